@@ -113,73 +113,73 @@ static void count_request(void *context)
 	requests++;
 }
 
-static struct watch *start(bool roles_only)
+static struct operator_files *start(bool roles_only)
 {
-	struct watch *watch;
+	struct operator_files *operator_files;
 
 	sweeps = lines = requests = 0;
-	watch = watch_start(&osm, NULL, &rules, roles_only);
-	assert_non_null(watch);
-	watch_on_request(watch, count_request, NULL);
-	while (watch_await_look(watch))
+	operator_files = operator_files_start(&osm, NULL, &rules, roles_only);
+	assert_non_null(operator_files);
+	operator_files_on_request(operator_files, count_request, NULL);
+	while (operator_files_await(operator_files))
 		;
-	assert_false(watch_give_up(watch));
-	return watch;
+	assert_false(operator_files_give_up(operator_files));
+	return operator_files;
 }
 
-static void stop(struct watch *watch)
+static void stop(struct operator_files *operator_files)
 {
-	assert_true(watch_stop(watch, clock_ms() + LONG_MS));
+	assert_true(operator_files_stop(operator_files, clock_ms() + LONG_MS));
 }
 
 /* The sweep that OpenSM begins with is over; requests for the repairer ask for none. */
-static void sweep(struct watch *watch)
+static void sweep(struct operator_files *operator_files)
 {
 	const struct pm_roles roles = {0};
 
-	watch_over(watch, &roles);
+	operator_files_routed(operator_files, &roles);
 	assert_int_equal(sweeps, 0);
 	requests = 0; /* for what is drained, as first read */
 }
 
-static void end(struct watch *watch)
+static void end(struct operator_files *operator_files)
 {
-	stop(watch);
+	stop(operator_files);
 	assert_int_equal(sweeps, 0);
 }
 
 static void test_rebalance(void **state)
 {
 	struct rebalance_request request = {77};
-	struct watch *watch = start(false);
+	struct operator_files *operator_files = start(false);
 
 	(void)state;
-	sweep(watch);
-	assert_false(watch_take_rebalance(watch, &request));
+	sweep(operator_files);
+	assert_false(operator_files_take_rebalance(operator_files, &request));
 	ask("rate 500\n");
 	await_count(&requests, 1);
 	assert_false(is_there(request_path));
-	assert_true(watch_take_rebalance(watch, &request));
+	assert_true(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(request.rate, 500);
-	assert_false(watch_take_rebalance(watch, &request));
+	assert_false(operator_files_take_rebalance(operator_files, &request));
 	ask("rate 3\n");
 	await_count(&requests, 2);
 	ask(""); /* the newest counts */
 	await_count(&requests, 3);
-	assert_true(watch_take_rebalance(watch, &request));
+	assert_true(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(request.rate, 0);
 	assert_int_equal(lines, 0);
-	end(watch);
+	end(operator_files);
 }
 
 /* It is told, and goes; a good one counts after it. */
 static void test_bad_request(void **state)
 {
 	struct rebalance_request request;
-	struct watch *watch = start(false);
+	struct operator_files *operator_files = start(false);
 
 	(void)state;
-	sweep(watch);
+	sweep(operator_files);
 	ask("rate many\n");
 	await_count(&lines, 1);
 	assert_non_null(strstr(line, "rebalance not followed: "));
@@ -188,57 +188,57 @@ static void test_bad_request(void **state)
 	assert_int_equal(mkdir(request_path, 0755), 0);
 	await_count(&lines, 2);
 	assert_non_null(strstr(line, "Is a directory"));
-	assert_false(watch_take_rebalance(watch, &request));
+	assert_false(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(rmdir(request_path), 0);
 	ask("rate 5");
 	await_count(&requests, 1);
-	assert_true(watch_take_rebalance(watch, &request));
+	assert_true(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(lines, 2);
-	end(watch);
+	end(operator_files);
 }
 
 /* Before the folder is open nothing is looked at; in shadow mode never. */
 static void test_later(void **state)
 {
 	struct rebalance_request request;
-	struct watch *watch;
+	struct operator_files *operator_files;
 
 	(void)state;
 	ask("rate 5\n");
 	stop(start(true));
 	closed = true;
-	watch = start(false);
+	operator_files = start(false);
 	assert_true(is_there(request_path));
-	sweep(watch);
+	sweep(operator_files);
 	closed = false;
 	await_count(&requests, 1);
-	assert_true(watch_take_rebalance(watch, &request));
-	end(watch);
+	assert_true(operator_files_take_rebalance(operator_files, &request));
+	end(operator_files);
 }
 
 /* Between sweeps, a second later at most; one is asked for. In vain it is told once. */
 static void test_clear_holds(void **state)
 {
-	struct watch *watch = start(false);
+	struct operator_files *operator_files = start(false);
 	char path[80], *text;
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/clear-holds", folder);
-	sweep(watch);
+	sweep(operator_files);
 	write_file(path, "a[1]\n"); /* nobody looks: another engine routes */
 	ask("");
 	await_count(&requests, 1);
 	assert_true(is_there(path));
-	watch_look(watch, strdup(path));
-	watch_over(watch, &(struct pm_roles){0});
+	operator_files_look(operator_files, strdup(path));
+	operator_files_routed(operator_files, &(struct pm_roles){0});
 	await_count(&sweeps, 1);
 	assert_false(is_there(path));
-	text = watch_take_clear_holds(watch);
+	text = operator_files_take_clear_holds(operator_files);
 	assert_string_equal(text, "a[1]\n");
 	free(text);
 	write_file(path, "");
 	await_count(&sweeps, 2);
-	text = watch_take_clear_holds(watch);
+	text = operator_files_take_clear_holds(operator_files);
 	assert_string_equal(text, "");
 	free(text);
 	assert_int_equal(lines, 0);
@@ -250,7 +250,7 @@ static void test_clear_holds(void **state)
 	}
 	assert_int_equal(lines, 1);
 	assert_int_equal(rmdir(path), 0);
-	stop(watch);
+	stop(operator_files);
 }
 
 /* A sweep is asked for once for each change, though each sweep has the file read. */
@@ -258,30 +258,31 @@ static void test_claim(void **state)
 {
 	const struct pm_drains none = {0};
 	struct pm_drains now = {0};
-	struct watch *watch;
+	struct operator_files *operator_files;
 
 	(void)state;
 	write_drained("portmajor-drained 1\n0x17 - a\n");
-	watch = start(false);
+	operator_files = start(false);
 	requests = 0; /* of the first look */
-	assert_true(watch_claim_drains(watch, &none));
+	assert_true(operator_files_claim_drains(operator_files, &none));
 	for (int i = 1; i <= 3; i++) {
-		watch_look(watch, NULL);
+		operator_files_look(operator_files, NULL);
 		await_count(&requests, i);
-		assert_true(watch_has_drains(watch, &none));
-		assert_false(watch_claim_drains(watch, &none));
+		assert_true(operator_files_has_drains(operator_files, &none));
+		assert_false(operator_files_claim_drains(operator_files, &none));
 	}
 	write_drained("portmajor-drained 1\n0x17 - a\n0x18 - b\n");
 	await_count(&requests, 4);
-	assert_true(watch_claim_drains(watch, &none));
+	assert_true(operator_files_claim_drains(operator_files, &none));
 	write_drained("portmajor-drained 1\n0x18 - b\n");
 	await_count(&requests, 5);
-	assert_true(watch_take_drains(watch, &now)); /* by a sweep that was on its way */
-	watch_look(watch, NULL);
+	assert_true(operator_files_take_drains(
+		operator_files, &now)); /* by a sweep that was on its way */
+	operator_files_look(operator_files, NULL);
 	await_count(&requests, 6);
-	assert_false(watch_claim_drains(watch, &none));
+	assert_false(operator_files_claim_drains(operator_files, &none));
 	pm_drains_free(&now);
-	end(watch);
+	end(operator_files);
 	assert_int_equal(unlink(drained_path), 0);
 }
 
@@ -301,16 +302,16 @@ static void take_long(void *context)
 /* The repairer, which is woken, ends before the watch. */
 static void test_no_more(void **state)
 {
-	struct watch *watch = start(false);
+	struct operator_files *operator_files = start(false);
 
 	(void)state;
-	sweep(watch);
-	watch_on_request(watch, take_long, NULL);
+	sweep(operator_files);
+	operator_files_on_request(operator_files, take_long, NULL);
 	ask("rate 5\n");
 	await_count(&in_call, 1);
-	watch_on_request(watch, NULL, NULL);
+	operator_files_on_request(operator_files, NULL, NULL);
 	assert_int_equal(in_call, 0);
-	end(watch);
+	end(operator_files);
 }
 
 static int set_up(void **state)

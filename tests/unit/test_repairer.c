@@ -129,11 +129,11 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	return port >= 0 || gives_up;
 }
 
-bool watch_has_drains(struct watch *watch, const struct pm_drains *now)
+bool operator_files_has_drains(struct operator_files *files, const struct pm_drains *now)
 {
 	void (*hook)(void);
 
-	(void)watch;
+	(void)files;
 	(void)now;
 	if (!drains)
 		return false;
@@ -144,23 +144,25 @@ bool watch_has_drains(struct watch *watch, const struct pm_drains *now)
 	return true;
 }
 
-bool watch_claim_drains(struct watch *watch, const struct pm_drains *now)
+bool operator_files_claim_drains(struct operator_files *files,
+				 const struct pm_drains *now)
 {
-	(void)watch;
+	(void)files;
 	(void)now;
 	return false;
 }
 
-bool watch_take_drains(struct watch *watch, struct pm_drains *now)
+bool operator_files_take_drains(struct operator_files *files, struct pm_drains *now)
 {
-	(void)watch;
+	(void)files;
 	drains = false;
 	return !pm_drains_add(now, 0x17, 0, "a", NULL, NULL);
 }
 
-bool watch_take_rebalance(struct watch *watch, struct rebalance_request *request)
+bool operator_files_take_rebalance(struct operator_files *files,
+				   struct rebalance_request *request)
 {
-	(void)watch;
+	(void)files;
 	*request = (struct rebalance_request){.rate = 1};
 	return atomic_exchange(&rebalances, false);
 }
@@ -308,7 +310,7 @@ static int begin(void **state)
 	const struct repairer_config config = {
 		.osm = &osm,
 		.repair = (struct repair *)&dummy,
-		.watch = (struct watch *)&dummy,
+		.operator_files = (struct operator_files *)&dummy,
 		.log_repair = log_repair,
 		.log_move = log_move,
 		.log_balance = log_balance,

@@ -125,11 +125,11 @@ static void delete_plugin(void *context)
 
 	worker_end(plugin->writer);
 	alarm_stop(plugin->alarm);
-	if (plugin->watch)
-		watch_on_request(plugin->watch, NULL, NULL);
+	if (plugin->operator_files)
+		operator_files_on_request(plugin->operator_files, NULL, NULL);
 	if (!repairer_stop(plugin->repairer, until))
 		return; /* never: it waits for no file, and for nothing without a bound */
-	watched = watch_stop(plugin->watch, until);
+	watched = operator_files_stop(plugin->operator_files, until);
 	written = worker_stop(plugin->writer, until);
 	if (watched && written) {
 		state_stop(plugin->state);
@@ -167,7 +167,7 @@ static void renew_state(struct plugin *plugin, const struct view *view)
 {
 	struct pm_error unread;
 
-	watch_drains_unread(plugin->watch, &unread);
+	operator_files_drains_error(plugin->operator_files, &unread);
 	state_renew(plugin->state, view, unread.text);
 }
 
@@ -246,13 +246,13 @@ static void note_dropped(void *context, uint64_t traps)
 		state_note_traps_dropped(plugin->state, traps);
 }
 
-/* On watch's thread. */
+/* On the thread of operator_files.h. */
 static void note_request(void *context)
 {
 	struct plugin *plugin = context;
 	struct pm_error unread;
 
-	watch_drains_unread(plugin->watch, &unread);
+	operator_files_drains_error(plugin->operator_files, &unread);
 	if (plugin->state)
 		state_renew_unread(plugin->state, unread.text);
 	repairer_wake(plugin->repairer);
@@ -268,7 +268,7 @@ static void start_repairer(struct plugin *plugin)
 			.osm = plugin->osm,
 			.smps = plugin->smps,
 			.repair = plugin->repair,
-			.watch = plugin->watch,
+			.operator_files = plugin->operator_files,
 			.quiet = &plugin->quiet,
 			.rebalance_auto = plugin->config.rebalance_auto,
 			.rebalance_rate = plugin->config.rebalance_rate,
@@ -305,8 +305,9 @@ static void start_files(struct plugin *plugin)
 	if (plugin->writer)
 		plugin->store = store_start(&plugin->osm->log, plugin->writer);
 	if (plugin->store)
-		plugin->watch = watch_start(plugin->osm, plugin->store,
-					    &plugin->config.roles, plugin->config.shadow);
+		plugin->operator_files = operator_files_start(plugin->osm, plugin->store,
+							      &plugin->config.roles,
+							      plugin->config.shadow);
 }
 
 /* What OpenSM can do without if there is no memory for it. */
@@ -321,7 +322,7 @@ static void start_rooms(struct plugin *plugin)
 	if (!plugin->state)
 		say(log, OSM_LOG_ERROR, ": no state file");
 	if (plugin->repairer)
-		watch_on_request(plugin->watch, note_request, plugin);
+		operator_files_on_request(plugin->operator_files, note_request, plugin);
 }
 
 static void *create_plugin(osm_opensm_t *osm)
@@ -348,7 +349,7 @@ static void *create_plugin(osm_opensm_t *osm)
 	plugin->honor_guid2lid = -1;
 	if (!read_config(plugin))
 		start_files(plugin);
-	if (!plugin->watch ||
+	if (!plugin->operator_files ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
 		return NULL;

@@ -54,7 +54,7 @@
  *   repairer      ours: repairs what traps tell of, follows drains, routes multicast
  *                 groups, rebalances
  *   writer        ours: reads plans and holds, and writes all files, for store and state
- *   watch's       ours: looks at the files that operators write
+ *   reader        ours: reads the files that operators write
  *   alarm's       ours
  *
  * Nothing of ours on OpenSM's threads or the repairer's touches a file, but OpenSM's log,
@@ -104,23 +104,25 @@
  *                               is shared
  *   plugin: rebalancing         sender                sender                none (6)
  *   state: document             sweeper, sender,      writer                state's
- *                               watch's, writer
+ *                               reader, writer
  *   activity                    whoever notes it      writer                activity's
  *   state: known .. told        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's
  *   store: lock (of the folder) writer                writer                none
- *   watch: all below its lock   sweeper, sender,      sweeper, sender,      watch's
- *                               watch's               watch's
- *   watch: stamps, what it told watch's               watch's               none
+ *   operator_files: all below   sweeper, sender,      sweeper, sender,      files'
+ *     its lock                  reader                reader
+ *   operator_files: stamps ..   reader                reader                none
+ *     holds_told
  *   worker: poked .. ended      any                   its thread, main      worker's
  *   worker: left                main                  its thread            its opensm
  *   alarm: due                  sweeper, alarm's      alarm's               alarm's
  *   leaving of alarm            main                  alarm's               alarm's
  *   plugin: repair, repairer,   main                  any                   none (2)
- *     writer, watch, store,
- *     state; smp, alarm, watch,
- *     repairer: osm, paths;
- *     store: log, cache
+ *     writer, store, state,
+ *     operator_files; smp, alarm,
+ *     operator_files, repairer:
+ *     osm, paths; store: log,
+ *     cache
  *
  *   of OpenSM
  *   nodes, ports, switches,     dispatcher, sweeper   sweeper, sender       osm->lock (3)
@@ -138,7 +140,7 @@
  *   subn.opt.use_mfttop         sweeper, sender       sweeper, OpenSM's     none (4)
  *   subn.force_reroute          alarm's, sender,      sweeper               none (5)
  *                               sweeper
- *   subn.force_heavy_sweep      dispatcher, watch's,  sweeper               none (5)
+ *   subn.force_heavy_sweep      dispatcher, reader,   sweeper               none (5)
  *                               sender, sweeper
  *   osm_exit_flag               signal handlers       any                   none (4)
  *   log                         any                   any                   its own
@@ -157,12 +159,11 @@
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
  * held together. None is held while a file is touched, but a worker's `opensm` while
  * OpenSM's log is, which main alone waits for; it stands around what our threads do with
- * OpenSM's memory, and watch's when it wakes the repairer, with locks of ours below it;
- * a thread that hangs when OpenSM ends never passes it again. With
- * alarm's or that held the sweeper is signalled, under a lock of OpenSM's below which no
- * other is taken. With osm->lock held nothing waits for an answer, a file or the end of
- * what another thread does, only for locks of ours, and no file is touched but OpenSM's
- * log.
+ * OpenSM's memory, and the reader's when it wakes the repairer, with locks of ours below
+ * it; a thread that hangs when OpenSM ends never passes it again. With alarm's or that
+ * held the sweeper is signalled, under a lock of OpenSM's below which no other is taken.
+ * With osm->lock held nothing waits for an answer, a file or the end of what another
+ * thread does, only for locks of ours, and no file is touched but OpenSM's log.
  * tests/integration/test_threads.py looks for races.
  */
 #ifndef PORTMAJOR_PLUGIN_H
@@ -245,7 +246,7 @@ struct plugin {
 	struct repairer *repairer; /* NULL: nothing is sent but by OpenSM */
 	struct alarm *alarm;	   /* NULL: no memory for it */
 	struct worker *writer;
-	struct watch *watch;
+	struct operator_files *operator_files;
 	struct state *state; /* NULL: no memory for it */
 
 	enum sweep_phase phase;

@@ -404,7 +404,7 @@ static void take_drains(struct repairer *r)
 {
 	bool late;
 
-	watch_take_drains(r->config.watch, &r->view.drains);
+	operator_files_take_drains(r->config.operator_files, &r->view.drains);
 	lock(r);
 	late = atomic_load(&r->halted);
 	if (!late && pm_drains_copy(&r->view.drains, &r->drained, NULL)) {
@@ -443,7 +443,8 @@ static bool begin_transition(struct repairer *r)
 	char *change = r->transition.done.change;
 	bool ready;
 
-	if (!may_move(r) || !watch_has_drains(r->config.watch, &r->view.drains))
+	if (!may_move(r) ||
+	    !operator_files_has_drains(r->config.operator_files, &r->view.drains))
 		return false;
 	ready = !look_at_first(r); /* may take long */
 	if (!claim_transition(r))
@@ -528,7 +529,7 @@ static uint32_t find_reason(struct repairer *r, bool *asked)
 
 	*asked = true;
 	r->resumed_rate = 0;
-	if (watch_take_rebalance(r->config.watch, &request))
+	if (operator_files_take_rebalance(r->config.operator_files, &request))
 		return request.rate ? request.rate : r->config.rebalance_rate;
 	if (resumed)
 		return resumed;
@@ -746,7 +747,7 @@ static void leave_drains(struct repairer *r)
 	follows = r->validity != VOID;
 	unlock(r);
 	if (!follows && phase_of(r) == PHASE_IDLE && r->config.osm->routing_engine_used &&
-	    watch_claim_drains(r->config.watch, &r->view.drains))
+	    operator_files_claim_drains(r->config.operator_files, &r->view.drains))
 		ask_for_sweep(r);
 }
 

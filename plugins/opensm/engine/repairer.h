@@ -44,8 +44,9 @@ struct repairer;
 struct repairer_config {
 	osm_opensm_t *osm;
 	struct smp_sender *smps;
-	struct repair *repair;	   /* whose traps are taken; NULL: no early repair */
-	struct watch *watch;	   /* whose drains and requests are followed */
+	struct repair *repair; /* whose traps are taken; NULL: no early repair */
+	struct operator_files
+		*operator_files;   /* whose drains and requests are followed */
 	struct mcast_quiet *quiet; /* whose groups are routed */
 	bool rebalance_auto;	   /* see config.h */
 	uint32_t rebalance_rate;

@@ -161,7 +161,7 @@ static void take_drains(struct plugin *plugin, bool wait)
 	if (repairer && repairer_is_void(repairer))
 		repairer = NULL;
 	if (repairer ? repairer_take_drains(repairer, &view->drains, wait)
-		     : watch_take_drains(plugin->watch, &view->drains))
+		     : operator_files_take_drains(plugin->operator_files, &view->drains))
 		view->current = false;
 }
 
@@ -481,7 +481,7 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 /* What the file clear-holds asks for, if there was one. */
 static void clear_holds_if_asked(struct plugin *plugin)
 {
-	char *text = watch_take_clear_holds(plugin->watch);
+	char *text = operator_files_take_clear_holds(plugin->operator_files);
 	osm_log_t *log = &plugin->osm->log;
 
 	if (!text)
@@ -522,12 +522,13 @@ static void await_files(struct plugin *plugin)
 	bool late;
 
 	while (waited < bound_of_files(plugin) && !osm_exit_flag) {
-		if (!store_await_look(plugin->store) && !watch_await_look(plugin->watch))
+		if (!store_await_look(plugin->store) &&
+		    !operator_files_await(plugin->operator_files))
 			return;
 		waited = clock_ms() - start;
 	}
 	late = store_give_up(plugin->store);
-	late |= watch_give_up(plugin->watch);
+	late |= operator_files_give_up(plugin->operator_files);
 	if (late)
 		say(&plugin->osm->log, OSM_LOG_ERROR,
 		    ": files in the cache folder are not read after %.0f ms: going on "
@@ -540,8 +541,8 @@ static void look_at_files(struct plugin *plugin)
 {
 	bool holds = !plugin->config.shadow && is_wanted(plugin);
 
-	watch_look(plugin->watch,
-		   holds ? store_path(plugin->store, "clear-holds") : NULL);
+	operator_files_look(plugin->operator_files,
+			    holds ? store_path(plugin->store, "clear-holds") : NULL);
 }
 
 /*
@@ -570,7 +571,8 @@ void sweep_discovered(struct plugin *plugin)
 		repair_skip_covered(plugin->repair, are_covered, &plugin->osm->subn);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	look_at_files(plugin);
-	plugin->cache.covered &= !watch_take_roles(plugin->watch, &plugin->roles);
+	plugin->cache.covered &=
+		!operator_files_take_roles(plugin->operator_files, &plugin->roles);
 	if (plugin->config.shadow)
 		return;		      /* afterwards, see below */
 	clear_holds_if_asked(plugin); /* else it would ask for sweep after sweep */
@@ -959,7 +961,7 @@ void sweep_publish(struct plugin *plugin)
 		.missing = missing_known ? &missing : NULL,
 	};
 
-	watch_drains_unread(plugin->watch, &unread);
+	operator_files_drains_error(plugin->operator_files, &unread);
 	if (plugin->state)
 		state_publish(plugin->state, &facts);
 	free(slow);
@@ -1052,7 +1054,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	}
 	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	if (plugin->config.shadow) {
-		watch_over(plugin->watch, &plugin->roles);
+		operator_files_routed(plugin->operator_files, &plugin->roles);
 		run_shadow(plugin);
 		return;
 	}
@@ -1068,7 +1070,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	sweep_publish(plugin);
 	if (has_seen_failed(plugin) || steps_failed)
 		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
-	watch_over(plugin->watch, &plugin->roles);
+	operator_files_routed(plugin->operator_files, &plugin->roles);
 }
 
 /* ---- Before discovery ---- */

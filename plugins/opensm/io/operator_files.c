@@ -28,13 +28,13 @@ struct stamp {
 	struct timespec written;
 };
 
-struct watch {
+struct operator_files {
 	osm_opensm_t *osm;
 	struct store *store;
 	struct worker *worker;
-	char *drained;		     /* path, NULL: not looked at */
-	char *guid_file[GUID_FILES]; /* NULL: there is none */
-	struct pm_role_files files;  /* these */
+	char *drained;			 /* path, NULL: not looked at */
+	char *guid_path[GUID_FILES];	 /* NULL: there is none */
+	struct pm_role_files guid_files; /* these */
 
 	/* Of the thread. */
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
@@ -45,14 +45,14 @@ struct watch {
 	/* Under its lock, which is never held while a file is looked at. */
 	void (*tell_request)(void *context);
 	void *context;	   /* of that */
-	bool asked;	   /* by watch_look */
+	bool asked;	   /* by operator_files_look */
 	bool looked;	   /* all files, once */
 	bool given_up;	   /* nobody waits for that */
 	char *clear_holds; /* path of it, NULL: not looked at */
 	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
 	bool new_drains, new_roles; /* the next two were read and not taken */
 	bool unclaimed;		    /* portmajor.drained is another one since .. */
-				    /* .. it was taken, or watch_claim_drains */
+				    /* .. it was taken, or operator_files_claim_drains */
 	struct pm_drains drains;
 	struct pm_roles roles;
 	char *to_clear;	 /* text of clear-holds, or NULL */
@@ -78,54 +78,54 @@ static bool has_changed(const char *file, struct stamp *stamp)
 }
 
 /* Logs why something could not be read, if that is not what was told last. */
-static void tell(struct watch *w, const char *what, const struct pm_error *why,
-		 struct pm_error *told)
+static void tell(struct operator_files *files, const char *what,
+		 const struct pm_error *why, struct pm_error *told)
 {
 	if (why->text[0] && strcmp(why->text, told->text) != 0) {
-		worker_enter(w->worker);
-		say(&w->osm->log, OSM_LOG_ERROR, ": %s: %s", what, why->text);
-		worker_leave(w->worker);
+		worker_enter(files->worker);
+		say(&files->osm->log, OSM_LOG_ERROR, ": %s: %s", what, why->text);
+		worker_leave(files->worker);
 	}
 	*told = *why;
 }
 
 /* ---- Looking ---- */
 
-static void read_drains(struct watch *w, bool changed)
+static void read_drains(struct operator_files *files, bool changed)
 {
 	struct pm_drains found = {0};
 	struct pm_error err = {""};
-	int rc = pm_drains_read(w->drained, &found, &err);
+	int rc = pm_drains_read(files->drained, &found, &err);
 
-	pthread_mutex_lock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
 	if (!rc) {
-		pm_drains_free(&w->drains);
-		w->drains = found;
-		w->new_drains = true;
+		pm_drains_free(&files->drains);
+		files->drains = found;
+		files->new_drains = true;
 	}
-	w->unclaimed |= changed;
-	w->unread = err;
-	pthread_mutex_unlock(&w->signal.lock);
-	tell(w, "drains not followed", &err, &w->drains_told);
+	files->unclaimed |= changed;
+	files->unread = err;
+	pthread_mutex_unlock(&files->signal.lock);
+	tell(files, "drains not followed", &err, &files->drains_told);
 }
 
-static void read_roles(struct watch *w)
+static void read_roles(struct operator_files *files)
 {
 	struct pm_roles found = {0};
 	struct pm_error err = {""};
 
-	if (!pm_roles_read(&w->files, &found, &err)) {
-		pthread_mutex_lock(&w->signal.lock);
-		pm_roles_free(&w->roles);
-		w->roles = found;
-		w->new_roles = true;
-		pthread_mutex_unlock(&w->signal.lock);
+	if (!pm_roles_read(&files->guid_files, &found, &err)) {
+		pthread_mutex_lock(&files->signal.lock);
+		pm_roles_free(&files->roles);
+		files->roles = found;
+		files->new_roles = true;
+		pthread_mutex_unlock(&files->signal.lock);
 	}
-	tell(w, "GUID files not used", &err, &w->roles_told);
+	tell(files, "GUID files not used", &err, &files->roles_told);
 }
 
 /* Whether there was a file that asks for something. */
-static bool read_clear_holds(struct watch *w, const char *path)
+static bool read_clear_holds(struct operator_files *files, const char *path)
 {
 	struct pm_error err = {""};
 	char *text;
@@ -133,20 +133,20 @@ static bool read_clear_holds(struct watch *w, const char *path)
 
 	if (rc == -ENOENT)
 		err.text[0] = '\0';
-	tell(w, "clear-holds, later", &err, &w->holds_told);
+	tell(files, "clear-holds, later", &err, &files->holds_told);
 	if (rc)
 		return false;
-	pthread_mutex_lock(&w->signal.lock);
-	free(w->to_clear);
-	w->to_clear = text;
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	free(files->to_clear);
+	files->to_clear = text;
+	pthread_mutex_unlock(&files->signal.lock);
 	return true;
 }
 
 /* Whether there was a request that can be followed. A bad one goes as well. */
-static bool read_rebalance(struct watch *w)
+static bool read_rebalance(struct operator_files *files)
 {
-	char *path = w->drained ? store_path(w->store, "rebalance") : NULL;
+	char *path = files->drained ? store_path(files->store, "rebalance") : NULL;
 	struct pm_rebalance found = {0};
 	struct pm_error err = {""};
 	int rc;
@@ -159,304 +159,311 @@ static bool read_rebalance(struct watch *w)
 	else if ((!rc || rc == -EINVAL) && unlink(path)) /* it would come each second */
 		rc = pm_error_set(&err, -errno, "%s: %m", path);
 	free(path);
-	tell(w, "rebalance not followed", &err, &w->rebalance_told);
+	tell(files, "rebalance not followed", &err, &files->rebalance_told);
 	if (rc)
 		return false;
-	pthread_mutex_lock(&w->signal.lock);
-	w->rebalance = (struct rebalance_request){.rate = found.rate};
-	w->rebalances = true;
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	files->rebalance = (struct rebalance_request){.rate = found.rate};
+	files->rebalances = true;
+	pthread_mutex_unlock(&files->signal.lock);
 	return true;
 }
 
-/* Whoever it tells may end when watch_on_request has said so. */
-static void report_request(struct watch *w)
+/* Whoever it tells may end when operator_files_on_request has said so. */
+static void report_request(struct operator_files *files)
 {
 	void (*tell_request)(void *context);
 	void *context;
 
-	worker_enter(w->worker);
-	pthread_mutex_lock(&w->signal.lock);
-	tell_request = w->tell_request;
-	context = w->context;
-	pthread_mutex_unlock(&w->signal.lock);
+	worker_enter(files->worker);
+	pthread_mutex_lock(&files->signal.lock);
+	tell_request = files->tell_request;
+	context = files->context;
+	pthread_mutex_unlock(&files->signal.lock);
 	if (tell_request)
 		tell_request(context);
-	worker_leave(w->worker);
+	worker_leave(files->worker);
 }
 
 /* What the repairer follows: portmajor.drained and rebalance. */
-static void look_for_requests(struct watch *w, bool all)
+static void look_for_requests(struct operator_files *files, bool all)
 {
-	bool changed = w->drained && has_changed(w->drained, &w->drained_stamp);
-	bool drains = changed || (w->drained && all), rebalance;
+	bool changed =
+		files->drained && has_changed(files->drained, &files->drained_stamp);
+	bool drains = changed || (files->drained && all), rebalance;
 
 	if (drains)
-		read_drains(w, changed);
-	rebalance = read_rebalance(w);
+		read_drains(files, changed);
+	rebalance = read_rebalance(files);
 	if (drains || rebalance)
-		report_request(w);
+		report_request(files);
 }
 
 /* Looks at these, and, `all`, at what else there is; whether that is news for a sweep. */
-static bool look(struct watch *w, bool all, const char *clear_holds)
+static bool look(struct operator_files *files, bool all, const char *clear_holds)
 {
 	bool news = false;
 
-	look_for_requests(w, all);
+	look_for_requests(files, all);
 	for (int i = 0; all && i < GUID_FILES; i++)
-		news |= has_changed(w->guid_file[i], &w->guid_stamp[i]);
+		news |= has_changed(files->guid_path[i], &files->guid_stamp[i]);
 	if (all)
-		read_roles(w);
+		read_roles(files);
 	if (clear_holds)
-		news |= read_clear_holds(w, clear_holds);
+		news |= read_clear_holds(files, clear_holds);
 	return news;
 }
 
-static void ask_for_sweep(struct watch *w)
+static void ask_for_sweep(struct operator_files *files)
 {
-	w->osm->subn.force_heavy_sweep = TRUE;
-	osm_sm_signal(&w->osm->sm, OSM_SIGNAL_SWEEP);
+	files->osm->subn.force_heavy_sweep = TRUE;
+	osm_sm_signal(&files->osm->sm, OSM_SIGNAL_SWEEP);
 }
 
 static double go_round(void *context, bool last)
 {
-	struct watch *w = context;
+	struct operator_files *files = context;
 	bool asked, sweeping, news;
 	char *clear_holds;
 
 	if (last)
 		return DBL_MAX;
-	pthread_mutex_lock(&w->signal.lock);
-	asked = w->asked;
-	clear_holds = w->clear_holds ? strdup(w->clear_holds) : NULL;
-	w->asked = false;
-	pthread_mutex_unlock(&w->signal.lock);
-	news = look(w, asked, clear_holds);
+	pthread_mutex_lock(&files->signal.lock);
+	asked = files->asked;
+	clear_holds = files->clear_holds ? strdup(files->clear_holds) : NULL;
+	files->asked = false;
+	pthread_mutex_unlock(&files->signal.lock);
+	news = look(files, asked, clear_holds);
 	free(clear_holds);
-	pthread_mutex_lock(&w->signal.lock);
-	sweeping = w->sweeping;
-	w->looked |= asked;
-	pthread_cond_signal(&w->signal.changed);
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	sweeping = files->sweeping;
+	files->looked |= asked;
+	pthread_cond_signal(&files->signal.changed);
+	pthread_mutex_unlock(&files->signal.lock);
 	if (news && !sweeping) {
-		worker_enter(w->worker);
-		ask_for_sweep(w);
-		worker_leave(w->worker);
+		worker_enter(files->worker);
+		ask_for_sweep(files);
+		worker_leave(files->worker);
 	}
-	return w->drained ? clock_ms() + LOOK_MS : DBL_MAX;
+	return files->drained ? clock_ms() + LOOK_MS : DBL_MAX;
 }
 
 /* ---- The first look ---- */
 
-bool watch_await_look(struct watch *w)
+bool operator_files_await(struct operator_files *files)
 {
 	bool awaited;
 
-	pthread_mutex_lock(&w->signal.lock);
-	awaited = !w->looked && !w->given_up;
+	pthread_mutex_lock(&files->signal.lock);
+	awaited = !files->looked && !files->given_up;
 	if (awaited)
-		clock_wait_briefly(&w->signal, 10);
-	pthread_mutex_unlock(&w->signal.lock);
+		clock_wait_briefly(&files->signal, 10);
+	pthread_mutex_unlock(&files->signal.lock);
 	return awaited;
 }
 
-bool watch_give_up(struct watch *w)
+bool operator_files_give_up(struct operator_files *files)
 {
 	bool waits;
 
-	pthread_mutex_lock(&w->signal.lock);
-	waits = !w->looked && !w->given_up;
-	w->given_up |= waits;
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	waits = !files->looked && !files->given_up;
+	files->given_up |= waits;
+	pthread_mutex_unlock(&files->signal.lock);
 	return waits;
 }
 
 /* ---- What was found ---- */
 
-bool watch_has_drains(struct watch *w, const struct pm_drains *now)
+bool operator_files_has_drains(struct operator_files *files, const struct pm_drains *now)
 {
 	bool differs;
 
-	pthread_mutex_lock(&w->signal.lock);
-	differs = w->new_drains && !pm_drains_equal(&w->drains, now);
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	differs = files->new_drains && !pm_drains_equal(&files->drains, now);
+	pthread_mutex_unlock(&files->signal.lock);
 	return differs;
 }
 
-bool watch_take_drains(struct watch *w, struct pm_drains *now)
+bool operator_files_take_drains(struct operator_files *files, struct pm_drains *now)
 {
 	bool differs;
 
-	pthread_mutex_lock(&w->signal.lock);
-	differs = w->new_drains && !pm_drains_equal(&w->drains, now);
+	pthread_mutex_lock(&files->signal.lock);
+	differs = files->new_drains && !pm_drains_equal(&files->drains, now);
 	if (differs) {
 		struct pm_drains before = *now;
 
-		*now = w->drains;
-		w->drains = before;
+		*now = files->drains;
+		files->drains = before;
 	}
-	w->new_drains = w->unclaimed = false;
-	pthread_mutex_unlock(&w->signal.lock);
+	files->new_drains = files->unclaimed = false;
+	pthread_mutex_unlock(&files->signal.lock);
 	return differs;
 }
 
-bool watch_claim_drains(struct watch *w, const struct pm_drains *now)
+bool operator_files_claim_drains(struct operator_files *files,
+				 const struct pm_drains *now)
 {
 	bool claims;
 
-	pthread_mutex_lock(&w->signal.lock);
-	claims = w->unclaimed && w->new_drains && !pm_drains_equal(&w->drains, now);
-	w->unclaimed &= !claims;
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	claims = files->unclaimed && files->new_drains &&
+		 !pm_drains_equal(&files->drains, now);
+	files->unclaimed &= !claims;
+	pthread_mutex_unlock(&files->signal.lock);
 	return claims;
 }
 
-bool watch_take_roles(struct watch *w, struct pm_roles *now)
+bool operator_files_take_roles(struct operator_files *files, struct pm_roles *now)
 {
 	bool differs;
 
-	pthread_mutex_lock(&w->signal.lock);
-	differs = w->new_roles && !pm_roles_equal(&w->roles, now);
+	pthread_mutex_lock(&files->signal.lock);
+	differs = files->new_roles && !pm_roles_equal(&files->roles, now);
 	if (differs) {
 		struct pm_roles before = *now;
 
-		*now = w->roles;
-		w->roles = before;
+		*now = files->roles;
+		files->roles = before;
 	}
-	w->new_roles = false;
-	pthread_mutex_unlock(&w->signal.lock);
+	files->new_roles = false;
+	pthread_mutex_unlock(&files->signal.lock);
 	return differs;
 }
 
-char *watch_take_clear_holds(struct watch *w)
+char *operator_files_take_clear_holds(struct operator_files *files)
 {
 	char *text;
 
-	pthread_mutex_lock(&w->signal.lock);
-	text = w->to_clear;
-	w->to_clear = NULL;
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	text = files->to_clear;
+	files->to_clear = NULL;
+	pthread_mutex_unlock(&files->signal.lock);
 	return text;
 }
 
-bool watch_take_rebalance(struct watch *w, struct rebalance_request *request)
+bool operator_files_take_rebalance(struct operator_files *files,
+				   struct rebalance_request *request)
 {
 	bool asked;
 
-	pthread_mutex_lock(&w->signal.lock);
-	asked = w->rebalances;
+	pthread_mutex_lock(&files->signal.lock);
+	asked = files->rebalances;
 	if (asked)
-		*request = w->rebalance;
-	w->rebalances = false;
-	pthread_mutex_unlock(&w->signal.lock);
+		*request = files->rebalance;
+	files->rebalances = false;
+	pthread_mutex_unlock(&files->signal.lock);
 	return asked;
 }
 
-void watch_drains_unread(struct watch *w, struct pm_error *why)
+void operator_files_drains_error(struct operator_files *files, struct pm_error *why)
 {
-	pthread_mutex_lock(&w->signal.lock);
-	*why = w->unread;
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	*why = files->unread;
+	pthread_mutex_unlock(&files->signal.lock);
 }
 
 /* ---- Sweeps ---- */
 
-void watch_look(struct watch *w, char *clear_holds)
+void operator_files_look(struct operator_files *files, char *clear_holds)
 {
-	pthread_mutex_lock(&w->signal.lock);
-	free(w->clear_holds);
-	w->clear_holds = clear_holds;
-	w->asked = w->sweeping = true;
-	pthread_mutex_unlock(&w->signal.lock);
-	worker_poke(w->worker);
+	pthread_mutex_lock(&files->signal.lock);
+	free(files->clear_holds);
+	files->clear_holds = clear_holds;
+	files->asked = files->sweeping = true;
+	pthread_mutex_unlock(&files->signal.lock);
+	worker_poke(files->worker);
 }
 
-void watch_over(struct watch *w, const struct pm_roles *roles)
+void operator_files_routed(struct operator_files *files, const struct pm_roles *roles)
 {
 	bool missed;
 
-	pthread_mutex_lock(&w->signal.lock);
-	missed = (w->new_roles && !pm_roles_equal(&w->roles, roles)) || w->to_clear;
-	w->sweeping = false;
-	pthread_mutex_unlock(&w->signal.lock);
+	pthread_mutex_lock(&files->signal.lock);
+	missed = (files->new_roles && !pm_roles_equal(&files->roles, roles)) ||
+		 files->to_clear;
+	files->sweeping = false;
+	pthread_mutex_unlock(&files->signal.lock);
 	if (missed)
-		ask_for_sweep(w);
+		ask_for_sweep(files);
 }
 
 /* ---- Beginning and end ---- */
 
-void watch_on_request(struct watch *w, void (*tell_request)(void *context), void *context)
+void operator_files_on_request(struct operator_files *files,
+			       void (*tell_request)(void *context), void *context)
 {
-	worker_enter(w->worker);
-	pthread_mutex_lock(&w->signal.lock);
-	w->tell_request = tell_request;
-	w->context = context;
-	pthread_mutex_unlock(&w->signal.lock);
-	worker_leave(w->worker);
+	worker_enter(files->worker);
+	pthread_mutex_lock(&files->signal.lock);
+	files->tell_request = tell_request;
+	files->context = context;
+	pthread_mutex_unlock(&files->signal.lock);
+	worker_leave(files->worker);
 }
 
-static void free_watch(struct watch *w)
+static void free_files(struct operator_files *files)
 {
-	pm_drains_free(&w->drains);
-	pm_roles_free(&w->roles);
-	clock_signal_destroy(&w->signal);
+	pm_drains_free(&files->drains);
+	pm_roles_free(&files->roles);
+	clock_signal_destroy(&files->signal);
 	for (int i = 0; i < GUID_FILES; i++)
-		free(w->guid_file[i]);
-	free(w->clear_holds);
-	free(w->to_clear);
-	free(w->drained);
-	free(w);
+		free(files->guid_path[i]);
+	free(files->clear_holds);
+	free(files->to_clear);
+	free(files->drained);
+	free(files);
 }
 
 /* The paths; OpenSM keeps them as they are. -ENOMEM. */
-static int find_files(struct watch *w, const struct store *store,
+static int find_files(struct operator_files *files, const struct store *store,
 		      const struct pm_role_rules *rules, bool roles_only)
 {
-	const osm_subn_opt_t *opt = &w->osm->subn.opt;
-	const char *files[GUID_FILES] = {opt->root_guid_file, opt->cn_guid_file,
-					 opt->io_guid_file};
+	const osm_subn_opt_t *opt = &files->osm->subn.opt;
+	const char *guid_files[GUID_FILES] = {opt->root_guid_file, opt->cn_guid_file,
+					      opt->io_guid_file};
 
 	for (int i = 0; i < GUID_FILES; i++) {
-		w->guid_file[i] = files[i] ? strdup(files[i]) : NULL;
-		if (files[i] && !w->guid_file[i])
+		files->guid_path[i] = guid_files[i] ? strdup(guid_files[i]) : NULL;
+		if (guid_files[i] && !files->guid_path[i])
 			return -ENOMEM;
 	}
-	w->files = (struct pm_role_files){w->guid_file[0], w->guid_file[1],
-					  w->guid_file[2], rules};
+	files->guid_files = (struct pm_role_files){
+		files->guid_path[0], files->guid_path[1], files->guid_path[2], rules};
 	if (roles_only)
 		return 0;
-	w->drained = store_path_beside(store, "portmajor.drained");
-	return w->drained ? 0 : -ENOMEM;
+	files->drained = store_path_beside(store, "portmajor.drained");
+	return files->drained ? 0 : -ENOMEM;
 }
 
-struct watch *watch_start(osm_opensm_t *osm, struct store *store,
-			  const struct pm_role_rules *rules, bool roles_only)
+struct operator_files *operator_files_start(osm_opensm_t *osm, struct store *store,
+					    const struct pm_role_rules *rules,
+					    bool roles_only)
 {
-	struct watch *w = calloc(1, sizeof(*w));
+	struct operator_files *files = calloc(1, sizeof(*files));
 
-	if (!w)
+	if (!files)
 		return NULL;
-	w->osm = osm;
-	w->store = store;
-	clock_signal_init(&w->signal);
-	w->asked = w->sweeping = true;
-	if (!find_files(w, store, rules, roles_only))
-		w->worker = worker_start("portmajor-look", go_round, w);
-	if (!w->worker) {
-		free_watch(w);
+	files->osm = osm;
+	files->store = store;
+	clock_signal_init(&files->signal);
+	files->asked = files->sweeping = true;
+	if (!find_files(files, store, rules, roles_only))
+		files->worker = worker_start("portmajor-look", go_round, files);
+	if (!files->worker) {
+		free_files(files);
 		return NULL;
 	}
-	worker_poke(w->worker);
-	return w;
+	worker_poke(files->worker);
+	return files;
 }
 
-bool watch_stop(struct watch *w, double until_ms)
+bool operator_files_stop(struct operator_files *files, double until_ms)
 {
-	if (!w)
+	if (!files)
 		return true;
-	if (!worker_stop(w->worker, until_ms))
+	if (!worker_stop(files->worker, until_ms))
 		return false;
-	free_watch(w);
+	free_files(files);
 	return true;
 }
