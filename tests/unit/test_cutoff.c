@@ -520,7 +520,7 @@ static void check_order(struct scene *s, uint64_t seed)
 
 static uint64_t lost, left_out;
 
-/* What a switch is sent; see tables_wanted() of the plugin. */
+/* What a switch is sent; see lft_records_wanted() of the plugin. */
 static void make_entries(const struct scene *s, const uint8_t *record, uint32_t sw,
 			 uint32_t number, uint8_t *entries)
 {

@@ -22,8 +22,8 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 	const struct lft_sender *sender = step->on->sender;
 	const struct pm_steps_set *set = &step->sets[index];
 	const osm_switch_t *sw =
-		tables_switch(&sender->osm->subn, step->on->view->plan, set->sw);
-	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
+		lft_records_switch(&sender->osm->subn, step->on->view->plan, set->sw);
+	const osm_dr_path_t *route = sw ? lft_records_route(sw) : NULL;
 	size_t at = (size_t)set->number * PM_LFT_BLOCK;
 
 	step->done->interrupted |= step->on->is_interrupted(step->on->context);

@@ -154,14 +154,15 @@ static void choose(struct round *round, uint32_t most)
 static bool is_there(const struct round *round, const struct piece *piece,
 		     uint8_t *wanted)
 {
-	const osm_switch_t *sw = tables_switch(&round->on->sender->osm->subn,
-					       round->view->plan, piece->sw);
+	const osm_switch_t *sw = lft_records_switch(&round->on->sender->osm->subn,
+						    round->view->plan, piece->sw);
 	const uint8_t *held;
 
-	if (!sw || !sw->lft || piece->number >= tables_blocks(round->view->routes, sw))
+	if (!sw || !sw->lft ||
+	    piece->number >= lft_records_blocks(round->view->routes, sw))
 		return true;
 	held = block_of(sw->lft, piece->number);
-	tables_wanted(
+	lft_records_wanted(
 		held,
 		block_of(pm_routes_table(round->view->routes, piece->sw), piece->number),
 		PM_LFT_BLOCK, wanted);

@@ -194,7 +194,7 @@ static int read_subnet(struct mcast *m, bool *resized)
 	m->calls = m->quiet->calls;
 	m->hushed = m->quiet->hushed;
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++)
-		m->reachable[sw] = tables_switch(&osm->subn, plan, sw) != NULL;
+		m->reachable[sw] = lft_records_switch(&osm->subn, plan, sw) != NULL;
 	*resized = mcast_groups_capacity(&osm->subn, plan, m->capacity);
 	rc = mcast_groups_read(&m->groups, &osm->subn, plan);
 out:

@@ -9,16 +9,16 @@
 void groups_note_intact(struct plugin *plugin)
 {
 	struct mcast_doubt *doubt = &plugin->doubt;
-	const struct tables *tables = &plugin->tables;
+	const struct lft_records *records = &plugin->lft_records;
 
-	for (uint32_t i = 0; i < tables->num; i++) {
-		if (tables->seen[i].intact)
+	for (uint32_t i = 0; i < records->num; i++) {
+		if (records->noted[i].intact)
 			continue;
 		if (pm_grow(&doubt->guids, &doubt->room, doubt->num + 1u,
 			    sizeof(*doubt->guids)))
 			doubt->all = true;
 		else
-			doubt->guids[doubt->num++] = cl_ntoh64(tables->seen[i].key);
+			doubt->guids[doubt->num++] = cl_ntoh64(records->noted[i].key);
 	}
 }
 

@@ -8,7 +8,8 @@
 
 #include "plugin.h"
 
-/* Switches that are not intact, of tables_note_intact, may have lost what they held. */
+/* Switches that are not intact, of lft_records_note_intact, may have lost what they held.
+ */
 void groups_note_intact(struct plugin *plugin);
 
 /* UCAST_ROUTING_DONE, after the view was handed over; with no lock held. */

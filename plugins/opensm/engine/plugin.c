@@ -140,7 +140,7 @@ static void delete_plugin(void *context)
 	smp_stop(plugin->smps);
 	view_free(&plugin->view);
 	pm_stale_free(&plugin->stale);
-	tables_forget(&plugin->tables);
+	lft_records_forget(&plugin->lft_records);
 	shadow_forget(&plugin->shadow);
 	planning_forget(&plugin->planning);
 	pm_lid_history_free(plugin->history);

@@ -206,7 +206,7 @@ struct plugin_run {
 	bool ours;	 /* OpenSM sends our tables */
 	bool everything; /* and all blocks of them, as it was no master before */
 	char change[PLUGIN_CHANGE_TEXT];
-	struct tables_written written;
+	struct lft_records_written written;
 	double milliseconds; /* of computing, and of them under the exclusive lock */
 	double locked_ms;
 	bool recomputed; /* under the lock */
@@ -235,7 +235,7 @@ struct plugin {
 	struct planning planning;
 	struct pm_lid_history *history; /* of LIDs before the first plan, or NULL */
 	struct view view;
-	struct tables tables;
+	struct lft_records lft_records;
 	struct pm_stale stale; /* entries to be taken out of the switches' tables */
 	struct mcast_quiet quiet;
 	struct mcast_doubt doubt; /* found since groups were last routed */

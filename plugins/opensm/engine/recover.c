@@ -24,8 +24,8 @@ static enum smp_make make_question(void *context, uint32_t index, struct smp_req
 {
 	struct reading *r = context;
 	uint32_t known = index / r->blocks, block = index % r->blocks;
-	const osm_switch_t *sw = tables_switch(r->subn, r->plan, known);
-	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
+	const osm_switch_t *sw = lft_records_switch(r->subn, r->plan, known);
+	const osm_dr_path_t *route = sw ? lft_records_route(sw) : NULL;
 
 	if (!route)
 		r->missed[known] = true;
@@ -56,7 +56,7 @@ static uint32_t count_blocks(osm_opensm_t *osm, const struct pm_plan *plan)
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
-		const osm_switch_t *sw = tables_switch(&osm->subn, plan, i);
+		const osm_switch_t *sw = lft_records_switch(&osm->subn, plan, i);
 		uint32_t top = sw ? cl_ntoh16(sw->switch_info.lin_top) : 0;
 
 		if (top <= PM_MAX_LID && top / PM_LFT_BLOCK + 1u > most)
@@ -121,11 +121,11 @@ int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 	size_t bytes = 0, at = 0;
 
 	for (uint32_t i = 0; i < plan->known->num_switches; i++)
-		bytes += record_length(tables_switch(subn, plan, i));
+		bytes += record_length(lft_records_switch(subn, plan, i));
 	if (make_room(plan, bytes, recovered))
 		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
-		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		const osm_switch_t *sw = lft_records_switch(subn, plan, i);
 		uint32_t length = record_length(sw);
 
 		if (!length)

@@ -305,7 +305,7 @@ static int find_way(const struct work *work, uint32_t known, struct smp_request 
 	int num, first = 1;
 
 	_Static_assert(PM_LOCATE_HOPS + 2 <= IB_SUBNET_PATH_HOPS_MAX, "ways are paths");
-	smp->sw = tables_switch(subn, work->plan, known);
+	smp->sw = lft_records_switch(subn, work->plan, known);
 	if (!smp->sw || !sm)
 		return PM_LOCATE_NO_WAY;
 	num = pm_locate_way(work->locate, known, hops);
@@ -406,8 +406,8 @@ static bool is_out(struct work *work, uint32_t item)
 
 	if (work->mode == ASKING)
 		return false;
-	sw = tables_switch(&work->on->sender->osm->subn, work->plan,
-			   block_switch(work, item));
+	sw = lft_records_switch(&work->on->sender->osm->subn, work->plan,
+				block_switch(work, item));
 	number = block_number(work, item);
 	return sw && ((number + 1) * PM_LFT_BLOCK > sw->lft_size ||
 		      !lft_set_is_free(work->on->sender, sw, number));
@@ -563,14 +563,14 @@ static int list_switch(struct work *work, uint32_t known)
 {
 	const struct pm_routes *routes = work->view->routes;
 	const osm_switch_t *sw =
-		tables_switch(&work->on->sender->osm->subn, work->plan, known);
+		lft_records_switch(&work->on->sender->osm->subn, work->plan, known);
 	uint8_t path[PM_LOCATE_HOPS];
 	struct pm_delta delta = {0};
 	uint32_t num;
 
 	if (!sw || !sw->lft)
 		return 0;
-	num = tables_blocks(routes, sw);
+	num = lft_records_blocks(routes, sw);
 	pm_delta_add(&delta, sw->lft, pm_routes_table(routes, known), num * PM_LFT_BLOCK);
 	if (!delta.blocks || pm_locate_path(work->locate, known, path) < 0)
 		return 0;
@@ -600,7 +600,7 @@ static void find_entries(const struct work *work, uint32_t item, const osm_switc
 	if (work->mode == SENDING_STEPS)
 		memcpy(entries, work->steps.sets[item].entries, PM_LFT_BLOCK);
 	else
-		tables_wanted(
+		lft_records_wanted(
 			sw->lft + at,
 			pm_routes_table(work->view->routes, block_switch(work, item)) +
 				at,
@@ -701,7 +701,7 @@ static int find_steps(struct work *work)
 
 	if (!held)
 		return -ENOMEM;
-	tables_records(&work->on->sender->osm->subn, work->plan, false, held);
+	lft_records_held(&work->on->sender->osm->subn, work->plan, false, held);
 	rc = pm_steps_make(&input, &none, &work->steps);
 	free(held);
 	return rc;

@@ -36,7 +36,7 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 			planning_discard(&plugin->planning, &change);
 			return rc;
 		}
-		tables_forget(&plugin->tables);
+		lft_records_forget(&plugin->lft_records);
 		shadow_forget(&plugin->shadow);
 		plugin->cache.plan = NULL;
 	}
@@ -51,7 +51,7 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 void routing_forget(struct plugin *plugin)
 {
 	view_forget(&plugin->view);
-	tables_forget(&plugin->tables);
+	lft_records_forget(&plugin->lft_records);
 	plugin->cache.plan = NULL;
 	planning_forget(&plugin->planning);
 	pm_lid_history_free(plugin->history);
@@ -220,7 +220,7 @@ static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_ste
 	const struct pm_stale_input input = {view->routes, held, view->seen,
 					     view->recabled};
 
-	tables_records(&plugin->osm->subn, view->plan, true, held);
+	lft_records_held(&plugin->osm->subn, view->plan, true, held);
 	if (pm_stale_find(&input, &plugin->stale))
 		return -ENOMEM;
 	plugin->ahead = (struct ahead){.sent = 0};

@@ -42,10 +42,10 @@ int shadow_look(struct shadow *shadow, const osm_subn_t *subn, const struct pm_p
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < num; i++) {
-		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		const osm_switch_t *sw = lft_records_switch(subn, plan, i);
 		const uint8_t *table = pm_routes_table(routes, i);
 		uint8_t *before = shadow->tables + (size_t)i * stride;
-		uint32_t blocks = sw && sw->lft ? tables_blocks(routes, sw) : 0;
+		uint32_t blocks = sw && sw->lft ? lft_records_blocks(routes, sw) : 0;
 
 		if (blocks) {
 			pm_delta_add(&result->take_over, sw->lft, table,

@@ -102,7 +102,7 @@ static void set_phase(struct plugin *plugin, enum sweep_phase phase)
 	plugin->phase = phase;
 	if (phase != PHASE_ROUTING) {
 		plugin->found = FOUND_NOTHING;
-		tables_outdate(&plugin->tables);
+		lft_records_outdate(&plugin->lft_records);
 	}
 	if (plugin->repairer)
 		repairer_set_phase(plugin->repairer, phase);
@@ -349,7 +349,7 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	int rc = 0;
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	tables_note_intact(&plugin->tables, &osm->subn, plan);
+	lft_records_note_intact(&plugin->lft_records, &osm->subn, plan);
 	CL_PLOCK_RELEASE(&osm->lock);
 	groups_note_intact(plugin);
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
@@ -703,15 +703,16 @@ static void write_tables(struct plugin *plugin, bool merged)
 {
 	osm_subn_t *subn = &plugin->osm->subn;
 	struct smp_block blocks[SMP_SLOTS];
-	struct tables_withheld withheld = {blocks, 0, merged};
+	struct lft_records_withheld withheld = {blocks, 0, merged};
 
 	plugin->run.everything = subn->need_update != 0;
 	if (plugin->smps && subn->need_update)
 		smp_disown(plugin->smps);
 	else if (plugin->smps)
 		withheld.num = smp_list_out(plugin->smps, blocks);
-	tables_write(&plugin->tables, subn, plugin->planning.plan, plugin->view.routes,
-		     &plugin->stale, &withheld, &plugin->run.written);
+	lft_records_write(&plugin->lft_records, subn, plugin->planning.plan,
+			  plugin->view.routes, &plugin->stale, &withheld,
+			  &plugin->run.written);
 }
 
 /* Whether OpenSM still has what it had after discovery. */
@@ -893,7 +894,7 @@ static void finish_run(struct plugin *plugin, uint64_t missing)
 static void finish_pending(struct plugin *plugin)
 {
 	struct smp_block blocks[SMP_SLOTS];
-	struct tables_withheld ours = {blocks, 0, false};
+	struct lft_records_withheld ours = {blocks, 0, false};
 	uint64_t missing = 0;
 
 	if (!plugin->run.ours)
@@ -902,7 +903,8 @@ static void finish_pending(struct plugin *plugin)
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
 		if (plugin->smps)
 			ours.num = smp_list_out(plugin->smps, blocks);
-		missing = tables_missing(&plugin->osm->subn, &plugin->run.written, &ours);
+		missing = lft_records_missing(&plugin->osm->subn, &plugin->run.written,
+					      &ours);
 		CL_PLOCK_RELEASE(&plugin->osm->lock);
 	}
 	finish_run(plugin, missing);

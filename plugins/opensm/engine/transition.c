@@ -165,9 +165,9 @@ static const osm_switch_t *find_switch(const struct move *move, uint32_t known,
 				       uint32_t *blocks)
 {
 	const osm_switch_t *sw =
-		tables_switch(&move->on->sender->osm->subn, move->plan, known);
+		lft_records_switch(&move->on->sender->osm->subn, move->plan, known);
 
-	*blocks = sw && sw->lft ? tables_blocks(move->view->routes, sw) : 0;
+	*blocks = sw && sw->lft ? lft_records_blocks(move->view->routes, sw) : 0;
 	return sw;
 }
 
@@ -222,8 +222,8 @@ static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_
 	const uint8_t *held = sw->lft + at;
 	bool only_unused = move->transition->stage == TRANSITION_UNUSED;
 
-	tables_wanted(held, pm_routes_table(move->view->routes, known) + at, PM_LFT_BLOCK,
-		      wanted);
+	lft_records_wanted(held, pm_routes_table(move->view->routes, known) + at,
+			   PM_LFT_BLOCK, wanted);
 	for (uint32_t i = 0; only_unused && i < PM_LFT_BLOCK; i++)
 		if (held[i] != OSM_NO_PATH && !is_unused(move, known, at + i))
 			wanted[i] = held[i];
@@ -277,8 +277,8 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 	const struct lft_sender *sender = move->on->sender;
 	const struct block *block = &move->blocks[index];
 	const osm_switch_t *sw =
-		tables_switch(&sender->osm->subn, move->plan, block->known);
-	const osm_dr_path_t *route = sw ? tables_route(sw) : NULL;
+		lft_records_switch(&sender->osm->subn, move->plan, block->known);
+	const osm_dr_path_t *route = sw ? lft_records_route(sw) : NULL;
 	uint32_t at = block->number * PM_LFT_BLOCK;
 	uint8_t wanted[PM_LFT_BLOCK];
 
@@ -382,7 +382,7 @@ static void send_steps(struct move *move)
 		return;
 	}
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	tables_records(&osm->subn, move->plan, false, held);
+	lft_records_held(&osm->subn, move->plan, false, held);
 	ahead_find(&input, &none, &steps, &ahead);
 	CL_PLOCK_RELEASE(&osm->lock);
 	ahead_send(&(struct ahead_subject){move->on->sender, view,

@@ -95,7 +95,7 @@ void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
 void log_run(const struct plugin *plugin, uint64_t acked)
 {
 	const struct plugin_run *run = &plugin->run;
-	const struct tables_written *written = &run->written;
+	const struct lft_records_written *written = &run->written;
 
 	say(&plugin->osm->log, OSM_LOG_INFO,
 	    " run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64

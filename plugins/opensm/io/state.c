@@ -50,7 +50,7 @@ struct totals {
  */
 struct last {
 	struct state_run run;
-	struct tables_written written;
+	struct lft_records_written written;
 	struct repaired repair;
 	struct moved move;
 	uint64_t move_number;
@@ -659,7 +659,7 @@ static json_t *make_served(const struct state_facts *facts)
 static json_t *make_run(const struct last *last)
 {
 	const struct state_run *run = &last->run;
-	const struct tables_written *written = &last->written;
+	const struct lft_records_written *written = &last->written;
 
 	if (!run->number)
 		return json_null();
@@ -854,7 +854,7 @@ static void add_up(struct blocks *blocks, uint64_t sent, uint64_t acked, uint64_
 
 void state_note_run(struct state *state, const struct state_run *run)
 {
-	const struct tables_written *written = run->written;
+	const struct lft_records_written *written = run->written;
 	struct last *last = &state->last;
 
 	pthread_mutex_lock(&state->mutex);

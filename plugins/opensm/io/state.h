@@ -30,7 +30,7 @@ struct state;
 struct state_run {
 	uint64_t number;
 	const char *change;
-	const struct tables_written *written;
+	const struct lft_records_written *written;
 	uint64_t acked; /* blocks */
 	uint32_t lids_assigned, lids_moved, out_of_plan;
 	uint32_t stale;	     /* entries taken out, see stale.h */

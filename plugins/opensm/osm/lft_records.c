@@ -10,8 +10,8 @@
 /* So often in a row a LinearFDBTop may have been lost on its way to the switch. */
 #define TOP_TRIES 3
 
-osm_switch_t *tables_switch(const osm_subn_t *subn, const struct pm_plan *plan,
-			    uint32_t known)
+osm_switch_t *lft_records_switch(const osm_subn_t *subn, const struct pm_plan *plan,
+				 uint32_t known)
 {
 	return osm_get_switch_by_guid(subn, cl_hton64(plan->known->nodes[known].guid));
 }
@@ -68,32 +68,32 @@ static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32
 	return false;
 }
 
-void tables_outdate(struct tables *tables)
+void lft_records_outdate(struct lft_records *records)
 {
-	tables->num = 0;
+	records->num = 0;
 }
 
-void tables_forget(struct tables *tables)
+void lft_records_forget(struct lft_records *records)
 {
-	free(tables->seen);
-	free(tables->lows.list);
-	free(tables->next.list);
-	*tables = (struct tables){0};
+	free(records->noted);
+	free(records->lows.list);
+	free(records->next.list);
+	*records = (struct lft_records){0};
 }
 
-void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
-			const struct pm_plan *plan)
+void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn,
+			     const struct pm_plan *plan)
 {
 	uint32_t num = (uint32_t)cl_qmap_count(&subn->sw_guid_tbl);
 
-	tables_outdate(tables);
-	if (pm_grow(&tables->seen, &tables->room, num, sizeof(*tables->seen)))
+	lft_records_outdate(records);
+	if (pm_grow(&records->noted, &records->room, num, sizeof(*records->noted)))
 		return;
 	FOR_EACH_SWITCH(sw, subn)
 	{
 		uint32_t known = find_known(plan, key_of(sw));
 
-		tables->seen[tables->num++] = (struct tables_seen){
+		records->noted[records->num++] = (struct lft_records_noted){
 			.key = key_of(sw),
 			.known = known,
 			.intact = known != PM_NONE && sw->p_node->discovery_count &&
@@ -104,18 +104,18 @@ void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
 
 /* ---- Reading ---- */
 
-const osm_dr_path_t *tables_route(const osm_switch_t *sw)
+const osm_dr_path_t *lft_records_route(const osm_switch_t *sw)
 {
 	osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
 
 	return port0 ? osm_physp_get_dr_path_ptr(port0) : NULL;
 }
 
-void tables_records(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
-		    struct pm_held *held)
+void lft_records_held(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
+		      struct pm_held *held)
 {
 	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
-		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		const osm_switch_t *sw = lft_records_switch(subn, plan, i);
 		uint32_t length =
 			sw ? (sw->max_lid_ho / PM_LFT_BLOCK + 1u) * PM_LFT_BLOCK : 0;
 
@@ -136,7 +136,7 @@ static uint32_t common_length(const struct pm_routes *routes, const osm_switch_t
 	return stride < sw->lft_size ? stride : sw->lft_size;
 }
 
-uint32_t tables_blocks(const struct pm_routes *routes, const osm_switch_t *sw)
+uint32_t lft_records_blocks(const struct pm_routes *routes, const osm_switch_t *sw)
 {
 	uint32_t blocks = common_length(routes, sw) / PM_LFT_BLOCK;
 	uint32_t top = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
@@ -144,8 +144,8 @@ uint32_t tables_blocks(const struct pm_routes *routes, const osm_switch_t *sw)
 	return blocks < top ? blocks : top;
 }
 
-void tables_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
-		   uint8_t *wanted)
+void lft_records_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
+			uint8_t *wanted)
 {
 	pm_delta_apply(wanted, held, table, length);
 	for (uint32_t lid = 0; lid < length; lid++)
@@ -190,8 +190,8 @@ static void write_table(const struct pm_routes *routes, const struct pm_stale *s
 	pm_delta_add(&own, sw->lft, table, length);
 	for (uint32_t at = 0; at < length; at += PM_LFT_BLOCK)
 		if (memcmp(sw->lft + at, table + at, PM_LFT_BLOCK) != 0)
-			tables_wanted(sw->lft + at, table + at, PM_LFT_BLOCK,
-				      sw->new_lft + at);
+			lft_records_wanted(sw->lft + at, table + at, PM_LFT_BLOCK,
+					   sw->new_lft + at);
 	if (num)
 		drop_stale(sw, entries, num, &own);
 	total->blocks += own.blocks;
@@ -210,7 +210,7 @@ static bool is_recorded(const osm_switch_t *sw, uint32_t block)
 
 /* What OpenSM will send this switch, given the marks. */
 static void count_blocks(const osm_subn_t *subn, const osm_switch_t *sw,
-			 struct tables_written *written)
+			 struct lft_records_written *written)
 {
 	bool all = sw->need_update || subn->need_update;
 	uint32_t blocks = 0;
@@ -239,24 +239,24 @@ static uint32_t most_blocks(const osm_subn_t *subn)
 }
 
 /* What was noted of a switch, or NULL; *at is the first one that may be it. */
-static const struct tables_seen *find_seen(const struct tables *tables, uint32_t *at,
-					   uint64_t key)
+static const struct lft_records_noted *find_noted(const struct lft_records *records,
+						  uint32_t *at, uint64_t key)
 {
-	while (*at < tables->num && tables->seen[*at].key < key)
+	while (*at < records->num && records->noted[*at].key < key)
 		(*at)++;
-	return *at < tables->num && tables->seen[*at].key == key ? &tables->seen[*at]
-								 : NULL;
+	return *at < records->num && records->noted[*at].key == key ? &records->noted[*at]
+								    : NULL;
 }
 
 /* Its number in the plan, which may be another one than was noted. */
-static uint32_t known_now(const struct pm_plan *plan, const struct tables_seen *seen,
-			  uint64_t key)
+static uint32_t known_now(const struct pm_plan *plan,
+			  const struct lft_records_noted *noted, uint64_t key)
 {
 	const struct pm_fabric *known = plan->known;
 
-	if (seen && seen->known < known->num_switches &&
-	    known->nodes[seen->known].guid == cl_ntoh64(key))
-		return seen->known;
+	if (noted && noted->known < known->num_switches &&
+	    known->nodes[noted->known].guid == cl_ntoh64(key))
+		return noted->known;
 	return find_known(plan, key);
 }
 
@@ -286,7 +286,7 @@ static void keep_to_room(osm_switch_t *sw)
  * and so OpenSM does not send them. A mark for the whole table would have it send them
  * all the same; instead of by that, the others are sent because they differ.
  */
-static void withhold(osm_switch_t *sw, const struct tables_withheld *withheld)
+static void withhold(osm_switch_t *sw, const struct lft_records_withheld *withheld)
 {
 	if (withheld->all && !sw->need_update)
 		memcpy(sw->new_lft, sw->lft, sw->lft_size);
@@ -312,8 +312,8 @@ static void forget_above(osm_switch_t *sw, uint16_t top)
 }
 
 /* What was noted of a switch when tables were last written, or NULL; *at as above. */
-static const struct tables_low *find_low(const struct tables_lows *lows, uint32_t *at,
-					 uint64_t key)
+static const struct lft_records_low *find_low(const struct lft_records_lows *lows,
+					      uint32_t *at, uint64_t key)
 {
 	while (*at < lows->num && lows->list[*at].key < key)
 		(*at)++;
@@ -321,7 +321,7 @@ static const struct tables_low *find_low(const struct tables_lows *lows, uint32_
 }
 
 /* Without memory it is forgotten, and what is above is sent once more. */
-static void note_low(struct tables_lows *lows, const struct tables_low *low)
+static void note_low(struct lft_records_lows *lows, const struct lft_records_low *low)
 {
 	if (!pm_grow(&lows->list, &lows->room, lows->num + 1, sizeof(*lows->list)))
 		lows->list[lows->num++] = *low;
@@ -332,11 +332,11 @@ static void note_low(struct tables_lows *lows, const struct tables_low *low)
  * had no room for it. Where it does not rise, sending it anew is of no use after a while,
  * but is again when it has risen at last.
  */
-static void forget_above_top(struct tables *tables, uint32_t *at, osm_switch_t *sw)
+static void forget_above_top(struct lft_records *records, uint32_t *at, osm_switch_t *sw)
 {
-	struct tables_low now = {key_of(sw), cl_ntoh16(sw->switch_info.lin_top),
-				 sw->max_lid_ho, 1};
-	const struct tables_low *before = find_low(&tables->lows, at, now.key);
+	struct lft_records_low now = {key_of(sw), cl_ntoh16(sw->switch_info.lin_top),
+				      sw->max_lid_ho, 1};
+	const struct lft_records_low *before = find_low(&records->lows, at, now.key);
 	bool gave_up = before && before->times == TOP_TRIES;
 	bool same = before && before->top == now.top && before->wanted == now.wanted;
 
@@ -348,48 +348,52 @@ static void forget_above_top(struct tables *tables, uint32_t *at, osm_switch_t *
 		now.times = (uint8_t)(before->times + !gave_up);
 	if (!same || !gave_up)
 		forget_above(sw, now.top);
-	note_low(&tables->next, &now);
+	note_low(&records->next, &now);
 }
 
 /* Those noted are those that were noted last. */
-static void keep_lows(struct tables *tables)
+static void keep_lows(struct lft_records *records)
 {
-	struct tables_lows before = tables->lows;
+	struct lft_records_lows before = records->lows;
 
-	tables->lows = tables->next;
-	tables->next = before;
-	tables->next.num = 0;
+	records->lows = records->next;
+	records->next = before;
+	records->next.num = 0;
 }
 
-void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
-		  const struct pm_routes *routes, const struct pm_stale *stale,
-		  const struct tables_withheld *withheld, struct tables_written *written)
+void lft_records_write(struct lft_records *records, osm_subn_t *subn,
+		       const struct pm_plan *plan, const struct pm_routes *routes,
+		       const struct pm_stale *stale,
+		       const struct lft_records_withheld *withheld,
+		       struct lft_records_written *written)
 {
 	uint32_t at = 0, low_at = 0;
 
-	*written = (struct tables_written){.max_block = most_blocks(subn),
-					   .withheld = withheld->num + withheld->all};
+	*written =
+		(struct lft_records_written){.max_block = most_blocks(subn),
+					     .withheld = withheld->num + withheld->all};
 	FOR_EACH_SWITCH(sw, subn)
 	{
-		const struct tables_seen *seen = find_seen(tables, &at, key_of(sw));
-		uint32_t known = known_now(plan, seen, key_of(sw));
+		const struct lft_records_noted *noted =
+			find_noted(records, &at, key_of(sw));
+		uint32_t known = known_now(plan, noted, key_of(sw));
 
-		if (sw->need_update == 1 && seen && seen->intact)
+		if (sw->need_update == 1 && noted && noted->intact)
 			sw->need_update = 0;
 		if (known != PM_NONE)
 			write_table(routes, stale, sw, known, &written->delta);
 		else
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		keep_to_room(sw);
-		forget_above_top(tables, &low_at, sw);
+		forget_above_top(records, &low_at, sw);
 		withhold(sw, withheld);
 		count_blocks(subn, sw, written);
 	}
-	keep_lows(tables);
-	tables_outdate(tables);
+	keep_lows(records);
+	lft_records_outdate(records);
 }
 
-static bool is_among(const struct tables_withheld *blocks, const osm_switch_t *sw,
+static bool is_among(const struct lft_records_withheld *blocks, const osm_switch_t *sw,
 		     uint32_t block)
 {
 	for (uint32_t i = 0; i < blocks->num; i++)
@@ -411,8 +415,9 @@ static bool is_missing(const osm_switch_t *sw, uint32_t block)
 	       !memcmp(sw->lft + (size_t)block * PM_LFT_BLOCK, zeroed, sizeof(zeroed));
 }
 
-uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written,
-			const struct tables_withheld *ours)
+uint64_t lft_records_missing(const osm_subn_t *subn,
+			     const struct lft_records_written *written,
+			     const struct lft_records_withheld *ours)
 {
 	uint64_t missing = 0;
 

@@ -12,7 +12,8 @@
  * at INIT, and only the subnet manager takes any of these away, after which it writes the
  * table.
  *
- * All of it with osm->lock held: exclusively for tables_write, shared at least otherwise.
+ * All of it with osm->lock held: exclusively for lft_records_write, shared at least
+ * otherwise.
  */
 #ifndef PORTMAJOR_LFT_RECORDS_H
 #define PORTMAJOR_LFT_RECORDS_H
@@ -22,34 +23,34 @@
 #include <portmajor/route/delta.h>
 #include <portmajor/route/stale.h>
 
-struct tables_seen {
+struct lft_records_noted {
 	uint64_t key;	/* in OpenSM's table of switches */
 	uint32_t known; /* its number in the plan, or PM_NONE */
 	bool intact;
 };
 
 /* A switch whose LinearFDBTop was below what was asked for. */
-struct tables_low {
+struct lft_records_low {
 	uint64_t key;
 	uint16_t top, wanted;
 	uint8_t times; /* in a row, counted up to some limit */
 };
 
-struct tables_lows {
-	struct tables_low *list; /* in the order of their keys */
+struct lft_records_lows {
+	struct lft_records_low *list; /* in the order of their keys */
 	uint32_t num, room;
 };
 
 /* Whose tables are intact. All zero at first. */
-struct tables {
-	struct tables_seen *seen; /* in the order of their keys */
-	uint32_t num;		  /* 0: of none */
+struct lft_records {
+	struct lft_records_noted *noted; /* in the order of their keys */
+	uint32_t num;			 /* 0: of none */
 	uint32_t room;
-	struct tables_lows lows, next; /* at the last writing, and being made */
+	struct lft_records_lows lows, next; /* at the last writing, and being made */
 };
 
 /* What is written, before OpenSM sends it. */
-struct tables_written {
+struct lft_records_written {
 	struct pm_delta delta; /* what the tables differed by */
 	uint64_t sent;	       /* blocks that OpenSM sends, with those of whole tables */
 	uint64_t full;	       /* blocks of all tables */
@@ -60,21 +61,21 @@ struct tables_written {
 };
 
 /* Blocks that we send: OpenSM must not. Borrowed. */
-struct tables_withheld {
+struct lft_records_withheld {
 	const struct smp_block *blocks;
 	uint32_t num;
 	bool all; /* and whatever else differs but in tables that are written whole */
 };
 
 /* Notes whose tables are intact; right after discovery only. No memory: none are. */
-void tables_note_intact(struct tables *tables, const osm_subn_t *subn,
-			const struct pm_plan *plan);
+void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn,
+			     const struct pm_plan *plan);
 
 /* Forgets whose tables are intact. */
-void tables_outdate(struct tables *tables);
+void lft_records_outdate(struct lft_records *records);
 
 /* Forgets everything. */
-void tables_forget(struct tables *tables);
+void lft_records_forget(struct lft_records *records);
 
 /*
  * Writes new_lft of every switch, without the stale entries that were found for these
@@ -86,41 +87,44 @@ void tables_forget(struct tables *tables);
  * OpenSM has no mark of its own for all switches (subn->need_update), it sends none of
  * them.
  */
-void tables_write(struct tables *tables, osm_subn_t *subn, const struct pm_plan *plan,
-		  const struct pm_routes *routes, const struct pm_stale *stale,
-		  const struct tables_withheld *withheld, struct tables_written *written);
+void lft_records_write(struct lft_records *records, osm_subn_t *subn,
+		       const struct pm_plan *plan, const struct pm_routes *routes,
+		       const struct pm_stale *stale,
+		       const struct lft_records_withheld *withheld,
+		       struct lft_records_written *written);
 
 /*
  * What OpenSM knows of tables, held[switch of plan->known], borrowed until the lock is
  * released. With `discovered` switches that the last discovery did not find have none;
  * while one is under way it has found some only.
  */
-void tables_records(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
-		    struct pm_held *held);
+void lft_records_held(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
+		      struct pm_held *held);
 
 /* The directed route that OpenSM has to a switch, or NULL. */
-const osm_dr_path_t *tables_route(const osm_switch_t *sw);
+const osm_dr_path_t *lft_records_route(const osm_switch_t *sw);
 
 /* Blocks of our table that a switch's record has room for and OpenSM sends. */
-uint32_t tables_blocks(const struct pm_routes *routes, const osm_switch_t *sw);
+uint32_t lft_records_blocks(const struct pm_routes *routes, const osm_switch_t *sw);
 
 /*
  * How many blocks OpenSM has sent that were not acknowledged; `ours`, of which Sets of
  * ours are out by now, are not among them. O(size of the tables).
  */
-uint64_t tables_missing(const osm_subn_t *subn, const struct tables_written *written,
-			const struct tables_withheld *ours);
+uint64_t lft_records_missing(const osm_subn_t *subn,
+			     const struct lft_records_written *written,
+			     const struct lft_records_withheld *ours);
 
 /*
  * What a switch should have: our entry, or the one it has where ours says so. A 0 it has
  * may be a block that was never acknowledged, and is not kept: it would make the switch
  * swallow packets.
  */
-void tables_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
-		   uint8_t *wanted);
+void lft_records_wanted(const uint8_t *held, const uint8_t *table, uint32_t length,
+			uint8_t *wanted);
 
 /* OpenSM's switch with this number in the plan, or NULL. */
-osm_switch_t *tables_switch(const osm_subn_t *subn, const struct pm_plan *plan,
-			    uint32_t known);
+osm_switch_t *lft_records_switch(const osm_subn_t *subn, const struct pm_plan *plan,
+				 uint32_t known);
 
 #endif

@@ -153,7 +153,7 @@ bool mcast_groups_capacity(const osm_subn_t *subn, const struct pm_plan *plan,
 	bool differs = false;
 
 	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
-		const osm_switch_t *sw = tables_switch(subn, plan, i);
+		const osm_switch_t *sw = lft_records_switch(subn, plan, i);
 		uint16_t room = sw ? osm_switch_get_mcast_fwd_tbl_size(sw) : capacity[i];
 
 		room = room < PM_MLIDS ? room : PM_MLIDS;

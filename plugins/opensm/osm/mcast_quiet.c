@@ -139,7 +139,7 @@ static void set_top(struct mcast_quiet *quiet, const osm_switch_t *sw,
 
 	info.mcast_top = top;
 	ib_switch_info_clear_state_change(&info); /* a 1 would take it back */
-	(void)osm_req_set(&quiet->osm->sm, tables_route(sw), (uint8_t *)&info,
+	(void)osm_req_set(&quiet->osm->sm, lft_records_route(sw), (uint8_t *)&info,
 			  sizeof(info), IB_MAD_ATTR_SWITCH_INFO, 0, FALSE,
 			  ib_port_info_get_m_key(&port0->port_info), 0,
 			  CL_DISP_MSGID_NONE, &context);
@@ -201,7 +201,7 @@ static void show_switches(struct mcast_quiet *quiet, const struct pm_plan *plan,
 			  const struct pm_mfts *tables, uint32_t block)
 {
 	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
-		osm_switch_t *sw = tables_switch(&quiet->osm->subn, plan, i);
+		osm_switch_t *sw = lft_records_switch(&quiet->osm->subn, plan, i);
 
 		if (sw)
 			show_block(sw, tables, i, block);

@@ -60,7 +60,8 @@ static const char *address(const struct sending *s, const struct pm_mft_place *p
 			   struct smp_request *smp)
 {
 	const struct mft_wire *wire = s->wire;
-	const osm_switch_t *sw = tables_switch(&wire->osm->subn, wire->plan, place->sw);
+	const osm_switch_t *sw =
+		lft_records_switch(&wire->osm->subn, wire->plan, place->sw);
 
 	*smp = (struct smp_request){
 		.kind = s->sets ? SMP_SET_MFT : SMP_MFT,
