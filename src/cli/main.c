@@ -3,6 +3,8 @@
 #include "cli.h"
 #include "json.h"
 
+#include <portmajor/base/nearest.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +46,20 @@ static void print_usage(FILE *out)
 	      out);
 }
 
+/* Names the nearest command; where none is near, prints all of them. */
+static int fail_unknown(const char *name)
+{
+	struct pm_nearest nearest = {0};
+	char hint[PM_NEAREST_HINT];
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		pm_nearest_offer(&nearest, name, commands[i].name);
+	if (!nearest.word)
+		print_usage(stderr);
+	return cli_fail(EXIT_USAGE, "no command \"%s\"%s", name,
+			pm_nearest_hint(&nearest, hint));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2) {
@@ -62,6 +78,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return cli_finish(commands[i].run(argc - 1, argv + 1));
-	print_usage(stderr);
-	return cli_fail(EXIT_USAGE, "no command \"%s\"", argv[1]);
+	return fail_unknown(argv[1]);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads portmajor.conf. */
 #include <portmajor/base/lexer.h>
+#include <portmajor/base/nearest.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/files/config.h>
 
@@ -157,6 +158,18 @@ void pm_config_init(struct pm_config *config)
 	};
 }
 
+static int fail_unknown(const struct pm_lexer *lexer, struct pm_text key)
+{
+	char name[64], hint[PM_NEAREST_HINT];
+	struct pm_nearest nearest = {0};
+
+	snprintf(name, sizeof(name), "%.*s", (int)pm_text_length(key), key.at);
+	for (size_t i = 0; i < NUM_KEYS; i++)
+		pm_nearest_offer(&nearest, name, keys[i].name);
+	return pm_lexer_fail(lexer, "unknown key \"%.*s\"%s", PM_SHOWN(key),
+			     pm_nearest_hint(&nearest, hint));
+}
+
 static int set_key(const struct pm_lexer *lexer, struct pm_text key, struct pm_text value,
 		   struct pm_config *config, unsigned int *given)
 {
@@ -176,7 +189,7 @@ static int set_key(const struct pm_lexer *lexer, struct pm_text key, struct pm_t
 					     keys[i].name, keys[i].values, string);
 		return 0;
 	}
-	return pm_lexer_fail(lexer, "unknown key \"%.*s\"", PM_SHOWN(key));
+	return fail_unknown(lexer, key);
 }
 
 /* A rule has several words, and there may be several. */

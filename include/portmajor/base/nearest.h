@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The known word that a mistyped one was meant to be, for "did you mean". */
+#ifndef PORTMAJOR_NEAREST_H
+#define PORTMAJOR_NEAREST_H
+
+/* Zeroed before the first word is offered. */
+struct pm_nearest {
+	const char *word;      /* the nearest so far; NULL: none is near */
+	unsigned int distance; /* its edit distance */
+};
+
+/*
+ * Letters to insert, delete, replace or swap with their neighbour until one word is the
+ * other, without regard to case. O(length^2); a word above 63 bytes is far from all.
+ */
+unsigned int pm_edit_distance(const char *a, const char *b);
+
+/* Keeps a known word if it is nearer than those before, and at most a third of its
+ * letters differ. The word must stay. */
+void pm_nearest_offer(struct pm_nearest *nearest, const char *mistyped,
+		      const char *known);
+
+/* Room for pm_nearest_hint. */
+#define PM_NEAREST_HINT 96
+
+/* Writes ": did you mean WORD?", or nothing when no word is near, and returns it. */
+const char *pm_nearest_hint(const struct pm_nearest *nearest, char hint[PM_NEAREST_HINT]);
+
+#endif

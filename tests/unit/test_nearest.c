@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The nearest word: each kind of slip, ties, and what is no slip. */
+#include <portmajor/base/nearest.h>
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct row {
+	const char *a, *b;
+	unsigned int distance;
+} rows[] = {
+	{"", "", 0},
+	{"", "abc", 3},
+	{"drain", "drain", 0},
+	{"DRAIN", "drain", 0},
+	{"drian", "drain", 1},	/* swapped */
+	{"drin", "drain", 1},	/* left out */
+	{"drrain", "drain", 1}, /* too many */
+	{"drail", "drain", 1},	/* another one */
+	{"kitten", "sitting", 3},
+	{"ca", "abc", 3}, /* a swapped pair is not edited again */
+};
+
+static void test_distance(void **state)
+{
+	char far[65];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_int_equal(pm_edit_distance(rows[i].a, rows[i].b),
+				 rows[i].distance);
+		assert_int_equal(pm_edit_distance(rows[i].b, rows[i].a),
+				 rows[i].distance);
+	}
+	memset(far, 'x', sizeof(far) - 1);
+	far[sizeof(far) - 1] = '\0';
+	assert_int_equal(pm_edit_distance(far, "x"), UINT_MAX);
+	assert_int_equal(pm_edit_distance(far + 1, "x"), 62);
+}
+
+static const char *nearest(const char *mistyped)
+{
+	static const char *const known[] = {"drain", "undrain", "diff", "plan", "-x"};
+	static char hint[PM_NEAREST_HINT];
+	struct pm_nearest found = {0};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		pm_nearest_offer(&found, mistyped, known[i]);
+	return pm_nearest_hint(&found, hint);
+}
+
+static void test_nearest(void **state)
+{
+	(void)state;
+	assert_string_equal(nearest("drian"), ": did you mean drain?");
+	assert_string_equal(nearest("undrian"), ": did you mean undrain?");
+	assert_string_equal(nearest("plant"), ": did you mean plan?");
+	assert_string_equal(nearest("routes"), "");
+	assert_string_equal(nearest("dxff"), ": did you mean diff?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_distance),
+		cmocka_unit_test(test_nearest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
