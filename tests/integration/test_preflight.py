@@ -14,8 +14,8 @@ import pmlab
 
 PLUGIN = pmlab.BUILD / "libportmajor.so"
 GOOD = {"event_plugin_name": "portmajor", "routing_engine": "portmajor,updn"}
-CHECKS = ["opensm", "keys", "event_plugin_name", "routing_engine", "lmc", "configuration",
-          "library", "version", "plan file"]
+CHECKS = ["opensm", "keys", "event_plugin_name", "routing_engine", "lmc", "values",
+          "configuration", "service", "library", "version", "plan file"]
 
 
 class Preflight(labtest.Folders):
@@ -89,8 +89,27 @@ class Preflight(labtest.Folders):
                 ("event_plugin_name", "by blanks", {"event_plugin_name": "x,portmajor"}),
                 ("event_plugin_name", "by blanks", {"event_plugin_name": "portmajor, x"}),
                 ("routing_engine", "does not name", {"routing_engine": None}),
-                ("routing_engine", "does not name", {"routing_engine": "portmajors"}),
+                ("event_plugin_name", '"portmajr": did you mean portmajor?',
+                 {"event_plugin_name": "x portmajr"}),
+                ("routing_engine", "does not name", {"routing_engine": "updn"}),
+                ("routing_engine", 'no engine "portmajors": did you mean portmajor?',
+                 {"routing_engine": "portmajors"}),
+                ("routing_engine", 'no engine "updm": did you mean updn?',
+                 {"routing_engine": "portmajor,updm"}),
                 ("routing_engine", "first", {"routing_engine": "updn,portmajor"}),
+                ("routing_engine", "none comes behind", {"routing_engine": "portmajor"}),
+                ("routing_engine", "none comes behind",
+                 {"routing_engine": "portmajor,no_fallback"}),
+                ("values", ':3: sweep_interval must be a number, not "10s"',
+                 {"sweep_interval": "10s"}),
+                ("values", ':3: qos must be TRUE or FALSE; OpenSM takes "yes" for FALSE',
+                 {"qos": "yes"}),
+                ("reassign_lids", "once `out of plan` is 0", {"reassign_lids": "TRUE"}),
+                ("use_ucast_cache", "set it to FALSE", {"use_ucast_cache": "TRUE"}),
+                ("files", "root_guid_file /nowhere/x: No such file",
+                 {"root_guid_file": "/nowhere/x"}),
+                ("files", "partition_config_file /nowhere/x",
+                 {"partition_config_file": "/nowhere/x"}),
                 ("lmc", "0 to 3", {"lmc": "4"}), ("lmc", "0 to 3", {"lmc": "x"}),
                 ("lmc", "lmc_esp0", {"lmc": "1", "lmc_esp0": "TRUE"}),
                 ("configuration", "No such file", {"event_plugin_options": "/nowhere/x"}),
@@ -111,16 +130,64 @@ class Preflight(labtest.Folders):
         self.assertEqual([text for check, ok, text in found if check == "configuration"],
                          [f"{config}: shadow mode, the next engine routes"])
         for engines in ("portmajor", "portmajor,no_fallback"):
-            self.only("configuration", "no other engine to route",
-                      self.conf(event_plugin_options=config, routing_engine=engines))
+            found = dict(self.faults(self.conf(event_plugin_options=config,
+                                               routing_engine=engines)))
+            self.assertEqual(list(found), ["routing_engine", "configuration"])
+            self.assertIn("no other engine to route", found["configuration"])
+
+    def test_prometheus(self):
+        """A file or a folder; the folder must be there."""
+        config = self.cache / "portmajor.conf"
+        for path, text in ((self.cache, None), (self.cache / "file.prom", None),
+                           ("/nowhere/file.prom", "/nowhere/file.prom: no folder /nowhere")):
+            with self.subTest(str(path)):
+                config.write_text(f"prometheus {path}\n")
+                self.assertEqual(self.faults(self.conf(event_plugin_options=config)),
+                                 [("prometheus", text)] if text else [])
+
+    def service(self, ports, *args, **units):
+        """What is said of the service on a machine with these files: [(ok, text)]."""
+        etc = self.cache / "etc"
+        (etc / "default").mkdir(parents=True, exist_ok=True)
+        (etc / "default/opensm").write_text(f"# PORTS=NONE\nPORTS={ports}\n")
+        for name, text in units.items():
+            folder = etc / "systemd/system/opensm@.service.d"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{name}.conf").write_text(text)
+        done = subprocess.run(
+            ["unshare", "--mount", "--map-root-user", "sh", "-ec",
+             'mount --bind "$0" /etc; shift; exec "$@"', str(etc), "", str(pmlab.CLI),
+             "preflight", "--json", *map(str, args)], capture_output=True, text=True,
+            env=dict(os.environ, OSM_CACHE_DIR=str(self.cache)), check=False)
+        return [(c["ok"], c["text"]) for c in json.loads(done.stdout)["checks"]
+                if c["check"] == "service"]
+
+    def test_service(self):
+        """The file that is in use is named, and PORTS=NONE when portmajor is to route."""
+        conf = self.conf()
+        self.assertEqual(self.service("ALL"), [(True, "reads /etc/opensm/opensm.conf")])
+        self.assertEqual(self.service("ALL", "-F", conf),
+                         [(True, f"reads /etc/opensm/opensm.conf, not {conf}")])
+        told = (True, f"reads {conf}, as told in "
+                "/etc/systemd/system/opensm@.service.d/b.conf")
+        units = {"a": "ExecStart=/sbin/opensm -F /nowhere\n",
+                 "b": f"ExecStart=\nExecStart=/sbin/opensm -F {conf} --guid %I\n"}
+        self.assertEqual(self.service("ALL", **units), [told])
+        told, none = self.service("NONE", **units)
+        self.assertIn("set it back to ALL", none[1])
+        self.assertFalse(none[0])
+        shadow = self.cache / "portmajor.conf"
+        shadow.write_text("shadow yes\n")
+        self.conf(event_plugin_options=shadow)
+        self.assertEqual(self.service("NONE", **units), [told])
 
     def test_key_that_opensm_does_not_write(self):
         """It knows this one all the same."""
-        self.assertEqual(self.faults(self.conf(dimn_ports_file="/nowhere/x")), [])
+        self.assertEqual(self.faults(self.conf(dimn_ports_file="/dev/null")), [])
         self.only("keys", '"dimn_port_file"', self.conf(dimn_port_file="/nowhere/x"))
 
     def test_values_do_not_reach_the_terminal(self):
-        done = self.run_it(self.conf(routing_engine="\x1b[31mx\x07,portmajor"))
+        done = self.run_it(self.conf(event_plugin_name="\x1b[31mx\x07,portmajor"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("?[31mx?,portmajor", done.stdout)
         self.assertNotRegex(done.stdout, "[\x00-\x09\x0b-\x1f\x7f]")

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor preflight: one line for each thing that must be right before OpenSM starts.
  */
-#include "cache.h"
 #include "cli.h"
 #include "json.h"
-#include "opensm.h"
+#include "preflight.h"
 
 #include <portmajor/files/config.h>
 #include <portmajor/files/plan_file.h>
@@ -12,54 +11,14 @@
 #include <portmajor/plan/guess.h>
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_CONF "/etc/opensm/opensm.conf"
 #define LIBRARY "libportmajor.so"
 #define NAMED 4 /* unknown keys in a line */
-
-struct preflight {
-	const char *conf_path, *netlist;
-	const char *program;   /* the opensm to be used, NULL: none is known */
-	char *found, *version; /* that which is installed, and OpenSM's; or NULL */
-	struct pm_opensm_conf conf;
-	uint8_t lmc;
-	struct pm_plan_config plan; /* that OpenSM would use */
-	const char *plugin_conf;    /* portmajor.conf, if it can be used; else NULL */
-	struct cache_paths files;   /* of plans .. */
-	struct pm_plan **stored;    /* .. and what they have; NULL: cannot be used */
-	json_t *checks;		    /* NULL: print lines */
-	struct cli_output output;
-	unsigned int findings;
-};
-
-/* ---- Reporting ---- */
-
-static void __attribute__((format(printf, 4, 5)))
-report(struct preflight *p, bool ok, const char *what, const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	if (vasprintf(&text, format, args) < 0)
-		cli_no_memory();
-	va_end(args);
-	p->findings += !ok;
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?'; /* names and values come from files */
-	if (p->checks)
-		json_array_append_new(p->checks,
-				      json_pack("{s:s, s:b, s:o}", "check", what, "ok",
-						ok, "text", cli_json_string(text)));
-	else if (!ok || !p->output.quiet)
-		printf("%-8s%-20s%s\n", ok ? "ok" : "FIX", what, text);
-	free(text);
-}
 
 /* Whether there is an error; want of memory is none of what is checked. */
 static bool failed(int rc)
@@ -78,12 +37,12 @@ static void check_opensm(struct preflight *p)
 	if (!p->program)
 		p->program = p->found = opensm_find();
 	if (!p->program)
-		report(p, false, "opensm",
-		       "no opensm found: install it, or name it with --opensm");
+		preflight_report(p, false, "opensm",
+				 "no opensm found: install it, or name it with --opensm");
 	else if (failed(opensm_version(p->program, &p->version, &err)))
-		report(p, false, "opensm", "%s", err.text);
+		preflight_report(p, false, "opensm", "%s", err.text);
 	else
-		report(p, true, "opensm", "%s: %s", p->program, p->version);
+		preflight_report(p, true, "opensm", "%s: %s", p->program, p->version);
 }
 
 /* One that OpenSM reads, but leaves out when it writes its configuration. */
@@ -94,82 +53,33 @@ static bool is_silent_key(const char *key)
 
 static void check_keys(struct preflight *p)
 {
-	struct pm_opensm_conf known = {0};
+	const struct pm_opensm_conf *known = &p->defaults;
 	struct pm_error err;
 	unsigned int unknown = 0;
 
 	if (!p->version)
 		return;
-	if (failed(opensm_defaults(p->program, &known, &err))) {
-		report(p, false, "keys", "%s", err.text);
+	if (failed(opensm_defaults(p->program, &p->defaults, &err))) {
+		preflight_report(p, false, "keys", "%s", err.text);
 		return;
 	}
 	for (size_t i = 0; i < p->conf.count; i++) {
 		const struct pm_opensm_conf_item *item = &p->conf.items[i];
 
-		if (pm_opensm_conf_find(&known, item->key) || is_silent_key(item->key))
+		if (pm_opensm_conf_find(known, item->key) || is_silent_key(item->key))
 			continue;
 		if (unknown++ < NAMED)
-			report(p, false, "keys",
-			       "%s:%u: OpenSM knows no key \"%s\" and would ignore it",
-			       p->conf_path, item->line, item->key);
+			preflight_report(
+				p, false, "keys",
+				"%s:%u: OpenSM knows no key \"%s\" and would ignore it",
+				p->conf_path, item->line, item->key);
 	}
 	if (unknown > NAMED)
-		report(p, false, "keys", "%s: and %u more", p->conf_path,
-		       unknown - NAMED);
+		preflight_report(p, false, "keys", "%s: and %u more", p->conf_path,
+				 unknown - NAMED);
 	if (!unknown)
-		report(p, true, "keys", "OpenSM knows all %zu keys of %s", p->conf.count,
-		       p->conf_path);
-	pm_opensm_conf_free(&known);
-}
-
-static bool has_word(const char *list, const char *separators, const char *word,
-		     bool first)
-{
-	size_t length = strlen(word);
-
-	for (list += strspn(list, separators); *list; list += strspn(list, separators)) {
-		size_t here = strcspn(list, separators);
-
-		if (here == length && !strncmp(list, word, length))
-			return true;
-		if (first)
-			return false;
-		list += here;
-	}
-	return false;
-}
-
-static void check_plugin_name(struct preflight *p)
-{
-	const char *names = pm_opensm_conf_value(&p->conf, "event_plugin_name");
-
-	if (!names || !has_word(names, ", \t", "portmajor", false))
-		report(p, false, "event_plugin_name",
-		       "does not name portmajor: add the line `event_plugin_name "
-		       "%s%sportmajor`",
-		       names ? names : "", names ? " " : "");
-	else if (strchr(names, ','))
-		report(p, false, "event_plugin_name",
-		       "\"%s\": separate names by blanks; OpenSM splits at a comma only "
-		       "behind the first name",
-		       names);
-	else
-		report(p, true, "event_plugin_name", "%s", names);
-}
-
-static void check_engine(struct preflight *p)
-{
-	const char *engines = pm_opensm_conf_value(&p->conf, "routing_engine");
-
-	if (engines && has_word(engines, ", \t", "portmajor", true))
-		report(p, true, "routing_engine", "%s", engines);
-	else if (engines && has_word(engines, ", \t", "portmajor", false))
-		report(p, false, "routing_engine",
-		       "%s: portmajor must come first to be asked first", engines);
-	else
-		report(p, false, "routing_engine",
-		       "does not name portmajor: `routing_engine portmajor,updn`");
+		preflight_report(p, true, "keys", "OpenSM knows all %zu keys of %s",
+				 p->conf.count, p->conf_path);
 }
 
 static void check_lmc(struct preflight *p)
@@ -179,29 +89,34 @@ static void check_lmc(struct preflight *p)
 	unsigned long lmc = 0;
 
 	if (value && !cli_number(value, 0, PM_MAX_LMC, &lmc))
-		report(p, false, "lmc", "%s: portmajor routes with 0 to %d", value,
-		       PM_MAX_LMC);
+		preflight_report(p, false, "lmc", "%s: portmajor routes with 0 to %d",
+				 value, PM_MAX_LMC);
 	else if (lmc && esp0 && !strcmp(esp0, "TRUE"))
-		report(p, false, "lmc",
-		       "lmc_esp0 TRUE with lmc %lu: portmajor declines that; set it to "
-		       "FALSE",
-		       lmc);
+		preflight_report(
+			p, false, "lmc",
+			"lmc_esp0 TRUE with lmc %lu: portmajor declines that; set it to "
+			"FALSE",
+			lmc);
 	else
-		report(p, true, "lmc", "%lu", lmc);
+		preflight_report(p, true, "lmc", "%lu", lmc);
 	p->lmc = (uint8_t)lmc;
 }
 
-/* Whether another engine comes behind portmajor. */
-static bool has_next_engine(const struct preflight *p)
+/* The folder of what is to be written must be there. */
+static void check_prometheus(struct preflight *p, const char *path)
 {
-	const char *engines = pm_opensm_conf_value(&p->conf, "routing_engine");
-	const char *next = engines ? strstr(engines, "portmajor") : NULL;
+	char *folder = strdup(path), *slash;
 
-	if (!next)
-		return false;
-	next += strcspn(next, ", \t");
-	next += strspn(next, ", \t");
-	return *next && strcmp(next, "no_fallback") != 0;
+	if (!folder)
+		cli_no_memory();
+	slash = strrchr(folder, '/');
+	if (*folder && access(folder, F_OK)) {
+		slash[slash == folder] = '\0';
+		if (access(folder, F_OK))
+			preflight_report(p, false, "prometheus", "%s: no folder %s", path,
+					 folder);
+	}
+	free(folder);
 }
 
 static void check_options(struct preflight *p)
@@ -212,21 +127,45 @@ static void check_options(struct preflight *p)
 
 	pm_config_init(&config);
 	if (!path)
-		report(p, true, "configuration", "defaults (no event_plugin_options)");
+		preflight_report(p, true, "configuration",
+				 "defaults (no event_plugin_options)");
 	else if (failed(pm_config_read(path, &config, &err)))
-		report(p, false, "configuration",
-		       "%s (all keys would have their defaults)", err.text);
-	else if (config.shadow && !has_next_engine(p))
-		report(p, false, "configuration",
-		       "%s: shadow mode, and no other engine to route: name the one that "
-		       "the fabric runs with behind portmajor in routing_engine",
-		       path);
+		preflight_report(p, false, "configuration",
+				 "%s (all keys would have their defaults)", err.text);
+	else if (config.shadow && !preflight_has_next_engine(p))
+		preflight_report(
+			p, false, "configuration",
+			"%s: shadow mode, and no other engine to route: name the one that "
+			"the fabric runs with behind portmajor in routing_engine",
+			path);
 	else
-		report(p, true, "configuration", "%s%s", path,
-		       config.shadow ? ": shadow mode, the next engine routes" : "");
+		preflight_report(p, true, "configuration", "%s%s", path,
+				 config.shadow ? ": shadow mode, the next engine routes"
+					       : "");
 	p->plugin_conf = path && !pm_config_read(path, &config, &err) ? path : NULL;
+	p->shadow = config.shadow;
+	check_prometheus(p, config.prometheus);
 	p->plan.order = config.lid_order;
 	p->plan.lmc = p->lmc;
+}
+
+/* Whether it reads this file, and starts. */
+static void check_service(struct preflight *p)
+{
+	const struct preflight_service *service = &p->service;
+	const char *conf = service->conf ? service->conf : DEFAULT_CONF;
+	bool same = !strcmp(p->conf_path, conf);
+
+	preflight_report(p, true, "service", "reads %s%s%s%s%s", conf,
+			 service->named_by ? ", as told in " : "",
+			 service->named_by ? service->named_by : "", same ? "" : ", not ",
+			 same ? "" : p->conf_path);
+	if (service->disabled && !p->shadow)
+		preflight_report(
+			p, false, "service",
+			"starts no subnet manager: " PREFLIGHT_DEFAULTS
+			" has PORTS=NONE; set it back to ALL, or to the GUIDs of "
+			"this machine's ports");
 }
 
 static void check_conf(struct preflight *p)
@@ -234,13 +173,14 @@ static void check_conf(struct preflight *p)
 	struct pm_error err;
 
 	if (failed(pm_opensm_conf_read(p->conf_path, &p->conf, &err))) {
-		report(p, false, "opensm.conf", "%s", err.text);
+		preflight_report(p, false, "opensm.conf", "%s", err.text);
 		return;
 	}
 	check_keys(p);
-	check_plugin_name(p);
-	check_engine(p);
+	preflight_check_plugin_name(p);
+	preflight_check_engines(p);
 	check_lmc(p);
+	preflight_check_values(p);
 	check_options(p);
 }
 
@@ -252,12 +192,13 @@ static void check_version(struct preflight *p, const char *path)
 	char *built_for;
 
 	if (failed(opensm_built_for(path, &built_for, &err)))
-		report(p, false, "version", "%s", err.text);
+		preflight_report(p, false, "version", "%s", err.text);
 	else {
 		bool same = !strcmp(built_for, p->version);
 
-		report(p, same, "version", "built for %s%s%s", built_for,
-		       same ? "" : ", but installed is ", same ? "" : p->version);
+		preflight_report(p, same, "version", "built for %s%s%s", built_for,
+				 same ? "" : ", but installed is ",
+				 same ? "" : p->version);
 		free(built_for);
 	}
 }
@@ -270,23 +211,25 @@ static void check_library(struct preflight *p)
 	if (!p->version)
 		return;
 	if (failed(opensm_trace(p->program, LIBRARY, &library, &err))) {
-		report(p, false, "library", "%s", err.text);
+		preflight_report(p, false, "library", "%s", err.text);
 		return;
 	}
 	if (!library.path)
-		report(p, false, "library",
-		       LIBRARY " cannot be loaded (%s): install it in a folder of the "
-			       "dynamic linker and run ldconfig",
-		       library.reason ? library.reason : "?");
+		preflight_report(p, false, "library",
+				 LIBRARY
+				 " cannot be loaded (%s): install it in a folder of the "
+				 "dynamic linker and run ldconfig",
+				 library.reason ? library.reason : "?");
 	else if (library.missing)
-		report(p, false, "library", "%s needs %s, which is not installed",
-		       library.path, library.missing);
+		preflight_report(p, false, "library",
+				 "%s needs %s, which is not installed", library.path,
+				 library.missing);
 	else if (library.symbol)
-		report(p, false, "library",
-		       "%s needs %s, which this opensm does not have", library.path,
-		       library.symbol);
+		preflight_report(p, false, "library",
+				 "%s needs %s, which this opensm does not have",
+				 library.path, library.symbol);
 	else
-		report(p, true, "library", "%s", library.path);
+		preflight_report(p, true, "library", "%s", library.path);
 	if (library.path)
 		check_version(p, library.path);
 	opensm_library_free(&library);
@@ -301,19 +244,20 @@ static struct pm_plan *check_plan(struct preflight *p, const char *path)
 	struct pm_error err;
 
 	if (failed(pm_plan_file_read(path, &plan, &err)))
-		report(p, false, "plan file",
-		       "%s (it would not be used, and the plan be made anew: LIDs stay, "
-		       "entries may change; restore a copy if you have one)",
-		       err.text);
+		preflight_report(
+			p, false, "plan file",
+			"%s (it would not be used, and the plan be made anew: LIDs stay, "
+			"entries may change; restore a copy if you have one)",
+			err.text);
 	else if (plan->lmc != p->lmc)
-		report(p, false, "plan file",
-		       "%s: made for LMC %u, not %u, and would not be used", path,
-		       plan->lmc, p->lmc);
+		preflight_report(p, false, "plan file",
+				 "%s: made for LMC %u, not %u, and would not be used",
+				 path, plan->lmc, p->lmc);
 	else
-		report(p, true, "plan file",
-		       "%s: lid_order %s, switches %u, LIDs up to %u", path,
-		       pm_lid_order_name(plan->order), plan->known->num_switches,
-		       plan->top_lid);
+		preflight_report(p, true, "plan file",
+				 "%s: lid_order %s, switches %u, LIDs up to %u", path,
+				 pm_lid_order_name(plan->order),
+				 plan->known->num_switches, plan->top_lid);
 	return plan;
 }
 
@@ -326,8 +270,8 @@ static void check_plans(struct preflight *p)
 	if (!p->stored)
 		cli_no_memory();
 	else if (!p->files.count)
-		report(p, true, "plan file", "%s: none yet; the first run makes it",
-		       wanted);
+		preflight_report(p, true, "plan file",
+				 "%s: none yet; the first run makes it", wanted);
 	for (size_t i = 0; p->stored && i < p->files.count; i++)
 		p->stored[i] = check_plan(p, p->files.path[i]);
 	free(wanted);
@@ -348,17 +292,18 @@ static void check_fit(struct preflight *p, const struct pm_fabric *fabric)
 
 	for (size_t i = 0; p->stored && i < p->files.count; i++) {
 		if (p->stored[i] && pm_plan_fits(p->stored[i], fabric)) {
-			report(p, true, "plan and fabric", "%s is one for this fabric",
-			       p->files.path[i]);
+			preflight_report(p, true, "plan and fabric",
+					 "%s is one for this fabric", p->files.path[i]);
 			return;
 		}
 		plans += p->stored[i] != NULL;
 	}
 	if (plans)
-		report(p, false, "plan and fabric",
-		       "%s: another fabric's: the plan would be made anew; restore a copy "
-		       "of this fabric's if you have one",
-		       plans > 1 ? "all plan files" : "the plan file");
+		preflight_report(
+			p, false, "plan and fabric",
+			"%s: another fabric's: the plan would be made anew; restore a copy "
+			"of this fabric's if you have one",
+			plans > 1 ? "all plan files" : "the plan file");
 }
 
 static int read_fabric(struct preflight *p, struct pm_fabric **fabric)
@@ -388,14 +333,14 @@ static int check_fabric(struct preflight *p)
 	if (status != EXIT_FINE)
 		return status;
 	if (failed(pm_plan_make(fabric, &p->plan, &plan, &err)))
-		report(p, false, "fabric", "%s: %s", p->netlist, err.text);
+		preflight_report(p, false, "fabric", "%s: %s", p->netlist, err.text);
 	else
-		report(p, true, "fabric",
-		       "switches %u, leaves %u, levels 0 to %u, LIDs up to %u",
-		       plan->tree.num_switches, plan->tree.num_leaves,
-		       plan->tree.top_level, plan->top_lid);
+		preflight_report(p, true, "fabric",
+				 "switches %u, leaves %u, levels 0 to %u, LIDs up to %u",
+				 plan->tree.num_switches, plan->tree.num_leaves,
+				 plan->tree.top_level, plan->top_lid);
 	if (plan && pm_guess_describe(plan, fabric, guess, sizeof(guess)))
-		report(p, true, "roles", "%s", guess);
+		preflight_report(p, true, "roles", "%s", guess);
 	check_fit(p, fabric);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
@@ -417,8 +362,12 @@ static int check_all(struct preflight *p)
 {
 	int status;
 
+	preflight_find_service(&p->service);
+	if (!p->conf_path)
+		p->conf_path = p->service.conf ? p->service.conf : DEFAULT_CONF;
 	check_opensm(p);
 	check_conf(p);
+	check_service(p);
 	check_library(p);
 	check_plans(p);
 	status = check_fabric(p);
@@ -428,7 +377,9 @@ static int check_all(struct preflight *p)
 }
 
 static const struct cli_option options[] = {
-	{'F', NULL, "FILE", "opensm.conf (default " DEFAULT_CONF ")",
+	{'F', NULL, "FILE",
+	 "opensm.conf (default: the one that systemd's units name, else " DEFAULT_CONF
+	 ")",
 	 CLI_MEMBER(struct preflight, conf_path)},
 	{'n', NULL, "NETLIST",
 	 "also: is this fabric supported, and is the plan one for it; an ibsim, "
@@ -454,7 +405,7 @@ static const struct cli_command command = {
 
 int cmd_preflight(int argc, char **argv)
 {
-	struct preflight p = {.conf_path = DEFAULT_CONF};
+	struct preflight p = {0};
 	int status = cli_command_read(&command, argc, argv, &p);
 
 	if (status >= 0)
@@ -465,6 +416,8 @@ int cmd_preflight(int argc, char **argv)
 	free(p.found);
 	free(p.version);
 	pm_opensm_conf_free(&p.conf);
+	pm_opensm_conf_free(&p.defaults);
+	preflight_service_free(&p.service);
 	free_plans(&p);
 	json_decref(p.checks);
 	return status;

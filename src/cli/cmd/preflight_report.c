@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor preflight: a line, or a member of "checks", for each check. */
+#include "json.h"
+#include "preflight.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void preflight_report(struct preflight *p, bool ok, const char *what, const char *format,
+		      ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		cli_no_memory();
+	va_end(args);
+	p->findings += !ok;
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?'; /* names and values come from files */
+	if (p->checks)
+		json_array_append_new(p->checks,
+				      json_pack("{s:s, s:b, s:o}", "check", what, "ok",
+						ok, "text", cli_json_string(text)));
+	else if (!ok || !p->output.quiet)
+		printf("%-8s%-20s%s\n", ok ? "ok" : "FIX", what, text);
+	free(text);
+}

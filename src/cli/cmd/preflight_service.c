@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * portmajor preflight: which configuration OpenSM's service reads, and whether it starts
+ * at all. systemd reads units of /usr/lib, /run and /etc, and of several lines ExecStart=
+ * the last one counts.
+ */
+#include "preflight.h"
+
+#include <portmajor/base/error.h>
+#include <portmajor/base/textfile.h>
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_UNIT (1 << 16)
+
+/* The file behind -F or --config in a command line, to be freed; NULL: none. */
+static char *find_config(const char *line)
+{
+	static const char *const options[] = {" -F ", " --config ", " --config="};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		const char *at = strstr(line, options[i]);
+
+		if (at) {
+			at += strlen(options[i]);
+			at += strspn(at, " ");
+			return strndup(at, strcspn(at, " \t"));
+		}
+	}
+	return NULL;
+}
+
+static void read_unit(struct preflight_service *service, const char *path)
+{
+	char *text = NULL, *rest, *line;
+	struct pm_error err;
+
+	if (pm_textfile_read_string(path, MAX_UNIT, &text, &err))
+		return;
+	for (rest = text; (line = strsep(&rest, "\n"));) {
+		if (strncmp(line, "ExecStart=", 10) || !line[10])
+			continue;
+		preflight_service_free(service);
+		service->conf = find_config(line);
+		service->named_by = strdup(path);
+		if (!service->named_by)
+			cli_no_memory();
+	}
+	free(text);
+}
+
+/* Whether the last line PORTS= says that no port has a subnet manager. */
+static bool has_no_ports(void)
+{
+	char *text = NULL, *rest, *line;
+	struct pm_error err;
+	bool none = false;
+
+	if (pm_textfile_read_string(PREFLIGHT_DEFAULTS, MAX_UNIT, &text, &err))
+		return false;
+	for (rest = text; (line = strsep(&rest, "\n"));)
+		if (!strncmp(line, "PORTS=", 6))
+			none = !strcmp(line + 6, "NONE") || !strcmp(line + 6, "\"NONE\"");
+	free(text);
+	return none;
+}
+
+void preflight_find_service(struct preflight_service *service)
+{
+	static const char *const patterns[] = {
+		"/usr/lib/systemd/system/opensm@*.service.d/*.conf",
+		"/run/systemd/system/opensm@*.service.d/*.conf",
+		"/etc/systemd/system/opensm@*.service",
+		"/etc/systemd/system/opensm@*.service.d/*.conf",
+	};
+
+	*service = (struct preflight_service){.disabled = has_no_ports()};
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		glob_t found;
+		int rc = glob(patterns[i], 0, NULL, &found);
+
+		if (rc == GLOB_NOSPACE)
+			cli_no_memory();
+		for (size_t k = 0; !rc && k < found.gl_pathc; k++)
+			read_unit(service, found.gl_pathv[k]);
+		globfree(&found);
+	}
+}
+
+void preflight_service_free(struct preflight_service *service)
+{
+	free(service->conf);
+	free(service->named_by);
+	service->conf = service->named_by = NULL;
+}
