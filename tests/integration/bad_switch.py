@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""One switch that answers nonsense: what becomes of everybody else, by routing engine.
+"""One switch answers nonsense: which pairs of hosts still have a path, by routing engine.
 
     bad_switch.py [--engines updn,portmajor] [--kinds "small table;GUID 0"]
 
-prints the table of docs/reliability.md. Each kind is tried at a spine and at a leaf: with a
+prints the table of docs/reliability.md: the rows in which engines differ. Each kind is tried at a spine and at a leaf: with a
 switch that is so from the start (new), that turns so (turned), and that has turned when
 OpenSM is restarted (restarted). Its answers are altered on their way to OpenSM. Then they
 are not any more, and OpenSM sweeps again (later).
@@ -338,16 +338,20 @@ def main():
     print("| kind | switch | when | " + " | ".join(engines) + " |\n|" + "---|" * (3 + len(engines)))
     for kind in args.kinds.split(";"):
         for place in args.places.split(","):
+            cells = {}
             for when in args.when.split(","):
-                row = [kind, place.rstrip("0123456789"), when]
+                results = []
                 for engine in engines:
                     with pmlab.Folder() as folder:
-                        result = attempt(folder, engine, place, when, kind)
-                    row.append(describe(result))
+                        results.append(attempt(folder, engine, place, when, kind))
                     if args.log:
-                        print(result.bad.log, "-----", result.well and result.well.log,
-                              file=sys.stderr)
-                print("| " + " | ".join(row) + " |", flush=True)
+                        print(results[-1].bad.log, "-----",
+                              results[-1].well and results[-1].well.log, file=sys.stderr)
+                cells.setdefault(tuple(map(describe, results)), []).append(when)
+            for row, whens in cells.items():
+                if len(engines) == 1 or len(set(row)) > 1:
+                    print(f"| {kind} | {place.rstrip('0123456789')} | {', '.join(whens)} | "
+                          f"{' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Soak: random events on random fabrics, hour after hour, judged after each stillness.
 
-    soak.py --minutes 10 [--seed N] [--first K] [--append docs/reliability.md]
+    soak.py --minutes 10 [--seed N] [--first K] [--append docs/evidence/soak.md]
 
 A series is a fabric (kind, LMC, what is missing) with some 100 events on it: losses and
 returns, flaps, SIGHUPs, kills of opensm at any datagram and restarts, dropped, doubled and
