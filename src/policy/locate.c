@@ -19,7 +19,8 @@
  * 4. Reports that nothing explains yet: a switch that has reported more often than
  *    lost cables were found at it is asked for all its ports; one such switch if there
  *    are many, as they may have one cause. When a few of them in a row have no port
- *    down, the rest is given up: links came up, or hosts went.
+ *    down, the rest is given up: links came up, or hosts went. While OpenSM sweeps, it
+ *    is asked for links as well that were not up before: the sweep may have seen them.
  *
  * All of this takes what was not heard of for alive, which is right for one loss and may
  * not be for several. When a question is not answered, it was wrong, and there may
@@ -129,6 +130,12 @@ static void note_lost(struct pm_locate *locate, uint32_t port)
 		locate_prove_again(locate);
 }
 
+/* Of a cable that was not up before. */
+static void note_unseen(struct pm_locate *locate, uint32_t port, enum pm_answer answer)
+{
+	locate_set_cable(locate, port, answer == PM_ANSWER_DOWN ? GONE : RETURNED);
+}
+
 void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer answer)
 {
 	uint32_t sw = locate->plan->known->ports[port].node;
@@ -141,6 +148,10 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 		return;
 	}
 	locate->heard[sw] = locate->answered[sw] = 1;
+	if (!locate->seen[port]) {
+		note_unseen(locate, port, answer);
+		return;
+	}
 	locate_set_cable(locate, port, answer == PM_ANSWER_DOWN ? DOWN : UP);
 	if (answer == PM_ANSWER_UP)
 		locate_prove(locate, port);
@@ -177,6 +188,22 @@ uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *alive)
 		count += lost && locate->plan->known->ports[i].peer > i;
 	}
 	cut_off(locate, alive);
+	return count;
+}
+
+void pm_locate_sweeping(struct pm_locate *locate)
+{
+	locate->sweeping = true;
+}
+
+uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < locate->plan->known->num_ports; i++) {
+		gone[i] = locate->cable[i] == GONE;
+		count += gone[i];
+	}
 	return count;
 }
 
@@ -229,11 +256,29 @@ static void ask(struct pm_locate *locate, uint32_t port)
 		list_question(locate, port);
 }
 
+/* Asks for a port whose cable was not up before. */
+static void ask_unseen(struct pm_locate *locate, uint32_t port)
+{
+	uint32_t sw = locate->plan->known->ports[port].node;
+	struct way way;
+
+	if (locate->cable[port] != UNASKED || locate_far(locate, port) == PM_NONE)
+		return;
+	if (locate->careful && !locate_is_proven(locate, sw))
+		ask_for_proof(locate, sw);
+	else if (locate_find_way(locate, sw, &way))
+		list_question(locate, port);
+}
+
 /* Asks for all ports of a switch. */
 static void ask_for_all(struct pm_locate *locate, uint32_t sw)
 {
-	pm_for_each_port(i, locate->plan->known, sw)
-		ask(locate, i);
+	pm_for_each_port(i, locate->plan->known, sw) {
+		if (locate->seen[i])
+			ask(locate, i);
+		else if (locate->sweeping)
+			ask_unseen(locate, i);
+	}
 }
 
 /* How many of a switch's cables lead to switches that report. */

@@ -14,6 +14,8 @@ enum cable_state {
 	UP,
 	DOWN,
 	SILENT,
+	RETURNED, /* not up before: it is now, .. */
+	GONE,	  /* .. or it is not, and may have been meanwhile */
 };
 
 /* The ports by which a way leaves each switch. */
@@ -49,6 +51,7 @@ struct pm_locate {
 	uint32_t fruitless; /* searched switches in a row without a lost cable */
 	uint32_t silences;  /* so far .. */
 	uint32_t excused;   /* .. and before care was taken */
+	bool sweeping;	    /* see pm_locate_sweeping */
 	bool careful;	    /* only proven ways are used .. */
 	bool warned;	    /* .. and all that is out now went over such ways */
 	bool over;

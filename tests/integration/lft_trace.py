@@ -130,9 +130,12 @@ class Replay:
             was numbered before.) Until the next sweep nothing is noted from a return on, as its
             failure may be repaired still, nor from a failure on of which no trap told before
             the next one: it is found some time. Nor with `doubtful`, where answers are lost,
-            so that links seem to be.
-    cuts    a Cut for each failure that cut host pairs off; of several parts, from the last
-            one on
+            so that links seem to be. Nor what the tables hold in the end, if the sweep routes
+            over what returned: a repair in it was without that, and balanced otherwise.
+    cuts    a Cut for each failure that cut host pairs off, and for each Set that led them
+            over a dead link; of several parts, from the last one on. None for a failure that
+            no trap tells of, as no end of its links was active: a sweep finds it, and the
+            walk in the end checks that
     """
 
     def __init__(self, topology, dump, doubtful=False):
@@ -143,6 +146,7 @@ class Replay:
                       if host in dump.lids}
         self._leaves = {topology.host_switch[host][0] for host in topology.hosts}
         self.loops, self.undone, self.cuts = [], [], []
+        self._turned = []  # undone, while something returned, with the port set
         self.sets = 0
         self._peers = self._certain = None
         self._told = True  # a trap has come since the last failure
@@ -150,6 +154,9 @@ class Replay:
         self._untold = False  # none came in time, in this sweep
         self._newest = self._queued = 0  # transactions: asked by now, made before a failure
         self._passive = set()  # ends of links in INIT
+        self._dead = {}  # {end of a failed link: whether a trap has told of it}
+        self._traps = []  # (ns, switch's name), of the whole trace
+        self._returning = 0  # sweeps to begin until none routes over what returned last
         self._cut, self._smps, self._unanswered = set(), 0, 0
         self._since, self._opened = None, ("", 0)
         self._forget_values()
@@ -162,10 +169,14 @@ class Replay:
         moments = [(r.ns, 0, r) for r in records]
         for change in changes:
             moments += [(change.begin, 1, change), (change.end, 2, change)]
+        self._traps = [(r.ns, self._names.get(r.guid)) for r in records
+                       if r.event == "trapped"]
         for _, kind, what in sorted(moments, key=lambda m: m[:2]):
             (self._note_record, self._begin, self._end)[kind](what)
         if self._cut:
             self.cuts.append(Cut(*self._opened, self._smps, self._unanswered, False))
+        self.undone += [(number, name, lid) for number, name, lid, port in self._turned
+                        if self._tables[name].get(lid, NO_PORT) != port]
 
     def _begin(self, change):
         """Which links are up is not certain until _end(): counted are those up in both."""
@@ -189,6 +200,13 @@ class Replay:
         self._failing = name
         if change.is_failure:
             self._told = False
+            self._dead.update({end: False for link in change.down - change.down_before
+                               for end in link})
+        else:
+            for link in change.down_before - change.down:
+                for end in link:
+                    self._dead.pop(end, None)
+            self._returning = 2  # the sweep under way and the next one
 
     def _note_record(self, record):
         if record.event == "asked":
@@ -200,10 +218,17 @@ class Replay:
             self._unanswered += record.transmissions - (record.event == "answered")
         elif record.event == "trapped":
             self._told = True
+            self._note_told(self._names.get(record.guid))
             if self._cut and self._since is None:
                 self._since, self._smps, self._unanswered = record.ns, 0, 0
         elif record.event == "applied" and not record.status:
             self._apply(record)
+
+    def _note_told(self, sender):
+        """A trap of a switch tells of its links."""
+        for name, port in self._dead:
+            if sender in (name, self._topology.peer(name, port)[0]):
+                self._dead[name, port] = True
 
     def _note_phase(self, record):
         """Where a sweep begins; a discovery begun anew belongs to its sweep."""
@@ -213,6 +238,7 @@ class Replay:
                 self._linked):
             self._forget_values()
             self._untold, self._told = False, True
+            self._returning = max(0, self._returning - 1)
 
     def _note_state(self, record):
         """A port's first Set is early for packets: its state may come with the next one."""
@@ -245,13 +271,17 @@ class Replay:
                 self._values.pop((name, lid), None)
             if self._goes_round(name, lid):
                 self.loops.append((self.sets, name, lid))
+        self._cut_by_set(record, name, changed)
         self._mend({lid for lid, _ in changed})
 
     def _check_undone(self, name, lid, old, new):
         """Before an entry changes: what it was before must not come back if it was good."""
         before, was_good = self._values.get((name, lid), ([], False))
         if new in before and was_good and self._ends_well(name, lid):
-            self.undone.append((self.sets, name, lid))
+            if self._returning:
+                self._turned.append((self.sets, name, lid, new))
+            else:
+                self.undone.append((self.sets, name, lid))
         self._values[name, lid] = (before or [old]) + [new], False
 
     def _note_good(self, name, lid):
@@ -304,18 +334,39 @@ class Replay:
         self._peers = peers
         return alive
 
+    def _is_told(self, change):
+        """Whether a switch at the links that failed sent a trap afterwards."""
+        ends = {name for link in change.down - change.down_before for name, _ in link}
+        return any(ns >= change.begin and name in ends for ns, name in self._traps)
+
     def _move_cut(self, change):
         """Links differ from now on. What is cut off still is counted from here."""
         affected = set(self._cut)
-        if change.is_failure:
+        if change.is_failure and self._is_told(change):
             affected |= self._alive_with(change.down_before)
             self._since, self._smps, self._unanswered = None, 0, 0
         joined = self._topology.joined(self._peers)
         self._cut = {(leaf, lid) for leaf, lid in affected
                      if self._goal[lid] in self._peers and self._goal[lid][0] in joined[leaf]
                      and not self._arrives(leaf, lid)}
-        if change.is_failure:
+        if change.is_failure and self._is_told(change):
             self._opened = change.name, len(self._cut)
+
+    def _cut_by_set(self, record, name, changed):
+        """Entries that lead over a dead link cut pairs off as its failure did."""
+        led = [(lid, port) for lid, port in changed if (name, port) in self._dead]
+        if not led:
+            return
+        joined = self._topology.joined(self._peers)
+        cut = {(leaf, lid) for lid, _ in led if self._goal.get(lid) in self._peers
+               for leaf in self._leaves
+               if self._goal[lid][0] in joined[leaf] and not self._arrives(leaf, lid)}
+        if cut and not self._cut:
+            told = all(self._dead[name, port] for _, port in led)
+            self._opened = f"Set {self.sets} at {name}", len(cut)
+            self._since = record.ns if told else None
+            self._smps = self._unanswered = 0
+        self._cut |= cut
 
     def _mend(self, lids):
         if not self._cut:

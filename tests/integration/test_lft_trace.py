@@ -64,7 +64,8 @@ class Replayed(labtest.Folders):
                                                 self.chassis or moment))
             else:
                 records.append(types.SimpleNamespace(
-                    **{"tid": (ns + 1) * APART, **vars(moment), "ns": ns}))
+                    **{"tid": (ns + 1) * APART, "guid": self.switches["leaf0"],
+                       **vars(moment), "ns": ns}))
         self.replay.run(records, changes)
         self.doubtful.run(records, changes)
 
@@ -80,6 +81,16 @@ class Replayed(labtest.Folders):
     def test_never_mended(self):
         self.run_all("-leaf0:3", TRAP, self.block("leaf1", 4))
         self.assertEqual([(c.pairs, c.mended) for c in self.replay.cuts], [(1, False)])
+
+    def test_no_trap_of_its_ends(self):
+        other = types.SimpleNamespace(**{**vars(TRAP), "guid": self.switches["leaf1"]})
+        self.run_all("-leaf0:3", other, "-leaf1:3", other, self.block("leaf1", 4))
+        self.assertEqual([c.name for c in self.replay.cuts], ["-leaf1:3"])
+
+    def test_set_over_a_dead_link(self):
+        self.run_all("-leaf0:4", TRAP, self.block("leaf0", 4), LINKED, self.block("leaf0", 3))
+        self.assertEqual([(c.pairs, c.smps, c.mended) for c in self.replay.cuts],
+                         [(1, 1, True)])
 
     def test_nothing_left(self):
         """No path up and down is left: nobody could mend that."""
@@ -115,6 +126,17 @@ class Replayed(labtest.Folders):
                      self.block("leaf0", 3))
         self.assertEqual(self.replay.undone, [(2, "leaf0", LID)])
         self.assertEqual(self.doubtful.undone, [])
+
+    def test_undone_by_a_return(self):
+        """The sweep routes over what returned; what it leaves is what it computed."""
+        self.run_all("-spine1:1", TRAP, "+spine1:1", DISCOVERY, "-leaf0:3", TRAP,
+                     self.block("leaf1", 4), DISCOVERY, self.block("leaf1", 3))
+        self.assertEqual(self.replay.undone, [])
+        self.setUp()
+        self.run_all("-spine1:1", TRAP, "+spine1:1", DISCOVERY, "-leaf0:3", TRAP,
+                     self.block("leaf1", 4), DISCOVERY, self.block("leaf1", 3),
+                     self.block("leaf1", 4))
+        self.assertEqual(self.replay.undone, [(2, "leaf1", LID)])
 
     def test_put_right(self):
         """What was on its way when it died."""

@@ -82,6 +82,14 @@ class ThreeLevels(Moments, unittest.TestCase):
 class Parallel(Moments, unittest.TestCase):
     SHAPE = "two-level", 12, 4, 6, 2
 
+    def test_link_of_a_switch_that_returns(self):
+        """The discovery saw the link, which is in no table yet when it fails."""
+        with moments.Player(*self.SHAPE) as player:
+            outcome = player.play(moments.Moment("chassis returns", "spine0", "management", 3,
+                                                 "spine0:14", "", 0, "SMPs", []))
+        self.assertTrue(outcome.hit)
+        self.assertEqual(outcome.faults, [])
+
 
 class Islands(Moments, unittest.TestCase):
     SHAPE = "--aggregation-nodes", "xgft", 3, "4,4,3", "1,3,3"

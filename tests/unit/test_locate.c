@@ -265,6 +265,43 @@ static void test_director(void **state)
 	world_free(&world);
 }
 
+/*
+ * A switch that was away is back but for one cable, of which the neighbour there tells:
+ * while OpenSM sweeps, it is found, and only then is it asked for.
+ */
+static void check_gone(struct world *world, bool sweeping)
+{
+	uint32_t cable = world_port(world->plan->known, "s3-line1", 1);
+	uint32_t peer = world->plan->known->ports[cable].peer;
+	uint8_t *gone = calloc(world->plan->known->num_ports, 1);
+	struct pm_locate *locate;
+	struct truth truth;
+
+	assert_non_null(gone);
+	locate = begin(&truth, world, "s3-line1", "s3-line1:1", "h0-1");
+	if (sweeping)
+		pm_locate_sweeping(locate);
+	pm_locate_report(locate, world->plan->known->ports[peer].node);
+	run(&truth, locate);
+	assert_int_equal(truth.silent, 0);
+	assert_int_equal(pm_locate_gone(locate, gone), sweeping ? 2 : 0);
+	assert_true(gone[cable] == sweeping && gone[peer] == sweeping);
+	assert_int_equal(pm_locate_failed(locate, gone), 0);
+	end(&truth, locate, "s3-line1:1");
+	free(gone);
+}
+
+static void test_gone(void **state)
+{
+	struct world world;
+
+	(void)state;
+	world_make(&world, world_director(36), PM_GROUPED);
+	check_gone(&world, false);
+	check_gone(&world, true);
+	world_free(&world);
+}
+
 #define FEW (36 + 18 * 18 + 17)
 
 /*
@@ -920,6 +957,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_director),
+		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_few_reports),
 		cmocka_unit_test(test_last_reports),
 		cmocka_unit_test(test_one_report_missing),

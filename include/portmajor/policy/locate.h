@@ -44,6 +44,13 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 		  struct pm_locate **locate, struct pm_error *err);
 void pm_locate_free(struct pm_locate *locate);
 
+/*
+ * A discovery is under way, or its tables are: it may have seen links that were not up
+ * before, and that failed since. Switches whose reports nothing explains are asked for
+ * these as well.
+ */
+void pm_locate_sweeping(struct pm_locate *locate);
+
 /* A switch of plan->known says that a port of it changed. Once for each report. */
 void pm_locate_report(struct pm_locate *locate, uint32_t sw);
 
@@ -95,5 +102,9 @@ bool pm_locate_gave_up(const struct pm_locate *locate);
  * were found lost and what they cut off; returns how many were found.
  */
 uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *alive);
+
+/* The links that were not up before and are down now, of those asked for, as gone[port]
+ * at both ends; returns how many ports. */
+uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone);
 
 #endif

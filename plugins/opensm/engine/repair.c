@@ -56,7 +56,7 @@ struct work {
 	struct view *view;
 	struct repair *repair;
 	struct pm_locate *locate;
-	uint8_t *alive;
+	uint8_t *alive, *gone;
 	double first_trap, first_set; /* moments, ms; 0: there was none */
 	double progress; /* when something was last found failed, or it began */
 	double aside;	 /* ms since then that are not in the budget */
@@ -899,8 +899,12 @@ static uint32_t look(struct work *work, struct pm_error *err)
 	}
 	if (is_careful(work))
 		pm_locate_be_careful(work->locate);
+	if (work->on->urgent)
+		pm_locate_sweeping(work->locate);
 	search(work);
 	lost = pm_locate_failed(work->locate, work->alive);
+	if (pm_locate_gone(work->locate, work->gone))
+		work->on->note_gone(work->on->context, work->gone);
 	/* Blocks may be missing since the last look, too. */
 	if ((lost || rest || num_missing(work) || work->on->resend) && !osm_exit_flag)
 		lost = mend(work, lost, err);
@@ -980,9 +984,11 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	*done = (struct repaired){.gave_up = "out of memory"};
 	work = calloc(1, sizeof(*work));
 	before = malloc(num);
-	if (work)
+	if (work) {
 		work->alive = malloc(num);
-	if (!work || !before || !work->alive) {
+		work->gone = malloc(num);
+	}
+	if (!work || !before || !work->alive || !work->gone) {
 		repair_skip(repair, REPORTS);
 		goto out;
 	}
@@ -1003,6 +1009,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 out:
 	if (work) {
 		free(work->alive);
+		free(work->gone);
 		free(work->blocks);
 		free(work->turns);
 		free(work->sent);

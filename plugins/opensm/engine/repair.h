@@ -31,6 +31,9 @@ struct repair_subject {
 	 * failed. Before any block is sent for it. -ENOMEM; -ECANCELED: it has to end.
 	 */
 	int (*take_over)(void *context);
+	/* Links that were not up in the view are down: a sweep that is under way (urgent)
+	 * may have seen them up. gone[port] of the view's plan, borrowed. */
+	void (*note_gone)(void *context, const uint8_t *gone);
 	void *context;
 };
 

@@ -242,6 +242,19 @@ static int note_failed(void *context)
 	return rc ? rc : transition_mix(&r->transition, &r->view);
 }
 
+/* See repair.h. Where the view is void, the traps are taken with the next one. */
+static void note_gone(void *context, const uint8_t *gone)
+{
+	struct repairer *r = context;
+
+	lock(r);
+	for (uint32_t i = 0;
+	     !atomic_load(&r->halted) && i < r->view.plan->known->num_ports; i++)
+		if (gone[i])
+			r->failed[i] = r->any_failed = true;
+	unlock(r);
+}
+
 /*
  * What could not be found or sent is tried again: after OpenSM's blocks, or soon, and
  * each time later where SMPs of ours are not answered. After some tries it is left to the
@@ -301,6 +314,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 		.urgent = phase_of(r) != PHASE_IDLE,
 		.is_halted = is_halted,
 		.take_over = note_failed,
+		.note_gone = note_gone,
 		.context = r,
 	};
 	enum sweep_phase phase = phase_of(r);
