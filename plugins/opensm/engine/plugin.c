@@ -261,8 +261,7 @@ static void note_request(void *context)
 /* What sends beside OpenSM's routing runs. */
 static void start_repairer(struct plugin *plugin)
 {
-	if (plugin->config.early_repair)
-		plugin->repair = repair_start();
+	plugin->repair = repair_start();
 	if (plugin->smps)
 		plugin->repairer = repairer_start(&(struct repairer_config){
 			.osm = plugin->osm,
@@ -281,7 +280,7 @@ static void start_repairer(struct plugin *plugin)
 			.log_groups = note_groups,
 			.context = plugin,
 		});
-	if ((plugin->config.early_repair && !plugin->repair) || !plugin->repairer)
+	if (!plugin->repair || !plugin->repairer)
 		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }
 
@@ -361,12 +360,19 @@ static void *create_plugin(osm_opensm_t *osm)
 	return plugin;
 }
 
+/* Without early repair traps are OpenSM's alone. */
+static void note_trap(struct plugin *plugin, const void *notice)
+{
+	if (plugin->config.early_repair && plugin->repair && plugin->repairer)
+		repairer_note_trap(plugin->repairer, notice);
+}
+
 static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
 
-	if (event == OSM_EVENT_ID_TRAP && plugin->repair && plugin->repairer)
-		repairer_note_trap(plugin->repairer, data);
+	if (event == OSM_EVENT_ID_TRAP)
+		note_trap(plugin, data);
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
 		sweep_start(plugin);
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)

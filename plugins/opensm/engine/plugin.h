@@ -242,7 +242,7 @@ struct plugin {
 	const char *no_multicast; /* why that is OpenSM's, or NULL */
 	struct store *store;
 	struct smp_sender *smps;   /* NULL without memory: nothing is asked */
-	struct repair *repair;	   /* NULL: no early repair */
+	struct repair *repair;	   /* NULL: no memory for it */
 	struct repairer *repairer; /* NULL: nothing is sent but by OpenSM */
 	struct alarm *alarm;	   /* NULL: no memory for it */
 	struct worker *writer;

@@ -44,7 +44,7 @@ struct repairer;
 struct repairer_config {
 	osm_opensm_t *osm;
 	struct smp_sender *smps;
-	struct repair *repair; /* whose traps are taken; NULL: no early repair */
+	struct repair *repair; /* whose traps are taken; NULL: no memory */
 	struct operator_files
 		*operator_files;   /* whose drains and requests are followed */
 	struct mcast_quiet *quiet; /* whose groups are routed */

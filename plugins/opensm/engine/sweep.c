@@ -1094,7 +1094,8 @@ static void begin_discovery(struct plugin *plugin)
 	else
 		offer_view(plugin);
 	if (repairer_is_valid(repairer))
-		repairer_finish(repairer, REPAIR_FIRST_TRAP_MS);
+		repairer_finish(repairer,
+				plugin->config.early_repair ? REPAIR_FIRST_TRAP_MS : 0);
 	else if (plugin->repair)
 		repair_skip(plugin->repair, UINT32_MAX);
 	merge(plugin);
