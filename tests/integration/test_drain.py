@@ -506,8 +506,9 @@ class Command(labtest.Folders):
         self.drain("spine0")
         before = self.drained.read_text()
         for status, word, args in (
-                (2, "only cables between switches", ("drain", "-n", self.netlist, "h0-1")),
-                (2, "only cables between switches", ("drain", "-n", self.netlist, "leaf0:1")),
+                (2, "h0-1 is a host", ("drain", "-n", self.netlist, "h0-1")),
+                (2, "port 1 of leaf0 leads to a host (h0-1)",
+                 ("drain", "-n", self.netlist, "leaf0:1")),
                 (2, "leaf0 has hosts", ("drain", "-n", self.netlist, "spine1", "leaf0")),
                 (2, "no node is named", ("drain", "-n", self.netlist, "spine1", "nobody")),
                 (2, "no cable at port 9", ("drain", "-n", self.netlist, "spine1:9")),

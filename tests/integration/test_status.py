@@ -346,10 +346,18 @@ class Bad(Written):
             text = pmlab.run_cli("status", state).stdout
             names = [f"leaf{number}[5]-0x2[6] (on-hold, 4 times down{', 2 s left' * (number > 0)})"
                      for number in range(min(count, 8))]
-            self.assertIn(f"flapping    {count} links went down lately: {', '.join(names)}{end}\n",
-                          text)
-        self.assertIn("flapping    0 links went down lately\n",
-                      pmlab.run_cli("status", self.changed()).stdout)
+            self.assertIn(f"flapping    {count} link{'s' * (count > 1)}: "
+                          f"{', '.join(names)}{end}\nwent down   0 links lately\n", text)
+        self.assertIn("flapping    0 links\n", pmlab.run_cli("status", self.changed()).stdout)
+
+    def test_went_down_once(self):
+        """With a dead chassis, perhaps: that is no flapping."""
+        link = {"ends": [{"guid": "0x1", "name": "leaf0", "port": 5},
+                         {"guid": "0x2", "name": "s0", "port": 6}],
+                "state": "noted", "downs": 1, "left_ms": 0}
+        text = pmlab.run_cli("status", self.changed(flapping=[link])).stdout
+        self.assertIn("flapping    0 links\nwent down   1 link lately: leaf0[5]-s0[6] "
+                      "(noted, 1 time down)\n", text)
 
     def test_slow_links(self):
         """Eight of them are named; the plugin may list fewer than it counts."""
@@ -456,7 +464,7 @@ class Watch(Written):
         watch = self.start(path)
         self.assertTrue(self.lines_to(watch, "verdict")[0].startswith("OpenSM "))
         self.replace(running=False)
-        self.assertEqual(len(self.lines_to(watch, "OpenSM has ended")), 14)
+        self.assertEqual(len(self.lines_to(watch, "OpenSM has ended")), 15)
         self.replace()
         self.lines_to(watch, "verdict     ok")
         watch.send_signal(signal.SIGINT)

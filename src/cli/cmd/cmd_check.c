@@ -93,7 +93,11 @@ static int judge(struct judged *j, const struct request *request)
 		status = cli_fabric_read(request->whole, &request->fabric, &j->whole);
 	config.whole = j->whole;
 	if (!status && pm_lfts_read(request->tables, &j->lfts, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_fail(EXIT_INPUT, "%s%s", err.text,
+				  request->tables != request->topology
+					  ? ""
+					  : ": give both, TOPOLOGY and TABLES "
+					    "(opensm-lfts.dump, or what dump_fts wrote)");
 	if (!status)
 		status = cli_tables_sm(j->fabric, request->sm, &config.sm);
 	if (!status)

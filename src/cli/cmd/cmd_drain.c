@@ -68,11 +68,18 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 	const char *name = pm_fabric_label(fabric, port->node);
 	struct pm_error err;
 
-	if (port->node >= fabric->num_switches ||
-	    (port->num && pm_fabric_peer_node(fabric, thing) >= fabric->num_switches))
+	if (port->node >= fabric->num_switches)
 		return cli_fail(EXIT_USAGE,
-				"drain: %s: only cables between switches can be drained",
+				"drain: %s is a host: only links between switches can be "
+				"drained",
 				name);
+	if (port->num && pm_fabric_peer_node(fabric, thing) >= fabric->num_switches)
+		return cli_fail(
+			EXIT_USAGE,
+			"drain: port %u of %s leads to a host (%s): only links "
+			"between switches can be drained",
+			port->num, name,
+			pm_fabric_label(fabric, pm_fabric_peer_node(fabric, thing)));
 	if (!port->num && pm_fabric_count_hosts(fabric, port->node, NULL))
 		return cli_fail(
 			EXIT_USAGE,

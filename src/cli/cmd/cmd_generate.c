@@ -4,6 +4,7 @@
 #include "json.h"
 #include "failure_options.h"
 
+#include <portmajor/base/nearest.h>
 #include <portmajor/base/print.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/generate.h>
@@ -141,28 +142,56 @@ static bool parse_dragonfly(char **argv, struct pm_generate *config)
 	return true;
 }
 
-static bool parse_kind(int argc, char **argv, struct pm_generate *config)
-{
-	static const struct {
-		const char *name;
-		int low, high; /* numbers of operands behind it */
-		bool (*parse)(char **argv, struct pm_generate *config);
-	} kinds[] = {
-		{"director", 1, 1, parse_director},
-		{"two-level", 4, 4, parse_two_level},
-		{"xgft", 3, 3, parse_xgft},
-		{"line-boards", 5, 5, parse_line_boards},
-		{"islands", 3, 2 + PM_GENERATE_MAX_ISLANDS, parse_islands},
-		{"torus", 2, 2, parse_torus},
-		{"mesh", 2, 2, parse_mesh},
-		{"dragonfly", 4, 4, parse_dragonfly},
-	};
+static const struct kind {
+	const char *name, *numbers; /* what stands behind it */
+	int low, high;		    /* operands behind it */
+	bool (*parse)(char **argv, struct pm_generate *config);
+} kinds[] = {
+	{"director", "LEAVES", 1, 1, parse_director},
+	{"two-level", "LEAVES SPINES HOSTS PARALLEL", 4, 4, parse_two_level},
+	{"xgft", "HEIGHT M1,..,Mh W1,..,Wh", 3, 3, parse_xgft},
+	{"line-boards", "LINES SPINES EDGES HOSTS UPLINKS", 5, 5, parse_line_boards},
+	{"islands", "CORES UPLINKS LEAVES,SPINES,HOSTS...", 3,
+	 2 + PM_GENERATE_MAX_ISLANDS, parse_islands},
+	{"torus", "SIDE,.. HOSTS", 2, 2, parse_torus},
+	{"mesh", "SIDE,.. HOSTS", 2, 2, parse_mesh},
+	{"dragonfly", "GROUPS LEAVES SPINES HOSTS", 4, 4, parse_dragonfly},
+};
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(argv[0], kinds[i].name))
-			return argc - 1 >= kinds[i].low && argc - 1 <= kinds[i].high &&
-			       kinds[i].parse(argv + 1, config);
-	return false;
+/* Names the kind that was probably meant. */
+static int fail_unknown(const char *name)
+{
+	struct pm_nearest nearest = {0};
+	char hint[PM_NEAREST_HINT];
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		pm_nearest_offer(&nearest, name, kinds[i].name);
+	return cli_fail(EXIT_USAGE, "generate: no kind of fabric is named \"%s\"%s", name,
+			nearest.word ? pm_nearest_hint(&nearest, hint)
+				     : " (-h lists them)");
+}
+
+/* An exit status. */
+static int parse_kind(int argc, char **argv, struct pm_generate *config)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		const struct kind *kind = &kinds[i];
+		int given = argc - 1;
+
+		if (strcmp(argv[0], kind->name) != 0)
+			continue;
+		if (given < kind->low || given > kind->high)
+			return cli_fail(
+				EXIT_USAGE, "generate: wanted is %s %s, not %d operand%s",
+				kind->name, kind->numbers, given, given == 1 ? "" : "s");
+		return kind->parse(argv + 1, config)
+			       ? EXIT_FINE
+			       : cli_fail(EXIT_USAGE,
+					  "generate: wanted is %s %s; one of these is no "
+					  "number that can be",
+					  kind->name, kind->numbers);
+	}
+	return fail_unknown(argv[0]);
 }
 
 /* What is to be printed, and why it was not. */
@@ -396,7 +425,7 @@ static const struct cli_command command = {
 		 "  torus, mesh  no tree: 1 to 4 dimensions, HOSTS per switch\n"
 		 "  dragonfly  no tree: Dragonfly+, GROUPS of LEAVES and SPINES",
 	.options = options,
-	.min_operands = 2,
+	.min_operands = 1,
 	.max_operands = 3 + PM_GENERATE_MAX_ISLANDS,
 };
 
@@ -408,8 +437,9 @@ int cmd_generate(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (!parse_kind(argc - optind, argv + optind, &request.config))
-		return cli_command_misused(&command, "no fabric is named so");
+	status = parse_kind(argc - optind, argv + optind, &request.config);
+	if (status)
+		return status;
 	if (request.degraded || request.output.json)
 		return write_fabric(&request);
 	rc = pm_generate_write(&request.config, stdout, &err);

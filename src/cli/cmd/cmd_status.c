@@ -388,6 +388,26 @@ static void print_link(const json_t *flap)
 	putchar(')');
 }
 
+/*
+ * Those that are or were on hold flap; another one went down, with a switch perhaps, and
+ * may be whole.
+ */
+static void print_flapping(const json_t *list)
+{
+	json_t *flapping = json_array(), *once = json_array();
+	json_t *both, *flap;
+	size_t i;
+
+	json_array_foreach(list, i, flap) json_array_append(
+		strcmp(cli_json_text(flap, "state"), "noted") ? flapping : once, flap);
+	both = json_pack("{s:o, s:o}", "flapping", flapping, "once", once);
+	cli_text_print(both, "flapping    {#flapping|link|links}");
+	print_some(flapping, print_link);
+	cli_text_print(both, "went down   {#once|link|links} lately");
+	print_some(once, print_link);
+	json_decref(both);
+}
+
 static void print_drain(const json_t *item)
 {
 	put_name(item);
@@ -549,9 +569,8 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 		print_shadow(state->shadow);
 	print_run(state->run);
 	print_repair(json_object_get(root, "repair"));
-	cli_text_print(root, "LIDs        {#out_of_plan} out of plan\n"
-			     "flapping    {#flapping} links went down lately");
-	print_some(json_object_get(root, "flapping"), print_link);
+	cli_text_print(root, "LIDs        {#out_of_plan} out of plan\n");
+	print_flapping(json_object_get(root, "flapping"));
 	if (json_is_object(state->slow))
 		cli_text_print(root, "slow        {#slow_links.count|link|links} below "
 				     "their neighbours'\n");
