@@ -137,7 +137,7 @@ def bytes_of(crossings):
 
 
 def properties(curves):
-    runs = [compute("-p", p, "-k", "1..10", "-n", "1,1000,1M", *algorithm)[0]
+    runs = [compute("-p", p, "-k", "1..10", "-n", "1,1000,1000000", *algorithm)[0]
             for p, algorithms in ((2, ALGORITHMS[:1] + ALGORITHMS[2:]), *((2 ** i, ("all",))
                                                                          for i in range(2, 8)))
             for algorithm in (("-a", name) for name in algorithms)]

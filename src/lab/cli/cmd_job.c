@@ -2,6 +2,7 @@
 /* portmajor job: what a failure costs a job, with the tables of several engines. */
 #include "cli.h"
 #include "job.h"
+#include "lists.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,8 +107,8 @@ static int parse_pattern(struct packet_request *packet, char *text)
 	if (!status && !packet->collective && packet->pattern == PM_SHIFT)
 		packet->pattern_argument = strsep(&text, ":");
 	bytes = strsep(&text, ":");
-	if (!status && (text || (bytes && !packet_read_bytes(bytes, PM_MESSAGE_MAX * 64,
-							     &packet->bytes))))
+	if (!status &&
+	    (text || (bytes && !cli_size(bytes, 1, PM_MESSAGE_MAX * 64, &packet->bytes))))
 		status = fail_pattern(whole);
 	free(whole);
 	return status;

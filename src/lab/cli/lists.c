@@ -1,27 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lists of numbers and sizes in options. */
+/* Sizes, and lists of numbers and sizes, in options. */
 #include "lists.h"
 
 #include "json.h"
 #include "output.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* "12", or "12K" and "12M" where `sizes`. */
-static bool read_number(char *text, bool sizes, uint64_t *number)
+bool cli_size(const char *text, uint32_t low, uint32_t high, uint32_t *bytes)
 {
-	size_t length = strlen(text);
-	char *last = length ? text + length - 1 : text;
-	uint64_t factor = 1;
-	unsigned long value;
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+	unsigned long unit = *end == 'K' ? 1024 : *end == 'M' ? 1048576 : 1;
 
-	if (sizes && (*last == 'K' || *last == 'M')) {
-		factor = *last == 'K' ? 1000 : 1000000;
-		*last = '\0';
-	}
-	if (!cli_number(text, 0, UINT32_MAX, &value))
+	if (end == text || *(unit > 1 ? end + 1 : end) || strchr(text, '-') ||
+	    value > high / unit || value * unit < low)
 		return false;
-	*number = value * factor;
+	*bytes = (uint32_t)(value * unit);
+	return true;
+}
+
+static bool read_item(const struct cli_option *option, const char *text, bool sizes,
+		      uint32_t *value)
+{
+	unsigned long number;
+
+	if (sizes)
+		return cli_size(text, option->low, option->high, value);
+	if (!cli_number(text, option->low, option->high, &number))
+		return false;
+	*value = (uint32_t)number;
 	return true;
 }
 
@@ -30,17 +39,16 @@ static bool add_item(const struct cli_option *option, char *item, bool sizes,
 		     struct cli_list *list)
 {
 	char *dots = strstr(item, "..");
-	uint64_t first, last;
+	uint32_t first, last;
 
 	if (dots)
 		*dots = '\0';
-	if (!read_number(item, sizes, &first))
+	if (!read_item(option, item, sizes, &first))
 		return false;
 	last = first;
-	if (dots && !read_number(dots + 2, sizes, &last))
+	if (dots && !read_item(option, dots + 2, sizes, &last))
 		return false;
-	if (first < option->low || last > option->high || first > last ||
-	    (sizes && dots && !first))
+	if (first > last || (sizes && dots && !first))
 		return false;
 	for (uint64_t n = first; n <= last;) {
 		if (list->num == CLI_LIST_MAX)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lists of numbers as options name them. */
+/* Sizes, and lists of numbers and sizes, as options name them. */
 #ifndef PORTMAJOR_CLI_LISTS_H
 #define PORTMAJOR_CLI_LISTS_H
 
@@ -14,10 +14,13 @@ struct cli_list {
 	uint32_t num;
 };
 
+/* Reads a size: "12", "12K" (K is 1,024) or "12M" (1,048,576), from low to high bytes. */
+bool cli_size(const char *text, uint32_t low, uint32_t high, uint32_t *bytes);
+
 /*
  * "2,3,8..10": numbers, and all from one to another. Or sizes, where "1..1M" is 1, ten
- * times that and so on, and 1M: K is 1,000, M a million. Each from `low` to `high` of the
- * option. These are for `take` of an option.
+ * times that and so on, and 1M. Each from `low` to `high` of the option. These are for
+ * `take` of an option.
  */
 int cli_take_list(const struct cli_option *option, char *argument, void *to);
 int cli_take_sizes(const struct cli_option *option, char *argument, void *to);

@@ -62,9 +62,6 @@ int packet_request_check(struct packet_request *request);
 int packet_take_time(const struct cli_option *option, char *argument, void *to);
 int packet_take_placement(const struct cli_option *option, char *argument, void *to);
 
-/* Bytes, also with K (1,024) or M; false: not 1 to `most`. */
-bool packet_read_bytes(const char *text, uint32_t most, uint32_t *bytes);
-
 /* Options of links, switches and connections, to a struct packet_request. */
 extern const struct cli_option packet_network_options[];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the packet engine can be asked. */
+#include "lists.h"
 #include "traffic.h"
 #include "traffic_packet.h"
 
@@ -121,25 +122,12 @@ static int take_at(const struct cli_option *option, char *argument, void *to)
 	return packet_take_time(option, argument + request->before, &request->at);
 }
 
-bool packet_read_bytes(const char *text, uint32_t most, uint32_t *bytes)
-{
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-	unsigned long unit = *end == 'K' ? 1024 : *end == 'M' ? 1048576 : 1;
-
-	if (end == text || (*end && unit == 1) || (*end && end[1]) || strchr(text, '-') ||
-	    !value || value > most / unit)
-		return false;
-	*bytes = (uint32_t)(value * unit);
-	return true;
-}
-
 static int take_bytes(const struct cli_option *option, char *argument, void *to)
 {
-	return packet_read_bytes(argument, option->high, to)
+	return cli_size(argument, 1, option->high, to)
 		       ? EXIT_FINE
 		       : cli_fail(EXIT_USAGE,
-				  "--%s %s: not 1 to %u bytes (K and M will do)",
+				  "--%s %s: not 1 to %u bytes (K is 1,024, M 1,048,576)",
 				  option->name, argument, option->high);
 }
 
@@ -300,7 +288,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct packet_request, alone)},
 	{0, "bytes", "N",
 	 "of a message, or what a collective brings to each process (default: a packet); "
-	 "K and M will do",
+	 "K is 1,024, M 1,048,576",
 	 take_bytes, offsetof(struct packet_request, bytes), .high = PM_MESSAGE_MAX * 64},
 	{.include = packet_network_options},
 	{0, "transport", "HOW",
