@@ -153,8 +153,7 @@ static uint32_t relay(struct credits *c, uint32_t sw, uint32_t in, uint16_t mlid
 	const struct pm_fabric *fabric = c->check->fabric;
 	const struct pm_node *n = &fabric->nodes[sw];
 
-	mft_for_each_port(out, c->check->mfts, sw, mlid)
-	{
+	mft_for_each_port(out, c->check->mfts, sw, mlid) {
 		uint32_t port = n->first_port + out;
 
 		if (out == in || out > n->num_ports ||
@@ -176,10 +175,10 @@ static bool has_member(const struct credits *c, uint32_t sw, uint16_t mlid)
 {
 	const struct pm_node *n = &c->check->fabric->nodes[sw];
 
-	mft_for_each_port(
-		num, c->check->mfts, sw,
-		mlid) if (num <= n->num_ports &&
-			  mft_is_end(c->check->fabric, n->first_port + num)) return true;
+	mft_for_each_port(num, c->check->mfts, sw, mlid)
+		if (num <= n->num_ports &&
+		    mft_is_end(c->check->fabric, n->first_port + num))
+			return true;
 	return false;
 }
 

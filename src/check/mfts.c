@@ -80,10 +80,10 @@ static void find_members(struct walker *w)
 	for (uint32_t i = 0; i < w->num_users; i++) {
 		const struct pm_node *n = &w->fabric->nodes[w->users[i]];
 
-		mft_for_each_port(num, w->mfts, w->users[i],
-				  w->mlid) if (num <= n->num_ports &&
-					       mft_is_end(w->fabric, n->first_port + num))
-			add_member(w, n->first_port + num);
+		mft_for_each_port(num, w->mfts, w->users[i], w->mlid)
+			if (num <= n->num_ports &&
+			    mft_is_end(w->fabric, n->first_port + num))
+				add_member(w, n->first_port + num);
 	}
 }
 
@@ -168,8 +168,7 @@ static uint32_t search_site(struct walker *w, uint32_t sw)
 	const struct pm_node *n = &w->fabric->nodes[sw];
 	uint32_t loop = PM_NONE;
 
-	mft_for_each_port(num, w->mfts, sw, w->mlid)
-	{
+	mft_for_each_port(num, w->mfts, sw, w->mlid) {
 		uint32_t port = n->first_port + num;
 
 		if (loop == PM_NONE && num <= n->num_ports &&
@@ -199,8 +198,7 @@ static void relay(struct walker *w, uint32_t sw, uint32_t came_by, uint32_t *num
 {
 	const struct pm_node *n = &w->fabric->nodes[sw];
 
-	mft_for_each_port(num, w->mfts, sw, w->mlid)
-	{
+	mft_for_each_port(num, w->mfts, sw, w->mlid) {
 		uint32_t port = n->first_port + num, behind;
 
 		if (num == came_by || num > n->num_ports)

@@ -125,8 +125,7 @@ void cli_text_first(const json_t *list, void (*put)(const json_t *))
 	size_t i, num = json_array_size(list);
 	const json_t *value;
 
-	json_array_foreach(list, i, value)
-	{
+	json_array_foreach(list, i, value) {
 		if (i == MOST_NAMED && num > MOST_NAMED + 1)
 			break;
 		fputs(i ? ", " : "", stdout);

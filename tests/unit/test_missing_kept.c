@@ -58,8 +58,7 @@ static void check(struct missing_kept *kept, json_t *document, time_t now,
 		(int)json_integer_value(json_object_get(missing, "links")),
 		(int)json_integer_value(json_object_get(missing, "hosts")),
 		(int)json_integer_value(json_object_get(missing, "acknowledged")));
-	json_array_foreach(json_object_get(missing, "parts"), i, part)
-	{
+	json_array_foreach(json_object_get(missing, "parts"), i, part) {
 		used += (size_t)snprintf(
 			text + used, sizeof(text) - used, " %d%s",
 			(int)json_integer_value(json_object_get(part, "since")),

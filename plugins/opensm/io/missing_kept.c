@@ -97,8 +97,7 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 	json_t *part;
 	size_t i;
 
-	json_array_foreach(json_object_get(missing, "parts"), i, part)
-	{
+	json_array_foreach(json_object_get(missing, "parts"), i, part) {
 		json_t *entry = json_pack("{s:I, s:b}", "since", number_of(part, "since"),
 					  "acknowledged", is_acknowledged(part));
 
@@ -138,8 +137,7 @@ static int set_sum(json_t *missing, const char *name)
 	const json_t *part;
 	size_t i;
 
-	json_array_foreach(json_object_get(missing, "parts"), i, part)
-	{
+	json_array_foreach(json_object_get(missing, "parts"), i, part) {
 		const char *kind = json_string_value(json_object_get(part, "kind"));
 
 		if (!is_acknowledged(part))
@@ -157,8 +155,8 @@ static int set_sums(json_t *missing)
 	const json_t *part;
 	size_t i;
 
-	json_array_foreach(json_object_get(missing, "parts"), i, part) acknowledged +=
-		is_acknowledged(part);
+	json_array_foreach(json_object_get(missing, "parts"), i, part)
+		acknowledged += is_acknowledged(part);
 	return set_sum(missing, "switches") | set_sum(missing, "links") |
 	       set_sum(missing, "hosts") |
 	       json_object_set_new(missing, "acknowledged", json_integer(acknowledged));
@@ -180,8 +178,8 @@ int missing_complete(struct missing_kept *kept, json_t *document, time_t now)
 	parts = json_object();
 	if (!parts)
 		return -ENOMEM;
-	json_array_foreach(json_object_get(missing, "parts"), i, part) rc |=
-		complete_part(kept, part, parts, now);
+	json_array_foreach(json_object_get(missing, "parts"), i, part)
+		rc |= complete_part(kept, part, parts, now);
 	rc |= set_sums(missing);
 	if (rc) {
 		json_decref(parts);
@@ -216,7 +214,8 @@ static uint32_t acknowledge_all(struct missing_kept *kept)
 	const char *key;
 	json_t *entry;
 
-	json_object_foreach(kept->parts, key, entry) count += acknowledge(entry);
+	json_object_foreach(kept->parts, key, entry)
+		count += acknowledge(entry);
 	return count;
 }
 
@@ -227,8 +226,7 @@ static uint32_t acknowledge_named(struct missing_kept *kept, const json_t *parts
 	char key[48];
 	size_t i;
 
-	json_array_foreach(parts, i, part)
-	{
+	json_array_foreach(parts, i, part) {
 		if (make_key(part, key, sizeof(key)))
 			count += acknowledge(json_object_get(kept->parts, key));
 	}

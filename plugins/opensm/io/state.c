@@ -261,8 +261,7 @@ static uint32_t count_flaps(const json_t *document, enum pm_damping_state state)
 	uint32_t count = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(document, "flapping"), i, flap)
-	{
+	json_array_foreach(json_object_get(document, "flapping"), i, flap) {
 		has = json_string_value(json_object_get(flap, "state"));
 		count += has && !strcmp(has, name);
 	}

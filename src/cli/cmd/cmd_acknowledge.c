@@ -46,9 +46,9 @@ static int check_operand(const struct cli_masters *masters, const char *operand)
 	size_t j;
 
 	for (size_t i = 0; i < masters->num; i++)
-		json_array_foreach(parts_of(masters->list[i].root), j,
-				   part) if (cli_ends_are_meant(part, operand,
-								false)) return EXIT_FINE;
+		json_array_foreach(parts_of(masters->list[i].root), j, part)
+			if (cli_ends_are_meant(part, operand, false))
+				return EXIT_FINE;
 	return cli_fail(
 		EXIT_USAGE,
 		"acknowledge: \"%s\" is not missing (`portmajor acknowledge` lists "
@@ -69,10 +69,10 @@ static int ask(const struct cli_master *master, const struct request *request)
 	int status = EXIT_FINE;
 	size_t i;
 
-	json_array_foreach(parts_of(master->root), i,
-			   part) if (!request->all && is_meant(part, request))
-		json_array_append(chosen,
-				  json_array_get(json_object_get(part, "ends"), 0));
+	json_array_foreach(parts_of(master->root), i, part)
+		if (!request->all && is_meant(part, request))
+			json_array_append(
+				chosen, json_array_get(json_object_get(part, "ends"), 0));
 	file = json_pack("{s:s, s:i, s:b, s:O}", "schema", "portmajor-acknowledge",
 			 "version", 1, "all", request->all, "parts", chosen);
 	if (request->all || json_array_size(chosen))
@@ -103,9 +103,9 @@ static bool is_done(const struct cli_master *master, const void *arg)
 	const json_t *part;
 	size_t i;
 
-	json_array_foreach(parts_of(master->root), i,
-			   part) if (!is_acknowledged(part) &&
-				     (every || is_meant(part, request))) return false;
+	json_array_foreach(parts_of(master->root), i, part)
+		if (!is_acknowledged(part) && (every || is_meant(part, request)))
+			return false;
 	return true;
 }
 
@@ -129,8 +129,7 @@ static int show(const struct cli_masters *masters, const struct cli_output *outp
 	size_t j;
 
 	for (size_t i = 0; i < masters->num; i++)
-		json_array_foreach(parts_of(masters->list[i].root), j, part)
-		{
+		json_array_foreach(parts_of(masters->list[i].root), j, part) {
 			json_array_append(list, part);
 			if (!output->json && !output->quiet)
 				print_part(part);

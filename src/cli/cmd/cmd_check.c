@@ -339,7 +339,8 @@ static void print_text(const json_t *object, const struct judged *j, bool quiet)
 		printf("\"%s\", for one\n", pm_fabric_label(j->fabric, found->at));
 	}
 	print_paths(object, j);
-	json_array_foreach(json_object_get(object, "loads"), i, load) print_load(load);
+	json_array_foreach(json_object_get(object, "loads"), i, load)
+		print_load(load);
 	if (json_is_integer(json_object_get(object, "shift")))
 		cli_text_print(object,
 			       "most flows on a cable in a shift permutation: {shift}\n");

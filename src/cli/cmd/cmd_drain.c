@@ -388,8 +388,7 @@ static bool merge(json_t *list, const json_t *more)
 
 	if (json_array_size(list) != json_array_size(more))
 		return false;
-	json_array_foreach(more, i, item)
-	{
+	json_array_foreach(more, i, item) {
 		const char *state = json_string_value(json_object_get(item, "state"));
 
 		if (state && strcmp(state, unknown) != 0)
@@ -436,8 +435,7 @@ static const char *find_state(const json_t *list, const struct pm_drain *d)
 	size_t i;
 
 	snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
-	json_array_foreach(list, i, item)
-	{
+	json_array_foreach(list, i, item) {
 		const char *has = json_string_value(json_object_get(item, "guid"));
 		const char *state = json_string_value(json_object_get(item, "state"));
 
@@ -561,8 +559,7 @@ static int show(const struct pm_drains *drains, const struct request *request,
 	size_t i;
 
 	object = describe(drains, list, followed, outcome);
-	json_array_foreach(json_object_get(object, "drained"), i, thing)
-	{
+	json_array_foreach(json_object_get(object, "drained"), i, thing) {
 		const char *state = json_string_value(json_object_get(thing, "state"));
 
 		out = out && !strcmp(state, pm_drain_state_name(PM_DRAIN_OUT));

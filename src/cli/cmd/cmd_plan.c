@@ -42,8 +42,7 @@ static void print_plane(const json_t *plane, const struct pm_plan *plan)
 	cli_text_print(plane, " {slots|slot|slots}, {switches|switch|switches}");
 	if (plan->order == PM_GROUPED && json_array_size(runs)) {
 		fputs(", LIDs", stdout);
-		json_array_foreach(runs, i, run)
-		{
+		json_array_foreach(runs, i, run) {
 			json_int_t lid = cli_json_number(run, "first");
 
 			cli_text_print(run, " {first}-{last}");
@@ -86,8 +85,7 @@ static void print_text(const json_t *object, const struct pm_plan *plan)
 		printf("note: %s\n", json_string_value(one));
 	json_array_foreach(json_object_get(object, "plane_list"), i, one)
 		print_plane(one, plan);
-	json_array_foreach(json_object_get(object, "lids"), i, one)
-	{
+	json_array_foreach(json_object_get(object, "lids"), i, one) {
 		cli_text_print(one, "lid {lid} block {block} plane ");
 		cli_text_print(one, json_is_null(json_object_get(one, "plane"))
 					    ? "-"

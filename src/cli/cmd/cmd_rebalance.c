@@ -93,8 +93,7 @@ static int show(json_t *fabrics, const struct request *request)
 	int status = EXIT_FINE;
 	size_t i;
 
-	json_array_foreach(fabrics, i, fabric)
-	{
+	json_array_foreach(fabrics, i, fabric) {
 		balanced = balanced && is_balanced(fabric);
 		if (!request->output.json && !request->output.quiet)
 			print_fabric(fabric);

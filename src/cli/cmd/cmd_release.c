@@ -49,10 +49,9 @@ static int check_operand(const struct cli_masters *masters, const char *operand)
 	size_t j;
 
 	for (size_t i = 0; i < masters->num; i++)
-		json_array_foreach(flaps_of(masters->list[i].root), j,
-				   flap) if (is_held(flap) &&
-					     cli_ends_are_meant(flap, operand,
-								true)) return EXIT_FINE;
+		json_array_foreach(flaps_of(masters->list[i].root), j, flap)
+			if (is_held(flap) && cli_ends_are_meant(flap, operand, true))
+				return EXIT_FINE;
 	return cli_fail(EXIT_USAGE,
 			"release: \"%s\" is no link on hold (`portmajor release` lists "
 			"these)",
@@ -65,8 +64,7 @@ static int print_links(FILE *file, const void *arg)
 	const json_t *flap;
 	size_t i;
 
-	json_array_foreach((json_t *)arg, i, flap)
-	{
+	json_array_foreach((json_t *)arg, i, flap) {
 		const json_t *end = json_array_get(json_object_get(flap, "ends"), 0);
 		const char *guid = json_string_value(json_object_get(end, "guid"));
 
@@ -83,10 +81,9 @@ static int ask(const struct cli_master *master, const struct request *request)
 	int status = EXIT_FINE;
 	size_t i;
 
-	json_array_foreach(flaps_of(master->root), i, flap) if (!request->all &&
-								is_held(flap) &&
-								is_meant(flap, request))
-		json_array_append(chosen, flap);
+	json_array_foreach(flaps_of(master->root), i, flap)
+		if (!request->all && is_held(flap) && is_meant(flap, request))
+			json_array_append(chosen, flap);
 	if (request->all || json_array_size(chosen))
 		status = cli_master_ask(master, print_links, chosen);
 	json_decref(chosen);
@@ -114,9 +111,9 @@ static bool is_done(const struct cli_master *master, const void *arg)
 	const json_t *flap;
 	size_t i;
 
-	json_array_foreach(flaps_of(master->root), i,
-			   flap) if (is_held(flap) &&
-				     (every || is_meant(flap, request))) return false;
+	json_array_foreach(flaps_of(master->root), i, flap)
+		if (is_held(flap) && (every || is_meant(flap, request)))
+			return false;
 	return true;
 }
 
@@ -142,8 +139,7 @@ static int show(const struct cli_masters *masters, const struct cli_output *outp
 	size_t j;
 
 	for (size_t i = 0; i < masters->num; i++)
-		json_array_foreach(flaps_of(masters->list[i].root), j, flap)
-		{
+		json_array_foreach(flaps_of(masters->list[i].root), j, flap) {
 			if (!is_held(flap))
 				continue;
 			json_array_append(list, flap);

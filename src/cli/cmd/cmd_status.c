@@ -211,8 +211,7 @@ static void judge_holds(const struct state *state, struct findings *findings)
 	const json_t *flap;
 	size_t i;
 
-	json_array_foreach(state->flapping, i, flap)
-	{
+	json_array_foreach(state->flapping, i, flap) {
 		const char *word = text_of(flap, "state");
 
 		if (!word ||
@@ -398,8 +397,10 @@ static void print_flapping(const json_t *list)
 	json_t *both, *flap;
 	size_t i;
 
-	json_array_foreach(list, i, flap) json_array_append(
-		strcmp(cli_json_text(flap, "state"), "noted") ? flapping : once, flap);
+	json_array_foreach(list, i, flap)
+		json_array_append(strcmp(cli_json_text(flap, "state"), "noted") ? flapping
+										: once,
+				  flap);
 	both = json_pack("{s:o, s:o}", "flapping", flapping, "once", once);
 	cli_text_print(both, "flapping    {#flapping|link|links}");
 	print_some(flapping, print_link);
@@ -480,8 +481,7 @@ static void print_phases(const json_t *phases)
 	const char *name;
 	json_t *repairs;
 
-	json_object_foreach((json_t *)phases, name, repairs)
-	{
+	json_object_foreach((json_t *)phases, name, repairs) {
 		if (!cli_json_number(repairs, "repairs"))
 			continue;
 		printf("            in phase %s: ", name);

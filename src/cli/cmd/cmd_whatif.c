@@ -167,8 +167,7 @@ static void print_text(const json_t *object)
 	cli_text_print(object, "lid_order {settings.lid_order}\n");
 	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound",
 	       "entries");
-	json_array_foreach(json_object_get(object, "levels"), l, level)
-	{
+	json_array_foreach(json_object_get(object, "levels"), l, level) {
 		char name[32] = "leaves";
 
 		if (l)

@@ -70,8 +70,7 @@ static size_t list_open(FILE *out, const json_t *missing, json_int_t *from,
 	size_t i, count = 0;
 	const json_t *part;
 
-	json_array_foreach(json_object_get(missing, "parts"), i, part)
-	{
+	json_array_foreach(json_object_get(missing, "parts"), i, part) {
 		json_int_t since = cli_json_number(part, "since");
 		char *name;
 
@@ -143,8 +142,7 @@ void cli_missing_print(const json_t *missing)
 	}
 	cli_text_print(missing, "missing     {#total.switches|switch|switches}, "
 				"{#total.links|link|links}, {#total.hosts|host|hosts}");
-	json_array_foreach(json_object_get(missing, "parts"), i, part)
-	{
+	json_array_foreach(json_object_get(missing, "parts"), i, part) {
 		if (i == NAMED)
 			break;
 		fputs(i ? ", " : ": ", stdout);

@@ -36,7 +36,9 @@ static bool is_cut_off(const json_t *cut_off)
 	json_t *name;
 	size_t i;
 
-	json_array_foreach(cut_off, i, name) if (!json_is_string(name)) return false;
+	json_array_foreach(cut_off, i, name)
+		if (!json_is_string(name))
+			return false;
 	return json_is_array(cut_off) || json_is_null(cut_off);
 }
 
@@ -266,8 +268,7 @@ static void print_csv_row(const json_t *row)
 			printf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	}
 	printf(",%zu,\"", json_array_size(cut_off));
-	json_array_foreach(cut_off, i, name)
-	{
+	json_array_foreach(cut_off, i, name) {
 		if (i)
 			putchar(';');
 		csv_put_inside(json_string_value(name));
@@ -381,8 +382,7 @@ static int read_histogram(struct pm_histogram *h, const json_t *array, uint64_t 
 	size_t i;
 	json_t *one;
 
-	json_array_foreach(array, i, one)
-	{
+	json_array_foreach(array, i, one) {
 		json_int_t value = json_integer_value(json_array_get(one, 0));
 		json_int_t times = json_integer_value(json_array_get(one, 1));
 
@@ -458,7 +458,8 @@ int summary_read(struct pm_failure_summary *summary, struct names *names,
 	}
 	if (!json_is_array(worst))
 		return bad_text(text, "no good \"worst\"");
-	json_array_foreach(worst, i,
-			   one) if (read_row(summary, names, one, text)) return -1;
+	json_array_foreach(worst, i, one)
+		if (read_row(summary, names, one, text))
+			return -1;
 	return 0;
 }

@@ -109,8 +109,7 @@ void table_mfts_print(const json_t *object)
 
 	if (!json_array_size(json_object_get(object, "blocks")))
 		puts("no multicast entries");
-	json_array_foreach(json_object_get(object, "blocks"), b, block)
-	{
+	json_array_foreach(json_object_get(object, "blocks"), b, block) {
 		cli_text_print(block, "MFT block {block}: ");
 		printf("%zu of ", json_array_size(json_object_get(block, "changed")));
 		cli_text_print(object, "{positions|position|positions} to be sent\n"

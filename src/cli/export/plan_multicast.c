@@ -89,8 +89,7 @@ void plan_multicast_print(const json_t *object)
 	cli_text_print(object,
 		       "multicast: groups with members at more than "
 		       "{large_above|switch|switches} begin with a plane of their own\n");
-	json_array_foreach(json_object_get(object, "blocks"), i, block)
-	{
+	json_array_foreach(json_object_get(object, "blocks"), i, block) {
 		printf("MLIDs 0x%llx-0x%llx, planes:",
 		       (unsigned long long)json_integer_value(
 			       json_object_get(block, "first")),

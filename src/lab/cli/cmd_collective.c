@@ -157,7 +157,8 @@ static void print_costs(const json_t *row, const char *source)
 
 	snprintf(text, sizeof(text), " {11%%%%%%%%%%%%%s}", source);
 	cli_text_print(json_object_get(row, "naive"), text);
-	json_array_foreach(proposed, i, cost) cli_text_print(cost, text);
+	json_array_foreach(proposed, i, cost)
+		cli_text_print(cost, text);
 	cli_text_print(json_object_get(row, "ideal"), text);
 	putchar('\n');
 }
@@ -178,8 +179,7 @@ static void print_algorithm(const json_t *algorithm)
 	json_array_foreach(json_object_get(row, "proposed"), i, cost)
 		cli_text_print(cost, " {5ports} ports");
 	printf(" %11s\n", "ideal");
-	json_array_foreach(json_object_get(algorithm, "sizes"), i, row)
-	{
+	json_array_foreach(json_object_get(algorithm, "sizes"), i, row) {
 		cli_text_print(row, "{10bytes} equation ");
 		print_costs(row, "equation");
 		printf("%10s simulated", "");

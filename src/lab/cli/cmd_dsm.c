@@ -165,8 +165,7 @@ static void print_text(const json_t *object)
 
 	puts("microseconds       invalidate     update   (last)     exchange    "
 	     "iteration   lost repeats");
-	json_array_foreach(json_object_get(object, "nodes"), i, row)
-	{
+	json_array_foreach(json_object_get(object, "nodes"), i, row) {
 		cli_text_print(row, "{5nodes} nodes, ");
 		printf("%-4s ", json_string_value(json_object_get(row, "way")));
 		cli_text_print(
@@ -176,8 +175,9 @@ static void print_text(const json_t *object)
 	}
 	if (json_array_size(json_object_get(object, "bursts")))
 		puts("\n  burst  posted    lost repeats microseconds (ud)");
-	json_array_foreach(json_object_get(object, "bursts"), i, row) cli_text_print(
-		row, "{7burst} {7posted} {7lost} {7repeats} {12%last_us}\n");
+	json_array_foreach(json_object_get(object, "bursts"), i, row)
+		cli_text_print(row,
+			       "{7burst} {7posted} {7lost} {7repeats} {12%last_us}\n");
 }
 
 /* ---- Options ---- */

@@ -195,8 +195,10 @@ static void print_text(const json_t *object)
 	size_t i;
 
 	print_head(object);
-	json_array_foreach(list, i, engine) print_row(engine);
-	json_array_foreach(list, i, engine) print_notes(json_array_get(list, 0), engine);
+	json_array_foreach(list, i, engine)
+		print_row(engine);
+	json_array_foreach(list, i, engine)
+		print_notes(json_array_get(list, 0), engine);
 }
 
 int job_tell(json_t *object, const struct cli_output *output)

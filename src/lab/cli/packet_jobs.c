@@ -471,8 +471,7 @@ static void print_calls(const json_t *collective)
 	cli_text_print(collective, "by the equation {%%%equation_us} us for a call, with "
 				   "{%%%alpha_us} us for a message\n");
 	printf("%6s %12s %14s\n", "call", "us", "by equation");
-	json_array_foreach(json_object_get(collective, "calls_us"), i, row)
-	{
+	json_array_foreach(json_object_get(collective, "calls_us"), i, row) {
 		double us = json_number_value(row);
 
 		if (json_is_number(row))
@@ -490,8 +489,7 @@ static void print_slowest(const json_t *calls)
 	double most = 0;
 	size_t i;
 
-	json_array_foreach(calls, i, row)
-	{
+	json_array_foreach(calls, i, row) {
 		if (!json_is_number(row)) {
 			printf(" %11s", "not done");
 			return;
@@ -537,7 +535,8 @@ static void print_jobs(const json_t *list)
 	if (json_is_object(json_object_get(first, "collective")))
 		printf(" %11s", "slowest us");
 	putchar('\n');
-	json_array_foreach(list, i, job) print_job(job, i + 1, closed, alone);
+	json_array_foreach(list, i, job)
+		print_job(job, i + 1, closed, alone);
 }
 
 void packet_jobs_print(const json_t *point)

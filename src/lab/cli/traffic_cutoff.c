@@ -188,9 +188,9 @@ static void print_text(const json_t *object)
 	       "last", "cut at", "", "cut in", "", "half back", "99% back", "all back");
 	printf("%-24s %8s %9s %9s %11s %7s %9s %13s %9s %9s %9s\n", "", "Sets", "ms",
 	       "ms", "once", "%", "the end", "pairs x s", "ms", "ms", "ms");
-	json_array_foreach(list, i, recording) print_row(recording);
 	json_array_foreach(list, i, recording)
-	{
+		print_row(recording);
+	json_array_foreach(list, i, recording) {
 		print_times(json_array_get(list, 0), recording);
 		print_notes(recording);
 		print_loops(recording);

@@ -202,7 +202,8 @@ static json_t *speed_json(const json_t *runs, double seconds,
 	size_t i;
 
 	/* Those of the warm-up are not counted, but take their time. */
-	json_array_foreach(runs, i, run) hops += cli_json_number(run, "hops");
+	json_array_foreach(runs, i, run)
+		hops += cli_json_number(run, "hops");
 	return json_pack(
 		"{s:I, s:f, s:f}", "hops", hops, "seconds", seconds, "millions",
 		seconds > 0 ? (double)hops / 1e6 * all / request->cycles / seconds : 0);

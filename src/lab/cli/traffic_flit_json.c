@@ -224,8 +224,7 @@ static json_t *saturation_json(const json_t *points)
 	const json_t *point;
 	size_t i;
 
-	json_array_foreach(points, i, point)
-	{
+	json_array_foreach(points, i, point) {
 		json_t *accepted = json_object_get(point, "accepted");
 		json_int_t length = cli_json_number(point, "length");
 
@@ -256,8 +255,7 @@ json_t *flit_findings_json(const json_t *points, bool may_lose)
 	const json_t *point;
 	size_t i;
 
-	json_array_foreach(points, i, point)
-	{
+	json_array_foreach(points, i, point) {
 		if (json_is_object(json_object_get(point, "deadlock")))
 			list = cli_json_append(list, finding_json("deadlock", point));
 		if (!may_lose && cli_json_number(point, "lost_flits"))
@@ -317,8 +315,7 @@ static void print_deadlock(const json_t *point)
 	cli_text_print(point, "finding: deadlock, packets of {length}, load {%%load}, ");
 	cli_text_print(deadlock, "seed {seed}: found in cycle {cycle}; {flits} flits in "
 				 "{buffers} buffers will never move, among them\n");
-	json_array_foreach(json_object_get(deadlock, "circle"), i, buffer)
-	{
+	json_array_foreach(json_object_get(deadlock, "circle"), i, buffer) {
 		cli_text_print(buffer, "  {from} -> {to}, VC {vc}");
 		puts(i + 1 < length ? ", which waits for"
 		     : (json_int_t)length < cli_json_number(deadlock, "length")
@@ -335,13 +332,14 @@ static void print_text(const json_t *object)
 	print_settings(object);
 	printf("%6s %6s %9s %7s %9s %7s %7s %7s %5s %7s\n", "length", "load", "accepted",
 	       "+-", "latency", "p50", "p99", "max", "fill", "lost");
-	json_array_foreach(points, i, one) print_point(one);
+	json_array_foreach(points, i, one)
+		print_point(one);
 	json_array_foreach(json_object_get(object, "saturation"), i, one)
 		cli_text_print(one, "saturation, packets of {length}: {%%%%accepted} "
 				    "flits a node and cycle\n");
-	json_array_foreach(points, i, one) print_deadlock(one);
-	json_array_foreach(json_object_get(object, "findings"), i, one)
-	{
+	json_array_foreach(points, i, one)
+		print_deadlock(one);
+	json_array_foreach(json_object_get(object, "findings"), i, one) {
 		const char *kind = json_string_value(json_object_get(one, "kind"));
 
 		if (!strcmp(kind, "deadlock"))
@@ -371,8 +369,7 @@ static bool are_good(const json_t *runs)
 	bool good = true;
 	size_t i, k;
 
-	json_array_foreach(runs, i, run)
-	{
+	json_array_foreach(runs, i, run) {
 		for (k = 0; k < sizeof(whole) / sizeof(*whole); k++)
 			good &= json_is_integer(json_object_get(run, whole[k]));
 		for (k = 0; k < sizeof(real) / sizeof(*real); k++)
@@ -381,7 +378,8 @@ static bool are_good(const json_t *runs)
 		deadlock = json_object_get(run, "deadlock");
 		good &= json_is_object(deadlock) || json_is_null(deadlock);
 		circle = json_object_get(deadlock, "circle");
-		json_array_foreach(circle, k, buffer) good &= json_is_object(buffer);
+		json_array_foreach(circle, k, buffer)
+			good &= json_is_object(buffer);
 	}
 	return good;
 }

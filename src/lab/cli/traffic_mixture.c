@@ -126,8 +126,7 @@ static void print_ring(const json_t *ring)
 		list = json_object_get(ring, "links");
 		putchar(' ');
 	}
-	json_array_foreach(list, i, one)
-	{
+	json_array_foreach(list, i, one) {
 		putchar(' ');
 		cli_text_put(cli_json_label(one));
 	}
@@ -147,8 +146,9 @@ static void print_rings(const json_t *recording, const char *kind, const char *f
 		return;
 	cli_text_print(recording, "{name}: ");
 	cli_text_print(rings, format);
-	json_array_foreach(json_object_get(rings, "list"), i, ring) if (i < PRINTED)
-		print_ring(ring);
+	json_array_foreach(json_object_get(rings, "list"), i, ring)
+		if (i < PRINTED)
+			print_ring(ring);
 	if (num > PRINTED)
 		printf("  and %lld more\n", (long long)num - PRINTED);
 }

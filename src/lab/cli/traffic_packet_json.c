@@ -320,8 +320,7 @@ static void print_circle(const json_t *circle)
 	if (!json_is_array(circle))
 		return;
 	fputs("finding: deadlock, packets wait for each other:", stdout);
-	json_array_foreach(circle, i, link)
-	{
+	json_array_foreach(circle, i, link) {
 		putchar(' ');
 		cli_text_put(cli_json_label(link));
 	}
@@ -334,8 +333,7 @@ static void print_deadlocks(const json_t *list)
 	size_t i, num = json_array_size(list);
 	const json_t *row;
 
-	json_array_foreach(list, i, row)
-	{
+	json_array_foreach(list, i, row) {
 		if (i == PRINTED_DEADLOCKS)
 			break;
 		cli_text_print(row, "finding: deadlock of {length|cable|cables} from "
@@ -357,8 +355,7 @@ static void print_drops(const json_t *list)
 		json_int_t sum = 0, nodes = 0;
 		size_t i;
 
-		json_array_foreach(list, i, row)
-		{
+		json_array_foreach(list, i, row) {
 			if (strcmp(json_string_value(json_object_get(row, "reason")),
 				   name))
 				continue;
@@ -392,9 +389,10 @@ static void print_more(const json_t *point)
 			"{pairs.resent|packet|packets} again, "
 			"{pairs.late|was|were} late, {pairs.broken|is|are} broken\n");
 	list = json_object_get(point, "sls");
-	json_array_foreach(list, i, row) if (json_array_size(list) > 1)
-		cli_text_print(row, "SL {sl} on VL {vl}: {%%%gbps} Gb/s, latency "
-				    "{%%%mean_us} us, at most {%%%max_us}\n");
+	json_array_foreach(list, i, row)
+		if (json_array_size(list) > 1)
+			cli_text_print(row, "SL {sl} on VL {vl}: {%%%gbps} Gb/s, latency "
+					    "{%%%mean_us} us, at most {%%%max_us}\n");
 	list = json_object_get(point, "windows");
 	if (json_array_size(list))
 		printf("%10s %8s %10s %10s %8s %6s\n", "from us", "rate", "mean us",
@@ -453,14 +451,14 @@ static void print_settings(const json_t *object)
 	cli_text_print(settings, "packets of {mtu}, ");
 	if (json_array_size(rates) < 2)
 		cli_text_print(settings, whole ? "{gbps} Gb/s" : "{%%%gbps} Gb/s");
-	json_array_foreach(rates, i, rate) if (json_array_size(rates) > 1)
-	{
-		whole = json_is_integer(json_object_get(rate, "gbps"));
-		cli_text_print(rate, whole ? "{gbps} Gb/s" : "{%%%gbps} Gb/s");
-		cli_text_print(rate, i + 1 < json_array_size(rates)
-					     ? " ({links|cable|cables}), "
-					     : " ({links})");
-	}
+	json_array_foreach(rates, i, rate)
+		if (json_array_size(rates) > 1) {
+			whole = json_is_integer(json_object_get(rate, "gbps"));
+			cli_text_print(rate, whole ? "{gbps} Gb/s" : "{%%%gbps} Gb/s");
+			cli_text_print(rate, i + 1 < json_array_size(rates)
+						     ? " ({links|cable|cables}), "
+						     : " ({links})");
+		}
 	puts("; latencies in us");
 }
 
@@ -474,8 +472,7 @@ static void print_text(const json_t *object)
 	printf("%8s %8s %9s %8s %9s %9s %9s %7s %7s %7s %7s %8s\n", "offered", "accepted",
 	       "mean", "+-", "p50", "p99", "max", "link", "mean", "host", "Jain",
 	       "dropped");
-	json_array_foreach(json_object_get(object, "points"), i, point)
-	{
+	json_array_foreach(json_object_get(object, "points"), i, point) {
 		cli_text_print(point,
 			       "{8%%%offered} {8%%%accepted} {9%%%latency_us.mean} "
 			       "{8%%%latency_us.half} {9%%%latency_us.p50} "
@@ -485,7 +482,8 @@ static void print_text(const json_t *object)
 		puts(json_is_true(json_object_get(point, "unstable")) ? " unstable" : "");
 		print_more(point);
 	}
-	json_array_foreach(json_object_get(object, "means"), i, point) print_mean(point);
+	json_array_foreach(json_object_get(object, "means"), i, point)
+		print_mean(point);
 }
 
 /* Whether a point has what the text is made of; it may be of a file. */
@@ -497,8 +495,8 @@ static bool is_good(const json_t *point)
 		    json_is_number(json_object_get(point, "accepted"));
 	size_t i;
 
-	json_array_foreach(list, i, row) good &=
-		json_is_string(json_object_get(row, "reason"));
+	json_array_foreach(list, i, row)
+		good &= json_is_string(json_object_get(row, "reason"));
 	return good;
 }
 
@@ -507,8 +505,7 @@ bool packet_has_findings(const json_t *points)
 	const json_t *point, *findings;
 	size_t i;
 
-	json_array_foreach(points, i, point)
-	{
+	json_array_foreach(points, i, point) {
 		findings = json_object_get(point, "findings");
 		if (json_is_true(json_object_get(findings, "loss")) ||
 		    json_is_array(json_object_get(findings, "deadlock")) ||
@@ -525,9 +522,10 @@ static json_t *mean_json(const json_t *points, const char *member, const char *i
 	const json_t *point;
 	size_t i;
 
-	json_array_foreach(points, i, point) if (!json_is_number(json_object_get(
-							 json_object_get(point, member),
-							 inner))) return json_null();
+	json_array_foreach(points, i, point)
+		if (!json_is_number(
+			    json_object_get(json_object_get(point, member), inner)))
+			return json_null();
 	return json_pack("{s:f, s:o}", "mean", found.mean, "half",
 			 traffic_half_json(found));
 }
@@ -563,8 +561,7 @@ json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status)
 	size_t i;
 
 	*status = packet_has_findings(runs) ? EXIT_FINDINGS : EXIT_FINE;
-	json_array_foreach(runs, i, run)
-	{
+	json_array_foreach(runs, i, run) {
 		good &= is_good(run);
 		points = cli_json_append(points, json_incref(run));
 	}
@@ -589,8 +586,7 @@ int traffic_packet_tell(json_t *object, const json_t *runs,
 		return cli_json_print(object) ? EXIT_INPUT : status;
 	if (status != EXIT_INPUT && !output->quiet) {
 		print_text(object);
-		json_array_foreach(list, i, other)
-		{
+		json_array_foreach(list, i, other) {
 			putchar('\n');
 			print_text(other);
 		}

@@ -47,8 +47,7 @@ struct traffic_estimate traffic_estimate(const json_t *runs, const char *member,
 	size_t i;
 
 	for (int pass = 0; pass < 2; pass++)
-		json_array_foreach(runs, i, run)
-		{
+		json_array_foreach(runs, i, run) {
 			const json_t *value = json_object_get(run, member);
 			double number = json_number_value(
 				inner ? json_object_get(value, inner) : value);

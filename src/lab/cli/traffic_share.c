@@ -134,8 +134,10 @@ static void print_text(const json_t *object)
 	printf("%-20s %8s %17s %17s %8s\n", "", "", "shifts", "permutations", "slowest");
 	printf("%-20s %8s %8s %8s %8s %8s %8s\n", "", "straight", "mean", "worst", "mean",
 	       "worst", "flow");
-	json_array_foreach(list, i, network) print_row(network);
-	json_array_foreach(list, i, network) print_apart(object, network);
+	json_array_foreach(list, i, network)
+		print_row(network);
+	json_array_foreach(list, i, network)
+		print_apart(object, network);
 }
 
 static int tell(json_t *object, const struct cli_output *output)

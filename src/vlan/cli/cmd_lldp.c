@@ -327,7 +327,8 @@ static int tell(const struct cabling *c, const struct request *request)
 
 	if (request->output.json)
 		return cli_json_print(object);
-	json_array_foreach(c->findings, i, finding) print_finding(finding);
+	json_array_foreach(c->findings, i, finding)
+		print_finding(finding);
 	if (!request->output.quiet)
 		cli_text_print(object, "{heard} of {cables} cables are heard as in the "
 				       "netlist, {unread} have no file at either end; "

@@ -80,8 +80,7 @@ static int take_interfaces(const char *path, json_t *object, struct lldp *lldp)
 
 	if (!json_is_object(object))
 		return refuse(path, NULL, "an interface that is no object");
-	json_object_foreach(object, key, value)
-	{
+	json_object_foreach(object, key, value) {
 		if (!status)
 			status = take_interface(path, key, value, lldp);
 	}
@@ -101,8 +100,7 @@ static int take_root(const char *path, struct lldp *lldp)
 		return EXIT_FINE;
 	if (!json_is_array(interfaces))
 		return take_interfaces(path, interfaces, lldp);
-	json_array_foreach(interfaces, i, value)
-	{
+	json_array_foreach(interfaces, i, value) {
 		if (!status)
 			status = take_interfaces(path, value, lldp);
 	}
