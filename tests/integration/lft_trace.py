@@ -133,9 +133,9 @@ class Replay:
             so that links seem to be. Nor what the tables hold in the end, if the sweep routes
             over what returned: a repair in it was without that, and balanced otherwise.
     cuts    a Cut for each failure that cut host pairs off, and for each Set that led them
-            over a dead link; of several parts, from the last one on. None for a failure that
-            no trap tells of, as no end of its links was active: a sweep finds it, and the
-            walk in the end checks that
+            over a dead link; of several parts, from the last one on. Links of a failure that
+            no trap tells of, as no end of them was active, count as up: a sweep finds it, and
+            the walk in the end checks that
     """
 
     def __init__(self, topology, dump, doubtful=False):
@@ -155,6 +155,7 @@ class Replay:
         self._newest = self._queued = 0  # transactions: asked by now, made before a failure
         self._passive = set()  # ends of links in INIT
         self._dead = {}  # {end of a failed link: whether a trap has told of it}
+        self._untraced = {}  # {end of a failed link of which no trap tells: the other end}
         self._traps = []  # (ns, switch's name), of the whole trace
         self._returning = 0  # sweeps to begin until none routes over what returned last
         self._cut, self._smps, self._unanswered = set(), 0, 0
@@ -200,12 +201,15 @@ class Replay:
         self._failing = name
         if change.is_failure:
             self._told = False
-            self._dead.update({end: False for link in change.down - change.down_before
-                               for end in link})
+            ends = {end for link in change.down - change.down_before for end in link}
+            self._dead.update({end: False for end in ends})
+            if not self._is_told(change):
+                self._untraced.update({end: self._topology.peer(*end) for end in ends})
         else:
             for link in change.down_before - change.down:
                 for end in link:
                     self._dead.pop(end, None)
+                    self._untraced.pop(end, None)
             self._returning = 2  # the sweep under way and the next one
 
     def _note_record(self, record):
@@ -321,7 +325,7 @@ class Replay:
             port = self._tables[at].get(lid, NO_PORT)
             if (at, port) == goal:
                 return (at, port) in self._peers
-            at, _ = self._peers.get((at, port), (None, 0))
+            at, _ = self._peers.get((at, port)) or self._untraced.get((at, port), (None, 0))
             if at not in self._tables:
                 return False
         return False

@@ -22,20 +22,20 @@ APART = 2 * lft_trace.MOST_QUEUED  # transactions from one record of a trace to 
 
 
 class Replayed(labtest.Folders):
-    """Four leaves (ports 1 and 2: hosts, 3 and 4: spines) and two spines (port: leaf + 1)."""
+    """Four leaves (ports 1 and 2: hosts, 3 to 5: spines) and three spines (port: leaf + 1)."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.netlist = simlab.Netlist(
-            pmlab.generate(cls.folder / "fabric.net", "two-level", 4, 2, 2, 1))
+            pmlab.generate(cls.folder / "fabric.net", "two-level", 4, 3, 2, 1))
         cls.topology = lft_trace.Topology(cls.netlist)
         cls.switches = {name: number for number, name in enumerate(cls.netlist.switches, 1)}
 
     def setUp(self):
         tables = {f"leaf{i}": {LID: 3} for i in range(3)}
         tables["leaf3"] = {LID: 1}
-        tables.update({f"spine{i}": {LID: 4} for i in range(2)})
+        tables.update({f"spine{i}": {LID: 4} for i in range(3)})
         dump = types.SimpleNamespace(guids=self.switches, tables=tables, lids={HOST: LID},
                                      table=lambda name: dict(tables[name]))
         self.replay = lft_trace.Replay(self.topology, dump)
@@ -70,7 +70,7 @@ class Replayed(labtest.Folders):
         self.doubtful.run(records, changes)
 
     def test_chassis(self):
-        self.assertEqual(self.topology.chassis(), [["spine0"], ["spine1"]])
+        self.assertEqual(self.topology.chassis(), [["spine0"], ["spine1"], ["spine2"]])
 
     def test_repair(self):
         self.run_all("-leaf0:3", LINKED, TRAP, DISCOVERY, LINKED, self.block("leaf0", 4))
@@ -87,6 +87,11 @@ class Replayed(labtest.Folders):
         self.run_all("-leaf0:3", other, "-leaf1:3", other, self.block("leaf1", 4))
         self.assertEqual([c.name for c in self.replay.cuts], ["-leaf1:3"])
 
+    def test_mended_over_a_link_without_a_trap(self):
+        self.run_all("-spine1:4", "-leaf0:3", TRAP, self.block("leaf0", 4))
+        self.assertEqual([(c.name, c.pairs, c.mended) for c in self.replay.cuts],
+                         [("-leaf0:3", 1, True)])
+
     def test_set_over_a_dead_link(self):
         self.run_all("-leaf0:4", TRAP, self.block("leaf0", 4), LINKED, self.block("leaf0", 3))
         self.assertEqual([(c.pairs, c.smps, c.mended) for c in self.replay.cuts],
@@ -94,7 +99,7 @@ class Replayed(labtest.Folders):
 
     def test_nothing_left(self):
         """No path up and down is left: nobody could mend that."""
-        self.run_all("-leaf0:3", "-leaf0:4", TRAP)
+        self.run_all("-leaf0:3", "-leaf0:4", "-leaf0:5", TRAP)
         self.assertEqual(self.replay.cuts, [])
 
     def test_returned(self):
