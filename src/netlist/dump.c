@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads the lines of ibsim's Dump. */
-#include <portmajor/netlist/dump.h>
+#include "netlist_parts.h"
 
 #include <inttypes.h>
 
 #define MAX_LMC 7
+
+static const char *const type_words[] = {"Switch", "Ca", "Router"};
 
 static int fail(const struct dump *dump, const char *what, struct pm_text line)
 {
@@ -41,31 +43,12 @@ static bool take_index(struct pm_text *text, uint64_t *number)
 
 /* ---- Lines ---- */
 
-/* What begins with the name of a kind of node; false if it does not. */
-static bool take_type(struct pm_text *text, enum pm_node_type *type)
-{
-	static const struct {
-		const char *word;
-		enum pm_node_type type;
-	} types[] = {{"Switch", PM_SWITCH}, {"Ca", PM_CA}, {"Router", PM_ROUTER}};
-	struct pm_text word;
-
-	if (!pm_text_take_word(text, &word))
-		return false;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (pm_text_is(word, types[i].word)) {
-			*type = types[i].type;
-			return true;
-		}
-	return false;
-}
-
 static int parse_node(struct dump *dump, struct pm_text text, struct dump_line *line)
 {
 	struct pm_text all = text;
 
 	line->kind = DUMP_NODE;
-	take_type(&text, &line->type);
+	netlist_take_type(&text, type_words, &line->type);
 	if (pm_text_take_digits(&text, 10, &line->number) || line->number < 1 ||
 	    line->number > PM_MAX_PORTS)
 		return fail(dump, "number of ports", all);
@@ -155,7 +138,7 @@ static int parse_line(struct dump *dump, struct pm_text text, struct dump_line *
 		return rc;
 	if (*text.at == '#')
 		return parse_comment(dump, text, line);
-	if (take_type(&rest, &type))
+	if (netlist_take_type(&rest, type_words, &type))
 		return parse_node(dump, text, line);
 	return parse_port(dump, text, line);
 }
@@ -200,7 +183,8 @@ bool dump_recognise(struct pm_text text)
 	while (pm_lexer_next(&lexer, &line)) {
 		if (pm_text_is_empty(line) || pm_text_next_is(line, '#'))
 			continue;
-		return take_type(&line, &type) && pm_text_skip_past(&line, "\tnodeguid ");
+		return netlist_take_type(&line, type_words, &type) &&
+		       pm_text_skip_past(&line, "\tnodeguid ");
 	}
 	return false;
 }

@@ -159,6 +159,16 @@ void netlist_take_default(struct pm_text line, struct netlist_link *link);
 /* The code (link.h) of a link with these ends; 0 if they have nothing in common. */
 uint8_t netlist_link_code(const struct netlist_link *a, const struct netlist_link *b);
 
+/* ---- Words of lines: netlist_rows.c ---- */
+
+/* The kind of a node by its word, one of these by enum pm_node_type; false: none. */
+bool netlist_find_type(struct pm_text word, const char *const words[PM_ROUTER + 1],
+		       enum pm_node_type *type);
+
+/* The same of the next word. */
+bool netlist_take_type(struct pm_text *text, const char *const words[PM_ROUTER + 1],
+		       enum pm_node_type *type);
+
 /* ---- Records: netlist_records.c ---- */
 
 /* Reads what is behind the first word of a line between records. */

@@ -166,6 +166,25 @@ int netlist_read_rows(struct netlist *n, netlist_parse_row *parse,
 
 /* ---- Pieces of a row ---- */
 
+bool netlist_find_type(struct pm_text word, const char *const words[PM_ROUTER + 1],
+		       enum pm_node_type *type)
+{
+	for (enum pm_node_type i = PM_SWITCH; i <= PM_ROUTER; i++)
+		if (pm_text_is(word, words[i])) {
+			*type = i;
+			return true;
+		}
+	return false;
+}
+
+bool netlist_take_type(struct pm_text *text, const char *const words[PM_ROUTER + 1],
+		       enum pm_node_type *type)
+{
+	struct pm_text word;
+
+	return pm_text_take_word(text, &word) && netlist_find_type(word, words, type);
+}
+
 int netlist_need_port(struct netlist *n, struct pm_text *text, struct pm_text *lid_text,
 		      uint16_t *lid, uint32_t *port)
 {

@@ -20,23 +20,7 @@ struct end {
 	uint32_t port;
 };
 
-static bool take_type(struct pm_text *text, enum pm_node_type *type)
-{
-	static const struct {
-		const char *word;
-		enum pm_node_type type;
-	} types[] = {{"SW", PM_SWITCH}, {"CA", PM_CA}, {"RT", PM_ROUTER}};
-	struct pm_text word;
-
-	if (!pm_text_take_word(text, &word))
-		return false;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (pm_text_is(word, types[i].word)) {
-			*type = types[i].type;
-			return true;
-		}
-	return false;
-}
+static const char *const type_words[] = {"SW", "CA", "RT"};
 
 bool ports_report_recognise(struct pm_text text)
 {
@@ -48,7 +32,7 @@ bool ports_report_recognise(struct pm_text text)
 	while (pm_lexer_next(&lexer, &line)) {
 		if (pm_text_is_empty(line) || pm_text_next_is(line, '#'))
 			continue;
-		return take_type(&line, &type) &&
+		return netlist_take_type(&line, type_words, &type) &&
 		       !pm_text_take_digits(&line, 10, &value) &&
 		       !pm_text_take_digits(&line, 10, &value) &&
 		       pm_text_take_word(&line, &word) && pm_text_starts(word, "0x");
@@ -61,7 +45,7 @@ static int take_end(struct netlist *n, struct pm_text *text, struct end *end)
 	struct pm_text lid;
 	int rc;
 
-	if (!take_type(text, &end->type))
+	if (!netlist_take_type(text, type_words, &end->type))
 		return pm_lexer_fail(&n->lexer, "no SW, CA or RT before \"%.*s\"",
 				     PM_SHOWN(*text));
 	rc = netlist_need_port(n, text, &lid, &end->lid, &end->port);

@@ -36,21 +36,11 @@ bool subnet_lst_recognise(struct pm_text text)
 /* `SW`, or `SW-SM` where the master is. */
 static bool take_type(struct pm_text *text, enum pm_node_type *type)
 {
-	static const struct {
-		const char *word;
-		enum pm_node_type type;
-	} types[] = {{"SW", PM_SWITCH}, {"CA", PM_CA}, {"Rt", PM_ROUTER}};
+	static const char *const words[] = {"SW", "CA", "Rt"};
 	struct pm_text word;
 
-	if (!pm_text_take_word(text, &word))
-		return false;
-	word = pm_text_before(word, '-');
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (pm_text_is(word, types[i].word)) {
-			*type = types[i].type;
-			return true;
-		}
-	return false;
+	return pm_text_take_word(text, &word) &&
+	       netlist_find_type(pm_text_before(word, '-'), words, type);
 }
 
 /* The number behind the word that comes next, up to max. */
