@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What acknowledge and release have in common: listing, asking and waiting. */
+#include "settle.h"
+
+#include "ends.h"
+#include "json.h"
+#include "masters.h"
+
+struct settle {
+	const struct settle_kind *kind;
+	const struct settle_request *request;
+};
+
+/* What is listed of a state, as a new array. */
+static json_t *list_matters(const struct settle *settle, const json_t *root)
+{
+	json_t *matters = settle->kind->list(root), *list = json_array(), *matter;
+	size_t i;
+
+	json_array_foreach(matters, i, matter)
+		if (!settle->kind->is_listed || settle->kind->is_listed(matter))
+			list = cli_json_append(list, json_incref(matter));
+	return list;
+}
+
+static bool means(const struct settle *settle, const char *operand, const json_t *matter)
+{
+	return cli_ends_are_meant(matter, operand, settle->kind->by_switch);
+}
+
+static bool is_meant(const struct settle *settle, const json_t *matter)
+{
+	bool meant = settle->request->all;
+
+	for (char **operand = settle->request->operands; *operand; operand++)
+		meant = meant || means(settle, *operand, matter);
+	return meant;
+}
+
+/* Whether something is listed that an operand means; an exit status. */
+static int check_operand(const struct settle *settle, const struct cli_masters *masters,
+			 const char *operand)
+{
+	const json_t *matter;
+	bool known = false;
+	size_t j;
+
+	for (size_t i = 0; i < masters->num && !known; i++) {
+		json_t *list = list_matters(settle, masters->list[i].root);
+
+		json_array_foreach(list, j, matter)
+			known = known || means(settle, operand, matter);
+		json_decref(list);
+	}
+	return known ? EXIT_FINE
+		     : cli_fail(EXIT_USAGE, "%s: \"%s\" is %s", settle->kind->name,
+				operand, settle->kind->unknown);
+}
+
+/* Leaves the request for one of them; an exit status. */
+static int ask(const struct settle *settle, const struct cli_master *master)
+{
+	json_t *list = list_matters(settle, master->root), *meant = json_array(), *matter;
+	const struct settle_chosen chosen = {settle->request->all, meant};
+	int status = EXIT_FINE;
+	size_t i;
+
+	json_array_foreach(list, i, matter)
+		if (!chosen.all && is_meant(settle, matter))
+			json_array_append(meant, matter);
+	if (chosen.all || json_array_size(meant))
+		status = cli_master_ask(master, settle->kind->print_request, &chosen);
+	json_decref(meant);
+	json_decref(list);
+	return status;
+}
+
+static int ask_all(const struct settle *settle, const struct cli_masters *masters)
+{
+	int status = EXIT_FINE;
+
+	for (char **operand = settle->request->operands; *operand && !status; operand++)
+		status = check_operand(settle, masters, *operand);
+	for (size_t i = 0; i < masters->num && !status; i++)
+		status = ask(settle, &masters->list[i]);
+	return status;
+}
+
+/* Whether nothing is open that is meant, or without operands anything. */
+static bool is_done(const struct cli_master *master, const void *arg)
+{
+	const struct settle *settle = arg;
+	json_t *list = list_matters(settle, master->root), *matter;
+	bool every = !*settle->request->operands, done = true;
+	size_t i;
+
+	json_array_foreach(list, i, matter)
+		if (!settle->kind->is_settled || !settle->kind->is_settled(matter))
+			done = done && !every && !is_meant(settle, matter);
+	json_decref(list);
+	return done;
+}
+
+/* Lists what there is; an exit status. */
+static int show(const struct settle *settle, const struct cli_masters *masters, bool done)
+{
+	const struct cli_output *output = &settle->request->output;
+	json_t *object = cli_json_new(settle->kind->name, 1), *all = json_array();
+	json_t *matter;
+	size_t i;
+
+	for (i = 0; i < masters->num; i++) {
+		json_t *list = list_matters(settle, masters->list[i].root);
+
+		json_array_extend(all, list);
+		json_decref(list);
+	}
+	if (!output->json && !output->quiet)
+		json_array_foreach(all, i, matter)
+			settle->kind->print(matter);
+	json_object_set_new(object, "done", json_boolean(done));
+	json_object_set_new(object, settle->kind->listed, all);
+	if (output->json)
+		return cli_json_print(object);
+	json_decref(object);
+	return EXIT_FINE;
+}
+
+int settle_run(const struct settle_kind *kind, const struct settle_request *request)
+{
+	const struct settle settle = {kind, request};
+	bool changes = *request->operands || request->all, done;
+	struct cli_masters masters;
+	int status = cli_masters_find(kind->file, kind->shadow, &masters);
+
+	if (!status && changes)
+		status = ask_all(&settle, &masters);
+	if (!status) {
+		done = cli_masters_wait(&masters, request->wait_s, is_done, &settle);
+		status = show(&settle, &masters, done);
+		if (!status && !done && (!changes || request->wait_s))
+			status = EXIT_FINDINGS;
+	}
+	cli_masters_free(&masters);
+	return status;
+}
