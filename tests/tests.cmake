@@ -162,7 +162,7 @@ foreach(part plugin repair transition mcast)
 	target_include_directories(test_${part} PRIVATE plugins/opensm)
 	target_include_directories(test_${part} SYSTEM PRIVATE ${OPENSM_INCLUDE})
 	target_compile_options(test_${part} PRIVATE -ffunction-sections)
-	target_link_options(test_${part} PRIVATE -Wl,--gc-sections -Wl,--wrap=pthread_create
+	target_link_options(test_${part} PRIVATE -Wl,--gc-sections
 		-Wl,--wrap=fsync,--wrap=clock_ms,--wrap=clock_wait_until,--wrap=clock_wait_briefly
 		-Wl,--wrap=worker_start,--wrap=worker_poke,--wrap=worker_end,--wrap=worker_stop
 		-Wl,--wrap=worker_enter,--wrap=worker_leave)

@@ -26,7 +26,7 @@ void *REAL(memalign)(size_t alignment, size_t size);
 void REAL(free)(void *block);
 
 static atomic_uint_fast64_t count, nth;
-static atomic_bool onwards, spared_all;
+static atomic_bool onwards;
 static atomic_int_fast64_t live;
 static _Thread_local bool spared;
 
@@ -56,16 +56,11 @@ bool memfault_spare(bool spare)
 	return before;
 }
 
-void memfault_spare_all(bool spare)
-{
-	spared_all = spare;
-}
-
 static bool fails(void)
 {
 	uint64_t number, first = nth;
 
-	if (spared || spared_all)
+	if (spared)
 		return false;
 	number = ++count;
 	if (!first || number < first || (number > first && !onwards))

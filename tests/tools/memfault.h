@@ -26,8 +26,6 @@ uint64_t memfault_end(void);
  * a stub. Returns what held before.
  */
 bool memfault_spare(bool spare);
-/* The same for all threads, while one is begun: what libraries allocate on it. */
-void memfault_spare_all(bool spare);
 
 /* Blocks allocated and not freed by now. Only differences mean anything. */
 int64_t memfault_live(void);

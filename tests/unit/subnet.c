@@ -14,10 +14,8 @@
 
 #include <errno.h>
 #include <glob.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +32,6 @@
 struct owner {
 	uint64_t guid; /* 0: none */
 	uint16_t low, high;
-};
-
-/* A thread of the plugin. */
-struct entry {
-	void *(*run)(void *);
-	void *context;
-	atomic_bool begun;
 };
 
 static struct {
@@ -73,59 +64,20 @@ static struct {
 	void *context[OSM_MSG_MAX];
 	struct subnet_sweep *sweep; /* under way, or NULL */
 	char log[MOST_LOG];	    /* since subnet_begin, as far as there is room */
-	_Atomic double clock_ms;
+	double clock_ms;
 
 	struct worker *sender; /* dormant, or NULL */
-	struct entry threads[SUBNET_THREADS];
-	unsigned int num_threads;
 } fake;
-
-static _Thread_local struct entry *self;
 
 extern osm_event_plugin_t osm_event_plugin;
 volatile unsigned int osm_exit_flag;
 
-/* ---- Threads and time ---- */
+/* ---- Workers and time ---- */
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*run)(void *), void *context);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*run)(void *), void *context);
 int __wrap_fsync(int fd);
 double __wrap_clock_ms(void);
 void __wrap_clock_wait_until(struct clock_signal *signal, double when_ms);
 void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms);
-
-static void *enter(void *context)
-{
-	self = context;
-	memfault_spare(true);
-	self->begun = true;
-	return self->run(self->context);
-}
-
-/* It needs memory, and says so without what a sanitizer allocates on the new thread. */
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			  void *(*run)(void *), void *context)
-{
-	struct entry *entry = &fake.threads[fake.num_threads];
-	void *room = malloc(1);
-
-	if (!room)
-		return EAGAIN;
-	free(room);
-	assert_true(fake.num_threads < SUBNET_THREADS);
-	entry->run = run;
-	entry->context = context;
-	entry->begun = false;
-	memfault_spare_all(true);
-	assert_int_equal(__real_pthread_create(thread, attr, enter, entry), 0);
-	while (!entry->begun)
-		sched_yield();
-	memfault_spare_all(false);
-	fake.num_threads++;
-	return 0;
-}
 
 /* A disk that is as fast as this needs no waiting for. */
 int __wrap_fsync(int fd)
@@ -139,7 +91,7 @@ double __wrap_clock_ms(void)
 	return fake.clock_ms;
 }
 
-/* Time passes where the sweeper waits; other threads wait until they are called. */
+/* Time passes where the sweeper waits; nothing else waits here. */
 void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms)
 {
 	fake.clock_ms = fake.clock_ms + ms;
@@ -151,9 +103,8 @@ void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms)
 
 void __wrap_clock_wait_until(struct clock_signal *signal, double when_ms)
 {
-	(void)when_ms;
-	assert_non_null(self);
-	pthread_cond_wait(&signal->changed, &signal->lock);
+	(void)signal;
+	fail_msg("waits until %f ms", when_ms);
 }
 
 struct worker {
@@ -750,7 +701,6 @@ osm_opensm_t *subnet_opensm(void)
 
 bool subnet_load(const char *config)
 {
-	fake.num_threads = 0;
 	fake.osm.routing_engine_list = fake.osm.routing_engine_used = NULL;
 	fake.osm.subn.opt.event_plugin_options = (char *)(uintptr_t)config;
 	fake.plugin = osm_event_plugin.create(&fake.osm);

@@ -5,10 +5,9 @@
  * somebody waits. There is one at a time. Everything here fails the running cmocka test
  * when it cannot do its work, and what it allocates never fails (memfault_spare).
  *
- * The program is linked with --wrap for pthread_create, fsync, clock_ms,
- * clock_wait_until, clock_wait_briefly and all of worker.h: a worker's round is made
- * where it is poked, but the repairer's at the end of a sweep. Allocations of threads
- * other than main's are spared.
+ * The program is linked with --wrap for fsync, clock_ms, clock_wait_until,
+ * clock_wait_briefly and all of worker.h: there is no thread but main's; a worker's round
+ * is made where it is poked, but the repairer's at the end of a sweep.
  */
 #ifndef TESTS_SUBNET_H
 #define TESTS_SUBNET_H
@@ -18,9 +17,8 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-#define SUBNET_LFT 512	 /* bytes of OpenSM's tables */
-#define SUBNET_NODES 32	 /* at most */
-#define SUBNET_THREADS 1 /* of the plugin: alarm's */
+#define SUBNET_LFT 512	/* bytes of OpenSM's tables */
+#define SUBNET_NODES 32 /* at most */
 
 /* What a sweep came to. */
 struct subnet_sweep {

@@ -3,45 +3,32 @@
 #include "alarm.h"
 
 #include "clock.h"
+#include "worker.h"
 
 #include <float.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct alarm {
 	osm_opensm_t *osm;
-	pthread_t thread;
-	struct clock_signal signal;
-	/* Under its lock. */
-	double due; /* clock_ms */
-	bool leaving;
+	struct worker *worker;
+	_Atomic double due; /* clock_ms */
 };
 
-static void *keep_time(void *context)
+static double ring_when_due(void *context, bool last)
 {
 	struct alarm *a = context;
+	double due = a->due;
 
-	pthread_mutex_lock(&a->signal.lock);
-	while (!a->leaving) {
-		if (clock_ms() >= a->due) {
-			a->due = DBL_MAX;
-			/* As OpenSM's own console does. */
-			a->osm->subn.force_reroute = TRUE;
-			osm_sm_signal(&a->osm->sm, OSM_SIGNAL_SWEEP);
-		} else if (a->due < DBL_MAX) {
-			clock_wait_until(&a->signal, a->due);
-		} else {
-			pthread_cond_wait(&a->signal.changed, &a->signal.lock);
-		}
-	}
-	pthread_mutex_unlock(&a->signal.lock);
-	return NULL;
-}
-
-static void free_alarm(struct alarm *a)
-{
-	clock_signal_destroy(&a->signal);
-	free(a);
+	if (last || clock_ms() < due)
+		return due;
+	/* Another moment that is set meanwhile stays, and has one more round. */
+	if (!atomic_compare_exchange_strong(&a->due, &due, DBL_MAX))
+		return due;
+	/* As OpenSM's own console does. */
+	a->osm->subn.force_reroute = TRUE;
+	osm_sm_signal(&a->osm->sm, OSM_SIGNAL_SWEEP);
+	return DBL_MAX;
 }
 
 struct alarm *alarm_start(osm_opensm_t *osm)
@@ -52,10 +39,10 @@ struct alarm *alarm_start(osm_opensm_t *osm)
 		return NULL;
 	a->osm = osm;
 	a->due = DBL_MAX;
-	clock_signal_init(&a->signal);
-	if (!pthread_create(&a->thread, NULL, keep_time, a))
+	a->worker = worker_start("portmajor-alarm", ring_when_due, a);
+	if (a->worker)
 		return a;
-	free_alarm(a);
+	free(a);
 	return NULL;
 }
 
@@ -63,18 +50,12 @@ void alarm_stop(struct alarm *a)
 {
 	if (!a)
 		return;
-	pthread_mutex_lock(&a->signal.lock);
-	a->leaving = true;
-	pthread_cond_signal(&a->signal.changed);
-	pthread_mutex_unlock(&a->signal.lock);
-	pthread_join(a->thread, NULL);
-	free_alarm(a);
+	worker_stop(a->worker, DBL_MAX);
+	free(a);
 }
 
 void alarm_set(struct alarm *a, double when_ms)
 {
-	pthread_mutex_lock(&a->signal.lock);
 	a->due = when_ms;
-	pthread_cond_signal(&a->signal.changed);
-	pthread_mutex_unlock(&a->signal.lock);
+	worker_poke(a->worker);
 }

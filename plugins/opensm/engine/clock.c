@@ -2,6 +2,7 @@
 /* A monotonic clock, and waiting with a deadline. */
 #include "clock.h"
 
+#include <float.h>
 #include <math.h>
 #include <time.h>
 
@@ -34,9 +35,13 @@ void clock_signal_destroy(struct clock_signal *s)
 
 void clock_wait_until(struct clock_signal *s, double when_ms)
 {
-	struct timespec until = {(time_t)(when_ms / 1e3),
-				 (long)(fmod(when_ms, 1e3) * 1e6)};
+	struct timespec until = {.tv_nsec = (long)(fmod(when_ms, 1e3) * 1e6)};
 
+	if (when_ms == DBL_MAX) {
+		pthread_cond_wait(&s->changed, &s->lock);
+		return;
+	}
+	until.tv_sec = (time_t)(when_ms / 1e3);
 	pthread_cond_timedwait(&s->changed, &s->lock, &until);
 }
 

@@ -17,7 +17,7 @@ struct clock_signal {
 void clock_signal_init(struct clock_signal *signal);
 void clock_signal_destroy(struct clock_signal *signal);
 
-/* Waits, with the lock held, for `changed` or a moment of clock_ms. */
+/* Waits, with the lock held, for `changed` or a moment of clock_ms; DBL_MAX: never. */
 void clock_wait_until(struct clock_signal *signal, double when_ms);
 
 /*

@@ -21,7 +21,7 @@
  *       alarm          asks for a run when a hold ends       a thread of its own
  *       held_links     flapping links: what the operator is told, and may clear
  *       degraded_links links below their neighbours' rate
- *       worker         a thread that may wait for files
+ *       worker         a thread of ours: rounds, and their time
  *       clock          a clock and conditions
  *       phase.h        what OpenSM is doing
  *     osm/     OpenSM's structures
@@ -115,8 +115,7 @@
  *     holds_told
  *   worker: poked .. ended      any                   its thread, main      worker's
  *   worker: left                main                  its thread            its opensm
- *   alarm: due                  sweeper, alarm's      alarm's               alarm's
- *   leaving of alarm            main                  alarm's               alarm's
+ *   alarm: due                  sweeper, alarm's      alarm's               none (6)
  *   plugin: repair, repairer,   main                  any                   none (2)
  *     writer, store, state,
  *     operator_files; smp, alarm,
@@ -160,10 +159,10 @@
  * held together. None is held while a file is touched, but a worker's `opensm` while
  * OpenSM's log is, which main alone waits for; it stands around what our threads do with
  * OpenSM's memory, and the reader's when it wakes the repairer, with locks of ours below
- * it; a thread that hangs when OpenSM ends never passes it again. With alarm's or that
- * held the sweeper is signalled, under a lock of OpenSM's below which no other is taken.
- * With osm->lock held nothing waits for an answer, a file or the end of what another
- * thread does, only for locks of ours, and no file is touched but OpenSM's log.
+ * it; a thread that hangs when OpenSM ends never passes it again. With that held the
+ * sweeper is signalled, under a lock of OpenSM's below which no other is taken. With
+ * osm->lock held nothing waits for an answer, a file or the end of what another thread
+ * does, only for locks of ours, and no file is touched but OpenSM's log.
  * tests/integration/test_threads.py looks for races.
  */
 #ifndef PORTMAJOR_PLUGIN_H

@@ -27,10 +27,7 @@ static bool await_round(struct worker *w, double due)
 
 	pthread_mutex_lock(&w->signal.lock);
 	while (!w->poked && !w->ending && clock_ms() < due)
-		if (due < DBL_MAX)
-			clock_wait_until(&w->signal, due);
-		else
-			pthread_cond_wait(&w->signal.changed, &w->signal.lock);
+		clock_wait_until(&w->signal, due);
 	w->poked = false;
 	last = w->ending;
 	pthread_mutex_unlock(&w->signal.lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread of ours for what may wait for a file. Nobody waits for it: others hand values
- * over and poke it. It makes a round when it was poked, and at the time that the round
- * before has named.
+ * A thread of ours, for what may wait for a file or has its time. Nobody waits for it:
+ * others hand values over and poke it. It makes a round when it was poked, and at the
+ * time that the round before has named.
  *
  * When OpenSM ends there is a last round, which is waited for until some time. A thread
  * that hangs in a file operation then is left behind with all that it may touch, and
@@ -35,9 +35,10 @@ void worker_poke(struct worker *worker);
 void worker_end(struct worker *worker);
 
 /*
- * Waits until a clock_ms for the end of the last round. True: it has ended, and
- * worker, which may be NULL, is freed. False: it is left behind, and what its round
- * touches must never be freed, but for what it touches between enter and leave.
+ * Waits until a clock_ms, DBL_MAX: without a bound, for the end of the last round. True:
+ * it has ended, and worker, which may be NULL, is freed. False: it is left behind, and
+ * what its round touches must never be freed, but for what it touches between enter and
+ * leave.
  */
 bool worker_stop(struct worker *worker, double until_ms);
 
