@@ -44,10 +44,10 @@ struct job {
 	struct pm_error err;
 };
 
-static int fail(enum exit_status status, const char *format, ...)
+static int fail_command(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int fail(enum exit_status status, const char *format, ...)
+static int fail_command(enum exit_status status, const char *format, ...)
 {
 	va_list args;
 
@@ -60,23 +60,24 @@ static int fail(enum exit_status status, const char *format, ...)
 }
 
 /* Of a device; `code` is 0 or what the message in the job is of. */
-static int finish(const struct job *job, int code)
+static int finish_job(const struct job *job, int code)
 {
 	if (!code)
 		return EXIT_FINE;
-	return fail(code == -ENOMEM ? EXIT_INPUT : EXIT_REFUSED, "%s: %s", job->name,
-		    job->err.text);
+	return fail_command(code == -ENOMEM ? EXIT_INPUT : EXIT_REFUSED, "%s: %s",
+			    job->name, job->err.text);
 }
 
 static int finish_input(const struct job *job, int code)
 {
-	return code ? fail(EXIT_INPUT, "%s", job->err.text) : EXIT_FINE;
+	return code ? fail_command(EXIT_INPUT, "%s", job->err.text) : EXIT_FINE;
 }
 
 static int finish_output(void)
 {
-	return fflush(stdout) ? fail(EXIT_INPUT, "cannot write: %s", strerror(errno))
-			      : EXIT_FINE;
+	return fflush(stdout)
+		       ? fail_command(EXIT_INPUT, "cannot write: %s", strerror(errno))
+		       : EXIT_FINE;
 }
 
 /* ---- The device ---- */
@@ -90,16 +91,16 @@ static int find_device(struct job *job)
 	if (!job->device) {
 		if (fd >= 0)
 			close(fd);
-		return fail(EXIT_REFUSED, "%s: no such device", job->name);
+		return fail_command(EXIT_REFUSED, "%s: no such device", job->name);
 	}
 	if (fd < 0)
-		return fail(EXIT_REFUSED, "%s: no socket: %s", job->name,
-			    strerror(errno));
+		return fail_command(EXIT_REFUSED, "%s: no socket: %s", job->name,
+				    strerror(errno));
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", job->name);
 	rc = ioctl(fd, SIOCGIFHWADDR, &request);
 	close(fd);
 	if (rc || request.ifr_hwaddr.sa_family != ARPHRD_ETHER)
-		return fail(EXIT_REFUSED, "%s: no Ethernet device", job->name);
+		return fail_command(EXIT_REFUSED, "%s: no Ethernet device", job->name);
 	for (unsigned int i = 0; i < 6; i++)
 		job->mac = job->mac << 8 | (uint8_t)request.ifr_hwaddr.sa_data[i];
 	return EXIT_FINE;
@@ -112,8 +113,8 @@ static int find_own(const struct job *job, const struct pm_host_table *table,
 
 	*own = pm_host_table_find(table, job->mac);
 	return *own ? EXIT_FINE
-		    : fail(EXIT_INPUT, "%s: its address, %s, is not in the table",
-			   job->name, pm_mac_print(job->mac, text));
+		    : fail_command(EXIT_INPUT, "%s: its address, %s, is not in the table",
+				   job->name, pm_mac_print(job->mac, text));
 }
 
 /* What is loaded, which is to be whole. */
@@ -123,15 +124,15 @@ static int find_loaded(struct job *job, struct vlan_loaded *loaded,
 	int rc = vlan_loaded_find(job->device, loaded, &job->err);
 
 	if (rc)
-		return finish(job, rc);
+		return finish_job(job, rc);
 	if (!loaded->num)
-		return fail(EXIT_REFUSED, "%s: not loaded", job->name);
+		return fail_command(EXIT_REFUSED, "%s: not loaded", job->name);
 	if (loaded->num < VLAN_HOOKS)
-		return fail(
+		return fail_command(
 			EXIT_REFUSED,
 			"%s: a part of the program is missing: remove it, and load it anew",
 			job->name);
-	return finish(job, vlan_maps_open(loaded, maps, &job->err));
+	return finish_job(job, vlan_maps_open(loaded, maps, &job->err));
 }
 
 static int read_in_force(struct job *job, const struct vlan_maps *maps,
@@ -143,7 +144,7 @@ static int read_in_force(struct job *job, const struct vlan_maps *maps,
 		rc = vlan_content_from_map(fd, content, &job->err);
 		close(fd);
 	}
-	return finish(job, rc);
+	return finish_job(job, rc);
 }
 
 /* ---- load ---- */
@@ -170,16 +171,18 @@ static int check_free(struct job *job)
 	int rc = vlan_loaded_find(job->device, &loaded, &job->err);
 
 	if (rc)
-		return finish(job, rc);
+		return finish_job(job, rc);
 	if (loaded.num)
-		return fail(EXIT_REFUSED,
-			    "%s: already loaded: `replace` changes the table", job->name);
+		return fail_command(EXIT_REFUSED,
+				    "%s: already loaded: `replace` changes the table",
+				    job->name);
 	/* By tcx ours is ahead of them; which of two filters is, is theirs to say. */
 	if (!loaded.num_others || vlan_tcx_exists(job->device))
 		return EXIT_FINE;
 	describe_filter(&loaded.other, text, sizeof(text));
-	return fail(EXIT_REFUSED, "%s: another program is there, left as it is (%s)",
-		    job->name, text);
+	return fail_command(EXIT_REFUSED,
+			    "%s: another program is there, left as it is (%s)", job->name,
+			    text);
 }
 
 /* As the kernel has it at this moment. */
@@ -281,11 +284,11 @@ static int load_content(struct job *job, struct vlan_content *content)
 		rc = attach(job, fd);
 		close(fd);
 	}
-	return finish(job, rc);
+	return finish_job(job, rc);
 }
 
 /* Takes a table out of where it was. */
-static struct pm_host_table take(struct pm_host_table *table)
+static struct pm_host_table take_table(struct pm_host_table *table)
 {
 	struct pm_host_table taken = *table;
 
@@ -295,7 +298,7 @@ static struct pm_host_table take(struct pm_host_table *table)
 
 static int run_load(struct job *job)
 {
-	struct vlan_content content = {.table = take(&job->input)};
+	struct vlan_content content = {.table = take_table(&job->input)};
 	int status = load_content(job, &content);
 
 	vlan_content_free(&content);
@@ -322,7 +325,7 @@ static int put_in_force(struct job *job, const struct vlan_maps *maps,
 		rc = vlan_maps_swap(maps, fd, &job->err);
 		close(fd);
 	}
-	return finish(job, rc);
+	return finish_job(job, rc);
 }
 
 typedef int next_table(struct job *job, const struct pm_host_table *before,
@@ -332,7 +335,7 @@ static int take_whole(struct job *job, const struct pm_host_table *before,
 		      struct pm_host_table *table)
 {
 	(void)before;
-	*table = take(&job->input);
+	*table = take_table(&job->input);
 	return 0;
 }
 
@@ -467,7 +470,7 @@ static int print_cards(struct job *job)
 	int rc = list_cards(job, &cards, &num);
 
 	if (rc)
-		return finish(job, rc);
+		return finish_job(job, rc);
 	for (uint32_t i = 0; i < num; i++)
 		printf("%-12s%s: %s\n", "rx-filter", card_name(cards[i].device, name),
 		       card_state(cards[i].device));
@@ -487,7 +490,7 @@ static int run_show(struct job *job)
 		return status;
 	status = read_in_force(job, &maps, &content);
 	if (!status)
-		status = finish(job, vlan_maps_count(&maps, counts, &job->err));
+		status = finish_job(job, vlan_maps_count(&maps, counts, &job->err));
 	if (!status) {
 		print_table(job, &content);
 		print_ahead(&loaded);
@@ -552,13 +555,13 @@ static int run_remove(struct job *job)
 	int rc = vlan_loaded_find(job->device, &loaded, &job->err);
 
 	if (!rc && !loaded.num)
-		return fail(EXIT_REFUSED, "%s: not loaded", job->name);
+		return fail_command(EXIT_REFUSED, "%s: not loaded", job->name);
 	if (!rc)
 		rc = vlan_program_detach(job->device, &loaded, has_our_hook(&loaded),
 					 &job->err);
 	if (!rc)
 		rc = restore_cards(job);
-	return finish(job, rc);
+	return finish_job(job, rc);
 }
 
 /* ---- The command ---- */
@@ -602,13 +605,13 @@ static int run_locked(size_t command, struct job *job)
 		return commands[command].run(job);
 	rc = vlan_lock(job->device, &job->lock, &job->err);
 	if (rc)
-		return finish(job, rc);
+		return finish_job(job, rc);
 	rc = commands[command].run(job);
 	close(job->lock);
 	return rc;
 }
 
-static int run(size_t command, char **operands)
+static int run_command(size_t command, char **operands)
 {
 	struct job job = {.name = operands[0], .file = operands[1]};
 	int status = find_device(&job);
@@ -640,7 +643,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(argv[1], commands[i].name) &&
 		    argc == 3 + (commands[i].file != NULL))
-			return run(i, argv + 2);
+			return run_command(i, argv + 2);
 	print_usage(stderr);
 	return EXIT_USAGE;
 }

@@ -119,8 +119,8 @@ int vlan_content_mark_hook(int fd, struct pm_error *err)
 
 /* ---- From a map ---- */
 
-static void take(struct vlan_content *content, const struct vlan_key *key,
-		 const struct vlan_line *value)
+static void take_line(struct vlan_content *content, const struct vlan_key *key,
+		      const struct vlan_line *value)
 {
 	uint64_t mac = 0;
 
@@ -135,7 +135,7 @@ static void take(struct vlan_content *content, const struct vlan_key *key,
 		content->our_hook = true;
 }
 
-static int by_mac(const void *a, const void *b)
+static int compare_lines(const void *a, const void *b)
 {
 	const struct pm_host_line *x = a, *y = b;
 
@@ -155,14 +155,14 @@ static int take_all(int fd, uint32_t room, struct vlan_content *content,
 		if (!rc)
 			rc = bpf_map_lookup_elem(fd, &next, &value);
 		if (!rc)
-			take(content, &next, &value);
+			take_line(content, &next, &value);
 		key = next;
 		before = &key;
 	}
 	if (rc && rc != -ENOENT)
 		return vlan_bpf_error(err, rc, "cannot read the table in the kernel");
 	qsort(content->table.lines, content->table.num, sizeof(struct pm_host_line),
-	      by_mac);
+	      compare_lines);
 	return 0;
 }
 

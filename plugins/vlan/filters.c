@@ -21,13 +21,13 @@ struct question {
 	struct tcmsg filter;
 };
 
-static int fail(struct pm_error *err, int code)
+static int fail_filter(struct pm_error *err, int code)
 {
 	return pm_error_set(err, -code, "the kernel does not tell its tc filters: %s",
 			    strerror(code));
 }
 
-static int ask(int fd, unsigned int device, enum vlan_hook hook)
+static int ask_filters(int fd, unsigned int device, enum vlan_hook hook)
 {
 	static const uint32_t parents[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
 	const struct question question = {
@@ -93,8 +93,8 @@ static void take_bpf(struct rtattr *attribute, struct vlan_filter *filter)
 
 /* ---- Messages ---- */
 
-static int add(struct vlan_filters *filters, enum vlan_hook hook,
-	       const struct nlmsghdr *header, struct pm_error *err)
+static int add_filter(struct vlan_filters *filters, enum vlan_hook hook,
+		      const struct nlmsghdr *header, struct pm_error *err)
 {
 	struct tcmsg *message = NLMSG_DATA(header);
 	struct rtattr *first = (struct rtattr *)(message + 1);
@@ -126,11 +126,11 @@ static int take_answer(struct vlan_filters *filters, enum vlan_hook hook,
 		if (at->nlmsg_type == NLMSG_ERROR) {
 			const struct nlmsgerr *error = NLMSG_DATA(at);
 
-			return fail(err, -error->error);
+			return fail_filter(err, -error->error);
 		}
 		if (at->nlmsg_type == RTM_NEWTFILTER &&
 		    at->nlmsg_len >= NLMSG_LENGTH(sizeof(struct tcmsg))) {
-			int rc = add(filters, hook, at, err);
+			int rc = add_filter(filters, hook, at, err);
 
 			if (rc)
 				return rc;
@@ -149,14 +149,14 @@ static int list_hook(int fd, unsigned int device, enum vlan_hook hook,
 
 	if (!answer)
 		return pm_error_no_memory(err);
-	rc = ask(fd, device, hook);
+	rc = ask_filters(fd, device, hook);
 	if (rc)
-		rc = fail(err, rc);
+		rc = fail_filter(err, rc);
 	while (!rc && more) {
 		ssize_t length = recv(fd, answer, ANSWER_BYTES, 0);
 
 		if (length <= 0)
-			rc = fail(err, length ? errno : EPIPE);
+			rc = fail_filter(err, length ? errno : EPIPE);
 		else
 			rc = take_answer(filters, hook, answer, (size_t)length, &more,
 					 err);
@@ -173,7 +173,7 @@ int vlan_filters_list(unsigned int device, struct vlan_filters *filters,
 	int rc = 0;
 
 	if (fd < 0)
-		return fail(err, errno);
+		return fail_filter(err, errno);
 	for (enum vlan_hook hook = 0; !rc && hook < VLAN_HOOKS; hook++) {
 		rc = vlan_tcx_list(device, hook, &found, err);
 		if (!rc)

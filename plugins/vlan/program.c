@@ -32,7 +32,7 @@ static int hear(enum libbpf_print_level level, const char *format, va_list args)
 }
 
 /* With these words, where the number alone does not tell what is to be done. */
-static int fail(struct pm_error *err, int code, const char *what)
+static int fail_load(struct pm_error *err, int code, const char *what)
 {
 	int rc = vlan_bpf_error(err, code, what);
 	size_t length = err ? strlen(err->text) : 0;
@@ -51,9 +51,9 @@ static struct bpf_tc_hook hook_of(unsigned int device, enum bpf_tc_attach_point 
 
 static int fail_at(struct pm_error *err, int code, enum vlan_hook at)
 {
-	return fail(err, code,
-		    at == VLAN_INGRESS ? "cannot attach the program at ingress"
-				       : "cannot attach the program at egress");
+	return fail_load(err, code,
+			 at == VLAN_INGRESS ? "cannot attach the program at ingress"
+					    : "cannot attach the program at egress");
 }
 
 /* ---- As tc filters ---- */
@@ -84,7 +84,7 @@ static int detach_one(unsigned int device, enum vlan_hook at, uint32_t handle,
 		.sz = sizeof(opts), .handle = handle, .priority = preference};
 	int rc = bpf_tc_detach(&hook, &opts);
 
-	return rc ? fail(err, rc, "cannot detach the program") : 0;
+	return rc ? fail_load(err, rc, "cannot detach the program") : 0;
 }
 
 static int remove_hook(unsigned int device, struct pm_error *err)
@@ -92,7 +92,7 @@ static int remove_hook(unsigned int device, struct pm_error *err)
 	struct bpf_tc_hook hook = hook_of(device, BPF_TC_INGRESS | BPF_TC_EGRESS);
 	int rc = bpf_tc_hook_destroy(&hook);
 
-	return rc ? fail(err, rc, "cannot take clsact off the device") : 0;
+	return rc ? fail_load(err, rc, "cannot take clsact off the device") : 0;
 }
 
 /* Ingress comes first: before others hear of tags, theirs are popped. */
@@ -118,7 +118,7 @@ static int make_hook(unsigned int device, int table, bool *ours, struct pm_error
 	*said = '\0'; /* that it is there already */
 	if (rc == -EEXIST)
 		return 0;
-	return rc ? fail(err, rc, "cannot give the device a clsact")
+	return rc ? fail_load(err, rc, "cannot give the device a clsact")
 		  : vlan_content_mark_hook(table, err);
 }
 
@@ -157,10 +157,10 @@ static int detach_tcx(unsigned int device, const struct vlan_filter *ours,
 	int rc, fd = bpf_prog_get_fd_by_id(ours->program);
 
 	if (fd < 0)
-		return fail(err, fd, "cannot detach the program");
+		return fail_load(err, fd, "cannot detach the program");
 	rc = vlan_tcx_detach(device, ours->hook, fd);
 	close(fd);
-	return rc ? fail(err, rc, "cannot detach the program") : 0;
+	return rc ? fail_load(err, rc, "cannot detach the program") : 0;
 }
 
 /* ---- By either ---- */
@@ -188,10 +188,10 @@ int vlan_program_attach(unsigned int device, int table, struct pm_error *err)
 	libbpf_set_print(hear);
 	object = bpf_object__open_mem(vlan_object, vlan_object_size, NULL);
 	if (!object)
-		return fail(err, -errno, "cannot read the program");
+		return fail_load(err, -errno, "cannot read the program");
 	rc = bpf_object__load(object);
 	if (rc) {
-		rc = fail(err, rc, "cannot load the program");
+		rc = fail_load(err, rc, "cannot load the program");
 	} else {
 		maps.tables = bpf_object__find_map_fd_by_name(object, "pm_vlan_table");
 		rc = vlan_maps_swap(&maps, table, err);

@@ -173,7 +173,7 @@ struct members {
 	uint32_t num, room;
 };
 
-static int add(struct members *members, unsigned int device)
+static int add_device(struct members *members, unsigned int device)
 {
 	if (pm_grow(&members->list, &members->room, members->num + 1,
 		    sizeof(*members->list)))
@@ -195,7 +195,7 @@ static int take_link(struct members *members, const struct nlmsghdr *header)
 			continue;
 		memcpy(&master, RTA_DATA(at), sizeof(master));
 		if (master == members->master)
-			return add(members, (unsigned int)link->ifi_index);
+			return add_device(members, (unsigned int)link->ifi_index);
 	}
 	return 0;
 }
@@ -250,7 +250,7 @@ int vlan_members_list(unsigned int device, unsigned int **devices, uint32_t *num
 {
 	struct members members = {.master = device};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	int rc = fd < 0 ? -errno : add(&members, device);
+	int rc = fd < 0 ? -errno : add_device(&members, device);
 
 	if (!rc)
 		rc = list_links(fd, &members);

@@ -31,8 +31,8 @@ bool vlan_tcx_exists(unsigned int device)
 }
 
 /* A program that is gone by now is none. */
-static int add(struct vlan_filters *filters, enum vlan_hook hook, __u32 id,
-	       struct pm_error *err)
+static int add_program(struct vlan_filters *filters, enum vlan_hook hook, __u32 id,
+		       struct pm_error *err)
 {
 	struct vlan_filter found = {.hook = hook, .program = id, .kind = VLAN_TCX};
 	struct bpf_prog_info info = {0};
@@ -66,7 +66,7 @@ int vlan_tcx_list(unsigned int device, enum vlan_hook hook, struct vlan_filters 
 	if (rc)
 		return vlan_bpf_error(err, rc, "cannot list programs");
 	for (__u32 i = 0; !rc && i < num; i++)
-		rc = add(filters, hook, ids[i], err);
+		rc = add_program(filters, hook, ids[i], err);
 	return rc;
 }
 

@@ -14,7 +14,7 @@
 
 /* ---- By name ---- */
 
-static int add_port(struct pm_ports *ports, uint32_t port)
+static int add_failed_port(struct pm_ports *ports, uint32_t port)
 {
 	if (pm_grow(&ports->list, &ports->room, ports->num + 1, sizeof(*ports->list)))
 		return -ENOMEM;
@@ -22,10 +22,11 @@ static int add_port(struct pm_ports *ports, uint32_t port)
 	return 0;
 }
 
-static int add_node(const struct pm_fabric *fabric, uint32_t node, struct pm_ports *ports)
+static int add_ports_of(const struct pm_fabric *fabric, uint32_t node,
+			struct pm_ports *ports)
 {
 	pm_for_each_port(i, fabric, node)
-		if (fabric->ports[i].peer != PM_NONE && add_port(ports, i))
+		if (fabric->ports[i].peer != PM_NONE && add_failed_port(ports, i))
 			return -ENOMEM;
 	return 0;
 }
@@ -117,7 +118,7 @@ static int add_chassis(const struct pm_fabric *fabric, const char *text,
 		const char *name = pm_fabric_name(fabric, i);
 
 		if (!strncmp(name, text, length) && name[length] == '-' &&
-		    add_port(nodes, i))
+		    add_failed_port(nodes, i))
 			return -ENOMEM;
 	}
 	return 0;
@@ -128,7 +129,7 @@ static int find_exactly(const struct pm_fabric *fabric, const char *text,
 			struct pm_ports *nodes)
 {
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (!strcmp(pm_fabric_name(fabric, i), text) && add_port(nodes, i))
+		if (!strcmp(pm_fabric_name(fabric, i), text) && add_failed_port(nodes, i))
 			return -ENOMEM;
 	return 0;
 }
@@ -148,14 +149,16 @@ static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan
 		return 0;
 	node = pm_fabric_find_label(fabric, text);
 	if (node != PM_NONE)
-		return add_port(nodes, node);
+		return add_failed_port(nodes, node);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (!fnmatch(text, pm_fabric_name(fabric, i), 0) && add_port(nodes, i))
+		if (!fnmatch(text, pm_fabric_name(fabric, i), 0) &&
+		    add_failed_port(nodes, i))
 			return -ENOMEM;
 	if (nodes->num)
 		return 0;
 	node = find_number(fabric, plan, text);
-	return node == PM_NONE ? add_chassis(fabric, text, nodes) : add_port(nodes, node);
+	return node == PM_NONE ? add_chassis(fabric, text, nodes)
+			       : add_failed_port(nodes, node);
 }
 
 /* What stands behind the name of this node, or its label, in a text; NULL: that begins
@@ -212,7 +215,7 @@ static int find_cables(const struct pm_fabric *fabric, const char *text,
 		if (*rest == '-' &&
 		    (!begins_with_port(fabric, peer, rest + 1, &rest) || *rest))
 			continue;
-		if (!*rest && add_port(ports, port))
+		if (!*rest && add_failed_port(ports, port))
 			return -ENOMEM;
 	}
 	return 0;
@@ -230,7 +233,7 @@ static const char *find_port_text(const char *text)
 }
 
 /* The number in ":17" or "[17]". */
-static bool parse_port(const char *text, uint64_t *port)
+static bool parse_port_number(const char *text, uint64_t *port)
 {
 	size_t length = strlen(text) - (*text == '[') - 1;
 	char number[8];
@@ -259,7 +262,7 @@ static int find_things(const struct pm_fabric *fabric, const struct pm_plan *pla
 	if (!behind)
 		return pm_error_set(err, -EINVAL, "%s: no node is named \"%s\"", what,
 				    text);
-	if (!parse_port(behind, port))
+	if (!parse_port_number(behind, port))
 		return pm_error_set(err, -EINVAL, "%s %s: no such node, port or cable",
 				    what, text);
 	name = strndup(text, (size_t)(behind - text));
@@ -289,7 +292,7 @@ static int add_ports(const struct pm_fabric *fabric, const char *what,
 					    "%s: \"%s\" has no cable at port %u", what,
 					    pm_fabric_label(fabric, nodes->list[i]),
 					    (unsigned int)port);
-		if (add_port(ports, at))
+		if (add_failed_port(ports, at))
 			return pm_error_no_memory(err);
 	}
 	return 0;
@@ -377,8 +380,8 @@ int pm_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	for (uint32_t i = 0; i < things.num && !rc; i++) {
 		const struct pm_port *port = &fabric->ports[things.list[i]];
 
-		if (port->num ? add_port(ports, things.list[i])
-			      : add_node(fabric, port->node, ports))
+		if (port->num ? add_failed_port(ports, things.list[i])
+			      : add_ports_of(fabric, port->node, ports))
 			rc = pm_error_no_memory(err);
 	}
 	if (rc)
@@ -423,7 +426,7 @@ static int list_nodes(const struct pm_fabric *fabric, const struct pm_tree *tree
 		      enum pm_failure_kind kind, struct pm_ports *list)
 {
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (is_node_of(fabric, tree, kind, i) && add_port(list, i))
+		if (is_node_of(fabric, tree, kind, i) && add_failed_port(list, i))
 			return -ENOMEM;
 	return 0;
 }
@@ -437,7 +440,7 @@ static int list_links(const struct pm_fabric *fabric, struct pm_ports *list)
 		    fabric->ports[peer].node >= fabric->num_switches ||
 		    fabric->ports[i].node >= fabric->num_switches)
 			continue;
-		if (add_port(list, i))
+		if (add_failed_port(list, i))
 			return -ENOMEM;
 	}
 	return 0;
@@ -502,7 +505,7 @@ int pm_failures_ports(const struct pm_failures *losses, uint64_t number,
 
 	for (uint32_t i = 0; i < num && !rc; i++)
 		rc = losses->kind == PM_FAIL_LINKS
-			     ? add_port(ports, element[i])
-			     : add_node(losses->fabric, element[i], ports);
+			     ? add_failed_port(ports, element[i])
+			     : add_ports_of(losses->fabric, element[i], ports);
 	return rc;
 }

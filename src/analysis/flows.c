@@ -120,8 +120,8 @@ static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 }
 
 /* Puts flows, or with a negative number takes them off, a step of the present way. */
-static bool take(struct pm_flows *flows, const struct pm_fabric *broken,
-		 struct walk *walk)
+static bool take_step(struct pm_flows *flows, const struct pm_fabric *broken,
+		      struct walk *walk)
 {
 	uint32_t port = port_on(flows, walk->sw, entry_now(flows, walk->sw, walk->lid));
 
@@ -136,8 +136,8 @@ typedef bool step_fn(struct pm_flows *flows, const struct pm_fabric *broken,
 		     struct walk *walk);
 
 /* Goes all ways to their ends. */
-static inline void follow(struct pm_flows *flows, const struct pm_fabric *broken,
-			  struct walk *walks, uint32_t num, step_fn *step)
+static inline void follow_walks(struct pm_flows *flows, const struct pm_fabric *broken,
+				struct walk *walks, uint32_t num, step_fn *step)
 {
 	for (uint32_t hops = 0; num && hops < broken->num_switches; hops++) {
 		uint32_t going = 0;
@@ -186,7 +186,7 @@ static void move_flows(struct pm_flows *flows, const struct pm_fabric *broken)
 
 		walks[num++] = (struct walk){c->sw, c->flow, c->lid};
 		if (num == WALKS || i + 1 == flows->num_changed) {
-			follow(flows, broken, walks, num, leave);
+			follow_walks(flows, broken, walks, num, leave);
 			num = 0;
 		}
 	}
@@ -197,7 +197,7 @@ static void move_flows(struct pm_flows *flows, const struct pm_fabric *broken)
 		walks[num++] = (struct walk){c->sw, *flow, c->lid};
 		*flow = c->flow;
 		if (num == WALKS || i + 1 == flows->num_changed) {
-			follow(flows, broken, walks, num, take);
+			follow_walks(flows, broken, walks, num, take_step);
 			num = 0;
 		}
 	}
@@ -209,7 +209,7 @@ static void take_off(struct pm_flows *flows, const struct pm_fabric *broken, uin
 {
 	struct walk walk = {sw, -amount, (uint16_t)lid};
 
-	follow(flows, broken, &walk, 1, take);
+	follow_walks(flows, broken, &walk, 1, take_step);
 }
 
 static bool has_end(const struct pm_flows *flows, uint32_t port)
@@ -402,7 +402,7 @@ static void sort_links(struct pm_flows *flows)
 			compare_loads, flows);
 }
 
-static void fill(struct pm_flows *flows, const uint8_t *odd)
+static void fill_flows(struct pm_flows *flows, const uint8_t *odd)
 {
 	const uint16_t *lid_of = pm_routes_plan(flows->routes)->lid;
 
@@ -421,7 +421,7 @@ static void fill(struct pm_flows *flows, const uint8_t *odd)
 	sort_links(flows);
 }
 
-static int allocate(struct pm_flows *flows, struct pm_error *err)
+static int allocate_flows(struct pm_flows *flows, struct pm_error *err)
 {
 	struct pm_pool *pool = &flows->pool;
 	uint32_t num = flows->fabric->num_switches, ports = flows->tree->num_ports;
@@ -455,12 +455,12 @@ int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
 	flows->base = base;
 	flows->common = pm_link_common_rate(fabric);
 	flows->stride = pm_routes_stride(routes);
-	rc = allocate(flows, err);
+	rc = allocate_flows(flows, err);
 	if (rc) {
 		pm_flows_free(flows);
 		return rc;
 	}
-	fill(flows, odd);
+	fill_flows(flows, odd);
 	*result = flows;
 	return 0;
 }

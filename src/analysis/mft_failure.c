@@ -64,8 +64,8 @@ static void keep_members(struct failure *f, const struct pm_group *groups)
 	}
 }
 
-static void fail(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
-		 const struct pm_group *groups)
+static void fail_parts(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
+		       const struct pm_group *groups)
 {
 	uint32_t part;
 
@@ -128,8 +128,8 @@ void pm_mft_failure_free(struct pm_mft_failure *failure)
 	failure->before = failure->after = NULL;
 }
 
-static int allocate(struct failure *f, const struct pm_group *groups,
-		    struct pm_error *err)
+static int allocate_copies(struct failure *f, const struct pm_group *groups,
+			   struct pm_error *err)
 {
 	size_t members = 0;
 
@@ -160,8 +160,8 @@ static int route(struct failure *f, const struct pm_group *groups, struct pm_mft
 }
 
 /* Tables before and after; broken is known to be matched. */
-static int compare(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
-		   const struct pm_group *groups, struct pm_error *err)
+static int compare_trees(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
+			 const struct pm_group *groups, struct pm_error *err)
 {
 	struct pm_mft_input input = {
 		.known = f->known,
@@ -173,7 +173,7 @@ static int compare(struct failure *f, const struct pm_fabric *broken, uint32_t s
 
 	if (rc)
 		return rc;
-	fail(f, broken, sm, groups);
+	fail_parts(f, broken, sm, groups);
 	pm_multicast_set_links(f->multicast, f->alive);
 	rc = route(f, f->left, &f->wanted, err);
 	if (rc)
@@ -189,12 +189,12 @@ int pm_mft_failure_find(const struct pm_plan *plan, const struct pm_fabric *brok
 {
 	const struct pm_multicast_config config = {0};
 	struct failure f = {.plan = plan, .known = plan->known, .num = num};
-	int rc = allocate(&f, groups, err);
+	int rc = allocate_copies(&f, groups, err);
 
 	if (!rc)
 		rc = pm_multicast_new(plan, &config, &f.multicast, err);
 	if (!rc)
-		rc = compare(&f, broken, sm, groups, err);
+		rc = compare_trees(&f, broken, sm, groups, err);
 	if (!rc)
 		report(&f, result);
 	pm_mft_steps_free(&f.steps);

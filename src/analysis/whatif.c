@@ -71,7 +71,7 @@ static uint32_t switch_of_host(const struct pm_whatif *whatif, const struct cut 
 		       : PM_NONE;
 }
 
-static void cut(struct pm_whatif *whatif, uint32_t port)
+static void cut_port(struct pm_whatif *whatif, uint32_t port)
 {
 	struct cut new = {port, whatif->broken->ports[port].peer};
 	uint32_t sw;
@@ -189,7 +189,7 @@ static bool cuts_off(const struct pm_whatif *whatif)
 
 /* Counts who is there and what joins them; part[] and the number in it of the manager's.
  */
-static uint32_t count_all(struct pm_whatif *whatif, struct pm_whatif_result *found)
+static uint32_t count_present(struct pm_whatif *whatif, struct pm_whatif_result *found)
 {
 	uint32_t num = whatif->fabric->num_switches, part = find_managed_part(whatif);
 
@@ -255,8 +255,8 @@ static void count_change(struct pm_whatif *whatif, const struct pm_routes_change
 }
 
 /* Compares the tables of all switches in this part. */
-static void compare(struct pm_whatif *whatif, const uint32_t *part, uint32_t number,
-		    struct pm_whatif_result *result)
+static void compare_tables(struct pm_whatif *whatif, const uint32_t *part,
+			   uint32_t number, struct pm_whatif_result *result)
 {
 	uint32_t count;
 	const struct pm_routes_change *changes =
@@ -364,7 +364,7 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 
 	whatif->num_cut_off = 0;
 	for (uint32_t i = 0; i < num_ports; i++)
-		cut(whatif, ports[i]);
+		cut_port(whatif, ports[i]);
 	rc = pm_routes_fail(whatif->routes, whatif->cables, whatif->num_cables,
 			    &whatif->detours);
 	if (rc) {
@@ -372,16 +372,16 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		goto out;
 	}
 	if (cuts_off(whatif)) {
-		uint32_t part = count_all(whatif, &found);
+		uint32_t part = count_present(whatif, &found);
 
 		list_cut_off(whatif, part);
-		compare(whatif, whatif->part, part, &found);
+		compare_tables(whatif, whatif->part, part, &found);
 	} else {
 		found.switches = whatif->before.switches;
 		found.switches_cut = whatif->before.switches_cut;
 		found.full_load = whatif->before.full_load;
 		found.served = whatif->before.served;
-		compare(whatif, whatif->whole_part, whatif->managed_part, &found);
+		compare_tables(whatif, whatif->whole_part, whatif->managed_part, &found);
 	}
 	rc = find_traffic(whatif, &found, err);
 out:
@@ -415,7 +415,7 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 /* ---- Making ---- */
 
 /* Gives ports the plan's LIDs, and counts end ports. */
-static void settle(struct pm_whatif *whatif)
+static void settle_lids(struct pm_whatif *whatif)
 {
 	const struct pm_fabric *known = whatif->plan->known;
 	struct pm_fabric *fabric = whatif->broken;
@@ -502,13 +502,13 @@ static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
 static int look_before(struct pm_whatif *whatif, struct pm_error *err)
 {
 	whatif->pairs = count_pairs(whatif);
-	whatif->managed_part = count_all(whatif, &whatif->before);
+	whatif->managed_part = count_present(whatif, &whatif->before);
 	memcpy(whatif->whole_part, whatif->part,
 	       whatif->fabric->num_nodes * sizeof(*whatif->part));
 	return find_traffic(whatif, &whatif->before, err);
 }
 
-static int allocate(struct pm_whatif *whatif, struct pm_error *err)
+static int allocate_whatif(struct pm_whatif *whatif, struct pm_error *err)
 {
 	struct pm_pool *pool = &whatif->pool;
 	const struct pm_fabric *fabric = whatif->fabric;
@@ -547,7 +547,7 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	whatif->sm = config->sm;
 	whatif->shifts = config->shifts;
 	whatif->common_rate = pm_link_common_rate(fabric);
-	rc = allocate(whatif, err);
+	rc = allocate_whatif(whatif, err);
 	if (!rc)
 		rc = pm_plan_make(fabric, &config->plan, &whatif->plan, err);
 	if (!rc)
@@ -562,7 +562,7 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 			      : pm_plan_place(whatif->plan, fabric, config->sm),
 		.switches = config->connect_roots,
 	};
-	settle(whatif);
+	settle_lids(whatif);
 	rc = hold_tables(whatif, err);
 	if (!rc && config->loads)
 		rc = start_flows(whatif, err);

@@ -136,8 +136,8 @@ bool pm_lexer_next(struct pm_lexer *lexer, struct pm_text *line)
 	return true;
 }
 
-static int fail(const struct pm_lexer *lexer, uint32_t line, const char *format,
-		va_list args)
+static int fail_at(const struct pm_lexer *lexer, uint32_t line, const char *format,
+		   va_list args)
 {
 	size_t length = strlen(lexer->source);
 	const char *source = lexer->source;
@@ -157,7 +157,7 @@ int pm_lexer_fail(const struct pm_lexer *lexer, const char *format, ...)
 	int rc;
 
 	va_start(args, format);
-	rc = fail(lexer, lexer->line, format, args);
+	rc = fail_at(lexer, lexer->line, format, args);
 	va_end(args);
 	return rc;
 }
@@ -168,7 +168,7 @@ int pm_lexer_fail_at(const struct pm_lexer *lexer, uint32_t line, const char *fo
 	int rc;
 
 	va_start(args, format);
-	rc = fail(lexer, line, format, args);
+	rc = fail_at(lexer, line, format, args);
 	va_end(args);
 	return rc;
 }

@@ -32,7 +32,7 @@ static struct pm_pool_piece *allocate_large(size_t size)
 }
 
 /* Links a piece into the pool, or notes that there is none. */
-static void *add(struct pm_pool *pool, struct pm_pool_piece *piece)
+static void *add_piece(struct pm_pool *pool, struct pm_pool_piece *piece)
 {
 	if (!piece) {
 		pool->failed = true;
@@ -49,8 +49,8 @@ void *pm_pool_array(struct pm_pool *pool, size_t length, size_t size)
 
 	if (__builtin_mul_overflow(length, size, &bytes) ||
 	    __builtin_add_overflow(bytes, sizeof(struct pm_pool_piece), &bytes))
-		return add(pool, NULL);
-	return add(pool, calloc(1, bytes));
+		return add_piece(pool, NULL);
+	return add_piece(pool, calloc(1, bytes));
 }
 
 void *pm_pool_bytes(struct pm_pool *pool, size_t size)
@@ -58,9 +58,9 @@ void *pm_pool_bytes(struct pm_pool *pool, size_t size)
 	struct pm_pool_piece *piece;
 
 	if (__builtin_add_overflow(size, sizeof(struct pm_pool_piece), &size))
-		return add(pool, NULL);
+		return add_piece(pool, NULL);
 	piece = size >= LARGE ? allocate_large(size) : malloc(size);
-	return add(pool, piece);
+	return add_piece(pool, piece);
 }
 
 void *pm_pool_copy(struct pm_pool *pool, const void *from, size_t length, size_t size)

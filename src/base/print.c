@@ -13,7 +13,7 @@ struct sink {
 };
 
 /* 0, without memory, sets the stream's error. */
-static ssize_t take(void *cookie, const char *data, size_t size)
+static ssize_t take_text(void *cookie, const char *data, size_t size)
 {
 	struct sink *sink = cookie;
 	size_t need = sink->used + size + 1, room = sink->room ? sink->room : 4096;
@@ -36,12 +36,12 @@ static ssize_t take(void *cookie, const char *data, size_t size)
 int pm_text_print(pm_print *print, const void *arg, char **text, size_t *length)
 {
 	struct sink sink = {NULL, 0, 0};
-	FILE *out = fopencookie(&sink, "w", (cookie_io_functions_t){.write = take});
+	FILE *out = fopencookie(&sink, "w", (cookie_io_functions_t){.write = take_text});
 	int rc;
 
 	if (!out)
 		return -ENOMEM;
-	take(&sink, "", 0); /* so that nothing is a text, too */
+	take_text(&sink, "", 0); /* so that nothing is a text, too */
 	rc = sink.text ? print(out, arg) : -ENOMEM;
 	if (!rc && (fflush(out) || ferror(out)))
 		rc = -ENOMEM;

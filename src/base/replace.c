@@ -33,7 +33,7 @@ static int sync_fd(int fd)
 }
 
 /* Makes a new file with this in it, on disk. */
-static int fill(const char *path, const void *data, size_t length)
+static int fill_file(const char *path, const void *data, size_t length)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	int rc;
@@ -62,8 +62,8 @@ static int sync_folder(const char *path)
 	return rc;
 }
 
-static int replace(const char *path, const char *temporary, const void *data,
-		   size_t length)
+static int replace_file(const char *path, const char *temporary, const void *data,
+			size_t length)
 {
 	struct stat there;
 	int rc;
@@ -72,7 +72,7 @@ static int replace(const char *path, const char *temporary, const void *data,
 		return S_ISDIR(there.st_mode) ? -EISDIR : -EEXIST;
 	if (unlink(temporary) && errno != ENOENT)
 		return -errno;
-	rc = fill(temporary, data, length);
+	rc = fill_file(temporary, data, length);
 	if (!rc && rename(temporary, path))
 		rc = -errno;
 	if (rc) {
@@ -90,6 +90,6 @@ int pm_replace(const char *path, const char *suffix, const void *data, size_t le
 
 	if (snprintf(temporary, sizeof(temporary), "%s%s", path, suffix) >= PATH_MAX)
 		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
-	rc = replace(path, temporary, data, length);
+	rc = replace_file(path, temporary, data, length);
 	return rc ? pm_error_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
 }

@@ -53,7 +53,7 @@ static int read_all(int fd, size_t max, char **text, size_t *length)
 	return 0;
 }
 
-static int fail(struct pm_error *err, const char *name, int rc, const char *why)
+static int fail_file(struct pm_error *err, const char *name, int rc, const char *why)
 {
 	size_t length = strlen(name);
 
@@ -68,10 +68,10 @@ static int open_file(const char *path, struct pm_error *err)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
-		return fail(err, path, -errno, strerror(errno));
+		return fail_file(err, path, -errno, strerror(errno));
 	if (is_named_fifo(fd)) {
 		close(fd);
-		return fail(err, path, -EINVAL, "a FIFO, not a file");
+		return fail_file(err, path, -EINVAL, "a FIFO, not a file");
 	}
 	fcntl(fd, F_SETFL, O_RDONLY);
 	return fd;
@@ -93,7 +93,7 @@ static int read_fd(int fd, size_t max, const char *name, char **text, size_t *le
 		return 0;
 	}
 	free(found);
-	return fail(err, name, rc, strerror(-rc));
+	return fail_file(err, name, rc, strerror(-rc));
 }
 
 int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_error *err)

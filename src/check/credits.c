@@ -38,7 +38,7 @@ static size_t bit_of(const struct credits *c, uint32_t sw, uint32_t in, uint32_t
 	       out;
 }
 
-static int make_room(struct credits *c, const struct pm_check *check)
+static int make_graph_room(struct credits *c, const struct pm_check *check)
 {
 	const struct pm_fabric *fabric = check->fabric;
 	size_t total = 0;
@@ -262,7 +262,7 @@ static bool search_from(struct credits *c, uint32_t channel,
 	return false;
 }
 
-static void search(struct credits *c, struct pm_check_credits *result)
+static void search_cycle(struct credits *c, struct pm_check_credits *result)
 {
 	uint32_t num = c->check->fabric->num_ports;
 
@@ -278,7 +278,7 @@ int pm_check_credits(const struct pm_check *check, struct pm_check_credits *resu
 		     struct pm_error *err)
 {
 	struct credits c;
-	int rc = make_room(&c, check);
+	int rc = make_graph_room(&c, check);
 
 	*result = (struct pm_check_credits){0};
 	if (rc) {
@@ -286,10 +286,10 @@ int pm_check_credits(const struct pm_check *check, struct pm_check_credits *resu
 		return pm_error_set(err, rc, "out of memory");
 	}
 	follow_all(&c, result);
-	search(&c, result);
+	search_cycle(&c, result);
 	if (check->mfts && !result->length) {
 		follow_mlids(&c, result);
-		search(&c, result);
+		search_cycle(&c, result);
 		result->multicast = result->length > 0;
 	}
 	free_room(&c);

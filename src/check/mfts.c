@@ -274,7 +274,7 @@ static void judge_mlid(struct walker *w, const struct pm_group *group, bool find
 		w->site_members[w->sites[i]] = 0;
 }
 
-static int allocate(struct walker *w, struct pm_pool *pool, struct pm_error *err)
+static int allocate_walker(struct walker *w, struct pm_pool *pool, struct pm_error *err)
 {
 	uint32_t switches = w->fabric->num_switches, ports = w->fabric->num_ports;
 
@@ -305,7 +305,7 @@ int pm_check_mfts(const struct pm_fabric *fabric, const struct pm_mfts *mfts,
 		.result = result,
 	};
 	uint32_t end = PM_MLID_FIRST + pm_mfts_num_blocks(mfts) * PM_MFT_BLOCK, group = 0;
-	int rc = allocate(&w, &pool, err);
+	int rc = allocate_walker(&w, &pool, err);
 
 	*result = (struct pm_check_mfts){0};
 	if (num && groups[num - 1].mlid >= end)

@@ -8,8 +8,8 @@
  * Marks what an up-then-down path from a switch reaches: a search over pairs
  * (switch, has gone down). seen[] holds two flags per switch.
  */
-static void search(const struct pm_check *check, uint32_t from, uint8_t *seen,
-		   uint32_t *queue)
+static void search_reach(const struct pm_check *check, uint32_t from, uint8_t *seen,
+			 uint32_t *queue)
 {
 	const struct pm_fabric *fabric = check->fabric;
 	uint32_t head = 0, tail = 0;
@@ -64,8 +64,8 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 }
 
 /* Follows one LID from one switch; a path exists. */
-static void follow(const struct pm_check *check, uint32_t from, uint32_t port,
-		   uint32_t lid, struct pm_check_paths *result)
+static void follow_lid(const struct pm_check *check, uint32_t from, uint32_t port,
+		       uint32_t lid, struct pm_check_paths *result)
 {
 	uint32_t sw = from, at = PM_NONE, hops = 0, limit = check->fabric->num_switches;
 	bool down = false, turned = false;
@@ -215,7 +215,7 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 	for (uint32_t from = 0; from < fabric->num_switches; from++) {
 		if (!from_all && !has_end_ports(fabric, from))
 			continue;
-		search(check, from, seen, queue);
+		search_reach(check, from, seen, queue);
 		for (uint32_t port = 0; port < fabric->num_ports; port++) {
 			const struct pm_port *p = &fabric->ports[port];
 			uint32_t sw = p->lid ? switch_of(fabric, port) : PM_NONE;
@@ -230,7 +230,7 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 			}
 			for (uint32_t k = 0; k < 1u << p->lmc; k++) {
 				result->pairs++;
-				follow(check, from, port, p->lid + k, result);
+				follow_lid(check, from, port, p->lid + k, result);
 			}
 		}
 	}

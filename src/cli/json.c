@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *take(size_t size)
+static void *take_memory(size_t size)
 {
 	void *block = malloc(size);
 
@@ -21,7 +21,7 @@ static void *take(size_t size)
 
 void cli_json_begin(void)
 {
-	json_set_alloc_funcs(take, free);
+	json_set_alloc_funcs(take_memory, free);
 }
 
 json_t *cli_json_load(const char *path)
@@ -70,7 +70,7 @@ json_t *cli_json_string(const char *text)
 
 	if (string)
 		return string;
-	at = copy = take(strlen(text) * 3 + 1);
+	at = copy = take_memory(strlen(text) * 3 + 1);
 	if (!copy)
 		return NULL;
 	while (*text)

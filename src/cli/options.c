@@ -40,7 +40,7 @@ static const struct cli_option common[] = {
 
 /* ---- The rows ---- */
 
-static bool is_end(const struct cli_option *option)
+static bool is_last_option(const struct cli_option *option)
 {
 	return !option->letter && !option->name && !option->include;
 }
@@ -49,7 +49,7 @@ static bool is_end(const struct cli_option *option)
 /* NOLINTNEXTLINE(misc-no-recursion): hence one deep */
 static void add_table(struct options *options, const struct cli_option *table, size_t to)
 {
-	for (; !is_end(table); table++) {
+	for (; !is_last_option(table); table++) {
 		assert(options->num < MAX_OPTIONS);
 		if (table->include)
 			add_table(options, table->include, to + table->to);

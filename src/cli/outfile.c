@@ -39,7 +39,7 @@ static int print_to(const char *path, pm_print *print, const void *arg)
 }
 
 /* Several commands may write the same file: each has a temporary one of its own. */
-static int replace(const char *path, pm_print *print, const void *arg)
+static int replace_output(const char *path, pm_print *print, const void *arg)
 {
 	struct pm_error err = {"out of memory"};
 	char suffix[32], *text = NULL;
@@ -55,5 +55,6 @@ static int replace(const char *path, pm_print *print, const void *arg)
 
 int cli_outfile_write(const char *path, pm_print *print, const void *arg)
 {
-	return is_special(path) ? print_to(path, print, arg) : replace(path, print, arg);
+	return is_special(path) ? print_to(path, print, arg)
+				: replace_output(path, print, arg);
 }

@@ -19,7 +19,7 @@ void cli_text_put(const char *text)
 		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
-static void print_time(json_int_t seconds)
+static void print_date(json_int_t seconds)
 {
 	time_t when = (time_t)seconds;
 	struct tm local;
@@ -72,7 +72,7 @@ static void print_member(const json_t *object, const char *spec)
 	else if (digits)
 		printf("%*.*f", width, digits, json_number_value(value));
 	else if (*mark == '@')
-		print_time(json_integer_value(value));
+		print_date(json_integer_value(value));
 	else if (*mark == '#' && json_is_array(value))
 		printf("%*zu", width, json_array_size(value));
 	else if (*mark == '#' || json_is_integer(value))

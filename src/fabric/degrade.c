@@ -84,8 +84,9 @@ static void cut_node(struct pm_fabric *fabric, uint32_t node)
 }
 
 /* Puts as many of list[0..count) to its front as the share says, drawn at random. */
-static int choose(const struct pm_share *share, const char *what, uint32_t *list,
-		  uint32_t count, uint64_t *state, uint32_t *chosen, struct pm_error *err)
+static int choose_share(const struct pm_share *share, const char *what, uint32_t *list,
+			uint32_t count, uint64_t *state, uint32_t *chosen,
+			struct pm_error *err)
 {
 	uint64_t number = share->number;
 
@@ -139,19 +140,21 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 	if (!list)
 		return pm_error_no_memory(err);
 	count = list_nodes(0, fabric->num_switches, list);
-	rc = choose(&degrade->switches, "switches", list, count, &state, &chosen, err);
+	rc = choose_share(&degrade->switches, "switches", list, count, &state, &chosen,
+			  err);
 	for (uint32_t i = 0; !rc && i < chosen; i++)
 		cut_node(fabric, list[i]);
 	if (!rc) {
 		count = list_nodes(fabric->num_switches, fabric->num_nodes, list);
-		rc = choose(&degrade->hosts, "hosts", list, count, &state, &chosen, err);
+		rc = choose_share(&degrade->hosts, "hosts", list, count, &state, &chosen,
+				  err);
 	}
 	for (uint32_t i = 0; !rc && i < chosen; i++)
 		cut_node(fabric, list[i]);
 	if (!rc) {
 		count = list_links(fabric, list);
-		rc = choose(&degrade->links, "cables between switches", list, count,
-			    &state, &chosen, err);
+		rc = choose_share(&degrade->links, "cables between switches", list, count,
+				  &state, &chosen, err);
 	}
 	for (uint32_t i = 0; !rc && i < chosen; i++)
 		pm_fabric_cut(fabric, list[i]);

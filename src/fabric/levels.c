@@ -43,7 +43,7 @@ uint32_t tree_find_root(uint32_t *parent, uint32_t x)
 }
 
 /* The smaller root stays, so that a root is its set's first switch by GUID. */
-static void join(uint32_t *parent, uint32_t x, uint32_t y)
+static void join_sets(uint32_t *parent, uint32_t x, uint32_t y)
 {
 	x = tree_find_root(parent, x);
 	y = tree_find_root(parent, y);
@@ -65,7 +65,7 @@ void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tr
 		    tree->level[x] + 1u > high)
 			continue;
 		y = pm_fabric_peer_node(skeleton, i);
-		join(parent, x, y);
+		join_sets(parent, x, y);
 	}
 }
 
@@ -538,7 +538,7 @@ static uint64_t count_joined(const struct levels *l, struct pm_reach *reach)
 }
 
 /* The same that cables join. */
-static uint64_t count_all(struct levels *l)
+static uint64_t count_joinable(struct levels *l)
 {
 	uint64_t pairs = 0;
 
@@ -578,10 +578,10 @@ static uint64_t count_apart(struct levels *l, enum pm_levels_by by,
 
 	/* One that does not work is one that joins nothing. */
 	if (guess(l, by, NULL))
-		return count_all(l);
+		return count_joinable(l);
 	if (by == PM_BY_LEAVES || by == PM_BY_LARGE_LEAVES)
 		set_aside(l);
-	apart = count_all(l) - count_joined(l, reach);
+	apart = count_joinable(l) - count_joined(l, reach);
 	count_hosts(l);
 	return apart;
 }
@@ -591,7 +591,7 @@ static uint64_t count_apart(struct levels *l, enum pm_levels_by by,
  * apart; a later one counts only where it halves them, so that a hole in a tree does not
  * turn it upside down.
  */
-static int choose(struct levels *l, struct pm_error *err)
+static int choose_guess(struct levels *l, struct pm_error *err)
 {
 	uint64_t best_apart = UINT64_MAX;
 	enum pm_levels_by best = PM_BY_LEAVES;
@@ -615,7 +615,7 @@ static int choose(struct levels *l, struct pm_error *err)
 	return guess(l, best, err);
 }
 
-static int settle(struct levels *l, struct pm_error *err)
+static int settle_levels(struct levels *l, struct pm_error *err)
 {
 	uint32_t hosts = 0;
 
@@ -624,7 +624,8 @@ static int settle(struct levels *l, struct pm_error *err)
 		hosts |= l->hosts[sw];
 	if (!hosts)
 		return pm_error_set(err, -ENOENT, "no switch has an end port");
-	return take_named_roots(l) ? guess(l, PM_BY_NAMED_ROOTS, err) : choose(l, err);
+	return take_named_roots(l) ? guess(l, PM_BY_NAMED_ROOTS, err)
+				   : choose_guess(l, err);
 }
 
 int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
@@ -648,7 +649,7 @@ int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	for (uint32_t i = 0; !rc && i < tree->num_ports; i++)
 		tree->far[i] = pm_fabric_peer_node(skeleton, i);
 	if (!rc)
-		rc = settle(&l, err);
+		rc = settle_levels(&l, err);
 	for (uint32_t sw = 0; !rc && sw < tree->num_switches; sw++)
 		tree->num_leaves += pm_tree_is_leaf(tree, sw);
 	pm_pool_free(&l.pool);

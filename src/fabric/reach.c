@@ -222,8 +222,8 @@ static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *m
 }
 
 /* Takes what x lost from its set, and tells those that had it from x. */
-static void take(const struct wave *wave, uint32_t x, const uint64_t *missing,
-		 struct pm_span span)
+static void take_lost(const struct wave *wave, uint32_t x, const uint64_t *missing,
+		      struct pm_span span)
 {
 	struct pm_reach_loss *loss = wave->loss;
 	uint64_t *set = wave->sets + (size_t)x * wave->words;
@@ -238,7 +238,7 @@ static void take(const struct wave *wave, uint32_t x, const uint64_t *missing,
 			miss(wave, wave->tree->far[i], missing, span);
 }
 
-static void look(const struct wave *wave, uint32_t x)
+static void look_at_set(const struct wave *wave, uint32_t x)
 {
 	uint64_t *missing = wave->loss->missing + (size_t)x * wave->words;
 	struct pm_span *span = &wave->loss->span[x], lost = keep_lost(wave, x, missing);
@@ -246,7 +246,7 @@ static void look(const struct wave *wave, uint32_t x)
 	wave->loss->looked++;
 	/* Nothing is left of what was struck. */
 	if (lost.first < lost.end) {
-		take(wave, x, missing, lost);
+		take_lost(wave, x, missing, lost);
 		memset(missing + lost.first, 0,
 		       (lost.end - lost.first) * sizeof(*missing));
 	}
@@ -254,7 +254,7 @@ static void look(const struct wave *wave, uint32_t x)
 }
 
 /* Looks at all that wait, sets from which others come first. */
-static void run(const struct wave *wave, const uint32_t *by_level)
+static void run_wave(const struct wave *wave, const uint32_t *by_level)
 {
 	uint64_t *waiting = wave->loss->waiting;
 
@@ -268,7 +268,7 @@ static void run(const struct wave *wave, const uint32_t *by_level)
 						   : 63 - __builtin_clzll(waiting[w]));
 
 			waiting[w] &= ~((uint64_t)1 << bit);
-			look(wave, by_level[w * 64 + bit]);
+			look_at_set(wave, by_level[w * 64 + bit]);
 		}
 	}
 }
@@ -303,7 +303,7 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 
 	loss->looked = 0;
 	miss_behind(&wave, ports, num_ports);
-	run(&wave, reach->by_level);
+	run_wave(&wave, reach->by_level);
 	num_down = loss->num_stirred;
 	wave.sets = reach->updown;
 	wave.below = reach->down;
@@ -316,7 +316,7 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		miss(&wave, loss->stirred[i],
 		     reach->updown + (size_t)loss->stirred[i] * reach->words,
 		     (struct pm_span){0, reach->words});
-	run(&wave, reach->by_level);
+	run_wave(&wave, reach->by_level);
 }
 
 void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,

@@ -19,8 +19,8 @@ static int compare_guids(const void *a, const void *b)
 }
 
 /* Takes one line's GUID into the list, if there is one. */
-static int parse_line(const struct pm_lexer *lexer, struct pm_text line,
-		      struct pm_guids *guids, uint32_t *room)
+static int parse_guid_line(const struct pm_lexer *lexer, struct pm_text line,
+			   struct pm_guids *guids, uint32_t *room)
 {
 	struct pm_text rest = pm_text_before(line, '#'), word;
 	uint64_t guid;
@@ -46,7 +46,7 @@ int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
 	int rc = 0;
 
 	while (!rc && pm_lexer_next(&lexer, &line))
-		rc = parse_line(&lexer, line, &found, &room);
+		rc = parse_guid_line(&lexer, line, &found, &room);
 	if (rc) {
 		free(found.list);
 		return rc;

@@ -229,7 +229,7 @@ static int find_edge_planes(const struct pm_fabric *skeleton, struct pm_tree *tr
 	return 0;
 }
 
-static int allocate(struct pm_tree *tree, struct pm_error *err)
+static int allocate_tree(struct pm_tree *tree, struct pm_error *err)
 {
 	struct pm_pool *pool = &tree->pool;
 	uint32_t n = tree->num_switches;
@@ -256,7 +256,7 @@ int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *result,
 	};
 	int rc;
 
-	rc = allocate(&tree, err);
+	rc = allocate_tree(&tree, err);
 	if (!rc)
 		rc = tree_find_levels(skeleton, &tree, err);
 	if (!rc)

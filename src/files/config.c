@@ -205,8 +205,8 @@ static int add_role(const struct pm_lexer *lexer, struct pm_text rule,
 		     : 0;
 }
 
-static int parse_line(const struct pm_lexer *lexer, struct pm_text line,
-		      struct pm_config *config, unsigned int *given)
+static int parse_setting(const struct pm_lexer *lexer, struct pm_text line,
+			 struct pm_config *config, unsigned int *given)
 {
 	struct pm_text rest = pm_text_before(line, '#'), key, value, more;
 
@@ -231,7 +231,7 @@ static bool asks_for_shadow(const char *text)
 	while (pm_lexer_next(&lexer, &line)) {
 		unsigned int given[NUM_KEYS] = {0};
 
-		parse_line(&lexer, line, &scratch, given);
+		parse_setting(&lexer, line, &scratch, given);
 	}
 	return scratch.shadow;
 }
@@ -257,7 +257,7 @@ int pm_config_parse(const char *text, const char *source, struct pm_config *conf
 
 	pm_config_init(&result);
 	while (!rc && pm_lexer_next(&lexer, &line))
-		rc = parse_line(&lexer, line, &result, given);
+		rc = parse_setting(&lexer, line, &result, given);
 	if (!rc)
 		rc = check_together(&result, source, err);
 	if (!rc)

@@ -132,7 +132,7 @@ static int parse_time(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
-static int parse_line(struct reader *r, struct pm_text line)
+static int parse_hold(struct reader *r, struct pm_text line)
 {
 	struct pm_text rest = line, word;
 
@@ -162,7 +162,7 @@ int pm_damping_file_parse(const char *text, size_t length, const char *source,
 				    source);
 	r.lexer = pm_lexer_begin(text, (size_t)(end - text), source, -EBADMSG, err);
 	while (!rc && pm_lexer_next(&r.lexer, &line))
-		rc = parse_line(&r, line);
+		rc = parse_hold(&r, line);
 	if (!rc && r.lexer.line < 2)
 		rc = bad_line(&r, "no time");
 	return rc;

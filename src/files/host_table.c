@@ -61,7 +61,7 @@ static int add_line(struct reader *r, const struct pm_host_line *line)
 	return 0;
 }
 
-static int parse_line(struct reader *r, struct pm_text rest)
+static int parse_host(struct reader *r, struct pm_text rest)
 {
 	struct pm_host_line line = {.line = r->lexer.line};
 	struct pm_text behind, word;
@@ -89,7 +89,7 @@ static int parse_line(struct reader *r, struct pm_text rest)
 
 /* ---- What may not stand twice ---- */
 
-static int by_mac(const void *a, const void *b)
+static int compare_hosts(const void *a, const void *b)
 {
 	const struct pm_host_line *x = a, *y = b;
 
@@ -131,14 +131,14 @@ static int find_double(const struct pm_host_table *table, struct pm_host_line pa
 }
 
 /* Sorts what was read. */
-static int finish(struct reader *r)
+static int finish_table(struct reader *r)
 {
 	struct pm_host_line *lines = r->table.lines, pair[2];
 	char text[PM_MAC_TEXT];
 	int rc;
 
 	if (r->table.num)
-		qsort(lines, r->table.num, sizeof(*lines), by_mac);
+		qsort(lines, r->table.num, sizeof(*lines), compare_hosts);
 	for (uint32_t i = 1; i < r->table.num; i++)
 		if (lines[i].mac == lines[i - 1].mac)
 			return pm_lexer_fail_at(&r->lexer, lines[i].line,
@@ -164,10 +164,10 @@ static int parse(const char *text, size_t length, const char *source, bool chang
 	while (!rc && pm_lexer_next(&r.lexer, &line)) {
 		rc = pm_lexer_check_text(&r.lexer, line);
 		if (!rc)
-			rc = parse_line(&r, line);
+			rc = parse_host(&r, line);
 	}
 	if (!rc)
-		rc = finish(&r);
+		rc = finish_table(&r);
 	if (rc)
 		pm_host_table_free(&r.table);
 	else
@@ -215,8 +215,9 @@ int pm_host_changes_read(const char *path, struct pm_host_table *changes,
 /* ---- Tables ---- */
 
 /* Both are by address: they are gone through side by side. */
-static void merge(const struct pm_host_table *table, const struct pm_host_table *changes,
-		  struct pm_host_table *changed)
+static void merge_tables(const struct pm_host_table *table,
+			 const struct pm_host_table *changes,
+			 struct pm_host_table *changed)
 {
 	const struct pm_host_line *old = table->lines, *end = old + table->num;
 
@@ -248,7 +249,7 @@ int pm_host_table_change(const struct pm_host_table *table,
 	made.lines = pm_array(table->num + changes->num, sizeof(*made.lines));
 	if (!made.lines)
 		return pm_error_no_memory(err);
-	merge(table, changes, &made);
+	merge_tables(table, changes, &made);
 	rc = find_double(&made, pair, err);
 	if (rc == 1)
 		rc = pm_error_set(err, -EINVAL,

@@ -150,7 +150,7 @@ static int parse_entry(struct lft_reader *r, struct pm_text rest)
 
 /* ---- Lines ---- */
 
-static int parse_line(struct lft_reader *r, struct pm_text line)
+static int parse_dump_line(struct lft_reader *r, struct pm_text line)
 {
 	int rc = pm_lexer_check_text(&r->lexer, line);
 
@@ -186,7 +186,7 @@ int lft_opensm_read(struct lft_reader *r)
 		if (line.end == r->lexer.rest.end)
 			return pm_lexer_fail(&r->lexer,
 					     "the file stops in the middle of a line");
-		rc = parse_line(r, line);
+		rc = parse_dump_line(r, line);
 	}
 	if (!rc)
 		rc = end_table(r);

@@ -78,7 +78,7 @@ static int compare_name(const void *text, const void *element)
 #define SEVERAL (PM_NONE - 1)
 
 /* The node with a name; PM_NONE: there is none. */
-static uint32_t find_node(const struct reader *r, struct pm_text name)
+static uint32_t find_named(const struct reader *r, struct pm_text name)
 {
 	uint32_t num = r->fabric->num_nodes;
 	const struct named *found =
@@ -106,7 +106,7 @@ static uint32_t find_numbered(const struct reader *r, struct pm_text name)
 	if (pm_text_is_empty(name) || pm_text_take_digits(&number, 10, &value) ||
 	    !pm_text_is(number, "]"))
 		return PM_NONE;
-	node = find_node(r, name);
+	node = find_named(r, name);
 	if (node == PM_NONE || node == SEVERAL)
 		return node;
 	if (!value || value > r->fabric->nodes[node].num_ports)
@@ -117,7 +117,7 @@ static uint32_t find_numbered(const struct reader *r, struct pm_text name)
 /* The port that a name stands for, an end node's. */
 static int find_port(const struct reader *r, struct pm_text name, uint32_t *port)
 {
-	uint32_t node = find_node(r, name), cables = 0;
+	uint32_t node = find_named(r, name), cables = 0;
 
 	*port = PM_NONE;
 	if (node == PM_NONE)
@@ -144,7 +144,7 @@ static int find_port(const struct reader *r, struct pm_text name, uint32_t *port
 	return 0;
 }
 
-static int parse_line(struct reader *r, struct pm_text line)
+static int parse_address(struct reader *r, struct pm_text line)
 {
 	struct entry entry = {.line = r->lexer.line};
 	struct pm_text word;
@@ -172,7 +172,7 @@ static int parse_line(struct reader *r, struct pm_text line)
 	return 0;
 }
 
-static int by_mac(const void *a, const void *b)
+static int compare_macs(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
@@ -197,7 +197,7 @@ static int check_doubles(struct reader *r)
 	char text[PM_MAC_TEXT];
 
 	if (r->num)
-		qsort(r->list, r->num, sizeof(*r->list), by_mac);
+		qsort(r->list, r->num, sizeof(*r->list), compare_macs);
 	for (uint32_t i = 1; i < r->num; i++)
 		if (list[i].mac == list[i - 1].mac)
 			return pm_lexer_fail_at(&r->lexer, list[i].line,
@@ -230,7 +230,7 @@ int pm_mac_list_parse(const char *text, size_t length, const char *source,
 	while (!rc && pm_lexer_next(&r.lexer, &line)) {
 		rc = pm_lexer_check_text(&r.lexer, line);
 		if (!rc)
-			rc = parse_line(&r, line);
+			rc = parse_address(&r, line);
 	}
 	if (!rc)
 		rc = check_doubles(&r);

@@ -50,7 +50,7 @@ static int begin_table(struct reader *r, struct pm_text line, const char *word)
 	return 0;
 }
 
-static int add_port(const struct reader *r, struct entry *entry, uint64_t port)
+static int add_entry_port(const struct reader *r, struct entry *entry, uint64_t port)
 {
 	const struct pm_node *n = &r->fabric->nodes[r->current];
 	uint16_t *mask = &entry->mask[port / PM_MFT_POSITION];
@@ -95,7 +95,7 @@ static int take_numbers(const struct reader *r, struct pm_text rest, struct entr
 		if (!pm_text_take_number(&rest, 16, PM_MAX_PORTS, &port))
 			return pm_lexer_fail(&r->lexer, "no port in \"%.*s\"",
 					     PM_SHOWN(all));
-		rc = add_port(r, entry, port);
+		rc = add_entry_port(r, entry, port);
 	}
 	return rc;
 }
@@ -115,7 +115,7 @@ static int take_columns(const struct reader *r, struct pm_text line, struct entr
 					     PM_SHOWN(line));
 		if ((at - FIRST_COLUMN) / COLUMNS > PM_MAX_PORTS)
 			return pm_lexer_fail(&r->lexer, "a port above %d", PM_MAX_PORTS);
-		rc = add_port(r, entry, (at - FIRST_COLUMN) / COLUMNS);
+		rc = add_entry_port(r, entry, (at - FIRST_COLUMN) / COLUMNS);
 	}
 	return rc;
 }
@@ -156,7 +156,7 @@ static bool is_known(struct pm_text line)
 	return pm_text_is_empty(line) || pm_text_skip_past(&line, " mlids dumped");
 }
 
-static int parse_line(struct reader *r, struct pm_text line)
+static int parse_mft_line(struct reader *r, struct pm_text line)
 {
 	int rc = pm_lexer_check_text(&r->lexer, line);
 
@@ -195,7 +195,7 @@ int pm_mfts_parse(const char *text, size_t length, const char *source,
 	if (!r.mfts)
 		return pm_error_no_memory(err);
 	while (!rc && pm_lexer_next(&r.lexer, &line))
-		rc = parse_line(&r, line);
+		rc = parse_mft_line(&r, line);
 	if (!rc && !r.tables)
 		rc = pm_lexer_fail(&r.lexer, "no multicast tables in it");
 	if (rc)

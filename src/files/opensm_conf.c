@@ -27,8 +27,8 @@ static char *clean_value(char *value)
 	return value;
 }
 
-static int parse_line(char *text, unsigned int line, struct pm_opensm_conf *conf,
-		      uint32_t *room)
+static int parse_option(char *text, unsigned int line, struct pm_opensm_conf *conf,
+			uint32_t *room)
 {
 	char *rest = NULL, *key;
 
@@ -56,7 +56,7 @@ int pm_opensm_conf_parse(const char *text, const char *source,
 		line++;
 		rc = strlen(item) >= PM_OPENSM_CONF_LINE
 			     ? -EINVAL
-			     : parse_line(item, line, &found, &room);
+			     : parse_option(item, line, &found, &room);
 	}
 	if (rc) {
 		pm_opensm_conf_free(&found);

@@ -313,7 +313,7 @@ static int parse_lmc(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
-static int parse_line(struct reader *r, struct pm_text line)
+static int parse_plan_line(struct reader *r, struct pm_text line)
 {
 	static const struct {
 		const char *word;
@@ -365,7 +365,7 @@ static int parse_lines(struct reader *r)
 	int rc = 0;
 
 	while (!rc && pm_lexer_next(&r->lexer, &line))
-		rc = parse_line(r, line);
+		rc = parse_plan_line(r, line);
 	if (!rc && !in_order(r->fabric))
 		rc = pm_error_set(r->lexer.err, -EBADMSG, "%s: switches are not in order",
 				  r->lexer.source);

@@ -10,8 +10,8 @@
 
 #define MAX_FILE ((size_t)1 << 20)
 
-static int parse_line(const struct pm_lexer *lexer, struct pm_text line,
-		      struct pm_rebalance *request)
+static int parse_request_line(const struct pm_lexer *lexer, struct pm_text line,
+			      struct pm_rebalance *request)
 {
 	struct pm_text rest = pm_text_before(line, '#'), key, more;
 	uint64_t rate;
@@ -42,7 +42,7 @@ int pm_rebalance_parse(const char *text, const char *source, struct pm_rebalance
 	int rc = 0;
 
 	while (!rc && pm_lexer_next(&lexer, &line))
-		rc = parse_line(&lexer, line, &result);
+		rc = parse_request_line(&lexer, line, &result);
 	if (!rc)
 		*request = result;
 	return rc;

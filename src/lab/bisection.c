@@ -18,7 +18,7 @@ struct halves {
 };
 
 /* What all flows get together. */
-static int send(struct halves *h, double *sum, struct pm_error *err)
+static int send_flows_through(struct halves *h, double *sum, struct pm_error *err)
 {
 	const struct pm_bisection_config *config = h->config;
 	uint32_t half = h->result->half;
@@ -62,7 +62,7 @@ static int try_shifts(struct halves *h, struct pm_error *err)
 	for (uint32_t k = 0; k < half && !rc; k++) {
 		for (uint32_t i = 0; i < half; i++)
 			h->to[i] = (i + k) % half;
-		rc = send(h, &sum, err);
+		rc = send_flows_through(h, &sum, err);
 		if (!k)
 			h->result->straight = sum;
 		count(&h->result->shifts, k, sum);
@@ -84,7 +84,7 @@ static int try_drawn(struct halves *h, struct pm_error *err)
 			h->to[other] = h->to[i - 1];
 			h->to[i - 1] = to;
 		}
-		rc = send(h, &sum, err);
+		rc = send_flows_through(h, &sum, err);
 		count(&h->result->drawn, k, sum);
 	}
 	return rc;

@@ -48,7 +48,7 @@ static double share_of(const struct sharing *s, uint32_t port)
 }
 
 /* Flows on a port that is full stay as they are. */
-static void fill(struct sharing *s, uint32_t port, double rate)
+static void fill_port(struct sharing *s, uint32_t port, double rate)
 {
 	for (uint32_t i = s->first[port]; i < s->first[port + 1]; i++) {
 		uint32_t f = s->on[i];
@@ -76,7 +76,7 @@ static double raise_level(struct sharing *s, double level)
 		next = level;
 	for (uint32_t i = 0; i < s->num_used; i++)
 		if (s->growing[s->used[i]] && share_of(s, s->used[i]) <= next * SAME)
-			fill(s, s->used[i], next);
+			fill_port(s, s->used[i], next);
 	for (uint32_t i = 0; i < s->num_used; i++)
 		if (s->growing[s->used[i]])
 			s->used[kept++] = s->used[i];

@@ -121,7 +121,7 @@ static bool has_port(const struct work *work, uint32_t sw, uint32_t i, enum phas
 	return false;
 }
 
-static bool is_up(const struct work *work, uint32_t port)
+static bool is_relay_up(const struct work *work, uint32_t port)
 {
 	return work->input->known->ports[port].peer != PM_NONE &&
 	       (!work->input->up || work->input->up[port]);
@@ -143,7 +143,7 @@ static uint32_t next_port(const struct work *work, uint32_t sw, uint32_t i,
 			return PM_NONE;
 		if (work->cells[c].position == *at / PM_MFT_POSITION &&
 		    mask_of(&work->cells[c], i, phase) >> *at % PM_MFT_POSITION & 1 &&
-		    is_up(work, n->first_port + *at))
+		    is_relay_up(work, n->first_port + *at))
 			return n->first_port + (*at)++;
 	}
 	return PM_NONE;
@@ -162,7 +162,7 @@ static uint32_t find_set(uint32_t *parent, uint32_t sw)
 
 /* The links from a switch to others that relay packets join these in work->parent; false:
  * to one with which it is joined already. */
-static bool join(struct work *work, uint32_t sw, uint32_t i, enum phase phase)
+static bool join_relays(struct work *work, uint32_t sw, uint32_t i, enum phase phase)
 {
 	const struct pm_port *ports = work->input->known->ports;
 
@@ -194,7 +194,7 @@ static bool is_forest(struct work *work, uint32_t i, enum phase phase)
 	for (uint32_t c = 0; c < work->num_cells; c++) {
 		uint32_t sw = work->cells[c].sw;
 
-		if (c == work->first[sw] && !join(work, sw, i, phase))
+		if (c == work->first[sw] && !join_relays(work, sw, i, phase))
 			return false;
 	}
 	return true;
@@ -322,7 +322,7 @@ static int find_block(struct work *work, uint32_t block, struct pm_mft_steps *st
 	return add_sets(work, block, steps);
 }
 
-static int allocate(struct work *work)
+static int allocate_work(struct work *work)
 {
 	const struct pm_fabric *known = work->input->known;
 	uint32_t num = known->num_switches, cells = 0;
@@ -345,7 +345,7 @@ int pm_mft_steps_find(const struct pm_mft_input *input, struct pm_mft_steps *ste
 {
 	struct work work = {.input = input};
 	uint32_t blocks = pm_mfts_num_blocks(input->held);
-	int rc = allocate(&work);
+	int rc = allocate_work(&work);
 
 	steps->num = steps->places = steps->ordered = steps->cleared = steps->longest = 0;
 	if (pm_mfts_num_blocks(input->wanted) > blocks)

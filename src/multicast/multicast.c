@@ -79,7 +79,7 @@ static int make_views(struct pm_multicast *m, struct pm_error *err)
 
 /* ---- Life ---- */
 
-static void allocate(struct pm_multicast *m)
+static void allocate_trees(struct pm_multicast *m)
 {
 	struct pm_pool *pool = &m->pool;
 	uint32_t num = m->num_switches;
@@ -151,7 +151,7 @@ int pm_multicast_new(const struct pm_plan *plan, const struct pm_multicast_confi
 	m->large = config->large ? config->large : default_large(m->tree);
 	m->order_key = PM_NONE;
 	set_capacity(m, config->capacity);
-	allocate(m);
+	allocate_trees(m);
 	pm_reach_init(m->tree, &m->pool, &m->whole);
 	rc = pm_pool_check(&m->pool, err);
 	if (!rc)

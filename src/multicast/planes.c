@@ -111,7 +111,7 @@ static uint32_t count_natives(const struct pm_multicast *m)
 	return count;
 }
 
-static int allocate(struct pm_multicast *m, struct pm_error *err)
+static int allocate_planes(struct pm_multicast *m, struct pm_error *err)
 {
 	uint32_t natives = count_natives(m), planes = m->num_planes, ups = 0;
 
@@ -138,7 +138,7 @@ int planes_index(struct pm_multicast *m, struct pm_error *err)
 	int rc = pm_pool_check(&pool, err);
 
 	if (!rc)
-		rc = allocate(m, err);
+		rc = allocate_planes(m, err);
 	if (rc)
 		goto out;
 	index_ups(m);

@@ -8,7 +8,7 @@
 
 static const char *const type_words[] = {"Switch", "Ca", "Router"};
 
-static int fail(const struct dump *dump, const char *what, struct pm_text line)
+static int fail_line(const struct dump *dump, const char *what, struct pm_text line)
 {
 	return pm_lexer_fail(dump->lexer, "no %s in \"%.*s\"", what, PM_SHOWN(line));
 }
@@ -51,14 +51,14 @@ static int parse_node(struct dump *dump, struct pm_text text, struct dump_line *
 	netlist_take_type(&text, type_words, &line->type);
 	if (pm_text_take_digits(&text, 10, &line->number) || line->number < 1 ||
 	    line->number > PM_MAX_PORTS)
-		return fail(dump, "number of ports", all);
+		return fail_line(dump, "number of ports", all);
 	pm_text_skip_blanks(&text);
 	if (!pm_text_next_is(text, '"') || !pm_text_take_quoted(&text, &line->id) ||
 	    pm_text_is_empty(line->id))
-		return fail(dump, "quoted id", all);
+		return fail_line(dump, "quoted id", all);
 	if (!pm_text_skip_past(&text, "nodeguid ") ||
 	    pm_text_take_digits(&text, 16, &line->guid))
-		return fail(dump, "GUID", all);
+		return fail_line(dump, "GUID", all);
 	if (dump->ended)
 		return pm_lexer_fail(dump->lexer, "another Dump begins");
 	dump->nodes++;
@@ -74,7 +74,7 @@ static int parse_peer(struct dump *dump, struct pm_text text, struct dump_line *
 	pm_text_skip_blanks(&peer);
 	if (pm_text_next_is(peer, '"') && (!pm_text_take_quoted(&peer, &line->peer) ||
 					   !take_index(&peer, &line->peer_port)))
-		return fail(dump, "peer", text);
+		return fail_line(dump, "peer", text);
 	line->rest = peer;
 	if (!line->number)
 		line->peer.end = line->peer.at; /* of a switch's own port no cable */
@@ -88,14 +88,14 @@ static int parse_peer(struct dump *dump, struct pm_text text, struct dump_line *
 	return rc;
 }
 
-static int parse_port(struct dump *dump, struct pm_text text, struct dump_line *line)
+static int parse_dump_port(struct dump *dump, struct pm_text text, struct dump_line *line)
 {
 	struct pm_text all = text;
 
 	line->kind = DUMP_PORT;
 	if (pm_text_take_digits(&text, 16, &line->guid) ||
 	    !take_index(&text, &line->number))
-		return fail(dump, "port", all);
+		return fail_line(dump, "port", all);
 	if (!dump->nodes || dump->ended)
 		return pm_lexer_fail(dump->lexer, "a port outside of a node");
 	return parse_peer(dump, text, line);
@@ -109,8 +109,9 @@ static int parse_comment(struct dump *dump, struct pm_text text, struct dump_lin
 	line->rest = text;
 	if (pm_text_starts(text, "#\tForwarding table")) {
 		line->kind = DUMP_ENTRIES;
-		return pm_text_skip_past(&line->rest, ":") ? 0
-							   : fail(dump, "entries", text);
+		return pm_text_skip_past(&line->rest, ":")
+			       ? 0
+			       : fail_line(dump, "entries", text);
 	}
 	if (pm_text_skip_past(&line->rest, " FDBtop ")) {
 		line->kind = DUMP_TOP;
@@ -127,7 +128,7 @@ static int parse_comment(struct dump *dump, struct pm_text text, struct dump_lin
 	return rc;
 }
 
-static int parse_line(struct dump *dump, struct pm_text text, struct dump_line *line)
+static int parse_dump_line(struct dump *dump, struct pm_text text, struct dump_line *line)
 {
 	struct pm_text rest = text;
 	enum pm_node_type type;
@@ -140,7 +141,7 @@ static int parse_line(struct dump *dump, struct pm_text text, struct dump_line *
 		return parse_comment(dump, text, line);
 	if (netlist_take_type(&rest, type_words, &type))
 		return parse_node(dump, text, line);
-	return parse_port(dump, text, line);
+	return parse_dump_port(dump, text, line);
 }
 
 int dump_next(struct dump *dump, struct dump_line *line)
@@ -152,7 +153,7 @@ int dump_next(struct dump *dump, struct dump_line *line)
 		return dump->ended ? 0
 				   : pm_lexer_fail(dump->lexer,
 						   "the Dump stops before its end");
-	rc = parse_line(dump, text, line);
+	rc = parse_dump_line(dump, text, line);
 	return rc ? rc : 1;
 }
 
@@ -167,9 +168,9 @@ int dump_take_entry(const struct dump *dump, struct pm_text *entries, uint64_t *
 		return 0;
 	all = *entries;
 	if (!take_index(entries, lid) || *lid > PM_MAX_LID)
-		return fail(dump, "LID", all);
+		return fail_line(dump, "LID", all);
 	if (pm_text_take_digits(entries, 16, &value) || value > UINT8_MAX)
-		return fail(dump, "port", all);
+		return fail_line(dump, "port", all);
 	*port = (uint8_t)value;
 	return 1;
 }

@@ -142,8 +142,8 @@ static bool has_peer(struct pm_text peer)
 
 /* ---- Lines ---- */
 
-static int parse_port(struct netlist *n, struct pm_text own, struct netlist_row *row,
-		      struct pm_text *lid)
+static int parse_own_port(struct netlist *n, struct pm_text own, struct netlist_row *row,
+			  struct pm_text *lid)
 {
 	int rc = netlist_need_port(n, &own, lid, &row->lid, &row->port);
 
@@ -178,7 +178,7 @@ static int parse_whole(struct netlist *n, struct pm_text own, struct netlist_row
 	if (rc)
 		return rc;
 	row->name = take_quoted_name(&own);
-	return parse_port(n, own, row, &lid);
+	return parse_own_port(n, own, row, &lid);
 }
 
 /* `  3   1[  ] ` or `0x0000000000100006  5   1[  ] ` */
@@ -193,7 +193,7 @@ static int parse_of_node(struct netlist *n, struct pm_text own, struct netlist_r
 	row->name = n->header.name;
 	if (row->type != PM_SWITCH)
 		rc = netlist_need_guid(n, &own, &text, &row->guid);
-	return rc ? rc : parse_port(n, own, row, &row->id);
+	return rc ? rc : parse_own_port(n, own, row, &row->id);
 }
 
 static int parse_header(struct netlist *n, enum pm_node_type type, struct pm_text rest)
@@ -233,7 +233,7 @@ static int parse(struct netlist *n, struct pm_text line)
 }
 
 /* Behind the peer's name there are no numbers of the cable. */
-static bool is_whole(struct pm_text line)
+static bool is_line_whole(struct pm_text line)
 {
 	char last = line.end[-1];
 	struct pm_text rest;
@@ -244,7 +244,7 @@ static bool is_whole(struct pm_text line)
 }
 
 /* A line does not say what its peer is. */
-static bool read_peer(const struct cable *cable, struct netlist_peer *peer)
+static bool read_line_peer(const struct cable *cable, struct netlist_peer *peer)
 {
 	(void)cable;
 	(void)peer;
@@ -253,6 +253,6 @@ static bool read_peer(const struct cable *cable, struct netlist_peer *peer)
 
 int iblinkinfo_read(struct netlist *n)
 {
-	n->read_peer = read_peer;
-	return netlist_read_rows(n, parse, is_whole);
+	n->read_peer = read_line_peer;
+	return netlist_read_rows(n, parse, is_line_whole);
 }

@@ -62,7 +62,7 @@ static bool read_id(struct pm_text id, struct netlist_peer *peer)
 
 /* `"H-0008f10403961354"[1](8f10403961355) # "MT23108" lid 4 4xSDR`, from the `(` on; the
  * external port's `[ext 5]` may come before it. */
-static bool read_peer(const struct cable *cable, struct netlist_peer *peer)
+static bool read_record_peer(const struct cable *cable, struct netlist_peer *peer)
 {
 	struct pm_text rest = cable->rest, after;
 	uint64_t lid;
@@ -89,6 +89,6 @@ static bool read_peer(const struct cable *cable, struct netlist_peer *peer)
 
 int ibnetdiscover_read(struct netlist *n)
 {
-	n->read_peer = read_peer;
+	n->read_peer = read_record_peer;
 	return netlist_read_records(n, parse_guid);
 }

@@ -217,7 +217,7 @@ static int check_back(struct netlist *n, const struct cable *cable,
 	return 0;
 }
 
-static int join(struct pm_fabric *fabric, uint32_t a, uint32_t b, uint8_t link)
+static int join_ports(struct pm_fabric *fabric, uint32_t a, uint32_t b, uint8_t link)
 {
 	fabric->ports[a].link = fabric->ports[b].link = link;
 	return pm_fabric_link(fabric, fabric->ports[a].node, fabric->ports[a].num,
@@ -238,8 +238,9 @@ static int link_cables(struct netlist *n, const struct netlist_id_key *keys,
 		if (!rc)
 			rc = check_back(n, cable, by_port[peer]);
 		if (!rc && n->fabric->ports[peer].peer == PM_NONE)
-			rc = join(n->fabric, cable->port, peer,
-				  netlist_link_code(&cable->link, &by_port[peer]->link));
+			rc = join_ports(
+				n->fabric, cable->port, peer,
+				netlist_link_code(&cable->link, &by_port[peer]->link));
 		if (rc)
 			return rc;
 	}

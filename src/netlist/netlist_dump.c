@@ -8,7 +8,7 @@ struct own {
 	uint64_t lid, lmc;
 };
 
-static int add_node(struct netlist *n, const struct dump_line *line)
+static int add_dumped(struct netlist *n, const struct dump_line *line)
 {
 	memset(n->given, 0, sizeof(n->given));
 	return netlist_add_node(n, line->type, line->guid, (unsigned int)line->number,
@@ -16,7 +16,8 @@ static int add_node(struct netlist *n, const struct dump_line *line)
 }
 
 /* What has no cable keeps the LID that it had, which somebody else may have by now. */
-static int add_port(struct netlist *n, const struct dump_line *line, struct own *own)
+static int add_dumped_port(struct netlist *n, const struct dump_line *line,
+			   struct own *own)
 {
 	const struct pm_node *node = &n->fabric->nodes[n->fabric->num_nodes - 1];
 	bool is_switch = node->type == PM_SWITCH;
@@ -63,9 +64,9 @@ int netlist_dump_read(struct netlist *n)
 		if (more < 0)
 			rc = more;
 		else if (line.kind == DUMP_NODE)
-			rc = add_node(n, &line);
+			rc = add_dumped(n, &line);
 		else if (line.kind == DUMP_PORT)
-			rc = add_port(n, &line, &own);
+			rc = add_dumped_port(n, &line, &own);
 	}
 	return rc;
 }

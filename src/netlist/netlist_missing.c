@@ -64,7 +64,7 @@ struct completion {
 	struct taken nodes, cables;
 };
 
-static void take(struct taken *taken, uint32_t cable)
+static void take_cable(struct taken *taken, uint32_t cable)
 {
 	if (!taken->count++)
 		taken->cable = cable;
@@ -129,7 +129,7 @@ static int complete_cable(struct completion *c, uint32_t cable, uint32_t peer)
 		leave_out(n, cable);
 		return 0;
 	}
-	take(&c->cables, cable);
+	take_cable(&c->cables, cable);
 	c->by_port[peer] = n->num_cables;
 	return add_back(n, cable, peer);
 }
@@ -167,8 +167,8 @@ static bool read_node(const struct netlist *n, const uint32_t *list, uint32_t co
 }
 
 /* Two cables to one port are left to be refused, as those of records are. */
-static int add_node(struct netlist *n, const uint32_t *list, uint32_t count,
-		    const struct netlist_peer *said)
+static int add_named(struct netlist *n, const uint32_t *list, uint32_t count,
+		     const struct netlist_peer *said)
 {
 	const struct cable first = n->cables[list[0]];
 	uint32_t node = n->fabric->num_nodes;
@@ -201,8 +201,8 @@ static int complete_node(struct completion *c, const uint32_t *list, uint32_t co
 	struct netlist_peer said = {0};
 
 	if (read_node(n, list, count, &said)) {
-		take(&c->nodes, list[0]);
-		return add_node(n, list, count, &said);
+		take_cable(&c->nodes, list[0]);
+		return add_named(n, list, count, &said);
 	}
 	netlist_note(
 		n, first->line,

@@ -274,7 +274,7 @@ static int take_port_comment(struct netlist *n, struct pm_text rest, uint32_t po
 	return rc ? rc : read_mac(n, rest, port);
 }
 
-static int parse_port(struct netlist *n, struct pm_text line)
+static int parse_record_port(struct netlist *n, struct pm_text line)
 {
 	struct cable cable = {.line = n->lexer.line, .link = n->link};
 	struct pm_port *port = NULL;
@@ -360,7 +360,8 @@ static const struct {
 	{"rtguid", PM_ROUTER, true},
 };
 
-static int parse_line(struct netlist *n, struct pm_text line, netlist_parse *parse_guid)
+static int parse_record_line(struct netlist *n, struct pm_text line,
+			     netlist_parse *parse_guid)
 {
 	int rc = pm_lexer_check_text(&n->lexer, line);
 	bool dropped;
@@ -368,7 +369,7 @@ static int parse_line(struct netlist *n, struct pm_text line, netlist_parse *par
 	if (rc || pm_text_next_is(line, '#'))
 		return rc;
 	if (pm_text_next_is(line, '['))
-		return parse_port(n, line);
+		return parse_record_port(n, line);
 	if (pm_text_next_is(line, '@'))
 		return pm_lexer_fail(&n->lexer, "aliases ('@') are not supported");
 	dropped = n->in_record && n->ports_left;
@@ -400,7 +401,7 @@ static bool says_something(struct pm_text line)
 
 /* A program ends a port's line with its width and speed, and the file with a port's line;
  * of what is cut before them numbers may be cut, too. */
-static bool is_whole(struct pm_text line)
+static bool is_record_whole(struct pm_text line)
 {
 	struct netlist_link link = {0, 0};
 
@@ -412,9 +413,9 @@ static int parse_cut(struct netlist *n, struct pm_text line, netlist_parse *pars
 {
 	int rc;
 
-	if (n->read_peer && says_something(line) && !is_whole(line))
+	if (n->read_peer && says_something(line) && !is_record_whole(line))
 		return netlist_leave_cut(n);
-	rc = parse_line(n, line, parse_guid);
+	rc = parse_record_line(n, line, parse_guid);
 	if (rc == -EINVAL && n->lexer.err)
 		strncat(n->lexer.err->text, "; the file ends in the middle of this line",
 			sizeof(n->lexer.err->text) - strlen(n->lexer.err->text) - 1);
@@ -428,6 +429,6 @@ int netlist_read_records(struct netlist *n, netlist_parse *parse_guid)
 
 	while (!rc && pm_lexer_next(&n->lexer, &line))
 		rc = netlist_is_cut(n) ? parse_cut(n, line, parse_guid)
-				       : parse_line(n, line, parse_guid);
+				       : parse_record_line(n, line, parse_guid);
 	return rc;
 }

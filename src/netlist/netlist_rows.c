@@ -94,7 +94,7 @@ static int add_row(struct netlist *n, const struct netlist_row *row, bool is_swi
 }
 
 /* The ports of one id, sorted. */
-static int add_node(struct netlist *n, const struct mention *list, uint32_t count)
+static int add_mentioned(struct netlist *n, const struct mention *list, uint32_t count)
 {
 	const struct netlist_row *first = NULL;
 	uint32_t node = n->fabric->num_nodes, first_port = n->fabric->num_ports;
@@ -138,7 +138,7 @@ static int add_rows(struct netlist *n)
 		for (last = first; last < count; last++)
 			if (!pm_text_equal(list[last].id, list[first].id))
 				break;
-		rc = add_node(n, list + first, last - first);
+		rc = add_mentioned(n, list + first, last - first);
 	}
 	free(list);
 	return rc;

@@ -96,7 +96,7 @@ static struct pm_text take_name(struct pm_text text)
 }
 
 /* From behind the `-` on. */
-static bool read_peer(const struct cable *cable, struct netlist_peer *peer)
+static bool read_port_peer(const struct cable *cable, struct netlist_peer *peer)
 {
 	struct netlist n = {.lexer = {.source = ""}};
 	struct pm_text rest = cable->rest, own = {0}, name = {0};
@@ -148,7 +148,7 @@ static int parse(struct netlist *n, struct pm_text line)
 }
 
 /* Behind the names there are no numbers. */
-static bool is_whole(struct pm_text line)
+static bool is_line_whole(struct pm_text line)
 {
 	return ends_with(line, AFTER_NAMES) ||
 	       (line.end[-1] == '\'' && !pm_text_skip_past(&line, "( '"));
@@ -156,6 +156,6 @@ static bool is_whole(struct pm_text line)
 
 int ports_report_read(struct netlist *n)
 {
-	n->read_peer = read_peer;
-	return netlist_read_rows(n, parse, is_whole);
+	n->read_peer = read_port_peer;
+	return netlist_read_rows(n, parse, is_line_whole);
 }

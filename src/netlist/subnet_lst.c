@@ -133,7 +133,7 @@ static int take_end(struct netlist *n, struct pm_text *text, struct end *end)
 /* ---- Lines ---- */
 
 /* From the end behind the line's own one on. */
-static bool read_peer(const struct cable *cable, struct netlist_peer *peer)
+static bool read_subnet_peer(const struct cable *cable, struct netlist_peer *peer)
 {
 	struct netlist n = {.lexer = {.source = ""}};
 	struct pm_text rest = cable->rest;
@@ -218,7 +218,7 @@ int subnet_lst_read(struct netlist *n)
 	struct pm_text line;
 	int rc = 0;
 
-	n->read_peer = read_peer;
+	n->read_peer = read_subnet_peer;
 
 	while (!rc && pm_lexer_next(&n->lexer, &line)) {
 		rc = pm_lexer_check_text(&n->lexer, line);

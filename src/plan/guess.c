@@ -31,7 +31,7 @@ __attribute__((format(printf, 2, 3))) static void append(struct line *line,
 }
 
 /* Begins a part of the line. */
-static void begin(struct line *line)
+static void begin_part(struct line *line)
 {
 	append(line, line->any ? "; " : "roles guessed: ");
 	line->any = true;
@@ -65,12 +65,12 @@ static void describe_nodes(const struct pm_fabric *now, struct line *line)
 
 	count_nodes(now, &aggregation, &routers);
 	if (aggregation) {
-		begin(line);
+		begin_part(line);
 		append(line, "%u aggregation node%s", aggregation,
 		       aggregation > 1 ? "s" : "");
 	}
 	if (routers) {
-		begin(line);
+		begin_part(line);
 		append(line, "%u router%s", routers, routers > 1 ? "s" : "");
 	}
 }
@@ -97,7 +97,7 @@ static void describe_places(const struct pm_plan *plan, const struct pm_fabric *
 		count += is_by_place(plan, now, i);
 	if (!count)
 		return;
-	begin(line);
+	begin_part(line);
 	append(line, "%u %s (", count,
 	       count > 1 ? "end ports above the leaves are service ports"
 			 : "end port above the leaves is a service port");
@@ -130,7 +130,7 @@ static void describe_roots(const struct pm_plan *plan, struct line *line)
 
 	for (uint32_t sw = 0; sw < plan->tree.num_switches; sw++)
 		count += is_root(plan, sw);
-	begin(line);
+	begin_part(line);
 	append(line, "levels count from %u %s (", count,
 	       count > 1 ? "switches" : "switch");
 	for (uint32_t sw = 0; sw < plan->tree.num_switches && named < NAMED; sw++)
@@ -144,7 +144,7 @@ static void describe_levels(const struct pm_plan *plan, struct line *line)
 {
 	switch (plan->tree.levels_by) {
 	case PM_BY_LARGE_LEAVES:
-		begin(line);
+		begin_part(line);
 		append(line, "levels count from switches with many hosts, root_guid_file "
 			     "says otherwise");
 		break;

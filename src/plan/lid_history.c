@@ -185,7 +185,7 @@ static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
 }
 
 /* The port without a cable to a switch to which a packet would get, or PM_NONE. */
-static uint32_t follow(const struct look *look, uint32_t sw, uint32_t lid)
+static uint32_t follow_entries(const struct look *look, uint32_t sw, uint32_t lid)
 {
 	const struct pm_port *ports = look->plan->known->ports;
 
@@ -256,7 +256,7 @@ static void look_at(struct look *look, uint32_t lid, struct trace *trace)
 	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
 		if (entry_port(look, sw, lid) != PM_NONE)
 			trace->seen = 1;
-		look->end[sw] = follow(look, sw, lid);
+		look->end[sw] = follow_entries(look, sw, lid);
 		look->slot[sw] = PM_NONE;
 		if (look->end[sw] != PM_NONE && look->plan->lid[look->end[sw]])
 			look->slot[sw] = look->end[sw];

@@ -111,7 +111,7 @@ static void recall_plane(const struct recalling *r, uint32_t place, uint32_t lid
 }
 
 /* Gives a place LIDs that were its own, if they fit; who is planned there loses them. */
-static void take(struct recalling *r, uint32_t place, uint32_t lid)
+static void take_lids(struct recalling *r, uint32_t place, uint32_t lid)
 {
 	if (lid + pm_plan_num_lids(r->plan, place) - 1 > r->recall->max_lid ||
 	    !plan_keep_place(r->plan, place, lid, r->fixed))
@@ -132,7 +132,7 @@ static void take_claimed(struct recalling *r)
 
 		if (claim && settled_at(r, i) != SETTLED_PLANNED &&
 		    strongest(r, claim->low, i) != OF_GUID)
-			take(r, i, claim->low);
+			take_lids(r, i, claim->low);
 	}
 }
 
@@ -162,7 +162,7 @@ static void take_slots(struct recalling *r, bool comers, bool claimed)
 		    (r->comer[i] != PM_NONE) != comers || !same_slot(r, lid, i))
 			continue;
 		if (!comers || strongest(r, lid, i) != OF_GUID)
-			take(r, i, lid);
+			take_lids(r, i, lid);
 	}
 }
 
@@ -182,7 +182,7 @@ static void take_reported(struct recalling *r)
 		    (lid + num > end && !trace_of(r, lid)->seen))
 			continue;
 		if (strongest(r, lid, i) != OF_GUID)
-			take(r, i, lid);
+			take_lids(r, i, lid);
 	}
 }
 

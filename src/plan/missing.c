@@ -28,7 +28,7 @@ static bool is_gone(const struct pm_fabric *known, const uint8_t *seen, uint32_t
 }
 
 /* There is room: a part for each switch and each port at most. */
-static void add(struct pm_missing *missing, const struct pm_missing_part *part)
+static void add_missing(struct pm_missing *missing, const struct pm_missing_part *part)
 {
 	missing->parts[missing->num++] = *part;
 	missing->hosts += part->hosts;
@@ -49,7 +49,7 @@ static void add_switch(const struct pm_fabric *known, const uint8_t *gone, uint3
 			      (peer == PM_NONE || peer >= sw || !gone[peer]);
 	}
 	missing->switches++;
-	add(missing, &part);
+	add_missing(missing, &part);
 }
 
 /* The links and hosts of a switch that is there; links at their first end. */
@@ -63,7 +63,7 @@ static void add_ports(const struct pm_fabric *known, const uint8_t *seen,
 		    (port->peer != PM_NONE &&
 		     (port->peer < i || gone[known->ports[port->peer].node])))
 			continue;
-		add(missing, &(struct pm_missing_part){i, is_host(port), 1});
+		add_missing(missing, &(struct pm_missing_part){i, is_host(port), 1});
 	}
 }
 

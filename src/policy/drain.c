@@ -30,7 +30,8 @@ void pm_drains_free(struct pm_drains *drains)
 	*drains = (struct pm_drains){0};
 }
 
-static uint32_t find(const struct pm_drains *drains, uint64_t guid, unsigned int num)
+static uint32_t find_drain(const struct pm_drains *drains, uint64_t guid,
+			   unsigned int num)
 {
 	for (uint32_t i = 0; i < drains->num; i++)
 		if (drains->list[i].guid == guid && drains->list[i].num == num)
@@ -54,7 +55,7 @@ static size_t name_length(const char *label, uint64_t guid)
 int pm_drains_add(struct pm_drains *drains, uint64_t guid, unsigned int num,
 		  const char *label, bool *added, struct pm_error *err)
 {
-	bool is_new = find(drains, guid, num) == PM_NONE;
+	bool is_new = find_drain(drains, guid, num) == PM_NONE;
 	char *name, *copy;
 
 	if (added)
@@ -139,7 +140,7 @@ bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b)
 /* ---- The file ---- */
 
 /* "-" is 0: the whole switch. */
-static bool parse_port(struct pm_text word, unsigned int *num)
+static bool parse_drained_port(struct pm_text word, unsigned int *num)
 {
 	uint64_t value = 0;
 
@@ -174,7 +175,7 @@ static int parse_drain(const struct pm_lexer *lexer, struct pm_text rest,
 		return pm_lexer_fail(lexer, "\"%.*s\" is no GUID (0x...)",
 				     PM_SHOWN(guid_word));
 	pm_text_take_word(&rest, &num_word);
-	if (!parse_port(num_word, &num))
+	if (!parse_drained_port(num_word, &num))
 		return pm_lexer_fail(lexer,
 				     "\"%.*s\" is no port: 1 to %d, or - for the switch",
 				     PM_SHOWN(num_word), PM_MAX_PORTS);
@@ -224,8 +225,8 @@ static int parse_item(const struct pm_lexer *lexer, struct pm_text rest,
 					   : parse_drain(lexer, rest, drains);
 }
 
-static int parse_line(const struct pm_lexer *lexer, struct pm_text line, bool *begun,
-		      struct pm_drains *drains)
+static int parse_drain_line(const struct pm_lexer *lexer, struct pm_text line,
+			    bool *begun, struct pm_drains *drains)
 {
 	struct pm_text rest = line;
 
@@ -250,7 +251,7 @@ int pm_drains_parse(const char *text, size_t length, const char *source,
 	int rc = 0;
 
 	while (!rc && pm_lexer_next(&lexer, &line))
-		rc = parse_line(&lexer, line, &begun, &found);
+		rc = parse_drain_line(&lexer, line, &begun, &found);
 	if (!rc)
 		*drains = found;
 	else
@@ -274,7 +275,7 @@ int pm_drains_read(const char *path, struct pm_drains *drains, struct pm_error *
 }
 
 /* With no byte that would end the line, or be longer than can be read. */
-static void print_text(FILE *file, const char *text)
+static void print_words(FILE *file, const char *text)
 {
 	for (const char *c = text; *c && c < text + MAX_NAME; c++)
 		putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
@@ -287,11 +288,11 @@ static void print_notes(FILE *file, const struct pm_drain *d)
 		fprintf(file, "since %" PRIu64 "\n", d->since);
 	if (d->by) {
 		fputs("by ", file);
-		print_text(file, d->by);
+		print_words(file, d->by);
 	}
 	if (d->reason) {
 		fputs("reason ", file);
-		print_text(file, d->reason);
+		print_words(file, d->reason);
 	}
 }
 
@@ -306,7 +307,7 @@ void pm_drains_print(const struct pm_drains *drains, FILE *file)
 			fprintf(file, " %u ", d->num);
 		else
 			fputs(" - ", file);
-		print_text(file, d->label);
+		print_words(file, d->label);
 		print_notes(file, d);
 	}
 }

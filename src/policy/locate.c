@@ -241,7 +241,7 @@ static void ask_for_proof(struct pm_locate *locate, uint32_t sw)
  * Asks for a port, unless its cable was asked for; what is full now comes later, and so
  * does, if care is taken, what has to be proven first.
  */
-static void ask(struct pm_locate *locate, uint32_t port)
+static void ask_port(struct pm_locate *locate, uint32_t port)
 {
 	const struct pm_port *ports = locate->plan->known->ports;
 	struct way way;
@@ -275,7 +275,7 @@ static void ask_for_all(struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->known, sw) {
 		if (locate->seen[i])
-			ask(locate, i);
+			ask_port(locate, i);
 		else if (locate->sweeping)
 			ask_unseen(locate, i);
 	}
@@ -327,10 +327,10 @@ static void ask_between_reporters(struct pm_locate *locate)
 			/* The one with fewer such neighbours is likelier to answer. */
 			if (far == PM_NONE || far < sw || !locate->reports[far])
 				continue;
-			ask(locate, count_to_reporters(locate, sw) <=
-						    count_to_reporters(locate, far)
-					    ? i
-					    : locate->plan->known->ports[i].peer);
+			ask_port(locate, count_to_reporters(locate, sw) <=
+							 count_to_reporters(locate, far)
+						 ? i
+						 : locate->plan->known->ports[i].peer);
 		}
 	}
 }
@@ -361,7 +361,7 @@ static void ask_about(struct pm_locate *locate, uint32_t sw, enum pm_direction d
 {
 	pm_for_each_port(i, locate->plan->known, sw)
 		if (locate->plan->tree.direction[i] == direction)
-			ask(locate, locate->plan->known->ports[i].peer);
+			ask_port(locate, locate->plan->known->ports[i].peer);
 }
 
 static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
@@ -457,7 +457,7 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 		}
 	}
 	if (found != PM_NONE)
-		ask(locate, locate->plan->known->ports[found].peer);
+		ask_port(locate, locate->plan->known->ports[found].peer);
 }
 
 static void ask_about_suspects(struct pm_locate *locate)

@@ -32,7 +32,8 @@ static bool is_known_up(const void *context, uint32_t port)
 }
 
 /* The cables by which the manager's switch reaches the others: by[] as in search.h. */
-static void search(struct pm_locate *locate, pm_search_passes *passes, uint32_t *by)
+static void search_cables(struct pm_locate *locate, pm_search_passes *passes,
+			  uint32_t *by)
 {
 	struct pm_search search = {
 		.fabric = locate->plan->known,
@@ -47,14 +48,14 @@ static void search(struct pm_locate *locate, pm_search_passes *passes, uint32_t 
 
 void locate_prove_again(struct pm_locate *locate)
 {
-	search(locate, is_known_up, locate->proof);
+	search_cables(locate, is_known_up, locate->proof);
 }
 
 /* ---- Ways ---- */
 
 /* Follows by[], the ports into switches, back to the manager's; false: too long. */
-static bool follow(const struct pm_locate *locate, const uint32_t *by, uint32_t sw,
-		   struct way *way)
+static bool follow_back(const struct pm_locate *locate, const uint32_t *by, uint32_t sw,
+			struct way *way)
 {
 	const struct pm_port *ports = locate->plan->known->ports;
 	int hops = 0;
@@ -112,7 +113,7 @@ static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct wa
 		if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN ||
 		    !locate_is_proven(locate, ports[ports[i].peer].node))
 			continue;
-		if (!follow(locate, locate->proof, locate_far(locate, i), way) ||
+		if (!follow_back(locate, locate->proof, locate_far(locate, i), way) ||
 		    way->hops == PM_LOCATE_HOPS)
 			continue;
 		way->ports[way->hops++] = ports[i].peer;
@@ -143,8 +144,8 @@ static bool is_clear(const void *context, uint32_t port)
 static const uint32_t *find_ways(struct pm_locate *locate, uint32_t sw)
 {
 	if (!locate->ways_known) {
-		search(locate, is_clear, locate->clear_by);
-		search(locate, is_open, locate->any_by);
+		search_cables(locate, is_clear, locate->clear_by);
+		search_cables(locate, is_open, locate->any_by);
 		locate->ways_known = true;
 	}
 	return locate->clear_by[sw] != PM_NONE ? locate->clear_by : locate->any_by;
@@ -157,14 +158,14 @@ bool locate_find_way(struct pm_locate *locate, uint32_t sw, struct way *way)
 	if (locate->mute[sw])
 		return false;
 	if (locate_is_proven(locate, sw))
-		return follow(locate, locate->proof, sw, way);
+		return follow_back(locate, locate->proof, sw, way);
 	/* What it reported came that way. */
 	if (locate->reports[sw] && reverse_of_tables(locate, sw, way))
 		return true;
 	if (beside_proven(locate, sw, way) || reverse_of_tables(locate, sw, way))
 		return true;
 	by = find_ways(locate, sw);
-	return by[sw] != PM_NONE && follow(locate, by, sw, way);
+	return by[sw] != PM_NONE && follow_back(locate, by, sw, way);
 }
 
 static int write_path(const struct pm_locate *locate, const struct way *way,

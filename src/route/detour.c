@@ -81,8 +81,8 @@ static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
 }
 
 /* The preferred port where that will do, so that the entry stays; else the first. */
-static uint8_t choose(const struct pm_routes *routes, const uint8_t *spare, uint32_t sw,
-		      uint8_t preferred)
+static uint8_t choose_spare(const struct pm_routes *routes, const uint8_t *spare,
+			    uint32_t sw, uint8_t preferred)
 {
 	uint8_t num = preferred;
 
@@ -97,8 +97,8 @@ static uint8_t choose(const struct pm_routes *routes, const uint8_t *spare, uint
  * Detours for num LIDs of places behind one switch that have a path from the same
  * switches: its own LID does not have that of its end ports.
  */
-static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
-		const uint16_t *lids, uint32_t num)
+static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
+			const uint16_t *lids, uint32_t num)
 {
 	bool own = num && !routes->to[lids[0]].port;
 
@@ -115,7 +115,8 @@ static void add(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 		for (uint32_t k = 0; k < num; k++)
 			if (!routes->to[lids[k]].port == own)
 				route_put(routes, sw, lids[k], row[lids[k]],
-					  choose(routes, spare, sw, preferred[lids[k]]));
+					  choose_spare(routes, spare, sw,
+						       preferred[lids[k]]));
 	}
 }
 
@@ -142,7 +143,8 @@ static void add_services(struct pm_routes *routes)
 		while (first < end && !routes->to[routes->lids_of[first]].port)
 			first++;
 		if (first < end && is_apart(routes, to, routes->lids_of[first]))
-			add(routes, NULL, to, routes->lids_of + first, end - first);
+			add_detours(routes, NULL, to, routes->lids_of + first,
+				    end - first);
 	}
 }
 
@@ -160,11 +162,11 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 		route_add_beyond_to_sm(routes, detours->sm);
 		for (uint32_t k = 0; k < num; k++)
 			lids[k] = (uint16_t)(plan->lid[detours->sm] + k);
-		add(routes, detours->spare, plan->known->ports[detours->sm].node, lids,
-		    num);
+		add_detours(routes, detours->spare, plan->known->ports[detours->sm].node,
+			    lids, num);
 	}
 	for (uint32_t sw = 0; detours->switches && sw < routes->num_switches; sw++) {
 		lids[0] = plan->lid[plan->known->nodes[sw].first_port];
-		add(routes, detours->spare, sw, lids, lids[0] != 0);
+		add_detours(routes, detours->spare, sw, lids, lids[0] != 0);
 	}
 }

@@ -76,7 +76,7 @@ static void note_again(struct pm_routes *routes)
 	}
 }
 
-static void cut(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports)
+static void cut_ports(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports)
 {
 	for (uint32_t i = 0; i < num_ports; i++) {
 		uint32_t peer = routes->plan->known->ports[ports[i]].peer;
@@ -250,7 +250,7 @@ int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 		make_whole(routes);
 	routes->noting = true;
 	routes->lacks_memory = false;
-	cut(routes, ports, num_ports);
+	cut_ports(routes, ports, num_ports);
 	pm_reach_fail(routes->plan->known, &routes->plan->tree, routes->alive,
 		      routes->cut, routes->num_cut, &routes->now, &routes->loss);
 	routes->looked = routes->loss.looked;

@@ -50,8 +50,8 @@ static uint32_t find_in(const struct ports *list, uint8_t num)
 }
 
 /* The first of the list, in the order of the key, that leads there now; 0: none. */
-static uint8_t choose(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-		      struct ports *list)
+static uint8_t choose_leading(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			      struct ports *list)
 {
 	uint32_t first = route_node(routes, sw)->first_port;
 	uint32_t key = key_of(routes, sw, lid);
@@ -84,7 +84,7 @@ uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t l
 	at = find_in(&list, instead_of);
 	if (at < list.count)
 		strike(&list, at);
-	port = choose(routes, sw, lid, &list);
+	port = choose_leading(routes, sw, lid, &list);
 	return port ? port : PM_LFT_KEEP;
 }
 

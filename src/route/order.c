@@ -371,8 +371,8 @@ static int place_all(struct places *places, struct pm_order_waits *waits)
 
 /* ---- All of it ---- */
 
-static int count_all(const struct pm_routes *routes, const uint8_t *alive,
-		     struct pm_order_block *blocks, uint32_t num)
+static int count_dependencies(const struct pm_routes *routes, const uint8_t *alive,
+			      struct pm_order_block *blocks, uint32_t num)
 {
 	uint32_t switches = routes->num_switches;
 	struct count count = {.routes = routes, .alive = alive};
@@ -414,7 +414,7 @@ int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
 {
 	struct places places = {.routes = routes, .blocks = blocks, .num = num};
 	bool turns = false;
-	int rc = count_all(routes, alive, blocks, num);
+	int rc = count_dependencies(routes, alive, blocks, num);
 
 	*waits = (struct pm_order_waits){0};
 	if (!rc)

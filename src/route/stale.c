@@ -54,7 +54,7 @@ static uint8_t held_entry(const struct pm_stale_input *input, uint32_t sw, uint3
 	return held->table && lid < held->length ? held->table[lid] : PM_LFT_KEEP;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
 	const struct pm_stale_entry *x = a, *y = b;
 
@@ -68,7 +68,7 @@ static bool contains(const struct pm_stale *stale, uint32_t sw, uint32_t lid)
 	const struct pm_stale_entry entry = {sw, (uint16_t)lid};
 
 	return stale->num && bsearch(&entry, stale->entries, stale->num, sizeof(entry),
-				     compare) != NULL;
+				     compare_entries) != NULL;
 }
 
 uint8_t pm_stale_entry(const struct pm_stale_input *input, const struct pm_stale *stale,
@@ -101,7 +101,7 @@ const struct pm_stale_entry *pm_stale_of(const struct pm_stale *stale, uint32_t 
 	return stale->entries + first;
 }
 
-static int add(struct pm_stale *stale, uint32_t sw, uint32_t lid)
+static int add_stale(struct pm_stale *stale, uint32_t sw, uint32_t lid)
 {
 	if (pm_grow(&stale->entries, &stale->room, stale->num + 1,
 		    sizeof(*stale->entries)))
@@ -147,7 +147,7 @@ static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t 
 		if (held > n->num_ports ||
 		    !(input->recabled && input->recabled[n->first_port + held]))
 			keep(s, sw, lid);
-		else if (add(s->stale, sw, lid))
+		else if (add_stale(s->stale, sw, lid))
 			return -ENOMEM;
 	}
 	return 0;
@@ -205,7 +205,7 @@ static int break_loop(struct search *s, uint32_t sw, uint32_t lid, uint32_t sort
 		at = next_now(s, at, lid, sorted);
 	} while (at != sw);
 	s->stale->loops++;
-	return first == PM_NONE ? 0 : add(s->stale, first, lid);
+	return first == PM_NONE ? 0 : add_stale(s->stale, first, lid);
 }
 
 /* ---- Detours of before ---- */
@@ -240,14 +240,14 @@ static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t s
 			return 0;
 		if (wanted_entry(s->input, next, lid) != PM_LFT_KEEP ||
 		    (down && level[next] > level[sw]))
-			return add(s->stale, sw, lid);
+			return add_stale(s->stale, sw, lid);
 		down |= level[next] < level[sw];
 	}
 	return 0;
 }
 
 /* Follows a LID from every switch that keeps an entry for it. */
-static int follow(struct search *s, uint32_t lid, uint32_t sorted)
+static int follow_keepers(struct search *s, uint32_t lid, uint32_t sorted)
 {
 	uint32_t first = s->stale->num;
 
@@ -272,7 +272,7 @@ static int follow(struct search *s, uint32_t lid, uint32_t sorted)
 	return 0;
 }
 
-static int find(struct search *s)
+static int find_loops(struct search *s)
 {
 	const struct pm_routes *routes = s->input->routes;
 	uint32_t sorted;
@@ -283,11 +283,12 @@ static int find(struct search *s)
 	sorted = s->stale->num; /* switches came in order */
 	for (uint32_t w = 0; w < (UINT16_MAX + 1) / 64; w++)
 		for (uint64_t set = s->lids[w]; set; set &= set - 1)
-			if (follow(s, w * 64 + (uint32_t)__builtin_ctzll(set), sorted))
+			if (follow_keepers(s, w * 64 + (uint32_t)__builtin_ctzll(set),
+					   sorted))
 				return -ENOMEM;
 	if (s->stale->num > sorted)
 		qsort(s->stale->entries, s->stale->num, sizeof(*s->stale->entries),
-		      compare);
+		      compare_entries);
 	return 0;
 }
 
@@ -301,7 +302,7 @@ int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale)
 	s.seen = pm_array(input->routes->num_switches, sizeof(*s.seen));
 	s.keepers = pm_array(input->routes->num_switches, sizeof(*s.keepers));
 	if (s.lids && s.seen && s.keepers)
-		rc = find(&s);
+		rc = find_loops(&s);
 	free(s.keepers);
 	free(s.lids);
 	free(s.seen);

@@ -335,7 +335,7 @@ static int add_set(struct plan *p, const struct block *b, bool drop, bool *chang
 }
 
 /* One block is sent for good, and goes to no queue any more. */
-static int send(struct plan *p, uint32_t block)
+static int send_block(struct plan *p, uint32_t block)
 {
 	bool changes;
 
@@ -361,7 +361,7 @@ static int send_queue(struct plan *p, uint32_t *num)
 	uint32_t end = *num, all = end;
 
 	for (uint32_t i = 0; i < end; i++)
-		if (send(p, p->queue[i]))
+		if (send_block(p, p->queue[i]))
 			return -ENOMEM;
 	p->steps->steps++;
 	/* No block is in it twice, so it has room. */
@@ -438,7 +438,7 @@ static int send_all(struct plan *p)
 	}
 }
 
-static int make(struct plan *p)
+static int make_steps(struct plan *p)
 {
 	uint32_t num = p->input->routes->num_switches;
 
@@ -461,7 +461,7 @@ int pm_steps_make(const struct pm_stale_input *input, const struct pm_stale *sta
 {
 	struct pm_steps found = {0};
 	struct plan p = {.input = input, .stale = stale, .steps = &found};
-	int rc = make(&p);
+	int rc = make_steps(&p);
 
 	free(p.changed);
 	free(p.lids);

@@ -82,7 +82,7 @@ static uint32_t count_joined(const struct dealer *d, uint32_t sw)
 	return num;
 }
 
-static void take(struct dealer *d, uint32_t h)
+static void take_host(struct dealer *d, uint32_t h)
 {
 	uint32_t sw = d->vlans->site[h];
 
@@ -123,7 +123,7 @@ static void deal_site(struct dealer *d, uint32_t sw, uint32_t reach)
 	note_spread(d, sw, num);
 	for (uint32_t h = d->first[sw]; moves_there(d, sw, h); h++)
 		if (d->moves[h])
-			take(d, h);
+			take_host(d, h);
 }
 
 /* ---- Places among those that stay ---- */
@@ -200,7 +200,7 @@ static bool take_fixed(struct dealer *d)
 	uint32_t before = d->taken;
 
 	while (d->taken < d->num_fixed && !count_missed(d, d->fixed[d->taken]))
-		take(d, d->fixed[d->taken++]);
+		take_host(d, d->fixed[d->taken++]);
 	return d->taken != before;
 }
 
@@ -223,7 +223,7 @@ static uint32_t deal_stuck(struct dealer *d, uint32_t *list, uint32_t num)
 		}
 	}
 	if (d->taken < d->num_fixed && count_missed(d, d->fixed[d->taken]) < least) {
-		take(d, d->fixed[d->taken++]);
+		take_host(d, d->fixed[d->taken++]);
 		return num;
 	}
 	deal_site(d, list[best], parts_best(&d->parts, list[best]));

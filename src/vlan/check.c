@@ -33,7 +33,7 @@ static bool join_cables(const struct pm_vlans *v, uint32_t vlan, uint32_t *paren
 }
 
 /* Whether all its switches hang together. */
-static bool is_whole(const struct pm_vlans *v, uint32_t vlan, uint32_t *parent)
+static bool is_vlan_whole(const struct pm_vlans *v, uint32_t vlan, uint32_t *parent)
 {
 	const uint32_t *up = v->up + (size_t)vlan * v->tree->num_switches;
 	uint32_t root = find_root(parent, v->top[vlan]);
@@ -54,7 +54,8 @@ int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err)
 	for (uint32_t vlan = 0; vlan < vlans->num && !rc; vlan++) {
 		for (uint32_t i = 0; i < num; i++)
 			parent[i] = i;
-		if (!join_cables(vlans, vlan, parent) || !is_whole(vlans, vlan, parent))
+		if (!join_cables(vlans, vlan, parent) ||
+		    !is_vlan_whole(vlans, vlan, parent))
 			rc = pm_error_set(
 				err, -EINVAL, "the VLAN below \"%s\" is no tree",
 				pm_fabric_label(vlans->fabric, vlans->top[vlan]));

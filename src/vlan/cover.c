@@ -80,7 +80,7 @@ static uint32_t look_from(struct matcher *m, uint32_t x, uint32_t *tail)
 }
 
 /* Looks for a way from a left without mate to a right without one. */
-static bool search(struct matcher *m, uint32_t start)
+static bool search_match(struct matcher *m, uint32_t start)
 {
 	size_t size = m->c->words * sizeof(*m->seen);
 	uint32_t head = 0, tail = 0;
@@ -107,7 +107,7 @@ static uint32_t match(struct matcher *m)
 	for (uint32_t v = 0; v < m->c->num; v++)
 		m->left[v] = m->right[v] = NONE;
 	for (uint32_t v = 0; v < m->c->num; v++)
-		num += search(m, v);
+		num += search_match(m, v);
 	return num;
 }
 

@@ -13,7 +13,7 @@ struct counter {
 	uint32_t stamp;
 };
 
-static bool is_end(const struct counter *c, const uint32_t *up, uint32_t sw)
+static bool is_top(const struct counter *c, const uint32_t *up, uint32_t sw)
 {
 	return up[sw] >= PM_VLAN_TOP || (c->cut && c->cut[up[sw]]);
 }
@@ -26,12 +26,12 @@ static uint32_t find_turn(struct counter *c, const uint32_t *up, uint32_t a, uin
 	if (up[a] == PM_NONE || up[b] == PM_NONE)
 		return PM_NONE;
 	c->stamp++;
-	for (c->step[a] = c->stamp; !is_end(c, up, a);) {
+	for (c->step[a] = c->stamp; !is_top(c, up, a);) {
 		a = far[up[a]];
 		c->step[a] = c->stamp;
 	}
 	while (c->step[b] != c->stamp) {
-		if (is_end(c, up, b))
+		if (is_top(c, up, b))
 			return PM_NONE;
 		b = far[up[b]];
 	}

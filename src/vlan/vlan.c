@@ -19,7 +19,7 @@ struct maker {
 	uint32_t total;	     /* how many will be made; 0: not known */
 };
 
-static bool is_up(const struct pm_vlans *v, uint32_t port)
+static bool is_usable(const struct pm_vlans *v, uint32_t port)
 {
 	return v->tree->direction[port] == PM_UP &&
 	       v->fabric->ports[port].peer != PM_NONE;
@@ -28,7 +28,7 @@ static bool is_up(const struct pm_vlans *v, uint32_t port)
 static bool is_top(const struct pm_vlans *v, uint32_t sw)
 {
 	pm_for_each_port(i, v->fabric, sw)
-		if (is_up(v, i))
+		if (is_usable(v, i))
 			return false;
 	return true;
 }
@@ -40,7 +40,7 @@ static uint32_t choose_up(const struct maker *m, uint32_t sw)
 	uint32_t best = PM_NONE;
 
 	pm_for_each_port(i, v->fabric, sw) {
-		if (!is_up(v, i) || m->row[v->tree->far[i]] == PM_NONE)
+		if (!is_usable(v, i) || m->row[v->tree->far[i]] == PM_NONE)
 			continue;
 		if (best == PM_NONE || m->use[i] < m->use[best])
 			best = i;
@@ -96,7 +96,7 @@ static bool lacks_cable(struct maker *m, uint32_t top, bool below)
 	for (uint32_t i = 0; i < v->tree->num_ports; i++) {
 		uint32_t far = v->tree->far[i];
 
-		if (is_up(v, i) && !m->use[i] && m->row[far] != PM_NONE &&
+		if (is_usable(v, i) && !m->use[i] && m->row[far] != PM_NONE &&
 		    (below || far == top))
 			return true;
 	}
@@ -184,7 +184,7 @@ static int make_trees(struct maker *m, uint32_t limit, struct pm_error *err)
 		if (v->up[k] < PM_VLAN_TOP)
 			m->use[v->up[k]]++;
 	for (uint32_t i = 0; i < v->tree->num_ports; i++)
-		if (is_up(v, i)) {
+		if (is_usable(v, i)) {
 			v->cables++;
 			v->unused += !m->use[i];
 		}

@@ -65,8 +65,8 @@ static void send_step(struct step *step, uint32_t num)
 							      : "a switch has no route";
 }
 
-static void count_all(const struct pm_stale_input *input, const struct pm_stale *stale,
-		      struct ahead *done)
+static void count_stale(const struct pm_stale_input *input, const struct pm_stale *stale,
+			struct ahead *done)
 {
 	const struct pm_fabric *known = pm_routes_plan(input->routes)->known;
 	uint32_t stride = pm_routes_stride(input->routes);
@@ -99,7 +99,7 @@ void ahead_find(const struct pm_stale_input *input, const struct pm_stale *stale
 	}
 	if (!steps->num)
 		return;
-	count_all(input, stale, done);
+	count_stale(input, stale, done);
 	done->lids = steps->lids;
 	done->twice = steps->twice;
 }

@@ -13,7 +13,7 @@
 #define ROUND 64     /* blocks between two looks at what else there is to do */
 #define PAUSE_MS 100 /* between two rounds at least, where the rate is low */
 
-static uint32_t count_blocks(const struct view *view)
+static uint32_t count_view_blocks(const struct view *view)
 {
 	return pm_routes_stride(view->routes) / PM_LFT_BLOCK;
 }
@@ -32,7 +32,7 @@ void balance_forget(struct balance *balance)
 
 int balance_make(struct balance *balance, const struct view *view)
 {
-	size_t blocks = (size_t)view->plan->known->num_switches * count_blocks(view);
+	size_t blocks = (size_t)view->plan->known->num_switches * count_view_blocks(view);
 
 	balance->released = calloc(blocks + 1u, sizeof(*balance->released));
 	if (!balance->released || pm_routes_make(view->plan, &balance->planned, NULL)) {
@@ -48,7 +48,7 @@ static void measure_switch(struct balance *balance, const struct view *view, uin
 	const uint8_t *planned = pm_routes_table(balance->planned, sw);
 	uint64_t before = balance->now.blocks_off;
 
-	for (uint32_t b = 0; b < count_blocks(view); b++) {
+	for (uint32_t b = 0; b < count_view_blocks(view); b++) {
 		uint32_t off = 0;
 
 		for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
@@ -96,7 +96,7 @@ void balance_begin(struct balance *balance, uint32_t rate)
 
 void balance_apply(const struct balance *balance, struct view *view)
 {
-	uint32_t blocks = balance->planned ? count_blocks(view) : 0;
+	uint32_t blocks = balance->planned ? count_view_blocks(view) : 0;
 
 	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
 		for (uint32_t b = 0; b < blocks; b++)
@@ -126,10 +126,10 @@ struct round {
 };
 
 /* The next blocks that differ by the plan; the view prefers the plan's from then on. */
-static void choose(struct round *round, uint32_t most)
+static void choose_blocks(struct round *round, uint32_t most)
 {
 	struct balance *balance = round->balance;
-	uint32_t blocks = count_blocks(round->view);
+	uint32_t blocks = count_view_blocks(round->view);
 	uint32_t end = round->view->plan->known->num_switches * blocks;
 
 	for (; balance->next < end && round->num < most; balance->next++) {
@@ -188,12 +188,12 @@ static void list_sets(struct round *round)
  * What was not answered is not released: the view prefers what it did. Once the sweeper
  * has taken it, it goes by the plan: whatever is missing is sent by OpenSM.
  */
-static void settle(struct round *round)
+static void settle_round(struct round *round)
 {
 	struct balance *balance = round->balance;
 	struct view *view = round->view;
 	osm_opensm_t *osm = round->on->sender->osm;
-	uint32_t blocks = count_blocks(view);
+	uint32_t blocks = count_view_blocks(view);
 	uint8_t wanted[PM_LFT_BLOCK];
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
@@ -225,7 +225,7 @@ static bool run_round(struct round *round, uint32_t most)
 		balance->gave_up = "out of memory";
 		return false;
 	}
-	choose(round, most);
+	choose_blocks(round, most);
 	pm_routes_update(view->routes, view->alive, &view->detours);
 	list_sets(round);
 	steps.num = round->num_sets;
@@ -235,16 +235,16 @@ static bool run_round(struct round *round, uint32_t most)
 		   &steps, &done);
 	balance->sent += done.sent;
 	balance->acked += done.acked;
-	settle(round);
+	settle_round(round);
 	if (!done.interrupted)
 		balance->gave_up = done.gave_up;
 	return !balance->gave_up;
 }
 
 /* All tables are the plan's. */
-static void finish(struct balance *balance, struct view *view)
+static void finish_balance(struct balance *balance, struct view *view)
 {
-	size_t blocks = (size_t)view->plan->known->num_switches * count_blocks(view);
+	size_t blocks = (size_t)view->plan->known->num_switches * count_view_blocks(view);
 
 	for (size_t i = 0; i < blocks; i++)
 		atomic_store(&balance->released[i], 1);
@@ -275,7 +275,7 @@ bool balance_run(struct balance *balance, const struct balance_subject *subject,
 	balance->active = goes_on && balance->now.blocks_off;
 	balance->now.rebalancing = balance->active;
 	if (goes_on && !balance->active && !balance->now.blocks_off)
-		finish(balance, subject->view);
+		finish_balance(balance, subject->view);
 	*next_ms = clock_ms() + (most > ROUND ? 0 : PAUSE_MS);
 	return balance->active;
 }

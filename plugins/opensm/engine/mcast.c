@@ -202,7 +202,7 @@ out:
 	return rc;
 }
 
-static bool is_up(const void *context, uint32_t port)
+static bool is_port_up(const void *context, uint32_t port)
 {
 	const struct mcast *m = context;
 
@@ -227,7 +227,7 @@ static void find_links(struct mcast *m, const struct view *view)
 	pm_search_begin(&search);
 	if (view->detours.sm != PM_NONE)
 		pm_search_start(&search, known->ports[view->detours.sm].node);
-	pm_search_run(&search, is_up, m);
+	pm_search_run(&search, is_port_up, m);
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		m->reachable[sw] = m->by[sw] != PM_NONE;
 	for (uint32_t i = 0; i < known->num_ports; i++)

@@ -36,7 +36,7 @@ void planning_set_adopted(struct planning *planning, bool adopted)
 /* ---- The base ---- */
 
 /* Puts *made in the place of *plan if there is any. */
-static void replace(struct pm_plan **plan, struct pm_plan *made)
+static void replace_plan(struct pm_plan **plan, struct pm_plan *made)
 {
 	if (!made)
 		return;
@@ -179,7 +179,7 @@ static int deal_anew(const struct planning *planning, const struct pm_fabric *fa
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
 	if (more || count_idle(remade) < idle)
-		replace(&change->base, remade);
+		replace_plan(&change->base, remade);
 	else
 		pm_plan_free(remade);
 	return 0;
@@ -199,7 +199,7 @@ static int drift(const struct planning *planning, const struct planning_request 
 
 	if (grown)
 		rc = find_origin(change->base, request->fabric, &origin, err);
-	replace(&change->base, origin);
+	replace_plan(&change->base, origin);
 	if (!rc)
 		rc = deal_anew(planning, request->fabric, grown, change, err);
 	if (!rc)
@@ -237,7 +237,7 @@ static struct pm_plan *plan_to_be(const struct staying *s)
 /* Puts a plan with other LIDs in the place of that. */
 static void set_plan(struct staying *s, struct pm_plan *made)
 {
-	replace(s->apart ? &s->change->plan : &s->change->base, made);
+	replace_plan(s->apart ? &s->change->plan : &s->change->base, made);
 }
 
 /*
@@ -300,7 +300,7 @@ static int return_to_origin(struct staying *s, struct pm_error *err)
 		pm_plan_free(s->change->plan);
 	s->change->plan = NULL;
 	s->apart = false;
-	replace(&s->change->base, origin);
+	replace_plan(&s->change->base, origin);
 	return 0;
 }
 

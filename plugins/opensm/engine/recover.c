@@ -50,7 +50,7 @@ static bool take_block(void *context, const struct smp_answer *answer)
 }
 
 /* How many blocks the longest table has. */
-static uint32_t count_blocks(osm_opensm_t *osm, const struct pm_plan *plan)
+static uint32_t count_longest(osm_opensm_t *osm, const struct pm_plan *plan)
 {
 	uint32_t most = pm_plan_blocks(plan);
 
@@ -66,8 +66,8 @@ static uint32_t count_blocks(osm_opensm_t *osm, const struct pm_plan *plan)
 	return most;
 }
 
-static int make_room(const struct pm_plan *plan, size_t bytes,
-		     struct recovered *recovered)
+static int make_recovered(const struct pm_plan *plan, size_t bytes,
+			  struct recovered *recovered)
 {
 	recovered->held =
 		calloc(plan->known->num_switches + 1u, sizeof(*recovered->held));
@@ -82,13 +82,13 @@ static int make_room(const struct pm_plan *plan, size_t bytes,
 int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err)
 {
-	uint32_t num = plan->known->num_switches, blocks = count_blocks(osm, plan);
+	uint32_t num = plan->known->num_switches, blocks = count_longest(osm, plan);
 	uint32_t stride = blocks * PM_LFT_BLOCK;
 	struct reading reading = {&osm->subn, plan, recovered, blocks,
 				  calloc(num + 1u, sizeof(bool))};
 	struct smp_count count = {0};
 
-	if (!reading.missed || make_room(plan, (size_t)num * stride, recovered)) {
+	if (!reading.missed || make_recovered(plan, (size_t)num * stride, recovered)) {
 		free(reading.missed);
 		return pm_error_no_memory(err);
 	}
@@ -122,7 +122,7 @@ int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 
 	for (uint32_t i = 0; i < plan->known->num_switches; i++)
 		bytes += record_length(lft_records_switch(subn, plan, i));
-	if (make_room(plan, bytes, recovered))
+	if (make_recovered(plan, bytes, recovered))
 		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
 		const osm_switch_t *sw = lft_records_switch(subn, plan, i);

@@ -540,7 +540,7 @@ static void ask_all(struct work *work, uint32_t num)
 }
 
 /* Asks until nothing more is worth asking and no trap comes. */
-static void search(struct work *work)
+static void search_lost(struct work *work)
 {
 	uint32_t num;
 
@@ -863,7 +863,7 @@ static uint32_t prove_ways(struct work *work)
 {
 	for (uint32_t i = 0; i < work->num_blocks; i++)
 		pm_locate_want(work->locate, work->blocks[i].sw);
-	search(work);
+	search_lost(work);
 	return pm_locate_failed(work->locate, work->alive);
 }
 
@@ -885,7 +885,7 @@ static uint32_t mend(struct work *work, uint32_t lost, struct pm_error *err)
 }
 
 /* One look: search, compute, send. How many cables were found lost. */
-static uint32_t look(struct work *work, struct pm_error *err)
+static uint32_t look_once(struct work *work, struct pm_error *err)
 {
 	bool rest = work->interrupted;
 	uint32_t lost;
@@ -901,7 +901,7 @@ static uint32_t look(struct work *work, struct pm_error *err)
 		pm_locate_be_careful(work->locate);
 	if (work->on->urgent)
 		pm_locate_sweeping(work->locate);
-	search(work);
+	search_lost(work);
 	lost = pm_locate_failed(work->locate, work->alive);
 	if (pm_locate_gone(work->locate, work->gone))
 		work->on->note_gone(work->on->context, work->gone);
@@ -928,7 +928,7 @@ static void look_around(struct work *work, struct pm_error *err)
 		bool careful = is_careful(work), found;
 
 		work->last_look = i == MOST_LOOKS - 1;
-		found = look(work, err) != 0;
+		found = look_once(work, err) != 0;
 		missing = num_missing(work) - missing;
 		if (missing && careful && !work->gave_up)
 			work->gave_up = "blocks not answered";
@@ -942,8 +942,8 @@ static void look_around(struct work *work, struct pm_error *err)
 	}
 }
 
-static void describe(const struct work *work, const uint8_t *before,
-		     struct repaired *done)
+static void name_change(const struct work *work, const uint8_t *before,
+			struct repaired *done)
 {
 	*done = (struct repaired){
 		.number = work->lost || work->sets.sent ? ++work->repair->number : 0,
@@ -1005,7 +1005,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		work->gave_up = "its tables are due";
 	if (work->gave_up || work->postponed)
 		leave_traps(work);
-	describe(work, before, done);
+	name_change(work, before, done);
 out:
 	if (work) {
 		free(work->alive);

@@ -525,7 +525,7 @@ static bool move_once(struct repairer *r)
 
 /* ---- Rebalancing ---- */
 
-static bool is_whole(const struct view *view)
+static bool is_view_whole(const struct view *view)
 {
 	const struct pm_fabric *known = view->plan->known;
 
@@ -548,7 +548,7 @@ static uint32_t find_reason(struct repairer *r, bool *asked)
 	if (resumed)
 		return resumed;
 	*asked = false;
-	if (r->config.rebalance_auto && r->has_grown && is_whole(&r->view) &&
+	if (r->config.rebalance_auto && r->has_grown && is_view_whole(&r->view) &&
 	    clock_ms() >= r->rest_ms)
 		return r->config.rebalance_rate;
 	return 0;
@@ -886,7 +886,7 @@ static void forget_next(struct handover *next)
 }
 
 /* Rooms for what is to be handed over. -ENOMEM. */
-static int make_room(struct handover *next, const struct pm_plan *plan)
+static int make_handover(struct handover *next, const struct pm_plan *plan)
 {
 	next->num_ports = plan->known->num_ports;
 	next->num_switches = plan->known->num_switches;
@@ -923,7 +923,7 @@ int repairer_prepare(struct repairer *r, const struct view *view)
 	unlock(r);
 	if (prepared == view->serial)
 		return 0;
-	rc = make_room(&next, view->plan);
+	rc = make_handover(&next, view->plan);
 	if (!rc && in_use != view->serial)
 		rc = copy_tables(&next.view, view);
 	if (rc) {

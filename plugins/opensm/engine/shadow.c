@@ -15,8 +15,8 @@ void shadow_forget(struct shadow *shadow)
 }
 
 /* Room for our tables; the first time they are unknown. */
-static int make_room(struct shadow *shadow, uint32_t switches, uint32_t stride,
-		     struct pm_error *err)
+static int make_shadow_room(struct shadow *shadow, uint32_t switches, uint32_t stride,
+			    struct pm_error *err)
 {
 	if (shadow->tables && shadow->switches == switches && shadow->stride == stride)
 		return 0;
@@ -38,7 +38,7 @@ int shadow_look(struct shadow *shadow, const osm_subn_t *subn, const struct pm_p
 	int rc;
 
 	*result = (struct shadow_result){.has_event = shadow->tables != NULL};
-	rc = make_room(shadow, num, stride, err);
+	rc = make_shadow_room(shadow, num, stride, err);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < num; i++) {

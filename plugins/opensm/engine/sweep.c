@@ -88,7 +88,7 @@ static void trust_discovery(struct plugin *plugin)
 }
 
 /* Takes over what is known by now, with no lock held. */
-static void merge(struct plugin *plugin)
+static void merge_known(struct plugin *plugin)
 {
 	if (!merge_failed(plugin))
 		return;
@@ -264,8 +264,8 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
  * The first plan of this process: made of what runs, or read from disk. *found is what
  * the switches hold, which the caller frees. On failure it is still the first next time.
  */
-static int settle(struct plugin *plugin, const struct pm_fabric *fabric,
-		  struct routing_found *found, struct pm_error *err)
+static int settle_plan(struct plugin *plugin, const struct pm_fabric *fabric,
+		       struct routing_found *found, struct pm_error *err)
 {
 	struct planning *planning = &plugin->planning;
 	bool fresh;
@@ -319,7 +319,7 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 		forget_lids(fabric);
 		rc = routing_update_plan(plugin, fabric, false, err);
 	} else if (!settled) {
-		rc = settle(plugin, fabric, &found, err);
+		rc = settle_plan(plugin, fabric, &found, err);
 	} else {
 		rc = routing_update_plan(plugin, fabric, standby, err);
 	}
@@ -563,7 +563,7 @@ void sweep_discovered(struct plugin *plugin)
 
 	set_phase(plugin, PHASE_MANAGEMENT);
 	trust_discovery(plugin);
-	merge(plugin);
+	merge_known(plugin);
 	if (!is_first_engine(plugin))
 		leave_view(plugin);
 	await_files(plugin);
@@ -988,7 +988,7 @@ static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 	if (rc)
 		return rc;
 	if (plugin->planning.phase != PLANNING_SETTLED)
-		rc = settle(plugin, fabric, &found, err);
+		rc = settle_plan(plugin, fabric, &found, err);
 	else
 		rc = routing_update_plan(plugin, fabric, true, err);
 	if (!rc)
@@ -1087,7 +1087,7 @@ static void begin_discovery(struct plugin *plugin)
 
 	if (!repairer)
 		return;
-	merge(plugin); /* before the view is handed over, if it is */
+	merge_known(plugin); /* before the view is handed over, if it is */
 	/* Handed mastership while it was the master, OpenSM has not left that state. */
 	if (plugin->osm->subn.coming_out_of_standby)
 		leave_view(plugin);
@@ -1098,7 +1098,7 @@ static void begin_discovery(struct plugin *plugin)
 				plugin->config.early_repair ? REPAIR_FIRST_TRAP_MS : 0);
 	else if (plugin->repair)
 		repair_skip(plugin->repair, UINT32_MAX);
-	merge(plugin);
+	merge_known(plugin);
 }
 
 /* Whether the plans on disk are to be read for this sweep. */

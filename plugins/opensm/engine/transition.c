@@ -161,8 +161,8 @@ int transition_mix(const struct transition *t, struct view *view)
 /* ---- Blocks ---- */
 
 /* OpenSM's, or NULL, and how many blocks of it are ours; with osm->lock held. */
-static const osm_switch_t *find_switch(const struct move *move, uint32_t known,
-				       uint32_t *blocks)
+static const osm_switch_t *find_osm_switch(const struct move *move, uint32_t known,
+					   uint32_t *blocks)
 {
 	const osm_switch_t *sw =
 		lft_records_switch(&move->on->sender->osm->subn, move->plan, known);
@@ -239,7 +239,7 @@ static void note_moved(struct move *move, uint32_t sw, uint32_t number)
 static int list_switch(struct move *move, uint32_t known)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_switch(move, known, &blocks);
+	const osm_switch_t *sw = find_osm_switch(move, known, &blocks);
 
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint8_t wanted[PM_LFT_BLOCK];
@@ -263,7 +263,7 @@ static int list_switch(struct move *move, uint32_t known)
 static void count_switch(struct move *move, uint32_t known)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_switch(move, known, &blocks);
+	const osm_switch_t *sw = find_osm_switch(move, known, &blocks);
 
 	if (blocks)
 		pm_delta_add(&move->transition->done.delta, sw->lft,
@@ -403,7 +403,7 @@ static void send_steps(struct move *move)
 static void put_used(struct move *move, uint32_t known)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_switch(move, known, &blocks);
+	const osm_switch_t *sw = find_osm_switch(move, known, &blocks);
 
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint8_t wanted[PM_LFT_BLOCK];
@@ -441,7 +441,7 @@ static void begin_next(struct move *move)
 	memset(t->moved, 0, blocks);
 }
 
-static int make_room(struct move *move)
+static int make_move_room(struct move *move)
 {
 	uint32_t num = move->plan->known->num_ports;
 	uint8_t *from = malloc(num + 1u);
@@ -467,7 +467,7 @@ bool transition_run(struct transition *t, const struct transition_subject *subje
 	struct move move = {
 		.transition = t, .on = subject, .plan = view->plan, .view = view};
 
-	if (make_room(&move))
+	if (make_move_room(&move))
 		t->done.gave_up = "out of memory";
 	while (t->stage != TRANSITION_NONE && goes_on(&move)) {
 		run_stage(&move);

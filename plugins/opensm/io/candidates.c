@@ -103,7 +103,8 @@ static bool has_plan(const char *cache, struct candidate *candidate)
 }
 
 /* Adds what is at a place, which is taken over; NULL: no memory. -ENOMEM. */
-static int add(const char *cache, char *place, bool ours, struct candidates *found)
+static int add_candidate(const char *cache, char *place, bool ours,
+			 struct candidates *found)
 {
 	struct candidate candidate = {.place = place, .ours = ours};
 	struct candidate *list;
@@ -158,7 +159,7 @@ static int add_folders(const char *cache, const char *ours, struct candidates *f
 		if (place && !strcmp(place, ours))
 			free(place);
 		else if (!rc)
-			rc = add(cache, place, false, found);
+			rc = add_candidate(cache, place, false, found);
 		free(folders[i]);
 	}
 	free(folders);
@@ -172,7 +173,7 @@ int candidates_read(const char *cache, const char *ours, bool open,
 	int rc = 0;
 
 	if (open)
-		rc = add(cache, strdup(ours), true, &all);
+		rc = add_candidate(cache, strdup(ours), true, &all);
 	if (!rc)
 		rc = add_folders(cache, ours, &all);
 	if (rc)

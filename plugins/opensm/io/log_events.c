@@ -136,7 +136,7 @@ void log_repair(const struct plugin *plugin, const struct repaired *done)
 	    done->gave_up ? done->gave_up : "");
 }
 
-static uint32_t count_blocks(const struct pm_stale *stale)
+static uint32_t count_stale_blocks(const struct pm_stale *stale)
 {
 	uint32_t blocks = 0;
 
@@ -157,7 +157,7 @@ void log_stale(const struct plugin *plugin)
 		say(&plugin->osm->log, OSM_LOG_INFO,
 		    ": stale entries taken out: %u in %u LFT blocks, over moved cables "
 		    "or of %u LIDs that would loop",
-		    stale->num, count_blocks(stale), stale->loops);
+		    stale->num, count_stale_blocks(stale), stale->loops);
 }
 
 void log_ahead(const struct plugin *plugin)

@@ -78,8 +78,8 @@ static bool has_changed(const char *file, struct stamp *stamp)
 }
 
 /* Logs why something could not be read, if that is not what was told last. */
-static void tell(struct operator_files *files, const char *what,
-		 const struct pm_error *why, struct pm_error *told)
+static void log_change(struct operator_files *files, const char *what,
+		       const struct pm_error *why, struct pm_error *told)
 {
 	if (why->text[0] && strcmp(why->text, told->text) != 0) {
 		worker_enter(files->worker);
@@ -106,7 +106,7 @@ static void read_drains(struct operator_files *files, bool changed)
 	files->unclaimed |= changed;
 	files->unread = err;
 	pthread_mutex_unlock(&files->signal.lock);
-	tell(files, "drains not followed", &err, &files->drains_told);
+	log_change(files, "drains not followed", &err, &files->drains_told);
 }
 
 static void read_roles(struct operator_files *files)
@@ -121,7 +121,7 @@ static void read_roles(struct operator_files *files)
 		files->new_roles = true;
 		pthread_mutex_unlock(&files->signal.lock);
 	}
-	tell(files, "GUID files not used", &err, &files->roles_told);
+	log_change(files, "GUID files not used", &err, &files->roles_told);
 }
 
 /* Whether there was a file that asks for something. */
@@ -133,7 +133,7 @@ static bool read_clear_holds(struct operator_files *files, const char *path)
 
 	if (rc == -ENOENT)
 		err.text[0] = '\0';
-	tell(files, "clear-holds, later", &err, &files->holds_told);
+	log_change(files, "clear-holds, later", &err, &files->holds_told);
 	if (rc)
 		return false;
 	pthread_mutex_lock(&files->signal.lock);
@@ -159,7 +159,7 @@ static bool read_rebalance(struct operator_files *files)
 	else if ((!rc || rc == -EINVAL) && unlink(path)) /* it would come each second */
 		rc = pm_error_set(&err, -errno, "%s: %m", path);
 	free(path);
-	tell(files, "rebalance not followed", &err, &files->rebalance_told);
+	log_change(files, "rebalance not followed", &err, &files->rebalance_told);
 	if (rc)
 		return false;
 	pthread_mutex_lock(&files->signal.lock);
@@ -200,7 +200,7 @@ static void look_for_requests(struct operator_files *files, bool all)
 }
 
 /* Looks at these, and, `all`, at what else there is; whether that is news for a sweep. */
-static bool look(struct operator_files *files, bool all, const char *clear_holds)
+static bool look_at_files(struct operator_files *files, bool all, const char *clear_holds)
 {
 	bool news = false;
 
@@ -233,7 +233,7 @@ static double go_round(void *context, bool last)
 	clear_holds = files->clear_holds ? strdup(files->clear_holds) : NULL;
 	files->asked = false;
 	pthread_mutex_unlock(&files->signal.lock);
-	news = look(files, asked, clear_holds);
+	news = look_at_files(files, asked, clear_holds);
 	free(clear_holds);
 	pthread_mutex_lock(&files->signal.lock);
 	sweeping = files->sweeping;

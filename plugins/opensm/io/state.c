@@ -298,8 +298,8 @@ static int print_json(FILE *out, const void *arg)
 }
 
 /* Replaces a file, NULL for none, in one step. -errno. */
-static int replace(const char *path, pm_print *print, const json_t *document,
-		   struct pm_error *err)
+static int replace_file(const char *path, pm_print *print, const json_t *document,
+			struct pm_error *err)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -377,7 +377,7 @@ static char *find_prometheus(const struct state *state)
 }
 
 /* A failure is logged when it begins. */
-static void tell(struct state *state, const struct pm_error *why)
+static void log_failure(struct state *state, const struct pm_error *why)
 {
 	if (why->text[0] && strcmp(why->text, state->failed.text) != 0) {
 		worker_enter(state->writer);
@@ -396,7 +396,7 @@ static void write_file(struct state *state, json_t *document, bool running,
 	if (complete(state, document, running, err))
 		pm_error_no_memory(err);
 	else
-		replace(path, print, document, err);
+		replace_file(path, print, document, err);
 }
 
 /* The parts that were missing when OpenSM ended, from the file that is there. */
@@ -426,7 +426,7 @@ static bool write_files(struct state *state, json_t *document, bool running)
 	/* The state second, so that it has what became of the first. */
 	write_file(state, document, running, prometheus, print_metrics, &err);
 	write_file(state, document, running, file, print_json, &err);
-	tell(state, &err);
+	log_failure(state, &err);
 	free(file);
 	free(prometheus);
 	return true;

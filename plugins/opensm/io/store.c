@@ -77,7 +77,7 @@ static void release(struct store *store)
 	pthread_mutex_unlock(&store->signal.lock);
 }
 
-static char *join(const char *place, const char *name)
+static char *join_path(const char *place, const char *name)
 {
 	char *path;
 
@@ -112,7 +112,7 @@ static int try_lock(int fd)
  */
 static int lock_place(const char *place, int flags, int *fd)
 {
-	char *path = join(place, "lock");
+	char *path = join_path(place, "lock");
 	int rc = 0;
 
 	*fd = -1;
@@ -170,7 +170,7 @@ static void set_trouble(struct store *store, const struct pm_error *why)
 
 static void set_open(struct store *store, bool open)
 {
-	char *plan = open ? join(store->place, kept_name[KEPT_PLAN]) : NULL;
+	char *plan = open ? join_path(store->place, kept_name[KEPT_PLAN]) : NULL;
 	bool has_plan = plan && !access(plan, F_OK);
 
 	free(plan);
@@ -247,12 +247,12 @@ char *store_path(struct store *store, const char *name)
 {
 	const char *place = our_place(store);
 
-	return place ? join(place, name) : NULL;
+	return place ? join_path(place, name) : NULL;
 }
 
 char *store_path_beside(const struct store *store, const char *name)
 {
-	return join(store->cache, name);
+	return join_path(store->cache, name);
 }
 
 bool store_has_plan(struct store *store)
@@ -330,7 +330,7 @@ static int take_found(struct store *store, struct candidates *found)
 }
 
 /* On the writer's thread: reads what there is, if that is wanted. */
-static void look(struct store *store)
+static void look_at_store(struct store *store)
 {
 	struct candidates found = {0}, old;
 	uint64_t wanted;
@@ -381,7 +381,7 @@ static void load_holds(const struct store *store, const struct candidate *from,
 	const struct pm_damping_clock clock = {request->now_ms, (uint64_t)time(NULL)};
 	const struct candidate_file *holds = &from->file[KEPT_HOLDS];
 	struct pm_error err = holds->why;
-	char *path = join(from->place, kept_name[KEPT_HOLDS]);
+	char *path = join_path(from->place, kept_name[KEPT_HOLDS]);
 	int rc = holds->rc;
 	uint32_t none = 0;
 	struct pm_damped_link flap;
@@ -513,7 +513,7 @@ static enum kept_file find_pending(const struct store *store, bool texts)
 }
 
 /* Texts first, so that the plan in force is there until the base is its equal. */
-static bool take(struct store *store, struct taken *taken)
+static bool take_unwritten(struct store *store, struct taken *taken)
 {
 	hold(store);
 	taken->file = find_pending(store, true);
@@ -534,7 +534,7 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 			const char *why)
 {
 	const char *what = file == KEPT_HOLDS ? "holds" : "plan";
-	char *path = join(store->place, kept_name[file]), *aside = NULL;
+	char *path = join_path(store->place, kept_name[file]), *aside = NULL;
 	int failed;
 
 	if (!path ||
@@ -560,7 +560,7 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 /* If we had no plan, and nobody uses the place that ours is from, its files go. */
 static void note_taken_over(struct store *store)
 {
-	char *from, *path = join(store->place, kept_name[KEPT_PLAN]);
+	char *from, *path = join_path(store->place, kept_name[KEPT_PLAN]);
 	int lock = -1;
 
 	hold(store);
@@ -630,7 +630,7 @@ static void clear_bad(struct store *store)
 static int write_taken(struct store *store, struct taken *taken, struct pm_error *err)
 {
 	struct content *content = &taken->content;
-	char *path = join(store->place, kept_name[taken->file]);
+	char *path = join_path(store->place, kept_name[taken->file]);
 	int rc = 0;
 
 	if (!path || clear(store, taken->file, content)) {
@@ -676,7 +676,7 @@ static void empty(struct store *store, const char *place)
 	char *path;
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
-		path = join(place, taken[i]);
+		path = join_path(place, taken[i]);
 		if (path && unlink(path) && errno != ENOENT && errno != ENOTDIR) {
 			int why = errno;
 
@@ -730,7 +730,7 @@ static int write_all(struct store *store, struct pm_error *err)
 	int rc = 0;
 
 	clear_bad(store);
-	while (!rc && take(store, &taken)) {
+	while (!rc && take_unwritten(store, &taken)) {
 		rc = write_taken(store, &taken, err);
 		give_back(store, &taken, !rc);
 	}
@@ -746,7 +746,7 @@ void store_write(struct store *store)
 	if (!begin_round(store, &puts))
 		return;
 	rc = open_folder(store, &err);
-	look(store);
+	look_at_store(store);
 	if (!rc)
 		rc = write_all(store, &err);
 	set_trouble(store, &err);
@@ -851,7 +851,7 @@ struct store *store_start(osm_log_t *log, struct worker *writer)
 	store->writer = writer;
 	store->lock = store->emptied_lock = -1;
 	clock_signal_init(&store->signal);
-	store->cache = join(folder && *folder ? folder : OSM_DEFAULT_CACHE_DIR, "/");
+	store->cache = join_path(folder && *folder ? folder : OSM_DEFAULT_CACHE_DIR, "/");
 	if (store->cache)
 		return store;
 	free_store(store);

@@ -27,13 +27,13 @@ static osm_switch_t *next_switch(const osm_switch_t *sw)
 	return (osm_switch_t *)cl_qmap_next(&sw->map_item);
 }
 
-static bool is_end(const osm_subn_t *subn, const osm_switch_t *sw)
+static bool is_last_switch(const osm_subn_t *subn, const osm_switch_t *sw)
 {
 	return &sw->map_item == cl_qmap_end(&subn->sw_guid_tbl);
 }
 
 #define FOR_EACH_SWITCH(sw, subn)                                                        \
-	for (osm_switch_t *sw = first_switch(subn); !is_end(subn, sw);                   \
+	for (osm_switch_t *sw = first_switch(subn); !is_last_switch(subn, sw);           \
 	     sw = next_switch(sw))
 
 /* As OpenSM's table of switches is ordered by. */
@@ -209,8 +209,8 @@ static bool is_recorded(const osm_switch_t *sw, uint32_t block)
 }
 
 /* What OpenSM will send this switch, given the marks. */
-static void count_blocks(const osm_subn_t *subn, const osm_switch_t *sw,
-			 struct lft_records_written *written)
+static void count_sent(const osm_subn_t *subn, const osm_switch_t *sw,
+		       struct lft_records_written *written)
 {
 	bool all = sw->need_update || subn->need_update;
 	uint32_t blocks = 0;
@@ -387,7 +387,7 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		keep_to_room(sw);
 		forget_above_top(records, &low_at, sw);
 		withhold(sw, withheld);
-		count_blocks(subn, sw, written);
+		count_sent(subn, sw, written);
 	}
 	keep_lows(records);
 	lft_records_outdate(records);

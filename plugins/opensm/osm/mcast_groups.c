@@ -19,8 +19,8 @@ struct mcast_groups_switch {
 	uint32_t number;	/* in the plan, or PM_NONE */
 };
 
-static uint32_t find_switch(struct mcast_groups *groups, const struct pm_plan *plan,
-			    const osm_node_t *node)
+static uint32_t find_group_switch(struct mcast_groups *groups, const struct pm_plan *plan,
+				  const osm_node_t *node)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)node * 0x9e3779b97f4a7c15u;
 	struct mcast_groups_switch *s = &groups->switches[hash >> (64 - CACHE_BITS)];
@@ -57,7 +57,7 @@ static uint32_t find_place(struct mcast_groups *groups, const struct pm_plan *pl
 		physp = physp->p_remote_physp;
 	if (!physp || !physp->p_node->sw)
 		return PM_NONE;
-	node = find_switch(groups, plan, physp->p_node);
+	node = find_group_switch(groups, plan, physp->p_node);
 	if (node == PM_NONE || node >= known->num_switches ||
 	    physp->port_num > known->nodes[node].num_ports)
 		return PM_NONE;

@@ -87,7 +87,7 @@ static void leave_out(struct sending *s, uint32_t index, const char *reason)
 	s->failed[set->block] |= !set->step;
 }
 
-static enum smp_make make(void *context, uint32_t index, struct smp_request *smp)
+static enum smp_make make_smp(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct sending *s = context;
 	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
@@ -132,7 +132,7 @@ static void note_unanswered(struct sending *s, uint32_t index, enum smp_outcome 
 }
 
 /* The switch holds what its answer says. */
-static bool take(void *context, const struct smp_answer *answer)
+static bool keep_answer(void *context, const struct smp_answer *answer)
 {
 	struct sending *s = context;
 	const struct pm_mft_place place = place_of(s, answer->index);
@@ -158,7 +158,7 @@ static bool take(void *context, const struct smp_answer *answer)
 	return !s->over && !osm_exit_flag;
 }
 
-static uint32_t run(struct sending *sending, uint32_t num)
+static uint32_t run_batch(struct sending *sending, uint32_t num)
 {
 	const struct mft_wire *wire = sending->wire;
 	struct smp_count count = {0};
@@ -173,8 +173,8 @@ static uint32_t run(struct sending *sending, uint32_t num)
 				    .total_ms = SILENT_MS,
 				    .urgent = wire->urgent,
 				    .context = sending,
-				    .make = make,
-				    .take = take},
+				    .make = make_smp,
+				    .take = keep_answer},
 		&count);
 	return count.sent;
 }
@@ -184,7 +184,7 @@ void mft_wire_send(const struct mft_wire *wire, const struct pm_mft_steps *steps
 {
 	struct sending sending = {.wire = wire, .sets = steps->sets, .done = done};
 
-	done->sent += run(&sending, steps->num);
+	done->sent += run_batch(&sending, steps->num);
 }
 
 void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_place *places,
@@ -192,5 +192,5 @@ void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_place *place
 {
 	struct sending sending = {.wire = wire, .places = places, .done = done};
 
-	done->asked += run(&sending, num);
+	done->asked += run_batch(&sending, num);
 }

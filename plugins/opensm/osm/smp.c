@@ -77,8 +77,8 @@ static bool is_awaited(const struct smp_sender *smps, uint32_t slot, uint32_t se
 }
 
 /* Notes what came of an SMP. */
-static void settle(struct smp_sender *smps, const osm_madw_t *madw, uint32_t slot,
-		   uint32_t serial)
+static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw, uint32_t slot,
+			uint32_t serial)
 {
 	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
 	struct slot *s = &smps->slots[slot];
@@ -108,7 +108,8 @@ static void receive_port_info(void *context, void *data)
 	bool set;
 
 	if (pi->light_sweep == MARK) {
-		settle(smps, madw, (uint32_t)pi->port_guid, (uint32_t)pi->client_rereg);
+		settle_slot(smps, madw, (uint32_t)pi->port_guid,
+			    (uint32_t)pi->client_rereg);
 		return;
 	}
 	set = pi->set_method;
@@ -150,7 +151,7 @@ static void receive_block(void *context, void *data)
 		madw->context.lft_context.set_method = TRUE;
 		osm_lft_rcv_process(&smps->osm->sm, data);
 	}
-	settle(smps, madw, ours.slot, ours.serial);
+	settle_slot(smps, madw, ours.slot, ours.serial);
 }
 
 static void receive_mft(void *context, void *data)
@@ -161,7 +162,7 @@ static void receive_mft(void *context, void *data)
 
 	memcpy(&ours, &madw->context, sizeof(ours));
 	if (ours.lft.set_method == MARK)
-		settle(smps, madw, ours.slot, ours.serial);
+		settle_slot(smps, madw, ours.slot, ours.serial);
 	else
 		osm_mft_rcv_process(&smps->osm->sm, data);
 }

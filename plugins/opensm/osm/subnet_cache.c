@@ -44,13 +44,13 @@ static const osm_node_t *next_node(const osm_node_t *node)
 	return (const osm_node_t *)cl_qmap_next(&node->map_item);
 }
 
-static bool is_end(const osm_subn_t *subn, const osm_node_t *node)
+static bool is_last_node(const osm_subn_t *subn, const osm_node_t *node)
 {
 	return &node->map_item == cl_qmap_end(&subn->node_guid_tbl);
 }
 
 #define FOR_EACH_NODE(node, subn)                                                        \
-	for (const osm_node_t *node = first_node(subn); !is_end(subn, node);             \
+	for (const osm_node_t *node = first_node(subn); !is_last_node(subn, node);       \
 	     node = next_node(node))
 
 static osm_physp_t *port_of(const osm_node_t *node, unsigned int num)
@@ -59,7 +59,7 @@ static osm_physp_t *port_of(const osm_node_t *node, unsigned int num)
 }
 
 /* Not all states that a port may tell are any: OpenSM does nothing with the others. */
-static bool is_up(uint8_t state)
+static bool is_state_up(uint8_t state)
 {
 	return state >= IB_LINK_INIT && state <= IB_LINK_ACTIVE;
 }
@@ -108,8 +108,8 @@ static void find_top(const osm_subn_t *subn, const cl_map_item_t *top[1u << LEVE
 }
 
 /* Cuts the list at these, from left to right; returns the number of parts. */
-static uint32_t cut(struct subnet_cache *cache, const osm_subn_t *subn,
-		    struct part parts[1u << LEVELS])
+static uint32_t cut_list(struct subnet_cache *cache, const osm_subn_t *subn,
+			 struct part parts[1u << LEVELS])
 {
 	const osm_node_t *end = (const osm_node_t *)cl_qmap_end(&subn->node_guid_tbl);
 	const cl_map_item_t *top[1u << LEVELS];
@@ -159,7 +159,7 @@ static bool find_next(struct subnet_cache *cache, struct part *part)
 static bool find_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	struct part parts[1u << LEVELS];
-	uint32_t num = cut(cache, subn, parts);
+	uint32_t num = cut_list(cache, subn, parts);
 	bool more = true;
 
 	cache->num_found = 0;
@@ -218,7 +218,7 @@ static bool look_at_cable(const struct subnet_cache *cache,
 		return true;
 	if (is_linked(cache, port, remote))
 		*flags |= LINKED;
-	else if (is_up(state) && is_usable(remote->p_node))
+	else if (is_state_up(state) && is_usable(remote->p_node))
 		return false;
 	return true;
 }
@@ -275,7 +275,7 @@ static bool look_at_node(struct subnet_cache *cache, const struct subnet_cache_n
 			cache->doubtful |= (*flags & LINKED) != 0;
 		if (n->is_switch && !cache->ports[n->first + p].told)
 			cache->links[n->first + p] = link_of(physp);
-		odd = (uint16_t)(odd + (p && !is_up(*flags & STATE) &&
+		odd = (uint16_t)(odd + (p && !is_state_up(*flags & STATE) &&
 					(*flags & STATE) != IB_LINK_DOWN));
 	}
 	if (n->is_switch)
@@ -300,7 +300,7 @@ static bool look_at_all(struct subnet_cache *cache, const osm_subn_t *subn)
 
 static bool can_join(uint8_t flags)
 {
-	return (flags & HEALTHY) && is_up(flags & STATE);
+	return (flags & HEALTHY) && is_state_up(flags & STATE);
 }
 
 /* Whether a cable leads somewhere from here and is up. */
@@ -316,7 +316,7 @@ static bool leads_on(const struct subnet_cache *cache, uint32_t port)
  * Returns whether there is no cable that was not learnt, and all who are to have LIDs
  * have those that they have to have.
  */
-static bool join(struct subnet_cache *cache)
+static bool join_nodes(struct subnet_cache *cache)
 {
 	bool same = true;
 
@@ -336,7 +336,7 @@ static bool join(struct subnet_cache *cache)
 bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	return cache->plan && subn->sm_port_guid == cache->sm_guid &&
-	       look_at_all(cache, subn) && join(cache);
+	       look_at_all(cache, subn) && join_nodes(cache);
 }
 
 /* ---- Whether it is unchanged ---- */
@@ -500,7 +500,7 @@ static void count_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 	}
 }
 
-static int make_room(struct subnet_cache *cache, struct pm_error *err)
+static int make_cache_room(struct subnet_cache *cache, struct pm_error *err)
 {
 	struct pm_pool *pool = &cache->pool;
 	uint32_t ports = cache->num_ports;
@@ -551,7 +551,7 @@ static void learn_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 }
 
 /* The number of a node, or PM_NONE: not one that can be used. */
-static uint32_t find_node(struct subnet_cache *cache, const osm_node_t *node)
+static uint32_t find_cached(struct subnet_cache *cache, const osm_node_t *node)
 {
 	struct subnet_cache_node *n = find_place_of(cache, cl_qmap_key(&node->map_item));
 	uint32_t index = (uint32_t)(n - cache->nodes);
@@ -562,7 +562,7 @@ static uint32_t find_node(struct subnet_cache *cache, const osm_node_t *node)
 static void find_peer(struct subnet_cache *cache, struct subnet_cache_port *port,
 		      const osm_physp_t *remote)
 {
-	uint32_t far = find_node(cache, remote->p_node);
+	uint32_t far = find_cached(cache, remote->p_node);
 
 	if (far == PM_NONE || remote->port_num > cache->nodes[far].ports)
 		return;
@@ -612,7 +612,7 @@ int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 
 	subnet_cache_forget(cache);
 	count_nodes(cache, subn);
-	rc = make_room(cache, err);
+	rc = make_cache_room(cache, err);
 	if (rc) {
 		subnet_cache_forget(cache);
 		return rc;
@@ -623,7 +623,7 @@ int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 	find_peers(cache);
 	lose_nodes(cache);
 	(void)look_at_all(cache, subn);
-	(void)join(cache);
+	(void)join_nodes(cache);
 	for (uint32_t i = 0; i < cache->num_ports; i++) {
 		struct subnet_cache_port *port = &cache->ports[i];
 

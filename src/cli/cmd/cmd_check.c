@@ -256,7 +256,7 @@ static json_t *unassigned_json(const struct judged *j)
 			 cli_json_string(pm_fabric_name(j->fabric, found->at)));
 }
 
-static json_t *describe(const struct judged *j, const struct request *request)
+static json_t *describe_check(const struct judged *j, const struct request *request)
 {
 	const struct pm_judgement *found = &j->found;
 
@@ -320,7 +320,7 @@ static void print_paths(const json_t *object, const struct judged *j)
  * Words with names of nodes are not those of the object: a netlist may have bytes in them
  * that JSON cannot.
  */
-static void print_text(const json_t *object, const struct judged *j, bool quiet)
+static void print_check(const json_t *object, const struct judged *j, bool quiet)
 {
 	const struct pm_judgement *found = &j->found;
 	const json_t *load;
@@ -355,13 +355,13 @@ static void print_text(const json_t *object, const struct judged *j, bool quiet)
 	puts(found->num_findings ? "not in order" : "in order");
 }
 
-static int tell(const struct judged *j, const struct request *request)
+static int tell_check(const struct judged *j, const struct request *request)
 {
-	json_t *object = describe(j, request);
+	json_t *object = describe_check(j, request);
 
 	if (request->output.json)
 		return cli_json_print(object);
-	print_text(object, j, request->output.quiet);
+	print_check(object, j, request->output.quiet);
 	json_decref(object);
 	return EXIT_FINE;
 }
@@ -469,7 +469,7 @@ int cmd_check(int argc, char **argv)
 		return status;
 	status = judge(&j, &request);
 	if (!status)
-		status = tell(&j, &request);
+		status = tell_check(&j, &request);
 	if (!status && j.found.num_findings)
 		status = EXIT_FINDINGS;
 	pm_plan_free(j.plan);

@@ -276,8 +276,8 @@ static json_t *json_topology(const struct result *r)
 }
 
 /* All that was found, as a JSON object. */
-static json_t *describe(const struct result *r, const struct side *before,
-			const struct side *after)
+static json_t *describe_diff(const struct result *r, const struct side *before,
+			     const struct side *after)
 {
 	const struct pm_lft_diff *t = &r->tables;
 	json_t *object = cli_json_new("diff", 1);
@@ -305,7 +305,7 @@ static json_t *describe(const struct result *r, const struct side *before,
 	return object;
 }
 
-static void print_text(const json_t *object)
+static void print_diff(const json_t *object)
 {
 	if (json_is_object(json_object_get(object, "topology")))
 		cli_text_print(
@@ -324,24 +324,24 @@ static void print_text(const json_t *object)
 		       "switches\n");
 }
 
-static int tell(const struct result *r, const struct side *before,
-		const struct side *after, const struct request *request)
+static int tell_diff(const struct result *r, const struct side *before,
+		     const struct side *after, const struct request *request)
 {
-	json_t *object = describe(r, before, after);
+	json_t *object = describe_diff(r, before, after);
 
 	if (request->output.json)
 		return cli_json_print(object);
 	if (request->list)
 		list_changes(r, before, after);
-	print_text(object);
+	print_diff(object);
 	json_decref(object);
 	return EXIT_FINE;
 }
 
 /* ---- The command ---- */
 
-static int compare(struct side *before, struct side *after, const struct request *request,
-		   struct result *r)
+static int compare_sides(struct side *before, struct side *after,
+			 const struct request *request, struct result *r)
 {
 	struct pm_error err;
 	int status = read_side(before, request);
@@ -412,9 +412,9 @@ int cmd_diff(int argc, char **argv)
 	after.path = argv[optind + 1];
 	if (!strcmp(before.path, "-") && !strcmp(after.path, "-"))
 		return cli_fail(EXIT_USAGE, "only one operand can be standard input");
-	status = compare(&before, &after, &request, &result);
+	status = compare_sides(&before, &after, &request, &result);
 	if (!status && (request.output.json || !request.output.quiet))
-		status = tell(&result, &before, &after, &request);
+		status = tell_diff(&result, &before, &after, &request);
 	if (!status && differs(&result))
 		status = EXIT_FINDINGS;
 	free(result.moves);

@@ -380,7 +380,7 @@ static int undrain(struct pm_drains *drains, const struct request *request,
  * Adds what another OpenSM follows. All follow one list, and only one of them knows the
  * switch of an item. False if it has other items: one of them has not followed yet.
  */
-static bool merge(json_t *list, const json_t *more)
+static bool merge_drained(json_t *list, const json_t *more)
 {
 	const char *unknown = pm_drain_state_name(PM_DRAIN_UNKNOWN);
 	json_t *item;
@@ -418,7 +418,7 @@ static bool read_followed(json_t **list, bool *running)
 			if (!*list)
 				*list = json_incref(its);
 			else
-				same = same && merge(*list, its);
+				same = same && merge_drained(*list, its);
 		}
 		json_decref(root);
 	}
@@ -487,8 +487,8 @@ static json_t *describe_drain(const struct pm_drain *d, const char *state)
 	return thing;
 }
 
-static json_t *describe(const struct pm_drains *drains, const json_t *list, bool followed,
-			const struct outcome *outcome)
+static json_t *describe_drained(const struct pm_drains *drains, const json_t *list,
+				bool followed, const struct outcome *outcome)
 {
 	json_t *object = cli_json_new("drain", 1), *things = json_array();
 
@@ -526,7 +526,7 @@ static void print_thing(const json_t *thing, const char *state)
 static int show_trial(const struct pm_drains *drains, const struct request *request,
 		      const struct outcome *outcome)
 {
-	json_t *object = describe(drains, NULL, false, outcome);
+	json_t *object = describe_drained(drains, NULL, false, outcome);
 	const json_t *things = json_object_get(object, "drained");
 	int status = EXIT_FINE;
 
@@ -548,8 +548,8 @@ static int show_trial(const struct pm_drains *drains, const struct request *requ
 }
 
 /* Prints what is drained; an exit status, EXIT_FINDINGS if not all of it is out. */
-static int show(const struct pm_drains *drains, const struct request *request,
-		const struct outcome *outcome)
+static int show_drained(const struct pm_drains *drains, const struct request *request,
+			const struct outcome *outcome)
 {
 	json_t *list = NULL, *object;
 	const json_t *thing;
@@ -558,7 +558,7 @@ static int show(const struct pm_drains *drains, const struct request *request,
 	int status = EXIT_FINE;
 	size_t i;
 
-	object = describe(drains, list, followed, outcome);
+	object = describe_drained(drains, list, followed, outcome);
 	json_array_foreach(json_object_get(object, "drained"), i, thing) {
 		const char *state = json_string_value(json_object_get(thing, "state"));
 
@@ -631,7 +631,7 @@ static int change(struct request *request, char **operands, bool back)
 				 "nothing is drained: it follows when portmajor routes",
 				 back ? "undrain" : "drain");
 		if (!status)
-			status = show(&drains, request, &outcome);
+			status = show_drained(&drains, request, &outcome);
 		if (status == EXIT_FINDINGS && changes && !request->wait_s)
 			status = EXIT_FINE; /* nobody waited for it */
 	}

@@ -70,7 +70,7 @@ static void print_place(const struct pm_plan *plan, const json_t *lid)
 					 : "\"[{port}] empty\n");
 }
 
-static void print_text(const json_t *object, const struct pm_plan *plan)
+static void print_plan(const json_t *object, const struct pm_plan *plan)
 {
 	const json_t *one;
 	size_t i;
@@ -112,8 +112,8 @@ static void add_notes(json_t *list, const struct pm_netlist_notes *notes)
 }
 
 /* With what came of VLANs, NULL: none, which it takes over. */
-static int tell(const struct request *request, const struct cli_tables *tables,
-		const struct pm_fabric *fabric, json_t *vlan)
+static int tell_plan(const struct request *request, const struct cli_tables *tables,
+		     const struct pm_fabric *fabric, json_t *vlan)
 {
 	json_t *object = plan_json(tables, fabric, request->lids);
 
@@ -127,7 +127,7 @@ static int tell(const struct request *request, const struct cli_tables *tables,
 		add_notes(json_object_get(object, "notes"), request->fabric.notes);
 		return cli_json_print(object);
 	}
-	print_text(object, tables->plan);
+	print_plan(object, tables->plan);
 	json_decref(object);
 	return EXIT_FINE;
 }
@@ -150,7 +150,7 @@ static int write_broken(const struct request *request, struct pm_plan *plan,
 }
 
 /* Plans, writes, prints; an exit status. */
-static int run(const struct request *request, const struct pm_fabric *fabric)
+static int run_plan(const struct request *request, const struct pm_fabric *fabric)
 {
 	struct cli_tables tables = {0};
 	uint32_t sm = PM_NONE;
@@ -171,7 +171,7 @@ static int run(const struct request *request, const struct pm_fabric *fabric)
 		status = findings == EXIT_FINDINGS ? EXIT_FINE : findings;
 	}
 	if (!status && (request->output.json || !request->output.quiet))
-		status = tell(request, &tables, fabric, vlan);
+		status = tell_plan(request, &tables, fabric, vlan);
 	else
 		json_decref(vlan);
 	cli_tables_free(&tables);
@@ -224,7 +224,7 @@ static const struct cli_command command = {
 };
 
 /* Options that stand for nothing without another one. */
-static int check(const struct request *request)
+static int check_request(const struct request *request)
 {
 	const struct plan_vlan *vlan = &request->vlan;
 
@@ -254,11 +254,11 @@ int cmd_plan(int argc, char **argv)
 	if (status < 0)
 		status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0)
-		status = check(&request);
+		status = check_request(&request);
 	if (status < 0) {
 		status = cli_fabric_read(argv[optind], &request.fabric, &fabric);
 		if (!status)
-			status = run(&request, fabric);
+			status = run_plan(&request, fabric);
 	}
 	pm_fabric_free(fabric);
 	free(request.vlan.untagged.list);

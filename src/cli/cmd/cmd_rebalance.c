@@ -24,7 +24,7 @@ static int print_request(FILE *file, const void *arg)
 }
 
 /* What is told of one fabric. */
-static json_t *describe(const struct cli_master *master, bool asked)
+static json_t *describe_balance(const struct cli_master *master, bool asked)
 {
 	json_t *balance = json_object_get(master->root, "balance");
 	json_t *port = json_object_get(master->root, "port_guid");
@@ -49,8 +49,8 @@ static int ask_all(const struct cli_masters *masters, const struct request *requ
 				     ? EXIT_FINE
 				     : cli_master_ask(master, print_request, &asked);
 
-		json_array_append_new(fabrics,
-				      describe(master, !request->dry_run && !status));
+		json_array_append_new(
+			fabrics, describe_balance(master, !request->dry_run && !status));
 		if (status)
 			return status;
 	}
@@ -85,7 +85,7 @@ static void print_fabric(const json_t *fabric)
 }
 
 /* Prints what was found; an exit status, that of findings if a dry run has any. */
-static int show(json_t *fabrics, const struct request *request)
+static int show_balance(json_t *fabrics, const struct request *request)
 {
 	json_t *object, *rate = request->rate ? json_integer(request->rate) : json_null();
 	bool balanced = true;
@@ -123,7 +123,7 @@ static int rebalance(const struct request *request)
 	if (!status)
 		status = ask_all(&masters, request, fabrics);
 	if (!status)
-		status = show(fabrics, request);
+		status = show_balance(fabrics, request);
 	json_decref(fabrics);
 	cli_masters_free(&masters);
 	return status;

@@ -42,7 +42,7 @@ struct findings {
 };
 
 static void __attribute__((format(printf, 2, 3)))
-find(struct findings *findings, const char *format, ...)
+add_finding(struct findings *findings, const char *format, ...)
 {
 	va_list args;
 
@@ -129,21 +129,21 @@ static void judge_paths(const struct state *state, struct findings *findings)
 	const char *where = state->apart ? state->apart : "?";
 
 	if (state->pairs_cut > 0)
-		find(findings,
-		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-		     " pairs of hosts are cut off that cables join: %s",
-		     state->pairs_cut, state->pairs_joined, where);
+		add_finding(findings,
+			    "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+			    " pairs of hosts are cut off that cables join: %s",
+			    state->pairs_cut, state->pairs_joined, where);
 	else if (state->pairs_apart > 0)
-		find(findings, "hosts are cut off that cables join: %s", where);
+		add_finding(findings, "hosts are cut off that cables join: %s", where);
 }
 
 /* A restart goes on with what is on disk. */
 static void judge_files(const struct state *state, struct findings *findings)
 {
 	if (state->unsaved)
-		find(findings, "not saved: %s", state->unsaved);
+		add_finding(findings, "not saved: %s", state->unsaved);
 	else if (json_is_false(json_object_get(state->plan, "saved")))
-		find(findings, "the plan is not saved: see OpenSM's log");
+		add_finding(findings, "the plan is not saved: see OpenSM's log");
 }
 
 /* Appends to a text that is allocated. */
@@ -188,9 +188,10 @@ static void judge_links(const struct state *state, struct findings *findings)
 		append(&text, "%s", i ? ", " : "");
 		append_slow(&text, json_array_get(list, i));
 	}
-	find(findings, "%" JSON_INTEGER_FORMAT " link%s below %s neighbours': %s%s",
-	     count, count == 1 ? " runs" : "s run", count == 1 ? "its" : "their",
-	     text ? text : "?", count > NAMED ? ", .." : "");
+	add_finding(findings,
+		    "%" JSON_INTEGER_FORMAT " link%s below %s neighbours': %s%s", count,
+		    count == 1 ? " runs" : "s run", count == 1 ? "its" : "their",
+		    text ? text : "?", count > NAMED ? ", .." : "");
 	free(text);
 }
 
@@ -199,7 +200,7 @@ static void judge_missing(const struct state *state, struct findings *findings)
 	char *text = cli_missing_finding(state->missing);
 
 	if (text)
-		find(findings, "%s", text);
+		add_finding(findings, "%s", text);
 	free(text);
 }
 
@@ -224,10 +225,11 @@ static void judge_holds(const struct state *state, struct findings *findings)
 		free(name);
 	}
 	if (held)
-		find(findings,
-		     "%" JSON_INTEGER_FORMAT
-		     " link%s flapping: %s%s (`portmajor release` ends a hold)",
-		     held, held == 1 ? " is" : "s are", text, held > NAMED ? ", .." : "");
+		add_finding(findings,
+			    "%" JSON_INTEGER_FORMAT
+			    " link%s flapping: %s%s (`portmajor release` ends a hold)",
+			    held, held == 1 ? " is" : "s are", text,
+			    held > NAMED ? ", .." : "");
 	free(text);
 }
 
@@ -236,13 +238,14 @@ static void judge_multicast(const struct state *state, struct findings *findings
 	json_int_t left_out = cli_json_number(state->multicast, "members_left_out");
 
 	if (left_out)
-		find(findings,
-		     "%" JSON_INTEGER_FORMAT
-		     " member%s of multicast groups %s in no tree: "
-		     "no links, a switch without multicast, or too small a table",
-		     left_out, left_out == 1 ? "" : "s", left_out == 1 ? "is" : "are");
+		add_finding(findings,
+			    "%" JSON_INTEGER_FORMAT
+			    " member%s of multicast groups %s in no tree: "
+			    "no links, a switch without multicast, or too small a table",
+			    left_out, left_out == 1 ? "" : "s",
+			    left_out == 1 ? "is" : "are");
 	if (json_is_true(json_object_get(state->multicast, "incomplete")))
-		find(findings, "multicast tables are not all sent");
+		add_finding(findings, "multicast tables are not all sent");
 }
 
 /* What is as the last run saw it: a standby knows nothing newer. */
@@ -252,16 +255,16 @@ static void judge_fabric(const struct state *state, struct findings *findings)
 	json_int_t acked = cli_json_number(state->run, "acked");
 
 	if (state->unfit)
-		find(findings, "bad switches: %s", state->unfit);
+		add_finding(findings, "bad switches: %s", state->unfit);
 	judge_missing(state, findings);
 	judge_holds(state, findings);
 	judge_links(state, findings);
 	judge_multicast(state, findings);
 	if (acked < sent)
-		find(findings,
-		     "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-		     " LFT blocks of the last run were not acknowledged",
-		     sent - acked, sent);
+		add_finding(findings,
+			    "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+			    " LFT blocks of the last run were not acknowledged",
+			    sent - acked, sent);
 }
 
 static void judge(const struct state *state, json_int_t age, uint32_t max_age,
@@ -270,31 +273,33 @@ static void judge(const struct state *state, json_int_t age, uint32_t max_age,
 	bool master = !strcmp(state->sm, "master");
 
 	if (state->left)
-		find(findings,
-		     "OpenSM was killed or has crashed: no process holds the lock of its "
-		     "folder");
+		add_finding(
+			findings,
+			"OpenSM was killed or has crashed: no process holds the lock of its "
+			"folder");
 	else if (!state->running)
-		find(findings, "OpenSM has ended");
+		add_finding(findings, "OpenSM has ended");
 	else if (age > (json_int_t)max_age)
-		find(findings,
-		     "the state is old: written %" JSON_INTEGER_FORMAT
-		     " s ago; is OpenSM running, and its disk not full?",
-		     age);
+		add_finding(findings,
+			    "the state is old: written %" JSON_INTEGER_FORMAT
+			    " s ago; is OpenSM running, and its disk not full?",
+			    age);
 	judge_files(state, findings);
 	if (master && state->active == 0 &&
 	    !(json_is_object(state->shadow) && state->engine))
-		find(findings, "OpenSM fell back to %s: %s",
-		     state->engine ? state->engine : "no engine at all",
-		     state->reason ? state->reason : "?");
+		add_finding(findings, "OpenSM fell back to %s: %s",
+			    state->engine ? state->engine : "no engine at all",
+			    state->reason ? state->reason : "?");
 	else if (master && !json_is_object(state->shadow))
 		judge_paths(state, findings);
 	if (master)
 		judge_fabric(state, findings);
 	if (state->misread)
-		find(findings, "the configuration is not used: %s", state->misread);
+		add_finding(findings, "the configuration is not used: %s",
+			    state->misread);
 	if (text_of(state->drained, "error"))
-		find(findings, "what is drained is not followed: %s",
-		     text_of(state->drained, "error"));
+		add_finding(findings, "what is drained is not followed: %s",
+			    text_of(state->drained, "error"));
 }
 
 /* ---- Printing ---- */
@@ -599,8 +604,8 @@ static void print_findings(const struct findings *findings, bool quiet)
 		puts("verdict     ok");
 }
 
-static json_t *describe(json_t *root, const char *path, const struct state *state,
-			json_int_t age, const struct findings *findings)
+static json_t *describe_state(json_t *root, const char *path, const struct state *state,
+			      json_int_t age, const struct findings *findings)
 {
 	json_t *object = cli_json_new("status", 1), *list = json_array();
 
@@ -628,7 +633,7 @@ static int print(json_t *root, const char *path, const struct state *state,
 		 const struct request *request)
 {
 	if (request->output.json) {
-		json_t *object = describe(root, path, state, age, findings);
+		json_t *object = describe_state(root, path, state, age, findings);
 
 		return request->watch ? cli_json_print_line(object)
 				      : cli_json_print(object);
@@ -642,7 +647,7 @@ static int print(json_t *root, const char *path, const struct state *state,
 }
 
 /* *old, if that is sooner than what is there: when the state will be an old one. */
-static int show(const char *path, const struct request *request, time_t *old)
+static int show_state(const char *path, const struct request *request, time_t *old)
 {
 	struct findings findings = {0};
 	struct state state = {0};
@@ -684,7 +689,7 @@ static int show_each(const struct cache_paths *paths, const struct request *requ
 
 		if (i && !request->output.json && !request->output.quiet)
 			putchar('\n');
-		status = show(paths->path[i], request, old);
+		status = show_state(paths->path[i], request, old);
 		worst = status > worst ? status : worst;
 	}
 	return worst;
@@ -709,11 +714,12 @@ static int show_all(const struct request *request, time_t *old)
 
 /* ---- Watching ---- */
 
-static int look(const void *arg, time_t *old)
+static int show_states(const void *arg, time_t *old)
 {
 	const struct request *request = arg;
 
-	return request->file ? show(request->file, request, old) : show_all(request, old);
+	return request->file ? show_state(request->file, request, old)
+			     : show_all(request, old);
 }
 
 /* A killed OpenSM writes nothing. */
@@ -774,7 +780,7 @@ static const struct cli_command command = {
 int cmd_status(int argc, char **argv)
 {
 	struct request request = {.max_age = MAX_AGE_S};
-	struct cli_watch watch = {look, mark, &request, false};
+	struct cli_watch watch = {show_states, mark, &request, false};
 	time_t ignored = 0;
 	int status = cli_command_read(&command, argc, argv, &request);
 
@@ -782,5 +788,5 @@ int cmd_status(int argc, char **argv)
 		return status;
 	request.file = optind < argc ? argv[optind] : NULL;
 	watch.screen = isatty(STDOUT_FILENO) && !request.output.json;
-	return request.watch ? cli_watch_run(&watch) : look(&request, &ignored);
+	return request.watch ? cli_watch_run(&watch) : show_states(&request, &ignored);
 }

@@ -279,8 +279,8 @@ static void print_port(const struct state *before, const struct state *after, ui
 	       after->alive[i] ? "" : ", lost");
 }
 
-static void print_text(const struct state *before, const struct state *after, uint32_t sw,
-		       const json_t *multicast)
+static void print_loads(const struct state *before, const struct state *after,
+			uint32_t sw, const json_t *multicast)
 {
 	const struct pm_fabric *known = before->plan->known;
 	const struct pm_node *n = &known->nodes[sw];
@@ -315,8 +315,8 @@ static int print_table(const struct state *before, const struct state *after,
 }
 
 /* The switch that is asked for; its index is that of plan->known, too. An exit status. */
-static int find_switch(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		       const char *name, uint32_t *sw)
+static int find_named_switch(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			     const char *name, uint32_t *sw)
 {
 	struct pm_error err;
 	int rc;
@@ -391,7 +391,7 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 			status = print_table(&before, &after, fabric, request, sw,
 					     json_incref(multicast));
 		else if (!request->output.quiet)
-			print_text(&before, &after, sw, multicast);
+			print_loads(&before, &after, sw, multicast);
 	} else {
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	}
@@ -404,7 +404,7 @@ out:
 	return status;
 }
 
-static int run(const char *path, const struct request *request)
+static int run_table(const char *path, const struct request *request)
 {
 	struct pm_fabric *fabric = NULL, *broken = NULL;
 	struct pm_plan *plan = NULL;
@@ -417,7 +417,7 @@ static int run(const char *path, const struct request *request)
 	if (!status && pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
-		status = find_switch(fabric, plan, request->table, &sw);
+		status = find_named_switch(fabric, plan, request->table, &sw);
 	if (!status && !request->output.quiet)
 		cli_lost_tell(fabric, plan, &request->lost);
 	if (!status)
@@ -468,7 +468,7 @@ int cmd_table(int argc, char **argv)
 		status = cli_command_misused(&command,
 					     cli_groups_misused(&request.groups));
 	if (status < 0)
-		status = run(argv[optind], &request);
+		status = run_table(argv[optind], &request);
 	free(request.lost.list);
 	return status;
 }

@@ -112,10 +112,12 @@ static json_t *cut_off_json(const struct pm_fabric *fabric,
 }
 
 /* Takes `took`. */
-static json_t *describe(const struct request *request, const struct pm_fabric *fabric,
-			const struct pm_whatif_config *config,
-			const struct settings *settings, const struct pm_whatif *whatif,
-			const struct pm_whatif_result *result, json_t *took)
+static json_t *describe_whatif(const struct request *request,
+			       const struct pm_fabric *fabric,
+			       const struct pm_whatif_config *config,
+			       const struct settings *settings,
+			       const struct pm_whatif *whatif,
+			       const struct pm_whatif_result *result, json_t *took)
 {
 	const struct pm_whatif_result *before = pm_whatif_before(whatif);
 	json_t *object = cli_json_new("whatif", 1);
@@ -138,7 +140,7 @@ static json_t *describe(const struct request *request, const struct pm_fabric *f
 	return cli_json_join(object, more);
 }
 
-static void print_row(const char *name, const json_t *delta)
+static void print_delta(const char *name, const json_t *delta)
 {
 	printf("%-10s", name);
 	cli_text_print(delta, " {10switches} {10blocks} {10bound} {10entries}\n");
@@ -158,7 +160,7 @@ static void print_multicast(const json_t *object)
 			"{multicast.members_left_out|member|members} in none\n");
 }
 
-static void print_text(const json_t *object)
+static void print_whatif(const json_t *object)
 {
 	const json_t *level;
 	size_t l;
@@ -172,9 +174,9 @@ static void print_text(const json_t *object)
 
 		if (l)
 			snprintf(name, sizeof(name), "level %zu", l);
-		print_row(name, level);
+		print_delta(name, level);
 	}
-	print_row("total", json_object_get(object, "total"));
+	print_delta("total", json_object_get(object, "total"));
 	cli_text_print(
 		object,
 		"full load {full_load|block|blocks} for {switches|switch|switches}; "
@@ -202,11 +204,11 @@ static void print_text(const json_t *object)
 				       "{shift.before} before, {shift.after} after\n");
 }
 
-static int tell(json_t *object, bool json)
+static int tell_whatif(json_t *object, bool json)
 {
 	if (json)
 		return cli_json_print(object);
-	print_text(object);
+	print_whatif(object);
 	json_decref(object);
 	return EXIT_FINE;
 }
@@ -291,10 +293,10 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 	if (pm_whatif_fail(whatif, ports.list, ports.num, &result, &err)) {
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	} else if (request->output.json || !request->output.quiet) {
-		object = describe(request, fabric, config, &settings, whatif, &result,
-				  json_incref(took));
+		object = describe_whatif(request, fabric, config, &settings, whatif,
+					 &result, json_incref(took));
 		json_object_set(object, "multicast", multicast);
-		status = tell(object, request->output.json);
+		status = tell_whatif(object, request->output.json);
 	}
 out:
 	json_decref(took);
@@ -571,7 +573,7 @@ static void configure(const struct request *request, struct pm_whatif_config *co
 		config->shifts = request->shifts;
 }
 
-static int run(const char *path, const struct request *request)
+static int run_whatif(const char *path, const struct request *request)
 {
 	struct pm_whatif_config config = {0};
 	struct pm_fabric *fabric = NULL;
@@ -622,7 +624,7 @@ int cmd_whatif(int argc, char **argv)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	status = read_options(argc, argv, &request);
 	if (status < 0)
-		status = run(argv[optind], &request);
+		status = run_whatif(argv[optind], &request);
 	free(request.lost.list);
 	return status;
 }

@@ -18,8 +18,8 @@
 
 /* Adds a port of the fabric, an end port or a switch's port 0, or its place in a plan;
  * what has no place there is no member. */
-static int add_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    uint16_t mlid, uint32_t port, struct cli_groups *groups)
+static int add_member_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			   uint16_t mlid, uint32_t port, struct cli_groups *groups)
 {
 	uint32_t place = plan ? pm_plan_place(plan, fabric, port) : port;
 
@@ -32,17 +32,17 @@ static int add_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	return 0;
 }
 
-static int add_node(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    uint16_t mlid, uint32_t node, struct cli_groups *groups)
+static int add_members_of(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			  uint16_t mlid, uint32_t node, struct cli_groups *groups)
 {
 	int rc = 0;
 
 	if (node < fabric->num_switches)
-		return add_port(fabric, plan, mlid, fabric->nodes[node].first_port,
-				groups);
+		return add_member_port(fabric, plan, mlid, fabric->nodes[node].first_port,
+				       groups);
 	pm_for_each_port(i, fabric, node)
 		if (!rc && fabric->ports[i].peer != PM_NONE)
-			rc = add_port(fabric, plan, mlid, i, groups);
+			rc = add_member_port(fabric, plan, mlid, i, groups);
 	return rc;
 }
 
@@ -53,12 +53,12 @@ static int add_thing(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	const struct pm_port *port = &fabric->ports[thing];
 
 	if (!port->num)
-		return add_node(fabric, plan, mlid, port->node, groups);
+		return add_members_of(fabric, plan, mlid, port->node, groups);
 	if (port->node < fabric->num_switches)
 		thing = port->peer;
 	if (thing == PM_NONE || fabric->ports[thing].node < fabric->num_switches)
 		return -EINVAL;
-	return add_port(fabric, plan, mlid, thing, groups);
+	return add_member_port(fabric, plan, mlid, thing, groups);
 }
 
 /* ---- Groups ---- */
@@ -189,7 +189,7 @@ static int add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes && !rc; i++)
 		if (fabric->nodes[i].type == PM_CA && !pm_is_aggregation_node(fabric, i))
-			rc = add_node(fabric, plan, PM_MLID_FIRST, i, groups);
+			rc = add_members_of(fabric, plan, PM_MLID_FIRST, i, groups);
 	if (!rc)
 		rc = make_groups(groups);
 	return rc ? cli_fail(EXIT_INPUT, "out of memory") : EXIT_FINE;

@@ -26,8 +26,8 @@ static bool is_followed(const json_t *root, const char *file, bool shadow)
 }
 
 /* Takes over root. */
-static void add(struct cli_masters *masters, const char *file, const char *name,
-		json_t *root)
+static void add_master(struct cli_masters *masters, const char *file, const char *name,
+		       json_t *root)
 {
 	struct cli_master *master = &masters->list[masters->num++];
 	int folder = (int)(strrchr(file, '/') - file);
@@ -55,7 +55,7 @@ int cli_masters_find(const char *name, bool shadow, struct cli_masters *masters)
 		json_t *root = cli_json_load(files.path[i]);
 
 		if (is_followed(root, files.path[i], shadow))
-			add(masters, files.path[i], name, root);
+			add_master(masters, files.path[i], name, root);
 		else
 			json_decref(root);
 	}

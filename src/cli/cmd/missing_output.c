@@ -51,7 +51,7 @@ static char *name_with_hosts(const json_t *part)
 
 /* ---- Text ---- */
 
-static void print_time(FILE *out, json_int_t seconds)
+static void print_since(FILE *out, json_int_t seconds)
 {
 	time_t when = (time_t)seconds;
 	struct tm local;
@@ -107,11 +107,11 @@ char *cli_missing_finding(const json_t *missing)
 		fprintf(out, ", %" JSON_INTEGER_FORMAT " links", links);
 	if (count) {
 		fputs(", since ", out);
-		print_time(out, from);
+		print_since(out, from);
 	}
 	if (from != to) {
 		fputs(", the last since ", out);
-		print_time(out, to);
+		print_since(out, to);
 	}
 	if (fclose(out))
 		cli_no_memory();

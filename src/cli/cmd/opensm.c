@@ -58,8 +58,8 @@ static void become(char *const argv[], char *const variables[], int out)
  * Runs a program with further variables in its environment, and gives what it wrote, to
  * be freed. -EIO: it failed.
  */
-static int run(char *const argv[], char *const variables[], char **output,
-	       struct pm_error *err)
+static int run_program(char *const argv[], char *const variables[], char **output,
+		       struct pm_error *err)
 {
 	size_t size = 0;
 	int ends[2], wstatus = 0;
@@ -102,7 +102,7 @@ int opensm_version(const char *program, char **version, struct pm_error *err)
 {
 	char *argv[] = {(char *)(uintptr_t)program, "--version", NULL};
 	char *output, *rest, *line;
-	int rc = run(argv, NULL, &output, err);
+	int rc = run_program(argv, NULL, &output, err);
 
 	if (rc)
 		return rc;
@@ -129,7 +129,7 @@ int opensm_defaults(const char *program, struct pm_opensm_conf *conf,
 	if (!mkdtemp(folder))
 		return pm_error_set(err, -errno, "%s: %s", folder, strerror(errno));
 	snprintf(path, sizeof(path), "%s/opensm.conf", folder);
-	rc = run(argv, NULL, &output, err);
+	rc = run_program(argv, NULL, &output, err);
 	if (!rc)
 		rc = pm_opensm_conf_read(path, conf, err);
 	unlink(path);
@@ -180,7 +180,7 @@ int opensm_trace(const char *program, const char *name, struct opensm_library *l
 	char *variables[] = {"LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes",
 			     "LD_BIND_NOW=yes", preload, NULL};
 
-	rc = run(argv, variables, &output, err);
+	rc = run_program(argv, variables, &output, err);
 	free(preload);
 	if (rc)
 		return rc;

@@ -13,7 +13,7 @@
 
 static volatile sig_atomic_t ended;
 
-static void end(int number)
+static void end_at_signal(int number)
 {
 	(void)number;
 	ended = 1;
@@ -34,7 +34,7 @@ uint64_t cli_watch_file(uint64_t hash, const char *path)
 int cli_watch_run(const struct cli_watch *watch)
 {
 	const struct timespec second = {.tv_sec = 1};
-	struct sigaction action = {.sa_handler = end};
+	struct sigaction action = {.sa_handler = end_at_signal};
 	uint64_t told = 0;
 	time_t again = 0; /* at once */
 	int status = 0;

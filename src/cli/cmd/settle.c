@@ -58,7 +58,7 @@ static int check_operand(const struct settle *settle, const struct cli_masters *
 }
 
 /* Leaves the request for one of them; an exit status. */
-static int ask(const struct settle *settle, const struct cli_master *master)
+static int ask_master(const struct settle *settle, const struct cli_master *master)
 {
 	json_t *list = list_matters(settle, master->root), *meant = json_array(), *matter;
 	const struct settle_chosen chosen = {settle->request->all, meant};
@@ -82,7 +82,7 @@ static int ask_all(const struct settle *settle, const struct cli_masters *master
 	for (char **operand = settle->request->operands; *operand && !status; operand++)
 		status = check_operand(settle, masters, *operand);
 	for (size_t i = 0; i < masters->num && !status; i++)
-		status = ask(settle, &masters->list[i]);
+		status = ask_master(settle, &masters->list[i]);
 	return status;
 }
 
@@ -102,7 +102,8 @@ static bool is_done(const struct cli_master *master, const void *arg)
 }
 
 /* Lists what there is; an exit status. */
-static int show(const struct settle *settle, const struct cli_masters *masters, bool done)
+static int show_matters(const struct settle *settle, const struct cli_masters *masters,
+			bool done)
 {
 	const struct cli_output *output = &settle->request->output;
 	json_t *object = cli_json_new(settle->kind->name, 1), *all = json_array();
@@ -137,7 +138,7 @@ int settle_run(const struct settle_kind *kind, const struct settle_request *requ
 		status = ask_all(&settle, &masters);
 	if (!status) {
 		done = cli_masters_wait(&masters, request->wait_s, is_done, &settle);
-		status = show(&settle, &masters, done);
+		status = show_matters(&settle, &masters, done);
 		if (!status && !done && (!changes || request->wait_s))
 			status = EXIT_FINDINGS;
 	}

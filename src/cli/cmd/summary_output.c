@@ -236,7 +236,7 @@ static void csv_put(const char *text)
 		putchar('"');
 }
 
-static void print_row(const json_t *row)
+static void print_summary_row(const json_t *row)
 {
 	const json_t *lost = json_object_get(row, "lost");
 	const char *second = name_text(lost, 1);
@@ -307,7 +307,7 @@ void summary_print(const struct pm_failure_summary *summary, const struct names 
 	for (uint32_t i = 0; i < summary->num_rows; i++) {
 		json_t *row = row_json(&summary->row[i], names, settings);
 
-		print_row(row);
+		print_summary_row(row);
 		json_decref(row);
 	}
 }

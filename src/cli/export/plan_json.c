@@ -114,7 +114,8 @@ static json_t *describe_lid(const struct pm_plan *plan, const struct pm_fabric *
 			 port->num, "guid", empty ? json_null() : cli_json_guid(guid));
 }
 
-static json_t *list_lids(const struct pm_plan *plan, const struct pm_fabric *fabric)
+static json_t *list_planned_lids(const struct pm_plan *plan,
+				 const struct pm_fabric *fabric)
 {
 	json_t *list = json_array();
 
@@ -216,6 +217,6 @@ json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabri
 	json_object_set_new(object, "notes", list_notes(tables, fabric));
 	json_object_set_new(object, "plane_list", list_planes(plan));
 	if (lids)
-		json_object_set_new(object, "lids", list_lids(plan, fabric));
+		json_object_set_new(object, "lids", list_planned_lids(plan, fabric));
 	return object;
 }

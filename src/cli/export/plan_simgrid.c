@@ -248,7 +248,7 @@ static void print_platform(struct platform *p, FILE *file)
 		cut);
 }
 
-static int fill(struct platform *p)
+static int fill_platform(struct platform *p)
 {
 	size_t longest = 0;
 	int rc;
@@ -287,7 +287,7 @@ int plan_simgrid_write(FILE *file, const void *arg)
 	p.name = pm_pool_array(&p.pool, fabric->num_nodes, sizeof(*p.name));
 	p.table = pm_pool_array(&p.pool, fabric->num_switches, sizeof(*p.table));
 	p.length = pm_pool_array(&p.pool, fabric->num_switches, sizeof(*p.length));
-	rc = pm_pool_check(&p.pool, NULL) ? -ENOMEM : fill(&p);
+	rc = pm_pool_check(&p.pool, NULL) ? -ENOMEM : fill_platform(&p);
 	if (!rc)
 		print_platform(&p, file);
 	pm_pool_free(&p.pool);

@@ -315,7 +315,7 @@ static void print_box(const struct topology *t, uint32_t number, FILE *file)
 	fputc('\n', file);
 }
 
-static int fill(struct topology *t)
+static int fill_topology(struct topology *t)
 {
 	find_hosts(t);
 	return pm_pool_check(&t->pool, NULL) ? -ENOMEM : add_boxes(t);
@@ -336,7 +336,7 @@ int plan_slurm_write(FILE *file, const void *arg)
 	t.single = pm_pool_array(&t.pool, switches, sizeof(*t.single));
 	t.made = pm_pool_array(&t.pool, switches, sizeof(*t.made));
 	t.names = pm_pool_array(&t.pool, (size_t)switches * 2 + ports, sizeof(*t.names));
-	rc = pm_pool_check(&t.pool, NULL) ? -ENOMEM : fill(&t);
+	rc = pm_pool_check(&t.pool, NULL) ? -ENOMEM : fill_topology(&t);
 	if (!rc)
 		fprintf(file,
 			"# Made by portmajor plan --slurm, for "

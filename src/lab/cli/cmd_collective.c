@@ -121,8 +121,8 @@ static json_t *setups_json(const struct request *request, enum pm_collective alg
 }
 
 /* An algorithm; an exit status. */
-static int describe(const struct request *request, enum pm_collective algorithm,
-		    json_t *list)
+static int describe_algorithm(const struct request *request, enum pm_collective algorithm,
+			      json_t *list)
 {
 	json_t *rows = json_array();
 	int status = EXIT_FINE;
@@ -187,7 +187,7 @@ static void print_algorithm(const json_t *algorithm)
 	}
 }
 
-static void print_text(const json_t *object)
+static void print_algorithms(const json_t *object)
 {
 	const json_t *algorithm;
 	size_t i;
@@ -253,7 +253,7 @@ static const struct cli_command command = {
 };
 
 /* An exit status. */
-static int check(const struct request *request)
+static int check_processes(const struct request *request)
 {
 	struct pm_error err;
 
@@ -281,21 +281,22 @@ int cmd_collective(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	status = check(&request);
+	status = check_processes(&request);
 	if (status)
 		return status;
 	list = json_array();
 	for (unsigned int i = 0; !status && i < PM_NUM_COLLECTIVES; i++)
 		if (request.algorithm == PM_NUM_COLLECTIVES ||
 		    request.algorithm == (enum pm_collective)i)
-			status = describe(&request, (enum pm_collective)i, list);
+			status =
+				describe_algorithm(&request, (enum pm_collective)i, list);
 	object = cli_json_join(cli_json_new("collective", 1),
 			       json_pack("{s:o, s:o}", "settings",
 					 settings_json(&request), "algorithms", list));
 	if (!status && request.output.json)
 		return cli_json_print(object);
 	if (!status && !request.output.quiet)
-		print_text(object);
+		print_algorithms(object);
 	json_decref(object);
 	return status;
 }

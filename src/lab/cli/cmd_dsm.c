@@ -138,7 +138,7 @@ static json_t *settings_json(const struct request *request)
 }
 
 /* Both tables; an exit status. */
-static int describe(const struct request *request, json_t *object, bool *gave_up)
+static int describe_tables(const struct request *request, json_t *object, bool *gave_up)
 {
 	json_t *rows = json_array(), *bursts = json_array();
 	int status = EXIT_FINE;
@@ -158,7 +158,7 @@ static int describe(const struct request *request, json_t *object, bool *gave_up
 
 /* ---- Text ---- */
 
-static void print_text(const json_t *object)
+static void print_tables(const json_t *object)
 {
 	const json_t *row;
 	size_t i;
@@ -258,9 +258,9 @@ int cmd_dsm(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	object = cli_json_new("dsm", 1);
-	status = describe(&request, object, &gave_up);
+	status = describe_tables(&request, object, &gave_up);
 	if (!status && !request.output.quiet && !request.output.json)
-		print_text(object);
+		print_tables(object);
 	if (!status && request.output.json)
 		status = cli_json_print(object);
 	else

@@ -183,7 +183,7 @@ static int read_request(int argc, char **argv, struct job_request *request)
 	return status ? status : -1;
 }
 
-static int run(int argc, char **argv)
+static int run_job(int argc, char **argv)
 {
 	struct job_request request = {.engine = "ours", .repeat = 1};
 	int status = packet_request_begin(&request.packet, argc);
@@ -206,7 +206,7 @@ int cmd_job(int argc, char **argv)
 	int count, status;
 	char **spread = spread_lists(argc, argv, &count);
 
-	status = run(count, spread);
+	status = run_job(count, spread);
 	free(spread);
 	return status;
 }

@@ -114,7 +114,7 @@ static int begin_engine(struct job *job, const char *name)
 	return status ? status : packet_jobs_deal(&engine->lab);
 }
 
-static int begin(struct job *job, const char *netlist)
+static int begin_job(struct job *job, const char *netlist)
 {
 	const struct cli_lost *compare = &job->request->compare;
 	int status = read_fabric(job, netlist);
@@ -230,7 +230,7 @@ static json_t *processes_of(const struct packet_lab *lab)
 	return lab->request->collective ? json_integer(lab->jobs.processes) : json_null();
 }
 
-static json_t *describe(const struct job *job)
+static json_t *describe_job(const struct job *job)
 {
 	const struct packet_lab *lab = &job->engines[0].lab;
 	const struct packet_request *packet = lab->request;
@@ -269,7 +269,7 @@ static int run_all(struct job *job)
 	return status;
 }
 
-static void end(struct job *job)
+static void end_job(struct job *job)
 {
 	for (uint32_t i = 0; i < job->num; i++) {
 		packet_lab_end(&job->engines[i].lab);
@@ -287,12 +287,12 @@ static void end(struct job *job)
 int job_run(const struct job_request *request, const char *netlist)
 {
 	struct job job = {.request = request};
-	int status = begin(&job, netlist);
+	int status = begin_job(&job, netlist);
 
 	if (!status)
 		status = run_all(&job);
 	if (!status)
-		status = job_tell(describe(&job), &request->output);
-	end(&job);
+		status = job_tell(describe_job(&job), &request->output);
+	end_job(&job);
 	return status;
 }

@@ -109,7 +109,7 @@ void job_add_failure(struct job_engine *engine, const struct packet_run *run,
 /* ---- Text ---- */
 
 /* In a column, a time or what stands for it. */
-static void print_time(const json_t *run, const json_t *ms)
+static void print_time_column(const json_t *run, const json_t *ms)
 {
 	const char *end = json_string_value(json_object_get(run, "end"));
 
@@ -129,7 +129,7 @@ static void print_stall(const json_t *run, const char *member)
 		printf(" %11s", "for ever");
 }
 
-static void print_row(const json_t *engine)
+static void print_engine(const json_t *engine)
 {
 	const char *name = json_string_value(json_object_get(engine, "name"));
 	const json_t *failure = json_object_get(engine, "failure");
@@ -138,7 +138,7 @@ static void print_row(const json_t *engine)
 	cli_text_put(name);
 	printf("%*s", (int)(length < NAME_WIDTH ? NAME_WIDTH - length : 0), "");
 	cli_text_print(engine, " {11%%%healthy.done_ms}");
-	print_time(failure, json_object_get(failure, "done_ms"));
+	print_time_column(failure, json_object_get(failure, "done_ms"));
 	cli_text_print(engine, " {8%%ratio}");
 	print_stall(failure, "stall");
 	print_stall(failure, "host_stall");
@@ -189,14 +189,14 @@ static void print_head(const json_t *object)
 	       "healthy", "ms", "ms", "connect.", "lost", "Sets");
 }
 
-static void print_text(const json_t *object)
+static void print_engines(const json_t *object)
 {
 	const json_t *list = json_object_get(object, "engines"), *engine;
 	size_t i;
 
 	print_head(object);
 	json_array_foreach(list, i, engine)
-		print_row(engine);
+		print_engine(engine);
 	json_array_foreach(list, i, engine)
 		print_notes(json_array_get(list, 0), engine);
 }
@@ -212,7 +212,7 @@ int job_tell(json_t *object, const struct cli_output *output)
 	if (output->json)
 		return cli_json_print(object) ? EXIT_INPUT : status;
 	if (!output->quiet)
-		print_text(object);
+		print_engines(object);
 	json_decref(object);
 	return status;
 }

@@ -63,7 +63,8 @@ static bool add_item(const struct cli_option *option, char *item, bool sizes,
 	return true;
 }
 
-static int take(const struct cli_option *option, char *argument, bool sizes, void *to)
+static int take_items(const struct cli_option *option, char *argument, bool sizes,
+		      void *to)
 {
 	struct cli_list *list = to;
 	char *rest = argument, *item;
@@ -81,12 +82,12 @@ static int take(const struct cli_option *option, char *argument, bool sizes, voi
 
 int cli_take_list(const struct cli_option *option, char *argument, void *to)
 {
-	return take(option, argument, false, to);
+	return take_items(option, argument, false, to);
 }
 
 int cli_take_sizes(const struct cli_option *option, char *argument, void *to)
 {
-	return take(option, argument, true, to);
+	return take_items(option, argument, true, to);
 }
 
 json_t *cli_list_json(const struct cli_list *list)

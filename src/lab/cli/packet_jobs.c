@@ -111,7 +111,7 @@ static void set_workload(const struct packet_lab *lab, uint32_t job, uint32_t nu
 }
 
 /* Where the host that a pattern names is in its job; an exit status. */
-static int find_node(struct packet_lab *lab)
+static int find_pattern_host(struct packet_lab *lab)
 {
 	const struct packet_jobs *jobs = &lab->jobs;
 	enum pm_pattern pattern = lab->request->pattern;
@@ -158,7 +158,7 @@ int packet_jobs_deal(struct packet_lab *lab)
 			packet_trace_set(jobs->trace, &lab->workload);
 		return status;
 	}
-	return status || lab->request->collective ? status : find_node(lab);
+	return status || lab->request->collective ? status : find_pattern_host(lab);
 }
 
 void packet_jobs_free(struct packet_lab *lab)

@@ -13,7 +13,7 @@ static uint64_t ticks_of(const struct packet_lab *lab, uint64_t ns)
 	return (uint64_t)(ticks + 0.5);
 }
 
-static int allocate(struct packet_trace *trace)
+static int allocate_trace(struct packet_trace *trace)
 {
 	const struct pm_goal *goal = trace->goal;
 
@@ -68,7 +68,7 @@ int packet_trace_begin(const struct packet_lab *lab, struct packet_trace **resul
 	if (trace->goal->ranks > lab->jobs.hosts)
 		return cli_fail(EXIT_INPUT, "%s has %u ranks; there are %u hosts",
 				lab->request->trace, trace->goal->ranks, lab->jobs.hosts);
-	status = allocate(trace);
+	status = allocate_trace(trace);
 	if (!status)
 		convert(lab, trace);
 	return status;

@@ -14,7 +14,7 @@
 
 /* ---- Folders ---- */
 
-static char *join(const char *folder, const char *rest)
+static char *join_path(const char *folder, const char *rest)
 {
 	char *path;
 
@@ -47,7 +47,7 @@ static char *find_folder(void)
 		return NULL;
 	*slash = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		path = join(program, places[i]);
+		path = join_path(program, places[i]);
 		if (is_kind(path, S_IFDIR))
 			return path;
 		free(path);
@@ -106,7 +106,7 @@ static char *name_fabrics(const struct recordings *recordings)
 	const char *comma = "";
 
 	for (int i = 0; i < num && out; i++) {
-		char *folder = join(recordings->folder, list[i]->d_name);
+		char *folder = join_path(recordings->folder, list[i]->d_name);
 
 		if (is_kind(folder, S_IFDIR)) {
 			fprintf(out, "%s%s", comma, list[i]->d_name);
@@ -129,8 +129,8 @@ int recordings_find_netlist(struct recordings *recordings, const char *name, cha
 		return *path ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
 	}
 	if (recordings->folder && !strchr(name, '/')) {
-		folder = join(recordings->folder, name);
-		*path = join(folder, "fabric.net");
+		folder = join_path(recordings->folder, name);
+		*path = join_path(folder, "fabric.net");
 		free(folder);
 		if (is_kind(*path, S_IFREG)) {
 			recordings->fabric = name;
@@ -161,8 +161,8 @@ static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t
 }
 
 /* Whether a recording is of this failure; an exit status. */
-static int check(const char *path, const struct pm_fabric *fabric,
-		 const struct pm_ports *ports, bool *same)
+static int check_recording(const char *path, const struct pm_fabric *fabric,
+			   const struct pm_ports *ports, bool *same)
 {
 	uint8_t *wanted = pm_array(fabric->num_ports, 1);
 	uint8_t *there = pm_array(fabric->num_ports, 1);
@@ -189,12 +189,12 @@ static int check(const char *path, const struct pm_fabric *fabric,
 static int look_in(const char *folder, const char *file, const struct pm_fabric *fabric,
 		   const struct pm_ports *ports, char **path)
 {
-	char *found = join(folder, file);
+	char *found = join_path(folder, file);
 	bool same = false;
 	int status = EXIT_FINE;
 
 	if (is_kind(found, S_IFREG))
-		status = check(found, fabric, ports, &same);
+		status = check_recording(found, fabric, ports, &same);
 	if (same)
 		*path = found;
 	else
@@ -213,12 +213,12 @@ int recordings_find_engine(const struct recordings *recordings, const char *name
 	*path = NULL;
 	if (!recordings->fabric || strchr(name, '/'))
 		return EXIT_FINE;
-	of_fabric = join(recordings->folder, recordings->fabric);
+	of_fabric = join_path(recordings->folder, recordings->fabric);
 	if (asprintf(&file, "%s.sets", name) < 0)
 		cli_no_memory();
 	num = list_folder(of_fabric, &list);
 	for (int i = 0; i < num && !status && !*path; i++) {
-		char *folder = join(of_fabric, list[i]->d_name);
+		char *folder = join_path(of_fabric, list[i]->d_name);
 
 		status = look_in(folder, file, fabric, ports, path);
 		free(folder);

@@ -111,7 +111,7 @@ static json_t *recording_json(const char *path, const struct pm_lft_trace *sets,
 		ms_json(outage->back[PM_OUTAGE_ALL]), "curve", curve_json(outage));
 }
 
-static json_t *describe(const struct request *request, json_t *recordings)
+static json_t *describe_cutoffs(const struct request *request, json_t *recordings)
 {
 	return cli_json_join(
 		cli_json_new("traffic", 1),
@@ -124,7 +124,7 @@ static json_t *describe(const struct request *request, json_t *recordings)
 
 /* ---- Telling ---- */
 
-static void print_row(const json_t *recording)
+static void print_recording(const json_t *recording)
 {
 	const char *name = json_string_value(json_object_get(recording, "name"));
 	const json_t *once =
@@ -176,7 +176,7 @@ static void print_loops(const json_t *recording)
 			"come to dead ends\n");
 }
 
-static void print_text(const json_t *object)
+static void print_cutoffs(const json_t *object)
 {
 	const json_t *list = json_object_get(object, "recordings"), *recording;
 	size_t i;
@@ -189,7 +189,7 @@ static void print_text(const json_t *object)
 	printf("%-24s %8s %9s %9s %11s %7s %9s %13s %9s %9s %9s\n", "", "Sets", "ms",
 	       "ms", "once", "%", "the end", "pairs x s", "ms", "ms", "ms");
 	json_array_foreach(list, i, recording)
-		print_row(recording);
+		print_recording(recording);
 	json_array_foreach(list, i, recording) {
 		print_times(json_array_get(list, 0), recording);
 		print_notes(recording);
@@ -198,12 +198,12 @@ static void print_text(const json_t *object)
 	}
 }
 
-static int tell(json_t *object, const struct cli_output *output)
+static int tell_cutoffs(json_t *object, const struct cli_output *output)
 {
 	if (output->json)
 		return cli_json_print(object);
 	if (!output->quiet)
-		print_text(object);
+		print_cutoffs(object);
 	json_decref(object);
 	return EXIT_FINE;
 }
@@ -293,7 +293,8 @@ static int compute_recording(struct scene *scene, const struct request *request,
 /* ---- Running ---- */
 
 /* Reads the fabric and what is lost of it; an exit status. */
-static int begin(struct scene *scene, const char *path, const struct request *request)
+static int begin_scene(struct scene *scene, const char *path,
+		       const struct request *request)
 {
 	struct pm_error err;
 	int status = cli_fabric_read(path, &request->fabric, &scene->fabric);
@@ -309,11 +310,11 @@ static int begin(struct scene *scene, const char *path, const struct request *re
 	return status;
 }
 
-static int run(const char *path, const struct request *request)
+static int run_cutoffs(const char *path, const struct request *request)
 {
 	json_t *list = json_array();
 	struct scene scene = {0};
-	int status = begin(&scene, path, request);
+	int status = begin_scene(&scene, path, request);
 
 	if (!status)
 		status = request->sets ? read_recording(&scene, request->sets, &list)
@@ -323,7 +324,7 @@ static int run(const char *path, const struct request *request)
 	if (status)
 		json_decref(list);
 	else
-		status = tell(describe(request, list), &request->output);
+		status = tell_cutoffs(describe_cutoffs(request, list), &request->output);
 	free(scene.ports.list);
 	pm_plan_free(scene.plan);
 	pm_fabric_free(scene.fabric);
@@ -415,7 +416,7 @@ int traffic_cutoff(int argc, char **argv)
 	else
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
-		status = run(argv[optind], &request);
+		status = run_cutoffs(argv[optind], &request);
 	free(request.lost.list);
 	free(request.compare.list);
 	return status;

@@ -244,7 +244,7 @@ static int tell_shard(const struct flit_request *request, const struct pm_flit_n
 }
 
 /* An exit status. */
-static int run(const struct flit_request *request, const struct pm_flit_net *net)
+static int run_flit(const struct flit_request *request, const struct pm_flit_net *net)
 {
 	struct progress progress = {0};
 	json_t *runs = json_array(), *object;
@@ -574,7 +574,7 @@ static int make_and_run(struct flit_request *request)
 	if (!status) {
 		if (!request->rule_given)
 			request->config.rule = net->torus ? PM_FLIT_HOP : PM_FLIT_ANY;
-		status = run(request, net);
+		status = run_flit(request, net);
 	}
 	pm_flit_net_free(net);
 	pm_fabric_free(fabric);

@@ -324,7 +324,7 @@ static void print_deadlock(const json_t *point)
 	}
 }
 
-static void print_text(const json_t *object)
+static void print_curve(const json_t *object)
 {
 	const json_t *points = json_object_get(object, "points"), *one;
 	size_t i;
@@ -406,7 +406,7 @@ int traffic_flit_tell(json_t *object, const json_t *runs, const struct cli_outpu
 	if (output->json)
 		return cli_json_print(object) ? EXIT_INPUT : status;
 	if (!output->quiet)
-		print_text(object);
+		print_curve(object);
 	json_decref(object);
 	return status;
 }

@@ -138,7 +138,8 @@ static int run_lab(struct packet_lab *lab, struct packet_request *request,
 }
 
 /* The same with other recordings, as a list; an exit status. */
-static int compare(const struct packet_request *first, const char *path, json_t *list)
+static int compare_recordings(const struct packet_request *first, const char *path,
+			      json_t *list)
 {
 	int status = EXIT_FINE;
 
@@ -162,7 +163,7 @@ static int compare(const struct packet_request *first, const char *path, json_t 
 	return status;
 }
 
-static int run(const struct packet_request *given, const char *path)
+static int run_packet(const struct packet_request *given, const char *path)
 {
 	struct packet_request request = *given; /* what is not said is filled in */
 	json_t *points = json_array(), *list = json_array(), *object = NULL;
@@ -170,7 +171,7 @@ static int run(const struct packet_request *given, const char *path)
 	int status = run_lab(&lab, &request, path, points, &object);
 
 	if (!status) {
-		status = compare(given, path, list);
+		status = compare_recordings(given, path, list);
 		object = cli_json_join(cli_json_new("traffic", 1), object);
 		if (json_array_size(list))
 			json_object_set(object, "compared", list);
@@ -194,7 +195,7 @@ int traffic_packet(int argc, char **argv)
 	int status = packet_request_read(argc, argv, &request);
 
 	if (status < 0)
-		status = run(&request, argv[optind]);
+		status = run_packet(&request, argv[optind]);
 	packet_request_free(&request);
 	return status;
 }

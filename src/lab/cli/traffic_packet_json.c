@@ -462,7 +462,7 @@ static void print_settings(const json_t *object)
 	puts("; latencies in us");
 }
 
-static void print_text(const json_t *object)
+static void print_runs(const json_t *object)
 {
 	const json_t *point;
 	size_t i;
@@ -585,10 +585,10 @@ int traffic_packet_tell(json_t *object, const json_t *runs,
 	if (status != EXIT_INPUT && output->json)
 		return cli_json_print(object) ? EXIT_INPUT : status;
 	if (status != EXIT_INPUT && !output->quiet) {
-		print_text(object);
+		print_runs(object);
 		json_array_foreach(list, i, other) {
 			putchar('\n');
-			print_text(other);
+			print_runs(other);
 		}
 	}
 	json_decref(object);

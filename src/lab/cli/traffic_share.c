@@ -64,7 +64,7 @@ static json_t *network_json(const struct scene *scene, const char *kind, uint32_
 		found->slowest * found->half / full, "apart", (json_int_t)found->apart);
 }
 
-static json_t *describe(const struct scene *scene, json_t *networks)
+static json_t *describe_shares(const struct scene *scene, json_t *networks)
 {
 	const struct request *request = scene->request;
 
@@ -86,7 +86,7 @@ static double share_of(const json_t *network, const char *rates, const char *mem
 	return json_number_value(json_object_get(object, member));
 }
 
-static void print_row(const json_t *network)
+static void print_network(const json_t *network)
 {
 	const char *kind = json_string_value(json_object_get(network, "kind"));
 	json_int_t vlans = cli_json_number(network, "vlans");
@@ -120,7 +120,7 @@ static void print_apart(const json_t *object, const json_t *network)
 	printf(" of %lld flows have no way\n", (long long)tried);
 }
 
-static void print_text(const json_t *object)
+static void print_shares(const json_t *object)
 {
 	const json_t *list = json_object_get(object, "networks"), *network;
 	size_t i;
@@ -135,24 +135,24 @@ static void print_text(const json_t *object)
 	printf("%-20s %8s %8s %8s %8s %8s %8s\n", "", "straight", "mean", "worst", "mean",
 	       "worst", "flow");
 	json_array_foreach(list, i, network)
-		print_row(network);
+		print_network(network);
 	json_array_foreach(list, i, network)
 		print_apart(object, network);
 }
 
-static int tell(json_t *object, const struct cli_output *output)
+static int tell_shares(json_t *object, const struct cli_output *output)
 {
 	if (output->json)
 		return cli_json_print(object);
 	if (!output->quiet)
-		print_text(object);
+		print_shares(object);
 	json_decref(object);
 	return EXIT_FINE;
 }
 
 /* ---- Networks ---- */
 
-static int fail(const struct pm_error *err)
+static int fail_sharing(const struct pm_error *err)
 {
 	return cli_fail(EXIT_INPUT, "%s", err->text);
 }
@@ -175,7 +175,7 @@ static int bisect(const struct scene *scene, pm_packet_path *way,
 	struct pm_error err;
 
 	if (pm_bisection_find(&config, &found, &err))
-		return fail(&err);
+		return fail_sharing(&err);
 	*networks = cli_json_append(
 		*networks,
 		network_json(scene, kind, of_vlans ? ways->vlans->num : 0, &found));
@@ -195,7 +195,7 @@ static int deal(const struct scene *scene, const struct pm_vlans *vlans,
 	if (pm_vlans_deal(vlans, NULL, table, &dealt, &err) ||
 	    (scene->request->lost.num &&
 	     pm_vlans_lose(vlans, scene->cut, table, &dealt, &err)))
-		return fail(&err);
+		return fail_sharing(&err);
 	return EXIT_FINE;
 }
 
@@ -216,7 +216,7 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 	int status = EXIT_FINE;
 
 	if (pm_vlans_make(scene->fabric, &scene->tables.plan->tree, limit, &vlans, &err))
-		status = fail(&err);
+		status = fail_sharing(&err);
 	if (!status)
 		status = deal(scene, &vlans, &table);
 	scene->needed = vlans.needed;
@@ -309,7 +309,7 @@ static int find_room(struct scene *scene)
 	scene->who = pm_pool_array(&scene->pool, ports, sizeof(*scene->who));
 	if (pm_pool_check(&scene->pool, &err) ||
 	    pm_rates_find(fabric, ticks, &rates, &err))
-		return fail(&err);
+		return fail_sharing(&err);
 	for (uint32_t i = 0; i < ports; i++) {
 		scene->cut[i] = fabric->ports[i].peer != scene->broken->ports[i].peer;
 		scene->room[i] = 1. / ticks[i];
@@ -318,7 +318,7 @@ static int find_room(struct scene *scene)
 }
 
 /* Reads the fabric and what is lost of it; an exit status. */
-static int begin(struct scene *scene, const char *path)
+static int read_scene(struct scene *scene, const char *path)
 {
 	const struct request *request = scene->request;
 	struct pm_error err;
@@ -326,7 +326,7 @@ static int begin(struct scene *scene, const char *path)
 
 	if (!status &&
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->tables.plan, &err))
-		status = fail(&err);
+		status = fail_sharing(&err);
 	if (!status && !request->output.quiet)
 		cli_lost_tell(scene->fabric, scene->tables.plan, &request->lost);
 	if (!status)
@@ -344,18 +344,18 @@ static int begin(struct scene *scene, const char *path)
 				    : EXIT_FINE;
 }
 
-static int run(const char *path, const struct request *request)
+static int run_shares(const char *path, const struct request *request)
 {
 	struct scene scene = {.request = request};
 	json_t *networks = json_array();
-	int status = begin(&scene, path);
+	int status = read_scene(&scene, path);
 
 	if (!status)
 		status = bisect_all(&scene, &networks);
 	if (status)
 		json_decref(networks);
 	else
-		status = tell(describe(&scene, networks), &request->output);
+		status = tell_shares(describe_shares(&scene, networks), &request->output);
 	pm_pool_free(&scene.pool);
 	cli_tables_free(&scene.tables);
 	pm_fabric_free(scene.broken);
@@ -409,7 +409,7 @@ int traffic_share(int argc, char **argv)
 	else
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
-		status = run(argv[optind], &request);
+		status = run_shares(argv[optind], &request);
 	free(request.lost.list);
 	return status;
 }

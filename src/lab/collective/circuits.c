@@ -207,7 +207,7 @@ static void ask_for_circuits(struct run *run, uint32_t p)
 		set_up_in_turn(run);
 }
 
-static void send(struct run *run, uint32_t m)
+static void send_message(struct run *run, uint32_t m)
 {
 	const struct pm_schedule_message *message = &run->schedule->messages[m];
 	double bytes = pm_schedule_size(run->schedule, message);
@@ -234,7 +234,7 @@ static void send_step(struct run *run, uint32_t p, uint32_t over)
 			break;
 		if (message_at(run, i)->from == p && run->circuits[c].up &&
 		    (over == NONE || over == c))
-			send(run, run->own[i]);
+			send_message(run, run->own[i]);
 	}
 }
 
@@ -333,7 +333,8 @@ static void list_messages(struct run *run)
 	}
 }
 
-static int make_room(struct run *run, struct partners *partners, struct pm_error *err)
+static int make_circuits_room(struct run *run, struct partners *partners,
+			      struct pm_error *err)
 {
 	size_t num = run->schedule->num, processes = run->schedule->processes;
 	struct pm_pool *pool = &run->pool;
@@ -355,8 +356,8 @@ static bool is_cost(double seconds)
 	return seconds >= 0 && seconds <= MAX_SECONDS;
 }
 
-static int check(const struct pm_schedule *schedule,
-		 const struct pm_circuits_config *config, struct pm_error *err)
+static int check_schedule(const struct pm_schedule *schedule,
+			  const struct pm_circuits_config *config, struct pm_error *err)
 {
 	const struct pm_circuit_costs *costs = &config->costs;
 
@@ -378,10 +379,10 @@ int pm_circuits_run(const struct pm_schedule *schedule,
 {
 	struct run run = {.schedule = schedule, .config = config};
 	struct partners partners;
-	int rc = check(schedule, config, err);
+	int rc = check_schedule(schedule, config, err);
 
 	if (!rc)
-		rc = make_room(&run, &partners, err);
+		rc = make_circuits_room(&run, &partners, err);
 	if (!rc)
 		rc = make_groups(&run, &partners, err);
 	if (!rc) {

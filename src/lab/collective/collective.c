@@ -96,8 +96,8 @@ double pm_collective_seconds(enum pm_collective algorithm, uint32_t processes,
 
 /* ---- Schedules ---- */
 
-static void add(struct pm_schedule *schedule, uint32_t step, uint32_t from, uint32_t to,
-		uint32_t blocks)
+static void add_transfer(struct pm_schedule *schedule, uint32_t step, uint32_t from,
+			 uint32_t to, uint32_t blocks)
 {
 	schedule->messages[schedule->num++] =
 		(struct pm_schedule_message){step, from, to, blocks};
@@ -107,7 +107,7 @@ static void add(struct pm_schedule *schedule, uint32_t step, uint32_t from, uint
 static void add_linear(struct pm_schedule *schedule)
 {
 	for (uint32_t to = 1; to < schedule->processes; to++)
-		add(schedule, to - 1, 0, to, schedule->processes);
+		add_transfer(schedule, to - 1, 0, to, schedule->processes);
 }
 
 static void add_ring(struct pm_schedule *schedule, bool turns)
@@ -116,7 +116,7 @@ static void add_ring(struct pm_schedule *schedule, bool turns)
 
 	for (uint32_t step = 0; step < (num - 1) * stride; step++)
 		for (uint32_t from = step % stride; from < num; from += stride)
-			add(schedule, step, from, (from + 1) % num, 1);
+			add_transfer(schedule, step, from, (from + 1) % num, 1);
 }
 
 static void add_doubling(struct pm_schedule *schedule)
@@ -125,7 +125,7 @@ static void add_doubling(struct pm_schedule *schedule)
 
 	for (uint32_t step = 0; step < log2_of(num); step++)
 		for (uint32_t from = 0; from < num; from++)
-			add(schedule, step, from, from ^ 1U << step, 1U << step);
+			add_transfer(schedule, step, from, from ^ 1U << step, 1U << step);
 }
 
 static void add_binomial(struct pm_schedule *schedule)
@@ -134,7 +134,7 @@ static void add_binomial(struct pm_schedule *schedule)
 
 	for (uint32_t step = 0; step < log2_of(num); step++)
 		for (uint32_t from = 0; from < 1U << step; from++)
-			add(schedule, step, from, from + (1U << step), num);
+			add_transfer(schedule, step, from, from + (1U << step), num);
 }
 
 int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t bytes,

@@ -70,7 +70,8 @@ static uint64_t wire_time(const struct run *run, uint64_t bytes)
 }
 
 /* Takes a thing that serves one after the other; returns when it is done. */
-static uint64_t take(struct run *run, uint64_t *is_free, uint64_t ready, uint64_t time)
+static uint64_t take_turn(struct run *run, uint64_t *is_free, uint64_t ready,
+			  uint64_t time)
 {
 	*is_free = (*is_free > ready ? *is_free : ready) + time;
 	if (*is_free > MAX_CLOCK)
@@ -81,7 +82,7 @@ static uint64_t take(struct run *run, uint64_t *is_free, uint64_t ready, uint64_
 static void put_on_link(struct run *run, uint32_t m, struct node *from, uint64_t ready,
 			uint64_t bytes)
 {
-	uint64_t gone = take(run, &from->out, ready, wire_time(run, bytes));
+	uint64_t gone = take_turn(run, &from->out, ready, wire_time(run, bytes));
 
 	run->result.packets++;
 	run->result.bytes += bytes;
@@ -95,7 +96,8 @@ static uint32_t header_of(const struct message *message)
 	return message->direct ? 0 : PM_DSM_HEADER;
 }
 
-static void send(struct run *run, uint32_t from, struct message message, uint32_t bytes)
+static void send_bytes(struct run *run, uint32_t from, struct message message,
+		       uint32_t bytes)
 {
 	const struct pm_dsm_config *config = run->config;
 	struct node *node = &run->nodes[from];
@@ -113,33 +115,35 @@ static void send(struct run *run, uint32_t from, struct message message, uint32_
 	run->result.messages++;
 	for (uint32_t i = 0; i < message.packets; i++) {
 		if (!i || !message.direct)
-			ready = take(run, &node->processor, run->events.now,
-				     config->touch);
+			ready = take_turn(run, &node->processor, run->events.now,
+					  config->touch);
 		run->result.headers += header;
 		put_on_link(run, run->num_messages - 1, node, ready + config->delay,
 			    i + 1 == message.packets ? message.last : PM_DSM_PACKET);
 	}
 }
 
-static void ask(struct run *run, uint32_t a)
+static void ask_page(struct run *run, uint32_t a)
 {
 	struct ask *one = &run->asks[a];
 
 	one->tries++;
-	send(run, one->node,
-	     (struct message){
-		     .kind = QUESTION, .ask = a, .pages = one->missing, .to = one->owner},
-	     run->config->small);
+	send_bytes(run, one->node,
+		   (struct message){.kind = QUESTION,
+				    .ask = a,
+				    .pages = one->missing,
+				    .to = one->owner},
+		   run->config->small);
 	pm_event_queue_add(&run->events, run->config->timeout, TIMED_OUT, a);
 }
 
 /* ---- Events ---- */
 
-static void finish(struct run *run, struct ask *one)
+static void finish_question(struct run *run, struct ask *one)
 {
 	one->done = true;
 	if (one->next != NONE) {
-		ask(run, one->next);
+		ask_page(run, one->next);
 		return;
 	}
 	if (!run->result.first)
@@ -159,8 +163,8 @@ static void give_answers(struct run *run, const struct message *question)
 
 	for (uint64_t left = question->pages; left; left &= left - 1) {
 		answer.pages = left & (~left + 1);
-		send(run, one->owner, answer,
-		     one->pages ? run->config->page : run->config->small);
+		send_bytes(run, one->owner, answer,
+			   one->pages ? run->config->page : run->config->small);
 	}
 }
 
@@ -175,7 +179,7 @@ static void handle(struct run *run, struct message message)
 	}
 	one->missing &= ~message.pages;
 	if (!one->missing && !one->done)
-		finish(run, one);
+		finish_question(run, one);
 }
 
 static void time_out(struct run *run, uint32_t a)
@@ -186,11 +190,11 @@ static void time_out(struct run *run, uint32_t a)
 		return;
 	if (one->tries == run->config->tries) {
 		run->result.unanswered++;
-		finish(run, one);
+		finish_question(run, one);
 		return;
 	}
 	run->result.repeats++;
-	ask(run, a);
+	ask_page(run, a);
 }
 
 /* A packet has come through the switches: it waits until the link to its node is free. */
@@ -231,7 +235,8 @@ static void notice(struct run *run, uint32_t m)
 	uint64_t now = run->events.now;
 
 	pm_event_queue_add(&run->events,
-			   take(run, &node->processor, now, run->config->touch) - now,
+			   take_turn(run, &node->processor, now, run->config->touch) -
+				   now,
 			   HANDLED, m);
 }
 
@@ -261,7 +266,8 @@ static void play(struct run *run)
 
 /* ---- All of it ---- */
 
-static int check(const struct pm_dsm_config *config, uint32_t pages, struct pm_error *err)
+static int check_dsm(const struct pm_dsm_config *config, uint32_t pages,
+		     struct pm_error *err)
 {
 	if (!config->nodes || config->nodes > PM_DSM_MAX_NODES)
 		return pm_error_set(err, -EINVAL, "%u nodes: not a number from 1 to %u",
@@ -280,10 +286,10 @@ static int check(const struct pm_dsm_config *config, uint32_t pages, struct pm_e
 	return 0;
 }
 
-static int begin(struct run *run, const struct pm_dsm_config *config, uint32_t pages,
-		 struct pm_error *err)
+static int begin_run(struct run *run, const struct pm_dsm_config *config, uint32_t pages,
+		     struct pm_error *err)
 {
-	int rc = check(config, pages, err);
+	int rc = check_dsm(config, pages, err);
 
 	*run = (struct run){.config = config};
 	if (rc)
@@ -310,12 +316,12 @@ static void add_ask(struct run *run, uint32_t node, uint32_t owner, uint32_t pag
 }
 
 /* Begins with each question that is not `next` to another one; frees all. */
-static int end(struct run *run, int rc, struct pm_dsm_result *result,
-	       struct pm_error *err)
+static int end_run(struct run *run, int rc, struct pm_dsm_result *result,
+		   struct pm_error *err)
 {
 	for (uint32_t a = 0; !rc && a < run->num_asks; a++)
 		if (!a || run->asks[a - 1].next != a)
-			ask(run, a);
+			ask_page(run, a);
 	if (!rc)
 		play(run);
 	if (!rc && run->events.no_memory)
@@ -334,29 +340,29 @@ int pm_dsm_invalidate(const struct pm_dsm_config *config, struct pm_dsm_result *
 		      struct pm_error *err)
 {
 	struct run run;
-	int rc = begin(&run, config, 1, err);
+	int rc = begin_run(&run, config, 1, err);
 
 	for (uint32_t i = 1; !rc && i < config->nodes; i++)
 		add_ask(&run, 0, i, 0);
-	return end(&run, rc, result, err);
+	return end_run(&run, rc, result, err);
 }
 
 int pm_dsm_update(const struct pm_dsm_config *config, uint32_t pages,
 		  struct pm_dsm_result *result, struct pm_error *err)
 {
 	struct run run;
-	int rc = begin(&run, config, pages, err);
+	int rc = begin_run(&run, config, pages, err);
 
 	for (uint32_t i = 1; !rc && i < config->nodes; i++)
 		add_ask(&run, i, 0, pages);
-	return end(&run, rc, result, err);
+	return end_run(&run, rc, result, err);
 }
 
 int pm_dsm_exchange(const struct pm_dsm_config *config, uint32_t pages,
 		    struct pm_dsm_result *result, struct pm_error *err)
 {
 	struct run run;
-	int rc = begin(&run, config, pages, err);
+	int rc = begin_run(&run, config, pages, err);
 
 	for (uint32_t i = 0; !rc && i < config->nodes; i++) {
 		if (i)
@@ -366,5 +372,5 @@ int pm_dsm_exchange(const struct pm_dsm_config *config, uint32_t pages,
 		if (i + 1 < config->nodes)
 			add_ask(&run, i, i + 1, pages);
 	}
-	return end(&run, rc, result, err);
+	return end_run(&run, rc, result, err);
 }

@@ -210,7 +210,7 @@ void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *alive)
 }
 
 /* How a switch's way ends now, whatever is marked. */
-static enum end follow(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
+static enum end follow_entries(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	for (uint32_t hops = 0; hops <= cutoff->fabric->num_switches; hops++) {
 		sw = next_of(cutoff, lid, sw);
@@ -258,7 +258,7 @@ uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 		table[i] = entries[i];
 		if (lid == PM_NONE || !cutoff->alive[cutoff->lids[lid].port])
 			continue;
-		end = follow(cutoff, lid, sw);
+		end = follow_entries(cutoff, lid, sw);
 		if (end != end_of(cutoff, lid, sw))
 			spread(cutoff, lid, sw, end);
 	}

@@ -240,7 +240,7 @@ static int keep_out(struct depend *d, struct dependency edge)
 }
 
 /* Whether all dependencies of a cycle but the closing one are there. */
-static bool is_whole(const struct depend *d, const struct closing *closing)
+static bool is_cycle_whole(const struct depend *d, const struct closing *closing)
 {
 	for (uint32_t i = 0; i + 1 < closing->length; i++)
 		if (!is_in_order(d, closing->cycle[i], closing->cycle[i + 1]))
@@ -255,7 +255,7 @@ static int still_closes(struct depend *d, struct closing *closing)
 
 	if (!(*cell & PRESENT))
 		return 0;
-	if (is_whole(d, closing))
+	if (is_cycle_whole(d, closing))
 		return 1;
 	if (put_in_order(d, closing->edge)) {
 		*cell &= ~CLOSING;

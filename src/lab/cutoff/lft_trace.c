@@ -66,7 +66,7 @@ static void print_block(FILE *out, uint64_t guid, uint32_t block, const uint8_t 
 	fprintf(out, " 0x%016" PRIx64 " %u %s\n", guid, block, text);
 }
 
-static void print_time(FILE *out, uint64_t ns)
+static void print_ns(FILE *out, uint64_t ns)
 {
 	if (ns == PM_LFT_TRACE_NEVER)
 		fputs(" -", out);
@@ -111,9 +111,9 @@ int pm_lft_trace_print(FILE *out, const void *file)
 		const struct pm_lft_trace_set *set = &sets->set[i];
 
 		fputs("set", out);
-		print_time(out, set->sent);
-		print_time(out, set->arrived);
-		print_time(out, set->acked);
+		print_ns(out, set->sent);
+		print_ns(out, set->arrived);
+		print_ns(out, set->acked);
 		print_block(out, fabric->nodes[set->sw].guid, set->block,
 			    sets->entries + (size_t)i * BLOCK);
 	}
@@ -151,7 +151,7 @@ static int bad_row(struct reader *r, const char *form)
 }
 
 /* Whether nothing but blanks is left. */
-static bool is_end(struct pm_text rest)
+static bool is_line_end(struct pm_text rest)
 {
 	pm_text_skip_blanks(&rest);
 	return pm_text_is_empty(rest);
@@ -183,7 +183,7 @@ static int take_lid(struct reader *r, struct pm_text rest)
 
 	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
 	    !pm_text_take_number(&rest, 10, PM_MAX_LID, &lid) ||
-	    !pm_text_take_number(&rest, 10, MAX_LMC, &lmc) || !is_end(rest))
+	    !pm_text_take_number(&rest, 10, MAX_LMC, &lmc) || !is_line_end(rest))
 		return bad_row(r, "lid GUID LID LMC");
 	port = pm_ports_find(r->keys, r->num_keys, guid);
 	if (port == PM_NONE)
@@ -211,7 +211,7 @@ static int take_lid(struct reader *r, struct pm_text rest)
 }
 
 /* A switch of the fabric, by its GUID. */
-static int find_switch(struct reader *r, uint64_t guid, uint32_t *sw)
+static int find_traced_switch(struct reader *r, uint64_t guid, uint32_t *sw)
 {
 	*sw = pm_fabric_find_guid(r->fabric, guid);
 	if (*sw == PM_NONE || *sw >= r->fabric->num_switches)
@@ -248,9 +248,9 @@ static int take_block(struct reader *r, struct pm_text rest, const char *form,
 
 	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
 	    !pm_text_take_number(&rest, 10, BLOCKS - 1, &block) ||
-	    !take_entries(&rest, held->entries) || !is_end(rest))
+	    !take_entries(&rest, held->entries) || !is_line_end(rest))
 		return bad_row(r, form);
-	if (find_switch(r, guid, &held->sw))
+	if (find_traced_switch(r, guid, &held->sw))
 		return r->lexer.bad;
 	held->block = (uint32_t)block;
 	for (uint32_t i = 0; i < BLOCK; i++)
@@ -293,9 +293,9 @@ static int take_lost(struct reader *r, struct pm_text rest)
 
 	if (!pm_text_take_number(&rest, 10, MAX_NS, &ns) ||
 	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
-	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &number) || !is_end(rest))
+	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &number) || !is_line_end(rest))
 		return bad_row(r, "lost NS GUID PORT");
-	if (find_switch(r, guid, &sw))
+	if (find_traced_switch(r, guid, &sw))
 		return r->lexer.bad;
 	port = r->fabric->nodes[sw].first_port + (uint32_t)number;
 	if (!number || number > r->fabric->nodes[sw].num_ports ||

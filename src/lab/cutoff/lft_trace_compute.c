@@ -27,7 +27,7 @@ struct job {
 };
 
 /* Ports of the plan are ports of the fabric. */
-static void list_lids(struct job *job)
+static void list_fabric_lids(struct job *job)
 {
 	const struct pm_plan *plan = job->plan;
 	const struct pm_fabric *fabric = job->fabric;
@@ -134,7 +134,7 @@ static int list_sets(struct job *job, struct pm_error *err)
 	return 0;
 }
 
-static int allocate(struct job *job, uint32_t num_ports, struct pm_error *err)
+static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *err)
 {
 	uint32_t switches = job->plan->known->num_switches;
 	uint32_t length = pm_routes_stride(job->routes);
@@ -170,7 +170,7 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 	for (uint32_t sw = 0; sw < job->plan->known->num_switches; sw++)
 		memcpy(sets->tables + (size_t)sw * sets->length,
 		       pm_routes_table(job->routes, sw), sets->length);
-	list_lids(job);
+	list_fabric_lids(job);
 	lose(job, ports, num_ports);
 	pm_routes_update(job->routes, job->alive, &job->detours);
 	list_blocks(job, find_managed_part(job));
@@ -189,7 +189,7 @@ int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *p
 	int rc = pm_routes_make(plan, &job.routes, err);
 
 	if (!rc)
-		rc = allocate(&job, num_ports, err);
+		rc = allocate_job(&job, num_ports, err);
 	if (rc)
 		goto out;
 	job.detours = (struct pm_detours){

@@ -296,7 +296,7 @@ static void end_cycle(void *context, uint32_t ring)
 	f->num_cycles--;
 }
 
-static int settle(struct follower *f)
+static int settle_tables(struct follower *f)
 {
 	struct depend *d = &f->depend;
 
@@ -341,7 +341,7 @@ static int write_blocks(struct follower *f, uint32_t *i, uint32_t num, uint64_t 
 	for (; *i < num && f->arrivals[*i].ns < until && !rc; (*i)++) {
 		step_to(f, f->arrivals[*i].ns);
 		write_block(f, f->arrivals[*i].set);
-		rc = settle(f);
+		rc = settle_tables(f);
 	}
 	return rc;
 }
@@ -378,13 +378,13 @@ static int lose(struct follower *f)
 	for (uint32_t lid = 0; lid < f->length; lid++)
 		if (f->index[lid] != PM_NONE)
 			use_all(f, lid);
-	return settle(f);
+	return settle_tables(f);
 }
 
 /* ---- The whole ---- */
 
 /* LIDs of end ports that have a cable to a switch; how many. */
-static uint32_t list_lids(struct follower *f)
+static uint32_t list_end_lids(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
 	uint32_t num = 0;
@@ -405,7 +405,7 @@ static uint32_t list_lids(struct follower *f)
 	return num;
 }
 
-static int begin(struct follower *f, struct pm_error *err)
+static int begin_mixtures(struct follower *f, struct pm_error *err)
 {
 	const struct pm_fabric *fabric = f->fabric;
 	struct pm_pool *pool = &f->pool;
@@ -425,7 +425,7 @@ static int begin(struct follower *f, struct pm_error *err)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		f->alive[i] = fabric->ports[i].peer != PM_NONE;
-	f->uses = pm_pool_array(pool, (size_t)list_lids(f) * num, sizeof(*f->uses));
+	f->uses = pm_pool_array(pool, (size_t)list_end_lids(f) * num, sizeof(*f->uses));
 	return pm_pool_check(pool, err);
 }
 
@@ -439,7 +439,7 @@ static int look_first(struct follower *f)
 		if (f->index[lid] != PM_NONE)
 			use_all(f, lid);
 	}
-	return settle(f);
+	return settle_tables(f);
 }
 
 /* Leaves out what was made and mended at one time. */
@@ -459,7 +459,7 @@ static void drop_momentary(const struct follower *f, struct pm_mixture_rings *ri
 	rings->num = kept;
 }
 
-static int follow(struct follower *f)
+static int follow_mixtures(struct follower *f)
 {
 	uint32_t num = pm_lft_trace_arrivals(f->sets, f->arrivals), i = 0;
 	int rc = look_first(f);
@@ -482,9 +482,9 @@ int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace 
 {
 	struct pm_mixture found = {0};
 	struct follower f = {.fabric = fabric, .sets = sets, .found = &found};
-	int rc = begin(&f, err);
+	int rc = begin_mixtures(&f, err);
 
-	if (!rc && (depend_begin(&f.depend, fabric) || follow(&f)))
+	if (!rc && (depend_begin(&f.depend, fabric) || follow_mixtures(&f)))
 		rc = pm_error_no_memory(err);
 	if (rc)
 		pm_mixture_free(&found);

@@ -23,7 +23,7 @@ struct follower {
 };
 
 /* LIDs of end ports that have a cable to a switch. */
-static void list_lids(struct follower *f)
+static void list_end_lids(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
 
@@ -112,7 +112,7 @@ static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 	return i;
 }
 
-static void follow(struct follower *f)
+static void follow_sets(struct follower *f)
 {
 	struct pm_outage *found = &f->found;
 	uint32_t i = write_blocks(f, 0, f->sets->lost_at);
@@ -160,7 +160,7 @@ static void sum_up(struct pm_outage *found)
 	found->back[PM_OUTAGE_ALL] = find_back(found, 0);
 }
 
-static int begin(struct follower *f, struct pm_error *err)
+static int begin_outage(struct follower *f, struct pm_error *err)
 {
 	const struct pm_fabric *fabric = f->fabric;
 	struct pm_pool *pool = &f->pool;
@@ -175,7 +175,7 @@ static int begin(struct follower *f, struct pm_error *err)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		f->alive[i] = fabric->ports[i].peer != PM_NONE;
-	list_lids(f);
+	list_end_lids(f);
 	list_arrivals(f);
 	return pm_cutoff_new(fabric, f->alive, f->sets->tables, f->sets->length, f->lids,
 			     f->num_lids, &f->cutoff, err);
@@ -185,12 +185,12 @@ int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *
 		     struct pm_outage *outage, struct pm_error *err)
 {
 	struct follower f = {.fabric = fabric, .sets = sets};
-	int rc = begin(&f, err);
+	int rc = begin_outage(&f, err);
 
 	if (rc) {
 		free(f.found.curve);
 	} else {
-		follow(&f);
+		follow_sets(&f);
 		sum_up(&f.found);
 		*outage = f.found;
 	}

@@ -169,7 +169,7 @@ static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what)
 /* ---- Packets ---- */
 
 /* Sees to it that each node can begin one. */
-static int make_room(struct pm_flit *flit, struct pm_error *err)
+static int make_packet_room(struct pm_flit *flit, struct pm_error *err)
 {
 	uint32_t old = flit->room_packets;
 
@@ -485,7 +485,7 @@ int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err)
 	uint32_t often = 4 * (flit->config.cable + flit->config.delay) + 1024;
 
 	while (cycles-- && !flit->deadlock.cycle) {
-		if (make_room(flit, err))
+		if (make_packet_room(flit, err))
 			return -ENOMEM;
 		do_cycle(flit);
 		if (flit->now % often == 0)
@@ -604,7 +604,7 @@ static void claim_memory(struct pm_flit *flit)
 	flit->moves = pm_pool_array(pool, vcs, 1);
 }
 
-static void begin(struct pm_flit *flit)
+static void begin_run(struct pm_flit *flit)
 {
 	const struct pm_flit_config *config = &flit->config;
 	size_t vcs = (size_t)flit->net->num_links << flit->vc_shift;
@@ -647,7 +647,7 @@ int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *conf
 		pm_flit_free(flit);
 		return -ENOMEM;
 	}
-	begin(flit);
+	begin_run(flit);
 	*result = flit;
 	return 0;
 }

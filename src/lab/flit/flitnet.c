@@ -60,7 +60,7 @@ static struct pm_flit_link *add_link(struct pm_flit_net *net, uint32_t from, uin
 }
 
 /* The link of a node, into a switch or another node. */
-static void add_node(struct pm_flit_net *net, uint32_t node, uint32_t to)
+static void add_node_link(struct pm_flit_net *net, uint32_t node, uint32_t to)
 {
 	begin_place(net, net->num_switches + node);
 	add_link(net, net->num_switches + node, to);
@@ -72,8 +72,8 @@ static void set_way(struct pm_flit_net *net, uint32_t sw, uint32_t node, uint32_
 }
 
 /* Names such as s5 and n5. */
-static int finish(struct pm_flit_net *net, struct pm_flit_net **result,
-		  struct pm_error *err)
+static int finish_net(struct pm_flit_net *net, struct pm_flit_net **result,
+		      struct pm_error *err)
 {
 	uint32_t places = net->num_switches + net->num_nodes;
 	char *names = pm_pool_array(&net->pool, places, NAME_LENGTH);
@@ -202,10 +202,10 @@ int pm_flit_net_torus(const uint32_t *size, uint32_t dimensions, bool ties_up,
 			set_way(net, sw, to, torus_way(&grid, sw, to));
 	}
 	for (uint32_t node = 0; node < grid.count; node++)
-		add_node(net, node, node);
+		add_node_link(net, node, node);
 	for (uint32_t d = 0; d < dimensions; d++)
 		net->max_hops += size[d] / 2;
-	return finish(net, result, err);
+	return finish_net(net, result, err);
 }
 
 /* ---- Switches that are all joined; a chain ---- */
@@ -238,9 +238,9 @@ int pm_flit_net_mesh(uint32_t switches, uint32_t nodes, struct pm_flit_net **res
 		}
 	}
 	for (uint32_t node = 0; node < count; node++)
-		add_node(net, node, node / nodes);
+		add_node_link(net, node, node / nodes);
 	net->max_hops = switches > 1;
-	return finish(net, result, err);
+	return finish_net(net, result, err);
 }
 
 int pm_flit_net_chain(uint32_t cables, struct pm_flit_net **result, struct pm_error *err)
@@ -259,10 +259,10 @@ int pm_flit_net_chain(uint32_t cables, struct pm_flit_net **result, struct pm_er
 		set_way(net, sw, 0, 0);
 		set_way(net, sw, 1, 1);
 	}
-	add_node(net, 0, switches ? 0 : 1);
-	add_node(net, 1, switches ? switches - 1 : 0);
+	add_node_link(net, 0, switches ? 0 : 1);
+	add_node_link(net, 1, switches ? switches - 1 : 0);
 	net->max_hops = switches ? switches - 1 : 0;
-	return finish(net, result, err);
+	return finish_net(net, result, err);
 }
 
 /* ---- Tree ---- */
@@ -338,9 +338,9 @@ int pm_flit_net_tree(uint32_t k, uint32_t n, struct pm_flit_net **result,
 		for (uint32_t i = 0; i < tree.width; i++)
 			add_tree_switch(net, &tree, level, i);
 	for (uint32_t node = 0; node < nodes; node++)
-		add_node(net, node, node / k);
+		add_node_link(net, node, node / k);
 	net->max_hops = 2 * (n - 1);
-	return finish(net, result, err);
+	return finish_net(net, result, err);
 }
 
 /* ---- Tables ---- */
@@ -465,8 +465,8 @@ static int make_of_tables(struct source *source, struct pm_flit_net **result,
 	for (uint32_t sw = 0; sw < net->num_switches; sw++)
 		add_table(net, source, sw);
 	for (uint32_t node = 0; node < nodes; node++)
-		add_node(net, node, pm_fabric_peer_node(fabric, source->ends[node]));
-	rc = finish(net, result, err);
+		add_node_link(net, node, pm_fabric_peer_node(fabric, source->ends[node]));
+	rc = finish_net(net, result, err);
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < fabric->num_switches + nodes; i++)

@@ -129,8 +129,8 @@ static void add_job(struct run *run)
 
 /* ---- All of it ---- */
 
-static int check(const struct pm_calls_config *config, const struct pm_schedule *schedule,
-		 struct pm_error *err)
+static int check_calls(const struct pm_calls_config *config,
+		       const struct pm_schedule *schedule, struct pm_error *err)
 {
 	uint64_t most = share(config->algorithm, config->processes, config->bytes);
 
@@ -148,7 +148,7 @@ static int check(const struct pm_calls_config *config, const struct pm_schedule 
 	return 0;
 }
 
-static int make(struct run *run, struct pm_error *err)
+static int make_calls(struct run *run, struct pm_error *err)
 {
 	const struct pm_calls_config *config = run->config;
 	struct pm_calls *calls = run->calls;
@@ -178,10 +178,10 @@ int pm_calls_make(const struct pm_calls_config *config, struct pm_calls **result
 	if (rc)
 		return rc;
 	run.schedule = schedule;
-	rc = check(config, schedule, err);
+	rc = check_calls(config, schedule, err);
 	if (!rc) {
 		run.calls = calloc(1, sizeof(*run.calls));
-		rc = run.calls ? make(&run, err) : pm_error_no_memory(err);
+		rc = run.calls ? make_calls(&run, err) : pm_error_no_memory(err);
 	}
 	pm_schedule_free(schedule);
 	pm_pool_free(&run.pool);

@@ -139,7 +139,7 @@ static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
 }
 
 /* A packet that was meant for this host. */
-static void take(struct pm_packet *sim, uint32_t host, uint32_t index)
+static void take_packet(struct pm_packet *sim, uint32_t host, uint32_t index)
 {
 	struct packet packet = sim->packets[index];
 	uint32_t woken[2], num;
@@ -174,7 +174,7 @@ void packet_reaches(struct pm_packet *sim, uint32_t in, uint32_t index)
 		   sim->config.hosts[host].lid != packet->lid) {
 		packet_drop(sim, index, node, PM_DROP_WRONG_HOST);
 	} else {
-		take(sim, host, index);
+		take_packet(sim, host, index);
 	}
 }
 

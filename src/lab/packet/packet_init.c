@@ -190,7 +190,7 @@ static void begin_hosts(struct pm_packet *sim)
 		packet_feed(sim, h);
 }
 
-static void allocate(struct pm_packet *sim)
+static void allocate_packet(struct pm_packet *sim)
 {
 	const struct pm_fabric *fabric = sim->config.fabric;
 	struct pm_pool *pool = &sim->pool;
@@ -238,7 +238,7 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **resu
 	if (config->window)
 		sim->num_windows = (config->warmup + config->batch * config->batches) /
 				   config->window;
-	allocate(sim);
+	allocate_packet(sim);
 	rc = pm_pool_check(&sim->pool, err);
 	if (!rc && config->timeout &&
 	    rc_begin(&sim->rc, config->num_hosts, config->timeout, config->tries))

@@ -29,7 +29,7 @@ static void flush(struct pm_packet *sim, uint32_t out)
 
 /* What comes in by a dead cable and has gone on already. Packets whose heads have not
  * come in are found when they do. */
-static void cut(struct pm_packet *sim, uint32_t in)
+static void cut_input(struct pm_packet *sim, uint32_t in)
 {
 	struct port *p = port_of(sim, in);
 	struct packet *packet;
@@ -56,8 +56,8 @@ void packet_lose(struct pm_packet *sim)
 		port_of(sim, port)->fell = port_of(sim, peer)->fell = true;
 		flush(sim, port);
 		flush(sim, peer);
-		cut(sim, port);
-		cut(sim, peer);
+		cut_input(sim, port);
+		cut_input(sim, peer);
 	}
 	sim->lost = true;
 }

@@ -35,8 +35,8 @@ static bool is_measuring(const struct pm_packet *sim)
 	return sim->batch && sim->batch <= sim->config.batches;
 }
 
-static void add(const struct pm_packet *sim, struct pm_packet_while *w,
-		const struct packet *packet, uint32_t latency)
+static void add_arrival(const struct pm_packet *sim, struct pm_packet_while *w,
+			const struct packet *packet, uint32_t latency)
 {
 	w->packets++;
 	w->blocks += packet->size;
@@ -55,12 +55,12 @@ void packet_see(struct pm_packet *sim, const struct packet *packet)
 	uint32_t latency = sim->wheel.now - packet->created;
 
 	sim->delivered++;
-	add(sim, &sim->batches[sim->batch], packet, latency);
+	add_arrival(sim, &sim->batches[sim->batch], packet, latency);
 	if (sim->window < sim->num_windows)
-		add(sim, &sim->windows[sim->window], packet, latency);
+		add_arrival(sim, &sim->windows[sim->window], packet, latency);
 	if (!is_measuring(sim))
 		return;
-	add(sim, &sim->sls[packet->sl], packet, latency);
+	add_arrival(sim, &sim->sls[packet->sl], packet, latency);
 	sender->blocks += packet->size;
 	if (!(packet->flags & LAST))
 		return;

@@ -116,8 +116,8 @@ static uint32_t next_stuck(const struct stuck *stuck, uint32_t port, uint32_t nu
 }
 
 /* From a stuck output on; the circle is where it comes to the same one again. */
-static int follow(const struct stuck *stuck, uint32_t port, uint32_t number,
-		  uint32_t *circle, uint32_t room)
+static int follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t number,
+			uint32_t *circle, uint32_t room)
 {
 	uint32_t steps = stuck->sim->config.fabric->num_ports, at = port, num = 0;
 
@@ -136,7 +136,7 @@ static int follow(const struct stuck *stuck, uint32_t port, uint32_t number,
 }
 
 /* Looks who moves; -ENOMEM. The caller frees stuck->pool. */
-static int look(struct stuck *stuck)
+static int look_for_stuck(struct stuck *stuck)
 {
 	size_t num = (size_t)stuck->sim->config.fabric->num_ports * stuck->sim->lanes;
 
@@ -159,7 +159,7 @@ static int find_circle(const struct stuck *stuck, uint32_t *circle, uint32_t roo
 	for (uint32_t p = 0; p < sim->config.fabric->num_ports && !found; p++)
 		for (uint32_t l = 0; l < sim->lanes && !found; l++)
 			if (!stuck->moves[index_of(stuck, p, l)]) {
-				found = follow(stuck, p, l, circle, room);
+				found = follow_stuck(stuck, p, l, circle, room);
 				*lane = l;
 			}
 	return found;
@@ -170,8 +170,8 @@ int pm_packet_stuck(const struct pm_packet *sim, uint32_t *circle, uint32_t room
 {
 	struct stuck stuck = {.sim = sim};
 	uint32_t lane;
-	int found = look(&stuck) ? pm_error_no_memory(err)
-				 : find_circle(&stuck, circle, room, &lane);
+	int found = look_for_stuck(&stuck) ? pm_error_no_memory(err)
+					   : find_circle(&stuck, circle, room, &lane);
 
 	pm_pool_free(&stuck.pool);
 	return found;
@@ -235,7 +235,7 @@ static int find_deadlock(struct pm_packet *sim)
 	struct pm_packet_deadlock found = {.end = sim->wheel.now};
 	struct stuck stuck = {.sim = sim};
 	uint32_t lane = 0;
-	int rc = look(&stuck);
+	int rc = look_for_stuck(&stuck);
 
 	if (!rc)
 		found.length = (uint32_t)find_circle(&stuck, found.circle,

@@ -357,7 +357,7 @@ static int deal_jobs(struct pm_workload *workload, struct pm_error *err)
 	return 0;
 }
 
-static int begin(struct pm_workload *workload, struct pm_error *err)
+static int begin_workload(struct pm_workload *workload, struct pm_error *err)
 {
 	const struct pm_workload_config *config = &workload->config;
 	int rc;
@@ -377,7 +377,7 @@ static int begin(struct pm_workload *workload, struct pm_error *err)
 	return 0;
 }
 
-static void allocate(struct pm_workload *workload)
+static void allocate_workload(struct pm_workload *workload)
 {
 	const struct pm_workload_config *config = &workload->config;
 	struct pm_pool *pool = &workload->pool;
@@ -414,10 +414,10 @@ int pm_workload_new(const struct pm_workload_config *config, struct pm_workload 
 		workload->config.num_jobs = 1;
 		workload->config.job_hosts = config->num_hosts;
 	}
-	allocate(workload);
+	allocate_workload(workload);
 	rc = pm_pool_check(&workload->pool, err);
 	if (!rc)
-		rc = begin(workload, err);
+		rc = begin_workload(workload, err);
 	if (rc) {
 		pm_workload_free(workload);
 		return rc;

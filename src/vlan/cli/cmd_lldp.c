@@ -38,7 +38,7 @@ struct cabling {
 /* ---- Names ---- */
 
 /* The node of this name, or of what is left of it without domains; or PM_NONE. */
-static uint32_t find_node(const struct pm_fabric *fabric, const char *name)
+static uint32_t find_heard(const struct pm_fabric *fabric, const char *name)
 {
 	char *text = strdup(name), *dot = text;
 	uint32_t node = PM_NONE;
@@ -103,8 +103,9 @@ static char *neighbour_name(const struct lldp_neighbour *n)
 /* ---- Findings ---- */
 
 /* Texts may be NULL. */
-static void find(struct cabling *c, const char *kind, uint32_t node,
-		 const char *interface, const char *expected, const char *heard)
+static void add_cable_finding(struct cabling *c, const char *kind, uint32_t node,
+			      const char *interface, const char *expected,
+			      const char *heard)
 {
 	c->findings = cli_json_append(
 		c->findings,
@@ -121,7 +122,7 @@ static bool is_peer(const struct cabling *c, uint32_t peer,
 {
 	uint32_t node = c->fabric->ports[peer].node;
 
-	return n->name && find_node(c->fabric, n->name) == node &&
+	return n->name && find_heard(c->fabric, n->name) == node &&
 	       (!is_switch(c, node) || find_port(c, node, n->port) == peer);
 }
 
@@ -138,8 +139,8 @@ static void compare_port(struct cabling *c, uint32_t port, const struct lldp_nei
 	heard = neighbour_name(n);
 	expected = peer == PM_NONE ? NULL : end_name(c, peer);
 	c->hearing[port] = OTHER;
-	find(c, expected ? "other" : "unexpected", c->fabric->ports[port].node,
-	     n->interface, expected, heard);
+	add_cable_finding(c, expected ? "other" : "unexpected",
+			  c->fabric->ports[port].node, n->interface, expected, heard);
 	free(expected);
 	free(heard);
 }
@@ -157,16 +158,16 @@ static void compare_host(struct cabling *c, uint32_t host, const struct lldp_nei
 			return;
 		}
 	}
-	if (!n->name || find_node(c->fabric, n->name) == PM_NONE) {
+	if (!n->name || find_heard(c->fabric, n->name) == PM_NONE) {
 		c->elsewhere++;
 		return;
 	}
 	heard = neighbour_name(n);
-	find(c, "unexpected", host, n->interface, NULL, heard);
+	add_cable_finding(c, "unexpected", host, n->interface, NULL, heard);
 	free(heard);
 }
 
-static void compare(struct cabling *c, uint32_t node, const struct lldp *lldp)
+static void compare_neighbours(struct cabling *c, uint32_t node, const struct lldp *lldp)
 {
 	pm_for_each_port(i, c->fabric, node)
 		c->hearing[i] = SILENT;
@@ -200,8 +201,8 @@ static void find_missing(struct cabling *c)
 		interface = is_switch(c, c->fabric->ports[port].node)
 				    ? cli_port_name(c->fabric, port, c->pattern)
 				    : NULL;
-		find(c, "missing", c->fabric->ports[port].node, interface, expected,
-		     NULL);
+		add_cable_finding(c, "missing", c->fabric->ports[port].node, interface,
+				  expected, NULL);
 		free(interface);
 		free(expected);
 	}
@@ -222,7 +223,7 @@ static int find_owner(const struct cabling *c, const char *path, uint32_t *node)
 	name = strndup(base, length - suffix);
 	if (!name)
 		cli_no_memory();
-	*node = find_node(c->fabric, name);
+	*node = find_heard(c->fabric, name);
 	free(name);
 	if (*node == PM_NONE)
 		return cli_fail(EXIT_INPUT, "%s: the netlist has no such node", path);
@@ -243,12 +244,12 @@ static int take_file(struct cabling *c, const char *path)
 		status = lldp_read(path, &lldp);
 	if (status)
 		return status;
-	compare(c, node, &lldp);
+	compare_neighbours(c, node, &lldp);
 	lldp_free(&lldp);
 	return EXIT_FINE;
 }
 
-static int run(struct cabling *c, const struct request *request)
+static int run_lldp(struct cabling *c, const struct request *request)
 {
 	int status = cli_port_pattern_check(request->ports);
 
@@ -270,7 +271,7 @@ static int run(struct cabling *c, const struct request *request)
 
 /* ---- What came of it ---- */
 
-static json_t *describe(const struct cabling *c, const struct request *request)
+static json_t *describe_cabling(const struct cabling *c, const struct request *request)
 {
 	json_int_t cables = 0, heard = 0, unread = 0;
 
@@ -320,9 +321,9 @@ static void print_finding(const json_t *finding)
 	putchar('\n');
 }
 
-static int tell(const struct cabling *c, const struct request *request)
+static int tell_cabling(const struct cabling *c, const struct request *request)
 {
-	json_t *object = describe(c, request), *finding;
+	json_t *object = describe_cabling(c, request), *finding;
 	size_t i;
 
 	if (request->output.json)
@@ -367,9 +368,9 @@ int cmd_lldp(int argc, char **argv)
 	request.files = argv + optind;
 	request.num_files = argc - optind;
 	c.pattern = request.ports;
-	status = run(&c, &request);
+	status = run_lldp(&c, &request);
 	if (!status)
-		status = tell(&c, &request);
+		status = tell_cabling(&c, &request);
 	if (!status && json_array_size(c.findings))
 		status = EXIT_FINDINGS;
 	json_decref(c.findings);

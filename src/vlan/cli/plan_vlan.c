@@ -14,7 +14,7 @@
 
 #define SAMPLES 64 /* of shift permutations */
 
-static int fail(int rc, const struct pm_error *err)
+static int fail_vlans(int rc, const struct pm_error *err)
 {
 	if (rc == -ENOMEM)
 		cli_no_memory();
@@ -30,7 +30,7 @@ static uint32_t count_numbers(const struct plan_vlan *request)
 }
 
 /* Makes at most so many VLANs, deals hosts to them and counts MAC entries. */
-static int make(struct vlan_job *job, const struct pm_tree *tree, uint32_t limit)
+static int make_at_most(struct vlan_job *job, const struct pm_tree *tree, uint32_t limit)
 {
 	uint8_t *untagged = NULL;
 	struct pm_error err;
@@ -46,7 +46,7 @@ static int make(struct vlan_job *job, const struct pm_tree *tree, uint32_t limit
 	if (!rc && untagged)
 		memcpy(job->vlans.untagged, untagged, job->vlans.num_hosts);
 	free(untagged);
-	return rc ? fail(rc, &err) : EXIT_FINE;
+	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
 }
 
 static int deal(struct vlan_job *job)
@@ -63,7 +63,7 @@ static int deal(struct vlan_job *job)
 	if (!rc)
 		rc = pm_vlans_count_macs(&job->vlans, &job->table, &job->mac_entries,
 					 &job->mac_switch, &err);
-	return rc ? fail(rc, &err) : EXIT_FINE;
+	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
 }
 
 static bool has_room(const struct vlan_job *job)
@@ -84,7 +84,7 @@ static int refuse_macs(const struct vlan_job *job)
 
 /* The most VLANs with which MAC tables are large enough, if entries grow with VLANs, as
  * they do where nothing is missing; else a number with which they are. */
-static int merge(struct vlan_job *job, const struct pm_tree *tree)
+static int merge_vlans(struct vlan_job *job, const struct pm_tree *tree)
 {
 	uint32_t low = 1, high = job->vlans.num; /* high: too many */
 	int status = EXIT_FINE;
@@ -92,7 +92,7 @@ static int merge(struct vlan_job *job, const struct pm_tree *tree)
 	while (low + 1 < high && !status) {
 		uint32_t middle = low + (high - low) / 2;
 
-		status = make(job, tree, middle);
+		status = make_at_most(job, tree, middle);
 		if (!status)
 			status = deal(job);
 		if (has_room(job))
@@ -101,7 +101,7 @@ static int merge(struct vlan_job *job, const struct pm_tree *tree)
 			high = middle;
 	}
 	if (!status)
-		status = make(job, tree, low);
+		status = make_at_most(job, tree, low);
 	if (!status)
 		status = deal(job);
 	return status || has_room(job) ? status : refuse_macs(job);
@@ -110,7 +110,7 @@ static int merge(struct vlan_job *job, const struct pm_tree *tree)
 static int make_vlans(struct vlan_job *job, const struct pm_tree *tree)
 {
 	uint32_t numbers = count_numbers(job->request);
-	int status = make(job, tree, job->request->merge ? numbers : PM_VLAN_MAX);
+	int status = make_at_most(job, tree, job->request->merge ? numbers : PM_VLAN_MAX);
 
 	if (!status && job->vlans.needed > numbers && !job->request->merge)
 		return cli_fail(EXIT_USAGE,
@@ -130,7 +130,7 @@ static int plan_vlans(struct vlan_job *job, const struct pm_tree *tree)
 		status = deal(job);
 	if (status || has_room(job))
 		return status;
-	return job->request->merge && job->vlans.num > 1 ? merge(job, tree)
+	return job->request->merge && job->vlans.num > 1 ? merge_vlans(job, tree)
 							 : refuse_macs(job);
 }
 
@@ -159,7 +159,7 @@ static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
 }
 
 /* The table after the loss, checked; and what flows on cables. */
-static int finish(struct vlan_job *job)
+static int finish_vlans(struct vlan_job *job)
 {
 	struct pm_error err;
 	int rc = 0;
@@ -171,7 +171,7 @@ static int finish(struct vlan_job *job)
 	if (!rc)
 		rc = pm_vlans_shifts(&job->vlans, job->cut, &job->table, SAMPLES,
 				     &job->loads, &err);
-	return rc ? fail(rc, &err) : EXIT_FINE;
+	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
 }
 
 /* ---- What came of it ---- */
@@ -210,7 +210,7 @@ static json_t *changes_json(const struct vlan_job *job)
 			 "bound", bound);
 }
 
-static json_t *describe(const struct vlan_job *job)
+static json_t *describe_vlans(const struct vlan_job *job)
 {
 	const struct pm_vlans *v = &job->vlans;
 	json_int_t first = job->request->first;
@@ -263,7 +263,7 @@ void plan_vlan_print(const json_t *result)
 			"{lines|line|lines} of the host table changed, bound {bound}\n");
 }
 
-static void end(struct vlan_job *job)
+static void end_vlans(struct vlan_job *job)
 {
 	pm_vlans_free(&job->vlans);
 	pm_host_table_free(&job->old);
@@ -286,17 +286,17 @@ int plan_vlan_run(const struct plan_vlan *request, const struct pm_plan *plan,
 	if (!status)
 		status = vlan_old_read(&job);
 	if (!status)
-		status = finish(&job);
+		status = finish_vlans(&job);
 	if (!status) {
 		vlan_old_compare(&job);
 		status = vlan_files_write(&job);
 	}
 	if (!status) {
-		*result = describe(&job);
+		*result = describe_vlans(&job);
 		if (job.deal.apart || job.deal.unheard)
 			status = EXIT_FINDINGS;
 	}
-	end(&job);
+	end_vlans(&job);
 	return status;
 }
 

@@ -51,7 +51,7 @@ struct owner {
 	uint32_t host;
 };
 
-static int by_mac(const void *a, const void *b)
+static int compare_host_macs(const void *a, const void *b)
 {
 	const struct owner *x = a, *y = b;
 
@@ -72,7 +72,7 @@ static int check_macs(const struct vlan_job *job)
 		cli_no_memory();
 	for (uint32_t h = 0; h < num; h++)
 		list[h] = (struct owner){job->mac[h], h};
-	qsort(list, num, sizeof(*list), by_mac);
+	qsort(list, num, sizeof(*list), compare_host_macs);
 	for (uint32_t i = 1; i < num && !status; i++) {
 		char *one, *two;
 
