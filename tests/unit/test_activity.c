@@ -45,7 +45,7 @@ static char *print(const json_t *document)
 	FILE *out = open_memstream(&text, &length);
 
 	assert_non_null(out);
-	activity_print_metrics(out, document, PORT);
+	activity_print_metrics(out, document, "port_guid=\"" PORT "\"");
 	assert_int_equal(fclose(out), 0);
 	return text;
 }

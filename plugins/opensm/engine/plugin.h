@@ -41,6 +41,7 @@
  *       activity       phases, repairs by phase, balance          no OpenSM
  *       missing_kept   missing parts: since when, acknowledged    no OpenSM
  *       describe       pieces of the state's document             no OpenSM
+ *       rows           members of that, and metrics, by rows         no OpenSM
  *
  * plugin, sweep, routing, mcast_sweep and log_events share struct plugin, which the
  * others do not know.

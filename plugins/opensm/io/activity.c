@@ -2,6 +2,9 @@
 /* What the plugin is doing: phase, repairs and waiting times, as metrics and JSON. */
 #include "activity.h"
 
+#include "describe.h"
+#include "rows.h"
+
 #include <string.h>
 
 static const char *const phases[PHASES] = {
@@ -88,79 +91,106 @@ void activity_note_multicast(struct activity *activity, const struct state_multi
 
 /* ---- The document ---- */
 
+static const struct row balance_rows[] = {
+	{"entries_off", ROW_AT(struct state_balance, entries_off), "balance_entries_off",
+	 "LFT entries that are not the plan's"},
+	{"blocks_off", ROW_AT(struct state_balance, blocks_off), "balance_blocks_off",
+	 "LFT blocks with such entries"},
+	{"switches_off", ROW_AT(struct state_balance, switches_off),
+	 "balance_switches_off", "Switches with such entries"},
+	{"rebalancing", ROW_AT(struct state_balance, rebalancing), "rebalancing",
+	 "1 while tables go over to the plan's"},
+	{"blocks_left", ROW_AT(struct state_balance, blocks_left),
+	 "rebalance_blocks_left", "LFT blocks still to be sent then"},
+	{0},
+};
+
+static const struct row change_rows[] = {
+	{"time", ROW_AT(struct activity_mft_change, time)},
+	{"sent", ROW_AT(struct activity_mft_change, what.sent)},
+	{"acked", ROW_AT(struct activity_mft_change, what.acked)},
+	{"bound", ROW_AT(struct activity_mft_change, what.bound)},
+	{"ordered", ROW_AT(struct activity_mft_change, what.ordered)},
+	{"milliseconds", ROW_AT(struct activity_mft_change, what.milliseconds)},
+	{0},
+};
+
+static const struct row multicast_rows[] = {
+	{"left_to_opensm", ROW_AT(struct state_multicast, left)},
+	{"groups", ROW_AT(struct state_multicast, groups), "multicast_groups",
+	 "Multicast LIDs with a group"},
+	{"trees", ROW_AT(struct state_multicast, trees), "multicast_trees",
+	 "Of these, those with a tree"},
+	{"down_and_up", ROW_AT(struct state_multicast, spanned),
+	 "multicast_trees_down_and_up",
+	 "Trees of groups that no switch reaches downwards"},
+	{"members_left_out", ROW_AT(struct state_multicast, excluded),
+	 "multicast_members_left_out", "Members in no tree"},
+	{"incomplete", ROW_AT(struct state_multicast, incomplete), "multicast_incomplete",
+	 "1 while MFT blocks are still to be sent"},
+	{0},
+};
+
+/* Of since_start. */
+static const struct row total_rows[] = {
+	{"traps_dropped", ROW_AT(struct activity, traps_dropped), "traps_dropped_total",
+	 "Traps of failures that there was no room for"},
+	{"multicast_sent", ROW_AT(struct activity, multicast.sent),
+	 "multicast_blocks_sent_total", "MFT blocks sent"},
+	{"multicast_acked", ROW_AT(struct activity, multicast.acked),
+	 "multicast_blocks_acked_total", "MFT blocks acknowledged"},
+	{"multicast_bound", ROW_AT(struct activity, multicast.bound),
+	 "multicast_blocks_bound_total", "MFT blocks that differed"},
+	{0},
+};
+
+static const struct row repair_rows[] = {
+	{"repairs", ROW_AT(struct activity_repairs, repairs), "phase_repairs_total",
+	 "Early repairs, by the phase of the first trap"},
+	{"sent", ROW_AT(struct activity_repairs, sent), "phase_repairs_sent_total",
+	 "Of these, repairs with any LFT Set"},
+	{"first_set_ms", ROW_AT(struct activity_repairs, first_set_ms),
+	 "phase_first_set_milliseconds_total",
+	 "Time from the first trap to the first LFT Set, over these"},
+	{"first_set_ms_max", ROW_AT(struct activity_repairs, first_set_ms_max),
+	 "phase_first_set_milliseconds_max", "The longest of them"},
+	{"last_answer_ms", ROW_AT(struct activity_repairs, last_answer_ms),
+	 "phase_last_answer_milliseconds_total",
+	 "Time from the first trap to the last answer, over these"},
+	{"last_answer_ms_max", ROW_AT(struct activity_repairs, last_answer_ms_max),
+	 "phase_last_answer_milliseconds_max", "The longest of them"},
+	{0},
+};
+
 static json_t *make_balance(const struct activity *now)
 {
-	const struct state_balance *balance = &now->balance;
-
-	if (!now->balance_known)
-		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:b, s:I}", "entries_off",
-			 (json_int_t)balance->entries_off, "blocks_off",
-			 (json_int_t)balance->blocks_off, "switches_off",
-			 (json_int_t)balance->switches_off, "rebalancing",
-			 balance->rebalancing, "blocks_left",
-			 (json_int_t)balance->blocks_left);
-}
-
-static json_t *make_mft_change(const struct activity_mft_change *change)
-{
-	const struct state_multicast *what = &change->what;
-
-	if (!change->time)
-		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:i, s:f}", "time",
-			 (json_int_t)change->time, "sent", (json_int_t)what->sent,
-			 "acked", (json_int_t)what->acked, "bound",
-			 (json_int_t)what->bound, "ordered", (int)what->ordered,
-			 "milliseconds", what->milliseconds);
+	return now->balance_known ? rows_describe(balance_rows, &now->balance)
+				  : json_null();
 }
 
 static json_t *make_multicast(const struct activity *now)
 {
-	const struct state_multicast *groups = &now->multicast;
+	json_t *groups, *change;
 
 	if (!now->multicast_known)
 		return json_null();
-	return json_pack("{s:s?, s:i, s:i, s:i, s:i, s:b, s:o}", "left_to_opensm",
-			 groups->left, "groups", (int)groups->groups, "trees",
-			 (int)groups->trees, "down_and_up", (int)groups->spanned,
-			 "members_left_out", (int)groups->excluded, "incomplete",
-			 groups->incomplete, "last_change",
-			 make_mft_change(&now->mft_change));
-}
-
-/* Sums of MFT blocks. */
-static int add_multicast(const struct activity *now, json_t *totals)
-{
-	const struct state_multicast *sums = &now->multicast;
-	int rc = json_object_set_new(totals, "multicast_sent",
-				     json_integer((json_int_t)sums->sent));
-
-	rc |= json_object_set_new(totals, "multicast_acked",
-				  json_integer((json_int_t)sums->acked));
-	return rc | json_object_set_new(totals, "multicast_bound",
-					json_integer((json_int_t)sums->bound));
+	groups = rows_describe(multicast_rows, &now->multicast);
+	change = now->mft_change.time ? rows_describe(change_rows, &now->mft_change)
+				      : json_null();
+	if (!json_object_set_new(groups, "last_change", change))
+		return groups;
+	json_decref(groups);
+	return NULL;
 }
 
 static json_t *make_repairs(const struct activity *now)
 {
-	json_t *object = json_object();
+	struct describe_member members[PHASES];
 
-	for (enum sweep_phase phase = 0; phase < PHASES; phase++) {
-		const struct activity_repairs *of = &now->repairs[phase];
-		json_t *one = json_pack(
-			"{s:I, s:I, s:f, s:f, s:f, s:f}", "repairs",
-			(json_int_t)of->repairs, "sent", (json_int_t)of->sent,
-			"first_set_ms", of->first_set_ms, "first_set_ms_max",
-			of->first_set_ms_max, "last_answer_ms", of->last_answer_ms,
-			"last_answer_ms_max", of->last_answer_ms_max);
-
-		if (json_object_set_new(object, phases[phase], one)) {
-			json_decref(object);
-			return NULL;
-		}
-	}
-	return object;
+	for (enum sweep_phase phase = 0; phase < PHASES; phase++)
+		members[phase] = (struct describe_member){
+			phases[phase], rows_describe(repair_rows, &now->repairs[phase])};
+	return describe_object(members, PHASES);
 }
 
 int activity_describe(struct activity *activity, json_t *document)
@@ -178,62 +208,52 @@ int activity_describe(struct activity *activity, json_t *document)
 	rc |= json_object_set_new(document, "balance", make_balance(&now));
 	rc |= json_object_set_new(document, "multicast", make_multicast(&now));
 	rc |= json_object_set_new(document, "repairs_by_phase", make_repairs(&now));
-	rc |= json_object_set_new(totals, "traps_dropped",
-				  json_integer((json_int_t)now.traps_dropped));
-	rc |= add_multicast(&now, totals);
+	rc |= rows_set(total_rows, &now, totals);
 	return rc ? -1 : 0;
 }
 
 /* ---- Metrics ---- */
 
-static const struct metric {
-	const char *name, *type, *help, *member;
-} metrics[] = {
-	{"phase_repairs_total", "counter",
-	 "Early repairs, by the phase of the first trap", "repairs"},
-	{"phase_repairs_sent_total", "counter", "Of these, repairs with any LFT Set",
-	 "sent"},
-	{"phase_first_set_milliseconds_total", "counter",
-	 "Time from the first trap to the first LFT Set, over these", "first_set_ms"},
-	{"phase_first_set_milliseconds_max", "gauge", "The longest of them",
-	 "first_set_ms_max"},
-	{"phase_last_answer_milliseconds_total", "counter",
-	 "Time from the first trap to the last answer, over these", "last_answer_ms"},
-	{"phase_last_answer_milliseconds_max", "gauge", "The longest of them",
-	 "last_answer_ms_max"},
-};
-
-static void print_head(FILE *out, const char *name, const char *type, const char *help)
-{
-	fprintf(out, "# HELP portmajor_%s %s\n# TYPE portmajor_%s %s\n", name, help, name,
-		type);
-}
-
 /* 1 for the phase that it is. */
-static void print_phase(FILE *out, const char *now, const char *port_guid)
+static void print_phase(FILE *out, const char *now, const char *labels)
 {
-	print_head(out, "phase", "gauge", "1 for the phase of OpenSM's sweep");
+	rows_print_head(out, "phase", "1 for the phase of OpenSM's sweep");
 	for (enum sweep_phase phase = 0; phase < PHASES; phase++)
-		fprintf(out, "portmajor_phase{port_guid=\"%s\",phase=\"%s\"} %d\n",
-			port_guid, phases[phase], !strcmp(now, phases[phase]));
+		fprintf(out, "portmajor_phase{%s,phase=\"%s\"} %d\n", labels,
+			phases[phase], !strcmp(now, phases[phase]));
 }
 
-void activity_print_metrics(FILE *out, const json_t *document, const char *port_guid)
+static void print_repairs(FILE *out, const json_t *repairs, const char *labels)
 {
-	const char *now = json_string_value(json_object_get(document, "phase"));
-	const json_t *repairs = json_object_get(document, "repairs_by_phase");
+	struct row_source sources[PHASES];
+	char of_phase[PHASES][96];
 
-	if (now)
-		print_phase(out, now, port_guid);
-	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++) {
-		print_head(out, metrics[i].name, metrics[i].type, metrics[i].help);
-		for (enum sweep_phase phase = 0; phase < PHASES; phase++) {
-			const json_t *of = json_object_get(repairs, phases[phase]);
-			const json_t *value = json_object_get(of, metrics[i].member);
-
-			fprintf(out, "portmajor_%s{port_guid=\"%s\",phase=\"%s\"} %.*f\n",
-				metrics[i].name, port_guid, phases[phase],
-				json_is_real(value) ? 3 : 0, json_number_value(value));
-		}
+	for (enum sweep_phase phase = 0; phase < PHASES; phase++) {
+		snprintf(of_phase[phase], sizeof(of_phase[phase]), "%s,phase=\"%s\"",
+			 labels, phases[phase]);
+		sources[phase] = (struct row_source){
+			of_phase[phase], json_object_get(repairs, phases[phase])};
 	}
+	rows_print_metrics(out, repair_rows, sources, PHASES);
+}
+
+void activity_print_metrics(FILE *out, const json_t *document, const char *labels)
+{
+	static const struct {
+		const struct row *rows;
+		const char *object;
+	} parts[] = {{balance_rows, "balance"},
+		     {multicast_rows, "multicast"},
+		     {total_rows, "since_start"}};
+	const char *now = json_string_value(json_object_get(document, "phase"));
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		const struct row_source source = {
+			labels, json_object_get(document, parts[i].object)};
+
+		rows_print_metrics(out, parts[i].rows, &source, 1);
+	}
+	if (now)
+		print_phase(out, now, labels);
+	print_repairs(out, json_object_get(document, "repairs_by_phase"), labels);
 }

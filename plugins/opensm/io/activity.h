@@ -88,7 +88,7 @@ void activity_note_multicast(struct activity *activity,
  */
 int activity_describe(struct activity *activity, json_t *document);
 
-/* Prints what document has of phases as metrics, each with its label for the port. */
-void activity_print_metrics(FILE *out, const json_t *document, const char *port_guid);
+/* Prints what document has of these as metrics, each with labels, `port_guid="0x.."`. */
+void activity_print_metrics(FILE *out, const json_t *document, const char *labels);
 
 #endif

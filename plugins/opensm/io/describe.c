@@ -26,6 +26,11 @@ json_t *describe_text(const char *text)
 	return string;
 }
 
+json_t *describe_filled(const char *text)
+{
+	return describe_text(text[0] ? text : NULL);
+}
+
 json_t *describe_guid(uint64_t guid)
 {
 	char text[20];
@@ -59,4 +64,17 @@ json_t *describe_end(const struct pm_fabric *known, uint64_t guid, unsigned int 
 				   describe_text(name), "port", (int)port);
 
 	return name ? describe_label(object, name, pm_fabric_label(known, sw)) : object;
+}
+
+json_t *describe_object(const struct describe_member *members, size_t num)
+{
+	json_t *object = json_object();
+	int rc = 0;
+
+	for (size_t i = 0; i < num; i++)
+		rc |= json_object_set_new(object, members[i].name, members[i].value);
+	if (!rc)
+		return object;
+	json_decref(object);
+	return NULL;
 }

@@ -15,6 +15,9 @@
  * text is not UTF-8. NULL: null. */
 json_t *describe_text(const char *text);
 
+/* The same; "": null. */
+json_t *describe_filled(const char *text);
+
 /* 0x and 16 digits. */
 json_t *describe_guid(uint64_t guid);
 
@@ -28,5 +31,14 @@ json_t *describe_label(json_t *object, const char *name, const char *label);
 /* A port of a switch: guid, name (null if the skeleton, which may be NULL, does not know
  * the switch), label, port; 0 is the switch itself. */
 json_t *describe_end(const struct pm_fabric *known, uint64_t guid, unsigned int port);
+
+/* A member of an object. */
+struct describe_member {
+	const char *name;
+	json_t *value;
+};
+
+/* An object with members, whose values it takes over. */
+json_t *describe_object(const struct describe_member *members, size_t num);
 
 #endif

@@ -8,6 +8,7 @@
 #include "describe.h"
 #include "missing_kept.h"
 #include "log.h"
+#include "rows.h"
 #include "engine/clock.h"
 
 #include <opensm/osm_version.h>
@@ -97,127 +98,157 @@ struct state {
 	struct activity activity; /* of any thread */
 };
 
-/* ---- Writing ---- */
+/* ---- The document and metrics by rows ---- */
 
-static const struct metric {
-	const char *name, *type, *help;
-	const char *object, *member; /* where the document has it; object may be NULL */
-} metrics[] = {
-	{"running", "gauge", "1 while OpenSM runs", NULL, "running"},
-	{"written_timestamp_seconds", "gauge", "When this was written", NULL, "time"},
-	{"engine_active", "gauge",
-	 "1 if portmajor routed last, 0 if OpenSM fell back to another engine", "engine",
-	 "active"},
-	{"lids_out_of_plan", "gauge", "Places with a LID other than planned", NULL,
-	 "out_of_plan"},
-	{"switch_pairs_apart", "gauge", "Pairs of switches with end ports without a path",
-	 "apart", "pairs"},
-	{"host_pairs_joined", "gauge", "Ordered pairs of hosts that cables join",
-	 "served", "joined"},
-	{"host_pairs_served", "gauge", "Of these, pairs that portmajor's tables serve",
-	 "served", "pairs"},
-	{"switches_missing", "gauge",
-	 "Switches that were there and are not, but for acknowledged ones", "missing",
-	 "switches"},
-	{"links_missing", "gauge", "Links likewise, with those of missing hosts",
-	 "missing", "links"},
-	{"hosts_missing", "gauge", "Hosts likewise", "missing", "hosts"},
-	{"missing_acknowledged", "gauge", "Missing parts that are acknowledged",
-	 "missing", "acknowledged"},
-	{"slow_links", "gauge", "Links between switches that run below their neighbours'",
-	 "slow_links", "count"},
-	{"balance_entries_off", "gauge", "LFT entries that are not the plan's", "balance",
-	 "entries_off"},
-	{"balance_blocks_off", "gauge", "LFT blocks with such entries", "balance",
-	 "blocks_off"},
-	{"balance_switches_off", "gauge", "Switches with such entries", "balance",
-	 "switches_off"},
-	{"rebalancing", "gauge", "1 while tables go over to the plan's", "balance",
-	 "rebalancing"},
-	{"rebalance_blocks_left", "gauge", "LFT blocks still to be sent then", "balance",
-	 "blocks_left"},
-	{"run_timestamp_seconds", "gauge", "When the last routing run ended", "run",
-	 "time"},
-	{"run_blocks_sent", "gauge", "LFT blocks sent in the last run", "run", "sent"},
-	{"run_blocks_acked", "gauge", "LFT blocks acknowledged in the last run", "run",
-	 "acked"},
-	{"run_blocks_bound", "gauge", "Lower bound of LFT blocks of the last run", "run",
-	 "bound"},
-	{"run_milliseconds", "gauge", "Time of computing in the last run", "run",
-	 "milliseconds"},
-	{"runs_total", "counter", "Routing runs of portmajor", "since_start", "runs"},
-	{"fallbacks_total", "counter", "Routing runs of other engines", "since_start",
-	 "fallbacks"},
-	{"blocks_sent_total", "counter", "LFT blocks sent in runs", "since_start",
-	 "sent"},
-	{"blocks_acked_total", "counter", "LFT blocks acknowledged in runs",
-	 "since_start", "acked"},
-	{"blocks_bound_total", "counter", "Lower bound of LFT blocks of all runs",
-	 "since_start", "bound"},
-	{"milliseconds_total", "counter", "Time of computing in runs", "since_start",
-	 "milliseconds"},
-	{"stale_entries_total", "counter",
-	 "Entries taken out as their ports led elsewhere or they would have looped",
-	 "since_start", "stale_entries"},
-	{"looping_lids_total", "counter", "LIDs that would have looped", "since_start",
-	 "looping_lids"},
-	{"traps_dropped_total", "counter", "Traps of failures that there was no room for",
-	 "since_start", "traps_dropped"},
-	{"repairs_total", "counter", "Early repairs", "since_start", "repairs"},
-	{"repair_blocks_sent_total", "counter", "LFT blocks sent in early repairs",
-	 "since_start", "repair_sent"},
-	{"repair_blocks_acked_total", "counter",
-	 "LFT blocks acknowledged in early repairs", "since_start", "repair_acked"},
-	{"repair_blocks_bound_total", "counter",
-	 "Lower bound of LFT blocks of early repairs", "since_start", "repair_bound"},
-	{"moves_total", "counter", "Changes of what is drained", "since_start", "moves"},
-	{"move_blocks_sent_total", "counter", "LFT blocks sent for these", "since_start",
-	 "move_sent"},
-	{"move_blocks_acked_total", "counter", "LFT blocks acknowledged of these",
-	 "since_start", "move_acked"},
-	{"move_blocks_bound_total", "counter", "Lower bound of LFT blocks for these",
-	 "since_start", "move_bound"},
-	{"multicast_groups", "gauge", "Multicast LIDs with a group", "multicast",
-	 "groups"},
-	{"multicast_trees", "gauge", "Of these, those with a tree", "multicast", "trees"},
-	{"multicast_trees_down_and_up", "gauge",
-	 "Trees of groups that no switch reaches downwards", "multicast", "down_and_up"},
-	{"multicast_members_left_out", "gauge", "Members in no tree", "multicast",
-	 "members_left_out"},
-	{"multicast_incomplete", "gauge", "1 while MFT blocks are still to be sent",
-	 "multicast", "incomplete"},
-	{"multicast_blocks_sent_total", "counter", "MFT blocks sent", "since_start",
-	 "multicast_sent"},
-	{"multicast_blocks_acked_total", "counter", "MFT blocks acknowledged",
-	 "since_start", "multicast_acked"},
-	{"multicast_blocks_bound_total", "counter", "MFT blocks that differed",
-	 "since_start", "multicast_bound"},
+#define LAST(member) ROW_AT(struct last, member)
+#define TOTAL(member) ROW_AT(struct totals, member)
+
+static const struct row run_rows[] = {
+	{"number", LAST(run.number)},
+	{"time", LAST(run_time), "run_timestamp_seconds",
+	 "When the last routing run ended"},
+	{"change", LAST(run_change)},
+	{"sent", LAST(written.sent), "run_blocks_sent",
+	 "LFT blocks sent in the last run"},
+	{"acked", LAST(run.acked), "run_blocks_acked",
+	 "LFT blocks acknowledged in the last run"},
+	{"bound", LAST(written.delta.bound), "run_blocks_bound",
+	 "Lower bound of LFT blocks of the last run"},
+	{"full_load", LAST(written.full)},
+	{"switches", LAST(written.switches)},
+	{"whole_tables", LAST(written.whole)},
+	{"entries", LAST(written.delta.entries)},
+	{"lids_assigned", LAST(run.lids_assigned)},
+	{"lids_moved", LAST(run.lids_moved)},
+	{"lids_out_of_plan", LAST(run.out_of_plan)},
+	{"stale_entries", LAST(run.stale)},
+	{"looping_lids", LAST(run.loops)},
+	{"milliseconds", LAST(run.milliseconds), "run_milliseconds",
+	 "Time of computing in the last run"},
+	{0},
 };
 
-/* Metrics of two fabrics differ by this label. */
-static const char *port_of(const json_t *document)
+static const struct row repair_rows[] = {
+	{"number", LAST(repair.number)},
+	{"time", LAST(repair_time)},
+	{"change", LAST(repair.change)},
+	{"traps", LAST(repair.traps)},
+	{"queries", LAST(repair.queries)},
+	{"unanswered", LAST(repair.unanswered)},
+	{"links_down", LAST(repair.links_down)},
+	{"looks", LAST(repair.looks)},
+	{"sent", LAST(repair.sent)},
+	{"acked", LAST(repair.acked)},
+	{"bound", LAST(repair.bound)},
+	{"switches", LAST(repair.switches)},
+	{"milliseconds", LAST(repair.milliseconds)},
+	{"left_to_sweep", .type = ROW_IS_SET,
+	 .offset = offsetof(struct last, repair.gave_up)},
+	{"gave_up", LAST(repair.gave_up)},
+	{0},
+};
+
+static const struct row move_rows[] = {
+	{"number", LAST(move_number)},
+	{"time", LAST(move_time)},
+	{"sent", LAST(move.sent)},
+	{"acked", LAST(move.acked)},
+	{"bound", LAST(move.delta.bound)},
+	{"switches", LAST(move.delta.switches)},
+	{"milliseconds", LAST(move.milliseconds)},
+	{"left_to_sweep", .type = ROW_IS_SET,
+	 .offset = offsetof(struct last, move.gave_up)},
+	{"gave_up", LAST(move.gave_up)},
+	{0},
+};
+
+static const struct row shadow_rows[] = {
+	{"number", LAST(shadow.number)},
+	{"time", LAST(shadow_time)},
+	{"would_route", LAST(would_route)},
+	{"change", LAST(shadow_change)},
+	{0},
+};
+
+static const struct row total_rows[] = {
+	{"fallbacks", TOTAL(fallbacks), "fallbacks_total",
+	 "Routing runs of other engines"},
+	{"stale_entries", TOTAL(stale), "stale_entries_total",
+	 "Entries taken out as their ports led elsewhere or they would have looped"},
+	{"looping_lids", TOTAL(loops), "looping_lids_total",
+	 "LIDs that would have looped"},
+	{"milliseconds", TOTAL(milliseconds), "milliseconds_total",
+	 "Time of computing in runs"},
+	{"runs", TOTAL(runs.times), "runs_total", "Routing runs of portmajor"},
+	{"sent", TOTAL(runs.sent), "blocks_sent_total", "LFT blocks sent in runs"},
+	{"acked", TOTAL(runs.acked), "blocks_acked_total",
+	 "LFT blocks acknowledged in runs"},
+	{"bound", TOTAL(runs.bound), "blocks_bound_total",
+	 "Lower bound of LFT blocks of all runs"},
+	{"repairs", TOTAL(repairs.times), "repairs_total", "Early repairs"},
+	{"repair_sent", TOTAL(repairs.sent), "repair_blocks_sent_total",
+	 "LFT blocks sent in early repairs"},
+	{"repair_acked", TOTAL(repairs.acked), "repair_blocks_acked_total",
+	 "LFT blocks acknowledged in early repairs"},
+	{"repair_bound", TOTAL(repairs.bound), "repair_blocks_bound_total",
+	 "Lower bound of LFT blocks of early repairs"},
+	{"moves", TOTAL(moves.times), "moves_total", "Changes of what is drained"},
+	{"move_sent", TOTAL(moves.sent), "move_blocks_sent_total",
+	 "LFT blocks sent for these"},
+	{"move_acked", TOTAL(moves.acked), "move_blocks_acked_total",
+	 "LFT blocks acknowledged of these"},
+	{"move_bound", TOTAL(moves.bound), "move_blocks_bound_total",
+	 "Lower bound of LFT blocks for these"},
+	{0},
+};
+
+/* ---- Writing ---- */
+
+/* Of what is no structure's member. */
+static const struct metric {
+	const char *name, *help;
+	const char *object, *member; /* where the document has it; object may be NULL */
+} metrics[] = {
+	{"running", "1 while OpenSM runs", NULL, "running"},
+	{"written_timestamp_seconds", "When this was written", NULL, "time"},
+	{"engine_active",
+	 "1 if portmajor routed last, 0 if OpenSM fell back to another engine", "engine",
+	 "active"},
+	{"lids_out_of_plan", "Places with a LID other than planned", NULL, "out_of_plan"},
+	{"switch_pairs_apart", "Pairs of switches with end ports without a path", "apart",
+	 "pairs"},
+	{"host_pairs_joined", "Ordered pairs of hosts that cables join", "served",
+	 "joined"},
+	{"host_pairs_served", "Of these, pairs that portmajor's tables serve", "served",
+	 "pairs"},
+	{"switches_missing",
+	 "Switches that were there and are not, but for acknowledged ones", "missing",
+	 "switches"},
+	{"links_missing", "Links likewise, with those of missing hosts", "missing",
+	 "links"},
+	{"hosts_missing", "Hosts likewise", "missing", "hosts"},
+	{"missing_acknowledged", "Missing parts that are acknowledged", "missing",
+	 "acknowledged"},
+	{"slow_links", "Links between switches that run below their neighbours'",
+	 "slow_links", "count"},
+};
+
+static const json_t *find_member(const json_t *document, const char *object,
+				 const char *member)
 {
-	return json_string_value(json_object_get(document, "port_guid"));
+	return json_object_get(object ? json_object_get(document, object) : document,
+			       member);
 }
 
-static void print_metric(FILE *out, const struct metric *metric, const json_t *document)
+static void print_metric(FILE *out, const struct metric *metric, const json_t *document,
+			 const char *labels)
 {
-	const json_t *holder =
-		metric->object ? json_object_get(document, metric->object) : document;
-	const json_t *value = json_object_get(holder, metric->member);
-	const char *port = port_of(document);
+	const json_t *value = find_member(document, metric->object, metric->member);
 
 	if (!json_is_number(value) && !json_is_boolean(value))
 		return;
-	fprintf(out, "# HELP portmajor_%s %s\n# TYPE portmajor_%s %s\n", metric->name,
-		metric->help, metric->name, metric->type);
-	if (json_is_real(value))
-		fprintf(out, "portmajor_%s{port_guid=\"%s\"} %.3f\n", metric->name, port,
-			json_real_value(value));
-	else
-		fprintf(out, "portmajor_%s{port_guid=\"%s\"} %" JSON_INTEGER_FORMAT "\n",
-			metric->name, port,
-			json_is_true(value) ? 1 : json_integer_value(value));
+	rows_print_head(out, metric->name, metric->help);
+	rows_print_value(out, metric->name, labels, value);
 }
 
 /* What is 1 or 0: whether a member is a text, or with "" whether there is anything. */
@@ -239,19 +270,16 @@ static const struct condition {
 	 "bad_switches", ""},
 };
 
-static void print_condition(FILE *out, const struct condition *is, const json_t *document)
+static void print_condition(FILE *out, const struct condition *is, const json_t *document,
+			    const char *labels)
 {
-	const json_t *holder =
-		is->object ? json_object_get(document, is->object) : document;
-	const json_t *value = json_object_get(holder, is->member);
+	const json_t *value = find_member(document, is->object, is->member);
 	const char *text = json_string_value(value);
 	bool holds = is->text[0] ? text && !strcmp(text, is->text)
 				 : value && !json_is_null(value);
 
-	fprintf(out,
-		"# HELP portmajor_%s %s\n# TYPE portmajor_%s gauge\n"
-		"portmajor_%s{port_guid=\"%s\"} %d\n",
-		is->name, is->help, is->name, is->name, port_of(document), holds);
+	rows_print_head(out, is->name, is->help);
+	fprintf(out, "portmajor_%s{%s} %d\n", is->name, labels, holds);
 }
 
 static uint32_t count_flaps(const json_t *document, enum pm_damping_state state)
@@ -268,23 +296,32 @@ static uint32_t count_flaps(const json_t *document, enum pm_damping_state state)
 	return count;
 }
 
+static void print_flap_counts(FILE *out, const json_t *document, const char *labels)
+{
+	rows_print_head(out, "flapping_links", "Links that went down lately, by state");
+	for (enum pm_damping_state s = PM_DAMPING_NOTED; s <= PM_DAMPING_WATCHED; s++)
+		fprintf(out, "portmajor_flapping_links{%s,state=\"%s\"} %u\n", labels,
+			pm_damping_state_name(s), count_flaps(document, s));
+}
+
 static int print_metrics(FILE *out, const void *arg)
 {
 	const json_t *document = arg;
+	const char *port = json_string_value(json_object_get(document, "port_guid"));
+	struct row_source run = {NULL, json_object_get(document, "run")};
+	struct row_source totals = {NULL, json_object_get(document, "since_start")};
+	char labels[64];
 
+	snprintf(labels, sizeof(labels), "port_guid=\"%s\"", port);
+	run.labels = totals.labels = labels;
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
-		print_metric(out, &metrics[i], document);
+		print_metric(out, &metrics[i], document, labels);
+	rows_print_metrics(out, run_rows, &run, 1);
+	rows_print_metrics(out, total_rows, &totals, 1);
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++)
-		print_condition(out, &conditions[i], document);
-	fputs("# HELP portmajor_flapping_links Links that went down lately, by state\n"
-	      "# TYPE portmajor_flapping_links gauge\n",
-	      out);
-	for (enum pm_damping_state s = PM_DAMPING_NOTED; s <= PM_DAMPING_WATCHED; s++)
-		fprintf(out,
-			"portmajor_flapping_links{port_guid=\"%s\",state=\"%s\"} %u\n",
-			port_of(document), pm_damping_state_name(s),
-			count_flaps(document, s));
-	activity_print_metrics(out, document, port_of(document));
+		print_condition(out, &conditions[i], document, labels);
+	print_flap_counts(out, document, labels);
+	activity_print_metrics(out, document, labels);
 	return 0;
 }
 
@@ -354,8 +391,7 @@ static int complete(struct state *state, json_t *document, bool running,
 	rc |= missing_complete(&state->missing, document, time(NULL));
 	if (!trouble.text[0])
 		trouble = *err;
-	rc |= json_object_set_new(document, "unsaved",
-				  describe_text(trouble.text[0] ? trouble.text : NULL));
+	rc |= json_object_set_new(document, "unsaved", describe_filled(trouble.text));
 	return rc ? -ENOMEM : 0;
 }
 
@@ -532,9 +568,8 @@ static json_t *make_drains(const struct state_facts *facts)
 
 	for (uint32_t i = 0; i < drains->num; i++)
 		list = describe_append(list, make_drain(&drains->list[i]));
-	return json_pack(
-		"{s:o, s:o}", "list", list, "error",
-		describe_text(facts->drains_unread[0] ? facts->drains_unread : NULL));
+	return json_pack("{s:o, s:o}", "list", list, "error",
+			 describe_filled(facts->drains_unread));
 }
 
 static struct pm_damping_end end_of(const struct pm_fabric *known, uint32_t port)
@@ -601,47 +636,14 @@ static json_t *make_engine(const struct state *state)
 {
 	return json_pack("{s:o, s:o, s:o}", "active",
 			 state->routed ? json_boolean(state->active) : json_null(),
-			 "used", describe_text(state->engine[0] ? state->engine : NULL),
-			 "reason", describe_text(state->active ? NULL : state->why.text));
+			 "used", describe_filled(state->engine), "reason",
+			 describe_text(state->active ? NULL : state->why.text));
 }
 
-/* Members `times`, PREFIXsent, PREFIXacked, PREFIXbound. -1: no memory. */
-static int add_blocks(json_t *object, const char *times, const char *prefix,
-		      const struct blocks *blocks)
+static json_t *make_apart(const struct state_facts *facts)
 {
-	const struct {
-		const char *name;
-		uint64_t count;
-	} members[] = {{"sent", blocks->sent},
-		       {"acked", blocks->acked},
-		       {"bound", blocks->bound}};
-	int rc = json_object_set_new(object, times,
-				     json_integer((json_int_t)blocks->times));
-
-	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-		char name[32];
-
-		snprintf(name, sizeof(name), "%s%s", prefix, members[i].name);
-		rc |= json_object_set_new(object, name,
-					  json_integer((json_int_t)members[i].count));
-	}
-	return rc;
-}
-
-static json_t *make_totals(const struct totals *t)
-{
-	json_t *totals =
-		json_pack("{s:I, s:I, s:I, s:f}", "fallbacks", (json_int_t)t->fallbacks,
-			  "stale_entries", (json_int_t)t->stale, "looping_lids",
-			  (json_int_t)t->loops, "milliseconds", t->milliseconds);
-
-	if (add_blocks(totals, "runs", "", &t->runs) ||
-	    add_blocks(totals, "repairs", "repair_", &t->repairs) ||
-	    add_blocks(totals, "moves", "move_", &t->moves)) {
-		json_decref(totals);
-		return NULL;
-	}
-	return totals;
+	return json_pack("{s:I, s:o}", "pairs", (json_int_t)facts->view->apart.count,
+			 "text", describe_filled(facts->apart));
 }
 
 static json_t *make_served(const struct state_facts *facts)
@@ -657,60 +659,17 @@ static json_t *make_served(const struct state_facts *facts)
 
 static json_t *make_run(const struct last *last)
 {
-	const struct state_run *run = &last->run;
-	const struct lft_records_written *written = &last->written;
-
-	if (!run->number)
-		return json_null();
-	return json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-		"s:I, s:f}",
-		"number", (json_int_t)run->number, "time", (json_int_t)last->run_time,
-		"change", describe_text(last->run_change), "sent",
-		(json_int_t)written->sent, "acked", (json_int_t)run->acked, "bound",
-		(json_int_t)written->delta.bound, "full_load", (json_int_t)written->full,
-		"switches", (json_int_t)written->switches, "whole_tables",
-		(json_int_t)written->whole, "entries", (json_int_t)written->delta.entries,
-		"lids_assigned", (json_int_t)run->lids_assigned, "lids_moved",
-		(json_int_t)run->lids_moved, "lids_out_of_plan",
-		(json_int_t)run->out_of_plan, "stale_entries", (json_int_t)run->stale,
-		"looping_lids", (json_int_t)run->loops, "milliseconds",
-		run->milliseconds);
+	return last->run.number ? rows_describe(run_rows, last) : json_null();
 }
 
 static json_t *make_repair(const struct last *last)
 {
-	const struct repaired *repair = &last->repair;
-
-	if (!repair->number)
-		return json_null();
-	return json_pack(
-		"{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, "
-		"s:s?}",
-		"number", (json_int_t)repair->number, "time",
-		(json_int_t)last->repair_time, "change", describe_text(repair->change),
-		"traps", (json_int_t)repair->traps, "queries",
-		(json_int_t)repair->queries, "unanswered", (json_int_t)repair->unanswered,
-		"links_down", (json_int_t)repair->links_down, "looks",
-		(json_int_t)repair->looks, "sent", (json_int_t)repair->sent, "acked",
-		(json_int_t)repair->acked, "bound", (json_int_t)repair->bound, "switches",
-		(json_int_t)repair->switches, "milliseconds", repair->milliseconds,
-		"left_to_sweep", repair->gave_up != NULL, "gave_up", repair->gave_up);
+	return last->repair.number ? rows_describe(repair_rows, last) : json_null();
 }
 
 static json_t *make_move(const struct last *last)
 {
-	const struct moved *move = &last->move;
-
-	if (!last->move_number)
-		return json_null();
-	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s?}", "number",
-		(json_int_t)last->move_number, "time", (json_int_t)last->move_time,
-		"sent", (json_int_t)move->sent, "acked", (json_int_t)move->acked, "bound",
-		(json_int_t)move->delta.bound, "switches",
-		(json_int_t)move->delta.switches, "milliseconds", move->milliseconds,
-		"left_to_sweep", move->gave_up != NULL, "gave_up", move->gave_up);
+	return last->move_number ? rows_describe(move_rows, last) : json_null();
 }
 
 /* What tables would have cost. */
@@ -736,10 +695,7 @@ static json_t *make_shadow(const struct last *last)
 
 	if (!last->shadow.number)
 		return json_null();
-	shadow = json_pack(
-		"{s:I, s:I, s:b, s:o}", "number", (json_int_t)last->shadow.number, "time",
-		(json_int_t)last->shadow_time, "would_route", last->would_route, "change",
-		describe_text(last->shadow_change));
+	shadow = rows_describe(shadow_rows, last);
 	if (!last->would_route || !json_object_update_new(shadow, make_found(last)))
 		return shadow;
 	json_decref(shadow);
@@ -749,27 +705,41 @@ static json_t *make_shadow(const struct last *last)
 /* Nothing of it is shared with the next one: another thread frees it. */
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
-	return json_pack(
-		"{s:s, s:i, s:I, s:b, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
-		"s:n, s:n, s:n, s:n, s:o, s:I, s:o, s:o, s:o, s:o, s:{s:I, s:o}, s:o, "
-		"s:o, s:o, s:o, s:s, s:n}",
-		"schema", "portmajor-state", "version", SCHEMA_VERSION, "time",
-		(json_int_t)0, "running", 1, "sm_state", "", "opensm", OSM_VERSION,
-		"plugin", PORTMAJOR_VERSION, "pid", (json_int_t)getpid(), "started",
-		(json_int_t)state->started, "engine", make_engine(state), "run",
-		make_run(&state->last), "repair", make_repair(&state->last), "move",
-		make_move(&state->last), "shadow", make_shadow(&state->last), "phase",
-		"balance", "multicast", "repairs_by_phase", "since_start",
-		make_totals(&state->totals), "out_of_plan",
-		(json_int_t)state->out_of_plan, "flapping", make_flaps(facts->view),
-		"slow_links", make_slow(facts), "missing", make_missing(facts), "drained",
-		make_drains(facts), "apart", "pairs",
-		(json_int_t)facts->view->apart.count, "text",
-		describe_text(facts->apart[0] ? facts->apart : NULL), "served",
-		make_served(facts), "bad_switches",
-		describe_text(facts->unfit[0] ? facts->unfit : NULL), "config_error",
-		describe_text(facts->misread[0] ? facts->misread : NULL), "plan",
-		make_plan(facts), "port_guid", "", "unsaved");
+	const struct describe_member members[] = {
+		{"schema", json_string("portmajor-state")},
+		{"version", json_integer(SCHEMA_VERSION)},
+		{"time", json_integer(0)},
+		{"running", json_true()},
+		{"sm_state", json_string("")},
+		{"opensm", json_string(OSM_VERSION)},
+		{"plugin", json_string(PORTMAJOR_VERSION)},
+		{"pid", json_integer(getpid())},
+		{"started", json_integer(state->started)},
+		{"engine", make_engine(state)},
+		{"run", make_run(&state->last)},
+		{"repair", make_repair(&state->last)},
+		{"move", make_move(&state->last)},
+		{"shadow", make_shadow(&state->last)},
+		{"phase", json_null()},
+		{"balance", json_null()},
+		{"multicast", json_null()},
+		{"repairs_by_phase", json_null()},
+		{"since_start", rows_describe(total_rows, &state->totals)},
+		{"out_of_plan", json_integer(state->out_of_plan)},
+		{"flapping", make_flaps(facts->view)},
+		{"slow_links", make_slow(facts)},
+		{"missing", make_missing(facts)},
+		{"drained", make_drains(facts)},
+		{"apart", make_apart(facts)},
+		{"served", make_served(facts)},
+		{"bad_switches", describe_filled(facts->unfit)},
+		{"config_error", describe_filled(facts->misread)},
+		{"plan", make_plan(facts)},
+		{"port_guid", json_string("")},
+		{"unsaved", json_null()},
+	};
+
+	return describe_object(members, sizeof(members) / sizeof(*members));
 }
 
 /* Hands a document over, unless it is NULL: then the next one will do. With the mutex. */
@@ -814,10 +784,10 @@ static json_t *make_news(const struct state *state, const struct view *view,
 
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
 			 make_repair(&state->last), "move", make_move(&state->last),
-			 "since_start", make_totals(&state->totals), "flapping",
-			 make_flaps(view), "drained", make_drains(&facts), "apart",
-			 "pairs", (json_int_t)view->apart.count, "served", "joined",
-			 (json_int_t)view->served.joined, "pairs",
+			 "since_start", rows_describe(total_rows, &state->totals),
+			 "flapping", make_flaps(view), "drained", make_drains(&facts),
+			 "apart", "pairs", (json_int_t)view->apart.count, "served",
+			 "joined", (json_int_t)view->served.joined, "pairs",
 			 (json_int_t)view->served.pairs);
 }
 
@@ -834,9 +804,8 @@ void state_renew_unread(struct state *state, const char *drains_unread)
 {
 	pthread_mutex_lock(&state->mutex);
 	if (state->latest)
-		renew(state,
-		      json_pack("{s:{s:o}}", "drained", "error",
-				describe_text(drains_unread[0] ? drains_unread : NULL)));
+		renew(state, json_pack("{s:{s:o}}", "drained", "error",
+				       describe_filled(drains_unread)));
 	pthread_mutex_unlock(&state->mutex);
 	worker_poke(state->writer);
 }
