@@ -38,9 +38,11 @@ static const char tree[] = "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:
 #define S1 "table 0x200003 0 " ENTRIES("01", "02") "\n"
 #define TABLES L0 L1 S0 S1
 #define LOST "lost 1000 0x200000 2\n"
-#define SET0 "set 2000 3000 3500 0x200000 0 " ENTRIES("01", "03") "\n"
-#define SET1 "set 2500 - - 0x200003 0 " ENTRIES("02", "02") "\n"
-#define SET2 "set 2500 6000 - 0x200001 0 " ENTRIES("03", "01") "\n"
+#define SET(times_and_switch, one, two)                                                  \
+	"set " times_and_switch " 0 " ENTRIES(one, two) "\n"
+#define SET0 SET("2000 3000 3500 0x200000", "01", "03")
+#define SET1 SET("2500 - - 0x200003", "02", "02")
+#define SET2 SET("2500 6000 - 0x200001", "03", "01")
 #define SETS SET0 SET1 SET2
 #define WHOLE MAGIC "engine of a test\n" LIDS TABLES LOST SETS
 
@@ -236,19 +238,19 @@ static const struct {
 	{"lost.none", MAGIC LIDS TABLES SETS, "in:10: no row \"lost\": nothing is lost"},
 	{"set.form", MAGIC "set 1 2 200000 0 " ENTRIES("01", "01") "\n",
 	 "in:2: not a row \"set SENT ARRIVED ACKED GUID BLOCK ENTRIES\""},
-	{"set.never-sent", MAGIC "set - 1 2 200000 0 " ENTRIES("01", "01") "\n",
+	{"set.never-sent", MAGIC SET("- 1 2 200000", "01", "01"),
 	 "in:2: not a row \"set SENT ARRIVED ACKED GUID BLOCK ENTRIES\""},
-	{"set.switch", MAGIC "set 1 2 3 200009 0 " ENTRIES("01", "01") "\n",
+	{"set.switch", MAGIC SET("1 2 3 200009", "01", "01"),
 	 "in:2: the fabric has no switch with GUID 0x0000000000200009: of another "
 	 "fabric?"},
-	{"set.port", MAGIC "set 1 2 3 200002 0 " ENTRIES("01", "04") "\n",
+	{"set.port", MAGIC SET("1 2 3 200002", "01", "04"),
 	 "in:2: port 4 of \"s0\", which has 2: of another fabric?"},
 	{"set.backwards", MAGIC SET2 "\n" SET0, "in:4: sent before that of line 2"},
-	{"set.arrived", MAGIC "set 2 1 3 200000 0 " ENTRIES("01", "01") "\n",
+	{"set.arrived", MAGIC SET("2 1 3 200000", "01", "01"),
 	 "in:2: it arrived before it was sent"},
-	{"set.acked", MAGIC "set 1 3 2 200000 0 " ENTRIES("01", "01") "\n",
+	{"set.acked", MAGIC SET("1 3 2 200000", "01", "01"),
 	 "in:2: acknowledged before it arrived"},
-	{"set.acked-only", MAGIC "set 1 - 2 200000 0 " ENTRIES("01", "01") "\n",
+	{"set.acked-only", MAGIC SET("1 - 2 200000", "01", "01"),
 	 "in:2: acknowledged before it arrived"},
 };
 
@@ -287,15 +289,24 @@ static void test_files(void **state)
 
 /* ---- Following ---- */
 
+/* What following a text finds; the caller frees its curve. */
+static struct pm_outage follow(const char *text)
+{
+	struct pm_lft_trace *sets = parse(text);
+	struct pm_outage found;
+
+	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	pm_lft_trace_free(sets);
+	return found;
+}
+
 /* Times from the loss on; b is cut off from a by the first way, a from b by the second.
  */
 static void test_follow(void **state)
 {
-	struct pm_lft_trace *sets = parse(WHOLE);
-	struct pm_outage found;
+	struct pm_outage found = follow(WHOLE);
 
 	(void)state;
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.hosts, 2);
 	assert_int_equal(found.pairs, 2);
 	assert_int_equal(found.paths, 2);
@@ -316,80 +327,52 @@ static void test_follow(void **state)
 	assert_int_equal(found.back[PM_OUTAGE_ALL], 5000);
 	assert_true(found.path_seconds > 6.999e-6 && found.path_seconds < 7.001e-6);
 	free(found.curve);
-	pm_lft_trace_free(sets);
 }
 
 /* What a Set breaks for a while comes back later, and what stays cut off is no delay. */
 static void test_follow_worse(void **state)
 {
-	struct pm_lft_trace *sets =
-		parse(MAGIC LIDS TABLES LOST "set 1000 1500 1500 200000 0 " ENTRIES(
-			"01", "03") "\n"
-				    "set 1500 1700 1700 200003 0 " ENTRIES(
-					    "01",
-					    "ff") "\n"
-						  "set 1500 1900 1900 200003 0 " ENTRIES(
-							  "01", "02") "\n");
-	struct pm_outage found;
+	struct pm_outage found =
+		follow(MAGIC LIDS TABLES LOST SET("1000 1500 1500 200000", "01", "03")
+			       SET("1500 1700 1700 200003", "01", "ff")
+				       SET("1500 1900 1900 200003", "01", "02"));
 
 	(void)state;
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.at_once, 2);
 	assert_int_equal(found.end, 1);
 	assert_int_equal(found.back[PM_OUTAGE_HALF], 900);
 	assert_int_equal(found.back[PM_OUTAGE_ALL], 900);
 	assert_true(found.path_seconds > 0.699e-6 && found.path_seconds < 0.701e-6);
 	free(found.curve);
-	pm_lft_trace_free(sets);
 }
 
 /* b's LID goes back and forth between l0 and s0, then comes to a dead end, and again. */
 static void test_follow_loops(void **state)
 {
-	struct pm_lft_trace *sets = parse(
-		MAGIC LIDS TABLES
-		"lost 1000 0x200000 3\n"
-		"set 2000 2000 2000 200002 0 " ENTRIES(
-			"01",
-			"01") "\n"
-			      "set 5000 5000 5000 200002 0 " ENTRIES(
-				      "01",
-				      "ff") "\n"
-					    "set 6000 6000 6000 200002 0 " ENTRIES(
-						    "01",
-						    "01") "\n"
-							  "set 8000 8000 8000 200000 0 " ENTRIES(
-								  "01", "02") "\n");
-	struct pm_outage found;
+	struct pm_outage found =
+		follow(MAGIC LIDS TABLES
+		       "lost 1000 0x200000 3\n" SET("2000 2000 2000 200002", "01", "01")
+			       SET("5000 5000 5000 200002", "01", "ff")
+				       SET("6000 6000 6000 200002", "01", "01")
+					       SET("8000 8000 8000 200000", "01", "02"));
 
 	(void)state;
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.loops_at_once, 0);
 	assert_int_equal(found.loops_most, 1);
 	assert_int_equal(found.loops_end, 1);
 	assert_true(found.loop_seconds > 4.999e-6 && found.loop_seconds < 5.001e-6);
 	assert_int_equal(found.end, 1);
 	free(found.curve);
-	pm_lft_trace_free(sets);
 }
 
 /* Sets before the loss, a host that is lost, and two of one time in their order. */
 static void test_follow_others(void **state)
 {
-	struct pm_lft_trace *sets = parse(
-		MAGIC LIDS TABLES
-		"lost 1000 200000 1\n"
-		"set 0 500 500 200000 0 " ENTRIES(
-			"01", "ff") "\n"
-				    "set 1500 1700 1700 200003 0 " ENTRIES(
-					    "01",
-					    "ff") "\n"
-						  "set 1500 1700 1700 200003 0 " ENTRIES(
-							  "01", "02") "\n");
-	struct pm_outage found;
+	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 1\n" SET(
+		"0 500 500 200000", "01", "ff") SET("1500 1700 1700 200003", "01", "ff")
+						SET("1500 1700 1700 200003", "01", "02"));
 
 	(void)state;
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.before, 1);
 	assert_int_equal(found.all_before, 2);
 	assert_int_equal(found.hosts, 1);
@@ -400,72 +383,50 @@ static void test_follow_others(void **state)
 	assert_int_equal(found.first, 0);
 	assert_int_equal(found.last, 700);
 	free(found.curve);
-	pm_lft_trace_free(sets);
 }
 
 /* What arrived before the loss is over by then. */
 static void test_follow_before(void **state)
 {
-	struct pm_lft_trace *sets = parse(
-		MAGIC LIDS TABLES
-		"lost 1000 200000 2\n"
-		"set 0 500 500 200000 0 " ENTRIES(
-			"01", "ff") "\n"
-				    "set 0 600 600 200000 0 " ENTRIES("01", "02") "\n");
-	struct pm_outage found;
+	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 2\n" SET(
+		"0 500 500 200000", "01", "ff") SET("0 600 600 200000", "01", "02"));
 
 	(void)state;
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.before, 0);
 	assert_int_equal(found.at_once, 2);
 	assert_int_equal(found.differ, 2);
 	assert_int_equal(found.num_points, 1);
 	free(found.curve);
-	pm_lft_trace_free(sets);
 }
 
 /* A Set that arrives with the loss: the curve begins with what it leaves dead. */
 static void test_follow_at_once(void **state)
 {
-	struct pm_lft_trace *sets = parse(
-		MAGIC LIDS TABLES "lost 1000 200000 2\n"
-				  "set 0 1000 1000 200000 0 " ENTRIES("01", "03") "\n");
-	struct pm_outage found;
+	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 2\n" SET(
+		"0 1000 1000 200000", "01", "03"));
 
 	(void)state;
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.at_once, 2);
 	assert_int_equal(found.end, 1);
 	assert_int_equal(found.num_points, 1);
 	assert_int_equal(found.curve[0].dead, 1);
 	free(found.curve);
-	pm_lft_trace_free(sets);
 }
 
 /* What happens at one time is one point, or none. */
 static void test_follow_one_time(void **state)
 {
-	struct pm_lft_trace *sets =
-		parse(MAGIC LIDS TABLES LOST "set 1000 1500 1500 200000 0 " ENTRIES(
-			"01",
-			"03") "\n"
-			      "set 1000 1500 1500 200000 0 " ENTRIES(
-				      "01",
-				      "02") "\n"
-					    "set 1000 1700 1700 200000 0 " ENTRIES(
-						    "01",
-						    "03") "\n"
-							  "set 1000 1700 1700 200001 0 " ENTRIES(
-								  "03", "01") "\n");
-	struct pm_outage found;
+	struct pm_outage found =
+		follow(MAGIC LIDS TABLES LOST SET("1000 1500 1500 200000", "01", "03")
+			       SET("1000 1500 1500 200000", "01", "02")
+				       SET("1000 1700 1700 200000", "01", "03")
+					       SET("1000 1700 1700 200001", "03", "01"));
 
 	(void)state;
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.num_points, 2);
 	assert_int_equal(found.curve[1].ns, 700);
 	assert_int_equal(found.curve[1].dead, 0);
 	free(found.curve);
-	pm_lft_trace_free(sets);
 }
 
 /* With LMC 1 each host has two paths to the other, by different ways. */
