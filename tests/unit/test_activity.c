@@ -69,6 +69,24 @@ static void test_nothing_known(void **state)
 	json_decref(document);
 }
 
+/* Metrics of the document in test_noted. */
+static void check_metrics(const json_t *document)
+{
+	char *text = print(document);
+
+	assert_non_null(strstr(text, "portmajor_phase{port_guid=\"" PORT
+				     "\",phase=\"routing\"} 1\n"));
+	assert_non_null(strstr(text, ",phase=\"idle\"} 0\n"));
+	assert_non_null(strstr(text, "# TYPE portmajor_phase_repairs_total counter\n"));
+	assert_non_null(strstr(
+		text, "portmajor_phase_first_set_milliseconds_total{port_guid=\"" PORT
+		      "\",phase=\"discovery\"} 6.000\n"));
+	assert_non_null(strstr(text,
+			       "portmajor_phase_repairs_sent_total{port_guid=\"" PORT
+			       "\",phase=\"discovery\"} 2\n"));
+	free(text);
+}
+
 static void test_noted(void **state)
 {
 	static const struct state_repair_time times[] = {
@@ -80,7 +98,6 @@ static void test_noted(void **state)
 	static const struct state_balance balance = {5000000000, 200, 7, true, 150};
 	const time_t before = time(NULL);
 	json_t *document, *repairs, *change;
-	char *text;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
@@ -123,18 +140,7 @@ static void test_noted(void **state)
 	check(json_object_get(repairs, "links"),
 	      "{\"repairs\":1,\"sent\":1,\"first_set_ms\":0.0,\"first_set_ms_max\":0.0,"
 	      "\"last_answer_ms\":0.5,\"last_answer_ms_max\":0.5}");
-	text = print(document);
-	assert_non_null(strstr(text, "portmajor_phase{port_guid=\"" PORT
-				     "\",phase=\"routing\"} 1\n"));
-	assert_non_null(strstr(text, ",phase=\"idle\"} 0\n"));
-	assert_non_null(strstr(text, "# TYPE portmajor_phase_repairs_total counter\n"));
-	assert_non_null(strstr(
-		text, "portmajor_phase_first_set_milliseconds_total{port_guid=\"" PORT
-		      "\",phase=\"discovery\"} 6.000\n"));
-	assert_non_null(strstr(text,
-			       "portmajor_phase_repairs_sent_total{port_guid=\"" PORT
-			       "\",phase=\"discovery\"} 2\n"));
-	free(text);
+	check_metrics(document);
 	json_decref(document);
 }
 

@@ -456,6 +456,36 @@ static void test_return(void **state)
 	end(&lab);
 }
 
+/* Any traffic and switches, with up to four cables lost on the way. */
+static void draw_run(struct lab *lab, struct random *random, uint64_t seed,
+		     uint32_t lost[4])
+{
+	lab->workload.pattern = random_chance(random, 50) ? PM_UNIFORM : PM_PERMUTATION;
+	lab->workload.seed = seed;
+	lab->workload.load = random_range(random, 1, 10) * 100000;
+	lab->workload.messages = 40;
+	lab->workload.poisson = random_chance(random, 50);
+	lab->workload.blocks = random_range(random, 1, 150);
+	lab->config.packet = random_range(random, 1, 64);
+	lab->config.buffer = lab->config.packet * random_range(random, 1, 4);
+	lab->config.wire = random_range(random, 1, 40);
+	lab->config.crossing = random_below(random, 40);
+	lab->config.reads = random_below(random, 3);
+	lab->config.in_line = random_chance(random, 50);
+	lab->config.num_lost = random_below(random, 5);
+	lab->config.lose_at = random_below(random, 4000);
+	lab->config.lost = lost;
+	if (seed % 2)
+		lab->config.return_at =
+			lab->config.lose_at + random_range(random, 1, 4000);
+	for (uint32_t i = 0; i < 4; i++)
+		lost[i] = random_below(random, lab->world.fabric->num_ports);
+	if (random_chance(random, 50)) {
+		lab->config.timeout = random_range(random, 3000, 20000);
+		lab->config.tries = 3;
+	}
+}
+
 /* In random trees, with whatever parameters: all packets are accounted for, and when all
  * is done nothing is left and all credits are back. */
 static void test_conservation(void **state)
@@ -477,31 +507,7 @@ static void test_conservation(void **state)
 		configure(&lab);
 		if (lab.num_hosts < 2)
 			goto next;
-		lab.workload.pattern =
-			random_chance(&random, 50) ? PM_UNIFORM : PM_PERMUTATION;
-		lab.workload.seed = seed;
-		lab.workload.load = random_range(&random, 1, 10) * 100000;
-		lab.workload.messages = 40;
-		lab.workload.poisson = random_chance(&random, 50);
-		lab.workload.blocks = random_range(&random, 1, 150);
-		lab.config.packet = random_range(&random, 1, 64);
-		lab.config.buffer = lab.config.packet * random_range(&random, 1, 4);
-		lab.config.wire = random_range(&random, 1, 40);
-		lab.config.crossing = random_below(&random, 40);
-		lab.config.reads = random_below(&random, 3);
-		lab.config.in_line = random_chance(&random, 50);
-		lab.config.num_lost = random_below(&random, 5);
-		lab.config.lose_at = random_below(&random, 4000);
-		lab.config.lost = lost;
-		if (seed % 2)
-			lab.config.return_at =
-				lab.config.lose_at + random_range(&random, 1, 4000);
-		for (uint32_t i = 0; i < 4; i++)
-			lost[i] = random_below(&random, lab.world.fabric->num_ports);
-		if (random_chance(&random, 50)) {
-			lab.config.timeout = random_range(&random, 3000, 20000);
-			lab.config.tries = 3;
-		}
+		draw_run(&lab, &random, seed, lost);
 		lab.config.batch = 1000000;
 		start(&lab);
 		run_to(&lab, 2000);

@@ -430,69 +430,68 @@ static void set_lid(struct pm_fabric *fabric, const char *name, unsigned int por
 	fabric->ports[world_port(fabric, name, port)].lid = (uint16_t)lid;
 }
 
+static const struct keeping {
+	const char *name;
+	uint32_t differ;
+	struct lid used[5];	/* in the fabric: "a".."d" are hosts */
+	struct lid expected[8]; /* by place */
+} keepings[] = {
+	{"as planned",
+	 0,
+	 {{"a", 1, 1}, {"s1", 0, 11}},
+	 {{"l0", 1, 1}, {"s1", 0, 11}, {"l1", 1, 3}}},
+	{"swapped",
+	 2,
+	 {{"a", 1, 3}, {"c", 1, 1}},
+	 {{"l0", 1, 3}, {"l1", 1, 1}, {"l0", 0, 2}}},
+	{"chain",
+	 4,
+	 {{"a", 1, 2}, {"l0", 0, 3}, {"c", 1, 7}, {"s0", 0, 1}},
+	 {{"l0", 1, 2}, {"l0", 0, 3}, {"l1", 1, 7}, {"s0", 0, 1}}},
+	{"far away", 1, {{"a", 1, 49151}}, {{"l0", 1, 49151}, {"l0", 0, 2}}},
+	/* l0's LID is taken; the first of its run that is planned for nobody
+	   is 4. */
+	{"taken from another", 1, {{"a", 1, 2}}, {{"l0", 1, 2}, {"l0", 0, 4}}},
+	{"beyond unicast", 0, {{"a", 1, 49152}}, {{"l0", 1, 1}}},
+	{"collision", 1, {{"a", 1, 20}, {"b", 1, 20}}, {{"l0", 1, 20}, {"l0", 2, 8}}},
+};
+
+static void check_keeping(const struct keeping *row)
+{
+	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
+	struct pm_plan *plan = make_plan(fabric, PM_GROUPED), *kept;
+	uint32_t differ = 99;
+	const char *text;
+	size_t num = 0;
+
+	for (size_t k = 0; k < 5 && row->used[k].name; k++)
+		set_lid(fabric, row->used[k].name, row->used[k].port, row->used[k].lid);
+	assert_int_equal(pm_plan_keep(plan, fabric, NULL, &kept, &differ, NULL), 0);
+	if (differ != row->differ || !kept != !differ)
+		fail_msg("%s: %u differ", row->name, differ);
+	if (kept) {
+		pm_plan_free(plan);
+		plan = kept;
+	}
+	while (num < 8 && row->expected[num].name)
+		num++;
+	expect_lids(plan, row->expected, num);
+	for (uint32_t p = 0; p < plan->known->num_ports; p++)
+		if (plan->lid[p] && plan->owner[plan->lid[p]] != p)
+			fail_msg("%s: LID %u", row->name, plan->lid[p]);
+	/* What nobody else wants stays as in a plan without LIDs. */
+	text = reference_plan(plan, true);
+	if (text && !strstr(text, "is not in a run"))
+		fail_msg("%s: %s", row->name, text);
+	pm_plan_free(plan);
+	pm_fabric_free(fabric);
+}
+
 static void test_keep_lids(void **state)
 {
-	static const struct {
-		const char *name;
-		uint32_t differ;
-		struct lid used[5];	/* in the fabric: "a".."d" are hosts */
-		struct lid expected[8]; /* by place */
-	} rows[] = {
-		{"as planned",
-		 0,
-		 {{"a", 1, 1}, {"s1", 0, 11}},
-		 {{"l0", 1, 1}, {"s1", 0, 11}, {"l1", 1, 3}}},
-		{"swapped",
-		 2,
-		 {{"a", 1, 3}, {"c", 1, 1}},
-		 {{"l0", 1, 3}, {"l1", 1, 1}, {"l0", 0, 2}}},
-		{"chain",
-		 4,
-		 {{"a", 1, 2}, {"l0", 0, 3}, {"c", 1, 7}, {"s0", 0, 1}},
-		 {{"l0", 1, 2}, {"l0", 0, 3}, {"l1", 1, 7}, {"s0", 0, 1}}},
-		{"far away", 1, {{"a", 1, 49151}}, {{"l0", 1, 49151}, {"l0", 0, 2}}},
-		/* l0's LID is taken; the first of its run that is planned for nobody
-		   is 4. */
-		{"taken from another", 1, {{"a", 1, 2}}, {{"l0", 1, 2}, {"l0", 0, 4}}},
-		{"beyond unicast", 0, {{"a", 1, 49152}}, {{"l0", 1, 1}}},
-		{"collision",
-		 1,
-		 {{"a", 1, 20}, {"b", 1, 20}},
-		 {{"l0", 1, 20}, {"l0", 2, 8}}},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
-		struct pm_plan *plan = make_plan(fabric, PM_GROUPED), *kept;
-		uint32_t differ = 99;
-		const char *text;
-		size_t num = 0;
-
-		for (size_t k = 0; k < 5 && rows[i].used[k].name; k++)
-			set_lid(fabric, rows[i].used[k].name, rows[i].used[k].port,
-				rows[i].used[k].lid);
-		assert_int_equal(pm_plan_keep(plan, fabric, NULL, &kept, &differ, NULL),
-				 0);
-		if (differ != rows[i].differ || !kept != !differ)
-			fail_msg("%s: %u differ", rows[i].name, differ);
-		if (kept) {
-			pm_plan_free(plan);
-			plan = kept;
-		}
-		while (num < 8 && rows[i].expected[num].name)
-			num++;
-		expect_lids(plan, rows[i].expected, num);
-		for (uint32_t p = 0; p < plan->known->num_ports; p++)
-			if (plan->lid[p] && plan->owner[plan->lid[p]] != p)
-				fail_msg("%s: LID %u", rows[i].name, plan->lid[p]);
-		/* What nobody else wants stays as in a plan without LIDs. */
-		text = reference_plan(plan, true);
-		if (text && !strstr(text, "is not in a run"))
-			fail_msg("%s: %s", rows[i].name, text);
-		pm_plan_free(plan);
-		pm_fabric_free(fabric);
-	}
+	for (size_t i = 0; i < LENGTH(keepings); i++)
+		check_keeping(&keepings[i]);
 }
 
 /* A second subnet manager, with another idea, finds the LIDs of the first. */
@@ -958,89 +957,91 @@ static void test_grown_beside(void **state)
 #define CHAIN                                                                            \
 	"l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2"
 
+static const struct replacement {
+	const char *name, *drawing;
+	const char *news; /* switches that have another GUID */
+	const char *back; /* one that has the GUID of m0 */
+	uint32_t switches;
+} replacements[] = {
+	{"one", CHAIN, "m0", NULL, 5},
+	{"a leaf", CHAIN, "l1", NULL, 5},
+	{"those behind it too", CHAIN, "m0 m1 t", NULL, 5},
+	{"one that is known by them, and comes first",
+	 "l0/3 l1/3 t/2 m0/3 m1/3 " CHAIN_LEAVES "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
+	 "m0 m1 t", NULL, 5},
+	{"all", CHAIN, "l0 l1 m0 m1 t", NULL, 10},
+	{"more ports",
+	 "l0/3 l1/3 m0/4 m1/3 t/2 " CHAIN_LEAVES "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
+	 "m0", NULL, 6},
+	{"another port",
+	 "l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES "l0:2=m0:3 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
+	 "m0", NULL, 6},
+	{"another port of its neighbour",
+	 "l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES "l0:3=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
+	 "m0", NULL, 6},
+	{"the old one is elsewhere", CHAIN " x/3", "m0", "x", 6},
+	{"half of two", "l0/3 l1/3 n/3 x/3 t/2 " CHAIN_LEAVES "l0:2=n:1 n:2=t:2", "n x",
+	 NULL, 7},
+};
+
+/* Each of the switches keeps its key and its LIDs, under the GUID that it has now. */
+static void expect_kept(const struct pm_plan *before, const struct pm_plan *grown,
+			const struct pm_fabric *now)
+{
+	for (uint32_t sw = 0; sw < before->known->num_switches; sw++) {
+		const char *name = pm_fabric_name(before->known, sw);
+		const struct pm_node *was = &before->known->nodes[sw];
+		const struct pm_node *is =
+			&grown->known->nodes[pm_fabric_find_name(grown->known, name)];
+
+		assert_int_equal(is->key, was->key);
+		assert_int_equal(is->guid,
+				 now->nodes[pm_fabric_find_name(now, name)].guid);
+		for (unsigned int port = 0; port <= is->num_ports; port++)
+			assert_int_equal(grown->lid[is->first_port + port],
+					 before->lid[was->first_port + port]);
+	}
+}
+
+static void check_replacement(const struct pm_plan *before, uint64_t guid_of_m0,
+			      const struct replacement *row)
+{
+	struct pm_fabric *now = recipe_draw(row->drawing);
+	struct pm_plan *grown = NULL;
+
+	for (uint32_t sw = 0; sw < now->num_switches; sw++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "%s", pm_fabric_name(now, sw));
+		if (strstr(row->news, name))
+			assert_int_equal(
+				pm_fabric_rename(now, sw, 0x900 + sw, name, NULL), 0);
+	}
+	if (row->back)
+		assert_int_equal(pm_fabric_rename(now,
+						  pm_fabric_find_name(now, row->back),
+						  guid_of_m0, "m0", NULL),
+				 0);
+	assert_int_equal(pm_plan_grow(before, now, &grown, NULL), 0);
+	assert_non_null(grown);
+	if (grown->known->num_switches != row->switches)
+		fail_msg("%s: %u switches", row->name, grown->known->num_switches);
+	if (row->switches == before->known->num_switches)
+		expect_kept(before, grown, now);
+	pm_plan_free(grown);
+	pm_fabric_free(now);
+}
+
 /* A switch with the same cables in the same ports is the one that was there. */
 static void test_replaced(void **state)
 {
-	static const struct {
-		const char *name, *drawing;
-		const char *news; /* switches that have another GUID */
-		const char *back; /* one that has the GUID of m0 */
-		uint32_t switches;
-	} cases[] = {
-		{"one", CHAIN, "m0", NULL, 5},
-		{"a leaf", CHAIN, "l1", NULL, 5},
-		{"those behind it too", CHAIN, "m0 m1 t", NULL, 5},
-		{"one that is known by them, and comes first",
-		 "l0/3 l1/3 t/2 m0/3 m1/3 " CHAIN_LEAVES
-		 "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
-		 "m0 m1 t", NULL, 5},
-		{"all", CHAIN, "l0 l1 m0 m1 t", NULL, 10},
-		{"more ports",
-		 "l0/3 l1/3 m0/4 m1/3 t/2 " CHAIN_LEAVES
-		 "l0:2=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
-		 "m0", NULL, 6},
-		{"another port",
-		 "l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES
-		 "l0:2=m0:3 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
-		 "m0", NULL, 6},
-		{"another port of its neighbour",
-		 "l0/3 l1/3 m0/3 m1/3 t/2 " CHAIN_LEAVES
-		 "l0:3=m0:1 l1:2=m1:1 m0:2=t:1 m1:2=t:2",
-		 "m0", NULL, 6},
-		{"the old one is elsewhere", CHAIN " x/3", "m0", "x", 6},
-		{"half of two", "l0/3 l1/3 n/3 x/3 t/2 " CHAIN_LEAVES "l0:2=n:1 n:2=t:2",
-		 "n x", NULL, 7},
-	};
 	struct pm_fabric *fabric = recipe_draw(CHAIN);
 	struct pm_plan *before = make_plan(fabric, PM_GROUPED);
+	uint64_t guid_of_m0 = fabric->nodes[pm_fabric_find_name(fabric, "m0")].guid;
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(cases); i++) {
-		struct pm_fabric *now = recipe_draw(cases[i].drawing);
-		struct pm_plan *grown = NULL;
-
-		for (uint32_t sw = 0; sw < now->num_switches; sw++) {
-			char name[8];
-
-			snprintf(name, sizeof(name), "%s", pm_fabric_name(now, sw));
-			if (strstr(cases[i].news, name))
-				assert_int_equal(
-					pm_fabric_rename(now, sw, 0x900 + sw, name, NULL),
-					0);
-		}
-		if (cases[i].back)
-			assert_int_equal(
-				pm_fabric_rename(
-					now, pm_fabric_find_name(now, cases[i].back),
-					fabric->nodes[pm_fabric_find_name(fabric, "m0")]
-						.guid,
-					"m0", NULL),
-				0);
-		assert_int_equal(pm_plan_grow(before, now, &grown, NULL), 0);
-		assert_non_null(grown);
-		if (grown->known->num_switches != cases[i].switches)
-			fail_msg("%s: %u switches", cases[i].name,
-				 grown->known->num_switches);
-		for (uint32_t sw = 0; cases[i].switches == 5 && sw < 5; sw++) {
-			const struct pm_node *was = &before->known->nodes[sw];
-			const struct pm_node *is =
-				&grown->known->nodes[pm_fabric_find_name(
-					grown->known, pm_fabric_name(before->known, sw))];
-
-			assert_int_equal(is->key, was->key);
-			assert_int_equal(
-				is->guid,
-				now
-					->nodes[pm_fabric_find_name(
-						now, pm_fabric_name(before->known, sw))]
-					.guid);
-			for (unsigned int port = 0; port <= is->num_ports; port++)
-				assert_int_equal(grown->lid[is->first_port + port],
-						 before->lid[was->first_port + port]);
-		}
-		pm_plan_free(grown);
-		pm_fabric_free(now);
-	}
+	for (size_t i = 0; i < LENGTH(replacements); i++)
+		check_replacement(before, guid_of_m0, &replacements[i]);
 	pm_plan_free(before);
 	pm_fabric_free(fabric);
 }
