@@ -173,6 +173,52 @@ class Live(labtest.Folders):
             if not expression.startswith("label_values("):
                 simlab.poll_until(lambda: self.query(expression), LATE_S, expression)
 
+    def cut_off(self, lab):
+        """Two cables are lost, without a spine that both leaves reach, and come back."""
+        for cable in ("leaf0:3", "leaf1:4"):  # no spine in common any more
+            lab.event("lose", cable)
+        self.expect(("PortmajorPairsCutOff", self.guid), ("PortmajorLinksMissing", self.guid))
+        told = {one["labels"]["alertname"]: one["annotations"]["description"]
+                for one in self.seen}
+        self.assertIn("8 ordered pairs on 127.0.0.1:", told["PortmajorPairsCutOff"])
+        self.assertIn("2 of them, on 127.0.0.1:", told["PortmajorLinksMissing"])
+        for cable in ("leaf0:3", "leaf1:4"):
+            lab.event("back", cable)
+        self.expect()
+
+    def fake_faults(self, healthy):
+        """A file for each other alert, which then fires; all that do in the end."""
+        faults = {"OtherEngine": {"engine_active": 0}, "StateOld": {"written_timestamp_seconds": 1},
+                  "PlanUnwritable": {"unsaved": 1}, "BlocksUnanswered": {"run_blocks_sent": 10**9},
+                  "BlocksAboveBound": {"blocks_sent_total": 0},
+                  "TrapsDropped": {"traps_dropped_total": 0},
+                  "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},
+                  "BadSwitch": {"bad_switches": 1}, "SlowLink": {"slow_links": 1},
+                  "LidsOutOfPlan": {"lids_out_of_plan": 1},
+                  "SwitchesMissing": {"switches_missing": 1},
+                  "LinksMissing": {"links_missing": 1},
+                  "HostsMissing": {"hosts_missing": 1, "links_missing": 1},
+                  "LinkHeld": {'flapping_links(?=.*"on-hold")': 1},
+                  "MulticastMembersLeftOut": {"multicast_members_left_out": 1},
+                  "MulticastIncomplete": {"multicast_incomplete": 1}}
+        self.assertEqual({f"Portmajor{name}" for name in faults} | {
+            "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing"}, ALERTS)
+        for name, values in faults.items():
+            self.edit(name, healthy, **values)
+        for name, counter, value in (("BlocksAboveBound", "blocks_sent_total", 1000),
+                                     ("TrapsDropped", "traps_dropped_total", 9)):
+            simlab.poll_until(lambda: self.query(
+                f'portmajor_{counter}{{port_guid="{name}"}}'), LATE_S, counter)
+            self.edit(name, healthy, **{counter: value})
+        fired = {(f"Portmajor{name}", name) for name in faults}
+        self.expect(*fired)
+        for one in self.seen:
+            self.assertNotRegex(str(one["annotations"]), "no value|rror (?:executing|expanding)")
+        self.edit("LidsOutOfPlan", healthy)  # all have been rebooted
+        fired.discard(("PortmajorLidsOutOfPlan", "LidsOutOfPlan"))
+        self.expect(*fired)
+        return fired
+
     def test_alerts(self):
         self.numbers = self.folder / "node-exporter"
         self.numbers.mkdir()
@@ -196,47 +242,8 @@ class Live(labtest.Folders):
             self.assertEqual({(rule["name"], rule["health"]) for rule in groups[0]["rules"]},
                              {(name, "ok") for name in ALERTS})
             self.look_at_dashboard(live)
-
-            for cable in ("leaf0:3", "leaf1:4"):  # no spine in common any more
-                lab.event("lose", cable)
-            self.expect(("PortmajorPairsCutOff", self.guid), ("PortmajorLinksMissing", self.guid))
-            told = {one["labels"]["alertname"]: one["annotations"]["description"]
-                    for one in self.seen}
-            self.assertIn("8 ordered pairs on 127.0.0.1:", told["PortmajorPairsCutOff"])
-            self.assertIn("2 of them, on 127.0.0.1:", told["PortmajorLinksMissing"])
-            for cable in ("leaf0:3", "leaf1:4"):
-                lab.event("back", cable)
-            self.expect()
-
-            faults = {"OtherEngine": {"engine_active": 0}, "StateOld": {"written_timestamp_seconds": 1},
-                      "PlanUnwritable": {"unsaved": 1}, "BlocksUnanswered": {"run_blocks_sent": 10**9},
-                      "BlocksAboveBound": {"blocks_sent_total": 0},
-                      "TrapsDropped": {"traps_dropped_total": 0},
-                      "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},
-                      "BadSwitch": {"bad_switches": 1}, "SlowLink": {"slow_links": 1},
-                      "LidsOutOfPlan": {"lids_out_of_plan": 1},
-                      "SwitchesMissing": {"switches_missing": 1},
-                      "LinksMissing": {"links_missing": 1},
-                      "HostsMissing": {"hosts_missing": 1, "links_missing": 1},
-                      "LinkHeld": {'flapping_links(?=.*"on-hold")': 1},
-                      "MulticastMembersLeftOut": {"multicast_members_left_out": 1},
-                      "MulticastIncomplete": {"multicast_incomplete": 1}}
-            self.assertEqual({f"Portmajor{name}" for name in faults} | {
-                "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing"}, ALERTS)
-            for name, values in faults.items():
-                self.edit(name, healthy, **values)
-            for name, counter, value in (("BlocksAboveBound", "blocks_sent_total", 1000),
-                                         ("TrapsDropped", "traps_dropped_total", 9)):
-                simlab.poll_until(lambda: self.query(
-                    f'portmajor_{counter}{{port_guid="{name}"}}'), LATE_S, counter)
-                self.edit(name, healthy, **{counter: value})
-            fired = {(f"Portmajor{name}", name) for name in faults}
-            self.expect(*fired)
-            for one in self.seen:
-                self.assertNotRegex(str(one["annotations"]), "no value|rror (?:executing|expanding)")
-            self.edit("LidsOutOfPlan", healthy)  # all have been rebooted
-            fired.discard(("PortmajorLidsOutOfPlan", "LidsOutOfPlan"))
-            self.expect(*fired)
+            self.cut_off(lab)
+            fired = self.fake_faults(healthy)
         self.expect(*fired, ("PortmajorEnded", self.guid))
 
 

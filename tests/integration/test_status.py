@@ -126,6 +126,88 @@ class Written(labtest.Folders):
         return self.write(json.dumps({k: v for k, v in state.items() if v != "gone"}))
 
 
+def findings():
+    """States: a name, what differs from a good one, and a word of the finding, if any."""
+    run = GOOD["run"]
+    apart = {"pairs": 1, "text": "leaf0 and leaf1"}
+    return (
+        ("as it should be", {}, None),
+        ("nothing routed yet", {"engine": {**GOOD["engine"], "active": None},
+                                "run": None}, None),
+        ("fallen back", {"engine": {"active": False, "used": "updn",
+                                    "reason": "a ring"}}, "fell back to updn: a ring"),
+        ("no engine", {"engine": {"active": False, "used": None, "reason": "x"}},
+         "no engine at all"),
+        ("standby", {"engine": {"active": False, "used": "updn", "reason": "x"},
+                     "sm_state": "standby"}, None),
+        ("bad switch", {"bad_switches": "spine2 has room for 20 LIDs"},
+         "bad switches: spine2 has room for 20 LIDs"),
+        ("no slow link", {"slow_links": {"count": 0, "list": []}}, None),
+        ("slow links are not known", {"slow_links": None}, None),
+        ("a slow link", {"slow_links": slow(1)},
+         "1 link runs below its neighbours': leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR)"),
+        ("nothing missing", {"missing": missing()}, None),
+        ("missing parts are not known", {"missing": None}, None),
+        ("a leaf is missing", {"missing": missing(part("leaf9", hosts=18, links=36))},
+         "missing: leaf9 (18 hosts), 36 links, since "),
+        ("a host is missing", {"missing": missing(part("leaf9", 3, hosts=1))},
+         "missing: host at leaf9[3], since "),
+        ("a link is missing", {"missing": missing(part("leaf9", 3, "s0", 4))},
+         "missing: leaf9[3]-s0[4], since "),
+        ("acknowledged", {"missing": missing(part("leaf9", acknowledged=True))}, None),
+        ("a link on hold", {"flapping": flapping("noted", "on-hold", "watched", "down")},
+         "1 link is flapping: leaf1[5]-0x2[6] (on-hold) (`portmajor release` ends a hold)"),
+        ("and one that is needed", {"flapping": flapping("on-hold", "needed")},
+         "2 links are flapping: leaf0[5]-0x2[6] (on-hold), leaf1[5]-0x2[6] (needed) ("),
+        ("no hold", {"flapping": flapping("noted", "watched", "down")}, None),
+        ("bad configuration", {"config_error": "x.conf:1: unknown key"},
+         "configuration is not used: x.conf:1: unknown key"),
+        ("nothing cut off", {"served": served(120, 120)}, None),
+        ("hosts cut off", {"served": served(120, 118), "apart": apart},
+         "2 of 120 pairs of hosts are cut off that cables join: leaf0 and leaf1"),
+        ("hosts cut off, a plugin that does not count them", {"apart": apart},
+         "hosts are cut off that cables join: leaf0 and leaf1"),
+        ("cut off, but standby", {"served": served(120, 0), "apart": apart,
+                                  "sm_state": "standby"}, None),
+        ("what a standby saw as the master", {
+            "bad_switches": "x", "slow_links": slow(1), "flapping": flapping("on-hold"),
+            "missing": missing(part("leaf9")), "run": {**run, "acked": 4},
+            "sm_state": "standby"}, None),
+        ("no tree any more", {"served": served(120, 0, True), "apart": apart,
+                              "engine": {"active": False, "used": "updn",
+                                         "reason": "not a fat tree"}},
+         "fell back to updn: not a fat tree"),
+        ("served is no object", {"served": None}, None),
+        ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
+        ("one of them", {"run": {**run, "acked": 6}}, "1 of 7 LFT blocks"),
+        ("all members in trees", {"multicast": MULTICAST}, None),
+        ("members in none", {"multicast": {**MULTICAST, "members_left_out": 2}},
+         "2 members of multicast groups are in no tree"),
+        ("a member in none", {"multicast": {**MULTICAST, "members_left_out": 1}},
+         "1 member of multicast groups is in no tree"),
+        ("a member in none, but standby", {
+            "multicast": {**MULTICAST, "members_left_out": 1}, "sm_state": "standby"},
+         None),
+        ("blocks left", {"multicast": {**MULTICAST, "incomplete": True}},
+         "multicast tables are not all sent"),
+        ("drained", {"drained": {"list": [], "error": None}}, None),
+        ("not followed", {"drained": {"list": [], "error": "f:3: x"}},
+         "drained is not followed: f:3: x"),
+        ("in the shadow", {"shadow": {"number": 1}, "engine": {
+            "active": False, "used": "updn", "reason": "x"}, "apart": apart}, None),
+        ("in the shadow of nothing", {"shadow": {"number": 1}, "engine": {
+            "active": False, "used": None, "reason": "x"}}, "no engine at all"),
+        ("not on disk", {"unsaved": "/x/plan: No space left on device"},
+         "not saved: /x/plan: No space"),
+        ("not on disk, a plugin that does not say why", {"plan": {"saved": False}},
+         "plan is not saved"),
+        ("on disk", {"unsaved": None, "plan": {"saved": True}}, None),
+        ("ended", {"running": False}, "has ended"),
+        ("ended long ago", {"running": False, "time": 0}, "has ended"),
+        ("old", {"time": int(time.time()) - 1000}, "is old"),
+        ("future", {"time": int(time.time()) + 1000}, None))
+
+
 class Bad(Written):
     def test_input(self):
         whole = json.dumps(GOOD)
@@ -161,84 +243,7 @@ class Bad(Written):
         return done.returncode, re.findall(r"^finding +(.*)", done.stdout, re.M)
 
     def test_findings(self):
-        run = GOOD["run"]
-        apart = {"pairs": 1, "text": "leaf0 and leaf1"}
-        for name, members, word in (
-                ("as it should be", {}, None),
-                ("nothing routed yet", {"engine": {**GOOD["engine"], "active": None},
-                                        "run": None}, None),
-                ("fallen back", {"engine": {"active": False, "used": "updn",
-                                            "reason": "a ring"}}, "fell back to updn: a ring"),
-                ("no engine", {"engine": {"active": False, "used": None, "reason": "x"}},
-                 "no engine at all"),
-                ("standby", {"engine": {"active": False, "used": "updn", "reason": "x"},
-                             "sm_state": "standby"}, None),
-                ("bad switch", {"bad_switches": "spine2 has room for 20 LIDs"},
-                 "bad switches: spine2 has room for 20 LIDs"),
-                ("no slow link", {"slow_links": {"count": 0, "list": []}}, None),
-                ("slow links are not known", {"slow_links": None}, None),
-                ("a slow link", {"slow_links": slow(1)},
-                 "1 link runs below its neighbours': leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR)"),
-                ("nothing missing", {"missing": missing()}, None),
-                ("missing parts are not known", {"missing": None}, None),
-                ("a leaf is missing", {"missing": missing(part("leaf9", hosts=18, links=36))},
-                 "missing: leaf9 (18 hosts), 36 links, since "),
-                ("a host is missing", {"missing": missing(part("leaf9", 3, hosts=1))},
-                 "missing: host at leaf9[3], since "),
-                ("a link is missing", {"missing": missing(part("leaf9", 3, "s0", 4))},
-                 "missing: leaf9[3]-s0[4], since "),
-                ("acknowledged", {"missing": missing(part("leaf9", acknowledged=True))}, None),
-                ("a link on hold", {"flapping": flapping("noted", "on-hold", "watched", "down")},
-                 "1 link is flapping: leaf1[5]-0x2[6] (on-hold) (`portmajor release` ends a hold)"),
-                ("and one that is needed", {"flapping": flapping("on-hold", "needed")},
-                 "2 links are flapping: leaf0[5]-0x2[6] (on-hold), leaf1[5]-0x2[6] (needed) ("),
-                ("no hold", {"flapping": flapping("noted", "watched", "down")}, None),
-                ("bad configuration", {"config_error": "x.conf:1: unknown key"},
-                 "configuration is not used: x.conf:1: unknown key"),
-                ("nothing cut off", {"served": served(120, 120)}, None),
-                ("hosts cut off", {"served": served(120, 118), "apart": apart},
-                 "2 of 120 pairs of hosts are cut off that cables join: leaf0 and leaf1"),
-                ("hosts cut off, a plugin that does not count them", {"apart": apart},
-                 "hosts are cut off that cables join: leaf0 and leaf1"),
-                ("cut off, but standby", {"served": served(120, 0), "apart": apart,
-                                          "sm_state": "standby"}, None),
-                ("what a standby saw as the master", {
-                    "bad_switches": "x", "slow_links": slow(1), "flapping": flapping("on-hold"),
-                    "missing": missing(part("leaf9")), "run": {**run, "acked": 4},
-                    "sm_state": "standby"}, None),
-                ("no tree any more", {"served": served(120, 0, True), "apart": apart,
-                                      "engine": {"active": False, "used": "updn",
-                                                 "reason": "not a fat tree"}},
-                 "fell back to updn: not a fat tree"),
-                ("served is no object", {"served": None}, None),
-                ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
-                ("one of them", {"run": {**run, "acked": 6}}, "1 of 7 LFT blocks"),
-                ("all members in trees", {"multicast": MULTICAST}, None),
-                ("members in none", {"multicast": {**MULTICAST, "members_left_out": 2}},
-                 "2 members of multicast groups are in no tree"),
-                ("a member in none", {"multicast": {**MULTICAST, "members_left_out": 1}},
-                 "1 member of multicast groups is in no tree"),
-                ("a member in none, but standby", {
-                    "multicast": {**MULTICAST, "members_left_out": 1}, "sm_state": "standby"},
-                 None),
-                ("blocks left", {"multicast": {**MULTICAST, "incomplete": True}},
-                 "multicast tables are not all sent"),
-                ("drained", {"drained": {"list": [], "error": None}}, None),
-                ("not followed", {"drained": {"list": [], "error": "f:3: x"}},
-                 "drained is not followed: f:3: x"),
-                ("in the shadow", {"shadow": {"number": 1}, "engine": {
-                    "active": False, "used": "updn", "reason": "x"}, "apart": apart}, None),
-                ("in the shadow of nothing", {"shadow": {"number": 1}, "engine": {
-                    "active": False, "used": None, "reason": "x"}}, "no engine at all"),
-                ("not on disk", {"unsaved": "/x/plan: No space left on device"},
-                 "not saved: /x/plan: No space"),
-                ("not on disk, a plugin that does not say why", {"plan": {"saved": False}},
-                 "plan is not saved"),
-                ("on disk", {"unsaved": None, "plan": {"saved": True}}, None),
-                ("ended", {"running": False}, "has ended"),
-                ("ended long ago", {"running": False, "time": 0}, "has ended"),
-                ("old", {"time": int(time.time()) - 1000}, "is old"),
-                ("future", {"time": int(time.time()) + 1000}, None)):
+        for name, members, word in findings():
             with self.subTest(name):
                 status, found = self.judge(self.changed(**members))
                 self.assertEqual((status, len(found)), (1, 1) if word else (0, 0), found)
@@ -257,81 +262,91 @@ class Bad(Written):
         done = pmlab.run_cli("status", "-q", self.changed(running=False))
         self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1))
 
-    def test_text(self):
-        def lines(**members):
-            done = pmlab.run_cli("status", self.changed(**members))
-            self.assertEqual(done.stderr, "")
-            return done.stdout.replace("\n" + 12 * " ", " | ").splitlines()
+    def lines(self, **members):
+        done = pmlab.run_cli("status", self.changed(**members))
+        self.assertEqual(done.stderr, "")
+        return done.stdout.replace("\n" + 12 * " ", " | ").splitlines()
 
-        def line(title, **members):
-            found, = [one[12:] for one in lines(**members) if one[:12].rstrip() == title]
-            return found
+    def line(self, title, **members):
+        found, = [one[12:] for one in self.lines(**members) if one[:12].rstrip() == title]
+        return found
 
+    def test_text_of_repairs(self):
         repair = {"number": 2, "time": 0, "change": "lost 1 cable", "sent": 9, "acked": 8,
                   "bound": 7, "traps": 6, "queries": 5, "unanswered": 4, "milliseconds": 3.25,
                   "left_to_sweep": True}
-        self.assertEqual(line("last repair"), "none")
-        self.assertTrue(line("last repair", repair=repair).endswith(
+        self.assertEqual(self.line("last repair"), "none")
+        self.assertTrue(self.line("last repair", repair=repair).endswith(
             ": lost 1 cable | LFT blocks sent 9, acked 8, bound 7; traps 6, queries 5, "
             "unanswered 4; 3.2 ms; the rest was left to the sweep"))
-        self.assertTrue(line("last repair", repair={**repair, "gave_up": "out of time"})
+        self.assertTrue(self.line("last repair", repair={**repair, "gave_up": "out of time"})
                         .endswith("; the rest was left to the sweep: out of time"))
-        self.assertTrue(line("last repair", repair={**repair, "left_to_sweep": False})
+        self.assertTrue(self.line("last repair", repair={**repair, "left_to_sweep": False})
                         .endswith("unanswered 4; 3.2 ms"))
-        self.assertEqual(line("last run", run=None), "none yet")
+
+    def test_text_of_engines(self):
+        self.assertEqual(self.line("last run", run=None), "none yet")
         for active, used, text in ((True, "portmajor", "portmajor"), (None, None, "none yet"),
                                    (False, None, "none"), (False, "updn", "updn")):
             engine = {"active": active, "used": used, "reason": None}
-            self.assertEqual(line("engine", engine=engine), text)
+            self.assertEqual(self.line("engine", engine=engine), text)
         for ms, age, text in ((None, 0, "updn"), (41500, 0, "updn, portmajor again in 4[0-2] s"),
                               (41500, 30, "updn, portmajor again in 1[0-2] s"),
                               (41500, 50, "updn, portmajor again in 0 s")):
-            self.assertRegex(line("engine", engine={"active": False, "used": "updn", "reason": "x"},
-                                  served=served(6, 6, True, ms), time=int(time.time()) - age),
-                             rf"^{text}$")
-        self.assertEqual(line("paths"), "between all switches with end ports")
-        self.assertEqual(line("paths", apart={"pairs": 1, "text": "leaf0 and leaf1"}),
+            engine = {"active": False, "used": "updn", "reason": "x"}
+            self.assertRegex(self.line("engine", engine=engine, served=served(6, 6, True, ms),
+                                       time=int(time.time()) - age), rf"^{text}$")
+
+    def test_text_of_paths(self):
+        self.assertEqual(self.line("paths"), "between all switches with end ports")
+        self.assertEqual(self.line("paths", apart={"pairs": 1, "text": "leaf0 and leaf1"}),
                          "leaf0 and leaf1")
-        self.assertEqual(line("plan"), "none yet")
-        self.assertEqual(line("phase", phase="discovery"), "discovery")
-        titles = [one[:12].rstrip() for one in lines(phase=None, balance=None)]
+        self.assertEqual(self.line("plan"), "none yet")
+        self.assertEqual(self.line("phase", phase="discovery"), "discovery")
+        titles = [one[:12].rstrip() for one in self.lines(phase=None, balance=None)]
         self.assertFalse({"phase", "balance", "multicast"} & set(titles))
+
+    def test_text_of_balance(self):
         balance = {"entries_off": 1, "blocks_off": 2, "switches_off": 1, "rebalancing": False,
                    "blocks_left": 0}
-        self.assertEqual(line("balance", balance=balance),
+        self.assertEqual(self.line("balance", balance=balance),
                          "1 entry off the plan's, in 2 LFT blocks of 1 switch")
-        self.assertEqual(line("balance", balance={**balance, "entries_off": 0}),
+        self.assertEqual(self.line("balance", balance={**balance, "entries_off": 0}),
                          "tables are the plan's")
-        self.assertTrue(line("balance", balance={**balance, "rebalancing": True,
+        self.assertTrue(self.line("balance", balance={**balance, "rebalancing": True,
                                                  "blocks_left": 1})
                         .endswith(" of 1 switch; rebalancing, 1 LFT block left"))
+
+    def test_text_of_multicast(self):
         groups = MULTICAST
-        self.assertEqual(line("multicast", multicast=groups), "3 groups, 1 tree")
-        self.assertEqual(line("multicast", multicast={**groups, "members_left_out": 1,
+        self.assertEqual(self.line("multicast", multicast=groups), "3 groups, 1 tree")
+        self.assertEqual(self.line("multicast", multicast={**groups, "members_left_out": 1,
                                                       "incomplete": True}),
                          "3 groups, 1 tree; 1 member in none; tables are not all sent")
-        self.assertEqual(line("multicast", multicast={**groups, "down_and_up": 1}),
+        self.assertEqual(self.line("multicast", multicast={**groups, "down_and_up": 1}),
                          "3 groups, 1 tree, 1 down and up again")
-        self.assertRegex(line("multicast", multicast={**groups, "last_change": {
+        self.assertRegex(self.line("multicast", multicast={**groups, "last_change": {
             "time": 0, "sent": 3, "acked": 2, "bound": 3, "ordered": 0, "milliseconds": 1.5}}),
                          r"^3 groups, 1 tree \| last change 1970-.*: MFT blocks sent 3, "
                          r"acked 2, bound 3; 1\.5 ms$")
-        self.assertEqual(line("multicast", multicast={**groups, "left_to_opensm": "x"}),
+        self.assertEqual(self.line("multicast", multicast={**groups, "left_to_opensm": "x"}),
                          "left to OpenSM: x")
+
+    def test_text_of_phases(self):
         none = {"repairs": 0, "sent": 0, "first_set_ms": 0.0, "first_set_ms_max": 0.0,
                 "last_answer_ms": 0.0, "last_answer_ms_max": 0.0}
         times = {**none, "repairs": 4, "sent": 2, "first_set_ms": 9.0, "first_set_ms_max": 8.0,
                  "last_answer_ms": 40.0, "last_answer_ms_max": 30.25}
-        since = line("since", since_start={"runs": 3, "traps_dropped": 7}, repairs_by_phase={
+        since = self.line("since", since_start={"runs": 3, "traps_dropped": 7}, repairs_by_phase={
             "idle": none, "discovery": times, "links": {**none, "repairs": 1}})
         self.assertTrue(since.endswith(
             " | traps dropped for want of room 7 | in phase discovery: early repairs 4; ms from "
             "the first trap to the first Set 4.5 (at most 8.0), to the last answer 20.0 (at most "
             "30.2) | in phase links: early repairs 1"), since)
-        self.assertNotIn("traps dropped", line("since"))
+        self.assertNotIn("traps dropped", self.line("since"))
         plan = {"file": "/x/portmajor.plan", "saved": False, "lid_order": "grouped", "lmc": 1,
                 "switches": 6, "top_lid": 63}
-        self.assertEqual(line("plan", plan=plan), "/x/portmajor.plan (not saved): lid_order "
+        self.assertEqual(self.line("plan", plan=plan), "/x/portmajor.plan (not saved): lid_order "
                          "grouped, LMC 1, switches 6, LIDs up to 63")
 
     def test_flapping(self):
