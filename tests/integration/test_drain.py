@@ -15,6 +15,7 @@ import time
 import unittest
 import unittest.mock
 
+import clients
 import labtest
 import lft_trace
 import odd_netlists
@@ -75,6 +76,10 @@ class Replay:
 class DrainCase(labtest.Folders):
     ENV = {}
 
+    def options(self):
+        """More of pmlab.Lab."""
+        return {}
+
     def make_netlist(self):
         return pmlab.generate(self.folder / "fabric.net", "director", 36)
 
@@ -90,7 +95,8 @@ class DrainCase(labtest.Folders):
     def start(self):
         self.wire, self.mark = wire.Wire(trace=True), 0
         self.lab = self.enterContext(pmlab.Lab(self.netlist, fabric=self.fabric, wire=self.wire,
-                                               cache_dir=self.cache, env=self.ENV))
+                                               cache_dir=self.cache, env=self.ENV,
+                                               **self.options()))
         self.lab.wire = self.wire
         self.lab.bring_up()
 
@@ -327,6 +333,68 @@ class Interrupted(DrainCase):
         self.lab.event("lose", self.CABLE)
         self.run_it("drain", "--wait", 60, "s1-*")
         self.assertEqual(self.leaf_tables(), tables)
+
+
+class Withheld(DrainCase):
+    """A block of a drain is on the wire when OpenSM writes all tables anew.
+
+    The first sweep's switches are new to OpenSM until the next discovery, and a reroute is none.
+    """
+
+    LEAF, TRANSMISSIONS = "leaf9", 4
+
+    def options(self):
+        self.port = clients.free_tcp_port()
+        config = self.folder / "portmajor.conf"
+        config.write_text("early_repair no\n")
+        return {"conf": {"event_plugin_options": config},
+                "args": ["-q", "loopback", "-C", str(self.port)]}
+
+    def block_rule(self):
+        """Of the block of the leaf that the drain changes."""
+        self.wire.records()
+        self.run_it("drain", "--wait", 60, "s1-*")
+        blocks = {r.modifier for r in self.wire.records()
+                  if (r.event, r.guid) == ("asked", self.wire.guid(self.LEAF))}
+        self.run_it("undrain", "--wait", 60, "--all")
+        self.assertEqual(len(blocks), 1)
+        return {"method": "set", "attr": simlab.ATTR_LFT, "node": self.LEAF,
+                "modifier": blocks.pop()}
+
+    def drain_and_reroute(self, **rule):
+        """The log."""
+        osm, mark = self.lab.osm, self.lab.osm.mark()
+        self.wire.hold("request", **rule, times=1)
+        self.run_it("drain", "s1-*")
+        self.wire.wait_held()
+        with clients.Console(self.port) as console:
+            console.run("reroute")
+            osm.wait_log("portmajor tables configured", mark.log_offset)
+        self.wire.release()
+        osm.settle(mark, timeout=pmlab.TIMEOUT_S, sweep=False)
+        return osm.log(mark.log_offset)
+
+    def test_answered(self):
+        """Nothing is sent twice, nor what the records lack until it is answered."""
+        log = self.drain_and_reroute(**self.block_rule())
+        self.assertGreater(pmlab.Run.find(log)[-1].whole, 0)
+        self.assertEqual(pmlab.Repair.find(log), [])
+        self.assertEqual(self.lab.measure("SIGHUP", self.lab.osm.hup).wire, 0)
+        self.check_walk(plan=False)
+
+    def test_lost(self):
+        """It is sent again, without early repair, too."""
+        rule = self.block_rule()
+        self.wire.drop("request", **rule, times=self.TRANSMISSIONS)
+        log = self.drain_and_reroute(**rule)
+        repairs = pmlab.Repair.find(log)
+        self.assertGreater(len(repairs), 0)
+        self.assertEqual([(r.traps, r.acked) for r in repairs], [(0, r.sent) for r in repairs])
+        self.assertEqual(self.lab.measure("SIGHUP", self.lab.osm.hup).wire, 0)
+        # What the leaf had for the LIDs of what is drained is not known any more.
+        faults = pmlab.walk_faults(self.lab.walk(), plan=False)
+        self.assertRegex("".join(faults), r'^(\d+ paths end nowhere .* of "s1-[^"]*"\))?$')
+        self.assertEqual(self.entries(self.LEAF, 20), 0)
 
 
 class DuringDiscovery(labtest.Folders):

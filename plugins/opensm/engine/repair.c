@@ -566,12 +566,14 @@ static int list_switch(struct work *work, uint32_t known)
 		lft_records_switch(&work->on->sender->osm->subn, work->plan, known);
 	uint8_t path[PM_LOCATE_HOPS];
 	struct pm_delta delta = {0};
+	const uint8_t *held;
 	uint32_t num;
 
 	if (!sw || !sw->lft)
 		return 0;
+	held = lft_set_last(work->on->sender, sw);
 	num = lft_records_blocks(routes, sw);
-	pm_delta_add(&delta, sw->lft, pm_routes_table(routes, known), num * PM_LFT_BLOCK);
+	pm_delta_add(&delta, held, pm_routes_table(routes, known), num * PM_LFT_BLOCK);
 	if (!delta.blocks || pm_locate_path(work->locate, known, path) < 0)
 		return 0;
 	if (pm_grow(&work->blocks, &work->blocks_room,
@@ -579,7 +581,7 @@ static int list_switch(struct work *work, uint32_t known)
 		return -ENOMEM;
 	for (uint32_t b = 0; b < num; b++)
 		work->num_blocks += pm_order_compare(routes, known, b,
-						     sw->lft + (size_t)b * PM_LFT_BLOCK,
+						     held + (size_t)b * PM_LFT_BLOCK,
 						     &work->blocks[work->num_blocks]);
 	work->listed.bound += delta.bound;
 	work->listed.switches++;
@@ -689,6 +691,19 @@ static void send_batch(struct work *work, uint32_t num)
 	work->mode = ASKING;
 }
 
+/* What each switch holds when all that is out has arrived; with osm->lock held. */
+static void find_held(const struct work *work, struct pm_held *held)
+{
+	const osm_subn_t *subn = &work->on->sender->osm->subn;
+
+	lft_records_held(subn, work->plan, false, held);
+	for (uint32_t i = 0; i < work->plan->known->num_switches; i++)
+		if (held[i].table)
+			held[i].table =
+				lft_set_last(work->on->sender,
+					     lft_records_switch(subn, work->plan, i));
+}
+
 /* The Sets that need an order, see steps.h, to work->steps; with osm->lock held. */
 static int find_steps(struct work *work)
 {
@@ -701,7 +716,7 @@ static int find_steps(struct work *work)
 
 	if (!held)
 		return -ENOMEM;
-	lft_records_held(&work->on->sender->osm->subn, work->plan, false, held);
+	find_held(work, held);
 	rc = pm_steps_make(&input, &none, &work->steps);
 	free(held);
 	return rc;

@@ -9,8 +9,8 @@
  *     table, and is sent again.
  *   - new_lft has what was last sent for each block, by OpenSM or by us. OpenSM complains
  *     at the end of a sweep where that is not what the record has. While it has Sets of
- * its own out, between the engine's callback and UCAST_ROUTING_DONE, a block that differs
- *     from the record is out.
+ *     its own out, between the engine's callback and UCAST_ROUTING_DONE, a block that
+ * differs from the record is out.
  */
 #ifndef PORTMAJOR_LFT_SET_H
 #define PORTMAJOR_LFT_SET_H
@@ -32,6 +32,12 @@ struct lft_sender {
  */
 bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
 		     uint32_t number);
+
+/*
+ * What a switch holds when all that is out has arrived: [lft_size], borrowed while
+ * osm->lock is held. The record alone lacks what OpenSM has sent and was not answered.
+ */
+const uint8_t *lft_set_last(const struct lft_sender *sender, const osm_switch_t *sw);
 
 /*
  * Makes *smp, of which route and sw are there already, the Set of this block with these
