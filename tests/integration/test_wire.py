@@ -204,6 +204,24 @@ class Contents(WireCase):
                 top = int(re.search(r"FDBtop (\d+)", self.fabric.dump(node="leaf3"))[1])
                 self.assertEqual(top >> 4 == 0x123, way == "request")
 
+    def test_keep(self):
+        """A switch has what it was set to, and at first what the rule says."""
+        guid, first = self.wire.guid("leaf3"), 0x1234
+        with self.wire.keep(6, struct.pack(">H", first), node="leaf3",
+                            attr=simlab.ATTR_SWITCH_INFO):
+            self.resweep()
+            told = [(r.method, struct.unpack_from(">H", r.data, 6)[0])
+                    for r in self.wire.records() if r.event == "answered" and r.guid == guid
+                    and r.attr == simlab.ATTR_SWITCH_INFO]
+            self.resweep()
+            later = [(r.method, struct.unpack_from(">H", r.data, 6)[0])
+                     for r in self.wire.records() if r.event == "answered" and r.guid == guid
+                     and r.attr == simlab.ATTR_SWITCH_INFO]
+        own = int(re.search(r"FDBtop (\d+)", self.fabric.dump(node="leaf3"))[1])
+        self.assertEqual(told[0], (wire.GET, first))
+        self.assertEqual(told[-1], (wire.SET, own))
+        self.assertEqual({top for _, top in later}, {own})
+
     def test_node_info_is_learned_unaltered(self):
         guid = self.wire.guid("leaf3")
         with self.wire.alter("answer", 20, bytes(8), node="leaf3", attr=ATTR_NODE_INFO), \

@@ -63,6 +63,7 @@ enum {
 #define UNICAST_LIDS 0xc000u
 #define QUESTIONS 1024 /* OpenSM keeps max_wire_smps, by default 4, on the wire */
 #define DELAYED 4096
+#define KEPT 1024
 #define SLICE_MS 4
 /* What has come already is looked at before a question is taken for unanswered. */
 #define GRACE_NS 20000000u
@@ -94,6 +95,13 @@ struct delayed {
 	bool outgoing;
 };
 
+/* A field that a node has by a rule of WIRE_KEEP. */
+struct kept {
+	const struct wire_rule *rule;
+	uint64_t guid;
+	uint8_t value[8];
+};
+
 /* What a port is wired to; port 0 is the node itself. */
 struct end {
 	uint64_t guid;
@@ -123,7 +131,8 @@ static struct {
 	uint64_t lid_guid[UNICAST_LIDS];
 	struct question questions[QUESTIONS];
 	struct delayed delayed[DELAYED];
-	size_t num_questions, num_delayed;
+	struct kept kept[KEPT];
+	size_t num_questions, num_delayed, num_kept;
 } lib = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ------------------------------------------------------------------------ start */
@@ -416,6 +425,38 @@ static void alter(const struct wire_rule *rule, uint8_t *mad)
 	}
 }
 
+static struct kept *find_kept(const struct wire_rule *rule, uint64_t guid)
+{
+	struct kept *kept = lib.kept, *end = kept + lib.num_kept;
+
+	while (kept < end && (kept->rule != rule || kept->guid != guid))
+		kept++;
+	if (kept < end)
+		return kept;
+	if (lib.num_kept == KEPT) {
+		errno = ENOBUFS;
+		fail("fields that are kept");
+	}
+	lib.num_kept++;
+	*kept = (struct kept){.rule = rule, .guid = guid};
+	memcpy(kept->value, rule->value, sizeof(kept->value));
+	return kept;
+}
+
+static void keep(const struct wire_rule *rule, const uint8_t *question, uint8_t *mad,
+		 uint64_t guid)
+{
+	struct kept *kept = find_kept(rule, guid);
+
+	for (uint32_t i = 0; i < rule->length && i < sizeof(kept->value); i++) {
+		uint32_t at = SMP_DATA + (rule->offset + i) % SMP_DATA_BYTES;
+
+		if (question[MAD_METHOD] == METHOD_SET)
+			kept->value[i] = question[at];
+		mad[at] = kept->value[i];
+	}
+}
+
 static void apply(const struct wire_rule *rule, uint8_t *mad, struct fate *fate)
 {
 	switch (rule->action) {
@@ -437,6 +478,8 @@ static void apply(const struct wire_rule *rule, uint8_t *mad, struct fate *fate)
 	case WIRE_HOLD:
 		hold();
 		break;
+	case WIRE_KEEP:
+		break; /* keep() */
 	}
 }
 
@@ -459,6 +502,8 @@ static struct fate judge(enum wire_way way, const uint8_t *question, uint8_t *ma
 			continue;
 		rule->acted++;
 		apply(rule, mad, &fate);
+		if (rule->action == WIRE_KEEP)
+			keep(rule, question, mad, guid);
 	}
 	return fate;
 }

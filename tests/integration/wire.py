@@ -112,7 +112,7 @@ class Wire:
     """
 
     WAYS = ("request", "answer", "trap")
-    ACTIONS = ("drop", "delay", "twice", "alter", "fake", "hold")
+    ACTIONS = ("drop", "delay", "twice", "alter", "fake", "hold", "keep")
 
     def __init__(self, fabric=None, seed=None, trace=False):
         self.fabric = fabric
@@ -196,6 +196,11 @@ class Wire:
         return self.rule("alter", way, offset=offset, length=len(value),
                          value=(ctypes.c_uint8 * 8)(*value),
                          mask=(ctypes.c_uint8 * 8)(*mask), **when)
+
+    def keep(self, offset, value, **when):
+        """Nodes have a field that the simulator lacks: at first it has this value."""
+        return self.rule("keep", "answer", offset=offset, length=len(value),
+                         value=(ctypes.c_uint8 * 8)(*value), **when)
 
     def fake(self, **when):
         """Sets are acknowledged and change nothing."""
