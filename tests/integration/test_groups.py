@@ -364,6 +364,92 @@ class Faults(GroupCase):
         self.assertEqual((dropped.acted, read), (self.TRANSMISSIONS, 1))
 
 
+class Tops(GroupCase):
+    """Switches that have MulticastFDBTop, which ibsim's have not: packets of MLIDs above it are
+    dropped. Another subnet manager has left what passes none."""
+
+    GENERATE = ("two-level", 6, 4, 4, 1)
+    ASKING = "h5-4"
+    NONE, ALL = 0xBFFF, 0
+    FIRST = NONE
+    CONF = {}
+    AT, CAPABILITY_AT, CAPABLE = 18, 20, b"\x40"  # in SwitchInfo; of PortInfo
+    ATTR_PORT_INFO = 0x15
+
+    @classmethod
+    def options(cls):
+        cls.wire = wire.Wire(trace=True)
+        cls.wire.alter("answer", cls.CAPABILITY_AT, cls.CAPABLE, cls.CAPABLE,
+                       attr=cls.ATTR_PORT_INFO, modifier=0)
+        cls.wire.keep(cls.AT, struct.pack(">H", cls.FIRST), attr=simlab.ATTR_SWITCH_INFO)
+        cls.tops = {}
+        return {**super().options(), "wire": cls.wire, "conf": cls.CONF}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for leaf in range(5):
+            cls.members.join(0, f"h{leaf}-1")
+        cls.lab.osm.settle(cls.lab.osm.mark(), sweep=False)
+
+    def set_tops(self):
+        """Tops that switches were set to since the last call, but for those that they had."""
+        changes = []
+        for record in self.wire.records():
+            if (record.attr, record.event) != (simlab.ATTR_SWITCH_INFO, "answered"):
+                continue
+            top = struct.unpack_from(">H", bytes(record.data), self.AT)[0]
+            if record.method == wire.SET and self.tops.get(record.guid) != top:
+                changes.append(top)
+            self.tops[record.guid] = top
+        return changes
+
+    def check_tops(self):
+        """Packets of all groups pass at each switch."""
+        self.assertEqual(len(self.tops), self.switches)
+        self.assertGreaterEqual(min(self.tops.values()), max(self.members.hosts))
+        self.check_tables()
+
+    def test_raised(self):
+        changes = self.set_tops()
+        self.check_tops()
+        self.assertEqual(set(changes[-self.switches:]), {0xC01F})
+        for number in range(1, 40):
+            self.members.join(number, f"h{number % 5}-2")
+            self.members.join(number, f"h{(number + 1) % 5}-3")
+        self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
+        self.assertGreaterEqual(max(self.members.hosts), 0xC020)
+        self.assertEqual(self.set_tops(), self.switches * [0xC03F])
+        self.check_tops()
+
+    def test_stays(self):
+        """OpenSM, which is shown no table while it sends, sets none that passes nothing."""
+        self.set_tops()
+        link, _ = self.members.busiest(self.ASKING, "leaf3")
+        for name, action in (("SIGHUP", self.lab.osm.hup),
+                             ("lost", lambda: self.lab.fabric.lose(link)),
+                             ("back", lambda: self.lab.fabric.back(link))):
+            with self.subTest(name):
+                self.measure(name, action)
+                self.assertEqual(self.set_tops(), [])
+                self.check_tops()
+
+
+class TopsLeftAlone(Tops):
+    """The operator has use_mfttop off, and switches pass all that they have room for."""
+
+    FIRST = Tops.ALL
+    CONF = {"use_mfttop": "FALSE"}
+
+    def check_tops(self):
+        self.assertEqual(set(self.tops.values()), {self.ALL})
+        self.check_tables()
+
+    def test_raised(self):
+        self.assertEqual(self.set_tops(), [])
+        self.check_tops()
+
+
 class Partitions(GroupCase):
     """Groups of partitions, and groups that share an MLID: trees are of MLIDs and members."""
 
@@ -410,17 +496,6 @@ class Partitions(GroupCase):
             self.members.leave(numbers[1], host)
         self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
         self.check_tables()
-
-
-def with_set(ports, switch, record):
-    """Entries as a Set leaves them."""
-    position = record.modifier >> 28
-    of_position = set(range(16 * position, 16 * position + 16))
-    masks = struct.unpack(">32H", bytes(record.data))
-    return {**ports, **{
-        (switch, mlid): ports.get((switch, mlid), set()) - of_position
-        | {16 * position + bit for bit in range(16) if mask >> bit & 1}
-        for mlid, mask in enumerate(masks, 0xC000 + 32 * (record.modifier & 0x1FF))}}
 
 
 class Transitions(GroupCase):
