@@ -10,44 +10,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Switches that were looked up in this reading, by their address: most members share one
- * with others. */
-#define CACHE_BITS 12
+/*
+ * Ports and switches that were looked up in this reading, by their address: most ports
+ * are members of several groups, and share a switch with others. One that has the slot of
+ * another one takes it.
+ */
+#define SLOTS_PER_PORT 4
 
-struct mcast_groups_switch {
-	const osm_node_t *node; /* NULL: none yet */
-	uint32_t number;	/* in the plan, or PM_NONE */
+struct mcast_groups_cache {
+	const void *key; /* of OpenSM's; NULL: none yet */
+	uint32_t value;	 /* place of a port, number of a switch in the plan, or PM_NONE */
 };
+
+static struct mcast_groups_cache *find_slot(struct mcast_groups *groups, const void *key)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
+
+	return &groups->cache[(hash >> 32) & (groups->cache_room - 1u)];
+}
 
 static uint32_t find_group_switch(struct mcast_groups *groups, const struct pm_plan *plan,
 				  const osm_node_t *node)
 {
-	uint64_t hash = (uint64_t)(uintptr_t)node * 0x9e3779b97f4a7c15u;
-	struct mcast_groups_switch *s = &groups->switches[hash >> (64 - CACHE_BITS)];
+	struct mcast_groups_cache *slot = find_slot(groups, node);
 
-	if (s->node != node) {
-		s->node = node;
-		s->number = pm_fabric_find_guid(plan->known,
-						cl_ntoh64(osm_node_get_node_guid(node)));
+	if (slot->key != node) {
+		slot->key = node;
+		slot->value = pm_fabric_find_guid(
+			plan->known, cl_ntoh64(osm_node_get_node_guid(node)));
 	}
-	return s->number;
+	return slot->value;
 }
 
-static int begin_cache(struct mcast_groups *groups)
+static int begin_cache(struct mcast_groups *groups, uint32_t ports)
 {
-	const size_t num = (size_t)1 << CACHE_BITS;
+	uint32_t room = 1;
 
-	if (!groups->switches)
-		groups->switches = pm_array(num, sizeof(*groups->switches));
-	if (!groups->switches)
+	while (room < SLOTS_PER_PORT * ports)
+		room *= 2;
+	if (room > groups->cache_room) {
+		free(groups->cache);
+		groups->cache = pm_array(room, sizeof(*groups->cache));
+		groups->cache_room = groups->cache ? room : 0;
+	}
+	if (!groups->cache)
 		return -ENOMEM;
-	memset(groups->switches, 0, num * sizeof(*groups->switches));
+	memset(groups->cache, 0, groups->cache_room * sizeof(*groups->cache));
 	return 0;
 }
 
-/* The place of a port's switch port, or of a switch itself, or PM_NONE. */
-static uint32_t find_place(struct mcast_groups *groups, const struct pm_plan *plan,
-			   const osm_port_t *port)
+static uint32_t look_up_place(struct mcast_groups *groups, const struct pm_plan *plan,
+			      const osm_port_t *port)
 {
 	const struct pm_fabric *known = plan->known;
 	const osm_physp_t *physp = port->p_physp;
@@ -63,6 +76,20 @@ static uint32_t find_place(struct mcast_groups *groups, const struct pm_plan *pl
 		return PM_NONE;
 	place = known->nodes[node].first_port + (port->p_node->sw ? 0u : physp->port_num);
 	return plan->lid[place] && known->ports[place].peer == PM_NONE ? place : PM_NONE;
+}
+
+/* The place of a port's switch port, or of a switch itself, or PM_NONE. */
+static uint32_t find_place(struct mcast_groups *groups, const struct pm_plan *plan,
+			   const osm_port_t *port)
+{
+	struct mcast_groups_cache *slot = find_slot(groups, port);
+	uint32_t place;
+
+	if (slot->key == port)
+		return slot->value;
+	place = look_up_place(groups, plan, port);
+	*slot = (struct mcast_groups_cache){port, place};
+	return place;
 }
 
 static int add_member(struct mcast_groups *groups, const struct pm_plan *plan,
@@ -121,7 +148,7 @@ int mcast_groups_read(struct mcast_groups *groups, const osm_subn_t *subn,
 		      const struct pm_plan *plan)
 {
 	uint32_t at = 0;
-	int rc = begin_cache(groups);
+	int rc = begin_cache(groups, (uint32_t)cl_qmap_count(&subn->port_guid_tbl));
 
 	groups->num = groups->num_members = groups->strangers = 0;
 	for (uint32_t mlid = PM_MLID_FIRST; !rc && mlid <= subn->max_mcast_lid_ho;
@@ -143,7 +170,7 @@ void mcast_groups_free(struct mcast_groups *groups)
 {
 	free(groups->list);
 	free(groups->members);
-	free(groups->switches);
+	free(groups->cache);
 	*groups = (struct mcast_groups){0};
 }
 

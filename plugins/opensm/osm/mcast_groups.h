@@ -21,12 +21,13 @@ struct mcast_groups {
 	uint32_t strangers; /* members without a place in the plan: they are left out */
 	uint32_t *members;  /* of all groups */
 	uint32_t num_members, members_room;
-	struct mcast_groups_switch *switches; /* for the time of a reading */
+	struct mcast_groups_cache *cache; /* for the time of a reading */
+	uint32_t cache_room;
 };
 
 /*
- * Reads all groups. With osm->lock held, shared at least. -ENOMEM. O(members x log
- * switches + MLIDs).
+ * Reads all groups. With osm->lock held, shared at least. -ENOMEM. O(members + ports x
+ * log switches + MLIDs).
  */
 int mcast_groups_read(struct mcast_groups *groups, const osm_subn_t *subn,
 		      const struct pm_plan *plan);
