@@ -21,8 +21,12 @@ struct mcast {
 	const struct pm_plan *plan; /* shared; NULL: none yet */
 	struct pm_multicast *multicast;
 	struct pm_mfts *held, *wanted;
-	struct mcast_groups groups;
-	uint16_t *capacity; /* [switch] */
+	struct mcast_groups groups; /* as they were read last .. */
+	struct mcast_groups routed; /* .. and those that `wanted` has trees of .. */
+	uint8_t *alive;		    /* .. over these links: [port] */
+	uint16_t *capacity;	    /* [switch] */
+	bool resized;		    /* it is not that of `multicast` */
+	bool computed;		    /* `wanted` and `trees` are of all these */
 	uint8_t *doubted;   /* [switch] what it holds is unknown from the next run on */
 	uint8_t *reachable; /* [switch] */
 	uint8_t *silent;    /* [switch] see mft_wire.h */
@@ -45,6 +49,7 @@ static void free_rooms(struct mcast *m)
 	pm_multicast_free(m->multicast);
 	pm_mfts_free(m->held);
 	pm_mfts_free(m->wanted);
+	free(m->alive);
 	free(m->capacity);
 	free(m->doubted);
 	free(m->reachable);
@@ -55,6 +60,8 @@ static void free_rooms(struct mcast *m)
 	pm_plan_free((struct pm_plan *)(uintptr_t)m->plan);
 	m->multicast = NULL;
 	m->held = m->wanted = NULL;
+	m->computed = false;
+	m->alive = NULL;
 	m->capacity = NULL;
 	m->doubted = m->reachable = m->silent = m->up = NULL;
 	m->by = m->queue = NULL;
@@ -69,6 +76,8 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 
 	m->multicast = NULL;
 	m->wanted = NULL;
+	m->computed = false;
+	m->alive = pm_array(known->num_ports, 1);
 	m->capacity = pm_array(known->num_switches, sizeof(*m->capacity));
 	m->doubted = pm_array(known->num_switches, 1);
 	m->reachable = pm_array(known->num_switches, 1);
@@ -78,8 +87,8 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	m->queue = pm_array(known->num_nodes, sizeof(*m->queue));
 	m->held = pm_mfts_new(known);
 	m->plan = pm_plan_share(plan);
-	if (!m->capacity || !m->doubted || !m->reachable || !m->silent || !m->up ||
-	    !m->by || !m->queue || !m->held)
+	if (!m->alive || !m->capacity || !m->doubted || !m->reachable || !m->silent ||
+	    !m->up || !m->by || !m->queue || !m->held)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		m->doubted[sw] =
@@ -172,7 +181,7 @@ static int apply_doubts(struct mcast *m)
 /* ---- What is wanted ---- */
 
 /* What OpenSM has, by value. -ENOMEM; -ECANCELED: multicast is not ours. */
-static int read_subnet(struct mcast *m, bool *resized)
+static int read_subnet(struct mcast *m)
 {
 	osm_opensm_t *osm = m->quiet->osm;
 	const struct pm_plan *plan = m->plan;
@@ -195,7 +204,7 @@ static int read_subnet(struct mcast *m, bool *resized)
 	m->hushed = m->quiet->hushed;
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++)
 		m->reachable[sw] = lft_records_switch(&osm->subn, plan, sw) != NULL;
-	*resized = mcast_groups_capacity(&osm->subn, plan, m->capacity);
+	m->resized |= mcast_groups_capacity(&osm->subn, plan, m->capacity);
 	rc = mcast_groups_read(&m->groups, &osm->subn, plan);
 out:
 	CL_PLOCK_RELEASE(&osm->lock);
@@ -234,18 +243,46 @@ static void find_links(struct mcast *m, const struct view *view)
 		m->up[i] = m->up[i] && m->reachable[known->ports[i].node];
 }
 
-/* Trees of all groups over the view's links. */
-static int compute(struct mcast *m, const struct view *view, bool resized)
+/* What trees are made with, for the plan and what switches have room for. */
+static int make_multicast(struct mcast *m)
 {
 	const struct pm_multicast_config config = {.capacity = m->capacity};
-	struct pm_mfts *wanted;
-	int rc = 0;
+	int rc;
 
-	if (resized || !m->multicast) {
-		pm_multicast_free(m->multicast);
-		m->multicast = NULL;
-		rc = pm_multicast_new(m->plan, &config, &m->multicast, NULL);
-	}
+	if (m->multicast && !m->resized)
+		return 0;
+	pm_multicast_free(m->multicast);
+	m->multicast = NULL;
+	rc = pm_multicast_new(m->plan, &config, &m->multicast, NULL);
+	m->resized &= rc != 0;
+	return rc;
+}
+
+/* Whether all is as it was when `wanted` was computed. */
+static bool is_computed(const struct mcast *m, const struct view *view)
+{
+	return m->computed && !m->resized &&
+	       !memcmp(m->alive, view->alive, m->plan->known->num_ports) &&
+	       mcast_groups_are_same(&m->groups, &m->routed);
+}
+
+static void note_computed(struct mcast *m, const struct view *view)
+{
+	m->computed = true;
+	mcast_groups_swap(&m->groups, &m->routed);
+	memcpy(m->alive, view->alive, m->plan->known->num_ports);
+}
+
+/* Trees of all groups over the view's links. */
+static int compute(struct mcast *m, const struct view *view)
+{
+	struct pm_mfts *wanted;
+	int rc;
+
+	if (is_computed(m, view))
+		return 0;
+	m->computed = false;
+	rc = make_multicast(m);
 	if (!rc && pm_grow(&m->trees, &m->trees_room, m->groups.num, sizeof(*m->trees)))
 		rc = -ENOMEM;
 	if (rc)
@@ -264,6 +301,7 @@ static int compute(struct mcast *m, const struct view *view, bool resized)
 	}
 	pm_mfts_free(m->wanted);
 	m->wanted = wanted;
+	note_computed(m, view);
 	if (m->blocks < pm_mfts_num_blocks(wanted))
 		m->blocks = pm_mfts_num_blocks(wanted);
 	return 0;
@@ -271,9 +309,9 @@ static int compute(struct mcast *m, const struct view *view, bool resized)
 
 static void count_trees(const struct mcast *m, struct mcast_done *done)
 {
-	done->groups = m->groups.num;
-	done->excluded = m->groups.strangers;
-	for (uint32_t i = 0; i < m->groups.num; i++) {
+	done->groups = m->routed.num;
+	done->excluded = m->routed.strangers;
+	for (uint32_t i = 0; i < m->routed.num; i++) {
 		done->trees += m->trees[i].state != PM_GROUP_IDLE;
 		done->spanned += m->trees[i].state == PM_GROUP_UNSERVED;
 		done->excluded += m->trees[i].excluded;
@@ -367,19 +405,18 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 {
 	const struct view *view = subject->view;
 	double start = clock_ms();
-	bool resized = false;
 	int rc = 0;
 
 	*done = (struct mcast_done){.groups = 0};
 	if (m->plan != view->plan)
 		rc = change_plan(m, view->plan);
 	if (!rc)
-		rc = read_subnet(m, &resized);
+		rc = read_subnet(m);
 	if (!rc)
 		rc = apply_doubts(m);
 	if (!rc) {
 		find_links(m, view);
-		rc = compute(m, view, resized);
+		rc = compute(m, view);
 	}
 	if (!rc) {
 		count_trees(m, done);
@@ -450,6 +487,7 @@ void mcast_free(struct mcast *m)
 		return;
 	free_rooms(m);
 	mcast_groups_free(&m->groups);
+	mcast_groups_free(&m->routed);
 	free(m->trees);
 	free(m);
 }

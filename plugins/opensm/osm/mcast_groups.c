@@ -174,6 +174,31 @@ void mcast_groups_free(struct mcast_groups *groups)
 	*groups = (struct mcast_groups){0};
 }
 
+void mcast_groups_swap(struct mcast_groups *a, struct mcast_groups *b)
+{
+	const struct mcast_groups old_a = *a, old_b = *b;
+
+	*a = old_b;
+	*b = old_a;
+	a->cache = old_a.cache;
+	a->cache_room = old_a.cache_room;
+	b->cache = old_b.cache;
+	b->cache_room = old_b.cache_room;
+}
+
+bool mcast_groups_are_same(const struct mcast_groups *a, const struct mcast_groups *b)
+{
+	if (a->num != b->num || a->num_members != b->num_members ||
+	    a->strangers != b->strangers)
+		return false;
+	for (uint32_t i = 0; i < a->num; i++)
+		if (a->list[i].mlid != b->list[i].mlid ||
+		    a->list[i].num != b->list[i].num)
+			return false;
+	return !a->num_members ||
+	       !memcmp(a->members, b->members, a->num_members * sizeof(*a->members));
+}
+
 bool mcast_groups_capacity(const osm_subn_t *subn, const struct pm_plan *plan,
 			   uint16_t *capacity)
 {

@@ -33,6 +33,12 @@ int mcast_groups_read(struct mcast_groups *groups, const osm_subn_t *subn,
 		      const struct pm_plan *plan);
 void mcast_groups_free(struct mcast_groups *groups);
 
+/* Exchanges two readings, but for the room that readings need. */
+void mcast_groups_swap(struct mcast_groups *a, struct mcast_groups *b);
+
+/* Whether two readings with the same plan found the same groups. O(members). */
+bool mcast_groups_are_same(const struct mcast_groups *a, const struct mcast_groups *b);
+
 /*
  * MLIDs that each switch of plan->known has room for; one that is not there keeps what
  * capacity[] has. Whether any differs from before. With osm->lock held, shared at least.
