@@ -110,6 +110,14 @@ bool pm_mfts_has_port(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid,
 	       1;
 }
 
+bool pm_mfts_has_entries(const struct pm_mfts *mfts, uint32_t sw, uint32_t block)
+{
+	for (uint32_t p = 0; p < pm_mfts_num_positions(mfts, sw); p++)
+		if (mft_read_cell(mfts, sw, block, p) != ENTRY_NONE)
+			return true;
+	return false;
+}
+
 bool pm_mfts_is_known(const struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 		      uint32_t position)
 {

@@ -270,6 +270,14 @@ void subnet_mcast_silence(const char *sw)
 	fake.silent = sw ? find(sw) : PM_NONE;
 }
 
+void subnet_mcast_scribble(const char *sw, uint16_t mlid)
+{
+	uint32_t node = find(sw);
+
+	fake.held[node][mlid - PM_MLID_FIRST] = cl_hton16(1 << 1);
+	fake.records[node][mlid - PM_MLID_FIRST][0] = cl_hton16(1 << 1);
+}
+
 void subnet_mcast_wipe(const char *sw)
 {
 	uint32_t node = find(sw);

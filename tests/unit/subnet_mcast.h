@@ -30,6 +30,10 @@ void subnet_mcast_refuse(uint32_t times);
 /* A switch answers no Set of an MFT block until another one does not; NULL: all do. */
 void subnet_mcast_silence(const char *sw);
 
+/* A switch, and OpenSM's record of it, have an entry of an MLID, as by trees of OpenSM's
+ * own. */
+void subnet_mcast_scribble(const char *sw, uint16_t mlid);
+
 /* A switch loses its multicast table. */
 void subnet_mcast_wipe(const char *sw);
 

@@ -188,6 +188,7 @@ static void test_repair(void **state)
 		subnet_begin_sweep();
 		subnet_let_send();
 		assert_null(subnet_mcast_fault(IPOIB));
+		assert_true(subnet_mcast_is_shown());
 		subnet_sweep_well();
 		check();
 		subnet_set_cable("l0", port, true, true);
@@ -395,6 +396,26 @@ static void test_declined(void **state)
 	check();
 }
 
+/* Trees of OpenSM's own, of a group that has ended since, are in its records. */
+static void test_disabled(void **state)
+{
+	osm_subn_opt_t *opt = &subnet_opensm()->subn.opt;
+
+	(void)state;
+	join_ipoib();
+	for (int i = 0; i < 3; i++)
+		follow();
+	opt->disable_multicast = TRUE;
+	subnet_sweep_well();
+	subnet_mcast_scribble("s0", PAIR);
+	subnet_mcast_scribble("s1", PAIR);
+	subnet_mcast_sets_of_opensm();
+	opt->disable_multicast = FALSE;
+	subnet_sweep_well();
+	assert_false(subnet_mcast_has_entries(PAIR));
+	check();
+}
+
 static void prepare_fault(void)
 {
 	join_ipoib();
@@ -433,6 +454,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_declined),
+		TEST(test_disabled),
 		TEST(test_ended),
 		TEST(test_errors),
 		TEST(test_joins),

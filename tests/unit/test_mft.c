@@ -92,8 +92,11 @@ static void change(struct random *random, struct pm_mfts *mfts, struct model *mo
 
 static void compare(const struct pm_mfts *mfts, const struct model *model)
 {
+	static const uint16_t nothing[PM_MFT_BLOCK];
+
 	for (uint32_t sw = 0; sw < SWITCHES; sw++) {
 		assert_int_equal(pm_mfts_num_positions(mfts, sw), positions[sw]);
+		assert_false(pm_mfts_has_entries(mfts, sw, pm_mfts_num_blocks(mfts)));
 		for (uint32_t b = 0; b < BLOCKS; b++)
 			for (uint32_t p = 0; p < positions[sw]; p++) {
 				const struct cell *cell = &model->cells[sw][b][p];
@@ -102,6 +105,8 @@ static void compare(const struct pm_mfts *mfts, const struct model *model)
 						    cell->mask, sizeof(cell->mask));
 				assert_int_equal(pm_mfts_is_known(mfts, sw, b, p),
 						 !cell->unknown);
+				if (memcmp(cell->mask, nothing, sizeof(nothing)) != 0)
+					assert_true(pm_mfts_has_entries(mfts, sw, b));
 			}
 	}
 }

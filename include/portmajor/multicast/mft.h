@@ -62,6 +62,10 @@ uint16_t pm_mfts_mask(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid,
 bool pm_mfts_has_port(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid,
 		      unsigned int port);
 
+/* False: no mask of a block of a switch has a port; true: some may have one.
+ * O(positions). */
+bool pm_mfts_has_entries(const struct pm_mfts *mfts, uint32_t sw, uint32_t block);
+
 bool pm_mfts_is_known(const struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 		      uint32_t position);
 

@@ -24,9 +24,10 @@ struct mcast {
 	struct mcast_groups groups; /* as they were read last .. */
 	struct mcast_groups routed; /* .. and those that `wanted` has trees of .. */
 	uint8_t *alive;		    /* .. over these links: [port] */
-	uint16_t *capacity;	    /* [switch] */
-	bool resized;		    /* it is not that of `multicast` */
-	bool computed;		    /* `wanted` and `trees` are of all these */
+	struct mcast_shown shown;
+	uint16_t *capacity; /* [switch] */
+	bool resized;	    /* it is not that of `multicast` */
+	bool computed;	    /* `wanted` and `trees` are of all these */
 	uint8_t *doubted;   /* [switch] what it holds is unknown from the next run on */
 	uint8_t *reachable; /* [switch] */
 	uint8_t *silent;    /* [switch] see mft_wire.h */
@@ -49,6 +50,7 @@ static void free_rooms(struct mcast *m)
 	pm_multicast_free(m->multicast);
 	pm_mfts_free(m->held);
 	pm_mfts_free(m->wanted);
+	free(m->shown.cells);
 	free(m->alive);
 	free(m->capacity);
 	free(m->doubted);
@@ -61,6 +63,7 @@ static void free_rooms(struct mcast *m)
 	m->multicast = NULL;
 	m->held = m->wanted = NULL;
 	m->computed = false;
+	m->shown.cells = NULL;
 	m->alive = NULL;
 	m->capacity = NULL;
 	m->doubted = m->reachable = m->silent = m->up = NULL;
@@ -77,6 +80,9 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	m->multicast = NULL;
 	m->wanted = NULL;
 	m->computed = false;
+	m->shown.cells =
+		pm_array(mcast_quiet_words(known->num_switches), sizeof(*m->shown.cells));
+	m->shown.valid = false;
 	m->alive = pm_array(known->num_ports, 1);
 	m->capacity = pm_array(known->num_switches, sizeof(*m->capacity));
 	m->doubted = pm_array(known->num_switches, 1);
@@ -87,8 +93,8 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	m->queue = pm_array(known->num_nodes, sizeof(*m->queue));
 	m->held = pm_mfts_new(known);
 	m->plan = pm_plan_share(plan);
-	if (!m->alive || !m->capacity || !m->doubted || !m->reachable || !m->silent ||
-	    !m->up || !m->by || !m->queue || !m->held)
+	if (!m->shown.cells || !m->alive || !m->capacity || !m->doubted ||
+	    !m->reachable || !m->silent || !m->up || !m->by || !m->queue || !m->held)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		m->doubted[sw] =
@@ -132,6 +138,7 @@ static int change_plan(struct mcast *m, const struct pm_plan *plan)
 
 static void forget_all(struct mcast *m)
 {
+	m->shown.valid = false;
 	memset(m->doubted, 1, m->plan->known->num_switches);
 }
 
@@ -429,7 +436,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 		done->wire.gave_up =
 			rc == -ENOMEM ? "out of memory" : "groups are no groups";
 	else if (m->hushed || done->wire.sent)
-		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls);
+		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls, &m->shown);
 	done->unasked = is_hushed(m);
 	done->milliseconds = clock_ms() - start;
 	return true;

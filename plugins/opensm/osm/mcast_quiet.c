@@ -6,6 +6,8 @@
 
 #include <opensm/osm_mcast_mgr.h>
 
+#include <string.h>
+
 #define NO_BLOCK -1
 
 static osm_switch_t *first_switch(const osm_subn_t *subn)
@@ -181,13 +183,14 @@ uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet)
 
 /* ---- Records ---- */
 
-static void show_block(osm_switch_t *sw, const struct pm_mfts *tables, uint32_t known,
+/* False: it has no room for it. */
+static bool show_block(osm_switch_t *sw, const struct pm_mfts *tables, uint32_t known,
 		       uint32_t block)
 {
 	uint32_t positions = pm_mfts_num_positions(tables, known);
 
 	if ((block + 1) * PM_MFT_BLOCK > depth_of(sw))
-		return;
+		return false;
 	for (uint32_t p = 0; p < positions && p <= IB_MCAST_POSITION_MAX; p++) {
 		const uint16_t *masks = pm_mfts_block(tables, known, block, p);
 
@@ -195,16 +198,40 @@ static void show_block(osm_switch_t *sw, const struct pm_mfts *tables, uint32_t 
 			(*sw->mcast_tbl.p_mask_tbl)[block * PM_MFT_BLOCK + i][p] =
 				cl_hton16(masks[i]);
 	}
+	return true;
 }
 
-static void show_switches(struct mcast_quiet *quiet, const struct pm_plan *plan,
-			  const struct pm_mfts *tables, uint32_t block)
+size_t mcast_quiet_words(uint32_t num_switches)
 {
-	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
-		osm_switch_t *sw = lft_records_switch(&quiet->osm->subn, plan, i);
+	return ((size_t)PM_MFT_BLOCKS * num_switches + 63) / 64;
+}
 
-		if (sw)
-			show_block(sw, tables, i, block);
+/*
+ * All that is empty, and was, is left out: most of it, as most groups are small. An
+ * OpenSM that was not kept quiet has filled in records, and the last answers to its Sets
+ * may come yet: all is written then, and once more the next time.
+ */
+static void show_switches(struct mcast_quiet *quiet, const struct pm_plan *plan,
+			  const struct pm_mfts *tables, uint32_t block,
+			  struct mcast_shown *shown)
+{
+	uint32_t num = plan->known->num_switches;
+
+	for (uint32_t i = 0; i < num; i++) {
+		size_t bit = (size_t)block * num + i;
+		uint64_t *word = &shown->cells[bit / 64], mask = 1ull << bit % 64;
+		bool any = pm_mfts_has_entries(tables, i, block);
+		osm_switch_t *sw;
+
+		if (!any && !(*word & mask))
+			continue;
+		sw = lft_records_switch(&quiet->osm->subn, plan, i);
+		if (!sw || !show_block(sw, tables, i, block))
+			continue;
+		if (any)
+			*word |= mask;
+		else if (shown->valid)
+			*word &= ~mask;
 	}
 }
 
@@ -262,20 +289,26 @@ static void dump(struct mcast_quiet *quiet)
 }
 
 bool mcast_quiet_show(struct mcast_quiet *quiet, const struct pm_plan *plan,
-		      const struct pm_mfts *tables, uint32_t calls)
+		      const struct pm_mfts *tables, uint32_t calls,
+		      struct mcast_shown *shown)
 {
 	uint32_t blocks = pm_mfts_num_blocks(tables);
 	bool valid = true;
 
+	if (!shown->valid)
+		memset(shown->cells, 0xff,
+		       mcast_quiet_words(plan->known->num_switches) *
+			       sizeof(*shown->cells));
 	for (uint32_t block = 0; valid && block <= blocks; block++) {
 		CL_PLOCK_EXCL_ACQUIRE(&quiet->osm->lock);
 		valid = quiet->calls == calls && mcast_quiet_is_ours(quiet);
 		if (valid && block < blocks)
-			show_switches(quiet, plan, tables, block);
+			show_switches(quiet, plan, tables, block, shown);
 		else if (valid)
 			let_see(quiet, blocks);
 		CL_PLOCK_RELEASE(&quiet->osm->lock);
 	}
+	shown->valid |= valid;
 	if (valid)
 		dump(quiet);
 	return valid;

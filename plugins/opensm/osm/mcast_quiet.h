@@ -82,12 +82,24 @@ void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks);
  * MulticastFDBTop where that is set. With osm->lock held, shared at least. */
 uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet);
 
+/* Where records may have entries, for one plan: in other places they are empty. */
+struct mcast_shown {
+	uint64_t *cells; /* bits: [block][switch] */
+	/* False: anywhere, as at first, with another plan and after trees of OpenSM's. */
+	bool valid;
+};
+
+/* Words of `cells`. */
+size_t mcast_quiet_words(uint32_t num_switches);
+
 /*
  * Shows tables of the plan's switches in OpenSM's records, unless the engine was called
- * more than `calls` times by now: false, and it has to be done again. Takes osm->lock
- * exclusively, for one block of 32 MLIDs at a time.
+ * more than `calls` times by now: false, and it has to be done again. Writes blocks that
+ * have entries or may have had some. Takes osm->lock exclusively, for one block of 32
+ * MLIDs at a time.
  */
 bool mcast_quiet_show(struct mcast_quiet *quiet, const struct pm_plan *plan,
-		      const struct pm_mfts *tables, uint32_t calls);
+		      const struct pm_mfts *tables, uint32_t calls,
+		      struct mcast_shown *shown);
 
 #endif
