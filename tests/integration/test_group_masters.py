@@ -210,6 +210,30 @@ class Chain(labtest.Folders):
 
 
 class NoMulticast(labtest.Folders):
+    def test_shadow(self):
+        """Multicast is all OpenSM's."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 2, 1)
+        config = self.folder / "shadow.conf"
+        config.write_text("shadow yes\n")
+        with pmlab.Lab(netlist, engine="portmajor,updn",
+                       conf={"event_plugin_options": config}) as lab:
+            lab.bring_up()
+            members = mgroups.Members(lab)
+            for host in ("h0-1", "h1-2", "h3-1"):
+                members.join(0, host)
+            lab.osm.settle(lab.osm.mark(), sweep=False)
+            mark = lab.osm.mark()
+            lab.osm.hup()
+            lab.osm.settle(mark)
+            counters = lab.osm.delta(mark)
+            tables = clients.Multicast(lab.fabric, "h2-2")
+            used = {switch for (switch, _), ports in tables.ports.items() if ports}
+            self.assertEqual([counters.attr(mgroups.ATTR_MFT, method)
+                              for method in ("set", "get")], [len(used), 0])
+            self.assertGreater(len(used), 1)
+            self.assertEqual(members.faults("h2-2"), [])
+            self.assertNotIn("portmajor multicast", lab.osm.log())
+
     def test_disable_multicast(self):
         """Nothing is sent and nothing asked; OpenSM has no multicast either."""
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 2, 1)
