@@ -28,6 +28,7 @@ struct mcast {
 	uint16_t *capacity; /* [switch] */
 	bool resized;	    /* it is not that of `multicast` */
 	bool computed;	    /* `wanted` and `trees` are of all these */
+	bool in_step;	    /* all switches hold what is wanted */
 	uint8_t *doubted;   /* [switch] what it holds is unknown from the next run on */
 	uint8_t *reachable; /* [switch] */
 	uint8_t *silent;    /* [switch] see mft_wire.h */
@@ -62,7 +63,7 @@ static void free_rooms(struct mcast *m)
 	pm_plan_free((struct pm_plan *)(uintptr_t)m->plan);
 	m->multicast = NULL;
 	m->held = m->wanted = NULL;
-	m->computed = false;
+	m->computed = m->in_step = false;
 	m->shown.cells = NULL;
 	m->alive = NULL;
 	m->capacity = NULL;
@@ -79,7 +80,7 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 
 	m->multicast = NULL;
 	m->wanted = NULL;
-	m->computed = false;
+	m->computed = m->in_step = false;
 	m->shown.cells =
 		pm_array(mcast_quiet_words(known->num_switches), sizeof(*m->shown.cells));
 	m->shown.valid = false;
@@ -178,7 +179,10 @@ static int apply_doubts(struct mcast *m)
 	for (uint32_t sw = 0; sw < m->plan->known->num_switches; sw++) {
 		uint32_t blocks = (m->capacity[sw] + PM_MFT_BLOCK - 1u) / PM_MFT_BLOCK;
 
-		if (m->doubted[sw] && pm_mfts_forget(m->held, sw, blocks))
+		if (!m->doubted[sw])
+			continue;
+		m->in_step = false;
+		if (pm_mfts_forget(m->held, sw, blocks))
 			return -ENOMEM;
 		m->doubted[sw] = 0;
 	}
@@ -288,7 +292,7 @@ static int compute(struct mcast *m, const struct view *view)
 
 	if (is_computed(m, view))
 		return 0;
-	m->computed = false;
+	m->computed = m->in_step = false;
 	rc = make_multicast(m);
 	if (!rc && pm_grow(&m->trees, &m->trees_room, m->groups.num, sizeof(*m->trees)))
 		rc = -ENOMEM;
@@ -396,6 +400,21 @@ static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject
 	return rc;
 }
 
+/* The same in a run, of the blocks of groups. -ENOMEM. */
+static int bring_groups_up_to_date(struct mcast *m, const struct mcast_subject *subject,
+				   struct mcast_done *done)
+{
+	int rc;
+
+	if (m->in_step)
+		return 0;
+	rc = bring_up_to_date(m, subject, 0, m->blocks, done);
+	m->in_step = !rc && !done->wire.interrupted && !done->wire.gave_up &&
+		     !done->wire.asked && !done->places &&
+		     !memchr(m->reachable, 0, m->plan->known->num_switches);
+	return rc;
+}
+
 static bool is_hushed(const struct mcast *m)
 {
 	osm_opensm_t *osm = m->quiet->osm;
@@ -428,7 +447,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 	if (!rc) {
 		count_trees(m, done);
 		raise_tops(m);
-		rc = bring_up_to_date(m, subject, 0, m->blocks, done);
+		rc = bring_groups_up_to_date(m, subject, done);
 	}
 	if (rc == -ECANCELED)
 		return false;
