@@ -50,7 +50,7 @@ struct trees {
 	const struct pm_mfts *held;
 	const struct pm_group *group;
 	const uint32_t *first; /* [switch] number of its first place */
-	const uint8_t *down;   /* [switch] the root reaches it */
+	uint8_t down[64];      /* [switch] the root reaches it */
 	uint32_t root;
 	bool keeps;	 /* a tree may have leaves without members that held entries */
 	uint64_t spare;	 /* leaves without members that a tree may have, as a set */
@@ -213,20 +213,18 @@ static void find_trees(struct trees *t)
 	find_spare(t);
 	for (uint32_t root = 0; root < known->num_switches; root++) {
 		uint64_t in = (uint64_t)1 << root;
-		uint8_t down[64];
 		bool reaches = t->scene->tree->level[root] != PM_NO_LEVEL;
 
 		if (!reaches)
 			continue;
-		flood_down(t->scene, root, down);
+		flood_down(t->scene, root, t->down);
 		for (uint32_t i = 0; i < t->group->num; i++) {
 			uint32_t sw = known->ports[t->group->members[i]].node;
 
-			reaches &= down[sw];
+			reaches &= t->down[sw];
 			in |= (uint64_t)1 << sw;
 		}
 		t->root = root;
-		t->down = down;
 		if (reaches)
 			try_leaves(t, in);
 	}
