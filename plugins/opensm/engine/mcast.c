@@ -255,7 +255,7 @@ static void find_links(struct mcast *m, const struct view *view)
 }
 
 /* What trees are made with, for the plan and what switches have room for. */
-static int make_multicast(struct mcast *m)
+static int renew_multicast(struct mcast *m)
 {
 	const struct pm_multicast_config config = {.capacity = m->capacity};
 	int rc;
@@ -293,7 +293,7 @@ static int compute(struct mcast *m, const struct view *view)
 	if (is_computed(m, view))
 		return 0;
 	m->computed = m->in_step = false;
-	rc = make_multicast(m);
+	rc = renew_multicast(m);
 	if (!rc && pm_grow(&m->trees, &m->trees_room, m->groups.num, sizeof(*m->trees)))
 		rc = -ENOMEM;
 	if (rc)
