@@ -418,7 +418,7 @@ bool subnet_is_up(uint32_t port)
 	return state_of(port) != IB_LINK_DOWN;
 }
 
-static void call_once(void (**call)(void))
+static void call_first(void (**call)(void))
 {
 	void (*now)(void) = *call;
 
@@ -455,7 +455,7 @@ static ib_api_status_t answer(ib_smp_t *smp, cl_disp_msgid_t message,
 		uint32_t node = number_of(context->pi_context.node_guid);
 		ib_port_info_t *info = (ib_port_info_t *)smp->data;
 
-		call_once(&fake.on_question);
+		call_first(&fake.on_question);
 		fake.clock_ms = fake.clock_ms + fake.answer_ms;
 		ib_port_info_set_port_state(
 			info, state_of(fake.fabric->nodes[node].first_port + modifier));
@@ -987,7 +987,7 @@ void subnet_sweep(struct subnet_sweep *result)
 	fake.sweep = result;
 	subnet_begin_sweep();
 	unfailing(discover);
-	call_once(&fake.on_discovered);
+	call_first(&fake.on_discovered);
 	report(OSM_EVENT_ID_HEAVY_SWEEP_DONE);
 	unfailing(assign_lids);
 	route(result);

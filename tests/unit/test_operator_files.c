@@ -127,7 +127,7 @@ static struct operator_files *start(bool roles_only)
 	return operator_files;
 }
 
-static void stop(struct operator_files *operator_files)
+static void stop_following(struct operator_files *operator_files)
 {
 	assert_true(operator_files_stop(operator_files, clock_ms() + LONG_MS));
 }
@@ -144,7 +144,7 @@ static void sweep(struct operator_files *operator_files)
 
 static void end(struct operator_files *operator_files)
 {
-	stop(operator_files);
+	stop_following(operator_files);
 	assert_int_equal(sweeps, 0);
 }
 
@@ -205,7 +205,7 @@ static void test_later(void **state)
 
 	(void)state;
 	ask("rate 5\n");
-	stop(start(true));
+	stop_following(start(true));
 	closed = true;
 	operator_files = start(false);
 	assert_true(is_there(request_path));
@@ -250,7 +250,7 @@ static void test_clear_holds(void **state)
 	}
 	assert_int_equal(lines, 1);
 	assert_int_equal(rmdir(path), 0);
-	stop(operator_files);
+	stop_following(operator_files);
 }
 
 /* A sweep is asked for once for each change, though each sweep has the file read. */

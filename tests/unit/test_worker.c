@@ -61,7 +61,7 @@ static void await(const atomic_int *count, int number)
 	}
 }
 
-static void stop(struct work *work)
+static void end_work(struct work *work)
 {
 	assert_true(worker_stop(work->worker, clock_ms() + LONG_MS));
 	assert_int_equal(work->lasts, 1);
@@ -80,7 +80,7 @@ static void test_poked(void **state)
 		await(&work->rounds, i);
 	}
 	assert_int_equal(work->rounds, 100);
-	stop(work);
+	end_work(work);
 }
 
 /* One in the middle of a round is for the next. */
@@ -97,7 +97,7 @@ static void test_poked_in_a_round(void **state)
 	assert_int_equal(work->rounds, 1);
 	work->hold = false;
 	await(&work->rounds, 2);
-	stop(work);
+	end_work(work);
 }
 
 static void test_due(void **state)
@@ -108,7 +108,7 @@ static void test_due(void **state)
 	work->due_in_ms = 1;
 	worker_poke(work->worker);
 	await(&work->rounds, 20);
-	stop(work);
+	end_work(work);
 }
 
 static void test_never_poked(void **state)
@@ -118,7 +118,7 @@ static void test_never_poked(void **state)
 	(void)state;
 	worker_end(work->worker);
 	await(&work->lasts, 1);
-	stop(work);
+	end_work(work);
 	worker_end(NULL);
 	assert_true(worker_stop(NULL, 0));
 }
