@@ -22,7 +22,8 @@ foreach(folder ${core})
 	list(FILTER headers EXCLUDE REGEX "/cli/") # of commands, below
 	add_headers(headers_${folder} pm_${folder} ${headers})
 endforeach()
-add_headers(headers_cli portmajor_core src/cli/*.h src/cli/cmd/*.h src/cli/export/*.h
+add_headers(headers_shared_cli pm_cli src/cli/*.h)
+add_headers(headers_cli portmajor_core src/cli/cmd/*.h src/cli/export/*.h
 	src/lab/cli/*.h src/vlan/cli/*.h)
 target_include_directories(headers_cli PRIVATE src/cli src/cli/cmd src/cli/export
 	src/lab/cli src/vlan/cli)

@@ -48,7 +48,7 @@ endforeach()
 if(PORTMAJOR_VLAN)
 	list(APPEND circles portmajor_vlan)
 endif()
-foreach(target ${circles} portmajor_cli portmajor_plugin)
+foreach(target ${circles} pm_cli portmajor_cli portmajor_plugin)
 	add_test(NAME circles.${target} COMMAND_EXPAND_LISTS
 		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/tools/circles.py
 			$<TARGET_OBJECTS:${target}>)
@@ -133,7 +133,7 @@ target_link_libraries(test_memory PRIVATE memfault test_tools)
 add_test(NAME unit.memory COMMAND test_memory)
 # The command as it is, but for main.
 add_executable(test_commands tests/unit/test_commands.c $<TARGET_OBJECTS:portmajor_cli>)
-target_link_libraries(test_commands PRIVATE memfault portmajor_core ${JANSSON} ${CMOCKA}
+target_link_libraries(test_commands PRIVATE memfault pm_cli portmajor_core ${CMOCKA}
 	Threads::Threads)
 target_link_options(test_commands PRIVATE -Wl,--wrap=main)
 if(PORTMAJOR_SANITIZE) # forking takes long then

@@ -6,9 +6,6 @@
 #include "output.h"
 #include "text.h"
 
-#include <portmajor/base/alloc.h>
-#include <portmajor/base/textfile.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,48 +94,6 @@ int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		rc = pm_failures_add(fabric, plan, "--lose", lost->list[i], ports, &err);
 	return rc ? cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text)
 		  : EXIT_FINE;
-}
-
-/* lost[port] has both ends of the cables that are to be lost. */
-static int compare_lost(const struct pm_fabric *fabric, const uint8_t *lost,
-			const struct pm_lft_trace *sets, const char *path)
-{
-	uint32_t ends = 0;
-
-	for (uint32_t i = 0; i < sets->num_lost; i++) {
-		const struct pm_port *p = &fabric->ports[sets->lost[i]];
-
-		if (!lost[sets->lost[i]])
-			return cli_fail(EXIT_INPUT,
-					"%s: \"%s\"[%u] is lost there, but not by --lose",
-					pm_textfile_name(path),
-					pm_fabric_label(fabric, p->node), p->num);
-		ends += 1 + lost[p->peer];
-	}
-	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		ends -= lost[i];
-	return ends ? cli_fail(EXIT_INPUT, "%s: not all that --lose names is lost there",
-			       pm_textfile_name(path))
-		    : EXIT_FINE;
-}
-
-int cli_losses_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
-		     const struct pm_lft_trace *sets, const char *path)
-{
-	uint8_t *lost = pm_array(fabric->num_ports, 1);
-	int status;
-
-	if (!lost)
-		return cli_fail(EXIT_INPUT, "out of memory");
-	for (uint32_t i = 0; i < ports->num; i++) {
-		uint32_t peer = fabric->ports[ports->list[i]].peer;
-
-		if (peer != PM_NONE)
-			lost[ports->list[i]] = lost[peer] = 1;
-	}
-	status = compare_lost(fabric, lost, sets, path);
-	free(lost);
-	return status;
 }
 
 int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,

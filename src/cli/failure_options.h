@@ -6,7 +6,6 @@
 #include "options.h"
 
 #include <portmajor/analysis/failures.h>
-#include <portmajor/lab/lft_trace.h>
 
 #include <jansson.h>
 
@@ -41,10 +40,6 @@ void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const cha
 /* The same for each text of --lose; what is wrong is for cli_losses_add to say. */
 void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const struct cli_lost *lost);
-
-/* Whether a recording, of a file, loses the cables at these ports; an exit status. */
-int cli_losses_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
-		     const struct pm_lft_trace *sets, const char *path);
 
 /* A copy of the fabric, with the same indexes, without what is lost, which the caller
  * frees; an exit status. */

@@ -37,8 +37,8 @@ json_t *cli_json_load(const char *path)
 
 json_t *cli_json_new(const char *command, int version)
 {
-	return json_pack("{s:s, s:s+, s:i}", "portmajor", PORTMAJOR_VERSION, "schema",
-			 "portmajor-", command, "version", version);
+	return json_pack("{s:s, s:s++, s:i}", "portmajor", PORTMAJOR_VERSION, "schema",
+			 cli_program, "-", command, "version", version);
 }
 
 /* Copies one character, or U+FFFD for a byte that begins none; returns what is next. */

@@ -3,7 +3,7 @@
  * JSON as every subcommand writes it with --json: one object, whose first members are
  *
  *   "portmajor"  version of the program
- *   "schema"     "portmajor-COMMAND", as in docs/json.md
+ *   "schema"     "PROGRAM-COMMAND", as in docs/json.md
  *   "version"    of the schema, a number; goes up when a member changes its meaning
  *
  * Members come in the order in which they were set, so that output can be compared.

@@ -142,7 +142,7 @@ static void print_synopsis(FILE *out, const struct cli_command *command)
 	for (const char *line = command->synopsis; *line; title = "      ") {
 		size_t length = strcspn(line, "\n");
 
-		fprintf(out, "%s portmajor %.*s\n", title, (int)length, line);
+		fprintf(out, "%s %s %.*s\n", title, cli_program, (int)length, line);
 		line += length;
 		line += *line != '\0';
 	}
@@ -168,7 +168,8 @@ int cli_command_misused(const struct cli_command *command, const char *reason)
 	if (reason)
 		cli_fail(EXIT_USAGE, "%.*s: %s", length, command->synopsis, reason);
 	print_synopsis(stderr, command);
-	fprintf(stderr, "portmajor %.*s -h tells more\n", length, command->synopsis);
+	fprintf(stderr, "%s %.*s -h tells more\n", cli_program, length,
+		command->synopsis);
 	return EXIT_USAGE;
 }
 
@@ -292,7 +293,7 @@ static int answer(const struct cli_command *command, char letter)
 	if (letter == 'h')
 		print_help(stdout, command);
 	else
-		puts("portmajor " PORTMAJOR_VERSION);
+		cli_print_version();
 	return EXIT_FINE;
 }
 

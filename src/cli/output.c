@@ -10,7 +10,7 @@
 
 static void print_message(const char *format, va_list args)
 {
-	fputs("portmajor: ", stderr);
+	fprintf(stderr, "%s: ", cli_program);
 	vfprintf(stderr, format, args);
 	fputc('\n', stderr);
 }
@@ -37,6 +37,11 @@ void cli_note(const char *format, ...)
 void cli_no_memory(void)
 {
 	exit(cli_fail(EXIT_INPUT, "out of memory"));
+}
+
+void cli_print_version(void)
+{
+	printf("%s %s\n", cli_program, PORTMAJOR_VERSION);
 }
 
 int cli_finish(int status)

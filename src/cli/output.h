@@ -12,17 +12,20 @@ enum exit_status {
 	EXIT_INPUT = 3,	   /* a file cannot be read or makes no sense; no memory */
 };
 
+/* The name of the program, with which messages begin; defined beside its main. */
+extern const char cli_program[];
+
 /* What is to be printed. */
 struct cli_output {
 	bool json;
 	bool quiet; /* see the subcommand's help */
 };
 
-/* Prints "portmajor: MESSAGE" to stderr and returns status. */
+/* Prints "PROGRAM: MESSAGE" to stderr and returns status. */
 int cli_fail(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Prints "portmajor: MESSAGE" to stderr, of something that is no failure. */
+/* Prints "PROGRAM: MESSAGE" to stderr, of something that is no failure. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
@@ -30,6 +33,9 @@ void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * half-written then, see outfile.h.
  */
 void cli_no_memory(void) __attribute__((noreturn));
+
+/* Prints "PROGRAM VERSION" to stdout. */
+void cli_print_version(void);
 
 /*
  * Flushes stdout; EXIT_INPUT with a message if something could not be written

@@ -4,6 +4,7 @@
  * switches have, for which trees can be made, or an error with its line.
  */
 #include "../../src/cli/cmd/groups.h"
+#include "../../src/cli/output.h"
 
 #include <portmajor/netlist/netlist.h>
 
@@ -12,6 +13,8 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+const char cli_program[] = "portmajor";
 
 static const char net[] =
 	"Switch 4 \"leaf0\"\n[1] \"a b\"[1]\n[2] \"h1\"[1]\n[3] \"s0\"[1]\n[4] "

@@ -4,10 +4,13 @@
  * read again as the same; see summary.h.
  */
 #include "../../src/cli/cmd/summary_output.h"
+#include "../../src/cli/output.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+const char cli_program[] = "portmajor";
 
 /* Reads a shard and writes it; NULL if it is refused. */
 static json_t *read_and_write(json_t *object)

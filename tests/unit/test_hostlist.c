@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Lists of names, short: what comes of them, and that nothing is lost or made up. */
+#include "../../src/cli/output.h"
 #include "../../src/cli/export/hostlist.h"
 
 #include <portmajor/base/random.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+const char cli_program[] = "portmajor";
 
 #define MAX_NAMES 64
 #define TEXT 4096

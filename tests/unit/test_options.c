@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+const char cli_program[] = "portmajor";
+
 #define MAX_WORDS 8
 
 struct shared {

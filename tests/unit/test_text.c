@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Members of an object in text: each kind, there, missing and of another type. */
+#include "../../src/cli/output.h"
 #include "../../src/cli/text.h"
 
 #include <setjmp.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+const char cli_program[] = "portmajor";
 
 static const char object[] =
 	"{\"name\": \"a\\u001b[31m\\tb\\u007f\", \"n\": -7, \"r\": 2.25, \"none\": null, "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor acknowledge: parts that are missing by intent, and are no finding. */
-#include "cli.h"
+#include "commands.h"
 #include "missing_output.h"
 #include "settle.h"
 #include "text.h"

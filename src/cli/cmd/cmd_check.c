@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor check: tables as switches hold them, walked over a topology. */
-#include "cli.h"
+#include "commands.h"
 #include "groups.h"
 #include "json.h"
 #include "planned_tables.h"

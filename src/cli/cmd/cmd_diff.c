@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor diff: two sets of tables, or two topologies with the tables they get. */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "planned_tables.h"
 #include "text.h"

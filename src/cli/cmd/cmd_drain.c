@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor drain, undrain: what the plugin is to keep out of hosts' paths. */
 #include "cache.h"
-#include "cli.h"
+#include "commands.h"
 #include "drain_effect.h"
 #include "json.h"
 #include "failure_options.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor generate: netlists of fat trees, and of what is none. */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "failure_options.h"
 

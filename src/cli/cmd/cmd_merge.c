@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor merge: the shards of a sweep, or of traffic, become the whole. */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "summary_output.h"
 #include "traffic_merge.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor plan: planes, their runs of LIDs, and who has which. */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "failure_options.h"
 #include "output.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor preflight: one line for each thing that must be right before OpenSM starts.
  */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "preflight.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor rebalance: has a running OpenSM go over to the plan's tables. */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "masters.h"
 #include "text.h"

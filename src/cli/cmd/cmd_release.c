@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor release: links that flapped are taken back into use at once. */
-#include "cli.h"
+#include "commands.h"
 #include "ends.h"
 #include "json.h"
 #include "settle.h"

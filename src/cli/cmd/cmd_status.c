@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor status: what the plugin says of itself, and whether that is in order. */
 #include "cache.h"
-#include "cli.h"
+#include "commands.h"
 #include "ends.h"
 #include "json.h"
 #include "missing_output.h"

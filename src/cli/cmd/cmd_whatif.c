@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor whatif: the cost of a loss, or of every loss of a kind. */
-#include "cli.h"
+#include "commands.h"
 #include "groups.h"
 #include "json.h"
 #include "failure_options.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor traffic: what jobs feel, by one of several engines. */
 #include "traffic.h"
-#include "cli.h"
+#include "commands.h"
 
 #include <stdio.h>
 #include <string.h>

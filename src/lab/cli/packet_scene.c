@@ -3,6 +3,7 @@
 #include "packet_scene.h"
 
 #include "output.h"
+#include "trace_check.h"
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
@@ -173,8 +174,8 @@ static int recorded_loss(struct scene *scene, const struct scene_config *config)
 	const struct pm_lft_trace *recording = scene->recording;
 
 	if (config->lost->num)
-		return cli_losses_check(scene->fabric, &scene->lost, recording,
-					config->sets);
+		return lab_trace_check(scene->fabric, &scene->lost, recording,
+				       config->sets);
 	scene->lost.list =
 		pm_copy(recording->lost, recording->num_lost, sizeof(*recording->lost));
 	if (!scene->lost.list)

@@ -3,12 +3,13 @@
  * portmajor traffic --engine cutoff: pairs of hosts that are cut off, from a loss to the
  * last LFT Set, by recordings of what routing engines sent.
  */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "failure_options.h"
 #include "outfile.h"
 #include "planned_tables.h"
 #include "text.h"
+#include "trace_check.h"
 #include "traffic.h"
 #include "traffic_mixture.h"
 
@@ -250,7 +251,7 @@ static int read_recording(struct scene *scene, const char *path, json_t **list)
 
 	if (pm_lft_trace_read(path, scene->fabric, &sets, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	status = cli_losses_check(scene->fabric, &scene->ports, sets, path);
+	status = lab_trace_check(scene->fabric, &scene->ports, sets, path);
 	if (!status)
 		status = add_recording(scene, path, sets, list);
 	pm_lft_trace_free(sets);

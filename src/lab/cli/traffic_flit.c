@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor traffic --engine flit: wormhole switching with virtual channels. */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "progress.h"
 #include "planned_tables.h"

@@ -3,7 +3,7 @@
  * portmajor traffic --engine share: bisection bandwidth by fair shares, of a fabric as
  * VLANs beside a flat switch, spanning tree and the plan's tables.
  */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "lists.h"
 #include "failure_options.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor lldp: an Ethernet's cables as its nodes hear them, against the netlist. */
-#include "cli.h"
+#include "commands.h"
 #include "json.h"
 #include "lldp.h"
 #include "port_names.h"
