@@ -18,13 +18,27 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 	set_tests_properties(unit.${module} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
+# add_labels(LABEL TEST...): those of a product, beside `unit`.
+function(add_labels label)
+	foreach(test ${ARGN})
+		set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
+	endforeach()
+endfunction()
+foreach(module bisection calls circuits cutoff dsm engines event_queue flit goal lanes
+		lft_trace mixture packet rates replay share stuck student workload)
+	add_labels(lab unit.${module})
+endforeach()
+foreach(module cover host_table mac_list vlan)
+	add_labels(vlan unit.${module})
+endforeach()
+
 # Has no public header.
 target_include_directories(test_cover PRIVATE src/vlan)
 
 # All sizes of rings of a thousand processes, too.
 if(NOT PORTMAJOR_SANITIZE) # minutes then
 	add_test(NAME circuits.all COMMAND test_circuits all)
-	set_tests_properties(circuits.all PROPERTIES LABELS slow TIMEOUT 900 COST 30)
+	set_tests_properties(circuits.all PROPERTIES LABELS "slow;lab" TIMEOUT 900 COST 30)
 endif()
 
 # The longest of them, and it computes.
@@ -45,15 +59,28 @@ set_tests_properties(circles.includes PROPERTIES LABELS unit)
 foreach(target ${core})
 	list(APPEND circles pm_${target})
 endforeach()
-if(PORTMAJOR_VLAN)
-	list(APPEND circles portmajor_vlan)
-endif()
-foreach(target ${circles} pm_cli portmajor_cli portmajor_plugin)
+foreach(target ${circles} pm_cli portmajor_cli portmajor_lab portmajor_vlan portmajor_plugin)
 	add_test(NAME circles.${target} COMMAND_EXPAND_LISTS
 		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/tools/circles.py
 			$<TARGET_OBJECTS:${target}>)
 	set_tests_properties(circles.${target} PROPERTIES LABELS unit)
 endforeach()
+
+# add_link_test(TARGET WITHOUT...): a program has nothing of these libraries.
+function(add_link_test target)
+	set(libraries)
+	foreach(library ${ARGN})
+		list(APPEND libraries $<TARGET_FILE:${library}>)
+	endforeach()
+	add_test(NAME linked.${target} COMMAND ${Python3_EXECUTABLE}
+		${PROJECT_SOURCE_DIR}/tests/tools/linked.py $<TARGET_FILE:${target}>
+		$<TARGET_FILE:pm_files> ${libraries})
+	set_tests_properties(linked.${target} PROPERTIES LABELS unit)
+endfunction()
+add_link_test(portmajor_cli pm_vlan pm_lab)
+add_link_test(portmajor_plugin pm_vlan pm_lab pm_cli)
+add_link_test(portmajor_vlan pm_lab)
+add_link_test(portmajor_lab)
 
 # Parts of the command.
 foreach(file options text export/hostlist)
@@ -70,7 +97,7 @@ add_executable(test_card tests/unit/test_card.c plugins/vlan/card.c plugins/vlan
 target_include_directories(test_card PRIVATE plugins/vlan)
 target_link_libraries(test_card PRIVATE test_tools)
 add_test(NAME unit.card COMMAND test_card)
-set_tests_properties(unit.card PROPERTIES LABELS unit TIMEOUT 900)
+set_tests_properties(unit.card PROPERTIES LABELS "unit;vlan" TIMEOUT 900)
 
 # Rooms of the plugin that need no OpenSM.
 foreach(room planning view clock)
@@ -131,15 +158,27 @@ add_executable(test_memory tests/unit/test_memory.c plugins/opensm/engine/planni
 target_include_directories(test_memory PRIVATE plugins/opensm)
 target_link_libraries(test_memory PRIVATE memfault test_tools)
 add_test(NAME unit.memory COMMAND test_memory)
-# The command as it is, but for main.
-add_executable(test_commands tests/unit/test_commands.c $<TARGET_OBJECTS:portmajor_cli>)
-target_link_libraries(test_commands PRIVATE memfault pm_cli portmajor_core ${CMOCKA}
-	Threads::Threads)
-target_link_options(test_commands PRIVATE -Wl,--wrap=main)
-if(PORTMAJOR_SANITIZE) # forking takes long then
-	target_compile_definitions(test_commands PRIVATE EVERY=7)
-endif()
-add_test(NAME unit.commands COMMAND test_commands)
+# Commands as they are, but for main; that of VLANs as it is where there is no BPF.
+function(add_command_test name library)
+	add_executable(test_${name} tests/unit/test_${name}.c tests/unit/command_faults.c ${ARGN})
+	target_link_libraries(test_${name} PRIVATE memfault pm_cli ${library} ${CMOCKA})
+	target_link_options(test_${name} PRIVATE -Wl,--wrap=main)
+	target_compile_definitions(test_${name} PRIVATE
+		PORTMAJOR="$<TARGET_FILE:portmajor_cli>")
+	add_dependencies(test_${name} portmajor_cli)
+	if(PORTMAJOR_SANITIZE) # forking takes long then
+		target_compile_definitions(test_${name} PRIVATE EVERY=7)
+	endif()
+	add_test(NAME unit.${name} COMMAND test_${name})
+	set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 1200 COST 50)
+endfunction()
+add_command_test(commands pm_files $<TARGET_OBJECTS:portmajor_cli>)
+add_command_test(lab_commands pm_lab $<TARGET_OBJECTS:portmajor_lab>)
+file(GLOB sources CONFIGURE_DEPENDS src/vlan/cli/*.c)
+add_command_test(vlan_commands pm_vlan ${sources} plugins/vlan/no_bpf.c)
+target_include_directories(test_vlan_commands PRIVATE src/vlan/cli)
+add_labels(lab unit.lab_commands)
+add_labels(vlan unit.vlan_commands)
 # The store has OpenSM's headers, and the test in place of OpenSM's log.
 add_executable(test_store tests/unit/test_store.c plugins/opensm/io/store.c
 	plugins/opensm/io/candidates.c plugins/opensm/engine/planning.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
@@ -151,9 +190,7 @@ target_link_options(test_store PRIVATE -Wl,--gc-sections -Wl,--wrap=access,--wra
 	-Wl,--wrap=scandir,--wrap=stat)
 target_link_libraries(test_store PRIVATE memfault test_tools Threads::Threads)
 add_test(NAME unit.store COMMAND test_store)
-set_tests_properties(unit.memory unit.commands unit.store PROPERTIES LABELS unit
-	TIMEOUT 1200)
-set_tests_properties(unit.commands PROPERTIES COST 100)
+set_tests_properties(unit.memory unit.store PROPERTIES LABELS unit TIMEOUT 1200)
 
 # The plugin as it is, below stubs in OpenSM's place and above OpenSM's own containers.
 foreach(part plugin repair transition mcast)
@@ -258,6 +295,8 @@ foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
 		target_link_libraries(fuzz_${input} PRIVATE portmajor_core)
 	endif()
 endforeach()
+add_labels(lab bench.cutoff bench.traffic fuzz.goal fuzz.sets)
+add_labels(vlan fuzz.hosts)
 # Readers of groups and of shards are parts of the command.
 foreach(target replay_groups fuzz_groups)
 	if(TARGET ${target})

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# portmajor-vlan, where clang and libbpf are there: Ethernet's half needs nothing of OpenSM,
-# and who has InfiniBand nothing of this.
+# What portmajor-vlan does on hosts, where clang and libbpf are there.
 find_program(BPF_CLANG NAMES clang)
 find_library(LIBBPF bpf)
 find_path(LIBBPF_INCLUDE bpf/libbpf_version.h)
@@ -14,8 +13,9 @@ if(BPF_CLANG AND LIBBPF AND version MATCHES "VERSION [1-9]")
 	set(PORTMAJOR_VLAN ON)
 else()
 	set(PORTMAJOR_VLAN OFF)
-	message(STATUS "no clang or no libbpf 1.0: portmajor-vlan is not built "
+	message(STATUS "no clang or no libbpf 1.0: portmajor-vlan plans, and loads nothing "
 		"(apt-get install clang libbpf-dev)")
+	target_sources(portmajor_vlan PRIVATE plugins/vlan/no_bpf.c)
 	return()
 endif()
 
@@ -40,9 +40,8 @@ add_custom_command(OUTPUT vlan/object.c
 	DEPENDS ${vlan_object} plugins/vlan/embed.cmake VERBATIM)
 
 file(GLOB sources CONFIGURE_DEPENDS plugins/vlan/*.c)
-list(FILTER sources EXCLUDE REGEX "[.]bpf[.]c$")
-add_executable(portmajor_vlan ${sources} ${CMAKE_BINARY_DIR}/vlan/object.c)
-set_target_properties(portmajor_vlan PROPERTIES OUTPUT_NAME portmajor-vlan)
+list(FILTER sources EXCLUDE REGEX "[.]bpf[.]c$|no_bpf[.]c$")
+target_sources(portmajor_vlan PRIVATE ${sources} ${CMAKE_BINARY_DIR}/vlan/object.c)
 target_include_directories(portmajor_vlan PRIVATE plugins/vlan)
 target_include_directories(portmajor_vlan SYSTEM PRIVATE ${LIBBPF_INCLUDE})
-target_link_libraries(portmajor_vlan PRIVATE portmajor_core ${LIBBPF})
+target_link_libraries(portmajor_vlan PRIVATE ${LIBBPF})

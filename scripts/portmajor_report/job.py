@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `portmajor job --json` found: how far a job came over time, and its stalls."""
+"""What `portmajor-lab job --json` found: how far a job came over time, and its stalls."""
 
 import collections
 

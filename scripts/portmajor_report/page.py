@@ -15,10 +15,10 @@ DRAWN = ("table", "tries", "whatif", "sweep", "engines", "status", "plan",
 
 
 def kind_of(document):
-    if document["schema"] == "portmajor-traffic" and document.get("engine") == "cutoff":
+    if document["schema"] == "portmajor-lab-traffic" and document.get("engine") == "cutoff":
         return "cutoff"
     return "curves" if traffic.is_curve(document) else \
-        document["schema"].removeprefix("portmajor-")
+        document["schema"].removeprefix("portmajor-").removeprefix("lab-")
 
 
 def make_report(documents, title):
@@ -36,7 +36,7 @@ def make_report(documents, title):
         "plans": describe(found["plan"], status.describe_plan),
         "outages": describe(found["cutoff"], traffic.describe_outage),
         "jobs": describe(found["job"], job.describe_job),
-        "curves": describe([{"schema": "portmajor-traffic", "documents": same}
+        "curves": describe([{"schema": "portmajor-lab-traffic", "documents": same}
                             for same in curves if same], traffic.describe_over_load),
         "engines": [engines.describe_engines(document) for document in found["engines"]
                     if document["events"]],

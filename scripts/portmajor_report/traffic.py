@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `portmajor traffic --json` found: pairs cut off, and curves over load."""
+"""What `portmajor-lab traffic --json` found: pairs cut off, and curves over load."""
 
 import collections
 import pathlib
@@ -12,19 +12,19 @@ UNITS = {"packet": "us", "flit": "cycles"}  # latencies of engines with points o
 
 
 def engine_of(document):
-    """Of `portmajor traffic`, or None."""
+    """Of `portmajor-lab traffic`, or None."""
     settings = document.get("settings")
     return document.get("engine") or (settings.get("engine") if isinstance(settings, dict)
                                       else None)
 
 
 def is_curve(document):
-    return document["schema"] == "portmajor-traffic" and engine_of(document) in UNITS
+    return document["schema"] == "portmajor-lab-traffic" and engine_of(document) in UNITS
 
 
 def name_curve(path, document):
     if "shard" in document:
-        raise InputError(f"{path}: a shard: portmajor merge makes the whole of all")
+        raise InputError(f"{path}: a shard: portmajor-lab merge makes the whole of all")
     document["curve_name"] = pathlib.Path(path).stem
 
 

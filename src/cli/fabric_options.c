@@ -33,12 +33,7 @@ static int take_lmc(const struct cli_option *option, char *argument, void *to)
 	return EXIT_FINE;
 }
 
-const struct cli_option cli_fabric_options[] = {
-	{'o', NULL, "ORDER", "lid_order: grouped (default), leaf-major or port-major",
-	 take_order, offsetof(struct cli_fabric, plan.order),
-	 .values = "grouped|leaf-major|port-major"},
-	{'m', NULL, "LMC", "of end ports, 0 to 3 (default 0)", take_lmc,
-	 .values = "0|1|2|3"},
+const struct cli_option cli_node_options[] = {
 	{0, "root_guid_file", "FILE", "as in opensm.conf: the roots of the tree",
 	 CLI_MEMBER(struct cli_fabric, files.roots)},
 	{0, "cn_guid_file", "FILE", "as in opensm.conf: compute nodes",
@@ -47,11 +42,21 @@ const struct cli_option cli_fabric_options[] = {
 	 CLI_MEMBER(struct cli_fabric, files.io)},
 	{0, "config", "FILE", "portmajor.conf: its roles",
 	 CLI_MEMBER(struct cli_fabric, config)},
+	{0, "node-name-map", "FILE", "names of nodes by GUID, as for infiniband-diags",
+	 CLI_MEMBER(struct cli_fabric, names)},
+	{0},
+};
+
+const struct cli_option cli_fabric_options[] = {
+	{'o', NULL, "ORDER", "lid_order: grouped (default), leaf-major or port-major",
+	 take_order, offsetof(struct cli_fabric, plan.order),
+	 .values = "grouped|leaf-major|port-major"},
+	{'m', NULL, "LMC", "of end ports, 0 to 3 (default 0)", take_lmc,
+	 .values = "0|1|2|3"},
+	{.include = cli_node_options},
 	{0, "connect_roots", NULL,
 	 "as in opensm.conf: switches reach each other by LID wherever cables join them",
 	 CLI_MEMBER(struct cli_fabric, connect_roots)},
-	{0, "node-name-map", "FILE", "names of nodes by GUID, as for infiniband-diags",
-	 CLI_MEMBER(struct cli_fabric, names)},
 	{0},
 };
 

@@ -20,7 +20,9 @@ struct cli_fabric {
 	struct pm_netlist_notes *notes; /* gets what is missing, too, unless NULL */
 };
 
-/* They are included, see options.h. */
+/* They are included, see options.h: files that say what nodes are; these, and how LIDs
+ * and paths are planned. */
+extern const struct cli_option cli_node_options[];
 extern const struct cli_option cli_fabric_options[];
 
 /* Reads a netlist and the files that say what its nodes are; an exit status. What is

@@ -8,7 +8,7 @@
 The cables of a netlist are veths, its switches bridges of one ovs-vswitchd in user space, in a
 namespace of their own; each host has a namespace with one device, e0 (netns.py). With this
 process, however it ends, go all of it: the daemons, the namespaces and their veths.
-Switches are set up with the files that `portmajor plan --vlan` writes, hosts with
+Switches are set up with the files that `portmajor-vlan plan` writes, hosts with
 portmajor-vlan. Labs run side by side. Nothing waits blindly.
 """
 
@@ -191,7 +191,7 @@ def pair_vlan(table, one, other):
 
 
 def plan(netlist, folder, plain=(), lose=(), old=None):
-    """Has portmajor plan VLANs for switches and hosts of a Lab into a folder, which it returns.
+    """Has portmajor-vlan plan VLANs for switches and hosts of a Lab into a folder, which it returns.
 
     plain   hosts without the program
     lose    what is lost, as `--lose` has it
@@ -201,13 +201,13 @@ def plan(netlist, folder, plain=(), lose=(), old=None):
     macs = folder.with_suffix(".macs")
     macs.write_text("".join(f"{name} {mac_of(index)}\n" for name, index
                             in mac_indices(simlab.Netlist(netlist)).items()), encoding="ascii")
-    words = ["--vlan", folder, "--macs", macs, "--port-names", PORT_NAME]
+    words = ["--macs", macs, "--port-names", PORT_NAME]
     words += [word for name in plain for word in ("--untagged", name)]
     words += [word for name in lose for word in ("--lose", name)]
     words += ["--diff", old] if old else []
-    done = pmlab.run_cli("plan", *words, netlist)
+    done = pmlab.run_vlan("plan", *words, netlist, folder)
     if done.returncode:
-        raise LabError(f"portmajor plan: {done.returncode}: {done.stderr}")
+        raise LabError(f"portmajor-vlan plan: {done.returncode}: {done.stderr}")
     return folder
 
 
@@ -227,7 +227,7 @@ class Lab:
     """A running Ethernet: see above.
 
     netlist   a file as ibsim reads it
-    plan      the folder that `portmajor plan --vlan` wrote; None: switches without VLANs
+    plan      the folder that `portmajor-vlan plan` wrote; None: switches without VLANs
     rate      of each cable, both ways, as tc takes it; None: unlimited
     plain     hosts that never get the program
     stp       switches run the rapid spanning tree protocol
@@ -424,7 +424,12 @@ def device_name(switch, port):
 
 def loader():
     """The path of portmajor-vlan."""
-    return pmlab.CLI.with_name("portmajor-vlan")
+    return pmlab.VLAN
+
+
+def has_bpf():
+    """Whether it was built with what loads the program."""
+    return "built without BPF" not in pmlab.run_vlan("show", "lo").stderr
 
 
 def mac_of(index):
@@ -443,8 +448,8 @@ def missing():
     for name in PROGRAMS:
         if not shutil.which(name):
             return f"{name} is not installed"
-    if not loader().exists():
-        return "portmajor-vlan is not built"
+    if not has_bpf():
+        return "portmajor-vlan is built without BPF"
     try:
         with Net() as net:
             return _missing_inside(net)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The statements, tables and figures of Takizawa, Matsuoka and Nakada ("MPI collective
-communication on all optical network") beside what portmajor collective computes.
+communication on all optical network") beside what portmajor-lab collective computes.
 
 Exit status 1 if a statement does not hold at all. With --figures, the curves of figures
 6 to 9 are written as CSV, and as SVG where matplotlib is there.
@@ -33,9 +33,9 @@ EXTRA_SETUPS_PER_CALL = 1
 
 def compute(*args):
     """What the command prints, by algorithm; and its settings."""
-    done = pmlab.run_cli("collective", "--json", *args)
+    done = pmlab.run_lab("collective", "--json", *args)
     if done.returncode:
-        sys.exit(f"portmajor collective: {done.stderr}")
+        sys.exit(f"portmajor-lab collective: {done.stderr}")
     found = json.loads(done.stdout)
     return {one["algorithm"]: one for one in found["algorithms"]}, found["settings"]
 
@@ -75,7 +75,7 @@ def tables_1_to_3(settings):
               "setup_us": 10000, "circuits": 0}
     yield Row("t1", "Table 1: parameters of figures 6 to 9",
               "p 32; k 2, 3, 4; n 1 to 1M; alpha 0.1 ms; beta 8 ns (1000 Mb/s); gamma 10 ms",
-              "the defaults of portmajor collective", verdict(settings == theirs))
+              "the defaults of portmajor-lab collective", verdict(settings == theirs))
     yield Row("t2", "Table 2: calls of collectives in FT, class A, 16 processes",
               "Alltoall 8, Barrier 1, Bcast 2, Reduce 6",
               f"{sum(calls for calls, _ in CALLS.values())} calls, taken over as input; "

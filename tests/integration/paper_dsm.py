@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What Araki et al. say of shared memory in software over InfiniBand ("Fagus using Verb
-layer") beside what portmajor dsm computes.
+layer") beside what portmajor-lab dsm computes.
 
 Their figures are pictures, and the text has few numbers: those that are fitted to it are
 named, and so are those that are ours alone. Exit status 1 if a statement does not hold.
@@ -19,9 +19,9 @@ NODES = (2, 3, 4)
 
 
 def compute(*args):
-    done = pmlab.run_cli("dsm", "--json", *args)
+    done = pmlab.run_lab("dsm", "--json", *args)
     if done.returncode:
-        sys.exit(f"portmajor dsm: {done.stderr}")
+        sys.exit(f"portmajor-lab dsm: {done.stderr}")
     found = json.loads(done.stdout)
     return {(row["nodes"], row["way"]): row for row in found["nodes"]}, found["bursts"]
 

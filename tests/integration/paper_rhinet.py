@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The statements of Ueno et al. ("Flow control method in high speed transfer using optical
-interconnect", RHiNET-3/SW) beside what portmajor traffic --engine flit finds.
+interconnect", RHiNET-3/SW) beside what portmajor-lab traffic --engine flit finds.
 
 1 to 11 are what a simulator of that system must show; c1 to c10 what the paper claims. It
 has no number of throughput or latency in its text, so claims are compared as relations.
@@ -54,9 +54,9 @@ class Bench:
     @functools.lru_cache(maxsize=None)
     def run(self, *args):
         """The points of the command, and its exit status."""
-        done = pmlab.run_cli("traffic", "--engine", "flit", "--json", *args)
+        done = pmlab.run_lab("traffic", "--engine", "flit", "--json", *args)
         if done.returncode not in (0, 1):
-            sys.exit(f"portmajor traffic: {done.stderr}")
+            sys.exit(f"portmajor-lab traffic: {done.stderr}")
         return json.loads(done.stdout)["points"], done.returncode
 
     def points(self, *args):

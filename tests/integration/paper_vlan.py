@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What Miura et al. say of trees of Ethernet switches with a VLAN for each path ("VLAN based
-Fat Tree") beside what portmajor traffic --engine share computes and, as root on a machine with
+Fat Tree") beside what portmajor-lab traffic --engine share computes and, as root on a machine with
 network namespaces, Open vSwitch and the tc program, what is measured.
 
 Their table 2 has numbers, figure 6 is a picture that the text describes. Their switches A and
@@ -43,9 +43,9 @@ class Bench:
         """{(kind, VLANs): network} of a fabric; what each has, in links of hosts."""
         netlist = pmlab.generate(f"{self.folder}/{leaves}-{tops}-{hosts}.net", "two-level",
                                  leaves, tops, hosts, 1)
-        done = pmlab.run_cli("traffic", "--engine", "share", "--json", *args, netlist)
+        done = pmlab.run_lab("traffic", "--engine", "share", "--json", *args, netlist)
         if done.returncode:
-            sys.exit(f"portmajor traffic: {done.stderr}")
+            sys.exit(f"portmajor-lab traffic: {done.stderr}")
         found = json.loads(done.stdout)
         return {(one["kind"], one["vlans"]): one for one in found["networks"]}, found["flows"]
 

@@ -11,6 +11,7 @@ Binaries come from $PORTMAJOR_BUILD (default: build/release).
 
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -27,6 +28,8 @@ os.environ.setdefault("MADCOUNT_LIB", str(BUILD / "libmadcount.so"))
 import simlab  # noqa: E402  (it reads MADCOUNT_LIB)
 
 CLI = BUILD / "portmajor"
+LAB = BUILD / "portmajor-lab"
+VLAN = BUILD / "portmajor-vlan"
 TOPOLOGIES = ROOT / "sim-topologies"
 
 # How often an event that was seen in parts (see Lab.whole) is tried again.
@@ -48,18 +51,23 @@ def kept(cache, name):
     return (folders[0] if folders else pathlib.Path(cache) / f"portmajor.{0:016x}") / name
 
 
-# -------------------------------------------------------------------- the command
+# ------------------------------------------------------------------- the commands
 
-def run_cli(*args, stdin=subprocess.DEVNULL):
-    """Runs portmajor; a CompletedProcess with text."""
-    return subprocess.run([str(CLI), *map(str, args)], capture_output=True, text=True,
+def run_program(program, *args, stdin=subprocess.DEVNULL):
+    """A CompletedProcess with text."""
+    return subprocess.run([str(program), *map(str, args)], capture_output=True, text=True,
                           stdin=stdin, check=False, timeout=TIMEOUT_S, errors="replace")
+
+
+run_cli = functools.partial(run_program, CLI)
+run_lab = functools.partial(run_program, LAB)
+run_vlan = functools.partial(run_program, VLAN)
 
 
 def told(done):
     """What a command wrote to standard error, but for how much each pattern matches."""
     return "".join(line for line in done.stderr.splitlines(True)
-                   if not re.match(r'portmajor: --\w+: ".*" matches ', line))
+                   if not re.match(r'portmajor(-\w+)?: --\w+: ".*" matches ', line))
 
 
 def generate(path, *args):

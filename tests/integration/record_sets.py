@@ -3,7 +3,7 @@
 """Records the LFT Sets that a routing engine sends after a loss, with their times.
 
     scripts/record-sets fabric.net --engine ftree --lose 's0-*' -o ftree.sets
-    portmajor traffic fabric.net --lose 's0-*' --sets portmajor.sets --compare ftree.sets
+    portmajor-lab traffic fabric.net --lose 's0-*' --sets portmajor.sets --compare ftree.sets
 
 The fabric, a netlist as ibsim reads it or what ibnetdiscover prints, is simulated and brought
 up by OpenSM with that engine. LIDs and tables in force are read back from the simulated

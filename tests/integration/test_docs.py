@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Manual pages are sound and complete; bash completion knows what the command knows."""
+"""Manual pages are sound and complete; bash completion knows what the commands know."""
 
 import os
 import re
@@ -21,9 +21,19 @@ def pages():
     return sorted(path.stem for path in (pmlab.ROOT / "docs" / "man").glob("*.rst"))
 
 
-def commands():
-    """The subcommands that `portmajor -h` names."""
-    return re.findall(r"^  ([a-z][a-z-]*) ", pmlab.run_cli("-h").stdout, re.M)
+# Each with the section of its manual pages.
+PROGRAMS = {pmlab.CLI: 1, pmlab.LAB: 1, pmlab.VLAN: 8}
+# What is done to a device has neither --json nor -q, nor a page of its own.
+DEVICE = {"load", "replace", "update", "show", "remove"}
+
+
+def commands(program):
+    """The subcommands that its -h names."""
+    return re.findall(r"^  ([a-z][a-z-]*) ", pmlab.run_program(program, "-h").stdout, re.M)
+
+
+def all_commands():
+    return [(program, command) for program in PROGRAMS for command in commands(program)]
 
 
 def options(text):
@@ -31,9 +41,9 @@ def options(text):
     return set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", text))
 
 
-def rows(command):
+def rows(program, command):
     """A command's options, and what each of them takes: a name, values, or nothing."""
-    listed = pmlab.run_cli(command, "--list-options")
+    listed = pmlab.run_program(program, command, "--list-options")
     assert (listed.returncode, listed.stderr) == (0, ""), listed.stderr
     return dict((line.split() + [""])[:2] for line in listed.stdout.splitlines())
 
@@ -51,7 +61,8 @@ class Pages(unittest.TestCase):
         return re.sub(".\b", "", shown.stdout).replace("‐\n", "-\n").replace("‐", "-")
 
     def test_no_warnings(self):
-        self.assertLessEqual({"libportmajor.8", "portmajor.8", "portmajor.conf.5"}, set(pages()))
+        self.assertLessEqual({"libportmajor.8", "portmajor.1", "portmajor-lab.1",
+                              "portmajor-vlan.8", "portmajor.conf.5"}, set(pages()))
         for page in pages():
             with self.subTest(page):
                 text = self.read(page)
@@ -63,14 +74,19 @@ class Pages(unittest.TestCase):
     def test_commands_and_options_are_described(self):
         """The manual page of a command has its options with their arguments, and no other
         ones; so does its help."""
-        listed = self.read("portmajor.8")
-        for command in commands():
-            self.assertIn(f"portmajor-{command}(8)", listed)
-            wanted = rows(command)
-            self.assertLessEqual({"-h", "--help", "-V", "--version", "-q", "--quiet", "--json"},
-                                 set(wanted))
-            for text, indent in ((self.read(f"portmajor-{command}.8"), "7"),
-                                 (pmlab.run_cli(command, "-h").stdout, "2,6")):
+        for program, command in all_commands():
+            wanted = rows(program, command)
+            self.assertLessEqual({"-h", "--help", "-V", "--version"}, set(wanted))
+            section = PROGRAMS[program]
+            listed = self.read(f"{program.name}.{section}")
+            texts = [(pmlab.run_program(program, command, "-h").stdout, "2,6")]
+            if command in DEVICE:
+                self.assertIn(f"portmajor-vlan {command} ", listed)
+            else:
+                self.assertIn(f"{program.name}-{command}({section})", listed)
+                self.assertLessEqual({"-q", "--quiet", "--json"}, set(wanted))
+                texts.append((self.read(f"{program.name}-{command}.{section}"), "7"))
+            for text, indent in texts:
                 heads = re.findall(rf"(?m)^ {{{indent}}}((?:-\w, *)?--?\w[\w-]*)(?: (\S+))?",
                                    text)
                 described = {option: argument for names, argument in heads
@@ -88,14 +104,14 @@ class Pages(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         if done.returncode == 3:
             self.skipTest(done.stderr)
-        heads = re.findall(r"(?m)^ {7}(-.*)$", self.read("portmajor-report.8"))
+        heads = re.findall(r"(?m)^ {7}(-.*)$", self.read("portmajor-report.1"))
         self.assertEqual(options(" ".join(heads)), options(done.stdout.partition("options:")[2]))
 
     def test_rows_of_the_report_are_described(self):
         source = (pmlab.ROOT / "scripts" / "portmajor_report" / "failures.py").read_text("utf-8")
         shown = int(re.search(r"(?m)^SHOWN = (\d+)", source)[1])
         self.assertIn(f"shows {['no', 'one', 'two', 'three', 'four', 'five'][shown]} of each kind",
-                      " ".join(self.read("portmajor-report.8").split()))
+                      " ".join(self.read("portmajor-report.1").split()))
 
     def test_keys_are_described(self):
         """portmajor.conf(5) has the keys that config.c has, and no others."""
@@ -107,38 +123,81 @@ class Pages(unittest.TestCase):
                          keys)
 
 
+class Help(unittest.TestCase):
+    def test_fits_on_a_screen(self):
+        """24 lines of 80 columns, with the line in which the shell asks for more."""
+        for program in PROGRAMS:
+            lines = pmlab.run_program(program, "-h").stdout.splitlines()
+            self.assertLess(len(lines), 24, program)
+            self.assertLessEqual(max(map(len, lines)), 80, program)
+
+    def test_groups(self):
+        """By what a person wants."""
+        titles = re.findall(r"(?m)^[a-z].*$", pmlab.run_cli("-h").stdout)
+        self.assertEqual([line for line in titles if not line.startswith("usage: ")],
+                         ["look ahead", "run", "judge", "service"])
+
+    def test_each_command_has_its_own(self):
+        """A name stands in one program, but for what is planned and merged by several."""
+        listed = [command for _, command in all_commands()]
+        twice = {command for command in listed if listed.count(command) > 1}
+        self.assertEqual(twice, {"plan", "merge"})
+        for program, other in ((pmlab.CLI, "traffic"), (pmlab.CLI, "lldp"), (pmlab.LAB, "lldp"),
+                               (pmlab.VLAN, "traffic"), (pmlab.LAB, "drain")):
+            done = pmlab.run_program(program, other)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"{program.name}: no command \"{other}\"", done.stderr)
+
+
 class Completion(labtest.Folders):
+    program = pmlab.CLI
+
     def complete(self, *words):
         """What bash offers for the last word."""
         script = (f'. "{COMPLETION}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
                   '_portmajor; printf "%s\\n" "${COMPREPLY[@]}"')
-        done = subprocess.run(["bash", "-c", script, "bash", str(pmlab.CLI), *words],
+        done = subprocess.run(["bash", "-c", script, "bash", str(self.program), *words],
                               capture_output=True, text=True, check=True, cwd=self.folder)
         self.assertEqual(done.stderr, "")
         return [line for line in done.stdout.split("\n") if line]
 
     def test_commands(self):
-        self.assertEqual(set(self.complete("")) - {"-h", "-V"}, set(commands()))
+        for self.program in PROGRAMS:
+            self.assertEqual(set(self.complete("")) - {"-h", "-V"}, set(commands(self.program)))
+        self.program = pmlab.CLI
         self.assertEqual(self.complete("wha"), ["whatif"])
 
+    def test_registered(self):
+        """For each of the programs."""
+        done = subprocess.run(["bash", "-c", f'. "{COMPLETION}"; complete -p'], check=True,
+                              capture_output=True, text=True)
+        self.assertEqual(set(re.findall(r"-F _portmajor (\S+)", done.stdout)),
+                         {program.name for program in PROGRAMS})
+
     def test_options(self):
-        for command in commands():
-            self.assertEqual(set(self.complete(command, "-")), set(rows(command)), command)
+        for self.program, command in all_commands():
+            self.assertEqual(set(self.complete(command, "-")), set(rows(self.program, command)),
+                             command)
+        self.program = pmlab.CLI
         self.assertEqual(self.complete("whatif", "--los"), ["--lose"])
 
     def test_values(self):
         self.assertEqual(self.complete("plan", "-o", "g"), ["grouped"])
         self.assertEqual(self.complete("generate", "tw"), ["two-level"])
-        for command in commands():
-            for option, argument in rows(command).items():
+        for self.program, command in all_commands():
+            for option, argument in rows(self.program, command).items():
                 if "|" in argument:
                     self.assertEqual(self.complete(command, option, ""), argument.split("|"))
+
+    def test_devices(self):
+        self.program = pmlab.VLAN
+        self.assertEqual(set(self.complete("show", "")), set(os.listdir("/sys/class/net")))
 
     def test_values_are_taken(self):
         """The rows name the values that the command knows."""
         net = pmlab.generate(self.folder / "f.net", "two-level", 4, 2, 2, 1)
         for args in (("plan", net), ("whatif", net, "--all", "links")):
-            for option, argument in rows(args[0]).items():
+            for option, argument in rows(pmlab.CLI, args[0]).items():
                 for value in argument.split("|") if "|" in argument else ():
                     done = pmlab.run_cli(*args, option, value)
                     self.assertEqual((done.returncode, done.stderr), (0, ""), value)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The walk through of docs/ethernet.md is run as it stands there.
+"""The walk through of docs/vlan.md is run as it stands there.
 
 Blocks marked `sh` are run in one bash, in namespaces of their own with an Open vSwitch; a block
 marked `text` is what the one before it prints. Each command must end with status 0.
@@ -16,7 +16,7 @@ import ethlab
 import labtest
 import pmlab
 
-DOCUMENT = pmlab.ROOT / "docs" / "ethernet.md"
+DOCUMENT = pmlab.ROOT / "docs" / "vlan.md"
 HEADING = "A walk through, on one machine"
 MARK = "==== block "
 

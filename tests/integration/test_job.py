@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor job: what a failure costs a job, with several engines, in one command."""
+"""portmajor-lab job: what a failure costs a job, with several engines, in one command."""
 
 import json
 import re
@@ -21,19 +21,19 @@ class Jobs(labtest.Folders):
         cls.tree = pmlab.generate(cls.folder / "tree.net", "xgft", 2, "8,4", "1,4")
 
     def job(self, pattern, *args, status=0, netlist=None):
-        done = pmlab.run_cli("job", "--json", pattern, netlist or self.tree, *args)
+        done = pmlab.run_lab("job", "--json", pattern, netlist or self.tree, *args)
         self.assertEqual(done.returncode, status, done.stderr)
         return json.loads(done.stdout)
 
     def refused(self, message, *args, status=2):
-        done = pmlab.run_cli("job", *args)
+        done = pmlab.run_lab("job", *args)
         self.assertEqual((done.returncode, done.stdout), (status, ""), args)
         self.assertIn(message, done.stderr)
 
     def recording(self, name, lose, seconds, engine="slow"):
         """What portmajor sends after that, so many seconds later."""
         path = self.folder / name
-        done = pmlab.run_cli("traffic", "-q", self.tree, "--lose", lose, "--write", path)
+        done = pmlab.run_lab("traffic", "-q", self.tree, "--lose", lose, "--write", path)
         self.assertEqual(done.returncode, 0, done.stderr)
 
         def later(match):
@@ -49,7 +49,7 @@ class Jobs(labtest.Folders):
 class Rows(Jobs):
     def traffic(self, *args):
         """The same by the packet engine's own command."""
-        done = pmlab.run_cli("traffic", "--json", self.tree, "--warmup", "0us", "--time", "1s",
+        done = pmlab.run_lab("traffic", "--json", self.tree, "--warmup", "0us", "--time", "1s",
                              "--transport", "rc", *args)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
@@ -112,7 +112,7 @@ class Rows(Jobs):
         self.assertEqual([e["broken"] for e in (ours, other)], [0, 0])
         self.assertEqual(ours["healthy"], slow["healthy"])
         self.job("alltoall:64K", "--lose", "sw2-0", "--engine", late, status=1)
-        text = pmlab.run_cli("job", "alltoall:64K", self.tree, "--lose", "sw2-0", "--compare",
+        text = pmlab.run_lab("job", "alltoall:64K", self.tree, "--lose", "sw2-0", "--compare",
                              late).stdout
         self.assertRegex(text, r"(?m)^slow .* never .* for ever ")
         self.assertIn("slow: the job is never done", text)
@@ -126,7 +126,7 @@ class Rows(Jobs):
         self.assertEqual((engine["failure"]["end"], engine["sets"]["replayed"]), ("time", 0))
         self.assertGreater(engine["sets"]["late"], 0)
         self.assertGreater(engine["sets"]["last_ms"], 60000)
-        done = pmlab.run_cli("job", "alltoall:64K", self.tree, "--lose", "sw2-0", "--timeout", 20,
+        done = pmlab.run_lab("job", "alltoall:64K", self.tree, "--lose", "sw2-0", "--timeout", 20,
                              "--gbps", 200, "--engine", late)
         self.assertIn("LFT Sets come after that", done.stdout)
         # Hosts of one leaf are done long before.
@@ -237,7 +237,7 @@ class Package(Jobs):
             folder = RECORDINGS / fabric / failure
             self.assertEqual({path.stem for path in folder.iterdir()}, set(ENGINES))
             first, *others = (folder / f"{engine}.sets" for engine in ENGINES)
-            done = pmlab.run_cli("traffic", "--json", "-q", RECORDINGS / fabric / "fabric.net",
+            done = pmlab.run_lab("traffic", "--json", "-q", RECORDINGS / fabric / "fabric.net",
                                  "--lose", lose, "--sets", first,
                                  *(part for path in others for part in ("--compare", path)))
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor traffic with virtual lanes, and with cables of different rates."""
+"""portmajor-lab traffic with virtual lanes, and with cables of different rates."""
 
 import json
 import re
@@ -14,12 +14,12 @@ SHORT = ("--warmup", "20us", "--time", "200us")
 
 class Lanes(labtest.Folders):
     def run_packet(self, *options, net=NET, status=0):
-        done = pmlab.run_cli("traffic", "--engine", "packet", "--json", *options, net)
+        done = pmlab.run_lab("traffic", "--engine", "packet", "--json", *options, net)
         self.assertEqual(done.returncode, status, done.stderr)
         return json.loads(done.stdout)
 
     def refused(self, word, *options):
-        done = pmlab.run_cli("traffic", "--engine", "packet", *options, NET)
+        done = pmlab.run_lab("traffic", "--engine", "packet", *options, NET)
         self.assertEqual((done.returncode, done.stdout), (2, ""), options)
         self.assertIn(word, done.stderr)
 
@@ -57,7 +57,7 @@ class Lanes(labtest.Folders):
             # Two of 64 hosts send over it: one up, one down.
             wanted = load if not unstable else (62 * load + 2 * .25) / 64
             self.assertAlmostEqual(point["accepted"], wanted, delta=.005)
-        done = pmlab.run_cli("traffic", *SHORT, "--load", ".1", net)
+        done = pmlab.run_lab("traffic", *SHORT, "--load", ".1", net)
         self.assertIn("32 Gb/s (191 cables), 8 Gb/s (1); latencies in us\n", done.stdout)
 
     def test_fraction(self):
@@ -81,7 +81,7 @@ class Lanes(labtest.Folders):
                 gbps = {one["sl"]: one["gbps"] for one in classes}
                 self.assertAlmostEqual(sum(gbps.values()), 32, delta=.2)
                 self.assertAlmostEqual(gbps[0] / 32, share, delta=.01)
-        done = pmlab.run_cli("traffic", *incast, *low, NET)
+        done = pmlab.run_lab("traffic", *incast, *low, NET)
         self.assertRegex(done.stdout, r"\nSL 0 on VL 0: 2[34]\.\d+ Gb/s, latency [0-9.]+ us, at most")
         self.assertRegex(done.stdout, r"\nSL 1 on VL 1: [78]\.\d+ Gb/s")
 

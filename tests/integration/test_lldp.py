@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor lldp: cables as neighbours are heard, against the netlist.
+"""portmajor-vlan lldp: cables as neighbours are heard, against the netlist.
 
 tests/data/lldp has what lldpd 1.0.16 wrote on nodes of `generate two-level 2 2 2 1`, whose
 cables were veths between network namespaces. What other nodes would write is made of these.
@@ -51,7 +51,7 @@ class Cabling(labtest.Folders):
                 for port, (peer, number) in self.netlist.nodes[node].ports.items()}
 
     def lldp(self, *names, status=0, options=()):
-        done = pmlab.run_cli("lldp", "--json", *options, self.net,
+        done = pmlab.run_vlan("lldp", "--json", *options, self.net,
                              *(self.home / f"{name}.json" for name in names))
         self.assertEqual((done.returncode, done.stderr), (status, ""))
         return json.loads(done.stdout)
@@ -63,13 +63,13 @@ class Cabling(labtest.Folders):
     def refused(self, message, text, name="leaf0.json"):
         path = self.home / name
         path.write_text(text)
-        done = pmlab.run_cli("lldp", self.net, path)
+        done = pmlab.run_vlan("lldp", self.net, path)
         self.assertEqual((done.returncode, done.stdout), (3, ""))
-        self.assertRegex(done.stderr, rf"^portmajor: \S*{name}{message}\n$")
+        self.assertRegex(done.stderr, rf"^portmajor-vlan: \S*{name}{message}\n$")
 
     def test_recorded(self):
         self.assertEqual(self.lldp("leaf0", "spine0", "h0-1")["findings"], [])
-        told = pmlab.run_cli("lldp", self.net, *sorted(self.home.glob("*.json")))
+        told = pmlab.run_vlan("lldp", self.net, *sorted(self.home.glob("*.json")))
         self.assertEqual((told.returncode, told.stdout),
                          (0, "5 of 8 cables are heard as in the netlist, 3 have no file at "
                              "either end; 0 neighbours elsewhere\n"))
@@ -90,7 +90,7 @@ class Cabling(labtest.Folders):
                          [("other", "leaf1", "swp3", "spine0 swp2", "spine1 swp2"),
                           ("other", "leaf1", "swp4", "spine1 swp2", "spine0 swp2")])
         self.assertEqual(self.lldp("leaf0", "leaf1", status=1)["heard"], 6)
-        told = pmlab.run_cli("lldp", "-q", self.net, self.home / "leaf1.json").stdout
+        told = pmlab.run_vlan("lldp", "-q", self.net, self.home / "leaf1.json").stdout
         self.assertIn("finding: leaf1 swp3: hears spine1 swp2, and in the netlist there is "
                       "spine0 swp2\n", told)
 
@@ -171,8 +171,8 @@ class Cabling(labtest.Folders):
                 ((self.net, leaf0, leaf0), 3, "leaf0.json: a second file of this node"),
                 ((self.net, self.home / "no" / "leaf0.json"), 3, "unable to open .*leaf0.json"),
                 (("--port-names", "eth", self.net, leaf0), 2, r"there is no \{port\} in it"),
-                ((self.net,), 2, "portmajor lldp")):
-            done = pmlab.run_cli("lldp", *argv)
+                ((self.net,), 2, "portmajor-vlan lldp")):
+            done = pmlab.run_vlan("lldp", *argv)
             self.assertEqual(done.returncode, status)
             self.assertRegex(done.stderr, message)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor traffic tells of loops, cycles of channels and deadlocks in mixtures of tables."""
+"""portmajor-lab traffic tells of loops, cycles of channels and deadlocks in mixtures of tables."""
 
 import json
 
@@ -17,7 +17,7 @@ class Recording:
 
     def __init__(self, netlist, folder):
         self.path = folder / "computed.sets"
-        done = pmlab.run_cli("traffic", "-q", netlist, "--lose", LOST, "--write", self.path)
+        done = pmlab.run_lab("traffic", "-q", netlist, "--lose", LOST, "--write", self.path)
         assert done.returncode == 0, done.stderr
         self.rows = self.path.read_text().splitlines()
         self.net = simlab.Netlist(netlist)
@@ -68,7 +68,7 @@ class Mixtures(labtest.Folders):
             (21_000_000, recording.block(cls.above, cls.lid, whole))))
 
     def traffic(self, *args, status=0):
-        done = pmlab.run_cli("traffic", self.net, *args)
+        done = pmlab.run_lab("traffic", self.net, *args)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 

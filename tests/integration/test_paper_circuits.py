@@ -56,7 +56,7 @@ class Paper(labtest.Statements, labtest.Folders):
 
 class Command(unittest.TestCase):
     def refused(self, message, *args):
-        done = pmlab.run_cli("collective", *args)
+        done = pmlab.run_lab("collective", *args)
         self.assertEqual((done.returncode, done.stdout), (2, ""), args)
         self.assertIn(message, done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
@@ -85,7 +85,7 @@ class Command(unittest.TestCase):
                      "--mbps", 1)
 
     def test_lists(self):
-        found = json.loads(pmlab.run_cli("collective", "-a", "linear", "-p", 3, "-k", "1,3..5",
+        found = json.loads(pmlab.run_lab("collective", "-a", "linear", "-p", 3, "-k", "1,3..5",
                                          "-n", "7,20..3K,1M", "--json").stdout)
         self.assertEqual(found["settings"]["ports"], [1, 3, 4, 5])
         rows = found["algorithms"][0]["sizes"]
@@ -95,7 +95,7 @@ class Command(unittest.TestCase):
     def test_few_circuits(self):
         """A naive ring needs half as many as there are processes; one does all in a row."""
         def ring(*args):
-            done = pmlab.run_cli("collective", "-a", "ring", "-p", 8, "-n", 8000, "-k", 2,
+            done = pmlab.run_lab("collective", "-a", "ring", "-p", 8, "-n", 8000, "-k", 2,
                                  "--json", *args)
             return json.loads(done.stdout)["algorithms"][0]["sizes"][0]
 
@@ -107,7 +107,7 @@ class Command(unittest.TestCase):
                                places=9)
 
     def test_quiet(self):
-        done = pmlab.run_cli("collective", "-q")
+        done = pmlab.run_lab("collective", "-q")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
 

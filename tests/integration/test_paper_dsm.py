@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The paper on shared memory comes out as it did when it was compared by hand; and what
-portmajor dsm does with bad input."""
+portmajor-lab dsm does with bad input."""
 
 import unittest
 
@@ -42,20 +42,20 @@ class Command(unittest.TestCase):
                 (("--page", "1048577"), "--page 1048577: not a number from 0 to 1048576"),
                 (("--mbps", "0"), "--mbps 0: not a number from 1"),
                 (("--tries", "0"), "--tries 0: not a number from 1")):
-            done = pmlab.run_cli("dsm", *args)
+            done = pmlab.run_lab("dsm", *args)
             self.assertEqual((done.returncode, done.stdout), (2, ""), args)
             self.assertIn(message, done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_gives_up(self):
         """A page of three packets never comes to two receives."""
-        done = pmlab.run_cli("dsm", "-N", 2, "--posted", 1, "--tries", 3, "--json")
+        done = pmlab.run_lab("dsm", "-N", 2, "--posted", 1, "--tries", 3, "--json")
         self.assertEqual(done.returncode, 1)
         self.assertIn("a node gave up", done.stderr)
         self.assertIn('"unanswered": 1', done.stdout)
 
     def test_quiet(self):
-        done = pmlab.run_cli("dsm", "-q")
+        done = pmlab.run_lab("dsm", "-q")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
 

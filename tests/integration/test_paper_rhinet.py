@@ -13,7 +13,7 @@ import pmlab
 
 
 def run(*args):
-    return pmlab.run_cli("traffic", "--engine", "flit", *args)
+    return pmlab.run_lab("traffic", "--engine", "flit", *args)
 
 
 class Paper(labtest.Statements, labtest.Folders):

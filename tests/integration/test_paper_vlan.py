@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The paper on fat trees of VLANs comes out as it did when it was compared by hand; and what
-portmajor traffic --engine share does with losses and with bad input."""
+portmajor-lab traffic --engine share does with losses and with bad input."""
 
 import json
 import unittest
@@ -33,7 +33,7 @@ class Command(labtest.Folders):
         self.netlist = pmlab.generate(self.folder / "f.net", "two-level", 4, 4, 4, 1)
 
     def share(self, *args):
-        done = pmlab.run_cli("traffic", "--engine", "share", *args, self.netlist)
+        done = pmlab.run_lab("traffic", "--engine", "share", *args, self.netlist)
         self.assertEqual((done.returncode, pmlab.told(done)), (0, ""), args)
         return done.stdout
 
@@ -52,7 +52,7 @@ class Command(labtest.Folders):
     def test_shifts_after_a_loss(self):
         """The lines that change leave the rest as evenly dealt as the plan's tables do."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 8, 8, 8, 1)
-        done = pmlab.run_cli("traffic", "--engine", "share", "--json", "--permutations", 1,
+        done = pmlab.run_lab("traffic", "--engine", "share", "--json", "--permutations", 1,
                              "--lose", "spine0", netlist)
         shifts = {one["kind"]: one["shifts"] for one in json.loads(done.stdout)["networks"]}
         for key in ("mean", "minimum"):
@@ -87,11 +87,11 @@ class Command(labtest.Folders):
                 (("--vlans", "4095"), "--vlans: not a list"),
                 (("--permutations", "0"), "--permutations 0: not a number from 1 to 1000000"),
                 (("--lose", "nobody"), 'nobody')):
-            done = pmlab.run_cli("traffic", "--engine", "share", *args, self.netlist)
+            done = pmlab.run_lab("traffic", "--engine", "share", *args, self.netlist)
             self.assertEqual((done.returncode, done.stdout), (2, ""), args)
             self.assertIn(message, done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        done = pmlab.run_cli("traffic", "--engine", "share", "--lose", "h0-*", "--lose", "h1-*",
+        done = pmlab.run_lab("traffic", "--engine", "share", "--lose", "h0-*", "--lose", "h1-*",
                              "--lose", "h2-*", "--lose", "h3-[1-3]", self.netlist)
         self.assertEqual((done.returncode, done.stdout), (3, ""))
         self.assertIn("there are less than 2 hosts", done.stderr)

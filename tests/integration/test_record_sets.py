@@ -123,8 +123,8 @@ class RecordSets(labtest.Folders):
                 record_sets.write(recording, cls.files[name])
 
     def traffic(self, *args, lose=LOST):
-        """What `portmajor traffic` says: a CompletedProcess."""
-        return pmlab.run_cli("traffic", self.path, "--lose", lose, *args)
+        """What `portmajor-lab traffic` says: a CompletedProcess."""
+        return pmlab.run_lab("traffic", self.path, "--lose", lose, *args)
 
     def recordings(self, *args):
         done = self.traffic("--json", *args)
@@ -247,10 +247,10 @@ class RecordSets(labtest.Folders):
             self.refuse("--sm, --mad-us and --max-wire-smps: with --sets nothing is computed",
                         "--sets", ours, *option, status=2)
         other = pmlab.generate(self.folder / "other.net", "director", 72)
-        done = pmlab.run_cli("traffic", other, "--lose", LOST, "--sets", ours)
+        done = pmlab.run_lab("traffic", other, "--lose", LOST, "--sets", ours)
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stderr, r"portmajor\.sets:\d+: .*another fabric\?\n$")
-        self.assertEqual(pmlab.run_cli("traffic", self.path).returncode, 2)
+        self.assertEqual(pmlab.run_lab("traffic", self.path).returncode, 2)
 
     def test_a_set_to_a_switch_that_is_not_there(self):
         path = self.folder / "odd.sets"

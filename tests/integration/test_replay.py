@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor traffic --engine packet --sets: a recording happens as what it is of does."""
+"""portmajor-lab traffic --engine packet --sets: a recording happens as what it is of does."""
 
 import json
 
@@ -17,17 +17,17 @@ class Replay(labtest.Folders):
     def setUp(self):
         super().setUp()
         self.sets = self.folder / "ours.sets"
-        done = pmlab.run_cli("traffic", "-q", "--lose", LOST, "--mad-us", 3, "--max-wire-smps", 2,
+        done = pmlab.run_lab("traffic", "-q", "--lose", LOST, "--mad-us", 3, "--max-wire-smps", 2,
                              "--write", self.sets, NET)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def traffic(self, *options):
-        done = pmlab.run_cli("traffic", *RUN, "--json", *options, NET)
+        done = pmlab.run_lab("traffic", *RUN, "--json", *options, NET)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
 
     def refuse(self, status, message, *options, net=NET):
-        done = pmlab.run_cli("traffic", *RUN, *options, net)
+        done = pmlab.run_lab("traffic", *RUN, *options, net)
         self.assertEqual((done.returncode, done.stdout), (status, ""), message)
         self.assertIn(message, done.stderr)
 
@@ -47,7 +47,7 @@ class Replay(labtest.Folders):
 
     def test_compared(self):
         """Another recording runs as by itself, healthy tables and all, behind the first."""
-        done = pmlab.run_cli("traffic", "-q", "--lose", LOST, "--mad-us", 9, "--write",
+        done = pmlab.run_lab("traffic", "-q", "--lose", LOST, "--mad-us", 9, "--write",
                              self.folder / "slow.sets", NET)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         slow = self.traffic("--sets", self.folder / "slow.sets", "--at", "10us")
@@ -60,7 +60,7 @@ class Replay(labtest.Folders):
             self.assertEqual((other["points"], other["settings"]["recording"]),
                              (slow["points"], slow["settings"]["recording"]))
         self.assertNotEqual(slow["points"], alone["points"])
-        done = pmlab.run_cli("traffic", *RUN, "--sets", self.sets, "--at", "10us", "--compare",
+        done = pmlab.run_lab("traffic", *RUN, "--sets", self.sets, "--at", "10us", "--compare",
                              self.folder / "slow.sets", NET)
         self.assertEqual(done.stdout.count("offered"), 2)
         self.refuse(2, "--compare: not with --shard", "--compare", "x", "--shard", "1/2", "--json")
@@ -72,7 +72,7 @@ class Replay(labtest.Folders):
         self.assertEqual(before["points"][0]["windows"][0]["sets"], before["settings"]["sets"])
         late = self.traffic("--sets", self.sets, "--at", "58us")["settings"]
         self.assertEqual((late["sets"], late["sets_late"]), (0, before["settings"]["sets"]))
-        done = pmlab.run_cli("traffic", *RUN, "--sets", self.sets, "--at", "58us", NET)
+        done = pmlab.run_lab("traffic", *RUN, "--sets", self.sets, "--at", "58us", NET)
         self.assertIn(f"{late['sets_late']} Sets come after the end (--time)", done.stdout)
 
     def test_back(self):
@@ -118,7 +118,7 @@ class Replay(labtest.Folders):
                  "--return-after", "0us"),
                 ("--time: shorter than a tick for each of --batches, 2.560 ns", "--time", "1ns")):
             self.refuse(2, message, *options)
-        done = pmlab.run_cli("traffic", "--engine", "packet", "--messages", 3, "--poisson", NET)
+        done = pmlab.run_lab("traffic", "--engine", "packet", "--messages", 3, "--poisson", NET)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--poisson goes with a load", done.stderr)
         self.refuse(3, "is lost there, but not by --lose", "--sets", self.sets, "--lose", "leaf1:5")

@@ -12,6 +12,7 @@ import pathlib
 import pty
 import re
 import resource
+import shutil
 import subprocess
 import unittest
 
@@ -472,7 +473,7 @@ class Pages(labtest.Folders):
         paths = []
         for order, name in (("grouped", "portmajor"), ("leaf-major", NASTY[1])):
             paths.append(self.folder / f"{order}.sets")
-            done = pmlab.run_cli("traffic", "-q", "-o", order, netlist, "--lose", lost,
+            done = pmlab.run_lab("traffic", "-q", "-o", order, netlist, "--lose", lost,
                                  "--write", paths[-1])
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             text = paths[-1].read_text(encoding="utf-8")
@@ -481,13 +482,13 @@ class Pages(labtest.Folders):
         return paths
 
     def test_pairs_cut_off(self):
-        """The numbers of `portmajor traffic`, in a table and a picture."""
+        """The numbers of `portmajor-lab traffic`, in a table and a picture."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         ours, other = self.recordings(netlist, "s0-*")
         page = self.write("pairs-cut-off", netlist, "--lose", "s0-*", "--sets", ours,
                           "--sets", other)
         self.check_legible(page)
-        told = pmlab.run_cli("traffic", "--json", netlist, "--lose", "s0-*", "--sets", ours,
+        told = pmlab.run_lab("traffic", "--json", netlist, "--lose", "s0-*", "--sets", ours,
                              "--compare", other)
         self.assertEqual(self.pictures("Pairs cut off over time"), 2)
         self.assertIn("419,256 ordered pairs of 648 hosts", self.text("p"))
@@ -503,13 +504,13 @@ class Pages(labtest.Folders):
         self.assertEqual([row[:6] for row in self.rows("outage")], wanted)
 
     def test_job(self):
-        """The rows of `portmajor job`, and how far each engine's job comes over time."""
+        """The rows of `portmajor-lab job`, and how far each engine's job comes over time."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 2)
         _, other = self.recordings(netlist, "spine0")
         # Too late for the connections: for ever.
         other.write_text(re.sub(r"(?m)^set (\d+) (\d+) (\d+)", lambda match: "set " + " ".join(
             str(int(t) + 10 ** 9) for t in match.groups()), other.read_text("utf-8")), "utf-8")
-        done = pmlab.run_cli("job", "--json", "-q", "alltoall", netlist, "--lose", "spine0",
+        done = pmlab.run_lab("job", "--json", "-q", "alltoall", netlist, "--lose", "spine0",
                              "--compare", other)
         self.assertEqual(done.returncode, 0, done.stderr)
         path = self.folder / "job.json"
@@ -540,7 +541,7 @@ class Pages(labtest.Folders):
     def traffic(self, name, *args):
         """What an engine says, in a file; and that."""
         path = self.folder / name
-        done = pmlab.run_cli("traffic", *args, "--json")
+        done = pmlab.run_lab("traffic", *args, "--json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         path.write_text(done.stdout, encoding="utf-8")
         return path, json.loads(done.stdout)
@@ -590,7 +591,7 @@ class Pages(labtest.Folders):
         loss = self.traffic("loss.json", netlist, "--lose", "leaf0:7")[0]
         bad = self.folder / "bad.json"
         bad.write_text(good.read_text().replace('"mean"', '"means"'))
-        for path, message in ((shard, "a shard: portmajor merge"), (bad, "docs/json.md"),
+        for path, message in ((shard, "a shard: portmajor-lab merge"), (bad, "docs/json.md"),
                               (closed, "no points over load"),
                               (loss, "not of the packet or the flit engine"),
                               (netlist, "no JSON")):
@@ -599,6 +600,18 @@ class Pages(labtest.Folders):
             self.assertIn(message, done.stderr)
         self.assertEqual(report("-o", self.folder / "never.html").returncode, 2)
 
+    def test_sets_without_the_laboratory(self):
+        """Another package has it: all else is shown without it."""
+        alone = shutil.copy(pmlab.CLI, self.folder / "portmajor")
+        netlist = pmlab.generate(self.folder / "s.net", "two-level", 4, 2, 2, 1)
+        for more, told in (((), (0, "")), (("--sets", "x.sets"), (
+                3, "portmajor-report: --sets needs the command portmajor-lab, which is not "
+                "there\n"))):
+            done = subprocess.run([PYTHON, REPORT, "--portmajor", alone, netlist, *more, "-o",
+                                   self.folder / "alone.html"], capture_output=True, text=True,
+                                  env={**os.environ, "PATH": str(self.folder)}, check=False)
+            self.assertEqual((done.returncode, done.stderr), told)
+
     def test_bad_input(self):
         bad = {"empty.json": "", "cut.json": '{"schema": "portmajor-ta', "list.json": "[]",
                "other.json": '{"schema": "x"}', "binary.json": "\x00\x7f",
@@ -606,7 +619,7 @@ class Pages(labtest.Folders):
                "status.json": '{"schema": "portmajor-status", "state": []}',
                "plan.json": '{"schema": "portmajor-plan", "plane_list": [1]}',
                "table.json": '{"schema": "portmajor-table", "lid_order": "grouped"}',
-               "traffic.json": '{"schema": "portmajor-traffic", "engine": "cutoff", '
+               "traffic.json": '{"schema": "portmajor-lab-traffic", "engine": "cutoff", '
                                '"recordings": []}',
                "empty.net": ""}
         for name, text in bad.items():
@@ -617,7 +630,8 @@ class Pages(labtest.Folders):
                 self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
                 self.assertIn({"sweep.json": "whatif", "status.json": "portmajor-status",
                                "plan.json": "portmajor-plan",
-                               "traffic.json": "portmajor-traffic"}.get(name, name), done.stderr)
+                               "traffic.json": "portmajor-lab-traffic"}.get(name, name),
+                              done.stderr)
                 self.assertFalse(pathlib.Path(self.folder / "never.html").exists())
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor traffic --shard and merge: parts of load points and seeds make the whole."""
+"""portmajor-lab traffic --shard and merge: parts of load points and seeds make the whole."""
 
 import json
 
@@ -22,7 +22,7 @@ LOST = ("--engine", "packet", NET, "--time", "20us", "--warmup", "1us", "--load"
 class Shards(labtest.Folders):
     def shard(self, index, count, *options):
         path = self.folder / f"part-{index}-{count}.json"
-        done = pmlab.run_cli("traffic", *options, "--json", "--shard", f"{index}/{count}")
+        done = pmlab.run_lab("traffic", *options, "--json", "--shard", f"{index}/{count}")
         self.assertIn(done.returncode, (0, 1), done.stderr)
         path.write_text(done.stdout)
         return path, done.returncode
@@ -31,7 +31,7 @@ class Shards(labtest.Folders):
         return [self.shard(i, count, *options)[0] for i in range(1, count + 1)]
 
     def refused(self, message, *files):
-        done = pmlab.run_cli("merge", *files)
+        done = pmlab.run_lab("merge", *files)
         self.assertEqual((done.returncode, done.stdout), (3, ""), message)
         self.assertIn(message, done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
@@ -41,13 +41,13 @@ class Shards(labtest.Folders):
         for options, counts, status in ((FLIT, (1, 2, 5, 13), 0), (DEADLOCK, (3,), 1),
                                         (PACKET, (1, 4, 7), 0), (CLOSED, (2,), 0),
                                         (LOST, (2,), 0)):
-            whole = [pmlab.run_cli("traffic", *options, *more) for more in ((), ("--json",))]
+            whole = [pmlab.run_lab("traffic", *options, *more) for more in ((), ("--json",))]
             self.assertEqual([one.returncode for one in whole], [status] * 2, whole[0].stderr)
             for count in counts:
                 with self.subTest(options[1], count=count):
                     files = self.shards(count, *options)[::-1]
                     for more, one in zip(((), ("--json",)), whole):
-                        done = pmlab.run_cli("merge", *more, *files)
+                        done = pmlab.run_lab("merge", *more, *files)
                         self.assertEqual((done.returncode, done.stdout, done.stderr),
                                          (status, one.stdout, ""))
 
@@ -63,7 +63,7 @@ class Shards(labtest.Folders):
 
     def test_means(self):
         """Over the seeds of each load, which are those of --seed and so on."""
-        whole = json.loads(pmlab.run_cli("traffic", *PACKET, "--json").stdout)
+        whole = json.loads(pmlab.run_lab("traffic", *PACKET, "--json").stdout)
         self.assertEqual([point["seed"] for point in whole["points"]], [1, 2] * 3)
         for number, mean in enumerate(whole["means"]):
             pair = whole["points"][2 * number:2 * number + 2]
@@ -73,7 +73,7 @@ class Shards(labtest.Folders):
             # Student's t of one degree of freedom, and the deviation of two values.
             self.assertAlmostEqual(mean["latency_us"]["half"],
                                    12.706 * abs(values[0] - values[1]) / 2)
-            alone = json.loads(pmlab.run_cli(
+            alone = json.loads(pmlab.run_lab(
                 "traffic", *PACKET[:-4], "--load", pair[1]["offered"], "--seed", 2,
                 "--json").stdout)
             self.assertEqual(alone["points"], pair[1:])
@@ -82,12 +82,12 @@ class Shards(labtest.Folders):
     def test_ranges(self):
         """Of FROM..TO the step is FROM, with either engine."""
         for options, last in ((FLIT, "0.3..1"), (PACKET, "0.3..0.9")):
-            told = json.loads(pmlab.run_cli("traffic", *options, "--load", last, "--seeds", 1,
+            told = json.loads(pmlab.run_lab("traffic", *options, "--load", last, "--seeds", 1,
                                             "--json").stdout)
             self.assertEqual([point.get("offered", point.get("load")) for point
                               in told["points"]][:3], [0.3, 0.6, 0.9])
         for load in ("0.1..0.9/inf", "0.1..0.9/nan", "0.1..", "0.1..0.9/"):
-            done = pmlab.run_cli("traffic", *PACKET, "--load", load)
+            done = pmlab.run_lab("traffic", *PACKET, "--load", load)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("nor FROM..TO/STEP", done.stderr)
 
@@ -97,8 +97,11 @@ class Shards(labtest.Folders):
         self.refused("shard 2 was there already", first, second, second)
         sweep = self.folder / "sweep.json"
         sweep.write_text(pmlab.run_cli("whatif", NET, "--all", "leaves", "--json").stdout)
-        self.refused("not of traffic, as the files before", first, sweep)
-        self.refused("not what portmajor whatif", sweep, first)
+        for files in ((first, sweep), (sweep, first)):
+            self.refused(f"{sweep}: not what portmajor-lab traffic --shard", *files)
+        done = pmlab.run_cli("merge", first)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("not what portmajor whatif", done.stderr)
         for options in ((*FLIT, "--seed", 2), (*FLIT, "--load", ".3..1/.34"),
                         (*FLIT, "--length", "8,33"), (*FLIT, "--topology", "torus:4x5"),
                         (*FLIT, "--ties", "up"), PACKET):
@@ -114,8 +117,8 @@ class Shards(labtest.Folders):
                          self.shard(2, 3, *PACKET, *options)[0])
         self.refused("of another network or with other options", first,
                      self.shard(2, 3, *PACKET[:2], other, *PACKET[3:])[0])
-        self.refused("not what portmajor traffic --shard", self.write(
-            "whole", json.loads(pmlab.run_cli("traffic", *PACKET, "--json").stdout)))
+        self.refused("not what portmajor-lab traffic --shard", self.write(
+            "whole", json.loads(pmlab.run_lab("traffic", *PACKET, "--json").stdout)))
 
     def write(self, name, document):
         path = self.folder / f"{name}.json"
@@ -130,7 +133,7 @@ class Shards(labtest.Folders):
                 self.refused("not ", self.write("bad", {k: v for k, v in good.items()
                                                          if k != key}))
             for number, bad in (("of", 0), ("index", 2), ("total", 2**32), ("total", "x")):
-                self.refused("not what portmajor traffic", self.write(
+                self.refused("not what portmajor-lab traffic", self.write(
                     "bad", {**good, "shard": {**good["shard"], number: bad}}))
             self.refused("has 11 runs of 12" if options is FLIT else "has 5 runs of 6",
                          self.write("bad", {**good, "runs": good["runs"][1:]}))
@@ -154,7 +157,7 @@ class Shards(labtest.Folders):
                 ((*FLIT, "--json", "--shard", "0/2"), "--shard 0: not a number from 1 to 2"),
                 ((*PACKET, "--json", "--shard", "1"), "--shard 1: not I/N"),
                 ((*PACKET, "--seeds", 0), "--seeds 0: not a number from 1 to 1000")):
-            done = pmlab.run_cli("traffic", *options)
+            done = pmlab.run_lab("traffic", *options)
             self.assertEqual((done.returncode, done.stdout), (2, ""), options)
             self.assertIn(message, done.stderr)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Collectives without contention, where circuits cost nothing: SimGrid's own algorithms on
-SimGrid's network take as long as portmajor collective's simulation of them."""
+SimGrid's network take as long as portmajor-lab collective's simulation of them."""
 
 import json
 import shutil
@@ -56,7 +56,7 @@ class SimGrid(labtest.Folders):
         return max(times)
 
     def ours(self, algorithm, processes, size):
-        done = pmlab.run_cli("collective", "-a", algorithm, "-p", processes, "-n", size, "-k", 1,
+        done = pmlab.run_lab("collective", "-a", algorithm, "-p", processes, "-n", size, "-k", 1,
                              "--json")
         return json.loads(done.stdout)["algorithms"][0]["sizes"][0]["ideal"]["simulated"]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Collective operations and several jobs on the packet engine of portmajor traffic."""
+"""Collective operations and several jobs on the packet engine of portmajor-lab traffic."""
 
 import json
 import re
@@ -19,7 +19,7 @@ class Jobs(labtest.Folders):
         cls.tree = pmlab.generate(cls.folder / "tree.net", "xgft", 2, "8,4", "1,4")
 
     def run_it(self, netlist, *args, status=0):
-        done = pmlab.run_cli("traffic", "--engine", "packet", netlist, *args)
+        done = pmlab.run_lab("traffic", "--engine", "packet", netlist, *args)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 
@@ -29,7 +29,7 @@ class Jobs(labtest.Folders):
         return told["points"][0]
 
     def refused(self, message, netlist, *args, status=2):
-        done = pmlab.run_cli("traffic", netlist, *args)
+        done = pmlab.run_lab("traffic", netlist, *args)
         self.assertEqual((done.returncode, done.stdout), (status, ""), args)
         self.assertIn(message, done.stderr)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
@@ -162,7 +162,7 @@ class Words(Jobs):
     def test_engine(self):
         """Options of the packet engine alone choose it."""
         for args in (("--jobs", 2), ("--messages", 1)):
-            done = pmlab.run_cli("traffic", "--json", self.tree, *args, "--warmup", "0us")
+            done = pmlab.run_lab("traffic", "--json", self.tree, *args, "--warmup", "0us")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(json.loads(done.stdout)["settings"]["engine"], "packet", args)
 
@@ -180,7 +180,8 @@ class Words(Jobs):
                 "dropped 1: dead-port, at 1 node, most at",
         }
         for args, text in lines.items():
-            done = pmlab.run_cli(*args, pair)
+            run = pmlab.run_cli if args[0] == "plan" else pmlab.run_lab
+            done = run(*args, pair)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(text, done.stdout)
 
@@ -359,7 +360,7 @@ class Several(Jobs):
                                             f"{index}/2"))
                 files.append(path)
             for more in ((), ("--json",)):
-                done = pmlab.run_cli("merge", *more, *files)
+                done = pmlab.run_lab("merge", *more, *files)
                 self.assertEqual(done.stdout, self.run_it(self.tree, *options, *more))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor plan --vlan: its files against walks over what switches would let through."""
+"""portmajor-vlan plan: its files against walks over what switches would let through."""
 
 import json
 import pathlib
@@ -29,12 +29,12 @@ class VlanCase(labtest.Folders):
         vlanfiles.write_macs(self.net, self.macs)
 
     def cli(self, *options):
-        return pmlab.run_cli("plan", "--json", "--vlan", self.out, *options, self.net)
+        return pmlab.run_vlan("plan", "--json", *options, self.net, self.out)
 
     def plan(self, *options, status=0):
         done = self.cli("--macs", self.macs, *options)
         self.assertEqual(done.returncode, status, done.stderr)
-        return json.loads(done.stdout)["vlan"]
+        return json.loads(done.stdout)
 
     def refused(self, status, message, *options):
         done = self.cli(*options)
@@ -185,7 +185,7 @@ class Fabrics(VlanCase):
                       12, 6, 8, 2)
             done = self.cli("--macs", self.macs)
             self.assertIn(done.returncode, (0, 1), done.stderr)
-            result = json.loads(done.stdout)["vlan"]
+            result = json.loads(done.stdout)
             files = vlanfiles.Files(self.net, self.out)
             self.assertEqual(files.parts()[1], set())
             self.assertEqual([files.apart() > 0, files.unused()], [result["apart"] > 0, 0])
@@ -219,8 +219,8 @@ class Options(VlanCase):
                           result["cables"]], [2, 3, 4, 12])
         files = vlanfiles.Files(self.net, self.out)
         self.assertEqual([files.apart(), files.unused()], [0, 4])
-        text = pmlab.run_cli("plan", "--vlan", self.out, "--macs", self.macs, "--first-vlan", 4093,
-                             "--merge", self.net).stdout
+        text = pmlab.run_vlan("plan", "--macs", self.macs, "--first-vlan", 4093, "--merge",
+                              self.net, self.out).stdout
         self.assertIn("bandwidth lost: 4 of 12 cables between switches are in no VLAN", text)
 
     @unittest.skipUnless(shutil.which("bridge"), "no bridge here")
@@ -290,10 +290,15 @@ class Options(VlanCase):
         self.assertEqual(files.ports["other-leaf1", 1], (None, frozenset([104, 105, 106])))
 
     def test_misused(self):
-        for options in (["--merge"], ["--macs", "x"], ["--diff", "x"], ["--untagged", "h0-1"]):
-            done = pmlab.run_cli("plan", *options, self.net)
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("go with --vlan DIR", done.stderr)
+        for operands, message in (([], "an operand is missing"),
+                                  ([self.net], "an operand is missing"),
+                                  ([self.net, self.out, "more"], '"more" is one too many'),
+                                  (["-o", "grouped", self.net, self.out], "invalid option")):
+            done = pmlab.run_vlan("plan", *operands)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertIn("usage: portmajor-vlan plan [OPTION]... NETLIST DIR", done.stderr)
+            self.assertFalse(self.out.exists())
 
     def test_cannot_be_written(self):
         self.out.write_text("no folder", encoding="ascii")
@@ -356,7 +361,7 @@ class Macs(VlanCase):
         # a host has a new address
         old = self.home / "old"
         shutil.copy(self.out / "hosts", old)
-        result = json.loads(self.cli("--diff", old).stdout)["vlan"]
+        result = json.loads(self.cli("--diff", old).stdout)
         self.assertEqual(result["changes"], {"lines": 2, "bound": 2})
         changes, gone = vlanfiles.read_changes(self.out / "hosts.diff")
         self.assertEqual([list(changes), gone], [["02:00:00:00:00:04"], ["04:00:00:00:00:09"]])

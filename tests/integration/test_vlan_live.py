@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Planes as VLANs on Open vSwitch: what frames do with the files of `portmajor plan --vlan` and
+"""Planes as VLANs on Open vSwitch: what frames do with the files of `portmajor-vlan plan` and
 with portmajor-vlan, also while planes are lost. test_vlan_speed.py is about how fast."""
 
 import collections

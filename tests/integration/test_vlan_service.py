@@ -66,7 +66,7 @@ def furnish(root, host, table):
         path.write_text(text.replace("=MAC\n", f"={host.mac}\n").replace("=IP/", f"={host.ip}/"),
                         encoding="ascii")
     guests.add(root, "etc/portmajor/hosts", table)
-    guests.add(root, "usr/sbin/portmajor-vlan", ethlab.loader())
+    guests.add(root, "usr/bin/portmajor-vlan", ethlab.loader())
     guests.add(root, "usr/lib/systemd/system/portmajor-vlan@.service", UNIT)
     subprocess.run(["systemctl", f"--root={root}", "enable", "portmajor-vlan@bond0"],
                    capture_output=True, check=True)

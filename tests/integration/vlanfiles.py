@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What `portmajor plan --vlan` wrote, read and walked as hosts and switches would."""
+"""What `portmajor-vlan plan` wrote, read and walked as hosts and switches would."""
 
 import collections
 import functools

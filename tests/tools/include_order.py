@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 Is an include against the order of the folders? `include_order.py ROOT FOLDER...`, the folders
-of src/ in their order: a file of one includes headers of itself and of its predecessors.
+of src/ in their order: a file of one includes headers of itself and of its predecessors; the
+engine and its command see neither VLANs nor the laboratory.
 No two files of the tree have one name.
 """
 import collections
@@ -13,14 +14,20 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*<portmajor/(?:(\w+)/)?(\w+\.h)>', re.M)
 
 
+# What is no folder of the core, and the last one of those that it sees.
+OTHERS = {"src/cli": "files", "plugins/opensm": "files", "plugins/vlan": "vlan"}
+
+
 def check_order(root, folders):
     """Lines for includes of a later folder, or of none."""
-    for number, folder in enumerate(folders):
-        for place in (root / "src" / folder, root / "include" / "portmajor" / folder):
-            for path in sorted(place.rglob("*.[ch]")):
-                for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
-                    if match[1] not in folders[:number + 1]:
-                        yield f"{path.relative_to(root)} includes {match[1]}/{match[2]}"
+    places = [(f"{top}/{folder}", folder) for folder in folders
+              for top in ("src", "include/portmajor")]
+    for place, last in (*places, *OTHERS.items()):
+        seen = folders[:folders.index(last) + 1]
+        for path in sorted((root / place).rglob("*.[ch]")):
+            for match in INCLUDE.finditer(path.read_text(encoding="utf-8")):
+                if match[1] not in seen:
+                    yield f"{path.relative_to(root)} includes {match[1]}/{match[2]}"
 
 
 def check_names(root):

@@ -209,7 +209,7 @@ static void test_one_vc(void **state)
 /*
  * Packets of several VCs share a cable flit by flit, so that both end late, where in the
  * packet engine one goes after the other. So the flit engine's take longer, by more than
- * 3% from load 0.15 on: docs/traffic-validation.md has the numbers.
+ * 3% from load 0.15 on: docs/lab-validation.md has the numbers.
  */
 static void test_many_vcs(void **state)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor merge: the shards of a sweep, or of traffic, become the whole. */
+/* portmajor merge: the shards of a sweep become the whole. */
 #include "commands.h"
 #include "json.h"
 #include "summary_output.h"
-#include "traffic_merge.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@ struct whole {
 	struct names names; /* of its rows */
 	bool *seen;	    /* [shard - 1] */
 	uint32_t num_seen;
-	struct traffic_whole traffic; /* or that, which has a head then */
 };
 
 /* Whether the file belongs with those before it; an exit status. */
@@ -76,13 +74,7 @@ static int read_shard(struct whole *whole, const char *path)
 		return error.line > 0 ? cli_fail(EXIT_INPUT, "%s:%d: %s", path,
 						 error.line, error.text)
 				      : cli_fail(EXIT_INPUT, "%s: %s", path, error.text);
-	if (traffic_is_traffic(object) && !whole->seen)
-		status = traffic_whole_add(&whole->traffic, object, path);
-	else if (whole->traffic.head)
-		status = cli_fail(EXIT_INPUT, "%s: not of traffic, as the files before",
-				  path);
-	else
-		status = read_object(whole, object, path);
+	status = read_object(whole, object, path);
 	json_decref(object);
 	return status;
 }
@@ -125,7 +117,7 @@ static int print_whole(struct whole *whole, const struct cli_output *output)
 
 static const struct cli_option options[] = {
 	{'q', "quiet", NULL, "no text", CLI_MEMBER(struct cli_output, quiet)},
-	{0, "json", NULL, "JSON, as whatif or traffic prints it, see docs/json.md",
+	{0, "json", NULL, "JSON, as whatif prints it, see docs/json.md",
 	 CLI_MEMBER(struct cli_output, json)},
 	{0},
 };
@@ -133,9 +125,8 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "merge [OPTION]... FILE...",
 	.about =
-		"Adds up what `portmajor whatif --all KIND --shard I/N --json` wrote, or "
-		"`portmajor traffic --engine packet|flit --shard I/N --json`, all N "
-		"files of it, and prints what it would have printed without --shard.",
+		"Adds up what `portmajor whatif --all KIND --shard I/N --json` wrote, all "
+		"N files of it, and prints what it would have printed without --shard.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = INT_MAX,
@@ -152,11 +143,8 @@ int cmd_merge(int argc, char **argv)
 	status = EXIT_FINE;
 	for (int i = optind; i < argc && !status; i++)
 		status = read_shard(&whole, argv[i]);
-	if (!status && whole.traffic.head)
-		status = traffic_whole_print(&whole.traffic, &output);
-	else if (!status)
+	if (!status)
 		status = print_whole(&whole, &output);
-	traffic_whole_free(&whole.traffic);
 	names_free(&whole.names);
 	pm_failure_summary_free(&whole.summary);
 	json_decref(whole.settings.json);

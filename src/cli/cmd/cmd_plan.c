@@ -5,7 +5,6 @@
 #include "failure_options.h"
 #include "output.h"
 #include "plan_command.h"
-#include "plan_vlan.h"
 #include "text.h"
 
 #include <portmajor/multicast/mft.h>
@@ -17,7 +16,6 @@
 struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
-	struct plan_vlan vlan;
 	const char *sm;
 	struct cli_lost lost; /* files are for what is left */
 	bool lids;
@@ -94,8 +92,6 @@ static void print_plan(const json_t *object, const struct pm_plan *plan)
 	}
 	if (json_object_get(object, "multicast"))
 		plan_multicast_print(json_object_get(object, "multicast"));
-	if (json_object_get(object, "vlan"))
-		plan_vlan_print(json_object_get(object, "vlan"));
 }
 
 /* What is missing from the netlist, for readers of the object alone. */
@@ -111,9 +107,8 @@ static void add_notes(json_t *list, const struct pm_netlist_notes *notes)
 							 notes->count - shown));
 }
 
-/* With what came of VLANs, NULL: none, which it takes over. */
 static int tell_plan(const struct request *request, const struct cli_tables *tables,
-		     const struct pm_fabric *fabric, json_t *vlan)
+		     const struct pm_fabric *fabric)
 {
 	json_t *object = plan_json(tables, fabric, request->lids);
 
@@ -121,8 +116,6 @@ static int tell_plan(const struct request *request, const struct cli_tables *tab
 		json_object_set_new(
 			object, "multicast",
 			plan_multicast_json(tables->plan, request->mlid_blocks));
-	if (vlan)
-		json_object_set_new(object, "vlan", vlan);
 	if (request->output.json) {
 		add_notes(json_object_get(object, "notes"), request->fabric.notes);
 		return cli_json_print(object);
@@ -154,8 +147,7 @@ static int run_plan(const struct request *request, const struct pm_fabric *fabri
 {
 	struct cli_tables tables = {0};
 	uint32_t sm = PM_NONE;
-	json_t *vlan = NULL;
-	int findings = EXIT_FINE, status = cli_tables_sm(fabric, request->sm, &sm);
+	int status = cli_tables_sm(fabric, request->sm, &sm);
 
 	if (!status)
 		status = cli_tables_make(&tables, &request->fabric, fabric, sm);
@@ -165,17 +157,10 @@ static int run_plan(const struct request *request, const struct pm_fabric *fabri
 		status = request->lost.num
 				 ? write_broken(request, tables.plan, fabric, sm)
 				 : plan_files_write(&request->files, &tables, fabric, sm);
-	if (!status && request->vlan.folder) {
-		findings = plan_vlan_run(&request->vlan, tables.plan, fabric,
-					 &request->lost, &vlan);
-		status = findings == EXIT_FINDINGS ? EXIT_FINE : findings;
-	}
 	if (!status && (request->output.json || !request->output.quiet))
-		status = tell_plan(request, &tables, fabric, vlan);
-	else
-		json_decref(vlan);
+		status = tell_plan(request, &tables, fabric);
 	cli_tables_free(&tables);
-	return status ? status : findings;
+	return status;
 }
 
 static const struct cli_option options[] = {
@@ -205,7 +190,6 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, files.simgrid)},
 	CLI_LOSE(struct request, lost,
 		 "write files for what is left of the fabric; as in portmajor whatif"),
-	CLI_INCLUDE(struct request, vlan, plan_vlan_options),
 	CLI_OUTPUT(struct request, output, "print nothing, write files only",
 		   "print one JSON object, with -l with every LID"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
@@ -226,14 +210,8 @@ static const struct cli_command command = {
 /* Options that stand for nothing without another one. */
 static int check_request(const struct request *request)
 {
-	const struct plan_vlan *vlan = &request->vlan;
-
-	if (request->lost.num && !plan_files_any(&request->files) && !vlan->folder)
+	if (request->lost.num && !plan_files_any(&request->files))
 		return cli_fail(EXIT_USAGE, "--lose is for files, and none is named");
-	if (!vlan->folder && (vlan->macs || vlan->ports || vlan->old || vlan->merge ||
-			      vlan->mac_table || vlan->untagged.num))
-		return cli_fail(EXIT_USAGE, "--macs, --port-names, --untagged, --diff, "
-					    "--merge and --mac-table go with --vlan DIR");
 	return -1;
 }
 
@@ -243,13 +221,11 @@ int cmd_plan(int argc, char **argv)
 	struct request request = {
 		.fabric.notes = &notes,
 		.lost.list = calloc((size_t)argc, sizeof(char *)),
-		.vlan.first = PLAN_VLAN_FIRST,
-		.vlan.untagged.list = calloc((size_t)argc, sizeof(char *)),
 	};
 	struct pm_fabric *fabric = NULL;
 	int status = -1;
 
-	if (!request.lost.list || !request.vlan.untagged.list)
+	if (!request.lost.list)
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
 		status = cli_command_read(&command, argc, argv, &request);
@@ -261,7 +237,6 @@ int cmd_plan(int argc, char **argv)
 			status = run_plan(&request, fabric);
 	}
 	pm_fabric_free(fabric);
-	free(request.vlan.untagged.list);
 	free(request.lost.list);
 	return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor: its subcommands, by what a person wants. */
 #include "commands.h"
-#include "program.h"
+#include "subcommands.h"
 
 const char cli_program[] = "portmajor";
 
@@ -10,7 +10,7 @@ static const struct cli_subcommand commands[] = {
 	{"generate", cmd_generate, "write the netlist of a fabric"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
 	{"whatif", cmd_whatif, "print what a loss would cost in LFT blocks"},
-	{"merge", cmd_merge, "add up the shards of whatif or traffic"},
+	{"merge", cmd_merge, "add up the shards of whatif"},
 	{"table", cmd_table, "print a switch's table and loads before and after a loss"},
 	CLI_TITLE("run"),
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
@@ -24,13 +24,6 @@ static const struct cli_subcommand commands[] = {
 	{"undrain", cmd_undrain, "take them back into hosts' paths"},
 	{"release", cmd_release, "take links back into use that were kept out"},
 	{"acknowledge", cmd_acknowledge, "note that parts are missing by intent"},
-	CLI_TITLE("others"),
-	{"collective", cmd_collective,
-	 "print what collective operations cost on circuits"},
-	{"dsm", cmd_dsm, "print what shared memory over datagrams costs, and loses"},
-	{"job", cmd_job, "print what a failure costs a job, with several engines"},
-	{"lldp", cmd_lldp, "compare an Ethernet's cables with its netlist"},
-	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a loss"},
 	{0},
 };
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define MAX_HOPS 64	   /* of a way, else it is a circle */
-#define RATE 200000	   /* Mb/s where it is not known, as in portmajor traffic */
+#define RATE 200000	   /* Mb/s where it is not known, as in portmajor-lab traffic */
 #define WIRE_NS 50	   /* along a cable, likewise */
 #define CROSSING_NS 100	   /* through the switch before it */
 #define XML_NAME (6 * 256) /* of a name with all its bytes escaped */

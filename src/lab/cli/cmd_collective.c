@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor collective: what collective operations cost on circuits. */
-#include "commands.h"
+/* portmajor-lab collective: what collective operations cost on circuits. */
+#include "lab_commands.h"
 #include "json.h"
 #include "lists.h"
 #include "text.h"

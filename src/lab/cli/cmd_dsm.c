@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor dsm: shared memory in software over InfiniBand. */
-#include "commands.h"
+/* portmajor-lab dsm: shared memory in software over InfiniBand. */
+#include "lab_commands.h"
 #include "json.h"
 #include "lists.h"
 #include "text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor job: what a failure costs a job, with the tables of several engines. */
-#include "commands.h"
+/* portmajor-lab job: what a failure costs a job, with the tables of several engines. */
+#include "lab_commands.h"
 #include "job.h"
 #include "lists.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor traffic: what jobs feel, by one of several engines. */
+/* portmajor-lab traffic: what jobs feel, by one of several engines. */
 #include "traffic.h"
-#include "commands.h"
+#include "lab_commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static int choose_engine(int argc, char **argv)
 
 static int print_engines(void)
 {
-	puts("usage: portmajor traffic [--engine ENGINE] [OPTION]... [NETLIST]\n");
+	puts("usage: portmajor-lab traffic [--engine ENGINE] [OPTION]... [NETLIST]\n");
 	for (int i = 0; i < TRAFFIC_ENGINES; i++)
 		printf("  %-7s %s\n", traffic_engine_name((enum traffic_engine)i),
 		       engines[i].help);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `portmajor job` was asked, and what it tells. */
+/* What `portmajor-lab job` was asked, and what it tells. */
 #ifndef PORTMAJOR_CLI_JOB_H
 #define PORTMAJOR_CLI_JOB_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Runs of `portmajor job`: the healthy baseline, then each engine's failure. */
+/* Runs of `portmajor-lab job`: the healthy baseline, then each engine's failure. */
 #include "job.h"
 
 #include "json.h"

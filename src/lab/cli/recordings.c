@@ -34,7 +34,7 @@ static bool is_kind(const char *path, mode_t kind)
  * built in; NULL: neither is there. */
 static char *find_folder(void)
 {
-	static const char *const places[] = {"../share/portmajor/recordings",
+	static const char *const places[] = {"../share/portmajor-lab/recordings",
 					     "../../recordings"};
 	char program[PATH_MAX], *slash, *path;
 	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);

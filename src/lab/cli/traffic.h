@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The engines of `portmajor traffic`: each has options of its own; an exit status. */
+/* The engines of `portmajor-lab traffic`: each has options of its own; an exit status. */
 #ifndef PORTMAJOR_CLI_TRAFFIC_H
 #define PORTMAJOR_CLI_TRAFFIC_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor traffic --engine cutoff: pairs of hosts that are cut off, from a loss to the
- * last LFT Set, by recordings of what routing engines sent.
+ * portmajor-lab traffic --engine cutoff: pairs of hosts that are cut off, from a loss to
+ * the last LFT Set, by recordings of what routing engines sent.
  */
-#include "commands.h"
+#include "lab_commands.h"
 #include "json.h"
 #include "failure_options.h"
 #include "outfile.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor traffic --engine flit: wormhole switching with virtual channels. */
-#include "commands.h"
+/* portmajor-lab traffic --engine flit: wormhole switching with virtual channels. */
+#include "lab_commands.h"
 #include "json.h"
 #include "progress.h"
 #include "planned_tables.h"
@@ -519,7 +519,7 @@ static const struct cli_option options[] = {
 	{0, "seeds", "N", "each point with so many seeds (default 3)",
 	 CLI_MEMBER(struct flit_request, seeds), .low = 1, .high = FLIT_MAX_SEEDS},
 	{0, "shard", "I/N",
-	 "just the I-th of N parts of all lengths, loads and seeds: see portmajor merge",
+	 "just the I-th of N parts of all lengths, loads and seeds: see portmajor-lab merge",
 	 .take = cli_take_shard, .to = offsetof(struct flit_request, shard)},
 	{0, "speed", NULL, "tell flit-hops per second of CPU as well",
 	 CLI_MEMBER(struct flit_request, speed)},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `portmajor traffic --engine flit` was asked, and what it tells. */
+/* What `portmajor-lab traffic --engine flit` was asked, and what it tells. */
 #ifndef PORTMAJOR_CLI_TRAFFIC_FLIT_H
 #define PORTMAJOR_CLI_TRAFFIC_FLIT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor traffic with the packet engine. */
+/* portmajor-lab traffic with the packet engine. */
 #include "json.h"
 #include "packet_jobs.h"
 #include "packet_lab.h"

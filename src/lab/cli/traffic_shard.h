@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Runs of `portmajor traffic`, one for each load and seed: in parts, which --shard
+ * Runs of `portmajor-lab traffic`, one for each load and seed: in parts, which --shard
  * writes, and what they have in common.
  */
 #ifndef PORTMAJOR_CLI_TRAFFIC_SHARD_H

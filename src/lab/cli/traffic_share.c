@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor traffic --engine share: bisection bandwidth by fair shares, of a fabric as
- * VLANs beside a flat switch, spanning tree and the plan's tables.
+ * portmajor-lab traffic --engine share: bisection bandwidth by fair shares, of a fabric
+ * as VLANs beside a flat switch, spanning tree and the plan's tables.
  */
-#include "commands.h"
+#include "lab_commands.h"
 #include "json.h"
 #include "lists.h"
 #include "failure_options.h"
@@ -368,8 +368,8 @@ static int run_shares(const char *path, const struct request *request)
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_SHARE),
 	{0, "vlans", "LIST",
-	 "at most so many VLANs, and so on: 1..18 (default: as many as portmajor plan "
-	 "--vlan makes)",
+	 "at most so many VLANs, and so on: 1..18 (default: as many as portmajor-vlan "
+	 "plan makes)",
 	 .take = cli_take_list, .to = offsetof(struct request, vlans), .low = 1,
 	 .high = PM_VLAN_MAX},
 	{0, "permutations", "N", "draw N of them (default 200)",

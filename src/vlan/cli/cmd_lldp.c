@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor lldp: an Ethernet's cables as its nodes hear them, against the netlist. */
-#include "commands.h"
+/* portmajor-vlan lldp: an Ethernet's cables as its nodes hear them, against the netlist.
+ */
 #include "json.h"
 #include "lldp.h"
 #include "port_names.h"
 #include "text.h"
+#include "vlan_commands.h"
 
 #include <portmajor/base/alloc.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* `portmajor plan --vlan`: VLANs for Ethernet switches and tables for hosts. */
+/* What portmajor-vlan plan was asked, and what comes of it. */
 #ifndef PORTMAJOR_CLI_PLAN_VLAN_H
 #define PORTMAJOR_CLI_PLAN_VLAN_H
 
@@ -8,11 +8,9 @@
 #include <portmajor/files/host_table.h>
 #include <portmajor/vlan/vlan.h>
 
-#define PLAN_VLAN_FIRST 101
-
 /* What is asked for. */
 struct plan_vlan {
-	const char *folder; /* NULL: nothing */
+	const char *folder; /* for the files */
 	const char *macs;   /* file of names and MAC addresses, or NULL */
 	const char *ports;  /* pattern for switches' ports; NULL: the usual */
 	const char *old;    /* former host table, or NULL */
@@ -21,9 +19,6 @@ struct plan_vlan {
 	bool merge;
 	struct cli_lost untagged; /* names */
 };
-
-/* Rows for it, to be included. */
-extern const struct cli_option plan_vlan_options[];
 
 /* What comes of it; all but the request is the job's own. */
 struct vlan_job {
@@ -41,18 +36,6 @@ struct vlan_job {
 	uint32_t changed, gone; /* lines that differ from the old, or are gone */
 	uint32_t fresh;		/* of changed: of addresses that the old one lacks */
 };
-
-/*
- * Plans, checks and writes; *result is a JSON object of what came of it. An exit status:
- * EXIT_FINDINGS if pairs of hosts have no VLAN that joins them, or a broadcast does not
- * reach all; all is written then, and *result is there.
- */
-int plan_vlan_run(const struct plan_vlan *request, const struct pm_plan *plan,
-		  const struct pm_fabric *fabric, const struct cli_lost *lost,
-		  json_t **result);
-
-/* Prints that object. */
-void plan_vlan_print(const json_t *result);
 
 /* The MAC addresses of hosts, and who sends without tags; an exit status. */
 int vlan_hosts_read(struct vlan_job *job);

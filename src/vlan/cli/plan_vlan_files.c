@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The files of `portmajor plan --vlan`: for hosts and for switches. */
+/* The files of portmajor-vlan plan: for hosts and for switches. */
 #include "json.h"
 #include "outfile.h"
 #include "output.h"

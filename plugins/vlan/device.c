@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The tc program on a device, and its table. */
+#include "device.h"
+#include "card.h"
+#include "content.h"
+#include "loaded.h"
+#include "lock.h"
+#include "output.h"
+#include "program.h"
+#include "tcx.h"
+
+#include <portmajor/base/alloc.h>
+#include <portmajor/base/textfile.h>
+#include <portmajor/fabric/mac.h>
+
+#include <bpf/bpf.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define FILTER_TEXT 160
+
+#define EXIT_REFUSED EXIT_FINDINGS /* by the device or the kernel */
+
+/* What a command is about. */
+struct job {
+	const char *name; /* of the device */
+	const char *file;
+	unsigned int device;
+	uint64_t mac;
+	int lock;		    /* a file that keeps what was done to cards */
+	struct pm_host_table input; /* what was read of the file */
+	struct pm_error err;
+};
+
+/* Of a device; `code` is 0 or what the message in the job is of. */
+static int finish_job(const struct job *job, int code)
+{
+	if (!code)
+		return EXIT_FINE;
+	return cli_fail(code == -ENOMEM ? EXIT_INPUT : EXIT_REFUSED, "%s: %s", job->name,
+			job->err.text);
+}
+
+static int finish_input(const struct job *job, int code)
+{
+	return code ? cli_fail(EXIT_INPUT, "%s", job->err.text) : EXIT_FINE;
+}
+
+/* ---- The device ---- */
+
+static int find_device(struct job *job)
+{
+	int rc, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = {0};
+
+	job->device = if_nametoindex(job->name);
+	if (!job->device) {
+		if (fd >= 0)
+			close(fd);
+		return cli_fail(EXIT_REFUSED, "%s: no such device", job->name);
+	}
+	if (fd < 0)
+		return cli_fail(EXIT_REFUSED, "%s: no socket: %s", job->name,
+				strerror(errno));
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", job->name);
+	rc = ioctl(fd, SIOCGIFHWADDR, &request);
+	close(fd);
+	if (rc || request.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return cli_fail(EXIT_REFUSED, "%s: no Ethernet device", job->name);
+	for (unsigned int i = 0; i < 6; i++)
+		job->mac = job->mac << 8 | (uint8_t)request.ifr_hwaddr.sa_data[i];
+	return EXIT_FINE;
+}
+
+static int find_own(const struct job *job, const struct pm_host_table *table,
+		    const struct pm_host_line **own)
+{
+	char text[PM_MAC_TEXT];
+
+	*own = pm_host_table_find(table, job->mac);
+	return *own ? EXIT_FINE
+		    : cli_fail(EXIT_INPUT, "%s: its address, %s, is not in the table",
+			       job->name, pm_mac_print(job->mac, text));
+}
+
+/* What is loaded, which is to be whole. */
+static int find_loaded(struct job *job, struct vlan_loaded *loaded,
+		       struct vlan_maps *maps)
+{
+	int rc = vlan_loaded_find(job->device, loaded, &job->err);
+
+	if (rc)
+		return finish_job(job, rc);
+	if (!loaded->num)
+		return cli_fail(EXIT_REFUSED, "%s: not loaded", job->name);
+	if (loaded->num < VLAN_HOOKS)
+		return cli_fail(
+			EXIT_REFUSED,
+			"%s: a part of the program is missing: remove it, and load it anew",
+			job->name);
+	return finish_job(job, vlan_maps_open(loaded, maps, &job->err));
+}
+
+static int read_in_force(struct job *job, const struct vlan_maps *maps,
+			 struct vlan_content *content)
+{
+	int fd, rc = vlan_maps_table(maps, &fd, &job->err);
+
+	if (!rc) {
+		rc = vlan_content_from_map(fd, content, &job->err);
+		close(fd);
+	}
+	return finish_job(job, rc);
+}
+
+/* ---- load ---- */
+
+static const char *const sides[] = {"ingress", "egress"};
+
+/* As "egress: a tc filter, preference 7, u32"; what is not known is left out. */
+static void describe_filter(const struct vlan_filter *filter, char *text, size_t room)
+{
+	const char *side = sides[filter->hook], *name = filter->name;
+
+	if (!strcmp(filter->kind, VLAN_TCX))
+		snprintf(text, room, "%s: a tcx program%s%s", side, *name ? ", " : "",
+			 name);
+	else
+		snprintf(text, room, "%s: a tc filter, preference %" PRIu32 ", %s%s%s",
+			 side, filter->preference, filter->kind, *name ? " " : "", name);
+}
+
+static int check_free(struct job *job)
+{
+	char text[FILTER_TEXT];
+	struct vlan_loaded loaded;
+	int rc = vlan_loaded_find(job->device, &loaded, &job->err);
+
+	if (rc)
+		return finish_job(job, rc);
+	if (loaded.num)
+		return cli_fail(EXIT_REFUSED,
+				"%s: already loaded: `replace` changes the table",
+				job->name);
+	/* By tcx ours is ahead of them; which of two filters is, is theirs to say. */
+	if (!loaded.num_others || vlan_tcx_exists(job->device))
+		return EXIT_FINE;
+	describe_filter(&loaded.other, text, sizeof(text));
+	return cli_fail(EXIT_REFUSED, "%s: another program is there, left as it is (%s)",
+			job->name, text);
+}
+
+/* As the kernel has it at this moment. */
+static const char *card_name(unsigned int device, char name[IF_NAMESIZE])
+{
+	return if_indextoname(device, name) ? name : "?";
+}
+
+static int refuse_card(struct job *job, int rc, unsigned int card)
+{
+	char name[IF_NAMESIZE];
+
+	return pm_error_set(&job->err, rc, "cannot have %s receive all VLANs: %s",
+			    card_name(card, name), strerror(-rc));
+}
+
+/* The device and its members; the caller frees them. */
+static int list_cards(struct job *job, struct vlan_card **cards, uint32_t *num)
+{
+	unsigned int *devices;
+	int rc = vlan_members_list(job->device, &devices, num);
+
+	if (rc)
+		return pm_error_set(&job->err, rc, "cannot list its members: %s",
+				    strerror(-rc));
+	*cards = pm_array(*num, sizeof(**cards));
+	for (uint32_t i = 0; *cards && i < *num; i++)
+		(*cards)[i].device = devices[i];
+	free(devices);
+	return *cards ? 0 : pm_error_no_memory(&job->err);
+}
+
+static void tell_cards(const struct vlan_card *cards, uint32_t num)
+{
+	static const char *const texts[] = {
+		[VLAN_CARD_FILTER] = VLAN_FEATURE " switched off",
+		[VLAN_CARD_PROMISCUOUS] =
+			VLAN_FEATURE " cannot be switched off: promiscuous mode",
+	};
+	char name[IF_NAMESIZE];
+
+	for (uint32_t i = 0; i < num; i++)
+		if (cards[i].change != VLAN_CARD_NONE)
+			cli_note("%s: %s", card_name(cards[i].device, name),
+				 texts[cards[i].change]);
+}
+
+/* Before the program: what it takes the tags off has to come. */
+static int open_cards(struct job *job, struct vlan_card **cards, uint32_t *num)
+{
+	unsigned int failed;
+	int rc = list_cards(job, cards, num);
+
+	if (rc)
+		return rc;
+	rc = vlan_cards_open(&vlan_card_kernel, *cards, *num, &failed);
+	if (rc) {
+		rc = refuse_card(job, rc, failed);
+		free(*cards);
+	}
+	return rc;
+}
+
+static int attach(struct job *job, int table)
+{
+	struct vlan_card *cards;
+	unsigned int failed;
+	uint32_t num;
+	int rc = open_cards(job, &cards, &num);
+
+	if (rc)
+		return rc;
+	rc = vlan_cards_write(job->lock, cards, num);
+	if (rc)
+		pm_error_set(&job->err, rc, "cannot keep what was switched: %s",
+			     strerror(-rc));
+	else
+		rc = vlan_program_attach(job->device, table, &job->err);
+	if (rc)
+		vlan_cards_restore(&vlan_card_kernel, cards, num, &failed);
+	else
+		tell_cards(cards, num);
+	free(cards);
+	return rc;
+}
+
+static int load_content(struct job *job, struct vlan_content *content)
+{
+	const struct pm_host_line *own;
+	int fd, rc, status = find_own(job, &content->table, &own);
+
+	if (!status)
+		status = check_free(job);
+	if (status)
+		return status;
+	vlan_content_pop_own(content);
+	rc = vlan_content_to_map(content, own, &fd, &job->err);
+	if (!rc) {
+		rc = attach(job, fd);
+		close(fd);
+	}
+	return finish_job(job, rc);
+}
+
+/* Takes a table out of where it was. */
+static struct pm_host_table take_table(struct pm_host_table *table)
+{
+	struct pm_host_table taken = *table;
+
+	*table = (struct pm_host_table){0};
+	return taken;
+}
+
+static int run_load(struct job *job)
+{
+	struct vlan_content content = {.table = take_table(&job->input)};
+	int status = load_content(job, &content);
+
+	vlan_content_free(&content);
+	return status;
+}
+
+/* ---- replace, update ---- */
+
+/*
+ * The table changes hosts after hosts: VLANs of tables before are popped as well, or
+ * frames of those who still have one would be lost.
+ */
+static int put_in_force(struct job *job, const struct vlan_maps *maps,
+			struct vlan_content *content)
+{
+	const struct pm_host_line *own;
+	int fd, rc, status = find_own(job, &content->table, &own);
+
+	if (status)
+		return status;
+	vlan_content_pop_own(content);
+	rc = vlan_content_to_map(content, own, &fd, &job->err);
+	if (!rc) {
+		rc = vlan_maps_swap(maps, fd, &job->err);
+		close(fd);
+	}
+	return finish_job(job, rc);
+}
+
+typedef int next_table(struct job *job, const struct pm_host_table *before,
+		       struct pm_host_table *table);
+
+static int take_whole(struct job *job, const struct pm_host_table *before,
+		      struct pm_host_table *table)
+{
+	(void)before;
+	*table = take_table(&job->input);
+	return 0;
+}
+
+static int take_changes(struct job *job, const struct pm_host_table *before,
+			struct pm_host_table *table)
+{
+	return pm_host_table_change(before, &job->input, pm_textfile_name(job->file),
+				    table, &job->err);
+}
+
+static int change(struct job *job, next_table *next)
+{
+	struct vlan_content content = {0};
+	struct pm_host_table table = {0};
+	struct vlan_loaded loaded;
+	struct vlan_maps maps;
+	int status = find_loaded(job, &loaded, &maps);
+
+	if (status)
+		return status;
+	status = read_in_force(job, &maps, &content);
+	if (!status)
+		status = finish_input(job, next(job, &content.table, &table));
+	if (!status) {
+		pm_host_table_free(&content.table);
+		content.table = table;
+		status = put_in_force(job, &maps, &content);
+	}
+	vlan_content_free(&content);
+	vlan_maps_close(&maps);
+	return status;
+}
+
+static int run_replace(struct job *job)
+{
+	return change(job, take_whole);
+}
+
+static int run_update(struct job *job)
+{
+	return change(job, take_changes);
+}
+
+/* ---- show ---- */
+
+static void print_popped(const struct vlan_content *content)
+{
+	const char *before = "";
+
+	printf("%-12s", "pops");
+	for (uint32_t from = 0, to; from < VLAN_NUMBERS; from = to + 1) {
+		to = from;
+		if (!content->popped[from])
+			continue;
+		while (to + 1 < VLAN_NUMBERS && content->popped[to + 1])
+			to++;
+		printf("%s%" PRIu32, before, from);
+		if (to > from)
+			printf("-%" PRIu32, to);
+		before = ",";
+	}
+	putchar('\n');
+}
+
+static void print_table(const struct job *job, const struct vlan_content *content)
+{
+	const struct pm_host_line *own = pm_host_table_find(&content->table, job->mac);
+	const struct pm_host_line *group =
+		pm_host_table_find(&content->table, PM_MAC_GROUP);
+	char text[PM_MAC_TEXT];
+
+	printf("%-12s%s\n", "device", job->name);
+	printf("%-12s%s\n", "address", pm_mac_print(job->mac, text));
+	printf("%-12s%" PRIu32 "\n", "lines", content->table.num);
+	printf("%-12s%08" PRIx32 "\n", "sum", pm_host_table_sum(&content->table));
+	if (own)
+		printf("%-12s%" PRIu32 "\n%-12s%" PRIu32 "\n", "vlan", own->vlan,
+		       "priority", own->priority);
+	else /* it was changed since */
+		printf("%-12snone: the address is not in the table\n", "vlan");
+	if (group)
+		printf("%-12s%" PRIu32 "\n", "group-vlan", group->vlan);
+	print_popped(content);
+}
+
+static void print_counts(const uint64_t counts[VLAN_COUNTS])
+{
+	static const char *const names[] = {
+		[VLAN_COUNT_OWN] = "own",	  [VLAN_COUNT_PARTNER] = "partner",
+		[VLAN_COUNT_GROUP] = "group",	  [VLAN_COUNT_UNKNOWN] = "unknown",
+		[VLAN_COUNT_PASSED] = "passed",	  [VLAN_COUNT_POPPED] = "popped",
+		[VLAN_COUNT_FOREIGN] = "foreign", [VLAN_COUNT_ERRORS] = "errors",
+	};
+
+	for (unsigned int i = 0; i < VLAN_COUNTS; i++)
+		printf("%-12s%" PRIu64 "\n", names[i], counts[i]);
+}
+
+/* What came after ours and runs first. */
+static void print_ahead(const struct vlan_loaded *loaded)
+{
+	char text[FILTER_TEXT];
+
+	for (int hook = 0; hook < VLAN_HOOKS; hook++) {
+		if (!*loaded->ahead[hook].kind)
+			continue;
+		describe_filter(&loaded->ahead[hook], text, sizeof(text));
+		printf("%-12s%s\n", "ahead", text);
+	}
+}
+
+static const char *card_state(unsigned int device)
+{
+	enum vlan_feature state;
+	bool promiscuous = false;
+
+	if (vlan_feature_find(device, VLAN_FEATURE, &state))
+		return "unknown";
+	if (state == VLAN_FEATURE_OFF)
+		return "off";
+	vlan_promiscuous_find(device, &promiscuous);
+	return promiscuous ? "on, passed by in promiscuous mode"
+			   : "on: frames with tags are not received";
+}
+
+/* Of all members there are now, also those that came after the program. */
+static int print_cards(struct job *job)
+{
+	struct vlan_card *cards;
+	char name[IF_NAMESIZE];
+	uint32_t num;
+	int rc = list_cards(job, &cards, &num);
+
+	if (rc)
+		return finish_job(job, rc);
+	for (uint32_t i = 0; i < num; i++)
+		printf("%-12s%s: %s\n", "rx-filter", card_name(cards[i].device, name),
+		       card_state(cards[i].device));
+	free(cards);
+	return EXIT_FINE;
+}
+
+static int run_show(struct job *job)
+{
+	struct vlan_content content = {0};
+	uint64_t counts[VLAN_COUNTS];
+	struct vlan_loaded loaded;
+	struct vlan_maps maps;
+	int status = find_loaded(job, &loaded, &maps);
+
+	if (status)
+		return status;
+	status = read_in_force(job, &maps, &content);
+	if (!status)
+		status = finish_job(job, vlan_maps_count(&maps, counts, &job->err));
+	if (!status) {
+		print_table(job, &content);
+		print_ahead(&loaded);
+		status = print_cards(job);
+	}
+	if (!status)
+		print_counts(counts);
+	vlan_content_free(&content);
+	vlan_maps_close(&maps);
+	return status;
+}
+
+/* ---- remove ---- */
+
+/* Also what is there in part, or of another version: then clsact stays. */
+static bool has_our_hook(const struct vlan_loaded *loaded)
+{
+	struct vlan_content content = {0};
+	struct vlan_maps maps;
+	bool ours = false;
+	int fd;
+
+	if (!loaded->ours[VLAN_EGRESS].program || vlan_maps_open(loaded, &maps, NULL))
+		return false;
+	if (!vlan_maps_table(&maps, &fd, NULL)) {
+		ours = !vlan_content_from_map(fd, &content, NULL) && content.our_hook;
+		close(fd);
+	}
+	vlan_content_free(&content);
+	vlan_maps_close(&maps);
+	return ours;
+}
+
+static int restore_cards(struct job *job)
+{
+	struct vlan_card *cards;
+	unsigned int failed;
+	uint32_t num;
+	int rc = vlan_cards_read(job->lock, &cards, &num);
+
+	if (rc)
+		return pm_error_set(&job->err, rc, "cannot read what was switched: %s",
+				    strerror(-rc));
+	rc = vlan_cards_restore(&vlan_card_kernel, cards, num, &failed);
+	free(cards);
+	if (rc) {
+		char name[IF_NAMESIZE];
+
+		return pm_error_set(&job->err, rc,
+				    "removed, but %s does not receive as before: %s",
+				    card_name(failed, name), strerror(-rc));
+	}
+	vlan_cards_write(job->lock, NULL, 0);
+	return 0;
+}
+
+static int run_remove(struct job *job)
+{
+	struct vlan_loaded loaded;
+	int rc = vlan_loaded_find(job->device, &loaded, &job->err);
+
+	if (!rc && !loaded.num)
+		return cli_fail(EXIT_REFUSED, "%s: not loaded", job->name);
+	if (!rc)
+		rc = vlan_program_detach(job->device, &loaded, has_our_hook(&loaded),
+					 &job->err);
+	if (!rc)
+		rc = restore_cards(job);
+	return finish_job(job, rc);
+}
+
+/* ---- All of them ---- */
+
+static const struct {
+	int (*read)(const char *path, struct pm_host_table *input, struct pm_error *err);
+	int (*run)(struct job *job);
+	bool changes; /* the device */
+} actions[DEVICE_ACTIONS] = {
+	[DEVICE_LOAD] = {pm_host_table_read, run_load, true},
+	[DEVICE_REPLACE] = {pm_host_table_read, run_replace, true},
+	[DEVICE_UPDATE] = {pm_host_changes_read, run_update, true},
+	[DEVICE_SHOW] = {NULL, run_show, false},
+	[DEVICE_REMOVE] = {NULL, run_remove, true},
+};
+
+/* Reading comes first: standard input may take its time, and locks nobody out. */
+static int run_locked(enum device_action action, struct job *job)
+{
+	int rc = 0;
+
+	if (actions[action].read)
+		rc = actions[action].read(job->file, &job->input, &job->err);
+	if (rc)
+		return finish_input(job, rc);
+	if (!actions[action].changes)
+		return actions[action].run(job);
+	rc = vlan_lock(job->device, &job->lock, &job->err);
+	if (rc)
+		return finish_job(job, rc);
+	rc = actions[action].run(job);
+	close(job->lock);
+	return rc;
+}
+
+int device_run(enum device_action action, const char *name, const char *file)
+{
+	struct job job = {.name = name, .file = file};
+	int status = find_device(&job);
+
+	if (!status)
+		status = run_locked(action, &job);
+	pm_host_table_free(&job.input);
+	return status;
+}

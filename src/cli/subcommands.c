@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The help of a program of several subcommands, and the choice of one. */
+#include "subcommands.h"
+
+#include "json.h"
+#include "output.h"
+
+#include <portmajor/base/nearest.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_end(const struct cli_subcommand *row)
+{
+	return !row->name && !row->help;
+}
+
+static void print_usage(FILE *out, const struct cli_program *program)
+{
+	fprintf(out, "usage: %s COMMAND [OPTION]... [OPERAND]...\n\n", cli_program);
+	for (const struct cli_subcommand *c = program->commands; !is_end(c); c++)
+		if (c->name)
+			fprintf(out, "  %-11s %s\n", c->name, c->help);
+		else
+			fprintf(out, "%s\n", c->help);
+	fprintf(out,
+		"\n`%s COMMAND -h` tells more.\n"
+		"Exit status: 0 fine, 1 %s, 2 usage, 3 input.\n",
+		cli_program, program->findings);
+}
+
+/* Names the nearest command; where none is near, prints all of them. */
+static int fail_unknown(const struct cli_program *program, const char *name)
+{
+	struct pm_nearest nearest = {0};
+	char hint[PM_NEAREST_HINT];
+
+	for (const struct cli_subcommand *c = program->commands; !is_end(c); c++)
+		if (c->name)
+			pm_nearest_offer(&nearest, name, c->name);
+	if (!nearest.word)
+		print_usage(stderr, program);
+	return cli_fail(EXIT_USAGE, "no command \"%s\"%s", name,
+			pm_nearest_hint(&nearest, hint));
+}
+
+int cli_program_run(const struct cli_program *program, int argc, char **argv)
+{
+	if (argc < 2) {
+		print_usage(stderr, program);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+		print_usage(stdout, program);
+		return cli_finish(EXIT_FINE);
+	}
+	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
+		cli_print_version();
+		return cli_finish(EXIT_FINE);
+	}
+	cli_json_begin();
+	for (const struct cli_subcommand *c = program->commands; !is_end(c); c++)
+		if (c->name && !strcmp(argv[1], c->name))
+			return cli_finish(c->run(argc - 1, argv + 1));
+	return fail_unknown(program, argv[1]);
+}

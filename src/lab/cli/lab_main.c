@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor-lab: its subcommands, by what a person wants. */
+#include "lab_commands.h"
+#include "subcommands.h"
+
+const char cli_program[] = "portmajor-lab";
+
+static const struct cli_subcommand commands[] = {
+	CLI_TITLE("a fabric"),
+	{"job", cmd_job, "print what a failure costs a job, with several engines"},
+	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a loss"},
+	{"merge", cmd_merge, "add up the shards of traffic"},
+	CLI_TITLE("models of networks"),
+	{"collective", cmd_collective,
+	 "print what collective operations cost on circuits"},
+	{"dsm", cmd_dsm, "print what shared memory over datagrams costs, and loses"},
+	{0},
+};
+
+static const struct cli_program program = {commands, "findings"};
+
+int main(int argc, char **argv)
+{
+	return cli_program_run(&program, argc, argv);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor-vlan plan: VLANs for Ethernet switches and tables for hosts. */
+#include "json.h"
+#include "plan_vlan.h"
+#include "text.h"
+#include "vlan_commands.h"
+
+#include <portmajor/base/alloc.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define FIRST 101  /* VLAN */
+#define SAMPLES 64 /* of shift permutations */
+
+struct request {
+	struct cli_fabric fabric;
+	struct plan_vlan vlan;
+	struct cli_lost lost;
+	struct cli_output output;
+};
+
+static int fail_vlans(int rc, const struct pm_error *err)
+{
+	if (rc == -ENOMEM)
+		cli_no_memory();
+	return cli_fail(EXIT_INPUT, "%s", err->text);
+}
+
+/* ---- As many VLANs as switches have room for ---- */
+
+/* How many VLANs there are from the first number on. */
+static uint32_t count_numbers(const struct plan_vlan *request)
+{
+	return PM_VLAN_MAX - request->first + 1;
+}
+
+/* Makes at most so many VLANs, deals hosts to them and counts MAC entries. */
+static int make_at_most(struct vlan_job *job, const struct pm_tree *tree, uint32_t limit)
+{
+	uint8_t *untagged = NULL;
+	struct pm_error err;
+	int rc;
+
+	if (job->vlans.num) { /* who has no tags was said of the VLANs before */
+		untagged = pm_copy(job->vlans.untagged, job->vlans.num_hosts, 1);
+		if (!untagged)
+			cli_no_memory();
+		pm_vlans_free(&job->vlans);
+	}
+	rc = pm_vlans_make(job->fabric, tree, limit, &job->vlans, &err);
+	if (!rc && untagged)
+		memcpy(job->vlans.untagged, untagged, job->vlans.num_hosts);
+	free(untagged);
+	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
+}
+
+static int deal(struct vlan_job *job)
+{
+	struct pm_error err;
+	int rc;
+
+	if (!job->table.host)
+		job->table.host =
+			pm_array(job->vlans.num_hosts, sizeof(*job->table.host));
+	if (!job->table.host)
+		cli_no_memory();
+	rc = pm_vlans_deal(&job->vlans, NULL, &job->table, &job->deal, &err);
+	if (!rc)
+		rc = pm_vlans_count_macs(&job->vlans, &job->table, &job->mac_entries,
+					 &job->mac_switch, &err);
+	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
+}
+
+static bool has_room(const struct vlan_job *job)
+{
+	return !job->request->mac_table || job->mac_entries <= job->request->mac_table;
+}
+
+static int refuse_macs(const struct vlan_job *job)
+{
+	return cli_fail(EXIT_USAGE,
+			"--mac-table %" PRIu32 ": %s would learn %" PRIu64
+			" addresses in %" PRIu32 " VLANs%s",
+			job->request->mac_table,
+			pm_fabric_label(job->fabric, job->mac_switch), job->mac_entries,
+			job->vlans.num,
+			job->request->merge ? "" : ": --merge makes do with fewer");
+}
+
+/* The most VLANs with which MAC tables are large enough, if entries grow with VLANs, as
+ * they do where nothing is missing; else a number with which they are. */
+static int merge_vlans(struct vlan_job *job, const struct pm_tree *tree)
+{
+	uint32_t low = 1, high = job->vlans.num; /* high: too many */
+	int status = EXIT_FINE;
+
+	while (low + 1 < high && !status) {
+		uint32_t middle = low + (high - low) / 2;
+
+		status = make_at_most(job, tree, middle);
+		if (!status)
+			status = deal(job);
+		if (has_room(job))
+			low = middle;
+		else
+			high = middle;
+	}
+	if (!status)
+		status = make_at_most(job, tree, low);
+	if (!status)
+		status = deal(job);
+	return status || has_room(job) ? status : refuse_macs(job);
+}
+
+static int make_vlans(struct vlan_job *job, const struct pm_tree *tree)
+{
+	uint32_t numbers = count_numbers(job->request);
+	int status = make_at_most(job, tree, job->request->merge ? numbers : PM_VLAN_MAX);
+
+	if (!status && job->vlans.needed > numbers && !job->request->merge)
+		return cli_fail(EXIT_USAGE,
+				"%" PRIu32 " VLANs are needed, and from %" PRIu32
+				" on there are %" PRIu32 ": --merge makes do with fewer",
+				job->vlans.needed, job->request->first, numbers);
+	if (!status)
+		status = vlan_hosts_read(job);
+	return status;
+}
+
+static int plan_vlans(struct vlan_job *job, const struct pm_tree *tree)
+{
+	int status = make_vlans(job, tree);
+
+	if (!status)
+		status = deal(job);
+	if (status || has_room(job))
+		return status;
+	return job->request->merge && job->vlans.num > 1 ? merge_vlans(job, tree)
+							 : refuse_macs(job);
+}
+
+/* ---- Losses ---- */
+
+static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
+		    const struct cli_lost *lost)
+{
+	struct pm_ports ports = {0};
+	int status;
+
+	if (!lost->num)
+		return EXIT_FINE;
+	job->cut = pm_array(job->fabric->num_ports, 1);
+	if (!job->cut)
+		cli_no_memory();
+	status = cli_losses_add(job->fabric, plan, lost, &ports);
+	for (uint32_t i = 0; i < ports.num && !status; i++) {
+		uint32_t peer = job->fabric->ports[ports.list[i]].peer;
+
+		if (peer != PM_NONE)
+			job->cut[ports.list[i]] = job->cut[peer] = 1;
+	}
+	free(ports.list);
+	return status;
+}
+
+/* The table after the loss, checked; and what flows on cables. */
+static int finish_vlans(struct vlan_job *job)
+{
+	struct pm_error err;
+	int rc = 0;
+
+	if (job->cut)
+		rc = pm_vlans_lose(&job->vlans, job->cut, &job->table, &job->deal, &err);
+	if (!rc)
+		rc = pm_vlans_check(&job->vlans, &err);
+	if (!rc)
+		rc = pm_vlans_shifts(&job->vlans, job->cut, &job->table, SAMPLES,
+				     &job->loads, &err);
+	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
+}
+
+/* ---- What came of it ---- */
+
+/* Fewest and most hosts that have a VLAN. */
+static json_t *hosts_per_vlan(const struct vlan_job *job)
+{
+	uint32_t *num = pm_array(job->vlans.num, sizeof(*num));
+	uint32_t least = UINT32_MAX, most = 0;
+
+	if (!num)
+		cli_no_memory();
+	for (uint32_t h = 0; h < job->vlans.num_hosts; h++)
+		num[job->table.host[h].vlan]++;
+	for (uint32_t i = 0; i < job->vlans.num; i++) {
+		least = num[i] < least ? num[i] : least;
+		most = num[i] > most ? num[i] : most;
+	}
+	free(num);
+	return json_pack("{s:I, s:I}", "minimum", (json_int_t)least, "maximum",
+			 (json_int_t)most);
+}
+
+/* Lines that differ from the former table, and how many had to; null without one. */
+static json_t *changes_json(const struct vlan_job *job)
+{
+	json_int_t bound = (json_int_t)job->fresh + job->gone;
+
+	if (!job->request->old && !job->cut)
+		return json_null();
+	if (job->cut)
+		bound += job->deal.bound;
+	return json_pack("{s:I, s:I}", "lines",
+			 job->request->old ? (json_int_t)job->changed + job->gone
+					   : (json_int_t)job->deal.moved,
+			 "bound", bound);
+}
+
+static json_t *describe_vlans(const struct vlan_job *job)
+{
+	const struct pm_vlans *v = &job->vlans;
+	json_int_t first = job->request->first;
+
+	return cli_json_join(
+		cli_json_new("plan", 1),
+		json_pack(
+			"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, "
+			"s:o}, s:{s:I, s:I}, s:I, s:I, s:I, s:I, s:o}",
+			"folder", job->request->folder, "first", first, "last",
+			first + v->num - 1, "vlans", (json_int_t)v->num, "needed",
+			(json_int_t)v->needed, "cables", (json_int_t)v->cables,
+			"unused_cables", (json_int_t)v->unused, "access",
+			first + v->access, "broadcast", first + job->table.broadcast,
+			"hosts", (json_int_t)v->num_hosts, "hosts_per_vlan",
+			hosts_per_vlan(job), "macs", "entries",
+			(json_int_t)job->mac_entries, "switch",
+			cli_json_string(pm_fabric_name(job->fabric, job->mac_switch)),
+			"guid", cli_json_guid(job->fabric->nodes[job->mac_switch].guid),
+			"flows", "vlans", (json_int_t)job->loads.most, "tree",
+			(json_int_t)job->loads.tree, "pairs", (json_int_t)job->deal.pairs,
+			"apart", (json_int_t)job->deal.apart, "apart_cabled",
+			(json_int_t)job->deal.cabled, "unheard",
+			(json_int_t)job->deal.unheard, "changes", changes_json(job)));
+}
+
+static void print_vlans(const json_t *result)
+{
+	const json_t *changes = json_object_get(result, "changes");
+
+	cli_text_print(
+		result,
+		"VLANs {first} to {last}: {vlans} of {needed} that would use each cable, "
+		"broadcasts in {broadcast}, untagged hosts in {access}\n"
+		"{hosts} hosts, {hosts_per_vlan.minimum} to {hosts_per_vlan.maximum} per "
+		"VLAN; at most {macs.entries} MAC entries ({macs.switch})\n"
+		"shift permutations: at most {flows.vlans|flow|flows} on a cable, "
+		"{flows.tree} with one VLAN for all\n");
+	if (cli_json_number(result, "unused_cables"))
+		cli_text_print(result,
+			       "bandwidth lost: {unused_cables} of {cables} cables "
+			       "between switches are in no VLAN\n");
+	if (cli_json_number(result, "apart"))
+		cli_text_print(result, "{apart} of {pairs} pairs of hosts do not meet\n");
+	if (cli_json_number(result, "apart_cabled"))
+		cli_text_print(result,
+			       "cables still join {apart_cabled} of these, but no table "
+			       "does: mend a cable of theirs first\n");
+	if (cli_json_number(result, "unheard"))
+		cli_text_print(result, "broadcasts do not reach {unheard|host|hosts}\n");
+	if (!json_is_null(changes))
+		cli_text_print(
+			changes,
+			"{lines|line|lines} of the host table changed, bound {bound}\n");
+}
+
+static void end_vlans(struct vlan_job *job)
+{
+	pm_vlans_free(&job->vlans);
+	pm_host_table_free(&job->old);
+	free(job->table.host);
+	free(job->mac);
+	free(job->cut);
+}
+
+/*
+ * Plans, checks and writes; *result is a JSON object of what came of it. An exit status:
+ * EXIT_FINDINGS if pairs of hosts have no VLAN that joins them, or a broadcast does not
+ * reach all; all is written then, and *result is there.
+ */
+static int run_job(const struct request *request, const struct pm_plan *plan,
+		   const struct pm_fabric *fabric, json_t **result)
+{
+	struct vlan_job job = {.request = &request->vlan, .fabric = fabric};
+	int status = plan_vlans(&job, &plan->tree);
+
+	if (!status)
+		status = vlan_files_check(&job);
+	if (!status)
+		status = find_cut(&job, plan, &request->lost);
+	if (!status)
+		status = vlan_old_read(&job);
+	if (!status)
+		status = finish_vlans(&job);
+	if (!status) {
+		vlan_old_compare(&job);
+		status = vlan_files_write(&job);
+	}
+	if (!status) {
+		*result = describe_vlans(&job);
+		if (job.deal.apart || job.deal.unheard)
+			status = EXIT_FINDINGS;
+	}
+	end_vlans(&job);
+	return status;
+}
+
+static int tell_vlans(const struct request *request, json_t *result)
+{
+	if (request->output.json)
+		return cli_json_print(result);
+	if (!request->output.quiet)
+		print_vlans(result);
+	json_decref(result);
+	return EXIT_FINE;
+}
+
+static int plan_fabric(const struct request *request, const struct pm_fabric *fabric)
+{
+	struct pm_plan *plan = NULL;
+	json_t *result = NULL;
+	struct pm_error err;
+	int status, told = EXIT_FINE;
+
+	if (pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
+		return cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!request->output.quiet)
+		cli_lost_tell(fabric, plan, &request->lost);
+	status = run_job(request, plan, fabric, &result);
+	if (result)
+		told = tell_vlans(request, result);
+	pm_plan_free(plan);
+	return told ? told : status;
+}
+
+static const struct cli_option options[] = {
+	{0, "first-vlan", "N", "number of the first VLAN (101)",
+	 CLI_MEMBER(struct request, vlan.first), 1, PM_VLAN_MAX},
+	{0, "mac-table", "N", "MAC entries that a switch has room for (any number)",
+	 CLI_MEMBER(struct request, vlan.mac_table), 1, UINT32_MAX},
+	{0, "merge", NULL, "make fewer VLANs where there would be too many",
+	 CLI_MEMBER(struct request, vlan.merge)},
+	{0, "macs", "FILE", "MAC addresses of hosts, lines of NAME MAC",
+	 CLI_MEMBER(struct request, vlan.macs)},
+	{0, "port-names", "PATTERN",
+	 "what switches call ports, with {port} and {switch} in it (swp{port})",
+	 CLI_MEMBER(struct request, vlan.ports)},
+	{0, "untagged", "NAME", "a host that sends without tags, as a gateway",
+	 .take = cli_take_lost, .to = offsetof(struct request, vlan.untagged)},
+	CLI_LOSE(struct request, lost,
+		 "write the host table for what is left; as in portmajor whatif"),
+	{0, "diff", "OLD",
+	 "write hosts.diff as well: what differs from this former host table",
+	 CLI_MEMBER(struct request, vlan.old)},
+	CLI_OUTPUT(struct request, output, "print nothing, write files only",
+		   "print one JSON object"),
+	CLI_INCLUDE(struct request, fabric, cli_node_options),
+	{0},
+};
+
+static const struct cli_command command = {
+	.synopsis = "plan [OPTION]... NETLIST DIR",
+	.about =
+		"Makes a VLAN of each path of an Ethernet fat tree, and writes the hosts' "
+		"table and the switches' VLANs into DIR, which is made if need be.",
+	.options = options,
+	.min_operands = 2,
+	.max_operands = 2,
+};
+
+int cmd_plan(int argc, char **argv)
+{
+	struct request request = {
+		.vlan.first = FIRST,
+		.vlan.untagged.list = calloc((size_t)argc, sizeof(char *)),
+		.lost.list = calloc((size_t)argc, sizeof(char *)),
+	};
+	struct pm_fabric *fabric = NULL;
+	int status = -1;
+
+	if (!request.vlan.untagged.list || !request.lost.list)
+		status = cli_fail(EXIT_INPUT, "out of memory");
+	if (status < 0)
+		status = cli_command_read(&command, argc, argv, &request);
+	if (status < 0) {
+		request.vlan.folder = argv[optind + 1];
+		status = cli_fabric_read(argv[optind], &request.fabric, &fabric);
+		if (!status)
+			status = plan_fabric(&request, fabric);
+	}
+	pm_fabric_free(fabric);
+	free(request.vlan.untagged.list);
+	free(request.lost.list);
+	return status;
+}
