@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # What is installed, and packages of it: `cmake --install`, `cpack -G DEB`; portmajor.spec
-# calls the former. docs/packages.md tells what is where.
+# calls the former. docs/packages.md tells what is where. The plugin and its command are one
+# package, portmajor-lab (component lab) and portmajor-vlan (component vlan) others, which
+# need nothing of OpenSM and nothing of each other.
 
 # OpenSM loads what was built for its own version and nothing else.
 file(STRINGS ${OPENSM_INCLUDE}/opensm/osm_version.h opensm_version REGEX "define OSM_VERSION ")
@@ -12,21 +14,34 @@ set(PORTMAJOR_CONTACT "The portmajor authors <portmajor@invalid.invalid>" CACHE 
 # OpenSM opens libportmajor.so as ld.so(8) finds it.
 install(TARGETS portmajor_cli DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS portmajor_plugin DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES scripts/completion/portmajor
-	DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
+# Completion is one file for all commands; bash looks for it by the name of each.
+set(completions ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES scripts/completion/portmajor DESTINATION ${completions})
+foreach(product lab vlan)
+	install(TARGETS portmajor_${product} DESTINATION ${CMAKE_INSTALL_BINDIR}
+		COMPONENT ${product})
+	install(FILES scripts/completion/portmajor DESTINATION ${completions}
+		RENAME portmajor-${product} COMPONENT ${product})
+	file(GLOB documents CONFIGURE_DEPENDS docs/${product}*.md)
+	install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/portmajor-${product}
+		COMPONENT ${product})
+endforeach()
 
 # The report finds its parts beside itself, or in ../share/portmajor.
 install(PROGRAMS scripts/portmajor-report DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY scripts/portmajor_report DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor
 	PATTERN __pycache__ EXCLUDE)
 
-# What `portmajor job` compares with; it finds them there.
-install(DIRECTORY recordings DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor)
+# What `portmajor-lab job` compares with; it finds them there.
+install(DIRECTORY recordings DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor-lab
+	COMPONENT lab)
 
 install(FILES monitoring/alerts.yml monitoring/dashboard.json
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor)
 
 file(GLOB documents CONFIGURE_DEPENDS docs/*.md)
+list(FILTER documents EXCLUDE REGEX "/(lab|vlan)[^/]*$")
 install(FILES ${documents} NEWS README.md
 	DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # add_changelog(PACKAGE VERSION [COMPONENT]): as changelog.gz, and copyright beside it.
@@ -40,6 +55,8 @@ function(add_changelog package version)
 		DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} ${ARGN})
 endfunction()
 add_changelog(portmajor ${PROJECT_VERSION}+opensm${opensm_version})
+add_changelog(portmajor-lab ${PROJECT_VERSION} COMPONENT lab)
+add_changelog(portmajor-vlan ${PROJECT_VERSION} COMPONENT vlan)
 install(FILES packaging/lintian-overrides
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME portmajor)
 
@@ -53,14 +70,12 @@ install(FILES ${configuration} DESTINATION /etc/portmajor
 	COMPONENT configuration EXCLUDE_FROM_ALL)
 
 if(PORTMAJOR_VLAN)
-	install(TARGETS portmajor_vlan DESTINATION ${CMAKE_INSTALL_SBINDIR} COMPONENT vlan)
 	# Where systemd looks, below /usr and /usr/local.
 	install(FILES packaging/vlan/portmajor-vlan@.service
 		DESTINATION lib/systemd/system COMPONENT vlan)
 	install(FILES packaging/vlan/lintian-overrides
 		DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME portmajor-vlan
 		COMPONENT vlan)
-	add_changelog(portmajor-vlan ${PROJECT_VERSION} COMPONENT vlan)
 endif()
 
 add_custom_target(uninstall COMMAND ${CMAKE_COMMAND}
@@ -87,6 +102,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS
 	"opensm (>= ${opensm_version}), opensm (<< ${opensm_version}+)")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-jinja2")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS portmajor-lab)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "A plugin for OpenSM ${opensm_version} that routes InfiniBand fat trees. LIDs are
@@ -106,27 +122,45 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 write_cpack_config()
 
-# A package of its own for Ethernet: `cpack -G DEB --config CPackVlanConfig.cmake`. It needs
-# nothing of OpenSM, and is the same with each version of that.
-if(PORTMAJOR_VLAN)
-	set(CPACK_OUTPUT_CONFIG_FILE ${CMAKE_BINARY_DIR}/CPackVlanConfig.cmake)
-	set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};portmajor-vlan;vlan;/")
-	set(CPACK_DEBIAN_PACKAGE_NAME portmajor-vlan)
-	set(CPACK_DEBIAN_PACKAGE_VERSION ${PROJECT_VERSION})
-	set(CPACK_DEBIAN_PACKAGE_DEPENDS "")
-	set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "")
-	set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
-		"Hosts' frames in VLANs that use all paths of an Ethernet fat tree")
-	set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-"A program for tc (BPF) and its loader: frames that a host sends get the tag of
-the VLAN that the pair of addresses shares by a table, and tags are taken off
-frames that it receives. The host has one device with one address as before,
-and switches need no more than tagged VLANs.
+# The other two: `cpack -G DEB --config CPackLabConfig.cmake`, CPackVlanConfig.cmake. They are
+# the same with each version of OpenSM.
+set(CPACK_DEBIAN_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "")
+
+set(CPACK_OUTPUT_CONFIG_FILE ${CMAKE_BINARY_DIR}/CPackLabConfig.cmake)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};portmajor-lab;lab;/")
+set(CPACK_DEBIAN_PACKAGE_NAME portmajor-lab)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
+	"Simulated traffic on fat trees, whole and through failures")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"The command portmajor-lab tells what jobs feel of a fabric, its tables and
+its failures: pairs of hosts that are cut off, rates and latencies packet by
+packet or flit by flit, and the time of collective operations and jobs, with
+portmajor's tables and with those of OpenSM's own engines.
 .
-The table is what portmajor plan --vlan writes, in the package portmajor. It is
-replaced at once while traffic runs.")
+It reads a netlist, on any machine, and needs neither OpenSM nor portmajor.")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "")
+write_cpack_config()
+
+set(CPACK_OUTPUT_CONFIG_FILE ${CMAKE_BINARY_DIR}/CPackVlanConfig.cmake)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};portmajor-vlan;vlan;/")
+set(CPACK_DEBIAN_PACKAGE_NAME portmajor-vlan)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
+	"Hosts' frames in VLANs that use all paths of an Ethernet fat tree")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"The command portmajor-vlan plans a VLAN for each path of an Ethernet fat tree,
+and writes what switches and hosts are to be told.
+.
+On hosts it loads a program for tc (BPF): frames that a host sends get the tag
+of the VLAN that the pair of addresses shares by a table, and tags are taken
+off frames that it receives. The host has one device with one address as
+before, and switches need no more than tagged VLANs. The table is replaced at
+once while traffic runs.")
+if(PORTMAJOR_VLAN) # these are of the service
 	set(control postinst postrm)
 	list(TRANSFORM control PREPEND ${CMAKE_SOURCE_DIR}/packaging/vlan/)
 	set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control})
-	write_cpack_config()
 endif()
+write_cpack_config()

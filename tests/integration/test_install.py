@@ -92,17 +92,24 @@ class Installed(labtest.Folders):
             self.assertTrue(line.startswith(f"{prefix}/"), line)
         there = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
         self.assertEqual(sum(path.endswith("/libportmajor.so") for path in there), 1, there)
-        self.assertLessEqual({"share/bash-completion/completions/portmajor",
-                              "share/doc/portmajor/guide.md", f"share/portmajor/{DROP_IN}"}, there)
+        self.assertLessEqual({"share/doc/portmajor/guide.md", "share/doc/portmajor-lab/lab.md",
+                              "share/doc/portmajor-vlan/vlan.md", f"share/portmajor/{DROP_IN}"},
+                             there)
+        for name in ("portmajor", "portmajor-lab", "portmajor-vlan"):
+            self.assertLessEqual({f"share/bash-completion/completions/{name}", f"bin/{name}"},
+                                 there)
         if (pmlab.BUILD / "man").is_dir():
-            self.assertLessEqual({"share/man/man8/portmajor.8.gz",
-                                  "share/man/man8/portmajor-whatif.8.gz",
+            self.assertLessEqual({"share/man/man1/portmajor.1.gz",
+                                  "share/man/man1/portmajor-whatif.1.gz",
+                                  "share/man/man1/portmajor-lab-job.1.gz",
+                                  "share/man/man8/portmajor-vlan.8.gz",
                                   "share/man/man5/portmajor.conf.5.gz"}, there)
         shown = must(prefix / "bin" / "portmajor", "-V")
         self.assertIn(f"portmajor {cmake_version()}", shown)
         # With the recordings that are installed beside it.
-        self.assertRegex(must(prefix / "bin" / "portmajor", "job", "shift:1:4K", "leaf-spine-144",
-                              "--lose", "spine0", "--compare", "ftree"), "(?m)^ftree ")
+        self.assertRegex(must(prefix / "bin" / "portmajor-lab", "job", "shift:1:4K",
+                              "leaf-spine-144", "--lose", "spine0", "--compare", "ftree"),
+                         "(?m)^ftree ")
         self.assertIn("usage: portmajor-report",
                       must(prefix / "bin" / "portmajor-report", "--help"))
         must("cmake", "--build", pmlab.BUILD, "--target", "uninstall")

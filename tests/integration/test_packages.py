@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The packages are sound, have the same files, work where nothing else is, and leave nothing."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import unittest
 import compatibility
 import labtest
 import pmlab
+import vlanfiles
 from test_install import DROP_IN, PACKAGING, SERVICE, cmake_version, exec_starts, must, run
 
 SHARED = f"usr/share/portmajor/{DROP_IN}"
@@ -82,10 +84,12 @@ class Packages(labtest.Folders):
     def setUpClass(cls):
         super().setUpClass()
         out = cls.folder / "deb"
-        for config in ("CPackConfig.cmake", "CPackVlanConfig.cmake"):
+        for config in ("CPackConfig.cmake", "CPackLabConfig.cmake", "CPackVlanConfig.cmake"):
             must("cpack", "--config", pmlab.BUILD / config, "-G", "DEB", "-B", out)
         cls.deb, = out.glob("portmajor_*.deb")
+        cls.lab, = out.glob("portmajor-lab_*.deb")
         cls.vlan, = out.glob("portmajor-vlan_*.deb")
+        cls.debs = (cls.deb, cls.lab, cls.vlan)
 
     def field(self, name, deb=None):
         return must("dpkg-deb", "-f", deb or self.deb, name).strip()
@@ -107,15 +111,39 @@ class Packages(labtest.Folders):
             self.assertEqual(met, fits, other)
 
     def test_lintian(self):
-        shown = must("lintian", "--fail-on", "error,warning", "--allow-root", self.deb, self.vlan)
+        shown = must("lintian", "--fail-on", "error,warning", "--allow-root", *self.debs)
         self.assertEqual(shown, "")
 
-    def test_vlan_needs_no_opensm(self):
-        """Nor has it files that the other one has, of which it needs none."""
-        self.assertEqual(self.field("Version", self.vlan), cmake_version())
-        needed = re.findall(r"(?:^|, )([^ ,]+)", self.field("Depends", self.vlan))
-        self.assertEqual(sorted(needed), ["libbpf1", "libc6"])
-        self.assertEqual(set(files_in_deb(self.deb)) & set(files_in_deb(self.vlan)), set())
+    def needed(self, deb, *fields):
+        return sorted(name for field in fields
+                      for name in re.findall(r"(?:^|, )([^ ,]+)", self.field(field, deb)))
+
+    def test_none_needs_another_one(self):
+        """Nor has one files of another; OpenSM is the plugin's package's alone."""
+        for deb, needed in ((self.lab, ["libc6", "libjansson4"]),
+                            (self.vlan, ["libbpf1", "libc6", "libjansson4"])):
+            self.assertEqual(self.field("Version", deb), cmake_version())
+            self.assertEqual(self.needed(deb, "Depends", "Recommends"), needed)
+        self.assertEqual(self.needed(self.deb, "Depends", "Recommends"),
+                         ["libc6", "libjansson4", "opensm", "opensm", "python3",
+                          "python3-jinja2"])
+        for one, other in itertools.combinations(self.debs, 2):
+            self.assertEqual(set(files_in_deb(one)) & set(files_in_deb(other)), set())
+
+    def test_each_has_all_of_its_own(self):
+        """Command, completion, manual pages and chapter."""
+        for deb, name, section, chapter in (
+                (self.deb, "portmajor", 1, "guide"), (self.lab, "portmajor-lab", 1, "lab"),
+                (self.vlan, "portmajor-vlan", 8, "vlan")):
+            files = files_in_deb(deb)
+            self.assertLessEqual({
+                f"/usr/bin/{name}", f"/usr/share/bash-completion/completions/{name}",
+                f"/usr/share/man/man{section}/{name}.{section}.gz",
+                f"/usr/share/doc/{name}/{chapter}.md", f"/usr/share/doc/{name}/copyright"},
+                set(files))
+            for path in files:  # no other command's
+                found = re.search(r"portmajor-(?:lab|vlan)(?=[-./@]|$)", path)
+                self.assertEqual(found[0] if found else name, name, path)
 
     def test_rpm_has_the_same_files(self):
         text = (PACKAGING / "portmajor.spec").read_text(encoding="ascii")
@@ -132,15 +160,17 @@ class Packages(labtest.Folders):
         must("rpmbuild", "-bb", "--nodeps", "--define", f"_topdir {top}",
              "--define", "optflags -O0", "--define", "_smp_mflags -j2",
              PACKAGING / "portmajor.spec")
-        rpm, vlan = sorted((top / "RPMS").rglob("*.rpm"), key=lambda path: "vlan" in path.name)
+        lab, vlan, rpm = sorted((top / "RPMS").rglob("*.rpm"), key=lambda path: (
+            re.match("portmajor-(lab|vlan|)", path.name)[1] or "~"))
         self.assertIn(opensm_version(), rpm.name)
-        for built, deb in ((rpm, self.deb), (vlan, self.vlan)):
+        for built, deb in ((rpm, self.deb), (lab, self.lab), (vlan, self.vlan)):
             there = [line.rpartition(" ")[2] for line in must(
                 "rpm", "-qp", "--qf", "[%{FILEMODES:perms} %{FILENAMES}\n]", built).splitlines()
                 if not line.startswith("d")]
             self.assertEqual(sorted(map(plain, there)), sorted(map(plain, files_in_deb(deb))))
         self.assertIn(f"opensm = {opensm_version()}", must("rpm", "-qp", "--requires", rpm))
-        self.assertNotIn("opensm", must("rpm", "-qp", "--requires", vlan) + vlan.name)
+        for built in (lab, vlan):
+            self.assertNotIn("opensm", must("rpm", "-qp", "--requires", built) + built.name)
 
     @unittest.skipUnless(IS_ROOT, "mounts need root")
     @unittest.skipUnless(shutil.which("debootstrap"), "no debootstrap here")
@@ -150,10 +180,11 @@ class Packages(labtest.Folders):
         root, work = self.folder / "root", self.folder / "work"
         work.mkdir()
         self.make_root(root, log)
-        shutil.copy(self.deb, work)
-        shutil.copy(self.vlan, work)
+        for deb in self.debs:
+            shutil.copy(deb, work)
         (work / "run").write_text(RUN, encoding="ascii")
         pmlab.generate(work / "fabric.net", "two-level", 4, 2, 4, 1)
+        vlanfiles.write_macs(work / "fabric.net", work / "macs")
         service = exec_starts((root / SERVICE[1:]).read_text(encoding="ascii"))[-1]
 
         def inside(text, *args):
@@ -164,6 +195,26 @@ class Packages(labtest.Folders):
         # OpenSM makes files of its own, which are not what is looked for.
         inside(RUN, service)
         before = files_below(root)
+
+        def changed():
+            after = files_below(root)
+            return {path for path in before.keys() | after.keys()
+                    if before.get(path) != after.get(path) and not HALF_WRITTEN.fullmatch(path)}
+
+        # Each of the others alone.
+        for deb, line, printed in (
+                (self.lab, "portmajor-lab job shift:1:4K leaf-spine-144 --lose spine0 "
+                 "--compare ftree", r"(?m)^ftree "),
+                (self.vlan, "portmajor-vlan plan --macs /mnt/macs /mnt/fabric.net /mnt/vlans; "
+                 "portmajor-vlan show lo 2>&1 || echo $?",
+                 r"^VLANs 101 to 102: (?s:.*)\nportmajor-vlan: lo: no Ethernet device\n1\n")):
+            name = deb.name.partition("_")[0]
+            told = inside(f"dpkg -i /mnt/{deb.name} >/dev/null; ! command -v portmajor; {line}; "
+                          f"dpkg --purge {name} >/dev/null")
+            self.assertRegex(told, printed)
+            self.assertEqual(changed(), set(), name)
+        self.assertTrue((work / "vlans" / "hosts").exists())
+
         inside(f"dpkg -i /mnt/{self.deb.name}; ldconfig -p | grep libportmajor")
         told = inside(RUN + '! grep portmajor "$log"', service)
         self.assertEqual(told, "")
@@ -184,20 +235,15 @@ class Packages(labtest.Folders):
         inside("portmajor drain -q -n /mnt/fabric.net leaf0:5")
         self.assertTrue((root / "var/cache/opensm/portmajor.drained").exists())
 
-        # Ethernet's half, with a link as `systemctl enable` makes it.
+        # The others beside it; portmajor-vlan with a link as `systemctl enable` makes it.
         link = root / ENABLED_VLAN
         link.parent.mkdir(exist_ok=True)
-        inside(f"dpkg -i /mnt/{self.vlan.name}")
+        inside(f"dpkg -i /mnt/{self.lab.name} /mnt/{self.vlan.name}")
         link.symlink_to("/usr/lib/systemd/system/portmajor-vlan@.service")
         self.assertTrue((root / os.readlink(link)[1:]).exists())
-        self.assertEqual(inside("portmajor-vlan show lo 2>&1 || echo $?"),
-                         "portmajor-vlan: lo: no Ethernet device\n1\n")
 
-        inside("dpkg --purge portmajor portmajor-vlan")
-        after = files_below(root)
-        changed = {path for path in before.keys() | after.keys()
-                   if before.get(path) != after.get(path) and not HALF_WRITTEN.fullmatch(path)}
-        self.assertEqual(changed, set())
+        inside("dpkg --purge portmajor portmajor-lab portmajor-vlan")
+        self.assertEqual(changed(), set())
 
     def make_root(self, root, log):
         release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
