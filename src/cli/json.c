@@ -104,6 +104,19 @@ json_t *cli_json_append(json_t *list, json_t *value)
 	return NULL;
 }
 
+json_t *cli_json_object(const struct cli_json_member *members)
+{
+	json_t *object = json_object();
+	int rc = 0;
+
+	for (const struct cli_json_member *m = members; m->name; m++)
+		rc |= json_object_set_new(object, m->name, m->value);
+	if (!rc)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
 json_t *cli_json_join(json_t *object, json_t *more)
 {
 	if (json_object_update(object, more)) {

@@ -46,6 +46,15 @@ const char *cli_json_label(const json_t *object);
 json_t *cli_json_append(json_t *list, json_t *value);
 json_t *cli_json_join(json_t *object, json_t *more);
 
+struct cli_json_member {
+	const char *name;
+	json_t *value;
+};
+
+/* An object with members, whose values it takes over; behind the last: one without name.
+ */
+json_t *cli_json_object(const struct cli_json_member *members);
+
 /* An integer among an object's members; 0: there is none. */
 json_int_t cli_json_number(const json_t *object, const char *member);
 

@@ -262,23 +262,29 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 
 	return cli_json_join(
 		cli_json_new("check", 2),
-		json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o, s:o, s:o, s:o, "
-			  "s:o, s:o, s:o, s:o, s:o}",
-			  "findings", findings_json(found), "switches",
-			  (json_int_t)j->fabric->num_switches, "tables",
-			  (json_int_t)found->tables, "end_ports",
-			  (json_int_t)found->end_ports, "ports_with_lid",
-			  (json_int_t)found->ports_with_lid, "unassigned_lids",
-			  (json_int_t)found->unassigned, "first_unassigned",
-			  unassigned_json(j), "from_all", request->from_all, "paths",
-			  paths_json(&found->paths), "lid_loops", loops_json(j),
-			  "credits", credits_json(j), "multicast", multicast_json(j),
-			  "loads", loads_json(&found->loads), "uplinks",
-			  uplinks_json(&found->loads), "shift",
-			  request->shifts ? json_integer(found->shift) : json_null(),
-			  "plan", plan_json(found), "no_plan",
-			  found->planned ? json_null()
-					 : cli_json_string(found->unplanned.text)));
+		cli_json_object((const struct cli_json_member[]){
+			{"findings", findings_json(found)},
+			{"switches", json_integer(j->fabric->num_switches)},
+			{"tables", json_integer(found->tables)},
+			{"end_ports", json_integer(found->end_ports)},
+			{"ports_with_lid", json_integer(found->ports_with_lid)},
+			{"unassigned_lids", json_integer(found->unassigned)},
+			{"first_unassigned", unassigned_json(j)},
+			{"from_all", json_boolean(request->from_all)},
+			{"paths", paths_json(&found->paths)},
+			{"lid_loops", loops_json(j)},
+			{"credits", credits_json(j)},
+			{"multicast", multicast_json(j)},
+			{"loads", loads_json(&found->loads)},
+			{"uplinks", uplinks_json(&found->loads)},
+			{"shift",
+			 request->shifts ? json_integer(found->shift) : json_null()},
+			{"plan", plan_json(found)},
+			{"no_plan", found->planned
+					    ? json_null()
+					    : cli_json_string(found->unplanned.text)},
+			{0},
+		}));
 }
 
 /* ---- Telling ---- */

@@ -121,21 +121,24 @@ static json_t *describe_whatif(const struct request *request,
 {
 	const struct pm_whatif_result *before = pm_whatif_before(whatif);
 	json_t *object = cli_json_new("whatif", 1);
-	json_t *more = json_pack(
-		"{s:O, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:o, s:f, s:o, "
-		"s:o}",
-		"settings", settings->json, "lost", cli_lost_json(&request->lost), "took",
-		took, "cut_off", cut_off_json(fabric, whatif), "total",
-		delta_json(&result->total), "levels",
-		levels_json(pm_whatif_plan(whatif), result), "full_load",
-		(json_int_t)result->full_load, "switches", (json_int_t)result->switches,
-		"switches_cut", (json_int_t)result->switches_cut, "pairs_cut",
-		(json_int_t)result->pairs_cut, "gives_way",
-		!pm_reachable_enough(&result->served), "served",
-		served_json(&result->served), "ms",
-		settings_ms(settings, result->total.blocks), "load",
-		both_json(config->loads, before->load, result->load), "shift",
-		both_json(config->shifts, before->shift, result->shift));
+	json_t *more = cli_json_object((const struct cli_json_member[]){
+		{"settings", json_incref(settings->json)},
+		{"lost", cli_lost_json(&request->lost)},
+		{"took", took},
+		{"cut_off", cut_off_json(fabric, whatif)},
+		{"total", delta_json(&result->total)},
+		{"levels", levels_json(pm_whatif_plan(whatif), result)},
+		{"full_load", json_integer((json_int_t)result->full_load)},
+		{"switches", json_integer(result->switches)},
+		{"switches_cut", json_integer(result->switches_cut)},
+		{"pairs_cut", json_integer((json_int_t)result->pairs_cut)},
+		{"gives_way", json_boolean(!pm_reachable_enough(&result->served))},
+		{"served", served_json(&result->served)},
+		{"ms", json_real(settings_ms(settings, result->total.blocks))},
+		{"load", both_json(config->loads, before->load, result->load)},
+		{"shift", both_json(config->shifts, before->shift, result->shift)},
+		{0},
+	});
 
 	return cli_json_join(object, more);
 }

@@ -240,18 +240,24 @@ static json_t *describe_job(const struct job *job)
 		list = cli_json_append(list, json_incref(job->engines[i].object));
 	return cli_json_join(
 		cli_json_new("job", 1),
-		json_pack("{s:o, s:I, s:o, s:I, s:s, s:I, s:o, s:I, s:f, s:I, s:f, s:o}",
-			  "fabric",
-			  cli_json_string(job->recordings.fabric ? job->recordings.fabric
-								 : job->netlist),
-			  "hosts", (json_int_t)lab->scene.num_hosts, "lost",
-			  cli_lost_json(&packet->lost), "cables",
-			  (json_int_t)lab->scene.recording->num_lost, "pattern",
-			  name_of(packet), "bytes", bytes_of(lab), "processes",
-			  processes_of(lab), "repeat", (json_int_t)job->request->repeat,
-			  "timeout_ms", packet_us(lab, lab->config.timeout) / 1000,
-			  "retries", (json_int_t)packet->retries, "at_ms",
-			  (double)job->at / 1e9, "engines", list));
+		cli_json_object((const struct cli_json_member[]){
+			{"fabric",
+			 cli_json_string(job->recordings.fabric ? job->recordings.fabric
+								: job->netlist)},
+			{"hosts", json_integer(lab->scene.num_hosts)},
+			{"lost", cli_lost_json(&packet->lost)},
+			{"cables", json_integer(lab->scene.recording->num_lost)},
+			{"pattern", json_string(name_of(packet))},
+			{"bytes", json_integer(bytes_of(lab))},
+			{"processes", processes_of(lab)},
+			{"repeat", json_integer(job->request->repeat)},
+			{"timeout_ms",
+			 json_real(packet_us(lab, lab->config.timeout) / 1000)},
+			{"retries", json_integer(packet->retries)},
+			{"at_ms", json_real((double)job->at / 1e9)},
+			{"engines", list},
+			{0},
+		}));
 }
 
 static int run_all(struct job *job)

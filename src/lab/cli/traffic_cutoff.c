@@ -95,21 +95,27 @@ static json_t *recording_json(const char *path, const struct pm_lft_trace *sets,
 {
 	const char *name = sets->engine[0] ? sets->engine : pm_textfile_name(path);
 
-	return json_pack(
-		"{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, "
-		"s:{s:o, s:o, s:o}, s:o}",
-		"name", cli_json_string(name), "file",
-		path ? cli_json_string(path) : json_null(), "times",
-		cli_json_string(sets->times), "hosts", (json_int_t)outage->hosts, "pairs",
-		(json_int_t)outage->pairs, "paths", (json_int_t)outage->paths, "sets",
-		(json_int_t)sets->num, "differ", (json_int_t)outage->differ,
-		"unacknowledged", (json_int_t)outage->unheard, "first_ms",
-		ms_json(outage->first), "last_ms", ms_json(outage->last), "cut",
-		cut_json(outage), "pair_seconds",
-		pair_seconds(outage, outage->path_seconds), "back_ms", "half",
-		ms_json(outage->back[PM_OUTAGE_HALF]), "most",
-		ms_json(outage->back[PM_OUTAGE_MOST]), "all",
-		ms_json(outage->back[PM_OUTAGE_ALL]), "curve", curve_json(outage));
+	return cli_json_object((const struct cli_json_member[]){
+		{"name", cli_json_string(name)},
+		{"file", path ? cli_json_string(path) : json_null()},
+		{"times", cli_json_string(sets->times)},
+		{"hosts", json_integer((json_int_t)outage->hosts)},
+		{"pairs", json_integer((json_int_t)outage->pairs)},
+		{"paths", json_integer((json_int_t)outage->paths)},
+		{"sets", json_integer(sets->num)},
+		{"differ", json_integer(outage->differ)},
+		{"unacknowledged", json_integer(outage->unheard)},
+		{"first_ms", ms_json(outage->first)},
+		{"last_ms", ms_json(outage->last)},
+		{"cut", cut_json(outage)},
+		{"pair_seconds", json_real(pair_seconds(outage, outage->path_seconds))},
+		{"back_ms", json_pack("{s:o, s:o, s:o}", "half",
+				      ms_json(outage->back[PM_OUTAGE_HALF]), "most",
+				      ms_json(outage->back[PM_OUTAGE_MOST]), "all",
+				      ms_json(outage->back[PM_OUTAGE_ALL]))},
+		{"curve", curve_json(outage)},
+		{0},
+	});
 }
 
 static json_t *describe_cutoffs(const struct request *request, json_t *recordings)

@@ -55,20 +55,26 @@ json_t *flit_settings_json(const struct flit_request *request,
 {
 	const struct pm_flit_config *c = &request->config;
 	bool slack = c->flow == PM_FLIT_SLACK;
-	json_t *settings = json_pack(
-		"{s:s, s:o, s:o, s:I, s:I, s:I, s:s, s:o, s:I, s:I, s:o, s:s, s:I, s:I, "
-		"s:I, s:I}",
-		"flow", flit_flow_name(c->flow), "stop", number_if(slack, c->stop), "go",
-		number_if(slack, c->go), "cable", (json_int_t)c->cable, "buffer",
-		(json_int_t)c->buffer, "vcs", (json_int_t)c->vcs, "vc_rule",
-		flit_rule_name(c->rule), "ties",
-		net->torus ? json_string(request->ties_up ? "up" : "parity")
-			   : json_null(),
-		"reads", (json_int_t)c->reads, "delay", (json_int_t)c->delay, "pattern",
-		cli_json_string(request->pattern), "arrivals",
-		flit_arrivals_name(c->arrivals), "warm_up", (json_int_t)request->warm_up,
-		"cycles", (json_int_t)request->cycles, "seed",
-		(json_int_t)request->first_seed, "seeds", (json_int_t)request->seeds);
+	json_t *settings = cli_json_object((const struct cli_json_member[]){
+		{"flow", json_string(flit_flow_name(c->flow))},
+		{"stop", number_if(slack, c->stop)},
+		{"go", number_if(slack, c->go)},
+		{"cable", json_integer(c->cable)},
+		{"buffer", json_integer(c->buffer)},
+		{"vcs", json_integer(c->vcs)},
+		{"vc_rule", json_string(flit_rule_name(c->rule))},
+		{"ties", net->torus ? json_string(request->ties_up ? "up" : "parity")
+				    : json_null()},
+		{"reads", json_integer(c->reads)},
+		{"delay", json_integer(c->delay)},
+		{"pattern", cli_json_string(request->pattern)},
+		{"arrivals", json_string(flit_arrivals_name(c->arrivals))},
+		{"warm_up", json_integer(request->warm_up)},
+		{"cycles", json_integer(request->cycles)},
+		{"seed", json_integer(request->first_seed)},
+		{"seeds", json_integer(request->seeds)},
+		{0},
+	});
 
 	return cli_json_join(cli_json_new("traffic", 1),
 			     json_pack("{s:s, s:o, s:o}", "engine", "flit", "settings",
@@ -122,19 +128,29 @@ json_t *flit_run_json(const struct pm_flit_net *net, const struct flit_run *run)
 				    cli_json_string(net->names[link->from]), "to",
 				    cli_json_string(net->names[link->to]));
 
-	return json_pack(
-		"{s:I, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:I, "
-		"s:I, s:I, s:o, s:f, s:b, s:o}",
-		"seed", (json_int_t)run->seed, "length", (json_int_t)run->length, "load",
-		run->load / MILLION, "accepted", r->accepted, "latency", r->mean, "p50",
-		(json_int_t)r->p50, "p99", (json_int_t)r->p99, "max", (json_int_t)r->max,
-		"packets", (json_int_t)r->packets, "hops", (json_int_t)r->hops,
-		"fairness", r->fairness, "flits", count_json(&run->count), "highest_fill",
-		(json_int_t)r->highest_fill, "lost_flits", (json_int_t)r->lost_flits,
-		"lost_packets", (json_int_t)r->lost_packets, "missing_flits",
-		(json_int_t)count_missing(&run->count), "busiest", busiest, "backlog",
-		r->backlog, "saturated", r->saturated, "deadlock",
-		deadlock_json(net, run));
+	return cli_json_object((const struct cli_json_member[]){
+		{"seed", json_integer(run->seed)},
+		{"length", json_integer(run->length)},
+		{"load", json_real(run->load / MILLION)},
+		{"accepted", json_real(r->accepted)},
+		{"latency", json_real(r->mean)},
+		{"p50", json_integer(r->p50)},
+		{"p99", json_integer(r->p99)},
+		{"max", json_integer(r->max)},
+		{"packets", json_integer((json_int_t)r->packets)},
+		{"hops", json_integer((json_int_t)r->hops)},
+		{"fairness", json_real(r->fairness)},
+		{"flits", count_json(&run->count)},
+		{"highest_fill", json_integer(r->highest_fill)},
+		{"lost_flits", json_integer((json_int_t)r->lost_flits)},
+		{"lost_packets", json_integer((json_int_t)r->lost_packets)},
+		{"missing_flits", json_integer((json_int_t)count_missing(&run->count))},
+		{"busiest", busiest},
+		{"backlog", json_real(r->backlog)},
+		{"saturated", json_boolean(r->saturated)},
+		{"deadlock", deadlock_json(net, run)},
+		{0},
+	});
 }
 
 static double real(const json_t *object, const char *member)
@@ -194,17 +210,26 @@ static json_t *point_json(json_t *runs)
 	times = json_pack("{s:f, s:o, s:I, s:I, s:I}", "mean", latency.mean, "half",
 			  traffic_half_json(latency), "p50", (json_int_t)(sum.p50 + 0.5),
 			  "p99", (json_int_t)(sum.p99 + 0.5), "max", sum.max);
-	return json_pack(
-		"{s:O, s:O, s:f, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:O, s:f, s:f, s:b, "
-		"s:I, s:O, s:o}",
-		"length", json_object_get(first, "length"), "load",
-		json_object_get(first, "load"), "accepted", accepted.mean, "half",
-		traffic_half_json(accepted), "latency", times, "highest_fill",
-		sum.highest_fill, "lost_flits", sum.lost_flits, "lost_packets",
-		sum.lost_packets, "packets", sum.packets, "hops", sum.hops, "busiest",
-		sum.busiest, "fairness", sum.fairness, "backlog", sum.backlog,
-		"saturated", sum.saturated, "missing_flits", sum.missing, "deadlock",
-		sum.deadlock, "runs", runs);
+	return cli_json_object((const struct cli_json_member[]){
+		{"length", json_incref(json_object_get(first, "length"))},
+		{"load", json_incref(json_object_get(first, "load"))},
+		{"accepted", json_real(accepted.mean)},
+		{"half", traffic_half_json(accepted)},
+		{"latency", times},
+		{"highest_fill", json_integer(sum.highest_fill)},
+		{"lost_flits", json_integer(sum.lost_flits)},
+		{"lost_packets", json_integer(sum.lost_packets)},
+		{"packets", json_integer(sum.packets)},
+		{"hops", json_integer(sum.hops)},
+		{"busiest", json_incref(sum.busiest)},
+		{"fairness", json_real(sum.fairness)},
+		{"backlog", json_real(sum.backlog)},
+		{"saturated", json_boolean(sum.saturated)},
+		{"missing_flits", json_integer(sum.missing)},
+		{"deadlock", json_incref(sum.deadlock)},
+		{"runs", runs},
+		{0},
+	});
 }
 
 /* All points, by the runs of all their seeds. */

@@ -55,29 +55,38 @@ json_t *packet_settings_json(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
 	const struct pm_packet_config *config = &lab->config;
-	json_t *object = json_pack(
-		"{s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:I, s:I, s:b, "
-		"s:I, s:f, s:f, s:I, s:o, s:I, s:I, s:o, s:o, s:o}",
-		"engine", "packet", "tables",
-		request->sets	? "recording"
-		: request->lfts ? "file"
-				: "plan",
-		"pattern",
-		request->collective ? pm_collective_name(request->algorithm)
-				    : pm_pattern_name(request->pattern),
-		"poisson", request->poisson, "hosts", (json_int_t)lab->scene.num_hosts,
-		"bytes", (json_int_t)lab->workload.blocks * 64, "mtu",
-		(json_int_t)request->mtu, "gbps", gbps_json(rate_of(lab)), "rates",
-		rates_json(&lab->rates), "wire_us", packet_us(lab, config->wire),
-		"crossing_us", packet_us(lab, config->crossing), "buffer",
-		(json_int_t)config->buffer, "reads", (json_int_t)config->reads, "in_line",
-		config->in_line, "seed", (json_int_t)request->seed, "warmup_us",
-		packet_us(lab, config->warmup), "time_us",
-		packet_us(lab, (double)config->batch * config->batches), "batches",
-		(json_int_t)config->batches, "lost", cli_lost_json(&request->lost),
-		"seeds", (json_int_t)request->seeds, "vls",
-		(json_int_t)request->lanes.num, "sls", sls_json(request), "collective",
-		packet_collective_json(lab), "jobs", packet_jobs_json(lab));
+	json_t *object = cli_json_object((const struct cli_json_member[]){
+		{"engine", json_string("packet")},
+		{"tables", json_string(request->sets   ? "recording"
+				       : request->lfts ? "file"
+						       : "plan")},
+		{"pattern",
+		 json_string(request->collective ? pm_collective_name(request->algorithm)
+						 : pm_pattern_name(request->pattern))},
+		{"poisson", json_boolean(request->poisson)},
+		{"hosts", json_integer(lab->scene.num_hosts)},
+		{"bytes", json_integer(lab->workload.blocks * 64)},
+		{"mtu", json_integer(request->mtu)},
+		{"gbps", gbps_json(rate_of(lab))},
+		{"rates", rates_json(&lab->rates)},
+		{"wire_us", json_real(packet_us(lab, config->wire))},
+		{"crossing_us", json_real(packet_us(lab, config->crossing))},
+		{"buffer", json_integer(config->buffer)},
+		{"reads", json_integer(config->reads)},
+		{"in_line", json_boolean(config->in_line)},
+		{"seed", json_integer(request->seed)},
+		{"warmup_us", json_real(packet_us(lab, config->warmup))},
+		{"time_us",
+		 json_real(packet_us(lab, (double)config->batch * config->batches))},
+		{"batches", json_integer(config->batches)},
+		{"lost", cli_lost_json(&request->lost)},
+		{"seeds", json_integer(request->seeds)},
+		{"vls", json_integer(request->lanes.num)},
+		{"sls", sls_json(request)},
+		{"collective", packet_collective_json(lab)},
+		{"jobs", packet_jobs_json(lab)},
+		{0},
+	});
 
 	return cli_json_join(object, traffic_replay_json(lab));
 }
@@ -280,21 +289,30 @@ static json_t *point_json(const struct packet_lab *lab, const struct packet_run 
 	const struct pm_packet_result *r = &run->r;
 	uint32_t load = lab->workload.load;
 
-	return json_pack(
-		"{s:I, s:o, s:f, s:o, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, "
-		"s:o, s:I, s:I, s:o, s:o, s:o, s:o}",
-		"seed", (json_int_t)lab->workload.seed, "offered",
-		load ? json_real(load / (double)PM_LOAD_FULL) : json_null(), "accepted",
-		r->accepted, "latency_us", latency_json(lab, r), "unstable", r->unstable,
-		"fairness", r->fairness > 0 ? json_real(r->fairness) : json_null(),
-		"links", links_json(lab, r, false), "host_links",
-		links_json(lab, r, true), "packets", (json_int_t)r->created, "delivered",
-		(json_int_t)r->delivered, "spare", (json_int_t)r->spare, "dropped",
-		(json_int_t)r->dropped, "inside", (json_int_t)r->inside, "drops",
-		drops_json(lab, r), "windows", windows_json(lab, r), "events",
-		(json_int_t)r->events, "block_hops", (json_int_t)r->hops, "pairs",
-		pairs_json(lab, &r->pairs), "done", done_json(lab, run), "findings",
-		findings_json(lab, run, circle, num), "sls", classes_json(lab, r));
+	return cli_json_object((const struct cli_json_member[]){
+		{"seed", json_integer((json_int_t)lab->workload.seed)},
+		{"offered", load ? json_real(load / (double)PM_LOAD_FULL) : json_null()},
+		{"accepted", json_real(r->accepted)},
+		{"latency_us", latency_json(lab, r)},
+		{"unstable", json_boolean(r->unstable)},
+		{"fairness", r->fairness > 0 ? json_real(r->fairness) : json_null()},
+		{"links", links_json(lab, r, false)},
+		{"host_links", links_json(lab, r, true)},
+		{"packets", json_integer((json_int_t)r->created)},
+		{"delivered", json_integer((json_int_t)r->delivered)},
+		{"spare", json_integer((json_int_t)r->spare)},
+		{"dropped", json_integer((json_int_t)r->dropped)},
+		{"inside", json_integer((json_int_t)r->inside)},
+		{"drops", drops_json(lab, r)},
+		{"windows", windows_json(lab, r)},
+		{"events", json_integer((json_int_t)r->events)},
+		{"block_hops", json_integer((json_int_t)r->hops)},
+		{"pairs", pairs_json(lab, &r->pairs)},
+		{"done", done_json(lab, run)},
+		{"findings", findings_json(lab, run, circle, num)},
+		{"sls", classes_json(lab, r)},
+		{0},
+	});
 }
 
 int packet_run_point(const struct packet_lab *lab, struct packet_run *run, json_t **point)

@@ -224,24 +224,36 @@ static json_t *describe_vlans(const struct vlan_job *job)
 
 	return cli_json_join(
 		cli_json_new("plan", 1),
-		json_pack(
-			"{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:{s:I, s:o, "
-			"s:o}, s:{s:I, s:I}, s:I, s:I, s:I, s:I, s:o}",
-			"folder", job->request->folder, "first", first, "last",
-			first + v->num - 1, "vlans", (json_int_t)v->num, "needed",
-			(json_int_t)v->needed, "cables", (json_int_t)v->cables,
-			"unused_cables", (json_int_t)v->unused, "access",
-			first + v->access, "broadcast", first + job->table.broadcast,
-			"hosts", (json_int_t)v->num_hosts, "hosts_per_vlan",
-			hosts_per_vlan(job), "macs", "entries",
-			(json_int_t)job->mac_entries, "switch",
-			cli_json_string(pm_fabric_name(job->fabric, job->mac_switch)),
-			"guid", cli_json_guid(job->fabric->nodes[job->mac_switch].guid),
-			"flows", "vlans", (json_int_t)job->loads.most, "tree",
-			(json_int_t)job->loads.tree, "pairs", (json_int_t)job->deal.pairs,
-			"apart", (json_int_t)job->deal.apart, "apart_cabled",
-			(json_int_t)job->deal.cabled, "unheard",
-			(json_int_t)job->deal.unheard, "changes", changes_json(job)));
+		cli_json_object((const struct cli_json_member[]){
+			{"folder", json_string(job->request->folder)},
+			{"first", json_integer(first)},
+			{"last", json_integer(first + v->num - 1)},
+			{"vlans", json_integer(v->num)},
+			{"needed", json_integer(v->needed)},
+			{"cables", json_integer(v->cables)},
+			{"unused_cables", json_integer(v->unused)},
+			{"access", json_integer(first + v->access)},
+			{"broadcast", json_integer(first + job->table.broadcast)},
+			{"hosts", json_integer(v->num_hosts)},
+			{"hosts_per_vlan", hosts_per_vlan(job)},
+			{"macs",
+			 json_pack("{s:I, s:o, s:o}", "entries",
+				   (json_int_t)job->mac_entries, "switch",
+				   cli_json_string(
+					   pm_fabric_name(job->fabric, job->mac_switch)),
+				   "guid",
+				   cli_json_guid(
+					   job->fabric->nodes[job->mac_switch].guid))},
+			{"flows",
+			 json_pack("{s:I, s:I}", "vlans", (json_int_t)job->loads.most,
+				   "tree", (json_int_t)job->loads.tree)},
+			{"pairs", json_integer((json_int_t)job->deal.pairs)},
+			{"apart", json_integer((json_int_t)job->deal.apart)},
+			{"apart_cabled", json_integer((json_int_t)job->deal.cabled)},
+			{"unheard", json_integer(job->deal.unheard)},
+			{"changes", changes_json(job)},
+			{0},
+		}));
 }
 
 static void print_vlans(const json_t *result)
