@@ -15,7 +15,6 @@ dies.
 """
 
 import argparse
-import contextlib
 import dataclasses
 import datetime
 import random
@@ -51,15 +50,14 @@ class Death:
     said: str = dataclasses.field(repr=False, default="")  # by the plugin, meanwhile
 
 
-class Side(contextlib.ExitStack):
+class Side(pmlab.Started):
     """One fabric and OpenSM."""
 
     def __init__(self, netlist, early):
         super().__init__()
         self.netlist, self.early = netlist, early
 
-    def __enter__(self):
-        super().__enter__()
+    def _start(self):
         folder = self.enter_context(pmlab.Folder())
         config = folder / "portmajor.conf"
         config.write_text(f"flap_limit 0\nearly_repair {'yes' if self.early else 'no'}\n")
@@ -69,7 +67,6 @@ class Side(contextlib.ExitStack):
                                                     wire=self.wire, sweep_interval=10))
         self.dump_path = folder / "dump"
         self.osm.settle(timeout=pmlab.TIMEOUT_S)
-        return self
 
     def dump(self):
         self.fabric.dump(self.dump_path)

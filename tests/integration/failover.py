@@ -170,21 +170,12 @@ class Interrupted:
     answered: int  # queries, until OpenSM was done
 
 
-class Scene(contextlib.ExitStack):
+class Scene(pmlab.Started):
     """An OpenSM in that setting, for one loss after another."""
 
     def __init__(self, netlist, how, setting):
         super().__init__()
         self._netlist, self.how, self.setting = netlist, how, setting
-
-    def __enter__(self):
-        super().__enter__()
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-        return self
 
     def _start(self):
         folder = self.enter_context(pmlab.Folder())

@@ -12,7 +12,6 @@ returns. The wire (wire.py) stops before that SMP is sent, so that nothing else 
 between.
 """
 
-import contextlib
 import dataclasses
 import time
 
@@ -144,7 +143,7 @@ def draw_moment(draw, player):
 
 # -------------------------------------------------------------------------- playing
 
-class Player(contextlib.ExitStack):
+class Player(pmlab.Started):
     """A fabric with an OpenSM for draws one after another; healthy before and after each.
 
     A draw that ends otherwise leaves it `broken`; enter a new one then.
@@ -158,15 +157,6 @@ class Player(contextlib.ExitStack):
         self.shape, self._pace_us, self.broken = shape, pace_us, None
         self._repair_smps = repair_smps
         self._down, self._changes, self._discoveries = {}, [], 0  # {target: what failed of it}
-
-    def __enter__(self):
-        super().__enter__()
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-        return self
 
     def _start(self):
         folder = self.enter_context(pmlab.Folder())

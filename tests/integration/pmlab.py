@@ -317,7 +317,20 @@ def open_sm(fabric, engine="portmajor", config=None, conf=None, env=None, **kwar
                          env={**sanitizer_env(), **(env or {})}, **kwargs)
 
 
-class Lab(contextlib.ExitStack):
+class Started(contextlib.ExitStack):
+    """What _start() of a subclass enters is left again, also where that fails half-way."""
+
+    def __enter__(self):
+        super().__enter__()
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+
+class Lab(Started):
     """A fabric with an OpenSM that routes with portmajor.
 
     order    lid_order, given by a configuration file unless it is the default
@@ -334,17 +347,11 @@ class Lab(contextlib.ExitStack):
         self.fabric, self.osm, self.path = fabric, None, None
         self.broken = None  # why nothing can be expected of this lab any more
 
-    def __enter__(self):
-        super().__enter__()
-        try:
-            self.path = self.enter_context(Folder())
-            if not self.fabric:
-                self.fabric = self.enter_context(Fabric(self.netlist))
-            self.osm = self.enter_context(self._open_sm())
-        except BaseException:
-            self.close()
-            raise
-        return self
+    def _start(self):
+        self.path = self.enter_context(Folder())
+        if not self.fabric:
+            self.fabric = self.enter_context(Fabric(self.netlist))
+        self.osm = self.enter_context(self._open_sm())
 
     def _open_sm(self):
         # Tests lose the same things again and again.
