@@ -264,7 +264,8 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 		if (!port->host || !routes->plan->lid[i])
 			continue;
 		routes->has_slots[port->node] = 1;
-		routes->has_services[port->node] |= port->host == PM_SERVICE;
+		if (port->host == PM_SERVICE)
+			routes->has_services[port->node] = 1;
 	}
 	for (uint32_t sw = 0; sw < num; sw++) {
 		if (!routes->has_slots[sw] || pm_tree_is_leaf(&routes->plan->tree, sw) ||
