@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Places, which plane each of them is dealt, and its rank there. */
+/* Places, which plane each of them is assigned, and its rank there. */
 #include "plan_parts.h"
 
 #include <portmajor/base/alloc.h>
@@ -176,12 +176,12 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 	return count;
 }
 
-struct deal {
+struct assignment {
 	struct pm_plan *plan;
 	const uint8_t *is_place;
-	uint32_t *slots[PM_HOST_KINDS]; /* [kind][plane] slots dealt to it so far; empty
-					 * ones count as compute */
-	uint32_t *switches;		/* [plane] switches dealt to it so far */
+	uint32_t *slots[PM_HOST_KINDS]; /* [kind][plane] slots assigned to it so far;
+					 * empty ones count as compute */
+	uint32_t *switches;		/* [plane] switches assigned to it so far */
 	uint32_t *room;	     /* [plane] LIDs that its slots leave in their blocks */
 	uint32_t *choice;    /* planes that serve the switch at hand .. */
 	uint32_t num_choice; /* .. in ascending order */
@@ -191,60 +191,61 @@ struct deal {
 	uint32_t *here[PM_HOST_KINDS]; /* [kind][plane] slots of the switch at hand */
 };
 
-static void find_choice(struct deal *deal, uint32_t sw)
+static void find_choice(struct assignment *assign, uint32_t sw)
 {
-	deal->num_choice = list_planes(deal->plan, sw, deal->choice);
-	deal->step = plane_step(deal->num_choice, deal->plan->lmc);
-	for (uint32_t i = 0; i < deal->num_choice; i++)
+	assign->num_choice = list_planes(assign->plan, sw, assign->choice);
+	assign->step = plane_step(assign->num_choice, assign->plan->lmc);
+	for (uint32_t i = 0; i < assign->num_choice; i++)
 		for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++)
-			deal->here[kind][deal->choice[i]] = 0;
+			assign->here[kind][assign->choice[i]] = 0;
 }
 
-/* Leaves only the planes that slots are dealt, see plan.h. */
-static void thin_choice(struct deal *deal)
+/* Leaves only the planes that slots are assigned, see plan.h. */
+static void thin_choice(struct assignment *assign)
 {
-	uint32_t planes = deal->num_choice;
+	uint32_t planes = assign->num_choice;
 
-	deal->num_choice /= deal->step;
-	for (uint32_t i = 0; i < deal->num_choice; i++) {
-		uint32_t number = i * deal->step, p = deal->choice[number];
-		struct bundle bundle = find_bundle(deal->plan, planes, number);
+	assign->num_choice /= assign->step;
+	for (uint32_t i = 0; i < assign->num_choice; i++) {
+		uint32_t number = i * assign->step, p = assign->choice[number];
+		struct bundle bundle = find_bundle(assign->plan, planes, number);
 
-		deal->own[p] = p;
-		deal->turn[p] = 0;
+		assign->own[p] = p;
+		assign->turn[p] = 0;
 		if (bundle.whole && bundle.first < number) {
 			/* The bundle's first plane was the last one to be its own. */
-			uint32_t before = (number - bundle.first) / deal->step;
+			uint32_t before = (number - bundle.first) / assign->step;
 
-			deal->own[p] = deal->choice[i - before];
-			deal->turn[p] = (uint8_t)(number - bundle.first);
+			assign->own[p] = assign->choice[i - before];
+			assign->turn[p] = (uint8_t)(number - bundle.first);
 		}
-		deal->choice[i] = p;
+		assign->choice[i] = p;
 	}
 }
 
-/* The plane that a slot was dealt. */
-static uint32_t find_dealt(const struct deal *deal, uint32_t port)
+/* The plane that a slot was assigned. */
+static uint32_t find_assigned(const struct assignment *assign, uint32_t port)
 {
-	uint32_t plane = deal->plan->plane[port], turn = deal->plan->turn[port];
+	uint32_t plane = assign->plan->plane[port], turn = assign->plan->turn[port];
 
-	for (uint32_t i = 0; i < deal->num_choice; i++) {
-		uint32_t p = deal->choice[i];
+	for (uint32_t i = 0; i < assign->num_choice; i++) {
+		uint32_t p = assign->choice[i];
 
-		if (deal->own[p] == plane && deal->turn[p] == turn - turn % deal->step)
+		if (assign->own[p] == plane &&
+		    assign->turn[p] == turn - turn % assign->step)
 			return p;
 	}
 	return plane;
 }
 
 /* The plane with the fewest here, then the fewest over all, then the first. */
-static uint32_t least_loaded(const struct deal *deal, const uint32_t *here,
+static uint32_t least_loaded(const struct assignment *assign, const uint32_t *here,
 			     const uint32_t *overall)
 {
 	uint32_t best = PM_NONE;
 
-	for (uint32_t i = 0; i < deal->num_choice; i++) {
-		uint32_t p = deal->choice[i];
+	for (uint32_t i = 0; i < assign->num_choice; i++) {
+		uint32_t p = assign->choice[i];
 
 		if (best == PM_NONE || here[p] < here[best] ||
 		    (here[p] == here[best] && overall[p] < overall[best]))
@@ -253,12 +254,12 @@ static uint32_t least_loaded(const struct deal *deal, const uint32_t *here,
 	return best;
 }
 
-static uint32_t count_dealt(const struct deal *deal, uint32_t plane)
+static uint32_t count_assigned(const struct assignment *assign, uint32_t plane)
 {
 	uint32_t count = 0;
 
 	for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++)
-		count += deal->slots[kind][plane];
+		count += assign->slots[kind][plane];
 	return count;
 }
 
@@ -270,29 +271,31 @@ static enum pm_host kind_of(const struct pm_plan *plan, uint32_t port)
 	return host == PM_NO_HOST ? PM_COMPUTE : (enum pm_host)host;
 }
 
-static void give_plane(struct deal *deal, uint32_t port, uint32_t plane)
+static void give_plane(struct assignment *assign, uint32_t port, uint32_t plane)
 {
-	enum pm_host kind = kind_of(deal->plan, port);
+	enum pm_host kind = kind_of(assign->plan, port);
 
 	if (plane == PM_NONE)
 		return;
-	if (deal->plan->plane[port] == PM_NONE) {
-		deal->plan->turn[port] = (uint8_t)(deal->turn[plane] +
-						   count_dealt(deal, plane) % deal->step);
-		deal->plan->plane[port] = deal->own[plane];
+	if (assign->plan->plane[port] == PM_NONE) {
+		assign->plan->turn[port] =
+			(uint8_t)(assign->turn[plane] +
+				  count_assigned(assign, plane) % assign->step);
+		assign->plan->plane[port] = assign->own[plane];
 	}
-	deal->slots[kind][plane]++;
-	deal->here[kind][plane]++;
+	assign->slots[kind][plane]++;
+	assign->here[kind][plane]++;
 }
 
 /* How many slots of a kind have no plane yet. */
-static uint32_t count_fresh(const struct deal *deal, uint32_t sw, enum pm_host kind)
+static uint32_t count_fresh(const struct assignment *assign, uint32_t sw,
+			    enum pm_host kind)
 {
 	uint32_t fresh = 0;
 
-	pm_for_each_port(i, deal->plan->known, sw)
-		fresh += deal->is_place[i] && deal->plan->plane[i] == PM_NONE &&
-			 deal->plan->known->ports[i].host == kind;
+	pm_for_each_port(i, assign->plan->known, sw)
+		fresh += assign->is_place[i] && assign->plan->plane[i] == PM_NONE &&
+			 assign->plan->known->ports[i].host == kind;
 	return fresh;
 }
 
@@ -301,24 +304,25 @@ static uint32_t count_fresh(const struct deal *deal, uint32_t sw, enum pm_host k
  * rounds, so that the same slot uses the same plane on every leaf; the rest goes
  * where there is least.
  */
-static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host host,
-		      uint32_t in_rounds)
+static void assign_kind(struct assignment *assign, uint32_t sw, enum pm_host host,
+			uint32_t in_rounds)
 {
-	struct pm_plan *plan = deal->plan;
+	struct pm_plan *plan = assign->plan;
 	uint32_t count = 0;
 
 	pm_for_each_port(i, plan->known, sw) {
 		enum pm_host kind = kind_of(plan, i);
 
-		if (!deal->is_place[i] || plan->plane[i] != PM_NONE ||
+		if (!assign->is_place[i] || plan->plane[i] != PM_NONE ||
 		    plan->known->ports[i].host != host)
 			continue;
 		if (count < in_rounds)
-			give_plane(deal, i, deal->choice[count++ % deal->num_choice]);
+			give_plane(assign, i,
+				   assign->choice[count++ % assign->num_choice]);
 		else
-			give_plane(
-				deal, i,
-				least_loaded(deal, deal->here[kind], deal->slots[kind]));
+			give_plane(assign, i,
+				   least_loaded(assign, assign->here[kind],
+						assign->slots[kind]));
 	}
 }
 
@@ -327,115 +331,117 @@ static void deal_kind(struct deal *deal, uint32_t sw, enum pm_host host,
  * none spoils another's balance. Empty slots come last: they must not take the share of
  * used ones.
  */
-static void deal_slots(struct deal *deal, uint32_t sw)
+static void assign_slots(struct assignment *assign, uint32_t sw)
 {
-	struct pm_plan *plan = deal->plan;
-	uint32_t fresh = count_fresh(deal, sw, PM_COMPUTE), in_rounds;
+	struct pm_plan *plan = assign->plan;
+	uint32_t fresh = count_fresh(assign, sw, PM_COMPUTE), in_rounds;
 	bool used = false;
 
 	pm_for_each_port(i, plan->known, sw) {
-		if (deal->is_place[i] && plan->plane[i] != PM_NONE) {
-			give_plane(deal, i, find_dealt(deal, i));
+		if (assign->is_place[i] && plan->plane[i] != PM_NONE) {
+			give_plane(assign, i, find_assigned(assign, i));
 			used = true;
 		}
 	}
-	in_rounds = used || !deal->num_choice ? 0 : fresh - fresh % deal->num_choice;
-	deal_kind(deal, sw, PM_COMPUTE, in_rounds);
-	deal_kind(deal, sw, PM_IO, 0);
-	deal_kind(deal, sw, PM_SERVICE, 0);
-	deal_kind(deal, sw, PM_NO_HOST, 0);
+	in_rounds = used || !assign->num_choice ? 0 : fresh - fresh % assign->num_choice;
+	assign_kind(assign, sw, PM_COMPUTE, in_rounds);
+	assign_kind(assign, sw, PM_IO, 0);
+	assign_kind(assign, sw, PM_SERVICE, 0);
+	assign_kind(assign, sw, PM_NO_HOST, 0);
 }
 
-static void deal_switch(struct deal *deal, uint32_t sw)
+static void assign_switch(struct assignment *assign, uint32_t sw)
 {
-	uint32_t port = deal->plan->known->nodes[sw].first_port;
-	uint32_t plane = deal->plan->plane[port];
+	uint32_t port = assign->plan->known->nodes[sw].first_port;
+	uint32_t plane = assign->plan->plane[port];
 
 	if (plane == PM_NONE)
-		plane = least_loaded(deal, deal->here[PM_COMPUTE], deal->switches);
-	deal->plan->plane[port] = plane;
+		plane = least_loaded(assign, assign->here[PM_COMPUTE], assign->switches);
+	assign->plan->plane[port] = plane;
 	if (plane != PM_NONE)
-		deal->switches[plane]++;
+		assign->switches[plane]++;
 }
 
-static bool is_leaf_dealt_late(const struct deal *deal, uint32_t sw)
+static bool is_leaf_assigned_late(const struct assignment *assign, uint32_t sw)
 {
-	return deal->plan->lmc && pm_tree_is_leaf(&deal->plan->tree, sw);
+	return assign->plan->lmc && pm_tree_is_leaf(&assign->plan->tree, sw);
 }
 
-static void deal_places(struct deal *deal, uint32_t sw)
+static void assign_places(struct assignment *assign, uint32_t sw)
 {
-	find_choice(deal, sw);
-	if (!is_leaf_dealt_late(deal, sw))
-		deal_switch(deal, sw);
-	thin_choice(deal);
-	deal_slots(deal, sw);
+	find_choice(assign, sw);
+	if (!is_leaf_assigned_late(assign, sw))
+		assign_switch(assign, sw);
+	thin_choice(assign);
+	assign_slots(assign, sw);
 }
 
-static void find_room(struct deal *deal)
+static void find_room(struct assignment *assign)
 {
-	const struct pm_plan *plan = deal->plan;
+	const struct pm_plan *plan = assign->plan;
 
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
-		if (deal->is_place[i] && plan->plane[i] != PM_NONE &&
+		if (assign->is_place[i] && plan->plane[i] != PM_NONE &&
 		    pm_tree_is_leaf(&plan->tree, plan->known->ports[i].node))
-			deal->room[plan->plane[i]] +=
+			assign->room[plan->plane[i]] +=
 				PM_LFT_BLOCK - pm_plan_num_lids(plan, i);
 	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
-		deal->room[p] %= PM_LFT_BLOCK;
+		assign->room[p] %= PM_LFT_BLOCK;
 }
 
 /*
  * With LMC, slots may fill their blocks, and a leaf's own LID would take another one. So
  * it has a plane whose slots leave room; where none does, one for all leaves.
  */
-static void deal_leaf_late(struct deal *deal, uint32_t sw)
+static void assign_leaf_late(struct assignment *assign, uint32_t sw)
 {
-	uint32_t port = deal->plan->known->nodes[sw].first_port, best = PM_NONE;
+	uint32_t port = assign->plan->known->nodes[sw].first_port, best = PM_NONE;
 
-	if (deal->plan->plane[port] != PM_NONE)
+	if (assign->plan->plane[port] != PM_NONE)
 		return;
-	find_choice(deal, sw);
-	thin_choice(deal);
-	for (uint32_t i = 0; i < deal->num_choice; i++) {
-		uint32_t p = deal->own[deal->choice[i]];
+	find_choice(assign, sw);
+	thin_choice(assign);
+	for (uint32_t i = 0; i < assign->num_choice; i++) {
+		uint32_t p = assign->own[assign->choice[i]];
 
-		if (deal->room[p] &&
-		    (best == PM_NONE || deal->switches[p] < deal->switches[best]))
+		if (assign->room[p] &&
+		    (best == PM_NONE || assign->switches[p] < assign->switches[best]))
 			best = p;
 	}
-	if (best == PM_NONE && deal->num_choice) {
-		deal->plan->plane[port] = deal->own[deal->choice[deal->num_choice - 1]];
+	if (best == PM_NONE && assign->num_choice) {
+		assign->plan->plane[port] =
+			assign->own[assign->choice[assign->num_choice - 1]];
 	} else if (best != PM_NONE) {
-		deal->plan->plane[port] = best;
-		deal->switches[best]++;
-		deal->room[best]--;
+		assign->plan->plane[port] = best;
+		assign->switches[best]++;
+		assign->room[best]--;
 	}
 }
 
 /* Leaves in subtree order, then the other switches by GUID. */
-static void deal_all(struct deal *deal)
+static void assign_all(struct assignment *assign)
 {
-	const struct pm_tree *tree = &deal->plan->tree;
+	const struct pm_tree *tree = &assign->plan->tree;
 
 	for (uint32_t i = 0; i < tree->num_leaves; i++) {
-		deal_places(deal, tree->leaves[i]);
+		assign_places(assign, tree->leaves[i]);
 	}
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
 		if (!pm_tree_is_leaf(tree, sw))
-			deal_places(deal, sw);
+			assign_places(assign, sw);
 	}
-	find_room(deal);
+	find_room(assign);
 	for (uint32_t i = 0; i < tree->num_leaves; i++)
-		if (is_leaf_dealt_late(deal, tree->leaves[i]))
-			deal_leaf_late(deal, tree->leaves[i]);
+		if (is_leaf_assigned_late(assign, tree->leaves[i]))
+			assign_leaf_late(assign, tree->leaves[i]);
 }
 
-int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+int plan_assign_planes(struct pm_plan *plan, const uint8_t *is_place,
+		       struct pm_error *err)
 {
 	uint32_t planes = plan->tree.num_planes;
 	struct pm_pool pool = {0};
-	struct deal deal = {
+	struct assignment assign = {
 		.plan = plan,
 		.is_place = is_place,
 		.switches = pm_pool_array(&pool, planes, sizeof(uint32_t)),
@@ -447,12 +453,12 @@ int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_er
 	int rc;
 
 	for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++) {
-		deal.slots[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
-		deal.here[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
+		assign.slots[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
+		assign.here[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
 	}
 	rc = pm_pool_check(&pool, err);
 	if (!rc)
-		deal_all(&deal);
+		assign_all(&assign);
 	pm_pool_free(&pool);
 	return rc;
 }

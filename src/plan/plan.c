@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Three steps: every place is dealt a plane, is given a rank in it, and then
+ * Three steps: every place is assigned a plane, is given a rank in it, and then
  * a LID. A grown plan runs the same steps with the planes and LIDs of the old
  * one already filled in.
  */
@@ -153,7 +153,7 @@ int plan_complete(struct pm_plan *plan, struct pm_error *err)
 		fresh = false;
 	}
 	if (!rc)
-		rc = plan_deal_planes(plan, is_place, err);
+		rc = plan_assign_planes(plan, is_place, err);
 	if (!rc)
 		rc = plan_find_ranks(plan, is_place, err);
 	if (!rc && fresh)

@@ -27,11 +27,12 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
 /* Places, planes, ranks and LIDs for all that has none yet. */
 int plan_complete(struct pm_plan *plan, struct pm_error *err);
 
-/* deal.c */
+/* assign_planes.c */
 /* Whether paths of a plane lead to a switch. O(its ports). */
 bool plan_leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw);
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err);
-int plan_deal_planes(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
+int plan_assign_planes(struct pm_plan *plan, const uint8_t *is_place,
+		       struct pm_error *err);
 int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err);
 
 /* lids.c */

@@ -3,7 +3,7 @@
  * Tables that are in the switches already, taken over as preferred ports.
  *
  * A manager that knows nothing of a fabric with parts missing cannot know what its
- * predecessor knew, and would deal planes otherwise: nothing would be wrong with its
+ * predecessor knew, and would assign planes otherwise: nothing would be wrong with its
  * tables, but many entries would change for nothing. What it finds in the switches it
  * keeps, provided that it leads where it should, by the same rules as ours, and is as
  * good: blocks name as few ports, with 5% more at most over all, so that no loss gets

@@ -7,7 +7,7 @@ struct choice {
 	uint64_t set[PM_MAX_PORTS / 64 + 1];
 };
 
-/* A LID to be dealt. Those that differ in the LID alone are a batch. */
+/* A LID to be assigned. Those that differ in the LID alone are a batch. */
 struct item {
 	uint8_t kind;  /* enum pm_host, or OWN_LID */
 	uint8_t turn;  /* with LMC, which LID of its place */
@@ -19,14 +19,14 @@ struct item {
 
 #define OWN_LID PM_HOST_KINDS /* of a switch */
 
-struct deal {
+struct assignment {
 	struct pm_routes *routes;
 	const uint32_t *num_up; /* [switch] planes that a leaf has */
 	uint32_t leaf;		/* the switch at hand */
 	uint8_t *row;
 	struct item *items;	/* [stride] at most */
 	struct choice *choices; /* likewise */
-	uint8_t *is_dealt;	/* [lid] */
+	uint8_t *is_assigned;	/* [lid] */
 	uint32_t num_items, num_choices;
 	uint32_t load[PM_MAX_PORTS + 1]; /* [port] LIDs of the kind and turn at hand */
 };
@@ -63,16 +63,16 @@ static bool has_plane(const struct pm_routes *routes, uint32_t leaf, uint32_t pl
 }
 
 /* The ports of a list, only those of a group unless that is NULL. */
-static uint8_t make_choice(const struct deal *deal, const struct ports *list,
+static uint8_t make_choice(const struct assignment *assign, const struct ports *list,
 			   const struct pm_plane *group, struct choice *choice)
 {
-	uint32_t first = route_node(deal->routes, deal->leaf)->first_port;
+	uint32_t first = route_node(assign->routes, assign->leaf)->first_port;
 	uint8_t count = 0;
 
 	memset(choice, 0, sizeof(*choice));
 	for (uint32_t i = 0; i < list->count; i++) {
-		if (group &&
-		    !is_in_group(&deal->routes->plan->tree, group, first + list->num[i]))
+		if (group && !is_in_group(&assign->routes->plan->tree, group,
+					  first + list->num[i]))
 			continue;
 		pm_bits_set(choice->set, list->num[i]);
 		count++;
@@ -85,49 +85,51 @@ static uint8_t make_choice(const struct deal *deal, const struct ports *list,
  * one: in one pod, those to the switch of its plane; else, those into the component.
  * Whether this leaf has more of them.
  */
-static bool has_more(const struct deal *deal, uint32_t lid, struct pm_plane *group)
+static bool has_more(const struct assignment *assign, uint32_t lid,
+		     struct pm_plane *group)
 {
-	const struct pm_tree *tree = &deal->routes->plan->tree;
-	const struct destination *to = &deal->routes->to[lid];
+	const struct pm_tree *tree = &assign->routes->plan->tree;
+	const struct destination *to = &assign->routes->to[lid];
 
 	if (tree->level[to->sw] != tree->leaf_level || to->plane == tree->num_planes)
 		return false;
 	*group = tree->planes[to->plane];
-	if (tree->pod[to->sw] != tree->pod[deal->leaf])
+	if (tree->pod[to->sw] != tree->pod[assign->leaf])
 		group->rank = PM_NONE;
-	return count_group(deal->routes, group, to->sw) <
-	       count_group(deal->routes, group, deal->leaf);
+	return count_group(assign->routes, group, to->sw) <
+	       count_group(assign->routes, group, assign->leaf);
 }
 
-/* Finds what an item is dealt over; false: its entry is settled. */
-static bool find_choice(const struct deal *deal, struct item *item, struct choice *choice)
+/* Finds what an item is assigned over; false: its entry is settled. */
+static bool find_choice(const struct assignment *assign, struct item *item,
+			struct choice *choice)
 {
-	const struct destination *to = &deal->routes->to[item->lid];
+	const struct destination *to = &assign->routes->to[item->lid];
 	struct pm_plane group;
 	struct ports list;
 
-	item->wide = !has_more(deal, item->lid, &group);
-	if (item->wide && has_plane(deal->routes, deal->leaf, to->plane))
+	item->wide = !has_more(assign, item->lid, &group);
+	if (item->wide && has_plane(assign->routes, assign->leaf, to->plane))
 		return false;
-	route_list_leading(deal->routes, deal->leaf, to->sw, PM_UP, &list);
+	route_list_leading(assign->routes, assign->leaf, to->sw, PM_UP, &list);
 	if (!item->wide)
-		item->ports = make_choice(deal, &list, &group, choice);
+		item->ports = make_choice(assign, &list, &group, choice);
 	if (!item->wide && item->ports)
 		return true;
 	item->wide = 1;
-	item->ports = make_choice(deal, &list, NULL, choice);
+	item->ports = make_choice(assign, &list, NULL, choice);
 	return item->ports > 0;
 }
 
-static uint32_t number_choice(struct deal *deal, const struct choice *choice)
+static uint32_t number_choice(struct assignment *assign, const struct choice *choice)
 {
 	uint32_t i = 0;
 
-	while (i < deal->num_choices &&
-	       memcmp(&deal->choices[i], choice, sizeof(*choice)) != 0)
+	while (i < assign->num_choices &&
+	       memcmp(&assign->choices[i], choice, sizeof(*choice)) != 0)
 		i++;
-	if (i == deal->num_choices)
-		deal->choices[deal->num_choices++] = *choice;
+	if (i == assign->num_choices)
+		assign->choices[assign->num_choices++] = *choice;
 	return i;
 }
 
@@ -143,22 +145,22 @@ static struct item make_item(const struct pm_plan *plan, uint32_t lid)
 	};
 }
 
-/* Between leaves that have all planes there is nothing to deal. */
-static bool is_plain(const struct deal *deal, uint32_t to)
+/* Between leaves that have all planes there is nothing to assign. */
+static bool is_plain(const struct assignment *assign, uint32_t to)
 {
-	const struct pm_tree *tree = &deal->routes->plan->tree;
+	const struct pm_tree *tree = &assign->routes->plan->tree;
 
-	return deal->num_up[deal->leaf] == tree->num_planes &&
+	return assign->num_up[assign->leaf] == tree->num_planes &&
 	       (tree->level[to] != tree->leaf_level ||
-		deal->num_up[to] == tree->num_planes);
+		assign->num_up[to] == tree->num_planes);
 }
 
-static void collect_items(struct deal *deal)
+static void collect_items(struct assignment *assign)
 {
-	const struct pm_routes *routes = deal->routes;
+	const struct pm_routes *routes = assign->routes;
 
-	deal->num_items = deal->num_choices = 0;
-	memset(deal->is_dealt, 0, routes->stride);
+	assign->num_items = assign->num_choices = 0;
+	memset(assign->is_assigned, 0, routes->stride);
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
 		uint32_t to = routes->to[lid].sw;
 		struct item item;
@@ -166,15 +168,15 @@ static void collect_items(struct deal *deal)
 
 		/* The leaf itself, and edge switches below it, are no matter of planes.
 		 */
-		if (to == PM_NONE || is_plain(deal, to) ||
-		    pm_bits_test(pm_reach_down(&routes->whole, deal->leaf), to))
+		if (to == PM_NONE || is_plain(assign, to) ||
+		    pm_bits_test(pm_reach_down(&routes->whole, assign->leaf), to))
 			continue;
 		item = make_item(routes->plan, lid);
-		if (!find_choice(deal, &item, &choice))
+		if (!find_choice(assign, &item, &choice))
 			continue;
-		item.choice = (uint16_t)number_choice(deal, &choice);
-		deal->items[deal->num_items++] = item;
-		deal->is_dealt[lid] = 1;
+		item.choice = (uint16_t)number_choice(assign, &choice);
+		assign->items[assign->num_items++] = item;
+		assign->is_assigned[lid] = 1;
 	}
 }
 
@@ -204,30 +206,30 @@ static int compare_items(const void *a, const void *b)
 }
 
 /* What the settled entries of this kind and turn put on every port. */
-static void count_settled(struct deal *deal, const struct item *like)
+static void count_settled(struct assignment *assign, const struct item *like)
 {
-	memset(deal->load, 0, sizeof(deal->load));
-	for (uint32_t lid = 0; lid < deal->routes->stride; lid++) {
+	memset(assign->load, 0, sizeof(assign->load));
+	for (uint32_t lid = 0; lid < assign->routes->stride; lid++) {
 		struct item item;
 
-		if (deal->row[lid] == PM_LFT_KEEP || deal->is_dealt[lid] ||
-		    deal->routes->to[lid].sw == deal->leaf)
+		if (assign->row[lid] == PM_LFT_KEEP || assign->is_assigned[lid] ||
+		    assign->routes->to[lid].sw == assign->leaf)
 			continue;
-		item = make_item(deal->routes->plan, lid);
-		deal->load[deal->row[lid]] +=
+		item = make_item(assign->routes->plan, lid);
+		assign->load[assign->row[lid]] +=
 			item.kind == like->kind && item.turn == like->turn;
 	}
 }
 
 /* The ports of a batch, in a circle that begins with another one at every leaf. */
-static void list_choice(const struct deal *deal, const struct item *batch,
+static void list_choice(const struct assignment *assign, const struct item *batch,
 			struct ports *list)
 {
-	uint32_t at = deal->routes->plan->tree.leaf_rank[deal->leaf] + batch->turn;
+	uint32_t at = assign->routes->plan->tree.leaf_rank[assign->leaf] + batch->turn;
 
 	list->count = batch->ports;
 	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
-		if (pm_bits_test(deal->choices[batch->choice].set, p))
+		if (pm_bits_test(assign->choices[batch->choice].set, p))
 			list->num[at++ % list->count] = (uint8_t)p;
 }
 
@@ -235,45 +237,46 @@ static void list_choice(const struct deal *deal, const struct item *batch,
  * The LIDs go one by one to the port that has least; but to keep blocks together,
  * a port's share is a run of them.
  */
-static void deal_batch(struct deal *deal, const struct item *batch, uint32_t num)
+static void assign_batch(struct assignment *assign, const struct item *batch,
+			 uint32_t num)
 {
 	uint32_t share[PM_MAX_PORTS + 1] = {0};
 	struct ports list;
 
-	list_choice(deal, batch, &list);
+	list_choice(assign, batch, &list);
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t best = 0;
 
 		for (uint32_t c = 1; c < list.count; c++)
-			if (deal->load[list.num[c]] < deal->load[list.num[best]])
+			if (assign->load[list.num[c]] < assign->load[list.num[best]])
 				best = c;
-		deal->load[list.num[best]]++;
+		assign->load[list.num[best]]++;
 		share[best]++;
 	}
 	for (uint32_t c = 0; c < list.count; c++)
 		while (share[c]-- > 0)
-			deal->row[(batch++)->lid] = list.num[c];
+			assign->row[(batch++)->lid] = list.num[c];
 }
 
-static void deal_leaf(struct deal *deal)
+static void assign_leaf(struct assignment *assign)
 {
 	uint32_t num;
 
-	collect_items(deal);
-	qsort(deal->items, deal->num_items, sizeof(*deal->items), compare_items);
-	for (uint32_t i = 0; i < deal->num_items; i += num) {
-		const struct item *batch = &deal->items[i];
+	collect_items(assign);
+	qsort(assign->items, assign->num_items, sizeof(*assign->items), compare_items);
+	for (uint32_t i = 0; i < assign->num_items; i += num) {
+		const struct item *batch = &assign->items[i];
 
 		if (i == 0 || batch->kind != batch[-1].kind ||
 		    batch->turn != batch[-1].turn)
-			count_settled(deal, batch);
-		for (num = 1; i + num < deal->num_items; num++)
+			count_settled(assign, batch);
+		for (num = 1; i + num < assign->num_items; num++)
 			if (compare_batches(batch, batch + num))
 				break;
-		deal_batch(deal, batch, num);
+		assign_batch(assign, batch, num);
 	}
-	if (deal->num_items)
-		deal->routes->irregular[deal->leaf] = 1;
+	if (assign->num_items)
+		assign->routes->irregular[assign->leaf] = 1;
 }
 
 /* Whether each leaf has every plane: then all planes settle all. */
@@ -285,17 +288,17 @@ static bool are_alike(const struct pm_tree *tree, const uint32_t *num_up)
 	return true;
 }
 
-int route_deal(struct pm_routes *routes, struct pm_error *err)
+int route_assign(struct pm_routes *routes, struct pm_error *err)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 	struct pm_pool pool = {0};
 	uint32_t *num_up = pm_pool_array(&pool, routes->num_switches, sizeof(*num_up));
-	struct deal deal = {
+	struct assignment assign = {
 		.routes = routes,
 		.num_up = num_up,
-		.items = pm_pool_array(&pool, routes->stride, sizeof(*deal.items)),
-		.choices = pm_pool_array(&pool, routes->stride, sizeof(*deal.choices)),
-		.is_dealt = pm_pool_array(&pool, routes->stride, 1),
+		.items = pm_pool_array(&pool, routes->stride, sizeof(*assign.items)),
+		.choices = pm_pool_array(&pool, routes->stride, sizeof(*assign.choices)),
+		.is_assigned = pm_pool_array(&pool, routes->stride, 1),
 	};
 	int rc = pm_pool_check(&pool, err);
 
@@ -306,9 +309,9 @@ int route_deal(struct pm_routes *routes, struct pm_error *err)
 	if (are_alike(tree, num_up))
 		goto out;
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
-		deal.leaf = tree->leaves[l];
-		deal.row = routes->preferred + (size_t)deal.leaf * routes->stride;
-		deal_leaf(&deal);
+		assign.leaf = tree->leaves[l];
+		assign.row = routes->preferred + (size_t)assign.leaf * routes->stride;
+		assign_leaf(&assign);
 	}
 out:
 	pm_pool_free(&pool);

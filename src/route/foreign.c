@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Foreign destinations: over how many ports those of a block are dealt, and which gets
+ * Foreign destinations: over how many ports those of a block are assigned, and which gets
  * which. The rules are in rules.c.
  *
  * A flow is a leaf that sends to a slot. When a plane is lost, each leaf sends to that
@@ -109,7 +109,7 @@ static double find_flows(const struct pm_routes *routes, const struct foreign *f
 	return foreign->flows[(phase + planes - number) % planes < foreign->more];
 }
 
-/* LIDs in a row of one plane fewer than these are dealt one by one. */
+/* LIDs in a row of one plane fewer than these are assigned one by one. */
 #define FEW 8
 
 /* The walk over a plane's LIDs. */
@@ -143,8 +143,9 @@ static void walk_on(const struct pm_routes *routes, const struct foreign *foreig
  * that are no run of their plane, blocks have all ports anyway, and ranks number them.
  * part[lid] may be NULL. Returns how many ports it takes.
  */
-static uint32_t deal_plane(const struct pm_routes *routes, const struct foreign *foreign,
-			   uint32_t phase, uint32_t plane, uint8_t *part)
+static uint32_t assign_plane(const struct pm_routes *routes,
+			     const struct foreign *foreign, uint32_t phase,
+			     uint32_t plane, uint8_t *part)
 {
 	uint32_t first = plane * foreign->each_plane;
 	struct walk walk = {.port = 0};
@@ -175,7 +176,7 @@ static uint32_t count_ports(const struct pm_routes *routes, const struct foreign
 	uint32_t ports = 0;
 
 	for (uint32_t p = 0; p < routes->plan->tree.num_planes; p++)
-		ports += deal_plane(routes, foreign, 0, p, NULL);
+		ports += assign_plane(routes, foreign, 0, p, NULL);
 	return ports;
 }
 
@@ -316,8 +317,8 @@ static int make_parts(struct pm_routes *routes, struct foreign *foreign,
 			(count_ports(routes, foreign) + planes - 1) / planes;
 		for (uint32_t i = 0; i < foreign->phases; i++)
 			for (uint32_t p = 0; p <= planes; p++)
-				deal_plane(routes, foreign, i, p,
-					   foreign->part + (size_t)i * routes->stride);
+				assign_plane(routes, foreign, i, p,
+					     foreign->part + (size_t)i * routes->stride);
 	}
 	foreign->whole_blocks = foreign->phases == 1;
 	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK)
@@ -325,7 +326,7 @@ static int make_parts(struct pm_routes *routes, struct foreign *foreign,
 	return 0;
 }
 
-int route_deal_foreign(struct pm_routes *routes, uint32_t width, struct pm_error *err)
+int route_assign_foreign(struct pm_routes *routes, uint32_t width, struct pm_error *err)
 {
 	int rc;
 

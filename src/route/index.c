@@ -230,7 +230,7 @@ static int find_weights(struct pm_routes *routes, struct pm_error *err)
 		if (most > width)
 			width = most;
 	}
-	return route_deal_foreign(routes, width, err);
+	return route_assign_foreign(routes, width, err);
 }
 
 int route_index(struct pm_routes *routes, struct pm_error *err)

@@ -485,7 +485,7 @@ int route_fill_preferred(struct pm_routes *routes, struct pm_error *err)
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		fill_switch(routes, sw, &room,
 			    routes->preferred + (size_t)sw * routes->stride);
-	rc = route_deal(routes, err);
+	rc = route_assign(routes, err);
 out:
 	pm_pool_free(&pool);
 	return rc;

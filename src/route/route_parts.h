@@ -3,7 +3,7 @@
  * What the source files of route.h share. Rules and their reasons are at the top of
  * rules.c. Tables are made in layers, each on top of the one before:
  *
- *   preferred   (preferred.c, deal.c) with every cable alive; made once
+ *   preferred   (preferred.c, assign_ports.c) with every cable alive; made once
  *               or, where a switch holds something as good, that (adopt.c)
  *   moved       (moved.c) entries whose preferred port does not lead there now
  *   detours     (beyond.c, detour.c) places that have no up-then-down path but must be
@@ -46,14 +46,14 @@ struct below {
 	uint32_t plane; /* of the leaf's cable, PM_NONE for a leaf */
 };
 
-/* How foreign destinations are dealt over ports of one direction; see foreign.c. */
+/* How foreign destinations are assigned over ports of one direction; see foreign.c. */
 struct foreign {
 	uint32_t step;	 /* ports from a switch to the next of its component and level */
 	uint32_t share;	 /* flows for one port, of a block */
 	uint32_t more;	 /* of as many slots as there are other planes, this many */
 	double flows[2]; /* have flows[1], and the others flows[0] */
 	bool by_pod;	 /* no port for two pods in a block */
-	uint32_t phases; /* ways to deal: one, or the number of other planes */
+	uint32_t phases; /* ways to assign: one, or the number of other planes */
 	uint32_t width;	 /* most ports of a switch */
 	uint32_t each_plane; /* ports that a plane takes, in a circle of them */
 	uint8_t *part;	     /* [phase][lid] number of its port, below width */
@@ -273,9 +273,9 @@ static inline uint32_t route_foreign_down(const struct pm_routes *routes, uint32
 /* Fills a row with foreign entries, with the keys above; up is not empty. */
 void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
 			uint8_t *row);
-/* How foreign ones are dealt, where a switch has at most width up ports; -ENOMEM.
+/* How foreign ones are assigned, where a switch has at most width up ports; -ENOMEM.
  */
-int route_deal_foreign(struct pm_routes *routes, uint32_t width, struct pm_error *err);
+int route_assign_foreign(struct pm_routes *routes, uint32_t width, struct pm_error *err);
 
 /* index.c: fills in everything that depends on the plan alone; -ENOMEM. */
 int route_index(struct pm_routes *routes, struct pm_error *err);
@@ -283,8 +283,8 @@ int route_index(struct pm_routes *routes, struct pm_error *err);
 /* preferred.c: -ENOMEM. */
 int route_fill_preferred(struct pm_routes *routes, struct pm_error *err);
 
-/* deal.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
-int route_deal(struct pm_routes *routes, struct pm_error *err);
+/* assign_ports.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
+int route_assign(struct pm_routes *routes, struct pm_error *err);
 
 /* moved.c */
 uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,

@@ -10,7 +10,7 @@
  * under which shift permutations meet nowhere in a full tree.
  *
  * Where leaves have unlike cables, that would leave up ports of some idle. So a leaf
- * deals some destinations out (deal.c):
+ * assigns some destinations (assign_ports.c):
  *
  *   over its cables to one first-level switch: those of planes through that switch,
  *   from leaves of its pod with fewer cables to it;
@@ -19,12 +19,12 @@
  *   over all up ports that lead there: the rest of the planes that it lacks.
  *
  * Each of them counts for the port that serves fewest by then, those that are not
- * dealt counted first; so the ports end up as even as these allow. What a port gets
+ * assigned counted first; so the ports end up as even as these allow. What a port gets
  * is a run of LIDs, so that a block has few ports, and the first run begins with
  * another port at every leaf, so that all leaves together send to one destination
- * over all planes. Compute ports, I/O ports, empty slots and switches are dealt each
+ * over all planes. Compute ports, I/O ports, empty slots and switches are assigned each
  * by themselves, and with LMC so are the first LIDs of slots, the second ones and so
- * on. Where all leaves have the same planes nothing is dealt.
+ * on. Where all leaves have the same planes nothing is assigned.
  *
  * Foreign destinations, whose planes run elsewhere, come only when their plane
  * is cut off somewhere. Those of a block fill one up port after the other (foreign.c),

@@ -22,7 +22,7 @@
 /* ---- One switch ---- */
 
 /* By how many hosts the cables up have, from the lowest one; then by VLAN. */
-static bool is_better(const struct dealer *d, uint32_t sw, uint32_t a, uint32_t b)
+static bool is_better(const struct assigner *d, uint32_t sw, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = d->vlans;
 	const uint32_t *up_a = v->up + (size_t)a * v->tree->num_switches;
@@ -37,22 +37,22 @@ static bool is_better(const struct dealer *d, uint32_t sw, uint32_t a, uint32_t 
 		x = v->tree->far[p];
 		y = v->tree->far[q];
 	}
-	return d->dealt[a] != d->dealt[b] ? d->dealt[a] < d->dealt[b] : a < b;
+	return d->assigned[a] != d->assigned[b] ? d->assigned[a] < d->assigned[b] : a < b;
 }
 
-static void count_host(struct dealer *d, uint32_t h)
+static void count_host(struct assigner *d, uint32_t h)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t vlan = d->host[h].vlan;
 	const uint32_t *up = v->up + (size_t)vlan * v->tree->num_switches;
 
-	d->dealt[vlan]++;
+	d->assigned[vlan]++;
 	for (uint32_t sw = v->site[h]; up[sw] < PM_VLAN_TOP; sw = v->tree->far[up[sw]])
 		d->load[up[sw]]++;
 }
 
 /* How far apart the loads of its cables are that lead to VLANs which will do. */
-static void note_spread(struct dealer *d, uint32_t sw, uint32_t num)
+static void note_spread(struct assigner *d, uint32_t sw, uint32_t num)
 {
 	uint32_t least = PM_NONE, most = 0;
 
@@ -72,7 +72,7 @@ static void note_spread(struct dealer *d, uint32_t sw, uint32_t num)
 }
 
 /* How many of the sites that remain some VLAN joins it with, itself among them. */
-static uint32_t count_joined(const struct dealer *d, uint32_t sw)
+static uint32_t count_joined(const struct assigner *d, uint32_t sw)
 {
 	const uint64_t *joined = d->joined + (size_t)d->number[sw] * d->words;
 	uint32_t num = 0;
@@ -82,7 +82,7 @@ static uint32_t count_joined(const struct dealer *d, uint32_t sw)
 	return num;
 }
 
-static void take_host(struct dealer *d, uint32_t h)
+static void take_host(struct assigner *d, uint32_t h)
 {
 	uint32_t sw = d->vlans->site[h];
 
@@ -92,13 +92,13 @@ static void take_host(struct dealer *d, uint32_t h)
 	d->remain[d->number[sw] / 64] &= ~(UINT64_C(1) << d->number[sw] % 64);
 }
 
-static bool moves_there(const struct dealer *d, uint32_t sw, uint32_t h)
+static bool moves_there(const struct assigner *d, uint32_t sw, uint32_t h)
 {
 	return h < d->vlans->num_hosts && d->vlans->site[h] == sw;
 }
 
 /* Deals the hosts of a switch, in VLANs that reach at least so many sites. */
-static void deal_site(struct dealer *d, uint32_t sw, uint32_t reach)
+static void assign_site(struct assigner *d, uint32_t sw, uint32_t reach)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t num = 0;
@@ -129,18 +129,18 @@ static void deal_site(struct dealer *d, uint32_t sw, uint32_t reach)
 /* ---- Places among those that stay ---- */
 
 /* Priorities at a place are between these: of the one before it, and of the one after. */
-static uint32_t top_of(const struct dealer *d, uint32_t place)
+static uint32_t top_of(const struct assigner *d, uint32_t place)
 {
 	return place ? d->host[d->fixed[place - 1]].priority
 		     : PM_VLAN_PINNED - d->vlans->num_hosts;
 }
 
-static uint32_t bottom_of(const struct dealer *d, uint32_t place)
+static uint32_t bottom_of(const struct assigner *d, uint32_t place)
 {
 	return place < d->num_fixed ? d->host[d->fixed[place]].priority : 0;
 }
 
-static bool fits(const struct dealer *d, uint32_t place, uint32_t num)
+static bool fits(const struct assigner *d, uint32_t place, uint32_t num)
 {
 	uint32_t top = top_of(d, place), bottom = bottom_of(d, place);
 
@@ -148,14 +148,14 @@ static bool fits(const struct dealer *d, uint32_t place, uint32_t num)
 }
 
 /* Whether there is room for so many more where those go that are taken now. */
-static bool has_room(const struct dealer *d, uint32_t num)
+static bool has_room(const struct assigner *d, uint32_t num)
 {
 	for (uint32_t i = d->num_moved; i && d->above[i - 1] == d->taken; i--)
 		num++;
 	return fits(d, d->taken, num);
 }
 
-static uint32_t count_movers(const struct dealer *d, uint32_t sw)
+static uint32_t count_movers(const struct assigner *d, uint32_t sw)
 {
 	uint32_t num = 0;
 
@@ -166,7 +166,7 @@ static uint32_t count_movers(const struct dealer *d, uint32_t sw)
 
 /* Whom of those that remain a host that stays does not meet in its VLAN, though some VLAN
  * joins them: so many sites. */
-static uint32_t count_missed(const struct dealer *d, uint32_t h)
+static uint32_t count_missed(const struct assigner *d, uint32_t h)
 {
 	uint32_t sw = d->vlans->site[h];
 
@@ -178,7 +178,7 @@ static uint32_t count_missed(const struct dealer *d, uint32_t h)
 /* ---- All of them ---- */
 
 /* Takes those whom a VLAN joins with all that remain; how many of the list are left. */
-static uint32_t deal_pass(struct dealer *d, uint32_t *list, uint32_t num)
+static uint32_t assign_pass(struct assigner *d, uint32_t *list, uint32_t num)
 {
 	uint32_t left = 0;
 
@@ -187,7 +187,7 @@ static uint32_t deal_pass(struct dealer *d, uint32_t *list, uint32_t num)
 
 		if (parts_best(&d->parts, list[i]) == joined &&
 		    has_room(d, count_movers(d, list[i])))
-			deal_site(d, list[i], joined);
+			assign_site(d, list[i], joined);
 		else
 			list[left++] = list[i];
 	}
@@ -195,7 +195,7 @@ static uint32_t deal_pass(struct dealer *d, uint32_t *list, uint32_t num)
 }
 
 /* Those that stay, as long as they meet all that remain; whether there were any. */
-static bool take_fixed(struct dealer *d)
+static bool take_fixed(struct assigner *d)
 {
 	uint32_t before = d->taken;
 
@@ -205,7 +205,7 @@ static bool take_fixed(struct dealer *d)
 }
 
 /* Takes whoever misses the fewest; how many of the list are left. */
-static uint32_t deal_stuck(struct dealer *d, uint32_t *list, uint32_t num)
+static uint32_t assign_stuck(struct assigner *d, uint32_t *list, uint32_t num)
 {
 	uint32_t best = 0, least = PM_NONE;
 
@@ -226,13 +226,13 @@ static uint32_t deal_stuck(struct dealer *d, uint32_t *list, uint32_t num)
 		take_host(d, d->fixed[d->taken++]);
 		return num;
 	}
-	deal_site(d, list[best], parts_best(&d->parts, list[best]));
+	assign_site(d, list[best], parts_best(&d->parts, list[best]));
 	memmove(list + best, list + best + 1, (num - best - 1) * sizeof(*list));
 	return num - 1;
 }
 
 /* By priority, the highest one first. */
-static void sort_fixed(struct dealer *d)
+static void sort_fixed(struct assigner *d)
 {
 	d->num_fixed = 0;
 	for (uint32_t i = 0; i < d->vlans->num_hosts; i++) {
@@ -244,7 +244,7 @@ static void sort_fixed(struct dealer *d)
 }
 
 /* Nobody is taken, and loads are those of lines that stay. */
-static void reset(struct dealer *d)
+static void reset(struct assigner *d)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t switches = d->parts.num_switches;
@@ -253,7 +253,7 @@ static void reset(struct dealer *d)
 	memcpy(d->left, d->parts.live, switches * sizeof(*d->left));
 	memset(d->remain, 0, d->words * sizeof(*d->remain));
 	memset(d->load, 0, v->fabric->num_ports * sizeof(*d->load));
-	memset(d->dealt, 0, v->num * sizeof(*d->dealt));
+	memset(d->assigned, 0, v->num * sizeof(*d->assigned));
 	for (uint32_t i = 0; i < d->num_sites; i++)
 		if (d->parts.live[d->sites[i]])
 			pm_bits_set(d->remain, i);
@@ -264,7 +264,7 @@ static void reset(struct dealer *d)
 	sort_fixed(d);
 }
 
-void dealer_run(struct dealer *d)
+void assigner_run(struct assigner *d)
 {
 	uint32_t num = 0;
 
@@ -273,19 +273,19 @@ void dealer_run(struct dealer *d)
 		if (count_movers(d, d->sites[i]))
 			d->list[num++] = d->sites[i];
 	while (num || d->taken < d->num_fixed) {
-		uint32_t left = deal_pass(d, d->list, num);
+		uint32_t left = assign_pass(d, d->list, num);
 		bool any = left != num;
 
 		num = left;
 		if (!any && !take_fixed(d))
-			num = deal_stuck(d, d->list, num);
+			num = assign_stuck(d, d->list, num);
 	}
 }
 
 /* ---- Priorities ---- */
 
 /* At a place; of those above all others no more than is usual. */
-static void rank(struct dealer *d, const uint32_t *hosts, uint32_t num, uint32_t place)
+static void rank(struct assigner *d, const uint32_t *hosts, uint32_t num, uint32_t place)
 {
 	uint32_t bottom = bottom_of(d, place);
 	uint32_t step = (top_of(d, place) - bottom) / (num + 1);
@@ -296,7 +296,7 @@ static void rank(struct dealer *d, const uint32_t *hosts, uint32_t num, uint32_t
 		d->host[hosts[i]].priority = bottom + step * (num - i);
 }
 
-bool dealer_rank(struct dealer *d)
+bool assigner_rank(struct assigner *d)
 {
 	for (uint32_t i = 0, end; i < d->num_moved; i = end) {
 		for (end = i + 1; end < d->num_moved && d->above[end] == d->above[i];)
@@ -310,7 +310,7 @@ bool dealer_rank(struct dealer *d)
 
 /* ---- Begin and end ---- */
 
-static void sort_sites(struct dealer *d)
+static void sort_sites(struct assigner *d)
 {
 	const struct pm_vlans *v = d->vlans;
 
@@ -332,7 +332,7 @@ static void sort_sites(struct dealer *d)
 }
 
 /* Sites of one part of a VLAN join each other: members[switch][word] of its parts. */
-static void find_joined(struct dealer *d, uint64_t *members)
+static void find_joined(struct assigner *d, uint64_t *members)
 {
 	for (uint32_t vlan = 0; vlan < d->vlans->num; vlan++) {
 		memset(members, 0,
@@ -353,7 +353,7 @@ static void find_joined(struct dealer *d, uint64_t *members)
 	}
 }
 
-bool dealer_can_join(const struct dealer *d, uint32_t a, uint32_t b)
+bool assigner_can_join(const struct assigner *d, uint32_t a, uint32_t b)
 {
 	return pm_bits_test(d->joined + (size_t)d->number[a] * d->words, d->number[b]);
 }
@@ -366,7 +366,7 @@ static int compare_priorities(const void *a, const void *b)
 }
 
 /* Of the lines as they are. */
-static int sort_hosts(struct dealer *d)
+static int sort_hosts(struct assigner *d)
 {
 	uint32_t num = d->vlans->num_hosts;
 	uint64_t *keys = pm_array(num, sizeof(*keys));
@@ -382,7 +382,7 @@ static int sort_hosts(struct dealer *d)
 	return 0;
 }
 
-static int make_rooms(struct dealer *d, uint64_t **members, struct pm_error *err)
+static int make_rooms(struct assigner *d, uint64_t **members, struct pm_error *err)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t switches = v->tree->num_switches, hosts = v->num_hosts;
@@ -400,7 +400,7 @@ static int make_rooms(struct dealer *d, uint64_t **members, struct pm_error *err
 	d->reach = pm_pool_array(pool, switches, sizeof(uint32_t));
 	d->left = pm_pool_array(pool, switches, sizeof(uint32_t));
 	d->load = pm_pool_array(pool, v->fabric->num_ports, sizeof(uint32_t));
-	d->dealt = pm_pool_array(pool, v->num, sizeof(uint32_t));
+	d->assigned = pm_pool_array(pool, v->num, sizeof(uint32_t));
 	d->fit = pm_pool_array(pool, v->num, sizeof(uint32_t));
 	d->words = pm_bits_words(switches);
 	d->remain = pm_pool_array(pool, d->words, sizeof(uint64_t));
@@ -409,13 +409,13 @@ static int make_rooms(struct dealer *d, uint64_t **members, struct pm_error *err
 	return pm_pool_check(pool, err);
 }
 
-int dealer_begin(struct dealer *d, const struct pm_vlans *v, const uint8_t *cut,
-		 struct pm_vlan_host *host, struct pm_error *err)
+int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *cut,
+		   struct pm_vlan_host *host, struct pm_error *err)
 {
 	uint64_t *members;
 	int rc;
 
-	*d = (struct dealer){.vlans = v, .host = host};
+	*d = (struct assigner){.vlans = v, .host = host};
 	rc = make_rooms(d, &members, err);
 	if (!rc)
 		rc = parts_make(v, cut, &d->pool, &d->parts, err);
@@ -433,7 +433,7 @@ int dealer_begin(struct dealer *d, const struct pm_vlans *v, const uint8_t *cut,
 }
 
 /* How many hear what is sent in a VLAN, in its largest part. */
-static uint32_t count_heard(const struct dealer *d, uint32_t vlan, uint32_t *heard)
+static uint32_t count_heard(const struct assigner *d, uint32_t vlan, uint32_t *heard)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t most = 0;
@@ -451,8 +451,8 @@ static uint32_t count_heard(const struct dealer *d, uint32_t vlan, uint32_t *hea
 	return most;
 }
 
-int dealer_broadcast(struct dealer *d, uint32_t *vlan, uint32_t *unheard,
-		     struct pm_error *err)
+int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *unheard,
+		       struct pm_error *err)
 {
 	uint32_t *heard = pm_pool_array(&d->pool, d->parts.num_switches, sizeof(*heard));
 	uint32_t best;
@@ -472,27 +472,27 @@ int dealer_broadcast(struct dealer *d, uint32_t *vlan, uint32_t *unheard,
 	return 0;
 }
 
-void dealer_count_apart(const struct parts *p, const struct pm_vlan_host *host,
-			struct pm_vlan_deal *deal)
+void assigner_count_apart(const struct parts *p, const struct pm_vlan_host *host,
+			  struct pm_vlan_assignment *assignment)
 {
 	const uint32_t *site = p->vlans->site;
 
-	deal->pairs = deal->apart = deal->cabled = 0;
+	assignment->pairs = assignment->apart = assignment->cabled = 0;
 	for (uint32_t a = 0; a < p->vlans->num_hosts; a++)
 		for (uint32_t b = 0; b < a && !p->gone[a]; b++) {
 			if (p->gone[b])
 				continue;
-			deal->pairs++;
+			assignment->pairs++;
 			if (site[a] == site[b] ||
 			    parts_join(p, pair_vlan(host, a, b), site[a], site[b]))
 				continue;
-			deal->apart++;
-			deal->cabled += p->island[site[a]] == p->island[site[b]];
+			assignment->apart++;
+			assignment->cabled += p->island[site[a]] == p->island[site[b]];
 		}
 }
 
 /* Who sends without tags has the access VLAN, and priority over all others. */
-static void pin_untagged(struct dealer *d)
+static void pin_untagged(struct assigner *d)
 {
 	for (uint32_t h = 0; h < d->vlans->num_hosts; h++) {
 		if (!d->vlans->untagged[h])
@@ -502,33 +502,33 @@ static void pin_untagged(struct dealer *d)
 	}
 }
 
-int dealer_anew(const struct pm_vlans *vlans, const uint8_t *cut,
-		struct pm_vlan_table *table, struct pm_vlan_deal *deal,
-		struct pm_error *err)
+int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
+		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
+		  struct pm_error *err)
 {
-	struct dealer d;
-	int rc = dealer_begin(&d, vlans, cut, table->host, err);
+	struct assigner d;
+	int rc = assigner_begin(&d, vlans, cut, table->host, err);
 
 	if (!rc) {
 		memset(d.moves, 1, vlans->num_hosts);
 		pin_untagged(&d);
-		rc = dealer_broadcast(&d, &table->broadcast, &deal->unheard, err);
+		rc = assigner_broadcast(&d, &table->broadcast, &assignment->unheard, err);
 	}
 	if (!rc) {
-		dealer_run(&d);
-		(void)dealer_rank(&d); /* nobody is in the way */
-		dealer_count_apart(&d.parts, table->host, deal);
-		deal->spread = d.spread;
+		assigner_run(&d);
+		(void)assigner_rank(&d); /* nobody is in the way */
+		assigner_count_apart(&d.parts, table->host, assignment);
+		assignment->spread = d.spread;
 	}
 	pm_pool_free(&d.pool);
 	return rc;
 }
 
-int pm_vlans_deal(const struct pm_vlans *vlans, const uint8_t *cut,
-		  struct pm_vlan_table *table, struct pm_vlan_deal *deal,
-		  struct pm_error *err)
+int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
+		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
+		    struct pm_error *err)
 {
-	*deal = (struct pm_vlan_deal){.moved = vlans->num_hosts + 1};
+	*assignment = (struct pm_vlan_assignment){.moved = vlans->num_hosts + 1};
 	table->broadcast = vlans->access;
-	return dealer_anew(vlans, cut, table, deal, err);
+	return assigner_anew(vlans, cut, table, assignment, err);
 }

@@ -5,7 +5,7 @@
 
 #include "vlan_parts.h"
 
-struct dealer {
+struct assigner {
 	struct pm_pool pool;
 	struct parts parts;
 	const struct pm_vlans *vlans;
@@ -27,43 +27,43 @@ struct dealer {
 	uint32_t *order;	   /* hosts that move, as they were taken, .. */
 	uint32_t *above;	   /* .. and how many of fixed[] before */
 	uint32_t num_moved;
-	uint32_t *load;	  /* [port] up: hosts dealt to it */
-	uint32_t *dealt;  /* [vlan] hosts */
-	uint32_t *fit;	  /* VLANs that will do, of one switch */
-	uint32_t *list;	  /* switches with hosts that move and were not taken */
-	uint32_t stuck;	  /* so often somebody was taken who does not meet all */
-	uint32_t blocked; /* of fixed[]: taken when that came for the first time */
+	uint32_t *load;	    /* [port] up: hosts assigned to it */
+	uint32_t *assigned; /* [vlan] hosts */
+	uint32_t *fit;	    /* VLANs that will do, of one switch */
+	uint32_t *list;	    /* switches with hosts that move and were not taken */
+	uint32_t stuck;	    /* so often somebody was taken who does not meet all */
+	uint32_t blocked;   /* of fixed[]: taken when that came for the first time */
 	uint32_t spread;
 };
 
 /* Nobody moves. The pool is for the caller to free, also after -ENOMEM. */
-int dealer_begin(struct dealer *d, const struct pm_vlans *v, const uint8_t *cut,
-		 struct pm_vlan_host *host, struct pm_error *err);
+int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *cut,
+		   struct pm_vlan_host *host, struct pm_error *err);
 
 /* Whether some VLAN joins two switches with hosts. */
-bool dealer_can_join(const struct dealer *d, uint32_t a, uint32_t b);
+bool assigner_can_join(const struct assigner *d, uint32_t a, uint32_t b);
 
 /*
  * Gives those of moves[] VLANs and places among the others by priority; `stuck` is 0 if
  * all pairs meet that a VLAN joins. It may be run again with others; host[] has to be as
  * it was then.
  */
-void dealer_run(struct dealer *d);
+void assigner_run(struct assigner *d);
 
 /* Writes the priorities for these places; false: there are not enough somewhere. */
-bool dealer_rank(struct dealer *d);
+bool assigner_rank(struct assigner *d);
 
 /* The VLAN in which most hear a broadcast; the one before, if it is one of these. */
-int dealer_broadcast(struct dealer *d, uint32_t *vlan, uint32_t *unheard,
-		     struct pm_error *err);
+int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *unheard,
+		       struct pm_error *err);
 
 /* Deals all of them; *broadcast was theirs before. -ENOMEM. */
-int dealer_anew(const struct pm_vlans *vlans, const uint8_t *cut,
-		struct pm_vlan_table *table, struct pm_vlan_deal *deal,
-		struct pm_error *err);
+int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
+		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
+		  struct pm_error *err);
 
 /* Counts pairs, and those that are apart. */
-void dealer_count_apart(const struct parts *p, const struct pm_vlan_host *host,
-			struct pm_vlan_deal *deal);
+void assigner_count_apart(const struct parts *p, const struct pm_vlan_host *host,
+			  struct pm_vlan_assignment *assignment);
 
 #endif

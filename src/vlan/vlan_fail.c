@@ -13,18 +13,18 @@
 #include <string.h>
 
 /* Whether a pair is apart, and another line would help. */
-static bool is_broken(const struct dealer *d, uint32_t a, uint32_t b)
+static bool is_broken(const struct assigner *d, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t x = v->site[a], y = v->site[b];
 
 	return x != y && !d->parts.gone[b] && !v->untagged[b] &&
 	       !parts_join(&d->parts, pair_vlan(d->host, a, b), x, y) &&
-	       dealer_can_join(d, x, y);
+	       assigner_can_join(d, x, y);
 }
 
 /* Whose lines change, in moves[]. */
-static int choose_movers(struct dealer *d, uint32_t *bound, struct pm_error *err)
+static int choose_movers(struct assigner *d, uint32_t *bound, struct pm_error *err)
 {
 	uint32_t hosts = d->vlans->num_hosts;
 	struct cover cover;
@@ -42,7 +42,7 @@ static int choose_movers(struct dealer *d, uint32_t *bound, struct pm_error *err
 }
 
 /* Pairs of a host that are apart. */
-static uint32_t count_apart(const struct dealer *d, uint32_t h)
+static uint32_t count_apart(const struct assigner *d, uint32_t h)
 {
 	const uint32_t *site = d->vlans->site;
 	uint32_t apart = 0;
@@ -60,7 +60,7 @@ static bool is_same(const struct pm_vlan_host *a, const struct pm_vlan_host *b)
 }
 
 /* Gives a host another line, if that leaves no more pairs apart. */
-static bool try_line(struct dealer *d, uint32_t h, struct pm_vlan_host line)
+static bool try_line(struct assigner *d, uint32_t h, struct pm_vlan_host line)
 {
 	struct pm_vlan_host now = d->host[h];
 	uint32_t apart = count_apart(d, h);
@@ -77,10 +77,10 @@ static bool try_line(struct dealer *d, uint32_t h, struct pm_vlan_host line)
 
 /*
  * Lines go back that help nobody, for want of a table in which all meet; and priorities:
- * those of a leaf's hosts were dealt together, and who decides less for others leaves
+ * those of a leaf's hosts were assigned together, and who decides less for others leaves
  * their VLANs as even as they were.
  */
-static void give_back(struct dealer *d, const struct pm_vlan_host *before)
+static void give_back(struct assigner *d, const struct pm_vlan_host *before)
 {
 	for (uint32_t h = 0; h < d->vlans->num_hosts; h++)
 		if (!is_same(&d->host[h], &before[h]) && !try_line(d, h, before[h]))
@@ -95,7 +95,7 @@ static void give_back(struct dealer *d, const struct pm_vlan_host *before)
 
 /* For lines with which all pairs meet that can. */
 struct search {
-	struct dealer *d;
+	struct assigner *d;
 	const struct pm_vlan_host *before;
 	uint8_t *barred; /* [host] all tables in which it moves were tried */
 	uint64_t work;
@@ -105,18 +105,18 @@ struct search {
 /* Whether lines of those of moves[] are enough, and writes them. */
 static bool is_enough(struct search *s)
 {
-	struct dealer *d = s->d;
-	struct pm_vlan_deal deal;
+	struct assigner *d = s->d;
+	struct pm_vlan_assignment assignment;
 
 	memcpy(d->host, s->before, d->vlans->num_hosts * sizeof(*d->host));
-	dealer_run(d);
+	assigner_run(d);
 	s->work += (uint64_t)d->vlans->num_hosts * d->vlans->num;
-	if (!dealer_rank(d))
+	if (!assigner_rank(d))
 		return false;
 	if (!d->stuck || !s->apart)
 		return !d->stuck;
-	dealer_count_apart(&d->parts, d->host, &deal);
-	return deal.apart <= s->apart;
+	assigner_count_apart(&d->parts, d->host, &assignment);
+	return assignment.apart <= s->apart;
 }
 
 /* Hosts of which one is to move, next to those of the levels before. */
@@ -132,7 +132,7 @@ struct level {
  */
 static void open_level(const struct search *s, struct level *level)
 {
-	const struct dealer *d = s->d;
+	const struct assigner *d = s->d;
 	uint32_t from = s->apart ? 0 : d->blocked, num = d->num_fixed - from;
 
 	*level = (struct level){pm_copy(d->fixed + from, num, sizeof(*level->hosts)), num,
@@ -206,7 +206,7 @@ static bool deepen(struct search *s, uint32_t from, uint32_t to)
  * On a large fabric not all can be tried: then those with the cover's lines and more. If
  * none is found, the lines are as before.
  */
-static int choose_lines(struct dealer *d, const struct pm_vlan_host *before,
+static int choose_lines(struct assigner *d, const struct pm_vlan_host *before,
 			uint32_t *bound, struct pm_error *err)
 {
 	uint32_t hosts = d->vlans->num_hosts, num = 0;
@@ -239,48 +239,48 @@ static int choose_lines(struct dealer *d, const struct pm_vlan_host *before,
 }
 
 /* Moves few; an error leaves the table half-changed. */
-static int move_few(struct dealer *d, const struct pm_vlan_table *before,
-		    struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+static int move_few(struct assigner *d, const struct pm_vlan_table *before,
+		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
 		    struct pm_error *err)
 {
-	int rc = dealer_broadcast(d, &table->broadcast, &deal->unheard, err);
+	int rc = assigner_broadcast(d, &table->broadcast, &assignment->unheard, err);
 
 	if (!rc)
-		rc = choose_lines(d, before->host, &deal->bound, err);
+		rc = choose_lines(d, before->host, &assignment->bound, err);
 	if (rc)
 		return rc;
-	deal->bound += table->broadcast != before->broadcast;
+	assignment->bound += table->broadcast != before->broadcast;
 	give_back(d, before->host);
-	dealer_count_apart(&d->parts, table->host, deal);
+	assigner_count_apart(&d->parts, table->host, assignment);
 	return 0;
 }
 
-/* Few lines leave pairs apart: deals all anew if that leaves fewer, or leaves all as it
+/* Few lines leave pairs apart: assigns all anew if that leaves fewer, or leaves all as it
  * was if not even that is worse. */
-static int help(struct dealer *d, const uint8_t *cut, const struct pm_vlan_table *before,
-		struct pm_vlan_table *table, struct pm_vlan_deal *deal,
-		struct pm_error *err)
+static int help(struct assigner *d, const uint8_t *cut,
+		const struct pm_vlan_table *before, struct pm_vlan_table *table,
+		struct pm_vlan_assignment *assignment, struct pm_error *err)
 {
 	size_t size = d->vlans->num_hosts * sizeof(*table->host);
 	struct pm_vlan_table again = *before;
-	struct pm_vlan_deal anew = {.bound = deal->bound}, none = {0};
+	struct pm_vlan_assignment anew = {.bound = assignment->bound}, none = {0};
 	int rc;
 
 	again.host = pm_pool_array(&d->pool, d->vlans->num_hosts, sizeof(*again.host));
 	rc = pm_pool_check(&d->pool, err);
 	if (!rc)
-		rc = dealer_anew(d->vlans, cut, &again, &anew, err);
+		rc = assigner_anew(d->vlans, cut, &again, &anew, err);
 	if (rc)
 		return rc;
-	dealer_count_apart(&d->parts, before->host, &none);
-	if (none.apart <= deal->apart && none.apart <= anew.apart) {
+	assigner_count_apart(&d->parts, before->host, &none);
+	if (none.apart <= assignment->apart && none.apart <= anew.apart) {
 		memcpy(table->host, before->host, size);
-	} else if (anew.apart < deal->apart) {
-		*deal = anew;
+	} else if (anew.apart < assignment->apart) {
+		*assignment = anew;
 		memcpy(table->host, again.host, size);
 		give_back(d, before->host);
 	}
-	dealer_count_apart(&d->parts, table->host, deal);
+	assigner_count_apart(&d->parts, table->host, assignment);
 	return 0;
 }
 
@@ -296,13 +296,14 @@ static uint32_t count_moved(const struct pm_vlan_table *a, const struct pm_vlan_
 }
 
 /* Not all meet that could: as many do with fewer lines, perhaps. */
-static int save_lines(struct dealer *d, const struct pm_vlan_host *before,
-		      struct pm_vlan_deal *deal, struct pm_error *err)
+static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
+		      struct pm_vlan_assignment *assignment, struct pm_error *err)
 {
 	uint32_t hosts = d->vlans->num_hosts, lines = 0;
 	struct pm_vlan_host *found =
 		pm_pool_copy(&d->pool, d->host, hosts, sizeof(*found));
-	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0, deal->apart};
+	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0,
+			   assignment->apart};
 	int rc = pm_pool_check(&d->pool, err);
 
 	if (rc)
@@ -314,31 +315,31 @@ static int save_lines(struct dealer *d, const struct pm_vlan_host *before,
 		give_back(d, before);
 	else
 		memcpy(d->host, found, hosts * sizeof(*found));
-	dealer_count_apart(&d->parts, d->host, deal);
+	assigner_count_apart(&d->parts, d->host, assignment);
 	return 0;
 }
 
 int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
-		  struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
 		  struct pm_error *err)
 {
 	struct pm_vlan_table before = *table;
-	struct dealer d;
-	int rc = dealer_begin(&d, vlans, cut, table->host, err);
+	struct assigner d;
+	int rc = assigner_begin(&d, vlans, cut, table->host, err);
 
-	*deal = (struct pm_vlan_deal){0};
+	*assignment = (struct pm_vlan_assignment){0};
 	before.host = pm_pool_copy(&d.pool, table->host, vlans->num_hosts,
 				   sizeof(*before.host));
 	if (!rc)
 		rc = pm_pool_check(&d.pool, err);
 	if (!rc)
-		rc = move_few(&d, &before, table, deal, err);
-	if (!rc && deal->apart)
-		rc = help(&d, cut, &before, table, deal, err);
-	if (!rc && deal->apart)
-		rc = save_lines(&d, before.host, deal, err);
+		rc = move_few(&d, &before, table, assignment, err);
+	if (!rc && assignment->apart)
+		rc = help(&d, cut, &before, table, assignment, err);
+	if (!rc && assignment->apart)
+		rc = save_lines(&d, before.host, assignment, err);
 	if (!rc)
-		deal->moved = count_moved(table, &before, vlans->num_hosts);
+		assignment->moved = count_moved(table, &before, vlans->num_hosts);
 	pm_pool_free(&d.pool);
 	return rc;
 }

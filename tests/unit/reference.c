@@ -572,8 +572,9 @@ static const char *check_planes(const struct pm_plan *plan)
 	return NULL;
 }
 
-/* On every leaf the used slots of a kind are dealt to its planes as evenly as can be. */
-static const char *check_deal(const struct pm_plan *plan, uint8_t kind)
+/* On every leaf the used slots of a kind are assigned to its planes as evenly as can be.
+ */
+static const char *check_assignment(const struct pm_plan *plan, uint8_t kind)
 {
 	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
 		const struct pm_node *n = &plan->known->nodes[sw];
@@ -649,9 +650,9 @@ const char *reference_plan(const struct pm_plan *plan, bool grown)
 	if (!text && !grown)
 		text = check_planes(plan);
 	if (!text && !grown && !plan->lmc)
-		text = check_deal(plan, PM_COMPUTE);
+		text = check_assignment(plan, PM_COMPUTE);
 	if (!text && !grown && !plan->lmc)
-		text = check_deal(plan, PM_IO);
+		text = check_assignment(plan, PM_IO);
 	if (!text)
 		text = check_runs(plan, grown);
 	return text;

@@ -60,7 +60,7 @@ uint64_t reference_count_pairs(const struct reference *reference,
 /*
  * Looks at a plan by itself: LIDs owned once, all places known, runs that do not
  * overlap and begin where they should, planes that lead to their places, slots
- * dealt evenly on every leaf (unless grown). NULL if it is right.
+ * assigned evenly on every leaf (unless grown). NULL if it is right.
  */
 const char *reference_plan(const struct pm_plan *plan, bool grown);
 

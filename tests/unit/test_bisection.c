@@ -27,7 +27,7 @@ struct scene {
 
 static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limit)
 {
-	struct pm_vlan_deal deal;
+	struct pm_vlan_assignment assignment;
 
 	*s = (struct scene){0};
 	begin_with(&s->lab, fabric);
@@ -39,7 +39,8 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 	s->who = calloc(s->vlans.num_hosts, sizeof(*s->who));
 	s->room = calloc(fabric->num_ports, sizeof(*s->room));
 	assert_true(s->table.host && s->who && s->room);
-	assert_int_equal(pm_vlans_deal(&s->vlans, NULL, &s->table, &deal, NULL), 0);
+	assert_int_equal(pm_vlans_assign(&s->vlans, NULL, &s->table, &assignment, NULL),
+			 0);
 	for (uint32_t h = 0; h < s->vlans.num_hosts; h++)
 		s->who[h] = h;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
@@ -103,7 +104,7 @@ static void assert_rates(const struct pm_bisection *b, double straight, double l
 }
 
 /* Figure 6 of Miura et al.: four hosts of a leaf send to four of the other one, over one
- * to four cables. One tree is one cable; four hosts dealt to n VLANs fill n cables. */
+ * to four cables. One tree is one cable; four hosts assigned to n VLANs fill n cables. */
 static void test_figure(void **state)
 {
 	(void)state;

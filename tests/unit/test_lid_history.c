@@ -657,7 +657,8 @@ static void set_entry(struct run *run, uint32_t node, uint32_t lid, uint8_t port
 }
 
 /* Each kind of LID history by itself brings a rebooted host's LID back, and tables its
- * plane, whatever else is dealt: with three slots empty planes are dealt otherwise. */
+ * plane, whatever else is assigned: with three slots empty planes are assigned otherwise.
+ */
 static void test_kinds(void **state)
 {
 	static const uint32_t hosts[] = {HOST(0, 0), HOST(1, 3), HOST(2, 1)};
@@ -735,7 +736,7 @@ static void test_moved(void **state)
 /* The slot that has the LID which a claim asks for gets that of the other in exchange. */
 static void test_exchange(void **state)
 {
-	uint32_t a = HOST(0, 0), b = HOST(3, 2), dealt = 0;
+	uint32_t a = HOST(0, 0), b = HOST(3, 2), assigned = 0;
 
 	(void)state;
 	for (int i = 0; i < 2 * (PM_MAX_LMC + 1); i++) {
@@ -747,18 +748,18 @@ static void test_exchange(void **state)
 		go(&run, b);
 		hold_all(&run, false);
 		last_tables(&run);
-		run.parts[a].claims = i % 2; /* after a first look at what is dealt */
-		run.parts[a].had = dealt;
+		run.parts[a].claims = i % 2; /* after a first look at what is assigned */
+		run.parts[a].had = assigned;
 		assert_true(sweep(&run, PM_MAX_LID));
 		slot_a = slot_of(&run, run.plan, a);
 		slot_b = slot_of(&run, run.plan, b);
-		dealt = run.plan->lid[slot_a];
+		assigned = run.plan->lid[slot_a];
 		lid = run.plan->lid[slot_b];
 		if (i % 2) {
 			swap(&run, a, b);
 			come(&run, a);
 			assert_true(sweep(&run, PM_MAX_LID));
-			assert_int_equal(run.plan->lid[slot_b], dealt);
+			assert_int_equal(run.plan->lid[slot_b], assigned);
 			assert_int_equal(run.plan->lid[slot_a], lid);
 		}
 		run_end(&run);
@@ -768,7 +769,7 @@ static void test_exchange(void **state)
 /* A claim holds at a slot that was in use; what that one's host had is left to nobody. */
 static void test_left(void **state)
 {
-	uint32_t a = HOST(0, 0), b = HOST(3, 2), dealt = 0;
+	uint32_t a = HOST(0, 0), b = HOST(3, 2), assigned = 0;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -778,16 +779,16 @@ static void test_left(void **state)
 		go(&run, a);
 		hold_all(&run, false);
 		last_tables(&run);
-		run.parts[a].claims = i; /* after a first look at what is dealt */
-		run.parts[a].had = dealt;
+		run.parts[a].claims = i; /* after a first look at what is assigned */
+		run.parts[a].had = assigned;
 		assert_true(sweep(&run, PM_MAX_LID));
-		dealt = run.plan->lid[slot_of(&run, run.plan, a)];
+		assigned = run.plan->lid[slot_of(&run, run.plan, a)];
 		if (i) {
 			go(&run, b);
 			swap(&run, a, b);
 			come(&run, a);
 			assert_true(sweep(&run, PM_MAX_LID));
-			assert_int_equal(lid_of(&run, a), dealt);
+			assert_int_equal(lid_of(&run, a), assigned);
 			assert_int_equal(run.plan->owner[run.parts[b].had], PM_NONE);
 		}
 		run_end(&run);

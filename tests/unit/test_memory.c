@@ -57,7 +57,7 @@
 /* In each of them l0:3 is a cable between switches, and s1 is at the top. */
 static const char *const trees[] = {
 	"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=s1:1 l1:3=s1:2",
-	/* leaves that are not alike: entries are dealt */
+	/* leaves that are not alike: entries are assigned */
 	"l0/8 l1/8 s0/6 s1/6 l0:1=a l0:2=b l1:1=c l1:2=d l0:3=s0:1 l0:4=s0:2 l0:5=s1:1 "
 	"l0:6=s1:2 l1:3=s0:3 l1:4=s1:3",
 	"l0/4 l1/4 l2/4 l3/4 m0/4 m1/4 m2/4 m3/4 s0/4 s1/4 l0:1=a l1:1=b l2:1=c l3:1=d "

@@ -475,7 +475,8 @@ static void test_side_by_side(void **state)
 	world_free(&world);
 }
 
-/* l0 has three cables to s0 and the others one: their hosts are dealt over the three. */
+/* l0 has three cables to s0 and the others one: their hosts are assigned over the three.
+ */
 static void test_uneven(void **state)
 {
 	static const struct {

@@ -26,7 +26,7 @@ struct trial {
 	struct pm_tree tree;
 	struct pm_vlans vlans;
 	struct pm_vlan_table table;
-	struct pm_vlan_deal deal;
+	struct pm_vlan_assignment assignment;
 	uint8_t *cut; /* [port] */
 	uint32_t
 		*from; /* [switch] port by which a walk came there; PM_NONE: it did not */
@@ -261,7 +261,7 @@ static void check_check(struct trial *t)
 	}
 }
 
-static uint32_t count_dealt(const struct trial *t, uint32_t port)
+static uint32_t count_assigned(const struct trial *t, uint32_t port)
 {
 	uint32_t sw = t->fabric->ports[port].node, num = 0;
 
@@ -288,7 +288,7 @@ static void check_even(struct trial *t)
 		if (t->tree.level[sw])
 			continue;
 		pm_for_each_port(i, t->fabric, sw) {
-			uint32_t num = is_up(t, i) ? count_dealt(t, i) : 0;
+			uint32_t num = is_up(t, i) ? count_assigned(t, i) : 0;
 
 			if (!is_up(t, i))
 				continue;
@@ -448,11 +448,11 @@ static void test_trees(void **state)
 			check_hosts(&t);
 			check_trees(&t);
 			check_check(&t);
-			EXPECT(pm_vlans_deal(&t.vlans, NULL, &t.table, &t.deal, NULL) ==
-			       0);
+			EXPECT(pm_vlans_assign(&t.vlans, NULL, &t.table, &t.assignment,
+					       NULL) == 0);
 			check_priorities(&t);
-			EXPECT(t.deal.apart == count_apart(&t, false));
-			EXPECT(t.deal.spread <= 1);
+			EXPECT(t.assignment.apart == count_apart(&t, false));
+			EXPECT(t.assignment.spread <= 1);
 			check_even(&t);
 			check_counts(&t);
 		}
@@ -479,10 +479,10 @@ static void test_merged(void **state)
 			       0);
 			EXPECT(t.vlans.num == limit && t.vlans.needed >= limit);
 			check_trees(&t);
-			EXPECT(pm_vlans_deal(&t.vlans, NULL, &t.table, &t.deal, NULL) ==
-			       0);
+			EXPECT(pm_vlans_assign(&t.vlans, NULL, &t.table, &t.assignment,
+					       NULL) == 0);
 			check_priorities(&t);
-			EXPECT(t.deal.apart == count_apart(&t, false));
+			EXPECT(t.assignment.apart == count_apart(&t, false));
 		}
 		end(&t);
 	}
@@ -647,7 +647,7 @@ static void check_lines(struct trial *t, const struct pm_vlan_table *old, uint32
 	if (t->vlans.num_hosts > MOST_HOSTS || lines > MOST_LINES ||
 	    t->vlans.num > MOST_VLANS)
 		return;
-	least = reference_lines(t, old->host, t->deal.apart, lines);
+	least = reference_lines(t, old->host, t->assignment.apart, lines);
 	tally->tried++;
 	tally->above += least < lines;
 	if (least < lines)
@@ -679,22 +679,22 @@ static void check_broadcast(struct trial *t, uint32_t before)
 {
 	uint32_t unheard = reference_unheard(t, t->table.broadcast);
 
-	EXPECT(t->deal.unheard == unheard);
+	EXPECT(t->assignment.unheard == unheard);
 	for (uint32_t vlan = 0; vlan < t->vlans.num; vlan++)
 		EXPECT(reference_unheard(t, vlan) >= unheard);
 	EXPECT(t->table.broadcast == before || reference_unheard(t, before) > unheard);
 }
 
-/* Few lines leave no more pairs apart than the hosts dealt all anew. */
+/* Few lines leave no more pairs apart than the hosts assigned all anew. */
 static void check_anew(struct trial *t)
 {
 	struct pm_vlan_table anew;
-	struct pm_vlan_deal deal;
+	struct pm_vlan_assignment assignment;
 
 	anew.host = calloc(t->vlans.num_hosts, sizeof(*anew.host));
 	assert_non_null(anew.host);
-	EXPECT(pm_vlans_deal(&t->vlans, t->cut, &anew, &deal, NULL) == 0);
-	EXPECT(t->deal.apart <= deal.apart);
+	EXPECT(pm_vlans_assign(&t->vlans, t->cut, &anew, &assignment, NULL) == 0);
+	EXPECT(t->assignment.apart <= assignment.apart);
 	free(anew.host);
 }
 
@@ -708,21 +708,21 @@ static void check_loss(struct trial *t, struct tally *tally)
 	old.host = malloc(size + 1);
 	assert_non_null(old.host);
 	memcpy(old.host, t->table.host, size);
-	EXPECT(pm_vlans_lose(&t->vlans, t->cut, &t->table, &t->deal, NULL) == 0);
+	EXPECT(pm_vlans_lose(&t->vlans, t->cut, &t->table, &t->assignment, NULL) == 0);
 	check_priorities(t);
 	check_broadcast(t, old.broadcast);
 	moved = old.broadcast != t->table.broadcast;
-	EXPECT(t->deal.bound - moved <= least);
-	tally->exact += t->deal.bound - moved == least;
+	EXPECT(t->assignment.bound - moved <= least);
+	tally->exact += t->assignment.bound - moved == least;
 	for (uint32_t h = 0; h < t->vlans.num_hosts; h++)
 		moved += memcmp(&old.host[h], &t->table.host[h], sizeof(*old.host)) != 0;
-	EXPECT(moved == t->deal.moved);
-	EXPECT(t->deal.apart == count_apart(t, false));
-	EXPECT(t->deal.cabled == count_cabled(t));
-	EXPECT(t->deal.apart <= before);
+	EXPECT(moved == t->assignment.moved);
+	EXPECT(t->assignment.apart == count_apart(t, false));
+	EXPECT(t->assignment.cabled == count_cabled(t));
+	EXPECT(t->assignment.apart <= before);
 	check_anew(t);
 	EXPECT(broken || moved == (old.broadcast != t->table.broadcast));
-	EXPECT(moved >= t->deal.bound || count_apart(t, true));
+	EXPECT(moved >= t->assignment.bound || count_apart(t, true));
 	check_lines(t, &old, moved, tally);
 	tally->losses++;
 	tally->few += moved == least + (old.broadcast != t->table.broadcast);
@@ -741,8 +741,8 @@ static struct tally lose_twice(const struct recipe_limits *limits, uint64_t firs
 
 		seed = first + round;
 		if (begin(&t, limits) && t.vlans.num_hosts <= 14) {
-			EXPECT(pm_vlans_deal(&t.vlans, NULL, &t.table, &t.deal, NULL) ==
-			       0);
+			EXPECT(pm_vlans_assign(&t.vlans, NULL, &t.table, &t.assignment,
+					       NULL) == 0);
 			for (int i = 0; i < 2; i++) {
 				cut_some(&t, most);
 				check_loss(&t, &tally);
@@ -760,7 +760,7 @@ static struct tally lose_twice(const struct recipe_limits *limits, uint64_t firs
 static void test_failures(void **state)
 {
 	static const struct recipe_limits limits = {.switches = 12, .hosts = 12};
-	/* Of the first 25, one is dealt all anew. */
+	/* Of the first 25, one is assigned all anew. */
 	uint64_t first = from_environment("PM_SEED", 20261180);
 	struct tally tally = lose_twice(&limits, first, num_rounds(400), 3);
 
@@ -788,7 +788,8 @@ static void make_drawn(struct trial *t, const char *text)
 	*t = (struct trial){.random = {1}};
 	t->fabric = recipe_draw(text);
 	assert_true(make(t, PM_VLAN_MAX));
-	assert_int_equal(pm_vlans_deal(&t->vlans, NULL, &t->table, &t->deal, NULL), 0);
+	assert_int_equal(
+		pm_vlans_assign(&t->vlans, NULL, &t->table, &t->assignment, NULL), 0);
 }
 
 /* Two leaves with as many cables to the spine as hosts: each cable has a VLAN. */
@@ -827,7 +828,8 @@ static void check_lone_cable(uint8_t untagged)
 		   "a/8 b/8 gate/8 top/8 other/8 a:1=a1 a:2=a2 b:1=b1 b:2=b2 "
 		   "gate:1=g1 a:3=top:1 a:4=other:1 b:3=top:2 b:4=other:2 gate:2=top:3");
 	t.vlans.untagged[4] = untagged;
-	assert_int_equal(pm_vlans_deal(&t.vlans, NULL, &t.table, &t.deal, NULL), 0);
+	assert_int_equal(pm_vlans_assign(&t.vlans, NULL, &t.table, &t.assignment, NULL),
+			 0);
 	assert_int_equal(count_apart(&t, false), 0);
 	assert_int_equal(t.table.host[4].vlan, t.vlans.access);
 	for (uint32_t h = 0; h < 4; h++) {
@@ -848,13 +850,13 @@ static void test_lone_cable(void **state)
 /* Who sends without tags has the access VLAN for all, and keeps it. */
 static void test_untagged(void **state)
 {
-	struct pm_vlan_deal deal;
+	struct pm_vlan_assignment assignment;
 	struct trial t;
 
 	(void)state;
 	make_drawn(&t, parallel);
 	t.vlans.untagged[4] = 1;
-	assert_int_equal(pm_vlans_deal(&t.vlans, NULL, &t.table, &deal, NULL), 0);
+	assert_int_equal(pm_vlans_assign(&t.vlans, NULL, &t.table, &assignment, NULL), 0);
 	assert_int_equal(t.table.host[4].vlan, t.vlans.access);
 	assert_int_equal(t.table.broadcast, t.vlans.access);
 	for (uint32_t h = 0; h < 6; h++)
@@ -862,19 +864,20 @@ static void test_untagged(void **state)
 			    t.table.host[h].priority < t.table.host[4].priority);
 	check_priorities(&t);
 	cut_cable(&t, "a", 4); /* in the access VLAN */
-	assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &deal, NULL), 0);
+	assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 	assert_int_equal(t.table.host[4].vlan, t.vlans.access);
-	assert_int_equal(deal.apart, 3); /* a's three, with the one that has no tags */
+	assert_int_equal(assignment.apart,
+			 3); /* a's three, with the one that has no tags */
 	assert_int_equal(count_apart(&t, false), 3);
 	assert_int_not_equal(t.table.broadcast, t.vlans.access);
-	assert_int_equal(deal.unheard, 1);
+	assert_int_equal(assignment.unheard, 1);
 	end(&t);
 }
 
 /* The highest priority is taken: lines go elsewhere. */
 static void test_no_priorities(void **state)
 {
-	struct pm_vlan_deal deal;
+	struct pm_vlan_assignment assignment;
 	struct trial t;
 
 	(void)state;
@@ -882,8 +885,8 @@ static void test_no_priorities(void **state)
 		make_drawn(&t, parallel);
 		t.table.host[h].priority = PM_VLAN_PINNED - 7;
 		cut_cable(&t, "a", 4);
-		assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &deal, NULL),
-				 0);
+		assert_int_equal(
+			pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 		check_priorities(&t);
 		assert_int_equal(count_apart(&t, false), 0);
 		for (uint32_t i = 0; i < 6; i++)
@@ -939,7 +942,7 @@ static void test_two_levels(void **state)
 		.parents = {18},
 		.parallel = {1},
 	};
-	struct pm_vlan_deal deal;
+	struct pm_vlan_assignment assignment;
 	struct trial t = {.random = {1}};
 	uint32_t priority[648];
 	uint64_t macs;
@@ -950,39 +953,40 @@ static void test_two_levels(void **state)
 	t.fabric = recipe_build(&t.recipe, NULL);
 	assert_true(make(&t, PM_VLAN_MAX));
 	assert_int_equal(t.vlans.num, 18);
-	assert_int_equal(pm_vlans_deal(&t.vlans, NULL, &t.table, &deal, NULL), 0);
-	assert_int_equal(deal.pairs, 648 * 647 / 2);
-	assert_int_equal(deal.apart, 0);
-	assert_int_equal(deal.spread, 0);
+	assert_int_equal(pm_vlans_assign(&t.vlans, NULL, &t.table, &assignment, NULL), 0);
+	assert_int_equal(assignment.pairs, 648 * 647 / 2);
+	assert_int_equal(assignment.apart, 0);
+	assert_int_equal(assignment.spread, 0);
 	assert_int_equal(pm_vlans_count_macs(&t.vlans, &t.table, &macs, &sw, NULL), 0);
 	assert_int_equal(macs, 18 * 648 - 18 * 17 / 2);
 	for (uint32_t h = 0; h < 648; h++)
 		priority[h] = t.table.host[h].priority;
 	pm_for_each_port(i, t.fabric, t.vlans.top[3])
 		t.cut[i] = t.cut[t.fabric->ports[i].peer] = 1;
-	assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &deal, NULL), 0);
+	assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 	/* Nobody has to decide for more pairs than before. */
 	for (uint32_t h = 0; h < 648; h++)
 		assert_int_equal(t.table.host[h].priority, priority[h]);
-	assert_int_equal(deal.apart, 0);
-	assert_int_equal(deal.unheard, 0);
-	assert_int_equal(deal.moved, deal.bound);
-	assert_in_range(deal.moved, 34, 36);
+	assert_int_equal(assignment.apart, 0);
+	assert_int_equal(assignment.unheard, 0);
+	assert_int_equal(assignment.moved, assignment.bound);
+	assert_in_range(assignment.moved, 34, 36);
 
 	/* The last leaf's cable, then, with priorities the other way round, the first
 	 * one's: its hosts decide for the fewest pairs, and need more say than others
 	 * have. */
 	for (int last = 1; last >= 0; last--) {
 		memset(t.cut, 0, t.fabric->num_ports);
-		assert_int_equal(pm_vlans_deal(&t.vlans, NULL, &t.table, &deal, NULL), 0);
+		assert_int_equal(
+			pm_vlans_assign(&t.vlans, NULL, &t.table, &assignment, NULL), 0);
 		for (uint32_t h = 0; h < 648 && !last; h++)
 			t.table.host[h].priority = priority[647 - h];
 		cut_cable(&t, last ? "sw0-35" : "sw0-0", 18 + 4);
-		assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &deal, NULL),
-				 0);
-		assert_int_equal(deal.apart, 0);
-		assert_int_equal(deal.moved, 18);
-		assert_int_equal(deal.bound, 18);
+		assert_int_equal(
+			pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
+		assert_int_equal(assignment.apart, 0);
+		assert_int_equal(assignment.moved, 18);
+		assert_int_equal(assignment.bound, 18);
 	}
 	end(&t);
 }

@@ -39,7 +39,7 @@ enum pm_generate_kind {
  * Each chassis has leaves/18 line switches "s<chassis>-line<q>" and leaves/36
  * fabric switches "s<chassis>-fab<f>". Port 1 + i of line q goes to leaf
  * 18 * q + i. The cables inside a chassis, counted by line and then by the line's
- * port as c = 18 * q + k for port 19 + k, are dealt out to the fabrics in turn:
+ * port as c = 18 * q + k for port 19 + k, are assigned to the fabrics in turn:
  * cable c goes to fabric c mod F, its port 1 + c div F, with F fabrics. (If F
  * divides 18, port 19 + k of every line goes to fabric k mod F.)
  * In the file, each chassis has its lines before its fabrics.
@@ -133,7 +133,7 @@ struct pm_generate_dragonfly {
 };
 
 /*
- * End nodes NAME-1, NAME-2, .. with a port each, dealt out in turn over the switches of a
+ * End nodes NAME-1, NAME-2, .. with a port each, assigned in turn over the switches of a
  * level. They have the ports behind those of the shape. Those of the same name are
  * numbered through.
  */

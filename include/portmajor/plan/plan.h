@@ -37,7 +37,7 @@
  * Switches' own LIDs take no block of a run there that slots do not need: they get what
  * is left of all runs, or else blocks behind them.
  *
- * I/O ports (roles.h) are dealt over the planes as if compute ports did not exist, and
+ * I/O ports (roles.h) are assigned over the planes as if compute ports did not exist, and
  * the other way round: neither spoils the other's balance.
  *
  * Losing a plane then changes ceil(LIDs / 64) blocks of a leaf, losing

@@ -38,7 +38,7 @@ struct pm_vlans {
 	uint32_t *hosts;   /* [host] its port (of the fabric), by switch and port */
 	uint32_t *site;	   /* [host] switch */
 	uint8_t *untagged; /* [host] sends without tags; the caller may set it before
-			    * dealing. It has the access VLAN for all its pairs */
+			    * assigning. It has the access VLAN for all its pairs */
 };
 
 /* A host's line. */
@@ -70,16 +70,16 @@ bool pm_vlans_tagged(const struct pm_vlans *vlans, uint32_t vlan, uint32_t port)
  */
 int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err);
 
-/* What came of dealing. */
-struct pm_vlan_deal {
+/* What came of assigning. */
+struct pm_vlan_assignment {
 	uint32_t moved;	  /* lines that differ from those before, with the broadcast's */
 	uint32_t bound;	  /* lines that no table could leave as they are */
 	uint64_t pairs;	  /* of hosts that are there */
 	uint64_t apart;	  /* of these: in different parts of the VLAN that they use, .. */
 	uint64_t cabled;  /* .. and of those: joined by cables, in whatever way */
 	uint32_t unheard; /* hosts that are there and that broadcasts do not reach */
-	uint32_t spread;  /* how far apart numbers of hosts dealt to the cables of a leaf
-			   * are that lead to VLANs which it could be given */
+	uint32_t spread;  /* how far apart numbers of hosts assigned to the cables of a
+			   * leaf  are that lead to VLANs which it could be given */
 };
 
 /*
@@ -89,9 +89,9 @@ struct pm_vlan_deal {
  * cables that are lost, of hosts too. table->host has room for each host. -ENOMEM.
  * Cost: O(hosts x VLANs x levels + sites^2 x VLANs).
  */
-int pm_vlans_deal(const struct pm_vlans *vlans, const uint8_t *cut,
-		  struct pm_vlan_table *table, struct pm_vlan_deal *deal,
-		  struct pm_error *err);
+int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
+		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
+		    struct pm_error *err);
 
 /*
  * Changes a table for a loss, in few lines. Of each pair that its VLAN does not join any
@@ -100,17 +100,17 @@ int pm_vlans_deal(const struct pm_vlans *vlans, const uint8_t *cut,
  * for that, another place among the others. The bound is that of a vertex cover of these
  * pairs (half a largest matching of their double cover), and the broadcast's line; it
  * counts lines of any table with which all these pairs meet. If moving few leaves pairs
- * apart and dealing anew leaves fewer, that is done. -ENOMEM; the table is void then.
- * Cost: O(hosts^2) more than dealing, for losses of many VLANs O(hosts^3 / 64), and where
- * a smallest cover is not enough a search of a second at most.
+ * apart and assigning anew leaves fewer, that is done. -ENOMEM; the table is void then.
+ * Cost: O(hosts^2) more than assigning, for losses of many VLANs O(hosts^3 / 64), and
+ * where a smallest cover is not enough a search of a second at most.
  */
 int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
-		  struct pm_vlan_table *table, struct pm_vlan_deal *deal,
+		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
 		  struct pm_error *err);
 
 /*
  * The most MAC entries in one switch if all hosts talk with all others and all have sent
- * a broadcast: (VLAN, MAC) each counts. For a table as pm_vlans_deal makes it. -ENOMEM.
+ * a broadcast: (VLAN, MAC) each counts. For a table as pm_vlans_assign makes it. -ENOMEM.
  * Cost: O(VLANs x switches x (sites + hosts of a VLAN)).
  */
 int pm_vlans_count_macs(const struct pm_vlans *vlans, const struct pm_vlan_table *table,

@@ -164,7 +164,7 @@ static uint32_t count_idle(const struct pm_plan *plan)
  * before, without migrate, if that gives slots to planes without. The old one stays where
  * that cannot be done. -ENOMEM.
  */
-static int deal_anew(const struct planning *planning, const struct pm_fabric *fabric,
+static int make_anew(const struct planning *planning, const struct pm_fabric *fabric,
 		     bool grown, struct planning_change *change, struct pm_error *err)
 {
 	const struct pm_plan *base = base_to_be(planning, change);
@@ -201,7 +201,7 @@ static int drift(const struct planning *planning, const struct planning_request 
 		rc = find_origin(change->base, request->fabric, &origin, err);
 	replace_plan(&change->base, origin);
 	if (!rc)
-		rc = deal_anew(planning, request->fabric, grown, change, err);
+		rc = make_anew(planning, request->fabric, grown, change, err);
 	if (!rc)
 		rc = pm_plan_keep(base_to_be(planning, change), request->fabric,
 				  before ? before : planning->base, &kept, &differ, err);

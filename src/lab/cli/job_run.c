@@ -111,7 +111,7 @@ static int begin_engine(struct job *job, const char *name)
 	status = packet_lab_begin(&engine->lab, &engine->request, job->netlist);
 	if (!status)
 		status = check_length(&engine->lab);
-	return status ? status : packet_jobs_deal(&engine->lab);
+	return status ? status : packet_jobs_assign(&engine->lab);
 }
 
 static int begin_job(struct job *job, const char *netlist)

@@ -127,7 +127,7 @@ static int find_pattern_host(struct packet_lab *lab)
 			pm_pattern_name(pattern), scene_name(&lab->scene, lab->node));
 }
 
-int packet_jobs_deal(struct packet_lab *lab)
+int packet_jobs_assign(struct packet_lab *lab)
 {
 	struct packet_jobs *jobs = &lab->jobs;
 	uint64_t random = lab->workload.seed ^ 0x6a09e667;

@@ -10,7 +10,7 @@
 int packet_jobs_begin(struct packet_lab *lab);
 
 /* Deals the hosts for the seed at hand, and lists their messages; an exit status. */
-int packet_jobs_deal(struct packet_lab *lab);
+int packet_jobs_assign(struct packet_lab *lab);
 void packet_jobs_free(struct packet_lab *lab);
 
 /* Runs for each load and seed. */

@@ -49,7 +49,7 @@ static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
 				     ? 0
 				     : request->loads[number / request->seeds];
 	lab->workload.seed = (uint64_t)request->seed + number % request->seeds;
-	status = packet_jobs_deal(lab);
+	status = packet_jobs_assign(lab);
 	if (!status)
 		status = packet_run_begin(lab, &lab->workload, &lab->config, &run);
 	if (!status)

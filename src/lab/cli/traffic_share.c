@@ -183,18 +183,18 @@ static int bisect(const struct scene *scene, pm_packet_path *way,
 }
 
 /* The host table that a plan has, after the loss if there is one. */
-static int deal(const struct scene *scene, const struct pm_vlans *vlans,
-		struct pm_vlan_table *table)
+static int assignment(const struct scene *scene, const struct pm_vlans *vlans,
+		      struct pm_vlan_table *table)
 {
-	struct pm_vlan_deal dealt;
+	struct pm_vlan_assignment assigned;
 	struct pm_error err;
 
 	table->host = calloc(vlans->num_hosts, sizeof(*table->host));
 	if (!table->host)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	if (pm_vlans_deal(vlans, NULL, table, &dealt, &err) ||
+	if (pm_vlans_assign(vlans, NULL, table, &assigned, &err) ||
 	    (scene->request->lost.num &&
-	     pm_vlans_lose(vlans, scene->cut, table, &dealt, &err)))
+	     pm_vlans_lose(vlans, scene->cut, table, &assigned, &err)))
 		return fail_sharing(&err);
 	return EXIT_FINE;
 }
@@ -218,7 +218,7 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 	if (pm_vlans_make(scene->fabric, &scene->tables.plan->tree, limit, &vlans, &err))
 		status = fail_sharing(&err);
 	if (!status)
-		status = deal(scene, &vlans, &table);
+		status = assignment(scene, &vlans, &table);
 	scene->needed = vlans.needed;
 	if (!status)
 		status = bisect(scene, pm_packet_path_by_vlan, &ways,

@@ -338,7 +338,7 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 }
 
 /* Who is where in which job; -EINVAL: a host is in two, or there is none such. */
-static int deal_jobs(struct pm_workload *workload, struct pm_error *err)
+static int assign_jobs(struct pm_workload *workload, struct pm_error *err)
 {
 	const struct pm_workload_config *config = &workload->config;
 
@@ -366,7 +366,7 @@ static int begin_workload(struct pm_workload *workload, struct pm_error *err)
 		sort_list(workload);
 		return 0;
 	}
-	rc = deal_jobs(workload, err);
+	rc = assign_jobs(workload, err);
 	if (rc)
 		return rc;
 	for (uint32_t job = 0; job < config->num_jobs; job++)

@@ -36,7 +36,7 @@ static uint32_t count_numbers(const struct plan_vlan *request)
 	return PM_VLAN_MAX - request->first + 1;
 }
 
-/* Makes at most so many VLANs, deals hosts to them and counts MAC entries. */
+/* Makes at most so many VLANs, assigns hosts to them and counts MAC entries. */
 static int make_at_most(struct vlan_job *job, const struct pm_tree *tree, uint32_t limit)
 {
 	uint8_t *untagged = NULL;
@@ -56,7 +56,7 @@ static int make_at_most(struct vlan_job *job, const struct pm_tree *tree, uint32
 	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
 }
 
-static int deal(struct vlan_job *job)
+static int assignment(struct vlan_job *job)
 {
 	struct pm_error err;
 	int rc;
@@ -66,7 +66,7 @@ static int deal(struct vlan_job *job)
 			pm_array(job->vlans.num_hosts, sizeof(*job->table.host));
 	if (!job->table.host)
 		cli_no_memory();
-	rc = pm_vlans_deal(&job->vlans, NULL, &job->table, &job->deal, &err);
+	rc = pm_vlans_assign(&job->vlans, NULL, &job->table, &job->assignment, &err);
 	if (!rc)
 		rc = pm_vlans_count_macs(&job->vlans, &job->table, &job->mac_entries,
 					 &job->mac_switch, &err);
@@ -101,7 +101,7 @@ static int merge_vlans(struct vlan_job *job, const struct pm_tree *tree)
 
 		status = make_at_most(job, tree, middle);
 		if (!status)
-			status = deal(job);
+			status = assignment(job);
 		if (has_room(job))
 			low = middle;
 		else
@@ -110,7 +110,7 @@ static int merge_vlans(struct vlan_job *job, const struct pm_tree *tree)
 	if (!status)
 		status = make_at_most(job, tree, low);
 	if (!status)
-		status = deal(job);
+		status = assignment(job);
 	return status || has_room(job) ? status : refuse_macs(job);
 }
 
@@ -134,7 +134,7 @@ static int plan_vlans(struct vlan_job *job, const struct pm_tree *tree)
 	int status = make_vlans(job, tree);
 
 	if (!status)
-		status = deal(job);
+		status = assignment(job);
 	if (status || has_room(job))
 		return status;
 	return job->request->merge && job->vlans.num > 1 ? merge_vlans(job, tree)
@@ -172,7 +172,8 @@ static int finish_vlans(struct vlan_job *job)
 	int rc = 0;
 
 	if (job->cut)
-		rc = pm_vlans_lose(&job->vlans, job->cut, &job->table, &job->deal, &err);
+		rc = pm_vlans_lose(&job->vlans, job->cut, &job->table, &job->assignment,
+				   &err);
 	if (!rc)
 		rc = pm_vlans_check(&job->vlans, &err);
 	if (!rc)
@@ -210,10 +211,10 @@ static json_t *changes_json(const struct vlan_job *job)
 	if (!job->request->old && !job->cut)
 		return json_null();
 	if (job->cut)
-		bound += job->deal.bound;
+		bound += job->assignment.bound;
 	return json_pack("{s:I, s:I}", "lines",
 			 job->request->old ? (json_int_t)job->changed + job->gone
-					   : (json_int_t)job->deal.moved,
+					   : (json_int_t)job->assignment.moved,
 			 "bound", bound);
 }
 
@@ -247,10 +248,10 @@ static json_t *describe_vlans(const struct vlan_job *job)
 			{"flows",
 			 json_pack("{s:I, s:I}", "vlans", (json_int_t)job->loads.most,
 				   "tree", (json_int_t)job->loads.tree)},
-			{"pairs", json_integer((json_int_t)job->deal.pairs)},
-			{"apart", json_integer((json_int_t)job->deal.apart)},
-			{"apart_cabled", json_integer((json_int_t)job->deal.cabled)},
-			{"unheard", json_integer(job->deal.unheard)},
+			{"pairs", json_integer((json_int_t)job->assignment.pairs)},
+			{"apart", json_integer((json_int_t)job->assignment.apart)},
+			{"apart_cabled", json_integer((json_int_t)job->assignment.cabled)},
+			{"unheard", json_integer(job->assignment.unheard)},
 			{"changes", changes_json(job)},
 			{0},
 		}));
@@ -320,7 +321,7 @@ static int run_job(const struct request *request, const struct pm_plan *plan,
 	}
 	if (!status) {
 		*result = describe_vlans(&job);
-		if (job.deal.apart || job.deal.unheard)
+		if (job.assignment.apart || job.assignment.unheard)
 			status = EXIT_FINDINGS;
 	}
 	end_vlans(&job);

@@ -26,7 +26,7 @@ struct vlan_job {
 	const struct pm_fabric *fabric; /* whole */
 	struct pm_vlans vlans;
 	struct pm_vlan_table table;
-	struct pm_vlan_deal deal;
+	struct pm_vlan_assignment assignment;
 	struct pm_vlan_loads loads;
 	uint64_t mac_entries;
 	uint32_t mac_switch; /* that has the most of them */
