@@ -67,7 +67,7 @@ static uint32_t port_on(const struct pm_flows *flows, uint32_t sw, uint8_t entry
 	const struct pm_node *n = &flows->fabric->nodes[sw];
 	uint32_t port = n->first_port + entry;
 
-	return entry > 0 && entry <= n->num_ports && flows->tree->far[port] != PM_NONE
+	return entry > 0 && entry <= n->num_ports && flows->tree->remote[port] != PM_NONE
 		       ? port
 		       : PM_NONE;
 }
@@ -110,7 +110,7 @@ static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 	if (port == PM_NONE)
 		return false;
 	add_load(flows, port, -walk->amount);
-	walk->sw = flows->tree->far[port];
+	walk->sw = flows->tree->remote[port];
 	if (entry_now(flows, walk->sw, walk->lid) ==
 	    entry_before(flows, walk->sw, walk->lid))
 		return true;
@@ -128,7 +128,7 @@ static bool take_step(struct pm_flows *flows, const struct pm_fabric *broken,
 	if (port == PM_NONE || broken->ports[port].peer == PM_NONE)
 		return false;
 	add_load(flows, port, walk->amount);
-	walk->sw = flows->tree->far[port];
+	walk->sw = flows->tree->remote[port];
 	return true;
 }
 
@@ -270,12 +270,12 @@ const uint32_t *pm_flows_loads(const struct pm_flows *flows)
 /* Whether a cable is one between levels, of those that are counted. */
 static bool is_counted(const struct pm_flows *flows, uint32_t port)
 {
-	uint32_t sw = flows->fabric->ports[port].node, far = flows->tree->far[port];
+	uint32_t sw = flows->fabric->ports[port].node, remote = flows->tree->remote[port];
 	uint8_t a = flows->tree->level[sw], b;
 
-	if (far == PM_NONE)
+	if (remote == PM_NONE)
 		return false;
-	b = flows->tree->level[far];
+	b = flows->tree->level[remote];
 	return a != b && (a < b ? a : b) < PM_CHECK_LEVELS;
 }
 
@@ -336,7 +336,7 @@ static void send_block(struct pm_flows *flows, uint32_t sw, uint32_t block,
 			end++;
 		if (row[k] > n->num_ports || flows->tree->direction[port] != direction)
 			continue;
-		next = flow_at(flows, flows->tree->far[port], block);
+		next = flow_at(flows, flows->tree->remote[port], block);
 		for (uint32_t i = k; i < end; i++) {
 			next[i] = (uint16_t)(next[i] + flow[i]);
 			sum += flow[i];
@@ -378,7 +378,7 @@ static void fill_odd(struct pm_flows *flows, uint32_t lid)
 			if (port == PM_NONE)
 				break;
 			flows->load[port] += flows->hosts[from];
-			sw = flows->tree->far[port];
+			sw = flows->tree->remote[port];
 		}
 	}
 }

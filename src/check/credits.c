@@ -3,7 +3,7 @@
  * Credit loops. For every LID all sources' paths are followed; where one comes to a
  * switch that another one for this LID came to already, only the dependency at that
  * switch may be new. What depends on what is kept as a matrix of bits per switch, in
- * port by out port; then a search in depth looks for a circle.
+ * port by out port; then a search in depth looks for a credit loop.
  */
 #include "mft_ports.h"
 #include "step.h"
@@ -16,7 +16,7 @@
 enum colour {
 	WHITE, /* not seen */
 	GREY,  /* on the way that is being searched */
-	BLACK, /* leads to no circle */
+	BLACK, /* leads to no credit loop */
 };
 
 struct credits {
@@ -225,8 +225,8 @@ static uint32_t next_channel(struct credits *c, uint32_t channel)
 }
 
 /* The search came from the end of way[0..depth) to a channel on it. */
-static void note_circle(const struct credits *c, uint32_t depth, uint32_t channel,
-			struct pm_check_credits *result)
+static void note_credit_loop(const struct credits *c, uint32_t depth, uint32_t channel,
+			     struct pm_check_credits *result)
 {
 	uint32_t start = depth;
 
@@ -234,11 +234,11 @@ static void note_circle(const struct credits *c, uint32_t depth, uint32_t channe
 		start--;
 	start--;
 	result->length = depth - start;
-	for (uint32_t i = 0; i < result->length && i < PM_CHECK_CIRCLE; i++)
-		result->circle[i] = c->way[start + i];
+	for (uint32_t i = 0; i < result->length && i < PM_CHECK_CREDIT_LOOP; i++)
+		result->credit_loop[i] = c->way[start + i];
 }
 
-/* Searches what lies behind a channel; true if there is a circle. */
+/* Searches what lies behind a channel; true if there is a credit loop. */
 static bool search_from(struct credits *c, uint32_t channel,
 			struct pm_check_credits *result)
 {
@@ -252,7 +252,7 @@ static bool search_from(struct credits *c, uint32_t channel,
 		if (next == PM_NONE) {
 			c->colour[c->way[--depth]] = BLACK;
 		} else if (c->colour[next] == GREY) {
-			note_circle(c, depth, next, result);
+			note_credit_loop(c, depth, next, result);
 			return true;
 		} else if (c->colour[next] == WHITE) {
 			c->colour[next] = GREY;

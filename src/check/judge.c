@@ -304,9 +304,9 @@ static void judge_credits(struct judge *j)
 	char text[PM_FINDING_TEXT / 2] = "";
 	size_t used = 0;
 
-	for (uint32_t i = 0; i < c->length && i < PM_CHECK_CIRCLE && used < sizeof(text);
-	     i++) {
-		const struct pm_port *p = &j->fabric->ports[c->circle[i]];
+	for (uint32_t i = 0;
+	     i < c->length && i < PM_CHECK_CREDIT_LOOP && used < sizeof(text); i++) {
+		const struct pm_port *p = &j->fabric->ports[c->credit_loop[i]];
 
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s\"%s\"[%u]",
 					 i ? ", " : "",
@@ -315,7 +315,7 @@ static void judge_credits(struct judge *j)
 	judge_find(j, PM_FOUND_CREDIT_LOOP, c->length,
 		   "a credit loop%s over %u cables: %s%s",
 		   c->multicast ? " of unicast and multicast together" : "", c->length,
-		   text, c->length > PM_CHECK_CIRCLE ? ", .." : "");
+		   text, c->length > PM_CHECK_CREDIT_LOOP ? ", .." : "");
 }
 
 static void judge_mfts(struct judge *j)

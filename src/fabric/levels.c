@@ -94,7 +94,7 @@ static uint32_t count_leaf_cables(const struct levels *l, uint32_t sw,
 
 	*their_hosts = 0;
 	pm_for_each_port(i, l->skeleton, sw) {
-		uint32_t peer = l->tree->far[i];
+		uint32_t peer = l->tree->remote[i];
 
 		if (peer == PM_NONE || peer == sw || l->tree->level[peer] != 0)
 			continue;
@@ -144,7 +144,7 @@ static uint32_t find_candidates(const struct levels *l, unsigned int level)
 
 	memset(l->is_in, 0, l->tree->num_switches);
 	for (uint32_t i = 0; i < l->tree->num_ports; i++) {
-		uint32_t x = l->skeleton->ports[i].node, y = l->tree->far[i];
+		uint32_t x = l->skeleton->ports[i].node, y = l->tree->remote[i];
 
 		if (y == PM_NONE || l->tree->level[x] != PM_NO_LEVEL ||
 		    l->tree->level[y] != level || l->is_in[x])
@@ -161,7 +161,7 @@ static bool belongs_higher(const struct levels *l, uint32_t sw, unsigned int lev
 	uint32_t down = 0, beside = 0;
 
 	pm_for_each_port(i, l->skeleton, sw) {
-		uint32_t y = l->tree->far[i];
+		uint32_t y = l->tree->remote[i];
 
 		down += y != PM_NONE && l->tree->level[y] == level;
 		beside += y != PM_NONE && l->is_in[y];
@@ -207,7 +207,7 @@ static void count_from_leaves(const struct levels *l)
 static enum pm_direction direction_of(const struct pm_fabric *skeleton,
 				      const struct pm_tree *tree, uint32_t port)
 {
-	uint32_t x = skeleton->ports[port].node, y = tree->far[port];
+	uint32_t x = skeleton->ports[port].node, y = tree->remote[port];
 
 	if (skeleton->ports[port].host)
 		return PM_HOST;
@@ -246,7 +246,7 @@ static bool joins_nothing(const struct levels *l, uint32_t sw)
 		if (l->tree->direction[i] != PM_DOWN)
 			continue;
 		any = true;
-		below = tree_find_root(l->parent, l->tree->far[i]);
+		below = tree_find_root(l->parent, l->tree->remote[i]);
 		if (root != PM_NONE && below != root && l->other[below])
 			return false;
 		if (l->other[below])
@@ -357,9 +357,9 @@ static void search_from_hosts(struct levels *l, uint64_t least)
 static bool has_farther_neighbour(const struct levels *l, uint32_t sw)
 {
 	pm_for_each_port(i, l->skeleton, sw) {
-		uint32_t far = l->tree->far[i];
+		uint32_t remote = l->tree->remote[i];
 
-		if (far != PM_NONE && l->search.by[far] > l->search.by[sw])
+		if (remote != PM_NONE && l->search.by[remote] > l->search.by[sw])
 			return true;
 	}
 	return false;
@@ -386,16 +386,17 @@ static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *s
 	uint32_t count = 0;
 
 	pm_for_each_port(i, l->skeleton, sw) {
-		uint32_t far = l->tree->far[i];
+		uint32_t remote = l->tree->remote[i];
 
-		if (far == PM_NONE || far == sw || !l->is_in[far] || seen[far])
+		if (remote == PM_NONE || remote == sw || !l->is_in[remote] ||
+		    seen[remote])
 			continue;
-		seen[far] = 1;
+		seen[remote] = 1;
 		count++;
 	}
 	pm_for_each_port(i, l->skeleton, sw)
-		if (l->tree->far[i] != PM_NONE)
-			seen[l->tree->far[i]] = 0;
+		if (l->tree->remote[i] != PM_NONE)
+			seen[l->tree->remote[i]] = 0;
 	return count;
 }
 
@@ -647,7 +648,7 @@ int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	};
 	rc = pm_pool_check(&l.pool, err);
 	for (uint32_t i = 0; !rc && i < tree->num_ports; i++)
-		tree->far[i] = pm_fabric_peer_node(skeleton, i);
+		tree->remote[i] = pm_fabric_peer_node(skeleton, i);
 	if (!rc)
 		rc = settle_levels(&l, err);
 	for (uint32_t sw = 0; !rc && sw < tree->num_switches; sw++)

@@ -206,7 +206,7 @@ static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *m
 	const struct pm_node *n = &wave->skeleton->nodes[x];
 	uint32_t i = n->first_port + 1, end = i + n->num_ports, words = wave->words;
 	const uint8_t *direction = wave->tree->direction, *alive = wave->alive, *found;
-	const uint32_t *far = wave->tree->far;
+	const uint32_t *remote = wave->tree->remote;
 	const uint64_t *sets = wave->sets;
 	struct pm_span left = wave->loss->span[x];
 
@@ -217,7 +217,7 @@ static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *m
 	i = found ? (uint32_t)(found - direction) : end;
 	for (; i < end && left.first < left.end; i++)
 		if (direction[i] == wave->from && alive[i])
-			left = strike(missing, sets + (size_t)far[i] * words, left);
+			left = strike(missing, sets + (size_t)remote[i] * words, left);
 	return left;
 }
 
@@ -235,7 +235,7 @@ static void take_lost(const struct wave *wave, uint32_t x, const uint64_t *missi
 	loss->changed[x] |= wave->flag;
 	pm_for_each_port(i, wave->skeleton, x)
 		if (wave->tree->direction[i] == wave->to && wave->alive[i])
-			miss(wave, wave->tree->far[i], missing, span);
+			miss(wave, wave->tree->remote[i], missing, span);
 }
 
 static void look_at_set(const struct wave *wave, uint32_t x)
@@ -280,7 +280,8 @@ static void miss_behind(const struct wave *wave, const uint32_t *ports,
 	for (uint32_t i = 0; i < num_ports; i++)
 		if (wave->tree->direction[ports[i]] == wave->from)
 			miss(wave, wave->skeleton->ports[ports[i]].node,
-			     wave->sets + (size_t)wave->tree->far[ports[i]] * wave->words,
+			     wave->sets +
+				     (size_t)wave->tree->remote[ports[i]] * wave->words,
 			     (struct pm_span){0, wave->words});
 }
 

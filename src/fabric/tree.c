@@ -223,7 +223,7 @@ static int find_edge_planes(const struct pm_fabric *skeleton, struct pm_tree *tr
 			if (tree->level[sw] == level && tree->direction[i] == PM_UP)
 				pm_bits_or(tree->edge_planes + (size_t)sw * words,
 					   tree->edge_planes +
-						   (size_t)tree->far[i] * words,
+						   (size_t)tree->remote[i] * words,
 					   words);
 		}
 	return 0;
@@ -236,7 +236,7 @@ static int allocate_tree(struct pm_tree *tree, struct pm_error *err)
 
 	tree->level = pm_pool_array(pool, n, 1);
 	tree->direction = pm_pool_array(pool, tree->num_ports, 1);
-	tree->far = pm_pool_array(pool, tree->num_ports, sizeof(uint32_t));
+	tree->remote = pm_pool_array(pool, tree->num_ports, sizeof(uint32_t));
 	tree->leaves = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->leaf_rank = pm_pool_array(pool, n, sizeof(uint32_t));
 	tree->pod = pm_pool_array(pool, n, sizeof(uint32_t));

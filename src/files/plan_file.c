@@ -39,12 +39,13 @@ static void print_skeleton(FILE *out, const struct pm_fabric *known)
 		if (known->nodes[i].root)
 			fprintf(out, "root %u\n", i);
 	for (uint32_t i = 0; i < known->num_ports; i++) {
-		const struct pm_port *p = &known->ports[i], *far;
+		const struct pm_port *p = &known->ports[i], *remote;
 
 		if (p->peer == PM_NONE || p->peer < i)
 			continue;
-		far = &known->ports[p->peer];
-		fprintf(out, "cable %u %u %u %u\n", p->node, p->num, far->node, far->num);
+		remote = &known->ports[p->peer];
+		fprintf(out, "cable %u %u %u %u\n", p->node, p->num, remote->node,
+			remote->num);
 	}
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		if (known->ports[i].host)

@@ -15,11 +15,11 @@ static void mark_alive(const struct pm_multicast *m, const uint8_t *alive, uint3
 		       uint8_t *usable)
 {
 	for (uint32_t i = 0; i < m->known->num_ports; i++) {
-		uint32_t far = m->tree->far[i];
+		uint32_t remote = m->tree->remote[i];
 
-		usable[i] = far != PM_NONE && (!alive || alive[i]) &&
+		usable[i] = remote != PM_NONE && (!alive || alive[i]) &&
 			    m->capacity[m->known->ports[i].node] > first &&
-			    m->capacity[far] > first;
+			    m->capacity[remote] > first;
 	}
 }
 
@@ -218,7 +218,7 @@ static void write_tree(const struct pm_multicast *m, const struct pm_group *grou
 		if (growing->stamp[sw] != growing->now || port == PM_NONE)
 			continue;
 		mft_add_port(tables, sw, index, ports[port].num);
-		mft_add_port(tables, m->tree->far[port], index,
+		mft_add_port(tables, m->tree->remote[port], index,
 			     ports[ports[port].peer].num);
 	}
 	for (uint32_t i = 0; i < group->num; i++) {

@@ -207,12 +207,12 @@ static uint32_t pick_up(const struct pm_multicast *m, const struct subject *subj
 	uint32_t first = m->first_up[sw], end = m->first_up[sw + 1], count = 0;
 
 	for (uint32_t i = first; i < end; i++)
-		count += is_below_top(m, subject, m->tree->far[m->ups[i]]);
+		count += is_below_top(m, subject, m->tree->remote[m->ups[i]]);
 	if (!count)
 		return first + number % (end - first);
 	number %= count;
 	for (uint32_t i = first; i < end; i++)
-		if (is_below_top(m, subject, m->tree->far[m->ups[i]]) && !number--)
+		if (is_below_top(m, subject, m->tree->remote[m->ups[i]]) && !number--)
 			return i;
 	return first; /* not reached */
 }
@@ -238,10 +238,10 @@ static uint32_t find_home(const struct pm_multicast *m, const struct subject *su
 static bool leads_up(const struct pm_multicast *m, const struct subject *subject,
 		     uint32_t root, uint32_t port)
 {
-	uint32_t far = m->tree->far[port];
+	uint32_t remote = m->tree->remote[port];
 
 	return subject->view->alive[port] &&
-	       pm_bits_test(pm_reach_down(&subject->view->reach, root), far);
+	       pm_bits_test(pm_reach_down(&subject->view->reach, root), remote);
 }
 
 /* How good a port is in place of another one of the same switch; 0 is best. */
@@ -249,7 +249,7 @@ static unsigned int compare_ports(const struct pm_multicast *m, uint32_t home,
 				  uint32_t port)
 {
 	const struct pm_port *ports = m->known->ports;
-	bool parallel = m->tree->far[home] == m->tree->far[port];
+	bool parallel = m->tree->remote[home] == m->tree->remote[port];
 	bool same_block =
 		ports[home].num / PM_MFT_POSITION == ports[port].num / PM_MFT_POSITION;
 
@@ -308,7 +308,7 @@ static void walk_up(struct pm_multicast *m, const struct subject *subject, uint3
 		uint32_t port = find_up(m, subject, growing->root, sw);
 
 		growing->up[sw] = port;
-		sw = m->tree->far[port];
+		sw = m->tree->remote[port];
 	}
 }
 
@@ -321,8 +321,8 @@ static void count_children(struct pm_multicast *m)
 
 		if (port == PM_NONE)
 			continue;
-		growing->children[m->tree->far[port]]++;
-		growing->child[m->tree->far[port]] = sw;
+		growing->children[m->tree->remote[port]]++;
+		growing->child[m->tree->remote[port]] = sw;
 	}
 }
 

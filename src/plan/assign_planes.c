@@ -86,7 +86,7 @@ static uint32_t walk_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *a
 #define FOR_EACH_PLANE(p, plan, sw)                                                      \
 	for (uint32_t at_ = 0, p; (p = walk_planes(plan, sw, &at_)) != PM_NONE;)
 
-/* The plane after this one, in a circle, of those that lead to a switch. */
+/* The plane after this one, in a loop, of those that lead to a switch. */
 static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 {
 	uint32_t first = plane, next = PM_NONE;

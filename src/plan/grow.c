@@ -253,14 +253,14 @@ static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fab
 	uint32_t replaced = PM_NONE;
 
 	pm_for_each_port(i, now, sw) {
-		uint32_t far = now->ports[i].peer, there, was;
+		uint32_t remote = now->ports[i].peer, there, was;
 
-		if (far == PM_NONE || now->ports[far].node >= now->num_switches)
+		if (remote == PM_NONE || now->ports[remote].node >= now->num_switches)
 			continue;
-		if (pm_fabric_find_guid(known, now->nodes[now->ports[far].node].guid) ==
-		    PM_NONE)
+		if (pm_fabric_find_guid(
+			    known, now->nodes[now->ports[remote].node].guid) == PM_NONE)
 			continue; /* new itself */
-		there = pm_fabric_same_port(now, far, known);
+		there = pm_fabric_same_port(now, remote, known);
 		was = there == PM_NONE ? PM_NONE : known->ports[there].peer;
 		if (was == PM_NONE || known->ports[was].num != now->ports[i].num ||
 		    (replaced != PM_NONE && known->ports[was].node != replaced))

@@ -58,17 +58,17 @@ static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 	if (there == PM_NONE || known->nodes[there].num_ports != n->num_ports)
 		return true;
 	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		uint32_t far = now->ports[n->first_port + p].peer;
+		uint32_t remote = now->ports[n->first_port + p].peer;
 		uint32_t known_far =
 			known->ports[known->nodes[there].first_port + p].peer;
 
-		if (far == PM_NONE || known_far == PM_NONE)
+		if (remote == PM_NONE || known_far == PM_NONE)
 			continue;
-		if (now->ports[far].node >= now->num_switches)
+		if (now->ports[remote].node >= now->num_switches)
 			return true;
 		/* A switch that the plan does not know is a stranger itself. */
-		far = pm_fabric_same_port(now, far, known);
-		if (far != PM_NONE && far != known_far)
+		remote = pm_fabric_same_port(now, remote, known);
+		if (remote != PM_NONE && remote != known_far)
 			return true;
 	}
 	return false;

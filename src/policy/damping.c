@@ -84,7 +84,7 @@ static uint32_t find_cable(const struct pm_fabric *known,
 			   const struct pm_damping_end *end)
 {
 	uint32_t node = pm_fabric_find_guid(known, end[0].guid), port, peer;
-	struct pm_damping_end far;
+	struct pm_damping_end remote;
 
 	if (node == PM_NONE || end[0].num > known->nodes[node].num_ports)
 		return PM_NONE;
@@ -92,8 +92,8 @@ static uint32_t find_cable(const struct pm_fabric *known,
 	peer = known->ports[port].peer;
 	if (peer == PM_NONE)
 		return PM_NONE;
-	far = end_at(known, peer);
-	return compare_end(&far, &end[1]) ? PM_NONE : port;
+	remote = end_at(known, peer);
+	return compare_end(&remote, &end[1]) ? PM_NONE : port;
 }
 
 /* Whether anything is alive at this switch. */

@@ -221,7 +221,7 @@ static void count_settled(struct assignment *assign, const struct item *like)
 	}
 }
 
-/* The ports of a batch, in a circle that begins with another one at every leaf. */
+/* The ports of a batch, in a loop that begins with another one at every leaf. */
 static void list_choice(const struct assignment *assign, const struct item *batch,
 			struct ports *list)
 {

@@ -14,7 +14,7 @@
  *          \ hub ----' /                     could wait for each other
  *           leaf -----'
  *
- * A credit loop needs two turns up that wait for each other in a circle, or one whose
+ * A credit loop needs two turns up that wait for each other in a loop, or one whose
  * path leads back to it. The first cannot be, as there is one place to turn. For the
  * second, what goes up from the hub would have to come back down to it, over other
  * ancestors of it: is_safe() looks for such a step. Where the places below ancestors of
@@ -43,7 +43,7 @@ static uint32_t next_switch(const struct pm_routes *routes, uint32_t sw, uint32_
 
 	if (num == 0 || num > route_node(routes, sw)->num_ports)
 		return PM_NONE;
-	return route_far_switch(routes, route_node(routes, sw)->first_port + num);
+	return route_remote_switch(routes, route_node(routes, sw)->first_port + num);
 }
 
 /* ---- The hub ---- */
@@ -85,12 +85,12 @@ static bool turns_back_at(const struct pm_routes *routes, uint32_t hub, uint32_t
 	uint32_t sides[PM_MAX_PORTS + 1], count = 0, last = PM_NONE;
 
 	pm_for_each_port(i, routes->plan->known, c) {
-		uint32_t far = route_far_switch(routes, i);
+		uint32_t remote = route_remote_switch(routes, i);
 
 		if (routes->plan->tree.direction[i] != PM_DOWN || !routes->alive[i] ||
-		    far == last || !is_below(routes, far, hub))
+		    remote == last || !is_below(routes, remote, hub))
 			continue;
-		sides[count++] = last = far;
+		sides[count++] = last = remote;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t k = 0; k < count; k++)

@@ -15,7 +15,7 @@
 static bool is_way(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
 {
 	return (routes->alive[port] || (spare && spare[port])) &&
-	       route_far_switch(routes, port) != PM_NONE;
+	       route_remote_switch(routes, port) != PM_NONE;
 }
 
 /*
@@ -76,7 +76,7 @@ static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
 
 	return num > 0 && num <= n->num_ports &&
 	       is_way(routes, spare, n->first_port + num) &&
-	       routes->distance[route_far_switch(routes, n->first_port + num)] <
+	       routes->distance[route_remote_switch(routes, n->first_port + num)] <
 		       routes->distance[sw];
 }
 

@@ -187,19 +187,19 @@ static bool has_ways(const struct pm_routes *routes, uint32_t sw)
 static void move_next_to(struct pm_routes *routes, uint32_t sw,
 			 enum pm_direction direction)
 {
-	const uint32_t *far = routes->plan->tree.far;
+	const uint32_t *remote = routes->plan->tree.remote;
 	uint32_t ports[PM_MAX_PORTS + 1], num = 0;
 
 	pm_for_each_port(i, routes->plan->known, sw) {
 		if (routes->plan->tree.direction[i] != direction || !routes->alive[i] ||
-		    !has_ways(routes, far[i]))
+		    !has_ways(routes, remote[i]))
 			continue;
-		route_fetch_lost(routes, far[i], routes->plan->known->ports[i].peer,
+		route_fetch_lost(routes, remote[i], routes->plan->known->ports[i].peer,
 				 &routes->lost);
 		ports[num++] = i;
 	}
 	for (uint32_t i = 0; i < num; i++)
-		route_move_lost(routes, far[ports[i]],
+		route_move_lost(routes, remote[ports[i]],
 				routes->plan->known->ports[ports[i]].peer, &routes->lost);
 }
 

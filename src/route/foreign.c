@@ -52,10 +52,10 @@ static uint32_t most_parallel(const struct pm_routes *routes)
 		if (pm_tree_height(&routes->plan->tree, sw) != 1)
 			continue;
 		for (uint32_t i = 0; i < up.count; i++) {
-			uint32_t far = route_far_switch(routes, first + up.num[i]);
+			uint32_t remote = route_remote_switch(routes, first + up.num[i]);
 
-			length = far == last ? length + 1 : 1;
-			last = far;
+			length = remote == last ? length + 1 : 1;
+			last = remote;
 			if (length > most)
 				most = length;
 		}
@@ -418,22 +418,22 @@ static struct sides find_sides(const struct pm_routes *routes, uint32_t sw,
 	return sides;
 }
 
-/* The up ports of a switch in a circle, from the one that the switch begins with. */
-struct circle {
+/* The up ports of a switch in a ring, from the one that the switch begins with. */
+struct ring {
 	uint8_t num[2 * PM_MAX_PORTS + 1];
 };
 
-static void make_circle(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
-			struct circle *circle)
+static void make_ring(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
+		      struct ring *ring)
 {
 	uint32_t at = routes->plan->tree.position[sw] * routes->foreign_up.step;
 
 	for (uint32_t i = 0; i < routes->foreign_up.width; i++)
-		circle->num[i] = up.num[(at + i) % up.count];
+		ring->num[i] = up.num[(at + i) % up.count];
 }
 
 static void fill_plane(const struct pm_routes *routes, uint32_t sw, uint32_t plane,
-		       const struct circle *circle, uint8_t *row)
+		       const struct ring *ring, uint8_t *row)
 {
 	struct sides sides = find_sides(routes, sw, plane);
 
@@ -445,37 +445,37 @@ static void fill_plane(const struct pm_routes *routes, uint32_t sw, uint32_t pla
 		for (; lid < end; lid++) {
 			bool behind = routes->to[lid].rank > sides.first;
 
-			row[lid] = circle->num[sides.part[behind][lid]];
+			row[lid] = ring->num[sides.part[behind][lid]];
 		}
 	}
 }
 
 /* With one phase planes make no difference. */
-static void fill_blocks(const struct pm_routes *routes, const struct circle *circle,
+static void fill_blocks(const struct pm_routes *routes, const struct ring *ring,
 			uint8_t *row)
 {
 	const struct foreign *up = &routes->foreign_up;
 
 	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK)
 		if (up->whole_blocks)
-			memset(row + lid, circle->num[up->part[lid]], PM_LFT_BLOCK);
+			memset(row + lid, ring->num[up->part[lid]], PM_LFT_BLOCK);
 		else
 			for (uint32_t i = lid; i < lid + PM_LFT_BLOCK; i++)
-				row[i] = circle->num[up->part[i]];
+				row[i] = ring->num[up->part[i]];
 }
 
 void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
 			uint8_t *row)
 {
-	struct circle circle;
+	struct ring ring;
 
-	make_circle(routes, sw, up, &circle);
+	make_ring(routes, sw, up, &ring);
 	if (pm_tree_height(&routes->plan->tree, sw) > 1)
 		for (uint32_t lid = 0; lid < routes->stride; lid++)
 			row[lid] = up.num[route_foreign_up(routes, sw, lid) % up.count];
 	else if (routes->foreign_up.phases == 1)
-		fill_blocks(routes, &circle, row);
+		fill_blocks(routes, &ring, row);
 	else
 		for (uint32_t p = 0; p <= routes->plan->tree.num_planes; p++)
-			fill_plane(routes, sw, p, &circle, row);
+			fill_plane(routes, sw, p, &ring, row);
 }

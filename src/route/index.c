@@ -137,16 +137,16 @@ static uint32_t list_up(const struct pm_routes *routes, uint32_t sw, uint8_t *nu
 	uint32_t above[PM_MAX_PORTS + 1], count = 0;
 
 	pm_for_each_port(i, known, sw) {
-		uint32_t at = count, far;
+		uint32_t at = count, remote;
 
 		if (routes->plan->tree.direction[i] != PM_UP)
 			continue;
-		far = route_far_switch(routes, i);
-		for (; at > 0 && above[at - 1] > far; at--) {
+		remote = route_remote_switch(routes, i);
+		for (; at > 0 && above[at - 1] > remote; at--) {
 			above[at] = above[at - 1];
 			num[at] = num[at - 1];
 		}
-		above[at] = far;
+		above[at] = remote;
 		num[at] = known->ports[i].num;
 		count++;
 	}
@@ -178,15 +178,15 @@ static void index_below(struct pm_routes *routes)
 		struct below *least = &routes->below[sw];
 
 		pm_for_each_port(i, routes->plan->known, sw) {
-			uint32_t far;
+			uint32_t remote;
 
 			if (tree->direction[i] != PM_DOWN)
 				continue;
-			far = route_far_switch(routes, i);
-			if (routes->below[far].leaf >= least->leaf)
+			remote = route_remote_switch(routes, i);
+			if (routes->below[remote].leaf >= least->leaf)
 				continue;
-			*least = routes->below[far];
-			if (pm_tree_is_leaf(tree, far))
+			*least = routes->below[remote];
+			if (pm_tree_is_leaf(tree, remote))
 				least->plane =
 					tree->plane[routes->plan->known->ports[i].peer];
 		}

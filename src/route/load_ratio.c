@@ -52,14 +52,14 @@ static double find_ratio(const struct ratio *r)
 	double ratio = 0;
 
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint32_t far = pm_fabric_peer_node(plan->known, i);
+		uint32_t remote = pm_fabric_peer_node(plan->known, i);
 		uint8_t here, there;
 		struct kind *kind;
 
-		if (far == PM_NONE || !r->routes->alive[i])
+		if (remote == PM_NONE || !r->routes->alive[i])
 			continue;
 		here = plan->tree.level[plan->known->ports[i].node];
-		there = plan->tree.level[far];
+		there = plan->tree.level[remote];
 		if (here == there)
 			continue;
 		kind = &kinds[here < there][here < there ? here : there];

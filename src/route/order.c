@@ -39,7 +39,7 @@ static bool is_detour(const struct pm_routes *routes, const struct pm_reach *rea
 	uint32_t to = routes->to[lid].sw, port = n->first_port + num;
 
 	if (to == PM_NONE || to == sw || !num || num > n->num_ports ||
-	    route_far_switch(routes, port) == PM_NONE)
+	    route_remote_switch(routes, port) == PM_NONE)
 		return false;
 	return !pm_bits_test(route_reach_over(routes, reach, port), to);
 }
@@ -102,14 +102,14 @@ static uint32_t count_senders(const struct count *count, uint32_t sw)
 		if (!plan->tree.level[sw] && !count->routes->num_upper)
 			continue; /* no path comes down to a leaf and goes on */
 		pm_for_each_port(port, plan->known, sw) {
-			uint32_t far = plan->tree.far[port];
+			uint32_t remote = plan->tree.remote[port];
 
-			/* Should there be a circle, counting ends all the same. */
-			if (far != PM_NONE && count->alive[port] &&
+			/* Should there be a loop, counting ends all the same. */
+			if (remote != PM_NONE && count->alive[port] &&
 			    num < count->routes->num_switches &&
-			    pm_routes_table(count->routes, far)[count->lid] ==
+			    pm_routes_table(count->routes, remote)[count->lid] ==
 				    ports[ports[port].peer].num)
-				count->queue[num++] = far;
+				count->queue[num++] = remote;
 		}
 	}
 	return senders;
@@ -216,17 +216,17 @@ static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
 	places->queue[num++] = sw;
 	for (uint32_t i = 0; i < num; i++)
 		pm_for_each_port(port, plan->known, places->queue[i]) {
-			uint32_t far = plan->tree.far[port], block;
+			uint32_t remote = plan->tree.remote[port], block;
 
-			if (far == PM_NONE || places->seen[far] == places->search ||
+			if (remote == PM_NONE || places->seen[remote] == places->search ||
 			    (!i && plan->tree.direction[port] != PM_UP))
 				continue;
-			places->seen[far] = places->search;
-			block = find_block(places, far, lid);
+			places->seen[remote] = places->search;
+			block = find_block(places, remote, lid);
 			if (block == PM_NONE) {
-				if (pm_routes_table(places->routes, far)[lid] ==
+				if (pm_routes_table(places->routes, remote)[lid] ==
 				    PM_LFT_KEEP)
-					places->queue[num++] = far;
+					places->queue[num++] = remote;
 				continue;
 			}
 			if (pm_grow(&places->before, &places->before_room,
@@ -250,7 +250,7 @@ static uint32_t find_met(const struct places *places, uint32_t sw, uint32_t lid)
 
 		if (!num || num > n->num_ports)
 			return PM_NONE;
-		sw = route_far_switch(routes, n->first_port + num);
+		sw = route_remote_switch(routes, n->first_port + num);
 		if (sw == PM_NONE)
 			return PM_NONE;
 		block = find_block(places, sw, lid);

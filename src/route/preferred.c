@@ -102,19 +102,19 @@ static bool mirrors(const struct pm_routes *routes, const struct room *room,
 {
 	const struct pm_fabric *known = routes->plan->known;
 	const struct pm_tree *tree = &routes->plan->tree;
-	uint32_t far = known->ports[port].peer, below = known->ports[far].node;
+	uint32_t remote = known->ports[port].peer, below = known->ports[remote].node;
 	struct up_ports up = route_up(routes, below);
 
 	if (pm_tree_is_leaf(tree, below))
-		return tree->plane[far] == routes->to[lid].plane;
+		return tree->plane[remote] == routes->to[lid].plane;
 	return pm_tree_is_native(tree, routes->to[lid].plane, below) &&
 	       up.num[native_digit(routes, room, below, lid, up.count)] ==
-		       known->ports[far].num;
+		       known->ports[remote].num;
 }
 
 static const uint64_t *set_below(const struct pm_routes *routes, uint32_t port)
 {
-	return pm_reach_down(&routes->whole, route_far_switch(routes, port));
+	return pm_reach_down(&routes->whole, route_remote_switch(routes, port));
 }
 
 static bool is_down(const struct pm_routes *routes, uint32_t port)

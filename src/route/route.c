@@ -12,7 +12,7 @@ bool route_has_stand_in(const struct pm_routes *routes, uint32_t port)
 
 	pm_for_each_port(i, known, known->ports[port].node)
 		if (routes->alive[i] &&
-		    route_far_switch(routes, i) == route_far_switch(routes, port))
+		    route_remote_switch(routes, i) == route_remote_switch(routes, port))
 			return true;
 	return false;
 }

@@ -55,7 +55,7 @@ struct foreign {
 	bool by_pod;	 /* no port for two pods in a block */
 	uint32_t phases; /* ways to assign: one, or the number of other planes */
 	uint32_t width;	 /* most ports of a switch */
-	uint32_t each_plane; /* ports that a plane takes, in a circle of them */
+	uint32_t each_plane; /* ports that a plane takes, in a loop of them */
 	uint8_t *part;	     /* [phase][lid] number of its port, below width */
 	bool whole_blocks;   /* none of them has two */
 };
@@ -162,9 +162,9 @@ static inline const struct pm_node *route_node(const struct pm_routes *routes,
 	return &routes->plan->known->nodes[sw];
 }
 
-static inline uint32_t route_far_switch(const struct pm_routes *routes, uint32_t port)
+static inline uint32_t route_remote_switch(const struct pm_routes *routes, uint32_t port)
 {
-	return routes->plan->tree.far[port];
+	return routes->plan->tree.remote[port];
 }
 
 /*
@@ -183,10 +183,11 @@ static inline const uint64_t *route_reach_over(const struct pm_routes *routes,
 					       const struct pm_reach *reach,
 					       uint32_t port)
 {
-	uint32_t far = route_far_switch(routes, port);
+	uint32_t remote = route_remote_switch(routes, port);
 
-	return routes->plan->tree.direction[port] == PM_UP ? pm_reach_updown(reach, far)
-							   : pm_reach_down(reach, far);
+	return routes->plan->tree.direction[port] == PM_UP
+		       ? pm_reach_updown(reach, remote)
+		       : pm_reach_down(reach, remote);
 }
 
 static inline const uint8_t *route_preferred(const struct pm_routes *routes, uint32_t sw)
@@ -223,7 +224,7 @@ static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid
 /* Whether another set than in the whole tree can be reached over an alive cable. */
 static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
 {
-	return routes->loss.changed[route_far_switch(routes, port)] &
+	return routes->loss.changed[route_remote_switch(routes, port)] &
 	       (routes->plan->tree.direction[port] == PM_UP ? PM_REACH_UPDOWN
 							    : PM_REACH_DOWN);
 }

@@ -34,8 +34,8 @@ static bool is_better(const struct assigner *d, uint32_t sw, uint32_t a, uint32_
 
 		if (d->load[p] != d->load[q])
 			return d->load[p] < d->load[q];
-		x = v->tree->far[p];
-		y = v->tree->far[q];
+		x = v->tree->remote[p];
+		y = v->tree->remote[q];
 	}
 	return d->assigned[a] != d->assigned[b] ? d->assigned[a] < d->assigned[b] : a < b;
 }
@@ -47,7 +47,7 @@ static void count_host(struct assigner *d, uint32_t h)
 	const uint32_t *up = v->up + (size_t)vlan * v->tree->num_switches;
 
 	d->assigned[vlan]++;
-	for (uint32_t sw = v->site[h]; up[sw] < PM_VLAN_TOP; sw = v->tree->far[up[sw]])
+	for (uint32_t sw = v->site[h]; up[sw] < PM_VLAN_TOP; sw = v->tree->remote[up[sw]])
 		d->load[up[sw]]++;
 }
 

@@ -23,7 +23,7 @@ void cover_join(struct cover *c, uint32_t a, uint32_t b);
 
 /*
  * Sets chosen[] to 1 for those of a cover; it is a smallest one wherever the graph has no
- * circle of odd length. *bound: no cover has fewer. -ENOMEM. Cost: O(num^3 / 64).
+ * cycle of odd length. *bound: no cover has fewer. -ENOMEM. Cost: O(num^3 / 64).
  */
 int cover_choose(struct cover *c, uint8_t *chosen, uint32_t *bound, struct pm_error *err);
 

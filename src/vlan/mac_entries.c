@@ -70,7 +70,7 @@ static uint32_t find_child(const struct pm_vlans *v, const uint32_t *up, uint32_
 {
 	uint32_t last = PM_NONE;
 
-	for (; site != sw; site = v->tree->far[up[site]]) {
+	for (; site != sw; site = v->tree->remote[up[site]]) {
 		if (up[site] == PM_VLAN_TOP)
 			return PM_NONE;
 		last = site;

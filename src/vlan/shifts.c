@@ -21,19 +21,19 @@ static bool is_top(const struct counter *c, const uint32_t *up, uint32_t sw)
 /* Where the ways up from two switches meet; PM_NONE: they do not. */
 static uint32_t find_turn(struct counter *c, const uint32_t *up, uint32_t a, uint32_t b)
 {
-	const uint32_t *far = c->vlans->tree->far;
+	const uint32_t *remote = c->vlans->tree->remote;
 
 	if (up[a] == PM_NONE || up[b] == PM_NONE)
 		return PM_NONE;
 	c->stamp++;
 	for (c->step[a] = c->stamp; !is_top(c, up, a);) {
-		a = far[up[a]];
+		a = remote[up[a]];
 		c->step[a] = c->stamp;
 	}
 	while (c->step[b] != c->stamp) {
 		if (is_top(c, up, b))
 			return PM_NONE;
-		b = far[up[b]];
+		b = remote[up[b]];
 	}
 	return b;
 }
@@ -43,7 +43,7 @@ static uint32_t add_way(uint32_t *flows, const struct pm_vlans *v, const uint32_
 {
 	uint32_t most = 0;
 
-	for (; from != to; from = v->tree->far[up[from]])
+	for (; from != to; from = v->tree->remote[up[from]])
 		if (++flows[up[from]] > most)
 			most = flows[up[from]];
 	return most;

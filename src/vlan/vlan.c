@@ -40,7 +40,7 @@ static uint32_t choose_up(const struct maker *m, uint32_t sw)
 	uint32_t best = PM_NONE;
 
 	pm_for_each_port(i, v->fabric, sw) {
-		if (!is_usable(v, i) || m->row[v->tree->far[i]] == PM_NONE)
+		if (!is_usable(v, i) || m->row[v->tree->remote[i]] == PM_NONE)
 			continue;
 		if (best == PM_NONE || m->use[i] < m->use[best])
 			best = i;
@@ -94,10 +94,10 @@ static bool lacks_cable(struct maker *m, uint32_t top, bool below)
 
 	fill_row(m, top);
 	for (uint32_t i = 0; i < v->tree->num_ports; i++) {
-		uint32_t far = v->tree->far[i];
+		uint32_t remote = v->tree->remote[i];
 
-		if (is_usable(v, i) && !m->use[i] && m->row[far] != PM_NONE &&
-		    (below || far == top))
+		if (is_usable(v, i) && !m->use[i] && m->row[remote] != PM_NONE &&
+		    (below || remote == top))
 			return true;
 	}
 	return false;

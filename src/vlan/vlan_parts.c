@@ -13,7 +13,7 @@ static uint32_t climb(const struct pm_vlans *v, uint32_t vlan, const uint8_t *cu
 	if (up[sw] == PM_NONE)
 		return PM_NONE;
 	while (up[sw] != PM_VLAN_TOP && !(cut && cut[up[sw]]))
-		sw = v->tree->far[up[sw]];
+		sw = v->tree->remote[up[sw]];
 	return sw;
 }
 
@@ -42,13 +42,13 @@ static void flood(const struct pm_vlans *v, const uint8_t *cut, uint32_t start,
 		uint32_t sw = queue[head++];
 
 		pm_for_each_port(i, v->fabric, sw) {
-			uint32_t far = pm_fabric_peer_node(v->fabric, i);
+			uint32_t remote = pm_fabric_peer_node(v->fabric, i);
 
-			if (far >= v->tree->num_switches || (cut && cut[i]) ||
-			    island[far] != PM_NONE)
+			if (remote >= v->tree->num_switches || (cut && cut[i]) ||
+			    island[remote] != PM_NONE)
 				continue;
-			island[far] = start;
-			queue[tail++] = far;
+			island[remote] = start;
+			queue[tail++] = remote;
 		}
 	}
 }

@@ -189,12 +189,12 @@ static void find_hops(struct bench *b)
 		hops[from] = 0;
 		for (uint32_t k = 0; k < count; k++)
 			pm_for_each_port(i, b->known, queue[k]) {
-				uint32_t far = b->tree->far[i];
+				uint32_t remote = b->tree->remote[i];
 
-				if (far == PM_NONE || hops[far] != 0xff)
+				if (remote == PM_NONE || hops[remote] != 0xff)
 					continue;
-				hops[far] = (uint8_t)(hops[queue[k]] + 1);
-				queue[count++] = far;
+				hops[remote] = (uint8_t)(hops[queue[k]] + 1);
+				queue[count++] = remote;
 			}
 	}
 	free(queue);
@@ -229,9 +229,9 @@ static uint32_t first_port(const struct bench *b, uint32_t sw, uint32_t to)
 	uint8_t least = b->hops[(size_t)sw * num + to];
 
 	pm_for_each_port(i, b->known, sw) {
-		uint32_t far = b->tree->far[i];
+		uint32_t remote = b->tree->remote[i];
 
-		if (far != PM_NONE && b->hops[(size_t)far * num + to] + 1 == least)
+		if (remote != PM_NONE && b->hops[(size_t)remote * num + to] + 1 == least)
 			return i;
 	}
 	die("no path");

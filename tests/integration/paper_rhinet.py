@@ -269,7 +269,7 @@ def statement_10(bench):
                f"hop, dateline: in {sum(found for found, _, _ in safe) or 'none'} of "
                f"{len(safe)} x {runs // len(safe)} runs; one VC, ties always up: found by cycle "
                f"{', '.join(cycles)} ({', '.join(FLOWS)}); one VC, ties by parity: "
-               + ("found" if parity[0] else "none, as then no ways of the 4 x 4 torus are a circle")
+               + ("found" if parity[0] else "none, as then no paths of the 4 x 4 torus are a loop")
                + f"; {missing} flits missing",
                FAILS if not good or missing else HOLDS if parity[0] else IN_PART)
 

@@ -145,7 +145,7 @@ class Check(Dumped):
         result = self.check(self.netlist, edited, status=1)
         self.assertIn("loop", self.kinds(result))
         self.assertIn("credit-loop", self.kinds(result))
-        self.assertEqual({channel["name"] for channel in result["credits"]["circle"]},
+        self.assertEqual({channel["name"] for channel in result["credits"]["loop"]},
                          {"leaf0", "s0-line0"})
 
     def test_missing_and_foreign_tables(self):
@@ -432,7 +432,7 @@ class Multicast(Commands):
         self.assertNotIn(ibdmchk.CLEAN, text)
         told = set(re.findall(r"credit loop (?:on|through): S(\w+)/U1/P(\d+)", text))
         self.assertLessEqual({(channel["guid"].removeprefix("0x"), str(channel["port"]))
-                              for channel in result["credits"]["circle"]}, told)
+                              for channel in result["credits"]["loop"]}, told)
 
     def test_groups_that_are_others(self):
         """The list says who is a member; entries may say otherwise."""

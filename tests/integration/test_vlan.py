@@ -44,8 +44,8 @@ class VlanCase(labtest.Folders):
 
     def check(self, result, vlans, spread):
         files = vlanfiles.Files(self.net, self.out)
-        parts, circles = files.parts()
-        self.assertEqual(circles, set())
+        parts, loops = files.parts()
+        self.assertEqual(loops, set())
         self.assertEqual(sorted(parts), list(range(101, 101 + vlans)))
         for part in parts.values():
             self.assertEqual(len(set(part.values())), 1)
@@ -148,7 +148,7 @@ class Fabrics(VlanCase):
         self.assertEqual(result["unheard"], 2)
         self.assertEqual(result["apart"], result["pairs"] - 15 + 4)
 
-    def test_three_leaves_in_a_circle(self):
+    def test_three_leaves_in_a_ring(self):
         """Each two have a VLAN that joins them, and no table joins all."""
         self.make("two-level", 3, 3, 1, 1)
         self.plan()

@@ -169,8 +169,8 @@ class Files:
         return found
 
     def parts(self, lost=frozenset()):
-        """{VLAN: {switch: its part}}, and the VLANs in which a cable closes a circle."""
-        found, circles = {}, set()
+        """{VLAN: {switch: its part}}, and the VLANs in which a cable closes a loop."""
+        found, loops = {}, set()
         for vlan, ends in self.carried().items():
             part = {}
 
@@ -186,15 +186,15 @@ class Files:
                     continue
                 a, b = root(end[0]), root(far[0])
                 if a == b:
-                    circles.add(vlan)
+                    loops.add(vlan)
                 part[a] = b
             found[vlan] = {switch: root(switch) for switch in part}
-        return found, circles
+        return found, loops
 
     def apart(self, lost=frozenset()):
         """How many hosts decide for a pair that their VLAN does not join."""
-        parts, circles = self.parts(lost)
-        assert not circles, circles
+        parts, loops = self.parts(lost)
+        assert not loops, loops
         ends = {far[0]: end for end, far in self.cables.items() if end in self.ports}
         faults, below = 0, set()
         for host, (vlan, _) in sorted(self.lines.items(), key=lambda item: item[1][1]):

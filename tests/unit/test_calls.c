@@ -326,7 +326,7 @@ static void test_switch(void **state)
  * tables of the tree part, so that only the length of its paths tells what it takes. */
 static void test_tree(void **state)
 {
-	uint32_t hosts[16], far = 4 * WIRE + 3 * CROSSING, near = 2 * WIRE + CROSSING;
+	uint32_t hosts[16], remote = 4 * WIRE + 3 * CROSSING, near = 2 * WIRE + CROSSING;
 	struct lab lab;
 
 	(void)state;
@@ -343,7 +343,7 @@ static void test_tree(void **state)
 		for (uint32_t call = 0; call < CALLS; call++)
 			assert_int_equal(ends[call],
 					 (call + 1) * (by_equation(&config, near) +
-						       steps * (far - near)));
+						       steps * (remote - near)));
 	}
 	end(&lab);
 }

@@ -456,12 +456,12 @@ static struct pm_check_credits ring_credits(unsigned int size, unsigned int most
 	assert_int_equal(pm_check_credits(&check, credits, NULL), 0);
 	for (uint32_t i = 0; i < MAX_RING; i++)
 		assert_int_equal(room.behind[i], 0);
-	for (uint32_t i = 1; i < credits->length && i < PM_CHECK_CIRCLE; i++) {
-		uint32_t far = fabric->ports[credits->circle[i - 1]].peer;
+	for (uint32_t i = 1; i < credits->length && i < PM_CHECK_CREDIT_LOOP; i++) {
+		uint32_t remote = fabric->ports[credits->credit_loop[i - 1]].peer;
 
 		/* One channel ends where the next one begins. */
-		assert_int_equal(fabric->ports[far].node,
-				 fabric->ports[credits->circle[i]].node);
+		assert_int_equal(fabric->ports[remote].node,
+				 fabric->ports[credits->credit_loop[i]].node);
 	}
 	pm_fabric_free(fabric);
 	return room.credits;
@@ -472,7 +472,7 @@ static void test_ring_has_a_credit_loop(void **state)
 	struct pm_check_credits credits = ring_credits(5, 2);
 
 	(void)state;
-	/* Two hops either way: a circle in each direction, of which one is told. */
+	/* Two hops either way: a credit loop in each direction, of which one is told. */
 	assert_int_equal(credits.channels, 10);
 	assert_int_equal(credits.dependencies, 10);
 	assert_int_equal(credits.length, 5);
@@ -491,7 +491,7 @@ static void test_ring_has_a_credit_loop(void **state)
 	assert_int_equal(credits.length, MAX_RING);
 }
 
-/* What only leads into the circle is no part of it: t, where the search begins. */
+/* What only leads into the credit loop is no part of it: t, where the search begins. */
 static void test_way_into_a_credit_loop(void **state)
 {
 	static const uint8_t levels[4];
@@ -513,8 +513,8 @@ static void test_way_into_a_credit_loop(void **state)
 	assert_int_equal(credits.channels, 4);
 	assert_int_equal(credits.length, 3);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(fabric->ports[credits.circle[i]].num, 2);
-	assert_int_equal(credits.circle[0], world_port(fabric, "s0", 2));
+		assert_int_equal(fabric->ports[credits.credit_loop[i]].num, 2);
+	assert_int_equal(credits.credit_loop[0], world_port(fabric, "s0", 2));
 	pm_fabric_free(fabric);
 }
 

@@ -125,7 +125,7 @@ static void scene_end(struct scene *s)
 }
 
 /* What becomes of a packet. */
-enum end { ARRIVES, DIES, TURNS, CIRCLES };
+enum end { ARRIVES, DIES, TURNS, LOOPS };
 
 /* Follows it; via, if given, is told of every switch on the way. */
 static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw,
@@ -151,7 +151,7 @@ static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw
 		down = s->world.plan->tree.direction[port] == PM_DOWN;
 		sw = pm_fabric_peer_node(known, port);
 	}
-	return CIRCLES;
+	return LOOPS;
 }
 
 /* Calls for every path between hosts that are alive. */
@@ -190,13 +190,13 @@ static uint64_t is_dead(struct scene *s, const uint8_t *tables, uint32_t sw,
 {
 	enum end end = follow(s, tables, sw, to, NULL);
 
-	return end == DIES || end == CIRCLES;
+	return end == DIES || end == LOOPS;
 }
 
 static uint64_t is_looping(struct scene *s, const uint8_t *tables, uint32_t sw,
 			   const struct pm_cutoff_lid *to)
 {
-	return follow(s, tables, sw, to, NULL) == CIRCLES;
+	return follow(s, tables, sw, to, NULL) == LOOPS;
 }
 
 /* Down and then up, or round and round. */
@@ -205,7 +205,7 @@ static bool turns(const struct scene *s, const uint8_t *tables, uint32_t sw,
 {
 	enum end end = follow(s, tables, sw, to, NULL);
 
-	return end == TURNS || end == CIRCLES;
+	return end == TURNS || end == LOOPS;
 }
 
 /*

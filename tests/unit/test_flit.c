@@ -568,13 +568,13 @@ static void find_one(struct pm_flit_net *net, const struct pm_flit_config *confi
 	assert_in_range(found->cycle, 100, 199999);
 	assert_true(found->buffers >= found->length && found->length >= 2);
 	assert_true(found->flits >= found->buffers);
-	for (uint32_t i = 0; i < found->length && found->length <= PM_FLIT_CIRCLE; i++) {
+	for (uint32_t i = 0; i < found->length && found->length <= PM_FLIT_LOOP; i++) {
 		uint32_t next = (i + 1) % found->length;
-		uint32_t to = net->links[found->circle[i].link].to;
+		uint32_t to = net->links[found->loop[i].link].to;
 
 		/* the next buffer, or another input of the same switch */
-		assert_true(net->links[found->circle[next].link].from == to ||
-			    net->links[found->circle[next].link].to == to);
+		assert_true(net->links[found->loop[next].link].from == to ||
+			    net->links[found->loop[next].link].to == to);
 	}
 	pm_flit_free(flit);
 	pm_flit_net_free(net);
@@ -618,7 +618,7 @@ static void test_no_deadlock(void **state)
 		measure(ties, &config, 8000);
 		config.vcs = 16;
 	}
-	/* where ways of as many links take turns, no four of them are a circle */
+	/* where ways of as many links take turns, no four of them are a loop */
 	config.rule = PM_FLIT_ONE;
 	measure(net, &config, 8000);
 	pm_flit_net_free(ties);

@@ -667,8 +667,8 @@ static void draw_ring(struct bench *b)
 	assert_non_null(b->lfts);
 }
 
-/* All send round one way; a circle that there is no room for in a line of text. */
-static void test_long_circle(void **state)
+/* All send round one way; a credit loop that there is no room for in a line of text. */
+static void test_long_loop(void **state)
 {
 	struct bench b;
 
@@ -765,7 +765,7 @@ int main(void)
 		cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_lmc),
 		cmocka_unit_test(test_idle_switch),
-		cmocka_unit_test(test_long_circle),
+		cmocka_unit_test(test_long_loop),
 		cmocka_unit_test(test_refused),
 	};
 

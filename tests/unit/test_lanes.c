@@ -160,14 +160,14 @@ static void test_starvation(void **state)
 static void begin_slow(struct lab *lab, uint16_t *ticks, uint16_t slow)
 {
 	const struct pm_fabric *fabric;
-	uint32_t far;
+	uint32_t remote;
 
 	begin_with(lab,
 		   recipe_draw("s/3 t/3 m/2 s:1=a s:2=b t:1=c t:2=d s:3=m:1 t:3=m:2"));
 	fabric = lab->world.fabric;
-	far = fabric->ports[lab->hosts[2].port].peer;
+	remote = fabric->ports[lab->hosts[2].port].peer;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		ticks[i] = i == far ? slow : 1;
+		ticks[i] = i == remote ? slow : 1;
 	lab->config.ticks = ticks;
 }
 
@@ -395,7 +395,7 @@ static void test_deadlock(void **state)
 	const struct pm_packet_lanes lanes = make_lanes(2, 64);
 	struct pm_workload_message list[8 * ROUNDS];
 	struct lab lab;
-	uint32_t circle[8];
+	uint32_t loop[8];
 
 	(void)state;
 	begin_ring_of_eight(&lab, list);
@@ -405,12 +405,12 @@ static void test_deadlock(void **state)
 	/* Found whether the other lane is busy or not. */
 	for (uint32_t t = 2000; t < 3000; t += 10) {
 		run_to(&lab, t);
-		assert_int_equal(pm_packet_stuck(lab.packet, circle, 8, NULL), 4);
+		assert_int_equal(pm_packet_stuck(lab.packet, loop, 8, NULL), 4);
 	}
 	assert_true(lab.r.sls[1].packets > 50 && lab.r.sls[1].packets < 200);
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(pm_fabric_peer_node(lab.world.fabric, circle[i]),
-				 lab.world.fabric->ports[circle[(i + 1) % 4]].node);
+		assert_int_equal(pm_fabric_peer_node(lab.world.fabric, loop[i]),
+				 lab.world.fabric->ports[loop[(i + 1) % 4]].node);
 	run_to(&lab, end_of(&lab));
 	assert_int_equal(lab.r.sls[1].messages, 4 * ROUNDS);
 	assert_true(lab.r.over && !pm_packet_is_idle(lab.packet));
@@ -419,7 +419,7 @@ static void test_deadlock(void **state)
 	lab.config.lanes = NULL;
 	start(&lab);
 	run_to(&lab, end_of(&lab));
-	assert_int_equal(pm_packet_stuck(lab.packet, circle, 8, NULL), 4);
+	assert_int_equal(pm_packet_stuck(lab.packet, loop, 8, NULL), 4);
 	assert_true(lab.r.sls[1].messages < 4 * ROUNDS);
 	finish(&lab);
 	free(lab.tables);

@@ -123,13 +123,13 @@ static void try_uplinks(struct trees *t, uint64_t in, uint64_t done)
 		return;
 	}
 	pm_for_each_port(i, t->scene->known, sw) {
-		uint32_t far = t->scene->tree->far[i];
+		uint32_t remote = t->scene->tree->remote[i];
 
 		if (t->scene->tree->direction[i] != PM_UP || !t->scene->alive[i] ||
-		    !t->down[far])
+		    !t->down[remote])
 			continue;
 		t->up[sw] = i;
-		try_uplinks(t, in | (uint64_t)1 << far, done | (uint64_t)1 << sw);
+		try_uplinks(t, in | (uint64_t)1 << remote, done | (uint64_t)1 << sw);
 	}
 }
 
@@ -142,7 +142,8 @@ static void flood_down(const struct mscene *scene, uint32_t root, uint8_t *down)
 			uint32_t sw = scene->known->ports[i].node;
 
 			if (scene->tree->direction[i] == PM_UP && scene->alive[i] &&
-			    scene->tree->level[sw] == level && down[scene->tree->far[i]])
+			    scene->tree->level[sw] == level &&
+			    down[scene->tree->remote[i]])
 				down[sw] = 1;
 		}
 }

@@ -64,12 +64,12 @@ static void find_reachable(struct trial *t)
 	t->reachable[queue[0]] = 1;
 	for (uint32_t k = 0; k < num; k++)
 		pm_for_each_port(i, known, queue[k]) {
-			uint32_t far = pm_fabric_peer_node(known, i);
+			uint32_t remote = pm_fabric_peer_node(known, i);
 
-			if (far == PM_NONE || !t->up[i] || t->reachable[far])
+			if (remote == PM_NONE || !t->up[i] || t->reachable[remote])
 				continue;
-			t->reachable[far] = 1;
-			queue[num++] = far;
+			t->reachable[remote] = 1;
+			queue[num++] = remote;
 		}
 }
 

@@ -45,14 +45,14 @@ static void flood(const struct mscene *scene, uint32_t index, uint32_t from, boo
 	queue[0] = from;
 	for (uint32_t k = 0; k < num; k++)
 		pm_for_each_port(i, scene->known, queue[k]) {
-			uint32_t far = pm_fabric_peer_node(scene->known, i);
+			uint32_t remote = pm_fabric_peer_node(scene->known, i);
 
-			if (far == PM_NONE || reached[far] ||
+			if (remote == PM_NONE || reached[remote] ||
 			    (down && scene->tree->direction[i] != PM_DOWN) ||
 			    !is_usable(scene, i, index))
 				continue;
-			reached[far] = 1;
-			queue[num++] = far;
+			reached[remote] = 1;
+			queue[num++] = remote;
 		}
 }
 

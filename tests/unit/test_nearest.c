@@ -30,7 +30,7 @@ static const struct row {
 
 static void test_distance(void **state)
 {
-	char far[65];
+	char remote[65];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -39,10 +39,10 @@ static void test_distance(void **state)
 		assert_int_equal(pm_edit_distance(rows[i].b, rows[i].a),
 				 rows[i].distance);
 	}
-	memset(far, 'x', sizeof(far) - 1);
-	far[sizeof(far) - 1] = '\0';
-	assert_int_equal(pm_edit_distance(far, "x"), UINT_MAX);
-	assert_int_equal(pm_edit_distance(far + 1, "x"), 62);
+	memset(remote, 'x', sizeof(remote) - 1);
+	remote[sizeof(remote) - 1] = '\0';
+	assert_int_equal(pm_edit_distance(remote, "x"), UINT_MAX);
+	assert_int_equal(pm_edit_distance(remote + 1, "x"), 62);
 }
 
 static const char *nearest(const char *mistyped)

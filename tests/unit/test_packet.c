@@ -917,7 +917,7 @@ static void test_drops(void **state)
 static void test_deadlock(void **state)
 {
 	struct lab lab;
-	uint32_t circle[8];
+	uint32_t loop[8];
 
 	(void)state;
 	begin_ring(&lab);
@@ -926,10 +926,10 @@ static void test_deadlock(void **state)
 	lab.workload.shift = 3;
 	start(&lab);
 	run_to(&lab, end_of(&lab));
-	assert_int_equal(pm_packet_stuck(lab.packet, circle, 8, NULL), 4);
+	assert_int_equal(pm_packet_stuck(lab.packet, loop, 8, NULL), 4);
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(pm_fabric_peer_node(lab.world.fabric, circle[i]),
-				 lab.world.fabric->ports[circle[(i + 1) % 4]].node);
+		assert_int_equal(pm_fabric_peer_node(lab.world.fabric, loop[i]),
+				 lab.world.fabric->ports[loop[(i + 1) % 4]].node);
 	assert_int_equal(lab.r.created, lab.r.delivered + lab.r.inside);
 	assert_true(lab.r.inside >= 8 && lab.r.unstable);
 	finish(&lab);
@@ -1055,7 +1055,7 @@ static void test_ring(void **state)
 		try_ring(seed, 16 * (1 + (uint32_t)seed % 4));
 }
 
-/* A tree full of packets that wait for each other in rows, and not in a circle. */
+/* A tree full of packets that wait for each other in rows, and not in a loop. */
 static void test_waiting(void **state)
 {
 	const struct pm_packet_deadlock *list;

@@ -125,15 +125,15 @@ static void find_joined(struct trial *t)
 		again = false;
 		for (uint32_t i = 0; i < t->fabric->num_ports; i++) {
 			const struct pm_port *p = &t->fabric->ports[i];
-			uint32_t far = p->peer == PM_NONE
-					       ? PM_NONE
-					       : t->fabric->ports[p->peer].node;
+			uint32_t remote = p->peer == PM_NONE
+						  ? PM_NONE
+						  : t->fabric->ports[p->peer].node;
 
-			if (far == PM_NONE || !is_switch(t, p->node) ||
-			    !is_switch(t, far))
+			if (remote == PM_NONE || !is_switch(t, p->node) ||
+			    !is_switch(t, remote))
 				continue;
 			for (uint32_t to = 0; to < num; to++)
-				if (t->joined[far * num + to] &&
+				if (t->joined[remote * num + to] &&
 				    !t->joined[p->node * num + to])
 					t->joined[p->node * num + to] = again = true;
 		}
@@ -223,7 +223,7 @@ static uint8_t *find_dependencies(const struct trial *t, uint8_t *used)
 }
 
 /* Takes away what waits for nothing until all that is left goes round. */
-static bool has_circle(const uint8_t *waits, const uint8_t *used, uint32_t num)
+static bool has_loop(const uint8_t *waits, const uint8_t *used, uint32_t num)
 {
 	uint8_t *left = malloc(num + 1);
 	bool again = true, any = false;
@@ -375,18 +375,18 @@ static void compare_paths(const struct trial *t, uint64_t seed, bool from_all)
 	}
 }
 
-/* A circle that was found must be one. */
-static bool is_circle(const struct pm_check_credits *found, const uint8_t *waits,
-		      uint32_t num)
+/* A credit loop that was found must be one. */
+static bool is_loop(const struct pm_check_credits *found, const uint8_t *waits,
+		    uint32_t num)
 {
-	uint32_t shown =
-		found->length < PM_CHECK_CIRCLE ? found->length : PM_CHECK_CIRCLE;
+	uint32_t shown = found->length < PM_CHECK_CREDIT_LOOP ? found->length
+							      : PM_CHECK_CREDIT_LOOP;
 
 	for (uint32_t i = 0; i + 1 < shown; i++)
-		if (!waits[found->circle[i] * num + found->circle[i + 1]])
+		if (!waits[found->credit_loop[i] * num + found->credit_loop[i + 1]])
 			return false;
 	return shown == 0 || shown < found->length ||
-	       waits[found->circle[shown - 1] * num + found->circle[0]];
+	       waits[found->credit_loop[shown - 1] * num + found->credit_loop[0]];
 }
 
 static void compare_credits(const struct trial *t, uint64_t seed)
@@ -404,10 +404,10 @@ static void compare_credits(const struct trial *t, uint64_t seed)
 		dependencies += waits[i];
 	assert_int_equal(pm_check_credits(&t->check, &found, NULL), 0);
 	if (found.channels != channels || found.dependencies != dependencies ||
-	    (found.length != 0) != has_circle(waits, used, num) ||
-	    (found.length && !is_circle(&found, waits, num)))
+	    (found.length != 0) != has_loop(waits, used, num) ||
+	    (found.length && !is_loop(&found, waits, num)))
 		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu channels, not %llu, %llu "
-			 "dependencies, not %llu, or a circle of %u",
+			 "dependencies, not %llu, or a loop of %u",
 			 (unsigned long long)seed, (unsigned long long)found.channels,
 			 (unsigned long long)channels,
 			 (unsigned long long)found.dependencies,

@@ -83,13 +83,13 @@ static void end(struct lab *lab)
 	pm_flit_net_free(lab->net);
 }
 
-/* Where a link comes in the circle that was found. */
+/* Where a link comes in the loop that was found. */
 static uint32_t place_in(const struct pm_flit_deadlock *found, uint32_t link)
 {
 	for (uint32_t i = 0; i < found->length; i++)
-		if (found->circle[i].link == link)
+		if (found->loop[i].link == link)
 			return i;
-	fail_msg("link %u is not in the circle", link);
+	fail_msg("link %u is not in the loop", link);
 	return 0;
 }
 
@@ -162,8 +162,8 @@ static void test_owner(void **state)
 	assert_int_equal(found->buffers, 4);
 	assert_int_equal(found->length, 4);
 	at = place_in(found, lab.ring[0]);
-	assert_int_equal(found->circle[(at + 1) % 4].link, lab.side);
-	assert_int_equal(found->circle[(at + 2) % 4].link, lab.ring[1]);
+	assert_int_equal(found->loop[(at + 1) % 4].link, lab.side);
+	assert_int_equal(found->loop[(at + 2) % 4].link, lab.ring[1]);
 	end(&lab);
 	/* If that one moves, so do all: its end will come. */
 	begin(&lab);

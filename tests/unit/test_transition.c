@@ -7,7 +7,7 @@
  * before: the transition goes on after the repair, or another one goes back.
  *
  * Each upper switch has a cable to every top switch, so that blocks sent in OpenSM's
- * order would let packets circle (tests/integration/test_drain.py, MeshedPods).
+ * order would let packets loop (tests/integration/test_drain.py, MeshedPods).
  */
 #include "subnet.h"
 

@@ -75,7 +75,7 @@ static bool begin(struct trial *t, const struct recipe_limits *limits)
 
 /* ---- Walks ---- */
 
-static uint32_t far_end(const struct trial *t, uint32_t port)
+static uint32_t remote_end(const struct trial *t, uint32_t port)
 {
 	return pm_fabric_peer_node(t->fabric, port);
 }
@@ -96,10 +96,10 @@ static uint32_t walk(struct trial *t, uint32_t vlan, uint32_t start)
 
 		pm_for_each_port(i, t->fabric, sw) {
 			if (t->cut[i] || !pm_vlans_tagged(&t->vlans, vlan, i) ||
-			    t->from[far_end(t, i)] != PM_NONE)
+			    t->from[remote_end(t, i)] != PM_NONE)
 				continue;
-			t->from[far_end(t, i)] = i;
-			queue[tail++] = far_end(t, i);
+			t->from[remote_end(t, i)] = i;
+			queue[tail++] = remote_end(t, i);
 		}
 	}
 	free(queue);
@@ -158,8 +158,8 @@ static uint64_t count_cabled(struct trial *t)
 		uint32_t sw = t->fabric->ports[i].node;
 
 		if (sw < num && t->fabric->ports[i].peer != PM_NONE && !t->cut[i] &&
-		    far_end(t, i) < num)
-			joined[(size_t)sw * num + far_end(t, i)] = 1;
+		    remote_end(t, i) < num)
+			joined[(size_t)sw * num + remote_end(t, i)] = 1;
 	}
 	for (uint32_t k = 0; k < num; k++)
 		for (uint32_t i = 0; i < num; i++)
@@ -243,10 +243,10 @@ static void check_check(struct trial *t)
 	struct pm_error err;
 
 	for (uint32_t i = 0; i < t->skeleton->num_ports; i++) {
-		uint32_t end = t->fabric->ports[i].node, far = t->tree.far[i];
+		uint32_t end = t->fabric->ports[i].node, remote = t->tree.remote[i];
 
-		if (far == PM_NONE || ups[end] != PM_VLAN_TOP || ups[far] == PM_NONE ||
-		    pm_vlans_tagged(&t->vlans, vlan, i))
+		if (remote == PM_NONE || ups[end] != PM_VLAN_TOP ||
+		    ups[remote] == PM_NONE || pm_vlans_tagged(&t->vlans, vlan, i))
 			continue;
 		ups[end] = i;
 		EXPECT(pm_vlans_check(&t->vlans, &err) == -EINVAL);
@@ -428,8 +428,8 @@ static void check_hosts(const struct trial *t)
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		if (fabric->ports[i].node >= fabric->num_switches &&
 		    fabric->ports[i].peer != PM_NONE &&
-		    far_end(t, i) < fabric->num_switches)
-			num += t->tree.level[far_end(t, i)] != PM_NO_LEVEL;
+		    remote_end(t, i) < fabric->num_switches)
+			num += t->tree.level[remote_end(t, i)] != PM_NO_LEVEL;
 	EXPECT(t->vlans.num_hosts == num);
 }
 

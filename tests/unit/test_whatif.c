@@ -305,11 +305,11 @@ static void find_parts(const struct pm_fabric *now, uint32_t *part)
 		again = false;
 		for (uint32_t i = 0; i < now->num_ports; i++) {
 			uint32_t n = now->ports[i].node,
-				 far = pm_fabric_peer_node(now, i);
+				 remote = pm_fabric_peer_node(now, i);
 
-			if (far == PM_NONE || part[far] <= part[n])
+			if (remote == PM_NONE || part[remote] <= part[n])
 				continue;
-			part[far] = part[n];
+			part[remote] = part[n];
 			again = true;
 		}
 	}

@@ -83,18 +83,19 @@ int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
 /*
  * Credit loops: a channel is a cable between switches in one direction, and it depends
  * on another one if some packet from an end port to an end port's LID may hold the first
- * one while it waits for the second. A circle of such channels can stand still for ever.
- * So may multicast packets of the end ports in masks, with unicast ones. All packets are
- * taken to use one virtual lane.
+ * one while it waits for the second. A credit loop of such channels can stand still for
+ * ever. So may multicast packets of the end ports in masks, with unicast ones. All
+ * packets are taken to use one virtual lane.
  */
-#define PM_CHECK_CIRCLE 16
+#define PM_CHECK_CREDIT_LOOP 16
 struct pm_check_credits {
 	uint64_t channels;     /* that such paths use */
 	uint64_t dependencies; /* between them */
-	uint32_t length;       /* of the circle that was found; 0: there is none */
-	uint32_t circle[PM_CHECK_CIRCLE]; /* its channels, or the first ones: the ports
-					   * (indexes) that packets leave by */
-	bool multicast;			  /* unicast packets alone have none */
+	uint32_t length;       /* of the credit loop that was found; 0: there is none */
+	uint32_t credit_loop[PM_CHECK_CREDIT_LOOP]; /* its channels, or the first ones:
+						     * the ports (indexes) that packets
+						     * leave by */
+	bool multicast;				    /* unicast packets alone have none */
 };
 
 /*

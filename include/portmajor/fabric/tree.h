@@ -78,7 +78,7 @@ struct pm_tree {
 	uint8_t levels_by;	 /* enum pm_levels_by */
 	uint8_t *level;		 /* [switch]; PM_NO_LEVEL: no leaf in reach */
 	uint8_t *direction;	 /* [port] enum pm_direction */
-	uint32_t *far;		 /* [port] switch at the other end, else PM_NONE */
+	uint32_t *remote;	 /* [port] switch at the other end, else PM_NONE */
 	uint32_t *leaves;	 /* [leaf] leaves in subtree order */
 	uint32_t *leaf_rank;	 /* [switch] its place in leaves[], else PM_NONE */
 	uint32_t *pod;		 /* [switch] leaves and the first-level switches, next

@@ -97,14 +97,14 @@ struct pm_flit_buffer {
 	uint32_t link, vc;
 };
 
-/* Packets that wait for each other in a circle. */
-#define PM_FLIT_CIRCLE 16
+/* Packets that wait for each other in a loop. */
+#define PM_FLIT_LOOP 16
 struct pm_flit_deadlock {
 	uint32_t cycle;	  /* when it was found; 0: none */
 	uint32_t buffers; /* in which nothing will ever move */
 	uint64_t flits;	  /* in them */
-	uint32_t length;  /* of a circle; each waits for the next one's */
-	struct pm_flit_buffer circle[PM_FLIT_CIRCLE]; /* its first ones */
+	uint32_t length;  /* of a loop; each waits for the next one's */
+	struct pm_flit_buffer loop[PM_FLIT_LOOP]; /* its first ones */
 };
 
 /* Where all flits are that nodes have sent. */

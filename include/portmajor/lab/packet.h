@@ -33,8 +33,8 @@
 #define PM_PACKET_WEIGHTS 64 /* entries of a table, at most */
 #define PM_PACKET_NO_LIMIT 255
 #define PM_PACKET_BATCHES 64
-#define PM_PACKET_CIRCLE 64 /* ports of a deadlock that are told */
-#define PM_PACKET_LOOKS 16  /* for deadlocks in a lifetime, at most */
+#define PM_PACKET_LOOP 64  /* ports of a deadlock that are told */
+#define PM_PACKET_LOOKS 16 /* for deadlocks in a lifetime, at most */
 
 /* A host: its end port, with a cable to a switch, and its LID. */
 struct pm_packet_host {
@@ -211,21 +211,21 @@ int pm_packet_run(struct pm_packet *packet, uint32_t until, struct pm_error *err
 void pm_packet_result(struct pm_packet *packet, struct pm_packet_result *result);
 
 /*
- * Looks for outputs that wait for each other in a circle: whoever waits there waits for
- * ever. Writes at most `room` ports of a circle, each of which waits for the next one,
+ * Looks for outputs that wait for each other in a loop: whoever waits there waits for
+ * ever. Writes at most `room` ports of a loop, each of which waits for the next one,
  * and returns how many there are; 0: none. -ENOMEM. O(ports + packets).
  */
-int pm_packet_stuck(const struct pm_packet *packet, uint32_t *circle, uint32_t room,
+int pm_packet_stuck(const struct pm_packet *packet, uint32_t *loop, uint32_t room,
 		    struct pm_error *err);
 
-/* Outputs that waited for each other in a circle for a while. */
+/* Outputs that waited for each other in a loop for a while. */
 struct pm_packet_deadlock {
-	uint32_t begin;	 /* tick when the last packet in front of a queue of the circle
+	uint32_t begin;	 /* tick when the last packet in front of a queue of the loop
 			  * came there, */
-	uint32_t end;	 /* and when the circle was there for the last time */
+	uint32_t end;	 /* and when the loop was there for the last time */
 	uint32_t hosts;	 /* whose next packet waited for it, most at a time */
-	uint32_t length; /* of the first circle that was found, */
-	uint32_t circle[PM_PACKET_CIRCLE]; /* and its ports, or the first ones */
+	uint32_t length; /* of the first loop that was found, */
+	uint32_t loop[PM_PACKET_LOOP]; /* and its ports, or the first ones */
 };
 
 /*

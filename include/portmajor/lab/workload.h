@@ -23,7 +23,7 @@
 
 enum pm_pattern {
 	PM_UNIFORM,	/* any other host, with equal chance */
-	PM_PERMUTATION, /* always the same one; drawn as one circle through all hosts */
+	PM_PERMUTATION, /* always the same one; drawn as one loop through all hosts */
 	PM_SHIFT,	/* the one `shift` further, round and round */
 	PM_BIT_REVERSE, /* number backwards; of the first 2^k hosts, as many as there are
 			 */

@@ -25,7 +25,7 @@
  * switch are bundles of 2^LMC that follow each other, one after the other, and a last one
  * of fewer than twice as many. A slot has all planes of its bundle, its own plane being
  * the first of them; or in the last one its own and those that follow it there, in a
- * circle. In that one only every g-th plane is a slot's own, g being the greatest common
+ * loop. In that one only every g-th plane is a slot's own, g being the greatest common
  * divisor of 2^LMC and the number of planes, so that slots with the same planes share
  * blocks. The base LID begins with another one of them on every slot, so that base LIDs
  * alone are balanced too.

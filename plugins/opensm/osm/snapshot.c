@@ -54,14 +54,14 @@ static int copy_cable(const struct subnet_cache *cache, uint32_t port,
 		      struct pm_fabric *fabric, struct pm_error *err)
 {
 	uint32_t peer = cache->ports[port].peer;
-	uint32_t near = cache->ports[port].node, far;
+	uint32_t near = cache->ports[port].node, remote;
 
 	if (!subnet_cache_is_joined(cache, port) || port == peer ||
 	    fabric->ports[port].peer != PM_NONE || fabric->ports[peer].peer != PM_NONE)
 		return 0;
-	far = cache->ports[peer].node;
-	return pm_fabric_link(fabric, near, port - cache->nodes[near].first, far,
-			      peer - cache->nodes[far].first, err);
+	remote = cache->ports[peer].node;
+	return pm_fabric_link(fabric, near, port - cache->nodes[near].first, remote,
+			      peer - cache->nodes[remote].first, err);
 }
 
 /* Nodes and ports are numbered as they were learnt, in the order of OpenSM's table. */

@@ -195,12 +195,12 @@ static unsigned int first_port(const struct subnet_cache_node *n)
 static bool is_linked(const struct subnet_cache *cache,
 		      const struct subnet_cache_port *port, const osm_physp_t *remote)
 {
-	const struct subnet_cache_node *far;
+	const struct subnet_cache_node *node;
 
 	if (port->peer == PM_NONE)
 		return false;
-	far = &cache->nodes[port->far];
-	return far->here && remote == &far->here->physp_table[port->peer - far->first];
+	node = &cache->nodes[port->remote];
+	return node->here && remote == &node->here->physp_table[port->peer - node->first];
 }
 
 /*
@@ -562,12 +562,12 @@ static uint32_t find_cached(struct subnet_cache *cache, const osm_node_t *node)
 static void find_peer(struct subnet_cache *cache, struct subnet_cache_port *port,
 		      const osm_physp_t *remote)
 {
-	uint32_t far = find_cached(cache, remote->p_node);
+	uint32_t node = find_cached(cache, remote->p_node);
 
-	if (far == PM_NONE || remote->port_num > cache->nodes[far].ports)
+	if (node == PM_NONE || remote->port_num > cache->nodes[node].ports)
 		return;
-	port->far = far;
-	port->peer = cache->nodes[far].first + remote->port_num;
+	port->remote = node;
+	port->peer = cache->nodes[node].first + remote->port_num;
 }
 
 static void find_peers(struct subnet_cache *cache)

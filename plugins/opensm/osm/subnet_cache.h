@@ -33,7 +33,7 @@ struct subnet_cache_node {
 struct subnet_cache_port {
 	ib_net64_t guid; /* has_lid: as on the wire */
 	uint32_t peer;	 /* the other end when it was learnt, PM_NONE: of no use */
-	uint32_t far;	 /* the node of that */
+	uint32_t remote; /* the node of that */
 	uint32_t node;
 	uint32_t known; /* switches: the port of plan->known, or PM_NONE */
 	uint16_t lid;	/* that it has to have; learnt, then the plan's */

@@ -135,13 +135,13 @@ static json_t *loads_json(const struct pm_check_loads *loads)
 	return list;
 }
 
-static json_t *circle_json(const struct judged *j)
+static json_t *credit_loop_json(const struct judged *j)
 {
 	const struct pm_check_credits *credits = &j->found.credits;
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < credits->length && i < PM_CHECK_CIRCLE; i++) {
-		const struct pm_port *p = &j->fabric->ports[credits->circle[i]];
+	for (uint32_t i = 0; i < credits->length && i < PM_CHECK_CREDIT_LOOP; i++) {
+		const struct pm_port *p = &j->fabric->ports[credits->credit_loop[i]];
 
 		list = cli_json_append(
 			list,
@@ -205,7 +205,7 @@ static json_t *credits_json(const struct judged *j)
 			 (json_int_t)credits->channels, "dependencies",
 			 (json_int_t)credits->dependencies, "length",
 			 (json_int_t)credits->length, "multicast", credits->multicast,
-			 "circle", circle_json(j));
+			 "loop", credit_loop_json(j));
 }
 
 /* null where no multicast tables were named. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_HOPS 64	   /* of a way, else it is a circle */
+#define MAX_HOPS 64	   /* of a way, else it is a loop */
 #define RATE 200000	   /* Mb/s where it is not known, as in portmajor-lab traffic */
 #define WIRE_NS 50	   /* along a cable, likewise */
 #define CROSSING_NS 100	   /* through the switch before it */

@@ -245,7 +245,7 @@ static void join_below(struct topology *t, uint32_t level)
 		pm_for_each_port(i, t->fabric, sw)
 			if (t->tree->direction[i] == PM_DOWN &&
 			    t->fabric->ports[i].peer != PM_NONE)
-				t->join[find_group(t, t->tree->far[i])] =
+				t->join[find_group(t, t->tree->remote[i])] =
 					find_group(t, sw);
 	}
 }

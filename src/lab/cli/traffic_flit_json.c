@@ -99,25 +99,25 @@ static uint64_t count_missing(const struct pm_flit_count *c)
 static json_t *deadlock_json(const struct pm_flit_net *net, const struct flit_run *run)
 {
 	const struct pm_flit_deadlock *d = &run->deadlock;
-	json_t *circle = json_array();
+	json_t *loop = json_array();
 
 	if (!d->cycle) {
-		json_decref(circle);
+		json_decref(loop);
 		return json_null();
 	}
-	for (uint32_t i = 0; i < d->length && i < PM_FLIT_CIRCLE; i++) {
-		const struct pm_flit_link *link = &net->links[d->circle[i].link];
+	for (uint32_t i = 0; i < d->length && i < PM_FLIT_LOOP; i++) {
+		const struct pm_flit_link *link = &net->links[d->loop[i].link];
 
-		circle = cli_json_append(
-			circle, json_pack("{s:o, s:o, s:I}", "from",
-					  cli_json_string(net->names[link->from]), "to",
-					  cli_json_string(net->names[link->to]), "vc",
-					  (json_int_t)d->circle[i].vc));
+		loop = cli_json_append(
+			loop, json_pack("{s:o, s:o, s:I}", "from",
+					cli_json_string(net->names[link->from]), "to",
+					cli_json_string(net->names[link->to]), "vc",
+					(json_int_t)d->loop[i].vc));
 	}
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "seed", (json_int_t)run->seed,
 			 "cycle", (json_int_t)d->cycle, "buffers", (json_int_t)d->buffers,
 			 "flits", (json_int_t)d->flits, "length", (json_int_t)d->length,
-			 "circle", circle);
+			 "loop", loop);
 }
 
 json_t *flit_run_json(const struct pm_flit_net *net, const struct flit_run *run)
@@ -336,11 +336,11 @@ static void print_deadlock(const json_t *point)
 
 	if (!json_is_object(deadlock))
 		return;
-	length = json_array_size(json_object_get(deadlock, "circle"));
+	length = json_array_size(json_object_get(deadlock, "loop"));
 	cli_text_print(point, "finding: deadlock, packets of {length}, load {%%load}, ");
 	cli_text_print(deadlock, "seed {seed}: found in cycle {cycle}; {flits} flits in "
 				 "{buffers} buffers will never move, among them\n");
-	json_array_foreach(json_object_get(deadlock, "circle"), i, buffer) {
+	json_array_foreach(json_object_get(deadlock, "loop"), i, buffer) {
 		cli_text_print(buffer, "  {from} -> {to}, VC {vc}");
 		puts(i + 1 < length ? ", which waits for"
 		     : (json_int_t)length < cli_json_number(deadlock, "length")
@@ -390,7 +390,7 @@ static bool are_good(const json_t *runs)
 					    "lost_packets", "missing_flits"};
 	static const char *const real[] = {"load", "accepted", "latency", "fairness",
 					   "backlog"};
-	const json_t *run, *deadlock, *circle, *buffer;
+	const json_t *run, *deadlock, *loop, *buffer;
 	bool good = true;
 	size_t i, k;
 
@@ -402,8 +402,8 @@ static bool are_good(const json_t *runs)
 		good &= json_is_object(json_object_get(run, "busiest"));
 		deadlock = json_object_get(run, "deadlock");
 		good &= json_is_object(deadlock) || json_is_null(deadlock);
-		circle = json_object_get(deadlock, "circle");
-		json_array_foreach(circle, k, buffer)
+		loop = json_object_get(deadlock, "loop");
+		json_array_foreach(loop, k, buffer)
 			good &= json_is_object(buffer);
 	}
 	return good;

@@ -132,10 +132,11 @@ static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_r
 	double ticks = r->measured;
 
 	for (uint32_t port = 0; port < fabric->num_ports; port++) {
-		uint32_t far = pm_fabric_peer_node(fabric, port);
+		uint32_t remote = pm_fabric_peer_node(fabric, port);
 		bool ends = fabric->ports[port].node >= fabric->num_switches;
 
-		if (far == PM_NONE || (ends || far >= fabric->num_switches) != of_hosts)
+		if (remote == PM_NONE ||
+		    (ends || remote >= fabric->num_switches) != of_hosts)
 			continue;
 		busy = r->busy[port];
 		sum += busy;
@@ -219,8 +220,8 @@ static json_t *latency_json(const struct packet_lab *lab,
 			 packet_us_json(lab, r->messages, (double)r->slowest));
 }
 
-/* The circle in which packets wait for each other, or null. */
-static json_t *circle_json(const struct packet_lab *lab, const uint32_t *circle, int num)
+/* The loop in which packets wait for each other, or null. */
+static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, int num)
 {
 	json_t *list = json_array();
 
@@ -228,8 +229,8 @@ static json_t *circle_json(const struct packet_lab *lab, const uint32_t *circle,
 		json_decref(list);
 		return json_null();
 	}
-	for (int i = 0; i < num && i < PM_PACKET_CIRCLE; i++)
-		list = cli_json_append(list, cli_link_json(lab->scene.fabric, circle[i]));
+	for (int i = 0; i < num && i < PM_PACKET_LOOP; i++)
+		list = cli_json_append(list, cli_link_json(lab->scene.fabric, loop[i]));
 	return list;
 }
 
@@ -248,26 +249,25 @@ static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_
 		const struct pm_packet_deadlock *found = &run->deadlocks[i];
 
 		list = cli_json_append(
-			list,
-			json_pack("{s:o, s:o, s:f, s:b, s:I, s:I, s:o}", "begin_us",
-				  when_json(lab, found->begin), "end_us",
-				  when_json(lab, found->end), "us",
-				  packet_us(lab, (double)found->end - found->begin),
-				  "lasts", found->end == run->r.now, "hosts",
-				  (json_int_t)found->hosts, "length",
-				  (json_int_t)found->length, "links",
-				  circle_json(lab, found->circle, (int)found->length)));
+			list, json_pack("{s:o, s:o, s:f, s:b, s:I, s:I, s:o}", "begin_us",
+					when_json(lab, found->begin), "end_us",
+					when_json(lab, found->end), "us",
+					packet_us(lab, (double)found->end - found->begin),
+					"lasts", found->end == run->r.now, "hosts",
+					(json_int_t)found->hosts, "length",
+					(json_int_t)found->length, "links",
+					loop_json(lab, found->loop, (int)found->length)));
 	}
 	return list;
 }
 
 /* What is not in order. */
 static json_t *findings_json(const struct packet_lab *lab, const struct packet_run *run,
-			     const uint32_t *circle, int num)
+			     const uint32_t *loop, int num)
 {
 	return json_pack("{s:b, s:o, s:o}", "loss",
 			 run->r.dropped && !lab->config.num_lost, "deadlock",
-			 circle_json(lab, circle, num), "deadlocks",
+			 loop_json(lab, loop, num), "deadlocks",
 			 deadlocks_json(lab, run));
 }
 
@@ -282,9 +282,9 @@ static json_t *done_json(const struct packet_lab *lab, const struct packet_run *
 			 "left", (json_int_t)left);
 }
 
-/* With the circle of `num` ports in which packets wait for each other. */
+/* With the loop of `num` ports in which packets wait for each other. */
 static json_t *point_json(const struct packet_lab *lab, const struct packet_run *run,
-			  const uint32_t *circle, int num)
+			  const uint32_t *loop, int num)
 {
 	const struct pm_packet_result *r = &run->r;
 	uint32_t load = lab->workload.load;
@@ -309,7 +309,7 @@ static json_t *point_json(const struct packet_lab *lab, const struct packet_run 
 		{"block_hops", json_integer((json_int_t)r->hops)},
 		{"pairs", pairs_json(lab, &r->pairs)},
 		{"done", done_json(lab, run)},
-		{"findings", findings_json(lab, run, circle, num)},
+		{"findings", findings_json(lab, run, loop, num)},
 		{"sls", classes_json(lab, r)},
 		{0},
 	});
@@ -317,28 +317,28 @@ static json_t *point_json(const struct packet_lab *lab, const struct packet_run 
 
 int packet_run_point(const struct packet_lab *lab, struct packet_run *run, json_t **point)
 {
-	uint32_t circle[PM_PACKET_CIRCLE];
+	uint32_t loop[PM_PACKET_LOOP];
 	struct pm_error err;
-	int num = pm_packet_stuck(run->packet, circle, PM_PACKET_CIRCLE, &err);
+	int num = pm_packet_stuck(run->packet, loop, PM_PACKET_LOOP, &err);
 
 	if (num < 0 ||
 	    pm_packet_deadlocks(run->packet, &run->deadlocks, &run->num_deadlocks, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	*point = point_json(lab, run, circle, num);
+	*point = point_json(lab, run, loop, num);
 	return EXIT_FINE;
 }
 
 /* ---- Telling ---- */
 
-static void print_circle(const json_t *circle)
+static void print_loop(const json_t *loop)
 {
 	const json_t *link;
 	size_t i;
 
-	if (!json_is_array(circle))
+	if (!json_is_array(loop))
 		return;
 	fputs("finding: deadlock, packets wait for each other:", stdout);
-	json_array_foreach(circle, i, link) {
+	json_array_foreach(loop, i, link) {
 		putchar(' ');
 		cli_text_put(cli_json_label(link));
 	}
@@ -421,7 +421,7 @@ static void print_more(const json_t *point)
 	row = json_object_get(point, "findings");
 	if (json_is_true(json_object_get(row, "loss")))
 		puts("finding: packets were lost, and nothing had failed");
-	print_circle(json_object_get(row, "deadlock"));
+	print_loop(json_object_get(row, "deadlock"));
 	print_deadlocks(json_object_get(row, "deadlocks"));
 	if (json_is_number(json_object_get(json_object_get(point, "done"), "us")))
 		cli_text_print(point, "done after {%%%done.us} us\n");

@@ -49,14 +49,14 @@ static uint32_t next_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t s
 	const struct pm_node *n = &cutoff->fabric->nodes[sw];
 	const struct pm_cutoff_lid *to = &cutoff->lids[lid];
 	uint8_t out = cutoff->tables[(size_t)sw * cutoff->length + to->lid];
-	uint32_t port = n->first_port + out, far;
+	uint32_t port = n->first_port + out, remote;
 
 	if (out == 0 || out > n->num_ports || !cutoff->alive[port])
 		return NOWHERE;
 	if (port == to->port)
 		return ARRIVED;
-	far = pm_fabric_peer_node(cutoff->fabric, port);
-	return far < cutoff->fabric->num_switches ? far : NOWHERE;
+	remote = pm_fabric_peer_node(cutoff->fabric, port);
+	return remote < cutoff->fabric->num_switches ? remote : NOWHERE;
 }
 
 /* A switch's bit in leads or loops. */
@@ -230,14 +230,14 @@ static void spread(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end
 	cutoff->queue[num++] = sw;
 	for (uint32_t i = 0; i < num; i++) {
 		pm_for_each_port(port, fabric, cutoff->queue[i]) {
-			uint32_t far = pm_fabric_peer_node(fabric, port);
+			uint32_t remote = pm_fabric_peer_node(fabric, port);
 
-			if (far >= fabric->num_switches ||
-			    end_of(cutoff, lid, far) == end ||
-			    next_of(cutoff, lid, far) != cutoff->queue[i])
+			if (remote >= fabric->num_switches ||
+			    end_of(cutoff, lid, remote) == end ||
+			    next_of(cutoff, lid, remote) != cutoff->queue[i])
 				continue;
-			mark(cutoff, lid, far, end);
-			cutoff->queue[num++] = far;
+			mark(cutoff, lid, remote, end);
+			cutoff->queue[num++] = remote;
 		}
 	}
 }

@@ -49,12 +49,12 @@ static uint32_t exit_of(const struct follower *f, uint32_t lid, uint32_t sw)
 {
 	const struct pm_node *n = &f->fabric->nodes[sw];
 	uint8_t out = f->tables[(size_t)sw * f->length + lid];
-	uint32_t port = n->first_port + out, far;
+	uint32_t port = n->first_port + out, remote;
 
 	if (!out || out > n->num_ports || !f->alive[port])
 		return PM_NONE;
-	far = pm_fabric_peer_node(f->fabric, port);
-	return far < f->fabric->num_switches ? port : PM_NONE;
+	remote = pm_fabric_peer_node(f->fabric, port);
+	return remote < f->fabric->num_switches ? port : PM_NONE;
 }
 
 static uint32_t next_of(const struct follower *f, uint32_t lid, uint32_t sw)
@@ -243,10 +243,10 @@ static void use_entry(struct follower *f, uint32_t lid, uint32_t sw, bool more)
 	if (out == PM_NONE)
 		return;
 	pm_for_each_port(port, f->fabric, sw) {
-		uint32_t far = pm_fabric_peer_node(f->fabric, port);
+		uint32_t remote = pm_fabric_peer_node(f->fabric, port);
 
-		if (far < f->fabric->num_switches && uses[far] &&
-		    exit_of(f, lid, far) == f->fabric->ports[port].peer)
+		if (remote < f->fabric->num_switches && uses[remote] &&
+		    exit_of(f, lid, remote) == f->fabric->ports[port].peer)
 			depend_add(&f->depend, f->fabric->ports[port].peer, out, more);
 	}
 	depend_on_next(f, lid, out, more);

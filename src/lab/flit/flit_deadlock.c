@@ -89,8 +89,8 @@ static uint32_t next_stuck(const struct pm_flit *flit, uint32_t vc)
 	return waits_for(flit, vc, (uint32_t)__builtin_ctzll(wanted(flit, vc)));
 }
 
-/* Each that is stuck waits for another one that is: sooner or later in a circle. */
-static void note_circle(struct pm_flit *flit, uint32_t vc, uint32_t stuck)
+/* Each that is stuck waits for another one that is: sooner or later in a loop. */
+static void note_loop(struct pm_flit *flit, uint32_t vc, uint32_t stuck)
 {
 	struct pm_flit_deadlock *found = &flit->deadlock;
 	uint32_t first;
@@ -99,8 +99,8 @@ static void note_circle(struct pm_flit *flit, uint32_t vc, uint32_t stuck)
 		vc = next_stuck(flit, vc);
 	first = vc;
 	do {
-		if (found->length < PM_FLIT_CIRCLE)
-			found->circle[found->length] = (struct pm_flit_buffer){
+		if (found->length < PM_FLIT_LOOP)
+			found->loop[found->length] = (struct pm_flit_buffer){
 				vc >> flit->vc_shift, vc & ((1u << flit->vc_shift) - 1)};
 		found->length++;
 		vc = next_stuck(flit, vc);
@@ -121,5 +121,5 @@ void flit_find_deadlock(struct pm_flit *flit)
 		flit->deadlock.flits += flit->vcs[vc].fill;
 		one = vc;
 	}
-	note_circle(flit, one, stuck);
+	note_loop(flit, one, stuck);
 }

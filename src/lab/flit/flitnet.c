@@ -162,15 +162,15 @@ static uint32_t torus_way(const struct grid *grid, uint32_t from, uint32_t to)
 		sum += coordinate(grid, from, d);
 	for (uint32_t d = 0; d < grid->dimensions; d++) {
 		uint32_t size = grid->size[d];
-		uint32_t far =
+		uint32_t remote =
 			(coordinate(grid, to, d) + size - coordinate(grid, from, d)) %
 			size;
 
-		if (far == 0)
+		if (remote == 0)
 			continue;
-		if (2 * far == size)
+		if (2 * remote == size)
 			return 2 * d + (grid->ties_up ? 0 : sum % 2);
-		return 2 * d + (2 * far > size);
+		return 2 * d + (2 * remote > size);
 	}
 	return 2 * grid->dimensions;
 }
@@ -231,10 +231,11 @@ int pm_flit_net_mesh(uint32_t switches, uint32_t nodes, struct pm_flit_net **res
 		for (uint32_t i = 0; i < nodes; i++)
 			add_link(net, sw, switches + sw * nodes + i);
 		for (uint32_t to = 0; to < count; to++) {
-			uint32_t far = to / nodes;
+			uint32_t remote = to / nodes;
 
 			set_way(net, sw, to,
-				far == sw ? switches - 1 + to % nodes : far - (far > sw));
+				remote == sw ? switches - 1 + to % nodes
+					     : remote - (remote > sw));
 		}
 	}
 	for (uint32_t node = 0; node < count; node++)
@@ -388,13 +389,15 @@ static void add_table(struct pm_flit_net *net, const struct source *source, uint
 	begin_place(net, sw);
 	memset(link, PM_FLIT_NOWHERE, sizeof(link));
 	pm_for_each_port(port, fabric, sw) {
-		uint32_t far = pm_fabric_peer_node(fabric, port);
+		uint32_t remote = pm_fabric_peer_node(fabric, port);
 		uint32_t node = source->node_at[port];
 
-		if (far == PM_NONE || (far >= fabric->num_switches && node == PM_NONE))
+		if (remote == PM_NONE ||
+		    (remote >= fabric->num_switches && node == PM_NONE))
 			continue;
 		add_link(net, sw,
-			 far < fabric->num_switches ? far : fabric->num_switches + node);
+			 remote < fabric->num_switches ? remote
+						       : fabric->num_switches + node);
 		link[port - n->first_port] = num++;
 	}
 	for (uint32_t node = 0; node < net->num_nodes; node++) {

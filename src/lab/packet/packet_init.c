@@ -132,10 +132,10 @@ static int check_config(const struct pm_packet_config *config, struct pm_error *
 		return rc;
 	for (uint32_t h = 0; h < config->num_hosts; h++) {
 		uint32_t port = config->hosts[h].port;
-		uint32_t far = pm_fabric_peer_node(fabric, port);
+		uint32_t remote = pm_fabric_peer_node(fabric, port);
 
 		if (fabric->ports[port].node < fabric->num_switches ||
-		    far >= fabric->num_switches)
+		    remote >= fabric->num_switches)
 			return pm_error_set(
 				err, -EINVAL,
 				"\"%s\" is no host with a cable to a switch",
@@ -153,7 +153,7 @@ static void begin_ports(struct pm_packet *sim)
 	const struct pm_fabric *fabric = sim->config.fabric;
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
-		uint32_t far = pm_fabric_peer_node(fabric, i);
+		uint32_t remote = pm_fabric_peer_node(fabric, i);
 
 		*port_of(sim, i) = (struct port){
 			.peer = fabric->ports[i].peer,
@@ -161,7 +161,7 @@ static void begin_ports(struct pm_packet *sim)
 			.from = PM_NONE,
 			.ticks = sim->config.ticks ? sim->config.ticks[i] : 1,
 			.arrived = PM_NONE,
-			.to_host = far >= fabric->num_switches,
+			.to_host = remote >= fabric->num_switches,
 		};
 		for (uint32_t l = 0; l < sim->lanes; l++) {
 			*lane_of(sim, i, l) = (struct lane){

@@ -2,7 +2,7 @@
 /*
  * An output that has no credit waits for packets in the input at its other end to leave.
  * It is not stuck if one of them is on its way, or waits for an output that is not stuck.
- * What is left waits in circles.
+ * What is left waits in loops.
  */
 #include "packet_parts.h"
 
@@ -115,9 +115,9 @@ static uint32_t next_stuck(const struct stuck *stuck, uint32_t port, uint32_t nu
 	return PM_NONE;
 }
 
-/* From a stuck output on; the circle is where it comes to the same one again. */
+/* From a stuck output on; the loop is where it comes to the same one again. */
 static int follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t number,
-			uint32_t *circle, uint32_t room)
+			uint32_t *loop, uint32_t room)
 {
 	uint32_t steps = stuck->sim->config.fabric->num_ports, at = port, num = 0;
 
@@ -128,7 +128,7 @@ static int follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t numbe
 	port = at;
 	do {
 		if (num < room)
-			circle[num] = at;
+			loop[num] = at;
 		num++;
 		at = next_stuck(stuck, at, number);
 	} while (at != port && at != PM_NONE);
@@ -149,9 +149,9 @@ static int look_for_stuck(struct stuck *stuck)
 	return 0;
 }
 
-/* A circle, of which circle[] has up to `room` ports, and its lane; how many ports. */
-static int find_circle(const struct stuck *stuck, uint32_t *circle, uint32_t room,
-		       uint32_t *lane)
+/* A loop, of which loop[] has up to `room` ports, and its lane; how many ports. */
+static int find_loop(const struct stuck *stuck, uint32_t *loop, uint32_t room,
+		     uint32_t *lane)
 {
 	const struct pm_packet *sim = stuck->sim;
 	int found = 0;
@@ -159,19 +159,19 @@ static int find_circle(const struct stuck *stuck, uint32_t *circle, uint32_t roo
 	for (uint32_t p = 0; p < sim->config.fabric->num_ports && !found; p++)
 		for (uint32_t l = 0; l < sim->lanes && !found; l++)
 			if (!stuck->moves[index_of(stuck, p, l)]) {
-				found = follow_stuck(stuck, p, l, circle, room);
+				found = follow_stuck(stuck, p, l, loop, room);
 				*lane = l;
 			}
 	return found;
 }
 
-int pm_packet_stuck(const struct pm_packet *sim, uint32_t *circle, uint32_t room,
+int pm_packet_stuck(const struct pm_packet *sim, uint32_t *loop, uint32_t room,
 		    struct pm_error *err)
 {
 	struct stuck stuck = {.sim = sim};
 	uint32_t lane;
 	int found = look_for_stuck(&stuck) ? pm_error_no_memory(err)
-					   : find_circle(&stuck, circle, room, &lane);
+					   : find_loop(&stuck, loop, room, &lane);
 
 	pm_pool_free(&stuck.pool);
 	return found;
@@ -195,14 +195,14 @@ static uint32_t count_blocked(const struct stuck *stuck)
 	return num;
 }
 
-/* When the last packet in front of a queue of the circle came there. */
+/* When the last packet in front of a queue of the loop came there. */
 static uint32_t find_begin(const struct pm_packet *sim,
 			   const struct pm_packet_deadlock *found, uint32_t lane)
 {
 	uint32_t begin = 0;
 
-	for (uint32_t i = 0; i < found->length && i < PM_PACKET_CIRCLE; i++) {
-		uint32_t since = lane_of(sim, found->circle[i], lane)->since;
+	for (uint32_t i = 0; i < found->length && i < PM_PACKET_LOOP; i++) {
+		uint32_t since = lane_of(sim, found->loop[i], lane)->since;
 
 		if (since > begin)
 			begin = since;
@@ -238,8 +238,8 @@ static int find_deadlock(struct pm_packet *sim)
 	int rc = look_for_stuck(&stuck);
 
 	if (!rc)
-		found.length = (uint32_t)find_circle(&stuck, found.circle,
-						     PM_PACKET_CIRCLE, &lane);
+		found.length =
+			(uint32_t)find_loop(&stuck, found.loop, PM_PACKET_LOOP, &lane);
 	if (!rc && found.length) {
 		found.begin = find_begin(sim, &found, lane);
 		found.hosts = count_blocked(&stuck);

@@ -115,9 +115,9 @@ static uint32_t reverse(uint32_t number, uint32_t bits)
 	return result;
 }
 
-/* One circle through all hosts of a job (Sattolo), so that none sends to itself. It is
+/* One loop through all hosts of a job (Sattolo), so that none sends to itself. It is
  * the same one whatever other jobs there are. */
-static void draw_circle(struct pm_workload *workload, const uint32_t *members)
+static void draw_ring(struct pm_workload *workload, const uint32_t *members)
 {
 	uint64_t random = workload->config.seed ^ 0x5f3759df;
 
@@ -163,7 +163,7 @@ static void find_places(struct pm_workload *workload, const uint32_t *members)
 		}
 	}
 	if (config->pattern == PM_PERMUTATION)
-		draw_circle(workload, members);
+		draw_ring(workload, members);
 }
 
 static uint32_t draw_other(uint64_t *random, uint32_t place, uint32_t num)
