@@ -6,7 +6,7 @@ target_link_libraries(test_tools PUBLIC portmajor_core ${CMOCKA})
 # What cmocka 2 wants in place of assert_in_range, cmocka 1.1 does not have.
 target_compile_definitions(test_tools PUBLIC CMOCKA_DISABLE_DEPRECATION_WARNINGS)
 foreach(module fabric netlist netlist_missing generate tree reach plan route delta check whatif config
-		change_text plan_file roles served failback opensm_conf locate damping drain properties degrade lft_file
+		change_text plan_file roles reachable failback opensm_conf locate damping drain properties degrade lft_file
 		lid_history replace damping_file pool judge search textfile failures lexer
 		lft_capacity failure_summary failure_sweep paths cutoff link circuits event_queue dsm flit lft_trace goal
 		workload packet lanes rates engines stuck calls replay mixture host_table mac_list

@@ -59,7 +59,7 @@ def state_rows(document):
                             f"{sum_up('sent'):,}, acked {sum_up('acked'):,}"),
         ("multicast", describe_multicast(state.get("multicast"), total)),
         ("LIDs out of plan", f"{state['out_of_plan']:,}"),
-        ("paths", state["apart"]["text"] or "between all switches with end ports"),
+        ("paths", state["unreachable"]["text"] or "between all switches with end ports"),
         ("plan", f"{plan['file']}: lid_order {plan['lid_order']}, LMC {plan['lmc']}, "
                  f"{plan['switches']:,} switches, LIDs up to {plan['top_lid']:,}"
                  if plan else "none yet"),

@@ -220,37 +220,41 @@ bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
 	return plan->tree.num_side != 0;
 }
 
-static void describe_hosts_apart(const struct pm_plan *plan,
-				 const struct pm_unreachable *apart, struct text *text)
+static void describe_unreachable_hosts(const struct pm_plan *plan,
+				       const struct pm_unreachable *unreachable,
+				       struct text *text)
 {
 	append(text,
 	       "no up-then-down path joins %llu of %llu pairs of switches with end "
 	       "ports:",
-	       (unsigned long long)apart->count, (unsigned long long)apart->pairs);
-	for (uint32_t i = 0; i < apart->count && i < PM_APART_NAMED; i++)
+	       (unsigned long long)unreachable->count,
+	       (unsigned long long)unreachable->pairs);
+	for (uint32_t i = 0; i < unreachable->count && i < PM_UNREACHABLE_NAMED; i++)
 		append(text, "%s %s and %s", i ? "," : "",
-		       pm_fabric_label(plan->known, apart->pair[i][0]),
-		       pm_fabric_label(plan->known, apart->pair[i][1]));
-	if (apart->count > PM_APART_NAMED)
+		       pm_fabric_label(plan->known, unreachable->pair[i][0]),
+		       pm_fabric_label(plan->known, unreachable->pair[i][1]));
+	if (unreachable->count > PM_UNREACHABLE_NAMED)
 		append(text, ", ..");
 }
 
-bool pm_change_apart(const struct pm_plan *plan, const struct pm_unreachable *apart,
-		     char *buffer, size_t size)
+bool pm_change_unreachable(const struct pm_plan *plan,
+			   const struct pm_unreachable *unreachable, char *buffer,
+			   size_t size)
 {
 	struct text text = {buffer, size};
 
 	if (size)
 		buffer[0] = '\0';
-	if (apart->count)
-		describe_hosts_apart(plan, apart, &text);
-	if (apart->service_count)
+	if (unreachable->count)
+		describe_unreachable_hosts(plan, unreachable, &text);
+	if (unreachable->service_count)
 		append(&text,
 		       "%sno path free of credit loops joins %llu of %llu pairs with "
 		       "service ports, as from %s to %s (connect_roots joins them)",
-		       apart->count ? "; " : "", (unsigned long long)apart->service_count,
-		       (unsigned long long)apart->service_pairs,
-		       pm_fabric_label(plan->known, apart->service[0]),
-		       pm_fabric_label(plan->known, apart->service[1]));
-	return apart->count || apart->service_count;
+		       unreachable->count ? "; " : "",
+		       (unsigned long long)unreachable->service_count,
+		       (unsigned long long)unreachable->service_pairs,
+		       pm_fabric_label(plan->known, unreachable->service[0]),
+		       pm_fabric_label(plan->known, unreachable->service[1]));
+	return unreachable->count || unreachable->service_count;
 }

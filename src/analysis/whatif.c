@@ -203,7 +203,7 @@ static uint32_t count_present(struct pm_whatif *whatif, struct pm_whatif_result 
 	found->full_load = (uint64_t)found->switches * pm_plan_blocks(whatif->plan);
 	found->pairs_cut = whatif->pairs - count_pairs(whatif);
 	pm_reachable_count(pm_routes_reach(whatif->routes), num, whatif->managed,
-			   whatif->part, whatif->queue, &found->served);
+			   whatif->part, whatif->queue, &found->reachable);
 	return part;
 }
 
@@ -380,7 +380,7 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		found.switches = whatif->before.switches;
 		found.switches_cut = whatif->before.switches_cut;
 		found.full_load = whatif->before.full_load;
-		found.served = whatif->before.served;
+		found.reachable = whatif->before.reachable;
 		compare_tables(whatif, whatif->whole_part, whatif->managed_part, &found);
 	}
 	rc = find_traffic(whatif, &found, err);

@@ -264,12 +264,12 @@ static void judge_paths(struct judge *j)
 				   "paths turn up after going down", p->turns},
 		[PM_FAULT_MISROUTED] = {"path ends at another port",
 					"paths end at another port", p->misrouted},
-		[PM_FAULT_APART] =
+		[PM_FAULT_UNREACHABLE] =
 			{"path to an end port does not arrive, for which there "
 			 "is no way up and then down",
 			 "paths to end ports do not arrive, for which there "
 			 "is no way up and then down",
-			 p->apart},
+			 p->unreachable},
 		[PM_FAULT_DEAF] = {"path to the subnet manager does not arrive",
 				   "paths to the subnet manager do not arrive", p->deaf},
 	};

@@ -49,7 +49,7 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 		[PM_FAULT_LOOP] = "loop",
 		[PM_FAULT_TURN] = "turns up after going down",
 		[PM_FAULT_MISROUTED] = "ends elsewhere",
-		[PM_FAULT_APART] = "not reached",
+		[PM_FAULT_UNREACHABLE] = "not reached",
 		[PM_FAULT_DEAF] = "no way to the manager",
 	};
 	const struct pm_fabric *fabric = check->fabric;
@@ -59,7 +59,7 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 	pm_error_set(&result->example[fault], 0, "%s: from \"%s\" to LID %u of \"%s\"",
 		     names[fault], pm_fabric_label(fabric, from), lid,
 		     pm_fabric_label(fabric, fabric->ports[port].node));
-	if (fault != PM_FAULT_APART && !result->first.text[0])
+	if (fault != PM_FAULT_UNREACHABLE && !result->first.text[0])
 		result->first = result->example[fault];
 }
 
@@ -148,8 +148,8 @@ static void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t 
 }
 
 /* What no up-then-down path joins: an end port's LIDs may be reached all the same. */
-static void follow_apart(const struct pm_check *check, uint32_t from, uint32_t port,
-			 struct pm_check_paths *result)
+static void follow_unreachable(const struct pm_check *check, uint32_t from, uint32_t port,
+			       struct pm_check_paths *result)
 {
 	const struct pm_port *p = &check->fabric->ports[port];
 
@@ -157,8 +157,8 @@ static void follow_apart(const struct pm_check *check, uint32_t from, uint32_t p
 		return;
 	for (uint32_t k = 0; k < 1u << p->lmc; k++)
 		if (!arrives(check, from, port, p->lid + k)) {
-			result->apart++;
-			note(result, check, PM_FAULT_APART, from, p->lid + k, port);
+			result->unreachable++;
+			note(result, check, PM_FAULT_UNREACHABLE, from, p->lid + k, port);
 		}
 }
 
@@ -225,7 +225,7 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 			if (!seen[2 * (size_t)sw] && !seen[2 * (size_t)sw + 1]) {
 				result->cut += 1u << p->lmc;
 				if (part[sw] == part[from])
-					follow_apart(check, from, port, result);
+					follow_unreachable(check, from, port, result);
 				continue;
 			}
 			for (uint32_t k = 0; k < 1u << p->lmc; k++) {

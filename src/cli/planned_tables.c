@@ -15,7 +15,7 @@ int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 
 	if (pm_routes_make_for(tables->plan, fabric, sm, config->connect_roots,
 			       &tables->routes, &err) ||
-	    pm_routes_apart(tables->routes, &tables->apart, &err))
+	    pm_routes_unreachable(tables->routes, &tables->unreachable, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	return EXIT_FINE;
 }

@@ -11,7 +11,7 @@
 struct cli_tables {
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	struct pm_unreachable apart; /* what the tables cannot serve */
+	struct pm_unreachable unreachable; /* what the tables cannot serve */
 };
 
 /*

@@ -519,7 +519,7 @@ static uint64_t count_lacking(const struct levels *l, uint64_t set, uint32_t wor
 }
 
 /* Ordered pairs of hosts at different switches that the guess joins. */
-static uint64_t count_joined(const struct levels *l, struct pm_reach *reach)
+static uint64_t count_connected(const struct levels *l, struct pm_reach *reach)
 {
 	uint64_t pairs = 0, all = 0;
 
@@ -572,19 +572,19 @@ static void set_aside(struct levels *l)
 }
 
 /* Ordered pairs of hosts that cables join and a guess does not. */
-static uint64_t count_apart(struct levels *l, enum pm_levels_by by,
-			    struct pm_reach *reach)
+static uint64_t count_unreachable(struct levels *l, enum pm_levels_by by,
+				  struct pm_reach *reach)
 {
-	uint64_t apart;
+	uint64_t unreachable;
 
 	/* One that does not work is one that joins nothing. */
 	if (guess(l, by, NULL))
 		return count_joinable(l);
 	if (by == PM_BY_LEAVES || by == PM_BY_LARGE_LEAVES)
 		set_aside(l);
-	apart = count_joinable(l) - count_joined(l, reach);
+	unreachable = count_joinable(l) - count_connected(l, reach);
 	count_hosts(l);
-	return apart;
+	return unreachable;
 }
 
 /*
@@ -594,7 +594,7 @@ static uint64_t count_apart(struct levels *l, enum pm_levels_by by,
  */
 static int choose_guess(struct levels *l, struct pm_error *err)
 {
-	uint64_t best_apart = UINT64_MAX;
+	uint64_t best_count = UINT64_MAX;
 	enum pm_levels_by best = PM_BY_LEAVES;
 	struct pm_reach reach;
 	int rc;
@@ -604,12 +604,12 @@ static int choose_guess(struct levels *l, struct pm_error *err)
 	if (rc)
 		return rc;
 	for (enum pm_levels_by by = PM_BY_LEAVES; by <= PM_BY_CENTRE; by++) {
-		uint64_t apart = count_apart(l, by, &reach);
+		uint64_t unreachable = count_unreachable(l, by, &reach);
 
-		if (apart == 0)
+		if (unreachable == 0)
 			return 0;
-		if (apart < best_apart / 2) {
-			best_apart = apart;
+		if (unreachable < best_count / 2) {
+			best_count = unreachable;
 			best = by;
 		}
 	}

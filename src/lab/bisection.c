@@ -30,7 +30,7 @@ static int send_flows_through(struct halves *h, double *sum, struct pm_error *er
 					    h->ports + h->first[i]);
 
 		h->first[i + 1] = h->first[i] + hops;
-		h->result->apart += !hops;
+		h->result->unreachable += !hops;
 	}
 	rc = pm_share_rates(&flows, config->num_ports, config->room, h->rates, err);
 	*sum = 0;

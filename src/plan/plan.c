@@ -6,7 +6,7 @@
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/plan/plan.h>
-#include <portmajor/plan/served.h>
+#include <portmajor/plan/reachable.h>
 
 #include "plan_parts.h"
 
@@ -69,7 +69,7 @@ int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
 
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 {
-	struct pm_reachable served;
+	struct pm_reachable reachable;
 	struct pm_reach reach;
 	struct pm_pool pool = {0};
 	int rc;
@@ -79,9 +79,9 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 	if (rc)
 		goto out;
 	pm_reach_compute(plan->known, &plan->tree, NULL, &reach);
-	rc = pm_reachable_find(plan->known, &reach, NULL, &served, err);
-	if (!rc && !pm_reachable_enough(&served))
-		rc = pm_reachable_refuse(&served, plan->known, &plan->tree, err);
+	rc = pm_reachable_find(plan->known, &reach, NULL, &reachable, err);
+	if (!rc && !pm_reachable_enough(&reachable))
+		rc = pm_reachable_refuse(&reachable, plan->known, &plan->tree, err);
 out:
 	pm_pool_free(&pool);
 	return rc;

@@ -44,7 +44,7 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 }
 
 /* Whether all pairs of switches with end ports have the paths still that they had. */
-static bool all_joined(const struct cut *cut)
+static bool all_connected(const struct cut *cut)
 {
 	for (uint32_t i = 0; i < cut->loss.num_stirred; i++) {
 		uint32_t sw = cut->loss.stirred[i];
@@ -82,19 +82,19 @@ static void set_alive(struct cut *cut, uint32_t num_ports, uint8_t alive)
 static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
 {
 	uint32_t num_ports = list_ports(cut, from, to);
-	bool joined;
+	bool connected;
 
 	set_alive(cut, num_ports, 0);
 	pm_reach_fail(cut->plan->known, &cut->plan->tree, cut->alive, cut->ports,
 		      num_ports, &cut->left, &cut->loss);
-	joined = all_joined(cut);
-	if (joined) {
+	connected = all_connected(cut);
+	if (connected) {
 		pm_reach_restore(&cut->left, &cut->settled, &cut->loss);
 	} else {
 		set_alive(cut, num_ports, 1);
 		pm_reach_restore(&cut->settled, &cut->left, &cut->loss);
 	}
-	return joined;
+	return connected;
 }
 
 /*

@@ -20,17 +20,17 @@ static void fail_over(struct pm_failback *failback, uint64_t now_ms)
 }
 
 static uint64_t observe_ours(struct pm_failback *failback,
-			     const struct pm_reachable *served, uint64_t now_ms)
+			     const struct pm_reachable *reachable, uint64_t now_ms)
 {
-	if (pm_reachable_enough(served)) {
-		if (served->joined > failback->usual)
-			failback->usual = served->joined;
+	if (pm_reachable_enough(reachable)) {
+		if (reachable->connected > failback->usual)
+			failback->usual = reachable->connected;
 		failback->blurred = false;
 		return UINT64_MAX;
 	}
 	if (!failback->blurred)
 		failback->blurred_ms = now_ms;
-	failback->blurred = served->joined < failback->usual / 2;
+	failback->blurred = reachable->connected < failback->usual / 2;
 	if (failback->blurred && now_ms - failback->blurred_ms < failback->first_ms)
 		return failback->blurred_ms + failback->first_ms - now_ms;
 	failback->blurred = false;
@@ -39,11 +39,11 @@ static uint64_t observe_ours(struct pm_failback *failback,
 }
 
 uint64_t pm_failback_observe(struct pm_failback *failback,
-			     const struct pm_reachable *served, uint64_t now_ms)
+			     const struct pm_reachable *reachable, uint64_t now_ms)
 {
 	if (!failback->failed_over)
-		return observe_ours(failback, served, now_ms);
-	if (!pm_reachable_well(served)) {
+		return observe_ours(failback, reachable, now_ms);
+	if (!pm_reachable_well(reachable)) {
 		failback->well = false;
 		return UINT64_MAX;
 	}

@@ -227,7 +227,7 @@ static bool lacks(const struct pm_routes *routes, uint32_t to)
 	if (!pm_bits_test(routes->everywhere, to))
 		return true;
 	for (uint32_t i = 0; i < routes->loss.num_stirred; i++)
-		if (!pm_routes_joined(routes, routes->loss.stirred[i], to))
+		if (!pm_routes_reach_switch(routes, routes->loss.stirred[i], to))
 			return true;
 	return false;
 }

@@ -2,7 +2,7 @@
 /* Tables: made, updated for what is alive, read. Their rules are in rules.c. */
 #include "route_parts.h"
 
-#include <portmajor/plan/served.h>
+#include <portmajor/plan/reachable.h>
 
 /* ---- What is alive ---- */
 
@@ -206,7 +206,7 @@ bool pm_routes_may_turn(const struct pm_routes *routes)
 	return routes->num_upper;
 }
 
-bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to)
+bool pm_routes_reach_switch(const struct pm_routes *routes, uint32_t from, uint32_t to)
 {
 	return pm_bits_test(pm_reach_updown(&routes->now, from), to);
 }
@@ -256,7 +256,7 @@ static struct ends count_unserved(const struct pm_routes *routes, uint32_t from,
 	const uint8_t *table = route_table(routes, from);
 	struct ends ends = {0, 0};
 
-	if (pm_routes_joined(routes, from, to))
+	if (pm_routes_reach_switch(routes, from, to))
 		return ends;
 	pm_for_each_port(i, known, to) {
 		if (!routes->alive[i] || known->ports[i].peer != PM_NONE ||
@@ -275,7 +275,7 @@ static uint64_t count_pairs(const struct ends *from, const struct ends *to)
 }
 
 static void count_services(const struct pm_routes *routes, const struct ends *ends,
-			   const uint32_t *part, struct pm_unreachable *apart)
+			   const uint32_t *part, struct pm_unreachable *unreachable)
 {
 	for (uint32_t to = 0; to < routes->num_switches; to++) {
 		for (uint32_t from = 0; from < routes->num_switches; from++) {
@@ -285,19 +285,19 @@ static void count_services(const struct pm_routes *routes, const struct ends *en
 			if (!pairs || from == to || part[from] != part[to])
 				continue;
 			unserved = count_unserved(routes, from, to);
-			apart->service_pairs += pairs;
+			unreachable->service_pairs += pairs;
 			pairs = count_pairs(&ends[from], &unserved);
-			if (pairs && !apart->service_count) {
-				apart->service[0] = from;
-				apart->service[1] = to;
+			if (pairs && !unreachable->service_count) {
+				unreachable->service[0] = from;
+				unreachable->service[1] = to;
 			}
-			apart->service_count += pairs;
+			unreachable->service_count += pairs;
 		}
 	}
 }
 
-int pm_routes_apart(const struct pm_routes *routes, struct pm_unreachable *apart,
-		    struct pm_error *err)
+int pm_routes_unreachable(const struct pm_routes *routes,
+			  struct pm_unreachable *unreachable, struct pm_error *err)
 {
 	uint32_t num = routes->num_switches;
 	struct pm_pool pool = {0};
@@ -305,7 +305,7 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_unreachable *apart
 	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
 	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
 	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
-	struct pm_reachable served;
+	struct pm_reachable reachable;
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
@@ -315,15 +315,15 @@ int pm_routes_apart(const struct pm_routes *routes, struct pm_unreachable *apart
 	for (uint32_t sw = 0; sw < num; sw++)
 		hosts[sw] = ends[sw].hosts != 0;
 	pm_reach_parts(routes->plan->known, routes->alive, part, room);
-	pm_reachable_count(&routes->now, num, hosts, part, room, &served);
-	*apart = (struct pm_unreachable){
-		.pairs = served.joined / 2,
-		.count = (served.joined - served.pairs) / 2,
+	pm_reachable_count(&routes->now, num, hosts, part, room, &reachable);
+	*unreachable = (struct pm_unreachable){
+		.pairs = reachable.connected / 2,
+		.count = (reachable.connected - reachable.pairs) / 2,
 	};
-	if (apart->count)
-		pm_reachable_apart(&routes->now, num, hosts, part, apart->pair,
-				   PM_APART_NAMED);
-	count_services(routes, ends, part, apart);
+	if (unreachable->count)
+		pm_reachable_list_cut(&routes->now, num, hosts, part, unreachable->pair,
+				      PM_UNREACHABLE_NAMED);
+	count_services(routes, ends, part, unreachable);
 out:
 	pm_pool_free(&pool);
 	return rc;

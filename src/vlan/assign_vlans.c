@@ -72,13 +72,13 @@ static void note_spread(struct assigner *d, uint32_t sw, uint32_t num)
 }
 
 /* How many of the sites that remain some VLAN joins it with, itself among them. */
-static uint32_t count_joined(const struct assigner *d, uint32_t sw)
+static uint32_t count_connected(const struct assigner *d, uint32_t sw)
 {
-	const uint64_t *joined = d->joined + (size_t)d->number[sw] * d->words;
+	const uint64_t *connected = d->connected + (size_t)d->number[sw] * d->words;
 	uint32_t num = 0;
 
 	for (uint32_t w = 0; w < d->words; w++)
-		num += (uint32_t)__builtin_popcountll(joined[w] & d->remain[w]);
+		num += (uint32_t)__builtin_popcountll(connected[w] & d->remain[w]);
 	return num;
 }
 
@@ -171,7 +171,7 @@ static uint32_t count_missed(const struct assigner *d, uint32_t h)
 	uint32_t sw = d->vlans->site[h];
 
 	return d->parts.gone[h] ? 0
-				: count_joined(d, sw) -
+				: count_connected(d, sw) -
 					  parts_reach(&d->parts, d->host[h].vlan, sw);
 }
 
@@ -183,11 +183,11 @@ static uint32_t assign_pass(struct assigner *d, uint32_t *list, uint32_t num)
 	uint32_t left = 0;
 
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t joined = count_joined(d, list[i]);
+		uint32_t connected = count_connected(d, list[i]);
 
-		if (parts_best(&d->parts, list[i]) == joined &&
+		if (parts_best(&d->parts, list[i]) == connected &&
 		    has_room(d, count_movers(d, list[i])))
-			assign_site(d, list[i], joined);
+			assign_site(d, list[i], connected);
 		else
 			list[left++] = list[i];
 	}
@@ -213,7 +213,7 @@ static uint32_t assign_stuck(struct assigner *d, uint32_t *list, uint32_t num)
 		d->blocked = d->taken;
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t missed =
-			count_joined(d, list[i]) - parts_best(&d->parts, list[i]);
+			count_connected(d, list[i]) - parts_best(&d->parts, list[i]);
 
 		if (!has_room(d, count_movers(d, list[i])))
 			missed = PM_NONE - 1;
@@ -332,7 +332,7 @@ static void sort_sites(struct assigner *d)
 }
 
 /* Sites of one part of a VLAN join each other: members[switch][word] of its parts. */
-static void find_joined(struct assigner *d, uint64_t *members)
+static void find_connected(struct assigner *d, uint64_t *members)
 {
 	for (uint32_t vlan = 0; vlan < d->vlans->num; vlan++) {
 		memset(members, 0,
@@ -347,7 +347,7 @@ static void find_joined(struct assigner *d, uint64_t *members)
 			uint32_t part = parts_of(&d->parts, vlan, d->sites[i]);
 
 			if (part != PM_NONE)
-				pm_bits_or(d->joined + (size_t)i * d->words,
+				pm_bits_or(d->connected + (size_t)i * d->words,
 					   members + (size_t)part * d->words, d->words);
 		}
 	}
@@ -355,7 +355,7 @@ static void find_joined(struct assigner *d, uint64_t *members)
 
 bool assigner_can_join(const struct assigner *d, uint32_t a, uint32_t b)
 {
-	return pm_bits_test(d->joined + (size_t)d->number[a] * d->words, d->number[b]);
+	return pm_bits_test(d->connected + (size_t)d->number[a] * d->words, d->number[b]);
 }
 
 static int compare_priorities(const void *a, const void *b)
@@ -404,7 +404,7 @@ static int make_rooms(struct assigner *d, uint64_t **members, struct pm_error *e
 	d->fit = pm_pool_array(pool, v->num, sizeof(uint32_t));
 	d->words = pm_bits_words(switches);
 	d->remain = pm_pool_array(pool, d->words, sizeof(uint64_t));
-	d->joined = pm_pool_array(pool, (size_t)switches * d->words, sizeof(uint64_t));
+	d->connected = pm_pool_array(pool, (size_t)switches * d->words, sizeof(uint64_t));
 	*members = pm_pool_array(pool, (size_t)switches * d->words, sizeof(uint64_t));
 	return pm_pool_check(pool, err);
 }
@@ -428,7 +428,7 @@ int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *
 	if (rc)
 		return rc;
 	sort_sites(d);
-	find_joined(d, members);
+	find_connected(d, members);
 	return sort_hosts(d) ? pm_error_no_memory(err) : 0;
 }
 
@@ -472,12 +472,12 @@ int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *unheard,
 	return 0;
 }
 
-void assigner_count_apart(const struct parts *p, const struct pm_vlan_host *host,
-			  struct pm_vlan_assignment *assignment)
+void assigner_count_unreachable(const struct parts *p, const struct pm_vlan_host *host,
+				struct pm_vlan_assignment *assignment)
 {
 	const uint32_t *site = p->vlans->site;
 
-	assignment->pairs = assignment->apart = assignment->cabled = 0;
+	assignment->pairs = assignment->unreachable = assignment->cabled = 0;
 	for (uint32_t a = 0; a < p->vlans->num_hosts; a++)
 		for (uint32_t b = 0; b < a && !p->gone[a]; b++) {
 			if (p->gone[b])
@@ -486,7 +486,7 @@ void assigner_count_apart(const struct parts *p, const struct pm_vlan_host *host
 			if (site[a] == site[b] ||
 			    parts_join(p, pair_vlan(host, a, b), site[a], site[b]))
 				continue;
-			assignment->apart++;
+			assignment->unreachable++;
 			assignment->cabled += p->island[site[a]] == p->island[site[b]];
 		}
 }
@@ -517,7 +517,7 @@ int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
 	if (!rc) {
 		assigner_run(&d);
 		(void)assigner_rank(&d); /* nobody is in the way */
-		assigner_count_apart(&d.parts, table->host, assignment);
+		assigner_count_unreachable(&d.parts, table->host, assignment);
 		assignment->spread = d.spread;
 	}
 	pm_pool_free(&d.pool);

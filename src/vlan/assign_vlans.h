@@ -17,7 +17,8 @@ struct assigner {
 	uint32_t *reach;  /* [switch] sites that VLANs join it with, of all VLANs */
 	uint32_t num_sites, words; /* of 64 sites each */
 	uint32_t *by_priority;	   /* hosts as they were, the highest one first */
-	uint64_t *joined; /* [site][word] sites that some VLAN joins it with, as bits */
+	uint64_t
+		*connected; /* [site][word] sites that some VLAN joins it with, as bits */
 	/* Of a run. */
 	uint64_t *remain; /* [word] sites with hosts that were not taken yet, as bits */
 	uint32_t *count;  /* of parts before anything was taken */
@@ -63,7 +64,7 @@ int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
 		  struct pm_error *err);
 
 /* Counts pairs, and those that are apart. */
-void assigner_count_apart(const struct parts *p, const struct pm_vlan_host *host,
-			  struct pm_vlan_assignment *assignment);
+void assigner_count_unreachable(const struct parts *p, const struct pm_vlan_host *host,
+				struct pm_vlan_assignment *assignment);
 
 #endif

@@ -42,16 +42,16 @@ static int choose_movers(struct assigner *d, uint32_t *bound, struct pm_error *e
 }
 
 /* Pairs of a host that are apart. */
-static uint32_t count_apart(const struct assigner *d, uint32_t h)
+static uint32_t count_unreachable(const struct assigner *d, uint32_t h)
 {
 	const uint32_t *site = d->vlans->site;
-	uint32_t apart = 0;
+	uint32_t unreachable = 0;
 
 	for (uint32_t b = 0; b < d->vlans->num_hosts && !d->parts.gone[h]; b++)
-		apart += !d->parts.gone[b] && site[b] != site[h] &&
-			 !parts_join(&d->parts, pair_vlan(d->host, h, b), site[h],
-				     site[b]);
-	return apart;
+		unreachable += !d->parts.gone[b] && site[b] != site[h] &&
+			       !parts_join(&d->parts, pair_vlan(d->host, h, b), site[h],
+					   site[b]);
+	return unreachable;
 }
 
 static bool is_same(const struct pm_vlan_host *a, const struct pm_vlan_host *b)
@@ -63,13 +63,13 @@ static bool is_same(const struct pm_vlan_host *a, const struct pm_vlan_host *b)
 static bool try_line(struct assigner *d, uint32_t h, struct pm_vlan_host line)
 {
 	struct pm_vlan_host now = d->host[h];
-	uint32_t apart = count_apart(d, h);
+	uint32_t unreachable = count_unreachable(d, h);
 
 	for (uint32_t b = 0; b < d->vlans->num_hosts; b++)
 		if (b != h && d->host[b].priority == line.priority)
 			return false;
 	d->host[h] = line;
-	if (count_apart(d, h) <= apart)
+	if (count_unreachable(d, h) <= unreachable)
 		return true;
 	d->host[h] = now;
 	return false;
@@ -99,7 +99,7 @@ struct search {
 	const struct pm_vlan_host *before;
 	uint8_t *barred; /* [host] all tables in which it moves were tried */
 	uint64_t work;
-	uint64_t apart; /* as many pairs may be; 0: none that could meet */
+	uint64_t unreachable; /* as many pairs may be; 0: none that could meet */
 };
 
 /* Whether lines of those of moves[] are enough, and writes them. */
@@ -113,10 +113,10 @@ static bool is_enough(struct search *s)
 	s->work += (uint64_t)d->vlans->num_hosts * d->vlans->num;
 	if (!assigner_rank(d))
 		return false;
-	if (!d->stuck || !s->apart)
+	if (!d->stuck || !s->unreachable)
 		return !d->stuck;
-	assigner_count_apart(&d->parts, d->host, &assignment);
-	return assignment.apart <= s->apart;
+	assigner_count_unreachable(&d->parts, d->host, &assignment);
+	return assignment.unreachable <= s->unreachable;
 }
 
 /* Hosts of which one is to move, next to those of the levels before. */
@@ -133,7 +133,7 @@ struct level {
 static void open_level(const struct search *s, struct level *level)
 {
 	const struct assigner *d = s->d;
-	uint32_t from = s->apart ? 0 : d->blocked, num = d->num_fixed - from;
+	uint32_t from = s->unreachable ? 0 : d->blocked, num = d->num_fixed - from;
 
 	*level = (struct level){pm_copy(d->fixed + from, num, sizeof(*level->hosts)), num,
 				0};
@@ -232,7 +232,7 @@ static int choose_lines(struct assigner *d, const struct pm_vlan_host *before,
 	if (deepen(&s, 0, hosts - num))
 		return 0;
 	memcpy(d->moves, cover, hosts);
-	s.apart = UINT64_MAX;
+	s.unreachable = UINT64_MAX;
 	if (!is_enough(&s))
 		memcpy(d->host, before, hosts * sizeof(*before));
 	return 0;
@@ -251,7 +251,7 @@ static int move_few(struct assigner *d, const struct pm_vlan_table *before,
 		return rc;
 	assignment->bound += table->broadcast != before->broadcast;
 	give_back(d, before->host);
-	assigner_count_apart(&d->parts, table->host, assignment);
+	assigner_count_unreachable(&d->parts, table->host, assignment);
 	return 0;
 }
 
@@ -272,15 +272,16 @@ static int help(struct assigner *d, const uint8_t *cut,
 		rc = assigner_anew(d->vlans, cut, &again, &anew, err);
 	if (rc)
 		return rc;
-	assigner_count_apart(&d->parts, before->host, &none);
-	if (none.apart <= assignment->apart && none.apart <= anew.apart) {
+	assigner_count_unreachable(&d->parts, before->host, &none);
+	if (none.unreachable <= assignment->unreachable &&
+	    none.unreachable <= anew.unreachable) {
 		memcpy(table->host, before->host, size);
-	} else if (anew.apart < assignment->apart) {
+	} else if (anew.unreachable < assignment->unreachable) {
 		*assignment = anew;
 		memcpy(table->host, again.host, size);
 		give_back(d, before->host);
 	}
-	assigner_count_apart(&d->parts, table->host, assignment);
+	assigner_count_unreachable(&d->parts, table->host, assignment);
 	return 0;
 }
 
@@ -303,7 +304,7 @@ static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
 	struct pm_vlan_host *found =
 		pm_pool_copy(&d->pool, d->host, hosts, sizeof(*found));
 	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0,
-			   assignment->apart};
+			   assignment->unreachable};
 	int rc = pm_pool_check(&d->pool, err);
 
 	if (rc)
@@ -315,7 +316,7 @@ static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
 		give_back(d, before);
 	else
 		memcpy(d->host, found, hosts * sizeof(*found));
-	assigner_count_apart(&d->parts, d->host, assignment);
+	assigner_count_unreachable(&d->parts, d->host, assignment);
 	return 0;
 }
 
@@ -334,9 +335,9 @@ int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
 		rc = pm_pool_check(&d.pool, err);
 	if (!rc)
 		rc = move_few(&d, &before, table, assignment, err);
-	if (!rc && assignment->apart)
+	if (!rc && assignment->unreachable)
 		rc = help(&d, cut, &before, table, assignment, err);
-	if (!rc && assignment->apart)
+	if (!rc && assignment->unreachable)
 		rc = save_lines(&d, before.host, assignment, err);
 	if (!rc)
 		assignment->moved = count_moved(table, &before, vlans->num_hosts);

@@ -8,7 +8,7 @@
  */
 #include <portmajor/fabric/generate.h>
 #include <portmajor/netlist/netlist.h>
-#include <portmajor/plan/served.h>
+#include <portmajor/plan/reachable.h>
 #include <portmajor/route/delta.h>
 
 #include <stdio.h>
@@ -183,12 +183,12 @@ static double run_delta(struct bench *bench)
 }
 
 /* Leaves that cables of their own join, as in a ring, without a path between any two. */
-static double run_served(struct bench *bench)
+static double run_reachable(struct bench *bench)
 {
 	const struct pm_fabric *known = bench->plan->known;
 	struct pm_pool pool = {0};
 	struct pm_reach reach;
-	struct pm_reachable served;
+	struct pm_reachable reachable;
 	double start, end;
 
 	pm_reach_init(&bench->plan->tree, &pool, &reach);
@@ -197,7 +197,8 @@ static double run_served(struct bench *bench)
 	for (uint32_t sw = 0; sw < known->num_switches; sw++)
 		reach.updown[(size_t)sw * reach.words + sw / 64] = 1ull << sw % 64;
 	start = now_ms();
-	if (pm_reachable_find(known, &reach, bench->whole, &served, NULL) || served.pairs)
+	if (pm_reachable_find(known, &reach, bench->whole, &reachable, NULL) ||
+	    reachable.pairs)
 		die("pairs served");
 	end = now_ms();
 	pm_pool_free(&pool);
@@ -311,7 +312,7 @@ static const struct {
 	{"update, a cable lost", run_no_cable, 3, true},
 	{"update, all back", run_back, 3, true},
 	{"delta of all switches", run_delta, 2, false},
-	{"pairs served, none of those joined", run_served, 3, true},
+	{"pairs served, none of those joined", run_reachable, 3, true},
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))

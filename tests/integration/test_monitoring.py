@@ -98,7 +98,7 @@ class Conditions(labtest.Folders):
         (self.cache / "portmajor.drained").write_text("garbage\n", "ascii")
         found = self.wait_for("shadow no\n", "0", "0", "1", "1")
         self.assertEqual([found[name] for name in ("sm_master", "bad_switches",
-                                                   "host_pairs_joined", "host_pairs_served")],
+                                                   "host_pairs_connected", "host_pairs_reachable")],
                          ["1", "0", "24", "24"])
 
 

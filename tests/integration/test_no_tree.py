@@ -122,8 +122,8 @@ class NoTree(labtest.Folders):
             self.assertEqual(status, 1)
             self.assertIn(f"fell back to {served_by}: not a fat tree", findings)
             self.assertIn(f" {PAIRS} of {PAIRS} pairs of hosts", findings)
-            self.assertEqual(state["served"], {"joined": PAIRS, "pairs": 0, "gave_way": True,
-                                               "returns_in_ms": None})
+            self.assertEqual(state["reachable"], {"connected": PAIRS, "pairs": 0, "failed_over": True,
+                                               "failback_in_ms": None})
             self.assertEqual(pmlab.Dump(lab.dump()).lids, healthy.lids)
 
             self.assertNotEqual(self.change(lab, "back", *SPINES)[0], "portmajor")
@@ -134,8 +134,8 @@ class NoTree(labtest.Folders):
             self.assertEqual(list(pmlab.changed_entries(healthy, now))[:5], [])
             status, findings, state = self.wait_status(lab, "portmajor")
             self.assertEqual((status, findings), (0, ""))
-            self.assertEqual(state["served"], {"joined": PAIRS, "pairs": PAIRS,
-                                               "gave_way": False, "returns_in_ms": None})
+            self.assertEqual(state["reachable"], {"connected": PAIRS, "pairs": PAIRS,
+                                               "failed_over": False, "failback_in_ms": None})
             self.assertEqual(self.handed_over(lab), 1)
 
     def test_restarted_as_a_ring(self):

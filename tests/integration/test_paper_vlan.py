@@ -47,7 +47,7 @@ class Command(labtest.Folders):
                 straight = {"flat": 1, "tree": 0.25}.get(one["kind"], 0.75)
                 self.assertAlmostEqual(one["straight"], straight)
                 self.assertLessEqual(one["shifts"]["maximum"], 1)
-                self.assertEqual(one["apart"], 0)
+                self.assertEqual(one["unreachable"], 0)
 
     def test_shifts_after_a_loss(self):
         """The lines that change leave the rest as evenly dealt as the plan's tables do."""
@@ -64,7 +64,7 @@ class Command(labtest.Folders):
         found = {one["kind"]: one for one in self.networks("--permutations", 3, *lost)}
         for kind, one in found.items():
             with self.subTest(kind):
-                self.assertEqual(one["apart"], 0 if kind == "flat" else 4 * (8 + 3))
+                self.assertEqual(one["unreachable"], 0 if kind == "flat" else 4 * (8 + 3))
                 self.assertEqual(one["slowest"], 1 if kind == "flat" else 0)
         self.assertIn("vlan: 44 of 88 flows have no way", self.share("--permutations", 3, *lost))
 
@@ -72,7 +72,7 @@ class Command(labtest.Folders):
         """Who is not there has no part in it."""
         done = json.loads(self.share("--json", "--lose", "h0-1", "--lose", "h3-*"))
         self.assertEqual((done["hosts"], done["flows"]), (11, 5))
-        self.assertEqual([one["apart"] for one in done["networks"]], [0, 0, 0, 0])
+        self.assertEqual([one["unreachable"] for one in done["networks"]], [0, 0, 0, 0])
 
     def test_repeatable(self):
         args = ("--vlans", "2..3", "--permutations", 20)

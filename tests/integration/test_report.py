@@ -59,7 +59,7 @@ def status_of(findings=(), **state):
                                 "multicast_acked": 1233},
                 "multicast": {"left_to_opensm": None, "groups": 3, "trees": 2, "down_and_up": 1,
                               "members_left_out": 4, "incomplete": False, "last_change": None},
-                "out_of_plan": 0, "apart": {"pairs": 0, "text": None}, "plan": None,
+                "out_of_plan": 0, "unreachable": {"pairs": 0, "text": None}, "plan": None,
                 "flapping": [], **state}}
 
 

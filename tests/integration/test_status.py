@@ -25,7 +25,7 @@ GOOD = {
     "started": 0, "engine": {"active": True, "used": "portmajor", "reason": None},
     "run": {"number": 3, "time": 0, "change": "no change", "sent": 7, "acked": 7, "bound": 5},
     "repair": None, "since_start": {"runs": 3}, "out_of_plan": 0, "flapping": [],
-    "apart": {"pairs": 0, "text": None}, "plan": None,
+    "unreachable": {"pairs": 0, "text": None}, "plan": None,
 }
 
 
@@ -46,10 +46,10 @@ MULTICAST = {"left_to_opensm": None, "groups": 3, "trees": 1, "down_and_up": 0,
              "members_left_out": 0, "incomplete": False, "last_change": None}
 
 
-def served(joined, pairs, gave_way=False, returns_in_ms=None):
+def reachable(connected, pairs, failed_over=False, failback_in_ms=None):
     """The member of that name."""
-    return {"joined": joined, "pairs": pairs, "gave_way": gave_way,
-            "returns_in_ms": returns_in_ms}
+    return {"connected": connected, "pairs": pairs, "failed_over": failed_over,
+            "failback_in_ms": failback_in_ms}
 
 
 def slow(count, listed=None):
@@ -129,7 +129,7 @@ class Written(labtest.Folders):
 def findings():
     """States: a name, what differs from a good one, and a word of the finding, if any."""
     run = GOOD["run"]
-    apart = {"pairs": 1, "text": "leaf0 and leaf1"}
+    unreachable = {"pairs": 1, "text": "leaf0 and leaf1"}
     return (
         ("as it should be", {}, None),
         ("nothing routed yet", {"engine": {**GOOD["engine"], "active": None},
@@ -162,22 +162,22 @@ def findings():
         ("no hold", {"flapping": flapping("noted", "watched", "down")}, None),
         ("bad configuration", {"config_error": "x.conf:1: unknown key"},
          "configuration is not used: x.conf:1: unknown key"),
-        ("nothing cut off", {"served": served(120, 120)}, None),
-        ("hosts cut off", {"served": served(120, 118), "apart": apart},
+        ("nothing cut off", {"reachable": reachable(120, 120)}, None),
+        ("hosts cut off", {"reachable": reachable(120, 118), "unreachable": unreachable},
          "2 of 120 pairs of hosts are cut off that cables join: leaf0 and leaf1"),
-        ("hosts cut off, a plugin that does not count them", {"apart": apart},
+        ("hosts cut off, a plugin that does not count them", {"unreachable": unreachable},
          "hosts are cut off that cables join: leaf0 and leaf1"),
-        ("cut off, but standby", {"served": served(120, 0), "apart": apart,
+        ("cut off, but standby", {"reachable": reachable(120, 0), "unreachable": unreachable,
                                   "sm_state": "standby"}, None),
         ("what a standby saw as the master", {
             "bad_switches": "x", "slow_links": slow(1), "flapping": flapping("on-hold"),
             "missing": missing(part("leaf9")), "run": {**run, "acked": 4},
             "sm_state": "standby"}, None),
-        ("no tree any more", {"served": served(120, 0, True), "apart": apart,
+        ("no tree any more", {"reachable": reachable(120, 0, True), "unreachable": unreachable,
                               "engine": {"active": False, "used": "updn",
                                          "reason": "not a fat tree"}},
          "fell back to updn: not a fat tree"),
-        ("served is no object", {"served": None}, None),
+        ("reachable is no object", {"reachable": None}, None),
         ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
         ("one of them", {"run": {**run, "acked": 6}}, "1 of 7 LFT blocks"),
         ("all members in trees", {"multicast": MULTICAST}, None),
@@ -194,7 +194,7 @@ def findings():
         ("not followed", {"drained": {"list": [], "error": "f:3: x"}},
          "drained is not followed: f:3: x"),
         ("in the shadow", {"shadow": {"number": 1}, "engine": {
-            "active": False, "used": "updn", "reason": "x"}, "apart": apart}, None),
+            "active": False, "used": "updn", "reason": "x"}, "unreachable": unreachable}, None),
         ("in the shadow of nothing", {"shadow": {"number": 1}, "engine": {
             "active": False, "used": None, "reason": "x"}}, "no engine at all"),
         ("not on disk", {"unsaved": "/x/plan: No space left on device"},
@@ -294,12 +294,12 @@ class Bad(Written):
                               (41500, 30, "updn, portmajor again in 1[0-2] s"),
                               (41500, 50, "updn, portmajor again in 0 s")):
             engine = {"active": False, "used": "updn", "reason": "x"}
-            self.assertRegex(self.line("engine", engine=engine, served=served(6, 6, True, ms),
+            self.assertRegex(self.line("engine", engine=engine, reachable=reachable(6, 6, True, ms),
                                        time=int(time.time()) - age), rf"^{text}$")
 
     def test_text_of_paths(self):
         self.assertEqual(self.line("paths"), "between all switches with end ports")
-        self.assertEqual(self.line("paths", apart={"pairs": 1, "text": "leaf0 and leaf1"}),
+        self.assertEqual(self.line("paths", unreachable={"pairs": 1, "text": "leaf0 and leaf1"}),
                          "leaf0 and leaf1")
         self.assertEqual(self.line("plan"), "none yet")
         self.assertEqual(self.line("phase", phase="discovery"), "discovery")
@@ -655,9 +655,9 @@ class Fabric(labtest.Folders):
             lab.bring_up()
             for cable in ("leaf0:3", "leaf1:4"):
                 lab.event("lose", cable)
-            state = wait_state(lab.osm, lambda s: s["apart"]["pairs"])
-            self.assertEqual(state["apart"]["pairs"], 1)
-            self.assertIn("leaf0 and leaf1", state["apart"]["text"])
+            state = wait_state(lab.osm, lambda s: s["unreachable"]["pairs"])
+            self.assertEqual(state["unreachable"]["pairs"], 1)
+            self.assertIn("leaf0 and leaf1", state["unreachable"]["text"])
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout,

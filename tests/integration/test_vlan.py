@@ -84,7 +84,7 @@ class VlanCase(labtest.Folders):
         self.assertEqual(result["changes"]["lines"], len(changes))
         files.read_hosts()
         cut = self.ends(files, lost)
-        self.assertEqual(files.apart(cut) > 0, result["apart"] > 0)
+        self.assertEqual(files.apart(cut) > 0, result["unreachable"] > 0)
         self.assertEqual(files.unheard(cut), result["unheard"])
         return result
 
@@ -96,7 +96,7 @@ class VlanCase(labtest.Folders):
         """Lines that a loss and the way back change; the bound is met, all pairs meet."""
         first = (self.out / "hosts").read_bytes()
         result = self.lose(files, *lost)
-        self.assertEqual([result["apart"], result["unheard"]], [0, 0])
+        self.assertEqual([result["unreachable"], result["unheard"]], [0, 0])
         self.assertEqual(result["changes"]["lines"], result["changes"]["bound"])
         back = self.lose(files)
         self.assertEqual((self.out / "hosts").read_bytes(), first)
@@ -143,10 +143,10 @@ class Fabrics(VlanCase):
         self.plan()
         files = vlanfiles.Files(self.net, self.out)
         result = self.lose(files, "leaf0:3", "leaf1:4", status=1)
-        self.assertEqual(result["apart"], 4)  # leaf0 with leaf1
-        self.assertEqual(result["apart_cabled"], 4)  # over leaf2
+        self.assertEqual(result["unreachable"], 4)  # leaf0 with leaf1
+        self.assertEqual(result["unreachable_cabled"], 4)  # over leaf2
         self.assertEqual(result["unheard"], 2)
-        self.assertEqual(result["apart"], result["pairs"] - 15 + 4)
+        self.assertEqual(result["unreachable"], result["pairs"] - 15 + 4)
 
     def test_three_leaves_in_a_ring(self):
         """Each two have a VLAN that joins them, and no table joins all."""
@@ -154,7 +154,7 @@ class Fabrics(VlanCase):
         self.plan()
         files = vlanfiles.Files(self.net, self.out)
         result = self.lose(files, "leaf0:2", "leaf1:3", "leaf2:4", status=1)
-        self.assertEqual([result["apart"], result["pairs"], result["unheard"]], [1, 3, 1])
+        self.assertEqual([result["unreachable"], result["pairs"], result["unheard"]], [1, 3, 1])
         parts, _ = files.parts(self.ends(files, ["leaf0:2", "leaf1:3", "leaf2:4"]))
         for a, b in ("leaf0", "leaf1"), ("leaf0", "leaf2"), ("leaf1", "leaf2"):
             self.assertTrue(any(part[a] == part[b] for part in parts.values()))
@@ -188,7 +188,7 @@ class Fabrics(VlanCase):
             result = json.loads(done.stdout)
             files = vlanfiles.Files(self.net, self.out)
             self.assertEqual(files.parts()[1], set())
-            self.assertEqual([files.apart() > 0, files.unused()], [result["apart"] > 0, 0])
+            self.assertEqual([files.apart() > 0, files.unused()], [result["unreachable"] > 0, 0])
             self.assertEqual(files.unheard(), result["unheard"])
 
     def test_5832_hosts(self):
@@ -200,7 +200,7 @@ class Fabrics(VlanCase):
         for lost, lines in (["leaf5:20"], 6), (["s7-fab3"], 34), (["leaf5:20", "leaf200:33"], 24):
             shutil.copy(self.home / "first", self.out / "hosts")
             result = self.lose(files, *lost)
-            self.assertEqual([result["apart"], result["unheard"]], [0, 0])
+            self.assertEqual([result["unreachable"], result["unheard"]], [0, 0])
             self.assertEqual(result["changes"], {"lines": lines, "bound": lines})
 
 

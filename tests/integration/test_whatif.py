@@ -205,7 +205,7 @@ class OneLoss(labtest.Folders):
                 found = lose(*losses, net=net)
                 self.assertIs(found["gives_way"], gives_way)
                 if gives_way:
-                    self.assertEqual(found["served"], {"joined": 120, "cut": 120})
+                    self.assertEqual(found["reachable"], {"connected": 120, "cut": 120})
                 text = run("whatif", net, "--lose", *losses)
                 (self.assertRegex if gives_way else self.assertNotRegex)(text, line)
 

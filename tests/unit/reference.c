@@ -288,23 +288,24 @@ static const char *follow(const struct packet *packet, uint32_t from)
 }
 
 /* Marks the switches that cables join with one, in whatever way. */
-static void find_joined(const struct reference *reference, uint32_t to, uint8_t *joined)
+static void find_connected(const struct reference *reference, uint32_t to,
+			   uint8_t *connected)
 {
 	bool again = true;
 
-	memset(joined, 0, reference->num);
-	joined[to] = 1;
+	memset(connected, 0, reference->num);
+	connected[to] = 1;
 	while (again) {
 		again = false;
 		for (uint32_t sw = 0; sw < reference->num; sw++)
 			for (unsigned int p = 1;
-			     joined[sw] && p <= reference->now->nodes[sw].num_ports;
+			     connected[sw] && p <= reference->now->nodes[sw].num_ports;
 			     p++) {
 				uint32_t next = next_switch(reference->now, sw, p);
 
-				if (next == PM_NONE || joined[next])
+				if (next == PM_NONE || connected[next])
 					continue;
-				joined[next] = 1;
+				connected[next] = 1;
 				again = true;
 			}
 	}
@@ -397,7 +398,7 @@ const char *reference_walk(const struct reference *reference,
 			   const struct reference_tables *tables, bool exact)
 {
 	const struct pm_plan *plan = tables->plan;
-	uint8_t joined[PM_MAX_NODES];
+	uint8_t connected[PM_MAX_NODES];
 	uint32_t hub = PM_NONE;
 	bool detours;
 
@@ -414,14 +415,14 @@ const char *reference_walk(const struct reference *reference,
 		}
 		detours = packet.to != PM_NONE && has_detours(tables, place);
 		if (detours)
-			find_joined(reference, packet.to, joined);
+			find_connected(reference, packet.to, connected);
 		for (uint32_t from = 0; from < reference->num; from++) {
 			const char *text = NULL;
 
 			if (packet.to != PM_NONE &&
 			    reference->updown[from * reference->num + packet.to])
 				text = follow(&packet, from);
-			else if (detours && joined[from])
+			else if (detours && connected[from])
 				text = arrives(&packet, from);
 			else if (exact)
 				text = check_kept(&packet, from, &hub);

@@ -100,7 +100,7 @@ static void assert_rates(const struct pm_bisection *b, double straight, double l
 	assert_true(b->drawn.least >= least - CLOSE && b->drawn.most <= most + CLOSE);
 	assert_true(b->drawn.mean >= b->drawn.least - CLOSE);
 	assert_true(b->drawn.mean <= b->drawn.most + CLOSE);
-	assert_int_equal(b->apart, 0);
+	assert_int_equal(b->unreachable, 0);
 }
 
 /* Figure 6 of Miura et al.: four hosts of a leaf send to four of the other one, over one
@@ -176,7 +176,7 @@ static void test_loss(void **state)
 	bisect(&s, pm_packet_path_by_vlan);
 	assert_close(s.found.straight, 1);
 	assert_close(s.found.slowest, 0);
-	assert_int_equal(s.found.apart, s.found.half + 50);
+	assert_int_equal(s.found.unreachable, s.found.half + 50);
 	bisect(&s, pm_packet_path_by_lfts);
 	assert_close(s.found.straight, 1);
 	scene_end(&s);

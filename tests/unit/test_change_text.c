@@ -210,12 +210,12 @@ static void test_oddities(void **state)
 	}
 }
 
-#define APART_SERVICES                                                                   \
+#define UNREACHABLE_SERVICES                                                             \
 	"no path free of credit loops joins 3 of 90 pairs with service ports, as from "  \
 	"l0 to s0 (connect_roots joins them)"
 
 /* The pairs by name, and no more than eight. */
-static void test_apart(void **state)
+static void test_unreachable(void **state)
 {
 	static const struct {
 		uint64_t count;
@@ -233,49 +233,50 @@ static void test_apart(void **state)
 		    "ports: l0 and s0, l1 and s1, l0 and s0, l1 and s1, l0 and s0, l1 "
 		    "and s1, l0 and s0, l1 and s1, .."},
 	};
-	struct pm_unreachable apart = {.pairs = 28};
+	struct pm_unreachable unreachable = {.pairs = 28};
 	char both[PM_CHANGE_TEXT];
 	struct world world;
 
 	(void)state;
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
-	for (uint32_t i = 0; i < PM_APART_NAMED; i++) {
-		apart.pair[i][0] = i % 2;
-		apart.pair[i][1] = 2 + i % 2;
+	for (uint32_t i = 0; i < PM_UNREACHABLE_NAMED; i++) {
+		unreachable.pair[i][0] = i % 2;
+		unreachable.pair[i][1] = 2 + i % 2;
 	}
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		char text[PM_CHANGE_TEXT] = "untouched";
 
-		apart.count = cases[i].count;
-		assert_int_equal(pm_change_apart(world.plan, &apart, text, sizeof(text)),
+		unreachable.count = cases[i].count;
+		assert_int_equal(pm_change_unreachable(world.plan, &unreachable, text,
+						       sizeof(text)),
 				 cases[i].count != 0);
 		assert_string_equal(text, cases[i].text);
 		strcpy(text, "xy");
-		pm_change_apart(world.plan, &apart, text, 0);
+		pm_change_unreachable(world.plan, &unreachable, text, 0);
 		assert_string_equal(text, "xy");
-		pm_change_apart(world.plan, &apart, text, 1);
+		pm_change_unreachable(world.plan, &unreachable, text, 1);
 		assert_string_equal(text, "");
 	}
-	apart.count = 1;
-	apart.service_pairs = 90;
-	apart.service_count = 3;
-	apart.service[1] = 2;
-	assert_true(pm_change_apart(world.plan, &apart, both, sizeof(both)));
+	unreachable.count = 1;
+	unreachable.service_pairs = 90;
+	unreachable.service_count = 3;
+	unreachable.service[1] = 2;
+	assert_true(pm_change_unreachable(world.plan, &unreachable, both, sizeof(both)));
 	assert_string_equal(
 		both, "no up-then-down path joins 1 of 28 pairs of switches with end "
-		      "ports: l0 and s0; " APART_SERVICES);
-	apart.count = 0;
-	assert_true(pm_change_apart(world.plan, &apart, both, sizeof(both)));
-	assert_string_equal(both, APART_SERVICES);
+		      "ports: l0 and s0; " UNREACHABLE_SERVICES);
+	unreachable.count = 0;
+	assert_true(pm_change_unreachable(world.plan, &unreachable, both, sizeof(both)));
+	assert_string_equal(both, UNREACHABLE_SERVICES);
 	world_free(&world);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts),	  cmocka_unit_test(test_drained),
-		cmocka_unit_test(test_truncated), cmocka_unit_test(test_oddities),
-		cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_texts),	    cmocka_unit_test(test_drained),
+		cmocka_unit_test(test_truncated),   cmocka_unit_test(test_oddities),
+		cmocka_unit_test(test_unreachable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -319,7 +319,7 @@ static void test_samples(void **state)
 }
 
 /* A path that no cables up and then down make, and that the tables do not serve. */
-static void test_apart(void **state)
+static void test_unreachable(void **state)
 {
 	static const uint8_t levels[] = {0, 0};
 	struct pm_fabric *fabric = recipe_draw("l0/2 l1/2 l0:1=a l1:1=b l0:2=l1:2");
@@ -335,20 +335,20 @@ static void test_apart(void **state)
 	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
 	assert_int_equal(paths.cut, 2);
 	/* From l0 the table leads to b over the side cable all the same. */
-	assert_int_equal(paths.apart, 1);
-	assert_string_equal(paths.example[PM_FAULT_APART].text,
+	assert_int_equal(paths.unreachable, 1);
+	assert_string_equal(paths.example[PM_FAULT_UNREACHABLE].text,
 			    "not reached: from \"l1\" to LID 1 of \"a\"");
 	/* With LMC 1 b has LID 3 as well, which l0 has no entry for. */
 	fabric->ports[world_port(fabric, "b", 1)].lmc = 1;
 	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
 	assert_int_equal(paths.cut, 3);
-	assert_int_equal(paths.apart, 2);
+	assert_int_equal(paths.unreachable, 2);
 	fabric->ports[world_port(fabric, "b", 1)].lmc = 0;
 	/* Without the cable there is nothing to be reached. */
 	pm_fabric_cut(fabric, world_port(fabric, "l0", 2));
 	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
 	assert_int_equal(paths.cut, 2);
-	assert_int_equal(paths.apart, 0);
+	assert_int_equal(paths.unreachable, 0);
 	pm_fabric_free(fabric);
 }
 
@@ -560,7 +560,7 @@ int main(void)
 		cmocka_unit_test(test_loads),
 		cmocka_unit_test(test_contention),
 		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_lmc),
 		cmocka_unit_test(test_ring_has_a_credit_loop),
 		cmocka_unit_test(test_way_into_a_credit_loop),

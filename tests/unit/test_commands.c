@@ -17,23 +17,23 @@
 
 #include <cmocka.h>
 
-#define STATE(running)                                                                   \
-	"{\"schema\": \"portmajor-state\", \"version\": 2, \"time\": 0, "                \
-	"\"running\": " running                                                          \
-	", \"sm_state\": \"master\", \"opensm\": \"OpenSM 3.3.23\", \"plugin\": "        \
-	"\"0.1.0\", \"pid\": 1, \"started\": 0, \"engine\": {\"active\": false, "        \
-	"\"used\": \"updn\", \"reason\": \"a ring\"}, \"run\": {\"number\": 3, "         \
-	"\"time\": 0, \"change\": \"no change\", \"sent\": 7, \"acked\": 5, \"bound\": " \
-	"5}, \"repair\": null, \"since_start\": {\"runs\": 3}, \"out_of_plan\": 0, "     \
-	"\"port_guid\": \"0x0000000000000001\", \"phase\": \"idle\", \"balance\": "      \
-	"{\"entries_off\": 2, \"blocks_off\": 1, \"switches_off\": 1, "                  \
-	"\"rebalancing\": true, \"blocks_left\": 1}, \"repairs_by_phase\": "             \
-	"{\"idle\": {\"repairs\": 2, \"sent\": 1, \"first_set_ms\": 3.5}}, "             \
-	"\"flapping\": [], \"apart\": {\"pairs\": 0, \"text\": null}, \"plan\": null, "  \
-	"\"slow_links\": {\"count\": 1, \"list\": [{\"ends\": [{\"name\": \"leaf0\", "   \
-	"\"port\": 3}, {\"guid\": \"0x0000000000200002\"}], \"link\": \"1xQDR\", "       \
-	"\"neighbours\": \"4xQDR\"}]}, "                                                 \
-	"\"drained\": {\"list\": [{\"guid\": \"0x0000000000200000\", \"port\": 3, "      \
+#define STATE(running)                                                                        \
+	"{\"schema\": \"portmajor-state\", \"version\": 2, \"time\": 0, "                     \
+	"\"running\": " running                                                               \
+	", \"sm_state\": \"master\", \"opensm\": \"OpenSM 3.3.23\", \"plugin\": "             \
+	"\"0.1.0\", \"pid\": 1, \"started\": 0, \"engine\": {\"active\": false, "             \
+	"\"used\": \"updn\", \"reason\": \"a ring\"}, \"run\": {\"number\": 3, "              \
+	"\"time\": 0, \"change\": \"no change\", \"sent\": 7, \"acked\": 5, \"bound\": "      \
+	"5}, \"repair\": null, \"since_start\": {\"runs\": 3}, \"out_of_plan\": 0, "          \
+	"\"port_guid\": \"0x0000000000000001\", \"phase\": \"idle\", \"balance\": "           \
+	"{\"entries_off\": 2, \"blocks_off\": 1, \"switches_off\": 1, "                       \
+	"\"rebalancing\": true, \"blocks_left\": 1}, \"repairs_by_phase\": "                  \
+	"{\"idle\": {\"repairs\": 2, \"sent\": 1, \"first_set_ms\": 3.5}}, "                  \
+	"\"flapping\": [], \"unreachable\": {\"pairs\": 0, \"text\": null}, \"plan\": null, " \
+	"\"slow_links\": {\"count\": 1, \"list\": [{\"ends\": [{\"name\": \"leaf0\", "        \
+	"\"port\": 3}, {\"guid\": \"0x0000000000200002\"}], \"link\": \"1xQDR\", "            \
+	"\"neighbours\": \"4xQDR\"}]}, "                                                      \
+	"\"drained\": {\"list\": [{\"guid\": \"0x0000000000200000\", \"port\": 3, "           \
 	"\"state\": \"out\"}]}}"
 #define DRAINED "portmajor-drained 1\n0x0000000000200000 3 leaf0\n"
 #define CONF                                                                             \

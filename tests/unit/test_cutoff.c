@@ -302,7 +302,7 @@ static uint32_t choose_hosts(const struct scene *s, struct pm_cutoff_lid *chosen
 /* The fabric with those hosts and what is alive; or without cables between switches. */
 static struct pm_fabric *cut_fabric(const struct scene *s,
 				    const struct pm_cutoff_lid *chosen, uint32_t num,
-				    bool apart)
+				    bool unreachable)
 {
 	const struct pm_fabric *known = s->world.plan->known;
 	struct pm_fabric *now = pm_fabric_clone(s->world.fabric);
@@ -318,7 +318,7 @@ static struct pm_fabric *cut_fabric(const struct scene *s,
 
 			now->ports[host].lid = chosen[i++].lid;
 			now->ports[host].lmc = 0;
-		} else if (known->ports[port].peer == PM_NONE || apart ||
+		} else if (known->ports[port].peer == PM_NONE || unreachable ||
 			   !s->alive[port]) {
 			pm_fabric_cut(now, port);
 		}
@@ -375,13 +375,14 @@ static uint64_t count_by_check(const struct scene *s, const struct pm_cutoff_lid
 			       uint32_t num)
 {
 	struct pm_fabric *now = cut_fabric(s, chosen, num, false);
-	struct pm_fabric *apart = cut_fabric(s, chosen, num, true);
-	struct pm_check_paths all = check_tables(s, now), own = check_tables(s, apart);
-	uint64_t alive = all.delivered + all.cut - all.apart -
+	struct pm_fabric *unreachable = cut_fabric(s, chosen, num, true);
+	struct pm_check_paths all = check_tables(s, now),
+			      own = check_tables(s, unreachable);
+	uint64_t alive = all.delivered + all.cut - all.unreachable -
 			 count_parted(s, chosen, num) - own.delivered;
 
 	pm_fabric_free(now);
-	pm_fabric_free(apart);
+	pm_fabric_free(unreachable);
 	return (uint64_t)num * (num ? num - 1 : 0) - alive;
 }
 

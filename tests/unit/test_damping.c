@@ -665,11 +665,11 @@ static void walk(const struct trial *t, const uint8_t *alive, uint32_t sw, bool 
 }
 
 /* joined[a][b] for switches with end ports. */
-static uint8_t *find_joined(const struct trial *t, const uint8_t *alive)
+static uint8_t *find_connected(const struct trial *t, const uint8_t *alive)
 {
 	const struct pm_fabric *known = t->plan->known;
 	uint32_t num = known->num_switches;
-	uint8_t *joined = zeros((size_t)num * num, 1), *ends = zeros(num, 1);
+	uint8_t *connected = zeros((size_t)num * num, 1), *ends = zeros(num, 1);
 
 	for (uint32_t i = 0; i < known->num_ports; i++)
 		if (alive[i] && known->ports[i].peer == PM_NONE)
@@ -679,21 +679,22 @@ static uint8_t *find_joined(const struct trial *t, const uint8_t *alive)
 
 		walk(t, alive, a, false, seen);
 		for (uint32_t b = 0; b < num; b++)
-			joined[a * num + b] =
+			connected[a * num + b] =
 				ends[a] && ends[b] && (seen[b][0] || seen[b][1]);
 		free(seen);
 	}
 	free(ends);
-	return joined;
+	return connected;
 }
 
 /* Whether `alive` joins all the pairs that are joined. */
-static bool joins_all(const struct trial *t, const uint8_t *alive, const uint8_t *joined)
+static bool joins_all(const struct trial *t, const uint8_t *alive,
+		      const uint8_t *connected)
 {
 	size_t cells =
 		(size_t)t->plan->known->num_switches * t->plan->known->num_switches;
-	uint8_t *left = find_joined(t, alive);
-	bool all = !memcmp(left, joined, cells);
+	uint8_t *left = find_connected(t, alive);
+	bool all = !memcmp(left, connected, cells);
 
 	free(left);
 	return all;
@@ -703,9 +704,9 @@ static bool joins_all(const struct trial *t, const uint8_t *alive, const uint8_t
 static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 {
 	struct pm_damping_holds wanted = {.next_ms = UINT64_MAX};
-	uint8_t *joined = find_joined(t, t->now);
+	uint8_t *connected = find_connected(t, t->now);
 
-	REQUIRE(joins_all(t, t->out, joined));
+	REQUIRE(joins_all(t, t->out, connected));
 	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
 		struct judgement j = judge(&t->config, &t->models[c], t->at);
 		uint32_t port = t->models[c].port, peer;
@@ -725,7 +726,7 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 		if (!t->out[port])
 			continue;
 		t->out[port] = t->out[peer] = 0;
-		REQUIRE(!joins_all(t, t->out, joined));
+		REQUIRE(!joins_all(t, t->out, connected));
 		t->out[port] = t->out[peer] = 1;
 	}
 	for (uint32_t i = 0; i < t->plan->known->num_ports; i++)
@@ -733,7 +734,7 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 			t->out[i] == t->now[i]);
 	REQUIRE(holds->on_hold == wanted.on_hold && holds->released == wanted.released);
 	REQUIRE(holds->next_ms == wanted.next_ms);
-	free(joined);
+	free(connected);
 }
 
 static struct model *model_of(struct trial *t, const struct pm_damped_link *flap)

@@ -377,7 +377,7 @@ static bool is_drained(const struct scene *s, const struct pm_drains *drains,
 }
 
 /* Pairs of switches with end ports joined by paths: matrix of the present update. */
-static uint8_t *joined(struct scene *s, const uint8_t *alive)
+static uint8_t *connected(struct scene *s, const uint8_t *alive)
 {
 	uint32_t num = s->known->num_switches;
 	uint8_t *matrix = calloc((size_t)num * num + 1, 1), *ends = calloc(num + 1u, 1);
@@ -390,7 +390,7 @@ static uint8_t *joined(struct scene *s, const uint8_t *alive)
 		for (uint32_t b = 0; b < num; b++)
 			matrix[(size_t)a * num + b] =
 				ends[a] && ends[b] &&
-				pm_routes_joined(s->world.routes, a, b);
+				pm_routes_reach_switch(s->world.routes, a, b);
 	free(ends);
 	return matrix;
 }
@@ -399,8 +399,8 @@ static uint8_t *joined(struct scene *s, const uint8_t *alive)
 static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t seed)
 {
 	uint32_t num = s->known->num_switches;
-	uint8_t *alive = apply(s, drains), *all = joined(s, s->seen);
-	uint8_t *left = joined(s, alive);
+	uint8_t *alive = apply(s, drains), *all = connected(s, s->seen);
+	uint8_t *left = connected(s, alive);
 
 	if (memcmp(all, left, (size_t)num * num))
 		fail_msg("seed %llu: a path is lost", (unsigned long long)seed);
@@ -418,7 +418,7 @@ static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t see
 		if (!alive[i])
 			continue;
 		alive[i] = alive[peer] = 0;
-		left = joined(s, alive);
+		left = connected(s, alive);
 		if (!memcmp(all, left, (size_t)num * num))
 			fail_msg("seed %llu: port %u is not needed",
 				 (unsigned long long)seed, i);
@@ -659,7 +659,7 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 
 	for (int i = 0; i < 5; i++)
 		drain_some(s, &lists[i]);
-	way.all = joined(s, s->seen);
+	way.all = connected(s, s->seen);
 	way.stride = pm_routes_stride(s->world.routes);
 	way.held = world_tables(s->world.routes, s->known->num_switches);
 	move(&way, &none, drains);

@@ -19,15 +19,15 @@
 #define FIRST_MS 60000
 #define LONGEST_MS 3600000
 
-static const struct pm_reachable all = {.joined = 100, .pairs = 100},
-				 most = {.joined = 100, .pairs = 75},
-				 some = {.joined = 100, .pairs = 60},
-				 half = {.joined = 100, .pairs = 50},
-				 few = {.joined = 100, .pairs = 49},
-				 blurred = {.joined = 49, .pairs = 24},
-				 tiny = {.joined = 20, .pairs = 20};
+static const struct pm_reachable all = {.connected = 100, .pairs = 100},
+				 most = {.connected = 100, .pairs = 75},
+				 some = {.connected = 100, .pairs = 60},
+				 half = {.connected = 100, .pairs = 50},
+				 few = {.connected = 100, .pairs = 49},
+				 blurred = {.connected = 49, .pairs = 24},
+				 tiny = {.connected = 20, .pairs = 20};
 
-static const struct pm_reachable *served_of(char letter)
+static const struct pm_reachable *reachable_of(char letter)
 {
 	switch (letter) {
 	case 'a':
@@ -97,7 +97,7 @@ static void check_step(const struct pm_failback *failback, uint64_t next_ms,
 
 static void test_series(void **state)
 {
-	static const struct pm_reachable none = {.joined = 0};
+	static const struct pm_reachable none = {.connected = 0};
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(series); i++) {
@@ -113,11 +113,11 @@ static void test_series(void **state)
 				pm_failback_clear(&failback);
 			else
 				check_step(&failback,
-					   pm_failback_observe(&failback,
-							       *what == 'n'
-								       ? &none
-								       : served_of(*what),
-							       at),
+					   pm_failback_observe(
+						   &failback,
+						   *what == 'n' ? &none
+								: reachable_of(*what),
+						   at),
 					   series[i].name, token);
 		}
 		free(copy);
@@ -127,7 +127,7 @@ static void test_series(void **state)
 /* A caller that looks at each change and whenever it was told to. */
 struct watch {
 	struct pm_failback failback;
-	const struct pm_reachable *served;
+	const struct pm_reachable *reachable;
 	uint64_t now, next; /* ms; when to look without a change */
 	uint32_t given;	    /* times that it was given away */
 	uint64_t at[64];    /* when, the first ones */
@@ -136,7 +136,7 @@ struct watch {
 static void look(struct watch *w)
 {
 	bool failed_over = w->failback.failed_over;
-	uint64_t left = pm_failback_observe(&w->failback, w->served, w->now);
+	uint64_t left = pm_failback_observe(&w->failback, w->reachable, w->now);
 
 	w->next = left == UINT64_MAX ? left : w->now + left;
 	if (!failed_over && w->failback.failed_over) {
@@ -146,11 +146,11 @@ static void look(struct watch *w)
 	}
 }
 
-static void stay(struct watch *w, const struct pm_reachable *served, uint64_t ms)
+static void stay(struct watch *w, const struct pm_reachable *reachable, uint64_t ms)
 {
 	uint64_t end = w->now + ms;
 
-	w->served = served;
+	w->reachable = reachable;
 	look(w);
 	while (w->next < end) {
 		w->now = w->next;
@@ -218,7 +218,7 @@ static void test_bound(void **state)
 			if (w.failback.failed_over && random_chance(&random, 60))
 				stay(&w, &all, w.failback.hold_ms + 1);
 			else
-				stay(&w, served_of(letter),
+				stay(&w, reachable_of(letter),
 				     1000u * random_range(&random, 0, longest));
 		}
 		for (uint32_t i = 0; i < w.given && i < LENGTH(w.at); i++) {

@@ -156,7 +156,7 @@ static void turn_up(struct bench *b)
 
 /* l0 hangs on l1 by a cable that no tree has, and by no other. */
 /* A ring of leaves is no tree, whatever its root. */
-static void set_apart(struct bench *b)
+static void set_unreachable(struct bench *b)
 {
 	static const char *const leaves[] = {"l0", "l1", "l2"};
 	struct pm_fabric *fabric = b->world.fabric;
@@ -366,7 +366,7 @@ static const struct {
 	 "loops: 1 LID, LID 100 over \"l0\", \"s0\""},
 	{"loops above LinearFDBTop", loop_above_top, "", ""},
 	{"turn", turn_up, "turn 1", "1 path turns up after going down"},
-	{"unreachable", set_apart, "unreachable 12",
+	{"unreachable", set_unreachable, "unreachable 12",
 	 "12 paths to end ports do not arrive, for which"},
 	{"the SM", hide_sm, "sm 1",
 	 "1 path to the subnet manager does not arrive (no way to the manager: from \"s"},

@@ -539,23 +539,23 @@ static void test_compute_parts(void **state)
 	struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
 	/* {l0, l1, s0} and {l2, s1} are left; one cable is named at both ends. */
-	const uint32_t apart[] = {world_port(of, "l2", 3), world_port(of, "l0", 4),
-				  world_port(of, "s1", 2), world_port(of, "l1", 4)};
+	const uint32_t unreachable[] = {world_port(of, "l2", 3), world_port(of, "l0", 4),
+					world_port(of, "s1", 2), world_port(of, "l1", 4)};
 	const uint32_t own[] = {world_port(of, "l0", 4), world_port(of, "e", 1)};
 	struct pm_plan *plan;
 	struct pm_lft_trace *sets;
 
 	(void)state;
 	assert_int_equal(pm_plan_make(of, &(struct pm_plan_config){0}, &plan, NULL), 0);
-	assert_int_equal(pm_lft_trace_compute(of, plan, &config, apart, 4, &sets, NULL),
-			 0);
+	assert_int_equal(
+		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &sets, NULL), 0);
 	assert_int_equal(sets->num_lost, 3);
 	assert_true(count_sets(sets, of, "l0") && count_sets(sets, of, "l1"));
 	assert_int_equal(count_sets(sets, of, "l2") + count_sets(sets, of, "s1"), 0);
 	pm_lft_trace_free(sets);
 	config.sm = world_port(of, "e", 1);
-	assert_int_equal(pm_lft_trace_compute(of, plan, &config, apart, 4, &sets, NULL),
-			 0);
+	assert_int_equal(
+		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &sets, NULL), 0);
 	assert_int_equal(count_sets(sets, of, "l0") + count_sets(sets, of, "l1"), 0);
 	pm_lft_trace_free(sets);
 	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 1, &sets, NULL), 0);

@@ -707,14 +707,15 @@ static void try_take_out(struct world *world)
 	free(alive);
 }
 
-static void try_served(struct world *world)
+static void try_reachable(struct world *world)
 {
-	struct pm_reachable served;
+	struct pm_reachable reachable;
 
-	FILL(served, pm_reachable_find(world->plan->known, pm_routes_reach(world->routes),
-				       world->alive, &served, &trial.err));
-	note(&served.joined, sizeof(served.joined));
-	note(&served.pairs, sizeof(served.pairs));
+	FILL(reachable,
+	     pm_reachable_find(world->plan->known, pm_routes_reach(world->routes),
+			       world->alive, &reachable, &trial.err));
+	note(&reachable.connected, sizeof(reachable.connected));
+	note(&reachable.pairs, sizeof(reachable.pairs));
 }
 
 /* ---- route ---- */
@@ -772,12 +773,12 @@ static void try_order(struct world *world)
 	pm_fabric_free(broken);
 }
 
-static void try_apart(struct world *world)
+static void try_unreachable(struct world *world)
 {
-	struct pm_unreachable apart;
+	struct pm_unreachable unreachable;
 
-	FILL(apart, pm_routes_apart(world->routes, &apart, &trial.err));
-	note(&apart.pairs, sizeof(apart.pairs));
+	FILL(unreachable, pm_routes_unreachable(world->routes, &unreachable, &trial.err));
+	note(&unreachable.pairs, sizeof(unreachable.pairs));
 }
 
 static void try_lfts_of_plan(struct world *world)
@@ -1239,7 +1240,7 @@ static void note_planning(const struct planning *planning)
  * A plan is made without the spine s1, and then grows; LID history is asked for LIDs.
  * With `apart` LIDs in use, those of the whole, are out of plan from the beginning.
  */
-static void plan_twice(struct world *world, bool migrate, bool apart)
+static void plan_twice(struct world *world, bool migrate, bool unreachable)
 {
 	struct pm_fabric *part = world_without(world, "s1");
 	struct planning planning = {0};
@@ -1249,11 +1250,11 @@ static void plan_twice(struct world *world, bool migrate, bool apart)
 
 	if (!migrate)
 		request.history = evidence_unharmed(world);
-	for (uint32_t i = 0; !apart && i < part->num_ports; i++)
+	for (uint32_t i = 0; !unreachable && i < part->num_ports; i++)
 		part->ports[i].lid = 0;
 	assert_int_equal(planning_propose(&planning, &request, &change, NULL), 0);
 	planning_adopt(&planning, &change);
-	assert_int_equal(planning.plan != planning.base, apart);
+	assert_int_equal(planning.plan != planning.base, unreachable);
 	request.fabric = world->fabric;
 	shift_lids(world->fabric);
 	FILL(change, planning_propose(&planning, &request, &change, &trial.err));
@@ -1848,9 +1849,9 @@ static const struct row rows[] = {
 	ROW(history),	    ROW(history_tables),
 	ROW(recall),	    ROW(drains_add),
 	ROW(drains_read),   ROW(drains_apply),
-	ROW(take_out),	    ROW(served),
+	ROW(take_out),	    ROW(reachable),
 	ROW(routes),	    ROW(update),
-	ROW(order),	    ROW(apart),
+	ROW(order),	    ROW(unreachable),
 	ROW(lfts_of_plan),  ROW(give_lids),
 	ROW(check),	    ROW(credits),
 	ROW(loads),	    ROW(shifts),

@@ -186,9 +186,9 @@ static void test_mean(void **state)
 	}
 	for (uint32_t i = 0; i < 10; i++) {
 		const struct pm_packet_while *b = &lab.r.batches[i];
-		double apart = (double)b->latency / (double)b->messages - sum / 10;
+		double unreachable = (double)b->latency / (double)b->messages - sum / 10;
 
-		squares += apart * apart;
+		squares += unreachable * unreachable;
 	}
 	for (uint32_t h = 0; h < lab.num_hosts; h++)
 		if (lab.r.senders[h].slowest > slowest)

@@ -28,7 +28,7 @@ struct trial {
 	uint8_t **table;
 	uint16_t *top;
 	struct reference reference;
-	uint8_t *joined; /* [from][to] cables join these switches */
+	uint8_t *connected; /* [from][to] cables join these switches */
 };
 
 /* Where one packet went. */
@@ -112,15 +112,15 @@ static uint32_t home_of(const struct trial *t, const struct pm_port *p)
 	return p->peer == PM_NONE ? PM_NONE : t->fabric->ports[p->peer].node;
 }
 
-static void find_joined(struct trial *t)
+static void find_connected(struct trial *t)
 {
 	uint32_t num = t->fabric->num_switches;
 	bool again = true;
 
-	t->joined = calloc((size_t)num * num + 1, 1);
-	assert_non_null(t->joined);
+	t->connected = calloc((size_t)num * num + 1, 1);
+	assert_non_null(t->connected);
 	for (uint32_t sw = 0; sw < num; sw++)
-		t->joined[sw * num + sw] = 1;
+		t->connected[sw * num + sw] = 1;
 	while (again) {
 		again = false;
 		for (uint32_t i = 0; i < t->fabric->num_ports; i++) {
@@ -133,9 +133,9 @@ static void find_joined(struct trial *t)
 			    !is_switch(t, remote))
 				continue;
 			for (uint32_t to = 0; to < num; to++)
-				if (t->joined[remote * num + to] &&
-				    !t->joined[p->node * num + to])
-					t->joined[p->node * num + to] = again = true;
+				if (t->connected[remote * num + to] &&
+				    !t->connected[p->node * num + to])
+					t->connected[p->node * num + to] = again = true;
 		}
 	}
 }
@@ -151,8 +151,8 @@ static void count_trip(const struct trial *t, uint32_t from, uint32_t port, uint
 	free(trip.way);
 	if (!t->reference.updown[from * num + to]) {
 		count->cut++;
-		count->apart +=
-			!is_switch(t, p->node) && t->joined[from * num + to] && !arrives;
+		count->unreachable += !is_switch(t, p->node) &&
+				      t->connected[from * num + to] && !arrives;
 		return;
 	}
 	count->pairs++;
@@ -169,7 +169,7 @@ static void count_to_sm(const struct trial *t, struct pm_check_paths *count)
 	uint32_t num = t->fabric->num_switches, to = home_of(t, p);
 
 	for (uint32_t from = 0; to != PM_NONE && from < num; from++)
-		for (uint32_t k = 0; t->joined[from * num + to] && k < 1u << p->lmc;
+		for (uint32_t k = 0; t->connected[from * num + to] && k < 1u << p->lmc;
 		     k++) {
 			struct trip trip = travel(t, from, p->lid + k);
 
@@ -317,7 +317,7 @@ static bool begin(struct trial *t, uint64_t seed)
 	take_tables(t);
 	break_tables(t);
 	reference_make(&t->reference, t->plan, t->fabric);
-	find_joined(t);
+	find_connected(t);
 	t->check = (struct pm_check){t->fabric,
 				     t->reference.level,
 				     (const uint8_t *const *)t->table,
@@ -337,7 +337,7 @@ static void end(struct trial *t)
 		free(t->table[sw]);
 	free(t->table);
 	free(t->top);
-	free(t->joined);
+	free(t->connected);
 	pm_plan_free(t->plan);
 	pm_fabric_free(t->fabric);
 	recipe_free(&t->recipe);
@@ -356,9 +356,9 @@ static void compare_paths(const struct trial *t, uint64_t seed, bool from_all)
 		const char *name;
 		size_t at;
 	} counts[] = {
-		COUNT(pairs), COUNT(delivered), COUNT(cut),
-		COUNT(apart), COUNT(lost),	COUNT(loops),
-		COUNT(turns), COUNT(misrouted), COUNT(deaf),
+		COUNT(pairs),	    COUNT(delivered), COUNT(cut),
+		COUNT(unreachable), COUNT(lost),      COUNT(loops),
+		COUNT(turns),	    COUNT(misrouted), COUNT(deaf),
 	};
 	struct pm_check_paths right = count_paths(t, from_all), found;
 

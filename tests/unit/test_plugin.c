@@ -99,7 +99,7 @@ static json_t *load_state(void)
 static uint64_t check_state(bool shadow)
 {
 	uint64_t told;
-	const json_t *apart;
+	const json_t *unreachable;
 	json_t *document = load_state();
 
 	if (!document)
@@ -113,12 +113,12 @@ static uint64_t check_state(bool shadow)
 	if (json_is_object(json_object_get(document, "plan")))
 		assert_true(json_is_string(
 			json_object_get(json_object_get(document, "plan"), "file")));
-	apart = json_object_get(document, "apart");
-	assert_true(json_is_null(json_object_get(apart, "text")) ==
-		    !json_integer_value(json_object_get(apart, "pairs")));
-	told = (uint64_t)json_integer_value(json_object_get(apart, "pairs")) << 32 |
+	unreachable = json_object_get(document, "unreachable");
+	assert_true(json_is_null(json_object_get(unreachable, "text")) ==
+		    !json_integer_value(json_object_get(unreachable, "pairs")));
+	told = (uint64_t)json_integer_value(json_object_get(unreachable, "pairs")) << 32 |
 	       (uint64_t)json_integer_value(
-		       json_object_get(json_object_get(document, "served"), "pairs"));
+		       json_object_get(json_object_get(document, "reachable"), "pairs"));
 	json_decref(document);
 	return told;
 }

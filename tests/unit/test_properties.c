@@ -30,7 +30,7 @@
 static uint64_t first_seed = DEFAULT_SEED;
 static uint32_t rounds = DEFAULT_ROUNDS;
 static uint64_t seed; /* of the round at hand */
-static uint64_t pairs_with_services, pairs_apart;
+static uint64_t pairs_with_services, pairs_unreachable;
 
 /* ---- Losses and returns ---- */
 
@@ -350,7 +350,7 @@ static void check_checker(struct trial *t, bool from_all)
 	free(top);
 }
 
-static void check_joined(const struct trial *t)
+static void check_connected(const struct trial *t)
 {
 	uint32_t num = t->now->num_switches;
 
@@ -362,7 +362,7 @@ static void check_joined(const struct trial *t)
 							 t->now->nodes[b].guid);
 
 			EXPECT(t->plan->tree.level[x] == PM_NO_LEVEL ||
-			       pm_routes_joined(t->routes, x, y) ==
+			       pm_routes_reach_switch(t->routes, x, y) ==
 				       (t->reference.updown[(size_t)a * num + b] != 0));
 		}
 }
@@ -420,12 +420,12 @@ static bool is_end(const struct trial *t, uint32_t port)
 }
 
 /* Pairs with service ports, one by one. */
-static void check_apart(const struct trial *t)
+static void check_unreachable(const struct trial *t)
 {
 	const struct pm_port *ports = t->plan->known->ports;
 	uint32_t num_ports = t->plan->known->num_ports;
 	uint32_t *label = calloc(t->num + 1u, sizeof(*label));
-	struct pm_unreachable apart, found = {0};
+	struct pm_unreachable unreachable, found = {0};
 
 	assert_non_null(label);
 	label_parts(t, label);
@@ -440,12 +440,12 @@ static void check_apart(const struct trial *t)
 			found.service_count += !arrives(t, from, b);
 		}
 	}
-	EXPECT(pm_routes_apart(t->routes, &apart, NULL) == 0);
-	EXPECT(apart.service_pairs == found.service_pairs);
-	EXPECT(apart.service_count == found.service_count);
-	EXPECT(!t->detours.switches || !apart.service_count);
+	EXPECT(pm_routes_unreachable(t->routes, &unreachable, NULL) == 0);
+	EXPECT(unreachable.service_pairs == found.service_pairs);
+	EXPECT(unreachable.service_count == found.service_count);
+	EXPECT(!t->detours.switches || !unreachable.service_count);
 	pairs_with_services += found.service_pairs;
-	pairs_apart += found.service_count;
+	pairs_unreachable += found.service_count;
 	free(label);
 }
 
@@ -466,8 +466,8 @@ static void step(struct trial *t)
 	find_there(t);
 	tables.entries = t->wanted;
 	expect_none(seed, "wanted", reference_walk(&t->reference, &tables, true));
-	check_joined(t);
-	check_apart(t);
+	check_connected(t);
+	check_unreachable(t);
 	check_not_moved(t);
 	check_from_scratch(t);
 	send(t);
@@ -519,9 +519,9 @@ static void test_losses_and_returns(void **state)
 	}
 	print_message("%u of %u trees had a plan; %llu of %llu pairs with service ports "
 		      "are apart\n",
-		      tried, rounds, (unsigned long long)pairs_apart,
+		      tried, rounds, (unsigned long long)pairs_unreachable,
 		      (unsigned long long)pairs_with_services);
-	assert_true(rounds < 100 || pairs_apart);
+	assert_true(rounds < 100 || pairs_unreachable);
 	assert_true(tried * 10 >= rounds * 8 || rounds < 20);
 }
 
@@ -1022,7 +1022,8 @@ static void make_uneven(struct recipe *recipe, struct random *random)
 }
 
 /* LIDs of end ports elsewhere that an up port of a leaf serves. */
-static uint32_t count_served(const struct world *world, uint32_t leaf, unsigned int port)
+static uint32_t count_reachable(const struct world *world, uint32_t leaf,
+				unsigned int port)
 {
 	const uint8_t *table = pm_routes_table(world->routes, leaf);
 	const struct pm_fabric *known = world->plan->known;
@@ -1056,8 +1057,8 @@ static uint32_t parallel_spread(const struct world *world)
 
 			if (pm_fabric_peer_node(known, k) != above)
 				continue;
-			a = count_served(world, leaf, known->ports[i].num);
-			b = count_served(world, leaf, known->ports[k].num);
+			a = count_reachable(world, leaf, known->ports[i].num);
+			b = count_reachable(world, leaf, known->ports[k].num);
 			if (a > b && a - b > spread)
 				spread = a - b;
 		}

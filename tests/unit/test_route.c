@@ -141,7 +141,7 @@ static void test_beyond(void **state)
 {
 	static const struct {
 		const char *loss;
-		uint64_t apart; /* from s2, which has no end port, to the two */
+		uint64_t unreachable; /* from s2, which has no end port, to the two */
 		const char *hub;
 	} losses[] = {
 		{"", 2, "l0"},		{"l0", 2, "l1"},
@@ -161,10 +161,10 @@ static void test_beyond(void **state)
 		world_update(&world, now);
 		paths = world_paths(&world, now);
 		if (paths.lost || paths.loops || paths.turns ||
-		    paths.apart != losses[i].apart)
+		    paths.unreachable != losses[i].unreachable)
 			fail_msg("%s: %u apart, %s", losses[i].loss,
-				 (unsigned)paths.apart,
-				 paths.example[PM_FAULT_APART].text);
+				 (unsigned)paths.unreachable,
+				 paths.example[PM_FAULT_UNREACHABLE].text);
 		if (world_credits(&world, now).length)
 			fail_msg("%s: a credit loop", losses[i].loss);
 		port = world.plan->known->nodes[spine].first_port +
@@ -505,20 +505,20 @@ static void test_uneven(void **state)
 	world_free(&world);
 }
 
-static void test_joined(void **state)
+static void test_connected(void **state)
 {
 	struct world world;
 
 	(void)state;
 	world_make(&world, recipe_draw(TWO_LEVEL), PM_GROUPED);
-	assert_true(pm_routes_joined(world.routes, 0, 1));
-	assert_true(pm_routes_joined(world.routes, 2, 1));
-	assert_false(pm_routes_joined(world.routes, 2, 3));
+	assert_true(pm_routes_reach_switch(world.routes, 0, 1));
+	assert_true(pm_routes_reach_switch(world.routes, 2, 1));
+	assert_false(pm_routes_reach_switch(world.routes, 2, 3));
 	world_lose(&world, "l0:3 l1:4");
-	assert_false(pm_routes_joined(world.routes, 0, 1));
-	assert_true(pm_routes_joined(world.routes, 0, 0));
-	assert_true(pm_routes_joined(world.routes, 0, 3));
-	assert_false(pm_routes_joined(world.routes, 2, 0));
+	assert_false(pm_routes_reach_switch(world.routes, 0, 1));
+	assert_true(pm_routes_reach_switch(world.routes, 0, 0));
+	assert_true(pm_routes_reach_switch(world.routes, 0, 3));
+	assert_false(pm_routes_reach_switch(world.routes, 2, 0));
 	world_free(&world);
 }
 
@@ -1125,7 +1125,7 @@ int main(void)
 		cmocka_unit_test(test_parallel),
 		cmocka_unit_test(test_side_by_side),
 		cmocka_unit_test(test_moved_stay),
-		cmocka_unit_test(test_joined),
+		cmocka_unit_test(test_connected),
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_director),
 		cmocka_unit_test(test_load_ratio),

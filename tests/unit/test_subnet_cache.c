@@ -324,7 +324,7 @@ static void test_random(void **state)
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 		for (uint32_t i = 0; i < cache.num_ports; i++)
 			assert_true(cache.ports[i].used ||
-				    !subnet_cache_is_joined(&cache, i));
+				    !subnet_cache_is_connected(&cache, i));
 		looked += whole;
 	}
 	print_message("%u of %u known\n", looked, ROUNDS / 2);

@@ -142,15 +142,15 @@ static void test_look(void **state)
 	assert_true(look(&g));
 	assert_false(in_use(&g, "l0", 2));
 	check_tables(&g);
-	assert_int_equal(g.view.apart.count, 0);
+	assert_int_equal(g.view.unreachable.count, 0);
 	set(&g, g.seen, "l0", 3, 0);
 	assert_true(look(&g));
-	assert_int_equal(g.view.served.pairs, 0);
+	assert_int_equal(g.view.reachable.pairs, 0);
 	set(&g, g.seen, "l0", 2, 1);
 	set(&g, g.seen, "l0", 3, 1);
 	assert_true(look(&g));
 	check_tables(&g);
-	assert_int_equal(g.view.served.pairs, 2);
+	assert_int_equal(g.view.reachable.pairs, 2);
 	free(before);
 	end(&g);
 }

@@ -133,49 +133,49 @@ static bool can_meet(struct trial *t, uint32_t a, uint32_t b)
 }
 
 /* Pairs that their VLAN does not join; `mendable`: of those that another one does. */
-static uint64_t count_apart(struct trial *t, bool mendable)
+static uint64_t count_unreachable(struct trial *t, bool mendable)
 {
-	uint64_t apart = 0;
+	uint64_t unreachable = 0;
 
 	for (uint32_t a = 0; a < t->vlans.num_hosts; a++)
 		for (uint32_t b = 0; b < a; b++)
-			apart += !is_gone(t, a) && !is_gone(t, b) &&
-				 t->vlans.site[a] != t->vlans.site[b] &&
-				 !meets(t, pair_vlan(t, a, b), a, b) &&
-				 (!mendable || can_meet(t, a, b));
-	return apart;
+			unreachable += !is_gone(t, a) && !is_gone(t, b) &&
+				       t->vlans.site[a] != t->vlans.site[b] &&
+				       !meets(t, pair_vlan(t, a, b), a, b) &&
+				       (!mendable || can_meet(t, a, b));
+	return unreachable;
 }
 
 /* Of those that are apart, pairs that cables join: walks go on wherever they can. */
 static uint64_t count_cabled(struct trial *t)
 {
 	uint32_t num = t->fabric->num_switches;
-	uint8_t *joined = calloc((size_t)num * num, 1);
+	uint8_t *connected = calloc((size_t)num * num, 1);
 	uint64_t cabled = 0;
 
-	assert_non_null(joined);
+	assert_non_null(connected);
 	for (uint32_t i = 0; i < t->fabric->num_ports; i++) {
 		uint32_t sw = t->fabric->ports[i].node;
 
 		if (sw < num && t->fabric->ports[i].peer != PM_NONE && !t->cut[i] &&
 		    remote_end(t, i) < num)
-			joined[(size_t)sw * num + remote_end(t, i)] = 1;
+			connected[(size_t)sw * num + remote_end(t, i)] = 1;
 	}
 	for (uint32_t k = 0; k < num; k++)
 		for (uint32_t i = 0; i < num; i++)
 			for (uint32_t j = 0; j < num; j++)
-				joined[(size_t)i * num + j] |=
-					joined[(size_t)i * num + k] &&
-					joined[(size_t)k * num + j];
+				connected[(size_t)i * num + j] |=
+					connected[(size_t)i * num + k] &&
+					connected[(size_t)k * num + j];
 	for (uint32_t a = 0; a < t->vlans.num_hosts; a++)
 		for (uint32_t b = 0; b < a; b++) {
 			uint32_t x = t->vlans.site[a], y = t->vlans.site[b];
 
 			cabled += !is_gone(t, a) && !is_gone(t, b) && x != y &&
 				  !meets(t, pair_vlan(t, a, b), a, b) &&
-				  joined[(size_t)x * num + y];
+				  connected[(size_t)x * num + y];
 		}
-	free(joined);
+	free(connected);
 	return cabled;
 }
 
@@ -281,7 +281,7 @@ static void check_even(struct trial *t)
 			if (t->from[t->vlans.site[h]] == PM_NONE)
 				return;
 	}
-	EXPECT(count_apart(t, false) == 0);
+	EXPECT(count_unreachable(t, false) == 0);
 	for (uint32_t sw = 0; sw < t->fabric->num_switches; sw++) {
 		uint32_t least = UINT32_MAX, most = 0;
 
@@ -451,7 +451,7 @@ static void test_trees(void **state)
 			EXPECT(pm_vlans_assign(&t.vlans, NULL, &t.table, &t.assignment,
 					       NULL) == 0);
 			check_priorities(&t);
-			EXPECT(t.assignment.apart == count_apart(&t, false));
+			EXPECT(t.assignment.unreachable == count_unreachable(&t, false));
 			EXPECT(t.assignment.spread <= 1);
 			check_even(&t);
 			check_counts(&t);
@@ -482,7 +482,7 @@ static void test_merged(void **state)
 			EXPECT(pm_vlans_assign(&t.vlans, NULL, &t.table, &t.assignment,
 					       NULL) == 0);
 			check_priorities(&t);
-			EXPECT(t.assignment.apart == count_apart(&t, false));
+			EXPECT(t.assignment.unreachable == count_unreachable(&t, false));
 		}
 		end(&t);
 	}
@@ -512,24 +512,24 @@ static void cut_some(struct trial *t, uint32_t most)
 static uint32_t reference_cover(struct trial *t)
 {
 	uint32_t num = t->vlans.num_hosts, best = num;
-	uint32_t *apart = calloc(num, sizeof(*apart));
+	uint32_t *unreachable = calloc(num, sizeof(*unreachable));
 
-	assert_non_null(apart);
+	assert_non_null(unreachable);
 	for (uint32_t a = 0; a < num; a++)
 		for (uint32_t b = 0; b < a; b++)
 			if (!is_gone(t, a) && !is_gone(t, b) &&
 			    t->vlans.site[a] != t->vlans.site[b] &&
 			    !meets(t, pair_vlan(t, a, b), a, b) && can_meet(t, a, b))
-				apart[a] |= 1u << b;
+				unreachable[a] |= 1u << b;
 	for (uint32_t set = 0; set < 1u << num; set++) {
 		bool covers = true;
 
 		for (uint32_t a = 0; a < num && covers; a++)
-			covers = (set >> a & 1) || !(apart[a] & ~set);
+			covers = (set >> a & 1) || !(unreachable[a] & ~set);
 		if (covers && (uint32_t)__builtin_popcount(set) < best)
 			best = (uint32_t)__builtin_popcount(set);
 	}
-	free(apart);
+	free(unreachable);
 	return best;
 }
 
@@ -544,25 +544,25 @@ struct order {
 	struct trial *t;
 	uint32_t num, vlans;
 	uint32_t host[MOST_HOSTS], vlan[MOST_HOSTS];
-	uint8_t joined[PM_VLAN_MAX > 64 ? 64 : PM_VLAN_MAX]
-		      [MOST_HOSTS]; /* hosts, as bits */
-	uint64_t apart;		    /* as many pairs may be */
+	uint8_t connected[PM_VLAN_MAX > 64 ? 64 : PM_VLAN_MAX]
+			 [MOST_HOSTS]; /* hosts, as bits */
+	uint64_t unreachable;	       /* as many pairs may be */
 };
 
 static bool is_good(const struct order *o)
 {
 	uint32_t below = (1u << o->t->vlans.num_hosts) - 1;
-	uint64_t apart = 0;
+	uint64_t unreachable = 0;
 
 	for (uint32_t i = 0; i < o->num; i++) {
 		uint32_t h = o->host[i];
 
 		below &= ~(1u << h);
 		if (!is_gone(o->t, h))
-			apart += (uint32_t)__builtin_popcount(below &
-							      ~o->joined[o->vlan[i]][h]);
+			unreachable += (uint32_t)__builtin_popcount(
+				below & ~o->connected[o->vlan[i]][h]);
 	}
-	return apart <= o->apart;
+	return unreachable <= o->unreachable;
 }
 
 /* Puts a host with a VLAN at a place. */
@@ -599,10 +599,10 @@ static bool can_be_good(const struct order *o, uint32_t movers)
 /* The fewest lines of a table that leaves no more pairs apart, if they are below `most`.
  */
 static uint32_t reference_lines(struct trial *t, const struct pm_vlan_host *old,
-				uint64_t apart, uint32_t most)
+				uint64_t unreachable, uint32_t most)
 {
 	uint32_t num = t->vlans.num_hosts;
-	struct order all = {.t = t, .vlans = t->vlans.num, .apart = apart};
+	struct order all = {.t = t, .vlans = t->vlans.num, .unreachable = unreachable};
 
 	for (uint32_t vlan = 0; vlan < all.vlans; vlan++)
 		for (uint32_t a = 0; a < num; a++)
@@ -610,7 +610,7 @@ static uint32_t reference_lines(struct trial *t, const struct pm_vlan_host *old,
 				if (is_gone(t, b) ||
 				    t->vlans.site[a] == t->vlans.site[b] ||
 				    meets(t, vlan, a, b))
-					all.joined[vlan][a] |= (uint8_t)(1u << b);
+					all.connected[vlan][a] |= (uint8_t)(1u << b);
 	for (uint32_t lines = 0; lines < most; lines++)
 		for (uint32_t movers = 0; movers < 1u << num; movers++) {
 			struct order fixed = all;
@@ -634,7 +634,7 @@ static uint32_t reference_lines(struct trial *t, const struct pm_vlan_host *old,
 }
 
 struct tally {
-	uint32_t losses, exact, few, apart;
+	uint32_t losses, exact, few, unreachable;
 	uint32_t tried, above; /* against all tables there are */
 };
 
@@ -647,7 +647,7 @@ static void check_lines(struct trial *t, const struct pm_vlan_table *old, uint32
 	if (t->vlans.num_hosts > MOST_HOSTS || lines > MOST_LINES ||
 	    t->vlans.num > MOST_VLANS)
 		return;
-	least = reference_lines(t, old->host, t->assignment.apart, lines);
+	least = reference_lines(t, old->host, t->assignment.unreachable, lines);
 	tally->tried++;
 	tally->above += least < lines;
 	if (least < lines)
@@ -694,7 +694,7 @@ static void check_anew(struct trial *t)
 	anew.host = calloc(t->vlans.num_hosts, sizeof(*anew.host));
 	assert_non_null(anew.host);
 	EXPECT(pm_vlans_assign(&t->vlans, t->cut, &anew, &assignment, NULL) == 0);
-	EXPECT(t->assignment.apart <= assignment.apart);
+	EXPECT(t->assignment.unreachable <= assignment.unreachable);
 	free(anew.host);
 }
 
@@ -703,7 +703,8 @@ static void check_loss(struct trial *t, struct tally *tally)
 	struct pm_vlan_table old = t->table;
 	size_t size = t->vlans.num_hosts * sizeof(*old.host);
 	uint32_t least = reference_cover(t), moved = 0;
-	uint64_t before = count_apart(t, false), broken = count_apart(t, true);
+	uint64_t before = count_unreachable(t, false),
+		 broken = count_unreachable(t, true);
 
 	old.host = malloc(size + 1);
 	assert_non_null(old.host);
@@ -717,16 +718,16 @@ static void check_loss(struct trial *t, struct tally *tally)
 	for (uint32_t h = 0; h < t->vlans.num_hosts; h++)
 		moved += memcmp(&old.host[h], &t->table.host[h], sizeof(*old.host)) != 0;
 	EXPECT(moved == t->assignment.moved);
-	EXPECT(t->assignment.apart == count_apart(t, false));
+	EXPECT(t->assignment.unreachable == count_unreachable(t, false));
 	EXPECT(t->assignment.cabled == count_cabled(t));
-	EXPECT(t->assignment.apart <= before);
+	EXPECT(t->assignment.unreachable <= before);
 	check_anew(t);
 	EXPECT(broken || moved == (old.broadcast != t->table.broadcast));
-	EXPECT(moved >= t->assignment.bound || count_apart(t, true));
+	EXPECT(moved >= t->assignment.bound || count_unreachable(t, true));
 	check_lines(t, &old, moved, tally);
 	tally->losses++;
 	tally->few += moved == least + (old.broadcast != t->table.broadcast);
-	tally->apart += count_apart(t, true) > 0;
+	tally->unreachable += count_unreachable(t, true) > 0;
 	free(old.host);
 }
 
@@ -752,7 +753,7 @@ static struct tally lose_twice(const struct recipe_limits *limits, uint64_t firs
 	}
 	printf("%u losses: bound exact in %u, reached in %u, pairs left apart in %u; of "
 	       "%u %u with more lines than would do\n",
-	       tally.losses, tally.exact, tally.few, tally.apart, tally.tried,
+	       tally.losses, tally.exact, tally.few, tally.unreachable, tally.tried,
 	       tally.above);
 	return tally;
 }
@@ -830,7 +831,7 @@ static void check_lone_cable(uint8_t untagged)
 	t.vlans.untagged[4] = untagged;
 	assert_int_equal(pm_vlans_assign(&t.vlans, NULL, &t.table, &t.assignment, NULL),
 			 0);
-	assert_int_equal(count_apart(&t, false), 0);
+	assert_int_equal(count_unreachable(&t, false), 0);
 	assert_int_equal(t.table.host[4].vlan, t.vlans.access);
 	for (uint32_t h = 0; h < 4; h++) {
 		assert_int_not_equal(t.table.host[h].vlan, t.table.host[h ^ 1].vlan);
@@ -866,9 +867,9 @@ static void test_untagged(void **state)
 	cut_cable(&t, "a", 4); /* in the access VLAN */
 	assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 	assert_int_equal(t.table.host[4].vlan, t.vlans.access);
-	assert_int_equal(assignment.apart,
+	assert_int_equal(assignment.unreachable,
 			 3); /* a's three, with the one that has no tags */
-	assert_int_equal(count_apart(&t, false), 3);
+	assert_int_equal(count_unreachable(&t, false), 3);
 	assert_int_not_equal(t.table.broadcast, t.vlans.access);
 	assert_int_equal(assignment.unheard, 1);
 	end(&t);
@@ -888,7 +889,7 @@ static void test_no_priorities(void **state)
 		assert_int_equal(
 			pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 		check_priorities(&t);
-		assert_int_equal(count_apart(&t, false), 0);
+		assert_int_equal(count_unreachable(&t, false), 0);
 		for (uint32_t i = 0; i < 6; i++)
 			assert_true(t.table.host[i].priority < PM_VLAN_PINNED - 6);
 		end(&t);
@@ -928,7 +929,7 @@ static void test_low_top(void **state)
 	assert_string_equal(pm_fabric_name(t.fabric, t.vlans.top[0]), "top");
 	assert_string_equal(pm_fabric_name(t.fabric, t.vlans.top[1]), "low");
 	check_trees(&t);
-	assert_int_equal(count_apart(&t, false), 0);
+	assert_int_equal(count_unreachable(&t, false), 0);
 	end(&t);
 }
 
@@ -955,7 +956,7 @@ static void test_two_levels(void **state)
 	assert_int_equal(t.vlans.num, 18);
 	assert_int_equal(pm_vlans_assign(&t.vlans, NULL, &t.table, &assignment, NULL), 0);
 	assert_int_equal(assignment.pairs, 648 * 647 / 2);
-	assert_int_equal(assignment.apart, 0);
+	assert_int_equal(assignment.unreachable, 0);
 	assert_int_equal(assignment.spread, 0);
 	assert_int_equal(pm_vlans_count_macs(&t.vlans, &t.table, &macs, &sw, NULL), 0);
 	assert_int_equal(macs, 18 * 648 - 18 * 17 / 2);
@@ -967,7 +968,7 @@ static void test_two_levels(void **state)
 	/* Nobody has to decide for more pairs than before. */
 	for (uint32_t h = 0; h < 648; h++)
 		assert_int_equal(t.table.host[h].priority, priority[h]);
-	assert_int_equal(assignment.apart, 0);
+	assert_int_equal(assignment.unreachable, 0);
 	assert_int_equal(assignment.unheard, 0);
 	assert_int_equal(assignment.moved, assignment.bound);
 	assert_in_range(assignment.moved, 34, 36);
@@ -984,7 +985,7 @@ static void test_two_levels(void **state)
 		cut_cable(&t, last ? "sw0-35" : "sw0-0", 18 + 4);
 		assert_int_equal(
 			pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
-		assert_int_equal(assignment.apart, 0);
+		assert_int_equal(assignment.unreachable, 0);
 		assert_int_equal(assignment.moved, 18);
 		assert_int_equal(assignment.bound, 18);
 	}

@@ -147,11 +147,11 @@ static void test_counts(void **state)
 }
 
 /* What is served where the subnet manager is: in a ring of three, or a tree of two. */
-static void test_served(void **state)
+static void test_reachable(void **state)
 {
 	static const struct {
 		const char *loss, *sm;
-		uint64_t joined, pairs;
+		uint64_t connected, pairs;
 	} rows[] = {
 		{"", NULL, 38, 38},   {"", "h2", 38, 38}, {"d:2", NULL, 38, 26},
 		{"s0", NULL, 8, 8},   {"s0", "h0", 8, 8}, {"s0", "h2", 6, 0},
@@ -172,12 +172,12 @@ static void test_served(void **state)
 			config.sm = world_port(fabric, rows[i].sm, 1);
 		assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
 		result = try_loss(whatif, fabric, rows[i].loss);
-		if (result.served.joined != rows[i].joined ||
-		    result.served.pairs != rows[i].pairs)
+		if (result.reachable.connected != rows[i].connected ||
+		    result.reachable.pairs != rows[i].pairs)
 			fail_msg("\"%s\", %s: %llu of %llu", rows[i].loss,
 				 rows[i].sm ? rows[i].sm : "",
-				 (unsigned long long)result.served.pairs,
-				 (unsigned long long)result.served.joined);
+				 (unsigned long long)result.reachable.pairs,
+				 (unsigned long long)result.reachable.connected);
 		pm_whatif_free(whatif);
 	}
 	pm_fabric_free(fabric);
@@ -357,7 +357,7 @@ static uint64_t count_pairs(const struct trial *t, const struct pm_fabric *now,
 			    (only != PM_NONE && (part[a] != only || part[b] != only)))
 				continue;
 			pairs += a == b || by_cables ||
-				 pm_routes_joined(t->world.routes, a, b);
+				 pm_routes_reach_switch(t->world.routes, a, b);
 		}
 	return pairs;
 }
@@ -409,8 +409,8 @@ static struct pm_whatif_result count_everything(struct trial *t,
 		r.level[l] = count_blocks(t, part, managed, l);
 	r.full_load = (uint64_t)r.switches * pm_plan_blocks(t->world.plan);
 	r.pairs_cut = t->pairs - count_pairs(t, now, part, PM_NONE, false, true);
-	r.served.joined = count_pairs(t, now, part, managed, true, false);
-	r.served.pairs = count_pairs(t, now, part, managed, false, false);
+	r.reachable.connected = count_pairs(t, now, part, managed, true, false);
+	r.reachable.pairs = count_pairs(t, now, part, managed, false, false);
 	r.load = count_most(t, now);
 	free(part);
 	return r;
@@ -442,7 +442,8 @@ static bool check_loss(struct trial *t)
 		pm_fabric_cut(now, ports[i]);
 	assert_int_equal(pm_whatif_fail(t->whatif, ports, num, &fast, NULL), 0);
 	slow = count_everything(t, now);
-	memcpy(slow.served.apart, fast.served.apart, sizeof(slow.served.apart));
+	memcpy(slow.reachable.unreachable, fast.reachable.unreachable,
+	       sizeof(slow.reachable.unreachable));
 	if (memcmp(&fast, &slow, sizeof(fast)))
 		fail_msg("PM_SEED=%llu: %llu blocks, %llu by a full count; load %llu, "
 			 "%llu; %llu pairs cut, %llu",
@@ -728,7 +729,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_served),
+		cmocka_unit_test(test_reachable),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_moved_is_all),
 		cmocka_unit_test(test_random_losses),

@@ -48,7 +48,8 @@ bool pm_change_oddities(const struct pm_plan *plan, char *text, size_t size);
  * Writes one line without a newline on switches with hosts that no up-then-down path
  * joins, and on service ports that the tables do not serve. False if there are none.
  */
-bool pm_change_apart(const struct pm_plan *plan, const struct pm_unreachable *apart,
-		     char *text, size_t size);
+bool pm_change_unreachable(const struct pm_plan *plan,
+			   const struct pm_unreachable *unreachable, char *text,
+			   size_t size);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef PORTMAJOR_WHATIF_H
 #define PORTMAJOR_WHATIF_H
 
-#include <portmajor/plan/served.h>
+#include <portmajor/plan/reachable.h>
 #include <portmajor/route/delta.h>
 
 #define PM_WHATIF_LEVELS 8
@@ -32,7 +32,7 @@ struct pm_whatif_result {
 	 * Of what the subnet manager can still reach. Unless it is enough, the engine
 	 * gives way, and what is sent is the next one's.
 	 */
-	struct pm_reachable served;
+	struct pm_reachable reachable;
 };
 
 struct pm_whatif_config {

@@ -34,7 +34,7 @@ enum pm_check_fault {
 	PM_FAULT_LOOP,
 	PM_FAULT_TURN,
 	PM_FAULT_MISROUTED,
-	PM_FAULT_APART,
+	PM_FAULT_UNREACHABLE,
 	PM_FAULT_DEAF,
 	PM_FAULTS
 };
@@ -44,7 +44,7 @@ struct pm_check_paths {
 				* path joins, as a search over the cables finds */
 	uint64_t delivered;    /* of these: the table's path ends at the LID's port */
 	uint64_t cut;	       /* pairs that no up-then-down path joins */
-	uint64_t apart;	       /* of these, with an end port's LID: cables join them,
+	uint64_t unreachable;  /* of these, with an end port's LID: cables join them,
 				* and the tables do not */
 	uint64_t lost;	       /* pairs not delivered though a path exists */
 	uint64_t loops;	       /* paths that came back to a switch */

@@ -30,7 +30,7 @@ enum pm_finding_kind {
 	PM_FOUND_LOOP,
 	PM_FOUND_TURN,
 	PM_FOUND_MISROUTED,
-	PM_FOUND_APART,
+	PM_FOUND_UNREACHABLE,
 	PM_FOUND_SM,
 	PM_FOUND_LOOPS,	      /* LIDs, be they nobody's */
 	PM_FOUND_CREDIT_LOOP, /* cables of it */

@@ -45,8 +45,8 @@ struct pm_bisection {
 	uint32_t half;	 /* flows at a time */
 	double straight; /* what all get together */
 	struct pm_bisection_rates shifts, drawn;
-	double slowest; /* flow of all that were tried */
-	uint64_t apart; /* flows of all without a way: they count as 0 */
+	double slowest;	      /* flow of all that were tried */
+	uint64_t unreachable; /* flows of all without a way: they count as 0 */
 };
 
 /* -ENOMEM. O((half + drawn) x what pm_share_rates takes). */

@@ -9,7 +9,7 @@
  *                     '--------'    '-----'
  *         we route    |the next engine     | hold        | we route
  *
- * It fails over when less than half is served (served.h), and fails back when three
+ * It fails over when less than half is served (reachable.h), and fails back when three
  * quarters have been served for a hold without a break. Each failover doubles the hold,
  * up to a longest one; after as long as that in our hands the next hold is the first one
  * again. So whatever a fabric does, it changes hands a bounded number of times: with
@@ -24,7 +24,7 @@
 #ifndef PORTMAJOR_FAILBACK_H
 #define PORTMAJOR_FAILBACK_H
 
-#include <portmajor/plan/served.h>
+#include <portmajor/plan/reachable.h>
 
 /* The engine that routes. Written by failback.c alone. */
 struct pm_failback {
@@ -49,7 +49,7 @@ void pm_failback_init(struct pm_failback *failback, uint32_t first_ms,
  * UINT64_MAX. To be called only while there is an engine to fail over to. O(1).
  */
 uint64_t pm_failback_observe(struct pm_failback *failback,
-			     const struct pm_reachable *served, uint64_t now_ms);
+			     const struct pm_reachable *reachable, uint64_t now_ms);
 
 /* Ends a hold: the next pm_failback_observe takes a fabric that is well served back. */
 void pm_failback_clear(struct pm_failback *failback);

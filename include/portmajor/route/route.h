@@ -163,12 +163,12 @@ const struct pm_plan *pm_routes_plan(const struct pm_routes *routes);
 uint32_t pm_routes_stride(const struct pm_routes *routes);
 
 /* What the tables cannot serve of the end ports that are alive now. */
-#define PM_APART_NAMED 8
+#define PM_UNREACHABLE_NAMED 8
 struct pm_unreachable {
 	/* Pairs of switches with hosts. */
-	uint64_t pairs;			  /* that cables join, in whatever way */
-	uint64_t count;			  /* of these: no up-then-down path does */
-	uint32_t pair[PM_APART_NAMED][2]; /* the first of those */
+	uint64_t pairs;				/* that cables join, in whatever way */
+	uint64_t count;				/* of these: no up-then-down path does */
+	uint32_t pair[PM_UNREACHABLE_NAMED][2]; /* the first of those */
 	/* Ordered pairs of end ports at different switches, not both of them hosts. */
 	uint64_t service_pairs; /* that cables join */
 	uint64_t service_count; /* of these: the tables do not */
@@ -176,8 +176,8 @@ struct pm_unreachable {
 };
 
 /* Finds that. -ENOMEM. O(switches^2 + cables). */
-int pm_routes_apart(const struct pm_routes *routes, struct pm_unreachable *apart,
-		    struct pm_error *err);
+int pm_routes_unreachable(const struct pm_routes *routes,
+			  struct pm_unreachable *unreachable, struct pm_error *err);
 
 /* What can be reached now; borrowed until the next update. */
 const struct pm_reach *pm_routes_reach(const struct pm_routes *routes);
@@ -196,6 +196,6 @@ const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *c
 bool pm_routes_may_turn(const struct pm_routes *routes);
 
 /* Whether an up-then-down path joins two switches now. O(1). */
-bool pm_routes_joined(const struct pm_routes *routes, uint32_t from, uint32_t to);
+bool pm_routes_reach_switch(const struct pm_routes *routes, uint32_t from, uint32_t to);
 
 #endif

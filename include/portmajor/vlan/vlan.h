@@ -72,14 +72,15 @@ int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err);
 
 /* What came of assigning. */
 struct pm_vlan_assignment {
-	uint32_t moved;	  /* lines that differ from those before, with the broadcast's */
-	uint32_t bound;	  /* lines that no table could leave as they are */
-	uint64_t pairs;	  /* of hosts that are there */
-	uint64_t apart;	  /* of these: in different parts of the VLAN that they use, .. */
-	uint64_t cabled;  /* .. and of those: joined by cables, in whatever way */
-	uint32_t unheard; /* hosts that are there and that broadcasts do not reach */
-	uint32_t spread;  /* how far apart numbers of hosts assigned to the cables of a
-			   * leaf  are that lead to VLANs which it could be given */
+	uint32_t moved; /* lines that differ from those before, with the broadcast's */
+	uint32_t bound; /* lines that no table could leave as they are */
+	uint64_t pairs; /* of hosts that are there */
+	uint64_t unreachable; /* of these: in different parts of the VLAN that they use,
+				 .. */
+	uint64_t cabled;      /* .. and of those: joined by cables, in whatever way */
+	uint32_t unheard;     /* hosts that are there and that broadcasts do not reach */
+	uint32_t spread; /* how far apart numbers of hosts assigned to the cables of a
+			  * leaf  are that lead to VLANs which it could be given */
 };
 
 /*

@@ -262,13 +262,14 @@ struct plugin {
 	char unfit[PM_LFT_CAPACITY_TEXT],
 		unfit_told[PM_LFT_CAPACITY_TEXT]; /* the bad ones */
 
-	struct pm_failback failback;  /* which engine routes, by how much is served */
-	uint64_t returns_in_ms;	      /* then, or UINT64_MAX */
-	struct pm_damping_holds told; /* what was last logged of held links */
-	atomic_bool rebalancing;      /* as last logged, by the repairer */
-	bool asked;		      /* OpenSM has called the engine */
-	int honor_guid2lid;	      /* OpenSM's option to be restored, -1: none */
-	char apart[PM_CHANGE_TEXT];   /* last logged of switches without a path, or "" */
+	struct pm_failback failback;	  /* which engine routes, by how much is served */
+	uint64_t failback_in_ms;	  /* then, or UINT64_MAX */
+	struct pm_damping_holds told;	  /* what was last logged of held links */
+	atomic_bool rebalancing;	  /* as last logged, by the repairer */
+	bool asked;			  /* OpenSM has called the engine */
+	int honor_guid2lid;		  /* OpenSM's option to be restored, -1: none */
+	char unreachable[PM_CHANGE_TEXT]; /* last logged of switches without a path, or ""
+					   */
 
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */

@@ -645,24 +645,24 @@ static bool has_next_engine(const struct plugin *plugin)
 }
 
 /* -ENOTSUP: too little of what cables join would be served, now or until lately. */
-static int give_way(struct plugin *plugin, struct pm_error *err)
+static int fail_over(struct plugin *plugin, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;
-	const struct pm_reachable *served = &plugin->view.served;
+	const struct pm_reachable *reachable = &plugin->view.reachable;
 	uint64_t now = (uint64_t)clock_ms(), left, then;
 
 	if (!has_next_engine(plugin))
 		return 0;
-	left = pm_failback_observe(&plugin->failback, served, now);
+	left = pm_failback_observe(&plugin->failback, reachable, now);
 	then = left == UINT64_MAX ? left : now + left + 1;
 	if (!plugin->failback.failed_over) {
 		if (then < plugin->view.until_ms)
 			routing_ask_at(plugin, then);
 		return 0;
 	}
-	plugin->returns_in_ms = left;
+	plugin->failback_in_ms = left;
 	if (left == UINT64_MAX)
-		return pm_reachable_refuse(served, plan->known, &plan->tree, err);
+		return pm_reachable_refuse(reachable, plan->known, &plan->tree, err);
 	routing_ask_at(plugin, then);
 	return pm_error_set(
 		err, -ENOTSUP,
@@ -764,7 +764,7 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 	if (!rc)
 		subnet_cache_keep(cache);
 	if (!rc)
-		rc = give_way(plugin, err);
+		rc = fail_over(plugin, err);
 	if (!rc && (!found || run->recomputed))
 		rc = routing_find_stale(plugin, false, err);
 	if (rc)
@@ -951,11 +951,11 @@ void sweep_publish(struct plugin *plugin)
 	const struct state_facts facts = {
 		.planning = &plugin->planning,
 		.view = &plugin->view,
-		.apart = plugin->apart,
+		.unreachable = plugin->unreachable,
 		.unfit = plugin->unfit,
 		.misread = plugin->misread.text,
-		.gave_way = plugin->failback.failed_over,
-		.returns_in_ms = plugin->returns_in_ms,
+		.failed_over = plugin->failback.failed_over,
+		.failback_in_ms = plugin->failback_in_ms,
 		.drains_unread = unread.text,
 		.slow_known = slow_known,
 		.slow = slow,

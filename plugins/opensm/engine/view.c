@@ -218,10 +218,10 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	view->detours = sight->detours;
 	view->detours.spare = view->seen;
 	pm_routes_update(view->routes, alive, &view->detours);
-	rc = pm_routes_apart(view->routes, &view->apart, err);
+	rc = pm_routes_unreachable(view->routes, &view->unreachable, err);
 	if (!rc)
 		rc = pm_reachable_find(view->plan->known, pm_routes_reach(view->routes),
-				       view->seen, &view->served, err);
+				       view->seen, &view->reachable, err);
 	view->current = !rc; /* else all of it is done again */
 out:
 	free(alive);

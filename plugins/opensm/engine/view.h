@@ -11,7 +11,7 @@
 #ifndef PORTMAJOR_VIEW_H
 #define PORTMAJOR_VIEW_H
 
-#include <portmajor/plan/served.h>
+#include <portmajor/plan/reachable.h>
 #include <portmajor/policy/damping.h>
 #include <portmajor/policy/drain.h>
 #include <portmajor/route/route.h>
@@ -40,9 +40,9 @@ struct view {
 	uint64_t until_ms; /* .. until a hold ends, then (view_sight's clock), or
 			    * UINT64_MAX: none does */
 	struct pm_detours detours;
-	struct pm_unreachable apart; /* of these routes */
-	struct pm_reachable served;  /* of what cables join */
-	struct pm_damping *flaps;    /* NULL: flapping links are like others */
+	struct pm_unreachable unreachable; /* of these routes */
+	struct pm_reachable reachable;	   /* of what cables join */
+	struct pm_damping *flaps;	   /* NULL: flapping links are like others */
 	struct pm_damping_holds holds;
 	struct pm_drains drains;
 };

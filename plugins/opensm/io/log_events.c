@@ -49,14 +49,14 @@ void log_recall(const struct plugin *plugin, const struct pm_lid_restore *recall
 static void tell_apart(struct plugin *plugin)
 {
 	char text[PM_CHANGE_TEXT];
-	bool any = pm_change_apart(plugin->planning.plan, &plugin->view.apart, text,
-				   sizeof(text));
+	bool any = pm_change_unreachable(plugin->planning.plan, &plugin->view.unreachable,
+					 text, sizeof(text));
 
-	if (strcmp(text, plugin->apart) != 0)
+	if (strcmp(text, plugin->unreachable) != 0)
 		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s",
 		    any ? text
 			: "up-then-down paths join all switches with end ports again");
-	snprintf(plugin->apart, sizeof(plugin->apart), "%s", text);
+	snprintf(plugin->unreachable, sizeof(plugin->unreachable), "%s", text);
 }
 
 /* Names bad switches, when that changes. */

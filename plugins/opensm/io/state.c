@@ -215,12 +215,12 @@ static const struct metric {
 	 "1 if portmajor routed last, 0 if OpenSM fell back to another engine", "engine",
 	 "active"},
 	{"lids_out_of_plan", "Places with a LID other than planned", NULL, "out_of_plan"},
-	{"switch_pairs_apart", "Pairs of switches with end ports without a path", "apart",
-	 "pairs"},
-	{"host_pairs_joined", "Ordered pairs of hosts that cables join", "served",
-	 "joined"},
-	{"host_pairs_served", "Of these, pairs that portmajor's tables serve", "served",
-	 "pairs"},
+	{"switch_pairs_unreachable", "Pairs of switches with end ports without a path",
+	 "unreachable", "pairs"},
+	{"host_pairs_connected", "Ordered pairs of hosts that cables join", "reachable",
+	 "connected"},
+	{"host_pairs_reachable", "Of these, pairs that portmajor's tables serve",
+	 "reachable", "pairs"},
 	{"switches_missing",
 	 "Switches that were there and are not, but for acknowledged ones", "missing",
 	 "switches"},
@@ -640,21 +640,23 @@ static json_t *make_engine(const struct state *state)
 			 describe_text(state->active ? NULL : state->why.text));
 }
 
-static json_t *make_apart(const struct state_facts *facts)
+static json_t *make_unreachable(const struct state_facts *facts)
 {
-	return json_pack("{s:I, s:o}", "pairs", (json_int_t)facts->view->apart.count,
-			 "text", describe_filled(facts->apart));
+	return json_pack("{s:I, s:o}", "pairs",
+			 (json_int_t)facts->view->unreachable.count, "text",
+			 describe_filled(facts->unreachable));
 }
 
-static json_t *make_served(const struct state_facts *facts)
+static json_t *make_reachable(const struct state_facts *facts)
 {
-	const struct pm_reachable *served = &facts->view->served;
-	bool returns = facts->gave_way && facts->returns_in_ms != UINT64_MAX;
+	const struct pm_reachable *reachable = &facts->view->reachable;
+	bool returns = facts->failed_over && facts->failback_in_ms != UINT64_MAX;
 
 	return json_pack(
-		"{s:I, s:I, s:b, s:o}", "joined", (json_int_t)served->joined, "pairs",
-		(json_int_t)served->pairs, "gave_way", facts->gave_way, "returns_in_ms",
-		returns ? json_integer((json_int_t)facts->returns_in_ms) : json_null());
+		"{s:I, s:I, s:b, s:o}", "connected", (json_int_t)reachable->connected,
+		"pairs", (json_int_t)reachable->pairs, "failed_over", facts->failed_over,
+		"failback_in_ms",
+		returns ? json_integer((json_int_t)facts->failback_in_ms) : json_null());
 }
 
 static json_t *make_run(const struct last *last)
@@ -730,8 +732,8 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"slow_links", make_slow(facts)},
 		{"missing", make_missing(facts)},
 		{"drained", make_drains(facts)},
-		{"apart", make_apart(facts)},
-		{"served", make_served(facts)},
+		{"unreachable", make_unreachable(facts)},
+		{"reachable", make_reachable(facts)},
 		{"bad_switches", describe_filled(facts->unfit)},
 		{"config_error", describe_filled(facts->misread)},
 		{"plan", make_plan(facts)},
@@ -786,9 +788,9 @@ static json_t *make_news(const struct state *state, const struct view *view,
 			 make_repair(&state->last), "move", make_move(&state->last),
 			 "since_start", rows_describe(total_rows, &state->totals),
 			 "flapping", make_flaps(view), "drained", make_drains(&facts),
-			 "apart", "pairs", (json_int_t)view->apart.count, "served",
-			 "joined", (json_int_t)view->served.joined, "pairs",
-			 (json_int_t)view->served.pairs);
+			 "unreachable", "pairs", (json_int_t)view->unreachable.count,
+			 "reachable", "connected", (json_int_t)view->reachable.connected,
+			 "pairs", (json_int_t)view->reachable.pairs);
 }
 
 void state_renew(struct state *state, const struct view *view, const char *drains_unread)

@@ -51,11 +51,11 @@ struct state_shadow {
 struct state_facts {
 	const struct planning *planning;
 	const struct view *view;
-	const char *apart;   /* what was logged of switches without a path, or "" */
-	const char *unfit;   /* bad switches, by name and with what is wrong, or "" */
-	const char *misread; /* why the configuration file is not used, or "" */
-	bool gave_way;	     /* the fabric is left to another engine, see failback.h .. */
-	uint64_t returns_in_ms;	   /* .. so long if it stays as it is, or UINT64_MAX */
+	const char *unreachable; /* what was logged of switches without a path, or "" */
+	const char *unfit;	 /* bad switches, by name and with what is wrong, or "" */
+	const char *misread;	 /* why the configuration file is not used, or "" */
+	bool failed_over; /* the fabric is left to another engine, see failback.h .. */
+	uint64_t failback_in_ms;   /* .. so long if it stays as it is, or UINT64_MAX */
 	const char *drains_unread; /* why portmajor.drained is not followed, or "" */
 	bool slow_known; /* links that run below their neighbours', by port of */
 	const struct pm_slow_link *slow; /* view->plan->known */

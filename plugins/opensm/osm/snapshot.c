@@ -56,7 +56,7 @@ static int copy_cable(const struct subnet_cache *cache, uint32_t port,
 	uint32_t peer = cache->ports[port].peer;
 	uint32_t near = cache->ports[port].node, remote;
 
-	if (!subnet_cache_is_joined(cache, port) || port == peer ||
+	if (!subnet_cache_is_connected(cache, port) || port == peer ||
 	    fabric->ports[port].peer != PM_NONE || fabric->ports[peer].peer != PM_NONE)
 		return 0;
 	remote = cache->ports[peer].node;

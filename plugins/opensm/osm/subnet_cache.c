@@ -322,12 +322,12 @@ static bool join_nodes(struct subnet_cache *cache)
 
 	for (uint32_t i = 0; i < cache->num_ports; i++) {
 		uint8_t flags = cache->flags[i];
-		bool joined = flags && leads_on(cache, i);
+		bool connected = flags && leads_on(cache, i);
 
-		cache->joined[i] = (uint8_t)(!flags ? 0 : 1 + joined);
-		if ((joined && !cache->ports[i].used) ||
+		cache->connected[i] = (uint8_t)(!flags ? 0 : 1 + connected);
+		if ((connected && !cache->ports[i].used) ||
 		    ((flags & OTHER_LID) &&
-		     (joined || cache->nodes[cache->ports[i].node].is_switch)))
+		     (connected || cache->nodes[cache->ports[i].node].is_switch)))
 			same = false;
 	}
 	return same;
@@ -509,7 +509,7 @@ static int make_cache_room(struct subnet_cache *cache, struct pm_error *err)
 	cache->ports = pm_pool_array(pool, ports, sizeof(*cache->ports));
 	cache->flags = pm_pool_array(pool, ports, 1);
 	cache->links = pm_pool_array(pool, ports, sizeof(*cache->links));
-	cache->joined = pm_pool_array(pool, ports, 1);
+	cache->connected = pm_pool_array(pool, ports, 1);
 	cache->kept = pm_pool_array(pool, ports, 1);
 	cache->switches =
 		pm_pool_array(pool, cache->num_switches, sizeof(*cache->switches));
@@ -627,7 +627,7 @@ int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 	for (uint32_t i = 0; i < cache->num_ports; i++) {
 		struct subnet_cache_port *port = &cache->ports[i];
 
-		port->used = subnet_cache_is_joined(cache, i);
+		port->used = subnet_cache_is_connected(cache, i);
 		port->told = is_told(cache, i);
 		if (port->told)
 			cache->links[i] = (struct subnet_cache_link){0};
@@ -661,8 +661,9 @@ static uint32_t find_place(const struct subnet_cache *cache, uint32_t port)
 	uint32_t place = p->known;
 
 	if (!cache->nodes[p->node].is_switch)
-		place = subnet_cache_is_joined(cache, port) ? cache->ports[p->peer].known
-							    : PM_NONE;
+		place = subnet_cache_is_connected(cache, port)
+				? cache->ports[p->peer].known
+				: PM_NONE;
 	return place != PM_NONE && cache->plan->lid[place] ? place : PM_NONE;
 }
 
@@ -683,12 +684,12 @@ void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan)
 
 void subnet_cache_keep(struct subnet_cache *cache)
 {
-	memcpy(cache->kept, cache->joined, cache->num_ports);
+	memcpy(cache->kept, cache->connected, cache->num_ports);
 }
 
 bool subnet_cache_is_kept(const struct subnet_cache *cache)
 {
-	return !memcmp(cache->kept, cache->joined, cache->num_ports);
+	return !memcmp(cache->kept, cache->connected, cache->num_ports);
 }
 
 /* Switches' ports, which are those that the plan knows. */
@@ -702,7 +703,7 @@ void subnet_cache_see(const struct subnet_cache *cache, uint8_t *seen)
 {
 	memset(seen, 0, cache->plan->known->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].known != PM_NONE && subnet_cache_is_joined(cache, i))
+	if (cache->ports[i].known != PM_NONE && subnet_cache_is_connected(cache, i))
 		seen[cache->ports[i].known] = 1;
 }
 
@@ -711,7 +712,7 @@ bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *port
 	if (!cache->plan)
 		return false;
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].known != PM_NONE && subnet_cache_is_joined(cache, i) &&
+	if (cache->ports[i].known != PM_NONE && subnet_cache_is_connected(cache, i) &&
 	    ports[cache->ports[i].known])
 		return true;
 	return false;
@@ -740,7 +741,7 @@ void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link)
 {
 	memset(link, 0, cache->plan->known->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].known != PM_NONE && subnet_cache_is_joined(cache, i))
+	if (cache->ports[i].known != PM_NONE && subnet_cache_is_connected(cache, i))
 		link[cache->ports[i].known] = code_of(&cache->links[i]);
 }
 

@@ -72,8 +72,8 @@ struct subnet_cache {
 	bool doubtful;			 /* it will drop ports of some of these */
 	uint8_t *flags;			 /* [port] see subnet_cache.c */
 	struct subnet_cache_link *links; /* [port] */
-	uint8_t *joined; /* [port] 0: its node is not there; 2: with a cable in use */
-	uint8_t *kept;	 /* [port] joined at subnet_cache_keep */
+	uint8_t *connected; /* [port] 0: its node is not there; 2: with a cable in use */
+	uint8_t *kept;	    /* [port] joined at subnet_cache_keep */
 	struct pm_lft_capacity
 		*switches; /* what those that are there say of themselves */
 	uint32_t num_switches;
@@ -112,9 +112,10 @@ bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *sub
 			       bool heard);
 
 /* Whether a cable leads from a port to a node that is there, and is up. */
-static inline bool subnet_cache_is_joined(const struct subnet_cache *cache, uint32_t port)
+static inline bool subnet_cache_is_connected(const struct subnet_cache *cache,
+					     uint32_t port)
 {
-	return cache->joined[port] == 2;
+	return cache->connected[port] == 2;
 }
 
 /* Remembers what was looked at; whether the last look was the same. */

@@ -173,9 +173,9 @@ static json_t *paths_json(const struct pm_check_paths *p)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs",
 			 (json_int_t)p->pairs, "delivered", (json_int_t)p->delivered,
-			 "cut", (json_int_t)p->cut, "unreachable", (json_int_t)p->apart,
-			 "lost", (json_int_t)p->lost, "loops", (json_int_t)p->loops,
-			 "turns", (json_int_t)p->turns, "misrouted",
+			 "cut", (json_int_t)p->cut, "unreachable",
+			 (json_int_t)p->unreachable, "lost", (json_int_t)p->lost, "loops",
+			 (json_int_t)p->loops, "turns", (json_int_t)p->turns, "misrouted",
 			 (json_int_t)p->misrouted, "sm", (json_int_t)p->deaf);
 }
 

@@ -25,14 +25,14 @@
 
 /* Members of a state file that are judged; they live as long as the JSON. */
 struct state {
-	json_int_t time, pairs_apart;
-	json_int_t pairs_joined, pairs_cut; /* of hosts; 0 if that is not known */
+	json_int_t time, pairs_unreachable;
+	json_int_t pairs_connected, pairs_cut; /* of hosts; 0 if that is not known */
 	bool running;
 	bool left;  /* OpenSM has gone without ending */
 	int active; /* -1 before the first routing */
 	/* NULL: nothing. */
-	const char *sm, *engine, *reason, *apart, *misread, *unfit, *unsaved;
-	json_t *run, *drained, *plan, *served, *shadow, *slow, *missing, *flapping,
+	const char *sm, *engine, *reason, *unreachable, *misread, *unfit, *unsaved;
+	json_t *run, *drained, *plan, *reachable, *shadow, *slow, *missing, *flapping,
 		*multicast;
 };
 
@@ -68,7 +68,7 @@ static void unpack_members(const json_t *root, struct state *state)
 {
 	state->run = json_object_get(root, "run");
 	state->plan = json_object_get(root, "plan");
-	state->served = json_object_get(root, "served");
+	state->reachable = json_object_get(root, "reachable");
 	state->shadow = json_object_get(root, "shadow");
 	state->drained = json_object_get(root, "drained");
 	state->slow = json_object_get(root, "slow_links");
@@ -80,7 +80,7 @@ static void unpack_members(const json_t *root, struct state *state)
 static int unpack(json_t *root, const char *path, struct state *state)
 {
 	const char *schema = NULL;
-	json_t *active, *engine, *apart;
+	json_t *active, *engine, *unreachable;
 	json_error_t error;
 	int version = 0;
 
@@ -96,12 +96,12 @@ static int unpack(json_t *root, const char *path, struct state *state)
 			   "s:o, s:o, s:I, s:o, s:o, s:{s:I}, s:o}",
 			   "time", "running", "sm_state", "opensm", "plugin", "pid",
 			   "started", "engine", "engine", "active", "run", "repair",
-			   "since_start", "out_of_plan", "flapping", "apart", "apart",
-			   "pairs", "plan"))
+			   "since_start", "out_of_plan", "flapping", "unreachable",
+			   "unreachable", "pairs", "plan"))
 		return cli_fail(EXIT_INPUT, "%s: %s", path, error.text);
 	engine = json_object_get(root, "engine");
 	active = json_object_get(engine, "active");
-	apart = json_object_get(root, "apart");
+	unreachable = json_object_get(root, "unreachable");
 	state->time = cli_json_number(root, "time");
 	state->left =
 		json_is_true(json_object_get(root, "running")) && cache_is_left(path);
@@ -110,14 +110,15 @@ static int unpack(json_t *root, const char *path, struct state *state)
 	state->active = json_is_boolean(active) ? json_is_true(active) : -1;
 	state->engine = text_of(engine, "used");
 	state->reason = text_of(engine, "reason");
-	state->pairs_apart = cli_json_number(apart, "pairs");
-	state->apart = text_of(apart, "text");
+	state->pairs_unreachable = cli_json_number(unreachable, "pairs");
+	state->unreachable = text_of(unreachable, "text");
 	state->unsaved = text_of(root, "unsaved");
 	state->misread = text_of(root, "config_error");
 	state->unfit = text_of(root, "bad_switches");
 	unpack_members(root, state);
-	state->pairs_joined = cli_json_number(state->served, "joined");
-	state->pairs_cut = state->pairs_joined - cli_json_number(state->served, "pairs");
+	state->pairs_connected = cli_json_number(state->reachable, "connected");
+	state->pairs_cut =
+		state->pairs_connected - cli_json_number(state->reachable, "pairs");
 	return EXIT_FINE;
 }
 
@@ -126,14 +127,14 @@ static int unpack(json_t *root, const char *path, struct state *state)
 /* Hosts that cables join and our tables do not; another engine's are not known. */
 static void judge_paths(const struct state *state, struct findings *findings)
 {
-	const char *where = state->apart ? state->apart : "?";
+	const char *where = state->unreachable ? state->unreachable : "?";
 
 	if (state->pairs_cut > 0)
 		add_finding(findings,
 			    "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
 			    " pairs of hosts are cut off that cables join: %s",
-			    state->pairs_cut, state->pairs_joined, where);
-	else if (state->pairs_apart > 0)
+			    state->pairs_cut, state->pairs_connected, where);
+	else if (state->pairs_unreachable > 0)
 		add_finding(findings, "hosts are cut off that cables join: %s", where);
 }
 
@@ -540,7 +541,7 @@ static void print_totals(const json_t *totals)
 
 static void print_engine(const struct state *state, json_int_t age)
 {
-	json_t *back = json_object_get(state->served, "returns_in_ms");
+	json_t *back = json_object_get(state->reachable, "failback_in_ms");
 	json_int_t left = (json_integer_value(back) + 999) / 1000 - age;
 
 	fputs("engine      ", stdout);
@@ -582,9 +583,10 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 	cli_missing_print(state->missing);
 	cli_text_print(root, "drained     {#drained.list}");
 	print_some(json_object_get(state->drained, "list"), print_drain);
-	cli_text_print(
-		root, state->apart ? "paths       {apart.text}\n"
-				   : "paths       between all switches with end ports\n");
+	cli_text_print(root,
+		       state->unreachable
+			       ? "paths       {unreachable.text}\n"
+			       : "paths       between all switches with end ports\n");
 	print_plan(state->plan);
 	print_balance(json_object_get(root, "balance"));
 	print_multicast(json_object_get(root, "multicast"));

@@ -89,10 +89,10 @@ static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 }
 
 /* Pairs of hosts: how many cables join, and how many of these no up-then-down path. */
-static json_t *served_json(const struct pm_reachable *served)
+static json_t *reachable_json(const struct pm_reachable *reachable)
 {
-	return json_pack("{s:I, s:I}", "joined", (json_int_t)served->joined, "cut",
-			 (json_int_t)(served->joined - served->pairs));
+	return json_pack("{s:I, s:I}", "connected", (json_int_t)reachable->connected,
+			 "cut", (json_int_t)(reachable->connected - reachable->pairs));
 }
 
 /* ---- One loss ---- */
@@ -132,8 +132,8 @@ static json_t *describe_whatif(const struct request *request,
 		{"switches", json_integer(result->switches)},
 		{"switches_cut", json_integer(result->switches_cut)},
 		{"pairs_cut", json_integer((json_int_t)result->pairs_cut)},
-		{"gives_way", json_boolean(!pm_reachable_enough(&result->served))},
-		{"served", served_json(&result->served)},
+		{"gives_way", json_boolean(!pm_reachable_enough(&result->reachable))},
+		{"reachable", reachable_json(&result->reachable)},
 		{"ms", json_real(settings_ms(settings, result->total.blocks))},
 		{"load", both_json(config->loads, before->load, result->load)},
 		{"shift", both_json(config->shifts, before->shift, result->shift)},
@@ -194,7 +194,7 @@ static void print_whatif(const json_t *object)
 		cli_text_print(
 			object,
 			"the engine gives way to the next one: no up-then-down "
-			"path joins {served.cut} of {served.joined} pairs of hosts "
+			"path joins {reachable.cut} of {reachable.connected} pairs of hosts "
 			"that cables join\n");
 	print_multicast(object);
 	cli_text_print(object, "about {%ms} ms, with {settings.max_wire_smps} MADs of "

@@ -191,7 +191,7 @@ static json_t *list_notes(const struct cli_tables *tables, const struct pm_fabri
 		json_array_append_new(list, cli_json_string(text));
 	if (pm_change_oddities(tables->plan, text, sizeof(text)))
 		json_array_append_new(list, cli_json_string(text));
-	if (pm_change_apart(tables->plan, &tables->apart, text, sizeof(text)))
+	if (pm_change_unreachable(tables->plan, &tables->unreachable, text, sizeof(text)))
 		json_array_append_new(list, cli_json_string(text));
 	note_slow_links(tables->plan, fabric, list);
 	return list;

@@ -206,18 +206,18 @@ static uint32_t print_routes(struct platform *p, const struct host *to, FILE *fi
 	const struct pm_fabric *fabric = p->source->fabric;
 	const char *name = p->name[fabric->ports[to->port].node];
 	uint32_t cut = 0;
-	bool joined = false;
+	bool connected = false;
 
 	for (uint32_t h = 0; h < p->num_hosts; h++) {
 		const struct host *from = &p->hosts[h];
 		const struct pm_port *port = &fabric->ports[from->port];
 
 		if (!h || from->sw != p->hosts[h - 1].sw)
-			joined = find_way(p, from->sw, to);
+			connected = find_way(p, from->sw, to);
 		if (from == to)
 			continue;
-		cut += !joined;
-		if (joined)
+		cut += !connected;
+		if (connected)
 			fprintf(file,
 				"<route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
 				"<link_ctn id=\"%s:%u\"/>%s</route>\n",

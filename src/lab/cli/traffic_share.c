@@ -56,12 +56,13 @@ static json_t *network_json(const struct scene *scene, const char *kind, uint32_
 {
 	double full = scene->full;
 
-	return json_pack(
-		"{s:s, s:o, s:f, s:o, s:o, s:f, s:I}", "kind", kind, "vlans",
-		vlans ? json_integer(vlans) : json_null(), "straight",
-		found->straight / full, "shifts", rates_json(&found->shifts, full),
-		"permutations", rates_json(&found->drawn, full), "slowest",
-		found->slowest * found->half / full, "apart", (json_int_t)found->apart);
+	return json_pack("{s:s, s:o, s:f, s:o, s:o, s:f, s:I}", "kind", kind, "vlans",
+			 vlans ? json_integer(vlans) : json_null(), "straight",
+			 found->straight / full, "shifts",
+			 rates_json(&found->shifts, full), "permutations",
+			 rates_json(&found->drawn, full), "slowest",
+			 found->slowest * found->half / full, "unreachable",
+			 (json_int_t)found->unreachable);
 }
 
 static json_t *describe_shares(const struct scene *scene, json_t *networks)
@@ -108,15 +109,15 @@ static void print_network(const json_t *network)
 	       share_of(network, NULL, "slowest"));
 }
 
-static void print_apart(const json_t *object, const json_t *network)
+static void print_unreachable(const json_t *object, const json_t *network)
 {
 	json_int_t tried = cli_json_number(object, "flows") *
 			   (cli_json_number(object, "flows") +
 			    cli_json_number(object, "permutations"));
 
-	if (!cli_json_number(network, "apart"))
+	if (!cli_json_number(network, "unreachable"))
 		return;
-	cli_text_print(network, "{kind}: {apart}");
+	cli_text_print(network, "{kind}: {unreachable}");
 	printf(" of %lld flows have no way\n", (long long)tried);
 }
 

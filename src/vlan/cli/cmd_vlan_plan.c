@@ -249,8 +249,8 @@ static json_t *describe_vlans(const struct vlan_job *job)
 			 json_pack("{s:I, s:I}", "vlans", (json_int_t)job->loads.most,
 				   "tree", (json_int_t)job->loads.tree)},
 			{"pairs", json_integer((json_int_t)job->assignment.pairs)},
-			{"apart", json_integer((json_int_t)job->assignment.apart)},
-			{"apart_cabled", json_integer((json_int_t)job->assignment.cabled)},
+			{"unreachable", json_integer((json_int_t)job->assignment.unreachable)},
+			{"unreachable_cabled", json_integer((json_int_t)job->assignment.cabled)},
 			{"unheard", json_integer(job->assignment.unheard)},
 			{"changes", changes_json(job)},
 			{0},
@@ -273,12 +273,14 @@ static void print_vlans(const json_t *result)
 		cli_text_print(result,
 			       "bandwidth lost: {unused_cables} of {cables} cables "
 			       "between switches are in no VLAN\n");
-	if (cli_json_number(result, "apart"))
-		cli_text_print(result, "{apart} of {pairs} pairs of hosts do not meet\n");
-	if (cli_json_number(result, "apart_cabled"))
+	if (cli_json_number(result, "unreachable"))
 		cli_text_print(result,
-			       "cables still join {apart_cabled} of these, but no table "
-			       "does: mend a cable of theirs first\n");
+			       "{unreachable} of {pairs} pairs of hosts do not meet\n");
+	if (cli_json_number(result, "unreachable_cabled"))
+		cli_text_print(
+			result,
+			"cables still join {unreachable_cabled} of these, but no table "
+			"does: mend a cable of theirs first\n");
 	if (cli_json_number(result, "unheard"))
 		cli_text_print(result, "broadcasts do not reach {unheard|host|hosts}\n");
 	if (!json_is_null(changes))
@@ -321,7 +323,7 @@ static int run_job(const struct request *request, const struct pm_plan *plan,
 	}
 	if (!status) {
 		*result = describe_vlans(&job);
-		if (job.assignment.apart || job.assignment.unheard)
+		if (job.assignment.unreachable || job.assignment.unheard)
 			status = EXIT_FINDINGS;
 	}
 	end_vlans(&job);

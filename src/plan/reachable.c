@@ -2,22 +2,22 @@
 /* Counts the pairs of end ports that have a path. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/bits.h>
-#include <portmajor/plan/served.h>
+#include <portmajor/plan/reachable.h>
 
 #include <errno.h>
 
 /* All pairs that cables join: those within a part less those at one switch. */
-static uint64_t count_joined(uint32_t num_switches, const uint32_t *hosts,
-			     const uint32_t *part, uint32_t *total)
+static uint64_t count_connected(uint32_t num_switches, const uint32_t *hosts,
+				const uint32_t *part, uint32_t *total)
 {
-	uint64_t joined = 0;
+	uint64_t connected = 0;
 
 	memset(total, 0, num_switches * sizeof(*total));
 	for (uint32_t sw = 0; sw < num_switches; sw++)
 		total[part[sw]] += hosts[sw];
 	for (uint32_t sw = 0; sw < num_switches; sw++)
-		joined += (uint64_t)hosts[sw] * (total[part[sw]] - hosts[sw]);
-	return joined;
+		connected += (uint64_t)hosts[sw] * (total[part[sw]] - hosts[sw]);
+	return connected;
 }
 
 /* End ports at switches that are not in a row of pm_reach. */
@@ -55,9 +55,9 @@ uint64_t pm_reachable_pairs(const struct pm_reach *reach, uint32_t num_switches,
 	return pairs;
 }
 
-void pm_reachable_apart(const struct pm_reach *reach, uint32_t num_switches,
-			const uint32_t *hosts, const uint32_t *part, uint32_t (*apart)[2],
-			uint32_t max)
+void pm_reachable_list_cut(const struct pm_reach *reach, uint32_t num_switches,
+			   const uint32_t *hosts, const uint32_t *part,
+			   uint32_t (*unreachable)[2], uint32_t max)
 {
 	uint32_t count = 0;
 
@@ -69,25 +69,26 @@ void pm_reachable_apart(const struct pm_reach *reach, uint32_t num_switches,
 				continue;
 			if (count == max)
 				return;
-			apart[count][0] = a;
-			apart[count++][1] = b;
+			unreachable[count][0] = a;
+			unreachable[count++][1] = b;
 		}
 	}
 }
 
 void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
 			const uint32_t *hosts, const uint32_t *part, uint32_t *room,
-			struct pm_reachable *served)
+			struct pm_reachable *reachable)
 {
-	served->joined = count_joined(num_switches, hosts, part, room);
-	served->pairs = pm_reachable_pairs(reach, num_switches, hosts);
-	served->apart[0] = served->apart[1] = PM_NONE;
-	if (served->pairs < served->joined)
-		pm_reachable_apart(reach, num_switches, hosts, part, &served->apart, 1);
+	reachable->connected = count_connected(num_switches, hosts, part, room);
+	reachable->pairs = pm_reachable_pairs(reach, num_switches, hosts);
+	reachable->unreachable[0] = reachable->unreachable[1] = PM_NONE;
+	if (reachable->pairs < reachable->connected)
+		pm_reachable_list_cut(reach, num_switches, hosts, part,
+				      &reachable->unreachable, 1);
 }
 
 int pm_reachable_find(const struct pm_fabric *known, const struct pm_reach *reach,
-		      const uint8_t *seen, struct pm_reachable *served,
+		      const uint8_t *seen, struct pm_reachable *reachable,
 		      struct pm_error *err)
 {
 	uint32_t num = known->num_switches;
@@ -102,22 +103,23 @@ int pm_reachable_find(const struct pm_fabric *known, const struct pm_reach *reac
 	for (uint32_t sw = 0; sw < num; sw++)
 		hosts[sw] = pm_fabric_count_hosts(known, sw, seen);
 	pm_reach_parts(known, seen, part, room);
-	pm_reachable_count(reach, num, hosts, part, room, served);
+	pm_reachable_count(reach, num, hosts, part, room, reachable);
 out:
 	pm_pool_free(&pool);
 	return rc;
 }
 
-int pm_reachable_refuse(const struct pm_reachable *served, const struct pm_fabric *known,
-			const struct pm_tree *tree, struct pm_error *err)
+int pm_reachable_refuse(const struct pm_reachable *reachable,
+			const struct pm_fabric *known, const struct pm_tree *tree,
+			struct pm_error *err)
 {
 	return pm_error_set(
 		err, -ENOTSUP,
 		"not a fat tree: no up-then-down path joins %llu of %llu pairs of hosts, "
 		"such as those at \"%s\" and \"%s\" (%u cables between switches of one "
 		"level); if it is one, root_guid_file can name its roots",
-		(unsigned long long)(served->joined - served->pairs),
-		(unsigned long long)served->joined,
-		pm_fabric_label(known, served->apart[0]),
-		pm_fabric_label(known, served->apart[1]), tree->num_side);
+		(unsigned long long)(reachable->connected - reachable->pairs),
+		(unsigned long long)reachable->connected,
+		pm_fabric_label(known, reachable->unreachable[0]),
+		pm_fabric_label(known, reachable->unreachable[1]), tree->num_side);
 }

@@ -6,7 +6,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/plan/served.h>
+#include <portmajor/plan/reachable.h>
 
 #include <errno.h>
 #include <setjmp.h>
@@ -19,13 +19,13 @@
 
 static struct pm_reachable find(const struct world *world, const uint8_t *seen)
 {
-	struct pm_reachable served;
+	struct pm_reachable reachable;
 
 	assert_int_equal(pm_reachable_find(world->plan->known,
-					   pm_routes_reach(world->routes), seen, &served,
-					   NULL),
+					   pm_routes_reach(world->routes), seen,
+					   &reachable, NULL),
 			 0);
-	return served;
+	return reachable;
 }
 
 /* Six leaves in a ring, two hosts each, below two spines. */
@@ -56,7 +56,7 @@ static void test_counts(void **state)
 {
 	static const struct {
 		const char *name, *loss;
-		uint64_t joined, pairs;
+		uint64_t connected, pairs;
 		bool enough, well;
 	} rows[] = {
 		{"whole", "", 120, 120, true, true},
@@ -79,18 +79,19 @@ static void test_counts(void **state)
 	world_make(&world, make_ring_below_spines(), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *now = world_without(&world, rows[i].loss);
-		struct pm_reachable served;
+		struct pm_reachable reachable;
 
 		world_update(&world, now);
-		served = find(&world, world.alive);
-		if (served.joined != rows[i].joined || served.pairs != rows[i].pairs)
+		reachable = find(&world, world.alive);
+		if (reachable.connected != rows[i].connected ||
+		    reachable.pairs != rows[i].pairs)
 			fail_msg("%s: %llu of %llu", rows[i].name,
-				 (unsigned long long)served.pairs,
-				 (unsigned long long)served.joined);
-		assert_int_equal(pm_reachable_enough(&served), rows[i].enough);
-		assert_int_equal(pm_reachable_well(&served), rows[i].well);
-		assert_int_equal(served.apart[0] == PM_NONE,
-				 served.pairs == served.joined);
+				 (unsigned long long)reachable.pairs,
+				 (unsigned long long)reachable.connected);
+		assert_int_equal(pm_reachable_enough(&reachable), rows[i].enough);
+		assert_int_equal(pm_reachable_well(&reachable), rows[i].well);
+		assert_int_equal(reachable.unreachable[0] == PM_NONE,
+				 reachable.pairs == reachable.connected);
 		pm_fabric_free(now);
 	}
 	world_free(&world);
@@ -108,7 +109,7 @@ static void test_many(void **state)
 		.parallel = {1},
 	};
 	struct recipe recipe = {0};
-	struct pm_reachable served;
+	struct pm_reachable reachable;
 	struct pm_fabric *now;
 	struct world world;
 
@@ -118,9 +119,9 @@ static void test_many(void **state)
 	recipe_free(&recipe);
 	now = world_without(&world, "sw0-3:3 sw0-69:4");
 	world_update(&world, now);
-	served = find(&world, world.alive);
-	assert_int_equal(served.joined, 140 * 138);
-	assert_int_equal(served.joined - served.pairs, 2 * 2 * 2);
+	reachable = find(&world, world.alive);
+	assert_int_equal(reachable.connected, 140 * 138);
+	assert_int_equal(reachable.connected - reachable.pairs, 2 * 2 * 2);
 	pm_fabric_free(now);
 	world_free(&world);
 }
@@ -144,8 +145,8 @@ static void test_kept_out(void **state)
 	peer = world.plan->known->ports[port].peer;
 	world.alive[port] = world.alive[peer] = 0;
 	pm_routes_update(world.routes, world.alive, NULL);
-	assert_int_equal(find(&world, world.alive).joined, 0);
-	assert_int_equal(find(&world, seen).joined, 2);
+	assert_int_equal(find(&world, world.alive).connected, 0);
+	assert_int_equal(find(&world, seen).connected, 2);
 	assert_int_equal(find(&world, seen).pairs, 0);
 	free(seen);
 	world_free(&world);
@@ -154,7 +155,7 @@ static void test_kept_out(void **state)
 static void test_marks(void **state)
 {
 	static const struct {
-		uint64_t joined, pairs;
+		uint64_t connected, pairs;
 		bool enough, well;
 	} rows[] = {
 		{0, 0, true, true},	     {1, 0, false, false},
@@ -168,11 +169,11 @@ static void test_marks(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_reachable served = {.joined = rows[i].joined,
-					      .pairs = rows[i].pairs};
+		struct pm_reachable reachable = {.connected = rows[i].connected,
+						 .pairs = rows[i].pairs};
 
-		if (pm_reachable_enough(&served) != rows[i].enough ||
-		    pm_reachable_well(&served) != rows[i].well)
+		if (pm_reachable_enough(&reachable) != rows[i].enough ||
+		    pm_reachable_well(&reachable) != rows[i].well)
 			fail_msg("row %zu", i);
 	}
 }
@@ -199,19 +200,19 @@ static void test_plan_agrees(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *now = world_without(&world, rows[i].loss);
 		struct pm_plan *plan = NULL;
-		struct pm_reachable served;
+		struct pm_reachable reachable;
 		struct pm_error err = {""};
 
 		world_update(&world, now);
-		served = find(&world, world.alive);
-		assert_int_equal(pm_reachable_enough(&served), rows[i].enough);
+		reachable = find(&world, world.alive);
+		assert_int_equal(pm_reachable_enough(&reachable), rows[i].enough);
 		assert_int_equal(pm_plan_make(now, &config, &plan, &err), rows[i].rc);
 		assert_int_equal(!plan, rows[i].rc != 0);
 		pm_plan_free(plan);
 		pm_fabric_free(now);
-		if (pm_reachable_enough(&served))
+		if (pm_reachable_enough(&reachable))
 			continue;
-		assert_int_equal(pm_reachable_refuse(&served, world.plan->known,
+		assert_int_equal(pm_reachable_refuse(&reachable, world.plan->known,
 						     &world.plan->tree, &err),
 				 -ENOTSUP);
 		assert_non_null(strstr(
@@ -243,7 +244,7 @@ static bool is_host(const struct world *world, const struct pm_fabric *now, uint
 static struct pm_reachable walk_pairs(const struct world *world,
 				      const struct pm_fabric *now)
 {
-	struct pm_reachable served = {.pairs = 0};
+	struct pm_reachable reachable = {.pairs = 0};
 	uint32_t num = now->num_switches;
 	uint32_t *part = calloc(num, sizeof(*part)), *queue = calloc(num, sizeof(*part));
 
@@ -262,13 +263,13 @@ static struct pm_reachable walk_pairs(const struct world *world,
 			if (now->ports[b].node < num || y == PM_NONE || y >= num ||
 			    x == y || part[x] != part[y] || !is_host(world, now, b))
 				continue;
-			served.joined++;
-			served.pairs += pm_routes_joined(world->routes, x, y);
+			reachable.connected++;
+			reachable.pairs += pm_routes_reach_switch(world->routes, x, y);
 		}
 	}
 	free(part);
 	free(queue);
-	return served;
+	return reachable;
 }
 
 static bool has_hosts(const struct pm_fabric *now, uint32_t sw)
@@ -282,12 +283,13 @@ static bool has_hosts(const struct pm_fabric *now, uint32_t sw)
 	return false;
 }
 
-static void assert_apart(const struct world *world, const struct pm_fabric *now,
-			 const uint32_t apart[2])
+static void assert_unreachable(const struct world *world, const struct pm_fabric *now,
+			       const uint32_t unreachable[2])
 {
-	assert_false(pm_routes_joined(world->routes, apart[0], apart[1]));
-	assert_true(has_hosts(now, apart[0]));
-	assert_true(has_hosts(now, apart[1]));
+	assert_false(
+		pm_routes_reach_switch(world->routes, unreachable[0], unreachable[1]));
+	assert_true(has_hosts(now, unreachable[0]));
+	assert_true(has_hosts(now, unreachable[1]));
 }
 
 static void test_random(void **state)
@@ -322,17 +324,17 @@ static void test_random(void **state)
 		world_update(&world, now);
 		found = find(&world, world.alive);
 		walked = walk_pairs(&world, now);
-		if (found.joined != walked.joined || found.pairs != walked.pairs)
+		if (found.connected != walked.connected || found.pairs != walked.pairs)
 			fail_msg("seed %llu: %llu of %llu, not %llu of %llu",
 				 (unsigned long long)seed,
 				 (unsigned long long)found.pairs,
-				 (unsigned long long)found.joined,
+				 (unsigned long long)found.connected,
 				 (unsigned long long)walked.pairs,
-				 (unsigned long long)walked.joined);
-		if (found.pairs < found.joined)
-			assert_apart(&world, now, found.apart);
+				 (unsigned long long)walked.connected);
+		if (found.pairs < found.connected)
+			assert_unreachable(&world, now, found.unreachable);
 		made++;
-		less += found.pairs < found.joined;
+		less += found.pairs < found.connected;
 		pm_fabric_free(now);
 		world_free(&world);
 	}
