@@ -188,7 +188,7 @@ static int list_cards(struct job *job, struct vlan_card **cards, uint32_t *num)
 	return *cards ? 0 : pm_error_no_memory(&job->err);
 }
 
-static void tell_cards(const struct vlan_card *cards, uint32_t num)
+static void print_cards(const struct vlan_card *cards, uint32_t num)
 {
 	static const char *const texts[] = {
 		[VLAN_CARD_FILTER] = VLAN_FEATURE " switched off",
@@ -237,7 +237,7 @@ static int attach(struct job *job, int table)
 	if (rc)
 		vlan_cards_restore(&vlan_card_kernel, cards, num, &failed);
 	else
-		tell_cards(cards, num);
+		print_cards(cards, num);
 	free(cards);
 	return rc;
 }
@@ -435,7 +435,7 @@ static const char *card_state(unsigned int device)
 }
 
 /* Of all members there are now, also those that came after the program. */
-static int print_cards(struct job *job)
+static int list_cards(struct job *job)
 {
 	struct vlan_card *cards;
 	char name[IF_NAMESIZE];
@@ -467,7 +467,7 @@ static int run_show(struct job *job)
 	if (!status) {
 		print_table(job, &content);
 		print_ahead(&loaded);
-		status = print_cards(job);
+		status = list_cards(job);
 	}
 	if (!status)
 		print_counts(counts);

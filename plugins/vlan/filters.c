@@ -27,7 +27,7 @@ static int fail_filter(struct pm_error *err, int code)
 			    strerror(code));
 }
 
-static int ask_filters(int fd, unsigned int device, enum vlan_hook hook)
+static int request_filters(int fd, unsigned int device, enum vlan_hook hook)
 {
 	static const uint32_t parents[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
 	const struct question question = {
@@ -149,7 +149,7 @@ static int list_hook(int fd, unsigned int device, enum vlan_hook hook,
 
 	if (!answer)
 		return pm_error_no_memory(err);
-	rc = ask_filters(fd, device, hook);
+	rc = request_filters(fd, device, hook);
 	if (rc)
 		rc = fail_filter(err, rc);
 	while (!rc && more) {

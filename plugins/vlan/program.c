@@ -20,13 +20,13 @@
 static const enum bpf_tc_attach_point points[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
 
 /* What libbpf said last: the kernel's own words, where it has some. */
-static char said[160];
+static char verifier_log[160];
 
 static int hear(enum libbpf_print_level level, const char *format, va_list args)
 {
 	if (level == LIBBPF_WARN) {
-		vsnprintf(said, sizeof(said), format, args);
-		said[strcspn(said, "\n")] = '\0';
+		vsnprintf(verifier_log, sizeof(verifier_log), format, args);
+		verifier_log[strcspn(verifier_log, "\n")] = '\0';
 	}
 	return 0;
 }
@@ -37,8 +37,9 @@ static int fail_load(struct pm_error *err, int code, const char *what)
 	int rc = vlan_bpf_error(err, code, what);
 	size_t length = err ? strlen(err->text) : 0;
 
-	if (err && *said && code != -EPERM && code != -ENOSYS && code != -ENOMEM)
-		snprintf(err->text + length, sizeof(err->text) - length, " (%s)", said);
+	if (err && *verifier_log && code != -EPERM && code != -ENOSYS && code != -ENOMEM)
+		snprintf(err->text + length, sizeof(err->text) - length, " (%s)",
+			 verifier_log);
 	return rc;
 }
 
@@ -115,7 +116,7 @@ static int make_hook(unsigned int device, int table, bool *ours, struct pm_error
 	int rc = bpf_tc_hook_create(&hook);
 
 	*ours = !rc;
-	*said = '\0'; /* that it is there already */
+	*verifier_log = '\0'; /* that it is there already */
 	if (rc == -EEXIST)
 		return 0;
 	return rc ? fail_load(err, rc, "cannot give the device a clsact")

@@ -51,8 +51,8 @@ static const char *kind_of(const struct pm_fabric *fabric, const struct pm_ports
 	return switches == things->num ? "switches" : switches ? "nodes" : "hosts";
 }
 
-void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const char *text,
-		     const struct pm_ports *things)
+void cli_losses_print(const struct pm_fabric *fabric, const char *what, const char *text,
+		      const struct pm_ports *things)
 {
 	struct cli_names names = {0};
 
@@ -67,8 +67,8 @@ void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const cha
 		 kind_of(fabric, things), names.text);
 }
 
-void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   const struct cli_lost *lost)
+void cli_lost_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const struct cli_lost *lost)
 {
 	for (uint32_t i = 0; i < lost->num; i++) {
 		struct pm_ports things = {0};
@@ -79,13 +79,13 @@ void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		if (rc == -ENOMEM)
 			cli_no_memory();
 		if (!rc)
-			cli_losses_tell(fabric, "--lose", lost->list[i], &things);
+			cli_losses_print(fabric, "--lose", lost->list[i], &things);
 		free(things.list);
 	}
 }
 
-int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   const struct cli_lost *lost, struct pm_ports *ports)
+int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     const struct cli_lost *lost, struct pm_ports *ports)
 {
 	struct pm_error err;
 	int rc = 0;
@@ -100,7 +100,7 @@ int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const struct cli_lost *lost, struct pm_fabric **broken)
 {
 	struct pm_ports ports = {0};
-	int status = cli_losses_add(fabric, plan, lost, &ports);
+	int status = cli_failures_add(fabric, plan, lost, &ports);
 
 	if (!status) {
 		*broken = pm_fabric_clone(fabric);

@@ -30,16 +30,16 @@ json_t *cli_lost_json(const struct cli_lost *lost);
 /* pm_failures_find, and pm_failures_add for each text of --lose; an exit status. */
 int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports);
-int cli_losses_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   const struct cli_lost *lost, struct pm_ports *ports);
+int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     const struct cli_lost *lost, struct pm_ports *ports);
 
 /* Says on stderr which things an operand of `what` has matched, if they are several. */
-void cli_losses_tell(const struct pm_fabric *fabric, const char *what, const char *text,
-		     const struct pm_ports *things);
+void cli_losses_print(const struct pm_fabric *fabric, const char *what, const char *text,
+		      const struct pm_ports *things);
 
-/* The same for each text of --lose; what is wrong is for cli_losses_add to say. */
-void cli_lost_tell(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   const struct cli_lost *lost);
+/* The same for each text of --lose; what is wrong is for cli_failures_add to say. */
+void cli_lost_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		    const struct cli_lost *lost);
 
 /* A copy of the fabric, with the same indexes, without what is lost, which the caller
  * frees; an exit status. */

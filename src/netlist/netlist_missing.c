@@ -103,10 +103,10 @@ static int add_back(struct netlist *n, uint32_t cable, uint32_t peer)
 
 /* What a switch's line says of an end port. */
 static void set_end_port(struct netlist *n, uint32_t port,
-			 const struct netlist_peer *said)
+			 const struct netlist_peer *reported)
 {
-	n->fabric->ports[port].guid = said->port_guid;
-	n->fabric->ports[port].lid = said->lid;
+	n->fabric->ports[port].guid = reported->port_guid;
+	n->fabric->ports[port].lid = reported->lid;
 }
 
 /* The peer has a record, which does not list this cable. */
@@ -114,13 +114,13 @@ static int complete_cable(struct completion *c, uint32_t cable, uint32_t peer)
 {
 	struct netlist *n = c->n;
 	const struct cable *there = &n->cables[cable];
-	struct netlist_peer said;
+	struct netlist_peer reported;
 	bool whole = is_switch(n, there->port) != is_switch(n, peer);
 
 	if (whole && !is_switch(n, peer)) {
-		whole = n->read_peer(there, &said);
+		whole = n->read_peer(there, &reported);
 		if (whole)
-			set_end_port(n, peer, &said);
+			set_end_port(n, peer, &reported);
 	}
 	if (!whole) {
 		netlist_note(n, there->line,
@@ -148,34 +148,36 @@ static int compare_missing(const void *a, const void *b, void *context)
 
 /* Whether the cables of one node say all of it, as of an end node; *said: the first. */
 static bool read_node(const struct netlist *n, const uint32_t *list, uint32_t count,
-		      struct netlist_peer *said)
+		      struct netlist_peer *reported)
 {
 	struct netlist_peer other;
 
-	if (!n->read_peer(&n->cables[list[0]], said) || said->type == PM_SWITCH)
+	if (!n->read_peer(&n->cables[list[0]], reported) || reported->type == PM_SWITCH)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct cable *cable = &n->cables[list[i]];
 
 		if (!is_switch(n, cable->port) || !n->read_peer(cable, &other) ||
-		    other.type != said->type || other.node_guid != said->node_guid)
+		    other.type != reported->type ||
+		    other.node_guid != reported->node_guid)
 			return false;
-		if (cable->peer_port > said->num_ports)
-			said->num_ports = cable->peer_port;
+		if (cable->peer_port > reported->num_ports)
+			reported->num_ports = cable->peer_port;
 	}
 	return true;
 }
 
 /* Two cables to one port are left to be refused, as those of records are. */
 static int add_named(struct netlist *n, const uint32_t *list, uint32_t count,
-		     const struct netlist_peer *said)
+		     const struct netlist_peer *reported)
 {
 	const struct cable first = n->cables[list[0]];
 	uint32_t node = n->fabric->num_nodes;
 	uint32_t first_port = n->fabric->num_ports;
-	struct pm_text name = pm_text_is_empty(said->name) ? first.peer : said->name;
-	int rc = netlist_add_node(n, said->type, said->node_guid, said->num_ports,
-				  first.peer, name);
+	struct pm_text name =
+		pm_text_is_empty(reported->name) ? first.peer : reported->name;
+	int rc = netlist_add_node(n, reported->type, reported->node_guid,
+				  reported->num_ports, first.peer, name);
 
 	if (rc)
 		return rc;
@@ -198,11 +200,11 @@ static int complete_node(struct completion *c, const uint32_t *list, uint32_t co
 {
 	struct netlist *n = c->n;
 	const struct cable *first = &n->cables[list[0]];
-	struct netlist_peer said = {0};
+	struct netlist_peer reported = {0};
 
-	if (read_node(n, list, count, &said)) {
+	if (read_node(n, list, count, &reported)) {
 		take_cable(&c->nodes, list[0]);
-		return add_named(n, list, count, &said);
+		return add_named(n, list, count, &reported);
 	}
 	netlist_note(
 		n, first->line,

@@ -92,7 +92,7 @@ static int compare_guid(const void *guid, const void *element)
 	return *x < y->guid ? -1 : *x > y->guid;
 }
 
-struct pm_claim *evidence_claim(const struct pm_lid_history *history, uint64_t guid)
+struct pm_claim *history_claim(const struct pm_lid_history *history, uint64_t guid)
 {
 	struct pm_claim *found = NULL;
 
@@ -102,7 +102,7 @@ struct pm_claim *evidence_claim(const struct pm_lid_history *history, uint64_t g
 	return found && found->low ? found : NULL;
 }
 
-uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark)
+uint32_t history_find(const struct pm_fabric *known, const struct mark *mark)
 {
 	uint32_t sw = mark->guid ? pm_fabric_find_guid(known, mark->guid) : PM_NONE;
 
@@ -127,7 +127,7 @@ static void settle_place(struct pm_lid_history *history, const struct pm_plan *p
 /* What a port in use claimed, it has or does not want any more. */
 static void drop_claim(struct pm_lid_history *history, uint64_t guid)
 {
-	struct pm_claim *claim = evidence_claim(history, guid);
+	struct pm_claim *claim = history_claim(history, guid);
 
 	if (!claim)
 		return;
@@ -137,8 +137,8 @@ static void drop_claim(struct pm_lid_history *history, uint64_t guid)
 	claim->low = 0;
 }
 
-void evidence_settle(struct pm_lid_history *history, const struct pm_plan *plan,
-		     const struct pm_fabric *now, bool all)
+void history_settle(struct pm_lid_history *history, const struct pm_plan *plan,
+		    const struct pm_fabric *now, bool all)
 {
 	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
 		uint32_t port = plan->lid[i] ? plan_end_port(plan, now, i) : PM_NONE;
@@ -150,7 +150,7 @@ void evidence_settle(struct pm_lid_history *history, const struct pm_plan *plan,
 	}
 }
 
-void evidence_release(struct pm_lid_history *history, const struct pm_plan *plan)
+void history_release(struct pm_lid_history *history, const struct pm_plan *plan)
 {
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
 		if (history->trace[lid].settled && plan->owner[lid] == PM_NONE)
@@ -291,7 +291,7 @@ int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_pl
 		if (held[sw].table && held[sw].length > length)
 			length = held[sw].length;
 	if (!rc) {
-		evidence_settle(history, plan, now, false);
+		history_settle(history, plan, now, false);
 		for (uint32_t lid = 1; lid < length && lid <= PM_MAX_LID; lid++)
 			if (!history->trace[lid].settled)
 				look_at(&look, lid, &history->trace[lid]);

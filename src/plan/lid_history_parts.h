@@ -37,22 +37,22 @@ struct pm_lid_history {
 };
 
 /* The claim of a GUID that still holds, or NULL. */
-struct pm_claim *evidence_claim(const struct pm_lid_history *history, uint64_t guid);
+struct pm_claim *history_claim(const struct pm_lid_history *history, uint64_t guid);
 
 /* A marked port in a skeleton, or PM_NONE. */
-uint32_t evidence_find(const struct pm_fabric *known, const struct mark *mark);
+uint32_t history_find(const struct pm_fabric *known, const struct mark *mark);
 
 /*
  * Settles the planned LIDs of ports that have them in use, or, with all, of all ports
  * that are there and so get them; these ports claim no others.
  */
-void evidence_settle(struct pm_lid_history *history, const struct pm_plan *plan,
-		     const struct pm_fabric *now, bool all);
+void history_settle(struct pm_lid_history *history, const struct pm_plan *plan,
+		    const struct pm_fabric *now, bool all);
 
 /*
  * Settled LIDs that no place has any more are somebody's: whoever had one may be away,
  * and report it elsewhere.
  */
-void evidence_release(struct pm_lid_history *history, const struct pm_plan *plan);
+void history_release(struct pm_lid_history *history, const struct pm_plan *plan);
 
 #endif

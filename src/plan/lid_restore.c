@@ -38,31 +38,31 @@ enum strength {
 	OF_GUID,
 };
 
-struct recalling {
+struct restoring {
 	const struct pm_plan *old;
 	struct pm_plan *plan; /* in the making */
 	struct pm_lid_history *history;
-	struct pm_lid_restore *recall;
+	struct pm_lid_restore *restore;
 	uint8_t *fixed;	 /* [LID] stays with its place, or stays nobody's */
 	uint8_t *done;	 /* [port] the place has a LID for good */
 	uint32_t *comer; /* [port] newcomer's port of the fabric, or PM_NONE */
 };
 
-static struct trace *trace_of(const struct recalling *r, uint32_t lid)
+static struct trace *trace_of(const struct restoring *r, uint32_t lid)
 {
 	return &r->history->trace[lid];
 }
 
 /* The GUID of the newcomer at a place, or 0. */
-static uint64_t comer_guid(const struct recalling *r, uint32_t place)
+static uint64_t comer_guid(const struct restoring *r, uint32_t place)
 {
 	uint32_t port = r->comer[place];
 
-	return port == PM_NONE ? 0 : r->recall->now->ports[port].guid;
+	return port == PM_NONE ? 0 : r->restore->now->ports[port].guid;
 }
 
 /* How sure it is that a LID is somebody else's than this place's or its newcomer's. */
-static enum strength strength_of(const struct recalling *r, uint32_t lid, uint32_t place)
+static enum strength strength_of(const struct restoring *r, uint32_t lid, uint32_t place)
 {
 	const struct trace *trace = trace_of(r, lid);
 	uint32_t slot;
@@ -71,14 +71,14 @@ static enum strength strength_of(const struct recalling *r, uint32_t lid, uint32
 		return SOMEBODYS;
 	if (trace->claimant)
 		return trace->claimant == comer_guid(r, place) ? FREE : OF_GUID;
-	slot = evidence_find(r->plan->known, &trace->slot);
+	slot = history_find(r->plan->known, &trace->slot);
 	if (slot != PM_NONE && r->plan->lid[slot])
 		return slot == place ? FREE : OF_SLOT;
 	return trace->seen ? SOMEBODYS : FREE;
 }
 
 /* The same for all LIDs of a place that has this one. */
-static enum strength strongest(const struct recalling *r, uint32_t lid, uint32_t place)
+static enum strength strongest(const struct restoring *r, uint32_t lid, uint32_t place)
 {
 	enum strength most = FREE;
 
@@ -93,16 +93,16 @@ static enum strength strongest(const struct recalling *r, uint32_t lid, uint32_t
 }
 
 /* Whether the plan speaks for the LID that a place had. */
-static enum settled settled_at(const struct recalling *r, uint32_t place)
+static enum settled settled_at(const struct restoring *r, uint32_t place)
 {
 	return trace_of(r, r->old->lid[place])->settled;
 }
 
 /* The plane through which tables led to the LID. (With LMC a slot has several.) */
-static void recall_plane(const struct recalling *r, uint32_t place, uint32_t lid)
+static void restore_plane(const struct restoring *r, uint32_t place, uint32_t lid)
 {
 	const struct pm_plan *plan = r->plan;
-	uint32_t port = evidence_find(plan->known, &trace_of(r, lid)->plane);
+	uint32_t port = history_find(plan->known, &trace_of(r, lid)->plane);
 	uint32_t plane = port == PM_NONE ? PM_NONE : plan->tree.plane[port];
 
 	if (!plan->lmc && plane != PM_NONE &&
@@ -111,24 +111,24 @@ static void recall_plane(const struct recalling *r, uint32_t place, uint32_t lid
 }
 
 /* Gives a place LIDs that were its own, if they fit; who is planned there loses them. */
-static void take_lids(struct recalling *r, uint32_t place, uint32_t lid)
+static void take_lids(struct restoring *r, uint32_t place, uint32_t lid)
 {
-	if (lid + pm_plan_num_lids(r->plan, place) - 1 > r->recall->max_lid ||
+	if (lid + pm_plan_num_lids(r->plan, place) - 1 > r->restore->max_lid ||
 	    !plan_keep_place(r->plan, place, lid, r->fixed))
 		return;
 	r->done[place] = 1;
-	r->recall->restored += r->old->lid[place] != lid;
-	recall_plane(r, place, lid);
+	r->restore->restored += r->old->lid[place] != lid;
+	restore_plane(r, place, lid);
 }
 
 /* ---- The rules ---- */
 
-static void take_claimed(struct recalling *r)
+static void take_claimed(struct restoring *r)
 {
 	for (uint32_t i = 0; i < r->plan->known->num_ports; i++) {
 		uint64_t guid = comer_guid(r, i);
 		const struct pm_claim *claim =
-			guid ? evidence_claim(r->history, guid) : NULL;
+			guid ? history_claim(r->history, guid) : NULL;
 
 		if (claim && settled_at(r, i) != SETTLED_PLANNED &&
 		    strongest(r, claim->low, i) != OF_GUID)
@@ -137,11 +137,11 @@ static void take_claimed(struct recalling *r)
 }
 
 /* Whether tables lead to one and the same slot for all LIDs of a place. */
-static bool same_slot(const struct recalling *r, uint32_t lid, uint32_t place)
+static bool same_slot(const struct restoring *r, uint32_t lid, uint32_t place)
 {
 	for (uint32_t k = 0; k < pm_plan_num_lids(r->plan, place); k++)
 		if (lid + k > PM_MAX_LID ||
-		    evidence_find(r->plan->known, &trace_of(r, lid + k)->slot) != place)
+		    history_find(r->plan->known, &trace_of(r, lid + k)->slot) != place)
 			return false;
 	return true;
 }
@@ -150,13 +150,13 @@ static bool same_slot(const struct recalling *r, uint32_t lid, uint32_t place)
  * Slots of newcomers, or empty ones; LIDs that guid2lid gives to somebody, or others. (A
  * newcomer has had its chance with those.)
  */
-static void take_slots(struct recalling *r, bool comers, bool claimed)
+static void take_slots(struct restoring *r, bool comers, bool claimed)
 {
-	for (uint32_t lid = 1; lid <= r->recall->max_lid; lid++) {
+	for (uint32_t lid = 1; lid <= r->restore->max_lid; lid++) {
 		const struct trace *trace = trace_of(r, lid);
 		uint32_t i = r->fixed[lid] || !trace->claimant == claimed
 				     ? PM_NONE
-				     : evidence_find(r->plan->known, &trace->slot);
+				     : history_find(r->plan->known, &trace->slot);
 
 		if (i == PM_NONE || !r->old->lid[i] || r->done[i] || settled_at(r, i) ||
 		    (r->comer[i] != PM_NONE) != comers || !same_slot(r, lid, i))
@@ -167,18 +167,18 @@ static void take_slots(struct recalling *r, bool comers, bool claimed)
 }
 
 /* No LID beyond the tables as they are: it may be one of another fabric. */
-static void take_reported(struct recalling *r)
+static void take_reported(struct restoring *r)
 {
 	uint32_t end = pm_plan_blocks(r->old) * PM_LFT_BLOCK;
 
 	for (uint32_t i = 0; i < r->plan->known->num_ports; i++) {
 		uint32_t lid = r->comer[i] == PM_NONE
 				       ? 0
-				       : r->recall->now->ports[r->comer[i]].lid;
+				       : r->restore->now->ports[r->comer[i]].lid;
 		uint32_t num = pm_plan_num_lids(r->plan, i);
 
 		if (!lid || r->done[i] || settled_at(r, i) ||
-		    lid + num - 1 > r->recall->max_lid ||
+		    lid + num - 1 > r->restore->max_lid ||
 		    (lid + num > end && !trace_of(r, lid)->seen))
 			continue;
 		if (strongest(r, lid, i) != OF_GUID)
@@ -189,13 +189,13 @@ static void take_reported(struct recalling *r)
 /* ---- Others' LIDs ---- */
 
 /* The first LID from `from` on that a place may have, or 0. */
-static uint32_t find_lid(const struct recalling *r, uint32_t place, uint32_t from,
+static uint32_t find_lid(const struct restoring *r, uint32_t place, uint32_t from,
 			 uint32_t to, enum strength strength)
 {
 	uint32_t num = pm_plan_num_lids(r->plan, place);
 
-	if (to > r->recall->max_lid)
-		to = r->recall->max_lid;
+	if (to > r->restore->max_lid)
+		to = r->restore->max_lid;
 	for (uint32_t lid = from; lid + num - 1 <= to; lid++)
 		if (plan_is_free(r->plan, lid, num) &&
 		    strongest(r, lid, place) <= strength)
@@ -207,7 +207,7 @@ static uint32_t find_lid(const struct recalling *r, uint32_t place, uint32_t fro
  * What the place that took this one's LID had, or, where a third one took that, what this
  * one had: 0 if it is gone.
  */
-static uint32_t find_left(const struct recalling *r, uint32_t place)
+static uint32_t find_left(const struct restoring *r, uint32_t place)
 {
 	uint32_t num = pm_plan_num_lids(r->plan, place), lid = r->old->lid[place];
 
@@ -222,7 +222,7 @@ static uint32_t find_left(const struct recalling *r, uint32_t place)
 }
 
 /* A further run for a place's plane, behind all there is. *lid stays 0: no room. */
-static int add_run(struct recalling *r, uint32_t place, uint32_t *lid,
+static int add_run(struct restoring *r, uint32_t place, uint32_t *lid,
 		   struct pm_error *err)
 {
 	struct pm_plan *plan = r->plan;
@@ -235,7 +235,7 @@ static int add_run(struct recalling *r, uint32_t place, uint32_t *lid,
 	if (plan->top_lid >= start)
 		start = plan->top_lid + 1u;
 	start = (start + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
-	for (; start + PM_LFT_BLOCK - 1 <= r->recall->max_lid; start += PM_LFT_BLOCK) {
+	for (; start + PM_LFT_BLOCK - 1 <= r->restore->max_lid; start += PM_LFT_BLOCK) {
 		*lid = find_lid(r, place, start, start + PM_LFT_BLOCK - 1, FREE);
 		if (*lid)
 			return plan_add_run(plan, start, PM_LFT_BLOCK, plan->plane[place],
@@ -246,7 +246,7 @@ static int add_run(struct recalling *r, uint32_t place, uint32_t *lid,
 
 /* Another LID for a place; *lid is 0 if there is none that is at most this surely
  * somebody's. */
-static int find_other(struct recalling *r, uint32_t place, enum strength most,
+static int find_other(struct restoring *r, uint32_t place, enum strength most,
 		      uint32_t *lid, struct pm_error *err)
 {
 	bool grouped = r->plan->order == PM_GROUPED;
@@ -263,23 +263,23 @@ static int find_other(struct recalling *r, uint32_t place, enum strength most,
 	if (grouped && !*lid)
 		rc = add_run(r, place, lid, err);
 	for (enum strength s = FREE; !rc && !*lid && s <= most; s++)
-		*lid = find_lid(r, place, 1, r->recall->max_lid, s);
+		*lid = find_lid(r, place, 1, r->restore->max_lid, s);
 	return rc;
 }
 
-static void note_given_away(struct recalling *r, uint32_t lid)
+static void note_given_away(struct restoring *r, uint32_t lid)
 {
-	struct pm_lid_restore *recall = r->recall;
+	struct pm_lid_restore *restore = r->restore;
 
-	if (recall->given_away < PM_LID_RESTORE_NAMED) {
-		recall->away[recall->given_away].lid = (uint16_t)lid;
-		recall->away[recall->given_away].guid = trace_of(r, lid)->claimant;
+	if (restore->given_away < PM_LID_RESTORE_NAMED) {
+		restore->away[restore->given_away].lid = (uint16_t)lid;
+		restore->away[restore->given_away].guid = trace_of(r, lid)->claimant;
 	}
-	recall->given_away++;
+	restore->given_away++;
 }
 
 /* A newcomer that nothing is known of, or that lost its LID to another place. */
-static int give_comer(struct recalling *r, uint32_t place, struct pm_error *err)
+static int give_comer(struct restoring *r, uint32_t place, struct pm_error *err)
 {
 	uint32_t has = r->plan->lid[place], lid;
 	int rc;
@@ -294,7 +294,7 @@ static int give_comer(struct recalling *r, uint32_t place, struct pm_error *err)
 		plan_give_lids(r->plan, place, lid);
 	} else if (!has) {
 		return pm_error_set(err, -ENOSPC, "no LID up to %u is free",
-				    r->recall->max_lid);
+				    r->restore->max_lid);
 	}
 	lid = r->plan->lid[place];
 	if (strongest(r, lid, place) != FREE)
@@ -302,21 +302,21 @@ static int give_comer(struct recalling *r, uint32_t place, struct pm_error *err)
 	return 0;
 }
 
-static int give_empty(struct recalling *r, uint32_t place, struct pm_error *err)
+static int give_empty(struct restoring *r, uint32_t place, struct pm_error *err)
 {
 	uint32_t lid;
 	int rc = find_other(r, place, OF_GUID, &lid, err);
 
 	if (!rc && !lid)
 		rc = pm_error_set(err, -ENOSPC, "no LID up to %u is free",
-				  r->recall->max_lid);
+				  r->restore->max_lid);
 	if (!rc)
 		plan_give_lids(r->plan, place, lid);
 	return rc;
 }
 
 /* Newcomers come first. */
-static int give_others(struct recalling *r, struct pm_error *err)
+static int give_others(struct restoring *r, struct pm_error *err)
 {
 	int rc = 0;
 
@@ -332,9 +332,9 @@ static int give_others(struct recalling *r, struct pm_error *err)
 /* ---- All of it ---- */
 
 /* Returns whether there are any. */
-static bool find_comers(struct recalling *r)
+static bool find_comers(struct restoring *r)
 {
-	const struct pm_fabric *now = r->recall->now;
+	const struct pm_fabric *now = r->restore->now;
 	bool any = false;
 
 	for (uint32_t i = 0; i < r->old->known->num_ports; i++) {
@@ -348,7 +348,7 @@ static bool find_comers(struct recalling *r)
 	return any;
 }
 
-static int recall_all(struct recalling *r, struct pm_error *err)
+static int restore_all(struct restoring *r, struct pm_error *err)
 {
 	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
 		r->fixed[lid] = trace_of(r, lid)->settled != SETTLED_NOT;
@@ -369,42 +369,42 @@ static bool differs(const struct pm_plan *a, const struct pm_plan *b)
 }
 
 int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *history,
-			 struct pm_lid_restore *recall, struct pm_plan **recalled,
+			 struct pm_lid_restore *restore, struct pm_plan **restored,
 			 struct pm_error *err)
 {
 	uint32_t num = plan->known->num_ports;
 	struct pm_pool pool = {0};
-	struct recalling r = {
+	struct restoring r = {
 		.old = plan,
 		.history = history,
-		.recall = recall,
+		.restore = restore,
 		.fixed = pm_pool_array(&pool, PM_MAX_LID + 1u, 1),
 		.done = pm_pool_array(&pool, num, 1),
 		.comer = pm_pool_array(&pool, num, sizeof(*r.comer)),
 	};
 	int rc = pm_pool_check(&pool, err);
 
-	recall->restored = recall->given_away = 0;
-	if (recall->max_lid > PM_MAX_LID)
-		recall->max_lid = PM_MAX_LID;
+	restore->restored = restore->given_away = 0;
+	if (restore->max_lid > PM_MAX_LID)
+		restore->max_lid = PM_MAX_LID;
 	if (rc)
 		goto out;
-	evidence_settle(history, plan, recall->now, false);
+	history_settle(history, plan, restore->now, false);
 	if (!find_comers(&r) && !history->unheeded) {
-		*recalled = NULL;
+		*restored = NULL;
 		goto out;
 	}
 	r.plan = plan_clone(plan, err);
-	rc = r.plan ? recall_all(&r, err) : -ENOMEM;
+	rc = r.plan ? restore_all(&r, err) : -ENOMEM;
 	if (rc)
 		goto out;
 	history->unheeded = false;
-	evidence_settle(history, r.plan, recall->now, true);
-	evidence_release(history, r.plan);
-	*recalled = NULL;
+	history_settle(history, r.plan, restore->now, true);
+	history_release(history, r.plan);
+	*restored = NULL;
 	if (differs(r.plan, plan)) {
 		plan_find_top(r.plan);
-		*recalled = r.plan;
+		*restored = r.plan;
 		r.plan = NULL;
 	}
 out:

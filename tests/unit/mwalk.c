@@ -7,8 +7,8 @@
 
 static char text[256];
 
-static const char *say(const struct mwalk *walk, uint16_t mlid, uint32_t from,
-		       uint32_t port, const char *what)
+static const char *log_line(const struct mwalk *walk, uint16_t mlid, uint32_t from,
+			    uint32_t port, const char *what)
 {
 	const struct pm_port *a = &walk->known->ports[from],
 			     *b = &walk->known->ports[port];
@@ -62,7 +62,8 @@ const char *mwalk_send(const struct mwalk *walk, uint16_t mlid, uint32_t from,
 		twice = relay(walk, mlid, queue[i], seen, received, queue, &num);
 	free(queue);
 	free(seen);
-	return twice == PM_NONE ? NULL : say(walk, mlid, from, twice, "a second copy");
+	return twice == PM_NONE ? NULL
+				: log_line(walk, mlid, from, twice, "a second copy");
 }
 
 /* Marks members. */
@@ -90,9 +91,9 @@ const char *mwalk_group(const struct mwalk *walk, const struct pm_group *group)
 		wrong = mwalk_send(walk, group->mlid, from, received);
 		for (uint32_t port = 0; port < walk->known->num_ports && !wrong; port++)
 			if (received[port] != (member[port] && port != from))
-				wrong = say(walk, group->mlid, from, port,
-					    received[port] ? "received by no member"
-							   : "not received");
+				wrong = log_line(walk, group->mlid, from, port,
+						 received[port] ? "received by no member"
+								: "not received");
 	}
 	free(member);
 	free(received);
@@ -110,8 +111,8 @@ const char *mwalk_harmless(const struct mwalk *walk, uint16_t mlid, const uint32
 		wrong = mwalk_send(walk, mlid, from[i], received);
 		for (uint32_t port = 0; port < walk->known->num_ports && !wrong; port++)
 			if (received[port] && (!may[port] || port == from[i]))
-				wrong = say(walk, mlid, from[i], port,
-					    "received by no member");
+				wrong = log_line(walk, mlid, from[i], port,
+						 "received by no member");
 	}
 	free(received);
 	return wrong;

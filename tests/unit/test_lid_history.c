@@ -65,9 +65,9 @@ struct run {
 	struct pm_plan *plan;	/* of the second manager, NULL before its first sweep */
 	struct pm_plan *before; /* when the present sweep began; may be the same */
 	struct pm_lid_history *history;
-	struct pm_lid_restore recall; /* of the last sweep */
-	bool all_claimed;	      /* all other LIDs are claimed by somebody else */
-	bool hosts_only;	      /* nothing else was away when the plan was lost */
+	struct pm_lid_restore restore; /* of the last sweep */
+	bool all_claimed;	       /* all other LIDs are claimed by somebody else */
+	bool hosts_only;	       /* nothing else was away when the plan was lost */
 	uint64_t *user; /* [LID] the last GUID that has had it in the run, or 0 */
 };
 
@@ -184,7 +184,7 @@ static struct pm_held *find_held(const struct run *run, const struct pm_fabric *
 	return held;
 }
 
-static void make_evidence(struct run *run)
+static void make_history(struct run *run)
 {
 	struct pm_claim *claims = calloc(run->recipe.num_nodes + 1u, sizeof(*claims));
 	uint32_t num = 0;
@@ -227,7 +227,7 @@ static int cover(struct run *run, const struct pm_fabric *now)
 	rc = pm_plan_make(now, &run->config, &run->plan, NULL);
 	if (rc)
 		return rc;
-	make_evidence(run);
+	make_history(run);
 	EXPECT(!pm_plan_keep(run->plan, now, NULL, &changed, &differ, NULL));
 	replace(run, changed);
 	held = find_held(run, run->plan->known);
@@ -280,7 +280,7 @@ static bool has_table(const struct run *run, uint32_t node)
 /* Whether somebody comes to the slot that tables lead to, and gets the LID. */
 static bool given_by_table(const struct run *run, uint32_t lid)
 {
-	const struct pm_fabric *now = run->recall.now;
+	const struct pm_fabric *now = run->restore.now;
 
 	for (uint32_t i = 0; i < now->num_nodes; i++) {
 		uint32_t node = part_of(run, now->nodes[i].guid);
@@ -351,10 +351,10 @@ static void check_plan(const struct run *run)
 static void check_stable(struct run *run, const struct pm_fabric *now, uint16_t max_lid)
 {
 	struct pm_lid_restore again = {.now = now, .max_lid = max_lid};
-	struct pm_plan *recalled;
+	struct pm_plan *restored;
 
-	EXPECT(!pm_plan_restore_lids(run->plan, run->history, &again, &recalled, NULL));
-	EXPECT(!recalled && !again.restored);
+	EXPECT(!pm_plan_restore_lids(run->plan, run->history, &again, &restored, NULL));
+	EXPECT(!restored && !again.restored);
 }
 
 /*
@@ -407,7 +407,7 @@ static void assign(struct run *run, const struct pm_fabric *now)
 static bool sweep(struct run *run, uint16_t max_lid)
 {
 	struct pm_fabric *now = look(run);
-	struct pm_plan *recalled;
+	struct pm_plan *restored;
 	struct pm_error err = {""};
 	int rc;
 
@@ -416,12 +416,12 @@ static bool sweep(struct run *run, uint16_t max_lid)
 	run->before = run->plan;
 	rc = cover(run, now);
 	if (!rc) {
-		run->recall = (struct pm_lid_restore){.now = now, .max_lid = max_lid};
-		rc = pm_plan_restore_lids(run->plan, run->history, &run->recall,
-					  &recalled, &err);
+		run->restore = (struct pm_lid_restore){.now = now, .max_lid = max_lid};
+		rc = pm_plan_restore_lids(run->plan, run->history, &run->restore,
+					  &restored, &err);
 		if (rc)
 			fail_msg("PM_SEED=%llu: %s", (unsigned long long)seed, err.text);
-		replace(run, recalled);
+		replace(run, restored);
 		check_stable(run, now, max_lid);
 		check_plan(run);
 		assign(run, now);
@@ -525,7 +525,7 @@ static void lose_some(struct run *run)
 }
 
 /* guid2lid whole, in part or not at all; and the same of the tables. */
-static void lose_evidence(struct run *run)
+static void lose_history(struct run *run)
 {
 	uint32_t claims = random_below(&run->random, 3) * 50;
 	uint32_t tables = random_below(&run->random, 3) * 50;
@@ -565,10 +565,10 @@ static void random_run(void)
 	run.config.lmc = (uint8_t)random_below(&run.random, PM_MAX_LMC + 1);
 	if (run_begin(&run)) {
 		lose_some(&run);
-		lose_evidence(&run);
+		lose_history(&run);
 		last_tables(&run);
 		for (int i = 0; i < 10 && sweep(&run, PM_MAX_LID); i++) {
-			EXPECT(!run.recall.given_away);
+			EXPECT(!run.restore.given_away);
 			change_some(&run, most);
 		}
 	}
@@ -951,11 +951,11 @@ static void test_given_away(void **state)
 		/* check_part looks for the very thing that cannot be had then */
 		run.parts[a].claims = !tight;
 		assert_true(sweep(&run, run.first->top_lid));
-		assert_int_equal(run.recall.given_away, tight);
+		assert_int_equal(run.restore.given_away, tight);
 		if (tight) {
 			assert_int_equal(lid_of(&run, host), run.parts[a].had);
-			assert_int_equal(run.recall.away[0].lid, run.parts[a].had);
-			assert_int_equal(run.recall.away[0].guid,
+			assert_int_equal(run.restore.away[0].lid, run.parts[a].had);
+			assert_int_equal(run.restore.away[0].guid,
 					 run.recipe.nodes[a].guid);
 		} else {
 			assert_int_not_equal(lid_of(&run, host), run.parts[a].had);
@@ -974,9 +974,9 @@ static void test_no_room(void **state)
 	for (int i = 0; i < 4; i++) {
 		bool is_there = i % 2, tight = i / 2;
 		struct pm_lid_history *history;
-		struct pm_plan *recalled = NULL;
+		struct pm_plan *restored = NULL;
 		struct pm_error err = {""};
-		struct pm_lid_restore recall = {.max_lid = tight ? 1 : PM_MAX_LID};
+		struct pm_lid_restore restore = {.max_lid = tight ? 1 : PM_MAX_LID};
 		struct pm_fabric *now;
 		struct world world;
 		uint16_t lid, others;
@@ -1002,20 +1002,20 @@ static void test_no_room(void **state)
 				},
 				2, &history, NULL),
 			0);
-		recall.now = now;
-		rc = pm_plan_restore_lids(world.plan, history, &recall, &recalled, &err);
+		restore.now = now;
+		rc = pm_plan_restore_lids(world.plan, history, &restore, &restored, &err);
 		if (tight) {
 			assert_int_equal(rc, -ENOSPC);
 			assert_string_equal(err.text, "no LID up to 1 is free");
-			assert_null(recalled);
+			assert_null(restored);
 		} else {
 			assert_int_equal(rc, 0);
-			assert_non_null(recalled);
-			assert_int_equal(recall.restored, 1);
-			assert_int_equal(recall.given_away, is_there);
-			assert_null(reference_plan(recalled, true));
+			assert_non_null(restored);
+			assert_int_equal(restore.restored, 1);
+			assert_int_equal(restore.given_away, is_there);
+			assert_null(reference_plan(restored, true));
 		}
-		pm_plan_free(recalled);
+		pm_plan_free(restored);
 		pm_lid_history_free(history);
 		pm_fabric_free(now);
 		world_free(&world);
@@ -1027,9 +1027,9 @@ static void test_used_without_tables(void **state)
 {
 	(void)state;
 	for (int before = 0; before < 2; before++) {
-		struct pm_lid_restore recall = {.max_lid = PM_MAX_LID};
+		struct pm_lid_restore restore = {.max_lid = PM_MAX_LID};
 		struct pm_lid_history *history;
-		struct pm_plan *recalled;
+		struct pm_plan *restored;
 		struct pm_claim claim;
 		struct pm_fabric *now;
 		struct world world;
@@ -1044,22 +1044,22 @@ static void test_used_without_tables(void **state)
 		claim.low = claim.high = world_lid(&world, "l1", 1);
 		place = world_port(world.plan->known, "l1", 1);
 		assert_int_equal(pm_lid_history_make(&claim, 1, &history, NULL), 0);
-		recall.now = world.fabric;
+		restore.now = world.fabric;
 		if (before) {
 			assert_int_equal(pm_plan_restore_lids(world.plan, history,
-							      &recall, &recalled, NULL),
+							      &restore, &restored, NULL),
 					 0);
-			assert_null(recalled);
+			assert_null(restored);
 		}
 		now = world_without(&world, before ? "c" : "");
 		now->ports[world_port(now, "b", 1)].lid = 0;
-		recall.now = now;
-		assert_int_equal(pm_plan_restore_lids(world.plan, history, &recall,
-						      &recalled, NULL),
+		restore.now = now;
+		assert_int_equal(pm_plan_restore_lids(world.plan, history, &restore,
+						      &restored, NULL),
 				 0);
-		if (recalled)
-			assert_int_equal(recalled->lid[place], claim.low);
-		pm_plan_free(recalled);
+		if (restored)
+			assert_int_equal(restored->lid[place], claim.low);
+		pm_plan_free(restored);
 		pm_lid_history_free(history);
 		pm_fabric_free(now);
 		world_free(&world);
@@ -1111,7 +1111,7 @@ static void test_trust(void **state)
 	last_tables(&run);
 	lid = run.parts[b].had;
 	run.parts[b].had = 100; /* so says guid2lid, and it is nobody's */
-	make_evidence(&run);
+	make_history(&run);
 	pm_lid_history_trust(run.history, run.first);
 	run.plan = run.before = run.first;
 	run.first = NULL;
@@ -1135,21 +1135,21 @@ static void test_claims(void **state)
 	static const struct pm_claim bad[] = {
 		{0, 1, 1}, {5, 0, 3}, {6, 4, 3}, {7, 49152, 49152}, {8, 65535, 65535},
 	};
-	struct pm_lid_restore recall = {
+	struct pm_lid_restore restore = {
 		.max_lid = UINT16_MAX, .restored = 7, .given_away = 7};
 	struct pm_lid_history *history;
-	struct pm_plan *recalled;
+	struct pm_plan *restored;
 	struct world world;
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	assert_int_equal(pm_lid_history_make(bad, LENGTH(bad), &history, NULL), 0);
-	recall.now = world.fabric;
+	restore.now = world.fabric;
 	assert_int_equal(
-		pm_plan_restore_lids(world.plan, history, &recall, &recalled, NULL), 0);
-	assert_null(recalled);
-	assert_int_equal(recall.restored, 0);
-	assert_int_equal(recall.given_away, 0);
+		pm_plan_restore_lids(world.plan, history, &restore, &restored, NULL), 0);
+	assert_null(restored);
+	assert_int_equal(restore.restored, 0);
+	assert_int_equal(restore.given_away, 0);
 	pm_lid_history_free(history);
 	pm_lid_history_free(NULL);
 	world_free(&world);

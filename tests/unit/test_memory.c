@@ -542,7 +542,7 @@ static void try_origin(struct world *world)
 	pm_plan_free(origin);
 }
 
-static struct pm_lid_history *evidence_of(const struct world *world)
+static struct pm_lid_history *history_of(const struct world *world)
 {
 	struct pm_claim claims[32];
 	struct pm_lid_history *made = NULL;
@@ -561,38 +561,38 @@ static struct pm_lid_history *evidence_of(const struct world *world)
 	return made;
 }
 
-static struct pm_lid_history *evidence_unharmed(const struct world *world)
+static struct pm_lid_history *history_unharmed(const struct world *world)
 {
 	struct memfault fault = trial.fault;
 	struct pm_lid_history *history;
 
 	trial.fault.nth = 0;
-	history = evidence_of(world);
+	history = history_of(world);
 	trial.fault = fault;
 	return history;
 }
 
 /* Evidence is opaque: what it does to a plan is looked at. */
-static void note_evidence(const struct world *world, struct pm_lid_history *history)
+static void note_history(const struct world *world, struct pm_lid_history *history)
 {
-	struct pm_lid_restore recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
-	struct pm_plan *part = plan_of_part(world), *recalled = NULL;
+	struct pm_lid_restore restore = {.now = world->fabric, .max_lid = PM_MAX_LID};
+	struct pm_plan *part = plan_of_part(world), *restored = NULL;
 
 	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
 		world->fabric->ports[i].lid = 0;
-	assert_int_equal(pm_plan_restore_lids(part, history, &recall, &recalled, NULL),
+	assert_int_equal(pm_plan_restore_lids(part, history, &restore, &restored, NULL),
 			 0);
-	note(&recall.restored, sizeof(recall.restored));
-	note_plan(recalled);
-	pm_plan_free(recalled);
+	note(&restore.restored, sizeof(restore.restored));
+	note_plan(restored);
+	pm_plan_free(restored);
 	pm_plan_free(part);
 }
 
 static void try_history(struct world *world)
 {
-	struct pm_lid_history *history = evidence_of(world);
+	struct pm_lid_history *history = history_of(world);
 
-	note_evidence(world, history);
+	note_history(world, history);
 	pm_lid_history_free(history);
 }
 
@@ -607,26 +607,26 @@ static void try_history_tables(struct world *world)
 					    world->stride};
 	assert_int_equal(pm_lid_history_make(NULL, 0, &history, NULL), 0);
 	CHANGE(pm_lid_history_add_tables(history, world->plan, part, held, &trial.err));
-	note_evidence(world, history);
+	note_history(world, history);
 	pm_lid_history_free(history);
 	pm_fabric_free(part);
 }
 
-static void try_recall(struct world *world)
+static void try_restore(struct world *world)
 {
 	struct pm_lid_history *history;
-	struct pm_lid_restore recall = {.now = world->fabric, .max_lid = PM_MAX_LID};
-	struct pm_plan *part = plan_of_part(world), *recalled;
+	struct pm_lid_restore restore = {.now = world->fabric, .max_lid = PM_MAX_LID};
+	struct pm_plan *part = plan_of_part(world), *restored;
 
 	shift_lids(world->fabric);
-	history = evidence_unharmed(world);
+	history = history_unharmed(world);
 	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
 		world->fabric->ports[i].lid = 0;
-	MAKE(recalled,
-	     pm_plan_restore_lids(part, history, &recall, &recalled, &trial.err));
-	note(&recall.restored, sizeof(recall.restored));
-	note_plan(recalled);
-	pm_plan_free(recalled);
+	MAKE(restored,
+	     pm_plan_restore_lids(part, history, &restore, &restored, &trial.err));
+	note(&restore.restored, sizeof(restore.restored));
+	note_plan(restored);
+	pm_plan_free(restored);
 	pm_plan_free(part);
 	pm_lid_history_free(history);
 }
@@ -1249,7 +1249,7 @@ static void plan_twice(struct world *world, bool migrate, bool unreachable)
 	struct planning_change change;
 
 	if (!migrate)
-		request.history = evidence_unharmed(world);
+		request.history = history_unharmed(world);
 	for (uint32_t i = 0; !unreachable && i < part->num_ports; i++)
 		part->ports[i].lid = 0;
 	assert_int_equal(planning_propose(&planning, &request, &change, NULL), 0);
@@ -1847,7 +1847,7 @@ static const struct row rows[] = {
 	ROW(grow),	    ROW(remake),
 	ROW(keep),	    ROW(origin),
 	ROW(history),	    ROW(history_tables),
-	ROW(recall),	    ROW(drains_add),
+	ROW(restore),	    ROW(drains_add),
 	ROW(drains_read),   ROW(drains_apply),
 	ROW(take_out),	    ROW(reachable),
 	ROW(routes),	    ROW(update),

@@ -31,7 +31,7 @@ static atomic_int lines;	    /* logged */
 static char line[512];		    /* the last of them; before `lines` is counted up */
 static atomic_bool closed;
 
-void say(osm_log_t *log, osm_log_level_t level, const char *format, ...)
+void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 {
 	va_list args;
 
@@ -97,7 +97,7 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(rename(other, path), 0);
 }
 
-static void ask(const char *text)
+static void write_request(const char *text)
 {
 	write_file(request_path, text);
 }
@@ -156,15 +156,15 @@ static void test_rebalance(void **state)
 	(void)state;
 	sweep(operator_files);
 	assert_false(operator_files_take_rebalance(operator_files, &request));
-	ask("rate 500\n");
+	write_request("rate 500\n");
 	await_count(&requests, 1);
 	assert_false(is_there(request_path));
 	assert_true(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(request.rate, 500);
 	assert_false(operator_files_take_rebalance(operator_files, &request));
-	ask("rate 3\n");
+	write_request("rate 3\n");
 	await_count(&requests, 2);
-	ask(""); /* the newest counts */
+	write_request(""); /* the newest counts */
 	await_count(&requests, 3);
 	assert_true(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(request.rate, 0);
@@ -180,7 +180,7 @@ static void test_bad_request(void **state)
 
 	(void)state;
 	sweep(operator_files);
-	ask("rate many\n");
+	write_request("rate many\n");
 	await_count(&lines, 1);
 	assert_non_null(strstr(line, "rebalance not followed: "));
 	assert_non_null(strstr(line, "/rebalance:1: rate must be"));
@@ -190,7 +190,7 @@ static void test_bad_request(void **state)
 	assert_non_null(strstr(line, "Is a directory"));
 	assert_false(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(rmdir(request_path), 0);
-	ask("rate 5");
+	write_request("rate 5");
 	await_count(&requests, 1);
 	assert_true(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(lines, 2);
@@ -204,7 +204,7 @@ static void test_later(void **state)
 	struct operator_files *operator_files;
 
 	(void)state;
-	ask("rate 5\n");
+	write_request("rate 5\n");
 	stop_following(start(true));
 	closed = true;
 	operator_files = start(false);
@@ -226,7 +226,7 @@ static void test_clear_holds(void **state)
 	snprintf(path, sizeof(path), "%s/clear-holds", folder);
 	sweep(operator_files);
 	write_file(path, "a[1]\n"); /* nobody looks: another engine routes */
-	ask("");
+	write_request("");
 	await_count(&requests, 1);
 	assert_true(is_there(path));
 	operator_files_look(operator_files, strdup(path));
@@ -245,7 +245,7 @@ static void test_clear_holds(void **state)
 	assert_int_equal(mkdir(path, 0755), 0);
 	await_count(&lines, 1);
 	for (int i = 2; i <= 4; i++) { /* three rounds */
-		ask("");
+		write_request("");
 		await_count(&requests, i);
 	}
 	assert_int_equal(lines, 1);
@@ -307,7 +307,7 @@ static void test_no_more(void **state)
 	(void)state;
 	sweep(operator_files);
 	operator_files_on_request(operator_files, take_long, NULL);
-	ask("rate 5\n");
+	write_request("rate 5\n");
 	await_count(&in_call, 1);
 	operator_files_on_request(operator_files, NULL, NULL);
 	assert_int_equal(in_call, 0);

@@ -39,7 +39,7 @@
 static char folder[] = "/tmp/portmajor-store-XXXXXX";
 static struct world world;
 
-void say(osm_log_t *log, osm_log_level_t level, const char *format, ...)
+void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 {
 	(void)log;
 	(void)level;

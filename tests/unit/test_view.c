@@ -323,7 +323,7 @@ static void check_carried(const struct ground *g, const uint8_t *old,
 
 static void test_rebase(void **state)
 {
-	uint8_t *seen, *believed, *told;
+	uint8_t *seen, *believed, *logged;
 	struct pm_plan *plan;
 	struct ground g;
 	char text[PM_CHANGE_TEXT];
@@ -340,7 +340,7 @@ static void test_rebase(void **state)
 	look(&g);
 	seen = copy_of(g.view.seen, g.known->num_ports);
 	believed = copy_of(g.view.believed, g.known->num_ports);
-	told = copy_of(g.view.told.seen, g.known->num_ports);
+	logged = copy_of(g.view.logged.seen, g.known->num_ports);
 
 	plan = grow(&g);
 	assert_int_not_equal(world_port(plan->known, "l0", 2),
@@ -351,7 +351,7 @@ static void test_rebase(void **state)
 	assert_false(g.view.current);
 	check_carried(&g, seen, plan->known, g.view.seen);
 	check_carried(&g, believed, plan->known, g.view.believed);
-	check_carried(&g, told, plan->known, g.view.told.seen);
+	check_carried(&g, logged, plan->known, g.view.logged.seen);
 	assert_int_equal(g.view.holds.on_hold, 1);
 	assert_int_equal(downs(&g, "l0", 2), usual.limit + 1);
 
@@ -360,7 +360,7 @@ static void test_rebase(void **state)
 	assert_int_equal(downs(&g, "l0", 2), usual.limit + 1);
 	free(seen);
 	free(believed);
-	free(told);
+	free(logged);
 	end(&g);
 	pm_plan_free(plan);
 }

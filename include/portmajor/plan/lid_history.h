@@ -84,7 +84,7 @@ struct pm_lid_restore {
  * + LIDs), and O(LIDs) more for each place that loses its LID.
  */
 int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *history,
-			 struct pm_lid_restore *recall, struct pm_plan **recalled,
+			 struct pm_lid_restore *restore, struct pm_plan **restored,
 			 struct pm_error *err);
 
 #endif

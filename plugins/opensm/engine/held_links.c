@@ -62,7 +62,8 @@ static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 		*bracket = '[';
 	}
 	if (!any)
-		say(log, OSM_LOG_ERROR, ": clear-holds: no cable is called \"%s\"", line);
+		log_line(log, OSM_LOG_ERROR, ": clear-holds: no cable is called \"%s\"",
+			 line);
 	return cleared;
 }
 
@@ -125,16 +126,17 @@ static void list_holds(const struct view *view, char *text, size_t size)
 	}
 }
 
-void holds_tell(const struct view *view, osm_log_t *log, struct pm_damping_holds *told)
+void log_holds_changed(const struct view *view, osm_log_t *log,
+		       struct pm_damping_holds *logged)
 {
 	const struct pm_damping_holds *now = &view->holds;
 	char text[1024];
 
-	if (now->on_hold == told->on_hold && now->released == told->released)
+	if (now->on_hold == logged->on_hold && now->released == logged->released)
 		return;
-	*told = *now;
+	*logged = *now;
 	list_holds(view, text, sizeof(text));
-	say(log, OSM_LOG_INFO,
-	    ": flapping: %u links kept out, %u in use as last paths%s%s", now->on_hold,
-	    now->released, text[0] ? ": " : "", text);
+	log_line(log, OSM_LOG_INFO,
+		 ": flapping: %u links kept out, %u in use as last paths%s%s",
+		 now->on_hold, now->released, text[0] ? ": " : "", text);
 }

@@ -7,7 +7,8 @@
 #include "view.h"
 
 /* Logs how many links are held and the first of them, if that is not as told last. */
-void holds_tell(const struct view *view, osm_log_t *log, struct pm_damping_holds *told);
+void log_holds_changed(const struct view *view, osm_log_t *log,
+		       struct pm_damping_holds *logged);
 
 /*
  * Reads and removes the file that asks for holds to be ended; the caller frees *text.

@@ -49,8 +49,8 @@ void groups_route(struct plugin *plugin)
 	const char *reason = decide(plugin);
 
 	if (reason != plugin->no_multicast && reason)
-		say(&plugin->osm->log, OSM_LOG_INFO, ": multicast is left to OpenSM: %s",
-		    reason);
+		log_line(&plugin->osm->log, OSM_LOG_INFO,
+			 ": multicast is left to OpenSM: %s", reason);
 	plugin->no_multicast = reason;
 	if (reason && plugin->state)
 		state_note_multicast(plugin->state,

@@ -277,14 +277,14 @@ static int keep_used(struct staying *s, struct pm_error *err)
 	return 0;
 }
 
-static int recall(struct staying *s, struct pm_error *err)
+static int restore(struct staying *s, struct pm_error *err)
 {
-	struct pm_plan *recalled = NULL;
+	struct pm_plan *restored = NULL;
 	int rc = pm_plan_restore_lids(plan_to_be(s), s->request->history,
-				      &s->change->recall, &recalled, err);
+				      &s->change->restore, &restored, err);
 
 	if (!rc)
-		set_plan(s, recalled);
+		set_plan(s, restored);
 	return rc;
 }
 
@@ -334,10 +334,10 @@ static int stay(const struct planning *planning, const struct planning_request *
 
 	if (!rc && s.keep)
 		rc = keep_used(&s, err);
-	change->recall.now = request->fabric;
-	change->recall.max_lid = request->max_lid;
+	change->restore.now = request->fabric;
+	change->restore.max_lid = request->max_lid;
 	if (!rc && request->history)
-		rc = recall(&s, err);
+		rc = restore(&s, err);
 	if (!rc && s.grown)
 		rc = return_to_origin(&s, err);
 	if (!rc)

@@ -55,9 +55,9 @@ struct planning_request {
 
 /* What is to come into force. */
 struct planning_change {
-	struct pm_plan *base, *plan;  /* NULL: stays */
-	uint16_t *planned;	      /* as above, for what is in force then */
-	struct pm_lid_restore recall; /* what LID history did */
+	struct pm_plan *base, *plan;   /* NULL: stays */
+	uint16_t *planned;	       /* as above, for what is in force then */
+	struct pm_lid_restore restore; /* what LID history did */
 };
 
 /* Plans that were read from disk are taken over; last may be NULL. Phase LOADED. */

@@ -66,9 +66,10 @@ static void refuse_ucast_cache(osm_opensm_t *osm)
 	if (!osm->subn.opt.use_ucast_cache)
 		return;
 	osm->subn.opt.use_ucast_cache = FALSE;
-	say(&osm->log, OSM_LOG_INFO,
-	    ": the unicast cache (-A, use_ucast_cache) is switched off: it would leave "
-	    "ways to the SM as they are and write more blocks");
+	log_line(
+		&osm->log, OSM_LOG_INFO,
+		": the unicast cache (-A, use_ucast_cache) is switched off: it would leave "
+		"ways to the SM as they are and write more blocks");
 }
 
 static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
@@ -98,11 +99,12 @@ static int read_config(struct plugin *plugin)
 	if (path && *path)
 		rc = pm_config_read(path, &plugin->config, &plugin->misread);
 	if (rc)
-		say(&plugin->osm->log, OSM_LOG_ERROR,
-		    rc == -ENOMEM
-			    ? ": not loaded: %s"
-			    : ": configuration not used, all keys have their defaults: %s",
-		    plugin->misread.text);
+		log_line(
+			&plugin->osm->log, OSM_LOG_ERROR,
+			rc == -ENOMEM
+				? ": not loaded: %s"
+				: ": configuration not used, all keys have their defaults: %s",
+			plugin->misread.text);
 	return rc == -ENOMEM ? rc : 0;
 }
 
@@ -159,8 +161,8 @@ static void start_flaps(struct plugin *plugin)
 	plugin->alarm = alarm_start(plugin->osm);
 	if (config->limit &&
 	    (!plugin->alarm || pm_damping_make(config, &plugin->view.flaps, NULL)))
-		say(&plugin->osm->log, OSM_LOG_ERROR,
-		    ": flapping links are not watched for");
+		log_line(&plugin->osm->log, OSM_LOG_ERROR,
+			 ": flapping links are not watched for");
 }
 
 static void renew_state(struct plugin *plugin, const struct view *view)
@@ -240,8 +242,9 @@ static void note_dropped(void *context, uint64_t traps)
 {
 	struct plugin *plugin = context;
 
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    ": %" PRIu64 " traps more than are remembered: a sweep is asked for", traps);
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 ": %" PRIu64 " traps more than are remembered: a sweep is asked for",
+		 traps);
 	if (plugin->state)
 		state_note_traps_dropped(plugin->state, traps);
 }
@@ -281,7 +284,7 @@ static void start_repairer(struct plugin *plugin)
 			.context = plugin,
 		});
 	if (!plugin->repair || !plugin->repairer)
-		say(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
+		log_line(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }
 
 /* What asks, sends, or has OpenSM sweep: nothing of it in shadow mode. */
@@ -291,8 +294,9 @@ static void start_active(struct plugin *plugin)
 
 	plugin->smps = smp_start(plugin->osm);
 	if (!plugin->smps)
-		say(log, OSM_LOG_ERROR,
-		    ": no early repair, and tables in the switches are not looked at");
+		log_line(
+			log, OSM_LOG_ERROR,
+			": no early repair, and tables in the switches are not looked at");
 	start_flaps(plugin);
 	start_repairer(plugin);
 }
@@ -310,7 +314,7 @@ static void start_files(struct plugin *plugin)
 }
 
 /* What OpenSM can do without if there is no memory for it. */
-static void start_rooms(struct plugin *plugin)
+static void start_modules(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
 
@@ -319,7 +323,7 @@ static void start_rooms(struct plugin *plugin)
 	plugin->state = state_start(plugin->osm, plugin->store, plugin->writer,
 				    plugin->config.prometheus);
 	if (!plugin->state)
-		say(log, OSM_LOG_ERROR, ": no state file");
+		log_line(log, OSM_LOG_ERROR, ": no state file");
 	if (plugin->repairer)
 		operator_files_on_request(plugin->operator_files, note_request, plugin);
 }
@@ -353,10 +357,10 @@ static void *create_plugin(osm_opensm_t *osm)
 		delete_plugin(plugin);
 		return NULL;
 	}
-	start_rooms(plugin);
-	say(&osm->log, OSM_LOG_INFO, " " PORTMAJOR_VERSION ": lid_order %s; %s%s",
-	    pm_lid_order_name(plugin->config.lid_order), built_for,
-	    plugin->config.shadow ? "; shadow mode: nothing is routed or sent" : "");
+	start_modules(plugin);
+	log_line(&osm->log, OSM_LOG_INFO, " " PORTMAJOR_VERSION ": lid_order %s; %s%s",
+		 pm_lid_order_name(plugin->config.lid_order), built_for,
+		 plugin->config.shadow ? "; shadow mode: nothing is routed or sent" : "");
 	return plugin;
 }
 

@@ -260,11 +260,11 @@ struct plugin {
 
 	bool steps_failed; /* the last run left them to the repairer, see leave_steps */
 	char unfit[PM_LFT_CAPACITY_TEXT],
-		unfit_told[PM_LFT_CAPACITY_TEXT]; /* the bad ones */
+		unfit_logged[PM_LFT_CAPACITY_TEXT]; /* the bad ones */
 
 	struct pm_failback failback;	  /* which engine routes, by how much is served */
 	uint64_t failback_in_ms;	  /* then, or UINT64_MAX */
-	struct pm_damping_holds told;	  /* what was last logged of held links */
+	struct pm_damping_holds logged;	  /* what was last logged of held links */
 	atomic_bool rebalancing;	  /* as last logged, by the repairer */
 	bool asked;			  /* OpenSM has called the engine */
 	int honor_guid2lid;		  /* OpenSM's option to be restored, -1: none */

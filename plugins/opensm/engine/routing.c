@@ -44,7 +44,7 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 	planning_adopt(&plugin->planning, &change);
 	if (odd)
 		log_oddities(plugin, fabric);
-	log_recall(plugin, &change.recall);
+	log_lid_restore(plugin, &change.restore);
 	return 0;
 }
 
@@ -89,8 +89,8 @@ static int keep_held(struct plugin *plugin, const struct routing_found *found,
 	else
 		planning_set_adopted(&plugin->planning, false);
 	plugin->planning.unsaved = true;
-	say(&plugin->osm->log, OSM_LOG_INFO, ": tables found in the switches: %s",
-	    adopted ? "kept" : "not needed");
+	log_line(&plugin->osm->log, OSM_LOG_INFO, ": tables found in the switches: %s",
+		 adopted ? "kept" : "not needed");
 	recover_free(&record);
 	return 0;
 }

@@ -139,8 +139,8 @@ static void offer_view(struct plugin *plugin)
 	}
 	if (!repairer_is_valid(repairer) && (repairer_prepare(repairer, &plugin->view) ||
 					     !repairer_commit(repairer, &plugin->view)))
-		say(&plugin->osm->log, OSM_LOG_INFO,
-		    ": out of memory: no early repair, and drains wait for a sweep");
+		log_line(&plugin->osm->log, OSM_LOG_INFO,
+			 ": out of memory: no early repair, and drains wait for a sweep");
 }
 
 /* Another engine routes, or may, and its blocks are out then. */
@@ -202,7 +202,7 @@ static bool has_lids(const struct pm_fabric *fabric)
 }
 
 /* Evidence of LIDs in use before, for a plan that was not, or was, read from disk. */
-static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *err)
+static int begin_history(struct plugin *plugin, bool fresh, struct pm_error *err)
 {
 	struct pm_claim *claims;
 	uint32_t num;
@@ -219,10 +219,10 @@ static int begin_evidence(struct plugin *plugin, bool fresh, struct pm_error *er
 }
 
 /* The plan just made or read, with the LIDs that LID history says. */
-static int recall(struct plugin *plugin, const struct pm_fabric *fabric, bool fresh,
-		  const struct routing_found *found, struct pm_error *err)
+static int restore(struct plugin *plugin, const struct pm_fabric *fabric, bool fresh,
+		   const struct routing_found *found, struct pm_error *err)
 {
-	int rc = begin_evidence(plugin, fresh, err);
+	int rc = begin_history(plugin, fresh, err);
 
 	if (!rc && fresh && found->tables.held)
 		rc = pm_lid_history_add_tables(plugin->history, plugin->planning.plan,
@@ -253,10 +253,11 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 		return rc;
 	base = plugin->planning.base;
 	if (base && base->order != plugin->config.lid_order)
-		say(&plugin->osm->log, OSM_LOG_INFO,
-		    ": the plan was made with lid_order %s, which stays until LIDs are "
-		    "reassigned",
-		    pm_lid_order_name(base->order));
+		log_line(
+			&plugin->osm->log, OSM_LOG_INFO,
+			": the plan was made with lid_order %s, which stays until LIDs are "
+			"reassigned",
+			pm_lid_order_name(base->order));
 	return 0;
 }
 
@@ -286,7 +287,7 @@ static int settle_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 		repairer_release(plugin->repairer);
 	}
 	if (!rc && !plugin->config.migrate)
-		rc = recall(plugin, fabric, fresh, found, err);
+		rc = restore(plugin, fabric, fresh, found, err);
 	if (rc)
 		routing_forget(plugin);
 	return rc;
@@ -441,9 +442,10 @@ static void save_plan(struct plugin *plugin)
 			return;
 		waited = clock_ms() - start;
 	}
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    ": LIDs are given before the plan is on disk, which takes more than %.0f ms",
-	    waited);
+	log_line(
+		&plugin->osm->log, OSM_LOG_INFO,
+		": LIDs are given before the plan is on disk, which takes more than %.0f ms",
+		waited);
 }
 
 /* Plan, tables and LIDs for all that was discovered. */
@@ -486,8 +488,8 @@ static void clear_holds_if_asked(struct plugin *plugin)
 
 	if (!text)
 		return;
-	say(log, OSM_LOG_INFO, ": %u links cleared of flapping",
-	    holds_clear(&plugin->view, log, text));
+	log_line(log, OSM_LOG_INFO, ": %u links cleared of flapping",
+		 holds_clear(&plugin->view, log, text));
 	pm_failback_clear(&plugin->failback);
 	free(text);
 }
@@ -530,10 +532,11 @@ static void await_files(struct plugin *plugin)
 	late = store_give_up(plugin->store);
 	late |= operator_files_give_up(plugin->operator_files);
 	if (late)
-		say(&plugin->osm->log, OSM_LOG_ERROR,
-		    ": files in the cache folder are not read after %.0f ms: going on "
-		    "without them, with LIDs in use as they are",
-		    waited);
+		log_line(
+			&plugin->osm->log, OSM_LOG_ERROR,
+			": files in the cache folder are not read after %.0f ms: going on "
+			"without them, with LIDs in use as they are",
+			waited);
 }
 
 /* Has the files of operators looked at, for this sweep if that is in time. */
@@ -804,8 +807,8 @@ int sweep_build_tables(struct plugin *plugin)
 		/* Joins may come before any engine has routed, and no event tells of
 		 * that. */
 		mcast_quiet_leave(&plugin->quiet);
-		say(&plugin->osm->log, OSM_LOG_ERROR, ": cannot route this fabric: %s",
-		    err.text);
+		log_line(&plugin->osm->log, OSM_LOG_ERROR,
+			 ": cannot route this fabric: %s", err.text);
 		if (plugin->state) {
 			state_note_declined(plugin->state, &err);
 			sweep_publish(plugin);
@@ -1017,9 +1020,9 @@ static void run_shadow(struct plugin *plugin)
 	}
 	done.number = ++plugin->runs;
 	if (rc) {
-		say(&plugin->osm->log, OSM_LOG_INFO,
-		    " shadow %" PRIu64 ": would not route this fabric: %s", done.number,
-		    err.text);
+		log_line(&plugin->osm->log, OSM_LOG_INFO,
+			 " shadow %" PRIu64 ": would not route this fabric: %s",
+			 done.number, err.text);
 		done.change = err.text;
 		done.found = NULL;
 	} else {

@@ -23,8 +23,8 @@ void view_forget(struct view *view)
 	free(view->drained);
 	free(view->recabled);
 	free(view->lost);
-	free(view->told.seen);
-	free(view->told.drained);
+	free(view->logged.seen);
+	free(view->logged.drained);
 	*view = (struct view){.flaps = flaps, .drains = drains, .serial = serial};
 }
 
@@ -49,8 +49,8 @@ static void carry_over(const struct view *from, struct view *to)
 		to->believed[port] = from->believed[i];
 		to->recabled[port] = from->recabled[i];
 		to->lost[port] = from->lost[i];
-		to->told.seen[port] = from->told.seen[i];
-		to->told.drained[port] = from->told.drained[i];
+		to->logged.seen[port] = from->logged.seen[i];
+		to->logged.drained[port] = from->logged.drained[i];
 	}
 }
 
@@ -66,7 +66,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.drained = calloc(num, 1),
 		.recabled = calloc(num, 1),
 		.lost = calloc(num, 1),
-		.told = {calloc(num, 1), calloc(num, 1)},
+		.logged = {calloc(num, 1), calloc(num, 1)},
 		.flaps = view->flaps,
 		.holds = view->holds,
 		.drains = view->drains,
@@ -74,7 +74,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	};
 
 	if (!next.seen || !next.alive || !next.believed || !next.unfit || !next.drained ||
-	    !next.recabled || !next.lost || !next.told.seen || !next.told.drained) {
+	    !next.recabled || !next.lost || !next.logged.seen || !next.logged.drained) {
 		view_forget(&next);
 		return pm_error_no_memory(err);
 	}
@@ -244,8 +244,9 @@ void view_tell(struct view *view, char *text, size_t size)
 	uint32_t num = view->plan->known->num_ports;
 
 	pm_change_describe_use(
-		view->plan, &(struct pm_change_use){view->told.seen, view->told.drained},
+		view->plan,
+		&(struct pm_change_use){view->logged.seen, view->logged.drained},
 		&(struct pm_change_use){view->seen, view->drained}, text, size);
-	memcpy(view->told.seen, view->seen, num);
-	memcpy(view->told.drained, view->drained, num);
+	memcpy(view->logged.seen, view->seen, num);
+	memcpy(view->logged.drained, view->drained, num);
 }

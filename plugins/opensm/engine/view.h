@@ -23,15 +23,15 @@ struct view {
 	const struct pm_plan *plan; /* borrowed; NULL: none yet */
 	struct pm_routes *routes;   /* of it; NULL: to be made */
 	uint8_t *seen;		    /* [port] alive when last looked at */
-	uint8_t *alive;	   /* [port] in use: flapping and drained links are not */
-	uint8_t *believed; /* [port] seen, or not known to be down */
-	uint8_t *unfit;	   /* [switch] 1: none of its cables is in use */
-	uint8_t *drained;  /* [port] taken out by drains */
-	uint8_t *recabled; /* [port] leads elsewhere than when tables were last written,
-			    * or no plan tells where; see view_written */
-	struct view_told { /* at the last view_tell */
+	uint8_t *alive;	     /* [port] in use: flapping and drained links are not */
+	uint8_t *believed;   /* [port] seen, or not known to be down */
+	uint8_t *unfit;	     /* [switch] 1: none of its cables is in use */
+	uint8_t *drained;    /* [port] taken out by drains */
+	uint8_t *recabled;   /* [port] leads elsewhere than when tables were last written,
+			      * or no plan tells where; see view_written */
+	struct view_logged { /* at the last view_tell */
 		uint8_t *seen, *drained;
-	} told;
+	} logged;
 	uint8_t *lost;	   /* [port] found lost by a repair: not seen, whatever the
 			    * discovery under way saw before (VIEW_LOST), or until the
 			    * one under way is over (VIEW_LOST_BEFORE); else 0 */

@@ -17,7 +17,7 @@ static size_t room_for_text(const osm_log_t *log)
 	return around < LOG_ENTRY_SIZE_MAX ? LOG_ENTRY_SIZE_MAX - around : 1;
 }
 
-void say(osm_log_t *log, osm_log_level_t level, const char *format, ...)
+void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 {
 	char text[LOG_ENTRY_SIZE_MAX];
 	va_list args;

@@ -12,7 +12,7 @@
  * take hours. On any thread. Cut where OpenSM has no room for more: 4096 bytes, with its
  * prefix.
  */
-__attribute__((format(printf, 3, 4))) void say(osm_log_t *log, osm_log_level_t level,
-					       const char *format, ...);
+__attribute__((format(printf, 3, 4))) void log_line(osm_log_t *log, osm_log_level_t level,
+						    const char *format, ...);
 
 #endif

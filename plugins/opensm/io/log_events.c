@@ -17,32 +17,33 @@ void log_oddities(const struct plugin *plugin, const struct pm_fabric *fabric)
 	char text[PM_CHANGE_TEXT];
 
 	if (pm_guess_describe(plugin->planning.base, fabric, text, sizeof(text)))
-		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
+		log_line(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
 
 	if (pm_change_oddities(plugin->planning.base, text, sizeof(text)))
-		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
+		log_line(&plugin->osm->log, OSM_LOG_INFO, ": note: %s", text);
 }
 
-void log_recall(const struct plugin *plugin, const struct pm_lid_restore *recall)
+void log_lid_restore(const struct plugin *plugin, const struct pm_lid_restore *restore)
 {
 	char text[PM_LID_RESTORE_NAMED * 40] = "";
 	size_t used = 0;
 
-	if (recall->restored)
-		say(&plugin->osm->log, OSM_LOG_INFO,
-		    ": %u places have the LIDs back that they had before the plan was "
-		    "lost",
-		    recall->restored);
-	if (!recall->given_away)
+	if (restore->restored)
+		log_line(
+			&plugin->osm->log, OSM_LOG_INFO,
+			": %u places have the LIDs back that they had before the plan was "
+			"lost",
+			restore->restored);
+	if (!restore->given_away)
 		return;
-	for (uint32_t i = 0; i < recall->given_away && i < PM_LID_RESTORE_NAMED; i++)
+	for (uint32_t i = 0; i < restore->given_away && i < PM_LID_RESTORE_NAMED; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 					 "%s%u of 0x%016" PRIx64, i ? ", " : "",
-					 recall->away[i].lid, recall->away[i].guid);
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    ": no LID is free: %u were given to others than had them before (%s%s)",
-	    recall->given_away, text,
-	    recall->given_away > PM_LID_RESTORE_NAMED ? ", .." : "");
+					 restore->away[i].lid, restore->away[i].guid);
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 ": no LID is free: %u were given to others than had them before (%s%s)",
+		 restore->given_away, text,
+		 restore->given_away > PM_LID_RESTORE_NAMED ? ", .." : "");
 }
 
 /* Logs what is apart, when that changes. */
@@ -53,22 +54,23 @@ static void tell_apart(struct plugin *plugin)
 					 text, sizeof(text));
 
 	if (strcmp(text, plugin->unreachable) != 0)
-		say(&plugin->osm->log, OSM_LOG_INFO, ": note: %s",
-		    any ? text
-			: "up-then-down paths join all switches with end ports again");
+		log_line(
+			&plugin->osm->log, OSM_LOG_INFO, ": note: %s",
+			any ? text
+			    : "up-then-down paths join all switches with end ports again");
 	snprintf(plugin->unreachable, sizeof(plugin->unreachable), "%s", text);
 }
 
 /* Names bad switches, when that changes. */
-static void tell_unfit(struct plugin *plugin)
+static void log_unfit(struct plugin *plugin)
 {
 	const char *text = plugin->unfit;
 
-	if (!strcmp(text, plugin->unfit_told))
+	if (!strcmp(text, plugin->unfit_logged))
 		return;
-	snprintf(plugin->unfit_told, sizeof(plugin->unfit_told), "%s", text);
-	say(&plugin->osm->log, text[0] ? OSM_LOG_ERROR : OSM_LOG_INFO,
-	    ": bad switches: %s", text[0] ? text : "none any more");
+	snprintf(plugin->unfit_logged, sizeof(plugin->unfit_logged), "%s", text);
+	log_line(&plugin->osm->log, text[0] ? OSM_LOG_ERROR : OSM_LOG_INFO,
+		 ": bad switches: %s", text[0] ? text : "none any more");
 }
 
 void log_changes(struct plugin *plugin)
@@ -76,8 +78,8 @@ void log_changes(struct plugin *plugin)
 	if (!plugin->planning.plan)
 		return;
 	tell_apart(plugin);
-	tell_unfit(plugin);
-	holds_tell(&plugin->view, &plugin->osm->log, &plugin->told);
+	log_unfit(plugin);
+	log_holds_changed(&plugin->view, &plugin->osm->log, &plugin->logged);
 }
 
 void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
@@ -87,9 +89,9 @@ void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		ports += snapshot_has_place(fabric, i) &&
 			 pm_plan_place(plugin->planning.plan, fabric, i) != PM_NONE;
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    ": %u of %u ports have or get the planned LID",
-	    ports - plugin->planning.out_of_plan, ports);
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 ": %u of %u ports have or get the planned LID",
+		 ports - plugin->planning.out_of_plan, ports);
 }
 
 void log_run(const struct plugin *plugin, uint64_t acked)
@@ -97,16 +99,17 @@ void log_run(const struct plugin *plugin, uint64_t acked)
 	const struct plugin_run *run = &plugin->run;
 	const struct lft_records_written *written = &run->written;
 
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    " run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-	    ", bound %" PRIu64 ", full load %" PRIu64
-	    "; switches %u, whole tables %u; entries %" PRIu64
-	    "; LIDs assigned %u, moved %u, out of plan %u; computed in "
-	    "%.1f ms, %.1f of these under the lock; recomputed %u",
-	    plugin->runs, run->change, written->sent, acked, written->delta.bound,
-	    written->full, written->switches, written->whole, written->delta.entries,
-	    plugin->given.assigned, plugin->given.moved, plugin->planning.out_of_plan,
-	    run->milliseconds, run->locked_ms, run->recomputed);
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 " run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+		 ", bound %" PRIu64 ", full load %" PRIu64
+		 "; switches %u, whole tables %u; entries %" PRIu64
+		 "; LIDs assigned %u, moved %u, out of plan %u; computed in "
+		 "%.1f ms, %.1f of these under the lock; recomputed %u",
+		 plugin->runs, run->change, written->sent, acked, written->delta.bound,
+		 written->full, written->switches, written->whole, written->delta.entries,
+		 plugin->given.assigned, plugin->given.moved,
+		 plugin->planning.out_of_plan, run->milliseconds, run->locked_ms,
+		 run->recomputed);
 }
 
 void log_repair(const struct plugin *plugin, const struct repaired *done)
@@ -114,26 +117,26 @@ void log_repair(const struct plugin *plugin, const struct repaired *done)
 	char unordered[64] = "";
 
 	if (!done->number) {
-		say(&plugin->osm->log, OSM_LOG_VERBOSE,
-		    ": traps %u, queries %u, unanswered %u: nothing found lost%s%s",
-		    done->traps, done->queries, done->unanswered,
-		    done->gave_up ? "; left to the sweep: " : "",
-		    done->gave_up ? done->gave_up : "");
+		log_line(&plugin->osm->log, OSM_LOG_VERBOSE,
+			 ": traps %u, queries %u, unanswered %u: nothing found lost%s%s",
+			 done->traps, done->queries, done->unanswered,
+			 done->gave_up ? "; left to the sweep: " : "",
+			 done->gave_up ? done->gave_up : "");
 		return;
 	}
 	if (done->unordered)
 		snprintf(unordered, sizeof(unordered), ", %u not in order",
 			 done->unordered);
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    " repair %u: %s; traps %u, queries %u, unanswered %u, links "
-	    "down %u, looks %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-	    ", bound %" PRIu64 "; switches %" PRIu64
-	    "%s; %.1f ms from the first trap to the last answer%s%s",
-	    done->number, done->change, done->traps, done->queries, done->unanswered,
-	    done->links_down, done->looks, done->sent, done->acked, done->bound,
-	    done->switches, unordered, done->milliseconds,
-	    done->gave_up ? "; left to the sweep: " : "",
-	    done->gave_up ? done->gave_up : "");
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 " repair %u: %s; traps %u, queries %u, unanswered %u, links "
+		 "down %u, looks %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+		 ", bound %" PRIu64 "; switches %" PRIu64
+		 "%s; %.1f ms from the first trap to the last answer%s%s",
+		 done->number, done->change, done->traps, done->queries, done->unanswered,
+		 done->links_down, done->looks, done->sent, done->acked, done->bound,
+		 done->switches, unordered, done->milliseconds,
+		 done->gave_up ? "; left to the sweep: " : "",
+		 done->gave_up ? done->gave_up : "");
 }
 
 static uint32_t count_stale_blocks(const struct pm_stale *stale)
@@ -154,10 +157,11 @@ void log_stale(const struct plugin *plugin)
 	const struct pm_stale *stale = &plugin->stale;
 
 	if (stale->num)
-		say(&plugin->osm->log, OSM_LOG_INFO,
-		    ": stale entries taken out: %u in %u LFT blocks, over moved cables "
-		    "or of %u LIDs that would loop",
-		    stale->num, count_stale_blocks(stale), stale->loops);
+		log_line(
+			&plugin->osm->log, OSM_LOG_INFO,
+			": stale entries taken out: %u in %u LFT blocks, over moved cables "
+			"or of %u LIDs that would loop",
+			stale->num, count_stale_blocks(stale), stale->loops);
 }
 
 void log_ahead(const struct plugin *plugin)
@@ -165,14 +169,15 @@ void log_ahead(const struct plugin *plugin)
 	const struct ahead *ahead = &plugin->run.ahead;
 
 	if (ahead->sent || ahead->gave_up)
-		say(&plugin->osm->log, OSM_LOG_INFO,
-		    ": sent before the sweep, as %u LIDs could loop in its order: LFT "
-		    "blocks %" PRIu64 ", acked %" PRIu64 ", twice %u%s%s",
-		    ahead->lids, ahead->sent, ahead->acked, ahead->twice,
-		    ahead->left	     ? "; left to the repairer: "
-		    : ahead->gave_up ? "; left to the sweep: "
-				     : "",
-		    ahead->gave_up ? ahead->gave_up : "");
+		log_line(
+			&plugin->osm->log, OSM_LOG_INFO,
+			": sent before the sweep, as %u LIDs could loop in its order: LFT "
+			"blocks %" PRIu64 ", acked %" PRIu64 ", twice %u%s%s",
+			ahead->lids, ahead->sent, ahead->acked, ahead->twice,
+			ahead->left	 ? "; left to the repairer: "
+			: ahead->gave_up ? "; left to the sweep: "
+					 : "",
+			ahead->gave_up ? ahead->gave_up : "");
 }
 
 void log_move(const struct plugin *plugin, uint64_t number, const struct moved *done)
@@ -182,29 +187,30 @@ void log_move(const struct plugin *plugin, uint64_t number, const struct moved *
 	if (done->interruptions)
 		snprintf(interrupted, sizeof(interrupted), ", interrupted %u times",
 			 done->interruptions);
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    " move %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-	    ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s%s",
-	    number, done->change, done->sent, done->acked, done->delta.bound,
-	    done->delta.switches, done->milliseconds, interrupted,
-	    done->gave_up ? "; left to a routing run: " : "",
-	    done->gave_up ? done->gave_up : "");
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 " move %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+		 ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s%s",
+		 number, done->change, done->sent, done->acked, done->delta.bound,
+		 done->delta.switches, done->milliseconds, interrupted,
+		 done->gave_up ? "; left to a routing run: " : "",
+		 done->gave_up ? done->gave_up : "");
 }
 
 void log_groups(const struct plugin *plugin, const struct mcast_done *done)
 {
 	const struct mft_wire_done *wire = &done->wire;
 
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    " multicast: groups %u, trees %u; MFT blocks sent %" PRIu64 ", acked %" PRIu64
-	    ", bound %u, read back %" PRIu64 " of %" PRIu64
-	    "; groups in order %u; up and down again %u, members left out %u; "
-	    "%.1f ms%s%s%s",
-	    done->groups, done->trees, wire->sent, wire->acked, done->places,
-	    wire->learned, wire->asked, done->ordered, done->spanned, done->excluded,
-	    done->milliseconds, wire->interrupted ? "; interrupted by a failure" : "",
-	    wire->gave_up ? "; to be tried again: " : "",
-	    wire->gave_up ? wire->gave_up : "");
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 " multicast: groups %u, trees %u; MFT blocks sent %" PRIu64
+		 ", acked %" PRIu64 ", bound %u, read back %" PRIu64 " of %" PRIu64
+		 "; groups in order %u; up and down again %u, members left out %u; "
+		 "%.1f ms%s%s%s",
+		 done->groups, done->trees, wire->sent, wire->acked, done->places,
+		 wire->learned, wire->asked, done->ordered, done->spanned, done->excluded,
+		 done->milliseconds,
+		 wire->interrupted ? "; interrupted by a failure" : "",
+		 wire->gave_up ? "; to be tried again: " : "",
+		 wire->gave_up ? wire->gave_up : "");
 }
 
 void log_balance(struct plugin *plugin, const struct balance *balance)
@@ -213,21 +219,24 @@ void log_balance(struct plugin *plugin, const struct balance *balance)
 	osm_log_t *log = &plugin->osm->log;
 
 	if (balance->gave_up && !balance->planned)
-		say(log, OSM_LOG_INFO, ": rebalancing waits: %s", balance->gave_up);
+		log_line(log, OSM_LOG_INFO, ": rebalancing waits: %s", balance->gave_up);
 	if (now->rebalancing == atomic_exchange(&plugin->rebalancing, now->rebalancing))
 		return;
 	if (now->rebalancing)
-		say(log, OSM_LOG_INFO,
-		    ": rebalancing: %" PRIu64 " entries in %" PRIu64
-		    " LFT blocks of %u switches are not the plan's; %u blocks per second",
-		    now->entries_off, now->blocks_off, now->switches_off, balance->rate);
+		log_line(
+			log, OSM_LOG_INFO,
+			": rebalancing: %" PRIu64 " entries in %" PRIu64
+			" LFT blocks of %u switches are not the plan's; %u blocks per second",
+			now->entries_off, now->blocks_off, now->switches_off,
+			balance->rate);
 	else
-		say(log, OSM_LOG_INFO,
-		    ": rebalanced: LFT blocks sent %" PRIu64 ", acked %" PRIu64
-		    "; %.1f s; entries left as they were found: %" PRIu64 "%s%s",
-		    balance->sent, balance->acked, (clock_ms() - balance->since_ms) / 1e3,
-		    now->entries_off, balance->gave_up ? ", " : "",
-		    balance->gave_up ? balance->gave_up : "");
+		log_line(log, OSM_LOG_INFO,
+			 ": rebalanced: LFT blocks sent %" PRIu64 ", acked %" PRIu64
+			 "; %.1f s; entries left as they were found: %" PRIu64 "%s%s",
+			 balance->sent, balance->acked,
+			 (clock_ms() - balance->since_ms) / 1e3, now->entries_off,
+			 balance->gave_up ? ", " : "",
+			 balance->gave_up ? balance->gave_up : "");
 }
 
 void log_shadow(const struct plugin *plugin, const struct state_shadow *done)
@@ -238,11 +247,12 @@ void log_shadow(const struct plugin *plugin, const struct state_shadow *done)
 	if (found->has_event)
 		snprintf(event, sizeof(event), "%" PRIu64 " for this, ",
 			 found->event.blocks);
-	say(&plugin->osm->log, OSM_LOG_INFO,
-	    " shadow %" PRIu64 ": %s; would send LFT blocks %s%" PRIu64
-	    " to take over, bound %" PRIu64 ", full load %" PRIu64 "; switches %" PRIu64
-	    ", entries %" PRIu64 "; LIDs out of plan %u; computed in %.1f ms",
-	    done->number, done->change, event, found->take_over.blocks,
-	    found->take_over.bound, found->full, found->take_over.switches,
-	    found->take_over.entries, done->out_of_plan, done->milliseconds);
+	log_line(&plugin->osm->log, OSM_LOG_INFO,
+		 " shadow %" PRIu64 ": %s; would send LFT blocks %s%" PRIu64
+		 " to take over, bound %" PRIu64 ", full load %" PRIu64
+		 "; switches %" PRIu64 ", entries %" PRIu64
+		 "; LIDs out of plan %u; computed in %.1f ms",
+		 done->number, done->change, event, found->take_over.blocks,
+		 found->take_over.bound, found->full, found->take_over.switches,
+		 found->take_over.entries, done->out_of_plan, done->milliseconds);
 }

@@ -9,7 +9,7 @@
 /* Of a plan that has just come into force for a fabric: what was guessed and what is odd
  * in it, and what LID history did. */
 void log_oddities(const struct plugin *plugin, const struct pm_fabric *fabric);
-void log_recall(const struct plugin *plugin, const struct pm_lid_restore *recall);
+void log_lid_restore(const struct plugin *plugin, const struct pm_lid_restore *restore);
 
 /* How many ports of a fabric that ran before have the planned LID. */
 void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric);

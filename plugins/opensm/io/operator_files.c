@@ -38,14 +38,14 @@ struct operator_files {
 
 	/* Of the thread. */
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
-	struct pm_error drains_told, roles_told, rebalance_told,
-		holds_told; /* why not read */
+	struct pm_error drains_logged, roles_logged, rebalance_logged,
+		holds_logged; /* why not read */
 
 	struct clock_signal signal; /* the first look is over */
 	/* Under its lock, which is never held while a file is looked at. */
-	void (*tell_request)(void *context);
+	void (*log_request)(void *context);
 	void *context;	   /* of that */
-	bool asked;	   /* by operator_files_look */
+	bool requested;	   /* by operator_files_look */
 	bool looked;	   /* all files, once */
 	bool given_up;	   /* nobody waits for that */
 	char *clear_holds; /* path of it, NULL: not looked at */
@@ -78,15 +78,15 @@ static bool has_changed(const char *file, struct stamp *stamp)
 }
 
 /* Logs why something could not be read, if that is not what was told last. */
-static void log_change(struct operator_files *files, const char *what,
-		       const struct pm_error *why, struct pm_error *told)
+static void log_error(struct operator_files *files, const char *what,
+		      const struct pm_error *why, struct pm_error *logged)
 {
-	if (why->text[0] && strcmp(why->text, told->text) != 0) {
+	if (why->text[0] && strcmp(why->text, logged->text) != 0) {
 		worker_enter(files->worker);
-		say(&files->osm->log, OSM_LOG_ERROR, ": %s: %s", what, why->text);
+		log_line(&files->osm->log, OSM_LOG_ERROR, ": %s: %s", what, why->text);
 		worker_leave(files->worker);
 	}
-	*told = *why;
+	*logged = *why;
 }
 
 /* ---- Looking ---- */
@@ -106,7 +106,7 @@ static void read_drains(struct operator_files *files, bool changed)
 	files->unclaimed |= changed;
 	files->unread = err;
 	pthread_mutex_unlock(&files->signal.lock);
-	log_change(files, "drains not followed", &err, &files->drains_told);
+	log_error(files, "drains not followed", &err, &files->drains_logged);
 }
 
 static void read_roles(struct operator_files *files)
@@ -121,7 +121,7 @@ static void read_roles(struct operator_files *files)
 		files->new_roles = true;
 		pthread_mutex_unlock(&files->signal.lock);
 	}
-	log_change(files, "GUID files not used", &err, &files->roles_told);
+	log_error(files, "GUID files not used", &err, &files->roles_logged);
 }
 
 /* Whether there was a file that asks for something. */
@@ -133,7 +133,7 @@ static bool read_clear_holds(struct operator_files *files, const char *path)
 
 	if (rc == -ENOENT)
 		err.text[0] = '\0';
-	log_change(files, "clear-holds, later", &err, &files->holds_told);
+	log_error(files, "clear-holds, later", &err, &files->holds_logged);
 	if (rc)
 		return false;
 	pthread_mutex_lock(&files->signal.lock);
@@ -159,7 +159,7 @@ static bool read_rebalance(struct operator_files *files)
 	else if ((!rc || rc == -EINVAL) && unlink(path)) /* it would come each second */
 		rc = pm_error_set(&err, -errno, "%s: %m", path);
 	free(path);
-	log_change(files, "rebalance not followed", &err, &files->rebalance_told);
+	log_error(files, "rebalance not followed", &err, &files->rebalance_logged);
 	if (rc)
 		return false;
 	pthread_mutex_lock(&files->signal.lock);
@@ -172,16 +172,16 @@ static bool read_rebalance(struct operator_files *files)
 /* Whoever it tells may end when operator_files_on_request has said so. */
 static void report_request(struct operator_files *files)
 {
-	void (*tell_request)(void *context);
+	void (*log_request)(void *context);
 	void *context;
 
 	worker_enter(files->worker);
 	pthread_mutex_lock(&files->signal.lock);
-	tell_request = files->tell_request;
+	log_request = files->log_request;
 	context = files->context;
 	pthread_mutex_unlock(&files->signal.lock);
-	if (tell_request)
-		tell_request(context);
+	if (log_request)
+		log_request(context);
 	worker_leave(files->worker);
 }
 
@@ -223,21 +223,21 @@ static void ask_for_sweep(struct operator_files *files)
 static double go_round(void *context, bool last)
 {
 	struct operator_files *files = context;
-	bool asked, sweeping, news;
+	bool requested, sweeping, news;
 	char *clear_holds;
 
 	if (last)
 		return DBL_MAX;
 	pthread_mutex_lock(&files->signal.lock);
-	asked = files->asked;
+	requested = files->requested;
 	clear_holds = files->clear_holds ? strdup(files->clear_holds) : NULL;
-	files->asked = false;
+	files->requested = false;
 	pthread_mutex_unlock(&files->signal.lock);
-	news = look_at_files(files, asked, clear_holds);
+	news = look_at_files(files, requested, clear_holds);
 	free(clear_holds);
 	pthread_mutex_lock(&files->signal.lock);
 	sweeping = files->sweeping;
-	files->looked |= asked;
+	files->looked |= requested;
 	pthread_cond_signal(&files->signal.changed);
 	pthread_mutex_unlock(&files->signal.lock);
 	if (news && !sweeping) {
@@ -346,15 +346,15 @@ char *operator_files_take_clear_holds(struct operator_files *files)
 bool operator_files_take_rebalance(struct operator_files *files,
 				   struct rebalance_request *request)
 {
-	bool asked;
+	bool requested;
 
 	pthread_mutex_lock(&files->signal.lock);
-	asked = files->rebalances;
-	if (asked)
+	requested = files->rebalances;
+	if (requested)
 		*request = files->rebalance;
 	files->rebalances = false;
 	pthread_mutex_unlock(&files->signal.lock);
-	return asked;
+	return requested;
 }
 
 void operator_files_drains_error(struct operator_files *files, struct pm_error *why)
@@ -371,7 +371,7 @@ void operator_files_look(struct operator_files *files, char *clear_holds)
 	pthread_mutex_lock(&files->signal.lock);
 	free(files->clear_holds);
 	files->clear_holds = clear_holds;
-	files->asked = files->sweeping = true;
+	files->requested = files->sweeping = true;
 	pthread_mutex_unlock(&files->signal.lock);
 	worker_poke(files->worker);
 }
@@ -392,11 +392,11 @@ void operator_files_routed(struct operator_files *files, const struct pm_roles *
 /* ---- Beginning and end ---- */
 
 void operator_files_on_request(struct operator_files *files,
-			       void (*tell_request)(void *context), void *context)
+			       void (*log_request)(void *context), void *context)
 {
 	worker_enter(files->worker);
 	pthread_mutex_lock(&files->signal.lock);
-	files->tell_request = tell_request;
+	files->log_request = log_request;
 	files->context = context;
 	pthread_mutex_unlock(&files->signal.lock);
 	worker_leave(files->worker);
@@ -447,7 +447,7 @@ struct operator_files *operator_files_start(osm_opensm_t *osm, struct store *sto
 	files->osm = osm;
 	files->store = store;
 	clock_signal_init(&files->signal);
-	files->asked = files->sweeping = true;
+	files->requested = files->sweeping = true;
 	if (!find_files(files, store, rules, roles_only))
 		files->worker = worker_start("portmajor-look", go_round, files);
 	if (!files->worker) {

@@ -63,8 +63,8 @@ void operator_files_routed(struct operator_files *files, const struct pm_roles *
  * to rebalance; NULL: nothing. What was called before is not, nor under way, afterwards.
  * On main.
  */
-void operator_files_on_request(struct operator_files *files, void (*tell)(void *context),
-			       void *context);
+void operator_files_on_request(struct operator_files *files,
+			       void (*log_error)(void *context), void *context);
 
 /*
  * Replace what is in use by what was read; whether it differs. What cannot be read is

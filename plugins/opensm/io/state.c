@@ -86,7 +86,7 @@ struct state {
 	bool news;		/* it was not written yet */
 	double due;		/* clock_ms to write it again */
 	struct pm_error failed; /* to write, last time, as logged; or "" */
-	struct pm_error told;	/* what it has of the store's trouble */
+	struct pm_error logged; /* what it has of the store's trouble */
 	struct missing_kept missing;
 	bool begun; /* that has what the process before has left */
 
@@ -372,7 +372,7 @@ static int complete(struct state *state, json_t *document, bool running,
 	int rc;
 
 	store_trouble(state->store, &trouble);
-	state->told = trouble;
+	state->logged = trouble;
 	worker_enter(state->writer);
 	sm = sm_state(state->osm);
 	worker_leave(state->writer);
@@ -413,13 +413,14 @@ static char *find_prometheus(const struct state *state)
 }
 
 /* A failure is logged when it begins. */
-static void log_failure(struct state *state, const struct pm_error *why)
+static void log_trouble(struct state *state, const struct pm_error *why)
 {
 	if (why->text[0] && strcmp(why->text, state->failed.text) != 0) {
 		worker_enter(state->writer);
-		say(&state->osm->log, OSM_LOG_ERROR,
-		    ": state not written: %s (said once until it can be written again)",
-		    why->text);
+		log_line(
+			&state->osm->log, OSM_LOG_ERROR,
+			": state not written: %s (said once until it can be written again)",
+			why->text);
 		worker_leave(state->writer);
 	}
 	state->failed = *why;
@@ -462,7 +463,7 @@ static bool write_files(struct state *state, json_t *document, bool running)
 	/* The state second, so that it has what became of the first. */
 	write_file(state, document, running, prometheus, print_metrics, &err);
 	write_file(state, document, running, file, print_json, &err);
-	log_failure(state, &err);
+	log_trouble(state, &err);
 	free(file);
 	free(prometheus);
 	return true;
@@ -475,7 +476,7 @@ static bool has_news(struct state *state, bool last)
 
 	store_trouble(state->store, &trouble);
 	return state->news || last || clock_ms() >= state->due ||
-	       strcmp(trouble.text, state->told.text) != 0;
+	       strcmp(trouble.text, state->logged.text) != 0;
 }
 
 /* Whether something was acknowledged. */
@@ -490,11 +491,11 @@ static bool take_acknowledged(struct state *state)
 		return false;
 	worker_enter(state->writer);
 	if (rc)
-		say(&state->osm->log, OSM_LOG_ERROR,
-		    ": acknowledge: no such request, and removed");
+		log_line(&state->osm->log, OSM_LOG_ERROR,
+			 ": acknowledge: no such request, and removed");
 	else
-		say(&state->osm->log, OSM_LOG_INFO, ": %u missing parts acknowledged",
-		    count);
+		log_line(&state->osm->log, OSM_LOG_INFO,
+			 ": %u missing parts acknowledged", count);
 	worker_leave(state->writer);
 	return !rc;
 }

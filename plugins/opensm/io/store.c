@@ -158,10 +158,10 @@ static void set_trouble(struct store *store, const struct pm_error *why)
 		return;
 	worker_enter(store->writer);
 	if (why->text[0])
-		say(store->log, OSM_LOG_ERROR,
-		    ": not saved: %s (said once; it is tried again)", why->text);
+		log_line(store->log, OSM_LOG_ERROR,
+			 ": not saved: %s (said once; it is tried again)", why->text);
 	else
-		say(store->log, OSM_LOG_INFO, ": saved again");
+		log_line(store->log, OSM_LOG_INFO, ": saved again");
 	worker_leave(store->writer);
 	hold(store);
 	store->trouble = *why;
@@ -395,7 +395,7 @@ static void load_holds(const struct store *store, const struct candidate *from,
 						  &clock, request->flaps, &err)
 			  : pm_error_no_memory(&err);
 	if (rc && rc != -ENOENT)
-		say(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
+		log_line(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
 	free(path);
 }
 
@@ -418,7 +418,8 @@ static void set_aside(struct store *store, const struct candidate *ours,
 	}
 	release(store);
 	if (foreign)
-		say(store->log, OSM_LOG_ERROR, ": plan not used: %s", file->why.text);
+		log_line(store->log, OSM_LOG_ERROR, ": plan not used: %s",
+			 file->why.text);
 }
 
 /* Another place's plan becomes ours. */
@@ -426,8 +427,8 @@ static void take_over(struct store *store, struct candidate *from)
 {
 	char *old;
 
-	say(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
-	    kept_name[KEPT_PLAN]);
+	log_line(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
+		 kept_name[KEPT_PLAN]);
 	hold(store);
 	old = store->taken_over;
 	store->taken_over = from->place;
@@ -545,12 +546,12 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 	failed = rename(path, aside) ? errno : 0;
 	worker_enter(store->writer);
 	if (!failed)
-		say(store->log, OSM_LOG_ERROR, ": %s not used and renamed to %s: %s",
-		    what, aside, why);
+		log_line(store->log, OSM_LOG_ERROR, ": %s not used and renamed to %s: %s",
+			 what, aside, why);
 	else if (failed != ENOENT)
-		say(store->log, OSM_LOG_ERROR,
-		    ": %s not used: %s (and it cannot be renamed: %s)", what, why,
-		    strerror(failed));
+		log_line(store->log, OSM_LOG_ERROR,
+			 ": %s not used: %s (and it cannot be renamed: %s)", what, why,
+			 strerror(failed));
 	worker_leave(store->writer);
 	free(aside);
 	free(path);
@@ -681,8 +682,8 @@ static void empty(struct store *store, const char *place)
 			int why = errno;
 
 			worker_enter(store->writer);
-			say(store->log, OSM_LOG_INFO, ": not removed: %s: %s", path,
-			    strerror(why));
+			log_line(store->log, OSM_LOG_INFO, ": not removed: %s: %s", path,
+				 strerror(why));
 			worker_leave(store->writer);
 		}
 		free(path);

@@ -228,8 +228,8 @@ void lids_survive_standby(osm_opensm_t *osm, int *honor)
 	if (!subn->coming_out_of_standby)
 		return;
 	if (osm_db_store(osm->sm.lid_mgr.p_g2l, subn->opt.fsync_high_avail_files)) {
-		say(&osm->log, OSM_LOG_ERROR,
-		    ": guid2lid cannot be stored, LIDs may move");
+		log_line(&osm->log, OSM_LOG_ERROR,
+			 ": guid2lid cannot be stored, LIDs may move");
 		return;
 	}
 	if (*honor < 0)

@@ -273,7 +273,7 @@ static bool look_at_node(struct subnet_cache *cache, const struct subnet_cache_n
 		/* An end node's port loses its LID, too, which is looked for. */
 		if (n->is_switch && !n->here->physp_discovered[p])
 			cache->doubtful |= (*flags & LINKED) != 0;
-		if (n->is_switch && !cache->ports[n->first + p].told)
+		if (n->is_switch && !cache->ports[n->first + p].reported)
 			cache->links[n->first + p] = link_of(physp);
 		odd = (uint16_t)(odd + (p && !is_state_up(*flags & STATE) &&
 					(*flags & STATE) != IB_LINK_DOWN));
@@ -432,7 +432,7 @@ static bool is_node_unchanged(const struct subnet_cache *cache, const osm_subn_t
 		const struct subnet_cache_port *port = &cache->ports[n->first + p];
 		uint8_t before = cache->flags[n->first + p];
 
-		if (!port->told &&
+		if (!port->reported &&
 		    !is_cable_unchanged(cache, port, own_port(n, p), before))
 			return false;
 		/* One with another LID is not joined. */
@@ -594,7 +594,7 @@ static void find_peers(struct subnet_cache *cache)
  * Of the ends of a cable a switch's is asked, or the first one; port 0 has none, and end
  * nodes are not asked for cables that are of no use.
  */
-static bool is_told(const struct subnet_cache *cache, uint32_t port)
+static bool is_reported(const struct subnet_cache *cache, uint32_t port)
 {
 	const struct subnet_cache_port *p = &cache->ports[port];
 
@@ -628,8 +628,8 @@ int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 		struct subnet_cache_port *port = &cache->ports[i];
 
 		port->used = subnet_cache_is_connected(cache, i);
-		port->told = is_told(cache, i);
-		if (port->told)
+		port->reported = is_reported(cache, i);
+		if (port->reported)
 			cache->links[i] = (struct subnet_cache_link){0};
 	}
 	return 0;

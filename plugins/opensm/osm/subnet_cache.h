@@ -39,8 +39,9 @@ struct subnet_cache_port {
 	uint16_t lid;	/* that it has to have; learnt, then the plan's */
 	bool has_lid;	/* an end port, or a switch's own */
 	bool used;	/* joined when it was learnt */
-	bool told; /* by the other end, or without a cable, see subnet_cache_is_unchanged
-		    */
+	bool reported;	/* by the other end, or without a cable, see
+			 * subnet_cache_is_unchanged
+			 */
 };
 
 /* What a switch's port says of its link, as PortInfo has it: looking is under a lock, so

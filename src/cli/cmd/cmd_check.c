@@ -361,7 +361,7 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 	puts(found->num_findings ? "not in order" : "in order");
 }
 
-static int tell_check(const struct judged *j, const struct request *request)
+static int write_check(const struct judged *j, const struct request *request)
 {
 	json_t *object = describe_check(j, request);
 
@@ -475,7 +475,7 @@ int cmd_check(int argc, char **argv)
 		return status;
 	status = judge(&j, &request);
 	if (!status)
-		status = tell_check(&j, &request);
+		status = write_check(&j, &request);
 	if (!status && j.found.num_findings)
 		status = EXIT_FINDINGS;
 	pm_plan_free(j.plan);

@@ -324,8 +324,8 @@ static void print_diff(const json_t *object)
 		       "switches\n");
 }
 
-static int tell_diff(const struct result *r, const struct side *before,
-		     const struct side *after, const struct request *request)
+static int write_diff(const struct result *r, const struct side *before,
+		      const struct side *after, const struct request *request)
 {
 	json_t *object = describe_diff(r, before, after);
 
@@ -414,7 +414,7 @@ int cmd_diff(int argc, char **argv)
 		return cli_fail(EXIT_USAGE, "only one operand can be standard input");
 	status = compare_sides(&before, &after, &request, &result);
 	if (!status && (request.output.json || !request.output.quiet))
-		status = tell_diff(&result, &before, &after, &request);
+		status = write_diff(&result, &before, &after, &request);
 	if (!status && differs(&result))
 		status = EXIT_FINDINGS;
 	free(result.moves);

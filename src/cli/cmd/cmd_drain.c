@@ -105,7 +105,7 @@ static int check_several(const struct pm_fabric *fabric, const char *text,
 		return refuse_several("drain", text, &guids);
 	}
 	if (!quiet)
-		cli_losses_tell(fabric, "drain", text, things);
+		cli_losses_print(fabric, "drain", text, things);
 	return EXIT_FINE;
 }
 
@@ -323,7 +323,7 @@ static enum meant is_meant(const char *text, const struct pm_drain *d)
 
 /* Says what is meant, if that is several things; an exit status, which is not that of
  * success for a name of several switches. */
-static int tell_meant(const struct pm_drains *drains, const char *text, bool quiet)
+static int print_meant(const struct pm_drains *drains, const char *text, bool quiet)
 {
 	struct cli_names names = {0}, guids = {0};
 	uint64_t guid = 0;
@@ -355,7 +355,7 @@ static int undrain(struct pm_drains *drains, const struct request *request,
 {
 	for (; *operands; operands++) {
 		uint32_t before = drains->num, i = 0;
-		int status = tell_meant(drains, *operands, request->output.quiet);
+		int status = print_meant(drains, *operands, request->output.quiet);
 
 		if (status)
 			return status;

@@ -278,7 +278,7 @@ static int print_json(const struct request *request, const struct pm_fabric *fab
 	return cli_json_print(object);
 }
 
-static void tell_left_out(const struct left_out *left_out, uint64_t seed)
+static void print_left_out(const struct left_out *left_out, uint64_t seed)
 {
 	fprintf(stderr,
 		"portmajor: left out: %zu switches, %zu hosts, %zu other cables between "
@@ -307,7 +307,7 @@ static int write_fabric(const struct request *request)
 	if (!status) {
 		find_left_out(fabric, degraded, &left_out);
 		if (request->degraded && !request->output.quiet)
-			tell_left_out(&left_out, request->degrade.seed);
+			print_left_out(&left_out, request->degrade.seed);
 		if (request->output.json)
 			status = print_json(request, degraded, &left_out);
 		else

@@ -107,8 +107,8 @@ static void add_notes(json_t *list, const struct pm_netlist_notes *notes)
 							 notes->count - shown));
 }
 
-static int tell_plan(const struct request *request, const struct cli_tables *tables,
-		     const struct pm_fabric *fabric)
+static int write_plan(const struct request *request, const struct cli_tables *tables,
+		      const struct pm_fabric *fabric)
 {
 	json_t *object = plan_json(tables, fabric, request->lids);
 
@@ -152,13 +152,13 @@ static int run_plan(const struct request *request, const struct pm_fabric *fabri
 	if (!status)
 		status = cli_tables_make(&tables, &request->fabric, fabric, sm);
 	if (!status && !request->output.quiet)
-		cli_lost_tell(fabric, tables.plan, &request->lost);
+		cli_lost_print(fabric, tables.plan, &request->lost);
 	if (!status)
 		status = request->lost.num
 				 ? write_broken(request, tables.plan, fabric, sm)
 				 : plan_files_write(&request->files, &tables, fabric, sm);
 	if (!status && (request->output.json || !request->output.quiet))
-		status = tell_plan(request, &tables, fabric);
+		status = write_plan(request, &tables, fabric);
 	cli_tables_free(&tables);
 	return status;
 }

@@ -47,7 +47,7 @@ static int ask_all(const struct cli_masters *masters, const struct request *requ
 		const struct cli_master *master = &masters->list[i];
 		int status = request->dry_run
 				     ? EXIT_FINE
-				     : cli_master_ask(master, print_request, &asked);
+				     : cli_master_request(master, print_request, &asked);
 
 		json_array_append_new(
 			fabrics, describe_balance(master, !request->dry_run && !status));

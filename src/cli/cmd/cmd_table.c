@@ -419,7 +419,7 @@ static int run_table(const char *path, const struct request *request)
 	if (!status)
 		status = find_named_switch(fabric, plan, request->table, &sw);
 	if (!status && !request->output.quiet)
-		cli_lost_tell(fabric, plan, &request->lost);
+		cli_lost_print(fabric, plan, &request->lost);
 	if (!status)
 		status = cli_losses_cut(fabric, plan, &request->lost, &broken);
 	if (!status)

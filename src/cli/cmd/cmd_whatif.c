@@ -207,7 +207,7 @@ static void print_whatif(const json_t *object)
 				       "{shift.before} before, {shift.after} after\n");
 }
 
-static int tell_whatif(json_t *object, bool json)
+static int write_whatif(json_t *object, bool json)
 {
 	if (json)
 		return cli_json_print(object);
@@ -283,8 +283,8 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 
 	settings.json = settings_json(fabric, request, config);
 	if (!request->output.quiet)
-		cli_lost_tell(fabric, pm_whatif_plan(whatif), &request->lost);
-	status = cli_losses_add(fabric, pm_whatif_plan(whatif), &request->lost, &ports);
+		cli_lost_print(fabric, pm_whatif_plan(whatif), &request->lost);
+	status = cli_failures_add(fabric, pm_whatif_plan(whatif), &request->lost, &ports);
 	if (!status)
 		status = cli_took_json(fabric, pm_whatif_plan(whatif), &request->lost,
 				       &took);
@@ -299,7 +299,7 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 		object = describe_whatif(request, fabric, config, &settings, whatif,
 					 &result, json_incref(took));
 		json_object_set(object, "multicast", multicast);
-		status = tell_whatif(object, request->output.json);
+		status = write_whatif(object, request->output.json);
 	}
 out:
 	json_decref(took);

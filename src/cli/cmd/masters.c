@@ -79,7 +79,7 @@ void cli_masters_free(struct cli_masters *masters)
 	free(masters->list);
 }
 
-int cli_master_ask(const struct cli_master *master, pm_print *print, const void *arg)
+int cli_master_request(const struct cli_master *master, pm_print *print, const void *arg)
 {
 	return cli_outfile_write(master->request, print, arg);
 }

@@ -35,7 +35,7 @@ int cli_masters_find(const char *name, bool shadow, struct cli_masters *masters)
 void cli_masters_free(struct cli_masters *masters);
 
 /* Writes the file of a request; an exit status. */
-int cli_master_ask(const struct cli_master *master, pm_print *print, const void *arg);
+int cli_master_request(const struct cli_master *master, pm_print *print, const void *arg);
 
 /*
  * Waits until is_done(master, arg) of all, at most so long, at least one look; before

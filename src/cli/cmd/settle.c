@@ -69,13 +69,13 @@ static int ask_master(const struct settle *settle, const struct cli_master *mast
 		if (!chosen.all && is_meant(settle, matter))
 			json_array_append(meant, matter);
 	if (chosen.all || json_array_size(meant))
-		status = cli_master_ask(master, settle->kind->print_request, &chosen);
+		status = cli_master_request(master, settle->kind->print_request, &chosen);
 	json_decref(meant);
 	json_decref(list);
 	return status;
 }
 
-static int ask_all(const struct settle *settle, const struct cli_masters *masters)
+static int leave_requests(const struct settle *settle, const struct cli_masters *masters)
 {
 	int status = EXIT_FINE;
 
@@ -135,7 +135,7 @@ int settle_run(const struct settle_kind *kind, const struct settle_request *requ
 	int status = cli_masters_find(kind->file, kind->shadow, &masters);
 
 	if (!status && changes)
-		status = ask_all(&settle, &masters);
+		status = leave_requests(&settle, &masters);
 	if (!status) {
 		done = cli_masters_wait(&masters, request->wait_s, is_done, &settle);
 		status = show_matters(&settle, &masters, done);

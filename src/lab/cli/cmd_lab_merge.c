@@ -147,8 +147,8 @@ static int print_whole(struct whole *whole, const struct cli_output *output)
 	object = json_copy(whole->head);
 	json_object_del(object, "shard");
 	status = engine && !strcmp(engine, "flit")
-			 ? traffic_flit_tell(object, runs, output)
-			 : traffic_packet_tell(object, runs, output);
+			 ? traffic_flit_print(object, runs, output)
+			 : traffic_packet_print(object, runs, output);
 	json_decref(runs);
 	return status;
 }

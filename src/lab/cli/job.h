@@ -34,7 +34,7 @@ void job_add_failure(struct job_engine *engine, const struct packet_run *run,
 
 /* Prints it; takes the object. An exit status: EXIT_FINDINGS if the first engine's job is
  * not done, or the failure breaks its connections. */
-int job_tell(json_t *object, const struct cli_output *output);
+int job_print(json_t *object, const struct cli_output *output);
 
 /* Runs it on a netlist, or a fabric that was recorded; an exit status. */
 int job_run(const struct job_request *request, const char *netlist);

@@ -63,10 +63,10 @@ static int read_fabric(struct job *job, const char *netlist)
 	if (!status && pm_plan_make(job->fabric, &packet->fabric.plan, &job->plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status && !job->request->output.quiet)
-		cli_lost_tell(job->fabric, job->plan, &packet->lost);
+		cli_lost_print(job->fabric, job->plan, &packet->lost);
 	if (!status)
-		status = cli_losses_add(job->fabric, job->plan, &packet->lost,
-					&job->ports);
+		status = cli_failures_add(job->fabric, job->plan, &packet->lost,
+					  &job->ports);
 	return status;
 }
 
@@ -298,7 +298,7 @@ int job_run(const struct job_request *request, const char *netlist)
 	if (!status)
 		status = run_all(&job);
 	if (!status)
-		status = job_tell(describe_job(&job), &request->output);
+		status = job_print(describe_job(&job), &request->output);
 	end_job(&job);
 	return status;
 }

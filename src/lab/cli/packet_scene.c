@@ -201,10 +201,10 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 			status = cli_fail(EXIT_INPUT, "host \"%s\" has no LID",
 					  scene_name(scene, h));
 	if (!status && !config->quiet)
-		cli_lost_tell(scene->fabric, scene->tables.plan, config->lost);
+		cli_lost_print(scene->fabric, scene->tables.plan, config->lost);
 	if (!status)
-		status = cli_losses_add(scene->fabric, scene->tables.plan, config->lost,
-					&scene->lost);
+		status = cli_failures_add(scene->fabric, scene->tables.plan, config->lost,
+					  &scene->lost);
 	if (!status && config->sets)
 		status = recorded_loss(scene, config);
 	return status;

@@ -27,12 +27,12 @@ int traffic_share(int argc, char **argv);
 
 /* Prints an engine's object with what came of all its runs, each of a load and a seed;
  * takes the object; an exit status, as that of the engine. */
-int traffic_flit_tell(json_t *object, const json_t *runs,
-		      const struct cli_output *output);
+int traffic_flit_print(json_t *object, const json_t *runs,
+		       const struct cli_output *output);
 /* The same without printing: the whole object. */
 json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status);
-int traffic_packet_tell(json_t *object, const json_t *runs,
-			const struct cli_output *output);
+int traffic_packet_print(json_t *object, const json_t *runs,
+			 const struct cli_output *output);
 
 /* What they take. */
 extern const struct cli_command traffic_cutoff_command;

@@ -205,7 +205,7 @@ static void print_cutoffs(const json_t *object)
 	}
 }
 
-static int tell_cutoffs(json_t *object, const struct cli_output *output)
+static int write_cutoff(json_t *object, const struct cli_output *output)
 {
 	if (output->json)
 		return cli_json_print(object);
@@ -310,10 +310,10 @@ static int begin_scene(struct scene *scene, const char *path,
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status && !request->output.quiet)
-		cli_lost_tell(scene->fabric, scene->plan, &request->lost);
+		cli_lost_print(scene->fabric, scene->plan, &request->lost);
 	if (!status)
-		status = cli_losses_add(scene->fabric, scene->plan, &request->lost,
-					&scene->ports);
+		status = cli_failures_add(scene->fabric, scene->plan, &request->lost,
+					  &scene->ports);
 	return status;
 }
 
@@ -331,7 +331,7 @@ static int run_cutoffs(const char *path, const struct request *request)
 	if (status)
 		json_decref(list);
 	else
-		status = tell_cutoffs(describe_cutoffs(request, list), &request->output);
+		status = write_cutoff(describe_cutoffs(request, list), &request->output);
 	free(scene.ports.list);
 	pm_plan_free(scene.plan);
 	pm_fabric_free(scene.fabric);
@@ -380,7 +380,7 @@ const struct cli_command traffic_cutoff_command = {
 	.max_operands = INT_MAX,
 };
 
-#define NOT_SAID UINT32_MAX
+#define NOT_GIVEN UINT32_MAX
 
 /* Reads the options; an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
@@ -396,14 +396,14 @@ static int read_options(int argc, char **argv, struct request *request)
 		return cli_command_misused(&traffic_cutoff_command,
 					   "nothing is lost: --lose WHAT");
 	if (request->sets &&
-	    (request->write || request->sm || request->mad_us != NOT_SAID ||
-	     request->wire_smps != NOT_SAID))
+	    (request->write || request->sm || request->mad_us != NOT_GIVEN ||
+	     request->wire_smps != NOT_GIVEN))
 		return cli_fail(EXIT_USAGE, "%s: with --sets nothing is computed",
 				request->write ? "--write"
 					       : "--sm, --mad-us and --max-wire-smps");
-	if (request->mad_us == NOT_SAID)
+	if (request->mad_us == NOT_GIVEN)
 		request->mad_us = 265;
-	if (request->wire_smps == NOT_SAID)
+	if (request->wire_smps == NOT_GIVEN)
 		request->wire_smps = 4;
 	return -1;
 }
@@ -413,8 +413,8 @@ int traffic_cutoff(int argc, char **argv)
 	struct request request = {
 		.lost.list = calloc((size_t)argc, sizeof(char *)),
 		.compare.list = calloc((size_t)argc, sizeof(char *)),
-		.mad_us = NOT_SAID,
-		.wire_smps = NOT_SAID,
+		.mad_us = NOT_GIVEN,
+		.wire_smps = NOT_GIVEN,
 	};
 	int status;
 

@@ -227,8 +227,8 @@ static uint64_t find_fingerprint(const struct flit_request *request,
 	return pm_hash(hash, net->way, (size_t)net->num_switches * net->num_nodes);
 }
 
-static int tell_shard(const struct flit_request *request, const struct pm_flit_net *net,
-		      json_t *runs)
+static int print_shard(const struct flit_request *request, const struct pm_flit_net *net,
+		       json_t *runs)
 {
 	json_t *findings =
 		flit_findings_json(runs, request->config.flow == PM_FLIT_SLACK);
@@ -251,13 +251,13 @@ static int run_flit(const struct flit_request *request, const struct pm_flit_net
 	int status = run_all(request, net, &progress, &runs);
 
 	if (!status && request->shard.of) {
-		status = tell_shard(request, net, runs);
+		status = print_shard(request, net, runs);
 	} else if (!status) {
 		object = flit_settings_json(request, net);
 		if (request->speed)
 			json_object_set_new(object, "speed",
 					    speed_json(runs, progress.seconds, request));
-		status = traffic_flit_tell(object, runs, &request->output);
+		status = traffic_flit_print(object, runs, &request->output);
 	}
 	json_decref(runs);
 	return status;

@@ -409,7 +409,8 @@ static bool are_good(const json_t *runs)
 	return good;
 }
 
-int traffic_flit_tell(json_t *object, const json_t *runs, const struct cli_output *output)
+int traffic_flit_print(json_t *object, const json_t *runs,
+		       const struct cli_output *output)
 {
 	const json_t *settings = json_object_get(object, "settings");
 	const char *flow = json_string_value(json_object_get(settings, "flow"));

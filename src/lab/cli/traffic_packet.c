@@ -94,8 +94,8 @@ static uint64_t find_fingerprint(const struct packet_lab *lab)
 	return hash;
 }
 
-static int tell_shard(const struct packet_lab *lab, json_t *object, uint32_t total,
-		      json_t *points)
+static int print_shard(const struct packet_lab *lab, json_t *object, uint32_t total,
+		       json_t *points)
 {
 	int status = packet_has_findings(points) ? EXIT_FINDINGS : EXIT_FINE;
 
@@ -177,10 +177,10 @@ static int run_packet(const struct packet_request *given, const char *path)
 			json_object_set(object, "compared", list);
 	}
 	if (!status && request.shard.of)
-		status = tell_shard(&lab, object, request.num_loads * request.seeds,
-				    points);
+		status = print_shard(&lab, object, request.num_loads * request.seeds,
+				     points);
 	else if (!status)
-		status = traffic_packet_tell(object, points, &request.output);
+		status = traffic_packet_print(object, points, &request.output);
 	else
 		json_decref(object);
 	packet_lab_end(&lab);

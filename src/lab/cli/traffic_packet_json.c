@@ -592,8 +592,8 @@ json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status)
 	return object;
 }
 
-int traffic_packet_tell(json_t *object, const json_t *runs,
-			const struct cli_output *output)
+int traffic_packet_print(json_t *object, const json_t *runs,
+			 const struct cli_output *output)
 {
 	const json_t *other, *list = json_object_get(object, "compared");
 	int status;

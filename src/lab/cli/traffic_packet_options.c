@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOT_SAID UINT32_MAX
+#define NOT_GIVEN UINT32_MAX
 
 /* Reports that an argument is none of the option's values; an exit status. */
 static int fail_choice(const struct cli_option *option, const char *what,
@@ -381,7 +381,7 @@ static int check_company(const struct packet_request *request)
 	const char *reason = NULL;
 
 	if (!request->reliable &&
-	    (request->timeout != NOT_SAID || request->retries != NOT_SAID))
+	    (request->timeout != NOT_GIVEN || request->retries != NOT_GIVEN))
 		reason = "--timeout and --retries go with --transport rc";
 	else if (request->at != PACKET_UNSET && !loses)
 		reason = "--at: nothing is lost (--lose, --sets)";
@@ -397,9 +397,9 @@ static int check_company(const struct packet_request *request)
 /* What is not said. */
 static void set_defaults(struct packet_request *request)
 {
-	if (request->timeout == NOT_SAID)
+	if (request->timeout == NOT_GIVEN)
 		request->timeout = 14;
-	if (request->retries == NOT_SAID)
+	if (request->retries == NOT_GIVEN)
 		request->retries = 7;
 	if (request->at == PACKET_UNSET)
 		request->at = 0;
@@ -464,8 +464,8 @@ int packet_request_begin(struct packet_request *request, int argc)
 		.seed = 1,
 		.seeds = 1,
 		.hoq = 18,
-		.timeout = NOT_SAID,
-		.retries = NOT_SAID,
+		.timeout = NOT_GIVEN,
+		.retries = NOT_GIVEN,
 		.wire = 50000,
 		.crossing = 100000,
 		.warmup = PACKET_UNSET,

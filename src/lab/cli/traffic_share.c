@@ -141,7 +141,7 @@ static void print_shares(const json_t *object)
 		print_apart(object, network);
 }
 
-static int tell_shares(json_t *object, const struct cli_output *output)
+static int write_share(json_t *object, const struct cli_output *output)
 {
 	if (output->json)
 		return cli_json_print(object);
@@ -329,7 +329,7 @@ static int read_scene(struct scene *scene, const char *path)
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->tables.plan, &err))
 		status = fail_sharing(&err);
 	if (!status && !request->output.quiet)
-		cli_lost_tell(scene->fabric, scene->tables.plan, &request->lost);
+		cli_lost_print(scene->fabric, scene->tables.plan, &request->lost);
 	if (!status)
 		status = cli_losses_cut(scene->fabric, scene->tables.plan, &request->lost,
 					&scene->broken);
@@ -356,7 +356,7 @@ static int run_shares(const char *path, const struct request *request)
 	if (status)
 		json_decref(networks);
 	else
-		status = tell_shares(describe_shares(&scene, networks), &request->output);
+		status = write_share(describe_shares(&scene, networks), &request->output);
 	pm_pool_free(&scene.pool);
 	cli_tables_free(&scene.tables);
 	pm_fabric_free(scene.broken);

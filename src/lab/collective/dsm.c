@@ -12,7 +12,7 @@
 #define MAX_CLOCK (UINT64_MAX / 4) /* no sum of a few times is too large then */
 
 /* A question and what is still to come for it. */
-struct ask {
+struct request {
 	uint32_t node, owner;
 	uint64_t missing; /* a bit for each page, or bit 0 for the acknowledgement */
 	bool pages;	  /* they are asked for, and not an acknowledgement */
@@ -25,7 +25,7 @@ enum kind { QUESTION, ANSWER };
 
 struct message {
 	enum kind kind;
-	uint32_t ask;
+	uint32_t request;
 	uint64_t pages; /* bits: that are asked for, or are in it */
 	uint32_t to;
 	uint32_t packets; /* that the receiver has not got yet */
@@ -48,8 +48,8 @@ struct run {
 	struct pm_pool pool;
 	struct pm_event_queue events;
 	struct node *nodes;
-	struct ask *asks;
-	uint32_t num_asks;
+	struct request *requests;
+	uint32_t num_requests;
 	struct message *messages;
 	uint32_t num_messages, room;
 };
@@ -123,14 +123,14 @@ static void send_bytes(struct run *run, uint32_t from, struct message message,
 	}
 }
 
-static void ask_page(struct run *run, uint32_t a)
+static void request(struct run *run, uint32_t a)
 {
-	struct ask *one = &run->asks[a];
+	struct request *one = &run->requests[a];
 
 	one->tries++;
 	send_bytes(run, one->node,
 		   (struct message){.kind = QUESTION,
-				    .ask = a,
+				    .request = a,
 				    .pages = one->missing,
 				    .to = one->owner},
 		   run->config->small);
@@ -139,11 +139,11 @@ static void ask_page(struct run *run, uint32_t a)
 
 /* ---- Events ---- */
 
-static void finish_question(struct run *run, struct ask *one)
+static void finish_question(struct run *run, struct request *one)
 {
 	one->done = true;
 	if (one->next != NONE) {
-		ask_page(run, one->next);
+		request(run, one->next);
 		return;
 	}
 	if (!run->result.first)
@@ -153,10 +153,10 @@ static void finish_question(struct run *run, struct ask *one)
 
 static void give_answers(struct run *run, const struct message *question)
 {
-	const struct ask *one = &run->asks[question->ask];
+	const struct request *one = &run->requests[question->request];
 	struct message answer = {
 		.kind = ANSWER,
-		.ask = question->ask,
+		.request = question->request,
 		.to = one->node,
 		.direct = run->config->rdma && one->pages,
 	};
@@ -171,7 +171,7 @@ static void give_answers(struct run *run, const struct message *question)
 /* A message is whole. */
 static void handle(struct run *run, struct message message)
 {
-	struct ask *one = &run->asks[message.ask];
+	struct request *one = &run->requests[message.request];
 
 	if (message.kind == QUESTION) {
 		give_answers(run, &message);
@@ -184,7 +184,7 @@ static void handle(struct run *run, struct message message)
 
 static void time_out(struct run *run, uint32_t a)
 {
-	struct ask *one = &run->asks[a];
+	struct request *one = &run->requests[a];
 
 	if (one->done)
 		return;
@@ -194,7 +194,7 @@ static void time_out(struct run *run, uint32_t a)
 		return;
 	}
 	run->result.repeats++;
-	ask_page(run, a);
+	request(run, a);
 }
 
 /* A packet has come through the switches: it waits until the link to its node is free. */
@@ -296,17 +296,17 @@ static int begin_run(struct run *run, const struct pm_dsm_config *config, uint32
 		return rc;
 	run->nodes = pm_pool_array(&run->pool, config->nodes, sizeof(*run->nodes));
 	/* at most two for each node */
-	run->asks =
-		pm_pool_array(&run->pool, 2 * (size_t)config->nodes, sizeof(*run->asks));
+	run->requests = pm_pool_array(&run->pool, 2 * (size_t)config->nodes,
+				      sizeof(*run->requests));
 	rc = pm_pool_check(&run->pool, err);
 	for (uint32_t i = 0; !rc && i < config->nodes; i++)
 		run->nodes[i].posted = config->posted;
 	return rc;
 }
 
-static void add_ask(struct run *run, uint32_t node, uint32_t owner, uint32_t pages)
+static void add_request(struct run *run, uint32_t node, uint32_t owner, uint32_t pages)
 {
-	run->asks[run->num_asks++] = (struct ask){
+	run->requests[run->num_requests++] = (struct request){
 		.node = node,
 		.owner = owner,
 		.missing = pages ? UINT64_MAX >> (PM_DSM_MAX_PAGES - pages) : 1,
@@ -319,9 +319,9 @@ static void add_ask(struct run *run, uint32_t node, uint32_t owner, uint32_t pag
 static int end_run(struct run *run, int rc, struct pm_dsm_result *result,
 		   struct pm_error *err)
 {
-	for (uint32_t a = 0; !rc && a < run->num_asks; a++)
-		if (!a || run->asks[a - 1].next != a)
-			ask_page(run, a);
+	for (uint32_t a = 0; !rc && a < run->num_requests; a++)
+		if (!a || run->requests[a - 1].next != a)
+			request(run, a);
 	if (!rc)
 		play(run);
 	if (!rc && run->events.no_memory)
@@ -343,7 +343,7 @@ int pm_dsm_invalidate(const struct pm_dsm_config *config, struct pm_dsm_result *
 	int rc = begin_run(&run, config, 1, err);
 
 	for (uint32_t i = 1; !rc && i < config->nodes; i++)
-		add_ask(&run, 0, i, 0);
+		add_request(&run, 0, i, 0);
 	return end_run(&run, rc, result, err);
 }
 
@@ -354,7 +354,7 @@ int pm_dsm_update(const struct pm_dsm_config *config, uint32_t pages,
 	int rc = begin_run(&run, config, pages, err);
 
 	for (uint32_t i = 1; !rc && i < config->nodes; i++)
-		add_ask(&run, i, 0, pages);
+		add_request(&run, i, 0, pages);
 	return end_run(&run, rc, result, err);
 }
 
@@ -366,11 +366,11 @@ int pm_dsm_exchange(const struct pm_dsm_config *config, uint32_t pages,
 
 	for (uint32_t i = 0; !rc && i < config->nodes; i++) {
 		if (i)
-			add_ask(&run, i, i - 1, pages);
+			add_request(&run, i, i - 1, pages);
 		if (i && i + 1 < config->nodes)
-			run.asks[run.num_asks - 1].next = run.num_asks;
+			run.requests[run.num_requests - 1].next = run.num_requests;
 		if (i + 1 < config->nodes)
-			add_ask(&run, i, i + 1, pages);
+			add_request(&run, i, i + 1, pages);
 	}
 	return end_run(&run, rc, result, err);
 }

@@ -140,7 +140,7 @@ static void take_signal(struct pm_flit *flit, uint32_t signal)
 }
 
 /* A flit has left a buffer. */
-static void tell_room(struct pm_flit *flit, uint32_t vc)
+static void log_room(struct pm_flit *flit, uint32_t vc)
 {
 	struct vc *v = &flit->vcs[vc];
 
@@ -404,7 +404,7 @@ static void send_front(struct pm_flit *flit, uint32_t vc)
 		v->first = 0;
 	v->fill--;
 	v->ready--;
-	tell_room(flit, vc);
+	log_room(flit, vc);
 	send_flit(flit, next, what);
 	if (!(what & FLIT_TAIL) && v->ready && is_open(flit, next)) {
 		move_to_end(flit, vc);

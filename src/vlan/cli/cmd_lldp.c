@@ -322,7 +322,7 @@ static void print_finding(const json_t *finding)
 	putchar('\n');
 }
 
-static int tell_cabling(const struct cabling *c, const struct request *request)
+static int write_cabling(const struct cabling *c, const struct request *request)
 {
 	json_t *object = describe_cabling(c, request), *finding;
 	size_t i;
@@ -371,7 +371,7 @@ int cmd_lldp(int argc, char **argv)
 	c.pattern = request.ports;
 	status = run_lldp(&c, &request);
 	if (!status)
-		status = tell_cabling(&c, &request);
+		status = write_cabling(&c, &request);
 	if (!status && json_array_size(c.findings))
 		status = EXIT_FINDINGS;
 	json_decref(c.findings);

@@ -154,7 +154,7 @@ static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
 	job->cut = pm_array(job->fabric->num_ports, 1);
 	if (!job->cut)
 		cli_no_memory();
-	status = cli_losses_add(job->fabric, plan, lost, &ports);
+	status = cli_failures_add(job->fabric, plan, lost, &ports);
 	for (uint32_t i = 0; i < ports.num && !status; i++) {
 		uint32_t peer = job->fabric->ports[ports.list[i]].peer;
 

@@ -201,7 +201,7 @@ static void print_engines(const json_t *object)
 		print_notes(json_array_get(list, 0), engine);
 }
 
-int job_tell(json_t *object, const struct cli_output *output)
+int job_print(json_t *object, const struct cli_output *output)
 {
 	const json_t *first = json_array_get(json_object_get(object, "engines"), 0);
 	const json_t *failure = json_object_get(first, "failure");
