@@ -28,7 +28,7 @@ struct credits {
 	uint32_t *taken; /* [port] last MLID whose packets left by it */
 	uint8_t *colour; /* [port] enum colour */
 	uint8_t *next;	 /* [port] out port that the search is to try next */
-	uint32_t *way;	 /* channels being searched, or to be followed */
+	uint32_t *path;	 /* channels being searched, or to be followed */
 	uint32_t *sources, num_sources; /* switches with end ports */
 };
 
@@ -59,10 +59,10 @@ static int make_graph_room(struct credits *c, const struct pm_check *check)
 	c->taken = pm_array(fabric->num_ports, sizeof(*c->taken));
 	c->colour = pm_array(fabric->num_ports, 1);
 	c->next = pm_array(fabric->num_ports, 1);
-	c->way = pm_array(fabric->num_ports, sizeof(*c->way));
+	c->path = pm_array(fabric->num_ports, sizeof(*c->path));
 	c->sources = pm_array(fabric->num_switches, sizeof(*c->sources));
 	if (!c->bits || !c->used || !c->seen || !c->taken || !c->colour || !c->next ||
-	    !c->way || !c->sources)
+	    !c->path || !c->sources)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		if (has_end_ports(fabric, sw))
@@ -79,7 +79,7 @@ static void free_room(struct credits *c)
 	free(c->taken);
 	free(c->colour);
 	free(c->next);
-	free(c->way);
+	free(c->path);
 	free(c->sources);
 }
 
@@ -165,7 +165,7 @@ static uint32_t relay(struct credits *c, uint32_t sw, uint32_t in, uint16_t mlid
 			continue;
 		c->taken[port] = mlid;
 		note_channel(c, port, result);
-		c->way[num++] = port;
+		c->path[num++] = port;
 	}
 	return num;
 }
@@ -191,7 +191,7 @@ static void follow_mlid(struct credits *c, uint16_t mlid, struct pm_check_credit
 		if (has_member(c, sw, mlid))
 			num = relay(c, sw, PM_NONE, mlid, num, result);
 	while (num) {
-		const struct pm_port *in = &ports[ports[c->way[--num]].peer];
+		const struct pm_port *in = &ports[ports[c->path[--num]].peer];
 
 		num = relay(c, in->node, in->num, mlid, num, result);
 	}
@@ -230,12 +230,12 @@ static void note_credit_loop(const struct credits *c, uint32_t depth, uint32_t c
 {
 	uint32_t start = depth;
 
-	while (c->way[start - 1] != channel)
+	while (c->path[start - 1] != channel)
 		start--;
 	start--;
 	result->length = depth - start;
 	for (uint32_t i = 0; i < result->length && i < PM_CHECK_CREDIT_LOOP; i++)
-		result->credit_loop[i] = c->way[start + i];
+		result->credit_loop[i] = c->path[start + i];
 }
 
 /* Searches what lies behind a channel; true if there is a credit loop. */
@@ -244,19 +244,19 @@ static bool search_from(struct credits *c, uint32_t channel,
 {
 	uint32_t depth = 0;
 
-	c->way[depth++] = channel;
+	c->path[depth++] = channel;
 	c->colour[channel] = GREY;
 	while (depth) {
-		uint32_t next = next_channel(c, c->way[depth - 1]);
+		uint32_t next = next_channel(c, c->path[depth - 1]);
 
 		if (next == PM_NONE) {
-			c->colour[c->way[--depth]] = BLACK;
+			c->colour[c->path[--depth]] = BLACK;
 		} else if (c->colour[next] == GREY) {
 			note_credit_loop(c, depth, next, result);
 			return true;
 		} else if (c->colour[next] == WHITE) {
 			c->colour[next] = GREY;
-			c->way[depth++] = next;
+			c->path[depth++] = next;
 		}
 	}
 	return false;

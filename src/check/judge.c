@@ -256,8 +256,8 @@ static void judge_paths(struct judge *j)
 		const char *one, *many;
 		uint64_t count;
 	} rows[PM_FAULTS] = {
-		[PM_FAULT_LOST] = {"path ends nowhere though there is a way",
-				   "paths end nowhere though there is a way", p->lost},
+		[PM_FAULT_LOST] = {"path ends nowhere though there is a path",
+				   "paths end nowhere though there is a path", p->lost},
 		[PM_FAULT_LOOP] = {"path goes round for ever", "paths go round for ever",
 				   p->loops},
 		[PM_FAULT_TURN] = {"path turns up after going down",
@@ -266,9 +266,9 @@ static void judge_paths(struct judge *j)
 					"paths end at another port", p->misrouted},
 		[PM_FAULT_UNREACHABLE] =
 			{"path to an end port does not arrive, for which there "
-			 "is no way up and then down",
+			 "is no path up and then down",
 			 "paths to end ports do not arrive, for which there "
-			 "is no way up and then down",
+			 "is no path up and then down",
 			 p->unreachable},
 		[PM_FAULT_DEAF] = {"path to the subnet manager does not arrive",
 				   "paths to the subnet manager do not arrive", p->deaf},
@@ -346,8 +346,8 @@ static void judge_mfts(struct judge *j)
 			   mfts->example[i].text);
 }
 
-static void judge_load(struct judge *j, const struct pm_check_load *load, const char *way,
-		       unsigned int level)
+static void judge_load(struct judge *j, const struct pm_check_load *load,
+		       const char *direction, unsigned int level)
 {
 	double limit = j->config->balance, ratio = pm_check_load_ratio(load);
 
@@ -355,7 +355,7 @@ static void judge_load(struct judge *j, const struct pm_check_load *load, const 
 		judge_find(j, PM_FOUND_BALANCE, 1,
 			   "a cable %s between levels %u and %u carries %.2f times the "
 			   "mean, more than %.2f",
-			   way, level, level + 1, ratio, limit);
+			   direction, level, level + 1, ratio, limit);
 }
 
 static int walk(struct judge *j, struct pm_error *err)

@@ -50,7 +50,7 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 		[PM_FAULT_TURN] = "turns up after going down",
 		[PM_FAULT_MISROUTED] = "ends elsewhere",
 		[PM_FAULT_UNREACHABLE] = "not reached",
-		[PM_FAULT_DEAF] = "no way to the manager",
+		[PM_FAULT_DEAF] = "no path to the manager",
 	};
 	const struct pm_fabric *fabric = check->fabric;
 

@@ -26,8 +26,8 @@ static int send_flows_through(struct halves *h, double *sum, struct pm_error *er
 	int rc;
 
 	for (uint32_t i = 0; i < half; i++) {
-		uint32_t hops = config->way(config->network, i, half + h->to[i],
-					    h->ports + h->first[i]);
+		uint32_t hops = config->path(config->network, i, half + h->to[i],
+					     h->ports + h->first[i]);
 
 		h->first[i + 1] = h->first[i] + hops;
 		h->result->unreachable += !hops;
@@ -102,7 +102,7 @@ int pm_bisection_find(const struct pm_bisection_config *config,
 		.result = &found,
 		.to = pm_pool_array(&pool, half, sizeof(uint32_t)),
 		.first = pm_pool_array(&pool, half + 1, sizeof(uint32_t)),
-		.ports = pm_pool_array(&pool, half * PM_WAY_MAX, sizeof(uint32_t)),
+		.ports = pm_pool_array(&pool, half * PM_PATH_MAX, sizeof(uint32_t)),
 		.rates = pm_pool_array(&pool, half, sizeof(double)),
 	};
 	int rc = pm_pool_check(&pool, err);

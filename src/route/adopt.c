@@ -42,7 +42,7 @@ static bool is_right(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 }
 
 /* Whether there is a way to a place that is not the switch itself. */
-static bool has_way(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+static bool has_path(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
 	uint32_t to = routes->to[lid].sw;
 
@@ -68,7 +68,7 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
 		if (lid % PM_LFT_BLOCK == 0)
 			memset(look->seen, 0, sizeof(look->seen));
-		if (!has_way(routes, sw, lid))
+		if (!has_path(routes, sw, lid))
 			continue;
 		num = entry(routes, sw, lid, held);
 		if (num > PM_MAX_PORTS)
@@ -126,7 +126,7 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 		    there.most > here.most + here.most / 8 + 1)
 			return false;
 		for (uint32_t lid = 0; lid < routes->stride && *same; lid++)
-			*same = !has_way(routes, sw, lid) ||
+			*same = !has_path(routes, sw, lid) ||
 				entry(routes, sw, lid, &held[sw]) ==
 					pm_routes_table(routes, sw)[lid];
 	}
@@ -167,7 +167,7 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
 		route_touch_all(routes, sw);
 		routes->irregular[sw] = 1; /* planes do not have ports of their own */
 		for (uint32_t lid = 0; lid < routes->stride; lid++)
-			if (has_way(routes, sw, lid) && lid < held[sw].length &&
+			if (has_path(routes, sw, lid) && lid < held[sw].length &&
 			    is_right(routes, sw, lid, held[sw].table[lid]))
 				row[lid] = held[sw].table[lid];
 	}

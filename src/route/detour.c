@@ -12,7 +12,7 @@
 #include <portmajor/fabric/search.h>
 
 /* Whether a cable to a switch is there and may be used. */
-static bool is_way(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
+static bool is_open(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
 {
 	return (routes->alive[port] || (spare && spare[port])) &&
 	       route_remote_switch(routes, port) != PM_NONE;
@@ -30,16 +30,16 @@ static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 }
 
 /* Cables that a detour may use. */
-struct ways {
+struct paths {
 	const struct pm_routes *routes;
 	const uint8_t *spare;
 };
 
 static bool may_pass(const void *context, uint32_t port)
 {
-	const struct ways *ways = context;
+	const struct paths *paths = context;
 
-	return is_way(ways->routes, ways->spare, port);
+	return is_open(paths->routes, paths->spare, port);
 }
 
 /*
@@ -49,7 +49,7 @@ static bool may_pass(const void *context, uint32_t port)
 static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 			   uint16_t lid)
 {
-	struct ways ways = {routes, spare};
+	struct paths paths = {routes, spare};
 	struct pm_search search = {
 		.fabric = routes->plan->known,
 		.queue = routes->queue,
@@ -64,7 +64,7 @@ static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint3
 	goal = search.count;
 	if (goal == routes->num_switches)
 		return false;
-	pm_search_run(&search, may_pass, &ways);
+	pm_search_run(&search, may_pass, &paths);
 	pm_search_distances(&search);
 	return search.count > goal;
 }
@@ -75,7 +75,7 @@ static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
 	const struct pm_node *n = route_node(routes, sw);
 
 	return num > 0 && num <= n->num_ports &&
-	       is_way(routes, spare, n->first_port + num) &&
+	       is_open(routes, spare, n->first_port + num) &&
 	       routes->distance[route_remote_switch(routes, n->first_port + num)] <
 		       routes->distance[sw];
 }

@@ -173,7 +173,7 @@ static void drop(struct pm_routes *routes, uint32_t sw)
 }
 
 /* Whether a switch can reach any of the lost places by other ways. */
-static bool has_ways(const struct pm_routes *routes, uint32_t sw)
+static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 {
 	const uint64_t *reach = pm_reach_updown(&routes->now, sw);
 	uint64_t any = 0;
@@ -192,7 +192,7 @@ static void move_next_to(struct pm_routes *routes, uint32_t sw,
 
 	pm_for_each_port(i, routes->plan->known, sw) {
 		if (routes->plan->tree.direction[i] != direction || !routes->alive[i] ||
-		    !has_ways(routes, remote[i]))
+		    !has_paths(routes, remote[i]))
 			continue;
 		route_fetch_lost(routes, remote[i], routes->plan->known->ports[i].peer,
 				 &routes->lost);

@@ -354,13 +354,13 @@ static uint32_t find_phase(const struct pm_routes *routes, const struct foreign 
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 	const struct own *own = routes->own + (size_t)leaf * (tree->num_planes + 1u);
-	uint32_t native = routes->below[sw].plane, way, before;
+	uint32_t native = routes->below[sw].plane, index, before;
 
 	if (foreign->phases == 1 || native == PM_NONE || plane == tree->num_planes)
 		return 0;
-	way = own[native].way - (own[plane].way < own[native].way);
+	index = own[native].index - (own[plane].index < own[native].index);
 	before = own[plane].before + (behind ? own[plane].count : 0);
-	return (way + before + foreign->phases - leaf % foreign->phases) %
+	return (index + before + foreign->phases - leaf % foreign->phases) %
 	       foreign->phases;
 }
 

@@ -93,14 +93,14 @@ out:
 	return rc;
 }
 
-static void index_ways(const struct pm_routes *routes, uint32_t leaf, struct own *own)
+static void index_planes(const struct pm_routes *routes, uint32_t leaf, struct own *own)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
-	uint32_t way = 0;
+	uint32_t index = 0;
 
 	pm_for_each_port(i, routes->plan->known, leaf)
 		if (tree->plane[i] != PM_NONE)
-			own[tree->plane[i]].way = way++;
+			own[tree->plane[i]].index = index++;
 }
 
 static void index_own(struct pm_routes *routes)
@@ -126,7 +126,7 @@ static void index_own(struct pm_routes *routes)
 		}
 		for (uint32_t p = 1; p < planes; p++)
 			own[p].before = own[p - 1].before + own[p - 1].count;
-		index_ways(routes, sw, own);
+		index_planes(routes, sw, own);
 	}
 }
 

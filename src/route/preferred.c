@@ -29,7 +29,7 @@ struct ends {
 struct room {
 	uint8_t *digit; /* [height][lid] of up ports, for switches with as many .. */
 	uint32_t most[PM_NO_LEVEL + 1]; /* [height] .. as this */
-	uint64_t *every_way;		/* [words] */
+	uint64_t *every_path;		/* [words] */
 	uint64_t *below;		/* [words] places below, then: not yet filled */
 	uint64_t *forks;		/* [words] several ports lead down to these */
 	uint64_t *places;		/* [words] those that a port is the first to */
@@ -351,14 +351,14 @@ static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
  * first: preferred ports were given without looking. And those that a leaf was given
  * none for, as they have no plane.
  */
-static void fill_holes(struct pm_routes *routes, uint32_t sw, const uint64_t *every_way,
+static void fill_holes(struct pm_routes *routes, uint32_t sw, const uint64_t *every_path,
 		       uint8_t *row)
 {
 	const uint64_t *reach = pm_reach_updown(&routes->whole, sw);
 	const uint64_t *below = pm_reach_down(&routes->whole, sw);
 
 	for (uint32_t w = 0; w < routes->whole.words; w++) {
-		uint64_t doubtful = ~every_way[w] | routes->planeless[w];
+		uint64_t doubtful = ~every_path[w] | routes->planeless[w];
 
 		for (uint64_t holes = reach[w] & ~below[w] & doubtful; holes;
 		     holes &= holes - 1)
@@ -369,19 +369,19 @@ static void fill_holes(struct pm_routes *routes, uint32_t sw, const uint64_t *ev
 }
 
 /* The places that each of its up ports leads to. */
-static void find_every_way(const struct pm_routes *routes, uint32_t sw,
-			   uint64_t *every_way)
+static void find_every_path(const struct pm_routes *routes, uint32_t sw,
+			    uint64_t *every_path)
 {
 	struct up_ports up = route_up(routes, sw);
 	uint32_t first = route_node(routes, sw)->first_port, words = routes->whole.words;
 
-	memset(every_way, 0xff, words * sizeof(*every_way));
+	memset(every_path, 0xff, words * sizeof(*every_path));
 	for (uint32_t i = 0; i < up.count; i++) {
 		const uint64_t *over =
 			route_reach_over(routes, &routes->whole, first + up.num[i]);
 
 		for (uint32_t w = 0; w < words; w++)
-			every_way[w] &= over[w];
+			every_path[w] &= over[w];
 	}
 }
 
@@ -406,9 +406,9 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw, struct room *room
 	else
 		fill_upper(routes, sw, room, row);
 	fill_down(routes, sw, room, row);
-	find_every_way(routes, sw, room->every_way);
-	routes->full[sw] = has_all_leaves(routes, room->every_way);
-	fill_holes(routes, sw, room->every_way, row);
+	find_every_path(routes, sw, room->every_path);
+	routes->full[sw] = has_all_leaves(routes, room->every_path);
+	fill_holes(routes, sw, room->every_path, row);
 	clear_unreachable(routes, sw, row);
 	route_fill_own(routes, sw, row);
 	for (uint32_t i = 0; i < room->num_spare; i++)
@@ -466,7 +466,7 @@ int route_fill_preferred(struct pm_routes *routes, struct pm_error *err)
 	struct room room = {
 		.digit = pm_pool_array(&pool, routes->plan->tree.top_level + (size_t)1,
 				       routes->stride),
-		.every_way = pm_pool_array(&pool, words, sizeof(uint64_t)),
+		.every_path = pm_pool_array(&pool, words, sizeof(uint64_t)),
 		.below = pm_pool_array(&pool, words, sizeof(uint64_t)),
 		.forks = pm_pool_array(&pool, words, sizeof(uint64_t)),
 		.places = pm_pool_array(&pool, words, sizeof(uint64_t)),

@@ -37,7 +37,7 @@ struct own {
 	uint32_t before; /* in planes before this one */
 	uint32_t first;	 /* lowest rank in this plane, PM_NONE if it has none */
 	uint32_t count;	 /* in this plane */
-	uint32_t way;	 /* number of its up port of this plane among its up ports */
+	uint32_t index;	 /* number of its up port of this plane among its up ports */
 };
 
 /* The first leaf below a switch; if there is none, the first of all. */

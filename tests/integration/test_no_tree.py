@@ -106,14 +106,14 @@ class NoTree(labtest.Folders):
 
         return sum(not arrives(a, b) for a in dump.hosts for b in dump.hosts if a != b)
 
-    def test_gives_way_and_takes_back(self):
+    def test_fails_over_and_takes_back(self):
         with self.lab() as lab:
             lab.bring_up()
             healthy = pmlab.Dump(lab.dump())
             self.assertEqual((self.cut_off(lab), self.status(lab)[0]), (0, 0))
             found = json.loads(pmlab.run_cli("whatif", "--json", lab.netlist.path, "-s",
                                              lab.osm.host, "--lose", *SPINES).stdout)
-            self.assertTrue(found["gives_way"])
+            self.assertTrue(found["fails_over"])
 
             served_by = self.change(lab, "lose", *SPINES)[-1]
             self.assertNotEqual(served_by, "portmajor")

@@ -66,7 +66,7 @@ class Command(labtest.Folders):
             with self.subTest(kind):
                 self.assertEqual(one["unreachable"], 0 if kind == "flat" else 4 * (8 + 3))
                 self.assertEqual(one["slowest"], 1 if kind == "flat" else 0)
-        self.assertIn("vlan: 44 of 88 flows have no way", self.share("--permutations", 3, *lost))
+        self.assertIn("vlan: 44 of 88 flows have no path", self.share("--permutations", 3, *lost))
 
     def test_hosts_lost(self):
         """Who is not there has no part in it."""

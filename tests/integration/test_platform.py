@@ -87,7 +87,7 @@ class Platform(Writer):
                 self.assertEqual(routes.get((source, to)), way, (source, to))
                 self.assertLessEqual(set(way or ()), links)
                 cut += way is None
-        self.assertIn(f"<!-- ordered pairs without a way: {cut} -->",
+        self.assertIn(f"<!-- ordered pairs without a path: {cut} -->",
                       (self.folder / "p.xml").read_text("ascii"))
         return root, cut
 

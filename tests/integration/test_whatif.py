@@ -195,19 +195,19 @@ class OneLoss(labtest.Folders):
         self.assertIsNone(found["load"])
         self.assertIsNone(found["shift"])
 
-    def test_gives_way(self):
+    def test_fails_over(self):
         """What is left when both spines go is a ring of leaves, and not ours."""
         net = odd_netlists.ring_below_spines().write(self.folder / "ring.net")
-        line = r"(?m)^the engine gives way to the next one: no .* 120 of 120 pairs of hosts"
-        for losses, gives_way in ((["spine0"], False), (["spine0", "spine1"], True),
+        line = r"(?m)^the engine fails over to the next one: no .* 120 of 120 pairs of hosts"
+        for losses, fails_over in ((["spine0"], False), (["spine0", "spine1"], True),
                                   (["spine0", "spine1", "leaf0", "leaf2", "leaf4"], False)):
             with self.subTest(losses):
                 found = lose(*losses, net=net)
-                self.assertIs(found["gives_way"], gives_way)
-                if gives_way:
+                self.assertIs(found["fails_over"], fails_over)
+                if fails_over:
                     self.assertEqual(found["reachable"], {"connected": 120, "cut": 120})
                 text = run("whatif", net, "--lose", *losses)
-                (self.assertRegex if gives_way else self.assertNotRegex)(text, line)
+                (self.assertRegex if fails_over else self.assertNotRegex)(text, line)
 
     def test_quiet(self):
         self.assertEqual(run("whatif", "-q", NET, "--lose", "leaf0"), "")

@@ -1043,7 +1043,7 @@ uint64_t subnet_tables(void)
 }
 
 /* Whether a host's packets get to another one; hashes the ports that they take. */
-static bool follow(uint32_t from, uint32_t to, uint64_t *ways)
+static bool follow(uint32_t from, uint32_t to, uint64_t *paths)
 {
 	const struct pm_fabric *fabric = fake.fabric;
 	uint32_t at = fabric->ports[fabric->nodes[from].first_port + 1].peer;
@@ -1057,7 +1057,7 @@ static bool follow(uint32_t from, uint32_t to, uint64_t *ways)
 		if (node >= fabric->num_switches)
 			return false;
 		out = fake.held[node][lid];
-		*ways = digest(*ways, &out, sizeof(out));
+		*paths = digest(*paths, &out, sizeof(out));
 		if (!out || out > fabric->nodes[node].num_ports)
 			return false;
 		out += fabric->nodes[node].first_port;
@@ -1070,21 +1070,21 @@ static bool follow(uint32_t from, uint32_t to, uint64_t *ways)
 
 static bool is_reached(uint32_t from, uint32_t to)
 {
-	uint64_t ways = 0;
+	uint64_t paths = 0;
 
-	return follow(from, to, &ways);
+	return follow(from, to, &paths);
 }
 
 uint64_t subnet_paths(void)
 {
-	uint64_t ways = 0xcbf29ce484222325u;
+	uint64_t paths = 0xcbf29ce484222325u;
 
 	for (uint32_t a = fake.fabric->num_switches; a < fake.fabric->num_nodes; a++)
 		for (uint32_t b = fake.fabric->num_switches; b < fake.fabric->num_nodes;
 		     b++)
 			if (a != b)
-				follow(a, b, &ways);
-	return ways;
+				follow(a, b, &paths);
+	return paths;
 }
 
 uint8_t subnet_entry(const char *sw, const char *host)

@@ -21,7 +21,7 @@ struct scene {
 	struct pm_vlan_table table;
 	uint32_t *who;
 	double *room;
-	struct pm_packet_paths ways;
+	struct pm_packet_paths paths;
 	struct pm_bisection found;
 };
 
@@ -45,7 +45,7 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 		s->who[h] = h;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		s->room[i] = 1;
-	s->ways = (struct pm_packet_paths){
+	s->paths = (struct pm_packet_paths){
 		.fabric = fabric,
 		.hosts = s->lab.hosts,
 		.lfts = s->lab.tables,
@@ -56,11 +56,11 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 	};
 }
 
-static const struct pm_bisection *bisect(struct scene *s, pm_packet_path *way)
+static const struct pm_bisection *bisect(struct scene *s, pm_packet_path *path)
 {
 	const struct pm_bisection_config config = {
-		.way = way,
-		.network = &s->ways,
+		.path = path,
+		.network = &s->paths,
 		.num_hosts = s->lab.num_hosts,
 		.num_ports = s->lab.world.fabric->num_ports,
 		.room = s->room,
@@ -126,7 +126,7 @@ static void test_figure(void **state)
 								   : .5);
 			assert_rates(bisect(&s, pm_packet_path_by_lfts), links, links,
 				     links);
-			s.ways.broadcast = true;
+			s.paths.broadcast = true;
 			assert_rates(bisect(&s, pm_packet_path_by_vlan), 1, 1, 1);
 			scene_end(&s);
 		}
@@ -184,7 +184,7 @@ static void test_loss(void **state)
 
 /* Ways end at their host, go along tagged ports alone, the same ones back, and turn once;
  * in trees of three levels too. */
-static void assert_ways(struct pm_fabric *made)
+static void assert_paths(struct pm_fabric *made)
 {
 	struct scene s;
 
@@ -192,14 +192,14 @@ static void assert_ways(struct pm_fabric *made)
 	for (uint32_t a = 0; a < s.lab.num_hosts; a++)
 		for (uint32_t b = 0; b < s.lab.num_hosts; b++) {
 			const struct pm_fabric *fabric = s.lab.world.fabric;
-			uint32_t there[PM_WAY_MAX], back[PM_WAY_MAX], hops, vlan;
+			uint32_t there[PM_PATH_MAX], back[PM_PATH_MAX], hops, vlan;
 			const struct pm_vlan_host *host = s.table.host;
 
 			if (a == b)
 				continue;
 			vlan = host[host[a].priority > host[b].priority ? a : b].vlan;
-			hops = pm_packet_path_by_vlan(&s.ways, a, b, there);
-			assert_int_equal(pm_packet_path_by_vlan(&s.ways, b, a, back),
+			hops = pm_packet_path_by_vlan(&s.paths, a, b, there);
+			assert_int_equal(pm_packet_path_by_vlan(&s.paths, b, a, back),
 					 hops);
 			assert_in_range(hops, 2, 6);
 			assert_int_equal(there[0], s.lab.hosts[a].port);
@@ -218,23 +218,23 @@ static void assert_ways(struct pm_fabric *made)
 			assert_int_equal(fabric->ports[there[hops - 1]].peer,
 					 s.lab.hosts[b].port);
 			assert_int_equal(find_path(&s.lab, a, b, there),
-					 pm_packet_path_by_lfts(&s.ways, a, b, back));
+					 pm_packet_path_by_lfts(&s.paths, a, b, back));
 			assert_memory_equal(there, back, 4);
 		}
 	scene_end(&s);
 }
 
-static void test_ways(void **state)
+static void test_paths(void **state)
 {
 	struct pm_fabric *fabric;
 
 	(void)state;
-	assert_ways(tree(3, 3));
+	assert_paths(tree(3, 3));
 	/* With a host at the top. */
 	fabric =
 		recipe_draw("l0/3 l1/3 s/3 l0:1=a l0:2=b l1:1=c s:3=d l0:3=s:1 l1:3=s:2");
 	fabric->nodes[2].root = 1;
-	assert_ways(fabric);
+	assert_paths(fabric);
 }
 
 int main(void)
@@ -243,7 +243,7 @@ int main(void)
 		cmocka_unit_test(test_figure),
 		cmocka_unit_test(test_by_priority),
 		cmocka_unit_test(test_loss),
-		cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -398,7 +398,7 @@ static void test_lmc(void **state)
 	/* From l0 and from s1, which has no end ports, it does not reach the manager. */
 	assert_int_equal(paths.deaf, 2);
 	assert_string_equal(paths.example[PM_FAULT_DEAF].text,
-			    "no way to the manager: from \"s1\" to LID 6 of \"b\"");
+			    "no path to the manager: from \"s1\" to LID 6 of \"b\"");
 	/* Without cables there is nothing to be reached from l0. */
 	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 2));
 	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 3));

@@ -694,7 +694,7 @@ static void test_bad_tables(void **state)
 		sw->table[lid] = PM_LFT_KEEP;
 		assert_int_equal(pm_flit_net_of_tables(world.fabric, lfts, &net, &err),
 				 -EINVAL);
-		assert_non_null(strstr(err.text, "to \"h2-1\" on no way"));
+		assert_non_null(strstr(err.text, "to \"h2-1\" on no path"));
 		sw->table[lid] = 2; /* a host that is not meant */
 		assert_int_equal(pm_flit_net_of_tables(world.fabric, lfts, &net, &err),
 				 -EINVAL);

@@ -353,7 +353,7 @@ static const struct {
 } rows[] = {
 	{"right", change_nothing, "", ""},
 	{"no entry", lose_entry, "lost 1",
-	 "1 path ends nowhere though there is a way (lost: from \"l0\" to LID "},
+	 "1 path ends nowhere though there is a path (lost: from \"l0\" to LID "},
 	{"no port", name_no_port, "no-such-port 1, lost 1",
 	 "1 entry names a port that the switch does not have: port 7 for LID "},
 	{"no ports", name_no_ports, "no-such-port 2, lost 2",
@@ -369,7 +369,7 @@ static const struct {
 	{"unreachable", set_unreachable, "unreachable 12",
 	 "12 paths to end ports do not arrive, for which"},
 	{"the SM", hide_sm, "sm 1",
-	 "1 path to the subnet manager does not arrive (no way to the manager: from \"s"},
+	 "1 path to the subnet manager does not arrive (no path to the manager: from \"s"},
 	{"manager untold", hide_sm_untold, "", ""},
 	{"the SM that the file names", hide_sm_of_file, "sm 1", ""},
 	{"an SM that nobody is", name_sm_of_nobody, "", ""},

@@ -1365,7 +1365,7 @@ static void try_cutoff(struct world *world)
 static void note_net(struct pm_flit_net *net)
 {
 	note(net->links, net->num_links * sizeof(*net->links));
-	note(net->way, (size_t)net->num_switches * net->num_nodes);
+	note(net->next_hop, (size_t)net->num_switches * net->num_nodes);
 	pm_flit_net_free(net);
 }
 

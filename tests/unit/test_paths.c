@@ -35,8 +35,8 @@ struct trial {
 struct trip {
 	uint32_t end; /* port, or PM_NONE: nowhere */
 	bool round, turned;
-	uint32_t ways; /* number of way[] */
-	uint32_t *way; /* ports that it left switches by, to other switches */
+	uint32_t paths; /* number of way[] */
+	uint32_t *path; /* ports that it left switches by, to other switches */
 };
 
 /* ---- The reference ---- */
@@ -56,12 +56,12 @@ static struct trip travel(const struct trial *t, uint32_t from, uint32_t lid)
 {
 	const uint8_t *level = t->check.level;
 	uint32_t num = t->fabric->num_switches, sw = from;
-	struct trip trip = {.end = PM_NONE, .way = calloc(num + 2, sizeof(uint32_t))};
+	struct trip trip = {.end = PM_NONE, .path = calloc(num + 2, sizeof(uint32_t))};
 	uint8_t *been = calloc(num + 1, 1);
 	bool down = false;
 
 	assert_non_null(been);
-	assert_non_null(trip.way);
+	assert_non_null(trip.path);
 	for (;;) {
 		const struct pm_port *out, *in;
 
@@ -76,7 +76,7 @@ static struct trip travel(const struct trial *t, uint32_t from, uint32_t lid)
 			trip.end = (uint32_t)(in - t->fabric->ports);
 			break;
 		}
-		trip.way[trip.ways++] = (uint32_t)(out - t->fabric->ports);
+		trip.path[trip.paths++] = (uint32_t)(out - t->fabric->ports);
 		if (been[sw]) {
 			trip.round = true;
 			break;
@@ -148,7 +148,7 @@ static void count_trip(const struct trial *t, uint32_t from, uint32_t port, uint
 	struct trip trip = travel(t, from, lid);
 	bool arrives = !trip.round && trip.end == port;
 
-	free(trip.way);
+	free(trip.path);
 	if (!t->reference.updown[from * num + to]) {
 		count->cut++;
 		count->unreachable += !is_switch(t, p->node) &&
@@ -174,7 +174,7 @@ static void count_to_sm(const struct trial *t, struct pm_check_paths *count)
 			struct trip trip = travel(t, from, p->lid + k);
 
 			count->deaf += trip.round || trip.end != t->check.sm;
-			free(trip.way);
+			free(trip.path);
 		}
 }
 
@@ -212,11 +212,11 @@ static uint8_t *find_dependencies(const struct trial *t, uint8_t *used)
 			for (uint32_t k = 0; k < 1u << p->lmc; k++) {
 				struct trip trip = travel(t, from, p->lid + k);
 
-				for (uint32_t w = 0; w < trip.ways; w++)
-					used[trip.way[w]] = 1;
-				for (uint32_t w = 1; w < trip.ways; w++)
-					waits[trip.way[w - 1] * num + trip.way[w]] = 1;
-				free(trip.way);
+				for (uint32_t w = 0; w < trip.paths; w++)
+					used[trip.path[w]] = 1;
+				for (uint32_t w = 1; w < trip.paths; w++)
+					waits[trip.path[w - 1] * num + trip.path[w]] = 1;
+				free(trip.path);
 			}
 		}
 	return waits;

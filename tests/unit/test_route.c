@@ -186,7 +186,7 @@ static void test_moved_are_spread(void **state)
 {
 	struct recipe_xgft shape = {2, 4, {0, 8}, {4}, {1, 1}};
 	struct recipe recipe = {0};
-	uint32_t ways = 0;
+	uint32_t paths = 0;
 	struct world world;
 
 	(void)state;
@@ -210,9 +210,9 @@ static void test_moved_are_spread(void **state)
 			assert_in_range(count[p], 2, 3);
 	}
 	for (uint32_t leaf = 1; leaf < 8; leaf++)
-		ways |= 1u << pm_routes_table(world.routes,
-					      leaf)[world_lid(&world, "sw0-0", 1)];
-	assert_int_equal(ways, 1u << 6 | 1u << 7 | 1u << 8);
+		paths |= 1u << pm_routes_table(world.routes,
+					       leaf)[world_lid(&world, "sw0-0", 1)];
+	assert_int_equal(paths, 1u << 6 | 1u << 7 | 1u << 8);
 	world_free(&world);
 	recipe_free(&recipe);
 }

@@ -15,18 +15,18 @@
 
 #include <stdint.h>
 
-#define PM_WAY_MAX 64
+#define PM_PATH_MAX 64
 
 /*
  * Writes the ports by which what host `from` sends to another host leaves nodes, its own
  * first, and returns how many there are; 0: there is no way.
  */
 typedef uint32_t pm_packet_path(const void *network, uint32_t from, uint32_t to,
-				uint32_t ports[PM_WAY_MAX]);
+				uint32_t ports[PM_PATH_MAX]);
 
 /* Borrowed. */
 struct pm_bisection_config {
-	pm_packet_path *way;
+	pm_packet_path *path;
 	const void *network; /* for it */
 	uint32_t num_hosts;  /* 2 and up */
 	uint32_t num_ports;

@@ -27,7 +27,7 @@ struct pm_flit_net {
 	uint32_t num_switches, num_nodes, num_links;
 	struct pm_flit_link *links; /* by place that they leave */
 	uint32_t *first_link;	    /* [place]; of a node one leaves */
-	uint8_t *way;		    /* [switch][node] link, from the switch's first */
+	uint8_t *next_hop;	    /* [switch][node] link, from the switch's first */
 	uint8_t *up;	    /* [switch] the first of its links up, which come last */
 	uint32_t max_hops;  /* most links between switches on a way */
 	const char **names; /* [place] */

@@ -27,11 +27,11 @@ struct pm_packet_paths {
 };
 
 /* For struct pm_packet_paths, as pm_packet_path has it. */
-uint32_t pm_packet_path_flat(const void *ways, uint32_t from, uint32_t to,
+uint32_t pm_packet_path_flat(const void *paths, uint32_t from, uint32_t to,
 			     uint32_t *ports);
-uint32_t pm_packet_path_by_lfts(const void *ways, uint32_t from, uint32_t to,
+uint32_t pm_packet_path_by_lfts(const void *paths, uint32_t from, uint32_t to,
 				uint32_t *ports);
-uint32_t pm_packet_path_by_vlan(const void *ways, uint32_t from, uint32_t to,
+uint32_t pm_packet_path_by_vlan(const void *paths, uint32_t from, uint32_t to,
 				uint32_t *ports);
 
 #endif

@@ -132,7 +132,7 @@ static json_t *describe_whatif(const struct request *request,
 		{"switches", json_integer(result->switches)},
 		{"switches_cut", json_integer(result->switches_cut)},
 		{"pairs_cut", json_integer((json_int_t)result->pairs_cut)},
-		{"gives_way", json_boolean(!pm_reachable_enough(&result->reachable))},
+		{"fails_over", json_boolean(!pm_reachable_enough(&result->reachable))},
 		{"reachable", reachable_json(&result->reachable)},
 		{"ms", json_real(settings_ms(settings, result->total.blocks))},
 		{"load", both_json(config->loads, before->load, result->load)},
@@ -190,10 +190,10 @@ static void print_whatif(const json_t *object)
 		cut_off_print(json_object_get(object, "cut_off"));
 		putchar('\n');
 	}
-	if (json_is_true(json_object_get(object, "gives_way")))
+	if (json_is_true(json_object_get(object, "fails_over")))
 		cli_text_print(
 			object,
-			"the engine gives way to the next one: no up-then-down "
+			"the engine fails over to the next one: no up-then-down "
 			"path joins {reachable.cut} of {reachable.connected} pairs of hosts "
 			"that cables join\n");
 	print_multicast(object);

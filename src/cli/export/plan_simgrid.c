@@ -35,8 +35,8 @@ struct platform {
 	const uint8_t **table; /* [switch] or NULL */
 	uint32_t *length;      /* [switch] of that */
 	uint32_t num_hosts;
-	char *way; /* between two switches, as XML */
-	size_t way_size;
+	char *path; /* between two switches, as XML */
+	size_t path_size;
 };
 
 /* ---- Names ---- */
@@ -177,10 +177,10 @@ static void print_links(const struct platform *p, FILE *file)
 }
 
 /* Writes the way from a switch to a host into p->way; false: there is none. */
-static bool find_way(struct platform *p, uint32_t sw, const struct host *to)
+static bool find_path(struct platform *p, uint32_t sw, const struct host *to)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
-	char *end = p->way;
+	char *end = p->path;
 
 	for (int hops = 0; hops < MAX_HOPS; hops++) {
 		uint8_t num = to->lid < p->length[sw] ? p->table[sw][to->lid] : 0;
@@ -189,7 +189,7 @@ static bool find_way(struct platform *p, uint32_t sw, const struct host *to)
 		if (!num || num > fabric->nodes[sw].num_ports ||
 		    fabric->ports[port].peer == PM_NONE)
 			return false;
-		end += snprintf(end, p->way_size - (size_t)(end - p->way),
+		end += snprintf(end, p->path_size - (size_t)(end - p->path),
 				"<link_ctn id=\"%s:%u\"/>", p->name[sw], num);
 		if (fabric->ports[port].peer == to->port)
 			return true;
@@ -213,7 +213,7 @@ static uint32_t print_routes(struct platform *p, const struct host *to, FILE *fi
 		const struct pm_port *port = &fabric->ports[from->port];
 
 		if (!h || from->sw != p->hosts[h - 1].sw)
-			connected = find_way(p, from->sw, to);
+			connected = find_path(p, from->sw, to);
 		if (from == to)
 			continue;
 		cut += !connected;
@@ -222,7 +222,7 @@ static uint32_t print_routes(struct platform *p, const struct host *to, FILE *fi
 				"<route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
 				"<link_ctn id=\"%s:%u\"/>%s</route>\n",
 				p->name[port->node], name, p->name[port->node], port->num,
-				p->way);
+				p->path);
 	}
 	return cut;
 }
@@ -243,7 +243,7 @@ static void print_platform(struct platform *p, FILE *file)
 	for (uint32_t h = 0; h < p->num_hosts; h++)
 		cut += print_routes(p, &p->hosts[h], file);
 	fprintf(file,
-		"</zone>\n</platform>\n<!-- ordered pairs without a way: %" PRIu64
+		"</zone>\n</platform>\n<!-- ordered pairs without a path: %" PRIu64
 		" -->\n",
 		cut);
 }
@@ -261,9 +261,9 @@ static int fill_platform(struct platform *p)
 	for (uint32_t node = 0; node < p->source->fabric->num_nodes; node++)
 		if (p->name[node] && strlen(p->name[node]) > longest)
 			longest = strlen(p->name[node]);
-	p->way_size = MAX_HOPS * (longest + sizeof("<link_ctn id=\":255\"/>")) + 1;
-	p->way = pm_pool_array(&p->pool, p->way_size, 1);
-	return p->way ? 0 : -ENOMEM;
+	p->path_size = MAX_HOPS * (longest + sizeof("<link_ctn id=\":255\"/>")) + 1;
+	p->path = pm_pool_array(&p->pool, p->path_size, 1);
+	return p->path ? 0 : -ENOMEM;
 }
 
 uint32_t plan_simgrid_hosts(const struct pm_fabric *fabric)

@@ -224,7 +224,7 @@ static uint64_t find_fingerprint(const struct flit_request *request,
 						    net->links[i].to);
 	for (uint32_t i = 0; i < net->num_switches + net->num_nodes; i++)
 		hash = pm_hash(hash, net->names[i], strlen(net->names[i]) + 1);
-	return pm_hash(hash, net->way, (size_t)net->num_switches * net->num_nodes);
+	return pm_hash(hash, net->next_hop, (size_t)net->num_switches * net->num_nodes);
 }
 
 static int print_shard(const struct flit_request *request, const struct pm_flit_net *net,

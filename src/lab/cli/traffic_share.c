@@ -118,7 +118,7 @@ static void print_unreachable(const json_t *object, const json_t *network)
 	if (!cli_json_number(network, "unreachable"))
 		return;
 	cli_text_print(network, "{kind}: {unreachable}");
-	printf(" of %lld flows have no way\n", (long long)tried);
+	printf(" of %lld flows have no path\n", (long long)tried);
 }
 
 static void print_shares(const json_t *object)
@@ -159,12 +159,13 @@ static int fail_sharing(const struct pm_error *err)
 }
 
 /* Finds a network's bisection and describes it. */
-static int bisect(const struct scene *scene, pm_packet_path *way,
-		  const struct pm_packet_paths *ways, const char *kind, json_t **networks)
+static int bisect(const struct scene *scene, pm_packet_path *path,
+		  const struct pm_packet_paths *paths, const char *kind,
+		  json_t **networks)
 {
 	const struct pm_bisection_config config = {
-		.way = way,
-		.network = ways,
+		.path = path,
+		.network = paths,
 		.num_hosts = scene->num_hosts,
 		.num_ports = scene->broken->num_ports,
 		.room = scene->room,
@@ -179,7 +180,7 @@ static int bisect(const struct scene *scene, pm_packet_path *way,
 		return fail_sharing(&err);
 	*networks = cli_json_append(
 		*networks,
-		network_json(scene, kind, of_vlans ? ways->vlans->num : 0, &found));
+		network_json(scene, kind, of_vlans ? paths->vlans->num : 0, &found));
 	return EXIT_FINE;
 }
 
@@ -205,7 +206,7 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 {
 	struct pm_vlan_table table = {0};
 	struct pm_vlans vlans = {0};
-	const struct pm_packet_paths ways = {
+	const struct pm_packet_paths paths = {
 		.fabric = scene->broken,
 		.hosts = scene->hosts,
 		.vlans = &vlans,
@@ -222,7 +223,7 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 		status = assignment(scene, &vlans, &table);
 	scene->needed = vlans.needed;
 	if (!status)
-		status = bisect(scene, pm_packet_path_by_vlan, &ways,
+		status = bisect(scene, pm_packet_path_by_vlan, &paths,
 				tree ? "tree" : "vlan", networks);
 	free(table.host);
 	pm_vlans_free(&vlans);
@@ -231,10 +232,10 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 
 static int bisect_flat(const struct scene *scene, json_t **networks)
 {
-	const struct pm_packet_paths ways = {.fabric = scene->broken,
-					     .hosts = scene->hosts};
+	const struct pm_packet_paths paths = {.fabric = scene->broken,
+					      .hosts = scene->hosts};
 
-	return bisect(scene, pm_packet_path_flat, &ways, "flat", networks);
+	return bisect(scene, pm_packet_path_flat, &paths, "flat", networks);
 }
 
 static int bisect_tables(struct scene *scene, json_t **networks)
@@ -242,7 +243,7 @@ static int bisect_tables(struct scene *scene, json_t **networks)
 	const struct pm_fabric *fabric = scene->broken;
 	uint32_t length = pm_routes_stride(scene->tables.routes);
 	uint8_t *lfts = calloc(fabric->num_switches, length);
-	const struct pm_packet_paths ways = {
+	const struct pm_packet_paths paths = {
 		.fabric = fabric, .hosts = scene->hosts, .lfts = lfts, .length = length};
 	int status;
 
@@ -251,7 +252,7 @@ static int bisect_tables(struct scene *scene, json_t **networks)
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		memcpy(lfts + (size_t)sw * length,
 		       pm_routes_table(scene->tables.routes, sw), length);
-	status = bisect(scene, pm_packet_path_by_lfts, &ways, "tables", networks);
+	status = bisect(scene, pm_packet_path_by_lfts, &paths, "tables", networks);
 	free(lfts);
 	return status;
 }

@@ -34,7 +34,7 @@ struct follower {
 	uint32_t *hosts;   /* [switch] that are alive */
 	uint32_t *loops;   /* [LID] of it, there now */
 	uint8_t *state;	   /* [switch] room */
-	uint32_t *way;	   /* [switch] room */
+	uint32_t *path;	   /* [switch] room */
 	struct pm_lft_trace_arrival *arrivals;
 	uint32_t now; /* Set at hand, or what mixture.h has in place of one */
 	uint32_t num_loops, num_cycles; /* there now */
@@ -97,10 +97,10 @@ static void begin_loop(struct follower *f, uint32_t lid, uint32_t sw)
 	uint32_t length = 0;
 
 	do {
-		f->way[length++] = sw;
+		f->path[length++] = sw;
 		sw = next_of(f, lid, sw);
-	} while (sw != f->way[0]);
-	add_ring(f, &f->found->loops, lid, f->way, length);
+	} while (sw != f->path[0]);
+	add_ring(f, &f->found->loops, lid, f->path, length);
 	f->loops[lid]++;
 	f->num_loops++;
 }
@@ -419,7 +419,7 @@ static int begin_mixtures(struct follower *f, struct pm_error *err)
 	f->loops = pm_pool_array(pool, f->length, sizeof(uint32_t));
 	f->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
 	f->state = pm_pool_array(pool, num, 1);
-	f->way = pm_pool_array(pool, num, sizeof(uint32_t));
+	f->path = pm_pool_array(pool, num, sizeof(uint32_t));
 	f->arrivals = pm_pool_array(pool, f->sets->num, sizeof(*f->arrivals));
 	if (pm_pool_check(pool, err))
 		return -ENOMEM;

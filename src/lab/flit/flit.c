@@ -77,17 +77,18 @@ static bool is_open(const struct pm_flit *flit, uint32_t vc)
 }
 
 /* The link that leads from a switch to a node. */
-static uint32_t find_way(struct pm_flit *flit, uint32_t sw, uint32_t node)
+static uint32_t find_next_hop(struct pm_flit *flit, uint32_t sw, uint32_t node)
 {
 	const struct pm_flit_net *net = flit->net;
 	uint32_t first = net->first_link[sw];
-	uint32_t way = net->way[(size_t)sw * net->num_nodes + node];
+	uint32_t next_hop = net->next_hop[(size_t)sw * net->num_nodes + node];
 
-	if (way == PM_FLIT_UP)
-		way = net->up[sw] + (uint32_t)pm_random_below(
-					    &flit->random, net->first_link[sw + 1] -
-								   first - net->up[sw]);
-	return first + way;
+	if (next_hop == PM_FLIT_UP)
+		next_hop = net->up[sw] +
+			   (uint32_t)pm_random_below(&flit->random,
+						     net->first_link[sw + 1] - first -
+							     net->up[sw]);
+	return first + next_hop;
 }
 
 /* A flit is in front of a VC now that was not. */
@@ -99,8 +100,8 @@ static void bring_forward(struct pm_flit *flit, uint32_t vc)
 		uint32_t front = flit->flits[(size_t)vc * flit->config.buffer + v->first];
 		const struct packet *packet = &flit->packets[front >> FLIT_SHIFT];
 
-		v->want = find_way(flit, flit->net->links[vc >> flit->vc_shift].to,
-				   packet->to);
+		v->want = find_next_hop(flit, flit->net->links[vc >> flit->vc_shift].to,
+					packet->to);
 	} else if (!is_open(flit, v->next_vc)) {
 		return;
 	}

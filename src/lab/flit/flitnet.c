@@ -26,7 +26,7 @@ static int make_net(uint32_t switches, uint32_t nodes, size_t links,
 	net->num_nodes = nodes;
 	net->links = pm_pool_array(&net->pool, links, sizeof(*net->links));
 	net->first_link = pm_pool_array(&net->pool, places, sizeof(uint32_t));
-	net->way = pm_pool_array(&net->pool, (size_t)switches * nodes, 1);
+	net->next_hop = pm_pool_array(&net->pool, (size_t)switches * nodes, 1);
 	net->up = pm_pool_array(&net->pool, switches, 1);
 	net->names = pm_pool_array(&net->pool, places, sizeof(char *));
 	if (pm_pool_check(&net->pool, err)) {
@@ -66,9 +66,10 @@ static void add_node_link(struct pm_flit_net *net, uint32_t node, uint32_t to)
 	add_link(net, net->num_switches + node, to);
 }
 
-static void set_way(struct pm_flit_net *net, uint32_t sw, uint32_t node, uint32_t link)
+static void set_next_hop(struct pm_flit_net *net, uint32_t sw, uint32_t node,
+			 uint32_t link)
 {
-	net->way[(size_t)sw * net->num_nodes + node] = (uint8_t)link;
+	net->next_hop[(size_t)sw * net->num_nodes + node] = (uint8_t)link;
 }
 
 /* Names such as s5 and n5. */
@@ -103,11 +104,11 @@ uint32_t pm_flit_net_distance(const struct pm_flit_net *net, uint32_t from, uint
 	uint32_t at = net->links[net->first_link[net->num_switches + from]].to;
 
 	for (; at != last; links++) {
-		uint32_t way = net->way[(size_t)at * net->num_nodes + to];
+		uint32_t next_hop = net->next_hop[(size_t)at * net->num_nodes + to];
 
-		if (way == PM_FLIT_UP)
-			way = net->up[at];
-		at = net->links[net->first_link[at] + way].to;
+		if (next_hop == PM_FLIT_UP)
+			next_hop = net->up[at];
+		at = net->links[net->first_link[at] + next_hop].to;
 	}
 	return links;
 }
@@ -154,7 +155,7 @@ static void add_torus_links(struct pm_flit_net *net, const struct grid *grid, ui
 	add_link(net, sw, net->num_switches + sw);
 }
 
-static uint32_t torus_way(const struct grid *grid, uint32_t from, uint32_t to)
+static uint32_t torus_next_hop(const struct grid *grid, uint32_t from, uint32_t to)
 {
 	uint32_t sum = 0;
 
@@ -199,7 +200,7 @@ int pm_flit_net_torus(const uint32_t *size, uint32_t dimensions, bool ties_up,
 	for (uint32_t sw = 0; sw < grid.count; sw++) {
 		add_torus_links(net, &grid, sw);
 		for (uint32_t to = 0; to < grid.count; to++)
-			set_way(net, sw, to, torus_way(&grid, sw, to));
+			set_next_hop(net, sw, to, torus_next_hop(&grid, sw, to));
 	}
 	for (uint32_t node = 0; node < grid.count; node++)
 		add_node_link(net, node, node);
@@ -233,9 +234,9 @@ int pm_flit_net_mesh(uint32_t switches, uint32_t nodes, struct pm_flit_net **res
 		for (uint32_t to = 0; to < count; to++) {
 			uint32_t remote = to / nodes;
 
-			set_way(net, sw, to,
-				remote == sw ? switches - 1 + to % nodes
-					     : remote - (remote > sw));
+			set_next_hop(net, sw, to,
+				     remote == sw ? switches - 1 + to % nodes
+						  : remote - (remote > sw));
 		}
 	}
 	for (uint32_t node = 0; node < count; node++)
@@ -257,8 +258,8 @@ int pm_flit_net_chain(uint32_t cables, struct pm_flit_net **result, struct pm_er
 		begin_place(net, sw);
 		add_link(net, sw, sw ? sw - 1 : switches);
 		add_link(net, sw, sw + 1 < switches ? sw + 1 : switches + 1);
-		set_way(net, sw, 0, 0);
-		set_way(net, sw, 1, 1);
+		set_next_hop(net, sw, 0, 0);
+		set_next_hop(net, sw, 1, 1);
 	}
 	add_node_link(net, 0, switches ? 0 : 1);
 	add_node_link(net, 1, switches ? switches - 1 : 0);
@@ -313,9 +314,9 @@ static void add_tree_switch(struct pm_flit_net *net, const struct tree *tree,
 		uint32_t leaf = to / tree->k;
 
 		if (leaf / below != number / below)
-			set_way(net, sw, to, PM_FLIT_UP);
+			set_next_hop(net, sw, to, PM_FLIT_UP);
 		else
-			set_way(net, sw, to, to / below % tree->k);
+			set_next_hop(net, sw, to, to / below % tree->k);
 	}
 }
 
@@ -403,9 +404,9 @@ static void add_table(struct pm_flit_net *net, const struct source *source, uint
 	for (uint32_t node = 0; node < net->num_nodes; node++) {
 		uint32_t lid = fabric->ports[source->ends[node]].lid;
 
-		set_way(net, sw, node,
-			table && lid < table->length ? link[table->table[lid]]
-						     : PM_FLIT_NOWHERE);
+		set_next_hop(net, sw, node,
+			     table && lid < table->length ? link[table->table[lid]]
+							  : PM_FLIT_NOWHERE);
 	}
 }
 
@@ -413,11 +414,11 @@ static void add_table(struct pm_flit_net *net, const struct source *source, uint
 static bool leads(struct pm_flit_net *net, uint32_t at, uint32_t node)
 {
 	for (uint32_t hops = 0; hops <= net->num_switches; hops++) {
-		uint32_t way = net->way[(size_t)at * net->num_nodes + node];
+		uint32_t next_hop = net->next_hop[(size_t)at * net->num_nodes + node];
 
-		if (way == PM_FLIT_NOWHERE)
+		if (next_hop == PM_FLIT_NOWHERE)
 			return false;
-		at = net->links[net->first_link[at] + way].to;
+		at = net->links[net->first_link[at] + next_hop].to;
 		if (at >= net->num_switches) {
 			if (hops > net->max_hops)
 				net->max_hops = hops;
@@ -427,7 +428,7 @@ static bool leads(struct pm_flit_net *net, uint32_t at, uint32_t node)
 	return false;
 }
 
-static int check_ways(struct pm_flit_net *net, struct pm_error *err)
+static int check_paths(struct pm_flit_net *net, struct pm_error *err)
 {
 	uint32_t last = PM_NONE;
 
@@ -441,7 +442,7 @@ static int check_ways(struct pm_flit_net *net, struct pm_error *err)
 				return pm_error_set(
 					err, -EINVAL,
 					"the tables lead from \"%s\" to \"%s\" on no "
-					"way: tables of another fabric?",
+					"path: tables of another fabric?",
 					net->names[sw],
 					net->names[net->num_switches + to]);
 		last = sw;
@@ -479,7 +480,7 @@ static int make_of_tables(struct source *source, struct pm_flit_net **result,
 				? i
 				: fabric->ports[source->ends[i - fabric->num_switches]]
 					  .node);
-	rc = check_ways(net, err);
+	rc = check_paths(net, err);
 	if (rc)
 		pm_flit_net_free(net);
 	return rc;

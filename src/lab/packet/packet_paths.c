@@ -5,52 +5,52 @@
 uint32_t pm_packet_path_flat(const void *network, uint32_t from, uint32_t to,
 			     uint32_t *ports)
 {
-	const struct pm_packet_paths *ways = network;
+	const struct pm_packet_paths *paths = network;
 
-	ports[0] = ways->hosts[from].port;
-	ports[1] = ways->fabric->ports[ways->hosts[to].port].peer;
+	ports[0] = paths->hosts[from].port;
+	ports[1] = paths->fabric->ports[paths->hosts[to].port].peer;
 	return 2;
 }
 
 /* ---- Tables ---- */
 
 /* The port by which a LID leaves a switch, or PM_NONE. */
-static uint32_t exit_port(const struct pm_packet_paths *ways, uint32_t sw, uint16_t lid)
+static uint32_t exit_port(const struct pm_packet_paths *paths, uint32_t sw, uint16_t lid)
 {
-	const struct pm_node *node = &ways->fabric->nodes[sw];
+	const struct pm_node *node = &paths->fabric->nodes[sw];
 	uint8_t out;
 
-	if (lid >= ways->length)
+	if (lid >= paths->length)
 		return PM_NONE;
-	out = ways->lfts[(size_t)sw * ways->length + lid];
+	out = paths->lfts[(size_t)sw * paths->length + lid];
 	return out && out <= node->num_ports ? node->first_port + out : PM_NONE;
 }
 
 uint32_t pm_packet_path_by_lfts(const void *network, uint32_t from, uint32_t to,
 				uint32_t *ports)
 {
-	const struct pm_packet_paths *ways = network;
-	const struct pm_fabric *fabric = ways->fabric;
-	uint32_t port = ways->hosts[from].port, hops = 0;
+	const struct pm_packet_paths *paths = network;
+	const struct pm_fabric *fabric = paths->fabric;
+	uint32_t port = paths->hosts[from].port, hops = 0;
 
-	while (port != PM_NONE && hops < PM_WAY_MAX) {
+	while (port != PM_NONE && hops < PM_PATH_MAX) {
 		uint32_t peer = fabric->ports[port].peer;
 
 		if (peer == PM_NONE)
 			return 0;
 		ports[hops++] = port;
-		if (peer == ways->hosts[to].port)
+		if (peer == paths->hosts[to].port)
 			return hops;
 		if (fabric->ports[peer].node >= fabric->num_switches)
 			return 0;
-		port = exit_port(ways, fabric->ports[peer].node, ways->hosts[to].lid);
+		port = exit_port(paths, fabric->ports[peer].node, paths->hosts[to].lid);
 	}
 	return 0;
 }
 
 /* ---- VLANs ---- */
 
-#define STEM_MAX (PM_WAY_MAX / 2 - 1)
+#define STEM_MAX (PM_PATH_MAX / 2 - 1)
 
 /* Up from a switch in a VLAN, as far as there are cables. */
 struct stem {
@@ -59,12 +59,12 @@ struct stem {
 	uint32_t num;			 /* of ports */
 };
 
-static void climb(const struct pm_packet_paths *ways, uint32_t vlan, uint32_t sw,
+static void climb(const struct pm_packet_paths *paths, uint32_t vlan, uint32_t sw,
 		  struct stem *stem)
 {
-	const struct pm_fabric *fabric = ways->fabric;
+	const struct pm_fabric *fabric = paths->fabric;
 	const uint32_t *up =
-		ways->vlans->up + (size_t)vlan * ways->vlans->tree->num_switches;
+		paths->vlans->up + (size_t)vlan * paths->vlans->tree->num_switches;
 
 	stem->num = 0;
 	stem->switches[0] = sw;
@@ -90,35 +90,35 @@ static bool find_meeting(const struct stem *a, const struct stem *b, uint32_t *o
 	return false;
 }
 
-static uint32_t choose_vlan(const struct pm_packet_paths *ways, uint32_t from,
+static uint32_t choose_vlan(const struct pm_packet_paths *paths, uint32_t from,
 			    uint32_t to)
 {
 	const struct pm_vlan_host *a, *b;
 
-	if (ways->broadcast)
-		return ways->table->broadcast;
-	a = &ways->table->host[ways->who[from]];
-	b = &ways->table->host[ways->who[to]];
+	if (paths->broadcast)
+		return paths->table->broadcast;
+	a = &paths->table->host[paths->who[from]];
+	b = &paths->table->host[paths->who[to]];
 	return a->priority > b->priority ? a->vlan : b->vlan;
 }
 
 uint32_t pm_packet_path_by_vlan(const void *network, uint32_t from, uint32_t to,
 				uint32_t *ports)
 {
-	const struct pm_packet_paths *ways = network;
-	const struct pm_fabric *fabric = ways->fabric;
-	uint32_t vlan = choose_vlan(ways, from, to), up, down, hops = 0;
+	const struct pm_packet_paths *paths = network;
+	const struct pm_fabric *fabric = paths->fabric;
+	uint32_t vlan = choose_vlan(paths, from, to), up, down, hops = 0;
 	struct stem a, b;
 
-	climb(ways, vlan, pm_fabric_peer_node(fabric, ways->hosts[from].port), &a);
-	climb(ways, vlan, pm_fabric_peer_node(fabric, ways->hosts[to].port), &b);
+	climb(paths, vlan, pm_fabric_peer_node(fabric, paths->hosts[from].port), &a);
+	climb(paths, vlan, pm_fabric_peer_node(fabric, paths->hosts[to].port), &b);
 	if (!find_meeting(&a, &b, &up, &down))
 		return 0;
-	ports[hops++] = ways->hosts[from].port;
+	ports[hops++] = paths->hosts[from].port;
 	for (uint32_t i = 0; i < up; i++)
 		ports[hops++] = a.ports[i];
 	while (down)
 		ports[hops++] = fabric->ports[b.ports[--down]].peer;
-	ports[hops++] = fabric->ports[ways->hosts[to].port].peer;
+	ports[hops++] = fabric->ports[paths->hosts[to].port].peer;
 	return hops;
 }
