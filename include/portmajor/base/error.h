@@ -2,9 +2,8 @@
 /*
  * Error detail.
  *
- * Functions of the core return 0 or -errno and, where there is more to say
- * than the number, fill a struct pm_error that the caller prints. The core
- * itself never prints or logs.
+ * Functions of the core return 0 or -errno; a struct pm_error has details for the caller
+ * to print. The core itself never prints or logs.
  */
 #ifndef PORTMAJOR_ERROR_H
 #define PORTMAJOR_ERROR_H
@@ -12,8 +11,10 @@
 #define PM_ERROR_TEXT 512
 
 struct pm_error {
-	/* One line without a trailing newline; names the file and line, the
-	 * node or the number that is at fault. Truncated if longer. */
+	/*
+	 * One line without a newline: the file and line, node or number at fault.
+	 * Truncated if longer.
+	 */
 	char text[PM_ERROR_TEXT];
 };
 
@@ -24,7 +25,7 @@ struct pm_error {
 int pm_error_set(struct pm_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same of -ENOMEM. */
+/* The same with -ENOMEM. */
 int pm_error_no_memory(struct pm_error *err);
 
 #endif

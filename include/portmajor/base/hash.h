@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* FNV-1a, 64 bits: notices what is damaged or changed, not what is forged. */
+/* FNV-1a, 64 bits: detects damage and change, not forgery. */
 #ifndef PORTMAJOR_HASH_H
 #define PORTMAJOR_HASH_H
 
@@ -8,7 +8,7 @@
 
 #define PM_HASH_START UINT64_C(0xcbf29ce484222325) /* of no bytes */
 
-/* The hash of what `hash` is of, and these bytes behind it. */
+/* Continues a hash over length more bytes. */
 static inline uint64_t pm_hash(uint64_t hash, const void *data, size_t length)
 {
 	const unsigned char *at = data;
@@ -18,7 +18,7 @@ static inline uint64_t pm_hash(uint64_t hash, const void *data, size_t length)
 	return hash;
 }
 
-/* The same of a number's bytes, lowest first. */
+/* Continues a hash over a number's bytes, lowest first. */
 static inline uint64_t pm_hash_number(uint64_t hash, uint64_t value)
 {
 	for (int i = 0; i < 8; i++, value >>= 8)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Words of text files, for their parsers. Text is a piece of memory that is not changed,
- * may have any bytes and has no NUL at its end. Whatever is taken is taken off the front
- * of the piece that is given; blanks are spaces, tabs and carriage returns.
+ * Splits text files into words, for their parsers. Text is read-only memory with any
+ * bytes and no NUL at its end. Functions that take something take it off the front of the
+ * text. Blanks are spaces, tabs and carriage returns.
  */
 #ifndef PORTMAJOR_LEXER_H
 #define PORTMAJOR_LEXER_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A piece of the input: a line, what is left of it, or a word. */
+/* Part of the input: a line, the rest of one, or a word. */
 struct pm_text {
 	const char *at;
 	const char *end;
@@ -33,7 +33,7 @@ static inline bool pm_text_is_empty(struct pm_text text)
 	return text.at == text.end;
 }
 
-/* Whether it begins with this character. */
+/* Whether the text begins with this character. */
 static inline bool pm_text_next_is(struct pm_text text, char c)
 {
 	return text.at < text.end && *text.at == c;
@@ -46,13 +46,13 @@ static inline bool pm_text_starts(struct pm_text text, const char *word)
 	return pm_text_length(text) >= length && !memcmp(text.at, word, length);
 }
 
-/* Whether it is this word. */
+/* Whether the text is this word. */
 static inline bool pm_text_is(struct pm_text text, const char *word)
 {
 	return pm_text_length(text) == strlen(word) && pm_text_starts(text, word);
 }
 
-/* The first one in the text, or NULL. */
+/* The first such character in the text, or NULL. */
 static inline const char *pm_text_find(struct pm_text text, char c)
 {
 	return pm_text_is_empty(text) ? NULL : memchr(text.at, c, pm_text_length(text));
@@ -76,55 +76,57 @@ static inline int pm_text_compare(struct pm_text a, struct pm_text b)
 
 int pm_text_shown(struct pm_text text);
 
-/* What is before the first such character; all of it if there is none. */
+/* The text before the first such character; all of it if there is none. */
 struct pm_text pm_text_before(struct pm_text text, char c);
 
 void pm_text_skip_blanks(struct pm_text *text);
 
-/* Moves behind the first `word` in it; false, and nothing moves, without one. */
+/* Moves behind the first `word` in the text; false, and nothing moves, without one. */
 bool pm_text_skip_past(struct pm_text *text, const char *word);
 
-/* What is before the next blank, behind those that come first; false: only blanks. */
+/* Takes blanks and the word behind them; false: only blanks. */
 bool pm_text_take_word(struct pm_text *text, struct pm_text *word);
 
 /*
- * Digits, behind blanks, and behind 0x if the base is 16; base 0 is that of a C literal.
- * -EINVAL: there are none; -ERANGE: more than 64 bits.
+ * Takes digits, behind blanks, and behind 0x if the base is 16; base 0: as in a C
+ * literal. -EINVAL: no digits; -ERANGE: more than 64 bits.
  */
 int pm_text_take_digits(struct pm_text *text, unsigned int base, uint64_t *value);
 
-/* A number up to max that ends as a word does, or before one of ":])"; false: none. */
+/*
+ * Takes a number up to max that ends as a word does, or before one of ":])"; false: none.
+ */
 bool pm_text_take_number(struct pm_text *text, unsigned int base, uint64_t max,
 			 uint64_t *value);
 
-/* What is before the next quote; the text stands on the first one. False: no other. */
+/* Takes quoted text; the text stands on the first quote. False: no second one. */
 bool pm_text_take_quoted(struct pm_text *text, struct pm_text *quoted);
 
-/* A file and where one is in it. */
+/* A position in a file. */
 struct pm_lexer {
 	const char *source; /* in messages */
 	struct pm_error *err;
 	int bad;	     /* the -errno of bad content */
-	uint32_t line;	     /* that was read last, from 1; 0: none */
+	uint32_t line;	     /* read last, from 1; 0: none */
 	struct pm_text rest; /* the lines behind it */
 };
 
-/* At the beginning of a text, which may be NULL if it is empty. */
+/* Begins a text, which may be NULL if it is empty. */
 struct pm_lexer pm_lexer_begin(const char *text, size_t length, const char *source,
 			       int bad, struct pm_error *err);
 
-/* The next line without its LF or CR LF, which the last line need not have. */
+/* Takes the next line without its LF or CR LF, which the last line need not have. */
 bool pm_lexer_next(struct pm_lexer *lexer, struct pm_text *line);
 
 /* Sets the message "source:LINE: ..." and returns `bad`. */
 int pm_lexer_fail(const struct pm_lexer *lexer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same of another line. */
+/* The same for another line. */
 int pm_lexer_fail_at(const struct pm_lexer *lexer, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Fails if a line has bytes that text files have not; 0 otherwise. */
+/* Fails if a line has bytes that no text file has; else 0. */
 int pm_lexer_check_text(const struct pm_lexer *lexer, struct pm_text line);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The known word that a mistyped one was meant to be, for "did you mean". */
+/* The known word nearest to a mistyped one, for "did you mean". */
 #ifndef PORTMAJOR_NEAREST_H
 #define PORTMAJOR_NEAREST_H
 

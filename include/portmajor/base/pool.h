@@ -11,10 +11,9 @@
  *		...
  *	pm_pool_free(&pool);
  *
- * That memory ran out is remembered, so that many arrays take one check, which has to
- * come before the first of them is used. Nothing is freed on its own, and nothing moves.
- * Each piece is an allocation of the C library's: sanitizers see the end of every array,
- * and a large one comes zeroed from the kernel.
+ * The pool remembers that memory ran out: one check, before the first use, is enough for
+ * many arrays. Nothing is freed alone, and nothing moves. Each array is an allocation of
+ * its own, so that sanitizers see its end and the kernel zeroes a large one.
  */
 #ifndef PORTMAJOR_POOL_H
 #define PORTMAJOR_POOL_H
@@ -26,7 +25,7 @@
 
 struct pm_pool_piece;
 
-/* Zeroed: empty. Copied, the copy stands for the same memory. */
+/* Zeroed: empty. A copy stands for the same memory. */
 struct pm_pool {
 	struct pm_pool_piece *pieces; /* the last one first */
 	bool failed;		      /* something did not get its memory */
@@ -35,10 +34,10 @@ struct pm_pool {
 /* A zeroed array; a length of 0 gives a valid pointer too. NULL without memory. */
 void *pm_pool_array(struct pm_pool *pool, size_t length, size_t size);
 
-/* As many bytes, whatever is in them, in large pages if they are many; else the same. */
+/* The same, not zeroed, in large pages if the bytes are many. */
 void *pm_pool_bytes(struct pm_pool *pool, size_t size);
 
-/* A copy of an array; else the same. */
+/* The same, copied from an array. */
 void *pm_pool_copy(struct pm_pool *pool, const void *from, size_t length, size_t size);
 
 /* 0, or -ENOMEM, with a message in err, if any of the above has returned NULL. */

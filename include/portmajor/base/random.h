@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Numbers that look drawn at random and are the same in every run: splitmix64 (Steele,
- * Lea and Flood, 2014). The state is a number; every seed will do.
+ * Random numbers, the same in every run: splitmix64 (Steele, Lea and Flood, 2014). The
+ * state is a number; any seed will do.
  */
 #ifndef PORTMAJOR_RANDOM_H
 #define PORTMAJOR_RANDOM_H

@@ -4,8 +4,8 @@
  *
  *     write PATH+SUFFIX    fsync it    rename it to PATH    fsync the folder
  *
- * Whoever opens PATH meanwhile, or after a power cut, finds a whole file, the old one or
- * the new one.
+ * A process that opens PATH meanwhile, or after a power cut, finds the whole old or new
+ * file.
  */
 #ifndef PORTMAJOR_REPLACE_H
 #define PORTMAJOR_REPLACE_H
@@ -15,12 +15,11 @@
 #include <stddef.h>
 
 /*
- * Replaces or makes the file at path. Nobody else may write to path with this suffix at
- * the same time; what has that name, as a process that was killed may have left it, goes.
- * After a failure the file is as before (if only the folder could not be synced, it is
- * the new one), and nothing of that name is left. -ENAMETOOLONG; -EISDIR, -EEXIST: path
- * is there and is a folder, or another thing that is no file; other -errno. The message
- * names path.
+ * Replaces or makes the file at path. No other process may write to PATH+SUFFIX at the
+ * same time; a file of that name, left by a killed process, is removed. After a failure
+ * the file is as before (the new one if only the folder could not be synced), and no
+ * PATH+SUFFIX is left. -ENAMETOOLONG; -EISDIR, -EEXIST: path is a folder, or no file;
+ * other -errno. The message names path.
  */
 int pm_replace(const char *path, const char *suffix, const void *data, size_t length,
 	       struct pm_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Text that ends with a line `end CHECKSUM`, of all bytes before that line (FNV-1a, 64
- * bits, 16 hexadecimal digits): what was cut short or damaged is noticed.
+ * bits, 16 hexadecimal digits), to detect a truncated or damaged file.
  */
 #ifndef PORTMAJOR_SEALED_H
 #define PORTMAJOR_SEALED_H
@@ -11,7 +11,7 @@
 /* As pm_text_print, and adds the last line. */
 int pm_sealed_print(pm_print *print, const void *arg, char **text, size_t *length);
 
-/* Where the last line begins; NULL if it is not right, or there are NULs before it. */
+/* Where the last line begins; NULL: it is wrong, or there are NULs before it. */
 const char *pm_sealed_end(const char *text, size_t length);
 
 #endif

@@ -9,21 +9,20 @@
 
 #define PM_TEXTFILE_MAX_BYTES ((size_t)1 << 30)
 
-/* What messages call a file: "-" is "<stdin>". */
+/* A file's name in messages: "-" is "<stdin>". */
 const char *pm_textfile_name(const char *path);
 
 /*
- * Reads a file, or standard input for "-". *text is for the caller to free; there is a
- * NUL behind it, which is not counted. More than PM_TEXTFILE_MAX_BYTES are cut after one
- * byte too many, for the parser to refuse. -ENOMEM, any -errno of open(2) or read(2), or
- * -EINVAL for a FIFO of a file system, which may never say anything (a pipe, as a shell
- * makes for <(..), is read), with a message that names the file.
+ * Reads a file, or standard input for "-". The caller frees *text, which has a NUL behind
+ * it that is not counted. A longer file is cut at PM_TEXTFILE_MAX_BYTES + 1, for the
+ * parser to refuse. -ENOMEM; any -errno of open(2) or read(2); -EINVAL: a named FIFO,
+ * which may never be written to (a shell's <(..) is read). The message names the file.
  */
 int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_error *err);
 
 /*
- * The same for a file that configures: "-" is no standard input but a name, and it is a
- * string. Also -EFBIG: more than max bytes; -EINVAL: there are NULs in it.
+ * The same for a configuration: "-" is a file's name. Also -EFBIG: more than max bytes;
+ * -EINVAL: NULs in the text.
  */
 int pm_textfile_read_string(const char *path, size_t max, char **text,
 			    struct pm_error *err);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Fabrics with parts missing, as they are in practice: switches, hosts and cables taken
- * away at random.
- */
+/* Takes switches, hosts and cables out of a fabric at random. */
 #ifndef PORTMAJOR_DEGRADE_H
 #define PORTMAJOR_DEGRADE_H
 
@@ -10,7 +7,7 @@
 
 #include <stdio.h>
 
-/* How many of a kind: a number, or thousandths of a percent of all of them. */
+/* A number of parts, or thousandths of a percent of all of a kind. */
 struct pm_share {
 	uint32_t number;
 	bool percent; /* then number is 0 to 100,000 */
@@ -30,19 +27,19 @@ struct pm_degrade {
 int pm_degrade_parse(const char *text, struct pm_degrade *degrade, struct pm_error *err);
 
 /*
- * Cuts the cables of what is lost: first switches, then hosts, then cables of those that
- * are left. A part of a percent is rounded to the nearest number. -EINVAL: more than
- * there are; -ENOMEM. O(ports).
+ * Cuts cables: those of the failed switches, then of the failed hosts, then some of the
+ * rest. Percentages are rounded to the nearest number of parts. -EINVAL: more than there
+ * are; -ENOMEM. O(ports).
  */
 int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 		     struct pm_error *err);
 
 /*
- * Writes a sealed fabric as a netlist, with the GUIDs and device IDs of its nodes; nodes
- * without any cable are left out. Links keep their width and speed, unless only the speed
- * is known. A name with blanks is a description, beside an id made of the GUID; other
- * names must be unique, and all free of quotes, '#' and '@', as those of generated
- * fabrics are. Errors of the stream are for the caller to see. O(ports).
+ * Writes a sealed fabric as a netlist, with GUIDs and device IDs; nodes without a cable
+ * are left out. Links keep their width and speed, unless only the speed is known. A name
+ * with blanks becomes a description, beside an id made of the GUID; other names must be
+ * unique, and all free of quotes, '#' and '@', as in generated fabrics. The caller checks
+ * the stream for errors. O(ports).
  */
 void pm_netlist_write(const struct pm_fabric *fabric, FILE *file);
 

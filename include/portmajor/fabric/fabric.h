@@ -8,8 +8,8 @@
  * from a sealed fabric depends on the order in which it was discovered or written down.
  * Indexes handed out before sealing are void after it.
  *
- * A sealed fabric is read directly through its arrays; only pm_fabric_cut,
- * pm_roles_apply and the fields for LIDs and links change it.
+ * Callers read a sealed fabric's arrays; they change it by pm_fabric_cut, pm_roles_apply
+ * and the fields for LIDs and links alone.
  */
 #ifndef PORTMAJOR_FABRIC_H
 #define PORTMAJOR_FABRIC_H
@@ -29,10 +29,10 @@ enum pm_node_type {
 	PM_ROUTER,
 };
 
-/* What is attached to a switch's port. Their balance is kept apart, see plan.h. */
+/* Kinds of end ports at a switch's port; each kind is balanced by itself, see plan.h. */
 enum pm_host {
 	PM_NO_HOST,
-	PM_COMPUTE, /* an end port, unless something else is said of it (roles.h) */
+	PM_COMPUTE, /* an end port, unless roles.h has another role for it */
 	PM_IO,	    /* an end port of an I/O node */
 	PM_SERVICE, /* of an aggregation node, a router, or an end node above the leaves:
 		     * has a slot and a LID like others, and makes no switch a leaf */
@@ -41,14 +41,14 @@ enum pm_host {
 
 struct pm_node {
 	uint64_t guid;
-	uint64_t key;	     /* place in the order; its GUID, or, for a switch that
-			      * replaced another one, that one's key */
+	uint64_t key; /* place in the order: the GUID, or for a replacement switch the old
+			 switch's key */
 	uint32_t name;	     /* offset into pm_fabric.names */
 	uint32_t label;	     /* likewise, see pm_fabric_label; the name, if unique */
 	uint32_t first_port; /* index of port 0; port p is first_port + p */
 	uint8_t type;	     /* enum pm_node_type */
 	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
-	uint8_t root;	     /* switches: 1 if said to be a root of the tree */
+	uint8_t root;	     /* switches: 1 if named as a root of the tree */
 	uint16_t device; /* NodeInfo:DeviceID, 0: not known; roles are guessed by it */
 };
 
@@ -59,10 +59,10 @@ struct pm_port {
 	uint16_t lid;  /* base LID, 0 if none; switches: on port 0 */
 	uint8_t lmc;   /* 0..7 */
 	uint8_t num;   /* 0..num_ports; 0 is a switch's own port */
-	uint8_t host;  /* sealed, switches: enum pm_host, of what is, or in a
-			* skeleton was, attached here */
-	uint8_t link;  /* width and speed of its cable's link as this end has them, a
-			* code of link.h; 0: unknown */
+	uint8_t host;  /* sealed, switches: enum pm_host of the end port that is, or in a
+			  skeleton was, attached */
+	uint8_t link;  /* width and speed of the link as this end reports them, a code of
+			  link.h; 0: unknown */
 };
 
 struct pm_fabric {
@@ -85,10 +85,9 @@ struct pm_fabric *pm_fabric_new(void);
 void pm_fabric_free(struct pm_fabric *fabric);
 
 /*
- * Adds a node without links; its index goes to *node.
- * name may be any string, also one that another node has; it is copied.
- * -EINVAL: num_ports is 0 or above PM_MAX_PORTS; -E2BIG: too many nodes;
- * -ENOMEM.
+ * Adds a node without links; its index goes to *node. The name, any string, is copied and
+ * need not be unique. -EINVAL: num_ports is 0 or above PM_MAX_PORTS; -E2BIG: too many
+ * nodes; -ENOMEM.
  */
 int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type, uint64_t guid,
 		       unsigned int num_ports, const char *name, uint32_t *node,
@@ -103,10 +102,9 @@ int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_
 		   uint32_t node_b, unsigned int port_b, struct pm_error *err);
 
 /*
- * Ends building, and labels nodes (pm_fabric_label), which for names that are not unique
- * takes as much room as these. Cost: O(nodes log nodes + ports).
- * -EEXIST: two nodes have one GUID; -ENOMEM. After
- * an error only pm_fabric_free may be called.
+ * Ends building, and labels nodes (pm_fabric_label). Cost: O(nodes log nodes + ports).
+ * -EEXIST: two nodes have one GUID; -ENOMEM. After an error only pm_fabric_free may be
+ * called.
  */
 int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err);
 
@@ -114,19 +112,17 @@ int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err);
 struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric);
 
 /*
- * The switches of a sealed fabric and the cables between them, as a sealed
- * fabric of its own with the same switch and port indexes; where an end node
- * is attached, `host` is set and there is no peer. LIDs are dropped, and so are widths
- * and speeds: a plan outlives them, and nothing of it depends on them. The caller frees
- * it; NULL without memory.
+ * The skeleton of a sealed fabric: its switches and the cables between them, as a sealed
+ * fabric with the same switch and port indexes. Where an end node is attached, `host` is
+ * set and there is no peer. LIDs, widths and speeds are dropped: no plan depends on them.
+ * The caller frees it; NULL without memory.
  */
 struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric);
 
 /*
- * The union of a skeleton and a fabric as it is now: every switch, cable and
- * host port of either, except that where they contradict each other (a port
- * whose cable now ends elsewhere) the fabric of now is right. The caller frees
- * the result, again a skeleton. -ENOMEM.
+ * The union of a skeleton and the fabric of now: every switch, cable and host port of
+ * either. Where they contradict each other (a cable now ends elsewhere) the fabric of now
+ * is right. The caller frees the result, a skeleton. -ENOMEM.
  */
 int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *now,
 		    struct pm_fabric **merged, struct pm_error *err);
@@ -138,13 +134,13 @@ int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *no
 int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 		     const char *name, struct pm_error *err);
 
-/* Whether a node has a cable: without one it is not there as far as others can tell. */
+/* Whether a node has a cable; without one the subnet manager cannot discover it. */
 bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
 
 /*
- * How many hosts a switch of a skeleton has, which are its end ports but for service
- * ports: with alive[port] those that are there now, slots that were always empty before
- * included; without it, NULL, those that are or were. O(its ports).
+ * Counts a skeleton switch's end ports but for service ports: with alive[port] those
+ * there now, in slots that were always empty too; with NULL those that are or were. O(its
+ * ports).
  */
 uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
 			       const uint8_t *alive);
@@ -162,7 +158,7 @@ uint32_t pm_fabric_find_guid(const struct pm_fabric *fabric, uint64_t guid);
 uint32_t pm_fabric_same_port(const struct pm_fabric *from, uint32_t port,
 			     const struct pm_fabric *to);
 
-/* A port and what it is found by. */
+/* A port and its search key. */
 struct pm_port_key {
 	uint64_t guid;
 	uint32_t port;
@@ -187,11 +183,11 @@ static inline const char *pm_fabric_name(const struct pm_fabric *fabric, uint32_
 }
 
 /*
- * What a node is called where people read it, "NAME (0xGUID)" if another node has the
- * name, too, and else its name; of several nodes without a name the GUID alone. Operands
- * of commands are found by it (pm_fabric_find_label). As of sealing and renaming; a
- * skeleton has the labels of the fabric that it was made of, and before sealing it is the
- * name. It is valid until the fabric is freed or a node renamed.
+ * A node's label, for people to read: its name; "NAME (0xGUID)" if another node has the
+ * same name; the GUID alone if several have none. Commands find operands by it
+ * (pm_fabric_find_label). Labels are made by sealing and renaming; before sealing the
+ * label is the name, and a skeleton has the labels of its fabric. Valid until the fabric
+ * is freed or a node renamed.
  */
 static inline const char *pm_fabric_label(const struct pm_fabric *fabric, uint32_t node)
 {
@@ -199,14 +195,12 @@ static inline const char *pm_fabric_label(const struct pm_fabric *fabric, uint32
 }
 
 /*
- * The node that "NAME (0xGUID)" names, whether its name is unique or not, or PM_NONE.
- * O(log nodes).
+ * The node named "NAME (0xGUID)", even if its name is unique, or PM_NONE. O(log nodes).
  */
 uint32_t pm_fabric_find_label(const struct pm_fabric *fabric, const char *text);
 
 /*
- * Goes over the ports of a node that may have a cable, so not over a switch's port 0, as
- * indexes into ports[] of a sealed fabric:
+ * Goes over the ports of a node but port 0, as indexes into ports[] of a sealed fabric:
  *
  *	pm_for_each_port(i, fabric, node)
  *		cables += fabric->ports[i].peer != PM_NONE;

@@ -2,13 +2,11 @@
 /*
  * Generated fabrics, written as ibsim netlists (see netlist.h).
  *
- * In every kind the lowest level of switches are the leaves, named "leaf0",
- * "leaf1", ...; each has its hosts on its first ports, and the host on port p of
- * leaf l is named "h<l>-<p>" and has one port. The file has the switches first,
- * leaves before all others, and then the hosts in the order of their leaves.
- * There are no GUID lines: ibsim counts.
- * Behind them are the other end nodes that are asked for: service nodes, routers,
- * aggregation nodes.
+ * In every kind the lowest switches are the leaves "leaf0", "leaf1", ...; a leaf has
+ * hosts on its first ports, and the host on port p of leaf l is "h<l>-<p>", with one
+ * port. The file has the leaves, the other switches, the hosts in the order of their
+ * leaves, and then other end nodes: service nodes, routers, aggregation nodes. There are
+ * no GUID lines: ibsim counts.
  */
 #ifndef PORTMAJOR_GENERATE_H
 #define PORTMAJOR_GENERATE_H
@@ -62,15 +60,15 @@ struct pm_generate_two_level {
 };
 
 /*
- * The extended generalised fat tree XGFT(h; m_1..m_h; w_1..w_h): hosts are on
- * level 0, switches on levels 1 to h; a node on level l has m_l children and
- * w_(l+1) parents. Switches above the leaves are named "sw<level>-<index>".
+ * The extended generalised fat tree XGFT(h; m_1..m_h; w_1..w_h): hosts are on level 0,
+ * switches on levels 1 to h; a node on level l has m_l children and w_(l+1) parents.
+ * Switches above the leaves are "sw<level>-<index>".
  *
- * A node on level l has digits a_i < m_i for i > l and b_i < w_i for i <= l. It is
- * joined to those on level l + 1 that differ from it in digit l + 1 only: its
- * a_(l+1) is its place among the parent's children, b_(l+1) the parent's among
- * its parents. Its index has a_h as the highest digit down to a_(l+1), then b_l
- * down to b_1. Ports: 1 + a_l for children, then m_l + 1 + b_(l+1) for parents.
+ * A node on level l has digits a_i < m_i for i > l and b_i < w_i for i <= l. Its parents
+ * are the nodes on level l + 1 that differ from it in digit l + 1 alone: its a_(l+1) is
+ * its place among a parent's children, b_(l+1) the parent's place among its parents. Its
+ * index has a_h as the highest digit down to a_(l+1), then b_l down to b_1. Ports: 1 +
+ * a_l for children, then m_l + 1 + b_(l+1) for parents.
  */
 struct pm_generate_xgft {
 	unsigned int height;			       /* h, 1..PM_GENERATE_MAX_HEIGHT */
@@ -133,9 +131,8 @@ struct pm_generate_dragonfly {
 };
 
 /*
- * End nodes NAME-1, NAME-2, .. with a port each, assigned in turn over the switches of a
- * level. They have the ports behind those of the shape. Those of the same name are
- * numbered through.
+ * End nodes NAME-1, NAME-2, .. with one port, assigned in turn to the switches of a
+ * level, on the ports behind those of the shape. Nodes of one name are numbered through.
  */
 struct pm_generate_service {
 	char name[PM_GENERATE_NAME]; /* small letters; "router": they are routers */
@@ -145,7 +142,7 @@ struct pm_generate_service {
 
 struct pm_generate {
 	enum pm_generate_kind kind;
-	/* Only the one that belongs to the kind is looked at. */
+	/* Only the kind's own is read. */
 	struct pm_generate_director director;
 	struct pm_generate_two_level two_level;
 	struct pm_generate_xgft xgft;
@@ -163,9 +160,9 @@ struct pm_generate {
 	unsigned int host_ports;
 	bool rails;
 	/*
-	 * Leaves are switches whose ports can be split in two: hosts have half a port,
-	 * 2x. Other ports of a leaf take two numbers, of which they have the first: with
-	 * H hosts, what would have number H + n has H + 2n - 1.
+	 * Leaves can split ports in two: hosts have half a port, 2x. Other ports of a
+	 * leaf take two numbers and have the first: with H hosts, port H + n becomes H +
+	 * 2n - 1.
 	 */
 	bool split;
 	/*

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Links: how wide and how fast they are, and which of them run below their neighbours'.
+ * Widths and speeds of links, and the degraded ones: slower than their neighbours.
  *
- * A code is one byte for a width and a speed, 0 if neither is known; one of both may be
- * unknown, too, and then so is the rate. Each end of a link has its own code
- * (pm_port.link): files say one thing of both ends, switches may say something of one end
- * alone.
+ * A code is one byte for a width and a speed, 0 if neither is known; if either is
+ * unknown, so is the rate. Each end of a link has its own code (pm_port.link): files have
+ * the same for both ends, switches may report one end alone.
  */
 #ifndef PORTMAJOR_LINK_H
 #define PORTMAJOR_LINK_H
@@ -35,21 +34,21 @@ const char *pm_speed_name(enum pm_speed speed);
 /* The speed with this name, which has `length` bytes; PM_SPEED_UNKNOWN: there is none. */
 enum pm_speed pm_speed_find(const char *name, size_t length);
 
-/* A code; any number of lanes but 1, 2, 4, 8 and 12 is an unknown one. */
+/* Makes a code; any number of lanes but 1, 2, 4, 8 and 12 counts as unknown. */
 uint8_t pm_link_code(unsigned int lanes, enum pm_speed speed);
 
-/* What it is a code of; 0 if that is not known. */
+/* The lanes and the speed of a code; 0: unknown. */
 unsigned int pm_link_lanes(uint8_t link);
 enum pm_speed pm_link_speed(uint8_t link);
 
 /*
- * Data in Mb/s, one way, rounded down: 4xQDR 32,000, 4xFDR 54,545, 4xEDR 100,000. The
- * encoding is taken off: 8 of 10 bits up to QDR, 64 of 66 from FDR10 on; from HDR on
- * nominal rates, 50,000 a lane and twice that each time. 0: unknown.
+ * Data in Mb/s, one way, rounded down: 4xQDR 32,000, 4xFDR 54,545, 4xEDR 100,000. Without
+ * encoding: 8 of 10 bits up to QDR, 64 of 66 from FDR10 on; from HDR on nominal rates,
+ * 50,000 a lane, doubled each time. 0: unknown.
  */
 uint32_t pm_link_rate(uint8_t link);
 
-/* The one with the lower rate; if that of one is unknown, the other. */
+/* The code with the lower rate; if one rate is unknown, the other code. */
 uint8_t pm_link_slower(uint8_t a, uint8_t b);
 
 /* The code of the link at a port, that of its slower end; 0: no link, or unknown. */
@@ -66,9 +65,8 @@ const char *pm_link_print(uint8_t link, char text[PM_LINK_TEXT]);
 uint32_t pm_link_common_rate(const struct pm_fabric *fabric);
 
 /*
- * What so many flows on the link at a port come to on one with the common rate, rounded
- * to the nearest number. As many as there are if the link's rate is not known, or the
- * common one is 0.
+ * Flows on the link at a port, scaled to the common rate and rounded to the nearest
+ * number; unscaled if either rate is unknown.
  */
 static inline uint64_t pm_link_weigh(const struct pm_fabric *fabric, uint32_t common,
 				     uint32_t port, uint64_t flows)
@@ -78,21 +76,20 @@ static inline uint64_t pm_link_weigh(const struct pm_fabric *fabric, uint32_t co
 	return !rate || rate == common ? flows : (flows * common + rate / 2) / rate;
 }
 
-/* ---- Links that run below their neighbours' ---- */
+/* ---- Degraded links ---- */
 
 struct pm_slow_link {
 	uint32_t port; /* the end with the lower index */
-	uint8_t link;  /* what it is; of its slower end */
-	uint8_t usual; /* what its neighbours are */
+	uint8_t link;  /* its code; of the slower end */
+	uint8_t usual; /* its neighbours' code */
 };
 
 /*
  * The rule: links between switches are neighbours if the switches at their ends are of
- * the same two kinds. Switches are of one kind if they have the same level and number of
- * ports, and the fastest speed of their links to switches is the same; so those of an
- * older generation are not compared with newer ones, while a link that fell back is. Of
- * neighbours with a known rate, the usual rate is the highest one that more than half of
- * them reach. A link is slow if its rate is lower.
+ * the same two kinds. Switches are of one kind if they have the same level, number of
+ * ports, and fastest speed of a link to a switch: an older generation is not compared
+ * with a newer one, a link that fell back is. The usual rate is the highest that more
+ * than half of the neighbours with a known rate reach. A link below it is degraded.
  *
  * link[port] are codes for the ports of the tree's skeleton; 0: no link, or unknown.
  * *list is by port, and the caller frees it. -ENOMEM. O(ports + links log links), without

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * MAC addresses as numbers, the first byte the highest of 48 bits, and the GUIDs of ports
- * that have one. On Ethernet a port's GUID is its address as an EUI-64, as in RoCE:
+ * MAC addresses as numbers, the first byte the highest of 48 bits, and the GUIDs made of
+ * them. On Ethernet a port's GUID is its address as an EUI-64, as in RoCE:
  * 02:00:00:00:00:01 has the GUID 0x000000fffe000001.
  */
 #ifndef PORTMAJOR_MAC_H
@@ -17,13 +17,13 @@
 /* Reads a word as an address; false: it is none. */
 bool pm_mac_parse(struct pm_text word, uint64_t *mac);
 
-/* Whether an address is one of a host: neither 0 nor of a group. */
+/* Whether an address is a host's: neither 0 nor a group's. */
 bool pm_mac_is_host(uint64_t mac);
 
 /* Prints an address; returns text. */
 const char *pm_mac_print(uint64_t mac, char text[PM_MAC_TEXT]);
 
-/* The GUID of an address, and the address of a GUID; 0: it was made from none. */
+/* The GUID of an address, and the address of a GUID; 0: the GUID is not made from one. */
 uint64_t pm_mac_guid(uint64_t mac);
 uint64_t pm_guid_mac(uint64_t guid);
 

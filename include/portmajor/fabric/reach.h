@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which switches can be reached from which, going down only, and going up and
- * then down. Up-then-down paths are the only ones that the tables use, so that
- * there are no loops, and no credit loops.
+ * The switches that each switch reaches going down only, and going up and then down.
+ * Tables use up-then-down paths alone, which excludes loops and credit loops.
  */
 #ifndef PORTMAJOR_REACH_H
 #define PORTMAJOR_REACH_H
@@ -21,7 +20,7 @@ struct pm_reach {
 	uint32_t num_by_level; /* without those that have no level */
 };
 
-/* Empty sets for this tree, in a pool, of which the caller learns if memory ran out. */
+/* Makes empty sets for this tree in a pool, which the caller checks for memory. */
 void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 		   struct pm_reach *reach);
 
@@ -29,8 +28,8 @@ void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 void pm_reach_sort(const struct pm_tree *tree, struct pm_reach *reach);
 
 /*
- * Fills both sets for the cables with alive[port] set (either both ends are or
- * none), or for all cables if alive is NULL. Cost: O(cables x switches / 64).
+ * Fills both sets for the cables with alive[port] set (at both ends), or for all if alive
+ * is NULL. Cost: O(cables x switches / 64).
  */
 void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		      const uint8_t *alive, struct pm_reach *reach);
@@ -41,9 +40,9 @@ enum pm_reach_changed {
 };
 
 /*
- * The same for alive, with help of the sets with everything alive: only what a lost cable
- * leads to is computed. changed[switch]: which of its sets are not those of `whole`.
- * Cost: O(cables) and that of what changes.
+ * The same, starting from the sets with all cables: only sets that failed cables lead to
+ * are computed. changed[switch]: which of its sets differ from those of `whole`. Cost:
+ * O(cables), and that of the changed sets.
  */
 void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 			    const uint8_t *alive, const struct pm_reach *whole,
@@ -54,44 +53,45 @@ struct pm_span {
 	uint32_t first, end;
 };
 
-/* What pm_reach_fail works with. */
+/* Working memory of pm_reach_fail. */
 struct pm_reach_loss {
 	uint32_t *stirred; /* switches with changed[] set, each once */
 	uint32_t num_stirred;
 	uint8_t *changed; /* [switch] as above */
-	uint64_t looked;  /* sets that were looked at */
+	uint64_t looked;  /* sets examined */
 	/* Room; empty between two calls. */
-	uint64_t *missing;    /* [switch][words] what a set may have lost, .. */
+	uint64_t *missing;    /* [switch][words] switches that a set may lack now, .. */
 	struct pm_span *span; /* .. [switch] all of it in these words */
-	uint64_t *waiting;    /* by place in by_level: whose sets are to be looked at */
+	uint64_t *waiting;    /* by place in by_level: switches still to examine */
 	uint32_t *place;      /* [switch] in by_level, PM_NONE: nowhere */
 };
 
-/* Room for losses, in a pool; of the sets of pm_reach_init, once its pool is checked. */
+/*
+ * Makes that memory in a pool, for the sets of pm_reach_init, once its pool is checked.
+ */
 void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
 			struct pm_pool *pool, struct pm_reach_loss *loss);
 
 /*
- * Corrects sets for the loss of the cables at these ports, both ends of each, which are
- * not alive any more. Until then the sets were right: those with everything alive, say.
- * So what pm_reach_compute does, but only what loses something is looked at. Cost:
- * O(ports of switches that lose something and of those next to them x words).
+ * Updates sets that were right until the cables at these ports (both ends of each)
+ * failed: the result of pm_reach_compute, at a cost of O(ports of the switches that reach
+ * less, and of their neighbours, x words).
  */
 void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *alive, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_reach *reach, struct pm_reach_loss *loss);
 
 /*
- * Takes that back: reach is again the copy of `whole` that it was. Or, with the sets
- * after the loss as `whole`, makes the loss in their copy from before it, too. Cost:
- * O(switches that lost something x words).
+ * Undoes that: reach is again the copy of `whole` that it was. Or, with the sets after
+ * the failure as `whole`, brings a copy from before it up to date. Cost: O(switches that
+ * reach less x words).
  */
 void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
 		      struct pm_reach_loss *loss);
 
 /*
- * Which nodes cables join, in whatever way: part[node] is the first node of its part.
- * alive as above; queue[node] is room. O(cables).
+ * Connected components: part[node] is the first node of its component. alive as above;
+ * queue[node] is working memory. O(cables).
  */
 void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *alive, uint32_t *part,
 		    uint32_t *queue);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Roles of nodes: which switches are the roots of the tree, and what end ports are for.
- * The first of these that says something of an end port counts:
+ * Roles of nodes: the roots of the tree, and the kinds of end ports. The first rule that
+ * applies to an end port counts:
  *
  *	rules of the operator, in their order (portmajor.conf)
  *	io_guid_file, then cn_guid_file of OpenSM, if it is in them
@@ -9,12 +9,11 @@
  *	cn_guid_file, if there is one: whatever is not in it is I/O
  *	else it is a compute node's
  *
- * Where a switch turns out to be above the leaves although it has compute nodes, a plan
- * takes these for service ports, too (plan.h).
+ * A plan makes compute nodes at a switch above the leaves service ports (plan.h).
  *
- * A GUID file has one GUID per line, in hexadecimal with 0x or in decimal; what follows
- *it after a blank, blank lines and comments from # on are ignored. Roots are node GUIDs,
- * the others port or node GUIDs.
+ * A GUID file has one GUID per line, in hexadecimal with 0x or in decimal; text behind
+ *it, blank lines and comments from # on are ignored. Roots are node GUIDs, the others
+ *port or node GUIDs.
  */
 #ifndef PORTMAJOR_ROLES_H
 #define PORTMAJOR_ROLES_H
@@ -34,7 +33,7 @@ enum pm_role_match {
 };
 
 struct pm_role_rule {
-	uint8_t host;  /* enum pm_host: what the end ports are */
+	uint8_t host;  /* enum pm_host of the end ports */
 	uint8_t match; /* enum pm_role_match */
 	uint64_t number;
 	char pattern[PM_ROLE_PATTERN];
@@ -47,7 +46,7 @@ struct pm_role_rules {
 
 /*
  * Adds a rule `compute|io|service guid|device|name VALUE`. A name goes to the end of the
- * text and may have blanks. Returns NULL, or what is wrong with it.
+ * text and may have blanks. Returns NULL, or the error.
  */
 const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text);
 
@@ -63,7 +62,7 @@ struct pm_role_files {
 struct pm_guids {
 	uint64_t *list;
 	uint32_t count;
-	bool given; /* there is a file, if an empty one */
+	bool given; /* there is a file; it may be empty */
 };
 
 struct pm_roles {
@@ -72,28 +71,28 @@ struct pm_roles {
 };
 
 /*
- * Reads the files that there are. *roles, which must be zeroed or hold earlier roles,
- * is replaced, on failure untouched.
- * -EINVAL: not a GUID, the message begins with "path:LINE: "; -errno of opening or
- * reading; -ENOMEM.
+ * Reads the files. *roles, zeroed or with earlier roles, is replaced; on failure
+ * untouched. -EINVAL: not a GUID, with "path:LINE: " first in the message; -errno of
+ * opening or reading; -ENOMEM.
  */
 int pm_roles_read(const struct pm_role_files *files, struct pm_roles *roles,
 		  struct pm_error *err);
 
-/* The same for one file's text in memory, which source names in messages. The caller
- * frees guids->list. */
+/*
+ * The same for one file's text, which messages call source. The caller frees guids->list.
+ */
 int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
 		   struct pm_error *err);
 
-/* Whether both say the same. */
+/* Whether both are equal. */
 bool pm_roles_equal(const struct pm_roles *a, const struct pm_roles *b);
 
 /* Whether a node is an aggregation node, by its device ID or its description. */
 bool pm_is_aggregation_node(const struct pm_fabric *fabric, uint32_t node);
 
 /*
- * Marks a sealed fabric's roots, and on switches' ports what their end ports are for.
- * O(nodes log GUIDs + end ports x rules).
+ * Marks a sealed fabric's roots, and the kinds of its end ports. O(nodes log GUIDs + end
+ * ports x rules).
  */
 void pm_roles_apply(const struct pm_roles *roles, struct pm_fabric *fabric);
 

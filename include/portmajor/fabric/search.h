@@ -8,8 +8,8 @@
  *	pm_search_start(&search, node);
  *	pm_search_run(&search, NULL, NULL);
  *
- * What is found depends on the fabric, on where it starts and on what it may pass, and
- * on nothing else: ports are looked at in their order.
+ * The result depends only on the fabric, the starts and the cables that may be passed:
+ * ports are taken in their order.
  */
 #ifndef PORTMAJOR_SEARCH_H
 #define PORTMAJOR_SEARCH_H
@@ -23,36 +23,36 @@ struct pm_search {
 
 	/*
 	 * Results: queue[0..count) are the nodes found, nearest first. by[node] is the
-	 * port, of the node before it, of the cable that led there; the node's own port 0
-	 * if the search started there; PM_NONE if it was not found.
+	 * port of the node before it that led there; the node's own port 0 for a start;
+	 * PM_NONE: not found.
 	 */
 	uint32_t count;
-	uint32_t done; /* of these: whose cables were looked at */
+	uint32_t done; /* of these: nodes with all cables examined */
 };
 
-/* Whether to go over the cable at a port, away from that port's node. */
+/* Whether to follow the cable at a port, away from that port's node. */
 typedef bool pm_search_passes(const void *context, uint32_t port);
 
 /* Nothing is found yet. O(nodes). */
 void pm_search_begin(struct pm_search *search);
 
-/* A node to start from. False: it is one already, or was found. */
+/* Adds a start. False: the node is one already, or was found. */
 bool pm_search_start(struct pm_search *search, uint32_t node);
 
 /*
- * Finds all that can be reached; passes may be NULL. May be called again after more
- * starts: what was found before stays as it is. O(ports of what is found).
+ * Finds all nodes in reach; passes may be NULL. May be called again after more starts:
+ * earlier results stay. O(ports of the nodes found).
  */
 void pm_search_run(struct pm_search *search, pm_search_passes *passes,
 		   const void *context);
 
 /*
- * Puts into by[] the number of cables from the nearest start in place of the port; the
- * search cannot go on after that. O(found).
+ * Replaces by[] by the number of cables from the nearest start; the search cannot go on
+ * after that. O(found).
  */
 void pm_search_distances(struct pm_search *search);
 
-/* Likewise the node that each one was reached from in the first place: its start. */
+/* Likewise by the start of each node. */
 void pm_search_origins(struct pm_search *search);
 
 #endif

@@ -3,25 +3,23 @@
  * The fat tree in a fabric: levels, the direction of every port, subtrees and
  * planes.
  *
- * A leaf is a switch with hosts. Level 0 are mostly the leaves, and the level of any
- *other switch is its distance from the nearest leaf, with exceptions: a switch with few
- *hosts in the midst of leaves (a spine with a gateway or the SM's node attached) is not a
- * leaf, a leaf may have no host yet, and single cables that skip a level do not count.
- * Where that joins less than it could, levels count from the roots: then leaves may have
- * edge switches below them, which count as leaves too but have no planes of their own.
- * Service ports (fabric.h) make no leaf. Named roots override all that. See
- * src/fabric/levels.c.
+ * A leaf is a switch with hosts. Mostly leaves are level 0, and the level of another
+ *switch is its distance from the nearest leaf. Exceptions: a switch with few hosts among
+ *leaves (a spine with a gateway or the SM's node) is no leaf, a leaf may have no host
+ *yet, and single cables that skip a level do not count. Where that connects less than it
+ *could, levels count from the roots: then leaves may have edge switches below them, which
+ *count as leaves too but have no planes of their own. Service ports (fabric.h) make no
+ *leaf. Named roots override all that. See src/fabric/levels.c.
  *
  *	level   leaf_level 0            leaf_level 1
  *	2       core                    spine chips of a director
  *	1       spine                   its line boards, with hosts: leaves
  *	0       leaf                    edge switches, with hosts: leaves, too
  *
- * A plane is what one up port of a leaf stands for on every leaf: which part
- * of the tree above the leaves it leads to (its component: what hangs together
- * when the leaves are taken away, such as a spine or a whole director
- * chassis), which of the first-level switches of that part over the leaf's
- * pod (the rank), and which of several parallel cables (the cable).
+ * A plane is an up port of a leaf, in terms that hold on every leaf: the component that
+ * it leads to (the tree above the leaves falls into components without them, such as a
+ * spine or a director chassis), the first-level switch of that component over the leaf's
+ * pod (the rank), and the number among parallel cables (the cable).
  *
  *            chassis s0              chassis s1       two components, one
  *          fab0     fab1           fab0     fab1      first-level switch each
@@ -48,12 +46,12 @@ enum pm_direction {
 
 /* How levels were found. */
 enum pm_levels_by {
-	PM_BY_LEAVES, /* guessed, in this order, until one joins all hosts: */
+	PM_BY_LEAVES, /* guessed, in this order, until one connects all hosts: */
 	PM_BY_LARGE_LEAVES,
 	PM_BY_FARTHEST,
 	PM_BY_FARTHEST_FROM_LARGE,
 	PM_BY_CENTRE,
-	PM_BY_NAMED_ROOTS, /* said by the operator */
+	PM_BY_NAMED_ROOTS, /* named by the operator */
 };
 
 struct pm_plane {
@@ -63,23 +61,21 @@ struct pm_plane {
 };
 
 /*
- * All of it is a function of the skeleton alone and read-only after
- * pm_tree_make. Arrays marked [switch] have one element per switch of the
- * skeleton, those marked [port] one per port.
+ * Depends on the skeleton alone and is read-only after pm_tree_make. Arrays marked
+ * [switch] have an element per switch of the skeleton, those marked [port] one per port.
  */
 struct pm_tree {
 	struct pm_pool pool; /* of all arrays */
 	uint32_t num_switches, num_ports, num_leaves, num_planes;
 	uint32_t num_components, num_pods;
-	uint32_t num_side;	 /* cables with PM_SIDE */
-	uint8_t top_level;	 /* highest level there is; 0 if only leaves */
-	uint8_t leaf_level;	 /* whose up ports stand for planes; leaves are here and
-				  * below */
-	uint8_t levels_by;	 /* enum pm_levels_by */
-	uint8_t *level;		 /* [switch]; PM_NO_LEVEL: no leaf in reach */
-	uint8_t *direction;	 /* [port] enum pm_direction */
-	uint32_t *remote;	 /* [port] switch at the other end, else PM_NONE */
-	uint32_t *leaves;	 /* [leaf] leaves in subtree order */
+	uint32_t num_side;  /* cables with PM_SIDE */
+	uint8_t top_level;  /* highest level there is; 0 if only leaves */
+	uint8_t leaf_level; /* its up ports stand for planes; leaves are here and below */
+	uint8_t levels_by;  /* enum pm_levels_by */
+	uint8_t *level;	    /* [switch]; PM_NO_LEVEL: no leaf in reach */
+	uint8_t *direction; /* [port] enum pm_direction */
+	uint32_t *remote;   /* [port] switch at the other end, else PM_NONE */
+	uint32_t *leaves;   /* [leaf] leaves in subtree order */
 	uint32_t *leaf_rank;	 /* [switch] its place in leaves[], else PM_NONE */
 	uint32_t *pod;		 /* [switch] leaves and the first-level switches, next
 				  * above leaf_level, that join them; else PM_NONE */
@@ -95,10 +91,9 @@ struct pm_tree {
 };
 
 /*
- * Finds the tree in a skeleton (see pm_fabric_skeleton).
- * -ENOENT: no switch has an end port; -ENOTSUP: roots are named, and a switch is too
- * far from all of them; -ENOMEM.
- * Cost: O(ports x levels + switches log switches).
+ * Finds the tree in a skeleton (see pm_fabric_skeleton). -ENOENT: no switch has an end
+ * port; -ENOTSUP: a switch is too far from all named roots; -ENOMEM. Cost: O(ports x
+ * levels + switches log switches).
  */
 int pm_tree_make(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		 struct pm_error *err);
@@ -108,7 +103,9 @@ static inline bool pm_tree_is_leaf(const struct pm_tree *tree, uint32_t sw)
 	return tree->level[sw] <= tree->leaf_level;
 }
 
-/* Levels above the leaves: leaves 0, first-level switches 1; PM_NO_LEVEL without one. */
+/*
+ * Height above the leaves: leaves 0, first-level switches 1; PM_NO_LEVEL without a level.
+ */
 static inline unsigned int pm_tree_height(const struct pm_tree *tree, uint32_t sw)
 {
 	unsigned int level = tree->level[sw];
@@ -119,9 +116,8 @@ static inline unsigned int pm_tree_height(const struct pm_tree *tree, uint32_t s
 }
 
 /*
- * Whether paths of a plane run through a switch above the leaves: through the
- * first-level switch that it names, and through all of its component higher up.
- * False for a plane that does not exist.
+ * Whether paths of a plane run through a switch above the leaves: its first-level switch,
+ * or any higher one of its component. False for a plane that does not exist.
  */
 static inline bool pm_tree_is_native(const struct pm_tree *tree, uint32_t plane,
 				     uint32_t sw)
@@ -133,7 +129,7 @@ static inline bool pm_tree_is_native(const struct pm_tree *tree, uint32_t plane,
 	       tree->planes[plane].rank == tree->rank[sw];
 }
 
-/* Frees what pm_tree_make allocated; a zeroed tree is fine. */
+/* Frees a tree of pm_tree_make; a zeroed tree is fine. */
 void pm_tree_free(struct pm_tree *tree);
 
 #endif

@@ -5,7 +5,7 @@
  *
  * A node asks another one for pages, or for an acknowledgement alone. A message is sent
  * as packets of at most PM_DSM_PACKET bytes, of which PM_DSM_HEADER are a header (size
- *and number of the message, number of the packet). On its way each packet
+ * and number of the message, number of the packet). On its way each packet
  *
  *	waits for the sender's processor, which takes `touch` for it,
  *	passes the sender's software in `delay`, while others do,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Steps from the multicast tables that switches hold to those that are wanted, such that
- *no packet loops or arrives twice meanwhile, whichever Sets of a step arrive first.
+ * no packet loops or arrives twice meanwhile, whichever Sets of a step arrive first.
  *
  * A switch relays a packet to all ports of its mask but the one it came by. A switch
  * that is in the old and in the new tree of a group joins them, and packets go round:
@@ -14,11 +14,11 @@
  *
  * So entries that only lose ports go first (step 0), those that gain ports follow (step
  *1), and where a switch would still join both trees, its entry keeps in step 0 just the
- *ports that it has in both. Groups whose old and new entries together are no loop need no
- *order.
+ * ports that it has in both. Groups whose old and new entries together are no loop need
+ *no order.
  *
  * Steps are those of a block of 32 MLIDs: a Set of step 1 waits for the answers to all
- *Sets of step 0 of its own block, and for nothing of other blocks.
+ * Sets of step 0 of its own block, and for nothing of other blocks.
  */
 #ifndef PORTMAJOR_MFT_STEPS_H
 #define PORTMAJOR_MFT_STEPS_H

@@ -19,10 +19,10 @@
  *
  * A group with members at more than `large` switches has an order of its own, so that a
  * block of such groups does not put 32 trees on the same links. The tree of a broad
- *group, which has members at all leaves but an eighth, or at more, has all leaves that
- *its root reaches: a member that leaves or joins then changes the entry of its own port
- *alone, and packets that come to a leaf without members end there. docs/design.md has the
- *reasons.
+ * group, which has members at all leaves but an eighth, or at more, has all leaves that
+ * its root reaches: a member that leaves or joins then changes the entry of its own port
+ * alone, and packets that come to a leaf without members end there. docs/design.md has
+ *the reasons.
  */
 #ifndef PORTMAJOR_MULTICAST_H
 #define PORTMAJOR_MULTICAST_H

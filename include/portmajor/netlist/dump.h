@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Lines of what ibsim's console command Dump prints: the simulated fabric as it is, with
- * its cables, LIDs and tables. netlist_dump.c and lftfile_dump.c take what they need.
+ * Lines of the output of ibsim's console command Dump: the simulated fabric with its
+ * cables, LIDs and tables, for the readers of topologies and of tables.
  *
  *     Switch 4 "leaf0"	nodeguid 200000	sysimgguid 200000
  *     #	linearcap 49151 FDBtop 31 portchange 0
@@ -39,32 +39,31 @@ struct dump_line {
 };
 
 /*
- * The LID in a field of 16 bits; 0: it is none. Ports that are not active have 0xffff or
- * whatever the device was made with, and LIDs above the last unicast one are no ports'.
+ * The LID in a field of 16 bits; 0: none. Inactive ports have 0xffff or a value of the
+ * manufacturer; no port has a LID above the last unicast one.
  */
 static inline uint16_t dump_lid(uint64_t value)
 {
 	return value <= PM_MAX_LID ? (uint16_t)value : 0;
 }
 
-/* Where one is in a Dump. */
+/* A position in a Dump. */
 struct dump {
 	struct pm_lexer *lexer;
 	uint64_t nodes; /* so far */
 	bool ended;
 };
 
-/* Whether the first line that is no comment is that of a node. */
+/* Whether the first line but for comments is a node's. */
 bool dump_recognise(struct pm_text text);
 
 /*
- * Takes the next line: 1, or 0 at the end of the text, or -EINVAL with a message. A Dump
- * that stops before its end, or has another number of nodes than that says, is bad.
+ * Takes the next line: 1; 0: the end of the text; -EINVAL with a message. A Dump without
+ * its last line, or with another number of nodes than that line has, is bad.
  */
 int dump_next(struct dump *dump, struct dump_line *line);
 
-/* Takes `[3]1F` off the front of entries: 1, or 0 if there is nothing left, or -EINVAL.
- */
+/* Takes `[3]1F` off the front of entries: 1; 0: none left; -EINVAL. */
 int dump_take_entry(const struct dump *dump, struct pm_text *entries, uint64_t *lid,
 		    uint8_t *port);
 

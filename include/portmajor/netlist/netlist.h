@@ -2,19 +2,19 @@
 /*
  * Netlists: the text files that ibsim reads and ibnetdiscover writes, what ibsim's
  * console command Dump prints, OpenSM's opensm-subnet.lst, and the rows of ibnetdiscover
- * -p and of iblinkinfo with or without -l. What has the comment `# Topology file:` before
- * its first attribute or record is ibnetdiscover's; a Dump's first other line is that of
- * a node with its `nodeguid`; the first line of opensm-subnet.lst begins with a brace and
- * has a `SystemGUID:`; that of ibnetdiscover -p is `SW`, `CA` or `RT` with two numbers
- * and a GUID; that of iblinkinfo, or the one behind the name of a node, has a `==(`; the
- * rest is ibsim's. Lists of nodes without cables (ibnetdiscover -l) are refused.
+ * -p and of iblinkinfo with or without -l. The format is recognised: ibnetdiscover has
+ * the comment `# Topology file:` before its first attribute or record; a Dump begins with
+ * a node and its `nodeguid`; opensm-subnet.lst with a brace and a `SystemGUID:`;
+ * ibnetdiscover -p with `SW`, `CA` or `RT`, two numbers and a GUID; iblinkinfo has a
+ * `==(` in the first line, or in that behind a node's name; any other text is ibsim's.
+ * Lists of nodes without cables (ibnetdiscover -l) are refused.
  *
- * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`,
- * and its port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line
- * or any line that is not a port line or a comment ends it (ibsim drops that line
- * when not all ports are listed, so it must not be a header or GUID line). Only the
- * ports that have a cable are listed, and both ends list it. The peer's port is 1 when it
- * is left out. Other lines between records are ignored.
+ * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`, and its
+ * port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line, or any line but a
+ * port line or a comment, ends it (ibsim drops that line when not all ports are listed,
+ * so it must not be a header or GUID line). Only ports with a cable are listed, at both
+ * ends of it. A peer's port that is left out is 1. Other lines between records are
+ * ignored.
  *
  * Names: links are resolved by the quoted id. The node's name in the fabric is
  * the quoted description if there is one that is not empty, otherwise the id.
@@ -36,33 +36,28 @@
  * MAC addresses: the word `mac` and an address in the comment of an end node's port give
  * it the GUID that goes with that (mac.h).
  *
- * Widths and speeds are read from behind the last quote of a port's line, where
- * ibnetdiscover writes `lid 3 4xQDR`: that is what the port can do at best, and less.
- * ibsim's options `w=`, `s=` and `e=` before or behind that say which widths, speeds and
- * extended speeds there are, in PortInfo's bits, and so do its lines `width=`, `speed=`
- * and `extspeed=` for the records behind them. A link, both of its ends, has the best
- * that both can do; if nothing is said of one end, what the other can. Words and values
- * that are not known say nothing, and where the two ends have nothing in common, that is
- * not known.
+ * Widths and speeds stand behind the last quote of a port's line, where ibnetdiscover
+ * writes `lid 3 4xQDR`: the port's best. ibsim's options `w=`, `s=` and `e=` beside that
+ * list widths, speeds and extended speeds in PortInfo's bits, as do its lines `width=`,
+ * `speed=` and `extspeed=` for the records behind them. Both ends of a link get the best
+ * that both support; if nothing is known of one end, the other end's best. Unknown words
+ * and values are ignored; ends with nothing in common make an unknown link.
  *
- * A Dump says itself which GUIDs, LIDs, widths and speeds there are, and all ports are
- * listed. Its cables are those that there are now, and nodes' names are their ids. What
- * has no cable has no LID: the simulated port keeps one that somebody else may have by
- * now.
+ * A Dump lists all ports with GUIDs, LIDs, widths and speeds, and the cables of now;
+ * nodes' names are their ids. A port without a cable is read without a LID: the simulator
+ * keeps one there that another port may have by now.
  *
- * opensm-subnet.lst has a line for each end of a cable with GUIDs, LIDs and what the link
- * does, the ends of one node behind each other. What has no cable is not in it; it does
- * not tell LMCs, which are 0 then.
+ * opensm-subnet.lst has a line for each end of a cable with GUIDs, LIDs, width and speed,
+ * by node. Ports without a cable are missing, and LMCs, which are read as 0.
  *
- * Rows have GUIDs of ports and not of nodes. A switch's is taken for that of its node,
- * and each end port for a node of its own, with that GUID and as many ports as its
- * number. iblinkinfo -l does not say what its nodes are: a GUID with ports of several
- * numbers is a switch's, any other one a CA's. iblinkinfo without -l has LIDs in place of
- * the peers' GUIDs, so that a LID that two ports have is an error. A switch has as many
- * ports as its highest one in the text; both programs list those without a cable, too.
+ * Rows have GUIDs of ports, not of nodes. A switch's is taken for its node's, and each
+ * end port for a node with that GUID and as many ports as its number. iblinkinfo -l has
+ * no node types: a GUID with ports of several numbers is a switch's, any other a CA's.
+ * iblinkinfo without -l has LIDs in place of the peers' GUIDs, so that a LID of two ports
+ * is an error. A switch has as many ports as its highest one in the text; both programs
+ * list ports without a cable, too.
  *
- * What a program wrote of a fabric may be incomplete: all of these formats but ibsim's
- * own text and its Dump, which says how it ends. Both ends of a cable list it, so:
+ * All formats but ibsim's two may be incomplete. Both ends of a cable list it, so:
  *
  * - an end node without a record, and a port that only the other end of its cable lists,
  *   is taken from its switch's line, which has its GUIDs, LID and name;
@@ -71,8 +66,7 @@
  *   are right, those that use one which is not there are not;
  * - the last line is left out if the file ends in the middle of it.
  *
- * The notes say so. What contradicts itself is an error, and so is a text without a
- * switch.
+ * Notes report that. A contradiction is an error, and so is a text without a switch.
  *
  * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
  */
@@ -87,7 +81,7 @@
 
 #define PM_NETLIST_MAX_BYTES PM_TEXTFILE_MAX_BYTES
 
-/* What is missing from a text that was read nevertheless, see above. */
+/* Notes on an incomplete text, see above. */
 #define PM_NETLIST_NOTES 5
 
 struct pm_netlist_notes {
@@ -108,13 +102,13 @@ int pm_netlist_parse_noting(const char *text, size_t length, const char *source,
 			    struct pm_fabric **fabric, struct pm_netlist_notes *notes,
 			    struct pm_error *err);
 
-/* The same without notes, for texts that are known to be whole. */
+/* The same without notes, for complete texts. */
 int pm_netlist_parse(const char *text, size_t length, const char *source,
 		     struct pm_fabric **fabric, struct pm_error *err);
 
 /*
- * The same for a file; "-" is standard input, which messages call "<stdin>".
- * Also any -errno of open(2) or read(2).
+ * The same for a file; "-" is standard input, "<stdin>" in messages. Also any -errno of
+ * open(2) or read(2).
  */
 int pm_netlist_read(const char *path, struct pm_fabric **fabric,
 		    struct pm_netlist_notes *notes, struct pm_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a text file is, by its first lines: so that a file given for the wrong operand is
- * refused by what it is, and not by its first bad line.
+ * Recognises a file by its first lines, so that one given for the wrong operand is
+ * refused as such, not for its first bad line.
  */
 #ifndef PORTMAJOR_RECOGNISE_H
 #define PORTMAJOR_RECOGNISE_H

@@ -7,9 +7,9 @@
  *		"port": {"id": {"type": "mac", "value": ".."}, "descr": "swp1", ..}}}}}
  *
  * `interface` is a list of such objects where there are several neighbours, and is
- *missing where there is none. A neighbour without a name has its members in place of the
- *object called by its name. A port's name is its id, or its `descr` where the id is an
- *address.
+ * missing where there is none. A neighbour without a name has its members in place of the
+ * object called by its name. A port's name is its id, or its `descr` where the id is an
+ * address.
  */
 #ifndef PORTMAJOR_CLI_LLDP_H
 #define PORTMAJOR_CLI_LLDP_H
