@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An independent look at tables: follow them packet by packet. Nothing here
- * uses plans or the way tables are made; it serves to test these, and to judge
- * tables read back from switches.
+ * Checks tables by following packets, without plans or routing rules: an independent test
+ * of these, and a judge of tables from switches.
  */
 #ifndef PORTMAJOR_CHECK_H
 #define PORTMAJOR_CHECK_H
@@ -11,7 +10,7 @@
 
 #include <stddef.h>
 
-/* What is to be checked; all of it borrowed. */
+/* The input; all of it borrowed. */
 struct pm_check {
 	/* Cables and LIDs as they are; a port without a LID is no destination. */
 	const struct pm_fabric *fabric;
@@ -23,7 +22,7 @@ struct pm_check {
 	const uint16_t *top;
 	/* The subnet manager's port (of a switch: port 0), or PM_NONE. */
 	uint32_t sm;
-	/* For loads: as pm_link_common_rate has it; 0: flows count alike on all links. */
+	/* For loads: of pm_link_common_rate; 0: flows count alike on all links. */
 	uint32_t common_rate;
 	/* For credit loops: multicast tables of the switches, too; NULL: none. */
 	const struct pm_mfts *mfts;
@@ -40,19 +39,20 @@ enum pm_check_fault {
 };
 
 struct pm_check_paths {
-	uint64_t pairs;	       /* (switch with end ports, LID) that an up-then-down
-				* path joins, as a search over the cables finds */
-	uint64_t delivered;    /* of these: the table's path ends at the LID's port */
-	uint64_t cut;	       /* pairs that no up-then-down path joins */
-	uint64_t unreachable;  /* of these, with an end port's LID: cables join them,
-				* and the tables do not */
-	uint64_t lost;	       /* pairs not delivered though a path exists */
-	uint64_t loops;	       /* paths that came back to a switch */
-	uint64_t turns;	       /* paths that went up after going down */
-	uint64_t misrouted;    /* paths that ended at another port */
-	uint64_t deaf;	       /* (switch, LID of the manager) that cables join, in
-				* whatever way, and the tables do not */
-	struct pm_error first; /* one line on the first fault but `apart`, else empty */
+	uint64_t pairs; /* (switch with end ports, LID) with an up-then-down path, by a
+			   search over the cables */
+	uint64_t delivered;   /* of these: the table's path ends at the LID's port */
+	uint64_t cut;	      /* pairs without an up-then-down path */
+	uint64_t unreachable; /* of these, with an end port's LID: connected by cables,
+				 not by the tables */
+	uint64_t lost;	      /* pairs not delivered though a path exists */
+	uint64_t loops;	      /* paths that came back to a switch */
+	uint64_t turns;	      /* paths that went up after going down */
+	uint64_t misrouted;   /* paths that ended at another port */
+	uint64_t deaf; /* (switch, LID of the manager) connected by cables, over any path,
+			  not by the tables */
+	struct pm_error
+		first; /* one line on the first fault but `unreachable`, else empty */
 	struct pm_error example[PM_FAULTS]; /* on the first one of a kind, else empty */
 };
 
@@ -65,12 +65,12 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err);
 
 /*
- * LIDs whose packets come back to a switch, from wherever they begin: every LID that some
- * table has an entry for, up to LinearFDBTop, be it nobody's.
+ * LIDs with packets that return to a switch, wherever they begin: every LID with an entry
+ * in a table, up to LinearFDBTop, even without an owner.
  */
 #define PM_CHECK_LOOP 8
 struct pm_check_loops {
-	uint32_t lids;		      /* so many */
+	uint32_t lids;		      /* number of them */
 	uint16_t lid;		      /* the lowest of them; */
 	uint32_t length;	      /* switches of its loop, */
 	uint32_t loop[PM_CHECK_LOOP]; /* and the first ones */
@@ -81,20 +81,18 @@ int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
 		   struct pm_error *err);
 
 /*
- * Credit loops: a channel is a cable between switches in one direction, and it depends
- * on another one if some packet from an end port to an end port's LID may hold the first
- * one while it waits for the second. A credit loop of such channels can stand still for
- * ever. So may multicast packets of the end ports in masks, with unicast ones. All
- * packets are taken to use one virtual lane.
+ * Credit loops: a channel is a cable between switches in one direction; it depends on
+ * another if a packet between end ports may hold the first while it waits for the second.
+ * A cycle of such channels can stand still for ever. Multicast packets of the end ports
+ * in masks count as well. All packets are assumed to use one virtual lane.
  */
 #define PM_CHECK_CREDIT_LOOP 16
 struct pm_check_credits {
-	uint64_t channels;     /* that such paths use */
+	uint64_t channels;     /* used by such paths */
 	uint64_t dependencies; /* between them */
-	uint32_t length;       /* of the credit loop that was found; 0: there is none */
-	uint32_t credit_loop[PM_CHECK_CREDIT_LOOP]; /* its channels, or the first ones:
-						     * the ports (indexes) that packets
-						     * leave by */
+	uint32_t length;       /* of the credit loop found; 0: none */
+	uint32_t credit_loop[PM_CHECK_CREDIT_LOOP]; /* its first channels: ports (indexes)
+						       that packets leave by */
 	bool multicast;				    /* unicast packets alone have none */
 };
 
@@ -109,12 +107,12 @@ int pm_check_credits(const struct pm_check *check, struct pm_check_credits *cred
 /* Loads of the cables of one kind: from one level up, or down to it. */
 struct pm_check_load {
 	uint64_t links; /* directed, with both ends on a leaf's side of the cut */
-	uint64_t flows; /* sum over them; a link of another rate than the common one
-			 * counts as pm_link_weigh has it, here and below */
+	uint64_t flows; /* sum over them; scaled to the common rate (pm_link_weigh), here
+			   and below */
 	uint64_t minimum, maximum; /* on one */
 };
 
-/* The load of the cable with most of it, by the mean; 1 if nothing flows. */
+/* The highest load of a cable, divided by the mean; 1 if nothing flows. */
 double pm_check_load_ratio(const struct pm_check_load *load);
 
 #define PM_CHECK_LEVELS 8
@@ -122,8 +120,10 @@ double pm_check_load_ratio(const struct pm_check_load *load);
 struct pm_check_loads {
 	struct pm_check_load up[PM_CHECK_LEVELS];   /* [l] from level l to l + 1 */
 	struct pm_check_load down[PM_CHECK_LEVELS]; /* [l] from level l + 1 to l */
-	/* Over all leaves: how far apart the numbers of end ports' LIDs are that
-	 * two up ports of one leaf serve. Ports without a cable do not count. */
+	/*
+	 * Over all leaves: the largest difference in end ports' LIDs between two up ports
+	 * of one leaf. Ports without a cable do not count.
+	 */
 	uint32_t uplink_spread;
 	uint32_t uplink_least, uplink_most;
 };
@@ -136,11 +136,10 @@ int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
 		   struct pm_error *err);
 
 /*
- * Shift permutations: end port i sends to end port (i + k) mod n, for every k
- * from 1 to n - 1, or for `samples` values of k evenly spread if that is not 0.
- * End ports are numbered by switch (GUID) and port. *most is the largest number
- * of flows of one permutation on one directed link between switches, weighed likewise.
- * -ENOMEM.
+ * Shift permutations: end port i sends to end port (i + k) mod n, for every k from 1 to n
+ * - 1, or for `samples` values of k evenly spread if that is not 0. End ports are
+ * numbered by switch (GUID) and port. *most: most flows of one permutation on one
+ * directed link between switches, scaled likewise. -ENOMEM.
  */
 int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *most,
 		    struct pm_error *err);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Multicast tables followed packet by packet, whoever made them, as check.h does with
- * unicast tables. A switch relays a packet to all ports of its mask but the one by which
- * it came:
+ * Checks multicast tables by following packets, as check.h does with unicast tables. A
+ * switch relays a packet to all ports of its mask but the one by which it came:
  *
  *	h0 -> leaf0 {h0, up}   -> spine {leaf0, leaf1} -> leaf1 {h1, h2, up} -> h1, h2
  *
- * Each member has to get one copy of what each other member sends, and nobody else any.
+ * Each member must get one copy of each other member's packets, and no other port any.
  */
 #ifndef PORTMAJOR_CHECK_MFTS_H
 #define PORTMAJOR_CHECK_MFTS_H
@@ -14,18 +13,18 @@
 #include <portmajor/multicast/multicast.h>
 
 enum pm_mft_fault {
-	PM_MFT_LOOP,	 /* groups whose packets come back to a link */
+	PM_MFT_LOOP,	 /* groups with packets that return to a link */
 	PM_MFT_TWICE,	 /* (switch with members, switch) that a second copy comes to */
 	PM_MFT_MISSED,	 /* (member, other member) without a copy */
-	PM_MFT_STRANGER, /* (MLID, end port or switch's port 0) that is no member and is
-			  * in its switch's mask */
-	PM_MFT_NOWHERE,	 /* (MLID, port) in a mask that leads to no node, or to a switch
-			  * with an empty mask */
+	PM_MFT_STRANGER, /* (MLID, end port or switch's port 0) in a mask, and no member
+			  */
+	PM_MFT_NOWHERE, /* (MLID, port) in a mask, leading to no node, or to a switch with
+			   an empty mask */
 	PM_MFT_FAULTS
 };
 
 struct pm_check_mfts {
-	uint32_t groups;    /* with two members or more, each with an MLID of its own */
+	uint32_t groups;    /* with two members or more, and an MLID of their own */
 	uint64_t members;   /* of these */
 	uint64_t pairs;	    /* (member, other member) of a group */
 	uint64_t delivered; /* of these: one copy arrives, or more */
@@ -35,12 +34,11 @@ struct pm_check_mfts {
 };
 
 /*
- * Follows packets from all members. Tables are those of the fabric's switches; what is
- * not known of them counts as it is in pm_mfts_mask. groups[num], by MLID, each once:
- * their members are end ports of the fabric and port 0 of its switches. NULL: members of
- * an MLID are the end ports and ports 0 that are in a mask of it, so that none is a
- * stranger. -ENOMEM. Cost: O(MLIDs x switches), and for a group switches with members x
- * switches of its tree.
+ * Follows packets from all members, by the tables of the fabric's switches; unknown ones
+ * count as in pm_mfts_mask. groups[num], by MLID, each once: members are end ports of the
+ * fabric and port 0 of its switches. NULL: members are the end ports and ports 0 in a
+ * mask of the MLID, so that none is a stranger. -ENOMEM. Cost: O(MLIDs x switches), and
+ * for a group switches with members x switches of its tree.
  */
 int pm_check_mfts(const struct pm_fabric *fabric, const struct pm_mfts *mfts,
 		  const struct pm_group *groups, uint32_t num,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tables that switches hold, judged over a topology, whoever made them:
+ * Judges the tables of switches over a topology, made by any engine:
  *
  *     tables and switches by GUID -> LIDs -> entries -> paths, credit loops, multicast,
  *         loads
  *         -> LIDs and tables as a plan has them
  *
- * What is not in order at one of these steps is a finding.
+ * Each fault at one of these steps is a finding.
  */
 #ifndef PORTMAJOR_JUDGE_H
 #define PORTMAJOR_JUDGE_H
@@ -16,15 +16,15 @@
 #include <portmajor/route/delta.h>
 #include <portmajor/route/lfts.h>
 
-/* In the order of the steps, in which findings come too. What is counted: */
+/* In the order of the steps, as findings are. Each counts: */
 enum pm_finding_kind {
-	PM_FOUND_UNKNOWN_SWITCH, /* tables of switches that the topology does not have */
+	PM_FOUND_UNKNOWN_SWITCH, /* tables of switches that the topology lacks */
 	PM_FOUND_NO_TABLE,	 /* switches with a cable */
 	PM_FOUND_NO_LID,	 /* ports with a cable */
 	PM_FOUND_DUPLICATE_LID,	 /* ports with the LID of another one */
-	PM_FOUND_OTHER_LID,	 /* ports whose LID the tables' file has otherwise */
-	PM_FOUND_UNKNOWN_PORT,	 /* ports of that file that the topology does not have */
-	PM_FOUND_NO_SUCH_PORT,	 /* entries with a port that the switch does not have */
+	PM_FOUND_OTHER_LID,	 /* ports with another LID in the tables' file */
+	PM_FOUND_UNKNOWN_PORT,	 /* ports of that file that the topology lacks */
+	PM_FOUND_NO_SUCH_PORT,	 /* entries with a port that the switch lacks */
 	/* Paths, by enum pm_check_fault. */
 	PM_FOUND_LOST,
 	PM_FOUND_LOOP,
@@ -32,19 +32,18 @@ enum pm_finding_kind {
 	PM_FOUND_MISROUTED,
 	PM_FOUND_UNREACHABLE,
 	PM_FOUND_SM,
-	PM_FOUND_LOOPS,	      /* LIDs, be they nobody's */
-	PM_FOUND_CREDIT_LOOP, /* cables of it */
+	PM_FOUND_LOOPS,	      /* LIDs, even without an owner */
+	PM_FOUND_CREDIT_LOOP, /* its cables */
 	/* Multicast, by enum pm_mft_fault. */
 	PM_FOUND_MFT_LOOP,
 	PM_FOUND_MFT_TWICE,
 	PM_FOUND_MFT_MISSED,
 	PM_FOUND_MFT_STRANGER,
 	PM_FOUND_MFT_NOWHERE,
-	PM_FOUND_BALANCE,     /* 1: a level's cables, up or down */
-	PM_FOUND_UNKNOWN_LID, /* LIDs with entries that nobody has or is planned to have
-			       */
-	PM_FOUND_NO_PLAN,     /* 1 */
-	PM_FOUND_LID_OUT_OF_PLAN,   /* ports */
+	PM_FOUND_BALANCE,	  /* 1: a level's cables, up or down */
+	PM_FOUND_UNKNOWN_LID,	  /* LIDs with entries, but no owner, nor a planned one */
+	PM_FOUND_NO_PLAN,	  /* 1 */
+	PM_FOUND_LID_OUT_OF_PLAN, /* ports */
 	PM_FOUND_ENTRY_OUT_OF_PLAN, /* entries */
 	PM_FINDING_KINDS
 };
@@ -57,7 +56,7 @@ const char *pm_finding_name(enum pm_finding_kind kind);
 struct pm_finding {
 	enum pm_finding_kind kind;
 	uint64_t count;		    /* 1 and up */
-	char text[PM_FINDING_TEXT]; /* one line with an example, cut if longer */
+	char text[PM_FINDING_TEXT]; /* one line with an example, truncated */
 };
 
 /* One of each kind, but for PM_FOUND_BALANCE. */
@@ -65,44 +64,44 @@ struct pm_finding {
 
 /* All of it borrowed. */
 struct pm_judge_config {
-	const char *topology, *tables; /* what messages call the files */
-	uint32_t sm;		       /* as in struct pm_check; PM_NONE: the port that
-					* the tables say, if any */
+	const char *topology, *tables; /* names of the files in messages */
+	uint32_t sm; /* as in struct pm_check; PM_NONE: the port in the tables, if any */
 	/*
-	 * The fabric with all its parts, of which some may be missing now: levels and
-	 * the plan that is made are its. NULL: they are those of the fabric judged.
+	 * The complete fabric, for levels and a plan, if parts are missing now; NULL: the
+	 * fabric judged.
 	 */
 	const struct pm_fabric *whole;
 	bool from_all;	 /* paths from all switches, not only those with end ports */
-	uint32_t shifts; /* so many shift permutations are tried, see pm_check_shifts;
-			  * but 0: none */
-	double balance;	 /* all-to-all traffic may load a cable so many
-			  * times as much as the mean of its level; 0: any */
+	uint32_t shifts; /* number of shift permutations, see pm_check_shifts; but 0: none
+			  */
+	double balance;	 /* highest allowed load of a cable under all-to-all traffic, by
+			    the mean of its level; 0: any */
 	/*
-	 * The plan, one that fits (pm_plan_fits), or NULL: that of the topology, made
-	 * as plan_config says, with the LMC of the ports if `lmc_of_ports`.
+	 * A plan that fits (pm_plan_fits), or NULL: that of the topology by plan_config,
+	 * with the LMC of the ports if `lmc_of_ports`.
 	 */
 	const struct pm_plan *plan;
 	struct pm_plan_config plan_config;
 	bool lmc_of_ports;
-	/* Multicast tables of the fabric judged and its groups, as pm_check_mfts has
-	 * them; NULL: they are not judged. */
+	/* Multicast tables and groups for pm_check_mfts; NULL: they are not judged. */
 	const struct pm_mfts *mfts;
 	const struct pm_group *groups;
 	uint32_t num_groups;
 	bool connect_roots; /* tables are planned as with OpenSM's connect_roots */
-	bool conform;	    /* what differs from a plan that is made here is a finding;
-			     * what differs from one that is given always is */
+	bool conform; /* differences from a plan made here are findings; those from a
+			 given plan always are */
 };
 
 struct pm_judgement {
 	struct pm_finding findings[PM_MAX_FINDINGS];
 	uint32_t num_findings;
-	uint32_t tables;	 /* that a switch of the topology has */
+	uint32_t tables;	 /* of switches of the topology */
 	uint32_t end_ports;	 /* with a cable */
 	uint32_t ports_with_lid; /* switches' port 0 and end ports */
-	/* LIDs with entries and no port, as of empty places; the first, and a switch
-	 * that has an entry for it. */
+	/*
+	 * LIDs with entries and no port, as of empty places; the first, and a switch with
+	 * an entry for it.
+	 */
 	uint32_t unassigned, first_unassigned, at;
 	struct pm_check_paths paths;
 	struct pm_check_loops loops;
@@ -113,16 +112,15 @@ struct pm_judgement {
 	bool planned;	/* there is a plan, with LIDs as they are: */
 	struct pm_error unplanned; /* why not */
 	uint32_t lids_differ;	   /* ports whose LID is not the planned one */
-	struct pm_delta delta;	   /* tables to those planned with these LIDs; only for
-				    * LIDs in use unless the tables are whole */
+	struct pm_delta delta; /* from the tables to those planned with these LIDs; only
+				  for LIDs in use unless the tables are whole */
 };
 
 /*
- * Judges tables, one switch's at least. Ports of the fabric without a LID get those that
- * go with the tables. -EINVAL: tables of another fabric, or nobody knows a LID; -ENOMEM;
- * errors as pm_tree_make. Nothing that is merely not in order is an error.
- * Cost: that of pm_check_paths, pm_check_credits, pm_check_mfts, pm_check_loads and
- * pm_routes_make.
+ * Judges the tables of one or more switches. Ports of the fabric without a LID get those
+ * of the tables' file. -EINVAL: tables of another fabric, or no LID is known; -ENOMEM;
+ * errors as pm_tree_make. A finding is no error. Cost: that of pm_check_paths,
+ * pm_check_credits, pm_check_mfts, pm_check_loads and pm_routes_make.
  */
 int pm_judge(struct pm_fabric *fabric, const struct pm_lfts *lfts,
 	     const struct pm_judge_config *config, struct pm_judgement *judgement,

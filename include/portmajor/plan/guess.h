@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a plan rests on that nobody said: which end ports were taken for service ports,
- * and which switches for roots. For notes and logs, so that no guess is silent.
+ * The guesses of a plan, for notes and logs: end ports taken for service ports, and
+ * switches taken for roots.
  */
 #ifndef PORTMAJOR_GUESS_H
 #define PORTMAJOR_GUESS_H
@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#define PM_GUESS_TEXT 1024 /* room that is enough */
+#define PM_GUESS_TEXT 1024 /* always enough */
 
 /*
  * Writes one line without a newline, such as
@@ -18,9 +18,8 @@
  *   (spine0[36], spine1[36]), `role compute` in portmajor.conf or cn_guid_file says
  *   otherwise; levels count from 18 switches without hosts (s0, s1, ..), root_guid_file
  *   says otherwise
- * Names at most three of a kind. `now` has the nodes that are there, with what was said
- * of them (pm_roles_apply). Returns false, and an empty text, if nothing was guessed.
- * O(ports).
+ * Names at most three of a kind. `now` is the fabric with its roles (pm_roles_apply).
+ * False, and an empty text, if nothing was guessed. O(ports).
  */
 bool pm_guess_describe(const struct pm_plan *plan, const struct pm_fabric *now,
 		       char *text, size_t size);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The plan: who has which LID, and through which plane its traffic goes.
+ * The plan: the LID of each place, and the plane of its traffic.
  *
- * LIDs belong to places, not to GUIDs. A place is a port of the skeleton: port
- * 0 of a switch stands for the switch itself, any other for the slot behind it,
- * that is, for whatever end port is or will be plugged in there. A slot is a
- * port where an end node is or was attached, and an empty port of a leaf whose
- * number is that of an end port on some leaf with as many ports.
+ * LIDs belong to places, not to GUIDs. A place is a port of the skeleton: port 0 of a
+ * switch stands for the switch itself, any other port for its slot: the end port that is
+ * or will be plugged in there. Slots are ports where an end node is or was attached, and
+ * empty ports of a leaf with the number of an end port on a leaf with as many ports.
  *
  * With the order `grouped`, the LIDs of one plane are one run: its slots in
  * subtree order with the leaves' own LIDs among them, and, in the gaps, the
@@ -22,26 +21,25 @@
  *     ^ block boundary                      ^ switches of the chassis, spare
  *
  * With LMC, a slot has 2^LMC LIDs, aligned, that use as many planes. The planes of a
- * switch are bundles of 2^LMC that follow each other, one after the other, and a last one
- * of fewer than twice as many. A slot has all planes of its bundle, its own plane being
- * the first of them; or in the last one its own and those that follow it there, in a
- * loop. In that one only every g-th plane is a slot's own, g being the greatest common
- * divisor of 2^LMC and the number of planes, so that slots with the same planes share
- * blocks. The base LID begins with another one of them on every slot, so that base LIDs
- * alone are balanced too.
+ * switch form bundles of 2^LMC consecutive planes, the last of fewer than twice as many.
+ * A slot has all planes of its bundle, its own plane first; in the last bundle its own
+ * and the next ones there, cyclically. There only every g-th plane is a slot's own, g
+ * being the greatest common divisor of 2^LMC and the number of planes, so that slots with
+ * the same planes share blocks. The base LID's plane differs from slot to slot, so that
+ * base LIDs alone are balanced too.
  *
  * Example, 18 planes and LMC 2; of 18 slots of a leaf, in a row each:
  *
  *     | 0..3: 4 slots | 4..7: 4 | 8..11: 4 | 12..15: 2 | 14..17: 2 | 16,17,12,13: 2 |
  *
- * Switches' own LIDs take no block of a run there that slots do not need: they get what
- * is left of all runs, or else blocks behind them.
+ * Switches' own LIDs add no block to a run then: they get spare LIDs of any run, or else
+ * blocks behind the runs.
  *
- * I/O ports (roles.h) are assigned over the planes as if compute ports did not exist, and
- * the other way round: neither spoils the other's balance.
+ * I/O ports (roles.h) and compute ports are assigned to planes as if the other kind did
+ * not exist, so that neither spoils the other's balance.
  *
- * Losing a plane then changes ceil(LIDs / 64) blocks of a leaf, losing
- * a first-level switch one block of every leaf outside its pod.
+ * The failure of a plane then changes ceil(LIDs / 64) blocks of a leaf, that of a
+ * first-level switch one block of every leaf outside its pod.
  */
 #ifndef PORTMAJOR_PLAN_H
 #define PORTMAJOR_PLAN_H
@@ -66,24 +64,23 @@ struct pm_plan_config {
 struct pm_run {
 	uint16_t start;	 /* LID */
 	uint16_t length; /* of which some are spare */
-	uint32_t plane;	 /* PM_NONE: places that no plane leads to */
+	uint32_t plane;	 /* PM_NONE: places without a plane */
 };
 
-/* Read-only for everybody but src/plan/. [port] means: per port of `known`. */
+/* Read-only outside src/plan/. [port] means: per port of `known`. */
 struct pm_plan {
 	struct pm_pool pool; /* of the arrays but for runs, which grow */
 	enum pm_lid_order order;
 	uint8_t lmc;
-	bool adopted; /* made of a fabric that ran already: what its switches hold is
-		       * preferred to tables made anew, see pm_routes_adopt */
-	struct pm_fabric *known; /* skeleton of all that was ever seen */
+	bool adopted; /* made of a running fabric: the tables in its switches are
+			 preferred to new ones, see pm_routes_adopt */
+	struct pm_fabric *known; /* skeleton of all parts ever discovered */
 	struct pm_tree tree;	 /* of it */
-	uint16_t *lid;		 /* [port] base LID of the place, 0 if it is not one */
+	uint16_t *lid;		 /* [port] base LID of the place, 0: no place */
 	uint32_t *plane;	 /* [port] plane of the place, or PM_NONE */
 	uint8_t *turn;	     /* [port] with LMC: which of its planes the base LID has */
-	uint32_t *rank;	     /* [port] number of the place among those of its
-			      * plane, in subtree order; slots, leaves and other
-			      * switches are counted apart */
+	uint32_t *rank;	     /* [port] number of the place in its plane, in subtree order;
+				slots, leaves and other switches are counted separately */
 	uint16_t top_lid;    /* highest LID of the plan */
 	uint32_t *owner;     /* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
 	struct pm_run *runs; /* by start */
@@ -93,46 +90,43 @@ struct pm_plan {
 
 /*
  * Makes a plan for a fabric, a function of its topology alone. The caller frees it.
- * -EINVAL: lmc is above PM_MAX_LMC; -ENOENT: no switch has an end port;
- * -ENOTSUP: not a fat tree, see pm_reachable_enough, the message
- * names two leaves that no up-then-down path joins; -ENOSPC: more LIDs needed
- * than there are, the message names both numbers; -ENOMEM.
+ * -EINVAL: lmc is above PM_MAX_LMC; -ENOENT: no switch has an end port; -ENOTSUP: not a
+ * fat tree, see pm_reachable_enough (the message names two leaves without an up-then-down
+ * path); -ENOSPC: more LIDs needed than there are (the message has both numbers);
+ * -ENOMEM.
  */
 int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *config,
 		 struct pm_plan **plan, struct pm_error *err);
 
 /*
- * A plan that also covers what the fabric has now and the plan does not know
- * of: new switches, cables and hosts in places that were none. No place loses
- * its LID, except a slot whose port has a cable to a switch now. *grown is NULL if there
- * is nothing new; else the caller frees it. Errors as pm_plan_make.
+ * Extends a plan by the fabric's new switches, cables, and hosts at new places. No place
+ * loses its LID, except a slot whose port has a cable to a switch now. *grown is NULL if
+ * there is nothing new; else the caller frees it. Errors as pm_plan_make.
  */
 int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err);
 
 /*
- * The same for the plan in force beside `planned`, the plan that ports are to come to and
- * that has grown already: new places get the LIDs and planes planned for them where those
- * LIDs are free.
+ * The same for a plan in force whose ports migrate to `planned`, which has grown already:
+ * new places get their LIDs and planes of that plan where those LIDs are free.
  */
 int pm_plan_grow_beside(const struct pm_plan *plan, const struct pm_plan *planned,
 			const struct pm_fabric *now, struct pm_plan **grown,
 			struct pm_error *err);
 
 /*
- * A plan made anew for all that a plan knows and the fabric has now, with the same order
- * and LMC. The caller frees it. Errors as pm_plan_make.
+ * Makes a new plan for a plan's parts and the fabric's, with the same order and LMC. The
+ * caller frees it. Errors as pm_plan_make.
  */
 int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
 		   struct pm_plan **remade, struct pm_error *err);
 
 /*
- * The plan with the LIDs that the fabric's ports have now, where they have any
- * and no two the same. Places whose planned LID is in use elsewhere and that have
- * none get another one. Where `before`, the plan in force so far or NULL, has the same
- * LID for a place, the place keeps its plane, turn and rank too: the tables go on as
- * they were for ports in use, whatever the plan says of them. *differ is the number of
- * places whose LID is not the planned one. *kept is NULL if all is as planned; else the
+ * The plan with the LIDs that the fabric's ports have now, unless two have the same. A
+ * place without one whose planned LID is in use elsewhere gets another. Where `before`,
+ * the plan in force so far or NULL, has the same LID for a place, the place keeps its
+ * plane, turn and rank too, so that tables do not change for ports in use. *differ:
+ * places with another LID than planned. *kept is NULL if all is as planned; else the
  * caller frees it. -ENOSPC, -ENOMEM.
  */
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
@@ -140,26 +134,26 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		 struct pm_error *err);
 
 /*
- * A plan for all that `grown` knows, made as if nothing had been there before, if it
- * gives every place that is or was in use the LID that it has: then `grown` was made from
- * a part of that fabric, and this is the plan that the LIDs came from. *origin is NULL if
- * it does not; else the caller frees it. Errors as pm_plan_make.
+ * Finds the plan that the LIDs in `grown` come from, if that plan was grown from a part
+ * of its fabric: a new plan for all parts of `grown` in which every place that is or was
+ * in use has the same LID. *origin is NULL if there is none; else the caller frees it.
+ * Errors as pm_plan_make.
  */
 int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
 			struct pm_plan **origin, struct pm_error *err);
 
-/* Whether to prefer what the switches hold. */
+/* Sets whether the tables in the switches are preferred. */
 void pm_plan_set_adopted(struct pm_plan *plan, bool adopted);
 
 void pm_plan_free(struct pm_plan *plan);
 
 /*
- * One more owner of a plan, which returns itself: it goes when each has called
- * pm_plan_free. On any thread. All but `adopted` stays as it is from then on.
+ * Adds an owner of a plan, on any thread; the last one's pm_plan_free frees it. All but
+ * `adopted` is constant from then on.
  */
 const struct pm_plan *pm_plan_share(const struct pm_plan *plan);
 
-/* What pm_plan_restore is given about one place. */
+/* A place, for pm_plan_restore. */
 struct pm_plan_place {
 	uint32_t port;	/* index in the skeleton */
 	uint32_t plane; /* or PM_NONE */
@@ -169,9 +163,8 @@ struct pm_plan_place {
 };
 
 /*
- * Puts a plan together again from its parts, as a planfile holds them. The
- * skeleton is taken over, also on failure.
- * -EBADMSG: the parts do not fit together, the message says which; -ENOMEM.
+ * Rebuilds a plan from the parts in a plan file. Takes over the skeleton, also on
+ * failure. -EBADMSG: parts that do not fit together, named in the message; -ENOMEM.
  */
 int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skeleton,
 		    const struct pm_plan_place *places, uint32_t num_places,
@@ -179,18 +172,18 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 		    struct pm_error *err);
 
 /*
- * Marks what of plan->known the fabric has now: alive[port] = 1 on both ends of
- * a cable between switches and on slots with an end node, else 0. Returns false if the
- * fabric has a switch, a cable or an end port that the plan does not know of, or other
- * roots (see pm_plan_grow). O(ports).
+ * Marks the fabric's parts in plan->known: alive[port] = 1 at both ends of a cable
+ * between switches and at slots with an end node, else 0. False if the fabric has a
+ * switch, a cable or an end port that the plan lacks, or other roots (see pm_plan_grow).
+ * O(ports).
  */
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *alive);
 
 /*
- * Whether a plan, read from a file say, is one for this fabric, of which parts may
- * be missing: of the switches that are there, at most one in ten is unknown to the
- * plan or has a cable to another port than the plan knows. O(ports).
+ * Whether a plan, of a file say, is for this fabric, parts of which may be missing: at
+ * most one in ten of its switches is unknown to the plan or has a cable to another port
+ * than in the plan. O(ports).
  */
 bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now);
 
@@ -198,7 +191,7 @@ bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now);
 uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t port);
 
-/* How many LIDs this place (port of plan->known) has. */
+/* The number of LIDs of a place (port of plan->known). */
 static inline uint32_t pm_plan_num_lids(const struct pm_plan *plan, uint32_t place)
 {
 	return plan->known->ports[place].num ? 1u << plan->lmc : 1u;

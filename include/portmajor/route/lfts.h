@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables of switches and the owners of LIDs, of a plan or read from a file. */
+/* Tables of switches and the owners of LIDs, from a plan or a file. */
 #ifndef PORTMAJOR_LFTS_H
 #define PORTMAJOR_LFTS_H
 
@@ -11,15 +11,15 @@ struct pm_lft_switch {
 	char *name;	 /* never NULL; "" if the file has none */
 	uint8_t *table;	 /* [length] port by LID; PM_LFT_KEEP: no entry */
 	uint32_t length; /* a multiple of 64 */
-	uint32_t line;	 /* where it begins in the file, 0 if it is from none */
-	uint16_t top;	 /* highest LID that has a line; below length */
-	uint16_t lid;	 /* its own, 0 if the file does not say */
+	uint32_t line;	 /* where it begins in the file; 0: no file */
+	uint16_t top;	 /* highest LID with a line; below length */
+	uint16_t lid;	 /* its own; 0: not in the file */
 };
 
-/* Who has a LID. */
+/* The owner of a LID. */
 struct pm_lft_owner {
-	uint64_t guid; /* of the port; 0: nobody is known */
-	uint32_t line; /* that says so first, 0 if it is from no file */
+	uint64_t guid; /* of the port; 0: unknown */
+	uint32_t line; /* the first that has it; 0: no file */
 };
 
 /* Read-only once made: by pm_lfts_of_plan, or pm_lfts_new, pm_lfts_add and then
@@ -28,12 +28,12 @@ struct pm_lfts {
 	struct pm_lft_switch *switches; /* by GUID */
 	uint32_t num_switches, room;
 	struct pm_lft_owner *owner; /* [0..PM_MAX_LID] */
-	uint32_t num_owned;	    /* LIDs of which the owner is known */
-	bool whole;	 /* all entries that the switches have, also for LIDs of nobody */
-	uint16_t sm_lid; /* of the subnet manager, as ports have it; 0: not said */
+	uint32_t num_owned;	    /* LIDs with a known owner */
+	bool whole;	 /* all entries of the switches, also for LIDs without an owner */
+	uint16_t sm_lid; /* of the subnet manager, by the ports; 0: unknown */
 };
 
-/* Nothing yet: NULL without memory. */
+/* No tables yet; NULL without memory. */
 struct pm_lfts *pm_lfts_new(void);
 
 /*
@@ -46,7 +46,7 @@ struct pm_lft_switch *pm_lfts_add(struct pm_lfts *lfts, uint64_t guid, const cha
 /* Makes room in a table for this LID, empty so far. -ENOMEM. */
 int pm_lft_grow(struct pm_lft_switch *sw, uint32_t lid);
 
-/* By GUID, those of one GUID by line. */
+/* Sorts by GUID, then line. */
 void pm_lfts_sort(struct pm_lfts *lfts);
 
 /*
@@ -62,21 +62,21 @@ void pm_lfts_free(struct pm_lfts *lfts);
 /* The switch with this GUID, or NULL. O(log switches). */
 const struct pm_lft_switch *pm_lfts_find(const struct pm_lfts *lfts, uint64_t guid);
 
-/* The highest LID that somebody is known to have. */
+/* The highest LID with a known owner. */
 uint16_t pm_lfts_top(const struct pm_lfts *lfts);
 
-/* What came of pm_lfts_give_lids. */
+/* Result of pm_lfts_give_lids. */
 struct pm_lft_lids {
 	uint32_t given;		/* ports that got their LID from the file */
-	uint32_t differ;	/* ports that had another one */
+	uint32_t differ;	/* ports with another LID already */
 	uint32_t unknown;	/* port GUIDs that the fabric does not have */
 	uint32_t first_differ;	/* a port of the fabric, or PM_NONE */
 	uint16_t first_unknown; /* LID of the first of these */
 };
 
 /*
- * Gives the ports of a fabric the LIDs that the tables' file tells of, where the fabric
- * has none. -ENOMEM. O(ports log ports + LIDs).
+ * Gives a fabric's ports without a LID those of the tables' file. -ENOMEM. O(ports log
+ * ports + LIDs).
  */
 int pm_lfts_give_lids(const struct pm_lfts *lfts, struct pm_fabric *fabric,
 		      struct pm_lft_lids *result, struct pm_error *err);
