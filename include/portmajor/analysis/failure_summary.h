@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What many losses cost: how often each value came up, and which losses were worst.
- * Summaries of parts add up to that of the whole, be the parts threads or files.
+ * Summarises the cost of many failures: a histogram of each metric, and the worst
+ * failures. Summaries of threads or files add up to that of the whole.
  */
 #ifndef PORTMAJOR_FAILURE_SUMMARY_H
 #define PORTMAJOR_FAILURE_SUMMARY_H
 
 #include <stdint.h>
 
-/* Of one loss, as in struct pm_whatif_result. */
+/* Of one failure, as in struct pm_whatif_result. */
 enum pm_metric {
 	PM_METRIC_BLOCKS,
 	PM_METRIC_BOUND,
-	PM_METRIC_SWITCHES, /* with a block that changes */
+	PM_METRIC_SWITCHES, /* with a changed block */
 	PM_METRIC_ENTRIES,
 	PM_METRIC_PAIRS_CUT,
 	PM_METRIC_SWITCHES_CUT,
-	PM_METRIC_LOAD,	 /* 0 unless asked for */
+	PM_METRIC_LOAD,	 /* 0 unless requested */
 	PM_METRIC_SHIFT, /* likewise */
 	PM_METRICS,
 };
@@ -26,14 +26,14 @@ const char *pm_metric_name(enum pm_metric metric);
 /* -EINVAL: no such metric. */
 int pm_metric_parse(const char *name, enum pm_metric *metric);
 
-/* One loss. */
+/* A failure. */
 struct pm_row {
-	uint64_t number; /* among all losses: the same in each part */
+	uint64_t number; /* among all failures: the same in each part */
 	uint64_t value[PM_METRICS];
 	uint32_t name; /* the caller's own, carried along */
 };
 
-/* Values and how often they came, each once and in order when sorted. Zeroed: none. */
+/* Values and their counts, each once and in order when sorted. Zeroed: none. */
 struct pm_bin {
 	uint64_t value, count;
 };
@@ -42,38 +42,39 @@ struct pm_histogram {
 	uint32_t num, room;
 };
 
-/* Adds a value that came so many times. -ENOMEM. O(log values) on average. */
+/* Adds a value count times. -ENOMEM. O(log values) on average. */
 int pm_histogram_add(struct pm_histogram *histogram, uint64_t value, uint64_t count);
 
 struct pm_failure_summary {
-	/* What is worst, among equals what has more blocks, then what cuts more pairs,
-	 * then what comes first; and how many of these are kept. Set by the caller, all
-	 * else zeroed: nothing found yet. */
+	/*
+	 * The metric to rank by (ties: more blocks, then more pairs cut, then first), and
+	 * how many of the worst to keep. Set by the caller, the rest zeroed.
+	 */
 	enum pm_metric by;
 	uint32_t worst;
-	uint64_t count; /* of losses */
+	uint64_t count; /* of failures */
 	struct pm_histogram histogram[PM_METRICS];
-	struct pm_row *row; /* the worst, and until it is finished some others */
+	struct pm_row *row; /* the worst; until finished, some others as well */
 	uint32_t num_rows, rows_room;
 };
 
-/* Adds a loss; -ENOMEM, after which the summary can only be freed. */
+/* Adds a failure; after -ENOMEM the summary can only be freed. */
 int pm_failure_summary_add(struct pm_failure_summary *summary, const struct pm_row *row);
 
-/* Adds one as a candidate for the worst, without counting it. -ENOMEM. */
+/* Adds a candidate for the worst, without counting it. -ENOMEM. */
 int pm_failure_summary_add_row(struct pm_failure_summary *summary,
 			       const struct pm_row *row);
 
-/* Adds what was found in another part; otherwise as pm_failure_summary_add. */
+/* Adds another part's summary; errors as pm_failure_summary_add. */
 int pm_failure_summary_merge(struct pm_failure_summary *into,
 			     const struct pm_failure_summary *from);
 
-/* Sorts rows and histograms, and strikes off what is not among the worst. */
+/* Sorts rows and histograms, and drops rows that are not among the worst. */
 void pm_failure_summary_finish(struct pm_failure_summary *summary);
 
 void pm_failure_summary_free(struct pm_failure_summary *summary);
 
-/* Percentiles are those of the nearest rank: values that came up. */
+/* Percentiles by the nearest rank. */
 struct pm_statistics {
 	uint64_t sum, minimum, median, p90, p99, maximum;
 };

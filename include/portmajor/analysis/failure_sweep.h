@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tries many losses, on several threads. */
+/* Tries many failures, on several threads. */
 #ifndef PORTMAJOR_FAILURE_SWEEP_H
 #define PORTMAJOR_FAILURE_SWEEP_H
 
@@ -11,19 +11,21 @@ struct pm_failure_sweep {
 	const struct pm_fabric *fabric;
 	const struct pm_whatif_config *config;
 	const struct pm_failures *losses;
-	/* Losses whose number leaves the remainder shard - 1; 1 to num_shards. */
+	/* Failures with number mod num_shards = shard - 1; shard is 1 to num_shards. */
 	uint32_t shard, num_shards;
-	unsigned int threads; /* 1 and up; each has tables of its own */
-	/* Told by the calling thread, if not NULL, whenever it takes a loss: how many
-	 * were taken before, of how many in the shard. */
+	unsigned int threads; /* 1 and up; each has its own tables */
+	/*
+	 * If not NULL, called by the calling thread for each failure that it takes, with
+	 * the number taken before, and that in the shard.
+	 */
 	void (*progress)(uint64_t done, uint64_t count, void *context);
 	void *context;
 };
 
 /*
- * Adds all of them to a summary and finishes it; it is the same for any number of
- * threads. `first` is a whatif of that fabric and configuration, which the calling thread
- * uses. On failure the summary is as it was. Errors as pm_whatif_new and pm_whatif_fail.
+ * Adds all of them to a summary, the same for any number of threads, and finishes it.
+ * `first` is a whatif of that fabric and configuration, for the calling thread. On an
+ * error the summary is unchanged. Errors as pm_whatif_new and pm_whatif_fail.
  */
 int pm_failure_sweep_run(const struct pm_failure_sweep *sweep, struct pm_whatif *first,
 			 struct pm_failure_summary *summary, struct pm_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a loss would cost: a fabric is planned and routed, then something is
- * taken away, and the tables before and after are compared.
+ * The cost of a failure: plans and routes a fabric, removes parts, and compares the
+ * tables before and after.
  */
 #ifndef PORTMAJOR_WHATIF_H
 #define PORTMAJOR_WHATIF_H
@@ -11,40 +11,41 @@
 
 #define PM_WHATIF_LEVELS 8
 
-/* Opaque: a fabric, its plan and its tables before the loss. */
+/* Opaque: a fabric, its plan and its tables before the failure. */
 struct pm_whatif;
 
 struct pm_whatif_result {
 	struct pm_delta level[PM_WHATIF_LEVELS]; /* by level of the switch */
-	struct pm_delta total;			 /* blocks: LFT Sets that will be sent */
+	struct pm_delta total;			 /* blocks: LFT Sets to send */
 	uint64_t full_load;    /* blocks of whole tables of these switches */
-	uint32_t switches;     /* that the subnet manager can still reach */
-	uint32_t switches_cut; /* and cannot */
-	uint64_t pairs_cut;    /* ordered pairs of end ports that had an
-				* up-then-down path and have none now */
-	uint64_t load;	       /* with `loads`: most flows on one link between switches,
-				* each way by itself, if every end port sends one to each;
-				* links with other rates than most count as
-				* pm_link_weigh has it */
-	uint32_t shift;	       /* with `shifts`: the same if they send by one shift
-				* permutation, the worst of those tried */
+	uint32_t switches;     /* within the subnet manager's reach */
+	uint32_t switches_cut; /* and out of it */
+	uint64_t pairs_cut;    /* ordered pairs of end ports that lost their last
+				* up-then-down path */
+	uint64_t load; /* with `loads`: most flows in one direction of a link between
+			* switches if every end port sends one to each, scaled by
+			* pm_link_weigh */
+	uint32_t
+		shift; /* with `shifts`: the same for the worst shift permutation tried */
 	/*
-	 * Of what the subnet manager can still reach. Unless it is enough, the engine
-	 * gives way, and what is sent is the next one's.
+	 * Within the subnet manager's reach. Unless it is enough, the engine fails over,
+	 * and the next one's tables are sent.
 	 */
 	struct pm_reachable reachable;
 };
 
 struct pm_whatif_config {
 	struct pm_plan_config plan;
-	/* Where the subnet manager is, its port (of a switch: port 0): its LIDs are
-	 * reached by detours, see route.h. PM_NONE: anywhere, without detours. */
+	/*
+	 * The subnet manager's port (of a switch: port 0): detours lead to its LIDs, see
+	 * route.h. PM_NONE: no detours.
+	 */
 	uint32_t sm;
 	bool connect_roots; /* likewise for all switches */
-	bool loads;	    /* find out loads, see pm_check_loads: O(entries) once and 2
-			     * bytes for each, then as pm_flows_update */
-	uint32_t shifts;    /* 0: no; else how many shift permutations to try, evenly
-			     * spread; O(end ports) each */
+	bool loads; /* compute loads, see pm_check_loads: O(entries) once and 2 bytes for
+		     * each, then as pm_flows_update */
+	uint32_t shifts; /* number of shift permutations to try, evenly spread; 0: none;
+			  * O(end ports) each */
 };
 
 /*
@@ -59,32 +60,30 @@ void pm_whatif_free(struct pm_whatif *whatif);
 const struct pm_plan *pm_whatif_plan(const struct pm_whatif *whatif);
 
 /*
- * The whole fabric as a result: nothing changes, nothing is cut off; loads and shifts as
- * they are before a loss. Borrowed.
+ * The result for the complete fabric: no changes, loads and shifts before a failure.
+ * Borrowed.
  */
 const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif);
 
 /*
- * The cost of losing the cables at these ports of the fabric, all at once; ports without
- * a cable and the same cable twice do no harm. If nothing is said of the subnet manager,
- * it is taken to be in the part with most end ports; the rest is not sent anything.
- * -ENOMEM.
- * Cost: that of what changes (pm_routes_fail). Where a loss cuts off an end port or a
- * switch, or a pair of them, also O(ports + switches^2 / 64). One pm_whatif serves one
- * thread at a time.
+ * The cost when the cables at these ports of the fabric fail together; ports without a
+ * cable, and repeated cables, are ignored. Without config.sm the subnet manager is in the
+ * component with the most end ports; switches elsewhere get no Sets. -ENOMEM. Cost: that
+ * of the changes (pm_routes_fail); if an end port, a switch or a pair of them is cut off,
+ * also O(ports + switches^2 / 64). For one thread at a time.
  */
 int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_whatif_result *result, struct pm_error *err);
 
-/* The end nodes that no cables join to the subnet manager's part since the last loss,
- * those that were lost among them; in the order of the fabric. Borrowed until the next
- * loss. */
+/*
+ * The end nodes not connected to the subnet manager's component after the last failure,
+ * failed ones included, in the order of the fabric. Borrowed until the next failure.
+ */
 const uint32_t *pm_whatif_cut_off(const struct pm_whatif *whatif, uint32_t *num);
 
 /*
- * The cost of going from the whole fabric to `broken`, a clone of it with some
- * cables cut; otherwise as above. -EINVAL: `broken` has what the fabric has not, or is
- * no clone of it.
+ * The same for the difference to `broken`, a clone of the fabric with some cables cut.
+ * -EINVAL: `broken` has other parts, or is no clone.
  */
 int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 		  struct pm_whatif_result *result, struct pm_error *err);

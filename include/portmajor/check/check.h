@@ -40,19 +40,18 @@ enum pm_check_fault {
 
 struct pm_check_paths {
 	uint64_t pairs; /* (switch with end ports, LID) with an up-then-down path, by a
-			   search over the cables */
+			 * search over the cables */
 	uint64_t delivered;   /* of these: the table's path ends at the LID's port */
 	uint64_t cut;	      /* pairs without an up-then-down path */
 	uint64_t unreachable; /* of these, with an end port's LID: connected by cables,
-				 not by the tables */
+			       * not by the tables */
 	uint64_t lost;	      /* pairs not delivered though a path exists */
 	uint64_t loops;	      /* paths that came back to a switch */
 	uint64_t turns;	      /* paths that went up after going down */
 	uint64_t misrouted;   /* paths that ended at another port */
 	uint64_t deaf; /* (switch, LID of the manager) connected by cables, over any path,
-			  not by the tables */
-	struct pm_error
-		first; /* one line on the first fault but `unreachable`, else empty */
+			* not by the tables */
+	struct pm_error first;		    /* of the first fault but `unreachable` */
 	struct pm_error example[PM_FAULTS]; /* on the first one of a kind, else empty */
 };
 
@@ -92,7 +91,7 @@ struct pm_check_credits {
 	uint64_t dependencies; /* between them */
 	uint32_t length;       /* of the credit loop found; 0: none */
 	uint32_t credit_loop[PM_CHECK_CREDIT_LOOP]; /* its first channels: ports (indexes)
-						       that packets leave by */
+						     * that packets leave by */
 	bool multicast;				    /* unicast packets alone have none */
 };
 
@@ -108,7 +107,7 @@ int pm_check_credits(const struct pm_check *check, struct pm_check_credits *cred
 struct pm_check_load {
 	uint64_t links; /* directed, with both ends on a leaf's side of the cut */
 	uint64_t flows; /* sum over them; scaled to the common rate (pm_link_weigh), here
-			   and below */
+			 * and below */
 	uint64_t minimum, maximum; /* on one */
 };
 

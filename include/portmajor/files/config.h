@@ -17,42 +17,43 @@
 struct pm_config {
 	enum pm_lid_order lid_order; /* default grouped */
 	/*
-	 * Whether ports that run with a LID other than planned are given the
-	 * planned one when they come up anew. Default no: they keep theirs, and what is
-	 * planned is kept beside.
+	 * Whether a port with another LID than planned gets the planned one at its next
+	 * link-up. Default no: ports keep their LIDs, beside the plan's.
 	 */
 	bool migrate;
-	/* Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. The
-	 * holds are those of pm_failback too, whatever the limit. */
-	struct pm_damping_config flap;
-	/* Whether tables are repaired as soon as a trap comes. Default yes. */
-	bool early_repair;
-	uint32_t early_repair_budget_ms; /* to find out more; 1..10000, default 200 */
 	/*
-	 * Whether tables go over to the plan's as soon as the fabric is whole again, or
-	 * only when an operator asks for it. Default true.
+	 * Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. The
+	 * holds are pm_failback's, too, even without a limit.
+	 */
+	struct pm_damping_config flap;
+	/* Whether a trap starts a repair of tables. Default yes. */
+	bool early_repair;
+	uint32_t early_repair_budget_ms; /* for locating the failure; 1..10000, default
+					  * 200 */
+	/*
+	 * Whether tables return to the plan's once the fabric is complete again, or only
+	 * at an operator's request. Default true.
 	 */
 	bool rebalance_auto;
 	uint32_t rebalance_rate; /* blocks per second; default 1000 */
-	/* Whether the engine computes and logs, and the next one routes. Default no. */
+	/* Shadow mode: the engine computes and logs, the next one routes. Default no. */
 	bool shadow;
-	/* File or folder for Prometheus, absolute; "": the plugin's own folder. */
+	/* File or folder for Prometheus, absolute; "": the plugin's folder. */
 	char prometheus[PM_CONFIG_PATH];
-	struct pm_role_rules roles; /* what end ports are for; default none */
+	struct pm_role_rules roles; /* of end ports; default none */
 };
 
 void pm_config_init(struct pm_config *config);
 
 /*
- * Reads a file; config is untouched on failure, but for `shadow`: where any line asks
- * for it, an error elsewhere must not make the engine route.
- * -EINVAL: unknown key, bad value, a key given twice or values at odds with each other;
- * the message begins with "path:LINE: ", in the last case "path: ", and names the key.
- * -errno of opening or reading.
+ * Reads a file. On failure config is untouched but for `shadow`: an error elsewhere must
+ * not make a shadow engine route. -EINVAL: unknown key, bad value, repeated key (the
+ * message begins with "path:LINE: "), or values that contradict each other ("path: "); it
+ * names the key. -errno of opening or reading.
  */
 int pm_config_read(const char *path, struct pm_config *config, struct pm_error *err);
 
-/* The same for text in memory, which source names in messages. */
+/* The same for text in memory, called source in messages. */
 int pm_config_parse(const char *text, const char *source, struct pm_config *config,
 		    struct pm_error *err);
 

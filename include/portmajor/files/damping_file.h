@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Flapping cables on disk, so that a restart forgets no hold:
+ * Flapping cables on disk, so that holds survive a restart:
  *
  *     portmajor-holds 1
  *     time SECONDS                    of writing, since 1970
@@ -18,9 +18,9 @@
 
 #include <stddef.h>
 
-/* Both clocks at the same moment. */
+/* Both clocks at one moment. */
 struct pm_damping_clock {
-	uint64_t now_ms;  /* that of the flaps */
+	uint64_t now_ms;  /* of the monotonic clock */
 	uint64_t seconds; /* since 1970 */
 };
 
@@ -30,15 +30,14 @@ int pm_damping_file_print(const struct pm_damping *flaps,
 			  size_t *length);
 
 /*
- * Adds what a file has; time has passed since it was written, but none if its time is
- * yet to come. -ENOENT: there is none; -EBADMSG: damaged, of another version, or makes no
- * sense, the message names path and line: what is before that line is added; other
- * -errno.
+ * Adds a file's cables, older by the time since it was written (0 if that is in the
+ * future). -ENOENT: no file; -EBADMSG: damaged, another version, or invalid, with path
+ * and line in the message: the lines before are added; other -errno.
  */
 int pm_damping_file_read(const char *path, const struct pm_damping_clock *clock,
 			 struct pm_damping *flaps, struct pm_error *err);
 
-/* The same for text in memory, which source names in messages. */
+/* The same for text in memory, called source in messages. */
 int pm_damping_file_parse(const char *text, size_t length, const char *source,
 			  const struct pm_damping_clock *clock, struct pm_damping *flaps,
 			  struct pm_error *err);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Host tables: which VLAN a pair of hosts uses, by their MAC addresses. A line a host,
- * in any order, and comments:
+ * Host tables: the VLAN of each pair of hosts, by MAC addresses. A line per host, in any
+ * order, and comments:
  *
  *     02:00:00:00:00:01 101 648          # MAC VLAN PRIORITY
  *     ff:ff:ff:ff:ff:ff 101 4294967295   # where all group addresses go
  *
- * VLANs are 1 to 4094, priorities 1 to 2^32-1 and all different: the host of a pair that
- * has the higher one decides. No address stands twice. Changes are lines that are new or
- * replace those of their addresses, and `- MAC` for addresses that are gone.
+ * VLANs are 1 to 4094, priorities 1 to 2^32-1 and all different: a pair uses the VLAN of
+ * the host with the higher one. No address is repeated. Changes are lines that are new or
+ * replace their address's line, and `- MAC` for removed addresses.
  */
 #ifndef PORTMAJOR_HOST_TABLE_H
 #define PORTMAJOR_HOST_TABLE_H
@@ -43,16 +43,15 @@ int pm_host_table_parse(const char *text, size_t length, const char *source,
 int pm_host_changes_parse(const char *text, size_t length, const char *source,
 			  struct pm_host_table *changes, struct pm_error *err);
 
-/* The same of files, or of standard input for "-"; also other -errno of reading. */
+/* The same for files, or standard input for "-"; also other -errno of reading. */
 int pm_host_table_read(const char *path, struct pm_host_table *table,
 		       struct pm_error *err);
 int pm_host_changes_read(const char *path, struct pm_host_table *changes,
 			 struct pm_error *err);
 
 /*
- * Makes the table that `table` is after these changes, from `source`; both are left as
- * they are. Changes that were made already change nothing. -EINVAL: two hosts would have
- * one priority, with a message; -ENOMEM.
+ * Applies changes from `source` to a copy of the table; applying them again changes
+ * nothing. -EINVAL: two hosts would have one priority, with a message; -ENOMEM.
  */
 int pm_host_table_change(const struct pm_host_table *table,
 			 const struct pm_host_table *changes, const char *source,
@@ -64,7 +63,7 @@ void pm_host_table_free(struct pm_host_table *table);
 const struct pm_host_line *pm_host_table_find(const struct pm_host_table *table,
 					      uint64_t mac);
 
-/* A number that tables with the same lines have in common, for who compares hosts. */
+/* A checksum of the lines, to compare the tables of hosts. */
 uint32_t pm_host_table_sum(const struct pm_host_table *table);
 
 #endif

@@ -22,14 +22,13 @@
 
 #include <stdio.h>
 
-/* Whether a text begins like one of these files. */
+/* Whether a text begins as one of these files. */
 bool pm_lfts_recognise(const char *text, size_t length);
 
 /*
- * Reads tables from memory; text[] needs no NUL at its end. *lfts is for the caller to
- * free. -EINVAL: bad content, the message is "source:LINE: what is wrong"; a file that
- * stops within a table is bad too, as far as its format tells; -EFBIG; -ENOMEM.
- * Cost: O(length + LIDs).
+ * Reads tables from memory; text[] needs no NUL at its end. The caller frees *lfts.
+ * -EINVAL: bad content, with "source:LINE: fault"; also a file that ends within a table,
+ * where the format shows it; -EFBIG; -ENOMEM. Cost: O(length + LIDs).
  */
 int pm_lfts_parse(const char *text, size_t length, const char *source,
 		  struct pm_lfts **lfts, struct pm_error *err);
@@ -38,10 +37,9 @@ int pm_lfts_parse(const char *text, size_t length, const char *source,
 int pm_lfts_read(const char *path, struct pm_lfts **lfts, struct pm_error *err);
 
 /*
- * Writes tables as OpenSM's dump has them; the fabric gives names and kinds of ports.
- * Entries for LIDs of which the owner is not known are left out: OpenSM takes what it
- * loads as it is, also beyond the end of the tables that it has room for. -ENOMEM. Errors
- * of the stream are for the caller to see.
+ * Writes tables in the format of OpenSM's dump, with names and kinds of ports from the
+ * fabric. Leaves out entries for LIDs without a known owner: OpenSM loads any entry, even
+ * beyond its tables' end. -ENOMEM. The caller checks the stream.
  */
 int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file);
 

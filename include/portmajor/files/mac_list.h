@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which port has which MAC address, for hosts on Ethernet. A netlist may say
- * the address in the comment of an end node's port, of which ibsim reads nothing:
+ * MAC addresses of ports, for hosts on Ethernet. A netlist may have the address in the
+ * comment of an end node's port, which ibsim ignores:
  *
  *     [1] "leaf0"[1]   # mac 02:00:00:00:00:01
  *
- * or the GUID itself in parentheses behind the port's number. Otherwise a file does, a
- * line a port, with comments behind a #; the port may be left out where a node has one
- * cable:
+ * or the GUID itself in parentheses behind the port's number. Otherwise a file has it, a
+ * line per port, with comments behind a #; a node with one cable needs no port:
  *
  *     h0-1    02:00:00:00:00:01
  *     gw[2]   02:00:00:00:00:02
@@ -21,16 +20,15 @@
 #include <stddef.h>
 
 /*
- * Reads such a text into mac[port], which has an element for each port of the sealed
- * fabric; others stay as they are. -EINVAL: a line is wrong, a name is that of several
- * nodes, or a port or an address stands twice, with "source:LINE: ..."; -ENOMEM.
- * Cost: O((lines + nodes) log nodes).
+ * Reads such a text into mac[port of the sealed fabric]; other elements stay. -EINVAL:
+ * bad line, ambiguous name, or repeated port or address, with "source:LINE: ...";
+ * -ENOMEM. Cost: O((lines + nodes) log nodes).
  */
 int pm_mac_list_parse(const char *text, size_t length, const char *source,
 		      const struct pm_fabric *fabric, uint64_t *mac,
 		      struct pm_error *err);
 
-/* The same of a file, or of standard input for "-"; also other -errno of reading. */
+/* The same for a file, or standard input for "-"; also other -errno of reading. */
 int pm_mac_list_read(const char *path, const struct pm_fabric *fabric, uint64_t *mac,
 		     struct pm_error *err);
 

@@ -19,10 +19,9 @@
 
 /*
  * Reads the tables of a fabric's switches from memory; text[] needs no NUL at its end.
- * Switches that it does not have are empty. *mfts is for the caller to free. -EINVAL: bad
- * content, a switch or a port that the fabric does not have, or an entry that is there
- * twice; the message is "source:LINE: what is wrong"; -EFBIG; -ENOMEM.
- * Cost: O(length + blocks x switches).
+ * Tables of other switches are empty. The caller frees *mfts. -EINVAL: bad content, a
+ * switch or port that is not in the fabric, or a repeated entry, with "source:LINE:
+ * fault"; -EFBIG; -ENOMEM. Cost: O(length + blocks x switches).
  */
 int pm_mfts_parse(const char *text, size_t length, const char *source,
 		  const struct pm_fabric *fabric, struct pm_mfts **mfts,

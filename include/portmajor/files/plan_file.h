@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plans on disk: a text file, so that a person can read it and version control
- * can compare it.
+ * Plans on disk, as text for people and version control.
  *
  *     portmajor-plan 4
  *     order grouped
@@ -29,13 +28,13 @@
 int pm_plan_file_print(const struct pm_plan *plan, char **text, size_t *length);
 
 /*
- * Reads a file; the caller frees *plan, which is untouched on failure.
- * -ENOENT: there is none; -EBADMSG: damaged, of another version, or not
- * consistent in itself, the message names path and line; other -errno.
+ * Reads a file; the caller frees *plan, which is untouched on failure. -ENOENT: no file;
+ * -EBADMSG: damaged, another version, or inconsistent, with path and line in the message;
+ * other -errno.
  */
 int pm_plan_file_read(const char *path, struct pm_plan **plan, struct pm_error *err);
 
-/* The same for text in memory, which source names in messages. */
+/* The same for text in memory, called source in messages. */
 int pm_plan_file_parse(const char *text, size_t length, const char *source,
 		       struct pm_plan **plan, struct pm_error *err);
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A request for rebalancing: tables are to go over to those of the plan. `portmajor
- * rebalance` writes it as the file `rebalance` into the plugin's folder of a fabric, and
- * the plugin removes it when it has read it. Blank lines, comments from # to the end of
- * a line, and at most one line
+ * A request for rebalancing: tables return to the plan's. `portmajor rebalance` writes
+ * the file `rebalance` into the plugin's folder of a fabric; the plugin reads and removes
+ * it. It has blank lines, comments from # to the end of a line, and at most one line
  *
  *     rate BLOCKS_PER_SECOND
  *
- * so that an empty file will do.
+ * An empty file will do.
  */
 #ifndef PORTMAJOR_REBALANCE_H
 #define PORTMAJOR_REBALANCE_H
@@ -25,18 +24,18 @@ struct pm_rebalance {
 };
 
 /*
- * Reads a request, which is untouched on failure. -ENOENT: there is none; -EINVAL: bad
- * line, with a message that begins with "path:LINE: ", or not a text; -EFBIG: more than
- * 1 MiB; -ENOMEM; -errno of opening or reading.
+ * Reads a request; untouched on failure. -ENOENT: no file; -EINVAL: bad line, with
+ * "path:LINE: ", or no text; -EFBIG: more than 1 MiB; -ENOMEM; -errno of opening or
+ * reading.
  */
 int pm_rebalance_read(const char *path, struct pm_rebalance *request,
 		      struct pm_error *err);
 
-/* The same for text in memory, which source names in messages. */
+/* The same for text in memory, called source in messages. */
 int pm_rebalance_parse(const char *text, const char *source, struct pm_rebalance *request,
 		       struct pm_error *err);
 
-/* Writes the file's text; errors of the stream are for the caller to see. */
+/* Writes the file's text; the caller checks the stream. */
 void pm_rebalance_print(const struct pm_rebalance *request, FILE *file);
 
 #endif

@@ -3,7 +3,7 @@
  * Multicast forwarding tables (MFTs) of all switches of a plan.
  *
  * An MFT has an entry for each multicast LID (MLID): the mask of the ports that a packet
- * is relayed to, except the port by which it came. One SubnSet(MulticastForwardingTable)
+ * is relayed to, but for the port by which it came. One SubnSet(MulticastForwardingTable)
  * writes 32 MLIDs (a block) for 16 ports (a position):
  *
  *	            position 0      position 1      position 2
@@ -11,9 +11,9 @@
  *	block 0     0xc000..0xc01f  0xc000..0xc01f  0xc000..0xc01f
  *	block 1     0xc020..0xc03f  ..
  *
- * The same structure serves as the tables that are wanted and as the record of those that
- * switches hold. Only blocks with an entry take memory. Masks are in host byte order:
- * bit i of position p is port 16 p + i.
+ * The structure holds wanted tables, and the record of those in the switches. Only blocks
+ * with an entry take memory. Masks are in host byte order: bit i of position p is port 16
+ * p + i.
  */
 #ifndef PORTMAJOR_MFT_H
 #define PORTMAJOR_MFT_H
@@ -33,15 +33,17 @@
 /* Opaque. */
 struct pm_mfts;
 
-/* Empty tables for the switches of a skeleton, of which nothing is kept. The caller frees
- * them; NULL without memory. */
+/*
+ * Empty tables for the switches of a skeleton, which is not kept. The caller frees them;
+ * NULL without memory.
+ */
 struct pm_mfts *pm_mfts_new(const struct pm_fabric *known);
 struct pm_mfts *pm_mfts_clone(const struct pm_mfts *mfts);
 void pm_mfts_free(struct pm_mfts *mfts);
 
 uint32_t pm_mfts_num_switches(const struct pm_mfts *mfts);
 
-/* Blocks 0 up to this one, not included, may have entries or be unknown. */
+/* Blocks below this one may have entries or be unknown. */
 uint32_t pm_mfts_num_blocks(const struct pm_mfts *mfts);
 
 /* Positions of a switch: those of ports 0 up to its highest one. */
@@ -69,33 +71,32 @@ bool pm_mfts_has_entries(const struct pm_mfts *mfts, uint32_t sw, uint32_t block
 bool pm_mfts_is_known(const struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 		      uint32_t position);
 
-/* Writes a block and position, which is known then. block < PM_MFT_BLOCKS. -ENOMEM. */
+/* Writes a block and position, which become known. block < PM_MFT_BLOCKS. -ENOMEM. */
 int pm_mfts_set_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 		      uint32_t position, const uint16_t masks[PM_MFT_BLOCK]);
 
-/* Writes the mask of one MLID, as for a tree that somebody else has made; what was
- * unknown there is empty otherwise. -ENOMEM. */
+/* Writes the mask of one MLID; other MLIDs of an unknown block become empty. -ENOMEM. */
 int pm_mfts_set_mask(struct pm_mfts *mfts, uint32_t sw, uint16_t mlid, uint32_t position,
 		     uint16_t mask);
 
 /*
- * The tables for the switches of another skeleton, as after a plan has grown: switches
- * are found by GUID, and those that are new, or have another number of ports now, have
- * empty ones. The caller frees *moved. -ENOMEM. O(blocks x switches).
+ * The tables for another skeleton, of a grown plan say: switches are found by GUID; new
+ * ones, and those with another number of ports, have empty tables. The caller frees
+ * *moved. -ENOMEM. O(blocks x switches).
  */
 int pm_mfts_move(const struct pm_mfts *mfts, const struct pm_fabric *from,
 		 const struct pm_fabric *to, struct pm_mfts **moved);
 
-/* A switch has an empty table, as after its boot. O(blocks). */
+/* Empties a switch's table, as its boot does. O(blocks). */
 void pm_mfts_clear(struct pm_mfts *mfts, uint32_t sw);
 
 /*
- * What a switch holds in its first `blocks` blocks is unknown, as after another subnet
- * manager's time; they differ from anything until they are set. -ENOMEM. O(blocks).
+ * Makes the first `blocks` blocks of a switch unknown, as after another subnet manager;
+ * they differ from any until they are set. -ENOMEM. O(blocks).
  */
 int pm_mfts_forget(struct pm_mfts *mfts, uint32_t sw, uint32_t blocks);
 
-/* The same of one place, of a block below pm_mfts_num_blocks: others have no entry. */
+/* The same for one block and position, below pm_mfts_num_blocks. */
 void pm_mfts_forget_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 			  uint32_t position);
 
@@ -110,21 +111,21 @@ struct pm_mft_place {
 struct pm_mft_delta {
 	struct pm_mft_place *places; /* by block, then switch, then position */
 	uint32_t num, room;
-	uint64_t entries; /* (switch, MLID) whose masks differ there, by position */
+	uint64_t entries; /* (switch, MLID) with different masks, by position */
 };
 
 /*
- * Finds the places where two sets of tables of the same skeleton differ, in blocks from
- * first up to end, not included; what *delta had is forgotten. reachable[switch], or NULL
- * for all: only these switches are looked at. -ENOMEM.
- * Cost: O(switches x positions) for each block, and comparing those with entries.
+ * Finds the differences between two sets of tables of a skeleton in blocks first to end -
+ * 1, in place of earlier ones; only switches in reachable[switch], or all if NULL.
+ * -ENOMEM. Cost: O(switches x positions) for each block, and comparing blocks with
+ * entries.
  */
 int pm_mft_delta_find(const struct pm_mfts *held, const struct pm_mfts *wanted,
 		      uint32_t first, uint32_t end, const uint8_t *reachable,
 		      struct pm_mft_delta *delta);
 void pm_mft_delta_free(struct pm_mft_delta *delta);
 
-/* Finds the places that are unknown, likewise; `entries` is 0. -ENOMEM. */
+/* Finds unknown places, likewise; `entries` is 0. -ENOMEM. */
 int pm_mft_unknown_find(const struct pm_mfts *held, uint32_t first, uint32_t end,
 			const uint8_t *reachable, struct pm_mft_delta *delta);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Taking cables out of use without losing a path; for the core's own use. */
+/* Excludes cables from use without cutting a path; for the core's own use. */
 #ifndef PORTMAJOR_EXCLUDE_H
 #define PORTMAJOR_EXCLUDE_H
 
@@ -12,12 +12,11 @@ struct pm_exclusion {
 };
 
 /*
- * Takes cables out of alive[port], both ends, in their order, but leaves in each without
- * which an up-then-down path would join fewer pairs of switches with end ports. No cable
- * is listed twice. -ENOMEM: alive is untouched.
- * Cost: nothing for no cables; else twice finding what is reachable, and for each cable
- * left in the loss (pm_reach_fail) of at most 4 times the cables between it and the one
- * left in before, in 2 x log2(these) steps.
+ * Excludes cables from alive[port], at both ends, in their order, but leaves in each
+ * cable without which fewer pairs of switches with end ports would have an up-then-down
+ * path. No cable is listed twice. -ENOMEM: alive is untouched. Cost: nothing for no
+ * cables; else two pm_reach_compute, and for each cable left in, pm_reach_fail of at most
+ * 4 times the cables between it and the one left in before, in 2 x log2(these) steps.
  */
 int pm_exclude(const struct pm_plan *plan, uint8_t *alive, struct pm_exclusion *list,
 	       uint32_t num, struct pm_error *err);
