@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bisection bandwidth: each host of one half sends to a host of the other half of its
- * own, all at once and one way, and the flows share cables (share.h). Halves are by the
- * hosts' order; of an odd number the last one has no part. Who sends to whom:
+ * Bisection bandwidth: each host of one half sends to its own host of the other half, all
+ * at once and one way, and the flows share cables (share.h). Halves are by the hosts'
+ * order; an odd last host is left out. The pairs:
  *
  *	straight    host i to host half + i
  *	shifts      host i to host half + (i + k) mod half, for each k
@@ -18,8 +18,8 @@
 #define PM_PATH_MAX 64
 
 /*
- * Writes the ports by which what host `from` sends to another host leaves nodes, its own
- * first, and returns how many there are; 0: there is no way.
+ * Writes the output ports of the path from a host to another, its own first; returns
+ * their number; 0: no path.
  */
 typedef uint32_t pm_packet_path(const void *network, uint32_t from, uint32_t to,
 				uint32_t ports[PM_PATH_MAX]);
@@ -35,21 +35,21 @@ struct pm_bisection_config {
 	uint64_t seed;
 };
 
-/* Of several ways to pair hosts: what all flows get together. */
+/* Total rates of all flows, over several pairings. */
 struct pm_bisection_rates {
 	double mean, least, most;
-	uint32_t worst; /* the first one with the least: its number, of shifts k */
+	uint32_t worst; /* number of the first one with the least; of shifts k */
 };
 
 struct pm_bisection {
 	uint32_t half;	 /* flows at a time */
-	double straight; /* what all get together */
+	double straight; /* total rate */
 	struct pm_bisection_rates shifts, drawn;
-	double slowest;	      /* flow of all that were tried */
-	uint64_t unreachable; /* flows of all without a way: they count as 0 */
+	double slowest;	      /* flow of all tried */
+	uint64_t unreachable; /* flows without a path, which count as 0 */
 };
 
-/* -ENOMEM. O((half + drawn) x what pm_share_rates takes). */
+/* -ENOMEM. O((half + drawn) x cost of pm_share_rates). */
 int pm_bisection_find(const struct pm_bisection_config *config,
 		      struct pm_bisection *bisection, struct pm_error *err);
 

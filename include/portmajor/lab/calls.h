@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls of a collective operation as a list of messages (workload.h): of one job or
- * several, and of each job some calls, one after the other.
+ * Collective operations as a list of messages (workload.h): one or more jobs, each with
+ * some calls one after the other.
  *
- * What a process sends in a step waits for all that it sends and receives in the steps
- * before, and those of the calls before count on: a process begins with the next call
- * when its part of this one is through. There is no barrier.
+ * A process's messages of a step wait for all that it sends and receives in earlier
+ * steps, of earlier calls too: a process begins the next call when its part of this one
+ * is over. There is no barrier.
  */
 #ifndef PORTMAJOR_CALLS_H
 #define PORTMAJOR_CALLS_H
@@ -17,7 +17,7 @@
 
 struct pm_calls_config {
 	enum pm_collective algorithm;
-	uint32_t processes; /* that the algorithm knows what to do with */
+	uint32_t processes; /* that the algorithm allows */
 	uint64_t bytes;	    /* as in pm_schedule_make, 1 and up */
 	uint32_t calls;	    /* of each job, 1 and up */
 	/* hosts[job * stride + i] has process i of a job. All are different. */
@@ -26,15 +26,17 @@ struct pm_calls_config {
 	uint32_t jobs;	 /* 1 and up */
 };
 
-/* What a call brings to each process: linear and binomial round it up to blocks, ring and
- * recursive doubling the part of it that is each process's own. */
+/*
+ * Bytes that a call brings to each process: linear and binomial round them up to blocks,
+ * ring and recursive doubling round up each process's part.
+ */
 uint64_t pm_calls_bytes(enum pm_collective algorithm, uint32_t processes, uint64_t bytes);
 
 struct pm_calls {
 	struct pm_workload_message *list; /* [num], by job, call and step */
 	uint32_t num;
 	uint32_t per_call; /* messages */
-	uint32_t *before;  /* what the list points to */
+	uint32_t *before;  /* lists that the messages point to */
 };
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Collective operations of MPI: who sends how much to whom and in which order, and what
- * that costs where a circuit has to be set up before a message and taken down behind it
- * (Takizawa, Matsuoka and Nakada, "MPI collective communication on all optical network").
+ * Collective operations of MPI: their messages and order, and their time where a circuit
+ * is set up before a message and taken down after it (Takizawa, Matsuoka and Nakada, "MPI
+ * collective communication on all optical network").
  *
  *   linear              process 0 sends to all others, one after the other
  *   ring                each one passes on to the next what came from the one before
@@ -10,8 +10,8 @@
  * away binomial            process 0 has something; in step i all who have it send it to
  *                       the one 2^i away
  *
- * The first and the last bring `bytes` of process 0 to all; the two others bring
- * bytes / processes of each to all.
+ * Linear and binomial bring `bytes` of process 0 to all; the two others bring bytes /
+ * processes of each to all.
  */
 #ifndef PORTMAJOR_COLLECTIVE_H
 #define PORTMAJOR_COLLECTIVE_H
@@ -33,13 +33,13 @@ enum pm_collective {
 
 const char *pm_collective_name(enum pm_collective algorithm);
 
-/* By that name; -EINVAL: there is none such. */
+/* By that name; -EINVAL: no such one. */
 int pm_collective_parse(const char *name, enum pm_collective *algorithm);
 
 /*
- * Whether an algorithm knows what to do with so many processes: linear from 2, ring even
- * numbers from 4, the others powers of two from 2, all up to PM_COLLECTIVE_MAX. Else
- * -EINVAL with a message. All that follows takes such numbers only.
+ * Whether an algorithm allows a number of processes: linear from 2, ring even numbers
+ * from 4, the others powers of two from 2, all up to PM_COLLECTIVE_MAX. Else -EINVAL with
+ * a message. The functions below take such numbers only.
  */
 int pm_collective_check(enum pm_collective algorithm, uint32_t processes,
 			struct pm_error *err);
@@ -54,13 +54,12 @@ struct pm_circuit_costs {
 };
 
 /*
- * With `ports` of each process, 1 and up, circuits for as many steps are set up at once;
- * with 2 and more those of a ring stay all the time. With one port nothing is left to
- * keep, and that is the paper's naive way: equations 1, 3, 5, 7; else 2, 4, 6, 8. Its
- * ideal is gamma 0 with 2 ports or more.
+ * Circuits for `ports` steps, 1 and up, are set up at once; with 2 and more a ring's
+ * circuits stay. One port is the paper's naive algorithm: equations 1, 3, 5, 7; else 2,
+ * 4, 6, 8. Its ideal is gamma 0 with 2 ports or more.
  */
 
-/* How many times gamma is waited for, one after the other. */
+/* How often gamma is waited for in sequence. */
 uint32_t pm_collective_setups(enum pm_collective algorithm, uint32_t processes,
 			      uint32_t ports);
 
@@ -78,10 +77,9 @@ struct pm_schedule_message {
 };
 
 /*
- * Each process goes through the steps in which it sends or receives, in this order and
- * whatever others do: it begins all its sending of a step when all that it sends and
- * receives in earlier steps is through. A message may come before its receiver has come
- * to that step.
+ * Each process goes through its own steps in order, independent of others: it sends the
+ * messages of a step when all that it sends and receives in earlier steps is over. A
+ * message may arrive before its receiver comes to that step.
  */
 struct pm_schedule {
 	uint32_t processes;
@@ -92,11 +90,11 @@ struct pm_schedule {
 };
 
 /*
- * What an algorithm sends. With `turns` the even processes of a ring send in one step and
- * the odd ones in the next, so that none has to do with two others at a time; it means
- * nothing to the other algorithms. The caller frees *schedule. -ENOMEM. O(messages):
- * processes - 1 of them (linear, binomial), processes x log2 processes (recursive
- * doubling), or processes x (processes - 1) (ring).
+ * The messages of an algorithm. With `turns` the even processes of a ring send in one
+ * step and the odd ones in the next, so that each has one partner at a time; other
+ * algorithms ignore it. The caller frees *schedule. -ENOMEM. O(messages): processes - 1
+ * of them (linear, binomial), processes x log2 processes (recursive doubling), or
+ * processes x (processes - 1) (ring).
  */
 int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t bytes,
 		     bool turns, struct pm_schedule **schedule, struct pm_error *err);

@@ -3,9 +3,9 @@
  * Shared memory in software over InfiniBand, as Araki et al. built it ("Fagus over the
  * Verb layer"): datagrams (UD), rings of posted receives, acknowledgements and time-outs.
  *
- * A node asks another one for pages, or for an acknowledgement alone. A message is sent
- * as packets of at most PM_DSM_PACKET bytes, of which PM_DSM_HEADER are a header (size
- * and number of the message, number of the packet). On its way each packet
+ * A node requests pages, or an acknowledgement alone, from another. A message is sent as
+ * packets of at most PM_DSM_PACKET bytes, of which PM_DSM_HEADER are a header (size and
+ * number of the message, number of the packet). Each packet
  *
  *	waits for the sender's processor, which takes `touch` for it,
  *	passes the sender's software in `delay`, while others do,
@@ -15,8 +15,8 @@
  *	passes the receiver's software in `delay`,
  *	waits for the receiver's processor, which takes `touch`, and posts it again.
  *
- * A message whose packets are not all there is as good as none. Who has asked and has not
- * got everything within `timeout` asks for the rest again.
+ * A message with a lost packet is lost. A node that lacks answers after `timeout`
+ * requests the rest again.
  */
 #ifndef PORTMAJOR_DSM_H
 #define PORTMAJOR_DSM_H
@@ -34,24 +34,27 @@
 
 struct pm_dsm_config {
 	uint32_t nodes; /* 1 to PM_DSM_MAX_NODES */
-	/* Pages are written into the asker's memory (RDMA): one message, split by the
-	 * adapter, that takes no receive, and no processor but once at its end. */
+	/*
+	 * Pages are written into the requester's memory (RDMA): one message, split by the
+	 * adapter, without a posted receive, and with one use of the processor at its
+	 * end.
+	 */
 	bool rdma;
 	/* Picoseconds, each at most PM_DSM_MAX_TIME. */
 	uint64_t delay, touch, latency, timeout;
 	uint32_t mbps;	 /* of a link, 1 and up */
 	uint32_t posted; /* receives of each node, 1 and up */
-	uint32_t tries;	 /* how often a node asks before it gives up, 1 and up */
+	uint32_t tries;	 /* requests before a node gives up, 1 and up */
 	uint32_t small;	 /* bytes of a question and of an acknowledgement */
 	uint32_t page;	 /* bytes, at most 1 MiB, as of `small` */
 };
 
 struct pm_dsm_result {
-	uint64_t first, last; /* picoseconds until a node had all its answers: the first
-				 to have them and the last */
+	uint64_t first, last; /* picoseconds until the first node had all its answers, and
+			       * the last */
 	uint64_t messages, packets, lost, bytes;
 	uint64_t headers;    /* bytes of headers, among `bytes` */
-	uint64_t repeats;    /* questions that were asked again */
+	uint64_t repeats;    /* repeated requests */
 	uint32_t unanswered; /* given up */
 };
 
@@ -62,18 +65,17 @@ uint64_t pm_dsm_packets(uint64_t bytes);
  * All three: -EINVAL, with a message, if the configuration is out of range; -ERANGE
  * beyond 50 days; -ENOMEM. O(packets x log packets).
  *
- * Node 0 invalidates the copies of all others: it asks each of them for an
- * acknowledgement, all at once.
+ * Node 0 invalidates the copies of all others: it requests an acknowledgement of each,
+ * all at once.
  */
 int pm_dsm_invalidate(const struct pm_dsm_config *config, struct pm_dsm_result *result,
 		      struct pm_error *err);
 
-/* All others ask node 0 for so many pages, 1 to PM_DSM_MAX_PAGES, at the same time. */
+/* All others request pages, 1 to PM_DSM_MAX_PAGES, from node 0 at the same time. */
 int pm_dsm_update(const struct pm_dsm_config *config, uint32_t pages,
 		  struct pm_dsm_result *result, struct pm_error *err);
 
-/* Each node asks the one before it in a row for so many pages, and then the one behind.
- */
+/* Each node requests pages from the node before it in a row, and then from the next. */
 int pm_dsm_exchange(const struct pm_dsm_config *config, uint32_t pages,
 		    struct pm_dsm_result *result, struct pm_error *err);
 

@@ -2,13 +2,12 @@
 /*
  * Wormhole switching with virtual channels (VCs), cycle by cycle and flit by flit.
  *
- * A link takes one flit in a cycle, and `cable` cycles to carry it. It leads into
- * buffers, one for each VC, of `buffer` flits. A flit that has arrived may leave in the
- * same cycle, or `delay` cycles later. In each cycle an output sends one flit, of those
- * at inputs that want it, in turn; an input gives up to `reads` flits, of different VCs.
- * The head of a packet takes a VC of the next link that no other packet has; the tail
- * gives it back. Nodes send one packet at a time, as early as they can, and take all that
- * comes.
+ * A link takes one flit per cycle, and carries it in `cable` cycles into a buffer of
+ * `buffer` flits per VC. A flit may leave in the cycle of its arrival, or `delay` cycles
+ * later. In each cycle an output sends one flit, of the inputs that want it in turn; an
+ * input gives up to `reads` flits, of different VCs. The head of a packet takes a free VC
+ * of the next link; the tail frees it. Nodes send one packet at a time, as early as
+ * possible, and take all that arrive.
  *
  * Flow control, in either case with the cable's delay on the way back:
  *
@@ -34,9 +33,9 @@ enum pm_flit_flow {
 	PM_FLIT_SLACK,
 };
 
-/* Which VCs a packet may take. */
+/* VCs that a packet may take. */
 enum pm_flit_rule {
-	PM_FLIT_HOP,	  /* that of the number of links between switches so far */
+	PM_FLIT_HOP,	  /* numbered by the links between switches so far */
 	PM_FLIT_DATELINE, /* torus: the upper half from the wrapping link of a row on */
 	PM_FLIT_ANY,
 	PM_FLIT_ONE, /* VC 0 */
@@ -44,9 +43,9 @@ enum pm_flit_rule {
 
 enum pm_flit_pattern {
 	PM_FLIT_UNIFORM,  /* to any other node */
-	PM_FLIT_SHIFT,	  /* to the node so many further on */
+	PM_FLIT_SHIFT,	  /* to the node a fixed number further on */
 	PM_FLIT_HOT_SPOT, /* a share of the packets to one node, the others uniformly */
-	PM_FLIT_PAIR,	  /* one node sends to another one, and nobody else does */
+	PM_FLIT_PAIR,	  /* one node sends to another, and no other node sends */
 };
 
 enum pm_flit_arrivals {
@@ -73,10 +72,10 @@ struct pm_flit_config {
 	uint64_t seed;
 };
 
-/* What was found since pm_flit_measure. */
+/* Results since pm_flit_measure. */
 struct pm_flit_result {
 	uint64_t cycles;
-	uint64_t flits, packets; /* that came to their nodes whole */
+	uint64_t flits, packets; /* that arrived completely */
 	double accepted;	 /* flits a node and cycle */
 	double mean;		/* latency, from a packet's birth to its tail's arrival */
 	uint32_t p50, p99, max; /* rounded down by less than 0.1% */
@@ -85,10 +84,8 @@ struct pm_flit_result {
 	uint64_t hops;			   /* flits sent into links */
 	double busiest;			   /* flits a cycle of the busiest link */
 	uint32_t busiest_link;
-	double backlog;	 /* packets a node that have been born and not sent, by which they
-			  * became more */
-	double fairness; /* Jain's index of the packets by node that sent them; nodes that
-			  * send nothing are left out */
+	double backlog;	 /* growth of packets waiting per node */
+	double fairness; /* Jain's index of packets by sending node */
 	bool saturated;	 /* the backlog grows */
 };
 
@@ -97,17 +94,17 @@ struct pm_flit_buffer {
 	uint32_t link, vc;
 };
 
-/* Packets that wait for each other in a loop. */
+/* A loop of packets that wait for each other. */
 #define PM_FLIT_LOOP 16
 struct pm_flit_deadlock {
-	uint32_t cycle;	  /* when it was found; 0: none */
-	uint32_t buffers; /* in which nothing will ever move */
+	uint32_t cycle;	  /* of finding it; 0: none */
+	uint32_t buffers; /* stuck for ever */
 	uint64_t flits;	  /* in them */
-	uint32_t length;  /* of a loop; each waits for the next one's */
+	uint32_t length;  /* of a loop of buffers, each waiting for the next */
 	struct pm_flit_buffer loop[PM_FLIT_LOOP]; /* its first ones */
 };
 
-/* Where all flits are that nodes have sent. */
+/* All flits sent by nodes. */
 struct pm_flit_count {
 	uint64_t sent, arrived, lost;
 	uint64_t inside; /* counted one by one, in buffers and on cables */
@@ -125,13 +122,12 @@ int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *conf
 void pm_flit_free(struct pm_flit *flit);
 
 /*
- * Goes on for so many cycles, up to PM_FLIT_MAX_CYCLES over all, or until a deadlock is
- * found. -ENOMEM: flit is to be freed. Cost: of what moves, and O(switches + nodes) a
- * cycle.
+ * Runs more cycles, up to PM_FLIT_MAX_CYCLES in all, or until a deadlock is found. After
+ * -ENOMEM flit can only be freed. Cost: of moving flits, and O(switches + nodes) a cycle.
  */
 int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err);
 
-/* Begins to measure anew. */
+/* Starts a new measurement. */
 void pm_flit_measure(struct pm_flit *flit);
 
 void pm_flit_result(const struct pm_flit *flit, struct pm_flit_result *result);

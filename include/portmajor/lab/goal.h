@@ -12,12 +12,12 @@
  *   LABEL irequires LABEL                begins when that one has begun
  *   }
  *
- * Behind the tag `cpu C` and `nic C` may stand, and say nothing. LABEL: may be left out.
- * Lines that are empty or begin with // say nothing. A send has ended when its message
- * has arrived; a receive when it has begun and its message has arrived. There is no CPU
- * to compete for: what nothing is required for goes on at the same time. The sends of a
- * rank go one after the other: those that require nothing in the order of the file, then
- * those that require these, and so on; one that waits holds up those behind it.
+ * `cpu C` and `nic C` behind the tag are ignored, as are empty lines and lines that begin
+ * with //. LABEL: may be left out. A send ends when its message arrives; a receive when
+ * it has begun and its message has arrived. Events do not compete for CPUs: those without
+ * requirements run at the same time. A rank sends one message after the other: those that
+ * require nothing in the order of the file, then those that require these, and so on; a
+ * waiting one holds up those behind it.
  */
 #ifndef PORTMAJOR_GOAL_H
 #define PORTMAJOR_GOAL_H
@@ -31,7 +31,7 @@
 #define PM_GOAL_MAX_WAITS (UINT32_C(1) << 26) /* of all messages */
 #define PM_GOAL_MAX_NS UINT64_C(1000000000000)
 
-/* So long after a message has arrived. */
+/* A time after the arrival of a message. */
 struct pm_goal_wait {
 	uint32_t message;
 	uint64_t ns;
@@ -40,8 +40,8 @@ struct pm_goal_wait {
 struct pm_goal_message {
 	uint32_t from, to; /* ranks */
 	uint64_t bytes;
-	uint64_t ns; /* from the begin of the job, at the soonest */
-	/* All of these are over: waits[first_wait .. first_wait + num_waits). */
+	uint64_t ns; /* earliest, from the beginning of the job */
+	/* It waits for waits[first_wait .. first_wait + num_waits). */
 	uint32_t first_wait, num_waits;
 };
 
@@ -55,11 +55,10 @@ struct pm_goal {
 };
 
 /*
- * text[] needs no NUL at its end. -EINVAL: bad content, a message that is sent and not
- * received or the other way round, or a rank's events that wait for each other; the
- * message is "source:LINE: what is wrong". -ENOMEM. The caller frees *goal. Cost:
- * O(events x log events + waits): a send waits for all messages received since the send
- * that it requires.
+ * text[] needs no NUL at its end. -EINVAL: bad content, a send without a receive or the
+ * reverse, or a rank's events that wait for each other, with "source:LINE: fault".
+ * -ENOMEM. The caller frees *goal. Cost: O(events x log events + waits): a send waits for
+ * all messages received since the send that it requires.
  */
 int pm_goal_parse(const char *text, size_t length, const char *source,
 		  struct pm_goal **goal, struct pm_error *err);

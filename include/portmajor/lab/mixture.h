@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Mixtures of tables: while the LFT Sets of a recording arrive, some switches have new
- * entries and others old ones. What of that sends packets round and round, or lets them
- * wait for each other for ever, and which Set made and mended it.
+ * entries and others old ones. Finds the loops and credit cycles meanwhile, and the Sets
+ * that made and removed them.
  *
- * A loop: switches whose entries for a LID lead from one to the next and back to the
- * first, over cables that are not lost; of every LID that tables have entries for,
- * whether or not somebody has it or sends to it.
+ * A loop: switches with entries for a LID that lead from one to the next and back to the
+ * first, over usable cables; of every LID with entries, used or not.
  *
  * A cycle: channels (cables between switches, in one direction) of which each depends on
  * the next, as a packet from a host to a LID of another one may hold it while it waits
  * for the next; the last depends on the first. Packets in one virtual lane that fill such
  * a cycle wait for ever. Hosts are those of outage.h. The Set that makes a cycle is the
- * one that brings the dependency by which it closes. As long as that dependency is in
- * some cycle, be it another one, it is the same; so at a time there are as many as
- * dependencies would have to go until there is no cycle, or a few more.
+ * one that brings the dependency by which it closes. While that dependency is in any
+ * cycle, it counts as the same cycle; so their number is about that of the dependencies
+ * to remove until no cycle is left.
  *
- * Sets that arrive at one time count as one: what is there in between is not told.
+ * Sets that arrive at one time count as one.
  */
 #ifndef PORTMAJOR_MIXTURE_H
 #define PORTMAJOR_MIXTURE_H
 
 #include <portmajor/lab/lft_trace.h>
 
-/* What made or mended something, if it is no Set. */
-#define PM_MIXTURE_FIRST UINT32_MAX	    /* it was there before all Sets */
-#define PM_MIXTURE_LOSS (UINT32_MAX - 1)    /* the loss */
-#define PM_MIXTURE_NOTHING (UINT32_MAX - 2) /* it is there in the end */
+/* Causes other than a Set. */
+#define PM_MIXTURE_FIRST UINT32_MAX	    /* before all Sets */
+#define PM_MIXTURE_LOSS (UINT32_MAX - 1)    /* the failure */
+#define PM_MIXTURE_NOTHING (UINT32_MAX - 2) /* not removed in the end */
 
 /* A loop or cycle. */
 struct pm_mixture_ring {
@@ -39,10 +38,10 @@ struct pm_mixture_ring {
 
 /* All of a kind. */
 struct pm_mixture_rings {
-	struct pm_mixture_ring *list; /* in the order in which they were made */
+	struct pm_mixture_ring *list; /* in the order of appearance */
 	uint32_t num, room;
 	uint32_t most; /* at a time */
-	uint64_t ns;   /* since the loss, in which there was one at least */
+	uint64_t ns;   /* with at least one, since the failure */
 };
 
 struct pm_mixture {
@@ -53,9 +52,9 @@ struct pm_mixture {
 
 /*
  * Follows a recording of this fabric. The caller frees *mixture with pm_mixture_free.
- * -ENOMEM. Cost: O(length x switches) at the beginning and twice that
- * at the loss; of a Set O(entries that differ x ports); of a new dependency the channels
- * between its ends in a topological order.
+ * -ENOMEM. Cost: O(length x switches) at the beginning and twice that at the failure; of
+ * a Set O(changed entries x ports); of a new dependency the channels between its ends in
+ * a topological order.
  */
 int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 		      struct pm_mixture *mixture, struct pm_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A tick for links with different rates: a common unit, of which a block of 64 bytes
- * takes a whole number on each of them.
+ * A tick for links with different rates: a block of 64 bytes takes a whole number of
+ * ticks on each of them.
  */
 #ifndef PORTMAJOR_RATES_H
 #define PORTMAJOR_RATES_H
@@ -18,14 +18,14 @@ struct pm_rate {
 
 struct pm_rates {
 	uint64_t tick;			   /* femtoseconds */
-	uint32_t num;			   /* 0: no link says how fast it is */
+	uint32_t num;			   /* 0: no known rate */
 	struct pm_rate list[PM_RATES_MAX]; /* the fastest one first */
 };
 
 /*
- * The longest tick with which each block's time is right by 1/1000, and the fastest
- * link's exactly; and ticks[port], 1 where there is no cable. Links that do not say how
- * fast they are count as the fastest one. -EINVAL: rates are too far apart. O(ports).
+ * The longest tick that gives each block's time within 1/1000, and the fastest link's
+ * exactly; and ticks[port], 1 without a cable. Links of unknown rate count as the
+ * fastest. -EINVAL: rates differ too much. O(ports).
  */
 int pm_rates_find(const struct pm_fabric *fabric, uint16_t *ticks, struct pm_rates *rates,
 		  struct pm_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A recording of LFT Sets for the packet engine: its Sets on the clock of a run. The
- * recording has the tables and LIDs, too (lft_trace.h).
+ * An LFT trace for the packet engine: its Sets on the clock of a run (tables and LIDs:
+ * lft_trace.h).
  */
 #ifndef PORTMAJOR_REPLAY_H
 #define PORTMAJOR_REPLAY_H
@@ -11,7 +11,7 @@
 
 struct pm_replay_config {
 	uint64_t tick;	  /* femtoseconds, 1 to 10^9 */
-	uint32_t lose_at; /* tick of the loss; 0 if that was before the run, */
+	uint32_t lose_at; /* tick of the failure; 0 if before the run, */
 	uint64_t before;  /* ns before tick 0 */
 	uint32_t end;	  /* of the run; at most PM_PACKET_MAX_TICKS */
 };
@@ -24,10 +24,9 @@ struct pm_replay {
 };
 
 /*
- * Each Set is at the tick that is nearest to when it arrived; in the order in which they
- * were sent if several are at one. Those from before the run are at tick 0, those that
- * never arrived nowhere. The caller frees replay->list with free(). -ENOMEM. Cost:
- * O(Sets x log Sets).
+ * Puts each Set at the tick nearest to its arrival, several at one tick in the order of
+ * sending; Sets from before the run at tick 0, those that never arrived nowhere. The
+ * caller frees replay->list with free(). -ENOMEM. Cost: O(Sets x log Sets).
  */
 int pm_replay_make(const struct pm_lft_trace *sets, const struct pm_replay_config *config,
 		   struct pm_replay *replay, struct pm_error *err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What long flows get of the cables that they share: max-min fair shares. All grow alike
- * until a cable is full; those on it stay as they are, and the others go on.
+ * Max-min fair shares of long flows. All grow alike until a cable is full; the flows on
+ * it stop, and the others go on.
  *
  *	cables of 1:    a: flows 1, 2, 3    b: flows 3, 4
  *	shares:         1, 2, 3 get 1/3 of a; then 4 gets 2/3, the rest of b
  *
- * A cable carries as much each way, whatever goes the other way. There are no packets,
- * no queues and no time: what congestion control comes near to, and no more.
+ * Directions of a cable are independent. There are no packets, queues or time: an ideal
+ * that congestion control approximates.
  */
 #ifndef PORTMAJOR_SHARE_H
 #define PORTMAJOR_SHARE_H
@@ -19,8 +19,8 @@
 /* Borrowed. */
 struct pm_share_flows {
 	uint32_t num;
-	const uint32_t *first; /* [num + 1] where each one's begin in ports[] */
-	const uint32_t *ports; /* by which it leaves nodes, each port once */
+	const uint32_t *first; /* [num + 1] index of each flow's first in ports[] */
+	const uint32_t *ports; /* output ports, each once */
 };
 
 /*

@@ -2,9 +2,9 @@
 /*
  * Multicast trees: for each group a tree that goes up and then down under one root.
  *
- * The 32 MLIDs of a block share an order of planes. A group takes the first plane of its
- * order that has a switch which reaches all its members going down; its tree goes up
- * by that plane's links:
+ * The 32 MLIDs of a block share an order of planes. A group takes the first plane in this
+ * order with a switch that reaches all its members going down; its tree goes up by that
+ * plane's links:
  *
  *	             root: the lowest switch of the plane above all members
  *	            /    \
@@ -12,17 +12,16 @@
  *	       /  |  \     |        only where that link is not usable
  *	  leaf0 leaf1 leaf2 leaf20  uplink: the plane's
  *
- * So a tree is a function of the plan, the usable links and the group's own members,
- * never of history, of other groups or of the order of joins: a member that joins or
- * leaves changes its leaf's entry and what joins its leaf to the tree, and a failure
- * moves a tree only if the tree goes through what failed.
+ * A tree depends on the plan, the usable links and the group's members, not on history,
+ * other groups or the order of joins. A member that joins or leaves changes the entries
+ * of its leaf and of the branch to it; a failure moves a tree only if the tree uses the
+ * failed part.
  *
- * A group with members at more than `large` switches has an order of its own, so that a
- * block of such groups does not put 32 trees on the same links. The tree of a broad
- * group, which has members at all leaves but an eighth, or at more, has all leaves that
- * its root reaches: a member that leaves or joins then changes the entry of its own port
- * alone, and packets that come to a leaf without members end there. docs/design.md has
- *the reasons.
+ * A group with members at more than `large` switches has its own order, so that a block
+ * of such groups does not put 32 trees on the same links. The tree of a broad group
+ * (members at seven eighths of the leaves or more) has all leaves that its root reaches:
+ * a member that leaves or joins changes the entry of its own port alone, and packets end
+ * at a leaf without members. docs/design.md has the reasons.
  */
 #ifndef PORTMAJOR_MULTICAST_H
 #define PORTMAJOR_MULTICAST_H
@@ -30,20 +29,22 @@
 #include <portmajor/multicast/mft.h>
 #include <portmajor/plan/plan.h>
 
-/* Opaque: what trees of one plan are made with. For one thread at a time. */
+/* Opaque: maker of the trees of one plan. For one thread at a time. */
 struct pm_multicast;
 
 struct pm_multicast_config {
-	/* [switch of plan->known] MLIDs that its table has room for (MulticastFDBCap), 0:
-	 * no multicast. Copied; NULL: all switches have room for all. */
+	/*
+	 * [switch of plan->known] MulticastFDBCap: MLIDs that fit in its table, 0: no
+	 * multicast. Copied; NULL: all fit.
+	 */
 	const uint16_t *capacity;
 	uint32_t large; /* see above; 0: the default, pm_multicast_large */
 };
 
 /*
- * A group. Members are ports of plan->known: slots (end ports of whatever kind, on leaves
- * and above) and port 0 of switches, in any order, also more than once. Whoever is in
- * OpenSM's group is a member, send-only or not, as OpenSM's trees have it.
+ * A group. Members are ports of plan->known: slots (end ports of any kind, on leaves and
+ * above) and port 0 of switches, in any order, possibly repeated. As in OpenSM's trees,
+ * send-only members are members.
  */
 struct pm_group {
 	uint16_t mlid; /* PM_MLID_FIRST .. PM_MLID_LAST */
@@ -55,16 +56,18 @@ enum pm_group_state {
 	PM_GROUP_IDLE,	   /* fewer than two members: no entries, as in OpenSM */
 	PM_GROUP_LOCAL,	   /* all members at one switch, which is the tree */
 	PM_GROUP_PLANE,	   /* a root in a plane of the order */
-	PM_GROUP_ROOT,	   /* no plane has a root for it, some other switch is one */
+	PM_GROUP_ROOT,	   /* no plane has a root for it; the root is another switch */
 	PM_GROUP_UNSERVED, /* no switch reaches all members: no entries */
 };
 
-/* What became of a group. */
+/* A group's tree. */
 struct pm_group_tree {
 	uint32_t root;	/* switch, or PM_NONE */
 	uint32_t plane; /* PM_GROUP_PLANE: of plan->tree.planes; else PM_NONE */
-	/* Members that have no part in the tree: at switches without multicast (for this
-	 * MLID), or not joined by usable links to the most members. */
+	/*
+	 * Members that are not in the tree: at switches without multicast (for this
+	 * MLID), or not connected by usable links to the most members.
+	 */
 	uint32_t excluded;
 	uint8_t state; /* enum pm_group_state */
 };
@@ -80,47 +83,46 @@ int pm_multicast_new(const struct pm_plan *plan, const struct pm_multicast_confi
 void pm_multicast_free(struct pm_multicast *multicast);
 
 /*
- * The links that are usable from now on: alive[port], both ends, as for
- * pm_routes_update; end ports are not looked at. NULL: all.
- * O(links x switches / 64) for each capacity that differs.
+ * Sets the usable links: alive[port], both ends, as for pm_routes_update; end ports are
+ * ignored. NULL: all. O(links x switches / 64) for each different capacity.
  */
 void pm_multicast_set_links(struct pm_multicast *multicast, const uint8_t *alive);
 
 /*
- * Trees of all groups, in any order of groups: *tables has their entries, for the caller
- * to free, and trees[i], if not NULL, what became of groups[i].
- * -EINVAL: an MLID is out of range or there twice, or a member is no port, or a port with
- * a link to a switch; -ENOMEM. On failure trees[] may have changed, and nothing else.
- * Cost: of a group O(members + switches of its tree x their up ports); where planes have
- * failed, also O(switches of these planes).
+ * Makes the trees of all groups, in any order: *tables has their entries, for the caller
+ * to free, and trees[i], if not NULL, describes that of groups[i]. -EINVAL: an MLID is
+ * out of range or repeated, or a member is no port, or a port with a link to a switch;
+ * -ENOMEM. On failure only trees[] may have changed. Cost: of a group O(members +
+ * switches of its tree x their up ports); where planes have failed, also O(switches of
+ * these planes).
  */
 int pm_multicast_route(struct pm_multicast *multicast, const struct pm_group *groups,
 		       uint32_t num, struct pm_mfts **tables, struct pm_group_tree *trees,
 		       struct pm_error *err);
 
 /*
- * The same for one group whose members have changed, or that has ended (no members), in
- * tables of the same plan and links: gives what pm_multicast_route would. On failure the
- * tables are as they were. Cost: that of the group, and O(switches).
+ * The same for one group with other members, or none if it has ended, in tables of the
+ * same plan and links: the result of pm_multicast_route. On failure the tables are
+ * unchanged. Cost: that of the group, and O(switches).
  */
 int pm_multicast_reroute(struct pm_multicast *multicast, const struct pm_group *group,
 			 struct pm_mfts *tables, struct pm_group_tree *tree,
 			 struct pm_error *err);
 
 /*
- * Adds a tree for a group that is not served (PM_GROUP_UNSERVED) to tables of the same
- * plan and links, which have no entries of it: over any usable links, as OpenSM's own
- * trees are. -EINVAL: the group is not of that state; -ENOMEM. O(links).
+ * Adds a tree over any usable links, as OpenSM does, for a group in state
+ * PM_GROUP_UNSERVED to tables of the same plan and links, which have no entries of it.
+ * -EINVAL: another state; -ENOMEM. O(links).
  */
 int pm_multicast_span(struct pm_multicast *multicast, const struct pm_group *group,
 		      struct pm_mfts *tables);
 
-/* The most switches with members of a group that shares its block's order. */
+/* Most switches with members of a group that uses its block's order. */
 uint32_t pm_multicast_large(const struct pm_multicast *multicast);
 
 /*
- * The order of planes of an MLID: all of them into planes[plan->tree.num_planes];
- * `large`: that of a large group. O(planes).
+ * Writes the order of planes of an MLID into planes[plan->tree.num_planes]; `large`: that
+ * of a large group. O(planes).
  */
 void pm_multicast_order(const struct pm_multicast *multicast, uint16_t mlid, bool large,
 			uint32_t *planes);
