@@ -435,7 +435,7 @@ static const char *card_state(unsigned int device)
 }
 
 /* Of all members there are now, also those that came after the program. */
-static int list_cards(struct job *job)
+static int print_rx_filters(struct job *job)
 {
 	struct vlan_card *cards;
 	char name[IF_NAMESIZE];
@@ -467,7 +467,7 @@ static int run_show(struct job *job)
 	if (!status) {
 		print_table(job, &content);
 		print_ahead(&loaded);
-		status = list_cards(job);
+		status = print_rx_filters(job);
 	}
 	if (!status)
 		print_counts(counts);

@@ -2,9 +2,8 @@
 /*
  * Judges the tables of switches over a topology, made by any engine:
  *
- *     tables and switches by GUID -> LIDs -> entries -> paths, credit loops, multicast,
- *         loads
- *         -> LIDs and tables as a plan has them
+ *     tables and switches by GUID -> LIDs -> entries -> paths, credit loops
+ *         -> multicast -> loads -> LIDs and tables of a plan
  *
  * Each fault at one of these steps is a finding.
  */

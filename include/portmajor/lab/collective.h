@@ -5,10 +5,11 @@
  * collective communication on all optical network").
  *
  *   linear              process 0 sends to all others, one after the other
- *   ring                each one passes on to the next what came from the one before
- *   recursive-doubling  in step i = 0, 1, .. each exchanges all it has with the one 2^i
- * away binomial            process 0 has something; in step i all who have it send it to
- *                       the one 2^i away
+ *   ring                each process passes data of the one before on to the next
+ *   recursive-doubling  in step i = 0, 1, .. each exchanges all its data with the
+ *                       process 2^i away
+ *   binomial            in step i all processes with the data of process 0 send it to
+ *                       the process 2^i away
  *
  * Linear and binomial bring `bytes` of process 0 to all; the two others bring bytes /
  * processes of each to all.

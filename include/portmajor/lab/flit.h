@@ -12,8 +12,8 @@
  * Flow control, in either case with the cable's delay on the way back:
  *
  *   credit   a sender may have `buffer` flits under way or in the buffer
- *   slack    a buffer with `stop` flits or more says STOP, one with `go` or less says GO;
- *            a flit that finds no room is lost, with the rest of its packet
+ *   slack    a buffer with `stop` flits or more sends STOP, one with `go` or less sends
+ *            GO; a flit that finds no room is lost, with the rest of its packet
  */
 #ifndef PORTMAJOR_FLIT_H
 #define PORTMAJOR_FLIT_H

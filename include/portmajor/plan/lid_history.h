@@ -8,17 +8,16 @@
  *
  * Once, when a subnet manager begins:
  *
- *   pm_lid_history_make         with what guid2lid says, before anything is changed in it
- *   pm_plan_make, pm_plan_keep                 there is no plan: it was lost
- *   pm_lid_history_add_tables   what the switches hold, before anything is written to
- * them or pm_lid_history_trust        there is one, from a file: what it knows comes
- * first
+ *   pm_lid_history_make          from guid2lid, before it is changed
+ *   pm_plan_make, pm_plan_keep   if the plan was lost
+ *   pm_lid_history_add_tables    of the switches, before they are written
+ *   or pm_lid_history_trust      if there is a plan file, which comes first
  *
- * and in every sweep, as soon as the plan is known to cover the fabric:
+ * and in every sweep, once the plan covers the fabric:
  *
  *   pm_plan_keep or pm_plan_grow where needed, else the plan in force
  *   pm_plan_restore_lids
- *   pm_plan_find_origin, of a plan that grew: it compares the LIDs that were recalled
+ *   pm_plan_find_origin, of a grown plan: it compares the restored LIDs
  *
  * History is used up: a LID that a port has in use, or gets by the plan of
  * pm_plan_restore_lids, belongs to its place from then on, as in any plan. All of this

@@ -12,16 +12,16 @@
  * EMPTY: nothing is known. LOADED: there is a plan that was read from disk and has not
  * been compared with the fabric. SETTLED: the plan in force agrees with the LIDs in use.
  *
- * There are two plans: the base has the LIDs that are planned, the plan in force those
- * that ports have or get. Tables are made of the latter. They are one and the same where
- * no LID in use differs from the planned one. Otherwise the configuration decides what
- * becomes of the plan in force:
+ * There are two plans: the base has the planned LIDs, the plan in force the LIDs that
+ * ports have or get, and tables are made of it. They are the same plan if no LID in use
+ * differs from the planned one. Else the configuration decides on the plan in force:
  *
- *   migrate no    it stays as it is, and grows beside the base: no LID changes
- *   migrate yes   it is made anew in each sweep, from the base and the LIDs of active
- * ports: a port that comes up gets its planned LID What changes is proposed first, which
- * may fail, and then adopted, which cannot: whoever keeps arrays by the ports of the plan
- * gets ready in between.
+ *   migrate no    it stays, and grows beside the base: no LID changes
+ *   migrate yes   each sweep makes it anew of the base and the LIDs of active ports:
+ *                 a port that comes up gets its planned LID
+ *
+ * A change is first proposed, which may fail, and then adopted, which cannot: modules
+ * with arrays by the plan's ports prepare in between.
  */
 #ifndef PORTMAJOR_PLANNING_H
 #define PORTMAJOR_PLANNING_H

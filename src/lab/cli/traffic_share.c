@@ -138,7 +138,7 @@ static void print_shares(const json_t *object)
 	json_array_foreach(list, i, network)
 		print_network(network);
 	json_array_foreach(list, i, network)
-		print_apart(object, network);
+		print_unreachable(object, network);
 }
 
 static int write_share(json_t *object, const struct cli_output *output)
