@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What portmajor-vlan does on hosts, where clang and libbpf are there.
+# portmajor-vlan on hosts, where clang and libbpf are there.
 find_program(BPF_CLANG NAMES clang)
 find_library(LIBBPF bpf)
 find_path(LIBBPF_INCLUDE bpf/libbpf_version.h)

@@ -84,7 +84,7 @@ static int put_all(int fd, const struct vlan_content *content,
 static uint32_t count_entries(const struct vlan_content *content)
 {
 	uint32_t num =
-		content->table.num + 2; /* the device's line, and whose its hook is */
+		content->table.num + 2; /* the device's line, and its hook's owner */
 
 	for (uint32_t vlan = 0; vlan < VLAN_NUMBERS; vlan++)
 		num += content->popped[vlan];

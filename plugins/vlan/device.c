@@ -282,7 +282,7 @@ static int run_load(struct job *job)
 
 /*
  * The table changes hosts after hosts: VLANs of tables before are popped as well, or
- * frames of those who still have one would be lost.
+ * frames of hosts that still have one would be lost.
  */
 static int put_in_force(struct job *job, const struct vlan_maps *maps,
 			struct vlan_content *content)

@@ -20,7 +20,7 @@ static int refuse(struct pm_error *err, int code, const char *what)
 			    code == EACCES ? "only root may" : strerror(code));
 }
 
-/* Anybody who can open a file can lock it. */
+/* Any user that can open a file can lock it. */
 static int open_folder(int *fd, struct pm_error *err)
 {
 	struct stat found;

@@ -33,7 +33,7 @@ enum vlan_count {
 	VLAN_COUNT_OWN,	    /* sent in the VLAN of the sender */
 	VLAN_COUNT_PARTNER, /* of the receiver */
 	VLAN_COUNT_GROUP,   /* to a group */
-	VLAN_COUNT_UNKNOWN, /* to somebody who has no line */
+	VLAN_COUNT_UNKNOWN, /* to an address without a line */
 	VLAN_COUNT_PASSED,  /* sent as they were: with a tag, or to the link alone */
 	VLAN_COUNT_POPPED,  /* received in a VLAN of the tables */
 	VLAN_COUNT_FOREIGN, /* received with another tag, left as they were */

@@ -22,7 +22,7 @@ struct worker {
 	struct pm_failure_summary summary;
 	int rc; /* why it failed, with a message */
 	struct pm_error err;
-	bool is_caller; /* whose whatif is its own */
+	bool is_caller; /* uses the caller's whatif */
 	pthread_t thread;
 };
 

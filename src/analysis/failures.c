@@ -198,8 +198,10 @@ static bool begins_with_port(const struct pm_fabric *fabric, uint32_t port,
 	return *text == ']' && number == fabric->ports[port].num;
 }
 
-/* Adds the cables whose name is printed so: NAME[PORT], or with -NAME[PORT] of the other
- * end behind it. Of several nodes with one name only those with such a cable count. */
+/*
+ * Adds the cables with a printed name NAME[PORT], or NAME[PORT]-NAME[PORT]. Of several
+ * nodes with one name only those with such a cable count.
+ */
 static int find_cables(const struct pm_fabric *fabric, const char *text,
 		       struct pm_ports *ports)
 {

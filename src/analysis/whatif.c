@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One loss after the other, each of them quickly: cables are cut in a copy of the
- * fabric and mended after it, only what they lead to is looked at, and only the tables
- * in which something moved are compared. Who is cut off is counted anew only if anybody
- * is: a cable's loss is rarely that.
+ * One loss after the other, each of them quickly: cables are cut in a copy of the fabric
+ * and mended after it, only their destinations are examined, and only tables with moved
+ * entries are compared. Hosts cut off are counted only if there are any: a cable's
+ * failure rarely cuts one off.
  */
 #include <portmajor/analysis/whatif.h>
 #include <portmajor/base/alloc.h>
@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-/* A port whose cable was cut. */
+/* A port with a cut cable. */
 struct cut {
 	uint32_t port, peer;
 };
@@ -103,7 +103,7 @@ static void mend_all(struct pm_whatif *whatif)
 	whatif->num_cables = whatif->hosts_cut = 0;
 }
 
-/* ---- Who is reached ---- */
+/* ---- Reachable hosts ---- */
 
 /* The number, in part[], of the part with the manager or, else, most of the end nodes
  * that it had before: the manager does not move to another fabric. */
@@ -187,8 +187,7 @@ static bool cuts_off(const struct pm_whatif *whatif)
 	return false;
 }
 
-/* Counts who is there and what joins them; part[] and the number in it of the manager's.
- */
+/* Counts present nodes and pairs; part[] and the number in it of the manager's. */
 static uint32_t count_present(struct pm_whatif *whatif, struct pm_whatif_result *found)
 {
 	uint32_t num = whatif->fabric->num_switches, part = find_managed_part(whatif);

@@ -23,9 +23,9 @@ struct credits {
 	const struct pm_check *check;
 	uint64_t *bits;	 /* of all matrixes */
 	size_t *first;	 /* [switch] where its matrix begins in bits[], in bits */
-	uint8_t *used;	 /* [port] whether it is a channel that some path uses */
-	uint32_t *seen;	 /* [switch] last LID whose paths came there */
-	uint32_t *taken; /* [port] last MLID whose packets left by it */
+	uint8_t *used;	 /* [port] whether a path uses it as a channel */
+	uint32_t *seen;	 /* [switch] last LID with a path there */
+	uint32_t *taken; /* [port] last MLID with packets out of it */
 	uint8_t *colour; /* [port] enum colour */
 	uint8_t *next;	 /* [port] out port that the search is to try next */
 	uint32_t *path;	 /* channels being searched, or to be followed */

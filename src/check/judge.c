@@ -45,7 +45,7 @@ static void find_sm(struct judge *j)
 	}
 }
 
-/* ---- Whose tables they are ---- */
+/* ---- The tables' switches ---- */
 
 /* Takes the tables of switches that are there; the first one of another switch. */
 static const struct pm_lft_switch *take_tables(struct judge *j, uint32_t *unknown)
@@ -169,7 +169,7 @@ static int take_lids(struct judge *j, struct pm_error *err)
 		return rc;
 	if (!j->found.ports_with_lid)
 		return pm_error_set(err, -EINVAL,
-				    "no LIDs: neither %s nor %s says who has which "
+				    "no LIDs: neither %s nor %s has owners of LIDs "
 				    "(dump_fts without -n does, and ibnetdiscover)",
 				    j->config->topology, j->config->tables);
 	if (lids.first_differ != PM_NONE)

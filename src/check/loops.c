@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LIDs whose packets come back to a switch. */
+/* LIDs with packets that return to a switch. */
 #include "step.h"
 
 #include <portmajor/base/alloc.h>

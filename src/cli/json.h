@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * JSON as every subcommand writes it with --json: one object, whose first members are
+ * JSON of every subcommand's --json: one object, with these first members:
  *
  *   "portmajor"  version of the program
  *   "schema"     "PROGRAM-COMMAND", as in docs/json.md

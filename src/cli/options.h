@@ -23,7 +23,7 @@ struct cli_option {
 	size_t to;
 	uint32_t low, high; /* of a number */
 	const char *values; /* all that the argument can be, separated by |; or NULL */
-	/* Not NULL: the row stands for that table, whose request is at `to`. */
+	/* Not NULL: the row stands for that table, with its request at `to`. */
 	const struct cli_option *include;
 };
 

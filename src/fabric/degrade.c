@@ -165,8 +165,8 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 /* ---- Writing it ---- */
 
 /*
- * What others call a node: its name, or, as aggregation nodes have one name all, the GUID
- * of a node whose name has blanks.
+ * A node's id in the lines of others: its name, or the GUID if the name has blanks, as
+ * that of all aggregation nodes.
  */
 static const char *node_id(const struct pm_fabric *fabric, uint32_t node, char id[24])
 {

@@ -8,7 +8,7 @@
 /* label.c: adds a text to names[]. -E2BIG: there are 4 GiB; -ENOMEM. */
 int fabric_add_text(struct pm_fabric *fabric, const char *text, uint32_t *offset);
 
-/* label.c: the labels of all nodes, whose names and GUIDs are set. -ENOMEM. O(nodes). */
+/* label.c: the labels of all nodes, by their names and GUIDs. -ENOMEM. O(nodes). */
 int label_nodes(struct pm_fabric *fabric);
 
 /*

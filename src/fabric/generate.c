@@ -351,7 +351,7 @@ static void write_host_port(const struct layout *l, uint32_t own, uint32_t leaf,
 		port, host_comment(l));
 }
 
-/* All its adapters, whose first port is here. */
+/* All its adapters; the first port is here. */
 static void write_host(const struct layout *l, uint32_t leaf, uint32_t port)
 {
 	bool rails = l->config->rails;

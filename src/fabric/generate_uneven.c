@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Trees whose switches differ: edge switches below a director's line boards, and islands
+ * Trees of unlike switches: edge switches below a director's line boards, and islands
  * below common cores. In both the links between two levels are counted, and link j goes
  * to upper switch j mod U, to its port 1 + j div U, if there are U of them.
  */

@@ -48,8 +48,8 @@ static int add_label(struct pm_fabric *fabric, uint32_t name, uint64_t guid,
 }
 
 /*
- * Marks nodes whose names others have: their labels are PM_NONE. slot[], of a power of
- * two, is a hash table of the first node of each name, as 1 and its index.
+ * Marks nodes with names that others have: their labels are PM_NONE. slot[], of a power
+ * of two, is a hash table of the first node of each name, as 1 and its index.
  */
 static void mark_shared(struct pm_fabric *fabric, uint32_t *slot, uint32_t room)
 {

@@ -9,9 +9,9 @@
  *    leaf, all its cables would join switches of one level and lead nowhere. Where
  *    neighbours have equal shares (a ring, a torus) none of them gives way, the cables
  *    between them stay side cables, and what follows finds no tree. Levels count from
- *    the leaves upward. A switch above the first level all of whose cables lead down
- *    into one and the same subtree joins nothing that is not joined below: it is a leaf
- *    where no host is attached yet, or something like it, and goes two levels down.
+ *    the leaves upward. A switch above the first level with all cables down to one
+ *    subtree connects nothing that is not connected below: it is a leaf without hosts
+ *    yet, or the like, and goes two levels down.
  * 2. Large leaves first: the same with only those switches as leaves that have a fair
  *    number of hosts. A core switch with one host has spines for neighbours, none of
  *    them a leaf, and only the whole fabric shows that it is no leaf.
@@ -193,7 +193,7 @@ static void count_from_leaves(const struct levels *l)
 			tree->level[l->list[i]] = (uint8_t)(level + 1);
 		top = level + 1;
 	}
-	/* Those put off whose neighbours ended up too low to come back to them. */
+	/* Deferred switches with neighbours that ended up too low to return to them. */
 	for (unsigned int level = 0; level <= top && level + 1 < PM_NO_LEVEL; level++) {
 		uint32_t count = find_candidates(l, level);
 

@@ -132,8 +132,7 @@ struct neighbour {
 	uint8_t link;
 };
 
-/* The link whose end with the lower index is this port; 0: none, or its rate is unknown.
- */
+/* The link with its lower end at this port; 0: none, or of unknown rate. */
 static uint8_t own_link(const struct pm_fabric *skeleton, const uint8_t *link,
 			uint32_t port)
 {

@@ -312,7 +312,7 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	wave.to = PM_DOWN;
 	wave.flag = PM_REACH_UPDOWN;
 	miss_behind(&wave, ports, num_ports);
-	/* Who lost a way down has it in updown still. */
+	/* Switches that lost a path down have it in updown still. */
 	for (uint32_t i = 0; i < num_down; i++)
 		miss(&wave, loss->stirred[i],
 		     reach->updown + (size_t)loss->stirred[i] * reach->words,

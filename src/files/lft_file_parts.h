@@ -16,7 +16,7 @@
 struct lft_reader {
 	struct pm_lexer lexer;
 	struct pm_lfts *lfts;
-	uint32_t current; /* switch whose table is being read, or LFT_NO_TABLE */
+	uint32_t current; /* switch of the table being read, or LFT_NO_TABLE */
 	uint32_t entries; /* lines of it that are no empty ones */
 	bool open;	  /* a table that says how it ends has not ended */
 };

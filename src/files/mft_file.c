@@ -20,7 +20,7 @@ struct reader {
 	struct pm_lexer lexer;
 	const struct pm_fabric *fabric;
 	struct pm_mfts *mfts;
-	uint32_t current; /* switch whose table is being read, or NO_SWITCH */
+	uint32_t current; /* switch of the table being read, or NO_SWITCH */
 	uint32_t tables;
 };
 

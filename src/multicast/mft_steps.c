@@ -2,8 +2,8 @@
 /*
  * Why steps are safe. While Sets of a step are under way, a switch has one of two masks
  * for a group. Take the union of both at each switch. Packets enter at switches with end
- * ports, go on over ports of these unions to switches whose union is not empty, never
- * back at once, and die elsewhere. If the links that join such switches are a forest,
+ * ports, go on over ports of these unions to switches with a union that is not empty,
+ * never back at once, and die elsewhere. If the links between such switches are a forest,
  * no packet comes to a switch twice, whatever each Set has done by then.
  *
  *   any order  union of old and new masks: if it is a forest, there is nothing to order
@@ -200,9 +200,11 @@ static bool is_forest(struct work *work, uint32_t i, enum phase phase)
 	return true;
 }
 
-/* Finds the groups of the block that need an order, and those whose entries are to be
- * cleared. A group that loses no port has the new tree as union. One that gains none has
- * the old tree, which is none where switches come back that were in a tree of before. */
+/*
+ * Finds the groups of the block that need an order, and the entries to clear. A group
+ * that loses no port has the new tree as union. One that gains none has the old tree,
+ * which is none where switches come back that were in a tree of before.
+ */
 static void find_ordered(struct work *work)
 {
 	for (uint32_t set = work->lose; set; set &= set - 1) {

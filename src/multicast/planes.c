@@ -2,12 +2,12 @@
 /*
  * Orders of planes.
  *
- * Block b begins with plane b mod n of the n planes whose roots reach the most leaves;
- * a large group begins at the other end, with plane n - 1 - (its MLID mod n), so that few
- * blocks and few large groups do not meet. Behind the first plane come those whose ports
- * at leaves lie in the same 16-port position: a leaf whose tree moves there changes one
- * block, not two. Those follow in a cycle that begins one further on for each round of n
- * blocks, so that what a plane carried is spread over others when it fails.
+ * Block b begins with plane b mod n of the n planes with roots that reach the most
+ * leaves; a large group begins at the other end, with plane n - 1 - (its MLID mod n), so
+ * that few blocks and few large groups do not meet. Behind the first plane come those
+ * with ports of leaves in the same 16-port position: a leaf of a tree that moves there
+ * changes one block, not two. Those follow in a cycle that begins one further on for each
+ * round of n blocks, so that what a plane carried is spread over others when it fails.
  */
 #include "tree_rules.h"
 
@@ -173,8 +173,8 @@ static void rotate(uint32_t *list, uint32_t num, uint32_t count)
 }
 
 /*
- * Adds the wide planes behind `first`, in a cycle, whose position is (same) or is not
- * that of the first one, beginning `round` further on; returns how many there are by
+ * Adds the wide planes behind `first`, in a cycle, that are (same) or are not in the
+ * position of the first one, beginning `round` further on; returns how many there are by
  * then.
  */
 static uint32_t add_planes(const struct pm_multicast *m, uint32_t first, bool same,

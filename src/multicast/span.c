@@ -67,7 +67,7 @@ int pm_multicast_span(struct pm_multicast *m, const struct pm_group *group,
 	struct pm_group_tree tree;
 	uint32_t start;
 
-	trees_make(m, group, &tree); /* finds whose members take part */
+	trees_make(m, group, &tree); /* finds the members that take part */
 	if (tree.state != PM_GROUP_UNSERVED)
 		return -EINVAL;
 	if (mft_reserve(tables, index / PM_MFT_BLOCK + 1,

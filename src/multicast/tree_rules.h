@@ -49,7 +49,7 @@ struct pm_multicast {
 	/* With all links usable (planes.c). */
 	uint16_t *capacity;    /* [switch] */
 	struct pm_reach whole; /* of switches with any multicast */
-	uint32_t *planes;  /* the wide ones, whose roots reach the most leaves, then .. */
+	uint32_t *planes;  /* the wide ones: their roots reach the most leaves, then .. */
 	uint32_t num_wide; /* .. those that do not */
 	uint8_t *position; /* [plane] of most leaves' ports */
 	uint32_t *first_native; /* [plane + 1] its switches above the leaves .. */
@@ -81,7 +81,7 @@ struct subject {
 	const struct view *view;
 	uint32_t index; /* MLID - PM_MLID_FIRST */
 	uint32_t key;	/* chooses among roots and parallel links */
-	uint32_t plane; /* whose links are preferred */
+	uint32_t plane; /* its links are preferred */
 	uint32_t top;	/* its root with all links usable, PM_NONE: none */
 	bool broad;	/* leaves without members belong to its tree */
 };

@@ -47,8 +47,9 @@ static uint32_t find_sites(struct pm_multicast *m, const struct pm_group *group)
 }
 
 /*
- * Whether the group has members at all leaves but an eighth. Its tree has these, too: a
- * leaf whose only member leaves then changes one block, its own, and not three.
+ * Whether the group has members at all leaves but an eighth. Its tree has these, too:
+ * when the only member at a leaf leaves, one block changes, the leaf's own, and not
+ * three.
  */
 static bool is_broad(const struct pm_multicast *m)
 {
@@ -199,8 +200,10 @@ static uint32_t num_tops(const struct pm_multicast *m, uint32_t plane)
 	return m->first_top[plane + 1] - m->first_top[plane];
 }
 
-/* Of the up ports that lead below the preferred top, or of all if none does, the one
- * whose number is `number` modulo how many these are. */
+/*
+ * Of the up ports that lead below the preferred top, or of all if none does, the one with
+ * index `number` modulo their count.
+ */
 static uint32_t pick_up(const struct pm_multicast *m, const struct subject *subject,
 			uint32_t sw, uint32_t number)
 {

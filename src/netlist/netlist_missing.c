@@ -59,7 +59,7 @@ struct completion {
 	const struct netlist_id_key *keys; /* of the nodes with a record */
 	uint32_t num_keys;
 	uint32_t *by_port; /* the cable that its own line names, or NO_CABLE */
-	uint32_t *missing; /* cables whose peer has no record */
+	uint32_t *missing; /* cables to a peer without a record */
 	uint32_t num_missing;
 	struct taken nodes, cables;
 };

@@ -94,7 +94,7 @@ struct netlist {
 	unsigned int ports_left;	  /* of this record, not listed so far */
 	uint32_t given[PM_MAX_PORTS + 1]; /* this record's ports: line, or 0 */
 	uint64_t guid_base[NETLIST_TYPES], guid_next[NETLIST_TYPES];
-	struct netlist_link link; /* of ports whose lines say nothing of it */
+	struct netlist_link link; /* default of ports without one in their line */
 	uint16_t device;	  /* of the records that follow, 0: not said */
 };
 

@@ -263,7 +263,7 @@ static uint32_t count_assigned(const struct assignment *assign, uint32_t plane)
 	return count;
 }
 
-/* Whose balance a slot belongs to. */
+/* The kind that a slot is balanced with. */
 static enum pm_host kind_of(const struct pm_plan *plan, uint32_t port)
 {
 	uint8_t host = plan->known->ports[port].host;
@@ -391,7 +391,8 @@ static void find_room(struct assignment *assign)
 
 /*
  * With LMC, slots may fill their blocks, and a leaf's own LID would take another one. So
- * it has a plane whose slots leave room; where none does, one for all leaves.
+ * it has a plane with room in its slots' blocks; if there is none, one plane for all
+ * leaves.
  */
 static void assign_leaf_late(struct assignment *assign, uint32_t sw)
 {

@@ -155,7 +155,7 @@ static bool is_there(const struct pm_fabric *fabric, const struct pm_fabric *kno
 /*
  * Gives LIDs to ports that have none now, none that another place is to have: else two
  * ports that come up one after the other could keep each other from theirs for ever.
- * Until all have LIDs, LIDs that nobody has belong to whom they were planned for.
+ * Until all have LIDs, unused LIDs belong to the ports that they were planned for.
  */
 static int give_unplanned(struct pm_plan *plan, const struct pm_plan *planned,
 			  const struct pm_fabric *fabric, uint8_t *missing,
@@ -243,9 +243,9 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 }
 
 /*
- * The known switch whose place a new one has taken: every cable of the new switch
- * to a known one ends where the same port of the old switch ended, and the old one
- * is gone. PM_NONE if there is none.
+ * The known switch that a new one replaces: every cable of the new switch to a known one
+ * ends where the same port of the old switch ended, and the old one is gone. PM_NONE if
+ * there is none.
  */
 static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fabric *now,
 			      uint32_t sw)

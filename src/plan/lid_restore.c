@@ -4,9 +4,9 @@
  *
  * What has its planned LID in use is not touched, and that LID is settled: whatever is
  * said of it, only the plan speaks for it from then on, also when the port goes away. (If
- * its place gets another LID for somebody who comes there, it is as one that tables
- * know.) A port that is there and does not have its planned LID is a newcomer. For each
- * LID that is not settled, the first of these that holds decides:
+ * its place gets another LID for a port that comes there, it is as one from tables.) A
+ * port that is there and does not have its planned LID is a newcomer. For each LID that
+ * is not settled, the first of these that holds decides:
  *
  *   1. guid2lid gave it to a newcomer's GUID: it is that one's, at whatever place.
  *   2. Tables lead to a newcomer's slot, and guid2lid gives it to nobody else.
@@ -110,7 +110,7 @@ static void restore_plane(const struct restoring *r, uint32_t place, uint32_t li
 		plan->plane[place] = plane;
 }
 
-/* Gives a place LIDs that were its own, if they fit; who is planned there loses them. */
+/* Gives a place its former LIDs, if they fit; places planned there lose them. */
 static void take_lids(struct restoring *r, uint32_t place, uint32_t lid)
 {
 	if (lid + pm_plan_num_lids(r->plan, place) - 1 > r->restore->max_lid ||

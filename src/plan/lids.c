@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LIDs: the layouts, and who gets what is left. */
+/* LIDs: the layouts, and spare LIDs. */
 #include "plan_parts.h"
 
 #include <portmajor/base/alloc.h>
@@ -159,8 +159,8 @@ static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t s
 }
 
 /*
- * The rest of a group gets free LIDs of the run from its end, so that the last
- * run ends with a switch. Who finds none is served by give_missing.
+ * The rest of a group gets free LIDs of the run from its end, so that the last run ends
+ * with a switch. Places that find none are left to give_missing.
  */
 static void fill_gaps(struct pm_plan *plan, const struct group *group, uint32_t start,
 		      uint32_t length)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the switches whose tables have no room for all LIDs. */
+/* Finds the switches with tables too small for all LIDs. */
 #include <portmajor/policy/lft_capacity.h>
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@
  *    A switch that was heard of and lost several cables, or the one that its reports
  *    came by, may have sent its last: one neighbour more is asked for it, and when three
  *    have lost it, it is a suspect.
- * 3. A suspect whose cables below are all down may have gone with all of its component,
+ * 3. A suspect with all cables below down may have failed with its whole component,
  *    a director's chassis say. One neighbour below each first-level switch of it is
  *    asked.
  * 4. Reports that nothing explains yet: a switch that has reported more often than
@@ -256,7 +256,7 @@ static void ask_port(struct pm_locate *locate, uint32_t port)
 		list_question(locate, port);
 }
 
-/* Asks for a port whose cable was not up before. */
+/* Asks for a port with a cable that was not up before. */
 static void ask_unseen(struct pm_locate *locate, uint32_t port)
 {
 	uint32_t sw = locate->plan->known->ports[port].node;
@@ -292,7 +292,7 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 	return count;
 }
 
-/* Who reports, and has mostly neighbours that do, may be what they tell of. */
+/* A reporting switch with mostly reporting neighbours may be the common cause. */
 static void doubt_common_causes(struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++) {
@@ -420,7 +420,7 @@ static bool is_odd(const struct pm_locate *locate, uint32_t sw)
 	       !is_suspect(locate, sw) && !is_known_up(locate, sw);
 }
 
-/* A suspect all of whose cables below are lost. */
+/* A suspect that lost all cables below. */
 static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 {
 	struct tally below = count_cables(locate, sw, PM_DOWN);
@@ -575,7 +575,7 @@ void pm_locate_want(struct pm_locate *locate, uint32_t sw)
 	locate->wanted[sw] = 1;
 }
 
-/* Who is to be sent something. */
+/* Switches that wait for an SMP. */
 static void prove_wanted(struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->known->num_switches && locate->careful;

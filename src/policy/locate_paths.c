@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ways to switches. One is proven if each cable of it is known to be up: an answer
- * said so, or an answer came over it. Who is cut off from the manager cannot be asked
- * over such a way, so nothing over one stays without an answer, but for a switch that
- * does not answer at all or went since.
+ * Paths to switches. A path is proven if each cable of it is known to be up: by an
+ * answer, or as an answer came over it. A switch that is cut off from the manager has no
+ * such path, so an SMP over one is always answered, but for a switch that does not answer
+ * at all or went since.
  *
  * What goes over another way is a probe. No more than PM_LOCATE_PROBES of them are out,
  * and no two that one dead switch, or one lost cable, would silence. After the first one

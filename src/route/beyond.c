@@ -14,11 +14,11 @@
  *          \ hub ----' /                     could wait for each other
  *           leaf -----'
  *
- * A credit loop needs two turns up that wait for each other in a loop, or one whose
- * path leads back to it. The first cannot be, as there is one place to turn. For the
- * second, what goes up from the hub would have to come back down to it, over other
- * ancestors of it: is_safe() looks for such a step. Where the places below ancestors of
- * one level are the same, as in trees without holes, there is none.
+ * A credit loop needs two turns up that wait for each other, or one with a path back to
+ * it. The first cannot be, as there is one place to turn. For the second, what goes up
+ * from the hub would have to come back down to it, over other ancestors of it: is_safe()
+ * looks for such a step. Where the places below ancestors of one level are the same, as
+ * in trees without holes, there is none.
  */
 #include "route_parts.h"
 

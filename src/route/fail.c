@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * One loss after the other, from a whole tree. Where nothing is lost a table is the
- * preferred one; so a loss is found by looking only at what it takes away, and taken back
- * by remembering whom it took something from:
+ * preferred one; so a failure costs only the entries that it changes, and is undone by
+ * remembering these:
  *
  *     lost cables -> sets of reach.h that lose something -> ports next to them
  *         -> entries with these ports

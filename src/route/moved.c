@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Entries whose preferred port does not lead there any more. The rules are in rules.c. */
+/*
+ * Entries with a preferred port that does not lead there any more. The rules are in
+ * rules.c.
+ */
 #include "route_parts.h"
 
 static bool leads_now(const struct pm_routes *routes, uint32_t port, uint32_t to)
@@ -115,13 +118,13 @@ static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t 
 }
 
 /*
- * A port that does not lead to some places any more, and whose entries are to move. What
- * they may move to is listed once for many of them: the first choice out of it is right
- * nearly always, and the rest is left to route_move_entry, which would find the same.
+ * A port that does not lead to some places any more, so that entries move. Their new
+ * ports are listed once for many of them: the first choice out of it is right nearly
+ * always, and the rest is left to route_move_entry, which would find the same.
  */
 struct leaving {
 	uint32_t sw;
-	uint32_t plane; /* the only one whose entries use it, or PM_NONE */
+	uint32_t plane; /* the only one with entries for it, or PM_NONE */
 	uint8_t num;
 	bool listed; /* the survivors are: */
 	struct ports up;
@@ -129,7 +132,7 @@ struct leaving {
 	struct ports alike; /* the candidates for the places in routes->alike */
 };
 
-/* The only plane whose entries use a port, or PM_NONE. */
+/* The only plane with entries for a port, or PM_NONE. */
 static uint32_t only_plane(const struct pm_routes *routes, uint32_t sw, uint32_t port)
 {
 	return routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];

@@ -18,7 +18,7 @@ struct count {
 	uint32_t *end_ports; /* [switch] that are alive */
 	uint32_t *queue;     /* [switch] room */
 	uint32_t lid;
-	uint32_t place; /* whose LID it is */
+	uint32_t place; /* owner of the LID */
 };
 
 static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
@@ -86,8 +86,8 @@ static uint32_t count_end_ports(const struct pm_fabric *skeleton, uint32_t sw,
 }
 
 /*
- * How many end ports send to the LID by way of this switch; the owner itself does not.
- * Who sends to a switch sends to no other: nobody is met twice.
+ * The number of end ports that send to the LID through this switch, without the owner. A
+ * switch sends to one other, so none is counted twice.
  */
 static uint32_t count_senders(const struct count *count, uint32_t sw)
 {
@@ -146,7 +146,7 @@ static int compare_paths(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* ---- Who goes before whom ---- */
+/* ---- Constraints between blocks ---- */
 
 enum state { WAITING, CALLED, PLACED };
 
@@ -202,8 +202,8 @@ static uint32_t find_block(const struct places *places, uint32_t sw, uint32_t li
 }
 
 /*
- * Lists who may still send a LID down to this switch: those above it whose entries
- * change. The entry of one that has no path any more stays; whoever sends to it counts
+ * Lists switches that may still send a LID down to this one: those above it with changed
+ * entries. The entry of a switch without a path stays; switches that send to it count
  * instead.
  */
 static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
@@ -320,7 +320,7 @@ static uint32_t place(struct places *places, uint32_t block, uint32_t *placed)
 	return forced;
 }
 
-/* The blocks as placed, and who waits for whom by these numbers. */
+/* The blocks as placed, and their waits by these numbers. */
 static int list_result(struct places *places, struct pm_order_waits *waits)
 {
 	uint32_t num = 0;

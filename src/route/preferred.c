@@ -324,7 +324,7 @@ static void clear_unreachable(const struct pm_routes *routes, uint32_t sw, uint8
 	}
 }
 
-/* Up entries for one switch's places whose preferred port does not lead there. */
+/* Up entries for one switch's places, with a preferred port that does not lead there. */
 static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 		      uint8_t *row)
 {

@@ -5,7 +5,7 @@
  *
  *   preferred   (preferred.c, assign_ports.c) with every cable alive; made once
  *               or, where a switch holds something as good, that (adopt.c)
- *   moved       (moved.c) entries whose preferred port does not lead there now
+ *   moved       (moved.c) entries with a preferred port that leads elsewhere now
  *   detours     (beyond.c, detour.c) places that have no up-then-down path but must be
  *               reached all the same
  */
@@ -168,8 +168,8 @@ static inline uint32_t route_remote_switch(const struct pm_routes *routes, uint3
 }
 
 /*
- * All up ports of a switch, alive or not, parallel cables side by side: a block
- * whose ports are neighbours then depends on the fewest switches above.
+ * All up ports of a switch, alive or not, parallel cables side by side: a block with
+ * neighbouring ports depends on the fewest switches above.
  */
 static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t sw)
 {

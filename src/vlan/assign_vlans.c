@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who has which VLAN. Hosts are taken one after the other, each with a lower priority
- * than those before: a host with a line that stays, when its VLAN joins it with all that
- * are not taken yet; the hosts of a switch that move, when some VLAN does, at once and
- * before those that stay. All means those that any VLAN joins with it: others it never
- * meets. Who can be taken at one time can be later too, and nobody is worse off with
- * fewer that remain: so if there are lines for those that move with which all pairs meet,
- * this finds some. Whom VLANs join with the fewest is tried first: whoever comes after
- * need not keep to the VLANs that it is in.
+ * Assigns VLANs and priorities. Hosts are taken one after the other, each with a lower
+ * priority than those before: a host with a line that stays, when its VLAN connects it
+ * with all that are not taken yet; the hosts of a switch that move, when some VLAN does,
+ * at once and before those that stay. All means those that any VLAN connects with it. A
+ * host that can be taken at one time can be taken later too, as fewer remain: so if there
+ * are lines for the moving hosts that connect all pairs, this finds some. Hosts that
+ * VLANs connect with the fewest are tried first, so that later ones are not bound to
+ * their VLANs.
  */
 #include "assign_vlans.h"
 
@@ -164,8 +164,10 @@ static uint32_t count_movers(const struct assigner *d, uint32_t sw)
 	return num;
 }
 
-/* Whom of those that remain a host that stays does not meet in its VLAN, though some VLAN
- * joins them: so many sites. */
+/*
+ * The number of remaining sites that a staying host's VLAN does not connect it with,
+ * though some VLAN does.
+ */
 static uint32_t count_missed(const struct assigner *d, uint32_t h)
 {
 	uint32_t sw = d->vlans->site[h];
@@ -177,7 +179,10 @@ static uint32_t count_missed(const struct assigner *d, uint32_t h)
 
 /* ---- All of them ---- */
 
-/* Takes those whom a VLAN joins with all that remain; how many of the list are left. */
+/*
+ * Takes hosts that a VLAN connects with all that remain; returns how many of the list are
+ * left.
+ */
 static uint32_t assign_pass(struct assigner *d, uint32_t *list, uint32_t num)
 {
 	uint32_t left = 0;
@@ -491,7 +496,7 @@ void assigner_count_unreachable(const struct parts *p, const struct pm_vlan_host
 		}
 }
 
-/* Who sends without tags has the access VLAN, and priority over all others. */
+/* Hosts that send without tags get the access VLAN, and priority over all others. */
 static void pin_untagged(struct assigner *d)
 {
 	for (uint32_t h = 0; h < d->vlans->num_hosts; h++) {

@@ -23,7 +23,7 @@ struct assigner {
 	uint64_t *remain; /* [word] sites with hosts that were not taken yet, as bits */
 	uint32_t *count;  /* of parts before anything was taken */
 	uint32_t *left;	  /* [switch] hosts there that were not taken */
-	uint32_t *fixed;  /* hosts whose lines stay, by priority, .. */
+	uint32_t *fixed;  /* hosts with lines that stay, by priority, .. */
 	uint32_t num_fixed, taken; /* .. and how many of these were taken */
 	uint32_t *order;	   /* hosts that move, as they were taken, .. */
 	uint32_t *above;	   /* .. and how many of fixed[] before */
@@ -32,7 +32,7 @@ struct assigner {
 	uint32_t *assigned; /* [vlan] hosts */
 	uint32_t *fit;	    /* VLANs that will do, of one switch */
 	uint32_t *list;	    /* switches with hosts that move and were not taken */
-	uint32_t stuck;	    /* so often somebody was taken who does not meet all */
+	uint32_t stuck;	    /* hosts taken that do not meet all */
 	uint32_t blocked;   /* of fixed[]: taken when that came for the first time */
 	uint32_t spread;
 };

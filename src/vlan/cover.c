@@ -47,7 +47,10 @@ void cover_join(struct cover *c, uint32_t a, uint32_t b)
 
 /* ---- Matching ---- */
 
-/* Gives the free right to where it came from, whose mate goes to where that came from. */
+/*
+ * Flips the path that ends at a free right: each left on it gets the right that it was
+ * found by.
+ */
 static void augment(struct matcher *m, uint32_t y)
 {
 	while (y != NONE) {
@@ -186,8 +189,9 @@ static uint32_t count_edges(const struct cover *c, uint32_t v, const uint64_t *o
 	return num;
 }
 
-/* Takes those with most edges, as long as there are any; and leaves out again who is not
- * needed in the end. */
+/*
+ * Takes those with most edges, as long as there are edges, and then drops unneeded ones.
+ */
 static void take_greedily(struct matcher *m, uint8_t *chosen)
 {
 	const struct cover *c = m->c;

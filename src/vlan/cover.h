@@ -11,7 +11,7 @@
 struct cover {
 	uint32_t num;	/* vertices */
 	uint32_t words; /* of a row */
-	uint64_t *edge; /* [vertex][word] whom it has an edge with, as bits */
+	uint64_t *edge; /* [vertex][word] its neighbours, as bits */
 	struct pm_pool *pool;
 };
 

@@ -2,18 +2,18 @@
 /*
  * What switches learn if all hosts talk with all others: in a VLAN of a switch, a host is
  * there if one of its pairs uses this VLAN and goes through this switch: if beyond the
- * switch there is somebody whose VLAN it is with a higher priority or, if it is its own
- * VLAN, anybody with a lower one.
+ * switch there is a host with this VLAN and a higher priority or, if it is its own VLAN,
+ * any host with a lower one.
  */
 #include "vlan_parts.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Who is on one side. */
+/* Hosts on one side. */
 struct extremes {
-	uint32_t lowest;  /* priority of all; PM_NONE: nobody is there */
-	uint32_t highest; /* priority of those whose VLAN it is; 0: nobody */
+	uint32_t lowest;  /* priority of all; PM_NONE: no hosts */
+	uint32_t highest; /* priority of hosts with this VLAN; 0: none */
 };
 
 struct learner {
@@ -22,7 +22,7 @@ struct learner {
 	uint32_t *sites, num_sites;	 /* switches with hosts */
 	uint32_t *first;		 /* [site] host; one more than there are */
 	uint32_t *low, *high;		 /* [site] its hosts' priorities */
-	uint8_t *has_own;		 /* [site] hosts whose VLAN it is */
+	uint8_t *has_own;		 /* [site] hosts with this VLAN */
 	struct extremes *below, *beyond; /* [switch] in and not in its subtree */
 	uint64_t *total;		 /* [switch] */
 };
@@ -78,7 +78,7 @@ static uint32_t find_child(const struct pm_vlans *v, const uint32_t *up, uint32_
 	return last;
 }
 
-/* Who is where, seen from each switch of a VLAN. */
+/* Hosts below and beyond each switch of a VLAN. */
 static void find_extremes(struct learner *l, uint32_t vlan, const uint32_t *up)
 {
 	const struct pm_vlans *v = l->vlans;

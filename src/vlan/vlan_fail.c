@@ -23,7 +23,7 @@ static bool is_broken(const struct assigner *d, uint32_t a, uint32_t b)
 	       assigner_can_join(d, x, y);
 }
 
-/* Whose lines change, in moves[]. */
+/* Chooses the lines to change, in moves[]. */
 static int choose_movers(struct assigner *d, uint32_t *bound, struct pm_error *err)
 {
 	uint32_t hosts = d->vlans->num_hosts;
@@ -76,9 +76,9 @@ static bool try_line(struct assigner *d, uint32_t h, struct pm_vlan_host line)
 }
 
 /*
- * Lines go back that help nobody, for want of a table in which all meet; and priorities:
- * those of a leaf's hosts were assigned together, and who decides less for others leaves
- * their VLANs as even as they were.
+ * Undoes changes that help no pair, for want of a table in which all meet; and of
+ * priorities: those of a leaf's hosts were assigned together, and a host that decides
+ * less for others leaves their VLANs as even as they were.
  */
 static void give_back(struct assigner *d, const struct pm_vlan_host *before)
 {
@@ -89,7 +89,7 @@ static void give_back(struct assigner *d, const struct pm_vlan_host *before)
 						       before[h].priority});
 }
 
-/* ---- Who moves ---- */
+/* ---- Moving hosts ---- */
 
 #define MOST_WORK 20000000 /* of a search: runs x hosts x VLANs */
 

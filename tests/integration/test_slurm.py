@@ -131,7 +131,7 @@ class Topology(labtest.Folders):
         self.assertEqual(self.hosts_below(topology, "level2.0"), set(netlist.hosts))
 
     def test_lost(self):
-        """A pod whose line cards are all lost is joined by nothing: two trees."""
+        """A pod without its line cards is connected to nothing: two trees."""
         net = pmlab.generate(self.folder / "pods.net", "xgft", 3, "4,3,2", "1,2,2")
         whole = self.topology(net)
         self.check_tree(whole)

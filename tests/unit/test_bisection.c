@@ -19,7 +19,7 @@ struct scene {
 	struct lab lab;
 	struct pm_vlans vlans;
 	struct pm_vlan_table table;
-	uint32_t *who;
+	uint32_t *index;
 	double *room;
 	struct pm_packet_paths paths;
 	struct pm_bisection found;
@@ -36,13 +36,13 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 		pm_vlans_make(fabric, &s->lab.world.plan->tree, limit, &s->vlans, NULL),
 		0);
 	s->table.host = calloc(s->vlans.num_hosts, sizeof(*s->table.host));
-	s->who = calloc(s->vlans.num_hosts, sizeof(*s->who));
+	s->index = calloc(s->vlans.num_hosts, sizeof(*s->index));
 	s->room = calloc(fabric->num_ports, sizeof(*s->room));
-	assert_true(s->table.host && s->who && s->room);
+	assert_true(s->table.host && s->index && s->room);
 	assert_int_equal(pm_vlans_assign(&s->vlans, NULL, &s->table, &assignment, NULL),
 			 0);
 	for (uint32_t h = 0; h < s->vlans.num_hosts; h++)
-		s->who[h] = h;
+		s->index[h] = h;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		s->room[i] = 1;
 	s->paths = (struct pm_packet_paths){
@@ -52,7 +52,7 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 		.length = s->lab.world.stride,
 		.vlans = &s->vlans,
 		.table = &s->table,
-		.who = s->who,
+		.index = s->index,
 	};
 }
 
@@ -76,7 +76,7 @@ static void scene_end(struct scene *s)
 {
 	pm_vlans_free(&s->vlans);
 	free(s->table.host);
-	free(s->who);
+	free(s->index);
 	free(s->room);
 	end(&s->lab);
 }

@@ -729,7 +729,7 @@ static const struct {
 	{"other switches", rename_all,
 	 "LFTS:3: tables of another fabric: no switch of NET has any of them"},
 	{"no LIDs", forget_lids,
-	 "no LIDs: neither NET nor LFTS says who has which (dump_fts without -n does, "
+	 "no LIDs: neither NET nor LFTS has owners of LIDs (dump_fts without -n does, "
 	 "and ibnetdiscover)"},
 	{"other LIDs", move_lids,
 	 "LFTS: tables of another fabric: nobody in NET has any of their LIDs"},

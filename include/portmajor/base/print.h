@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Prints to a stream, whose errors its caller checks; 0, or -errno of another failure. */
+/* Prints to a stream; the caller checks its errors. 0, or -errno of another failure. */
 typedef int pm_print(FILE *out, const void *arg);
 
 /*

@@ -74,7 +74,7 @@ struct pm_judge_config {
 	uint32_t shifts; /* number of shift permutations, see pm_check_shifts; but 0: none
 			  */
 	double balance;	 /* highest allowed load of a cable under all-to-all traffic, by
-			    the mean of its level; 0: any */
+			  * the mean of its level; 0: any */
 	/*
 	 * A plan that fits (pm_plan_fits), or NULL: that of the topology by plan_config,
 	 * with the LMC of the ports if `lmc_of_ports`.
@@ -88,7 +88,7 @@ struct pm_judge_config {
 	uint32_t num_groups;
 	bool connect_roots; /* tables are planned as with OpenSM's connect_roots */
 	bool conform; /* differences from a plan made here are findings; those from a
-			 given plan always are */
+		       * given plan always are */
 };
 
 struct pm_judgement {
@@ -110,9 +110,9 @@ struct pm_judgement {
 	uint32_t shift; /* most flows of a shift permutation on a cable, of those tried */
 	bool planned;	/* there is a plan, with LIDs as they are: */
 	struct pm_error unplanned; /* why not */
-	uint32_t lids_differ;	   /* ports whose LID is not the planned one */
+	uint32_t lids_differ;	   /* ports with another LID than planned */
 	struct pm_delta delta; /* from the tables to those planned with these LIDs; only
-				  for LIDs in use unless the tables are whole */
+				* for LIDs in use unless the tables are whole */
 };
 
 /*

@@ -6,12 +6,12 @@
  *                      Lid 2 guid 0x.. ('name'):`, lines `0x0001 001 # Channel
  *                      Adapter portguid 0x..: 'name'`, and `70 lids dumped`
  *   dump_fts           of infiniband-diags: alike, with ` : (` for ` # ` and a header of
- *                      its own; -n leaves out who has the LID, -a adds empty entries
+ *                      its own; -n leaves out owners of LIDs, -a adds empty entries
  *   opensm.fdbs        `dump_ucast_routes: Switch 0x..`, then lines
  *                      `0x0001 : 001  : 02   : yes` or `0x0001 : UNREACHABLE`
  *
  *   Dump               of ibsim's console: the simulated switches with the whole of their
- *                      tables, and who has which LID
+ *                      tables, and the owners of LIDs
  *
  * OpenSM loads the first two with `-R file -U FILE`.
  */

@@ -4,7 +4,7 @@
  * computed. A recording is text, a row on each line, in any order but for the first:
  *
  *   portmajor-sets 1                          the format and its version
- *   engine TEXT                               who made the tables; may be left out
+ *   engine TEXT                               engine of the tables; may be left out
  *   times TEXT                                what times mean; may be left out
  *   lid GUID LID LMC                          an end port, or a switch, and its LIDs
  *   table GUID BLOCK ENTRIES                  a block that a switch holds at first

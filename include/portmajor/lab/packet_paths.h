@@ -21,7 +21,7 @@ struct pm_packet_paths {
 
 	const struct pm_vlans *vlans;	   /* of a fabric with the same indexes */
 	const struct pm_vlan_table *table; /* of all its hosts */
-	const uint32_t *who;		   /* [host] its index in these */
+	const uint32_t *index;		   /* [host] its index in these */
 	bool broadcast; /* all use the broadcast's VLAN, as with spanning tree */
 };
 

@@ -75,11 +75,11 @@ struct pm_lid_restore {
 };
 
 /*
- * Restores the LIDs and planes of places whose port does not use its planned LID: a place
- * gets the LID that history has for it; a place without history gets no other's LID while
- * there are free ones. *restored is NULL if nothing changes; else the caller puts it in
- * force, and frees it. A second call with the result changes nothing. -ENOSPC: more LIDs
- * needed than max_lid; -ENOMEM. After an error the plan may be used as it is. Cost:
+ * Restores the LIDs and planes of places with a port that does not use its planned LID: a
+ * place gets the LID that history has for it; a place without history gets no other's LID
+ * while there are free ones. *restored is NULL if nothing changes; else the caller puts
+ * it in force, and frees it. A second call with the result changes nothing. -ENOSPC: more
+ * LIDs needed than max_lid; -ENOMEM. After an error the plan may be used as it is. Cost:
  * O(ports log nodes + LIDs), and O(LIDs) more for each place that loses its LID.
  */
 int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *history,

@@ -73,14 +73,14 @@ struct pm_plan {
 	enum pm_lid_order order;
 	uint8_t lmc;
 	bool adopted; /* made of a running fabric: the tables in its switches are
-			 preferred to new ones, see pm_routes_adopt */
+		       * preferred to new ones, see pm_routes_adopt */
 	struct pm_fabric *known; /* skeleton of all parts ever discovered */
 	struct pm_tree tree;	 /* of it */
 	uint16_t *lid;		 /* [port] base LID of the place, 0: no place */
 	uint32_t *plane;	 /* [port] plane of the place, or PM_NONE */
 	uint8_t *turn;	     /* [port] with LMC: which of its planes the base LID has */
 	uint32_t *rank;	     /* [port] number of the place in its plane, in subtree order;
-				slots, leaves and other switches are counted separately */
+			      * slots, leaves and other switches are counted separately */
 	uint16_t top_lid;    /* highest LID of the plan */
 	uint32_t *owner;     /* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
 	struct pm_run *runs; /* by start */
@@ -100,15 +100,15 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 
 /*
  * Extends a plan by the fabric's new switches, cables, and hosts at new places. No place
- * loses its LID, except a slot whose port has a cable to a switch now. *grown is NULL if
- * there is nothing new; else the caller frees it. Errors as pm_plan_make.
+ * loses its LID, except a slot with a cable to a switch now. *grown is NULL if there is
+ * nothing new; else the caller frees it. Errors as pm_plan_make.
  */
 int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err);
 
 /*
- * The same for a plan in force whose ports migrate to `planned`, which has grown already:
- * new places get their LIDs and planes of that plan where those LIDs are free.
+ * The same for a plan in force that migrates to `planned`, which has grown already: new
+ * places get their LIDs and planes of that plan where those LIDs are free.
  */
 int pm_plan_grow_beside(const struct pm_plan *plan, const struct pm_plan *planned,
 			const struct pm_fabric *now, struct pm_plan **grown,
@@ -123,7 +123,7 @@ int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
 
 /*
  * The plan with the LIDs that the fabric's ports have now, unless two have the same. A
- * place without one whose planned LID is in use elsewhere gets another. Where `before`,
+ * place without one gets another if its planned LID is in use elsewhere. Where `before`,
  * the plan in force so far or NULL, has the same LID for a place, the place keeps its
  * plane, turn and rank too, so that tables do not change for ports in use. *differ:
  * places with another LID than planned. *kept is NULL if all is as planned; else the

@@ -31,7 +31,7 @@ struct balance {
 
 struct balance_subject {
 	struct lft_sender *sender;
-	struct view *view; /* whose tables the switches hold */
+	struct view *view; /* the switches hold its tables */
 	/* Whether it has to pause, or end; on this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	/* Whether the sweeper has taken what was released, and sends it. */

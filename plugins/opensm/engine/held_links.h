@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What damping.h does not have: an operator, who is told of holds and may end them. */
+/* Holds (damping.h) in the log, and an operator's requests to end them. */
 #ifndef PORTMAJOR_HELD_LINKS_H
 #define PORTMAJOR_HELD_LINKS_H
 

@@ -51,7 +51,7 @@ struct mcast_done {
 struct mcast *mcast_start(struct smp_sender *smps, struct mcast_quiet *quiet);
 void mcast_free(struct mcast *mcast);
 
-/* Switches of whose tables nothing is known any more. All zero at first. */
+/* Switches with unknown tables. All zero at first. */
 struct mcast_doubt {
 	uint64_t *guids; /* of their nodes */
 	uint32_t num, room;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a sweep does for multicast: whose it is, and when groups are collected. */
+/* Multicast in a sweep: the engine that routes it, and the collection of groups. */
 #include "mcast_sweep.h"
 
 #include "io/log.h"
@@ -22,7 +22,7 @@ void groups_note_intact(struct plugin *plugin)
 	}
 }
 
-/* Whose multicast is from OpenSM's next run on, and why it is not ours, or NULL. */
+/* Decides on multicast from OpenSM's next run on: NULL if it is ours, else the reason. */
 static const char *decide(struct plugin *plugin)
 {
 	osm_opensm_t *osm = plugin->osm;

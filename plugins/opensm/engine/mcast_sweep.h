@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sweeper's part in multicast: whose it is, and that tables stand before links go
+ * The sweeper's part in multicast: chooses its engine, and writes tables before links go
  * active. OpenSM's run of its multicast manager follows UCAST_ROUTING_DONE.
  */
 #ifndef PORTMAJOR_MCAST_SWEEP_H

@@ -6,7 +6,7 @@
  *       plugin         loads and unloads, hands OpenSM's events on
  *       sweep          the moments of a sweep: what is done when
  *       routing        from a fabric to tables
- *       mcast_sweep    whose multicast is, and when its tables have to stand
+ *       mcast_sweep    the engine of multicast; its tables come before links
  *       repairer       repairs, drains, rebalancing,         a thread of its own
  *                      multicast, in any phase of a sweep
  *       repair         finds and repairs failures            asks, sends
@@ -68,9 +68,9 @@
  * a round of rebalancing (2 s); and before it sends anything itself, until nothing of
  * ours is out. Repairs wait for no file.
  *
- * All SMPs of ours are sent by whoever has acquired the repairer (busy): its thread, or
- * the sweeper before a discovery, for blocks before a routing run, for multicast behind
- * it, and to read tables back. In the table that is "sender".
+ * All SMPs of ours are sent by the thread that has acquired the repairer (busy): its
+ * thread, or the sweeper before a discovery, for blocks before a routing run, for
+ * multicast behind it, and to read tables back. In the table that is "sender".
  *
  * What threads share; what is not here is the sweeper's alone (and main's, before and
  * after):
@@ -81,7 +81,7 @@
  *   smp: slots' index, out;     sender                sender, dispatcher    smps' (1)
  *     out, batch
  *   smp: slots' disowned        sweeper               dispatcher            smps'
- *   repair: lids, num_lids,     who reports a trap,   sender, sweeper       repair's
+ *   repair: lids, num_lids,     the trap handler,    sender, sweeper       repair's
  *     first_trap .. dropped     sender, sweeper
  *   repair: taken .. number     sender                sender                none
  *   repairer: validity ..       sweeper, sender       sweeper, sender       repairer's
@@ -89,7 +89,7 @@
  *     rebalance_ms; plan and
  *     serial of view (8)
  *   repairer: halted, phase     sweeper, sender       sweeper, sender       none (6)
- *   repairer: trap_phase        who reports a trap    sender                none (6)
+ *   repairer: trap_phase        the trap handler      sender                none (6)
  *   repairer: the rest of view  sender                sender                none
  *     .. traps_left
  *   lft_sender: routing         sweeper               sender                none (6)

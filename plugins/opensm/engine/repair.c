@@ -434,8 +434,8 @@ static bool is_interrupted(struct work *work)
 }
 
 /*
- * What is sent next, as number `index` of the batch: the first whose way is free. What
- * has none is left out, and told.
+ * What is sent next, as number `index` of the batch: the first with a free path. What has
+ * none is left out, and told.
  */
 static enum smp_make take_turn(struct work *work, uint32_t index, struct smp_request *smp,
 			       uint32_t (*find_switch)(const struct work *work,
@@ -873,7 +873,10 @@ static bool is_careful(const struct work *work)
 	return work->questions.silent + work->questions.refused + num_missing(work);
 }
 
-/* Finds ways to who is to be sent blocks; how many cables are found lost by now. */
+/*
+ * Finds paths to the switches that get blocks; returns the number of cables found failed
+ * by now.
+ */
 static uint32_t prove_ways(struct work *work)
 {
 	for (uint32_t i = 0; i < work->num_blocks; i++)

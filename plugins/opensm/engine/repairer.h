@@ -2,10 +2,10 @@
 /*
  * The repairer: what changes tables beside OpenSM's own routing runs. A thread repairs
  * what traps tell of, in any phase of a sweep, follows drains, and routes multicast
- * groups that have changed, or whose trees have lost links. It works on a view of
- * its own, a copy of the sweeper's, and takes nothing of OpenSM's over a release of its
- * lock. All LFT Sets of ours are sent by whoever has acquired it: the thread, or the
- * sweeper for the steps before a routing run, and for reading tables back.
+ * groups that have changed, or lost links of their trees. It works on a view of its own,
+ * a copy of the sweeper's, and takes nothing of OpenSM's over a release of its lock. All
+ * LFT Sets of ours are sent by whoever has acquired it: the thread, or the sweeper for
+ * the steps before a routing run, and for reading tables back.
  *
  * Its view is one of three:
  *
@@ -44,11 +44,10 @@ struct repairer;
 struct repairer_config {
 	osm_opensm_t *osm;
 	struct smp_sender *smps;
-	struct repair *repair; /* whose traps are taken; NULL: no memory */
-	struct operator_files
-		*operator_files;   /* whose drains and requests are followed */
-	struct mcast_quiet *quiet; /* whose groups are routed */
-	bool rebalance_auto;	   /* see config.h */
+	struct repair *repair;		       /* with traps to take; NULL: no memory */
+	struct operator_files *operator_files; /* with drains and requests to follow */
+	struct mcast_quiet *quiet;	       /* with groups to route */
+	bool rebalance_auto;		       /* see config.h */
 	uint32_t rebalance_rate;
 	struct pm_damping_config flap;
 	uint32_t budget_ms;
@@ -87,8 +86,8 @@ void repairer_note_trap(struct repairer *repairer, const ib_mad_notice_attr_t *n
 void repairer_set_phase(struct repairer *repairer, enum sweep_phase phase);
 
 /*
- * Gets ready to take over this view, whose plan may be another one, without touching the
- * one in use. -ENOMEM. O(ports), and for another plan what tables cost.
+ * Gets ready to take over this view, perhaps of another plan, without touching the one in
+ * use. -ENOMEM. O(ports), and for another plan what tables cost.
  */
 int repairer_prepare(struct repairer *repairer, const struct view *view);
 

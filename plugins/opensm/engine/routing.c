@@ -170,7 +170,7 @@ bool routing_is_covered(const struct plugin *plugin)
 	if (!cache->covered || !plugin->view.routes || cache->plan != planning->plan ||
 	    !cache->regular)
 		return false;
-	/* With migrate, a place whose port has left gets its planned LID back. */
+	/* With migrate, a place without its port gets its planned LID back. */
 	return !plugin->config.migrate || planning->plan == planning->base;
 }
 

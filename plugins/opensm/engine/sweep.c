@@ -504,8 +504,8 @@ static bool is_wanted(const struct plugin *plugin)
 
 /*
  * How long to wait for files: the first plan that a process makes is better than any made
- * without them, and nothing is in its hands yet. What comes out of standby has a plan in
- * memory, and a fabric whose master has gone; what only watches has no business to wait.
+ * without them, and nothing is in its hands yet. After standby there is a plan in memory,
+ * and a fabric without a master; shadow mode does not wait.
  */
 static double bound_of_files(const struct plugin *plugin)
 {

@@ -99,7 +99,7 @@ static bool is_believed(const struct view *view, const struct view_sight *sight,
 
 /*
  * A link that is seen bounced if it did not stay up, and was seen the last time: OpenSM
- * itself takes a port back to INIT whose switch it has not seen.
+ * itself takes a port back to INIT if it did not discover its switch.
  */
 static bool has_bounced(const struct view *view, const struct view_sight *sight,
 			uint32_t port)

@@ -40,7 +40,7 @@ struct state_multicast {
 	uint32_t groups, trees, spanned, excluded; /* as in engine/mcast.h */
 	bool incomplete;			   /* something is still to be sent */
 	uint64_t sent, acked, bound;		   /* MFT blocks, added to the sums */
-	uint32_t ordered;			   /* groups whose Sets needed an order */
+	uint32_t ordered;			   /* groups with Sets in an order */
 	double milliseconds;
 };
 

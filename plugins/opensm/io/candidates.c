@@ -21,7 +21,7 @@ const char *const kept_name[KEPT_FILES] = {
 	[KEPT_HOLDS] = "holds",
 };
 
-/* ---- Whose it is ---- */
+/* ---- Owners ---- */
 
 int candidates_check_owner(const char *path, struct pm_error *err)
 {

@@ -69,7 +69,7 @@ int candidates_read(const char *cache, const char *ours, bool open,
 void candidates_free(struct candidates *found);
 
 /*
- * The candidate whose plan is for this fabric and LMC; of several, the one written last;
+ * The candidate with a plan for this fabric and LMC; of several, the one written last;
  * NULL: none. Plans that are not get rc -EBADMSG, and a message. The drifting plan of the
  * one that is chosen is looked at in the same manner.
  */

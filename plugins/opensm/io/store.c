@@ -61,8 +61,8 @@ struct store {
 	struct content content[KEPT_FILES];
 	uint64_t puts,
 		failed;	  /* how often anything was; before which of them it failed */
-	char *taken_over; /* place whose plan is ours from now on, or NULL */
-	char *emptied;	  /* place whose files go when ours are written, or NULL */
+	char *taken_over; /* place with the plan that is ours from now on, or NULL */
+	char *emptied;	  /* place with files to remove when ours are written, or NULL */
 	int emptied_lock;
 	struct pm_error trouble; /* what is wrong, and was logged; "" if nothing is */
 };

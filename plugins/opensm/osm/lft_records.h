@@ -29,7 +29,7 @@ struct lft_records_noted {
 	bool intact;
 };
 
-/* A switch whose LinearFDBTop was below what was asked for. */
+/* A switch with a lower LinearFDBTop than requested. */
 struct lft_records_low {
 	uint64_t key;
 	uint16_t top, wanted;
@@ -41,7 +41,7 @@ struct lft_records_lows {
 	uint32_t num, room;
 };
 
-/* Whose tables are intact. All zero at first. */
+/* Switches with intact tables. All zero at first. */
 struct lft_records {
 	struct lft_records_noted *noted; /* in the order of their keys */
 	uint32_t num;			 /* 0: of none */
@@ -67,11 +67,11 @@ struct lft_records_withheld {
 	bool all; /* and whatever else differs but in tables that are written whole */
 };
 
-/* Notes whose tables are intact; right after discovery only. No memory: none are. */
+/* Notes intact tables; right after discovery only. Without memory none are. */
 void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn,
 			     const struct pm_plan *plan);
 
-/* Forgets whose tables are intact. */
+/* Forgets intact tables. */
 void lft_records_outdate(struct lft_records *records);
 
 /* Forgets everything. */
@@ -80,12 +80,11 @@ void lft_records_forget(struct lft_records *records);
 /*
  * Writes new_lft of every switch, without the stale entries that were found for these
  * routes and records, and takes the mark back where the table is intact; that is
- * forgotten then. A switch that was not planned keeps what it has. One whose table has no
- * room for all LIDs is sent no more than it has room for, LinearFDBTop too. One whose
- * LinearFDBTop does not rise is sent what lies above it a few times, and then only what
- * changes, until it rises. Blocks that are withheld look as if they were there; where
- * OpenSM has no mark of its own for all switches (subn->need_update), it sends none of
- * them.
+ * forgotten then. A switch that was not planned keeps what it has. A table without room
+ * for all LIDs gets the blocks and LinearFDBTop that fit. A switch with a LinearFDBTop
+ * that does not rise is sent what lies above it a few times, and then only what changes,
+ * until it rises. Blocks that are withheld look as if they were there; where OpenSM has
+ * no mark of its own for all switches (subn->need_update), it sends none of them.
  */
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,

@@ -24,7 +24,7 @@ static bool is_last_switch(const osm_subn_t *subn, const osm_switch_t *sw)
 	for (osm_switch_t *sw = first_switch(subn); !is_last_switch(subn, sw);           \
 	     sw = (osm_switch_t *)cl_qmap_next(&sw->map_item))
 
-/* ---- Whose multicast is ---- */
+/* ---- The engine of multicast ---- */
 
 bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reason)
 {

@@ -47,7 +47,7 @@ struct mft_wire_done {
 void mft_wire_send(const struct mft_wire *wire, const struct pm_mft_steps *steps,
 		   struct mft_wire_done *done);
 
-/* Blocks whose Get is not answered stay unknown, and nothing is given up. */
+/* Blocks without an answer stay unknown, and nothing is given up. */
 void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_place *places,
 		   uint32_t num, struct mft_wire_done *done);
 

@@ -312,10 +312,7 @@ static bool leads_on(const struct subnet_cache *cache, uint32_t port)
 	       can_join(cache->flags[port]) && can_join(cache->flags[peer]);
 }
 
-/*
- * Returns whether there is no cable that was not learnt, and all who are to have LIDs
- * have those that they have to have.
- */
+/* Returns whether all cables are known ones, and all ports have their LIDs. */
 static bool join_nodes(struct subnet_cache *cache)
 {
 	bool same = true;

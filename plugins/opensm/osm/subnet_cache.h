@@ -101,10 +101,10 @@ bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn);
 /*
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may
  * have given LIDs, which it lists, and dropped nodes, after which there are fewer, and
- * cables at both of their ends, of which one is asked. False: who knows. `heard`:
- * PortInfo that OpenSM asked for may have come in since. If none has, only the drop
- * manager cuts cables: of nodes and ports that were not discovered, which the look
- * counts, and of ports whose P_Key tables were not answered, which OpenSM notes as an
+ * cables at both of their ends, of which one is asked. False: cannot tell; look again.
+ * `heard`: PortInfo that OpenSM asked for may have come in since. If none has, only the
+ * drop manager cuts cables: of nodes and ports that were not discovered, which the look
+ * counts, and of ports without an answer for their P_Key tables, which OpenSM notes as an
  * error; then no cable is asked, and a port that traps have called unhealthy since is
  * left to the next discovery. Call with osm->lock held, shared at least. At most half the
  * cost of a look.

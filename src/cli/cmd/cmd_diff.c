@@ -375,7 +375,7 @@ static int compare_sides(struct side *before, struct side *after,
 
 static const struct cli_option options[] = {
 	{'l', "list", NULL,
-	 "list every port whose LID, and every switch whose table differs",
+	 "list every port with another LID, and every switch with another table",
 	 CLI_MEMBER(struct request, list)},
 	CLI_OUTPUT(struct request, output, "print nothing: the exit status tells",
 		   "print one JSON object"),

@@ -217,7 +217,7 @@ static char *find_user(void)
 	return asprintf(&name, "uid:%u", (unsigned int)getuid()) < 0 ? NULL : name;
 }
 
-/* Notes of what was added since when it is drained, by whom and why. */
+/* Notes the time, user and reason of new drains. */
 static void note_new(struct pm_drains *drains, uint32_t first, const char *reason)
 {
 	char *user = find_user();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor plan: planes, their runs of LIDs, and who has which. */
+/* portmajor plan: planes, their runs of LIDs, and the owners of LIDs. */
 #include "commands.h"
 #include "json.h"
 #include "failure_options.h"
@@ -19,7 +19,7 @@ struct request {
 	const char *sm;
 	struct cli_lost lost; /* files are for what is left */
 	bool lids;
-	uint32_t mlid_blocks; /* whose orders of planes are printed */
+	uint32_t mlid_blocks; /* with orders of planes to print */
 	struct cli_output output;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A platform for SimGrid whose routes are those of the tables. One zone with a route for
- * each pair of hosts: packets of different leaves to one host may take any ways, so no
- * zone of fewer routes has them all.
+ * A platform for SimGrid with the tables' routes. One zone with a route for each pair of
+ * hosts: packets of different leaves to one host may take any paths, so no zone of fewer
+ * routes has them all.
  */
 #include "plan_command.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_HOPS 64	   /* of a way, else it is a loop */
+#define MAX_HOPS 64	   /* of a path, else it is a loop */
 #define RATE 200000	   /* Mb/s where it is not known, as in portmajor-lab traffic */
 #define WIRE_NS 50	   /* along a cable, likewise */
 #define CROSSING_NS 100	   /* through the switch before it */
@@ -200,7 +200,7 @@ static bool find_path(struct platform *p, uint32_t sw, const struct host *to)
 	return false;
 }
 
-/* From all hosts to one; returns how many have no way there. */
+/* From all hosts to one; returns how many have no path there. */
 static uint32_t print_routes(struct platform *p, const struct host *to, FILE *file)
 {
 	const struct pm_fabric *fabric = p->source->fabric;

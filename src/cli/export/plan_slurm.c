@@ -140,7 +140,7 @@ void plan_slurm_warn(const struct pm_fabric *fabric)
 	free(seen);
 	if (none.num)
 		cli_note("--slurm: left out %" PRIu32
-			 " whose names are no hosts' (see --node-name-map): %s",
+			 " with names that are no hosts' (see --node-name-map): %s",
 			 none.num, none.text);
 	if (shared.num)
 		cli_note("--slurm: %" PRIu32

@@ -15,7 +15,7 @@
 
 #define FARTHEST 64 /* switches on a path */
 
-/* ---- Who is in which ---- */
+/* ---- Hosts of jobs ---- */
 
 static uint32_t most_processes(enum pm_collective algorithm, uint32_t hosts)
 {

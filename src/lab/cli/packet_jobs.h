@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Jobs on the packet engine: who is in which, what collectives make them send, and what
- * each of them gets. */
+/*
+ * Jobs on the packet engine: their hosts, the messages of collectives, and their results.
+ */
 #ifndef PORTMAJOR_CLI_PACKET_JOBS_H
 #define PORTMAJOR_CLI_PACKET_JOBS_H
 

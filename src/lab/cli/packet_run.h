@@ -23,8 +23,10 @@ struct packet_run {
 	uint32_t num_deadlocks;
 };
 
-/* Runs a workload on an engine, whose workload is not looked at, to the end, or until a
- * closed loop or list is done. To be ended in any case; an exit status. */
+/*
+ * Runs a workload (not the engine's own) on an engine to the end, or until a closed loop
+ * or list is done. To be ended in any case; an exit status.
+ */
 int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *workload,
 		     const struct pm_packet_config *engine, struct packet_run *run);
 void packet_run_end(struct packet_run *run);

@@ -34,7 +34,7 @@ struct request {
 struct scene {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
-	struct pm_ports ports; /* whose cables are lost, as --lose has them */
+	struct pm_ports ports; /* of --lose: their cables fail */
 	uint64_t hosts;	       /* of the first recording */
 	const char *first;     /* its file, or NULL */
 };
@@ -354,7 +354,7 @@ static const struct cli_option options[] = {
 	{0, "write", "FILE", "write the recording that is computed",
 	 CLI_MEMBER(struct request, write)},
 	{'s', "sm", "NAME",
-	 "computed: the node with the subnet manager, whom every switch can reach",
+	 "computed: the node with the subnet manager, in reach of every switch",
 	 CLI_MEMBER(struct request, sm)},
 	{0, "mad-us", "N",
 	 "computed: microseconds from sending an LFT block to its answer (default 265)",

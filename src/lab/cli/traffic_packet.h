@@ -85,7 +85,7 @@ static inline bool packet_request_closed(const struct packet_request *request)
 	return request->messages || request->collective || request->trace;
 }
 
-/* Who takes part in a run. */
+/* The modules of a run. */
 struct packet_trace;
 struct packet_jobs {
 	uint32_t num, hosts; /* hosts of each */

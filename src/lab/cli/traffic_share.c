@@ -37,7 +37,7 @@ struct scene {
 	double *room;
 	struct pm_packet_host *hosts; /* that are left */
 	uint32_t num_hosts;
-	uint32_t *who;	 /* which ones of the VLANs' they are */
+	uint32_t *index; /* their indexes among the VLANs' hosts */
 	uint32_t needed; /* VLANs */
 	double full;	 /* what the links of the hosts that send carry */
 };
@@ -211,7 +211,7 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 		.hosts = scene->hosts,
 		.vlans = &vlans,
 		.table = &table,
-		.who = scene->who,
+		.index = scene->index,
 		.broadcast = tree,
 	};
 	struct pm_error err;
@@ -287,7 +287,7 @@ static void list_hosts(struct scene *scene)
 			if (peer == PM_NONE || plan->tree.level[sw] == PM_NO_LEVEL ||
 			    fabric->ports[peer].node < fabric->num_switches)
 				continue;
-			scene->who[scene->num_hosts] = all++;
+			scene->index[scene->num_hosts] = all++;
 			scene->hosts[scene->num_hosts] =
 				(struct pm_packet_host){peer, plan->lid[i]};
 			scene->num_hosts += !scene->cut[i];
@@ -308,7 +308,7 @@ static int find_room(struct scene *scene)
 	scene->cut = pm_pool_array(&scene->pool, ports, 1);
 	scene->room = pm_pool_array(&scene->pool, ports, sizeof(*scene->room));
 	scene->hosts = pm_pool_array(&scene->pool, ports, sizeof(*scene->hosts));
-	scene->who = pm_pool_array(&scene->pool, ports, sizeof(*scene->who));
+	scene->index = pm_pool_array(&scene->pool, ports, sizeof(*scene->index));
 	if (pm_pool_check(&scene->pool, &err) ||
 	    pm_rates_find(fabric, ticks, &rates, &err))
 		return fail_sharing(&err);

@@ -54,7 +54,7 @@ struct run {
 
 /* ---- Groups of steps, and their circuits ---- */
 
-/* Whom each process has circuits to in the group that is being made. */
+/* Partners of each process, by circuits, in the group being made. */
 struct partners {
 	uint32_t *num;	   /* [process] */
 	uint32_t *circuit; /* [process][ports] */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A cycle: what was sent `cable` cycles ago arrives, signals first; nodes send; switches
- * send. Each link out of a switch has a list of the VCs in front of which there is a
- * flit for it: those that wait for flow control are not in the list until it lets them
- * through, and heads are in it while they look for a VC. Who has sent goes to the end.
+ * send. Each link out of a switch has a list of the VCs in front of which there is a flit
+ * for it: those that wait for flow control are not in the list until it lets them
+ * through, and heads are in it while they look for a VC. After sending, an input goes to
+ * the end.
  */
 #include "flit_parts.h"
 

@@ -58,7 +58,7 @@ static bool gets_out(const struct pm_flit *flit, uint32_t vc)
 	return false;
 }
 
-/* Notes who is stuck; how many. */
+/* Notes stuck buffers; returns their number. */
 static uint32_t find_stuck(struct pm_flit *flit)
 {
 	uint32_t vcs = flit->net->num_links << flit->vc_shift, stuck = 0;

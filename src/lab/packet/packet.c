@@ -99,7 +99,9 @@ static void go_on(struct pm_packet *sim, uint32_t in, uint32_t number)
 
 /* ---- Events ---- */
 
-/* An output has ended sending: who waited for it, or for the input, may go on. */
+/*
+ * An output has ended sending: packets that waited for it, or for the input, may go on.
+ */
 static void is_free(struct pm_packet *sim, uint32_t out)
 {
 	struct port *p = port_of(sim, out);

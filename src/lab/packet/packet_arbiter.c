@@ -42,7 +42,7 @@ void arbiter_begin(struct pm_packet *sim)
 		};
 }
 
-/* The lane whose turn it is in a table that has one of these. */
+/* The next lane in turn in a table that has one of these. */
 static uint32_t take_turn(const struct pm_packet_weight *table, uint32_t num, uint8_t *at,
 			  int16_t *left, uint32_t ready)
 {

@@ -27,8 +27,10 @@ static void flush(struct pm_packet *sim, uint32_t out)
 	}
 }
 
-/* What comes in by a dead cable and has gone on already. Packets whose heads have not
- * come in are found when they do. */
+/*
+ * Packets from a failed cable that have moved on already. Those still without a head are
+ * found when it arrives.
+ */
 static void cut_input(struct pm_packet *sim, uint32_t in)
 {
 	struct port *p = port_of(sim, in);

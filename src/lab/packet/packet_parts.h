@@ -38,7 +38,7 @@ enum {
 
 struct packet {
 	uint32_t next; /* in a queue or the list of free ones, or PM_NONE */
-	uint32_t in;   /* the input whose buffer it is in; PM_NONE: at its host */
+	uint32_t in;   /* the input with its buffer; PM_NONE: at its host */
 	uint32_t tail; /* when its last block is there */
 	uint32_t created;
 	uint32_t id; /* of its message */
@@ -65,7 +65,7 @@ struct port {
 	uint32_t from;	/* output that is busy: the packet's input, or PM_NONE */
 	uint16_t ticks; /* for a block */
 	bool busy, dead;
-	uint32_t arrived; /* input: the packet whose head came last, or PM_NONE */
+	uint32_t arrived; /* input: the packet with the last head to arrive, or PM_NONE */
 	uint32_t tail;	  /* when its last block is there */
 	uint16_t waiting; /* output: lanes with packets, where there are several */
 	uint16_t timed;	  /* output: lanes with a LIFETIME event under way */
@@ -78,8 +78,7 @@ struct port {
 	struct lane lane[];
 };
 
-/* An output where there are several lanes: whose turn it is, in the high table and in the
- * low one. */
+/* An output with several lanes: the positions in the high and the low table. */
 struct arbiter {
 	uint8_t at[2];
 	int16_t left[2];   /* blocks that this entry may send yet */

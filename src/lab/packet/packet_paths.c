@@ -97,8 +97,8 @@ static uint32_t choose_vlan(const struct pm_packet_paths *paths, uint32_t from,
 
 	if (paths->broadcast)
 		return paths->table->broadcast;
-	a = &paths->table->host[paths->who[from]];
-	b = &paths->table->host[paths->who[to]];
+	a = &paths->table->host[paths->index[from]];
+	b = &paths->table->host[paths->index[to]];
 	return a->priority > b->priority ? a->vlan : b->vlan;
 }
 

@@ -40,8 +40,10 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 			  index);
 }
 
-/* The first packet of the lane whose input may send one more, if there is room for it, or
- * PM_NONE; and the one before it in the queue. */
+/*
+ * The first packet of the lane, at an input that may send one more, if there is room for
+ * it, or PM_NONE; and the one before it in the queue.
+ */
 static uint32_t find_readable(const struct pm_packet *sim, const struct lane *lane,
 			      uint32_t *before)
 {

@@ -62,7 +62,7 @@ static bool is_blocked(const struct stuck *stuck, uint32_t port, uint32_t number
 	return lane->credit + (int32_t)held == (int32_t)sim->config.buffer;
 }
 
-/* Who sends to an input of which a packet waits for this output moves if that does. */
+/* An output to an input with a packet for this output moves if this one does. */
 static bool spread(struct stuck *stuck, uint32_t port, uint32_t number)
 {
 	const struct pm_packet *sim = stuck->sim;
@@ -135,7 +135,7 @@ static int follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t numbe
 	return (int)num;
 }
 
-/* Looks who moves; -ENOMEM. The caller frees stuck->pool. */
+/* Finds outputs that move; -ENOMEM. The caller frees stuck->pool. */
 static int look_for_stuck(struct stuck *stuck)
 {
 	size_t num = (size_t)stuck->sim->config.fabric->num_ports * stuck->sim->lanes;

@@ -133,8 +133,10 @@ static void draw_ring(struct pm_workload *workload, const uint32_t *members)
 	}
 }
 
-/* To whom each host of a job sends, itself if to nobody; PM_NONE: that changes. All are
- * places in the job. */
+/*
+ * The destination of each host of a job, itself if none; PM_NONE: it changes. All are
+ * places in the job.
+ */
 static void find_places(struct pm_workload *workload, const uint32_t *members)
 {
 	const struct pm_workload_config *config = &workload->config;
@@ -337,7 +339,7 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 				  : pm_random_below(&s->random, s->interval);
 }
 
-/* Who is where in which job; -EINVAL: a host is in two, or there is none such. */
+/* Notes each host's job and place; -EINVAL: a host is in two, or does not exist. */
 static int assign_jobs(struct pm_workload *workload, struct pm_error *err)
 {
 	const struct pm_workload_config *config = &workload->config;

@@ -43,7 +43,7 @@ static int make_at_most(struct vlan_job *job, const struct pm_tree *tree, uint32
 	struct pm_error err;
 	int rc;
 
-	if (job->vlans.num) { /* who has no tags was said of the VLANs before */
+	if (job->vlans.num) { /* untagged hosts were set in the VLANs before */
 		untagged = pm_copy(job->vlans.untagged, job->vlans.num_hosts, 1);
 		if (!untagged)
 			cli_no_memory();

@@ -37,7 +37,7 @@ struct vlan_job {
 	uint32_t fresh;		/* of changed: of addresses that the old one lacks */
 };
 
-/* The MAC addresses of hosts, and who sends without tags; an exit status. */
+/* The MAC addresses of hosts, and the hosts without tags; an exit status. */
 int vlan_hosts_read(struct vlan_job *job);
 
 /* The former table: what changes start from, if anything is lost. An exit status. */

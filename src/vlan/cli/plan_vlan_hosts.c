@@ -117,7 +117,7 @@ static int read_macs(struct vlan_job *job)
 	return status ? status : check_macs(job);
 }
 
-/* ---- Who sends without tags ---- */
+/* ---- Hosts without tags ---- */
 
 static int find_untagged(struct vlan_job *job, const char *wanted)
 {
