@@ -60,7 +60,7 @@ add_changelog(portmajor-vlan ${PROJECT_VERSION} COMPONENT vlan)
 install(FILES packaging/lintian-overrides
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME portmajor)
 
-# The drop-in of OpenSM's service is beside no service: who wants it links it.
+# The drop-in of OpenSM's service is beside no service: the operator links it.
 set(configuration packaging/opensm.conf packaging/portmajor.conf)
 install(FILES packaging/opensm@.service.d/portmajor.conf
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor/opensm@.service.d)

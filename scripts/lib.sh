@@ -4,7 +4,7 @@
 # Leaves the shell in the top folder of the project, with errors fatal.
 set -eu
 cd "$(dirname "$0")/.."
-PATH=$PATH:/usr/sbin	# opensm, for who is not root
+PATH=$PATH:/usr/sbin	# opensm, for users but root
 
 # How much to do at a time. nproc does not know the quota of a container.
 jobs=$(nproc)

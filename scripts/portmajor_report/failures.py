@@ -61,7 +61,7 @@ def try_failures(command, whole, progress):
 
 
 def cut_off(tree, row):
-    """Who is cut off by the loss of a switch or a cable."""
+    """Hosts cut off by the failure of a switch or a cable."""
     if not row["pairs_cut"]:
         return []
     lost = row["lost"][0]
@@ -151,12 +151,12 @@ def most_over_bound(group):
 # ---------------------------------------------------------------------- what is shown
 
 def badness(failure):
-    """Who is cut off comes first, then blocks; a lost host is no news to the others."""
+    """Failures that cut hosts off first, then by blocks; a failed host matters to no other."""
     return (failure["kind"] in ("host", "hosts"), -failure["pairs_cut"], -failure["blocks"])
 
 
 def tell_cut(failure):
-    """Who is cut off, by name."""
+    """Hosts cut off, by name."""
     if failure["kind"] == "host":
         return "itself"
     if not failure["pairs_cut"]:

@@ -53,7 +53,7 @@ function list() {
 	return names;
 }
 
-// In the tree: who has that name, and whose cables are listed.
+// In the tree: parts with that name, and with listed cables.
 function mark(names) {
 	const tree = document.getElementById("tree");
 	if (!tree)

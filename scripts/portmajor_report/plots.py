@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Pictures for the report: SVG whose colours the page's style sheet gives, and pixels.
+"""Pictures for the report: SVG with colours of the page's style sheet, and pixels.
 
 An SVG is as wide as a phone's screen, in CSS pixels, so that its text is as large there as
 any; on wider ones several stand side by side. Series have the classes c0, c1, ...

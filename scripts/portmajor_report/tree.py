@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The tree of `portmajor table --json`: who is cut off by a loss, and how it is drawn."""
+"""The tree of `portmajor table --json`: hosts cut off by a failure, and their drawing."""
 
 import collections
 import math

@@ -49,7 +49,7 @@ NEEDED_GB = 2
 TIMEOUT_S = 1800
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# Both in namespaces whose processes and mounts end with the first process.
+# Both in namespaces: their processes and mounts end with the first process.
 NAMESPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
 ENTER = """set -e
 root=$1 work=$2
@@ -347,8 +347,8 @@ MFT Set was sent in a sweep that found nothing changed.
 
 TAIL = """
 OpenSM compares the version that a plugin was built for with its own, as text, and refuses
-what differs: a plugin for 3.3.23 cannot harm a 3.3.24, whose `osm_subn_opt_t` has one
-member more (`max_rate_enum`) and whose later members lie elsewhere. The plugin's source is
+what differs: a plugin for 3.3.23 cannot harm a 3.3.24, where `osm_subn_opt_t` has one more member
+(`max_rate_enum`) and later members lie elsewhere. The plugin's source is
 the same for both. For OpenSM in a folder of its own: `cmake -DOPENSM_INCLUDE=DIR/include`.
 
 ## What is not supported
