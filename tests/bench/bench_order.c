@@ -68,7 +68,7 @@ static void *claim(size_t bytes)
 
 /* ---- Orders ---- */
 
-static const struct bench *sorted; /* whose blocks are */
+static const struct bench *sorted; /* owner of the blocks */
 
 static uint32_t count_bits(uint64_t set)
 {

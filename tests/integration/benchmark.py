@@ -67,7 +67,7 @@ FIRST_LOAD = "first load"
 
 # Figures that are compared as they are: counts, and loads of tables.
 EXACT = ("lft_sets", "bound", "over_mean", "shift", "random", "load")
-# Figures whose ratio to the reference's is compared: it is worse if it has grown by that
+# Figures compared by their ratio to the reference's: it is worse if it has grown by that
 # factor and by more than that. Times on the wire keep waits for timers and for threads that
 # had no processor, up to 0.2 s of them where others work.
 TOLERANCE = {"smps": (1.25, 0), "last_lft_smp": (1.5, 0.005), "floor_s": (1.5, 0.005),
@@ -315,9 +315,9 @@ def worse(name, old, new):
     """(what is worse, what of the references differs): lines of text."""
     faults, notes = [], []
 
-    def say(lines, who, event, figure, before, after):
+    def say(lines, engine, event, figure, before, after):
         victim = FABRICS[name].victims.get(event, "nothing")
-        lines.append(f"{name} hosts, {who}, {event or 'OpenSM'} (SM on {SM_HOST}, lost: "
+        lines.append(f"{name} hosts, {engine}, {event or 'OpenSM'} (SM on {SM_HOST}, lost: "
                      f"{victim}): {figure} was {before}, is {after}")
 
     for engine in new:

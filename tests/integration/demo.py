@@ -85,7 +85,7 @@ class Scene:
         return walked, pmlab.walk_faults(walked, plan)
 
     def walk_stock(self, fabric):
-        """The same with the tables of another engine, whose LIDs are not planned."""
+        """The same with the tables of another engine, without planned LIDs."""
         dump = self.netlist.with_name("stock.dump")
         fabric.dump(dump, timeout=pmlab.TIMEOUT_S)
         return pmlab.walk(self.netlist, dump)

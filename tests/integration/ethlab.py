@@ -61,7 +61,7 @@ def bytes_of(mac):
 
 
 class Net(netns.Namespace):
-    """A namespace whose commands fail loudly."""
+    """A namespace with commands that fail loudly."""
 
     def run(self, *argv, **kwargs):
         with self.inside():

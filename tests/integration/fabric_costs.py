@@ -188,7 +188,7 @@ def main():
                         help="the fabrics of sim-topologies/real in place of all others, for "
                         "the second table: takes ten minutes")
     parser.add_argument("--only", metavar="TEXT",
-                        help="those whose name in the table has it; they are not written there")
+                        help="those with it in their name in the table; they are not written there")
     args = parser.parse_args()
     if args.only and args.update:
         parser.error("--update wants all rows of a table")

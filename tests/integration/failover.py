@@ -190,7 +190,7 @@ class Scene(pmlab.Started):
         self.lids = pmlab.Dump(dump).lids
 
     def _open_standby(self):
-        """A manager of lower rank, whose polls can time out."""
+        """A manager of lower rank, with polls that can time out."""
         self.polls = wire.Wire(trace=True)
         standby = self.enter_context(simlab.OpenSM(
             self.fabric, engine="minhop", host=STANDBY, wire=self.polls,

@@ -7,7 +7,7 @@
 
 A guest has an initramfs of this machine's own programs, and a shell on its second serial line:
 a command is a line, its answer the exit status, the number of bytes, and these. Each card's
-frames go through a host of ethlab.Lab, whose own address is taken away. QEMU emulates the
+frames go through a host of ethlab.Lab without an address of its own. QEMU emulates the
 processor (TCG), so that this runs where there is no KVM. Guests end with this process.
 """
 
@@ -201,7 +201,7 @@ class Guest:
     """One virtual machine.
 
     package   OLD or NEW: its kernel
-    cards     {device's name: (QEMU's model, the host of a Lab in whose place it is)}
+    cards     {device's name: (QEMU's model, the host of a Lab that it replaces)}
     files     {name in /: file of this machine}; of programs their libraries come along
     furnish   called with the folder that becomes its /, for what else it is to have
     """

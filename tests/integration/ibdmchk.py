@@ -176,7 +176,7 @@ def verdict(text, names):
 def _texts(folder, leave_out, add):
     """The dumps as ibdmchk can read them: it knows no routers, so they become adapters.
 
-    leave_out   end nodes whose lines are left out
+    leave_out   end nodes with lines left out
     add         is added to LIDs of end nodes: with an LMC, ibdmchk wants all nodes to
                 have several LIDs, and switches have one, so it is shown one at a time
     """

@@ -208,7 +208,7 @@ class LabCase(Folders):
 
 
 class Repaired(LabCase):
-    """A LabCase each of whose losses is repaired early."""
+    """A LabCase with early repair of each failure."""
 
     def cables(self, target):
         """How many cables between switches go with it, without those inside of it."""
@@ -257,7 +257,7 @@ class Repaired(LabCase):
 
 
 class Part(unittest.TestLoader):
-    """Some classes of a file; of a class whose tests share nothing, some tests."""
+    """Some classes of a file; of a class with independent tests, some tests."""
 
     def __init__(self, part, parts):
         super().__init__()

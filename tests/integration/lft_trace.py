@@ -27,7 +27,7 @@ MOST_QUEUED = 20  # of a repair, in OpenSM's queue and on the wire, beside a swe
 class Change:
     """Links that went down, or came up; times of the monotonic clock, in ns.
 
-    Those that fail in a row with the same name are parts of one thing: a chassis whose switches
+    Those that fail in a row with the same name are parts of one thing: a chassis with switches that
     die one after another.
     """
     begin: int  # before the first of them

@@ -245,7 +245,7 @@ static uint64_t transaction(const uint8_t *mad)
 }
 
 /*
- * An SMP that could not be delivered comes back to who has sent it. If that was a
+ * An SMP that could not be delivered comes back to its sender. If that was a
  * request, so far as it got: it may have become an answer, which got lost. If it was an
  * answer of ours, no request of ours has failed.
  */

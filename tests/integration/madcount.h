@@ -9,7 +9,7 @@
  * No umad call, no file: children that OpenSM starts do not disturb it.
  *
  * Native byte order, naturally aligned, no padding, every counter a uint64_t.
- * Counters only grow; a reader who wants the count since some moment keeps the
+ * Counters only grow; to count since some moment, a reader keeps the
  * old values and subtracts. The exceptions are stated: first_lft_smp, hold_lft_ms,
  * delay_us.
  * A file that is still all zero (magic included) counts nothing yet.
@@ -38,8 +38,8 @@
 
 /*
  * An LFT Set that may be one sent again: its block and its contents are those of an
- * earlier one whose answer was late, or never came. Whether both went to the same switch
- * is left to the reader, who knows where their directed routes lead.
+ * earlier one with a late answer, or none. The reader, knowing where their directed
+ * routes lead, judges whether both went to the same switch.
  */
 struct madcount_echo {
 	uint64_t number; /* of the later one, counted by lft_sets from 1 */
@@ -71,7 +71,7 @@ struct madcount {
 	uint64_t traps;	      /* SMP traps received */
 	uint64_t gmps;	      /* datagrams sent in any other class */
 	uint64_t discoveries; /* NodeInfo Gets of zero hops: OpenSM sends
-				 one each time it begins a discovery */
+			       * one each time it begins a discovery */
 	uint64_t lft_sets;
 
 	/* The number, counted by smps from 1, of an SMP; 0: none so far. */

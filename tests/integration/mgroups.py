@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Multicast groups of a lab: who is in which, and what the switches have for them."""
+"""Multicast groups of a lab: their members, and their entries in switches."""
 
 import collections
 import struct

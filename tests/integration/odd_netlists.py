@@ -304,7 +304,7 @@ def leaves_apart():
 
 
 def ring_below_spines(leaves=6, spines=2, hosts=2):
-    """A tree whose leaves are a ring as well: without the spines nothing else is left."""
+    """A tree with leaves that are a ring as well: without the spines nothing else is left."""
     net = Net()
     for leaf in range(leaves):
         net.switch(f"leaf{leaf}", hosts + spines + 2)

@@ -82,8 +82,8 @@ def figure_6(bench):
               verdict(holds("tree")))
     yield Row("f2", "Figure 6: with a VLAN for each link bisection bandwidth grows with the links",
               "grows steadily with the number of links",
-              f"VLANs {series('vlan')} links' worth with 1 to 4 links, whoever of four sends to "
-              f"whom of four; InfiniBand with the plan's tables {series('tables')}",
+              f"VLANs {series('vlan')} links' worth with 1 to 4 links, for every pairing of "
+              f"four and four; InfiniBand with the plan's tables {series('tables')}",
               verdict(holds("vlan")))
     yield Row("f3", "Figure 6: with enough links it is that of one switch with all hosts",
               "as flat", f"VLANs {found[4]['vlan'][0]:.2f}, flat {found[4]['flat'][0]:.2f} "

@@ -257,7 +257,7 @@ class Event:
 # ----------------------------------------------------------------------- the lab
 
 class Fabric(simlab.Fabric):
-    """A simlab.Fabric whose bursts of traps cannot hang ibsim and OpenSM.
+    """A simlab.Fabric with bursts of traps that cannot hang ibsim and OpenSM.
 
     While ibsim carries out a console command it sends traps and reads nothing;
     between two commands it reads one datagram of each client. When a chassis comes

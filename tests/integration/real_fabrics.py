@@ -68,7 +68,7 @@ def levels(real, netlist):
     """{switch: level}: links to the next one that hosts hang on, where a management machine
     here and there, or an aggregation node, makes no leaf.
 
-    In Selene's compute fabric, some of whose management machines are two switches below a
+    In Selene's compute fabric, where some management machines are two switches below a
     leaf, from the cores down.
     """
     netlist = netlist if isinstance(netlist, simlab.Netlist) else simlab.Netlist(netlist)

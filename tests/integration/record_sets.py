@@ -173,7 +173,7 @@ def check_sets(before, after, sets):
 
 
 def described(netlist):
-    """{id of a node: its name} in what ibnetdiscover prints, whose ids are GUIDs."""
+    """{id of a node: its name} of ibnetdiscover's output, with GUIDs as ids."""
     headers = re.compile(r'^(?:Switch|Ca|Rt)\s+\d+\s+"([SHR]-[0-9a-f]{16})"\s*#\s*"(.+)"', re.M)
     return dict(headers.findall(netlist.path.read_text(
         encoding="utf-8", errors="surrogateescape")))

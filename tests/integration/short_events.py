@@ -6,7 +6,7 @@ The counts are held against each other and every pair is walked, as in scripts/d
 there are multicast groups, and a link that carries them is lost: "groups lost" and "groups
 back" have MFT Sets instead of LFT Sets. With
 --refused the plugin in $PORTMAJOR_BUILD was built for another OpenSM than $SIMLAB_OPENSM:
-tells what that logged of it, and who routed. Exit status 1, with the reason on stderr,
+prints the log of it, and the engine that routed. Exit status 1, with the reason on stderr,
 if nothing can be told.
 """
 

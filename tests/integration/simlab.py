@@ -40,7 +40,7 @@ LONG_S = 15  # what is waited for longer is told
 # opensm's sweep timer is periodic from its start. A light sweep sends one Get of
 # SwitchInfo per switch (810 SMPs at 5,832 hosts) and no LFT Set. With the default
 # of 10 s one falls into most measurements at that size, which take 4 to 10 s. 60 s
-# leaves the sweeps on (they alone repair initialisation errors and events whose
+# leaves the sweeps on (they alone repair initialisation errors and events with
 # traps got lost), yet bring-up plus several events fit in; measure() tells in
 # `light_sweeps` when one did fall in.
 SWEEP_INTERVAL_S = 60
@@ -526,7 +526,7 @@ class Counters(dict):
 
     @property
     def outstanding(self):
-        """Requests whose answer (or failure) has not been received yet.
+        """Requests without a received answer (or failure) yet.
 
         One that was given up may be answered after all, and is counted as both.
         """
@@ -726,7 +726,7 @@ class OpenSM(_Process):
         """What was sent since the mark; beside the counters:
 
         lft_again  LFT Sets that repeat one, of the same block of the same switch with the
-                   same contents, whose answer was late or never came: so it should be
+                   same contents, with a late answer, or none: so it should be
         done_at    when ibsim had done what it was told last, time of day in s
         """
         now = self.counters()

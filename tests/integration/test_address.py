@@ -67,7 +67,7 @@ class Address(labtest.Folders):
         return osm.engines_used(mark.log_offset)
 
     def join(self, osm):
-        """A group, whose trees are of the engine that routes."""
+        """A group, with trees of the engine that routes."""
         path = self.folder / "fabric.dump"
         self.fabric.dump(path)
         manager_lid = pmlab.Dump(path).lids[osm.host]

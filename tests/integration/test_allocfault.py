@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A running opensm whose plugin gets no memory now and then (allocfault.c).
+"""A running opensm with a plugin that gets no memory now and then (allocfault.c).
 
 OpenSM goes on, some engine serves every pair of hosts, and the tables are ours again after
 the first sweep with memory. $PM_SEED draws which allocations fail.

@@ -62,8 +62,8 @@ class Small(labtest.Folders):
     def test_core_foretells(self):
         """What whatif says and what was counted are one number; a host costs nothing."""
         for event in SMALL.victims:
-            counted, foretold = (self.results[who]["events"][event]["lft_sets"]
-                                 for who in ("portmajor", "core"))
+            counted, foretold = (self.results[engine]["events"][event]["lft_sets"]
+                                 for engine in ("portmajor", "core"))
             self.assertEqual(counted, foretold, event)
         self.assertEqual(self.results["core"]["events"]["host"]["lft_sets"], 0)
 

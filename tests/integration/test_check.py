@@ -314,7 +314,7 @@ class Multicast(Commands):
 
     GROUPS = {2: "h0-1 h3-2 h5-1", 3: "h0-1 h1-1 h2-1 h3-1 h4-1 h5-1", 4: "h1-2 h1-3"}
     # Two trees, 0xc020 and 0xc021, that go down and up again: with unicast paths they close
-    # a circle. Leaves are switches 0 to 5, with spines at ports 5 and up.
+    # a loop. Leaves are switches 0 to 5, with spines at ports 5 and up.
     ODD = {0: ((1, 5), (1, 5)), 1: ((1, 6), (5, 6)), 2: ((5, 6), (1, 6)),
            6: ((1, 3), (1, 2)), 7: ((2, 3), (2, 3))}
 
@@ -435,7 +435,7 @@ class Multicast(Commands):
                               for channel in result["credits"]["loop"]}, told)
 
     def test_groups_that_are_others(self):
-        """The list says who is a member; entries may say otherwise."""
+        """Members are those of the list, even if entries differ."""
         text = self.groups.read_text(encoding="ascii").replace("h5-1", "h5-2", 1)
         other = self.folder / "others"
         other.write_text(text, encoding="ascii")

@@ -221,7 +221,7 @@ class Completion(labtest.Folders):
         self.assertEqual(self.complete("whatif", "d.net", "--lose", "leaf0["), ["leaf0[4]"])
 
     def test_names_are_not_run(self):
-        """Who has a host in the fabric gives it a name."""
+        """A host in the fabric has a name."""
         name = "h$(touch${IFS}made)"
         (self.folder / "n.net").write_text(f'Switch 4 "{name}"\n[1] "it\'s"[1]\n\n'
                                            f'Hca 1 "it\'s"\n[1] "{name}"[1]\n', encoding="ascii")

@@ -553,7 +553,7 @@ class Command(labtest.Folders):
         self.assertEqual(self.drain("--force", "spine[12]")[0], 0)
 
     def test_reason(self):
-        """Kept in the file and listed, with since when and by whom."""
+        """Kept in the file and listed, with time and user."""
         with unittest.mock.patch.dict(os.environ, SUDO_USER="pia"):
             self.drain("--reason", "errors on lane 2", "leaf2:5")
         self.assertEqual(self.drain("leaf3:6")[0], 0)

@@ -28,7 +28,7 @@ class EvidenceCase(labtest.CacheCase):
         lab.osm.process.wait(30)
 
     def reboot(self, fabric, targets):
-        """What is away, and hosts whose leaf is, forgets its LIDs."""
+        """Absent parts, and hosts of absent leaves, forget their LIDs."""
         names = {name for target in targets for name in self.netlist.match(target)}
         names |= {f"h{leaf[4:]}-{k}" for leaf in names if leaf.startswith("leaf")
                   for k in range(1, 19)}

@@ -269,7 +269,7 @@ class Found(FileCase):
             lab.bring_up()
         theirs, = folders(self.cache)
         before = {path: path.read_bytes() for path in theirs.iterdir()}
-        # Which says who had which LID; but ibsim deals the same GUIDs in all fabrics.
+        # It has the owners of LIDs; but ibsim gives the same GUIDs in all fabrics.
         (self.cache / "guid2lid").unlink()
         with self.lab(None) as lab:
             self.check(lab, lab.bring_up())

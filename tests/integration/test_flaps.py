@@ -185,7 +185,7 @@ class Flaps(labtest.Folders):
             self.check_right(lab)
 
     def test_whole_switch(self):
-        """One whose cables are all kept out can still send its traps."""
+        """A switch with all cables on hold can still send its traps."""
         with self.lab(hold_s=3600) as lab:
             lab.bring_up()
             for _ in range(self.LIMIT + 1):

@@ -166,7 +166,7 @@ class Chain(labtest.Folders):
     MEMBERS = (("h0-1", "h7-2", "h20-1", "h35-18"), ("h2-2", "h17-18"), ("h4-1", "h5-5"))
 
     def check(self, lab, members, engine):
-        """Who routes, and that switches and OpenSM's records have its trees, no others."""
+        """The engine, and that switches and OpenSM's records have its trees, no others."""
         mark = lab.osm.mark()
         lab.osm.hup()
         lab.osm.settle(mark)

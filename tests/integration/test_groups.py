@@ -313,7 +313,7 @@ class Life(GroupCase):
 
 
 class Faults(GroupCase):
-    """Sets that are lost, or whose answers are, on a wire with time-outs."""
+    """Sets or answers that are lost, on a wire with time-outs."""
 
     GENERATE = ("two-level", 6, 4, 4, 1)
     ASKING = "h5-4"

@@ -20,7 +20,7 @@ Run = collections.namedtuple("Run", "start end spare")  # of LIDs, end inclusive
 
 
 class Place(collections.namedtuple("Place", "name guid lid lmc active")):
-    """Who is at a place; the GUID is that of the port."""
+    """The port at a place, with its GUID."""
 
     @property
     def last_lid(self):
@@ -460,7 +460,7 @@ class Replacement(OverTime):
                 before = now
 
     def while_no_manager_runs(self, old, new, *commands):
-        """The plan file knows the old one; who is new has the LIDs of the place all the same."""
+        """The plan file has the old one; the new one has the LIDs of the place all the same."""
         fabric = self.fabric()
         with self.lab(fabric) as lab:
             before = self.check_event(lab, lab.bring_up())
@@ -484,12 +484,12 @@ class Replacement(OverTime):
 class Moved(OverTime):
     """Hosts in other slots: each has the LID of its slot, and no table changes."""
 
-    def check(self, lab, before, who, *commands, moved):
-        """Where `who` is afterwards: {host: (leaf, port)}."""
-        event = self.change(lab, f"{who}", *commands)
+    def check(self, lab, before, hosts, *commands, moved):
+        """Where `hosts` are afterwards: {host: (leaf, port)}."""
+        event = self.change(lab, f"{hosts}", *commands)
         now = self.check_event(lab, event, before, moved=moved)
         self.assertEqual(event.wire, 0)
-        self.assertEqual({now.places[at].name: at for at in who.values()}, who)
+        self.assertEqual({now.places[at].name: at for at in hosts.values()}, hosts)
         self.check_same_tables(before, now)
 
     def test_moves(self):
@@ -519,7 +519,7 @@ class Moved(OverTime):
 
 class Duplicates(OverTime):
     def test_lids(self):
-        """Who comes up with another's LID gets that of its slot; the other keeps it."""
+        """A port that comes up with another's LID gets that of its slot; the other keeps it."""
         with self.lab(self.fabric()) as lab:
             before = self.check_event(lab, lab.bring_up())
             for name, other in (("h2-2", ("leaf4", 1)), ("h3-3", ("spine1", 0)),
@@ -659,7 +659,7 @@ class Migrate(OverTime):
     OWN_LEAF = (("leaf0", "h0-2"),)  # where the manager is
 
     def test_drifts(self):
-        """A LID is free only when who has it reboots, so two rounds of reboots may be needed.
+        """A LID is free only when its owner reboots, so two rounds of reboots may be needed.
 
         The manager's own host is not rebooted: it has its planned LID, the first.
         """

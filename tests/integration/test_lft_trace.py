@@ -40,7 +40,7 @@ class Replayed(labtest.Folders):
                                      table=lambda name: dict(tables[name]))
         self.replay = lft_trace.Replay(self.topology, dump)
         self.doubtful = lft_trace.Replay(self.topology, dump, doubtful=True)
-        self.chassis = ""  # whose parts all links are
+        self.chassis = ""  # all links are its parts
 
     def block(self, name, port):
         data = bytearray([lft_trace.NO_PORT]) * lft_trace.BLOCK

@@ -124,7 +124,7 @@ class Replaced(LidCase):
 
 class PortGuid(LidCase):
     def test_of_switches(self):
-        """Switches whose port 0 has a GUID other than the node's keep their LIDs."""
+        """Switches with another GUID at port 0 than the node's keep their LIDs."""
         netlist = pmlab.generate(self.folder / "guids.net", "two-level", 6, 3, 3, 1)
         wires = wire.Wire()
         with pmlab.Fabric(netlist) as fabric:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """portmajor-vlan lldp: cables as neighbours are heard, against the netlist.
 
-tests/data/lldp has what lldpd 1.0.16 wrote on nodes of `generate two-level 2 2 2 1`, whose
+tests/data/lldp has the output of lldpd 1.0.16 on nodes of `generate two-level 2 2 2 1`: the
 cables were veths between network namespaces. What other nodes would write is made of these.
 """
 

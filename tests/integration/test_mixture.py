@@ -117,7 +117,7 @@ class Cutoff(Mixtures):
                       text)
 
     def test_whole(self):
-        """Nothing of that in what is computed, whose dead paths are dead ends."""
+        """None in the computed trace, where dead paths are dead ends."""
         [recording] = self.told("--lose", "leaf0:5")["recordings"]
         for kind in ("loops", "cycles"):
             self.assertEqual(recording["mixture"][kind],

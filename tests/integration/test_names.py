@@ -221,7 +221,8 @@ class Names(labtest.Folders):
         none = [*(label(NIC, 0x200 + n) for n in range(3)), label("localhost HCA-1", 0x203),
                 label("localhost HCA-1", 0x213), "no(de"]
         self.assertEqual((done.returncode, done.stderr), (
-            0, "portmajor: --slurm: left out 6 with names that are no hosts' (see --node-name-map): "
+            0, "portmajor: --slurm: left out 6 with names that are no hosts' "
+               "(see --node-name-map): "
                f"{', '.join(none)}\n"
                "portmajor: --slurm: 2 have the name of another one, and each name is listed once "
                f"(see --node-name-map): {label('twin mlx5_0', 0x223)}, "

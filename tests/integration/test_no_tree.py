@@ -122,8 +122,8 @@ class NoTree(labtest.Folders):
             self.assertEqual(status, 1)
             self.assertIn(f"fell back to {served_by}: not a fat tree", findings)
             self.assertIn(f" {PAIRS} of {PAIRS} pairs of hosts", findings)
-            self.assertEqual(state["reachable"], {"connected": PAIRS, "pairs": 0, "failed_over": True,
-                                               "failback_in_ms": None})
+            self.assertEqual(state["reachable"], {"connected": PAIRS, "pairs": 0,
+                                                  "failed_over": True, "failback_in_ms": None})
             self.assertEqual(pmlab.Dump(lab.dump()).lids, healthy.lids)
 
             self.assertNotEqual(self.change(lab, "back", *SPINES)[0], "portmajor")

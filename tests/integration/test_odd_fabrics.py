@@ -41,7 +41,7 @@ def notes(log):
 
 
 class OddCase(labtest.LabCase):
-    """A LabCase whose OpenSM writes what ibdmchk reads."""
+    """A LabCase with an OpenSM that writes ibdmchk's input."""
 
     WALK = ("--from-all",)
     BUILD = None  # makes the Net

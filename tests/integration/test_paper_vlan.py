@@ -69,7 +69,7 @@ class Command(labtest.Folders):
         self.assertIn("vlan: 44 of 88 flows have no path", self.share("--permutations", 3, *lost))
 
     def test_hosts_lost(self):
-        """Who is not there has no part in it."""
+        """Absent hosts have no part in it."""
         done = json.loads(self.share("--json", "--lose", "h0-1", "--lose", "h3-*"))
         self.assertEqual((done["hosts"], done["flows"]), (11, 5))
         self.assertEqual([one["unreachable"] for one in done["networks"]], [0, 0, 0, 0])

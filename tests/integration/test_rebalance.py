@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""`portmajor rebalance`: whom it asks, what it tells, and that the plugin takes the request."""
+"""`portmajor rebalance`: its request, its output, and that the plugin takes the request."""
 
 import json
 import os

@@ -16,7 +16,7 @@ import simlab
 
 
 def with_more_ports(plain, path, more):
-    """Writes a netlist whose switches have so many ports more."""
+    """Writes a netlist with so many more ports on switches."""
     lines = []
     for line in plain.read_text(encoding="ascii").splitlines(keepends=True):
         words = line.split()
@@ -85,7 +85,7 @@ class Recabled(labtest.Folders):
 
 
 def meshed(path, pods=2, leaves=3, middles=3, tops=3, hosts=2):
-    """Writes pods of two levels, each of whose upper switches has a cable to every top."""
+    """Writes pods of two levels: each upper switch has a cable to every top."""
     links = [(f"l{p}-{l}", h + 1, f"h{p}-{l}-{h}", 1) for p in range(pods)
              for l in range(leaves) for h in range(hosts)]
     links += [(f"l{p}-{l}", hosts + m + 1, f"m{p}-{m}", l + 1) for p in range(pods)

@@ -95,7 +95,7 @@ class Usage(unittest.TestCase):
 
 class Places(labtest.Folders):
     def test_blanks(self):
-        """In the path of the sources, whose libraries are preloaded."""
+        """In the path of the sources, with their libraries preloaded."""
         place = self.folder / "a place"
         place.mkdir()
         for name in ("libmadcount.so", "libwire.so"):

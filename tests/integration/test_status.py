@@ -666,7 +666,7 @@ class Fabric(labtest.Folders):
 
 class Fallback(labtest.Folders):
     def test_ring(self):
-        """A fabric that is declined: who routes, and why not we."""
+        """A declined fabric: the engine that routes, and the reason."""
         with pmlab.Lab(pmlab.TOPOLOGIES / "ring-12.net", engine="portmajor,updn") as lab:
             lab.osm.settle(timeout=pmlab.TIMEOUT_S)
             state = wait_state(lab.osm, lambda s: s["engine"]["used"])

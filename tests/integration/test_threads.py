@@ -27,7 +27,7 @@ ATTR_PORT_INFO = 0x15
 
 PLUGIN = pmlab.BUILD / "threads" / "libportmajor.so"
 
-# Symbols are looked up afterwards: it would open files through umad2sim, whose lock it
+# Symbols are looked up afterwards: it would open files through umad2sim, with a lock it
 # may hold.
 TSAN_OPTIONS = "symbolize=0:exitcode=0:report_signal_unsafe=0:history_size=7"
 
@@ -36,7 +36,7 @@ _FRAME = re.compile(r"#\d+ .*\((\S*?)([^/\s]+)\+(0x[0-9a-f]+)\)")
 
 
 def accesses(report):
-    """The stacks of a report that tell who did what; all if it is of no data race."""
+    """The stacks of a report of both accesses; all if it is no data race."""
     stacks = re.split(r"\n\s*\n", report)
     return [s for s in stacks if _ACCESS.search(s)] or stacks
 
@@ -110,7 +110,7 @@ class Threads(labtest.Folders):
         self.assertLess(done.returncode, 2, done.stderr)
 
     def join(self, osm, *hosts):
-        """A group, for whose tables there is more to be sent with all that follows."""
+        """A group: its tables add Sets to all that follows."""
         path = self.folder / "fabric.dump"
         self.fabric.dump(path)
         manager_lid = pmlab.Dump(path).lids[osm.host]

@@ -150,7 +150,7 @@ class Words(Jobs):
         cls.pair = pmlab.generate(cls.folder / "pair.net", "xgft", 1, 2, 1)
 
     def test_lost_at_once(self):
-        """A host whose cable is lost before it begins sends nothing."""
+        """A host with a cable that fails before it begins sends nothing."""
         for *at, arrive in ((0,), ("--at", "0", 0), ("--at", "0us", 0), ("--at", "-2us", 0),
                             ("--at", "1.3us", 2)):
             args = ("--messages", 1, "--pattern", "shift:1", "--lose", "h0-1", "--warmup", "0us",
@@ -187,7 +187,7 @@ class Words(Jobs):
 
 
 class Foreign(Jobs):
-    """Tables of another fabric whose switches have the same GUIDs, as far as there are any."""
+    """Tables of another fabric with the same GUIDs of switches, as far as there are any."""
 
     @classmethod
     def setUpClass(cls):

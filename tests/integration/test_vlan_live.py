@@ -338,7 +338,7 @@ class Running(EthCase):
         lab.set_cables(cables, "down")
         self.wait_bytes(others)
         before = self.received(hit[0])
-        self.wait_bytes(others)  # who uses another plane does not notice
+        self.wait_bytes(others)  # users of another plane do not notice
         self.assertLess(self.received(hit[0]) - before, 3000, "it used another plane")
         lab.update("update", lost / "hosts.diff")
         self.wait_bytes(receivers)

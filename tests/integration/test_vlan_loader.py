@@ -276,7 +276,7 @@ class Received(Hosts):
         self.assertEqual(self.counters(self.far), {"popped": 5, "foreign": 5})
 
     def test_two_hosts(self):
-        """Flat IP: ARP, UDP both ways, and TCP, whose segments are made behind the program."""
+        """Flat IP: ARP, UDP both ways, and TCP, with segments made behind the program."""
         for host in (self.near, self.far):
             self.vlan(host, "load", "e0", self.table())
         one, other = self.udp(self.near, "near"), self.udp(self.far, "far")
@@ -384,7 +384,7 @@ class Changed(Hosts):
         self.assertEqual(changes, len(wholes + parts))
 
     def test_old_vlans_are_popped(self):
-        """Who still has the table before is heard."""
+        """A host that still has the old table is heard."""
         self.vlan(self.far, "load", "e0", self.table())
         self.vlan(self.far, "replace", "e0", self.table(f"{FAR} 202 1\n"))
         shown = self.shown(self.far)
@@ -487,7 +487,7 @@ class Refused(Hosts):
         self.refuse(1, "e0: already loaded: `replace` changes the table", "load", "e0", table)
 
     def test_locks(self):
-        """Who changes a device locks others out, who wait for nobody; reading locks nobody out,
+        """A command that changes a device locks others out: they fail at once; reading locks none,
         and a lock on the network namespace, which any user can have, neither."""
         with self.near.inside():
             space = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
@@ -688,7 +688,7 @@ class RefusedAsFilter(Refused):
 
 
 class Filtering(Hosts):
-    """Cards that drop VLANs: a preloaded library has all devices say so, with no way to change
+    """Cards that drop VLANs: a preloaded library has all devices report that, with no way to change
     it. Devices here do not filter in truth; unit.card has the other cases."""
 
     NOTE = ("portmajor-vlan: {}: rx-vlan-filter cannot be switched off: promiscuous mode\n")

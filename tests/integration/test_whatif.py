@@ -113,7 +113,7 @@ class Names(labtest.Folders):
                 self.assertIn("--lose", run("whatif", NET, "--lose=" + what, status=2))
 
 
-# Two leaves and a spine, whose name is a number that is the LID of "right".
+# Two leaves and a spine; its name is a number, the LID of "right".
 DISCOVERED = """\
 switchguid=0x1000(1000)
 Switch 4 "S-0000000000001000" # "left" enhanced port 0 lid 11 lmc 0

@@ -169,7 +169,7 @@ class SmallTable(labtest.Folders):
 
 
 class DropsAreNoFlaps(labtest.Folders):
-    """A switch whose answers are lost again and again keeps its cables in the tables."""
+    """A switch with repeatedly lost answers keeps its cables in the tables."""
 
     ROUNDS = 6
 

@@ -32,7 +32,7 @@ if(PORTMAJOR_SANITIZE MATCHES "address")
 endif()
 
 # add_lab_test(NAME [slow] [lab] [vlan] [COST SECONDS] [PROCESSORS N] [PARTS N]): COST starts the longest
-# first; PROCESSORS are for who computes, where others wait; with PARTS it is as many entries,
+# first; PROCESSORS are for tests that compute, where others wait; with PARTS it is as many entries,
 # each with some of the file's tests (see labtest.main), so that they run side by side.
 function(add_lab_test name)
 	cmake_parse_arguments(ARG "slow;lab;vlan" "COST;PROCESSORS;PARTS" "" ${ARGN})

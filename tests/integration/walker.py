@@ -33,7 +33,7 @@ class Walked:
 
     pairs      all of them
     joined     those that a path up and then down joins
-    delivered  those whose packets arrive
+    delivered  those with packets that arrive
     missing    [(from, to)] joined and not delivered, and the first ten of these alone
     missed     how many these are
     loops      [(switch, LID)] from where packets circle, of any LID with an entry

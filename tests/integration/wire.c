@@ -726,7 +726,7 @@ static int make_trap(void *umad, int *length)
 	mad[SMP_DATA] = 0x81; /* generic, urgent */
 	mad[SMP_DATA + 3] = NODE_SWITCH;
 	mad[SMP_DATA + 5] = TRAP_LINK_STATE;
-	memcpy(mad + SMP_DATA + 6, &lid, sizeof(lid));	/* who says it */
+	memcpy(mad + SMP_DATA + 6, &lid, sizeof(lid));	/* the reporting switch */
 	memcpy(mad + SMP_DATA + 10, &lid, sizeof(lid)); /* which switch */
 	record(WIRE_TRAPPED, p.bytes, mad, 0);
 	return give(&p, umad, length);

@@ -106,7 +106,7 @@ class Rule:
 class Wire:
     """One OpenSM's wire.
 
-    fabric   whose nodes rules name (default: the one that OpenSM is attached to)
+    fabric of the nodes in rules (default: the one that OpenSM is attached to)
     seed     of the chances (default: a new one; see .seed, and print it)
     trace    records() can be had
     """

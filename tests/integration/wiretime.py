@@ -103,7 +103,7 @@ class Reach:
               for end in link}
         self._peer = {(n, p): peer for n in net.nodes for p, (peer, _) in
                       net.nodes[n].ports.items() if (n, p) in up}
-        # Who has no cable any more does not count.
+        # A host without a cable does not count.
         self._hosts = {dump.lids[h]: h for h in net.hosts if h in dump.lids
                        and any((h, p) in up for p in net.nodes[h].ports)}
         self._sources = {}  # leaf: hosts on it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A fabric with links that fail and groups whose members come and go, for tests of
+ * A fabric with links that fail and groups with members that come and go, for tests of
  * multicast. Everything here fails the running cmocka test when it cannot do its work.
  */
 #ifndef TESTS_MSCENE_H

@@ -122,8 +122,10 @@ struct recipe_director {
 
 void recipe_add_director(struct recipe *recipe, const struct recipe_director *shape);
 
-/* Pods of two levels, each of whose upper switches has a cable to every top switch: who
- * loses its way down to a leaf can send up and have it come down beside itself. */
+/*
+ * Pods of two levels; each upper switch has a cable to every top switch: one that loses
+ * its way down to a leaf can send up and have it come down beside itself.
+ */
 struct recipe_meshed {
 	unsigned int pods, leaves, middles; /* the latter of each pod */
 	unsigned int tops, hosts;	    /* hosts: per leaf */

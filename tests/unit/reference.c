@@ -229,7 +229,7 @@ bool reference_leads(const struct reference *reference, uint32_t from, unsigned 
 
 /* ---- Packets ---- */
 
-/* A packet for one LID, whose place is a port of switch `to`. */
+/* A packet for one LID, at a port of switch `to`. */
 struct packet {
 	const struct reference *reference;
 	const struct reference_tables *tables;

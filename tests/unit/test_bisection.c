@@ -132,7 +132,7 @@ static void test_figure(void **state)
 		}
 }
 
-/* Two leaves of two hosts, two spines: who decides is told by priorities. */
+/* Two leaves of two hosts, two spines: priorities decide. */
 static void test_by_priority(void **state)
 {
 	struct scene s;

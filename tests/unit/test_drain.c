@@ -153,7 +153,7 @@ static void test_no_file(void **state)
 	assert_int_equal(pm_drains_read("/", &drains, &err), -EISDIR);
 }
 
-/* Who reads it may be a subnet manager, in each sweep. */
+/* The reader may be a subnet manager, in each sweep. */
 static void test_huge_file(void **state)
 {
 	char path[] = "/tmp/test_drain-XXXXXX";

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* A row whose values are all `value`, but for what makes it worse. */
+/* A row with all values `value`, but for the one that makes it worse. */
 static struct pm_row make_row(uint64_t number, uint64_t value)
 {
 	struct pm_row row = {.number = number, .name = (uint32_t)number + 7};

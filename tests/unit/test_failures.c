@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
-/* A switch whose name is the LID of another one, and a host whose name is a pattern. */
+/*
+ * A switch with the LID of another one as its name, and a host with a pattern as name.
+ */
 #define DRAWING                                                                          \
 	"left/4 right/4 7/4 left:1=host-a right:1=host-b right:2=host-* left:3=7:1 "     \
 	"left:4=7:2 right:3=7:3"
@@ -72,7 +74,7 @@ static void print_ports(const struct pm_fabric *fabric, const struct pm_ports *p
 static const struct {
 	const char *text;
 	const char *found; /* things, or a message after '!' */
-	const char *lost;  /* ports whose cables go */
+	const char *lost;  /* ports that lose their cables */
 } rows[] = {
 	{"left", "left:0", "left:1 left:3 left:4"},
 	{"left:3", "left:3", "left:3"},
@@ -439,7 +441,7 @@ static void test_planned_lids(void **state)
 
 /* ---- Every one of a kind ---- */
 
-/* Losses, "/" between them, each as the ports whose cables go. */
+/* Losses, "/" between them, each as the ports that lose their cables. */
 static void print_losses(const struct pm_failures *losses, char *text, size_t room)
 {
 	size_t used = 0;

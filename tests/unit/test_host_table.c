@@ -158,7 +158,7 @@ static void test_bad_changes(void **state)
 	changes = read_well("- " ONE "\n- " TWO "\n", true);
 	assert_int_equal(pm_host_table_change(&made, &changes, "c", &table, &err), 0);
 	assert_int_equal(table.num, 0);
-	/* Once more, as who hands them out again has it. */
+	/* Once more, as when they are distributed again. */
 	pm_host_table_free(&made);
 	assert_int_equal(pm_host_table_change(&table, &changes, "c", &made, &err), 0);
 	assert_int_equal(made.num, 0);
@@ -171,7 +171,7 @@ static void test_bad_changes(void **state)
 
 #define HOSTS 40
 
-/* Half of the hosts in random order, or all; vlans[i] is 0 for who is not there. */
+/* Half of the hosts in random order, or all; vlans[i] is 0 for absent hosts. */
 static void draw(uint64_t *random, uint32_t vlans[HOSTS], uint32_t *priority, FILE *out,
 		 const uint32_t *old, const uint32_t *old_priority)
 {

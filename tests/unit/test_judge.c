@@ -185,7 +185,7 @@ static void hide_sm_untold(struct bench *b)
 	b->config.sm = PM_NONE;
 }
 
-/* Nobody but the file says who it is. */
+/* Only the file has its owner. */
 static void hide_sm_of_file(struct bench *b)
 {
 	hide_sm(b);
@@ -240,7 +240,7 @@ static void give_lid_twice(struct bench *b)
 	port(b, "a", 1)->lid = port(b, "b", 1)->lid;
 }
 
-/* In the tables' file only; the topology says who has which. */
+/* In the tables' file only; the topology has the owners. */
 static void exchange_lids(struct bench *b)
 {
 	struct pm_lft_owner *owner = b->lfts->owner;

@@ -265,7 +265,7 @@ static void test_lifetime(void **state)
 	end(&lab);
 }
 
-/* Ports of hosts have no lifetime: who waits there goes on when there is room. */
+/* Ports of hosts have no lifetime: packets that wait there go on when there is room. */
 static void test_host_lifetime(void **state)
 {
 	uint16_t ticks[32];

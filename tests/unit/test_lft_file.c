@@ -219,7 +219,7 @@ static void test_parse(void **state)
 	}
 }
 
-/* Who has which LID: a port without a cable has none. */
+/* Owners of LIDs: a port without a cable has none. */
 static void test_dump(void **state)
 {
 	struct pm_lfts *lfts = NULL;

@@ -530,7 +530,7 @@ static uint32_t count_sets(const struct pm_lft_trace *sets, const struct pm_fabr
 	return num;
 }
 
-/* Who the subnet manager cannot reach gets nothing. */
+/* Switches out of the subnet manager's reach get nothing. */
 static void test_compute_parts(void **state)
 {
 	struct pm_fabric *of = recipe_draw(

@@ -29,8 +29,8 @@ static uint32_t rounds = DEFAULT_ROUNDS;
 static uint64_t seed; /* of the round at hand */
 
 /*
- * Hosts that came back, without a claim, to a slot whose leaf was read, and those of them
- * whose LID could not be told since switches were away that lead there.
+ * Hosts that came back, without a claim, to a slot of a leaf that was read, and those of
+ * them with an unknown LID, since switches on the path were away.
  */
 static uint32_t by_table, by_table_missed;
 
@@ -292,7 +292,7 @@ static bool given_by_table(const struct run *run, uint32_t lid)
 	return false;
 }
 
-/* What may have been claimed by somebody who has not come. */
+/* LIDs that an absent port may have claimed. */
 static void expect_unclaimed(const struct run *run, uint32_t lid)
 {
 	for (uint32_t i = 0; i < run->recipe.num_nodes; i++) {
@@ -635,7 +635,7 @@ static uint32_t slot_of(const struct run *run, const struct pm_plan *plan, uint3
 	return plan->known->nodes[sw].first_port + 1 + (host - 6) % 4;
 }
 
-/* The up port of the leaf through whose plane a slot's traffic goes. */
+/* The up port of the leaf in the plane of a slot's traffic. */
 static uint32_t up_port(const struct pm_plan *plan, uint32_t slot)
 {
 	const struct pm_node *n = &plan->known->nodes[plan->known->ports[slot].node];
@@ -795,7 +795,7 @@ static void test_left(void **state)
 	}
 }
 
-/* Who comes for one sweep only has had its LID in use, too. */
+/* A port that comes for one sweep only has had its LID in use, too. */
 static void test_short_stay(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(1, 1);
@@ -878,9 +878,9 @@ static void test_claimed_in_use(void **state)
 }
 
 /*
- * Tables of leaves 0 to 2 have LID 60 on port 1 of some leaf, whose host is away. Where
- * more than half agree, as when a leaf could not be reached when the LID went elsewhere,
- * that slot gets it; else none.
+ * Tables of leaves 0 to 2 have LID 60 on port 1 of some leaf without its host. Where more
+ * than half agree, as when a leaf could not be reached when the LID went elsewhere, that
+ * slot gets it; else none.
  */
 static void test_votes(void **state)
 {
@@ -925,8 +925,8 @@ static void test_votes(void **state)
 }
 
 /*
- * A stranger at the slot of somebody who may return gets another LID while there is
- * one, and else that, and it is told.
+ * A stranger at the slot of a port that may return gets another LID while there is one,
+ * and else that, and it is told.
  */
 static void test_given_away(void **state)
 {

@@ -301,14 +301,14 @@ static void test_generations(void **state)
 	set_link(f, port_of(f, "t", 6), pm_link_code(4, PM_FDR));
 	set_link(f, port_of(f, "t", 2), pm_link_code(1, PM_FDR));
 	assert_slow(f, "a7 1xFDR 4xFDR");
-	/* One whose links fell back but for one is not: it can do better. */
+	/* One with all links but one fallen back is not: it can do better. */
 	set_link(f, port_of(f, "t", 2), pm_link_code(4, PM_EDR));
 	assert_slow(f, "a6 4xFDR 4xEDR; a8 4xFDR 4xEDR; b6 4xFDR 4xEDR; b7 4xFDR 4xEDR; "
 		       "b8 4xFDR 4xEDR");
 	pm_fabric_free(f);
 }
 
-/* Half of the links are not most of them: who can say which half is right? */
+/* Half of the links are not most of them: neither half is known to be right. */
 static void test_half(void **state)
 {
 	struct pm_fabric *f = recipe_draw(TREE);

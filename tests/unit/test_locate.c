@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* What is really alive, and who can still be reached by the manager. */
+/* The usable parts, and those in reach of the manager. */
 struct truth {
 	const struct world *world;
 	uint8_t *before, *alive; /* [port] */
@@ -506,8 +506,8 @@ static bool passes(const struct truth *truth, const uint8_t *path, int hops, uin
 }
 
 /*
- * Who reports is asked on the way that its tables send the report, backwards; nobody is
- * asked through a switch that is in doubt.
+ * A reporting switch is asked on the path of its report, backwards; none is asked through
+ * a switch that is in doubt.
  */
 static void test_ways_around(void **state)
 {
@@ -632,7 +632,7 @@ static void test_every_single_loss(void **state)
 		pm_locate_free(locate);
 		free_truth(&truth);
 	}
-	/* Only of those whose own way to the manager was lost with it. */
+	/* Only of those that lost their own path to the manager with it. */
 	assert_in_range(silent, 0, 2 * tried);
 	assert_in_range(tried, 50, 1000);
 	world_free(&world);

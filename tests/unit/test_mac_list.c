@@ -91,7 +91,7 @@ static int parse(const char *text, const struct pm_fabric *fabric, uint64_t *mac
 
 static void test_read(void **state)
 {
-	static const char text[] = "# who\n\n"
+	static const char text[] = "# hosts\n\n"
 				   "h0 02:00:00:00:00:01\r\n"
 				   " \th0 HCA-1 \t 02:00:00:00:00:02 # two words\n"
 				   "gw[3]\t02:00:00:00:00:03#behind\n"

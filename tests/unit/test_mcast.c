@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Multicast by the plugin, below an OpenSM of stubs whose manager sends every block of
- * its records (subnet_mcast.h): it sends none, what differs is sent, and packets of each
- * group arrive once.
+ * Multicast by the plugin, below an OpenSM of stubs with a manager that sends every block
+ * of its records (subnet_mcast.h): it sends none, what differs is sent, and packets of
+ * each group arrive once.
  */
 #include "subnet_mcast.h"
 
@@ -296,7 +296,7 @@ static void test_errors(void **state)
 	assert_int_equal(subnet_mcast_gets(), 0);
 }
 
-/* Another master, whose record begins with nothing. */
+/* Another master; its record begins empty. */
 static void restart(void)
 {
 	subnet_unload();

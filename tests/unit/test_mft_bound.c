@@ -3,11 +3,11 @@
  * What changes of multicast tables cost beside the fewest blocks that any trees would:
  * all trees that go up and then down under one root are tried, for two groups of one
  * block, on small random trees. All leaves of a tree have members, but for broad groups,
- * which may have any. Whoever may choose by what switches hold gets along with
- * fewer blocks: when what failed is back, it changes nothing. Printed are both numbers,
- * and the fewest if any group's tree might keep leaves whose members have left; asserted
- * is that ours is not below, and how far above it may be after failures. PM_SEED
- * and PM_ROUNDS are as in test_properties.c.
+ * which may have any. Whoever may choose by what switches hold gets along with fewer
+ * blocks: when what failed is back, it changes nothing. Printed are both numbers, and the
+ * fewest if any group's tree might keep leaves that lost their members; asserted is that
+ * ours is not below, and how far above it may be after failures. PM_SEED and PM_ROUNDS
+ * are as in test_properties.c.
  */
 #include "expect.h"
 #include "mscene.h"
@@ -73,7 +73,7 @@ static void set_port(uint16_t (*masks)[16], const struct pm_port *port)
 	masks[port->node][port->num / 16] |= (uint16_t)(1u << port->num % 16);
 }
 
-/* Notes what a tree changes, whose switches are a set. */
+/* Notes the changes of a tree, given as a set of switches. */
 static void note_tree(struct trees *t, uint64_t in)
 {
 	const struct pm_fabric *known = t->scene->known;

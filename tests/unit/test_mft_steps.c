@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Transitions between multicast tables (mft_steps.h), on random trees whose links fail
- * and come back, are drained, whose switches go away, reboot or forget, and whose groups
+ * Transitions between multicast tables (mft_steps.h), on random trees: links fail
+ * and come back, are drained, switches go away, reboot or forget, and groups
  * change: after each Set, the Sets of a step in any order, no packet arrives twice, loops
  * or goes to somebody else. PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
@@ -18,7 +18,7 @@
 #define DEFAULT_SEED 1
 #define DEFAULT_ROUNDS 1500
 #define EVENTS 6   /* of each tree */
-#define SENDERS 3  /* of a group, whose packets are looked for */
+#define SENDERS 3  /* of a group, with packets to look for */
 #define PORTS 4096 /* at most */
 
 static uint64_t seed; /* of the round at hand */

@@ -398,7 +398,7 @@ static bool is_hit(const struct mscene *scene, const struct pm_mfts *tables,
 }
 
 /*
- * Links fail: groups whose trees have none of these keep them. But a root that is not of
+ * Links fail: groups without these in their trees keep them. But a root that is not of
  * the group's plane was found under one that is, and a part without links has members
  * that are left out.
  */

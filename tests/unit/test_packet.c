@@ -403,8 +403,10 @@ static void test_cut(void **state)
 	end(&lab);
 }
 
-/* Two packets of a host, and a cable of their way dies for a while: who wants it then or
- * has not come in whole over it is lost, but a host waits. All credits are back. */
+/*
+ * Two packets of a host, and a cable of their way dies for a while: packets for it then
+ * or has not come in whole over it is lost, but a host waits. All credits are back.
+ */
 static void try_return(struct lab *lab, const uint32_t *path, uint32_t c, uint32_t gone)
 {
 	const uint32_t size = 30, at = lab->config.lose_at, back = at + gone;
@@ -672,7 +674,7 @@ static uint8_t *begin_reliable(struct lab *lab)
 	return lose_root(lab, "sw3-0");
 }
 
-/* Pairs whose way goes through what is dead. */
+/* Pairs with a path through a failed part. */
 static uint32_t count_dead(const struct lab *lab, const uint8_t *alive)
 {
 	uint32_t path[MAX_PATH], dead = 0;
@@ -819,7 +821,7 @@ static void test_gap(void **state)
 	end(&lab);
 }
 
-/* One host sends to another, whose answers have no way until tick 35000. */
+/* One host sends to another, which has no path for answers until tick 35000. */
 static struct pm_packet_set *begin_unanswered(struct lab *lab)
 {
 	struct pm_packet_set *sets;
@@ -954,7 +956,10 @@ static uint32_t list_deadlocks(struct lab *lab, const struct pm_packet_deadlock 
 	return num;
 }
 
-/* It is told how long a deadlock was there, and whom it blocked, also when it is over. */
+/*
+ * Reports how long a deadlock was there, and the hosts that it blocked, also when it is
+ * over.
+ */
 static void test_deadlocks(void **state)
 {
 	const struct pm_packet_deadlock *list;

@@ -631,8 +631,8 @@ static void expect_as_before(const struct pm_plan *plan, const struct pm_plan *b
 }
 
 /*
- * A second spine, whose plane is the first from now on: slots keep the plane that they
- * had, whatever number it has, until their hosts come up anew.
+ * A second spine; its plane is the first from now on: slots keep the plane that they had,
+ * whatever number it has, until their hosts come up anew.
  */
 static void test_keep_planes(void **state)
 {
@@ -881,7 +881,7 @@ static void test_newcomers(void **state)
 	}
 }
 
-/* A second spine, whose plane is the first from now on: places and runs keep theirs. */
+/* A second spine; its plane is the first from now on: places and runs keep theirs. */
 static void test_grown_planes(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(ONE_SPINE), *now;

@@ -896,7 +896,7 @@ static void test_loss_after_loss(void **state)
 	}
 }
 
-/* ---- Balance, in complete trees whose leaves are alike ---- */
+/* ---- Balance, in complete trees with equal leaves ---- */
 
 /* Builds the world of a recipe; shuffled, as GUIDs must not matter. */
 static void make_balanced(struct world *world, struct recipe *recipe)
@@ -992,7 +992,7 @@ static void test_balance(void **state)
 	}
 }
 
-/* ---- Balance, in trees whose leaves have unlike numbers of cables and hosts ---- */
+/* ---- Balance, in trees with different numbers of cables and hosts at leaves ---- */
 
 /*
  * Takes parallel cables of leaves, and hosts, out of a complete tree, never the

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Repairs of which a switch takes no block, below an OpenSM of stubs (subnet.h). Each
- * upper switch has a cable to every top switch: m0-0, whose cable to l0-0 is lost, sends
- * up, and the top switches must not send down to it any more by then. All of it also with
- * an end port at a top switch, when what could loop goes in the steps of steps.h.
+ * upper switch has a cable to every top switch: m0-0, which loses its cable to l0-0,
+ * sends up, and the top switches must not send down to it any more by then. All of it
+ * also with an end port at a top switch, when what could loop goes in the steps of
+ * steps.h.
  */
 #include "subnet.h"
 

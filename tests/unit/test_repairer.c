@@ -33,7 +33,7 @@ static atomic_bool disturbed;  /* .. one of which was to end at once */
 static atomic_bool drains, rebalances;
 static atomic_uint traps;
 static const char *gives_up; /* why repairs do, or NULL: there was nothing to do */
-static atomic_int fails;     /* port whose failure the next repair finds, or -1 */
+static atomic_int fails;     /* port with a failure that the next repair finds, or -1 */
 static atomic_int resends;   /* repairs that were to send again */
 static atomic_int failed;    /* port that a repair found failed, or -1 */
 static atomic_bool is_seen;  /* that, when the last repair began */

@@ -217,7 +217,9 @@ static void test_moved_are_spread(void **state)
 	recipe_free(&recipe);
 }
 
-/* The most up ports that a switch has in a block of LIDs whose planes run elsewhere. */
+/*
+ * The most up ports that a switch has in a block of LIDs with planes that run elsewhere.
+ */
 static unsigned int count_spread(const struct world *world, uint32_t sw)
 {
 	const struct pm_plan *plan = world->plan;
@@ -738,7 +740,7 @@ static void test_taken_over(void **state)
 	world_free(&world);
 }
 
-/* What is left of a loss that is over, in a fabric whose plan may be the right one. */
+/* Entries left over from a failure, in a fabric with a plan that may be the right one. */
 static void test_leftovers(void **state)
 {
 	static const char *const losses[] = {"s0-*", "s3-line1", "leaf5:20"};
@@ -821,8 +823,10 @@ static void test_uneven_held(void **state)
 	expect_not_adopted(&world, tables);
 }
 
-/* Tables that lead each plane through the next one's ports are taken over, of all
- * switches whose tables are known, and what is lost later is looked for there. */
+/*
+ * Tables that lead each plane through the next one's ports are taken over, of all
+ * switches with known tables, and later failures are looked for there.
+ */
 static void test_held_loses(void **state)
 {
 	static const char *const losses[] = {"leaf5:20", "s3-line1", "s0-*", ""};

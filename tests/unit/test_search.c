@@ -32,7 +32,7 @@
 struct row {
 	const char *name;
 	const char *starts; /* the search runs at each '|' and at the end */
-	const char *barred; /* switches whose cables are not passed, away from them */
+	const char *barred; /* switches with cables that are not passed, away from them */
 	const char *found;  /* in this order */
 	const char *ports;  /* [found] number of the port before it, 0: a start */
 	const char *distances, *origins;

@@ -117,7 +117,7 @@ static bool all_are_known(const struct trial *t)
 /*
  * A switch takes a block. Loops that begin now go by way of it. A link that has just come
  * up passes no packet before the end of a sweep; nor does it have to be so, unless a
- * switch is there whose table nobody knows.
+ * switch is there with an unknown table.
  */
 static void take_block(struct trial *t, uint32_t sw, uint32_t number,
 		       const uint8_t *entries)

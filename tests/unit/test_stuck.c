@@ -93,7 +93,7 @@ static uint32_t place_in(const struct pm_flit_deadlock *found, uint32_t link)
 	return 0;
 }
 
-/* Who has a VC waits for the buffer behind it, not for itself. */
+/* A packet with a VC waits for the buffer behind it, not for itself. */
 static void test_next(void **state)
 {
 	const struct pm_flit_deadlock *found;
@@ -146,7 +146,7 @@ static void test_standing(void **state)
 	}
 }
 
-/* Whose VC another packet has waits for that one to end, and not for the buffer. */
+/* A packet that needs another's VC waits for that one to end, and not for the buffer. */
 static void test_owner(void **state)
 {
 	const struct pm_flit_deadlock *found;

@@ -31,7 +31,7 @@ static struct recipe recipe;
 static struct {
 	uint32_t blocks; /* taken so far, of all kinds */
 	uint32_t at;	 /* the interruption comes after so many; 0: none */
-	const char *sw;	 /* whose cable fails then, or NULL: nothing does */
+	const char *sw;	 /* its cable fails then; NULL: none does */
 	unsigned int port;
 	bool reached[SUBNET_NODES][SUBNET_NODES]; /* before the last block */
 	const char *name;			  /* of the trial, for messages */
@@ -149,7 +149,7 @@ static const struct scenario {
 	{"a switch goes, what it leaves fails", {{0}}, {{"m0-1", 0}}, {"m0-0", 1}},
 	{"a switch comes, a cable fails", {{"m0-1", 0}}, {{0}}, {"m0-0", 3}},
 	{"a switch comes, one of its cables fails", {{"m0-1", 0}}, {{0}}, {"m0-1", 2}},
-	{"a switch for another, whose cable fails",
+	{"a switch for another, and its cable fails",
 	 {{"m0-1", 0}},
 	 {{"m0-2", 0}},
 	 {"m0-1", 1}},

@@ -280,7 +280,7 @@ static void test_silent(void **state)
 
 /* ---- Another plan ---- */
 
-/* The tree with a spine whose GUID comes before all others, so that ports move. */
+/* The tree with a spine of the lowest GUID, so that ports move. */
 static struct pm_plan *grow(const struct ground *g)
 {
 	const struct pm_fabric *known = g->known;

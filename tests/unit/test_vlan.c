@@ -535,7 +535,7 @@ static uint32_t reference_cover(struct trial *t)
 
 /* ---- All tables there are ---- */
 
-#define MOST_HOSTS 7 /* for whom all of them are looked at, .. */
+#define MOST_HOSTS 7 /* for which all of them are tried, .. */
 #define MOST_LINES 4 /* .. that differ in fewer lines than so many */
 #define MOST_VLANS 64
 
@@ -848,7 +848,7 @@ static void test_lone_cable(void **state)
 	check_lone_cable(1);
 }
 
-/* Who sends without tags has the access VLAN for all, and keeps it. */
+/* A host that sends without tags has the access VLAN for all, and keeps it. */
 static void test_untagged(void **state)
 {
 	struct pm_vlan_assignment assignment;

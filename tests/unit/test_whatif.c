@@ -107,7 +107,7 @@ static void test_costs(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* Who is reached, what a full load is, and which pairs are cut: 2 leaves, 2 spines. */
+/* Reachable parts, the full load, and the cut pairs: 2 leaves, 2 spines. */
 static void test_counts(void **state)
 {
 	static const struct {
