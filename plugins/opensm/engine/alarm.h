@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A clock that asks OpenSM for a new routing run when the tables change without an event:
- * a hold ends, or a fabric that was given away is taken back.
+ * Requests a routing run of OpenSM when tables change without an event: a hold ends, or
+ * the engine fails back.
  */
 #ifndef PORTMAJOR_ALARM_H
 #define PORTMAJOR_ALARM_H
@@ -12,11 +12,14 @@
 /* Opaque. */
 struct alarm;
 
-/* Begins to keep time, in a thread of its own. NULL without memory. */
+/* Starts its thread. NULL without memory. */
 struct alarm *alarm_start(osm_opensm_t *osm);
 void alarm_stop(struct alarm *alarm);
 
-/* At this moment of clock_ms, in place of the one before; DBL_MAX: never. */
+/*
+ * Sets the time of the next request (clock_ms), in place of the one before; DBL_MAX:
+ * never.
+ */
 void alarm_set(struct alarm *alarm, double when_ms);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rebalancing: tables that were found in the switches and kept (pm_routes_adopt) go over
- * to the plan's, block by block, at a rate. Entries of both obey the same rules, in any
- * mixture, so no packet is lost and no LID loops, whatever the order, and a failure in
- * between is repaired as ever: the view's tables are those that the switches hold.
+ * Rebalancing: replaces tables found in the switches and kept (pm_routes_adopt) by the
+ * plan's, block by block, at a rate. Both obey the same rules, in any mixture, so no
+ * packet is lost and no LID loops, in any order. A failure in between is repaired as
+ * usual: the view has the switches' tables.
  *
  * On one thread at a time.
  */
@@ -16,16 +16,16 @@
 
 /* All zero at first: nothing is known. */
 struct balance {
-	struct pm_routes *planned; /* of the view's plan, with nothing adopted */
-	atomic_uchar *released;	   /* [switch * blocks + block] goes by the plan: was
-				    * answered, or is on its way */
-	uint32_t next;		   /* of these, all before it are */
-	bool active;		   /* tables are going over */
-	uint32_t rate;		   /* blocks per second */
-	double since_ms;	   /* when it began */
-	uint64_t sent;		   /* since then */
+	struct pm_routes *planned; /* of the view's plan, without adopted entries */
+	atomic_uchar *released; /* [switch * blocks + block] is the plan's: acknowledged
+				 * or sent */
+	uint32_t next;		/* all before it are */
+	bool active;		/* rebalancing */
+	uint32_t rate;		/* blocks per second */
+	double since_ms;	/* its beginning */
+	uint64_t sent;		/* since then */
 	uint64_t acked;
-	const char *gave_up; /* why it has ended early, or cannot begin yet; or NULL */
+	const char *gave_up; /* why it ended early or cannot begin, or NULL */
 	struct state_balance now;
 };
 
@@ -34,7 +34,7 @@ struct balance_subject {
 	struct view *view; /* the switches hold its tables */
 	/* Whether it has to pause, or end; on this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
-	/* Whether the sweeper has taken what was released, and sends it. */
+	/* Whether the sweeper has taken the released blocks, and sends them. */
 	bool (*is_halted)(void *context);
 	void *context;
 };
@@ -43,32 +43,32 @@ struct balance_subject {
 int balance_make(struct balance *balance, const struct view *view);
 
 /*
- * Finds how far the view's tables are off the plan's, into balance->now; after
+ * Counts the view's entries that differ from the plan's, into balance->now; after
  * balance_make. O(size of the tables).
  */
 void balance_measure(struct balance *balance, const struct view *view);
 
 /*
- * Whether by the plan the fullest link carries less than by the view's tables, all hosts
- * to all others; after balance_measure. A plan that was made while parts were away may be
- * less even than what was found. As pm_routes_load_ratio, twice.
+ * Whether the plan's tables load the fullest link less than the view's, all hosts to all
+ * others; after balance_measure. A plan made while parts were absent may be less even.
+ * Cost: pm_routes_load_ratio, twice.
  */
 int balance_helps(const struct balance *balance, const struct view *view,
 		  bool (*stop)(void *context), void *context, bool *helps);
 
-/* Begins to rebalance, after balance_measure, at so many blocks per second, above 0. */
+/* Begins to rebalance, after balance_measure, at a rate above 0 blocks per second. */
 void balance_begin(struct balance *balance, uint32_t rate);
 
 /*
- * Sends what is due by now, with no lock held; *next_ms is when more is. False: there is
- * nothing left, or a block was not answered, and balance->active is false.
+ * Sends the blocks that are due, with no lock held; *next_ms: when more are. False: none
+ * are left, or a block was not acknowledged; balance->active is false.
  */
 bool balance_run(struct balance *balance, const struct balance_subject *subject,
 		 double *next_ms);
 
 /*
- * Makes what was released the plan's in the tables of another view of the same plan. On
- * any thread, also while balance_run goes on.
+ * Makes released blocks the plan's in the tables of another view of the same plan. On any
+ * thread, also during balance_run.
  */
 void balance_apply(const struct balance *balance, struct view *view);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A clock, and waiting for what other threads do. No OpenSM. */
+/* A monotonic clock, and waiting for other threads. No OpenSM. */
 #ifndef PORTMAJOR_CLOCK_H
 #define PORTMAJOR_CLOCK_H
 
 #include <pthread.h>
 
-/* Milliseconds of a clock that only goes forward. */
+/* Milliseconds of a monotonic clock. */
 double clock_ms(void);
 
-/* Something that one thread waits for and others do. */
+/* A change by other threads that one thread waits for. */
 struct clock_signal {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -21,7 +21,7 @@ void clock_signal_destroy(struct clock_signal *signal);
 void clock_wait_until(struct clock_signal *signal, double when_ms);
 
 /*
- * The same for some time, but at most 10 ms: the caller then looks whether OpenSM is
+ * The same for some time, at most 10 ms: the caller then checks whether OpenSM is
  * leaving, which signals nothing.
  */
 void clock_wait_briefly(struct clock_signal *signal, double ms);

@@ -8,11 +8,13 @@
 
 #include "plugin.h"
 
-/* Switches that are not intact, of lft_records_note_intact, may have lost what they held.
+/*
+ * Switches without intact tables (lft_records_note_intact) may have lost their multicast
+ * tables.
  */
 void groups_note_intact(struct plugin *plugin);
 
-/* UCAST_ROUTING_DONE, after the view was handed over; with no lock held. */
+/* At UCAST_ROUTING_DONE, after the view was handed over; with no lock held. */
 void groups_route(struct plugin *plugin);
 
 /* The engine's callback: groups may have changed. With osm->lock held exclusively. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What OpenSM is doing, as far as its events and the engine's callback tell:
+ * OpenSM's phases, by its events and the engine's callback:
  *
  *     phase        from                     to
  *     idle         SUBNET_UP, or (5)        HEAVY_SWEEP_START, callback (1)
@@ -18,12 +18,11 @@
  *       where it reports errors or exits
  *   (5) of a reroute: idle, as there are no links to be activated
  *
- * Whatever ends in no event is over at the next HEAVY_SWEEP_START at the latest. Nothing
- * waits for the end of a phase without a bound, and what may be done in one may be done
- * in idle as well: so a phase that is over, and was not reported, costs nothing but the
- * management and the routing phase, in which transitions wait; an OpenSM that is not the
- * master any more has none. Rebalancing waits in the links phase, too: what has just come
- * up passes no packet before OpenSM activates it.
+ * A phase without an event at its end ends at the next HEAVY_SWEEP_START. No wait for the
+ * end of a phase is unbounded, and whatever is allowed in one is allowed in idle: an
+ * unreported end matters only in management and routing, where transitions wait.
+ * Rebalancing waits in links, too: links that have just come up pass no packet before
+ * OpenSM activates them.
  */
 #ifndef PORTMAJOR_PHASE_H
 #define PORTMAJOR_PHASE_H

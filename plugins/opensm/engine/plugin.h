@@ -194,29 +194,29 @@
 
 #define PLUGIN_CHANGE_TEXT 512
 
-/* What a discovery came to; in PHASE_MANAGEMENT. */
+/* Result of a discovery; in PHASE_MANAGEMENT. */
 enum plugin_found {
-	FOUND_NOTHING, /* it was not looked at */
-	FOUND_TABLES,  /* they were computed for what was discovered */
-	FOUND_FAILURE, /* and why */
+	FOUND_NOTHING, /* not examined */
+	FOUND_TABLES,  /* computed for the discovered fabric */
+	FOUND_FAILURE, /* with the reason */
 };
 
 /* A routing run; in PHASE_ROUTING, and logged when that ends. */
 struct plugin_run {
 	bool ours;	 /* OpenSM sends our tables */
-	bool everything; /* and all blocks of them, as it was no master before */
+	bool everything; /* all blocks, as it has just become the master */
 	char change[PLUGIN_CHANGE_TEXT];
 	struct lft_records_written written;
-	double milliseconds; /* of computing, and of them under the exclusive lock */
+	double milliseconds; /* of computing, and of these under the exclusive lock */
 	double locked_ms;
 	bool recomputed; /* under the lock */
 	struct ahead ahead;
-	uint32_t stale; /* entries taken out, see stale.h */
-	uint32_t loops; /* LIDs that would have looped */
+	uint32_t stale; /* removed entries, see stale.h */
+	uint32_t loops; /* LIDs that would loop */
 };
 
 /*
- * What is valid beside the phase and what a discovery came to, in any phase:
+ * Valid in any phase:
  *
  *     view.current     its tables are those for its links in use, until view.until_ms
  *     view.lost        ports found failed since HEAVY_SWEEP_START, whatever that
@@ -229,21 +229,21 @@ struct plugin_run {
 struct plugin {
 	osm_opensm_t *osm;
 	struct pm_config config;
-	struct pm_error misread; /* why the configuration file is not used, or "" */
+	struct pm_error misread; /* error of the configuration file, or "" */
 	struct pm_roles roles;	 /* of OpenSM's GUID files */
 
 	struct planning planning;
 	struct pm_lid_history *history; /* of LIDs before the first plan, or NULL */
 	struct view view;
 	struct lft_records lft_records;
-	struct pm_stale stale; /* entries to be taken out of the switches' tables */
+	struct pm_stale stale; /* entries to remove from the switches' tables */
 	struct mcast_quiet quiet;
 	struct mcast_doubt doubt; /* found since groups were last routed */
-	const char *no_multicast; /* why that is OpenSM's, or NULL */
+	const char *no_multicast; /* why multicast is OpenSM's, or NULL */
 	struct store *store;
-	struct smp_sender *smps;   /* NULL without memory: nothing is asked */
+	struct smp_sender *smps;   /* NULL without memory: no SMPs of ours */
 	struct repair *repair;	   /* NULL: no memory for it */
-	struct repairer *repairer; /* NULL: nothing is sent but by OpenSM */
+	struct repairer *repairer; /* NULL: only OpenSM sends */
 	struct alarm *alarm;	   /* NULL: no memory for it */
 	struct worker *writer;
 	struct operator_files *operator_files;
@@ -252,30 +252,28 @@ struct plugin {
 	enum sweep_phase phase;
 	enum plugin_found found;
 	struct pm_error failure; /* FOUND_FAILURE */
-	struct ahead ahead;	 /* FOUND_TABLES: what was sent since */
+	struct ahead ahead;	 /* FOUND_TABLES: blocks sent since */
 	struct plugin_run run;
-	struct subnet_cache
-		cache;	/* what OpenSM has, and what the tables were made for */
-	uint64_t infos; /* that OpenSM had taken in before the cache's last look */
+	struct subnet_cache cache; /* OpenSM's subnet, and that of the tables */
+	uint64_t infos;		   /* PortInfos received before the cache's last look */
 
 	bool steps_failed; /* the last run left them to the repairer, see leave_steps */
 	char unfit[PM_LFT_CAPACITY_TEXT],
 		unfit_logged[PM_LFT_CAPACITY_TEXT]; /* the bad ones */
 
-	struct pm_failback failback;	  /* which engine routes, by how much is served */
+	struct pm_failback failback;	  /* which engine routes, by reachable pairs */
 	uint64_t failback_in_ms;	  /* then, or UINT64_MAX */
-	struct pm_damping_holds logged;	  /* what was last logged of held links */
+	struct pm_damping_holds logged;	  /* last log of links on hold */
 	atomic_bool rebalancing;	  /* as last logged, by the repairer */
 	bool asked;			  /* OpenSM has called the engine */
-	int honor_guid2lid;		  /* OpenSM's option to be restored, -1: none */
-	char unreachable[PM_CHANGE_TEXT]; /* last logged of switches without a path, or ""
-					   */
+	int honor_guid2lid;		  /* OpenSM's option to restore, -1: none */
+	char unreachable[PM_CHANGE_TEXT]; /* last log of unreachable switches, or "" */
 
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */
 	double locked_ms;	 /* of these under the exclusive lock */
 	uint64_t runs;
-	struct shadow shadow; /* of our tables, in shadow mode */
+	struct shadow shadow; /* our tables, in shadow mode */
 };
 
 #endif

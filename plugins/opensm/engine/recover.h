@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Taking a running fabric over without the plan that it was made with: tables are read
- * back from the switches, once, after the first discovery.
+ * Takes over a running fabric without its plan: reads tables from the switches, once,
+ * after the first discovery.
  */
 #ifndef PORTMAJOR_RECOVER_H
 #define PORTMAJOR_RECOVER_H
@@ -10,23 +10,22 @@
 
 #include <portmajor/route/route.h>
 
-/* What the switches hold. All zero at first. */
+/* The switches' tables. All zero at first. */
 struct recovered {
 	struct pm_held *held; /* [switch of plan->known] */
-	uint8_t *tables;      /* in which these lie, or NULL */
+	uint8_t *tables;      /* their memory, or NULL */
 };
 
 /*
- * Asks all switches of the plan for their tables, as long as these are, be that longer
- * than the plan's; what is not answered is not known. On
- * the sweeper thread, with no lock held. -ENOMEM.
+ * Reads the tables of all the plan's switches in full length; blocks without an answer
+ * are unknown. On the sweeper thread, with no lock held. -ENOMEM.
  */
 int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err);
 
 /*
- * A copy of OpenSM's record of them instead, where nothing can be asked: in the engine's
- * callback OpenSM holds its lock. With osm->lock held, shared at least. -ENOMEM.
+ * Copies OpenSM's record of them instead, for the engine's callback, where OpenSM holds
+ * its lock. With osm->lock held, shared at least. -ENOMEM.
  */
 int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 		   struct recovered *recovered, struct pm_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a fabric to tables: the plan for it, and what is seen of that. Called with no lock
- * held, or with OpenSM's in the engine's callback.
+ * From a fabric to its plan, view and tables. Called with no lock held, or with OpenSM's
+ * in the engine's callback.
  */
 #ifndef PORTMAJOR_ROUTING_H
 #define PORTMAJOR_ROUTING_H
@@ -13,31 +13,30 @@
 int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, bool keep,
 			struct pm_error *err);
 
-/* Forgets the plan, and all that was made with it. */
+/* Forgets the plan, and all data made with it. */
 void routing_forget(struct plugin *plugin);
 
-/* Tables that switches hold already, should they be kept. */
+/* Tables found in the switches, to keep if good. */
 struct routing_found {
-	struct recovered tables; /* none: OpenSM's record is looked at instead */
-	bool strict;		 /* the plan may be the one that their LIDs came from */
+	struct recovered tables; /* none: OpenSM's record is used instead */
+	bool strict;		 /* the plan may be the one of their LIDs */
 };
 
 /*
- * Whether the plan stays as it is whatever a look finds, as long as it finds nothing
- * new (subnet_cache_look): all that it has learnt had its LIDs, and went into this plan.
+ * Whether the plan stays, as long as subnet_cache_look finds nothing new: all of the
+ * cache had its LIDs, and is in this plan.
  */
 bool routing_is_covered(const struct plugin *plugin);
 
 /*
- * Makes the tables those for what was just looked at, which is covered. As
- * routing_compute. -ENOMEM.
+ * Computes the tables for the last look, which is covered; as routing_compute. -ENOMEM.
  */
 int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err);
 
 /*
- * Makes the tables those for a fabric, which is what the cache has just learnt: just
- * discovered, with no lock held, or else with OpenSM's. found may be NULL. -ESTALE: the
- * plan does not cover it; -ENOMEM.
+ * Computes the tables for a fabric that the cache has just learnt: just discovered, with
+ * no lock held, or else with OpenSM's. found may be NULL. -ESTALE: the plan does not
+ * cover it; -ENOMEM.
  */
 int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		    bool discovered, const struct routing_found *found,
@@ -45,12 +44,12 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 
 /*
  * Finds the stale entries of the switches' tables, and, right after discovery, with no
- * lock held, sends what could loop in OpenSM's order; else with OpenSM's lock. -ENOMEM.
+ * lock held, sends blocks that could loop in OpenSM's order; else with OpenSM's lock.
+ * -ENOMEM.
  */
 int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err);
 
-/* Has OpenSM ask for tables again at this clock_ms, or UINT64_MAX: when it wants to.
- */
+/* Requests a routing run at this clock_ms; UINT64_MAX: none. */
 void routing_ask_at(struct plugin *plugin, uint64_t when_ms);
 
 #endif

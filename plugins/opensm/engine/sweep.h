@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One sweep, all of it on OpenSM's sweeper thread. Beside it the repairer works
- * (engine/repairer.h), in any phase (engine/phase.h), on a view of its own that is handed
- * over here:
+ * One sweep, on OpenSM's sweeper thread. The repairer (engine/repairer.h) works beside
+ * it, in any phase (engine/phase.h), on its own view, which is handed over here:
  *
  *   HEAVY_SWEEP_START    before discovery, no lock held: waits for the repair of what
  *                        traps have told of by then, 20 ms for the first trap if none was
@@ -28,18 +27,17 @@
  *                        in one line, a changed plan saved, the state published
  *   SUBNET_UP            the sweep is over
  *
- * What a repair has found failed stays failed, for that sweep and those after it, until a
- * discovery is over that began, at HEAVY_SWEEP_START, after it was found (view.h: lost):
- * the one under way may have seen it before. OpenSM may begin that anew without an event,
- * so nothing is concluded from when it ended. If a discovery sees such a link up, another
- * one is asked for, which tells.
+ * A failure found by a repair lasts until the end of a discovery that began, at
+ * HEAVY_SWEEP_START, after it was found (view.h: lost): a running one may have seen the
+ * part before. OpenSM may restart a discovery without an event, so its end proves
+ * nothing. If a discovery sees such a link up, another one is requested.
  *
- * A failure anywhere leaves OpenSM's forwarding tables as they are; the callback then
- * returns -1, the repairer's view is void, and OpenSM goes on to its next engine. LIDs
- * that the LID manager has been given by then stay.
+ * An error anywhere leaves OpenSM's forwarding tables unchanged; the callback returns -1,
+ * the repairer's view is void, and OpenSM goes on to its next engine. LIDs given to the
+ * LID manager by then stay.
  *
- * Behind another engine in routing_engine nothing is done until OpenSM asks; LIDs stay
- * what OpenSM makes them.
+ * Behind another engine in routing_engine nothing is done until OpenSM calls; LIDs are
+ * OpenSM's.
  */
 #ifndef PORTMAJOR_SWEEP_H
 #define PORTMAJOR_SWEEP_H
@@ -54,7 +52,7 @@ void sweep_routed(struct plugin *plugin, bool reroute); /* without a discovery *
 /* SUBNET_UP. */
 void sweep_ended(struct plugin *plugin);
 
-/* Has the state written with what is known now. */
+/* Publishes the present state. */
 void sweep_publish(struct plugin *plugin);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread of ours, for what may wait for a file or has its time. Nobody waits for it:
- * others hand values over and poke it. It makes a round when it was poked, and at the
- * time that the round before has named.
+ * A thread for work that may wait for a file or has its time. Other threads hand values
+ * over and poke it, and do not wait. It makes a round when poked, and at the time set by
+ * the round before.
  *
- * When OpenSM ends there is a last round, which is waited for until some time. A thread
- * that hangs in a file operation then is left behind with all that it may touch, and
- * ends with the process.
+ * When OpenSM ends there is a last round, with a bounded wait for it. A thread that hangs
+ * in a file operation is left behind with its memory, and ends with the process.
  */
 #ifndef PORTMAJOR_WORKER_H
 #define PORTMAJOR_WORKER_H
@@ -28,24 +27,24 @@ typedef double worker_round(void *context, bool last);
  */
 struct worker *worker_start(const char *name, worker_round *round, void *context);
 
-/* Has a round made that begins after this call. On any thread; waits for no file. */
+/* Starts a round after this call. On any thread; waits for no file. */
 void worker_poke(struct worker *worker);
 
-/* Has the last round begin, and returns; worker may be NULL. */
+/* Starts the last round, and returns; worker may be NULL. */
 void worker_end(struct worker *worker);
 
 /*
  * Waits until a clock_ms, DBL_MAX: without a bound, for the end of the last round. True:
  * it has ended, and worker, which may be NULL, is freed. False: it is left behind, and
- * what its round touches must never be freed, but for what it touches between enter and
+ * memory that its round uses must never be freed, but for that used between enter and
  * leave.
  */
 bool worker_stop(struct worker *worker, double until_ms);
 
 /*
- * Stand around whatever a round does with OpenSM's memory, its log say, or with what ends
- * before its worker; around what main does about that, too. A thread that was left behind
- * does not return from worker_enter. No file but the log is touched between.
+ * Enclose each use of OpenSM's memory, such as its log, or of data that ends before the
+ * worker, in a round and in main. A thread that was left behind does not return from
+ * worker_enter. No file but the log is touched between.
  */
 void worker_enter(struct worker *worker);
 void worker_leave(struct worker *worker);

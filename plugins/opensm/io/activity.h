@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What OpenSM and the plugin are about, for the state file (state.h): the phase of the
- * sweep, repairs and how long they took by phase, how far tables are off the plan's, and
- * multicast groups.
- * Whoever knows notes it, on any thread, under a lock of its own that is held for
- * copying only; the writer thread describes it.
+ * Activity for the state file (state.h): the phase of the sweep, repairs and their times
+ * by phase, the distance of tables from the plan's, and multicast groups. Noted on any
+ * thread, under its own lock, which is held for copying only; described by the writer
+ * thread.
  */
 #ifndef PORTMAJOR_ACTIVITY_H
 #define PORTMAJOR_ACTIVITY_H
@@ -19,26 +18,26 @@
 #include <stdio.h>
 #include <time.h>
 
-/* How far the tables in force are off the plan's, for what is usable now. */
+/* Distance of the tables in force from the plan's, for usable links. */
 struct state_balance {
 	uint64_t entries_off, blocks_off; /* LFT entries, and blocks with any of them */
 	uint32_t switches_off;		  /* with any of them */
-	bool rebalancing;		  /* tables are going over to the plan's .. */
-	uint64_t blocks_left;		  /* .. with so many blocks still to be sent */
+	bool rebalancing;		  /* tables are changing to the plan's .. */
+	uint64_t blocks_left; /* .. with this number of blocks still to be sent */
 };
 
 /* How long a repair took, from the failure's first trap on, in ms. */
 struct state_repair_time {
 	enum sweep_phase phase; /* when the trap came */
 	double first_set_ms;	/* to the first LFT Set; negative: none was sent */
-	double last_answer_ms;	/* to the last answer; not looked at without a Set */
+	double last_answer_ms;	/* to the last answer; ignored without a Set */
 };
 
-/* Multicast groups as they were routed last. */
+/* The last routing of multicast groups. */
 struct state_multicast {
 	const char *left; /* why they are left to OpenSM, or NULL; static */
 	uint32_t groups, trees, spanned, excluded; /* as in engine/mcast.h */
-	bool incomplete;			   /* something is still to be sent */
+	bool incomplete;			   /* some Sets are still to be sent */
 	uint64_t sent, acked, bound;		   /* MFT blocks, added to the sums */
 	uint32_t ordered;			   /* groups with Sets in an order */
 	double milliseconds;
@@ -88,7 +87,7 @@ void activity_note_multicast(struct activity *activity,
  */
 int activity_describe(struct activity *activity, json_t *document);
 
-/* Prints what document has of these as metrics, each with labels, `port_guid="0x.."`. */
+/* Prints the document's members by phase as metrics, with labels, `port_guid="0x.."`. */
 void activity_print_metrics(FILE *out, const json_t *document, const char *labels);
 
 #endif

@@ -3,10 +3,10 @@
  * The plans on disk that may be the plan of this fabric: ours, and those in other folders
  * of OpenSM's cache folder (store.h).
  *
- * Reading them and choosing among them are two steps on two threads. candidates_read
- * touches files, knows no fabric, and may take as long as a disk hangs: it runs on the
- * writer thread. candidates_choose compares plans in memory with the fabric: it touches
- * no file, and runs on the sweeper thread.
+ * Reading and choosing are two steps on two threads. candidates_read touches files, knows
+ * no fabric, and may take as long as a disk hangs: it runs on the writer thread.
+ * candidates_choose compares plans in memory with the fabric: it touches no file, and
+ * runs on the sweeper thread.
  */
 #ifndef PORTMAJOR_CANDIDATES_H
 #define PORTMAJOR_CANDIDATES_H
@@ -22,18 +22,18 @@
 		      */
 
 /*
- * In the order in which they are written: ports keep the LIDs of the plan in force, even
- * if the base says otherwise.
+ * In the order of writing: ports keep the LIDs of the plan in force, even if the base has
+ * others.
  */
 enum kept_file { KEPT_DRIFTING, KEPT_PLAN, KEPT_HOLDS, KEPT_FILES };
 
 extern const char *const kept_name[KEPT_FILES];
 
-/* A file as it was read. */
+/* A file that was read. */
 struct candidate_file {
-	/* 0; -ENOENT: there is none; -EPERM: others could have written it; -errno */
+	/* 0; -ENOENT: no file; -EPERM: other users could have written it; -errno */
 	int rc;
-	struct pm_error why;  /* with rc: the message, which names the path */
+	struct pm_error why;  /* with rc: a message with the path */
 	struct pm_plan *plan; /* of KEPT_DRIFTING and KEPT_PLAN, or NULL */
 	char *text;	      /* of KEPT_HOLDS, or NULL */
 	size_t length;
@@ -42,7 +42,7 @@ struct candidate_file {
 struct candidate {
 	char *place; /* the path of its folder, with its slash */
 	bool ours;
-	struct timespec written; /* when the plan was */
+	struct timespec written; /* of the plan */
 	struct candidate_file file[KEPT_FILES];
 };
 
@@ -53,16 +53,16 @@ struct candidates {
 };
 
 /*
- * -EPERM if other users could have put there what is there: it is theirs, a symbolic
- * link, or writable by its group or others. 0 if nothing is there. -errno.
+ * -EPERM if other users could have made the file: it is theirs, a symbolic link, or
+ * writable by its group or others. 0 without a file. -errno.
  */
 int candidates_check_owner(const char *path, struct pm_error *err);
 
 /*
- * Reads all that there are. cache: the cache folder, with its slash; ours: the place of
- * our files, which is the first of the list even without a plan; open: whether it is,
- * else it is left out. The caller frees *found, which is untouched on failure. -ENOMEM.
- * Costs a parsed plan for each folder that has one.
+ * Reads all candidates. cache: the cache folder, with its slash; ours: the place of our
+ * files, first in the list even without a plan; open: whether our folder is open, else it
+ * is left out. The caller frees *found; untouched on failure. -ENOMEM. Costs a parsed
+ * plan per folder with one.
  */
 int candidates_read(const char *cache, const char *ours, bool open,
 		    struct candidates *found);
@@ -70,8 +70,8 @@ void candidates_free(struct candidates *found);
 
 /*
  * The candidate with a plan for this fabric and LMC; of several, the one written last;
- * NULL: none. Plans that are not get rc -EBADMSG, and a message. The drifting plan of the
- * one that is chosen is looked at in the same manner.
+ * NULL: none. Other plans get rc -EBADMSG, and a message. The drifting plan of the chosen
+ * one is judged likewise.
  */
 struct candidate *candidates_choose(struct candidates *found,
 				    const struct pm_fabric *fabric, uint8_t lmc);

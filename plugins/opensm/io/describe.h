@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Pieces of the state's document (state.h): texts, lists, and ends of links. Each returns
- * a new object, or NULL without memory, as jansson does; so whole documents are put
- * together without a look at each piece.
+ * Parts of the state's document (state.h): texts, lists, and ends of links. Each returns
+ * a new object, or NULL without memory; jansson propagates that, so callers check the
+ * whole document.
  */
 #ifndef PORTMAJOR_DESCRIBE_H
 #define PORTMAJOR_DESCRIBE_H
@@ -21,8 +21,7 @@ json_t *describe_filled(const char *text);
 /* 0x and 16 digits. */
 json_t *describe_guid(uint64_t guid);
 
-/* The list with one more, which it takes over; NULL, and the list is freed, without
- * memory for that. */
+/* Appends a value, which it takes over; NULL without memory, and the list is freed. */
 json_t *describe_append(json_t *list, json_t *value);
 
 /* Adds `label` to an object, which it takes over, if it is not the name. */

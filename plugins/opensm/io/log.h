@@ -7,10 +7,9 @@
 #include <opensm/osm_log.h>
 
 /*
- * Writes one line, "portmajor" with what is formatted behind it, and has it in the file
- * at once: OpenSM keeps lines that are not errors until its buffer is full, which may
- * take hours. On any thread. Cut where OpenSM has no room for more: 4096 bytes, with its
- * prefix.
+ * Writes one line, "portmajor" and the formatted text, and flushes it: OpenSM buffers
+ * lines that are not errors, perhaps for hours. On any thread. Truncated by OpenSM at
+ * 4096 bytes, with its prefix.
  */
 __attribute__((format(printf, 3, 4))) void log_line(osm_log_t *log, osm_log_level_t level,
 						    const char *format, ...);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Missing parts (portmajor/missing.h) in the state's document: since when, and which of
- * them an operator has acknowledged.
+ * Missing parts (missing.h) in the state's document, with times and operators'
+ * acknowledgements.
  *
- * The sweeper's document has the parts (missing_describe). The writer adds to each what
- * it knows of it from documents before (missing_complete), the first time from the file
- * that the process before has left (missing_begin). A part that is not in a document has
- * returned: the time and the acknowledgement end with that.
+ * The sweeper's document has the parts (missing_describe). The writer adds members of
+ * previous documents (missing_complete), at first of the previous process's file
+ * (missing_begin). A part that is not in a document has returned, which ends its time and
+ * acknowledgement.
  *
- * An acknowledgement is asked for by a file in the store's folder, written by
- * `portmajor acknowledge`:
+ * `portmajor acknowledge` requests an acknowledgement by a file in the store's folder:
  *
  *     {"schema": "portmajor-acknowledge", "version": 1, "all": false,
  *      "parts": [{"guid": "0x0002c903000a1105", "port": 0}]}
@@ -32,7 +31,7 @@
 /* All zero at first. */
 struct missing_kept {
 	json_t *parts; /* {"GUID:PORT": {since, acknowledged}}, or NULL */
-	json_t *last;  /* the member as it was written last, or NULL */
+	json_t *last;  /* the member as last written, or NULL */
 };
 
 /*
@@ -42,20 +41,19 @@ struct missing_kept {
 json_t *missing_describe(const struct pm_fabric *known, const struct pm_tree *tree,
 			 const struct pm_missing *missing);
 
-/* Takes over what a state of before has. */
+/* Takes over the members of a previous state. */
 void missing_begin(struct missing_kept *kept, const json_t *state);
 
 /*
- * Completes the member of a document: since, acknowledged, and sums of what is not
- * acknowledged. Where it is null, nothing is known yet: it becomes what it was last.
- * -ENOMEM: kept is as before.
+ * Completes the member of a document: since, acknowledged, and sums without acknowledged
+ * parts. If it is null, as nothing is known yet, it becomes the last one. -ENOMEM: kept
+ * is unchanged.
  */
 int missing_complete(struct missing_kept *kept, json_t *document, time_t now);
 
 /*
- * Follows and removes the file of a request. *count: the parts that are acknowledged now
- * and were not before. -ENOENT: there is none; -EINVAL: it is no such request, and is
- * removed; -ENOMEM: it stays.
+ * Follows and removes the file of a request. *count: newly acknowledged parts. -ENOENT:
+ * no file; -EINVAL: no valid request, and removed; -ENOMEM: it stays.
  */
 int missing_acknowledge(struct missing_kept *kept, const char *path, uint32_t *count);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the plugin tells the world: the file state, JSON, in the store's folder, and
- * portmajor.prom for Prometheus. docs/json.md has the members.
+ * The published state: the file state, JSON, in the store's folder, and portmajor.prom
+ * for Prometheus. docs/json.md has the members.
  *
- * The sweeper puts the document together from what only it changes, and the repairer
- * renews what it has changed; the writer's thread (worker.h) writes it, so that a slow
- * disk delays no sweep, and writes it again every minute, so that its time tells whether
- * OpenSM is alive. No lock of OpenSM's is needed or taken.
+ * The sweeper builds the document from its own data, and the repairer updates its
+ * members; the writer's thread (worker.h) writes it, so that a slow disk delays no sweep,
+ * and writes it again every minute, so that its time shows whether OpenSM runs. No lock
+ * of OpenSM's is needed or taken.
  */
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
@@ -26,7 +26,7 @@
 /* Opaque. */
 struct state;
 
-/* A routing run that is over. */
+/* A finished routing run. */
 struct state_run {
 	uint64_t number;
 	const char *change;
@@ -38,46 +38,45 @@ struct state_run {
 	double milliseconds; /* of computing */
 };
 
-/* What would have been done, in shadow mode. */
+/* A run in shadow mode. */
 struct state_shadow {
 	uint64_t number;
-	const char *change;		   /* or why it would not be routed */
-	const struct shadow_result *found; /* NULL: it would not be */
+	const char *change;		   /* or why it would be declined */
+	const struct shadow_result *found; /* NULL: it would be declined */
 	uint32_t out_of_plan;
 	double milliseconds; /* of computing */
 };
 
-/* What else the document has; all borrowed until state_publish returns. */
+/* Other members of the document; all borrowed until state_publish returns. */
 struct state_facts {
 	const struct planning *planning;
 	const struct view *view;
-	const char *unreachable; /* what was logged of switches without a path, or "" */
-	const char *unfit;	 /* bad switches, by name and with what is wrong, or "" */
-	const char *misread;	 /* why the configuration file is not used, or "" */
-	bool failed_over; /* the fabric is left to another engine, see failback.h .. */
-	uint64_t failback_in_ms;   /* .. so long if it stays as it is, or UINT64_MAX */
-	const char *drains_unread; /* why portmajor.drained is not followed, or "" */
-	bool slow_known; /* links that run below their neighbours', by port of */
+	const char *unreachable; /* log of unreachable switches, or "" */
+	const char *unfit;	 /* bad switches, by name and fault, or "" */
+	const char *misread;	 /* error of the configuration file, or "" */
+	bool failed_over;	 /* another engine routes, see failback.h .. */
+	uint64_t failback_in_ms; /* .. for this time if nothing changes, or UINT64_MAX */
+	const char *drains_unread;	 /* error of portmajor.drained, or "" */
+	bool slow_known;		 /* degraded links, by port of */
 	const struct pm_slow_link *slow; /* view->plan->known */
 	uint32_t num_slow;
 	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
 };
 
 /*
- * Both are written as soon as the store is open, if the writer's rounds call state_write;
- * not portmajor.prom in its folder, but the file `prometheus` if that is not "", or, if
- * that is a folder, portmajor.GUID.prom in it, with the port's GUID. NULL without memory.
+ * Both are written once the store is open, if the writer's rounds call state_write.
+ * Metrics go to the file `prometheus` if that is not "", or, if it is a folder, to
+ * portmajor.GUID.prom in it, with the port's GUID. NULL without memory.
  */
 struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
 			  const char *prometheus);
 
-/* The writer has ended. */
+/* After the writer has ended. */
 void state_stop(struct state *state);
 
 /*
- * A round of the writer, on its thread, after store_write: writes them if there is news,
- * a minute has gone by, or `last`: OpenSM does not run any more. Returns the
- * clock_ms by which the next one is due.
+ * A round of the writer, on its thread, after store_write: writes them with news, after a
+ * minute, or if `last`: OpenSM has ended. Returns the clock_ms of the next round.
  */
 double state_write(struct state *state, bool last);
 
@@ -90,15 +89,15 @@ void state_note_move(struct state *state, uint64_t number, const struct moved *m
 void state_note_declined(struct state *state, const struct pm_error *why);
 
 /*
- * UCAST_ROUTING_DONE: which engine routed, and if it was not ours and we did not decline,
- * why not.
+ * UCAST_ROUTING_DONE: the engine that routed, and, if not ours and we did not decline,
+ * the reason.
  */
 void state_note_engine(struct state *state, const char *name, bool ours,
 		       const char *why_not);
 
 /*
- * These may be called on any thread, and wait for nothing. What they note is in the files
- * when these are written next: after state_publish, or within a minute.
+ * For any thread, without waiting. The files have these notes at the next write: after
+ * state_publish, or within a minute.
  *
  * The phase that OpenSM is in now.
  */

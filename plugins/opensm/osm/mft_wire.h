@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * MFT blocks between the record of what switches hold and the switches: sends the Sets of
- * steps, and reads blocks that are unknown. The record follows answers alone: a Set that
- * is not answered leaves its block unknown.
+ * Synchronises the record of MFT blocks with the switches: sends the Sets of steps, and
+ * reads unknown blocks. The record follows answers alone: an unanswered Set leaves its
+ * block unknown.
  *
- * A switch that leaves one SMP unanswered is sent no more of that call, and others go on.
- * Step 1 of a block of MLIDs is left out where not all of its step 0 was answered, so
- * that what is safe about steps (mft_steps.h) stays so. Behind several such switches the
- * call ends: each of them takes a time-out.
+ * A switch with an unanswered SMP gets no more in that call; others go on. Step 1 of a
+ * block of MLIDs is left out unless all of its step 0 was answered, to keep steps safe
+ * (mft_steps.h). After several such switches the call ends: each of them takes a
+ * time-out.
  *
  * On one thread at a time, with no lock held; takes osm->lock shared.
  */
@@ -36,12 +36,12 @@ struct mft_wire {
 	void *context;
 };
 
-/* What was done; added to what is there. */
+/* Results are added. */
 struct mft_wire_done {
 	uint64_t sent, acked;	 /* Sets */
 	uint64_t asked, learned; /* Gets */
 	bool interrupted;
-	const char *gave_up; /* why some block is not what it is to be, or NULL */
+	const char *gave_up; /* why some block is not as wanted, or NULL */
 };
 
 void mft_wire_send(const struct mft_wire *wire, const struct pm_mft_steps *steps,

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * SMPs of our own: questions to switches, and LFT and MFT blocks for them, sent through
- * OpenSM.
+ * Sends our own SMPs through OpenSM: Gets, and Sets of LFT and MFT blocks.
  *
- * Answers to questions must not go where OpenSM takes what it discovers from. So OpenSM's
- * handlers for PortInfo and for LFT and MFT blocks are replaced by ours, which pick out
- * what was asked here, by a mark in its context, and pass the rest on. Answers to LFT
- * blocks that are set go on to OpenSM, which notes them in its record of the switch;
- * those to MFT blocks do not (osm/mcast_quiet.h).
+ * Answers to our Gets must not reach OpenSM's discovery. So our handlers replace OpenSM's
+ * for PortInfo and for LFT and MFT blocks, pick out our answers by a mark in their
+ * context, and pass the rest on. Answers to LFT Sets go on to OpenSM, which notes them in
+ * its record of the switch; those to MFT Sets do not (osm/mcast_quiet.h).
  *
- * On a real wire a question to what is dead comes back after its time-out times (1 +
- * transaction_retries), and OpenSM has max_wire_smps SMPs out at a time: each such
- * question holds one of these (4 by default) until then, and OpenSM waits for it in its
- * next step. So no more are handed over than the wire takes, each has a time-out of its
- * own, shorter than OpenSM's: smp_run returns when all that was sent has come back in one
- * way or the other, or was given up.
+ * On a real wire an SMP to a dead switch comes back after its time-out times (1 +
+ * transaction_retries), and holds one of OpenSM's max_wire_smps slots (4 by default)
+ * until then; OpenSM waits for it in its next step. So no more are handed over than the
+ * wire takes, with a shorter time-out than OpenSM's: smp_run returns when all SMPs have
+ * come back, failed or were given up.
  *
- * At most one Set for a switch and block is out at a time, whoever sent it. An SMP that
- * was given up may still be on its way, and is out until it comes back: its block is not
- * to be sent again before (smp_is_out), and so a late answer still tells what the switch
- * holds.
+ * At most one Set for a switch and block is out at a time, OpenSM's or ours. A given-up
+ * SMP is out until it comes back: its block is not sent again before (smp_is_out), so a
+ * late answer still shows the switch's table.
  */
 #ifndef PORTMAJOR_SMP_H
 #define PORTMAJOR_SMP_H
@@ -49,7 +45,7 @@ static inline uint32_t smp_mft_modifier(uint32_t block, uint32_t position)
 #define SMP_DATA 64   /* bytes of an SMP's data */
 #define SMP_SLOTS 128 /* SMPs that can be out */
 
-/* What is to be sent to a switch. */
+/* An SMP for a switch. */
 struct smp_request {
 	enum smp_kind kind;
 	const osm_switch_t *sw;
@@ -60,8 +56,8 @@ struct smp_request {
 
 enum smp_outcome {
 	SMP_ANSWERED, /* with status 0 */
-	SMP_REFUSED,  /* another status, or it could not be sent */
-	SMP_SILENT,   /* no answer came in time */
+	SMP_REFUSED,  /* another status, or not sent */
+	SMP_SILENT,   /* timed out */
 };
 
 struct smp_answer {
@@ -70,27 +66,27 @@ struct smp_answer {
 	const uint8_t *data; /* [SMP_DATA] of an answer; until take() returns */
 };
 
-/* What becomes of an SMP that could be sent now. */
+/* The fate of an SMP that could be sent now. */
 enum smp_make {
 	SMP_SEND,
-	SMP_OMIT,  /* it is left out */
-	SMP_LATER, /* not before something that is out has come back */
+	SMP_OMIT,  /* left out */
+	SMP_LATER, /* not before an outstanding one has come back */
 };
 
 /* SMPs that are sent as fast as the wire takes them, in this order. */
 struct smp_batch {
 	uint32_t num;
-	uint32_t ahead; /* how many may wait in OpenSM's queue for the wire at first */
-	uint32_t ahead_most; /* more with each answer, up to this, and as few as at first
-			      * after a silence: answers may wait behind others in
-			      * OpenSM's dispatcher, when the wire is free already */
+	uint32_t ahead;	     /* SMPs that may wait in OpenSM's queue at first */
+	uint32_t ahead_most; /* more with each answer, up to this, and as at first after a
+			      * silence: answers may wait in OpenSM's dispatcher while the
+			      * wire is free */
 	uint32_t total_ms;   /* after which an SMP counts as silent, retries included */
 	bool exclusive;	     /* how osm->lock is held in make() */
-	bool urgent;	     /* they pass what waits in OpenSM's queue for the wire */
+	bool urgent;	     /* they pass OpenSM's queue for the wire */
 	void *context;
 	/* Fills *smp, which is zero, with osm->lock held. */
 	enum smp_make (*make)(void *context, uint32_t index, struct smp_request *smp);
-	/* Is told of each that was sent, without a lock; false: send no more. */
+	/* Called for each one sent, without a lock; false: send no more. */
 	bool (*take)(void *context, const struct smp_answer *answer);
 };
 
@@ -99,13 +95,13 @@ struct smp_count {
 	double held_ms; /* in OpenSM's queue, with nothing coming back */
 };
 
-/* An LFT block that a Set of ours is out for. */
+/* An LFT block with a Set of ours out. */
 struct smp_block {
 	ib_net64_t guid; /* of the switch's node */
 	uint32_t number;
 };
 
-/* Puts our handlers in place of OpenSM's. NULL without memory; OpenSM's are back then. */
+/* Installs our handlers. NULL without memory; OpenSM's are back then. */
 struct smp_sender *smp_start(osm_opensm_t *osm);
 
 /* The handlers are gone by then: OpenSM shuts the dispatcher down before its plugins. */
@@ -113,8 +109,8 @@ void smp_stop(struct smp_sender *smps);
 
 /*
  * Sends a batch and adds to *count. On one thread at a time, with no lock held. Returns
- * at the latest total_ms and a tenth of a second after the last SMP went to the wire, for
- * which it waits SMP_QUEUED_MS at most: questions to dead switches may hold all of it.
+ * at most total_ms and a tenth of a second after the last SMP went to the wire, for which
+ * it waits SMP_QUEUED_MS at most: SMPs to dead switches may hold all of it.
  */
 #define SMP_QUEUED_MS 5000
 void smp_run(struct smp_sender *smps, const struct smp_batch *batch,
@@ -122,29 +118,29 @@ void smp_run(struct smp_sender *smps, const struct smp_batch *batch,
 
 /*
  * Whether a Set of ours for this LFT block is out, given up or not. On any thread, with
- * osm->lock held, without which that changes at any time. O(SMP_SLOTS).
+ * osm->lock held. O(SMP_SLOTS).
  */
 bool smp_is_out(struct smp_sender *smps, ib_net64_t guid, uint32_t number);
 
 /* The same for an MFT block; by the thread that sends them alone. */
 bool smp_is_mft_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier);
 
-/* All LFT blocks of which that is so, at most SMP_SLOTS; returns how many. Likewise. */
+/* Lists all such LFT blocks, at most SMP_SLOTS; returns their number. Likewise. */
 uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks);
 
 /*
- * Others write the switches' tables from now on: what is out and comes back is not noted
- * in OpenSM's record. On any thread.
+ * Another engine writes the switches' tables from now on: late answers are not noted in
+ * OpenSM's record. On any thread.
  */
 void smp_disown(struct smp_sender *smps);
 
 /*
- * How many PortInfo that it asked for OpenSM has taken in by now: not those that answer
- * its Sets, which change no cable. On any thread.
+ * PortInfos that OpenSM has received, but for answers to its Sets, which change no cable.
+ * On any thread.
  */
 uint64_t smp_count_infos(const struct smp_sender *smps);
 
-/* Whether there is one more, or one that is being taken in, than were counted. */
+/* Whether more than `count` were, or are being, received. */
 bool smp_has_infos_since(const struct smp_sender *smps, uint64_t count);
 
 #endif

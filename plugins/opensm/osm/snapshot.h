@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What OpenSM has discovered, as a fabric of the core's. */
+/* OpenSM's discovered subnet as a fabric. */
 #ifndef PORTMAJOR_SNAPSHOT_H
 #define PORTMAJOR_SNAPSHOT_H
 
@@ -8,16 +8,16 @@
 #include <portmajor/fabric/roles.h>
 
 /*
- * Copies what was just looked at: nodes seen in this sweep and the cables between them
- * that are not down. LIDs of end ports that are not active, as after a reboot, are left
- * out with active_only. Call with osm->lock held, shared at least, since before
- * subnet_cache_learn. The caller frees *fabric. Errors as pm_fabric_seal.
+ * Copies the last look: nodes discovered in this sweep and the cables between them that
+ * are not down. active_only leaves out LIDs of end ports that are not active, as after a
+ * reboot. Call with osm->lock held, shared at least, since before subnet_cache_learn. The
+ * caller frees *fabric. Errors as pm_fabric_seal.
  */
 int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
 		  const struct pm_roles *roles, bool active_only,
 		  struct pm_fabric **fabric, struct pm_error *err);
 
-/* The base LID that a port has now, 0: none; a snapshot may leave it out. */
+/* A port's present base LID, 0: none; a snapshot may leave it out. */
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid);
 
 /* Whether a port of the fabric has LIDs: a switch's own or an end port with a cable. */

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What OpenSM has discovered, flat, in the order of its table of nodes: learnt once, and
- * from then on looked at in one walk that allocates nothing. As long as a look finds
- * nothing but what was learnt, or less, the plan stays as it is, and what is seen of it
- * is known without a fabric and a match.
+ * OpenSM's discovered subnet, flat, in the order of its table of nodes: learnt once, then
+ * compared in one walk that allocates nothing. While a look finds the same parts, or
+ * fewer, the plan stays, and its seen parts are known without a fabric and a match.
  *
  *     learn (osm->lock) ---> bind to the plan ---> look (osm->lock) ---> see, doubt
  *                                                    ^   |
  *                                                    '---'
  *
- * OpenSM frees nodes and ports as soon as its lock is released. So what is kept of them
- * is GUIDs and port numbers, and each look finds OpenSM's nodes anew in its table.
+ * OpenSM may free nodes and ports when its lock is released. So the cache keeps GUIDs and
+ * port numbers, and each look finds OpenSM's nodes anew in its table.
  */
 #ifndef PORTMAJOR_SUBNET_CACHE_H
 #define PORTMAJOR_SUBNET_CACHE_H
@@ -23,7 +22,7 @@
 #include <portmajor/policy/lft_capacity.h>
 
 struct subnet_cache_node {
-	const osm_node_t *here; /* while it is looked at, if it is there; else NULL */
+	const osm_node_t *here; /* during a look, if present; else NULL */
 	uint64_t key;		/* its place in OpenSM's table: the GUID as on the wire */
 	uint32_t first;		/* index of port 0 */
 	uint8_t ports;		/* highest port number */
@@ -32,20 +31,21 @@ struct subnet_cache_node {
 
 struct subnet_cache_port {
 	ib_net64_t guid; /* has_lid: as on the wire */
-	uint32_t peer;	 /* the other end when it was learnt, PM_NONE: of no use */
-	uint32_t remote; /* the node of that */
+	uint32_t peer;	 /* the other end when learnt, PM_NONE: none in use */
+	uint32_t remote; /* its node */
 	uint32_t node;
 	uint32_t known; /* switches: the port of plan->known, or PM_NONE */
-	uint16_t lid;	/* that it has to have; learnt, then the plan's */
+	uint16_t lid;	/* learnt, then the plan's */
 	bool has_lid;	/* an end port, or a switch's own */
-	bool used;	/* joined when it was learnt */
+	bool used;	/* connected when learnt */
 	bool reported;	/* by the other end, or without a cable, see
 			 * subnet_cache_is_unchanged
 			 */
 };
 
-/* What a switch's port says of its link, as PortInfo has it: looking is under a lock, so
- * it is made sense of afterwards, and one end of a cable is enough. All 0: the other is.
+/*
+ * A switch port's link in PortInfo's codes, decoded after the look, which is under a
+ * lock; one end of a cable is enough. All 0: the other end has it.
  */
 struct subnet_cache_link {
 	uint8_t width;	  /* active */
@@ -54,47 +54,46 @@ struct subnet_cache_link {
 	uint8_t fdr10;	  /* of the vendor's ExtendedPortInfo */
 };
 
-/* All zero at first: nothing was learnt. */
+/* All zero at first: empty. */
 struct subnet_cache {
 	struct pm_pool pool;
-	const struct pm_plan *plan; /* that it is bound to, or NULL; borrowed */
+	const struct pm_plan *plan; /* bound plan, or NULL; borrowed */
 	struct subnet_cache_node *nodes;
 	struct subnet_cache_port *ports;
 	uint32_t num_nodes, num_ports;
 	uint64_t sm_guid; /* of the port that OpenSM uses .. */
 	uint32_t sm;	  /* .. and that port, or PM_NONE */
-	bool regular;	  /* when learnt: all cables have two ends that say the same */
-	bool covered;	  /* set by whoever has handed the plan's LIDs to OpenSM: later
-			   * discoveries are compared with what was learnt */
+	bool regular;	  /* when learnt: both ends of all cables agree */
+	bool covered;	  /* set after the plan's LIDs were handed to OpenSM: later
+			   * discoveries are compared with the cache */
 
 	/* As last looked at. */
 	uint32_t num_listed;		 /* nodes in OpenSM's table, .. */
-	uint32_t num_found;		 /* .. and of these what it will not drop */
+	uint32_t num_found;		 /* .. and of these those that it will not drop */
 	bool doubtful;			 /* it will drop ports of some of these */
 	uint8_t *flags;			 /* [port] see subnet_cache.c */
 	struct subnet_cache_link *links; /* [port] */
-	uint8_t *connected; /* [port] 0: its node is not there; 2: with a cable in use */
-	uint8_t *kept;	    /* [port] joined at subnet_cache_keep */
-	struct pm_lft_capacity
-		*switches; /* what those that are there say of themselves */
+	uint8_t *connected; /* [port] 0: its node is absent; 2: with a cable in use */
+	uint8_t *kept;	    /* [port] connected at subnet_cache_keep */
+	struct pm_lft_capacity *switches; /* of present switches */
 	uint32_t num_switches;
 };
 
 /*
- * Learns what there is now, and looks at it. Call with osm->lock held, shared at least.
- * -ENOMEM: nothing is known then.
+ * Learns the present subnet, and looks. Call with osm->lock held, shared at least.
+ * -ENOMEM: the cache is empty.
  */
 int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 		       struct pm_error *err);
 void subnet_cache_forget(struct subnet_cache *cache);
 
-/* Ports get the plan's LIDs. The plan knows all that was learnt. O(ports). */
+/* Gives ports the plan's LIDs; the plan covers the cache. O(ports). */
 void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan);
 
 /*
- * Looks. False if there is anything that was not learnt, another LID than the plan's, or
- * if it is bound to no plan: then nothing else may be asked of it. Call with osm->lock
- * held, shared at least. O(ports); allocates nothing.
+ * Looks. False if there is a new part, another LID than the plan's, or no bound plan:
+ * then no other query is allowed. Call with osm->lock held, shared at least. O(ports);
+ * allocates nothing.
  */
 bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn);
 
@@ -112,21 +111,21 @@ bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn);
 bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *subn,
 			       bool heard);
 
-/* Whether a cable leads from a port to a node that is there, and is up. */
+/* Whether a port has a cable that is up to a present node. */
 static inline bool subnet_cache_is_connected(const struct subnet_cache *cache,
 					     uint32_t port)
 {
 	return cache->connected[port] == 2;
 }
 
-/* Remembers what was looked at; whether the last look was the same. */
+/* Remembers the last look; whether a later one was the same. */
 void subnet_cache_keep(struct subnet_cache *cache);
 bool subnet_cache_is_kept(const struct subnet_cache *cache);
 
-/* What pm_plan_match has for a fabric of what was looked at. */
+/* The result of pm_plan_match for the last look. */
 void subnet_cache_see(const struct subnet_cache *cache, uint8_t *seen);
 
-/* Whether any of ports[port] is seen; false, too, where it is bound to no plan. */
+/* Whether any of ports[port] is seen; false without a bound plan. */
 bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports);
 
 /*
@@ -138,15 +137,13 @@ void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
 /* The place of the port that OpenSM itself uses, or PM_NONE. */
 uint32_t subnet_cache_sm_place(const struct subnet_cache *cache);
 
-/* What discovery tells of the cables of plan->known beside whether they are seen. [port]
- */
+/* Doubts about the cables of plan->known. [port] */
 struct subnet_cache_doubt {
-	uint8_t *stayed; /* seen, and past INIT: it was not down for a moment */
-	uint8_t *
-		silent; /* not seen, and no end of it was found down: answers were lost */
+	uint8_t *stayed; /* seen, and past INIT: not down since */
+	uint8_t *silent; /* not seen, but neither end found down: lost answers */
 };
 
-/* Fills both for what is seen, of what was looked at right after discovery. */
+/* Fills both, for seen[], from the look right after discovery. */
 void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *seen,
 			     const struct subnet_cache_doubt *doubt);
 
