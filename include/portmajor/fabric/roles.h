@@ -12,8 +12,8 @@
  * A plan makes compute nodes at a switch above the leaves service ports (plan.h).
  *
  * A GUID file has one GUID per line, in hexadecimal with 0x or in decimal; text behind
- *it, blank lines and comments from # on are ignored. Roots are node GUIDs, the others
- *port or node GUIDs.
+ * that, blank lines and comments from # on are ignored. Roots are node GUIDs, the others
+ * port or node GUIDs.
  */
 #ifndef PORTMAJOR_ROLES_H
 #define PORTMAJOR_ROLES_H

@@ -3,13 +3,13 @@
  * The fat tree in a fabric: levels, the direction of every port, subtrees and
  * planes.
  *
- * A leaf is a switch with hosts. Mostly leaves are level 0, and the level of another
- *switch is its distance from the nearest leaf. Exceptions: a switch with few hosts among
- *leaves (a spine with a gateway or the SM's node) is no leaf, a leaf may have no host
- *yet, and single cables that skip a level do not count. Where that connects less than it
- *could, levels count from the roots: then leaves may have edge switches below them, which
- *count as leaves too but have no planes of their own. Service ports (fabric.h) make no
- *leaf. Named roots override all that. See src/fabric/levels.c.
+ * A leaf is a switch with hosts. Leaves are mostly level 0, and the level of another
+ * switch is its distance from the nearest leaf. Exceptions: a switch with few hosts among
+ * leaves (a spine with a gateway or the SM's node) is no leaf, a leaf may have no host
+ * yet, and single cables that skip a level do not count. Where that connects less than it
+ * could, levels count from the roots: then leaves may have edge switches below them,
+ * which count as leaves too but have no planes of their own. Service ports (fabric.h)
+ * make no leaf. Named roots override all that. See src/fabric/levels.c.
  *
  *	level   leaf_level 0            leaf_level 1
  *	2       core                    spine chips of a director
