@@ -15,28 +15,28 @@
  *       balance        goes over to the plan's tables        sends
  *       ahead          sends what needs an order             sends
  *       recover        reads tables back                     asks
- *       shadow         what would be sent in shadow mode
+ *       shadow         counts blocks in shadow mode
  *       planning       the plan in force                     no OpenSM
  *       view           seen, held back, unfit: to tables     no OpenSM
- *       alarm          asks for a run when a hold ends       a thread of its own
- *       held_links     flapping links: what the operator is told, and may clear
+ *       alarm          requests a run when a hold ends       a thread of its own
+ *       held_links     flapping links: in the log, and cleared
  *       degraded_links links below their neighbours' rate
  *       worker         a thread of ours: rounds, and their time
  *       clock          a clock and conditions
- *       phase.h        what OpenSM is doing
+ *       phase.h        OpenSM's phases
  *     osm/     OpenSM's structures
  *       smp            SMPs of our own, as many as the wire takes
- *       subnet_cache   what OpenSM has: is it what it was?
+ *       subnet_cache   OpenSM's subnet, compared with before
  *       snapshot, guid2lid, lft_records    by value
- *       lft_set        what one LFT Set of ours obeys
+ *       lft_set        rules of an LFT Set of ours
  *       mft_wire       MFT blocks and their answers
  *       mcast_groups   multicast groups, by value
  *       mcast_quiet    OpenSM's multicast manager, kept from sending
- *     io/      what is read and told
+ *     io/      files and the log
  *       operator_files the files that operators write        a thread of its own
  *       store          plans and holds on disk               on the writer's thread
- *       state          what the world is told                on the writer's thread
- *       log_events     what the log says of it; log: lines in OpenSM's log
+ *       state          the published state                   on the writer's thread
+ *       log_events     log lines about events; log: writes them
  *       candidates     plans on disk that may be this fabric's    no OpenSM
  *       activity       phases, repairs by phase, balance          no OpenSM
  *       missing_kept   missing parts: since when, acknowledged    no OpenSM
@@ -81,7 +81,7 @@
  *   smp: slots' index, out;     sender                sender, dispatcher    smps' (1)
  *     out, batch
  *   smp: slots' disowned        sweeper               dispatcher            smps'
- *   repair: lids, num_lids,     the trap handler,    sender, sweeper       repair's
+ *   repair: lids, num_lids,     the trap handler,     sender, sweeper       repair's
  *     first_trap .. dropped     sender, sweeper
  *   repair: taken .. number     sender                sender                none
  *   repairer: validity ..       sweeper, sender       sweeper, sender       repairer's
@@ -106,7 +106,7 @@
  *   plugin: rebalancing         sender                sender                none (6)
  *   state: document             sweeper, sender,      writer                state's
  *                               reader, writer
- *   activity                    whoever notes it      writer                activity's
+ *   activity                    any                   writer                activity's
  *   state: known .. told        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's
  *   store: lock (of the folder) writer                writer                none

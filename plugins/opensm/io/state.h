@@ -99,35 +99,35 @@ void state_note_engine(struct state *state, const char *name, bool ours,
  * For any thread, without waiting. The files have these notes at the next write: after
  * state_publish, or within a minute.
  *
- * The phase that OpenSM is in now.
+ * OpenSM's present phase.
  */
 void state_note_phase(struct state *state, enum sweep_phase phase);
 
-/* A repair is over, in addition to state_note_repair. */
+/* The times of a repair, after state_note_repair. */
 void state_note_repair_time(struct state *state, const struct state_repair_time *took);
 
-/* So many more traps were dropped, because there was no room to note them. */
+/* More traps were dropped for want of room. */
 void state_note_traps_dropped(struct state *state, uint64_t more);
 
-/* Multicast groups that were routed, or are not. */
+/* Multicast groups, routed or not. */
 void state_note_multicast(struct state *state, const struct state_multicast *groups);
 
-/* How far tables are off the plan's now. */
+/* The present distance of tables from the plan's. */
 void state_note_balance(struct state *state, const struct state_balance *balance);
 
 /*
- * Has the files written with what is known now, by the writer, soon. Takes no lock of
- * OpenSM's and waits for no disk.
+ * Has the writer write the present state, soon. Takes no lock of OpenSM's and waits for
+ * no disk.
  */
 void state_publish(struct state *state, const struct state_facts *facts);
 
 /*
- * The same with what a repair or a transition changes: these, the totals, and what view
- * says of links; all else stays as it was published last. Nothing without that.
+ * The same for the members that a repair or a transition changes: these, the totals, and
+ * the view's links; the rest stays as last published. Nothing before that.
  */
 void state_renew(struct state *state, const struct view *view, const char *drains_unread);
 
-/* The same with why portmajor.drained is not followed, or "", alone. */
+/* The same for the error of portmajor.drained, or "", alone. */
 void state_renew_unread(struct state *state, const char *drains_unread);
 
 #endif

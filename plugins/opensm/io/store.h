@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is kept of a fabric on disk: a folder in OpenSM's cache folder, named for the port
- * that OpenSM uses, and in it
+ * A fabric's files: a folder in OpenSM's cache folder, named after the port that OpenSM
+ * uses, with
  *
  *     plan         the base
  *     drifting     the plan in force, only while ports run with other LIDs or planes than
@@ -10,31 +10,28 @@
  *     state, ..    what others than this module write, see store_path
  *     lock         locked by the process that uses the folder
  *
- * The plan that is used is the one in our folder, or a later one in another folder if it
- * is a plan for the fabric that is seen: that of the adapter that was here before, of
- * another OpenSM on this machine that was the master meanwhile, or one copied from
- * another machine. If ours had none, and nobody uses that folder, it goes when the plan
- * has been written to ours.
+ * The plan in use is the one in our folder, or a later one for this fabric in another
+ * folder: of a replaced adapter, of another OpenSM on this machine that was the master
+ * meanwhile, or a copy from another machine. If ours had none, that folder is removed, if
+ * unused, when the plan has been written to ours.
  *
- * A file of ours that cannot be read, is damaged, or was made for another LMC or fabric
- * is never trusted nor lost: it gets another name (.bad-TIME), and the plan is made from
- * the fabric and the LIDs in it.
+ * A file of ours that is unreadable, damaged, or for another LMC or fabric is neither
+ * trusted nor lost: it is renamed (.bad-TIME), and the plan is made from the fabric and
+ * its LIDs.
  *
- * Files are touched by the writer thread alone (worker.h): all functions here but
- * store_write return without waiting for a file. They belong to the sweeper thread where
- * nothing else is said.
+ * Only the writer thread (worker.h) touches files: all functions but store_write return
+ * without waiting for a file. They are for the sweeper thread unless noted.
  *
- * Reading: store_look asks for it, when OpenSM has started or comes out of standby, at
- * the beginning of a sweep; plans are read during its discovery. The sweeper waits for
- * the end of that, within bounds (store_await_look, sweep.c), and chooses among what is
- * in memory then. If a disk takes longer, the sweeper gives up (store_give_up): the plan
- * is made without a file, and files that were there get another name (.late-TIME) before
- * that plan, or holds, are written in their place.
+ * Reading: store_look requests it at the beginning of a sweep, after OpenSM's start or
+ * standby; plans are read during its discovery. The sweeper waits for that, within bounds
+ * (store_await_look, sweep.c), and then chooses. If a disk takes longer, it gives up
+ * (store_give_up): the plan is made without a file, and existing files are renamed
+ * (.late-TIME) before that plan, or holds, are written in their place.
  *
- * Writing: the sweeper hands over what is to be in files, and the newest of each is
- * written. LIDs of a new plan wait for it 2 s at most (store_await_plan, sweep.c): killed
- * in between, OpenSM has to find them again in guid2lid and in the ports, as it does.
- * What cannot be written is tried again, at each change and in each round.
+ * Writing: the sweeper hands over contents, and the newest of each file is written. LIDs
+ * of a new plan wait for it 2 s at most (store_await_plan, sweep.c): an OpenSM killed in
+ * between finds them in guid2lid and in the ports. Failed writes are retried at each
+ * change and in each round.
  */
 #ifndef PORTMAJOR_STORE_H
 #define PORTMAJOR_STORE_H
@@ -48,16 +45,16 @@
 /* Opaque. */
 struct store;
 
-/* The writer's rounds are to call store_write. NULL without memory. */
+/* The writer's rounds must call store_write. NULL without memory. */
 struct store *store_start(osm_log_t *log, struct worker *writer);
 
-/* The writer has ended. */
+/* After the writer has ended. */
 void store_stop(struct store *store);
 
 /*
- * A sweep begins, and the port is known. The writer makes and locks its folder, the first
- * time, and whenever that could not be done or somebody has removed it. What an earlier
- * look has found is forgotten. True: it was the first time.
+ * At the beginning of a sweep, when the port is known: the writer makes and locks its
+ * folder, the first time, and after a failure or removal. Forgets earlier looks. True:
+ * the first time.
  */
 bool store_open(struct store *store, uint64_t port_guid);
 
@@ -74,56 +71,50 @@ char *store_path_beside(const struct store *store, const char *name);
 uint64_t store_guid(struct store *store);
 
 struct store_request {
-	const struct pm_fabric *fabric; /* as it is seen */
+	const struct pm_fabric *fabric; /* as discovered */
 	uint8_t lmc;
-	struct pm_damping *flaps; /* the holds go here; NULL: nobody wants them */
+	struct pm_damping *flaps; /* for the holds; NULL: none wanted */
 	uint64_t now_ms;	  /* of their clock */
 };
 
-/* Has the writer read all plans there are, soon. */
+/* Has the writer read all plans, soon. */
 void store_look(struct store *store);
 
-/* Whether that is not over, and nobody has given up; waits up to 10 ms for it. */
+/* Whether that is not over, nor given up; waits up to 10 ms for it. */
 bool store_await_look(struct store *store);
 
-/* Waits no longer, until the writer has read again. True: it is not over. */
+/* Gives up waiting, until the writer has read again. True: it is not over. */
 bool store_give_up(struct store *store);
 
 /*
- * Loads the plan, if the last look has found one for this fabric, into planning; and the
- * holds. -EAGAIN: the look is not over; -ENOMEM: nothing is loaded, good files are as
- * they were, and store_look has to be called again.
+ * Loads the last look's plan for this fabric, if any, into planning; and the holds.
+ * -EAGAIN: the look is not over; -ENOMEM: nothing is loaded, and store_look has to be
+ * called again.
  */
 int store_load(struct store *store, const struct store_request *request,
 	       struct planning *planning, struct pm_error *err);
 
-/*
- * Whether there was a plan in our folder when it was opened, or was written there. Known
- * after the first look.
- */
+/* Whether our folder had a plan when opened, or got one. Known after the first look. */
 bool store_has_plan(struct store *store);
 
 /*
- * Whether the last look has found a later plan for this fabric than ours in another
- * folder; store_load takes it. False if it is not known.
+ * Whether the last look found a later plan for this fabric in another folder; store_load
+ * takes it. False if unknown.
  */
 bool store_has_later(struct store *store, const struct store_request *request);
 
-/* Have the plans, and the holds, written if they have changed. Wait for no file. */
+/* Have the plans, and the holds, written after a change. Wait for no file. */
 void store_save(struct store *store, struct planning *planning);
 void store_save_holds(struct store *store, const struct pm_damping *flaps,
 		      uint64_t now_ms);
 
-/*
- * Whether the plans that were handed over last are still to be written, and that has not
- * failed; waits up to 10 ms for it.
- */
+/* Whether writing the last plans is neither over nor failed; waits up to 10 ms for it. */
 bool store_await_plan(struct store *store);
 
-/* A round of the writer, on its thread: writes what is to be written. */
+/* A round of the writer, on its thread: writes pending files. */
 void store_write(struct store *store);
 
-/* Why the files are not those of the plans, or "". On any thread. */
+/* Why the files differ from the plans, or "". On any thread. */
 void store_trouble(struct store *store, struct pm_error *why);
 
 #endif

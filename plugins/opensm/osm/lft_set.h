@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Set(LinearForwardingTable) of ours: the rules that repair, transitions and the steps
- * before a routing run share.
+ * Rules of our Set(LinearForwardingTable), in repairs, transitions and the steps before a
+ * routing run:
  *
  *   - At most one Set for a switch and block is out, whoever sent it.
  *   - OpenSM's record of a block (lft) is zeroed when its Set is handed over, as OpenSM
  *     does; the answer fills it. A block that was not answered so differs from every
  *     table, and is sent again.
- *   - new_lft has what was last sent for each block, by OpenSM or by us. OpenSM complains
- *     at the end of a sweep where that is not what the record has. While it has Sets of
- *     its own out, between the engine's callback and UCAST_ROUTING_DONE, a block that
- * differs from the record is out.
+ *   - new_lft has the last Set of each block, OpenSM's or ours. OpenSM complains at the
+ *     end of a sweep where it differs from the record. While it has Sets of its own out,
+ *     from the engine's callback to UCAST_ROUTING_DONE, a block that differs from the
+ *     record is out.
  */
 #ifndef PORTMAJOR_LFT_SET_H
 #define PORTMAJOR_LFT_SET_H
@@ -27,22 +27,22 @@ struct lft_sender {
 };
 
 /*
- * Whether no Set for this block is out. The block lies in the switch's arrays, as in the
- * next function. With osm->lock held.
+ * Whether no Set for this block is out. The block is within the switch's arrays, here and
+ * below. With osm->lock held.
  */
 bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
 		     uint32_t number);
 
 /*
- * What a switch holds when all that is out has arrived: [lft_size], borrowed while
- * osm->lock is held. The record alone lacks what OpenSM has sent and was not answered.
+ * A switch's entries when all Sets that are out have arrived: [lft_size], borrowed while
+ * osm->lock is held. The record alone lacks OpenSM's unanswered Sets.
  */
 const uint8_t *lft_set_last(const struct lft_sender *sender, const osm_switch_t *sw);
 
 /*
- * Makes *smp, of which route and sw are there already, the Set of this block with these
- * 64 entries, and notes in OpenSM's structures that it is out. With osm->lock held
- * exclusively; the SMP has to be sent.
+ * Fills *smp, with route and sw set, with the Set of this block and 64 entries, and notes
+ * in OpenSM's structures that it is out. With osm->lock held exclusively; the SMP has to
+ * be sent.
  */
 void lft_set_make(uint32_t number, const uint8_t *entries, struct smp_request *smp);
 

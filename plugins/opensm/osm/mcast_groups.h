@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * OpenSM's multicast groups, by value: the MLIDs with their members as places of a plan,
- * and what switches have room for.
+ * OpenSM's multicast groups, by value: MLIDs with their members as places of a plan, and
+ * the capacity of switches.
  *
- * Groups that share an MLID are one here, as switches see no MGIDs. Send-only members are
+ * Groups with one MLID count as one, as switches see no MGIDs. Send-only members are
  * members, as in OpenSM's trees.
  */
 #ifndef PORTMAJOR_MCAST_GROUPS_H
@@ -18,10 +18,10 @@
 struct mcast_groups {
 	struct pm_group *list; /* by MLID */
 	uint32_t num, room;
-	uint32_t strangers; /* members without a place in the plan: they are left out */
+	uint32_t strangers; /* members without a place in the plan, left out */
 	uint32_t *members;  /* of all groups */
 	uint32_t num_members, members_room;
-	struct mcast_groups_cache *cache; /* for the time of a reading */
+	struct mcast_groups_cache *cache; /* during a reading */
 	uint32_t cache_room;
 };
 
@@ -40,8 +40,8 @@ void mcast_groups_swap(struct mcast_groups *a, struct mcast_groups *b);
 bool mcast_groups_are_same(const struct mcast_groups *a, const struct mcast_groups *b);
 
 /*
- * MLIDs that each switch of plan->known has room for; one that is not there keeps what
- * capacity[] has. Whether any differs from before. With osm->lock held, shared at least.
+ * Writes the MLIDs that fit in each switch of plan->known to capacity[], but for absent
+ * ones; returns whether any changed. With osm->lock held, shared at least.
  */
 bool mcast_groups_capacity(const osm_subn_t *subn, const struct pm_plan *plan,
 			   uint16_t *capacity);

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * OpenSM's multicast manager, kept from sending: a run of it (in each heavy sweep, and
- * for joins and leaves between sweeps) clears the MLIDs that are due in its records of
- * all switches, calls the engine for those that have groups, and then sends every block
- * up to max_block_in_use of every record, compared with nothing.
+ * Keeps OpenSM's multicast manager from sending. A run of it (in each heavy sweep, and
+ * for joins and leaves between sweeps) clears the due MLIDs in its records of all
+ * switches, calls the engine for those with groups, and then sends every block up to
+ * max_block_in_use of every record, without comparing.
  *
  * While multicast is ours, the engine's callback sets max_block_in_use of all records to
- * -1, so that nothing is sent, and notes that groups may have changed. Whoever sends
- * tables computes and sends what differs, and shows the result in the records, which SA's
- * answers and dumps are made from, with max_block_in_use as it has to be.
+ * -1, so that nothing is sent, and notes that groups may have changed. The sender of
+ * tables computes and sends differences, and shows the result in the records, which SA's
+ * answers and dumps use, with the right max_block_in_use.
  *
- * A run for groups that have ended calls no engine, and would send every block that is
- * shown. So a request of our own for a group that exists is left whenever records are
- * shown (mlids_req, which the next run looks at, whatever it was begun for): a group of
- * the partition configuration, as such a group ends only with the configuration. Where
- * there is none, nothing is shown: SA then has no multicast tables to tell of, and groups
- * that end are to be looked for.
+ * A run for groups that have ended calls no engine, and would send every shown block. So
+ * while records are shown, a request of ours is pending for an existing group (mlids_req,
+ * which any next run processes): one of the partition configuration, which ends only with
+ * it. Without such a group nothing is shown: SA has no multicast tables, and ended groups
+ * have to be looked for.
  *
- * Where a switch has MulticastFDBTop, a run would set it to that of -1, which turns its
- * multicast off, unless use_mfttop is off: so it is while nothing is shown, and tops are
- * raised by us. They are never lowered: entries above have no group.
+ * A run would set a switch's MulticastFDBTop to that of -1, which turns its multicast
+ * off, unless use_mfttop is off: so that is off while nothing is shown, and we raise
+ * tops. They are never lowered: entries above have no group.
  *
- * The alternative, opt.disable_multicast, would have us serve the requests of joins
- * without a signal, and SA deny multicast to hosts.
+ * The alternative, opt.disable_multicast, gives no signal of joins, and SA would deny
+ * multicast to hosts.
  */
 #ifndef PORTMAJOR_MCAST_QUIET_H
 #define PORTMAJOR_MCAST_QUIET_H
@@ -52,7 +51,7 @@ struct mcast_quiet {
 	atomic_bool due;
 };
 
-/* Whether OpenSM's options let us, or *reason why not. */
+/* Whether OpenSM's options allow it, or *reason. */
 bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reason);
 
 /*
@@ -67,19 +66,21 @@ bool mcast_quiet_is_ours(const struct mcast_quiet *quiet);
 bool mcast_quiet_collect(struct mcast_quiet *quiet, osm_mgrp_box_t *box);
 
 /*
- * Whether a run went by without calling the engine since records were shown: it has sent
- * all blocks, without the groups that have ended. With osm->lock held.
+ * Whether a run has not called the engine since records were shown: it has sent all
+ * blocks, without ended groups. With osm->lock held.
  */
 bool mcast_quiet_is_missed(const struct mcast_quiet *quiet);
 
 /*
- * Has switches that have a MulticastFDBTop pass MLIDs of so many blocks; their answers
- * are OpenSM's. With osm->lock held, shared at least.
+ * Raises MulticastFDBTop, where switches have it, to this number of blocks; OpenSM takes
+ * the answers. With osm->lock held, shared at least.
  */
 void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks);
 
-/* Blocks of MLIDs of which some switch passes packets: up to its MulticastFDBCap, or its
- * MulticastFDBTop where that is set. With osm->lock held, shared at least. */
+/*
+ * Blocks of MLIDs that some switch forwards: up to its MulticastFDBCap, or its
+ * MulticastFDBTop where that is set. With osm->lock held, shared at least.
+ */
 uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet);
 
 /* Where records may have entries, for one plan: in other places they are empty. */
@@ -93,10 +94,9 @@ struct mcast_shown {
 size_t mcast_quiet_words(uint32_t num_switches);
 
 /*
- * Shows tables of the plan's switches in OpenSM's records, unless the engine was called
- * more than `calls` times by now: false, and it has to be done again. Writes blocks that
- * have entries or may have had some. Takes osm->lock exclusively, for one block of 32
- * MLIDs at a time.
+ * Shows tables of the plan's switches in OpenSM's records. False if the engine was called
+ * more than `calls` times by now: do it again. Writes blocks that have entries or may
+ * have had some. Takes osm->lock exclusively, for one block of 32 MLIDs at a time.
  */
 bool mcast_quiet_show(struct mcast_quiet *quiet, const struct pm_plan *plan,
 		      const struct pm_mfts *tables, uint32_t calls,
