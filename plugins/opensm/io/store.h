@@ -7,7 +7,7 @@
  *     drifting     the plan in force, only while ports run with other LIDs or planes than
  *                  planned
  *     holds        links that went down lately
- *     state, ..    what others than this module write, see store_path
+ *     state, ..    of other modules, see store_path
  *     lock         locked by the process that uses the folder
  *
  * The plan in use is the one in our folder, or a later one for this fabric in another

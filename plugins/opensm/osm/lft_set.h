@@ -3,7 +3,7 @@
  * Rules of our Set(LinearForwardingTable), in repairs, transitions and the steps before a
  * routing run:
  *
- *   - At most one Set for a switch and block is out, whoever sent it.
+ *   - At most one Set for a switch and block is out, OpenSM's or ours.
  *   - OpenSM's record of a block (lft) is zeroed when its Set is handed over, as OpenSM
  *     does; the answer fills it. A block that was not answered so differs from every
  *     table, and is sent again.
