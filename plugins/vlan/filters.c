@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* libbpf asks for one filter that is known; a list of all takes netlink itself. */
+/* Lists tc filters by netlink, as libbpf queries one known filter only. */
 #include "tcx.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What a card needs to receive tagged frames: filter switched off, VIDs, or
- * promiscuous mode.
- */
+/* Has a card receive tagged frames: filter off, VIDs, or promiscuous mode. */
 #include "receive.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* libbpf 1.1 has no tcx, but its calls pass on numbers that it does not know. */
+/* tcx by libbpf 1.1, which does not have it, but passes unknown numbers on. */
 #include "tcx.h"
 #include "content.h"
 

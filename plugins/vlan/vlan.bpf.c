@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tc program: which VLAN a frame takes is a matter of its two addresses, so that both
- * ways of a pair agree, whoever asks, without a word between them.
+ * The tc program: a frame's VLAN depends on its two addresses alone, so that both ends of
+ * a pair agree without a message.
  *
  *     sender     receiver   VLAN
  *     a line     a line     of the line with the higher priority

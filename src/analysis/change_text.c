@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Describes in words which switches, cables and hosts came and went. */
+/* Describes which switches, cables and hosts failed and came. */
 #include <portmajor/analysis/change_text.h>
 
 #include <stdarg.h>

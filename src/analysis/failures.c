@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lists failures: those that are named, or every one of a kind. */
+/* Lists failures: named ones, or every one of a kind. */
 #include <portmajor/analysis/failures.h>
 
 #include <portmajor/base/alloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How two sets of tables differ. */
+/* Compares two sets of tables. */
 #include <portmajor/analysis/lft_diff.h>
 
 #include <portmajor/base/alloc.h>

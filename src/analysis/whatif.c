@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One loss after the other, each of them quickly: cables are cut in a copy of the fabric
- * and mended after it, only their destinations are examined, and only tables with moved
+ * Tries one failure after another, each quickly: cables are cut in a copy of the fabric
+ * and restored after it, only their destinations are examined, and only tables with moved
  * entries are compared. Hosts cut off are counted only if there are any: a cable's
  * failure rarely cuts one off.
  */

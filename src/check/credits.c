@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Credit loops. For every LID all sources' paths are followed; where one comes to a
- * switch that another one for this LID came to already, only the dependency at that
- * switch may be new. What depends on what is kept as a matrix of bits per switch, in
- * port by out port; then a search in depth looks for a credit loop.
+ * Finds credit loops. For every LID all sources' paths are followed; at a switch that an
+ * earlier path for this LID met, only the dependency at that switch may be new.
+ * Dependencies are a bit matrix per switch, in port by out port; then a depth-first
+ * search looks for a credit loop.
  */
 #include "mft_ports.h"
 #include "step.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a judge finds, by kind and in words. */
+/* Findings by kind and as text. */
 #include "judge_parts.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LIDs and tables against those of a plan. */
+/* Compares LIDs and tables with a plan's. */
 #include "judge_parts.h"
 
 #include <portmajor/base/alloc.h>

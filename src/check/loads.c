@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How many flows cables carry. */
+/* Counts flows on cables. */
 #include "step.h"
 
 #include <portmajor/base/alloc.h>

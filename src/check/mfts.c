@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For each MLID: a search in depth over the links that packets of its members take finds
- * loops, and a walk from each switch with members counts copies. All members of a switch
- * share a walk, which is that of a packet with nobody's port left out: it differs from
- * theirs only in the copy that each would have of its own.
+ * For each MLID a depth-first search over the links of its members' packets finds loops,
+ * and a walk from each switch with members counts copies. A switch's members share a walk
+ * with no port left out: it differs from theirs only in each member's own copy.
  */
 #include "mft_ports.h"
 

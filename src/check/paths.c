@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether packets arrive, and by which ways. */
+/* Follows packets: whether they arrive, and on which paths. */
 #include "step.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Failures that options name, and as JSON. */
+/* Failures named by options, and their JSON. */
 #include "failure_options.h"
 
 #include "json.h"

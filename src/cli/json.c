@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* JSON documents as every command begins, ends and prints them. */
+/* The common parts of commands' JSON documents. */
 #include "json.h"
 
 #include "output.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Text that is printed from the members of a JSON object. */
+/* Prints text from the members of a JSON object. */
 #include "text.h"
 
 #include "output.h"

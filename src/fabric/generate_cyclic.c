@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is no tree, and is to be declined: tori, meshes, Dragonfly+. */
+/* Topologies to decline, as they are no trees: tori, meshes, Dragonfly+. */
 #include "generate_parts.h"
 
 #include <errno.h>

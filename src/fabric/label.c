@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The texts of a fabric, and labels: names to be shown. Switches and adapters are often
- * called by their model, so a name that several nodes have is followed by the GUID.
+ * The texts of a fabric, and labels. Switches and adapters often have their model as
+ * name, so the label of an ambiguous name has the GUID.
  */
 #include "fabric_parts.h"
 

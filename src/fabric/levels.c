@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Levels. Roots that an operator names (roles.h) settle them: a switch is as far below
- * the highest level as it is away from the nearest root. Otherwise they are guessed, in
- * several ways, one after the other, until one of them joins all hosts that cables join:
+ * the highest level as it is from the nearest root. Otherwise they are guessed, in
+ * several ways, one after the other, until one of them connects all hosts that cables
+ * connect:
  *
  * 1. Leaves first: every switch with hosts, except those next to other leaves with at
  *    most half as many hosts as these have on average. If such a switch counted as a
@@ -21,8 +22,8 @@
  * 4. The centre: where the switches form a graph without a cycle (two switches with
  *    links between them, a chain, a star), any root will do, and its centre is one.
  *
- * Hosts here are end ports that are not service ports, as long as there are any. With 1
- * and 2, those above the leaves need not be joined with each other.
+ * Hosts here are end ports but service ports, if there are any. With 1 and 2, those above
+ * the leaves need not be connected with each other.
  */
 #include "tree_parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Codes for widths and speeds of links, and the links below their neighbours' rate. */
+/* Codes for widths and speeds of links, and degraded links. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/fabric/link.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Computes which switches reach which, going down and up then down, and updates it
- * after failures.
+ * Computes the switches that each switch reaches, going down, and up then down; updates
+ * them after failures.
  */
 #include <portmajor/base/bits.h>
 #include <portmajor/fabric/reach.h>

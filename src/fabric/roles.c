@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads GUID files and rules, and marks roots and what end ports are for. */
+/* Reads GUID files and rules, and marks roots and roles of end ports. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ibsim's Dump as tables: every entry that the simulated switches have. */
+/* Reads tables from ibsim's Dump: every entry of the simulated switches. */
 #include "lft_file_parts.h"
 
 /* The node that is being read. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What OpenSM and dump_fts write: alike enough for one reader. */
+/* Reads tables of OpenSM and dump_fts, in one reader. */
 #include "lft_file_parts.h"
 
 #include <portmajor/base/digit.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the readers of LFT files have in common: tables and owners of LIDs. */
+/* Common part of the readers of LFT files: tables and owners of LIDs. */
 #include "lft_file_parts.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Level by level: the ports that are full first are found, and their flows stay. */
+/* Finds the ports that are full first, level by level; their flows are final. */
 #include <portmajor/lab/share.h>
 
 #include <portmajor/base/pool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Groups, the links that are usable, and the entries of trees. */
+/* Groups, usable links, and the entries of trees. */
 #include "mft_parts.h"
 #include "tree_rules.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A tree for a group that no switch reaches by going down alone, as with members at two
- * spines: the shortest ways from one member's switch to all others, over any usable
- * links. As OpenSM's own trees it may go down and up again, and so is not in step with
- * unicast tables as far as credit loops go.
+ * spines: the shortest paths from one member's switch to all others, over any usable
+ * links. Like OpenSM's own trees it may go down and up again, and so be part of a credit
+ * loop with unicast paths.
  */
 #include "mft_parts.h"
 #include "tree_rules.h"

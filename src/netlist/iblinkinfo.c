@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What iblinkinfo prints: a line for each port with its LID, number, state, width and
+ * Reads iblinkinfo's output: a line for each port with its LID, number, state, width and
  * speed, and its peer. With -l each line has the GUIDs and names of both ends:
  *
  * 0x0000000000200001 "  a"  3   1[  ] ==( 4X  2.5 Gbps Active/  LinkUp)==>  0x.. 2  5[  ]
@@ -253,6 +253,6 @@ static bool read_line_peer(const struct cable *cable, struct netlist_peer *peer)
 
 int iblinkinfo_read(struct netlist *n)
 {
-	n->read_peer = read_line_peer;
+	n->read_peer = read_peer;
 	return netlist_read_rows(n, parse, is_line_whole);
 }

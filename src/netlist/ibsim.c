@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ibsim's text: it counts GUIDs on from where a line says. */
+/* Reads ibsim's text: GUIDs are counted from a base in the text. */
 #include "netlist_parts.h"
 
 #include <errno.h>

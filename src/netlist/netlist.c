@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the format of a netlist and has it read. */
+/* Recognises the format of a netlist, and reads it. */
 #include "netlist_parts.h"
 
 #include <portmajor/base/alloc.h>

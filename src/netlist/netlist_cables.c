@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Joins both ends of each cable, and tells what contradicts. */
+/* Joins both ends of each cable, and reports contradictions. */
 #include "netlist_parts.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ibsim's Dump as a netlist: nodes, the cables that there are now, and LIDs. */
+/* Reads ibsim's Dump as a netlist: nodes, present cables, and LIDs. */
 #include "netlist_parts.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Widths and speeds in netlists: what a port can do, so that a link does the best of what
- * both of its ends can. Words that are not known say nothing.
+ * Widths and speeds of ports in netlists: a link has the best that both ends support.
+ * Unknown words are ignored.
  */
 #include "netlist_parts.h"
 

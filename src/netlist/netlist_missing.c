@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a program wrote of a fabric may be incomplete: the file was cut, or a record was.
- * Both ends of a cable list it, so what one of them lost the other one may still say. An
- * end node is known by its switch's line, and so is its cable. Between switches one end
- * is not enough: a table that uses a cable which is not there loses packets, while one
- * that leaves it out does not.
+ * Completes a netlist with a truncated file or record. Both ends of a cable list it, so
+ * one may have data that the other lacks. An end node and its cable are taken from its
+ * switch's line. Between switches one end is not enough: a table over a missing cable
+ * loses packets, one without an existing cable does not.
  */
 #include "netlist_parts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Records: a header line and a line for each port with a cable. ibsim reads what
- * ibnetdiscover writes, so both have them.
+ * Reads records of ibsim and ibnetdiscover: a header line and a line for each port with a
+ * cable.
  */
 #include "netlist_parts.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Texts with a row for each port, which say nothing of nodes: a switch is what has ports
- * of one id, and an end port is a node of its own.
+ * Reads texts with a row for each port, without nodes: the ports of one id are a switch,
+ * and an end port is a node of its own.
  */
 #include "netlist_parts.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What ibnetdiscover -p prints: a line for each port with its node's kind, its LID,
- * number and GUID, width and speed, and the same of its peer:
- * `SW     3 65 0x0000000000200001 4x SDR - CA     9  1 0x0000000000000001 ( 'a' - 'b' )`.
- * A switch's port without a cable has a line, too, with its own name alone.
+ * Reads the output of ibnetdiscover -p: a line for each port with its node's kind, its
+ * LID, number and GUID, width and speed, and the same of its peer: `SW 3 65
+ * 0x0000000000200001 4x SDR - CA 9 1 0x0000000000000001 ( 'a' - 'b' )`. A switch's port
+ * without a cable has a line, too, with its own name alone.
  */
 #include "netlist_parts.h"
 
@@ -156,6 +156,6 @@ static bool is_line_whole(struct pm_text line)
 
 int ports_report_read(struct netlist *n)
 {
-	n->read_peer = read_port_peer;
+	n->read_peer = read_peer;
 	return netlist_read_rows(n, parse, is_line_whole);
 }

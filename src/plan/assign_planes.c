@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Places, which plane each of them is assigned, and its rank there. */
+/* Assigns each place a plane, and a rank in it. */
 #include "plan_parts.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Plans made of plans: with LIDs that are in use, grown, with parts replaced. */
+/* Makes plans of plans: with the LIDs in use, grown, with replaced parts. */
 #include "plan_parts.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A line of text about roles and levels that were guessed. */
+/* Describes guessed roles and levels. */
 #include <portmajor/fabric/roles.h>
 #include <portmajor/plan/guess.h>
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Gathering LID history: what is said of each LID.
+ * Gathers the history of each LID.
  *
- * Tables are followed as packets would be, from every switch. Where more than half of
- * those walks for a LID that end at slots end at the same one, that was its slot: a leaf
- * with an entry that nobody else agrees with, since it could not be reached when a LID
- * moved, is outvoted. Else the same is asked of all ports without a cable to a switch:
- * one may turn out to be a slot when hosts come. Mostly a switch was there that is away,
- * and no more is known of the LID than that somebody had it.
+ * Tables are followed like packets, from every switch. If more than half of a LID's walks
+ * that end at slots end at the same one, that was its slot: a leaf with an outdated
+ * entry, since it was out of reach when the LID moved, is outvoted. Else the same is
+ * tried with all ports without a cable to a switch, which may become slots when hosts
+ * come. Mostly an absent switch was there, and the LID is only known to have been in use.
  *
- * The plane of a LID is that of the up ports of leaves which lead to it, if three in
- * four agree: with our tables all do unless that plane is lost; with those of engines
- * that know no planes they do by chance in the smallest fabrics alone.
+ * The plane of a LID is that of the up ports of leaves which lead to it, if three in four
+ * agree: with our tables all do unless that plane has failed; with other engines' only by
+ * chance, in the smallest fabrics.
  */
 #include "lid_history_parts.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plans with the LIDs that LID history gives back.
+ * Makes plans with LIDs restored by LID history.
  *
- * What has its planned LID in use is not touched, and that LID is settled: whatever is
- * said of it, only the plan speaks for it from then on, also when the port goes away. (If
- * its place gets another LID for a port that comes there, it is as one from tables.) A
- * port that is there and does not have its planned LID is a newcomer. For each LID that
- * is not settled, the first of these that holds decides:
+ * A port with its planned LID in use is not touched, and that LID is settled: only the
+ * plan counts for it from then on, also when the port goes away. (If its place gets
+ * another LID for a port that comes there, it is as one from tables.) A present port
+ * without its planned LID is a newcomer. For each LID that is not settled, the first of
+ * these that holds decides:
  *
  *   1. guid2lid gave it to a newcomer's GUID: it is that one's, at whatever place.
  *   2. Tables lead to a newcomer's slot, and guid2lid gives it to nobody else.
@@ -15,14 +15,14 @@
  *   4. Tables lead to an empty slot: whoever comes there is likely the one that left.
  *      This is what lets the entries that switches hold stay as they are.
  *
- * A newcomer without any LID history keeps the planned LID, unless that may be somebody
- * else's. An empty slot may have such a LID: it gives it up when the owner comes, in
- * exchange for what the owner's place would have had. So at most two places change for
- * one that comes, and neither is in use.
+ * A newcomer without history keeps the planned LID, unless history has another owner for
+ * it. An empty slot may have such a LID: it gives it to the owner, in exchange for the
+ * LID of the owner's place. So at most two places change for a newcomer, and neither is
+ * in use.
  *
- * Places that lost their LID so, or must not have it, get, in this order: the LID of
- * the place that took theirs; one of their plane's runs; a new run; any; at last one that
- * may be somebody's, the weakest LID history first. All but the last are nobody's.
+ * Places that lost their LID so, or must not have it, get the first of: the LID of the
+ * place that took theirs; one of their plane's runs; a new run; any; at last one with an
+ * owner by history, the weakest history first.
  */
 #include "lid_history_parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A fabric against a plan. */
+/* Compares a fabric with a plan. */
 #include "plan_parts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds what a plan knows and discovery does not find. */
+/* Finds parts of a plan that discovery does not find. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/plan/missing.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads what is drained, and takes those links out of use. */
+/* Reads drains, and excludes their links. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Takes links out of use without losing a path. */
+/* Excludes links without cutting a path. */
 
 #include <portmajor/policy/exclude.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Decides which engine routes, by the share of pairs that is served. */
+/* Chooses the engine by the share of reachable pairs. */
 #include <portmajor/policy/failback.h>
 
 void pm_failback_init(struct pm_failback *failback, uint32_t first_ms,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is asked, in this order; each step only when the ones before have no question:
+ * Chooses questions, in this order; each step only when the ones before have none:
  *
  * 0. If the manager's own switch reports, its ports: it always answers, and what is lost
  *    there closes ways to others.
@@ -22,13 +22,12 @@
  *    down, the rest is given up: links came up, or hosts went. While OpenSM sweeps, it
  *    is asked for links as well that were not up before: the sweep may have seen them.
  *
- * All of this takes what was not heard of for alive, which is right for one loss and may
- * not be for several. When a question is not answered, it was wrong, and there may
- * be more such switches than can be afforded to ask: from then on nobody is asked but
- * over ways that are proven (locate_paths.c). Whoever is to be asked otherwise is proven
- * first: the last proven switch on the way is asked for its port to the next one. What is
- * dead is not asked itself any more, and what leads through it is found by other ways. A
- * second silence ends it all.
+ * All of this takes silent switches for alive, which is right for one failure and may be
+ * wrong for several. After an unanswered question only proven paths are used
+ * (locate_paths.c), as there may be many dead switches. A path to another switch is
+ * proven first: its last proven switch is asked for the port to the next one. Dead
+ * switches are not asked any more, and parts behind them are reached by other paths. A
+ * second silence ends the search.
  */
 #include "locate_parts.h"
 

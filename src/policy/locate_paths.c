@@ -2,13 +2,13 @@
 /*
  * Paths to switches. A path is proven if each cable of it is known to be up: by an
  * answer, or as an answer came over it. A switch that is cut off from the manager has no
- * such path, so an SMP over one is always answered, but for a switch that does not answer
- * at all or went since.
+ * such path, so an SMP over one is answered, unless the switch never answers or has
+ * failed since.
  *
- * What goes over another way is a probe. No more than PM_LOCATE_PROBES of them are out,
- * and no two that one dead switch, or one lost cable, would silence. After the first one
- * that is not answered there are no others. So no more questions than these are ever
- * asked in vain, however many switches are dead.
+ * An SMP over another path is a probe. At most PM_LOCATE_PROBES are out, and no two that
+ * one dead switch, or one failed cable, would silence. After the first unanswered one
+ * there are no others. So at most these stay without an answer, however many switches are
+ * dead.
  */
 #include "locate_parts.h"
 

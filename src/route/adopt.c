@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tables that are in the switches already, taken over as preferred ports.
+ * Takes over the switches' tables as preferred ports.
  *
- * A manager that knows nothing of a fabric with parts missing cannot know what its
- * predecessor knew, and would assign planes otherwise: nothing would be wrong with its
- * tables, but many entries would change for nothing. What it finds in the switches it
- * keeps, provided that it leads where it should, by the same rules as ours, and is as
- * good: blocks name as few ports, with 5% more at most over all, so that no loss gets
- * much dearer, no port lies idle, and no up port of a leaf carries over an eighth more.
- * Tables of other engines fail that: with theirs each block names most ports.
+ * A manager without its predecessor's plan would assign planes otherwise in a fabric with
+ * missing parts: its tables would be right, but many entries would change for nothing. So
+ * it keeps entries found in the switches if they lead to their place by our rules, and
+ * are as good: blocks name as few ports, with 5% more at most over all, so that no
+ * failure costs much more, no port is idle, and no up port of a leaf carries over an
+ * eighth more. Tables of other engines fail that: each block names most ports.
  */
 #include "route_parts.h"
 

@@ -3,9 +3,9 @@
  * Detours: entries for places that a switch has no up-then-down path to.
  *
  * The switches that have such a path, or one over the hub (beyond.c), are the goal, and
- * the others send toward the nearest of them over whatever cables are alive, also those
- * beside and across levels. Each step brings a packet nearer to the goal, and from there
- * it goes on through switches that are all part of the goal: so there is no loop.
+ * the others send toward the nearest of them over any usable cables, also within and
+ * across levels. Each step brings a packet nearer to the goal, and from there it goes on
+ * through switches that are all part of the goal: so there is no loop.
  */
 #include "route_parts.h"
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One loss after the other, from a whole tree. Where nothing is lost a table is the
+ * One failure after another, from a complete tree. Without a failure a table is the
  * preferred one; so a failure costs only the entries that it changes, and is undone by
  * remembering these:
  *
  *     lost cables -> sets of reach.h that lose something -> ports next to them
  *         -> entries with these ports
  *
- * Everybody next to such a set loses the same places over it. So their LIDs are listed
- * once, by LFT block; and as it is kept for each port in which blocks it is named, a
- * switch that a thousand LIDs are lost to is looked at in the few blocks where that
- * matters. A switch that has no way at all to places any more loses their entries
- * whatever ports they have.
+ * All neighbours of such a set lose the same places over it. So their LIDs are listed
+ * once, by LFT block; and as the blocks that name each port are kept, a switch that loses
+ * a thousand LIDs is examined in few blocks. A switch without any path to places loses
+ * their entries, whatever their ports.
  */
 #include "route_parts.h"
 

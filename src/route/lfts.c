@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables of switches, whoever made them. */
+/* Tables of switches, of any engine. */
 #include <portmajor/route/lfts.h>
 
 #include <portmajor/base/alloc.h>

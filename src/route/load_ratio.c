@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How even the loads of links are by the tables as they are, all hosts to all others. */
+/* The balance of links' loads by the present tables, all hosts to all others. */
 #include "route_parts.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables: made, updated for what is alive, read. Their rules are in rules.c. */
+/*
+ * Makes tables, updates them for the usable cables, and reads them. Their rules are in
+ * rules.c.
+ */
 #include "route_parts.h"
 
 #include <portmajor/plan/reachable.h>

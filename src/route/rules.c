@@ -27,9 +27,9 @@
  * on. Where all leaves have the same planes nothing is assigned.
  *
  * Foreign destinations (their planes run elsewhere) come only when their plane is cut off
- * somewhere. Those of a block fill one up port after the other (foreign.c), so that
- * losing an up port touches few blocks: as few ports for each block as have room, next to
- * each other, moving on from block to block and from switch to switch.
+ * somewhere. Those of a block fill one up port after the other (foreign.c), so that the
+ * failure of an up port changes few blocks: as few ports for each block as have room,
+ * next to each other, moving on from block to block and from switch to switch.
  *
  * Going down, where several ports lead to the place, a native destination
  * takes the mirror image of its way up: the cable that its own subtree would

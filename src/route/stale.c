@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where no cable was moved, nothing is found: of a loop's entries take the one that was
- * written last, at a time when the tables led every packet on to the LID's place. Its
- * next hop had a path then, so its entry was of that time as well, and so on around; but
- * the tables of one time have no loop. What remains are moved cables, and records that
- * are not what a switch holds. Each LID is followed all the same: it costs little, and
- * needs no trust in how the tables came about.
+ * Without a moved cable, no stale entry is found: of a loop's entries take the last
+ * written, at a time when the tables led every packet to the LID's place. Its next hop
+ * had a path then, so its entry was of that time as well, and so on around; but the
+ * tables of one time have no loop. Only moved cables and wrong records remain. Each LID
+ * is followed all the same: it costs little, and needs no trust in the tables' history.
  */
 #include "route_parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Are they trees? By tagged ports, as switches see them. */
+/* Checks that VLANs are trees, by tagged ports, as in the switches. */
 #include <portmajor/vlan/vlan.h>
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A smallest cover with halves: each vertex counts 0, 1/2 or 1, and both ends of an edge
- * together 1 at least. It is had from a largest matching of the double cover, in which
+ * together 1 at least. It comes from a largest matching of the double cover, in which
  * each vertex stands left and right, and an edge joins the left of either end with the
  * right of the other. No cover is smaller; and one that is smallest has all that count 1
- * and none that count 0 (Nemhauser and Trotter, 1975). What hangs together of those that
- * count 1/2 is taken on one side, if it has two; else those with most edges are.
+ * and none that count 0 (Nemhauser and Trotter, 1975). Of a connected part of those that
+ * count 1/2 one side is taken, if it has two; else those with most edges.
  */
 #include "cover.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What switches learn if all hosts talk with all others: in a VLAN of a switch, a host is
- * there if one of its pairs uses this VLAN and goes through this switch: if beyond the
+ * Counts MAC entries if all hosts talk with all others: a switch has one for a host in a
+ * VLAN if one of the host's pairs uses this VLAN through this switch: if beyond the
  * switch there is a host with this VLAN and a higher priority or, if it is its own VLAN,
  * any host with a lower one.
  */

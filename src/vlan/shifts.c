@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What VLANs are for: how many flows share a cable. */
+/* Counts flows on cables under shift permutations. */
 #include "vlan_parts.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Trees. Switches have one cable up each, to a switch one level above that is in the
- * tree, and the top switch has none: so there is one way between any two.
+ * Makes the trees. Each switch has one cable up, to a switch of the tree one level above,
+ * and the top switch none: so there is one path between any two.
  */
 #include <portmajor/vlan/vlan.h>
 

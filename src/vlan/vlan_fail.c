@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Losses. Of each pair that its VLAN does not join any more one line has to change, and
- * the other may stay: what is wanted is a vertex cover.
+ * Changes lines after a failure. Of each pair that its VLAN no longer connects one line
+ * has to change: a vertex cover.
  */
 #include "cover.h"
 #include "assign_vlans.h"

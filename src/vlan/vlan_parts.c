@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which hosts each VLAN joins, after failures too. */
+/* The hosts that each VLAN connects, after failures too. */
 #include "vlan_parts.h"
 
 #include <errno.h>

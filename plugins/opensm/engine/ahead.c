@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Blocks that need an order, step by step. */
+/* Sends blocks that need an order, step by step. */
 #include "ahead.h"
 
 #include "osm/lft_records.h"

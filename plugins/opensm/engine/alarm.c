@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A thread that asks OpenSM for a routing run at a time that was set. */
+/* A thread that requests a routing run of OpenSM at a set time. */
 #include "alarm.h"
 
 #include "clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables that were found in the switches go over to the plan's. */
+/* Replaces tables found in the switches by the plan's. */
 #include "balance.h"
 
 #include "ahead.h"

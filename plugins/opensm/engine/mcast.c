@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Computes, sends and repairs multicast tables from a record of what switches hold. */
+/* Computes, sends and repairs multicast tables from a record of the switches' tables. */
 #include "mcast.h"
 
 #include "osm/mft_wire.h"

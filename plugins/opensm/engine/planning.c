@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which plan is in force, and which one comes next. */
+/* The plan in force, and its changes. */
 #include "planning.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads LFTs back from switches where no plan is left. */
+/* Reads LFTs from switches if the plan is lost. */
 #include "recover.h"
 
 #include "osm/lft_records.h"

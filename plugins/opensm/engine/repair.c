@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What failed is found, and mended, over paths that are proven. */
+/* Locates and repairs failures over proven paths. */
 #include "repair.h"
 
 #include "osm/lft_records.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The thread that repairs and moves tables, and what it shares with the sweeper. */
+/* The thread that repairs and changes tables, and its data shared with the sweeper. */
 #include "repairer.h"
 
 #include "clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Updates the plan for what was discovered, and computes tables for it. */
+/* Updates the plan for the discovered fabric, and computes tables for it. */
 #include "routing.h"
 
 #include "io/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Compares another engine's tables with ours and reports what would be sent. */
+/* Compares another engine's tables with ours, and counts the blocks to send. */
 #include "shadow.h"
 
 #include "osm/lft_records.h"

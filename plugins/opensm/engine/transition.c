@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables for other links in use, without a packet lost on the way. */
+/* Changes tables to other links in use, without losing a packet. */
 #include "transition.h"
 
 #include "ahead.h"

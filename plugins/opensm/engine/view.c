@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What of the plan's fabric is discovered and usable, and the tables for that. */
+/* The discovered and usable parts of the plan's fabric, and their tables. */
 #include "view.h"
 
 #include <portmajor/analysis/change_text.h>

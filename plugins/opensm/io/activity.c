@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the plugin is doing: phase, repairs and waiting times, as metrics and JSON. */
+/* The plugin's activity: phase, repairs and their times, as metrics and JSON. */
 #include "activity.h"
 
 #include "describe.h"

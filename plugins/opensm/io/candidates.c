@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the folder of a fabric in OpenSM's cache folder among those that are there. */
+/* Finds the folder with a fabric's plan in OpenSM's cache folder. */
 #include "candidates.h"
 
 #include <portmajor/base/alloc.h>

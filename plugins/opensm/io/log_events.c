@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The lines that say what was done. */
+/* Log lines about events. */
 #include "log_events.h"
 
 #include "log.h"

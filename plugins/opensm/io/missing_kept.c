@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Since when parts are missing and which are acknowledged, kept in the state's
- * document.
- */
+/* Times and acknowledgements of missing parts, kept in the state's document. */
 #include "missing_kept.h"
 
 #include "describe.h"

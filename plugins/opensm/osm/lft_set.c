@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One Set of an LFT block, as OpenSM's structures are to show it. */
+/* One Set of an LFT block, noted in OpenSM's structures. */
 #include "lft_set.h"
 
 #include <string.h>

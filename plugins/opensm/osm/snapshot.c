@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Makes a fabric of what OpenSM has discovered. */
+/* Copies OpenSM's discovered subnet into a fabric. */
 #include "snapshot.h"
 
 static enum pm_node_type type_of(const osm_node_t *node)

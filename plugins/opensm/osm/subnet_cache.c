@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* OpenSM's nodes and ports in flat arrays, and one walk that tells what changed. */
+/* OpenSM's nodes and ports in flat arrays, and one walk that finds changes. */
 #include "subnet_cache.h"
 
 #include <portmajor/fabric/link.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor check: tables as switches hold them, walked over a topology. */
+/* portmajor check: judges the tables of switches over a topology. */
 #include "commands.h"
 #include "groups.h"
 #include "json.h"

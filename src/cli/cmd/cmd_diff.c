@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor diff: two sets of tables, or two topologies with the tables they get. */
+/* portmajor diff: compares two sets of tables, or two topologies with their tables. */
 #include "commands.h"
 #include "json.h"
 #include "planned_tables.h"

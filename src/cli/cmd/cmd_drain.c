@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor drain, undrain: what the plugin is to keep out of hosts' paths. */
+/* portmajor drain, undrain: parts that the plugin excludes from hosts' paths. */
 #include "cache.h"
 #include "commands.h"
 #include "drain_effect.h"

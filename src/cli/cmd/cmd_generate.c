@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor generate: netlists of fat trees, and of what is none. */
+/* portmajor generate: netlists of fat trees and other topologies. */
 #include "commands.h"
 #include "json.h"
 #include "failure_options.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor merge: the shards of a sweep become the whole. */
+/* portmajor merge: joins the shards of a sweep. */
 #include "commands.h"
 #include "json.h"
 #include "summary_output.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor preflight: one line for each thing that must be right before OpenSM starts.
- */
+/* portmajor preflight: checks the installation before OpenSM starts, a line each. */
 #include "commands.h"
 #include "json.h"
 #include "preflight.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor rebalance: has a running OpenSM go over to the plan's tables. */
+/* portmajor rebalance: has a running OpenSM return to the plan's tables. */
 #include "commands.h"
 #include "json.h"
 #include "masters.h"

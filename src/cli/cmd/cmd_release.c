@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor release: links that flapped are taken back into use at once. */
+/* portmajor release: ends holds of flapping links. */
 #include "commands.h"
 #include "ends.h"
 #include "json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor status: what the plugin says of itself, and whether that is in order. */
+/* portmajor status: prints and judges the plugin's state. */
 #include "cache.h"
 #include "commands.h"
 #include "ends.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor table: a switch's table and the load of every port, before and after a loss.
+/*
+ * portmajor table: a switch's table and the load of every port, before and after a
+ * failure.
  */
 #include "commands.h"
 #include "groups.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor whatif: the cost of a loss, or of every loss of a kind. */
+/* portmajor whatif: the cost of a failure, or of every failure of a kind. */
 #include "commands.h"
 #include "groups.h"
 #include "json.h"

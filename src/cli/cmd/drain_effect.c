@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What drains would do to the busiest link and to leaves' uplinks. */
+/* The effect of drains on the busiest link and on leaves' uplinks. */
 #include "drain_effect.h"
 
 #include "json.h"

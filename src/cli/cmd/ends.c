@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Names of links, switches and hosts by their ends, and which of them an operand
- * means.
- */
+/* Names of links, switches and hosts by their ends, and their match with an operand. */
 #include "ends.h"
 
 #include "json.h"

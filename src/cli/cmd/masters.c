@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the OpenSM on this machine that follow requests, and leaves these. */
+/* Finds each OpenSM on this machine that follows requests, and writes the requests. */
 #include "masters.h"
 
 #include "cache.h"

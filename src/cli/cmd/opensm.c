@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the installed OpenSM and the plugin's library, and what each says of itself. */
+/* Finds the installed OpenSM and the plugin's library, and their versions. */
 #include "opensm.h"
 
 #include "output.h"

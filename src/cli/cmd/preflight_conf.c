@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor preflight: values of opensm.conf. OpenSM takes what it cannot read for its
- * default or for FALSE, without a word that is seen; what type a value has is that of the
- * default that OpenSM writes.
+ * portmajor preflight: values of opensm.conf. OpenSM silently takes the default, or
+ * FALSE, for an invalid value; a value's type is that of the default that OpenSM writes.
  */
 #include "options.h"
 #include "preflight.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor preflight: which configuration OpenSM's service reads, and whether it starts
- * at all. systemd reads units of /usr/lib, /run and /etc, and of several lines ExecStart=
- * the last one counts.
+ * portmajor preflight: the configuration of OpenSM's service, and whether it starts.
+ * systemd reads units of /usr/lib, /run and /etc, and the last line ExecStart= counts.
  */
 #include "preflight.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files that other programs read, made from a plan before it is used. */
+/* Files for other programs, made from a plan. */
 #include "outfile.h"
 #include "output.h"
 #include "plan_command.h"

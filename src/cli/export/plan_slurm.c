@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * topology.conf for Slurm's topology/tree, which knows one way up from each switch and no
- * planes. So a switch there stands for all switches of a level, in all planes, that join
- * the same leaves: how many switches a job's hosts need is the same, and that is what
- * Slurm chooses by. Example, director of 324 leaves and 18 chassis:
+ * topology.conf for Slurm's topology/tree, which has one link up from each switch and no
+ * planes. So a switch there stands for all switches of a level, in all planes, that
+ * connect the same leaves: the number of switches for a job's hosts, by which Slurm
+ * chooses, is the same. Example, director of 324 leaves and 18 chassis:
  *
  *     level2.0      all fabric cards of all chassis
  *     level1.0 ..   the line cards, of all chassis, over one pod
  *     leaf0 ..      with its hosts
  *
- * What joins no more than one of the next lower level is left out.
+ * Switches above no more than one of the next lower level are left out.
  */
 #include "hostlist.h"
 #include "output.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-lab collective: what collective operations cost on circuits. */
+/* portmajor-lab collective: times of collective operations on circuits. */
 #include "lab_commands.h"
 #include "json.h"
 #include "lists.h"

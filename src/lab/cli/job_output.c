@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What came of a job, as JSON and as text. */
+/* Results of a job, as JSON and as text. */
 #include "job.h"
 
 #include "json.h"

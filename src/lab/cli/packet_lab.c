@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What all runs of the packet engine have in common. */
+/* The common part of runs of the packet engine. */
 #include "packet_lab.h"
 
 #include "packet_jobs.h"

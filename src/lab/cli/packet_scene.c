@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hosts, tables, failures and repairs that the packet engine is given. */
+/* Input of the packet engine: hosts, tables, failures and repairs. */
 #include "packet_scene.h"
 
 #include "output.h"

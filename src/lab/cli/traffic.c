@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the engine that `portmajor-lab traffic` was asked for. */
+/* Finds the engine of `portmajor-lab traffic`. */
 #include "traffic.h"
 #include "output.h"
 

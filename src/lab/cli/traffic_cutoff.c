@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor-lab traffic --engine cutoff: pairs of hosts that are cut off, from a loss to
- * the last LFT Set, by recordings of what routing engines sent.
+ * portmajor-lab traffic --engine cutoff: pairs of hosts that are cut off, from a failure
+ * to the last LFT Set, by LFT traces of routing engines.
  */
 #include "lab_commands.h"
 #include "json.h"

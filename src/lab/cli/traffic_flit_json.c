@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the flit engine found, as JSON and as text. */
+/* Results of the flit engine, as JSON and as text. */
 #include "json.h"
 #include "text.h"
 #include "traffic.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the packet engine found, as JSON and as text. */
+/* Results of the packet engine, as JSON and as text. */
 #include "traffic_packet.h"
 
 #include "json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the packet engine can be asked. */
+/* Options of the packet engine. */
 #include "lists.h"
 #include "traffic.h"
 #include "traffic_packet.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What happens to tables and cables while the packet engine runs, as JSON and as text. */
+/* Changes of tables and cables during a run of the packet engine, as JSON and as text. */
 #include "json.h"
 #include "packet_run.h"
 #include "text.h"

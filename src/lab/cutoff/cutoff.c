@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For each LID the entries of all switches point at the next one: trees and loops, of
- * which each switch is marked that leads to the host or into a loop. When an entry
- * changes, the new way is followed; if it ends otherwise than before, so do the ways that
- * lead to this switch, which are found among its neighbours.
+ * For each LID the entries of all switches form trees and loops; each switch is marked by
+ * whether it leads to the host or into a loop. When an entry changes, the new path is
+ * followed; if it ends differently, so do the paths to this switch, found among its
+ * neighbours.
  */
 #include <portmajor/base/bits.h>
 #include <portmajor/base/pool.h>

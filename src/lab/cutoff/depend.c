@@ -2,12 +2,12 @@
 /*
  * All dependencies but those that close a cycle are kept in a topological order of
  * channels (Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic
- * graphs): one that goes with the order needs no search. One against it is searched for a
- * way back, among channels between its ends in the order. If there is one it closes a
- * cycle and stays out; else the channels that were found change places.
+ * graphs): a dependency along the order needs no search. One against it is searched for a
+ * path back, among channels between its ends in the order. If there is one it closes a
+ * cycle and stays out; else the channels found change places.
  *
- * A closing one is looked at again when a dependency of the cycle that was found is gone.
- * So there is a cycle exactly if a dependency stays out.
+ * A closing one is tried again when a dependency of its cycle is gone. So there is a
+ * cycle exactly if a dependency stays out.
  */
 #include "depend.h"
 

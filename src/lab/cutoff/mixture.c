@@ -3,10 +3,10 @@
  * For a LID each switch leads to at most one other: an entry that changes ends the loop
  * that its switch is in, if there is one, and may close one that comes back to it.
  *
- * Of dependencies it is counted how many LIDs' packets have them. A switch is used by a
- * LID if it has hosts or a used switch leads to it; uses[] says how many reasons there
- * are, so a change is followed as far as switches begin or cease to be used. Round a loop
- * reasons would keep each other up: LIDs with a loop are counted anew.
+ * Dependencies are counted by LIDs. A switch is used by a LID if it has hosts or a used
+ * switch leads to it; uses[] counts these reasons, so a change is followed as far as
+ * switches begin or cease to be used. In a loop reasons would keep each other up: LIDs
+ * with a loop are counted anew.
  */
 #include "depend.h"
 

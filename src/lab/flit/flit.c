@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A cycle: what was sent `cable` cycles ago arrives, signals first; nodes send; switches
- * send. Each link out of a switch has a list of the VCs in front of which there is a flit
- * for it: those that wait for flow control are not in the list until it lets them
- * through, and heads are in it while they look for a VC. After sending, an input goes to
- * the end.
+ * In a cycle, flits and signals sent `cable` cycles ago arrive, signals first; then nodes
+ * send, then switches. Each link out of a switch has a list of the VCs with a flit for it
+ * in front: VCs that wait for flow control are not in the list, and heads are in it while
+ * they look for a VC. After sending, an input goes to the end.
  */
 #include "flit_parts.h"
 

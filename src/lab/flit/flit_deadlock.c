@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A buffer is stuck if its front can go into no VC, and each VC that it might take waits
- * for a buffer that is stuck: one that a packet has for the buffer in front of which this
- * packet is, one that is full for itself. Those that nothing has moved in for as long as
- * signals take are looked at, so what a sender knows of them holds. Of those, all that
- * lead out are taken away until none is left that does; the rest will stay as it is.
+ * for a stuck buffer: a VC of another packet for the buffer with that packet in front, a
+ * full one for itself. Candidates have not moved for as long as signals take, so senders'
+ * knowledge of them is right. Those that can move are removed until none is left; the
+ * rest is stuck for ever.
  */
 #include "flit_parts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a run has found. */
+/* Results of a run. */
 #include "flit_parts.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What nodes send, and when. Each has random numbers of its own, and draws a packet when
- * it begins to send it: so traffic is the same whatever the network does with it, and a
- * queue of any length takes no memory.
+ * The traffic of nodes. Each has its own random numbers, and draws a packet when it
+ * begins to send it: so traffic does not depend on the network, and a queue of any length
+ * takes no memory.
  */
 #include "flit_parts.h"
 

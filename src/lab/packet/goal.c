@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages wait for messages alone: what an event requires becomes the set of messages
- * that it waits for, each with the computing in between. Events of a rank are taken in
- * an order in which all that one requires comes before it; the set of a send begins anew
- * with the send itself.
+ * Messages wait for messages alone: an event's requirements become the set of messages
+ * that it waits for, each with the computing in between. Events of a rank are taken in an
+ * order of requirements; the set of a send begins anew with the send itself.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>

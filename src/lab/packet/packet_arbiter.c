@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which lane an output sends a packet of, where there are several. */
+/* Chooses the lane that an output sends a packet of. */
 #include "packet_parts.h"
 
 enum { HIGH, LOW };

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Cables die. What waits for them is dropped. A packet of which a part has not come in at
- * the other end is cut off: the part that is there goes on, takes its time and room, and
- * is thrown away where it ends.
+ * Cables fail. Packets that wait for them are dropped. A packet partly on the cable is
+ * cut off: the part beyond it goes on, takes its time and room, and is dropped where it
+ * ends.
  *
- * The sender gets the room of all these packets back, as if they had come in whole and
- * had been thrown away at once. So a cable that returns has the credits that its far
- * end has room for, as links have that begin anew.
+ * The sender gets the credits of all these packets back at once. So a returning cable has
+ * credits for its whole buffer, like a new link.
  */
 #include "packet_parts.h"
 

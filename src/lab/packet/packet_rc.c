@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reliable connections: time-outs, retries and what is received twice. */
+/* Reliable connections: time-outs, retries and duplicates. */
 #include "packet_rc.h"
 
 #include <portmajor/base/alloc.h>

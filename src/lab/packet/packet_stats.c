@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is seen of the traffic: by batches, by windows, and in all. */
+/* Statistics of the traffic: by batches, by windows, and in all. */
 #include "packet_parts.h"
 
 #include <portmajor/lab/student.h>

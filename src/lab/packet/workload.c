@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages between hosts by patterns or lists: when they start, and what is done. */
+/* Messages between hosts by patterns or lists: their starts and progress. */
 #include <portmajor/lab/workload.h>
 
 #include <portmajor/base/pool.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-vlan lldp: an Ethernet's cables as its nodes hear them, against the netlist.
+/*
+ * portmajor-vlan lldp: compares an Ethernet's cables, by its nodes' neighbours, with the
+ * netlist.
  */
 #include "json.h"
 #include "lldp.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hosts of VLANs: their addresses, and the table that they had before. */
+/* Hosts of VLANs: their addresses, and their previous table. */
 #include "output.h"
 #include "plan_vlan.h"
 
