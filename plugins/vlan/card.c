@@ -26,7 +26,7 @@ static bool switch_off(const struct vlan_card_kernel *kernel, unsigned int devic
 	       state == VLAN_FEATURE_OFF;
 }
 
-/* Somebody else's promiscuous mode does as well, and stays. */
+/* Another program's promiscuous mode does as well, and stays. */
 static int pass_by(const struct vlan_card_kernel *kernel, struct vlan_card *card)
 {
 	bool on;

@@ -549,7 +549,7 @@ static const struct {
 	[DEVICE_REMOVE] = {NULL, run_remove, true},
 };
 
-/* Reading comes first: standard input may take its time, and locks nobody out. */
+/* Reading comes first: standard input may take time, and must not lock others out. */
 static int run_locked(enum device_action action, struct job *job)
 {
 	int rc = 0;

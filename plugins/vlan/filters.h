@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The tc filters and tcx programs on a device, whoever put them there. */
+/* All tc filters and tcx programs on a device. */
 #ifndef PORTMAJOR_PLUGIN_VLAN_FILTERS_H
 #define PORTMAJOR_PLUGIN_VLAN_FILTERS_H
 

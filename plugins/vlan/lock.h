@@ -8,8 +8,8 @@
 /*
  * Locks a device of this network namespace, by a file in a folder that only this user can
  * read; the lock ends when the caller closes *fd. Does not wait. -EBUSY: another command
- * has it; -EPERM: the folder is somebody else's, or open to others; other -errno; with a
- * message.
+ * has it; -EPERM: the folder is another user's, or writable by others; other -errno; with
+ * a message.
  */
 int vlan_lock(unsigned int device, int *fd, struct pm_error *err);
 

@@ -11,7 +11,7 @@
 struct work {
 	const struct pm_failure_sweep *sweep;
 	uint64_t count;	       /* of losses in this shard */
-	_Atomic uint64_t next; /* the first that nobody has taken */
+	_Atomic uint64_t next; /* the first not taken */
 	_Atomic bool failed;
 };
 
@@ -53,7 +53,7 @@ static int try_one(struct worker *worker, uint64_t number)
 		       : 0;
 }
 
-/* Takes one loss after the other until none is left, or somebody failed. */
+/* Takes one failure after another until none is left, or a thread failed. */
 static int try_all(struct worker *worker)
 {
 	struct work *work = worker->work;

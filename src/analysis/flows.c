@@ -220,7 +220,7 @@ static bool has_end(const struct pm_flows *flows, uint32_t port)
 	       pm_routes_plan(flows->routes)->lid[port];
 }
 
-/* Nobody sends to lost end ports, and they send to nobody. */
+/* Lost end ports neither send nor receive. */
 static void lose_ends(struct pm_flows *flows, const struct pm_fabric *broken)
 {
 	const uint16_t *lid_of = pm_routes_plan(flows->routes)->lid;

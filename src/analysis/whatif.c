@@ -161,9 +161,9 @@ static bool loses_hosts(const struct pm_whatif *whatif, uint32_t sw)
 }
 
 /*
- * Whether a loss may have left anybody without a path or a cable. Not so if no end port
- * is lost, all paths between those that there are have others beside them, and both ends
- * of each cable can reach one and the same switch.
+ * Whether a failure may have left an end port without a path or a cable. Not so if no end
+ * port is lost, all paths between those that there are have others beside them, and both
+ * ends of each cable can reach one and the same switch.
  */
 static bool cuts_off(const struct pm_whatif *whatif)
 {

@@ -62,7 +62,7 @@ static int fail_file(struct pm_error *err, const char *name, int rc, const char 
 	return pm_error_set(err, rc, "%s: %s", name, why);
 }
 
-/* Waits for nobody, as open(2) does for whoever will write into a FIFO. -errno. */
+/* Does not wait, as open(2) does for a writer of a FIFO. -errno. */
 static int open_file(const char *path, struct pm_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

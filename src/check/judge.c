@@ -193,8 +193,7 @@ static int take_lids(struct judge *j, struct pm_error *err)
 
 /* ---- Entries ---- */
 
-/* LIDs that switches have entries for and nobody has: of empty places, or strange ones.
- */
+/* LIDs with entries and without an owner: of empty places, or strange ones. */
 static int find_unassigned(struct judge *j, struct pm_error *err)
 {
 	uint32_t of_somebody = 0;

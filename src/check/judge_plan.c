@@ -19,7 +19,7 @@ static uint8_t used_lmc(const struct pm_fabric *fabric)
 	return lmc < PM_MAX_LMC ? lmc : PM_MAX_LMC;
 }
 
-/* LIDs that switches have entries for, and that nobody has or is planned to have. */
+/* LIDs with entries, but no owner, nor a planned one. */
 static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
 {
 	uint32_t count = 0, first = 0;
@@ -38,9 +38,9 @@ static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
 }
 
 /*
- * One switch's table against the planned one, for LIDs that somebody has: what is
- * planned for empty places need not be in a file that is not whole. held and wanted are
- * room for tables.
+ * One switch's table against the planned one, for LIDs with an owner: what is planned for
+ * empty places need not be in a file that is not whole. held and wanted are room for
+ * tables.
  */
 static void compare_table(struct judge *j, uint32_t sw, const uint8_t *planned,
 			  uint32_t stride, uint8_t *held)

@@ -182,7 +182,7 @@ int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *re
 		rc = pm_error_no_memory(err);
 		goto out;
 	}
-	/* The last step round is none: everybody would send to itself. */
+	/* The last step is none: each would send to itself. */
 	steps = samples && samples < num_ends ? samples + 1 : num_ends;
 	for (uint32_t s = 1; s < steps; s++) {
 		uint32_t k = (uint32_t)((uint64_t)s * num_ends / steps);

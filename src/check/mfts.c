@@ -73,7 +73,7 @@ static void add_members(struct walker *w, const struct pm_group *group)
 	}
 }
 
-/* Whoever is in a mask. */
+/* Members by masks. */
 static void find_members(struct walker *w)
 {
 	for (uint32_t i = 0; i < w->num_users; i++) {

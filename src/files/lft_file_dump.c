@@ -42,7 +42,7 @@ static int add_entries(struct lft_reader *r, const struct dump *dump,
 	return rc;
 }
 
-/* What has no cable keeps the LID that it had, which somebody else may have by now. */
+/* A port without a cable keeps its old LID, which another may have by now. */
 static int add_owner(struct lft_reader *r, const struct dump_line *line,
 		     struct node *node)
 {

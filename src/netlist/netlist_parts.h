@@ -75,8 +75,10 @@ struct netlist {
 	uint32_t records_room, cables_room;
 	uint32_t num_cables;
 	struct pm_netlist_notes notes;
-	/* A program wrote it of a fabric: it may be incomplete. NULL: somebody wrote it,
-	 * and what is incomplete there is an error. */
+	/*
+	 * A program wrote it of a fabric: it may be incomplete. NULL: a person wrote it,
+	 * and what is incomplete there is an error.
+	 */
 	netlist_read_peer *read_peer;
 
 	/* Of texts that have rows. */

@@ -330,8 +330,8 @@ static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now
 }
 
 /*
- * What is new keeps the LID that it has, if that is nobody's and lies within the tables
- * as they are: it may have been here before, unknown to this plan.
+ * A new part keeps its LID, if that is free and within the tables as they are: it may
+ * have been here before, unknown to this plan.
  */
 static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
 			   const struct pm_fabric *now)

@@ -50,8 +50,7 @@ void history_settle(struct pm_lid_history *history, const struct pm_plan *plan,
 		    const struct pm_fabric *now, bool all);
 
 /*
- * Settled LIDs that no place has any more are somebody's: whoever had one may be away,
- * and report it elsewhere.
+ * Settled LIDs without a place have an owner, which may be away, and report it elsewhere.
  */
 void history_release(struct pm_lid_history *history, const struct pm_plan *plan);
 

@@ -30,7 +30,7 @@
 
 #include <errno.h>
 
-/* How sure it is that a LID that no place has is somebody's. */
+/* How sure it is that a LID without a place has an owner. */
 enum strength {
 	FREE,
 	SOMEBODYS, /* tables lead somewhere, or it was in use */
@@ -43,7 +43,7 @@ struct restoring {
 	struct pm_plan *plan; /* in the making */
 	struct pm_lid_history *history;
 	struct pm_lid_restore *restore;
-	uint8_t *fixed;	 /* [LID] stays with its place, or stays nobody's */
+	uint8_t *fixed;	 /* [LID] stays with its place, or without one */
 	uint8_t *done;	 /* [port] the place has a LID for good */
 	uint32_t *comer; /* [port] newcomer's port of the fabric, or PM_NONE */
 };
@@ -61,7 +61,7 @@ static uint64_t comer_guid(const struct restoring *r, uint32_t place)
 	return port == PM_NONE ? 0 : r->restore->now->ports[port].guid;
 }
 
-/* How sure it is that a LID is somebody else's than this place's or its newcomer's. */
+/* How sure it is that a LID has another owner than this place or its newcomer. */
 static enum strength strength_of(const struct restoring *r, uint32_t lid, uint32_t place)
 {
 	const struct trace *trace = trace_of(r, lid);
@@ -147,7 +147,7 @@ static bool same_slot(const struct restoring *r, uint32_t lid, uint32_t place)
 }
 
 /*
- * Slots of newcomers, or empty ones; LIDs that guid2lid gives to somebody, or others. (A
+ * Slots of newcomers, or empty ones; LIDs with an owner in guid2lid, or others. (A
  * newcomer has had its chance with those.)
  */
 static void take_slots(struct restoring *r, bool comers, bool claimed)

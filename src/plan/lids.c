@@ -104,7 +104,7 @@ static uint32_t measure(const struct pm_plan *plan, const struct group *group, u
 	return at - start;
 }
 
-/* Whether a place could have its LIDs here: aligned, and nobody's. */
+/* Whether a place could have its LIDs here: aligned, and free. */
 bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num)
 {
 	if (lid == 0 || lid % num || lid + num - 1 > PM_MAX_LID)
@@ -575,7 +575,7 @@ static uint32_t find_end(const struct pm_plan *plan)
 	return end;
 }
 
-/* Gives LIDs to places that have none; nobody else's changes. */
+/* Gives LIDs to places without one; no other changes. */
 int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
 {
 	uint32_t end = find_end(plan);

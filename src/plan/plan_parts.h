@@ -42,7 +42,7 @@ int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place,
 void plan_find_top(struct pm_plan *plan);
 int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
 		 struct pm_error *err);
-/* Whether a place could have num LIDs from here on: aligned, and nobody's. */
+/* Whether a place could have num LIDs from here on: aligned, and free. */
 bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num);
 void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid);
 void plan_take_back(struct pm_plan *plan, uint32_t place);

@@ -8,8 +8,8 @@
  * 2. A switch at the far end of a lost cable that has not been heard of itself is a
  *    suspect. Its other neighbours are asked for their ports to it, those below first:
  *    they answer at once, while a dead switch would not. If one of these ports is up,
- *    or there is nobody below, those above are asked as well. If all below are down
- *    and nobody above can be reached, it does not matter what is up there.
+ *    or there is none below, those above are asked as well. If all below are down
+ *    and none above can be reached, it does not matter what is up there.
  *    A switch that was heard of and lost several cables, or the one that its reports
  *    came by, may have sent its last: one neighbour more is asked for it, and when three
  *    have lost it, it is a suspect.

@@ -93,7 +93,7 @@ static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 
 /* ---- Which port ---- */
 
-/* Flows to a place; nobody sends to switches. */
+/* Flows to a place; none go to switches. */
 static double find_flows(const struct pm_routes *routes, const struct foreign *foreign,
 			 uint32_t phase, uint32_t lid)
 {

@@ -125,7 +125,7 @@ static void count_paths(struct count *count, struct pm_order_block *block)
 		if (!(block->differ >> bit & 1))
 			continue;
 		count->place = plan->owner[count->lid];
-		/* Port 0 is a switch's own, to which nobody sends data. */
+		/* Port 0 is a switch's own, to which no host sends data. */
 		if (count->place != PM_NONE && count->alive[count->place] &&
 		    plan->known->ports[count->place].num)
 			block->paths += count_senders(count, block->sw);

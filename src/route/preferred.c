@@ -37,7 +37,7 @@ struct room {
 	uint32_t turn;			/* what the switch adds to the .. */
 	const uint32_t *keys;		/* .. one of the next two that it uses; or NULL */
 	uint32_t *keys_2, *keys_above;	/* [number in lids_of] level 2, and all others */
-	struct interval *spare;		/* LIDs that are nobody's */
+	struct interval *spare;		/* LIDs without an owner */
 	uint32_t num_spare;
 };
 
@@ -415,7 +415,7 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw, struct room *room
 		memset(row + room->spare[i].start, PM_LFT_KEEP, room->spare[i].length);
 }
 
-/* LIDs that are nobody's, as intervals; how many. */
+/* LIDs without an owner, as intervals; returns their number. */
 static uint32_t find_spare(const struct pm_routes *routes, struct interval *spare)
 {
 	uint32_t num = 0;

@@ -209,7 +209,7 @@ static bool take_fixed(struct assigner *d)
 	return d->taken != before;
 }
 
-/* Takes whoever misses the fewest; how many of the list are left. */
+/* Takes the host that misses the fewest; returns how many of the list are left. */
 static uint32_t assign_stuck(struct assigner *d, uint32_t *list, uint32_t num)
 {
 	uint32_t best = 0, least = PM_NONE;
@@ -248,7 +248,7 @@ static void sort_fixed(struct assigner *d)
 	}
 }
 
-/* Nobody is taken, and loads are those of lines that stay. */
+/* No host is taken, and loads are those of lines that stay. */
 static void reset(struct assigner *d)
 {
 	const struct pm_vlans *v = d->vlans;
@@ -521,7 +521,7 @@ int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
 	}
 	if (!rc) {
 		assigner_run(&d);
-		(void)assigner_rank(&d); /* nobody is in the way */
+		(void)assigner_rank(&d); /* none is in the way */
 		assigner_count_unreachable(&d.parts, table->host, assignment);
 		assignment->spread = d.spread;
 	}

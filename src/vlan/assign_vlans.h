@@ -37,7 +37,7 @@ struct assigner {
 	uint32_t spread;
 };
 
-/* Nobody moves. The pool is for the caller to free, also after -ENOMEM. */
+/* No host moves. The caller frees the pool, also after -ENOMEM. */
 int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *cut,
 		   struct pm_vlan_host *host, struct pm_error *err);
 

@@ -105,7 +105,7 @@ static void find_extremes(struct learner *l, uint32_t vlan, const uint32_t *up)
 	}
 }
 
-/* Hosts of a site that have a pair with somebody of the other side. */
+/* Hosts of a site that have a pair with a host of the other side. */
 static uint32_t count_site(const struct learner *l, uint32_t site, uint32_t vlan,
 			   const struct extremes *other)
 {

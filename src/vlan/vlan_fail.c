@@ -126,9 +126,9 @@ struct level {
 };
 
 /*
- * Where a run is stuck, of those that remain and stay one has to move: whoever of those
+ * Where a run is stuck, of those that remain and stay one has to move: the one of those
  * that remain is taken first with a better choice would have been taken here. Where some
- * are to stay apart, anybody may do.
+ * are to stay apart, any may do.
  */
 static void open_level(const struct search *s, struct level *level)
 {

@@ -252,7 +252,7 @@ static int grow_beside(struct staying *s, struct pm_error *err)
 
 	if (!plan)
 		return 0;
-	/* LIDs that the fabric has no room for are given to nobody before it must be. */
+	/* LIDs beyond the fabric's room are not assigned before they must be. */
 	rc = pm_plan_grow_beside(plan, base->top_lid <= s->request->max_lid ? base : NULL,
 				 s->request->fabric, &grown, err);
 	s->apart = rc != -ENOSPC;

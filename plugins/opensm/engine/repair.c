@@ -449,7 +449,7 @@ static enum smp_make take_turn(struct work *work, uint32_t index, struct smp_req
 		uint32_t item = work->turns[i];
 		int hops = PM_LOCATE_NO_WAY;
 
-		/* Whoever asks for a way has to send over it. */
+		/* A caller that gets a path has to send over it. */
 		if (is_early(work, i))
 			continue;
 		if (!is_postponed(work, item))
@@ -630,7 +630,7 @@ static uint32_t num_missing(const struct work *work)
 	return work->sets.silent + work->sets.refused;
 }
 
-/* Whoever does not answer gets no more, others do. */
+/* A silent switch gets no more, others do. */
 static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
 	struct work *work = context;

@@ -55,9 +55,9 @@ struct repairer {
 	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
 	bool any_failed;
 	struct pm_drains drained; /* what its view leaves out */
-	struct balance balance;	  /* written by whoever has acquired it */
+	struct balance balance;	  /* written by the thread that has acquired it */
 	bool balanced;		  /* all tables go by the plan since the last look */
-	/* Of whoever has acquired it. */
+	/* Of the thread that has acquired it. */
 	struct view view;
 	bool unlooked; /* at what was handed over */
 	struct transition transition;
@@ -83,7 +83,7 @@ static void lock(struct repairer *r)
 	pthread_mutex_lock(&r->signal.lock);
 }
 
-/* With news for whoever waits. */
+/* With news for waiting threads. */
 static void unlock(struct repairer *r)
 {
 	pthread_cond_broadcast(&r->signal.changed);
@@ -111,7 +111,7 @@ bool repairer_has_traps(void *context)
 	return r->config.repair && repair_count_traps(r->config.repair);
 }
 
-/* ---- Taking a view over, by whoever has acquired it ---- */
+/* ---- Taking a view over, on the thread that has acquired it ---- */
 
 static uint32_t count_links(const struct pm_plan *plan)
 {
@@ -765,7 +765,7 @@ static void leave_drains(struct repairer *r)
 		ask_for_sweep(r);
 }
 
-/* All that there is to do, by whoever has acquired it. */
+/* All pending work, on the thread that has acquired it. */
 static void work(struct repairer *r)
 {
 	bool any;
@@ -823,7 +823,7 @@ static double next_look(const struct repairer *r)
 	return next;
 }
 
-/* Whoever has it at present has a round made afterwards. */
+/* The thread that has acquired it makes a round afterwards. */
 static double make_round(void *context, bool last)
 {
 	struct repairer *r = context;

@@ -84,7 +84,7 @@ static int read_file(const char *place, enum kept_file which, struct candidate_f
 	return file->rc == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Whether there is a plan at a place where nobody else could have put it. */
+/* Whether there is a plan that no other user could have written. */
 static bool has_plan(const char *cache, struct candidate *candidate)
 {
 	struct stat st;

@@ -47,7 +47,7 @@ struct operator_files {
 	void *context;	   /* of that */
 	bool requested;	   /* by operator_files_look */
 	bool looked;	   /* all files, once */
-	bool given_up;	   /* nobody waits for that */
+	bool given_up;	   /* the wait for it has ended */
 	char *clear_holds; /* path of it, NULL: not looked at */
 	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
 	bool new_drains, new_roles; /* the next two were read and not taken */
@@ -169,7 +169,7 @@ static bool read_rebalance(struct operator_files *files)
 	return true;
 }
 
-/* Whoever it tells may end when operator_files_on_request has said so. */
+/* The callback may end after operator_files_on_request has returned. */
 static void report_request(struct operator_files *files)
 {
 	void (*log_request)(void *context);

@@ -33,7 +33,7 @@ struct content {
 	uint64_t put, written; /* how often it was handed over; which of these is there */
 	/* What is to become of the file that is there, before another one is written: */
 	struct pm_error bad; /* it gets another name for this reason, unless it is "" */
-	bool unread;	     /* likewise, as nobody has waited for it to be read */
+	bool unread;	     /* likewise, not read in time */
 };
 
 /* A place is the path of a folder, with its slash. */
@@ -48,12 +48,12 @@ struct store {
 	/* Under its lock, which is never held during a file operation. */
 	uint64_t guid; /* 0: not known yet */
 	char *place;   /* of our files, NULL: not known yet; stays */
-	bool open;     /* the folder is there, and nobody else uses it */
+	bool open;     /* the folder exists, and we have locked it */
 	bool has_plan; /* see store_has_plan */
 
 	uint64_t wanted,
 		looked; /* how often store_look was called; up to which it is done */
-	bool given_up;	/* nobody waits for it until it is done */
+	bool given_up;	/* the wait for it has ended */
 	bool judged;	/* what was there was compared with a fabric */
 	struct candidates found; /* by the last look, and not used */
 	int look_rc;		 /* -ENOMEM: it has found nothing out */
@@ -194,7 +194,7 @@ static int open_folder(struct store *store, struct pm_error *err)
 	}
 	if (store->lock >= 0 && !access(store->place, F_OK))
 		return 0;
-	unlock(&store->lock); /* of a folder that somebody removed */
+	unlock(&store->lock); /* of a folder that was removed */
 	if (mkdir(store->place, 0755) && stat(store->place, &there))
 		return pm_error_set(err, -errno, "%s: %m", store->place);
 	rc = lock_place(store->place, O_CREAT, &store->lock);
@@ -558,7 +558,7 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 	return 0;
 }
 
-/* If we had no plan, and nobody uses the place that ours is from, its files go. */
+/* If we had no plan, and the place that ours is from is unused, its files go. */
 static void note_taken_over(struct store *store)
 {
 	char *from, *path = join_path(store->place, kept_name[KEPT_PLAN]);

@@ -67,7 +67,7 @@ struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
 
 /* Which GUID guid2lid has for each LID. */
 struct owners {
-	uint64_t *guid; /* [LID] 0: nobody */
+	uint64_t *guid; /* [LID] 0: none */
 };
 
 static void list_owners(osm_db_domain_t *guid2lid, struct owners *owners)
@@ -110,7 +110,7 @@ static void take_all(osm_lid_mgr_t *manager, uint64_t guid, struct owners *owner
 		}
 }
 
-/* Gives one port its LIDs; whoever had them in guid2lid before loses them there. */
+/* Gives one port its LIDs, and removes their previous owner from guid2lid. */
 static void give_lid(osm_lid_mgr_t *manager, const struct grant *grant,
 		     struct owners *owners, struct lids_given *given)
 {
@@ -175,8 +175,8 @@ static void take_reassign(osm_opensm_t *osm)
 }
 
 /*
- * OpenSM's tables end with the last element of this vector, which is the highest LID
- * that it has seen. They are to end with the plan, whoever is away: else a block more
+ * OpenSM's tables end with the last element of this vector, which is the highest LID that
+ * it has seen. They are to end with the plan, even with ports away: else a block more
  * would be sent to every switch when the holder of a high LID comes.
  */
 static void extend_tables(osm_subn_t *subn, const struct pm_plan *plan)

@@ -135,7 +135,7 @@ static bool is_to_be_noted(struct smp_sender *smps, const osm_madw_t *madw,
 	return noted;
 }
 
-/* It is out until it is noted: nobody sends the block again before. */
+/* It is out until it is noted: the block is not sent again before. */
 static void receive_block(void *context, void *data)
 {
 	struct smp_sender *smps = context;

@@ -165,7 +165,7 @@ static bool differs(const struct result *r)
 	       d->end_nodes_gone || d->end_nodes_new || d->cables_gone || d->cables_new;
 }
 
-/* What a port GUID belongs to, "" if nobody knows. */
+/* The name of a port GUID's node, "" if unknown. */
 static const char *port_name(const struct pm_fabric *fabric, uint64_t guid)
 {
 	for (uint32_t i = 0; fabric && i < fabric->num_ports; i++) {

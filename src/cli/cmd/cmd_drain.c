@@ -633,7 +633,7 @@ static int change(struct request *request, char **operands, bool back)
 		if (!status)
 			status = show_drained(&drains, request, &outcome);
 		if (status == EXIT_FINDINGS && changes && !request->wait_s)
-			status = EXIT_FINE; /* nobody waited for it */
+			status = EXIT_FINE; /* no --wait */
 	}
 	json_decref(outcome.effect);
 	free(outcome.text);

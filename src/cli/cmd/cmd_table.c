@@ -96,7 +96,7 @@ static json_t *list_planes(const struct pm_plan *plan)
 	return list;
 }
 
-/* Entries: plane and ports, by LID; null where nobody has the LID. */
+/* Entries: plane and ports, by LID; null without an owner. */
 static json_t *list_entries(const struct pm_plan *plan, const uint8_t *before,
 			    const uint8_t *after)
 {

@@ -349,7 +349,7 @@ static int name_rows(const struct pm_failures *losses, struct pm_whatif *whatif,
 
 		ports.num = 0;
 		row->name = names->num;
-		/* Without a pair cut nobody is cut off, as most losses are. */
+		/* Without a cut pair no host is cut off, as with most failures. */
 		if ((row->value[PM_METRIC_PAIRS_CUT] &&
 		     pm_failures_ports(losses, row->number, &ports)) ||
 		    pm_whatif_fail(whatif, ports.list, ports.num, &ignored, NULL) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Telling the same again and again, as long as somebody looks on. */
+/* Repeats a result on a terminal until interrupted. */
 #ifndef PORTMAJOR_CLI_REPEAT_H
 #define PORTMAJOR_CLI_REPEAT_H
 

@@ -82,6 +82,6 @@ void packet_cut(struct pm_packet *sim, uint32_t in, uint32_t index)
 
 	packet->in = in;
 	give_credit(sim, packet, packet->tail > now ? packet->tail : now);
-	packet->in = PM_NONE; /* it holds nobody up there */
+	packet->in = PM_NONE; /* it holds up no other there */
 	packet_drop(sim, index, port_of(sim, out)->node, PM_DROP_CUT);
 }

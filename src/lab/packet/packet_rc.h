@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * InfiniBand's reliable connections, one for each pair of hosts that is used: packets are
- * numbered, taken in order and answered. Whoever sees a gap says so once; then, or when
- * no answer comes in time, the sender goes back to the first packet that is not answered.
+ * numbered, taken in order and answered. A receiver reports a gap once; then, or when no
+ * answer comes in time, the sender goes back to the first packet that is not answered.
  * After so many times without an answer the connection is broken.
  *
  * Only what both ends know is here: packets are sent by packet.c.

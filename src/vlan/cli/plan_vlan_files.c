@@ -211,7 +211,7 @@ static bool is_untagged(const struct vlan_job *job, uint32_t port)
 	return false;
 }
 
-/* A port without a cable is in no VLAN: what is plugged in later reaches nobody. */
+/* A port without a cable is in no VLAN: a device plugged in later reaches no other. */
 static void find_vlans(const struct vlan_job *job, uint32_t port, struct port_vlans *p)
 {
 	const struct pm_vlans *v = &job->vlans;
