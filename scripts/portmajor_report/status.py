@@ -72,7 +72,7 @@ def describe_status(document):
     links = [[name_link(link["ends"]), link["state"], link["downs"],
               math.ceil(link["left_ms"] / 1000)] for link in state["flapping"]]
     slow = [[name_link(link["ends"]), link["link"], link["neighbours"]]
-            for link in (state.get("slow_links") or {"list": []})["list"]]
+            for link in (state.get("degraded_links") or {"list": []})["list"]]
     return {"findings": list(document["findings"]),
             "table": table("state", ["", ""], state_rows(document), words=(1,)),
             "links": links and table("links", ["link that went down lately", "state",

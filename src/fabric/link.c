@@ -196,9 +196,9 @@ static int compare_neighbours(const void *a, const void *b)
 	return x->port < y->port ? -1 : x->port > y->port;
 }
 
-static int compare_slow(const void *a, const void *b)
+static int compare_degraded(const void *a, const void *b)
 {
-	const struct pm_slow_link *x = a, *y = b;
+	const struct pm_degraded_link *x = a, *y = b;
 
 	return x->port < y->port ? -1 : x->port > y->port;
 }
@@ -228,7 +228,7 @@ static uint32_t list_neighbours(const struct pm_fabric *skeleton, const uint8_t 
 
 /* Takes what is slow from among sorted neighbours. */
 static uint32_t pick(const struct neighbour *list, uint32_t count,
-		     struct pm_slow_link *slow)
+		     struct pm_degraded_link *degraded)
 {
 	uint32_t picked = 0;
 
@@ -241,22 +241,22 @@ static uint32_t pick(const struct neighbour *list, uint32_t count,
 		/* It and those behind it are more than half of them, just so. */
 		usual = &list[first + (end - first - 1) / 2];
 		for (uint32_t i = first; list[i].rate < usual->rate; i++)
-			slow[picked++] = (struct pm_slow_link){list[i].port, list[i].link,
-							       usual->link};
+			degraded[picked++] = (struct pm_degraded_link){
+				list[i].port, list[i].link, usual->link};
 	}
 	if (picked)
-		qsort(slow, picked, sizeof(*slow), compare_slow);
+		qsort(degraded, picked, sizeof(*degraded), compare_degraded);
 	return picked;
 }
 
-int pm_slow_links_find(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		       const uint8_t *link, struct pm_slow_link **list, uint32_t *count,
-		       struct pm_error *err)
+int pm_degraded_links_find(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			   const uint8_t *link, struct pm_degraded_link **list,
+			   uint32_t *count, struct pm_error *err)
 {
 	bool same;
 	uint32_t known = count_known(skeleton, link, &same);
 	struct neighbour *neighbours = NULL;
-	struct pm_slow_link *slow = NULL;
+	struct pm_degraded_link *degraded = NULL;
 	uint32_t *kind = NULL;
 	int rc = 0;
 
@@ -265,9 +265,9 @@ int pm_slow_links_find(const struct pm_fabric *skeleton, const struct pm_tree *t
 	if (same)
 		return 0;
 	neighbours = pm_array(known, sizeof(*neighbours));
-	slow = pm_array(known, sizeof(*slow));
+	degraded = pm_array(known, sizeof(*degraded));
 	kind = pm_array(skeleton->num_switches, sizeof(*kind));
-	if (!neighbours || !slow || !kind) {
+	if (!neighbours || !degraded || !kind) {
 		rc = pm_error_no_memory(err);
 		goto out;
 	}
@@ -276,12 +276,12 @@ int pm_slow_links_find(const struct pm_fabric *skeleton, const struct pm_tree *t
 			   (uint32_t)skeleton->nodes[sw].num_ports << 8 |
 			   (uint32_t)fastest(skeleton, link, sw);
 	known = list_neighbours(skeleton, link, kind, neighbours);
-	*count = pick(neighbours, known, slow);
-	*list = slow;
-	slow = NULL;
+	*count = pick(neighbours, known, degraded);
+	*list = degraded;
+	degraded = NULL;
 out:
 	free(neighbours);
-	free(slow);
+	free(degraded);
 	free(kind);
 	return rc;
 }

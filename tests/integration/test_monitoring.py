@@ -193,7 +193,7 @@ class Live(labtest.Folders):
                   "BlocksAboveBound": {"blocks_sent_total": 0},
                   "TrapsDropped": {"traps_dropped_total": 0},
                   "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},
-                  "BadSwitch": {"bad_switches": 1}, "SlowLink": {"slow_links": 1},
+                  "BadSwitch": {"bad_switches": 1}, "SlowLink": {"degraded_links": 1},
                   "LidsOutOfPlan": {"lids_out_of_plan": 1},
                   "SwitchesMissing": {"switches_missing": 1},
                   "LinksMissing": {"links_missing": 1},

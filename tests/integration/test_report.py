@@ -383,7 +383,7 @@ class Pages(labtest.Folders):
         other = {"schema": "portmajor-check", NASTY[0]: [{name: name} for name in NASTY]}
         status = status_of(findings=list(NASTY), flapping=[
             {"ends": [{"guid": "0x1", "name": name, "port": 1}] * 2, "state": name, "downs": 3,
-             "left_ms": 1500} for name in NASTY], sm_state=NASTY[0], slow_links={
+             "left_ms": 1500} for name in NASTY], sm_state=NASTY[0], degraded_links={
                  "count": 3, "list": [{"ends": [{"guid": "0x1", "name": name, "port": 1}] * 2,
                                        "link": name, "neighbours": name} for name in NASTY]})
         plan = json.loads(pmlab.run_cli("plan", "--json", netlist).stdout)
@@ -420,7 +420,7 @@ class Pages(labtest.Folders):
                 {"ends": [{"guid": "0x1", "name": "leaf0", "port": 5},
                           {"guid": "0x2", "name": None, "port": 7}],
                  "state": "on-hold", "downs": 4, "left_ms": 1500}],
-            slow_links={"count": 1, "list": [
+            degraded_links={"count": 1, "list": [
                 {"ends": [{"guid": "0x1", "name": "leaf1", "port": 6},
                           {"guid": "0x2", "name": None, "port": 8}],
                  "link": "1xQDR", "neighbours": "4xQDR"}]})), encoding="utf-8")

@@ -53,7 +53,7 @@ def reachable(connected, pairs, failed_over=False, failback_in_ms=None):
 
 
 def slow(count, listed=None):
-    """The member slow_links."""
+    """The member degraded_links."""
     return {"count": count, "list": [
         {"ends": [{"guid": "0x1", "name": f"leaf{number}", "port": 5},
                   {"guid": "0x2", "name": None, "port": 6}],
@@ -142,9 +142,9 @@ def findings():
                      "sm_state": "standby"}, None),
         ("bad switch", {"bad_switches": "spine2 has room for 20 LIDs"},
          "bad switches: spine2 has room for 20 LIDs"),
-        ("no slow link", {"slow_links": {"count": 0, "list": []}}, None),
-        ("slow links are not known", {"slow_links": None}, None),
-        ("a slow link", {"slow_links": slow(1)},
+        ("no slow link", {"degraded_links": {"count": 0, "list": []}}, None),
+        ("slow links are not known", {"degraded_links": None}, None),
+        ("a slow link", {"degraded_links": slow(1)},
          "1 link runs below its neighbours': leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR)"),
         ("nothing missing", {"missing": missing()}, None),
         ("missing parts are not known", {"missing": None}, None),
@@ -170,7 +170,7 @@ def findings():
         ("cut off, but standby", {"reachable": reachable(120, 0), "unreachable": unreachable,
                                   "sm_state": "standby"}, None),
         ("what a standby saw as the master", {
-            "bad_switches": "x", "slow_links": slow(1), "flapping": flapping("on-hold"),
+            "bad_switches": "x", "degraded_links": slow(1), "flapping": flapping("on-hold"),
             "missing": missing(part("leaf9")), "run": {**run, "acked": 4},
             "sm_state": "standby"}, None),
         ("no tree any more", {"reachable": reachable(120, 0, True), "unreachable": unreachable,
@@ -374,17 +374,17 @@ class Bad(Written):
         self.assertIn("flapping    0 links\nwent down   1 link lately: leaf0[5]-s0[6] "
                       "(noted, 1 time down)\n", text)
 
-    def test_slow_links(self):
+    def test_degraded_links(self):
         """Eight of them are named; the plugin may list fewer than it counts."""
         for count, listed, named in ((2, 2, 2), (8, 8, 8), (9, 9, 8), (500, 100, 8), (3, 0, 0)):
-            status, (found,) = self.judge(self.changed(slow_links=slow(count, listed)))
+            status, (found,) = self.judge(self.changed(degraded_links=slow(count, listed)))
             names = ", ".join(f"leaf{number}[5]-0x2[6] (1xQDR, neighbours 4xQDR)"
                               for number in range(named)) or "?"
             self.assertEqual((status, found), (1, f"{count} links run below their neighbours': "
                                                   f"{names}{', ..' * (count > 8)}"))
-        text = pmlab.run_cli("status", self.changed(slow_links=slow(500, 100))).stdout
-        self.assertIn("slow        500 links below their neighbours'\n", text)
-        self.assertNotIn("slow  ", pmlab.run_cli("status", self.changed()).stdout)
+        text = pmlab.run_cli("status", self.changed(degraded_links=slow(500, 100))).stdout
+        self.assertIn("degraded    500 links below their neighbours'\n", text)
+        self.assertNotIn("degraded  ", pmlab.run_cli("status", self.changed()).stdout)
 
     def test_missing(self):
         """Eight of them are named, with when the first and the last went."""
@@ -615,21 +615,21 @@ class Fabric(labtest.Folders):
             simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
                 'portmajor_flapping_links{state="on-hold"}'] == 1, 60, "the metrics")
 
-    def test_slow_link(self):
+    def test_degraded_link(self):
         """One lane of four; gone when the cable is, and the speed is told as well."""
         net = pmlab.generate(self.folder / "slow.net", "two-level", 4, 2, 4, 1)
         slow_down(net, CABLE, "1xQDR")
         slow_down(net, "leaf3:6", "4xDDR")
         with pmlab.Lab(net) as lab:
             lab.bring_up()
-            state = wait_state(lab.osm, lambda s: s["run"] and s["slow_links"])
+            state = wait_state(lab.osm, lambda s: s["run"] and s["degraded_links"])
             self.assertEqual(
                 [("-".join(f"{end['name']}[{end['port']}]" for end in link["ends"]),
-                  link["link"], link["neighbours"]) for link in state["slow_links"]["list"]],
+                  link["link"], link["neighbours"]) for link in state["degraded_links"]["list"]],
                 [("leaf1[5]-spine0[2]", "1xQDR", "4xQDR"),
                  ("leaf3[6]-spine1[4]", "4xDDR", "4xQDR")])
-            self.assertEqual(state["slow_links"]["count"], 2)
-            for end in state["slow_links"]["list"][0]["ends"]:
+            self.assertEqual(state["degraded_links"]["count"], 2)
+            for end in state["degraded_links"]["list"][0]["ends"]:
                 self.assertRegex(end["guid"], "^0x[0-9a-f]{16}$")
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual((done.returncode, done.stderr), (1, ""))
@@ -637,10 +637,10 @@ class Fabric(labtest.Folders):
                           "(1xQDR, neighbours 4xQDR), leaf3[6]-spine1[4] (4xDDR, neighbours 4xQDR)\n",
                           done.stdout)
             simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
-                "portmajor_slow_links"] == 2, 60, "the metrics")
+                "portmajor_degraded_links"] == 2, 60, "the metrics")
             for change, count in (("lose", 1), ("back", 2)):
                 lab.event(change, CABLE)
-                wait_state(lab.osm, lambda s: s["slow_links"]["count"] == count)
+                wait_state(lab.osm, lambda s: s["degraded_links"]["count"] == count)
             # ibsim's Dump says the same: 4 hosts send to 12 others over two cables, 24 flows
             # each, which count four times on one lane.
             dump = lab.dump()

@@ -30,7 +30,7 @@
 	"\"rebalancing\": true, \"blocks_left\": 1}, \"repairs_by_phase\": "                  \
 	"{\"idle\": {\"repairs\": 2, \"sent\": 1, \"first_set_ms\": 3.5}}, "                  \
 	"\"flapping\": [], \"unreachable\": {\"pairs\": 0, \"text\": null}, \"plan\": null, " \
-	"\"slow_links\": {\"count\": 1, \"list\": [{\"ends\": [{\"name\": \"leaf0\", "        \
+	"\"degraded_links\": {\"count\": 1, \"list\": [{\"ends\": [{\"name\": \"leaf0\", "    \
 	"\"port\": 3}, {\"guid\": \"0x0000000000200002\"}], \"link\": \"1xQDR\", "            \
 	"\"neighbours\": \"4xQDR\"}]}, "                                                      \
 	"\"drained\": {\"list\": [{\"guid\": \"0x0000000000200000\", \"port\": 3, "           \

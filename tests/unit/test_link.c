@@ -91,12 +91,12 @@ static void test_rates(void **state)
 
 static void test_slower(void **state)
 {
-	uint8_t fast = pm_link_code(4, PM_QDR), slow = pm_link_code(1, PM_QDR);
+	uint8_t fast = pm_link_code(4, PM_QDR), degraded = pm_link_code(1, PM_QDR);
 	uint8_t half = pm_link_code(4, PM_SPEED_UNKNOWN);
 
 	(void)state;
-	assert_int_equal(pm_link_slower(fast, slow), slow);
-	assert_int_equal(pm_link_slower(slow, fast), slow);
+	assert_int_equal(pm_link_slower(fast, degraded), degraded);
+	assert_int_equal(pm_link_slower(degraded, fast), degraded);
 	assert_int_equal(pm_link_slower(fast, 0), fast);
 	assert_int_equal(pm_link_slower(0, fast), fast);
 	assert_int_equal(pm_link_slower(half, fast), fast);
@@ -136,17 +136,17 @@ static void test_ends(void **state)
 {
 	struct pm_fabric *f = recipe_draw(TREE), *skeleton, *copy;
 	uint32_t port = port_of(f, "a", 3);
-	uint8_t fast = pm_link_code(4, PM_HDR), slow = pm_link_code(4, PM_EDR);
+	uint8_t fast = pm_link_code(4, PM_HDR), degraded = pm_link_code(4, PM_EDR);
 
 	(void)state;
 	assert_int_equal(pm_link_at(f, port), 0);
 	f->ports[port].link = fast;
 	assert_int_equal(pm_link_at(f, port), fast);
 	assert_int_equal(pm_link_at(f, f->ports[port].peer), fast);
-	f->ports[f->ports[port].peer].link = slow;
-	assert_int_equal(pm_link_at(f, port), slow);
+	f->ports[f->ports[port].peer].link = degraded;
+	assert_int_equal(pm_link_at(f, port), degraded);
 	copy = pm_fabric_clone(f);
-	assert_int_equal(pm_link_at(copy, port), slow);
+	assert_int_equal(pm_link_at(copy, port), degraded);
 	pm_fabric_cut(copy, port);
 	assert_int_equal(pm_link_at(copy, port), 0);
 	skeleton = pm_fabric_skeleton(f);
@@ -159,7 +159,7 @@ static void test_ends(void **state)
 static void test_common(void **state)
 {
 	struct pm_fabric *f = recipe_draw(TREE);
-	uint8_t fast = pm_link_code(4, PM_EDR), slow = pm_link_code(1, PM_EDR);
+	uint8_t fast = pm_link_code(4, PM_EDR), degraded = pm_link_code(1, PM_EDR);
 	uint32_t port = port_of(f, "a", 3);
 
 	(void)state;
@@ -168,9 +168,9 @@ static void test_common(void **state)
 	assert_int_equal(pm_link_common_rate(f), 0);
 	assert_int_equal(pm_link_weigh(f, 0, port, 7), 7);
 	/* Links to hosts are others' business. */
-	set_link(f, port_of(f, "a", 1), slow);
+	set_link(f, port_of(f, "a", 1), degraded);
 	assert_int_equal(pm_link_common_rate(f), 0);
-	set_link(f, port, slow);
+	set_link(f, port, degraded);
 	assert_int_equal(pm_link_common_rate(f), 100000);
 	assert_int_equal(pm_link_weigh(f, 100000, port, 7), 28);
 	assert_int_equal(pm_link_weigh(f, 100000, f->ports[port].peer, 7), 28);
@@ -184,7 +184,7 @@ static void test_common(void **state)
 	assert_int_equal(pm_link_weigh(f, 100000, port, 7), 4);
 	/* Just a half of them are not most. */
 	for (unsigned int p = 3; p <= 8; p++)
-		set_link(f, port_of(f, "a", p), slow);
+		set_link(f, port_of(f, "a", p), degraded);
 	assert_int_equal(pm_link_common_rate(f), 25000);
 	set_link(f, port, fast);
 	assert_int_equal(pm_link_common_rate(f), 100000);
@@ -198,7 +198,7 @@ struct subject {
 	struct pm_fabric *skeleton;
 	struct pm_tree tree;
 	uint8_t *link;
-	struct pm_slow_link *slow;
+	struct pm_degraded_link *degraded;
 	uint32_t count;
 };
 
@@ -224,14 +224,15 @@ static void find(struct subject *s)
 {
 	struct pm_error err = {""};
 
-	free(s->slow);
-	if (pm_slow_links_find(s->skeleton, &s->tree, s->link, &s->slow, &s->count, &err))
+	free(s->degraded);
+	if (pm_degraded_links_find(s->skeleton, &s->tree, s->link, &s->degraded,
+				   &s->count, &err))
 		fail_msg("%s", err.text);
 }
 
 static void end(struct subject *s)
 {
-	free(s->slow);
+	free(s->degraded);
 	free(s->link);
 	pm_tree_free(&s->tree);
 	pm_fabric_free(s->skeleton);
@@ -246,14 +247,14 @@ static void assert_slow(const struct pm_fabric *fabric, const char *wanted)
 	assert_true(begin(&s, fabric));
 	find(&s);
 	for (uint32_t i = 0; i < s.count; i++) {
-		const struct pm_port *port = &s.skeleton->ports[s.slow[i].port];
+		const struct pm_port *port = &s.skeleton->ports[s.degraded[i].port];
 		char a[PM_LINK_TEXT], b[PM_LINK_TEXT];
 		size_t used = strlen(text);
 
 		snprintf(text + used, sizeof(text) - used, "%s%s%u %s %s", i ? "; " : "",
 			 pm_fabric_name(s.skeleton, port->node), port->num,
-			 pm_link_print(s.slow[i].link, a),
-			 pm_link_print(s.slow[i].usual, b));
+			 pm_link_print(s.degraded[i].link, a),
+			 pm_link_print(s.degraded[i].usual, b));
 	}
 	assert_string_equal(text, wanted);
 	end(&s);
@@ -418,9 +419,9 @@ static uint32_t compare_all(struct subject *s)
 		if (rate >= usual)
 			continue;
 		assert_true(at < s->count);
-		assert_int_equal(s->slow[at].port, i);
-		assert_int_equal(pm_link_rate(s->slow[at].link), rate);
-		assert_int_equal(pm_link_rate(s->slow[at].usual), usual);
+		assert_int_equal(s->degraded[at].port, i);
+		assert_int_equal(pm_link_rate(s->degraded[at].link), rate);
+		assert_int_equal(pm_link_rate(s->degraded[at].usual), usual);
 		at++;
 	}
 	assert_int_equal(at, s->count);

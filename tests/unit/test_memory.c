@@ -405,20 +405,20 @@ static void try_tree(struct world *world)
 	pm_tree_free(&tree);
 }
 
-static void try_slow_links(struct world *world)
+static void try_degraded_links(struct world *world)
 {
 	const struct pm_plan *plan = world->plan;
 	uint8_t link[256] = {0};
-	struct pm_slow_link *list;
+	struct pm_degraded_link *list;
 	uint32_t count = 0;
 
 	assert_true(plan->known->num_ports <= sizeof(link));
-	for (uint32_t i = 0, slow = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0, degraded = 0; i < plan->known->num_ports; i++)
 		if (plan->known->ports[i].peer != PM_NONE &&
 		    plan->known->ports[i].peer > i)
-			link[i] = pm_link_code(slow++ ? 4 : 1, PM_EDR);
-	FILL(list, pm_slow_links_find(plan->known, &plan->tree, link, &list, &count,
-				      &trial.err));
+			link[i] = pm_link_code(degraded++ ? 4 : 1, PM_EDR);
+	FILL(list, pm_degraded_links_find(plan->known, &plan->tree, link, &list, &count,
+					  &trial.err));
 	assert_int_equal(count, 1);
 	note(list, sizeof(*list));
 	free(list);
@@ -1837,50 +1837,50 @@ struct row {
 	}
 
 static const struct row rows[] = {
-	ROW(textfile),	    ROW(print),
-	ROW(sealed),	    ROW(build),
-	ROW(clone),	    ROW(skeleton),
-	ROW(merge),	    ROW(rename),
-	ROW(ports_by_guid), ROW(degrade),
-	ROW(tree),	    ROW(reach),
-	ROW(roles),	    ROW(plan),
-	ROW(grow),	    ROW(remake),
-	ROW(keep),	    ROW(origin),
-	ROW(history),	    ROW(history_tables),
-	ROW(restore),	    ROW(drains_add),
-	ROW(drains_read),   ROW(drains_apply),
-	ROW(take_out),	    ROW(reachable),
-	ROW(routes),	    ROW(update),
-	ROW(order),	    ROW(unreachable),
-	ROW(lfts_of_plan),  ROW(give_lids),
-	ROW(check),	    ROW(credits),
-	ROW(loads),	    ROW(shifts),
-	ROW(moves),	    ROW(describe),
-	ROW(flaps_make),    ROW(flaps_observe),
-	ROW(flaps_hold),    ROW(flaps_import),
-	ROW(locate),	    ROW(whatif),
-	ROW(lose),	    ROW(try),
-	ROW(ibsim),	    ROW(ibnetdiscover),
-	ROW(netlist_read),  ROW(lfts_read),
-	ROW(lfts_write),    ROW(planfile_print),
-	ROW(planfile_read), ROW(flapfile_print),
-	ROW(flapfile_read), ROW(smconf),
-	ROW(config),	    ROW(cutoff),
-	ROW(circuits),	    ROW(dsm),
-	ROW(planning),	    ROW(beside),
-	ROW(migrating),	    ROW(rebase),
-	ROW(look),	    ROW(tell),
-	ROW(flit_torus),    ROW(flit_mesh),
-	ROW(flit_chain),    ROW(flit_tree),
-	ROW(flit_tables),   ROW(flit),
-	ROW(flit_run),	    ROW(sets),
-	ROW(slow_links),    ROW(traffic),
-	ROW(calls),	    ROW(share),
-	ROW(multicast),	    ROW(mft_route),
-	ROW(mft_reroute),   ROW(mfts_new),
-	ROW(mfts_clone),    ROW(mfts_set),
-	ROW(mfts_forget),   ROW(mft_delta),
-	ROW(mft_steps),	    ROW(mfts_move),
+	ROW(textfile),	     ROW(print),
+	ROW(sealed),	     ROW(build),
+	ROW(clone),	     ROW(skeleton),
+	ROW(merge),	     ROW(rename),
+	ROW(ports_by_guid),  ROW(degrade),
+	ROW(tree),	     ROW(reach),
+	ROW(roles),	     ROW(plan),
+	ROW(grow),	     ROW(remake),
+	ROW(keep),	     ROW(origin),
+	ROW(history),	     ROW(history_tables),
+	ROW(restore),	     ROW(drains_add),
+	ROW(drains_read),    ROW(drains_apply),
+	ROW(take_out),	     ROW(reachable),
+	ROW(routes),	     ROW(update),
+	ROW(order),	     ROW(unreachable),
+	ROW(lfts_of_plan),   ROW(give_lids),
+	ROW(check),	     ROW(credits),
+	ROW(loads),	     ROW(shifts),
+	ROW(moves),	     ROW(describe),
+	ROW(flaps_make),     ROW(flaps_observe),
+	ROW(flaps_hold),     ROW(flaps_import),
+	ROW(locate),	     ROW(whatif),
+	ROW(lose),	     ROW(try),
+	ROW(ibsim),	     ROW(ibnetdiscover),
+	ROW(netlist_read),   ROW(lfts_read),
+	ROW(lfts_write),     ROW(planfile_print),
+	ROW(planfile_read),  ROW(flapfile_print),
+	ROW(flapfile_read),  ROW(smconf),
+	ROW(config),	     ROW(cutoff),
+	ROW(circuits),	     ROW(dsm),
+	ROW(planning),	     ROW(beside),
+	ROW(migrating),	     ROW(rebase),
+	ROW(look),	     ROW(tell),
+	ROW(flit_torus),     ROW(flit_mesh),
+	ROW(flit_chain),     ROW(flit_tree),
+	ROW(flit_tables),    ROW(flit),
+	ROW(flit_run),	     ROW(sets),
+	ROW(degraded_links), ROW(traffic),
+	ROW(calls),	     ROW(share),
+	ROW(multicast),	     ROW(mft_route),
+	ROW(mft_reroute),    ROW(mfts_new),
+	ROW(mfts_clone),     ROW(mfts_set),
+	ROW(mfts_forget),    ROW(mft_delta),
+	ROW(mft_steps),	     ROW(mfts_move),
 };
 
 /* Where it stands, for a test that fails. */

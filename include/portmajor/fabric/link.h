@@ -78,7 +78,7 @@ static inline uint64_t pm_link_weigh(const struct pm_fabric *fabric, uint32_t co
 
 /* ---- Degraded links ---- */
 
-struct pm_slow_link {
+struct pm_degraded_link {
 	uint32_t port; /* the end with the lower index */
 	uint8_t link;  /* its code; of the slower end */
 	uint8_t usual; /* its neighbours' code */
@@ -95,8 +95,8 @@ struct pm_slow_link {
  * *list is by port, and the caller frees it. -ENOMEM. O(ports + links log links), without
  * the latter if all links are the same.
  */
-int pm_slow_links_find(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		       const uint8_t *link, struct pm_slow_link **list, uint32_t *count,
-		       struct pm_error *err);
+int pm_degraded_links_find(const struct pm_fabric *skeleton, const struct pm_tree *tree,
+			   const uint8_t *link, struct pm_degraded_link **list,
+			   uint32_t *count, struct pm_error *err);
 
 #endif

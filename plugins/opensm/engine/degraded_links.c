@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 bool degraded_links_find(const struct subnet_cache *cache, const struct view *view,
-			 struct pm_slow_link **list, uint32_t *count)
+			 struct pm_degraded_link **list, uint32_t *count)
 {
 	const struct pm_plan *plan = view->plan;
 	uint8_t *link;
@@ -22,7 +22,7 @@ bool degraded_links_find(const struct subnet_cache *cache, const struct view *vi
 	for (uint32_t i = 0; i < plan->known->num_ports; i++)
 		if (!view->seen[i])
 			link[i] = 0;
-	rc = pm_slow_links_find(plan->known, &plan->tree, link, list, count, NULL);
+	rc = pm_degraded_links_find(plan->known, &plan->tree, link, list, count, NULL);
 	free(link);
 	return !rc;
 }

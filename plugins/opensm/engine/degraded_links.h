@@ -14,6 +14,6 @@
  * is needed. O(ports), and more if links differ.
  */
 bool degraded_links_find(const struct subnet_cache *cache, const struct view *view,
-			 struct pm_slow_link **list, uint32_t *count);
+			 struct pm_degraded_link **list, uint32_t *count);
 
 #endif

@@ -946,10 +946,10 @@ void sweep_publish(struct plugin *plugin)
 {
 	struct pm_missing missing = {0};
 	bool missing_known = find_missing(&plugin->view, &missing);
-	struct pm_slow_link *slow;
-	uint32_t num_slow;
-	bool slow_known =
-		degraded_links_find(&plugin->cache, &plugin->view, &slow, &num_slow);
+	struct pm_degraded_link *degraded;
+	uint32_t num_degraded;
+	bool degraded_known = degraded_links_find(&plugin->cache, &plugin->view,
+						  &degraded, &num_degraded);
 	struct pm_error unread;
 	const struct state_facts facts = {
 		.planning = &plugin->planning,
@@ -960,16 +960,16 @@ void sweep_publish(struct plugin *plugin)
 		.failed_over = plugin->failback.failed_over,
 		.failback_in_ms = plugin->failback_in_ms,
 		.drains_unread = unread.text,
-		.slow_known = slow_known,
-		.slow = slow,
-		.num_slow = num_slow,
+		.degraded_known = degraded_known,
+		.degraded = degraded,
+		.num_degraded = num_degraded,
 		.missing = missing_known ? &missing : NULL,
 	};
 
 	operator_files_drains_error(plugin->operator_files, &unread);
 	if (plugin->state)
 		state_publish(plugin->state, &facts);
-	free(slow);
+	free(degraded);
 	pm_missing_free(&missing);
 }
 

@@ -31,9 +31,9 @@
 
 #define SCHEMA_VERSION 2
 #define REFRESH_S 60
-#define REQUEST_MS 1000 /* between looks for a request */
-#define MAX_SLOW 100	/* links that are listed */
-#define CHANGE_TEXT 512 /* bytes of what happened, in words */
+#define REQUEST_MS 1000	 /* between looks for a request */
+#define MAX_DEGRADED 100 /* links that are listed */
+#define CHANGE_TEXT 512	 /* bytes of what happened, in words */
 
 /* What was counted since OpenSM started. */
 struct totals {
@@ -229,8 +229,8 @@ static const struct metric {
 	{"hosts_missing", "Hosts likewise", "missing", "hosts"},
 	{"missing_acknowledged", "Missing parts that are acknowledged", "missing",
 	 "acknowledged"},
-	{"slow_links", "Links between switches that run below their neighbours'",
-	 "slow_links", "count"},
+	{"degraded_links", "Links between switches that run below their neighbours'",
+	 "degraded_links", "count"},
 };
 
 static const json_t *find_member(const json_t *document, const char *object,
@@ -580,11 +580,12 @@ static struct pm_damping_end end_of(const struct pm_fabric *known, uint32_t port
 }
 
 /* The lower end of a link first, as everywhere else. */
-static json_t *make_slow_link(const struct view *view, const struct pm_slow_link *slow)
+static json_t *make_degraded_link(const struct view *view,
+				  const struct pm_degraded_link *degraded)
 {
 	const struct pm_fabric *known = view->plan->known;
 	const uint8_t *level = view->plan->tree.level;
-	uint32_t a = slow->port, b = known->ports[a].peer;
+	uint32_t a = degraded->port, b = known->ports[a].peer;
 	bool turned = level[known->ports[b].node] < level[known->ports[a].node];
 	const struct pm_damping_end ends[] = {end_of(known, turned ? b : a),
 					      end_of(known, turned ? a : b)};
@@ -592,21 +593,21 @@ static json_t *make_slow_link(const struct view *view, const struct pm_slow_link
 
 	return json_pack("{s:[o, o], s:s, s:s}", "ends", make_end(view, &ends[0]),
 			 make_end(view, &ends[1]), "link",
-			 pm_link_print(slow->link, link), "neighbours",
-			 pm_link_print(slow->usual, usual));
+			 pm_link_print(degraded->link, link), "neighbours",
+			 pm_link_print(degraded->usual, usual));
 }
 
-static json_t *make_slow(const struct state_facts *facts)
+static json_t *make_degraded(const struct state_facts *facts)
 {
 	json_t *list;
 
-	if (!facts->slow_known)
+	if (!facts->degraded_known)
 		return json_null();
 	list = json_array();
-	for (uint32_t i = 0; i < facts->num_slow && i < MAX_SLOW; i++)
-		list = describe_append(list,
-				       make_slow_link(facts->view, &facts->slow[i]));
-	return json_pack("{s:I, s:o}", "count", (json_int_t)facts->num_slow, "list",
+	for (uint32_t i = 0; i < facts->num_degraded && i < MAX_DEGRADED; i++)
+		list = describe_append(
+			list, make_degraded_link(facts->view, &facts->degraded[i]));
+	return json_pack("{s:I, s:o}", "count", (json_int_t)facts->num_degraded, "list",
 			 list);
 }
 
@@ -730,7 +731,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"since_start", rows_describe(total_rows, &state->totals)},
 		{"out_of_plan", json_integer(state->out_of_plan)},
 		{"flapping", make_flaps(facts->view)},
-		{"slow_links", make_slow(facts)},
+		{"degraded_links", make_degraded(facts)},
 		{"missing", make_missing(facts)},
 		{"drained", make_drains(facts)},
 		{"unreachable", make_unreachable(facts)},

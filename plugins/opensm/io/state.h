@@ -56,10 +56,10 @@ struct state_facts {
 	const char *misread;	 /* error of the configuration file, or "" */
 	bool failed_over;	 /* another engine routes, see failback.h .. */
 	uint64_t failback_in_ms; /* .. for this time if nothing changes, or UINT64_MAX */
-	const char *drains_unread;	 /* error of portmajor.drained, or "" */
-	bool slow_known;		 /* degraded links, by port of */
-	const struct pm_slow_link *slow; /* view->plan->known */
-	uint32_t num_slow;
+	const char *drains_unread;		 /* error of portmajor.drained, or "" */
+	bool degraded_known;			 /* degraded links, by port of */
+	const struct pm_degraded_link *degraded; /* view->plan->known */
+	uint32_t num_degraded;
 	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
 };
 

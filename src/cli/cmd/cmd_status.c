@@ -32,7 +32,7 @@ struct state {
 	int active; /* -1 before the first routing */
 	/* NULL: nothing. */
 	const char *sm, *engine, *reason, *unreachable, *misread, *unfit, *unsaved;
-	json_t *run, *drained, *plan, *reachable, *shadow, *slow, *missing, *flapping,
+	json_t *run, *drained, *plan, *reachable, *shadow, *degraded, *missing, *flapping,
 		*multicast;
 };
 
@@ -71,7 +71,7 @@ static void unpack_members(const json_t *root, struct state *state)
 	state->reachable = json_object_get(root, "reachable");
 	state->shadow = json_object_get(root, "shadow");
 	state->drained = json_object_get(root, "drained");
-	state->slow = json_object_get(root, "slow_links");
+	state->degraded = json_object_get(root, "degraded_links");
 	state->flapping = json_object_get(root, "flapping");
 	state->missing = json_object_get(root, "missing");
 	state->multicast = json_object_get(root, "multicast");
@@ -166,7 +166,7 @@ append(char **text, const char *format, ...)
 }
 
 /* `leaf5[20]-s1-line0[6] (1xQDR, neighbours 4xQDR)` */
-static void append_slow(char **text, const json_t *link)
+static void append_degraded(char **text, const json_t *link)
 {
 	const char *own = text_of(link, "link"), *usual = text_of(link, "neighbours");
 	char *name = cli_ends_name(link);
@@ -179,15 +179,15 @@ static void append_slow(char **text, const json_t *link)
 /* The list may be shorter than the count. */
 static void judge_links(const struct state *state, struct findings *findings)
 {
-	const json_t *list = json_object_get(state->slow, "list");
-	json_int_t count = cli_json_number(state->slow, "count");
+	const json_t *list = json_object_get(state->degraded, "list");
+	json_int_t count = cli_json_number(state->degraded, "count");
 	char *text = NULL;
 
 	if (count <= 0)
 		return;
 	for (size_t i = 0; i < json_array_size(list) && i < NAMED; i++) {
 		append(&text, "%s", i ? ", " : "");
-		append_slow(&text, json_array_get(list, i));
+		append_degraded(&text, json_array_get(list, i));
 	}
 	add_finding(findings,
 		    "%" JSON_INTEGER_FORMAT " link%s below %s neighbours': %s%s", count,
@@ -577,9 +577,10 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 	print_repair(json_object_get(root, "repair"));
 	cli_text_print(root, "LIDs        {#out_of_plan} out of plan\n");
 	print_flapping(json_object_get(root, "flapping"));
-	if (json_is_object(state->slow))
-		cli_text_print(root, "slow        {#slow_links.count|link|links} below "
-				     "their neighbours'\n");
+	if (json_is_object(state->degraded))
+		cli_text_print(root,
+			       "degraded    {#degraded_links.count|link|links} below "
+			       "their neighbours'\n");
 	cli_missing_print(state->missing);
 	cli_text_print(root, "drained     {#drained.list}");
 	print_some(json_object_get(state->drained, "list"), print_drain);

@@ -125,39 +125,39 @@ static json_t *list_planned_lids(const struct pm_plan *plan,
 	return list;
 }
 
-struct slow_links {
+struct degraded_links {
 	const struct pm_plan *plan;
-	struct pm_slow_link *list;
+	struct pm_degraded_link *list;
 	uint32_t count;
 };
 
-static int print_slow(FILE *out, const void *arg)
+static int print_degraded(FILE *out, const void *arg)
 {
-	const struct slow_links *slow = arg;
-	const struct pm_fabric *known = slow->plan->known;
+	const struct degraded_links *degraded = arg;
+	const struct pm_fabric *known = degraded->plan->known;
 	char link[PM_LINK_TEXT], usual[PM_LINK_TEXT];
 
-	fprintf(out, "links below their neighbours': %u (", slow->count);
-	for (uint32_t i = 0; i < slow->count && i < NAMED; i++) {
-		const struct pm_port *a = &known->ports[slow->list[i].port];
+	fprintf(out, "links below their neighbours': %u (", degraded->count);
+	for (uint32_t i = 0; i < degraded->count && i < NAMED; i++) {
+		const struct pm_port *a = &known->ports[degraded->list[i].port];
 		const struct pm_port *b = &known->ports[a->peer];
 
 		fprintf(out, "%s%s[%u]-%s[%u] %s, neighbours %s", i ? "; " : "",
 			pm_fabric_label(known, a->node), a->num,
 			pm_fabric_label(known, b->node), b->num,
-			pm_link_print(slow->list[i].link, link),
-			pm_link_print(slow->list[i].usual, usual));
+			pm_link_print(degraded->list[i].link, link),
+			pm_link_print(degraded->list[i].usual, usual));
 	}
-	fputs(slow->count > NAMED ? "; ..)" : ")", out);
+	fputs(degraded->count > NAMED ? "; ..)" : ")", out);
 	return 0;
 }
 
 /* A note on links that run below their neighbours', of the fabric as it is now. */
-static void note_slow_links(const struct pm_plan *plan, const struct pm_fabric *fabric,
-			    json_t *notes)
+static void note_degraded_links(const struct pm_plan *plan,
+				const struct pm_fabric *fabric, json_t *notes)
 {
 	const struct pm_fabric *known = plan->known;
-	struct slow_links slow = {.plan = plan};
+	struct degraded_links degraded = {.plan = plan};
 	uint8_t *link;
 	char *text = NULL;
 	size_t length;
@@ -170,15 +170,15 @@ static void note_slow_links(const struct pm_plan *plan, const struct pm_fabric *
 
 		link[i] = here == PM_NONE ? 0 : fabric->ports[here].link;
 	}
-	if (!link ||
-	    pm_slow_links_find(known, &plan->tree, link, &slow.list, &slow.count, NULL))
+	if (!link || pm_degraded_links_find(known, &plan->tree, link, &degraded.list,
+					    &degraded.count, NULL))
 		cli_no_memory();
-	if (slow.count && pm_text_print(print_slow, &slow, &text, &length))
+	if (degraded.count && pm_text_print(print_degraded, &degraded, &text, &length))
 		cli_no_memory();
 	if (text)
 		json_array_append_new(notes, cli_json_string(text));
 	free(text);
-	free(slow.list);
+	free(degraded.list);
 	free(link);
 }
 
@@ -193,7 +193,7 @@ static json_t *list_notes(const struct cli_tables *tables, const struct pm_fabri
 		json_array_append_new(list, cli_json_string(text));
 	if (pm_change_unreachable(tables->plan, &tables->unreachable, text, sizeof(text)))
 		json_array_append_new(list, cli_json_string(text));
-	note_slow_links(tables->plan, fabric, list);
+	note_degraded_links(tables->plan, fabric, list);
 	return list;
 }
 
