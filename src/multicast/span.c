@@ -30,8 +30,8 @@ static uint32_t find_start(const struct pm_multicast *m)
 }
 
 /* Puts the way from what is in the tree already to a switch into it. */
-static void add_path(struct pm_multicast *m, const uint32_t *by, uint32_t sw,
-		     uint32_t index, struct pm_mfts *tables)
+static void add_branch(struct pm_multicast *m, const uint32_t *by, uint32_t sw,
+		       uint32_t index, struct pm_mfts *tables)
 {
 	struct growing *growing = &m->growing;
 	const struct pm_port *ports = m->known->ports;
@@ -79,7 +79,7 @@ int pm_multicast_span(struct pm_multicast *m, const struct pm_group *group,
 	pm_search_run(&search, is_usable, trees_view(m, index));
 	m->growing.stamp[start] = ++m->growing.now;
 	for (uint32_t i = 0; i < m->num_sites; i++)
-		add_path(m, search.by, m->sites[i], index, tables);
+		add_branch(m, search.by, m->sites[i], index, tables);
 	add_members(m, group, tables);
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include <portmajor/fabric/search.h>
 
 /* Whether a cable to a switch is there and may be used. */
-static bool is_open(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
+static bool may_use(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
 {
 	return (routes->alive[port] || (spare && spare[port])) &&
 	       route_remote_switch(routes, port) != PM_NONE;
@@ -39,7 +39,7 @@ static bool may_pass(const void *context, uint32_t port)
 {
 	const struct paths *paths = context;
 
-	return is_open(paths->routes, paths->spare, port);
+	return may_use(paths->routes, paths->spare, port);
 }
 
 /*
@@ -75,7 +75,7 @@ static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
 	const struct pm_node *n = route_node(routes, sw);
 
 	return num > 0 && num <= n->num_ports &&
-	       is_open(routes, spare, n->first_port + num) &&
+	       may_use(routes, spare, n->first_port + num) &&
 	       routes->distance[route_remote_switch(routes, n->first_port + num)] <
 		       routes->distance[sw];
 }

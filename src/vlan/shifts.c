@@ -38,8 +38,8 @@ static uint32_t find_turn(struct counter *c, const uint32_t *up, uint32_t a, uin
 	return b;
 }
 
-static uint32_t add_path(uint32_t *flows, const struct pm_vlans *v, const uint32_t *up,
-			 uint32_t from, uint32_t to)
+static uint32_t add_to_flows(uint32_t *flows, const struct pm_vlans *v,
+			     const uint32_t *up, uint32_t from, uint32_t to)
 {
 	uint32_t most = 0;
 
@@ -58,8 +58,8 @@ static uint32_t add_flow(struct counter *c, uint32_t vlan, uint32_t a, uint32_t 
 
 	if (turn == PM_NONE)
 		return 0;
-	most = add_path(c->up_flows, v, up, a, turn);
-	down = add_path(c->down_flows, v, up, b, turn);
+	most = add_to_flows(c->up_flows, v, up, a, turn);
+	down = add_to_flows(c->down_flows, v, up, b, turn);
 	return most > down ? most : down;
 }
 
