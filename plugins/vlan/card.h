@@ -8,7 +8,7 @@
 
 #include "receive.h"
 
-/* What is asked of the kernel, as in receive.h, and of a test's fake. */
+/* Calls of the kernel, as in receive.h, or of a test's fake. */
 struct vlan_card_kernel {
 	int (*feature_find)(unsigned int device, const char *name,
 			    enum vlan_feature *state);
@@ -19,7 +19,7 @@ struct vlan_card_kernel {
 
 extern const struct vlan_card_kernel vlan_card_kernel;
 
-/* What was done to a device. */
+/* A change made to a device. */
 enum vlan_card_change {
 	VLAN_CARD_NONE,	       /* nothing had to be */
 	VLAN_CARD_FILTER,      /* the filter was switched off */
@@ -32,8 +32,8 @@ struct vlan_card {
 };
 
 /*
- * Has all VLANs received on these devices, and says of each what was done. Whatever
- * fails, all is as before; a device that is gone by then is no failure. -errno, and
+ * Has all VLANs received on these devices, and reports the change of each. After any
+ * failure all is as before; a device that is gone by then is no failure. -errno, and
  * *failed is the device.
  */
 int vlan_cards_open(const struct vlan_card_kernel *kernel, struct vlan_card *cards,
@@ -43,7 +43,7 @@ int vlan_cards_open(const struct vlan_card_kernel *kernel, struct vlan_card *car
 int vlan_cards_restore(const struct vlan_card_kernel *kernel,
 		       const struct vlan_card *cards, uint32_t num, unsigned int *failed);
 
-/* Keeps what was done in a file, in place of what it had, and reads it. -errno. */
+/* Keeps the changes in a file, in place of older ones, and reads them. -errno. */
 int vlan_cards_write(int fd, const struct vlan_card *cards, uint32_t num);
 int vlan_cards_read(int fd, struct vlan_card **cards, uint32_t *num);
 

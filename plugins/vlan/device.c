@@ -29,14 +29,14 @@
 
 #define EXIT_REFUSED EXIT_FINDINGS /* by the device or the kernel */
 
-/* What a command is about. */
+/* A command's arguments and results. */
 struct job {
 	const char *name; /* of the device */
 	const char *file;
 	unsigned int device;
 	uint64_t mac;
-	int lock;		    /* a file that keeps what was done to cards */
-	struct pm_host_table input; /* what was read of the file */
+	int lock;		    /* a file that keeps the changes of cards */
+	struct pm_host_table input; /* the file's content */
 	struct pm_error err;
 };
 
@@ -91,7 +91,7 @@ static int find_own(const struct job *job, const struct pm_host_table *table,
 			       job->name, pm_mac_print(job->mac, text));
 }
 
-/* What is loaded, which is to be whole. */
+/* The loaded program, which is to be whole. */
 static int find_loaded(struct job *job, struct vlan_loaded *loaded,
 		       struct vlan_maps *maps)
 {
@@ -125,7 +125,7 @@ static int read_in_force(struct job *job, const struct vlan_maps *maps,
 
 static const char *const sides[] = {"ingress", "egress"};
 
-/* As "egress: a tc filter, preference 7, u32"; what is not known is left out. */
+/* As "egress: a tc filter, preference 7, u32"; unknown facts are left out. */
 static void describe_filter(const struct vlan_filter *filter, char *text, size_t room)
 {
 	const char *side = sides[filter->hook], *name = filter->name;
@@ -150,7 +150,7 @@ static int check_free(struct job *job)
 		return cli_fail(EXIT_REFUSED,
 				"%s: already loaded: `replace` changes the table",
 				job->name);
-	/* By tcx ours is ahead of them; which of two filters is, is theirs to say. */
+	/* By tcx ours is ahead of them; the order of two filters is theirs. */
 	if (!loaded.num_others || vlan_tcx_exists(job->device))
 		return EXIT_FINE;
 	describe_filter(&loaded.other, text, sizeof(text));
@@ -203,7 +203,7 @@ static void print_cards(const struct vlan_card *cards, uint32_t num)
 				 texts[cards[i].change]);
 }
 
-/* Before the program: what it takes the tags off has to come. */
+/* Before the program: frames whose tags it takes off have to come. */
 static int open_cards(struct job *job, struct vlan_card **cards, uint32_t *num)
 {
 	unsigned int failed;
@@ -407,7 +407,7 @@ static void print_counts(const uint64_t counts[VLAN_COUNTS])
 		printf("%-12s%" PRIu64 "\n", names[i], counts[i]);
 }
 
-/* What came after ours and runs first. */
+/* A filter that came after ours and runs first. */
 static void print_ahead(const struct vlan_loaded *loaded)
 {
 	char text[FILTER_TEXT];
@@ -478,7 +478,7 @@ static int run_show(struct job *job)
 
 /* ---- remove ---- */
 
-/* Also what is there in part, or of another version: then clsact stays. */
+/* Also a program that is there in part, or of another version: then clsact stays. */
 static bool has_our_hook(const struct vlan_loaded *loaded)
 {
 	struct vlan_content content = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a device has of ours: nothing is remembered elsewhere than in the kernel. */
+/* Our filters on a device: nothing is remembered elsewhere than in the kernel. */
 #ifndef PORTMAJOR_PLUGIN_VLAN_LOADED_H
 #define PORTMAJOR_PLUGIN_VLAN_LOADED_H
 
@@ -27,7 +27,7 @@ struct vlan_maps {
 	int counts;
 };
 
-/* The maps of what is loaded. -EPROTO: of another version; other -errno of bpf(2). */
+/* The maps of the loaded program. -EPROTO: of another version; other -errno of bpf(2). */
 int vlan_maps_open(const struct vlan_loaded *loaded, struct vlan_maps *maps,
 		   struct pm_error *err);
 void vlan_maps_close(struct vlan_maps *maps);

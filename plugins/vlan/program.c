@@ -19,7 +19,7 @@
 
 static const enum bpf_tc_attach_point points[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
 
-/* What libbpf said last: the kernel's own words, where it has some. */
+/* libbpf's last message: the kernel's own words, where it has some. */
 static char verifier_log[160];
 
 static int hear(enum libbpf_print_level level, const char *format, va_list args)
@@ -31,7 +31,7 @@ static int hear(enum libbpf_print_level level, const char *format, va_list args)
 	return 0;
 }
 
-/* With these words, where the number alone does not tell what is to be done. */
+/* Adds these words where the number alone does not show the remedy. */
 static int fail_load(struct pm_error *err, int code, const char *what)
 {
 	int rc = vlan_bpf_error(err, code, what);
@@ -199,7 +199,7 @@ int vlan_program_attach(unsigned int device, int table, struct pm_error *err)
 	}
 	if (!rc)
 		rc = attach_object(device, object, table, err);
-	bpf_object__close(object); /* what is attached stays, and its maps with it */
+	bpf_object__close(object); /* an attached program stays, and its maps with it */
 	return rc;
 }
 

@@ -17,8 +17,8 @@ extern const unsigned int vlan_object_size;
 int vlan_program_attach(unsigned int device, int table, struct pm_error *err);
 
 /*
- * Detaches what is loaded, and takes the device's clsact off if our_hook and nobody else
- * has a filter there.
+ * Detaches the program, and takes the device's clsact off if our_hook and no other filter
+ * is there.
  */
 int vlan_program_detach(unsigned int device, const struct vlan_loaded *loaded,
 			bool our_hook, struct pm_error *err);

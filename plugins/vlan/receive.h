@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel says of a device's receiving, and does to it; devices are indexes. */
+/* Reads and sets how the kernel has a device receive; devices are indexes. */
 #ifndef PORTMAJOR_PLUGIN_VLAN_RECEIVE_H
 #define PORTMAJOR_PLUGIN_VLAN_RECEIVE_H
 

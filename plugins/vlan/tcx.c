@@ -60,7 +60,7 @@ int vlan_tcx_list(unsigned int device, enum vlan_hook hook, struct vlan_filters 
 	__u32 ids[PROGRAMS], num = PROGRAMS;
 	int rc = bpf_prog_query((int)device, point_of(hook), 0, NULL, ids, &num);
 
-	/* No tcx; or none was ever attached, as 6.6 says. */
+	/* No tcx; or none was ever attached (6.6's code for that). */
 	if (rc == -EINVAL || rc == -ENOENT)
 		return 0;
 	if (rc)

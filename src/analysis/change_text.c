@@ -43,7 +43,7 @@ static const char *const kind_names[][2] = {
 	[HOSTS] = {"host", "hosts"},
 };
 
-/* What is in use at a moment: what was seen at both, without what is drained then. */
+/* The parts in use at a moment: those seen at both, without the drained ones. */
 struct use {
 	const uint8_t *seen, *also_seen,
 		*drained; /* [port]; the latter two may be NULL */

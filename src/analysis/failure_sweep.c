@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What the threads share. */
+/* The threads' common data. */
 struct work {
 	const struct pm_failure_sweep *sweep;
 	uint64_t count;	       /* of losses in this shard */

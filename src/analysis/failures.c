@@ -80,7 +80,7 @@ static uint32_t find_lid(const struct pm_fabric *fabric, const struct pm_plan *p
 	return any || !plan ? PM_NONE : find_planned_lid(fabric, plan, lid);
 }
 
-/* What ibnetdiscover calls nodes, S- H- or R- and the GUID, or PM_NONE. */
+/* ibnetdiscover's names of nodes, S- H- or R- and the GUID, or PM_NONE. */
 static uint32_t find_guid_name(const struct pm_fabric *fabric, const char *text)
 {
 	uint64_t value;
@@ -161,8 +161,7 @@ static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan
 			       : add_failed_port(nodes, node);
 }
 
-/* What stands behind the name of this node, or its label, in a text; NULL: that begins
- * otherwise. */
+/* The text behind this node's name or label; NULL: it begins otherwise. */
 static const char *skip_node(const struct pm_fabric *fabric, uint32_t node,
 			     const char *text)
 {

@@ -27,7 +27,7 @@ struct changed {
 };
 
 struct pm_flows {
-	struct pm_pool pool; /* of all arrays but for what is noted */
+	struct pm_pool pool; /* of all arrays but the notes */
 	const struct pm_fabric *fabric;
 	const struct pm_routes *routes;
 	const struct pm_tree *tree;
@@ -41,7 +41,7 @@ struct pm_flows {
 	uint32_t *order; /* ports of links between levels, by load before, as it counts */
 	uint32_t num_order;
 
-	/* What is noted, and links with another load than before: */
+	/* The notes, and links with another load than before: */
 	struct changed *changed;
 	uint32_t *ends; /* ports */
 	uint32_t *touched;
@@ -296,7 +296,7 @@ uint64_t pm_flows_most(const struct pm_flows *flows)
 		if (weigh(flows, flows->load, port) > most && is_counted(flows, port))
 			most = weigh(flows, flows->load, port);
 	}
-	/* The others have what they had. */
+	/* The others are unchanged. */
 	while (i < flows->num_order && flows->is_touched[flows->order[i]])
 		i++;
 	if (i < flows->num_order && weigh(flows, flows->load, flows->order[i]) > most)

@@ -345,7 +345,7 @@ static int find_shifts(struct pm_whatif *whatif, struct pm_whatif_result *result
 	return pm_check_shifts(&check, whatif->shifts, &result->shift, NULL);
 }
 
-/* What was asked for, of the tables as they are; -ENOMEM. */
+/* The requested facts of the present tables; -ENOMEM. */
 static int find_traffic(struct pm_whatif *whatif, struct pm_whatif_result *result,
 			struct pm_error *err)
 {
@@ -497,7 +497,7 @@ static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
 	return rc;
 }
 
-/* Finds what is there before a loss. */
+/* Finds the facts before a loss. */
 static int look_before(struct pm_whatif *whatif, struct pm_error *err)
 {
 	whatif->pairs = count_pairs(whatif);

@@ -173,7 +173,7 @@ int pm_lexer_fail_at(const struct pm_lexer *lexer, uint32_t line, const char *fo
 	return rc;
 }
 
-/* Whether any of eight bytes is below ' ' or 0x7f; may be wrong where it says so. */
+/* Whether any of eight bytes is below ' ' or 0x7f; a yes may be wrong. */
 static bool may_be_odd(const char *at)
 {
 	const uint64_t each = 0x0101010101010101;

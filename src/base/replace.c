@@ -26,7 +26,7 @@ static int write_all(int fd, const char *data, size_t length)
 	return 0;
 }
 
-/* Syncs what has been opened, where that can be (EINVAL, EROFS: not here). */
+/* Syncs an open file, where possible (EINVAL, EROFS: not here). */
 static int sync_fd(int fd)
 {
 	return fsync(fd) && errno != EINVAL && errno != EROFS ? -errno : 0;

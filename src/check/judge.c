@@ -30,7 +30,7 @@ static int find_levels(struct judge *j, struct pm_error *err)
 	return rc;
 }
 
-/* The port that has the LID which the tables' file says, unless one is named. */
+/* The port with the LID in the tables' file, unless one is named. */
 static void find_sm(struct judge *j)
 {
 	uint32_t lid = j->lfts->sm_lid;

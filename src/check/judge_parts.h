@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What judge.c, judge_plan.c and finding.c share. */
+/* Shared by judge.c, judge_plan.c and finding.c. */
 #ifndef PORTMAJOR_CHECK_JUDGE_PARTS_H
 #define PORTMAJOR_CHECK_JUDGE_PARTS_H
 

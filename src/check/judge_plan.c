@@ -38,9 +38,8 @@ static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
 }
 
 /*
- * One switch's table against the planned one, for LIDs with an owner: what is planned for
- * empty places need not be in a file that is not whole. held and wanted are room for
- * tables.
+ * One switch's table against the planned one, for LIDs with an owner: entries of empty
+ * places need not be in a file that is not whole. held and wanted are room for tables.
  */
 static void compare_table(struct judge *j, uint32_t sw, const uint8_t *planned,
 			  uint32_t stride, uint8_t *held)
@@ -94,7 +93,7 @@ static int compare_plan(struct judge *j, const struct pm_plan *plan, struct pm_e
 
 /*
  * The plan as far as LIDs in use allow: otherwise every entry of a LID out of plan would
- * be told as well. Why there is no plan goes to found.unplanned, unless it is for want
+ * be a finding as well. The reason for no plan goes to found.unplanned, unless it is want
  * of memory.
  */
 static int find_plan(struct judge *j, struct pm_plan **made, struct pm_plan **kept)

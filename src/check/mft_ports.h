@@ -32,8 +32,10 @@ static inline bool mft_has_entry(const struct pm_mfts *mfts, uint32_t sw, uint16
 	return mft_next_port(mfts, sw, mlid, 0) != PM_NONE;
 }
 
-/* Whether a port of a switch is in a mask for itself or what is attached: it is port 0,
- * or has a link to an end node. */
+/*
+ * Whether a port of a switch is in a mask for itself or an attached node: it is port 0,
+ * or has a link to an end node.
+ */
 static inline bool mft_is_end(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t peer = fabric->ports[port].peer;

@@ -216,7 +216,7 @@ static void relay(struct walker *w, uint32_t sw, uint32_t came_by, uint32_t *num
 	}
 }
 
-/* What members at a switch send. */
+/* Packets that members at a switch send. */
 static void send_from(struct walker *w, uint32_t sw)
 {
 	uint32_t num = 1, senders = w->site_members[sw];

@@ -147,7 +147,7 @@ static void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t 
 	}
 }
 
-/* What no up-then-down path joins: an end port's LIDs may be reached all the same. */
+/* Pairs without an up-then-down path: an end port's LIDs may be reached all the same. */
 static void follow_unreachable(const struct pm_check *check, uint32_t from, uint32_t port,
 			       struct pm_check_paths *result)
 {

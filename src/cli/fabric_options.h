@@ -9,7 +9,7 @@
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/plan.h>
 
-/* What they have in common. Zeroed: the defaults. */
+/* Their common options. Zeroed: the defaults. */
 struct cli_fabric {
 	struct pm_plan_config plan;
 	struct pm_role_files files;
@@ -17,7 +17,7 @@ struct cli_fabric {
 	const char *config; /* the plugin's configuration file, for its roles; or NULL */
 	bool connect_roots;
 	bool lmc_given;			/* with -m, and not the default */
-	struct pm_netlist_notes *notes; /* gets what is missing, too, unless NULL */
+	struct pm_netlist_notes *notes; /* gets the missing lines, too, unless NULL */
 };
 
 /* They are included, see options.h: files that say what nodes are; these, and how LIDs
@@ -25,12 +25,14 @@ struct cli_fabric {
 extern const struct cli_option cli_node_options[];
 extern const struct cli_option cli_fabric_options[];
 
-/* Reads a netlist and the files that say what its nodes are; an exit status. What is
- * missing from it goes to stderr. */
+/*
+ * Reads a netlist and the files with its nodes' roles; an exit status. Its missing lines
+ * go to stderr.
+ */
 int cli_fabric_read(const char *path, const struct cli_fabric *config,
 		    struct pm_fabric **fabric);
 
-/* Warns on stderr of what is missing from a netlist. */
+/* Warns on stderr of a netlist's missing lines. */
 void cli_fabric_warn(const struct pm_netlist_notes *notes);
 
 /* The latter alone, for a fabric that was read already. */

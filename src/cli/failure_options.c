@@ -39,7 +39,7 @@ int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		  : EXIT_FINE;
 }
 
-/* What they are a number of. */
+/* The word for these parts behind a number. */
 static const char *kind_of(const struct pm_fabric *fabric, const struct pm_ports *things)
 {
 	uint32_t switches = 0;

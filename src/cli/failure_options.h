@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What can be lost, for options and in JSON. */
+/* Kinds of losses, for options and in JSON. */
 #ifndef PORTMAJOR_CLI_FAILURE_OPTIONS_H
 #define PORTMAJOR_CLI_FAILURE_OPTIONS_H
 
@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* What --lose was given; room for as many as there are arguments. */
+/* Arguments of --lose; room for as many as there are arguments. */
 struct cli_lost {
 	char **list;
 	uint32_t num;
@@ -37,12 +37,14 @@ int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 void cli_losses_print(const struct pm_fabric *fabric, const char *what, const char *text,
 		      const struct pm_ports *things);
 
-/* The same for each text of --lose; what is wrong is for cli_failures_add to say. */
+/* The same for each text of --lose; cli_failures_add finds the faults. */
 void cli_lost_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const struct cli_lost *lost);
 
-/* A copy of the fabric, with the same indexes, without what is lost, which the caller
- * frees; an exit status. */
+/*
+ * A copy of the fabric, with the same indexes, without the lost parts, which the caller
+ * frees; an exit status.
+ */
 int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   const struct cli_lost *lost, struct pm_fabric **broken);
 

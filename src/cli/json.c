@@ -41,13 +41,13 @@ json_t *cli_json_new(const char *command, int version)
 			 cli_program, "-", command, "version", version);
 }
 
-/* Copies one character, or U+FFFD for a byte that begins none; returns what is next. */
+/* Copies one character, or U+FFFD for a byte that begins none; returns the next one. */
 static const char *copy_character(const char *from, char **to)
 {
 	unsigned char lead = (unsigned char)*from;
 	size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 
-	/* jansson knows what is UTF-8. */
+	/* jansson checks UTF-8. */
 	if (strnlen(from, length) == length) {
 		json_t *one = json_stringn(from, length);
 

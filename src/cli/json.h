@@ -17,7 +17,7 @@
 
 /*
  * To be called before all else: where there is no memory for JSON, the program ends with
- * a message and EXIT_INPUT. So what is printed is whole.
+ * a message and EXIT_INPUT. So printed JSON is whole.
  */
 void cli_json_begin(void);
 

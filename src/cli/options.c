@@ -82,7 +82,7 @@ static void list_options(struct options *options, const struct cli_command *comm
 	}
 }
 
-/* What getopt_long has found; NULL: no such option, or without its argument. */
+/* getopt_long's option; NULL: no such option, or without its argument. */
 static const struct bound *find_option(const struct options *options, int found)
 {
 	if (found >= FIRST_LONG)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The options of a subcommand: a row says all there is to say about one. Help, reading
- * and what a shell completes come from the rows.
+ * The options of a subcommand: a row describes one. Help, reading and a shell's
+ * completions come from the rows.
  */
 #ifndef PORTMAJOR_CLI_OPTIONS_H
 #define PORTMAJOR_CLI_OPTIONS_H
@@ -17,8 +17,10 @@ struct cli_option {
 	const char *name;     /* the long one; NULL: has none */
 	const char *argument; /* its name in help; NULL: takes none */
 	const char *help;
-	/* Reads the argument, NULL where it takes none, into what is at `to` in the
-	 * request. An exit status, with a message unless it is EXIT_FINE. */
+	/*
+	 * Reads the argument, NULL where it takes none, into the member at `to` in the
+	 * request. An exit status, with a message unless it is EXIT_FINE.
+	 */
 	int (*take)(const struct cli_option *option, char *argument, void *to);
 	size_t to;
 	uint32_t low, high; /* of a number */
@@ -27,7 +29,7 @@ struct cli_option {
 	const struct cli_option *include;
 };
 
-/* An option goes to a member of the request; the member's type says how it is read. */
+/* An option goes to a member of the request; the member's type decides how it is read. */
 /* clang-format off */
 #define CLI_MEMBER(request, member)                                                      \
 	.take = _Generic(((request *)0)->member,                                         \
@@ -50,14 +52,14 @@ struct cli_option {
 		0, "json", NULL, json_help, CLI_MEMBER(request, member.json)             \
 	}
 
-/* A text is that of argv. A number that is out of range is told with the range. */
+/* A text is that of argv. The message about a number out of range has the range. */
 int cli_take_flag(const struct cli_option *option, char *argument, void *to);
 int cli_take_text(const struct cli_option *option, char *argument, void *to);
 int cli_take_number(const struct cli_option *option, char *argument, void *to);
 /* Likewise; "all" is the highest one. */
 int cli_take_count(const struct cli_option *option, char *argument, void *to);
 
-/* A part of what is to be done. */
+/* A part of the work. */
 struct cli_shard {
 	uint32_t index, of; /* index: 1 to of */
 };

@@ -7,8 +7,8 @@
 
 /*
  * Has `print` print to a temporary file beside path, which then replaces path in one
- * step. What is no file, such as a pipe or a link, /dev/stdout say, is written to
- * instead. An exit status: EXIT_INPUT, with a message, if anything fails; a file is as
+ * step. A path that is no regular file, such as a pipe, a link or /dev/stdout, is written
+ * to instead. An exit status: EXIT_INPUT, with a message, if anything fails; a file is as
  * before then.
  */
 int cli_outfile_write(const char *path, pm_print *print, const void *arg);

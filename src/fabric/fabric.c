@@ -143,7 +143,7 @@ static void sort_nodes(struct pm_fabric *fabric, uint32_t *order,
 	qsort_r(order, fabric->num_nodes, sizeof(*order), compare, fabric);
 }
 
-/* Fills by_guid[]. Two nodes of one GUID cannot be told apart by what follows. */
+/* Fills by_guid[]. Two nodes of one GUID could not be distinguished later. */
 static int index_guids(struct pm_fabric *fabric, struct pm_error *err)
 {
 	uint32_t *order = fabric->by_guid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What fabric.c and label.c share. */
+/* Shared by fabric.c and label.c. */
 #ifndef PORTMAJOR_FABRIC_FABRIC_PARTS_H
 #define PORTMAJOR_FABRIC_FABRIC_PARTS_H
 

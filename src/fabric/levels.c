@@ -70,7 +70,7 @@ void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tr
 	}
 }
 
-/* What the guesses share. */
+/* The guesses' common data. */
 struct levels {
 	const struct pm_fabric *skeleton;
 	struct pm_tree *tree;	/* level, direction and far are those of this guess */
@@ -256,7 +256,7 @@ static bool joins_nothing(const struct levels *l, uint32_t sw)
 	return any;
 }
 
-/* Joins what is below a level; other[] are sets with a leaf then, by their roots. */
+/* Joins the switches below a level; other[] are sets with a leaf then, by their roots. */
 static void join_below(const struct levels *l, unsigned int level)
 {
 	tree_join_levels(l->skeleton, l->tree, 0, level - 1, l->parent);
@@ -402,9 +402,9 @@ static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *s
 }
 
 /*
- * Takes the ends of the graph away, round after round, until at most two switches of
- * each part are left, and then one of them. False if there is a cycle: what is on it is
- * never an end.
+ * Takes the ends of the graph away, round after round, until at most two switches of each
+ * part are left, and then one of them. False if there is a cycle: its switches are never
+ * ends.
  */
 static bool take_centres(struct levels *l)
 {
@@ -495,7 +495,7 @@ static int guess(struct levels *l, enum pm_levels_by by, struct pm_error *err)
 
 	l->tree->levels_by = (uint8_t)by;
 	l->tree->leaf_level = 0;
-	/* What cables do not join with a root has levels, too. */
+	/* Switches that no cables connect to a root get levels, too. */
 	guess_from_leaves(l, by == PM_BY_LARGE_LEAVES ? fair : 1);
 	if (by == PM_BY_LEAVES || by == PM_BY_LARGE_LEAVES)
 		return 0;

@@ -226,7 +226,7 @@ static uint32_t list_neighbours(const struct pm_fabric *skeleton, const uint8_t 
 	return count;
 }
 
-/* Takes what is slow from among sorted neighbours. */
+/* Takes the degraded links from among sorted neighbours. */
 static uint32_t pick(const struct neighbour *list, uint32_t count,
 		     struct pm_degraded_link *degraded)
 {

@@ -161,13 +161,13 @@ struct wave {
 	const uint8_t *alive;
 	struct pm_reach_loss *loss;
 	uint64_t *sets;	       /* [switch][words] */
-	const uint64_t *below; /* what they have anyway, [switch][words], or NULL */
+	const uint64_t *below; /* sets that they have anyway, [switch][words], or NULL */
 	uint32_t words;
 	uint8_t from, to; /* directions of ports that sets come over and go over */
 	uint8_t flag;	  /* enum pm_reach_changed */
 };
 
-/* A switch may have lost what is in these words of a set. */
+/* A switch may have lost the members in these words of a set. */
 static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 		 struct pm_span words)
 {
@@ -187,7 +187,7 @@ static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 	pm_bits_set(wave->loss->waiting, wave->loss->place[x]);
 }
 
-/* Strikes from a set what another one has; what is left of the words it is in. */
+/* Strikes another set's members from a set; returns the words that remain. */
 static inline struct pm_span strike(uint64_t *set, const uint64_t *other,
 				    struct pm_span span)
 {
@@ -221,7 +221,7 @@ static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *m
 	return left;
 }
 
-/* Takes what x lost from its set, and tells those that had it from x. */
+/* Takes x's losses from its set, and passes them on to those that had them from x. */
 static void take_lost(const struct wave *wave, uint32_t x, const uint64_t *missing,
 		      struct pm_span span)
 {
@@ -244,7 +244,7 @@ static void look_at_set(const struct wave *wave, uint32_t x)
 	struct pm_span *span = &wave->loss->span[x], lost = keep_lost(wave, x, missing);
 
 	wave->loss->looked++;
-	/* Nothing is left of what was struck. */
+	/* Nothing is left to strike. */
 	if (lost.first < lost.end) {
 		take_lost(wave, x, missing, lost);
 		memset(missing + lost.first, 0,
@@ -273,7 +273,7 @@ static void run_wave(const struct wave *wave, const uint32_t *by_level)
 	}
 }
 
-/* What the lost cables led to in this direction may be missing. */
+/* Switches that the lost cables led to in this direction may be missing. */
 static void miss_behind(const struct wave *wave, const uint32_t *ports,
 			uint32_t num_ports)
 {

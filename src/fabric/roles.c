@@ -9,7 +9,7 @@
 #include <fnmatch.h>
 
 #define AGGREGATION_DEVICE 0xcf09
-#define MAX_WORD 31 /* bytes; a longer one is no GUID, whatever it says */
+#define MAX_WORD 31 /* bytes; a longer one is no GUID */
 
 static int compare_guids(const void *a, const void *b)
 {
@@ -141,7 +141,7 @@ static bool take_choice(struct pm_text *text, const char *const *words, unsigned
 	return false;
 }
 
-/* What is left of the text without the blanks around it. */
+/* The text without the blanks around it. */
 static bool take_pattern(struct pm_text text, char *pattern)
 {
 	size_t length;

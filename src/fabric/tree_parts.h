@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the source files of tree.h share: levels.c comes first, then tree.c. */
+/* Shared by the source files of tree.h: levels.c comes first, then tree.c. */
 #ifndef PORTMAJOR_TREE_PARTS_H
 #define PORTMAJOR_TREE_PARTS_H
 

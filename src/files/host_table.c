@@ -130,7 +130,7 @@ static int find_double(const struct pm_host_table *table, struct pm_host_line pa
 	return found;
 }
 
-/* Sorts what was read. */
+/* Sorts the lines read. */
 static int finish_table(struct reader *r)
 {
 	struct pm_host_line *lines = r->table.lines, pair[2];

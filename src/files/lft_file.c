@@ -9,8 +9,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* The first one that recognises a text reads it; the first one of all tells what is
- * wrong with a text that none does. */
+/*
+ * The first one that recognises a text reads it; the first one of all reports the fault
+ * of a text that none does.
+ */
 static const struct {
 	bool (*recognise)(struct pm_text text);
 	int (*read)(struct lft_reader *r);

@@ -14,7 +14,7 @@ static bool take_hex(struct pm_text *text, uint64_t max, uint64_t *value)
 
 /* ---- Tables ---- */
 
-/* What stands between the first quote or parenthesis and the last one, or nothing. */
+/* The text between the first quote or parenthesis and the last one, or nothing. */
 static struct pm_text find_name(struct pm_text text)
 {
 	static const char *const pairs[] = {"('", "')", "(", ")"};
@@ -87,7 +87,7 @@ static int parse_fdbs_header(struct lft_reader *r, struct pm_text line)
 	return lft_begin(r, guid, 0, (struct pm_text){rest.at, rest.at});
 }
 
-/* `70 lids dumped`, where OpenSM gives the highest LID and dump_fts what it printed. */
+/* `70 lids dumped`: OpenSM's highest LID, or the number that dump_fts printed. */
 static int parse_footer(struct lft_reader *r, struct pm_text line)
 {
 	struct pm_text rest = line;

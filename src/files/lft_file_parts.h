@@ -18,14 +18,14 @@ struct lft_reader {
 	struct pm_lfts *lfts;
 	uint32_t current; /* switch of the table being read, or LFT_NO_TABLE */
 	uint32_t entries; /* lines of it that are no empty ones */
-	bool open;	  /* a table that says how it ends has not ended */
+	bool open;	  /* a table with a count has not ended */
 };
 
 /* ---- Tables and owners: lftfile_tables.c ---- */
 
 /* Functions return 0, -EINVAL with a message that names the line, or -ENOMEM. */
 
-/* Begins the table of a switch; lid: its own, 0 if the file does not say. */
+/* Begins the table of a switch; lid: its own, 0 if the file has none. */
 int lft_begin(struct lft_reader *r, uint64_t guid, uint64_t lid, struct pm_text name);
 
 /* An entry of that table, which has room for it. */

@@ -143,7 +143,7 @@ static int parse_entry(struct reader *r, struct pm_text line)
 
 /* ---- Lines ---- */
 
-/* What is neither a table's beginning nor an entry. */
+/* A line that is neither a table's beginning nor an entry. */
 static bool is_known(struct pm_text line)
 {
 	static const char *const words[] = {"LID",   "     Ports:", "            ",

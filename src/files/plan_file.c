@@ -12,7 +12,7 @@
 
 #define MAGIC "portmajor-plan 4"
 
-/* What an end port is for. */
+/* An end port's role. */
 static const char *const roles[] = {
 	[PM_COMPUTE] = "host", [PM_IO] = "io", [PM_SERVICE] = "service"};
 

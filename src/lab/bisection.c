@@ -17,7 +17,7 @@ struct halves {
 	double *rates;
 };
 
-/* What all flows get together. */
+/* The sum of all flows' rates. */
 static int send_flows_through(struct halves *h, double *sum, struct pm_error *err)
 {
 	const struct pm_bisection_config *config = h->config;

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define SAME (1 + 1e-12) /* shares that only rounding tells apart */
+#define SAME (1 + 1e-12) /* shares that differ by rounding only */
 
 struct sharing {
 	const struct pm_share_flows *flows;

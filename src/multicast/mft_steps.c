@@ -220,7 +220,7 @@ static void find_ordered(struct work *work)
 
 /* ---- Sets ---- */
 
-/* What a mask is to be behind step 0, if its group needs an order. */
+/* The mask after step 0, if its group needs an order. */
 static uint16_t after_step_0(const struct work *work, const struct cell *cell, uint32_t i)
 {
 	uint16_t old = cell->old[i], new = cell->new[i];
@@ -232,7 +232,7 @@ static uint16_t after_step_0(const struct work *work, const struct cell *cell, u
 	return new & ~old ? old : new;
 }
 
-/* What a cell needs. */
+/* A cell's needs. */
 struct need {
 	bool any;   /* entries of groups that need no order */
 	bool early; /* entries that change in step 0 .. */

@@ -120,7 +120,7 @@ static uint32_t default_large(const struct pm_tree *tree)
 	return large > 2 ? large : 2;
 }
 
-/* What holds with all links usable, with m->queue and the rest as room. */
+/* Facts that hold with all links usable; m->queue and the rest are working memory. */
 static int index_whole(struct pm_multicast *m, struct pm_error *err)
 {
 	uint8_t *usable = pm_array(m->known->num_ports, 1);

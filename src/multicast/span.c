@@ -29,7 +29,7 @@ static uint32_t find_start(const struct pm_multicast *m)
 	return start;
 }
 
-/* Puts the way from what is in the tree already to a switch into it. */
+/* Adds the path from the tree to a switch. */
 static void add_branch(struct pm_multicast *m, const uint32_t *by, uint32_t sw,
 		       uint32_t index, struct pm_mfts *tables)
 {

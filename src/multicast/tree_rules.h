@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the source files of multicast.h share:
+ * Shared by the source files of multicast.h:
  *
  *   planes.c     what plan and capacities say: planes, their switches, orders of planes
  *   trees.c      the tree of one group, over the links that are usable now
@@ -64,9 +64,9 @@ struct pm_multicast {
 	uint32_t num_views;
 
 	/* Room for a group. */
-	uint32_t *order;		/* [plane] */
-	uint32_t order_key;		/* what it is the order of, PM_NONE: nothing */
-	uint32_t *sites, num_sites;	/* switches with members that take part */
+	uint32_t *order;	    /* [plane] */
+	uint32_t order_key;	    /* the object that it is the order of, or PM_NONE */
+	uint32_t *sites, num_sites; /* switches with members that take part */
 	uint32_t *site_stamp, site_now; /* [switch] == now: has members .. */
 	uint32_t *site_members;		/* .. [switch] so many */
 	uint32_t *member_stamp;		/* [port] == site_now: is a member */
@@ -76,7 +76,7 @@ struct pm_multicast {
 	uint32_t *group_of; /* [MLID] number of its group + 1 */
 };
 
-/* What a tree is made for. */
+/* A tree to build. */
 struct subject {
 	const struct view *view;
 	uint32_t index; /* MLID - PM_MLID_FIRST */

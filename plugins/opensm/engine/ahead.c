@@ -35,7 +35,7 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 	return SMP_SEND;
 }
 
-/* What follows would not be in order: OpenSM sends that. */
+/* Later blocks would not be in order: OpenSM sends those. */
 static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
 	struct step *step = context;

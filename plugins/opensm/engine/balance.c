@@ -185,8 +185,8 @@ static void list_sets(struct round *round)
 }
 
 /*
- * What was not answered is not released: the view prefers what it did. Once the sweeper
- * has taken it, it goes by the plan: whatever is missing is sent by OpenSM.
+ * Unanswered entries are not released: the view prefers the old ones. Once the sweeper
+ * has taken over, they go by the plan: OpenSM sends the missing ones.
  */
 static void settle_round(struct round *round)
 {

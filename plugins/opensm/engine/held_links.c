@@ -26,7 +26,7 @@ static uint64_t read_guid(const char *name)
 
 /*
  * Ends the holds of the cables at this port of the switches of this name, or of the one
- * of this label or GUID; how many. *any tells whether there is such a port.
+ * of this label or GUID; returns how many. *any: there is such a port.
  */
 static uint32_t clear_at(const struct view *view, const char *name, unsigned long port,
 			 bool *any)
@@ -48,7 +48,7 @@ static uint32_t clear_at(const struct view *view, const char *name, unsigned lon
 	return cleared;
 }
 
-/* Ends the holds of "leaf5[20]"; what is not a cable's end is told. */
+/* Ends the holds of "leaf5[20]"; logs a text that names no cable's end. */
 static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 {
 	char *bracket = strrchr(line, '['), *end = NULL;

@@ -28,8 +28,8 @@ struct mcast {
 	uint16_t *capacity; /* [switch] */
 	bool resized;	    /* it is not that of `multicast` */
 	bool computed;	    /* `wanted` and `trees` are of all these */
-	bool in_step;	    /* all switches hold what is wanted */
-	uint8_t *doubted;   /* [switch] what it holds is unknown from the next run on */
+	bool in_step;	    /* all switches have the wanted entries */
+	uint8_t *doubted;   /* [switch] its blocks are unknown from the next run on */
 	uint8_t *reachable; /* [switch] */
 	uint8_t *silent;    /* [switch] see mft_wire.h */
 	uint8_t *up;	    /* [port] */
@@ -115,7 +115,7 @@ static void carry_doubts(const struct mcast *old, struct mcast *m)
 	}
 }
 
-/* Goes over to another plan, with what is held; without memory to none. */
+/* Goes over to another plan, with the known blocks; without memory to none. */
 static int change_plan(struct mcast *m, const struct pm_plan *plan)
 {
 	struct mcast old = *m;
@@ -155,7 +155,7 @@ void mcast_forget(struct mcast *m, const struct mcast_doubt *doubt)
 	}
 }
 
-/* Where nothing is known, no memory is kept for what was. -ENOMEM. */
+/* Where nothing is known, no memory is kept. -ENOMEM. */
 static int begin_anew(struct mcast *m)
 {
 	const uint32_t num = m->plan->known->num_switches;
@@ -191,7 +191,7 @@ static int apply_doubts(struct mcast *m)
 
 /* ---- What is wanted ---- */
 
-/* What OpenSM has, by value. -ENOMEM; -ECANCELED: multicast is not ours. */
+/* OpenSM's groups, by value. -ENOMEM; -ECANCELED: multicast is not ours. */
 static int read_subnet(struct mcast *m)
 {
 	osm_opensm_t *osm = m->quiet->osm;
@@ -199,7 +199,7 @@ static int read_subnet(struct mcast *m)
 	const osm_port_t *sm;
 	int rc = -ECANCELED;
 
-	/* What calls the engine holds the lock exclusively, to the end of its run. */
+	/* The engine's caller holds the lock exclusively, to the end of its run. */
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	atomic_store(&m->quiet->due, false);
 	if (!mcast_quiet_is_ours(m->quiet))
@@ -231,7 +231,7 @@ static bool is_port_up(const void *context, uint32_t port)
 
 /*
  * Links that pass packets, and which switches they join to the SM. OpenSM's own routes
- * are of its last discovery, and may lead through what has failed since.
+ * are of its last discovery, and may lead through parts that have failed since.
  */
 static void find_links(struct mcast *m, const struct view *view)
 {
@@ -356,8 +356,8 @@ static void raise_tops(struct mcast *m)
 }
 
 /*
- * Reads what is unknown of some blocks: a switch that lost nothing is then sent nothing,
- * and its groups lose no packet. -ENOMEM.
+ * Reads unknown blocks: a switch that lost nothing is then sent nothing, and its groups
+ * lose no packet. -ENOMEM.
  */
 static int read_back(struct mcast *m, const struct mcast_subject *subject, uint32_t first,
 		     uint32_t end, struct mft_wire_done *done)
@@ -372,7 +372,7 @@ static int read_back(struct mcast *m, const struct mcast_subject *subject, uint3
 	return rc;
 }
 
-/* What differs, and is no more than that. -ENOMEM. */
+/* The blocks that differ, and no others. -ENOMEM. */
 static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject,
 			    uint32_t first, uint32_t end, struct mcast_done *done)
 {

@@ -31,8 +31,7 @@ static const char *decide(struct plugin *plugin)
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	if (plugin->repairer && repairer_is_valid(plugin->repairer) &&
 	    mcast_quiet_is_possible(&plugin->quiet, &reason)) {
-		/* What OpenSM has sent before, or another master, is not in our record.
-		 */
+		/* Our record lacks the blocks sent before by OpenSM or another master. */
 		plugin->doubt.all |= osm->subn.first_time_master_sweep ||
 				     osm->subn.coming_out_of_standby ||
 				     !mcast_quiet_is_ours(&plugin->quiet);

@@ -59,9 +59,9 @@ static int find_origin(const struct pm_plan *grown, const struct pm_fabric *fabr
 }
 
 /*
- * A new base where one is needed, else NULL; *grown tells whether it is the old one and
- * more. When LIDs run out because of parts that left for good, the plan is made anew;
- * then *keep is set, so that nothing moves.
+ * A new base where one is needed, else NULL; *grown: it is the old one and more. When
+ * LIDs run out because of parts that left for good, the plan is made anew; then *keep is
+ * set, so that nothing moves.
  */
 static int make_or_grow(const struct planning *planning,
 			const struct planning_request *request, struct pm_plan **base,
@@ -186,7 +186,7 @@ static int make_anew(const struct planning *planning, const struct pm_fabric *fa
 }
 
 /*
- * With migrate: the base goes on as it is made, and what is in force is that base with
+ * With migrate: the base goes on as it is made, and the plan in force is that base with
  * the LIDs and planes of ports in use.
  */
 static int drift(const struct planning *planning, const struct planning_request *request,
@@ -216,13 +216,13 @@ static int drift(const struct planning *planning, const struct planning_request 
 	return 0;
 }
 
-/* What is being made without migrate. */
+/* A plan that is made without migrate. */
 struct staying {
 	const struct planning *planning;
 	const struct planning_request *request;
 	struct planning_change *change;
 	bool apart; /* the plan in force is not the base */
-	bool grown; /* the base, by what it did not know */
+	bool grown; /* the base, by unknown parts */
 	bool keep;  /* LIDs in use */
 };
 
@@ -304,7 +304,7 @@ static int return_to_origin(struct staying *s, struct pm_error *err)
 	return 0;
 }
 
-/* What was made is to come into force. */
+/* The new plan is to come into force. */
 static void use_made(struct staying *s)
 {
 	struct pm_plan *plan = plan_to_be(s);
@@ -322,8 +322,7 @@ static void use_made(struct staying *s)
 
 /*
  * Without: the plan in force goes on as it is, with the LIDs that ports have, and a port
- * that comes back gets the LID that LID history says. The base stays beside it as it was
- * made.
+ * that comes back gets its LID from LID history. The base stays beside it as it was made.
  */
 static int stay(const struct planning *planning, const struct planning_request *request,
 		bool grown, bool keep, struct planning_change *change,

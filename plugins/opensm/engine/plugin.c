@@ -87,8 +87,8 @@ static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 /*
  * A file that cannot be used leaves everything at its default: without the plugin OpenSM
  * would go on with minhop and write every table of a running fabric anew, for a typing
- * error. The log, `status` and `preflight` say it until it is mended. -ENOMEM: what the
- * file says is not known, shadow mode perhaps.
+ * error. The log, `status` and `preflight` say it until it is mended. -ENOMEM: its
+ * options are not known, shadow mode perhaps.
  */
 static int read_config(struct plugin *plugin)
 {
@@ -261,7 +261,7 @@ static void note_request(void *context)
 	repairer_wake(plugin->repairer);
 }
 
-/* What sends beside OpenSM's routing runs. */
+/* The modules that send beside OpenSM's routing runs. */
 static void start_repairer(struct plugin *plugin)
 {
 	plugin->repair = repair_start();
@@ -287,7 +287,7 @@ static void start_repairer(struct plugin *plugin)
 		log_line(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }
 
-/* What asks, sends, or has OpenSM sweep: nothing of it in shadow mode. */
+/* The modules that query, send, or have OpenSM sweep: none of them in shadow mode. */
 static void start_active(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
@@ -301,7 +301,7 @@ static void start_active(struct plugin *plugin)
 	start_repairer(plugin);
 }
 
-/* What nothing can be done without; the last of them tells whether all are there. */
+/* The indispensable modules; if the last one is there, all are. */
 static void start_files(struct plugin *plugin)
 {
 	plugin->writer = worker_start("portmajor-write", write_files, plugin);
@@ -313,7 +313,7 @@ static void start_files(struct plugin *plugin)
 							      plugin->config.shadow);
 }
 
-/* What OpenSM can do without if there is no memory for it. */
+/* The modules that OpenSM can do without if there is no memory for them. */
 static void start_modules(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;

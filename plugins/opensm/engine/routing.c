@@ -110,7 +110,7 @@ static void judge_switches(struct plugin *plugin)
 			      plugin->unfit, sizeof(plugin->unfit));
 }
 
-/* Takes out of seen[port] what was found lost since the sweep began. */
+/* Clears seen[port] of ports found lost since the sweep began. */
 static void leave_out_lost(const struct view *view, uint8_t *seen)
 {
 	for (uint32_t i = 0; i < view->plan->known->num_ports; i++)
@@ -118,8 +118,8 @@ static void leave_out_lost(const struct view *view, uint8_t *seen)
 }
 
 /*
- * Looks at what is seen, or, NULL, at what the cache sees; right after discovery it is
- * known what bounced, too.
+ * Looks at the ports seen, or, NULL, at those of the cache; right after discovery bounced
+ * links are known, too.
  */
 static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
 		   struct pm_error *err)
@@ -211,8 +211,8 @@ static bool may_send_ahead(const struct plugin *plugin)
 }
 
 /*
- * Both from OpenSM's records; what could loop in OpenSM's order into *steps, if that is
- * asked for. With osm->lock held, shared at least. -ENOMEM.
+ * Both from OpenSM's records; LIDs that could loop in OpenSM's order go into *steps, if
+ * that is asked for. With osm->lock held, shared at least. -ENOMEM.
  */
 static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_steps *steps)
 {

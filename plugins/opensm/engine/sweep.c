@@ -16,7 +16,7 @@
 
 #define FIND_MS 5000	/* that the first plan waits for files to be read at most */
 #define PLAN_MS 2000	/* that LIDs wait for the plan to be on disk at most, .. */
-#define PLAN_TRAP_MS 50 /* .. with a trap that tells of something new */
+#define PLAN_TRAP_MS 50 /* .. with a trap about something new */
 
 /* Whether OpenSM is to route with us at all; else LIDs are left alone. */
 static bool is_first_engine(const struct plugin *plugin)
@@ -28,7 +28,7 @@ static bool is_first_engine(const struct plugin *plugin)
 
 /* ---- What the repairer found and did ---- */
 
-/* Looks at what was seen last, without what was found lost since. -ENOMEM. */
+/* Looks at the ports seen last, without those found lost since. -ENOMEM. */
 static int look_without_lost(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
@@ -56,8 +56,8 @@ static int look_without_lost(struct plugin *plugin)
 }
 
 /*
- * Takes over what was found lost. It stays so until a discovery that began afterwards
- * sees it; the one under way may have seen it before.
+ * Takes over the ports found lost. They stay so until a discovery that began afterwards
+ * sees them; the one under way may have seen them before.
  */
 static bool merge_failed(struct plugin *plugin)
 {
@@ -78,7 +78,7 @@ static uint32_t num_known(const struct plugin *plugin)
 	return plugin->view.plan ? plugin->view.plan->known->num_ports : 0;
 }
 
-/* A discovery is over: what was found lost before it began is as it has seen it. */
+/* A discovery is over: it decides about ports found lost before it began. */
 static void trust_discovery(struct plugin *plugin)
 {
 	uint8_t *lost = plugin->view.lost;
@@ -87,7 +87,7 @@ static void trust_discovery(struct plugin *plugin)
 		lost[i] = lost[i] == VIEW_LOST_BEFORE ? 0 : lost[i];
 }
 
-/* Takes over what is known by now, with no lock held. */
+/* Takes over all failures known by now, with no lock held. */
 static void merge_known(struct plugin *plugin)
 {
 	if (!merge_failed(plugin))
@@ -96,7 +96,7 @@ static void merge_known(struct plugin *plugin)
 	sweep_publish(plugin);
 }
 
-/* What was found in a discovery holds for the routing that follows it, and no longer. */
+/* A discovery's findings hold for the routing that follows it, and no longer. */
 static void set_phase(struct plugin *plugin, enum sweep_phase phase)
 {
 	plugin->phase = phase;
@@ -115,7 +115,7 @@ static bool has_found(const struct plugin *plugin, enum plugin_found found)
 	return plugin->phase == PHASE_MANAGEMENT && plugin->found == found;
 }
 
-/* What we computed is in the switches, and OpenSM is in charge of them. */
+/* Our tables are in the switches, and OpenSM is in charge of them. */
 static bool may_repair(const struct plugin *plugin)
 {
 	const osm_opensm_t *osm = plugin->osm;
@@ -152,7 +152,7 @@ static void leave_view(struct plugin *plugin)
 	smp_disown(plugin->smps);
 }
 
-/* What is drained now: as the repairer has it, which follows that, else the operator. */
+/* The drains now: the repairer's, else the operator's. */
 static void take_drains(struct plugin *plugin, bool wait)
 {
 	struct view *view = &plugin->view;
@@ -165,7 +165,7 @@ static void take_drains(struct plugin *plugin, bool wait)
 		view->current = false;
 }
 
-/* What the repairer has rebalanced goes by the plan in our tables, too. */
+/* Entries that the repairer has rebalanced go by the plan in our tables, too. */
 static void take_balance(struct plugin *plugin, bool wait)
 {
 	struct view *view = &plugin->view;
@@ -218,7 +218,7 @@ static int begin_history(struct plugin *plugin, bool fresh, struct pm_error *err
 	return rc;
 }
 
-/* The plan just made or read, with the LIDs that LID history says. */
+/* The plan just made or read, with LIDs restored by LID history. */
 static int restore(struct plugin *plugin, const struct pm_fabric *fabric, bool fresh,
 		   const struct routing_found *found, struct pm_error *err)
 {
@@ -303,7 +303,7 @@ static void forget_if_outdated(struct plugin *plugin, const struct pm_fabric *fa
 		routing_forget(plugin);
 }
 
-/* The plan and the tables for what was discovered. */
+/* The plan and the tables for the discovered fabric. */
 static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 			    bool reassign, struct pm_error *err)
 {
@@ -332,7 +332,7 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 	return rc;
 }
 
-/* Hands LIDs and what was seen of tables to OpenSM; fabric NULL: all have their LIDs. */
+/* Hands LIDs, and the tables as seen, to OpenSM; fabric NULL: all have their LIDs. */
 static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool reassign,
 		     struct pm_error *err)
 {
@@ -379,7 +379,7 @@ static int check_options(const struct plugin *plugin, struct pm_error *err)
 	return 0;
 }
 
-/* What there is, as a fabric that the caller frees. With osm->lock held. */
+/* The present parts, as a fabric that the caller frees. With osm->lock held. */
 static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric **fabric,
 		       struct pm_error *err)
 {
@@ -394,7 +394,7 @@ static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 	return rc;
 }
 
-/* What OpenSM has discovered; the caller frees *fabric. */
+/* The fabric that OpenSM has discovered; the caller frees *fabric. */
 static int see_fabric(struct plugin *plugin, struct pm_fabric **fabric,
 		      struct pm_error *err)
 {
@@ -427,9 +427,8 @@ static bool has_found_nothing_new(struct plugin *plugin)
 
 /*
  * Has the plan on disk before anything follows it: killed in this sweep, we go on with
- * it. For a slow disk that waits so long only, and when a trap tells that something is
- * to be repaired, for any disk but a fast one it does not: killed then, we find the LIDs
- * in guid2lid and in the fabric.
+ * it. The wait for a slow disk is bounded, and while a trap asks for a repair only a fast
+ * disk is waited for: killed then, we find the LIDs in guid2lid and in the fabric.
  */
 static void save_plan(struct plugin *plugin)
 {
@@ -480,7 +479,7 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 	return rc ? rc : hand_over(plugin, NULL, false, err);
 }
 
-/* What the file clear-holds asks for, if there was one. */
+/* Does as the file clear-holds asks, if there was one. */
 static void clear_holds_if_asked(struct plugin *plugin)
 {
 	char *text = operator_files_take_clear_holds(plugin->operator_files);
@@ -551,7 +550,7 @@ static void look_at_files(struct plugin *plugin)
 /*
  * OpenSM sets the flag before it reports a trap, and clears it when a discovery begins.
  * So where it is clear while no trap comes or goes, that discovery began after all that
- * have come, and tells whatever they do.
+ * have come, and covers them.
  */
 static bool are_covered(const void *context)
 {
@@ -612,7 +611,7 @@ static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabri
 	return true;
 }
 
-/* Whether the tables are those for what there is now. */
+/* Whether the tables are those for the present fabric. */
 static bool is_as_expected(const struct plugin *plugin)
 {
 	return view_is_current(&plugin->view, (uint64_t)clock_ms()) &&
@@ -718,7 +717,7 @@ static void write_tables(struct plugin *plugin, bool merged)
 			  &plugin->run.written);
 }
 
-/* Whether OpenSM still has what it had after discovery. */
+/* Whether OpenSM's fabric is still that of the discovery. */
 static bool is_as_discovered(struct plugin *plugin)
 {
 	bool heard = !plugin->smps || smp_has_infos_since(plugin->smps, plugin->infos);
@@ -804,8 +803,7 @@ int sweep_build_tables(struct plugin *plugin)
 	if (build_tables(plugin, merged, &err)) {
 		set_phase(plugin, PHASE_ROUTING);
 		leave_view(plugin);
-		/* Joins may come before any engine has routed, and no event tells of
-		 * that. */
+		/* Joins may come before any engine has routed, without an event. */
 		mcast_quiet_leave(&plugin->quiet);
 		log_line(&plugin->osm->log, OSM_LOG_ERROR,
 			 ": cannot route this fabric: %s", err.text);
@@ -827,7 +825,7 @@ int sweep_build_tables(struct plugin *plugin)
 
 /* ---- Afterwards ---- */
 
-/* What was sent before OpenSM's turn is of this run as well. */
+/* Blocks sent before OpenSM's turn are of this run as well. */
 static void add_ahead(struct plugin_run *run)
 {
 	const struct ahead *ahead = &run->ahead;
@@ -935,7 +933,7 @@ static void note_engine(struct plugin *plugin)
 				  used && used->context == plugin, explain(plugin));
 }
 
-/* What the view lacks of the plan; false: the view is not that of a discovery. */
+/* The planned parts that the view lacks; false: the view is not that of a discovery. */
 static bool find_missing(const struct view *view, struct pm_missing *missing)
 {
 	return view->plan && view->current &&
@@ -976,8 +974,8 @@ void sweep_publish(struct plugin *plugin)
 /* ---- Shadow mode ---- */
 
 /*
- * The plan with the LIDs in use, and the tables for what there is, with no lock held: the
- * engine that routes has given LIDs and sent its tables.
+ * The plan with the LIDs in use, and the tables for the present fabric, with no lock
+ * held: the engine that routes has given LIDs and sent its tables.
  */
 static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 {
@@ -1001,7 +999,7 @@ static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 	return rc;
 }
 
-/* What we would do with what OpenSM has just routed. */
+/* Our own tables for the fabric that OpenSM has just routed. */
 static void run_shadow(struct plugin *plugin)
 {
 	char change[PLUGIN_CHANGE_TEXT];
@@ -1081,8 +1079,8 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 /* ---- Before discovery ---- */
 
 /*
- * What traps have told of is repaired before discovery begins, which would only delay it;
- * the rest goes on beside that.
+ * Failures reported by traps are repaired before discovery begins, which would only delay
+ * it; the rest goes on beside that.
  */
 static void begin_discovery(struct plugin *plugin)
 {
@@ -1112,7 +1110,7 @@ static bool wants_plans(const struct plugin *plugin)
 	return plugin->osm->subn.coming_out_of_standby && !plugin->config.shadow;
 }
 
-/* The folder of the port, and what is in it; read while OpenSM discovers. */
+/* The folder of the port, and its files; read while OpenSM discovers. */
 static void open_store(struct plugin *plugin)
 {
 	uint64_t guid = cl_ntoh64(plugin->osm->subn.sm_port_guid);

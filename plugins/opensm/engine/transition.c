@@ -215,7 +215,7 @@ static void find_unused(struct move *move, const uint8_t *from)
 	}
 }
 
-/* What a block of a switch is to be; `wanted` has the length of one. */
+/* The wanted content of a switch's block; `wanted` has the length of one. */
 static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_t known,
 			uint32_t at, uint8_t *wanted)
 {
@@ -364,7 +364,7 @@ static void send_all(struct move *move, bool upward)
 
 /* ---- Stages ---- */
 
-/* Of the view's tables, what could loop if it were sent level by level. */
+/* The view's LIDs that could loop if their entries were sent level by level. */
 static void send_steps(struct move *move)
 {
 	const struct view *view = move->view;

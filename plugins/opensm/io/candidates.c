@@ -68,7 +68,7 @@ void candidates_free(struct candidates *found)
 	*found = (struct candidates){0};
 }
 
-/* What there is in a file; -ENOMEM, anything else is noted. */
+/* Reads a file; -ENOMEM, any other failure is noted. */
 static int read_file(const char *place, enum kept_file which, struct candidate_file *file)
 {
 	char *path;
@@ -102,7 +102,7 @@ static bool has_plan(const char *cache, struct candidate *candidate)
 	return has;
 }
 
-/* Adds what is at a place, which is taken over; NULL: no memory. -ENOMEM. */
+/* Adds the plan at a path, which is taken over; NULL: no memory. -ENOMEM. */
 static int add_candidate(const char *cache, char *place, bool ours,
 			 struct candidates *found)
 {

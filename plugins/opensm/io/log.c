@@ -8,7 +8,7 @@
 
 #define OURS "portmajor"
 
-/* What osm_log has room for beside what stands around it: it does not look itself. */
+/* The room that osm_log has beside its own text: it does not check that itself. */
 static size_t room_for_text(const osm_log_t *log)
 {
 	const char *prefix = log->log_prefix;

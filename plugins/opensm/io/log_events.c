@@ -46,7 +46,7 @@ void log_lid_restore(const struct plugin *plugin, const struct pm_lid_restore *r
 		 restore->given_away > PM_LID_RESTORE_NAMED ? ", .." : "");
 }
 
-/* Logs what is apart, when that changes. */
+/* Logs unreachable pairs, when they change. */
 static void tell_apart(struct plugin *plugin)
 {
 	char text[PM_CHANGE_TEXT];

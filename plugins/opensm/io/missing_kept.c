@@ -108,7 +108,7 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 	kept->last = json_is_object(missing) ? json_incref(missing) : NULL;
 }
 
-/* Gives a part what is kept of it, or what is new, and notes that in `parts`. */
+/* Gives a part its kept facts, or new ones, and notes them in `parts`. */
 static int complete_part(const struct missing_kept *kept, json_t *part, json_t *parts,
 			 time_t now)
 {
@@ -127,7 +127,7 @@ static int complete_part(const struct missing_kept *kept, json_t *part, json_t *
 	return rc | json_object_set_new(parts, key, entry);
 }
 
-/* The member NAME: what is missing of it and not acknowledged. */
+/* The member NAME: its missing parts that are not acknowledged. */
 static int set_sum(json_t *missing, const char *name)
 {
 	json_int_t sum = number_of(json_object_get(missing, "total"), name);

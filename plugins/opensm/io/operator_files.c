@@ -20,7 +20,7 @@
 #define LOOK_MS 1000
 #define GUID_FILES 3
 
-/* What tells a file from the one before; all zero: there is none. */
+/* Identifies a version of a file; all zero: there is none. */
 struct stamp {
 	dev_t device;
 	ino_t inode;
@@ -77,7 +77,7 @@ static bool has_changed(const char *file, struct stamp *stamp)
 	       stamp->written.tv_nsec != before.written.tv_nsec;
 }
 
-/* Logs why something could not be read, if that is not what was told last. */
+/* Logs why something could not be read, unless that was logged last. */
 static void log_error(struct operator_files *files, const char *what,
 		      const struct pm_error *why, struct pm_error *logged)
 {
@@ -185,7 +185,7 @@ static void report_request(struct operator_files *files)
 	worker_leave(files->worker);
 }
 
-/* What the repairer follows: portmajor.drained and rebalance. */
+/* The files that the repairer follows: portmajor.drained and rebalance. */
 static void look_for_requests(struct operator_files *files, bool all)
 {
 	bool changed =

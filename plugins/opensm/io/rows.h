@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rows that say all there is to say about the members of a structure that the state's
- * document shows as an object: the name, where the value is, and the metric that is made
- * of it. The document, and from it the metrics, come from the same rows.
+ * Rows that describe the members of a structure that the state's document shows as an
+ * object: the name, where the value is, and the metric that is made of it. The document,
+ * and from it the metrics, come from the same rows.
  */
 #ifndef PORTMAJOR_ROWS_H
 #define PORTMAJOR_ROWS_H
@@ -33,7 +33,7 @@ struct row {
 	const char *metric, *help; /* without portmajor_ before it; NULL: there is none */
 };
 
-/* A member goes to the document as its type says. */
+/* A member goes to the document by its type. */
 /* clang-format off */
 #define ROW_AT(structure, member)                                                        \
 	.type = _Generic(((structure *)0)->member,                                             \
@@ -66,7 +66,10 @@ void rows_print_head(FILE *out, const char *metric, const char *help);
 void rows_print_value(FILE *out, const char *metric, const char *labels,
 		      const json_t *value);
 
-/* Prints the metrics of all rows, for each what all sources say; without any: nothing. */
+/*
+ * Prints the metrics of all rows, for each the values of all sources; without any:
+ * nothing.
+ */
 void rows_print_metrics(FILE *out, const struct row *rows,
 			const struct row_source *sources, size_t num);
 

@@ -35,7 +35,7 @@
 #define MAX_DEGRADED 100 /* links that are listed */
 #define CHANGE_TEXT 512	 /* bytes of what happened, in words */
 
-/* What was counted since OpenSM started. */
+/* Counts since OpenSM started. */
 struct totals {
 	uint64_t fallbacks;
 	struct blocks {
@@ -86,7 +86,7 @@ struct state {
 	bool news;		/* it was not written yet */
 	double due;		/* clock_ms to write it again */
 	struct pm_error failed; /* to write, last time, as logged; or "" */
-	struct pm_error logged; /* what it has of the store's trouble */
+	struct pm_error logged; /* the store's trouble logged last */
 	struct missing_kept missing;
 	bool begun; /* that has what the process before has left */
 
@@ -204,7 +204,7 @@ static const struct row total_rows[] = {
 
 /* ---- Writing ---- */
 
-/* Of what is no structure's member. */
+/* Metrics of no structure's member. */
 static const struct metric {
 	const char *name, *help;
 	const char *object, *member; /* where the document has it; object may be NULL */
@@ -251,7 +251,7 @@ static void print_metric(FILE *out, const struct metric *metric, const json_t *d
 	rows_print_value(out, metric->name, labels, value);
 }
 
-/* What is 1 or 0: whether a member is a text, or with "" whether there is anything. */
+/* Metrics that are 1 or 0: whether a member is a text, or with "" not null. */
 static const struct condition {
 	const char *name, *help;
 	const char *object, *member; /* as of a metric */
@@ -361,7 +361,7 @@ static const char *sm_state(const osm_opensm_t *osm)
 	}
 }
 
-/* What only the writer knows, as it is now; err is of the numbers. -ENOMEM. */
+/* Members that only the writer knows, as of now; err is of the numbers. -ENOMEM. */
 static int complete(struct state *state, json_t *document, bool running,
 		    const struct pm_error *err)
 {
@@ -676,7 +676,7 @@ static json_t *make_move(const struct last *last)
 	return last->move_number ? rows_describe(move_rows, last) : json_null();
 }
 
-/* What tables would have cost. */
+/* The costs of tables that were not sent. */
 static json_t *make_found(const struct last *last)
 {
 	const struct shadow_result *found = &last->found;
@@ -895,7 +895,7 @@ void state_note_multicast(struct state *state, const struct state_multicast *gro
 	activity_note_multicast(&state->activity, groups);
 }
 
-/* Each round of rebalancing tells: written are its begin and its end. */
+/* Called in each round of rebalancing; begin and end are written. */
 void state_note_balance(struct state *state, const struct state_balance *balance)
 {
 	activity_note_balance(&state->activity, balance);

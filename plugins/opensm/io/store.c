@@ -26,7 +26,7 @@
 #define LOCK_TRIES 5
 #define LOCK_US 10000
 
-/* What is to be in a file. */
+/* The content of a file. */
 struct content {
 	char *text; /* NULL: the file is to go */
 	size_t length;
@@ -54,7 +54,7 @@ struct store {
 	uint64_t wanted,
 		looked; /* how often store_look was called; up to which it is done */
 	bool given_up;	/* the wait for it has ended */
-	bool judged;	/* what was there was compared with a fabric */
+	bool judged;	/* the earlier content was compared with a fabric */
 	struct candidates found; /* by the last look, and not used */
 	int look_rc;		 /* -ENOMEM: it has found nothing out */
 
@@ -64,7 +64,7 @@ struct store {
 	char *taken_over; /* place with the plan that is ours from now on, or NULL */
 	char *emptied;	  /* place with files to remove when ours are written, or NULL */
 	int emptied_lock;
-	struct pm_error trouble; /* what is wrong, and was logged; "" if nothing is */
+	struct pm_error trouble; /* the fault that was logged; "" if there is none */
 };
 
 static void hold(struct store *store)
@@ -151,7 +151,7 @@ static bool is_any_pending(const struct store *store)
 	return false;
 }
 
-/* Says what is wrong, once until something else is, or nothing. */
+/* Logs a fault, once until there is another one or none. */
 static void set_trouble(struct store *store, const struct pm_error *why)
 {
 	if (!strcmp(why->text, store->trouble.text))
@@ -311,7 +311,7 @@ bool store_give_up(struct store *store)
 	return waits;
 }
 
-/* What the last look has found, for the caller; -EAGAIN: it is not over; -ENOMEM. */
+/* The files found by the last read, for the caller; -EAGAIN: it is not over; -ENOMEM. */
 static int take_found(struct store *store, struct candidates *found)
 {
 	int rc;
@@ -329,7 +329,7 @@ static int take_found(struct store *store, struct candidates *found)
 	return rc;
 }
 
-/* On the writer's thread: reads what there is, if that is wanted. */
+/* On the writer's thread: reads the files, if that is wanted. */
 static void look_at_store(struct store *store)
 {
 	struct candidates found = {0}, old;
@@ -362,7 +362,7 @@ bool store_has_later(struct store *store, const struct store_request *request)
 	bool later;
 
 	if (take_found(store, &found))
-		return false; /* what is in force stays */
+		return false; /* the plan in force stays */
 	best = candidates_choose(&found, request->fabric, request->lmc);
 	later = best && !best->ours;
 	hold(store);
@@ -386,7 +386,7 @@ static void load_holds(const struct store *store, const struct candidate *from,
 	uint32_t none = 0;
 	struct pm_damped_link flap;
 
-	/* What this process has seen itself is not mixed with it. */
+	/* It is not mixed with facts that this process has seen itself. */
 	if (!request->flaps ||
 	    pm_damping_next(request->flaps, request->now_ms, &none, &flap))
 		rc = -ENOENT;
@@ -496,7 +496,7 @@ static void put(struct store *store, enum kept_file file, char *text, size_t len
 	release(store);
 }
 
-/* What the writer has taken to write. */
+/* Content that the writer has taken over to write. */
 struct taken {
 	enum kept_file file;
 	struct content content;
@@ -584,7 +584,7 @@ static void note_taken_over(struct store *store)
 	unlock(&lock);
 }
 
-/* What is there gets another name, if it is not to be lost. -ENOMEM: not yet. */
+/* The old file gets another name, if it is not to be lost. -ENOMEM: not yet. */
 static int clear(struct store *store, enum kept_file file, struct content *content)
 {
 	int rc = 0;
@@ -668,7 +668,7 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 	free(taken->content.text);
 }
 
-/* Removes what was taken over. What is there besides, set aside say, stays. */
+/* Removes the files that were taken over. Others, set aside for example, stay. */
 static void empty(struct store *store, const char *place)
 {
 	static const char *const taken[] = {
@@ -712,7 +712,7 @@ static void empty_if_due(struct store *store)
 	free(place);
 }
 
-/* Whether the folder is known; *puts: what is asked for by now. */
+/* Whether the folder is known; *puts: the writes asked for by now. */
 static bool begin_round(struct store *store, uint64_t *puts)
 {
 	bool known;
@@ -724,7 +724,7 @@ static bool begin_round(struct store *store, uint64_t *puts)
 	return known;
 }
 
-/* Writes what is to be written, into the folder that is open. -errno. */
+/* Writes the waiting files into the open folder. -errno. */
 static int write_all(struct store *store, struct pm_error *err)
 {
 	struct taken taken;

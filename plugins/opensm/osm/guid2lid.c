@@ -89,7 +89,7 @@ static void list_owners(osm_db_domain_t *guid2lid, struct owners *owners)
 	}
 }
 
-/* What a port is to have, and the base LID that it has now. */
+/* The base LIDs that a port is to have, and has now. */
 struct grant {
 	uint64_t guid;
 	uint16_t lid, num;

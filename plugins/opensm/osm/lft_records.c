@@ -208,7 +208,7 @@ static bool is_recorded(const osm_switch_t *sw, uint32_t block)
 	return !memcmp(sw->lft + at, sw->new_lft + at, PM_LFT_BLOCK);
 }
 
-/* What OpenSM will send this switch, given the marks. */
+/* The blocks that OpenSM will send this switch, given the marks. */
 static void count_sent(const osm_subn_t *subn, const osm_switch_t *sw,
 		       struct lft_records_written *written)
 {
@@ -238,7 +238,7 @@ static uint32_t most_blocks(const osm_subn_t *subn)
 	return most;
 }
 
-/* What was noted of a switch, or NULL; *at is the first one that may be it. */
+/* The note of a switch, or NULL; *at is the first one that may be it. */
 static const struct lft_records_noted *find_noted(const struct lft_records *records,
 						  uint32_t *at, uint64_t key)
 {
@@ -261,9 +261,9 @@ static uint32_t known_now(const struct pm_plan *plan,
 }
 
 /*
- * A switch that refuses what it has no room for must have the rest all the same: a
- * LinearFDBTop that it accepts, and blocks as far as its table goes. What lies beyond is
- * to look as if it had it. Instead of by the mark, which is for the whole table, blocks
+ * A switch that refuses blocks for want of room must have the rest all the same: a
+ * LinearFDBTop that it accepts, and blocks as far as its table goes. The blocks beyond
+ * look as if it had them. Instead of by the mark, which is for the whole table, blocks
  * are sent because they differ from a record that is zeroed, as OpenSM zeroes it.
  */
 static void keep_to_room(osm_switch_t *sw)
@@ -282,7 +282,7 @@ static void keep_to_room(osm_switch_t *sw)
 }
 
 /*
- * Blocks that Sets of ours are out for: they look as if the switch had what is wanted,
+ * Blocks that Sets of ours are out for: they look as if the switch had the wanted ones,
  * and so OpenSM does not send them. A mark for the whole table would have it send them
  * all the same; instead of by that, the others are sent because they differ.
  */
@@ -311,7 +311,7 @@ static void forget_above(osm_switch_t *sw, uint16_t top)
 		memset(sw->lft + from, 0, sw->lft_size - from);
 }
 
-/* What was noted of a switch when tables were last written, or NULL; *at as above. */
+/* The note of a switch when tables were last written, or NULL; *at as above. */
 static const struct lft_records_low *find_low(const struct lft_records_lows *lows,
 					      uint32_t *at, uint64_t key)
 {
@@ -320,7 +320,7 @@ static const struct lft_records_low *find_low(const struct lft_records_lows *low
 	return *at < lows->num && lows->list[*at].key == key ? &lows->list[*at] : NULL;
 }
 
-/* Without memory it is forgotten, and what is above is sent once more. */
+/* Without memory it is forgotten, and the blocks above are sent once more. */
 static void note_low(struct lft_records_lows *lows, const struct lft_records_low *low)
 {
 	if (!pm_grow(&lows->list, &lows->room, lows->num + 1, sizeof(*lows->list)))

@@ -131,7 +131,7 @@ static void note_unanswered(struct sending *s, uint32_t index, enum smp_outcome 
 	s->over |= s->silent >= MOST_SILENT;
 }
 
-/* The switch holds what its answer says. */
+/* The switch has the block in its answer. */
 static bool keep_answer(void *context, const struct smp_answer *answer)
 {
 	struct sending *s = context;

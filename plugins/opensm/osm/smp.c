@@ -53,7 +53,7 @@ struct smp_sender {
 
 /*
  * OpenSM's context of a Get or Set of LFT or MFT blocks, which are laid out alike, and
- * behind it, in the same union, what is ours. Contexts are copied whole.
+ * behind it, in the same union, our own. Contexts are copied whole.
  */
 struct block_context {
 	osm_lft_context_t lft;
@@ -384,7 +384,7 @@ static struct slot *take_slot(struct run *run, uint32_t index)
 	return slot;
 }
 
-/* What is about to be sent. */
+/* An SMP about to be sent. */
 static void fill_slot(struct smp_sender *smps, struct slot *slot,
 		      const struct smp_request *smp)
 {
@@ -459,7 +459,7 @@ static void adapt(struct run *run, enum smp_outcome outcome)
 		run->ahead++;
 }
 
-/* Takes what has come back; how many that were. */
+/* Takes the answers that came; returns how many. */
 static uint32_t take_answers(struct run *run)
 {
 	struct smp_sender *smps = run->smps;
@@ -513,7 +513,7 @@ static bool is_in(const struct smp_sender *smps, cl_qlist_t *queue)
 
 	for (; item != cl_qlist_end(queue); item = cl_qlist_next(item))
 		for (uint32_t i = 0; i < SLOTS; i++)
-			/* Only what was given up is taken back by others. */
+			/* Others take back only SMPs that were given up. */
 			if (!smps->slots[i].given_up && smps->slots[i].out &&
 			    is_slot((const osm_madw_t *)item, i, smps->slots[i].serial))
 				return true;
@@ -565,7 +565,7 @@ static bool wait_for_answer(const struct run *run)
 	return any;
 }
 
-/* What is still out is silent, as far as the batch goes. */
+/* For the batch, SMPs still out are unanswered. */
 static void give_up(struct run *run)
 {
 	struct smp_sender *smps = run->smps;

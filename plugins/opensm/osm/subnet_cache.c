@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What a look finds of a port; 0: nothing is there. */
+/* A port's state as found; 0: nothing is there. */
 #define STATE 0x0f /* of the port, as OpenSM has it */
 #define HEALTHY 0x10
 #define LINKED 0x20    /* the other end is the one that was learnt */
@@ -58,7 +58,7 @@ static osm_physp_t *port_of(const osm_node_t *node, unsigned int num)
 	return osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, num);
 }
 
-/* Not all states that a port may tell are any: OpenSM does nothing with the others. */
+/* A port may report states that do not exist: OpenSM ignores them. */
 static bool is_state_up(uint8_t state)
 {
 	return state >= IB_LINK_INIT && state <= IB_LINK_ACTIVE;
@@ -72,7 +72,7 @@ static bool is_same(const struct subnet_cache_node *n, const osm_node_t *node)
 	       n->is_switch == is_switch(node);
 }
 
-/* A part of OpenSM's list of nodes, and what was learnt from where it begins. */
+/* A part of OpenSM's list of nodes, and the place in the cache where it begins. */
 struct part {
 	const osm_node_t *at, *end;
 	struct subnet_cache_node *n;
@@ -151,8 +151,8 @@ static bool find_next(struct subnet_cache *cache, struct part *part)
 }
 
 /*
- * Finds what there is of what was learnt; false if there is anything else. Both are in
- * the order of their keys, so that what is gone is passed by. A list is walked at the
+ * Finds the cached nodes that are still there; false if there are others. Both are in the
+ * order of their keys, so that nodes that are gone are passed by. A list is walked at the
  * speed of memory that answers one question at a time, so its parts are walked side by
  * side. Call lose_nodes before the lock is released, whatever this returns.
  */
@@ -204,8 +204,8 @@ static bool is_linked(const struct subnet_cache *cache,
 }
 
 /*
- * What a port says of its cable, as flags; false if it is one that was not learnt. One to
- * a node that cannot be used is none.
+ * A port's cable, as flags; false if the cable is not in the cache. One to a node that
+ * cannot be used is none.
  */
 static bool look_at_cable(const struct subnet_cache *cache,
 			  const struct subnet_cache_port *port, const osm_physp_t *physp,
@@ -338,7 +338,9 @@ bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn)
 
 /* ---- Whether it is unchanged ---- */
 
-/* What OpenSM's table has for the LID that a port has to have, if that is the port. */
+/*
+ * The entry of OpenSM's table for the LID that a port has to have, if that is the port.
+ */
 static const osm_port_t *find_by_lid(const struct subnet_cache_port *port,
 				     const osm_subn_t *subn)
 {
@@ -371,7 +373,7 @@ static bool was_there(const struct subnet_cache *cache, const struct subnet_cach
 }
 
 /*
- * Finds what was there; false if something is not. Nodes are counted besides, and not in
+ * Finds the cached parts; false if one is gone. Nodes are counted besides, and not in
  * vain: between discovery and routing none comes, and those that were not found are
  * dropped before all others.
  */
@@ -399,7 +401,7 @@ static const osm_physp_t *own_port(const struct subnet_cache_node *n, unsigned i
 	return n->is_switch || is_same(n, n->here) ? &n->here->physp_table[num] : NULL;
 }
 
-/* What is read of a port lies side by side: the time goes into waiting for memory. */
+/* The members read of a port lie side by side: the time goes into waiting for memory. */
 static bool is_cable_unchanged(const struct subnet_cache *cache,
 			       const struct subnet_cache_port *port,
 			       const osm_physp_t *physp, uint8_t before)
@@ -715,7 +717,7 @@ bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *port
 	return false;
 }
 
-/* A code; bits that there are not tell nothing. */
+/* A code; unknown bits are ignored. */
 static uint8_t code_of(const struct subnet_cache_link *link)
 {
 	static const uint8_t lanes[] = {[1] = 1, [2] = 4, [4] = 8, [8] = 12, [16] = 2};

@@ -28,7 +28,7 @@ void cache_paths_free(struct cache_paths *paths);
 
 /*
  * Whether the OpenSM that wrote a file of a folder has gone without ending: the folder
- * has a lock, and no process holds it. False where that cannot be told.
+ * has a lock, and no process holds it. False if unknown.
  */
 bool cache_is_left(const char *file);
 

@@ -25,7 +25,7 @@ struct request {
 	struct cli_output output;
 };
 
-/* All that is known of what is being judged. */
+/* All that is known of the tables being checked. */
 struct judged {
 	struct pm_fabric *fabric;
 	struct pm_fabric *whole; /* NULL: none was named */

@@ -27,7 +27,7 @@ struct side {
 	struct pm_lfts *lfts;
 };
 
-/* What differs between topologies. */
+/* Differences between topologies. */
 struct topology_diff {
 	uint32_t switches_gone, switches_new, end_nodes_gone, end_nodes_new;
 	uint32_t cables_gone, cables_new;

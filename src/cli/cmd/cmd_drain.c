@@ -32,7 +32,7 @@ struct request {
 	struct cli_output output;
 };
 
-/* What a drain comes to. */
+/* The effects of a drain. */
 struct outcome {
 	json_t *effect; /* NULL: nothing is drained anew */
 	char *text;	/* the same in words */
@@ -127,7 +127,7 @@ static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
 	return status;
 }
 
-/* The plan that the plugin keeps, and what it says of itself; an exit status. */
+/* The plan and the state that the plugin keeps; an exit status. */
 static int read_plan(struct pm_plan **plan, json_t **state)
 {
 	struct cache_paths files;
@@ -230,7 +230,7 @@ static void note_new(struct pm_drains *drains, uint32_t first, const char *reaso
 	free(user);
 }
 
-/* What comes of it, and whether that may be; an exit status. */
+/* Its effects, and whether they are allowed; an exit status. */
 static int judge(const struct place *place, struct pm_drains *before,
 		 struct pm_drains *drains, const struct request *request,
 		 struct outcome *outcome)
@@ -321,8 +321,10 @@ static enum meant is_meant(const char *text, const struct pm_drain *d)
 	return is_named(text, d->name, d->num, true) ? BY_PATTERN : NOT_MEANT;
 }
 
-/* Says what is meant, if that is several things; an exit status, which is not that of
- * success for a name of several switches. */
+/*
+ * Prints the matches of a name, if there are several; an exit status, not that of success
+ * for a name of several switches.
+ */
 static int print_meant(const struct pm_drains *drains, const char *text, bool quiet)
 {
 	struct cli_names names = {0}, guids = {0};
@@ -397,7 +399,7 @@ static bool merge_drained(json_t *list, const json_t *more)
 	return true;
 }
 
-/* What the OpenSM that run follow; false if it is not known, or not the same. */
+/* The drains that running OpenSMs follow; false if unknown, or not the same. */
 static bool read_followed(json_t **list, bool *running)
 {
 	struct cache_paths files;
@@ -427,7 +429,7 @@ static bool read_followed(json_t **list, bool *running)
 	return same && json_is_array(*list);
 }
 
-/* The word for one thing: what the plugin says of it, or "pending". */
+/* The word for one part: the plugin's, or "pending". */
 static const char *find_state(const json_t *list, const struct pm_drain *d)
 {
 	const json_t *item;
@@ -457,7 +459,7 @@ static bool is_followed(const json_t *list, const struct pm_drains *drains)
 	return true;
 }
 
-/* Reads what is followed until that is all, or the time is over. */
+/* Reads the states until all drains are followed, or the time is over. */
 static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_t **list)
 {
 	for (uint64_t looks = wait_s * UINT64_C(1000000) / LOOK_US;; looks--) {
@@ -522,7 +524,7 @@ static void print_thing(const json_t *thing, const char *state)
 	putchar('\n');
 }
 
-/* What would be drained, and what would come of it; an exit status. */
+/* Prints the parts that would be drained, and the effects; an exit status. */
 static int show_trial(const struct pm_drains *drains, const struct request *request,
 		      const struct outcome *outcome)
 {
@@ -547,7 +549,7 @@ static int show_trial(const struct pm_drains *drains, const struct request *requ
 	return status ? status : outcome->harsh ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-/* Prints what is drained; an exit status, EXIT_FINDINGS if not all of it is out. */
+/* Prints the drained parts; an exit status, EXIT_FINDINGS if not all are out. */
 static int show_drained(const struct pm_drains *drains, const struct request *request,
 			const struct outcome *outcome)
 {

@@ -194,7 +194,7 @@ static int parse_kind(int argc, char **argv, struct pm_generate *config)
 	return fail_unknown(argv[0]);
 }
 
-/* What is to be printed, and why it was not. */
+/* The fabric to print, and why it was not printed. */
 struct printing {
 	const struct pm_generate *config;
 	struct pm_error *err;
@@ -207,7 +207,7 @@ static int print_generated(FILE *file, const void *arg)
 	return pm_generate_write(printing->config, file, printing->err);
 }
 
-/* Generates and reads what was generated; an exit status. */
+/* Generates a fabric and reads it; an exit status. */
 static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabric)
 {
 	struct pm_error err = {"out of memory"};
@@ -226,7 +226,7 @@ static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabr
 	return status;
 }
 
-/* What the fabric was generated with and has not any more. */
+/* Parts that were generated and are left out. */
 struct left_out {
 	json_t *switches, *hosts, *links; /* lists */
 };
@@ -256,7 +256,7 @@ static int print_netlist(FILE *file, const void *arg)
 	return 0;
 }
 
-/* Prints the object; takes over what is left out. An exit status. */
+/* Prints the object; takes over the left-out parts. An exit status. */
 static int print_json(const struct request *request, const struct pm_fabric *fabric,
 		      struct left_out *left_out)
 {
@@ -287,7 +287,7 @@ static void print_left_out(const struct left_out *left_out, uint64_t seed)
 		json_array_size(left_out->links), seed);
 }
 
-/* Writes the fabric without what is to be left out; an exit status. */
+/* Writes the fabric without the left-out parts; an exit status. */
 static int write_fabric(const struct request *request)
 {
 	struct pm_fabric *fabric = NULL, *degraded = NULL;
@@ -345,7 +345,7 @@ static int take_seed(const struct cli_option *option, char *argument, void *to)
 	return EXIT_FINE;
 }
 
-/* "storage=4:1"; whether it can be is for pm_generate_write to say. */
+/* "storage=4:1"; pm_generate_write checks it. */
 static int take_service(const struct cli_option *option, char *argument, void *to)
 {
 	struct pm_generate *config = &((struct request *)to)->config;

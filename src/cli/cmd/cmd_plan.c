@@ -17,7 +17,7 @@ struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
 	const char *sm;
-	struct cli_lost lost; /* files are for what is left */
+	struct cli_lost lost; /* files are for the rest */
 	bool lids;
 	uint32_t mlid_blocks; /* with orders of planes to print */
 	struct cli_output output;
@@ -94,7 +94,7 @@ static void print_plan(const json_t *object, const struct pm_plan *plan)
 		plan_multicast_print(json_object_get(object, "multicast"));
 }
 
-/* What is missing from the netlist, for readers of the object alone. */
+/* The netlist's missing lines, for readers of the object alone. */
 static void add_notes(json_t *list, const struct pm_netlist_notes *notes)
 {
 	uint32_t shown =
@@ -125,7 +125,7 @@ static int write_plan(const struct request *request, const struct cli_tables *ta
 	return EXIT_FINE;
 }
 
-/* The same plan, with tables for what is left after a loss; writes the files. */
+/* The same plan, with tables for the rest after a loss; writes the files. */
 static int write_broken(const struct request *request, struct pm_plan *plan,
 			const struct pm_fabric *fabric, uint32_t sm)
 {

@@ -19,7 +19,7 @@
 #define LIBRARY "libportmajor.so"
 #define NAMED 4 /* unknown keys in a line */
 
-/* Whether there is an error; want of memory is none of what is checked. */
+/* Whether there is an error; want of memory is no finding. */
 static bool failed(int rc)
 {
 	if (rc == -ENOMEM)
@@ -101,7 +101,7 @@ static void check_lmc(struct preflight *p)
 	p->lmc = (uint8_t)lmc;
 }
 
-/* The folder of what is to be written must be there. */
+/* The folder of files to be written must be there. */
 static void check_prometheus(struct preflight *p, const char *path)
 {
 	char *folder = strdup(path), *slash;

@@ -23,7 +23,7 @@ static int print_request(FILE *file, const void *arg)
 	return 0;
 }
 
-/* What is told of one fabric. */
+/* The results of one fabric. */
 static json_t *describe_balance(const struct cli_master *master, bool asked)
 {
 	json_t *balance = json_object_get(master->root, "balance");
@@ -84,7 +84,7 @@ static void print_fabric(const json_t *fabric)
 	puts(json_is_true(json_object_get(fabric, "asked")) ? "; asked for" : "");
 }
 
-/* Prints what was found; an exit status, that of findings if a dry run has any. */
+/* Prints the results; an exit status, that of findings if a dry run has any. */
 static int show_balance(json_t *fabrics, const struct request *request)
 {
 	json_t *object, *rate = request->rate ? json_integer(request->rate) : json_null();

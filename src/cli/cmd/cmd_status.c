@@ -138,7 +138,7 @@ static void judge_paths(const struct state *state, struct findings *findings)
 		add_finding(findings, "hosts are cut off that cables join: %s", where);
 }
 
-/* A restart goes on with what is on disk. */
+/* A restart goes on with the files on disk. */
 static void judge_files(const struct state *state, struct findings *findings)
 {
 	if (state->unsaved)
@@ -249,7 +249,7 @@ static void judge_multicast(const struct state *state, struct findings *findings
 		add_finding(findings, "multicast tables are not all sent");
 }
 
-/* What is as the last run saw it: a standby knows nothing newer. */
+/* Facts as of the last run: a standby knows nothing newer. */
 static void judge_fabric(const struct state *state, struct findings *findings)
 {
 	json_int_t sent = cli_json_number(state->run, "sent");
@@ -649,7 +649,7 @@ static int print(json_t *root, const char *path, const struct state *state,
 	return EXIT_FINE;
 }
 
-/* *old, if that is sooner than what is there: when the state will be an old one. */
+/* Sets *old, if that is sooner, to when the state will be an old one. */
 static int show_state(const char *path, const struct request *request, time_t *old)
 {
 	struct findings findings = {0};

@@ -168,7 +168,7 @@ static json_t *list_hosts(const struct state *before, uint32_t sw)
 	return list;
 }
 
-/* What is attached there; the fabric has the end nodes, by the same ports. */
+/* The attached node; the fabric has the end nodes, by the same ports. */
 static json_t *list_host_names(const struct state *before, const struct pm_fabric *whole,
 			       uint32_t sw)
 {

@@ -20,7 +20,7 @@
 
 #define NOT_GIVEN UINT32_MAX
 
-/* What the options say. */
+/* The options. */
 struct request {
 	struct cli_fabric fabric;
 	const char *sm;
@@ -80,7 +80,7 @@ static json_t *levels_json(const struct pm_plan *plan,
 	return list;
 }
 
-/* What was found before and after, or null if it was not asked for. */
+/* The results before and after, or null if not asked for. */
 static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 {
 	return wanted ? json_pack("{s:I, s:I}", "before", (json_int_t)before, "after",
@@ -237,8 +237,7 @@ static json_t *failure_json(uint32_t groups, const struct pm_mft_failure *failur
 			 (json_int_t)failure->full_load);
 }
 
-/* What the loss costs in multicast tables, null if no groups are named; an exit status.
- */
+/* The loss's cost in multicast tables, null if no groups are named; an exit status. */
 static int describe_multicast(const struct request *request,
 			      const struct pm_fabric *fabric, const struct pm_plan *plan,
 			      uint32_t sm, json_t **object)
@@ -513,8 +512,7 @@ static const struct cli_command command = {
 	.max_operands = INT_MAX,
 };
 
-/* Options that do not go together, and what is worst if nothing is said; an exit status.
- */
+/* Options that do not go together, and the default of `worst`; an exit status. */
 static int check_request(struct request *request)
 {
 	const char *reason = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The subcommands of portmajor, and what they share. */
+/* The subcommands of portmajor, and their common parts. */
 #ifndef PORTMAJOR_CLI_COMMANDS_H
 #define PORTMAJOR_CLI_COMMANDS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What drains do to a fabric: the load of the busiest link and the uplinks that leaves
- * keep, before and after. By the plan and what is there of it; no OpenSM is asked.
+ * Effects of drains on a fabric: the load of the busiest link and the uplinks that leaves
+ * keep, before and after. By the plan and its present parts; no OpenSM is asked.
  */
 #ifndef PORTMAJOR_CLI_DRAIN_EFFECT_H
 #define PORTMAJOR_CLI_DRAIN_EFFECT_H
@@ -20,15 +20,15 @@ struct drain_effect {
 };
 
 /*
- * Marks what is there of a plan in there[port of plan->known]: all of it but what a state
- * that the plugin has written lists as missing (docs/json.md); state may be NULL.
+ * Marks a plan's present parts in there[port of plan->known]: all but those that a state
+ * written by the plugin lists as missing (docs/json.md); state may be NULL.
  */
 void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t *there);
 
 /*
  * Compares drains with those of before, which both get the states that they would have.
- * there[port of plan->known] marks what is there (pm_plan_match). -ENOMEM. Cost: twice
- * that of all tables and of following all flows.
+ * there[port of plan->known] marks the present parts (pm_plan_match). -ENOMEM. Cost:
+ * twice that of all tables and of following all flows.
  */
 int drain_effect_find(const struct pm_plan *plan, const uint8_t *there,
 		      struct pm_drains *before, struct pm_drains *after,

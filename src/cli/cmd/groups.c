@@ -16,8 +16,10 @@
 
 /* ---- Members ---- */
 
-/* Adds a port of the fabric, an end port or a switch's port 0, or its place in a plan;
- * what has no place there is no member. */
+/*
+ * Adds a port of the fabric, an end port or a switch's port 0, or its place in a plan; a
+ * port without a place is no member.
+ */
 static int add_member_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			   uint16_t mlid, uint32_t port, struct cli_groups *groups)
 {
@@ -46,7 +48,9 @@ static int add_members_of(const struct pm_fabric *fabric, const struct pm_plan *
 	return rc;
 }
 
-/* A thing that pm_failures_find found. A port of a switch stands for what is attached. */
+/*
+ * A thing that pm_failures_find found. A port of a switch stands for the attached node.
+ */
 static int add_thing(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     uint16_t mlid, uint32_t thing, struct cli_groups *groups)
 {
@@ -107,7 +111,7 @@ void cli_groups_free(struct cli_groups *groups)
 
 /* ---- Files ---- */
 
-/* What is left of a line, without blanks at its ends, as a string. */
+/* The rest of a line, without blanks at its ends, as a string. */
 static bool copy_rest(struct pm_text line, char name[LONGEST])
 {
 	size_t length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Multicast groups that a subcommand is told of, or that IPoIB makes. */
+/* Multicast groups named to a subcommand, or made by IPoIB. */
 #ifndef PORTMAJOR_CLI_GROUPS_H
 #define PORTMAJOR_CLI_GROUPS_H
 
@@ -35,7 +35,7 @@ int cli_groups_parse(const char *text, size_t length, const char *source,
 		     const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     struct cli_groups *groups, struct pm_error *err);
 
-/* What options of a subcommand name. Zeroed: no groups. */
+/* Groups named by a subcommand's options. Zeroed: no groups. */
 struct cli_group_options {
 	const char *file;
 	bool ipoib;

@@ -89,7 +89,7 @@ static void renew(struct cli_master *master)
 	json_t *root = cli_json_load(master->state);
 
 	if (!root)
-		return; /* in between: the next look tells */
+		return; /* in between: the next look decides */
 	json_decref(master->root);
 	master->root = root;
 }

@@ -18,7 +18,7 @@
 struct cli_master {
 	char *state;   /* path of its state */
 	char *request; /* path of the file to be left for it */
-	json_t *root;  /* what it says of itself */
+	json_t *root;  /* its state */
 };
 
 struct cli_masters {

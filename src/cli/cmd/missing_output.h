@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Missing parts in the state that the plugin writes (docs/json.md, `missing`), and what
- * text says of them.
+ * Missing parts in the state that the plugin writes (docs/json.md, `missing`), and their
+ * text.
  */
 #ifndef PORTMAJOR_CLI_MISSING_OUTPUT_H
 #define PORTMAJOR_CLI_MISSING_OUTPUT_H
@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 /*
- * "missing: leaf9 (18 hosts), 36 links, since 2026-11-24 20:32:10" of what is not
- * acknowledged, for the caller to free; NULL: nothing is missing, or that is not known.
+ * "missing: leaf9 (18 hosts), 36 links, since 2026-11-24 20:32:10" of parts not
+ * acknowledged, for the caller to free; NULL: nothing is missing, or unknown.
  */
 char *cli_missing_finding(const json_t *missing);
 

@@ -55,8 +55,8 @@ static void become(char *const argv[], char *const variables[], int out)
 }
 
 /*
- * Runs a program with further variables in its environment, and gives what it wrote, to
- * be freed. -EIO: it failed.
+ * Runs a program with further variables in its environment, and gives its output, to be
+ * freed. -EIO: it failed.
  */
 static int run_program(char *const argv[], char *const variables[], char **output,
 		       struct pm_error *err)
@@ -200,7 +200,10 @@ void opensm_library_free(struct opensm_library *library)
 	*library = (struct opensm_library){0};
 }
 
-/* Finds what follows the mark in a file, read piece by piece; NULL: *rc tells why. */
+/*
+ * Finds the text behind the mark in a file, read piece by piece; NULL: *rc has the
+ * reason.
+ */
 static char *find_mark(FILE *file, int *rc)
 {
 	char version[MAX_VERSION];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the installed OpenSM and the plugin's library say of themselves. */
+/* Versions of the installed OpenSM and of the plugin's library. */
 #ifndef PORTMAJOR_CLI_OPENSM_H
 #define PORTMAJOR_CLI_OPENSM_H
 
@@ -39,8 +39,8 @@ void opensm_library_free(struct opensm_library *library);
 
 /*
  * The version of OpenSM that a plugin's library was built for, see PLUGIN_BUILT_FOR in
- * plugins/opensm/engine/plugin.c. The caller frees *version. -ENOENT: it does not say;
- * -errno of reading.
+ * plugins/opensm/engine/plugin.c. The caller frees *version. -ENOENT: it has none; -errno
+ * of reading.
  */
 int opensm_built_for(const char *path, char **version, struct pm_error *err);
 

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-/* What the service reads of systemd's and Debian's files. */
+/* The service's settings in systemd's and Debian's files. */
 #define PREFLIGHT_DEFAULTS "/etc/default/opensm"
 
 struct preflight_service {
@@ -23,7 +23,7 @@ struct preflight_service {
 struct preflight {
 	const char *conf_path, *netlist;
 	const char *program;   /* the opensm to be used, NULL: none is known */
-	char *found, *version; /* that which is installed, and OpenSM's; or NULL */
+	char *found, *version; /* the installed one, and OpenSM's; or NULL */
 	struct preflight_service service;
 	struct pm_opensm_conf conf;
 	struct pm_opensm_conf defaults; /* OpenSM's; empty: not known */
@@ -32,7 +32,7 @@ struct preflight {
 	struct pm_plan_config plan; /* that OpenSM would use */
 	const char *plugin_conf;    /* portmajor.conf, if it can be used; else NULL */
 	struct cache_paths files;   /* of plans .. */
-	struct pm_plan **stored;    /* .. and what they have; NULL: cannot be used */
+	struct pm_plan **stored;    /* .. and their content; NULL: cannot be used */
 	json_t *checks;		    /* NULL: print lines */
 	struct cli_output output;
 	unsigned int findings;

@@ -51,7 +51,7 @@ static void read_unit(struct preflight_service *service, const char *path)
 	free(text);
 }
 
-/* Whether the last line PORTS= says that no port has a subnet manager. */
+/* Whether the last line PORTS= gives no port a subnet manager. */
 static bool has_no_ports(void)
 {
 	char *text = NULL, *rest, *line;

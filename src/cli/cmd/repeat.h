@@ -10,10 +10,10 @@
 struct cli_watch {
 	/* Tells it; an exit status. Another one is due at *again, which is far away. */
 	int (*look)(const void *request, time_t *again);
-	/* A number that is another one when there is something else to be told. */
+	/* A number that changes with the output. */
 	uint64_t (*mark)(const void *request);
 	const void *request;
-	bool screen; /* as a page, each second, instead of only what is new */
+	bool screen; /* as a page, each second, instead of news only */
 };
 
 /* Files as such a mark: also that one is not there. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What acknowledge and release have in common: listing, asking and waiting. */
+/* Common parts of acknowledge and release: listing, requests and waiting. */
 #include "settle.h"
 
 #include "ends.h"
@@ -11,7 +11,7 @@ struct settle {
 	const struct settle_request *request;
 };
 
-/* What is listed of a state, as a new array. */
+/* The listed parts of a state, as a new array. */
 static json_t *list_matters(const struct settle *settle, const json_t *root)
 {
 	json_t *matters = settle->kind->list(root), *list = json_array(), *matter;
@@ -101,7 +101,7 @@ static bool is_done(const struct cli_master *master, const void *arg)
 	return done;
 }
 
-/* Lists what there is; an exit status. */
+/* Prints the list; an exit status. */
 static int show_matters(const struct settle *settle, const struct cli_masters *masters,
 			bool done)
 {

@@ -23,8 +23,7 @@ double settings_ms(const struct settings *settings, uint64_t blocks)
 
 /* ---- Names ---- */
 
-/* What text calls one of the things in an array; NULL: it has no name, or there is no
- * such. */
+/* The printed name of an array's item; NULL: it has none, or there is no such item. */
 static const char *name_text(const json_t *lost, size_t i)
 {
 	return cli_json_label(json_array_get(lost, i));
@@ -396,7 +395,7 @@ static int read_histogram(struct pm_histogram *h, const json_t *array, uint64_t 
 	return seen == count ? 0 : bad_text(text, "a histogram is damaged");
 }
 
-/* A metric of a row; what is null was not found. */
+/* A metric of a row; null: not found. */
 static int read_value(json_t *object, enum pm_metric metric, uint64_t *value,
 		      char text[SUMMARY_TEXT])
 {

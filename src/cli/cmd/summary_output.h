@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-/* What a sweep was told, as far as what is written depends on it. */
+/* A sweep's settings, as far as the output depends on them. */
 struct settings {
 	/* All of it, owned: the same for all shards, and written as it is. */
 	json_t *json;
@@ -26,7 +26,7 @@ struct settings {
 /* Milliseconds that so many blocks take. */
 double settings_ms(const struct settings *settings, uint64_t blocks);
 
-/* What is lost, by pm_row.name. Zeroed: none. */
+/* The lost parts, by pm_row.name. Zeroed: none. */
 struct names {
 	/* Objects, owned: "lost", an array of an object for one thing, or two of a pair,
 	 * and "cut_off", an array of the names of hosts that are cut off. */
@@ -58,8 +58,8 @@ void summary_print(const struct pm_failure_summary *summary, const struct names 
 
 /*
  * Reads settings from the object that summary_json made of them, or a summary with its
- * names, which are added. `text` is then said what is wrong: -1. Without memory too. The
- * caller frees what was made, on failure as well. settings->json takes a new reference.
+ * names, which are added. `text` then has the fault: -1. Without memory too. The caller
+ * frees the results, on failure as well. settings->json takes a new reference.
  */
 #define SUMMARY_TEXT 200
 int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_TEXT]);

@@ -10,7 +10,7 @@
 
 #define MAX_DIGITS 9 /* that Slurm counts with, too */
 
-/* What a name is made of. */
+/* The parts of a name. */
 struct parts {
 	size_t prefix; /* bytes before the number */
 	int digits;    /* 0: no number */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the source files of `portmajor plan` share. */
+/* Shared by the source files of `portmajor plan`. */
 #ifndef PORTMAJOR_CLI_PLAN_COMMAND_H
 #define PORTMAJOR_CLI_PLAN_COMMAND_H
 
@@ -21,11 +21,11 @@ struct plan_files {
 	const char *simgrid; /* a platform */
 };
 
-/* What they are made of, all of it borrowed. */
+/* Their sources, all borrowed. */
 struct plan_source {
 	const struct pm_plan *plan;
-	const struct pm_fabric *fabric; /* that of the plan, or that without what is lost:
-					 * with the same indexes */
+	const struct pm_fabric *fabric; /* that of the plan, or that without the lost
+					   parts: with the same indexes */
 	const struct pm_lfts *lfts;	/* for that */
 	uint32_t sm;			/* the SM's port, or PM_NONE */
 };

@@ -86,7 +86,7 @@ static json_t *list_planes(const struct pm_plan *plan)
 	return list;
 }
 
-/* A LID and its place, with what is attached there now. */
+/* A LID and its place, with the node attached there now. */
 static json_t *describe_lid(const struct pm_plan *plan, const struct pm_fabric *fabric,
 			    uint32_t lid)
 {

@@ -59,7 +59,7 @@ static int simulate(const struct request *request, enum pm_collective algorithm,
 	return EXIT_FINE;
 }
 
-/* What one way costs by the equations and as it is played; NULL: *status tells why. */
+/* An algorithm's cost by the equations and as played; NULL: *status has the reason. */
 static json_t *cost_json(const struct request *request, enum pm_collective algorithm,
 			 uint32_t bytes, struct way way, int *status)
 {

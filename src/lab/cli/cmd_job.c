@@ -116,7 +116,7 @@ static int parse_pattern(struct packet_request *packet, char *text)
 
 /* ---- Options ---- */
 
-/* What is not an option of this command but follows; an exit status. */
+/* Arguments behind this command's options; an exit status. */
 static int complete(struct job_request *request)
 {
 	struct packet_request *packet = &request->packet;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `portmajor-lab job` was asked, and what it tells. */
+/* Options and results of `portmajor-lab job`. */
 #ifndef PORTMAJOR_CLI_JOB_H
 #define PORTMAJOR_CLI_JOB_H
 

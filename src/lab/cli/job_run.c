@@ -103,7 +103,7 @@ static int begin_engine(struct job *job, const char *name)
 	if (status)
 		return status;
 	engine->request = job->request->packet;
-	engine->request.output.quiet = true; /* what fails is told once */
+	engine->request.output.quiet = true; /* a failure is reported once */
 	engine->request.at = 0;
 	engine->request.sets = engine->path;
 	if (!engine->path)

@@ -98,7 +98,7 @@ static int list_calls(const struct packet_lab *lab, uint32_t job, uint32_t num,
 	return EXIT_FINE;
 }
 
-/* What jobs from one on are to do. */
+/* The work of the jobs from one on. */
 static void set_workload(const struct packet_lab *lab, uint32_t job, uint32_t num,
 			 const struct pm_calls *calls,
 			 struct pm_workload_config *workload)
@@ -306,8 +306,7 @@ static uint64_t end_of_call(const struct packet_lab *lab, const struct packet_ru
 	return last;
 }
 
-/* What the calls of a job took, each from the end of those before; by the equation, too.
- */
+/* The times of a job's calls, each from the end of those before; by the equation, too. */
 static json_t *calls_json(const struct packet_lab *lab, const struct packet_run *run,
 			  uint32_t job)
 {

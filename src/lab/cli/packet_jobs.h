@@ -17,15 +17,17 @@ void packet_jobs_free(struct packet_lab *lab);
 /* Runs for each load and seed. */
 uint32_t packet_jobs_runs(const struct packet_lab *lab);
 
-/* Adds to a point what became of each job, by the run that it tells of and, if asked for,
- * by some more; an exit status. */
+/*
+ * Adds each job's results to a point, by its run and, if asked for, by some more; an exit
+ * status.
+ */
 int packet_jobs_add(struct packet_lab *lab, const struct packet_run *run, json_t *point);
 
 /* Settings; the first is null without a collective. */
 json_t *packet_collective_json(const struct packet_lab *lab);
 json_t *packet_jobs_json(const struct packet_lab *lab);
 
-/* What was added to a point, as text. */
+/* A point's jobs, as text. */
 void packet_jobs_print(const json_t *point);
 
 #endif

@@ -39,7 +39,7 @@ static int read_host(struct packet_lab *lab, const char **rest)
 		       : EXIT_FINE;
 }
 
-/* What stands behind a host; an exit status. */
+/* The arguments behind a host; an exit status. */
 static int read_rest(struct packet_lab *lab, const char *rest)
 {
 	unsigned long number;
@@ -126,7 +126,7 @@ static int configure_sls(struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
-/* As long as is asked for, or what there are ticks for. */
+/* As long as asked for, or as there are ticks. */
 static uint64_t longest_time(const struct packet_lab *lab)
 {
 	uint64_t most = lab->tick * (PM_PACKET_MAX_TICKS / UINT64_C(4) * 3) / 1000;
@@ -222,7 +222,7 @@ static bool is_none(const struct packet_lab *lab, uint64_t ps)
 	return ps != PACKET_UNSET && !packet_ticks(lab, ps);
 }
 
-/* Times that are not long enough for what is to happen in them; an exit status. */
+/* Times that are too short for their events; an exit status. */
 static int check_short_times(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;

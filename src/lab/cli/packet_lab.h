@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* All that runs of the packet engine have in common, from what was asked for. */
+/* Common data of all runs of the packet engine, from the options. */
 #ifndef PORTMAJOR_CLI_PACKET_LAB_H
 #define PORTMAJOR_CLI_PACKET_LAB_H
 

@@ -144,7 +144,7 @@ const char *scene_name(const struct scene *scene, uint32_t host)
 	return pm_fabric_label(scene->fabric, scene->fabric->ports[port].node);
 }
 
-/* Tables and LIDs of a recording; what the fabric says of LIDs does not count. */
+/* Tables and LIDs of a recording; the fabric's LIDs do not count. */
 static int recorded_tables(struct scene *scene, const char *path)
 {
 	const struct pm_fabric *fabric = scene->fabric;
@@ -168,7 +168,7 @@ static int recorded_tables(struct scene *scene, const char *path)
 	return EXIT_FINE;
 }
 
-/* What a recording loses; --lose may say the same. */
+/* A recording's losses; --lose may name the same. */
 static int recorded_loss(struct scene *scene, const struct scene_config *config)
 {
 	const struct pm_lft_trace *recording = scene->recording;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the packet engine is given: hosts, tables, what is lost and how that is mended. */
+/* Inputs of the packet engine: hosts, tables, losses and their repair. */
 #ifndef PORTMAJOR_CLI_PACKET_SCENE_H
 #define PORTMAJOR_CLI_PACKET_SCENE_H
 
@@ -41,11 +41,11 @@ struct scene_config {
 	const char *lfts; /* or NULL */
 	const char *sets; /* a recording, or NULL */
 	const struct cli_lost *lost;
-	bool quiet; /* does not say what --lose matches */
+	bool quiet; /* does not list the matches of --lose */
 	struct repair_config repair;
 };
 
-/* Reads a fabric, its tables, and what is lost; an exit status. */
+/* Reads a fabric, its tables, and losses; an exit status. */
 int scene_read(struct scene *scene, const char *path, const struct scene_config *config);
 
 /* Makes the Sets that follow from that; an exit status. */

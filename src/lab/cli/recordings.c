@@ -76,7 +76,7 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* What is in a folder, by name; 0 without one. */
+/* A folder's files, by name; 0 without one. */
 static int list_folder(const char *folder, struct dirent ***list)
 {
 	int num = folder ? scandir(folder, list, is_visible, alphasort) : 0;

@@ -30,7 +30,7 @@ struct request {
 	struct cli_output output;
 };
 
-/* What all recordings are of. */
+/* The recordings' common data. */
 struct scene {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
@@ -72,7 +72,7 @@ static double pair_seconds(const struct pm_outage *outage, double path_seconds)
 		       : 0;
 }
 
-/* Of what is cut off, paths that lead into loops. */
+/* Of the pairs cut off, those with paths into loops. */
 static json_t *loops_json(const struct pm_outage *outage)
 {
 	return json_pack("{s:I, s:I, s:I, s:f}", "at_once",
@@ -299,7 +299,7 @@ static int compute_recording(struct scene *scene, const struct request *request,
 
 /* ---- Running ---- */
 
-/* Reads the fabric and what is lost of it; an exit status. */
+/* Reads the fabric and its losses; an exit status. */
 static int begin_scene(struct scene *scene, const char *path,
 		       const struct request *request)
 {

@@ -20,7 +20,7 @@
 
 /* ---- The network ---- */
 
-/* "4x5" as numbers; how many there are, 0 if that is not what it is. */
+/* "4x5" as numbers; returns how many, 0 for any other text. */
 static uint32_t read_sizes(const char *text, uint32_t *sizes, uint32_t room)
 {
 	char copy[64], *rest = copy, *word;
@@ -120,7 +120,7 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 
 /* ---- Running ---- */
 
-/* What is done of all runs. */
+/* The runs done so far. */
 struct progress {
 	struct cli_progress bar;
 	uint32_t done, count;
@@ -540,7 +540,7 @@ const struct cli_command traffic_flit_command = {
 	.max_operands = 1,
 };
 
-/* What contradicts something else; an exit status. */
+/* Contradictory options; an exit status. */
 static int check_request(struct flit_request *request)
 {
 	if (request->config.flow == PM_FLIT_CREDIT &&

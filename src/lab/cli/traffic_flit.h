@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `portmajor-lab traffic --engine flit` was asked, and what it tells. */
+/* Options and results of `portmajor-lab traffic --engine flit`. */
 #ifndef PORTMAJOR_CLI_TRAFFIC_FLIT_H
 #define PORTMAJOR_CLI_TRAFFIC_FLIT_H
 
@@ -45,7 +45,7 @@ json_t *flit_settings_json(const struct flit_request *request,
 			   const struct pm_flit_net *net);
 json_t *flit_run_json(const struct pm_flit_net *net, const struct flit_run *run);
 
-/* What is not in order, of points or runs. */
+/* Findings, of points or runs. */
 json_t *flit_findings_json(const json_t *points, bool may_lose);
 
 const char *flit_flow_name(enum pm_flit_flow flow);

@@ -158,7 +158,7 @@ static double real(const json_t *object, const char *member)
 	return json_number_value(json_object_get(object, member));
 }
 
-/* What seeds found that is not averaged, or not with an interval. */
+/* Results of seeds that are not averaged, or have no interval. */
 struct sum {
 	double p50, p99, fairness, backlog;
 	json_int_t max, highest_fill, lost_flits, lost_packets, packets, hops, missing;

@@ -13,7 +13,7 @@
 
 /* ---- Describing ---- */
 
-/* What made or mended something; null: nothing did. */
+/* The cause of a fault or of its end; null: none. */
 static json_t *event_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
 			  uint32_t event)
 {

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* What there was while the Sets of a recording arrived; of many the first ones. */
+/* Faults while the Sets of a recording arrived; of many the first ones. */
 json_t *traffic_mixture_json(const struct pm_fabric *fabric,
 			     const struct pm_lft_trace *sets,
 			     const struct pm_mixture *mixture);

@@ -20,7 +20,7 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* What a run found, with what becomes of jobs in more runs; an exit status. */
+/* A run's results, with those of jobs in more runs; an exit status. */
 static int add_point(struct packet_lab *lab, struct packet_run *run, double before,
 		     json_t *points)
 {
@@ -122,7 +122,7 @@ static int run_points(struct packet_lab *lab, json_t *points)
 	return status;
 }
 
-/* A lab with its runs, and their object, which has what was asked for; an exit status. */
+/* A lab with its runs, and their object with the settings; an exit status. */
 static int run_lab(struct packet_lab *lab, struct packet_request *request,
 		   const char *path, json_t *points, json_t **object)
 {
@@ -165,7 +165,7 @@ static int compare_recordings(const struct packet_request *first, const char *pa
 
 static int run_packet(const struct packet_request *given, const char *path)
 {
-	struct packet_request request = *given; /* what is not said is filled in */
+	struct packet_request request = *given; /* defaults are filled in */
 	json_t *points = json_array(), *list = json_array(), *object = NULL;
 	struct packet_lab lab = {0};
 	int status = run_lab(&lab, &request, path, points, &object);

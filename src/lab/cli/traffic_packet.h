@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `portmajor-lab traffic --engine packet` was asked, and what it tells. */
+/* Options and results of `portmajor-lab traffic --engine packet`. */
 #ifndef PORTMAJOR_CLI_TRAFFIC_PACKET_H
 #define PORTMAJOR_CLI_TRAFFIC_PACKET_H
 
@@ -14,7 +14,7 @@
 
 #define PACKET_MAX_LOADS 100
 #define PACKET_MAX_SEEDS 1000
-#define PACKET_GBPS 200 /* of links that do not say how fast they are */
+#define PACKET_GBPS 200 /* of links of unknown speed */
 #define PACKET_MAX_WINDOWS 100000
 #define PACKET_UNSET UINT64_MAX /* a time that is not said */
 
@@ -44,7 +44,7 @@ struct packet_request {
 	/* In picoseconds; time PACKET_UNSET: as long as a collective may take. */
 	uint64_t wire, crossing, warmup, time, window, at, return_after, repair_at, smp;
 	uint64_t longest; /* what `time` is at most if it is not said; picoseconds */
-	bool before; /* the loss is so long before the beginning of what is measured */
+	bool before;	  /* the loss is so long before the measurement begins */
 };
 
 /* What is asked for, with all that is not said; an exit status, or -1: go on. */
@@ -127,7 +127,7 @@ struct packet_run;
 int packet_run_point(const struct packet_lab *lab, struct packet_run *run,
 		     json_t **point);
 
-/* Whether one of these runs found what is not in order. */
+/* Whether one of these runs has findings. */
 bool packet_has_findings(const json_t *points);
 
 #endif

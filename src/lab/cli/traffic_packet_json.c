@@ -110,7 +110,7 @@ static json_t *drops_json(const struct packet_lab *lab, const struct pm_packet_r
 	return list;
 }
 
-/* What became of connections, or null. */
+/* Results of connections, or null. */
 static json_t *pairs_json(const struct packet_lab *lab, const struct pm_packet_pairs *p)
 {
 	if (!lab->request->reliable)
@@ -186,7 +186,7 @@ static json_t *windows_json(const struct packet_lab *lab,
 	return list;
 }
 
-/* What came of each service level that was used. */
+/* Results of each service level used. */
 static json_t *classes_json(const struct packet_lab *lab,
 			    const struct pm_packet_result *r)
 {
@@ -234,7 +234,7 @@ static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, int
 	return list;
 }
 
-/* From the beginning of what is measured. */
+/* From the beginning of the measurement. */
 static json_t *when_json(const struct packet_lab *lab, uint32_t tick)
 {
 	return json_real(packet_us(lab, (double)tick - lab->config.warmup));
@@ -261,7 +261,7 @@ static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_
 	return list;
 }
 
-/* What is not in order. */
+/* Findings. */
 static json_t *findings_json(const struct packet_lab *lab, const struct packet_run *run,
 			     const uint32_t *loop, int num)
 {
@@ -450,7 +450,7 @@ static void print_mean(const json_t *mean)
 	putchar('\n');
 }
 
-/* What was asked for, in a line. */
+/* The settings, in a line. */
 static void print_settings(const json_t *object)
 {
 	const json_t *settings = json_object_get(object, "settings"), *rate;

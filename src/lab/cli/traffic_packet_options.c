@@ -19,7 +19,7 @@ static int fail_choice(const struct cli_option *option, const char *what,
 			what, argument, option->values);
 }
 
-/* Likewise, where what there is takes more words. */
+/* Likewise, with a longer list of choices. */
 static int fail_pattern(const char *argument)
 {
 	char names[256];
@@ -394,7 +394,7 @@ static int check_company(const struct packet_request *request)
 	return reason ? cli_fail(EXIT_USAGE, "%s", reason) : EXIT_FINE;
 }
 
-/* What is not said. */
+/* Defaults. */
 static void set_defaults(struct packet_request *request)
 {
 	if (request->timeout == NOT_GIVEN)

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* When the cables are lost, from the beginning of what is measured; null: none is. */
+/* When the cables are lost, from the beginning of the measurement; null: none is. */
 static json_t *lost_us(const struct packet_lab *lab)
 {
 	if (!lab->config.num_lost)
@@ -16,7 +16,7 @@ static json_t *lost_us(const struct packet_lab *lab)
 								    lab->config.warmup));
 }
 
-/* What a recording says of itself, or null. */
+/* A recording's own facts, or null. */
 static json_t *recording_json(const struct packet_lab *lab)
 {
 	const struct pm_lft_trace *recording = lab->scene.recording;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Runs of `portmajor-lab traffic`, one for each load and seed: in parts, which --shard
- * writes, and what they have in common.
+ * writes, and their common settings.
  */
 #ifndef PORTMAJOR_CLI_TRAFFIC_SHARD_H
 #define PORTMAJOR_CLI_TRAFFIC_SHARD_H

@@ -319,7 +319,7 @@ static int find_room(struct scene *scene)
 	return EXIT_FINE;
 }
 
-/* Reads the fabric and what is lost of it; an exit status. */
+/* Reads the fabric and its losses; an exit status. */
 static int read_scene(struct scene *scene, const char *path)
 {
 	const struct request *request = scene->request;

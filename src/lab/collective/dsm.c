@@ -11,7 +11,7 @@
 #define MAX_BYTES (1U << 20)
 #define MAX_CLOCK (UINT64_MAX / 4) /* no sum of a few times is too large then */
 
-/* A question and what is still to come for it. */
+/* A request and its outstanding answers. */
 struct request {
 	uint32_t node, owner;
 	uint64_t missing; /* a bit for each page, or bit 0 for the acknowledgement */
@@ -39,7 +39,7 @@ struct node {
 	uint32_t posted;
 };
 
-/* What comes next for a packet of a message, or for a question. */
+/* The next event of a packet of a message, or of a request. */
 enum event { AT_LINK, ARRIVED, NOTICED, HANDLED, TIMED_OUT };
 
 struct run {

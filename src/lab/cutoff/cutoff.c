@@ -40,7 +40,7 @@ enum end { DEAD_END, LOOP, HOST };
 /* Ways while they are found out. */
 enum state { UNKNOWN, ON_THE_WAY, KNOWN };
 
-/* What an entry leads to, if it is not a switch. */
+/* An entry's next switch where there is none. */
 #define NOWHERE PM_NONE
 #define ARRIVED (PM_NONE - 1)
 
@@ -101,7 +101,10 @@ static void mark(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end e
 	}
 }
 
-/* Follows a switch's way up to what is known, and notes the same of all on it. */
+/*
+ * Follows a switch's path to a switch with a known result, which then holds for all on
+ * it.
+ */
 static void find_out(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	uint32_t num = 0;

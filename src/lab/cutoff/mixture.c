@@ -234,7 +234,7 @@ static void use_all(struct follower *f, uint32_t lid)
 			use(f, lid, sw, true);
 }
 
-/* What an entry makes of the packets that come to its switch. */
+/* The fate of packets that an entry forwards. */
 static void use_entry(struct follower *f, uint32_t lid, uint32_t sw, bool more)
 {
 	const uint16_t *uses = uses_of(f, lid);
@@ -429,7 +429,7 @@ static int begin_mixtures(struct follower *f, struct pm_error *err)
 	return pm_pool_check(pool, err);
 }
 
-/* What is there before the first Set. */
+/* The faults before the first Set. */
 static int look_first(struct follower *f)
 {
 	f->now = PM_MIXTURE_FIRST;
@@ -442,7 +442,7 @@ static int look_first(struct follower *f)
 	return settle_tables(f);
 }
 
-/* Leaves out what was made and mended at one time. */
+/* Leaves out faults that began and ended at one time. */
 static void drop_momentary(const struct follower *f, struct pm_mixture_rings *rings)
 {
 	uint32_t kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a trace of LFT Sets costs pairs of hosts, over time. */
+/* The cost of a trace of LFT Sets to pairs of hosts, over time. */
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/lab/outage.h>

@@ -246,7 +246,7 @@ static void lose_flit(struct pm_flit *flit, struct vc *v, uint32_t what)
 	v->unseen = false;
 }
 
-/* The buffer is full: what is there of the packet gets an end. */
+/* The buffer is full: the packet's part in it gets an end. */
 static void begin_loss(struct pm_flit *flit, uint32_t vc, uint32_t what)
 {
 	struct vc *v = &flit->vcs[vc];

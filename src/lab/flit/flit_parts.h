@@ -16,7 +16,7 @@ struct vc {
 	uint32_t first, fill;
 	uint32_t ready;	    /* of these, those that have passed the switch's delay */
 	uint32_t last_read; /* cycle */
-	/* The packet in front: what it has, or PM_NONE while its head waits for a VC. */
+	/* The packet in front: its VC, or PM_NONE while its head waits for one. */
 	uint32_t next_vc;
 	uint32_t want;		/* the link that it wants */
 	uint32_t after, before; /* in the list of that link */

@@ -51,8 +51,10 @@ uint64_t pm_calls_bytes(enum pm_collective algorithm, uint32_t processes, uint64
 
 /* ---- The list ---- */
 
-/* A message of a process is to be waited for; end: 0 for what it sends, 1 for what it
- * receives. */
+/*
+ * A message of a process is to be waited for; end: 0 for a sent one, 1 for a received
+ * one.
+ */
 static void wait_for(struct run *run, uint32_t p, uint32_t message, uint32_t end)
 {
 	struct process *process = &run->processes[p];

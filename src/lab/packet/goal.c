@@ -22,7 +22,7 @@ struct event {
 	uint32_t rank, peer, tag, line;
 	uint64_t size;	  /* bytes, or ns */
 	uint32_t message; /* that is sent, or received */
-	/* What it waits for: places in goal->waits, and the soonest. */
+	/* Its dependencies: places in goal->waits, and the soonest. */
 	uint32_t first, num;
 	uint64_t ns;
 };

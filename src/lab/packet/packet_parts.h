@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the packet engine share. */
+/* Shared by the files of the packet engine. */
 #ifndef PORTMAJOR_LAB_PACKET_PARTS_H
 #define PORTMAJOR_LAB_PACKET_PARTS_H
 
@@ -138,7 +138,7 @@ struct pm_packet {
 	bool lost;    /* the loss is behind us, */
 	bool back;    /* and its end */
 
-	/* What was seen. */
+	/* Observations. */
 	uint64_t created, delivered, spare, dropped, events, hops;
 	uint32_t done;
 	uint64_t drops[PM_DROPS];

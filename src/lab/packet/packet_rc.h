@@ -34,7 +34,7 @@ struct rc_pair {
 	uint8_t tries;
 	bool ready, timed, again, late, broken;
 	/* The receiver. */
-	bool told; /* of the gap before what is expected */
+	bool told; /* of the gap before the expected packet */
 	uint32_t expected;
 };
 
@@ -50,15 +50,15 @@ struct rc {
 	struct pm_packet_pairs seen;
 };
 
-/* What a packet carries. */
+/* A packet's content. */
 struct rc_tag {
 	uint32_t pair, number;
 };
 
-/* What to do with a packet that has come in. */
+/* The response to a packet that has come in. */
 enum rc_answer {
 	RC_TAKE = 1,	    /* it is the one that was expected */
-	RC_ACKNOWLEDGE = 2, /* answer with what is expected now */
+	RC_ACKNOWLEDGE = 2, /* answer with the packet expected now */
 	RC_GAP = 4,	    /* the same, and it is not this one */
 };
 
@@ -82,7 +82,7 @@ unsigned int rc_receive(struct rc *rc, struct rc_tag tag, bool last);
  * gap, that one has not. */
 void rc_answered(struct rc *rc, struct rc_tag tag, bool gap, uint32_t now);
 
-/* The deadline that was told of: when to look again, or PM_NONE. */
+/* The announced deadline: when to look again, or PM_NONE. */
 uint32_t rc_look(struct rc *rc, uint32_t pair, uint32_t now);
 
 #endif

@@ -101,7 +101,7 @@ static uint64_t sum_lags(const struct pm_packet *sim)
 	return sum;
 }
 
-/* Ticks in which a port has sent, of a packet on its way only what is out. */
+/* Ticks in which a port has sent, of a packet on its way only the part sent. */
 static uint64_t busy_of(const struct pm_packet *sim, uint32_t port)
 {
 	const struct port *p = port_of(sim, port);
@@ -197,7 +197,7 @@ static void find_mean(const struct pm_packet *sim, struct pm_packet_result *r)
 	}
 }
 
-/* What hosts got through, of what their links carry, and how evenly. */
+/* The hosts' throughput, as a share of their links' rates, and how even it is. */
 static void find_rates(const struct pm_packet *sim, struct pm_packet_result *r)
 {
 	double sum = 0, squares = 0, share = 0;

@@ -12,7 +12,7 @@
 #define WHEEL 4096 /* ticks, a multiple of 64, at most 64 x 64 */
 #define NO_TIME UINT32_MAX
 
-/* Means whatever its maker says. */
+/* Its meaning is the maker's. */
 struct event {
 	uint32_t what, arg;
 };
@@ -45,7 +45,7 @@ struct wheel {
 void wheel_begin(struct wheel *wheel);
 void wheel_end(struct wheel *wheel);
 
-/* The rest of wheel_add, for what is rare. */
+/* The rest of wheel_add, for rare cases. */
 struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot);
 void wheel_add_far(struct wheel *wheel, uint32_t time, struct event event);
 
