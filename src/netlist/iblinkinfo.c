@@ -253,6 +253,6 @@ static bool read_line_peer(const struct cable *cable, struct netlist_peer *peer)
 
 int iblinkinfo_read(struct netlist *n)
 {
-	n->read_peer = read_peer;
+	n->read_peer = read_line_peer;
 	return netlist_read_rows(n, parse, is_line_whole);
 }

@@ -156,6 +156,6 @@ static bool is_line_whole(struct pm_text line)
 
 int ports_report_read(struct netlist *n)
 {
-	n->read_peer = read_peer;
+	n->read_peer = read_port_peer;
 	return netlist_read_rows(n, parse, is_line_whole);
 }
