@@ -384,7 +384,7 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `scripts/benchmark` from docs/benchmarks.json, which it writes as well; not to be
-edited. `scripts/benchmark --compare` measures again and names what has become worse. The
+edited. `scripts/benchmark --compare` measures again and names results that are worse. The
 numbers in README's first table are those of 5,832 hosts here.
 
 Each fabric is simulated by ibsim and routed by OpenSM on its first host, h0-1. Each thing is
@@ -393,14 +393,14 @@ lost from the whole fabric.
 - `LFT Sets` and `SMPs` are counted on the simulated wire, from the loss on until OpenSM rests;
   `last is SMP`: which of the SMPs the last LFT Set is.
 - `last LFT` and `SUBNET UP` are seconds from the first trap (or question), computed and not
-  timed: what was recorded is given {set_us} us an SMP and {hop_us} us a hop and way, 4 outstanding,
+  timed: the recorded SMPs are given {set_us} us an SMP and {hop_us} us a hop and way, 4 outstanding,
   with OpenSM computing in no time (tests/integration/wiretime.py). Waits that were recorded
   are kept, and vary with the machine. `floor` is the time of the SMPs up to the last LFT Set
   alone, which does not.
 - `CPU` is the CPU time, in ms, that OpenSM uses between the last answer before it sets tables
   and the first such Set: routing and what OpenSM does just before it, all threads. `x ftree`
   is that by ftree's. With - it was not measured.
-- `load` is what the fullest cable carries by the mean of its level and direction, every host
+- `load` is the fullest cable's load by the mean of its level and direction, every host
   sending to every other; `shift` the most flows on a cable in {shifts} shift permutations; `random`
   the mean of that over {shifts} random permutations (seed 1). All after the event, from tables read
   back from the switches.
