@@ -124,7 +124,7 @@ static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t
  * Whether a switch with end ports lacks an entry for this LID of another one's, and one
  * of the two has service ports. All LIDs there have paths over the hub or none has.
  */
-static bool is_apart(const struct pm_routes *routes, uint32_t to, uint16_t lid)
+static bool is_unreachable(const struct pm_routes *routes, uint32_t to, uint16_t lid)
 {
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		if (sw != to && routes->has_slots[sw] &&
@@ -142,7 +142,7 @@ static void add_services(struct pm_routes *routes)
 
 		while (first < end && !routes->to[routes->lids_of[first]].port)
 			first++;
-		if (first < end && is_apart(routes, to, routes->lids_of[first]))
+		if (first < end && is_unreachable(routes, to, routes->lids_of[first]))
 			add_detours(routes, NULL, to, routes->lids_of + first,
 				    end - first);
 	}

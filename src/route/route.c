@@ -252,8 +252,8 @@ static void count_ends(const struct pm_routes *routes, struct ends *ends)
 }
 
 /* Of the end ports of a switch those that another one has no entry for. */
-static struct ends count_unserved(const struct pm_routes *routes, uint32_t from,
-				  uint32_t to)
+static struct ends count_unreachable(const struct pm_routes *routes, uint32_t from,
+				     uint32_t to)
 {
 	const struct pm_fabric *known = routes->plan->known;
 	const uint8_t *table = route_table(routes, from);
@@ -283,13 +283,13 @@ static void count_services(const struct pm_routes *routes, const struct ends *en
 	for (uint32_t to = 0; to < routes->num_switches; to++) {
 		for (uint32_t from = 0; from < routes->num_switches; from++) {
 			uint64_t pairs = count_pairs(&ends[from], &ends[to]);
-			struct ends unserved;
+			struct ends without;
 
 			if (!pairs || from == to || part[from] != part[to])
 				continue;
-			unserved = count_unserved(routes, from, to);
+			without = count_unreachable(routes, from, to);
 			unreachable->service_pairs += pairs;
-			pairs = count_pairs(&ends[from], &unserved);
+			pairs = count_pairs(&ends[from], &without);
 			if (pairs && !unreachable->service_count) {
 				unreachable->service[0] = from;
 				unreachable->service[1] = to;

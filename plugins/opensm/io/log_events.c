@@ -47,7 +47,7 @@ void log_lid_restore(const struct plugin *plugin, const struct pm_lid_restore *r
 }
 
 /* Logs unreachable pairs, when they change. */
-static void tell_apart(struct plugin *plugin)
+static void log_unreachable(struct plugin *plugin)
 {
 	char text[PM_CHANGE_TEXT];
 	bool any = pm_change_unreachable(plugin->planning.plan, &plugin->view.unreachable,
@@ -77,7 +77,7 @@ void log_changes(struct plugin *plugin)
 {
 	if (!plugin->planning.plan)
 		return;
-	tell_apart(plugin);
+	log_unreachable(plugin);
 	log_unfit(plugin);
 	log_holds_changed(&plugin->view, &plugin->osm->log, &plugin->logged);
 }

@@ -17,7 +17,7 @@ struct parts {
 	uint64_t number;
 };
 
-static struct parts take_apart(const char *name)
+static struct parts split_name(const char *name)
 {
 	struct parts parts = {.prefix = strlen(name)};
 
@@ -35,7 +35,7 @@ static struct parts take_apart(const char *name)
 static int compare_names(const void *a, const void *b)
 {
 	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
-	struct parts p = take_apart(x), q = take_apart(y);
+	struct parts p = split_name(x), q = split_name(y);
 	int differ = strncmp(x, y, p.prefix < q.prefix ? p.prefix : q.prefix);
 
 	if (differ)
@@ -50,7 +50,7 @@ static int compare_names(const void *a, const void *b)
 /* Whether a name is the first one's with another number. */
 static bool is_alike(const char *first, const char *name)
 {
-	struct parts p = take_apart(first), q = take_apart(name);
+	struct parts p = split_name(first), q = split_name(name);
 
 	return p.digits && q.digits && p.prefix == q.prefix &&
 	       !strncmp(first, name, p.prefix);
@@ -59,7 +59,7 @@ static bool is_alike(const char *first, const char *name)
 /* How many names from names[0] on are numbers that follow each other. */
 static uint32_t count_run(const char **names, uint32_t num)
 {
-	struct parts first = take_apart(names[0]);
+	struct parts first = split_name(names[0]);
 	uint32_t run = 1;
 
 	for (; run < num && is_alike(names[0], names[run]); run++) {
@@ -76,7 +76,7 @@ static uint32_t count_run(const char **names, uint32_t num)
 /* Names with one prefix and numbers, in brackets if they are several. */
 static void print_alike(FILE *out, const char **names, uint32_t num)
 {
-	size_t prefix = take_apart(names[0]).prefix;
+	size_t prefix = split_name(names[0]).prefix;
 	uint32_t run;
 
 	if (num == 1) {

@@ -71,7 +71,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* Nodes of one name are told apart by GUID. -ENOMEM. */
-static int tell_apart(struct platform *p, struct named *list, uint32_t num)
+static int distinguish(struct platform *p, struct named *list, uint32_t num)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
 	uint32_t alike;
@@ -114,7 +114,7 @@ static int name_nodes(struct platform *p)
 			return -ENOMEM;
 		list[num++] = (struct named){p->name[node], node};
 	}
-	return tell_apart(p, list, num);
+	return distinguish(p, list, num);
 }
 
 /* ---- Hosts and tables ---- */
