@@ -350,7 +350,7 @@ static int plan_fabric(const struct request *request, const struct pm_fabric *fa
 	if (pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!request->output.quiet)
-		cli_lost_tell(fabric, plan, &request->lost);
+		cli_lost_print(fabric, plan, &request->lost);
 	status = run_job(request, plan, fabric, &result);
 	if (result)
 		told = tell_vlans(request, result);
