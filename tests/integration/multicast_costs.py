@@ -36,6 +36,7 @@ import mgroups
 import pmlab
 import simlab
 import wire
+import wiretime
 
 ENGINES = ("portmajor", "updn", "minhop")
 GROUP = 0xFF12401BFFFF000000000000FFFFFFFF
@@ -110,7 +111,9 @@ def run(netlist, leaves, engine, tell):
             tell(f"{engine}: {target}")
             lab.osm.wait_traps_aged()
             trace.records()
+            lab.osm.pace(wiretime.SET_US)  # what passes meanwhile depends on the wire alone
             lab.event("lose", target)
+            lab.osm.pace(0)
             rows.append((kind, engine, *count(trace.records())))
             faults += [f"{engine}: {target} lost: {fault}" for fault in group.faults()]
             lab.event("back", target)

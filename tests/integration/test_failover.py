@@ -83,9 +83,9 @@ class Setting(labtest.Folders):
 
 
 class UnderQueries(Setting):
-    """64 PathRecord queries outstanding at any time."""
+    """64 PathRecord queries outstanding at any time, and the wire carries an SMP each 265 us."""
 
-    SETTING = failover.Setting(queries=64, shares=(0, .4))
+    SETTING = failover.Setting(paced=True, queries=64, shares=(0, .4))
     WAYS = failover.EARLY, "updn"
 
     def test_repaired(self):
