@@ -65,7 +65,7 @@ json_t *packet_settings_json(const struct packet_lab *lab)
 						 : pm_pattern_name(request->pattern))},
 		{"poisson", json_boolean(request->poisson)},
 		{"hosts", json_integer(lab->scene.num_hosts)},
-		{"bytes", json_integer(lab->workload.blocks * 64)},
+		{"bytes", json_integer((json_int_t)lab->workload.blocks * 64)},
 		{"mtu", json_integer(request->mtu)},
 		{"gbps", gbps_json(rate_of(lab))},
 		{"rates", rates_json(&lab->rates)},
