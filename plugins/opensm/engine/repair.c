@@ -71,6 +71,7 @@ struct work {
 	uint32_t num_blocks, blocks_room;
 	enum { ASKING, SENDING_STEPS, SENDING } mode;
 	struct pm_steps steps; /* SENDING_STEPS */
+	uint8_t *unknown;      /* [of these], the block was, when they were made */
 	struct pm_order_waits waits;
 	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
 	uint8_t *over;	    /* [block] left out, or it has come back */
@@ -566,14 +567,12 @@ static int list_switch(struct work *work, uint32_t known)
 		lft_records_switch(&work->on->sender->osm->subn, work->plan, known);
 	uint8_t path[PM_LOCATE_HOPS];
 	struct pm_delta delta = {0};
-	const uint8_t *held;
 	uint32_t num;
 
 	if (!sw || !sw->lft)
 		return 0;
-	held = lft_set_last(work->on->sender, sw);
 	num = lft_records_blocks(routes, sw);
-	pm_delta_add(&delta, held, pm_routes_table(routes, known), num * PM_LFT_BLOCK);
+	pm_delta_add(&delta, sw->lft, pm_routes_table(routes, known), num * PM_LFT_BLOCK);
 	if (!delta.blocks || pm_locate_path(work->locate, known, path) < 0)
 		return 0;
 	if (pm_grow(&work->blocks, &work->blocks_room,
@@ -581,7 +580,7 @@ static int list_switch(struct work *work, uint32_t known)
 		return -ENOMEM;
 	for (uint32_t b = 0; b < num; b++)
 		work->num_blocks += pm_order_compare(routes, known, b,
-						     held + (size_t)b * PM_LFT_BLOCK,
+						     sw->lft + (size_t)b * PM_LFT_BLOCK,
 						     &work->blocks[work->num_blocks]);
 	work->listed.bound += delta.bound;
 	work->listed.switches++;
@@ -593,20 +592,32 @@ static void skip_block(struct work *work, uint32_t block)
 	work->unset[block] = work->over[block] = 1;
 }
 
+/*
+ * A step has no port for entries that are kept where a block was not known. If OpenSM's
+ * Set for it has been answered since, these are known, and stay.
+ */
+static void keep_known(const uint8_t *record, const uint8_t *table, uint8_t *entries)
+{
+	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++)
+		if (table[i] == PM_LFT_KEEP && record[i])
+			entries[i] = record[i];
+}
+
 /* What a Set is to have. */
 static void find_entries(const struct work *work, uint32_t item, const osm_switch_t *sw,
 			 uint8_t *entries)
 {
 	size_t at = (size_t)block_number(work, item) * PM_LFT_BLOCK;
+	const uint8_t *table =
+		pm_routes_table(work->view->routes, block_switch(work, item)) + at;
 
-	if (work->mode == SENDING_STEPS)
-		memcpy(entries, work->steps.sets[item].entries, PM_LFT_BLOCK);
-	else
-		lft_records_wanted(
-			sw->lft + at,
-			pm_routes_table(work->view->routes, block_switch(work, item)) +
-				at,
-			PM_LFT_BLOCK, entries);
+	if (work->mode != SENDING_STEPS) {
+		lft_records_wanted(sw->lft + at, table, PM_LFT_BLOCK, entries);
+		return;
+	}
+	memcpy(entries, work->steps.sets[item].entries, PM_LFT_BLOCK);
+	if (work->unknown[item])
+		keep_known(sw->lft + at, table, entries);
 }
 
 static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
@@ -691,17 +702,26 @@ static void send_batch(struct work *work, uint32_t num)
 	work->mode = ASKING;
 }
 
-/* What each switch holds when all that is out has arrived; with osm->lock held. */
-static void find_held(const struct work *work, struct pm_held *held)
+/* Which of the steps' blocks are zeroed in OpenSM's record; with osm->lock held. */
+static int note_unknown(struct work *work)
 {
+	static const uint8_t zeroed[PM_LFT_BLOCK];
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
 
-	lft_records_held(subn, work->plan, false, held);
-	for (uint32_t i = 0; i < work->plan->known->num_switches; i++)
-		if (held[i].table)
-			held[i].table =
-				lft_set_last(work->on->sender,
-					     lft_records_switch(subn, work->plan, i));
+	if (!work->steps.num)
+		return 0;
+	work->unknown = calloc(work->steps.num, 1);
+	if (!work->unknown)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < work->steps.num; i++) {
+		const struct pm_steps_set *set = &work->steps.sets[i];
+		const osm_switch_t *sw = lft_records_switch(subn, work->plan, set->sw);
+
+		work->unknown[i] =
+			sw && !memcmp(sw->lft + (size_t)set->number * PM_LFT_BLOCK,
+				      zeroed, PM_LFT_BLOCK);
+	}
+	return 0;
 }
 
 /* The Sets that need an order, see steps.h, to work->steps; with osm->lock held. */
@@ -716,10 +736,10 @@ static int find_steps(struct work *work)
 
 	if (!held)
 		return -ENOMEM;
-	find_held(work, held);
+	lft_records_held(&work->on->sender->osm->subn, work->plan, false, held);
 	rc = pm_steps_make(&input, &none, &work->steps);
 	free(held);
-	return rc;
+	return rc ? rc : note_unknown(work);
 }
 
 static int compare_sets(const void *a, const void *b)
@@ -779,6 +799,8 @@ static int send_steps(struct work *work)
 			work->gave_up = "no way to a switch that goes first";
 	}
 	pm_steps_free(&work->steps);
+	free(work->unknown);
+	work->unknown = NULL;
 	return rc;
 }
 

@@ -15,11 +15,6 @@ bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
 	return !smp_is_out(sender->smps, osm_node_get_node_guid(sw->p_node), number);
 }
 
-const uint8_t *lft_set_last(const struct lft_sender *sender, const osm_switch_t *sw)
-{
-	return atomic_load(&sender->routing) && sw->new_lft ? sw->new_lft : sw->lft;
-}
-
 void lft_set_make(uint32_t number, const uint8_t *entries, struct smp_request *smp)
 {
 	size_t at = (size_t)number * SMP_DATA;

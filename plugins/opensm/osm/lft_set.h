@@ -34,12 +34,6 @@ bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
 		     uint32_t number);
 
 /*
- * A switch's entries when all Sets that are out have arrived: [lft_size], borrowed while
- * osm->lock is held. The record alone lacks OpenSM's unanswered Sets.
- */
-const uint8_t *lft_set_last(const struct lft_sender *sender, const osm_switch_t *sw);
-
-/*
  * Fills *smp, with route and sw set, with the Set of this block and 64 entries, and notes
  * in OpenSM's structures that it is out. With osm->lock held exclusively; the SMP has to
  * be sent.
