@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "worker.h"
+#include "io/log.h"
 
 #include <errno.h>
 #include <float.h>
@@ -416,18 +417,21 @@ static void log_move(struct repairer *r, const struct moved *done)
  */
 static void take_drains(struct repairer *r)
 {
-	bool late;
+	bool late, failed;
 
 	operator_files_take_drains(r->config.operator_files, &r->view.drains);
 	lock(r);
 	late = atomic_load(&r->halted);
-	if (!late && pm_drains_copy(&r->view.drains, &r->drained, NULL)) {
+	failed = !late && pm_drains_copy(&r->view.drains, &r->drained, NULL);
+	if (failed) {
 		r->validity = VOID;
 		atomic_store(&r->halted, true);
-		late = true;
 	}
 	unlock(r);
-	if (late)
+	if (failed)
+		log_line(&r->config.osm->log, OSM_LOG_ERROR,
+			 ": out of memory: the next sweep follows the drains");
+	if (late || failed)
 		ask_for_sweep(r);
 }
 
