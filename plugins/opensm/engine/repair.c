@@ -71,7 +71,7 @@ struct work {
 	uint32_t num_blocks, blocks_room;
 	enum { ASKING, SENDING_STEPS, SENDING } mode;
 	struct pm_steps steps; /* SENDING_STEPS */
-	uint8_t *unknown;      /* [of these], the block was, when they were made */
+	uint8_t *unknown;      /* [step] its block was not known when steps were made */
 	struct pm_order_waits waits;
 	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
 	uint8_t *over;	    /* [block] left out, or it has come back */
@@ -705,7 +705,6 @@ static void send_batch(struct work *work, uint32_t num)
 /* Which of the steps' blocks are zeroed in OpenSM's record; with osm->lock held. */
 static int note_unknown(struct work *work)
 {
-	static const uint8_t zeroed[PM_LFT_BLOCK];
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
 
 	if (!work->steps.num)
@@ -717,9 +716,7 @@ static int note_unknown(struct work *work)
 		const struct pm_steps_set *set = &work->steps.sets[i];
 		const osm_switch_t *sw = lft_records_switch(subn, work->plan, set->sw);
 
-		work->unknown[i] =
-			sw && !memcmp(sw->lft + (size_t)set->number * PM_LFT_BLOCK,
-				      zeroed, PM_LFT_BLOCK);
+		work->unknown[i] = sw && lft_records_is_zeroed(sw, set->number);
 	}
 	return 0;
 }

@@ -403,16 +403,22 @@ static bool is_among(const struct lft_records_withheld *blocks, const osm_switch
 	return false;
 }
 
+bool lft_records_is_zeroed(const osm_switch_t *sw, uint32_t block)
+{
+	static const uint8_t zeroed[PM_LFT_BLOCK];
+	size_t at = (size_t)block * PM_LFT_BLOCK;
+
+	return sw->lft && at + PM_LFT_BLOCK <= sw->lft_size &&
+	       !memcmp(sw->lft + at, zeroed, PM_LFT_BLOCK);
+}
+
 /*
- * A block that timed out is zeroed in OpenSM's record, which no block of a table is. One
- * that was withheld differs, too, once a Set of before the run has been answered.
+ * A block that timed out is zeroed. One that was withheld differs, too, once a Set of
+ * before the run has been answered.
  */
 static bool is_missing(const osm_switch_t *sw, uint32_t block)
 {
-	static const uint8_t zeroed[PM_LFT_BLOCK];
-
-	return !is_recorded(sw, block) &&
-	       !memcmp(sw->lft + (size_t)block * PM_LFT_BLOCK, zeroed, sizeof(zeroed));
+	return !is_recorded(sw, block) && lft_records_is_zeroed(sw, block);
 }
 
 uint64_t lft_records_missing(const osm_subn_t *subn,

@@ -99,6 +99,12 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 void lft_records_held(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
 		      struct pm_held *held);
 
+/*
+ * Whether OpenSM's record of a block is zeroed, which no block of a table is: its content
+ * is not known. False beyond the record. With osm->lock held.
+ */
+bool lft_records_is_zeroed(const osm_switch_t *sw, uint32_t block);
+
 /* The directed route that OpenSM has to a switch, or NULL. */
 const osm_dr_path_t *lft_records_route(const osm_switch_t *sw);
 
