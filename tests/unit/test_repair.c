@@ -12,6 +12,7 @@
 #include "recipe.h"
 
 #include "engine/repair.h"
+#include "osm/lft_records.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -690,9 +691,25 @@ static void test_hub_moves_while_discovering(void **state)
 	end();
 }
 
+/* A record may end before a block, or be none. */
+static void test_zeroed(void **state)
+{
+	uint8_t lft[2 * PM_LFT_BLOCK] = {0};
+	osm_switch_t sw = {.lft = lft, .lft_size = PM_LFT_BLOCK};
+
+	(void)state;
+	assert_true(lft_records_is_zeroed(&sw, 0));
+	assert_false(lft_records_is_zeroed(&sw, 1));
+	lft[PM_LFT_BLOCK - 1] = 1;
+	assert_false(lft_records_is_zeroed(&sw, 0));
+	sw.lft = NULL;
+	assert_false(lft_records_is_zeroed(&sw, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_zeroed),
 		cmocka_unit_test(test_all_answer),
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_above_does_not_answer),
