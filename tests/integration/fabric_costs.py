@@ -146,18 +146,50 @@ def describe_load(ratio):
     return "-" if ratio is None else f"{ratio:.2f}"
 
 
+def describe_counts(row):
+    """A row's cells behind the event: those with loads, in brackets, apart from the others."""
+    counts = [demo.number(row.event.wire), *row.stock_cells()]
+    wire, *stock = (f"{count} ({describe_load(row.loads[engine])})" for count, engine
+                    in zip(counts, ("portmajor", *demo.STOCK_ENGINES)))
+    return [wire, demo.number(row.event.bound), demo.number(row.predicted), *stock]
+
+
+def repeats(before, lost, back):
+    """Whether a return costs what the loss did, and leaves marks and loads as before both."""
+    def count(cell):
+        return cell.split()[0].rstrip("*")
+
+    def state(cell):
+        return "*" in cell, cell.split()[-1] if "(" in cell else None
+
+    loaded = [0, *range(3, len(lost))]
+    return (all(count(lost[i]) == count(back[i]) for i in (*loaded, 1))
+            and all(state(before[i]) == state(back[i]) for i in loaded))
+
+
+def merge_returns(rows):
+    """Rows of an event and its cells: a return that repeats the loss has none of its own."""
+    merged, start = [], None
+    for name, cells in rows:
+        what, _, verb = name.rpartition(" ")
+        if (verb == "back" and len(merged) > 1 and merged[-1][0] == f"{what} lost"
+                and repeats(start, merged[-1][1], cells)):
+            merged[-1] = f"{what} lost, back", merged[-1][1]
+            continue
+        if verb != "lost":
+            start = cells
+        merged.append((name, cells))
+    return merged
+
+
 def format_table(results):
     """The table in Markdown; a fabric's own columns in its first row only."""
     lines = [HEADER, []]
     for result in results:
         about = [result.kind.name] + [demo.number(n) for n in (result.switches, result.hosts,
                                                                result.blocks)]
-        for row in result.rows:
-            counts = [demo.number(row.event.wire), *row.stock_cells()]
-            wire, *stock = (f"{count} ({describe_load(row.loads[engine])})" for count, engine
-                            in zip(counts, ("portmajor", *demo.STOCK_ENGINES)))
-            lines.append(about + [row.name, wire, demo.number(row.event.bound),
-                                  demo.number(row.predicted), *stock])
+        for name, cells in merge_returns((row.name, describe_counts(row)) for row in result.rows):
+            lines.append(about + [name, *cells])
             about = [""] * len(about)
     widths = [max(len(line[i]) for line in lines if line) for i in range(len(HEADER))]
     lines[1] = ["-" * width if i in TEXT_COLUMNS else "-" * (width - 1) + ":"
