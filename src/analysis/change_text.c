@@ -63,8 +63,8 @@ static bool has(const struct use *use, uint32_t port)
 
 static bool has_cables(const struct pm_plan *plan, uint32_t sw, const struct use *use)
 {
-	pm_for_each_port(i, plan->known, sw)
-		if (has(use, i) && plan->known->ports[i].peer != PM_NONE)
+	pm_for_each_port(i, plan->topology, sw)
+		if (has(use, i) && plan->topology->ports[i].peer != PM_NONE)
 			return true;
 	return false;
 }
@@ -77,7 +77,7 @@ static bool switch_went(const struct finder *f, uint32_t sw)
 /* Whether this port stands for something of this kind that went. */
 static bool went(const struct finder *f, enum kind kind, uint32_t port)
 {
-	const struct pm_port *p = &f->plan->known->ports[port];
+	const struct pm_port *p = &f->plan->topology->ports[port];
 
 	if (kind == SWITCHES)
 		return p->num == 0 && switch_went(f, p->node);
@@ -86,21 +86,21 @@ static bool went(const struct finder *f, enum kind kind, uint32_t port)
 	if (kind == HOSTS)
 		return p->peer == PM_NONE;
 	return p->peer != PM_NONE && p->peer > port &&
-	       !switch_went(f, f->plan->known->ports[p->peer].node);
+	       !switch_went(f, f->plan->topology->ports[p->peer].node);
 }
 
-static void append_name(const struct pm_fabric *known, enum kind kind, uint32_t port,
+static void append_name(const struct pm_fabric *topology, enum kind kind, uint32_t port,
 			struct text *text)
 {
-	const struct pm_port *p = &known->ports[port];
+	const struct pm_port *p = &topology->ports[port];
 
-	append(text, "%s", pm_fabric_label(known, p->node));
+	append(text, "%s", pm_fabric_label(topology, p->node));
 	if (kind != SWITCHES)
 		append(text, "[%u]", p->num);
 	if (kind == CABLES)
 		append(text, "-%s[%u]",
-		       pm_fabric_label(known, pm_fabric_peer_node(known, port)),
-		       known->ports[p->peer].num);
+		       pm_fabric_label(topology, pm_fabric_peer_node(topology, port)),
+		       topology->ports[p->peer].num);
 }
 
 static uint32_t append_kind(const struct finder *f, enum kind kind, const char *lead,
@@ -108,16 +108,16 @@ static uint32_t append_kind(const struct finder *f, enum kind kind, const char *
 {
 	uint32_t count = 0, named = 0;
 
-	for (uint32_t i = 0; i < f->plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < f->plan->topology->num_ports; i++)
 		count += went(f, kind, i);
 	if (!count)
 		return 0;
 	append(text, "%s%u %s (", lead, count, kind_names[kind][count > 1]);
-	for (uint32_t i = 0; i < f->plan->known->num_ports && named < NAMED; i++) {
+	for (uint32_t i = 0; i < f->plan->topology->num_ports && named < NAMED; i++) {
 		if (!went(f, kind, i))
 			continue;
 		append(text, "%s", named++ ? ", " : "");
-		append_name(f->plan->known, kind, i, text);
+		append_name(f->plan->topology, kind, i, text);
 	}
 	append(text, count > NAMED ? ", ..)" : ")");
 	return count;
@@ -173,7 +173,7 @@ void pm_change_describe_use(const struct pm_plan *plan,
 		{"drained ", "; drained ", {plan, used[0], used[1]}},
 		{"undrained ", "; undrained ", {plan, used[1], used[0]}},
 	};
-	uint32_t num = plan->known->num_ports;
+	uint32_t num = plan->topology->num_ports;
 	const bool same_use = is_same(before->drained, after->drained, num);
 	const bool none[] = {is_same(before->seen, after->seen, num) ||
 				     !has_more(before->seen, after->seen, num),
@@ -199,11 +199,12 @@ static void append_side_cables(const struct pm_plan *plan, struct text *text)
 
 	append(text, "%u %s one level up nor down (", plan->tree.num_side,
 	       plan->tree.num_side > 1 ? "cables lead neither" : "cable leads neither");
-	for (uint32_t i = 0; i < plan->known->num_ports && named < NAMED_ONCE; i++) {
-		if (plan->tree.direction[i] != PM_SIDE || plan->known->ports[i].peer < i)
+	for (uint32_t i = 0; i < plan->topology->num_ports && named < NAMED_ONCE; i++) {
+		if (plan->tree.direction[i] != PM_SIDE ||
+		    plan->topology->ports[i].peer < i)
 			continue;
 		append(text, "%s", named++ ? ", " : "");
-		append_name(plan->known, CABLES, i, text);
+		append_name(plan->topology, CABLES, i, text);
 	}
 	append(text, "%s) and no hosts' traffic uses them",
 	       plan->tree.num_side > NAMED_ONCE ? ", .." : "");
@@ -231,8 +232,8 @@ static void describe_unreachable_hosts(const struct pm_plan *plan,
 	       (unsigned long long)unreachable->pairs);
 	for (uint32_t i = 0; i < unreachable->count && i < PM_UNREACHABLE_NAMED; i++)
 		append(text, "%s %s and %s", i ? "," : "",
-		       pm_fabric_label(plan->known, unreachable->pair[i][0]),
-		       pm_fabric_label(plan->known, unreachable->pair[i][1]));
+		       pm_fabric_label(plan->topology, unreachable->pair[i][0]),
+		       pm_fabric_label(plan->topology, unreachable->pair[i][1]));
 	if (unreachable->count > PM_UNREACHABLE_NAMED)
 		append(text, ", ..");
 }
@@ -254,7 +255,7 @@ bool pm_change_unreachable(const struct pm_plan *plan,
 		       unreachable->count ? "; " : "",
 		       (unsigned long long)unreachable->service_count,
 		       (unsigned long long)unreachable->service_pairs,
-		       pm_fabric_label(plan->known, unreachable->service[0]),
-		       pm_fabric_label(plan->known, unreachable->service[1]));
+		       pm_fabric_label(plan->topology, unreachable->service[0]),
+		       pm_fabric_label(plan->topology, unreachable->service[1]));
 	return unreachable->count || unreachable->service_count;
 }

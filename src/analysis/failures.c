@@ -60,7 +60,7 @@ static uint32_t find_planned_lid(const struct pm_fabric *fabric,
 	if (place == PM_NONE)
 		return PM_NONE;
 	peer = fabric->ports[place].peer;
-	if (plan->known->ports[place].num == 0)
+	if (plan->topology->ports[place].num == 0)
 		return fabric->ports[place].node;
 	return peer == PM_NONE ? PM_NONE : fabric->ports[peer].node;
 }

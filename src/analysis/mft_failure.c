@@ -12,7 +12,7 @@
 
 struct failure {
 	const struct pm_plan *plan;
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	uint32_t num; /* groups */
 	struct pm_pool pool;
 	struct pm_multicast *multicast;
@@ -30,14 +30,14 @@ static uint32_t find_part(struct failure *f, uint32_t sm)
 {
 	uint32_t best = 0;
 
-	pm_reach_parts(f->known, f->alive, f->part, f->queue);
+	pm_reach_parts(f->topology, f->alive, f->part, f->queue);
 	if (sm != PM_NONE)
-		return f->part[f->known->ports[sm].node];
-	memset(f->queue, 0, f->known->num_switches * sizeof(*f->queue));
-	for (uint32_t i = 0; i < f->known->num_ports; i++)
-		if (f->known->ports[i].host && f->alive[i])
-			f->queue[f->part[f->known->ports[i].node]]++;
-	for (uint32_t sw = 1; sw < f->known->num_switches; sw++)
+		return f->part[f->topology->ports[sm].node];
+	memset(f->queue, 0, f->topology->num_switches * sizeof(*f->queue));
+	for (uint32_t i = 0; i < f->topology->num_ports; i++)
+		if (f->topology->ports[i].host && f->alive[i])
+			f->queue[f->part[f->topology->ports[i].node]]++;
+	for (uint32_t sw = 1; sw < f->topology->num_switches; sw++)
 		if (f->queue[sw] > f->queue[best])
 			best = sw;
 	return best;
@@ -54,7 +54,7 @@ static void keep_members(struct failure *f, const struct pm_group *groups)
 		f->left[g].num = 0;
 		for (uint32_t i = 0; i < groups[g].num; i++) {
 			uint32_t member = groups[g].members[i];
-			const struct pm_port *port = &f->known->ports[member];
+			const struct pm_port *port = &f->topology->ports[member];
 
 			if (!f->reachable[port->node] || (port->num && !f->alive[member]))
 				continue;
@@ -71,7 +71,7 @@ static void fail_parts(struct failure *f, const struct pm_fabric *broken, uint32
 
 	pm_plan_match(f->plan, broken, f->alive);
 	part = find_part(f, sm);
-	for (uint32_t sw = 0; sw < f->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < f->topology->num_switches; sw++)
 		f->reachable[sw] = f->part[sw] == part;
 	keep_members(f, groups);
 }
@@ -92,7 +92,7 @@ static uint64_t count_full_load(const struct failure *f)
 {
 	uint64_t sets = 0;
 
-	for (uint32_t sw = 0; sw < f->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < f->topology->num_switches; sw++) {
 		uint32_t blocks = f->reachable[sw] ? pm_mfts_num_blocks(f->wanted) : 0;
 
 		while (blocks && !has_entries(f->wanted, sw, blocks - 1))
@@ -138,10 +138,10 @@ static int allocate_copies(struct failure *f, const struct pm_group *groups,
 	f->left = pm_pool_array(&f->pool, f->num, sizeof(*f->left));
 	f->members = pm_pool_array(&f->pool, members, sizeof(*f->members));
 	f->trees = pm_pool_array(&f->pool, f->num, sizeof(*f->trees));
-	f->alive = pm_pool_array(&f->pool, f->known->num_ports, 1);
-	f->reachable = pm_pool_array(&f->pool, f->known->num_switches, 1);
-	f->part = pm_pool_array(&f->pool, f->known->num_switches, sizeof(uint32_t));
-	f->queue = pm_pool_array(&f->pool, f->known->num_switches, sizeof(uint32_t));
+	f->alive = pm_pool_array(&f->pool, f->topology->num_ports, 1);
+	f->reachable = pm_pool_array(&f->pool, f->topology->num_switches, 1);
+	f->part = pm_pool_array(&f->pool, f->topology->num_switches, sizeof(uint32_t));
+	f->queue = pm_pool_array(&f->pool, f->topology->num_switches, sizeof(uint32_t));
 	return pm_pool_check(&f->pool, err);
 }
 
@@ -164,7 +164,7 @@ static int compare_trees(struct failure *f, const struct pm_fabric *broken, uint
 			 const struct pm_group *groups, struct pm_error *err)
 {
 	struct pm_mft_input input = {
-		.known = f->known,
+		.topology = f->topology,
 		.up = f->alive,
 		.reachable = f->reachable,
 		.end = PM_MFT_BLOCKS,
@@ -188,7 +188,7 @@ int pm_mft_failure_find(const struct pm_plan *plan, const struct pm_fabric *brok
 			struct pm_mft_failure *result, struct pm_error *err)
 {
 	const struct pm_multicast_config config = {0};
-	struct failure f = {.plan = plan, .known = plan->known, .num = num};
+	struct failure f = {.plan = plan, .topology = plan->topology, .num = num};
 	int rc = allocate_copies(&f, groups, err);
 
 	if (!rc)

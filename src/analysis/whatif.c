@@ -416,12 +416,12 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 /* Gives ports the plan's LIDs, and counts end ports. */
 static void settle_lids(struct pm_whatif *whatif)
 {
-	const struct pm_fabric *known = whatif->plan->known;
+	const struct pm_fabric *topology = whatif->plan->topology;
 	struct pm_fabric *fabric = whatif->broken;
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		fabric->ports[i].lid = 0;
-	for (uint32_t i = 0; i < known->num_ports; i++) {
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		uint32_t peer = fabric->ports[i].peer, place = i;
 
 		if (peer != PM_NONE && fabric->ports[peer].node >= fabric->num_switches) {
@@ -430,7 +430,7 @@ static void settle_lids(struct pm_whatif *whatif)
 			place = peer;
 		}
 		fabric->ports[place].lid = whatif->plan->lid[i];
-		fabric->ports[place].lmc = known->ports[i].num ? whatif->plan->lmc : 0;
+		fabric->ports[place].lmc = topology->ports[i].num ? whatif->plan->lmc : 0;
 	}
 }
 

@@ -64,12 +64,11 @@ static int compare_tables(struct judge *j, const struct pm_plan *plan,
 	if (!held)
 		return pm_error_no_memory(err);
 	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++) {
-		uint32_t known =
-			pm_fabric_find_guid(plan->known, j->fabric->nodes[sw].guid);
+		uint32_t node =
+			pm_fabric_find_guid(plan->topology, j->fabric->nodes[sw].guid);
 
-		if (j->table[sw] && known != PM_NONE)
-			compare_table(j, sw, pm_routes_table(routes, known), stride,
-				      held);
+		if (j->table[sw] && node != PM_NONE)
+			compare_table(j, sw, pm_routes_table(routes, node), stride, held);
 	}
 	free(held);
 	return 0;

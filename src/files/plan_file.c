@@ -27,30 +27,30 @@ static void print_name(FILE *out, const char *name)
 	}
 }
 
-static void print_skeleton(FILE *out, const struct pm_fabric *known)
+static void print_skeleton(FILE *out, const struct pm_fabric *topology)
 {
-	for (uint32_t i = 0; i < known->num_switches; i++) {
-		fprintf(out, "switch %" PRIx64 " %" PRIx64 " %u ", known->nodes[i].key,
-			known->nodes[i].guid, known->nodes[i].num_ports);
-		print_name(out, pm_fabric_name(known, i));
+	for (uint32_t i = 0; i < topology->num_switches; i++) {
+		fprintf(out, "switch %" PRIx64 " %" PRIx64 " %u ", topology->nodes[i].key,
+			topology->nodes[i].guid, topology->nodes[i].num_ports);
+		print_name(out, pm_fabric_name(topology, i));
 		putc('\n', out);
 	}
-	for (uint32_t i = 0; i < known->num_switches; i++)
-		if (known->nodes[i].root)
+	for (uint32_t i = 0; i < topology->num_switches; i++)
+		if (topology->nodes[i].root)
 			fprintf(out, "root %u\n", i);
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		const struct pm_port *p = &known->ports[i], *remote;
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		const struct pm_port *p = &topology->ports[i], *remote;
 
 		if (p->peer == PM_NONE || p->peer < i)
 			continue;
-		remote = &known->ports[p->peer];
+		remote = &topology->ports[p->peer];
 		fprintf(out, "cable %u %u %u %u\n", p->node, p->num, remote->node,
 			remote->num);
 	}
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (known->ports[i].host)
-			fprintf(out, "%s %u %u\n", roles[known->ports[i].host],
-				known->ports[i].node, known->ports[i].num);
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (topology->ports[i].host)
+			fprintf(out, "%s %u %u\n", roles[topology->ports[i].host],
+				topology->ports[i].node, topology->ports[i].num);
 }
 
 static void print_plane(FILE *out, uint32_t plane)
@@ -69,12 +69,12 @@ static int print_plan(FILE *out, const void *arg)
 		plan->lmc);
 	if (plan->adopted)
 		fputs("held\n", out);
-	print_skeleton(out, plan->known);
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	print_skeleton(out, plan->topology);
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		if (!plan->lid[i])
 			continue;
-		fprintf(out, "place %u %u %u", plan->known->ports[i].node,
-			plan->known->ports[i].num, plan->lid[i]);
+		fprintf(out, "place %u %u %u", plan->topology->ports[i].node,
+			plan->topology->ports[i].num, plan->lid[i]);
 		print_plane(out, plan->plane[i]);
 		fprintf(out, " %u %u\n", plan->turn[i], plan->rank[i]);
 	}

@@ -16,10 +16,10 @@ static const struct masks empty, unknown = {{
 
 /* ---- Life ---- */
 
-struct pm_mfts *pm_mfts_new(const struct pm_fabric *known)
+struct pm_mfts *pm_mfts_new(const struct pm_fabric *topology)
 {
 	struct pm_mfts *mfts = pm_array(1, sizeof(*mfts));
-	uint32_t num = known->num_switches;
+	uint32_t num = topology->num_switches;
 
 	if (!mfts)
 		return NULL;
@@ -31,7 +31,7 @@ struct pm_mfts *pm_mfts_new(const struct pm_fabric *known)
 	}
 	for (uint32_t sw = 0; sw < num; sw++)
 		mfts->first[sw + 1] = mfts->first[sw] +
-				      known->nodes[sw].num_ports / PM_MFT_POSITION + 1;
+				      topology->nodes[sw].num_ports / PM_MFT_POSITION + 1;
 	return mfts;
 }
 

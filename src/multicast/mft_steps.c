@@ -76,7 +76,7 @@ static void add_cell(struct work *work, uint32_t sw, uint32_t block, uint8_t pos
 static void list_cells(struct work *work, uint32_t block)
 {
 	const uint8_t *reachable = work->input->reachable;
-	uint32_t num = work->input->known->num_switches;
+	uint32_t num = work->input->topology->num_switches;
 
 	work->num_cells = 0;
 	work->differs = false;
@@ -123,7 +123,7 @@ static bool has_port(const struct work *work, uint32_t sw, uint32_t i, enum phas
 
 static bool is_relay_up(const struct work *work, uint32_t port)
 {
-	return work->input->known->ports[port].peer != PM_NONE &&
+	return work->input->topology->ports[port].peer != PM_NONE &&
 	       (!work->input->up || work->input->up[port]);
 }
 
@@ -132,7 +132,7 @@ static bool is_relay_up(const struct work *work, uint32_t port)
 static uint32_t next_port(const struct work *work, uint32_t sw, uint32_t i,
 			  enum phase phase, uint32_t *at)
 {
-	const struct pm_node *n = &work->input->known->nodes[sw];
+	const struct pm_node *n = &work->input->topology->nodes[sw];
 	uint32_t c = work->first[sw];
 
 	for (; *at <= n->num_ports; (*at)++) {
@@ -164,7 +164,7 @@ static uint32_t find_set(uint32_t *parent, uint32_t sw)
  * to one with which it is joined already. */
 static bool join_relays(struct work *work, uint32_t sw, uint32_t i, enum phase phase)
 {
-	const struct pm_port *ports = work->input->known->ports;
+	const struct pm_port *ports = work->input->topology->ports;
 
 	FOR_EACH_LINK(port, work, sw, i, phase)
 	{
@@ -326,8 +326,8 @@ static int find_block(struct work *work, uint32_t block, struct pm_mft_steps *st
 
 static int allocate_work(struct work *work)
 {
-	const struct pm_fabric *known = work->input->known;
-	uint32_t num = known->num_switches, cells = 0;
+	const struct pm_fabric *topology = work->input->topology;
+	uint32_t num = topology->num_switches, cells = 0;
 
 	for (uint32_t sw = 0; sw < num; sw++)
 		cells += pm_mfts_num_positions(work->input->held, sw);
@@ -337,9 +337,9 @@ static int allocate_work(struct work *work)
 	work->parent = pm_pool_array(&work->pool, num, sizeof(uint32_t));
 	if (pm_pool_check(&work->pool, NULL))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (known->ports[i].host)
-			pm_bits_set(work->has_ends, known->ports[i].node);
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (topology->ports[i].host)
+			pm_bits_set(work->has_ends, topology->ports[i].node);
 	return 0;
 }
 

@@ -14,11 +14,11 @@
 static void mark_alive(const struct pm_multicast *m, const uint8_t *alive, uint32_t first,
 		       uint8_t *usable)
 {
-	for (uint32_t i = 0; i < m->known->num_ports; i++) {
+	for (uint32_t i = 0; i < m->topology->num_ports; i++) {
 		uint32_t remote = m->tree->remote[i];
 
 		usable[i] = remote != PM_NONE && (!alive || alive[i]) &&
-			    m->capacity[m->known->ports[i].node] > first &&
+			    m->capacity[m->topology->ports[i].node] > first &&
 			    m->capacity[remote] > first;
 	}
 }
@@ -26,8 +26,8 @@ static void mark_alive(const struct pm_multicast *m, const uint8_t *alive, uint3
 static void update_view(struct pm_multicast *m, struct view *view, const uint8_t *alive)
 {
 	mark_alive(m, alive, view->first, view->alive);
-	pm_reach_compute(m->known, m->tree, view->alive, &view->reach);
-	pm_reach_parts(m->known, view->alive, view->part, m->queue);
+	pm_reach_compute(m->topology, m->tree, view->alive, &view->reach);
+	pm_reach_parts(m->topology, view->alive, view->part, m->queue);
 }
 
 void pm_multicast_set_links(struct pm_multicast *m, const uint8_t *alive)
@@ -51,7 +51,7 @@ static void make_view(struct pm_multicast *m, struct view *view, uint32_t first)
 {
 	view->first = first;
 	view->end = next_end(m, first);
-	view->alive = pm_pool_array(&m->pool, m->known->num_ports, 1);
+	view->alive = pm_pool_array(&m->pool, m->topology->num_ports, 1);
 	view->part = pm_pool_array(&m->pool, m->num_switches, sizeof(uint32_t));
 	view->capable =
 		pm_pool_array(&m->pool, pm_bits_words(m->num_switches), sizeof(uint64_t));
@@ -89,7 +89,7 @@ static void allocate_trees(struct pm_multicast *m)
 	m->sites = pm_pool_array(pool, num, sizeof(uint32_t));
 	m->site_stamp = pm_pool_array(pool, num, sizeof(uint32_t));
 	m->site_members = pm_pool_array(pool, num, sizeof(uint32_t));
-	m->member_stamp = pm_pool_array(pool, m->known->num_ports, sizeof(uint32_t));
+	m->member_stamp = pm_pool_array(pool, m->topology->num_ports, sizeof(uint32_t));
 	m->part_members = pm_pool_array(pool, num, sizeof(uint32_t));
 	m->queue = pm_pool_array(pool, num, sizeof(uint32_t));
 	m->group_of = pm_pool_array(pool, PM_MLIDS, sizeof(uint32_t));
@@ -123,13 +123,13 @@ static uint32_t default_large(const struct pm_tree *tree)
 /* Facts that hold with all links usable; m->queue and the rest are working memory. */
 static int index_whole(struct pm_multicast *m, struct pm_error *err)
 {
-	uint8_t *usable = pm_array(m->known->num_ports, 1);
+	uint8_t *usable = pm_array(m->topology->num_ports, 1);
 	int rc;
 
 	if (!usable)
 		return pm_error_no_memory(err);
 	mark_alive(m, NULL, 0, usable);
-	pm_reach_compute(m->known, m->tree, usable, &m->whole);
+	pm_reach_compute(m->topology, m->tree, usable, &m->whole);
 	rc = planes_index(m, err);
 	free(usable);
 	return rc;
@@ -144,9 +144,9 @@ int pm_multicast_new(const struct pm_plan *plan, const struct pm_multicast_confi
 	if (!m)
 		return pm_error_no_memory(err);
 	m->plan = plan;
-	m->known = plan->known;
+	m->topology = plan->topology;
 	m->tree = &plan->tree;
-	m->num_switches = plan->known->num_switches;
+	m->num_switches = plan->topology->num_switches;
 	m->num_planes = plan->tree.num_planes;
 	m->large = config->large ? config->large : default_large(m->tree);
 	m->order_key = PM_NONE;
@@ -190,16 +190,17 @@ static int check_group(const struct pm_multicast *m, const struct pm_group *grou
 	for (uint32_t i = 0; i < group->num; i++) {
 		uint32_t port = group->members[i];
 
-		if (port >= m->known->num_ports)
+		if (port >= m->topology->num_ports)
 			return pm_error_set(err, -EINVAL,
 					    "MLID 0x%x: there is no port %u", group->mlid,
 					    port);
-		if (m->known->ports[port].peer != PM_NONE)
+		if (m->topology->ports[port].peer != PM_NONE)
 			return pm_error_set(
 				err, -EINVAL,
 				"MLID 0x%x: port %u of %s has a link to a switch",
-				group->mlid, m->known->ports[port].num,
-				pm_fabric_label(m->known, m->known->ports[port].node));
+				group->mlid, m->topology->ports[port].num,
+				pm_fabric_label(m->topology,
+						m->topology->ports[port].node));
 	}
 	return 0;
 }
@@ -209,7 +210,7 @@ static void write_tree(const struct pm_multicast *m, const struct pm_group *grou
 		       struct pm_mfts *tables)
 {
 	const struct growing *growing = &m->growing;
-	const struct pm_port *ports = m->known->ports;
+	const struct pm_port *ports = m->topology->ports;
 	uint32_t index = group->mlid - (uint32_t)PM_MLID_FIRST;
 
 	for (uint32_t i = 0; i < growing->num; i++) {
@@ -271,7 +272,7 @@ int pm_multicast_route(struct pm_multicast *m, const struct pm_group *groups,
 		       uint32_t num, struct pm_mfts **tables, struct pm_group_tree *trees,
 		       struct pm_error *err)
 {
-	struct pm_mfts *made = pm_mfts_new(m->known);
+	struct pm_mfts *made = pm_mfts_new(m->topology);
 	int rc = made ? sort_groups(m, groups, num, err) : pm_error_no_memory(err);
 
 	/* By MLID, so that an order of planes serves a block. */

@@ -28,7 +28,7 @@ static void index_ups(struct pm_multicast *m)
 	uint32_t at = 0;
 
 	for (uint32_t sw = 0; sw < m->num_switches; sw++) {
-		pm_for_each_port(i, m->known, sw)
+		pm_for_each_port(i, m->topology, sw)
 			if (m->tree->direction[i] == PM_UP)
 				m->ups[at++] = i;
 		m->first_up[sw + 1] = at;
@@ -71,10 +71,10 @@ static void index_switches(struct pm_multicast *m, const uint32_t *leaves,
 /* The position that most leaves' ports of each plane have; room[plane][position]. */
 static void find_positions(struct pm_multicast *m, uint32_t *room)
 {
-	for (uint32_t i = 0; i < m->known->num_ports; i++)
+	for (uint32_t i = 0; i < m->topology->num_ports; i++)
 		if (m->tree->plane[i] != PM_NONE)
 			room[m->tree->plane[i] * TREE_POSITIONS +
-			     m->known->ports[i].num / PM_MFT_POSITION]++;
+			     m->topology->ports[i].num / PM_MFT_POSITION]++;
 	for (uint32_t p = 0; p < m->num_planes; p++) {
 		const uint32_t *count = room + (size_t)p * TREE_POSITIONS;
 
@@ -115,7 +115,7 @@ static int allocate_planes(struct pm_multicast *m, struct pm_error *err)
 {
 	uint32_t natives = count_natives(m), planes = m->num_planes, ups = 0;
 
-	for (uint32_t i = 0; i < m->known->num_ports; i++)
+	for (uint32_t i = 0; i < m->topology->num_ports; i++)
 		ups += m->tree->direction[i] == PM_UP;
 	m->planes = pm_pool_array(&m->pool, planes, sizeof(uint32_t));
 	m->position = pm_pool_array(&m->pool, planes, 1);

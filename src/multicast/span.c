@@ -34,7 +34,7 @@ static void add_branch(struct pm_multicast *m, const uint32_t *by, uint32_t sw,
 		       uint32_t index, struct pm_mfts *tables)
 {
 	struct growing *growing = &m->growing;
-	const struct pm_port *ports = m->known->ports;
+	const struct pm_port *ports = m->topology->ports;
 
 	while (growing->stamp[sw] != growing->now) {
 		const struct pm_port *port = &ports[by[sw]];
@@ -50,7 +50,7 @@ static void add_members(const struct pm_multicast *m, const struct pm_group *gro
 			struct pm_mfts *tables)
 {
 	for (uint32_t i = 0; i < group->num; i++) {
-		const struct pm_port *port = &m->known->ports[group->members[i]];
+		const struct pm_port *port = &m->topology->ports[group->members[i]];
 
 		if (m->site_stamp[port->node] == m->site_now)
 			mft_add_port(tables, port->node,
@@ -63,7 +63,7 @@ int pm_multicast_span(struct pm_multicast *m, const struct pm_group *group,
 {
 	uint32_t index = group->mlid - (uint32_t)PM_MLID_FIRST;
 	struct pm_search search = {
-		.fabric = m->known, .queue = m->queue, .by = m->growing.child};
+		.fabric = m->topology, .queue = m->queue, .by = m->growing.child};
 	struct pm_group_tree tree;
 	uint32_t start;
 

@@ -42,7 +42,7 @@ struct growing {
 struct pm_multicast {
 	struct pm_pool pool; /* of all arrays */
 	const struct pm_plan *plan;
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	const struct pm_tree *tree;
 	uint32_t num_switches, num_planes, large;
 

@@ -40,7 +40,7 @@ static uint32_t find_sites(struct pm_multicast *m, const struct pm_group *group)
 		if (m->member_stamp[port] == m->site_now)
 			continue;
 		m->member_stamp[port] = m->site_now;
-		add_site(m, m->known->ports[port].node);
+		add_site(m, m->topology->ports[port].node);
 		num++;
 	}
 	return num;
@@ -251,7 +251,7 @@ static bool leads_up(const struct pm_multicast *m, const struct subject *subject
 static unsigned int compare_ports(const struct pm_multicast *m, uint32_t home,
 				  uint32_t port)
 {
-	const struct pm_port *ports = m->known->ports;
+	const struct pm_port *ports = m->topology->ports;
 	bool parallel = m->tree->remote[home] == m->tree->remote[port];
 	bool same_block =
 		ports[home].num / PM_MFT_POSITION == ports[port].num / PM_MFT_POSITION;

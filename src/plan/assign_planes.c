@@ -8,25 +8,25 @@
 /* Marks in is_place[] the ports that are places; see plan.h. */
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 	/* usual[ports][number]: some leaf with so many ports has a host there */
 	uint8_t(*usual)[PM_MAX_PORTS + 1] = pm_array(PM_MAX_PORTS + 1, sizeof(*usual));
 
 	if (!usual)
 		return pm_error_no_memory(err);
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		const struct pm_port *port = &known->ports[i];
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		const struct pm_port *port = &topology->ports[i];
 
 		if (port->host && pm_tree_is_leaf(&plan->tree, port->node))
-			usual[known->nodes[port->node].num_ports][port->num] = 1;
+			usual[topology->nodes[port->node].num_ports][port->num] = 1;
 	}
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		const struct pm_port *port = &known->ports[i];
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		const struct pm_port *port = &topology->ports[i];
 
 		is_place[i] = port->num == 0 || port->host ||
 			      (port->peer == PM_NONE &&
 			       pm_tree_is_leaf(&plan->tree, port->node) &&
-			       usual[known->nodes[port->node].num_ports][port->num]);
+			       usual[topology->nodes[port->node].num_ports][port->num]);
 	}
 	free(usual);
 	return 0;
@@ -54,7 +54,7 @@ bool plan_leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw)
 	if (tree->edge_planes)
 		return pm_bits_test(tree->edge_planes + (size_t)sw * tree->plane_words,
 				    plane);
-	pm_for_each_port(i, plan->known, sw)
+	pm_for_each_port(i, plan->topology, sw)
 		if (tree->plane[i] == plane)
 			return true;
 	return false;
@@ -64,7 +64,7 @@ bool plan_leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw)
 static uint32_t walk_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *at)
 {
 	const struct pm_tree *tree = &plan->tree;
-	const struct pm_node *n = &plan->known->nodes[sw];
+	const struct pm_node *n = &plan->topology->nodes[sw];
 
 	if (tree->level[sw] == PM_NO_LEVEL)
 		return PM_NONE;
@@ -137,7 +137,7 @@ static struct bundle find_bundle(const struct pm_plan *plan, uint32_t planes,
 
 uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
 {
-	uint32_t sw = plan->known->ports[place].node;
+	uint32_t sw = plan->topology->ports[place].node;
 	uint32_t plane = plan->plane[place], count, number;
 	struct bundle bundle;
 
@@ -266,7 +266,7 @@ static uint32_t count_assigned(const struct assignment *assign, uint32_t plane)
 /* The kind that a slot is balanced with. */
 static enum pm_host kind_of(const struct pm_plan *plan, uint32_t port)
 {
-	uint8_t host = plan->known->ports[port].host;
+	uint8_t host = plan->topology->ports[port].host;
 
 	return host == PM_NO_HOST ? PM_COMPUTE : (enum pm_host)host;
 }
@@ -293,9 +293,9 @@ static uint32_t count_fresh(const struct assignment *assign, uint32_t sw,
 {
 	uint32_t fresh = 0;
 
-	pm_for_each_port(i, assign->plan->known, sw)
+	pm_for_each_port(i, assign->plan->topology, sw)
 		fresh += assign->is_place[i] && assign->plan->plane[i] == PM_NONE &&
-			 assign->plan->known->ports[i].host == kind;
+			 assign->plan->topology->ports[i].host == kind;
 	return fresh;
 }
 
@@ -310,11 +310,11 @@ static void assign_kind(struct assignment *assign, uint32_t sw, enum pm_host hos
 	struct pm_plan *plan = assign->plan;
 	uint32_t count = 0;
 
-	pm_for_each_port(i, plan->known, sw) {
+	pm_for_each_port(i, plan->topology, sw) {
 		enum pm_host kind = kind_of(plan, i);
 
 		if (!assign->is_place[i] || plan->plane[i] != PM_NONE ||
-		    plan->known->ports[i].host != host)
+		    plan->topology->ports[i].host != host)
 			continue;
 		if (count < in_rounds)
 			give_plane(assign, i,
@@ -337,7 +337,7 @@ static void assign_slots(struct assignment *assign, uint32_t sw)
 	uint32_t fresh = count_fresh(assign, sw, PM_COMPUTE), in_rounds;
 	bool used = false;
 
-	pm_for_each_port(i, plan->known, sw) {
+	pm_for_each_port(i, plan->topology, sw) {
 		if (assign->is_place[i] && plan->plane[i] != PM_NONE) {
 			give_plane(assign, i, find_assigned(assign, i));
 			used = true;
@@ -352,7 +352,7 @@ static void assign_slots(struct assignment *assign, uint32_t sw)
 
 static void assign_switch(struct assignment *assign, uint32_t sw)
 {
-	uint32_t port = assign->plan->known->nodes[sw].first_port;
+	uint32_t port = assign->plan->topology->nodes[sw].first_port;
 	uint32_t plane = assign->plan->plane[port];
 
 	if (plane == PM_NONE)
@@ -380,9 +380,9 @@ static void find_room(struct assignment *assign)
 {
 	const struct pm_plan *plan = assign->plan;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		if (assign->is_place[i] && plan->plane[i] != PM_NONE &&
-		    pm_tree_is_leaf(&plan->tree, plan->known->ports[i].node))
+		    pm_tree_is_leaf(&plan->tree, plan->topology->ports[i].node))
 			assign->room[plan->plane[i]] +=
 				PM_LFT_BLOCK - pm_plan_num_lids(plan, i);
 	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
@@ -396,7 +396,7 @@ static void find_room(struct assignment *assign)
  */
 static void assign_leaf_late(struct assignment *assign, uint32_t sw)
 {
-	uint32_t port = assign->plan->known->nodes[sw].first_port, best = PM_NONE;
+	uint32_t port = assign->plan->topology->nodes[sw].first_port, best = PM_NONE;
 
 	if (assign->plan->plane[port] != PM_NONE)
 		return;
@@ -479,10 +479,10 @@ static uint32_t count_sharing(const struct pm_plan *plan, uint32_t sw, uint32_t 
 static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
 			uint32_t *slots, uint32_t *others)
 {
-	const struct pm_node *n = &plan->known->nodes[sw];
+	const struct pm_node *n = &plan->topology->nodes[sw];
 	uint32_t none = plan->tree.num_planes;
 
-	pm_for_each_port(i, plan->known, sw) {
+	pm_for_each_port(i, plan->topology, sw) {
 		uint32_t p = plan->plane[i];
 
 		if (is_place[i])

@@ -27,8 +27,8 @@ static uint32_t *rename_planes(const struct pm_plan *plan, const struct pm_plan 
 	if (!renamed)
 		return NULL;
 	memset(renamed, 0xff, old->tree.num_planes * sizeof(*renamed));
-	for (uint32_t i = 0; i < old->known->num_ports; i++) {
-		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
+	for (uint32_t i = 0; i < old->topology->num_ports; i++) {
+		uint32_t port = pm_fabric_same_port(old->topology, i, plan->topology);
 		uint32_t p = old->tree.plane[i];
 
 		if (port != PM_NONE && p != PM_NONE && renamed[p] == PM_NONE)
@@ -44,13 +44,14 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 
 	if (!renamed)
 		return pm_error_no_memory(err);
-	for (uint32_t i = 0; i < old->known->num_ports; i++) {
-		uint32_t port = pm_fabric_same_port(old->known, i, plan->known);
+	for (uint32_t i = 0; i < old->topology->num_ports; i++) {
+		uint32_t port = pm_fabric_same_port(old->topology, i, plan->topology);
 
 		if (port == PM_NONE || !old->lid[i])
 			continue;
 		/* A slot no more: a cable to a switch is there. */
-		if (old->known->ports[i].num && plan->known->ports[port].peer != PM_NONE)
+		if (old->topology->ports[i].num &&
+		    plan->topology->ports[port].peer != PM_NONE)
 			continue;
 		plan_give_lids(plan, port, old->lid[i]);
 		plan->turn[port] = old->turn[i];
@@ -75,7 +76,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 		       struct pm_error *err)
 {
-	uint32_t num = old->known->num_ports;
+	uint32_t num = old->topology->num_ports;
 
 	plan->adopted = old->adopted;
 	memcpy(plan->lid, old->lid, num * sizeof(*plan->lid));
@@ -92,13 +93,14 @@ static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_plan_config config = plan_config(plan);
-	struct pm_plan *copy = plan_new(&config, pm_fabric_clone(plan->known));
+	struct pm_plan *copy = plan_new(&config, pm_fabric_clone(plan->topology));
 
 	if (!copy) {
 		pm_error_no_memory(err);
 		return NULL;
 	}
-	if (pm_tree_make(copy->known, &copy->tree, err) || copy_places(copy, plan, err)) {
+	if (pm_tree_make(copy->topology, &copy->tree, err) ||
+	    copy_places(copy, plan, err)) {
 		pm_plan_free(copy);
 		return NULL;
 	}
@@ -125,7 +127,7 @@ static bool keep_plane(struct pm_plan *plan, uint32_t place, const struct older 
 {
 	const struct pm_plan *old = older->plan;
 	uint32_t was =
-		old ? pm_fabric_same_port(plan->known, place, old->known) : PM_NONE;
+		old ? pm_fabric_same_port(plan->topology, place, old->topology) : PM_NONE;
 	uint32_t plane;
 
 	if (was == PM_NONE || old->lid[was] != plan->lid[place] ||
@@ -143,13 +145,13 @@ static bool keep_plane(struct pm_plan *plan, uint32_t place, const struct older 
 }
 
 /* Whether the fabric has something at this place, be it without a LID. */
-static bool is_there(const struct pm_fabric *fabric, const struct pm_fabric *known,
+static bool is_there(const struct pm_fabric *fabric, const struct pm_fabric *topology,
 		     uint32_t place)
 {
-	uint32_t port = pm_fabric_same_port(known, place, fabric);
+	uint32_t port = pm_fabric_same_port(topology, place, fabric);
 
 	return port != PM_NONE &&
-	       (known->ports[place].num == 0 || fabric->ports[port].peer != PM_NONE);
+	       (topology->ports[place].num == 0 || fabric->ports[port].peer != PM_NONE);
 }
 
 /*
@@ -163,9 +165,9 @@ static int give_unplanned(struct pm_plan *plan, const struct pm_plan *planned,
 {
 	int rc;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		missing[i] = !plan->lid[i] && planned->lid[i] &&
-			     is_there(fabric, plan->known, i);
+			     is_there(fabric, plan->topology, i);
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
 		if (plan->owner[lid] == PM_NONE)
 			plan->owner[lid] = planned->owner[lid];
@@ -188,12 +190,12 @@ static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
 {
 	struct pm_pool pool = {0};
 	uint8_t *kept = pm_pool_array(&pool, PM_MAX_LID + 1u, 1);
-	uint8_t *is_place = pm_pool_array(&pool, plan->known->num_ports, 1);
+	uint8_t *is_place = pm_pool_array(&pool, plan->topology->num_ports, 1);
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
 		goto out;
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint16_t lid = planned->lid[i] ? lid_at(plan, fabric, i) : 0;
 
 		if (!lid || !plan_keep_place(plan, i, lid, kept))
@@ -202,7 +204,7 @@ static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
 		difference->planes |= keep_plane(plan, i, older);
 	}
 	rc = give_unplanned(plan, planned, fabric, is_place, err);
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		is_place[i] = planned->lid[i] != 0;
 	if (!rc)
 		rc = plan_give_missing(plan, is_place, err);
@@ -247,8 +249,8 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
  * ends where the same port of the old switch ended, and the old one is gone. PM_NONE if
  * there is none.
  */
-static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fabric *now,
-			      uint32_t sw)
+static uint32_t find_replaced(const struct pm_fabric *topology,
+			      const struct pm_fabric *now, uint32_t sw)
 {
 	uint32_t replaced = PM_NONE;
 
@@ -257,19 +259,20 @@ static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fab
 
 		if (remote == PM_NONE || now->ports[remote].node >= now->num_switches)
 			continue;
-		if (pm_fabric_find_guid(
-			    known, now->nodes[now->ports[remote].node].guid) == PM_NONE)
+		if (pm_fabric_find_guid(topology,
+					now->nodes[now->ports[remote].node].guid) ==
+		    PM_NONE)
 			continue; /* new itself */
-		there = pm_fabric_same_port(now, remote, known);
-		was = there == PM_NONE ? PM_NONE : known->ports[there].peer;
-		if (was == PM_NONE || known->ports[was].num != now->ports[i].num ||
-		    (replaced != PM_NONE && known->ports[was].node != replaced))
+		there = pm_fabric_same_port(now, remote, topology);
+		was = there == PM_NONE ? PM_NONE : topology->ports[there].peer;
+		if (was == PM_NONE || topology->ports[was].num != now->ports[i].num ||
+		    (replaced != PM_NONE && topology->ports[was].node != replaced))
 			return PM_NONE;
-		replaced = known->ports[was].node;
+		replaced = topology->ports[was].node;
 	}
 	if (replaced == PM_NONE ||
-	    known->nodes[replaced].num_ports != now->nodes[sw].num_ports ||
-	    pm_fabric_find_guid(now, known->nodes[replaced].guid) != PM_NONE)
+	    topology->nodes[replaced].num_ports != now->nodes[sw].num_ports ||
+	    pm_fabric_find_guid(now, topology->nodes[replaced].guid) != PM_NONE)
 		return PM_NONE;
 	return replaced;
 }
@@ -279,7 +282,7 @@ static uint32_t find_replaced(const struct pm_fabric *known, const struct pm_fab
  * Several rounds: of a whole new chassis, the switches next to the leaves are
  * recognised first, then those behind them.
  */
-static int rename_replaced(struct pm_fabric *known, const struct pm_fabric *now,
+static int rename_replaced(struct pm_fabric *topology, const struct pm_fabric *now,
 			   bool *renamed, struct pm_error *err)
 {
 	bool again = true;
@@ -292,12 +295,12 @@ static int rename_replaced(struct pm_fabric *known, const struct pm_fabric *now,
 			uint32_t replaced;
 			int rc;
 
-			if (pm_fabric_find_guid(known, guid) != PM_NONE)
+			if (pm_fabric_find_guid(topology, guid) != PM_NONE)
 				continue;
-			replaced = find_replaced(known, now, sw);
+			replaced = find_replaced(topology, now, sw);
 			if (replaced == PM_NONE)
 				continue;
-			rc = pm_fabric_rename(known, replaced, guid,
+			rc = pm_fabric_rename(topology, replaced, guid,
 					      pm_fabric_name(now, sw), err);
 			if (rc)
 				return rc;
@@ -312,14 +315,14 @@ static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now
 			  struct pm_plan **copy, bool *renamed, struct pm_error *err)
 {
 	struct pm_plan_config config = plan_config(old);
-	struct pm_plan *plan = plan_new(&config, pm_fabric_clone(old->known));
+	struct pm_plan *plan = plan_new(&config, pm_fabric_clone(old->topology));
 	int rc;
 
 	if (!plan)
 		return pm_error_no_memory(err);
-	rc = rename_replaced(plan->known, now, renamed, err);
+	rc = rename_replaced(plan->topology, now, renamed, err);
 	if (!rc)
-		rc = pm_tree_make(plan->known, &plan->tree, err);
+		rc = pm_tree_make(plan->topology, &plan->tree, err);
 	if (!rc)
 		rc = copy_places(plan, old, err);
 	if (rc)
@@ -338,12 +341,12 @@ static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
 {
 	uint32_t end = pm_plan_blocks(old) * PM_LFT_BLOCK;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint32_t num = pm_plan_num_lids(plan, i);
 		uint16_t lid;
 
 		if (plan->lid[i] ||
-		    (plan->known->ports[i].num && !plan->known->ports[i].host))
+		    (plan->topology->ports[i].num && !plan->topology->ports[i].host))
 			continue;
 		lid = lid_at(plan, now, i);
 		if (lid && lid + num <= end && plan_is_free(plan, lid, num))
@@ -362,15 +365,15 @@ static int take_planned(struct pm_plan *plan, const struct pm_plan *planned,
 
 	if (!renamed)
 		return pm_error_no_memory(err);
-	for (uint32_t i = 0; i < planned->known->num_ports; i++) {
+	for (uint32_t i = 0; i < planned->topology->num_ports; i++) {
 		uint32_t lid = planned->lid[i], place;
 
 		if (!lid)
 			continue;
-		place = pm_fabric_same_port(planned->known, i, plan->known);
+		place = pm_fabric_same_port(planned->topology, i, plan->topology);
 		if (place == PM_NONE || plan->lid[place] ||
-		    (plan->known->ports[place].num &&
-		     plan->known->ports[place].peer != PM_NONE) ||
+		    (plan->topology->ports[place].num &&
+		     plan->topology->ports[place].peer != PM_NONE) ||
 		    !plan_is_free(plan, lid, pm_plan_num_lids(plan, place)))
 			continue;
 		plan_give_lids(plan, place, lid);
@@ -390,7 +393,7 @@ static int extend(const struct pm_plan *old, const struct pm_plan *planned,
 	struct pm_plan_config config = plan_config(old);
 	struct pm_fabric *merged = NULL;
 	struct pm_plan *plan;
-	int rc = pm_fabric_merge(old->known, now, &merged, err);
+	int rc = pm_fabric_merge(old->topology, now, &merged, err);
 
 	if (rc)
 		return rc;
@@ -417,7 +420,7 @@ int pm_plan_grow_beside(const struct pm_plan *old, const struct pm_plan *planned
 			const struct pm_fabric *now, struct pm_plan **grown,
 			struct pm_error *err)
 {
-	uint8_t *alive = pm_array(old->known->num_ports, 1);
+	uint8_t *alive = pm_array(old->topology->num_ports, 1);
 	struct pm_plan *renamed = NULL, *more = NULL;
 	bool any_renamed = false;
 	int rc = 0;
@@ -454,7 +457,7 @@ int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
 {
 	struct pm_plan_config config = plan_config(plan);
 	struct pm_fabric *merged;
-	int rc = pm_fabric_merge(plan->known, now, &merged, err);
+	int rc = pm_fabric_merge(plan->topology, now, &merged, err);
 
 	if (rc)
 		return rc;
@@ -465,7 +468,7 @@ int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
 
 bool plan_is_used(const struct pm_plan *plan, uint32_t place)
 {
-	return plan->known->ports[place].num == 0 || plan->known->ports[place].host;
+	return plan->topology->ports[place].num == 0 || plan->topology->ports[place].host;
 }
 
 int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
@@ -477,7 +480,7 @@ int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now
 	if (rc)
 		return rc;
 	*origin = NULL;
-	for (uint32_t i = 0; i < grown->known->num_ports; i++) {
+	for (uint32_t i = 0; i < grown->topology->num_ports; i++) {
 		uint16_t lid = lid_at(grown, now, i);
 
 		if (grown->lid[i] && plan_is_used(grown, i) &&

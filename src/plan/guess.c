@@ -81,19 +81,19 @@ static bool is_by_place(const struct pm_plan *plan, const struct pm_fabric *now,
 {
 	uint32_t here;
 
-	if (plan->known->ports[port].host != PM_SERVICE)
+	if (plan->topology->ports[port].host != PM_SERVICE)
 		return false;
-	here = pm_fabric_same_port(plan->known, port, now);
+	here = pm_fabric_same_port(plan->topology, port, now);
 	return here != PM_NONE && now->ports[here].host == PM_COMPUTE;
 }
 
 static void describe_places(const struct pm_plan *plan, const struct pm_fabric *now,
 			    struct line *line)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 	uint32_t count = 0, named = 0;
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
+	for (uint32_t i = 0; i < topology->num_ports; i++)
 		count += is_by_place(plan, now, i);
 	if (!count)
 		return;
@@ -101,11 +101,11 @@ static void describe_places(const struct pm_plan *plan, const struct pm_fabric *
 	append(line, "%u %s (", count,
 	       count > 1 ? "end ports above the leaves are service ports"
 			 : "end port above the leaves is a service port");
-	for (uint32_t i = 0; i < known->num_ports && named < NAMED; i++)
+	for (uint32_t i = 0; i < topology->num_ports && named < NAMED; i++)
 		if (is_by_place(plan, now, i))
 			append(line, "%s%s[%u]", named++ ? ", " : "",
-			       pm_fabric_label(known, known->ports[i].node),
-			       known->ports[i].num);
+			       pm_fabric_label(topology, topology->ports[i].node),
+			       topology->ports[i].num);
 	append(line,
 	       "%s), `role compute` in portmajor.conf or cn_guid_file says otherwise",
 	       count > NAMED ? ", .." : "");
@@ -116,7 +116,7 @@ static bool is_root(const struct pm_plan *plan, uint32_t sw)
 {
 	bool any = false;
 
-	pm_for_each_port(i, plan->known, sw) {
+	pm_for_each_port(i, plan->topology, sw) {
 		if (plan->tree.direction[i] == PM_UP)
 			return false;
 		any |= plan->tree.direction[i] == PM_DOWN;
@@ -136,7 +136,7 @@ static void describe_roots(const struct pm_plan *plan, struct line *line)
 	for (uint32_t sw = 0; sw < plan->tree.num_switches && named < NAMED; sw++)
 		if (is_root(plan, sw))
 			append(line, "%s%s", named++ ? ", " : "",
-			       pm_fabric_label(plan->known, sw));
+			       pm_fabric_label(plan->topology, sw));
 	append(line, "%s), root_guid_file says otherwise", count > NAMED ? ", .." : "");
 }
 

@@ -101,13 +101,13 @@ struct pm_claim *history_claim(const struct pm_lid_history *history, uint64_t gu
 	return found && found->low ? found : NULL;
 }
 
-uint32_t history_find(const struct pm_fabric *known, const struct mark *mark)
+uint32_t history_find(const struct pm_fabric *topology, const struct mark *mark)
 {
-	uint32_t sw = mark->guid ? pm_fabric_find_guid(known, mark->guid) : PM_NONE;
+	uint32_t sw = mark->guid ? pm_fabric_find_guid(topology, mark->guid) : PM_NONE;
 
-	if (sw == PM_NONE || mark->num > known->nodes[sw].num_ports)
+	if (sw == PM_NONE || mark->num > topology->nodes[sw].num_ports)
 		return PM_NONE;
-	return known->nodes[sw].first_port + mark->num;
+	return topology->nodes[sw].first_port + mark->num;
 }
 
 /* ---- What is settled ---- */
@@ -139,7 +139,7 @@ static void drop_claim(struct pm_lid_history *history, uint64_t guid)
 void history_settle(struct pm_lid_history *history, const struct pm_plan *plan,
 		    const struct pm_fabric *now, bool all)
 {
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint32_t port = plan->lid[i] ? plan_end_port(plan, now, i) : PM_NONE;
 
 		if (port == PM_NONE || (!all && now->ports[port].lid != plan->lid[i]))
@@ -158,7 +158,7 @@ void history_release(struct pm_lid_history *history, const struct pm_plan *plan)
 
 void pm_lid_history_trust(struct pm_lid_history *history, const struct pm_plan *plan)
 {
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		if (plan->lid[i] && plan_is_used(plan, i))
 			settle_place(history, plan, i, SETTLED_PLANNED);
 }
@@ -176,7 +176,7 @@ struct look {
 /* The port that a switch's table names for a LID, or PM_NONE. */
 static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
 {
-	const struct pm_node *n = &look->plan->known->nodes[sw];
+	const struct pm_node *n = &look->plan->topology->nodes[sw];
 	const struct pm_held *held = &look->held[sw];
 	uint8_t num = held->table && lid < held->length ? held->table[lid] : 0;
 
@@ -186,7 +186,7 @@ static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
 /* The port without a cable to a switch to which a packet would get, or PM_NONE. */
 static uint32_t follow_entries(const struct look *look, uint32_t sw, uint32_t lid)
 {
-	const struct pm_port *ports = look->plan->known->ports;
+	const struct pm_port *ports = look->plan->topology->ports;
 
 	for (int hops = 0; hops < MAX_HOPS; hops++) {
 		uint32_t port = entry_port(look, sw, lid);
@@ -219,11 +219,11 @@ static uint32_t find_majority(const uint32_t *end, uint32_t num)
 	return count * 2 > arrived ? candidate : PM_NONE;
 }
 
-static struct mark mark_of(const struct pm_fabric *known, uint32_t port)
+static struct mark mark_of(const struct pm_fabric *topology, uint32_t port)
 {
-	const struct pm_port *p = &known->ports[port];
+	const struct pm_port *p = &topology->ports[port];
 
-	return (struct mark){known->nodes[p->node].guid, p->num};
+	return (struct mark){topology->nodes[p->node].guid, p->num};
 }
 
 static void find_plane(struct look *look, uint32_t lid, struct trace *trace)
@@ -244,15 +244,15 @@ static void find_plane(struct look *look, uint32_t lid, struct trace *trace)
 			most = port;
 	}
 	if (most != PM_NONE && look->leaves[tree->plane[most]] * 4 >= total * 3)
-		trace->plane = mark_of(look->plan->known, most);
+		trace->plane = mark_of(look->plan->topology, most);
 }
 
 static void look_at(struct look *look, uint32_t lid, struct trace *trace)
 {
-	const struct pm_fabric *known = look->plan->known;
+	const struct pm_fabric *topology = look->plan->topology;
 	uint32_t slot;
 
-	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
 		if (entry_port(look, sw, lid) != PM_NONE)
 			trace->seen = 1;
 		look->end[sw] = follow_entries(look, sw, lid);
@@ -262,11 +262,11 @@ static void look_at(struct look *look, uint32_t lid, struct trace *trace)
 	}
 	if (!trace->seen)
 		return;
-	slot = find_majority(look->slot, known->num_switches);
+	slot = find_majority(look->slot, topology->num_switches);
 	if (slot == PM_NONE)
-		slot = find_majority(look->end, known->num_switches);
+		slot = find_majority(look->end, topology->num_switches);
 	if (slot != PM_NONE)
-		trace->slot = mark_of(known, slot);
+		trace->slot = mark_of(topology, slot);
 	find_plane(look, lid, trace);
 }
 
@@ -274,7 +274,7 @@ int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_pl
 			      const struct pm_fabric *now, const struct pm_held *held,
 			      struct pm_error *err)
 {
-	uint32_t num = plan->known->num_switches, length = 0;
+	uint32_t num = plan->topology->num_switches, length = 0;
 	struct pm_pool pool = {0};
 	struct look look = {
 		.plan = plan,

@@ -40,7 +40,7 @@ struct pm_lid_history {
 struct pm_claim *history_claim(const struct pm_lid_history *history, uint64_t guid);
 
 /* A marked port in a skeleton, or PM_NONE. */
-uint32_t history_find(const struct pm_fabric *known, const struct mark *mark);
+uint32_t history_find(const struct pm_fabric *topology, const struct mark *mark);
 
 /*
  * Settles the planned LIDs of ports that have them in use, or, with all, of all ports

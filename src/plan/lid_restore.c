@@ -71,7 +71,7 @@ static enum strength strength_of(const struct restoring *r, uint32_t lid, uint32
 		return SOMEBODYS;
 	if (trace->claimant)
 		return trace->claimant == comer_guid(r, place) ? FREE : OF_GUID;
-	slot = history_find(r->plan->known, &trace->slot);
+	slot = history_find(r->plan->topology, &trace->slot);
 	if (slot != PM_NONE && r->plan->lid[slot])
 		return slot == place ? FREE : OF_SLOT;
 	return trace->seen ? SOMEBODYS : FREE;
@@ -102,11 +102,11 @@ static enum settled settled_at(const struct restoring *r, uint32_t place)
 static void restore_plane(const struct restoring *r, uint32_t place, uint32_t lid)
 {
 	const struct pm_plan *plan = r->plan;
-	uint32_t port = history_find(plan->known, &trace_of(r, lid)->plane);
+	uint32_t port = history_find(plan->topology, &trace_of(r, lid)->plane);
 	uint32_t plane = port == PM_NONE ? PM_NONE : plan->tree.plane[port];
 
 	if (!plan->lmc && plane != PM_NONE &&
-	    plan_leads_to(plan, plane, plan->known->ports[place].node))
+	    plan_leads_to(plan, plane, plan->topology->ports[place].node))
 		plan->plane[place] = plane;
 }
 
@@ -125,7 +125,7 @@ static void take_lids(struct restoring *r, uint32_t place, uint32_t lid)
 
 static void take_claimed(struct restoring *r)
 {
-	for (uint32_t i = 0; i < r->plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < r->plan->topology->num_ports; i++) {
 		uint64_t guid = comer_guid(r, i);
 		const struct pm_claim *claim =
 			guid ? history_claim(r->history, guid) : NULL;
@@ -141,7 +141,7 @@ static bool same_slot(const struct restoring *r, uint32_t lid, uint32_t place)
 {
 	for (uint32_t k = 0; k < pm_plan_num_lids(r->plan, place); k++)
 		if (lid + k > PM_MAX_LID ||
-		    history_find(r->plan->known, &trace_of(r, lid + k)->slot) != place)
+		    history_find(r->plan->topology, &trace_of(r, lid + k)->slot) != place)
 			return false;
 	return true;
 }
@@ -156,7 +156,7 @@ static void take_slots(struct restoring *r, bool comers, bool claimed)
 		const struct trace *trace = trace_of(r, lid);
 		uint32_t i = r->fixed[lid] || !trace->claimant == claimed
 				     ? PM_NONE
-				     : history_find(r->plan->known, &trace->slot);
+				     : history_find(r->plan->topology, &trace->slot);
 
 		if (i == PM_NONE || !r->old->lid[i] || r->done[i] || settled_at(r, i) ||
 		    (r->comer[i] != PM_NONE) != comers || !same_slot(r, lid, i))
@@ -171,7 +171,7 @@ static void take_reported(struct restoring *r)
 {
 	uint32_t end = pm_plan_blocks(r->old) * PM_LFT_BLOCK;
 
-	for (uint32_t i = 0; i < r->plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < r->plan->topology->num_ports; i++) {
 		uint32_t lid = r->comer[i] == PM_NONE
 				       ? 0
 				       : r->restore->now->ports[r->comer[i]].lid;
@@ -211,7 +211,7 @@ static uint32_t find_left(const struct restoring *r, uint32_t place)
 {
 	uint32_t num = pm_plan_num_lids(r->plan, place), lid = r->old->lid[place];
 
-	for (uint32_t steps = 0; steps < r->plan->known->num_ports; steps++) {
+	for (uint32_t steps = 0; steps < r->plan->topology->num_ports; steps++) {
 		uint32_t by = r->plan->owner[lid];
 
 		if (by == PM_NONE)
@@ -320,10 +320,10 @@ static int give_others(struct restoring *r, struct pm_error *err)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < r->plan->known->num_ports && !rc; i++)
+	for (uint32_t i = 0; i < r->plan->topology->num_ports && !rc; i++)
 		if (r->comer[i] != PM_NONE && !r->done[i] && !settled_at(r, i))
 			rc = give_comer(r, i, err);
-	for (uint32_t i = 0; i < r->plan->known->num_ports && !rc; i++)
+	for (uint32_t i = 0; i < r->plan->topology->num_ports && !rc; i++)
 		if (r->old->lid[i] && !r->plan->lid[i])
 			rc = give_empty(r, i, err);
 	return rc;
@@ -337,7 +337,7 @@ static bool find_comers(struct restoring *r)
 	const struct pm_fabric *now = r->restore->now;
 	bool any = false;
 
-	for (uint32_t i = 0; i < r->old->known->num_ports; i++) {
+	for (uint32_t i = 0; i < r->old->topology->num_ports; i++) {
 		uint32_t port = r->old->lid[i] ? plan_end_port(r->old, now, i) : PM_NONE;
 
 		if (port != PM_NONE && now->ports[port].lid == r->old->lid[i])
@@ -362,7 +362,7 @@ static int restore_all(struct restoring *r, struct pm_error *err)
 
 static bool differs(const struct pm_plan *a, const struct pm_plan *b)
 {
-	uint32_t num = a->known->num_ports;
+	uint32_t num = a->topology->num_ports;
 
 	return memcmp(a->lid, b->lid, num * sizeof(*a->lid)) ||
 	       memcmp(a->plane, b->plane, num * sizeof(*a->plane));
@@ -372,7 +372,7 @@ int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *hist
 			 struct pm_lid_restore *restore, struct pm_plan **restored,
 			 struct pm_error *err)
 {
-	uint32_t num = plan->known->num_ports;
+	uint32_t num = plan->topology->num_ports;
 	struct pm_pool pool = {0};
 	struct restoring r = {
 		.old = plan,

@@ -42,7 +42,7 @@ struct group {
 static uint32_t count_same(const struct pm_plan *plan, const struct group *group,
 			   uint32_t i, bool pod)
 {
-	const struct pm_port *ports = plan->known->ports;
+	const struct pm_port *ports = plan->topology->ports;
 	uint32_t sw = ports[group->places[i]].node, count = 0;
 
 	while (i + count < group->num_places) {
@@ -186,7 +186,7 @@ static struct group *group_of(const struct pm_plan *plan, struct group *groups,
 
 static bool is_on_leaf(const struct pm_plan *plan, uint32_t place)
 {
-	return pm_tree_is_leaf(&plan->tree, plan->known->ports[place].node);
+	return pm_tree_is_leaf(&plan->tree, plan->topology->ports[place].node);
 }
 
 /* Whether a place gets what LIDs are left in the run of its group. */
@@ -194,20 +194,20 @@ static bool is_filler(const struct pm_plan *plan, const struct group *group,
 		      uint32_t place)
 {
 	return !is_on_leaf(plan, place) ||
-	       (plan->known->ports[place].num == 0 && group->slots_only);
+	       (plan->topology->ports[place].num == 0 && group->slots_only);
 }
 
 /* With LMC, leaves' own LIDs among those of slots are not to take one more block. */
 static void find_slots_only(const struct pm_plan *plan, const uint8_t *is_place,
 			    struct group *groups)
 {
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		struct group *group = group_of(plan, groups, i);
 
 		if (!is_place[i] || !is_on_leaf(plan, i))
 			continue;
-		group->num_slots += plan->known->ports[i].num != 0;
-		group->num_leaves += plan->known->ports[i].num == 0;
+		group->num_slots += plan->topology->ports[i].num != 0;
+		group->num_leaves += plan->topology->ports[i].num == 0;
 	}
 	for (uint32_t p = 0; plan->lmc && p <= plan->tree.num_planes; p++) {
 		uint32_t slots = groups[p].num_slots << plan->lmc;
@@ -229,7 +229,7 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 	uint32_t planes = tree->num_planes;
 
 	find_slots_only(plan, is_place, groups);
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		struct group *group = group_of(plan, groups, i);
 
 		if (!is_place[i])
@@ -246,7 +246,7 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 		groups[p].num_places = groups[p].num_fillers = 0;
 	}
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
-		const struct pm_node *n = &plan->known->nodes[tree->leaves[l]];
+		const struct pm_node *n = &plan->topology->nodes[tree->leaves[l]];
 
 		for (uint32_t k = 1; k <= n->num_ports + 1u; k++) {
 			/* the leaf's own LID comes after its slots */
@@ -258,7 +258,7 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 		}
 	}
 	for (int leaves = 0; leaves <= 1; leaves++)
-		for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+		for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 			struct group *group = group_of(plan, groups, i);
 
 			if (is_place[i] && is_filler(plan, group, i) &&
@@ -275,10 +275,10 @@ static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_p
 {
 	uint32_t none = plan->tree.num_planes, last = 0;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint32_t p = plan->plane[i] == PM_NONE ? none : plan->plane[i];
 
-		if (is_place[i] && plan->known->ports[i].num == 0 && p > last &&
+		if (is_place[i] && plan->topology->ports[i].num == 0 && p > last &&
 		    (!plan->lmc || is_on_leaf(plan, i)))
 			last = p;
 	}
@@ -299,9 +299,9 @@ static void end_with_switch(struct pm_plan *plan, const struct group *group,
 		top--;
 	slot = plan->owner[top];
 	for (uint32_t i = 0; i < group->num_places; i++)
-		if (plan->known->ports[group->places[i]].num == 0)
+		if (plan->topology->ports[group->places[i]].num == 0)
 			leaf = group->places[i];
-	if (slot == PM_NONE || plan->known->ports[slot].num == 0 || leaf == PM_NONE)
+	if (slot == PM_NONE || plan->topology->ports[slot].num == 0 || leaf == PM_NONE)
 		return;
 	if (top + 1 < start + length) {
 		plan->owner[plan->lid[leaf]] = PM_NONE;
@@ -391,10 +391,10 @@ static uint32_t highest_free(const struct pm_plan *plan)
 static int give_rest(struct pm_plan *plan, const uint8_t *is_place, uint32_t next,
 		     struct pm_error *err)
 {
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint32_t lid;
 
-		if (!is_place[i] || plan->lid[i] || plan->known->ports[i].num != 0)
+		if (!is_place[i] || plan->lid[i] || plan->topology->ports[i].num != 0)
 			continue;
 		lid = highest_free(plan);
 		if (!lid) {
@@ -426,7 +426,7 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 	struct shared shared = {0, 0, 0};
 	struct pm_pool pool = {0};
 	struct group *groups = pm_pool_array(&pool, planes + 1u, sizeof(*groups));
-	uint32_t *room = pm_pool_array(&pool, plan->known->num_ports, sizeof(*room));
+	uint32_t *room = pm_pool_array(&pool, plan->topology->num_ports, sizeof(*room));
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
@@ -486,7 +486,7 @@ static int give_next_lid(struct pm_plan *plan, uint32_t place, uint32_t *next,
 static uint32_t kth_slot(const struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
 			 uint32_t k)
 {
-	pm_for_each_port(i, plan->known, sw)
+	pm_for_each_port(i, plan->topology, sw)
 		if (is_place[i] && k-- == 0)
 			return i;
 	return PM_NONE;
@@ -513,7 +513,7 @@ static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
 				rc = give_next_lid(plan, place, &next, err);
 		}
 	for (int leaves = 1; leaves >= 0; leaves--)
-		for (uint32_t i = 0; i < plan->known->num_ports && !rc; i++)
+		for (uint32_t i = 0; i < plan->topology->num_ports && !rc; i++)
 			if (is_place[i] && !plan->lid[i] && is_on_leaf(plan, i) == leaves)
 				rc = give_next_lid(plan, i, &next, err);
 	return rc;
@@ -528,7 +528,7 @@ int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error 
 /* What should stay together: a pod; where all leaves are one pod, a leaf. */
 static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
 {
-	uint32_t sw = plan->known->ports[place].node;
+	uint32_t sw = plan->topology->ports[place].node;
 
 	return plan->tree.top_level >= plan->tree.leaf_level + 2 ? plan->tree.pod[sw]
 								 : sw;
@@ -581,7 +581,7 @@ int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_e
 	uint32_t end = find_end(plan);
 	int rc;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint32_t lid;
 
 		if (!is_place[i] || plan->lid[i])

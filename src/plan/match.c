@@ -10,17 +10,17 @@
 static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t port, uint32_t known_port, uint8_t *alive)
 {
-	const struct pm_port *known = &plan->known->ports[known_port];
+	const struct pm_port *planned = &plan->topology->ports[known_port];
 	uint32_t peer = now->ports[port].peer;
 
 	if (peer == PM_NONE)
 		return true;
 	if (now->ports[peer].node >= now->num_switches) {
 		alive[known_port] = 1;
-		return known->peer == PM_NONE && plan->lid[known_port] != 0;
+		return planned->peer == PM_NONE && plan->lid[known_port] != 0;
 	}
-	if (known->peer == PM_NONE ||
-	    pm_fabric_same_port(now, peer, plan->known) != known->peer)
+	if (planned->peer == PM_NONE ||
+	    pm_fabric_same_port(now, peer, plan->topology) != planned->peer)
 		return false;
 	alive[known_port] = 1;
 	return true;
@@ -29,19 +29,20 @@ static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *alive)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 
-	memset(alive, 0, known->num_ports);
+	memset(alive, 0, topology->num_ports);
 	for (uint32_t i = 0; i < now->num_switches; i++) {
 		const struct pm_node *n = &now->nodes[i];
-		uint32_t there = pm_fabric_find_guid(known, n->guid);
+		uint32_t there = pm_fabric_find_guid(topology, n->guid);
 
-		if (there == PM_NONE || n->num_ports != known->nodes[there].num_ports ||
-		    n->root != known->nodes[there].root)
+		if (there == PM_NONE ||
+		    n->num_ports != topology->nodes[there].num_ports ||
+		    n->root != topology->nodes[there].root)
 			return false;
 		for (uint32_t p = 1; p <= n->num_ports; p++)
 			if (!match_port(plan, now, n->first_port + p,
-					known->nodes[there].first_port + p, alive))
+					topology->nodes[there].first_port + p, alive))
 				return false;
 	}
 	return true;
@@ -51,23 +52,23 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 			uint32_t sw)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 	const struct pm_node *n = &now->nodes[sw];
-	uint32_t there = pm_fabric_find_guid(known, n->guid);
+	uint32_t there = pm_fabric_find_guid(topology, n->guid);
 
-	if (there == PM_NONE || known->nodes[there].num_ports != n->num_ports)
+	if (there == PM_NONE || topology->nodes[there].num_ports != n->num_ports)
 		return true;
 	for (uint32_t p = 1; p <= n->num_ports; p++) {
 		uint32_t remote = now->ports[n->first_port + p].peer;
 		uint32_t known_far =
-			known->ports[known->nodes[there].first_port + p].peer;
+			topology->ports[topology->nodes[there].first_port + p].peer;
 
 		if (remote == PM_NONE || known_far == PM_NONE)
 			continue;
 		if (now->ports[remote].node >= now->num_switches)
 			return true;
 		/* A switch that the plan does not know is a stranger itself. */
-		remote = pm_fabric_same_port(now, remote, known);
+		remote = pm_fabric_same_port(now, remote, topology);
 		if (remote != PM_NONE && remote != known_far)
 			return true;
 	}
@@ -92,14 +93,14 @@ uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
 		place = now->ports[port].peer;
 	if (place == PM_NONE || now->ports[place].node >= now->num_switches)
 		return PM_NONE;
-	place = pm_fabric_same_port(now, place, plan->known);
+	place = pm_fabric_same_port(now, place, plan->topology);
 	return place != PM_NONE && plan->lid[place] ? place : PM_NONE;
 }
 
 uint32_t plan_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t place)
 {
-	uint32_t port = pm_fabric_same_port(plan->known, place, now);
+	uint32_t port = pm_fabric_same_port(plan->topology, place, now);
 
 	if (port == PM_NONE || now->ports[port].num == 0)
 		return port;

@@ -15,14 +15,14 @@ static bool is_host(const struct pm_port *port)
 }
 
 /* Whether no port of a switch is seen that has any in use. */
-static bool is_gone(const struct pm_fabric *known, const uint8_t *seen, uint32_t sw)
+static bool is_gone(const struct pm_fabric *topology, const uint8_t *seen, uint32_t sw)
 {
 	bool used = false;
 
-	pm_for_each_port(i, known, sw) {
+	pm_for_each_port(i, topology, sw) {
 		if (seen[i])
 			return false;
-		used = used || is_used(&known->ports[i]);
+		used = used || is_used(&topology->ports[i]);
 	}
 	return used;
 }
@@ -35,17 +35,17 @@ static void add_missing(struct pm_missing *missing, const struct pm_missing_part
 	missing->links += part->links;
 }
 
-static void add_switch(const struct pm_fabric *known, const uint8_t *gone, uint32_t sw,
+static void add_switch(const struct pm_fabric *topology, const uint8_t *gone, uint32_t sw,
 		       struct pm_missing *missing)
 {
-	struct pm_missing_part part = {.port = known->nodes[sw].first_port};
+	struct pm_missing_part part = {.port = topology->nodes[sw].first_port};
 
-	pm_for_each_port(i, known, sw) {
-		uint32_t peer = pm_fabric_peer_node(known, i);
+	pm_for_each_port(i, topology, sw) {
+		uint32_t peer = pm_fabric_peer_node(topology, i);
 
-		part.hosts += is_host(&known->ports[i]);
+		part.hosts += is_host(&topology->ports[i]);
 		/* A link to a switch that came before is counted there. */
-		part.links += is_used(&known->ports[i]) &&
+		part.links += is_used(&topology->ports[i]) &&
 			      (peer == PM_NONE || peer >= sw || !gone[peer]);
 	}
 	missing->switches++;
@@ -53,42 +53,43 @@ static void add_switch(const struct pm_fabric *known, const uint8_t *gone, uint3
 }
 
 /* The links and hosts of a switch that is there; links at their first end. */
-static void add_ports(const struct pm_fabric *known, const uint8_t *seen,
+static void add_ports(const struct pm_fabric *topology, const uint8_t *seen,
 		      const uint8_t *gone, uint32_t sw, struct pm_missing *missing)
 {
-	pm_for_each_port(i, known, sw) {
-		const struct pm_port *port = &known->ports[i];
+	pm_for_each_port(i, topology, sw) {
+		const struct pm_port *port = &topology->ports[i];
 
 		if (seen[i] || !is_used(port) ||
 		    (port->peer != PM_NONE &&
-		     (port->peer < i || gone[known->ports[port->peer].node])))
+		     (port->peer < i || gone[topology->ports[port->peer].node])))
 			continue;
 		add_missing(missing, &(struct pm_missing_part){i, is_host(port), 1});
 	}
 }
 
-int pm_missing_find(const struct pm_fabric *known, const uint8_t *seen,
+int pm_missing_find(const struct pm_fabric *topology, const uint8_t *seen,
 		    struct pm_missing *missing, struct pm_error *err)
 {
 	struct pm_missing found = {
-		.parts = pm_array((size_t)known->num_ports + known->num_switches + 1,
-				  sizeof(*found.parts)),
+		.parts =
+			pm_array((size_t)topology->num_ports + topology->num_switches + 1,
+				 sizeof(*found.parts)),
 	};
-	uint8_t *gone = pm_array((size_t)known->num_switches + 1, 1);
+	uint8_t *gone = pm_array((size_t)topology->num_switches + 1, 1);
 
 	if (!found.parts || !gone) {
 		free(found.parts);
 		free(gone);
 		return pm_error_no_memory(err);
 	}
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
-		gone[sw] = is_gone(known, seen, sw);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
+		gone[sw] = is_gone(topology, seen, sw);
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		if (gone[sw])
-			add_switch(known, gone, sw, &found);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+			add_switch(topology, gone, sw, &found);
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		if (!gone[sw])
-			add_ports(known, seen, gone, sw, &found);
+			add_ports(topology, seen, gone, sw, &found);
 	free(gone);
 	*missing = found;
 	return 0;

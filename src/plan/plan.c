@@ -43,8 +43,8 @@ static bool mark_service_ports(struct pm_plan *plan)
 	/* Else roots came first, and hosts may be anywhere. */
 	if (tree->levels_by != PM_BY_LEAVES && tree->levels_by != PM_BY_LARGE_LEAVES)
 		return false;
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		struct pm_port *port = &plan->known->ports[i];
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
+		struct pm_port *port = &plan->topology->ports[i];
 
 		if (port->host != PM_COMPUTE || pm_tree_is_leaf(tree, port->node) ||
 		    tree->level[port->node] == PM_NO_LEVEL)
@@ -57,12 +57,12 @@ static bool mark_service_ports(struct pm_plan *plan)
 
 int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
 {
-	int rc = pm_tree_make(plan->known, &plan->tree, err);
+	int rc = pm_tree_make(plan->topology, &plan->tree, err);
 
 	/* The tree is to be that of the roles which the plan keeps. */
 	while (!rc && mark_service_ports(plan)) {
 		pm_tree_free(&plan->tree);
-		rc = pm_tree_make(plan->known, &plan->tree, err);
+		rc = pm_tree_make(plan->topology, &plan->tree, err);
 	}
 	return rc ? rc : plan_check_tree(plan, err);
 }
@@ -78,10 +78,10 @@ int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 	rc = pm_pool_check(&pool, err);
 	if (rc)
 		goto out;
-	pm_reach_compute(plan->known, &plan->tree, NULL, &reach);
-	rc = pm_reachable_find(plan->known, &reach, NULL, &reachable, err);
+	pm_reach_compute(plan->topology, &plan->tree, NULL, &reach);
+	rc = pm_reachable_find(plan->topology, &reach, NULL, &reachable, err);
 	if (!rc && !pm_reachable_enough(&reachable))
-		rc = pm_reachable_refuse(&reachable, plan->known, &plan->tree, err);
+		rc = pm_reachable_refuse(&reachable, plan->topology, &plan->tree, err);
 out:
 	pm_pool_free(&pool);
 	return rc;
@@ -92,27 +92,28 @@ struct pm_plan_config plan_config(const struct pm_plan *plan)
 	return (struct pm_plan_config){plan->order, plan->lmc};
 }
 
-struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *known)
+struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *topology)
 {
 	struct pm_plan *plan = calloc(1, sizeof(*plan));
 
 	if (!plan) {
-		pm_fabric_free(known);
+		pm_fabric_free(topology);
 		return NULL;
 	}
 	plan->order = config->order;
 	plan->lmc = config->lmc;
-	plan->known = known;
-	if (!known)
+	plan->topology = topology;
+	if (!topology)
 		goto fail;
-	plan->lid = pm_pool_array(&plan->pool, known->num_ports, sizeof(*plan->lid));
-	plan->plane = pm_pool_array(&plan->pool, known->num_ports, sizeof(*plan->plane));
-	plan->turn = pm_pool_array(&plan->pool, known->num_ports, 1);
-	plan->rank = pm_pool_array(&plan->pool, known->num_ports, sizeof(*plan->rank));
+	plan->lid = pm_pool_array(&plan->pool, topology->num_ports, sizeof(*plan->lid));
+	plan->plane =
+		pm_pool_array(&plan->pool, topology->num_ports, sizeof(*plan->plane));
+	plan->turn = pm_pool_array(&plan->pool, topology->num_ports, 1);
+	plan->rank = pm_pool_array(&plan->pool, topology->num_ports, sizeof(*plan->rank));
 	plan->owner = pm_pool_array(&plan->pool, PM_MAX_LID + 1u, sizeof(*plan->owner));
 	if (pm_pool_check(&plan->pool, NULL))
 		goto fail;
-	memset(plan->plane, 0xff, known->num_ports * sizeof(*plan->plane));
+	memset(plan->plane, 0xff, topology->num_ports * sizeof(*plan->plane));
 	memset(plan->owner, 0xff, (PM_MAX_LID + 1u) * sizeof(*plan->owner));
 	return plan;
 fail:
@@ -133,7 +134,7 @@ void pm_plan_free(struct pm_plan *plan)
 	if (!plan || atomic_fetch_sub(&plan->sharers, 1))
 		return;
 	pm_tree_free(&plan->tree);
-	pm_fabric_free(plan->known);
+	pm_fabric_free(plan->topology);
 	pm_pool_free(&plan->pool);
 	free(plan->runs);
 	free(plan);
@@ -141,12 +142,12 @@ void pm_plan_free(struct pm_plan *plan)
 
 int plan_complete(struct pm_plan *plan, struct pm_error *err)
 {
-	uint8_t *is_place = pm_array(plan->known->num_ports, 1);
+	uint8_t *is_place = pm_array(plan->topology->num_ports, 1);
 	bool fresh = true;
 	int rc = is_place ? plan_find_places(plan, is_place, err)
 			  : pm_error_no_memory(err);
 
-	for (uint32_t i = 0; !rc && i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; !rc && i < plan->topology->num_ports; i++) {
 		if (!plan->lid[i])
 			continue;
 		is_place[i] = 1;
@@ -191,17 +192,18 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 static int restore_place(struct pm_plan *plan, const struct pm_plan_place *place,
 			 uint8_t *is_place, struct pm_error *err)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 	const struct pm_port *p;
 
-	if (place->port >= known->num_ports)
+	if (place->port >= topology->num_ports)
 		return pm_error_set(err, -EBADMSG, "place of LID %u: no such port",
 				    place->lid);
-	p = &known->ports[place->port];
+	p = &topology->ports[place->port];
 	if (is_place[place->port] || (p->num && p->peer != PM_NONE))
 		return pm_error_set(err, -EBADMSG,
 				    "LID %u: \"%s\"[%u] is no place or has a LID already",
-				    place->lid, pm_fabric_label(known, p->node), p->num);
+				    place->lid, pm_fabric_label(topology, p->node),
+				    p->num);
 	if (!plan_is_free(plan, place->lid, pm_plan_num_lids(plan, place->port)))
 		return pm_error_set(err, -EBADMSG, "LID %u is not free or out of range",
 				    place->lid);
@@ -224,10 +226,10 @@ static int restore_all(struct pm_plan *plan, const struct pm_plan_place *places,
 
 	for (uint32_t i = 0; i < num_places && !rc; i++)
 		rc = restore_place(plan, &places[i], is_place, err);
-	for (uint32_t sw = 0; sw < plan->known->num_switches && !rc; sw++)
-		if (!plan->lid[plan->known->nodes[sw].first_port])
+	for (uint32_t sw = 0; sw < plan->topology->num_switches && !rc; sw++)
+		if (!plan->lid[plan->topology->nodes[sw].first_port])
 			rc = pm_error_set(err, -EBADMSG, "switch \"%s\" has no LID",
-					  pm_fabric_label(plan->known, sw));
+					  pm_fabric_label(plan->topology, sw));
 	for (uint32_t i = 0; i < num_runs && !rc; i++) {
 		if (i && runs[i].start < runs[i - 1].start + runs[i - 1].length)
 			rc = pm_error_set(err, -EBADMSG,
@@ -252,10 +254,10 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 		    struct pm_error *err)
 {
 	struct pm_plan *plan = plan_new(config, skeleton);
-	uint8_t *is_place = plan ? pm_array(plan->known->num_ports, 1) : NULL;
+	uint8_t *is_place = plan ? pm_array(plan->topology->num_ports, 1) : NULL;
 	int rc;
 
-	rc = is_place ? pm_tree_make(plan->known, &plan->tree, err)
+	rc = is_place ? pm_tree_make(plan->topology, &plan->tree, err)
 		      : pm_error_no_memory(err);
 	if (!rc)
 		rc = plan_check_tree(plan, err);

@@ -5,7 +5,7 @@
  *   plan_new, plan_find_tree, [places and LIDs of an older plan], plan_complete
  *
  * The steps of plan_complete fill in what is missing and leave what is there;
- * is_place[port of plan->known] goes from one to the next.
+ * is_place[port of plan->topology] goes from one to the next.
  */
 #ifndef PORTMAJOR_PLAN_PLAN_PARTS_H
 #define PORTMAJOR_PLAN_PLAN_PARTS_H
@@ -13,7 +13,7 @@
 #include <portmajor/plan/plan.h>
 
 /* plan.c: an empty plan that owns the skeleton (NULL: no memory). */
-struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *known);
+struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *topology);
 /* What a plan was made with. */
 struct pm_plan_config plan_config(const struct pm_plan *plan);
 /*

@@ -87,11 +87,11 @@ void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
 				      &reachable->unreachable, 1);
 }
 
-int pm_reachable_find(const struct pm_fabric *known, const struct pm_reach *reach,
+int pm_reachable_find(const struct pm_fabric *topology, const struct pm_reach *reach,
 		      const uint8_t *seen, struct pm_reachable *reachable,
 		      struct pm_error *err)
 {
-	uint32_t num = known->num_switches;
+	uint32_t num = topology->num_switches;
 	struct pm_pool pool = {0};
 	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
 	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
@@ -101,8 +101,8 @@ int pm_reachable_find(const struct pm_fabric *known, const struct pm_reach *reac
 	if (rc)
 		goto out;
 	for (uint32_t sw = 0; sw < num; sw++)
-		hosts[sw] = pm_fabric_count_hosts(known, sw, seen);
-	pm_reach_parts(known, seen, part, room);
+		hosts[sw] = pm_fabric_count_hosts(topology, sw, seen);
+	pm_reach_parts(topology, seen, part, room);
 	pm_reachable_count(reach, num, hosts, part, room, reachable);
 out:
 	pm_pool_free(&pool);
@@ -110,7 +110,7 @@ out:
 }
 
 int pm_reachable_refuse(const struct pm_reachable *reachable,
-			const struct pm_fabric *known, const struct pm_tree *tree,
+			const struct pm_fabric *topology, const struct pm_tree *tree,
 			struct pm_error *err)
 {
 	return pm_error_set(
@@ -120,6 +120,6 @@ int pm_reachable_refuse(const struct pm_reachable *reachable,
 		"level); if it is one, root_guid_file can name its roots",
 		(unsigned long long)(reachable->connected - reachable->pairs),
 		(unsigned long long)reachable->connected,
-		pm_fabric_label(known, reachable->unreachable[0]),
-		pm_fabric_label(known, reachable->unreachable[1]), tree->num_side);
+		pm_fabric_label(topology, reachable->unreachable[0]),
+		pm_fabric_label(topology, reachable->unreachable[1]), tree->num_side);
 }

@@ -72,43 +72,44 @@ static int compare_ends(const void *a, const void *b)
 	return order ? order : compare_end(&x[1], &y[1]);
 }
 
-static struct pm_damping_end end_at(const struct pm_fabric *known, uint32_t port)
+static struct pm_damping_end end_at(const struct pm_fabric *topology, uint32_t port)
 {
-	const struct pm_port *p = &known->ports[port];
+	const struct pm_port *p = &topology->ports[port];
 
-	return (struct pm_damping_end){known->nodes[p->node].guid, p->num};
+	return (struct pm_damping_end){topology->nodes[p->node].guid, p->num};
 }
 
 /* A port of this cable, or PM_NONE if there is no such cable. */
-static uint32_t find_cable(const struct pm_fabric *known,
+static uint32_t find_cable(const struct pm_fabric *topology,
 			   const struct pm_damping_end *end)
 {
-	uint32_t node = pm_fabric_find_guid(known, end[0].guid), port, peer;
+	uint32_t node = pm_fabric_find_guid(topology, end[0].guid), port, peer;
 	struct pm_damping_end remote;
 
-	if (node == PM_NONE || end[0].num > known->nodes[node].num_ports)
+	if (node == PM_NONE || end[0].num > topology->nodes[node].num_ports)
 		return PM_NONE;
-	port = known->nodes[node].first_port + end[0].num;
-	peer = known->ports[port].peer;
+	port = topology->nodes[node].first_port + end[0].num;
+	peer = topology->ports[port].peer;
 	if (peer == PM_NONE)
 		return PM_NONE;
-	remote = end_at(known, peer);
+	remote = end_at(topology, peer);
 	return compare_end(&remote, &end[1]) ? PM_NONE : port;
 }
 
 /* Whether anything is alive at this switch. */
-static bool in_sight(const struct pm_fabric *known, const uint8_t *alive, uint32_t sw)
+static bool in_sight(const struct pm_fabric *topology, const uint8_t *alive, uint32_t sw)
 {
-	pm_for_each_port(i, known, sw)
+	pm_for_each_port(i, topology, sw)
 		if (alive[i])
 			return true;
 	return false;
 }
 
-static bool is_down(const struct pm_fabric *known, const uint8_t *alive, uint32_t port)
+static bool is_down(const struct pm_fabric *topology, const uint8_t *alive, uint32_t port)
 {
-	return !alive[port] && (in_sight(known, alive, known->ports[port].node) ||
-				in_sight(known, alive, pm_fabric_peer_node(known, port)));
+	return !alive[port] &&
+	       (in_sight(topology, alive, topology->ports[port].node) ||
+		in_sight(topology, alive, pm_fabric_peer_node(topology, port)));
 }
 
 /* ---- What happens to a cable ---- */
@@ -178,19 +179,19 @@ static void forget_over(struct pm_damping *flaps, uint64_t now_ms)
 }
 
 /* Adds a record for each cable that went down and has none; it is up as yet. */
-static int add_lost(struct pm_damping *flaps, const struct pm_fabric *known,
+static int add_lost(struct pm_damping *flaps, const struct pm_fabric *topology,
 		    const uint8_t *before, const uint8_t *now)
 {
 	uint32_t sorted = flaps->num, num = sorted;
 
-	for (uint32_t i = 0; i < known->num_ports; i++) {
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		struct record record = {.up = true};
-		uint32_t peer = known->ports[i].peer;
+		uint32_t peer = topology->ports[i].peer;
 
-		if (!before[i] || now[i] || peer == PM_NONE || !is_down(known, now, i))
+		if (!before[i] || now[i] || peer == PM_NONE || !is_down(topology, now, i))
 			continue;
-		record.end[0] = end_at(known, i);
-		record.end[1] = end_at(known, peer);
+		record.end[0] = end_at(topology, i);
+		record.end[1] = end_at(topology, peer);
 		/* Of the two ports of a cable one stands for it. */
 		if (compare_end(&record.end[0], &record.end[1]) > 0)
 			continue;
@@ -207,23 +208,23 @@ static int add_lost(struct pm_damping *flaps, const struct pm_fabric *known,
 	return 0;
 }
 
-int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *known,
+int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *topology,
 		       const uint8_t *before, const uint8_t *now, uint64_t now_ms,
 		       struct pm_error *err)
 {
 	if (!flaps->config.limit)
 		return 0;
 	forget_over(flaps, now_ms);
-	if (memcmp(before, now, known->num_ports) != 0 &&
-	    add_lost(flaps, known, before, now))
+	if (memcmp(before, now, topology->num_ports) != 0 &&
+	    add_lost(flaps, topology, before, now))
 		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < flaps->num; i++) {
 		struct record *r = &flaps->records[i];
-		uint32_t port = find_cable(known, r->end);
+		uint32_t port = find_cable(topology, r->end);
 
 		if (port == PM_NONE)
 			continue;
-		if (r->up && is_down(known, now, port))
+		if (r->up && is_down(topology, now, port))
 			go_down(flaps, r, now_ms);
 		else if (!r->up && now[port])
 			come_up(flaps, r, now_ms);
@@ -250,7 +251,7 @@ static int compare_holds(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-static void find_held(const struct pm_damping *flaps, const struct pm_fabric *known,
+static void find_held(const struct pm_damping *flaps, const struct pm_fabric *topology,
 		      const uint8_t *alive, uint64_t now_ms, struct held *held)
 {
 	for (uint32_t i = 0; i < flaps->num; i++) {
@@ -259,7 +260,7 @@ static void find_held(const struct pm_damping *flaps, const struct pm_fabric *kn
 
 		if (!r->up || !hold_left(r, now_ms))
 			continue;
-		port = find_cable(known, r->end);
+		port = find_cable(topology, r->end);
 		if (port != PM_NONE && alive[port])
 			held->records[held->num++] = i;
 	}
@@ -268,7 +269,7 @@ static void find_held(const struct pm_damping *flaps, const struct pm_fabric *kn
 			flaps->records);
 	for (uint32_t i = 0; i < held->num; i++)
 		held->cables[i].port =
-			find_cable(known, flaps->records[held->records[i]].end);
+			find_cable(topology, flaps->records[held->records[i]].end);
 }
 
 static void note_holds(struct pm_damping *flaps, const struct held *held, uint64_t now_ms,
@@ -298,7 +299,7 @@ int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_
 	int rc = pm_pool_check(&pool, err);
 
 	if (!rc) {
-		find_held(flaps, plan->known, alive, now_ms, &held);
+		find_held(flaps, plan->topology, alive, now_ms, &held);
 		rc = pm_exclude(plan, alive, held.cables, held.num, err);
 	}
 	if (!rc)

@@ -321,12 +321,12 @@ struct cables {
 	uint32_t num;
 };
 
-/* Its ports in `known`, first..last-1: none if it is not there. */
-static void find_ports(const struct pm_fabric *known, const struct pm_drain *d,
+/* Its ports in `topology`, first..last-1: none if it is not there. */
+static void find_ports(const struct pm_fabric *topology, const struct pm_drain *d,
 		       uint32_t *first, uint32_t *last)
 {
-	uint32_t sw = pm_fabric_find_guid(known, d->guid);
-	const struct pm_node *n = sw == PM_NONE ? NULL : &known->nodes[sw];
+	uint32_t sw = pm_fabric_find_guid(topology, d->guid);
+	const struct pm_node *n = sw == PM_NONE ? NULL : &topology->nodes[sw];
 
 	*first = *last = 0;
 	if (!n || d->num > n->num_ports)
@@ -335,13 +335,13 @@ static void find_ports(const struct pm_fabric *known, const struct pm_drain *d,
 	*last = d->num ? *first + 1 : n->first_port + n->num_ports + 1;
 }
 
-static void add_cables(const struct pm_fabric *known, const struct pm_drain *d,
+static void add_cables(const struct pm_fabric *topology, const struct pm_drain *d,
 		       const uint8_t *alive, struct cables *cables)
 {
 	uint32_t port, last;
 
-	for (find_ports(known, d, &port, &last); port < last; port++) {
-		uint32_t peer = known->ports[port].peer;
+	for (find_ports(topology, d, &port, &last); port < last; port++) {
+		uint32_t peer = topology->ports[port].peer;
 
 		if (peer == PM_NONE || !alive[port] || cables->has[port])
 			continue;
@@ -350,14 +350,14 @@ static void add_cables(const struct pm_fabric *known, const struct pm_drain *d,
 	}
 }
 
-static void note_state(const struct pm_fabric *known, const uint8_t *alive,
+static void note_state(const struct pm_fabric *topology, const uint8_t *alive,
 		       struct pm_drain *d)
 {
 	uint32_t port, last, cables = 0;
 
 	d->needed = 0;
-	for (find_ports(known, d, &port, &last); port < last; port++)
-		if (known->ports[port].peer != PM_NONE) {
+	for (find_ports(topology, d, &port, &last); port < last; port++)
+		if (topology->ports[port].peer != PM_NONE) {
 			cables++;
 			d->needed += alive[port] != 0;
 		}
@@ -367,7 +367,7 @@ static void note_state(const struct pm_fabric *known, const uint8_t *alive,
 int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *alive,
 		    struct pm_error *err)
 {
-	uint32_t num_ports = plan->known->num_ports;
+	uint32_t num_ports = plan->topology->num_ports;
 	struct cables cables = {0};
 	int rc = 0;
 
@@ -378,11 +378,11 @@ int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_
 	if (!cables.list || !cables.has)
 		rc = pm_error_no_memory(err);
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
-		add_cables(plan->known, &drains->list[i], alive, &cables);
+		add_cables(plan->topology, &drains->list[i], alive, &cables);
 	if (!rc)
 		rc = pm_exclude(plan, alive, cables.list, cables.num, err);
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
-		note_state(plan->known, alive, &drains->list[i]);
+		note_state(plan->topology, alive, &drains->list[i]);
 	free(cables.list);
 	free(cables.has);
 	return rc;

@@ -23,7 +23,7 @@ struct cut {
 
 static int find_reach(struct cut *cut, struct pm_error *err)
 {
-	const struct pm_fabric *known = cut->plan->known;
+	const struct pm_fabric *topology = cut->plan->topology;
 	const struct pm_tree *tree = &cut->plan->tree;
 	int rc;
 
@@ -35,11 +35,11 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 	rc = pm_pool_check(&cut->pool, err);
 	if (rc)
 		return rc;
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (cut->alive[i] && known->ports[i].peer == PM_NONE)
-			pm_bits_set(cut->ends, known->ports[i].node);
-	pm_reach_compute(known, tree, cut->alive, &cut->settled);
-	pm_reach_compute(known, tree, cut->alive, &cut->left);
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (cut->alive[i] && topology->ports[i].peer == PM_NONE)
+			pm_bits_set(cut->ends, topology->ports[i].node);
+	pm_reach_compute(topology, tree, cut->alive, &cut->settled);
+	pm_reach_compute(topology, tree, cut->alive, &cut->left);
 	return 0;
 }
 
@@ -67,7 +67,7 @@ static uint32_t list_ports(struct cut *cut, uint32_t from, uint32_t to)
 
 	for (uint32_t i = from; i < to; i++) {
 		cut->ports[num++] = cut->list[i].port;
-		cut->ports[num++] = cut->plan->known->ports[cut->list[i].port].peer;
+		cut->ports[num++] = cut->plan->topology->ports[cut->list[i].port].peer;
 	}
 	return num;
 }
@@ -85,7 +85,7 @@ static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
 	bool connected;
 
 	set_alive(cut, num_ports, 0);
-	pm_reach_fail(cut->plan->known, &cut->plan->tree, cut->alive, cut->ports,
+	pm_reach_fail(cut->plan->topology, &cut->plan->tree, cut->alive, cut->ports,
 		      num_ports, &cut->left, &cut->loss);
 	connected = all_connected(cut);
 	if (connected) {

@@ -64,10 +64,10 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line,
 /* The end ports that a switch has, or had. */
 static void add_end_ports(const struct pm_plan *plan, uint32_t sw, struct line *line)
 {
-	uint32_t hosts = pm_fabric_count_hosts(plan->known, sw, NULL), services = 0;
+	uint32_t hosts = pm_fabric_count_hosts(plan->topology, sw, NULL), services = 0;
 
-	pm_for_each_port(i, plan->known, sw)
-		services += plan->known->ports[i].host == PM_SERVICE;
+	pm_for_each_port(i, plan->topology, sw)
+		services += plan->topology->ports[i].host == PM_SERVICE;
 	if (hosts)
 		add(line, " (%u host%s)", hosts, hosts == 1 ? "" : "s");
 	if (services)
@@ -83,7 +83,7 @@ static void name_switch(const struct pm_plan *plan, const struct pm_lft_capacity
 		return;
 	}
 	add(line, "%s%s (0x%016" PRIx64 ")", line->used ? "; " : "",
-	    sw == PM_NONE ? "a switch" : pm_fabric_name(plan->known, sw), bad->guid);
+	    sw == PM_NONE ? "a switch" : pm_fabric_name(plan->topology, sw), bad->guid);
 	if (sw == PM_NONE) {
 		add(line, " cannot be planned with and is left out");
 		return;
@@ -105,10 +105,10 @@ void pm_lft_capacity_judge(const struct pm_plan *plan,
 	struct line line = {text, size, 0, 0};
 
 	text[0] = '\0';
-	memset(unfit, 0, plan->known->num_switches);
+	memset(unfit, 0, plan->topology->num_switches);
 	for (uint32_t i = 0; i < num; i++) {
 		const struct pm_lft_capacity *f = &switches[i];
-		uint32_t sw = pm_fabric_find_guid(plan->known, f->guid);
+		uint32_t sw = pm_fabric_find_guid(plan->topology, f->guid);
 		bool small = f->max_lid < plan->top_lid;
 		bool out = sw != PM_NONE && small && !pm_tree_is_leaf(&plan->tree, sw);
 

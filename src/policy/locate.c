@@ -41,8 +41,8 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 		  struct pm_locate **result, struct pm_error *err)
 {
 	struct pm_locate *locate = calloc(1, sizeof(*locate));
-	const struct pm_fabric *known = pm_routes_plan(routes)->known;
-	uint32_t num = known->num_switches;
+	const struct pm_fabric *topology = pm_routes_plan(routes)->topology;
+	uint32_t num = topology->num_switches;
 	struct pm_pool *pool;
 
 	if (!locate)
@@ -51,9 +51,9 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	locate->routes = routes;
 	locate->plan = pm_routes_plan(routes);
 	locate->sm = sm;
-	locate->home = known->ports[sm].node;
-	locate->seen = pm_pool_copy(pool, seen, known->num_ports, 1);
-	locate->cable = pm_pool_array(pool, known->num_ports, 1);
+	locate->home = topology->ports[sm].node;
+	locate->seen = pm_pool_copy(pool, seen, topology->num_ports, 1);
+	locate->cable = pm_pool_array(pool, topology->num_ports, 1);
 	locate->reports = pm_pool_array(pool, num, sizeof(uint32_t));
 	locate->lost = pm_pool_array(pool, num, sizeof(uint32_t));
 	locate->heard = pm_pool_array(pool, num, 1);
@@ -86,7 +86,7 @@ static uint32_t count_alive(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
 
-	pm_for_each_port(i, locate->plan->known, sw)
+	pm_for_each_port(i, locate->plan->topology, sw)
 		count += locate_was_alive(locate, i);
 	return count;
 }
@@ -116,7 +116,7 @@ static bool is_proof(const struct pm_locate *locate, uint32_t port)
 
 static void note_lost(struct pm_locate *locate, uint32_t port)
 {
-	const struct pm_port *p = &locate->plan->known->ports[port];
+	const struct pm_port *p = &locate->plan->topology->ports[port];
 	uint32_t far = locate_far(locate, port);
 
 	locate->ways_known = false;
@@ -137,7 +137,7 @@ static void note_unseen(struct pm_locate *locate, uint32_t port, enum pm_answer 
 
 void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer answer)
 {
-	uint32_t sw = locate->plan->known->ports[port].node;
+	uint32_t sw = locate->plan->topology->ports[port].node;
 
 	pm_locate_told(locate, sw, answer != PM_NO_ANSWER);
 	if (locate->cable[port] != ASKED)
@@ -167,12 +167,13 @@ void pm_locate_skip(struct pm_locate *locate, uint32_t port)
 /* What no cable joins with the manager any more has gone with what was lost. */
 static void cut_off(struct pm_locate *locate, uint8_t *alive)
 {
-	const struct pm_fabric *known = locate->plan->known;
+	const struct pm_fabric *topology = locate->plan->topology;
 
 	locate->ways_known = false;
-	pm_reach_parts(known, alive, locate->any_by, locate->queue);
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (locate->any_by[known->ports[i].node] != locate->any_by[locate->home])
+	pm_reach_parts(topology, alive, locate->any_by, locate->queue);
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (locate->any_by[topology->ports[i].node] !=
+		    locate->any_by[locate->home])
 			alive[i] = 0;
 }
 
@@ -180,11 +181,11 @@ uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *alive)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < locate->plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++) {
 		bool lost = locate->cable[i] == DOWN;
 
 		alive[i] = locate->seen[i] && !lost;
-		count += lost && locate->plan->known->ports[i].peer > i;
+		count += lost && locate->plan->topology->ports[i].peer > i;
 	}
 	cut_off(locate, alive);
 	return count;
@@ -199,7 +200,7 @@ uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < locate->plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++) {
 		gone[i] = locate->cable[i] == GONE;
 		count += gone[i];
 	}
@@ -242,7 +243,7 @@ static void ask_for_proof(struct pm_locate *locate, uint32_t sw)
  */
 static void ask_port(struct pm_locate *locate, uint32_t port)
 {
-	const struct pm_port *ports = locate->plan->known->ports;
+	const struct pm_port *ports = locate->plan->topology->ports;
 	struct way way;
 
 	if (locate->cable[port] != UNASKED || !locate_was_alive(locate, port))
@@ -258,7 +259,7 @@ static void ask_port(struct pm_locate *locate, uint32_t port)
 /* Asks for a port with a cable that was not up before. */
 static void ask_unseen(struct pm_locate *locate, uint32_t port)
 {
-	uint32_t sw = locate->plan->known->ports[port].node;
+	uint32_t sw = locate->plan->topology->ports[port].node;
 	struct way way;
 
 	if (locate->cable[port] != UNASKED || locate_far(locate, port) == PM_NONE)
@@ -272,7 +273,7 @@ static void ask_unseen(struct pm_locate *locate, uint32_t port)
 /* Asks for all ports of a switch. */
 static void ask_for_all(struct pm_locate *locate, uint32_t sw)
 {
-	pm_for_each_port(i, locate->plan->known, sw) {
+	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (locate->seen[i])
 			ask_port(locate, i);
 		else if (locate->sweeping)
@@ -285,7 +286,7 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
 
-	pm_for_each_port(i, locate->plan->known, sw)
+	pm_for_each_port(i, locate->plan->topology, sw)
 		count += locate_was_alive(locate, i) &&
 			 locate->reports[locate_far(locate, i)];
 	return count;
@@ -294,7 +295,7 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 /* A reporting switch with mostly reporting neighbours may be the common cause. */
 static void doubt_common_causes(struct pm_locate *locate)
 {
-	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++) {
 		uint32_t reporters;
 
 		if (!locate->reports[sw] || locate->answered[sw] || locate->doubtful[sw])
@@ -317,10 +318,10 @@ static void ask_at_home(struct pm_locate *locate)
 
 static void ask_between_reporters(struct pm_locate *locate)
 {
-	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++) {
 		if (!locate->reports[sw])
 			continue;
-		pm_for_each_port(i, locate->plan->known, sw) {
+		pm_for_each_port(i, locate->plan->topology, sw) {
 			uint32_t far = locate_far(locate, i);
 
 			/* The one with fewer such neighbours is likelier to answer. */
@@ -329,7 +330,7 @@ static void ask_between_reporters(struct pm_locate *locate)
 			ask_port(locate, count_to_reporters(locate, sw) <=
 							 count_to_reporters(locate, far)
 						 ? i
-						 : locate->plan->known->ports[i].peer);
+						 : locate->plan->topology->ports[i].peer);
 		}
 	}
 }
@@ -344,7 +345,7 @@ static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 {
 	struct tally tally = {0, 0, 0};
 
-	pm_for_each_port(i, locate->plan->known, sw) {
+	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (locate->plan->tree.direction[i] != direction ||
 		    !locate_was_alive(locate, i))
 			continue;
@@ -358,9 +359,9 @@ static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 /* Asks the neighbours in one direction for their ports to a switch. */
 static void ask_about(struct pm_locate *locate, uint32_t sw, enum pm_direction direction)
 {
-	pm_for_each_port(i, locate->plan->known, sw)
+	pm_for_each_port(i, locate->plan->topology, sw)
 		if (locate->plan->tree.direction[i] == direction)
-			ask_port(locate, locate->plan->known->ports[i].peer);
+			ask_port(locate, locate->plan->topology->ports[i].peer);
 }
 
 static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
@@ -372,7 +373,7 @@ static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
 /* No port before this one lost its cable to the same switch. */
 static bool is_first_lost(const struct pm_locate *locate, uint32_t sw, uint32_t port)
 {
-	pm_for_each_port(i, locate->plan->known, sw) {
+	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (i == port)
 			break;
 		if (locate->cable[i] == DOWN &&
@@ -387,7 +388,7 @@ static uint32_t count_lost_neighbours(const struct pm_locate *locate, uint32_t s
 {
 	uint32_t count = 0;
 
-	pm_for_each_port(i, locate->plan->known, sw)
+	pm_for_each_port(i, locate->plan->topology, sw)
 		count += locate->cable[i] == DOWN && is_first_lost(locate, sw, i);
 	return count;
 }
@@ -444,7 +445,7 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t found = PM_NONE;
 
-	pm_for_each_port(i, locate->plan->known, sw) {
+	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (locate->plan->tree.direction[i] != PM_DOWN ||
 		    !locate_was_alive(locate, i) || locate->cable[i] != UNASKED)
 			continue;
@@ -456,7 +457,7 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 		}
 	}
 	if (found != PM_NONE)
-		ask_port(locate, locate->plan->known->ports[found].peer);
+		ask_port(locate, locate->plan->topology->ports[found].peer);
 }
 
 static void ask_about_suspects(struct pm_locate *locate)
@@ -522,13 +523,13 @@ static void ask_reporters(struct pm_locate *locate)
 {
 	uint32_t unexplained = 0, searched = 0, at_once;
 
-	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++) {
 		unexplained += is_unexplained(locate, sw);
 		if (locate->searched[sw])
 			ask_for_all(locate, sw);
 	}
 	at_once = unexplained <= AT_ONCE ? unexplained : 1;
-	for (uint32_t sw = 0; sw < locate->plan->known->num_switches &&
+	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches &&
 			      searched < at_once && locate->fruitless < FRUITLESS;
 	     sw++) {
 		if (!is_unexplained(locate, sw))
@@ -547,7 +548,7 @@ void pm_locate_be_careful(struct pm_locate *locate)
 {
 	locate->careful = locate->warned = true;
 	locate->excused = locate->silences;
-	for (uint32_t i = 0; i < locate->plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
 		if (locate->cable[i] == SILENT || locate->cable[i] == UP)
 			locate_set_cable(locate, i, UNASKED);
 	locate_prove_again(locate);
@@ -557,7 +558,7 @@ void pm_locate_be_careful(struct pm_locate *locate)
 static void conclude(struct pm_locate *locate)
 {
 	/* Not asked after all. */
-	for (uint32_t i = 0; i < locate->plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
 		if (locate->cable[i] == ASKED)
 			locate_set_cable(locate, i, UNASKED);
 	locate->num_probes = 0;
@@ -577,8 +578,8 @@ void pm_locate_want(struct pm_locate *locate, uint32_t sw)
 /* Switches that wait for an SMP. */
 static void prove_wanted(struct pm_locate *locate)
 {
-	for (uint32_t sw = 0; sw < locate->plan->known->num_switches && locate->careful;
-	     sw++)
+	for (uint32_t sw = 0;
+	     sw < locate->plan->topology->num_switches && locate->careful; sw++)
 		if (locate->wanted[sw] && !locate_is_proven(locate, sw))
 			ask_for_proof(locate, sw);
 }
@@ -586,7 +587,7 @@ static void prove_wanted(struct pm_locate *locate)
 /* A cable of a switch is up as far as is known. */
 static bool is_joined(const struct pm_locate *locate, uint32_t sw)
 {
-	pm_for_each_port(i, locate->plan->known, sw)
+	pm_for_each_port(i, locate->plan->topology, sw)
 		if (locate_was_alive(locate, i) && locate->cable[i] != DOWN)
 			return true;
 	return false;
@@ -595,7 +596,7 @@ static bool is_joined(const struct pm_locate *locate, uint32_t sw)
 /* It reports, did not answer over a proven way, and was not found lost. */
 static bool any_mute(const struct pm_locate *locate)
 {
-	for (uint32_t sw = 0; sw < locate->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++)
 		if (locate->mute[sw] && locate->reports[sw] && is_joined(locate, sw))
 			return true;
 	return false;

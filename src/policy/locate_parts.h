@@ -73,7 +73,7 @@ struct pm_locate {
 /* The switch at the other end of a port's cable, or PM_NONE. */
 static inline uint32_t locate_far(const struct pm_locate *locate, uint32_t port)
 {
-	return pm_fabric_peer_node(locate->plan->known, port);
+	return pm_fabric_peer_node(locate->plan->topology, port);
 }
 
 static inline bool locate_is_proven(const struct pm_locate *locate, uint32_t sw)
@@ -90,7 +90,7 @@ static inline void locate_set_cable(struct pm_locate *locate, uint32_t port,
 				    enum cable_state state)
 {
 	locate->cable[port] = (uint8_t)state;
-	locate->cable[locate->plan->known->ports[port].peer] = (uint8_t)state;
+	locate->cable[locate->plan->topology->ports[port].peer] = (uint8_t)state;
 }
 
 /* locate_paths.c: proves what lies behind a cable that is up, if its near end is proven.

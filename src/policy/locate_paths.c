@@ -16,7 +16,7 @@
 
 void locate_prove(struct pm_locate *locate, uint32_t port)
 {
-	uint32_t sw = locate->plan->known->ports[port].node;
+	uint32_t sw = locate->plan->topology->ports[port].node;
 	uint32_t far = locate_far(locate, port);
 
 	if (locate_is_proven(locate, sw) && !locate_is_proven(locate, far) &&
@@ -36,7 +36,7 @@ static void search_cables(struct pm_locate *locate, pm_search_passes *passes,
 			  uint32_t *by)
 {
 	struct pm_search search = {
-		.fabric = locate->plan->known,
+		.fabric = locate->plan->topology,
 		.queue = locate->queue,
 		.by = by,
 	};
@@ -57,7 +57,7 @@ void locate_prove_again(struct pm_locate *locate)
 static bool follow_back(const struct pm_locate *locate, const uint32_t *by, uint32_t sw,
 			struct way *way)
 {
-	const struct pm_port *ports = locate->plan->known->ports;
+	const struct pm_port *ports = locate->plan->topology->ports;
 	int hops = 0;
 
 	for (uint32_t x = sw; x != locate->home; x = ports[by[x]].node)
@@ -71,7 +71,7 @@ static bool follow_back(const struct pm_locate *locate, const uint32_t *by, uint
 
 uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw)
 {
-	const struct pm_node *n = &locate->plan->known->nodes[sw];
+	const struct pm_node *n = &locate->plan->topology->nodes[sw];
 	uint8_t out = pm_routes_table(locate->routes, sw)[locate->plan->lid[locate->sm]];
 
 	return out == 0 || out > n->num_ports ? PM_NONE : n->first_port + out;
@@ -93,7 +93,7 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 		if (port == PM_NONE || !locate_was_alive(locate, port) ||
 		    locate->cable[port] == DOWN)
 			return false;
-		reversed[count++] = locate->plan->known->ports[port].peer;
+		reversed[count++] = locate->plan->topology->ports[port].peer;
 		sw = locate_far(locate, port);
 		if (locate->doubtful[sw] && !locate_is_proven(locate, sw))
 			return false;
@@ -107,9 +107,9 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 /* Over a neighbour that is proven. */
 static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct way *way)
 {
-	const struct pm_port *ports = locate->plan->known->ports;
+	const struct pm_port *ports = locate->plan->topology->ports;
 
-	pm_for_each_port(i, locate->plan->known, sw) {
+	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN ||
 		    !locate_is_proven(locate, ports[ports[i].peer].node))
 			continue;
@@ -133,7 +133,7 @@ static bool is_open(const void *context, uint32_t port)
 static bool is_clear(const void *context, uint32_t port)
 {
 	const struct pm_locate *locate = context;
-	uint32_t sw = locate->plan->known->ports[port].node;
+	uint32_t sw = locate->plan->topology->ports[port].node;
 
 	return (!locate->doubtful[sw] || locate_is_proven(locate, sw)) &&
 	       is_open(locate, port);
@@ -172,7 +172,7 @@ static int write_path(const struct pm_locate *locate, const struct way *way,
 		      uint8_t path[PM_LOCATE_HOPS])
 {
 	for (int i = 0; i < way->hops; i++)
-		path[i] = locate->plan->known->ports[way->ports[i]].num;
+		path[i] = locate->plan->topology->ports[way->ports[i]].num;
 	return way->hops;
 }
 

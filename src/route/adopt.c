@@ -76,8 +76,8 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 		look->seen[num] = 1;
 		look->load[num] += routes->to[lid].port != 0;
 	}
-	pm_for_each_port(i, routes->plan->known, sw) {
-		num = routes->plan->known->ports[i].num;
+	pm_for_each_port(i, routes->plan->topology, sw) {
+		num = routes->plan->topology->ports[i].num;
 		if (routes->plan->tree.direction[i] == PM_UP &&
 		    look->load[num] > look->most)
 			look->most = look->load[num];

@@ -49,14 +49,14 @@ static uint32_t count_group(const struct pm_routes *routes, const struct pm_plan
 {
 	uint32_t count = 0;
 
-	pm_for_each_port(i, routes->plan->known, leaf)
+	pm_for_each_port(i, routes->plan->topology, leaf)
 		count += is_in_group(&routes->plan->tree, group, i);
 	return count;
 }
 
 static bool has_plane(const struct pm_routes *routes, uint32_t leaf, uint32_t plane)
 {
-	pm_for_each_port(i, routes->plan->known, leaf)
+	pm_for_each_port(i, routes->plan->topology, leaf)
 		if (routes->plan->tree.plane[i] == plane)
 			return true;
 	return false;
@@ -136,7 +136,7 @@ static uint32_t number_choice(struct assignment *assign, const struct choice *ch
 static struct item make_item(const struct pm_plan *plan, uint32_t lid)
 {
 	uint32_t place = plan->owner[lid];
-	const struct pm_port *port = &plan->known->ports[place];
+	const struct pm_port *port = &plan->topology->ports[place];
 
 	return (struct item){
 		.lid = (uint16_t)lid,
@@ -305,7 +305,8 @@ int route_assign(struct pm_routes *routes, struct pm_error *err)
 	if (rc)
 		goto out;
 	for (uint32_t i = 0; i < tree->num_ports; i++)
-		num_up[routes->plan->known->ports[i].node] += tree->plane[i] != PM_NONE;
+		num_up[routes->plan->topology->ports[i].node] +=
+			tree->plane[i] != PM_NONE;
 	if (are_alike(tree, num_up))
 		goto out;
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {

@@ -84,7 +84,7 @@ static bool turns_back_at(const struct pm_routes *routes, uint32_t hub, uint32_t
 {
 	uint32_t sides[PM_MAX_PORTS + 1], count = 0, last = PM_NONE;
 
-	pm_for_each_port(i, routes->plan->known, c) {
+	pm_for_each_port(i, routes->plan->topology, c) {
 		uint32_t remote = route_remote_switch(routes, i);
 
 		if (routes->plan->tree.direction[i] != PM_DOWN || !routes->alive[i] ||
@@ -225,7 +225,7 @@ void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm)
 		.routes = routes,
 		.marked = routes->marked,
 		.hub = routes->hub,
-		.to = routes->plan->known->ports[sm].node,
+		.to = routes->plan->topology->ports[sm].node,
 	};
 
 	if (b.hub == NO_HUB || !reaches(routes, b.hub, b.to))
@@ -258,8 +258,8 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 	routes->marked = pm_pool_array(&routes->pool, num, 1);
 	if (pm_pool_check(&routes->pool, err))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < routes->plan->known->num_ports; i++) {
-		const struct pm_port *port = &routes->plan->known->ports[i];
+	for (uint32_t i = 0; i < routes->plan->topology->num_ports; i++) {
+		const struct pm_port *port = &routes->plan->topology->ports[i];
 
 		if (!port->host || !routes->plan->lid[i])
 			continue;

@@ -51,7 +51,7 @@ static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint3
 {
 	struct paths paths = {routes, spare};
 	struct pm_search search = {
-		.fabric = routes->plan->known,
+		.fabric = routes->plan->topology,
 		.queue = routes->queue,
 		.by = routes->distance,
 	};
@@ -162,11 +162,11 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 		route_add_beyond_to_sm(routes, detours->sm);
 		for (uint32_t k = 0; k < num; k++)
 			lids[k] = (uint16_t)(plan->lid[detours->sm] + k);
-		add_detours(routes, detours->spare, plan->known->ports[detours->sm].node,
-			    lids, num);
+		add_detours(routes, detours->spare,
+			    plan->topology->ports[detours->sm].node, lids, num);
 	}
 	for (uint32_t sw = 0; detours->switches && sw < routes->num_switches; sw++) {
-		lids[0] = plan->lid[plan->known->nodes[sw].first_port];
+		lids[0] = plan->lid[plan->topology->nodes[sw].first_port];
 		add_detours(routes, detours->spare, sw, lids, lids[0] != 0);
 	}
 }

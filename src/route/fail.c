@@ -28,7 +28,7 @@ static void find_everywhere(struct pm_routes *routes)
 
 static void make_whole(struct pm_routes *routes)
 {
-	memset(routes->alive, 1, routes->plan->known->num_ports);
+	memset(routes->alive, 1, routes->plan->topology->num_ports);
 	route_update(routes, NULL);
 	find_everywhere(routes);
 	routes->num_alone = routes->num_moved;
@@ -78,7 +78,7 @@ static void note_again(struct pm_routes *routes)
 static void cut_ports(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports)
 {
 	for (uint32_t i = 0; i < num_ports; i++) {
-		uint32_t peer = routes->plan->known->ports[ports[i]].peer;
+		uint32_t peer = routes->plan->topology->ports[ports[i]].peer;
 
 		if (peer == PM_NONE || !routes->alive[ports[i]])
 			continue;
@@ -93,7 +93,7 @@ static void cut_ports(struct pm_routes *routes, const uint32_t *ports, uint32_t 
 
 static void move_from_cut(struct pm_routes *routes, uint32_t port)
 {
-	uint32_t sw = routes->plan->known->ports[port].node;
+	uint32_t sw = routes->plan->topology->ports[port].node;
 	uint8_t direction = routes->plan->tree.direction[port];
 
 	if (!route_isolate(routes, sw) && (direction == PM_UP || direction == PM_DOWN))
@@ -189,17 +189,18 @@ static void move_next_to(struct pm_routes *routes, uint32_t sw,
 	const uint32_t *remote = routes->plan->tree.remote;
 	uint32_t ports[PM_MAX_PORTS + 1], num = 0;
 
-	pm_for_each_port(i, routes->plan->known, sw) {
+	pm_for_each_port(i, routes->plan->topology, sw) {
 		if (routes->plan->tree.direction[i] != direction || !routes->alive[i] ||
 		    !has_paths(routes, remote[i]))
 			continue;
-		route_fetch_lost(routes, remote[i], routes->plan->known->ports[i].peer,
+		route_fetch_lost(routes, remote[i], routes->plan->topology->ports[i].peer,
 				 &routes->lost);
 		ports[num++] = i;
 	}
 	for (uint32_t i = 0; i < num; i++)
 		route_move_lost(routes, remote[ports[i]],
-				routes->plan->known->ports[ports[i]].peer, &routes->lost);
+				routes->plan->topology->ports[ports[i]].peer,
+				&routes->lost);
 }
 
 /* A switch that lost something, and those next to it. */
@@ -234,7 +235,7 @@ static bool lacks(const struct pm_routes *routes, uint32_t to)
 static bool needs_detours(const struct pm_routes *routes,
 			  const struct pm_detours *detours)
 {
-	const struct pm_port *ports = routes->plan->known->ports;
+	const struct pm_port *ports = routes->plan->topology->ports;
 
 	return detours->switches || routes->num_upper ||
 	       (detours->sm != PM_NONE && lacks(routes, ports[detours->sm].node));
@@ -250,7 +251,7 @@ int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 	routes->noting = true;
 	routes->lacks_memory = false;
 	cut_ports(routes, ports, num_ports);
-	pm_reach_fail(routes->plan->known, &routes->plan->tree, routes->alive,
+	pm_reach_fail(routes->plan->topology, &routes->plan->tree, routes->alive,
 		      routes->cut, routes->num_cut, &routes->now, &routes->loss);
 	routes->looked = routes->loss.looked;
 	for (uint32_t i = 0; i < routes->num_cut; i++)

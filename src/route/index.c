@@ -14,8 +14,8 @@ static void index_destinations(struct pm_routes *routes)
 		to->plane = PM_NONE;
 		if (place == PM_NONE)
 			continue;
-		to->sw = plan->known->ports[place].node;
-		to->port = plan->known->ports[place].num;
+		to->sw = plan->topology->ports[place].node;
+		to->port = plan->topology->ports[place].num;
 		to->rank = plan->rank[place];
 		to->plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
 		if (to->plane != PM_NONE)
@@ -98,7 +98,7 @@ static void index_planes(const struct pm_routes *routes, uint32_t leaf, struct o
 	const struct pm_tree *tree = &routes->plan->tree;
 	uint32_t index = 0;
 
-	pm_for_each_port(i, routes->plan->known, leaf)
+	pm_for_each_port(i, routes->plan->topology, leaf)
 		if (tree->plane[i] != PM_NONE)
 			own[tree->plane[i]].index = index++;
 }
@@ -133,10 +133,10 @@ static void index_own(struct pm_routes *routes)
 /* Lists the up ports of a switch, as route_up has them; how many. */
 static uint32_t list_up(const struct pm_routes *routes, uint32_t sw, uint8_t *num)
 {
-	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_fabric *topology = routes->plan->topology;
 	uint32_t above[PM_MAX_PORTS + 1], count = 0;
 
-	pm_for_each_port(i, known, sw) {
+	pm_for_each_port(i, topology, sw) {
 		uint32_t at = count, remote;
 
 		if (routes->plan->tree.direction[i] != PM_UP)
@@ -147,7 +147,7 @@ static uint32_t list_up(const struct pm_routes *routes, uint32_t sw, uint8_t *nu
 			num[at] = num[at - 1];
 		}
 		above[at] = remote;
-		num[at] = known->ports[i].num;
+		num[at] = topology->ports[i].num;
 		count++;
 	}
 	return count;
@@ -159,10 +159,10 @@ static void index_up(struct pm_routes *routes)
 		uint32_t at = routes->first_up[sw];
 
 		routes->first_up[sw + 1] = at + list_up(routes, sw, routes->up + at);
-		pm_for_each_port(i, routes->plan->known, sw)
+		pm_for_each_port(i, routes->plan->topology, sw)
 			if (routes->plan->tree.direction[i] == PM_UP)
 				routes->up_by_num[at++] =
-					routes->plan->known->ports[i].num;
+					routes->plan->topology->ports[i].num;
 	}
 }
 
@@ -177,7 +177,7 @@ static void index_below(struct pm_routes *routes)
 		uint32_t sw = routes->whole.by_level[k];
 		struct below *least = &routes->below[sw];
 
-		pm_for_each_port(i, routes->plan->known, sw) {
+		pm_for_each_port(i, routes->plan->topology, sw) {
 			uint32_t remote;
 
 			if (tree->direction[i] != PM_DOWN)
@@ -188,7 +188,8 @@ static void index_below(struct pm_routes *routes)
 			*least = routes->below[remote];
 			if (pm_tree_is_leaf(tree, remote))
 				least->plane =
-					tree->plane[routes->plan->known->ports[i].peer];
+					tree->plane[routes->plan->topology->ports[i]
+							    .peer];
 		}
 	}
 	/* Without a leaf below there are no flows: any will do. */

@@ -128,11 +128,11 @@ int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 	own_lids(plan, fabric, lfts);
 	for (uint32_t i = 0; i < fabric->num_switches; i++) {
 		uint64_t guid = fabric->nodes[i].guid;
-		uint32_t known = pm_fabric_find_guid(plan->known, guid);
+		uint32_t node = pm_fabric_find_guid(plan->topology, guid);
 		const char *name = pm_fabric_name(fabric, i);
 		struct pm_lft_switch *sw;
 
-		if (known == PM_NONE || !pm_fabric_has_cable(fabric, i))
+		if (node == PM_NONE || !pm_fabric_has_cable(fabric, i))
 			continue;
 		sw = pm_lfts_add(lfts, guid, name, strlen(name), plan->top_lid);
 		if (!sw) {
@@ -140,8 +140,8 @@ int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 			return pm_error_no_memory(err);
 		}
 		sw->top = plan->top_lid;
-		sw->lid = plan->lid[plan->known->nodes[known].first_port];
-		memcpy(sw->table, pm_routes_table(routes, known), sw->length);
+		sw->lid = plan->lid[plan->topology->nodes[node].first_port];
+		memcpy(sw->table, pm_routes_table(routes, node), sw->length);
 	}
 	pm_lfts_sort(lfts);
 	*result = lfts;

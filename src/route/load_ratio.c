@@ -15,8 +15,8 @@ static void list_places(struct ratio *r, const uint8_t *there)
 {
 	const struct pm_plan *plan = r->routes->plan;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
-		if (plan->known->ports[i].num && plan->lid[i] && there[i])
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		if (plan->topology->ports[i].num && plan->lid[i] && there[i])
 			r->places[r->num++] = i;
 }
 
@@ -24,17 +24,17 @@ static void list_places(struct ratio *r, const uint8_t *there)
 static void add_flows(struct ratio *r, uint32_t sw, uint32_t place, uint32_t flows)
 {
 	const struct pm_plan *plan = r->routes->plan;
-	const struct pm_fabric *known = plan->known;
-	uint32_t to = known->ports[place].node, lid = plan->lid[place];
+	const struct pm_fabric *topology = plan->topology;
+	uint32_t to = topology->ports[place].node, lid = plan->lid[place];
 
-	for (uint32_t hops = 0; sw != to && hops < known->num_switches; hops++) {
+	for (uint32_t hops = 0; sw != to && hops < topology->num_switches; hops++) {
 		uint8_t entry = pm_routes_table(r->routes, sw)[lid];
-		uint32_t port = known->nodes[sw].first_port + entry;
+		uint32_t port = topology->nodes[sw].first_port + entry;
 
-		if (!entry || entry > known->nodes[sw].num_ports)
+		if (!entry || entry > topology->nodes[sw].num_ports)
 			return;
 		r->load[port] += flows;
-		sw = pm_fabric_peer_node(known, port);
+		sw = pm_fabric_peer_node(topology, port);
 		if (sw == PM_NONE)
 			return;
 	}
@@ -51,14 +51,14 @@ static double find_ratio(const struct ratio *r)
 	struct kind kinds[2][PM_NO_LEVEL + 1] = {{{0}}};
 	double ratio = 0;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint32_t remote = pm_fabric_peer_node(plan->known, i);
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
+		uint32_t remote = pm_fabric_peer_node(plan->topology, i);
 		uint8_t here, there;
 		struct kind *kind;
 
 		if (remote == PM_NONE || !r->routes->alive[i])
 			continue;
-		here = plan->tree.level[plan->known->ports[i].node];
+		here = plan->tree.level[plan->topology->ports[i].node];
 		there = plan->tree.level[remote];
 		if (here == there)
 			continue;
@@ -83,18 +83,18 @@ static double find_ratio(const struct ratio *r)
 static int count_flows(struct ratio *r, const uint8_t *there, bool (*stop)(void *context),
 		       void *context)
 {
-	const struct pm_fabric *known = r->routes->plan->known;
+	const struct pm_fabric *topology = r->routes->plan->topology;
 
-	r->places = pm_array(known->num_ports, sizeof(*r->places));
-	r->load = pm_array(known->num_ports, sizeof(*r->load));
+	r->places = pm_array(topology->num_ports, sizeof(*r->places));
+	r->load = pm_array(topology->num_ports, sizeof(*r->load));
 	if (!r->places || !r->load)
 		return -ENOMEM;
 	list_places(r, there);
 	/* Places of one switch follow each other. */
 	for (uint32_t i = 0, end; i < r->num; i = end) {
-		uint32_t sw = known->ports[r->places[i]].node;
+		uint32_t sw = topology->ports[r->places[i]].node;
 
-		for (end = i; end < r->num && known->ports[r->places[end]].node == sw;)
+		for (end = i; end < r->num && topology->ports[r->places[end]].node == sw;)
 			end++;
 		for (uint32_t k = 0; k < r->num; k++)
 			add_flows(r, sw, r->places[k], end - i);
@@ -129,7 +129,7 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 	int rc = count_flows(&r, there, NULL, NULL);
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; !rc && i < routes->plan->known->num_ports; i++)
+	for (uint32_t i = 0; !rc && i < routes->plan->topology->num_ports; i++)
 		most = r.load[i] > most ? r.load[i] : most;
 	if (!rc)
 		*load = most;

@@ -143,7 +143,7 @@ static void leave(const struct pm_routes *routes, uint32_t sw, uint32_t port,
 {
 	from->sw = sw;
 	from->plane = only_plane(routes, sw, port);
-	from->num = routes->plan->known->ports[port].num;
+	from->num = routes->plan->topology->ports[port].num;
 	from->listed = false;
 	from->direction = PM_DARK;
 }
@@ -155,7 +155,7 @@ static void find_alike(const struct pm_routes *routes, const struct leaving *fro
 	uint64_t *alike = routes->alike;
 
 	memset(alike, 0xff, routes->whole.words * sizeof(*alike));
-	pm_for_each_port(i, routes->plan->known, from->sw) {
+	pm_for_each_port(i, routes->plan->topology, from->sw) {
 		const uint64_t *over;
 		uint64_t unlike;
 
@@ -404,8 +404,8 @@ void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 
 bool route_is_alone(const struct pm_routes *routes, uint32_t sw)
 {
-	pm_for_each_port(i, routes->plan->known, sw)
-		if (routes->alive[i] && routes->plan->known->ports[i].peer != PM_NONE)
+	pm_for_each_port(i, routes->plan->topology, sw)
+		if (routes->alive[i] && routes->plan->topology->ports[i].peer != PM_NONE)
 			return false;
 	return true;
 }
@@ -491,7 +491,7 @@ void route_update_switch(struct pm_routes *routes, uint32_t sw)
 	routes->moved[sw] = 0;
 	if (route_isolate(routes, sw))
 		return;
-	pm_for_each_port(i, routes->plan->known, sw)
+	pm_for_each_port(i, routes->plan->topology, sw)
 		if (port_lost_places(routes, i))
 			route_move_from(routes, sw, i);
 }

@@ -24,7 +24,7 @@ struct count {
 static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
 				      uint8_t port)
 {
-	const struct pm_node *n = &plan->known->nodes[sw];
+	const struct pm_node *n = &plan->topology->nodes[sw];
 
 	return port && port <= n->num_ports
 		       ? (enum pm_direction)plan->tree.direction[n->first_port + port]
@@ -92,7 +92,7 @@ static uint32_t count_end_ports(const struct pm_fabric *skeleton, uint32_t sw,
 static uint32_t count_senders(const struct count *count, uint32_t sw)
 {
 	const struct pm_plan *plan = count->routes->plan;
-	const struct pm_port *ports = plan->known->ports;
+	const struct pm_port *ports = plan->topology->ports;
 	uint32_t senders = 0, num = 0;
 
 	count->queue[num++] = sw;
@@ -101,7 +101,7 @@ static uint32_t count_senders(const struct count *count, uint32_t sw)
 		senders += count->end_ports[sw] - (ports[count->place].node == sw);
 		if (!plan->tree.level[sw] && !count->routes->num_upper)
 			continue; /* no path comes down to a leaf and goes on */
-		pm_for_each_port(port, plan->known, sw) {
+		pm_for_each_port(port, plan->topology, sw) {
 			uint32_t remote = plan->tree.remote[port];
 
 			/* Should there be a loop, counting ends all the same. */
@@ -127,7 +127,7 @@ static void count_paths(struct count *count, struct pm_order_block *block)
 		count->place = plan->owner[count->lid];
 		/* Port 0 is a switch's own, to which no host sends data. */
 		if (count->place != PM_NONE && count->alive[count->place] &&
-		    plan->known->ports[count->place].num)
+		    plan->topology->ports[count->place].num)
 			block->paths += count_senders(count, block->sw);
 	}
 }
@@ -215,7 +215,7 @@ static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
 	places->seen[sw] = places->search;
 	places->queue[num++] = sw;
 	for (uint32_t i = 0; i < num; i++)
-		pm_for_each_port(port, plan->known, places->queue[i]) {
+		pm_for_each_port(port, plan->topology, places->queue[i]) {
 			uint32_t remote = plan->tree.remote[port], block;
 
 			if (remote == PM_NONE || places->seen[remote] == places->search ||
@@ -382,7 +382,7 @@ static int count_dependencies(const struct pm_routes *routes, const uint8_t *ali
 		return -ENOMEM;
 	count.queue = count.end_ports + switches;
 	for (uint32_t sw = 0; sw < switches; sw++)
-		count.end_ports[sw] = count_end_ports(routes->plan->known, sw, alive);
+		count.end_ports[sw] = count_end_ports(routes->plan->topology, sw, alive);
 	for (uint32_t i = 0; i < num; i++)
 		count_paths(&count, &blocks[i]);
 	free(count.end_ports);

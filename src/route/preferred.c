@@ -6,17 +6,17 @@
 static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
-	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_fabric *topology = routes->plan->topology;
 
-	pm_for_each_port(port, known, sw) {
+	pm_for_each_port(port, topology, sw) {
 		uint32_t plane = tree->plane[port];
 
 		if (plane == PM_NONE)
 			continue;
 		for (uint32_t i = routes->first_interval[plane];
 		     i < routes->first_interval[plane + 1]; i++)
-			memset(row + routes->intervals[i].start, known->ports[port].num,
-			       routes->intervals[i].length);
+			memset(row + routes->intervals[i].start,
+			       topology->ports[port].num, routes->intervals[i].length);
 	}
 }
 
@@ -100,16 +100,17 @@ static void fill_upper(const struct pm_routes *routes, uint32_t sw,
 static bool mirrors(const struct pm_routes *routes, const struct room *room,
 		    uint32_t port, uint32_t lid)
 {
-	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_fabric *topology = routes->plan->topology;
 	const struct pm_tree *tree = &routes->plan->tree;
-	uint32_t remote = known->ports[port].peer, below = known->ports[remote].node;
+	uint32_t remote = topology->ports[port].peer,
+		 below = topology->ports[remote].node;
 	struct up_ports up = route_up(routes, below);
 
 	if (pm_tree_is_leaf(tree, below))
 		return tree->plane[remote] == routes->to[lid].plane;
 	return pm_tree_is_native(tree, routes->to[lid].plane, below) &&
 	       up.num[native_digit(routes, room, below, lid, up.count)] ==
-		       known->ports[remote].num;
+		       topology->ports[remote].num;
 }
 
 static const uint64_t *set_below(const struct pm_routes *routes, uint32_t port)
@@ -128,7 +129,7 @@ static void find_forks(const struct pm_routes *routes, uint32_t sw,
 {
 	memset(room->below, 0, routes->whole.words * sizeof(*room->below));
 	memset(room->forks, 0, routes->whole.words * sizeof(*room->forks));
-	pm_for_each_port(i, routes->plan->known, sw) {
+	pm_for_each_port(i, routes->plan->topology, sw) {
 		const uint64_t *set;
 
 		if (!is_down(routes, i))
@@ -145,25 +146,26 @@ static void find_forks(const struct pm_routes *routes, uint32_t sw,
 static void list_down(const struct pm_routes *routes, uint32_t port, uint32_t to,
 		      struct ports *down)
 {
-	const struct pm_fabric *known = routes->plan->known;
-	const struct pm_node *node = &known->nodes[known->ports[port].node];
+	const struct pm_fabric *topology = routes->plan->topology;
+	const struct pm_node *node = &topology->nodes[topology->ports[port].node];
 
 	down->count = 0;
 	for (; port <= node->first_port + node->num_ports; port++)
 		if (is_down(routes, port) && pm_bits_test(set_below(routes, port), to))
-			down->num[down->count++] = known->ports[port].num;
+			down->num[down->count++] = topology->ports[port].num;
 }
 
 /* Whether from this port on those of the list, and no others, lead to all of a set. */
 static bool lead_alike(const struct pm_routes *routes, uint32_t port,
 		       const uint64_t *places, const struct ports *down)
 {
-	const struct pm_fabric *known = routes->plan->known;
-	const struct pm_node *node = &known->nodes[known->ports[port].node];
+	const struct pm_fabric *topology = routes->plan->topology;
+	const struct pm_node *node = &topology->nodes[topology->ports[port].node];
 	uint32_t at = 0;
 
 	for (; port <= node->first_port + node->num_ports; port++) {
-		bool listed = at < down->count && down->num[at] == known->ports[port].num;
+		bool listed =
+			at < down->count && down->num[at] == topology->ports[port].num;
 		uint64_t wrong = 0;
 		const uint64_t *set;
 
@@ -213,7 +215,7 @@ static void fill_forks(const struct pm_routes *routes, uint32_t port,
 		       const struct room *room, uint8_t *row)
 {
 	const uint64_t *set = set_below(routes, port);
-	uint32_t sw = routes->plan->known->ports[port].node;
+	uint32_t sw = routes->plan->topology->ports[port].node;
 	struct ports down = {.count = 0};
 	bool alike = false;
 
@@ -286,7 +288,7 @@ static void fill_down(const struct pm_routes *routes, uint32_t sw, struct room *
 
 	find_forks(routes, sw, room);
 	choose_keys(routes, sw, room);
-	pm_for_each_port(i, routes->plan->known, sw) {
+	pm_for_each_port(i, routes->plan->topology, sw) {
 		const uint64_t *set;
 
 		if (!is_down(routes, i))
@@ -299,7 +301,7 @@ static void fill_down(const struct pm_routes *routes, uint32_t sw, struct room *
 			for (; bits; bits &= bits - 1)
 				fill_place(routes,
 					   w * 64 + (uint32_t)__builtin_ctzll(bits),
-					   routes->plan->known->ports[i].num, row);
+					   routes->plan->topology->ports[i].num, row);
 		}
 		if (forks)
 			fill_forks(routes, i, room, row);

@@ -11,9 +11,9 @@
 
 bool route_has_stand_in(const struct pm_routes *routes, uint32_t port)
 {
-	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_fabric *topology = routes->plan->topology;
 
-	pm_for_each_port(i, known, known->ports[port].node)
+	pm_for_each_port(i, topology, topology->ports[port].node)
 		if (routes->alive[i] &&
 		    route_remote_switch(routes, i) == route_remote_switch(routes, port))
 			return true;
@@ -22,18 +22,18 @@ bool route_has_stand_in(const struct pm_routes *routes, uint32_t port)
 
 static void find_linked(struct pm_routes *routes)
 {
-	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_fabric *topology = routes->plan->topology;
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
+	for (uint32_t i = 0; i < topology->num_ports; i++)
 		routes->linked[i] =
-			routes->alive[i] || (known->ports[i].peer != PM_NONE &&
+			routes->alive[i] || (topology->ports[i].peer != PM_NONE &&
 					     route_has_stand_in(routes, i));
 }
 
 void route_update(struct pm_routes *routes, const struct pm_detours *detours)
 {
 	find_linked(routes);
-	pm_reach_compute_since(routes->plan->known, &routes->plan->tree, routes->alive,
+	pm_reach_compute_since(routes->plan->topology, &routes->plan->tree, routes->alive,
 			       &routes->whole, &routes->now, routes->loss.changed);
 	routes->num_moved = 0;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
@@ -45,7 +45,7 @@ void route_update(struct pm_routes *routes, const struct pm_detours *detours)
 void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
 		      const struct pm_detours *detours)
 {
-	memcpy(routes->alive, alive, routes->plan->known->num_ports);
+	memcpy(routes->alive, alive, routes->plan->topology->num_ports);
 	routes->whole_now = false;
 	routes->loss.num_stirred = 0;
 	route_update(routes, detours);
@@ -88,7 +88,7 @@ static void allocate_index(struct pm_routes *routes)
 static void allocate_tables(struct pm_routes *routes)
 {
 	struct pm_pool *pool = &routes->pool;
-	uint32_t num = routes->num_switches, ports = routes->plan->known->num_ports;
+	uint32_t num = routes->num_switches, ports = routes->plan->topology->num_ports;
 	size_t cells = (size_t)num * routes->stride;
 
 	routes->preferred = pm_pool_bytes(pool, cells);
@@ -127,7 +127,7 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	if (!routes)
 		return pm_error_no_memory(err);
 	routes->plan = plan;
-	routes->num_switches = plan->known->num_switches;
+	routes->num_switches = plan->topology->num_switches;
 	routes->stride = pm_plan_blocks(plan) * PM_LFT_BLOCK;
 	allocate_index(routes);
 	allocate_tables(routes);
@@ -141,9 +141,9 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	for (uint32_t i = 0; i < plan->tree.num_leaves; i++)
 		pm_bits_set(routes->leaf_set, plan->tree.leaves[i]);
 	/* While preferred ports are found, everything is alive. */
-	memset(routes->alive, 1, plan->known->num_ports);
-	memset(routes->linked, 1, plan->known->num_ports);
-	pm_reach_compute(plan->known, &plan->tree, NULL, &routes->whole);
+	memset(routes->alive, 1, plan->topology->num_ports);
+	memset(routes->linked, 1, plan->topology->num_ports);
+	pm_reach_compute(plan->topology, &plan->tree, NULL, &routes->whole);
 	memcpy(routes->now.down, routes->whole.down,
 	       (size_t)routes->whole.words * routes->num_switches * sizeof(uint64_t));
 	memcpy(routes->now.updown, routes->whole.updown,
@@ -219,7 +219,7 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 		       struct pm_error *err)
 {
 	struct pm_detours detours = {.sm = PM_NONE, .switches = connect_roots};
-	uint8_t *alive = pm_array(plan->known->num_ports, 1);
+	uint8_t *alive = pm_array(plan->topology->num_ports, 1);
 	int rc = alive ? pm_routes_make(plan, routes, err) : pm_error_no_memory(err);
 
 	if (!rc) {
@@ -241,13 +241,13 @@ struct ends {
 
 static void count_ends(const struct pm_routes *routes, struct ends *ends)
 {
-	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_fabric *topology = routes->plan->topology;
 
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
-		ends[sw].hosts = pm_fabric_count_hosts(known, sw, routes->alive);
-		pm_for_each_port(i, known, sw)
+		ends[sw].hosts = pm_fabric_count_hosts(topology, sw, routes->alive);
+		pm_for_each_port(i, topology, sw)
 			ends[sw].all +=
-				routes->alive[i] && known->ports[i].peer == PM_NONE;
+				routes->alive[i] && topology->ports[i].peer == PM_NONE;
 	}
 }
 
@@ -255,18 +255,18 @@ static void count_ends(const struct pm_routes *routes, struct ends *ends)
 static struct ends count_unreachable(const struct pm_routes *routes, uint32_t from,
 				     uint32_t to)
 {
-	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_fabric *topology = routes->plan->topology;
 	const uint8_t *table = route_table(routes, from);
 	struct ends ends = {0, 0};
 
 	if (pm_routes_reach_switch(routes, from, to))
 		return ends;
-	pm_for_each_port(i, known, to) {
-		if (!routes->alive[i] || known->ports[i].peer != PM_NONE ||
+	pm_for_each_port(i, topology, to) {
+		if (!routes->alive[i] || topology->ports[i].peer != PM_NONE ||
 		    table[routes->plan->lid[i]] != PM_LFT_KEEP)
 			continue;
 		ends.all++;
-		ends.hosts += known->ports[i].host != PM_SERVICE;
+		ends.hosts += topology->ports[i].host != PM_SERVICE;
 	}
 	return ends;
 }
@@ -317,7 +317,7 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 	/* One each: pairs of switches are counted, not of hosts. */
 	for (uint32_t sw = 0; sw < num; sw++)
 		hosts[sw] = ends[sw].hosts != 0;
-	pm_reach_parts(routes->plan->known, routes->alive, part, room);
+	pm_reach_parts(routes->plan->topology, routes->alive, part, room);
 	pm_reachable_count(&routes->now, num, hosts, part, room, &reachable);
 	*unreachable = (struct pm_unreachable){
 		.pairs = reachable.connected / 2,

@@ -159,7 +159,7 @@ struct ports {
 static inline const struct pm_node *route_node(const struct pm_routes *routes,
 					       uint32_t sw)
 {
-	return &routes->plan->known->nodes[sw];
+	return &routes->plan->topology->nodes[sw];
 }
 
 static inline uint32_t route_remote_switch(const struct pm_routes *routes, uint32_t port)

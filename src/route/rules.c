@@ -52,11 +52,11 @@
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list)
 {
-	const struct pm_fabric *known = routes->plan->known;
+	const struct pm_fabric *topology = routes->plan->topology;
 
 	list->count = 0;
-	pm_for_each_port(i, known, sw)
+	pm_for_each_port(i, topology, sw)
 		if (routes->plan->tree.direction[i] == direction && routes->linked[i] &&
 		    pm_bits_test(route_reach_over(routes, &routes->whole, i), to))
-			list->num[list->count++] = known->ports[i].num;
+			list->num[list->count++] = topology->ports[i].num;
 }

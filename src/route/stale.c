@@ -14,28 +14,28 @@
 
 uint32_t pm_stale_next(const struct pm_stale_input *input, uint32_t sw, uint8_t entry)
 {
-	const struct pm_fabric *known = input->routes->plan->known;
-	const struct pm_node *n = &known->nodes[sw];
+	const struct pm_fabric *topology = input->routes->plan->topology;
+	const struct pm_node *n = &topology->nodes[sw];
 
 	if (!entry || entry > n->num_ports || !input->up[n->first_port + entry])
 		return PM_NONE;
-	return pm_fabric_peer_node(known, n->first_port + entry);
+	return pm_fabric_peer_node(topology, n->first_port + entry);
 }
 
 void pm_stale_mark_recabled(const struct pm_plan *before, const struct pm_plan *plan,
 			    uint8_t *recabled)
 {
-	const struct pm_fabric *old = before->known, *known = plan->known;
+	const struct pm_fabric *old = before->topology, *topology = plan->topology;
 
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		uint32_t was = pm_fabric_same_port(known, i, old), peer, old_peer;
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		uint32_t was = pm_fabric_same_port(topology, i, old), peer, old_peer;
 
 		if (was == PM_NONE)
 			continue;
-		peer = known->ports[i].peer;
+		peer = topology->ports[i].peer;
 		old_peer = old->ports[was].peer;
 		if (old_peer != PM_NONE)
-			old_peer = pm_fabric_same_port(old, old_peer, known);
+			old_peer = pm_fabric_same_port(old, old_peer, topology);
 		recabled[i] |= peer != old_peer;
 	}
 }

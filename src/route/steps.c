@@ -84,10 +84,10 @@ static int note_changes(struct plan *p, uint32_t sw, uint32_t from, uint32_t end
 /* Whether it can be on a loop: packets come from, and go to, another switch. */
 static bool is_joined(const struct plan *p, uint32_t sw)
 {
-	const struct pm_fabric *known = p->input->routes->plan->known;
+	const struct pm_fabric *topology = p->input->routes->plan->topology;
 
-	pm_for_each_port(i, known, sw)
-		if (p->input->up[i] && pm_fabric_peer_node(known, i) != PM_NONE)
+	pm_for_each_port(i, topology, sw)
+		if (p->input->up[i] && pm_fabric_peer_node(topology, i) != PM_NONE)
 			return true;
 	return false;
 }

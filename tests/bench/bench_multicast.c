@@ -63,7 +63,7 @@ struct bench {
 	const struct size *size;
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	const struct pm_tree *tree;
 	struct pm_multicast *multicast;
 	struct pm_group *groups;
@@ -122,11 +122,11 @@ static struct pm_fabric *generate(const struct pm_generate *config)
 static uint32_t slot_of(const struct bench *b, uint32_t leaf, uint32_t number)
 {
 	uint32_t sw = b->tree->leaves[leaf];
-	uint32_t hosts = pm_fabric_count_hosts(b->known, sw, NULL);
+	uint32_t hosts = pm_fabric_count_hosts(b->topology, sw, NULL);
 
 	number %= hosts;
-	pm_for_each_port(i, b->known, sw)
-		if (b->known->ports[i].host && !number--)
+	pm_for_each_port(i, b->topology, sw)
+		if (b->topology->ports[i].host && !number--)
 			return i;
 	die("a leaf without hosts");
 }
@@ -177,7 +177,7 @@ static struct pm_mfts *route(struct bench *b)
 
 static void find_hops(struct bench *b)
 {
-	uint32_t num = b->known->num_switches, *queue = claim(num * sizeof(*queue));
+	uint32_t num = b->topology->num_switches, *queue = claim(num * sizeof(*queue));
 
 	b->hops = claim((size_t)num * num);
 	memset(b->hops, 0xff, (size_t)num * num);
@@ -188,7 +188,7 @@ static void find_hops(struct bench *b)
 		queue[0] = from;
 		hops[from] = 0;
 		for (uint32_t k = 0; k < count; k++)
-			pm_for_each_port(i, b->known, queue[k]) {
+			pm_for_each_port(i, b->topology, queue[k]) {
 				uint32_t remote = b->tree->remote[i];
 
 				if (remote == PM_NONE || hops[remote] != 0xff)
@@ -202,14 +202,14 @@ static void find_hops(struct bench *b)
 
 static uint32_t find_root(const struct bench *b, const struct pm_group *group)
 {
-	uint32_t num = b->known->num_switches, best = 0, least = UINT32_MAX;
+	uint32_t num = b->topology->num_switches, best = 0, least = UINT32_MAX;
 
 	for (uint32_t sw = 0; sw < num; sw++) {
 		const uint8_t *hops = b->hops + (size_t)sw * num;
 		uint32_t most = 0;
 
 		for (uint32_t i = 0; i < group->num; i++) {
-			uint32_t at = b->known->ports[group->members[i]].node;
+			uint32_t at = b->topology->ports[group->members[i]].node;
 
 			if (hops[at] + 1u > most)
 				most = hops[at] + 1u;
@@ -225,10 +225,10 @@ static uint32_t find_root(const struct bench *b, const struct pm_group *group)
 /* The first port of a shortest path to a switch. */
 static uint32_t first_port(const struct bench *b, uint32_t sw, uint32_t to)
 {
-	uint32_t num = b->known->num_switches;
+	uint32_t num = b->topology->num_switches;
 	uint8_t least = b->hops[(size_t)sw * num + to];
 
-	pm_for_each_port(i, b->known, sw) {
+	pm_for_each_port(i, b->topology, sw) {
 		uint32_t remote = b->tree->remote[i];
 
 		if (remote != PM_NONE && b->hops[(size_t)remote * num + to] + 1 == least)
@@ -239,7 +239,7 @@ static uint32_t first_port(const struct bench *b, uint32_t sw, uint32_t to)
 
 static void imitate(const struct bench *b, uint16_t *masks)
 {
-	uint32_t num = b->known->num_switches;
+	uint32_t num = b->topology->num_switches;
 
 	for (uint32_t g = 0; g < b->num_groups; g++) {
 		const struct pm_group *group = &b->groups[g];
@@ -247,13 +247,13 @@ static void imitate(const struct bench *b, uint16_t *masks)
 
 		for (uint32_t i = 0; i < group->num; i++) {
 			const struct pm_port *member =
-				&b->known->ports[group->members[i]];
+				&b->topology->ports[group->members[i]];
 			uint16_t *table = masks + (size_t)g * num * POSITIONS;
 
 			for (uint32_t at = root; at != member->node;) {
 				uint32_t port = first_port(b, at, member->node);
-				const struct pm_port *a = &b->known->ports[port];
-				const struct pm_port *z = &b->known->ports[a->peer];
+				const struct pm_port *a = &b->topology->ports[port];
+				const struct pm_port *z = &b->topology->ports[a->peer];
 
 				table[at * POSITIONS + a->num / 16] |=
 					(uint16_t)(1u << a->num % 16);
@@ -273,7 +273,7 @@ static void imitate(const struct bench *b, uint16_t *masks)
  */
 static void count_full(struct bench *b)
 {
-	uint32_t num = b->known->num_switches;
+	uint32_t num = b->topology->num_switches;
 
 	for (uint32_t sw = 0; sw < num; sw++) {
 		uint32_t blocks = 0;
@@ -303,15 +303,16 @@ static void make(struct bench *b, const struct size *size, uint32_t large)
 	if (pm_plan_make(b->fabric, &planned, &b->plan, &err) ||
 	    pm_multicast_new(b->plan, &config, &b->multicast, &err))
 		die(err.text);
-	b->known = b->plan->known;
+	b->topology = b->plan->topology;
 	b->tree = &b->plan->tree;
-	b->alive = claim(b->known->num_ports);
-	b->reachable = claim(b->known->num_switches);
-	memset(b->alive, 1, b->known->num_ports);
+	b->alive = claim(b->topology->num_ports);
+	b->reachable = claim(b->topology->num_switches);
+	memset(b->alive, 1, b->topology->num_ports);
 	make_groups(b);
 	b->whole = route(b);
 	find_hops(b);
-	b->masks = claim((size_t)b->num_groups * b->known->num_switches * POSITIONS * 2);
+	b->masks =
+		claim((size_t)b->num_groups * b->topology->num_switches * POSITIONS * 2);
 	start = now_ms();
 	imitate(b, b->masks);
 	b->imitation_ms = now_ms() - start;
@@ -355,13 +356,13 @@ static void add(struct range *range, const struct pm_mft_steps *steps)
 static void transit(struct bench *b, const struct pm_mfts *held,
 		    const struct pm_mfts *wanted, struct range *range)
 {
-	struct pm_mft_input input = {b->known,	   held, wanted,       b->alive,
+	struct pm_mft_input input = {b->topology,  held, wanted,       b->alive,
 				     b->reachable, 0,	 PM_MFT_BLOCKS};
 
-	memset(b->reachable, 0, b->known->num_switches);
-	for (uint32_t i = 0; i < b->known->num_ports; i++)
-		if (b->known->ports[i].peer != PM_NONE && b->alive[i])
-			b->reachable[b->known->ports[i].node] = 1;
+	memset(b->reachable, 0, b->topology->num_switches);
+	for (uint32_t i = 0; i < b->topology->num_ports; i++)
+		if (b->topology->ports[i].peer != PM_NONE && b->alive[i])
+			b->reachable[b->topology->ports[i].node] = 1;
 	if (pm_mft_steps_find(&input, &b->steps))
 		die("out of memory");
 	add(range, &b->steps);
@@ -386,8 +387,8 @@ static void print_range(struct bench *b, const char *name, const char *event,
 
 static void set_switch(struct bench *b, uint32_t sw, bool alive)
 {
-	pm_for_each_port(i, b->known, sw) {
-		uint32_t peer = b->known->ports[i].peer;
+	pm_for_each_port(i, b->topology, sw) {
+		uint32_t peer = b->topology->ports[i].peer;
 
 		if (peer != PM_NONE)
 			b->alive[i] = b->alive[peer] = alive;
@@ -413,14 +414,15 @@ static bool is_kind(const struct bench *b, enum kind kind, uint32_t i)
 		return !pm_tree_is_leaf(b->tree, i);
 	return kind == COMPONENT ||
 	       (b->tree->direction[i] == PM_UP &&
-		pm_tree_is_leaf(b->tree, b->known->ports[i].node) == (kind == LEAF_LINK));
+		pm_tree_is_leaf(b->tree, b->topology->ports[i].node) ==
+			(kind == LEAF_LINK));
 }
 
 static uint32_t count_items(const struct bench *b, enum kind kind)
 {
 	if (kind == SWITCH)
-		return b->known->num_switches;
-	return kind == COMPONENT ? b->tree->num_components : b->known->num_ports;
+		return b->topology->num_switches;
+	return kind == COMPONENT ? b->tree->num_components : b->topology->num_ports;
 }
 
 static void set_item(struct bench *b, enum kind kind, uint32_t i, bool alive)
@@ -428,12 +430,12 @@ static void set_item(struct bench *b, enum kind kind, uint32_t i, bool alive)
 	if (kind == SWITCH)
 		set_switch(b, i, alive);
 	else if (kind == COMPONENT)
-		for (uint32_t sw = 0; sw < b->known->num_switches; sw++) {
+		for (uint32_t sw = 0; sw < b->topology->num_switches; sw++) {
 			if (b->tree->component[sw] == i)
 				set_switch(b, sw, alive);
 		}
 	else
-		b->alive[i] = b->alive[b->known->ports[i].peer] = alive;
+		b->alive[i] = b->alive[b->topology->ports[i].peer] = alive;
 }
 
 /* What a switch without links held is lost: it has rebooted when it is back. */
@@ -443,7 +445,7 @@ static struct pm_mfts *keep(const struct bench *b, const struct pm_mfts *after)
 
 	if (!held)
 		die("out of memory");
-	for (uint32_t sw = 0; sw < b->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < b->topology->num_switches; sw++)
 		if (!b->reachable[sw])
 			pm_mfts_clear(held, sw);
 	return held;
@@ -512,11 +514,11 @@ static void run_members(struct bench *b, uint32_t first, uint32_t num, const cha
 /* Trees on links: the most and the mean; of OpenSM's masks, or, NULL, of ours. */
 static double print_loads(const struct bench *b, const char *name, const uint16_t *masks)
 {
-	uint32_t num = b->known->num_switches, links = 0;
+	uint32_t num = b->topology->num_switches, links = 0;
 	uint64_t sum = 0, most = 0;
 
-	for (uint32_t i = 0; i < b->known->num_ports; i++) {
-		const struct pm_port *port = &b->known->ports[i];
+	for (uint32_t i = 0; i < b->topology->num_ports; i++) {
+		const struct pm_port *port = &b->topology->ports[i];
 		uint64_t trees = 0;
 
 		if (b->tree->direction[i] != PM_UP)
@@ -580,7 +582,7 @@ static double time_steps(struct bench *b, const struct pm_mfts *held)
 
 static void compare(struct bench *b)
 {
-	struct pm_mfts *empty = pm_mfts_new(b->known);
+	struct pm_mfts *empty = pm_mfts_new(b->topology);
 	double theirs = b->imitation_ms, ours, ours_load, their_load;
 
 	if (!empty)
@@ -604,7 +606,7 @@ static void print_head(const struct bench *b)
 {
 	printf("%s: %u switches, %u groups of all leaves, %u of two; large above %u; "
 	       "OpenSM sends %" PRIu64 " Sets\n",
-	       b->size->name, b->known->num_switches, b->size->all, b->size->pairs,
+	       b->size->name, b->topology->num_switches, b->size->all, b->size->pairs,
 	       pm_multicast_large(b->multicast), b->full);
 	printf("| event | | events | Sets, mean | most | of OpenSM's | longest block "
 	       "| Sets of a place | groups in order |\n"

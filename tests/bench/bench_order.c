@@ -145,7 +145,7 @@ static struct pm_cutoff *begin(const struct bench *b)
 {
 	struct pm_cutoff *cutoff;
 
-	if (pm_cutoff_new(b->plan->known, b->whole, b->held, b->stride, b->lids,
+	if (pm_cutoff_new(b->plan->topology, b->whole, b->held, b->stride, b->lids,
 			  b->num_lids, &cutoff, NULL))
 		die("out of memory");
 	pm_cutoff_lose(cutoff, b->alive);
@@ -171,10 +171,10 @@ static double try_order(const struct bench *b, const struct pm_order_block *bloc
 static void list_blocks(struct bench *b)
 {
 	b->num = 0;
-	for (uint32_t sw = 0; sw < b->plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < b->plan->topology->num_switches; sw++) {
 		bool lost = true;
 
-		pm_for_each_port(i, b->plan->known, sw)
+		pm_for_each_port(i, b->plan->topology, sw)
 			lost &= !b->alive[i];
 		for (uint32_t n = 0; n < b->stride / PM_LFT_BLOCK && !lost; n++)
 			b->num += pm_order_compare(b->routes, sw, n,
@@ -195,12 +195,12 @@ static bool try_loss(struct bench *b, const char *name, const char *loss)
 
 	if (pm_failures_add(b->fabric, b->plan, "loss", loss, &ports, &err))
 		die(err.text);
-	memcpy(b->alive, b->whole, b->plan->known->num_ports);
+	memcpy(b->alive, b->whole, b->plan->topology->num_ports);
 	for (uint32_t i = 0; i < ports.num; i++) {
 		uint32_t peer = b->fabric->ports[ports.list[i]].peer;
 
 		b->alive[ports.list[i]] = 0;
-		if (peer < b->plan->known->num_ports)
+		if (peer < b->plan->topology->num_ports)
 			b->alive[peer] = 0;
 	}
 	free(ports.list);
@@ -251,31 +251,31 @@ static struct pm_fabric *generate(const struct pm_generate *config)
 static void make(struct bench *b, const struct pm_generate *config)
 {
 	struct pm_plan_config planned = {.order = PM_GROUPED};
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	struct pm_error err;
 
 	b->fabric = generate(config);
 	if (pm_plan_make(b->fabric, &planned, &b->plan, &err) ||
 	    pm_routes_make(b->plan, &b->routes, &err))
 		die(err.text);
-	known = b->plan->known;
+	topology = b->plan->topology;
 	b->stride = pm_routes_stride(b->routes);
-	b->whole = claim(known->num_ports);
-	b->alive = claim(known->num_ports);
-	b->held = claim((size_t)known->num_switches * b->stride);
+	b->whole = claim(topology->num_ports);
+	b->alive = claim(topology->num_ports);
+	b->held = claim((size_t)topology->num_switches * b->stride);
 	b->lids = claim((b->plan->top_lid + 1u) * sizeof(*b->lids));
-	b->blocks = claim((size_t)known->num_switches * (b->stride / PM_LFT_BLOCK) *
+	b->blocks = claim((size_t)topology->num_switches * (b->stride / PM_LFT_BLOCK) *
 			  sizeof(*b->blocks));
 	if (!pm_plan_match(b->plan, b->fabric, b->whole))
 		die("the plan does not fit");
 	pm_routes_update(b->routes, b->whole, NULL);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		memcpy(b->held + (size_t)sw * b->stride, pm_routes_table(b->routes, sw),
 		       b->stride);
 	for (uint32_t lid = 1; lid <= b->plan->top_lid; lid++) {
 		uint32_t place = b->plan->owner[lid];
 
-		if (place != PM_NONE && known->ports[place].num)
+		if (place != PM_NONE && topology->ports[place].num)
 			b->lids[b->num_lids++] =
 				(struct pm_cutoff_lid){(uint16_t)lid, place};
 	}

@@ -174,7 +174,7 @@ static double run_delta(struct bench *bench)
 
 	update(bench, bench->no_plane);
 	start = now_ms();
-	for (uint32_t sw = 0; sw < bench->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < bench->plan->topology->num_switches; sw++)
 		pm_delta_add(&delta, bench->held + (size_t)sw * stride,
 			     pm_routes_table(bench->routes, sw), stride);
 	bench->blocks = delta.blocks;
@@ -185,7 +185,7 @@ static double run_delta(struct bench *bench)
 /* Leaves that cables of their own join, as in a ring, without a path between any two. */
 static double run_reachable(struct bench *bench)
 {
-	const struct pm_fabric *known = bench->plan->known;
+	const struct pm_fabric *topology = bench->plan->topology;
 	struct pm_pool pool = {0};
 	struct pm_reach reach;
 	struct pm_reachable reachable;
@@ -194,10 +194,10 @@ static double run_reachable(struct bench *bench)
 	pm_reach_init(&bench->plan->tree, &pool, &reach);
 	if (pm_pool_check(&pool, NULL))
 		die("out of memory");
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		reach.updown[(size_t)sw * reach.words + sw / 64] = 1ull << sw % 64;
 	start = now_ms();
-	if (pm_reachable_find(known, &reach, bench->whole, &reachable, NULL) ||
+	if (pm_reachable_find(topology, &reach, bench->whole, &reachable, NULL) ||
 	    reachable.pairs)
 		die("pairs served");
 	end = now_ms();
@@ -235,7 +235,7 @@ static void generate(struct bench *bench, const struct size *size)
 
 static void lose_cable(const struct bench *bench, uint8_t *alive, uint32_t port)
 {
-	uint32_t peer = bench->plan->known->ports[port].peer;
+	uint32_t peer = bench->plan->topology->ports[port].peer;
 
 	if (peer == PM_NONE)
 		return;
@@ -245,21 +245,21 @@ static void lose_cable(const struct bench *bench, uint8_t *alive, uint32_t port)
 /* Marks for the whole, without the first component, and without a leaf's cable. */
 static void mark(struct bench *bench)
 {
-	const struct pm_fabric *known = bench->plan->known;
+	const struct pm_fabric *topology = bench->plan->topology;
 	const struct pm_tree *tree = &bench->plan->tree;
 	uint32_t cable = PM_NONE;
 
-	bench->whole = claim(known->num_ports);
-	bench->no_plane = claim(known->num_ports);
-	bench->no_cable = claim(known->num_ports);
+	bench->whole = claim(topology->num_ports);
+	bench->no_plane = claim(topology->num_ports);
+	bench->no_cable = claim(topology->num_ports);
 	if (!pm_plan_match(bench->plan, bench->fabric, bench->whole))
 		die("the plan does not know its fabric");
-	memcpy(bench->no_plane, bench->whole, known->num_ports);
-	memcpy(bench->no_cable, bench->whole, known->num_ports);
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		if (tree->component[known->ports[i].node] == 0)
+	memcpy(bench->no_plane, bench->whole, topology->num_ports);
+	memcpy(bench->no_cable, bench->whole, topology->num_ports);
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		if (tree->component[topology->ports[i].node] == 0)
 			lose_cable(bench, bench->no_plane, i);
-		if (tree->leaf_rank[known->ports[i].node] == 5 && tree->plane[i] == 1)
+		if (tree->leaf_rank[topology->ports[i].node] == 5 && tree->plane[i] == 1)
 			cable = i;
 	}
 	lose_cable(bench, bench->no_cable, cable);
@@ -276,9 +276,9 @@ static void set_up(struct bench *bench, const struct size *size)
 	    pm_routes_make(bench->plan, &bench->routes, NULL))
 		die(size->name);
 	stride = pm_routes_stride(bench->routes);
-	bench->bytes = (size_t)bench->plan->known->num_switches * stride;
+	bench->bytes = (size_t)bench->plan->topology->num_switches * stride;
 	bench->held = claim(bench->bytes);
-	for (uint32_t sw = 0; sw < bench->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < bench->plan->topology->num_switches; sw++)
 		memcpy(bench->held + (size_t)sw * stride,
 		       pm_routes_table(bench->routes, sw), stride);
 	mark(bench);

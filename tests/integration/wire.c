@@ -312,18 +312,18 @@ static const struct end *find_end(uint64_t guid, uint8_t port)
 
 static void learn_end(uint64_t guid, uint8_t port, uint64_t peer, bool is_switch)
 {
-	struct end *end = malloc(sizeof(*end)), **known;
+	struct end *end = malloc(sizeof(*end)), **topology;
 
 	if (!end)
 		fail("cables");
 	*end = (struct end){.guid = guid, .port = port};
-	known = tsearch(end, &lib.ends, compare_ends);
-	if (!known)
+	topology = tsearch(end, &lib.ends, compare_ends);
+	if (!topology)
 		fail("cables");
-	if (*known != end)
+	if (*topology != end)
 		free(end);
-	(*known)->peer = peer;
-	(*known)->is_switch = is_switch;
+	(*topology)->peer = peer;
+	(*topology)->is_switch = is_switch;
 }
 
 /* The node that so many hops of a directed route lead to, 0 if not known. */

@@ -10,35 +10,36 @@
 
 static void list_places(struct mscene *scene)
 {
-	for (uint32_t i = 0; i < scene->known->num_ports; i++)
-		if (scene->known->ports[i].host)
+	for (uint32_t i = 0; i < scene->topology->num_ports; i++)
+		if (scene->topology->ports[i].host)
 			scene->places[scene->num_places++] = i;
 	scene->num_slots = scene->num_places;
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
-		scene->places[scene->num_places++] = scene->known->nodes[sw].first_port;
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
+		scene->places[scene->num_places++] =
+			scene->topology->nodes[sw].first_port;
 }
 
 void mscene_make(struct mscene *scene, struct world *world)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 
 	*scene = (struct mscene){
 		.world = *world,
-		.known = known,
+		.topology = topology,
 		.tree = &world->plan->tree,
-		.places = calloc(known->num_ports, sizeof(uint32_t)),
-		.alive = calloc(known->num_ports, 1),
-		.capacity = calloc(known->num_switches, sizeof(uint16_t)),
+		.places = calloc(topology->num_ports, sizeof(uint32_t)),
+		.alive = calloc(topology->num_ports, 1),
+		.capacity = calloc(topology->num_switches, sizeof(uint16_t)),
 	};
 	assert_non_null(scene->places);
 	assert_non_null(scene->alive);
 	assert_non_null(scene->capacity);
 	list_places(scene);
 	mscene_set_all_links(scene);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		scene->capacity[sw] = PM_MLIDS;
 	for (uint32_t g = 0; g < MSCENE_GROUPS; g++) {
-		scene->members[g] = calloc(known->num_ports, sizeof(uint32_t));
+		scene->members[g] = calloc(topology->num_ports, sizeof(uint32_t));
 		assert_non_null(scene->members[g]);
 		scene->groups[g].members = scene->members[g];
 	}
@@ -105,8 +106,8 @@ static uint32_t keep_switch(const struct mscene *scene, uint32_t *list, uint32_t
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < num; i++)
-		if (scene->known->ports[list[i]].node ==
-		    scene->known->ports[list[0]].node)
+		if (scene->topology->ports[list[i]].node ==
+		    scene->topology->ports[list[0]].node)
 			list[kept++] = list[i];
 	return kept;
 }
@@ -143,7 +144,7 @@ void mscene_draw_groups(struct mscene *scene, struct random *random)
 
 void mscene_set_link(struct mscene *scene, uint32_t port, bool alive)
 {
-	uint32_t peer = scene->known->ports[port].peer;
+	uint32_t peer = scene->topology->ports[port].peer;
 
 	if (peer == PM_NONE)
 		return;
@@ -153,19 +154,19 @@ void mscene_set_link(struct mscene *scene, uint32_t port, bool alive)
 
 void mscene_set_switch(struct mscene *scene, uint32_t sw, bool alive)
 {
-	pm_for_each_port(i, scene->known, sw)
+	pm_for_each_port(i, scene->topology, sw)
 		mscene_set_link(scene, i, alive);
 }
 
 void mscene_set_all_links(struct mscene *scene)
 {
-	for (uint32_t i = 0; i < scene->known->num_ports; i++)
+	for (uint32_t i = 0; i < scene->topology->num_ports; i++)
 		mscene_set_link(scene, i, true);
 }
 
 void mscene_draw_event(struct mscene *scene, struct random *random)
 {
-	uint32_t sw = random_below(random, scene->known->num_switches), num;
+	uint32_t sw = random_below(random, scene->topology->num_switches), num;
 	uint32_t component = scene->tree->component[sw];
 	bool alive = random_chance(random, 40);
 
@@ -174,7 +175,7 @@ void mscene_draw_event(struct mscene *scene, struct random *random)
 		mscene_set_switch(scene, sw, alive);
 		break;
 	case 1:
-		for (uint32_t i = 0; i < scene->known->num_switches; i++)
+		for (uint32_t i = 0; i < scene->topology->num_switches; i++)
 			if (component != PM_NONE &&
 			    scene->tree->component[i] == component)
 				mscene_set_switch(scene, i, alive);
@@ -182,7 +183,7 @@ void mscene_draw_event(struct mscene *scene, struct random *random)
 	default:
 		for (num = random_range(random, 1, 3); num; num--)
 			mscene_set_link(scene,
-					random_below(random, scene->known->num_ports),
+					random_below(random, scene->topology->num_ports),
 					alive);
 	}
 }
@@ -208,7 +209,7 @@ bool mscene_same(const struct mscene *scene, const struct pm_mfts *a,
 
 	if (pm_mfts_num_blocks(b) > blocks)
 		blocks = pm_mfts_num_blocks(b);
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		for (uint32_t p = 0; p < pm_mfts_num_positions(a, sw); p++)
 			for (uint32_t block = 0; block < blocks; block++) {
 				const uint16_t *x = pm_mfts_block(a, sw, block, p);

@@ -15,7 +15,7 @@
 
 struct mscene {
 	struct world world;
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	const struct pm_tree *tree;
 	uint32_t *places; /* slots with an end port, and port 0 of switches */
 	uint32_t num_places, num_slots; /* slots come first */

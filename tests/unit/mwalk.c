@@ -10,12 +10,12 @@ static char text[256];
 static const char *log_line(const struct mwalk *walk, uint16_t mlid, uint32_t from,
 			    uint32_t port, const char *what)
 {
-	const struct pm_port *a = &walk->known->ports[from],
-			     *b = &walk->known->ports[port];
+	const struct pm_port *a = &walk->topology->ports[from],
+			     *b = &walk->topology->ports[port];
 
 	snprintf(text, sizeof(text), "MLID 0x%x from %s[%u]: %s at %s[%u]", mlid,
-		 pm_fabric_label(walk->known, a->node), a->num, what,
-		 pm_fabric_label(walk->known, b->node), b->num);
+		 pm_fabric_label(walk->topology, a->node), a->num, what,
+		 pm_fabric_label(walk->topology, b->node), b->num);
 	return text;
 }
 
@@ -24,13 +24,14 @@ static const char *log_line(const struct mwalk *walk, uint16_t mlid, uint32_t fr
 static uint32_t relay(const struct mwalk *walk, uint16_t mlid, uint32_t in, uint8_t *seen,
 		      uint8_t *received, uint32_t *queue, uint32_t *num)
 {
-	const struct pm_node *n = &walk->known->nodes[walk->known->ports[in].node];
+	const struct pm_node *n = &walk->topology->nodes[walk->topology->ports[in].node];
 
 	for (unsigned int out = 0; out <= n->num_ports; out++) {
-		uint32_t port = n->first_port + out, peer = walk->known->ports[port].peer;
+		uint32_t port = n->first_port + out,
+			 peer = walk->topology->ports[port].peer;
 
 		if (port == in ||
-		    !pm_mfts_has_port(walk->tables, walk->known->ports[in].node, mlid,
+		    !pm_mfts_has_port(walk->tables, walk->topology->ports[in].node, mlid,
 				      out))
 			continue;
 		if (peer == PM_NONE) {
@@ -51,7 +52,7 @@ static uint32_t relay(const struct mwalk *walk, uint16_t mlid, uint32_t in, uint
 const char *mwalk_send(const struct mwalk *walk, uint16_t mlid, uint32_t from,
 		       uint8_t *received)
 {
-	uint32_t num_ports = walk->known->num_ports, num = 1, twice = PM_NONE;
+	uint32_t num_ports = walk->topology->num_ports, num = 1, twice = PM_NONE;
 	uint32_t *queue = malloc(sizeof(*queue) * (num_ports + 1));
 	uint8_t *seen = calloc(num_ports, 1);
 
@@ -69,7 +70,7 @@ const char *mwalk_send(const struct mwalk *walk, uint16_t mlid, uint32_t from,
 /* Marks members. */
 static uint8_t *mark(const struct mwalk *walk, const uint32_t *ports, uint32_t num)
 {
-	uint8_t *marks = calloc(walk->known->num_ports, 1);
+	uint8_t *marks = calloc(walk->topology->num_ports, 1);
 
 	if (!marks)
 		exit(2);
@@ -87,9 +88,10 @@ const char *mwalk_group(const struct mwalk *walk, const struct pm_group *group)
 	for (uint32_t i = 0; i < group->num && !wrong; i++) {
 		uint32_t from = group->members[i];
 
-		memset(received, 0, walk->known->num_ports);
+		memset(received, 0, walk->topology->num_ports);
 		wrong = mwalk_send(walk, group->mlid, from, received);
-		for (uint32_t port = 0; port < walk->known->num_ports && !wrong; port++)
+		for (uint32_t port = 0; port < walk->topology->num_ports && !wrong;
+		     port++)
 			if (received[port] != (member[port] && port != from))
 				wrong = log_line(walk, group->mlid, from, port,
 						 received[port] ? "received by no member"
@@ -107,9 +109,10 @@ const char *mwalk_harmless(const struct mwalk *walk, uint16_t mlid, const uint32
 	const char *wrong = NULL;
 
 	for (uint32_t i = 0; i < num && !wrong; i++) {
-		memset(received, 0, walk->known->num_ports);
+		memset(received, 0, walk->topology->num_ports);
 		wrong = mwalk_send(walk, mlid, from[i], received);
-		for (uint32_t port = 0; port < walk->known->num_ports && !wrong; port++)
+		for (uint32_t port = 0; port < walk->topology->num_ports && !wrong;
+		     port++)
 			if (received[port] && (!may[port] || port == from[i]))
 				wrong = log_line(walk, mlid, from[i], port,
 						 "received by no member");

@@ -11,7 +11,7 @@
 
 /* What packets of a group pass, all of it borrowed. */
 struct mwalk {
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	const struct pm_mfts *tables;
 	const uint8_t *up; /* [port] the link passes packets; NULL: all do */
 };

@@ -40,12 +40,12 @@ static unsigned int count_hosts(const struct pm_fabric *fabric, uint32_t sw)
 /* ---- Levels and reachability ---- */
 
 /* End ports of a switch that the plan did not take for service ports. */
-static unsigned int count_said(const struct pm_fabric *known, uint32_t sw)
+static unsigned int count_said(const struct pm_fabric *topology, uint32_t sw)
 {
 	unsigned int hosts = 0;
 
-	for (unsigned int p = 1; p <= known->nodes[sw].num_ports; p++) {
-		uint8_t host = known->ports[known->nodes[sw].first_port + p].host;
+	for (unsigned int p = 1; p <= topology->nodes[sw].num_ports; p++) {
+		uint8_t host = topology->ports[topology->nodes[sw].first_port + p].host;
 
 		hosts += host != PM_NO_HOST && host != PM_SERVICE;
 	}
@@ -53,15 +53,15 @@ static unsigned int count_said(const struct pm_fabric *known, uint32_t sw)
 }
 
 /* Whether it has hosts, and no neighbour so many that it could be a spine with some. */
-static bool is_leaf(const struct pm_fabric *known, uint32_t sw)
+static bool is_leaf(const struct pm_fabric *topology, uint32_t sw)
 {
-	unsigned int mine = count_said(known, sw);
+	unsigned int mine = count_said(topology, sw);
 
-	for (unsigned int p = 1; p <= known->nodes[sw].num_ports; p++) {
-		uint32_t other = next_switch(known, sw, p);
+	for (unsigned int p = 1; p <= topology->nodes[sw].num_ports; p++) {
+		uint32_t other = next_switch(topology, sw, p);
 
 		if (other != PM_NONE && other != sw &&
-		    count_said(known, other) >= 2 * mine)
+		    count_said(topology, other) >= 2 * mine)
 			return false;
 	}
 	return mine != 0;
@@ -108,7 +108,7 @@ static const char *check_level(const struct pm_fabric *whole, const struct pm_pl
 	const char *name = pm_fabric_name(whole, sw);
 	const uint8_t *level = plan->tree.level;
 
-	if (plan->tree.levels_by == PM_BY_LEAVES && is_leaf(plan->known, sw) &&
+	if (plan->tree.levels_by == PM_BY_LEAVES && is_leaf(plan->topology, sw) &&
 	    level[sw] != 0)
 		return FAULT("%s is a leaf, not of level %u", name, level[sw]);
 	if (connected[sw] != (level[sw] != PM_NO_LEVEL))
@@ -201,7 +201,7 @@ void reference_make(struct reference *reference, const struct pm_plan *plan,
 		abort();
 	for (uint32_t sw = 0; sw < reference->num; sw++)
 		reference->level[sw] = plan->tree.level[pm_fabric_find_guid(
-			plan->known, now->nodes[sw].guid)];
+			plan->topology, now->nodes[sw].guid)];
 	find_reach(reference);
 }
 
@@ -240,10 +240,10 @@ struct packet {
 static uint8_t entry_at(const struct packet *packet, uint32_t sw)
 {
 	const struct reference_tables *tables = packet->tables;
-	uint32_t known = pm_fabric_find_guid(tables->plan->known,
-					     packet->reference->now->nodes[sw].guid);
+	uint32_t node = pm_fabric_find_guid(tables->plan->topology,
+					    packet->reference->now->nodes[sw].guid);
 
-	return tables->entries[(size_t)known * tables->stride + packet->lid];
+	return tables->entries[(size_t)node * tables->stride + packet->lid];
 }
 
 static const char *name_of(const struct packet *packet, uint32_t sw)
@@ -313,9 +313,10 @@ static void find_connected(const struct reference *reference, uint32_t to,
 
 static bool has_upper_slots(const struct pm_plan *plan)
 {
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
-		if (plan->known->ports[i].host &&
-		    plan->tree.level[plan->known->ports[i].node] > plan->tree.leaf_level)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		if (plan->topology->ports[i].host &&
+		    plan->tree.level[plan->topology->ports[i].node] >
+			    plan->tree.leaf_level)
 			return true;
 	return false;
 }
@@ -324,7 +325,7 @@ static bool has_detours(const struct reference_tables *tables, uint32_t place)
 {
 	return tables->detours && (place == tables->detours->sm ||
 				   (tables->detours->switches &&
-				    tables->plan->known->ports[place].num == 0));
+				    tables->plan->topology->ports[place].num == 0));
 }
 
 /* Whether a packet gets there, whichever way it goes. */
@@ -407,11 +408,11 @@ const char *reference_walk(const struct reference *reference,
 		uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
 
 		if (place != PM_NONE) {
-			uint32_t sw = plan->known->ports[place].node;
+			uint32_t sw = plan->topology->ports[place].node;
 
-			packet.port = plan->known->ports[place].num;
+			packet.port = plan->topology->ports[place].num;
 			packet.to = pm_fabric_find_guid(reference->now,
-							plan->known->nodes[sw].guid);
+							plan->topology->nodes[sw].guid);
 		}
 		detours = packet.to != PM_NONE && has_detours(tables, place);
 		if (detours)
@@ -460,14 +461,14 @@ uint64_t reference_count_pairs(const struct reference *reference,
 /* A slot has 2^LMC LIDs, aligned; a switch has one. */
 static uint32_t lids_at(const struct pm_plan *plan, uint32_t place)
 {
-	return plan->known->ports[place].num ? 1u << plan->lmc : 1;
+	return plan->topology->ports[place].num ? 1u << plan->lmc : 1;
 }
 
 static const char *check_lids(const struct pm_plan *plan)
 {
 	uint32_t needed = 0, owned = 0, top = 0;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint32_t lid = plan->lid[i], num = lids_at(plan, i);
 
 		if (!lid)
@@ -495,18 +496,18 @@ static const char *check_lids(const struct pm_plan *plan)
 /* Whether this empty port is a place because other leaves have hosts there. */
 static bool is_empty_slot(const struct pm_plan *plan, uint32_t port)
 {
-	const struct pm_fabric *known = plan->known;
-	const struct pm_port *mine = &known->ports[port];
+	const struct pm_fabric *topology = plan->topology;
+	const struct pm_port *mine = &topology->ports[port];
 
 	if (mine->peer != PM_NONE || plan->tree.level[mine->node] > plan->tree.leaf_level)
 		return false;
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		const struct pm_port *other = &known->ports[i];
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		const struct pm_port *other = &topology->ports[i];
 
 		if (other->host && other->num == mine->num &&
 		    plan->tree.level[other->node] <= plan->tree.leaf_level &&
-		    known->nodes[other->node].num_ports ==
-			    known->nodes[mine->node].num_ports)
+		    topology->nodes[other->node].num_ports ==
+			    topology->nodes[mine->node].num_ports)
 			return true;
 	}
 	return false;
@@ -514,17 +515,18 @@ static bool is_empty_slot(const struct pm_plan *plan, uint32_t port)
 
 static const char *check_places(const struct pm_plan *plan, bool grown)
 {
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		const struct pm_port *port = &plan->known->ports[i];
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
+		const struct pm_port *port = &plan->topology->ports[i];
 		bool place = port->num == 0 || port->host || is_empty_slot(plan, i);
 
 		if (place && !plan->lid[i])
 			return FAULT("%s[%u] has no LID",
-				     pm_fabric_name(plan->known, port->node), port->num);
+				     pm_fabric_name(plan->topology, port->node),
+				     port->num);
 		if (!place && plan->lid[i] && !grown)
 			return FAULT("%s[%u] has LID %u",
-				     pm_fabric_name(plan->known, port->node), port->num,
-				     plan->lid[i]);
+				     pm_fabric_name(plan->topology, port->node),
+				     port->num, plan->lid[i]);
 	}
 	return NULL;
 }
@@ -539,10 +541,10 @@ static bool plane_leads(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 		return tree->planes[plane].component == tree->component[sw] &&
 		       (tree->level[sw] > leaves + 1 ||
 			tree->planes[plane].rank == tree->rank[sw]);
-	for (unsigned int p = 1; p <= plan->known->nodes[sw].num_ports; p++) {
-		uint32_t other = next_switch(plan->known, sw, p);
+	for (unsigned int p = 1; p <= plan->topology->nodes[sw].num_ports; p++) {
+		uint32_t other = next_switch(plan->topology, sw, p);
 
-		if (tree->plane[plan->known->nodes[sw].first_port + p] == plane)
+		if (tree->plane[plan->topology->nodes[sw].first_port + p] == plane)
 			return true;
 		/* An edge switch has the planes of the leaves above it. */
 		if (tree->level[sw] < leaves && other != PM_NONE &&
@@ -555,8 +557,8 @@ static bool plane_leads(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 
 static const char *check_planes(const struct pm_plan *plan)
 {
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
-		uint32_t sw = plan->known->ports[i].node;
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
+		uint32_t sw = plan->topology->ports[i].node;
 
 		if (!plan->lid[i] || plan->plane[i] == PM_NONE)
 			continue;
@@ -566,8 +568,8 @@ static const char *check_planes(const struct pm_plan *plan)
 			if (plane >= plan->tree.num_planes ||
 			    !plane_leads(plan, sw, plane))
 				return FAULT("plane %u does not lead to %s[%u]", plane,
-					     pm_fabric_name(plan->known, sw),
-					     plan->known->ports[i].num);
+					     pm_fabric_name(plan->topology, sw),
+					     plan->topology->ports[i].num);
 		}
 	}
 	return NULL;
@@ -577,8 +579,8 @@ static const char *check_planes(const struct pm_plan *plan)
  */
 static const char *check_assignment(const struct pm_plan *plan, uint8_t kind)
 {
-	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
-		const struct pm_node *n = &plan->known->nodes[sw];
+	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
+		const struct pm_node *n = &plan->topology->nodes[sw];
 		uint32_t most = 0, least = PM_NONE;
 
 		if (plan->tree.level[sw] > plan->tree.leaf_level)
@@ -589,7 +591,7 @@ static const char *check_assignment(const struct pm_plan *plan, uint8_t kind)
 			if (plane == PM_NONE)
 				continue;
 			for (unsigned int p = 1; p <= n->num_ports; p++)
-				count += plan->known->ports[n->first_port + p].host ==
+				count += plan->topology->ports[n->first_port + p].host ==
 						 kind &&
 					 plan->plane[n->first_port + p] == plane;
 			most = count > most ? count : most;
@@ -597,7 +599,7 @@ static const char *check_assignment(const struct pm_plan *plan, uint8_t kind)
 		}
 		if (least != PM_NONE && most > least + 1)
 			return FAULT("%s: %u and %u slots of two planes",
-				     pm_fabric_name(plan->known, sw), least, most);
+				     pm_fabric_name(plan->topology, sw), least, most);
 	}
 	return NULL;
 }
@@ -631,7 +633,7 @@ static const char *check_runs(const struct pm_plan *plan, bool grown)
 		if (place == PM_NONE)
 			continue;
 		/* With LMC, switches have what slots leave. */
-		anywhere = plan->lmc && !plan->known->ports[place].num;
+		anywhere = plan->lmc && !plan->topology->ports[place].num;
 		/* What had no plane in the old plan may have been given one. */
 		if (run_of[lid] == PM_NONE ||
 		    (!grown && !anywhere &&

@@ -35,7 +35,7 @@ void reference_free(struct reference *reference);
 bool reference_leads(const struct reference *reference, uint32_t from, unsigned int port,
 		     uint32_t to);
 
-/* Tables, each `stride` bytes, by switch of plan->known. */
+/* Tables, each `stride` bytes, by switch of plan->topology. */
 struct reference_tables {
 	const struct pm_plan *plan;
 	const uint8_t *entries;

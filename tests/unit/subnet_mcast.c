@@ -318,12 +318,12 @@ bool subnet_mcast_has_entries(uint16_t mlid)
 }
 
 /* What packets meet. */
-static struct pm_mfts *read_tables(const struct pm_fabric *known)
+static struct pm_mfts *read_tables(const struct pm_fabric *topology)
 {
-	struct pm_mfts *tables = pm_mfts_new(known);
+	struct pm_mfts *tables = pm_mfts_new(topology);
 
 	assert_non_null(tables);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		for (uint32_t i = 0; i < MLIDS; i++)
 			if (!fake.has_top || i + PM_MLID_FIRST <= fake.top[sw])
 				assert_int_equal(
@@ -336,7 +336,7 @@ static struct pm_mfts *read_tables(const struct pm_fabric *known)
 
 const char *subnet_mcast_fault(uint16_t mlid)
 {
-	struct pm_fabric *known = pm_fabric_skeleton(fake.fabric);
+	struct pm_fabric *topology = pm_fabric_skeleton(fake.fabric);
 	struct group *g = find_group(mlid);
 	uint32_t members[MEMBERS];
 	struct pm_group group = {.mlid = mlid, .members = members};
@@ -344,12 +344,12 @@ const char *subnet_mcast_fault(uint16_t mlid)
 	struct pm_mfts *tables;
 	const char *fault;
 
-	assert_non_null(known);
-	tables = read_tables(known);
-	up = calloc(known->num_ports, 1);
+	assert_non_null(topology);
+	tables = read_tables(topology);
+	up = calloc(topology->num_ports, 1);
 	assert_non_null(up);
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		up[i] = known->ports[i].peer != PM_NONE && subnet_is_up(i);
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		up[i] = topology->ports[i].peer != PM_NONE && subnet_is_up(i);
 	for (uint32_t i = 0; g && i < MEMBERS; i++)
 		if (g->hosts[i] != PM_NONE)
 			members[group.num++] =
@@ -358,11 +358,12 @@ const char *subnet_mcast_fault(uint16_t mlid)
 							.first_port +
 						1]
 					.peer;
-	fault = mwalk_group(&(struct mwalk){.known = known, .tables = tables, .up = up},
-			    &group);
+	fault = mwalk_group(
+		&(struct mwalk){.topology = topology, .tables = tables, .up = up},
+		&group);
 	free(up);
 	pm_mfts_free(tables);
-	pm_fabric_free(known);
+	pm_fabric_free(topology);
 	return fault;
 }
 

@@ -44,7 +44,7 @@ static const struct {
 static uint8_t *marks_without(const struct world *world, const char *loss)
 {
 	struct pm_fabric *now = world_without(world, loss);
-	uint8_t *marks = calloc(world->plan->known->num_ports, 1);
+	uint8_t *marks = calloc(world->plan->topology->num_ports, 1);
 
 	assert_non_null(marks);
 	assert_true(pm_plan_match(world->plan, now, marks));
@@ -100,7 +100,7 @@ static void test_drained(void **state)
 		for (int k = 0; k < 2; k++) {
 			marks[k] = marks_without(&world, uses[i].away[k]);
 			marks[2 + k] = marks_without(&world, uses[i].drained[k]);
-			for (uint32_t p = 0; p < world.plan->known->num_ports; p++)
+			for (uint32_t p = 0; p < world.plan->topology->num_ports; p++)
 				marks[2 + k][p] = marks[k][p] && !marks[2 + k][p];
 		}
 		pm_change_describe_use(

@@ -230,7 +230,7 @@ static int compare_groups(const void *a, const void *b)
 static void compare(const struct mscene *scene, const struct pm_mfts *mfts,
 		    const struct pm_group *group)
 {
-	const struct mwalk walk = {.known = scene->known, .tables = mfts};
+	const struct mwalk walk = {.topology = scene->topology, .tables = mfts};
 	const char *wrong = group->num > 1 ? mwalk_group(&walk, group) : NULL;
 	struct pm_check_mfts found;
 	bool sure;
@@ -249,8 +249,8 @@ static void compare(const struct mscene *scene, const struct pm_mfts *mfts,
 static void damage(const struct mscene *scene, struct random *random, uint16_t mlid,
 		   struct pm_mfts *mfts)
 {
-	uint32_t sw = random_below(random, scene->known->num_switches);
-	uint32_t port = random_below(random, scene->known->nodes[sw].num_ports + 1u);
+	uint32_t sw = random_below(random, scene->topology->num_switches);
+	uint32_t port = random_below(random, scene->topology->nodes[sw].num_ports + 1u);
 	uint32_t position = port / PM_MFT_POSITION;
 	uint16_t mask = pm_mfts_mask(mfts, sw, mlid, position);
 

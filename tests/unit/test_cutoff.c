@@ -33,19 +33,19 @@ struct scene {
 
 static void lose_some(struct scene *s, uint8_t *alive)
 {
-	const struct pm_fabric *known = s->world.plan->known;
+	const struct pm_fabric *topology = s->world.plan->topology;
 	bool whole_switch = random_chance(&s->random, 25);
 
 	for (uint32_t i = 1 + random_below(&s->random, 6); i; i--) {
-		uint32_t port = random_below(&s->random, known->num_ports);
-		uint32_t sw = known->ports[port].node;
+		uint32_t port = random_below(&s->random, topology->num_ports);
+		uint32_t sw = topology->ports[port].node;
 
-		pm_for_each_port(p, known, sw) {
+		pm_for_each_port(p, topology, sw) {
 			if (p != port && !whole_switch)
 				continue;
 			alive[p] = 0;
-			if (known->ports[p].peer != PM_NONE)
-				alive[known->ports[p].peer] = 0;
+			if (topology->ports[p].peer != PM_NONE)
+				alive[topology->ports[p].peer] = 0;
 		}
 	}
 }
@@ -58,7 +58,7 @@ static void list_lids(struct scene *s)
 	assert_non_null(s->lids);
 	for (uint32_t lid = 1; lid <= plan->top_lid; lid++)
 		if (plan->owner[lid] != PM_NONE &&
-		    plan->known->ports[plan->owner[lid]].num)
+		    plan->topology->ports[plan->owner[lid]].num)
 			s->lids[s->num_lids++] =
 				(struct pm_cutoff_lid){(uint16_t)lid, plan->owner[lid]};
 }
@@ -81,21 +81,21 @@ static void list_blocks(struct scene *s)
 
 static bool scene_begin(struct scene *s, uint64_t seed)
 {
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 
 	*s = (struct scene){.random = {seed}};
 	if (!world_make_random(&s->world, &s->random, &s->recipe)) {
 		recipe_free(&s->recipe);
 		return false;
 	}
-	known = s->world.plan->known;
-	s->before = calloc(known->num_ports, 1);
-	s->alive = calloc(known->num_ports, 1);
+	topology = s->world.plan->topology;
+	s->before = calloc(topology->num_ports, 1);
+	s->alive = calloc(topology->num_ports, 1);
 	assert_true(s->before && s->alive);
 	assert_true(pm_plan_match(s->world.plan, s->world.fabric, s->before));
 	if (random_chance(&s->random, 50))
 		lose_some(s, s->before);
-	memcpy(s->alive, s->before, known->num_ports);
+	memcpy(s->alive, s->before, topology->num_ports);
 	lose_some(s, s->alive);
 	pm_routes_update(s->world.routes, s->before, NULL);
 	s->first = world_tables(s->world.routes, s->world.num_switches);
@@ -131,25 +131,25 @@ enum end { ARRIVES, DIES, TURNS, LOOPS };
 static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw,
 		       const struct pm_cutoff_lid *to, uint8_t *via)
 {
-	const struct pm_fabric *known = s->world.plan->known;
+	const struct pm_fabric *topology = s->world.plan->topology;
 	bool down = false, turned = false;
 
 	for (unsigned int hops = 0; hops <= s->world.num_switches; hops++) {
 		uint8_t out = tables[(size_t)sw * s->world.stride + to->lid];
-		uint32_t port = known->nodes[sw].first_port + out;
+		uint32_t port = topology->nodes[sw].first_port + out;
 
 		if (via)
 			via[sw] = 1;
-		if (!out || out > known->nodes[sw].num_ports || !s->alive[port])
+		if (!out || out > topology->nodes[sw].num_ports || !s->alive[port])
 			return DIES;
 		if (port == to->port)
 			return turned ? TURNS : ARRIVES;
-		if (known->ports[port].peer == PM_NONE)
+		if (topology->ports[port].peer == PM_NONE)
 			return DIES;
 		if (down && s->world.plan->tree.direction[port] == PM_UP)
 			turned = true;
 		down = s->world.plan->tree.direction[port] == PM_DOWN;
-		sw = pm_fabric_peer_node(known, port);
+		sw = pm_fabric_peer_node(topology, port);
 	}
 	return LOOPS;
 }
@@ -159,17 +159,17 @@ static uint64_t for_paths(struct scene *s, const uint8_t *tables,
 			  uint64_t (*count)(struct scene *s, const uint8_t *tables,
 					    uint32_t sw, const struct pm_cutoff_lid *to))
 {
-	const struct pm_fabric *known = s->world.plan->known;
+	const struct pm_fabric *topology = s->world.plan->topology;
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->num_lids; i++) {
 		if (!s->alive[s->lids[i].port])
 			continue;
-		for (uint32_t from = 0; from < known->num_ports; from++)
-			if (known->ports[from].num &&
-			    known->ports[from].peer == PM_NONE && s->alive[from] &&
+		for (uint32_t from = 0; from < topology->num_ports; from++)
+			if (topology->ports[from].num &&
+			    topology->ports[from].peer == PM_NONE && s->alive[from] &&
 			    from != s->lids[i].port)
-				sum += count(s, tables, known->ports[from].node,
+				sum += count(s, tables, topology->ports[from].node,
 					     &s->lids[i]);
 	}
 	return sum;
@@ -251,7 +251,7 @@ static void check_counts(struct scene *s, uint64_t seed)
 
 		change_block(s, entries_of(s, s->held, sw, number), sw, number);
 	}
-	assert_int_equal(pm_cutoff_new(w->plan->known, s->before, s->held, w->stride,
+	assert_int_equal(pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride,
 				       s->lids, s->num_lids, &cutoff, NULL),
 			 0);
 	pm_cutoff_lose(cutoff, s->alive);
@@ -285,15 +285,16 @@ static void check_counts(struct scene *s, uint64_t seed)
 /* One host of each switch that has any alive; its paths are those between switches. */
 static uint32_t choose_hosts(const struct scene *s, struct pm_cutoff_lid *chosen)
 {
-	const struct pm_fabric *known = s->world.plan->known;
+	const struct pm_fabric *topology = s->world.plan->topology;
 	uint32_t num = 0, last = PM_NONE;
 
-	for (uint32_t port = 0; port < known->num_ports; port++) {
-		bool host = known->ports[port].num && known->ports[port].peer == PM_NONE;
+	for (uint32_t port = 0; port < topology->num_ports; port++) {
+		bool host = topology->ports[port].num &&
+			    topology->ports[port].peer == PM_NONE;
 
-		if (!host || !s->alive[port] || known->ports[port].node == last)
+		if (!host || !s->alive[port] || topology->ports[port].node == last)
 			continue;
-		last = known->ports[port].node;
+		last = topology->ports[port].node;
 		chosen[num++] = (struct pm_cutoff_lid){s->world.plan->lid[port], port};
 	}
 	return num;
@@ -304,13 +305,13 @@ static struct pm_fabric *cut_fabric(const struct scene *s,
 				    const struct pm_cutoff_lid *chosen, uint32_t num,
 				    bool unreachable)
 {
-	const struct pm_fabric *known = s->world.plan->known;
+	const struct pm_fabric *topology = s->world.plan->topology;
 	struct pm_fabric *now = pm_fabric_clone(s->world.fabric);
 
 	assert_non_null(now);
 	for (uint32_t port = 0; port < now->num_ports; port++)
 		now->ports[port].lid = 0;
-	for (uint32_t port = 0, i = 0; port < known->num_ports; port++) {
+	for (uint32_t port = 0, i = 0; port < topology->num_ports; port++) {
 		bool is_chosen = i < num && chosen[i].port == port;
 
 		if (is_chosen) {
@@ -318,7 +319,7 @@ static struct pm_fabric *cut_fabric(const struct scene *s,
 
 			now->ports[host].lid = chosen[i++].lid;
 			now->ports[host].lmc = 0;
-		} else if (known->ports[port].peer == PM_NONE || unreachable ||
+		} else if (topology->ports[port].peer == PM_NONE || unreachable ||
 			   !s->alive[port]) {
 			pm_fabric_cut(now, port);
 		}
@@ -354,17 +355,17 @@ static struct pm_check_paths check_tables(const struct scene *s,
 static uint64_t count_parted(const struct scene *s, const struct pm_cutoff_lid *chosen,
 			     uint32_t num)
 {
-	const struct pm_fabric *known = s->world.plan->known;
-	uint32_t *part = calloc(known->num_nodes, sizeof(*part));
-	uint32_t *queue = calloc(known->num_nodes, sizeof(*queue));
+	const struct pm_fabric *topology = s->world.plan->topology;
+	uint32_t *part = calloc(topology->num_nodes, sizeof(*part));
+	uint32_t *queue = calloc(topology->num_nodes, sizeof(*queue));
 	uint64_t parted = 0;
 
 	assert_true(part && queue);
-	pm_reach_parts(known, s->alive, part, queue);
+	pm_reach_parts(topology, s->alive, part, queue);
 	for (uint32_t i = 0; i < num; i++)
 		for (uint32_t k = 0; k < num; k++)
-			parted += part[known->ports[chosen[i].port].node] !=
-				  part[known->ports[chosen[k].port].node];
+			parted += part[topology->ports[chosen[i].port].node] !=
+				  part[topology->ports[chosen[k].port].node];
 	free(part);
 	free(queue);
 	return parted;
@@ -395,7 +396,7 @@ static void check_by_check(struct scene *s, uint64_t seed)
 
 	assert_non_null(chosen);
 	num = choose_hosts(s, chosen);
-	assert_int_equal(pm_cutoff_new(w->plan->known, s->before, s->held, w->stride,
+	assert_int_equal(pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride,
 				       chosen, num, &cutoff, NULL),
 			 0);
 	pm_cutoff_lose(cutoff, s->alive);

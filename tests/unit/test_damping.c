@@ -32,7 +32,7 @@ static void *zeros(size_t count, size_t size)
 
 struct ground {
 	struct world world;
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	struct pm_damping *flaps;
 	uint8_t *before, *now, *out; /* [port] */
 	struct pm_damping_holds holds;
@@ -43,12 +43,12 @@ static void begin(struct ground *g, const char *drawing,
 {
 	memset(g, 0, sizeof(*g));
 	world_make(&g->world, recipe_draw(drawing), PM_GROUPED);
-	g->known = g->world.plan->known;
-	g->before = zeros(g->known->num_ports, 1);
-	g->now = zeros(g->known->num_ports, 1);
-	g->out = zeros(g->known->num_ports, 1);
+	g->topology = g->world.plan->topology;
+	g->before = zeros(g->topology->num_ports, 1);
+	g->now = zeros(g->topology->num_ports, 1);
+	g->out = zeros(g->topology->num_ports, 1);
 	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->now));
-	memcpy(g->before, g->now, g->known->num_ports);
+	memcpy(g->before, g->now, g->topology->num_ports);
 	assert_int_equal(pm_damping_make(config, &g->flaps, NULL), 0);
 }
 
@@ -63,12 +63,12 @@ static void end(struct ground *g)
 
 static uint32_t port_of(const struct ground *g, const char *sw, unsigned int num)
 {
-	return world_port(g->known, sw, num);
+	return world_port(g->topology, sw, num);
 }
 
 static void set(struct ground *g, const char *sw, unsigned int num, uint8_t alive)
 {
-	uint32_t port = port_of(g, sw, num), peer = g->known->ports[port].peer;
+	uint32_t port = port_of(g, sw, num), peer = g->topology->ports[port].peer;
 
 	g->now[port] = alive;
 	if (peer != PM_NONE)
@@ -79,9 +79,10 @@ static void set(struct ground *g, const char *sw, unsigned int num, uint8_t aliv
 static void look(struct ground *g, uint64_t at)
 {
 	assert_int_equal(
-		pm_damping_observe(g->flaps, g->known, g->before, g->now, at, NULL), 0);
-	memcpy(g->before, g->now, g->known->num_ports);
-	memcpy(g->out, g->now, g->known->num_ports);
+		pm_damping_observe(g->flaps, g->topology, g->before, g->now, at, NULL),
+		0);
+	memcpy(g->before, g->now, g->topology->num_ports);
+	memcpy(g->out, g->now, g->topology->num_ports);
 	assert_int_equal(
 		pm_damping_hold(g->flaps, g->world.plan, g->out, at, &g->holds, NULL), 0);
 }
@@ -103,7 +104,7 @@ static uint64_t flap(struct ground *g, const char *sw, unsigned int num, int tim
 static bool find(const struct ground *g, const char *sw, unsigned int num, uint64_t at,
 		 struct pm_damped_link *flap)
 {
-	uint64_t guid = g->known->nodes[pm_fabric_find_name(g->known, sw)].guid;
+	uint64_t guid = g->topology->nodes[pm_fabric_find_name(g->topology, sw)].guid;
 	uint32_t i = 0;
 
 	while (pm_damping_next(g->flaps, at, &i, flap))
@@ -182,7 +183,7 @@ static void check_out(const struct ground *g, const char *name, uint64_t at)
 	struct pm_damped_link flap;
 	bool held = find(g, "l0", 2, at, &flap) && flap.state == PM_DAMPING_ON_HOLD;
 
-	for (uint32_t i = 0; i < g->known->num_ports; i++) {
+	for (uint32_t i = 0; i < g->topology->num_ports; i++) {
 		bool is_it = i == port_of(g, "l0", 2) || i == port_of(g, "s0", 1);
 
 		if (g->out[i] != (g->now[i] && !(held && is_it)))
@@ -373,7 +374,8 @@ static void test_no_end_ports(void **state)
 
 static void dark(struct ground *g, const char *sw)
 {
-	const struct pm_node *n = &g->known->nodes[pm_fabric_find_name(g->known, sw)];
+	const struct pm_node *n =
+		&g->topology->nodes[pm_fabric_find_name(g->topology, sw)];
 
 	for (unsigned int p = 1; p <= n->num_ports; p++)
 		set(g, sw, p, 0);
@@ -388,14 +390,14 @@ static void test_out_of_sight(void **state)
 
 	(void)state;
 	begin(&g, TWO_SPINES, &usual);
-	all = zeros(g.known->num_ports, 1);
-	memcpy(all, g.now, g.known->num_ports);
+	all = zeros(g.topology->num_ports, 1);
+	memcpy(all, g.now, g.topology->num_ports);
 	for (uint64_t i = 0; i < 10; i++) {
 		dark(&g, "s0");
 		dark(&g, "s1");
 		dark(&g, "l1");
 		look(&g, 2 * i);
-		memcpy(g.now, all, g.known->num_ports);
+		memcpy(g.now, all, g.topology->num_ports);
 		look(&g, 2 * i + 1);
 	}
 	assert_int_equal(count(g.flaps), 2);
@@ -415,20 +417,20 @@ static void test_hold_out_of_sight(void **state)
 
 	(void)state;
 	begin(&g, TWO_SPINES, &usual);
-	all = zeros(g.known->num_ports, 1);
-	memcpy(all, g.now, g.known->num_ports);
+	all = zeros(g.topology->num_ports, 1);
+	memcpy(all, g.now, g.topology->num_ports);
 	flap(&g, "l0", 2, 4, 0);
-	memset(g.now, 0, g.known->num_ports);
+	memset(g.now, 0, g.topology->num_ports);
 	look(&g, 100);
 	assert_int_equal(g.holds.on_hold + g.holds.released, 0);
-	memcpy(g.now, all, g.known->num_ports);
+	memcpy(g.now, all, g.topology->num_ports);
 	look(&g, 200);
 	assert_true(find(&g, "l0", 2, 200, &record));
 	assert_int_equal(record.downs, 4);
 	assert_int_equal(record.left_ms, 10000 - 193);
-	memset(g.now, 0, g.known->num_ports);
+	memset(g.now, 0, g.topology->num_ports);
 	look(&g, 300);
-	memcpy(g.now, all, g.known->num_ports);
+	memcpy(g.now, all, g.topology->num_ports);
 	set(&g, "l0", 2, 0);
 	look(&g, 400);
 	assert_true(find(&g, "l0", 2, 400, &record));
@@ -459,8 +461,8 @@ static void test_moved_cable(void **state)
 			at = flap(&old, "l1", 2, downs, 0);
 			assert_true(find(&old, "l1", 2, at, &flap_before));
 			begin(&new, others[i], &usual);
-			assert_int_equal(pm_damping_observe(old.flaps, new.known, new.now,
-							    new.now, at, NULL),
+			assert_int_equal(pm_damping_observe(old.flaps, new.topology,
+							    new.now, new.now, at, NULL),
 					 0);
 			assert_int_equal(pm_damping_hold(old.flaps, new.world.plan,
 							 new.now, at, &old.holds, NULL),
@@ -486,7 +488,7 @@ static void test_clear(void **state)
 	at = flap(&g, "l0", 2, 4, 0);
 	at = flap(&g, "l1", 3, 4, at);
 	at = flap(&g, "l1", 2, 1, at);
-	guid = g.known->nodes[pm_fabric_find_name(g.known, "s0")].guid;
+	guid = g.topology->nodes[pm_fabric_find_name(g.topology, "s0")].guid;
 	assert_int_equal(count(g.flaps), 3);
 	assert_int_equal(pm_damping_clear(g.flaps, guid, 3), 0);
 	assert_int_equal(pm_damping_clear(g.flaps, guid + 0x1000000, 1), 0);
@@ -615,7 +617,7 @@ static void add_event(struct model *m, uint64_t at, bool up)
 static bool sees(const struct trial *t, uint32_t port)
 {
 	const struct pm_node *n =
-		&t->plan->known->nodes[t->plan->known->ports[port].node];
+		&t->plan->topology->nodes[t->plan->topology->ports[port].node];
 	bool any = false;
 
 	for (unsigned int p = 1; p <= n->num_ports; p++)
@@ -637,7 +639,7 @@ static void model_observe(struct trial *t)
 			m->num = 0;
 		}
 		if (m->up && !alive &&
-		    (sees(t, m->port) || sees(t, t->plan->known->ports[m->port].peer)))
+		    (sees(t, m->port) || sees(t, t->plan->topology->ports[m->port].peer)))
 			add_event(m, t->at, false);
 		else if (!m->up && alive && m->num)
 			add_event(m, t->at, true);
@@ -648,7 +650,7 @@ static void model_observe(struct trial *t)
 static void walk(const struct trial *t, const uint8_t *alive, uint32_t sw, bool down,
 		 uint8_t (*seen)[2])
 {
-	const struct pm_node *n = &t->plan->known->nodes[sw];
+	const struct pm_node *n = &t->plan->topology->nodes[sw];
 
 	if (seen[sw][down])
 		return;
@@ -659,7 +661,7 @@ static void walk(const struct trial *t, const uint8_t *alive, uint32_t sw, bool 
 		if (!alive[i] || (direction != PM_DOWN && direction != PM_UP))
 			continue;
 		if (direction == PM_DOWN || !down)
-			walk(t, alive, pm_fabric_peer_node(t->plan->known, i),
+			walk(t, alive, pm_fabric_peer_node(t->plan->topology, i),
 			     direction == PM_DOWN, seen);
 	}
 }
@@ -667,13 +669,13 @@ static void walk(const struct trial *t, const uint8_t *alive, uint32_t sw, bool 
 /* joined[a][b] for switches with end ports. */
 static uint8_t *find_connected(const struct trial *t, const uint8_t *alive)
 {
-	const struct pm_fabric *known = t->plan->known;
-	uint32_t num = known->num_switches;
+	const struct pm_fabric *topology = t->plan->topology;
+	uint32_t num = topology->num_switches;
 	uint8_t *connected = zeros((size_t)num * num, 1), *ends = zeros(num, 1);
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (alive[i] && known->ports[i].peer == PM_NONE)
-			ends[known->ports[i].node] = 1;
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (alive[i] && topology->ports[i].peer == PM_NONE)
+			ends[topology->ports[i].node] = 1;
 	for (uint32_t a = 0; a < num; a++) {
 		uint8_t(*seen)[2] = zeros(num, sizeof(*seen));
 
@@ -692,7 +694,7 @@ static bool joins_all(const struct trial *t, const uint8_t *alive,
 		      const uint8_t *connected)
 {
 	size_t cells =
-		(size_t)t->plan->known->num_switches * t->plan->known->num_switches;
+		(size_t)t->plan->topology->num_switches * t->plan->topology->num_switches;
 	uint8_t *left = find_connected(t, alive);
 	bool all = !memcmp(left, connected, cells);
 
@@ -713,7 +715,7 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 
 		if (port == PM_NONE)
 			continue;
-		peer = t->plan->known->ports[port].peer;
+		peer = t->plan->topology->ports[port].peer;
 		REQUIRE(t->out[port] == t->out[peer]);
 		if (!t->now[port] || !j.left_ms) {
 			REQUIRE(t->out[port] == t->now[port]);
@@ -729,8 +731,8 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 		REQUIRE(!joins_all(t, t->out, connected));
 		t->out[port] = t->out[peer] = 1;
 	}
-	for (uint32_t i = 0; i < t->plan->known->num_ports; i++)
-		REQUIRE(t->plan->known->ports[i].peer != PM_NONE ||
+	for (uint32_t i = 0; i < t->plan->topology->num_ports; i++)
+		REQUIRE(t->plan->topology->ports[i].peer != PM_NONE ||
 			t->out[i] == t->now[i]);
 	REQUIRE(holds->on_hold == wanted.on_hold && holds->released == wanted.released);
 	REQUIRE(holds->next_ms == wanted.next_ms);
@@ -788,9 +790,9 @@ static void check_list(struct trial *t)
 /* Where the plan in force has each cable between switches, and what is alive. */
 static void find_ports(struct trial *t)
 {
-	const struct pm_fabric *known = t->plan->known;
+	const struct pm_fabric *topology = t->plan->topology;
 
-	memset(t->now, 0, known->num_ports);
+	memset(t->now, 0, topology->num_ports);
 	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
 		const struct recipe_cable *cable = &t->recipe.cables[c];
 		bool up = recipe_has_cable(&t->recipe, c) && !t->models[c].down &&
@@ -800,11 +802,11 @@ static void find_ports(struct trial *t)
 		t->models[c].port = PM_NONE;
 		for (int e = 0; e < 2; e++) {
 			uint32_t node = pm_fabric_find_guid(
-				known, t->recipe.nodes[cable->node[e]].guid);
+				topology, t->recipe.nodes[cable->node[e]].guid);
 
 			if (node == PM_NONE)
 				continue;
-			ports[e] = known->nodes[node].first_port + cable->port[e];
+			ports[e] = topology->nodes[node].first_port + cable->port[e];
 			t->now[ports[e]] = up;
 		}
 		if (ports[0] != PM_NONE && ports[1] != PM_NONE)
@@ -814,7 +816,7 @@ static void find_ports(struct trial *t)
 
 static void make_room(struct trial *t)
 {
-	uint32_t ports = t->plan->known->num_ports;
+	uint32_t ports = t->plan->topology->num_ports;
 
 	free(t->before);
 	free(t->now);
@@ -848,7 +850,7 @@ static bool begin_trial(struct trial *t)
 	REQUIRE(pm_damping_make(&t->config, &t->flaps, NULL) == 0);
 	make_room(t);
 	find_ports(t);
-	memcpy(t->before, t->now, t->plan->known->num_ports);
+	memcpy(t->before, t->now, t->plan->topology->num_ports);
 	return true;
 }
 
@@ -870,7 +872,7 @@ static void end_trial(struct trial *t)
 /* What was away comes; `before` has what was alive then, where it is now. */
 static bool grow(struct trial *t)
 {
-	uint32_t old = t->plan->known->num_ports;
+	uint32_t old = t->plan->topology->num_ports;
 	struct pm_plan *grown = NULL, *was = t->plan;
 	uint8_t *before = t->before;
 
@@ -884,7 +886,7 @@ static bool grow(struct trial *t)
 	t->before = NULL;
 	make_room(t);
 	for (uint32_t i = 0; i < old; i++) {
-		uint32_t port = pm_fabric_same_port(was->known, i, grown->known);
+		uint32_t port = pm_fabric_same_port(was->topology, i, grown->topology);
 
 		if (port != PM_NONE)
 			t->before[port] = before[i];
@@ -947,13 +949,13 @@ static void step(struct trial *t, struct totals *totals)
 						  : t->config.hold_max_ms * 2);
 	find_ports(t);
 	model_observe(t);
-	REQUIRE(pm_damping_observe(t->flaps, t->plan->known, t->before, t->now, t->at,
+	REQUIRE(pm_damping_observe(t->flaps, t->plan->topology, t->before, t->now, t->at,
 				   NULL) == 0);
-	memcpy(t->out, t->now, t->plan->known->num_ports);
+	memcpy(t->out, t->now, t->plan->topology->num_ports);
 	REQUIRE(pm_damping_hold(t->flaps, t->plan, t->out, t->at, &holds, NULL) == 0);
 	check_holds(t, &holds);
 	check_list(t);
-	memcpy(t->before, t->now, t->plan->known->num_ports);
+	memcpy(t->before, t->now, t->plan->topology->num_ports);
 	totals->held += holds.on_hold;
 	totals->needed += holds.released;
 }

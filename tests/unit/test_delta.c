@@ -108,7 +108,7 @@ static uint64_t count_slot_blocks(const struct world *world)
 		for (uint32_t lid = 1; lid <= plan->top_lid; lid++) {
 			uint32_t place = plan->owner[lid];
 
-			if (place == PM_NONE || !plan->known->ports[place].num ||
+			if (place == PM_NONE || !plan->topology->ports[place].num ||
 			    now[lid] == PM_LFT_KEEP || now[lid] == before[lid] ||
 			    last == lid / PM_LFT_BLOCK)
 				continue;

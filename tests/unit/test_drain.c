@@ -197,15 +197,15 @@ static void test_list(void **state)
 	"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
 
 /* "l0:2" or "s0": drains it. */
-static void drain(struct pm_drains *drains, const struct pm_fabric *known,
+static void drain(struct pm_drains *drains, const struct pm_fabric *topology,
 		  const char *what)
 {
 	char name[32];
 	unsigned int num = 0;
 
 	assert_true(sscanf(what, "%31[^:]:%u", name, &num) >= 1);
-	pm_drains_add(drains, known->nodes[pm_fabric_find_name(known, name)].guid, num,
-		      name, NULL, NULL);
+	pm_drains_add(drains, topology->nodes[pm_fabric_find_name(topology, name)].guid,
+		      num, name, NULL, NULL);
 }
 
 /* What is lost, what is drained, and what comes of it: "l0:2=out s0=needed/1". */
@@ -230,19 +230,19 @@ static void check_rule(const char *lost, const char *drained)
 	struct pm_drains drains = {0};
 	struct world world;
 	struct pm_fabric *now;
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	uint8_t *alive;
 	char *copy = strdup(drained), *rest = copy, *token;
 	uint32_t i = 0;
 
 	world_make(&world, recipe_draw(TWO_SPINES), PM_GROUPED);
-	known = world.plan->known;
+	topology = world.plan->topology;
 	now = world_without(&world, lost);
-	alive = calloc(known->num_ports, 1);
+	alive = calloc(topology->num_ports, 1);
 	assert_true(pm_plan_match(world.plan, now, alive));
 	while ((token = strsep(&rest, " "))) {
 		token[strcspn(token, "=")] = '\0';
-		drain(&drains, known, token);
+		drain(&drains, topology, token);
 	}
 	assert_int_equal(pm_drains_apply(&drains, world.plan, alive, NULL), 0);
 	free(copy);
@@ -279,10 +279,10 @@ static void test_unknown(void **state)
 
 	(void)state;
 	world_make(&world, recipe_draw(TWO_SPINES), PM_GROUPED);
-	alive = calloc(world.plan->known->num_ports, 1);
+	alive = calloc(world.plan->topology->num_ports, 1);
 	pm_plan_match(world.plan, world.fabric, alive);
 	pm_drains_add(&drains, 0xdead, 0, "", NULL, NULL);
-	pm_drains_add(&drains, world.plan->known->nodes[0].guid, 200, "", NULL, NULL);
+	pm_drains_add(&drains, world.plan->topology->nodes[0].guid, 200, "", NULL, NULL);
 	assert_int_equal(pm_drains_apply(&drains, world.plan, alive, NULL), 0);
 	assert_int_equal(drains.list[0].state, PM_DRAIN_UNKNOWN);
 	assert_int_equal(drains.list[1].state, PM_DRAIN_UNKNOWN);
@@ -298,7 +298,7 @@ struct scene {
 	struct recipe recipe;
 	struct world world;
 	struct pm_fabric *now;
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	uint8_t *seen; /* [port] */
 	struct random random;
 };
@@ -320,12 +320,12 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 	}
 	pm_plan_free(plan);
 	world_make(&s->world, whole, PM_GROUPED);
-	s->known = s->world.plan->known;
+	s->topology = s->world.plan->topology;
 	for (uint32_t i = 0; i < s->recipe.num_cables; i++)
 		if (random_chance(&s->random, 5))
 			s->recipe.cables[i].away = true;
 	s->now = recipe_build(&s->recipe, NULL);
-	s->seen = calloc(s->known->num_ports + 1u, 1);
+	s->seen = calloc(s->topology->num_ports + 1u, 1);
 	assert_true(pm_plan_match(s->world.plan, s->now, s->seen));
 	return true;
 }
@@ -343,8 +343,8 @@ static void drain_some(struct scene *s, struct pm_drains *drains)
 	uint32_t num = random_below(&s->random, 6);
 
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t sw = random_below(&s->random, s->known->num_switches);
-		const struct pm_node *n = &s->known->nodes[sw];
+		uint32_t sw = random_below(&s->random, s->topology->num_switches);
+		const struct pm_node *n = &s->topology->nodes[sw];
 
 		pm_drains_add(drains, n->guid,
 			      random_chance(&s->random, 30)
@@ -356,10 +356,10 @@ static void drain_some(struct scene *s, struct pm_drains *drains)
 
 static uint8_t *apply(struct scene *s, struct pm_drains *drains)
 {
-	uint8_t *alive = malloc(s->known->num_ports + 1u);
+	uint8_t *alive = malloc(s->topology->num_ports + 1u);
 
 	assert_non_null(alive);
-	memcpy(alive, s->seen, s->known->num_ports);
+	memcpy(alive, s->seen, s->topology->num_ports);
 	assert_int_equal(pm_drains_apply(drains, s->world.plan, alive, NULL), 0);
 	return alive;
 }
@@ -367,10 +367,10 @@ static uint8_t *apply(struct scene *s, struct pm_drains *drains)
 static bool is_drained(const struct scene *s, const struct pm_drains *drains,
 		       uint32_t port)
 {
-	const struct pm_port *p = &s->known->ports[port];
+	const struct pm_port *p = &s->topology->ports[port];
 
 	for (uint32_t i = 0; i < drains->num; i++)
-		if (drains->list[i].guid == s->known->nodes[p->node].guid &&
+		if (drains->list[i].guid == s->topology->nodes[p->node].guid &&
 		    (!drains->list[i].num || drains->list[i].num == p->num))
 			return true;
 	return false;
@@ -379,12 +379,12 @@ static bool is_drained(const struct scene *s, const struct pm_drains *drains,
 /* Pairs of switches with end ports joined by paths: matrix of the present update. */
 static uint8_t *connected(struct scene *s, const uint8_t *alive)
 {
-	uint32_t num = s->known->num_switches;
+	uint32_t num = s->topology->num_switches;
 	uint8_t *matrix = calloc((size_t)num * num + 1, 1), *ends = calloc(num + 1u, 1);
 
-	for (uint32_t i = 0; i < s->known->num_ports; i++)
-		if (s->seen[i] && s->known->ports[i].peer == PM_NONE)
-			ends[s->known->ports[i].node] = 1;
+	for (uint32_t i = 0; i < s->topology->num_ports; i++)
+		if (s->seen[i] && s->topology->ports[i].peer == PM_NONE)
+			ends[s->topology->ports[i].node] = 1;
 	pm_routes_update(s->world.routes, alive, NULL);
 	for (uint32_t a = 0; a < num; a++)
 		for (uint32_t b = 0; b < num; b++)
@@ -398,15 +398,15 @@ static uint8_t *connected(struct scene *s, const uint8_t *alive)
 /* Only drained cables go; no pair is lost; and none that is left in could go. */
 static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t seed)
 {
-	uint32_t num = s->known->num_switches;
+	uint32_t num = s->topology->num_switches;
 	uint8_t *alive = apply(s, drains), *all = connected(s, s->seen);
 	uint8_t *left = connected(s, alive);
 
 	if (memcmp(all, left, (size_t)num * num))
 		fail_msg("seed %llu: a path is lost", (unsigned long long)seed);
 	free(left);
-	for (uint32_t i = 0; i < s->known->num_ports; i++) {
-		uint32_t peer = s->known->ports[i].peer;
+	for (uint32_t i = 0; i < s->topology->num_ports; i++) {
+		uint32_t peer = s->topology->ports[i].peer;
 		bool drained = is_drained(s, drains, i) ||
 			       (peer != PM_NONE && is_drained(s, drains, peer));
 
@@ -479,16 +479,16 @@ static bool arrives(const struct way *w, uint32_t sw, uint16_t lid)
 
 	for (unsigned int hops = 0; hops < 64; hops++) {
 		uint8_t num = w->held[(size_t)sw * w->stride + lid];
-		const struct pm_node *n = &plan->known->nodes[sw];
+		const struct pm_node *n = &plan->topology->nodes[sw];
 
 		if (num > n->num_ports)
 			return false;
 		if (n->first_port + num == place)
 			return true;
 		if (!num || !w->s->seen[n->first_port + num] ||
-		    plan->known->ports[n->first_port + num].peer == PM_NONE)
+		    plan->topology->ports[n->first_port + num].peer == PM_NONE)
 			return false;
-		sw = pm_fabric_peer_node(plan->known, n->first_port + num);
+		sw = pm_fabric_peer_node(plan->topology, n->first_port + num);
 	}
 	return false;
 }
@@ -496,17 +496,17 @@ static bool arrives(const struct way *w, uint32_t sw, uint16_t lid)
 /* Whether packets for a LID, be it nobody's, come back to a switch. */
 static bool comes_back(const struct way *w, uint32_t from, uint32_t lid)
 {
-	const struct pm_fabric *known = w->s->known;
+	const struct pm_fabric *topology = w->s->topology;
 	uint32_t sw = from;
 
-	for (uint32_t hops = 0; hops <= known->num_switches; hops++) {
+	for (uint32_t hops = 0; hops <= topology->num_switches; hops++) {
 		uint8_t num = w->held[(size_t)sw * w->stride + lid];
-		uint32_t port = known->nodes[sw].first_port + num;
+		uint32_t port = topology->nodes[sw].first_port + num;
 
-		if (!num || num > known->nodes[sw].num_ports || !w->s->seen[port] ||
-		    known->ports[port].peer == PM_NONE)
+		if (!num || num > topology->nodes[sw].num_ports || !w->s->seen[port] ||
+		    topology->ports[port].peer == PM_NONE)
 			return false;
-		sw = pm_fabric_peer_node(known, port);
+		sw = pm_fabric_peer_node(topology, port);
 		if (sw == from)
 			return true;
 	}
@@ -518,7 +518,7 @@ static bool comes_back(const struct way *w, uint32_t from, uint32_t lid)
 static void walk_block(struct way *w, uint32_t block, uint32_t by)
 {
 	const struct pm_plan *plan = w->s->world.plan;
-	uint32_t num = plan->known->num_switches;
+	uint32_t num = plan->topology->num_switches;
 
 	for (uint32_t lid = block * 64; lid < block * 64 + 64; lid++)
 		w->loops += comes_back(w, by, lid);
@@ -526,11 +526,12 @@ static void walk_block(struct way *w, uint32_t block, uint32_t by)
 	for (uint32_t lid = block * 64; lid < block * 64 + 64; lid++) {
 		uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
 
-		if (place == PM_NONE || !plan->known->ports[place].num ||
+		if (place == PM_NONE || !plan->topology->ports[place].num ||
 		    !w->s->seen[place])
 			continue;
 		for (uint32_t sw = 0; sw < num; sw++)
-			if (w->all[(size_t)sw * num + plan->known->ports[place].node] &&
+			if (w->all[(size_t)sw * num +
+				   plan->topology->ports[place].node] &&
 			    !arrives(w, sw, (uint16_t)lid))
 				w->lost++;
 	}
@@ -562,7 +563,7 @@ static void send_all(struct way *w, const uint8_t *alive,
 		     const struct pm_detours *detours, bool upward)
 {
 	const struct pm_tree *tree = &w->s->world.plan->tree;
-	uint32_t num = w->s->known->num_switches, first;
+	uint32_t num = w->s->topology->num_switches, first;
 
 	pm_routes_update(w->s->world.routes, alive, detours);
 	for (uint32_t i = 0; i <= tree->top_level; i++) {
@@ -581,7 +582,7 @@ static void send_all(struct way *w, const uint8_t *alive,
 /* Entries without a path before are those of the tables for both. */
 static void set_unused(struct way *w, const uint8_t *before, const uint8_t *both)
 {
-	uint32_t num = w->s->known->num_switches;
+	uint32_t num = w->s->topology->num_switches;
 	struct pm_routes *routes = w->s->world.routes;
 	uint8_t *old;
 
@@ -602,7 +603,7 @@ static void set_unused(struct way *w, const uint8_t *before, const uint8_t *both
 /* What could loop if it were sent level by level, as detours may: in steps. */
 static void send_steps(struct way *w, const uint8_t *alive)
 {
-	uint32_t num = w->s->known->num_switches;
+	uint32_t num = w->s->topology->num_switches;
 	struct pm_held *held = calloc(num + 1u, sizeof(*held));
 	struct pm_stale none = {.num = 0};
 	struct pm_steps steps = {0};
@@ -630,9 +631,9 @@ static void move(struct way *w, struct pm_drains *from, struct pm_drains *to)
 {
 	struct scene *s = w->s;
 	uint8_t *before = apply(s, from), *after = apply(s, to);
-	uint8_t *both = malloc(s->known->num_ports + 1u);
+	uint8_t *both = malloc(s->topology->num_ports + 1u);
 
-	for (uint32_t i = 0; i < s->known->num_ports; i++)
+	for (uint32_t i = 0; i < s->topology->num_ports; i++)
 		both[i] = before[i] | after[i];
 	if (!w->any_order) {
 		set_unused(w, before, both);
@@ -652,7 +653,7 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 {
 	struct way way = {.s = s, .seed = seed, .any_order = any_order};
 	struct pm_drains none = {0}, lists[5] = {{0}};
-	uint32_t place = random_below(&s->random, s->known->num_ports);
+	uint32_t place = random_below(&s->random, s->topology->num_ports);
 
 	way.detours = (struct pm_detours){
 		.sm = s->world.plan->lid[place] ? place : PM_NONE, .spare = s->seen};
@@ -661,7 +662,7 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 		drain_some(s, &lists[i]);
 	way.all = connected(s, s->seen);
 	way.stride = pm_routes_stride(s->world.routes);
-	way.held = world_tables(s->world.routes, s->known->num_switches);
+	way.held = world_tables(s->world.routes, s->topology->num_switches);
 	move(&way, &none, drains);
 	move(&way, drains, &lists[0]);
 	for (int i = 1; i < 5; i++)

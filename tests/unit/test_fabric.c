@@ -493,7 +493,7 @@ static void test_merge(void **state)
 {
 	struct pm_fabric *old = recipe_draw("a/4 b/4 c/4 a:1=x b:1=y a:2=b:2 b:3=c:3");
 	struct pm_fabric *now = recipe_draw("a/4 b/4 a:1=x a:2=z a:3=b:4");
-	struct pm_fabric *known = pm_fabric_skeleton(old), *merged = NULL;
+	struct pm_fabric *topology = pm_fabric_skeleton(old), *merged = NULL;
 	static const struct {
 		unsigned int port, host, peer; /* ports of a, then b, then c; 0: none */
 	} rows[] = {
@@ -503,10 +503,10 @@ static void test_merge(void **state)
 	};
 
 	(void)state;
-	now->nodes[0].root = known->nodes[1].root = known->nodes[2].root = 1;
-	known->nodes[1].key = 7;
-	known->nodes[2].key = 8;
-	assert_int_equal(pm_fabric_merge(known, now, &merged, NULL), 0);
+	now->nodes[0].root = topology->nodes[1].root = topology->nodes[2].root = 1;
+	topology->nodes[1].key = 7;
+	topology->nodes[2].key = 8;
+	assert_int_equal(pm_fabric_merge(topology, now, &merged, NULL), 0);
 	assert_int_equal(merged->num_switches, 3);
 	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "a")].root, 1);
 	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "b")].root, 0);
@@ -514,9 +514,9 @@ static void test_merge(void **state)
 	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "c")].root, 1);
 	assert_int_equal(merged->nodes[pm_fabric_find_name(merged, "c")].key, 8);
 	pm_fabric_free(merged);
-	known->nodes[1].key = known->nodes[1].guid;
-	known->nodes[2].key = known->nodes[2].guid;
-	assert_int_equal(pm_fabric_merge(known, now, &merged, NULL), 0);
+	topology->nodes[1].key = topology->nodes[1].guid;
+	topology->nodes[2].key = topology->nodes[2].guid;
+	assert_int_equal(pm_fabric_merge(topology, now, &merged, NULL), 0);
 	assert_int_equal(merged->num_ports, 15);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const struct pm_port *port = &merged->ports[rows[i].port];
@@ -527,7 +527,7 @@ static void test_merge(void **state)
 				 port->peer);
 	}
 	pm_fabric_free(merged);
-	pm_fabric_free(known);
+	pm_fabric_free(topology);
 	pm_fabric_free(now);
 	pm_fabric_free(old);
 }

@@ -86,12 +86,13 @@ static void test_roles_stay(void **state)
 
 	(void)state;
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
-	assert_int_equal(plan->known->ports[port].host, PM_SERVICE);
+	assert_int_equal(plan->topology->ports[port].host, PM_SERVICE);
 	assert_int_equal(pm_plan_grow(plan, more, &grown, NULL), 0);
 	assert_non_null(grown);
-	assert_int_equal(grown->known->ports[port].host, PM_SERVICE);
-	assert_int_equal(grown->known->ports[world_port(more, "s1", 3)].host, PM_SERVICE);
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	assert_int_equal(grown->topology->ports[port].host, PM_SERVICE);
+	assert_int_equal(grown->topology->ports[world_port(more, "s1", 3)].host,
+			 PM_SERVICE);
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		if (plan->lid[i])
 			assert_int_equal(grown->lid[i], plan->lid[i]);
 	pm_plan_free(grown);

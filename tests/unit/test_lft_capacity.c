@@ -85,8 +85,8 @@ static void judge(const struct world *world,
 	struct pm_lft_capacity switches[SWITCHES];
 
 	for (uint32_t i = 0; i < SWITCHES; i++)
-		switches[i] = (struct pm_lft_capacity){world->plan->known->nodes[i].guid,
-						       world->plan->top_lid, 0};
+		switches[i] = (struct pm_lft_capacity){
+			world->plan->topology->nodes[i].guid, world->plan->top_lid, 0};
 	change(world, switches);
 	memset(judged->unfit, 7, sizeof(judged->unfit));
 	pm_lft_capacity_judge(world->plan, switches, SWITCHES, judged->unfit,
@@ -197,7 +197,7 @@ static void test_names(void **state)
 	switches = calloc(SWITCHES, sizeof(*switches));
 	assert_non_null(switches);
 	for (uint32_t i = 0; i < SWITCHES; i++)
-		switches[i].guid = world.plan->known->nodes[i].guid;
+		switches[i].guid = world.plan->topology->nodes[i].guid;
 	for (size_t size = 1; size < sizeof(judged.text); size += 13) {
 		char *text = malloc(size);
 

@@ -129,8 +129,8 @@ static bool run_begin(struct run *run)
 static void last_tables(struct run *run)
 {
 	struct pm_fabric *now = recipe_build(&run->recipe, NULL);
-	uint8_t *alive = calloc(run->first->known->num_ports, 1);
-	uint32_t num = run->first->known->num_switches;
+	uint8_t *alive = calloc(run->first->topology->num_ports, 1);
+	uint32_t num = run->first->topology->num_switches;
 
 	assert_non_null(alive);
 	assert_int_equal(pm_routes_make(run->first, &run->routes, NULL), 0);
@@ -168,14 +168,14 @@ static uint32_t num_lids(const struct run *run, uint32_t node)
 	return run->recipe.nodes[node].type == PM_SWITCH ? 1 : 1u << run->config.lmc;
 }
 
-static struct pm_held *find_held(const struct run *run, const struct pm_fabric *known)
+static struct pm_held *find_held(const struct run *run, const struct pm_fabric *topology)
 {
-	struct pm_held *held = calloc(known->num_switches + 1u, sizeof(*held));
+	struct pm_held *held = calloc(topology->num_switches + 1u, sizeof(*held));
 
 	assert_non_null(held);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
-		uint64_t guid = known->nodes[sw].guid;
-		uint32_t was = pm_fabric_find_guid(run->first->known, guid);
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
+		uint64_t guid = topology->nodes[sw].guid;
+		uint32_t was = pm_fabric_find_guid(run->first->topology, guid);
 
 		if (was != PM_NONE && run->parts[part_of(run, guid)].held)
 			held[sw] = (struct pm_held){
@@ -230,7 +230,7 @@ static int cover(struct run *run, const struct pm_fabric *now)
 	make_history(run);
 	EXPECT(!pm_plan_keep(run->plan, now, NULL, &changed, &differ, NULL));
 	replace(run, changed);
-	held = find_held(run, run->plan->known);
+	held = find_held(run, run->plan->topology);
 	EXPECT(!pm_lid_history_add_tables(run->history, run->plan, now, held, NULL));
 	free(held);
 	return 0;
@@ -363,14 +363,14 @@ static void check_stable(struct run *run, const struct pm_fabric *now, uint16_t 
  */
 static uint32_t old_lid(const struct run *run, uint32_t place)
 {
-	const struct pm_fabric *known = run->plan->known;
-	const struct pm_port *port = &known->ports[place];
+	const struct pm_fabric *topology = run->plan->topology;
+	const struct pm_port *port = &topology->ports[place];
 
-	for (uint32_t sw = 0; run->before && sw < run->before->known->num_switches;
+	for (uint32_t sw = 0; run->before && sw < run->before->topology->num_switches;
 	     sw++) {
-		const struct pm_node *n = &run->before->known->nodes[sw];
+		const struct pm_node *n = &run->before->topology->nodes[sw];
 
-		if (n->key == known->nodes[port->node].key)
+		if (n->key == topology->nodes[port->node].key)
 			return run->before->lid[n->first_port + port->num];
 	}
 	return 0;
@@ -629,16 +629,17 @@ static uint32_t lid_of(const struct run *run, uint32_t node)
 static uint32_t slot_of(const struct run *run, const struct pm_plan *plan, uint32_t host)
 {
 	uint32_t leaf = (host - 6) / 4;
-	uint32_t sw = pm_fabric_find_guid(plan->known, run->recipe.nodes[leaf].guid);
+	uint32_t sw = pm_fabric_find_guid(plan->topology, run->recipe.nodes[leaf].guid);
 
 	assert_true(sw != PM_NONE);
-	return plan->known->nodes[sw].first_port + 1 + (host - 6) % 4;
+	return plan->topology->nodes[sw].first_port + 1 + (host - 6) % 4;
 }
 
 /* The up port of the leaf in the plane of a slot's traffic. */
 static uint32_t up_port(const struct pm_plan *plan, uint32_t slot)
 {
-	const struct pm_node *n = &plan->known->nodes[plan->known->ports[slot].node];
+	const struct pm_node *n =
+		&plan->topology->nodes[plan->topology->ports[slot].node];
 
 	for (uint32_t p = 1; p <= n->num_ports; p++)
 		if (plan->tree.plane[n->first_port + p] == plan->plane[slot])
@@ -650,7 +651,7 @@ static uint32_t up_port(const struct pm_plan *plan, uint32_t slot)
 static void set_entry(struct run *run, uint32_t node, uint32_t lid, uint8_t port)
 {
 	uint64_t guid = run->recipe.nodes[node].guid;
-	uint32_t sw = pm_fabric_find_guid(run->first->known, guid);
+	uint32_t sw = pm_fabric_find_guid(run->first->topology, guid);
 
 	assert_true(sw != PM_NONE && lid < run->stride);
 	run->tables[(size_t)sw * run->stride + lid] = port;
@@ -1042,7 +1043,7 @@ static void test_used_without_tables(void **state)
 			PM_GROUPED);
 		claim.guid = world.fabric->ports[world_port(world.fabric, "b", 1)].guid;
 		claim.low = claim.high = world_lid(&world, "l1", 1);
-		place = world_port(world.plan->known, "l1", 1);
+		place = world_port(world.plan->topology, "l1", 1);
 		assert_int_equal(pm_lid_history_make(&claim, 1, &history, NULL), 0);
 		restore.now = world.fabric;
 		if (before) {
@@ -1093,7 +1094,7 @@ static void test_leaf(void **state)
 	assert_int_equal(pm_plan_find_origin(run.plan, now, &origin, NULL), 0);
 	assert_non_null(origin);
 	assert_memory_equal(origin->plane, run.first->plane,
-			    origin->known->num_ports * sizeof(*origin->plane));
+			    origin->topology->num_ports * sizeof(*origin->plane));
 	pm_plan_free(origin);
 	pm_fabric_free(now);
 	run_end(&run);

@@ -28,7 +28,7 @@ static void make_truth(struct truth *truth, struct world *world, const char *bef
 {
 	struct pm_fabric *start = world_without(world, before);
 	struct pm_fabric *broken = world_without(world, loss);
-	uint32_t ports = world->plan->known->num_ports;
+	uint32_t ports = world->plan->topology->num_ports;
 	uint32_t host = world_port(world->fabric, sm, 1);
 
 	*truth = (struct truth){.world = world};
@@ -39,7 +39,7 @@ static void make_truth(struct truth *truth, struct world *world, const char *bef
 	assert_true(truth->before && truth->alive && truth->part && truth->queue);
 	assert_true(pm_plan_match(world->plan, start, truth->before));
 	assert_true(pm_plan_match(world->plan, broken, truth->alive));
-	pm_reach_parts(world->plan->known, truth->alive, truth->part, truth->queue);
+	pm_reach_parts(world->plan->topology, truth->alive, truth->part, truth->queue);
 	truth->sm = pm_plan_place(world->plan, world->fabric, host);
 	world->detours.sm = truth->sm;
 	pm_routes_update(world->routes, truth->before, &world->detours);
@@ -57,7 +57,7 @@ static void free_truth(struct truth *truth)
 
 static bool is_reached(const struct truth *truth, uint32_t sw)
 {
-	uint32_t home = truth->world->plan->known->ports[truth->sm].node;
+	uint32_t home = truth->world->plan->topology->ports[truth->sm].node;
 
 	return truth->part[sw] == truth->part[home];
 }
@@ -65,26 +65,26 @@ static bool is_reached(const struct truth *truth, uint32_t sw)
 /* Every switch that can reports once for each port that changed. */
 static void report_all(const struct truth *truth, struct pm_locate *locate)
 {
-	const struct pm_fabric *known = truth->world->plan->known;
+	const struct pm_fabric *topology = truth->world->plan->topology;
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
+	for (uint32_t i = 0; i < topology->num_ports; i++)
 		if (truth->before[i] != truth->alive[i] &&
-		    is_reached(truth, known->ports[i].node))
-			pm_locate_report(locate, known->ports[i].node);
+		    is_reached(truth, topology->ports[i].node))
+			pm_locate_report(locate, topology->ports[i].node);
 }
 
 /* Whether a packet sent along a path arrives at this switch. */
 static bool arrives(const struct truth *truth, const uint8_t *path, int hops, uint32_t sw)
 {
-	const struct pm_fabric *known = truth->world->plan->known;
-	uint32_t at = known->ports[truth->sm].node;
+	const struct pm_fabric *topology = truth->world->plan->topology;
+	uint32_t at = topology->ports[truth->sm].node;
 
 	for (int i = 0; i < hops; i++) {
-		uint32_t port = known->nodes[at].first_port + path[i];
+		uint32_t port = topology->nodes[at].first_port + path[i];
 
 		if (!truth->alive[port])
 			return false;
-		at = pm_fabric_peer_node(known, port);
+		at = pm_fabric_peer_node(topology, port);
 	}
 	return at == sw;
 }
@@ -104,7 +104,7 @@ static bool send_one(struct truth *truth, struct pm_locate *locate, uint32_t *po
 	uint8_t path[PM_LOCATE_HOPS];
 
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t sw = truth->world->plan->known->ports[ports[i]].node;
+		uint32_t sw = truth->world->plan->topology->ports[ports[i]].node;
 		int hops = pm_locate_way(locate, sw, path);
 
 		if (hops < 0)
@@ -162,7 +162,7 @@ static void run(struct truth *truth, struct pm_locate *locate)
 
 	while ((num = pm_locate_questions(locate, ports, LENGTH(ports)))) {
 		ask_all(truth, locate, ports, num);
-		assert_true(truth->asked <= 2 * truth->world->plan->known->num_ports);
+		assert_true(truth->asked <= 2 * truth->world->plan->topology->num_ports);
 	}
 }
 
@@ -182,7 +182,7 @@ static struct pm_locate *begin(struct truth *truth, struct world *world,
 static void check_found(struct truth *truth, struct pm_locate *locate, const char *name)
 {
 	const struct world *world = truth->world;
-	uint32_t ports = world->plan->known->num_ports;
+	uint32_t ports = world->plan->topology->num_ports;
 	uint8_t *found = calloc(ports, 1);
 	uint8_t *tables;
 
@@ -190,7 +190,7 @@ static void check_found(struct truth *truth, struct pm_locate *locate, const cha
 	pm_locate_failed(locate, found);
 	for (uint32_t i = 0; i < ports; i++)
 		if (truth->alive[i] && truth->before[i] && !found[i] &&
-		    is_reached(truth, world->plan->known->ports[i].node))
+		    is_reached(truth, world->plan->topology->ports[i].node))
 			fail_msg("%s: port %u is alive", name, i);
 	/* What came up is left to others. */
 	for (uint32_t i = 0; i < ports; i++)
@@ -203,7 +203,7 @@ static void check_found(struct truth *truth, struct pm_locate *locate, const cha
 		    memcmp(tables + (size_t)sw * world->stride,
 			   pm_routes_table(world->routes, sw), world->stride) != 0)
 			fail_msg("%s: other tables on %s", name,
-				 pm_fabric_name(world->plan->known, sw));
+				 pm_fabric_name(world->plan->topology, sw));
 	free(tables);
 	free(found);
 }
@@ -271,9 +271,9 @@ static void test_director(void **state)
  */
 static void check_gone(struct world *world, bool sweeping)
 {
-	uint32_t cable = world_port(world->plan->known, "s3-line1", 1);
-	uint32_t peer = world->plan->known->ports[cable].peer;
-	uint8_t *gone = calloc(world->plan->known->num_ports, 1);
+	uint32_t cable = world_port(world->plan->topology, "s3-line1", 1);
+	uint32_t peer = world->plan->topology->ports[cable].peer;
+	uint8_t *gone = calloc(world->plan->topology->num_ports, 1);
 	struct pm_locate *locate;
 	struct truth truth;
 
@@ -281,7 +281,7 @@ static void check_gone(struct world *world, bool sweeping)
 	locate = begin(&truth, world, "s3-line1", "s3-line1:1", "h0-1");
 	if (sweeping)
 		pm_locate_sweeping(locate);
-	pm_locate_report(locate, world->plan->known->ports[peer].node);
+	pm_locate_report(locate, world->plan->topology->ports[peer].node);
 	run(&truth, locate);
 	assert_int_equal(truth.silent, 0);
 	assert_int_equal(pm_locate_gone(locate, gone), sweeping ? 2 : 0);
@@ -385,8 +385,8 @@ static void test_one_report_missing(void **state)
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	locate = begin(&truth, &world, "", "s3-line1", "h0-1");
-	for (uint32_t i = 0; i < world.plan->known->num_ports; i++) {
-		uint32_t sw = world.plan->known->ports[i].node;
+	for (uint32_t i = 0; i < world.plan->topology->num_ports; i++) {
+		uint32_t sw = world.plan->topology->ports[i].node;
 
 		if (truth.before[i] == truth.alive[i] || !is_reached(&truth, sw))
 			continue;
@@ -494,13 +494,14 @@ static void test_paths(void **state)
 /* Whether a path comes through a switch on its way. */
 static bool passes(const struct truth *truth, const uint8_t *path, int hops, uint32_t sw)
 {
-	const struct pm_fabric *known = truth->world->plan->known;
-	uint32_t at = known->ports[truth->sm].node;
+	const struct pm_fabric *topology = truth->world->plan->topology;
+	uint32_t at = topology->ports[truth->sm].node;
 
 	for (int i = 0; i < hops; i++) {
 		if (at == sw)
 			return true;
-		at = pm_fabric_peer_node(known, known->nodes[at].first_port + path[i]);
+		at = pm_fabric_peer_node(topology,
+					 topology->nodes[at].first_port + path[i]);
 	}
 	return false;
 }
@@ -522,25 +523,25 @@ static void test_ways_around(void **state)
 	locate = begin(&truth, &world, "", "", "h0-5");
 	lid = world.plan->lid[truth.sm];
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
-		const struct pm_fabric *known = world.plan->known;
+		const struct pm_fabric *topology = world.plan->topology;
 		uint32_t at = sw;
 		int hops = pm_locate_path(locate, sw, path);
 
 		assert_true(hops >= 0 && arrives(&truth, path, hops, sw));
 		for (int i = hops - 1; i >= 0; i--) {
-			uint32_t out = known->nodes[at].first_port +
+			uint32_t out = topology->nodes[at].first_port +
 				       pm_routes_table(world.routes, at)[lid];
 
-			assert_int_equal(known->ports[known->ports[out].peer].num,
+			assert_int_equal(topology->ports[topology->ports[out].peer].num,
 					 path[i]);
-			at = pm_fabric_peer_node(known, out);
+			at = pm_fabric_peer_node(topology, out);
 		}
 	}
 	/* The first switch on the tables' way from leaf30. */
 	pm_locate_path(locate, world_switch(&world, "leaf30"), path);
 	in_doubt = pm_fabric_peer_node(
-		world.plan->known,
-		world.plan->known->nodes[world_switch(&world, "leaf0")].first_port +
+		world.plan->topology,
+		world.plan->topology->nodes[world_switch(&world, "leaf0")].first_port +
 			path[0]);
 	for (int i = 0; i < 40; i++)
 		pm_locate_report(locate, in_doubt);
@@ -576,7 +577,7 @@ static void test_shared_cable(void **state)
 		   PM_GROUPED);
 	locate = begin(&truth, &world, "", "", "a");
 	home = world_switch(&world, "l0");
-	first = world.plan->known->nodes[home].first_port;
+	first = world.plan->topology->nodes[home].first_port;
 	out = world_entry(&world, "s0", "l0", 1) == 1 ? 2 : 3;
 	pm_locate_report(locate, home);
 	num = pm_locate_questions(locate, ports, LENGTH(ports));
@@ -611,9 +612,9 @@ static void test_every_single_loss(void **state)
 	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
-	for (uint32_t i = 0; i < world.plan->known->num_ports; i++) {
-		const struct pm_fabric *known = world.plan->known;
-		const struct pm_port *p = &known->ports[i];
+	for (uint32_t i = 0; i < world.plan->topology->num_ports; i++) {
+		const struct pm_fabric *topology = world.plan->topology;
+		const struct pm_port *p = &topology->ports[i];
 		struct pm_locate *locate;
 		struct truth truth;
 		char loss[128];
@@ -621,7 +622,7 @@ static void test_every_single_loss(void **state)
 		if (p->num && p->peer == PM_NONE)
 			continue;
 		snprintf(loss, sizeof(loss), p->num ? "%s:%u" : "%s",
-			 pm_fabric_name(known, p->node), p->num);
+			 pm_fabric_name(topology, p->node), p->num);
 		locate = begin(&truth, &world, "", loss,
 			       pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
 		report_all(&truth, locate);
@@ -649,7 +650,7 @@ static uint32_t rounds = DEFAULT_ROUNDS;
 
 static void kill_cable(struct truth *truth, uint32_t port)
 {
-	uint32_t peer = truth->world->plan->known->ports[port].peer;
+	uint32_t peer = truth->world->plan->topology->ports[port].peer;
 
 	truth->alive[port] = 0;
 	if (peer != PM_NONE)
@@ -658,9 +659,9 @@ static void kill_cable(struct truth *truth, uint32_t port)
 
 static void kill_switch(struct truth *truth, uint32_t sw)
 {
-	const struct pm_node *n = &truth->world->plan->known->nodes[sw];
+	const struct pm_node *n = &truth->world->plan->topology->nodes[sw];
 
-	if (sw == truth->world->plan->known->ports[truth->sm].node)
+	if (sw == truth->world->plan->topology->ports[truth->sm].node)
 		return;
 	for (uint32_t i = n->first_port; i <= n->first_port + n->num_ports; i++)
 		kill_cable(truth, i);
@@ -674,14 +675,14 @@ static void kill_some(struct truth *truth, struct random *random)
 
 	for (uint32_t i = 0; i < dead; i++)
 		kill_switch(truth, random_below(random, num));
-	ports = truth->world->plan->known->num_ports;
+	ports = truth->world->plan->topology->num_ports;
 	for (uint32_t i = random_below(random, 4); i; i--) {
 		uint32_t port = random_below(random, ports);
 
-		if (truth->world->plan->known->ports[port].num)
+		if (truth->world->plan->topology->ports[port].num)
 			kill_cable(truth, port);
 	}
-	pm_reach_parts(truth->world->plan->known, truth->alive, truth->part,
+	pm_reach_parts(truth->world->plan->topology, truth->alive, truth->part,
 		       truth->queue);
 }
 
@@ -689,33 +690,34 @@ static void kill_some(struct truth *truth, struct random *random)
 static void report_some(const struct truth *truth, struct pm_locate *locate,
 			struct random *random, uint32_t alive, uint32_t dead)
 {
-	const struct pm_fabric *known = truth->world->plan->known;
+	const struct pm_fabric *topology = truth->world->plan->topology;
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (truth->before[i] != truth->alive[i] && known->ports[i].num &&
-		    random_chance(random,
-				  is_reached(truth, known->ports[i].node) ? alive : dead))
-			pm_locate_report(locate, known->ports[i].node);
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (truth->before[i] != truth->alive[i] && topology->ports[i].num &&
+		    random_chance(random, is_reached(truth, topology->ports[i].node)
+						  ? alive
+						  : dead))
+			pm_locate_report(locate, topology->ports[i].node);
 }
 
 /* Whether all that was lost and can be reached was found; nothing else ever is. */
 static bool found_all(const struct truth *truth, struct pm_locate *locate)
 {
-	uint32_t ports = truth->world->plan->known->num_ports;
+	uint32_t ports = truth->world->plan->topology->num_ports;
 	uint8_t *found = calloc(ports, 1);
 	bool all = true;
 
 	assert_non_null(found);
 	pm_locate_failed(locate, found);
 	for (uint32_t i = 0; i < ports; i++) {
-		uint32_t sw = truth->world->plan->known->ports[i].node;
+		uint32_t sw = truth->world->plan->topology->ports[i].node;
 
 		if (!truth->before[i] || !is_reached(truth, sw))
 			continue;
 		if (truth->alive[i] && !found[i])
 			fail_msg("port %u is alive", i);
 		all &= truth->alive[i] || !found[i] ||
-		       pm_fabric_peer_node(truth->world->plan->known, i) == PM_NONE;
+		       pm_fabric_peer_node(truth->world->plan->topology, i) == PM_NONE;
 	}
 	free(found);
 	return all;
@@ -831,7 +833,7 @@ static int talk_way(struct talk *talk, uint32_t sw, bool *there)
 /* Sends a question, or something else now and then, and hands over what comes back. */
 static void talk_once(struct talk *talk, uint32_t port)
 {
-	uint32_t sw = talk->truth->world->plan->known->ports[port].node;
+	uint32_t sw = talk->truth->world->plan->topology->ports[port].node;
 	bool there;
 
 	if (random_chance(talk->random, 10)) {
@@ -860,9 +862,9 @@ static void talk_once(struct talk *talk, uint32_t port)
 
 static void talk_to_the_end(struct talk *talk)
 {
-	const struct pm_fabric *known = talk->truth->world->plan->known;
+	const struct pm_fabric *topology = talk->truth->world->plan->topology;
 	uint32_t ports[40], num, max = random_range(talk->random, 1, LENGTH(ports));
-	uint8_t *alive = calloc(known->num_ports, 1), path[PM_LOCATE_HOPS];
+	uint8_t *alive = calloc(topology->num_ports, 1), path[PM_LOCATE_HOPS];
 
 	assert_non_null(alive);
 	for (int i = 0; i < 500; i++) {
@@ -875,14 +877,15 @@ static void talk_to_the_end(struct talk *talk)
 			talk_once(talk, ports[k]);
 		}
 		if (random_chance(talk->random, 5))
-			pm_locate_want(talk->locate,
-				       random_below(talk->random, known->num_switches));
+			pm_locate_want(
+				talk->locate,
+				random_below(talk->random, topology->num_switches));
 	}
 	write_down(talk, pm_locate_gave_up(talk->locate));
 	write_down(talk, pm_locate_failed(talk->locate, alive));
-	for (uint32_t i = 0; i < known->num_ports; i++)
+	for (uint32_t i = 0; i < topology->num_ports; i++)
 		write_down(talk, alive[i]);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
 		int hops = pm_locate_path(talk->locate, sw, path);
 
 		for (int i = 0; i < hops; i++)

@@ -190,7 +190,7 @@ static void note_plan(const struct pm_plan *plan)
 
 static void note_routes(const struct pm_routes *routes)
 {
-	for (uint32_t sw = 0; sw < pm_routes_plan(routes)->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < pm_routes_plan(routes)->topology->num_switches; sw++)
 		note(pm_routes_table(routes, sw), pm_routes_stride(routes));
 }
 
@@ -238,7 +238,7 @@ static const char *file_with(const char *text)
 
 static uint8_t *copy_alive(const struct world *world)
 {
-	uint32_t num = world->plan->known->num_ports;
+	uint32_t num = world->plan->topology->num_ports;
 	uint8_t *copy = malloc(num);
 
 	assert_non_null(copy);
@@ -397,7 +397,7 @@ static void try_tree(struct world *world)
 {
 	struct pm_tree tree;
 
-	FILL(tree, pm_tree_make(world->plan->known, &tree, &trial.err));
+	FILL(tree, pm_tree_make(world->plan->topology, &tree, &trial.err));
 	note(tree.level, tree.num_switches);
 	note(tree.direction, tree.num_ports);
 	note(tree.rank, tree.num_switches * sizeof(*tree.rank));
@@ -412,13 +412,13 @@ static void try_degraded_links(struct world *world)
 	struct pm_degraded_link *list;
 	uint32_t count = 0;
 
-	assert_true(plan->known->num_ports <= sizeof(link));
-	for (uint32_t i = 0, degraded = 0; i < plan->known->num_ports; i++)
-		if (plan->known->ports[i].peer != PM_NONE &&
-		    plan->known->ports[i].peer > i)
+	assert_true(plan->topology->num_ports <= sizeof(link));
+	for (uint32_t i = 0, degraded = 0; i < plan->topology->num_ports; i++)
+		if (plan->topology->ports[i].peer != PM_NONE &&
+		    plan->topology->ports[i].peer > i)
 			link[i] = pm_link_code(degraded++ ? 4 : 1, PM_EDR);
-	FILL(list, pm_degraded_links_find(plan->known, &plan->tree, link, &list, &count,
-					  &trial.err));
+	FILL(list, pm_degraded_links_find(plan->topology, &plan->tree, link, &list,
+					  &count, &trial.err));
 	assert_int_equal(count, 1);
 	note(list, sizeof(*list));
 	free(list);
@@ -426,7 +426,7 @@ static void try_degraded_links(struct world *world)
 
 static void try_reach(struct world *world)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	struct pm_pool pool = {NULL, false};
 	struct pm_reach reach = {0};
 
@@ -436,8 +436,8 @@ static void try_reach(struct world *world)
 		pm_pool_free(&pool);
 		pm_reach_init(&world->plan->tree, &pool, &reach);
 	}
-	pm_reach_compute(known, &world->plan->tree, world->alive, &reach);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	pm_reach_compute(topology, &world->plan->tree, world->alive, &reach);
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		note(pm_reach_updown(&reach, sw), reach.words * sizeof(uint64_t));
 	pm_pool_free(&pool);
 }
@@ -673,7 +673,7 @@ static void try_drains_read(struct world *world)
 static void try_drains_apply(struct world *world)
 {
 	uint8_t *alive = copy_alive(world);
-	uint32_t num = world->plan->known->num_ports;
+	uint32_t num = world->plan->topology->num_ports;
 	struct pm_drains drains = {0};
 
 	drain(world, &drains);
@@ -691,19 +691,19 @@ static void try_drains_apply(struct world *world)
 
 static void try_take_out(struct world *world)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	struct pm_exclusion list[] = {
-		{.port = world_port(known, "l0", 3)},
-		{.port = known->ports[world_port(known, "s1", 1)].peer}};
+		{.port = world_port(topology, "l0", 3)},
+		{.port = topology->ports[world_port(topology, "s1", 1)].peer}};
 	uint8_t *alive = copy_alive(world);
 	uint32_t num = list[0].port == list[1].port ? 1 : 2;
 
 	CALL(pm_exclude(world->plan, alive, list, num, &trial.err));
 	if (trial.rc) {
-		assert_memory_equal(alive, world->alive, known->num_ports);
+		assert_memory_equal(alive, world->alive, topology->num_ports);
 		assert_int_equal(pm_exclude(world->plan, alive, list, num, NULL), 0);
 	}
-	note(alive, known->num_ports);
+	note(alive, topology->num_ports);
 	free(alive);
 }
 
@@ -712,7 +712,7 @@ static void try_reachable(struct world *world)
 	struct pm_reachable reachable;
 
 	FILL(reachable,
-	     pm_reachable_find(world->plan->known, pm_routes_reach(world->routes),
+	     pm_reachable_find(world->plan->topology, pm_routes_reach(world->routes),
 			       world->alive, &reachable, &trial.err));
 	note(&reachable.connected, sizeof(reachable.connected));
 	note(&reachable.pairs, sizeof(reachable.pairs));
@@ -893,7 +893,7 @@ static void try_describe(struct world *world)
 	uint8_t *alive = copy_alive(world);
 	char text[PM_CHANGE_TEXT];
 
-	alive[world_port(world->plan->known, "l0", 3)] = 0;
+	alive[world_port(world->plan->topology, "l0", 3)] = 0;
 	memfault_begin(&trial.fault);
 	pm_change_describe(world->plan, world->alive, alive, text, sizeof(text));
 	trial.allocations = memfault_end();
@@ -917,18 +917,18 @@ static void try_flaps_make(struct world *world)
 /* A cable goes down and comes up so often that it is on hold, at 5000 ms. */
 static struct pm_damping *flaps_of(const struct world *world)
 {
-	const struct pm_fabric *known = world->plan->known;
-	uint32_t port = world_port(known, "l0", 3);
+	const struct pm_fabric *topology = world->plan->topology;
+	uint32_t port = world_port(topology, "l0", 3);
 	uint8_t *down = copy_alive(world);
 	struct pm_damping *flaps = NULL;
 
 	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
-	down[port] = down[known->ports[port].peer] = 0;
+	down[port] = down[topology->ports[port].peer] = 0;
 	for (uint64_t at = 1000; at < 5000; at += 1000) {
 		assert_int_equal(
-			pm_damping_observe(flaps, known, world->alive, down, at, NULL),
+			pm_damping_observe(flaps, topology, world->alive, down, at, NULL),
 			0);
-		assert_int_equal(pm_damping_observe(flaps, known, down, world->alive,
+		assert_int_equal(pm_damping_observe(flaps, topology, down, world->alive,
 						    at + 500, NULL),
 				 0);
 	}
@@ -938,22 +938,22 @@ static struct pm_damping *flaps_of(const struct world *world)
 
 static void try_flaps_observe(struct world *world)
 {
-	const struct pm_fabric *known = world->plan->known;
-	uint8_t *down = calloc(known->num_ports, 1);
+	const struct pm_fabric *topology = world->plan->topology;
+	uint8_t *down = calloc(topology->num_ports, 1);
 	struct pm_damping *flaps = NULL;
-	uint32_t port = world_port(known, "l0", 3), at = 0;
+	uint32_t port = world_port(topology, "l0", 3), at = 0;
 	struct pm_damped_link flap;
 
 	assert_non_null(down);
-	memcpy(down, world->alive, known->num_ports);
-	down[port] = down[known->ports[port].peer] = 0;
+	memcpy(down, world->alive, topology->num_ports);
+	down[port] = down[topology->ports[port].peer] = 0;
 	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
-	CALL(pm_damping_observe(flaps, known, world->alive, down, 1000, &trial.err));
+	CALL(pm_damping_observe(flaps, topology, world->alive, down, 1000, &trial.err));
 	if (trial.rc) {
 		assert_false(pm_damping_next(flaps, 1000, &at, &flap));
-		assert_int_equal(
-			pm_damping_observe(flaps, known, world->alive, down, 1000, NULL),
-			0);
+		assert_int_equal(pm_damping_observe(flaps, topology, world->alive, down,
+						    1000, NULL),
+				 0);
 	}
 	note_flaps(flaps, 1000);
 	pm_damping_free(flaps);
@@ -964,7 +964,7 @@ static void try_flaps_hold(struct world *world)
 {
 	struct pm_damping *flaps = flaps_of(world);
 	uint8_t *alive = copy_alive(world);
-	uint32_t num = world->plan->known->num_ports;
+	uint32_t num = world->plan->topology->num_ports;
 	struct pm_damping_holds holds;
 
 	FILL(holds, pm_damping_hold(flaps, world->plan, alive, 5000, &holds, &trial.err));
@@ -995,7 +995,7 @@ static void try_flaps_import(struct world *world)
 
 static void try_locate(struct world *world)
 {
-	uint32_t sm = world_port(world->plan->known, "l0", 1), ports[8];
+	uint32_t sm = world_port(world->plan->topology, "l0", 1), ports[8];
 	struct pm_locate *locate;
 
 	MAKE(locate, pm_locate_new(world->routes, world->alive, sm, &locate, &trial.err));
@@ -1233,7 +1233,7 @@ static void note_planning(const struct planning *planning)
 	note_plan(planning->plan);
 	if (planning->planned)
 		note(planning->planned,
-		     planning->plan->known->num_ports * sizeof(*planning->planned));
+		     planning->plan->topology->num_ports * sizeof(*planning->planned));
 }
 
 /*
@@ -1282,7 +1282,7 @@ static void try_migrating(struct world *world)
 
 static void note_view(const struct view *view)
 {
-	uint32_t num = view->plan->known->num_ports;
+	uint32_t num = view->plan->topology->num_ports;
 
 	note(view->seen, num);
 	note(view->alive, num);
@@ -1345,16 +1345,16 @@ static void try_tell(struct world *world)
 
 static void try_cutoff(struct world *world)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	uint8_t *tables = world_tables(world->routes, world->num_switches);
 	const struct pm_cutoff_lid lids[] = {
-		{world_lid(world, "l0", 1), world_port(known, "l0", 1)},
-		{world_lid(world, "l1", 1), world_port(known, "l1", 1)},
+		{world_lid(world, "l0", 1), world_port(topology, "l0", 1)},
+		{world_lid(world, "l1", 1), world_port(topology, "l1", 1)},
 	};
 	struct pm_cutoff *cutoff;
 	uint64_t dead;
 
-	MAKE(cutoff, pm_cutoff_new(known, world->alive, tables, world->stride, lids,
+	MAKE(cutoff, pm_cutoff_new(topology, world->alive, tables, world->stride, lids,
 				   LENGTH(lids), &cutoff, &trial.err));
 	dead = pm_cutoff_dead(cutoff);
 	note(&dead, sizeof(dead));
@@ -1656,11 +1656,11 @@ static void note_mfts(const struct pm_mfts *mfts)
 static struct pm_group all_hosts(const struct world *world, uint16_t mlid,
 				 uint32_t *members)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	struct pm_group group = {.mlid = mlid, .members = members};
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (known->ports[i].host)
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (topology->ports[i].host)
 			members[group.num++] = i;
 	return group;
 }
@@ -1706,7 +1706,7 @@ static void try_mft_reroute(struct world *world)
 	uint32_t members[64];
 	const struct pm_group group = all_hosts(world, 0xc200, members);
 	struct pm_multicast *multicast = make_multicast(world);
-	struct pm_mfts *tables = pm_mfts_new(world->plan->known);
+	struct pm_mfts *tables = pm_mfts_new(world->plan->topology);
 
 	assert_non_null(tables);
 	CHANGE(pm_multicast_reroute(multicast, &group, tables, NULL, &trial.err));
@@ -1729,14 +1729,14 @@ static void try_mfts_new(struct world *world)
 {
 	struct pm_mfts *mfts;
 
-	RETURN(mfts, pm_mfts_new(world->plan->known));
+	RETURN(mfts, pm_mfts_new(world->plan->topology));
 	note_mfts(mfts);
 	pm_mfts_free(mfts);
 }
 
 static struct pm_mfts *make_mfts(const struct world *world)
 {
-	struct pm_mfts *mfts = pm_mfts_new(world->plan->known);
+	struct pm_mfts *mfts = pm_mfts_new(world->plan->topology);
 
 	assert_non_null(mfts);
 	assert_int_equal(pm_mfts_set_block(mfts, 0, 3, 0, some_masks), 0);
@@ -1755,7 +1755,7 @@ static void try_mfts_clone(struct world *world)
 
 static void try_mfts_set(struct world *world)
 {
-	struct pm_mfts *mfts = pm_mfts_new(world->plan->known);
+	struct pm_mfts *mfts = pm_mfts_new(world->plan->topology);
 
 	assert_non_null(mfts);
 	QUIETLY(pm_mfts_set_block(mfts, 0, 3, 0, some_masks));
@@ -1774,10 +1774,10 @@ static void try_mfts_forget(struct world *world)
 
 static void try_mfts_move(struct world *world)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	struct pm_mfts *mfts = make_mfts(world), *moved;
 
-	PRINT(moved, pm_mfts_move(mfts, known, known, &moved));
+	PRINT(moved, pm_mfts_move(mfts, topology, topology, &moved));
 	note_mfts(moved);
 	pm_mfts_free(moved);
 	pm_mfts_free(mfts);
@@ -1785,7 +1785,8 @@ static void try_mfts_move(struct world *world)
 
 static void try_mft_delta(struct world *world)
 {
-	struct pm_mfts *mfts = make_mfts(world), *none = pm_mfts_new(world->plan->known);
+	struct pm_mfts *mfts = make_mfts(world),
+		       *none = pm_mfts_new(world->plan->topology);
 	struct pm_mft_delta delta = {0};
 
 	assert_non_null(none);
@@ -1800,14 +1801,15 @@ static void try_mft_steps(struct world *world)
 {
 	uint32_t members[64];
 	struct pm_group group = all_hosts(world, 0xc000, members);
-	struct pm_mft_input input = {.known = world->plan->known, .end = PM_MFT_BLOCKS};
+	struct pm_mft_input input = {.topology = world->plan->topology,
+				     .end = PM_MFT_BLOCKS};
 	struct pm_mft_steps steps = {0};
 	struct pm_multicast *multicast = make_multicast(world);
 	struct pm_mfts *held, *wanted;
 
 	assert_int_equal(pm_multicast_route(multicast, &group, 1, &wanted, NULL, NULL),
 			 0);
-	held = pm_mfts_new(world->plan->known);
+	held = pm_mfts_new(world->plan->topology);
 	assert_non_null(held);
 	input.held = held;
 	input.wanted = wanted;

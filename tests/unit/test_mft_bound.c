@@ -62,8 +62,8 @@ struct trees {
 
 static bool is_reachable(const struct mscene *scene, uint32_t sw)
 {
-	pm_for_each_port(i, scene->known, sw)
-		if (scene->known->ports[i].peer != PM_NONE && scene->alive[i])
+	pm_for_each_port(i, scene->topology, sw)
+		if (scene->topology->ports[i].peer != PM_NONE && scene->alive[i])
 			return true;
 	return false;
 }
@@ -76,18 +76,19 @@ static void set_port(uint16_t (*masks)[16], const struct pm_port *port)
 /* Notes the changes of a tree, given as a set of switches. */
 static void note_tree(struct trees *t, uint64_t in)
 {
-	const struct pm_fabric *known = t->scene->known;
+	const struct pm_fabric *topology = t->scene->topology;
 	uint16_t masks[64][16] = {{0}};
 	uint64_t changes = 0;
 
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		if (in >> sw & 1 && sw != t->root) {
-			set_port(masks, &known->ports[t->up[sw]]);
-			set_port(masks, &known->ports[known->ports[t->up[sw]].peer]);
+			set_port(masks, &topology->ports[t->up[sw]]);
+			set_port(masks,
+				 &topology->ports[topology->ports[t->up[sw]].peer]);
 		}
 	for (uint32_t i = 0; i < t->group->num; i++)
-		set_port(masks, &known->ports[t->group->members[i]]);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+		set_port(masks, &topology->ports[t->group->members[i]]);
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		for (uint32_t p = 0; p < pm_mfts_num_positions(t->held, sw); p++)
 			if (is_reachable(t->scene, sw) &&
 			    masks[sw][p] != pm_mfts_mask(t->held, sw, t->group->mlid, p))
@@ -103,7 +104,7 @@ static uint32_t next_switch(const struct trees *t, uint64_t in, uint64_t done)
 {
 	uint32_t next = PM_NONE;
 
-	for (uint32_t sw = 0; sw < t->scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < t->scene->topology->num_switches; sw++)
 		if ((in & ~done) >> sw & 1 && sw != t->root &&
 		    (next == PM_NONE ||
 		     t->scene->tree->level[sw] < t->scene->tree->level[next]))
@@ -122,7 +123,7 @@ static void try_uplinks(struct trees *t, uint64_t in, uint64_t done)
 		note_tree(t, in);
 		return;
 	}
-	pm_for_each_port(i, t->scene->known, sw) {
+	pm_for_each_port(i, t->scene->topology, sw) {
 		uint32_t remote = t->scene->tree->remote[i];
 
 		if (t->scene->tree->direction[i] != PM_UP || !t->scene->alive[i] ||
@@ -138,8 +139,8 @@ static void flood_down(const struct mscene *scene, uint32_t root, uint8_t *down)
 	memset(down, 0, 64);
 	down[root] = 1;
 	for (unsigned int level = scene->tree->level[root]; level-- > 0;)
-		for (uint32_t i = 0; i < scene->known->num_ports; i++) {
-			uint32_t sw = scene->known->ports[i].node;
+		for (uint32_t i = 0; i < scene->topology->num_ports; i++) {
+			uint32_t sw = scene->topology->ports[i].node;
 
 			if (scene->tree->direction[i] == PM_UP && scene->alive[i] &&
 			    scene->tree->level[sw] == level &&
@@ -154,7 +155,7 @@ static uint64_t find_leaves(const struct mscene *scene, const struct pm_group *g
 	uint64_t leaves = 0;
 
 	for (uint32_t i = 0; i < group->num; i++) {
-		uint32_t sw = scene->known->ports[group->members[i]].node;
+		uint32_t sw = scene->topology->ports[group->members[i]].node;
 
 		if (pm_tree_is_leaf(scene->tree, sw))
 			leaves |= (uint64_t)1 << sw;
@@ -194,7 +195,7 @@ static void try_leaves(struct trees *t, uint64_t in)
 {
 	uint64_t spare = t->spare, some = 0;
 
-	for (uint32_t sw = 0; sw < t->scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < t->scene->topology->num_switches; sw++)
 		if (!t->down[sw])
 			spare &= ~((uint64_t)1 << sw);
 	spare &= ~in;
@@ -207,12 +208,12 @@ static void try_leaves(struct trees *t, uint64_t in)
 /* All roots, all uplinks. */
 static void find_trees(struct trees *t)
 {
-	const struct pm_fabric *known = t->scene->known;
+	const struct pm_fabric *topology = t->scene->topology;
 
 	t->num = 0;
 	t->too_many = false;
 	find_spare(t);
-	for (uint32_t root = 0; root < known->num_switches; root++) {
+	for (uint32_t root = 0; root < topology->num_switches; root++) {
 		uint64_t in = (uint64_t)1 << root;
 		bool reaches = t->scene->tree->level[root] != PM_NO_LEVEL;
 
@@ -220,7 +221,7 @@ static void find_trees(struct trees *t)
 			continue;
 		flood_down(t->scene, root, t->down);
 		for (uint32_t i = 0; i < t->group->num; i++) {
-			uint32_t sw = known->ports[t->group->members[i]].node;
+			uint32_t sw = topology->ports[t->group->members[i]].node;
 
 			reaches &= t->down[sw];
 			in |= (uint64_t)1 << sw;
@@ -256,9 +257,9 @@ static uint32_t count_large(const struct mscene *scene)
 		uint64_t switches = 0;
 
 		for (uint32_t i = 0; i < scene->groups[g].num; i++)
-			switches |=
-				(uint64_t)1
-				<< scene->known->ports[scene->groups[g].members[i]].node;
+			switches |= (uint64_t)1
+				    << scene->topology->ports[scene->groups[g].members[i]]
+					       .node;
 		large += (uint32_t)__builtin_popcountll(switches) >
 			 pm_multicast_large(scene->multicast);
 	}
@@ -293,7 +294,7 @@ static void set_broad(struct mscene *scene, struct random *random)
 
 		group->num = 0;
 		for (uint32_t i = 0; i < scene->num_slots; i++) {
-			uint32_t sw = scene->known->ports[scene->places[i]].node;
+			uint32_t sw = scene->topology->ports[scene->places[i]].node;
 			bool has = find_leaves(scene, group) >> sw & 1;
 
 			if (pm_tree_is_leaf(scene->tree, sw) && !has)
@@ -306,14 +307,14 @@ static void set_broad(struct mscene *scene, struct random *random)
 
 static void draw(struct mscene *scene, struct random *random, enum event event)
 {
-	uint32_t sw = random_below(random, scene->known->num_switches), g, links = 0;
+	uint32_t sw = random_below(random, scene->topology->num_switches), g, links = 0;
 
 	switch (event) {
 	case LINK_FAILS:
 		for (uint32_t n = 0; n < 50 && !links; n++) {
-			uint32_t i = random_below(random, scene->known->num_ports);
+			uint32_t i = random_below(random, scene->topology->num_ports);
 
-			links = scene->known->ports[i].peer != PM_NONE;
+			links = scene->topology->ports[i].peer != PM_NONE;
 			mscene_set_link(scene, i, false);
 		}
 		break;
@@ -322,7 +323,7 @@ static void draw(struct mscene *scene, struct random *random, enum event event)
 			mscene_set_switch(scene, sw, false);
 		break;
 	case COMPONENT_FAILS:
-		for (uint32_t i = 0; i < scene->known->num_switches; i++)
+		for (uint32_t i = 0; i < scene->topology->num_switches; i++)
 			if (scene->tree->component[sw] != PM_NONE &&
 			    scene->tree->component[i] == scene->tree->component[sw])
 				mscene_set_switch(scene, i, false);
@@ -352,7 +353,7 @@ static bool try_trees(const struct mscene *scene, const struct pm_mfts *held, bo
 	static struct trees trees[GROUPS];
 	uint32_t first[65] = {0};
 
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		first[sw + 1] = first[sw] + pm_mfts_num_positions(held, sw);
 	for (uint32_t g = 0; g < GROUPS; g++) {
 		trees[g] = (struct trees){.scene = scene,
@@ -379,7 +380,7 @@ static void compare(const struct mscene *scene, const struct pm_mfts *held,
 	if (!try_trees(scene, held, false, &bound) ||
 	    !try_trees(scene, held, true, &keeping))
 		return;
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		reachable[sw] = is_reachable(scene, sw);
 	if (pm_mft_delta_find(held, wanted, 0, 1, reachable, &delta))
 		fail_msg("no memory");
@@ -419,8 +420,8 @@ static bool is_small(const struct mscene *scene)
 {
 	uint32_t places = 0;
 
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
-		places += scene->known->nodes[sw].num_ports / 16 + 1u;
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
+		places += scene->topology->nodes[sw].num_ports / 16 + 1u;
 	return places <= 64;
 }
 

@@ -55,16 +55,16 @@ static struct {
 /* Marks what the first host's switch reaches over links that are up. */
 static void find_reachable(struct trial *t)
 {
-	const struct pm_fabric *known = t->scene.known;
+	const struct pm_fabric *topology = t->scene.topology;
 	uint32_t queue[256], num = 1;
 
-	memcpy(t->was, t->reachable, known->num_switches);
-	memset(t->reachable, 0, known->num_switches);
-	queue[0] = known->ports[t->scene.places[0]].node;
+	memcpy(t->was, t->reachable, topology->num_switches);
+	memset(t->reachable, 0, topology->num_switches);
+	queue[0] = topology->ports[t->scene.places[0]].node;
 	t->reachable[queue[0]] = 1;
 	for (uint32_t k = 0; k < num; k++)
-		pm_for_each_port(i, known, queue[k]) {
-			uint32_t remote = pm_fabric_peer_node(known, i);
+		pm_for_each_port(i, topology, queue[k]) {
+			uint32_t remote = pm_fabric_peer_node(topology, i);
 
 			if (remote == PM_NONE || !t->up[i] || t->reachable[remote])
 				continue;
@@ -76,8 +76,8 @@ static void find_reachable(struct trial *t)
 /* Links behind which nobody can send are neither up nor usable. */
 static void cut_off(struct trial *t)
 {
-	for (uint32_t i = 0; i < t->scene.known->num_ports; i++)
-		if (!t->reachable[t->scene.known->ports[i].node])
+	for (uint32_t i = 0; i < t->scene.topology->num_ports; i++)
+		if (!t->reachable[t->scene.topology->ports[i].node])
 			t->up[i] = t->scene.alive[i] = 0;
 }
 
@@ -109,13 +109,13 @@ static void draw_event(struct trial *t)
 		mscene_set_all_links(scene);
 	else if (random_chance(&t->random, 80))
 		mscene_draw_event(scene, &t->random);
-	for (uint32_t i = 0; i < scene->known->num_ports; i++)
+	for (uint32_t i = 0; i < scene->topology->num_ports; i++)
 		t->up[i] = scene->alive[i] || (drains && t->up[i]);
 	/* A link that was not up and is: both ends, as alive has both. */
 	find_reachable(t);
 	cut_off(t);
 	t->came_back = false;
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		if (t->reachable[sw] && !t->was[sw])
 			come_back(t, sw);
 }
@@ -132,8 +132,8 @@ static void mark_members(struct trial *t, uint8_t *marks)
 
 static void mark_entries(struct trial *t, uint16_t mlid, uint8_t *marks)
 {
-	for (uint32_t i = 0; i < t->scene.known->num_ports; i++) {
-		const struct pm_port *port = &t->scene.known->ports[i];
+	for (uint32_t i = 0; i < t->scene.topology->num_ports; i++) {
+		const struct pm_port *port = &t->scene.topology->ports[i];
 
 		if (port->peer == PM_NONE &&
 		    pm_mfts_has_port(t->real, port->node, mlid, port->num))
@@ -144,13 +144,13 @@ static void mark_entries(struct trial *t, uint16_t mlid, uint8_t *marks)
 /* Sends from all that are or were a member. */
 static const char *look(struct trial *t, uint16_t mlid)
 {
-	struct mwalk walk = {t->scene.known, t->real, t->up};
-	uint32_t *from = calloc(t->scene.known->num_ports, sizeof(*from)), num = 0;
+	struct mwalk walk = {t->scene.topology, t->real, t->up};
+	uint32_t *from = calloc(t->scene.topology->num_ports, sizeof(*from)), num = 0;
 	const char *wrong;
 
 	assert_non_null(from);
-	for (uint32_t i = 0; i < t->scene.known->num_ports; i++)
-		if (t->sends[i] && t->reachable[t->scene.known->ports[i].node])
+	for (uint32_t i = 0; i < t->scene.topology->num_ports; i++)
+		if (t->sends[i] && t->reachable[t->scene.topology->ports[i].node])
 			from[num++] = i;
 	wrong = mwalk_harmless(&walk, mlid, from, num, t->may);
 	free(from);
@@ -188,12 +188,12 @@ static uint32_t find_sender(const struct trial *t, uint32_t g, uint32_t k)
 static void keep_received(const struct trial *t, const struct pm_mfts *tables, uint32_t g,
 			  uint32_t from, uint8_t *set)
 {
-	struct mwalk walk = {t->scene.known, tables, t->up};
+	struct mwalk walk = {t->scene.topology, tables, t->up};
 	static uint8_t received[PORTS];
 
 	memset(received, 0, sizeof(received));
 	mwalk_send(&walk, t->scene.groups[g].mlid, from, received);
-	for (uint32_t i = 0; i < t->scene.known->num_ports; i++)
+	for (uint32_t i = 0; i < t->scene.topology->num_ports; i++)
 		set[i] &= received[i];
 }
 
@@ -322,8 +322,8 @@ static uint64_t place_of(const struct trial *t, const struct pm_mft_set *set)
 {
 	uint64_t place = (uint64_t)set->block << 1 | set->step, ends = 0;
 
-	pm_for_each_port(i, t->scene.known, set->sw)
-		ends |= t->scene.known->ports[i].host != PM_NO_HOST;
+	pm_for_each_port(i, t->scene.topology, set->sw)
+		ends |= t->scene.topology->ports[i].host != PM_NO_HOST;
 	return (place << 1 | ends) << 32 | set->sw << 8 | set->position;
 }
 
@@ -347,7 +347,7 @@ static void check_sets(struct trial *t)
 static void transit(struct trial *t)
 {
 	struct pm_mft_input input = {
-		.known = t->scene.known,
+		.topology = t->scene.topology,
 		.held = t->held,
 		.up = t->up,
 		.reachable = t->reachable,
@@ -377,8 +377,8 @@ static void transit(struct trial *t)
 static void run_event(struct trial *t)
 {
 	met.events++;
-	memset(t->may, 0, t->scene.known->num_ports);
-	memset(t->sends, 0, t->scene.known->num_ports);
+	memset(t->may, 0, t->scene.topology->num_ports);
+	memset(t->sends, 0, t->scene.topology->num_ports);
 	mark_members(t, t->sends);
 	memset(t->member, 0, sizeof(t->member));
 	for (uint32_t g = 0; g < t->scene.num_groups; g++)
@@ -401,16 +401,16 @@ static void run_round(bool in_steps)
 	t.in_steps = in_steps;
 	if (!mscene_make_random(&t.scene, &t.random))
 		return;
-	ports = t.scene.known->num_ports;
-	switches = t.scene.known->num_switches;
+	ports = t.scene.topology->num_ports;
+	switches = t.scene.topology->num_switches;
 	EXPECT(switches <= 256 && ports <= PORTS);
 	t.up = calloc(ports, 1);
 	t.may = calloc(ports, 1);
 	t.sends = calloc(ports, 1);
 	t.reachable = calloc(switches, 1);
 	t.was = calloc(switches, 1);
-	t.real = pm_mfts_new(t.scene.known);
-	t.held = pm_mfts_new(t.scene.known);
+	t.real = pm_mfts_new(t.scene.topology);
+	t.held = pm_mfts_new(t.scene.topology);
 	EXPECT(t.up && t.may && t.sends && t.reachable && t.was && t.real && t.held);
 	mscene_draw_groups(&t.scene, &t.random);
 	for (uint32_t event = 0; event < EVENTS; event++)

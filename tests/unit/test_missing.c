@@ -21,7 +21,7 @@ static struct pm_missing find(struct world *world, const char *loss)
 
 	world_update(world, now);
 	assert_int_equal(
-		pm_missing_find(world->plan->known, world->alive, &missing, NULL), 0);
+		pm_missing_find(world->plan->topology, world->alive, &missing, NULL), 0);
 	pm_fabric_free(now);
 	return missing;
 }
@@ -30,20 +30,21 @@ static struct pm_missing find(struct world *world, const char *loss)
 static void print(const struct world *world, const struct pm_missing *missing, char *text,
 		  size_t size)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	size_t used = 0;
 
 	text[0] = '\0';
 	for (uint32_t i = 0; i < missing->num; i++) {
 		const struct pm_missing_part *part = &missing->parts[i];
-		const struct pm_port *port = &known->ports[part->port];
+		const struct pm_port *port = &topology->ports[part->port];
 		char num[8] = "";
 
 		if (port->num)
 			snprintf(num, sizeof(num), ":%u", port->num);
 		used += (size_t)snprintf(text + used, size - used, "%s%s%s(%u+%u)",
-					 i ? " " : "", pm_fabric_name(known, port->node),
-					 num, part->hosts, part->links);
+					 i ? " " : "",
+					 pm_fabric_name(topology, port->node), num,
+					 part->hosts, part->links);
 	}
 }
 
@@ -76,7 +77,7 @@ static void test_drawn(void **state)
 			   "l1:1=h2 l1:2=h3 l1:3=s0:2 l1:4=s1:2 "
 			   "l2:1=h4 l2:2=h5 l2:3=s0:3 l2:4=s1:3"),
 		   PM_GROUPED);
-	world.plan->known->ports[world_port(world.plan->known, "l2", 2)].host =
+	world.plan->topology->ports[world_port(world.plan->topology, "l2", 2)].host =
 		PM_SERVICE;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_missing missing = find(&world, rows[i].loss);
@@ -111,12 +112,12 @@ static void test_recabled(void **state)
 }
 
 /* Links that are not seen, each once: at the lower of both ports. */
-static void count(const struct pm_fabric *known, const uint8_t *seen, uint32_t *links,
+static void count(const struct pm_fabric *topology, const uint8_t *seen, uint32_t *links,
 		  uint32_t *hosts)
 {
 	*links = *hosts = 0;
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		const struct pm_port *port = &known->ports[i];
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		const struct pm_port *port = &topology->ports[i];
 		bool host = port->host != PM_NO_HOST;
 
 		if (seen[i] || !port->num)
@@ -150,16 +151,16 @@ static void test_random(void **state)
 		struct pm_fabric *now = recipe_build(&recipe, NULL);
 
 		if (pm_plan_match(world.plan, now, world.alive)) {
-			assert_int_equal(pm_missing_find(world.plan->known, world.alive,
-							 &missing, NULL),
+			assert_int_equal(pm_missing_find(world.plan->topology,
+							 world.alive, &missing, NULL),
 					 0);
-			count(world.plan->known, world.alive, &links, &hosts);
+			count(world.plan->topology, world.alive, &links, &hosts);
 			assert_int_equal(missing.links, links);
 			assert_int_equal(missing.hosts, hosts);
 			for (uint32_t i = 0; i < missing.num; i++) {
-				switches +=
-					!world.plan->known->ports[missing.parts[i].port]
-						 .num;
+				switches += !world.plan->topology
+						     ->ports[missing.parts[i].port]
+						     .num;
 				sum += missing.parts[i].links;
 			}
 			assert_int_equal(missing.switches, switches);

@@ -30,8 +30,8 @@ static struct {
 static bool is_usable(const struct mscene *scene, uint32_t port, uint32_t index)
 {
 	return scene->alive[port] &&
-	       scene->capacity[scene->known->ports[port].node] > index &&
-	       scene->capacity[pm_fabric_peer_node(scene->known, port)] > index;
+	       scene->capacity[scene->topology->ports[port].node] > index &&
+	       scene->capacity[pm_fabric_peer_node(scene->topology, port)] > index;
 }
 
 /* Marks what a switch reaches over usable links: going down, or anywhere. */
@@ -40,12 +40,12 @@ static void flood(const struct mscene *scene, uint32_t index, uint32_t from, boo
 {
 	uint32_t queue[256], num = 1;
 
-	memset(reached, 0, scene->known->num_switches);
+	memset(reached, 0, scene->topology->num_switches);
 	reached[from] = 1;
 	queue[0] = from;
 	for (uint32_t k = 0; k < num; k++)
-		pm_for_each_port(i, scene->known, queue[k]) {
-			uint32_t remote = pm_fabric_peer_node(scene->known, i);
+		pm_for_each_port(i, scene->topology, queue[k]) {
+			uint32_t remote = pm_fabric_peer_node(scene->topology, i);
 
 			if (remote == PM_NONE || reached[remote] ||
 			    (down && scene->tree->direction[i] != PM_DOWN) ||
@@ -68,14 +68,14 @@ static struct pm_group find_included(const struct mscene *scene, uint32_t g,
 	struct pm_group included = {.mlid = group->mlid, .members = list};
 	uint8_t part[256];
 
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++) {
 		uint32_t num = 0;
 
 		if (scene->capacity[sw] <= index)
 			continue;
 		flood(scene, index, sw, false, part);
 		for (uint32_t i = 0; i < group->num; i++) {
-			uint32_t at = scene->known->ports[group->members[i]].node;
+			uint32_t at = scene->topology->ports[group->members[i]].node;
 
 			if (part[at] && scene->capacity[at] > index)
 				room[num++] = group->members[i];
@@ -98,7 +98,7 @@ static bool reaches_all(const struct mscene *scene, const struct pm_group *group
 		return false;
 	flood(scene, index, sw, true, reached);
 	for (uint32_t i = 0; i < group->num; i++)
-		if (!reached[scene->known->ports[group->members[i]].node])
+		if (!reached[scene->topology->ports[group->members[i]].node])
 			return false;
 	return true;
 }
@@ -106,7 +106,7 @@ static bool reaches_all(const struct mscene *scene, const struct pm_group *group
 static bool plane_reaches_all(const struct mscene *scene, const struct pm_group *group,
 			      uint32_t plane)
 {
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		if (pm_tree_is_native(scene->tree, plane, sw) &&
 		    reaches_all(scene, group, sw))
 			return true;
@@ -119,7 +119,7 @@ static uint32_t count_switches(const struct mscene *scene, const struct pm_group
 	uint32_t num = 0;
 
 	for (uint32_t i = 0; i < group->num; i++) {
-		uint32_t sw = scene->known->ports[group->members[i]].node;
+		uint32_t sw = scene->topology->ports[group->members[i]].node;
 
 		num += !seen[sw];
 		seen[sw] = 1;
@@ -152,7 +152,7 @@ static enum pm_group_state find_state(const struct mscene *scene,
 		return PM_GROUP_LOCAL;
 	if (plane != PM_NONE)
 		return PM_GROUP_PLANE;
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		if (scene->tree->level[sw] != PM_NO_LEVEL &&
 		    reaches_all(scene, included, sw))
 			return PM_GROUP_ROOT;
@@ -185,19 +185,19 @@ static void check_shape(const struct mscene *scene, const struct pm_mfts *tables
 {
 	uint32_t index = mlid - PM_MLID_FIRST, roots = 0;
 
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++) {
 		uint32_t ups = 0;
 
 		if (!has_entry(scene, tables, sw, mlid))
 			continue;
 		EXPECT(scene->capacity[sw] > index);
-		pm_for_each_port(i, scene->known, sw) {
-			const struct pm_port *port = &scene->known->ports[i], *peer;
+		pm_for_each_port(i, scene->topology, sw) {
+			const struct pm_port *port = &scene->topology->ports[i], *peer;
 
 			if (port->peer == PM_NONE ||
 			    !pm_mfts_has_port(tables, sw, mlid, port->num))
 				continue;
-			peer = &scene->known->ports[port->peer];
+			peer = &scene->topology->ports[port->peer];
 			EXPECT(is_usable(scene, i, index));
 			EXPECT(pm_mfts_has_port(tables, peer->node, mlid, peer->num));
 			ups += scene->tree->direction[i] == PM_UP;
@@ -217,7 +217,7 @@ static bool is_broad(const struct mscene *scene, const struct pm_group *group)
 	uint8_t seen[256] = {0};
 
 	for (uint32_t i = 0; i < group->num; i++) {
-		uint32_t sw = scene->known->ports[group->members[i]].node;
+		uint32_t sw = scene->topology->ports[group->members[i]].node;
 
 		without -= !seen[sw] && pm_tree_is_leaf(scene->tree, sw);
 		seen[sw] = 1;
@@ -231,7 +231,7 @@ static uint32_t count_ports(const struct mscene *scene, const struct pm_mfts *ta
 {
 	uint32_t num = 0;
 
-	for (unsigned int port = 0; port <= scene->known->nodes[sw].num_ports; port++)
+	for (unsigned int port = 0; port <= scene->topology->nodes[sw].num_ports; port++)
 		num += pm_mfts_has_port(tables, sw, mlid, port);
 	return num;
 }
@@ -246,10 +246,10 @@ static void check_ends(const struct mscene *scene, const struct pm_mfts *tables,
 	uint8_t reached[256] = {0}, member[256] = {0};
 
 	for (uint32_t i = 0; i < group->num; i++)
-		member[scene->known->ports[group->members[i]].node] = 1;
+		member[scene->topology->ports[group->members[i]].node] = 1;
 	if (broad)
 		flood(scene, group->mlid - PM_MLID_FIRST, tree->root, true, reached);
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++) {
 		uint32_t ports = count_ports(scene, tables, sw, group->mlid);
 
 		met.empty += ports == 1 && !member[sw];
@@ -265,7 +265,7 @@ static void check_group(const struct mscene *scene, const struct pm_mfts *tables
 {
 	uint32_t list[4096], plane;
 	struct pm_group included = find_included(scene, g, list);
-	struct mwalk walk = {scene->known, tables, scene->alive};
+	struct mwalk walk = {scene->topology, tables, scene->alive};
 
 	met.groups++;
 	met.states[tree->state]++;
@@ -294,7 +294,7 @@ static void check_span(struct mscene *scene, const struct pm_mfts *tables, uint3
 	struct pm_group included = find_included(scene, g, list),
 			reversed = scene->groups[g];
 	struct pm_mfts *spanned = pm_mfts_clone(tables), *again = pm_mfts_clone(tables);
-	struct mwalk walk = {scene->known, spanned, scene->alive};
+	struct mwalk walk = {scene->topology, spanned, scene->alive};
 	uint32_t *back = calloc(reversed.num + 1u, sizeof(*back));
 
 	assert_true(spanned && again && back);
@@ -387,8 +387,8 @@ static void check_reroute(struct mscene *scene, struct random *random,
 static bool is_hit(const struct mscene *scene, const struct pm_mfts *tables,
 		   uint16_t mlid)
 {
-	for (uint32_t i = 0; i < scene->known->num_ports; i++) {
-		const struct pm_port *port = &scene->known->ports[i];
+	for (uint32_t i = 0; i < scene->topology->num_ports; i++) {
+		const struct pm_port *port = &scene->topology->ports[i];
 
 		if (port->peer != PM_NONE && !scene->alive[i] &&
 		    pm_mfts_has_port(tables, port->node, mlid, port->num))
@@ -408,7 +408,7 @@ static void check_stays(struct mscene *scene, struct random *random)
 	struct pm_mfts *before = mscene_route(scene, trees), *tables;
 
 	for (uint32_t num = random_range(random, 1, 6); num; num--)
-		mscene_set_link(scene, random_below(random, scene->known->num_ports),
+		mscene_set_link(scene, random_below(random, scene->topology->num_ports),
 				false);
 	tables = mscene_route(scene, after);
 	for (uint32_t g = 0; g < scene->num_groups; g++) {
@@ -434,7 +434,7 @@ static void draw_capacity(struct mscene *scene, struct random *random)
 	if (!random_chance(random, 30))
 		return;
 	met.small++;
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		if (random_chance(random, 15))
 			scene->capacity[sw] =
 				(uint16_t)(random_chance(random, 50)
@@ -451,7 +451,7 @@ static void run_round(struct random *random)
 
 	if (!mscene_make_random(&scene, random))
 		return;
-	EXPECT(scene.known->num_switches <= 256 && scene.known->num_ports <= 4096);
+	EXPECT(scene.topology->num_switches <= 256 && scene.topology->num_ports <= 4096);
 	draw_capacity(&scene, random);
 	mscene_draw_groups(&scene, random);
 	for (uint32_t event = 0; event < EVENTS; event++) {
@@ -510,7 +510,7 @@ static void test_input(void **state)
 	world_make(&world, world_director(36), PM_GROUPED);
 	mscene_make(&scene, &world);
 	host = scene.places[0];
-	link = world_port(scene.known, "leaf0", 19);
+	link = world_port(scene.topology, "leaf0", 19);
 	const struct {
 		const char *name, *text;
 		struct pm_group groups[2];
@@ -562,8 +562,9 @@ static void test_limits(void **state)
 	assert_int_equal(trees[2].state, PM_GROUP_IDLE);
 	assert_int_equal(pm_mfts_num_blocks(tables), PM_MFT_BLOCKS);
 	for (uint32_t g = 0; g < 2; g++)
-		assert_null(mwalk_group(&(struct mwalk){scene.known, tables, scene.alive},
-					&scene.groups[g]));
+		assert_null(
+			mwalk_group(&(struct mwalk){scene.topology, tables, scene.alive},
+				    &scene.groups[g]));
 	pm_mfts_free(tables);
 	mscene_free(&scene);
 }
@@ -574,7 +575,7 @@ static void test_limits(void **state)
 static bool is_part(const struct mscene *scene, const struct pm_mfts *a,
 		    const struct pm_mfts *b, uint16_t mlid)
 {
-	for (uint32_t sw = 0; sw < scene->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < scene->topology->num_switches; sw++)
 		for (uint32_t p = 0; p < pm_mfts_num_positions(a, sw); p++)
 			if (pm_mfts_mask(a, sw, mlid, p) & ~pm_mfts_mask(b, sw, mlid, p))
 				return false;
@@ -624,7 +625,7 @@ static void test_joins(void **state)
 
 		world_make(&world, world_generate(&configs[i]), PM_GROUPED);
 		mscene_make(&scene, &world);
-		scene.large = scene.known->num_switches;
+		scene.large = scene.topology->num_switches;
 		mscene_remake(&scene);
 		for (uint32_t k = 0; k < 8; k++)
 			check_joins(&scene, &random);
@@ -673,7 +674,8 @@ static void test_broad(void **state)
 		for (uint32_t leaf = 0; leaf < 36; leaf++)
 			assert_int_equal(
 				has_entry(&scene, after,
-					  scene.known->ports[scene.members[0][leaf]].node,
+					  scene.topology->ports[scene.members[0][leaf]]
+						  .node,
 					  PM_MLID_FIRST),
 				leaf < scene.groups[0].num || without <= 36 / 8);
 		pm_mfts_free(tables);
@@ -744,7 +746,7 @@ static void test_all_mlids(void **state)
 					    trees, NULL),
 			 0);
 	for (uint32_t g = 0; g < PM_MLIDS; g++) {
-		const struct mwalk walk = {scene.known, tables, NULL};
+		const struct mwalk walk = {scene.topology, tables, NULL};
 
 		assert_int_equal(trees[g].state, PM_GROUP_PLANE);
 		if (g % 97 == 0 || g == PM_MLIDS - 1)

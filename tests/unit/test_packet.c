@@ -538,16 +538,16 @@ static double dead_share(const struct lab *lab, const uint8_t *alive)
 {
 	const struct pm_fabric *fabric = lab->world.fabric;
 	struct pm_cutoff_lid *lids = calloc(lab->num_hosts, sizeof(*lids));
-	uint8_t *all = malloc(lab->world.plan->known->num_ports);
+	uint8_t *all = malloc(lab->world.plan->topology->num_ports);
 	struct pm_cutoff *cutoff;
 	double share;
 
 	assert_true(lids && all);
-	memset(all, 1, lab->world.plan->known->num_ports);
+	memset(all, 1, lab->world.plan->topology->num_ports);
 	for (uint32_t h = 0; h < lab->num_hosts; h++)
 		lids[h] = (struct pm_cutoff_lid){lab->hosts[h].lid,
 						 fabric->ports[lab->hosts[h].port].peer};
-	assert_int_equal(pm_cutoff_new(lab->world.plan->known, all, lab->tables,
+	assert_int_equal(pm_cutoff_new(lab->world.plan->topology, all, lab->tables,
 				       lab->world.stride, lids, lab->num_hosts, &cutoff,
 				       NULL),
 			 0);
@@ -593,7 +593,7 @@ static uint8_t *lose_root(struct lab *lab, const char *name)
 	const struct pm_fabric *fabric = lab->world.fabric;
 	uint32_t root = world_switch(&lab->world, name);
 	uint32_t *lost = calloc(fabric->nodes[root].num_ports, sizeof(*lost));
-	uint8_t *alive = malloc(lab->world.plan->known->num_ports);
+	uint8_t *alive = malloc(lab->world.plan->topology->num_ports);
 
 	assert_true(alive && lost);
 	assert_true(pm_plan_match(lab->world.plan, fabric, alive));

@@ -289,12 +289,12 @@ static void take_tables(struct trial *t)
 	assert_non_null(t->table);
 	assert_non_null(t->top);
 	for (uint32_t sw = 0; sw < num; sw++) {
-		uint32_t known =
-			pm_fabric_find_guid(t->plan->known, t->fabric->nodes[sw].guid);
+		uint32_t node =
+			pm_fabric_find_guid(t->plan->topology, t->fabric->nodes[sw].guid);
 
 		t->table[sw] = malloc(pm_routes_stride(routes));
 		assert_non_null(t->table[sw]);
-		memcpy(t->table[sw], pm_routes_table(routes, known),
+		memcpy(t->table[sw], pm_routes_table(routes, node),
 		       pm_routes_stride(routes));
 		t->top[sw] = t->plan->top_lid;
 	}

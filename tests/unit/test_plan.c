@@ -24,7 +24,7 @@ struct lid {
 static void expect_lids(const struct pm_plan *plan, const struct lid *lids, size_t num)
 {
 	for (size_t i = 0; i < num; i++) {
-		uint32_t place = world_port(plan->known, lids[i].name, lids[i].port);
+		uint32_t place = world_port(plan->topology, lids[i].name, lids[i].port);
 
 		if (plan->lid[place] != lids[i].lid)
 			fail_msg("%s[%u] has LID %u, not %u", lids[i].name, lids[i].port,
@@ -107,8 +107,8 @@ static void test_surplus_rotates(void **state)
 	recipe_add_xgft(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	plan = make_plan(fabric, PM_GROUPED);
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
-		if (plan->known->ports[i].host)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		if (plan->topology->ports[i].host)
 			slots[plan->plane[i]]++;
 	assert_int_equal(slots[0], 6);
 	assert_int_equal(slots[1], 6);
@@ -125,14 +125,14 @@ static void test_empty_slots(void **state)
 	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
 
 	(void)state;
-	assert_true(plan->lid[world_port(plan->known, "l1", 1)] != 0);
-	assert_int_equal(plan->lid[world_port(plan->known, "l1", 3)], 0);
-	assert_int_equal(plan->lid[world_port(plan->known, "x", 2)], 0);
-	assert_int_equal(plan->lid[world_port(plan->known, "s0", 0)], plan->top_lid);
+	assert_true(plan->lid[world_port(plan->topology, "l1", 1)] != 0);
+	assert_int_equal(plan->lid[world_port(plan->topology, "l1", 3)], 0);
+	assert_int_equal(plan->lid[world_port(plan->topology, "x", 2)], 0);
+	assert_int_equal(plan->lid[world_port(plan->topology, "s0", 0)], plan->top_lid);
 	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "c", 1)),
-			 world_port(plan->known, "l1", 2));
+			 world_port(plan->topology, "l1", 2));
 	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "s0", 0)),
-			 world_port(plan->known, "s0", 0));
+			 world_port(plan->topology, "s0", 0));
 	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "l1", 3)),
 			 PM_NONE);
 	pm_plan_free(plan);
@@ -154,7 +154,7 @@ static void test_director(void **state)
 		struct pm_fabric *fabric = world_director(rows[i].leaves);
 		struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
 		const struct pm_port *top =
-			&plan->known->ports[plan->owner[plan->top_lid]];
+			&plan->topology->ports[plan->owner[plan->top_lid]];
 
 		if (pm_plan_blocks(plan) > rows[i].blocks)
 			fail_msg("%u leaves: %u blocks", rows[i].leaves,
@@ -203,7 +203,7 @@ static void test_pods_do_not_straddle(void **state)
 
 		if (place == PM_NONE)
 			continue;
-		sw = plan->known->ports[place].node;
+		sw = plan->topology->ports[place].node;
 		if (plan->tree.level[sw] != 0)
 			continue;
 		b = &block[plan->tree.pod[sw] * plan->tree.num_planes +
@@ -228,7 +228,7 @@ static unsigned int count_blocks(const struct pm_plan *plan, uint32_t plane)
 		uint32_t place = plan->owner[lid];
 
 		if (place == PM_NONE ||
-		    plan->tree.level[plan->known->ports[place].node] ||
+		    plan->tree.level[plan->topology->ports[place].node] ||
 		    pm_plan_plane(plan, place, lid - plan->lid[place]) != plane)
 			continue;
 		count += lid / PM_LFT_BLOCK != last;
@@ -246,7 +246,7 @@ static void assert_even_planes(const struct pm_plan *plan)
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
 		uint32_t lids[8][18] = {{0}};
 
-		pm_for_each_port(i, plan->known, tree->leaves[l]) {
+		pm_for_each_port(i, plan->topology, tree->leaves[l]) {
 			uint32_t planes = 0;
 
 			for (uint32_t k = 0; plan->lid[i] && k < num; k++) {
@@ -319,7 +319,7 @@ static void test_no_such_port(void **state)
 	(void)state;
 	world_make(&world, recipe_draw("l0/3 l1/3 s/2 l0:1=a l1:1=b l0:3=s:1 l1:3=s:2"),
 		   PM_GROUPED);
-	skeleton = pm_fabric_clone(world.plan->known);
+	skeleton = pm_fabric_clone(world.plan->topology);
 	assert_non_null(skeleton);
 	place.port = skeleton->num_ports;
 	assert_int_equal(
@@ -409,11 +409,11 @@ static void test_top_is_a_switch(void **state)
 		recipe_add_xgft(&recipe, &rows[i].shape);
 		fabric = recipe_build(&recipe, NULL);
 		plan = make_as(fabric, &config);
-		top = &plan->known->ports[plan->owner[plan->top_lid]];
+		top = &plan->topology->ports[plan->owner[plan->top_lid]];
 		if (top->num)
 			print_error("%s: top LID %u is %s[%u]\n", rows[i].name,
-				    plan->top_lid, pm_fabric_name(plan->known, top->node),
-				    top->num);
+				    plan->top_lid,
+				    pm_fabric_name(plan->topology, top->node), top->num);
 		failed |= top->num != 0;
 		pm_plan_free(plan);
 		pm_fabric_free(fabric);
@@ -476,7 +476,7 @@ static void check_keeping(const struct keeping *row)
 	while (num < 8 && row->expected[num].name)
 		num++;
 	expect_lids(plan, row->expected, num);
-	for (uint32_t p = 0; p < plan->known->num_ports; p++)
+	for (uint32_t p = 0; p < plan->topology->num_ports; p++)
 		if (plan->lid[p] && plan->owner[plan->lid[p]] != p)
 			fail_msg("%s: LID %u", row->name, plan->lid[p]);
 	/* What nobody else wants stays as in a plan without LIDs. */
@@ -510,7 +510,7 @@ static void test_recover(void **state)
 	assert_true(again->adopted);
 	assert_true(differ > 0);
 	assert_memory_equal(again->lid, world.plan->lid,
-			    world.plan->known->num_ports * sizeof(*again->lid));
+			    world.plan->topology->num_ports * sizeof(*again->lid));
 	assert_int_equal(again->top_lid, world.plan->top_lid);
 	assert_null(reference_plan(again, true));
 	pm_plan_free(again);
@@ -583,7 +583,7 @@ static void test_older(void **state)
 		assert_int_equal(pm_plan_make(fabric, &config, &planned, NULL), 0);
 		assert_int_equal(pm_plan_make(fabric, &config, &older, NULL), 0);
 		world_set_lids(fabric, planned);
-		place = world_port(planned->known, "l1", 1);
+		place = world_port(planned->topology, "l1", 1);
 		assert_true(planned->lid[place] && planned->plane[place] < 2);
 		older->turn[place] ^= i == 1;
 		older->rank[place] += i == 2;
@@ -614,11 +614,11 @@ static void expect_as_before(const struct pm_plan *plan, const struct pm_plan *b
 
 	assert_int_equal(pm_routes_make(before, &old, NULL), 0);
 	assert_int_equal(pm_routes_make(plan, &now, NULL), 0);
-	for (uint32_t i = 0; i < before->known->num_ports; i++) {
+	for (uint32_t i = 0; i < before->topology->num_ports; i++) {
 		uint16_t lid = before->lid[i];
 
 		assert_int_equal(plan->lid[i], lid);
-		if (!before->known->ports[i].host)
+		if (!before->topology->ports[i].host)
 			continue;
 		assert_int_equal(plan->plane[i], 1);
 		assert_int_equal(plan->rank[i], before->rank[i]);
@@ -779,7 +779,7 @@ static struct pm_plan *grow(struct pm_plan *plan, const char *drawing)
 		fail_msg("%s", err.text);
 	assert_non_null(grown);
 	pm_plan_free(plan);
-	alive = calloc(grown->known->num_ports, 1);
+	alive = calloc(grown->topology->num_ports, 1);
 	assert_non_null(alive);
 	assert_true(pm_plan_match(grown, now, alive));
 	free(alive);
@@ -868,7 +868,7 @@ static void test_newcomers(void **state)
 		assert_int_equal(pm_plan_blocks(plan), 1);
 		assert_int_equal(pm_plan_grow(plan, fabric, &grown, NULL), 0);
 		assert_non_null(grown);
-		place = world_port(grown->known, "l0", 5);
+		place = world_port(grown->topology, "l0", 5);
 		assert_int_not_equal(grown->lid[place], 0);
 		if (rows[i].gets ? grown->lid[place] != rows[i].gets
 				 : grown->lid[place] == rows[i].has)
@@ -922,8 +922,8 @@ static void test_grown_beside(void **state)
 	before = recipe_draw(old);
 	base = make_plan(before, PM_GROUPED);
 	assert_int_equal(pm_plan_grow(base, now, &planned, NULL), 0);
-	e = world_port(planned->known, "l0", 3);
-	f = world_port(planned->known, "l1", 3);
+	e = world_port(planned->topology, "l0", 3);
+	f = world_port(planned->topology, "l1", 3);
 	world_set_lids(before, base);
 	set_lid(before, "a", 1, planned->lid[e]);
 	set_lid(before, "b", 1, 60);
@@ -931,7 +931,7 @@ static void test_grown_beside(void **state)
 	assert_int_equal(differ, 2);
 
 	assert_int_equal(pm_plan_grow_beside(plan, planned, now, &grown, NULL), 0);
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		if (plan->lid[i])
 			assert_int_equal(grown->lid[i], plan->lid[i]);
 	assert_int_not_equal(grown->lid[e], planned->lid[e]);
@@ -988,11 +988,12 @@ static const struct replacement {
 static void expect_kept(const struct pm_plan *before, const struct pm_plan *grown,
 			const struct pm_fabric *now)
 {
-	for (uint32_t sw = 0; sw < before->known->num_switches; sw++) {
-		const char *name = pm_fabric_name(before->known, sw);
-		const struct pm_node *was = &before->known->nodes[sw];
+	for (uint32_t sw = 0; sw < before->topology->num_switches; sw++) {
+		const char *name = pm_fabric_name(before->topology, sw);
+		const struct pm_node *was = &before->topology->nodes[sw];
 		const struct pm_node *is =
-			&grown->known->nodes[pm_fabric_find_name(grown->known, name)];
+			&grown->topology
+				 ->nodes[pm_fabric_find_name(grown->topology, name)];
 
 		assert_int_equal(is->key, was->key);
 		assert_int_equal(is->guid,
@@ -1024,9 +1025,9 @@ static void check_replacement(const struct pm_plan *before, uint64_t guid_of_m0,
 				 0);
 	assert_int_equal(pm_plan_grow(before, now, &grown, NULL), 0);
 	assert_non_null(grown);
-	if (grown->known->num_switches != row->switches)
-		fail_msg("%s: %u switches", row->name, grown->known->num_switches);
-	if (row->switches == before->known->num_switches)
+	if (grown->topology->num_switches != row->switches)
+		fail_msg("%s: %u switches", row->name, grown->topology->num_switches);
+	if (row->switches == before->topology->num_switches)
 		expect_kept(before, grown, now);
 	pm_plan_free(grown);
 	pm_fabric_free(now);
@@ -1078,15 +1079,15 @@ static void test_match_marks(void **state)
 	uint8_t alive[64];
 
 	(void)state;
-	assert_true(plan->known->num_ports <= sizeof(alive));
+	assert_true(plan->topology->num_ports <= sizeof(alive));
 	now = recipe_draw("l0/4 l1/4 s0/2 l0:1=a l0:3=s0:1 l1:2=x");
 	assert_true(pm_plan_match(plan, now, alive));
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		assert_int_equal(alive[i],
-				 i == world_port(plan->known, "l0", 1) ||
-					 i == world_port(plan->known, "l0", 3) ||
-					 i == world_port(plan->known, "s0", 1) ||
-					 i == world_port(plan->known, "l1", 2));
+				 i == world_port(plan->topology, "l0", 1) ||
+					 i == world_port(plan->topology, "l0", 3) ||
+					 i == world_port(plan->topology, "s0", 1) ||
+					 i == world_port(plan->topology, "l1", 2));
 	pm_fabric_free(now);
 	now = recipe_draw("l0/4 l1/4 s0/2 l0:3=s0:2");
 	assert_false(pm_plan_match(plan, now, alive));
@@ -1180,7 +1181,7 @@ static void test_hosts_joined(void **state)
 	recipe_add_cable(&recipe, 2, 1, 3, 1);
 	fabric = recipe_build(&recipe, NULL);
 	plan = make_plan(fabric, PM_GROUPED);
-	assert_int_equal(plan->known->num_ports, 3);
+	assert_int_equal(plan->topology->num_ports, 3);
 	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "x", 1)),
 			 PM_NONE);
 	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "h1", 1)), 1);
@@ -1219,14 +1220,14 @@ static void test_slot_cable_slot(void **state)
 			pm_plan_free(plan);
 			plan = grown;
 		}
-		assert_true(plan->known->num_ports <= sizeof(alive));
+		assert_true(plan->topology->num_ports <= sizeof(alive));
 		assert_true(pm_plan_match(plan, now, alive));
 		/* While a cable is known there, the port is no place. */
-		lid = plan->lid[world_port(plan->known, "l1", 2)];
+		lid = plan->lid[world_port(plan->topology, "l1", 2)];
 		assert_int_equal(lid != 0, i == 0 || i == 3);
-		for (uint32_t p = 0; p < plan->known->num_ports; p++)
-			if (plan->known->ports[p].peer != PM_NONE &&
-			    alive[p] != alive[plan->known->ports[p].peer])
+		for (uint32_t p = 0; p < plan->topology->num_ports; p++)
+			if (plan->topology->ports[p].peer != PM_NONE &&
+			    alive[p] != alive[plan->topology->ports[p].peer])
 				fail_msg("step %zu: one end of a cable is alive", i);
 		assert_int_equal(pm_routes_make(plan, &routes, NULL), 0);
 		pm_routes_update(routes, alive, NULL);
@@ -1255,8 +1256,8 @@ static void test_share(void **state)
 	for (uint32_t owners = 3; owners > 0; owners--) {
 		assert_int_equal(plan->sharers, owners - 1);
 		expect_lids(plan, lids, LENGTH(lids));
-		assert_int_equal(pm_fabric_find_guid(plan->known, fabric->nodes[0].guid),
-				 0);
+		assert_int_equal(
+			pm_fabric_find_guid(plan->topology, fabric->nodes[0].guid), 0);
 		pm_plan_free(plan);
 	}
 	pm_fabric_free(fabric);

@@ -78,12 +78,12 @@ static int write_plan(const struct pm_plan *plan, const char *path, struct pm_er
 
 static void assert_same_plan(const struct pm_plan *a, const struct pm_plan *b)
 {
-	uint32_t ports = a->known->num_ports;
+	uint32_t ports = a->topology->num_ports;
 
 	assert_int_equal(a->order, b->order);
 	assert_int_equal(a->lmc, b->lmc);
 	assert_int_equal(a->top_lid, b->top_lid);
-	assert_int_equal(ports, b->known->num_ports);
+	assert_int_equal(ports, b->topology->num_ports);
 	assert_memory_equal(a->lid, b->lid, ports * sizeof(*a->lid));
 	assert_memory_equal(a->plane, b->plane, ports * sizeof(*a->plane));
 	assert_memory_equal(a->rank, b->rank, ports * sizeof(*a->rank));
@@ -144,9 +144,9 @@ static void test_oddities(void **state)
 	assert_int_equal(write_plan(plan, f->plan, &err), 0);
 	if (pm_plan_file_read(f->plan, &again, &err))
 		fail_msg("%s", err.text);
-	assert_string_equal(pm_fabric_name(again->known, 0), "a b%c\n\"\xc3\xa4");
-	assert_int_equal(again->known->nodes[0].root, 1);
-	assert_int_equal(again->known->ports[1].host, PM_IO);
+	assert_string_equal(pm_fabric_name(again->topology, 0), "a b%c\n\"\xc3\xa4");
+	assert_int_equal(again->topology->nodes[0].root, 1);
+	assert_int_equal(again->topology->ports[1].host, PM_IO);
 	pm_plan_free(plan);
 	pm_plan_free(again);
 	pm_fabric_free(fabric);

@@ -75,7 +75,7 @@ static void check_empty(const struct planning *planning)
 /* What planning_count says of a fabric. */
 static uint32_t count(struct planning *planning, const struct pm_fabric *fabric)
 {
-	uint8_t *seen = pm_array(planning->plan->known->num_ports, 1);
+	uint8_t *seen = pm_array(planning->plan->topology->num_ports, 1);
 
 	assert_non_null(seen);
 	assert_true(pm_plan_match(planning->plan, fabric, seen));
@@ -101,7 +101,7 @@ static void test_made_and_grown(void **state)
 	assert_int_equal(planning.phase, PLANNING_SETTLED);
 	assert_ptr_equal(planning.plan, change.plan);
 	assert_true(planning.unsaved);
-	lid = planning.plan->lid[world_port(planning.plan->known, "l0", 1)];
+	lid = planning.plan->lid[world_port(planning.plan->topology, "l0", 1)];
 	assert_int_not_equal(lid, 0);
 
 	planning.unsaved = false;
@@ -115,10 +115,10 @@ static void test_made_and_grown(void **state)
 	assert_non_null(change.base);
 	planning_adopt(&planning, &change);
 	assert_true(planning.unsaved);
-	assert_int_equal(planning.plan->lid[world_port(planning.plan->known, "l0", 1)],
+	assert_int_equal(planning.plan->lid[world_port(planning.plan->topology, "l0", 1)],
 			 lid);
 	assert_int_not_equal(
-		planning.plan->lid[world_port(planning.plan->known, "l1", 4)], 0);
+		planning.plan->lid[world_port(planning.plan->topology, "l1", 4)], 0);
 
 	planning_forget(&planning);
 	check_empty(&planning);
@@ -174,7 +174,7 @@ static uint16_t lid_in_force(const struct planning *planning, const char *leaf)
 {
 	const struct pm_plan *plan = planning->plan;
 
-	return plan->lid[world_port(plan->known, leaf, 1)];
+	return plan->lid[world_port(plan->topology, leaf, 1)];
 }
 
 static void test_lids_in_use(void **state)
@@ -718,7 +718,7 @@ static struct pm_fabric *draw_part(struct recipe *recipe, struct random *random,
 
 static void check_settled(const struct planning *planning, const struct pm_fabric *fabric)
 {
-	uint8_t *seen = calloc(planning->plan->known->num_ports + 1u, 1);
+	uint8_t *seen = calloc(planning->plan->topology->num_ports + 1u, 1);
 
 	assert_non_null(seen);
 	assert_int_equal(planning->phase, PLANNING_SETTLED);
@@ -730,12 +730,12 @@ static void check_settled(const struct planning *planning, const struct pm_fabri
 /* That the LIDs of places in use have not changed from one plan to another. */
 static void check_unmoved(const struct pm_plan *before, const struct pm_plan *now)
 {
-	for (uint32_t i = 0; i < before->known->num_ports; i++) {
-		const struct pm_port *p = &before->known->ports[i];
-		uint32_t place = pm_fabric_same_port(before->known, i, now->known);
+	for (uint32_t i = 0; i < before->topology->num_ports; i++) {
+		const struct pm_port *p = &before->topology->ports[i];
+		uint32_t place = pm_fabric_same_port(before->topology, i, now->topology);
 
 		if (!before->lid[i] || (p->num && !p->host) || place == PM_NONE ||
-		    (p->num && now->known->ports[place].peer != PM_NONE))
+		    (p->num && now->topology->ports[place].peer != PM_NONE))
 			continue;
 		assert_int_equal(now->lid[place], before->lid[i]);
 	}

@@ -56,7 +56,7 @@ static const struct recipe_limits limits = {.switches = 60, .hosts = 90};
 /* A manager anywhere or nowhere, and sometimes ways to all switches. */
 static void choose_detours(struct trial *t)
 {
-	uint32_t place = random_below(&t->random, t->plan->known->num_ports);
+	uint32_t place = random_below(&t->random, t->plan->topology->num_ports);
 
 	t->detours.sm = t->plan->lid[place] ? place : PM_NONE;
 	t->detours.switches = random_chance(&t->random, 20);
@@ -98,9 +98,9 @@ static bool begin(struct trial *t)
 		return false;
 	}
 	EXPECT(pm_routes_make(t->plan, &t->routes, &err) == 0);
-	t->num = t->plan->known->num_switches;
+	t->num = t->plan->topology->num_switches;
 	t->stride = pm_routes_stride(t->routes);
-	t->alive = calloc(t->plan->known->num_ports, 1);
+	t->alive = calloc(t->plan->topology->num_ports, 1);
 	t->there = calloc(t->num, 1);
 	choose_detours(t);
 	EXPECT(pm_plan_match(t->plan, t->whole, t->alive));
@@ -134,14 +134,14 @@ static void check_shuffled(struct trial *t)
 {
 	struct pm_fabric *fabric = recipe_build(&t->recipe, &t->random);
 	struct pm_plan_config config = {.order = t->plan->order, .lmc = t->plan->lmc};
-	uint32_t ports = t->plan->known->num_ports;
+	uint32_t ports = t->plan->topology->num_ports;
 	struct pm_routes *routes;
 	struct pm_plan *plan;
 	uint8_t *tables;
 
 	pm_roles_apply(&t->roles, fabric);
 	EXPECT(pm_plan_make(fabric, &config, &plan, NULL) == 0);
-	EXPECT(plan->known->num_ports == ports && plan->top_lid == t->plan->top_lid);
+	EXPECT(plan->topology->num_ports == ports && plan->top_lid == t->plan->top_lid);
 	EXPECT(!memcmp(plan->lid, t->plan->lid, ports * sizeof(*plan->lid)));
 	EXPECT(!memcmp(plan->plane, t->plan->plane, ports * sizeof(*plan->plane)));
 	EXPECT(!memcmp(plan->rank, t->plan->rank, ports * sizeof(*plan->rank)));
@@ -191,11 +191,12 @@ static void bring_all_back(struct trial *t)
 
 static void check_alive(const struct trial *t)
 {
-	const struct pm_fabric *known = t->plan->known;
+	const struct pm_fabric *topology = t->plan->topology;
 
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		const struct pm_port *p = &known->ports[i];
-		uint32_t node = pm_fabric_find_guid(t->now, known->nodes[p->node].guid);
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		const struct pm_port *p = &topology->ports[i];
+		uint32_t node =
+			pm_fabric_find_guid(t->now, topology->nodes[p->node].guid);
 		bool has = node != PM_NONE && p->num &&
 			   t->now->ports[t->now->nodes[node].first_port + p->num].peer !=
 				   PM_NONE;
@@ -226,11 +227,11 @@ static void check_not_moved(const struct trial *t)
 
 		if (place == PM_NONE)
 			continue;
-		to = t->plan->known->ports[place].node;
-		to = pm_fabric_find_guid(t->now, t->plan->known->nodes[to].guid);
+		to = t->plan->topology->ports[place].node;
+		to = pm_fabric_find_guid(t->now, t->plan->topology->nodes[to].guid);
 		for (uint32_t from = 0; to != PM_NONE && from < t->now->num_switches;
 		     from++) {
-			uint32_t sw = pm_fabric_find_guid(t->plan->known,
+			uint32_t sw = pm_fabric_find_guid(t->plan->topology,
 							  t->now->nodes[from].guid);
 			size_t at = (size_t)sw * t->stride + lid;
 
@@ -295,8 +296,9 @@ static void drop_stale(struct trial *t)
 static void find_there(struct trial *t)
 {
 	for (uint32_t sw = 0; sw < t->num; sw++) {
-		bool there = pm_fabric_find_guid(
-				     t->now, t->plan->known->nodes[sw].guid) != PM_NONE;
+		bool there =
+			pm_fabric_find_guid(t->now, t->plan->topology->nodes[sw].guid) !=
+			PM_NONE;
 
 		if (there && !t->there[sw] && random_chance(&t->random, 50))
 			memset(t->held + (size_t)sw * t->stride, PM_LFT_KEEP, t->stride);
@@ -307,7 +309,7 @@ static void find_there(struct trial *t)
 /* The manager's port in the fabric of now, or PM_NONE. */
 static uint32_t sm_port(const struct trial *t)
 {
-	uint32_t port = pm_fabric_same_port(t->plan->known, t->detours.sm, t->now);
+	uint32_t port = pm_fabric_same_port(t->plan->topology, t->detours.sm, t->now);
 
 	if (port == PM_NONE || t->now->ports[port].num == 0)
 		return port;
@@ -329,10 +331,10 @@ static void check_checker(struct trial *t, bool from_all)
 	assert_non_null(top);
 	world_set_lids(t->now, t->plan);
 	for (uint32_t sw = 0; sw < num; sw++) {
-		uint32_t known =
-			pm_fabric_find_guid(t->plan->known, t->now->nodes[sw].guid);
+		uint32_t node =
+			pm_fabric_find_guid(t->plan->topology, t->now->nodes[sw].guid);
 
-		table[sw] = t->held + (size_t)known * t->stride;
+		table[sw] = t->held + (size_t)node * t->stride;
 		top[sw] = t->plan->top_lid;
 	}
 	if (t->detours.sm != PM_NONE)
@@ -356,9 +358,9 @@ static void check_connected(const struct trial *t)
 
 	for (uint32_t a = 0; a < num; a++)
 		for (uint32_t b = 0; b < num; b++) {
-			uint32_t x = pm_fabric_find_guid(t->plan->known,
+			uint32_t x = pm_fabric_find_guid(t->plan->topology,
 							 t->now->nodes[a].guid);
-			uint32_t y = pm_fabric_find_guid(t->plan->known,
+			uint32_t y = pm_fabric_find_guid(t->plan->topology,
 							 t->now->nodes[b].guid);
 
 			EXPECT(t->plan->tree.level[x] == PM_NO_LEVEL ||
@@ -372,17 +374,17 @@ static void check_connected(const struct trial *t)
 /* Whether a packet gets from a switch to an end port by the tables in wanted[]. */
 static bool arrives(const struct trial *t, uint32_t from, uint32_t port)
 {
-	const struct pm_fabric *known = t->plan->known;
+	const struct pm_fabric *topology = t->plan->topology;
 
 	for (uint32_t hops = 0; hops <= t->num; hops++) {
 		uint8_t out = t->wanted[(size_t)from * t->stride + t->plan->lid[port]];
-		uint32_t by = known->nodes[from].first_port + out;
+		uint32_t by = topology->nodes[from].first_port + out;
 
-		if (!out || out > known->nodes[from].num_ports || !t->alive[by])
+		if (!out || out > topology->nodes[from].num_ports || !t->alive[by])
 			return false;
-		if (known->ports[by].peer == PM_NONE)
+		if (topology->ports[by].peer == PM_NONE)
 			return by == port;
-		from = pm_fabric_peer_node(known, by);
+		from = pm_fabric_peer_node(topology, by);
 	}
 	return false;
 }
@@ -390,19 +392,19 @@ static bool arrives(const struct trial *t, uint32_t from, uint32_t port)
 /* label[switch]: the same where cables that are alive join two. */
 static void label_parts(const struct trial *t, uint32_t *label)
 {
-	const struct pm_fabric *known = t->plan->known;
+	const struct pm_fabric *topology = t->plan->topology;
 	bool changed = true;
 
 	for (uint32_t sw = 0; sw < t->num; sw++)
 		label[sw] = sw;
 	while (changed) {
 		changed = false;
-		for (uint32_t i = 0; i < known->num_ports; i++) {
-			uint32_t a = known->ports[i].node, b;
+		for (uint32_t i = 0; i < topology->num_ports; i++) {
+			uint32_t a = topology->ports[i].node, b;
 
-			if (known->ports[i].peer == PM_NONE || !t->alive[i])
+			if (topology->ports[i].peer == PM_NONE || !t->alive[i])
 				continue;
-			b = pm_fabric_peer_node(known, i);
+			b = pm_fabric_peer_node(topology, i);
 			if (label[b] < label[a]) {
 				label[a] = label[b];
 				changed = true;
@@ -414,7 +416,7 @@ static void label_parts(const struct trial *t, uint32_t *label)
 /* An end port that is there. */
 static bool is_end(const struct trial *t, uint32_t port)
 {
-	const struct pm_port *p = &t->plan->known->ports[port];
+	const struct pm_port *p = &t->plan->topology->ports[port];
 
 	return p->num && p->peer == PM_NONE && t->alive[port];
 }
@@ -422,8 +424,8 @@ static bool is_end(const struct trial *t, uint32_t port)
 /* Pairs with service ports, one by one. */
 static void check_unreachable(const struct trial *t)
 {
-	const struct pm_port *ports = t->plan->known->ports;
-	uint32_t num_ports = t->plan->known->num_ports;
+	const struct pm_port *ports = t->plan->topology->ports;
+	uint32_t num_ports = t->plan->topology->num_ports;
 	uint32_t *label = calloc(t->num + 1u, sizeof(*label));
 	struct pm_unreachable unreachable, found = {0};
 
@@ -605,18 +607,18 @@ static void change_some(struct trial *t)
 /* Every place of the old plan is one of the new, with the same LID. */
 static void check_kept(const struct pm_plan *old, const struct pm_plan *grown)
 {
-	for (uint32_t i = 0; i < old->known->num_ports; i++) {
-		const struct pm_port *p = &old->known->ports[i];
-		uint32_t sw = pm_fabric_find_guid(grown->known,
-						  old->known->nodes[p->node].guid);
+	for (uint32_t i = 0; i < old->topology->num_ports; i++) {
+		const struct pm_port *p = &old->topology->ports[i];
+		uint32_t sw = pm_fabric_find_guid(grown->topology,
+						  old->topology->nodes[p->node].guid);
 
 		EXPECT(sw != PM_NONE);
 		if (p->num &&
-		    grown->known->ports[grown->known->nodes[sw].first_port + p->num]
+		    grown->topology->ports[grown->topology->nodes[sw].first_port + p->num]
 				    .peer != PM_NONE)
 			continue; /* a slot no more */
 		EXPECT(!old->lid[i] ||
-		       grown->lid[grown->known->nodes[sw].first_port + p->num] ==
+		       grown->lid[grown->topology->nodes[sw].first_port + p->num] ==
 			       old->lid[i]);
 	}
 }
@@ -632,7 +634,7 @@ static bool knows_hosts(const struct pm_plan *plan, const struct pm_fabric *whol
 			continue;
 		place = pm_plan_place(plan, whole, i);
 		/* Without its hosts a leaf may be taken for a switch above. */
-		if (place == PM_NONE || !plan->known->ports[place].host)
+		if (place == PM_NONE || !plan->topology->ports[place].host)
 			return false;
 	}
 	return true;
@@ -651,7 +653,7 @@ static void check_tables(const struct trial *t, const struct pm_fabric *now,
 	if (alive)
 		pm_routes_update(routes, alive, NULL);
 	tables.stride = pm_routes_stride(routes);
-	tables.entries = entries = world_tables(routes, t->plan->known->num_switches);
+	tables.entries = entries = world_tables(routes, t->plan->topology->num_switches);
 	reference_make(&reference, t->plan, now);
 	expect_none(seed, __func__, reference_walk(&reference, &tables, true));
 	reference_free(&reference);
@@ -663,10 +665,10 @@ static void check_tables(const struct trial *t, const struct pm_fabric *now,
 static void check_grown(struct trial *t)
 {
 	struct pm_fabric *whole = recipe_build_seen(&t->recipe);
-	uint8_t *alive = calloc(t->plan->known->num_ports, 1);
+	uint8_t *alive = calloc(t->plan->topology->num_ports, 1);
 
 	assert_non_null(alive);
-	EXPECT(whole->num_switches == t->plan->known->num_switches);
+	EXPECT(whole->num_switches == t->plan->topology->num_switches);
 	if (knows_hosts(t->plan, whole))
 		expect_none(seed, "levels", reference_levels(whole, t->plan));
 	check_tables(t, whole, NULL);
@@ -712,7 +714,7 @@ static void check_drift(struct trial *t)
 /* True if the plan grew, or had nothing to grow by. */
 static bool grow(struct trial *t, uint32_t *grew)
 {
-	uint8_t *alive = calloc(t->plan->known->num_ports, 1);
+	uint8_t *alive = calloc(t->plan->topology->num_ports, 1);
 	struct pm_plan *grown = NULL;
 	bool known;
 	int rc;
@@ -785,24 +787,24 @@ static void test_growth(void **state)
 /* Some cables, or all of a switch, or nothing; with repetitions and ports without any. */
 static uint32_t choose_loss(struct trial *t, uint32_t *ports)
 {
-	const struct pm_fabric *known = t->plan->known;
+	const struct pm_fabric *topology = t->plan->topology;
 	uint32_t num = 0, count = random_below(&t->random, 5);
 	uint32_t sw = random_below(&t->random, t->num);
 
 	if (random_chance(&t->random, 20)) {
-		pm_for_each_port(i, known, sw)
+		pm_for_each_port(i, topology, sw)
 			ports[num++] = i;
 		return num;
 	}
 	for (; num < count; num++)
-		ports[num] = random_below(&t->random, known->num_ports);
+		ports[num] = random_below(&t->random, topology->num_ports);
 	return num;
 }
 
 static bool was_alone(const struct trial *t, uint32_t sw)
 {
-	pm_for_each_port(i, t->plan->known, sw)
-		if (t->plan->known->ports[i].peer != PM_NONE)
+	pm_for_each_port(i, t->plan->topology, sw)
+		if (t->plan->topology->ports[i].peer != PM_NONE)
 			return false;
 	return true;
 }
@@ -851,13 +853,13 @@ static void check_loss(struct trial *t, struct pm_routes *again)
 {
 	const struct pm_detours *detours =
 		random_chance(&t->random, 50) ? &t->detours : NULL;
-	uint8_t *alive = malloc(t->plan->known->num_ports), *wanted;
+	uint8_t *alive = malloc(t->plan->topology->num_ports), *wanted;
 	uint32_t ports[PM_MAX_PORTS], num = choose_loss(t, ports);
 
 	assert_non_null(alive);
-	memcpy(alive, t->alive, t->plan->known->num_ports);
+	memcpy(alive, t->alive, t->plan->topology->num_ports);
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t peer = t->plan->known->ports[ports[i]].peer;
+		uint32_t peer = t->plan->topology->ports[ports[i]].peer;
 
 		if (peer != PM_NONE)
 			alive[ports[i]] = alive[peer] = 0;
@@ -1026,14 +1028,14 @@ static uint32_t count_reachable(const struct world *world, uint32_t leaf,
 				unsigned int port)
 {
 	const uint8_t *table = pm_routes_table(world->routes, leaf);
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	uint32_t count = 0;
 
 	for (uint32_t lid = 1; lid <= world->plan->top_lid; lid++) {
 		uint32_t place = world->plan->owner[lid];
 
-		count += place != PM_NONE && known->ports[place].host &&
-			 known->ports[place].node != leaf && table[lid] == port;
+		count += place != PM_NONE && topology->ports[place].host &&
+			 topology->ports[place].node != leaf && table[lid] == port;
 	}
 	return count;
 }
@@ -1041,13 +1043,13 @@ static uint32_t count_reachable(const struct world *world, uint32_t leaf,
 /* How far apart the loads are of two up ports of a leaf to one and the same switch. */
 static uint32_t parallel_spread(const struct world *world)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	uint32_t spread = 0;
 
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		uint32_t leaf = known->ports[i].node;
-		const struct pm_node *n = &known->nodes[leaf];
-		uint32_t above = pm_fabric_peer_node(known, i);
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		uint32_t leaf = topology->ports[i].node;
+		const struct pm_node *n = &topology->nodes[leaf];
+		uint32_t above = pm_fabric_peer_node(topology, i);
 
 		if (!pm_tree_is_leaf(&world->plan->tree, leaf) || above == PM_NONE)
 			continue;
@@ -1055,10 +1057,10 @@ static uint32_t parallel_spread(const struct world *world)
 		     k++) {
 			uint32_t a, b;
 
-			if (pm_fabric_peer_node(known, k) != above)
+			if (pm_fabric_peer_node(topology, k) != above)
 				continue;
-			a = count_reachable(world, leaf, known->ports[i].num);
-			b = count_reachable(world, leaf, known->ports[k].num);
+			a = count_reachable(world, leaf, topology->ports[i].num);
+			b = count_reachable(world, leaf, topology->ports[k].num);
 			if (a > b && a - b > spread)
 				spread = a - b;
 		}

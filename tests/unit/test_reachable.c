@@ -21,7 +21,7 @@ static struct pm_reachable find(const struct world *world, const uint8_t *seen)
 {
 	struct pm_reachable reachable;
 
-	assert_int_equal(pm_reachable_find(world->plan->known,
+	assert_int_equal(pm_reachable_find(world->plan->topology,
 					   pm_routes_reach(world->routes), seen,
 					   &reachable, NULL),
 			 0);
@@ -138,11 +138,11 @@ static void test_kept_out(void **state)
 		   recipe_draw("l0/3 l1/3 s0/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2"),
 		   PM_GROUPED);
 	world_update(&world, world.fabric);
-	seen = malloc(world.plan->known->num_ports);
+	seen = malloc(world.plan->topology->num_ports);
 	assert_non_null(seen);
-	memcpy(seen, world.alive, world.plan->known->num_ports);
-	port = world_port(world.plan->known, "l0", 2);
-	peer = world.plan->known->ports[port].peer;
+	memcpy(seen, world.alive, world.plan->topology->num_ports);
+	port = world_port(world.plan->topology, "l0", 2);
+	peer = world.plan->topology->ports[port].peer;
 	world.alive[port] = world.alive[peer] = 0;
 	pm_routes_update(world.routes, world.alive, NULL);
 	assert_int_equal(find(&world, world.alive).connected, 0);
@@ -212,7 +212,7 @@ static void test_plan_agrees(void **state)
 		pm_fabric_free(now);
 		if (pm_reachable_enough(&reachable))
 			continue;
-		assert_int_equal(pm_reachable_refuse(&reachable, world.plan->known,
+		assert_int_equal(pm_reachable_refuse(&reachable, world.plan->topology,
 						     &world.plan->tree, &err),
 				 -ENOTSUP);
 		assert_non_null(strstr(
@@ -237,7 +237,7 @@ static bool is_host(const struct world *world, const struct pm_fabric *now, uint
 {
 	uint32_t place = pm_plan_place(world->plan, now, port);
 
-	return place == PM_NONE || world->plan->known->ports[place].host != PM_SERVICE;
+	return place == PM_NONE || world->plan->topology->ports[place].host != PM_SERVICE;
 }
 
 /* Every pair of hosts' end ports by itself. */
@@ -250,7 +250,7 @@ static struct pm_reachable walk_pairs(const struct world *world,
 
 	assert_non_null(part);
 	assert_non_null(queue);
-	pm_reach_parts(world->plan->known, world->alive, part, queue);
+	pm_reach_parts(world->plan->topology, world->alive, part, queue);
 	for (uint32_t a = 0; a < now->num_ports; a++) {
 		uint32_t x = pm_fabric_peer_node(now, a);
 

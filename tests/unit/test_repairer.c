@@ -337,7 +337,7 @@ static int begin(void **state)
 	world_make(&world, world_director(36), PM_GROUPED);
 	view = (struct view){0};
 	assert_int_equal(view_rebase(&view, world.plan, NULL), 0);
-	memset(world.alive, 1, world.plan->known->num_ports);
+	memset(world.alive, 1, world.plan->topology->num_ports);
 	seen.seen = world.alive;
 	assert_int_equal(view_look(&view, &seen, &changed, NULL), 0);
 	repairer = repairer_start(&config);
@@ -503,13 +503,13 @@ static void test_sleeps_while_void(void **state)
 /* The port of a link, of which there are many. */
 static uint32_t find_link(uint32_t number)
 {
-	const struct pm_fabric *known = world.plan->known;
+	const struct pm_fabric *topology = world.plan->topology;
 	uint32_t port = 0;
 
-	for (; port < known->num_ports; port++)
-		if (known->ports[port].peer != PM_NONE && view.seen[port] && !number--)
+	for (; port < topology->num_ports; port++)
+		if (topology->ports[port].peer != PM_NONE && view.seen[port] && !number--)
 			break;
-	assert_true(port < known->num_ports);
+	assert_true(port < topology->num_ports);
 	return port;
 }
 
@@ -527,7 +527,7 @@ static void fail_link(uint32_t number)
 
 static uint32_t count_failed(void)
 {
-	uint32_t num_ports = world.plan->known->num_ports, num = 0;
+	uint32_t num_ports = world.plan->topology->num_ports, num = 0;
 	uint8_t *found = calloc(num_ports, 1);
 
 	assert_non_null(found);

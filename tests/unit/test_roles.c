@@ -194,8 +194,8 @@ static void test_first_word_counts(void **state)
 static void count_planes(const struct pm_plan *plan, uint8_t kind, uint32_t *count)
 {
 	memset(count, 0, plan->tree.num_planes * sizeof(*count));
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
-		if (plan->known->ports[i].host == kind)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		if (plan->topology->ports[i].host == kind)
 			count[plan->plane[i]]++;
 }
 

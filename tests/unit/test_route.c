@@ -167,9 +167,9 @@ static void test_beyond(void **state)
 				 paths.example[PM_FAULT_UNREACHABLE].text);
 		if (world_credits(&world, now).length)
 			fail_msg("%s: a credit loop", losses[i].loss);
-		port = world.plan->known->nodes[spine].first_port +
+		port = world.plan->topology->nodes[spine].first_port +
 		       world_entry(&world, "s0", "s1", 4);
-		if (pm_fabric_peer_node(world.plan->known, port) !=
+		if (pm_fabric_peer_node(world.plan->topology, port) !=
 		    world_switch(&world, losses[i].hub))
 			fail_msg("%s: not over %s but %u", losses[i].loss, losses[i].hub,
 				 world_entry(&world, "s0", "s1", 4));
@@ -224,7 +224,7 @@ static unsigned int count_spread(const struct world *world, uint32_t sw)
 {
 	const struct pm_plan *plan = world->plan;
 	const uint8_t *table = pm_routes_table(world->routes, sw);
-	uint32_t first = plan->known->nodes[sw].first_port;
+	uint32_t first = plan->topology->nodes[sw].first_port;
 	unsigned int most = 0;
 
 	for (uint32_t block = 0; block < world->stride; block += PM_LFT_BLOCK) {
@@ -251,14 +251,14 @@ static unsigned int count_spread(const struct world *world, uint32_t sw)
 /* Loses all cables of a component. */
 static void lose_component(struct world *world, uint32_t component)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 
 	pm_plan_match(world->plan, world->fabric, world->alive);
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		if (world->plan->tree.component[known->ports[i].node] != component ||
-		    known->ports[i].peer == PM_NONE)
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		if (world->plan->tree.component[topology->ports[i].node] != component ||
+		    topology->ports[i].peer == PM_NONE)
 			continue;
-		world->alive[i] = world->alive[known->ports[i].peer] = 0;
+		world->alive[i] = world->alive[topology->ports[i].peer] = 0;
 	}
 	pm_routes_update(world->routes, world->alive, NULL);
 }
@@ -267,17 +267,17 @@ static void lose_component(struct world *world, uint32_t component)
 static void add_flow(const struct world *world, uint32_t leaf, uint32_t lid,
 		     uint32_t *load)
 {
-	const struct pm_fabric *known = world->plan->known;
-	uint32_t sw = leaf, to = known->ports[world->plan->owner[lid]].node;
+	const struct pm_fabric *topology = world->plan->topology;
+	uint32_t sw = leaf, to = topology->ports[world->plan->owner[lid]].node;
 
 	while (sw != to) {
 		uint8_t num = pm_routes_table(world->routes, sw)[lid];
-		uint32_t port = known->nodes[sw].first_port + num;
+		uint32_t port = topology->nodes[sw].first_port + num;
 
 		assert_int_not_equal(num, PM_LFT_KEEP);
 		assert_true(world->alive[port]);
 		load[port]++;
-		sw = known->ports[known->ports[port].peer].node;
+		sw = topology->ports[topology->ports[port].peer].node;
 	}
 }
 
@@ -285,15 +285,15 @@ static void add_flow(const struct world *world, uint32_t leaf, uint32_t lid,
 static double count_excess(const struct world *world, uint8_t level,
 			   enum pm_direction direction, const uint32_t *load)
 {
-	const struct pm_fabric *known = world->plan->known;
+	const struct pm_fabric *topology = world->plan->topology;
 	const struct pm_tree *tree = &world->plan->tree;
 	double sum = 0, links = 0, most = 0, mean;
 
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		uint32_t low = direction == PM_UP ? i : known->ports[i].peer;
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		uint32_t low = direction == PM_UP ? i : topology->ports[i].peer;
 
 		if (tree->direction[i] != direction || !world->alive[i] ||
-		    tree->level[known->ports[low].node] != level)
+		    tree->level[topology->ports[low].node] != level)
 			continue;
 		sum += load[i];
 		links++;
@@ -307,16 +307,16 @@ static double count_excess(const struct world *world, uint8_t level,
 static void assert_room(struct world *world, bool down)
 {
 	const struct pm_plan *plan = world->plan;
-	uint32_t *load = calloc(plan->known->num_ports, sizeof(*load));
+	uint32_t *load = calloc(plan->topology->num_ports, sizeof(*load));
 
 	assert_non_null(load);
 	for (uint32_t c = 0; c < plan->tree.num_components; c++) {
 		lose_component(world, c);
-		memset(load, 0, plan->known->num_ports * sizeof(*load));
+		memset(load, 0, plan->topology->num_ports * sizeof(*load));
 		for (uint32_t lid = 1; lid <= plan->top_lid; lid++) {
 			uint32_t place = plan->owner[lid];
 
-			if (place == PM_NONE || plan->known->ports[place].num == 0)
+			if (place == PM_NONE || plan->topology->ports[place].num == 0)
 				continue;
 			for (uint32_t l = 0; l < plan->tree.num_leaves; l++)
 				add_flow(world, plan->tree.leaves[l], lid, load);
@@ -462,9 +462,9 @@ static void test_side_by_side(void **state)
 			       "m0:3=t0:1 m0:4=t1:1 m0:5=t0:2 m0:6=t1:2 "
 			       "m1:3=t0:3 m1:4=t1:3 m1:5=t0:4 m1:6=t1:4"),
 		   PM_GROUPED);
-	for (uint32_t i = 0; i < world.plan->known->num_ports; i++) {
-		const struct pm_port *slot = &world.plan->known->ports[i];
-		const char *leaf = pm_fabric_name(world.plan->known, slot->node);
+	for (uint32_t i = 0; i < world.plan->topology->num_ports; i++) {
+		const struct pm_port *slot = &world.plan->topology->ports[i];
+		const char *leaf = pm_fabric_name(world.plan->topology, slot->node);
 
 		if (!slot->host)
 			continue;
@@ -600,7 +600,7 @@ static void test_load_ratio(void **state)
 					random_below(&random, world.num_switches)));
 		now = world_without(&world, seed % 2 ? loss : "");
 		world_update(&world, now);
-		there = calloc(world.plan->known->num_ports + 1u, 1);
+		there = calloc(world.plan->topology->num_ports + 1u, 1);
 		assert_non_null(there);
 		assert_true(pm_plan_match(world.plan, now, there));
 		assert_int_equal(
@@ -625,12 +625,12 @@ static void test_load_ratio(void **state)
 static struct pm_held *list_held(const struct world *from, const uint8_t *tables,
 				 const struct pm_plan *plan)
 {
-	struct pm_held *held = calloc(plan->known->num_switches, sizeof(*held));
+	struct pm_held *held = calloc(plan->topology->num_switches, sizeof(*held));
 
 	assert_non_null(held);
-	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
-		uint32_t there = pm_fabric_find_guid(from->plan->known,
-						     plan->known->nodes[sw].guid);
+	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
+		uint32_t there = pm_fabric_find_guid(from->plan->topology,
+						     plan->topology->nodes[sw].guid);
 
 		held[sw].table = tables + (size_t)there * from->stride;
 		held[sw].length = from->stride;
@@ -644,14 +644,14 @@ static uint32_t count_changes(const struct pm_routes *routes, const struct pm_pl
 {
 	uint32_t changes = 0;
 
-	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
 		const uint8_t *table = pm_routes_table(routes, sw);
 
 		for (uint32_t lid = 1; lid <= plan->top_lid; lid++) {
 			uint32_t place = plan->owner[lid];
 
-			if (place == PM_NONE || (plan->known->ports[place].num &&
-						 !plan->known->ports[place].host))
+			if (place == PM_NONE || (plan->topology->ports[place].num &&
+						 !plan->topology->ports[place].host))
 				continue;
 			changes += held[sw].table && table[lid] != PM_LFT_KEEP &&
 				   table[lid] != held[sw].table[lid];
@@ -673,9 +673,10 @@ static void expect_found_again(const struct world *world, const struct pm_plan *
 		if (!remade)
 			fail_msg("%s: the plan is not found again", lost);
 		assert_memory_equal(remade->lid, world->plan->lid,
-				    world->plan->known->num_ports * sizeof(*remade->lid));
+				    world->plan->topology->num_ports *
+					    sizeof(*remade->lid));
 		assert_memory_equal(remade->plane, world->plan->plane,
-				    world->plan->known->num_ports *
+				    world->plan->topology->num_ports *
 					    sizeof(*remade->plane));
 	}
 	pm_plan_free(remade);
@@ -700,7 +701,7 @@ static void expect_taken_over(struct world *world, const char *lost)
 		kept = made;
 	else
 		pm_plan_free(made);
-	alive = calloc(kept->known->num_ports, 1);
+	alive = calloc(kept->topology->num_ports, 1);
 	assert_true(alive && pm_plan_match(kept, broken, alive));
 	assert_int_equal(pm_routes_make(kept, &routes, NULL), 0);
 	pm_routes_update(routes, alive, NULL);
@@ -833,7 +834,7 @@ static void test_held_loses(void **state)
 	struct world world;
 	uint8_t *tables = begin_held(&world);
 	const struct pm_tree *tree = &world.plan->tree;
-	const struct pm_port *ports = world.plan->known->ports;
+	const struct pm_port *ports = world.plan->topology->ports;
 	struct pm_held *held;
 
 	(void)state;
@@ -926,7 +927,7 @@ static uint8_t *copy_preferred(const struct world *world)
 static struct pm_routes *make_turned(const struct world *world)
 {
 	const struct pm_tree *tree = &world->plan->tree;
-	const struct pm_port *ports = world->plan->known->ports;
+	const struct pm_port *ports = world->plan->topology->ports;
 	uint8_t *tables = copy_preferred(world);
 	struct pm_held *held = list_held(world, tables, world->plan);
 	struct pm_routes *turned;

@@ -72,16 +72,16 @@ static uint8_t real_entry(const struct trial *t, uint32_t sw, uint32_t lid)
 static bool comes_back(const struct trial *t, uint32_t sw, uint32_t lid,
 		       const uint8_t *links)
 {
-	const struct pm_fabric *known = t->plan->known;
+	const struct pm_fabric *topology = t->plan->topology;
 	uint32_t at = sw;
 
 	for (uint32_t hops = 0; hops <= t->num; hops++) {
-		const struct pm_node *n = &known->nodes[at];
+		const struct pm_node *n = &topology->nodes[at];
 		uint8_t out = real_entry(t, at, lid);
 
 		if (!out || out > n->num_ports || !links[n->first_port + out])
 			return false;
-		at = pm_fabric_peer_node(known, n->first_port + out);
+		at = pm_fabric_peer_node(topology, n->first_port + out);
 		if (at == PM_NONE)
 			return false;
 		if (at == sw)
@@ -141,7 +141,7 @@ static void take_block(struct trial *t, uint32_t sw, uint32_t number,
 		if (t->manner == IN_STEPS || t->manner == REPAIRING)
 			fail_msg("PM_SEED=%llu PM_ROUNDS=1: LID %u loops over \"%s\"",
 				 (unsigned long long)seed, lid,
-				 pm_fabric_name(t->plan->known, sw));
+				 pm_fabric_name(t->plan->topology, sw));
 	}
 }
 
@@ -200,8 +200,8 @@ static void send_rest(struct trial *t)
 /* Whether a switch has a link to another one. */
 static bool is_joined(const struct trial *t, uint32_t sw)
 {
-	pm_for_each_port(i, t->plan->known, sw)
-		if (t->up[i] && pm_fabric_peer_node(t->plan->known, i) != PM_NONE)
+	pm_for_each_port(i, t->plan->topology, sw)
+		if (t->up[i] && pm_fabric_peer_node(t->plan->topology, i) != PM_NONE)
 			return true;
 	return false;
 }
@@ -253,11 +253,11 @@ static void send_repair(struct trial *t)
 /* Kept entries lead where they led, or to a link that is down; all others are wanted. */
 static void check_kept(const struct trial *t)
 {
-	const struct pm_fabric *known = t->plan->known;
+	const struct pm_fabric *topology = t->plan->topology;
 
 	for (uint32_t sw = 0; sw < t->num; sw++)
 		for (uint32_t lid = 0; lid < LONGEST; lid++) {
-			uint32_t first = known->nodes[sw].first_port;
+			uint32_t first = topology->nodes[sw].first_port;
 			uint8_t entry = real_entry(t, sw, lid), wanted = PM_LFT_KEEP;
 
 			if (lid < pm_routes_stride(t->routes))
@@ -270,11 +270,11 @@ static void check_kept(const struct trial *t)
 
 static void exclude_some(struct trial *t)
 {
-	const struct pm_fabric *known = t->plan->known;
+	const struct pm_fabric *topology = t->plan->topology;
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (known->ports[i].peer != PM_NONE && random_chance(&t->random, 2))
-			t->alive[i] = t->alive[known->ports[i].peer] = 0;
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (topology->ports[i].peer != PM_NONE && random_chance(&t->random, 2))
+			t->alive[i] = t->alive[topology->ports[i].peer] = 0;
 }
 
 static void find_records(struct trial *t)
@@ -293,8 +293,8 @@ static void sweep(struct trial *t)
 
 	assert_non_null(records);
 	EXPECT(pm_plan_match(t->plan, t->now, t->up));
-	memcpy(t->alive, t->up, t->plan->known->num_ports);
-	for (uint32_t i = 0; i < t->plan->known->num_ports; i++)
+	memcpy(t->alive, t->up, t->plan->topology->num_ports);
+	for (uint32_t i = 0; i < t->plan->topology->num_ports; i++)
 		t->stayed[i] &= t->up[i];
 	/* What is held or drained may come into use for what is lost: no loss alone. */
 	if (t->manner != REPAIRING && random_chance(&t->random, 30))
@@ -403,15 +403,15 @@ static void change_some(struct trial *t)
 static void take_plan(struct trial *t, struct pm_plan *plan)
 {
 	const struct pm_plan *old = t->plan;
-	uint32_t num = plan->known->num_switches, ports = plan->known->num_ports;
+	uint32_t num = plan->topology->num_switches, ports = plan->topology->num_ports;
 	uint8_t *real = malloc((size_t)num * LONGEST + 1), *there = calloc(num + 1u, 1);
 	uint8_t *stayed = calloc(ports, 1), *recabled = calloc(ports, 1);
 
 	assert_true(real && there && stayed && recabled);
 	memset(real, PM_LFT_KEEP, (size_t)num * LONGEST);
 	for (uint32_t sw = 0; old && sw < num; sw++) {
-		uint32_t was =
-			pm_fabric_find_guid(old->known, plan->known->nodes[sw].guid);
+		uint32_t was = pm_fabric_find_guid(old->topology,
+						   plan->topology->nodes[sw].guid);
 
 		if (was == PM_NONE)
 			continue;
@@ -422,7 +422,7 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 	if (old)
 		pm_stale_mark_recabled(old, plan, recabled);
 	for (uint32_t i = 0; old && i < ports; i++) {
-		uint32_t was = pm_fabric_same_port(plan->known, i, old->known);
+		uint32_t was = pm_fabric_same_port(plan->topology, i, old->topology);
 
 		stayed[i] = was != PM_NONE && t->up[was] && !recabled[i];
 	}
@@ -468,8 +468,9 @@ static int plan_anew(struct trial *t, struct pm_plan **plan)
 static void note_there(struct trial *t)
 {
 	for (uint32_t sw = 0; sw < t->num; sw++)
-		t->there[sw] = pm_fabric_find_guid(
-				       t->now, t->plan->known->nodes[sw].guid) != PM_NONE;
+		t->there[sw] =
+			pm_fabric_find_guid(t->now, t->plan->topology->nodes[sw].guid) !=
+			PM_NONE;
 }
 
 static bool try_event(struct trial *t)
@@ -488,8 +489,8 @@ static bool try_event(struct trial *t)
 		pm_plan_free(plan);
 		return false;
 	}
-	memcpy(t->stayed, t->up, t->plan->known->num_ports);
-	memset(t->recabled, 0, t->plan->known->num_ports);
+	memcpy(t->stayed, t->up, t->plan->topology->num_ports);
+	memset(t->recabled, 0, t->plan->topology->num_ports);
 	if (plan)
 		take_plan(t, plan);
 	sweep(t);

@@ -297,7 +297,7 @@ static void check_sees_any(const struct subnet_cache *cache, const uint8_t *seen
 
 static void test_random(void **state)
 {
-	uint32_t num = plan->known->num_ports, looked = 0, sm;
+	uint32_t num = plan->topology->num_ports, looked = 0, sm;
 	uint8_t *seen = calloc(2, num), *expected = seen + num;
 	struct subnet_cache cache = {.plan = NULL};
 
@@ -529,7 +529,7 @@ static void test_links(void **state)
 		{32, 0xf0, 0, 0, "?"},	      {0, 0, 0xf0, 0, "?"},
 	};
 	struct subnet_cache cache = {.sm = PM_NONE};
-	uint8_t *link = calloc(plan->known->num_ports, 1);
+	uint8_t *link = calloc(plan->topology->num_ports, 1);
 	uint32_t port = fabric->nodes[0].first_port + 3, dark = port + 2;
 	char text[PM_LINK_TEXT];
 
@@ -557,7 +557,7 @@ static void test_links(void **state)
 		} else {
 			assert_true(subnet_cache_look(&cache, &subn));
 		}
-		memset(link, 0xff, plan->known->num_ports);
+		memset(link, 0xff, plan->topology->num_ports);
 		subnet_cache_links(&cache, link);
 		assert_string_equal(pm_link_print(link[port], text), rows[i].link);
 		assert_int_equal(link[dark], 0);

@@ -32,7 +32,7 @@ static uint8_t *copy_of(const uint8_t *bytes, size_t num)
 /* A view of a plan, and what is to be seen next. */
 struct ground {
 	struct world world; /* with tables of its own to compare with */
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	struct view view;
 	uint8_t *seen, *stayed, *silent; /* [port] */
 	uint64_t now_ms;
@@ -42,13 +42,13 @@ static void begin(struct ground *g, bool flaps)
 {
 	memset(g, 0, sizeof(*g));
 	world_make(&g->world, recipe_draw(TREE), PM_GROUPED);
-	g->known = g->world.plan->known;
+	g->topology = g->world.plan->topology;
 	assert_int_equal(view_rebase(&g->view, g->world.plan, NULL), 0);
 	if (flaps)
 		assert_int_equal(pm_damping_make(&usual, &g->view.flaps, NULL), 0);
-	g->seen = copy_of(NULL, g->known->num_ports);
+	g->seen = copy_of(NULL, g->topology->num_ports);
 	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->seen));
-	g->silent = copy_of(NULL, g->known->num_ports);
+	g->silent = copy_of(NULL, g->topology->num_ports);
 }
 
 static void end(struct ground *g)
@@ -65,11 +65,11 @@ static void end(struct ground *g)
 static void set(const struct ground *g, uint8_t *where, const char *sw, unsigned int num,
 		uint8_t value)
 {
-	uint32_t port = world_port(g->known, sw, num);
+	uint32_t port = world_port(g->topology, sw, num);
 
 	where[port] = value;
-	if (g->known->ports[port].peer != PM_NONE)
-		where[g->known->ports[port].peer] = value;
+	if (g->topology->ports[port].peer != PM_NONE)
+		where[g->topology->ports[port].peer] = value;
 }
 
 /* Looks a millisecond later; whether anything changed. */
@@ -88,7 +88,7 @@ static bool look(struct ground *g)
 	if (view_look(&g->view, &sight, &changed, &err))
 		fail_msg("%s", err.text);
 	assert_true(g->view.current);
-	assert_memory_equal(g->view.seen, g->seen, g->known->num_ports);
+	assert_memory_equal(g->view.seen, g->seen, g->topology->num_ports);
 	return changed;
 }
 
@@ -98,7 +98,7 @@ static void check_tables(struct ground *g)
 	struct pm_detours detours = {.sm = PM_NONE, .spare = g->view.seen};
 
 	pm_routes_update(g->world.routes, g->view.alive, &detours);
-	for (uint32_t sw = 0; sw < g->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < g->topology->num_switches; sw++)
 		assert_memory_equal(pm_routes_table(g->view.routes, sw),
 				    pm_routes_table(g->world.routes, sw),
 				    g->world.stride);
@@ -107,7 +107,7 @@ static void check_tables(struct ground *g)
 /* How often the cable went down as far as is remembered. */
 static uint32_t downs(const struct ground *g, const char *sw, unsigned int num)
 {
-	uint64_t guid = g->known->nodes[pm_fabric_find_name(g->known, sw)].guid;
+	uint64_t guid = g->topology->nodes[pm_fabric_find_name(g->topology, sw)].guid;
 	struct pm_damped_link flap;
 	uint32_t at = 0;
 
@@ -120,7 +120,7 @@ static uint32_t downs(const struct ground *g, const char *sw, unsigned int num)
 
 static bool in_use(const struct ground *g, const char *sw, unsigned int num)
 {
-	return g->view.alive[world_port(g->known, sw, num)] != 0;
+	return g->view.alive[world_port(g->topology, sw, num)] != 0;
 }
 
 static void test_look(void **state)
@@ -130,11 +130,11 @@ static void test_look(void **state)
 
 	(void)state;
 	begin(&g, false);
-	before = copy_of(g.seen, g.known->num_ports);
-	memset(g.seen, 0, g.known->num_ports);
+	before = copy_of(g.seen, g.topology->num_ports);
+	memset(g.seen, 0, g.topology->num_ports);
 	assert_true(look(&g)); /* nothing, for the first time */
 	check_tables(&g);
-	memcpy(g.seen, before, g.known->num_ports);
+	memcpy(g.seen, before, g.topology->num_ports);
 	assert_true(look(&g));
 	check_tables(&g);
 	assert_false(look(&g));
@@ -165,7 +165,7 @@ static void test_tell(void **state)
 	begin(&g, false);
 	look(&g);
 	view_tell(&g.view, text, sizeof(text));
-	before = copy_of(g.seen, g.known->num_ports);
+	before = copy_of(g.seen, g.topology->num_ports);
 	set(&g, g.seen, "l0", 2, 0);
 	look(&g);
 	set(&g, g.seen, "l1", 2, 0);
@@ -231,7 +231,7 @@ static void test_bounced(void **state)
 	(void)state;
 	begin(&g, true);
 	look(&g);
-	g.stayed = copy_of(g.seen, g.known->num_ports);
+	g.stayed = copy_of(g.seen, g.topology->num_ports);
 	set(&g, g.stayed, "l1", 3, 0);
 	assert_false(look(&g));
 	assert_int_equal(downs(&g, "l1", 3), 1);
@@ -283,7 +283,7 @@ static void test_silent(void **state)
 /* The tree with a spine of the lowest GUID, so that ports move. */
 static struct pm_plan *grow(const struct ground *g)
 {
-	const struct pm_fabric *known = g->known;
+	const struct pm_fabric *topology = g->topology;
 	struct pm_fabric *addition = pm_fabric_new(), *now;
 	struct pm_plan *plan = NULL;
 	uint32_t spine, leaf;
@@ -293,7 +293,7 @@ static struct pm_plan *grow(const struct ground *g)
 		pm_fabric_add_node(addition, PM_SWITCH, 0x10, 2, "s2", &spine, NULL), 0);
 	for (unsigned int i = 0; i < 2; i++) {
 		const char *name = i ? "l1" : "l0";
-		uint64_t guid = known->nodes[pm_fabric_find_name(known, name)].guid;
+		uint64_t guid = topology->nodes[pm_fabric_find_name(topology, name)].guid;
 
 		assert_int_equal(pm_fabric_add_node(addition, PM_SWITCH, guid, 4, name,
 						    &leaf, NULL),
@@ -302,7 +302,7 @@ static struct pm_plan *grow(const struct ground *g)
 				 0);
 	}
 	assert_int_equal(pm_fabric_seal(addition, NULL), 0);
-	assert_int_equal(pm_fabric_merge(known, addition, &now, NULL), 0);
+	assert_int_equal(pm_fabric_merge(topology, addition, &now, NULL), 0);
 	assert_int_equal(pm_plan_grow(g->world.plan, now, &plan, NULL), 0);
 	assert_non_null(plan);
 	pm_fabric_free(addition);
@@ -312,10 +312,10 @@ static struct pm_plan *grow(const struct ground *g)
 
 /* Old ports as before, new ones 0. */
 static void check_carried(const struct ground *g, const uint8_t *old,
-			  const struct pm_fabric *known, const uint8_t *now)
+			  const struct pm_fabric *topology, const uint8_t *now)
 {
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		uint32_t before = pm_fabric_same_port(known, i, g->known);
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		uint32_t before = pm_fabric_same_port(topology, i, g->topology);
 
 		assert_int_equal(now[i], before == PM_NONE ? 0 : old[before]);
 	}
@@ -338,20 +338,20 @@ static void test_rebase(void **state)
 	set(&g, g.seen, "l1", 2, 0);
 	set(&g, g.silent, "l1", 2, 1);
 	look(&g);
-	seen = copy_of(g.view.seen, g.known->num_ports);
-	believed = copy_of(g.view.believed, g.known->num_ports);
-	logged = copy_of(g.view.logged.seen, g.known->num_ports);
+	seen = copy_of(g.view.seen, g.topology->num_ports);
+	believed = copy_of(g.view.believed, g.topology->num_ports);
+	logged = copy_of(g.view.logged.seen, g.topology->num_ports);
 
 	plan = grow(&g);
-	assert_int_not_equal(world_port(plan->known, "l0", 2),
-			     world_port(g.known, "l0", 2));
+	assert_int_not_equal(world_port(plan->topology, "l0", 2),
+			     world_port(g.topology, "l0", 2));
 	assert_int_equal(view_rebase(&g.view, plan, NULL), 0);
 	assert_ptr_equal(g.view.plan, plan);
 	assert_null(g.view.routes);
 	assert_false(g.view.current);
-	check_carried(&g, seen, plan->known, g.view.seen);
-	check_carried(&g, believed, plan->known, g.view.believed);
-	check_carried(&g, logged, plan->known, g.view.logged.seen);
+	check_carried(&g, seen, plan->topology, g.view.seen);
+	check_carried(&g, believed, plan->topology, g.view.believed);
+	check_carried(&g, logged, plan->topology, g.view.logged.seen);
 	assert_int_equal(g.view.holds.on_hold, 1);
 	assert_int_equal(downs(&g, "l0", 2), usual.limit + 1);
 

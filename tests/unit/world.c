@@ -78,10 +78,10 @@ void world_make_with(struct world *world, struct pm_fabric *fabric,
 	    pm_routes_make(world->plan, &world->routes, &err))
 		fail_msg("%s", err.text);
 	world_set_lids(fabric, world->plan);
-	world->num_switches = world->plan->known->num_switches;
+	world->num_switches = world->plan->topology->num_switches;
 	world->stride = pm_routes_stride(world->routes);
 	world->first = world_tables(world->routes, world->num_switches);
-	world->alive = calloc(world->plan->known->num_ports, 1);
+	world->alive = calloc(world->plan->topology->num_ports, 1);
 	assert_non_null(world->alive);
 }
 
@@ -186,10 +186,10 @@ void world_update(struct world *world, const struct pm_fabric *now)
 /* Whether a switch has a cable; one without gets nothing any more. */
 static bool has_cable(const struct world *world, uint32_t sw)
 {
-	const struct pm_node *n = &world->plan->known->nodes[sw];
+	const struct pm_node *n = &world->plan->topology->nodes[sw];
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (world->alive[i] && world->plan->known->ports[i].peer != PM_NONE)
+		if (world->alive[i] && world->plan->topology->ports[i].peer != PM_NONE)
 			return true;
 	return false;
 }
@@ -218,7 +218,8 @@ struct pm_delta world_lose(struct world *world, const char *loss)
 
 static uint32_t sm_port(const struct world *world, const struct pm_fabric *now)
 {
-	uint32_t port = pm_fabric_same_port(world->plan->known, world->detours.sm, now);
+	uint32_t port =
+		pm_fabric_same_port(world->plan->topology, world->detours.sm, now);
 
 	if (port == PM_NONE || now->ports[port].num == 0)
 		return port;
@@ -326,7 +327,7 @@ uint32_t world_port(const struct pm_fabric *fabric, const char *name, unsigned i
 
 uint16_t world_lid(const struct world *world, const char *name, unsigned int port)
 {
-	return world->plan->lid[world_port(world->plan->known, name, port)];
+	return world->plan->lid[world_port(world->plan->topology, name, port)];
 }
 
 uint8_t world_entry(const struct world *world, const char *sw, const char *name,

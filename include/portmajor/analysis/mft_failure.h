@@ -25,7 +25,7 @@ struct pm_mft_failure {
 
 /*
  * Compares the complete plan with `broken`, a fabric that lacks parts of it. sm is the
- * place (port of plan->known) of the subnet manager, or PM_NONE: in the component with
+ * place (port of plan->topology) of the subnet manager, or PM_NONE: in the component with
  * the most end ports. Switches out of its reach get no Sets; members there, and members
  * with a failed port, leave their groups. The caller frees *result with
  * pm_mft_failure_free; untouched on failure. Errors as pm_multicast_route. Cost: two of

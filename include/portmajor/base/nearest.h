@@ -18,7 +18,7 @@ unsigned int pm_edit_distance(const char *a, const char *b);
 /* Keeps a known word if it is nearer than those before, and at most a third of its
  * letters differ. The word must stay. */
 void pm_nearest_offer(struct pm_nearest *nearest, const char *mistyped,
-		      const char *known);
+		      const char *topology);
 
 /* Room for pm_nearest_hint. */
 #define PM_NEAREST_HINT 96

@@ -37,7 +37,7 @@ struct pm_mfts;
  * Empty tables for the switches of a skeleton, which is not kept. The caller frees them;
  * NULL without memory.
  */
-struct pm_mfts *pm_mfts_new(const struct pm_fabric *known);
+struct pm_mfts *pm_mfts_new(const struct pm_fabric *topology);
 struct pm_mfts *pm_mfts_clone(const struct pm_mfts *mfts);
 void pm_mfts_free(struct pm_mfts *mfts);
 

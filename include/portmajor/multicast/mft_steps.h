@@ -26,9 +26,9 @@
 
 /* All of it borrowed. */
 struct pm_mft_input {
-	const struct pm_fabric *known; /* of both tables */
-	const struct pm_mfts *held;    /* in the switches */
-	const struct pm_mfts *wanted;  /* by pm_multicast_route */
+	const struct pm_fabric *topology; /* of both tables */
+	const struct pm_mfts *held;	  /* in the switches */
+	const struct pm_mfts *wanted;	  /* by pm_multicast_route */
 	/* [port] The link passes packets, used by trees or not; NULL: all do. */
 	const uint8_t *up;
 	/*

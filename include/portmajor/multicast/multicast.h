@@ -34,7 +34,7 @@ struct pm_multicast;
 
 struct pm_multicast_config {
 	/*
-	 * [switch of plan->known] MulticastFDBCap: MLIDs that fit in its table, 0: no
+	 * [switch of plan->topology] MulticastFDBCap: MLIDs that fit in its table, 0: no
 	 * multicast. Copied; NULL: all fit.
 	 */
 	const uint16_t *capacity;
@@ -42,9 +42,9 @@ struct pm_multicast_config {
 };
 
 /*
- * A group. Members are ports of plan->known: slots (end ports of any kind, on leaves and
- * above) and port 0 of switches, in any order, possibly repeated. As in OpenSM's trees,
- * send-only members are members.
+ * A group. Members are ports of plan->topology: slots (end ports of any kind, on leaves
+ * and above) and port 0 of switches, in any order, possibly repeated. As in OpenSM's
+ * trees, send-only members are members.
  */
 struct pm_group {
 	uint16_t mlid; /* PM_MLID_FIRST .. PM_MLID_LAST */

@@ -47,7 +47,7 @@ int pm_lid_history_make(const struct pm_claim *claims, uint32_t num,
 void pm_lid_history_free(struct pm_lid_history *history);
 
 /*
- * Adds the traces in tables, held[switch of plan->known], of LIDs that no port has in
+ * Adds the traces in tables, held[switch of plan->topology], of LIDs that no port has in
  * use; tables may be longer than the plan's. Cost: that of following each of these LIDs
  * from each switch.
  */

@@ -67,17 +67,17 @@ struct pm_run {
 	uint32_t plane;	 /* PM_NONE: places without a plane */
 };
 
-/* Read-only outside src/plan/. [port] means: per port of `known`. */
+/* Read-only outside src/plan/. [port] means: per port of `topology`. */
 struct pm_plan {
 	struct pm_pool pool; /* of the arrays but for runs, which grow */
 	enum pm_lid_order order;
 	uint8_t lmc;
 	bool adopted; /* made of a running fabric: the tables in its switches are
 		       * preferred to new ones, see pm_routes_adopt */
-	struct pm_fabric *known; /* skeleton of all parts ever discovered */
-	struct pm_tree tree;	 /* of it */
-	uint16_t *lid;		 /* [port] base LID of the place, 0: no place */
-	uint32_t *plane;	 /* [port] plane of the place, or PM_NONE */
+	struct pm_fabric *topology; /* skeleton of all parts ever discovered */
+	struct pm_tree tree;	    /* of it */
+	uint16_t *lid;		    /* [port] base LID of the place, 0: no place */
+	uint32_t *plane;	    /* [port] plane of the place, or PM_NONE */
 	uint8_t *turn;	     /* [port] with LMC: which of its planes the base LID has */
 	uint32_t *rank;	     /* [port] number of the place in its plane, in subtree order;
 			      * slots, leaves and other switches are counted separately */
@@ -172,7 +172,7 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 		    struct pm_error *err);
 
 /*
- * Marks the fabric's parts in plan->known: alive[port] = 1 at both ends of a cable
+ * Marks the fabric's parts in plan->topology: alive[port] = 1 at both ends of a cable
  * between switches and at slots with an end node, else 0. False if the fabric has a
  * switch, a cable or an end port that the plan lacks, or other roots (see pm_plan_grow).
  * O(ports).
@@ -191,10 +191,10 @@ bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now);
 uint32_t pm_plan_place(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t port);
 
-/* The number of LIDs of a place (port of plan->known). */
+/* The number of LIDs of a place (port of plan->topology). */
 static inline uint32_t pm_plan_num_lids(const struct pm_plan *plan, uint32_t place)
 {
-	return plan->known->ports[place].num ? 1u << plan->lmc : 1u;
+	return plan->topology->ports[place].num ? 1u << plan->lmc : 1u;
 }
 
 /* The plane of the k-th LID of a place, or PM_NONE. O(ports of the switch). */

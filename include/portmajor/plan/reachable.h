@@ -44,7 +44,7 @@ void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
  * The same with seen[port] of a skeleton, which includes cables that are excluded from
  * the tables; NULL: all of the skeleton. -ENOMEM. Also O(cables).
  */
-int pm_reachable_find(const struct pm_fabric *known, const struct pm_reach *reach,
+int pm_reachable_find(const struct pm_fabric *topology, const struct pm_reach *reach,
 		      const uint8_t *seen, struct pm_reachable *reachable,
 		      struct pm_error *err);
 
@@ -62,7 +62,7 @@ static inline bool pm_reachable_well(const struct pm_reachable *reachable)
 
 /* -ENOTSUP with a message that names an unreachable pair. */
 int pm_reachable_refuse(const struct pm_reachable *reachable,
-			const struct pm_fabric *known, const struct pm_tree *tree,
+			const struct pm_fabric *topology, const struct pm_tree *tree,
 			struct pm_error *err);
 
 #endif

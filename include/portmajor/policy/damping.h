@@ -43,14 +43,14 @@ int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **
 void pm_damping_free(struct pm_damping *flaps);
 
 /*
- * Notes cables that went down and came up. before[port] and now[port] of `known` are from
- * pm_plan_match (nothing excluded): at the last call, 0 if unknown, and now. now_ms never
- * decreases. A cable between two switches without any usable port has not gone down: both
- * are out of sight. A cable that went down and came up between two observations takes two
- * calls. -ENOMEM: nothing was noted. Cost: O(ports) to compare, and for each cable that
- * went down lately a search.
+ * Notes cables that went down and came up. before[port] and now[port] of `topology` are
+ * from pm_plan_match (nothing excluded): at the last call, 0 if unknown, and now. now_ms
+ * never decreases. A cable between two switches without any usable port has not gone
+ * down: both are out of sight. A cable that went down and came up between two
+ * observations takes two calls. -ENOMEM: nothing was noted. Cost: O(ports) to compare,
+ * and for each cable that went down lately a search.
  */
-int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *known,
+int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *topology,
 		       const uint8_t *before, const uint8_t *now, uint64_t now_ms,
 		       struct pm_error *err);
 

@@ -7,7 +7,7 @@
 
 /* A cable that is in use. */
 struct pm_exclusion {
-	uint32_t port; /* of plan->known, either end */
+	uint32_t port; /* of plan->topology, either end */
 	bool needed;   /* result: left in */
 };
 

@@ -38,8 +38,8 @@ uint16_t pm_lft_capacity_limit(const struct pm_lft_capacity *switches, uint32_t 
 			       uint16_t top_lid);
 
 /*
- * Sets unfit[switch of plan->known] to 1 for switches to exclude from all paths, else to
- * 0. Writes one line without a newline on at most 8 bad switches and their faults,
+ * Sets unfit[switch of plan->topology] to 1 for switches to exclude from all paths, else
+ * to 0. Writes one line without a newline on at most 8 bad switches and their faults,
  * truncated to size; "" if none is bad. A switch that is not in the plan is bad.
  * O(switches log switches).
  */

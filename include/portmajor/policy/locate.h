@@ -49,11 +49,11 @@ void pm_locate_free(struct pm_locate *locate);
  */
 void pm_locate_sweeping(struct pm_locate *locate);
 
-/* A switch of plan->known reports that a port of it changed. Once for each report. */
+/* A switch of plan->topology reports that a port of it changed. Once for each report. */
 void pm_locate_report(struct pm_locate *locate, uint32_t sw);
 
 /*
- * The next questions: ports of plan->known, at most `max`; returns their number. 0: no
+ * The next questions: ports of plan->topology, at most `max`; returns their number. 0: no
  * more are useful, or pm_locate_gave_up. Unsent ones of the last call are forgotten; none
  * may be outstanding.
  */

@@ -48,7 +48,7 @@ int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
  * (src/route/beyond.c), or with `switches` by any path.
  */
 struct pm_detours {
-	uint32_t sm; /* place (port of plan->known), or PM_NONE */
+	uint32_t sm; /* place (port of plan->topology), or PM_NONE */
 	bool switches;
 	const uint8_t *spare; /* [port] cables for detours alone, not alive to hosts, or
 				 NULL; borrowed for one update */
@@ -78,11 +78,11 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 		      uint64_t *load);
 
 /*
- * pm_routes_update for a complete tree in which the cables at these ports of plan->known
- * fail; ports without a cable to a switch, and repeated cables, are ignored. For one
- * failure after another: the last one is undone first. -ENOMEM. Cost: that of the changes
- * by this failure and the one before; the first time, and after pm_routes_update, that of
- * an update. detours as there.
+ * pm_routes_update for a complete tree in which the cables at these ports of
+ * plan->topology fail; ports without a cable to a switch, and repeated cables, are
+ * ignored. For one failure after another: the last one is undone first. -ENOMEM. Cost:
+ * that of the changes by this failure and the one before; the first time, and after
+ * pm_routes_update, that of an update. detours as there.
  */
 int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
 		   const struct pm_detours *detours);
@@ -124,8 +124,8 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient);
 
 /*
- * The table of a switch of plan->known: a port number or PM_LFT_KEEP for LIDs 0 to 64 x
- * pm_plan_blocks - 1. Valid until the next update.
+ * The table of a switch of plan->topology: a port number or PM_LFT_KEEP for LIDs 0 to 64
+ * x pm_plan_blocks - 1. Valid until the next update.
  */
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
 

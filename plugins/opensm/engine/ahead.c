@@ -68,10 +68,10 @@ static void send_step(struct step *step, uint32_t num)
 static void count_stale(const struct pm_stale_input *input, const struct pm_stale *stale,
 			struct ahead *done)
 {
-	const struct pm_fabric *known = pm_routes_plan(input->routes)->known;
+	const struct pm_fabric *topology = pm_routes_plan(input->routes)->topology;
 	uint32_t stride = pm_routes_stride(input->routes);
 
-	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
 		const struct pm_held *held = &input->held[sw];
 		uint32_t length = held->length < stride ? held->length : stride;
 		struct pm_delta own = {0};

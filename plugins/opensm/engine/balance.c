@@ -32,7 +32,8 @@ void balance_forget(struct balance *balance)
 
 int balance_make(struct balance *balance, const struct view *view)
 {
-	size_t blocks = (size_t)view->plan->known->num_switches * count_view_blocks(view);
+	size_t blocks =
+		(size_t)view->plan->topology->num_switches * count_view_blocks(view);
 
 	balance->released = calloc(blocks + 1u, sizeof(*balance->released));
 	if (!balance->released || pm_routes_make(view->plan, &balance->planned, NULL)) {
@@ -76,7 +77,7 @@ void balance_measure(struct balance *balance, const struct view *view)
 {
 	pm_routes_update(balance->planned, view->alive, &view->detours);
 	balance->now = (struct state_balance){.rebalancing = balance->active};
-	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < view->plan->topology->num_switches; sw++)
 		measure_switch(balance, view, sw);
 	if (balance->active)
 		balance->now.blocks_left = balance->now.blocks_off;
@@ -98,7 +99,7 @@ void balance_apply(const struct balance *balance, struct view *view)
 {
 	uint32_t blocks = balance->planned ? count_view_blocks(view) : 0;
 
-	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < view->plan->topology->num_switches; sw++)
 		for (uint32_t b = 0; b < blocks; b++)
 			if (atomic_load(&balance->released[(size_t)sw * blocks + b]))
 				pm_routes_prefer(view->routes, sw, b,
@@ -130,7 +131,7 @@ static void choose_blocks(struct round *round, uint32_t most)
 {
 	struct balance *balance = round->balance;
 	uint32_t blocks = count_view_blocks(round->view);
-	uint32_t end = round->view->plan->known->num_switches * blocks;
+	uint32_t end = round->view->plan->topology->num_switches * blocks;
 
 	for (; balance->next < end && round->num < most; balance->next++) {
 		uint32_t sw = balance->next / blocks, b = balance->next % blocks;
@@ -244,7 +245,8 @@ static bool run_round(struct round *round, uint32_t most)
 /* All tables are the plan's. */
 static void finish_balance(struct balance *balance, struct view *view)
 {
-	size_t blocks = (size_t)view->plan->known->num_switches * count_view_blocks(view);
+	size_t blocks =
+		(size_t)view->plan->topology->num_switches * count_view_blocks(view);
 
 	for (size_t i = 0; i < blocks; i++)
 		atomic_store(&balance->released[i], 1);

@@ -15,14 +15,14 @@ bool degraded_links_find(const struct subnet_cache *cache, const struct view *vi
 	*count = 0;
 	if (!plan || cache->plan != plan)
 		return false;
-	link = malloc(plan->known->num_ports + 1u);
+	link = malloc(plan->topology->num_ports + 1u);
 	if (!link)
 		return false;
 	subnet_cache_links(cache, link);
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		if (!view->seen[i])
 			link[i] = 0;
-	rc = pm_degraded_links_find(plan->known, &plan->tree, link, list, count, NULL);
+	rc = pm_degraded_links_find(plan->topology, &plan->tree, link, list, count, NULL);
 	free(link);
 	return !rc;
 }

@@ -31,18 +31,18 @@ static uint64_t read_guid(const char *name)
 static uint32_t clear_at(const struct view *view, const char *name, unsigned long port,
 			 bool *any)
 {
-	const struct pm_fabric *known = view->plan->known;
+	const struct pm_fabric *topology = view->plan->topology;
 	uint64_t guid = read_guid(name);
-	uint32_t one = guid ? pm_fabric_find_guid(known, guid)
-			    : pm_fabric_find_label(known, name);
+	uint32_t one = guid ? pm_fabric_find_guid(topology, guid)
+			    : pm_fabric_find_label(topology, name);
 	uint32_t cleared = 0;
 
-	for (uint32_t sw = 0; sw < known->num_switches; sw++) {
-		if (port > known->nodes[sw].num_ports ||
-		    (sw != one && strcmp(pm_fabric_name(known, sw), name) != 0))
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
+		if (port > topology->nodes[sw].num_ports ||
+		    (sw != one && strcmp(pm_fabric_name(topology, sw), name) != 0))
 			continue;
 		*any = true;
-		cleared += pm_damping_clear(view->flaps, known->nodes[sw].guid,
+		cleared += pm_damping_clear(view->flaps, topology->nodes[sw].guid,
 					    (unsigned int)port);
 	}
 	return cleared;
@@ -101,7 +101,7 @@ uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text)
 /* "leaf5[20] (4 times down, 60 s left)" and so on. */
 static void list_holds(const struct view *view, char *text, size_t size)
 {
-	const struct pm_fabric *known = view->plan->known;
+	const struct pm_fabric *topology = view->plan->topology;
 	uint64_t now = (uint64_t)clock_ms();
 	uint32_t at = 0, named = 0;
 	struct pm_damped_link flap;
@@ -109,7 +109,7 @@ static void list_holds(const struct view *view, char *text, size_t size)
 
 	text[0] = '\0';
 	while (pm_damping_next(view->flaps, now, &at, &flap) && used < size) {
-		uint32_t sw = pm_fabric_find_guid(known, flap.end[0].guid);
+		uint32_t sw = pm_fabric_find_guid(topology, flap.end[0].guid);
 
 		if (flap.state != PM_DAMPING_ON_HOLD && flap.state != PM_DAMPING_NEEDED)
 			continue;
@@ -120,8 +120,8 @@ static void list_holds(const struct view *view, char *text, size_t size)
 		used += (size_t)snprintf(
 			text + used, size - used,
 			"%s%s[%u] (%s, %u times down, %u s left)", named > 1 ? ", " : "",
-			sw == PM_NONE ? "?" : pm_fabric_label(known, sw), flap.end[0].num,
-			pm_damping_state_name(flap.state), flap.downs,
+			sw == PM_NONE ? "?" : pm_fabric_label(topology, sw),
+			flap.end[0].num, pm_damping_state_name(flap.state), flap.downs,
 			(flap.left_ms + 999) / 1000);
 	}
 }

@@ -76,41 +76,41 @@ static void free_rooms(struct mcast *m)
 static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 		      const struct pm_plan *before)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 
 	m->multicast = NULL;
 	m->wanted = NULL;
 	m->computed = m->in_step = false;
-	m->shown.cells =
-		pm_array(mcast_quiet_words(known->num_switches), sizeof(*m->shown.cells));
+	m->shown.cells = pm_array(mcast_quiet_words(topology->num_switches),
+				  sizeof(*m->shown.cells));
 	m->shown.valid = false;
-	m->alive = pm_array(known->num_ports, 1);
-	m->capacity = pm_array(known->num_switches, sizeof(*m->capacity));
-	m->doubted = pm_array(known->num_switches, 1);
-	m->reachable = pm_array(known->num_switches, 1);
-	m->silent = pm_array(known->num_switches, 1);
-	m->up = pm_array(known->num_ports, 1);
-	m->by = pm_array(known->num_nodes, sizeof(*m->by));
-	m->queue = pm_array(known->num_nodes, sizeof(*m->queue));
-	m->held = pm_mfts_new(known);
+	m->alive = pm_array(topology->num_ports, 1);
+	m->capacity = pm_array(topology->num_switches, sizeof(*m->capacity));
+	m->doubted = pm_array(topology->num_switches, 1);
+	m->reachable = pm_array(topology->num_switches, 1);
+	m->silent = pm_array(topology->num_switches, 1);
+	m->up = pm_array(topology->num_ports, 1);
+	m->by = pm_array(topology->num_nodes, sizeof(*m->by));
+	m->queue = pm_array(topology->num_nodes, sizeof(*m->queue));
+	m->held = pm_mfts_new(topology);
 	m->plan = pm_plan_share(plan);
 	if (!m->shown.cells || !m->alive || !m->capacity || !m->doubted ||
 	    !m->reachable || !m->silent || !m->up || !m->by || !m->queue || !m->held)
 		return -ENOMEM;
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
-		m->doubted[sw] =
-			!before || pm_fabric_find_guid(before->known,
-						       known->nodes[sw].guid) == PM_NONE;
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
+		m->doubted[sw] = !before ||
+				 pm_fabric_find_guid(before->topology,
+						     topology->nodes[sw].guid) == PM_NONE;
 	return 0;
 }
 
 static void carry_doubts(const struct mcast *old, struct mcast *m)
 {
-	for (uint32_t sw = 0; sw < old->plan->known->num_switches; sw++) {
-		uint32_t same = pm_fabric_find_guid(m->plan->known,
-						    old->plan->known->nodes[sw].guid);
+	for (uint32_t sw = 0; sw < old->plan->topology->num_switches; sw++) {
+		uint32_t same = pm_fabric_find_guid(m->plan->topology,
+						    old->plan->topology->nodes[sw].guid);
 
-		if (old->doubted[sw] && same < m->plan->known->num_switches)
+		if (old->doubted[sw] && same < m->plan->topology->num_switches)
 			m->doubted[same] = 1;
 	}
 }
@@ -123,7 +123,7 @@ static int change_plan(struct mcast *m, const struct pm_plan *plan)
 	int rc = make_rooms(m, plan, old.plan);
 
 	if (!rc && old.plan)
-		rc = pm_mfts_move(old.held, old.plan->known, plan->known, &moved);
+		rc = pm_mfts_move(old.held, old.plan->topology, plan->topology, &moved);
 	if (moved) {
 		pm_mfts_free(m->held);
 		m->held = moved;
@@ -140,7 +140,7 @@ static int change_plan(struct mcast *m, const struct pm_plan *plan)
 static void forget_all(struct mcast *m)
 {
 	m->shown.valid = false;
-	memset(m->doubted, 1, m->plan->known->num_switches);
+	memset(m->doubted, 1, m->plan->topology->num_switches);
 }
 
 void mcast_forget(struct mcast *m, const struct mcast_doubt *doubt)
@@ -148,9 +148,9 @@ void mcast_forget(struct mcast *m, const struct mcast_doubt *doubt)
 	if (m->plan && doubt->all)
 		forget_all(m);
 	for (uint32_t i = 0; m->plan && i < doubt->num; i++) {
-		uint32_t sw = pm_fabric_find_guid(m->plan->known, doubt->guids[i]);
+		uint32_t sw = pm_fabric_find_guid(m->plan->topology, doubt->guids[i]);
 
-		if (sw < m->plan->known->num_switches)
+		if (sw < m->plan->topology->num_switches)
 			m->doubted[sw] = 1;
 	}
 }
@@ -158,12 +158,12 @@ void mcast_forget(struct mcast *m, const struct mcast_doubt *doubt)
 /* Where nothing is known, no memory is kept. -ENOMEM. */
 static int begin_anew(struct mcast *m)
 {
-	const uint32_t num = m->plan->known->num_switches;
+	const uint32_t num = m->plan->topology->num_switches;
 	struct pm_mfts *held;
 
 	if (memchr(m->doubted, 0, num))
 		return 0;
-	held = pm_mfts_new(m->plan->known);
+	held = pm_mfts_new(m->plan->topology);
 	if (!held)
 		return -ENOMEM;
 	pm_mfts_free(m->held);
@@ -176,7 +176,7 @@ static int apply_doubts(struct mcast *m)
 {
 	if (begin_anew(m))
 		return -ENOMEM;
-	for (uint32_t sw = 0; sw < m->plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < m->plan->topology->num_switches; sw++) {
 		uint32_t blocks = (m->capacity[sw] + PM_MFT_BLOCK - 1u) / PM_MFT_BLOCK;
 
 		if (!m->doubted[sw])
@@ -213,7 +213,7 @@ static int read_subnet(struct mcast *m)
 	m->passed = mcast_quiet_blocks_passed(m->quiet);
 	m->calls = m->quiet->calls;
 	m->hushed = m->quiet->hushed;
-	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++)
 		m->reachable[sw] = lft_records_switch(&osm->subn, plan, sw) != NULL;
 	m->resized |= mcast_groups_capacity(&osm->subn, plan, m->capacity);
 	rc = mcast_groups_read(&m->groups, &osm->subn, plan);
@@ -235,23 +235,23 @@ static bool is_port_up(const void *context, uint32_t port)
  */
 static void find_links(struct mcast *m, const struct view *view)
 {
-	const struct pm_fabric *known = m->plan->known;
-	struct pm_search search = {.fabric = known, .queue = m->queue, .by = m->by};
+	const struct pm_fabric *topology = m->plan->topology;
+	struct pm_search search = {.fabric = topology, .queue = m->queue, .by = m->by};
 
-	for (uint32_t i = 0; i < known->num_ports; i++) {
-		uint32_t peer = pm_fabric_peer_node(known, i);
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		uint32_t peer = pm_fabric_peer_node(topology, i);
 
 		m->up[i] = peer != PM_NONE && view->seen[i] &&
-			   m->reachable[known->ports[i].node] && m->reachable[peer];
+			   m->reachable[topology->ports[i].node] && m->reachable[peer];
 	}
 	pm_search_begin(&search);
 	if (view->detours.sm != PM_NONE)
-		pm_search_start(&search, known->ports[view->detours.sm].node);
+		pm_search_start(&search, topology->ports[view->detours.sm].node);
 	pm_search_run(&search, is_port_up, m);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		m->reachable[sw] = m->by[sw] != PM_NONE;
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		m->up[i] = m->up[i] && m->reachable[known->ports[i].node];
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		m->up[i] = m->up[i] && m->reachable[topology->ports[i].node];
 }
 
 /* What trees are made with, for the plan and what switches have room for. */
@@ -273,7 +273,7 @@ static int renew_multicast(struct mcast *m)
 static bool is_computed(const struct mcast *m, const struct view *view)
 {
 	return m->computed && !m->resized &&
-	       !memcmp(m->alive, view->alive, m->plan->known->num_ports) &&
+	       !memcmp(m->alive, view->alive, m->plan->topology->num_ports) &&
 	       mcast_groups_are_same(&m->groups, &m->routed);
 }
 
@@ -281,7 +281,7 @@ static void note_computed(struct mcast *m, const struct view *view)
 {
 	m->computed = true;
 	mcast_groups_swap(&m->groups, &m->routed);
-	memcpy(m->alive, view->alive, m->plan->known->num_ports);
+	memcpy(m->alive, view->alive, m->plan->topology->num_ports);
 }
 
 /* Trees of all groups over the view's links. */
@@ -378,7 +378,7 @@ static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject
 {
 	const struct mft_wire wire = wire_of(m, subject);
 	const struct pm_mft_input input = {
-		.known = m->plan->known,
+		.topology = m->plan->topology,
 		.held = m->held,
 		.wanted = m->wanted,
 		.up = m->up,
@@ -411,7 +411,7 @@ static int bring_groups_up_to_date(struct mcast *m, const struct mcast_subject *
 	rc = bring_up_to_date(m, subject, 0, m->blocks, done);
 	m->in_step = !rc && !done->wire.interrupted && !done->wire.gave_up &&
 		     !done->wire.asked && !done->places &&
-		     !memchr(m->reachable, 0, m->plan->known->num_switches);
+		     !memchr(m->reachable, 0, m->plan->topology->num_switches);
 	return rc;
 }
 

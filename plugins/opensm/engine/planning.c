@@ -110,9 +110,9 @@ static bool same_switches(const struct pm_fabric *a, const struct pm_fabric *b)
 /* Whether they also give all places the same. */
 static bool same_places(const struct pm_plan *a, const struct pm_plan *b)
 {
-	uint32_t num = a->known->num_ports;
+	uint32_t num = a->topology->num_ports;
 
-	return same_switches(a->known, b->known) &&
+	return same_switches(a->topology, b->topology) &&
 	       !memcmp(a->lid, b->lid, num * sizeof(*a->lid)) &&
 	       !memcmp(a->plane, b->plane, num * sizeof(*a->plane)) &&
 	       !memcmp(a->turn, b->turn, num) &&
@@ -150,10 +150,10 @@ static uint32_t count_idle(const struct pm_plan *plan)
 	for (uint32_t p = 0; p < plan->tree.num_planes; p++) {
 		uint32_t i = 0;
 
-		while (i < plan->known->num_ports &&
-		       (plan->plane[i] != p || !plan->known->ports[i].num))
+		while (i < plan->topology->num_ports &&
+		       (plan->plane[i] != p || !plan->topology->ports[i].num))
 			i++;
-		idle += i == plan->known->num_ports;
+		idle += i == plan->topology->num_ports;
 	}
 	return idle;
 }
@@ -352,7 +352,7 @@ static int list_planned(const struct planning *planning, struct planning_change 
 {
 	const struct pm_plan *base = base_to_be(planning, change);
 	const struct pm_plan *plan = change->plan ? change->plan : planning->plan;
-	uint32_t num = plan->known->num_ports;
+	uint32_t num = plan->topology->num_ports;
 
 	if (plan == base || (!change->base && !change->plan))
 		return 0;
@@ -360,9 +360,9 @@ static int list_planned(const struct planning *planning, struct planning_change 
 	if (!change->planned)
 		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t port = plan->lid[i]
-					? pm_fabric_same_port(plan->known, i, base->known)
-					: PM_NONE;
+		uint32_t port = plan->lid[i] ? pm_fabric_same_port(plan->topology, i,
+								   base->topology)
+					     : PM_NONE;
 
 		if (port != PM_NONE && base->lid[port])
 			change->planned[i] = base->lid[port];
@@ -440,8 +440,9 @@ void planning_count(struct planning *planning, const uint8_t *seen)
 	const struct pm_plan *plan = planning->plan;
 	uint32_t count = 0;
 
-	for (uint32_t sw = 0; planning->planned && sw < plan->known->num_switches; sw++) {
-		const struct pm_node *node = &plan->known->nodes[sw];
+	for (uint32_t sw = 0; planning->planned && sw < plan->topology->num_switches;
+	     sw++) {
+		const struct pm_node *node = &plan->topology->nodes[sw];
 
 		for (uint32_t p = 0; p <= node->num_ports; p++) {
 			uint32_t i = node->first_port + p;

@@ -37,7 +37,8 @@ struct planning {
 	struct pm_plan *base; /* with the planned LIDs */
 	struct pm_plan *plan; /* in force, NULL until it is SETTLED; may be the base */
 	struct pm_plan *last; /* in force when OpenSM ended; until it is SETTLED */
-	/* [port of plan->known] LID by the base, of places; NULL: the plan is the base */
+	/* [port of plan->topology] LID by the base, of places; NULL: the plan is the base
+	 */
 	uint16_t *planned;
 	bool unsaved;	      /* the files differ from the plans */
 	uint32_t out_of_plan; /* see planning_count */
@@ -81,8 +82,8 @@ void planning_discard(const struct planning *planning, struct planning_change *c
 
 /*
  * Counts present ports that have, or get, another LID than planned, into out_of_plan:
- * seen[port of plan->known] from pm_plan_match. A switch is present if any port of it is
- * seen. O(1) where the plan is the base, else O(ports).
+ * seen[port of plan->topology] from pm_plan_match. A switch is present if any port of it
+ * is seen. O(1) where the plan is the base, else O(ports).
  */
 void planning_count(struct planning *planning, const uint8_t *seen);
 

@@ -23,13 +23,13 @@ struct reading {
 static enum smp_make make_question(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct reading *r = context;
-	uint32_t known = index / r->blocks, block = index % r->blocks;
-	const osm_switch_t *sw = lft_records_switch(r->subn, r->plan, known);
+	uint32_t node = index / r->blocks, block = index % r->blocks;
+	const osm_switch_t *sw = lft_records_switch(r->subn, r->plan, node);
 	const osm_dr_path_t *route = sw ? lft_records_route(sw) : NULL;
 
 	if (!route)
-		r->missed[known] = true;
-	if (!route || r->missed[known] ||
+		r->missed[node] = true;
+	if (!route || r->missed[node] ||
 	    block > cl_ntoh16(sw->switch_info.lin_top) / PM_LFT_BLOCK)
 		return SMP_OMIT;
 	*smp = (struct smp_request){
@@ -55,7 +55,7 @@ static uint32_t count_longest(osm_opensm_t *osm, const struct pm_plan *plan)
 	uint32_t most = pm_plan_blocks(plan);
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_switches; i++) {
 		const osm_switch_t *sw = lft_records_switch(&osm->subn, plan, i);
 		uint32_t top = sw ? cl_ntoh16(sw->switch_info.lin_top) : 0;
 
@@ -70,7 +70,7 @@ static int make_recovered(const struct pm_plan *plan, size_t bytes,
 			  struct recovered *recovered)
 {
 	recovered->held =
-		calloc(plan->known->num_switches + 1u, sizeof(*recovered->held));
+		calloc(plan->topology->num_switches + 1u, sizeof(*recovered->held));
 	if (bytes)
 		recovered->tables = malloc(bytes);
 	if (recovered->held && (!bytes || recovered->tables))
@@ -82,7 +82,7 @@ static int make_recovered(const struct pm_plan *plan, size_t bytes,
 int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err)
 {
-	uint32_t num = plan->known->num_switches, blocks = count_longest(osm, plan);
+	uint32_t num = plan->topology->num_switches, blocks = count_longest(osm, plan);
 	uint32_t stride = blocks * PM_LFT_BLOCK;
 	struct reading reading = {&osm->subn, plan, recovered, blocks,
 				  calloc(num + 1u, sizeof(bool))};
@@ -120,11 +120,11 @@ int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 {
 	size_t bytes = 0, at = 0;
 
-	for (uint32_t i = 0; i < plan->known->num_switches; i++)
+	for (uint32_t i = 0; i < plan->topology->num_switches; i++)
 		bytes += record_length(lft_records_switch(subn, plan, i));
 	if (make_recovered(plan, bytes, recovered))
 		return pm_error_no_memory(err);
-	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_switches; i++) {
 		const osm_switch_t *sw = lft_records_switch(subn, plan, i);
 		uint32_t length = record_length(sw);
 

@@ -12,7 +12,7 @@
 
 /* The switches' tables. All zero at first. */
 struct recovered {
-	struct pm_held *held; /* [switch of plan->known] */
+	struct pm_held *held; /* [switch of plan->topology] */
 	uint8_t *tables;      /* their memory, or NULL */
 };
 

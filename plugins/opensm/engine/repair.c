@@ -239,8 +239,8 @@ static uint32_t take_traps(struct work *work)
 					 ? plan->owner[repair->lids[i]]
 					 : PM_NONE;
 
-		if (place != PM_NONE && plan->known->ports[place].num == 0)
-			pm_locate_report(work->locate, plan->known->ports[place].node);
+		if (place != PM_NONE && plan->topology->ports[place].num == 0)
+			pm_locate_report(work->locate, plan->topology->ports[place].node);
 		if (repair->num_taken < REPORTS)
 			repair->taken[repair->num_taken] = repair->lids[i];
 		repair->num_taken++;
@@ -298,7 +298,7 @@ static bool await_traps(struct repair *repair, double milliseconds)
 /* ---- Ways ---- */
 
 /* As pm_locate_way, for a switch that OpenSM has; the way is written to *smp. */
-static int find_way(const struct work *work, uint32_t known, struct smp_request *smp)
+static int find_way(const struct work *work, uint32_t node, struct smp_request *smp)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
 	const osm_port_t *sm = osm_get_port_by_guid(subn, subn->sm_port_guid);
@@ -306,10 +306,10 @@ static int find_way(const struct work *work, uint32_t known, struct smp_request 
 	int num, first = 1;
 
 	_Static_assert(PM_LOCATE_HOPS + 2 <= IB_SUBNET_PATH_HOPS_MAX, "ways are paths");
-	smp->sw = lft_records_switch(subn, work->plan, known);
+	smp->sw = lft_records_switch(subn, work->plan, node);
 	if (!smp->sw || !sm)
 		return PM_LOCATE_NO_WAY;
-	num = pm_locate_way(work->locate, known, hops);
+	num = pm_locate_way(work->locate, node, hops);
 	if (num < 0)
 		return num;
 	if (osm_node_get_type(sm->p_node) != IB_NODE_TYPE_SWITCH)
@@ -470,7 +470,7 @@ static enum smp_make take_turn(struct work *work, uint32_t index, struct smp_req
 
 static uint32_t asked_switch(const struct work *work, uint32_t question)
 {
-	return work->plan->known->ports[work->ports[question]].node;
+	return work->plan->topology->ports[work->ports[question]].node;
 }
 
 static void skip_question(struct work *work, uint32_t question)
@@ -486,7 +486,7 @@ static enum smp_make make_question(void *context, uint32_t index, struct smp_req
 	if (made == SMP_SEND) {
 		smp->kind = SMP_PORT_INFO;
 		smp->modifier =
-			work->plan->known->ports[work->ports[work->sent[index]]].num;
+			work->plan->topology->ports[work->ports[work->sent[index]]].num;
 	}
 	return made;
 }
@@ -560,11 +560,11 @@ static void search_lost(struct work *work)
 
 /* ---- Blocks ---- */
 
-static int list_switch(struct work *work, uint32_t known)
+static int list_switch(struct work *work, uint32_t node)
 {
 	const struct pm_routes *routes = work->view->routes;
 	const osm_switch_t *sw =
-		lft_records_switch(&work->on->sender->osm->subn, work->plan, known);
+		lft_records_switch(&work->on->sender->osm->subn, work->plan, node);
 	uint8_t path[PM_LOCATE_HOPS];
 	struct pm_delta delta = {0};
 	uint32_t num;
@@ -572,14 +572,14 @@ static int list_switch(struct work *work, uint32_t known)
 	if (!sw || !sw->lft)
 		return 0;
 	num = lft_records_blocks(routes, sw);
-	pm_delta_add(&delta, sw->lft, pm_routes_table(routes, known), num * PM_LFT_BLOCK);
-	if (!delta.blocks || pm_locate_path(work->locate, known, path) < 0)
+	pm_delta_add(&delta, sw->lft, pm_routes_table(routes, node), num * PM_LFT_BLOCK);
+	if (!delta.blocks || pm_locate_path(work->locate, node, path) < 0)
 		return 0;
 	if (pm_grow(&work->blocks, &work->blocks_room,
 		    work->num_blocks + (uint32_t)delta.blocks + 1, sizeof(*work->blocks)))
 		return -ENOMEM;
 	for (uint32_t b = 0; b < num; b++)
-		work->num_blocks += pm_order_compare(routes, known, b,
+		work->num_blocks += pm_order_compare(routes, node, b,
 						     sw->lft + (size_t)b * PM_LFT_BLOCK,
 						     &work->blocks[work->num_blocks]);
 	work->listed.bound += delta.bound;
@@ -663,7 +663,7 @@ static int list_tables(struct work *work)
 	work->num_blocks = 0;
 	work->listed = (struct pm_delta){0};
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t sw = 0; sw < work->plan->known->num_switches && !rc; sw++)
+	for (uint32_t sw = 0; sw < work->plan->topology->num_switches && !rc; sw++)
 		rc = list_switch(work, sw);
 	CL_PLOCK_RELEASE(&osm->lock);
 	return rc;
@@ -726,7 +726,7 @@ static int find_steps(struct work *work)
 {
 	const struct pm_stale none = {.num = 0};
 	struct pm_held *held =
-		calloc(work->plan->known->num_switches + 1u, sizeof(*held));
+		calloc(work->plan->topology->num_switches + 1u, sizeof(*held));
 	const struct pm_stale_input input = {work->view->routes, held, work->view->seen,
 					     NULL};
 	int rc;
@@ -1013,7 +1013,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	struct view *view = subject->view;
 	struct work *work;
 	struct pm_error err = {""};
-	uint32_t num = view->plan->known->num_ports;
+	uint32_t num = view->plan->topology->num_ports;
 	uint8_t *before;
 
 	if (!await_traps(repair, subject->wait_ms) && !subject->resend)

@@ -118,8 +118,8 @@ static uint32_t count_links(const struct pm_plan *plan)
 {
 	uint32_t ends = 0;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
-		ends += plan->known->ports[i].peer != PM_NONE;
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		ends += plan->topology->ports[i].peer != PM_NONE;
 	return ends / 2;
 }
 
@@ -234,7 +234,7 @@ static int note_failed(void *context)
 	lock(r);
 	if (atomic_load(&r->halted))
 		rc = -ECANCELED;
-	for (uint32_t i = 0; !rc && i < r->view.plan->known->num_ports; i++)
+	for (uint32_t i = 0; !rc && i < r->view.plan->topology->num_ports; i++)
 		if (r->seen[i] && !r->view.seen[i]) {
 			r->failed[i] = r->any_failed = true;
 			r->seen[i] = false; /* looked at anew, it is still failed */
@@ -250,7 +250,7 @@ static void note_gone(void *context, const uint8_t *gone)
 
 	lock(r);
 	for (uint32_t i = 0;
-	     !atomic_load(&r->halted) && i < r->view.plan->known->num_ports; i++)
+	     !atomic_load(&r->halted) && i < r->view.plan->topology->num_ports; i++)
 		if (gone[i])
 			r->failed[i] = r->any_failed = true;
 	unlock(r);
@@ -531,10 +531,10 @@ static bool move_once(struct repairer *r)
 
 static bool is_view_whole(const struct view *view)
 {
-	const struct pm_fabric *known = view->plan->known;
+	const struct pm_fabric *topology = view->plan->topology;
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (known->ports[i].peer != PM_NONE && !view->alive[i])
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (topology->ports[i].peer != PM_NONE && !view->alive[i])
 			return false;
 	return true;
 }
@@ -892,8 +892,8 @@ static void forget_next(struct handover *next)
 /* Rooms for what is to be handed over. -ENOMEM. */
 static int make_handover(struct handover *next, const struct pm_plan *plan)
 {
-	next->num_ports = plan->known->num_ports;
-	next->num_switches = plan->known->num_switches;
+	next->num_ports = plan->topology->num_ports;
+	next->num_switches = plan->topology->num_switches;
 	next->seen = malloc(next->num_ports + 1u);
 	next->believed = malloc(next->num_ports + 1u);
 	next->unfit = malloc(next->num_switches + 1u);
@@ -971,7 +971,7 @@ bool repairer_commit(struct repairer *r, const struct view *view)
 	r->validity = valid ? VALID : VOID;
 	r->any_failed = false;
 	if (r->failed && r->view.plan)
-		memset(r->failed, 0, r->view.plan->known->num_ports);
+		memset(r->failed, 0, r->view.plan->topology->num_ports);
 	unlock(r);
 	repairer_wake(r);
 	return valid;
@@ -1132,22 +1132,22 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 
 bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *failed)
 {
-	const struct pm_fabric *known;
+	const struct pm_fabric *topology;
 	bool any;
 
 	lock(r);
 	any = r->any_failed;
-	known = any ? r->view.plan->known : NULL;
-	for (uint32_t i = 0; any && i < known->num_ports; i++) {
+	topology = any ? r->view.plan->topology : NULL;
+	for (uint32_t i = 0; any && i < topology->num_ports; i++) {
 		uint32_t port = i;
 
 		if (r->failed[i] && r->view.serial != view->serial)
-			port = pm_fabric_same_port(known, i, view->plan->known);
+			port = pm_fabric_same_port(topology, i, view->plan->topology);
 		if (r->failed[i] && port != PM_NONE)
 			failed[port] = 1;
 	}
 	if (any)
-		memset(r->failed, 0, known->num_ports);
+		memset(r->failed, 0, topology->num_ports);
 	r->any_failed = false;
 	unlock(r);
 	return any;

@@ -113,7 +113,7 @@ static void judge_switches(struct plugin *plugin)
 /* Clears seen[port] of ports found lost since the sweep began. */
 static void leave_out_lost(const struct view *view, uint8_t *seen)
 {
-	for (uint32_t i = 0; i < view->plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < view->plan->topology->num_ports; i++)
 		seen[i] = seen[i] && !view->lost[i];
 }
 
@@ -125,7 +125,7 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 		   struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;
-	size_t num = plan->known->num_ports + 1u;
+	size_t num = plan->topology->num_ports + 1u;
 	uint8_t *seen = malloc(3 * num);
 	struct subnet_cache_doubt doubt;
 	bool changed;
@@ -254,7 +254,7 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 	const struct view *view = &plugin->view;
 	osm_opensm_t *osm = plugin->osm;
 	struct pm_held *held =
-		calloc(view->plan->known->num_switches + 1u, sizeof(*held));
+		calloc(view->plan->topology->num_switches + 1u, sizeof(*held));
 	bool ahead = discovered && may_send_ahead(plugin);
 	struct pm_steps steps = {0};
 	int rc;

@@ -34,7 +34,7 @@ int shadow_look(struct shadow *shadow, const osm_subn_t *subn, const struct pm_p
 		const struct pm_routes *routes, struct shadow_result *result,
 		struct pm_error *err)
 {
-	uint32_t stride = pm_routes_stride(routes), num = plan->known->num_switches;
+	uint32_t stride = pm_routes_stride(routes), num = plan->topology->num_switches;
 	int rc;
 
 	*result = (struct shadow_result){.has_event = shadow->tables != NULL};

@@ -32,7 +32,7 @@ static bool is_first_engine(const struct plugin *plugin)
 static int look_without_lost(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
-	uint32_t num = view->plan->known->num_ports;
+	uint32_t num = view->plan->topology->num_ports;
 	uint8_t *seen = malloc(num + 1u);
 	struct view_sight sight = {
 		.seen = seen,
@@ -75,7 +75,7 @@ static bool merge_failed(struct plugin *plugin)
 
 static uint32_t num_known(const struct plugin *plugin)
 {
-	return plugin->view.plan ? plugin->view.plan->known->num_ports : 0;
+	return plugin->view.plan ? plugin->view.plan->topology->num_ports : 0;
 }
 
 /* A discovery is over: it decides about ports found lost before it began. */
@@ -664,7 +664,7 @@ static int fail_over(struct plugin *plugin, struct pm_error *err)
 	}
 	plugin->failback_in_ms = left;
 	if (left == UINT64_MAX)
-		return pm_reachable_refuse(reachable, plan->known, &plan->tree, err);
+		return pm_reachable_refuse(reachable, plan->topology, &plan->tree, err);
 	routing_ask_at(plugin, then);
 	return pm_error_set(
 		err, -ENOTSUP,
@@ -937,7 +937,7 @@ static void note_engine(struct plugin *plugin)
 static bool find_missing(const struct view *view, struct pm_missing *missing)
 {
 	return view->plan && view->current &&
-	       !pm_missing_find(view->plan->known, view->seen, missing, NULL);
+	       !pm_missing_find(view->plan->topology, view->seen, missing, NULL);
 }
 
 void sweep_publish(struct plugin *plugin)

@@ -17,7 +17,7 @@
 
 /* A block to be sent. */
 struct block {
-	uint32_t known, number;
+	uint32_t node, number;
 };
 
 /* Going on with a transition. */
@@ -35,8 +35,8 @@ struct move {
 
 int transition_begin(struct transition *t, const struct view *view)
 {
-	uint32_t num_ports = view->plan->known->num_ports;
-	size_t blocks = (size_t)view->plan->known->num_switches *
+	uint32_t num_ports = view->plan->topology->num_ports;
+	size_t blocks = (size_t)view->plan->topology->num_switches *
 			(pm_routes_stride(view->routes) / PM_LFT_BLOCK);
 
 	*t = (struct transition){
@@ -72,7 +72,7 @@ static uint8_t *moved_at(const struct transition *t, const struct view *view, ui
 static void find_links(const struct transition *t, const struct view *view, uint8_t *from,
 		       uint8_t *both)
 {
-	for (uint32_t i = 0; i < view->plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < view->plan->topology->num_ports; i++) {
 		from[i] = t->from[i] && view->seen[i];
 		both[i] = from[i] || view->alive[i];
 	}
@@ -85,7 +85,7 @@ static void copy_tables(struct view *view, uint8_t *tables)
 {
 	uint32_t stride = pm_routes_stride(view->routes);
 
-	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < view->plan->topology->num_switches; sw++)
 		memcpy(tables + (size_t)sw * stride, pm_routes_table(view->routes, sw),
 		       stride);
 }
@@ -97,7 +97,7 @@ static void overlay(const struct transition *t, const struct view *view, bool mo
 {
 	uint32_t stride = pm_routes_stride(view->routes);
 
-	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < view->plan->topology->num_switches; sw++) {
 		const uint8_t *table = pm_routes_table(view->routes, sw);
 		uint8_t *row = tables + (size_t)sw * stride;
 
@@ -112,7 +112,7 @@ static void put_tables(struct view *view, const uint8_t *tables)
 {
 	uint32_t blocks = pm_routes_stride(view->routes) / PM_LFT_BLOCK;
 
-	for (uint32_t sw = 0; sw < view->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < view->plan->topology->num_switches; sw++)
 		for (uint32_t b = 0; b < blocks; b++, tables += PM_LFT_BLOCK)
 			pm_routes_put(view->routes, sw, b, tables);
 }
@@ -135,9 +135,9 @@ static void mix(const struct transition *t, struct view *view, const uint8_t *fr
 
 int transition_mix(const struct transition *t, struct view *view)
 {
-	size_t num = view->plan->known->num_ports + 1u;
-	size_t size =
-		(size_t)view->plan->known->num_switches * pm_routes_stride(view->routes);
+	size_t num = view->plan->topology->num_ports + 1u;
+	size_t size = (size_t)view->plan->topology->num_switches *
+		      pm_routes_stride(view->routes);
 	uint8_t *links, *tables;
 	int rc = -ENOMEM;
 
@@ -161,11 +161,11 @@ int transition_mix(const struct transition *t, struct view *view)
 /* ---- Blocks ---- */
 
 /* OpenSM's, or NULL, and how many blocks of it are ours; with osm->lock held. */
-static const osm_switch_t *find_osm_switch(const struct move *move, uint32_t known,
+static const osm_switch_t *find_osm_switch(const struct move *move, uint32_t node,
 					   uint32_t *blocks)
 {
 	const osm_switch_t *sw =
-		lft_records_switch(&move->on->sender->osm->subn, move->plan, known);
+		lft_records_switch(&move->on->sender->osm->subn, move->plan, node);
 
 	*blocks = sw && sw->lft ? lft_records_blocks(move->view->routes, sw) : 0;
 	return sw;
@@ -173,24 +173,24 @@ static const osm_switch_t *find_osm_switch(const struct move *move, uint32_t kno
 
 /* For each switch of the plan, with osm->lock held. */
 static void for_each_switch(struct move *move,
-			    void (*call)(struct move *move, uint32_t known))
+			    void (*call)(struct move *move, uint32_t node))
 {
 	osm_opensm_t *osm = move->on->sender->osm;
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < move->plan->topology->num_switches; sw++)
 		call(move, sw);
 	CL_PLOCK_RELEASE(&osm->lock);
 }
 
-static size_t unused_at(const struct move *move, uint32_t known, uint32_t lid)
+static size_t unused_at(const struct move *move, uint32_t node, uint32_t lid)
 {
-	return ((size_t)known * pm_routes_stride(move->view->routes) + lid) / 8;
+	return ((size_t)node * pm_routes_stride(move->view->routes) + lid) / 8;
 }
 
-static bool is_unused(const struct move *move, uint32_t known, uint32_t lid)
+static bool is_unused(const struct move *move, uint32_t node, uint32_t lid)
 {
-	return move->unused[unused_at(move, known, lid)] >> lid % 8 & 1;
+	return move->unused[unused_at(move, node, lid)] >> lid % 8 & 1;
 }
 
 /*
@@ -205,7 +205,7 @@ static void find_unused(struct move *move, const uint8_t *from)
 
 	/* Detours are for a switch's own traps. */
 	pm_routes_update(view->routes, from, NULL);
-	for (uint32_t sw = 0; sw < move->plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < move->plan->topology->num_switches; sw++) {
 		const uint8_t *table = pm_routes_table(view->routes, sw);
 
 		for (uint32_t lid = 0; lid < stride; lid++)
@@ -216,16 +216,16 @@ static void find_unused(struct move *move, const uint8_t *from)
 }
 
 /* The wanted content of a switch's block; `wanted` has the length of one. */
-static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_t known,
+static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_t node,
 			uint32_t at, uint8_t *wanted)
 {
 	const uint8_t *held = sw->lft + at;
 	bool only_unused = move->transition->stage == TRANSITION_UNUSED;
 
-	lft_records_wanted(held, pm_routes_table(move->view->routes, known) + at,
+	lft_records_wanted(held, pm_routes_table(move->view->routes, node) + at,
 			   PM_LFT_BLOCK, wanted);
 	for (uint32_t i = 0; only_unused && i < PM_LFT_BLOCK; i++)
-		if (held[i] != OSM_NO_PATH && !is_unused(move, known, at + i))
+		if (held[i] != OSM_NO_PATH && !is_unused(move, node, at + i))
 			wanted[i] = held[i];
 }
 
@@ -236,38 +236,38 @@ static void note_moved(struct move *move, uint32_t sw, uint32_t number)
 }
 
 /* Lists what differs and was not sent; what does not differ is as it is to be. */
-static int list_switch(struct move *move, uint32_t known)
+static int list_switch(struct move *move, uint32_t node)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_osm_switch(move, known, &blocks);
+	const osm_switch_t *sw = find_osm_switch(move, node, &blocks);
 
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint8_t wanted[PM_LFT_BLOCK];
 
-		if (*moved_at(move->transition, move->view, known, b))
+		if (*moved_at(move->transition, move->view, node, b))
 			continue;
-		find_wanted(move, sw, known, b * PM_LFT_BLOCK, wanted);
+		find_wanted(move, sw, node, b * PM_LFT_BLOCK, wanted);
 		if (!memcmp(wanted, sw->lft + (size_t)b * PM_LFT_BLOCK, PM_LFT_BLOCK)) {
-			note_moved(move, known, b);
+			note_moved(move, node, b);
 			continue;
 		}
 		if (pm_grow(&move->blocks, &move->room, move->num + 1,
 			    sizeof(*move->blocks)))
 			return -ENOMEM;
-		move->blocks[move->num++] = (struct block){known, b};
+		move->blocks[move->num++] = (struct block){node, b};
 	}
 	return 0;
 }
 
 /* Adds what all of it comes to, counted when it begins. */
-static void count_switch(struct move *move, uint32_t known)
+static void count_switch(struct move *move, uint32_t node)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_osm_switch(move, known, &blocks);
+	const osm_switch_t *sw = find_osm_switch(move, node, &blocks);
 
 	if (blocks)
 		pm_delta_add(&move->transition->done.delta, sw->lft,
-			     pm_routes_table(move->view->routes, known),
+			     pm_routes_table(move->view->routes, node),
 			     blocks * PM_LFT_BLOCK);
 }
 
@@ -277,7 +277,7 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 	const struct lft_sender *sender = move->on->sender;
 	const struct block *block = &move->blocks[index];
 	const osm_switch_t *sw =
-		lft_records_switch(&sender->osm->subn, move->plan, block->known);
+		lft_records_switch(&sender->osm->subn, move->plan, block->node);
 	const osm_dr_path_t *route = sw ? lft_records_route(sw) : NULL;
 	uint32_t at = block->number * PM_LFT_BLOCK;
 	uint8_t wanted[PM_LFT_BLOCK];
@@ -287,7 +287,7 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 	    !lft_set_is_free(sender, sw, block->number))
 		return SMP_OMIT;
 	*smp = (struct smp_request){.sw = sw, .route = *route};
-	find_wanted(move, sw, block->known, at, wanted);
+	find_wanted(move, sw, block->node, at, wanted);
 	lft_set_make(block->number, wanted, smp);
 	return SMP_SEND;
 }
@@ -300,7 +300,7 @@ static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 
 	if (answer->outcome == SMP_ANSWERED) {
 		done->acked++;
-		note_moved(move, block->known, block->number);
+		note_moved(move, block->node, block->number);
 	} else {
 		done->gave_up = "a block not answered";
 	}
@@ -342,7 +342,7 @@ static void send_level(struct move *move, uint8_t level)
 		return;
 	move->num = 0;
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t sw = 0; sw < move->plan->known->num_switches && !rc; sw++)
+	for (uint32_t sw = 0; sw < move->plan->topology->num_switches && !rc; sw++)
 		if (move->plan->tree.level[sw] == level)
 			rc = list_switch(move, sw);
 	CL_PLOCK_RELEASE(&osm->lock);
@@ -370,7 +370,7 @@ static void send_steps(struct move *move)
 	const struct view *view = move->view;
 	osm_opensm_t *osm = move->on->sender->osm;
 	struct pm_held *held =
-		calloc(move->plan->known->num_switches + 1u, sizeof(*held));
+		calloc(move->plan->topology->num_switches + 1u, sizeof(*held));
 	const struct pm_stale_input input = {view->routes, held, view->seen, NULL};
 	const struct pm_stale none = {.num = 0};
 	struct moved *done = &move->transition->done;
@@ -400,16 +400,16 @@ static void send_steps(struct move *move)
  * The view's tables are to differ from what a switch holds in what no packet uses. What
  * it holds there may be of any time, so that blocks of two switches can make a LID loop.
  */
-static void put_used(struct move *move, uint32_t known)
+static void put_used(struct move *move, uint32_t node)
 {
 	uint32_t blocks;
-	const osm_switch_t *sw = find_osm_switch(move, known, &blocks);
+	const osm_switch_t *sw = find_osm_switch(move, node, &blocks);
 
 	for (uint32_t b = 0; b < blocks; b++) {
 		uint8_t wanted[PM_LFT_BLOCK];
 
-		find_wanted(move, sw, known, b * PM_LFT_BLOCK, wanted);
-		pm_routes_put(move->view->routes, known, b, wanted);
+		find_wanted(move, sw, node, b * PM_LFT_BLOCK, wanted);
+		pm_routes_put(move->view->routes, node, b, wanted);
 	}
 }
 
@@ -434,7 +434,7 @@ static void run_stage(struct move *move)
 static void begin_next(struct move *move)
 {
 	struct transition *t = move->transition;
-	size_t blocks = (size_t)move->plan->known->num_switches *
+	size_t blocks = (size_t)move->plan->topology->num_switches *
 			(pm_routes_stride(move->view->routes) / PM_LFT_BLOCK);
 
 	t->stage = t->stage == TRANSITION_DETOURS ? TRANSITION_NONE : t->stage + 1;
@@ -443,12 +443,12 @@ static void begin_next(struct move *move)
 
 static int make_move_room(struct move *move)
 {
-	uint32_t num = move->plan->known->num_ports;
+	uint32_t num = move->plan->topology->num_ports;
 	uint8_t *from = malloc(num + 1u);
 
 	move->both = malloc(num + 1u);
 	move->unused =
-		calloc(unused_at(move, move->plan->known->num_switches, 0) + 1u, 1);
+		calloc(unused_at(move, move->plan->topology->num_switches, 0) + 1u, 1);
 	if (from && move->both && move->unused) {
 		find_links(move->transition, move->view, from, move->both);
 		if (move->transition->stage == TRANSITION_UNUSED) {

@@ -38,10 +38,10 @@ void view_free(struct view *view)
 
 static void carry_over(const struct view *from, struct view *to)
 {
-	const struct pm_fabric *old = from->plan->known;
+	const struct pm_fabric *old = from->plan->topology;
 
 	for (uint32_t i = 0; i < old->num_ports; i++) {
-		uint32_t port = pm_fabric_same_port(old, i, to->plan->known);
+		uint32_t port = pm_fabric_same_port(old, i, to->plan->topology);
 
 		if (port == PM_NONE)
 			continue;
@@ -56,13 +56,13 @@ static void carry_over(const struct view *from, struct view *to)
 
 int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *err)
 {
-	size_t num = plan->known->num_ports + 1u;
+	size_t num = plan->topology->num_ports + 1u;
 	struct view next = {
 		.plan = plan,
 		.seen = calloc(num, 1),
 		.alive = calloc(num, 1),
 		.believed = calloc(num, 1),
-		.unfit = calloc(plan->known->num_switches + 1u, 1),
+		.unfit = calloc(plan->topology->num_switches + 1u, 1),
 		.drained = calloc(num, 1),
 		.recabled = calloc(num, 1),
 		.lost = calloc(num, 1),
@@ -112,25 +112,25 @@ static bool has_bounced(const struct view *view, const struct view_sight *sight,
 static int note_flaps(struct view *view, const struct view_sight *sight,
 		      struct pm_error *err)
 {
-	const struct pm_fabric *known = view->plan->known;
-	uint8_t *now = malloc(2 * ((size_t)known->num_ports + 1));
+	const struct pm_fabric *topology = view->plan->topology;
+	uint8_t *now = malloc(2 * ((size_t)topology->num_ports + 1));
 	uint8_t *between;
 	int rc;
 
 	if (!now)
 		return pm_error_no_memory(err);
-	between = now + known->num_ports + 1u;
-	for (uint32_t i = 0; i < known->num_ports; i++) {
+	between = now + topology->num_ports + 1u;
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		now[i] = is_believed(view, sight, i);
 		between[i] = now[i] && !has_bounced(view, sight, i);
 	}
-	rc = pm_damping_observe(view->flaps, known, view->believed, between,
+	rc = pm_damping_observe(view->flaps, topology, view->believed, between,
 				sight->now_ms, err);
 	if (!rc)
-		rc = pm_damping_observe(view->flaps, known, between, now, sight->now_ms,
-					err);
+		rc = pm_damping_observe(view->flaps, topology, between, now,
+					sight->now_ms, err);
 	if (!rc)
-		memcpy(view->believed, now, known->num_ports);
+		memcpy(view->believed, now, topology->num_ports);
 	free(now);
 	return rc;
 }
@@ -153,18 +153,19 @@ static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t
 /* Takes cables between an unfit switch and others out of alive. */
 static void leave_out(const struct view *view, uint8_t *alive)
 {
-	const struct pm_fabric *known = view->plan->known;
+	const struct pm_fabric *topology = view->plan->topology;
 
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		if (known->ports[i].peer != PM_NONE && view->unfit[known->ports[i].node])
-			alive[i] = alive[known->ports[i].peer] = 0;
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		if (topology->ports[i].peer != PM_NONE &&
+		    view->unfit[topology->ports[i].node])
+			alive[i] = alive[topology->ports[i].peer] = 0;
 }
 
 /* Takes drained links out of alive, which comes without flapping ones. */
 static int take_drained(struct view *view, uint8_t *alive, uint8_t *drained,
 			struct pm_error *err)
 {
-	uint32_t num = view->plan->known->num_ports;
+	uint32_t num = view->plan->topology->num_ports;
 	int rc;
 
 	memcpy(drained, alive, num);
@@ -190,7 +191,7 @@ static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	      struct pm_error *err)
 {
-	uint32_t num = view->plan->known->num_ports;
+	uint32_t num = view->plan->topology->num_ports;
 	uint8_t *alive = malloc(num + 1u), *drained = malloc(num + 1u);
 	int rc = alive && drained ? 0 : pm_error_no_memory(err);
 
@@ -220,8 +221,9 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	pm_routes_update(view->routes, alive, &view->detours);
 	rc = pm_routes_unreachable(view->routes, &view->unreachable, err);
 	if (!rc)
-		rc = pm_reachable_find(view->plan->known, pm_routes_reach(view->routes),
-				       view->seen, &view->reachable, err);
+		rc = pm_reachable_find(view->plan->topology,
+				       pm_routes_reach(view->routes), view->seen,
+				       &view->reachable, err);
 	view->current = !rc; /* else all of it is done again */
 out:
 	free(alive);
@@ -236,12 +238,12 @@ bool view_is_current(const struct view *view, uint64_t now_ms)
 
 void view_written(struct view *view)
 {
-	memset(view->recabled, 0, view->plan->known->num_ports);
+	memset(view->recabled, 0, view->plan->topology->num_ports);
 }
 
 void view_tell(struct view *view, char *text, size_t size)
 {
-	uint32_t num = view->plan->known->num_ports;
+	uint32_t num = view->plan->topology->num_ports;
 
 	pm_change_describe_use(
 		view->plan,

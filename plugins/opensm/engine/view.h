@@ -6,7 +6,7 @@
  *     seen ----> unfit (lft_capacity.h), holds (damping.h), drains (drain.h) ----> alive
  * ----> routes
  *
- * [port] means: per port of the plan's `known`, as in pm_plan_match.
+ * [port] means: per port of the plan's `topology`, as in pm_plan_match.
  */
 #ifndef PORTMAJOR_VIEW_H
 #define PORTMAJOR_VIEW_H

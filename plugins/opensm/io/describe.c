@@ -56,14 +56,15 @@ json_t *describe_label(json_t *object, const char *name, const char *label)
 	return NULL;
 }
 
-json_t *describe_end(const struct pm_fabric *known, uint64_t guid, unsigned int port)
+json_t *describe_end(const struct pm_fabric *topology, uint64_t guid, unsigned int port)
 {
-	uint32_t sw = known ? pm_fabric_find_guid(known, guid) : PM_NONE;
-	const char *name = sw == PM_NONE ? NULL : pm_fabric_name(known, sw);
+	uint32_t sw = topology ? pm_fabric_find_guid(topology, guid) : PM_NONE;
+	const char *name = sw == PM_NONE ? NULL : pm_fabric_name(topology, sw);
 	json_t *object = json_pack("{s:o, s:o, s:i}", "guid", describe_guid(guid), "name",
 				   describe_text(name), "port", (int)port);
 
-	return name ? describe_label(object, name, pm_fabric_label(known, sw)) : object;
+	return name ? describe_label(object, name, pm_fabric_label(topology, sw))
+		    : object;
 }
 
 json_t *describe_object(const struct describe_member *members, size_t num)

@@ -29,7 +29,7 @@ json_t *describe_label(json_t *object, const char *name, const char *label);
 
 /* A port of a switch: guid, name (null if the skeleton, which may be NULL, does not know
  * the switch), label, port; 0 is the switch itself. */
-json_t *describe_end(const struct pm_fabric *known, uint64_t guid, unsigned int port);
+json_t *describe_end(const struct pm_fabric *topology, uint64_t guid, unsigned int port);
 
 /* A member of an object. */
 struct describe_member {

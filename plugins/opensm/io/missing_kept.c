@@ -11,25 +11,26 @@
 
 /* ---- The sweeper's document ---- */
 
-static json_t *describe_port(const struct pm_fabric *known, uint32_t port)
+static json_t *describe_port(const struct pm_fabric *topology, uint32_t port)
 {
-	const struct pm_port *p = &known->ports[port];
+	const struct pm_port *p = &topology->ports[port];
 
-	return describe_end(known, known->nodes[p->node].guid, p->num);
+	return describe_end(topology, topology->nodes[p->node].guid, p->num);
 }
 
-static json_t *describe_ends(const struct pm_fabric *known, const struct pm_tree *tree,
+static json_t *describe_ends(const struct pm_fabric *topology, const struct pm_tree *tree,
 			     uint32_t port)
 {
-	uint32_t peer = known->ports[port].peer;
+	uint32_t peer = topology->ports[port].peer;
 
-	if (!known->ports[port].num || peer == PM_NONE)
-		return json_pack("[o]", describe_port(known, port));
-	if (tree->level[known->ports[peer].node] < tree->level[known->ports[port].node])
-		return json_pack("[o, o]", describe_port(known, peer),
-				 describe_port(known, port));
-	return json_pack("[o, o]", describe_port(known, port),
-			 describe_port(known, peer));
+	if (!topology->ports[port].num || peer == PM_NONE)
+		return json_pack("[o]", describe_port(topology, port));
+	if (tree->level[topology->ports[peer].node] <
+	    tree->level[topology->ports[port].node])
+		return json_pack("[o, o]", describe_port(topology, peer),
+				 describe_port(topology, port));
+	return json_pack("[o, o]", describe_port(topology, port),
+			 describe_port(topology, peer));
 }
 
 static const char *name_kind(const struct pm_port *port)
@@ -39,23 +40,23 @@ static const char *name_kind(const struct pm_port *port)
 	return port->peer != PM_NONE ? "link" : "host";
 }
 
-static json_t *describe_part(const struct pm_fabric *known, const struct pm_tree *tree,
+static json_t *describe_part(const struct pm_fabric *topology, const struct pm_tree *tree,
 			     const struct pm_missing_part *part)
 {
 	return json_pack("{s:s, s:o, s:I, s:I}", "kind",
-			 name_kind(&known->ports[part->port]), "ends",
-			 describe_ends(known, tree, part->port), "hosts",
+			 name_kind(&topology->ports[part->port]), "ends",
+			 describe_ends(topology, tree, part->port), "hosts",
 			 (json_int_t)part->hosts, "links", (json_int_t)part->links);
 }
 
-json_t *missing_describe(const struct pm_fabric *known, const struct pm_tree *tree,
+json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree *tree,
 			 const struct pm_missing *missing)
 {
 	json_t *parts = json_array();
 
 	for (uint32_t i = 0; i < missing->num && i < MISSING_LISTED; i++)
-		parts = describe_append(parts,
-					describe_part(known, tree, &missing->parts[i]));
+		parts = describe_append(
+			parts, describe_part(topology, tree, &missing->parts[i]));
 	return json_pack("{s:{s:I, s:I, s:I}, s:o}", "total", "switches",
 			 (json_int_t)missing->switches, "links",
 			 (json_int_t)missing->links, "hosts", (json_int_t)missing->hosts,

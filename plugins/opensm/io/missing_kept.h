@@ -38,7 +38,7 @@ struct missing_kept {
  * The member `missing`, of a plan's skeleton and tree: `total` and `parts`, each with the
  * end of the lower level first. NULL without memory.
  */
-json_t *missing_describe(const struct pm_fabric *known, const struct pm_tree *tree,
+json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree *tree,
 			 const struct pm_missing *missing);
 
 /* Takes over the members of a previous state. */

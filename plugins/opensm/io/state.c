@@ -82,7 +82,7 @@ struct state {
 	char *prometheus; /* as configured */
 
 	/* Of the writer. */
-	json_t *known;		/* the newest document, NULL: none yet */
+	json_t *topology;	/* the newest document, NULL: none yet */
 	bool news;		/* it was not written yet */
 	double due;		/* clock_ms to write it again */
 	struct pm_error failed; /* to write, last time, as logged; or "" */
@@ -506,17 +506,17 @@ double state_write(struct state *state, bool last)
 
 	pthread_mutex_lock(&state->mutex);
 	if (state->document) {
-		json_decref(state->known);
-		state->known = state->document;
+		json_decref(state->topology);
+		state->topology = state->document;
 		state->document = NULL;
 		state->news = true;
 	}
 	pthread_mutex_unlock(&state->mutex);
-	if (!state->known)
+	if (!state->topology)
 		return DBL_MAX;
 	state->news |= take_acknowledged(state);
 	if (has_news(state, last)) {
-		state->news = !write_files(state, state->known, !last);
+		state->news = !write_files(state, state->topology, !last);
 		state->due = clock_ms() + REFRESH_S * 1e3;
 	}
 	return state->due < next ? state->due : next;
@@ -526,7 +526,8 @@ double state_write(struct state *state, bool last)
 
 static json_t *make_end(const struct view *view, const struct pm_damping_end *end)
 {
-	return describe_end(view->plan ? view->plan->known : NULL, end->guid, end->num);
+	return describe_end(view->plan ? view->plan->topology : NULL, end->guid,
+			    end->num);
 }
 
 static json_t *make_flaps(const struct view *view)
@@ -573,22 +574,22 @@ static json_t *make_drains(const struct state_facts *facts)
 			 describe_filled(facts->drains_unread));
 }
 
-static struct pm_damping_end end_of(const struct pm_fabric *known, uint32_t port)
+static struct pm_damping_end end_of(const struct pm_fabric *topology, uint32_t port)
 {
-	return (struct pm_damping_end){known->nodes[known->ports[port].node].guid,
-				       known->ports[port].num};
+	return (struct pm_damping_end){topology->nodes[topology->ports[port].node].guid,
+				       topology->ports[port].num};
 }
 
 /* The lower end of a link first, as everywhere else. */
 static json_t *make_degraded_link(const struct view *view,
 				  const struct pm_degraded_link *degraded)
 {
-	const struct pm_fabric *known = view->plan->known;
+	const struct pm_fabric *topology = view->plan->topology;
 	const uint8_t *level = view->plan->tree.level;
-	uint32_t a = degraded->port, b = known->ports[a].peer;
-	bool turned = level[known->ports[b].node] < level[known->ports[a].node];
-	const struct pm_damping_end ends[] = {end_of(known, turned ? b : a),
-					      end_of(known, turned ? a : b)};
+	uint32_t a = degraded->port, b = topology->ports[a].peer;
+	bool turned = level[topology->ports[b].node] < level[topology->ports[a].node];
+	const struct pm_damping_end ends[] = {end_of(topology, turned ? b : a),
+					      end_of(topology, turned ? a : b)};
 	char link[PM_LINK_TEXT], usual[PM_LINK_TEXT];
 
 	return json_pack("{s:[o, o], s:s, s:s}", "ends", make_end(view, &ends[0]),
@@ -617,7 +618,7 @@ static json_t *make_missing(const struct state_facts *facts)
 	const struct pm_plan *plan = facts->view->plan;
 
 	return facts->missing && plan
-		       ? missing_describe(plan->known, &plan->tree, facts->missing)
+		       ? missing_describe(plan->topology, &plan->tree, facts->missing)
 		       : json_null();
 }
 
@@ -630,7 +631,7 @@ static json_t *make_plan(const struct state_facts *facts)
 		return json_null();
 	return json_pack("{s:s, s:b, s:s, s:i, s:I, s:i}", "file", "", "saved", 1,
 			 "lid_order", pm_lid_order_name(plan->order), "lmc", plan->lmc,
-			 "switches", (json_int_t)plan->known->num_switches, "top_lid",
+			 "switches", (json_int_t)plan->topology->num_switches, "top_lid",
 			 plan->top_lid);
 }
 
@@ -960,7 +961,7 @@ void state_stop(struct state *state)
 {
 	if (!state)
 		return;
-	json_decref(state->known);
+	json_decref(state->topology);
 	json_decref(state->document);
 	json_decref(state->latest);
 	missing_forget(&state->missing);

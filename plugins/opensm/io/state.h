@@ -58,7 +58,7 @@ struct state_facts {
 	uint64_t failback_in_ms; /* .. for this time if nothing changes, or UINT64_MAX */
 	const char *drains_unread;		 /* error of portmajor.drained, or "" */
 	bool degraded_known;			 /* degraded links, by port of */
-	const struct pm_degraded_link *degraded; /* view->plan->known */
+	const struct pm_degraded_link *degraded; /* view->plan->topology */
 	uint32_t num_degraded;
 	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
 };

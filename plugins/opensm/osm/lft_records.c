@@ -11,9 +11,9 @@
 #define TOP_TRIES 3
 
 osm_switch_t *lft_records_switch(const osm_subn_t *subn, const struct pm_plan *plan,
-				 uint32_t known)
+				 uint32_t node)
 {
-	return osm_get_switch_by_guid(subn, cl_hton64(plan->known->nodes[known].guid));
+	return osm_get_switch_by_guid(subn, cl_hton64(plan->topology->nodes[node].guid));
 }
 
 static osm_switch_t *first_switch(const osm_subn_t *subn)
@@ -44,16 +44,16 @@ static uint64_t key_of(const osm_switch_t *sw)
 
 static uint32_t find_known(const struct pm_plan *plan, uint64_t key)
 {
-	return pm_fabric_find_guid(plan->known, cl_ntoh64(key));
+	return pm_fabric_find_guid(plan->topology, cl_ntoh64(key));
 }
 
 /* ---- Intact tables ---- */
 
-static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32_t known)
+static bool is_intact(const struct pm_plan *plan, const osm_switch_t *sw, uint32_t at)
 {
 	osm_node_t *node = sw->p_node;
 	osm_physp_t *port0 = osm_node_get_physp_ptr(node, 0);
-	uint32_t place = plan->known->nodes[known].first_port;
+	uint32_t place = plan->topology->nodes[at].first_port;
 
 	if (!sw->max_lid_ho || sw->switch_info.lin_top != cl_hton16(sw->max_lid_ho) ||
 	    !port0 || cl_ntoh16(osm_physp_get_base_lid(port0)) != plan->lid[place])
@@ -91,13 +91,13 @@ void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn
 		return;
 	FOR_EACH_SWITCH(sw, subn)
 	{
-		uint32_t known = find_known(plan, key_of(sw));
+		uint32_t node = find_known(plan, key_of(sw));
 
 		records->noted[records->num++] = (struct lft_records_noted){
 			.key = key_of(sw),
-			.known = known,
-			.intact = known != PM_NONE && sw->p_node->discovery_count &&
-				  is_intact(plan, sw, known),
+			.node = node,
+			.intact = node != PM_NONE && sw->p_node->discovery_count &&
+				  is_intact(plan, sw, node),
 		};
 	}
 }
@@ -114,7 +114,7 @@ const osm_dr_path_t *lft_records_route(const osm_switch_t *sw)
 void lft_records_held(const osm_subn_t *subn, const struct pm_plan *plan, bool discovered,
 		      struct pm_held *held)
 {
-	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_switches; i++) {
 		const osm_switch_t *sw = lft_records_switch(subn, plan, i);
 		uint32_t length =
 			sw ? (sw->max_lid_ho / PM_LFT_BLOCK + 1u) * PM_LFT_BLOCK : 0;
@@ -177,11 +177,11 @@ static void drop_stale(const osm_switch_t *sw, const struct pm_stale_entry *stal
 
 /* Few tables differ from OpenSM's record, and those in few blocks. */
 static void write_table(const struct pm_routes *routes, const struct pm_stale *stale,
-			const osm_switch_t *sw, uint32_t known, struct pm_delta *total)
+			const osm_switch_t *sw, uint32_t node, struct pm_delta *total)
 {
-	const uint8_t *table = pm_routes_table(routes, known);
+	const uint8_t *table = pm_routes_table(routes, node);
 	uint32_t length = common_length(routes, sw), num;
-	const struct pm_stale_entry *entries = pm_stale_of(stale, known, &num);
+	const struct pm_stale_entry *entries = pm_stale_of(stale, node, &num);
 	struct pm_delta own = {0};
 
 	memcpy(sw->new_lft, sw->lft, sw->lft_size);
@@ -252,11 +252,11 @@ static const struct lft_records_noted *find_noted(const struct lft_records *reco
 static uint32_t known_now(const struct pm_plan *plan,
 			  const struct lft_records_noted *noted, uint64_t key)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 
-	if (noted && noted->known < known->num_switches &&
-	    known->nodes[noted->known].guid == cl_ntoh64(key))
-		return noted->known;
+	if (noted && noted->node < topology->num_switches &&
+	    topology->nodes[noted->node].guid == cl_ntoh64(key))
+		return noted->node;
 	return find_known(plan, key);
 }
 
@@ -376,12 +376,12 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 	{
 		const struct lft_records_noted *noted =
 			find_noted(records, &at, key_of(sw));
-		uint32_t known = known_now(plan, noted, key_of(sw));
+		uint32_t node = known_now(plan, noted, key_of(sw));
 
 		if (sw->need_update == 1 && noted && noted->intact)
 			sw->need_update = 0;
-		if (known != PM_NONE)
-			write_table(routes, stale, sw, known, &written->delta);
+		if (node != PM_NONE)
+			write_table(routes, stale, sw, node, &written->delta);
 		else
 			memcpy(sw->new_lft, sw->lft, sw->lft_size);
 		keep_to_room(sw);

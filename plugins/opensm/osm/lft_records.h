@@ -22,8 +22,8 @@
 #include <portmajor/route/stale.h>
 
 struct lft_records_noted {
-	uint64_t key;	/* in OpenSM's table of switches */
-	uint32_t known; /* its index in the plan, or PM_NONE */
+	uint64_t key;  /* in OpenSM's table of switches */
+	uint32_t node; /* its index in the plan, or PM_NONE */
 	bool intact;
 };
 
@@ -92,7 +92,7 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       struct lft_records_written *written);
 
 /*
- * OpenSM's records of tables, held[switch of plan->known], borrowed until the lock is
+ * OpenSM's records of tables, held[switch of plan->topology], borrowed until the lock is
  * released. With `discovered` switches that the last discovery did not find have none; a
  * running one has found only some.
  */
@@ -128,6 +128,6 @@ void lft_records_wanted(const uint8_t *held, const uint8_t *table, uint32_t leng
 
 /* OpenSM's switch with this index in the plan, or NULL. */
 osm_switch_t *lft_records_switch(const osm_subn_t *subn, const struct pm_plan *plan,
-				 uint32_t known);
+				 uint32_t node);
 
 #endif

@@ -37,7 +37,7 @@ static uint32_t find_group_switch(struct mcast_groups *groups, const struct pm_p
 	if (slot->key != node) {
 		slot->key = node;
 		slot->value = pm_fabric_find_guid(
-			plan->known, cl_ntoh64(osm_node_get_node_guid(node)));
+			plan->topology, cl_ntoh64(osm_node_get_node_guid(node)));
 	}
 	return slot->value;
 }
@@ -62,7 +62,7 @@ static int begin_cache(struct mcast_groups *groups, uint32_t ports)
 static uint32_t look_up_place(struct mcast_groups *groups, const struct pm_plan *plan,
 			      const osm_port_t *port)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 	const osm_physp_t *physp = port->p_physp;
 	uint32_t node, place;
 
@@ -71,11 +71,13 @@ static uint32_t look_up_place(struct mcast_groups *groups, const struct pm_plan 
 	if (!physp || !physp->p_node->sw)
 		return PM_NONE;
 	node = find_group_switch(groups, plan, physp->p_node);
-	if (node == PM_NONE || node >= known->num_switches ||
-	    physp->port_num > known->nodes[node].num_ports)
+	if (node == PM_NONE || node >= topology->num_switches ||
+	    physp->port_num > topology->nodes[node].num_ports)
 		return PM_NONE;
-	place = known->nodes[node].first_port + (port->p_node->sw ? 0u : physp->port_num);
-	return plan->lid[place] && known->ports[place].peer == PM_NONE ? place : PM_NONE;
+	place = topology->nodes[node].first_port +
+		(port->p_node->sw ? 0u : physp->port_num);
+	return plan->lid[place] && topology->ports[place].peer == PM_NONE ? place
+									  : PM_NONE;
 }
 
 /* The place of a port's switch port, or of a switch itself, or PM_NONE. */
@@ -204,7 +206,7 @@ bool mcast_groups_capacity(const osm_subn_t *subn, const struct pm_plan *plan,
 {
 	bool differs = false;
 
-	for (uint32_t i = 0; i < plan->known->num_switches; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_switches; i++) {
 		const osm_switch_t *sw = lft_records_switch(subn, plan, i);
 		uint16_t room = sw ? osm_switch_get_mcast_fwd_tbl_size(sw) : capacity[i];
 

@@ -40,8 +40,8 @@ void mcast_groups_swap(struct mcast_groups *a, struct mcast_groups *b);
 bool mcast_groups_are_same(const struct mcast_groups *a, const struct mcast_groups *b);
 
 /*
- * Writes the MLIDs that fit in each switch of plan->known to capacity[], but for absent
- * ones; returns whether any changed. With osm->lock held, shared at least.
+ * Writes the MLIDs that fit in each switch of plan->topology to capacity[], but for
+ * absent ones; returns whether any changed. With osm->lock held, shared at least.
  */
 bool mcast_groups_capacity(const osm_subn_t *subn, const struct pm_plan *plan,
 			   uint16_t *capacity);

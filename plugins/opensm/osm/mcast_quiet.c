@@ -184,15 +184,15 @@ uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet)
 /* ---- Records ---- */
 
 /* False: it has no room for it. */
-static bool show_block(osm_switch_t *sw, const struct pm_mfts *tables, uint32_t known,
+static bool show_block(osm_switch_t *sw, const struct pm_mfts *tables, uint32_t node,
 		       uint32_t block)
 {
-	uint32_t positions = pm_mfts_num_positions(tables, known);
+	uint32_t positions = pm_mfts_num_positions(tables, node);
 
 	if ((block + 1) * PM_MFT_BLOCK > depth_of(sw))
 		return false;
 	for (uint32_t p = 0; p < positions && p <= IB_MCAST_POSITION_MAX; p++) {
-		const uint16_t *masks = pm_mfts_block(tables, known, block, p);
+		const uint16_t *masks = pm_mfts_block(tables, node, block, p);
 
 		for (uint32_t i = 0; i < PM_MFT_BLOCK; i++)
 			(*sw->mcast_tbl.p_mask_tbl)[block * PM_MFT_BLOCK + i][p] =
@@ -215,7 +215,7 @@ static void show_switches(struct mcast_quiet *quiet, const struct pm_plan *plan,
 			  const struct pm_mfts *tables, uint32_t block,
 			  struct mcast_shown *shown)
 {
-	uint32_t num = plan->known->num_switches;
+	uint32_t num = plan->topology->num_switches;
 
 	for (uint32_t i = 0; i < num; i++) {
 		size_t bit = (size_t)block * num + i;
@@ -297,7 +297,7 @@ bool mcast_quiet_show(struct mcast_quiet *quiet, const struct pm_plan *plan,
 
 	if (!shown->valid)
 		memset(shown->cells, 0xff,
-		       mcast_quiet_words(plan->known->num_switches) *
+		       mcast_quiet_words(plan->topology->num_switches) *
 			       sizeof(*shown->cells));
 	for (uint32_t block = 0; valid && block <= blocks; block++) {
 		CL_PLOCK_EXCL_ACQUIRE(&quiet->osm->lock);

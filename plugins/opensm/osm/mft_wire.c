@@ -37,15 +37,15 @@ static struct pm_mft_place place_of(const struct sending *s, uint32_t index)
 /* The way to a switch that is reachable; false: it is too long. */
 static bool find_route(const struct mft_wire *wire, uint32_t sw, osm_dr_path_t *route)
 {
-	const struct pm_fabric *known = wire->plan->known;
+	const struct pm_fabric *topology = wire->plan->topology;
 	uint8_t back[IB_SUBNET_PATH_HOPS_MAX], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
 	uint8_t num = 0, first = 1;
 
-	for (uint32_t by = wire->by[sw]; known->ports[by].num;
-	     by = wire->by[known->ports[by].node]) {
+	for (uint32_t by = wire->by[sw]; topology->ports[by].num;
+	     by = wire->by[topology->ports[by].node]) {
 		if (num + 2 == IB_SUBNET_PATH_HOPS_MAX)
 			return false;
-		back[num++] = known->ports[by].num;
+		back[num++] = topology->ports[by].num;
 	}
 	if (wire->sm_port)
 		path[first++] = wire->sm_port;
@@ -163,7 +163,7 @@ static uint32_t run_batch(struct sending *sending, uint32_t num)
 	const struct mft_wire *wire = sending->wire;
 	struct smp_count count = {0};
 
-	memset(wire->silent, 0, wire->plan->known->num_switches);
+	memset(wire->silent, 0, wire->plan->topology->num_switches);
 	smp_run(wire->smps,
 		&(struct smp_batch){.num = num,
 				    .ahead = wire->idle	    ? 0

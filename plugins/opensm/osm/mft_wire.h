@@ -25,7 +25,7 @@ struct mft_wire {
 	struct smp_sender *smps;
 	osm_opensm_t *osm;
 	const struct pm_plan *plan;
-	struct pm_mfts *held; /* the record, of plan->known */
+	struct pm_mfts *held; /* the record, of plan->topology */
 	const uint32_t *by;   /* [node] see search.h: directed routes .. */
 	uint8_t sm_port; /* .. from this port of the SM's node, or 0: it is a switch */
 	uint8_t *silent; /* [switch] room */

@@ -522,7 +522,7 @@ static void learn_port(struct subnet_cache *cache, uint32_t node, unsigned int n
 	const osm_physp_t *physp = port_of(n->here, num);
 
 	*port = (struct subnet_cache_port){
-		.peer = PM_NONE, .node = node, .known = PM_NONE};
+		.peer = PM_NONE, .node = node, .planned = PM_NONE};
 	if (!physp)
 		return;
 	port->has_lid = n->is_switch == (num == 0);
@@ -644,24 +644,24 @@ void subnet_cache_forget(struct subnet_cache *cache)
 
 static void bind_switch(struct subnet_cache *cache, const struct subnet_cache_node *n)
 {
-	const struct pm_fabric *known = cache->plan->known;
-	uint32_t there = pm_fabric_find_guid(known, cl_ntoh64(n->key));
+	const struct pm_fabric *topology = cache->plan->topology;
+	uint32_t there = pm_fabric_find_guid(topology, cl_ntoh64(n->key));
 
 	for (uint32_t p = 0; there != PM_NONE && p <= n->ports; p++)
-		if (p <= known->nodes[there].num_ports)
-			cache->ports[n->first + p].known =
-				known->nodes[there].first_port + p;
+		if (p <= topology->nodes[there].num_ports)
+			cache->ports[n->first + p].planned =
+				topology->nodes[there].first_port + p;
 }
 
 /* The place of an end port with a cable or of a switch's own, or PM_NONE. */
 static uint32_t find_place(const struct subnet_cache *cache, uint32_t port)
 {
 	const struct subnet_cache_port *p = &cache->ports[port];
-	uint32_t place = p->known;
+	uint32_t place = p->planned;
 
 	if (!cache->nodes[p->node].is_switch)
 		place = subnet_cache_is_connected(cache, port)
-				? cache->ports[p->peer].known
+				? cache->ports[p->peer].planned
 				: PM_NONE;
 	return place != PM_NONE && cache->plan->lid[place] ? place : PM_NONE;
 }
@@ -700,10 +700,10 @@ bool subnet_cache_is_kept(const struct subnet_cache *cache)
 
 void subnet_cache_see(const struct subnet_cache *cache, uint8_t *seen)
 {
-	memset(seen, 0, cache->plan->known->num_ports);
+	memset(seen, 0, cache->plan->topology->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].known != PM_NONE && subnet_cache_is_connected(cache, i))
-		seen[cache->ports[i].known] = 1;
+	if (cache->ports[i].planned != PM_NONE && subnet_cache_is_connected(cache, i))
+		seen[cache->ports[i].planned] = 1;
 }
 
 bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports)
@@ -711,8 +711,8 @@ bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *port
 	if (!cache->plan)
 		return false;
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].known != PM_NONE && subnet_cache_is_connected(cache, i) &&
-	    ports[cache->ports[i].known])
+	if (cache->ports[i].planned != PM_NONE && subnet_cache_is_connected(cache, i) &&
+	    ports[cache->ports[i].planned])
 		return true;
 	return false;
 }
@@ -738,10 +738,10 @@ static uint8_t code_of(const struct subnet_cache_link *link)
 
 void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link)
 {
-	memset(link, 0, cache->plan->known->num_ports);
+	memset(link, 0, cache->plan->topology->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].known != PM_NONE && subnet_cache_is_connected(cache, i))
-		link[cache->ports[i].known] = code_of(&cache->links[i]);
+	if (cache->ports[i].planned != PM_NONE && subnet_cache_is_connected(cache, i))
+		link[cache->ports[i].planned] = code_of(&cache->links[i]);
 }
 
 uint32_t subnet_cache_sm_place(const struct subnet_cache *cache)
@@ -754,11 +754,11 @@ uint32_t subnet_cache_sm_place(const struct subnet_cache *cache)
 void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *seen,
 			     const struct subnet_cache_doubt *doubt)
 {
-	const struct pm_fabric *known = cache->plan->known;
+	const struct pm_fabric *topology = cache->plan->topology;
 
-	memcpy(doubt->stayed, seen, known->num_ports);
-	for (uint32_t i = 0; i < known->num_ports; i++)
-		doubt->silent[i] = !seen[i] && known->ports[i].peer != PM_NONE;
+	memcpy(doubt->stayed, seen, topology->num_ports);
+	for (uint32_t i = 0; i < topology->num_ports; i++)
+		doubt->silent[i] = !seen[i] && topology->ports[i].peer != PM_NONE;
 	FOR_EACH_SWITCH_PORT(i, cache)
 	{
 		uint8_t state = cache->flags[i] & STATE;
@@ -766,10 +766,10 @@ void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *se
 
 		if (!cache->flags[i] || state > IB_LINK_INIT)
 			continue;
-		port = cache->ports[i].known;
+		port = cache->ports[i].planned;
 		if (port == PM_NONE)
 			continue;
-		peer = known->ports[port].peer;
+		peer = topology->ports[port].peer;
 		if (peer == PM_NONE)
 			continue;
 		doubt->stayed[port] = doubt->stayed[peer] = 0;

@@ -34,13 +34,13 @@ struct subnet_cache_port {
 	uint32_t peer;	 /* the other end when learnt, PM_NONE: none in use */
 	uint32_t remote; /* its node */
 	uint32_t node;
-	uint32_t known; /* switches: the port of plan->known, or PM_NONE */
-	uint16_t lid;	/* learnt, then the plan's */
-	bool has_lid;	/* an end port, or a switch's own */
-	bool used;	/* connected when learnt */
-	bool reported;	/* by the other end, or without a cable, see
-			 * subnet_cache_is_unchanged
-			 */
+	uint32_t planned; /* switches: the port of plan->topology, or PM_NONE */
+	uint16_t lid;	  /* learnt, then the plan's */
+	bool has_lid;	  /* an end port, or a switch's own */
+	bool used;	  /* connected when learnt */
+	bool reported;	  /* by the other end, or without a cable, see
+			   * subnet_cache_is_unchanged
+			   */
 };
 
 /*
@@ -129,7 +129,7 @@ void subnet_cache_see(const struct subnet_cache *cache, uint8_t *seen);
 bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports);
 
 /*
- * Widths and speeds, codes of link.h, of the ports of plan->known that have a cable in
+ * Widths and speeds, codes of link.h, of the ports of plan->topology that have a cable in
  * use, at one end of each between switches; else 0. O(ports).
  */
 void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
@@ -137,7 +137,7 @@ void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
 /* The place of the port that OpenSM itself uses, or PM_NONE. */
 uint32_t subnet_cache_sm_place(const struct subnet_cache *cache);
 
-/* Doubts about the cables of plan->known. [port] */
+/* Doubts about the cables of plan->topology. [port] */
 struct subnet_cache_doubt {
 	uint8_t *stayed; /* seen, and past INIT: not down since */
 	uint8_t *silent; /* not seen, but neither end found down: lost answers */

@@ -163,7 +163,7 @@ static int read_plan(struct pm_plan **plan, json_t **state)
 struct place {
 	struct pm_plan *plan;
 	struct pm_fabric *fabric; /* of a netlist, or NULL */
-	uint8_t *there;		  /* [port of plan->known] */
+	uint8_t *there;		  /* [port of plan->topology] */
 };
 
 static int open_place(const struct request *request, struct place *place)
@@ -183,7 +183,7 @@ static int open_place(const struct request *request, struct place *place)
 					  err.text);
 	}
 	if (!status) {
-		place->there = calloc(place->plan->known->num_ports + 1u, 1);
+		place->there = calloc(place->plan->topology->num_ports + 1u, 1);
 		if (!place->there)
 			cli_no_memory();
 		drain_effect_there(place->plan, state, place->there);
@@ -266,7 +266,8 @@ static int drain(struct pm_drains *drains, const struct request *request, char *
 		cli_no_memory();
 	outcome->first = drains->num;
 	if (!status)
-		status = add_all(drains, place.fabric ? place.fabric : place.plan->known,
+		status = add_all(drains,
+				 place.fabric ? place.fabric : place.plan->topology,
 				 place.plan, operands, request->output.quiet);
 	note_new(drains, before.num, request->reason);
 	if (!status && drains->num > before.num)

@@ -56,9 +56,9 @@ static void print_plane(const json_t *plane, const struct pm_plan *plan)
 static void print_place(const struct pm_plan *plan, const json_t *lid)
 {
 	uint32_t place = plan->owner[cli_json_number(lid, "lid")];
-	const struct pm_port *port = &plan->known->ports[place];
+	const struct pm_port *port = &plan->topology->ports[place];
 
-	json_t *label = cli_json_string(pm_fabric_label(plan->known, port->node));
+	json_t *label = cli_json_string(pm_fabric_label(plan->topology, port->node));
 
 	fputs(" \"", stdout);
 	cli_text_put(json_string_value(label));

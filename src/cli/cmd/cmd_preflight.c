@@ -256,7 +256,7 @@ static struct pm_plan *check_plan(struct preflight *p, const char *path)
 		preflight_report(p, true, "plan file",
 				 "%s: lid_order %s, switches %u, LIDs up to %u", path,
 				 pm_lid_order_name(plan->order),
-				 plan->known->num_switches, plan->top_lid);
+				 plan->topology->num_switches, plan->top_lid);
 	return plan;
 }
 

@@ -33,7 +33,7 @@ struct state {
 	const struct pm_plan *plan;
 	struct pm_routes *routes;
 	const struct pm_detours *detours;
-	uint8_t *alive;		    /* [port] of plan->known */
+	uint8_t *alive;		    /* [port] of plan->topology */
 	uint32_t *loads;	    /* [port] flows that leave there, as they count */
 	uint8_t *table;		    /* [stride] of the switch */
 	uint32_t *changed, *blocks; /* [switch] entries and blocks, after */
@@ -42,17 +42,17 @@ struct state {
 /* Sends so many flows from a switch to a LID, up and then down. */
 static void send_flows(struct state *state, uint32_t sw, uint32_t lid, uint32_t flows)
 {
-	const struct pm_fabric *known = state->plan->known;
+	const struct pm_fabric *topology = state->plan->topology;
 
 	for (int hops = 2 * state->plan->tree.top_level; hops > 0; hops--) {
 		uint8_t port = pm_routes_table(state->routes, sw)[lid];
-		uint32_t i = known->nodes[sw].first_port + port;
+		uint32_t i = topology->nodes[sw].first_port + port;
 
-		if (!port || port > known->nodes[sw].num_ports ||
-		    known->ports[i].peer == PM_NONE)
+		if (!port || port > topology->nodes[sw].num_ports ||
+		    topology->ports[i].peer == PM_NONE)
 			return;
 		state->loads[i] += flows;
-		sw = pm_fabric_peer_node(known, i);
+		sw = pm_fabric_peer_node(topology, i);
 	}
 }
 
@@ -65,20 +65,20 @@ static void count_loads(struct state *state, const struct pm_fabric *whole)
 	const struct pm_plan *plan = state->plan;
 	uint32_t common = pm_link_common_rate(whole);
 
-	memset(state->loads, 0, plan->known->num_ports * sizeof(*state->loads));
-	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
+	memset(state->loads, 0, plan->topology->num_ports * sizeof(*state->loads));
+	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
 		uint32_t hosts =
-			pm_fabric_count_hosts(state->plan->known, sw, state->alive);
+			pm_fabric_count_hosts(state->plan->topology, sw, state->alive);
 
 		for (uint32_t lid = 1; hosts && lid <= plan->top_lid; lid++) {
 			uint32_t place = plan->owner[lid];
 
-			if (place != PM_NONE && plan->known->ports[place].num &&
+			if (place != PM_NONE && plan->topology->ports[place].num &&
 			    state->alive[place])
 				send_flows(state, sw, lid, hosts);
 		}
 	}
-	for (uint32_t i = 0; i < plan->known->num_ports; i++)
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		state->loads[i] =
 			(uint32_t)pm_link_weigh(whole, common, i, state->loads[i]);
 }
@@ -89,7 +89,7 @@ static json_t *list_planes(const struct pm_plan *plan)
 
 	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
 		json_array_append_new(
-			list, cli_json_join(cli_node_json(plan->known,
+			list, cli_json_join(cli_node_json(plan->topology,
 							  cli_tables_plane(plan, p)),
 					    json_pack("{s:i}", "cable",
 						      (int)plan->tree.planes[p].cable)));
@@ -133,22 +133,22 @@ static const char *direction_name(const struct pm_tree *tree, uint32_t port)
 static json_t *list_ports(const struct state *before, const struct state *after,
 			  uint32_t sw)
 {
-	const struct pm_fabric *known = before->plan->known;
+	const struct pm_fabric *topology = before->plan->topology;
 	const struct pm_tree *tree = &before->plan->tree;
-	const struct pm_node *n = &known->nodes[sw];
+	const struct pm_node *n = &topology->nodes[sw];
 	json_t *list = json_array();
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
-		uint32_t peer = pm_fabric_peer_node(known, i);
+		uint32_t peer = pm_fabric_peer_node(topology, i);
 
 		if (peer == PM_NONE)
 			continue;
 		json_array_append_new(
 			list, json_pack("{s:i, s:i, s:s, s:b, s:i, s:i}", "port",
-					known->ports[i].num, "to", (int)peer, "direction",
-					direction_name(tree, i), "alive", after->alive[i],
-					"before", (int)before->loads[i], "after",
-					(int)after->loads[i]));
+					topology->ports[i].num, "to", (int)peer,
+					"direction", direction_name(tree, i), "alive",
+					after->alive[i], "before", (int)before->loads[i],
+					"after", (int)after->loads[i]));
 	}
 	return list;
 }
@@ -156,12 +156,12 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 /* The ports of a switch that have an end port before the loss. */
 static json_t *list_hosts(const struct state *before, uint32_t sw)
 {
-	const struct pm_fabric *known = before->plan->known;
-	const struct pm_node *n = &known->nodes[sw];
+	const struct pm_fabric *topology = before->plan->topology;
+	const struct pm_node *n = &topology->nodes[sw];
 	json_t *list = json_array();
 
 	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		if (!known->ports[n->first_port + p].host)
+		if (!topology->ports[n->first_port + p].host)
 			continue;
 		json_array_append_new(list, json_integer(p));
 	}
@@ -172,11 +172,11 @@ static json_t *list_hosts(const struct state *before, uint32_t sw)
 static json_t *list_host_names(const struct state *before, const struct pm_fabric *whole,
 			       uint32_t sw)
 {
-	const struct pm_node *n = &before->plan->known->nodes[sw];
+	const struct pm_node *n = &before->plan->topology->nodes[sw];
 	json_t *list = json_array();
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (before->plan->known->ports[i].host)
+		if (before->plan->topology->ports[i].host)
 			json_array_append_new(
 				list, cli_json_string(pm_fabric_label(
 					      whole, pm_fabric_peer_node(whole, i))));
@@ -186,12 +186,12 @@ static json_t *list_host_names(const struct state *before, const struct pm_fabri
 static json_t *describe_switch(const struct state *before, const struct state *after,
 			       const struct pm_fabric *whole, uint32_t sw)
 {
-	const struct pm_fabric *known = before->plan->known;
+	const struct pm_fabric *topology = before->plan->topology;
 	const struct pm_tree *tree = &before->plan->tree;
 	uint32_t component = tree->component[sw];
 
 	return cli_json_join(
-		cli_node_json(known, sw),
+		cli_node_json(topology, sw),
 		json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "level",
 			  tree->level[sw] == PM_NO_LEVEL ? -1 : tree->level[sw],
 			  "component", component == PM_NONE ? -1 : (int)component,
@@ -206,7 +206,7 @@ static json_t *list_switches(const struct state *before, const struct state *aft
 {
 	json_t *list = json_array();
 
-	for (uint32_t sw = 0; sw < before->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < before->plan->topology->num_switches; sw++)
 		json_array_append_new(list, describe_switch(before, after, whole, sw));
 	return list;
 }
@@ -216,7 +216,7 @@ static void count_changes(struct state *after, const uint8_t *before)
 {
 	uint32_t stride = pm_routes_stride(after->routes);
 
-	for (uint32_t sw = 0; sw < after->plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < after->plan->topology->num_switches; sw++) {
 		const uint8_t *table = pm_routes_table(after->routes, sw);
 		uint32_t block = PM_NONE;
 
@@ -243,17 +243,17 @@ static void free_state(struct state *state)
 static bool new_state(struct state *state, const struct pm_plan *plan,
 		      struct pm_routes *routes, const struct pm_detours *detours)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 
 	*state = (struct state){
 		.plan = plan,
 		.routes = routes,
 		.detours = detours,
-		.alive = calloc(known->num_ports, 1),
-		.loads = calloc(known->num_ports, sizeof(uint32_t)),
+		.alive = calloc(topology->num_ports, 1),
+		.loads = calloc(topology->num_ports, sizeof(uint32_t)),
 		.table = malloc(pm_routes_stride(routes)),
-		.changed = calloc(known->num_switches, sizeof(uint32_t)),
-		.blocks = calloc(known->num_switches, sizeof(uint32_t)),
+		.changed = calloc(topology->num_switches, sizeof(uint32_t)),
+		.blocks = calloc(topology->num_switches, sizeof(uint32_t)),
 	};
 	return state->alive && state->loads && state->table && state->changed &&
 	       state->blocks;
@@ -272,27 +272,27 @@ static void route_state(struct state *state, const struct pm_fabric *whole,
 
 static void print_port(const struct state *before, const struct state *after, uint32_t i)
 {
-	const struct pm_fabric *known = before->plan->known;
-	const struct pm_port *peer = &known->ports[known->ports[i].peer];
+	const struct pm_fabric *topology = before->plan->topology;
+	const struct pm_port *peer = &topology->ports[topology->ports[i].peer];
 
-	printf("%4u  %-5s %10u %10u  \"%s\"[%u]%s\n", known->ports[i].num,
+	printf("%4u  %-5s %10u %10u  \"%s\"[%u]%s\n", topology->ports[i].num,
 	       direction_name(&before->plan->tree, i), before->loads[i], after->loads[i],
-	       pm_fabric_label(known, peer->node), peer->num,
+	       pm_fabric_label(topology, peer->node), peer->num,
 	       after->alive[i] ? "" : ", lost");
 }
 
 static void print_loads(const struct state *before, const struct state *after,
 			uint32_t sw, const json_t *multicast)
 {
-	const struct pm_fabric *known = before->plan->known;
-	const struct pm_node *n = &known->nodes[sw];
+	const struct pm_fabric *topology = before->plan->topology;
+	const struct pm_node *n = &topology->nodes[sw];
 
 	printf("\"%s\": %u entries in %u block%s differ after the loss\n"
 	       "port  way       before      after  to\n",
-	       pm_fabric_label(known, sw), after->changed[sw], after->blocks[sw],
+	       pm_fabric_label(topology, sw), after->changed[sw], after->blocks[sw],
 	       after->blocks[sw] == 1 ? "" : "s");
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (pm_fabric_peer_node(known, i) != PM_NONE)
+		if (pm_fabric_peer_node(topology, i) != PM_NONE)
 			print_port(before, after, i);
 	if (json_is_object(multicast))
 		table_mfts_print(multicast);
@@ -307,8 +307,8 @@ static int print_table(const struct state *before, const struct state *after,
 	json_t *more = json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "lid_order",
 		pm_lid_order_name(plan->order), "switch",
-		cli_json_string(pm_fabric_name(plan->known, sw)), "switch_guid",
-		cli_json_guid(plan->known->nodes[sw].guid), "lost",
+		cli_json_string(pm_fabric_name(plan->topology, sw)), "switch_guid",
+		cli_json_guid(plan->topology->nodes[sw].guid), "lost",
 		cli_lost_json(&request->lost), "planes", list_planes(plan), "entries",
 		list_entries(plan, before->table, after->table), "switches",
 		list_switches(before, after, whole), "multicast", multicast);
@@ -316,7 +316,8 @@ static int print_table(const struct state *before, const struct state *after,
 	return cli_json_print(cli_json_join(cli_json_new("table", VERSION), more));
 }
 
-/* The switch that is asked for; its index is that of plan->known, too. An exit status. */
+/* The switch that is asked for; its index is that of plan->topology, too. An exit status.
+ */
 static int find_named_switch(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			     const char *name, uint32_t *sw)
 {
@@ -381,11 +382,11 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 	if (status)
 		goto out;
 	stride = pm_routes_stride(routes);
-	held = calloc(plan->known->num_switches, stride);
+	held = calloc(plan->topology->num_switches, stride);
 	if (held && new_state(&before, plan, routes, &detours) &&
 	    new_state(&after, plan, routes, &detours)) {
 		route_state(&before, fabric, fabric, sw);
-		for (uint32_t i = 0; i < plan->known->num_switches; i++)
+		for (uint32_t i = 0; i < plan->topology->num_switches; i++)
 			memcpy(held + i * stride, pm_routes_table(routes, i), stride);
 		route_state(&after, fabric, broken, sw);
 		count_changes(&after, held);

@@ -12,43 +12,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void mark_away(const struct pm_fabric *known, uint32_t port, uint8_t *there)
+static void mark_away(const struct pm_fabric *topology, uint32_t port, uint8_t *there)
 {
 	there[port] = 0;
-	if (known->ports[port].peer != PM_NONE)
-		there[known->ports[port].peer] = 0;
+	if (topology->ports[port].peer != PM_NONE)
+		there[topology->ports[port].peer] = 0;
 }
 
 /* Of a missing part: a switch, or one port. */
-static void mark_part(const struct pm_fabric *known, const json_t *part, uint8_t *there)
+static void mark_part(const struct pm_fabric *topology, const json_t *part,
+		      uint8_t *there)
 {
 	const json_t *end = json_array_get(json_object_get(part, "ends"), 0);
 	const char *guid = json_string_value(json_object_get(end, "guid"));
 	json_int_t port = cli_json_number(end, "port");
 	uint32_t sw =
-		guid ? pm_fabric_find_guid(known, strtoull(guid, NULL, 16)) : PM_NONE;
+		guid ? pm_fabric_find_guid(topology, strtoull(guid, NULL, 16)) : PM_NONE;
 
-	if (sw == PM_NONE || port < 0 || port > known->nodes[sw].num_ports)
+	if (sw == PM_NONE || port < 0 || port > topology->nodes[sw].num_ports)
 		return;
 	if (port) {
-		mark_away(known, known->nodes[sw].first_port + (uint32_t)port, there);
+		mark_away(topology, topology->nodes[sw].first_port + (uint32_t)port,
+			  there);
 		return;
 	}
-	pm_for_each_port(i, known, sw)
-		mark_away(known, i, there);
+	pm_for_each_port(i, topology, sw)
+		mark_away(topology, i, there);
 }
 
 void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t *there)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 	const json_t *missing = json_object_get(state, "missing"), *part;
 	size_t i;
 
-	for (uint32_t p = 0; p < known->num_ports; p++)
-		there[p] = known->ports[p].peer != PM_NONE ||
-			   known->ports[p].host != PM_NO_HOST;
+	for (uint32_t p = 0; p < topology->num_ports; p++)
+		there[p] = topology->ports[p].peer != PM_NONE ||
+			   topology->ports[p].host != PM_NO_HOST;
 	json_array_foreach(json_object_get(missing, "parts"), i, part)
-		mark_part(known, part, there);
+		mark_part(topology, part, there);
 }
 
 static int find_busiest(const struct pm_plan *plan, const uint8_t *there,
@@ -68,11 +70,11 @@ static int find_busiest(const struct pm_plan *plan, const uint8_t *there,
 /* Ports of a switch that lead up and are marked. */
 static uint32_t count_up(const struct pm_plan *plan, uint32_t sw, const uint8_t *marked)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 	uint32_t count = 0;
 
-	pm_for_each_port(i, known, sw) {
-		uint32_t peer = pm_fabric_peer_node(known, i);
+	pm_for_each_port(i, topology, sw) {
+		uint32_t peer = pm_fabric_peer_node(topology, i);
 
 		count += marked[i] && peer != PM_NONE &&
 			 plan->tree.level[peer] > plan->tree.level[sw];
@@ -85,11 +87,11 @@ static void find_leaf(const struct pm_plan *plan, const uint8_t *there,
 		      struct drain_effect *effect)
 {
 	effect->leaf = PM_NONE;
-	for (uint32_t sw = 0; sw < plan->known->num_switches; sw++) {
+	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
 		uint32_t of = count_up(plan, sw, there);
 		uint32_t kept = count_up(plan, sw, after);
 
-		if (!pm_fabric_count_hosts(plan->known, sw, NULL) ||
+		if (!pm_fabric_count_hosts(plan->topology, sw, NULL) ||
 		    kept >= count_up(plan, sw, before))
 			continue;
 		if (effect->leaf != PM_NONE &&
@@ -105,7 +107,7 @@ int drain_effect_find(const struct pm_plan *plan, const uint8_t *there,
 		      struct pm_drains *before, struct pm_drains *after,
 		      struct drain_effect *effect, struct pm_error *err)
 {
-	size_t num = (size_t)plan->known->num_ports + 1;
+	size_t num = (size_t)plan->topology->num_ports + 1;
 	uint8_t *alive = malloc(2 * num);
 	int rc;
 
@@ -143,7 +145,7 @@ char *drain_effect_text(const struct pm_plan *plan, const struct drain_effect *e
 	if (effect->leaf != PM_NONE)
 		snprintf(uplinks, sizeof(uplinks),
 			 "leaves keep at least %u of %u uplinks (%s)", effect->kept,
-			 effect->of, pm_fabric_label(plan->known, effect->leaf));
+			 effect->of, pm_fabric_label(plan->topology, effect->leaf));
 	if (asprintf(&text, "busiest link %" PRIu64 " -> %" PRIu64 " flows (%+.1f%%); %s",
 		     effect->load_before, effect->load_after, more, uplinks) < 0)
 		cli_no_memory();
@@ -159,7 +161,7 @@ json_t *drain_effect_describe(const struct pm_plan *plan,
 			 (json_int_t)effect->load_before, "after",
 			 (json_int_t)effect->load_after, "uplinks",
 			 any ? json_pack("{s:o, s:I, s:I}", "leaf",
-					 cli_json_string(pm_fabric_label(plan->known,
+					 cli_json_string(pm_fabric_label(plan->topology,
 									 effect->leaf)),
 					 "kept", (json_int_t)effect->kept, "of",
 					 (json_int_t)effect->of)

@@ -20,14 +20,14 @@ struct drain_effect {
 };
 
 /*
- * Marks a plan's present parts in there[port of plan->known]: all but those that a state
- * written by the plugin lists as missing (docs/json.md); state may be NULL.
+ * Marks a plan's present parts in there[port of plan->topology]: all but those that a
+ * state written by the plugin lists as missing (docs/json.md); state may be NULL.
  */
 void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t *there);
 
 /*
  * Compares drains with those of before, which both get the states that they would have.
- * there[port of plan->known] marks the present parts (pm_plan_match). -ENOMEM. Cost:
+ * there[port of plan->topology] marks the present parts (pm_plan_match). -ENOMEM. Cost:
  * twice that of all tables and of following all flows.
  */
 int drain_effect_find(const struct pm_plan *plan, const uint8_t *there,

@@ -105,15 +105,15 @@ void preflight_check_engines(struct preflight *p)
 	const char *engines = pm_opensm_conf_value(&p->conf, "routing_engine");
 	const char *rest = engines;
 	char word[PM_OPENSM_CONF_LINE];
-	bool ours = false, first = false, known = true;
+	bool ours = false, first = false, topology = true;
 
 	for (bool begin = true; rest && next_word(&rest, word, sizeof(word));
 	     begin = false) {
-		known = check_engine_name(p, word) && known;
+		topology = check_engine_name(p, word) && topology;
 		ours = ours || !strcmp(word, OURS);
 		first = first || (begin && ours);
 	}
-	if (!known)
+	if (!topology)
 		return;
 	if (!ours)
 		preflight_report(

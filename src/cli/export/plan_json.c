@@ -29,7 +29,7 @@ static struct plane_count count_places(const struct pm_plan *plan, uint32_t plan
 		if (place == PM_NONE || plan->plane[place] != plane ||
 		    plan->lid[place] != lid)
 			continue;
-		if (plan->known->ports[place].num)
+		if (plan->topology->ports[place].num)
 			count.slots++;
 		else
 			count.switches++;
@@ -60,7 +60,7 @@ static json_t *name_plane(const struct pm_plan *plan, uint32_t p)
 				 "cable");
 	return cli_json_join(
 		json_pack("{s:I}", "plane", (json_int_t)p),
-		cli_json_join(cli_node_json(plan->known, cli_tables_plane(plan, p)),
+		cli_json_join(cli_node_json(plan->topology, cli_tables_plane(plan, p)),
 			      json_pack("{s:I}", "cable",
 					(json_int_t)plan->tree.planes[p].cable)));
 }
@@ -91,10 +91,10 @@ static json_t *describe_lid(const struct pm_plan *plan, const struct pm_fabric *
 			    uint32_t lid)
 {
 	uint32_t place = plan->owner[lid];
-	const struct pm_port *port = &plan->known->ports[place];
+	const struct pm_port *port = &plan->topology->ports[place];
 	uint32_t plane = plan->plane[place];
-	uint32_t here = pm_fabric_same_port(plan->known, place, fabric);
-	uint64_t guid = plan->known->nodes[port->node].guid;
+	uint32_t here = pm_fabric_same_port(plan->topology, place, fabric);
+	uint64_t guid = plan->topology->nodes[port->node].guid;
 	bool empty = false;
 
 	if (plane != PM_NONE)
@@ -108,9 +108,9 @@ static json_t *describe_lid(const struct pm_plan *plan, const struct pm_fabric *
 	return json_pack("{s:i, s:i, s:o, s:o, s:o, s:i, s:o}", "lid", (int)lid, "block",
 			 (int)(lid / PM_LFT_BLOCK), "plane",
 			 plane == PM_NONE ? json_null() : json_integer(plane), "switch",
-			 cli_json_string(pm_fabric_name(plan->known, port->node)),
+			 cli_json_string(pm_fabric_name(plan->topology, port->node)),
 			 "switch_guid",
-			 cli_json_guid(plan->known->nodes[port->node].guid), "port",
+			 cli_json_guid(plan->topology->nodes[port->node].guid), "port",
 			 port->num, "guid", empty ? json_null() : cli_json_guid(guid));
 }
 
@@ -134,17 +134,17 @@ struct degraded_links {
 static int print_degraded(FILE *out, const void *arg)
 {
 	const struct degraded_links *degraded = arg;
-	const struct pm_fabric *known = degraded->plan->known;
+	const struct pm_fabric *topology = degraded->plan->topology;
 	char link[PM_LINK_TEXT], usual[PM_LINK_TEXT];
 
 	fprintf(out, "links below their neighbours': %u (", degraded->count);
 	for (uint32_t i = 0; i < degraded->count && i < NAMED; i++) {
-		const struct pm_port *a = &known->ports[degraded->list[i].port];
-		const struct pm_port *b = &known->ports[a->peer];
+		const struct pm_port *a = &topology->ports[degraded->list[i].port];
+		const struct pm_port *b = &topology->ports[a->peer];
 
 		fprintf(out, "%s%s[%u]-%s[%u] %s, neighbours %s", i ? "; " : "",
-			pm_fabric_label(known, a->node), a->num,
-			pm_fabric_label(known, b->node), b->num,
+			pm_fabric_label(topology, a->node), a->num,
+			pm_fabric_label(topology, b->node), b->num,
 			pm_link_print(degraded->list[i].link, link),
 			pm_link_print(degraded->list[i].usual, usual));
 	}
@@ -156,7 +156,7 @@ static int print_degraded(FILE *out, const void *arg)
 static void note_degraded_links(const struct pm_plan *plan,
 				const struct pm_fabric *fabric, json_t *notes)
 {
-	const struct pm_fabric *known = plan->known;
+	const struct pm_fabric *topology = plan->topology;
 	struct degraded_links degraded = {.plan = plan};
 	uint8_t *link;
 	char *text = NULL;
@@ -164,13 +164,13 @@ static void note_degraded_links(const struct pm_plan *plan,
 
 	if (!pm_link_common_rate(fabric))
 		return; /* they are all alike */
-	link = calloc(known->num_ports + 1u, 1);
-	for (uint32_t i = 0; link && i < known->num_ports; i++) {
-		uint32_t here = pm_fabric_same_port(known, i, fabric);
+	link = calloc(topology->num_ports + 1u, 1);
+	for (uint32_t i = 0; link && i < topology->num_ports; i++) {
+		uint32_t here = pm_fabric_same_port(topology, i, fabric);
 
 		link[i] = here == PM_NONE ? 0 : fabric->ports[here].link;
 	}
-	if (!link || pm_degraded_links_find(known, &plan->tree, link, &degraded.list,
+	if (!link || pm_degraded_links_find(topology, &plan->tree, link, &degraded.list,
 					    &degraded.count, NULL))
 		cli_no_memory();
 	if (degraded.count && pm_text_print(print_degraded, &degraded, &text, &length))

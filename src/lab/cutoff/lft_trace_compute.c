@@ -20,7 +20,7 @@ struct job {
 	struct pm_detours detours;
 	struct pm_lft_trace *sets;
 	struct pm_pool pool;
-	uint8_t *alive;		/* [port] of plan->known */
+	uint8_t *alive;		/* [port] of plan->topology */
 	uint32_t *part, *queue; /* [switch] */
 	struct pm_order_block *blocks;
 	uint32_t num_blocks;
@@ -32,10 +32,10 @@ static void list_fabric_lids(struct job *job)
 	const struct pm_plan *plan = job->plan;
 	const struct pm_fabric *fabric = job->fabric;
 
-	for (uint32_t i = 0; i < plan->known->num_ports; i++) {
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint32_t peer = fabric->ports[i].peer, port = i;
 
-		if (plan->known->ports[i].num) {
+		if (plan->topology->ports[i].num) {
 			if (peer == PM_NONE ||
 			    fabric->ports[peer].node < fabric->num_switches)
 				continue;
@@ -56,11 +56,11 @@ static void lose(struct job *job, const uint32_t *ports, uint32_t num)
 		uint32_t port = ports[i], peer = fabric->ports[port].peer;
 		uint32_t low = port < peer ? port : peer; /* switches come first */
 
-		if (peer == PM_NONE || low >= job->plan->known->num_ports ||
+		if (peer == PM_NONE || low >= job->plan->topology->num_ports ||
 		    !job->alive[low])
 			continue;
 		job->alive[low] = 0;
-		if (port + peer - low < job->plan->known->num_ports)
+		if (port + peer - low < job->plan->topology->num_ports)
 			job->alive[port + peer - low] = 0;
 		sets->lost[sets->num_lost++] = low;
 	}
@@ -69,20 +69,20 @@ static void lose(struct job *job, const uint32_t *ports, uint32_t num)
 /* The part, in part[], of the subnet manager: PM_NONE if it has no cable any more. */
 static uint32_t find_managed_part(struct job *job)
 {
-	const struct pm_fabric *known = job->plan->known;
+	const struct pm_fabric *topology = job->plan->topology;
 	uint32_t sm = job->config->sm, best = 0, *hosts = job->queue;
 
-	pm_reach_parts(known, job->alive, job->part, job->queue);
+	pm_reach_parts(topology, job->alive, job->part, job->queue);
 	if (sm != PM_NONE) {
-		if (job->fabric->ports[sm].node < known->num_switches)
+		if (job->fabric->ports[sm].node < topology->num_switches)
 			return job->part[job->fabric->ports[sm].node];
 		sm = job->fabric->ports[sm].peer;
-		return job->alive[sm] ? job->part[known->ports[sm].node] : PM_NONE;
+		return job->alive[sm] ? job->part[topology->ports[sm].node] : PM_NONE;
 	}
-	memset(hosts, 0, known->num_switches * sizeof(*hosts));
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
-		hosts[job->part[sw]] += pm_fabric_count_hosts(known, sw, job->alive);
-	for (uint32_t sw = 0; sw < known->num_switches; sw++)
+	memset(hosts, 0, topology->num_switches * sizeof(*hosts));
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
+		hosts[job->part[sw]] += pm_fabric_count_hosts(topology, sw, job->alive);
+	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		if (hosts[sw] > hosts[best])
 			best = sw;
 	return best;
@@ -92,7 +92,7 @@ static void list_blocks(struct job *job, uint32_t part)
 {
 	const struct pm_lft_trace *sets = job->sets;
 
-	for (uint32_t sw = 0; sw < job->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < job->plan->topology->num_switches; sw++)
 		for (uint32_t b = 0; b < sets->length / BLOCK && job->part[sw] == part;
 		     b++)
 			job->num_blocks += pm_order_compare(
@@ -136,7 +136,7 @@ static int list_sets(struct job *job, struct pm_error *err)
 
 static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *err)
 {
-	uint32_t switches = job->plan->known->num_switches;
+	uint32_t switches = job->plan->topology->num_switches;
 	uint32_t length = pm_routes_stride(job->routes);
 	struct pm_lft_trace *sets = job->sets = calloc(1, sizeof(*sets));
 	struct pm_pool *pool = &job->pool;
@@ -148,7 +148,7 @@ static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *er
 	sets->lmc = pm_array(job->fabric->num_ports, 1);
 	sets->tables = pm_array(switches, length);
 	sets->lost = pm_array(num_ports, sizeof(*sets->lost));
-	job->alive = pm_pool_array(pool, job->plan->known->num_ports, 1);
+	job->alive = pm_pool_array(pool, job->plan->topology->num_ports, 1);
 	job->part = pm_pool_array(pool, switches, sizeof(uint32_t));
 	job->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
 	/* One more: comparing writes to the place of the next one. */
@@ -167,7 +167,7 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 
 	pm_plan_match(job->plan, job->fabric, job->alive);
 	pm_routes_update(job->routes, job->alive, &job->detours);
-	for (uint32_t sw = 0; sw < job->plan->known->num_switches; sw++)
+	for (uint32_t sw = 0; sw < job->plan->topology->num_switches; sw++)
 		memcpy(sets->tables + (size_t)sw * sets->length,
 		       pm_routes_table(job->routes, sw), sets->length);
 	list_fabric_lids(job);
