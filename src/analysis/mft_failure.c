@@ -20,7 +20,7 @@ struct failure {
 	struct pm_group *left;	     /* [group] with the members that are left, in .. */
 	uint32_t *members;	     /* .. one array */
 	struct pm_group_tree *trees; /* [group] */
-	uint8_t *alive, *reachable;  /* [port], [switch] */
+	uint8_t *usable, *reachable; /* [port], [switch] */
 	uint32_t *part, *queue;
 	struct pm_mft_steps steps;
 };
@@ -30,12 +30,12 @@ static uint32_t find_part(struct failure *f, uint32_t sm)
 {
 	uint32_t best = 0;
 
-	pm_reach_parts(f->topology, f->alive, f->part, f->queue);
+	pm_reach_parts(f->topology, f->usable, f->part, f->queue);
 	if (sm != PM_NONE)
 		return f->part[f->topology->ports[sm].node];
 	memset(f->queue, 0, f->topology->num_switches * sizeof(*f->queue));
 	for (uint32_t i = 0; i < f->topology->num_ports; i++)
-		if (f->topology->ports[i].host && f->alive[i])
+		if (f->topology->ports[i].host && f->usable[i])
 			f->queue[f->part[f->topology->ports[i].node]]++;
 	for (uint32_t sw = 1; sw < f->topology->num_switches; sw++)
 		if (f->queue[sw] > f->queue[best])
@@ -56,7 +56,8 @@ static void keep_members(struct failure *f, const struct pm_group *groups)
 			uint32_t member = groups[g].members[i];
 			const struct pm_port *port = &f->topology->ports[member];
 
-			if (!f->reachable[port->node] || (port->num && !f->alive[member]))
+			if (!f->reachable[port->node] ||
+			    (port->num && !f->usable[member]))
 				continue;
 			f->members[num++] = member;
 			f->left[g].num++;
@@ -69,7 +70,7 @@ static void fail_parts(struct failure *f, const struct pm_fabric *broken, uint32
 {
 	uint32_t part;
 
-	pm_plan_match(f->plan, broken, f->alive);
+	pm_plan_match(f->plan, broken, f->usable);
 	part = find_part(f, sm);
 	for (uint32_t sw = 0; sw < f->topology->num_switches; sw++)
 		f->reachable[sw] = f->part[sw] == part;
@@ -138,7 +139,7 @@ static int allocate_copies(struct failure *f, const struct pm_group *groups,
 	f->left = pm_pool_array(&f->pool, f->num, sizeof(*f->left));
 	f->members = pm_pool_array(&f->pool, members, sizeof(*f->members));
 	f->trees = pm_pool_array(&f->pool, f->num, sizeof(*f->trees));
-	f->alive = pm_pool_array(&f->pool, f->topology->num_ports, 1);
+	f->usable = pm_pool_array(&f->pool, f->topology->num_ports, 1);
 	f->reachable = pm_pool_array(&f->pool, f->topology->num_switches, 1);
 	f->part = pm_pool_array(&f->pool, f->topology->num_switches, sizeof(uint32_t));
 	f->queue = pm_pool_array(&f->pool, f->topology->num_switches, sizeof(uint32_t));
@@ -165,7 +166,7 @@ static int compare_trees(struct failure *f, const struct pm_fabric *broken, uint
 {
 	struct pm_mft_input input = {
 		.topology = f->topology,
-		.up = f->alive,
+		.up = f->usable,
 		.reachable = f->reachable,
 		.end = PM_MFT_BLOCKS,
 	};
@@ -174,7 +175,7 @@ static int compare_trees(struct failure *f, const struct pm_fabric *broken, uint
 	if (rc)
 		return rc;
 	fail_parts(f, broken, sm, groups);
-	pm_multicast_set_links(f->multicast, f->alive);
+	pm_multicast_set_links(f->multicast, f->usable);
 	rc = route(f, f->left, &f->wanted, err);
 	if (rc)
 		return rc;

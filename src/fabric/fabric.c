@@ -406,14 +406,14 @@ bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node)
 }
 
 uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
-			       const uint8_t *alive)
+			       const uint8_t *usable)
 {
 	uint32_t hosts = 0;
 
 	pm_for_each_port(i, skeleton, sw)
 		hosts += skeleton->ports[i].host != PM_SERVICE &&
-			 (alive ? alive[i] && skeleton->ports[i].peer == PM_NONE
-				: skeleton->ports[i].host != PM_NO_HOST);
+			 (usable ? usable[i] && skeleton->ports[i].peer == PM_NONE
+				 : skeleton->ports[i].host != PM_NO_HOST);
 	return hosts;
 }
 

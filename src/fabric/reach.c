@@ -39,7 +39,7 @@ void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 
 /* Adds to set[x] the set of every neighbour of x in one direction. */
 static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		   const uint8_t *alive, uint8_t direction, uint32_t x, uint64_t *sets,
+		   const uint8_t *usable, uint8_t direction, uint32_t x, uint64_t *sets,
 		   uint32_t words)
 {
 	uint32_t last = PM_NONE;
@@ -47,7 +47,7 @@ static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	pm_for_each_port(i, skeleton, x) {
 		uint32_t y;
 
-		if (tree->direction[i] != direction || (alive && !alive[i]))
+		if (tree->direction[i] != direction || (usable && !usable[i]))
 			continue;
 		y = pm_fabric_peer_node(skeleton, i);
 		/* A parallel cable adds nothing. */
@@ -59,7 +59,7 @@ static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 }
 
 void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		      const uint8_t *alive, struct pm_reach *reach)
+		      const uint8_t *usable, struct pm_reach *reach)
 {
 	uint32_t words = reach->words;
 	size_t bytes = (size_t)words * tree->num_switches * sizeof(uint64_t);
@@ -69,45 +69,45 @@ void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tr
 		uint32_t x = reach->by_level[i];
 
 		pm_bits_set(reach->down + (size_t)x * words, x);
-		gather(skeleton, tree, alive, PM_DOWN, x, reach->down, words);
+		gather(skeleton, tree, usable, PM_DOWN, x, reach->down, words);
 	}
 	memcpy(reach->updown, reach->down, bytes);
 	for (uint32_t i = reach->num_by_level; i-- > 0;)
-		gather(skeleton, tree, alive, PM_UP, reach->by_level[i], reach->updown,
+		gather(skeleton, tree, usable, PM_UP, reach->by_level[i], reach->updown,
 		       words);
 }
 
 /* Whether a cable in this direction is lost or the set behind one has changed. */
 static bool is_stirred(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		       const uint8_t *alive, uint8_t direction, uint32_t x,
+		       const uint8_t *usable, uint8_t direction, uint32_t x,
 		       const uint8_t *changed, uint8_t flag)
 {
 	pm_for_each_port(i, skeleton, x)
 		if (tree->direction[i] == direction &&
-		    (!alive[i] || changed[pm_fabric_peer_node(skeleton, i)] & flag))
+		    (!usable[i] || changed[pm_fabric_peer_node(skeleton, i)] & flag))
 			return true;
 	return false;
 }
 
 /* Corrects what x reaches going down where that may not be the set of `whole`. */
 static void gather_down_since(const struct pm_fabric *skeleton,
-			      const struct pm_tree *tree, const uint8_t *alive,
+			      const struct pm_tree *tree, const uint8_t *usable,
 			      uint32_t x, const struct pm_reach *whole,
 			      struct pm_reach *reach, uint8_t *changed)
 {
 	size_t at = (size_t)x * reach->words, bytes = reach->words * sizeof(uint64_t);
 
-	if (!is_stirred(skeleton, tree, alive, PM_DOWN, x, changed, PM_REACH_DOWN))
+	if (!is_stirred(skeleton, tree, usable, PM_DOWN, x, changed, PM_REACH_DOWN))
 		return;
 	memset(reach->down + at, 0, bytes);
 	pm_bits_set(reach->down + at, x);
-	gather(skeleton, tree, alive, PM_DOWN, x, reach->down, reach->words);
+	gather(skeleton, tree, usable, PM_DOWN, x, reach->down, reach->words);
 	if (memcmp(reach->down + at, whole->down + at, bytes))
 		changed[x] |= PM_REACH_DOWN;
 }
 
 void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-			    const uint8_t *alive, const struct pm_reach *whole,
+			    const uint8_t *usable, const struct pm_reach *whole,
 			    struct pm_reach *reach, uint8_t *changed)
 {
 	size_t bytes = reach->words * sizeof(uint64_t);
@@ -116,18 +116,18 @@ void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tr
 	memcpy(reach->down, whole->down, bytes * tree->num_switches);
 	memcpy(reach->updown, whole->updown, bytes * tree->num_switches);
 	for (uint32_t i = 0; i < reach->num_by_level; i++)
-		gather_down_since(skeleton, tree, alive, reach->by_level[i], whole, reach,
-				  changed);
+		gather_down_since(skeleton, tree, usable, reach->by_level[i], whole,
+				  reach, changed);
 	for (uint32_t i = reach->num_by_level; i-- > 0;) {
 		uint32_t x = reach->by_level[i];
 		size_t at = (size_t)x * reach->words;
 
 		if (!(changed[x] & PM_REACH_DOWN) &&
-		    !is_stirred(skeleton, tree, alive, PM_UP, x, changed,
+		    !is_stirred(skeleton, tree, usable, PM_UP, x, changed,
 				PM_REACH_UPDOWN))
 			continue;
 		memcpy(reach->updown + at, reach->down + at, bytes);
-		gather(skeleton, tree, alive, PM_UP, x, reach->updown, reach->words);
+		gather(skeleton, tree, usable, PM_UP, x, reach->updown, reach->words);
 		if (memcmp(reach->updown + at, whole->updown + at, bytes))
 			changed[x] |= PM_REACH_UPDOWN;
 	}
@@ -158,7 +158,7 @@ void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
 struct wave {
 	const struct pm_fabric *skeleton;
 	const struct pm_tree *tree;
-	const uint8_t *alive;
+	const uint8_t *usable;
 	struct pm_reach_loss *loss;
 	uint64_t *sets;	       /* [switch][words] */
 	const uint64_t *below; /* sets that they have anyway, [switch][words], or NULL */
@@ -205,7 +205,7 @@ static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *m
 {
 	const struct pm_node *n = &wave->skeleton->nodes[x];
 	uint32_t i = n->first_port + 1, end = i + n->num_ports, words = wave->words;
-	const uint8_t *direction = wave->tree->direction, *alive = wave->alive, *found;
+	const uint8_t *direction = wave->tree->direction, *usable = wave->usable, *found;
 	const uint32_t *remote = wave->tree->remote;
 	const uint64_t *sets = wave->sets;
 	struct pm_span left = wave->loss->span[x];
@@ -216,7 +216,7 @@ static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *m
 	found = memchr(direction + i, wave->from, end - i);
 	i = found ? (uint32_t)(found - direction) : end;
 	for (; i < end && left.first < left.end; i++)
-		if (direction[i] == wave->from && alive[i])
+		if (direction[i] == wave->from && usable[i])
 			left = strike(missing, sets + (size_t)remote[i] * words, left);
 	return left;
 }
@@ -234,7 +234,7 @@ static void take_lost(const struct wave *wave, uint32_t x, const uint64_t *missi
 		loss->stirred[loss->num_stirred++] = x;
 	loss->changed[x] |= wave->flag;
 	pm_for_each_port(i, wave->skeleton, x)
-		if (wave->tree->direction[i] == wave->to && wave->alive[i])
+		if (wave->tree->direction[i] == wave->to && wave->usable[i])
 			miss(wave, wave->tree->remote[i], missing, span);
 }
 
@@ -286,13 +286,13 @@ static void miss_behind(const struct wave *wave, const uint32_t *ports,
 }
 
 void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		   const uint8_t *alive, const uint32_t *ports, uint32_t num_ports,
+		   const uint8_t *usable, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_reach *reach, struct pm_reach_loss *loss)
 {
 	struct wave wave = {
 		.skeleton = skeleton,
 		.tree = tree,
-		.alive = alive,
+		.usable = usable,
 		.loss = loss,
 		.sets = reach->down,
 		.words = reach->words,
@@ -337,12 +337,12 @@ void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
 	}
 }
 
-static bool is_alive(const void *alive, uint32_t port)
+static bool is_usable(const void *usable, uint32_t port)
 {
-	return ((const uint8_t *)alive)[port];
+	return ((const uint8_t *)usable)[port];
 }
 
-void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *alive, uint32_t *part,
+void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *usable, uint32_t *part,
 		    uint32_t *queue)
 {
 	struct pm_search search = {.fabric = fabric, .queue = queue, .by = part};
@@ -350,6 +350,6 @@ void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *alive, uint32
 	pm_search_begin(&search);
 	for (uint32_t node = 0; node < fabric->num_nodes; node++)
 		if (pm_search_start(&search, node))
-			pm_search_run(&search, alive ? is_alive : NULL, alive);
+			pm_search_run(&search, usable ? is_usable : NULL, usable);
 	pm_search_origins(&search);
 }

@@ -11,29 +11,29 @@
 /* ---- Views ---- */
 
 /* Marks the links between switches that are usable for MLIDs from `first` on. */
-static void mark_alive(const struct pm_multicast *m, const uint8_t *alive, uint32_t first,
-		       uint8_t *usable)
+static void mark_usable(const struct pm_multicast *m, const uint8_t *usable,
+			uint32_t first, uint8_t *marks)
 {
 	for (uint32_t i = 0; i < m->topology->num_ports; i++) {
 		uint32_t remote = m->tree->remote[i];
 
-		usable[i] = remote != PM_NONE && (!alive || alive[i]) &&
+		marks[i] = remote != PM_NONE && (!usable || usable[i]) &&
 			    m->capacity[m->topology->ports[i].node] > first &&
 			    m->capacity[remote] > first;
 	}
 }
 
-static void update_view(struct pm_multicast *m, struct view *view, const uint8_t *alive)
+static void update_view(struct pm_multicast *m, struct view *view, const uint8_t *usable)
 {
-	mark_alive(m, alive, view->first, view->alive);
-	pm_reach_compute(m->topology, m->tree, view->alive, &view->reach);
-	pm_reach_parts(m->topology, view->alive, view->part, m->queue);
+	mark_usable(m, usable, view->first, view->usable);
+	pm_reach_compute(m->topology, m->tree, view->usable, &view->reach);
+	pm_reach_parts(m->topology, view->usable, view->part, m->queue);
 }
 
-void pm_multicast_set_links(struct pm_multicast *m, const uint8_t *alive)
+void pm_multicast_set_links(struct pm_multicast *m, const uint8_t *usable)
 {
 	for (uint32_t i = 0; i < m->num_views; i++)
-		update_view(m, &m->views[i], alive);
+		update_view(m, &m->views[i], usable);
 }
 
 /* The smallest capacity above `end`, or all MLIDs. */
@@ -51,7 +51,7 @@ static void make_view(struct pm_multicast *m, struct view *view, uint32_t first)
 {
 	view->first = first;
 	view->end = next_end(m, first);
-	view->alive = pm_pool_array(&m->pool, m->topology->num_ports, 1);
+	view->usable = pm_pool_array(&m->pool, m->topology->num_ports, 1);
 	view->part = pm_pool_array(&m->pool, m->num_switches, sizeof(uint32_t));
 	view->capable =
 		pm_pool_array(&m->pool, pm_bits_words(m->num_switches), sizeof(uint64_t));
@@ -128,7 +128,7 @@ static int index_whole(struct pm_multicast *m, struct pm_error *err)
 
 	if (!usable)
 		return pm_error_no_memory(err);
-	mark_alive(m, NULL, 0, usable);
+	mark_usable(m, NULL, 0, usable);
 	pm_reach_compute(m->topology, m->tree, usable, &m->whole);
 	rc = planes_index(m, err);
 	free(usable);

@@ -16,7 +16,7 @@ static bool is_usable(const void *context, uint32_t port)
 {
 	const struct view *view = context;
 
-	return view->alive[port];
+	return view->usable[port];
 }
 
 /* The first switch with members, whatever their order. */

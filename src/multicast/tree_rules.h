@@ -21,7 +21,7 @@
 struct view {
 	uint32_t end;	   /* MLIDs PM_MLID_FIRST + i with i below this, and .. */
 	uint32_t first;	   /* .. not below this */
-	uint8_t *alive;	   /* [port] usable, both switches having room */
+	uint8_t *usable;   /* [port] usable, both switches having room */
 	uint32_t *part;	   /* [switch] what links join has the same number */
 	uint64_t *capable; /* switches with room, a set */
 	struct pm_reach reach;

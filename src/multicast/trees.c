@@ -243,7 +243,7 @@ static bool leads_up(const struct pm_multicast *m, const struct subject *subject
 {
 	uint32_t remote = m->tree->remote[port];
 
-	return subject->view->alive[port] &&
+	return subject->view->usable[port] &&
 	       pm_bits_test(pm_reach_down(&subject->view->reach, root), remote);
 }
 

@@ -420,19 +420,19 @@ int pm_plan_grow_beside(const struct pm_plan *old, const struct pm_plan *planned
 			const struct pm_fabric *now, struct pm_plan **grown,
 			struct pm_error *err)
 {
-	uint8_t *alive = pm_array(old->topology->num_ports, 1);
+	uint8_t *usable = pm_array(old->topology->num_ports, 1);
 	struct pm_plan *renamed = NULL, *more = NULL;
 	bool any_renamed = false;
 	int rc = 0;
 
-	if (!alive)
+	if (!usable)
 		return pm_error_no_memory(err);
-	if (pm_plan_match(old, now, alive))
+	if (pm_plan_match(old, now, usable))
 		goto out;
 	rc = rename_in_copy(old, now, &renamed, &any_renamed, err);
 	if (rc)
 		goto out;
-	if (any_renamed && pm_plan_match(renamed, now, alive)) {
+	if (any_renamed && pm_plan_match(renamed, now, usable)) {
 		more = renamed;
 		renamed = NULL;
 	} else {
@@ -442,7 +442,7 @@ out:
 	if (!rc)
 		*grown = more;
 	pm_plan_free(renamed);
-	free(alive);
+	free(usable);
 	return rc;
 }
 

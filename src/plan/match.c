@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-/* Whether the plan knows what the fabric has at this port; marks it alive. */
+/* Whether the plan knows what the fabric has at this port; marks it usable. */
 static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
-		       uint32_t port, uint32_t known_port, uint8_t *alive)
+		       uint32_t port, uint32_t known_port, uint8_t *usable)
 {
 	const struct pm_port *planned = &plan->topology->ports[known_port];
 	uint32_t peer = now->ports[port].peer;
@@ -16,22 +16,22 @@ static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
 	if (peer == PM_NONE)
 		return true;
 	if (now->ports[peer].node >= now->num_switches) {
-		alive[known_port] = 1;
+		usable[known_port] = 1;
 		return planned->peer == PM_NONE && plan->lid[known_port] != 0;
 	}
 	if (planned->peer == PM_NONE ||
 	    pm_fabric_same_port(now, peer, plan->topology) != planned->peer)
 		return false;
-	alive[known_port] = 1;
+	usable[known_port] = 1;
 	return true;
 }
 
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
-		   uint8_t *alive)
+		   uint8_t *usable)
 {
 	const struct pm_fabric *topology = plan->topology;
 
-	memset(alive, 0, topology->num_ports);
+	memset(usable, 0, topology->num_ports);
 	for (uint32_t i = 0; i < now->num_switches; i++) {
 		const struct pm_node *n = &now->nodes[i];
 		uint32_t there = pm_fabric_find_guid(topology, n->guid);
@@ -42,7 +42,7 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 			return false;
 		for (uint32_t p = 1; p <= n->num_ports; p++)
 			if (!match_port(plan, now, n->first_port + p,
-					topology->nodes[there].first_port + p, alive))
+					topology->nodes[there].first_port + p, usable))
 				return false;
 	}
 	return true;

@@ -96,20 +96,21 @@ static uint32_t find_cable(const struct pm_fabric *topology,
 	return compare_end(&remote, &end[1]) ? PM_NONE : port;
 }
 
-/* Whether anything is alive at this switch. */
-static bool in_sight(const struct pm_fabric *topology, const uint8_t *alive, uint32_t sw)
+/* Whether anything is usable at this switch. */
+static bool in_sight(const struct pm_fabric *topology, const uint8_t *usable, uint32_t sw)
 {
 	pm_for_each_port(i, topology, sw)
-		if (alive[i])
+		if (usable[i])
 			return true;
 	return false;
 }
 
-static bool is_down(const struct pm_fabric *topology, const uint8_t *alive, uint32_t port)
+static bool is_down(const struct pm_fabric *topology, const uint8_t *usable,
+		    uint32_t port)
 {
-	return !alive[port] &&
-	       (in_sight(topology, alive, topology->ports[port].node) ||
-		in_sight(topology, alive, pm_fabric_peer_node(topology, port)));
+	return !usable[port] &&
+	       (in_sight(topology, usable, topology->ports[port].node) ||
+		in_sight(topology, usable, pm_fabric_peer_node(topology, port)));
 }
 
 /* ---- What happens to a cable ---- */
@@ -252,7 +253,7 @@ static int compare_holds(const void *a, const void *b, void *context)
 }
 
 static void find_held(const struct pm_damping *flaps, const struct pm_fabric *topology,
-		      const uint8_t *alive, uint64_t now_ms, struct held *held)
+		      const uint8_t *usable, uint64_t now_ms, struct held *held)
 {
 	for (uint32_t i = 0; i < flaps->num; i++) {
 		const struct record *r = &flaps->records[i];
@@ -261,7 +262,7 @@ static void find_held(const struct pm_damping *flaps, const struct pm_fabric *to
 		if (!r->up || !hold_left(r, now_ms))
 			continue;
 		port = find_cable(topology, r->end);
-		if (port != PM_NONE && alive[port])
+		if (port != PM_NONE && usable[port])
 			held->records[held->num++] = i;
 	}
 	if (held->num)
@@ -288,7 +289,7 @@ static void note_holds(struct pm_damping *flaps, const struct held *held, uint64
 	}
 }
 
-int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *alive,
+int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *usable,
 		    uint64_t now_ms, struct pm_damping_holds *holds, struct pm_error *err)
 {
 	struct pm_pool pool = {0};
@@ -299,8 +300,8 @@ int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_
 	int rc = pm_pool_check(&pool, err);
 
 	if (!rc) {
-		find_held(flaps, plan->topology, alive, now_ms, &held);
-		rc = pm_exclude(plan, alive, held.cables, held.num, err);
+		find_held(flaps, plan->topology, usable, now_ms, &held);
+		rc = pm_exclude(plan, usable, held.cables, held.num, err);
 	}
 	if (!rc)
 		note_holds(flaps, &held, now_ms, holds);

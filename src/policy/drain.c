@@ -336,21 +336,21 @@ static void find_ports(const struct pm_fabric *topology, const struct pm_drain *
 }
 
 static void add_cables(const struct pm_fabric *topology, const struct pm_drain *d,
-		       const uint8_t *alive, struct cables *cables)
+		       const uint8_t *usable, struct cables *cables)
 {
 	uint32_t port, last;
 
 	for (find_ports(topology, d, &port, &last); port < last; port++) {
 		uint32_t peer = topology->ports[port].peer;
 
-		if (peer == PM_NONE || !alive[port] || cables->has[port])
+		if (peer == PM_NONE || !usable[port] || cables->has[port])
 			continue;
 		cables->has[port] = cables->has[peer] = 1;
 		cables->list[cables->num++].port = port;
 	}
 }
 
-static void note_state(const struct pm_fabric *topology, const uint8_t *alive,
+static void note_state(const struct pm_fabric *topology, const uint8_t *usable,
 		       struct pm_drain *d)
 {
 	uint32_t port, last, cables = 0;
@@ -359,12 +359,12 @@ static void note_state(const struct pm_fabric *topology, const uint8_t *alive,
 	for (find_ports(topology, d, &port, &last); port < last; port++)
 		if (topology->ports[port].peer != PM_NONE) {
 			cables++;
-			d->needed += alive[port] != 0;
+			d->needed += usable[port] != 0;
 		}
 	d->state = d->needed ? PM_DRAIN_NEEDED : cables ? PM_DRAIN_OUT : PM_DRAIN_UNKNOWN;
 }
 
-int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *alive,
+int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *usable,
 		    struct pm_error *err)
 {
 	uint32_t num_ports = plan->topology->num_ports;
@@ -378,11 +378,11 @@ int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_
 	if (!cables.list || !cables.has)
 		rc = pm_error_no_memory(err);
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
-		add_cables(plan->topology, &drains->list[i], alive, &cables);
+		add_cables(plan->topology, &drains->list[i], usable, &cables);
 	if (!rc)
-		rc = pm_exclude(plan, alive, cables.list, cables.num, err);
+		rc = pm_exclude(plan, usable, cables.list, cables.num, err);
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
-		note_state(plan->topology, alive, &drains->list[i]);
+		note_state(plan->topology, usable, &drains->list[i]);
 	free(cables.list);
 	free(cables.has);
 	return rc;

@@ -12,7 +12,7 @@
 struct cut {
 	struct pm_pool pool;
 	const struct pm_plan *plan;
-	uint8_t *alive;
+	uint8_t *usable;
 	struct pm_exclusion *list;
 	uint32_t num;
 	uint64_t *ends;		       /* set of switches with end ports */
@@ -36,10 +36,10 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		if (cut->alive[i] && topology->ports[i].peer == PM_NONE)
+		if (cut->usable[i] && topology->ports[i].peer == PM_NONE)
 			pm_bits_set(cut->ends, topology->ports[i].node);
-	pm_reach_compute(topology, tree, cut->alive, &cut->settled);
-	pm_reach_compute(topology, tree, cut->alive, &cut->left);
+	pm_reach_compute(topology, tree, cut->usable, &cut->settled);
+	pm_reach_compute(topology, tree, cut->usable, &cut->left);
 	return 0;
 }
 
@@ -72,10 +72,10 @@ static uint32_t list_ports(struct cut *cut, uint32_t from, uint32_t to)
 	return num;
 }
 
-static void set_alive(struct cut *cut, uint32_t num_ports, uint8_t alive)
+static void set_usable(struct cut *cut, uint32_t num_ports, uint8_t usable)
 {
 	for (uint32_t i = 0; i < num_ports; i++)
-		cut->alive[cut->ports[i]] = alive;
+		cut->usable[cut->ports[i]] = usable;
 }
 
 /* Takes cables from..to-1 out if no path is lost by that, else none of them. */
@@ -84,14 +84,14 @@ static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
 	uint32_t num_ports = list_ports(cut, from, to);
 	bool connected;
 
-	set_alive(cut, num_ports, 0);
-	pm_reach_fail(cut->plan->topology, &cut->plan->tree, cut->alive, cut->ports,
+	set_usable(cut, num_ports, 0);
+	pm_reach_fail(cut->plan->topology, &cut->plan->tree, cut->usable, cut->ports,
 		      num_ports, &cut->left, &cut->loss);
 	connected = all_connected(cut);
 	if (connected) {
 		pm_reach_restore(&cut->left, &cut->settled, &cut->loss);
 	} else {
-		set_alive(cut, num_ports, 1);
+		set_usable(cut, num_ports, 1);
 		pm_reach_restore(&cut->settled, &cut->left, &cut->loss);
 	}
 	return connected;
@@ -121,10 +121,10 @@ static uint32_t find_needed(struct cut *cut, uint32_t out)
 	return out;
 }
 
-int pm_exclude(const struct pm_plan *plan, uint8_t *alive, struct pm_exclusion *list,
+int pm_exclude(const struct pm_plan *plan, uint8_t *usable, struct pm_exclusion *list,
 	       uint32_t num, struct pm_error *err)
 {
-	struct cut cut = {.plan = plan, .alive = alive, .list = list, .num = num};
+	struct cut cut = {.plan = plan, .usable = usable, .list = list, .num = num};
 	int rc = 0;
 
 	for (uint32_t i = 0; i < num; i++)

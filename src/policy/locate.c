@@ -22,7 +22,7 @@
  *    down, the rest is given up: links came up, or hosts went. While OpenSM sweeps, it
  *    is asked for links as well that were not up before: the sweep may have seen them.
  *
- * All of this takes silent switches for alive, which is right for one failure and may be
+ * All of this takes silent switches for usable, which is right for one failure and may be
  * wrong for several. After an unanswered question only proven paths are used
  * (locate_paths.c), as there may be many dead switches. A path to another switch is
  * proven first: its last proven switch is asked for the port to the next one. Dead
@@ -82,12 +82,12 @@ void pm_locate_free(struct pm_locate *locate)
 	free(locate);
 }
 
-static uint32_t count_alive(const struct pm_locate *locate, uint32_t sw)
+static uint32_t count_usable(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
 
 	pm_for_each_port(i, locate->plan->topology, sw)
-		count += locate_was_alive(locate, i);
+		count += locate_was_usable(locate, i);
 	return count;
 }
 
@@ -95,7 +95,7 @@ static uint32_t count_alive(const struct pm_locate *locate, uint32_t sw)
 void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 {
 	locate->reports[sw]++;
-	if (locate->reports[sw] * 2 > count_alive(locate, sw) && !locate->answered[sw]) {
+	if (locate->reports[sw] * 2 > count_usable(locate, sw) && !locate->answered[sw]) {
 		locate->heard[sw] = 0;
 		locate->doubtful[sw] = 1;
 		locate->ways_known = false;
@@ -165,29 +165,29 @@ void pm_locate_skip(struct pm_locate *locate, uint32_t port)
 }
 
 /* What no cable joins with the manager any more has gone with what was lost. */
-static void cut_off(struct pm_locate *locate, uint8_t *alive)
+static void cut_off(struct pm_locate *locate, uint8_t *usable)
 {
 	const struct pm_fabric *topology = locate->plan->topology;
 
 	locate->ways_known = false;
-	pm_reach_parts(topology, alive, locate->any_by, locate->queue);
+	pm_reach_parts(topology, usable, locate->any_by, locate->queue);
 	for (uint32_t i = 0; i < topology->num_ports; i++)
 		if (locate->any_by[topology->ports[i].node] !=
 		    locate->any_by[locate->home])
-			alive[i] = 0;
+			usable[i] = 0;
 }
 
-uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *alive)
+uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *usable)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++) {
 		bool lost = locate->cable[i] == DOWN;
 
-		alive[i] = locate->seen[i] && !lost;
+		usable[i] = locate->seen[i] && !lost;
 		count += lost && locate->plan->topology->ports[i].peer > i;
 	}
-	cut_off(locate, alive);
+	cut_off(locate, usable);
 	return count;
 }
 
@@ -246,7 +246,7 @@ static void ask_port(struct pm_locate *locate, uint32_t port)
 	const struct pm_port *ports = locate->plan->topology->ports;
 	struct way way;
 
-	if (locate->cable[port] != UNASKED || !locate_was_alive(locate, port))
+	if (locate->cable[port] != UNASKED || !locate_was_usable(locate, port))
 		return;
 	if (locate->careful && locate_is_proven(locate, ports[ports[port].peer].node))
 		port = ports[port].peer;
@@ -287,7 +287,7 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 	uint32_t count = 0;
 
 	pm_for_each_port(i, locate->plan->topology, sw)
-		count += locate_was_alive(locate, i) &&
+		count += locate_was_usable(locate, i) &&
 			 locate->reports[locate_far(locate, i)];
 	return count;
 }
@@ -301,7 +301,7 @@ static void doubt_common_causes(struct pm_locate *locate)
 		if (!locate->reports[sw] || locate->answered[sw] || locate->doubtful[sw])
 			continue;
 		reporters = count_to_reporters(locate, sw);
-		if (reporters < 3 || reporters * 2 <= count_alive(locate, sw))
+		if (reporters < 3 || reporters * 2 <= count_usable(locate, sw))
 			continue;
 		locate->doubtful[sw] = 1;
 		locate->ways_known = false;
@@ -347,7 +347,7 @@ static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 
 	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (locate->plan->tree.direction[i] != direction ||
-		    !locate_was_alive(locate, i))
+		    !locate_was_usable(locate, i))
 			continue;
 		tally.unasked += locate->cable[i] == UNASKED;
 		tally.up += locate->cable[i] == UP;
@@ -400,7 +400,7 @@ static uint32_t count_lost_neighbours(const struct pm_locate *locate, uint32_t s
 static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
 {
 	return locate->lost[sw] && !locate->answered[sw] &&
-	       (!locate->heard[sw] || locate->lost[sw] * 2 >= count_alive(locate, sw) ||
+	       (!locate->heard[sw] || locate->lost[sw] * 2 >= count_usable(locate, sw) ||
 		(count_lost_neighbours(locate, sw) >= MANY_LOST &&
 		 !is_known_up(locate, sw)));
 }
@@ -428,7 +428,7 @@ static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 	return is_suspect(locate, sw) && below.down && !below.up && !below.unasked;
 }
 
-/* Whether some first-level switch of this component is known to be alive. */
+/* Whether some first-level switch of this component is known to be usable. */
 static bool has_live_entry(const struct pm_locate *locate, uint32_t component)
 {
 	const struct pm_tree *tree = &locate->plan->tree;
@@ -447,7 +447,7 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 
 	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (locate->plan->tree.direction[i] != PM_DOWN ||
-		    !locate_was_alive(locate, i) || locate->cable[i] != UNASKED)
+		    !locate_was_usable(locate, i) || locate->cable[i] != UNASKED)
 			continue;
 		if (found == PM_NONE)
 			found = i;
@@ -588,7 +588,7 @@ static void prove_wanted(struct pm_locate *locate)
 static bool is_joined(const struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->topology, sw)
-		if (locate_was_alive(locate, i) && locate->cable[i] != DOWN)
+		if (locate_was_usable(locate, i) && locate->cable[i] != DOWN)
 			return true;
 	return false;
 }

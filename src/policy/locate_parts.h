@@ -81,7 +81,7 @@ static inline bool locate_is_proven(const struct pm_locate *locate, uint32_t sw)
 	return locate->proof[sw] != PM_NONE;
 }
 
-static inline bool locate_was_alive(const struct pm_locate *locate, uint32_t port)
+static inline bool locate_was_usable(const struct pm_locate *locate, uint32_t port)
 {
 	return locate->seen[port] && locate_far(locate, port) != PM_NONE;
 }

@@ -90,7 +90,7 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 	while (sw != locate->home && count < PM_LOCATE_HOPS) {
 		uint32_t port = locate_reports_by(locate, sw);
 
-		if (port == PM_NONE || !locate_was_alive(locate, port) ||
+		if (port == PM_NONE || !locate_was_usable(locate, port) ||
 		    locate->cable[port] == DOWN)
 			return false;
 		reversed[count++] = locate->plan->topology->ports[port].peer;
@@ -110,7 +110,7 @@ static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct wa
 	const struct pm_port *ports = locate->plan->topology->ports;
 
 	pm_for_each_port(i, locate->plan->topology, sw) {
-		if (!locate_was_alive(locate, i) || locate->cable[i] == DOWN ||
+		if (!locate_was_usable(locate, i) || locate->cable[i] == DOWN ||
 		    !locate_is_proven(locate, ports[ports[i].peer].node))
 			continue;
 		if (!follow_back(locate, locate->proof, locate_far(locate, i), way) ||
@@ -126,7 +126,7 @@ static bool is_open(const void *context, uint32_t port)
 {
 	const struct pm_locate *locate = context;
 
-	return locate_was_alive(locate, port) && locate->cable[port] != DOWN;
+	return locate_was_usable(locate, port) && locate->cable[port] != DOWN;
 }
 
 /* The same, but with nothing doubtful before it. */

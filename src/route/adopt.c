@@ -22,9 +22,9 @@ struct look {
 };
 
 /*
- * Whether an entry leads to a place by the rules that ours follow, with every cable alive
- * as well as now: one that went up for a loss is none to be preferred. It would go up
- * for good, be it to a switch that sends down to this one.
+ * Whether an entry leads to a place by the rules that ours follow, with every cable
+ * usable as well as now: one that went up for a loss is none to be preferred. It would go
+ * up for good, be it to a switch that sends down to this one.
  */
 static bool is_right(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 		     uint8_t num)
@@ -33,7 +33,7 @@ static bool is_right(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 	uint32_t to = routes->to[lid].sw, port = n->first_port + num;
 	bool down = pm_bits_test(pm_reach_down(&routes->whole, sw), to);
 
-	if (num == 0 || num > n->num_ports || !routes->alive[port] ||
+	if (num == 0 || num > n->num_ports || !routes->usable[port] ||
 	    routes->plan->tree.direction[port] != (down ? PM_DOWN : PM_UP))
 		return false;
 	return pm_bits_test(route_reach_over(routes, &routes->now, port), to) &&

@@ -87,7 +87,7 @@ static bool turns_back_at(const struct pm_routes *routes, uint32_t hub, uint32_t
 	pm_for_each_port(i, routes->plan->topology, c) {
 		uint32_t remote = route_remote_switch(routes, i);
 
-		if (routes->plan->tree.direction[i] != PM_DOWN || !routes->alive[i] ||
+		if (routes->plan->tree.direction[i] != PM_DOWN || !routes->usable[i] ||
 		    remote == last || !is_below(routes, remote, hub))
 			continue;
 		sides[count++] = last = remote;

@@ -14,7 +14,7 @@
 /* Whether a cable to a switch is there and may be used. */
 static bool may_use(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
 {
-	return (routes->alive[port] || (spare && spare[port])) &&
+	return (routes->usable[port] || (spare && spare[port])) &&
 	       route_remote_switch(routes, port) != PM_NONE;
 }
 

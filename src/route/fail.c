@@ -28,7 +28,7 @@ static void find_everywhere(struct pm_routes *routes)
 
 static void make_whole(struct pm_routes *routes)
 {
-	memset(routes->alive, 1, routes->plan->topology->num_ports);
+	memset(routes->usable, 1, routes->plan->topology->num_ports);
 	route_update(routes, NULL);
 	find_everywhere(routes);
 	routes->num_alone = routes->num_moved;
@@ -55,7 +55,7 @@ static void mend(struct pm_routes *routes)
 	while (routes->num_cut) {
 		uint32_t port = routes->cut[--routes->num_cut];
 
-		routes->alive[port] = routes->linked[port] = 1;
+		routes->usable[port] = routes->linked[port] = 1;
 	}
 	pm_reach_restore(&routes->whole, &routes->now, &routes->loss);
 }
@@ -80,9 +80,9 @@ static void cut_ports(struct pm_routes *routes, const uint32_t *ports, uint32_t 
 	for (uint32_t i = 0; i < num_ports; i++) {
 		uint32_t peer = routes->plan->topology->ports[ports[i]].peer;
 
-		if (peer == PM_NONE || !routes->alive[ports[i]])
+		if (peer == PM_NONE || !routes->usable[ports[i]])
 			continue;
-		routes->alive[ports[i]] = routes->alive[peer] = 0;
+		routes->usable[ports[i]] = routes->usable[peer] = 0;
 		routes->cut[routes->num_cut++] = ports[i];
 		routes->cut[routes->num_cut++] = peer;
 	}
@@ -190,7 +190,7 @@ static void move_next_to(struct pm_routes *routes, uint32_t sw,
 	uint32_t ports[PM_MAX_PORTS + 1], num = 0;
 
 	pm_for_each_port(i, routes->plan->topology, sw) {
-		if (routes->plan->tree.direction[i] != direction || !routes->alive[i] ||
+		if (routes->plan->tree.direction[i] != direction || !routes->usable[i] ||
 		    !has_paths(routes, remote[i]))
 			continue;
 		route_fetch_lost(routes, remote[i], routes->plan->topology->ports[i].peer,
@@ -251,7 +251,7 @@ int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 	routes->noting = true;
 	routes->lacks_memory = false;
 	cut_ports(routes, ports, num_ports);
-	pm_reach_fail(routes->plan->topology, &routes->plan->tree, routes->alive,
+	pm_reach_fail(routes->plan->topology, &routes->plan->tree, routes->usable,
 		      routes->cut, routes->num_cut, &routes->now, &routes->loss);
 	routes->looked = routes->loss.looked;
 	for (uint32_t i = 0; i < routes->num_cut; i++)

@@ -56,7 +56,7 @@ static double find_ratio(const struct ratio *r)
 		uint8_t here, there;
 		struct kind *kind;
 
-		if (remote == PM_NONE || !r->routes->alive[i])
+		if (remote == PM_NONE || !r->routes->usable[i])
 			continue;
 		here = plan->tree.level[plan->topology->ports[i].node];
 		there = plan->tree.level[remote];

@@ -7,7 +7,7 @@
 
 static bool leads_now(const struct pm_routes *routes, uint32_t port, uint32_t to)
 {
-	return routes->alive[port] &&
+	return routes->usable[port] &&
 	       pm_bits_test(route_reach_over(routes, &routes->now, port), to);
 }
 
@@ -253,7 +253,7 @@ static void move_plane(struct pm_routes *routes, uint32_t sw, uint32_t plane,
 
 	list_survivors(routes, sw, port, &up);
 	for (uint32_t i = 0; i < up.count; i++)
-		reach[i] = routes->alive[first + up.num[i]]
+		reach[i] = routes->usable[first + up.num[i]]
 				   ? route_reach_over(routes, &routes->now,
 						      first + up.num[i])
 				   : routes->nothing;
@@ -307,7 +307,7 @@ static bool port_lost_places(const struct pm_routes *routes, uint32_t port)
 
 	if (direction != PM_UP && direction != PM_DOWN)
 		return false;
-	return !routes->alive[port] || route_reach_changed(routes, port);
+	return !routes->usable[port] || route_reach_changed(routes, port);
 }
 
 void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
@@ -320,7 +320,7 @@ void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
 	leave(routes, sw, port, &from);
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
-	if (!routes->alive[port]) {
+	if (!routes->usable[port]) {
 		if (from.plane == PM_NONE)
 			move_all(routes, &from, row);
 		else
@@ -405,7 +405,7 @@ void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 bool route_is_alone(const struct pm_routes *routes, uint32_t sw)
 {
 	pm_for_each_port(i, routes->plan->topology, sw)
-		if (routes->alive[i] && routes->plan->topology->ports[i].peer != PM_NONE)
+		if (routes->usable[i] && routes->plan->topology->ports[i].peer != PM_NONE)
 			return false;
 	return true;
 }

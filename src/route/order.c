@@ -14,8 +14,8 @@
 
 struct count {
 	const struct pm_routes *routes;
-	const uint8_t *alive;
-	uint32_t *end_ports; /* [switch] that are alive */
+	const uint8_t *usable;
+	uint32_t *end_ports; /* [switch] that are usable */
 	uint32_t *queue;     /* [switch] room */
 	uint32_t lid;
 	uint32_t place; /* owner of the LID */
@@ -76,12 +76,12 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 }
 
 static uint32_t count_end_ports(const struct pm_fabric *skeleton, uint32_t sw,
-				const uint8_t *alive)
+				const uint8_t *usable)
 {
 	uint32_t count = 0;
 
 	pm_for_each_port(i, skeleton, sw)
-		count += alive[i] && skeleton->ports[i].peer == PM_NONE;
+		count += usable[i] && skeleton->ports[i].peer == PM_NONE;
 	return count;
 }
 
@@ -105,7 +105,7 @@ static uint32_t count_senders(const struct count *count, uint32_t sw)
 			uint32_t remote = plan->tree.remote[port];
 
 			/* Should there be a loop, counting ends all the same. */
-			if (remote != PM_NONE && count->alive[port] &&
+			if (remote != PM_NONE && count->usable[port] &&
 			    num < count->routes->num_switches &&
 			    pm_routes_table(count->routes, remote)[count->lid] ==
 				    ports[ports[port].peer].num)
@@ -126,7 +126,7 @@ static void count_paths(struct count *count, struct pm_order_block *block)
 			continue;
 		count->place = plan->owner[count->lid];
 		/* Port 0 is a switch's own, to which no host sends data. */
-		if (count->place != PM_NONE && count->alive[count->place] &&
+		if (count->place != PM_NONE && count->usable[count->place] &&
 		    plan->topology->ports[count->place].num)
 			block->paths += count_senders(count, block->sw);
 	}
@@ -371,18 +371,18 @@ static int place_all(struct places *places, struct pm_order_waits *waits)
 
 /* ---- All of it ---- */
 
-static int count_dependencies(const struct pm_routes *routes, const uint8_t *alive,
+static int count_dependencies(const struct pm_routes *routes, const uint8_t *usable,
 			      struct pm_order_block *blocks, uint32_t num)
 {
 	uint32_t switches = routes->num_switches;
-	struct count count = {.routes = routes, .alive = alive};
+	struct count count = {.routes = routes, .usable = usable};
 
 	count.end_ports = pm_array(2 * (size_t)switches, sizeof(*count.end_ports));
 	if (!count.end_ports)
 		return -ENOMEM;
 	count.queue = count.end_ports + switches;
 	for (uint32_t sw = 0; sw < switches; sw++)
-		count.end_ports[sw] = count_end_ports(routes->plan->topology, sw, alive);
+		count.end_ports[sw] = count_end_ports(routes->plan->topology, sw, usable);
 	for (uint32_t i = 0; i < num; i++)
 		count_paths(&count, &blocks[i]);
 	free(count.end_ports);
@@ -408,13 +408,13 @@ static int mark_detours(const struct pm_routes *routes, struct pm_order_block *b
 	return 0;
 }
 
-int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
+int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 		  struct pm_order_block *blocks, uint32_t num,
 		  struct pm_order_waits *waits)
 {
 	struct places places = {.routes = routes, .blocks = blocks, .num = num};
 	bool turns = false;
-	int rc = count_dependencies(routes, alive, blocks, num);
+	int rc = count_dependencies(routes, usable, blocks, num);
 
 	*waits = (struct pm_order_waits){0};
 	if (!rc)

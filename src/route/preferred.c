@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables with every cable alive. The rules are in rules.c. */
+/* Tables with every cable usable. The rules are in rules.c. */
 #include "route_parts.h"
 
 /* Entries of a leaf for the planes that it has up ports for. */

@@ -7,14 +7,14 @@
 
 #include <portmajor/plan/reachable.h>
 
-/* ---- What is alive ---- */
+/* ---- What is usable ---- */
 
 bool route_has_stand_in(const struct pm_routes *routes, uint32_t port)
 {
 	const struct pm_fabric *topology = routes->plan->topology;
 
 	pm_for_each_port(i, topology, topology->ports[port].node)
-		if (routes->alive[i] &&
+		if (routes->usable[i] &&
 		    route_remote_switch(routes, i) == route_remote_switch(routes, port))
 			return true;
 	return false;
@@ -26,15 +26,16 @@ static void find_linked(struct pm_routes *routes)
 
 	for (uint32_t i = 0; i < topology->num_ports; i++)
 		routes->linked[i] =
-			routes->alive[i] || (topology->ports[i].peer != PM_NONE &&
-					     route_has_stand_in(routes, i));
+			routes->usable[i] || (topology->ports[i].peer != PM_NONE &&
+					      route_has_stand_in(routes, i));
 }
 
 void route_update(struct pm_routes *routes, const struct pm_detours *detours)
 {
 	find_linked(routes);
-	pm_reach_compute_since(routes->plan->topology, &routes->plan->tree, routes->alive,
-			       &routes->whole, &routes->now, routes->loss.changed);
+	pm_reach_compute_since(routes->plan->topology, &routes->plan->tree,
+			       routes->usable, &routes->whole, &routes->now,
+			       routes->loss.changed);
 	routes->num_moved = 0;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		route_update_switch(routes, sw);
@@ -42,10 +43,10 @@ void route_update(struct pm_routes *routes, const struct pm_detours *detours)
 		route_add_detours(routes, detours);
 }
 
-void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
+void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
 		      const struct pm_detours *detours)
 {
-	memcpy(routes->alive, alive, routes->plan->topology->num_ports);
+	memcpy(routes->usable, usable, routes->plan->topology->num_ports);
 	routes->whole_now = false;
 	routes->loss.num_stirred = 0;
 	route_update(routes, detours);
@@ -94,7 +95,7 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->preferred = pm_pool_bytes(pool, cells);
 	routes->irregular = pm_pool_array(pool, num, 1);
 	routes->full = pm_pool_array(pool, num, 1);
-	routes->alive = pm_pool_array(pool, ports, 1);
+	routes->usable = pm_pool_array(pool, ports, 1);
 	routes->linked = pm_pool_array(pool, ports, 1);
 	pm_reach_init(&routes->plan->tree, pool, &routes->now);
 	pm_reach_loss_init(&routes->now, num, pool, &routes->loss);
@@ -140,8 +141,8 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 		goto out;
 	for (uint32_t i = 0; i < plan->tree.num_leaves; i++)
 		pm_bits_set(routes->leaf_set, plan->tree.leaves[i]);
-	/* While preferred ports are found, everything is alive. */
-	memset(routes->alive, 1, plan->topology->num_ports);
+	/* While preferred ports are found, everything is usable. */
+	memset(routes->usable, 1, plan->topology->num_ports);
 	memset(routes->linked, 1, plan->topology->num_ports);
 	pm_reach_compute(plan->topology, &plan->tree, NULL, &routes->whole);
 	memcpy(routes->now.down, routes->whole.down,
@@ -219,22 +220,22 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 		       struct pm_error *err)
 {
 	struct pm_detours detours = {.sm = PM_NONE, .switches = connect_roots};
-	uint8_t *alive = pm_array(plan->topology->num_ports, 1);
-	int rc = alive ? pm_routes_make(plan, routes, err) : pm_error_no_memory(err);
+	uint8_t *usable = pm_array(plan->topology->num_ports, 1);
+	int rc = usable ? pm_routes_make(plan, routes, err) : pm_error_no_memory(err);
 
 	if (!rc) {
 		if (sm != PM_NONE)
 			detours.sm = pm_plan_place(plan, now, sm);
-		pm_plan_match(plan, now, alive);
-		pm_routes_update(*routes, alive, &detours);
+		pm_plan_match(plan, now, usable);
+		pm_routes_update(*routes, usable, &detours);
 	}
-	free(alive);
+	free(usable);
 	return rc;
 }
 
 /* ---- What is apart ---- */
 
-/* End ports of a switch that are alive: all of them, and hosts. */
+/* End ports of a switch that are usable: all of them, and hosts. */
 struct ends {
 	uint32_t all, hosts;
 };
@@ -244,10 +245,10 @@ static void count_ends(const struct pm_routes *routes, struct ends *ends)
 	const struct pm_fabric *topology = routes->plan->topology;
 
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
-		ends[sw].hosts = pm_fabric_count_hosts(topology, sw, routes->alive);
+		ends[sw].hosts = pm_fabric_count_hosts(topology, sw, routes->usable);
 		pm_for_each_port(i, topology, sw)
 			ends[sw].all +=
-				routes->alive[i] && topology->ports[i].peer == PM_NONE;
+				routes->usable[i] && topology->ports[i].peer == PM_NONE;
 	}
 }
 
@@ -262,7 +263,7 @@ static struct ends count_unreachable(const struct pm_routes *routes, uint32_t fr
 	if (pm_routes_reach_switch(routes, from, to))
 		return ends;
 	pm_for_each_port(i, topology, to) {
-		if (!routes->alive[i] || topology->ports[i].peer != PM_NONE ||
+		if (!routes->usable[i] || topology->ports[i].peer != PM_NONE ||
 		    table[routes->plan->lid[i]] != PM_LFT_KEEP)
 			continue;
 		ends.all++;
@@ -317,7 +318,7 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 	/* One each: pairs of switches are counted, not of hosts. */
 	for (uint32_t sw = 0; sw < num; sw++)
 		hosts[sw] = ends[sw].hosts != 0;
-	pm_reach_parts(routes->plan->topology, routes->alive, part, room);
+	pm_reach_parts(routes->plan->topology, routes->usable, part, room);
 	pm_reachable_count(&routes->now, num, hosts, part, room, &reachable);
 	*unreachable = (struct pm_unreachable){
 		.pairs = reachable.connected / 2,

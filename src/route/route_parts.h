@@ -3,7 +3,7 @@
  * What the source files of route.h share. Rules and their reasons are at the top of
  * rules.c. Tables are made in layers, each on top of the one before:
  *
- *   preferred   (preferred.c, assign_ports.c) with every cable alive; made once
+ *   preferred   (preferred.c, assign_ports.c) with every cable usable; made once
  *               or, where a switch holds something as good, that (adopt.c)
  *   moved       (moved.c) entries with a preferred port that leads elsewhere now
  *   detours     (beyond.c, detour.c) places that have no up-then-down path but must be
@@ -88,13 +88,13 @@ struct pm_routes {
 	uint64_t *leaf_set;		  /* [words] */
 	uint64_t *planeless;		  /* [words] with a LID that has no plane */
 	uint64_t *nothing;		  /* [words] the empty set */
-	struct pm_reach whole;		  /* with every cable alive */
+	struct pm_reach whole;		  /* with every cable usable */
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [height] divisor of the digit there */
 	struct below *below;		  /* [switch] */
 	uint32_t other_pod;		  /* the first leaf of the second pod, or 0 */
 	struct foreign foreign_up, foreign_down;
 
-	/* Preferred: tables with every cable alive, and what is said of them. Made once;
+	/* Preferred: tables with every cable usable, and what is said of them. Made once;
 	 * adopt.c may put what switches hold in place of them. */
 	uint8_t *preferred; /* [switch][stride] */
 	uint8_t *irregular; /* [leaf switch] they are not the planes' own ports
@@ -102,8 +102,8 @@ struct pm_routes {
 	uint8_t *full;	    /* [switch] each up port leads to every leaf */
 
 	/* Current: of the last update. */
-	uint8_t *alive;		   /* [port] */
-	uint8_t *linked;	   /* [port] this cable or a parallel one is alive */
+	uint8_t *usable;	   /* [port] */
+	uint8_t *linked;	   /* [port] this cable or a parallel one is usable */
 	struct pm_reach now;	   /* with these */
 	struct pm_reach_loss loss; /* changed[]: of now */
 	uint8_t *table;		   /* [switch][stride], valid where moved[switch] */
@@ -115,7 +115,7 @@ struct pm_routes {
 	uint32_t num_moved;
 
 	/* Losses, for lose.c. */
-	bool whole_now; /* all cables are alive but for cut[], and tables are the .. */
+	bool whole_now; /* all cables are usable but for cut[], and tables are the .. */
 	bool noting;	/* .. preferred ones but for changes[] and .. */
 	uint32_t *cut;	/* ports, both ends of each cable */
 	uint32_t num_cut;
@@ -168,7 +168,7 @@ static inline uint32_t route_remote_switch(const struct pm_routes *routes, uint3
 }
 
 /*
- * All up ports of a switch, alive or not, parallel cables side by side: a block with
+ * All up ports of a switch, usable or not, parallel cables side by side: a block with
  * neighbouring ports depends on the fewest switches above.
  */
 static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t sw)
@@ -178,7 +178,7 @@ static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t 
 	return (struct up_ports){routes->up + first, routes->first_up[sw + 1] - first};
 }
 
-/* What can be reached over this cable when it is alive. */
+/* What can be reached over this cable when it is usable. */
 static inline const uint64_t *route_reach_over(const struct pm_routes *routes,
 					       const struct pm_reach *reach,
 					       uint32_t port)
@@ -221,7 +221,7 @@ static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid
 		route_note(routes, sw, lid, before, after);
 }
 
-/* Whether another set than in the whole tree can be reached over an alive cable. */
+/* Whether another set than in the whole tree can be reached over an usable cable. */
 static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
 {
 	return routes->loss.changed[route_remote_switch(routes, port)] &
@@ -229,9 +229,9 @@ static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t 
 							    : PM_REACH_DOWN);
 }
 
-/* route.c: whether a cable that is alive leads where this one does; O(ports). */
+/* route.c: whether a cable that is usable leads where this one does; O(ports). */
 bool route_has_stand_in(const struct pm_routes *routes, uint32_t port);
-/* Makes the tables those for alive[], from nothing but the preferred ones. */
+/* Makes the tables those for usable[], from nothing but the preferred ones. */
 void route_update(struct pm_routes *routes, const struct pm_detours *detours);
 
 /* rules.c: ports of a switch, and the keys that entries choose among them with. */
@@ -296,7 +296,7 @@ void route_update_switch(struct pm_routes *routes, uint32_t sw);
 void route_start_moving(struct pm_routes *routes, uint32_t sw);
 /* Moves what used a port for places that it does not lead to any more. */
 void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port);
-/* Moves what used a port that is alive for LIDs which it does not lead to any more. */
+/* Moves what used a port that is usable for LIDs which it does not lead to any more. */
 void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
 		     const struct lost *lost);
 /* Has the entries fetched that it will look at. */

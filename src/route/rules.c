@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Preferred ports, with everything alive:
+ * Preferred ports, with everything usable:
  *
  * At a leaf, traffic goes to the plane of the destination. Above, a
  * destination of a plane that runs through this switch (a native one) takes

@@ -127,17 +127,17 @@ static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace 
 		      double *best)
 {
 	struct pm_cutoff_lid *lids = claim((PM_MAX_LID + 1) * sizeof(*lids));
-	uint8_t *alive = claim(fabric->num_ports);
+	uint8_t *usable = claim(fabric->num_ports);
 	struct pm_cutoff *cutoff;
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		alive[i] = fabric->ports[i].peer != PM_NONE;
-	if (pm_cutoff_new(fabric, alive, sets->tables, sets->length, lids,
+		usable[i] = fabric->ports[i].peer != PM_NONE;
+	if (pm_cutoff_new(fabric, usable, sets->tables, sets->length, lids,
 			  list_lids(fabric, sets, lids), &cutoff, NULL))
 		die("out of memory");
 	for (uint32_t i = 0; i < sets->num_lost; i++)
-		alive[sets->lost[i]] = alive[fabric->ports[sets->lost[i]].peer] = 0;
-	pm_cutoff_lose(cutoff, alive);
+		usable[sets->lost[i]] = usable[fabric->ports[sets->lost[i]].peer] = 0;
+	pm_cutoff_lose(cutoff, usable);
 	for (uint32_t i = 0; i < sets->num; i++) {
 		double start = now_us(), us;
 
@@ -150,7 +150,7 @@ static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace 
 	if (pm_cutoff_dead(cutoff))
 		die("paths are dead in the end");
 	pm_cutoff_free(cutoff);
-	free(alive);
+	free(usable);
 	free(lids);
 }
 

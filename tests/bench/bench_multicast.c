@@ -69,7 +69,7 @@ struct bench {
 	struct pm_group *groups;
 	uint32_t *members, num_groups;
 	struct pm_mfts *whole;
-	uint8_t *alive, *reachable; /* [port], [switch] */
+	uint8_t *usable, *reachable; /* [port], [switch] */
 	struct pm_mft_steps steps;
 	uint64_t full;	 /* Sets that OpenSM sends whenever it sends any */
 	uint8_t *hops;	 /* [from][to] */
@@ -166,7 +166,7 @@ static struct pm_mfts *route(struct bench *b)
 	struct pm_mfts *tables;
 	struct pm_error err;
 
-	pm_multicast_set_links(b->multicast, b->alive);
+	pm_multicast_set_links(b->multicast, b->usable);
 	if (pm_multicast_route(b->multicast, b->groups, b->num_groups, &tables, NULL,
 			       &err))
 		die(err.text);
@@ -305,9 +305,9 @@ static void make(struct bench *b, const struct size *size, uint32_t large)
 		die(err.text);
 	b->topology = b->plan->topology;
 	b->tree = &b->plan->tree;
-	b->alive = claim(b->topology->num_ports);
+	b->usable = claim(b->topology->num_ports);
 	b->reachable = claim(b->topology->num_switches);
-	memset(b->alive, 1, b->topology->num_ports);
+	memset(b->usable, 1, b->topology->num_ports);
 	make_groups(b);
 	b->whole = route(b);
 	find_hops(b);
@@ -326,7 +326,7 @@ static void end(struct bench *b)
 	pm_multicast_free(b->multicast);
 	free(b->groups);
 	free(b->members);
-	free(b->alive);
+	free(b->usable);
 	free(b->reachable);
 	free(b->hops);
 	free(b->masks);
@@ -356,12 +356,12 @@ static void add(struct range *range, const struct pm_mft_steps *steps)
 static void transit(struct bench *b, const struct pm_mfts *held,
 		    const struct pm_mfts *wanted, struct range *range)
 {
-	struct pm_mft_input input = {b->topology,  held, wanted,       b->alive,
+	struct pm_mft_input input = {b->topology,  held, wanted,       b->usable,
 				     b->reachable, 0,	 PM_MFT_BLOCKS};
 
 	memset(b->reachable, 0, b->topology->num_switches);
 	for (uint32_t i = 0; i < b->topology->num_ports; i++)
-		if (b->topology->ports[i].peer != PM_NONE && b->alive[i])
+		if (b->topology->ports[i].peer != PM_NONE && b->usable[i])
 			b->reachable[b->topology->ports[i].node] = 1;
 	if (pm_mft_steps_find(&input, &b->steps))
 		die("out of memory");
@@ -385,13 +385,13 @@ static void print_range(struct bench *b, const char *name, const char *event,
 	b->good &= good;
 }
 
-static void set_switch(struct bench *b, uint32_t sw, bool alive)
+static void set_switch(struct bench *b, uint32_t sw, bool usable)
 {
 	pm_for_each_port(i, b->topology, sw) {
 		uint32_t peer = b->topology->ports[i].peer;
 
 		if (peer != PM_NONE)
-			b->alive[i] = b->alive[peer] = alive;
+			b->usable[i] = b->usable[peer] = usable;
 	}
 }
 
@@ -425,17 +425,17 @@ static uint32_t count_items(const struct bench *b, enum kind kind)
 	return kind == COMPONENT ? b->tree->num_components : b->topology->num_ports;
 }
 
-static void set_item(struct bench *b, enum kind kind, uint32_t i, bool alive)
+static void set_item(struct bench *b, enum kind kind, uint32_t i, bool usable)
 {
 	if (kind == SWITCH)
-		set_switch(b, i, alive);
+		set_switch(b, i, usable);
 	else if (kind == COMPONENT)
 		for (uint32_t sw = 0; sw < b->topology->num_switches; sw++) {
 			if (b->tree->component[sw] == i)
-				set_switch(b, sw, alive);
+				set_switch(b, sw, usable);
 		}
 	else
-		b->alive[i] = b->alive[b->topology->ports[i].peer] = alive;
+		b->usable[i] = b->usable[b->topology->ports[i].peer] = usable;
 }
 
 /* What a switch without links held is lost: it has rebooted when it is back. */
@@ -492,7 +492,7 @@ static void run_members(struct bench *b, uint32_t first, uint32_t num, const cha
 	struct range lost = {0}, back = {0};
 	struct pm_mfts *after = pm_mfts_clone(b->whole);
 
-	pm_multicast_set_links(b->multicast, b->alive);
+	pm_multicast_set_links(b->multicast, b->usable);
 	for (uint32_t g = first; after && g < first + num; g++) {
 		struct pm_group group = b->groups[g];
 

@@ -43,8 +43,8 @@ struct bench {
 	struct pm_plan *plan;
 	struct pm_routes *routes;
 	uint32_t stride;
-	uint8_t *whole, *alive; /* [port] */
-	uint8_t *held;		/* [switch][stride] */
+	uint8_t *whole, *usable; /* [port] */
+	uint8_t *held;		 /* [switch][stride] */
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
 	struct pm_order_block *blocks; /* that are to be sent, in the rule's order */
@@ -148,7 +148,7 @@ static struct pm_cutoff *begin(const struct bench *b)
 	if (pm_cutoff_new(b->plan->topology, b->whole, b->held, b->stride, b->lids,
 			  b->num_lids, &cutoff, NULL))
 		die("out of memory");
-	pm_cutoff_lose(cutoff, b->alive);
+	pm_cutoff_lose(cutoff, b->usable);
 	return cutoff;
 }
 
@@ -175,7 +175,7 @@ static void list_blocks(struct bench *b)
 		bool lost = true;
 
 		pm_for_each_port(i, b->plan->topology, sw)
-			lost &= !b->alive[i];
+			lost &= !b->usable[i];
 		for (uint32_t n = 0; n < b->stride / PM_LFT_BLOCK && !lost; n++)
 			b->num += pm_order_compare(b->routes, sw, n,
 						   b->held + (size_t)sw * b->stride +
@@ -195,18 +195,18 @@ static bool try_loss(struct bench *b, const char *name, const char *loss)
 
 	if (pm_failures_add(b->fabric, b->plan, "loss", loss, &ports, &err))
 		die(err.text);
-	memcpy(b->alive, b->whole, b->plan->topology->num_ports);
+	memcpy(b->usable, b->whole, b->plan->topology->num_ports);
 	for (uint32_t i = 0; i < ports.num; i++) {
 		uint32_t peer = b->fabric->ports[ports.list[i]].peer;
 
-		b->alive[ports.list[i]] = 0;
+		b->usable[ports.list[i]] = 0;
 		if (peer < b->plan->topology->num_ports)
-			b->alive[peer] = 0;
+			b->usable[peer] = 0;
 	}
 	free(ports.list);
-	pm_routes_update(b->routes, b->alive, NULL);
+	pm_routes_update(b->routes, b->usable, NULL);
 	list_blocks(b);
-	if (pm_order_sort(b->routes, b->alive, b->blocks, b->num, &waits))
+	if (pm_order_sort(b->routes, b->usable, b->blocks, b->num, &waits))
 		die("out of memory");
 	good = waits.forced == 0;
 	pm_order_free(&waits);
@@ -261,7 +261,7 @@ static void make(struct bench *b, const struct pm_generate *config)
 	topology = b->plan->topology;
 	b->stride = pm_routes_stride(b->routes);
 	b->whole = claim(topology->num_ports);
-	b->alive = claim(topology->num_ports);
+	b->usable = claim(topology->num_ports);
 	b->held = claim((size_t)topology->num_switches * b->stride);
 	b->lids = claim((b->plan->top_lid + 1u) * sizeof(*b->lids));
 	b->blocks = claim((size_t)topology->num_switches * (b->stride / PM_LFT_BLOCK) *
@@ -284,7 +284,7 @@ static void make(struct bench *b, const struct pm_generate *config)
 static void end(struct bench *b)
 {
 	free(b->whole);
-	free(b->alive);
+	free(b->usable);
 	free(b->held);
 	free(b->lids);
 	free(b->blocks);

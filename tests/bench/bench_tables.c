@@ -47,8 +47,8 @@ struct bench {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	uint8_t *held; /* [switch][stride] tables with everything alive */
-	uint8_t *whole, *no_plane, *no_cable; /* [port] alive */
+	uint8_t *held; /* [switch][stride] tables with everything usable */
+	uint8_t *whole, *no_plane, *no_cable; /* [port] usable */
 	size_t bytes;			      /* of all tables */
 	uint64_t blocks, entries;	      /* of the last delta */
 };
@@ -140,11 +140,11 @@ static double run_memcpy(struct bench *bench)
 	return end - start;
 }
 
-static double update(struct bench *bench, const uint8_t *alive)
+static double update(struct bench *bench, const uint8_t *usable)
 {
 	double start = now_ms();
 
-	pm_routes_update(bench->routes, alive, NULL);
+	pm_routes_update(bench->routes, usable, NULL);
 	return now_ms() - start;
 }
 
@@ -233,13 +233,13 @@ static void generate(struct bench *bench, const struct size *size)
 	free(text);
 }
 
-static void lose_cable(const struct bench *bench, uint8_t *alive, uint32_t port)
+static void lose_cable(const struct bench *bench, uint8_t *usable, uint32_t port)
 {
 	uint32_t peer = bench->plan->topology->ports[port].peer;
 
 	if (peer == PM_NONE)
 		return;
-	alive[port] = alive[peer] = 0;
+	usable[port] = usable[peer] = 0;
 }
 
 /* Marks for the whole, without the first component, and without a leaf's cable. */

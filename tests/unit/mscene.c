@@ -28,11 +28,11 @@ void mscene_make(struct mscene *scene, struct world *world)
 		.topology = topology,
 		.tree = &world->plan->tree,
 		.places = calloc(topology->num_ports, sizeof(uint32_t)),
-		.alive = calloc(topology->num_ports, 1),
+		.usable = calloc(topology->num_ports, 1),
 		.capacity = calloc(topology->num_switches, sizeof(uint16_t)),
 	};
 	assert_non_null(scene->places);
-	assert_non_null(scene->alive);
+	assert_non_null(scene->usable);
 	assert_non_null(scene->capacity);
 	list_places(scene);
 	mscene_set_all_links(scene);
@@ -64,7 +64,7 @@ void mscene_free(struct mscene *scene)
 	for (uint32_t g = 0; g < MSCENE_GROUPS; g++)
 		free(scene->members[g]);
 	free(scene->places);
-	free(scene->alive);
+	free(scene->usable);
 	free(scene->capacity);
 	world_free(&scene->world);
 }
@@ -142,20 +142,20 @@ void mscene_draw_groups(struct mscene *scene, struct random *random)
 
 /* ---- Links ---- */
 
-void mscene_set_link(struct mscene *scene, uint32_t port, bool alive)
+void mscene_set_link(struct mscene *scene, uint32_t port, bool usable)
 {
 	uint32_t peer = scene->topology->ports[port].peer;
 
 	if (peer == PM_NONE)
 		return;
-	scene->alive[port] = alive;
-	scene->alive[peer] = alive;
+	scene->usable[port] = usable;
+	scene->usable[peer] = usable;
 }
 
-void mscene_set_switch(struct mscene *scene, uint32_t sw, bool alive)
+void mscene_set_switch(struct mscene *scene, uint32_t sw, bool usable)
 {
 	pm_for_each_port(i, scene->topology, sw)
-		mscene_set_link(scene, i, alive);
+		mscene_set_link(scene, i, usable);
 }
 
 void mscene_set_all_links(struct mscene *scene)
@@ -168,23 +168,23 @@ void mscene_draw_event(struct mscene *scene, struct random *random)
 {
 	uint32_t sw = random_below(random, scene->topology->num_switches), num;
 	uint32_t component = scene->tree->component[sw];
-	bool alive = random_chance(random, 40);
+	bool usable = random_chance(random, 40);
 
 	switch (random_below(random, 4)) {
 	case 0:
-		mscene_set_switch(scene, sw, alive);
+		mscene_set_switch(scene, sw, usable);
 		break;
 	case 1:
 		for (uint32_t i = 0; i < scene->topology->num_switches; i++)
 			if (component != PM_NONE &&
 			    scene->tree->component[i] == component)
-				mscene_set_switch(scene, i, alive);
+				mscene_set_switch(scene, i, usable);
 		break;
 	default:
 		for (num = random_range(random, 1, 3); num; num--)
 			mscene_set_link(scene,
 					random_below(random, scene->topology->num_ports),
-					alive);
+					usable);
 	}
 }
 
@@ -195,7 +195,7 @@ struct pm_mfts *mscene_route(struct mscene *scene, struct pm_group_tree *trees)
 	struct pm_mfts *tables = NULL;
 	struct pm_error err = {""};
 
-	pm_multicast_set_links(scene->multicast, scene->alive);
+	pm_multicast_set_links(scene->multicast, scene->usable);
 	if (pm_multicast_route(scene->multicast, scene->groups, scene->num_groups,
 			       &tables, trees, &err))
 		fail_msg("%s", err.text);

@@ -19,7 +19,7 @@ struct mscene {
 	const struct pm_tree *tree;
 	uint32_t *places; /* slots with an end port, and port 0 of switches */
 	uint32_t num_places, num_slots; /* slots come first */
-	uint8_t *alive;			/* [port] */
+	uint8_t *usable;		/* [port] */
 	uint16_t *capacity;		/* [switch] */
 	uint32_t large;			/* as in struct pm_multicast_config */
 	struct pm_group groups[MSCENE_GROUPS];
@@ -43,8 +43,8 @@ void mscene_draw_groups(struct mscene *scene, struct random *random);
 void mscene_draw_members(struct mscene *scene, struct random *random, uint32_t group);
 
 /* A link fails or comes back, both ends; or all links of a switch. */
-void mscene_set_link(struct mscene *scene, uint32_t port, bool alive);
-void mscene_set_switch(struct mscene *scene, uint32_t sw, bool alive);
+void mscene_set_link(struct mscene *scene, uint32_t port, bool usable);
+void mscene_set_switch(struct mscene *scene, uint32_t sw, bool usable);
 /* Links, a switch or a component, failed or back. */
 void mscene_draw_event(struct mscene *scene, struct random *random);
 void mscene_set_all_links(struct mscene *scene);

@@ -23,7 +23,7 @@ struct scene {
 	struct world world;
 	struct recipe recipe;
 	struct random random;
-	uint8_t *before, *alive;	/* [port] */
+	uint8_t *before, *usable;	/* [port] */
 	uint8_t *first, *held, *wanted; /* [switch][stride] */
 	struct pm_cutoff_lid *lids;	/* of hosts */
 	uint32_t num_lids;
@@ -31,7 +31,7 @@ struct scene {
 	uint32_t num_blocks;
 };
 
-static void lose_some(struct scene *s, uint8_t *alive)
+static void lose_some(struct scene *s, uint8_t *usable)
 {
 	const struct pm_fabric *topology = s->world.plan->topology;
 	bool whole_switch = random_chance(&s->random, 25);
@@ -43,9 +43,9 @@ static void lose_some(struct scene *s, uint8_t *alive)
 		pm_for_each_port(p, topology, sw) {
 			if (p != port && !whole_switch)
 				continue;
-			alive[p] = 0;
+			usable[p] = 0;
 			if (topology->ports[p].peer != PM_NONE)
-				alive[topology->ports[p].peer] = 0;
+				usable[topology->ports[p].peer] = 0;
 		}
 	}
 }
@@ -90,17 +90,17 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 	}
 	topology = s->world.plan->topology;
 	s->before = calloc(topology->num_ports, 1);
-	s->alive = calloc(topology->num_ports, 1);
-	assert_true(s->before && s->alive);
+	s->usable = calloc(topology->num_ports, 1);
+	assert_true(s->before && s->usable);
 	assert_true(pm_plan_match(s->world.plan, s->world.fabric, s->before));
 	if (random_chance(&s->random, 50))
 		lose_some(s, s->before);
-	memcpy(s->alive, s->before, topology->num_ports);
-	lose_some(s, s->alive);
+	memcpy(s->usable, s->before, topology->num_ports);
+	lose_some(s, s->usable);
 	pm_routes_update(s->world.routes, s->before, NULL);
 	s->first = world_tables(s->world.routes, s->world.num_switches);
 	s->held = world_tables(s->world.routes, s->world.num_switches);
-	pm_routes_update(s->world.routes, s->alive, NULL);
+	pm_routes_update(s->world.routes, s->usable, NULL);
 	s->wanted = world_tables(s->world.routes, s->world.num_switches);
 	for (uint32_t sw = 0; sw < s->world.num_switches; sw++)
 		pm_delta_apply(s->wanted + (size_t)sw * s->world.stride,
@@ -114,7 +114,7 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 static void scene_end(struct scene *s)
 {
 	free(s->before);
-	free(s->alive);
+	free(s->usable);
 	free(s->first);
 	free(s->held);
 	free(s->wanted);
@@ -140,7 +140,7 @@ static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw
 
 		if (via)
 			via[sw] = 1;
-		if (!out || out > topology->nodes[sw].num_ports || !s->alive[port])
+		if (!out || out > topology->nodes[sw].num_ports || !s->usable[port])
 			return DIES;
 		if (port == to->port)
 			return turned ? TURNS : ARRIVES;
@@ -154,7 +154,7 @@ static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw
 	return LOOPS;
 }
 
-/* Calls for every path between hosts that are alive. */
+/* Calls for every path between hosts that are usable. */
 static uint64_t for_paths(struct scene *s, const uint8_t *tables,
 			  uint64_t (*count)(struct scene *s, const uint8_t *tables,
 					    uint32_t sw, const struct pm_cutoff_lid *to))
@@ -163,11 +163,11 @@ static uint64_t for_paths(struct scene *s, const uint8_t *tables,
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->num_lids; i++) {
-		if (!s->alive[s->lids[i].port])
+		if (!s->usable[s->lids[i].port])
 			continue;
 		for (uint32_t from = 0; from < topology->num_ports; from++)
 			if (topology->ports[from].num &&
-			    topology->ports[from].peer == PM_NONE && s->alive[from] &&
+			    topology->ports[from].peer == PM_NONE && s->usable[from] &&
 			    from != s->lids[i].port)
 				sum += count(s, tables, topology->ports[from].node,
 					     &s->lids[i]);
@@ -254,7 +254,7 @@ static void check_counts(struct scene *s, uint64_t seed)
 	assert_int_equal(pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride,
 				       s->lids, s->num_lids, &cutoff, NULL),
 			 0);
-	pm_cutoff_lose(cutoff, s->alive);
+	pm_cutoff_lose(cutoff, s->usable);
 	assert_int_equal(pm_cutoff_paths(cutoff), for_paths(s, s->held, is_path));
 	for (uint32_t i = 0; i < 12; i++) {
 		uint32_t sw = random_below(&s->random, w->num_switches);
@@ -282,7 +282,7 @@ static void check_counts(struct scene *s, uint64_t seed)
 
 /* ---- Against check ---- */
 
-/* One host of each switch that has any alive; its paths are those between switches. */
+/* One host of each switch that has any usable; its paths are those between switches. */
 static uint32_t choose_hosts(const struct scene *s, struct pm_cutoff_lid *chosen)
 {
 	const struct pm_fabric *topology = s->world.plan->topology;
@@ -292,7 +292,7 @@ static uint32_t choose_hosts(const struct scene *s, struct pm_cutoff_lid *chosen
 		bool host = topology->ports[port].num &&
 			    topology->ports[port].peer == PM_NONE;
 
-		if (!host || !s->alive[port] || topology->ports[port].node == last)
+		if (!host || !s->usable[port] || topology->ports[port].node == last)
 			continue;
 		last = topology->ports[port].node;
 		chosen[num++] = (struct pm_cutoff_lid){s->world.plan->lid[port], port};
@@ -300,7 +300,7 @@ static uint32_t choose_hosts(const struct scene *s, struct pm_cutoff_lid *chosen
 	return num;
 }
 
-/* The fabric with those hosts and what is alive; or without cables between switches. */
+/* The fabric with those hosts and what is usable; or without cables between switches. */
 static struct pm_fabric *cut_fabric(const struct scene *s,
 				    const struct pm_cutoff_lid *chosen, uint32_t num,
 				    bool unreachable)
@@ -320,7 +320,7 @@ static struct pm_fabric *cut_fabric(const struct scene *s,
 			now->ports[host].lid = chosen[i++].lid;
 			now->ports[host].lmc = 0;
 		} else if (topology->ports[port].peer == PM_NONE || unreachable ||
-			   !s->alive[port]) {
+			   !s->usable[port]) {
 			pm_fabric_cut(now, port);
 		}
 	}
@@ -361,7 +361,7 @@ static uint64_t count_parted(const struct scene *s, const struct pm_cutoff_lid *
 	uint64_t parted = 0;
 
 	assert_true(part && queue);
-	pm_reach_parts(topology, s->alive, part, queue);
+	pm_reach_parts(topology, s->usable, part, queue);
 	for (uint32_t i = 0; i < num; i++)
 		for (uint32_t k = 0; k < num; k++)
 			parted += part[topology->ports[chosen[i].port].node] !=
@@ -379,12 +379,12 @@ static uint64_t count_by_check(const struct scene *s, const struct pm_cutoff_lid
 	struct pm_fabric *unreachable = cut_fabric(s, chosen, num, true);
 	struct pm_check_paths all = check_tables(s, now),
 			      own = check_tables(s, unreachable);
-	uint64_t alive = all.delivered + all.cut - all.unreachable -
-			 count_parted(s, chosen, num) - own.delivered;
+	uint64_t usable = all.delivered + all.cut - all.unreachable -
+			  count_parted(s, chosen, num) - own.delivered;
 
 	pm_fabric_free(now);
 	pm_fabric_free(unreachable);
-	return (uint64_t)num * (num ? num - 1 : 0) - alive;
+	return (uint64_t)num * (num ? num - 1 : 0) - usable;
 }
 
 static void check_by_check(struct scene *s, uint64_t seed)
@@ -399,7 +399,7 @@ static void check_by_check(struct scene *s, uint64_t seed)
 	assert_int_equal(pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride,
 				       chosen, num, &cutoff, NULL),
 			 0);
-	pm_cutoff_lose(cutoff, s->alive);
+	pm_cutoff_lose(cutoff, s->usable);
 	for (uint32_t i = 0; i < s->num_blocks + 4; i++) {
 		bool wanted = i < s->num_blocks; /* else anything */
 		uint32_t sw = wanted ? s->blocks[i].sw
@@ -476,9 +476,9 @@ static void check_sorted(const struct scene *s, uint64_t seed)
 
 static void sort_blocks(struct scene *s, struct pm_order_waits *waits)
 {
-	assert_int_equal(
-		pm_order_sort(s->world.routes, s->alive, s->blocks, s->num_blocks, waits),
-		0);
+	assert_int_equal(pm_order_sort(s->world.routes, s->usable, s->blocks,
+				       s->num_blocks, waits),
+			 0);
 	all_forced += waits->forced;
 }
 
@@ -581,7 +581,7 @@ static void look_again(struct scene *s, uint8_t *record)
 	struct world *w = &s->world;
 	size_t size = (size_t)w->num_switches * w->stride;
 
-	pm_routes_update(w->routes, s->alive, NULL);
+	pm_routes_update(w->routes, s->usable, NULL);
 	memcpy(s->first, s->held, size);
 	s->num_blocks = 0;
 	for (uint32_t sw = 0; sw < w->num_switches; sw++)
@@ -604,7 +604,7 @@ static void check_lost(struct scene *s, uint64_t seed)
 		look_again(s, record);
 		if (!send_blocks(s, record, seed))
 			break;
-		lose_some(s, s->alive);
+		lose_some(s, s->usable);
 	}
 	free(record);
 }

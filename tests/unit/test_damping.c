@@ -66,13 +66,13 @@ static uint32_t port_of(const struct ground *g, const char *sw, unsigned int num
 	return world_port(g->topology, sw, num);
 }
 
-static void set(struct ground *g, const char *sw, unsigned int num, uint8_t alive)
+static void set(struct ground *g, const char *sw, unsigned int num, uint8_t usable)
 {
 	uint32_t port = port_of(g, sw, num), peer = g->topology->ports[port].peer;
 
-	g->now[port] = alive;
+	g->now[port] = usable;
 	if (peer != PM_NONE)
-		g->now[peer] = alive;
+		g->now[peer] = usable;
 }
 
 /* Observes what is set, and takes out what is on hold. */
@@ -629,25 +629,25 @@ static void model_observe(struct trial *t)
 {
 	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
 		struct model *m = &t->models[c];
-		bool alive;
+		bool usable;
 
 		if (m->port == PM_NONE)
 			continue;
-		alive = t->now[m->port];
+		usable = t->now[m->port];
 		if (!judge(&t->config, m, t->at).remembered) {
 			m->up = t->before[m->port];
 			m->num = 0;
 		}
-		if (m->up && !alive &&
+		if (m->up && !usable &&
 		    (sees(t, m->port) || sees(t, t->plan->topology->ports[m->port].peer)))
 			add_event(m, t->at, false);
-		else if (!m->up && alive && m->num)
+		else if (!m->up && usable && m->num)
 			add_event(m, t->at, true);
 	}
 }
 
 /* Marks what can be reached from here, going up first and then down. */
-static void walk(const struct trial *t, const uint8_t *alive, uint32_t sw, bool down,
+static void walk(const struct trial *t, const uint8_t *usable, uint32_t sw, bool down,
 		 uint8_t (*seen)[2])
 {
 	const struct pm_node *n = &t->plan->topology->nodes[sw];
@@ -658,28 +658,28 @@ static void walk(const struct trial *t, const uint8_t *alive, uint32_t sw, bool 
 	for (uint32_t i = n->first_port + 1u; i <= n->first_port + n->num_ports; i++) {
 		uint8_t direction = t->plan->tree.direction[i];
 
-		if (!alive[i] || (direction != PM_DOWN && direction != PM_UP))
+		if (!usable[i] || (direction != PM_DOWN && direction != PM_UP))
 			continue;
 		if (direction == PM_DOWN || !down)
-			walk(t, alive, pm_fabric_peer_node(t->plan->topology, i),
+			walk(t, usable, pm_fabric_peer_node(t->plan->topology, i),
 			     direction == PM_DOWN, seen);
 	}
 }
 
 /* joined[a][b] for switches with end ports. */
-static uint8_t *find_connected(const struct trial *t, const uint8_t *alive)
+static uint8_t *find_connected(const struct trial *t, const uint8_t *usable)
 {
 	const struct pm_fabric *topology = t->plan->topology;
 	uint32_t num = topology->num_switches;
 	uint8_t *connected = zeros((size_t)num * num, 1), *ends = zeros(num, 1);
 
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		if (alive[i] && topology->ports[i].peer == PM_NONE)
+		if (usable[i] && topology->ports[i].peer == PM_NONE)
 			ends[topology->ports[i].node] = 1;
 	for (uint32_t a = 0; a < num; a++) {
 		uint8_t(*seen)[2] = zeros(num, sizeof(*seen));
 
-		walk(t, alive, a, false, seen);
+		walk(t, usable, a, false, seen);
 		for (uint32_t b = 0; b < num; b++)
 			connected[a * num + b] =
 				ends[a] && ends[b] && (seen[b][0] || seen[b][1]);
@@ -689,13 +689,13 @@ static uint8_t *find_connected(const struct trial *t, const uint8_t *alive)
 	return connected;
 }
 
-/* Whether `alive` joins all the pairs that are joined. */
-static bool joins_all(const struct trial *t, const uint8_t *alive,
+/* Whether `usable` joins all the pairs that are joined. */
+static bool joins_all(const struct trial *t, const uint8_t *usable,
 		      const uint8_t *connected)
 {
 	size_t cells =
 		(size_t)t->plan->topology->num_switches * t->plan->topology->num_switches;
-	uint8_t *left = find_connected(t, alive);
+	uint8_t *left = find_connected(t, usable);
 	bool all = !memcmp(left, connected, cells);
 
 	free(left);
@@ -787,7 +787,7 @@ static void check_list(struct trial *t)
 	}
 }
 
-/* Where the plan in force has each cable between switches, and what is alive. */
+/* Where the plan in force has each cable between switches, and what is usable. */
 static void find_ports(struct trial *t)
 {
 	const struct pm_fabric *topology = t->plan->topology;
@@ -869,7 +869,7 @@ static void end_trial(struct trial *t)
 	recipe_free(&t->recipe);
 }
 
-/* What was away comes; `before` has what was alive then, where it is now. */
+/* What was away comes; `before` has what was usable then, where it is now. */
 static bool grow(struct trial *t)
 {
 	uint32_t old = t->plan->topology->num_ports;

@@ -231,20 +231,20 @@ static void check_rule(const char *lost, const char *drained)
 	struct world world;
 	struct pm_fabric *now;
 	const struct pm_fabric *topology;
-	uint8_t *alive;
+	uint8_t *usable;
 	char *copy = strdup(drained), *rest = copy, *token;
 	uint32_t i = 0;
 
 	world_make(&world, recipe_draw(TWO_SPINES), PM_GROUPED);
 	topology = world.plan->topology;
 	now = world_without(&world, lost);
-	alive = calloc(topology->num_ports, 1);
-	assert_true(pm_plan_match(world.plan, now, alive));
+	usable = calloc(topology->num_ports, 1);
+	assert_true(pm_plan_match(world.plan, now, usable));
 	while ((token = strsep(&rest, " "))) {
 		token[strcspn(token, "=")] = '\0';
 		drain(&drains, topology, token);
 	}
-	assert_int_equal(pm_drains_apply(&drains, world.plan, alive, NULL), 0);
+	assert_int_equal(pm_drains_apply(&drains, world.plan, usable, NULL), 0);
 	free(copy);
 	copy = rest = strdup(drained);
 	while ((token = strsep(&rest, " "))) {
@@ -257,7 +257,7 @@ static void check_rule(const char *lost, const char *drained)
 			fail_msg("\"%s\" \"%s\": %s, not %s", lost, drained, text, token);
 	}
 	free(copy);
-	free(alive);
+	free(usable);
 	pm_fabric_free(now);
 	pm_drains_free(&drains);
 	world_free(&world);
@@ -275,18 +275,18 @@ static void test_unknown(void **state)
 {
 	struct pm_drains drains = {0};
 	struct world world;
-	uint8_t *alive;
+	uint8_t *usable;
 
 	(void)state;
 	world_make(&world, recipe_draw(TWO_SPINES), PM_GROUPED);
-	alive = calloc(world.plan->topology->num_ports, 1);
-	pm_plan_match(world.plan, world.fabric, alive);
+	usable = calloc(world.plan->topology->num_ports, 1);
+	pm_plan_match(world.plan, world.fabric, usable);
 	pm_drains_add(&drains, 0xdead, 0, "", NULL, NULL);
 	pm_drains_add(&drains, world.plan->topology->nodes[0].guid, 200, "", NULL, NULL);
-	assert_int_equal(pm_drains_apply(&drains, world.plan, alive, NULL), 0);
+	assert_int_equal(pm_drains_apply(&drains, world.plan, usable, NULL), 0);
 	assert_int_equal(drains.list[0].state, PM_DRAIN_UNKNOWN);
 	assert_int_equal(drains.list[1].state, PM_DRAIN_UNKNOWN);
-	free(alive);
+	free(usable);
 	pm_drains_free(&drains);
 	world_free(&world);
 }
@@ -356,12 +356,12 @@ static void drain_some(struct scene *s, struct pm_drains *drains)
 
 static uint8_t *apply(struct scene *s, struct pm_drains *drains)
 {
-	uint8_t *alive = malloc(s->topology->num_ports + 1u);
+	uint8_t *usable = malloc(s->topology->num_ports + 1u);
 
-	assert_non_null(alive);
-	memcpy(alive, s->seen, s->topology->num_ports);
-	assert_int_equal(pm_drains_apply(drains, s->world.plan, alive, NULL), 0);
-	return alive;
+	assert_non_null(usable);
+	memcpy(usable, s->seen, s->topology->num_ports);
+	assert_int_equal(pm_drains_apply(drains, s->world.plan, usable, NULL), 0);
+	return usable;
 }
 
 static bool is_drained(const struct scene *s, const struct pm_drains *drains,
@@ -377,7 +377,7 @@ static bool is_drained(const struct scene *s, const struct pm_drains *drains,
 }
 
 /* Pairs of switches with end ports joined by paths: matrix of the present update. */
-static uint8_t *connected(struct scene *s, const uint8_t *alive)
+static uint8_t *connected(struct scene *s, const uint8_t *usable)
 {
 	uint32_t num = s->topology->num_switches;
 	uint8_t *matrix = calloc((size_t)num * num + 1, 1), *ends = calloc(num + 1u, 1);
@@ -385,7 +385,7 @@ static uint8_t *connected(struct scene *s, const uint8_t *alive)
 	for (uint32_t i = 0; i < s->topology->num_ports; i++)
 		if (s->seen[i] && s->topology->ports[i].peer == PM_NONE)
 			ends[s->topology->ports[i].node] = 1;
-	pm_routes_update(s->world.routes, alive, NULL);
+	pm_routes_update(s->world.routes, usable, NULL);
 	for (uint32_t a = 0; a < num; a++)
 		for (uint32_t b = 0; b < num; b++)
 			matrix[(size_t)a * num + b] =
@@ -399,8 +399,8 @@ static uint8_t *connected(struct scene *s, const uint8_t *alive)
 static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t seed)
 {
 	uint32_t num = s->topology->num_switches;
-	uint8_t *alive = apply(s, drains), *all = connected(s, s->seen);
-	uint8_t *left = connected(s, alive);
+	uint8_t *usable = apply(s, drains), *all = connected(s, s->seen);
+	uint8_t *left = connected(s, usable);
 
 	if (memcmp(all, left, (size_t)num * num))
 		fail_msg("seed %llu: a path is lost", (unsigned long long)seed);
@@ -411,22 +411,22 @@ static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t see
 			       (peer != PM_NONE && is_drained(s, drains, peer));
 
 		if (peer == PM_NONE || !drained) {
-			assert_int_equal(alive[i], s->seen[i]);
+			assert_int_equal(usable[i], s->seen[i]);
 			continue;
 		}
-		assert_int_equal(alive[i], alive[peer]);
-		if (!alive[i])
+		assert_int_equal(usable[i], usable[peer]);
+		if (!usable[i])
 			continue;
-		alive[i] = alive[peer] = 0;
-		left = connected(s, alive);
+		usable[i] = usable[peer] = 0;
+		left = connected(s, usable);
 		if (!memcmp(all, left, (size_t)num * num))
 			fail_msg("seed %llu: port %u is not needed",
 				 (unsigned long long)seed, i);
 		free(left);
-		alive[i] = alive[peer] = 1;
+		usable[i] = usable[peer] = 1;
 	}
 	free(all);
-	free(alive);
+	free(usable);
 }
 
 static void for_random(const char *name, uint64_t rounds,
@@ -559,13 +559,13 @@ static void send_switch(struct way *w, uint32_t sw)
 }
 
 /* Levels from the leaves up or from the top down; of a level in random order. */
-static void send_all(struct way *w, const uint8_t *alive,
+static void send_all(struct way *w, const uint8_t *usable,
 		     const struct pm_detours *detours, bool upward)
 {
 	const struct pm_tree *tree = &w->s->world.plan->tree;
 	uint32_t num = w->s->topology->num_switches, first;
 
-	pm_routes_update(w->s->world.routes, alive, detours);
+	pm_routes_update(w->s->world.routes, usable, detours);
 	for (uint32_t i = 0; i <= tree->top_level; i++) {
 		uint32_t level = upward ? i : tree->top_level - i;
 
@@ -601,7 +601,7 @@ static void set_unused(struct way *w, const uint8_t *before, const uint8_t *both
 }
 
 /* What could loop if it were sent level by level, as detours may: in steps. */
-static void send_steps(struct way *w, const uint8_t *alive)
+static void send_steps(struct way *w, const uint8_t *usable)
 {
 	uint32_t num = w->s->topology->num_switches;
 	struct pm_held *held = calloc(num + 1u, sizeof(*held));
@@ -612,7 +612,7 @@ static void send_steps(struct way *w, const uint8_t *alive)
 	assert_non_null(held);
 	for (uint32_t sw = 0; sw < num; sw++)
 		held[sw] = (struct pm_held){w->held + (size_t)sw * w->stride, w->stride};
-	pm_routes_update(w->s->world.routes, alive, &w->detours);
+	pm_routes_update(w->s->world.routes, usable, &w->detours);
 	assert_int_equal(pm_steps_make(&input, &none, &steps), 0);
 	for (uint32_t i = 0; i < steps.num; i++) {
 		const struct pm_steps_set *set = &steps.sets[i];

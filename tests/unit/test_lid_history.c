@@ -129,21 +129,21 @@ static bool run_begin(struct run *run)
 static void last_tables(struct run *run)
 {
 	struct pm_fabric *now = recipe_build(&run->recipe, NULL);
-	uint8_t *alive = calloc(run->first->topology->num_ports, 1);
+	uint8_t *usable = calloc(run->first->topology->num_ports, 1);
 	uint32_t num = run->first->topology->num_switches;
 
-	assert_non_null(alive);
+	assert_non_null(usable);
 	assert_int_equal(pm_routes_make(run->first, &run->routes, NULL), 0);
 	run->stride = pm_routes_stride(run->routes);
 	run->tables = world_tables(run->routes, num);
-	EXPECT(pm_plan_match(run->first, now, alive));
-	pm_routes_update(run->routes, alive, NULL);
+	EXPECT(pm_plan_match(run->first, now, usable));
+	pm_routes_update(run->routes, usable, NULL);
 	for (uint32_t sw = 0; sw < num; sw++)
 		for (uint32_t lid = 0; lid < run->stride; lid++)
 			if (pm_routes_table(run->routes, sw)[lid] != PM_LFT_KEEP)
 				run->tables[(size_t)sw * run->stride + lid] =
 					pm_routes_table(run->routes, sw)[lid];
-	free(alive);
+	free(usable);
 	pm_fabric_free(now);
 }
 

@@ -17,9 +17,9 @@
 /* The usable parts, and those in reach of the manager. */
 struct truth {
 	const struct world *world;
-	uint8_t *before, *alive; /* [port] */
-	uint32_t *part, *queue;	 /* [switch] */
-	uint32_t sm;		 /* place */
+	uint8_t *before, *usable; /* [port] */
+	uint32_t *part, *queue;	  /* [switch] */
+	uint32_t sm;		  /* place */
 	uint32_t asked, silent;
 };
 
@@ -33,13 +33,13 @@ static void make_truth(struct truth *truth, struct world *world, const char *bef
 
 	*truth = (struct truth){.world = world};
 	truth->before = calloc(ports, 1);
-	truth->alive = calloc(ports, 1);
+	truth->usable = calloc(ports, 1);
 	truth->part = calloc(world->num_switches, sizeof(uint32_t));
 	truth->queue = calloc(world->num_switches, sizeof(uint32_t));
-	assert_true(truth->before && truth->alive && truth->part && truth->queue);
+	assert_true(truth->before && truth->usable && truth->part && truth->queue);
 	assert_true(pm_plan_match(world->plan, start, truth->before));
-	assert_true(pm_plan_match(world->plan, broken, truth->alive));
-	pm_reach_parts(world->plan->topology, truth->alive, truth->part, truth->queue);
+	assert_true(pm_plan_match(world->plan, broken, truth->usable));
+	pm_reach_parts(world->plan->topology, truth->usable, truth->part, truth->queue);
 	truth->sm = pm_plan_place(world->plan, world->fabric, host);
 	world->detours.sm = truth->sm;
 	pm_routes_update(world->routes, truth->before, &world->detours);
@@ -50,7 +50,7 @@ static void make_truth(struct truth *truth, struct world *world, const char *bef
 static void free_truth(struct truth *truth)
 {
 	free(truth->before);
-	free(truth->alive);
+	free(truth->usable);
 	free(truth->part);
 	free(truth->queue);
 }
@@ -68,7 +68,7 @@ static void report_all(const struct truth *truth, struct pm_locate *locate)
 	const struct pm_fabric *topology = truth->world->plan->topology;
 
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		if (truth->before[i] != truth->alive[i] &&
+		if (truth->before[i] != truth->usable[i] &&
 		    is_reached(truth, topology->ports[i].node))
 			pm_locate_report(locate, topology->ports[i].node);
 }
@@ -82,7 +82,7 @@ static bool arrives(const struct truth *truth, const uint8_t *path, int hops, ui
 	for (int i = 0; i < hops; i++) {
 		uint32_t port = topology->nodes[at].first_port + path[i];
 
-		if (!truth->alive[port])
+		if (!truth->usable[port])
 			return false;
 		at = pm_fabric_peer_node(topology, port);
 	}
@@ -133,9 +133,9 @@ static bool receive_one(struct truth *truth, struct pm_locate *locate, struct wi
 	wire->arrives[i] = wire->arrives[wire->num];
 	truth->silent += !arrived;
 	pm_locate_answer(locate, port,
-			 !arrived	      ? PM_NO_ANSWER
-			 : truth->alive[port] ? PM_ANSWER_UP
-					      : PM_ANSWER_DOWN);
+			 !arrived	       ? PM_NO_ANSWER
+			 : truth->usable[port] ? PM_ANSWER_UP
+					       : PM_ANSWER_DOWN);
 	return arrived;
 }
 
@@ -189,15 +189,15 @@ static void check_found(struct truth *truth, struct pm_locate *locate, const cha
 	assert_non_null(found);
 	pm_locate_failed(locate, found);
 	for (uint32_t i = 0; i < ports; i++)
-		if (truth->alive[i] && truth->before[i] && !found[i] &&
+		if (truth->usable[i] && truth->before[i] && !found[i] &&
 		    is_reached(truth, world->plan->topology->ports[i].node))
 			fail_msg("%s: port %u is alive", name, i);
 	/* What came up is left to others. */
 	for (uint32_t i = 0; i < ports; i++)
-		truth->alive[i] &= truth->before[i];
+		truth->usable[i] &= truth->before[i];
 	pm_routes_update(world->routes, found, &world->detours);
 	tables = world_tables(world->routes, world->num_switches);
-	pm_routes_update(world->routes, truth->alive, &world->detours);
+	pm_routes_update(world->routes, truth->usable, &world->detours);
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
 		if (is_reached(truth, sw) &&
 		    memcmp(tables + (size_t)sw * world->stride,
@@ -388,7 +388,7 @@ static void test_one_report_missing(void **state)
 	for (uint32_t i = 0; i < world.plan->topology->num_ports; i++) {
 		uint32_t sw = world.plan->topology->ports[i].node;
 
-		if (truth.before[i] == truth.alive[i] || !is_reached(&truth, sw))
+		if (truth.before[i] == truth.usable[i] || !is_reached(&truth, sw))
 			continue;
 		if (!skipped && sw == world_switch(&world, "leaf19"))
 			skipped = true;
@@ -652,9 +652,9 @@ static void kill_cable(struct truth *truth, uint32_t port)
 {
 	uint32_t peer = truth->world->plan->topology->ports[port].peer;
 
-	truth->alive[port] = 0;
+	truth->usable[port] = 0;
 	if (peer != PM_NONE)
-		truth->alive[peer] = 0;
+		truth->usable[peer] = 0;
 }
 
 static void kill_switch(struct truth *truth, uint32_t sw)
@@ -682,20 +682,21 @@ static void kill_some(struct truth *truth, struct random *random)
 		if (truth->world->plan->topology->ports[port].num)
 			kill_cable(truth, port);
 	}
-	pm_reach_parts(truth->world->plan->topology, truth->alive, truth->part,
+	pm_reach_parts(truth->world->plan->topology, truth->usable, truth->part,
 		       truth->queue);
 }
 
-/* With some chance each, of those that are alive, and last ones of those that are not. */
+/* With some chance each, of those that are usable, and last ones of those that are not.
+ */
 static void report_some(const struct truth *truth, struct pm_locate *locate,
-			struct random *random, uint32_t alive, uint32_t dead)
+			struct random *random, uint32_t usable, uint32_t dead)
 {
 	const struct pm_fabric *topology = truth->world->plan->topology;
 
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		if (truth->before[i] != truth->alive[i] && topology->ports[i].num &&
+		if (truth->before[i] != truth->usable[i] && topology->ports[i].num &&
 		    random_chance(random, is_reached(truth, topology->ports[i].node)
-						  ? alive
+						  ? usable
 						  : dead))
 			pm_locate_report(locate, topology->ports[i].node);
 }
@@ -714,9 +715,9 @@ static bool found_all(const struct truth *truth, struct pm_locate *locate)
 
 		if (!truth->before[i] || !is_reached(truth, sw))
 			continue;
-		if (truth->alive[i] && !found[i])
+		if (truth->usable[i] && !found[i])
 			fail_msg("port %u is alive", i);
-		all &= truth->alive[i] || !found[i] ||
+		all &= truth->usable[i] || !found[i] ||
 		       pm_fabric_peer_node(truth->world->plan->topology, i) == PM_NONE;
 	}
 	free(found);
@@ -730,7 +731,7 @@ struct trial {
 };
 
 static struct trial search_dead(struct world *world, struct random *random,
-				uint32_t alive_report, uint32_t dead_report)
+				uint32_t usable_report, uint32_t dead_report)
 {
 	struct pm_locate *locate;
 	struct truth truth;
@@ -745,7 +746,7 @@ static struct trial search_dead(struct world *world, struct random *random,
 	kill_some(&truth, random);
 	assert_int_equal(
 		pm_locate_new(world->routes, truth.before, truth.sm, &locate, NULL), 0);
-	report_some(&truth, locate, random, alive_report, dead_report);
+	report_some(&truth, locate, random, usable_report, dead_report);
 	run(&truth, locate);
 	trial = (struct trial){truth.asked, truth.silent, found_all(&truth, locate)};
 	pm_locate_free(locate);
@@ -757,7 +758,7 @@ static void test_dead_switches(void **state)
 {
 	static const struct {
 		const char *name;
-		uint32_t alive_report, dead_report;
+		uint32_t usable_report, dead_report;
 		uint32_t least; /* percent of the losses that are found whole */
 	} kinds[] = {
 		{"without last reports", 100, 0, 90},
@@ -778,7 +779,7 @@ static void test_dead_switches(void **state)
 
 			if (world_make_random(&world, &random, &recipe)) {
 				trial = search_dead(&world, &random,
-						    kinds[i].alive_report,
+						    kinds[i].usable_report,
 						    kinds[i].dead_report);
 				tried++;
 				all += trial.all;
@@ -855,18 +856,18 @@ static void talk_once(struct talk *talk, uint32_t port)
 			 random_below(talk->random, talk->truth->world->num_switches),
 			 &(bool){false});
 	pm_locate_answer(talk->locate, port,
-			 !there			    ? PM_NO_ANSWER
-			 : talk->truth->alive[port] ? PM_ANSWER_UP
-						    : PM_ANSWER_DOWN);
+			 !there			     ? PM_NO_ANSWER
+			 : talk->truth->usable[port] ? PM_ANSWER_UP
+						     : PM_ANSWER_DOWN);
 }
 
 static void talk_to_the_end(struct talk *talk)
 {
 	const struct pm_fabric *topology = talk->truth->world->plan->topology;
 	uint32_t ports[40], num, max = random_range(talk->random, 1, LENGTH(ports));
-	uint8_t *alive = calloc(topology->num_ports, 1), path[PM_LOCATE_HOPS];
+	uint8_t *usable = calloc(topology->num_ports, 1), path[PM_LOCATE_HOPS];
 
-	assert_non_null(alive);
+	assert_non_null(usable);
 	for (int i = 0; i < 500; i++) {
 		num = pm_locate_questions(talk->locate, ports, max);
 		write_down(talk, num);
@@ -882,16 +883,16 @@ static void talk_to_the_end(struct talk *talk)
 				random_below(talk->random, topology->num_switches));
 	}
 	write_down(talk, pm_locate_gave_up(talk->locate));
-	write_down(talk, pm_locate_failed(talk->locate, alive));
+	write_down(talk, pm_locate_failed(talk->locate, usable));
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		write_down(talk, alive[i]);
+		write_down(talk, usable[i]);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
 		int hops = pm_locate_path(talk->locate, sw, path);
 
 		for (int i = 0; i < hops; i++)
 			write_down(talk, path[i]);
 	}
-	free(alive);
+	free(usable);
 }
 
 /*
@@ -903,7 +904,7 @@ static void test_pinned(void **state)
 {
 	static const struct {
 		const char *name;
-		uint32_t alive_report, dead_report, deaf;
+		uint32_t usable_report, dead_report, deaf;
 		bool careful;
 		uint64_t digest;
 	} pinned[] = {
@@ -937,7 +938,7 @@ static void test_pinned(void **state)
 							       NULL),
 						 0);
 				report_some(&truth, talk.locate, &random,
-					    pinned[i].alive_report,
+					    pinned[i].usable_report,
 					    pinned[i].dead_report);
 				if (pinned[i].careful)
 					pm_locate_be_careful(talk.locate);

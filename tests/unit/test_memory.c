@@ -236,13 +236,13 @@ static const char *file_with(const char *text)
 	return path;
 }
 
-static uint8_t *copy_alive(const struct world *world)
+static uint8_t *copy_usable(const struct world *world)
 {
 	uint32_t num = world->plan->topology->num_ports;
 	uint8_t *copy = malloc(num);
 
 	assert_non_null(copy);
-	memcpy(copy, world->alive, num);
+	memcpy(copy, world->usable, num);
 	return copy;
 }
 
@@ -436,7 +436,7 @@ static void try_reach(struct world *world)
 		pm_pool_free(&pool);
 		pm_reach_init(&world->plan->tree, &pool, &reach);
 	}
-	pm_reach_compute(topology, &world->plan->tree, world->alive, &reach);
+	pm_reach_compute(topology, &world->plan->tree, world->usable, &reach);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		note(pm_reach_updown(&reach, sw), reach.words * sizeof(uint64_t));
 	pm_pool_free(&pool);
@@ -672,21 +672,21 @@ static void try_drains_read(struct world *world)
 
 static void try_drains_apply(struct world *world)
 {
-	uint8_t *alive = copy_alive(world);
+	uint8_t *usable = copy_usable(world);
 	uint32_t num = world->plan->topology->num_ports;
 	struct pm_drains drains = {0};
 
 	drain(world, &drains);
-	CALL(pm_drains_apply(&drains, world->plan, alive, &trial.err));
+	CALL(pm_drains_apply(&drains, world->plan, usable, &trial.err));
 	if (trial.rc) {
-		assert_memory_equal(alive, world->alive, num);
+		assert_memory_equal(usable, world->usable, num);
 		assert_int_equal(drains.list[0].state, PM_DRAIN_UNKNOWN);
-		assert_int_equal(pm_drains_apply(&drains, world->plan, alive, NULL), 0);
+		assert_int_equal(pm_drains_apply(&drains, world->plan, usable, NULL), 0);
 	}
-	note(alive, num);
+	note(usable, num);
 	note(&drains.list[1].needed, sizeof(drains.list[1].needed));
 	pm_drains_free(&drains);
-	free(alive);
+	free(usable);
 }
 
 static void try_take_out(struct world *world)
@@ -695,16 +695,16 @@ static void try_take_out(struct world *world)
 	struct pm_exclusion list[] = {
 		{.port = world_port(topology, "l0", 3)},
 		{.port = topology->ports[world_port(topology, "s1", 1)].peer}};
-	uint8_t *alive = copy_alive(world);
+	uint8_t *usable = copy_usable(world);
 	uint32_t num = list[0].port == list[1].port ? 1 : 2;
 
-	CALL(pm_exclude(world->plan, alive, list, num, &trial.err));
+	CALL(pm_exclude(world->plan, usable, list, num, &trial.err));
 	if (trial.rc) {
-		assert_memory_equal(alive, world->alive, topology->num_ports);
-		assert_int_equal(pm_exclude(world->plan, alive, list, num, NULL), 0);
+		assert_memory_equal(usable, world->usable, topology->num_ports);
+		assert_int_equal(pm_exclude(world->plan, usable, list, num, NULL), 0);
 	}
-	note(alive, topology->num_ports);
-	free(alive);
+	note(usable, topology->num_ports);
+	free(usable);
 }
 
 static void try_reachable(struct world *world)
@@ -713,7 +713,7 @@ static void try_reachable(struct world *world)
 
 	FILL(reachable,
 	     pm_reachable_find(world->plan->topology, pm_routes_reach(world->routes),
-			       world->alive, &reachable, &trial.err));
+			       world->usable, &reachable, &trial.err));
 	note(&reachable.connected, sizeof(reachable.connected));
 	note(&reachable.pairs, sizeof(reachable.pairs));
 }
@@ -732,44 +732,44 @@ static void try_routes(struct world *world)
 static void try_update(struct world *world)
 {
 	struct pm_fabric *broken = world_without(world, "l0:3");
-	uint8_t *alive = copy_alive(world);
+	uint8_t *usable = copy_usable(world);
 
-	pm_plan_match(world->plan, broken, alive);
+	pm_plan_match(world->plan, broken, usable);
 	memfault_begin(&trial.fault);
-	pm_routes_update(world->routes, alive, &world->detours);
+	pm_routes_update(world->routes, usable, &world->detours);
 	trial.allocations = memfault_end();
 	trial.rc = 0;
 	note_routes(world->routes);
-	pm_routes_update(world->routes, world->alive, &world->detours);
-	free(alive);
+	pm_routes_update(world->routes, world->usable, &world->detours);
+	free(usable);
 	pm_fabric_free(broken);
 }
 
 static void try_order(struct world *world)
 {
 	struct pm_fabric *broken = world_without(world, "l0:3");
-	uint8_t *alive = copy_alive(world), empty[PM_LFT_BLOCK] = {0};
+	uint8_t *usable = copy_usable(world), empty[PM_LFT_BLOCK] = {0};
 	struct pm_order_block blocks[32];
 	struct pm_order_waits waits;
 	uint32_t num = 0;
 
-	pm_plan_match(world->plan, broken, alive);
-	pm_routes_update(world->routes, alive, NULL);
+	pm_plan_match(world->plan, broken, usable);
+	pm_routes_update(world->routes, usable, NULL);
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
 		num += pm_order_compare(world->routes, sw, 0, empty, &blocks[num]);
 	assert_in_range(num, 1, LENGTH(blocks));
 	for (uint32_t i = 0; i < num; i++)
 		blocks[i].turn = blocks[i].differ;
-	CALL(pm_order_sort(world->routes, alive, blocks, num, &waits));
+	CALL(pm_order_sort(world->routes, usable, blocks, num, &waits));
 	if (trial.rc)
-		assert_int_equal(pm_order_sort(world->routes, alive, blocks, num, &waits),
-				 0);
+		assert_int_equal(
+			pm_order_sort(world->routes, usable, blocks, num, &waits), 0);
 	for (uint32_t i = 0; i < num; i++)
 		note(&blocks[i].sw, sizeof(blocks[i].sw));
 	assert_true(waits.first[num] > 0);
 	pm_order_free(&waits);
-	pm_routes_update(world->routes, world->alive, &world->detours);
-	free(alive);
+	pm_routes_update(world->routes, world->usable, &world->detours);
+	free(usable);
 	pm_fabric_free(broken);
 }
 
@@ -890,16 +890,16 @@ static void try_moves(struct world *world)
 
 static void try_describe(struct world *world)
 {
-	uint8_t *alive = copy_alive(world);
+	uint8_t *usable = copy_usable(world);
 	char text[PM_CHANGE_TEXT];
 
-	alive[world_port(world->plan->topology, "l0", 3)] = 0;
+	usable[world_port(world->plan->topology, "l0", 3)] = 0;
 	memfault_begin(&trial.fault);
-	pm_change_describe(world->plan, world->alive, alive, text, sizeof(text));
+	pm_change_describe(world->plan, world->usable, usable, text, sizeof(text));
 	trial.allocations = memfault_end();
 	trial.rc = 0;
 	note_text(text);
-	free(alive);
+	free(usable);
 }
 
 static const struct pm_damping_config flapping = {1, 60000, 30000, 3600000};
@@ -919,16 +919,16 @@ static struct pm_damping *flaps_of(const struct world *world)
 {
 	const struct pm_fabric *topology = world->plan->topology;
 	uint32_t port = world_port(topology, "l0", 3);
-	uint8_t *down = copy_alive(world);
+	uint8_t *down = copy_usable(world);
 	struct pm_damping *flaps = NULL;
 
 	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
 	down[port] = down[topology->ports[port].peer] = 0;
 	for (uint64_t at = 1000; at < 5000; at += 1000) {
-		assert_int_equal(
-			pm_damping_observe(flaps, topology, world->alive, down, at, NULL),
-			0);
-		assert_int_equal(pm_damping_observe(flaps, topology, down, world->alive,
+		assert_int_equal(pm_damping_observe(flaps, topology, world->usable, down,
+						    at, NULL),
+				 0);
+		assert_int_equal(pm_damping_observe(flaps, topology, down, world->usable,
 						    at + 500, NULL),
 				 0);
 	}
@@ -945,13 +945,13 @@ static void try_flaps_observe(struct world *world)
 	struct pm_damped_link flap;
 
 	assert_non_null(down);
-	memcpy(down, world->alive, topology->num_ports);
+	memcpy(down, world->usable, topology->num_ports);
 	down[port] = down[topology->ports[port].peer] = 0;
 	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
-	CALL(pm_damping_observe(flaps, topology, world->alive, down, 1000, &trial.err));
+	CALL(pm_damping_observe(flaps, topology, world->usable, down, 1000, &trial.err));
 	if (trial.rc) {
 		assert_false(pm_damping_next(flaps, 1000, &at, &flap));
-		assert_int_equal(pm_damping_observe(flaps, topology, world->alive, down,
+		assert_int_equal(pm_damping_observe(flaps, topology, world->usable, down,
 						    1000, NULL),
 				 0);
 	}
@@ -963,16 +963,17 @@ static void try_flaps_observe(struct world *world)
 static void try_flaps_hold(struct world *world)
 {
 	struct pm_damping *flaps = flaps_of(world);
-	uint8_t *alive = copy_alive(world);
+	uint8_t *usable = copy_usable(world);
 	uint32_t num = world->plan->topology->num_ports;
 	struct pm_damping_holds holds;
 
-	FILL(holds, pm_damping_hold(flaps, world->plan, alive, 5000, &holds, &trial.err));
+	FILL(holds,
+	     pm_damping_hold(flaps, world->plan, usable, 5000, &holds, &trial.err));
 	assert_true(holds.on_hold + holds.released > 0);
 	note(&holds.on_hold, sizeof(holds.on_hold));
-	note(alive, num);
+	note(usable, num);
 	note_flaps(flaps, 5000);
-	free(alive);
+	free(usable);
 	pm_damping_free(flaps);
 }
 
@@ -998,7 +999,8 @@ static void try_locate(struct world *world)
 	uint32_t sm = world_port(world->plan->topology, "l0", 1), ports[8];
 	struct pm_locate *locate;
 
-	MAKE(locate, pm_locate_new(world->routes, world->alive, sm, &locate, &trial.err));
+	MAKE(locate,
+	     pm_locate_new(world->routes, world->usable, sm, &locate, &trial.err));
 	pm_locate_report(locate, world_switch(world, "s1"));
 	note(ports, pm_locate_questions(locate, ports, 8) * sizeof(*ports));
 	pm_locate_free(locate);
@@ -1285,7 +1287,7 @@ static void note_view(const struct view *view)
 	uint32_t num = view->plan->topology->num_ports;
 
 	note(view->seen, num);
-	note(view->alive, num);
+	note(view->usable, num);
 	note(view->believed, num);
 	note(view->drained, num);
 	if (view->routes)
@@ -1311,7 +1313,7 @@ static void try_rebase(struct world *world)
 static void try_look(struct world *world)
 {
 	const struct view_sight sight = {
-		.seen = world->alive, .detours = {.sm = PM_NONE}, .now_ms = 5000};
+		.seen = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
 	struct view view = {.flaps = flaps_of(world)};
 	bool changed;
 
@@ -1325,7 +1327,7 @@ static void try_look(struct world *world)
 static void try_tell(struct world *world)
 {
 	const struct view_sight sight = {
-		.seen = world->alive, .detours = {.sm = PM_NONE}, .now_ms = 5000};
+		.seen = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
 	struct view view = {0};
 	char text[PM_CHANGE_TEXT];
 	bool changed;
@@ -1354,7 +1356,7 @@ static void try_cutoff(struct world *world)
 	struct pm_cutoff *cutoff;
 	uint64_t dead;
 
-	MAKE(cutoff, pm_cutoff_new(topology, world->alive, tables, world->stride, lids,
+	MAKE(cutoff, pm_cutoff_new(topology, world->usable, tables, world->stride, lids,
 				   LENGTH(lids), &cutoff, &trial.err));
 	dead = pm_cutoff_dead(cutoff);
 	note(&dead, sizeof(dead));

@@ -63,7 +63,7 @@ struct trees {
 static bool is_reachable(const struct mscene *scene, uint32_t sw)
 {
 	pm_for_each_port(i, scene->topology, sw)
-		if (scene->topology->ports[i].peer != PM_NONE && scene->alive[i])
+		if (scene->topology->ports[i].peer != PM_NONE && scene->usable[i])
 			return true;
 	return false;
 }
@@ -126,7 +126,7 @@ static void try_uplinks(struct trees *t, uint64_t in, uint64_t done)
 	pm_for_each_port(i, t->scene->topology, sw) {
 		uint32_t remote = t->scene->tree->remote[i];
 
-		if (t->scene->tree->direction[i] != PM_UP || !t->scene->alive[i] ||
+		if (t->scene->tree->direction[i] != PM_UP || !t->scene->usable[i] ||
 		    !t->down[remote])
 			continue;
 		t->up[sw] = i;
@@ -142,7 +142,7 @@ static void flood_down(const struct mscene *scene, uint32_t root, uint8_t *down)
 		for (uint32_t i = 0; i < scene->topology->num_ports; i++) {
 			uint32_t sw = scene->topology->ports[i].node;
 
-			if (scene->tree->direction[i] == PM_UP && scene->alive[i] &&
+			if (scene->tree->direction[i] == PM_UP && scene->usable[i] &&
 			    scene->tree->level[sw] == level &&
 			    down[scene->tree->remote[i]])
 				down[sw] = 1;

@@ -78,7 +78,7 @@ static void cut_off(struct trial *t)
 {
 	for (uint32_t i = 0; i < t->scene.topology->num_ports; i++)
 		if (!t->reachable[t->scene.topology->ports[i].node])
-			t->up[i] = t->scene.alive[i] = 0;
+			t->up[i] = t->scene.usable[i] = 0;
 }
 
 /* What a switch that comes back holds: what it did, nothing, or what nobody knows. */
@@ -110,8 +110,8 @@ static void draw_event(struct trial *t)
 	else if (random_chance(&t->random, 80))
 		mscene_draw_event(scene, &t->random);
 	for (uint32_t i = 0; i < scene->topology->num_ports; i++)
-		t->up[i] = scene->alive[i] || (drains && t->up[i]);
-	/* A link that was not up and is: both ends, as alive has both. */
+		t->up[i] = scene->usable[i] || (drains && t->up[i]);
+	/* A link that was not up and is: both ends, as usable has both. */
 	find_reachable(t);
 	cut_off(t);
 	t->came_back = false;

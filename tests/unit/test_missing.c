@@ -21,7 +21,7 @@ static struct pm_missing find(struct world *world, const char *loss)
 
 	world_update(world, now);
 	assert_int_equal(
-		pm_missing_find(world->plan->topology, world->alive, &missing, NULL), 0);
+		pm_missing_find(world->plan->topology, world->usable, &missing, NULL), 0);
 	pm_fabric_free(now);
 	return missing;
 }
@@ -150,11 +150,11 @@ static void test_random(void **state)
 			recipe.nodes[i].away = random_chance(&random, 10);
 		struct pm_fabric *now = recipe_build(&recipe, NULL);
 
-		if (pm_plan_match(world.plan, now, world.alive)) {
+		if (pm_plan_match(world.plan, now, world.usable)) {
 			assert_int_equal(pm_missing_find(world.plan->topology,
-							 world.alive, &missing, NULL),
+							 world.usable, &missing, NULL),
 					 0);
-			count(world.plan->topology, world.alive, &links, &hosts);
+			count(world.plan->topology, world.usable, &links, &hosts);
 			assert_int_equal(missing.links, links);
 			assert_int_equal(missing.hosts, hosts);
 			for (uint32_t i = 0; i < missing.num; i++) {

@@ -29,7 +29,7 @@ static struct {
 
 static bool is_usable(const struct mscene *scene, uint32_t port, uint32_t index)
 {
-	return scene->alive[port] &&
+	return scene->usable[port] &&
 	       scene->capacity[scene->topology->ports[port].node] > index &&
 	       scene->capacity[pm_fabric_peer_node(scene->topology, port)] > index;
 }
@@ -265,7 +265,7 @@ static void check_group(const struct mscene *scene, const struct pm_mfts *tables
 {
 	uint32_t list[4096], plane;
 	struct pm_group included = find_included(scene, g, list);
-	struct mwalk walk = {scene->topology, tables, scene->alive};
+	struct mwalk walk = {scene->topology, tables, scene->usable};
 
 	met.groups++;
 	met.states[tree->state]++;
@@ -294,7 +294,7 @@ static void check_span(struct mscene *scene, const struct pm_mfts *tables, uint3
 	struct pm_group included = find_included(scene, g, list),
 			reversed = scene->groups[g];
 	struct pm_mfts *spanned = pm_mfts_clone(tables), *again = pm_mfts_clone(tables);
-	struct mwalk walk = {scene->topology, spanned, scene->alive};
+	struct mwalk walk = {scene->topology, spanned, scene->usable};
 	uint32_t *back = calloc(reversed.num + 1u, sizeof(*back));
 
 	assert_true(spanned && again && back);
@@ -390,7 +390,7 @@ static bool is_hit(const struct mscene *scene, const struct pm_mfts *tables,
 	for (uint32_t i = 0; i < scene->topology->num_ports; i++) {
 		const struct pm_port *port = &scene->topology->ports[i];
 
-		if (port->peer != PM_NONE && !scene->alive[i] &&
+		if (port->peer != PM_NONE && !scene->usable[i] &&
 		    pm_mfts_has_port(tables, port->node, mlid, port->num))
 			return true;
 	}
@@ -563,7 +563,7 @@ static void test_limits(void **state)
 	assert_int_equal(pm_mfts_num_blocks(tables), PM_MFT_BLOCKS);
 	for (uint32_t g = 0; g < 2; g++)
 		assert_null(
-			mwalk_group(&(struct mwalk){scene.topology, tables, scene.alive},
+			mwalk_group(&(struct mwalk){scene.topology, tables, scene.usable},
 				    &scene.groups[g]));
 	pm_mfts_free(tables);
 	mscene_free(&scene);

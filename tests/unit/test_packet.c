@@ -534,7 +534,7 @@ static void test_conservation(void **state)
 }
 
 /* The share of paths that cutoff.c counts as dead. */
-static double dead_share(const struct lab *lab, const uint8_t *alive)
+static double dead_share(const struct lab *lab, const uint8_t *usable)
 {
 	const struct pm_fabric *fabric = lab->world.fabric;
 	struct pm_cutoff_lid *lids = calloc(lab->num_hosts, sizeof(*lids));
@@ -552,7 +552,7 @@ static double dead_share(const struct lab *lab, const uint8_t *alive)
 				       NULL),
 			 0);
 	assert_int_equal(pm_cutoff_dead(cutoff), 0);
-	pm_cutoff_lose(cutoff, alive);
+	pm_cutoff_lose(cutoff, usable);
 	share = (double)pm_cutoff_dead(cutoff) / (double)pm_cutoff_paths(cutoff);
 	pm_cutoff_free(cutoff);
 	free(lids);
@@ -561,14 +561,14 @@ static double dead_share(const struct lab *lab, const uint8_t *alive)
 }
 
 /* All blocks that the loss changes, at a time. */
-static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *alive, uint32_t time)
+static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *usable, uint32_t time)
 {
 	const struct world *w = &lab->world;
 	struct pm_packet_set *sets =
 		calloc((size_t)w->num_switches * w->stride / 64, sizeof(*sets));
 
 	assert_non_null(sets);
-	pm_routes_update(w->routes, alive, NULL);
+	pm_routes_update(w->routes, usable, NULL);
 	for (uint32_t sw = 0; sw < w->num_switches; sw++)
 		for (uint32_t b = 0; b < w->stride / 64; b++) {
 			struct pm_packet_set *set = &sets[lab->config.num_sets];
@@ -587,22 +587,22 @@ static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *alive, uint32_t
 	return sets;
 }
 
-/* The cables of a root die; the caller frees what is not alive. */
+/* The cables of a root die; the caller frees what is not usable. */
 static uint8_t *lose_root(struct lab *lab, const char *name)
 {
 	const struct pm_fabric *fabric = lab->world.fabric;
 	uint32_t root = world_switch(&lab->world, name);
 	uint32_t *lost = calloc(fabric->nodes[root].num_ports, sizeof(*lost));
-	uint8_t *alive = malloc(lab->world.plan->topology->num_ports);
+	uint8_t *usable = malloc(lab->world.plan->topology->num_ports);
 
-	assert_true(alive && lost);
-	assert_true(pm_plan_match(lab->world.plan, fabric, alive));
+	assert_true(usable && lost);
+	assert_true(pm_plan_match(lab->world.plan, fabric, usable));
 	pm_for_each_port(port, fabric, root) {
 		lost[lab->config.num_lost++] = port;
-		alive[port] = alive[fabric->ports[port].peer] = 0;
+		usable[port] = usable[fabric->ports[port].peer] = 0;
 	}
 	lab->config.lost = lost;
-	return alive;
+	return usable;
 }
 
 /* A root of a tree is lost, and the tables are mended 50,000 ticks later. */
@@ -610,20 +610,20 @@ static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 {
 	struct lab lab;
 	struct pm_packet_set *sets;
-	uint8_t *alive;
+	uint8_t *usable;
 	char name[8];
 	uint64_t dropped = 0, arrived = 0, after = 0;
 	double share, found, deviation;
 
 	begin_with(&lab, tree(height, arity));
 	snprintf(name, sizeof(name), "sw%u-0", height);
-	alive = lose_root(&lab, name);
-	share = dead_share(&lab, alive);
+	usable = lose_root(&lab, name);
+	share = dead_share(&lab, usable);
 	lab.workload.pattern = PM_UNIFORM;
 	lab.workload.load = load;
 	lab.workload.seed = getenv("PM_SEED") ? strtoull(getenv("PM_SEED"), NULL, 0) : 1;
 	lab.config.lose_at = 20000;
-	sets = make_sets(&lab, alive, 420000);
+	sets = make_sets(&lab, usable, 420000);
 	lab.config.window = 10000;
 	lab.config.batch = 50000;
 	start(&lab);
@@ -644,7 +644,7 @@ static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 	assert_true(fabs(found - share) < 3 * deviation);
 	assert_int_equal(after, 0);
 	free(sets);
-	free(alive);
+	free(usable);
 	free((void *)(uintptr_t)lab.config.lost);
 	end(&lab);
 }
@@ -675,7 +675,7 @@ static uint8_t *begin_reliable(struct lab *lab)
 }
 
 /* Pairs with a path through a failed part. */
-static uint32_t count_dead(const struct lab *lab, const uint8_t *alive)
+static uint32_t count_dead(const struct lab *lab, const uint8_t *usable)
 {
 	uint32_t path[MAX_PATH], dead = 0;
 
@@ -684,7 +684,7 @@ static uint32_t count_dead(const struct lab *lab, const uint8_t *alive)
 		uint32_t num = find_path(lab, h, to, path), bad = 0;
 
 		for (uint32_t i = 1; i < num; i++)
-			bad |= !alive[path[i]];
+			bad |= !usable[path[i]];
 		dead += bad;
 	}
 	return dead;
@@ -695,8 +695,8 @@ static uint32_t count_dead(const struct lab *lab, const uint8_t *alive)
 static void test_reliable(void **state)
 {
 	struct lab lab;
-	uint8_t *alive = begin_reliable(&lab);
-	uint32_t dead = count_dead(&lab, alive), num = lab.config.num_lost;
+	uint8_t *usable = begin_reliable(&lab);
+	uint32_t dead = count_dead(&lab, usable), num = lab.config.num_lost;
 	struct pm_packet_set *sets;
 
 	(void)state;
@@ -707,7 +707,7 @@ static void test_reliable(void **state)
 	assert_int_equal(lab.r.pairs.pairs, lab.num_hosts);
 	assert_int_equal(lab.r.delivered, lab.num_hosts * 400u * 2);
 	lab.config.num_lost = num;
-	sets = make_sets(&lab, alive, 25000);
+	sets = make_sets(&lab, usable, 25000);
 	start(&lab);
 	run_to(&lab, end_of(&lab));
 	assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
@@ -721,7 +721,7 @@ static void test_reliable(void **state)
 	finish(&lab);
 	free(sets);
 	free((void *)(uintptr_t)lab.config.lost);
-	free(alive);
+	free(usable);
 	end(&lab);
 }
 
@@ -746,8 +746,8 @@ static void test_many_pairs(void **state)
 static void test_broken(void **state)
 {
 	struct lab lab;
-	uint8_t *alive = begin_reliable(&lab);
-	uint32_t dead = count_dead(&lab, alive);
+	uint8_t *usable = begin_reliable(&lab);
+	uint32_t dead = count_dead(&lab, usable);
 
 	(void)state;
 	start(&lab);
@@ -762,7 +762,7 @@ static void test_broken(void **state)
 	assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
 	finish(&lab);
 	free((void *)(uintptr_t)lab.config.lost);
-	free(alive);
+	free(usable);
 	end(&lab);
 }
 

@@ -773,16 +773,16 @@ static struct pm_plan *grow(struct pm_plan *plan, const char *drawing)
 	struct pm_fabric *now = recipe_draw(drawing);
 	struct pm_plan *grown = NULL;
 	struct pm_error err = {""};
-	uint8_t *alive;
+	uint8_t *usable;
 
 	if (pm_plan_grow(plan, now, &grown, &err))
 		fail_msg("%s", err.text);
 	assert_non_null(grown);
 	pm_plan_free(plan);
-	alive = calloc(grown->topology->num_ports, 1);
-	assert_non_null(alive);
-	assert_true(pm_plan_match(grown, now, alive));
-	free(alive);
+	usable = calloc(grown->topology->num_ports, 1);
+	assert_non_null(usable);
+	assert_true(pm_plan_match(grown, now, usable));
+	free(usable);
 	pm_fabric_free(now);
 	return grown;
 }
@@ -1076,24 +1076,24 @@ static void test_match_marks(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL), *now;
 	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
-	uint8_t alive[64];
+	uint8_t usable[64];
 
 	(void)state;
-	assert_true(plan->topology->num_ports <= sizeof(alive));
+	assert_true(plan->topology->num_ports <= sizeof(usable));
 	now = recipe_draw("l0/4 l1/4 s0/2 l0:1=a l0:3=s0:1 l1:2=x");
-	assert_true(pm_plan_match(plan, now, alive));
+	assert_true(pm_plan_match(plan, now, usable));
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
-		assert_int_equal(alive[i],
+		assert_int_equal(usable[i],
 				 i == world_port(plan->topology, "l0", 1) ||
 					 i == world_port(plan->topology, "l0", 3) ||
 					 i == world_port(plan->topology, "s0", 1) ||
 					 i == world_port(plan->topology, "l1", 2));
 	pm_fabric_free(now);
 	now = recipe_draw("l0/4 l1/4 s0/2 l0:3=s0:2");
-	assert_false(pm_plan_match(plan, now, alive));
+	assert_false(pm_plan_match(plan, now, usable));
 	pm_fabric_free(now);
 	now = recipe_draw("l0/4 l1/4 s0/2 s1/2 x/2 x:1=l0:1");
-	assert_false(pm_plan_match(plan, now, alive));
+	assert_false(pm_plan_match(plan, now, usable));
 	pm_fabric_free(now);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
@@ -1171,7 +1171,7 @@ static void test_hosts_joined(void **state)
 	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
-	uint8_t alive[3];
+	uint8_t usable[3];
 
 	(void)state;
 	recipe_add_node(&recipe, PM_SWITCH, 1, 2, 0, "l");
@@ -1185,7 +1185,7 @@ static void test_hosts_joined(void **state)
 	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "x", 1)),
 			 PM_NONE);
 	assert_int_equal(pm_plan_place(plan, fabric, world_port(fabric, "h1", 1)), 1);
-	assert_true(pm_plan_match(plan, fabric, alive));
+	assert_true(pm_plan_match(plan, fabric, usable));
 	assert_true(pm_plan_fits(plan, fabric));
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
@@ -1211,7 +1211,7 @@ static void test_slot_cable_slot(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(steps); i++) {
 		struct pm_routes *routes;
-		uint8_t alive[32];
+		uint8_t usable[32];
 
 		pm_fabric_free(now);
 		now = recipe_draw(steps[i]);
@@ -1220,17 +1220,17 @@ static void test_slot_cable_slot(void **state)
 			pm_plan_free(plan);
 			plan = grown;
 		}
-		assert_true(plan->topology->num_ports <= sizeof(alive));
-		assert_true(pm_plan_match(plan, now, alive));
+		assert_true(plan->topology->num_ports <= sizeof(usable));
+		assert_true(pm_plan_match(plan, now, usable));
 		/* While a cable is known there, the port is no place. */
 		lid = plan->lid[world_port(plan->topology, "l1", 2)];
 		assert_int_equal(lid != 0, i == 0 || i == 3);
 		for (uint32_t p = 0; p < plan->topology->num_ports; p++)
 			if (plan->topology->ports[p].peer != PM_NONE &&
-			    alive[p] != alive[plan->topology->ports[p].peer])
+			    usable[p] != usable[plan->topology->ports[p].peer])
 				fail_msg("step %zu: one end of a cable is alive", i);
 		assert_int_equal(pm_routes_make(plan, &routes, NULL), 0);
-		pm_routes_update(routes, alive, NULL);
+		pm_routes_update(routes, usable, NULL);
 		if (lid && pm_routes_table(routes, 1)[lid] != 2)
 			fail_msg("step %zu: entry %u", i,
 				 pm_routes_table(routes, 1)[lid]);

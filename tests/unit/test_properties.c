@@ -43,8 +43,8 @@ struct trial {
 	struct pm_detours detours;
 	struct pm_roles roles;
 	uint32_t num, stride;
-	uint8_t *alive;
-	uint8_t *first;	 /* [switch][stride] tables with everything alive */
+	uint8_t *usable;
+	uint8_t *first;	 /* [switch][stride] tables with everything usable */
 	uint8_t *wanted; /* [switch][stride] tables as they should be now */
 	uint8_t *held;	 /* [switch][stride] what the switches hold */
 	uint8_t *there;	 /* [switch] of the plan: is in the fabric of now */
@@ -100,14 +100,14 @@ static bool begin(struct trial *t)
 	EXPECT(pm_routes_make(t->plan, &t->routes, &err) == 0);
 	t->num = t->plan->topology->num_switches;
 	t->stride = pm_routes_stride(t->routes);
-	t->alive = calloc(t->plan->topology->num_ports, 1);
+	t->usable = calloc(t->plan->topology->num_ports, 1);
 	t->there = calloc(t->num, 1);
 	choose_detours(t);
-	EXPECT(pm_plan_match(t->plan, t->whole, t->alive));
-	pm_routes_update(t->routes, t->alive, &t->detours);
+	EXPECT(pm_plan_match(t->plan, t->whole, t->usable));
+	pm_routes_update(t->routes, t->usable, &t->detours);
 	t->first = world_tables(t->routes, t->num);
 	t->held = world_tables(t->routes, t->num);
-	assert_non_null(t->alive);
+	assert_non_null(t->usable);
 	assert_non_null(t->there);
 	memset(t->there, 1, t->num);
 	return true;
@@ -116,7 +116,7 @@ static bool begin(struct trial *t)
 static void end(struct trial *t)
 {
 	reference_free(&t->reference);
-	free(t->alive);
+	free(t->usable);
 	free(t->there);
 	free(t->first);
 	free(t->wanted);
@@ -147,7 +147,7 @@ static void check_shuffled(struct trial *t)
 	EXPECT(!memcmp(plan->rank, t->plan->rank, ports * sizeof(*plan->rank)));
 	EXPECT(plan->num_runs == t->plan->num_runs);
 	EXPECT(pm_routes_make(plan, &routes, NULL) == 0);
-	pm_routes_update(routes, t->alive, &t->detours);
+	pm_routes_update(routes, t->usable, &t->detours);
 	tables = world_tables(routes, t->num);
 	EXPECT(!memcmp(tables, t->first, (size_t)t->num * t->stride));
 	free(tables);
@@ -189,7 +189,7 @@ static void bring_all_back(struct trial *t)
 		t->recipe.cables[i].away = false;
 }
 
-static void check_alive(const struct trial *t)
+static void check_usable(const struct trial *t)
 {
 	const struct pm_fabric *topology = t->plan->topology;
 
@@ -201,7 +201,7 @@ static void check_alive(const struct trial *t)
 			   t->now->ports[t->now->nodes[node].first_port + p->num].peer !=
 				   PM_NONE;
 
-		EXPECT(t->alive[i] == has);
+		EXPECT(t->usable[i] == has);
 	}
 }
 
@@ -212,7 +212,7 @@ static void check_from_scratch(const struct trial *t)
 	uint8_t *tables;
 
 	EXPECT(pm_routes_make(t->plan, &routes, NULL) == 0);
-	pm_routes_update(routes, t->alive, &t->detours);
+	pm_routes_update(routes, t->usable, &t->detours);
 	tables = world_tables(routes, t->num);
 	EXPECT(!memcmp(tables, t->wanted, (size_t)t->num * t->stride));
 	free(tables);
@@ -278,7 +278,7 @@ static void send(struct trial *t)
 static void drop_stale(struct trial *t)
 {
 	struct pm_held *held = calloc(t->num, sizeof(*held));
-	struct pm_stale_input input = {t->routes, held, t->alive, NULL};
+	struct pm_stale_input input = {t->routes, held, t->usable, NULL};
 	struct pm_stale stale = {0};
 
 	assert_non_null(held);
@@ -380,7 +380,7 @@ static bool arrives(const struct trial *t, uint32_t from, uint32_t port)
 		uint8_t out = t->wanted[(size_t)from * t->stride + t->plan->lid[port]];
 		uint32_t by = topology->nodes[from].first_port + out;
 
-		if (!out || out > topology->nodes[from].num_ports || !t->alive[by])
+		if (!out || out > topology->nodes[from].num_ports || !t->usable[by])
 			return false;
 		if (topology->ports[by].peer == PM_NONE)
 			return by == port;
@@ -389,7 +389,7 @@ static bool arrives(const struct trial *t, uint32_t from, uint32_t port)
 	return false;
 }
 
-/* label[switch]: the same where cables that are alive join two. */
+/* label[switch]: the same where cables that are usable join two. */
 static void label_parts(const struct trial *t, uint32_t *label)
 {
 	const struct pm_fabric *topology = t->plan->topology;
@@ -402,7 +402,7 @@ static void label_parts(const struct trial *t, uint32_t *label)
 		for (uint32_t i = 0; i < topology->num_ports; i++) {
 			uint32_t a = topology->ports[i].node, b;
 
-			if (topology->ports[i].peer == PM_NONE || !t->alive[i])
+			if (topology->ports[i].peer == PM_NONE || !t->usable[i])
 				continue;
 			b = pm_fabric_peer_node(topology, i);
 			if (label[b] < label[a]) {
@@ -418,7 +418,7 @@ static bool is_end(const struct trial *t, uint32_t port)
 {
 	const struct pm_port *p = &t->plan->topology->ports[port];
 
-	return p->num && p->peer == PM_NONE && t->alive[port];
+	return p->num && p->peer == PM_NONE && t->usable[port];
 }
 
 /* Pairs with service ports, one by one. */
@@ -461,9 +461,9 @@ static void step(struct trial *t)
 	reference_free(&t->reference);
 	t->now = recipe_build(&t->recipe, &t->random);
 	reference_make(&t->reference, t->plan, t->now);
-	EXPECT(pm_plan_match(t->plan, t->now, t->alive));
-	check_alive(t);
-	pm_routes_update(t->routes, t->alive, &t->detours);
+	EXPECT(pm_plan_match(t->plan, t->now, t->usable));
+	check_usable(t);
+	pm_routes_update(t->routes, t->usable, &t->detours);
 	t->wanted = world_tables(t->routes, t->num);
 	find_there(t);
 	tables.entries = t->wanted;
@@ -640,9 +640,9 @@ static bool knows_hosts(const struct pm_plan *plan, const struct pm_fabric *whol
 	return true;
 }
 
-/* Tables of the plan for a fabric, or with everything alive if that is NULL. */
+/* Tables of the plan for a fabric, or with everything usable if that is NULL. */
 static void check_tables(const struct trial *t, const struct pm_fabric *now,
-			 const uint8_t *alive)
+			 const uint8_t *usable)
 {
 	struct reference_tables tables = {.plan = t->plan};
 	struct reference reference;
@@ -650,8 +650,8 @@ static void check_tables(const struct trial *t, const struct pm_fabric *now,
 	uint8_t *entries;
 
 	EXPECT(pm_routes_make(t->plan, &routes, NULL) == 0);
-	if (alive)
-		pm_routes_update(routes, alive, NULL);
+	if (usable)
+		pm_routes_update(routes, usable, NULL);
 	tables.stride = pm_routes_stride(routes);
 	tables.entries = entries = world_tables(routes, t->plan->topology->num_switches);
 	reference_make(&reference, t->plan, now);
@@ -665,16 +665,16 @@ static void check_tables(const struct trial *t, const struct pm_fabric *now,
 static void check_grown(struct trial *t)
 {
 	struct pm_fabric *whole = recipe_build_seen(&t->recipe);
-	uint8_t *alive = calloc(t->plan->topology->num_ports, 1);
+	uint8_t *usable = calloc(t->plan->topology->num_ports, 1);
 
-	assert_non_null(alive);
+	assert_non_null(usable);
 	EXPECT(whole->num_switches == t->plan->topology->num_switches);
 	if (knows_hosts(t->plan, whole))
 		expect_none(seed, "levels", reference_levels(whole, t->plan));
 	check_tables(t, whole, NULL);
-	EXPECT(pm_plan_match(t->plan, t->now, alive));
-	check_tables(t, t->now, alive);
-	free(alive);
+	EXPECT(pm_plan_match(t->plan, t->now, usable));
+	check_tables(t, t->now, usable);
+	free(usable);
 	pm_fabric_free(whole);
 }
 
@@ -714,16 +714,16 @@ static void check_drift(struct trial *t)
 /* True if the plan grew, or had nothing to grow by. */
 static bool grow(struct trial *t, uint32_t *grew)
 {
-	uint8_t *alive = calloc(t->plan->topology->num_ports, 1);
+	uint8_t *usable = calloc(t->plan->topology->num_ports, 1);
 	struct pm_plan *grown = NULL;
 	bool known;
 	int rc;
 
-	assert_non_null(alive);
+	assert_non_null(usable);
 	pm_fabric_free(t->now);
 	t->now = recipe_build(&t->recipe, &t->random);
-	known = pm_plan_match(t->plan, t->now, alive);
-	free(alive);
+	known = pm_plan_match(t->plan, t->now, usable);
+	free(usable);
 	rc = pm_plan_grow(t->plan, t->now, &grown, NULL);
 	if (rc) {
 		EXPECT(rc == -ENOTSUP && !grown);
@@ -853,19 +853,19 @@ static void check_loss(struct trial *t, struct pm_routes *again)
 {
 	const struct pm_detours *detours =
 		random_chance(&t->random, 50) ? &t->detours : NULL;
-	uint8_t *alive = malloc(t->plan->topology->num_ports), *wanted;
+	uint8_t *usable = malloc(t->plan->topology->num_ports), *wanted;
 	uint32_t ports[PM_MAX_PORTS], num = choose_loss(t, ports);
 
-	assert_non_null(alive);
-	memcpy(alive, t->alive, t->plan->topology->num_ports);
+	assert_non_null(usable);
+	memcpy(usable, t->usable, t->plan->topology->num_ports);
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t peer = t->plan->topology->ports[ports[i]].peer;
 
 		if (peer != PM_NONE)
-			alive[ports[i]] = alive[peer] = 0;
+			usable[ports[i]] = usable[peer] = 0;
 	}
 	EXPECT(pm_routes_fail(t->routes, ports, num, detours) == 0);
-	pm_routes_update(again, alive, detours);
+	pm_routes_update(again, usable, detours);
 	wanted = world_tables(again, t->num);
 	for (uint32_t sw = 0; sw < t->num; sw++)
 		EXPECT(!memcmp(pm_routes_table(t->routes, sw),
@@ -873,7 +873,7 @@ static void check_loss(struct trial *t, struct pm_routes *again)
 	check_changes(t, t->routes);
 	check_reach(t, t->routes, again);
 	free(wanted);
-	free(alive);
+	free(usable);
 }
 
 static void test_loss_after_loss(void **state)
@@ -890,7 +890,7 @@ static void test_loss_after_loss(void **state)
 				check_loss(&t, again);
 				/* Sometimes something else comes between. */
 				if (random_chance(&t.random, 10))
-					pm_routes_update(t.routes, t.alive, NULL);
+					pm_routes_update(t.routes, t.usable, NULL);
 			}
 		}
 		pm_routes_free(again);

@@ -22,7 +22,7 @@ struct ground {
 	struct pm_tree tree;
 	struct pm_pool pool;
 	struct pm_reach reach;
-	uint8_t *alive;
+	uint8_t *usable;
 };
 
 static void make(struct ground *g, struct pm_fabric *fabric)
@@ -34,9 +34,9 @@ static void make(struct ground *g, struct pm_fabric *fabric)
 	g->pool = (struct pm_pool){0};
 	pm_reach_init(&g->tree, &g->pool, &g->reach);
 	assert_int_equal(pm_pool_check(&g->pool, NULL), 0);
-	g->alive = malloc(g->skeleton->num_ports + 1u);
-	assert_non_null(g->alive);
-	memset(g->alive, 1, g->skeleton->num_ports);
+	g->usable = malloc(g->skeleton->num_ports + 1u);
+	assert_non_null(g->usable);
+	memset(g->usable, 1, g->skeleton->num_ports);
 }
 
 static void release(struct ground *g)
@@ -45,14 +45,14 @@ static void release(struct ground *g)
 	pm_tree_free(&g->tree);
 	pm_fabric_free(g->skeleton);
 	pm_fabric_free(g->fabric);
-	free(g->alive);
+	free(g->usable);
 }
 
 static void lose(struct ground *g, const char *sw, unsigned int port)
 {
 	uint32_t at = world_port(g->skeleton, sw, port);
 
-	g->alive[at] = g->alive[g->skeleton->ports[at].peer] = 0;
+	g->usable[at] = g->usable[g->skeleton->ports[at].peer] = 0;
 }
 
 /*
@@ -131,7 +131,7 @@ static void test_drawing(void **state)
 
 		make(&g, recipe_draw(DRAWING));
 		lose_all(&g, rows[i].lost);
-		pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+		pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 		check_sets(&rows[i], "down", rows[i].down, g.reach.down, g.reach.words);
 		check_sets(&rows[i], "updown", rows[i].updown, g.reach.updown,
 			   g.reach.words);
@@ -153,19 +153,20 @@ static void check_since(const struct ground *g)
 	pm_reach_init(&g->tree, &pool, &since);
 	assert_int_equal(pm_pool_check(&pool, NULL), 0);
 	pm_reach_compute(g->skeleton, &g->tree, NULL, &whole);
-	pm_reach_compute_since(g->skeleton, &g->tree, g->alive, &whole, &since, changed);
+	pm_reach_compute_since(g->skeleton, &g->tree, g->usable, &whole, &since, changed);
 	assert_memory_equal(since.down, g->reach.down, count * bytes);
 	assert_memory_equal(since.updown, g->reach.updown, count * bytes);
 	/* Twice, as nothing may be left of the first time. */
 	for (uint32_t i = 0; i < g->skeleton->num_ports; i++)
-		if (g->skeleton->ports[i].peer != PM_NONE && !g->alive[i])
+		if (g->skeleton->ports[i].peer != PM_NONE && !g->usable[i])
 			ports[num++] = i;
 	pm_reach_loss_init(&since, count, &pool, &loss);
 	assert_int_equal(pm_pool_check(&pool, NULL), 0);
 	for (int i = 0; i < 2; i++) {
 		memcpy(since.down, whole.down, count * bytes);
 		memcpy(since.updown, whole.updown, count * bytes);
-		pm_reach_fail(g->skeleton, &g->tree, g->alive, ports, num, &since, &loss);
+		pm_reach_fail(g->skeleton, &g->tree, g->usable, ports, num, &since,
+			      &loss);
 		assert_memory_equal(since.down, g->reach.down, count * bytes);
 		assert_memory_equal(since.updown, g->reach.updown, count * bytes);
 		assert_memory_equal(loss.changed, changed, count);
@@ -203,7 +204,7 @@ static void test_since(void **state)
 		for (unsigned int i = 0; i < LENGTH(cables); i++)
 			if (set >> i & 1)
 				lose(&g, cables[i].name, cables[i].port);
-		pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+		pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 		check_since(&g);
 		release(&g);
 	}
@@ -217,7 +218,7 @@ static void test_no_marks(void **state)
 	(void)state;
 	make(&g, recipe_draw(DRAWING));
 	lose(&g, "p", 3);
-	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+	pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 	pm_reach_compute(g.skeleton, &g.tree, NULL, &g.reach);
 	check_sets(&rows[0], "down", rows[0].down, g.reach.down, g.reach.words);
 	check_sets(&rows[0], "updown", rows[0].updown, g.reach.updown, g.reach.words);
@@ -231,11 +232,11 @@ static void test_parallel(void **state)
 	(void)state;
 	make(&g, recipe_draw("l0/3 l1/2 s/3 l0:1=a l1:1=b l0:2=s:1 l0:3=s:2 l1:2=s:3"));
 	lose(&g, "l0", 2);
-	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+	pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 	assert_true(has(pm_reach_updown(&g.reach, 0), 1));
 	assert_true(has(pm_reach_down(&g.reach, 2), 0));
 	lose(&g, "l0", 3);
-	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+	pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 	assert_false(has(pm_reach_updown(&g.reach, 0), 1));
 	assert_false(has(pm_reach_down(&g.reach, 2), 0));
 	release(&g);
@@ -256,7 +257,7 @@ static void test_many_words(void **state)
 	for (unsigned int p = 1; p <= 70; p += 3)
 		lose(&g, "sw1-0", p);
 	lose(&g, "sw1-1", 69);
-	pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
+	pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 	for (uint32_t a = 0; a < 70; a++) {
 		for (uint32_t b = 0; b < 70; b++)
 			assert_int_equal(has(pm_reach_updown(&g.reach, a), b),
@@ -299,19 +300,19 @@ static void test_failures(void **state)
 	for (int round = 0; round < 2000; round++) {
 		uint32_t ports[40], num = 0, count = random_below(&random, 20);
 
-		memset(g.alive, 1, g.skeleton->num_ports);
+		memset(g.usable, 1, g.skeleton->num_ports);
 		while (count-- > 0) {
 			uint32_t port = random_below(&random, g.skeleton->num_ports);
 			uint32_t peer = g.skeleton->ports[port].peer;
 
-			if (peer == PM_NONE || !g.alive[port])
+			if (peer == PM_NONE || !g.usable[port])
 				continue;
-			g.alive[port] = g.alive[peer] = 0;
+			g.usable[port] = g.usable[peer] = 0;
 			ports[num++] = port;
 			ports[num++] = peer;
 		}
-		pm_reach_compute(g.skeleton, &g.tree, g.alive, &g.reach);
-		pm_reach_fail(g.skeleton, &g.tree, g.alive, ports, num, &now, &loss);
+		pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
+		pm_reach_fail(g.skeleton, &g.tree, g.usable, ports, num, &now, &loss);
 		assert_memory_equal(now.down, g.reach.down, bytes);
 		assert_memory_equal(now.updown, g.reach.updown, bytes);
 		pm_reach_restore(&whole, &now, &loss);

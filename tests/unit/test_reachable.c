@@ -82,7 +82,7 @@ static void test_counts(void **state)
 		struct pm_reachable reachable;
 
 		world_update(&world, now);
-		reachable = find(&world, world.alive);
+		reachable = find(&world, world.usable);
 		if (reachable.connected != rows[i].connected ||
 		    reachable.pairs != rows[i].pairs)
 			fail_msg("%s: %llu of %llu", rows[i].name,
@@ -119,7 +119,7 @@ static void test_many(void **state)
 	recipe_free(&recipe);
 	now = world_without(&world, "sw0-3:3 sw0-69:4");
 	world_update(&world, now);
-	reachable = find(&world, world.alive);
+	reachable = find(&world, world.usable);
 	assert_int_equal(reachable.connected, 140 * 138);
 	assert_int_equal(reachable.connected - reachable.pairs, 2 * 2 * 2);
 	pm_fabric_free(now);
@@ -140,12 +140,12 @@ static void test_kept_out(void **state)
 	world_update(&world, world.fabric);
 	seen = malloc(world.plan->topology->num_ports);
 	assert_non_null(seen);
-	memcpy(seen, world.alive, world.plan->topology->num_ports);
+	memcpy(seen, world.usable, world.plan->topology->num_ports);
 	port = world_port(world.plan->topology, "l0", 2);
 	peer = world.plan->topology->ports[port].peer;
-	world.alive[port] = world.alive[peer] = 0;
-	pm_routes_update(world.routes, world.alive, NULL);
-	assert_int_equal(find(&world, world.alive).connected, 0);
+	world.usable[port] = world.usable[peer] = 0;
+	pm_routes_update(world.routes, world.usable, NULL);
+	assert_int_equal(find(&world, world.usable).connected, 0);
 	assert_int_equal(find(&world, seen).connected, 2);
 	assert_int_equal(find(&world, seen).pairs, 0);
 	free(seen);
@@ -204,7 +204,7 @@ static void test_plan_agrees(void **state)
 		struct pm_error err = {""};
 
 		world_update(&world, now);
-		reachable = find(&world, world.alive);
+		reachable = find(&world, world.usable);
 		assert_int_equal(pm_reachable_enough(&reachable), rows[i].enough);
 		assert_int_equal(pm_plan_make(now, &config, &plan, &err), rows[i].rc);
 		assert_int_equal(!plan, rows[i].rc != 0);
@@ -250,7 +250,7 @@ static struct pm_reachable walk_pairs(const struct world *world,
 
 	assert_non_null(part);
 	assert_non_null(queue);
-	pm_reach_parts(world->plan->topology, world->alive, part, queue);
+	pm_reach_parts(world->plan->topology, world->usable, part, queue);
 	for (uint32_t a = 0; a < now->num_ports; a++) {
 		uint32_t x = pm_fabric_peer_node(now, a);
 
@@ -322,7 +322,7 @@ static void test_random(void **state)
 		assert_non_null(now);
 		lose_some(now, &random);
 		world_update(&world, now);
-		found = find(&world, world.alive);
+		found = find(&world, world.usable);
 		walked = walk_pairs(&world, now);
 		if (found.connected != walked.connected || found.pairs != walked.pairs)
 			fail_msg("seed %llu: %llu of %llu, not %llu of %llu",

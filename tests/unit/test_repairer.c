@@ -337,8 +337,8 @@ static int begin(void **state)
 	world_make(&world, world_director(36), PM_GROUPED);
 	view = (struct view){0};
 	assert_int_equal(view_rebase(&view, world.plan, NULL), 0);
-	memset(world.alive, 1, world.plan->topology->num_ports);
-	seen.seen = world.alive;
+	memset(world.usable, 1, world.plan->topology->num_ports);
+	seen.seen = world.usable;
 	assert_int_equal(view_look(&view, &seen, &changed, NULL), 0);
 	repairer = repairer_start(&config);
 	assert_non_null(repairer);

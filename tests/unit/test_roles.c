@@ -276,7 +276,7 @@ static void test_roots(void **state)
 	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_plan *plan = NULL, *grown = NULL;
 	struct pm_error err = {""};
-	uint8_t alive[20];
+	uint8_t usable[20];
 	struct world world;
 
 	(void)state;
@@ -289,7 +289,7 @@ static void test_roots(void **state)
 	/* Other roots: another tree, the same LIDs. */
 	roles.roots.count = 1;
 	pm_roles_apply(&roles, fabric);
-	assert_false(pm_plan_match(plan, fabric, alive));
+	assert_false(pm_plan_match(plan, fabric, usable));
 	assert_int_equal(pm_plan_grow(plan, fabric, &grown, &err), 0);
 	assert_memory_equal(grown->lid, plan->lid, 20 * sizeof(*plan->lid));
 	assert_int_equal(grown->tree.level[3], 0);

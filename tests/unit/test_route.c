@@ -253,14 +253,14 @@ static void lose_component(struct world *world, uint32_t component)
 {
 	const struct pm_fabric *topology = world->plan->topology;
 
-	pm_plan_match(world->plan, world->fabric, world->alive);
+	pm_plan_match(world->plan, world->fabric, world->usable);
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		if (world->plan->tree.component[topology->ports[i].node] != component ||
 		    topology->ports[i].peer == PM_NONE)
 			continue;
-		world->alive[i] = world->alive[topology->ports[i].peer] = 0;
+		world->usable[i] = world->usable[topology->ports[i].peer] = 0;
 	}
-	pm_routes_update(world->routes, world->alive, NULL);
+	pm_routes_update(world->routes, world->usable, NULL);
 }
 
 /* Adds a flow from a leaf to a slot to each cable on its way. */
@@ -275,7 +275,7 @@ static void add_flow(const struct world *world, uint32_t leaf, uint32_t lid,
 		uint32_t port = topology->nodes[sw].first_port + num;
 
 		assert_int_not_equal(num, PM_LFT_KEEP);
-		assert_true(world->alive[port]);
+		assert_true(world->usable[port]);
 		load[port]++;
 		sw = topology->ports[topology->ports[port].peer].node;
 	}
@@ -292,7 +292,7 @@ static double count_excess(const struct world *world, uint8_t level,
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		uint32_t low = direction == PM_UP ? i : topology->ports[i].peer;
 
-		if (tree->direction[i] != direction || !world->alive[i] ||
+		if (tree->direction[i] != direction || !world->usable[i] ||
 		    tree->level[topology->ports[low].node] != level)
 			continue;
 		sum += load[i];
@@ -690,7 +690,7 @@ static void expect_taken_over(struct world *world, const char *lost)
 	struct pm_plan *made, *kept = NULL;
 	struct pm_routes *routes;
 	struct pm_held *held;
-	uint8_t *tables, *alive;
+	uint8_t *tables, *usable;
 	uint32_t differ;
 
 	world_update(world, broken);
@@ -701,15 +701,15 @@ static void expect_taken_over(struct world *world, const char *lost)
 		kept = made;
 	else
 		pm_plan_free(made);
-	alive = calloc(kept->topology->num_ports, 1);
-	assert_true(alive && pm_plan_match(kept, broken, alive));
+	usable = calloc(kept->topology->num_ports, 1);
+	assert_true(usable && pm_plan_match(kept, broken, usable));
 	assert_int_equal(pm_routes_make(kept, &routes, NULL), 0);
-	pm_routes_update(routes, alive, NULL);
+	pm_routes_update(routes, usable, NULL);
 	held = list_held(world, tables, kept);
 	assert_true(count_changes(routes, kept, held) > 0);
 	if (!pm_routes_adopt(routes, held, true))
 		fail_msg("%s: not taken over", lost);
-	pm_routes_update(routes, alive, NULL);
+	pm_routes_update(routes, usable, NULL);
 	if (count_changes(routes, kept, held))
 		fail_msg("%s: %u entries change", lost,
 			 count_changes(routes, kept, held));
@@ -720,7 +720,7 @@ static void expect_taken_over(struct world *world, const char *lost)
 	pm_plan_free(kept);
 	pm_fabric_free(broken);
 	free(held);
-	free(alive);
+	free(usable);
 	free(tables);
 }
 
@@ -891,7 +891,7 @@ static void test_put(void **state)
 						? sw % 36 + 1
 						: before[sw * world.stride + lid]);
 		}
-		pm_routes_update(world.routes, world.alive, &world.detours);
+		pm_routes_update(world.routes, world.usable, &world.detours);
 		for (uint32_t sw = 0; sw < world.num_switches; sw++)
 			assert_memory_equal(pm_routes_table(world.routes, sw),
 					    before + (size_t)sw * world.stride,
@@ -941,7 +941,7 @@ static struct pm_routes *make_turned(const struct world *world)
 				row[lid] = (uint8_t)(19 + (row[lid] - 18) % 18);
 	}
 	assert_int_equal(pm_routes_make(world->plan, &turned, NULL), 0);
-	pm_routes_update(turned, world->alive, NULL);
+	pm_routes_update(turned, world->usable, NULL);
 	assert_true(pm_routes_adopt(turned, held, true));
 	free(held);
 	free(tables);
@@ -988,11 +988,11 @@ static void test_prefer(void **state)
 		world_assert_sound(&world, now);
 		prefer_all(world.routes, turned_rows, &world, 1);
 		world_update(&world, now);
-		pm_routes_update(turned, world.alive, &world.detours);
+		pm_routes_update(turned, world.usable, &world.detours);
 		expect_tables(world.routes, turned, &world, put_losses[i]);
 		prefer_all(world.routes, own_rows, &world, 1);
 		world_update(&world, now);
-		pm_routes_update(plain, world.alive, &world.detours);
+		pm_routes_update(plain, world.usable, &world.detours);
 		expect_tables(world.routes, plain, &world, put_losses[i]);
 		pm_fabric_free(now);
 	}

@@ -142,32 +142,32 @@ static void test_rows(void **state)
 	pm_fabric_free(g.fabric);
 }
 
-/* Parts are what searches from all nodes find; a cable that is not alive joins nothing.
+/* Parts are what searches from all nodes find; a cable that is not usable joins nothing.
  */
 static void test_parts(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(DRAWING);
-	uint8_t *alive = malloc(fabric->num_ports);
+	uint8_t *usable = malloc(fabric->num_ports);
 	uint32_t part[NUM], queue[NUM];
 	static const uint32_t whole[NUM] = {0, 0, 0, 0, 0, 5, 5, 7};
 	static const uint32_t cut[NUM] = {0, 0, 2, 0, 2, 5, 5, 7};
 
 	(void)state;
-	assert_non_null(alive);
+	assert_non_null(usable);
 	pm_reach_parts(fabric, NULL, part, queue);
 	assert_memory_equal(part, whole, sizeof(part));
-	memset(alive, 1, fabric->num_ports);
-	pm_reach_parts(fabric, alive, part, queue);
+	memset(usable, 1, fabric->num_ports);
+	pm_reach_parts(fabric, usable, part, queue);
 	assert_memory_equal(part, whole, sizeof(part));
 	for (unsigned int num = 1; num <= 4; num++) {
 		uint32_t port = world_port(fabric, "c", num);
 
 		if (num != 3)
-			alive[port] = alive[fabric->ports[port].peer] = 0;
+			usable[port] = usable[fabric->ports[port].peer] = 0;
 	}
-	pm_reach_parts(fabric, alive, part, queue);
+	pm_reach_parts(fabric, usable, part, queue);
 	assert_memory_equal(part, cut, sizeof(part));
-	free(alive);
+	free(usable);
 	pm_fabric_free(fabric);
 }
 

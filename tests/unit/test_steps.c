@@ -44,11 +44,11 @@ struct trial {
 	struct pm_fabric *now;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	uint32_t num;	     /* switches of the plan */
-	uint8_t *real;	     /* [switch][LONGEST] what they hold */
-	uint8_t *there;	     /* [switch] 1: OpenSM knows what it holds */
-	uint8_t *up, *alive; /* [port] of the plan's */
-	uint8_t *stayed;     /* [port] up, and up before: packets pass */
+	uint32_t num;	      /* switches of the plan */
+	uint8_t *real;	      /* [switch][LONGEST] what they hold */
+	uint8_t *there;	      /* [switch] 1: OpenSM knows what it holds */
+	uint8_t *up, *usable; /* [port] of the plan's */
+	uint8_t *stayed;      /* [port] up, and up before: packets pass */
 	uint8_t *recabled;
 	struct pm_held *held; /* [switch] OpenSM's records: real, where known */
 	struct pm_stale_input input;
@@ -237,7 +237,7 @@ static void send_repair(struct trial *t)
 					t->real + (size_t)(i / blocks) * LONGEST +
 						(size_t)(i % blocks) * PM_LFT_BLOCK,
 					&list[num]);
-	EXPECT(pm_order_sort(t->routes, t->alive, list, num, &waits) == 0);
+	EXPECT(pm_order_sort(t->routes, t->usable, list, num, &waits) == 0);
 	for (uint32_t i = 0; i < num; i++) {
 		uint8_t entries[PM_LFT_BLOCK];
 
@@ -274,7 +274,7 @@ static void exclude_some(struct trial *t)
 
 	for (uint32_t i = 0; i < topology->num_ports; i++)
 		if (topology->ports[i].peer != PM_NONE && random_chance(&t->random, 2))
-			t->alive[i] = t->alive[topology->ports[i].peer] = 0;
+			t->usable[i] = t->usable[topology->ports[i].peer] = 0;
 }
 
 static void find_records(struct trial *t)
@@ -293,18 +293,18 @@ static void sweep(struct trial *t)
 
 	assert_non_null(records);
 	EXPECT(pm_plan_match(t->plan, t->now, t->up));
-	memcpy(t->alive, t->up, t->plan->topology->num_ports);
+	memcpy(t->usable, t->up, t->plan->topology->num_ports);
 	for (uint32_t i = 0; i < t->plan->topology->num_ports; i++)
 		t->stayed[i] &= t->up[i];
 	/* What is held or drained may come into use for what is lost: no loss alone. */
 	if (t->manner != REPAIRING && random_chance(&t->random, 30))
 		exclude_some(t);
-	pm_routes_update(t->routes, t->alive, &detours);
+	pm_routes_update(t->routes, t->usable, &detours);
 	find_records(t);
 	if (t->manner != REPAIRING && random_chance(&t->random, 40) &&
 	    pm_routes_adopt(t->routes, t->held, random_chance(&t->random, 50))) {
 		met.adopted++;
-		pm_routes_update(t->routes, t->alive, &detours);
+		pm_routes_update(t->routes, t->usable, &detours);
 	}
 	if (t->manner == REPAIRING && t->is_loss) {
 		memcpy(records, t->real, (size_t)t->num * LONGEST);
@@ -431,7 +431,7 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 	free(t->stayed);
 	free(t->recabled);
 	free(t->up);
-	free(t->alive);
+	free(t->usable);
 	free(t->held);
 	pm_routes_free(t->routes);
 	pm_plan_free(t->plan);
@@ -448,10 +448,10 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 		.stayed = stayed,
 		.recabled = recabled,
 		.up = calloc(ports, 1),
-		.alive = calloc(ports, 1),
+		.usable = calloc(ports, 1),
 		.held = calloc(num + 1u, sizeof(*t->held)),
 	};
-	assert_true(t->up && t->alive && t->held);
+	assert_true(t->up && t->usable && t->held);
 	EXPECT(pm_routes_make(plan, &t->routes, NULL) == 0);
 	t->input = (struct pm_stale_input){t->routes, t->held, t->up, t->recabled};
 }
@@ -541,7 +541,7 @@ static void end(struct trial *t)
 	free(t->real);
 	free(t->there);
 	free(t->up);
-	free(t->alive);
+	free(t->usable);
 	free(t->stayed);
 	free(t->recabled);
 	free(t->held);

@@ -97,7 +97,7 @@ static void check_tables(struct ground *g)
 {
 	struct pm_detours detours = {.sm = PM_NONE, .spare = g->view.seen};
 
-	pm_routes_update(g->world.routes, g->view.alive, &detours);
+	pm_routes_update(g->world.routes, g->view.usable, &detours);
 	for (uint32_t sw = 0; sw < g->topology->num_switches; sw++)
 		assert_memory_equal(pm_routes_table(g->view.routes, sw),
 				    pm_routes_table(g->world.routes, sw),
@@ -120,7 +120,7 @@ static uint32_t downs(const struct ground *g, const char *sw, unsigned int num)
 
 static bool in_use(const struct ground *g, const char *sw, unsigned int num)
 {
-	return g->view.alive[world_port(g->topology, sw, num)] != 0;
+	return g->view.usable[world_port(g->topology, sw, num)] != 0;
 }
 
 static void test_look(void **state)

@@ -81,8 +81,8 @@ void world_make_with(struct world *world, struct pm_fabric *fabric,
 	world->num_switches = world->plan->topology->num_switches;
 	world->stride = pm_routes_stride(world->routes);
 	world->first = world_tables(world->routes, world->num_switches);
-	world->alive = calloc(world->plan->topology->num_ports, 1);
-	assert_non_null(world->alive);
+	world->usable = calloc(world->plan->topology->num_ports, 1);
+	assert_non_null(world->usable);
 }
 
 bool world_make_random(struct world *world, struct random *random, struct recipe *recipe)
@@ -132,7 +132,7 @@ void world_free(struct world *world)
 	pm_routes_free(world->routes);
 	pm_plan_free(world->plan);
 	pm_fabric_free(world->fabric);
-	free(world->alive);
+	free(world->usable);
 	free(world->first);
 	memset(world, 0, sizeof(*world));
 }
@@ -179,8 +179,8 @@ struct pm_fabric *world_without(const struct world *world, const char *loss)
 
 void world_update(struct world *world, const struct pm_fabric *now)
 {
-	assert_true(pm_plan_match(world->plan, now, world->alive));
-	pm_routes_update(world->routes, world->alive, &world->detours);
+	assert_true(pm_plan_match(world->plan, now, world->usable));
+	pm_routes_update(world->routes, world->usable, &world->detours);
 }
 
 /* Whether a switch has a cable; one without gets nothing any more. */
@@ -189,7 +189,7 @@ static bool has_cable(const struct world *world, uint32_t sw)
 	const struct pm_node *n = &world->plan->topology->nodes[sw];
 
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (world->alive[i] && world->plan->topology->ports[i].peer != PM_NONE)
+		if (world->usable[i] && world->plan->topology->ports[i].peer != PM_NONE)
 			return true;
 	return false;
 }

@@ -21,7 +21,7 @@ struct world {
 	struct pm_plan *plan;
 	struct pm_routes *routes;
 	struct pm_detours detours; /* none unless a test sets them */
-	uint8_t *alive;		   /* [port], of the last update */
+	uint8_t *usable;	   /* [port], of the last update */
 	uint8_t *first;		   /* [switch][stride] tables of the whole fabric */
 	uint32_t stride, num_switches;
 };

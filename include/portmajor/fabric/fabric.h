@@ -138,12 +138,12 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
 
 /*
- * Counts a skeleton switch's end ports but for service ports: with alive[port] those
+ * Counts a skeleton switch's end ports but for service ports: with usable[port] those
  * there now, in slots that were always empty too; with NULL those that are or were. O(its
  * ports).
  */
 uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
-			       const uint8_t *alive);
+			       const uint8_t *usable);
 
 /* Takes the cable at this port away, if there is one. Sealed fabrics too. */
 void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);

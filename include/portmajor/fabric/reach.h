@@ -28,11 +28,11 @@ void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 void pm_reach_sort(const struct pm_tree *tree, struct pm_reach *reach);
 
 /*
- * Fills both sets for the cables with alive[port] set (at both ends), or for all if alive
- * is NULL. Cost: O(cables x switches / 64).
+ * Fills both sets for the cables with usable[port] set (at both ends), or for all if
+ * usable is NULL. Cost: O(cables x switches / 64).
  */
 void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		      const uint8_t *alive, struct pm_reach *reach);
+		      const uint8_t *usable, struct pm_reach *reach);
 
 enum pm_reach_changed {
 	PM_REACH_DOWN = 1,
@@ -45,7 +45,7 @@ enum pm_reach_changed {
  * O(cables), and that of the changed sets.
  */
 void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-			    const uint8_t *alive, const struct pm_reach *whole,
+			    const uint8_t *usable, const struct pm_reach *whole,
 			    struct pm_reach *reach, uint8_t *changed);
 
 /* Words of a row, from the first up to the end. */
@@ -78,7 +78,7 @@ void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
  * less, and of their neighbours, x words).
  */
 void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		   const uint8_t *alive, const uint32_t *ports, uint32_t num_ports,
+		   const uint8_t *usable, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_reach *reach, struct pm_reach_loss *loss);
 
 /*
@@ -90,10 +90,10 @@ void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
 		      struct pm_reach_loss *loss);
 
 /*
- * Connected components: part[node] is the first node of its component. alive as above;
+ * Connected components: part[node] is the first node of its component. usable as above;
  * queue[node] is working memory. O(cables).
  */
-void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *alive, uint32_t *part,
+void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *usable, uint32_t *part,
 		    uint32_t *queue);
 
 static inline const uint64_t *pm_reach_down(const struct pm_reach *reach, uint32_t sw)

@@ -23,18 +23,18 @@ struct pm_cutoff;
 
 /*
  * Begins with the tables of all switches, [switch][length], length a multiple of 64, and
- * the usable cables, alive[port], hosts' cables too. LIDs: each once, those of one port
- * together, below length. fabric is borrowed and may be a skeleton; alive, tables and
+ * the usable cables, usable[port], hosts' cables too. LIDs: each once, those of one port
+ * together, below length. fabric is borrowed and may be a skeleton; usable, tables and
  * lids are copied. The caller frees *cutoff. -ENOMEM. Cost: O(lids x switches).
  */
-int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *alive,
+int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
 		  const uint8_t *tables, uint32_t length,
 		  const struct pm_cutoff_lid *lids, uint32_t num_lids,
 		  struct pm_cutoff **cutoff, struct pm_error *err);
 void pm_cutoff_free(struct pm_cutoff *cutoff);
 
 /* Changes the usable cables. Cost: as of pm_cutoff_new. */
-void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *alive);
+void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *usable);
 
 /*
  * Writes a block of a switch's table, 64 entries from LID 64 x block on, below length;

@@ -83,10 +83,10 @@ int pm_multicast_new(const struct pm_plan *plan, const struct pm_multicast_confi
 void pm_multicast_free(struct pm_multicast *multicast);
 
 /*
- * Sets the usable links: alive[port], both ends, as for pm_routes_update; end ports are
+ * Sets the usable links: usable[port], both ends, as for pm_routes_update; end ports are
  * ignored. NULL: all. O(links x switches / 64) for each different capacity.
  */
-void pm_multicast_set_links(struct pm_multicast *multicast, const uint8_t *alive);
+void pm_multicast_set_links(struct pm_multicast *multicast, const uint8_t *usable);
 
 /*
  * Makes the trees of all groups, in any order: *tables has their entries, for the caller

@@ -172,13 +172,13 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 		    struct pm_error *err);
 
 /*
- * Marks the fabric's parts in plan->topology: alive[port] = 1 at both ends of a cable
+ * Marks the fabric's parts in plan->topology: usable[port] = 1 at both ends of a cable
  * between switches and at slots with an end node, else 0. False if the fabric has a
  * switch, a cable or an end port that the plan lacks, or other roots (see pm_plan_grow).
  * O(ports).
  */
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
-		   uint8_t *alive);
+		   uint8_t *usable);
 
 /*
  * Whether a plan, of a file say, is for this fabric, parts of which may be missing: at

@@ -12,13 +12,13 @@ struct pm_exclusion {
 };
 
 /*
- * Excludes cables from alive[port], at both ends, in their order, but leaves in each
+ * Excludes cables from usable[port], at both ends, in their order, but leaves in each
  * cable without which fewer pairs of switches with end ports would have an up-then-down
- * path. No cable is listed twice. -ENOMEM: alive is untouched. Cost: nothing for no
+ * path. No cable is listed twice. -ENOMEM: usable is untouched. Cost: nothing for no
  * cables; else two pm_reach_compute, and for each cable left in, pm_reach_fail of at most
  * 4 times the cables between it and the one left in before, in 2 x log2(these) steps.
  */
-int pm_exclude(const struct pm_plan *plan, uint8_t *alive, struct pm_exclusion *list,
+int pm_exclude(const struct pm_plan *plan, uint8_t *usable, struct pm_exclusion *list,
 	       uint32_t num, struct pm_error *err);
 
 #endif

@@ -25,7 +25,7 @@
 #define PM_LOCATE_PROBES 4 /* as OpenSM has SMPs on the wire by default */
 
 enum pm_answer {
-	PM_ANSWER_UP,	/* the cable at this port is alive */
+	PM_ANSWER_UP,	/* the cable at this port is usable */
 	PM_ANSWER_DOWN, /* it is down */
 	PM_NO_ANSWER,
 };
@@ -94,10 +94,10 @@ void pm_locate_be_careful(struct pm_locate *locate);
 bool pm_locate_gave_up(const struct pm_locate *locate);
 
 /*
- * Writes alive[port]: as at the start, without the failed cables found and the parts that
- * they cut off; returns how many were found.
+ * Writes usable[port]: as at the start, without the failed cables found and the parts
+ * that they cut off; returns how many were found.
  */
-uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *alive);
+uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *usable);
 
 /*
  * Of the links asked for, those not up before and down now, as gone[port] at both ends;

@@ -36,7 +36,7 @@ struct pm_order_waits {
 
 /*
  * Counts the paths between hosts over each block's new entries, by the tables of the last
- * update, which was for alive[port], and sorts by that number, then by level, highest
+ * update, which was for usable[port], and sorts by that number, then by level, highest
  * first, switch and block. Two constraints come first. Where an entry turns from down to
  * up, a switch that may still send down to it gets its block before: no packet goes down
  * and then up that did not, so there is neither a loop nor a credit loop. Where a LID has
@@ -45,7 +45,7 @@ struct pm_order_waits {
  * the order is another one. Cost: of each changed entry O(1) on leaves, above O(ports of
  * the switches below that send to it); of each that turns O(ports of the switch).
  */
-int pm_order_sort(const struct pm_routes *routes, const uint8_t *alive,
+int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 		  struct pm_order_block *blocks, uint32_t num,
 		  struct pm_order_waits *waits);
 

@@ -22,7 +22,7 @@
 struct pm_routes;
 
 /*
- * Tables for the plan with every cable alive. The plan is borrowed and must
+ * Tables for the plan with every cable usable. The plan is borrowed and must
  * outlive the result, which the caller frees. -ENOMEM.
  * Cost: 1 to 3 ns per entry; 21 M entries for 11,664 hosts. About ten times that
  * where leaves have unlike cables.
@@ -50,17 +50,17 @@ int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
 struct pm_detours {
 	uint32_t sm; /* place (port of plan->topology), or PM_NONE */
 	bool switches;
-	const uint8_t *spare; /* [port] cables for detours alone, not alive to hosts, or
+	const uint8_t *spare; /* [port] cables for detours alone, not usable to hosts, or
 				 NULL; borrowed for one update */
 };
 
 /*
- * Computes the tables for the cables in alive[port] (see pm_plan_match). detours may be
+ * Computes the tables for the cables in usable[port] (see pm_plan_match). detours may be
  * NULL. Never fails. Cost: that of pm_reach_compute_since, and of the switches with a
  * moved entry now or before; with detours->switches also O(cables) for each switch that
  * another has no up-then-down path to.
  */
-void pm_routes_update(struct pm_routes *routes, const uint8_t *alive,
+void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
 		      const struct pm_detours *detours);
 
 /*
@@ -143,7 +143,7 @@ void pm_routes_prefer(struct pm_routes *routes, uint32_t sw, uint32_t number,
 void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
 		   const uint8_t *entries);
 
-/* The table of a switch with every cable alive and without detours. */
+/* The table of a switch with every cable usable and without detours. */
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw);
 
 /*

@@ -75,7 +75,7 @@ int balance_helps(const struct balance *balance, const struct view *view,
 
 void balance_measure(struct balance *balance, const struct view *view)
 {
-	pm_routes_update(balance->planned, view->alive, &view->detours);
+	pm_routes_update(balance->planned, view->usable, &view->detours);
 	balance->now = (struct state_balance){.rebalancing = balance->active};
 	for (uint32_t sw = 0; sw < view->plan->topology->num_switches; sw++)
 		measure_switch(balance, view, sw);
@@ -211,7 +211,7 @@ static void settle_round(struct round *round)
 			balance->next = (uint32_t)at;
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
-	pm_routes_update(view->routes, view->alive, &view->detours);
+	pm_routes_update(view->routes, view->usable, &view->detours);
 }
 
 /* Sends up to so many blocks; false: one was not answered. */
@@ -227,7 +227,7 @@ static bool run_round(struct round *round, uint32_t most)
 		return false;
 	}
 	choose_blocks(round, most);
-	pm_routes_update(view->routes, view->alive, &view->detours);
+	pm_routes_update(view->routes, view->usable, &view->detours);
 	list_sets(round);
 	steps.num = round->num_sets;
 	memcpy(steps.sets, round->sets, round->num_sets * sizeof(*steps.sets));
@@ -251,7 +251,7 @@ static void finish_balance(struct balance *balance, struct view *view)
 	for (size_t i = 0; i < blocks; i++)
 		atomic_store(&balance->released[i], 1);
 	balance_apply(balance, view);
-	pm_routes_update(view->routes, view->alive, &view->detours);
+	pm_routes_update(view->routes, view->usable, &view->detours);
 }
 
 bool balance_run(struct balance *balance, const struct balance_subject *subject,

@@ -23,7 +23,7 @@ struct mcast {
 	struct pm_mfts *held, *wanted;
 	struct mcast_groups groups; /* as they were read last .. */
 	struct mcast_groups routed; /* .. and those that `wanted` has trees of .. */
-	uint8_t *alive;		    /* .. over these links: [port] */
+	uint8_t *usable;	    /* .. over these links: [port] */
 	struct mcast_shown shown;
 	uint16_t *capacity; /* [switch] */
 	bool resized;	    /* it is not that of `multicast` */
@@ -52,7 +52,7 @@ static void free_rooms(struct mcast *m)
 	pm_mfts_free(m->held);
 	pm_mfts_free(m->wanted);
 	free(m->shown.cells);
-	free(m->alive);
+	free(m->usable);
 	free(m->capacity);
 	free(m->doubted);
 	free(m->reachable);
@@ -65,7 +65,7 @@ static void free_rooms(struct mcast *m)
 	m->held = m->wanted = NULL;
 	m->computed = m->in_step = false;
 	m->shown.cells = NULL;
-	m->alive = NULL;
+	m->usable = NULL;
 	m->capacity = NULL;
 	m->doubted = m->reachable = m->silent = m->up = NULL;
 	m->by = m->queue = NULL;
@@ -84,7 +84,7 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	m->shown.cells = pm_array(mcast_quiet_words(topology->num_switches),
 				  sizeof(*m->shown.cells));
 	m->shown.valid = false;
-	m->alive = pm_array(topology->num_ports, 1);
+	m->usable = pm_array(topology->num_ports, 1);
 	m->capacity = pm_array(topology->num_switches, sizeof(*m->capacity));
 	m->doubted = pm_array(topology->num_switches, 1);
 	m->reachable = pm_array(topology->num_switches, 1);
@@ -94,7 +94,7 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 	m->queue = pm_array(topology->num_nodes, sizeof(*m->queue));
 	m->held = pm_mfts_new(topology);
 	m->plan = pm_plan_share(plan);
-	if (!m->shown.cells || !m->alive || !m->capacity || !m->doubted ||
+	if (!m->shown.cells || !m->usable || !m->capacity || !m->doubted ||
 	    !m->reachable || !m->silent || !m->up || !m->by || !m->queue || !m->held)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
@@ -273,7 +273,7 @@ static int renew_multicast(struct mcast *m)
 static bool is_computed(const struct mcast *m, const struct view *view)
 {
 	return m->computed && !m->resized &&
-	       !memcmp(m->alive, view->alive, m->plan->topology->num_ports) &&
+	       !memcmp(m->usable, view->usable, m->plan->topology->num_ports) &&
 	       mcast_groups_are_same(&m->groups, &m->routed);
 }
 
@@ -281,7 +281,7 @@ static void note_computed(struct mcast *m, const struct view *view)
 {
 	m->computed = true;
 	mcast_groups_swap(&m->groups, &m->routed);
-	memcpy(m->alive, view->alive, m->plan->topology->num_ports);
+	memcpy(m->usable, view->usable, m->plan->topology->num_ports);
 }
 
 /* Trees of all groups over the view's links. */
@@ -298,7 +298,7 @@ static int compute(struct mcast *m, const struct view *view)
 		rc = -ENOMEM;
 	if (rc)
 		return rc;
-	pm_multicast_set_links(m->multicast, view->alive);
+	pm_multicast_set_links(m->multicast, view->usable);
 	rc = pm_multicast_route(m->multicast, m->groups.list, m->groups.num, &wanted,
 				m->trees, NULL);
 	if (rc)

@@ -27,7 +27,7 @@
 struct mcast;
 
 struct mcast_subject {
-	const struct view *view; /* with alive[] of the unicast tables */
+	const struct view *view; /* with usable[] of the unicast tables */
 	bool urgent;		 /* pass OpenSM's SMPs that wait for the wire */
 	bool idle;		 /* no hurry: few SMPs are out at a time */
 	/* Whether it has to end; on this thread, with or without osm->lock. */

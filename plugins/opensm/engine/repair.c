@@ -56,7 +56,7 @@ struct work {
 	struct view *view;
 	struct repair *repair;
 	struct pm_locate *locate;
-	uint8_t *alive, *gone;
+	uint8_t *usable, *gone;
 	double first_trap, first_set; /* moments, ms; 0: there was none */
 	double progress; /* when something was last found failed, or it began */
 	double aside;	 /* ms since then that are not in the budget */
@@ -805,7 +805,7 @@ static int send_steps(struct work *work)
 static int sort_blocks(struct work *work)
 {
 	pm_order_free(&work->waits);
-	return pm_order_sort(work->view->routes, work->view->alive, work->blocks,
+	return pm_order_sort(work->view->routes, work->view->usable, work->blocks,
 			     work->num_blocks, &work->waits);
 }
 
@@ -867,7 +867,7 @@ static void forget_taken(struct work *work)
 static int compute(struct work *work, struct pm_error *err)
 {
 	struct view_sight sight = {
-		.seen = work->alive,
+		.seen = work->usable,
 		.detours = work->view->detours,
 		.now_ms = (uint64_t)clock_ms(),
 	};
@@ -901,7 +901,7 @@ static uint32_t prove_ways(struct work *work)
 	for (uint32_t i = 0; i < work->num_blocks; i++)
 		pm_locate_want(work->locate, work->blocks[i].sw);
 	search_lost(work);
-	return pm_locate_failed(work->locate, work->alive);
+	return pm_locate_failed(work->locate, work->usable);
 }
 
 /* Computes and sends the tables; how many cables were found lost on the way. */
@@ -939,7 +939,7 @@ static uint32_t look_once(struct work *work, struct pm_error *err)
 	if (work->on->urgent)
 		pm_locate_sweeping(work->locate);
 	search_lost(work);
-	lost = pm_locate_failed(work->locate, work->alive);
+	lost = pm_locate_failed(work->locate, work->usable);
 	if (pm_locate_gone(work->locate, work->gone))
 		work->on->note_gone(work->on->context, work->gone);
 	/* Blocks may be missing since the last look, too. */
@@ -1022,10 +1022,10 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work = calloc(1, sizeof(*work));
 	before = malloc(num);
 	if (work) {
-		work->alive = malloc(num);
+		work->usable = malloc(num);
 		work->gone = malloc(num);
 	}
-	if (!work || !before || !work->alive || !work->gone) {
+	if (!work || !before || !work->usable || !work->gone) {
 		repair_skip(repair, REPORTS);
 		goto out;
 	}
@@ -1045,7 +1045,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	name_change(work, before, done);
 out:
 	if (work) {
-		free(work->alive);
+		free(work->usable);
 		free(work->gone);
 		free(work->blocks);
 		free(work->turns);

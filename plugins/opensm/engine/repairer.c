@@ -534,7 +534,7 @@ static bool is_view_whole(const struct view *view)
 	const struct pm_fabric *topology = view->plan->topology;
 
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		if (topology->ports[i].peer != PM_NONE && !view->alive[i])
+		if (topology->ports[i].peer != PM_NONE && !view->usable[i])
 			return false;
 	return true;
 }

@@ -84,7 +84,7 @@ static int keep_held(struct plugin *plugin, const struct routing_found *found,
 		return rc;
 	adopted = pm_routes_adopt(plugin->view.routes, held, !(found && found->strict));
 	if (adopted)
-		pm_routes_update(plugin->view.routes, plugin->view.alive,
+		pm_routes_update(plugin->view.routes, plugin->view.usable,
 				 &plugin->view.detours);
 	else
 		planning_set_adopted(&plugin->planning, false);

@@ -49,7 +49,7 @@ int transition_begin(struct transition *t, const struct view *view)
 		transition_end(t);
 		return -ENOMEM;
 	}
-	memcpy(t->from, view->alive, num_ports);
+	memcpy(t->from, view->usable, num_ports);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static void find_links(const struct transition *t, const struct view *view, uint
 {
 	for (uint32_t i = 0; i < view->plan->topology->num_ports; i++) {
 		from[i] = t->from[i] && view->seen[i];
-		both[i] = from[i] || view->alive[i];
+		both[i] = from[i] || view->usable[i];
 	}
 }
 
@@ -128,7 +128,7 @@ static void mix(const struct transition *t, struct view *view, const uint8_t *fr
 
 	pm_routes_update(view->routes, both, &view->detours);
 	copy_tables(view, tables);
-	pm_routes_update(view->routes, narrow ? view->alive : from, NULL);
+	pm_routes_update(view->routes, narrow ? view->usable : from, NULL);
 	overlay(t, view, narrow, tables);
 	put_tables(view, tables);
 }
@@ -421,7 +421,7 @@ static void run_stage(struct move *move)
 
 	if (stage == TRANSITION_UNUSED) /* with the tables to be, see transition_run */
 		for_each_switch(move, count_switch);
-	pm_routes_update(view->routes, ends ? view->alive : move->both,
+	pm_routes_update(view->routes, ends ? view->usable : move->both,
 			 stage == TRANSITION_NARROW ? NULL : &view->detours);
 	if (stage == TRANSITION_UNUSED)
 		for_each_switch(move, put_used);
@@ -453,7 +453,7 @@ static int make_move_room(struct move *move)
 		find_links(move->transition, move->view, from, move->both);
 		if (move->transition->stage == TRANSITION_UNUSED) {
 			find_unused(move, from);
-			pm_routes_update(move->view->routes, move->view->alive,
+			pm_routes_update(move->view->routes, move->view->usable,
 					 &move->view->detours);
 		}
 	}
@@ -477,7 +477,7 @@ bool transition_run(struct transition *t, const struct transition_subject *subje
 	t->done.interruptions += move.interrupted;
 	t->done.milliseconds = clock_ms() - t->start_ms;
 	if (!move.interrupted)
-		pm_routes_update(view->routes, view->alive, &view->detours);
+		pm_routes_update(view->routes, view->usable, &view->detours);
 	free(move.blocks);
 	free(move.unused);
 	free(move.both);

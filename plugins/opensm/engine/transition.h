@@ -63,7 +63,7 @@ struct transition_subject {
 	void *context;
 };
 
-/* Begins one: the switches hold tables for view->alive. -ENOMEM: not begun. */
+/* Begins one: the switches hold tables for view->usable. -ENOMEM: not begun. */
 int transition_begin(struct transition *transition, const struct view *view);
 
 /*

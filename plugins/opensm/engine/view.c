@@ -17,7 +17,7 @@ void view_forget(struct view *view)
 
 	pm_routes_free(view->routes);
 	free(view->seen);
-	free(view->alive);
+	free(view->usable);
 	free(view->believed);
 	free(view->unfit);
 	free(view->drained);
@@ -60,7 +60,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	struct view next = {
 		.plan = plan,
 		.seen = calloc(num, 1),
-		.alive = calloc(num, 1),
+		.usable = calloc(num, 1),
 		.believed = calloc(num, 1),
 		.unfit = calloc(plan->topology->num_switches + 1u, 1),
 		.drained = calloc(num, 1),
@@ -73,8 +73,9 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.serial = view->serial + 1,
 	};
 
-	if (!next.seen || !next.alive || !next.believed || !next.unfit || !next.drained ||
-	    !next.recabled || !next.lost || !next.logged.seen || !next.logged.drained) {
+	if (!next.seen || !next.usable || !next.believed || !next.unfit ||
+	    !next.drained || !next.recabled || !next.lost || !next.logged.seen ||
+	    !next.logged.drained) {
 		view_forget(&next);
 		return pm_error_no_memory(err);
 	}
@@ -135,8 +136,8 @@ static int note_flaps(struct view *view, const struct view_sight *sight,
 	return rc;
 }
 
-/* Takes flapping links out of alive, which comes as seen. */
-static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t *alive,
+/* Takes flapping links out of usable, which comes as seen. */
+static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t *usable,
 		      struct pm_error *err)
 {
 	int rc;
@@ -145,33 +146,33 @@ static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t
 		return 0;
 	rc = note_flaps(view, sight, err);
 	if (!rc)
-		rc = pm_damping_hold(view->flaps, view->plan, alive, sight->now_ms,
+		rc = pm_damping_hold(view->flaps, view->plan, usable, sight->now_ms,
 				     &view->holds, err);
 	return rc;
 }
 
-/* Takes cables between an unfit switch and others out of alive. */
-static void leave_out(const struct view *view, uint8_t *alive)
+/* Takes cables between an unfit switch and others out of usable. */
+static void leave_out(const struct view *view, uint8_t *usable)
 {
 	const struct pm_fabric *topology = view->plan->topology;
 
 	for (uint32_t i = 0; i < topology->num_ports; i++)
 		if (topology->ports[i].peer != PM_NONE &&
 		    view->unfit[topology->ports[i].node])
-			alive[i] = alive[topology->ports[i].peer] = 0;
+			usable[i] = usable[topology->ports[i].peer] = 0;
 }
 
-/* Takes drained links out of alive, which comes without flapping ones. */
-static int take_drained(struct view *view, uint8_t *alive, uint8_t *drained,
+/* Takes drained links out of usable, which comes without flapping ones. */
+static int take_drained(struct view *view, uint8_t *usable, uint8_t *drained,
 			struct pm_error *err)
 {
 	uint32_t num = view->plan->topology->num_ports;
 	int rc;
 
-	memcpy(drained, alive, num);
-	rc = pm_drains_apply(&view->drains, view->plan, alive, err);
+	memcpy(drained, usable, num);
+	rc = pm_drains_apply(&view->drains, view->plan, usable, err);
 	for (uint32_t i = 0; i < num; i++)
-		drained[i] = drained[i] && !alive[i];
+		drained[i] = drained[i] && !usable[i];
 	return rc;
 }
 
@@ -192,33 +193,33 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	      struct pm_error *err)
 {
 	uint32_t num = view->plan->topology->num_ports;
-	uint8_t *alive = malloc(num + 1u), *drained = malloc(num + 1u);
-	int rc = alive && drained ? 0 : pm_error_no_memory(err);
+	uint8_t *usable = malloc(num + 1u), *drained = malloc(num + 1u);
+	int rc = usable && drained ? 0 : pm_error_no_memory(err);
 
 	if (!rc) {
-		memcpy(alive, sight->seen, num);
-		leave_out(view, alive);
+		memcpy(usable, sight->seen, num);
+		leave_out(view, usable);
 	}
 	if (!rc && !view->routes)
 		rc = pm_routes_make(view->plan, &view->routes, err);
 	if (!rc)
-		rc = hold_flaps(view, sight, alive, err);
+		rc = hold_flaps(view, sight, usable, err);
 	if (!rc)
-		rc = take_drained(view, alive, drained, err);
+		rc = take_drained(view, usable, drained, err);
 	if (rc)
 		goto out;
 	memcpy(view->drained, drained, num);
 	view->until_ms = end_of_holds(view, sight->now_ms);
-	*changed = !view->current || memcmp(alive, view->alive, num) ||
+	*changed = !view->current || memcmp(usable, view->usable, num) ||
 		   memcmp(sight->seen, view->seen, num) ||
 		   !same_detours(&sight->detours, &view->detours);
 	if (!*changed)
 		goto out;
 	memcpy(view->seen, sight->seen, num);
-	memcpy(view->alive, alive, num);
+	memcpy(view->usable, usable, num);
 	view->detours = sight->detours;
 	view->detours.spare = view->seen;
-	pm_routes_update(view->routes, alive, &view->detours);
+	pm_routes_update(view->routes, usable, &view->detours);
 	rc = pm_routes_unreachable(view->routes, &view->unreachable, err);
 	if (!rc)
 		rc = pm_reachable_find(view->plan->topology,
@@ -226,7 +227,7 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 				       &view->reachable, err);
 	view->current = !rc; /* else all of it is done again */
 out:
-	free(alive);
+	free(usable);
 	free(drained);
 	return rc;
 }

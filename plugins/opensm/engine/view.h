@@ -3,7 +3,7 @@
  * The view: the discovered parts of the plan's fabric, the links in use, and their
  * tables. No OpenSM, no lock, no file: all on the sweeper thread.
  *
- *     seen ----> unfit (lft_capacity.h), holds (damping.h), drains (drain.h) ----> alive
+ *     seen ----> unfit (lft_capacity.h), holds (damping.h), drains (drain.h) ----> usable
  * ----> routes
  *
  * [port] means: per port of the plan's `topology`, as in pm_plan_match.
@@ -23,7 +23,7 @@ struct view {
 	const struct pm_plan *plan; /* borrowed; NULL: none yet */
 	struct pm_routes *routes;   /* of it; NULL: to be made */
 	uint8_t *seen;		    /* [port] up at the last look */
-	uint8_t *alive;		    /* [port] in use, without links on hold or drained */
+	uint8_t *usable;	    /* [port] in use, without links on hold or drained */
 	uint8_t *believed;	    /* [port] seen, or not known to be down */
 	uint8_t *unfit;		    /* [switch] 1: none of its cables is in use */
 	uint8_t *drained;	    /* [port] excluded by drains */
@@ -36,7 +36,7 @@ struct view {
 			    * discovery saw (VIEW_LOST), or until the running one is over
 			    * (VIEW_LOST_BEFORE); else 0 */
 	uint32_t serial;   /* another one for each plan */
-	bool current;	   /* routes are those of alive and detours, .. */
+	bool current;	   /* routes are those of usable and detours, .. */
 	uint64_t until_ms; /* .. until the end of a hold (view_sight's clock), or
 			    * UINT64_MAX */
 	struct pm_detours detours;

@@ -33,7 +33,7 @@ struct state {
 	const struct pm_plan *plan;
 	struct pm_routes *routes;
 	const struct pm_detours *detours;
-	uint8_t *alive;		    /* [port] of plan->topology */
+	uint8_t *usable;	    /* [port] of plan->topology */
 	uint32_t *loads;	    /* [port] flows that leave there, as they count */
 	uint8_t *table;		    /* [stride] of the switch */
 	uint32_t *changed, *blocks; /* [switch] entries and blocks, after */
@@ -68,13 +68,13 @@ static void count_loads(struct state *state, const struct pm_fabric *whole)
 	memset(state->loads, 0, plan->topology->num_ports * sizeof(*state->loads));
 	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
 		uint32_t hosts =
-			pm_fabric_count_hosts(state->plan->topology, sw, state->alive);
+			pm_fabric_count_hosts(state->plan->topology, sw, state->usable);
 
 		for (uint32_t lid = 1; hosts && lid <= plan->top_lid; lid++) {
 			uint32_t place = plan->owner[lid];
 
 			if (place != PM_NONE && plan->topology->ports[place].num &&
-			    state->alive[place])
+			    state->usable[place])
 				send_flows(state, sw, lid, hosts);
 		}
 	}
@@ -147,7 +147,7 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 			list, json_pack("{s:i, s:i, s:s, s:b, s:i, s:i}", "port",
 					topology->ports[i].num, "to", (int)peer,
 					"direction", direction_name(tree, i), "alive",
-					after->alive[i], "before", (int)before->loads[i],
+					after->usable[i], "before", (int)before->loads[i],
 					"after", (int)after->loads[i]));
 	}
 	return list;
@@ -233,7 +233,7 @@ static void count_changes(struct state *after, const uint8_t *before)
 
 static void free_state(struct state *state)
 {
-	free(state->alive);
+	free(state->usable);
 	free(state->loads);
 	free(state->table);
 	free(state->changed);
@@ -249,13 +249,13 @@ static bool new_state(struct state *state, const struct pm_plan *plan,
 		.plan = plan,
 		.routes = routes,
 		.detours = detours,
-		.alive = calloc(topology->num_ports, 1),
+		.usable = calloc(topology->num_ports, 1),
 		.loads = calloc(topology->num_ports, sizeof(uint32_t)),
 		.table = malloc(pm_routes_stride(routes)),
 		.changed = calloc(topology->num_switches, sizeof(uint32_t)),
 		.blocks = calloc(topology->num_switches, sizeof(uint32_t)),
 	};
-	return state->alive && state->loads && state->table && state->changed &&
+	return state->usable && state->loads && state->table && state->changed &&
 	       state->blocks;
 }
 
@@ -263,8 +263,8 @@ static bool new_state(struct state *state, const struct pm_plan *plan,
 static void route_state(struct state *state, const struct pm_fabric *whole,
 			const struct pm_fabric *now, uint32_t sw)
 {
-	pm_plan_match(state->plan, now, state->alive);
-	pm_routes_update(state->routes, state->alive, state->detours);
+	pm_plan_match(state->plan, now, state->usable);
+	pm_routes_update(state->routes, state->usable, state->detours);
 	memcpy(state->table, pm_routes_table(state->routes, sw),
 	       pm_routes_stride(state->routes));
 	count_loads(state, whole);
@@ -278,7 +278,7 @@ static void print_port(const struct state *before, const struct state *after, ui
 	printf("%4u  %-5s %10u %10u  \"%s\"[%u]%s\n", topology->ports[i].num,
 	       direction_name(&before->plan->tree, i), before->loads[i], after->loads[i],
 	       pm_fabric_label(topology, peer->node), peer->num,
-	       after->alive[i] ? "" : ", lost");
+	       after->usable[i] ? "" : ", lost");
 }
 
 static void print_loads(const struct state *before, const struct state *after,

@@ -54,14 +54,14 @@ void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t
 }
 
 static int find_busiest(const struct pm_plan *plan, const uint8_t *there,
-			const uint8_t *alive, uint64_t *load, struct pm_error *err)
+			const uint8_t *usable, uint64_t *load, struct pm_error *err)
 {
 	struct pm_routes *routes = NULL;
 	int rc = pm_routes_make(plan, &routes, err);
 
 	if (rc)
 		return rc;
-	pm_routes_update(routes, alive, NULL);
+	pm_routes_update(routes, usable, NULL);
 	rc = pm_routes_busiest(routes, there, load);
 	pm_routes_free(routes);
 	return rc ? pm_error_no_memory(err) : 0;
@@ -108,23 +108,23 @@ int drain_effect_find(const struct pm_plan *plan, const uint8_t *there,
 		      struct drain_effect *effect, struct pm_error *err)
 {
 	size_t num = (size_t)plan->topology->num_ports + 1;
-	uint8_t *alive = malloc(2 * num);
+	uint8_t *usable = malloc(2 * num);
 	int rc;
 
-	if (!alive)
+	if (!usable)
 		return pm_error_no_memory(err);
-	memcpy(alive, there, num - 1);
-	memcpy(alive + num, there, num - 1);
-	rc = pm_drains_apply(before, plan, alive, err);
+	memcpy(usable, there, num - 1);
+	memcpy(usable + num, there, num - 1);
+	rc = pm_drains_apply(before, plan, usable, err);
 	if (!rc)
-		rc = pm_drains_apply(after, plan, alive + num, err);
+		rc = pm_drains_apply(after, plan, usable + num, err);
 	if (!rc)
-		rc = find_busiest(plan, there, alive, &effect->load_before, err);
+		rc = find_busiest(plan, there, usable, &effect->load_before, err);
 	if (!rc)
-		rc = find_busiest(plan, there, alive + num, &effect->load_after, err);
+		rc = find_busiest(plan, there, usable + num, &effect->load_after, err);
 	if (!rc)
-		find_leaf(plan, there, alive, alive + num, effect);
-	free(alive);
+		find_leaf(plan, there, usable, usable + num, effect);
+	free(usable);
 	return rc;
 }
 

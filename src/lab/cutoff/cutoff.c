@@ -18,19 +18,19 @@
 struct pm_cutoff {
 	struct pm_pool pool;
 	const struct pm_fabric *fabric;
-	uint8_t *alive;	 /* [port] */
+	uint8_t *usable; /* [port] */
 	uint8_t *tables; /* [switch][length] */
 	uint32_t length;
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
 	uint32_t *by_lid;   /* [length] index into lids, or PM_NONE */
-	uint32_t *hosts;    /* [switch] that are alive */
+	uint32_t *hosts;    /* [switch] that are usable */
 	uint64_t *leads;    /* [lid][words]: these switches lead to the host, */
 	uint64_t *loops;    /* and these into a loop; all others to a dead end */
 	uint32_t words;	    /* of one LID */
 	uint32_t *queue;    /* [switch] room */
 	uint8_t *state;	    /* [switch] room: enum state */
-	uint64_t num_hosts; /* that are alive */
+	uint64_t num_hosts; /* that are usable */
 	uint64_t paths, dead, looping;
 };
 
@@ -51,7 +51,7 @@ static uint32_t next_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t s
 	uint8_t out = cutoff->tables[(size_t)sw * cutoff->length + to->lid];
 	uint32_t port = n->first_port + out, remote;
 
-	if (out == 0 || out > n->num_ports || !cutoff->alive[port])
+	if (out == 0 || out > n->num_ports || !cutoff->usable[port])
 		return NOWHERE;
 	if (port == to->port)
 		return ARRIVED;
@@ -140,18 +140,18 @@ static void count(struct pm_cutoff *cutoff)
 	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++) {
 		uint32_t port = cutoff->lids[lid].port;
 
-		if (port != last && cutoff->alive[port]) {
+		if (port != last && cutoff->usable[port]) {
 			cutoff->hosts[fabric->ports[port].node]++;
 			cutoff->num_hosts++;
 		}
 		last = port;
 	}
 	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++)
-		if (cutoff->alive[cutoff->lids[lid].port])
+		if (cutoff->usable[cutoff->lids[lid].port])
 			cutoff->paths += cutoff->num_hosts - 1;
 	cutoff->dead = cutoff->paths;
 	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++) {
-		if (!cutoff->alive[cutoff->lids[lid].port])
+		if (!cutoff->usable[cutoff->lids[lid].port])
 			continue;
 		memset(cutoff->state, UNKNOWN, fabric->num_switches);
 		for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
@@ -159,7 +159,7 @@ static void count(struct pm_cutoff *cutoff)
 	}
 }
 
-int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *alive,
+int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
 		  const uint8_t *tables, uint32_t length,
 		  const struct pm_cutoff_lid *lids, uint32_t num_lids,
 		  struct pm_cutoff **result, struct pm_error *err)
@@ -175,7 +175,7 @@ int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *alive,
 	cutoff->length = length;
 	cutoff->num_lids = num_lids;
 	cutoff->words = pm_bits_words(num);
-	cutoff->alive = pm_pool_copy(pool, alive, fabric->num_ports, 1);
+	cutoff->usable = pm_pool_copy(pool, usable, fabric->num_ports, 1);
 	cutoff->tables = pm_pool_copy(pool, tables, num, length);
 	cutoff->lids = pm_pool_copy(pool, lids, num_lids, sizeof(*lids));
 	cutoff->by_lid = pm_pool_array(pool, length, sizeof(uint32_t));
@@ -206,9 +206,9 @@ void pm_cutoff_free(struct pm_cutoff *cutoff)
 	free(cutoff);
 }
 
-void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *alive)
+void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *usable)
 {
-	memcpy(cutoff->alive, alive, cutoff->fabric->num_ports);
+	memcpy(cutoff->usable, usable, cutoff->fabric->num_ports);
 	count(cutoff);
 }
 
@@ -259,7 +259,7 @@ uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 			continue;
 		differ++;
 		table[i] = entries[i];
-		if (lid == PM_NONE || !cutoff->alive[cutoff->lids[lid].port])
+		if (lid == PM_NONE || !cutoff->usable[cutoff->lids[lid].port])
 			continue;
 		end = follow_entries(cutoff, lid, sw);
 		if (end != end_of(cutoff, lid, sw))

@@ -20,7 +20,7 @@ struct job {
 	struct pm_detours detours;
 	struct pm_lft_trace *sets;
 	struct pm_pool pool;
-	uint8_t *alive;		/* [port] of plan->topology */
+	uint8_t *usable;	/* [port] of plan->topology */
 	uint32_t *part, *queue; /* [switch] */
 	struct pm_order_block *blocks;
 	uint32_t num_blocks;
@@ -57,11 +57,11 @@ static void lose(struct job *job, const uint32_t *ports, uint32_t num)
 		uint32_t low = port < peer ? port : peer; /* switches come first */
 
 		if (peer == PM_NONE || low >= job->plan->topology->num_ports ||
-		    !job->alive[low])
+		    !job->usable[low])
 			continue;
-		job->alive[low] = 0;
+		job->usable[low] = 0;
 		if (port + peer - low < job->plan->topology->num_ports)
-			job->alive[port + peer - low] = 0;
+			job->usable[port + peer - low] = 0;
 		sets->lost[sets->num_lost++] = low;
 	}
 }
@@ -72,16 +72,16 @@ static uint32_t find_managed_part(struct job *job)
 	const struct pm_fabric *topology = job->plan->topology;
 	uint32_t sm = job->config->sm, best = 0, *hosts = job->queue;
 
-	pm_reach_parts(topology, job->alive, job->part, job->queue);
+	pm_reach_parts(topology, job->usable, job->part, job->queue);
 	if (sm != PM_NONE) {
 		if (job->fabric->ports[sm].node < topology->num_switches)
 			return job->part[job->fabric->ports[sm].node];
 		sm = job->fabric->ports[sm].peer;
-		return job->alive[sm] ? job->part[topology->ports[sm].node] : PM_NONE;
+		return job->usable[sm] ? job->part[topology->ports[sm].node] : PM_NONE;
 	}
 	memset(hosts, 0, topology->num_switches * sizeof(*hosts));
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
-		hosts[job->part[sw]] += pm_fabric_count_hosts(topology, sw, job->alive);
+		hosts[job->part[sw]] += pm_fabric_count_hosts(topology, sw, job->usable);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		if (hosts[sw] > hosts[best])
 			best = sw;
@@ -148,7 +148,7 @@ static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *er
 	sets->lmc = pm_array(job->fabric->num_ports, 1);
 	sets->tables = pm_array(switches, length);
 	sets->lost = pm_array(num_ports, sizeof(*sets->lost));
-	job->alive = pm_pool_array(pool, job->plan->topology->num_ports, 1);
+	job->usable = pm_pool_array(pool, job->plan->topology->num_ports, 1);
 	job->part = pm_pool_array(pool, switches, sizeof(uint32_t));
 	job->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
 	/* One more: comparing writes to the place of the next one. */
@@ -165,16 +165,16 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 	struct pm_lft_trace *sets = job->sets;
 	struct pm_order_waits waits;
 
-	pm_plan_match(job->plan, job->fabric, job->alive);
-	pm_routes_update(job->routes, job->alive, &job->detours);
+	pm_plan_match(job->plan, job->fabric, job->usable);
+	pm_routes_update(job->routes, job->usable, &job->detours);
 	for (uint32_t sw = 0; sw < job->plan->topology->num_switches; sw++)
 		memcpy(sets->tables + (size_t)sw * sets->length,
 		       pm_routes_table(job->routes, sw), sets->length);
 	list_fabric_lids(job);
 	lose(job, ports, num_ports);
-	pm_routes_update(job->routes, job->alive, &job->detours);
+	pm_routes_update(job->routes, job->usable, &job->detours);
 	list_blocks(job, find_managed_part(job));
-	if (pm_order_sort(job->routes, job->alive, job->blocks, job->num_blocks, &waits))
+	if (pm_order_sort(job->routes, job->usable, job->blocks, job->num_blocks, &waits))
 		return pm_error_no_memory(err);
 	pm_order_free(&waits);
 	return list_sets(job, err);

@@ -25,13 +25,13 @@ struct follower {
 	struct pm_mixture *found;
 	struct pm_pool pool;
 	struct depend depend;
-	uint8_t *alive;	 /* [port] */
+	uint8_t *usable; /* [port] */
 	uint8_t *tables; /* [switch][length] */
 	uint32_t length;
 	uint32_t *port_of; /* [LID] port of the switch where its host is, or PM_NONE */
 	uint32_t *index;   /* [LID] in uses, or PM_NONE */
 	uint16_t *uses;	   /* [index][switch] */
-	uint32_t *hosts;   /* [switch] that are alive */
+	uint32_t *hosts;   /* [switch] that are usable */
 	uint32_t *loops;   /* [LID] of it, there now */
 	uint8_t *state;	   /* [switch] room */
 	uint32_t *path;	   /* [switch] room */
@@ -51,7 +51,7 @@ static uint32_t exit_of(const struct follower *f, uint32_t lid, uint32_t sw)
 	uint8_t out = f->tables[(size_t)sw * f->length + lid];
 	uint32_t port = n->first_port + out, remote;
 
-	if (!out || out > n->num_ports || !f->alive[port])
+	if (!out || out > n->num_ports || !f->usable[port])
 		return PM_NONE;
 	remote = pm_fabric_peer_node(f->fabric, port);
 	return remote < f->fabric->num_switches ? port : PM_NONE;
@@ -224,10 +224,10 @@ static void use_nothing(struct follower *f, uint32_t lid)
 	memset(uses, 0, f->fabric->num_switches * sizeof(*uses));
 }
 
-/* Counts a LID's packets, if its host is alive. */
+/* Counts a LID's packets, if its host is usable. */
 static void use_all(struct follower *f, uint32_t lid)
 {
-	if (!f->alive[f->port_of[lid]])
+	if (!f->usable[f->port_of[lid]])
 		return;
 	for (uint32_t sw = 0; sw < f->fabric->num_switches; sw++)
 		if (f->hosts[sw])
@@ -356,7 +356,7 @@ static void count_hosts(struct follower *f)
 	for (uint32_t lid = 0; lid < f->length; lid++) {
 		uint32_t port = f->port_of[lid];
 
-		if (port != PM_NONE && port != last && f->alive[port])
+		if (port != PM_NONE && port != last && f->usable[port])
 			f->hosts[f->fabric->ports[port].node]++;
 		last = port;
 	}
@@ -371,7 +371,7 @@ static int lose(struct follower *f)
 	for (uint32_t i = 0; i < f->sets->num_lost; i++) {
 		uint32_t port = f->sets->lost[i];
 
-		f->alive[port] = f->alive[f->fabric->ports[port].peer] = 0;
+		f->usable[port] = f->usable[f->fabric->ports[port].peer] = 0;
 	}
 	count_hosts(f);
 	cut_loops(f);
@@ -412,7 +412,7 @@ static int begin_mixtures(struct follower *f, struct pm_error *err)
 	uint32_t num = fabric->num_switches;
 
 	f->length = f->sets->length;
-	f->alive = pm_pool_array(pool, fabric->num_ports, 1);
+	f->usable = pm_pool_array(pool, fabric->num_ports, 1);
 	f->tables = pm_pool_copy(pool, f->sets->tables, num, f->length);
 	f->port_of = pm_pool_array(pool, f->length, sizeof(uint32_t));
 	f->index = pm_pool_array(pool, f->length, sizeof(uint32_t));
@@ -424,7 +424,7 @@ static int begin_mixtures(struct follower *f, struct pm_error *err)
 	if (pm_pool_check(pool, err))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		f->alive[i] = fabric->ports[i].peer != PM_NONE;
+		f->usable[i] = fabric->ports[i].peer != PM_NONE;
 	f->uses = pm_pool_array(pool, (size_t)list_end_lids(f) * num, sizeof(*f->uses));
 	return pm_pool_check(pool, err);
 }

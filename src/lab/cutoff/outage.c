@@ -12,7 +12,7 @@ struct follower {
 	const struct pm_fabric *fabric;
 	const struct pm_lft_trace *sets;
 	struct pm_pool pool;
-	uint8_t *alive; /* [port] */
+	uint8_t *usable; /* [port] */
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
 	struct pm_lft_trace_arrival *arrivals;
@@ -122,9 +122,9 @@ static void follow_sets(struct follower *f)
 	for (uint32_t k = 0; k < f->sets->num_lost; k++) {
 		uint32_t port = f->sets->lost[k];
 
-		f->alive[port] = f->alive[f->fabric->ports[port].peer] = 0;
+		f->usable[port] = f->usable[f->fabric->ports[port].peer] = 0;
 	}
-	pm_cutoff_lose(f->cutoff, f->alive);
+	pm_cutoff_lose(f->cutoff, f->usable);
 	found->paths = pm_cutoff_paths(f->cutoff);
 	found->hosts = pm_cutoff_hosts(f->cutoff);
 	found->pairs = found->hosts ? found->hosts * (found->hosts - 1) : 0;
@@ -165,7 +165,7 @@ static int begin_outage(struct follower *f, struct pm_error *err)
 	const struct pm_fabric *fabric = f->fabric;
 	struct pm_pool *pool = &f->pool;
 
-	f->alive = pm_pool_array(pool, fabric->num_ports, 1);
+	f->usable = pm_pool_array(pool, fabric->num_ports, 1);
 	f->lids = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(*f->lids));
 	f->arrivals = pm_pool_array(pool, f->sets->num, sizeof(*f->arrivals));
 	f->found.curve = calloc((size_t)f->sets->num + 1, sizeof(*f->found.curve));
@@ -174,10 +174,10 @@ static int begin_outage(struct follower *f, struct pm_error *err)
 	if (pm_pool_check(pool, err))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		f->alive[i] = fabric->ports[i].peer != PM_NONE;
+		f->usable[i] = fabric->ports[i].peer != PM_NONE;
 	list_end_lids(f);
 	list_arrivals(f);
-	return pm_cutoff_new(fabric, f->alive, f->sets->tables, f->sets->length, f->lids,
+	return pm_cutoff_new(fabric, f->usable, f->sets->tables, f->sets->length, f->lids,
 			     f->num_lids, &f->cutoff, err);
 }
 
