@@ -43,9 +43,9 @@ static const char *const kind_names[][2] = {
 	[HOSTS] = {"host", "hosts"},
 };
 
-/* The parts in use at a moment: those seen at both, without the drained ones. */
+/* The parts in use at a moment: those discovered at both, without the drained ones. */
 struct use {
-	const uint8_t *seen, *also_seen,
+	const uint8_t *discovered, *also_discovered,
 		*drained; /* [port]; the latter two may be NULL */
 };
 
@@ -57,7 +57,8 @@ struct finder {
 
 static bool has(const struct use *use, uint32_t port)
 {
-	return use->seen[port] && (!use->also_seen || use->also_seen[port]) &&
+	return use->discovered[port] &&
+	       (!use->also_discovered || use->also_discovered[port]) &&
 	       (!use->drained || !use->drained[port]);
 }
 
@@ -161,25 +162,28 @@ void pm_change_describe_use(const struct pm_plan *plan,
 			    const struct pm_change_use *before,
 			    const struct pm_change_use *after, char *buffer, size_t size)
 {
-	const struct use seen[2] = {{.seen = before->seen}, {.seen = after->seen}};
-	const struct use used[2] = {{before->seen, after->seen, before->drained},
-				    {before->seen, after->seen, after->drained}};
+	const struct use discovered[2] = {{.discovered = before->discovered},
+					  {.discovered = after->discovered}};
+	const struct use used[2] = {
+		{before->discovered, after->discovered, before->drained},
+		{before->discovered, after->discovered, after->drained}};
 	const struct {
 		const char *first, *next;
 		struct finder what;
 	} kinds[] = {
-		{"lost ", "; lost ", {plan, seen[0], seen[1]}},
-		{"came ", "; came ", {plan, seen[1], seen[0]}},
+		{"lost ", "; lost ", {plan, discovered[0], discovered[1]}},
+		{"came ", "; came ", {plan, discovered[1], discovered[0]}},
 		{"drained ", "; drained ", {plan, used[0], used[1]}},
 		{"undrained ", "; undrained ", {plan, used[1], used[0]}},
 	};
 	uint32_t num = plan->topology->num_ports;
 	const bool same_use = is_same(before->drained, after->drained, num);
-	const bool none[] = {is_same(before->seen, after->seen, num) ||
-				     !has_more(before->seen, after->seen, num),
-			     is_same(before->seen, after->seen, num) ||
-				     !has_more(after->seen, before->seen, num),
-			     same_use, same_use};
+	const bool none[] = {
+		is_same(before->discovered, after->discovered, num) ||
+			!has_more(before->discovered, after->discovered, num),
+		is_same(before->discovered, after->discovered, num) ||
+			!has_more(after->discovered, before->discovered, num),
+		same_use, same_use};
 	struct text text = {buffer, size};
 	bool any = false;
 

@@ -70,11 +70,11 @@ static uint64_t find_percentile(const struct pm_histogram *h, uint64_t count,
 {
 	/* count x percent / 100 rounded up, without overflow */
 	uint64_t rank = count / 100 * percent + (count % 100 * percent + 99) / 100;
-	uint64_t seen = 0;
+	uint64_t counted = 0;
 
 	for (uint32_t i = 0; i < h->num; i++) {
-		seen += h->bin[i].count;
-		if (seen >= rank)
+		counted += h->bin[i].count;
+		if (counted >= rank)
 			return h->bin[i].value;
 	}
 	return 0;

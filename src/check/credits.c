@@ -14,21 +14,21 @@
 #include <string.h>
 
 enum colour {
-	WHITE, /* not seen */
+	WHITE, /* not visited */
 	GREY,  /* on the way that is being searched */
 	BLACK, /* leads to no credit loop */
 };
 
 struct credits {
 	const struct pm_check *check;
-	uint64_t *bits;	 /* of all matrixes */
-	size_t *first;	 /* [switch] where its matrix begins in bits[], in bits */
-	uint8_t *used;	 /* [port] whether a path uses it as a channel */
-	uint32_t *seen;	 /* [switch] last LID with a path there */
-	uint32_t *taken; /* [port] last MLID with packets out of it */
-	uint8_t *colour; /* [port] enum colour */
-	uint8_t *next;	 /* [port] out port that the search is to try next */
-	uint32_t *path;	 /* channels being searched, or to be followed */
+	uint64_t *bits;	   /* of all matrixes */
+	size_t *first;	   /* [switch] where its matrix begins in bits[], in bits */
+	uint8_t *used;	   /* [port] whether a path uses it as a channel */
+	uint32_t *visited; /* [switch] last LID with a path there */
+	uint32_t *taken;   /* [port] last MLID with packets out of it */
+	uint8_t *colour;   /* [port] enum colour */
+	uint8_t *next;	   /* [port] out port that the search is to try next */
+	uint32_t *path;	   /* channels being searched, or to be followed */
 	uint32_t *sources, num_sources; /* switches with end ports */
 };
 
@@ -55,13 +55,13 @@ static int make_graph_room(struct credits *c, const struct pm_check *check)
 	}
 	c->bits = pm_array(total / 64 + 1, sizeof(*c->bits));
 	c->used = pm_array(fabric->num_ports, 1);
-	c->seen = pm_array(fabric->num_switches, sizeof(*c->seen));
+	c->visited = pm_array(fabric->num_switches, sizeof(*c->visited));
 	c->taken = pm_array(fabric->num_ports, sizeof(*c->taken));
 	c->colour = pm_array(fabric->num_ports, 1);
 	c->next = pm_array(fabric->num_ports, 1);
 	c->path = pm_array(fabric->num_ports, sizeof(*c->path));
 	c->sources = pm_array(fabric->num_switches, sizeof(*c->sources));
-	if (!c->bits || !c->used || !c->seen || !c->taken || !c->colour || !c->next ||
+	if (!c->bits || !c->used || !c->visited || !c->taken || !c->colour || !c->next ||
 	    !c->path || !c->sources)
 		return -ENOMEM;
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
@@ -75,7 +75,7 @@ static void free_room(struct credits *c)
 	free(c->bits);
 	free(c->first);
 	free(c->used);
-	free(c->seen);
+	free(c->visited);
 	free(c->taken);
 	free(c->colour);
 	free(c->next);
@@ -111,14 +111,14 @@ static void follow_lid(struct credits *c, uint32_t from, uint32_t lid,
 
 	for (;;) {
 		uint32_t here = sw;
-		bool seen = c->seen[here] == lid;
+		bool visited = c->visited[here] == lid;
 
-		c->seen[here] = lid;
+		c->visited[here] = lid;
 		if (take_step(c->check, lid, &sw, &out) != STEP_ON)
 			return;
 		if (in != PM_NONE)
 			note_dependency(c, here, in, fabric->ports[out].num, result);
-		if (seen)
+		if (visited)
 			return;
 		note_channel(c, out, result);
 		in = fabric->ports[fabric->ports[out].peer].num;

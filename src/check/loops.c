@@ -6,7 +6,7 @@
 
 /* The walk that was at a switch last; those of one LID are numbered from `first` on. */
 struct walks {
-	uint32_t *seen; /* [switch] */
+	uint32_t *visited; /* [switch] */
 	uint32_t last, first;
 };
 
@@ -18,12 +18,12 @@ static uint32_t walk(const struct pm_check *check, struct walks *walks, uint32_t
 	uint32_t sw = from, port;
 
 	walks->last++;
-	while (walks->seen[sw] < walks->first) {
-		walks->seen[sw] = walks->last;
+	while (walks->visited[sw] < walks->first) {
+		walks->visited[sw] = walks->last;
 		if (take_step(check, lid, &sw, &port) != STEP_ON)
 			return PM_NONE;
 	}
-	return walks->seen[sw] == walks->last ? sw : PM_NONE;
+	return walks->visited[sw] == walks->last ? sw : PM_NONE;
 }
 
 /* Notes the first loop. */
@@ -47,10 +47,10 @@ int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
 		   struct pm_error *err)
 {
 	uint32_t num = check->fabric->num_switches, top = 0;
-	struct walks walks = {.seen = pm_array(num, sizeof(uint32_t))};
+	struct walks walks = {.visited = pm_array(num, sizeof(uint32_t))};
 
 	*loops = (struct pm_check_loops){.lids = 0};
-	if (!walks.seen)
+	if (!walks.visited)
 		return pm_error_no_memory(err);
 	for (uint32_t sw = 0; sw < num; sw++)
 		if (check->table[sw] && check->top[sw] > top)
@@ -64,6 +64,6 @@ int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
 		if (on != PM_NONE)
 			note(check, loops, lid, on);
 	}
-	free(walks.seen);
+	free(walks.visited);
 	return 0;
 }

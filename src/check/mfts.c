@@ -12,7 +12,7 @@
 #include <inttypes.h>
 
 enum colour {
-	WHITE, /* not seen, or for another MLID */
+	WHITE, /* not visited, or for another MLID */
 	GREY,  /* on the path that is being searched */
 	BLACK  /* leads to no loop */
 };
@@ -29,8 +29,8 @@ struct walker {
 	uint32_t *site_members;	      /* [switch] so many, while a group is judged */
 	uint8_t *colour, *next; /* [port] of links packets leave by; out port next */
 	uint32_t *path, *coloured, num_coloured;
-	uint32_t *seen, *copies, walk; /* [switch], [port] == walk: a copy came */
-	uint32_t *queue, *in;	       /* switches, and the port that a copy came by */
+	uint32_t *visited, *copies, walk; /* [switch], [port] == walk: a copy came */
+	uint32_t *queue, *in;		  /* switches, and the port that a copy came by */
 };
 
 /* Counts a fault at a port, of which the first is an example. */
@@ -205,10 +205,10 @@ static void relay(struct walker *w, uint32_t sw, uint32_t came_by, uint32_t *num
 		behind = mft_switch_behind(w->fabric, port);
 		if (behind == PM_NONE) {
 			w->copies[port] = w->walk;
-		} else if (w->seen[behind] == w->walk) {
+		} else if (w->visited[behind] == w->walk) {
 			note(w, PM_MFT_TWICE, 1, w->fabric->ports[port].peer, "");
 		} else {
-			w->seen[behind] = w->walk;
+			w->visited[behind] = w->walk;
 			w->in[*num_queue] =
 				w->fabric->ports[w->fabric->ports[port].peer].num;
 			w->queue[(*num_queue)++] = behind;
@@ -222,7 +222,7 @@ static void send_from(struct walker *w, uint32_t sw)
 	uint32_t num = 1, senders = w->site_members[sw];
 
 	w->walk++;
-	w->seen[sw] = w->walk;
+	w->visited[sw] = w->walk;
 	w->queue[0] = sw;
 	w->in[0] = PM_NONE;
 	for (uint32_t i = 0; i < num; i++)
@@ -280,7 +280,7 @@ static int allocate_walker(struct walker *w, struct pm_pool *pool, struct pm_err
 	w->users = pm_pool_array(pool, switches, sizeof(uint32_t));
 	w->sites = pm_pool_array(pool, switches, sizeof(uint32_t));
 	w->site_members = pm_pool_array(pool, switches, sizeof(uint32_t));
-	w->seen = pm_pool_array(pool, switches, sizeof(uint32_t));
+	w->visited = pm_pool_array(pool, switches, sizeof(uint32_t));
 	w->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
 	w->in = pm_pool_array(pool, switches, sizeof(uint32_t));
 	w->member = pm_pool_array(pool, ports, sizeof(uint32_t));

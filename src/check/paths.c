@@ -6,16 +6,16 @@
 
 /*
  * Marks what an up-then-down path from a switch reaches: a search over pairs
- * (switch, has gone down). seen[] holds two flags per switch.
+ * (switch, has gone down). visited[] holds two flags per switch.
  */
-static void search_reach(const struct pm_check *check, uint32_t from, uint8_t *seen,
+static void search_reach(const struct pm_check *check, uint32_t from, uint8_t *visited,
 			 uint32_t *queue)
 {
 	const struct pm_fabric *fabric = check->fabric;
 	uint32_t head = 0, tail = 0;
 
-	memset(seen, 0, 2 * (size_t)fabric->num_switches);
-	seen[2 * (size_t)from] = 1;
+	memset(visited, 0, 2 * (size_t)fabric->num_switches);
+	visited[2 * (size_t)from] = 1;
 	queue[tail++] = 2 * from;
 	while (head < tail) {
 		uint32_t x = queue[head] / 2, gone_down = queue[head] % 2;
@@ -33,9 +33,9 @@ static void search_reach(const struct pm_check *check, uint32_t from, uint8_t *s
 			if (check->level[y] > check->level[x] && gone_down)
 				continue;
 			state = 2 * y + (check->level[y] < check->level[x]);
-			if (seen[state])
+			if (visited[state])
 				continue;
-			seen[state] = 1;
+			visited[state] = 1;
 			queue[tail++] = state;
 		}
 	}
@@ -163,18 +163,18 @@ static void follow_unreachable(const struct pm_check *check, uint32_t from, uint
 }
 
 /* From every switch that cables join with the manager's. */
-static void follow_to_sm(const struct pm_check *check, uint8_t *seen, uint32_t *queue,
+static void follow_to_sm(const struct pm_check *check, uint8_t *visited, uint32_t *queue,
 			 struct pm_check_paths *result)
 {
 	const struct pm_fabric *fabric = check->fabric;
 	const struct pm_port *port = &fabric->ports[check->sm];
 	uint32_t head = 0, tail = 0;
 
-	memset(seen, 0, fabric->num_switches);
+	memset(visited, 0, fabric->num_switches);
 	queue[tail] = switch_of(fabric, check->sm);
 	if (queue[tail] == PM_NONE || !port->lid)
 		return;
-	seen[queue[tail++]] = 1;
+	visited[queue[tail++]] = 1;
 	while (head < tail) {
 		uint32_t x = queue[head++];
 		const struct pm_node *n = &fabric->nodes[x];
@@ -189,9 +189,9 @@ static void follow_to_sm(const struct pm_check *check, uint8_t *seen, uint32_t *
 		     i++) {
 			uint32_t y = pm_fabric_peer_node(fabric, i);
 
-			if (y == PM_NONE || y >= fabric->num_switches || seen[y])
+			if (y == PM_NONE || y >= fabric->num_switches || visited[y])
 				continue;
-			seen[y] = 1;
+			visited[y] = 1;
 			queue[tail++] = y;
 		}
 	}
@@ -201,13 +201,13 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err)
 {
 	const struct pm_fabric *fabric = check->fabric;
-	uint8_t *seen = pm_array(2 * (size_t)fabric->num_switches, 1);
+	uint8_t *visited = pm_array(2 * (size_t)fabric->num_switches, 1);
 	uint32_t *queue = pm_array(2 * (size_t)fabric->num_switches, sizeof(*queue));
 	uint32_t *part = pm_array(fabric->num_switches, sizeof(*part));
 	int rc = 0;
 
 	memset(result, 0, sizeof(*result));
-	if (!seen || !queue || !part) {
+	if (!visited || !queue || !part) {
 		rc = pm_error_no_memory(err);
 		goto out;
 	}
@@ -215,14 +215,14 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 	for (uint32_t from = 0; from < fabric->num_switches; from++) {
 		if (!from_all && !has_end_ports(fabric, from))
 			continue;
-		search_reach(check, from, seen, queue);
+		search_reach(check, from, visited, queue);
 		for (uint32_t port = 0; port < fabric->num_ports; port++) {
 			const struct pm_port *p = &fabric->ports[port];
 			uint32_t sw = p->lid ? switch_of(fabric, port) : PM_NONE;
 
 			if (sw == PM_NONE)
 				continue;
-			if (!seen[2 * (size_t)sw] && !seen[2 * (size_t)sw + 1]) {
+			if (!visited[2 * (size_t)sw] && !visited[2 * (size_t)sw + 1]) {
 				result->cut += 1u << p->lmc;
 				if (part[sw] == part[from])
 					follow_unreachable(check, from, port, result);
@@ -235,9 +235,9 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 		}
 	}
 	if (check->sm != PM_NONE)
-		follow_to_sm(check, seen, queue, result);
+		follow_to_sm(check, visited, queue, result);
 out:
-	free(seen);
+	free(visited);
 	free(queue);
 	free(part);
 	return rc;

@@ -382,7 +382,7 @@ static bool take_farthest(struct levels *l, uint64_t least)
 }
 
 /* How many neighbours a switch has among those that are left. */
-static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *seen)
+static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *visited)
 {
 	uint32_t count = 0;
 
@@ -390,14 +390,14 @@ static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *s
 		uint32_t remote = l->tree->remote[i];
 
 		if (remote == PM_NONE || remote == sw || !l->is_in[remote] ||
-		    seen[remote])
+		    visited[remote])
 			continue;
-		seen[remote] = 1;
+		visited[remote] = 1;
 		count++;
 	}
 	pm_for_each_port(i, l->skeleton, sw)
 		if (l->tree->remote[i] != PM_NONE)
-			seen[l->tree->remote[i]] = 0;
+			visited[l->tree->remote[i]] = 0;
 	return count;
 }
 

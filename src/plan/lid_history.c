@@ -153,7 +153,7 @@ void history_release(struct pm_lid_history *history, const struct pm_plan *plan)
 {
 	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
 		if (history->trace[lid].settled && plan->owner[lid] == PM_NONE)
-			history->trace[lid] = (struct trace){.seen = 1};
+			history->trace[lid] = (struct trace){.in_table = 1};
 }
 
 void pm_lid_history_trust(struct pm_lid_history *history, const struct pm_plan *plan)
@@ -254,13 +254,13 @@ static void look_at(struct look *look, uint32_t lid, struct trace *trace)
 
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
 		if (entry_port(look, sw, lid) != PM_NONE)
-			trace->seen = 1;
+			trace->in_table = 1;
 		look->end[sw] = follow_entries(look, sw, lid);
 		look->slot[sw] = PM_NONE;
 		if (look->end[sw] != PM_NONE && look->plan->lid[look->end[sw]])
 			look->slot[sw] = look->end[sw];
 	}
-	if (!trace->seen)
+	if (!trace->in_table)
 		return;
 	slot = find_majority(look->slot, topology->num_switches);
 	if (slot == PM_NONE)

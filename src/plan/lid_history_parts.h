@@ -25,7 +25,7 @@ struct trace {
 	uint64_t claimant; /* GUID, by a claim, or 0 */
 	struct mark slot;  /* where tables lead */
 	struct mark plane; /* an up port of a leaf through which they do */
-	uint8_t seen;	   /* some table has a port for it, or a port had it */
+	uint8_t in_table;  /* some table has a port for it, or a port had it */
 	uint8_t settled;   /* enum settled */
 };
 

@@ -74,7 +74,7 @@ static enum strength strength_of(const struct restoring *r, uint32_t lid, uint32
 	slot = history_find(r->plan->topology, &trace->slot);
 	if (slot != PM_NONE && r->plan->lid[slot])
 		return slot == place ? FREE : OF_SLOT;
-	return trace->seen ? SOMEBODYS : FREE;
+	return trace->in_table ? SOMEBODYS : FREE;
 }
 
 /* The same for all LIDs of a place that has this one. */
@@ -179,7 +179,7 @@ static void take_reported(struct restoring *r)
 
 		if (!lid || r->done[i] || settled_at(r, i) ||
 		    lid + num - 1 > r->restore->max_lid ||
-		    (lid + num > end && !trace_of(r, lid)->seen))
+		    (lid + num > end && !trace_of(r, lid)->in_table))
 			continue;
 		if (strongest(r, lid, i) != OF_GUID)
 			take_lids(r, i, lid);

@@ -14,13 +14,14 @@ static bool is_host(const struct pm_port *port)
 	return port->peer == PM_NONE && (port->host == PM_COMPUTE || port->host == PM_IO);
 }
 
-/* Whether no port of a switch is seen that has any in use. */
-static bool is_gone(const struct pm_fabric *topology, const uint8_t *seen, uint32_t sw)
+/* Whether no port of a switch is discovered that has any in use. */
+static bool is_gone(const struct pm_fabric *topology, const uint8_t *discovered,
+		    uint32_t sw)
 {
 	bool used = false;
 
 	pm_for_each_port(i, topology, sw) {
-		if (seen[i])
+		if (discovered[i])
 			return false;
 		used = used || is_used(&topology->ports[i]);
 	}
@@ -53,13 +54,13 @@ static void add_switch(const struct pm_fabric *topology, const uint8_t *gone, ui
 }
 
 /* The links and hosts of a switch that is there; links at their first end. */
-static void add_ports(const struct pm_fabric *topology, const uint8_t *seen,
+static void add_ports(const struct pm_fabric *topology, const uint8_t *discovered,
 		      const uint8_t *gone, uint32_t sw, struct pm_missing *missing)
 {
 	pm_for_each_port(i, topology, sw) {
 		const struct pm_port *port = &topology->ports[i];
 
-		if (seen[i] || !is_used(port) ||
+		if (discovered[i] || !is_used(port) ||
 		    (port->peer != PM_NONE &&
 		     (port->peer < i || gone[topology->ports[port->peer].node])))
 			continue;
@@ -67,7 +68,7 @@ static void add_ports(const struct pm_fabric *topology, const uint8_t *seen,
 	}
 }
 
-int pm_missing_find(const struct pm_fabric *topology, const uint8_t *seen,
+int pm_missing_find(const struct pm_fabric *topology, const uint8_t *discovered,
 		    struct pm_missing *missing, struct pm_error *err)
 {
 	struct pm_missing found = {
@@ -83,13 +84,13 @@ int pm_missing_find(const struct pm_fabric *topology, const uint8_t *seen,
 		return pm_error_no_memory(err);
 	}
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
-		gone[sw] = is_gone(topology, seen, sw);
+		gone[sw] = is_gone(topology, discovered, sw);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		if (gone[sw])
 			add_switch(topology, gone, sw, &found);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
 		if (!gone[sw])
-			add_ports(topology, seen, gone, sw, &found);
+			add_ports(topology, discovered, gone, sw, &found);
 	free(gone);
 	*missing = found;
 	return 0;

@@ -88,7 +88,7 @@ void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
 }
 
 int pm_reachable_find(const struct pm_fabric *topology, const struct pm_reach *reach,
-		      const uint8_t *seen, struct pm_reachable *reachable,
+		      const uint8_t *discovered, struct pm_reachable *reachable,
 		      struct pm_error *err)
 {
 	uint32_t num = topology->num_switches;
@@ -101,8 +101,8 @@ int pm_reachable_find(const struct pm_fabric *topology, const struct pm_reach *r
 	if (rc)
 		goto out;
 	for (uint32_t sw = 0; sw < num; sw++)
-		hosts[sw] = pm_fabric_count_hosts(topology, sw, seen);
-	pm_reach_parts(topology, seen, part, room);
+		hosts[sw] = pm_fabric_count_hosts(topology, sw, discovered);
+	pm_reach_parts(topology, discovered, part, room);
 	pm_reachable_count(reach, num, hosts, part, room, reachable);
 out:
 	pm_pool_free(&pool);

@@ -37,7 +37,7 @@
 #define MANY_LOST 3 /* see is_suspect */
 #define FRUITLESS 4 /* of them in a row, after which no more are asked */
 
-int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t sm,
+int pm_locate_new(const struct pm_routes *routes, const uint8_t *discovered, uint32_t sm,
 		  struct pm_locate **result, struct pm_error *err)
 {
 	struct pm_locate *locate = calloc(1, sizeof(*locate));
@@ -52,7 +52,7 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t 
 	locate->plan = pm_routes_plan(routes);
 	locate->sm = sm;
 	locate->home = topology->ports[sm].node;
-	locate->seen = pm_pool_copy(pool, seen, topology->num_ports, 1);
+	locate->discovered = pm_pool_copy(pool, discovered, topology->num_ports, 1);
 	locate->cable = pm_pool_array(pool, topology->num_ports, 1);
 	locate->reports = pm_pool_array(pool, num, sizeof(uint32_t));
 	locate->lost = pm_pool_array(pool, num, sizeof(uint32_t));
@@ -130,7 +130,8 @@ static void note_lost(struct pm_locate *locate, uint32_t port)
 }
 
 /* Of a cable that was not up before. */
-static void note_unseen(struct pm_locate *locate, uint32_t port, enum pm_answer answer)
+static void note_undiscovered(struct pm_locate *locate, uint32_t port,
+			      enum pm_answer answer)
 {
 	locate_set_cable(locate, port, answer == PM_ANSWER_DOWN ? GONE : RETURNED);
 }
@@ -147,8 +148,8 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 		return;
 	}
 	locate->heard[sw] = locate->answered[sw] = 1;
-	if (!locate->seen[port]) {
-		note_unseen(locate, port, answer);
+	if (!locate->discovered[port]) {
+		note_undiscovered(locate, port, answer);
 		return;
 	}
 	locate_set_cable(locate, port, answer == PM_ANSWER_DOWN ? DOWN : UP);
@@ -184,7 +185,7 @@ uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *usable)
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++) {
 		bool lost = locate->cable[i] == DOWN;
 
-		usable[i] = locate->seen[i] && !lost;
+		usable[i] = locate->discovered[i] && !lost;
 		count += lost && locate->plan->topology->ports[i].peer > i;
 	}
 	cut_off(locate, usable);
@@ -257,7 +258,7 @@ static void ask_port(struct pm_locate *locate, uint32_t port)
 }
 
 /* Asks for a port with a cable that was not up before. */
-static void ask_unseen(struct pm_locate *locate, uint32_t port)
+static void ask_undiscovered(struct pm_locate *locate, uint32_t port)
 {
 	uint32_t sw = locate->plan->topology->ports[port].node;
 	struct way way;
@@ -274,10 +275,10 @@ static void ask_unseen(struct pm_locate *locate, uint32_t port)
 static void ask_for_all(struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->topology, sw) {
-		if (locate->seen[i])
+		if (locate->discovered[i])
 			ask_port(locate, i);
 		else if (locate->sweeping)
-			ask_unseen(locate, i);
+			ask_undiscovered(locate, i);
 	}
 }
 

@@ -34,26 +34,26 @@ struct pm_locate {
 	struct pm_pool pool; /* of all arrays */
 	const struct pm_routes *routes;
 	const struct pm_plan *plan;
-	uint8_t *seen;	    /* [port] up before, in use or not */
-	uint32_t home;	    /* the manager's switch .. */
-	uint32_t sm;	    /* .. and place */
-	uint8_t *cable;	    /* [port] enum cable_state, the same at both ends but for
-			     * ASKED */
-	uint32_t *reports;  /* [switch] */
-	uint32_t *lost;	    /* [switch] cables found lost at it */
-	uint8_t *heard;	    /* [switch] it has reported or answered */
-	uint8_t *answered;  /* [switch] */
-	uint8_t *searched;  /* [switch] all its ports are asked for */
-	uint8_t *doubtful;  /* [switch] suspect, in the component of a dark one, or on
-			     * the way to one that did not answer */
-	uint8_t *mute;	    /* [switch] did not answer over a proven way */
-	uint8_t *wanted;    /* [switch] pm_locate_want */
-	uint32_t fruitless; /* searched switches in a row without a lost cable */
-	uint32_t silences;  /* so far .. */
-	uint32_t excused;   /* .. and before care was taken */
-	bool sweeping;	    /* see pm_locate_sweeping */
-	bool careful;	    /* only proven ways are used .. */
-	bool warned;	    /* .. and all that is out now went over such ways */
+	uint8_t *discovered; /* [port] up before, in use or not */
+	uint32_t home;	     /* the manager's switch .. */
+	uint32_t sm;	     /* .. and place */
+	uint8_t *cable;	     /* [port] enum cable_state, the same at both ends but for
+			      * ASKED */
+	uint32_t *reports;   /* [switch] */
+	uint32_t *lost;	     /* [switch] cables found lost at it */
+	uint8_t *heard;	     /* [switch] it has reported or answered */
+	uint8_t *answered;   /* [switch] */
+	uint8_t *searched;   /* [switch] all its ports are asked for */
+	uint8_t *doubtful;   /* [switch] suspect, in the component of a dark one, or on
+			      * the way to one that did not answer */
+	uint8_t *mute;	     /* [switch] did not answer over a proven way */
+	uint8_t *wanted;     /* [switch] pm_locate_want */
+	uint32_t fruitless;  /* searched switches in a row without a lost cable */
+	uint32_t silences;   /* so far .. */
+	uint32_t excused;    /* .. and before care was taken */
+	bool sweeping;	     /* see pm_locate_sweeping */
+	bool careful;	     /* only proven ways are used .. */
+	bool warned;	     /* .. and all that is out now went over such ways */
 	bool over;
 
 	/* Ways. */
@@ -83,7 +83,7 @@ static inline bool locate_is_proven(const struct pm_locate *locate, uint32_t sw)
 
 static inline bool locate_was_usable(const struct pm_locate *locate, uint32_t port)
 {
-	return locate->seen[port] && locate_far(locate, port) != PM_NONE;
+	return locate->discovered[port] && locate_far(locate, port) != PM_NONE;
 }
 
 static inline void locate_set_cable(struct pm_locate *locate, uint32_t port,

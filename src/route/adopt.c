@@ -15,10 +15,10 @@
 
 /* What is looked at in one switch's table. */
 struct look {
-	uint64_t footprint;		 /* pairs of a block and a port in it */
-	uint32_t load[PM_MAX_PORTS + 1]; /* [port] slots' LIDs */
-	uint32_t most;			 /* of these, over up ports */
-	uint8_t seen[PM_MAX_PORTS + 1];	 /* [port] in the present block */
+	uint64_t footprint;		   /* pairs of a block and a port in it */
+	uint32_t load[PM_MAX_PORTS + 1];   /* [port] slots' LIDs */
+	uint32_t most;			   /* of these, over up ports */
+	uint8_t visited[PM_MAX_PORTS + 1]; /* [port] in the present block */
 };
 
 /*
@@ -66,14 +66,14 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 	memset(look, 0, sizeof(*look));
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
 		if (lid % PM_LFT_BLOCK == 0)
-			memset(look->seen, 0, sizeof(look->seen));
+			memset(look->visited, 0, sizeof(look->visited));
 		if (!has_path(routes, sw, lid))
 			continue;
 		num = entry(routes, sw, lid, held);
 		if (num > PM_MAX_PORTS)
 			continue;
-		look->footprint += !look->seen[num];
-		look->seen[num] = 1;
+		look->footprint += !look->visited[num];
+		look->visited[num] = 1;
 		look->load[num] += routes->to[lid].port != 0;
 	}
 	pm_for_each_port(i, routes->plan->topology, sw) {

@@ -155,15 +155,15 @@ struct places {
 	const struct pm_order_block *blocks; /* by paths */
 	uint32_t num;
 	struct pm_pool pool;
-	uint32_t *index;		  /* [num] of blocks, by number and switch */
-	uint32_t *before;		  /* blocks that go before another one: */
-	uint32_t *first;		  /* [num + 1] the first of those for a block */
-	uint32_t num_before, before_room; /* of before, which is not the pool's */
-	uint8_t *state;			  /* [num] enum state */
-	uint32_t *stack, *next;		  /* [num] blocks; what is next of before */
-	uint32_t *order, *rank;		  /* [num] the blocks as placed; where each is */
-	struct pm_order_block *result;	  /* [num] */
-	uint32_t *queue, *seen, search;	  /* [switch] room, seen in this search */
+	uint32_t *index;		   /* [num] of blocks, by number and switch */
+	uint32_t *before;		   /* blocks that go before another one: */
+	uint32_t *first;		   /* [num + 1] the first of those for a block */
+	uint32_t num_before, before_room;  /* of before, which is not the pool's */
+	uint8_t *state;			   /* [num] enum state */
+	uint32_t *stack, *next;		   /* [num] blocks; what is next of before */
+	uint32_t *order, *rank;		   /* [num] the blocks as placed; where each is */
+	struct pm_order_block *result;	   /* [num] */
+	uint32_t *queue, *visited, search; /* [switch] room, visited in this search */
 };
 
 static int compare_index(const void *a, const void *b, void *context)
@@ -212,16 +212,17 @@ static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
 	uint32_t num = 0;
 
 	places->search++;
-	places->seen[sw] = places->search;
+	places->visited[sw] = places->search;
 	places->queue[num++] = sw;
 	for (uint32_t i = 0; i < num; i++)
 		pm_for_each_port(port, plan->topology, places->queue[i]) {
 			uint32_t remote = plan->tree.remote[port], block;
 
-			if (remote == PM_NONE || places->seen[remote] == places->search ||
+			if (remote == PM_NONE ||
+			    places->visited[remote] == places->search ||
 			    (!i && plan->tree.direction[port] != PM_UP))
 				continue;
-			places->seen[remote] = places->search;
+			places->visited[remote] = places->search;
 			block = find_block(places, remote, lid);
 			if (block == PM_NONE) {
 				if (pm_routes_table(places->routes, remote)[lid] ==
@@ -354,7 +355,7 @@ static int place_all(struct places *places, struct pm_order_waits *waits)
 	places->rank = pm_pool_array(pool, num, sizeof(uint32_t));
 	places->result = pm_pool_array(pool, num, sizeof(*places->result));
 	places->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
-	places->seen = pm_pool_array(pool, switches, sizeof(uint32_t));
+	places->visited = pm_pool_array(pool, switches, sizeof(uint32_t));
 	if (pm_pool_check(pool, NULL))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < num; i++)

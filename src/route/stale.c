@@ -119,7 +119,7 @@ struct search {
 	uint32_t num_keepers;
 	/* [switch] Which walk was there last; walks are numbered from 1 on, and those of
 	 * one LID are those from `first` on. */
-	uint32_t *seen;
+	uint32_t *visited;
 	uint32_t walk, first;
 };
 
@@ -258,11 +258,11 @@ static int follow_keepers(struct search *s, uint32_t lid, uint32_t sorted)
 		if (wanted_entry(s->input, start, lid) != PM_LFT_KEEP)
 			continue;
 		s->walk++;
-		while (sw != PM_NONE && s->seen[sw] < s->first) {
-			s->seen[sw] = s->walk;
+		while (sw != PM_NONE && s->visited[sw] < s->first) {
+			s->visited[sw] = s->walk;
 			sw = next_now(s, sw, lid, sorted);
 		}
-		if (sw != PM_NONE && s->seen[sw] == s->walk &&
+		if (sw != PM_NONE && s->visited[sw] == s->walk &&
 		    break_loop(s, sw, lid, sorted))
 			return -ENOMEM;
 		if (end_detour(s, start, lid, sorted, first))
@@ -298,13 +298,13 @@ int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale)
 	int rc = -ENOMEM;
 
 	s.lids = pm_array((UINT16_MAX + 1) / 64, sizeof(*s.lids));
-	s.seen = pm_array(input->routes->num_switches, sizeof(*s.seen));
+	s.visited = pm_array(input->routes->num_switches, sizeof(*s.visited));
 	s.keepers = pm_array(input->routes->num_switches, sizeof(*s.keepers));
-	if (s.lids && s.seen && s.keepers)
+	if (s.lids && s.visited && s.keepers)
 		rc = find_loops(&s);
 	free(s.keepers);
 	free(s.lids);
-	free(s.seen);
+	free(s.visited);
 	if (rc) {
 		free(found.entries);
 		return rc;

@@ -34,7 +34,7 @@ struct plan {
 	uint64_t *lids; /* that could loop */
 	/* [switch] For finding cycles: 2 x number of the LID, odd: nothing is open there
 	 */
-	uint32_t *seen, *stack;
+	uint32_t *visited, *stack;
 	uint8_t *turn; /* [switch] its edges that were followed */
 	uint32_t number;
 	struct block *blocks; /* by switch and number */
@@ -147,25 +147,25 @@ static bool has_cycle(struct plan *p, uint32_t start, uint32_t lid)
 {
 	uint32_t open = 2 * p->number, depth = 0;
 
-	if (p->seen[start] >= open)
+	if (p->visited[start] >= open)
 		return false;
-	p->seen[start] = open;
+	p->visited[start] = open;
 	p->turn[start] = 0;
 	p->stack[depth++] = start;
 	while (depth) {
 		uint32_t sw = p->stack[depth - 1], next;
 
 		if (p->turn[sw] == 2) {
-			p->seen[sw] = open + 1;
+			p->visited[sw] = open + 1;
 			depth--;
 			continue;
 		}
 		next = next_by(p, sw, lid, p->turn[sw]++);
-		if (next == PM_NONE || p->seen[next] > open)
+		if (next == PM_NONE || p->visited[next] > open)
 			continue;
-		if (p->seen[next] == open)
+		if (p->visited[next] == open)
 			return true;
-		p->seen[next] = open;
+		p->visited[next] = open;
 		p->turn[next] = 0;
 		p->stack[depth++] = next;
 	}
@@ -443,10 +443,10 @@ static int make_steps(struct plan *p)
 	uint32_t num = p->input->routes->num_switches;
 
 	p->lids = pm_array((UINT16_MAX + 1) / 64, sizeof(*p->lids));
-	p->seen = pm_array(num, sizeof(*p->seen));
+	p->visited = pm_array(num, sizeof(*p->visited));
 	p->stack = pm_array(num, sizeof(*p->stack));
 	p->turn = pm_array(num, 1);
-	if (!p->lids || !p->seen || !p->stack || !p->turn || note_all(p))
+	if (!p->lids || !p->visited || !p->stack || !p->turn || note_all(p))
 		return -ENOMEM;
 	find_lids(p);
 	if (!p->steps->lids)
@@ -465,7 +465,7 @@ int pm_steps_make(const struct pm_stale_input *input, const struct pm_stale *sta
 
 	free(p.changed);
 	free(p.lids);
-	free(p.seen);
+	free(p.visited);
 	free(p.stack);
 	free(p.turn);
 	free(p.blocks);

@@ -17,14 +17,14 @@
 
 struct matcher {
 	const struct cover *c;
-	uint32_t *right; /* [left] its mate, or NONE */
-	uint32_t *left;	 /* [right] its mate, or NONE */
-	uint32_t *from;	 /* [right] the left that a search came from */
-	uint32_t *queue; /* of lefts */
-	uint64_t *seen;	 /* [word] rights that the search came to */
-	uint64_t *dead;	 /* [word] rights that lead to no free one */
-	uint8_t *half;	 /* [vertex] counts 1/2 and is neither taken nor covered */
-	uint8_t *side;	 /* [vertex] 1 or 2; 0: not known yet */
+	uint32_t *right;   /* [left] its mate, or NONE */
+	uint32_t *left;	   /* [right] its mate, or NONE */
+	uint32_t *from;	   /* [right] the left that a search came from */
+	uint32_t *queue;   /* of lefts */
+	uint64_t *visited; /* [word] rights that the search came to */
+	uint64_t *dead;	   /* [word] rights that lead to no free one */
+	uint8_t *half;	   /* [vertex] counts 1/2 and is neither taken nor covered */
+	uint8_t *side;	   /* [vertex] 1 or 2; 0: not known yet */
 };
 
 int cover_begin(struct cover *c, uint32_t num, struct pm_pool *pool, struct pm_error *err)
@@ -62,14 +62,14 @@ static void augment(struct matcher *m, uint32_t y)
 	}
 }
 
-/* Goes from a left to all rights that were not seen, and puts their mates at the queue's
- * end; a right without a mate ends it and is returned, else NONE. */
+/* Goes from a left to all rights that were not visited, and puts their mates at the
+ * queue's end; a right without a mate ends it and is returned, else NONE. */
 static uint32_t look_from(struct matcher *m, uint32_t x, uint32_t *tail)
 {
 	for (uint32_t w = 0; w < m->c->words; w++) {
-		uint64_t more = row(m->c, x)[w] & ~m->seen[w];
+		uint64_t more = row(m->c, x)[w] & ~m->visited[w];
 
-		m->seen[w] |= more;
+		m->visited[w] |= more;
 		for (; more; more &= more - 1) {
 			uint32_t y = w * 64 + (uint32_t)__builtin_ctzll(more);
 
@@ -85,10 +85,10 @@ static uint32_t look_from(struct matcher *m, uint32_t x, uint32_t *tail)
 /* Looks for a way from a left without mate to a right without one. */
 static bool search_match(struct matcher *m, uint32_t start)
 {
-	size_t size = m->c->words * sizeof(*m->seen);
+	size_t size = m->c->words * sizeof(*m->visited);
 	uint32_t head = 0, tail = 0;
 
-	memcpy(m->seen, m->dead, size);
+	memcpy(m->visited, m->dead, size);
 	m->queue[tail++] = start;
 	while (head < tail) {
 		uint32_t y = look_from(m, m->queue[head++], &tail);
@@ -98,7 +98,7 @@ static bool search_match(struct matcher *m, uint32_t start)
 			return true;
 		}
 	}
-	memcpy(m->dead, m->seen, size);
+	memcpy(m->dead, m->visited, size);
 	return false;
 }
 
@@ -195,7 +195,7 @@ static uint32_t count_edges(const struct cover *c, uint32_t v, const uint64_t *o
 static void take_greedily(struct matcher *m, uint8_t *chosen)
 {
 	const struct cover *c = m->c;
-	uint64_t *open = m->seen;
+	uint64_t *open = m->visited;
 
 	memset(open, 0, c->words * sizeof(*open));
 	for (uint32_t v = 0; v < c->num; v++)
@@ -233,7 +233,7 @@ int cover_choose(struct cover *c, uint8_t *chosen, uint32_t *bound, struct pm_er
 		.left = pm_pool_array(c->pool, c->num, sizeof(uint32_t)),
 		.from = pm_pool_array(c->pool, c->num, sizeof(uint32_t)),
 		.queue = pm_pool_array(c->pool, (size_t)c->num + 1, sizeof(uint32_t)),
-		.seen = pm_pool_array(c->pool, c->words, sizeof(uint64_t)),
+		.visited = pm_pool_array(c->pool, c->words, sizeof(uint64_t)),
 		.dead = pm_pool_array(c->pool, c->words, sizeof(uint64_t)),
 		.half = pm_pool_array(c->pool, c->num, 1),
 		.side = pm_pool_array(c->pool, c->num, 1),

@@ -462,7 +462,7 @@ static bool is_taken(const struct bench *b, uint32_t number, uint32_t count)
 
 static void run_kind(struct bench *b, enum kind kind)
 {
-	uint32_t num = count_items(b, kind), count = 0, seen = 0;
+	uint32_t num = count_items(b, kind), count = 0, counted = 0;
 	struct range lost = {0}, back = {0};
 
 	for (uint32_t i = 0; i < num; i++)
@@ -470,7 +470,7 @@ static void run_kind(struct bench *b, enum kind kind)
 	for (uint32_t i = 0; i < num; i++) {
 		struct pm_mfts *after, *held;
 
-		if (!is_kind(b, kind, i) || !is_taken(b, seen++, count))
+		if (!is_kind(b, kind, i) || !is_taken(b, counted++, count))
 			continue;
 		set_item(b, kind, i, false);
 		after = route(b);

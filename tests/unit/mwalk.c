@@ -21,8 +21,8 @@ static const char *log_line(const struct mwalk *walk, uint16_t mlid, uint32_t fr
 
 /* A copy comes into a switch by a port, and leaves by others; those that come into
  * switches are added to the queue. A port that has one twice, or PM_NONE. */
-static uint32_t relay(const struct mwalk *walk, uint16_t mlid, uint32_t in, uint8_t *seen,
-		      uint8_t *received, uint32_t *queue, uint32_t *num)
+static uint32_t relay(const struct mwalk *walk, uint16_t mlid, uint32_t in,
+		      uint8_t *visited, uint8_t *received, uint32_t *queue, uint32_t *num)
 {
 	const struct pm_node *n = &walk->topology->nodes[walk->topology->ports[in].node];
 
@@ -41,9 +41,9 @@ static uint32_t relay(const struct mwalk *walk, uint16_t mlid, uint32_t in, uint
 		}
 		if (walk->up && !walk->up[port])
 			continue;
-		if (seen[peer])
+		if (visited[peer])
 			return peer;
-		seen[peer] = 1;
+		visited[peer] = 1;
 		queue[(*num)++] = peer;
 	}
 	return PM_NONE;
@@ -54,15 +54,15 @@ const char *mwalk_send(const struct mwalk *walk, uint16_t mlid, uint32_t from,
 {
 	uint32_t num_ports = walk->topology->num_ports, num = 1, twice = PM_NONE;
 	uint32_t *queue = malloc(sizeof(*queue) * (num_ports + 1));
-	uint8_t *seen = calloc(num_ports, 1);
+	uint8_t *visited = calloc(num_ports, 1);
 
-	if (!queue || !seen)
+	if (!queue || !visited)
 		exit(2);
 	queue[0] = from;
 	for (uint32_t i = 0; i < num && twice == PM_NONE; i++)
-		twice = relay(walk, mlid, queue[i], seen, received, queue, &num);
+		twice = relay(walk, mlid, queue[i], visited, received, queue, &num);
 	free(queue);
-	free(seen);
+	free(visited);
 	return twice == PM_NONE ? NULL
 				: log_line(walk, mlid, from, twice, "a second copy");
 }

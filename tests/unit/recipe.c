@@ -200,11 +200,11 @@ struct pm_fabric *recipe_build(struct recipe *recipe, struct random *order)
 		die("out of memory");
 	for (uint32_t i = 0; i < recipe->num_nodes; i++) {
 		there[i] = !recipe->nodes[i].away && !is_adrift(recipe, i);
-		recipe->nodes[i].seen |= there[i];
+		recipe->nodes[i].built |= there[i];
 	}
 	for (uint32_t i = 0; i < recipe->num_cables; i++) {
 		has[i] = recipe_has_cable(recipe, i);
-		recipe->cables[i].seen |= has[i];
+		recipe->cables[i].built |= has[i];
 	}
 	fabric = build(recipe, there, has, order);
 	free(there);
@@ -212,7 +212,7 @@ struct pm_fabric *recipe_build(struct recipe *recipe, struct random *order)
 	return fabric;
 }
 
-struct pm_fabric *recipe_build_seen(const struct recipe *recipe)
+struct pm_fabric *recipe_build_whole(const struct recipe *recipe)
 {
 	bool *there = calloc(recipe->num_nodes + 1u, sizeof(*there));
 	bool *has = calloc(recipe->num_cables + 1u, sizeof(*has));
@@ -221,9 +221,9 @@ struct pm_fabric *recipe_build_seen(const struct recipe *recipe)
 	if (!there || !has)
 		die("out of memory");
 	for (uint32_t i = 0; i < recipe->num_nodes; i++)
-		there[i] = recipe->nodes[i].seen;
+		there[i] = recipe->nodes[i].built;
 	for (uint32_t i = 0; i < recipe->num_cables; i++)
-		has[i] = recipe->cables[i].seen;
+		has[i] = recipe->cables[i].built;
 	fabric = build(recipe, there, has, NULL);
 	free(there);
 	free(has);

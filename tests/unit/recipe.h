@@ -30,7 +30,7 @@ struct recipe_node {
 	unsigned int num_ports;
 	unsigned int level; /* switches: as drawn, 0 for the lowest */
 	bool away;
-	bool seen;	 /* was there in a fabric that was built */
+	bool built;	 /* was there in a fabric that was built */
 	uint16_t device; /* 0: not known */
 	char name[40];
 };
@@ -38,7 +38,7 @@ struct recipe_node {
 struct recipe_cable {
 	uint32_t node[2];
 	unsigned int port[2];
-	bool away, seen;
+	bool away, built;
 };
 
 struct recipe {
@@ -70,7 +70,7 @@ unsigned int recipe_free_port(const struct recipe *recipe, uint32_t node);
 struct pm_fabric *recipe_build(struct recipe *recipe, struct random *order);
 
 /* Everything that was ever seen, in one fabric. */
-struct pm_fabric *recipe_build_seen(const struct recipe *recipe);
+struct pm_fabric *recipe_build_whole(const struct recipe *recipe);
 
 /*
  * A fabric drawn as text: first its switches, NAME/PORTS, in the order of

@@ -134,14 +134,14 @@ const char *reference_levels(const struct pm_fabric *whole, const struct pm_plan
 	return text;
 }
 
-/* Everything that can be reached from (from, gone down), into seen[switch][2]. */
+/* Everything that can be reached from (from, gone down), into visited[switch][2]. */
 static void search(const struct reference *reference, uint32_t from, int gone_down,
-		   uint8_t *seen, uint32_t *stack)
+		   uint8_t *visited, uint32_t *stack)
 {
 	uint32_t depth = 0;
 
-	memset(seen, 0, 2 * (size_t)reference->num);
-	seen[2 * from + (uint32_t)gone_down] = 1;
+	memset(visited, 0, 2 * (size_t)reference->num);
+	visited[2 * from + (uint32_t)gone_down] = 1;
 	stack[depth++] = 2 * from + (uint32_t)gone_down;
 	while (depth) {
 		uint32_t state = stack[--depth], sw = state / 2;
@@ -156,9 +156,9 @@ static void search(const struct reference *reference, uint32_t from, int gone_do
 			if (abs(rise) != 1 || (rise > 0 && state % 2))
 				continue;
 			next = 2 * other + (rise < 0);
-			if (seen[next])
+			if (visited[next])
 				continue;
-			seen[next] = 1;
+			visited[next] = 1;
 			stack[depth++] = next;
 		}
 	}
@@ -167,21 +167,21 @@ static void search(const struct reference *reference, uint32_t from, int gone_do
 static void find_reach(struct reference *reference)
 {
 	uint32_t num = reference->num;
-	uint8_t *seen = malloc(2 * (size_t)num + 1);
+	uint8_t *visited = malloc(2 * (size_t)num + 1);
 	uint32_t *stack = calloc(2 * (size_t)num + 1, sizeof(*stack));
 
-	if (!seen || !stack)
+	if (!visited || !stack)
 		abort();
 	for (uint32_t from = 0; from < num; from++) {
-		search(reference, from, 1, seen, stack);
+		search(reference, from, 1, visited, stack);
 		for (uint32_t to = 0; to < num; to++)
-			reference->down[from * num + to] = seen[2 * to + 1];
-		search(reference, from, 0, seen, stack);
+			reference->down[from * num + to] = visited[2 * to + 1];
+		search(reference, from, 0, visited, stack);
 		for (uint32_t to = 0; to < num; to++)
 			reference->updown[from * num + to] =
-				seen[2 * to] | seen[2 * to + 1];
+				visited[2 * to] | visited[2 * to + 1];
 	}
-	free(seen);
+	free(visited);
 	free(stack);
 }
 

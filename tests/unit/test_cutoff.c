@@ -238,7 +238,7 @@ static void change_block(struct scene *s, uint8_t *entries, uint32_t sw, uint32_
 			(uint8_t)random_below(&s->random, 12);
 }
 
-static uint64_t loops_seen;
+static uint64_t loops_found;
 
 static void check_counts(struct scene *s, uint64_t seed)
 {
@@ -272,7 +272,7 @@ static void check_counts(struct scene *s, uint64_t seed)
 				 (unsigned long long)dead,
 				 (unsigned long long)pm_cutoff_looping(cutoff),
 				 (unsigned long long)looping);
-		loops_seen += looping != 0;
+		loops_found += looping != 0;
 		change_block(s, entries, sw, number);
 		memcpy(entries_of(s, s->held, sw, number), entries, PM_LFT_BLOCK);
 		pm_cutoff_set(cutoff, sw, number, entries);
@@ -634,7 +634,7 @@ static void test_counts(void **state)
 {
 	(void)state;
 	for_random(200, check_counts);
-	printf("%llu times some paths looped\n", (unsigned long long)loops_seen);
+	printf("%llu times some paths looped\n", (unsigned long long)loops_found);
 }
 
 static void test_by_check(void **state)

@@ -648,13 +648,13 @@ static void model_observe(struct trial *t)
 
 /* Marks what can be reached from here, going up first and then down. */
 static void walk(const struct trial *t, const uint8_t *usable, uint32_t sw, bool down,
-		 uint8_t (*seen)[2])
+		 uint8_t (*discovered)[2])
 {
 	const struct pm_node *n = &t->plan->topology->nodes[sw];
 
-	if (seen[sw][down])
+	if (discovered[sw][down])
 		return;
-	seen[sw][down] = 1;
+	discovered[sw][down] = 1;
 	for (uint32_t i = n->first_port + 1u; i <= n->first_port + n->num_ports; i++) {
 		uint8_t direction = t->plan->tree.direction[i];
 
@@ -662,7 +662,7 @@ static void walk(const struct trial *t, const uint8_t *usable, uint32_t sw, bool
 			continue;
 		if (direction == PM_DOWN || !down)
 			walk(t, usable, pm_fabric_peer_node(t->plan->topology, i),
-			     direction == PM_DOWN, seen);
+			     direction == PM_DOWN, discovered);
 	}
 }
 
@@ -677,13 +677,13 @@ static uint8_t *find_connected(const struct trial *t, const uint8_t *usable)
 		if (usable[i] && topology->ports[i].peer == PM_NONE)
 			ends[topology->ports[i].node] = 1;
 	for (uint32_t a = 0; a < num; a++) {
-		uint8_t(*seen)[2] = zeros(num, sizeof(*seen));
+		uint8_t(*discovered)[2] = zeros(num, sizeof(*discovered));
 
-		walk(t, usable, a, false, seen);
+		walk(t, usable, a, false, discovered);
 		for (uint32_t b = 0; b < num; b++)
-			connected[a * num + b] =
-				ends[a] && ends[b] && (seen[b][0] || seen[b][1]);
-		free(seen);
+			connected[a * num + b] = ends[a] && ends[b] &&
+						 (discovered[b][0] || discovered[b][1]);
+		free(discovered);
 	}
 	free(ends);
 	return connected;

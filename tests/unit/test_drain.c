@@ -299,7 +299,7 @@ struct scene {
 	struct world world;
 	struct pm_fabric *now;
 	const struct pm_fabric *topology;
-	uint8_t *seen; /* [port] */
+	uint8_t *discovered; /* [port] */
 	struct random random;
 };
 
@@ -325,14 +325,14 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 		if (random_chance(&s->random, 5))
 			s->recipe.cables[i].away = true;
 	s->now = recipe_build(&s->recipe, NULL);
-	s->seen = calloc(s->topology->num_ports + 1u, 1);
-	assert_true(pm_plan_match(s->world.plan, s->now, s->seen));
+	s->discovered = calloc(s->topology->num_ports + 1u, 1);
+	assert_true(pm_plan_match(s->world.plan, s->now, s->discovered));
 	return true;
 }
 
 static void scene_end(struct scene *s)
 {
-	free(s->seen);
+	free(s->discovered);
 	pm_fabric_free(s->now);
 	world_free(&s->world);
 	recipe_free(&s->recipe);
@@ -359,7 +359,7 @@ static uint8_t *apply(struct scene *s, struct pm_drains *drains)
 	uint8_t *usable = malloc(s->topology->num_ports + 1u);
 
 	assert_non_null(usable);
-	memcpy(usable, s->seen, s->topology->num_ports);
+	memcpy(usable, s->discovered, s->topology->num_ports);
 	assert_int_equal(pm_drains_apply(drains, s->world.plan, usable, NULL), 0);
 	return usable;
 }
@@ -383,7 +383,7 @@ static uint8_t *connected(struct scene *s, const uint8_t *usable)
 	uint8_t *matrix = calloc((size_t)num * num + 1, 1), *ends = calloc(num + 1u, 1);
 
 	for (uint32_t i = 0; i < s->topology->num_ports; i++)
-		if (s->seen[i] && s->topology->ports[i].peer == PM_NONE)
+		if (s->discovered[i] && s->topology->ports[i].peer == PM_NONE)
 			ends[s->topology->ports[i].node] = 1;
 	pm_routes_update(s->world.routes, usable, NULL);
 	for (uint32_t a = 0; a < num; a++)
@@ -399,7 +399,7 @@ static uint8_t *connected(struct scene *s, const uint8_t *usable)
 static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t seed)
 {
 	uint32_t num = s->topology->num_switches;
-	uint8_t *usable = apply(s, drains), *all = connected(s, s->seen);
+	uint8_t *usable = apply(s, drains), *all = connected(s, s->discovered);
 	uint8_t *left = connected(s, usable);
 
 	if (memcmp(all, left, (size_t)num * num))
@@ -411,7 +411,7 @@ static void check_drains(struct scene *s, struct pm_drains *drains, uint64_t see
 			       (peer != PM_NONE && is_drained(s, drains, peer));
 
 		if (peer == PM_NONE || !drained) {
-			assert_int_equal(usable[i], s->seen[i]);
+			assert_int_equal(usable[i], s->discovered[i]);
 			continue;
 		}
 		assert_int_equal(usable[i], usable[peer]);
@@ -485,7 +485,7 @@ static bool arrives(const struct way *w, uint32_t sw, uint16_t lid)
 			return false;
 		if (n->first_port + num == place)
 			return true;
-		if (!num || !w->s->seen[n->first_port + num] ||
+		if (!num || !w->s->discovered[n->first_port + num] ||
 		    plan->topology->ports[n->first_port + num].peer == PM_NONE)
 			return false;
 		sw = pm_fabric_peer_node(plan->topology, n->first_port + num);
@@ -503,8 +503,8 @@ static bool comes_back(const struct way *w, uint32_t from, uint32_t lid)
 		uint8_t num = w->held[(size_t)sw * w->stride + lid];
 		uint32_t port = topology->nodes[sw].first_port + num;
 
-		if (!num || num > topology->nodes[sw].num_ports || !w->s->seen[port] ||
-		    topology->ports[port].peer == PM_NONE)
+		if (!num || num > topology->nodes[sw].num_ports ||
+		    !w->s->discovered[port] || topology->ports[port].peer == PM_NONE)
 			return false;
 		sw = pm_fabric_peer_node(topology, port);
 		if (sw == from)
@@ -527,7 +527,7 @@ static void walk_block(struct way *w, uint32_t block, uint32_t by)
 		uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
 
 		if (place == PM_NONE || !plan->topology->ports[place].num ||
-		    !w->s->seen[place])
+		    !w->s->discovered[place])
 			continue;
 		for (uint32_t sw = 0; sw < num; sw++)
 			if (w->all[(size_t)sw * num +
@@ -607,7 +607,7 @@ static void send_steps(struct way *w, const uint8_t *usable)
 	struct pm_held *held = calloc(num + 1u, sizeof(*held));
 	struct pm_stale none = {.num = 0};
 	struct pm_steps steps = {0};
-	struct pm_stale_input input = {w->s->world.routes, held, w->s->seen, NULL};
+	struct pm_stale_input input = {w->s->world.routes, held, w->s->discovered, NULL};
 
 	assert_non_null(held);
 	for (uint32_t sw = 0; sw < num; sw++)
@@ -655,12 +655,13 @@ static void move_drains(struct scene *s, struct pm_drains *drains, bool any_orde
 	struct pm_drains none = {0}, lists[5] = {{0}};
 	uint32_t place = random_below(&s->random, s->topology->num_ports);
 
-	way.detours = (struct pm_detours){
-		.sm = s->world.plan->lid[place] ? place : PM_NONE, .spare = s->seen};
+	way.detours =
+		(struct pm_detours){.sm = s->world.plan->lid[place] ? place : PM_NONE,
+				    .spare = s->discovered};
 
 	for (int i = 0; i < 5; i++)
 		drain_some(s, &lists[i]);
-	way.all = connected(s, s->seen);
+	way.all = connected(s, s->discovered);
 	way.stride = pm_routes_stride(s->world.routes);
 	way.held = world_tables(s->world.routes, s->topology->num_switches);
 	move(&way, &none, drains);

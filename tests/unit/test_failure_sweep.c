@@ -166,19 +166,19 @@ static void test_progress(void **state)
 {
 	struct pm_failure_summary summary = {.worst = 10};
 	struct bench b;
-	uint64_t seen = 0;
+	uint64_t counted = 0;
 
 	(void)state;
 	set_up(&b, PM_FAIL_HOSTS, false);
 	b.sweep.progress = note_progress;
-	b.sweep.context = &seen;
+	b.sweep.context = &counted;
 	b.sweep.num_shards = 2;
 	for (uint64_t i = 1; i <= 2; i++) {
 		b.sweep.shard = (uint32_t)i;
-		seen = 0;
+		counted = 0;
 		assert_int_equal(pm_failure_sweep_run(&b.sweep, b.whatif, &summary, NULL),
 				 0);
-		assert_int_equal(seen, 3);
+		assert_int_equal(counted, 3);
 		assert_int_equal(summary.count, 3 * i);
 		assert_int_equal(summary.num_rows, 3 * i);
 	}

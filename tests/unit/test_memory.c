@@ -1286,7 +1286,7 @@ static void note_view(const struct view *view)
 {
 	uint32_t num = view->plan->topology->num_ports;
 
-	note(view->seen, num);
+	note(view->discovered, num);
 	note(view->usable, num);
 	note(view->believed, num);
 	note(view->drained, num);
@@ -1313,7 +1313,7 @@ static void try_rebase(struct world *world)
 static void try_look(struct world *world)
 {
 	const struct view_sight sight = {
-		.seen = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
+		.discovered = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
 	struct view view = {.flaps = flaps_of(world)};
 	bool changed;
 
@@ -1327,7 +1327,7 @@ static void try_look(struct world *world)
 static void try_tell(struct world *world)
 {
 	const struct view_sight sight = {
-		.seen = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
+		.discovered = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
 	struct view view = {0};
 	char text[PM_CHANGE_TEXT];
 	bool changed;

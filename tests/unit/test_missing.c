@@ -98,29 +98,29 @@ static void test_recabled(void **state)
 {
 	struct pm_missing missing;
 	struct pm_fabric *fabric = recipe_draw("a/4 b/4 c/4 a:1=h0 b:1=h1 a:2=b:2");
-	uint8_t seen[16] = {0};
+	uint8_t discovered[16] = {0};
 
 	(void)state;
 	pm_for_each_port(i, fabric, 0)
-		seen[i] = 1;
+		discovered[i] = 1;
 	pm_for_each_port(i, fabric, 1)
-		seen[i] = 1;
-	assert_int_equal(pm_missing_find(fabric, seen, &missing, NULL), 0);
+		discovered[i] = 1;
+	assert_int_equal(pm_missing_find(fabric, discovered, &missing, NULL), 0);
 	assert_int_equal(missing.num, 0);
 	pm_missing_free(&missing);
 	pm_fabric_free(fabric);
 }
 
-/* Links that are not seen, each once: at the lower of both ports. */
-static void count(const struct pm_fabric *topology, const uint8_t *seen, uint32_t *links,
-		  uint32_t *hosts)
+/* Links that are not discovered, each once: at the lower of both ports. */
+static void count(const struct pm_fabric *topology, const uint8_t *discovered,
+		  uint32_t *links, uint32_t *hosts)
 {
 	*links = *hosts = 0;
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		const struct pm_port *port = &topology->ports[i];
 		bool host = port->host != PM_NO_HOST;
 
-		if (seen[i] || !port->num)
+		if (discovered[i] || !port->num)
 			continue;
 		*links += port->peer == PM_NONE ? host : port->peer > i;
 		*hosts += port->peer == PM_NONE && host && port->host != PM_SERVICE;

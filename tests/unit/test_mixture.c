@@ -275,7 +275,7 @@ static bool is_there(const struct scene *s, const struct pm_mixture_ring *it, ui
 	return made && !mended;
 }
 
-static uint64_t loops_seen, cycles_seen, moments;
+static uint64_t loops_found, cycles_found, moments;
 
 static void compare(const struct scene *s, const struct pm_mixture *found, uint64_t ns,
 		    bool lost, uint64_t seed)
@@ -300,8 +300,8 @@ static void compare(const struct scene *s, const struct pm_mixture *found, uint6
 			 "cycles, and of %u channels by check",
 			 (unsigned long long)seed, (unsigned long long)ns, lids,
 			 loops.lids, cycles, credits.length);
-	loops_seen += lids != 0;
-	cycles_seen += cycles != 0;
+	loops_found += lids != 0;
+	cycles_found += cycles != 0;
 	moments++;
 	free(looping);
 }
@@ -352,8 +352,8 @@ static void test_by_check(void **state)
 	for (; seed < end; seed++)
 		try_seed(seed);
 	printf("%llu mixtures, %llu with loops, %llu with cycles\n",
-	       (unsigned long long)moments, (unsigned long long)loops_seen,
-	       (unsigned long long)cycles_seen);
+	       (unsigned long long)moments, (unsigned long long)loops_found,
+	       (unsigned long long)cycles_found);
 }
 
 int main(void)

@@ -115,14 +115,14 @@ static bool plane_reaches_all(const struct mscene *scene, const struct pm_group 
 
 static uint32_t count_switches(const struct mscene *scene, const struct pm_group *group)
 {
-	uint8_t seen[256] = {0};
+	uint8_t visited[256] = {0};
 	uint32_t num = 0;
 
 	for (uint32_t i = 0; i < group->num; i++) {
 		uint32_t sw = scene->topology->ports[group->members[i]].node;
 
-		num += !seen[sw];
-		seen[sw] = 1;
+		num += !visited[sw];
+		visited[sw] = 1;
 	}
 	return num;
 }
@@ -214,13 +214,13 @@ static void check_shape(const struct mscene *scene, const struct pm_mfts *tables
 static bool is_broad(const struct mscene *scene, const struct pm_group *group)
 {
 	uint32_t without = scene->tree->num_leaves;
-	uint8_t seen[256] = {0};
+	uint8_t visited[256] = {0};
 
 	for (uint32_t i = 0; i < group->num; i++) {
 		uint32_t sw = scene->topology->ports[group->members[i]].node;
 
-		without -= !seen[sw] && pm_tree_is_leaf(scene->tree, sw);
-		seen[sw] = 1;
+		without -= !visited[sw] && pm_tree_is_leaf(scene->tree, sw);
+		visited[sw] = 1;
 	}
 	return without <= scene->tree->num_leaves / 8;
 }

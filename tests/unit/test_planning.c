@@ -75,12 +75,12 @@ static void check_empty(const struct planning *planning)
 /* What planning_count says of a fabric. */
 static uint32_t count(struct planning *planning, const struct pm_fabric *fabric)
 {
-	uint8_t *seen = pm_array(planning->plan->topology->num_ports, 1);
+	uint8_t *discovered = pm_array(planning->plan->topology->num_ports, 1);
 
-	assert_non_null(seen);
-	assert_true(pm_plan_match(planning->plan, fabric, seen));
-	planning_count(planning, seen);
-	free(seen);
+	assert_non_null(discovered);
+	assert_true(pm_plan_match(planning->plan, fabric, discovered));
+	planning_count(planning, discovered);
+	free(discovered);
 	return planning->out_of_plan;
 }
 
@@ -718,13 +718,13 @@ static struct pm_fabric *draw_part(struct recipe *recipe, struct random *random,
 
 static void check_settled(const struct planning *planning, const struct pm_fabric *fabric)
 {
-	uint8_t *seen = calloc(planning->plan->topology->num_ports + 1u, 1);
+	uint8_t *discovered = calloc(planning->plan->topology->num_ports + 1u, 1);
 
-	assert_non_null(seen);
+	assert_non_null(discovered);
 	assert_int_equal(planning->phase, PLANNING_SETTLED);
 	assert_null(planning->last);
-	assert_true(pm_plan_match(planning->plan, fabric, seen));
-	free(seen);
+	assert_true(pm_plan_match(planning->plan, fabric, discovered));
+	free(discovered);
 }
 
 /* That the LIDs of places in use have not changed from one plan to another. */

@@ -664,7 +664,7 @@ static void check_tables(const struct trial *t, const struct pm_fabric *now,
 /* The plan with tables for what is there, and for all that was ever there. */
 static void check_grown(struct trial *t)
 {
-	struct pm_fabric *whole = recipe_build_seen(&t->recipe);
+	struct pm_fabric *whole = recipe_build_whole(&t->recipe);
 	uint8_t *usable = calloc(t->plan->topology->num_ports, 1);
 
 	assert_non_null(usable);

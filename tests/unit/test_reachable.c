@@ -17,12 +17,12 @@
 
 #include <cmocka.h>
 
-static struct pm_reachable find(const struct world *world, const uint8_t *seen)
+static struct pm_reachable find(const struct world *world, const uint8_t *discovered)
 {
 	struct pm_reachable reachable;
 
 	assert_int_equal(pm_reachable_find(world->plan->topology,
-					   pm_routes_reach(world->routes), seen,
+					   pm_routes_reach(world->routes), discovered,
 					   &reachable, NULL),
 			 0);
 	return reachable;
@@ -130,7 +130,7 @@ static void test_many(void **state)
 static void test_kept_out(void **state)
 {
 	struct world world;
-	uint8_t *seen;
+	uint8_t *discovered;
 	uint32_t port, peer;
 
 	(void)state;
@@ -138,17 +138,17 @@ static void test_kept_out(void **state)
 		   recipe_draw("l0/3 l1/3 s0/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2"),
 		   PM_GROUPED);
 	world_update(&world, world.fabric);
-	seen = malloc(world.plan->topology->num_ports);
-	assert_non_null(seen);
-	memcpy(seen, world.usable, world.plan->topology->num_ports);
+	discovered = malloc(world.plan->topology->num_ports);
+	assert_non_null(discovered);
+	memcpy(discovered, world.usable, world.plan->topology->num_ports);
 	port = world_port(world.plan->topology, "l0", 2);
 	peer = world.plan->topology->ports[port].peer;
 	world.usable[port] = world.usable[peer] = 0;
 	pm_routes_update(world.routes, world.usable, NULL);
 	assert_int_equal(find(&world, world.usable).connected, 0);
-	assert_int_equal(find(&world, seen).connected, 2);
-	assert_int_equal(find(&world, seen).pairs, 0);
-	free(seen);
+	assert_int_equal(find(&world, discovered).connected, 2);
+	assert_int_equal(find(&world, discovered).pairs, 0);
+	free(discovered);
 	world_free(&world);
 }
 

@@ -37,7 +37,7 @@ static const char *gives_up; /* why repairs do, or NULL: there was nothing to do
 static atomic_int fails;     /* port with a failure that the next repair finds, or -1 */
 static atomic_int resends;   /* repairs that were to send again */
 static atomic_int failed;    /* port that a repair found failed, or -1 */
-static atomic_bool is_seen;  /* that, when the last repair began */
+static atomic_bool is_discovered; /* that, when the last repair began */
 static void (*when_taken_over)(void), (*when_asked_for_drains)(void);
 static void (*when_repairing)(void);
 
@@ -118,16 +118,16 @@ bool mcast_look_above(struct mcast *mcast, const struct mcast_subject *subject,
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		struct repaired *done)
 {
-	uint8_t *seen = subject->view->seen;
+	uint8_t *discovered = subject->view->discovered;
 	int port = atomic_exchange(&fails, -1);
 
 	(void)repair;
-	is_seen = failed >= 0 && seen[failed];
+	is_discovered = failed >= 0 && discovered[failed];
 	resends += subject->resend;
 	*done = (struct repaired){.gave_up = gives_up, .number = port >= 0};
 	if (port >= 0) {
 		failed = port;
-		seen[port] = 0;
+		discovered[port] = 0;
 		assert_int_equal(subject->take_over(subject->context), 0);
 		traps = 0;
 	}
@@ -324,7 +324,7 @@ static int begin(void **state)
 		.log_move = log_move,
 		.log_balance = log_balance,
 	};
-	struct view_sight seen = {.detours = {.sm = PM_NONE}};
+	struct view_sight discovered = {.detours = {.sm = PM_NONE}};
 	bool changed;
 
 	(void)state;
@@ -338,8 +338,8 @@ static int begin(void **state)
 	view = (struct view){0};
 	assert_int_equal(view_rebase(&view, world.plan, NULL), 0);
 	memset(world.usable, 1, world.plan->topology->num_ports);
-	seen.seen = world.usable;
-	assert_int_equal(view_look(&view, &seen, &changed, NULL), 0);
+	discovered.discovered = world.usable;
+	assert_int_equal(view_look(&view, &discovered, &changed, NULL), 0);
 	repairer = repairer_start(&config);
 	assert_non_null(repairer);
 	return 0;
@@ -507,7 +507,8 @@ static uint32_t find_link(uint32_t number)
 	uint32_t port = 0;
 
 	for (; port < topology->num_ports; port++)
-		if (topology->ports[port].peer != PM_NONE && view.seen[port] && !number--)
+		if (topology->ports[port].peer != PM_NONE && view.discovered[port] &&
+		    !number--)
 			break;
 	assert_true(port < topology->num_ports);
 	return port;
@@ -571,7 +572,7 @@ static void test_stays_failed(void **state)
 	repairer_wake(repairer);
 	await_count(&repairs, before + 1);
 	have_it_look();
-	assert_false(is_seen);
+	assert_false(is_discovered);
 }
 
 int main(void)

@@ -164,7 +164,7 @@ static uint64_t dead_at(const struct pm_outage *outage, uint64_t ns)
 static uint32_t compare_windows(const struct pm_packet_result *r,
 				const struct pm_outage *outage)
 {
-	uint32_t seen = 0;
+	uint32_t differences = 0;
 
 	assert_int_equal(r->windows[1].packets, outage->pairs);
 	assert_int_equal(r->windows[1].dropped, 0);
@@ -176,14 +176,15 @@ static uint32_t compare_windows(const struct pm_packet_result *r,
 				 (unsigned long long)r->windows[i].dropped,
 				 (unsigned long long)dead);
 		assert_int_equal(r->windows[i].packets, outage->pairs - dead);
-		seen += i > 3 && r->windows[i].dropped != r->windows[i - 2].dropped;
+		differences +=
+			i > 3 && r->windows[i].dropped != r->windows[i - 2].dropped;
 	}
-	return seen;
+	return differences;
 }
 
 static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
 		     const struct pm_packet_host *hosts, const struct pm_outage *outage,
-		     uint32_t *seen)
+		     uint32_t *differences)
 {
 	const struct pm_replay_config times = {
 		.tick = 1000000, .lose_at = 2 * ROUND, .end = PM_PACKET_MAX_TICKS};
@@ -220,7 +221,7 @@ static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
 	assert_int_equal(pm_packet_new(&config, &packet, NULL), 0);
 	assert_int_equal(pm_packet_run(packet, config.warmup + 1, NULL), 0);
 	pm_packet_result(packet, &r);
-	*seen = compare_windows(&r, outage);
+	*differences = compare_windows(&r, outage);
 	pm_packet_free(packet);
 	pm_workload_free(config.workload);
 	free(found.list);
@@ -236,7 +237,7 @@ static void try_share(struct world *world, const char *loss)
 	struct pm_ports ports = {0};
 	struct pm_outage outage;
 	struct pm_lft_trace *sets;
-	uint32_t seen;
+	uint32_t differences;
 
 	assert_int_equal(
 		pm_failures_add(world->fabric, world->plan, "loss", loss, &ports, NULL),
@@ -248,12 +249,12 @@ static void try_share(struct world *world, const char *loss)
 	assert_int_equal(pm_outage_follow(world->fabric, sets, &outage, NULL), 0);
 	assert_int_equal(outage.pairs, HOSTS * (HOSTS - 1));
 	assert_true(outage.at_once > 0);
-	run_sets(world, sets, hosts, &outage, &seen);
+	run_sets(world, sets, hosts, &outage, &differences);
 	printf("%s lost: of %llu pairs %llu are dead, then less after %u of %u Sets, "
 	       "%llu in the end; as many packets in each round\n",
 	       loss, (unsigned long long)outage.pairs, (unsigned long long)outage.at_once,
-	       seen, sets->num, (unsigned long long)outage.end);
-	assert_int_equal(seen, outage.num_points - 1);
+	       differences, sets->num, (unsigned long long)outage.end);
+	assert_int_equal(differences, outage.num_points - 1);
 	free(outage.curve);
 	free(ports.list);
 	pm_lft_trace_free(sets);

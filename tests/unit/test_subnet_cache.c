@@ -39,7 +39,7 @@ struct osm_port *osm_get_port_by_guid(const osm_subn_t *of, ib_net64_t guid)
 }
 
 /* As OpenSM has it: by the number of the port. */
-static uint8_t discovered[MOST_NODES][PM_MAX_PORTS + 1];
+static uint8_t discovered_ports[MOST_NODES][PM_MAX_PORTS + 1];
 
 static osm_physp_t *physp_at(uint32_t port)
 {
@@ -69,7 +69,7 @@ static void make_node(uint32_t index)
 		is_switch(index) ? IB_NODE_TYPE_SWITCH : IB_NODE_TYPE_CA;
 	node->node_info.node_guid = cl_hton64(n->guid);
 	node->physp_tbl_size = n->num_ports + 1u;
-	node->physp_discovered = discovered[index];
+	node->physp_discovered = discovered_ports[index];
 	node->sw = is_switch(index) ? &switches[index] : NULL;
 	for (uint32_t p = is_switch(index) ? 0 : 1; p <= n->num_ports; p++) {
 		osm_physp_t *physp = &node->physp_table[p];
@@ -106,7 +106,7 @@ static void restore_lids(void)
 static void restore(void)
 {
 	restore_lids();
-	memset(discovered, 1, sizeof(discovered));
+	memset(discovered_ports, 1, sizeof(discovered_ports));
 	cl_qmap_init(&subn.node_guid_tbl);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		nodes[i]->discovery_count = 1;
@@ -242,7 +242,7 @@ static bool has_planned_lids(const struct pm_fabric *now)
 }
 
 /* What a snapshot sees; false: something that is not the plan's. */
-static bool match(uint8_t *seen, uint32_t *sm)
+static bool match(uint8_t *discovered, uint32_t *sm)
 {
 	const struct pm_roles none = {.roots = {0}};
 	struct subnet_cache fresh = {.plan = NULL};
@@ -251,7 +251,7 @@ static bool match(uint8_t *seen, uint32_t *sm)
 
 	assert_int_equal(subnet_cache_learn(&fresh, &subn, NULL), 0);
 	assert_int_equal(snapshot_take(&fresh, &subn, &none, false, &now, NULL), 0);
-	matches = pm_plan_match(plan, now, seen) && has_planned_lids(now);
+	matches = pm_plan_match(plan, now, discovered) && has_planned_lids(now);
 	*sm = PM_NONE;
 	for (uint32_t i = 0; i < now->num_ports; i++)
 		if (now->ports[i].guid == cl_ntoh64(subn.sm_port_guid) &&
@@ -263,7 +263,7 @@ static bool match(uint8_t *seen, uint32_t *sm)
 }
 
 /* Learns what there is after so many changes that the plan knows. */
-static void learn(struct subnet_cache *cache, uint32_t changes, uint8_t *seen)
+static void learn(struct subnet_cache *cache, uint32_t changes, uint8_t *discovered)
 {
 	uint32_t sm;
 
@@ -271,14 +271,14 @@ static void learn(struct subnet_cache *cache, uint32_t changes, uint8_t *seen)
 		restore();
 		for (uint32_t i = 0; i < changes; i++)
 			change();
-	} while (!match(seen, &sm));
+	} while (!match(discovered, &sm));
 	assert_int_equal(subnet_cache_learn(cache, &subn, NULL), 0);
 	assert_false(subnet_cache_look(cache, &subn));
 	subnet_cache_bind(cache, plan);
 }
 
-/* Of what is seen, of what is not, and of one port. */
-static void check_sees_any(const struct subnet_cache *cache, const uint8_t *seen,
+/* Of what is discovered, of what is not, and of one port. */
+static void check_sees_any(const struct subnet_cache *cache, const uint8_t *discovered,
 			   uint32_t num)
 {
 	uint8_t *ports = calloc(num, 1);
@@ -286,23 +286,23 @@ static void check_sees_any(const struct subnet_cache *cache, const uint8_t *seen
 
 	assert_non_null(ports);
 	for (uint32_t i = 0; i < num; i++)
-		ports[i] = !seen[i];
+		ports[i] = !discovered[i];
 	assert_false(subnet_cache_sees_any(cache, ports));
-	assert_true(subnet_cache_sees_any(cache, seen));
+	assert_true(subnet_cache_sees_any(cache, discovered));
 	memset(ports, 0, num);
 	ports[one] = 1;
-	assert_int_equal(subnet_cache_sees_any(cache, ports), seen[one]);
+	assert_int_equal(subnet_cache_sees_any(cache, ports), discovered[one]);
 	free(ports);
 }
 
 static void test_random(void **state)
 {
 	uint32_t num = plan->topology->num_ports, looked = 0, sm;
-	uint8_t *seen = calloc(2, num), *expected = seen + num;
+	uint8_t *discovered = calloc(2, num), *expected = discovered + num;
 	struct subnet_cache cache = {.plan = NULL};
 
 	(void)state;
-	assert_non_null(seen);
+	assert_non_null(discovered);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		bool matches, known, whole = round / RELEARN % 2;
 
@@ -317,9 +317,9 @@ static void test_random(void **state)
 		if (!known)
 			continue;
 		assert_true(matches);
-		subnet_cache_see(&cache, seen);
-		assert_memory_equal(seen, expected, num);
-		check_sees_any(&cache, seen, num);
+		subnet_cache_see(&cache, discovered);
+		assert_memory_equal(discovered, expected, num);
+		check_sees_any(&cache, discovered, num);
 		assert_int_equal(subnet_cache_sm_place(&cache), sm);
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 		for (uint32_t i = 0; i < cache.num_ports; i++)
@@ -329,7 +329,7 @@ static void test_random(void **state)
 	}
 	print_message("%u of %u known\n", looked, ROUNDS / 2);
 	assert_true(looked > ROUNDS / 2 * 3 / 4);
-	free(seen);
+	free(discovered);
 	subnet_cache_forget(&cache);
 }
 
@@ -413,7 +413,7 @@ static void test_unheard(void **state)
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
 		subn.subnet_initialization_error = FALSE;
 		restore();
-		discovered[port->node][port->num] = 0;
+		discovered_ports[port->node][port->num] = 0;
 		assert_true(subnet_cache_look(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		/* What OpenSM's drop manager does then. */

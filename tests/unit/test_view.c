@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What of a drawn fabric is seen, held back and in use; growing; what is told of it. */
+/* What of a drawn fabric is discovered, held back and in use; growing; what is told of
+ * it. */
 #include "engine/view.h"
 
 #include "recipe.h"
@@ -29,12 +30,12 @@ static uint8_t *copy_of(const uint8_t *bytes, size_t num)
 	return copy;
 }
 
-/* A view of a plan, and what is to be seen next. */
+/* A view of a plan, and what is to be discovered next. */
 struct ground {
 	struct world world; /* with tables of its own to compare with */
 	const struct pm_fabric *topology;
 	struct view view;
-	uint8_t *seen, *stayed, *silent; /* [port] */
+	uint8_t *discovered, *stayed, *silent; /* [port] */
 	uint64_t now_ms;
 };
 
@@ -46,8 +47,8 @@ static void begin(struct ground *g, bool flaps)
 	assert_int_equal(view_rebase(&g->view, g->world.plan, NULL), 0);
 	if (flaps)
 		assert_int_equal(pm_damping_make(&usual, &g->view.flaps, NULL), 0);
-	g->seen = copy_of(NULL, g->topology->num_ports);
-	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->seen));
+	g->discovered = copy_of(NULL, g->topology->num_ports);
+	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->discovered));
 	g->silent = copy_of(NULL, g->topology->num_ports);
 }
 
@@ -55,7 +56,7 @@ static void end(struct ground *g)
 {
 	view_free(&g->view);
 	assert_null(g->view.flaps);
-	free(g->seen);
+	free(g->discovered);
 	free(g->stayed);
 	free(g->silent);
 	world_free(&g->world);
@@ -76,7 +77,7 @@ static void set(const struct ground *g, uint8_t *where, const char *sw, unsigned
 static bool look(struct ground *g)
 {
 	const struct view_sight sight = {
-		.seen = g->seen,
+		.discovered = g->discovered,
 		.stayed = g->stayed,
 		.silent = g->silent,
 		.detours = {.sm = PM_NONE},
@@ -88,14 +89,14 @@ static bool look(struct ground *g)
 	if (view_look(&g->view, &sight, &changed, &err))
 		fail_msg("%s", err.text);
 	assert_true(g->view.current);
-	assert_memory_equal(g->view.seen, g->seen, g->topology->num_ports);
+	assert_memory_equal(g->view.discovered, g->discovered, g->topology->num_ports);
 	return changed;
 }
 
 /* The tables are those for what is in use, whatever was before. */
 static void check_tables(struct ground *g)
 {
-	struct pm_detours detours = {.sm = PM_NONE, .spare = g->view.seen};
+	struct pm_detours detours = {.sm = PM_NONE, .spare = g->view.discovered};
 
 	pm_routes_update(g->world.routes, g->view.usable, &detours);
 	for (uint32_t sw = 0; sw < g->topology->num_switches; sw++)
@@ -130,24 +131,24 @@ static void test_look(void **state)
 
 	(void)state;
 	begin(&g, false);
-	before = copy_of(g.seen, g.topology->num_ports);
-	memset(g.seen, 0, g.topology->num_ports);
+	before = copy_of(g.discovered, g.topology->num_ports);
+	memset(g.discovered, 0, g.topology->num_ports);
 	assert_true(look(&g)); /* nothing, for the first time */
 	check_tables(&g);
-	memcpy(g.seen, before, g.topology->num_ports);
+	memcpy(g.discovered, before, g.topology->num_ports);
 	assert_true(look(&g));
 	check_tables(&g);
 	assert_false(look(&g));
-	set(&g, g.seen, "l0", 2, 0);
+	set(&g, g.discovered, "l0", 2, 0);
 	assert_true(look(&g));
 	assert_false(in_use(&g, "l0", 2));
 	check_tables(&g);
 	assert_int_equal(g.view.unreachable.count, 0);
-	set(&g, g.seen, "l0", 3, 0);
+	set(&g, g.discovered, "l0", 3, 0);
 	assert_true(look(&g));
 	assert_int_equal(g.view.reachable.pairs, 0);
-	set(&g, g.seen, "l0", 2, 1);
-	set(&g, g.seen, "l0", 3, 1);
+	set(&g, g.discovered, "l0", 2, 1);
+	set(&g, g.discovered, "l0", 3, 1);
 	assert_true(look(&g));
 	check_tables(&g);
 	assert_int_equal(g.view.reachable.pairs, 2);
@@ -165,15 +166,16 @@ static void test_tell(void **state)
 	begin(&g, false);
 	look(&g);
 	view_tell(&g.view, text, sizeof(text));
-	before = copy_of(g.seen, g.topology->num_ports);
-	set(&g, g.seen, "l0", 2, 0);
+	before = copy_of(g.discovered, g.topology->num_ports);
+	set(&g, g.discovered, "l0", 2, 0);
 	look(&g);
-	set(&g, g.seen, "l1", 2, 0);
+	set(&g, g.discovered, "l1", 2, 0);
 	look(&g);
-	pm_change_describe(g.view.plan, before, g.seen, wanted, sizeof(wanted));
+	pm_change_describe(g.view.plan, before, g.discovered, wanted, sizeof(wanted));
 	view_tell(&g.view, text, sizeof(text));
 	assert_string_equal(text, wanted);
-	pm_change_describe(g.view.plan, g.seen, g.seen, wanted, sizeof(wanted));
+	pm_change_describe(g.view.plan, g.discovered, g.discovered, wanted,
+			   sizeof(wanted));
 	view_tell(&g.view, text, sizeof(text));
 	assert_string_equal(text, wanted);
 	free(before);
@@ -184,9 +186,9 @@ static void test_tell(void **state)
 static void flap(struct ground *g, const char *sw, unsigned int num, int times)
 {
 	while (times--) {
-		set(g, g->seen, sw, num, 0);
+		set(g, g->discovered, sw, num, 0);
 		look(g);
-		set(g, g->seen, sw, num, 1);
+		set(g, g->discovered, sw, num, 1);
 		look(g);
 	}
 }
@@ -208,11 +210,11 @@ static void test_hold(void **state)
 	assert_false(view_is_current(&g.view, g.now_ms + usual.hold_ms + 1));
 	check_tables(&g);
 	/* A last path is used all the same. */
-	set(&g, g.seen, "l0", 3, 0);
+	set(&g, g.discovered, "l0", 3, 0);
 	assert_true(look(&g));
 	assert_true(in_use(&g, "l0", 2));
 	assert_int_equal(g.view.holds.released, 1);
-	set(&g, g.seen, "l0", 3, 1);
+	set(&g, g.discovered, "l0", 3, 1);
 	look(&g);
 	assert_false(in_use(&g, "l0", 2));
 	g.now_ms += usual.hold_ms;
@@ -231,7 +233,7 @@ static void test_bounced(void **state)
 	(void)state;
 	begin(&g, true);
 	look(&g);
-	g.stayed = copy_of(g.seen, g.topology->num_ports);
+	g.stayed = copy_of(g.discovered, g.topology->num_ports);
 	set(&g, g.stayed, "l1", 3, 0);
 	assert_false(look(&g));
 	assert_int_equal(downs(&g, "l1", 3), 1);
@@ -249,11 +251,11 @@ static void test_silent(void **state)
 	look(&g);
 	for (uint32_t i = 0; i <= usual.limit; i++) {
 		set(&g, g.silent, "l0", 2, 1);
-		set(&g, g.seen, "l0", 2, 0);
+		set(&g, g.discovered, "l0", 2, 0);
 		assert_true(look(&g));
 		assert_false(in_use(&g, "l0", 2));
 		set(&g, g.silent, "l0", 2, 0);
-		set(&g, g.seen, "l0", 2, 1);
+		set(&g, g.discovered, "l0", 2, 1);
 		assert_true(look(&g));
 		assert_true(in_use(&g, "l0", 2));
 	}
@@ -261,7 +263,7 @@ static void test_silent(void **state)
 
 	/* Silent at first, then known to be down: once. */
 	set(&g, g.silent, "l0", 2, 1);
-	set(&g, g.seen, "l0", 2, 0);
+	set(&g, g.discovered, "l0", 2, 0);
 	look(&g);
 	assert_int_equal(downs(&g, "l0", 2), 0);
 	set(&g, g.silent, "l0", 2, 0);
@@ -272,7 +274,7 @@ static void test_silent(void **state)
 	set(&g, g.silent, "l0", 2, 1);
 	look(&g);
 	set(&g, g.silent, "l0", 2, 0);
-	set(&g, g.seen, "l0", 2, 1);
+	set(&g, g.discovered, "l0", 2, 1);
 	look(&g);
 	assert_int_equal(downs(&g, "l0", 2), 1);
 	end(&g);
@@ -323,7 +325,7 @@ static void check_carried(const struct ground *g, const uint8_t *old,
 
 static void test_rebase(void **state)
 {
-	uint8_t *seen, *believed, *logged;
+	uint8_t *discovered, *believed, *logged;
 	struct pm_plan *plan;
 	struct ground g;
 	char text[PM_CHANGE_TEXT];
@@ -332,15 +334,15 @@ static void test_rebase(void **state)
 	begin(&g, true);
 	look(&g);
 	flap(&g, "l0", 2, (int)usual.limit + 1);
-	set(&g, g.seen, "l1", 3, 0);
+	set(&g, g.discovered, "l1", 3, 0);
 	look(&g);
 	view_tell(&g.view, text, sizeof(text));
-	set(&g, g.seen, "l1", 2, 0);
+	set(&g, g.discovered, "l1", 2, 0);
 	set(&g, g.silent, "l1", 2, 1);
 	look(&g);
-	seen = copy_of(g.view.seen, g.topology->num_ports);
+	discovered = copy_of(g.view.discovered, g.topology->num_ports);
 	believed = copy_of(g.view.believed, g.topology->num_ports);
-	logged = copy_of(g.view.logged.seen, g.topology->num_ports);
+	logged = copy_of(g.view.logged.discovered, g.topology->num_ports);
 
 	plan = grow(&g);
 	assert_int_not_equal(world_port(plan->topology, "l0", 2),
@@ -349,16 +351,16 @@ static void test_rebase(void **state)
 	assert_ptr_equal(g.view.plan, plan);
 	assert_null(g.view.routes);
 	assert_false(g.view.current);
-	check_carried(&g, seen, plan->topology, g.view.seen);
+	check_carried(&g, discovered, plan->topology, g.view.discovered);
 	check_carried(&g, believed, plan->topology, g.view.believed);
-	check_carried(&g, logged, plan->topology, g.view.logged.seen);
+	check_carried(&g, logged, plan->topology, g.view.logged.discovered);
 	assert_int_equal(g.view.holds.on_hold, 1);
 	assert_int_equal(downs(&g, "l0", 2), usual.limit + 1);
 
 	view_forget(&g.view);
 	assert_null(g.view.plan);
 	assert_int_equal(downs(&g, "l0", 2), usual.limit + 1);
-	free(seen);
+	free(discovered);
 	free(believed);
 	free(logged);
 	end(&g);

@@ -20,7 +20,7 @@ void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 
 /* [port] Discovered, and excluded by drains (drain.h), at one moment. */
 struct pm_change_use {
-	const uint8_t *seen, *drained;
+	const uint8_t *discovered, *drained;
 };
 
 /*

@@ -4,7 +4,7 @@
  *
  *	struct pm_pool pool = {0};
  *	uint32_t *queue = pm_pool_array(&pool, num, sizeof(*queue));
- *	uint8_t *seen = pm_pool_array(&pool, num, 1);
+ *	uint8_t *visited = pm_pool_array(&pool, num, 1);
  *	int rc = pm_pool_check(&pool, err);
  *
  *	if (!rc)

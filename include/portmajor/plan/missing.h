@@ -28,10 +28,10 @@ struct pm_missing {
 };
 
 /*
- * Compares a skeleton (plan->topology) with seen[port], from pm_plan_match. The caller
- * frees *missing with pm_missing_free; untouched on failure. -ENOMEM. O(ports).
+ * Compares a skeleton (plan->topology) with discovered[port], from pm_plan_match. The
+ * caller frees *missing with pm_missing_free; untouched on failure. -ENOMEM. O(ports).
  */
-int pm_missing_find(const struct pm_fabric *topology, const uint8_t *seen,
+int pm_missing_find(const struct pm_fabric *topology, const uint8_t *discovered,
 		    struct pm_missing *missing, struct pm_error *err);
 void pm_missing_free(struct pm_missing *missing);
 

@@ -41,11 +41,11 @@ void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
 			struct pm_reachable *reachable);
 
 /*
- * The same with seen[port] of a skeleton, which includes cables that are excluded from
- * the tables; NULL: all of the skeleton. -ENOMEM. Also O(cables).
+ * The same with discovered[port] of a skeleton, which includes cables that are excluded
+ * from the tables; NULL: all of the skeleton. -ENOMEM. Also O(cables).
  */
 int pm_reachable_find(const struct pm_fabric *topology, const struct pm_reach *reach,
-		      const uint8_t *seen, struct pm_reachable *reachable,
+		      const uint8_t *discovered, struct pm_reachable *reachable,
 		      struct pm_error *err);
 
 /* Half of the connected pairs or more: a tree, perhaps with parts missing. */

@@ -34,12 +34,12 @@ enum pm_answer {
 struct pm_locate;
 
 /*
- * Begins with the ports that were up, seen[port], excluded from tables or not, and with
- * the tables of the last pm_routes_update; these are borrowed, and must not be updated
- * meanwhile but with the result of pm_locate_failed. sm: the place of the sending port.
- * The caller frees *locate. -ENOMEM.
+ * Begins with the ports that were up, discovered[port], excluded from tables or not, and
+ * with the tables of the last pm_routes_update; these are borrowed, and must not be
+ * updated meanwhile but with the result of pm_locate_failed. sm: the place of the sending
+ * port. The caller frees *locate. -ENOMEM.
  */
-int pm_locate_new(const struct pm_routes *routes, const uint8_t *seen, uint32_t sm,
+int pm_locate_new(const struct pm_routes *routes, const uint8_t *discovered, uint32_t sm,
 		  struct pm_locate **locate, struct pm_error *err);
 void pm_locate_free(struct pm_locate *locate);
 

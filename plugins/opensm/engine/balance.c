@@ -64,11 +64,12 @@ int balance_helps(const struct balance *balance, const struct view *view,
 		  bool (*stop)(void *context), void *context, bool *helps)
 {
 	double planned = 0, now = 0;
-	int rc = pm_routes_load_ratio(balance->planned, view->seen, stop, context,
+	int rc = pm_routes_load_ratio(balance->planned, view->discovered, stop, context,
 				      &planned);
 
 	if (!rc)
-		rc = pm_routes_load_ratio(view->routes, view->seen, stop, context, &now);
+		rc = pm_routes_load_ratio(view->routes, view->discovered, stop, context,
+					  &now);
 	*helps = !rc && planned < now;
 	return rc;
 }

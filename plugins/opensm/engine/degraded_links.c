@@ -20,7 +20,7 @@ bool degraded_links_find(const struct subnet_cache *cache, const struct view *vi
 		return false;
 	subnet_cache_links(cache, link);
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
-		if (!view->seen[i])
+		if (!view->discovered[i])
 			link[i] = 0;
 	rc = pm_degraded_links_find(plan->topology, &plan->tree, link, list, count, NULL);
 	free(link);

@@ -241,7 +241,7 @@ static void find_links(struct mcast *m, const struct view *view)
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		uint32_t peer = pm_fabric_peer_node(topology, i);
 
-		m->up[i] = peer != PM_NONE && view->seen[i] &&
+		m->up[i] = peer != PM_NONE && view->discovered[i] &&
 			   m->reachable[topology->ports[i].node] && m->reachable[peer];
 	}
 	pm_search_begin(&search);

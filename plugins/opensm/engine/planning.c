@@ -427,15 +427,15 @@ void planning_discard(const struct planning *planning, struct planning_change *c
 	free(change->planned);
 }
 
-static bool is_seen(const struct pm_node *node, const uint8_t *seen)
+static bool is_discovered(const struct pm_node *node, const uint8_t *discovered)
 {
 	for (uint32_t p = 1; p <= node->num_ports; p++)
-		if (seen[node->first_port + p])
+		if (discovered[node->first_port + p])
 			return true;
 	return false;
 }
 
-void planning_count(struct planning *planning, const uint8_t *seen)
+void planning_count(struct planning *planning, const uint8_t *discovered)
 {
 	const struct pm_plan *plan = planning->plan;
 	uint32_t count = 0;
@@ -448,7 +448,8 @@ void planning_count(struct planning *planning, const uint8_t *seen)
 			uint32_t i = node->first_port + p;
 
 			if (plan->lid[i] != planning->planned[i])
-				count += p ? seen[i] : is_seen(node, seen);
+				count += p ? discovered[i]
+					   : is_discovered(node, discovered);
 		}
 	}
 	planning->out_of_plan = count;

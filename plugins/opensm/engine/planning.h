@@ -82,10 +82,10 @@ void planning_discard(const struct planning *planning, struct planning_change *c
 
 /*
  * Counts present ports that have, or get, another LID than planned, into out_of_plan:
- * seen[port of plan->topology] from pm_plan_match. A switch is present if any port of it
- * is seen. O(1) where the plan is the base, else O(ports).
+ * discovered[port of plan->topology] from pm_plan_match. A switch is present if any port
+ * of it is discovered. O(1) where the plan is the base, else O(ports).
  */
-void planning_count(struct planning *planning, const uint8_t *seen);
+void planning_count(struct planning *planning, const uint8_t *discovered);
 
 /* pm_plan_set_adopted for both plans. */
 void planning_set_adopted(struct planning *planning, bool adopted);

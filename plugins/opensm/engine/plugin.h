@@ -17,7 +17,7 @@
  *       recover        reads tables back                     asks
  *       shadow         counts blocks in shadow mode
  *       planning       the plan in force                     no OpenSM
- *       view           seen, held back, unfit: to tables     no OpenSM
+ *       view           discovered, held back, unfit: to tables     no OpenSM
  *       alarm          requests a run when a hold ends       a thread of its own
  *       held_links     flapping links: in the log, and cleared
  *       degraded_links links below their neighbours' rate

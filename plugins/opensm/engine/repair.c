@@ -727,8 +727,8 @@ static int find_steps(struct work *work)
 	const struct pm_stale none = {.num = 0};
 	struct pm_held *held =
 		calloc(work->plan->topology->num_switches + 1u, sizeof(*held));
-	const struct pm_stale_input input = {work->view->routes, held, work->view->seen,
-					     NULL};
+	const struct pm_stale_input input = {work->view->routes, held,
+					     work->view->discovered, NULL};
 	int rc;
 
 	if (!held)
@@ -867,7 +867,7 @@ static void forget_taken(struct work *work)
 static int compute(struct work *work, struct pm_error *err)
 {
 	struct view_sight sight = {
-		.seen = work->usable,
+		.discovered = work->usable,
 		.detours = work->view->detours,
 		.now_ms = (uint64_t)clock_ms(),
 	};
@@ -928,8 +928,8 @@ static uint32_t look_once(struct work *work, struct pm_error *err)
 	uint32_t lost;
 
 	work->interrupted = false;
-	if (pm_locate_new(work->view->routes, work->view->seen, work->view->detours.sm,
-			  &work->locate, err)) {
+	if (pm_locate_new(work->view->routes, work->view->discovered,
+			  work->view->detours.sm, &work->locate, err)) {
 		work->gave_up = "out of memory";
 		repair_skip(work->repair, REPORTS);
 		return 0;
@@ -1003,7 +1003,7 @@ static void name_change(const struct work *work, const uint8_t *before,
 		.silences = work->questions.silent + work->sets.silent,
 		.gave_up = work->gave_up,
 	};
-	pm_change_describe(work->plan, before, work->view->seen, done->change,
+	pm_change_describe(work->plan, before, work->view->discovered, done->change,
 			   sizeof(done->change));
 }
 
@@ -1036,7 +1036,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	repair->num_taken = 0;
 	work->first_trap = take_left(repair); /* if no trap tells of something else */
 	note_progress(work);
-	memcpy(before, view->seen, num);
+	memcpy(before, view->discovered, num);
 	look_around(work, &err);
 	if (is_halted(work))
 		work->gave_up = "its tables are due";

@@ -26,7 +26,7 @@ struct repair_subject {
 	bool (*is_halted)(void *context);
 	/*
 	 * Changes the view's tables, which are those of its links in use, to the
-	 * switches' future ones (transition_mix), and notes view->seen, without the
+	 * switches' future ones (transition_mix), and notes view->discovered, without the
 	 * failed parts, before any block is sent. -ENOMEM; -ECANCELED: it has to end.
 	 */
 	int (*take_over)(void *context);

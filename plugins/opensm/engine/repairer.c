@@ -28,7 +28,7 @@ struct handover {
 		view; /* with rooms and tables, for another plan than in use; or none */
 	uint32_t serial; /* of the plan that it is prepared for; 0: none */
 	uint32_t num_ports, num_switches;
-	uint8_t *seen, *believed, *unfit;
+	uint8_t *discovered, *believed, *unfit;
 	struct pm_detours detours;
 	struct pm_drains drains;
 	struct pm_damping *flaps;
@@ -52,7 +52,7 @@ struct repairer {
 	bool abandon;	      /* the transition */
 	bool served;	      /* traps were dealt with since PHASE_IDLE began */
 	struct handover next; /* the sweeper's until it is ready */
-	uint8_t *seen;	      /* [port] when it was taken over, not found failed since */
+	uint8_t *discovered;  /* [port] when it was taken over, not found failed since */
 	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
 	bool any_failed;
 	struct pm_drains drained; /* what its view leaves out */
@@ -127,16 +127,16 @@ static uint32_t count_links(const struct pm_plan *plan)
 static int change_plan(struct repairer *r)
 {
 	size_t num = r->next.num_ports + 1u;
-	uint8_t *seen = malloc(num), *failed = calloc(num, 1);
+	uint8_t *discovered = malloc(num), *failed = calloc(num, 1);
 
-	if (!seen || !failed) {
-		free(seen);
+	if (!discovered || !failed) {
+		free(discovered);
 		free(failed);
 		return -ENOMEM;
 	}
-	free(r->seen);
+	free(r->discovered);
 	free(r->failed);
-	r->seen = seen;
+	r->discovered = discovered;
 	r->failed = failed;
 	r->has_grown = r->next.adopted && r->adopted &&
 		       (r->has_grown ||
@@ -166,13 +166,13 @@ static void take_over(struct repairer *r)
 		r->validity = VOID;
 		return;
 	}
-	memcpy(r->seen, next->seen, next->num_ports);
+	memcpy(r->discovered, next->discovered, next->num_ports);
 	memcpy(view->believed, next->believed, next->num_ports);
 	memcpy(view->unfit, next->unfit, next->num_switches);
 	view->current &= view->detours.sm == next->detours.sm &&
 			 view->detours.switches == next->detours.switches;
 	view->detours = next->detours;
-	view->detours.spare = view->seen;
+	view->detours.spare = view->discovered;
 	r->unlooked = true;
 	/* Once more when they no longer are, too. */
 	r->unmeasured = next->adopted || r->adopted;
@@ -194,7 +194,7 @@ static void take_over(struct repairer *r)
 static int look_at_first(struct repairer *r)
 {
 	struct view_sight sight = {
-		.seen = r->seen,
+		.discovered = r->discovered,
 		.silent = r->view.believed,
 		.detours = r->view.detours,
 		.now_ms = (uint64_t)clock_ms(),
@@ -235,9 +235,9 @@ static int note_failed(void *context)
 	if (atomic_load(&r->halted))
 		rc = -ECANCELED;
 	for (uint32_t i = 0; !rc && i < r->view.plan->topology->num_ports; i++)
-		if (r->seen[i] && !r->view.seen[i]) {
+		if (r->discovered[i] && !r->view.discovered[i]) {
 			r->failed[i] = r->any_failed = true;
-			r->seen[i] = false; /* looked at anew, it is still failed */
+			r->discovered[i] = false; /* looked at anew, it is still failed */
 		}
 	unlock(r);
 	return rc ? rc : transition_mix(&r->transition, &r->view);
@@ -389,11 +389,11 @@ static bool is_interrupted(void *context)
 	return abandon || is_halted(r) || repairer_has_traps(r);
 }
 
-/* Looks again at what was seen last, with other drains. -ENOMEM. */
+/* Looks again at what was discovered last, with other drains. -ENOMEM. */
 static int look_anew(struct repairer *r)
 {
 	const struct view_sight sight = {
-		.seen = r->view.seen,
+		.discovered = r->view.discovered,
 		.silent = r->view.believed, /* nothing is learnt of it */
 		.detours = r->view.detours,
 		.now_ms = (uint64_t)clock_ms(),
@@ -881,7 +881,7 @@ static void forget_next(struct handover *next)
 {
 	pm_plan_free((struct pm_plan *)(uintptr_t)next->view.plan);
 	view_free(&next->view);
-	free(next->seen);
+	free(next->discovered);
 	free(next->believed);
 	free(next->unfit);
 	pm_drains_free(&next->drains);
@@ -894,10 +894,10 @@ static int make_handover(struct handover *next, const struct pm_plan *plan)
 {
 	next->num_ports = plan->topology->num_ports;
 	next->num_switches = plan->topology->num_switches;
-	next->seen = malloc(next->num_ports + 1u);
+	next->discovered = malloc(next->num_ports + 1u);
 	next->believed = malloc(next->num_ports + 1u);
 	next->unfit = malloc(next->num_switches + 1u);
-	return next->seen && next->believed && next->unfit ? 0 : -ENOMEM;
+	return next->discovered && next->believed && next->unfit ? 0 : -ENOMEM;
 }
 
 /* Rooms and tables for another plan. -ENOMEM. */
@@ -952,7 +952,7 @@ static int fill_next(struct repairer *r, const struct view *view)
 	    pm_drains_copy(&view->drains, &r->drained, NULL) ||
 	    copy_flaps(r, view->flaps, &next->flaps))
 		return -ENOMEM;
-	memcpy(next->seen, view->seen, next->num_ports);
+	memcpy(next->discovered, view->discovered, next->num_ports);
 	memcpy(next->believed, view->believed, next->num_ports);
 	memcpy(next->unfit, view->unfit, next->num_switches);
 	next->detours = view->detours;
@@ -1199,7 +1199,7 @@ void repairer_free(struct repairer *r)
 	balance_forget(&r->balance);
 	mcast_free(r->mcast);
 	forget_next(&r->next);
-	free(r->seen);
+	free(r->discovered);
 	free(r->failed);
 	free(r);
 }

@@ -110,39 +110,39 @@ static void judge_switches(struct plugin *plugin)
 			      plugin->unfit, sizeof(plugin->unfit));
 }
 
-/* Clears seen[port] of ports found lost since the sweep began. */
-static void leave_out_lost(const struct view *view, uint8_t *seen)
+/* Clears discovered[port] of ports found lost since the sweep began. */
+static void leave_out_lost(const struct view *view, uint8_t *discovered)
 {
 	for (uint32_t i = 0; i < view->plan->topology->num_ports; i++)
-		seen[i] = seen[i] && !view->lost[i];
+		discovered[i] = discovered[i] && !view->lost[i];
 }
 
 /*
- * Looks at the ports seen, or, NULL, at those of the cache; right after discovery bounced
- * links are known, too.
+ * Looks at the ports of the fabric, or, NULL, at those of the cache; right after
+ * discovery bounced links are known, too.
  */
-static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool discovered,
-		   struct pm_error *err)
+static int look_at(struct plugin *plugin, const struct pm_fabric *fabric,
+		   bool after_discovery, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;
 	size_t num = plan->topology->num_ports + 1u;
-	uint8_t *seen = malloc(3 * num);
+	uint8_t *discovered = malloc(3 * num);
 	struct subnet_cache_doubt doubt;
 	bool changed;
 	int rc = 0;
 
-	if (!seen)
+	if (!discovered)
 		return pm_error_no_memory(err);
-	doubt = (struct subnet_cache_doubt){seen + num, seen + 2 * num};
+	doubt = (struct subnet_cache_doubt){discovered + num, discovered + 2 * num};
 	if (!fabric)
-		subnet_cache_see(&plugin->cache, seen);
-	else if (!pm_plan_match(plan, fabric, seen))
+		subnet_cache_see(&plugin->cache, discovered);
+	else if (!pm_plan_match(plan, fabric, discovered))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
-	leave_out_lost(&plugin->view, seen);
+	leave_out_lost(&plugin->view, discovered);
 	if (!rc) {
 		const struct view_sight sight = {
-			.seen = seen,
-			.stayed = discovered ? doubt.stayed : NULL,
+			.discovered = discovered,
+			.stayed = after_discovery ? doubt.stayed : NULL,
 			.silent = doubt.silent,
 			/* The place of the port that OpenSM itself uses, and what its
 			 * options ask for. */
@@ -151,14 +151,14 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric, bool d
 			.now_ms = (uint64_t)clock_ms(),
 		};
 
-		planning_count(&plugin->planning, seen);
-		subnet_cache_find_doubt(&plugin->cache, seen, &doubt);
+		planning_count(&plugin->planning, discovered);
+		subnet_cache_find_doubt(&plugin->cache, discovered, &doubt);
 		judge_switches(plugin);
 		rc = view_look(&plugin->view, &sight, &changed, err);
 	}
 	if (!rc)
 		routing_ask_at(plugin, plugin->view.until_ms);
-	free(seen);
+	free(discovered);
 	return rc;
 }
 
@@ -217,7 +217,7 @@ static bool may_send_ahead(const struct plugin *plugin)
 static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_steps *steps)
 {
 	const struct view *view = &plugin->view;
-	const struct pm_stale_input input = {view->routes, held, view->seen,
+	const struct pm_stale_input input = {view->routes, held, view->discovered,
 					     view->recabled};
 
 	lft_records_held(&plugin->osm->subn, view->plan, true, held);

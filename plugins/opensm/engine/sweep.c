@@ -28,14 +28,14 @@ static bool is_first_engine(const struct plugin *plugin)
 
 /* ---- What the repairer found and did ---- */
 
-/* Looks at the ports seen last, without those found lost since. -ENOMEM. */
+/* Looks at the ports discovered last, without those found lost since. -ENOMEM. */
 static int look_without_lost(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
 	uint32_t num = view->plan->topology->num_ports;
-	uint8_t *seen = malloc(num + 1u);
+	uint8_t *discovered = malloc(num + 1u);
 	struct view_sight sight = {
-		.seen = seen,
+		.discovered = discovered,
 		.silent = view->believed, /* of others nothing is learnt */
 		.detours = view->detours,
 		.now_ms = (uint64_t)clock_ms(),
@@ -43,15 +43,16 @@ static int look_without_lost(struct plugin *plugin)
 	bool changed;
 	int rc;
 
-	if (!seen)
+	if (!discovered)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < num; i++) {
-		seen[i] = view->seen[i] && !view->lost[i];
+		discovered[i] = view->discovered[i] && !view->lost[i];
 		if (view->lost[i])
-			view->believed[i] = view->seen[i]; /* it is known to be down */
+			view->believed[i] =
+				view->discovered[i]; /* it is known to be down */
 	}
 	rc = view_look(view, &sight, &changed, NULL);
-	free(seen);
+	free(discovered);
 	return rc;
 }
 
@@ -937,7 +938,7 @@ static void note_engine(struct plugin *plugin)
 static bool find_missing(const struct view *view, struct pm_missing *missing)
 {
 	return view->plan && view->current &&
-	       !pm_missing_find(view->plan->topology, view->seen, missing, NULL);
+	       !pm_missing_find(view->plan->topology, view->discovered, missing, NULL);
 }
 
 void sweep_publish(struct plugin *plugin)
@@ -1039,7 +1040,7 @@ static void run_shadow(struct plugin *plugin)
  * Whether the last discovery saw something up that a repair found failed after it began:
  * another one is to clear that.
  */
-static bool has_seen_failed(const struct plugin *plugin)
+static bool has_discovered_failure(const struct plugin *plugin)
 {
 	const struct view *view = &plugin->view;
 
@@ -1071,7 +1072,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
 	plugin->honor_guid2lid = -1;
 	sweep_publish(plugin);
-	if (has_seen_failed(plugin) || steps_failed)
+	if (has_discovered_failure(plugin) || steps_failed)
 		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
 	operator_files_routed(plugin->operator_files, &plugin->roles);
 }

@@ -73,7 +73,7 @@ static void find_links(const struct transition *t, const struct view *view, uint
 		       uint8_t *both)
 {
 	for (uint32_t i = 0; i < view->plan->topology->num_ports; i++) {
-		from[i] = t->from[i] && view->seen[i];
+		from[i] = t->from[i] && view->discovered[i];
 		both[i] = from[i] || view->usable[i];
 	}
 }
@@ -371,7 +371,7 @@ static void send_steps(struct move *move)
 	osm_opensm_t *osm = move->on->sender->osm;
 	struct pm_held *held =
 		calloc(move->plan->topology->num_switches + 1u, sizeof(*held));
-	const struct pm_stale_input input = {view->routes, held, view->seen, NULL};
+	const struct pm_stale_input input = {view->routes, held, view->discovered, NULL};
 	const struct pm_stale none = {.num = 0};
 	struct moved *done = &move->transition->done;
 	struct pm_steps steps = {0};

@@ -16,14 +16,14 @@ void view_forget(struct view *view)
 	uint32_t serial = view->serial;
 
 	pm_routes_free(view->routes);
-	free(view->seen);
+	free(view->discovered);
 	free(view->usable);
 	free(view->believed);
 	free(view->unfit);
 	free(view->drained);
 	free(view->recabled);
 	free(view->lost);
-	free(view->logged.seen);
+	free(view->logged.discovered);
 	free(view->logged.drained);
 	*view = (struct view){.flaps = flaps, .drains = drains, .serial = serial};
 }
@@ -45,11 +45,11 @@ static void carry_over(const struct view *from, struct view *to)
 
 		if (port == PM_NONE)
 			continue;
-		to->seen[port] = from->seen[i];
+		to->discovered[port] = from->discovered[i];
 		to->believed[port] = from->believed[i];
 		to->recabled[port] = from->recabled[i];
 		to->lost[port] = from->lost[i];
-		to->logged.seen[port] = from->logged.seen[i];
+		to->logged.discovered[port] = from->logged.discovered[i];
 		to->logged.drained[port] = from->logged.drained[i];
 	}
 }
@@ -59,7 +59,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	size_t num = plan->topology->num_ports + 1u;
 	struct view next = {
 		.plan = plan,
-		.seen = calloc(num, 1),
+		.discovered = calloc(num, 1),
 		.usable = calloc(num, 1),
 		.believed = calloc(num, 1),
 		.unfit = calloc(plan->topology->num_switches + 1u, 1),
@@ -73,8 +73,8 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.serial = view->serial + 1,
 	};
 
-	if (!next.seen || !next.usable || !next.believed || !next.unfit ||
-	    !next.drained || !next.recabled || !next.lost || !next.logged.seen ||
+	if (!next.discovered || !next.usable || !next.believed || !next.unfit ||
+	    !next.drained || !next.recabled || !next.lost || !next.logged.discovered ||
 	    !next.logged.drained) {
 		view_forget(&next);
 		return pm_error_no_memory(err);
@@ -90,23 +90,23 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	return 0;
 }
 
-/* Up now, for all that is known: seen, or not known to be down. */
+/* Up now, for all that is known: discovered, or not known to be down. */
 static bool is_believed(const struct view *view, const struct view_sight *sight,
 			uint32_t port)
 {
-	return sight->seen[port] ||
+	return sight->discovered[port] ||
 	       (sight->silent && sight->silent[port] && view->believed[port]);
 }
 
 /*
- * A link that is seen bounced if it did not stay up, and was seen the last time: OpenSM
- * itself takes a port back to INIT if it did not discover its switch.
+ * A link that is discovered bounced if it did not stay up, and was discovered the last
+ * time: OpenSM itself takes a port back to INIT if it did not discover its switch.
  */
 static bool has_bounced(const struct view *view, const struct view_sight *sight,
 			uint32_t port)
 {
-	return sight->stayed && sight->seen[port] && !sight->stayed[port] &&
-	       view->seen[port];
+	return sight->stayed && sight->discovered[port] && !sight->stayed[port] &&
+	       view->discovered[port];
 }
 
 /* Notes which links went down and came up since the last look. */
@@ -136,7 +136,7 @@ static int note_flaps(struct view *view, const struct view_sight *sight,
 	return rc;
 }
 
-/* Takes flapping links out of usable, which comes as seen. */
+/* Takes flapping links out of usable, which comes as discovered. */
 static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t *usable,
 		      struct pm_error *err)
 {
@@ -197,7 +197,7 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	int rc = usable && drained ? 0 : pm_error_no_memory(err);
 
 	if (!rc) {
-		memcpy(usable, sight->seen, num);
+		memcpy(usable, sight->discovered, num);
 		leave_out(view, usable);
 	}
 	if (!rc && !view->routes)
@@ -211,19 +211,19 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	memcpy(view->drained, drained, num);
 	view->until_ms = end_of_holds(view, sight->now_ms);
 	*changed = !view->current || memcmp(usable, view->usable, num) ||
-		   memcmp(sight->seen, view->seen, num) ||
+		   memcmp(sight->discovered, view->discovered, num) ||
 		   !same_detours(&sight->detours, &view->detours);
 	if (!*changed)
 		goto out;
-	memcpy(view->seen, sight->seen, num);
+	memcpy(view->discovered, sight->discovered, num);
 	memcpy(view->usable, usable, num);
 	view->detours = sight->detours;
-	view->detours.spare = view->seen;
+	view->detours.spare = view->discovered;
 	pm_routes_update(view->routes, usable, &view->detours);
 	rc = pm_routes_unreachable(view->routes, &view->unreachable, err);
 	if (!rc)
 		rc = pm_reachable_find(view->plan->topology,
-				       pm_routes_reach(view->routes), view->seen,
+				       pm_routes_reach(view->routes), view->discovered,
 				       &view->reachable, err);
 	view->current = !rc; /* else all of it is done again */
 out:
@@ -248,8 +248,8 @@ void view_tell(struct view *view, char *text, size_t size)
 
 	pm_change_describe_use(
 		view->plan,
-		&(struct pm_change_use){view->logged.seen, view->logged.drained},
-		&(struct pm_change_use){view->seen, view->drained}, text, size);
-	memcpy(view->logged.seen, view->seen, num);
+		&(struct pm_change_use){view->logged.discovered, view->logged.drained},
+		&(struct pm_change_use){view->discovered, view->drained}, text, size);
+	memcpy(view->logged.discovered, view->discovered, num);
 	memcpy(view->logged.drained, view->drained, num);
 }

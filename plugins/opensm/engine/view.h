@@ -3,7 +3,8 @@
  * The view: the discovered parts of the plan's fabric, the links in use, and their
  * tables. No OpenSM, no lock, no file: all on the sweeper thread.
  *
- *     seen ----> unfit (lft_capacity.h), holds (damping.h), drains (drain.h) ----> usable
+ *     discovered ----> unfit (lft_capacity.h), holds (damping.h), drains (drain.h) ---->
+ * usable
  * ----> routes
  *
  * [port] means: per port of the plan's `topology`, as in pm_plan_match.
@@ -22,15 +23,15 @@ enum { VIEW_LOST = 1, VIEW_LOST_BEFORE };
 struct view {
 	const struct pm_plan *plan; /* borrowed; NULL: none yet */
 	struct pm_routes *routes;   /* of it; NULL: to be made */
-	uint8_t *seen;		    /* [port] up at the last look */
+	uint8_t *discovered;	    /* [port] up at the last look */
 	uint8_t *usable;	    /* [port] in use, without links on hold or drained */
-	uint8_t *believed;	    /* [port] seen, or not known to be down */
+	uint8_t *believed;	    /* [port] discovered, or not known to be down */
 	uint8_t *unfit;		    /* [switch] 1: none of its cables is in use */
 	uint8_t *drained;	    /* [port] excluded by drains */
 	uint8_t *recabled;   /* [port] may lead elsewhere than when tables were last
 			      * written; see view_written */
 	struct view_logged { /* at the last view_tell */
-		uint8_t *seen, *drained;
+		uint8_t *discovered, *drained;
 	} logged;
 	uint8_t *lost;	   /* [port] found failed by a repair, despite what the running
 			    * discovery saw (VIEW_LOST), or until the running one is over
@@ -49,10 +50,10 @@ struct view {
 
 /* A look. */
 struct view_sight {
-	const uint8_t *seen;   /* [port] */
-	const uint8_t *stayed; /* [port] up since the last look, or NULL: unknown */
-	const uint8_t *silent; /* [port] neither seen nor known to be down: no flap; or
-				* NULL: none */
+	const uint8_t *discovered; /* [port] */
+	const uint8_t *stayed;	   /* [port] up since the last look, or NULL: unknown */
+	const uint8_t *silent; /* [port] neither discovered nor known to be down: no flap;
+				* or NULL: none */
 	struct pm_detours detours;
 	uint64_t now_ms; /* of a monotonic clock */
 };

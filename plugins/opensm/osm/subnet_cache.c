@@ -10,7 +10,7 @@
 #define STATE 0x0f /* of the port, as OpenSM has it */
 #define HEALTHY 0x10
 #define LINKED 0x20    /* the other end is the one that was learnt */
-#define THERE 0x40     /* its node was seen in this sweep */
+#define THERE 0x40     /* its node was discovered in this sweep */
 #define OTHER_LID 0x80 /* than it has to have */
 
 /* Of OpenSM's tree of nodes, at which its list is cut. */
@@ -698,12 +698,12 @@ bool subnet_cache_is_kept(const struct subnet_cache *cache)
 		for (uint32_t i = n->first, end = n->is_switch ? i + n->ports + 1u : i;  \
 		     i < end; i++)
 
-void subnet_cache_see(const struct subnet_cache *cache, uint8_t *seen)
+void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered)
 {
-	memset(seen, 0, cache->plan->topology->num_ports);
+	memset(discovered, 0, cache->plan->topology->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
 	if (cache->ports[i].planned != PM_NONE && subnet_cache_is_connected(cache, i))
-		seen[cache->ports[i].planned] = 1;
+		discovered[cache->ports[i].planned] = 1;
 }
 
 bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports)
@@ -751,14 +751,14 @@ uint32_t subnet_cache_sm_place(const struct subnet_cache *cache)
 		       : find_place(cache, cache->sm);
 }
 
-void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *seen,
+void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *discovered,
 			     const struct subnet_cache_doubt *doubt)
 {
 	const struct pm_fabric *topology = cache->plan->topology;
 
-	memcpy(doubt->stayed, seen, topology->num_ports);
+	memcpy(doubt->stayed, discovered, topology->num_ports);
 	for (uint32_t i = 0; i < topology->num_ports; i++)
-		doubt->silent[i] = !seen[i] && topology->ports[i].peer != PM_NONE;
+		doubt->silent[i] = !discovered[i] && topology->ports[i].peer != PM_NONE;
 	FOR_EACH_SWITCH_PORT(i, cache)
 	{
 		uint8_t state = cache->flags[i] & STATE;

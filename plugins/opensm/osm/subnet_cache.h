@@ -2,7 +2,7 @@
 /*
  * OpenSM's discovered subnet, flat, in the order of its table of nodes: learnt once, then
  * compared in one walk that allocates nothing. While a look finds the same parts, or
- * fewer, the plan stays, and its seen parts are known without a fabric and a match.
+ * fewer, the plan stays, and its discovered parts are known without a fabric and a match.
  *
  *     learn (osm->lock) ---> bind to the plan ---> look (osm->lock) ---> see, doubt
  *                                                    ^   |
@@ -123,9 +123,9 @@ void subnet_cache_keep(struct subnet_cache *cache);
 bool subnet_cache_is_kept(const struct subnet_cache *cache);
 
 /* The result of pm_plan_match for the last look. */
-void subnet_cache_see(const struct subnet_cache *cache, uint8_t *seen);
+void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered);
 
-/* Whether any of ports[port] is seen; false without a bound plan. */
+/* Whether any of ports[port] is discovered; false without a bound plan. */
 bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports);
 
 /*
@@ -139,12 +139,12 @@ uint32_t subnet_cache_sm_place(const struct subnet_cache *cache);
 
 /* Doubts about the cables of plan->topology. [port] */
 struct subnet_cache_doubt {
-	uint8_t *stayed; /* seen, and past INIT: not down since */
-	uint8_t *silent; /* not seen, but neither end found down: lost answers */
+	uint8_t *stayed; /* discovered, and past INIT: not down since */
+	uint8_t *silent; /* not discovered, but neither end found down: lost answers */
 };
 
-/* Fills both, for seen[], from the look right after discovery. */
-void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *seen,
+/* Fills both, for discovered[], from the look right after discovery. */
+void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *discovered,
 			     const struct subnet_cache_doubt *doubt);
 
 #endif

@@ -13,21 +13,21 @@ struct whole {
 	struct settings settings; /* those of the first file */
 	struct pm_failure_summary summary;
 	struct names names; /* of its rows */
-	bool *seen;	    /* [shard - 1] */
-	uint32_t num_seen;
+	bool *present;	    /* [shard - 1] */
+	uint32_t num_present;
 };
 
 /* Whether the file belongs with those before it; an exit status. */
 static int check_shard(struct whole *whole, const struct settings *settings,
 		       const char *path)
 {
-	if (!whole->seen) {
+	if (!whole->present) {
 		whole->settings = *settings;
 		whole->summary.by = settings->by;
 		whole->summary.worst = settings->worst;
 		json_incref(settings->json);
-		whole->seen = calloc(settings->num_shards, sizeof(*whole->seen));
-		if (!whole->seen)
+		whole->present = calloc(settings->num_shards, sizeof(*whole->present));
+		if (!whole->present)
 			return cli_fail(EXIT_INPUT, "out of memory");
 	}
 	if (settings->num_shards != whole->settings.num_shards ||
@@ -36,11 +36,11 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 			EXIT_INPUT,
 			"%s: of another fabric or with other options than the files before",
 			path);
-	if (whole->seen[settings->shard - 1])
+	if (whole->present[settings->shard - 1])
 		return cli_fail(EXIT_INPUT, "%s: shard %u was there already", path,
 				settings->shard);
-	whole->seen[settings->shard - 1] = true;
-	whole->num_seen++;
+	whole->present[settings->shard - 1] = true;
+	whole->num_present++;
 	return EXIT_FINE;
 }
 
@@ -84,17 +84,17 @@ static int check_whole(const struct whole *whole)
 {
 	uint32_t first = 0;
 
-	if (whole->num_seen == whole->settings.num_shards) {
+	if (whole->num_present == whole->settings.num_shards) {
 		if (whole->summary.count == whole->settings.total)
 			return EXIT_FINE;
 		return cli_fail(EXIT_INPUT, "the shards have %llu failures of %llu",
 				(unsigned long long)whole->summary.count,
 				(unsigned long long)whole->settings.total);
 	}
-	while (whole->seen[first])
+	while (whole->present[first])
 		first++;
 	return cli_fail(EXIT_INPUT, "%u of %u shards are missing, %u the first of them",
-			whole->settings.num_shards - whole->num_seen,
+			whole->settings.num_shards - whole->num_present,
 			whole->settings.num_shards, first + 1);
 }
 
@@ -148,6 +148,6 @@ int cmd_merge(int argc, char **argv)
 	names_free(&whole.names);
 	pm_failure_summary_free(&whole.summary);
 	json_decref(whole.settings.json);
-	free(whole.seen);
+	free(whole.present);
 	return status;
 }

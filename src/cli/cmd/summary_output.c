@@ -377,7 +377,7 @@ int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_T
 static int read_histogram(struct pm_histogram *h, const json_t *array, uint64_t count,
 			  char text[SUMMARY_TEXT])
 {
-	uint64_t seen = 0;
+	uint64_t counted = 0;
 	size_t i;
 	json_t *one;
 
@@ -386,13 +386,13 @@ static int read_histogram(struct pm_histogram *h, const json_t *array, uint64_t 
 		json_int_t times = json_integer_value(json_array_get(one, 1));
 
 		if (json_array_size(one) != 2 || value < 0 || times <= 0 ||
-		    (uint64_t)times > count - seen)
+		    (uint64_t)times > count - counted)
 			return bad_text(text, "a histogram is damaged");
-		seen += (uint64_t)times;
+		counted += (uint64_t)times;
 		if (pm_histogram_add(h, (uint64_t)value, (uint64_t)times))
 			return bad_text(text, "out of memory");
 	}
-	return seen == count ? 0 : bad_text(text, "a histogram is damaged");
+	return counted == count ? 0 : bad_text(text, "a histogram is damaged");
 }
 
 /* A metric of a row; null: not found. */

@@ -118,9 +118,9 @@ static uint32_t find_adapter(const struct pm_fabric *fabric, uint32_t port)
 void plan_slurm_warn(const struct pm_fabric *fabric)
 {
 	struct cli_names none = {0}, shared = {0};
-	uint8_t *seen = pm_array(fabric->num_nodes, 1);
+	uint8_t *visited = pm_array(fabric->num_nodes, 1);
 
-	if (!seen)
+	if (!visited)
 		cli_no_memory();
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		uint32_t node = fabric->ports[i].node < fabric->num_switches
@@ -128,16 +128,16 @@ void plan_slurm_warn(const struct pm_fabric *fabric)
 					: PM_NONE;
 		const char *label;
 
-		if (node == PM_NONE || seen[node])
+		if (node == PM_NONE || visited[node])
 			continue;
-		seen[node] = 1;
+		visited[node] = 1;
 		label = pm_fabric_label(fabric, node);
 		if (!is_host_name(pm_fabric_name(fabric, node)))
 			cli_names_add(&none, label, 0);
 		else if (strcmp(pm_fabric_name(fabric, node), label) != 0)
 			cli_names_add(&shared, label, 0);
 	}
-	free(seen);
+	free(visited);
 	if (none.num)
 		cli_note("--slurm: left out %" PRIu32
 			 " with names that are no hosts' (see --node-name-map): %s",

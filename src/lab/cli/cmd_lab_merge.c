@@ -118,15 +118,15 @@ static json_t *runs_of(const struct whole *whole, uint32_t index)
 /* That no shard is missing; an exit status. */
 static int check_whole(const struct whole *whole)
 {
-	size_t seen = json_object_size(whole->shards);
+	size_t present = json_object_size(whole->shards);
 	uint32_t first = 1;
 
-	if (seen == whole->of)
+	if (present == whole->of)
 		return EXIT_FINE;
 	while (runs_of(whole, first))
 		first++;
 	return cli_fail(EXIT_INPUT, "%zu of %u shards are missing, %u the first of them",
-			whole->of - seen, whole->of, first);
+			whole->of - present, whole->of, first);
 }
 
 /* Prints what one run over all would have printed, and returns its exit status; another

@@ -48,7 +48,7 @@ int depend_begin(struct depend *d, const struct pm_fabric *fabric)
 	d->cells = pm_pool_array(pool, total, sizeof(*d->cells));
 	d->place = pm_pool_array(pool, num, sizeof(*d->place));
 	d->before = pm_pool_array(pool, num, sizeof(*d->before));
-	d->seen = pm_pool_array(pool, num, sizeof(*d->seen));
+	d->visited = pm_pool_array(pool, num, sizeof(*d->visited));
 	d->queue = pm_pool_array(pool, num, sizeof(*d->queue));
 	d->behind = pm_pool_array(pool, num, sizeof(*d->behind));
 	d->ahead = pm_pool_array(pool, num, sizeof(*d->ahead));
@@ -97,7 +97,7 @@ static bool is_in_order(const struct depend *d, uint32_t from, uint32_t to)
 static void visit(struct depend *d, uint32_t channel, uint32_t before, uint32_t *list,
 		  uint32_t *num)
 {
-	d->seen[channel] = d->search;
+	d->visited[channel] = d->search;
 	d->before[channel] = before;
 	list[(*num)++] = channel;
 }
@@ -111,11 +111,11 @@ static uint32_t search_ahead(struct depend *d, uint32_t from, uint32_t last)
 
 	d->search++;
 	visit(d, from, PM_NONE, d->ahead, &num);
-	for (uint32_t i = 0; i < num && d->seen[last] != d->search; i++) {
+	for (uint32_t i = 0; i < num && d->visited[last] != d->search; i++) {
 		uint32_t at = d->ahead[i], sw = pm_fabric_peer_node(fabric, at);
 
 		pm_for_each_port(out, fabric, sw)
-			if (d->seen[out] != d->search &&
+			if (d->visited[out] != d->search &&
 			    d->place[out] <= d->place[last] && is_in_order(d, at, out))
 				visit(d, out, at, d->ahead, &num);
 	}
@@ -139,7 +139,7 @@ static uint32_t search_behind(struct depend *d, uint32_t to, uint32_t last)
 
 			if (channel == PM_NONE ||
 			    fabric->ports[channel].node >= fabric->num_switches ||
-			    d->seen[channel] == d->search ||
+			    d->visited[channel] == d->search ||
 			    d->place[channel] < d->place[last] ||
 			    !is_in_order(d, channel, at))
 				continue;
@@ -197,7 +197,7 @@ static bool put_in_order(struct depend *d, struct dependency edge)
 	if (d->place[edge.from] < d->place[edge.to])
 		return true;
 	ahead = search_ahead(d, edge.to, edge.from);
-	if (d->seen[edge.from] == d->search)
+	if (d->visited[edge.from] == d->search)
 		return false;
 	reorder(d, search_behind(d, edge.from, edge.to), ahead);
 	return true;

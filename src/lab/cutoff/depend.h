@@ -26,12 +26,12 @@ struct closing {
 struct depend {
 	const struct pm_fabric *fabric;
 	struct pm_pool pool;
-	size_t *first;	  /* [switch] where its matrix begins in cells[] */
-	uint32_t *cells;  /* [in port][out port]: how many packets' LIDs, and flags */
-	uint32_t *place;  /* [port] in a topological order of all but closing ones */
-	uint32_t *before; /* [port] by which a search came to a channel */
-	uint32_t *seen;	  /* [port] search that came there */
-	uint32_t search;  /* number of the last one */
+	size_t *first;	   /* [switch] where its matrix begins in cells[] */
+	uint32_t *cells;   /* [in port][out port]: how many packets' LIDs, and flags */
+	uint32_t *place;   /* [port] in a topological order of all but closing ones */
+	uint32_t *before;  /* [port] by which a search came to a channel */
+	uint32_t *visited; /* [port] search that came there */
+	uint32_t search;   /* number of the last one */
 	uint32_t *queue, *behind, *ahead, *places; /* [port] room */
 	struct dependency *touched;
 	uint32_t num_touched, touched_room;

@@ -25,11 +25,11 @@ void pm_flit_measure(struct pm_flit *flit)
 /* The latency that so many of 100 packets do not exceed. */
 static uint32_t find_percentile(const struct pm_flit *flit, uint64_t percent)
 {
-	uint64_t seen = 0;
+	uint64_t counted = 0;
 
 	for (uint32_t bin = 0; bin < FLIT_BINS; bin++) {
-		seen += flit->histogram[bin];
-		if (seen && seen * 100 >= flit->packets_in * percent)
+		counted += flit->histogram[bin];
+		if (counted && counted * 100 >= flit->packets_in * percent)
 			return bin < 2048 ? bin : (bin % 1024 + 1024) << (bin / 1024 - 1);
 	}
 	return 0;

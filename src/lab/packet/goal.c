@@ -49,7 +49,7 @@ struct reader {
 	struct edge *edges;
 	uint32_t num_edges, edges_room;
 	uint32_t rank, first_edge; /* that rank, or PM_NONE, and its first edge */
-	uint8_t *seen;		   /* [rank] */
+	uint8_t *visited;	   /* [rank] */
 	uint32_t *order;	   /* events, each behind those that it requires */
 	uint32_t waits_room;
 	uint32_t *place; /* [message] in goal->waits, if it is in the set at hand */
@@ -201,9 +201,9 @@ static int begin_rank(struct reader *r, struct pm_text line)
 	    !pm_text_take_word(&line, &word) || !pm_text_is(word, "{") ||
 	    pm_text_take_word(&line, &word))
 		return pm_lexer_fail(&r->lexer, "not \"rank R {\", R below num_ranks");
-	if (r->seen[rank])
+	if (r->visited[rank])
 		return pm_lexer_fail(&r->lexer, "rank %u stands twice", (uint32_t)rank);
-	r->seen[rank] = 1;
+	r->visited[rank] = 1;
 	r->rank = (uint32_t)rank;
 	r->num_labels = 0;
 	r->first_edge = r->num_edges;
@@ -219,8 +219,8 @@ static int read_ranks(struct reader *r, struct pm_text line)
 		return pm_lexer_fail(&r->lexer, "not \"num_ranks N\", 2 to %u, once",
 				     PM_GOAL_MAX_RANKS);
 	r->goal->ranks = (uint32_t)ranks;
-	r->seen = pm_array(ranks, sizeof(*r->seen));
-	return r->seen ? 0 : pm_error_no_memory(r->lexer.err);
+	r->visited = pm_array(ranks, sizeof(*r->visited));
+	return r->visited ? 0 : pm_error_no_memory(r->lexer.err);
 }
 
 /* A line of a rank. */
@@ -565,7 +565,7 @@ int pm_goal_parse(const char *text, size_t length, const char *source,
 	free(r.events);
 	free(r.labels);
 	free(r.edges);
-	free(r.seen);
+	free(r.visited);
 	free(r.order);
 	free(r.place);
 	if (rc)

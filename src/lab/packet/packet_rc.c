@@ -87,7 +87,7 @@ static uint32_t find_pair(struct rc *rc, uint32_t from, uint32_t to)
 		.tail = PM_NONE,
 	};
 	*slot = rc->num_pairs++;
-	rc->seen.pairs++;
+	rc->totals.pairs++;
 	return *slot;
 }
 
@@ -153,7 +153,7 @@ int rc_add(struct rc *rc, uint32_t from, const struct pm_message *message,
 		return -ENOMEM;
 	pair = &rc->pairs[index];
 	if (pair->broken) {
-		rc->seen.refused++;
+		rc->totals.refused++;
 		return 0;
 	}
 	for (uint32_t left = message->blocks, size; left; left -= size) {
@@ -209,8 +209,8 @@ static void go_back(struct rc *rc, uint32_t index)
 {
 	struct rc_pair *pair = &rc->pairs[index];
 
-	rc->seen.resent += pair->sent - pair->answered;
-	rc->seen.again += !pair->again;
+	rc->totals.resent += pair->sent - pair->answered;
+	rc->totals.again += !pair->again;
 	pair->again = true;
 	pair->sent = pair->answered;
 	pair->sending = pair->record;
@@ -237,12 +237,12 @@ static void give_up(struct rc *rc, uint32_t index)
 	if (pair->ready)
 		take_out(rc, index);
 	while (pair->record != PM_NONE) {
-		rc->seen.refused += rc->records[pair->record].last;
+		rc->totals.refused += rc->records[pair->record].last;
 		free_record(rc, pair);
 	}
 	pair->sending = PM_NONE;
 	pair->broken = true;
-	rc->seen.broken++;
+	rc->totals.broken++;
 }
 
 /* Once more, if there were not too many already. */
@@ -271,7 +271,7 @@ void rc_answered(struct rc *rc, struct rc_tag tag, bool gap, uint32_t now)
 		pair->deadline = now + rc->timeout;
 	}
 	if (gap && pair->answered == tag.number && pair->sent > tag.number) {
-		rc->seen.gaps++;
+		rc->totals.gaps++;
 		pair->deadline = now + rc->timeout;
 		try_again(rc, tag.pair);
 		return;
@@ -289,8 +289,8 @@ uint32_t rc_look(struct rc *rc, uint32_t index, uint32_t now)
 	if (pair->broken || pair->sent == pair->answered)
 		return PM_NONE;
 	if (pair->deadline <= now) {
-		rc->seen.timeouts++;
-		rc->seen.late += !pair->late;
+		rc->totals.timeouts++;
+		rc->totals.late += !pair->late;
 		pair->late = true;
 		pair->deadline = now + rc->timeout;
 		try_again(rc, index);

@@ -47,7 +47,7 @@ struct rc {
 	struct rc_record *records;
 	uint32_t num_records, records_room, free;
 	uint32_t *first_ready, *last_ready; /* [host] pairs with packets to send */
-	struct pm_packet_pairs seen;
+	struct pm_packet_pairs totals;
 };
 
 /* A packet's content. */

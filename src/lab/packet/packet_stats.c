@@ -239,7 +239,7 @@ void pm_packet_result(struct pm_packet *sim, struct pm_packet_result *r)
 		.created = sim->created,
 		.delivered = sim->delivered,
 		.spare = sim->spare,
-		.pairs = sim->rc.seen,
+		.pairs = sim->rc.totals,
 		.dropped = sim->dropped,
 		.inside = sim->inside,
 		.events = sim->events,
