@@ -10,7 +10,7 @@
 /* The threads' common data. */
 struct work {
 	const struct pm_failure_sweep *sweep;
-	uint64_t count;	       /* of losses in this shard */
+	uint64_t count;	       /* of failures in this shard */
 	_Atomic uint64_t next; /* the first not taken */
 	_Atomic bool failed;
 };
@@ -34,7 +34,7 @@ static int try_one(struct worker *worker, uint64_t number)
 	int rc;
 
 	worker->ports.num = 0;
-	if (pm_failures_ports(sweep->losses, number, &worker->ports))
+	if (pm_failures_ports(sweep->failures, number, &worker->ports))
 		return pm_error_no_memory(&worker->err);
 	rc = pm_whatif_fail(worker->whatif, worker->ports.list, worker->ports.num,
 			    &result, &worker->err);
@@ -136,7 +136,7 @@ static void free_workers(struct worker *workers, unsigned int num)
 int pm_failure_sweep_run(const struct pm_failure_sweep *sweep, struct pm_whatif *first,
 			 struct pm_failure_summary *summary, struct pm_error *err)
 {
-	uint64_t total = sweep->losses->count, before = sweep->shard - 1;
+	uint64_t total = sweep->failures->count, before = sweep->shard - 1;
 	struct work work = {
 		.sweep = sweep,
 		.count = total > before ? (total - before - 1) / sweep->num_shards + 1

@@ -448,7 +448,7 @@ static int list_links(const struct pm_fabric *fabric, struct pm_ports *list)
 }
 
 int pm_failures_list(const struct pm_fabric *fabric, const struct pm_tree *tree,
-		     enum pm_failure_kind kind, bool pairs, struct pm_failures *losses,
+		     enum pm_failure_kind kind, bool pairs, struct pm_failures *failures,
 		     struct pm_error *err)
 {
 	struct pm_ports list = {0};
@@ -461,31 +461,31 @@ int pm_failures_list(const struct pm_fabric *fabric, const struct pm_tree *tree,
 		return pm_error_no_memory(err);
 	}
 	n = list.num;
-	*losses = (struct pm_failures){.fabric = fabric,
-				       .kind = kind,
-				       .pairs = pairs,
-				       .element = list.list,
-				       .num_elements = list.num,
-				       .count = !pairs ? n
-						: n    ? n * (n - 1) / 2
-						       : 0};
+	*failures = (struct pm_failures){.fabric = fabric,
+					 .kind = kind,
+					 .pairs = pairs,
+					 .element = list.list,
+					 .num_elements = list.num,
+					 .count = !pairs ? n
+						  : n	 ? n * (n - 1) / 2
+							 : 0};
 	return 0;
 }
 
-void pm_failures_free(struct pm_failures *losses)
+void pm_failures_free(struct pm_failures *failures)
 {
-	free(losses->element);
-	losses->element = NULL;
+	free(failures->element);
+	failures->element = NULL;
 }
 
 /* Pair number k has the largest j with j (j - 1) / 2 <= k. */
-uint32_t pm_failures_elements(const struct pm_failures *losses, uint64_t number,
+uint32_t pm_failures_elements(const struct pm_failures *failures, uint64_t number,
 			      uint32_t element[2])
 {
 	uint64_t j;
 
-	if (!losses->pairs) {
-		element[0] = losses->element[number];
+	if (!failures->pairs) {
+		element[0] = failures->element[number];
 		return 1;
 	}
 	j = (uint64_t)((1 + sqrt(1 + 8 * (double)number)) / 2);
@@ -493,20 +493,20 @@ uint32_t pm_failures_elements(const struct pm_failures *losses, uint64_t number,
 		j--;
 	while (j * (j + 1) / 2 <= number)
 		j++;
-	element[0] = losses->element[number - j * (j - 1) / 2];
-	element[1] = losses->element[j];
+	element[0] = failures->element[number - j * (j - 1) / 2];
+	element[1] = failures->element[j];
 	return 2;
 }
 
-int pm_failures_ports(const struct pm_failures *losses, uint64_t number,
+int pm_failures_ports(const struct pm_failures *failures, uint64_t number,
 		      struct pm_ports *ports)
 {
-	uint32_t element[2], num = pm_failures_elements(losses, number, element);
+	uint32_t element[2], num = pm_failures_elements(failures, number, element);
 	int rc = 0;
 
 	for (uint32_t i = 0; i < num && !rc; i++)
-		rc = losses->kind == PM_FAIL_LINKS
+		rc = failures->kind == PM_FAIL_LINKS
 			     ? add_failed_port(ports, element[i])
-			     : add_ports_of(losses->fabric, element[i], ports);
+			     : add_ports_of(failures->fabric, element[i], ports);
 	return rc;
 }

@@ -150,7 +150,7 @@ static inline void follow_walks(struct pm_flows *flows, const struct pm_fabric *
 	}
 }
 
-/* ---- A loss ---- */
+/* ---- A failure ---- */
 
 int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid)
 {
@@ -221,7 +221,7 @@ static bool has_end(const struct pm_flows *flows, uint32_t port)
 }
 
 /* Lost end ports neither send nor receive. */
-static void lose_ends(struct pm_flows *flows, const struct pm_fabric *broken)
+static void fail_ends(struct pm_flows *flows, const struct pm_fabric *broken)
 {
 	const uint16_t *lid_of = pm_routes_plan(flows->routes)->lid;
 
@@ -244,7 +244,7 @@ static void lose_ends(struct pm_flows *flows, const struct pm_fabric *broken)
 void pm_flows_update(struct pm_flows *flows, const struct pm_fabric *broken)
 {
 	move_flows(flows, broken);
-	lose_ends(flows, broken);
+	fail_ends(flows, broken);
 }
 
 void pm_flows_restore(struct pm_flows *flows)
@@ -304,7 +304,7 @@ uint64_t pm_flows_most(const struct pm_flows *flows)
 	return most;
 }
 
-/* ---- Before a loss ---- */
+/* ---- Before a failure ---- */
 
 static bool is_nothing(const uint16_t *flow)
 {

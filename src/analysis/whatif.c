@@ -31,7 +31,7 @@ struct pm_whatif {
 	uint32_t *cables; /* one port of each cut cable between switches, */
 	uint32_t num_cables;
 	uint32_t hosts_cut; /* and how many other cables were cut */
-	uint8_t **held;	    /* [switch] table before the loss; NULL: the preferred one */
+	uint8_t **held; /* [switch] table before the failure; NULL: the preferred one */
 	uint32_t *held_list, num_held; /* switches where it is not */
 	/* Room for comparing: */
 	struct pm_delta *delta; /* [switch] 0 */
@@ -41,10 +41,10 @@ struct pm_whatif {
 	struct pm_detours detours;
 	uint32_t sm;		/* port, or PM_NONE */
 	struct pm_flows *flows; /* NULL: loads were not asked for */
-	const uint8_t **base;	/* [switch] table before the loss */
+	const uint8_t **base;	/* [switch] table before the failure */
 	uint32_t shifts;	/* as in pm_whatif_config */
 	uint32_t common_rate;	/* of the whole fabric */
-	uint64_t pairs;		/* of end ports that are joined before the loss */
+	uint64_t pairs;		/* of end ports that are joined before the failure */
 	struct pm_whatif_result before;
 	uint32_t *hosts;	/* [switch] end ports with a cable */
 	uint64_t *host_set;	/* switches that have any in the whole fabric */
@@ -54,7 +54,7 @@ struct pm_whatif {
 	uint32_t *queue, *part, *ports;
 	uint32_t *whole_part, managed_part; /* of the whole fabric */
 	uint32_t *managed; /* [switch] hosts of those that the manager can reach */
-	uint32_t *cut_off, num_cut_off; /* end nodes, by the last loss */
+	uint32_t *cut_off, num_cut_off; /* end nodes, by the last failure */
 };
 
 /* ---- Cables ---- */
@@ -145,7 +145,7 @@ static bool meet(const uint64_t *a, const uint64_t *b, uint32_t words)
 }
 
 /* Whether a switch with end ports does not reach another one any more. */
-static bool loses_hosts(const struct pm_whatif *whatif, uint32_t sw)
+static bool cuts_off_hosts(const struct pm_whatif *whatif, uint32_t sw)
 {
 	const struct pm_reach *now = pm_routes_reach(whatif->routes);
 	const uint64_t *before =
@@ -182,7 +182,7 @@ static bool cuts_off(const struct pm_whatif *whatif)
 			return true;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		if (loses_hosts(whatif, less[i]))
+		if (cuts_off_hosts(whatif, less[i]))
 			return true;
 	return false;
 }
@@ -288,7 +288,7 @@ static void compare_tables(struct pm_whatif *whatif, const uint32_t *part,
 
 /* ---- Loads ---- */
 
-/* Notes the entries that the loss has changed, and the end ports that are lost. */
+/* Notes the entries that the failure has changed, and the end ports that are lost. */
 static int note_changes(struct pm_whatif *whatif)
 {
 	uint32_t stride = pm_routes_stride(whatif->routes), count, sw;
@@ -497,7 +497,7 @@ static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
 	return rc;
 }
 
-/* Finds the facts before a loss. */
+/* Finds the facts before a failure. */
 static int look_before(struct pm_whatif *whatif, struct pm_error *err)
 {
 	whatif->pairs = count_pairs(whatif);

@@ -11,26 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cli_take_lost(const struct cli_option *option, char *argument, void *to)
+int cli_take_failed(const struct cli_option *option, char *argument, void *to)
 {
-	struct cli_lost *lost = to;
+	struct cli_failed *failed = to;
 
 	(void)option;
-	lost->list[lost->num++] = argument;
+	failed->list[failed->num++] = argument;
 	return EXIT_FINE;
 }
 
-json_t *cli_lost_json(const struct cli_lost *lost)
+json_t *cli_failed_json(const struct cli_failed *failed)
 {
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < lost->num; i++)
-		list = cli_json_append(list, cli_json_string(lost->list[i]));
+	for (uint32_t i = 0; i < failed->num; i++)
+		list = cli_json_append(list, cli_json_string(failed->list[i]));
 	return list;
 }
 
-int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    const char *what, const char *text, struct pm_ports *ports)
+int cli_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		      const char *what, const char *text, struct pm_ports *ports)
 {
 	struct pm_error err;
 	int rc = pm_failures_find(fabric, plan, what, text, ports, &err);
@@ -51,8 +51,8 @@ static const char *kind_of(const struct pm_fabric *fabric, const struct pm_ports
 	return switches == things->num ? "switches" : switches ? "nodes" : "hosts";
 }
 
-void cli_losses_print(const struct pm_fabric *fabric, const char *what, const char *text,
-		      const struct pm_ports *things)
+void cli_failures_print(const struct pm_fabric *fabric, const char *what,
+			const char *text, const struct pm_ports *things)
 {
 	struct cli_names names = {0};
 
@@ -67,40 +67,41 @@ void cli_losses_print(const struct pm_fabric *fabric, const char *what, const ch
 		 kind_of(fabric, things), names.text);
 }
 
-void cli_lost_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    const struct cli_lost *lost)
+void cli_failed_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		      const struct cli_failed *failed)
 {
-	for (uint32_t i = 0; i < lost->num; i++) {
+	for (uint32_t i = 0; i < failed->num; i++) {
 		struct pm_ports things = {0};
 
-		int rc = pm_failures_find(fabric, plan, "--lose", lost->list[i], &things,
-					  NULL);
+		int rc = pm_failures_find(fabric, plan, "--lose", failed->list[i],
+					  &things, NULL);
 
 		if (rc == -ENOMEM)
 			cli_no_memory();
 		if (!rc)
-			cli_losses_print(fabric, "--lose", lost->list[i], &things);
+			cli_failures_print(fabric, "--lose", failed->list[i], &things);
 		free(things.list);
 	}
 }
 
 int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		     const struct cli_lost *lost, struct pm_ports *ports)
+		     const struct cli_failed *failed, struct pm_ports *ports)
 {
 	struct pm_error err;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < lost->num && !rc; i++)
-		rc = pm_failures_add(fabric, plan, "--lose", lost->list[i], ports, &err);
+	for (uint32_t i = 0; i < failed->num && !rc; i++)
+		rc = pm_failures_add(fabric, plan, "--lose", failed->list[i], ports,
+				     &err);
 	return rc ? cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text)
 		  : EXIT_FINE;
 }
 
-int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   const struct cli_lost *lost, struct pm_fabric **broken)
+int cli_failures_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     const struct cli_failed *failed, struct pm_fabric **broken)
 {
 	struct pm_ports ports = {0};
-	int status = cli_failures_add(fabric, plan, lost, &ports);
+	int status = cli_failures_add(fabric, plan, failed, &ports);
 
 	if (!status) {
 		*broken = pm_fabric_clone(fabric);
@@ -177,13 +178,14 @@ static json_t *things_json(const struct pm_fabric *fabric, const struct pm_ports
 }
 
 int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		  const struct cli_lost *lost, json_t **took)
+		  const struct cli_failed *failed, json_t **took)
 {
 	struct pm_ports things = {0};
 	int status = EXIT_FINE;
 
-	for (uint32_t i = 0; i < lost->num && !status; i++)
-		status = cli_losses_find(fabric, plan, "--lose", lost->list[i], &things);
+	for (uint32_t i = 0; i < failed->num && !status; i++)
+		status = cli_failures_find(fabric, plan, "--lose", failed->list[i],
+					   &things);
 	*took = status ? NULL : things_json(fabric, &things);
 	free(things.list);
 	return status;
@@ -206,15 +208,15 @@ void cli_took_print(const json_t *took)
 	putchar('\n');
 }
 
-json_t *cli_losses_json(const struct pm_failures *losses, uint64_t number)
+json_t *cli_failures_json(const struct pm_failures *failures, uint64_t number)
 {
-	uint32_t element[2], num = pm_failures_elements(losses, number, element);
+	uint32_t element[2], num = pm_failures_elements(failures, number, element);
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < num; i++)
 		list = cli_json_append(
-			list, losses->kind == PM_FAIL_LINKS
-				      ? cli_link_json(losses->fabric, element[i])
-				      : cli_node_json(losses->fabric, element[i]));
+			list, failures->kind == PM_FAIL_LINKS
+				      ? cli_link_json(failures->fabric, element[i])
+				      : cli_node_json(failures->fabric, element[i]));
 	return list;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Kinds of losses, for options and in JSON. */
+/* Kinds of failures, for options and in JSON. */
 #ifndef PORTMAJOR_CLI_FAILURE_OPTIONS_H
 #define PORTMAJOR_CLI_FAILURE_OPTIONS_H
 
@@ -10,43 +10,43 @@
 #include <jansson.h>
 
 /* Arguments of --lose; room for as many as there are arguments. */
-struct cli_lost {
+struct cli_failed {
 	char **list;
 	uint32_t num;
 };
 
 /* For a row of that option, or of another one with such a list. */
-int cli_take_lost(const struct cli_option *option, char *argument, void *to);
+int cli_take_failed(const struct cli_option *option, char *argument, void *to);
 
-#define CLI_LOSE(request, member, text)                                                  \
+#define CLI_FAIL(request, member, text)                                                  \
 	{                                                                                \
-		'L', "lose", "WHAT[:PORT]", text, .take = cli_take_lost,                 \
+		'L', "lose", "WHAT[:PORT]", text, .take = cli_take_failed,               \
 						  .to = offsetof(request, member)        \
 	}
 
 /* A list of the texts. NULL without memory. */
-json_t *cli_lost_json(const struct cli_lost *lost);
+json_t *cli_failed_json(const struct cli_failed *failed);
 
 /* pm_failures_find, and pm_failures_add for each text of --lose; an exit status. */
-int cli_losses_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    const char *what, const char *text, struct pm_ports *ports);
+int cli_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		      const char *what, const char *text, struct pm_ports *ports);
 int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		     const struct cli_lost *lost, struct pm_ports *ports);
+		     const struct cli_failed *failed, struct pm_ports *ports);
 
 /* Says on stderr which things an operand of `what` has matched, if they are several. */
-void cli_losses_print(const struct pm_fabric *fabric, const char *what, const char *text,
-		      const struct pm_ports *things);
+void cli_failures_print(const struct pm_fabric *fabric, const char *what,
+			const char *text, const struct pm_ports *things);
 
 /* The same for each text of --lose; cli_failures_add finds the faults. */
-void cli_lost_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		    const struct cli_lost *lost);
+void cli_failed_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		      const struct cli_failed *failed);
 
 /*
- * A copy of the fabric, with the same indexes, without the lost parts, which the caller
+ * A copy of the fabric, with the same indexes, without the failed parts, which the caller
  * frees; an exit status.
  */
-int cli_losses_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		   const struct cli_lost *lost, struct pm_fabric **broken);
+int cli_failures_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     const struct cli_failed *failed, struct pm_fabric **broken);
 
 /* Names a cable, by the port at either end ("leaf5[20]-s1-line0[6]", as in the plugin's
  * log), and a node; with a "label" where text has another name (pm_fabric_label). NULL
@@ -57,10 +57,10 @@ json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node);
 /* The nodes and cables that --lose named, each with its GUIDs, as a list; and as a line
  * of text, of which the first few are in. An exit status. */
 int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		  const struct cli_lost *lost, json_t **took);
+		  const struct cli_failed *failed, json_t **took);
 void cli_took_print(const json_t *took);
 
-/* Names a loss: an array of one or two objects. NULL without memory. */
-json_t *cli_losses_json(const struct pm_failures *losses, uint64_t number);
+/* Names a failure: an array of one or two objects. NULL without memory. */
+json_t *cli_failures_json(const struct pm_failures *failures, uint64_t number);
 
 #endif

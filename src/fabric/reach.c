@@ -133,25 +133,25 @@ void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tr
 	}
 }
 
-/* ---- A loss, and taking it back ---- */
+/* ---- A failure, and taking it back ---- */
 
-void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
-			struct pm_pool *pool, struct pm_reach_loss *loss)
+void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
+			   struct pm_pool *pool, struct pm_reach_failure *failure)
 {
-	*loss = (struct pm_reach_loss){
+	*failure = (struct pm_reach_failure){
 		.stirred = pm_pool_array(pool, num_switches, sizeof(uint32_t)),
 		.changed = pm_pool_array(pool, num_switches, 1),
 		.missing = pm_pool_array(pool, (size_t)num_switches * reach->words,
 					 sizeof(uint64_t)),
-		.span = pm_pool_array(pool, num_switches, sizeof(*loss->span)),
+		.span = pm_pool_array(pool, num_switches, sizeof(*failure->span)),
 		.waiting = pm_pool_array(pool, reach->words, sizeof(uint64_t)),
 		.place = pm_pool_array(pool, num_switches, sizeof(uint32_t)),
 	};
-	if (!loss->place || !reach->by_level)
+	if (!failure->place || !reach->by_level)
 		return;
-	memset(loss->place, 0xff, num_switches * sizeof(*loss->place));
+	memset(failure->place, 0xff, num_switches * sizeof(*failure->place));
 	for (uint32_t i = 0; i < reach->num_by_level; i++)
-		loss->place[reach->by_level[i]] = i;
+		failure->place[reach->by_level[i]] = i;
 }
 
 /* One of both kinds of sets, which cables of one direction hand on. */
@@ -159,7 +159,7 @@ struct wave {
 	const struct pm_fabric *skeleton;
 	const struct pm_tree *tree;
 	const uint8_t *usable;
-	struct pm_reach_loss *loss;
+	struct pm_reach_failure *failure;
 	uint64_t *sets;	       /* [switch][words] */
 	const uint64_t *below; /* sets that they have anyway, [switch][words], or NULL */
 	uint32_t words;
@@ -171,10 +171,10 @@ struct wave {
 static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 		 struct pm_span words)
 {
-	struct pm_span *span = &wave->loss->span[x];
-	uint64_t *missing = wave->loss->missing + (size_t)x * wave->words;
+	struct pm_span *span = &wave->failure->span[x];
+	uint64_t *missing = wave->failure->missing + (size_t)x * wave->words;
 
-	if (wave->loss->place[x] == PM_NONE || words.first == words.end)
+	if (wave->failure->place[x] == PM_NONE || words.first == words.end)
 		return;
 	for (uint32_t w = words.first; w < words.end; w++)
 		missing[w] |= set[w];
@@ -184,7 +184,7 @@ static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 		span->first = words.first;
 	if (words.end > span->end)
 		span->end = words.end;
-	pm_bits_set(wave->loss->waiting, wave->loss->place[x]);
+	pm_bits_set(wave->failure->waiting, wave->failure->place[x]);
 }
 
 /* Strikes another set's members from a set; returns the words that remain. */
@@ -201,14 +201,15 @@ static inline struct pm_span strike(uint64_t *set, const uint64_t *other,
 }
 
 /* Leaves in missing[] what x does not get from elsewhere, which is in that span. */
-static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *missing)
+static struct pm_span keep_withdrawn(const struct wave *wave, uint32_t x,
+				     uint64_t *missing)
 {
 	const struct pm_node *n = &wave->skeleton->nodes[x];
 	uint32_t i = n->first_port + 1, end = i + n->num_ports, words = wave->words;
 	const uint8_t *direction = wave->tree->direction, *usable = wave->usable, *found;
 	const uint32_t *remote = wave->tree->remote;
 	const uint64_t *sets = wave->sets;
-	struct pm_span left = wave->loss->span[x];
+	struct pm_span left = wave->failure->span[x];
 
 	if (wave->below)
 		left = strike(missing, wave->below + (size_t)x * words, left);
@@ -221,18 +222,19 @@ static struct pm_span keep_lost(const struct wave *wave, uint32_t x, uint64_t *m
 	return left;
 }
 
-/* Takes x's losses from its set, and passes them on to those that had them from x. */
-static void take_lost(const struct wave *wave, uint32_t x, const uint64_t *missing,
-		      struct pm_span span)
+/* Takes what x no longer reaches from its set, and passes it on to those that had it from
+ * x. */
+static void take_withdrawn(const struct wave *wave, uint32_t x, const uint64_t *missing,
+			   struct pm_span span)
 {
-	struct pm_reach_loss *loss = wave->loss;
+	struct pm_reach_failure *failure = wave->failure;
 	uint64_t *set = wave->sets + (size_t)x * wave->words;
 
 	for (uint32_t w = span.first; w < span.end; w++)
 		set[w] &= ~missing[w];
-	if (!loss->changed[x])
-		loss->stirred[loss->num_stirred++] = x;
-	loss->changed[x] |= wave->flag;
+	if (!failure->changed[x])
+		failure->stirred[failure->num_stirred++] = x;
+	failure->changed[x] |= wave->flag;
 	pm_for_each_port(i, wave->skeleton, x)
 		if (wave->tree->direction[i] == wave->to && wave->usable[i])
 			miss(wave, wave->tree->remote[i], missing, span);
@@ -240,15 +242,16 @@ static void take_lost(const struct wave *wave, uint32_t x, const uint64_t *missi
 
 static void look_at_set(const struct wave *wave, uint32_t x)
 {
-	uint64_t *missing = wave->loss->missing + (size_t)x * wave->words;
-	struct pm_span *span = &wave->loss->span[x], lost = keep_lost(wave, x, missing);
+	uint64_t *missing = wave->failure->missing + (size_t)x * wave->words;
+	struct pm_span *span = &wave->failure->span[x],
+		       withdrawn = keep_withdrawn(wave, x, missing);
 
-	wave->loss->looked++;
+	wave->failure->looked++;
 	/* Nothing is left to strike. */
-	if (lost.first < lost.end) {
-		take_lost(wave, x, missing, lost);
-		memset(missing + lost.first, 0,
-		       (lost.end - lost.first) * sizeof(*missing));
+	if (withdrawn.first < withdrawn.end) {
+		take_withdrawn(wave, x, missing, withdrawn);
+		memset(missing + withdrawn.first, 0,
+		       (withdrawn.end - withdrawn.first) * sizeof(*missing));
 	}
 	*span = (struct pm_span){0, 0};
 }
@@ -256,7 +259,7 @@ static void look_at_set(const struct wave *wave, uint32_t x)
 /* Looks at all that wait, sets from which others come first. */
 static void run_wave(const struct wave *wave, const uint32_t *by_level)
 {
-	uint64_t *waiting = wave->loss->waiting;
+	uint64_t *waiting = wave->failure->waiting;
 
 	for (uint32_t k = 0; k < wave->words; k++) {
 		uint32_t w = wave->from == PM_DOWN ? k : wave->words - 1 - k;
@@ -273,7 +276,7 @@ static void run_wave(const struct wave *wave, const uint32_t *by_level)
 	}
 }
 
-/* Switches that the lost cables led to in this direction may be missing. */
+/* Switches that the failed cables led to in this direction may be missing. */
 static void miss_behind(const struct wave *wave, const uint32_t *ports,
 			uint32_t num_ports)
 {
@@ -287,13 +290,13 @@ static void miss_behind(const struct wave *wave, const uint32_t *ports,
 
 void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *usable, const uint32_t *ports, uint32_t num_ports,
-		   struct pm_reach *reach, struct pm_reach_loss *loss)
+		   struct pm_reach *reach, struct pm_reach_failure *failure)
 {
 	struct wave wave = {
 		.skeleton = skeleton,
 		.tree = tree,
 		.usable = usable,
-		.loss = loss,
+		.failure = failure,
 		.sets = reach->down,
 		.words = reach->words,
 		.from = PM_DOWN,
@@ -302,10 +305,10 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	};
 	uint32_t num_down;
 
-	loss->looked = 0;
+	failure->looked = 0;
 	miss_behind(&wave, ports, num_ports);
 	run_wave(&wave, reach->by_level);
-	num_down = loss->num_stirred;
+	num_down = failure->num_stirred;
 	wave.sets = reach->updown;
 	wave.below = reach->down;
 	wave.from = PM_UP;
@@ -314,26 +317,26 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	miss_behind(&wave, ports, num_ports);
 	/* Switches that lost a path down have it in updown still. */
 	for (uint32_t i = 0; i < num_down; i++)
-		miss(&wave, loss->stirred[i],
-		     reach->updown + (size_t)loss->stirred[i] * reach->words,
+		miss(&wave, failure->stirred[i],
+		     reach->updown + (size_t)failure->stirred[i] * reach->words,
 		     (struct pm_span){0, reach->words});
 	run_wave(&wave, reach->by_level);
 }
 
 void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
-		      struct pm_reach_loss *loss)
+		      struct pm_reach_failure *failure)
 {
 	size_t bytes = reach->words * sizeof(uint64_t);
 
-	while (loss->num_stirred) {
-		uint32_t x = loss->stirred[--loss->num_stirred];
+	while (failure->num_stirred) {
+		uint32_t x = failure->stirred[--failure->num_stirred];
 		size_t at = (size_t)x * reach->words;
 
-		if (loss->changed[x] & PM_REACH_DOWN)
+		if (failure->changed[x] & PM_REACH_DOWN)
 			memcpy(reach->down + at, whole->down + at, bytes);
-		if (loss->changed[x] & PM_REACH_UPDOWN)
+		if (failure->changed[x] & PM_REACH_UPDOWN)
 			memcpy(reach->updown + at, whole->updown + at, bytes);
-		loss->changed[x] = 0;
+		failure->changed[x] = 0;
 	}
 }
 

@@ -43,8 +43,8 @@ struct work {
 	uint32_t num_cells;
 	uint32_t *first; /* [switch + 1] its first cell */
 	bool differs;
-	uint32_t lose, ordered, clear; /* bit i: MLID i of the block */
-	uint32_t *parent;	       /* [switch] union-find, of the group at hand */
+	uint32_t shrinks, ordered, clear; /* bit i: MLID i of the block */
+	uint32_t *parent;		  /* [switch] union-find, of the group at hand */
 };
 
 /* ---- The cells of a block ---- */
@@ -70,7 +70,7 @@ static void add_cell(struct work *work, uint32_t sw, uint32_t block, uint8_t pos
 		return;
 	work->differs = true;
 	for (uint32_t i = 0; i < PM_MFT_BLOCK; i++)
-		work->lose |= (uint32_t)((cell->old[i] & ~cell->new[i]) != 0) << i;
+		work->shrinks |= (uint32_t)((cell->old[i] & ~cell->new[i]) != 0) << i;
 }
 
 static void list_cells(struct work *work, uint32_t block)
@@ -80,7 +80,7 @@ static void list_cells(struct work *work, uint32_t block)
 
 	work->num_cells = 0;
 	work->differs = false;
-	work->lose = work->ordered = work->clear = 0;
+	work->shrinks = work->ordered = work->clear = 0;
 	for (uint32_t sw = 0; sw < num; sw++) {
 		work->first[sw] = work->num_cells;
 		if (reachable && !reachable[sw])
@@ -207,7 +207,7 @@ static bool is_forest(struct work *work, uint32_t i, enum phase phase)
  */
 static void find_ordered(struct work *work)
 {
-	for (uint32_t set = work->lose; set; set &= set - 1) {
+	for (uint32_t set = work->shrinks; set; set &= set - 1) {
 		uint32_t i = (uint32_t)__builtin_ctz(set);
 
 		if (is_forest(work, i, ANY_ORDER))

@@ -17,8 +17,8 @@ struct cut {
 	uint32_t num;
 	uint64_t *ends;		       /* set of switches with end ports */
 	struct pm_reach settled, left; /* what is reached; both alike between two tries */
-	struct pm_reach_loss loss;     /* from the one to the other */
-	uint32_t *ports;	       /* room for both ends of all cables */
+	struct pm_reach_failure failure; /* from the one to the other */
+	uint32_t *ports;		 /* room for both ends of all cables */
 };
 
 static int find_reach(struct cut *cut, struct pm_error *err)
@@ -29,7 +29,8 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 
 	pm_reach_init(tree, &cut->pool, &cut->settled);
 	pm_reach_init(tree, &cut->pool, &cut->left);
-	pm_reach_loss_init(&cut->settled, tree->num_switches, &cut->pool, &cut->loss);
+	pm_reach_failure_init(&cut->settled, tree->num_switches, &cut->pool,
+			      &cut->failure);
 	cut->ends = pm_pool_array(&cut->pool, cut->settled.words, sizeof(*cut->ends));
 	cut->ports = pm_pool_array(&cut->pool, (size_t)cut->num * 2, sizeof(*cut->ports));
 	rc = pm_pool_check(&cut->pool, err);
@@ -46,8 +47,8 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 /* Whether all pairs of switches with end ports have the paths still that they had. */
 static bool all_connected(const struct cut *cut)
 {
-	for (uint32_t i = 0; i < cut->loss.num_stirred; i++) {
-		uint32_t sw = cut->loss.stirred[i];
+	for (uint32_t i = 0; i < cut->failure.num_stirred; i++) {
+		uint32_t sw = cut->failure.stirred[i];
 		const uint64_t *before = pm_reach_updown(&cut->settled, sw);
 		const uint64_t *left = pm_reach_updown(&cut->left, sw);
 
@@ -86,13 +87,13 @@ static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
 
 	set_usable(cut, num_ports, 0);
 	pm_reach_fail(cut->plan->topology, &cut->plan->tree, cut->usable, cut->ports,
-		      num_ports, &cut->left, &cut->loss);
+		      num_ports, &cut->left, &cut->failure);
 	connected = all_connected(cut);
 	if (connected) {
-		pm_reach_restore(&cut->left, &cut->settled, &cut->loss);
+		pm_reach_restore(&cut->left, &cut->settled, &cut->failure);
 	} else {
 		set_usable(cut, num_ports, 1);
-		pm_reach_restore(&cut->settled, &cut->left, &cut->loss);
+		pm_reach_restore(&cut->settled, &cut->left, &cut->failure);
 	}
 	return connected;
 }

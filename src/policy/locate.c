@@ -4,8 +4,8 @@
  *
  * 0. If the manager's own switch reports, its ports: it always answers, and what is lost
  *    there closes ways to others.
- * 1. Cables between two switches that both report: a lost cable is found at once.
- * 2. A switch at the far end of a lost cable that has not been heard of itself is a
+ * 1. Cables between two switches that both report: a failed cable is found at once.
+ * 2. A switch at the far end of a failed cable that has not been heard of itself is a
  *    suspect. Its other neighbours are asked for their ports to it, those below first:
  *    they answer at once, while a dead switch would not. If one of these ports is up,
  *    or there is none below, those above are asked as well. If all below are down
@@ -17,7 +17,7 @@
  *    a director's chassis say. One neighbour below each first-level switch of it is
  *    asked.
  * 4. Reports that nothing explains yet: a switch that has reported more often than
- *    lost cables were found at it is asked for all its ports; one such switch if there
+ *    failed cables were found at it is asked for all its ports; one such switch if there
  *    are many, as they may have one cause. When a few of them in a row have no port
  *    down, the rest is given up: links came up, or hosts went. While OpenSM sweeps, it
  *    is asked for links as well that were not up before: the sweep may have seen them.
@@ -33,9 +33,9 @@
 
 #include <errno.h>
 
-#define AT_ONCE 4   /* switches that are asked for all ports at the same time */
-#define MANY_LOST 3 /* see is_suspect */
-#define FRUITLESS 4 /* of them in a row, after which no more are asked */
+#define AT_ONCE 4     /* switches that are asked for all ports at the same time */
+#define MANY_FAILED 3 /* see is_suspect */
+#define FRUITLESS 4   /* of them in a row, after which no more are asked */
 
 int pm_locate_new(const struct pm_routes *routes, const uint8_t *discovered, uint32_t sm,
 		  struct pm_locate **result, struct pm_error *err)
@@ -55,7 +55,7 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *discovered, uin
 	locate->discovered = pm_pool_copy(pool, discovered, topology->num_ports, 1);
 	locate->cable = pm_pool_array(pool, topology->num_ports, 1);
 	locate->reports = pm_pool_array(pool, num, sizeof(uint32_t));
-	locate->lost = pm_pool_array(pool, num, sizeof(uint32_t));
+	locate->failed = pm_pool_array(pool, num, sizeof(uint32_t));
 	locate->heard = pm_pool_array(pool, num, 1);
 	locate->answered = pm_pool_array(pool, num, 1);
 	locate->searched = pm_pool_array(pool, num, 1);
@@ -114,14 +114,14 @@ static bool is_proof(const struct pm_locate *locate, uint32_t port)
 	return locate_is_proven(locate, far) && locate->proof[far] == port;
 }
 
-static void note_lost(struct pm_locate *locate, uint32_t port)
+static void note_failed(struct pm_locate *locate, uint32_t port)
 {
 	const struct pm_port *p = &locate->plan->topology->ports[port];
 	uint32_t far = locate_far(locate, port);
 
 	locate->ways_known = false;
-	locate->lost[p->node]++;
-	locate->lost[far]++;
+	locate->failed[p->node]++;
+	locate->failed[far]++;
 	locate->fruitless = 0;
 	if (!locate->heard[far])
 		locate->doubtful[far] = 1;
@@ -156,7 +156,7 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 	if (answer == PM_ANSWER_UP)
 		locate_prove(locate, port);
 	else
-		note_lost(locate, port);
+		note_failed(locate, port);
 }
 
 void pm_locate_skip(struct pm_locate *locate, uint32_t port)
@@ -183,10 +183,10 @@ uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *usable)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++) {
-		bool lost = locate->cable[i] == DOWN;
+		bool failed = locate->cable[i] == DOWN;
 
-		usable[i] = locate->discovered[i] && !lost;
-		count += lost && locate->plan->topology->ports[i].peer > i;
+		usable[i] = locate->discovered[i] && !failed;
+		count += failed && locate->plan->topology->ports[i].peer > i;
 	}
 	cut_off(locate, usable);
 	return count;
@@ -372,7 +372,7 @@ static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
 }
 
 /* No port before this one lost its cable to the same switch. */
-static bool is_first_lost(const struct pm_locate *locate, uint32_t sw, uint32_t port)
+static bool is_first_failed(const struct pm_locate *locate, uint32_t sw, uint32_t port)
 {
 	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (i == port)
@@ -385,12 +385,12 @@ static bool is_first_lost(const struct pm_locate *locate, uint32_t sw, uint32_t 
 }
 
 /* To how many switches its cables are found lost. */
-static uint32_t count_lost_neighbours(const struct pm_locate *locate, uint32_t sw)
+static uint32_t count_failed_neighbours(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
 
 	pm_for_each_port(i, locate->plan->topology, sw)
-		count += locate->cable[i] == DOWN && is_first_lost(locate, sw, i);
+		count += locate->cable[i] == DOWN && is_first_failed(locate, sw, i);
 	return count;
 }
 
@@ -400,9 +400,10 @@ static uint32_t count_lost_neighbours(const struct pm_locate *locate, uint32_t s
  */
 static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
 {
-	return locate->lost[sw] && !locate->answered[sw] &&
-	       (!locate->heard[sw] || locate->lost[sw] * 2 >= count_usable(locate, sw) ||
-		(count_lost_neighbours(locate, sw) >= MANY_LOST &&
+	return locate->failed[sw] && !locate->answered[sw] &&
+	       (!locate->heard[sw] ||
+		locate->failed[sw] * 2 >= count_usable(locate, sw) ||
+		(count_failed_neighbours(locate, sw) >= MANY_FAILED &&
 		 !is_known_up(locate, sw)));
 }
 
@@ -417,7 +418,7 @@ static bool has_reported_before(const struct pm_locate *locate, uint32_t sw)
 /* Not yet a suspect; one more neighbour's answer tells. */
 static bool is_odd(const struct pm_locate *locate, uint32_t sw)
 {
-	return (locate->lost[sw] > 1 || has_reported_before(locate, sw)) &&
+	return (locate->failed[sw] > 1 || has_reported_before(locate, sw)) &&
 	       !is_suspect(locate, sw) && !is_known_up(locate, sw);
 }
 
@@ -517,7 +518,7 @@ static void ask_about_components(struct pm_locate *locate)
 
 static bool is_unexplained(const struct pm_locate *locate, uint32_t sw)
 {
-	return locate->reports[sw] > locate->lost[sw] && !locate->searched[sw];
+	return locate->reports[sw] > locate->failed[sw] && !locate->searched[sw];
 }
 
 static void ask_reporters(struct pm_locate *locate)

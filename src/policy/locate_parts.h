@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by the locate*.c: what is known of a loss, and the ways to switches. */
+/* Shared by the locate*.c: what is known of a failure, and the ways to switches. */
 #ifndef PM_LOCATE_PARTS_H
 #define PM_LOCATE_PARTS_H
 
@@ -40,7 +40,7 @@ struct pm_locate {
 	uint8_t *cable;	     /* [port] enum cable_state, the same at both ends but for
 			      * ASKED */
 	uint32_t *reports;   /* [switch] */
-	uint32_t *lost;	     /* [switch] cables found lost at it */
+	uint32_t *failed;    /* [switch] cables found lost at it */
 	uint8_t *heard;	     /* [switch] it has reported or answered */
 	uint8_t *answered;   /* [switch] */
 	uint8_t *searched;   /* [switch] all its ports are asked for */
@@ -48,7 +48,7 @@ struct pm_locate {
 			      * the way to one that did not answer */
 	uint8_t *mute;	     /* [switch] did not answer over a proven way */
 	uint8_t *wanted;     /* [switch] pm_locate_want */
-	uint32_t fruitless;  /* searched switches in a row without a lost cable */
+	uint32_t fruitless;  /* searched switches in a row without a failed cable */
 	uint32_t silences;   /* so far .. */
 	uint32_t excused;    /* .. and before care was taken */
 	bool sweeping;	     /* see pm_locate_sweeping */

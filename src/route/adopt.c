@@ -23,8 +23,8 @@ struct look {
 
 /*
  * Whether an entry leads to a place by the rules that ours follow, with every cable
- * usable as well as now: one that went up for a loss is none to be preferred. It would go
- * up for good, be it to a switch that sends down to this one.
+ * usable as well as now: one that went up for a failure is none to be preferred. It would
+ * go up for good, be it to a switch that sends down to this one.
  */
 static bool is_right(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 		     uint8_t num)

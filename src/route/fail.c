@@ -4,7 +4,7 @@
  * preferred one; so a failure costs only the entries that it changes, and is undone by
  * remembering these:
  *
- *     lost cables -> sets of reach.h that lose something -> ports next to them
+ *     failed cables -> sets of reach.h that lose something -> ports next to them
  *         -> entries with these ports
  *
  * All neighbours of such a set lose the same places over it. So their LIDs are listed
@@ -32,11 +32,11 @@ static void make_whole(struct pm_routes *routes)
 	route_update(routes, NULL);
 	find_everywhere(routes);
 	routes->num_alone = routes->num_moved;
-	routes->num_cut = routes->num_changes = routes->loss.num_stirred = 0;
+	routes->num_cut = routes->num_changes = routes->failure.num_stirred = 0;
 	memset(routes->indexed, 0, routes->num_switches);
 }
 
-/* Takes the last loss back. */
+/* Takes the last failure back. */
 static void mend(struct pm_routes *routes)
 {
 	while (routes->num_changes) {
@@ -57,7 +57,7 @@ static void mend(struct pm_routes *routes)
 
 		routes->usable[port] = routes->linked[port] = 1;
 	}
-	pm_reach_restore(&routes->whole, &routes->now, &routes->loss);
+	pm_reach_restore(&routes->whole, &routes->now, &routes->failure);
 }
 
 /* Notes all changes anew, as detours change some entries once more. */
@@ -100,48 +100,49 @@ static void move_from_cut(struct pm_routes *routes, uint32_t port)
 		route_move_from(routes, sw, port);
 }
 
-/* ---- Switches next to the loss ---- */
+/* ---- Switches next to the failure ---- */
 
 static void add_lids(struct pm_routes *routes, uint32_t to)
 {
-	struct lost *lost = &routes->lost;
+	struct withdrawn *withdrawn = &routes->withdrawn;
 
 	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
 		uint32_t lid = routes->lids_of[i];
 
-		pm_bits_set(lost->blocks, lid / PM_LFT_BLOCK);
-		lost->lids[lid / PM_LFT_BLOCK] |= (uint64_t)1 << lid % PM_LFT_BLOCK;
+		pm_bits_set(withdrawn->blocks, lid / PM_LFT_BLOCK);
+		withdrawn->lids[lid / PM_LFT_BLOCK] |= (uint64_t)1 << lid % PM_LFT_BLOCK;
 	}
 }
 
-/* Makes routes->lost what a set has lost, unless that is what it is. */
-static void find_lost(struct pm_routes *routes, const uint64_t *before,
-		      const uint64_t *after)
+/* Makes routes->withdrawn what a set has lost, unless that is what it is. */
+static void find_withdrawn(struct pm_routes *routes, const uint64_t *before,
+			   const uint64_t *after)
 {
-	struct lost *lost = &routes->lost;
+	struct withdrawn *withdrawn = &routes->withdrawn;
 	uint32_t words = routes->whole.words;
 	uint64_t other = 0;
 
 	for (uint32_t w = 0; w < words; w++) {
 		uint64_t places = before[w] & ~after[w];
 
-		other |= places ^ lost->places[w];
-		lost->places[w] = places;
+		other |= places ^ withdrawn->places[w];
+		withdrawn->places[w] = places;
 	}
 	if (!other)
 		return;
 	for (uint32_t w = 0; w < routes->touched_words; w++)
-		for (; lost->blocks[w]; lost->blocks[w] &= lost->blocks[w] - 1)
-			lost->lids[w * 64 + (uint32_t)__builtin_ctzll(lost->blocks[w])] =
-				0;
-	lost->words = (struct pm_span){words, 0};
+		for (; withdrawn->blocks[w];
+		     withdrawn->blocks[w] &= withdrawn->blocks[w] - 1)
+			withdrawn->lids[w * 64 + (uint32_t)__builtin_ctzll(
+							 withdrawn->blocks[w])] = 0;
+	withdrawn->words = (struct pm_span){words, 0};
 	for (uint32_t w = 0; w < words; w++) {
-		if (!lost->places[w])
+		if (!withdrawn->places[w])
 			continue;
-		if (lost->words.first == words)
-			lost->words.first = w;
-		lost->words.end = w + 1;
-		for (uint64_t places = lost->places[w]; places; places &= places - 1)
+		if (withdrawn->words.first == words)
+			withdrawn->words.first = w;
+		withdrawn->words.end = w + 1;
+		for (uint64_t places = withdrawn->places[w]; places; places &= places - 1)
 			add_lids(routes, w * 64 + (uint32_t)__builtin_ctzll(places));
 	}
 }
@@ -150,7 +151,7 @@ static void drop_block(struct pm_routes *routes, uint32_t sw, uint32_t block)
 {
 	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
 
-	for (uint64_t lids = routes->lost.lids[block]; lids; lids &= lids - 1) {
+	for (uint64_t lids = routes->withdrawn.lids[block]; lids; lids &= lids - 1) {
 		uint32_t lid = block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
 
 		routes->looked++;
@@ -167,7 +168,7 @@ static void drop(struct pm_routes *routes, uint32_t sw)
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
 	for (uint32_t w = 0; w < routes->touched_words; w++)
-		for (uint64_t set = routes->lost.blocks[w]; set; set &= set - 1)
+		for (uint64_t set = routes->withdrawn.blocks[w]; set; set &= set - 1)
 			drop_block(routes, sw, w * 64 + (uint32_t)__builtin_ctzll(set));
 }
 
@@ -177,8 +178,9 @@ static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 	const uint64_t *reach = pm_reach_updown(&routes->now, sw);
 	uint64_t any = 0;
 
-	for (uint32_t w = routes->lost.words.first; w < routes->lost.words.end; w++)
-		any |= reach[w] & routes->lost.places[w];
+	for (uint32_t w = routes->withdrawn.words.first; w < routes->withdrawn.words.end;
+	     w++)
+		any |= reach[w] & routes->withdrawn.places[w];
 	return any;
 }
 
@@ -193,28 +195,29 @@ static void move_next_to(struct pm_routes *routes, uint32_t sw,
 		if (routes->plan->tree.direction[i] != direction || !routes->usable[i] ||
 		    !has_paths(routes, remote[i]))
 			continue;
-		route_fetch_lost(routes, remote[i], routes->plan->topology->ports[i].peer,
-				 &routes->lost);
+		route_fetch_withdrawn(routes, remote[i],
+				      routes->plan->topology->ports[i].peer,
+				      &routes->withdrawn);
 		ports[num++] = i;
 	}
 	for (uint32_t i = 0; i < num; i++)
-		route_move_lost(routes, remote[ports[i]],
-				routes->plan->topology->ports[ports[i]].peer,
-				&routes->lost);
+		route_move_withdrawn(routes, remote[ports[i]],
+				     routes->plan->topology->ports[ports[i]].peer,
+				     &routes->withdrawn);
 }
 
 /* A switch that lost something, and those next to it. */
 static void move_around(struct pm_routes *routes, uint32_t sw)
 {
-	if (routes->loss.changed[sw] & PM_REACH_UPDOWN) {
-		find_lost(routes, pm_reach_updown(&routes->whole, sw),
-			  pm_reach_updown(&routes->now, sw));
+	if (routes->failure.changed[sw] & PM_REACH_UPDOWN) {
+		find_withdrawn(routes, pm_reach_updown(&routes->whole, sw),
+			       pm_reach_updown(&routes->now, sw));
 		drop(routes, sw);
 		move_next_to(routes, sw, PM_DOWN);
 	}
-	if (routes->loss.changed[sw] & PM_REACH_DOWN) {
-		find_lost(routes, pm_reach_down(&routes->whole, sw),
-			  pm_reach_down(&routes->now, sw));
+	if (routes->failure.changed[sw] & PM_REACH_DOWN) {
+		find_withdrawn(routes, pm_reach_down(&routes->whole, sw),
+			       pm_reach_down(&routes->now, sw));
 		move_next_to(routes, sw, PM_UP);
 	}
 }
@@ -226,8 +229,8 @@ static bool lacks(const struct pm_routes *routes, uint32_t to)
 {
 	if (!pm_bits_test(routes->everywhere, to))
 		return true;
-	for (uint32_t i = 0; i < routes->loss.num_stirred; i++)
-		if (!pm_routes_reach_switch(routes, routes->loss.stirred[i], to))
+	for (uint32_t i = 0; i < routes->failure.num_stirred; i++)
+		if (!pm_routes_reach_switch(routes, routes->failure.stirred[i], to))
 			return true;
 	return false;
 }
@@ -252,12 +255,12 @@ int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 	routes->lacks_memory = false;
 	cut_ports(routes, ports, num_ports);
 	pm_reach_fail(routes->plan->topology, &routes->plan->tree, routes->usable,
-		      routes->cut, routes->num_cut, &routes->now, &routes->loss);
-	routes->looked = routes->loss.looked;
+		      routes->cut, routes->num_cut, &routes->now, &routes->failure);
+	routes->looked = routes->failure.looked;
 	for (uint32_t i = 0; i < routes->num_cut; i++)
 		move_from_cut(routes, routes->cut[i]);
-	for (uint32_t i = 0; i < routes->loss.num_stirred; i++)
-		move_around(routes, routes->loss.stirred[i]);
+	for (uint32_t i = 0; i < routes->failure.num_stirred; i++)
+		move_around(routes, routes->failure.stirred[i]);
 	if (detours && needs_detours(routes, detours)) {
 		route_add_detours(routes, detours);
 		note_again(routes);
@@ -282,8 +285,8 @@ const struct pm_reach *pm_routes_reach_before(const struct pm_routes *routes)
 
 const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *count)
 {
-	*count = routes->loss.num_stirred;
-	return routes->loss.stirred;
+	*count = routes->failure.num_stirred;
+	return routes->failure.stirred;
 }
 
 uint64_t pm_routes_looked(const struct pm_routes *routes)

@@ -22,7 +22,7 @@ struct mean {
 	double pods;
 	double room; /* flows that a cable above level 1 may get when a component is lost
 		      */
-	uint32_t lost;	 /* planes of a component */
+	uint32_t failed; /* planes of a component */
 	uint32_t planes; /* that are left, at least 1 */
 	uint32_t width;	 /* up ports of a switch */
 	uint32_t cables; /* from a switch of level 1 to one above */
@@ -73,7 +73,7 @@ static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 	struct mean mean = {
 		.leaves = (double)tree->num_leaves / tree->num_pods,
 		.pods = tree->num_pods,
-		.lost = tree->num_planes / tree->num_components,
+		.failed = tree->num_planes / tree->num_components,
 		.width = width,
 		.cables = most_parallel(routes),
 	};
@@ -81,9 +81,9 @@ static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 			mean.width;
 	double even;
 
-	if (mean.lost == 0)
-		mean.lost = 1;
-	mean.planes = tree->num_planes - mean.lost;
+	if (mean.failed == 0)
+		mean.failed = 1;
+	mean.planes = tree->num_planes - mean.failed;
 	if (mean.planes == 0)
 		mean.planes = 1;
 	even = native * tree->num_planes / mean.planes;
@@ -223,7 +223,7 @@ static void share_out(const struct pm_routes *routes, const struct mean *mean,
 	room = choose_share(routes, mean->room, ports, foreign);
 	taken = count_ports(routes, foreign);
 	fits = foreign->share + more * (1 - (double)more / mean->planes) <= room;
-	if (!more || mean->lost > 1)
+	if (!more || mean->failed > 1)
 		return;
 	foreign->more = more;
 	foreign->flows[0] = floor(each);
@@ -246,8 +246,8 @@ static void share_out(const struct pm_routes *routes, const struct mean *mean,
 static void share_up(struct pm_routes *routes, const struct mean *mean)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
-	double ports = (double)mean->width * tree->num_planes / mean->lost * mean->pods /
-		       fmax(1, mean->pods - 1);
+	double ports = (double)mean->width * tree->num_planes / mean->failed *
+		       mean->pods / fmax(1, mean->pods - 1);
 	struct foreign *up = &routes->foreign_up;
 	uint32_t taken, bundles;
 
@@ -270,7 +270,7 @@ static void share_down(struct pm_routes *routes, const struct mean *mean)
 	double each = mean->leaves * (mean->pods - 1) / mean->planes * mean->cables /
 		      mean->width;
 	double ports = (double)mean->cables * routes->plan->tree.num_planes * mean->pods /
-		       mean->lost;
+		       mean->failed;
 	struct foreign *down = &routes->foreign_down;
 
 	down->step = 1;

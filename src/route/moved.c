@@ -301,7 +301,7 @@ static void move_block(struct pm_routes *routes, struct leaving *from, const uin
 			     block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids));
 }
 
-static bool port_lost_places(const struct pm_routes *routes, uint32_t port)
+static bool port_leads_to_less(const struct pm_routes *routes, uint32_t port)
 {
 	uint8_t direction = routes->plan->tree.direction[port];
 
@@ -328,11 +328,11 @@ void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
 		return;
 	}
 	for (uint32_t w = 0; w < routes->whole.words; w++) {
-		uint64_t lost = before[w] & ~after[w];
+		uint64_t withdrawn = before[w] & ~after[w];
 
-		for (; lost; lost &= lost - 1)
+		for (; withdrawn; withdrawn &= withdrawn - 1)
 			move_place(routes, &from, row,
-				   w * 64 + (uint32_t)__builtin_ctzll(lost));
+				   w * 64 + (uint32_t)__builtin_ctzll(withdrawn));
 	}
 }
 
@@ -364,21 +364,21 @@ static const uint64_t *blocks_of(struct pm_routes *routes, uint32_t sw, uint32_t
 	return routes->named + (size_t)port * routes->touched_words;
 }
 
-void route_fetch_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
-		      const struct lost *lost)
+void route_fetch_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
+			   const struct withdrawn *withdrawn)
 {
 	const uint64_t *blocks = blocks_of(routes, sw, port);
 	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
 
 	for (uint32_t w = 0; w < routes->touched_words; w++)
-		for (uint64_t set = blocks[w] & lost->blocks[w]; set; set &= set - 1)
+		for (uint64_t set = blocks[w] & withdrawn->blocks[w]; set; set &= set - 1)
 			__builtin_prefetch(
 				row + ((size_t)w * 64 + (size_t)__builtin_ctzll(set)) *
 					      PM_LFT_BLOCK);
 }
 
-void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
-		     const struct lost *lost)
+void route_move_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
+			  const struct withdrawn *withdrawn)
 {
 	const uint64_t *blocks = blocks_of(routes, sw, port);
 	const uint8_t *row = routes->table + (size_t)sw * routes->stride;
@@ -389,10 +389,11 @@ void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
 	for (uint32_t w = 0; w < routes->touched_words; w++)
-		for (uint64_t set = blocks[w] & lost->blocks[w]; set; set &= set - 1) {
+		for (uint64_t set = blocks[w] & withdrawn->blocks[w]; set;
+		     set &= set - 1) {
 			uint32_t block = w * 64 + (uint32_t)__builtin_ctzll(set);
 
-			move_block(routes, &from, row, block, lost->lids[block]);
+			move_block(routes, &from, row, block, withdrawn->lids[block]);
 		}
 }
 
@@ -492,6 +493,6 @@ void route_update_switch(struct pm_routes *routes, uint32_t sw)
 	if (route_isolate(routes, sw))
 		return;
 	pm_for_each_port(i, routes->plan->topology, sw)
-		if (port_lost_places(routes, i))
+		if (port_leads_to_less(routes, i))
 			route_move_from(routes, sw, i);
 }

@@ -35,7 +35,7 @@ void route_update(struct pm_routes *routes, const struct pm_detours *detours)
 	find_linked(routes);
 	pm_reach_compute_since(routes->plan->topology, &routes->plan->tree,
 			       routes->usable, &routes->whole, &routes->now,
-			       routes->loss.changed);
+			       routes->failure.changed);
 	routes->num_moved = 0;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		route_update_switch(routes, sw);
@@ -48,7 +48,7 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
 {
 	memcpy(routes->usable, usable, routes->plan->topology->num_ports);
 	routes->whole_now = false;
-	routes->loss.num_stirred = 0;
+	routes->failure.num_stirred = 0;
 	route_update(routes, detours);
 }
 
@@ -98,7 +98,7 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->usable = pm_pool_array(pool, ports, 1);
 	routes->linked = pm_pool_array(pool, ports, 1);
 	pm_reach_init(&routes->plan->tree, pool, &routes->now);
-	pm_reach_loss_init(&routes->now, num, pool, &routes->loss);
+	pm_reach_failure_init(&routes->now, num, pool, &routes->failure);
 	routes->table = pm_pool_bytes(pool, cells);
 	routes->moved = pm_pool_array(pool, num, 1);
 	routes->touched = pm_pool_array(pool, (size_t)num * routes->touched_words,
@@ -107,10 +107,11 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->cut = pm_pool_array(pool, ports, sizeof(uint32_t));
 	routes->everywhere = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
 	routes->alike = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
-	routes->lost.places = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
-	routes->lost.blocks =
+	routes->withdrawn.places =
+		pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
+	routes->withdrawn.blocks =
 		pm_pool_array(pool, routes->touched_words, sizeof(uint64_t));
-	routes->lost.lids =
+	routes->withdrawn.lids =
 		pm_pool_array(pool, routes->stride / PM_LFT_BLOCK, sizeof(uint64_t));
 	routes->named = pm_pool_array(pool, (size_t)ports * routes->touched_words,
 				      sizeof(uint64_t));

@@ -61,7 +61,7 @@ struct foreign {
 };
 
 /* Places that a set of reach.h lost, and their LIDs. */
-struct lost {
+struct withdrawn {
 	uint64_t *places;     /* [words] */
 	struct pm_span words; /* they are in these */
 	uint64_t *blocks;     /* [touched_words] LFT blocks with such LIDs */
@@ -102,19 +102,19 @@ struct pm_routes {
 	uint8_t *full;	    /* [switch] each up port leads to every leaf */
 
 	/* Current: of the last update. */
-	uint8_t *usable;	   /* [port] */
-	uint8_t *linked;	   /* [port] this cable or a parallel one is usable */
-	struct pm_reach now;	   /* with these */
-	struct pm_reach_loss loss; /* changed[]: of now */
-	uint8_t *table;		   /* [switch][stride], valid where moved[switch] */
-	uint8_t *moved;		   /* [switch] table differs from preferred */
-	uint64_t *touched;	   /* [switch][touched_words] set of blocks: in all others
-				    * table is as preferred */
+	uint8_t *usable;     /* [port] */
+	uint8_t *linked;     /* [port] this cable or a parallel one is usable */
+	struct pm_reach now; /* with these */
+	struct pm_reach_failure failure; /* changed[]: of now */
+	uint8_t *table;			 /* [switch][stride], valid where moved[switch] */
+	uint8_t *moved;			 /* [switch] table differs from preferred */
+	uint64_t *touched; /* [switch][touched_words] set of blocks: in all others
+			    * table is as preferred */
 	uint32_t touched_words;
 	uint32_t *moved_list; /* switches with moved[] set, each once */
 	uint32_t num_moved;
 
-	/* Losses, for lose.c. */
+	/* Failures, for fail.c. */
 	bool whole_now; /* all cables are usable but for cut[], and tables are the .. */
 	bool noting;	/* .. preferred ones but for changes[] and .. */
 	uint32_t *cut;	/* ports, both ends of each cable */
@@ -123,9 +123,9 @@ struct pm_routes {
 	uint64_t *everywhere; /* [words] what every switch reaches in the whole tree */
 	struct pm_routes_change *changes; /* each entry once; not of the pool */
 	uint32_t num_changes, changes_room;
-	bool lacks_memory; /* some change is not noted */
-	uint64_t looked;   /* see pm_routes_looked */
-	struct lost lost;  /* of the set at hand */
+	bool lacks_memory;	    /* some change is not noted */
+	uint64_t looked;	    /* see pm_routes_looked */
+	struct withdrawn withdrawn; /* of the set at hand */
 	uint64_t *named; /* [port][touched_words] blocks in which its switch prefers .. */
 	uint8_t *indexed; /* .. [switch] that port, where this is set */
 
@@ -202,7 +202,7 @@ static inline const uint8_t *route_table(const struct pm_routes *routes, uint32_
 				 : route_preferred(routes, sw);
 }
 
-/* moved.c: notes a change of the loss at hand. */
+/* moved.c: notes a change of the failure at hand. */
 void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t before,
 		uint8_t after);
 
@@ -224,7 +224,7 @@ static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid
 /* Whether another set than in the whole tree can be reached over an usable cable. */
 static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
 {
-	return routes->loss.changed[route_remote_switch(routes, port)] &
+	return routes->failure.changed[route_remote_switch(routes, port)] &
 	       (routes->plan->tree.direction[port] == PM_UP ? PM_REACH_UPDOWN
 							    : PM_REACH_DOWN);
 }
@@ -297,11 +297,11 @@ void route_start_moving(struct pm_routes *routes, uint32_t sw);
 /* Moves what used a port for places that it does not lead to any more. */
 void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port);
 /* Moves what used a port that is usable for LIDs which it does not lead to any more. */
-void route_move_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
-		     const struct lost *lost);
+void route_move_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
+			  const struct withdrawn *withdrawn);
 /* Has the entries fetched that it will look at. */
-void route_fetch_lost(struct pm_routes *routes, uint32_t sw, uint32_t port,
-		      const struct lost *lost);
+void route_fetch_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
+			   const struct withdrawn *withdrawn);
 /* Whether all cables of a switch to others are lost. */
 bool route_is_alone(const struct pm_routes *routes, uint32_t sw);
 /* If they are, leaves it its own entries; else false. */

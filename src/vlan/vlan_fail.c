@@ -320,7 +320,7 @@ static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
 	return 0;
 }
 
-int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
+int pm_vlans_fail(const struct pm_vlans *vlans, const uint8_t *cut,
 		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
 		  struct pm_error *err)
 {

@@ -22,7 +22,7 @@
 #define MOST (1.0 / 1000)
 
 static const struct {
-	const char *loss;
+	const char *failure;
 	enum pm_lid_order order;
 } cases[] = {
 	{"leaf5:20", PM_GROUPED},
@@ -73,7 +73,7 @@ static struct pm_fabric *generate(void)
 	return fabric;
 }
 
-/* Walks all pairs over the tables of a recording before the loss; microseconds. */
+/* Walks all pairs over the tables of a recording before the failure; microseconds. */
 static double time_walk(struct pm_fabric *fabric, const struct pm_plan *plan,
 			const struct pm_lft_trace *sets)
 {
@@ -135,9 +135,9 @@ static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace 
 	if (pm_cutoff_new(fabric, usable, sets->tables, sets->length, lids,
 			  list_lids(fabric, sets, lids), &cutoff, NULL))
 		die("out of memory");
-	for (uint32_t i = 0; i < sets->num_lost; i++)
-		usable[sets->lost[i]] = usable[fabric->ports[sets->lost[i]].peer] = 0;
-	pm_cutoff_lose(cutoff, usable);
+	for (uint32_t i = 0; i < sets->num_failed; i++)
+		usable[sets->failed[i]] = usable[fabric->ports[sets->failed[i]].peer] = 0;
+	pm_cutoff_fail(cutoff, usable);
 	for (uint32_t i = 0; i < sets->num; i++) {
 		double start = now_us(), us;
 
@@ -166,7 +166,7 @@ static bool try_case(struct pm_fabric *fabric, size_t number)
 	double walk, sum = 0, longest = 0, *best;
 
 	if (pm_plan_make(fabric, &planned, &plan, &err) ||
-	    pm_failures_add(fabric, plan, "loss", cases[number].loss, &ports, &err) ||
+	    pm_failures_add(fabric, plan, "loss", cases[number].failure, &ports, &err) ||
 	    pm_lft_trace_compute(fabric, plan, &config, ports.list, ports.num, &sets,
 				 &err))
 		die(err.text);
@@ -180,7 +180,7 @@ static bool try_case(struct pm_fabric *fabric, size_t number)
 	}
 	printf("%-10s %-8s %6u Sets, mean %6.2f us, 1/%.0f of a walk of %.0f us; longest "
 	       "%.1f us, 1/%.0f\n",
-	       pm_lid_order_name(planned.order), cases[number].loss, sets->num,
+	       pm_lid_order_name(planned.order), cases[number].failure, sets->num,
 	       sum / sets->num, walk / (sum / sets->num), walk, longest, walk / longest);
 	free(best);
 	pm_lft_trace_free(sets);

@@ -463,7 +463,7 @@ static bool is_taken(const struct bench *b, uint32_t number, uint32_t count)
 static void run_kind(struct bench *b, enum kind kind)
 {
 	uint32_t num = count_items(b, kind), count = 0, counted = 0;
-	struct range lost = {0}, back = {0};
+	struct range failed = {0}, back = {0};
 
 	for (uint32_t i = 0; i < num; i++)
 		count += is_kind(b, kind, i);
@@ -474,14 +474,14 @@ static void run_kind(struct bench *b, enum kind kind)
 			continue;
 		set_item(b, kind, i, false);
 		after = route(b);
-		transit(b, b->whole, after, &lost);
+		transit(b, b->whole, after, &failed);
 		held = keep(b, after);
 		set_item(b, kind, i, true);
 		transit(b, held, b->whole, &back);
 		pm_mfts_free(after);
 		pm_mfts_free(held);
 	}
-	print_range(b, kind_names[kind], "lost", &lost, 0);
+	print_range(b, kind_names[kind], "lost", &failed, 0);
 	print_range(b, "", "back", &back, 0);
 }
 
@@ -489,7 +489,7 @@ static void run_kind(struct bench *b, enum kind kind)
 static void run_members(struct bench *b, uint32_t first, uint32_t num, const char *name,
 			uint64_t limit)
 {
-	struct range lost = {0}, back = {0};
+	struct range failed = {0}, back = {0};
 	struct pm_mfts *after = pm_mfts_clone(b->whole);
 
 	pm_multicast_set_links(b->multicast, b->usable);
@@ -499,12 +499,12 @@ static void run_members(struct bench *b, uint32_t first, uint32_t num, const cha
 		group.num--;
 		if (pm_multicast_reroute(b->multicast, &group, after, NULL, NULL))
 			die("out of memory");
-		transit(b, b->whole, after, &lost);
+		transit(b, b->whole, after, &failed);
 		transit(b, after, b->whole, &back);
 		if (pm_multicast_reroute(b->multicast, &b->groups[g], after, NULL, NULL))
 			die("out of memory");
 	}
-	print_range(b, name, "lost", &lost, limit);
+	print_range(b, name, "lost", &failed, limit);
 	print_range(b, "", "back", &back, limit);
 	pm_mfts_free(after);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * In which order blocks bring paths back soonest: the rule of order.h beside others, on
- * losses of all kinds. Of each order, the share of the paths lost that are still dead,
+ * failures of all kinds. Of each order, the share of the paths lost that are still dead,
  * as the mean over all Sets; exact, and the same in every run. Exit 1 if another order is
  * better than the rule, or blocks could not be put before others that have to wait.
  */
@@ -20,7 +20,7 @@
 static const struct {
 	const char *name;
 	struct pm_generate config;
-	const char *losses[8];
+	const char *failures[8];
 } fabrics[] = {
 	{"director 324",
 	 {.kind = PM_GENERATE_DIRECTOR, .director = {324}},
@@ -148,7 +148,7 @@ static struct pm_cutoff *begin(const struct bench *b)
 	if (pm_cutoff_new(b->plan->topology, b->whole, b->held, b->stride, b->lids,
 			  b->num_lids, &cutoff, NULL))
 		die("out of memory");
-	pm_cutoff_lose(cutoff, b->usable);
+	pm_cutoff_fail(cutoff, b->usable);
 	return cutoff;
 }
 
@@ -172,11 +172,11 @@ static void list_blocks(struct bench *b)
 {
 	b->num = 0;
 	for (uint32_t sw = 0; sw < b->plan->topology->num_switches; sw++) {
-		bool lost = true;
+		bool failed = true;
 
 		pm_for_each_port(i, b->plan->topology, sw)
-			lost &= !b->usable[i];
-		for (uint32_t n = 0; n < b->stride / PM_LFT_BLOCK && !lost; n++)
+			failed &= !b->usable[i];
+		for (uint32_t n = 0; n < b->stride / PM_LFT_BLOCK && !failed; n++)
 			b->num += pm_order_compare(b->routes, sw, n,
 						   b->held + (size_t)sw * b->stride +
 							   n * PM_LFT_BLOCK,
@@ -184,7 +184,7 @@ static void list_blocks(struct bench *b)
 	}
 }
 
-static bool try_loss(struct bench *b, const char *name, const char *loss)
+static bool try_failure(struct bench *b, const char *name, const char *failure)
 {
 	struct pm_order_block *blocks;
 	struct pm_order_waits waits;
@@ -193,7 +193,7 @@ static bool try_loss(struct bench *b, const char *name, const char *loss)
 	double best = 0;
 	bool good;
 
-	if (pm_failures_add(b->fabric, b->plan, "loss", loss, &ports, &err))
+	if (pm_failures_add(b->fabric, b->plan, "loss", failure, &ports, &err))
 		die(err.text);
 	memcpy(b->usable, b->whole, b->plan->topology->num_ports);
 	for (uint32_t i = 0; i < ports.num; i++) {
@@ -211,7 +211,7 @@ static bool try_loss(struct bench *b, const char *name, const char *loss)
 	good = waits.forced == 0;
 	pm_order_free(&waits);
 	blocks = claim(sizeof(*blocks) * b->num);
-	printf("| %s | `%s` | %u |", name, loss, b->num);
+	printf("| %s | `%s` | %u |", name, failure, b->num);
 	sorted = b;
 	for (size_t i = 0; i < LENGTH(orders); i++) {
 		double share;
@@ -308,8 +308,9 @@ int main(void)
 		struct bench b = {0};
 
 		make(&b, &fabrics[i].config);
-		for (const char *const *loss = fabrics[i].losses; *loss; loss++)
-			good &= try_loss(&b, fabrics[i].name, *loss);
+		for (const char *const *failure = fabrics[i].failures; *failure;
+		     failure++)
+			good &= try_failure(&b, fabrics[i].name, *failure);
 		end(&b);
 	}
 	return !good;

@@ -233,7 +233,7 @@ static void generate(struct bench *bench, const struct size *size)
 	free(text);
 }
 
-static void lose_cable(const struct bench *bench, uint8_t *usable, uint32_t port)
+static void fail_cable(const struct bench *bench, uint8_t *usable, uint32_t port)
 {
 	uint32_t peer = bench->plan->topology->ports[port].peer;
 
@@ -258,11 +258,11 @@ static void mark(struct bench *bench)
 	memcpy(bench->no_cable, bench->whole, topology->num_ports);
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		if (tree->component[topology->ports[i].node] == 0)
-			lose_cable(bench, bench->no_plane, i);
+			fail_cable(bench, bench->no_plane, i);
 		if (tree->leaf_rank[topology->ports[i].node] == 5 && tree->plane[i] == 1)
 			cable = i;
 	}
-	lose_cable(bench, bench->no_cable, cable);
+	fail_cable(bench, bench->no_cable, cable);
 }
 
 static void set_up(struct bench *bench, const struct size *size)

@@ -29,7 +29,8 @@ static void check(bool holds)
 
 static void check_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *sets)
 {
-	check(sets->length > 0 && sets->length % PM_LFT_BLOCK == 0 && sets->num_lost > 0);
+	check(sets->length > 0 && sets->length % PM_LFT_BLOCK == 0 &&
+	      sets->num_failed > 0);
 	for (uint32_t i = 0; i < sets->num; i++) {
 		const struct pm_lft_trace_set *set = &sets->set[i];
 

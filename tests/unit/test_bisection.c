@@ -159,7 +159,7 @@ static void test_by_priority(void **state)
 }
 
 /* Links that are slow by half carry half; the flow on the cable that is lost has none. */
-static void test_loss(void **state)
+static void test_failure(void **state)
 {
 	struct scene s;
 	uint32_t port;
@@ -242,7 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_figure),
 		cmocka_unit_test(test_by_priority),
-		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_paths),
 	};
 

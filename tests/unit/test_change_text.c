@@ -41,9 +41,9 @@ static const struct {
 	{"", "s0 a", "lost 1 switch (s0), 1 host (l0[1])"},
 };
 
-static uint8_t *marks_without(const struct world *world, const char *loss)
+static uint8_t *marks_without(const struct world *world, const char *failure)
 {
-	struct pm_fabric *now = world_without(world, loss);
+	struct pm_fabric *now = world_without(world, failure);
 	uint8_t *marks = calloc(world->plan->topology->num_ports, 1);
 
 	assert_non_null(marks);

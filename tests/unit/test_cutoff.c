@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-/* ---- A loss ---- */
+/* ---- A failure ---- */
 
 struct scene {
 	struct world world;
@@ -31,7 +31,7 @@ struct scene {
 	uint32_t num_blocks;
 };
 
-static void lose_some(struct scene *s, uint8_t *usable)
+static void fail_some(struct scene *s, uint8_t *usable)
 {
 	const struct pm_fabric *topology = s->world.plan->topology;
 	bool whole_switch = random_chance(&s->random, 25);
@@ -94,9 +94,9 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 	assert_true(s->before && s->usable);
 	assert_true(pm_plan_match(s->world.plan, s->world.fabric, s->before));
 	if (random_chance(&s->random, 50))
-		lose_some(s, s->before);
+		fail_some(s, s->before);
 	memcpy(s->usable, s->before, topology->num_ports);
-	lose_some(s, s->usable);
+	fail_some(s, s->usable);
 	pm_routes_update(s->world.routes, s->before, NULL);
 	s->first = world_tables(s->world.routes, s->world.num_switches);
 	s->held = world_tables(s->world.routes, s->world.num_switches);
@@ -254,7 +254,7 @@ static void check_counts(struct scene *s, uint64_t seed)
 	assert_int_equal(pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride,
 				       s->lids, s->num_lids, &cutoff, NULL),
 			 0);
-	pm_cutoff_lose(cutoff, s->usable);
+	pm_cutoff_fail(cutoff, s->usable);
 	assert_int_equal(pm_cutoff_paths(cutoff), for_paths(s, s->held, is_path));
 	for (uint32_t i = 0; i < 12; i++) {
 		uint32_t sw = random_below(&s->random, w->num_switches);
@@ -399,7 +399,7 @@ static void check_by_check(struct scene *s, uint64_t seed)
 	assert_int_equal(pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride,
 				       chosen, num, &cutoff, NULL),
 			 0);
-	pm_cutoff_lose(cutoff, s->usable);
+	pm_cutoff_fail(cutoff, s->usable);
 	for (uint32_t i = 0; i < s->num_blocks + 4; i++) {
 		bool wanted = i < s->num_blocks; /* else anything */
 		uint32_t sw = wanted ? s->blocks[i].sw
@@ -604,7 +604,7 @@ static void check_lost(struct scene *s, uint64_t seed)
 		look_again(s, record);
 		if (!send_blocks(s, record, seed))
 			break;
-		lose_some(s, s->usable);
+		fail_some(s, s->usable);
 	}
 	free(record);
 }

@@ -143,12 +143,12 @@ static void test_pinned(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < LENGTH(hosts); seed++) {
 		struct pm_fabric *fabric = degraded("hosts=1", seed);
-		uint32_t lost = PM_NONE;
+		uint32_t failed = PM_NONE;
 
 		for (uint32_t i = fabric->num_switches; i < fabric->num_nodes; i++)
 			if (!pm_fabric_has_cable(fabric, i))
-				lost = i - fabric->num_switches;
-		assert_int_equal(lost, hosts[seed]);
+				failed = i - fabric->num_switches;
+		assert_int_equal(failed, hosts[seed]);
 		pm_fabric_free(fabric);
 	}
 }

@@ -119,7 +119,7 @@ static uint64_t count_slot_blocks(const struct world *world)
 	return blocks;
 }
 
-/* The paper's numbers for the loss of a chassis. */
+/* The paper's numbers for the failure of a chassis. */
 static void test_paper(void **state)
 {
 	static const struct {
@@ -138,7 +138,7 @@ static void test_paper(void **state)
 		uint64_t blocks;
 
 		world_make(&world, world_director(paper[i].leaves), paper[i].order);
-		world_lose(&world, "s0-*");
+		world_fail(&world, "s0-*");
 		blocks = count_slot_blocks(&world);
 		if (blocks != paper[i].slot_blocks)
 			fail_msg("%u leaves, %s: %llu blocks, not %llu", paper[i].leaves,

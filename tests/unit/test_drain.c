@@ -210,7 +210,7 @@ static void drain(struct pm_drains *drains, const struct pm_fabric *topology,
 
 /* What is lost, what is drained, and what comes of it: "l0:2=out s0=needed/1". */
 static const struct {
-	const char *lost, *drained;
+	const char *failed, *drained;
 } rules[] = {
 	{"", "l0:2=out"},
 	{"", "s0=out"},
@@ -225,7 +225,7 @@ static const struct {
 	{"", "l0:1=unknown l0:4=unknown"},
 };
 
-static void check_rule(const char *lost, const char *drained)
+static void check_rule(const char *failed, const char *drained)
 {
 	struct pm_drains drains = {0};
 	struct world world;
@@ -237,7 +237,7 @@ static void check_rule(const char *lost, const char *drained)
 
 	world_make(&world, recipe_draw(TWO_SPINES), PM_GROUPED);
 	topology = world.plan->topology;
-	now = world_without(&world, lost);
+	now = world_without(&world, failed);
 	usable = calloc(topology->num_ports, 1);
 	assert_true(pm_plan_match(world.plan, now, usable));
 	while ((token = strsep(&rest, " "))) {
@@ -254,7 +254,8 @@ static void check_rule(const char *lost, const char *drained)
 		snprintf(text, sizeof(text), d->needed ? "%s/%u" : "%s",
 			 pm_drain_state_name(d->state), d->needed);
 		if (strcmp(text, strchr(token, '=') + 1) != 0)
-			fail_msg("\"%s\" \"%s\": %s, not %s", lost, drained, text, token);
+			fail_msg("\"%s\" \"%s\": %s, not %s", failed, drained, text,
+				 token);
 	}
 	free(copy);
 	free(usable);
@@ -267,7 +268,7 @@ static void test_rules(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rules); i++)
-		check_rule(rules[i].lost, rules[i].drained);
+		check_rule(rules[i].failed, rules[i].drained);
 }
 
 /* A switch that the plan does not know any more, or a port that it never had. */

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* Leaves with two cables and with three, so that losses differ. */
+/* Leaves with two cables and with three, so that failures differ. */
 #define DRAWING                                                                          \
 	"l0/8 l1/8 l2/8 l3/8 s0/8 s1/8 l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l3:1=f "       \
 	"l0:4=s0:1 l0:5=s1:1 l1:4=s0:2 l1:5=s1:2 l2:4=s0:3 l2:5=s1:3 l3:4=s0:4 "         \
@@ -22,7 +22,7 @@ struct bench {
 	struct pm_fabric *fabric;
 	struct pm_whatif_config config;
 	struct pm_whatif *whatif;
-	struct pm_failures losses;
+	struct pm_failures failures;
 	struct pm_failure_sweep sweep;
 };
 
@@ -35,11 +35,11 @@ static void set_up(struct bench *b, enum pm_failure_kind kind, bool pairs)
 				       .shifts = 2}};
 	assert_int_equal(pm_whatif_new(b->fabric, &b->config, &b->whatif, NULL), 0);
 	assert_int_equal(pm_failures_list(b->fabric, &pm_whatif_plan(b->whatif)->tree,
-					  kind, pairs, &b->losses, NULL),
+					  kind, pairs, &b->failures, NULL),
 			 0);
 	b->sweep = (struct pm_failure_sweep){.fabric = b->fabric,
 					     .config = &b->config,
-					     .losses = &b->losses,
+					     .failures = &b->failures,
 					     .shard = 1,
 					     .num_shards = 1,
 					     .threads = 1};
@@ -47,7 +47,7 @@ static void set_up(struct bench *b, enum pm_failure_kind kind, bool pairs)
 
 static void tear_down(struct bench *b)
 {
-	pm_failures_free(&b->losses);
+	pm_failures_free(&b->failures);
 	pm_whatif_free(b->whatif);
 	pm_fabric_free(b->fabric);
 }
@@ -77,7 +77,7 @@ static void assert_same(const struct pm_failure_summary *a,
 	}
 }
 
-/* The row of a loss is what the loss by itself costs. */
+/* The row of a failure is what the failure by itself costs. */
 static void test_rows(void **state)
 {
 	struct pm_failure_summary summary;
@@ -94,7 +94,7 @@ static void test_rows(void **state)
 		struct pm_ports ports = {0};
 
 		assert_int_equal(
-			pm_failures_ports(&b.losses, summary.row[i].number, &ports), 0);
+			pm_failures_ports(&b.failures, summary.row[i].number, &ports), 0);
 		assert_int_equal(
 			pm_whatif_fail(b.whatif, ports.list, ports.num, &one, NULL), 0);
 		assert_int_equal(v[PM_METRIC_BLOCKS], one.total.blocks);
@@ -116,7 +116,7 @@ static void test_rows(void **state)
 	tear_down(&b);
 }
 
-/* Threads and shards make no difference, even where there are more than losses. */
+/* Threads and shards make no difference, even where there are more than failures. */
 static void test_threads_and_shards(void **state)
 {
 	struct pm_failure_summary whole, again;
@@ -161,7 +161,8 @@ static void note_progress(uint64_t done, uint64_t count, void *context)
 	(*expected)++;
 }
 
-/* Told of each loss by the calling thread; what is found is added to what was there. */
+/* Told of each failure by the calling thread; what is found is added to what was there.
+ */
 static void test_progress(void **state)
 {
 	struct pm_failure_summary summary = {.worst = 10};

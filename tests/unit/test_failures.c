@@ -73,8 +73,8 @@ static void print_ports(const struct pm_fabric *fabric, const struct pm_ports *p
 
 static const struct {
 	const char *text;
-	const char *found; /* things, or a message after '!' */
-	const char *lost;  /* ports that lose their cables */
+	const char *found;  /* things, or a message after '!' */
+	const char *failed; /* ports that lose their cables */
 } rows[] = {
 	{"left", "left:0", "left:1 left:3 left:4"},
 	{"left:3", "left:3", "left:3"},
@@ -166,7 +166,7 @@ static void test_names(void **state)
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	give_lids(&w);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		const char *expected[] = {rows[i].found, rows[i].lost};
+		const char *expected[] = {rows[i].found, rows[i].failed};
 
 		for (int add = 0; add < 2; add++) {
 			struct pm_ports ports = {0};
@@ -441,19 +441,19 @@ static void test_planned_lids(void **state)
 
 /* ---- Every one of a kind ---- */
 
-/* Losses, "/" between them, each as the ports that lose their cables. */
-static void print_losses(const struct pm_failures *losses, char *text, size_t room)
+/* Failures, "/" between them, each as the ports that lose their cables. */
+static void print_failures(const struct pm_failures *failures, char *text, size_t room)
 {
 	size_t used = 0;
 
 	*text = '\0';
-	for (uint64_t k = 0; k < losses->count; k++) {
+	for (uint64_t k = 0; k < failures->count; k++) {
 		struct pm_ports ports = {0};
 
 		if (k)
 			used += (size_t)snprintf(text + used, room - used, " / ");
-		assert_int_equal(pm_failures_ports(losses, k, &ports), 0);
-		print_ports(losses->fabric, &ports, text + used, room - used);
+		assert_int_equal(pm_failures_ports(failures, k, &ports), 0);
+		print_ports(failures->fabric, &ports, text + used, room - used);
 		used = strlen(text);
 		free(ports.list);
 	}
@@ -464,7 +464,7 @@ static void test_kinds(void **state)
 	static const struct {
 		const char *name;
 		bool pairs;
-		const char *losses;
+		const char *failures;
 	} kinds[] = {
 		{"links", false, "l0:3 / l0:4 / l1:3"},
 		{"switches", false, "l0:1 l0:3 l0:4 / l1:1 l1:3 / s0:1 s0:2 / s1:1"},
@@ -484,18 +484,18 @@ static void test_kinds(void **state)
 		PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(kinds); i++) {
 		enum pm_failure_kind kind;
-		struct pm_failures losses;
+		struct pm_failures failures;
 		char text[1000];
 
 		assert_int_equal(pm_failure_kind_parse(kinds[i].name, &kind), 0);
 		assert_string_equal(pm_failure_kind_name(kind), kinds[i].name);
 		assert_int_equal(pm_failures_list(w.fabric, &w.plan->tree, kind,
-						  kinds[i].pairs, &losses, NULL),
+						  kinds[i].pairs, &failures, NULL),
 				 0);
-		print_losses(&losses, text, sizeof(text));
-		if (strcmp(text, kinds[i].losses))
+		print_failures(&failures, text, sizeof(text));
+		if (strcmp(text, kinds[i].failures))
 			fail_msg("%s: %s", kinds[i].name, text);
-		pm_failures_free(&losses);
+		pm_failures_free(&failures);
 	}
 	assert_int_equal(pm_failure_kind_parse("link", &(enum pm_failure_kind){0}),
 			 -EINVAL);
@@ -507,7 +507,7 @@ static void test_pairs(void **state)
 {
 	enum { NUM = 200 };
 	uint32_t elements[NUM], found[2];
-	struct pm_failures losses = {
+	struct pm_failures failures = {
 		.pairs = true, .element = elements, .num_elements = NUM};
 	uint64_t k = 0;
 
@@ -516,33 +516,33 @@ static void test_pairs(void **state)
 		elements[i] = 1000 + i;
 	for (uint32_t j = 0; j < NUM; j++)
 		for (uint32_t i = 0; i < j; i++, k++) {
-			assert_int_equal(pm_failures_elements(&losses, k, found), 2);
+			assert_int_equal(pm_failures_elements(&failures, k, found), 2);
 			assert_int_equal(found[0], 1000 + i);
 			assert_int_equal(found[1], 1000 + j);
 		}
-	losses.pairs = false;
-	assert_int_equal(pm_failures_elements(&losses, 7, found), 1);
+	failures.pairs = false;
+	assert_int_equal(pm_failures_elements(&failures, 7, found), 1);
 	assert_int_equal(found[0], 1007);
 }
 
 /* None, and pairs of none and of one. */
 static void test_none(void **state)
 {
-	struct pm_failures losses;
+	struct pm_failures failures;
 	struct world w;
 
 	(void)state;
 	world_make(&w, recipe_draw("s/4 s:1=a s:2=b"), PM_GROUPED);
 	assert_int_equal(pm_failures_list(w.fabric, &w.plan->tree, PM_FAIL_LINKS, true,
-					  &losses, NULL),
+					  &failures, NULL),
 			 0);
-	assert_int_equal(losses.count, 0);
-	pm_failures_free(&losses);
+	assert_int_equal(failures.count, 0);
+	pm_failures_free(&failures);
 	assert_int_equal(pm_failures_list(w.fabric, &w.plan->tree, PM_FAIL_SWITCHES, true,
-					  &losses, NULL),
+					  &failures, NULL),
 			 0);
-	assert_int_equal(losses.count, 0);
-	pm_failures_free(&losses);
+	assert_int_equal(failures.count, 0);
+	pm_failures_free(&failures);
 	world_free(&w);
 }
 

@@ -120,7 +120,7 @@ static void change_nothing(struct bench *b)
 	(void)b;
 }
 
-static void lose_entry(struct bench *b)
+static void drop_entry(struct bench *b)
 {
 	set_entry(b, "l0", "c", PM_LFT_KEEP);
 }
@@ -208,7 +208,7 @@ static void hide_host_from_spine(struct bench *b)
 	b->config.from_all = true;
 }
 
-static void lose_table(struct bench *b)
+static void drop_table(struct bench *b)
 {
 	struct pm_lft_switch *last = &b->lfts->switches[--b->lfts->num_switches];
 
@@ -352,7 +352,7 @@ static const struct {
 	const char *expected, *text;
 } rows[] = {
 	{"right", change_nothing, "", ""},
-	{"no entry", lose_entry, "lost 1",
+	{"no entry", drop_entry, "lost 1",
 	 "1 path ends nowhere though there is a path (lost: from \"l0\" to LID "},
 	{"no port", name_no_port, "no-such-port 1, lost 1",
 	 "1 entry names a port that the switch does not have: port 7 for LID "},
@@ -374,7 +374,7 @@ static const struct {
 	{"the SM that the file names", hide_sm_of_file, "sm 1", ""},
 	{"an SM that nobody is", name_sm_of_nobody, "", ""},
 	{"from all switches", hide_host_from_spine, "lost 1", ""},
-	{"no table", lose_table, "no-table 1, lost 11", "1 switch has no table: \"s1\""},
+	{"no table", drop_table, "no-table 1, lost 11", "1 switch has no table: \"s1\""},
 	{"unknown switch", rename_switch, "unknown-switch 1, no-table 1, lost 11",
 	 "1 table is of a switch that the topology does not have: 0x000000000000ffff "
 	 "(\"s1\") on line 17 of LFTS"},
@@ -419,7 +419,7 @@ static void test_findings(void **state)
 
 /* ---- Parts of a whole fabric ---- */
 
-/* Tables as they are after a loss: a plan of what is left would be another one. */
+/* Tables as they are after a failure: a plan of what is left would be another one. */
 static void test_whole(void **state)
 {
 	struct pm_fabric *whole = recipe_draw(DRAWING), *now;

@@ -455,8 +455,8 @@ static void draw_config(struct random *random, struct lab *lab, uint16_t *ticks)
 	lab->config.crossing = random_below(random, 40);
 	lab->config.reads = random_below(random, 3);
 	lab->config.in_line = random_chance(random, 50);
-	lab->config.num_lost = random_below(random, 3);
-	lab->config.lose_at = random_below(random, 4000);
+	lab->config.num_failed = random_below(random, 3);
+	lab->config.fail_at = random_below(random, 4000);
 	lab->config.lifetime = random_chance(random, 30) ? 2000 : 0;
 	lab->config.timeout = random_chance(random, 50) ? 10000 : 0;
 	lab->config.tries = 3;
@@ -477,7 +477,7 @@ static uint64_t conserve(uint64_t seed)
 	struct lab lab = {0};
 	uint16_t *ticks = NULL;
 	uint8_t *sls = NULL;
-	uint32_t lost[2];
+	uint32_t failed[2];
 
 	if (!world_make_random(&lab.world, &random, &recipe)) {
 		recipe_free(&recipe);
@@ -494,8 +494,8 @@ static uint64_t conserve(uint64_t seed)
 		for (uint32_t h = 0; h < lab.num_hosts; h++)
 			sls[h] = (uint8_t)random_below(&random, PM_MAX_SLS);
 		for (uint32_t i = 0; i < 2; i++)
-			lost[i] = random_below(&random, lab.world.fabric->num_ports);
-		lab.config.lost = lost;
+			failed[i] = random_below(&random, lab.world.fabric->num_ports);
+		lab.config.failed = failed;
 		lab.config.lanes = &lanes;
 		lab.workload.sls = sls;
 		start(&lab);

@@ -37,14 +37,14 @@ static const char tree[] = "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:
 #define S0 "table 0x200002 0 " ENTRIES("01", "02") "\n"
 #define S1 "table 0x200003 0 " ENTRIES("01", "02") "\n"
 #define TABLES L0 L1 S0 S1
-#define LOST "lost 1000 0x200000 2\n"
+#define FAILED "lost 1000 0x200000 2\n"
 #define SET(times_and_switch, one, two)                                                  \
 	"set " times_and_switch " 0 " ENTRIES(one, two) "\n"
 #define SET0 SET("2000 3000 3500 0x200000", "01", "03")
 #define SET1 SET("2500 - - 0x200003", "02", "02")
 #define SET2 SET("2500 6000 - 0x200001", "03", "01")
 #define SETS SET0 SET1 SET2
-#define WHOLE MAGIC "engine of a test\n" LIDS TABLES LOST SETS
+#define WHOLE MAGIC "engine of a test\n" LIDS TABLES FAILED SETS
 
 static struct pm_fabric *fabric;
 
@@ -89,9 +89,9 @@ static void test_read(void **state)
 	assert_int_equal(sets->lid[port_of("b", 1)], 2);
 	assert_int_equal(sets->tables[64 + 1], 2); /* of l1 */
 	assert_int_equal(sets->tables[64 + 3], PM_LFT_KEEP);
-	assert_int_equal(sets->lost_at, 1000);
-	assert_int_equal(sets->num_lost, 1);
-	assert_int_equal(sets->lost[0], port_of("l0", 2));
+	assert_int_equal(sets->failed_at, 1000);
+	assert_int_equal(sets->num_failed, 1);
+	assert_int_equal(sets->failed[0], port_of("l0", 2));
 	assert_int_equal(sets->num, 3);
 	assert_int_equal(sets->set[0].arrived, 3000);
 	assert_int_equal(sets->set[0].acked, 3500);
@@ -108,7 +108,7 @@ static void test_forms(void **state)
 	struct pm_lft_trace *sets = parse(
 		MAGIC "# a comment\r\n\r\n"
 		      "set 2 2 2 200000 0 " ENTRIES(
-			      "01", "03") " \n" LOST TABLES "times  of a wire \r\n"
+			      "01", "03") " \n" FAILED TABLES "times  of a wire \r\n"
 					  "lid 100008 64 1  \n lid 10000a 200 0\n"
 					  "set 9 9 9 200000 5 " ENTRIES("ff", "FF"));
 
@@ -129,7 +129,7 @@ static void test_forms(void **state)
 static void test_length(void **state)
 {
 	struct pm_lft_trace *sets =
-		parse(MAGIC "lid 100008 638 1\nlid 10000a 640 3\n" TABLES LOST);
+		parse(MAGIC "lid 100008 638 1\nlid 10000a 640 3\n" TABLES FAILED);
 	struct pm_outage found;
 
 	(void)state;
@@ -138,7 +138,7 @@ static void test_length(void **state)
 	assert_int_equal(found.at_once, found.paths);
 	free(found.curve);
 	pm_lft_trace_free(sets);
-	sets = parse(MAGIC "lid 10000a 640 0\n" TABLES LOST); /* a block's first LID */
+	sets = parse(MAGIC "lid 10000a 640 0\n" TABLES FAILED); /* a block's first LID */
 	assert_int_equal(sets->length, 11 * 64);
 	pm_lft_trace_free(sets);
 }
@@ -153,9 +153,9 @@ static void assert_same(const struct pm_lft_trace *a, const struct pm_lft_trace 
 	assert_memory_equal(a->lid, b->lid, fabric->num_ports * sizeof(*a->lid));
 	assert_memory_equal(a->lmc, b->lmc, fabric->num_ports);
 	assert_memory_equal(a->tables, b->tables, tables);
-	assert_true(a->lost_at == b->lost_at);
-	assert_int_equal(a->num_lost, b->num_lost);
-	assert_memory_equal(a->lost, b->lost, a->num_lost * sizeof(*a->lost));
+	assert_true(a->failed_at == b->failed_at);
+	assert_int_equal(a->num_failed, b->num_failed);
+	assert_memory_equal(a->failed, b->failed, a->num_failed * sizeof(*a->failed));
 	assert_int_equal(a->num, b->num);
 	for (uint32_t i = 0; i < a->num; i++)
 		assert_memory_equal(&a->set[i], &b->set[i], sizeof(*a->set));
@@ -222,7 +222,7 @@ static const struct {
 	 "in:2: the fabric has no switch with GUID 0x0000000000100008: of another "
 	 "fabric?"},
 	{"table.twice", MAGIC L0 L0, "in:3: this block is held in line 2 already"},
-	{"table.none", MAGIC LIDS L0 L1 S0 LOST,
+	{"table.none", MAGIC LIDS L0 L1 S0 FAILED,
 	 "in:7: no table of switch \"s1\": of another fabric?"},
 	{"lost.form", MAGIC "lost 200000 2\n", "in:2: not a row \"lost NS GUID PORT\""},
 	{"lost.switch", MAGIC "lost 0 200009 2\n",
@@ -300,7 +300,8 @@ static struct pm_outage follow(const char *text)
 	return found;
 }
 
-/* Times from the loss on; b is cut off from a by the first way, a from b by the second.
+/* Times from the failure on; b is cut off from a by the first way, a from b by the
+ * second.
  */
 static void test_follow(void **state)
 {
@@ -333,7 +334,7 @@ static void test_follow(void **state)
 static void test_follow_worse(void **state)
 {
 	struct pm_outage found =
-		follow(MAGIC LIDS TABLES LOST SET("1000 1500 1500 200000", "01", "03")
+		follow(MAGIC LIDS TABLES FAILED SET("1000 1500 1500 200000", "01", "03")
 			       SET("1500 1700 1700 200003", "01", "ff")
 				       SET("1500 1900 1900 200003", "01", "02"));
 
@@ -365,7 +366,7 @@ static void test_follow_loops(void **state)
 	free(found.curve);
 }
 
-/* Sets before the loss, a host that is lost, and two of one time in their order. */
+/* Sets before the failure, a host that is lost, and two of one time in their order. */
 static void test_follow_others(void **state)
 {
 	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 1\n" SET(
@@ -385,7 +386,7 @@ static void test_follow_others(void **state)
 	free(found.curve);
 }
 
-/* What arrived before the loss is over by then. */
+/* What arrived before the failure is over by then. */
 static void test_follow_before(void **state)
 {
 	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 2\n" SET(
@@ -399,7 +400,7 @@ static void test_follow_before(void **state)
 	free(found.curve);
 }
 
-/* A Set that arrives with the loss: the curve begins with what it leaves dead. */
+/* A Set that arrives with the failure: the curve begins with what it leaves dead. */
 static void test_follow_at_once(void **state)
 {
 	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 2\n" SET(
@@ -417,7 +418,7 @@ static void test_follow_at_once(void **state)
 static void test_follow_one_time(void **state)
 {
 	struct pm_outage found =
-		follow(MAGIC LIDS TABLES LOST SET("1000 1500 1500 200000", "01", "03")
+		follow(MAGIC LIDS TABLES FAILED SET("1000 1500 1500 200000", "01", "03")
 			       SET("1000 1500 1500 200000", "01", "02")
 				       SET("1000 1700 1700 200000", "01", "03")
 					       SET("1000 1700 1700 200001", "03", "01"));
@@ -437,7 +438,7 @@ static void test_follow_lmc(void **state)
 			    "table 200000 0 ffff01010203ffff" TAIL "\n"
 			    "table 200001 0 ffff02030101ffff" TAIL "\n"
 			    "table 200002 0 ffff01010202ffff" TAIL "\n"
-			    "table 200003 0 ffff01010202ffff" TAIL "\n" LOST);
+			    "table 200003 0 ffff01010202ffff" TAIL "\n" FAILED);
 	struct pm_outage found;
 
 	(void)state;
@@ -452,17 +453,18 @@ static void test_follow_lmc(void **state)
 
 /* ---- Computing ---- */
 
-/* Computes the loss of something; the plan's tables after it are in *wanted. */
-static struct pm_lft_trace *compute(struct world *world, const char *loss, uint32_t smps)
+/* Computes the failure of something; the plan's tables after it are in *wanted. */
+static struct pm_lft_trace *compute(struct world *world, const char *failure,
+				    uint32_t smps)
 {
 	const struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = 100000, .wire_smps = smps};
 	struct pm_ports ports = {0};
 	struct pm_lft_trace *sets;
 
-	assert_int_equal(
-		pm_failures_add(world->fabric, world->plan, "loss", loss, &ports, NULL),
-		0);
+	assert_int_equal(pm_failures_add(world->fabric, world->plan, "loss", failure,
+					 &ports, NULL),
+			 0);
 	assert_int_equal(pm_lft_trace_compute(world->fabric, world->plan, &config,
 					      ports.list, ports.num, &sets, NULL),
 			 0);
@@ -470,10 +472,10 @@ static struct pm_lft_trace *compute(struct world *world, const char *loss, uint3
 	return sets;
 }
 
-static void check_computed(struct world *world, const char *loss)
+static void check_computed(struct world *world, const char *failure)
 {
-	struct pm_lft_trace *sets = compute(world, loss, 4);
-	struct pm_delta delta = world_lose(world, loss);
+	struct pm_lft_trace *sets = compute(world, failure, 4);
+	struct pm_delta delta = world_fail(world, failure);
 	struct pm_outage found;
 
 	assert_int_equal(sets->num, delta.blocks);
@@ -503,17 +505,17 @@ static void check_computed(struct world *world, const char *loss)
 
 static void test_compute(void **state)
 {
-	static const char *const losses[] = {"s0-*", "leaf5:20", "s1-fab0",
-					     "s2-line1:20"};
+	static const char *const failures[] = {"s0-*", "leaf5:20", "s1-fab0",
+					       "s2-line1:20"};
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(losses); i++) {
+	for (size_t i = 0; i < LENGTH(failures); i++) {
 		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = i % 2};
 		struct pm_fabric *drawn = fabric;
 		struct world world;
 
 		world_make_with(&world, world_director(36), &config);
-		check_computed(&world, losses[i]);
+		check_computed(&world, failures[i]);
 		world_free(&world);
 		fabric = drawn;
 	}
@@ -549,7 +551,7 @@ static void test_compute_parts(void **state)
 	assert_int_equal(pm_plan_make(of, &(struct pm_plan_config){0}, &plan, NULL), 0);
 	assert_int_equal(
 		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &sets, NULL), 0);
-	assert_int_equal(sets->num_lost, 3);
+	assert_int_equal(sets->num_failed, 3);
 	assert_true(count_sets(sets, of, "l0") && count_sets(sets, of, "l1"));
 	assert_int_equal(count_sets(sets, of, "l2") + count_sets(sets, of, "s1"), 0);
 	pm_lft_trace_free(sets);
@@ -564,7 +566,7 @@ static void test_compute_parts(void **state)
 	/* It has lost its own cable. */
 	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 2, &sets, NULL), 0);
 	assert_int_equal(sets->num, 0);
-	assert_int_equal(sets->num_lost, 2);
+	assert_int_equal(sets->num_failed, 2);
 	pm_lft_trace_free(sets);
 	pm_plan_free(plan);
 	pm_fabric_free(of);

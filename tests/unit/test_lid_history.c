@@ -513,7 +513,7 @@ static void add_stranger(struct run *run)
 	cable->port[end] = 1;
 }
 
-static void lose_some(struct run *run)
+static void fail_some(struct run *run)
 {
 	uint32_t percent = random_range(&run->random, 5, 40);
 
@@ -564,7 +564,7 @@ static void random_run(void)
 			random_chance(&run.random, 50) ? PM_LEAF_MAJOR : PM_PORT_MAJOR;
 	run.config.lmc = (uint8_t)random_below(&run.random, PM_MAX_LMC + 1);
 	if (run_begin(&run)) {
-		lose_some(&run);
+		fail_some(&run);
 		lose_history(&run);
 		last_tables(&run);
 		for (int i = 0; i < 10 && sweep(&run, PM_MAX_LID); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Losses in simulated fabrics, found by questions that are answered by the truth. */
+/* Failures in simulated fabrics, found by questions that are answered by the truth. */
 #include "recipe.h"
 #include "world.h"
 
@@ -24,10 +24,10 @@ struct truth {
 };
 
 static void make_truth(struct truth *truth, struct world *world, const char *before,
-		       const char *loss, const char *sm)
+		       const char *failure, const char *sm)
 {
 	struct pm_fabric *start = world_without(world, before);
-	struct pm_fabric *broken = world_without(world, loss);
+	struct pm_fabric *broken = world_without(world, failure);
 	uint32_t ports = world->plan->topology->num_ports;
 	uint32_t host = world_port(world->fabric, sm, 1);
 
@@ -168,11 +168,11 @@ static void run(struct truth *truth, struct pm_locate *locate)
 
 /* Something is lost, and nobody has reported it yet; see make_truth. */
 static struct pm_locate *begin(struct truth *truth, struct world *world,
-			       const char *before, const char *loss, const char *sm)
+			       const char *before, const char *failure, const char *sm)
 {
 	struct pm_locate *locate;
 
-	make_truth(truth, world, before, loss, sm);
+	make_truth(truth, world, before, failure, sm);
 	assert_int_equal(
 		pm_locate_new(world->routes, truth->before, truth->sm, &locate, NULL), 0);
 	return locate;
@@ -216,9 +216,9 @@ static void end(struct truth *truth, struct pm_locate *locate, const char *name)
 	free_truth(truth);
 }
 
-/* What it may take to find a loss in a director; nobody is ever asked in vain. */
+/* What it may take to find a failure in a director; nobody is ever asked in vain. */
 struct row {
-	const char *before, *loss, *sm;
+	const char *before, *failure, *sm;
 	uint32_t most; /* questions */
 };
 
@@ -254,13 +254,14 @@ static void test_director(void **state)
 		struct pm_locate *locate;
 		struct truth truth;
 
-		locate = begin(&truth, &world, rows[i].before, rows[i].loss, rows[i].sm);
+		locate = begin(&truth, &world, rows[i].before, rows[i].failure,
+			       rows[i].sm);
 		report_all(&truth, locate);
 		run(&truth, locate);
 		if (truth.asked > rows[i].most || truth.silent)
-			fail_msg("\"%s\": asked %u, in vain %u", rows[i].loss,
+			fail_msg("\"%s\": asked %u, in vain %u", rows[i].failure,
 				 truth.asked, truth.silent);
-		end(&truth, locate, rows[i].loss);
+		end(&truth, locate, rows[i].failure);
 	}
 	world_free(&world);
 }
@@ -312,7 +313,7 @@ static void test_gone(void **state)
 static void test_few_reports(void **state)
 {
 	static const struct {
-		const char *loss, *reporter;
+		const char *failure, *reporter;
 		uint32_t most; /* questions */
 	} cases[] = {
 		{"s0-*", "leaf0", FEW},
@@ -333,12 +334,12 @@ static void test_few_reports(void **state)
 		struct pm_locate *locate;
 		struct truth truth;
 
-		locate = begin(&truth, &world, "", cases[i].loss, "h0-1");
+		locate = begin(&truth, &world, "", cases[i].failure, "h0-1");
 		pm_locate_report(locate, world_switch(&world, cases[i].reporter));
 		run(&truth, locate);
 		if (truth.asked > cases[i].most)
-			fail_msg("%s: asked %u", cases[i].loss, truth.asked);
-		end(&truth, locate, cases[i].loss);
+			fail_msg("%s: asked %u", cases[i].failure, truth.asked);
+		end(&truth, locate, cases[i].failure);
 	}
 	world_free(&world);
 }
@@ -350,7 +351,7 @@ static void test_few_reports(void **state)
 static void test_last_reports(void **state)
 {
 	static const struct {
-		const char *loss, *reporters[5];
+		const char *failure, *reporters[5];
 	} cases[] = {
 		{"s3-line1", {"s3-line1", "s3-line1", "leaf18", "leaf19"}},
 		{"s0-line0", {"s0-line0", "leaf0"}},
@@ -363,12 +364,12 @@ static void test_last_reports(void **state)
 		struct pm_locate *locate;
 		struct truth truth;
 
-		locate = begin(&truth, &world, "", cases[i].loss, "h0-1");
+		locate = begin(&truth, &world, "", cases[i].failure, "h0-1");
 		for (const char *const *name = cases[i].reporters; *name; name++)
 			pm_locate_report(locate, world_switch(&world, *name));
 		run(&truth, locate);
 		assert_int_equal(truth.silent, 0);
-		end(&truth, locate, cases[i].loss);
+		end(&truth, locate, cases[i].failure);
 	}
 	world_free(&world);
 }
@@ -598,7 +599,7 @@ static void test_shared_cable(void **state)
 }
 
 /* One after another, any switch or cable of an uneven tree. */
-static void test_every_single_loss(void **state)
+static void test_every_single_failure(void **state)
 {
 	struct recipe_xgft shape = {.levels = 3,
 				    .hosts = 2,
@@ -617,17 +618,17 @@ static void test_every_single_loss(void **state)
 		const struct pm_port *p = &topology->ports[i];
 		struct pm_locate *locate;
 		struct truth truth;
-		char loss[128];
+		char failure[128];
 
 		if (p->num && p->peer == PM_NONE)
 			continue;
-		snprintf(loss, sizeof(loss), p->num ? "%s:%u" : "%s",
+		snprintf(failure, sizeof(failure), p->num ? "%s:%u" : "%s",
 			 pm_fabric_name(topology, p->node), p->num);
-		locate = begin(&truth, &world, "", loss,
+		locate = begin(&truth, &world, "", failure,
 			       pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
 		report_all(&truth, locate);
 		run(&truth, locate);
-		check_found(&truth, locate, loss);
+		check_found(&truth, locate, failure);
 		silent += truth.silent;
 		tried++;
 		pm_locate_free(locate);
@@ -759,7 +760,7 @@ static void test_dead_switches(void **state)
 	static const struct {
 		const char *name;
 		uint32_t usable_report, dead_report;
-		uint32_t least; /* percent of the losses that are found whole */
+		uint32_t least; /* percent of the failures that are found whole */
 	} kinds[] = {
 		{"without last reports", 100, 0, 90},
 		{"with last reports", 100, 100, 90},
@@ -970,7 +971,7 @@ int main(void)
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_ways_around),
 		cmocka_unit_test(test_shared_cable),
-		cmocka_unit_test(test_every_single_loss),
+		cmocka_unit_test(test_every_single_failure),
 		cmocka_unit_test(test_dead_switches),
 		cmocka_unit_test(test_pinned),
 	};

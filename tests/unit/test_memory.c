@@ -1465,7 +1465,7 @@ static void note_sets(const struct pm_lft_trace *sets, const struct pm_fabric *f
 {
 	note(sets->tables, (size_t)fabric->num_switches * sets->length);
 	note(sets->lid, fabric->num_ports * sizeof(*sets->lid));
-	note(sets->lost, sets->num_lost * sizeof(*sets->lost));
+	note(sets->failed, sets->num_failed * sizeof(*sets->failed));
 	note(sets->set, sets->num * sizeof(*sets->set));
 	note(sets->entries, (size_t)sets->num * PM_LFT_BLOCK);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Missing parts of a drawn tree, each loss with the parts and sums written out; then of
- * random trees, where every link and host counts once. */
+/* Missing parts of a drawn tree, each failure with the parts and sums written out; then
+ * of random trees, where every link and host counts once. */
 #include "recipe.h"
 #include "world.h"
 
@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-static struct pm_missing find(struct world *world, const char *loss)
+static struct pm_missing find(struct world *world, const char *failure)
 {
-	struct pm_fabric *now = world_without(world, loss);
+	struct pm_fabric *now = world_without(world, failure);
 	struct pm_missing missing;
 
 	world_update(world, now);
@@ -51,7 +51,7 @@ static void print(const struct world *world, const struct pm_missing *missing, c
 static void test_drawn(void **state)
 {
 	static const struct {
-		const char *loss, *parts;
+		const char *failure, *parts;
 		uint32_t switches, hosts, links;
 	} rows[] = {
 		{"", "", 0, 0, 0},
@@ -80,7 +80,7 @@ static void test_drawn(void **state)
 	world.plan->topology->ports[world_port(world.plan->topology, "l2", 2)].host =
 		PM_SERVICE;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_missing missing = find(&world, rows[i].loss);
+		struct pm_missing missing = find(&world, rows[i].failure);
 		char text[256];
 
 		print(&world, &missing, text, sizeof(text));

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #define SETS 40
-#define LOST_AT 1000
+#define FAILED_AT 1000
 
 /* ---- By hand ---- */
 
@@ -36,7 +36,7 @@ static struct pm_lft_trace *make_ring(const struct pm_fabric *fabric,
 	sets->lmc = calloc(fabric->num_ports, 1);
 	sets->length = 64;
 	sets->tables = malloc(3 * 64);
-	sets->lost_at = LOST_AT;
+	sets->failed_at = FAILED_AT;
 	sets->set = calloc(SETS, sizeof(*sets->set));
 	sets->entries = malloc(SETS * 64);
 	assert_true(sets->lid && sets->lmc && sets->tables && sets->set && sets->entries);
@@ -110,24 +110,24 @@ static void test_cycle(void **state)
 	struct pm_fabric *fabric = recipe_draw(ring);
 	struct pm_lft_trace *sets = make_ring(fabric, tables);
 	struct pm_mixture found;
-	uint32_t lost = world_port(fabric, "r1", 2);
-	const uint32_t at[] = {world_port(fabric, "r0", 2), lost,
+	uint32_t failed = world_port(fabric, "r1", 2);
+	const uint32_t at[] = {world_port(fabric, "r0", 2), failed,
 			       world_port(fabric, "r2", 2)};
 
 	(void)state;
-	sets->lost = malloc(sizeof(lost));
-	assert_non_null(sets->lost);
-	sets->lost[sets->num_lost++] = lost;
+	sets->failed = malloc(sizeof(failed));
+	assert_non_null(sets->failed);
+	sets->failed[sets->num_failed++] = failed;
 	add_set(sets, 100, 1, (const uint8_t[]){2, 1, 2});
 	add_set(sets, 200, 2, (const uint8_t[]){2, 2, 1});
 	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
 	assert_int_equal(found.loops.num, 0);
 	assert_int_equal(found.cycles.num, 1);
-	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_LOSS, at, 3);
-	assert_int_equal(found.cycles.most, 0); /* since the loss */
+	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_FAILURE, at, 3);
+	assert_int_equal(found.cycles.most, 0); /* since the failure */
 	pm_mixture_free(&found);
-	/* Without the loss it stays. */
-	sets->num_lost = 0;
+	/* Without the failure it stays. */
+	sets->num_failed = 0;
 	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
 	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_NOTHING, at, 3);
 	assert_int_equal(found.cycles.most, 1);
@@ -171,14 +171,14 @@ static void draw_set(struct scene *s, uint64_t ns)
 			PM_LFT_TRACE_NEVER;
 }
 
-static void draw_loss(struct scene *s)
+static void draw_failure(struct scene *s)
 {
 	const struct pm_fabric *fabric = s->world.fabric;
 	struct pm_lft_trace *sets = s->sets;
 	uint8_t *gone = calloc(fabric->num_ports, 1);
 
-	sets->lost = calloc(4, sizeof(*sets->lost));
-	assert_true(gone && sets->lost);
+	sets->failed = calloc(4, sizeof(*sets->failed));
+	assert_true(gone && sets->failed);
 	for (uint32_t i = random_below(&s->random, 4); i; i--) {
 		uint32_t port = random_below(&s->random, fabric->num_ports);
 		uint32_t peer = fabric->ports[port].peer;
@@ -187,7 +187,7 @@ static void draw_loss(struct scene *s)
 		    gone[port])
 			continue;
 		gone[port] = gone[peer] = 1;
-		sets->lost[sets->num_lost++] = port;
+		sets->failed[sets->num_failed++] = port;
 	}
 	free(gone);
 }
@@ -196,7 +196,7 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 {
 	const struct pm_fabric *fabric;
 	struct pm_lft_trace *sets;
-	uint64_t ns = LOST_AT - 200;
+	uint64_t ns = FAILED_AT - 200;
 
 	*s = (struct scene){.random = {seed}};
 	if (!world_make_random(&s->world, &s->random, &s->recipe)) {
@@ -215,12 +215,12 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 	sets->entries = malloc(SETS * 64);
 	s->now = pm_fabric_clone(fabric);
 	assert_true(sets->lid && sets->lmc && sets->set && sets->entries && s->now);
-	sets->lost_at = LOST_AT;
+	sets->failed_at = FAILED_AT;
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		sets->lid[i] = fabric->ports[i].lid;
 		sets->lmc[i] = fabric->ports[i].lmc;
 	}
-	draw_loss(s);
+	draw_failure(s);
 	while (sets->num < SETS) {
 		draw_set(s, ns);
 		ns += random_below(&s->random, 3) * 10;
@@ -262,13 +262,14 @@ static void look(const struct scene *s, struct pm_check_loops *loops,
 
 /* When what is told of is there: -1 before all, else the place among events. */
 static bool is_there(const struct scene *s, const struct pm_mixture_ring *it, uint64_t ns,
-		     bool lost)
+		     bool failed)
 {
-	bool made = it->made == PM_MIXTURE_FIRST ||
-		    (it->made == PM_MIXTURE_LOSS ? lost
-						 : s->sets->set[it->made].arrived <= ns);
-	bool mended = it->mended == PM_MIXTURE_LOSS
-			      ? lost
+	bool made =
+		it->made == PM_MIXTURE_FIRST ||
+		(it->made == PM_MIXTURE_FAILURE ? failed
+						: s->sets->set[it->made].arrived <= ns);
+	bool mended = it->mended == PM_MIXTURE_FAILURE
+			      ? failed
 			      : it->mended < PM_MIXTURE_NOTHING &&
 					s->sets->set[it->mended].arrived <= ns;
 
@@ -278,7 +279,7 @@ static bool is_there(const struct scene *s, const struct pm_mixture_ring *it, ui
 static uint64_t loops_found, cycles_found, moments;
 
 static void compare(const struct scene *s, const struct pm_mixture *found, uint64_t ns,
-		    bool lost, uint64_t seed)
+		    bool failed, uint64_t seed)
 {
 	uint8_t *looping = calloc(s->world.stride, 1);
 	struct pm_check_credits credits;
@@ -288,13 +289,13 @@ static void compare(const struct scene *s, const struct pm_mixture *found, uint6
 	assert_non_null(looping);
 	look(s, &loops, &credits);
 	for (uint32_t i = 0; i < found->loops.num; i++)
-		if (is_there(s, &found->loops.list[i], ns, lost) &&
+		if (is_there(s, &found->loops.list[i], ns, failed) &&
 		    !looping[found->loops.list[i].lid]) {
 			looping[found->loops.list[i].lid] = 1;
 			lids++;
 		}
 	for (uint32_t i = 0; i < found->cycles.num; i++)
-		cycles += is_there(s, &found->cycles.list[i], ns, lost);
+		cycles += is_there(s, &found->cycles.list[i], ns, failed);
 	if (lids != loops.lids || !cycles != !credits.length)
 		fail_msg("PM_SEED=%llu PM_ROUNDS=1: at %llu %u LIDs loop, not %u; %u "
 			 "cycles, and of %u channels by check",
@@ -308,15 +309,15 @@ static void compare(const struct scene *s, const struct pm_mixture *found, uint6
 
 static void cut_lost(struct scene *s)
 {
-	for (uint32_t i = 0; i < s->sets->num_lost; i++)
-		pm_fabric_cut(s->now, s->sets->lost[i]);
+	for (uint32_t i = 0; i < s->sets->num_failed; i++)
+		pm_fabric_cut(s->now, s->sets->failed[i]);
 }
 
 static void try_seed(uint64_t seed)
 {
 	struct scene s;
 	struct pm_mixture found;
-	bool lost = false;
+	bool failed = false;
 
 	if (!scene_begin(&s, seed))
 		return;
@@ -325,17 +326,17 @@ static void try_seed(uint64_t seed)
 	for (uint32_t i = 0; i < s.sets->num; i++) {
 		const struct pm_lft_trace_set *set = &s.sets->set[i];
 
-		if (!lost && set->sent >= LOST_AT) {
+		if (!failed && set->sent >= FAILED_AT) {
 			cut_lost(&s);
-			lost = true;
-			compare(&s, &found, LOST_AT - 1, true, seed);
+			failed = true;
+			compare(&s, &found, FAILED_AT - 1, true, seed);
 		}
 		if (set->arrived != PM_LFT_TRACE_NEVER)
 			memcpy(s.tables + (size_t)set->sw * s.world.stride +
 				       (size_t)set->block * 64,
 			       s.sets->entries + (size_t)i * 64, 64);
 		if (i + 1 == s.sets->num || s.sets->set[i + 1].sent > set->sent)
-			compare(&s, &found, set->sent, lost, seed);
+			compare(&s, &found, set->sent, failed, seed);
 	}
 	pm_mixture_free(&found);
 	scene_end(&s);

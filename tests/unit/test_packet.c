@@ -371,7 +371,7 @@ static void test_same(void **state)
 	recipe_free(&recipe);
 }
 
-/* ---- Losses ---- */
+/* ---- Failures ---- */
 
 /* One packet, and each cable of its way dies at each tick: it is lost if a part of it has
  * not come in over that cable. */
@@ -383,15 +383,15 @@ static void test_cut(void **state)
 
 	(void)state;
 	begin_with(&lab, tree(3, 2));
-	lab.config.num_lost = 1;
+	lab.config.num_failed = 1;
 	num = find_path(&lab, 0, lab.num_hosts - 1, path);
 	assert_int_equal(num, 6);
 	for (uint32_t c = 0; c < num; c++)
 		for (uint32_t t = 1; t < zero_load(num, size) + 5; t++) {
 			bool arrives = t >= zero_load(c + 1, size);
 
-			lab.config.lost = &path[c];
-			lab.config.lose_at = t;
+			lab.config.failed = &path[c];
+			lab.config.fail_at = t;
 			send_one(&lab, 0, lab.num_hosts - 1, size);
 			if (lab.r.delivered != arrives)
 				fail_msg("cable %u at %u: %s", c, t,
@@ -409,7 +409,7 @@ static void test_cut(void **state)
  */
 static void try_return(struct lab *lab, const uint32_t *path, uint32_t c, uint32_t gone)
 {
-	const uint32_t size = 30, at = lab->config.lose_at, back = at + gone;
+	const uint32_t size = 30, at = lab->config.fail_at, back = at + gone;
 	uint32_t arrived = 0, begin[2] = {0, size};
 
 	if (!c && at <= size) /* the first is on its way; the other waits */
@@ -421,7 +421,7 @@ static void try_return(struct lab *lab, const uint32_t *path, uint32_t c, uint32
 		      : begin[i] >= back || begin[i] + size + WIRE <= at)
 			arrived++;
 	}
-	lab->config.lost = &path[c];
+	lab->config.failed = &path[c];
 	lab->config.return_at = back;
 	start(lab);
 	run_to(lab, 2000);
@@ -445,14 +445,14 @@ static void test_return(void **state)
 	lab.workload.list = list;
 	lab.workload.num_list = 2;
 	lab.config.warmup = 0;
-	lab.config.num_lost = 1;
+	lab.config.num_failed = 1;
 	num = find_path(&lab, 0, lab.num_hosts - 1, path);
 	lab.config.packet = 30;
 	lab.config.buffer = 120;
 	for (uint32_t c = 0; c < num; c++)
 		for (uint32_t t = 1; t < zero_load(num, 60) + 5; t++)
 			for (uint32_t gone = 1; gone < 80; gone += 13) {
-				lab.config.lose_at = t;
+				lab.config.fail_at = t;
 				try_return(&lab, path, c, gone);
 			}
 	end(&lab);
@@ -460,7 +460,7 @@ static void test_return(void **state)
 
 /* Any traffic and switches, with up to four cables lost on the way. */
 static void draw_run(struct lab *lab, struct random *random, uint64_t seed,
-		     uint32_t lost[4])
+		     uint32_t failed[4])
 {
 	lab->workload.pattern = random_chance(random, 50) ? PM_UNIFORM : PM_PERMUTATION;
 	lab->workload.seed = seed;
@@ -474,14 +474,14 @@ static void draw_run(struct lab *lab, struct random *random, uint64_t seed,
 	lab->config.crossing = random_below(random, 40);
 	lab->config.reads = random_below(random, 3);
 	lab->config.in_line = random_chance(random, 50);
-	lab->config.num_lost = random_below(random, 5);
-	lab->config.lose_at = random_below(random, 4000);
-	lab->config.lost = lost;
+	lab->config.num_failed = random_below(random, 5);
+	lab->config.fail_at = random_below(random, 4000);
+	lab->config.failed = failed;
 	if (seed % 2)
 		lab->config.return_at =
-			lab->config.lose_at + random_range(random, 1, 4000);
+			lab->config.fail_at + random_range(random, 1, 4000);
 	for (uint32_t i = 0; i < 4; i++)
-		lost[i] = random_below(random, lab->world.fabric->num_ports);
+		failed[i] = random_below(random, lab->world.fabric->num_ports);
 	if (random_chance(random, 50)) {
 		lab->config.timeout = random_range(random, 3000, 20000);
 		lab->config.tries = 3;
@@ -499,7 +499,7 @@ static void test_conservation(void **state)
 		struct random random = {seed};
 		struct recipe recipe = {0};
 		struct lab lab = {0};
-		uint32_t lost[4];
+		uint32_t failed[4];
 
 		if (!world_make_random(&lab.world, &random, &recipe)) {
 			recipe_free(&recipe);
@@ -509,7 +509,7 @@ static void test_conservation(void **state)
 		configure(&lab);
 		if (lab.num_hosts < 2)
 			goto next;
-		draw_run(&lab, &random, seed, lost);
+		draw_run(&lab, &random, seed, failed);
 		lab.config.batch = 1000000;
 		start(&lab);
 		run_to(&lab, 2000);
@@ -552,7 +552,7 @@ static double dead_share(const struct lab *lab, const uint8_t *usable)
 				       NULL),
 			 0);
 	assert_int_equal(pm_cutoff_dead(cutoff), 0);
-	pm_cutoff_lose(cutoff, usable);
+	pm_cutoff_fail(cutoff, usable);
 	share = (double)pm_cutoff_dead(cutoff) / (double)pm_cutoff_paths(cutoff);
 	pm_cutoff_free(cutoff);
 	free(lids);
@@ -560,7 +560,7 @@ static double dead_share(const struct lab *lab, const uint8_t *usable)
 	return share;
 }
 
-/* All blocks that the loss changes, at a time. */
+/* All blocks that the failure changes, at a time. */
 static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *usable, uint32_t time)
 {
 	const struct world *w = &lab->world;
@@ -588,20 +588,20 @@ static struct pm_packet_set *make_sets(struct lab *lab, uint8_t *usable, uint32_
 }
 
 /* The cables of a root die; the caller frees what is not usable. */
-static uint8_t *lose_root(struct lab *lab, const char *name)
+static uint8_t *fail_root(struct lab *lab, const char *name)
 {
 	const struct pm_fabric *fabric = lab->world.fabric;
 	uint32_t root = world_switch(&lab->world, name);
-	uint32_t *lost = calloc(fabric->nodes[root].num_ports, sizeof(*lost));
+	uint32_t *failed = calloc(fabric->nodes[root].num_ports, sizeof(*failed));
 	uint8_t *usable = malloc(lab->world.plan->topology->num_ports);
 
-	assert_true(usable && lost);
+	assert_true(usable && failed);
 	assert_true(pm_plan_match(lab->world.plan, fabric, usable));
 	pm_for_each_port(port, fabric, root) {
-		lost[lab->config.num_lost++] = port;
+		failed[lab->config.num_failed++] = port;
 		usable[port] = usable[fabric->ports[port].peer] = 0;
 	}
-	lab->config.lost = lost;
+	lab->config.failed = failed;
 	return usable;
 }
 
@@ -617,18 +617,18 @@ static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 
 	begin_with(&lab, tree(height, arity));
 	snprintf(name, sizeof(name), "sw%u-0", height);
-	usable = lose_root(&lab, name);
+	usable = fail_root(&lab, name);
 	share = dead_share(&lab, usable);
 	lab.workload.pattern = PM_UNIFORM;
 	lab.workload.load = load;
 	lab.workload.seed = getenv("PM_SEED") ? strtoull(getenv("PM_SEED"), NULL, 0) : 1;
-	lab.config.lose_at = 20000;
+	lab.config.fail_at = 20000;
 	sets = make_sets(&lab, usable, 420000);
 	lab.config.window = 10000;
 	lab.config.batch = 50000;
 	start(&lab);
 	run_to(&lab, end_of(&lab));
-	/* Windows begin after what was on its way at the loss. */
+	/* Windows begin after what was on its way at the failure. */
 	for (uint32_t i = 3; i < 42; i++) {
 		dropped += lab.r.windows[i].dropped;
 		arrived += lab.r.windows[i].packets;
@@ -645,7 +645,7 @@ static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 	assert_int_equal(after, 0);
 	free(sets);
 	free(usable);
-	free((void *)(uintptr_t)lab.config.lost);
+	free((void *)(uintptr_t)lab.config.failed);
 	end(&lab);
 }
 
@@ -670,8 +670,8 @@ static uint8_t *begin_reliable(struct lab *lab)
 	lab->config.timeout = 20000;
 	lab->config.tries = 7;
 	lab->config.batch = 200000;
-	lab->config.lose_at = 15000;
-	return lose_root(lab, "sw3-0");
+	lab->config.fail_at = 15000;
+	return fail_root(lab, "sw3-0");
 }
 
 /* Pairs with a path through a failed part. */
@@ -696,17 +696,17 @@ static void test_reliable(void **state)
 {
 	struct lab lab;
 	uint8_t *usable = begin_reliable(&lab);
-	uint32_t dead = count_dead(&lab, usable), num = lab.config.num_lost;
+	uint32_t dead = count_dead(&lab, usable), num = lab.config.num_failed;
 	struct pm_packet_set *sets;
 
 	(void)state;
 	assert_int_equal(dead, 4);
-	lab.config.num_lost = 0;
+	lab.config.num_failed = 0;
 	run(&lab);
 	assert_true(!lab.r.pairs.again && !lab.r.dropped && !lab.r.pairs.timeouts);
 	assert_int_equal(lab.r.pairs.pairs, lab.num_hosts);
 	assert_int_equal(lab.r.delivered, lab.num_hosts * 400u * 2);
-	lab.config.num_lost = num;
+	lab.config.num_failed = num;
 	sets = make_sets(&lab, usable, 25000);
 	start(&lab);
 	run_to(&lab, end_of(&lab));
@@ -720,7 +720,7 @@ static void test_reliable(void **state)
 	assert_in_range(lab.r.slowest, 20000, 20000 + 15000);
 	finish(&lab);
 	free(sets);
-	free((void *)(uintptr_t)lab.config.lost);
+	free((void *)(uintptr_t)lab.config.failed);
 	free(usable);
 	end(&lab);
 }
@@ -761,7 +761,7 @@ static void test_broken(void **state)
 	assert_true(lab.r.pairs.refused > 0);
 	assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
 	finish(&lab);
-	free((void *)(uintptr_t)lab.config.lost);
+	free((void *)(uintptr_t)lab.config.failed);
 	free(usable);
 	end(&lab);
 }
@@ -963,7 +963,7 @@ static uint32_t list_deadlocks(struct lab *lab, const struct pm_packet_deadlock 
 static void test_deadlocks(void **state)
 {
 	const struct pm_packet_deadlock *list;
-	uint32_t stuck = 0, lost, num;
+	uint32_t stuck = 0, failed, num;
 	struct lab lab;
 
 	(void)state;
@@ -992,18 +992,18 @@ static void test_deadlocks(void **state)
 	assert_int_equal(list[0].hosts, 4);
 	finish(&lab);
 	/* A cable of it dies: it is over then. */
-	lost = world_port(lab.world.fabric, "r1", 2);
-	lab.config.lost = &lost;
-	lab.config.num_lost = 1;
-	lab.config.lose_at = 50000;
+	failed = world_port(lab.world.fabric, "r1", 2);
+	lab.config.failed = &failed;
+	lab.config.num_failed = 1;
+	lab.config.fail_at = 50000;
 	start(&lab);
 	run_to(&lab, end_of(&lab));
 	assert_int_equal(pm_packet_stuck(lab.packet, NULL, 0, NULL), 0);
 	assert_int_equal(list_deadlocks(&lab, &list), 1);
-	assert_int_equal(list[0].end, lab.config.lose_at);
+	assert_int_equal(list[0].end, lab.config.fail_at);
 	assert_true(list[0].begin <= stuck && list[0].begin + 200 > stuck);
 	finish(&lab);
-	lab.config.num_lost = 0;
+	lab.config.num_failed = 0;
 	/* A time-out ends it, and it comes again. */
 	lab.config.lifetime = 2000;
 	start(&lab);
@@ -1117,7 +1117,7 @@ static void test_bad(void **state)
 	sets[0].sw = 1;
 	BAD(config.sets = sets, config.num_sets = 1);
 	sets[0].sw = 0;
-	BAD(config.lose_at = 5, config.return_at = 5);
+	BAD(config.fail_at = 5, config.return_at = 5);
 	sets[0].block = lab.world.stride / 64;
 	BAD(config.sets = sets, config.num_sets = 1);
 	lab.hosts[1].lid = 0;

@@ -200,13 +200,13 @@ static void take_over(void)
 	subnet_opensm()->subn.coming_out_of_standby = TRUE;
 }
 
-static void lose_cable(void)
+static void fail_cable(void)
 {
 	load_and_run();
 	subnet_set_cable("l0", 3, false, false);
 }
 
-static void lose_path(void)
+static void fail_path(void)
 {
 	load_and_run();
 	subnet_set_cable("l0", 3, false, false);
@@ -214,7 +214,7 @@ static void lose_path(void)
 }
 
 /* Cables join l0 and l2 by way of l1 alone. */
-static void lose_pair(void)
+static void fail_pair(void)
 {
 	load_and_run();
 	subnet_set_cable("l0", 4, false, false);
@@ -418,9 +418,9 @@ static const struct scenario {
 	{"plan on disk", run_again, .act = do_sweep},
 	{"plan in another folder", run_elsewhere, .act = do_sweep},
 	{"out of standby", take_over, .act = do_sweep},
-	{"cable lost", lose_cable, .act = do_sweep},
-	{"path lost", lose_path, .act = do_sweep},
-	{"pair lost", lose_pair, .act = do_sweep},
+	{"cable lost", fail_cable, .act = do_sweep},
+	{"path lost", fail_path, .act = do_sweep},
+	{"pair lost", fail_pair, .act = do_sweep},
 	{"repair", repair, .act = do_sweep},
 	{"drain", drain, .act = do_sweep},
 	{"repair and drain", repair_and_drain, .act = do_sweep},
@@ -434,7 +434,7 @@ static const struct scenario {
 	{"shadow mode", shadow, .act = do_sweep, .shadow = true},
 	{"migrating", migrate, .act = do_sweep},
 	{"LIDs reassigned", reassign, .act = do_sweep, .first = true},
-	{"the plugin is unloaded", lose_path, .act = do_unload},
+	{"the plugin is unloaded", fail_path, .act = do_unload},
 };
 
 /* ---- A trial ---- */

@@ -32,7 +32,7 @@ static uint32_t rounds = DEFAULT_ROUNDS;
 static uint64_t seed; /* of the round at hand */
 static uint64_t pairs_with_services, pairs_unreachable;
 
-/* ---- Losses and returns ---- */
+/* ---- Failures and returns ---- */
 
 struct trial {
 	struct random random;
@@ -490,7 +490,7 @@ static void check_all_back(struct trial *t)
 		EXPECT(t->first[i] == PM_LFT_KEEP || t->held[i] == t->first[i]);
 }
 
-static void test_losses_and_returns(void **state)
+static void test_failures_and_returns(void **state)
 {
 	uint32_t tried = 0;
 
@@ -782,10 +782,10 @@ static void test_growth(void **state)
 	assert_true(grew >= rounds || rounds < 20);
 }
 
-/* ---- One loss after the other ---- */
+/* ---- One failure after the other ---- */
 
 /* Some cables, or all of a switch, or nothing; with repetitions and ports without any. */
-static uint32_t choose_loss(struct trial *t, uint32_t *ports)
+static uint32_t choose_failure(struct trial *t, uint32_t *ports)
 {
 	const struct pm_fabric *topology = t->plan->topology;
 	uint32_t num = 0, count = random_below(&t->random, 5);
@@ -849,12 +849,12 @@ static void check_reach(const struct trial *t, const struct pm_routes *one,
 }
 
 /* The same tables as those made from nothing, whatever was lost before. */
-static void check_loss(struct trial *t, struct pm_routes *again)
+static void check_failure(struct trial *t, struct pm_routes *again)
 {
 	const struct pm_detours *detours =
 		random_chance(&t->random, 50) ? &t->detours : NULL;
 	uint8_t *usable = malloc(t->plan->topology->num_ports), *wanted;
-	uint32_t ports[PM_MAX_PORTS], num = choose_loss(t, ports);
+	uint32_t ports[PM_MAX_PORTS], num = choose_failure(t, ports);
 
 	assert_non_null(usable);
 	memcpy(usable, t->usable, t->plan->topology->num_ports);
@@ -876,7 +876,7 @@ static void check_loss(struct trial *t, struct pm_routes *again)
 	free(usable);
 }
 
-static void test_loss_after_loss(void **state)
+static void test_failure_after_failure(void **state)
 {
 	(void)state;
 	for (uint32_t round = 0; round < rounds; round++) {
@@ -887,7 +887,7 @@ static void test_loss_after_loss(void **state)
 		if (begin(&t)) {
 			EXPECT(pm_routes_make(t.plan, &again, NULL) == 0);
 			for (int i = 0; i < 6; i++) {
-				check_loss(&t, again);
+				check_failure(&t, again);
 				/* Sometimes something else comes between. */
 				if (random_chance(&t.random, 10))
 					pm_routes_update(t.routes, t.usable, NULL);
@@ -922,13 +922,14 @@ static void expect_spread(const struct world *world, const struct pm_fabric *now
 			loads.uplink_most);
 }
 
-static void expect_spread_without(struct world *world, const char *loss, const char *tree)
+static void expect_spread_without(struct world *world, const char *failure,
+				  const char *tree)
 {
-	struct pm_fabric *now = world_without(world, loss);
+	struct pm_fabric *now = world_without(world, failure);
 
 	world_update(world, now);
 	world_assert_sound(world, now);
-	expect_spread(world, now, 2, loss, tree);
+	expect_spread(world, now, 2, failure, tree);
 	pm_fabric_free(now);
 }
 
@@ -1145,9 +1146,12 @@ static void test_shifts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_losses_and_returns), cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_loss_after_loss),	   cmocka_unit_test(test_balance),
-		cmocka_unit_test(test_uneven_balance),	   cmocka_unit_test(test_shifts),
+		cmocka_unit_test(test_failures_and_returns),
+		cmocka_unit_test(test_growth),
+		cmocka_unit_test(test_failure_after_failure),
+		cmocka_unit_test(test_balance),
+		cmocka_unit_test(test_uneven_balance),
+		cmocka_unit_test(test_shifts),
 	};
 
 	first_seed = from_environment("PM_SEED", DEFAULT_SEED);

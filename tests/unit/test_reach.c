@@ -71,7 +71,7 @@ static void lose(struct ground *g, const char *sw, unsigned int port)
 /* Per switch, in the order drawn, what it reaches: a letter for each. */
 struct row {
 	const char *name;
-	const char *lost[5]; /* switch:port */
+	const char *failed[5]; /* switch:port */
 	const char *down[7], *updown[7];
 };
 
@@ -96,13 +96,13 @@ static const struct row rows[] = {
 	 {"a", "b", "cq", "p", "cq", "t", "x"}},
 };
 
-static void lose_all(struct ground *g, const char *const *lost)
+static void fail_all(struct ground *g, const char *const *failed)
 {
-	for (int i = 0; i < 5 && lost[i]; i++) {
+	for (int i = 0; i < 5 && failed[i]; i++) {
 		char name[8];
 		unsigned int port;
 
-		assert_int_equal(sscanf(lost[i], "%7[^:]:%u", name, &port), 2);
+		assert_int_equal(sscanf(failed[i], "%7[^:]:%u", name, &port), 2);
 		lose(g, name, port);
 	}
 }
@@ -130,7 +130,7 @@ static void test_drawing(void **state)
 		struct ground g;
 
 		make(&g, recipe_draw(DRAWING));
-		lose_all(&g, rows[i].lost);
+		fail_all(&g, rows[i].failed);
 		pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 		check_sets(&rows[i], "down", rows[i].down, g.reach.down, g.reach.words);
 		check_sets(&rows[i], "updown", rows[i].updown, g.reach.updown,
@@ -145,7 +145,7 @@ static void check_since(const struct ground *g)
 	size_t bytes = g->reach.words * sizeof(uint64_t);
 	struct pm_pool pool = {0};
 	struct pm_reach whole, since;
-	struct pm_reach_loss loss;
+	struct pm_reach_failure failure;
 	uint32_t ports[128], num = 0, count = g->tree.num_switches;
 	uint8_t changed[72];
 
@@ -160,17 +160,17 @@ static void check_since(const struct ground *g)
 	for (uint32_t i = 0; i < g->skeleton->num_ports; i++)
 		if (g->skeleton->ports[i].peer != PM_NONE && !g->usable[i])
 			ports[num++] = i;
-	pm_reach_loss_init(&since, count, &pool, &loss);
+	pm_reach_failure_init(&since, count, &pool, &failure);
 	assert_int_equal(pm_pool_check(&pool, NULL), 0);
 	for (int i = 0; i < 2; i++) {
 		memcpy(since.down, whole.down, count * bytes);
 		memcpy(since.updown, whole.updown, count * bytes);
 		pm_reach_fail(g->skeleton, &g->tree, g->usable, ports, num, &since,
-			      &loss);
+			      &failure);
 		assert_memory_equal(since.down, g->reach.down, count * bytes);
 		assert_memory_equal(since.updown, g->reach.updown, count * bytes);
-		assert_memory_equal(loss.changed, changed, count);
-		pm_reach_restore(&whole, &since, &loss);
+		assert_memory_equal(failure.changed, changed, count);
+		pm_reach_restore(&whole, &since, &failure);
 		assert_memory_equal(since.down, whole.down, count * bytes);
 		assert_memory_equal(since.updown, whole.updown, count * bytes);
 	}
@@ -188,7 +188,7 @@ static void check_since(const struct ground *g)
 	pm_pool_free(&pool);
 }
 
-/* Every set of lost cables of the drawing. */
+/* Every set of failed cables of the drawing. */
 static void test_since(void **state)
 {
 	static const struct {
@@ -280,7 +280,7 @@ static void test_failures(void **state)
 	struct recipe recipe = {0};
 	struct pm_pool pool = {0};
 	struct pm_reach whole, now;
-	struct pm_reach_loss loss;
+	struct pm_reach_failure failure;
 	struct ground g;
 	size_t bytes;
 
@@ -292,7 +292,7 @@ static void test_failures(void **state)
 	bytes = (size_t)g.tree.num_switches * g.reach.words * sizeof(uint64_t);
 	pm_reach_init(&g.tree, &pool, &whole);
 	pm_reach_init(&g.tree, &pool, &now);
-	pm_reach_loss_init(&now, g.tree.num_switches, &pool, &loss);
+	pm_reach_failure_init(&now, g.tree.num_switches, &pool, &failure);
 	assert_int_equal(pm_pool_check(&pool, NULL), 0);
 	pm_reach_compute(g.skeleton, &g.tree, NULL, &whole);
 	memcpy(now.down, whole.down, bytes);
@@ -312,10 +312,10 @@ static void test_failures(void **state)
 			ports[num++] = peer;
 		}
 		pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
-		pm_reach_fail(g.skeleton, &g.tree, g.usable, ports, num, &now, &loss);
+		pm_reach_fail(g.skeleton, &g.tree, g.usable, ports, num, &now, &failure);
 		assert_memory_equal(now.down, g.reach.down, bytes);
 		assert_memory_equal(now.updown, g.reach.updown, bytes);
-		pm_reach_restore(&whole, &now, &loss);
+		pm_reach_restore(&whole, &now, &failure);
 	}
 	pm_pool_free(&pool);
 	release(&g);

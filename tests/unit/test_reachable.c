@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts on drawings, then in random trees with losses against a walk over all pairs.
+ * Counts on drawings, then in random trees with failures against a walk over all pairs.
  * PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
 #include "recipe.h"
@@ -55,7 +55,7 @@ static struct pm_fabric *make_ring_below_spines(void)
 static void test_counts(void **state)
 {
 	static const struct {
-		const char *name, *loss;
+		const char *name, *failure;
 		uint64_t connected, pairs;
 		bool enough, well;
 	} rows[] = {
@@ -78,7 +78,7 @@ static void test_counts(void **state)
 	(void)state;
 	world_make(&world, make_ring_below_spines(), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_fabric *now = world_without(&world, rows[i].loss);
+		struct pm_fabric *now = world_without(&world, rows[i].failure);
 		struct pm_reachable reachable;
 
 		world_update(&world, now);
@@ -182,7 +182,7 @@ static void test_marks(void **state)
 static void test_plan_agrees(void **state)
 {
 	static const struct {
-		const char *loss;
+		const char *failure;
 		bool enough; /* for the levels of the whole fabric's plan */
 		int rc;	     /* of a plan made anew */
 	} rows[] = {
@@ -198,7 +198,7 @@ static void test_plan_agrees(void **state)
 	(void)state;
 	world_make(&world, make_ring_below_spines(), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_fabric *now = world_without(&world, rows[i].loss);
+		struct pm_fabric *now = world_without(&world, rows[i].failure);
 		struct pm_plan *plan = NULL;
 		struct pm_reachable reachable;
 		struct pm_error err = {""};
@@ -224,7 +224,7 @@ static void test_plan_agrees(void **state)
 /* ---- Random trees ---- */
 
 /* Cuts cables and hosts at random. */
-static void lose_some(struct pm_fabric *fabric, struct random *random)
+static void fail_some(struct pm_fabric *fabric, struct random *random)
 {
 	uint32_t percent = random_below(random, 40);
 
@@ -320,7 +320,7 @@ static void test_random(void **state)
 		world_make(&world, now, PM_GROUPED);
 		now = pm_fabric_clone(world.fabric);
 		assert_non_null(now);
-		lose_some(now, &random);
+		fail_some(now, &random);
 		world_update(&world, now);
 		found = find(&world, world.usable);
 		walked = walk_pairs(&world, now);

@@ -91,7 +91,7 @@ static void end(void)
 	subnet_remove_files("*/*");
 }
 
-static void lose_cable(void)
+static void fail_cable(void)
 {
 	subnet_set_cable("m0-0", 1, false, true);
 	subnet_begin_sweep();
@@ -101,7 +101,7 @@ static void test_all_answer(void **state)
 {
 	(void)state;
 	subnet_begin_routed(fabric);
-	lose_cable();
+	fail_cable();
 	assert_int_equal(subnet_unreachable(), 0);
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	subnet_sweep_well();
@@ -118,7 +118,7 @@ static void test_taken_over(void **state)
 	(void)state;
 	subnet_begin_routed(fabric);
 	subnet_opensm()->subn.coming_out_of_standby = TRUE;
-	lose_cable();
+	fail_cable();
 	assert_int_equal(subnet_repaired("m0-0"), 0);
 	subnet_opensm()->subn.coming_out_of_standby = FALSE;
 	subnet_sweep_well();
@@ -136,7 +136,7 @@ static void test_above_does_not_answer(void **state)
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, UINT32_MAX);
-	lose_cable();
+	fail_cable();
 	assert_int_equal(subnet_repaired(top), 0);
 	assert_int_equal(subnet_entry(top, host), 1);
 	assert_int_equal(subnet_entry("m0-0", host), 1);
@@ -166,7 +166,7 @@ static void test_above_answers_later(void **state)
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, 1);
-	lose_cable();
+	fail_cable();
 	assert_int_equal(subnet_repaired(top), 1);
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
@@ -222,7 +222,7 @@ static void test_above_is_tried_again(void **state)
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, UINT32_MAX);
-	lose_cable();
+	fail_cable();
 	assert_int_equal(subnet_repaired("m0-0"), 0);
 	subnet_refuse_blocks(top, 0);
 	subnet_work(&result, 200);
@@ -243,7 +243,7 @@ static void test_above_answers_late(void **state)
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_delay_block(top);
-	lose_cable();
+	fail_cable();
 	assert_int_equal(subnet_repaired(top), 0);
 	subnet_sweep_well();
 	assert_int_equal(
@@ -306,7 +306,7 @@ static void test_dealt_with(void **state)
 	subnet_sweep_well();
 	subnet_work(&result, 10e3);
 	assert_int_equal(subnet_logged("nothing found lost"), 0);
-	lose_cable();
+	fail_cable();
 	assert_int_equal(subnet_logged("; traps 2, "), 1);
 	assert_int_equal(subnet_logged("; 8.0 ms from the first trap"), 1);
 	end();
@@ -401,7 +401,7 @@ static void test_long_burst(void **state)
 	subnet_begin_routed(fabric);
 	traps_to_come = 100; /* one each 4 ms */
 	subnet_on_wait(send_trap);
-	lose_cable();
+	fail_cable();
 	assert_true(traps_to_come <= 0);
 	assert_int_equal(subnet_logged(OUT_OF_TIME), 0);
 	assert_int_equal(subnet_unreachable(), 0);
@@ -451,7 +451,7 @@ static uint32_t count_repair(void (*before)(void), void (*after_block)(void))
 	if (before)
 		before();
 	subnet_on_block(after_block);
-	lose_cable();
+	fail_cable();
 	subnet_on_block(NULL);
 	assert_int_equal(subnet_unreachable(), 0);
 	return blocks;
@@ -488,7 +488,7 @@ static void test_vain_traps(void **state)
 static void return_cable(void)
 {
 	subnet_begin_routed(fabric);
-	lose_cable();
+	fail_cable();
 	subnet_sweep_well();
 	blocks = 0;
 	subnet_set_cable("m0-0", 1, true, false);
@@ -522,7 +522,7 @@ static void test_steps_not_answered(void **state)
 
 	(void)state;
 	subnet_begin_routed(fabric);
-	lose_cable();
+	fail_cable();
 	subnet_sweep_well();
 	subnet_set_cable("m0-0", 1, true, false);
 	subnet_refuse_blocks("t0", UINT32_MAX);
@@ -633,7 +633,7 @@ static void test_dead_holds_nobody_up(void **state)
 	assert_int_equal(subnet_repaired("t1"), 0);
 	for (unsigned int p = 1; p <= 4; p++)
 		subnet_set_cable("t1", p, false, true);
-	lose_cable();
+	fail_cable();
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
 	end();

@@ -30,7 +30,7 @@ static struct pm_lft_trace make_sets(struct pm_lft_trace_set *set,
 		memset(entries + (size_t)i * 64, (int)i, 64);
 	}
 	return (struct pm_lft_trace){
-		.set = set, .entries = entries, .num = num, .lost_at = 1000};
+		.set = set, .entries = entries, .num = num, .failed_at = 1000};
 }
 
 static struct pm_replay replay(const uint64_t *arrived, uint32_t num,
@@ -59,13 +59,13 @@ static void assert_set(const struct pm_replay *found, uint32_t i, uint32_t block
 }
 
 /* The nearest tick of 2.56 ns, by time; two at one tick as they were sent; one that was
- * lost is nowhere; before the loss, and before the run. */
+ * lost is nowhere; before the failure, and before the run. */
 static void test_times(void **state)
 {
 	const uint64_t arrived[] = {1010, 1000, 1001, 1002, PM_LFT_TRACE_NEVER,
 				    990,  1,	1010};
 	const struct pm_replay_config config = {
-		.tick = 2560000, .lose_at = 300, .end = 1000};
+		.tick = 2560000, .fail_at = 300, .end = 1000};
 	struct pm_replay found = replay(arrived, SETS, &config);
 
 	(void)state;
@@ -85,7 +85,7 @@ static void test_times(void **state)
 static void test_late(void **state)
 {
 	const uint64_t arrived[] = {2000, 1019, 1020, UINT64_MAX / 4};
-	const struct pm_replay_config config = {.tick = 1000000, .lose_at = 5, .end = 25};
+	const struct pm_replay_config config = {.tick = 1000000, .fail_at = 5, .end = 25};
 	struct pm_replay found = replay(arrived, 4, &config);
 
 	(void)state;
@@ -96,7 +96,7 @@ static void test_late(void **state)
 	free(found.list);
 }
 
-/* A loss before the run: what happened since then is in force. */
+/* A failure before the run: what happened since then is in force. */
 static void test_before(void **state)
 {
 	const uint64_t arrived[] = {1499, 1500, 1501, 999, 1024};
@@ -145,7 +145,7 @@ static void choose_hosts(const struct world *world, struct pm_lft_trace *sets,
 	assert_int_equal(num, HOSTS);
 }
 
-/* Dead paths so many ns after the loss. */
+/* Dead paths so many ns after the failure. */
 static uint64_t dead_at(const struct pm_outage *outage, uint64_t ns)
 {
 	uint32_t i = outage->num_points;
@@ -187,7 +187,7 @@ static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
 		     uint32_t *differences)
 {
 	const struct pm_replay_config times = {
-		.tick = 1000000, .lose_at = 2 * ROUND, .end = PM_PACKET_MAX_TICKS};
+		.tick = 1000000, .fail_at = 2 * ROUND, .end = PM_PACKET_MAX_TICKS};
 	struct pm_workload_config load = {.pattern = PM_ALL_TO_ALL,
 					  .num_hosts = HOSTS,
 					  .blocks = BLOCKS,
@@ -202,9 +202,9 @@ static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
 					  .crossing = 11,
 					  .packet = BLOCKS,
 					  .buffer = 64,
-					  .lost = sets->lost,
-					  .num_lost = sets->num_lost,
-					  .lose_at = times.lose_at,
+					  .failed = sets->failed,
+					  .num_failed = sets->num_failed,
+					  .fail_at = times.fail_at,
 					  .batch = ROUND,
 					  .batches = 1,
 					  .window = ROUND};
@@ -229,7 +229,7 @@ static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
 
 /* The packet engine loses the share of packets that outage.h has as dead, after each Set
  * in the plugin's order. */
-static void try_share(struct world *world, const char *loss)
+static void try_share(struct world *world, const char *failure)
 {
 	const struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = UINT64_C(2) * ROUND, .wire_smps = 1};
@@ -239,9 +239,9 @@ static void try_share(struct world *world, const char *loss)
 	struct pm_lft_trace *sets;
 	uint32_t differences;
 
-	assert_int_equal(
-		pm_failures_add(world->fabric, world->plan, "loss", loss, &ports, NULL),
-		0);
+	assert_int_equal(pm_failures_add(world->fabric, world->plan, "loss", failure,
+					 &ports, NULL),
+			 0);
 	assert_int_equal(pm_lft_trace_compute(world->fabric, world->plan, &config,
 					      ports.list, ports.num, &sets, NULL),
 			 0);
@@ -252,8 +252,9 @@ static void try_share(struct world *world, const char *loss)
 	run_sets(world, sets, hosts, &outage, &differences);
 	printf("%s lost: of %llu pairs %llu are dead, then less after %u of %u Sets, "
 	       "%llu in the end; as many packets in each round\n",
-	       loss, (unsigned long long)outage.pairs, (unsigned long long)outage.at_once,
-	       differences, sets->num, (unsigned long long)outage.end);
+	       failure, (unsigned long long)outage.pairs,
+	       (unsigned long long)outage.at_once, differences, sets->num,
+	       (unsigned long long)outage.end);
 	assert_int_equal(differences, outage.num_points - 1);
 	free(outage.curve);
 	free(ports.list);

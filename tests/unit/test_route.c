@@ -23,7 +23,7 @@
 static const unsigned int lids[] = {1, 2, 3, 7, 8, 9, 10, 11};
 
 struct row {
-	const char *name, *lost;
+	const char *name, *failed;
 	const char *entries[4]; /* l0, l1, s0, s1 */
 };
 
@@ -57,7 +57,7 @@ static void test_small(void **state)
 	world_make(&world, recipe_draw(TWO_LEVEL), PM_GROUPED);
 	assert_int_equal(world.stride, 64);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		world_lose(&world, rows[i].lost);
+		world_fail(&world, rows[i].failed);
 		for (uint32_t sw = 0; sw < 4; sw++)
 			expect_row(&world, rows[i].name, sw, rows[i].entries[sw]);
 		for (uint32_t sw = 0; sw < 4; sw++)
@@ -65,7 +65,7 @@ static void test_small(void **state)
 				assert_int_equal(pm_routes_table(world.routes, sw)[lid],
 						 PM_LFT_KEEP);
 	}
-	world_lose(&world, "");
+	world_fail(&world, "");
 	for (uint32_t sw = 0; sw < 4; sw++)
 		expect_row(&world, "back", sw, rows[0].entries[sw]);
 	world_free(&world);
@@ -96,7 +96,7 @@ static void test_one_switch(void **state)
 		world_make(&world, fabric, PM_GROUPED);
 		assert_int_equal(world_entry(&world, "l", "l", 1), 1);
 		assert_int_equal(world_entry(&world, "l", "l", 0), 0);
-		world_lose(&world, "a");
+		world_fail(&world, "a");
 		assert_int_equal(world_entry(&world, "l", "l", 1), 1);
 		world_free(&world);
 	}
@@ -140,10 +140,10 @@ static void test_tall(void **state)
 static void test_beyond(void **state)
 {
 	static const struct {
-		const char *loss;
+		const char *failure;
 		uint64_t unreachable; /* from s2, which has no end port, to the two */
 		const char *hub;
-	} losses[] = {
+	} failures[] = {
 		{"", 2, "l0"},		{"l0", 2, "l1"},
 		{"l0:1", 2, "l1"},	/* s0 is not below the first leaf any more */
 		{"l0:1 l1:2", 0, "l2"}, /* only the third one is below both */
@@ -153,26 +153,26 @@ static void test_beyond(void **state)
 
 	(void)state;
 	world_make(&world, recipe_draw(UPPER_ENDS), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(losses); i++) {
-		struct pm_fabric *now = world_without(&world, losses[i].loss);
+	for (size_t i = 0; i < LENGTH(failures); i++) {
+		struct pm_fabric *now = world_without(&world, failures[i].failure);
 		struct pm_check_paths paths;
 		uint32_t spine = world_switch(&world, "s0"), port;
 
 		world_update(&world, now);
 		paths = world_paths(&world, now);
 		if (paths.lost || paths.loops || paths.turns ||
-		    paths.unreachable != losses[i].unreachable)
-			fail_msg("%s: %u apart, %s", losses[i].loss,
+		    paths.unreachable != failures[i].unreachable)
+			fail_msg("%s: %u apart, %s", failures[i].failure,
 				 (unsigned)paths.unreachable,
 				 paths.example[PM_FAULT_UNREACHABLE].text);
 		if (world_credits(&world, now).length)
-			fail_msg("%s: a credit loop", losses[i].loss);
+			fail_msg("%s: a credit loop", failures[i].failure);
 		port = world.plan->topology->nodes[spine].first_port +
 		       world_entry(&world, "s0", "s1", 4);
 		if (pm_fabric_peer_node(world.plan->topology, port) !=
-		    world_switch(&world, losses[i].hub))
-			fail_msg("%s: not over %s but %u", losses[i].loss, losses[i].hub,
-				 world_entry(&world, "s0", "s1", 4));
+		    world_switch(&world, failures[i].hub))
+			fail_msg("%s: not over %s but %u", failures[i].failure,
+				 failures[i].hub, world_entry(&world, "s0", "s1", 4));
 		pm_fabric_free(now);
 	}
 	world_free(&world);
@@ -192,7 +192,7 @@ static void test_moved_are_spread(void **state)
 	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
-	world_lose(&world, "sw1-0");
+	world_fail(&world, "sw1-0");
 	for (uint32_t leaf = 0; leaf < 8; leaf++) {
 		uint32_t count[9] = {0};
 
@@ -249,7 +249,7 @@ static unsigned int count_spread(const struct world *world, uint32_t sw)
 }
 
 /* Loses all cables of a component. */
-static void lose_component(struct world *world, uint32_t component)
+static void fail_component(struct world *world, uint32_t component)
 {
 	const struct pm_fabric *topology = world->plan->topology;
 
@@ -311,7 +311,7 @@ static void assert_room(struct world *world, bool down)
 
 	assert_non_null(load);
 	for (uint32_t c = 0; c < plan->tree.num_components; c++) {
-		lose_component(world, c);
+		fail_component(world, c);
 		memset(load, 0, plan->topology->num_ports * sizeof(*load));
 		for (uint32_t lid = 1; lid <= plan->top_lid; lid++) {
 			uint32_t place = plan->owner[lid];
@@ -387,7 +387,7 @@ static void test_spread(void **state)
 static void test_parallel(void **state)
 {
 	struct world world;
-	uint32_t lost = 0;
+	uint32_t failed = 0;
 
 	(void)state;
 	world_make(
@@ -401,15 +401,15 @@ static void test_parallel(void **state)
 	assert_int_equal(world_entry(&world, "l0", "l1", 2), 4);
 	assert_int_equal(world_entry(&world, "s0", "l1", 1), 3);
 	assert_int_equal(world_entry(&world, "s0", "l1", 2), 4);
-	world_lose(&world, "l1:4");
+	world_fail(&world, "l1:4");
 	assert_int_equal(world_entry(&world, "l0", "l1", 2), 4);
 	assert_int_equal(world_entry(&world, "s0", "l1", 2), 3);
 	assert_int_equal(world_entry(&world, "l1", "l0", 2), 3);
 	assert_int_equal(world_entry(&world, "l1", "l1", 2), 2);
 	for (uint32_t lid = 1; lid <= world.plan->top_lid; lid++)
-		lost += pm_routes_table(world.routes, world_switch(&world, "s0"))[lid] ==
-			4;
-	assert_int_equal(lost, 0);
+		failed += pm_routes_table(world.routes,
+					  world_switch(&world, "s0"))[lid] == 4;
+	assert_int_equal(failed, 0);
 	world_free(&world);
 }
 
@@ -429,9 +429,9 @@ static void test_moved_stay(void **state)
 	recipe_add_xgft(&recipe, &shape);
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
 	assert_int_equal(world_switch(&world, "sw0-0"), 0);
-	world_lose(&world, "sw0-0:9");
+	world_fail(&world, "sw0-0:9");
 	once = world_tables(world.routes, world.num_switches);
-	world_lose(&world, "sw0-0:9 sw0-0:11");
+	world_fail(&world, "sw0-0:9 sw0-0:11");
 	for (uint32_t lid = 1; lid <= world.plan->top_lid; lid++) {
 		if (once[lid] == 11 || world.first[lid] != 9)
 			continue;
@@ -500,7 +500,7 @@ static void test_uneven(void **state)
 	for (size_t i = 0; i < LENGTH(hosts); i++)
 		assert_int_equal(world_entry(&world, "l0", hosts[i].name, hosts[i].port),
 				 hosts[i].entry);
-	world_lose(&world, "l0:5");
+	world_fail(&world, "l0:5");
 	for (size_t i = 0; i < LENGTH(hosts); i++)
 		assert_int_equal(world_entry(&world, "l0", hosts[i].name, hosts[i].port),
 				 hosts[i].without_l0_5);
@@ -516,7 +516,7 @@ static void test_connected(void **state)
 	assert_true(pm_routes_reach_switch(world.routes, 0, 1));
 	assert_true(pm_routes_reach_switch(world.routes, 2, 1));
 	assert_false(pm_routes_reach_switch(world.routes, 2, 3));
-	world_lose(&world, "l0:3 l1:4");
+	world_fail(&world, "l0:3 l1:4");
 	assert_false(pm_routes_reach_switch(world.routes, 0, 1));
 	assert_true(pm_routes_reach_switch(world.routes, 0, 0));
 	assert_true(pm_routes_reach_switch(world.routes, 0, 3));
@@ -524,10 +524,10 @@ static void test_connected(void **state)
 	world_free(&world);
 }
 
-/* The director: right in whole and after losses, balanced, and no contention. */
+/* The director: right in whole and after failures, balanced, and no contention. */
 static void test_director(void **state)
 {
-	static const char *const losses[] = {
+	static const char *const failures[] = {
 		"s0-*", "leaf5:20", "s3-line1", "s4-fab0", "s0-* s1-*", "leaf7 s2-line0",
 	};
 	struct pm_check_loads loads;
@@ -541,8 +541,8 @@ static void test_director(void **state)
 	assert_int_equal(loads.uplink_spread, 0);
 	assert_int_equal(loads.up[0].maximum, loads.up[0].minimum);
 	assert_int_equal(loads.down[0].maximum, loads.down[0].minimum);
-	for (size_t i = 0; i < LENGTH(losses); i++) {
-		struct pm_fabric *now = world_without(&world, losses[i]);
+	for (size_t i = 0; i < LENGTH(failures); i++) {
+		struct pm_fabric *now = world_without(&world, failures[i]);
 
 		world_update(&world, now);
 		world_assert_sound(&world, now);
@@ -550,7 +550,7 @@ static void test_director(void **state)
 			assert_in_range(world_loads(&world, now).uplink_spread, 0, 2);
 		pm_fabric_free(now);
 	}
-	world_lose(&world, "");
+	world_fail(&world, "");
 	assert_int_equal(world_delta(&world).entries, 0);
 	world_free(&world);
 }
@@ -588,17 +588,17 @@ static void test_load_ratio(void **state)
 		struct recipe recipe = {0};
 		struct world world;
 		struct pm_fabric *now;
-		char loss[32];
+		char failure[32];
 		uint8_t *there;
 
 		if (!world_make_random(&world, &random, &recipe)) {
 			recipe_free(&recipe);
 			continue;
 		}
-		snprintf(loss, sizeof(loss), "%s",
+		snprintf(failure, sizeof(failure), "%s",
 			 pm_fabric_name(world.fabric,
 					random_below(&random, world.num_switches)));
-		now = world_without(&world, seed % 2 ? loss : "");
+		now = world_without(&world, seed % 2 ? failure : "");
 		world_update(&world, now);
 		there = calloc(world.plan->topology->num_ports + 1u, 1);
 		assert_non_null(there);
@@ -662,16 +662,16 @@ static uint32_t count_changes(const struct pm_routes *routes, const struct pm_pl
 
 /* When all is back, the plan of the whole is found again in the LIDs. */
 static void expect_found_again(const struct world *world, const struct pm_plan *kept,
-			       const char *lost)
+			       const char *failed)
 {
 	struct pm_plan *grown = NULL, *remade = NULL;
 
 	assert_int_equal(pm_plan_grow(kept, world->fabric, &grown, NULL), 0);
-	if (grown && !strstr(lost, "h7-3")) {
+	if (grown && !strstr(failed, "h7-3")) {
 		assert_int_equal(pm_plan_find_origin(grown, world->fabric, &remade, NULL),
 				 0);
 		if (!remade)
-			fail_msg("%s: the plan is not found again", lost);
+			fail_msg("%s: the plan is not found again", failed);
 		assert_memory_equal(remade->lid, world->plan->lid,
 				    world->plan->topology->num_ports *
 					    sizeof(*remade->lid));
@@ -683,9 +683,9 @@ static void expect_found_again(const struct world *world, const struct pm_plan *
 	pm_plan_free(grown);
 }
 
-static void expect_taken_over(struct world *world, const char *lost)
+static void expect_taken_over(struct world *world, const char *failed)
 {
-	struct pm_fabric *broken = world_without(world, lost);
+	struct pm_fabric *broken = world_without(world, failed);
 	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_plan *made, *kept = NULL;
 	struct pm_routes *routes;
@@ -708,14 +708,14 @@ static void expect_taken_over(struct world *world, const char *lost)
 	held = list_held(world, tables, kept);
 	assert_true(count_changes(routes, kept, held) > 0);
 	if (!pm_routes_adopt(routes, held, true))
-		fail_msg("%s: not taken over", lost);
+		fail_msg("%s: not taken over", failed);
 	pm_routes_update(routes, usable, NULL);
 	if (count_changes(routes, kept, held))
-		fail_msg("%s: %u entries change", lost,
+		fail_msg("%s: %u entries change", failed,
 			 count_changes(routes, kept, held));
 	/* Ours are as good as themselves: nothing to take over. */
 	assert_false(pm_routes_adopt(routes, held, true));
-	expect_found_again(world, kept, lost);
+	expect_found_again(world, kept, failed);
 	pm_routes_free(routes);
 	pm_plan_free(kept);
 	pm_fabric_free(broken);
@@ -730,27 +730,27 @@ static void expect_taken_over(struct world *world, const char *lost)
  */
 static void test_taken_over(void **state)
 {
-	static const char *const losses[] = {"s0-*", "s9-* leaf5:20", "s3-line1",
-					     "s3-line1:30 s4-fab0", "leaf5:20 h7-3"};
+	static const char *const failures[] = {"s0-*", "s9-* leaf5:20", "s3-line1",
+					       "s3-line1:30 s4-fab0", "leaf5:20 h7-3"};
 	struct world world;
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(losses); i++)
-		expect_taken_over(&world, losses[i]);
+	for (size_t i = 0; i < LENGTH(failures); i++)
+		expect_taken_over(&world, failures[i]);
 	world_free(&world);
 }
 
 /* Entries left over from a failure, in a fabric with a plan that may be the right one. */
 static void test_leftovers(void **state)
 {
-	static const char *const losses[] = {"s0-*", "s3-line1", "leaf5:20"};
+	static const char *const failures[] = {"s0-*", "s3-line1", "leaf5:20"};
 	struct world world;
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(losses); i++) {
-		struct pm_fabric *broken = world_without(&world, losses[i]);
+	for (size_t i = 0; i < LENGTH(failures); i++) {
+		struct pm_fabric *broken = world_without(&world, failures[i]);
 		struct pm_held *held;
 		uint8_t *tables;
 
@@ -761,7 +761,7 @@ static void test_leftovers(void **state)
 		/* A port lies idle there, which is never as good. */
 		for (int lenient = 0; lenient < 2; lenient++)
 			if (pm_routes_adopt(world.routes, held, lenient))
-				fail_msg("%s: leftovers are kept", losses[i]);
+				fail_msg("%s: leftovers are kept", failures[i]);
 		pm_fabric_free(broken);
 		free(held);
 		free(tables);
@@ -830,7 +830,7 @@ static void test_uneven_held(void **state)
  */
 static void test_held_loses(void **state)
 {
-	static const char *const losses[] = {"leaf5:20", "s3-line1", "s0-*", ""};
+	static const char *const failures[] = {"leaf5:20", "s3-line1", "s0-*", ""};
 	struct world world;
 	uint8_t *tables = begin_held(&world);
 	const struct pm_tree *tree = &world.plan->tree;
@@ -849,8 +849,8 @@ static void test_held_loses(void **state)
 	held = list_held(&world, tables, world.plan);
 	held[tree->leaves[0]].table = NULL; /* it does not answer */
 	assert_true(pm_routes_adopt(world.routes, held, true));
-	for (size_t i = 0; i < LENGTH(losses); i++) {
-		struct pm_fabric *now = world_without(&world, losses[i]);
+	for (size_t i = 0; i < LENGTH(failures); i++) {
+		struct pm_fabric *now = world_without(&world, failures[i]);
 
 		world_update(&world, now);
 		world_assert_sound(&world, now);
@@ -862,7 +862,7 @@ static void test_held_loses(void **state)
 	world_free(&world);
 }
 
-static const char *const put_losses[] = {"", "s0-*", "s3-line1 leaf5:20", "leaf7"};
+static const char *const put_failures[] = {"", "s0-*", "s3-line1 leaf5:20", "leaf7"};
 
 /* What was put stays until the next update, and no longer. */
 static void test_put(void **state)
@@ -872,10 +872,10 @@ static void test_put(void **state)
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(put_losses); i++) {
+	for (size_t i = 0; i < LENGTH(put_failures); i++) {
 		uint8_t *before;
 
-		world_lose(&world, put_losses[i]);
+		world_fail(&world, put_failures[i]);
 		before = world_tables(world.routes, world.num_switches);
 		for (uint32_t sw = 0; sw < world.num_switches; sw++) {
 			uint32_t number = sw % (world.stride / PM_LFT_BLOCK);
@@ -950,12 +950,12 @@ static struct pm_routes *make_turned(const struct world *world)
 
 static void expect_tables(const struct pm_routes *routes,
 			  const struct pm_routes *expected, const struct world *world,
-			  const char *loss)
+			  const char *failure)
 {
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
 		if (memcmp(pm_routes_table(routes, sw), pm_routes_table(expected, sw),
 			   world->stride))
-			fail_msg("%s: %s differs", loss,
+			fail_msg("%s: %s differs", failure,
 				 pm_fabric_name(world->fabric, sw));
 }
 
@@ -971,7 +971,7 @@ static void test_prefer(void **state)
 
 	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
-	world_lose(&world, "");
+	world_fail(&world, "");
 	turned = make_turned(&world);
 	own_rows = copy_preferred(&world);
 	turned_rows = malloc((size_t)world.num_switches * world.stride);
@@ -980,8 +980,8 @@ static void test_prefer(void **state)
 		memcpy(turned_rows + (size_t)sw * world.stride,
 		       pm_routes_preferred(turned, sw), world.stride);
 	assert_int_equal(pm_routes_make(world.plan, &plain, NULL), 0);
-	for (size_t i = 0; i < LENGTH(put_losses); i++) {
-		struct pm_fabric *now = world_without(&world, put_losses[i]);
+	for (size_t i = 0; i < LENGTH(put_failures); i++) {
+		struct pm_fabric *now = world_without(&world, put_failures[i]);
 
 		prefer_all(world.routes, turned_rows, &world, 2);
 		world_update(&world, now);
@@ -989,11 +989,11 @@ static void test_prefer(void **state)
 		prefer_all(world.routes, turned_rows, &world, 1);
 		world_update(&world, now);
 		pm_routes_update(turned, world.usable, &world.detours);
-		expect_tables(world.routes, turned, &world, put_losses[i]);
+		expect_tables(world.routes, turned, &world, put_failures[i]);
 		prefer_all(world.routes, own_rows, &world, 1);
 		world_update(&world, now);
 		pm_routes_update(plain, world.usable, &world.detours);
-		expect_tables(world.routes, plain, &world, put_losses[i]);
+		expect_tables(world.routes, plain, &world, put_failures[i]);
 		pm_fabric_free(now);
 	}
 	pm_routes_free(plain);
@@ -1027,7 +1027,7 @@ static void test_pinned(void **state)
 	};
 	static const struct {
 		int shape; /* below 0: a director of so many leaves */
-		const char *loss;
+		const char *failure;
 		uint64_t digest;
 	} pinned[] = {
 		{-36, "", 0x1a196eda942345d5},
@@ -1059,11 +1059,11 @@ static void test_pinned(void **state)
 				   ? world_director((unsigned int)-pinned[i].shape)
 				   : recipe_build(&recipe, NULL),
 			   PM_GROUPED);
-		world_lose(&world, pinned[i].loss);
+		world_fail(&world, pinned[i].failure);
 		digest = digest_tables(&world);
 		if (digest != pinned[i].digest)
 			print_error("%d, %s: 0x%016llx\n", pinned[i].shape,
-				    pinned[i].loss, (unsigned long long)digest);
+				    pinned[i].failure, (unsigned long long)digest);
 		failed |= digest != pinned[i].digest;
 		world_free(&world);
 		recipe_free(&recipe);
@@ -1072,8 +1072,8 @@ static void test_pinned(void **state)
 }
 
 /*
- * What a loss looks at is in proportion to what it changes: to the sets and the entries,
- * whatever the size of the fabric.
+ * What a failure looks at is in proportion to what it changes: to the sets and the
+ * entries, whatever the size of the fabric.
  */
 static double looked_per_change(uint32_t leaves, const char *node, unsigned int port)
 {
@@ -1093,28 +1093,28 @@ static double looked_per_change(uint32_t leaves, const char *node, unsigned int 
 	return looked;
 }
 
-static void test_loss_is_local(void **state)
+static void test_failure_is_local(void **state)
 {
 	static const struct {
 		const char *node;
 		unsigned int port;
 		double most; /* looked at for each that changes */
-	} losses[] = {
+	} failures[] = {
 		{"leaf5", 20, 15},
 		{"s3-line0", 19, 2},
 	};
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(losses); i++) {
-		double small = looked_per_change(72, losses[i].node, losses[i].port);
-		double large = looked_per_change(324, losses[i].node, losses[i].port);
+	for (size_t i = 0; i < LENGTH(failures); i++) {
+		double small = looked_per_change(72, failures[i].node, failures[i].port);
+		double large = looked_per_change(324, failures[i].node, failures[i].port);
 
-		print_message("%s: %.1f and %.1f looked at\n", losses[i].node, small,
+		print_message("%s: %.1f and %.1f looked at\n", failures[i].node, small,
 			      large);
-		if (large > losses[i].most || large > 1.25 * small)
+		if (large > failures[i].most || large > 1.25 * small)
 			fail_msg(
 				"%s: %.1f looked at for a change, %.1f in a smaller fabric",
-				losses[i].node, large, small);
+				failures[i].node, large, small);
 	}
 }
 
@@ -1142,7 +1142,7 @@ int main(void)
 		cmocka_unit_test(test_held_loses),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_prefer),
-		cmocka_unit_test(test_loss_is_local),
+		cmocka_unit_test(test_failure_is_local),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

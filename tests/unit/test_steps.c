@@ -33,14 +33,14 @@ enum manner {
 	IN_STEPS,
 	IN_ANY_ORDER, /* to see that the order matters */
 	KEEPING_ALL,  /* to see that stale entries matter */
-	REPAIRING,    /* losses alone, as early repair sends them; all else in steps */
+	REPAIRING,    /* failures alone, as early repair sends them; all else in steps */
 };
 
 struct trial {
 	struct random random;
 	struct recipe recipe;
 	enum manner manner;
-	bool is_loss;
+	bool is_failure;
 	struct pm_fabric *now;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
@@ -217,8 +217,8 @@ static void make_steps(struct trial *t)
 /* ---- A repair ---- */
 
 /*
- * A loss as early repair sends it, with everything kept: order.h alone, but where paths
- * may turn up at a hub what could loop goes before.
+ * A failure as early repair sends it, with everything kept: order.h alone, but where
+ * paths may turn up at a hub what could loop goes before.
  */
 static void send_repair(struct trial *t)
 {
@@ -306,7 +306,7 @@ static void sweep(struct trial *t)
 		met.adopted++;
 		pm_routes_update(t->routes, t->usable, &detours);
 	}
-	if (t->manner == REPAIRING && t->is_loss) {
+	if (t->manner == REPAIRING && t->is_failure) {
 		memcpy(records, t->real, (size_t)t->num * LONGEST);
 		for (uint32_t sw = 0; sw < t->num; sw++)
 			if (t->held[sw].table)
@@ -370,7 +370,7 @@ static void move_cable(struct trial *t)
 	c->away = false;
 }
 
-static void lose_or_return(struct trial *t)
+static void fail_or_return(struct trial *t)
 {
 	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
 		if (random_chance(&t->random, t->recipe.cables[i].away ? 40 : 6))
@@ -380,11 +380,11 @@ static void lose_or_return(struct trial *t)
 			t->recipe.nodes[i].away = !t->recipe.nodes[i].away;
 }
 
-static void lose_some(struct trial *t)
+static void fail_some(struct trial *t)
 {
 	bool back = random_chance(&t->random, 20);
 
-	t->is_loss = !back;
+	t->is_failure = !back;
 	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
 		if (back || random_chance(&t->random, 5))
 			t->recipe.cables[i].away = !back;
@@ -394,7 +394,7 @@ static void change_some(struct trial *t)
 {
 	uint32_t moves = random_below(&t->random, 4);
 
-	lose_or_return(t);
+	fail_or_return(t);
 	for (uint32_t i = 0; i < moves; i++)
 		move_cable(t);
 }
@@ -439,7 +439,7 @@ static void take_plan(struct trial *t, struct pm_plan *plan)
 		.random = t->random,
 		.recipe = t->recipe,
 		.manner = t->manner,
-		.is_loss = t->is_loss,
+		.is_failure = t->is_failure,
 		.now = t->now,
 		.plan = plan,
 		.num = num,
@@ -478,7 +478,7 @@ static bool try_event(struct trial *t)
 	struct pm_plan *plan = NULL;
 
 	if (t->manner == REPAIRING)
-		lose_some(t);
+		fail_some(t);
 	else
 		change_some(t);
 	pm_fabric_free(t->now);

@@ -147,13 +147,13 @@ static void unlink_port(uint32_t port)
 	physp->p_remote_physp = NULL;
 }
 
-static void lose_all_cables(uint32_t node)
+static void fail_all_cables(uint32_t node)
 {
 	for (uint32_t p = 1; p <= fabric->nodes[node].num_ports; p++)
 		unlink_port(fabric->nodes[node].first_port + p);
 }
 
-static void lose_node(void)
+static void fail_node(void)
 {
 	uint32_t node = random_below(&dice, fabric->num_nodes);
 
@@ -161,7 +161,7 @@ static void lose_node(void)
 	if (random_chance(&dice, 50))
 		return;
 	cl_qmap_remove(&subn.node_guid_tbl, nodes[node]->node_info.node_guid);
-	lose_all_cables(node);
+	fail_all_cables(node);
 }
 
 /* The other ends of two cables change places. */
@@ -207,7 +207,7 @@ static void change(void)
 {
 	switch (random_below(&dice, 12)) {
 	case 0:
-		lose_node();
+		fail_node();
 		break;
 	case 1:
 		swap_cables();
@@ -368,7 +368,7 @@ static void test_unchanged(void **state)
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 		/* One that was not found is dropped, and changes nothing. */
 		restore();
-		lose_all_cables(i);
+		fail_all_cables(i);
 		nodes[i]->discovery_count = 0;
 		assert_true(subnet_cache_look(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
@@ -425,7 +425,7 @@ static void test_unheard(void **state)
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
-		lose_all_cables(i);
+		fail_all_cables(i);
 		nodes[i]->discovery_count = 0;
 		assert_true(subnet_cache_look(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
@@ -477,7 +477,7 @@ static void test_freed(void **state)
 		assert_true(subnet_cache_look(&cache, &subn));
 		/* One that is gone, and another in its place in memory. */
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		lose_all_cables(i);
+		fail_all_cables(i);
 		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 		assert_true(subnet_cache_look(&cache, &subn));

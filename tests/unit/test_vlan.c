@@ -488,7 +488,7 @@ static void test_merged(void **state)
 	}
 }
 
-/* ---- Losses ---- */
+/* ---- Failures ---- */
 
 /* Takes some cables out, of switches mostly; at least one. */
 static void cut_some(struct trial *t, uint32_t most)
@@ -634,7 +634,7 @@ static uint32_t reference_lines(struct trial *t, const struct pm_vlan_host *old,
 }
 
 struct tally {
-	uint32_t losses, exact, few, unreachable;
+	uint32_t failures, exact, few, unreachable;
 	uint32_t tried, above; /* against all tables there are */
 };
 
@@ -698,7 +698,7 @@ static void check_anew(struct trial *t)
 	free(anew.host);
 }
 
-static void check_loss(struct trial *t, struct tally *tally)
+static void check_failure(struct trial *t, struct tally *tally)
 {
 	struct pm_vlan_table old = t->table;
 	size_t size = t->vlans.num_hosts * sizeof(*old.host);
@@ -709,7 +709,7 @@ static void check_loss(struct trial *t, struct tally *tally)
 	old.host = malloc(size + 1);
 	assert_non_null(old.host);
 	memcpy(old.host, t->table.host, size);
-	EXPECT(pm_vlans_lose(&t->vlans, t->cut, &t->table, &t->assignment, NULL) == 0);
+	EXPECT(pm_vlans_fail(&t->vlans, t->cut, &t->table, &t->assignment, NULL) == 0);
 	check_priorities(t);
 	check_broadcast(t, old.broadcast);
 	moved = old.broadcast != t->table.broadcast;
@@ -725,14 +725,14 @@ static void check_loss(struct trial *t, struct tally *tally)
 	EXPECT(broken || moved == (old.broadcast != t->table.broadcast));
 	EXPECT(moved >= t->assignment.bound || count_unreachable(t, true));
 	check_lines(t, &old, moved, tally);
-	tally->losses++;
+	tally->failures++;
 	tally->few += moved == least + (old.broadcast != t->table.broadcast);
 	tally->unreachable += count_unreachable(t, true) > 0;
 	free(old.host);
 }
 
-/* One loss, and another one on top of it. */
-static struct tally lose_twice(const struct recipe_limits *limits, uint64_t first,
+/* One failure, and another one on top of it. */
+static struct tally fail_twice(const struct recipe_limits *limits, uint64_t first,
 			       uint32_t rounds, uint32_t most)
 {
 	struct tally tally = {0};
@@ -746,14 +746,14 @@ static struct tally lose_twice(const struct recipe_limits *limits, uint64_t firs
 					       NULL) == 0);
 			for (int i = 0; i < 2; i++) {
 				cut_some(&t, most);
-				check_loss(&t, &tally);
+				check_failure(&t, &tally);
 			}
 		}
 		end(&t);
 	}
 	printf("%u losses: bound exact in %u, reached in %u, pairs left apart in %u; of "
 	       "%u %u with more lines than would do\n",
-	       tally.losses, tally.exact, tally.few, tally.unreachable, tally.tried,
+	       tally.failures, tally.exact, tally.few, tally.unreachable, tally.tried,
 	       tally.above);
 	return tally;
 }
@@ -763,20 +763,20 @@ static void test_failures(void **state)
 	static const struct recipe_limits limits = {.switches = 12, .hosts = 12};
 	/* Of the first 25, one is assigned all anew. */
 	uint64_t first = from_environment("PM_SEED", 20261180);
-	struct tally tally = lose_twice(&limits, first, num_rounds(400), 3);
+	struct tally tally = fail_twice(&limits, first, num_rounds(400), 3);
 
 	(void)state;
-	if (tally.losses > 100)
-		assert_true(tally.exact * 100 >= tally.losses * 95);
+	if (tally.failures > 100)
+		assert_true(tally.exact * 100 >= tally.failures * 95);
 	assert_int_equal(tally.above, 0);
 }
 
 /* So many that pairs are left that no VLAN joins. */
-static void test_many_losses(void **state)
+static void test_many_failures(void **state)
 {
 	static const struct recipe_limits limits = {.switches = 12, .hosts = 8};
 	uint64_t first = from_environment("PM_SEED", 20261240);
-	struct tally tally = lose_twice(&limits, first, num_rounds(1000), 8);
+	struct tally tally = fail_twice(&limits, first, num_rounds(1000), 8);
 
 	(void)state;
 	assert_int_equal(tally.above, 0);
@@ -865,7 +865,7 @@ static void test_untagged(void **state)
 			    t.table.host[h].priority < t.table.host[4].priority);
 	check_priorities(&t);
 	cut_cable(&t, "a", 4); /* in the access VLAN */
-	assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
+	assert_int_equal(pm_vlans_fail(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 	assert_int_equal(t.table.host[4].vlan, t.vlans.access);
 	assert_int_equal(assignment.unreachable,
 			 3); /* a's three, with the one that has no tags */
@@ -887,7 +887,7 @@ static void test_no_priorities(void **state)
 		t.table.host[h].priority = PM_VLAN_PINNED - 7;
 		cut_cable(&t, "a", 4);
 		assert_int_equal(
-			pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
+			pm_vlans_fail(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 		check_priorities(&t);
 		assert_int_equal(count_unreachable(&t, false), 0);
 		for (uint32_t i = 0; i < 6; i++)
@@ -964,7 +964,7 @@ static void test_two_levels(void **state)
 		priority[h] = t.table.host[h].priority;
 	pm_for_each_port(i, t.fabric, t.vlans.top[3])
 		t.cut[i] = t.cut[t.fabric->ports[i].peer] = 1;
-	assert_int_equal(pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
+	assert_int_equal(pm_vlans_fail(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 	/* Nobody has to decide for more pairs than before. */
 	for (uint32_t h = 0; h < 648; h++)
 		assert_int_equal(t.table.host[h].priority, priority[h]);
@@ -984,7 +984,7 @@ static void test_two_levels(void **state)
 			t.table.host[h].priority = priority[647 - h];
 		cut_cable(&t, last ? "sw0-35" : "sw0-0", 18 + 4);
 		assert_int_equal(
-			pm_vlans_lose(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
+			pm_vlans_fail(&t.vlans, t.cut, &t.table, &assignment, NULL), 0);
 		assert_int_equal(assignment.unreachable, 0);
 		assert_int_equal(assignment.moved, 18);
 		assert_int_equal(assignment.bound, 18);
@@ -996,7 +996,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trees),	   cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_failures),   cmocka_unit_test(test_many_losses),
+		cmocka_unit_test(test_failures),   cmocka_unit_test(test_many_failures),
 		cmocka_unit_test(test_parallel),   cmocka_unit_test(test_lone_cable),
 		cmocka_unit_test(test_untagged),   cmocka_unit_test(test_no_priorities),
 		cmocka_unit_test(test_middle),	   cmocka_unit_test(test_low_top),

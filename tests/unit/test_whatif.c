@@ -25,24 +25,24 @@ static struct pm_whatif *make(const struct pm_fabric *fabric)
 	return whatif;
 }
 
-static struct pm_whatif_result try_loss(struct pm_whatif *whatif,
-					const struct pm_fabric *fabric, const char *loss)
+static struct pm_whatif_result
+try_failure(struct pm_whatif *whatif, const struct pm_fabric *fabric, const char *failure)
 {
 	struct world world = {.fabric = (struct pm_fabric *)(uintptr_t)fabric};
-	struct pm_fabric *broken = world_without(&world, loss);
+	struct pm_fabric *broken = world_without(&world, failure);
 	struct pm_whatif_result result;
 	struct pm_error err = {""};
 
 	if (pm_whatif_try(whatif, broken, &result, &err))
-		fail_msg("%s: %s", loss, err.text);
+		fail_msg("%s: %s", failure, err.text);
 	pm_fabric_free(broken);
 	return result;
 }
 
-/* What a loss may cost; `exact` blocks or at most as many, bound as given or any. */
+/* What a failure may cost; `exact` blocks or at most as many, bound as given or any. */
 struct cost {
 	unsigned int leaves;
-	const char *loss;
+	const char *failure;
 	bool exact;
 	uint64_t blocks, bound;
 	uint32_t switches_cut;
@@ -71,14 +71,14 @@ static void check_cost(const struct cost *cost, const struct pm_whatif_result *r
 {
 	if (cost->exact ? result->total.blocks != cost->blocks
 			: result->total.blocks > cost->blocks)
-		fail_msg("%u leaves, %s: %llu blocks", cost->leaves, cost->loss,
+		fail_msg("%u leaves, %s: %llu blocks", cost->leaves, cost->failure,
 			 (unsigned long long)result->total.blocks);
 	if ((cost->bound != ANY && result->total.bound != cost->bound) ||
 	    result->total.bound > result->total.blocks)
-		fail_msg("%u leaves, %s: bound %llu", cost->leaves, cost->loss,
+		fail_msg("%u leaves, %s: bound %llu", cost->leaves, cost->failure,
 			 (unsigned long long)result->total.bound);
 	if (result->switches_cut != cost->switches_cut)
-		fail_msg("%u leaves, %s: %u cut off", cost->leaves, cost->loss,
+		fail_msg("%u leaves, %s: %u cut off", cost->leaves, cost->failure,
 			 result->switches_cut);
 	assert_int_equal(result->switches + result->switches_cut, cost->leaves * 5 / 2);
 }
@@ -100,7 +100,7 @@ static void test_costs(void **state)
 			fabric = world_director(leaves);
 			whatif = make(fabric);
 		}
-		result = try_loss(whatif, fabric, costs[i].loss);
+		result = try_failure(whatif, fabric, costs[i].failure);
 		check_cost(&costs[i], &result);
 	}
 	pm_whatif_free(whatif);
@@ -111,7 +111,7 @@ static void test_costs(void **state)
 static void test_counts(void **state)
 {
 	static const struct {
-		const char *loss;
+		const char *failure;
 		uint32_t switches, cut;
 		uint64_t pairs_cut;
 	} rows[] = {
@@ -130,13 +130,14 @@ static void test_counts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_whatif_result result = try_loss(whatif, fabric, rows[i].loss);
+		struct pm_whatif_result result =
+			try_failure(whatif, fabric, rows[i].failure);
 
 		if (result.switches != rows[i].switches ||
 		    result.switches_cut != rows[i].cut ||
 		    result.pairs_cut != rows[i].pairs_cut)
 			fail_msg("\"%s\": %u there, %u cut off, %llu pairs cut",
-				 rows[i].loss, result.switches, result.switches_cut,
+				 rows[i].failure, result.switches, result.switches_cut,
 				 (unsigned long long)result.pairs_cut);
 		assert_int_equal(result.full_load,
 				 result.switches *
@@ -150,7 +151,7 @@ static void test_counts(void **state)
 static void test_reachable(void **state)
 {
 	static const struct {
-		const char *loss, *sm;
+		const char *failure, *sm;
 		uint64_t connected, pairs;
 	} rows[] = {
 		{"", NULL, 38, 38},   {"", "h2", 38, 38}, {"d:2", NULL, 38, 26},
@@ -171,10 +172,10 @@ static void test_reachable(void **state)
 		if (rows[i].sm)
 			config.sm = world_port(fabric, rows[i].sm, 1);
 		assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
-		result = try_loss(whatif, fabric, rows[i].loss);
+		result = try_failure(whatif, fabric, rows[i].failure);
 		if (result.reachable.connected != rows[i].connected ||
 		    result.reachable.pairs != rows[i].pairs)
-			fail_msg("\"%s\", %s: %llu of %llu", rows[i].loss,
+			fail_msg("\"%s\", %s: %llu of %llu", rows[i].failure,
 				 rows[i].sm ? rows[i].sm : "",
 				 (unsigned long long)result.reachable.pairs,
 				 (unsigned long long)result.reachable.connected);
@@ -186,14 +187,14 @@ static void test_reachable(void **state)
 /* Levels add up to the total, and no order of trials matters. */
 static void test_levels(void **state)
 {
-	static const char *const losses[] = {"s0-fab0", "s0-*", "leaf5:20"};
+	static const char *const failures[] = {"s0-fab0", "s0-*", "leaf5:20"};
 	struct pm_fabric *fabric = world_director(36);
 	struct pm_whatif *whatif = make(fabric);
 	struct pm_whatif_result first = {0}, last;
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(losses); i++) {
-		struct pm_whatif_result result = try_loss(whatif, fabric, losses[i]);
+	for (size_t i = 0; i < LENGTH(failures); i++) {
+		struct pm_whatif_result result = try_failure(whatif, fabric, failures[i]);
 		uint64_t blocks = 0, bound = 0;
 
 		for (int l = 0; l < PM_WHATIF_LEVELS; l++) {
@@ -205,14 +206,14 @@ static void test_levels(void **state)
 		if (i == 0)
 			first = result;
 	}
-	last = try_loss(whatif, fabric, losses[0]);
+	last = try_failure(whatif, fabric, failures[0]);
 	assert_memory_equal(&first.total, &last.total, sizeof(first.total));
 	pm_whatif_free(whatif);
 	pm_fabric_free(fabric);
 	pm_whatif_free(NULL);
 }
 
-/* Tables made for a world of their own, with nothing left of earlier losses. */
+/* Tables made for a world of their own, with nothing left of earlier failures. */
 static struct pm_delta compare_whole_tables(const struct pm_fabric *fabric,
 					    const struct pm_whatif_config *config,
 					    uint32_t port)
@@ -281,7 +282,7 @@ static void test_moved_is_all(void **state)
 	check_cables(world_director(36), &config, 31);
 }
 
-/* ---- Random losses in random trees, against a count of everything ---- */
+/* ---- Random failures in random trees, against a count of everything ---- */
 
 static const struct recipe_limits limits = {.switches = 40, .hosts = 80};
 
@@ -290,8 +291,8 @@ struct trial {
 	uint64_t seed;
 	struct pm_whatif_config config;
 	struct pm_whatif *whatif;
-	struct world world; /* tables made anew for each loss */
-	uint64_t pairs;	    /* before a loss */
+	struct world world; /* tables made anew for each failure */
+	uint64_t pairs;	    /* before a failure */
 };
 
 /* part[node] is the lowest node that cables join it with. */
@@ -417,7 +418,7 @@ static struct pm_whatif_result count_everything(struct trial *t,
 }
 
 /* Cables, hosts and switches; mostly one cable, or two. */
-static uint32_t choose_loss(struct trial *t, uint32_t *ports)
+static uint32_t choose_failure(struct trial *t, uint32_t *ports)
 {
 	const struct pm_fabric *whole = t->world.fabric;
 	uint32_t num = 0, count = random_range(&t->random, 0, 3);
@@ -432,11 +433,11 @@ static uint32_t choose_loss(struct trial *t, uint32_t *ports)
 }
 
 /* Returns whether anything changed. */
-static bool check_loss(struct trial *t)
+static bool check_failure(struct trial *t)
 {
 	struct pm_fabric *now = pm_fabric_clone(t->world.fabric);
 	struct pm_whatif_result fast, slow;
-	uint32_t ports[PM_MAX_PORTS + 3], num = choose_loss(t, ports);
+	uint32_t ports[PM_MAX_PORTS + 3], num = choose_failure(t, ports);
 
 	for (uint32_t i = 0; i < num; i++)
 		pm_fabric_cut(now, ports[i]);
@@ -525,7 +526,7 @@ static void test_sampled_loads(void **state)
 	for (uint64_t i = 0; i < samples; i++) {
 		struct pm_fabric *now = pm_fabric_clone(t.world.fabric);
 		struct pm_whatif_result result;
-		uint32_t ports[PM_MAX_PORTS + 3], num = choose_loss(&t, ports);
+		uint32_t ports[PM_MAX_PORTS + 3], num = choose_failure(&t, ports);
 		uint32_t sw = random_below(&t.random, now->num_switches);
 
 		if (i % 2 == 0) {
@@ -549,7 +550,7 @@ static void test_sampled_loads(void **state)
 	world_free(&t.world);
 }
 
-static void test_random_losses(void **state)
+static void test_random_failures(void **state)
 {
 	uint64_t seed = from_environment("PM_SEED", 20261122);
 	uint32_t tried = 0, changed = 0;
@@ -561,7 +562,7 @@ static void test_random_losses(void **state)
 
 		if (begin(&t, seed++)) {
 			for (int i = 0; i < 6; i++, tried++)
-				changed += check_loss(&t);
+				changed += check_failure(&t);
 			pm_whatif_free(t.whatif);
 			world_free(&t.world);
 		}
@@ -643,7 +644,7 @@ static void test_parts(void **state)
 		"l0:4=s0:1 l0:5=s1:1 l1:2=s0:2 l1:3=s1:2 l2:2=s0:3 l2:3=s1:3");
 	struct pm_whatif_config config = grouped;
 	struct pm_whatif *whatif = make(fabric);
-	struct pm_whatif_result result = try_loss(whatif, fabric, "l0:4 l0:5");
+	struct pm_whatif_result result = try_failure(whatif, fabric, "l0:4 l0:5");
 
 	(void)state;
 	assert_int_equal(result.switches, 1);
@@ -651,7 +652,7 @@ static void test_parts(void **state)
 	pm_whatif_free(whatif);
 	config.sm = world_port(fabric, "e", 1);
 	assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
-	result = try_loss(whatif, fabric, "l0:4 l0:5");
+	result = try_failure(whatif, fabric, "l0:4 l0:5");
 	assert_int_equal(result.switches, 4);
 	assert_int_equal(result.switches_cut, 1);
 	pm_whatif_free(whatif);
@@ -659,7 +660,7 @@ static void test_parts(void **state)
 }
 
 /* A fabric that is no part of the first is refused, and nothing is left of it. */
-/* Hosts are cut off with their cable or their leaf, and only by the last loss. */
+/* Hosts are cut off with their cable or their leaf, and only by the last failure. */
 static void test_cut_off(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw(
@@ -732,7 +733,7 @@ int main(void)
 		cmocka_unit_test(test_reachable),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_moved_is_all),
-		cmocka_unit_test(test_random_losses),
+		cmocka_unit_test(test_random_failures),
 		cmocka_unit_test(test_sampled_loads),
 		cmocka_unit_test(test_loads),
 		cmocka_unit_test(test_loads_each_way),

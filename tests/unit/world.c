@@ -155,10 +155,10 @@ static unsigned int cut(struct pm_fabric *fabric, const char *pattern, unsigned 
 	return found;
 }
 
-struct pm_fabric *world_without(const struct world *world, const char *loss)
+struct pm_fabric *world_without(const struct world *world, const char *failure)
 {
 	struct pm_fabric *broken = pm_fabric_clone(world->fabric);
-	char *copy = strdup(loss), *rest = copy, *item;
+	char *copy = strdup(failure), *rest = copy, *item;
 
 	assert_non_null(broken);
 	assert_non_null(copy);
@@ -205,9 +205,9 @@ struct pm_delta world_delta(const struct world *world)
 	return delta;
 }
 
-struct pm_delta world_lose(struct world *world, const char *loss)
+struct pm_delta world_fail(struct world *world, const char *failure)
 {
-	struct pm_fabric *broken = world_without(world, loss);
+	struct pm_fabric *broken = world_without(world, failure);
 
 	world_update(world, broken);
 	pm_fabric_free(broken);

@@ -47,7 +47,7 @@ void world_set_lids(struct pm_fabric *fabric, const struct pm_plan *plan);
  * NAME:PORT, one cable; NAME may be a pattern; several with blanks between. The
  * caller frees it.
  */
-struct pm_fabric *world_without(const struct world *world, const char *loss);
+struct pm_fabric *world_without(const struct world *world, const char *failure);
 
 /* Updates the tables for a fabric that has nothing new. */
 void world_update(struct world *world, const struct pm_fabric *now);
@@ -58,8 +58,8 @@ uint8_t *world_tables(const struct pm_routes *routes, uint32_t num_switches);
 /* What differs between the whole fabric's tables and the present ones. */
 struct pm_delta world_delta(const struct world *world);
 
-/* Updates the tables for a loss; what it costs the switches not lost themselves. */
-struct pm_delta world_lose(struct world *world, const char *loss);
+/* Updates the tables for a failure; what it costs the switches not lost themselves. */
+struct pm_delta world_fail(struct world *world, const char *failure);
 
 /* The same with a look at the fabric left, by pm_check_paths from all switches. */
 struct pm_check_paths world_paths(const struct world *world, const struct pm_fabric *now);

@@ -10,7 +10,7 @@
 struct pm_failure_sweep {
 	const struct pm_fabric *fabric;
 	const struct pm_whatif_config *config;
-	const struct pm_failures *losses;
+	const struct pm_failures *failures;
 	/* Failures with number mod num_shards = shard - 1; shard is 1 to num_shards. */
 	uint32_t shard, num_shards;
 	unsigned int threads; /* 1 and up; each has its own tables */

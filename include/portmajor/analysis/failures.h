@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Failures to try: parts named by a user, or every part of a kind. A failure is a list of
- * the fabric's ports that lose their cables.
+ * the fabric's ports that have failed cables.
  */
 #ifndef PORTMAJOR_FAILURES_H
 #define PORTMAJOR_FAILURES_H
@@ -37,7 +37,7 @@ bool pm_failures_is_name(const struct pm_fabric *fabric, uint32_t thing,
 			 const char *text);
 
 /*
- * Adds the ports that lose their cables: all of a node, or the one named. Otherwise the
+ * Adds the ports that have failed cables: all of a node, or the one named. Otherwise the
  * same.
  */
 int pm_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
@@ -82,19 +82,19 @@ struct pm_failures {
  * caller frees it. -ENOMEM.
  */
 int pm_failures_list(const struct pm_fabric *fabric, const struct pm_tree *tree,
-		     enum pm_failure_kind kind, bool pairs, struct pm_failures *losses,
+		     enum pm_failure_kind kind, bool pairs, struct pm_failures *failures,
 		     struct pm_error *err);
-void pm_failures_free(struct pm_failures *losses);
+void pm_failures_free(struct pm_failures *failures);
 
 /*
  * Writes the elements of a failure, by its number; returns 1, or 2 for a pair. Pairs (i,
  * j), i < j, go by j and then i, so that number k does not depend on the count.
  */
-uint32_t pm_failures_elements(const struct pm_failures *losses, uint64_t number,
+uint32_t pm_failures_elements(const struct pm_failures *failures, uint64_t number,
 			      uint32_t element[2]);
 
 /* Adds the ports of a failure, by its number. -ENOMEM. */
-int pm_failures_ports(const struct pm_failures *losses, uint64_t number,
+int pm_failures_ports(const struct pm_failures *failures, uint64_t number,
 		      struct pm_ports *ports);
 
 #endif

@@ -17,7 +17,7 @@ struct pm_degrade {
 	struct pm_share links;	  /* cables between switches */
 	struct pm_share switches; /* of any level, with all that is attached to them */
 	struct pm_share hosts;	  /* end nodes */
-	uint64_t seed;		  /* the same seed and fabric: the same losses */
+	uint64_t seed;		  /* the same seed and fabric: the same failures */
 };
 
 /*

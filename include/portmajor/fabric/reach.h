@@ -54,7 +54,7 @@ struct pm_span {
 };
 
 /* Working memory of pm_reach_fail. */
-struct pm_reach_loss {
+struct pm_reach_failure {
 	uint32_t *stirred; /* switches with changed[] set, each once */
 	uint32_t num_stirred;
 	uint8_t *changed; /* [switch] as above */
@@ -69,8 +69,8 @@ struct pm_reach_loss {
 /*
  * Makes that memory in a pool, for the sets of pm_reach_init, once its pool is checked.
  */
-void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
-			struct pm_pool *pool, struct pm_reach_loss *loss);
+void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
+			   struct pm_pool *pool, struct pm_reach_failure *failure);
 
 /*
  * Updates sets that were right until the cables at these ports (both ends of each)
@@ -79,7 +79,7 @@ void pm_reach_loss_init(const struct pm_reach *reach, uint32_t num_switches,
  */
 void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *usable, const uint32_t *ports, uint32_t num_ports,
-		   struct pm_reach *reach, struct pm_reach_loss *loss);
+		   struct pm_reach *reach, struct pm_reach_failure *failure);
 
 /*
  * Undoes that: reach is again the copy of `whole` that it was. Or, with the sets after
@@ -87,7 +87,7 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
  * reach less x words).
  */
 void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
-		      struct pm_reach_loss *loss);
+		      struct pm_reach_failure *failure);
 
 /*
  * Connected components: part[node] is the first node of its component. usable as above;

@@ -34,7 +34,7 @@ int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
 void pm_cutoff_free(struct pm_cutoff *cutoff);
 
 /* Changes the usable cables. Cost: as of pm_cutoff_new. */
-void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *usable);
+void pm_cutoff_fail(struct pm_cutoff *cutoff, const uint8_t *usable);
 
 /*
  * Writes a block of a switch's table, 64 entries from LID 64 x block on, below length;

@@ -48,9 +48,9 @@ struct pm_lft_trace {
 	uint8_t *lmc;	 /* [port] */
 	uint8_t *tables; /* [switch][length] before the first Set */
 	uint32_t length; /* a multiple of 64, above all LIDs and blocks */
-	uint64_t lost_at;
-	uint32_t *lost; /* switches' ports with failed cables, one end of each */
-	uint32_t num_lost, lost_room;
+	uint64_t failed_at;
+	uint32_t *failed; /* switches' ports with failed cables, one end of each */
+	uint32_t num_failed, failed_room;
 	struct pm_lft_trace_set *set; /* in the order of sending */
 	uint8_t *entries;	      /* [set][64] */
 	uint32_t num, set_room, entries_room;
@@ -94,7 +94,7 @@ uint32_t pm_lft_trace_arrivals(const struct pm_lft_trace *sets,
 /* Time since the failure; 0 before it. */
 static inline uint64_t pm_lft_trace_since(const struct pm_lft_trace *sets, uint64_t ns)
 {
-	return ns > sets->lost_at ? ns - sets->lost_at : 0;
+	return ns > sets->failed_at ? ns - sets->failed_at : 0;
 }
 
 struct pm_lft_trace_config {

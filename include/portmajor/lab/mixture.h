@@ -24,7 +24,7 @@
 
 /* Causes other than a Set. */
 #define PM_MIXTURE_FIRST UINT32_MAX	    /* before all Sets */
-#define PM_MIXTURE_LOSS (UINT32_MAX - 1)    /* the failure */
+#define PM_MIXTURE_FAILURE (UINT32_MAX - 1) /* the failure */
 #define PM_MIXTURE_NOTHING (UINT32_MAX - 2) /* not removed in the end */
 
 /* A loop or cycle. */

@@ -93,8 +93,8 @@ struct pm_packet_config {
 	bool in_line;
 	uint32_t lifetime; /* ticks at the head of a switch's queue; 0: any */
 
-	const uint32_t *lost; /* ports with cables that fail at lose_at */
-	uint32_t num_lost, lose_at;
+	const uint32_t *failed; /* ports with cables that fail at fail_at */
+	uint32_t num_failed, fail_at;
 	uint32_t return_at; /* when they are back, with all credits; 0: never */
 	const struct pm_packet_set *sets; /* by time */
 	uint32_t num_sets;

@@ -103,7 +103,7 @@ int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
  * then. Cost: O(hosts^2) more than assigning, for failures in many VLANs O(hosts^3 / 64),
  * and where a smallest cover is not enough a search of a second at most.
  */
-int pm_vlans_lose(const struct pm_vlans *vlans, const uint8_t *cut,
+int pm_vlans_fail(const struct pm_vlans *vlans, const uint8_t *cut,
 		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
 		  struct pm_error *err);
 

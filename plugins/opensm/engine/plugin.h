@@ -219,7 +219,7 @@ struct plugin_run {
  * Valid in any phase:
  *
  *     view.current     its tables are those for its links in use, until view.until_ms
- *     view.lost        ports found failed since HEAVY_SWEEP_START, whatever that
+ *     view.failed        ports found failed since HEAVY_SWEEP_START, whatever that
  *                      discovery saw of them
  *     cache.covered   the plan knows all that was learnt, and its LIDs were handed over:
  *                      from one discovery to the next

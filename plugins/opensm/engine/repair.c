@@ -60,7 +60,7 @@ struct work {
 	double first_trap, first_set; /* moments, ms; 0: there was none */
 	double progress; /* when something was last found failed, or it began */
 	double aside;	 /* ms since then that are not in the budget */
-	uint32_t traps, lost, looks;
+	uint32_t traps, failed, looks;
 	struct smp_count questions, sets;
 	uint32_t most_missing; /* blocks, then this batch ends */
 	uint64_t acked;
@@ -204,7 +204,7 @@ static void note_progress(struct work *work)
 
 /*
  * Waits until the burst of traps pauses: for the time of a budget at most, and beside it,
- * since several hundred switches report the loss of a chassis.
+ * since several hundred switches report the failure of a chassis.
  */
 static void wait_for_quiet(struct work *work)
 {
@@ -541,7 +541,7 @@ static void ask_all(struct work *work, uint32_t num)
 }
 
 /* Asks until nothing more is worth asking and no trap comes. */
-static void search_lost(struct work *work)
+static void search_failed(struct work *work)
 {
 	uint32_t num;
 
@@ -900,32 +900,32 @@ static uint32_t prove_ways(struct work *work)
 {
 	for (uint32_t i = 0; i < work->num_blocks; i++)
 		pm_locate_want(work->locate, work->blocks[i].sw);
-	search_lost(work);
+	search_failed(work);
 	return pm_locate_failed(work->locate, work->usable);
 }
 
 /* Computes and sends the tables; how many cables were found lost on the way. */
-static uint32_t mend(struct work *work, uint32_t lost, struct pm_error *err)
+static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 {
 	uint32_t before;
 
 	do {
-		before = lost;
+		before = failed;
 		if (compute(work, err))
-			return lost;
+			return failed;
 		if (is_careful(work) && !work->gave_up)
-			lost = prove_ways(work);
-	} while (lost != before && !osm_exit_flag);
+			failed = prove_ways(work);
+	} while (failed != before && !osm_exit_flag);
 	if (!osm_exit_flag)
 		send_tables(work);
-	return lost;
+	return failed;
 }
 
 /* One look: search, compute, send. How many cables were found lost. */
 static uint32_t look_once(struct work *work, struct pm_error *err)
 {
 	bool rest = work->interrupted;
-	uint32_t lost;
+	uint32_t failed;
 
 	work->interrupted = false;
 	if (pm_locate_new(work->view->routes, work->view->discovered,
@@ -938,20 +938,20 @@ static uint32_t look_once(struct work *work, struct pm_error *err)
 		pm_locate_be_careful(work->locate);
 	if (work->on->urgent)
 		pm_locate_sweeping(work->locate);
-	search_lost(work);
-	lost = pm_locate_failed(work->locate, work->usable);
+	search_failed(work);
+	failed = pm_locate_failed(work->locate, work->usable);
 	if (pm_locate_gone(work->locate, work->gone))
 		work->on->note_gone(work->on->context, work->gone);
 	/* Blocks may be missing since the last look, too. */
-	if ((lost || rest || num_missing(work) || work->on->resend) && !osm_exit_flag)
-		lost = mend(work, lost, err);
+	if ((failed || rest || num_missing(work) || work->on->resend) && !osm_exit_flag)
+		failed = mend(work, failed, err);
 	if (!is_halted(work))
 		forget_taken(work);
-	work->lost += lost;
-	work->looks += lost != 0;
+	work->failed += failed;
+	work->looks += failed != 0;
 	pm_locate_free(work->locate);
 	work->locate = NULL;
-	return lost;
+	return failed;
 }
 
 /*
@@ -983,11 +983,11 @@ static void name_change(const struct work *work, const uint8_t *before,
 			struct repaired *done)
 {
 	*done = (struct repaired){
-		.number = work->lost || work->sets.sent ? ++work->repair->number : 0,
+		.number = work->failed || work->sets.sent ? ++work->repair->number : 0,
 		.traps = work->traps,
 		.queries = work->questions.sent,
 		.unanswered = work->questions.silent + work->questions.refused,
-		.links_down = work->lost,
+		.links_down = work->failed,
 		.looks = work->looks,
 		.sent = work->sets.sent,
 		.acked = work->acked,

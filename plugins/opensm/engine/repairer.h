@@ -2,7 +2,7 @@
 /*
  * The repairer changes tables beside OpenSM's routing runs. Its thread repairs failures,
  * in any phase of a sweep, follows drains, and routes multicast groups that have changed
- * or lost links of their trees. It works on its own view, a copy of the sweeper's, and
+ * or failed links of their trees. It works on its own view, a copy of the sweeper's, and
  * keeps none of OpenSM's pointers over a release of its lock. Only the thread that has
  * acquired it sends our LFT Sets: its own, or the sweeper for the steps before a routing
  * run, and to read tables.

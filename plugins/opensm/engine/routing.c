@@ -111,10 +111,10 @@ static void judge_switches(struct plugin *plugin)
 }
 
 /* Clears discovered[port] of ports found lost since the sweep began. */
-static void leave_out_lost(const struct view *view, uint8_t *discovered)
+static void leave_out_failed(const struct view *view, uint8_t *discovered)
 {
 	for (uint32_t i = 0; i < view->plan->topology->num_ports; i++)
-		discovered[i] = discovered[i] && !view->lost[i];
+		discovered[i] = discovered[i] && !view->failed[i];
 }
 
 /*
@@ -138,7 +138,7 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric,
 		subnet_cache_see(&plugin->cache, discovered);
 	else if (!pm_plan_match(plan, fabric, discovered))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
-	leave_out_lost(&plugin->view, discovered);
+	leave_out_failed(&plugin->view, discovered);
 	if (!rc) {
 		const struct view_sight sight = {
 			.discovered = discovered,

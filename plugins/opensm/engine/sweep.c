@@ -29,7 +29,7 @@ static bool is_first_engine(const struct plugin *plugin)
 /* ---- What the repairer found and did ---- */
 
 /* Looks at the ports discovered last, without those found lost since. -ENOMEM. */
-static int look_without_lost(struct plugin *plugin)
+static int look_without_failed(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
 	uint32_t num = view->plan->topology->num_ports;
@@ -46,8 +46,8 @@ static int look_without_lost(struct plugin *plugin)
 	if (!discovered)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < num; i++) {
-		discovered[i] = view->discovered[i] && !view->lost[i];
-		if (view->lost[i])
+		discovered[i] = view->discovered[i] && !view->failed[i];
+		if (view->failed[i])
 			view->believed[i] =
 				view->discovered[i]; /* it is known to be down */
 	}
@@ -65,9 +65,9 @@ static bool merge_failed(struct plugin *plugin)
 	struct view *view = &plugin->view;
 
 	if (!plugin->repairer || !view->plan ||
-	    !repairer_take_failed(plugin->repairer, view, view->lost))
+	    !repairer_take_failed(plugin->repairer, view, view->failed))
 		return false;
-	if (look_without_lost(plugin))
+	if (look_without_failed(plugin))
 		view->current = false; /* it is looked at anew */
 	else
 		routing_ask_at(plugin, view->until_ms);
@@ -82,10 +82,10 @@ static uint32_t num_known(const struct plugin *plugin)
 /* A discovery is over: it decides about ports found lost before it began. */
 static void trust_discovery(struct plugin *plugin)
 {
-	uint8_t *lost = plugin->view.lost;
+	uint8_t *failed = plugin->view.failed;
 
 	for (uint32_t i = 0; i < num_known(plugin); i++)
-		lost[i] = lost[i] == VIEW_LOST_BEFORE ? 0 : lost[i];
+		failed[i] = failed[i] == VIEW_FAILED_BEFORE ? 0 : failed[i];
 }
 
 /* Takes over all failures known by now, with no lock held. */
@@ -1045,7 +1045,7 @@ static bool has_discovered_failure(const struct plugin *plugin)
 	const struct view *view = &plugin->view;
 
 	return view->plan && view->plan == plugin->cache.plan &&
-	       subnet_cache_sees_any(&plugin->cache, view->lost);
+	       subnet_cache_sees_any(&plugin->cache, view->failed);
 }
 
 void sweep_routed(struct plugin *plugin, bool reroute)
@@ -1133,8 +1133,8 @@ void sweep_start(struct plugin *plugin)
 	begin_discovery(plugin);
 	set_phase(plugin, PHASE_DISCOVERY);
 	for (uint32_t i = 0; i < num_known(plugin); i++)
-		if (plugin->view.lost[i])
-			plugin->view.lost[i] = VIEW_LOST_BEFORE;
+		if (plugin->view.failed[i])
+			plugin->view.failed[i] = VIEW_FAILED_BEFORE;
 }
 
 void sweep_ended(struct plugin *plugin)

@@ -22,7 +22,7 @@ void view_forget(struct view *view)
 	free(view->unfit);
 	free(view->drained);
 	free(view->recabled);
-	free(view->lost);
+	free(view->failed);
 	free(view->logged.discovered);
 	free(view->logged.drained);
 	*view = (struct view){.flaps = flaps, .drains = drains, .serial = serial};
@@ -48,7 +48,7 @@ static void carry_over(const struct view *from, struct view *to)
 		to->discovered[port] = from->discovered[i];
 		to->believed[port] = from->believed[i];
 		to->recabled[port] = from->recabled[i];
-		to->lost[port] = from->lost[i];
+		to->failed[port] = from->failed[i];
 		to->logged.discovered[port] = from->logged.discovered[i];
 		to->logged.drained[port] = from->logged.drained[i];
 	}
@@ -65,7 +65,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.unfit = calloc(plan->topology->num_switches + 1u, 1),
 		.drained = calloc(num, 1),
 		.recabled = calloc(num, 1),
-		.lost = calloc(num, 1),
+		.failed = calloc(num, 1),
 		.logged = {calloc(num, 1), calloc(num, 1)},
 		.flaps = view->flaps,
 		.holds = view->holds,
@@ -74,7 +74,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	};
 
 	if (!next.discovered || !next.usable || !next.believed || !next.unfit ||
-	    !next.drained || !next.recabled || !next.lost || !next.logged.discovered ||
+	    !next.drained || !next.recabled || !next.failed || !next.logged.discovered ||
 	    !next.logged.drained) {
 		view_forget(&next);
 		return pm_error_no_memory(err);

@@ -17,7 +17,7 @@
 #include <portmajor/policy/drain.h>
 #include <portmajor/route/route.h>
 
-enum { VIEW_LOST = 1, VIEW_LOST_BEFORE };
+enum { VIEW_FAILED = 1, VIEW_FAILED_BEFORE };
 
 /* All zero at first. */
 struct view {
@@ -33,9 +33,9 @@ struct view {
 	struct view_logged { /* at the last view_tell */
 		uint8_t *discovered, *drained;
 	} logged;
-	uint8_t *lost;	   /* [port] found failed by a repair, despite what the running
-			    * discovery saw (VIEW_LOST), or until the running one is over
-			    * (VIEW_LOST_BEFORE); else 0 */
+	uint8_t *failed;   /* [port] found failed by a repair, despite what the running
+			    * discovery saw (VIEW_FAILED), or until the running one is over
+			    * (VIEW_FAILED_BEFORE); else 0 */
 	uint32_t serial;   /* another one for each plan */
 	bool current;	   /* routes are those of usable and detours, .. */
 	uint64_t until_ms; /* .. until the end of a hold (view_sight's clock), or

@@ -154,7 +154,7 @@ static bool find_next(struct subnet_cache *cache, struct part *part)
  * Finds the cached nodes that are still there; false if there are others. Both are in the
  * order of their keys, so that nodes that are gone are passed by. A list is walked at the
  * speed of memory that answers one question at a time, so its parts are walked side by
- * side. Call lose_nodes before the lock is released, whatever this returns.
+ * side. Call forget_nodes before the lock is released, whatever this returns.
  */
 static bool find_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 {
@@ -177,7 +177,7 @@ static bool find_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 	return true;
 }
 
-static void lose_nodes(struct subnet_cache *cache)
+static void forget_nodes(struct subnet_cache *cache)
 {
 	for (uint32_t i = 0; i < cache->num_nodes; i++)
 		cache->nodes[i].here = NULL;
@@ -294,7 +294,7 @@ static bool look_at_all(struct subnet_cache *cache, const osm_subn_t *subn)
 	for (uint32_t i = 0; i < cache->num_nodes && same; i++)
 		if (cache->nodes[i].here)
 			same = look_at_node(cache, &cache->nodes[i]);
-	lose_nodes(cache);
+	forget_nodes(cache);
 	return same;
 }
 
@@ -483,7 +483,7 @@ bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *sub
 	for (uint32_t i = 0; i < cache->num_nodes && same; i++)
 		if (was_there(cache, &cache->nodes[i]))
 			same = is_node_unchanged(cache, subn, &cache->nodes[i]);
-	lose_nodes(cache);
+	forget_nodes(cache);
 	return same;
 }
 
@@ -620,7 +620,7 @@ int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 	cache->sm = PM_NONE;
 	learn_nodes(cache, subn);
 	find_peers(cache);
-	lose_nodes(cache);
+	forget_nodes(cache);
 	(void)look_at_all(cache, subn);
 	(void)join_nodes(cache);
 	for (uint32_t i = 0; i < cache->num_ports; i++) {

@@ -59,7 +59,7 @@ static int refuse_several(const char *what, const char *text,
 
 /* ---- Adding ---- */
 
-/* One thing, as cli_losses_find has it; an exit status. */
+/* One thing, as cli_failures_find has it; an exit status. */
 static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 		     uint32_t thing)
 {
@@ -105,7 +105,7 @@ static int check_several(const struct pm_fabric *fabric, const char *text,
 		return refuse_several("drain", text, &guids);
 	}
 	if (!quiet)
-		cli_losses_print(fabric, "drain", text, things);
+		cli_failures_print(fabric, "drain", text, things);
 	return EXIT_FINE;
 }
 
@@ -117,7 +117,7 @@ static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
 	for (; *operands && !status; operands++) {
 		struct pm_ports things = {0};
 
-		status = cli_losses_find(fabric, plan, "drain", *operands, &things);
+		status = cli_failures_find(fabric, plan, "drain", *operands, &things);
 		if (!status)
 			status = check_several(fabric, *operands, &things, quiet);
 		for (uint32_t i = 0; i < things.num && !status; i++)

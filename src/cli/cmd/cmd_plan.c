@@ -17,7 +17,7 @@ struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
 	const char *sm;
-	struct cli_lost lost; /* files are for the rest */
+	struct cli_failed failed; /* files are for the rest */
 	bool lids;
 	uint32_t mlid_blocks; /* with orders of planes to print */
 	struct cli_output output;
@@ -125,13 +125,13 @@ static int write_plan(const struct request *request, const struct cli_tables *ta
 	return EXIT_FINE;
 }
 
-/* The same plan, with tables for the rest after a loss; writes the files. */
+/* The same plan, with tables for the rest after a failure; writes the files. */
 static int write_broken(const struct request *request, struct pm_plan *plan,
 			const struct pm_fabric *fabric, uint32_t sm)
 {
 	struct cli_tables tables = {.plan = plan};
 	struct pm_fabric *broken = NULL;
-	int status = cli_losses_cut(fabric, plan, &request->lost, &broken);
+	int status = cli_failures_cut(fabric, plan, &request->failed, &broken);
 
 	if (!status)
 		status = cli_tables_route(&tables, &request->fabric, broken, sm);
@@ -152,9 +152,9 @@ static int run_plan(const struct request *request, const struct pm_fabric *fabri
 	if (!status)
 		status = cli_tables_make(&tables, &request->fabric, fabric, sm);
 	if (!status && !request->output.quiet)
-		cli_lost_print(fabric, tables.plan, &request->lost);
+		cli_failed_print(fabric, tables.plan, &request->failed);
 	if (!status)
-		status = request->lost.num
+		status = request->failed.num
 				 ? write_broken(request, tables.plan, fabric, sm)
 				 : plan_files_write(&request->files, &tables, fabric, sm);
 	if (!status && (request->output.json || !request->output.quiet))
@@ -188,7 +188,7 @@ static const struct cli_option options[] = {
 	 "write a platform for SimGrid, with the route of each pair of hosts, up to "
 	 "1,024 of these",
 	 CLI_MEMBER(struct request, files.simgrid)},
-	CLI_LOSE(struct request, lost,
+	CLI_FAIL(struct request, failed,
 		 "write files for what is left of the fabric; as in portmajor whatif"),
 	CLI_OUTPUT(struct request, output, "print nothing, write files only",
 		   "print one JSON object, with -l with every LID"),
@@ -210,7 +210,7 @@ static const struct cli_command command = {
 /* Options that stand for nothing without another one. */
 static int check_request(const struct request *request)
 {
-	if (request->lost.num && !plan_files_any(&request->files))
+	if (request->failed.num && !plan_files_any(&request->files))
 		return cli_fail(EXIT_USAGE, "--lose is for files, and none is named");
 	return -1;
 }
@@ -220,12 +220,12 @@ int cmd_plan(int argc, char **argv)
 	struct pm_netlist_notes notes = {0};
 	struct request request = {
 		.fabric.notes = &notes,
-		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = calloc((size_t)argc, sizeof(char *)),
 	};
 	struct pm_fabric *fabric = NULL;
 	int status = -1;
 
-	if (!request.lost.list)
+	if (!request.failed.list)
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
 		status = cli_command_read(&command, argc, argv, &request);
@@ -237,6 +237,6 @@ int cmd_plan(int argc, char **argv)
 			status = run_plan(&request, fabric);
 	}
 	pm_fabric_free(fabric);
-	free(request.lost.list);
+	free(request.failed.list);
 	return status;
 }

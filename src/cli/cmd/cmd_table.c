@@ -23,7 +23,7 @@ struct request {
 	struct cli_fabric fabric;
 	const char *table; /* name of the switch, or NULL */
 	const char *sm;
-	struct cli_lost lost;
+	struct cli_failed failed;
 	struct cli_group_options groups;
 	struct cli_output output;
 };
@@ -153,7 +153,7 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 	return list;
 }
 
-/* The ports of a switch that have an end port before the loss. */
+/* The ports of a switch that have an end port before the failure. */
 static json_t *list_hosts(const struct state *before, uint32_t sw)
 {
 	const struct pm_fabric *topology = before->plan->topology;
@@ -309,7 +309,7 @@ static int print_table(const struct state *before, const struct state *after,
 		pm_lid_order_name(plan->order), "switch",
 		cli_json_string(pm_fabric_name(plan->topology, sw)), "switch_guid",
 		cli_json_guid(plan->topology->nodes[sw].guid), "lost",
-		cli_lost_json(&request->lost), "planes", list_planes(plan), "entries",
+		cli_failed_json(&request->failed), "planes", list_planes(plan), "entries",
 		list_entries(plan, before->table, after->table), "switches",
 		list_switches(before, after, whole), "multicast", multicast);
 
@@ -422,9 +422,9 @@ static int run_table(const char *path, const struct request *request)
 	if (!status)
 		status = find_named_switch(fabric, plan, request->table, &sw);
 	if (!status && !request->output.quiet)
-		cli_lost_print(fabric, plan, &request->lost);
+		cli_failed_print(fabric, plan, &request->failed);
 	if (!status)
-		status = cli_losses_cut(fabric, plan, &request->lost, &broken);
+		status = cli_failures_cut(fabric, plan, &request->failed, &broken);
 	if (!status)
 		status = make_table(fabric, broken, plan, sm, sw, request);
 	pm_plan_free(plan);
@@ -436,7 +436,7 @@ static int run_table(const char *path, const struct request *request)
 static const struct cli_option options[] = {
 	{'S', "switch", "NAME", "the switch (default: the first leaf)",
 	 CLI_MEMBER(struct request, table)},
-	CLI_LOSE(struct request, lost, "as in portmajor whatif"),
+	CLI_FAIL(struct request, failed, "as in portmajor whatif"),
 	{'s', "sm", "NAME", "the node with the subnet manager: every switch reaches it",
 	 CLI_MEMBER(struct request, sm)},
 	CLI_GROUPS(struct request, groups,
@@ -461,10 +461,10 @@ static const struct cli_command command = {
 
 int cmd_table(int argc, char **argv)
 {
-	struct request request = {.lost.list = calloc((size_t)argc, sizeof(char *))};
+	struct request request = {.failed.list = calloc((size_t)argc, sizeof(char *))};
 	int status;
 
-	if (!request.lost.list)
+	if (!request.failed.list)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0 && cli_groups_misused(&request.groups))
@@ -472,6 +472,6 @@ int cmd_table(int argc, char **argv)
 					     cli_groups_misused(&request.groups));
 	if (status < 0)
 		status = run_table(argv[optind], &request);
-	free(request.lost.list);
+	free(request.failed.list);
 	return status;
 }

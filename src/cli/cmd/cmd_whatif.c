@@ -24,7 +24,7 @@
 struct request {
 	struct cli_fabric fabric;
 	const char *sm;
-	struct cli_lost lost;
+	struct cli_failed failed;
 	bool all, pairs, loads, no_loads, csv;
 	struct cli_group_options groups;
 	struct cli_output output;
@@ -95,9 +95,9 @@ static json_t *reachable_json(const struct pm_reachable *reachable)
 			 "cut", (json_int_t)(reachable->connected - reachable->pairs));
 }
 
-/* ---- One loss ---- */
+/* ---- One failure ---- */
 
-/* The hosts that the last loss cut off; NULL without memory. */
+/* The hosts that the last failure cut off; NULL without memory. */
 static json_t *cut_off_json(const struct pm_fabric *fabric,
 			    const struct pm_whatif *whatif)
 {
@@ -123,7 +123,7 @@ static json_t *describe_whatif(const struct request *request,
 	json_t *object = cli_json_new("whatif", 1);
 	json_t *more = cli_json_object((const struct cli_json_member[]){
 		{"settings", json_incref(settings->json)},
-		{"lost", cli_lost_json(&request->lost)},
+		{"lost", cli_failed_json(&request->failed)},
 		{"took", took},
 		{"cut_off", cut_off_json(fabric, whatif)},
 		{"total", delta_json(&result->total)},
@@ -237,7 +237,7 @@ static json_t *failure_json(uint32_t groups, const struct pm_mft_failure *failur
 			 (json_int_t)failure->full_load);
 }
 
-/* The loss's cost in multicast tables, null if no groups are named; an exit status. */
+/* The failure's cost in multicast tables, null if no groups are named; an exit status. */
 static int describe_multicast(const struct request *request,
 			      const struct pm_fabric *fabric, const struct pm_plan *plan,
 			      uint32_t sm, json_t **object)
@@ -255,7 +255,7 @@ static int describe_multicast(const struct request *request,
 	}
 	status = cli_groups_get(&request->groups, fabric, plan, &groups);
 	if (!status)
-		status = cli_losses_cut(fabric, plan, &request->lost, &broken);
+		status = cli_failures_cut(fabric, plan, &request->failed, &broken);
 	if (!status && pm_mft_failure_find(plan, broken, find_sm(fabric, plan, sm),
 					   groups.list, groups.num, &failure, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
@@ -267,10 +267,10 @@ static int describe_multicast(const struct request *request,
 	return status;
 }
 
-/* ---- One loss, all of it ---- */
+/* ---- One failure, all of it ---- */
 
-static int try_losses(const struct pm_fabric *fabric, const struct request *request,
-		      const struct pm_whatif_config *config, struct pm_whatif *whatif)
+static int try_failures(const struct pm_fabric *fabric, const struct request *request,
+			const struct pm_whatif_config *config, struct pm_whatif *whatif)
 {
 	struct settings settings = {.mad_us = request->mad_us,
 				    .wire_smps = request->wire_smps};
@@ -282,10 +282,11 @@ static int try_losses(const struct pm_fabric *fabric, const struct request *requ
 
 	settings.json = settings_json(fabric, request, config);
 	if (!request->output.quiet)
-		cli_lost_print(fabric, pm_whatif_plan(whatif), &request->lost);
-	status = cli_failures_add(fabric, pm_whatif_plan(whatif), &request->lost, &ports);
+		cli_failed_print(fabric, pm_whatif_plan(whatif), &request->failed);
+	status = cli_failures_add(fabric, pm_whatif_plan(whatif), &request->failed,
+				  &ports);
 	if (!status)
-		status = cli_took_json(fabric, pm_whatif_plan(whatif), &request->lost,
+		status = cli_took_json(fabric, pm_whatif_plan(whatif), &request->failed,
 				       &took);
 	if (!status)
 		status = describe_multicast(request, fabric, pm_whatif_plan(whatif),
@@ -336,7 +337,7 @@ static void show_progress(uint64_t done, uint64_t count, void *context)
 
 /* Names the rows of a summary, and the hosts that each of these cuts off, for which it is
  * lost once more; an exit status. */
-static int name_rows(const struct pm_failures *losses, struct pm_whatif *whatif,
+static int name_rows(const struct pm_failures *failures, struct pm_whatif *whatif,
 		     struct pm_failure_summary *summary, struct names *names)
 {
 	struct pm_whatif_result ignored;
@@ -350,26 +351,26 @@ static int name_rows(const struct pm_failures *losses, struct pm_whatif *whatif,
 		row->name = names->num;
 		/* Without a cut pair no host is cut off, as with most failures. */
 		if ((row->value[PM_METRIC_PAIRS_CUT] &&
-		     pm_failures_ports(losses, row->number, &ports)) ||
+		     pm_failures_ports(failures, row->number, &ports)) ||
 		    pm_whatif_fail(whatif, ports.list, ports.num, &ignored, NULL) ||
-		    names_add(names, cli_losses_json(losses, row->number),
-			      cut_off_json(losses->fabric, whatif)))
+		    names_add(names, cli_failures_json(failures, row->number),
+			      cut_off_json(failures->fabric, whatif)))
 			status = cli_fail(EXIT_INPUT, "out of memory");
 	}
 	free(ports.list);
 	return status;
 }
 
-/* Tries all of these losses and names the worst; an exit status. */
-static int run_sweep(const struct request *request, const struct pm_failures *losses,
+/* Tries all of these failures and names the worst; an exit status. */
+static int run_sweep(const struct request *request, const struct pm_failures *failures,
 		     const struct pm_whatif_config *config, struct pm_whatif *whatif,
 		     struct pm_failure_summary *summary, struct names *names)
 {
 	struct cli_progress progress;
 	const struct pm_failure_sweep sweep = {
-		.fabric = losses->fabric,
+		.fabric = failures->fabric,
 		.config = config,
-		.losses = losses,
+		.failures = failures,
 		.shard = request->shard.index,
 		.num_shards = request->shard.of,
 		.threads = request->threads,
@@ -383,7 +384,7 @@ static int run_sweep(const struct request *request, const struct pm_failures *lo
 	rc = pm_failure_sweep_run(&sweep, whatif, summary, &err);
 	cli_progress_end(&progress);
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text)
-		  : name_rows(losses, whatif, summary, names);
+		  : name_rows(failures, whatif, summary, names);
 }
 
 static int sweep_all(const struct pm_fabric *fabric, const struct request *request,
@@ -396,19 +397,19 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 				    .shard = request->shard.index,
 				    .num_shards = request->shard.of};
 	struct pm_failure_summary summary = {.by = request->by, .worst = request->worst};
-	struct pm_failures losses;
+	struct pm_failures failures;
 	struct names names = {0};
 	struct pm_error err;
 	int status;
 
 	if (pm_failures_list(fabric, &pm_whatif_plan(whatif)->tree, request->kind,
-			     request->pairs, &losses, &err))
+			     request->pairs, &failures, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	settings.total = losses.count;
+	settings.total = failures.count;
 	settings.json = sweep_settings_json(fabric, request, config,
-					    pm_whatif_before(whatif), losses.count);
+					    pm_whatif_before(whatif), failures.count);
 	status = settings.json
-			 ? run_sweep(request, &losses, config, whatif, &summary, &names)
+			 ? run_sweep(request, &failures, config, whatif, &summary, &names)
 			 : cli_fail(EXIT_INPUT, "out of memory");
 	if (!status && request->output.json)
 		status = cli_json_print(summary_json(&summary, &names, &settings));
@@ -419,7 +420,7 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 	json_decref(settings.json);
 	names_free(&names);
 	pm_failure_summary_free(&summary);
-	pm_failures_free(&losses);
+	pm_failures_free(&failures);
 	return status;
 }
 
@@ -445,7 +446,7 @@ static int take_metric(const struct cli_option *option, char *argument, void *to
 }
 
 static const struct cli_option options[] = {
-	CLI_LOSE(struct request, lost,
+	CLI_FAIL(struct request, failed,
 		 "a node, all its cables, or one cable. WHAT is a name, a pattern with * "
 		 "and ? for every node that it matches, a GUID (0x...), a LID (lid:N, or "
 		 "N alone) or a chassis (s0 for s0-line0 and s0-fab0). May be given "
@@ -517,9 +518,9 @@ static int check_request(struct request *request)
 {
 	const char *reason = NULL;
 
-	if (request->all && request->lost.num)
+	if (request->all && request->failed.num)
 		reason = "--all tries one loss after the other, and --lose names one";
-	else if (!request->all && !request->lost.num)
+	else if (!request->all && !request->failed.num)
 		reason = "nothing is lost: --lose WHAT, or --all KIND";
 	else if (!request->all &&
 		 (request->pairs || request->shard.of != 1 || request->csv ||
@@ -556,12 +557,12 @@ static int read_options(int argc, char **argv, struct request *request)
 		return status;
 	/* What follows --lose NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
-		request->lost.list[request->lost.num++] = argv[i];
+		request->failed.list[request->failed.num++] = argv[i];
 	status = check_request(request);
 	return status ? status : -1;
 }
 
-/* Loads and shifts, dear for thousands of losses, are found there if asked for. */
+/* Loads and shifts, dear for thousands of failures, are found there if asked for. */
 static void configure(const struct request *request, struct pm_whatif_config *config)
 {
 	config->plan = request->fabric.plan;
@@ -589,7 +590,7 @@ static int run_whatif(const char *path, const struct request *request)
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
 		status = request->all ? sweep_all(fabric, request, &config, whatif)
-				      : try_losses(fabric, request, &config, whatif);
+				      : try_failures(fabric, request, &config, whatif);
 	pm_whatif_free(whatif);
 	pm_fabric_free(fabric);
 	return status;
@@ -610,7 +611,7 @@ static unsigned int count_processors(void)
 int cmd_whatif(int argc, char **argv)
 {
 	struct request request = {
-		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = calloc((size_t)argc, sizeof(char *)),
 		.shifts = NOT_GIVEN,
 		.mad_us = 265,
 		.wire_smps = 4,
@@ -621,11 +622,11 @@ int cmd_whatif(int argc, char **argv)
 	};
 	int status;
 
-	if (!request.lost.list)
+	if (!request.failed.list)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	status = read_options(argc, argv, &request);
 	if (status < 0)
 		status = run_whatif(argv[optind], &request);
-	free(request.lost.list);
+	free(request.failed.list);
 	return status;
 }

@@ -24,9 +24,9 @@ double settings_ms(const struct settings *settings, uint64_t blocks)
 /* ---- Names ---- */
 
 /* The printed name of an array's item; NULL: it has none, or there is no such item. */
-static const char *name_text(const json_t *lost, size_t i)
+static const char *name_text(const json_t *failed, size_t i)
 {
-	return cli_json_label(json_array_get(lost, i));
+	return cli_json_label(json_array_get(failed, i));
 }
 
 /* Whether names of hosts are nothing but that. */
@@ -41,23 +41,23 @@ static bool is_cut_off(const json_t *cut_off)
 	return json_is_array(cut_off) || json_is_null(cut_off);
 }
 
-int names_add(struct names *names, json_t *lost, json_t *cut_off)
+int names_add(struct names *names, json_t *failed, json_t *cut_off)
 {
-	size_t num = json_array_size(lost);
+	size_t num = json_array_size(failed);
 	json_t *both;
 
-	if (lost && cut_off) {
+	if (failed && cut_off) {
 		bool good = num >= 1 && num <= 2 && is_cut_off(cut_off);
 
 		for (size_t i = 0; i < num && good; i++)
-			good = name_text(lost, i);
+			good = name_text(failed, i);
 		if (!good) {
-			json_decref(lost);
+			json_decref(failed);
 			json_decref(cut_off);
 			return -EINVAL;
 		}
 	}
-	both = json_pack("{s:o, s:o}", "lost", lost, "cut_off", cut_off);
+	both = json_pack("{s:o, s:o}", "lost", failed, "cut_off", cut_off);
 	if (!both)
 		return -ENOMEM;
 	if (pm_grow(&names->list, &names->room, names->num + 1, sizeof(*names->list))) {
@@ -89,7 +89,7 @@ static json_t *bins_json(const struct pm_histogram *h)
 	return list;
 }
 
-/* Whether a metric was found for each loss: loads and shifts only if asked for. */
+/* Whether a metric was found for each failure: loads and shifts only if asked for. */
 static bool is_found(const struct settings *settings, enum pm_metric metric)
 {
 	switch (metric) {
@@ -237,12 +237,12 @@ static void csv_put(const char *text)
 
 static void print_summary_row(const json_t *row)
 {
-	const json_t *lost = json_object_get(row, "lost");
-	const char *second = name_text(lost, 1);
+	const json_t *failed = json_object_get(row, "lost");
+	const char *second = name_text(failed, 1);
 
 	cli_text_print(row, "{9blocks} {9bound} {9switches} {9entries} {10pairs_cut} "
 			    "{8load} {6shift} {10%ms}");
-	printf("  %s%s%s", name_text(lost, 0), second ? " " : "", second ? second : "");
+	printf("  %s%s%s", name_text(failed, 0), second ? " " : "", second ? second : "");
 	if (json_array_size(json_object_get(row, "cut_off"))) {
 		fputs(", cut off: ", stdout);
 		cut_off_print(json_object_get(row, "cut_off"));
@@ -252,13 +252,13 @@ static void print_summary_row(const json_t *row)
 
 static void print_csv_row(const json_t *row)
 {
-	const json_t *lost = json_object_get(row, "lost");
+	const json_t *failed = json_object_get(row, "lost");
 	const json_t *cut_off = json_object_get(row, "cut_off"), *name;
 	size_t i;
 
-	csv_put(name_text(lost, 0));
+	csv_put(name_text(failed, 0));
 	putchar(',');
-	csv_put(json_array_size(lost) > 1 ? name_text(lost, 1) : "");
+	csv_put(json_array_size(failed) > 1 ? name_text(failed, 1) : "");
 	for (unsigned int m = 0; m < PM_METRICS; m++) {
 		const json_t *value = json_object_get(row, pm_metric_name(m));
 
@@ -411,11 +411,11 @@ static int read_row(struct pm_failure_summary *summary, struct names *names,
 		    json_t *object, char text[SUMMARY_TEXT])
 {
 	struct pm_row row = {.name = names->num};
-	json_t *lost = json_object_get(object, "lost");
+	json_t *failed = json_object_get(object, "lost");
 	json_t *cut_off = json_object_get(object, "cut_off");
-	int rc = lost ? names_add(names, json_incref(lost),
-				  cut_off ? json_incref(cut_off) : json_null())
-		      : -EINVAL;
+	int rc = failed ? names_add(names, json_incref(failed),
+				    cut_off ? json_incref(cut_off) : json_null())
+			: -EINVAL;
 
 	if (rc == -ENOMEM)
 		return bad_text(text, "out of memory");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a sweep over many losses found, as text and as JSON. Shards are read from JSON
+ * What a sweep over many failures found, as text and as JSON. Shards are read from JSON
  * and, added up, end in the same text and JSON as the whole.
  */
 #ifndef PORTMAJOR_CLI_SUMMARY_OUTPUT_H
@@ -15,7 +15,7 @@
 struct settings {
 	/* All of it, owned: the same for all shards, and written as it is. */
 	json_t *json;
-	uint64_t total;		    /* losses in all shards */
+	uint64_t total;		    /* failures in all shards */
 	uint32_t worst;		    /* how many to keep */
 	enum pm_metric by;	    /* which makes one worse than another */
 	uint32_t mad_us;	    /* of one MAD, there and back */
@@ -26,7 +26,7 @@ struct settings {
 /* Milliseconds that so many blocks take. */
 double settings_ms(const struct settings *settings, uint64_t blocks);
 
-/* The lost parts, by pm_row.name. Zeroed: none. */
+/* The failed parts, by pm_row.name. Zeroed: none. */
 struct names {
 	/* Objects, owned: "lost", an array of an object for one thing, or two of a pair,
 	 * and "cut_off", an array of the names of hosts that are cut off. */
@@ -38,7 +38,7 @@ struct names {
  * Adds one, which it takes over, as the last of the list; `cut_off` may be null. -EINVAL:
  * that is no name; -ENOMEM, also if one of them is NULL.
  */
-int names_add(struct names *names, json_t *lost, json_t *cut_off);
+int names_add(struct names *names, json_t *failed, json_t *cut_off);
 void names_free(struct names *names);
 
 /* The JSON object of a finished summary; NULL without memory. */

@@ -11,14 +11,14 @@
 #define DEFAULT_BYTES 65536
 
 static const struct cli_option options[] = {
-	CLI_LOSE(struct job_request, packet.lost,
+	CLI_FAIL(struct job_request, packet.failed,
 		 "what fails: a node, all its cables, or one cable, as for portmajor "
 		 "whatif"),
 	{0, "engine", "ENGINE",
 	 "ours (default), another engine that was recorded on this fabric with this "
 	 "failure, or a file that scripts/record-sets wrote",
 	 CLI_MEMBER(struct job_request, engine)},
-	{0, "compare", "ENGINE...", "others, likewise", .take = cli_take_lost,
+	{0, "compare", "ENGINE...", "others, likewise", .take = cli_take_failed,
 	 .to = offsetof(struct job_request, compare)},
 	{0, "at", "TIME",
 	 "when that is, from the job's begin (default: half of the shortest time that "
@@ -175,7 +175,7 @@ static int read_request(int argc, char **argv, struct job_request *request)
 
 	if (status >= 0)
 		return status;
-	if (!request->packet.lost.num)
+	if (!request->packet.failed.num)
 		return cli_command_misused(&command, "nothing fails: --lose WHAT");
 	status = parse_pattern(&request->packet, argv[optind]);
 	if (!status)

@@ -10,8 +10,8 @@
 struct job_request {
 	struct packet_request packet; /* for each engine a copy */
 	const char *engine;
-	struct cli_lost compare; /* engines or files */
-	const char *folder;	 /* of recordings, or NULL */
+	struct cli_failed compare; /* engines or files */
+	const char *folder;	   /* of recordings, or NULL */
 	uint32_t repeat;
 	struct cli_output output;
 };

@@ -63,9 +63,9 @@ static int read_fabric(struct job *job, const char *netlist)
 	if (!status && pm_plan_make(job->fabric, &packet->fabric.plan, &job->plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status && !job->request->output.quiet)
-		cli_lost_print(job->fabric, job->plan, &packet->lost);
+		cli_failed_print(job->fabric, job->plan, &packet->failed);
 	if (!status)
-		status = cli_failures_add(job->fabric, job->plan, &packet->lost,
+		status = cli_failures_add(job->fabric, job->plan, &packet->failed,
 					  &job->ports);
 	return status;
 }
@@ -116,7 +116,7 @@ static int begin_engine(struct job *job, const char *name)
 
 static int begin_job(struct job *job, const char *netlist)
 {
-	const struct cli_lost *compare = &job->request->compare;
+	const struct cli_failed *compare = &job->request->compare;
 	int status = read_fabric(job, netlist);
 
 	job->engines = pm_array((size_t)compare->num + 1, sizeof(*job->engines));
@@ -245,8 +245,8 @@ static json_t *describe_job(const struct job *job)
 			 cli_json_string(job->recordings.fabric ? job->recordings.fabric
 								: job->netlist)},
 			{"hosts", json_integer(lab->scene.num_hosts)},
-			{"lost", cli_lost_json(&packet->lost)},
-			{"cables", json_integer(lab->scene.recording->num_lost)},
+			{"lost", cli_failed_json(&packet->failed)},
+			{"cables", json_integer(lab->scene.recording->num_failed)},
 			{"pattern", json_string(name_of(packet))},
 			{"bytes", json_integer(bytes_of(lab))},
 			{"processes", processes_of(lab)},

@@ -343,7 +343,7 @@ static json_t *calls_json(const struct packet_lab *lab, const struct packet_run 
 
 static bool has_healthy(const struct packet_lab *lab)
 {
-	return packet_request_closed(lab->request) && lab->config.num_lost;
+	return packet_request_closed(lab->request) && lab->config.num_failed;
 }
 
 uint32_t packet_jobs_runs(const struct packet_lab *lab)
@@ -351,7 +351,7 @@ uint32_t packet_jobs_runs(const struct packet_lab *lab)
 	return 1 + has_healthy(lab) + (lab->request->alone ? lab->jobs.num : 0);
 }
 
-/* The same without the loss; an exit status. */
+/* The same without the failure; an exit status. */
 static int add_healthy(struct packet_lab *lab, const struct packet_run *run,
 		       json_t *point)
 {

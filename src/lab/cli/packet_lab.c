@@ -160,15 +160,15 @@ static void configure_times(struct packet_lab *lab)
 	uint32_t at = packet_ticks(lab, request->at);
 
 	if (request->before)
-		config->lose_at = early || at > config->warmup ? 0 : config->warmup - at;
+		config->fail_at = early || at > config->warmup ? 0 : config->warmup - at;
 	else
-		config->lose_at = config->warmup + at;
+		config->fail_at = config->warmup + at;
 	if (request->return_after != PACKET_UNSET)
 		config->return_at =
-			config->lose_at + packet_ticks(lab, request->return_after);
+			config->fail_at + packet_ticks(lab, request->return_after);
 	lab->times = (struct pm_replay_config){
 		.tick = lab->tick,
-		.lose_at = config->lose_at,
+		.fail_at = config->fail_at,
 		.before = early / 1000,
 		.end = config->warmup + config->batch * config->batches,
 	};
@@ -204,8 +204,8 @@ static void configure_engine(struct packet_lab *lab)
 	if (config->timeout >= PM_PACKET_MAX_TICKS)
 		config->timeout = PM_PACKET_MAX_TICKS - 1;
 	config->tries = request->retries;
-	config->lost = lab->scene.lost.list;
-	config->num_lost = lab->scene.lost.num;
+	config->failed = lab->scene.failed.list;
+	config->num_failed = lab->scene.failed.num;
 	config->sets = lab->scene.replay.list;
 	config->num_sets = lab->scene.replay.num;
 	config->warmup = packet_ticks(lab, request->warmup);
@@ -263,7 +263,7 @@ static int check_delays(const struct packet_lab *lab)
 		    : EXIT_FINE;
 }
 
-/* A run of at most PM_PACKET_MAX_TICKS, with the loss in it; an exit status. */
+/* A run of at most PM_PACKET_MAX_TICKS, with the failure in it; an exit status. */
 static int check_times(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -274,7 +274,7 @@ static int check_times(const struct packet_lab *lab)
 			EXIT_USAGE,
 			"--time and --warmup: more than the %.1f ms that a run can have",
 			packet_us(lab, PM_PACKET_MAX_TICKS) / 1000);
-	if (lab->scene.lost.num && !request->before && request->at >= request->time)
+	if (lab->scene.failed.num && !request->before && request->at >= request->time)
 		return cli_fail(
 			EXIT_USAGE,
 			"--at: the loss is at the end of the run (--time) or after it");
@@ -291,7 +291,7 @@ static struct scene_config scene_config_of(const struct packet_request *request)
 		.fabric = &request->fabric,
 		.lfts = request->lfts,
 		.sets = request->sets,
-		.lost = &request->lost,
+		.failed = &request->failed,
 		.quiet = request->output.quiet,
 		.repair = {.kind = request->repair.kind,
 			   .after = request->repair_at / 1000,

@@ -168,19 +168,19 @@ static int recorded_tables(struct scene *scene, const char *path)
 	return EXIT_FINE;
 }
 
-/* A recording's losses; --lose may name the same. */
-static int recorded_loss(struct scene *scene, const struct scene_config *config)
+/* A recording's failures; --lose may name the same. */
+static int recorded_failure(struct scene *scene, const struct scene_config *config)
 {
 	const struct pm_lft_trace *recording = scene->recording;
 
-	if (config->lost->num)
-		return lab_trace_check(scene->fabric, &scene->lost, recording,
+	if (config->failed->num)
+		return lab_trace_check(scene->fabric, &scene->failed, recording,
 				       config->sets);
-	scene->lost.list =
-		pm_copy(recording->lost, recording->num_lost, sizeof(*recording->lost));
-	if (!scene->lost.list)
+	scene->failed.list = pm_copy(recording->failed, recording->num_failed,
+				     sizeof(*recording->failed));
+	if (!scene->failed.list)
 		return no_memory();
-	scene->lost.num = recording->num_lost;
+	scene->failed.num = recording->num_failed;
 	return EXIT_FINE;
 }
 
@@ -201,16 +201,16 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 			status = cli_fail(EXIT_INPUT, "host \"%s\" has no LID",
 					  scene_name(scene, h));
 	if (!status && !config->quiet)
-		cli_lost_print(scene->fabric, scene->tables.plan, config->lost);
+		cli_failed_print(scene->fabric, scene->tables.plan, config->failed);
 	if (!status)
-		status = cli_failures_add(scene->fabric, scene->tables.plan, config->lost,
-					  &scene->lost);
+		status = cli_failures_add(scene->fabric, scene->tables.plan,
+					  config->failed, &scene->failed);
 	if (!status && config->sets)
-		status = recorded_loss(scene, config);
+		status = recorded_failure(scene, config);
 	return status;
 }
 
-/* ---- Losses ---- */
+/* ---- Failures ---- */
 
 /* The recording that the plugin would make, and at once: all at the moment when the first
  * block is sent. */
@@ -225,7 +225,7 @@ static int compute_recording(struct scene *scene, const struct scene_config *con
 	struct pm_error err;
 
 	if (pm_lft_trace_compute(scene->fabric, scene->tables.plan, &how,
-				 scene->lost.list, scene->lost.num, &scene->recording,
+				 scene->failed.list, scene->failed.num, &scene->recording,
 				 &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	for (uint32_t i = 0; i < scene->recording->num; i++) {
@@ -270,7 +270,7 @@ void scene_free(struct scene *scene)
 {
 	free(scene->lfts);
 	free(scene->hosts);
-	free(scene->lost.list);
+	free(scene->failed.list);
 	free(scene->replay.list);
 	pm_lft_trace_free(scene->recording);
 	cli_tables_free(&scene->tables);

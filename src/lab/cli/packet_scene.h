@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Inputs of the packet engine: hosts, tables, losses and their repair. */
+/* Inputs of the packet engine: hosts, tables, failures and their repair. */
 #ifndef PORTMAJOR_CLI_PACKET_SCENE_H
 #define PORTMAJOR_CLI_PACKET_SCENE_H
 
@@ -8,7 +8,7 @@
 
 #include <portmajor/lab/replay.h>
 
-/* The tables after a loss, where no recording has them. */
+/* The tables after a failure, where no recording has them. */
 enum repair {
 	REPAIR_NONE,	/* no Sets */
 	REPAIR_AT_ONCE, /* all blocks at the same time */
@@ -17,7 +17,7 @@ enum repair {
 
 struct repair_config {
 	enum repair kind;
-	uint64_t after;	    /* ns from the loss to the first block */
+	uint64_t after;	    /* ns from the failure to the first block */
 	uint64_t smp;	    /* ns from sending a block to its answer */
 	uint32_t wire_smps; /* blocks under way at a time */
 };
@@ -31,7 +31,7 @@ struct scene {
 	uint32_t length;
 	struct pm_packet_host *hosts; /* by switch and port */
 	uint32_t num_hosts;
-	struct pm_ports lost;
+	struct pm_ports failed;
 	struct pm_replay replay; /* its Sets */
 };
 
@@ -40,12 +40,12 @@ struct scene_config {
 	const struct cli_fabric *fabric;
 	const char *lfts; /* or NULL */
 	const char *sets; /* a recording, or NULL */
-	const struct cli_lost *lost;
+	const struct cli_failed *failed;
 	bool quiet; /* does not list the matches of --lose */
 	struct repair_config repair;
 };
 
-/* Reads a fabric, its tables, and losses; an exit status. */
+/* Reads a fabric, its tables, and failures; an exit status. */
 int scene_read(struct scene *scene, const char *path, const struct scene_config *config);
 
 /* Makes the Sets that follow from that; an exit status. */

@@ -176,7 +176,7 @@ static int check_recording(const char *path, const struct pm_fabric *fabric,
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	} else {
 		mark(fabric, ports->list, ports->num, wanted);
-		mark(fabric, sets->lost, sets->num_lost, there);
+		mark(fabric, sets->failed, sets->num_failed, there);
 		*same = !memcmp(wanted, there, fabric->num_ports);
 	}
 	pm_lft_trace_free(sets);

@@ -9,24 +9,24 @@
 
 #include <stdlib.h>
 
-/* lost[port] has both ends of the cables that are to be lost. */
-static int compare_lost(const struct pm_fabric *fabric, const uint8_t *lost,
-			const struct pm_lft_trace *sets, const char *path)
+/* failed[port] has both ends of the cables that are to be lost. */
+static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
+			  const struct pm_lft_trace *sets, const char *path)
 {
 	uint32_t ends = 0;
 
-	for (uint32_t i = 0; i < sets->num_lost; i++) {
-		const struct pm_port *p = &fabric->ports[sets->lost[i]];
+	for (uint32_t i = 0; i < sets->num_failed; i++) {
+		const struct pm_port *p = &fabric->ports[sets->failed[i]];
 
-		if (!lost[sets->lost[i]])
+		if (!failed[sets->failed[i]])
 			return cli_fail(EXIT_INPUT,
 					"%s: \"%s\"[%u] is lost there, but not by --lose",
 					pm_textfile_name(path),
 					pm_fabric_label(fabric, p->node), p->num);
-		ends += 1 + lost[p->peer];
+		ends += 1 + failed[p->peer];
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		ends -= lost[i];
+		ends -= failed[i];
 	return ends ? cli_fail(EXIT_INPUT, "%s: not all that --lose names is lost there",
 			       pm_textfile_name(path))
 		    : EXIT_FINE;
@@ -35,18 +35,18 @@ static int compare_lost(const struct pm_fabric *fabric, const uint8_t *lost,
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		    const struct pm_lft_trace *sets, const char *path)
 {
-	uint8_t *lost = pm_array(fabric->num_ports, 1);
+	uint8_t *failed = pm_array(fabric->num_ports, 1);
 	int status;
 
-	if (!lost)
+	if (!failed)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	for (uint32_t i = 0; i < ports->num; i++) {
 		uint32_t peer = fabric->ports[ports->list[i]].peer;
 
 		if (peer != PM_NONE)
-			lost[ports->list[i]] = lost[peer] = 1;
+			failed[ports->list[i]] = failed[peer] = 1;
 	}
-	status = compare_lost(fabric, lost, sets, path);
-	free(lost);
+	status = compare_failed(fabric, failed, sets, path);
+	free(failed);
 	return status;
 }

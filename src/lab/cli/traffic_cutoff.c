@@ -24,8 +24,8 @@
 struct request {
 	struct cli_fabric fabric;
 	const char *sm, *sets, *write;
-	struct cli_lost lost;
-	struct cli_lost compare; /* files */
+	struct cli_failed failed;
+	struct cli_failed compare; /* files */
 	uint32_t mad_us, wire_smps;
 	struct cli_output output;
 };
@@ -123,7 +123,7 @@ static json_t *describe_cutoffs(const struct request *request, json_t *recording
 	return cli_json_join(
 		cli_json_new("traffic", 1),
 		json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "engine", "cutoff", "lost",
-			  cli_lost_json(&request->lost), "sm",
+			  cli_failed_json(&request->failed), "sm",
 			  request->sm ? cli_json_string(request->sm) : json_null(),
 			  "mad_us", (json_int_t)request->mad_us, "max_wire_smps",
 			  (json_int_t)request->wire_smps, "recordings", recordings));
@@ -299,7 +299,7 @@ static int compute_recording(struct scene *scene, const struct request *request,
 
 /* ---- Running ---- */
 
-/* Reads the fabric and its losses; an exit status. */
+/* Reads the fabric and its failures; an exit status. */
 static int begin_scene(struct scene *scene, const char *path,
 		       const struct request *request)
 {
@@ -310,9 +310,9 @@ static int begin_scene(struct scene *scene, const char *path,
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->plan, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status && !request->output.quiet)
-		cli_lost_print(scene->fabric, scene->plan, &request->lost);
+		cli_failed_print(scene->fabric, scene->plan, &request->failed);
 	if (!status)
-		status = cli_failures_add(scene->fabric, scene->plan, &request->lost,
+		status = cli_failures_add(scene->fabric, scene->plan, &request->failed,
 					  &scene->ports);
 	return status;
 }
@@ -342,7 +342,7 @@ static int run_cutoffs(const char *path, const struct request *request)
 
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_CUTOFF),
-	CLI_LOSE(struct request, lost,
+	CLI_FAIL(struct request, failed,
 		 "a node, all its cables, or one cable, as for portmajor whatif. May be "
 		 "given several times: all of it is lost at once"),
 	{0, "sets", "FILE",
@@ -350,7 +350,7 @@ static const struct cli_option options[] = {
 	 "same (default: what portmajor sends, computed)",
 	 CLI_MEMBER(struct request, sets)},
 	{0, "compare", "FILE", "another one. May be given several times",
-	 .take = cli_take_lost, .to = offsetof(struct request, compare)},
+	 .take = cli_take_failed, .to = offsetof(struct request, compare)},
 	{0, "write", "FILE", "write the recording that is computed",
 	 CLI_MEMBER(struct request, write)},
 	{'s', "sm", "NAME",
@@ -391,8 +391,8 @@ static int read_options(int argc, char **argv, struct request *request)
 		return status;
 	/* What follows --lose NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
-		request->lost.list[request->lost.num++] = argv[i];
-	if (!request->lost.num)
+		request->failed.list[request->failed.num++] = argv[i];
+	if (!request->failed.num)
 		return cli_command_misused(&traffic_cutoff_command,
 					   "nothing is lost: --lose WHAT");
 	if (request->sets &&
@@ -411,20 +411,20 @@ static int read_options(int argc, char **argv, struct request *request)
 int traffic_cutoff(int argc, char **argv)
 {
 	struct request request = {
-		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = calloc((size_t)argc, sizeof(char *)),
 		.compare.list = calloc((size_t)argc, sizeof(char *)),
 		.mad_us = NOT_GIVEN,
 		.wire_smps = NOT_GIVEN,
 	};
 	int status;
 
-	if (request.lost.list && request.compare.list)
+	if (request.failed.list && request.compare.list)
 		status = read_options(argc, argv, &request);
 	else
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
 		status = run_cutoffs(argv[optind], &request);
-	free(request.lost.list);
+	free(request.failed.list);
 	free(request.compare.list);
 	return status;
 }

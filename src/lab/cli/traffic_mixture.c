@@ -23,11 +23,11 @@ static json_t *event_json(const struct pm_fabric *fabric, const struct pm_lft_tr
 		return json_null();
 	if (event == PM_MIXTURE_FIRST)
 		return json_pack("{s:s, s:n}", "by", "start", "ms");
-	if (event == PM_MIXTURE_LOSS)
+	if (event == PM_MIXTURE_FAILURE)
 		return json_pack("{s:s, s:f}", "by", "loss", "ms", 0.0);
 	set = &sets->set[event];
 	return json_pack("{s:s, s:f, s:I, s:o, s:I}", "by", "set", "ms",
-			 ((double)set->arrived - (double)sets->lost_at) / 1e6, "set",
+			 ((double)set->arrived - (double)sets->failed_at) / 1e6, "set",
 			 (json_int_t)event, "node", cli_node_json(fabric, set->sw),
 			 "block", (json_int_t)set->block);
 }

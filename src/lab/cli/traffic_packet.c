@@ -68,7 +68,7 @@ static uint64_t find_fingerprint(const struct packet_lab *lab)
 	const uint32_t numbers[] = {w->messages, w->shift,     lab->node,
 				    w->share,	 w->senders,   c->lifetime,
 				    c->timeout,	 c->tries,     c->window,
-				    c->lose_at,	 c->return_at, lab->request->alone};
+				    c->fail_at,	 c->return_at, lab->request->alone};
 	uint64_t hash = cli_fabric_fingerprint(c->fabric);
 
 	hash = pm_hash_number(hash, lab->tick);
@@ -83,8 +83,8 @@ static uint64_t find_fingerprint(const struct packet_lab *lab)
 		hash = pm_hash_number(hash, lab->request->loads[i]);
 	for (uint32_t i = 0; i < c->num_hosts; i++)
 		hash = pm_hash_number(hash, c->hosts[i].lid);
-	for (uint32_t i = 0; i < c->num_lost; i++)
-		hash = pm_hash_number(hash, c->lost[i]);
+	for (uint32_t i = 0; i < c->num_failed; i++)
+		hash = pm_hash_number(hash, c->failed[i]);
 	for (uint32_t i = 0; i < c->num_sets; i++) {
 		hash = pm_hash_number(hash, c->sets[i].time);
 		hash = pm_hash_number(hash,

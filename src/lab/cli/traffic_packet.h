@@ -21,8 +21,8 @@
 struct packet_request {
 	struct cli_fabric fabric;
 	const char *lfts, *sets;
-	struct cli_lost compare; /* files of recordings, which run as `sets` does */
-	struct cli_lost lost;
+	struct cli_failed compare; /* files of recordings, which run as `sets` does */
+	struct cli_failed failed;
 	struct repair_config repair;
 	struct cli_shard shard; /* 0 of 0: all */
 	struct cli_output output;
@@ -44,7 +44,7 @@ struct packet_request {
 	/* In picoseconds; time PACKET_UNSET: as long as a collective may take. */
 	uint64_t wire, crossing, warmup, time, window, at, return_after, repair_at, smp;
 	uint64_t longest; /* what `time` is at most if it is not said; picoseconds */
-	bool before;	  /* the loss is so long before the measurement begins */
+	bool before;	  /* the failure is so long before the measurement begins */
 };
 
 /* What is asked for, with all that is not said; an exit status, or -1: go on. */
@@ -117,7 +117,7 @@ struct packet_lab {
 /* Of all runs. */
 json_t *packet_settings_json(const struct packet_lab *lab);
 
-/* traffic_replay.c: of all runs, too: recordings and losses; and what a text says of
+/* traffic_replay.c: of all runs, too: recordings and failures; and what a text says of
  * these settings. */
 json_t *traffic_replay_json(const struct packet_lab *lab);
 void traffic_replay_print(const json_t *settings);

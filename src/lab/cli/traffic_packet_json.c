@@ -79,7 +79,7 @@ json_t *packet_settings_json(const struct packet_lab *lab)
 		{"time_us",
 		 json_real(packet_us(lab, (double)config->batch * config->batches))},
 		{"batches", json_integer(config->batches)},
-		{"lost", cli_lost_json(&request->lost)},
+		{"lost", cli_failed_json(&request->failed)},
 		{"seeds", json_integer(request->seeds)},
 		{"vls", json_integer(request->lanes.num)},
 		{"sls", sls_json(request)},
@@ -266,7 +266,7 @@ static json_t *findings_json(const struct packet_lab *lab, const struct packet_r
 			     const uint32_t *loop, int num)
 {
 	return json_pack("{s:b, s:o, s:o}", "loss",
-			 run->r.dropped && !lab->config.num_lost, "deadlock",
+			 run->r.dropped && !lab->config.num_failed, "deadlock",
 			 loop_json(lab, loop, num), "deadlocks",
 			 deadlocks_json(lab, run));
 }

@@ -251,7 +251,7 @@ static const struct cli_option options[] = {
 	 "of --at, and its LFT Sets, as long after that as they were",
 	 CLI_MEMBER(struct packet_request, sets)},
 	{0, "compare", "FILE", "another one. May be given several times",
-	 .take = cli_take_lost, .to = offsetof(struct packet_request, compare)},
+	 .take = cli_take_failed, .to = offsetof(struct packet_request, compare)},
 	{0, "pattern", "PATTERN",
 	 "uniform (default), permutation, shift:N, bit-reverse, hot-spot:HOST[:SHARE] "
 	 "(default 0.1), incast:HOST[:SENDERS] (default all others) or all-to-all; a "
@@ -295,7 +295,8 @@ static const struct cli_option options[] = {
 	 "none (default): what is lost is lost; or rc: reliable connections, that send "
 	 "it again",
 	 take_transport, offsetof(struct packet_request, reliable), .values = "none|rc"},
-	CLI_LOSE(struct packet_request, lost, "lost at the time of --at; as for whatif"),
+	CLI_FAIL(struct packet_request, failed,
+		 "lost at the time of --at; as for whatif"),
 	{0, "at", "TIME",
 	 "when that is, from the beginning of what is measured (default 0); -TIME: so "
 	 "long before, with the Sets since then in force",
@@ -376,7 +377,7 @@ static int check_jobs(const struct packet_request *request)
 /* Options that stand for nothing without another one; an exit status. */
 static int check_company(const struct packet_request *request)
 {
-	bool loses = request->lost.num || request->sets;
+	bool loses = request->failed.num || request->sets;
 	enum repair kind = request->repair.kind;
 	const char *reason = NULL;
 
@@ -432,7 +433,7 @@ int packet_request_check(struct packet_request *request)
 		return cli_fail(
 			EXIT_USAGE,
 			"--repair is of the plan's tables, not of those of a file");
-	if (request->repair.kind != REPAIR_NONE && !request->lost.num)
+	if (request->repair.kind != REPAIR_NONE && !request->failed.num)
 		return cli_fail(EXIT_USAGE, "--repair: nothing is lost (--lose)");
 	if (request->compare.num && request->shard.of)
 		return cli_fail(EXIT_USAGE, "--compare: not with --shard");
@@ -453,7 +454,7 @@ int packet_request_check(struct packet_request *request)
 int packet_request_begin(struct packet_request *request, int argc)
 {
 	*request = (struct packet_request){
-		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = calloc((size_t)argc, sizeof(char *)),
 		.compare.list = calloc((size_t)argc, sizeof(char *)),
 		.repair.wire_smps = 4,
 		.pattern = PM_PATTERNS,
@@ -478,7 +479,7 @@ int packet_request_begin(struct packet_request *request, int argc)
 		.smp = PACKET_UNSET,
 	};
 	packet_lanes_begin(request);
-	return request->lost.list && request->compare.list
+	return request->failed.list && request->compare.list
 		       ? EXIT_FINE
 		       : cli_fail(EXIT_INPUT, "out of memory");
 }
@@ -497,6 +498,6 @@ int packet_request_read(int argc, char **argv, struct packet_request *request)
 
 void packet_request_free(struct packet_request *request)
 {
-	free(request->lost.list);
+	free(request->failed.list);
 	free(request->compare.list);
 }

@@ -7,12 +7,12 @@
 #include <stdio.h>
 
 /* When the cables are lost, from the beginning of the measurement; null: none is. */
-static json_t *lost_us(const struct packet_lab *lab)
+static json_t *failed_us(const struct packet_lab *lab)
 {
-	if (!lab->config.num_lost)
+	if (!lab->config.num_failed)
 		return json_null();
 	return json_real(lab->times.before ? -(double)lab->request->at / 1e6
-					   : packet_us(lab, (double)lab->config.lose_at -
+					   : packet_us(lab, (double)lab->config.fail_at -
 								    lab->config.warmup));
 }
 
@@ -27,7 +27,7 @@ static json_t *recording_json(const struct packet_lab *lab)
 			 cli_json_string(lab->request->sets), "engine",
 			 cli_json_string(recording->engine), "times",
 			 cli_json_string(recording->times), "cables",
-			 (json_int_t)recording->num_lost);
+			 (json_int_t)recording->num_failed);
 }
 
 json_t *traffic_replay_json(const struct packet_lab *lab)
@@ -37,7 +37,7 @@ json_t *traffic_replay_json(const struct packet_lab *lab)
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:I, s:I, s:f}", "recording", recording_json(lab),
-		"lost_us", lost_us(lab), "return_us",
+		"lost_us", failed_us(lab), "return_us",
 		config->return_at ? json_real(packet_us(lab, (double)config->return_at -
 								     config->warmup))
 				  : json_null(),

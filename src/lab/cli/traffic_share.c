@@ -22,7 +22,7 @@
 
 struct request {
 	struct cli_fabric fabric;
-	struct cli_lost lost;
+	struct cli_failed failed;
 	struct cli_list vlans; /* none: as many as are needed */
 	uint32_t permutations, seed;
 	struct cli_output output;
@@ -72,7 +72,7 @@ static json_t *describe_shares(const struct scene *scene, json_t *networks)
 	return cli_json_join(cli_json_new("traffic", 1),
 			     json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
 				       "engine", "share", "lost",
-				       cli_lost_json(&request->lost), "hosts",
+				       cli_failed_json(&request->failed), "hosts",
 				       (json_int_t)scene->num_hosts, "flows",
 				       (json_int_t)(scene->num_hosts / 2), "permutations",
 				       (json_int_t)request->permutations, "seed",
@@ -184,7 +184,7 @@ static int bisect(const struct scene *scene, pm_packet_path *path,
 	return EXIT_FINE;
 }
 
-/* The host table that a plan has, after the loss if there is one. */
+/* The host table that a plan has, after the failure if there is one. */
 static int assignment(const struct scene *scene, const struct pm_vlans *vlans,
 		      struct pm_vlan_table *table)
 {
@@ -195,8 +195,8 @@ static int assignment(const struct scene *scene, const struct pm_vlans *vlans,
 	if (!table->host)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	if (pm_vlans_assign(vlans, NULL, table, &assigned, &err) ||
-	    (scene->request->lost.num &&
-	     pm_vlans_lose(vlans, scene->cut, table, &assigned, &err)))
+	    (scene->request->failed.num &&
+	     pm_vlans_fail(vlans, scene->cut, table, &assigned, &err)))
 		return fail_sharing(&err);
 	return EXIT_FINE;
 }
@@ -319,7 +319,7 @@ static int find_room(struct scene *scene)
 	return EXIT_FINE;
 }
 
-/* Reads the fabric and its losses; an exit status. */
+/* Reads the fabric and its failures; an exit status. */
 static int read_scene(struct scene *scene, const char *path)
 {
 	const struct request *request = scene->request;
@@ -330,10 +330,10 @@ static int read_scene(struct scene *scene, const char *path)
 	    pm_plan_make(scene->fabric, &request->fabric.plan, &scene->tables.plan, &err))
 		status = fail_sharing(&err);
 	if (!status && !request->output.quiet)
-		cli_lost_print(scene->fabric, scene->tables.plan, &request->lost);
+		cli_failed_print(scene->fabric, scene->tables.plan, &request->failed);
 	if (!status)
-		status = cli_losses_cut(scene->fabric, scene->tables.plan, &request->lost,
-					&scene->broken);
+		status = cli_failures_cut(scene->fabric, scene->tables.plan,
+					  &request->failed, &scene->broken);
 	if (!status)
 		status = cli_tables_route(&scene->tables, &request->fabric, scene->broken,
 					  PM_NONE);
@@ -378,7 +378,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, permutations), .low = 1, .high = 1000000},
 	{0, "seed", "N", "another seed than 1", CLI_MEMBER(struct request, seed),
 	 .high = UINT32_MAX},
-	CLI_LOSE(struct request, lost,
+	CLI_FAIL(struct request, failed,
 		 "a node, all its cables, or one cable, as for portmajor whatif. May be "
 		 "given several times"),
 	CLI_OUTPUT(struct request, output, "no text", "print JSON, see docs/json.md"),
@@ -400,18 +400,18 @@ const struct cli_command traffic_share_command = {
 int traffic_share(int argc, char **argv)
 {
 	struct request request = {
-		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = calloc((size_t)argc, sizeof(char *)),
 		.permutations = 200,
 		.seed = 1,
 	};
 	int status;
 
-	if (request.lost.list)
+	if (request.failed.list)
 		status = cli_command_read(&traffic_share_command, argc, argv, &request);
 	else
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
 		status = run_shares(argv[optind], &request);
-	free(request.lost.list);
+	free(request.failed.list);
 	return status;
 }

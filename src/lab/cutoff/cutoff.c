@@ -206,7 +206,7 @@ void pm_cutoff_free(struct pm_cutoff *cutoff)
 	free(cutoff);
 }
 
-void pm_cutoff_lose(struct pm_cutoff *cutoff, const uint8_t *usable)
+void pm_cutoff_fail(struct pm_cutoff *cutoff, const uint8_t *usable)
 {
 	memcpy(cutoff->usable, usable, cutoff->fabric->num_ports);
 	count(cutoff);

@@ -25,7 +25,7 @@ void pm_lft_trace_free(struct pm_lft_trace *sets)
 	free(sets->lid);
 	free(sets->lmc);
 	free(sets->tables);
-	free(sets->lost);
+	free(sets->failed);
 	free(sets->set);
 	free(sets->entries);
 	free(sets);
@@ -101,10 +101,10 @@ int pm_lft_trace_print(FILE *out, const void *file)
 			fprintf(out, "lid 0x%016" PRIx64 " %u %u\n",
 				fabric->ports[i].guid, sets->lid[i], sets->lmc[i]);
 	print_tables(out, sets, fabric);
-	for (uint32_t i = 0; i < sets->num_lost; i++) {
-		const struct pm_port *p = &fabric->ports[sets->lost[i]];
+	for (uint32_t i = 0; i < sets->num_failed; i++) {
+		const struct pm_port *p = &fabric->ports[sets->failed[i]];
 
-		fprintf(out, "lost %" PRIu64 " 0x%016" PRIx64 " %u\n", sets->lost_at,
+		fprintf(out, "lost %" PRIu64 " 0x%016" PRIx64 " %u\n", sets->failed_at,
 			fabric->nodes[p->node].guid, p->num);
 	}
 	for (uint32_t i = 0; i < sets->num; i++) {
@@ -139,10 +139,10 @@ struct reader {
 	struct pm_pool pool; /* of what follows */
 	struct pm_port_key *keys;
 	uint32_t num_keys;
-	uint32_t *lid_line;   /* [LID] where it is given; 0: not yet */
-	uint32_t *block_line; /* [switch][BLOCKS] where it is held */
-	uint32_t *lost_line;  /* [port] */
-	bool *has_table;      /* [switch] */
+	uint32_t *lid_line;    /* [LID] where it is given; 0: not yet */
+	uint32_t *block_line;  /* [switch][BLOCKS] where it is held */
+	uint32_t *failed_line; /* [port] */
+	bool *has_table;       /* [switch] */
 };
 
 static int bad_row(struct reader *r, const char *form)
@@ -285,7 +285,7 @@ static int take_table(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
-static int take_lost(struct reader *r, struct pm_text rest)
+static int take_failed(struct reader *r, struct pm_text rest)
 {
 	struct pm_lft_trace *sets = r->sets;
 	uint64_t ns, guid, number;
@@ -302,19 +302,20 @@ static int take_lost(struct reader *r, struct pm_text rest)
 	    r->fabric->ports[port].peer == PM_NONE)
 		return pm_lexer_fail(&r->lexer, "no cable at port %" PRIu64 " of \"%s\"",
 				     number, pm_fabric_label(r->fabric, sw));
-	if (sets->num_lost && ns != sets->lost_at)
+	if (sets->num_failed && ns != sets->failed_at)
 		return pm_lexer_fail(&r->lexer,
 				     "lost at %" PRIu64 " ns, others at %" PRIu64, ns,
-				     sets->lost_at);
+				     sets->failed_at);
 	peer = r->fabric->ports[port].peer;
-	if (r->lost_line[port])
+	if (r->failed_line[port])
 		return pm_lexer_fail(&r->lexer, "this cable is lost in line %u already",
-				     r->lost_line[port]);
-	r->lost_line[port] = r->lost_line[peer] = r->lexer.line;
-	sets->lost_at = ns;
-	if (pm_grow(&sets->lost, &sets->lost_room, sets->num_lost + 1, sizeof(uint32_t)))
+				     r->failed_line[port]);
+	r->failed_line[port] = r->failed_line[peer] = r->lexer.line;
+	sets->failed_at = ns;
+	if (pm_grow(&sets->failed, &sets->failed_room, sets->num_failed + 1,
+		    sizeof(uint32_t)))
 		return pm_error_no_memory(r->lexer.err);
-	sets->lost[sets->num_lost++] = port;
+	sets->failed[sets->num_failed++] = port;
 	return 0;
 }
 
@@ -402,7 +403,7 @@ static int take_row(struct reader *r, struct pm_text line)
 	if (pm_text_is(word, "lid"))
 		return take_lid(r, rest);
 	if (pm_text_is(word, "lost"))
-		return take_lost(r, rest);
+		return take_failed(r, rest);
 	if (pm_text_is(word, "engine"))
 		return take_text(r, rest, r->sets->engine);
 	if (pm_text_is(word, "times"))
@@ -415,7 +416,7 @@ static int check_whole(struct reader *r)
 {
 	if (!r->lexer.line)
 		return pm_lexer_fail(&r->lexer, "empty");
-	if (!r->sets->num_lost)
+	if (!r->sets->num_failed)
 		return pm_lexer_fail(&r->lexer, "no row \"lost\": nothing is lost");
 	for (uint32_t sw = 0; sw < r->fabric->num_switches; sw++)
 		if (!r->has_table[sw] && pm_fabric_has_cable(r->fabric, sw))
@@ -459,7 +460,7 @@ static int begin_reading(struct reader *r, struct pm_error *err)
 	r->lid_line = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(uint32_t));
 	r->block_line = pm_pool_array(pool, (size_t)fabric->num_switches * BLOCKS,
 				      sizeof(uint32_t));
-	r->lost_line = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
+	r->failed_line = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
 	r->has_table = pm_pool_array(pool, fabric->num_switches, sizeof(bool));
 	if (!r->sets->lid || !r->sets->lmc)
 		return pm_error_no_memory(err);

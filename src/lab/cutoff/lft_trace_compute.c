@@ -47,7 +47,7 @@ static void list_fabric_lids(struct job *job)
 }
 
 /* Cuts cables at these ports, and notes those that have a switch at an end. */
-static void lose(struct job *job, const uint32_t *ports, uint32_t num)
+static void fail(struct job *job, const uint32_t *ports, uint32_t num)
 {
 	const struct pm_fabric *fabric = job->fabric;
 	struct pm_lft_trace *sets = job->sets;
@@ -62,7 +62,7 @@ static void lose(struct job *job, const uint32_t *ports, uint32_t num)
 		job->usable[low] = 0;
 		if (port + peer - low < job->plan->topology->num_ports)
 			job->usable[port + peer - low] = 0;
-		sets->lost[sets->num_lost++] = low;
+		sets->failed[sets->num_failed++] = low;
 	}
 }
 
@@ -147,14 +147,14 @@ static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *er
 	sets->lid = pm_array(job->fabric->num_ports, sizeof(*sets->lid));
 	sets->lmc = pm_array(job->fabric->num_ports, 1);
 	sets->tables = pm_array(switches, length);
-	sets->lost = pm_array(num_ports, sizeof(*sets->lost));
+	sets->failed = pm_array(num_ports, sizeof(*sets->failed));
 	job->usable = pm_pool_array(pool, job->plan->topology->num_ports, 1);
 	job->part = pm_pool_array(pool, switches, sizeof(uint32_t));
 	job->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
 	/* One more: comparing writes to the place of the next one. */
 	job->blocks = pm_pool_array(pool, (size_t)switches * (length / BLOCK) + 1,
 				    sizeof(*job->blocks));
-	if (!sets->lid || !sets->lmc || !sets->tables || !sets->lost)
+	if (!sets->lid || !sets->lmc || !sets->tables || !sets->failed)
 		return pm_error_no_memory(err);
 	return pm_pool_check(pool, err);
 }
@@ -171,7 +171,7 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 		memcpy(sets->tables + (size_t)sw * sets->length,
 		       pm_routes_table(job->routes, sw), sets->length);
 	list_fabric_lids(job);
-	lose(job, ports, num_ports);
+	fail(job, ports, num_ports);
 	pm_routes_update(job->routes, job->usable, &job->detours);
 	list_blocks(job, find_managed_part(job));
 	if (pm_order_sort(job->routes, job->usable, job->blocks, job->num_blocks, &waits))

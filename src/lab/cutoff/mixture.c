@@ -38,7 +38,7 @@ struct follower {
 	struct pm_lft_trace_arrival *arrivals;
 	uint32_t now; /* Set at hand, or what mixture.h has in place of one */
 	uint32_t num_loops, num_cycles; /* there now */
-	uint64_t last;			/* time of the step before, since the loss */
+	uint64_t last;			/* time of the step before, since the failure */
 	bool failed;
 };
 
@@ -164,7 +164,7 @@ static void find_loops(struct follower *f, uint32_t lid)
 	}
 }
 
-/* Ends those that lead over a lost cable. */
+/* Ends those that lead over a failed cable. */
 static void cut_loops(struct follower *f)
 {
 	struct pm_mixture_rings *loops = &f->found->loops;
@@ -346,7 +346,7 @@ static int write_blocks(struct follower *f, uint32_t *i, uint32_t num, uint64_t 
 	return rc;
 }
 
-/* ---- The loss ---- */
+/* ---- The failure ---- */
 
 static void count_hosts(struct follower *f)
 {
@@ -362,14 +362,14 @@ static void count_hosts(struct follower *f)
 	}
 }
 
-static int lose(struct follower *f)
+static int fail(struct follower *f)
 {
-	f->now = PM_MIXTURE_LOSS;
+	f->now = PM_MIXTURE_FAILURE;
 	for (uint32_t lid = 0; lid < f->length; lid++)
 		if (f->index[lid] != PM_NONE)
 			use_nothing(f, lid);
-	for (uint32_t i = 0; i < f->sets->num_lost; i++) {
-		uint32_t port = f->sets->lost[i];
+	for (uint32_t i = 0; i < f->sets->num_failed; i++) {
+		uint32_t port = f->sets->failed[i];
 
 		f->usable[port] = f->usable[f->fabric->ports[port].peer] = 0;
 	}
@@ -465,9 +465,9 @@ static int follow_mixtures(struct follower *f)
 	int rc = look_first(f);
 
 	if (!rc)
-		rc = write_blocks(f, &i, num, f->sets->lost_at);
+		rc = write_blocks(f, &i, num, f->sets->failed_at);
 	if (!rc)
-		rc = lose(f);
+		rc = fail(f);
 	if (!rc)
 		rc = write_blocks(f, &i, num, PM_LFT_TRACE_NEVER);
 	note_most(&f->found->loops, f->num_loops, 0);

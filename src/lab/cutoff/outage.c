@@ -18,7 +18,8 @@ struct follower {
 	struct pm_lft_trace_arrival *arrivals;
 	uint32_t num_arrivals;
 	struct pm_cutoff *cutoff;
-	uint64_t looping, loops_at; /* paths in loops, since so many ns after the loss */
+	uint64_t looping,
+		loops_at; /* paths in loops, since so many ns after the failure */
 	struct pm_outage found;
 };
 
@@ -94,7 +95,7 @@ static void note_loops(struct follower *f, uint64_t ns)
 	f->looping = pm_cutoff_looping(f->cutoff);
 }
 
-/* Writes the blocks that arrive before or after the loss; from the i-th on. */
+/* Writes the blocks that arrive before or after the failure; from the i-th on. */
 static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 {
 	for (; i < f->num_arrivals && f->arrivals[i].ns < until; i++) {
@@ -115,16 +116,16 @@ static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 static void follow_sets(struct follower *f)
 {
 	struct pm_outage *found = &f->found;
-	uint32_t i = write_blocks(f, 0, f->sets->lost_at);
+	uint32_t i = write_blocks(f, 0, f->sets->failed_at);
 
 	found->before = pm_cutoff_dead(f->cutoff);
 	found->all_before = pm_cutoff_paths(f->cutoff);
-	for (uint32_t k = 0; k < f->sets->num_lost; k++) {
-		uint32_t port = f->sets->lost[k];
+	for (uint32_t k = 0; k < f->sets->num_failed; k++) {
+		uint32_t port = f->sets->failed[k];
 
 		f->usable[port] = f->usable[f->fabric->ports[port].peer] = 0;
 	}
-	pm_cutoff_lose(f->cutoff, f->usable);
+	pm_cutoff_fail(f->cutoff, f->usable);
 	found->paths = pm_cutoff_paths(f->cutoff);
 	found->hosts = pm_cutoff_hosts(f->cutoff);
 	found->pairs = found->hosts ? found->hosts * (found->hosts - 1) : 0;

@@ -265,9 +265,9 @@ static uint32_t next_change(const struct pm_packet *sim)
 {
 	uint32_t time = packet_see_next(sim);
 
-	if (sim->config.num_lost && !sim->lost && sim->config.lose_at < time)
-		time = sim->config.lose_at;
-	if (sim->lost && !sim->back && sim->config.return_at &&
+	if (sim->config.num_failed && !sim->links_failed && sim->config.fail_at < time)
+		time = sim->config.fail_at;
+	if (sim->links_failed && !sim->back && sim->config.return_at &&
 	    sim->config.return_at < time)
 		time = sim->config.return_at;
 	if (sim->set < sim->config.num_sets && sim->config.sets[sim->set].time < time)
@@ -279,11 +279,12 @@ static void change(struct pm_packet *sim)
 {
 	const struct pm_packet_config *config = &sim->config;
 
-	if (config->num_lost && !sim->lost && config->lose_at <= sim->wheel.now) {
+	if (config->num_failed && !sim->links_failed &&
+	    config->fail_at <= sim->wheel.now) {
 		packet_look_for_deadlock(sim);
-		packet_lose(sim);
+		packet_fail_links(sim);
 	}
-	if (sim->lost && !sim->back && config->return_at &&
+	if (sim->links_failed && !sim->back && config->return_at &&
 	    config->return_at <= sim->wheel.now)
 		packet_return(sim);
 	for (;

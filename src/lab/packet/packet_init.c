@@ -56,10 +56,10 @@ static int check_numbers(const struct pm_packet_config *config, struct pm_error 
 
 static int check_return(const struct pm_packet_config *config, struct pm_error *err)
 {
-	if (config->return_at && config->return_at <= config->lose_at)
+	if (config->return_at && config->return_at <= config->fail_at)
 		return pm_error_set(err, -EINVAL,
 				    "cables are back at tick %u, and lost at %u",
-				    config->return_at, config->lose_at);
+				    config->return_at, config->fail_at);
 	return 0;
 }
 
@@ -249,8 +249,8 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **resu
 		if (sim->lanes > 1)
 			arbiter_begin(sim);
 		begin_ports(sim);
-		if (config->num_lost && !config->lose_at)
-			packet_lose(sim); /* before anything is sent */
+		if (config->num_failed && !config->fail_at)
+			packet_fail_links(sim); /* before anything is sent */
 		begin_hosts(sim);
 		if (sim->failed || sim->wheel.failed)
 			rc = pm_error_no_memory(err);

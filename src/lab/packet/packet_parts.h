@@ -134,9 +134,9 @@ struct pm_packet {
 	uint32_t num_deadlocks, deadlocks_room;
 	uint32_t looked; /* for one at this time, or 0 */
 
-	uint32_t set; /* the next one */
-	bool lost;    /* the loss is behind us, */
-	bool back;    /* and its end */
+	uint32_t set;	   /* the next one */
+	bool links_failed; /* the failure is behind us, */
+	bool back;	   /* and its end */
 
 	/* Observations. */
 	uint64_t created, delivered, spare, dropped, events, hops;
@@ -189,10 +189,10 @@ static inline bool packet_is_cut(const struct pm_packet *sim, uint32_t in,
 	const struct port *p = port_of(sim, in);
 	uint32_t takes;
 
-	if (!p->fell || packet->tail <= sim->config.lose_at)
+	if (!p->fell || packet->tail <= sim->config.fail_at)
 		return false;
 	takes = packet->size * port_of(sim, p->peer)->ticks + sim->config.wire;
-	return packet->tail - takes < sim->config.lose_at; /* not sent after it */
+	return packet->tail - takes < sim->config.fail_at; /* not sent after it */
 }
 
 /* packet_send.c: a packet waits for an output. */
@@ -239,8 +239,8 @@ static inline void packet_free(struct pm_packet *sim, uint32_t index)
 	sim->free = index;
 }
 
-/* packet_loss.c: cables die now, or are back. */
-void packet_lose(struct pm_packet *sim);
+/* packet_failure.c: cables die now, or are back. */
+void packet_fail_links(struct pm_packet *sim);
 void packet_return(struct pm_packet *sim);
 
 /* packet_stuck.c: something happens now that may end a deadlock. */

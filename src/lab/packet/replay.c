@@ -33,15 +33,15 @@ static uint64_t find_tick(const struct pm_lft_trace *sets,
 {
 	uint64_t since, ticks;
 
-	if (ns >= sets->lost_at) {
-		since = ns - sets->lost_at;
+	if (ns >= sets->failed_at) {
+		since = ns - sets->failed_at;
 		return since < config->before
 			       ? 0
-			       : config->lose_at +
+			       : config->fail_at +
 					 ticks_of(config, since - config->before);
 	}
-	ticks = ticks_of(config, sets->lost_at - ns);
-	return ticks < config->lose_at ? config->lose_at - ticks : 0;
+	ticks = ticks_of(config, sets->failed_at - ns);
+	return ticks < config->fail_at ? config->fail_at - ticks : 0;
 }
 
 static uint32_t list_turns(const struct pm_lft_trace *sets,
@@ -61,8 +61,8 @@ static uint32_t list_turns(const struct pm_lft_trace *sets,
 			continue;
 		}
 		replay->late++;
-		if (arrived > sets->lost_at + replay->last)
-			replay->last = arrived - sets->lost_at;
+		if (arrived > sets->failed_at + replay->last)
+			replay->last = arrived - sets->failed_at;
 	}
 	qsort(turns, num, sizeof(*turns), compare_turns);
 	return num;

@@ -17,7 +17,7 @@
 struct request {
 	struct cli_fabric fabric;
 	struct plan_vlan vlan;
-	struct cli_lost lost;
+	struct cli_failed failed;
 	struct cli_output output;
 };
 
@@ -141,20 +141,20 @@ static int plan_vlans(struct vlan_job *job, const struct pm_tree *tree)
 							 : refuse_macs(job);
 }
 
-/* ---- Losses ---- */
+/* ---- Failures ---- */
 
 static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
-		    const struct cli_lost *lost)
+		    const struct cli_failed *failed)
 {
 	struct pm_ports ports = {0};
 	int status;
 
-	if (!lost->num)
+	if (!failed->num)
 		return EXIT_FINE;
 	job->cut = pm_array(job->fabric->num_ports, 1);
 	if (!job->cut)
 		cli_no_memory();
-	status = cli_failures_add(job->fabric, plan, lost, &ports);
+	status = cli_failures_add(job->fabric, plan, failed, &ports);
 	for (uint32_t i = 0; i < ports.num && !status; i++) {
 		uint32_t peer = job->fabric->ports[ports.list[i]].peer;
 
@@ -165,14 +165,14 @@ static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
 	return status;
 }
 
-/* The table after the loss, checked; and what flows on cables. */
+/* The table after the failure, checked; and what flows on cables. */
 static int finish_vlans(struct vlan_job *job)
 {
 	struct pm_error err;
 	int rc = 0;
 
 	if (job->cut)
-		rc = pm_vlans_lose(&job->vlans, job->cut, &job->table, &job->assignment,
+		rc = pm_vlans_fail(&job->vlans, job->cut, &job->table, &job->assignment,
 				   &err);
 	if (!rc)
 		rc = pm_vlans_check(&job->vlans, &err);
@@ -314,7 +314,7 @@ static int run_job(const struct request *request, const struct pm_plan *plan,
 	if (!status)
 		status = vlan_files_check(&job);
 	if (!status)
-		status = find_cut(&job, plan, &request->lost);
+		status = find_cut(&job, plan, &request->failed);
 	if (!status)
 		status = vlan_old_read(&job);
 	if (!status)
@@ -352,7 +352,7 @@ static int plan_fabric(const struct request *request, const struct pm_fabric *fa
 	if (pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!request->output.quiet)
-		cli_lost_print(fabric, plan, &request->lost);
+		cli_failed_print(fabric, plan, &request->failed);
 	status = run_job(request, plan, fabric, &result);
 	if (result)
 		told = tell_vlans(request, result);
@@ -373,8 +373,8 @@ static const struct cli_option options[] = {
 	 "what switches call ports, with {port} and {switch} in it (swp{port})",
 	 CLI_MEMBER(struct request, vlan.ports)},
 	{0, "untagged", "NAME", "a host that sends without tags, as a gateway",
-	 .take = cli_take_lost, .to = offsetof(struct request, vlan.untagged)},
-	CLI_LOSE(struct request, lost,
+	 .take = cli_take_failed, .to = offsetof(struct request, vlan.untagged)},
+	CLI_FAIL(struct request, failed,
 		 "write the host table for what is left; as in portmajor whatif"),
 	{0, "diff", "OLD",
 	 "write hosts.diff as well: what differs from this former host table",
@@ -400,12 +400,12 @@ int cmd_plan(int argc, char **argv)
 	struct request request = {
 		.vlan.first = FIRST,
 		.vlan.untagged.list = calloc((size_t)argc, sizeof(char *)),
-		.lost.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = calloc((size_t)argc, sizeof(char *)),
 	};
 	struct pm_fabric *fabric = NULL;
 	int status = -1;
 
-	if (!request.vlan.untagged.list || !request.lost.list)
+	if (!request.vlan.untagged.list || !request.failed.list)
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
 		status = cli_command_read(&command, argc, argv, &request);
@@ -417,6 +417,6 @@ int cmd_plan(int argc, char **argv)
 	}
 	pm_fabric_free(fabric);
 	free(request.vlan.untagged.list);
-	free(request.lost.list);
+	free(request.failed.list);
 	return status;
 }

@@ -17,7 +17,7 @@ struct plan_vlan {
 	uint32_t first;	    /* number of the first VLAN */
 	uint32_t mac_table; /* room of switches, 0: any */
 	bool merge;
-	struct cli_lost untagged; /* names */
+	struct cli_failed untagged; /* names */
 };
 
 /* What comes of it; all but the request is the job's own. */
@@ -56,7 +56,7 @@ char *vlan_host_name(const struct vlan_job *job, uint32_t host);
 /* Whether names of ports and of files come out as they should; an exit status. */
 int vlan_files_check(const struct vlan_job *job);
 
-/* Writes all, or only what a loss changes. An exit status. */
+/* Writes all, or only what a failure changes. An exit status. */
 int vlan_files_write(const struct vlan_job *job);
 
 #endif

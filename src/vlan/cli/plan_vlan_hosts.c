@@ -184,7 +184,7 @@ static int take_vlan(const struct vlan_job *job, const struct pm_host_line *line
 	return EXIT_FINE;
 }
 
-/* What is in the old table is what a loss comes upon. */
+/* What is in the old table is what a failure comes upon. */
 static int take_lines(struct vlan_job *job)
 {
 	const struct pm_host_line *line = pm_host_table_find(&job->old, PM_MAC_GROUP);

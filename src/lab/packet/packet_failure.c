@@ -46,10 +46,10 @@ static void cut_input(struct pm_packet *sim, uint32_t in)
 	sim->waste++;
 }
 
-void packet_lose(struct pm_packet *sim)
+void packet_fail_links(struct pm_packet *sim)
 {
-	for (uint32_t i = 0; i < sim->config.num_lost; i++) {
-		uint32_t port = sim->config.lost[i], peer = port_of(sim, port)->peer;
+	for (uint32_t i = 0; i < sim->config.num_failed; i++) {
+		uint32_t port = sim->config.failed[i], peer = port_of(sim, port)->peer;
 
 		if (peer == PM_NONE)
 			continue;
@@ -60,14 +60,14 @@ void packet_lose(struct pm_packet *sim)
 		cut_input(sim, port);
 		cut_input(sim, peer);
 	}
-	sim->lost = true;
+	sim->links_failed = true;
 }
 
 /* Switches have nothing that waits for these cables, but hosts may. */
 void packet_return(struct pm_packet *sim)
 {
-	for (uint32_t i = 0; i < sim->config.num_lost; i++) {
-		uint32_t port = sim->config.lost[i], peer = port_of(sim, port)->peer;
+	for (uint32_t i = 0; i < sim->config.num_failed; i++) {
+		uint32_t port = sim->config.failed[i], peer = port_of(sim, port)->peer;
 
 		if (peer == PM_NONE || !port_of(sim, port)->dead)
 			continue;
