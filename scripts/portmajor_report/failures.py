@@ -11,7 +11,7 @@ from .words import count, decimal, label_of, shorten, table, visible
 KINDS = ("host", "leaf", "cable", "switch", "chassis")
 COSTS = ("blocks", "bound", "switches", "entries", "pairs_cut")
 SHOWN = 3  # of each kind, at first; the page's script shows the others
-HEADS = ["lost", "kind", "hosts cut off", "blocks", "bound", "switches", "entries", "pairs cut"]
+HEADS = ["failed", "kind", "hosts cut off", "blocks", "bound", "switches", "entries", "pairs cut"]
 
 
 def chassis_of(whole):
@@ -23,14 +23,14 @@ def chassis_of(whole):
     return [part for part in parts.values() if len(part) > 1 and len(parts) > 1]
 
 
-def kind_of(lost, levels):
-    """What kind of thing a single loss is; `levels` by GUID, -1 outside the tree."""
-    level = levels.get(lost["guid"])
+def kind_of(failed, levels):
+    """What kind of thing a single failure is; `levels` by GUID, -1 outside the tree."""
+    level = levels.get(failed["guid"])
     if level is None:
         return "host"
-    if "port" not in lost:
+    if "port" not in failed:
         return "leaf" if level == 0 else f"switch of level {level}"
-    low, high = sorted((level, levels[lost["peer_guid"]]))
+    low, high = sorted((level, levels[failed["peer_guid"]]))
     return f"cable between levels {low} and {high}"
 
 
@@ -42,14 +42,14 @@ def try_failures(command, whole, progress):
         progress.step(f"losing each of all {kind}")
         sweep = command.whatif("--all", kind, "--worst", str(2**31 - 1))
         for row in sweep["worst"]:
-            failures.append({**costs_of(row), "name": name_of(row["lost"]),
-                             "kind": kind_of(row["lost"][0], levels),
-                             "keys": lost_keys(row["lost"]),
+            failures.append({**costs_of(row), "name": name_of(row["failed"]),
+                             "kind": kind_of(row["failed"][0], levels),
+                             "keys": failed_keys(row["failed"]),
                              "cut": None if kind == "hosts" else cut_off(tree, row)})
     for part in chassis_of(whole):
         progress.step(f"losing the chassis of {label_of(part[0])}")
         found = command.whatif("--no-loads", "--shifts", "0",
-                               *(f"--lose={switch['guid']}" for switch in part))
+                               *(f"--fail={switch['guid']}" for switch in part))
         guids = [switch["guid"] for switch in part]
         cut = tree.cut_off(guids, [], found["pairs_cut"]) if found["pairs_cut"] else []
         failures.append({**costs_of({**found["total"], "pairs_cut": found["pairs_cut"]}),
@@ -64,10 +64,11 @@ def cut_off(tree, row):
     """Hosts cut off by the failure of a switch or a cable."""
     if not row["pairs_cut"]:
         return []
-    lost = row["lost"][0]
-    if "port" not in lost:
-        return tree.cut_off([lost["guid"]], [], row["pairs_cut"])
-    return tree.cut_off([], [(lost["guid"], lost["port"]), (lost["peer_guid"], lost["peer_port"])],
+    failed = row["failed"][0]
+    if "port" not in failed:
+        return tree.cut_off([failed["guid"]], [], row["pairs_cut"])
+    return tree.cut_off([], [(failed["guid"], failed["port"]),
+                             (failed["peer_guid"], failed["peer_port"])],
                         row["pairs_cut"])
 
 
@@ -75,15 +76,15 @@ def costs_of(row):
     return {key: row[key] for key in COSTS}
 
 
-def name_of(lost):
-    return ", ".join(map(label_of, lost))
+def name_of(failed):
+    return ", ".join(map(label_of, failed))
 
 
-def lost_keys(lost):
-    """The keys in the tree of what was lost, if that is one thing."""
-    if len(lost) != 1:
+def failed_keys(failed):
+    """The keys in the tree of what failed, if that is one thing."""
+    if len(failed) != 1:
         return []
-    thing = lost[0]
+    thing = failed[0]
     if "port" not in thing:
         return [thing["guid"]]
     return [f"{thing['guid']}:{thing['port']}", f"{thing['peer_guid']}:{thing['peer_port']}"]
@@ -103,9 +104,9 @@ def group_tries(document):
 
 
 def group_asked(documents):
-    """Single losses, of `portmajor whatif --json`."""
+    """Single failures, of `portmajor whatif --json`."""
     rows = [{"kind": "as asked", "keys": [], "cut": document.get("cut_off"),
-             "name": ", ".join(document["lost"]), **costs_of({**document["total"], "pairs_cut": document["pairs_cut"]})}
+             "name": ", ".join(document["failed"]), **costs_of({**document["total"], "pairs_cut": document["pairs_cut"]})}
             for document in documents]
     return group_tries({"failures": rows})
 
@@ -116,12 +117,12 @@ def histogram_of(metric):
 
 
 def group_sweep(document):
-    """All losses of a kind, of `portmajor whatif --all KIND --json`."""
+    """All failures of a kind, of `portmajor whatif --all KIND --json`."""
     settings, metrics = document["settings"], document["metrics"]
     kind = settings["failures_of"]
     kind = f"pairs of {kind}" if settings["pairs"] else kind
-    rows = [{"kind": kind, "name": name_of(row["lost"]), "cut": row.get("cut_off"),
-             "keys": lost_keys(row["lost"]), **costs_of(row)}
+    rows = [{"kind": kind, "name": name_of(row["failed"]), "cut": row.get("cut_off"),
+             "keys": failed_keys(row["failed"]), **costs_of(row)}
             for row in document["worst"]]
     return {"kind": kind, "of": settings["total"], "tried": document["failures"],
             "rows": rows, "blocks": histogram_of(metrics["blocks"]),
@@ -204,5 +205,5 @@ def describe_failures(groups):
     return {"worst": table("worst", HEADS, map(cells_of, first), words=(1, 2)),
             "total": len(failures), "packed": pack(failures) if failures else [],
             "legend": plots.names_of(("blocks", "bound")), "picture": draw_costs(groups),
-            "kinds": table("kinds", ["lost, one by one", "tried", "there are", "minimum",
+            "kinds": table("kinds", ["failed, one by one", "tried", "there are", "minimum",
                                      "maximum", "highest bound", "most over its bound"], kinds)}

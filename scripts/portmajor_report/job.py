@@ -57,14 +57,14 @@ def row(engine):
 
 
 def describe_job(document):
-    """{fabric, hosts, pattern, bytes, lost, at, timeout, table, pictures, legend, times, late}"""
+    """{fabric, hosts, pattern, bytes, failed, at, timeout, table, pictures, legend, times, late}"""
     engines = document["engines"]
     times = collections.defaultdict(list)
     for engine in engines:
         times[engine["times"]].append(engine["name"])
     return {"fabric": document["fabric"], "hosts": document["hosts"],
             "pattern": document["pattern"], "bytes": document["bytes"],
-            "lost": document["lost"], "at": decimal(document["at_ms"], 3),
+            "failed": document["failed"], "at": decimal(document["at_ms"], 3),
             "timeout": decimal(document["timeout_ms"], 3), "pictures": draw(document),
             "legend": plots.names_of([engine["name"] for engine in engines]),
             "table": table("job", ROWS, [row(engine) for engine in engines]),

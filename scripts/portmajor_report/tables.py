@@ -21,7 +21,7 @@ def check_table(path, document):
         switches = len(document["switches"])
         assert document["lid_order"] in ORDERS, "lid_order"
         assert isinstance(document["switch"], str), "switch"
-        assert all(isinstance(name, str) for name in document["lost"]), "lost"
+        assert all(isinstance(name, str) for name in document["failed"]), "failed"
         assert isinstance(document["planes"], list), "planes"
         for entry in document["entries"]:
             assert entry is None or (len(entry) == 3 and all(

@@ -49,9 +49,9 @@ def draw_outage(recordings):
     """Pairs cut off over time; beside it the time in which the first one brings them back."""
     end = 1.05 * max(max(r["last_ms"], r["back_ms"]["all"]) for r in recordings) or 1.0
     near = 1.5 * max(recordings[0]["last_ms"], recordings[0]["back_ms"]["all"])
-    pictures = [draw_curves(recordings, end, "ms since the loss")]
+    pictures = [draw_curves(recordings, end, "ms since the failure")]
     if 0 < near < end / 2:
-        pictures.insert(0, draw_curves(recordings, near, "ms since the loss, the beginning"))
+        pictures.insert(0, draw_curves(recordings, near, "ms since the failure, the beginning"))
     return pictures
 
 
@@ -69,13 +69,13 @@ def outage_row(r, first):
 
 
 def describe_outage(document):
-    """{lost, hosts, pairs, paths, times, table, pictures, legend}"""
+    """{failed, hosts, pairs, paths, times, table, pictures, legend}"""
     recordings = document["recordings"]
     first = recordings[0]
     times = collections.defaultdict(list)
     for r in recordings:
         times[r["times"]].append(r["name"])
-    return {"lost": document["lost"], "hosts": first["hosts"], "pairs": first["pairs"],
+    return {"failed": document["failed"], "hosts": first["hosts"], "pairs": first["pairs"],
             "paths": first["paths"], "pictures": draw_outage(recordings),
             "legend": plots.names_of([r["name"] for r in recordings]),
             "table": table("outage", OUTAGE, [outage_row(r, first) for r in recordings]),

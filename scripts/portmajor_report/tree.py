@@ -28,39 +28,39 @@ class Tree:
         nobody knows. `cables` are (GUID, port) of both ends."""
         if not self.named or not self.total:
             return None
-        lost = {self.index[guid] for guid in switches if guid in self.index}
+        failed = {self.index[guid] for guid in switches if guid in self.index}
         gone = {(self.index[guid], port) for guid, port in cables}
-        return self.cut_alone(lost, gone, pairs_cut) or self.cut_at_all(lost, gone)
+        return self.cut_alone(failed, gone, pairs_cut) or self.cut_at_all(failed, gone)
 
-    def cut_alone(self, lost, gone, pairs_cut):
-        """The hosts of a leaf that is lost or has no cable left, if they account for all pairs."""
-        low = min(lost or {i for i, _ in gone}, key=lambda i: self.switches[i]["level"])
+    def cut_alone(self, failed, gone, pairs_cut):
+        """The hosts of a leaf that failed or has no cable left, if they account for all pairs."""
+        low = min(failed or {i for i, _ in gone}, key=lambda i: self.switches[i]["level"])
         here = len(self.hosts[low])
         there = 2 * here * (self.total - here)
-        if lost:
+        if failed:
             return self.hosts[low] if pairs_cut == there + here * (here - 1) else None
         alone = all((low, port) in gone for port, _ in self.ways["up"][low])
         return self.hosts[low] if alone and pairs_cut == there else None
 
-    def cut_at_all(self, lost, gone):
-        reach = self.reach(lost, gone)
+    def cut_at_all(self, failed, gone):
+        reach = self.reach(failed, gone)
         sizes = collections.Counter(reach[i] for i in self.with_hosts)
         reached = {mask: sum(len(self.hosts[i]) for i in self.with_hosts if mask >> i & 1)
                    for mask in sizes}
         return [name for i in self.with_hosts if 2 * reached[reach[i]] < self.total
                 for name in self.hosts[i]]
 
-    def reach(self, lost, gone):
+    def reach(self, failed, gone):
         """The switches with hosts that an up-then-down path leads to, from each."""
         below, reach = [0] * len(self.switches), [0] * len(self.switches)
         for i in self.upward:
-            if i not in lost:
+            if i not in failed:
                 below[i] = 1 << i if self.hosts[i] else 0
                 for port, to in self.ways["down"][i]:
                     if (i, port) not in gone:
                         below[i] |= below[to]
         for i in reversed(self.upward):
-            if i not in lost:
+            if i not in failed:
                 reach[i] = below[i]
                 for port, to in self.ways["up"][i]:
                     if (i, port) not in gone:
@@ -99,7 +99,7 @@ def describe_tree(table, failures):
     levels = collections.defaultdict(list)
     for switch in table["switches"]:
         own, above = costs.get(switch["guid"]), cables_above(switch, costs)
-        told = [f"lost, {own['blocks']:,} blocks"] if own else []
+        told = [f"failed, {own['blocks']:,} blocks"] if own else []
         told += [f"a cable up: at most {above:,} blocks"] if above is not None else []
         told += [f"{switch['blocks']:,} blocks of its own rewritten"]
         marks = (("cut", cuts(own)), ("thread", cuts_cable(switch, costs)),

@@ -171,10 +171,10 @@ void pm_change_describe_use(const struct pm_plan *plan,
 		const char *first, *next;
 		struct finder what;
 	} kinds[] = {
-		{"lost ", "; lost ", {plan, discovered[0], discovered[1]}},
-		{"came ", "; came ", {plan, discovered[1], discovered[0]}},
-		{"drained ", "; drained ", {plan, used[0], used[1]}},
-		{"undrained ", "; undrained ", {plan, used[1], used[0]}},
+		{"failed: ", "; failed: ", {plan, discovered[0], discovered[1]}},
+		{"came: ", "; came: ", {plan, discovered[1], discovered[0]}},
+		{"drained: ", "; drained: ", {plan, used[0], used[1]}},
+		{"undrained: ", "; undrained: ", {plan, used[1], used[0]}},
 	};
 	uint32_t num = plan->topology->num_ports;
 	const bool same_use = is_same(before->drained, after->drained, num);

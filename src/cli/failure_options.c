@@ -73,13 +73,13 @@ void cli_failed_print(const struct pm_fabric *fabric, const struct pm_plan *plan
 	for (uint32_t i = 0; i < failed->num; i++) {
 		struct pm_ports things = {0};
 
-		int rc = pm_failures_find(fabric, plan, "--lose", failed->list[i],
+		int rc = pm_failures_find(fabric, plan, "--fail", failed->list[i],
 					  &things, NULL);
 
 		if (rc == -ENOMEM)
 			cli_no_memory();
 		if (!rc)
-			cli_failures_print(fabric, "--lose", failed->list[i], &things);
+			cli_failures_print(fabric, "--fail", failed->list[i], &things);
 		free(things.list);
 	}
 }
@@ -91,7 +91,7 @@ int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	int rc = 0;
 
 	for (uint32_t i = 0; i < failed->num && !rc; i++)
-		rc = pm_failures_add(fabric, plan, "--lose", failed->list[i], ports,
+		rc = pm_failures_add(fabric, plan, "--fail", failed->list[i], ports,
 				     &err);
 	return rc ? cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text)
 		  : EXIT_FINE;
@@ -184,7 +184,7 @@ int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	int status = EXIT_FINE;
 
 	for (uint32_t i = 0; i < failed->num && !status; i++)
-		status = cli_failures_find(fabric, plan, "--lose", failed->list[i],
+		status = cli_failures_find(fabric, plan, "--fail", failed->list[i],
 					   &things);
 	*took = status ? NULL : things_json(fabric, &things);
 	free(things.list);
@@ -203,7 +203,7 @@ static void put_thing(const json_t *thing)
 
 void cli_took_print(const json_t *took)
 {
-	fputs("lost ", stdout);
+	fputs("failed: ", stdout);
 	cli_text_first(took, put_thing);
 	putchar('\n');
 }

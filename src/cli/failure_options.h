@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* Arguments of --lose; room for as many as there are arguments. */
+/* Arguments of --fail; room for as many as there are arguments. */
 struct cli_failed {
 	char **list;
 	uint32_t num;
@@ -20,14 +20,14 @@ int cli_take_failed(const struct cli_option *option, char *argument, void *to);
 
 #define CLI_FAIL(request, member, text)                                                  \
 	{                                                                                \
-		'L', "lose", "WHAT[:PORT]", text, .take = cli_take_failed,               \
+		'L', "fail", "WHAT[:PORT]", text, .take = cli_take_failed,               \
 						  .to = offsetof(request, member)        \
 	}
 
 /* A list of the texts. NULL without memory. */
 json_t *cli_failed_json(const struct cli_failed *failed);
 
-/* pm_failures_find, and pm_failures_add for each text of --lose; an exit status. */
+/* pm_failures_find, and pm_failures_add for each text of --fail; an exit status. */
 int cli_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		      const char *what, const char *text, struct pm_ports *ports);
 int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
@@ -37,7 +37,7 @@ int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 void cli_failures_print(const struct pm_fabric *fabric, const char *what,
 			const char *text, const struct pm_ports *things);
 
-/* The same for each text of --lose; cli_failures_add finds the faults. */
+/* The same for each text of --fail; cli_failures_add finds the faults. */
 void cli_failed_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		      const struct cli_failed *failed);
 
@@ -54,7 +54,7 @@ int cli_failures_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port);
 json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node);
 
-/* The nodes and cables that --lose named, each with its GUIDs, as a list; and as a line
+/* The nodes and cables that --fail named, each with its GUIDs, as a list; and as a line
  * of text, of which the first few are in. An exit status. */
 int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		  const struct cli_failed *failed, json_t **took);

@@ -31,7 +31,7 @@ void cli_tables_free(struct cli_tables *tables);
 uint32_t cli_tables_plane(const struct pm_plan *plan, uint32_t p);
 
 /*
- * The port that a subnet manager on this node would use, which --sm names as --lose names
+ * The port that a subnet manager on this node would use, which --sm names as --fail names
  * nodes; PM_NONE for name NULL. An exit status.
  */
 int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *port);

@@ -248,7 +248,7 @@ def run_whatif(netlist, target):
 
     before = cpu_s()
     done = pmlab.run_cli("whatif", "--json", "-s", SM_HOST, "--shifts", SHIFTS, netlist,
-                         "--lose", target)
+                         "--fail", target)
     if done.returncode:
         raise simlab.SimError(f"whatif {target}: {done.stderr}")
     found = json.loads(done.stdout)
@@ -390,7 +390,7 @@ numbers in README's first table are those of 5,832 hosts here.
 Each fabric is simulated by ibsim and routed by OpenSM on its first host, h0-1. Each thing is
 lost from the whole fabric.
 
-- `LFT Sets` and `SMPs` are counted on the simulated wire, from the loss on until OpenSM rests;
+- `LFT Sets` and `SMPs` are counted on the simulated wire, from the failure on until OpenSM rests;
   `last is SMP`: which of the SMPs the last LFT Set is.
 - `last LFT` and `SUBNET UP` are seconds from the first trap (or question), computed and not
   timed: the recorded SMPs are given {set_us} us an SMP and {hop_us} us a hop and way, 4 outstanding,
@@ -526,7 +526,7 @@ def document(data):
                                     for event, target in kind.victims.items())
                         + ".\n\n" + events_table(name, data[name]) + "\n"
                         + engines_table(data[name]))
-    text += ["\n## The core alone\n\n`portmajor whatif` with the whole fabric before the loss; "
+    text += ["\n## The core alone\n\n`portmajor whatif` with the whole fabric before the failure; "
              "CPU time with planning, loads and\nshifts:\n\n", core_table(data),
              memset_table(data), growth_table(data), not_run(data)]
     return "".join(text)

@@ -332,7 +332,7 @@ Each row is one build of the same commit, with warnings as errors where it says 
 warning", all unit tests, and OpenSM with the plugin on ibsim: 18 switches, 143 hosts and
 a router, of which a cable, a switch, a host and the router are lost and brought back. A
 cell has the LFT Sets counted on the wire when it goes and when it comes, and in brackets
-what `portmajor whatif` foretold for the loss. "ok" also means that the plugin was loaded
+what `portmajor whatif` foretold for the failure. "ok" also means that the plugin was loaded
 by the OpenSM that it was built for, that it logged as many blocks sent and acknowledged,
 and that every pair was walked through tables read back from the switches.
 

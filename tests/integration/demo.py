@@ -73,7 +73,7 @@ class Scene:
             yield fabric
 
     def whatif(self, target, manager):
-        """The blocks that the command foretells for a loss."""
+        """The blocks that the command foretells for a failure."""
         return pmlab.whatif(self.early or self.netlist, target, manager=manager,
                             lmc=self.lmc).blocks
 

@@ -194,7 +194,7 @@ def plan(netlist, folder, plain=(), lose=(), old=None):
     """Has portmajor-vlan plan VLANs for switches and hosts of a Lab into a folder, which it returns.
 
     plain   hosts without the program
-    lose    what is lost, as `--lose` has it
+    lose    what is lost, as `--fail` has it
     old     a host table that is to change little: folder/hosts.diff has what does
     """
     folder = pathlib.Path(folder)
@@ -203,7 +203,7 @@ def plan(netlist, folder, plain=(), lose=(), old=None):
                             in mac_indices(simlab.Netlist(netlist)).items()), encoding="ascii")
     words = ["--macs", macs, "--port-names", PORT_NAME]
     words += [word for name in plain for word in ("--untagged", name)]
-    words += [word for name in lose for word in ("--lose", name)]
+    words += [word for name in lose for word in ("--fail", name)]
     words += ["--diff", old] if old else []
     done = pmlab.run_vlan("plan", *words, netlist, folder)
     if done.returncode:
@@ -212,7 +212,7 @@ def plan(netlist, folder, plain=(), lose=(), old=None):
 
 
 def lost_cables(lab, lost):
-    """The cables that names of `--lose` take away: switches, or leaf0[5]."""
+    """The cables that names of `--fail` take away: switches, or leaf0[5]."""
     found = set()
     for name in lost:
         words = re.fullmatch(r"(.*)\[(\d+)\]", name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How long hosts wait for new forwarding tables after a loss.
+"""How long hosts wait for new forwarding tables after a failure.
 
 A director fabric (see `portmajor generate -h`) is simulated by ibsim. A cable and a
 spine chassis are lost with OpenSM on its first host, h0-1, routing with
@@ -10,7 +10,7 @@ spine chassis are lost with OpenSM on its first host, h0-1, routing with
  - OpenSM's own engines.
 
 What OpenSM sends is recorded, and the record is given the times of a wire (see
-wiretime.py). For each loss are printed the SMPs sent up to the last LFT Set, and the
+wiretime.py). For each failure are printed the SMPs sent up to the last LFT Set, and the
 seconds from the first trap until it is acknowledged: with OpenSM computing in no time
 ("CPU 0") and in the CPU time that it used here ("CPU here"). On a busy machine both are
 longer: OpenSM waits while nothing is out, and has fewer out than it might. What no
@@ -19,7 +19,7 @@ many at a time as may be out). An early repair that is not the soonest, even bes
 floor, is an error.
 
 With --during-sweep, OpenSM sweeps already, for a host that left, when the cable or the
-chassis is lost: after so much of that sweep's SMPs. Counted are all SMPs from the loss to
+chassis is lost: after so much of that sweep's SMPs. Counted are all SMPs from the failure to
 the last LFT Set, and in brackets those of them that are portmajor's own questions and Sets.
 With --paced one leaves every 265 us from that host's leaving on, and times are told. The wire
 may be busy otherwise:
@@ -32,7 +32,7 @@ may be busy otherwise:
  --standby     a second OpenSM polls the first; that it takes over is an error
 
 Traps that come while OpenSM discovers make it begin anew, which depends on the machine
-too. Each loss is tried until it is discovered once, at most --tries times; the try with
+too. Each failure is tried until it is discovered once, at most --tries times; the try with
 the fewest SMPs counts.
 """
 
@@ -70,7 +70,7 @@ BUSY_QUIET_S = 1.5  # where queries or polls keep OpenSM busy, without a request
 
 @dataclasses.dataclass
 class Failover:
-    """One loss under one way of routing."""
+    """One failure under one way of routing."""
     how: str
     loss: str
     smps: int  # sent up to the last LFT Set
@@ -159,11 +159,11 @@ class Setting:
 
 @dataclasses.dataclass
 class Interrupted:
-    """One loss in the middle of a sweep."""
+    """One failure in the middle of a sweep."""
     how: str
     loss: str
     share: object  # of the sweep, or "held": a dead chassis holds all slots
-    smps: int  # from the loss to the last LFT Set
+    smps: int  # from the failure to the last LFT Set
     own: int  # SMPs of early repairs
     seconds: float  # as smps
     gave_up: bool  # a repair left something to the sweep
@@ -171,7 +171,7 @@ class Interrupted:
 
 
 class Scene(pmlab.Started):
-    """An OpenSM in that setting, for one loss after another."""
+    """An OpenSM in that setting, for one failure after another."""
 
     def __init__(self, netlist, how, setting):
         super().__init__()
@@ -304,7 +304,7 @@ def sweep_length(osm):
 
 
 def run_during(netlist, how, setting=Setting(), polled=None):
-    """An Interrupted for each loss and each moment. `polled` gets Scene.polled()."""
+    """An Interrupted for each failure and each moment. `polled` gets Scene.polled()."""
     with Scene(netlist, how, setting) as scene:
         results = [scene.interrupt(loss, share)
                    for loss in LOSSES for share in setting.columns]

@@ -180,12 +180,12 @@ class LabCase(Folders):
                       over=None, gone=None):
         """Loses something and brings it back; returns both events.
 
-        blocks        the exact cost of the loss (default: what whatif says)
+        blocks        the exact cost of the failure (default: what whatif says)
         most          a limit to it
         new_switches  switches that OpenSM forgets meanwhile: on return they are
-                      given their whole table, beside the blocks of the loss
+                      given their whole table, beside the blocks of the failure
         spread, over  limits to uplink_spread and to the loads over their mean
-        gone          (leaf, LID) pairs that the loss leaves without a path
+        gone          (leaf, LID) pairs that the failure leaves without a path
         """
         lost = self.lose(target)
         if blocks is not None:

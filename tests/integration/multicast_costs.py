@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a loss costs in multicast tables (MFTs), beside LFTs, and when the last one goes.
+"""What a failure costs in multicast tables (MFTs), beside LFTs, and when the last one goes.
 
 A director fabric is simulated by ibsim, on a wire that lets questions to what is dead time
 out, with OpenSM on its first host, h0-1. One host of each leaf joins a group, as IPoIB's
 hosts join the broadcast group. Then a cable, a switch and a chassis that the group's tree goes
 through are lost, one after another, and each is brought back; with portmajor and then with
-OpenSM's own engines. Printed are, for each loss, the LFT Sets and the MFT Sets, and the
+OpenSM's own engines. Printed are, for each failure, the LFT Sets and the MFT Sets, and the
 number among all SMPs of the last one of either.
 
 The same again with many groups, for a sweep in which nothing changed, hosts that go and come, a

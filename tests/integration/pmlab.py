@@ -107,9 +107,9 @@ class Prediction:
 
 
 def whatif(netlist, *losses, order="grouped", manager=None, lmc=0):
-    """What the command says a loss costs with the subnet manager on that node."""
+    """What the command says a failure costs with the subnet manager on that node."""
     where = ("-s", manager) if manager else ()
-    result = run_cli("whatif", "-o", order, "-m", lmc, *where, netlist, "--lose", *losses)
+    result = run_cli("whatif", "-o", order, "-m", lmc, *where, netlist, "--fail", *losses)
     total = re.search(r"^total +(\d+) +(\d+) +(\d+) +(\d+)$", result.stdout, re.M)
     load = re.search(r"^full load (\d+) blocks?", result.stdout, re.M)
     if result.returncode or not total or not load:
@@ -265,7 +265,7 @@ class Fabric(simlab.Fabric):
     write() with the lock that its reading needs, and ibsim waits for ever for room
     to send the next trap. So each ReLink is followed by comments, which cost nothing
     and let ibsim read as many datagrams as a switch has sent traps. (An Unlink is
-    not: few of its traps find a way, and a loss is to be quick.)
+    not: few of its traps find a way, and a failure is to be quick.)
     """
 
     READS = 80

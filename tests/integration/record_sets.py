@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Records the LFT Sets that a routing engine sends after a loss, with their times.
+"""Records the LFT Sets that a routing engine sends after a failure, with their times.
 
-    scripts/record-sets fabric.net --engine ftree --lose 's0-*' -o ftree.sets
-    portmajor-lab traffic fabric.net --lose 's0-*' --sets portmajor.sets --compare ftree.sets
+    scripts/record-sets fabric.net --engine ftree --fail 's0-*' -o ftree.sets
+    portmajor-lab traffic fabric.net --fail 's0-*' --sets portmajor.sets --compare ftree.sets
 
 The fabric, a netlist as ibsim reads it or what ibnetdiscover prints, is simulated and brought
 up by OpenSM with that engine. LIDs and tables in force are read back from the simulated
-switches, and what --lose names goes: a node or all that match a pattern, or the cable at
+switches, and what --fail names goes: a node or all that match a pattern, or the cable at
 NODE:PORT, also as it is printed, NODE[PORT] or with both ends. In ibnetdiscover's files nodes
 have the names in the comments, or S- and a GUID. What OpenSM
 sends then is recorded. The tables are read back once more: the Sets must explain all that
@@ -16,7 +16,7 @@ has changed, or nothing is written. The format is that of include/portmajor/lab/
 ibsim answers in no time, so the record is given the times of a wire (see wiretime.py):
 SMPs take what Nakashima et al. measured, as many are out at a time as OpenSM allows, and
 OpenSM computes in no time, or with --cpu as long as it did here. The clock begins with the
-first trap, which is taken for the loss. A switch has changed when it answers, which its
+first trap, which is taken for the failure. A switch has changed when it answers, which its
 answer's way back precedes the acknowledgement.
 
 On a busy machine OpenSM waits longer, and has fewer SMPs out than it might: its times are
@@ -24,7 +24,7 @@ longer then. --floor writes the same record once more with what no machine makes
 the SMPs alone, in their order, as many at a time as may be, with no wait in between.
 
 Traps that come while OpenSM discovers make it begin anew, and answers that a busy machine
-has late are taken for lost: the loss is tried until it is discovered once with no answer
+has late are taken for lost: the failure is tried until it is discovered once with no answer
 late, at most --tries times. The try with the fewest discoveries counts, of several that
 with the fewest late answers, then SMPs.
 """
@@ -52,7 +52,7 @@ NEVER = "-"
 
 @dataclasses.dataclass
 class Set:
-    """An LFT Set; times in ns since the loss, or None."""
+    """An LFT Set; times in ns since the failure, or None."""
     sent: int
     arrived: int
     acked: int
@@ -94,7 +94,7 @@ class Recording:
             for number, block in enumerate(blocks_of(self.before, name)):
                 yield f"table {guid:#018x} {number} {block.hex()}"
         for guid, port in self.lost:
-            yield f"lost 0 {guid:#018x} {port}"
+            yield f"failed 0 {guid:#018x} {port}"
         for one in self.sets:
             yield one.row()
 
@@ -117,7 +117,7 @@ def list_sets(records, cpu):
     stamps = wiretime.virtual(records, cpu)
     traps = [stamp.seconds for stamp in stamps if stamp.record.event == "trapped"]
     if not traps:
-        raise simlab.SimError("no trap told OpenSM of the loss")
+        raise simlab.SimError("no trap told OpenSM of the failure")
     return make_sets(records, {id(stamp.record): stamp.seconds - traps[0] for stamp in stamps})
 
 
@@ -137,7 +137,7 @@ def list_floor(records):
 
 
 def make_sets(records, seconds):
-    """Sets with these times, {id of a record: seconds since the loss}."""
+    """Sets with these times, {id of a record: seconds since the failure}."""
     ends, sets = wiretime.last_of(records), []
     for record in records:
         end = ends.get(id(record))
@@ -180,7 +180,7 @@ def described(netlist):
 
 
 def targets_of(netlist, text):
-    """What --lose names as simlab knows it: by ids, as ID, ID:PORT or a pattern of ids."""
+    """What --fail names as simlab knows it: by ids, as ID, ID:PORT or a pattern of ids."""
     cable = re.fullmatch(r"(.+?)\[(\d+)\](?:-(.+)\[(\d+)\])?", text)
     name, port, peer = cable.group(1, 2, 3) if cable else (text, None, None)
     at_port = re.fullmatch(r"(.+):(\d+)", text)
@@ -276,7 +276,7 @@ def main():
     parser.add_argument("fabric", metavar="FABRIC", type=pathlib.Path)
     parser.add_argument("--engine", required=True, metavar="ENGINE", choices=ENGINES,
                         help=f"{', '.join(ENGINES[:-1])} or {ENGINES[-1]}")
-    parser.add_argument("--lose", required=True, action="append", metavar="WHAT[:PORT]",
+    parser.add_argument("--fail", required=True, action="append", metavar="WHAT[:PORT]",
                         help="may be given several times: one after the other is lost, at once")
     parser.add_argument("-o", "--output", required=True, metavar="FILE")
     parser.add_argument("-s", "--sm", metavar="NODE", help="where OpenSM runs (default: the "
@@ -290,7 +290,7 @@ def main():
         parser.error("argument --tries: 1 or more")
     try:
         netlist = simlab.Netlist(options.fabric)
-        targets = [target for text in options.lose for target in targets_of(netlist, text)]
+        targets = [target for text in options.fail for target in targets_of(netlist, text)]
         found = record(netlist, options.engine, targets, options.sm, options.tries, options.cpu)
         write(found, options.output)
         if options.floor:

@@ -90,7 +90,7 @@ class Groups:
         link, _ = self.members.busiest(self.ASKING, "leaf5")
         foretold = json.loads(pmlab.run_cli(
             "whatif", "--json", "--no-loads", "-s", self.lab.osm.host, "--groups",
-            self.members.write(folder / "groups"), self.lab.netlist.path, "--lose",
+            self.members.write(folder / "groups"), self.lab.netlist.path, "--fail",
             link).stdout)["multicast"]["sets"]
         row = self.measure("groups lost", lambda: self.lab.fabric.lose(link))
         row["whatif"] = foretold

@@ -86,7 +86,7 @@ class BadSwitch(labtest.Folders):
             self.assertEqual(living_differ(place, self.state_without(place, kind), ours.bad), [])
             named = [line for line in ours.bad.log.splitlines()
                      if "portmajor" in line and place in line and " run " not in line]
-            lost = re.findall(rf"run \d+: lost 1 switch \({place}\)", ours.bad.log)
+            lost = re.findall(rf"run \d+: failed: 1 switch \({place}\)", ours.bad.log)
             self.assertTrue(len(named) == 1 or len(lost) == 1, ours.bad.log)
         self.check_well(ours)
         return ours

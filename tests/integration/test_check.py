@@ -108,7 +108,7 @@ class Check(Dumped):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_fabric_after_losses(self):
-        """Tables after a loss are right for what is left, and not for the whole."""
+        """Tables after a failure are right for what is left, and not for the whole."""
         left = pmlab.without_cables(self.netlist, ["leaf5:20", "h3-3:1"], self.folder / "left.net")
         self.assertEqual(self.check(left, self.lost)["findings"], [])
         planned = self.check("--plan", self.plan_file(), left, self.lost)
@@ -470,7 +470,7 @@ class Diff(Dumped):
                 self.assertEqual(result["ports"], [])
 
     def test_failures(self):
-        """A cable's loss costs what was sent on the wire, as whatif says."""
+        """A cable's failure costs what was sent on the wire, as whatif says."""
         left = pmlab.without_cables(self.netlist, ["leaf5:20"], self.folder / "left.net")
         foretold = pmlab.whatif(self.netlist, "leaf5:20")
         planned = self.diff(self.netlist, left)

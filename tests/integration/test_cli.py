@@ -52,7 +52,7 @@ class BadNetlists(labtest.Folders):
     def refuse(self, path, line=None, word=None):
         """Every command that reads a netlist refuses this one."""
         for command in COMMANDS:
-            args = ["--lose", "s0"] if command == "whatif" else []
+            args = ["--fail", "s0"] if command == "whatif" else []
             result = pmlab.run_cli(command, path, *args)
             what = f"{command}: {result.stderr!r}"
             self.assertEqual(result.returncode, 3, what)
@@ -147,14 +147,14 @@ class Usage(labtest.Folders):
             (), ("no-such-command",), ("--no-such-option",),
             ("plan",), ("plan", self.NET, "more"), ("plan", "-x", self.NET),
             ("plan", "-o", "bogus", self.NET), ("plan", "-o"),
-            ("whatif",), ("whatif", self.NET), ("whatif", "--lose", "leaf0"),
-            ("whatif", "-o", "bogus", self.NET, "--lose", "leaf0"),
-            ("whatif", self.NET, "--lose", "no-such-node"),
-            ("whatif", self.NET, "--lose", "leaf0:99"),
-            ("whatif", self.NET, "--lose", "leaf0:x"),
-            ("whatif", self.NET, "--lose", "leaf0:0"),
-            ("whatif", self.NET, "--lose", "leaf0", "no-such-node"),
-            ("whatif", self.NET, "--lose", ""),
+            ("whatif",), ("whatif", self.NET), ("whatif", "--fail", "leaf0"),
+            ("whatif", "-o", "bogus", self.NET, "--fail", "leaf0"),
+            ("whatif", self.NET, "--fail", "no-such-node"),
+            ("whatif", self.NET, "--fail", "leaf0:99"),
+            ("whatif", self.NET, "--fail", "leaf0:x"),
+            ("whatif", self.NET, "--fail", "leaf0:0"),
+            ("whatif", self.NET, "--fail", "leaf0", "no-such-node"),
+            ("whatif", self.NET, "--fail", ""),
             ("generate",), ("generate", "bogus"), ("generate", "director"),
             ("generate", "director", "35"), ("generate", "director", "684"),
             ("generate", "director", "x"), ("generate", "director", "-36"),
@@ -201,7 +201,7 @@ class Usage(labtest.Folders):
 
     def test_full_disk(self):
         """Output that cannot be written is an error, not a short answer."""
-        for args in (("plan", self.NET), ("whatif", self.NET, "--lose", "leaf0"),
+        for args in (("plan", self.NET), ("whatif", self.NET, "--fail", "leaf0"),
                      ("generate", "director", "36"), ("-h",), ("-V",), ("plan", "-h")):
             with self.subTest(args), open("/dev/full", "w", encoding="ascii") as full:
                 done = subprocess.run([str(pmlab.CLI), *args], stdout=full, check=False,
@@ -282,7 +282,7 @@ class Groups(labtest.Folders):
 
     def whatif(self, lost, *args):
         done = pmlab.run_cli("whatif", "--json", "--no-loads", "--shifts", "0", self.net,
-                             "--lose", lost, *args)
+                             "--fail", lost, *args)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)["multicast"]
 
@@ -322,7 +322,7 @@ class Groups(labtest.Folders):
         self.assertEqual((found["trees"], found["down_and_up"]), (1, 1))
         self.assertGreater(found["blocks"], 0)
         self.assertIn("1 tree down and up again, 0 members in none",
-                      pmlab.run_cli("whatif", self.net, "--lose", "s0-line0",
+                      pmlab.run_cli("whatif", self.net, "--fail", "s0-line0",
                                     *self.write(text)).stdout)
 
     def test_a_group_for_each_host(self):
@@ -347,12 +347,12 @@ class Groups(labtest.Folders):
                 ("0xc000 leaf0:20\n", 1, "no end port"), ("h1-1\n", 1, "MLID"),
                 ("0xc000 h1-1\0\n", 1, "not text")):
             with self.subTest(text):
-                done = pmlab.run_cli("whatif", self.net, "--lose", "h0-1", *self.write(text))
+                done = pmlab.run_cli("whatif", self.net, "--fail", "h0-1", *self.write(text))
                 self.assertEqual((done.returncode, done.stdout), (3, ""))
                 self.assertIn(f"{self.groups}:{line}: ", done.stderr)
                 self.assertIn(word, done.stderr)
         for args in (("--all", "links", "--ipoib"),
-                     ("--lose", "h0-1", "--ipoib", "--groups", self.groups)):
+                     ("--fail", "h0-1", "--ipoib", "--groups", self.groups)):
             self.assertEqual(pmlab.run_cli("whatif", *args, self.net).returncode, 2)
 
     def test_orders(self):

@@ -104,7 +104,7 @@ class DiskFault(labtest.Folders):
             lab.measure("back", lambda: self.back(LATE))
 
     def flap(self, lab):
-        """What is lost is kept: two times for each loss."""
+        """What is lost is kept: two times for each failure."""
         lab.measure("lose", lambda: self.lose(CABLE))
         lab.measure("back", lambda: self.back(CABLE))
 
@@ -329,7 +329,7 @@ class SlowDisk(SlowCase):
         def lose():
             mark = lab.osm.log_offset()
             lost = self.fabric.lose(self.CABLES[1])
-            lab.osm.wait_log("portmajor repair 2: lost 1 cable ", mark)
+            lab.osm.wait_log("portmajor repair 2: failed: 1 cable ", mark)
             self.ended = self.counted("end")
             return lost
 
@@ -492,7 +492,7 @@ class HangingDisk(SlowCase):
             for number, cable in enumerate(self.CABLES, 1):
                 mark = lab.osm.log_offset()
                 lab.measure("lose", lambda cable=cable: self.fabric.lose(cable))
-                self.assertIn(f"portmajor repair {number}: lost 1 cable ",
+                self.assertIn(f"portmajor repair {number}: failed: 1 cable ",
                               lab.osm.log(mark))
             self.assertEqual(pmlab.walk_faults(lab.walk(), plan=False), [])
             self.end(lab)

@@ -179,7 +179,7 @@ class Completion(labtest.Folders):
             self.assertEqual(set(self.complete(command, "-")), set(rows(self.program, command)),
                              command)
         self.program = pmlab.CLI
-        self.assertEqual(self.complete("whatif", "--los"), ["--lose"])
+        self.assertEqual(self.complete("whatif", "--fai"), ["--fail"])
 
     def test_values(self):
         self.assertEqual(self.complete("plan", "-o", "g"), ["grouped"])
@@ -204,9 +204,9 @@ class Completion(labtest.Folders):
 
     def test_names_of_nodes(self):
         pmlab.generate(self.folder / "f.net", "two-level", 4, 2, 2, 1)
-        self.assertEqual(self.complete("whatif", "f.net", "--lose", "spi"),
+        self.assertEqual(self.complete("whatif", "f.net", "--fail", "spi"),
                          ["spine0", "spine1"])
-        self.assertEqual(self.complete("whatif", "f.net", "--lose", "spine1["),
+        self.assertEqual(self.complete("whatif", "f.net", "--fail", "spine1["),
                          [f"spine1[{port}]" for port in range(1, 5)])
 
     def test_names_of_ibnetdiscover(self):
@@ -217,8 +217,8 @@ class Completion(labtest.Folders):
             'Ca\t1 "H-0002c90000000003"\t\t# "node01"\n'
             '[1](2c90000000004)\t"S-0002c90000000002"[4]\t# lid 4 lmc 0 "leaf0" lid 2 4xQDR\n',
             encoding="ascii")
-        self.assertEqual(self.complete("whatif", "d.net", "--lose", ""), ["leaf0", "node01"])
-        self.assertEqual(self.complete("whatif", "d.net", "--lose", "leaf0["), ["leaf0[4]"])
+        self.assertEqual(self.complete("whatif", "d.net", "--fail", ""), ["leaf0", "node01"])
+        self.assertEqual(self.complete("whatif", "d.net", "--fail", "leaf0["), ["leaf0[4]"])
 
     def test_names_are_not_run(self):
         """A host in the fabric has a name."""
@@ -227,8 +227,8 @@ class Completion(labtest.Folders):
                                            f'Hca 1 "it\'s"\n[1] "{name}"[1]\n', encoding="ascii")
         (self.folder / "portmajor.drained").write_text(
             f"portmajor-drained 1\n0x1 20 {name}\n", encoding="ascii")
-        self.assertEqual(self.complete("whatif", "n.net", "--lose", ""), [name, "it's"])
-        self.assertEqual(self.complete("whatif", "n.net", "--lose", f"{name}["), [f"{name}[1]"])
+        self.assertEqual(self.complete("whatif", "n.net", "--fail", ""), [name, "it's"])
+        self.assertEqual(self.complete("whatif", "n.net", "--fail", f"{name}["), [f"{name}[1]"])
         with unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=str(self.folder)):
             self.assertEqual(self.complete("undrain", ""), [f"{name}:20"])
         self.assertFalse((self.folder / "made").exists())

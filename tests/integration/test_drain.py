@@ -172,13 +172,13 @@ class Director(DrainCase):
     CABLE = "leaf5:20"
 
     def test_cable(self):
-        """It costs what its loss would; the way back too."""
+        """It costs what its failure would; the way back too."""
         used = self.entries("leaf5", 20)
         self.assertGreater(used, 0)
         event = self.change("drain", self.CABLE)
         self.assertEqual(event.wire, self.lab.whatif(self.CABLE).blocks)
         self.assertRegex(self.told,
-                         r"^drained 1 cable \(leaf5\[20\]-s1-line0\[6\]\)$")
+                         r"^drained: 1 cable \(leaf5\[20\]-s1-line0\[6\]\)$")
         self.assertEqual(self.entries("leaf5", 20), 0)
         self.check_walk(plan=False)
         self.assertRegex(self.run_it("drain"),
@@ -194,13 +194,13 @@ class Director(DrainCase):
         self.assertEqual(back.wire, 0)
         undrained = self.change("undrain", self.CABLE)
         self.assertEqual(undrained.wire, event.wire)
-        self.assertRegex(self.told, r"^undrained 1 cable \(leaf5\[20\]-")
+        self.assertRegex(self.told, r"^undrained: 1 cable \(leaf5\[20\]-")
         self.check_healthy()
         self.assertEqual(self.run_it("drain"), "")
 
     def test_chassis(self):
         self.change("drain", "s1-*")
-        self.assertRegex(self.told, r"^drained \d+ switches \(s1-line0, ")
+        self.assertRegex(self.told, r"^drained: \d+ switches \(s1-line0, ")
         self.assertEqual([self.entries(f"leaf{leaf}", 20) for leaf in (0, 5, 35)], [0, 0, 0])
         self.assertEqual(self.lab.walk("--from-all")["sm"], 0)
         self.check_walk(plan=False)
@@ -257,7 +257,7 @@ class Director(DrainCase):
             self.run_it("drain", "--wait", 60)
 
         self.replayed("swap", swap)
-        self.assertRegex(self.told, r"^drained 3 switches .*; undrained 3 sw")
+        self.assertRegex(self.told, r"^drained: 3 switches .*; undrained: 3 sw")
         self.assertEqual(self.entries("leaf5", 21), 0)
         self.change("undrain", "--all")
         self.check_healthy()
@@ -312,7 +312,7 @@ class Interrupted(DrainCase):
                          (1, repair.sent, False))
         moves = list(MOVE.finditer(log))
         self.assertEqual(len(moves), 1)
-        self.assertRegex(moves[0][0], r"drained 3 switches .*, interrupted 1 times$")
+        self.assertRegex(moves[0][0], r"drained: 3 switches .*, interrupted 1 times$")
         self.assertIsNone(moves[0][6])
         self.assertLess(log.index(f"portmajor repair {repair.number}: "), moves[0].start())
 
@@ -519,9 +519,9 @@ class Command(labtest.Folders):
         self.assertEqual(self.run_it("drain"), (0, "", ""))
 
     def test_effect(self):
-        """What is told before is what the loss would do; below half of a leaf's uplinks it is
+        """What is told before is what the failure would do; below half of a leaf's uplinks it is
         refused, with --dry-run nothing is written."""
-        whatif = json.loads(pmlab.run_cli("whatif", "--json", self.netlist, "--lose",
+        whatif = json.loads(pmlab.run_cli("whatif", "--json", self.netlist, "--fail",
                                           "spine0").stdout)["load"]
         text = (f"busiest link {whatif['before']} -> {whatif['after']} flows "
                 f"({(whatif['after'] / whatif['before'] - 1) * 100:+.1f}%); "

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Every kind of event on 648 hosts: what is sent is what was foretold, and it works.
 
-All blocks of a loss are sent before OpenSM looks, and none again.
+All blocks of a failure are sent before OpenSM looks, and none again.
 """
 
 import unittest

@@ -61,7 +61,7 @@ class GroupCase(labtest.LabCase):
     def predicted(self, target):
         done = pmlab.run_cli("whatif", "--json", "--no-loads", "-s", self.lab.osm.host, "--groups",
                              self.members.write(self.folder / "groups"), self.lab.netlist.path,
-                             "--lose", target)
+                             "--fail", target)
         return json.loads(done.stdout)["multicast"]
 
 

@@ -427,7 +427,7 @@ class Replacement(OverTime):
     def replace(self, old, new, elsewhere):
         """Replaces a switch that was seen to be lost.
 
-        elsewhere   LFT Sets that the loss costs, and the return of the old one would
+        elsewhere   LFT Sets that the failure costs, and the return of the old one would
         """
         with self.lab(self.fabric()) as lab:
             start = lab.bring_up()

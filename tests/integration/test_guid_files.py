@@ -109,7 +109,7 @@ class GuidFiles(labtest.Folders):
             self.assertEqual(at, target, f"from {start}")
 
     def test_connect_roots(self):
-        """Spines reach each other's LIDs, as IBA wants it, and still do after a loss."""
+        """Spines reach each other's LIDs, as IBA wants it, and still do after a failure."""
         netlist = pmlab.generate(self.folder / "spines.net", "two-level", 4, 3, 2, 1)
         spines = ("spine0", "spine1", "spine2")
         with pmlab.Lab(netlist, conf={"connect_roots": "TRUE"}) as lab:

@@ -108,7 +108,7 @@ class Installed(labtest.Folders):
         self.assertIn(f"portmajor {cmake_version()}", shown)
         # With the recordings that are installed beside it.
         self.assertRegex(must(prefix / "bin" / "portmajor-lab", "job", "shift:1:4K",
-                              "leaf-spine-144", "--lose", "spine0", "--compare", "ftree"),
+                              "leaf-spine-144", "--fail", "spine0", "--compare", "ftree"),
                          "(?m)^ftree ")
         self.assertIn("usage: portmajor-report",
                       must(prefix / "bin" / "portmajor-report", "--help"))

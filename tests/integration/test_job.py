@@ -33,7 +33,7 @@ class Jobs(labtest.Folders):
     def recording(self, name, lose, seconds, engine="slow"):
         """What portmajor sends after that, so many seconds later."""
         path = self.folder / name
-        done = pmlab.run_lab("traffic", "-q", self.tree, "--lose", lose, "--write", path)
+        done = pmlab.run_lab("traffic", "-q", self.tree, "--fail", lose, "--write", path)
         self.assertEqual(done.returncode, 0, done.stderr)
 
         def later(match):
@@ -62,12 +62,12 @@ class Rows(Jobs):
                                   "--bytes", "64K")),
                 ("shift:9:1M", ("--pattern", "shift:9", "--messages", 1, "--bytes", "1M")),
                 ("ring:256K", ("--collective", "ring", "--bytes", "256K"))):
-            told = self.job(pattern, "--lose", "sw2-0")
+            told = self.job(pattern, "--fail", "sw2-0")
             [engine] = told["engines"]
             whole = self.traffic(*args)["points"][0]["done"]["us"]
             self.assertAlmostEqual(engine["healthy"]["done_ms"], whole / 1000, 6)
             self.assertAlmostEqual(told["at_ms"], whole / 2000, 5)
-            point = self.traffic(*args, "--lose", "sw2-0", "--at", f"{told['at_ms']}ms",
+            point = self.traffic(*args, "--fail", "sw2-0", "--at", f"{told['at_ms']}ms",
                                  "--repair", "order")["points"][0]
             for name in ("pairs", "packets", "dropped", "drops", "done"):
                 self.assertEqual(engine["point"][name], point[name], (pattern, name))
@@ -78,10 +78,10 @@ class Rows(Jobs):
 
     def test_stall(self):
         """The longest time without progress is that in which windows are empty."""
-        told = self.job("alltoall:64K", "--lose", "sw2-0")
+        told = self.job("alltoall:64K", "--fail", "sw2-0")
         stall = told["engines"][0]["failure"]["stall"]
         windows = self.traffic(
-            "--pattern", "all-to-all", "--messages", "all", "--bytes", "64K", "--lose", "sw2-0",
+            "--pattern", "all-to-all", "--messages", "all", "--bytes", "64K", "--fail", "sw2-0",
             "--at", f"{told['at_ms']}ms", "--repair", "order", "--window", "100us",
             "--time", "200ms")["points"][0]["windows"]
         empty = longest = 0
@@ -99,7 +99,7 @@ class Rows(Jobs):
         retries are over breaks connections, and is not counted as the first engine's."""
         late = self.recording("late.sets", "sw2-0", 1)
         soon = self.recording("soon.sets", "sw2-0", 0.01, "soon")
-        told = self.job("alltoall:64K", "--lose", "sw2-0", "--engine", "ours", "--compare", late,
+        told = self.job("alltoall:64K", "--fail", "sw2-0", "--engine", "ours", "--compare", late,
                         soon)
         ours, slow, other = told["engines"]
         self.assertEqual([e["name"] for e in told["engines"]],
@@ -111,8 +111,8 @@ class Rows(Jobs):
         self.assertGreater(slow["broken"], 0)
         self.assertEqual([e["broken"] for e in (ours, other)], [0, 0])
         self.assertEqual(ours["healthy"], slow["healthy"])
-        self.job("alltoall:64K", "--lose", "sw2-0", "--engine", late, status=1)
-        text = pmlab.run_lab("job", "alltoall:64K", self.tree, "--lose", "sw2-0", "--compare",
+        self.job("alltoall:64K", "--fail", "sw2-0", "--engine", late, status=1)
+        text = pmlab.run_lab("job", "alltoall:64K", self.tree, "--fail", "sw2-0", "--compare",
                              late).stdout
         self.assertRegex(text, r"(?m)^slow .* never .* for ever ")
         self.assertIn("slow: the job is never done", text)
@@ -120,18 +120,18 @@ class Rows(Jobs):
     def test_end_of_a_recording(self):
         """Sets beyond the longest run, or behind the job's end, are told."""
         late = self.recording("end.sets", "sw2-0", 60)
-        told = self.job("alltoall:64K", "--lose", "sw2-0", "--timeout", 20, "--gbps", 200,
+        told = self.job("alltoall:64K", "--fail", "sw2-0", "--timeout", 20, "--gbps", 200,
                         "--engine", late, status=1)
         [engine] = told["engines"]
         self.assertEqual((engine["failure"]["end"], engine["sets"]["replayed"]), ("time", 0))
         self.assertGreater(engine["sets"]["late"], 0)
         self.assertGreater(engine["sets"]["last_ms"], 60000)
-        done = pmlab.run_lab("job", "alltoall:64K", self.tree, "--lose", "sw2-0", "--timeout", 20,
+        done = pmlab.run_lab("job", "alltoall:64K", self.tree, "--fail", "sw2-0", "--timeout", 20,
                              "--gbps", 200, "--engine", late)
         self.assertIn("LFT Sets come after that", done.stdout)
         # Hosts of one leaf are done long before.
         late = self.recording("later.sets", "sw2-0", 1)
-        [engine] = self.job("ring:64K", "--processes", 8, "--lose", "sw2-0", "--engine",
+        [engine] = self.job("ring:64K", "--processes", 8, "--fail", "sw2-0", "--engine",
                             late)["engines"]
         self.assertEqual((engine["failure"]["end"], engine["sets"]["replayed"],
                           engine["sets"]["late"]), ("done", 0, 0))
@@ -140,7 +140,7 @@ class Rows(Jobs):
     def test_curve(self):
         """All blocks have arrived when the job is done."""
         for run in ("healthy", "failure"):
-            part = self.job("binomial:1M", "--lose", "sw2-1")[
+            part = self.job("binomial:1M", "--fail", "sw2-1")[
                 "engines"][0][run]
             times = [ms for ms, _ in part["curve"]]
             self.assertEqual(times, sorted(times))
@@ -148,8 +148,8 @@ class Rows(Jobs):
 
     def test_refused(self):
         tree = self.tree
-        lose = ("--lose", "sw2-0")
-        self.refused("nothing fails: --lose", "alltoall", tree)
+        lose = ("--fail", "sw2-0")
+        self.refused("nothing fails: --fail", "alltoall", tree)
         for pattern in ("all", "uniform", "incast:h0-1", "alltoall:0", "alltoall:1:1", "ring:x"):
             self.refused(f"no pattern \"{pattern}\"; there are alltoall", pattern, tree, *lose)
         self.refused("N is 1 to 31", "shift", tree, *lose)
@@ -159,13 +159,13 @@ class Rows(Jobs):
                      "1s")
         self.refused("ftree: no such file; recordings of this fabric", "alltoall", tree, *lose,
                      "--compare", "ftree", status=3)
-        self.refused("is lost there, but not by --lose", "alltoall", tree, "--lose", "sw2-1",
+        self.refused("is lost there, but not by --fail", "alltoall", tree, "--fail", "sw2-1",
                      "--compare", self.recording("other.sets", "sw2-0", 0), status=3)
         self.refused("no fabric that was recorded (director-36, leaf-spine-144)", "alltoall",
                      "none", *lose, "--recordings", RECORDINGS, status=3)
         self.refused("no folder of recordings", "alltoall", *lose, "--recordings", tree, status=3)
         self.refused("no recording of that engine of leaf-spine-144 with this failure",
-                     "alltoall", "leaf-spine-144", "--lose", "spine1", "--compare", "ftree",
+                     "alltoall", "leaf-spine-144", "--fail", "spine1", "--compare", "ftree",
                      "--recordings", RECORDINGS, status=3)
         self.refused("a run can have, without the failure", "alltoall:64M", tree, *lose, "--repeat",
                      10000, status=2)
@@ -200,7 +200,7 @@ class Traces(Jobs):
         """A ring's events are the ring, healthy and through the failure; computing comes on
         top."""
         for num in (8, 32):
-            lose = ("--lose", "sw2-0")
+            lose = ("--fail", "sw2-0")
             told = self.job(f"ring:{num * 8}K", *lose, "--processes", num)["engines"][0]
             trace = self.job(self.trace("ring.goal", list(self.ring(num, 8192))), *lose)
             engine = trace["engines"][0]
@@ -213,7 +213,7 @@ class Traces(Jobs):
             self.assertAlmostEqual(extra, (num - 1) * 0.1, delta=0.001)
 
     def test_refused(self):
-        lose = (self.tree, "--lose", "sw2-0")
+        lose = (self.tree, "--fail", "sw2-0")
         self.refused("does not receive it", self.trace("a.goal", [["send 1b to 1"], []]), *lose,
                      status=3)
         self.refused("no.goal", f"goal:{self.folder}/no.goal", *lose, status=3)
@@ -238,7 +238,7 @@ class Package(Jobs):
             self.assertEqual({path.stem for path in folder.iterdir()}, set(ENGINES))
             first, *others = (folder / f"{engine}.sets" for engine in ENGINES)
             done = pmlab.run_lab("traffic", "--json", "-q", RECORDINGS / fabric / "fabric.net",
-                                 "--lose", lose, "--sets", first,
+                                 "--fail", lose, "--sets", first,
                                  *(part for path in others for part in ("--compare", path)))
             self.assertEqual(done.returncode, 0, done.stderr)
             for name, recording in zip(ENGINES, json.loads(done.stdout)["recordings"]):
@@ -256,7 +256,7 @@ class Package(Jobs):
 
     def test_by_name(self):
         """Fabric and engines by their names, ours as it was recorded."""
-        told = self.job("alltoall:4K", "--lose", "spine0", "--compare", *ENGINES[1:],
+        told = self.job("alltoall:4K", "--fail", "spine0", "--compare", *ENGINES[1:],
                         "--recordings", RECORDINGS, netlist="leaf-spine-144")
         self.assertEqual((told["fabric"], told["hosts"], told["cables"]),
                          ("leaf-spine-144", 144, 24))

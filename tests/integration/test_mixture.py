@@ -13,11 +13,11 @@ LOST = "h3-1:1"
 
 
 class Recording:
-    """A recording that is computed, with Sets of our own behind its loss."""
+    """A recording that is computed, with Sets of our own behind its failure."""
 
     def __init__(self, netlist, folder):
         self.path = folder / "computed.sets"
-        done = pmlab.run_lab("traffic", "-q", netlist, "--lose", LOST, "--write", self.path)
+        done = pmlab.run_lab("traffic", "-q", netlist, "--fail", LOST, "--write", self.path)
         assert done.returncode == 0, done.stderr
         self.rows = self.path.read_text().splitlines()
         self.net = simlab.Netlist(netlist)
@@ -78,7 +78,7 @@ class Mixtures(labtest.Folders):
 
 class Cutoff(Mixtures):
     def recorded(self):
-        [recording] = self.told("--lose", LOST, "--sets", self.loop)["recordings"]
+        [recording] = self.told("--fail", LOST, "--sets", self.loop)["recordings"]
         return recording
 
     def test_loop(self):
@@ -108,9 +108,9 @@ class Cutoff(Mixtures):
         self.assertEqual((loops["at_once"], loops["end"]), (0, 0))
         self.assertEqual(loops["most"], max(dead for _, dead in recording["curve"]))
         self.assertAlmostEqual(loops["pair_seconds"], loops["most"] * 0.02)
-        text = self.traffic("-q", "--lose", LOST, "--sets", self.loop)
+        text = self.traffic("-q", "--fail", LOST, "--sets", self.loop)
         self.assertEqual(text, "")
-        text = self.traffic("--lose", LOST, "--sets", self.loop)
+        text = self.traffic("--fail", LOST, "--sets", self.loop)
         self.assertIn(f"LID {self.lid} ({LAST}): ", text)
         self.assertIn(f"made by Set 0 ({self.above}, block {self.lid // 64}) at 1.000 ms, "
                       f"mended by Set 1 ({self.above}, block {self.lid // 64}) at 21.000 ms",
@@ -118,13 +118,13 @@ class Cutoff(Mixtures):
 
     def test_whole(self):
         """None in the computed trace, where dead paths are dead ends."""
-        [recording] = self.told("--lose", "leaf0:5")["recordings"]
+        [recording] = self.told("--fail", "leaf0:5")["recordings"]
         for kind in ("loops", "cycles"):
             self.assertEqual(recording["mixture"][kind],
                              {"num": 0, "most": 0, "ms": 0.0, "list": []})
         self.assertEqual(recording["cut"]["loops"],
                          {"at_once": 0, "most": 0, "end": 0, "pair_seconds": 0.0})
-        self.assertNotIn("loop", self.traffic("--lose", "leaf0:5"))
+        self.assertNotIn("loop", self.traffic("--fail", "leaf0:5"))
 
 
 class Deadlocks(Mixtures):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What README says of multicast after a loss: LFTs are mended at once, and MFTs behind them."""
+"""What README says of multicast after a failure: LFTs are mended at once, and MFTs behind them."""
 
 import unittest
 

@@ -75,8 +75,8 @@ class Names(labtest.Folders):
         return json.loads(self.run_cli(*args, "--json", err=err))
 
     def took(self, text):
-        """What --lose takes for it: the only thing."""
-        took = self.read("whatif", "--no-loads", "--shifts", 0, self.net, "--lose", text)["took"]
+        """What --fail takes for it: the only thing."""
+        took = self.read("whatif", "--no-loads", "--shifts", 0, self.net, "--fail", text)["took"]
         self.assertEqual(len(took), 1, text)
         return took[0]
 
@@ -103,15 +103,15 @@ class Names(labtest.Folders):
 
     def test_whatif(self):
         """What is lost and cut off; each name in a list of failures is an operand."""
-        err = f'portmajor: --lose: "{MODEL}" matches 3 switches: {L0}, {S0}, {S1}\n'
-        text = self.run_cli("whatif", self.net, "--lose", MODEL, err=err)
-        self.assertTrue(text.startswith(f"lost {L0}, {S0}, {S1}\n"), text)
+        err = f'portmajor: --fail: "{MODEL}" matches 3 switches: {L0}, {S0}, {S1}\n'
+        text = self.run_cli("whatif", self.net, "--fail", MODEL, err=err)
+        self.assertTrue(text.startswith(f"failed: {L0}, {S0}, {S1}\n"), text)
         self.assertIn(f"hosts cut off: {label(NIC, 0x200)}, {label(NIC, 0x201)}", text)
         self.assertIn("matches 2 hosts: node01 HCA-1, node01 HCA-2\n",
-                      pmlab.run_cli("whatif", self.net, "--lose", "node01*").stderr)
-        self.assertEqual(self.run_cli("whatif", self.net, "--lose", S1, "-q"), "")
-        self.assertEqual(self.run_cli("whatif", self.net, "--lose", MODEL, "-q"), "")
-        document = self.read("whatif", self.net, "--lose", f"{L0}:5")
+                      pmlab.run_cli("whatif", self.net, "--fail", "node01*").stderr)
+        self.assertEqual(self.run_cli("whatif", self.net, "--fail", S1, "-q"), "")
+        self.assertEqual(self.run_cli("whatif", self.net, "--fail", MODEL, "-q"), "")
+        document = self.read("whatif", self.net, "--fail", f"{L0}:5")
         self.assertEqual(document["took"], [{
             "name": f"{MODEL}[5]-{MODEL}[1]", "label": f"{L0}[5]-{S0}[1]",
             "guid": f"0x{guid_of(0):016x}", "port": 5,
@@ -120,22 +120,22 @@ class Names(labtest.Folders):
             sweep = self.read("whatif", self.net, "--all", kind, "-n", 100)
             self.assertGreater(len(sweep["worst"]), 6)
             for row in sweep["worst"]:
-                lost = row["lost"][0]
+                lost = row["failed"][0]
                 self.assertEqual(self.took(lost.get("label", lost["name"])), lost)
-            self.assertEqual(len({row["lost"][0].get("label", row["lost"][0]["name"])
+            self.assertEqual(len({row["failed"][0].get("label", row["failed"][0]["name"])
                                   for row in sweep["worst"]}), len(sweep["worst"]))
             text = self.run_cli("whatif", self.net, "--all", kind, "-n", 100)
             table = list(csv.DictReader(self.run_cli(
                 "whatif", self.net, "--all", kind, "--csv").splitlines()))
             for row in sweep["worst"]:
-                name = row["lost"][0].get("label", row["lost"][0]["name"])
+                name = row["failed"][0].get("label", row["failed"][0]["name"])
                 self.assertRegex(text, rf"(?m)  {re.escape(name)}(,|$)")
-                self.assertIn(name, [line["lost"] for line in table])
+                self.assertIn(name, [line["failed"] for line in table])
 
     def test_plan_for_a_loss(self):
-        err = f'portmajor: --lose: "{MODEL}" matches 3 switches: {L0}, {S0}, {S1}\n'
+        err = f'portmajor: --fail: "{MODEL}" matches 3 switches: {L0}, {S0}, {S1}\n'
         path = self.folder / "lfts"
-        self.run_cli("plan", self.net, "--lfts", path, "--lose", MODEL, err=err)
+        self.run_cli("plan", self.net, "--lfts", path, "--fail", MODEL, err=err)
         self.assertNotEqual(path.read_text("ascii"), "")
 
     def test_table(self):

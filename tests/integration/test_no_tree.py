@@ -112,7 +112,7 @@ class NoTree(labtest.Folders):
             healthy = pmlab.Dump(lab.dump())
             self.assertEqual((self.cut_off(lab), self.status(lab)[0]), (0, 0))
             found = json.loads(pmlab.run_cli("whatif", "--json", lab.netlist.path, "-s",
-                                             lab.osm.host, "--lose", *SPINES).stdout)
+                                             lab.osm.host, "--fail", *SPINES).stdout)
             self.assertTrue(found["fails_over"])
 
             served_by = self.change(lab, "lose", *SPINES)[-1]

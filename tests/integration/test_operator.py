@@ -36,8 +36,8 @@ class Log(labtest.Folders):
             osm.settle(osm.start_mark, sweep=False)
             mark = osm.log_offset()
             fabric.lose("leaf5:20")
-            osm.wait_log(r"portmajor repair 1: lost 1 cable \(leaf5\[20\]", mark, timeout=20)
-            osm.wait_log(r"portmajor run 2: lost 1 cable \(leaf5\[20\]", mark, timeout=20)
+            osm.wait_log(r"portmajor repair 1: failed: 1 cable \(leaf5\[20\]", mark, timeout=20)
+            osm.wait_log(r"portmajor run 2: failed: 1 cable \(leaf5\[20\]", mark, timeout=20)
 
 
 class SecondEngine(labtest.Folders):

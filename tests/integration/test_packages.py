@@ -203,7 +203,7 @@ class Packages(labtest.Folders):
 
         # Each of the others alone.
         for deb, line, printed in (
-                (self.lab, "portmajor-lab job shift:1:4K leaf-spine-144 --lose spine0 "
+                (self.lab, "portmajor-lab job shift:1:4K leaf-spine-144 --fail spine0 "
                  "--compare ftree", r"(?m)^ftree "),
                 (self.vlan, "portmajor-vlan plan --macs /mnt/macs /mnt/fabric.net /mnt/vlans; "
                  "portmajor-vlan show lo 2>&1 || echo $?",

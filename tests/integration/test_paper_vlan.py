@@ -42,7 +42,7 @@ class Command(labtest.Folders):
 
     def test_spine_lost(self):
         """One of four planes is gone: whoever is on a leaf has three cables to get out by."""
-        for one in self.networks("--lose", "spine2"):
+        for one in self.networks("--fail", "spine2"):
             with self.subTest(one["kind"]):
                 straight = {"flat": 1, "tree": 0.25}.get(one["kind"], 0.75)
                 self.assertAlmostEqual(one["straight"], straight)
@@ -53,14 +53,14 @@ class Command(labtest.Folders):
         """The lines that change leave the rest as evenly dealt as the plan's tables do."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 8, 8, 8, 1)
         done = pmlab.run_lab("traffic", "--engine", "share", "--json", "--permutations", 1,
-                             "--lose", "spine0", netlist)
+                             "--fail", "spine0", netlist)
         shifts = {one["kind"]: one["shifts"] for one in json.loads(done.stdout)["networks"]}
         for key in ("mean", "minimum"):
             self.assertGreaterEqual(shifts["vlan"][key], shifts["tables"][key] - 1e-9)
 
     def test_apart(self):
         """A leaf that nothing joins any more: its hosts get nothing, and it is told."""
-        lost = [word for port in range(5, 9) for word in ("--lose", f"leaf0:{port}")]
+        lost = [word for port in range(5, 9) for word in ("--fail", f"leaf0:{port}")]
         found = {one["kind"]: one for one in self.networks("--permutations", 3, *lost)}
         for kind, one in found.items():
             with self.subTest(kind):
@@ -70,7 +70,7 @@ class Command(labtest.Folders):
 
     def test_hosts_lost(self):
         """Absent hosts have no part in it."""
-        done = json.loads(self.share("--json", "--lose", "h0-1", "--lose", "h3-*"))
+        done = json.loads(self.share("--json", "--fail", "h0-1", "--fail", "h3-*"))
         self.assertEqual((done["hosts"], done["flows"]), (11, 5))
         self.assertEqual([one["unreachable"] for one in done["networks"]], [0, 0, 0, 0])
 
@@ -86,13 +86,13 @@ class Command(labtest.Folders):
                 (("--vlans", "0"), "--vlans: not a list of at most 64 numbers from 1 to 4094"),
                 (("--vlans", "4095"), "--vlans: not a list"),
                 (("--permutations", "0"), "--permutations 0: not a number from 1 to 1000000"),
-                (("--lose", "nobody"), 'nobody')):
+                (("--fail", "nobody"), 'nobody')):
             done = pmlab.run_lab("traffic", "--engine", "share", *args, self.netlist)
             self.assertEqual((done.returncode, done.stdout), (2, ""), args)
             self.assertIn(message, done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        done = pmlab.run_lab("traffic", "--engine", "share", "--lose", "h0-*", "--lose", "h1-*",
-                             "--lose", "h2-*", "--lose", "h3-[1-3]", self.netlist)
+        done = pmlab.run_lab("traffic", "--engine", "share", "--fail", "h0-*", "--fail", "h1-*",
+                             "--fail", "h2-*", "--fail", "h3-[1-3]", self.netlist)
         self.assertEqual((done.returncode, done.stdout), (3, ""))
         self.assertIn("there are less than 2 hosts", done.stderr)
 

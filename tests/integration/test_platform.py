@@ -96,20 +96,20 @@ class Platform(Writer):
         xgft = pmlab.TOPOLOGIES / "xgft-64.net"
         for net, options, gone, cut in (
                 (two, (), (), 0), (two, ("-m", 1), (), 0), (two, ("-o", "leaf-major"), (), 0),
-                (two, ("--lose", "leaf0:5", "--lose", "spine1"), (), 0),
-                (two, ("--lose", "leaf2", "--lose", "h3-1"),
+                (two, ("--fail", "leaf0:5", "--fail", "spine1"), (), 0),
+                (two, ("--fail", "leaf2", "--fail", "h3-1"),
                  ("h2-1", "h2-2", "h2-3", "h2-4", "h3-1"), 0),
                 # No spine joins leaf0 and leaf1 any more: 4 hosts each, and both ways.
-                (two, ("--lose", "leaf0:5", "--lose", "leaf0:6", "--lose", "leaf1:7",
-                       "--lose", "leaf1:8"), (), 32),
-                (xgft, (), (), 0), (xgft, ("--lose", "sw2-0"), (), 0)):
+                (two, ("--fail", "leaf0:5", "--fail", "leaf0:6", "--fail", "leaf1:7",
+                       "--fail", "leaf1:8"), (), 32),
+                (xgft, (), (), 0), (xgft, ("--fail", "sw2-0"), (), 0)):
             with self.subTest(options):
                 self.assertEqual(self.check_routes(net, *options, gone=gone)[1], cut)
 
     def test_nothing_left(self):
         """No host, no table, and nothing undefined (with sanitizers) on the way."""
         net = pmlab.generate(self.folder / "whole.net", "two-level", 6, 4, 4, 1)
-        root, tables, _ = self.write(net, "--lose", "*")
+        root, tables, _ = self.write(net, "--fail", "*")
         self.assertEqual((list(root.iter("host")), tables), ([], {}))
 
     def test_rates(self):
@@ -152,15 +152,15 @@ class Platform(Writer):
         self.assertIn("1056 hosts", done.stderr)
         self.assertFalse((self.folder / "no.xml").exists())
         # What is lost is not counted.
-        done = pmlab.run_cli("plan", "-q", "--simgrid", "/dev/null", "--lose", "leaf0", net)
+        done = pmlab.run_cli("plan", "-q", "--simgrid", "/dev/null", "--fail", "leaf0", net)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_loss_without_files(self):
         """It would change nothing."""
         net = pmlab.generate(self.folder / "two.net", "two-level", 4, 2, 2, 1)
-        done = pmlab.run_cli("plan", "--lose", "spine0", net)
+        done = pmlab.run_cli("plan", "--fail", "spine0", net)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("--lose is for files", done.stderr)
+        self.assertIn("--fail is for files", done.stderr)
 
 
 @unittest.skipUnless(PROGRAM.exists() and shutil.which("smpirun"), "no SimGrid here")
@@ -182,7 +182,7 @@ class Mpi(Writer):
 
     def most_flows(self, net, lost, hosts):
         """On one link: what `table` says of those between switches, and a host's own."""
-        lose = [word for one in lost for word in ("--lose", one)]
+        lose = [word for one in lost for word in ("--fail", one)]
         table = json.loads(pmlab.run_cli("table", "--json", *lose, net).stdout)
         return max(hosts - 1, *(port["after"] for switch in table["switches"]
                                 for port in switch["ports"]))
@@ -195,7 +195,7 @@ class Mpi(Writer):
         took = {}
         for lost, flows, over in (((), 63, 1.001), (("leaf0:9",), 64, 1.07),
                                   (("spine[0-3]",), 112, 1.001)):
-            root, *_ = self.write(net, *(word for one in lost for word in ("--lose", one)))
+            root, *_ = self.write(net, *(word for one in lost for word in ("--fail", one)))
             hosts = [host.get("id") for host in root.iter("host")]
             self.assertEqual(self.most_flows(net, lost, len(hosts)), flows)
             took[lost] = self.run_program(hosts)

@@ -200,7 +200,7 @@ class Beside(labtest.Folders):
 
     @staticmethod
     def run_events(netlist, real, levels, dump, **kwargs):
-        """{target: LFT Sets of its loss}, and the walk before."""
+        """{target: LFT Sets of its failure}, and the walk before."""
         found = {}
         with pmlab.Fabric(netlist) as fabric, pmlab.open_sm(fabric, **kwargs) as osm:
             osm.settle()

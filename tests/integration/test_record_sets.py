@@ -34,7 +34,7 @@ class Lost:
 
 
 class Names(labtest.Folders):
-    """What --lose may name, with names in comments as ibnetdiscover prints them."""
+    """What --fail may name, with names in comments as ibnetdiscover prints them."""
 
     LEAF, OTHER, SPINE, HOST = (f"{kind}-{number:016x}" for kind, number in
                                 (("S", 1), ("S", 2), ("S", 3), ("H", 4)))
@@ -80,7 +80,7 @@ class Names(labtest.Folders):
 class Usage(unittest.TestCase):
     def refuse(self, why, *args):
         done = subprocess.run(
-            [sys.executable, record_sets.__file__, "/dev/null", "--lose", "x", "-o", "/dev/null",
+            [sys.executable, record_sets.__file__, "/dev/null", "--fail", "x", "-o", "/dev/null",
              *args], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn(why, done.stderr)
@@ -124,7 +124,7 @@ class RecordSets(labtest.Folders):
 
     def traffic(self, *args, lose=LOST):
         """What `portmajor-lab traffic` says: a CompletedProcess."""
-        return pmlab.run_lab("traffic", self.path, "--lose", lose, *args)
+        return pmlab.run_lab("traffic", self.path, "--fail", lose, *args)
 
     def recordings(self, *args):
         done = self.traffic("--json", *args)
@@ -136,7 +136,7 @@ class RecordSets(labtest.Folders):
                                "--compare", self.files["ftree"])
 
     def test_ours_is_a_fraction(self):
-        """Pairs times seconds: the loss is the same, what follows is not."""
+        """Pairs times seconds: the failure is the same, what follows is not."""
         ours, theirs = self.both()
         self.assertEqual([r["name"].split(",")[0] for r in (ours, theirs)],
                          ["portmajor", "ftree"])
@@ -193,7 +193,7 @@ class RecordSets(labtest.Folders):
         return points
 
     def test_computed_has_the_same_sets(self):
-        """Those that were recorded, and sooner by the time it takes to find the loss."""
+        """Those that were recorded, and sooner by the time it takes to find the failure."""
         path = self.folder / "same.sets"
         computed, = self.recordings("-s", "h0-1", "--write", path)
         recorded, = self.recordings("--sets", self.files["portmajor"])
@@ -236,8 +236,8 @@ class RecordSets(labtest.Folders):
 
     def test_what_does_not_fit_is_refused(self):
         ours = self.files["portmajor"]
-        self.refuse("not all that --lose names is lost there", "--sets", ours, lose="s*-*")
-        self.refuse('"leaf0"[19] is lost there, but not by --lose', "--sets", ours,
+        self.refuse("not all that --fail names is lost there", "--sets", ours, lose="s*-*")
+        self.refuse('"leaf0"[19] is lost there, but not by --fail', "--sets", ours,
                     lose="leaf5:20")
         self.refuse("No such file", "--sets", self.folder / "nothing")
         self.refuse("--engine: no engine \"fluid\"", "--engine", "fluid", status=2)
@@ -247,7 +247,7 @@ class RecordSets(labtest.Folders):
             self.refuse("--sm, --mad-us and --max-wire-smps: with --sets nothing is computed",
                         "--sets", ours, *option, status=2)
         other = pmlab.generate(self.folder / "other.net", "director", 72)
-        done = pmlab.run_lab("traffic", other, "--lose", LOST, "--sets", ours)
+        done = pmlab.run_lab("traffic", other, "--fail", LOST, "--sets", ours)
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stderr, r"portmajor\.sets:\d+: .*another fabric\?\n$")
         self.assertEqual(pmlab.run_lab("traffic", self.path).returncode, 2)

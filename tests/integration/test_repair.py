@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Early repair: all blocks of a loss are sent before OpenSM looks, and none again.
+"""Early repair: all blocks of a failure are sent before OpenSM looks, and none again.
 
 What happens when the repair itself is disturbed is in test_repair_faults.py.
 """
@@ -87,7 +87,7 @@ class SwitchedOff(Configured):
 
 
 class Held(Configured):
-    """A cable that is kept out of the tables because it flaps, and a loss beside it."""
+    """A cable that is kept out of the tables because it flaps, and a failure beside it."""
 
     GENERATE = ("two-level", 12, 2, 12, 1)
     CONFIG = "flap_limit 1\nflap_window 600\nflap_hold 3600\n"
@@ -101,7 +101,7 @@ class Held(Configured):
         spine, _ = self.lab.netlist.nodes["leaf5"].ports[int(self.HELD.split(":")[1])]
         with self.subTest("the switch it leads to"):
             lost = self.lose_early(spine)
-            self.assertIn(f"lost 1 switch ({spine})", lost.repairs[0].change)
+            self.assertIn(f"failed: 1 switch ({spine})", lost.repairs[0].change)
         with self.subTest("the leaf's last other cable: there is no way but the held one"):
             self.assertGreater(self.lose_early(self.OTHER).wire, 0)
 

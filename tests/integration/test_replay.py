@@ -17,7 +17,7 @@ class Replay(labtest.Folders):
     def setUp(self):
         super().setUp()
         self.sets = self.folder / "ours.sets"
-        done = pmlab.run_lab("traffic", "-q", "--lose", LOST, "--mad-us", 3, "--max-wire-smps", 2,
+        done = pmlab.run_lab("traffic", "-q", "--fail", LOST, "--mad-us", 3, "--max-wire-smps", 2,
                              "--write", self.sets, NET)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
@@ -33,8 +33,8 @@ class Replay(labtest.Folders):
 
     def test_same(self):
         """The recording that is computed does what --repair order does, packet for packet."""
-        repaired = self.traffic("--lose", LOST, "--repair", "order", "--smp", "3us", "--at", "10us")
-        for more in ((), ("--lose", LOST)):
+        repaired = self.traffic("--fail", LOST, "--repair", "order", "--smp", "3us", "--at", "10us")
+        for more in ((), ("--fail", LOST)):
             recorded = self.traffic("--sets", self.sets, "--at", "10us", *more)
             self.assertEqual(recorded["points"], repaired["points"])
         settings = recorded["settings"]
@@ -47,11 +47,11 @@ class Replay(labtest.Folders):
 
     def test_compared(self):
         """Another recording runs as by itself, healthy tables and all, behind the first."""
-        done = pmlab.run_lab("traffic", "-q", "--lose", LOST, "--mad-us", 9, "--write",
+        done = pmlab.run_lab("traffic", "-q", "--fail", LOST, "--mad-us", 9, "--write",
                              self.folder / "slow.sets", NET)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         slow = self.traffic("--sets", self.folder / "slow.sets", "--at", "10us")
-        for first in (("--sets", self.sets), ("--lose", LOST, "--repair", "order")):
+        for first in (("--sets", self.sets), ("--fail", LOST, "--repair", "order")):
             alone = self.traffic(*first, "--at", "10us")
             told = self.traffic(*first, "--at", "10us", "--compare", self.folder / "slow.sets")
             self.assertEqual(told["points"], alone["points"])
@@ -68,7 +68,7 @@ class Replay(labtest.Folders):
     def test_when(self):
         """Before the run all Sets are in force; those behind its end are told."""
         before = self.traffic("--sets", self.sets, "--at", "-10ms")
-        self.assertEqual(before["settings"]["lost_us"], -10000)
+        self.assertEqual(before["settings"]["failed_us"], -10000)
         self.assertEqual(before["points"][0]["windows"][0]["sets"], before["settings"]["sets"])
         late = self.traffic("--sets", self.sets, "--at", "58us")["settings"]
         self.assertEqual((late["sets"], late["sets_late"]), (0, before["settings"]["sets"]))
@@ -77,8 +77,8 @@ class Replay(labtest.Folders):
 
     def test_back(self):
         """While a cable is away packets are lost, and none afterwards."""
-        told = self.traffic("--lose", LOST, "--at", "10us", "--return-after", "20us")
-        self.assertAlmostEqual(told["settings"]["lost_us"], 10, delta=0.01)
+        told = self.traffic("--fail", LOST, "--at", "10us", "--return-after", "20us")
+        self.assertAlmostEqual(told["settings"]["failed_us"], 10, delta=0.01)
         point, = told["points"]
         lost = [window["us"] for window in point["windows"] if window["dropped"]]
         self.assertTrue(lost and min(lost) >= 5 and max(lost) < 30, lost)
@@ -86,7 +86,7 @@ class Replay(labtest.Folders):
     def test_whole(self):
         """Nothing is lost; what arrives is counted, answers by themselves."""
         told = self.traffic("--transport", "rc")
-        self.assertIsNone(told["settings"]["lost_us"])
+        self.assertIsNone(told["settings"]["failed_us"])
         point, = told["points"]
         self.assertGreater(point["spare"], 0)
         self.assertEqual(point["packets"], sum(point[name] for name in (
@@ -96,33 +96,34 @@ class Replay(labtest.Folders):
         for message, *options in (
                 ("--lfts: --sets has tables, too", "--lfts", "x"),
                 ("--repair is of the plan's tables", "--repair", "order"),
-                ("--at: the loss is at the end of the run", "--at", "60us"),
-                ("--return-after: not with a loss before", "--at", "-1us", "--return-after", "1us"),
+                ("--at: the failure is at the end of the run", "--at", "60us"),
+                ("--return-after: not with a failure before",
+                 "--at", "-1us", "--return-after", "1us"),
                 ("--time and --warmup: more than the 5497.6 ms", "--time", "9s")):
             self.refuse(2, message, "--sets", self.sets, *options)
         for option, time in (("--at", "-1us"), ("--at", "1us"), ("--return-after", "1us")):
-            self.refuse(2, f"{option}: nothing is lost (--lose, --sets)", option, time)
+            self.refuse(2, f"{option}: nothing is lost (--fail, --sets)", option, time)
         for message, *options in (
                 ("--timeout and --retries go with --transport rc", "--timeout", 3),
                 ("--timeout and --retries go with --transport rc", "--retries", 3),
                 ("--smp goes with --repair order", "--smp", "1us"),
-                ("--smp goes with --repair order", "--lose", "leaf0", "--repair", "at-once",
+                ("--smp goes with --repair order", "--fail", "leaf0", "--repair", "at-once",
                  "--smp", "1us"),
-                ("--repair-after goes with --repair", "--lose", "leaf0", "--repair-after", "1us"),
+                ("--repair-after goes with --repair", "--fail", "leaf0", "--repair-after", "1us"),
                 ("--messages takes the place of --load", "--messages", 3),
                 ("--window: shorter than a tick, 2.560 ns", "--window", "1ns"),
                 ("--window: shorter than a tick, 2.560 ns", "--window", "0us"),
                 ("--window: longer than the run", "--window", "66us"),
                 ("--window: more than 100000 of them", "--window", "3ns", "--time", "1ms"),
-                ("--return-after: shorter than a tick, 2.560 ns", "--lose", "leaf0",
+                ("--return-after: shorter than a tick, 2.560 ns", "--fail", "leaf0",
                  "--return-after", "0us"),
                 ("--time: shorter than a tick for each of --batches, 2.560 ns", "--time", "1ns")):
             self.refuse(2, message, *options)
         done = pmlab.run_lab("traffic", "--engine", "packet", "--messages", 3, "--poisson", NET)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--poisson goes with a load", done.stderr)
-        self.refuse(3, "is lost there, but not by --lose", "--sets", self.sets, "--lose", "leaf1:5")
-        self.refuse(3, "not all that --lose names is lost there", "--sets", self.sets, "--lose",
+        self.refuse(3, "is lost there, but not by --fail", "--sets", self.sets, "--fail", "leaf1:5")
+        self.refuse(3, "not all that --fail names is lost there", "--sets", self.sets, "--fail",
                     "leaf0")
         self.refuse(3, "of another fabric?", "--sets", self.sets,
                     net=pmlab.TOPOLOGIES / "two-level-48.net")

@@ -131,7 +131,7 @@ class Making(labtest.Folders):
     def test_what_was_there_stays(self):
         """A page that cannot be made takes no other one's place."""
         self.page.write_text("before", encoding="ascii")
-        done = report(self.netlist, "--lose", "nobody", "-o", self.page)
+        done = report(self.netlist, "--fail", "nobody", "-o", self.page)
         self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
         self.assertEqual(self.page.read_text(encoding="ascii"), "before")
 
@@ -229,7 +229,7 @@ class Pages(labtest.Folders):
 
     def check_size(self, *generate, lost):
         netlist = pmlab.generate(self.folder / "fabric.net", *generate)
-        page = self.write("-".join(map(str, generate)).replace(",", "."), netlist, "--lose",
+        page = self.write("-".join(map(str, generate)).replace(",", "."), netlist, "--fail",
                           lost)
         self.browse(page)
         whole = table(netlist)
@@ -238,7 +238,7 @@ class Pages(labtest.Folders):
                          sorted(switch["name"] for switch in whole["switches"]))
         orders = {row[0]: row[2] for row in self.rows("orders")}
         for order in ("leaf-major", "port-major", "grouped"):
-            entries = table(netlist, "-o", order, "--lose", lost)["entries"]
+            entries = table(netlist, "-o", order, "--fail", lost)["entries"]
             hit = {lid // 64 for lid, entry in enumerate(entries) if entry
                    and entry[1] != entry[2]}
             self.assertEqual(orders[order], str(len(hit)))
@@ -328,7 +328,7 @@ class Pages(labtest.Folders):
     def test_colours_of_the_tree(self):
         """The more blocks, the stronger; what costs nothing has no colour."""
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 3, 6, 1)
-        self.browse(self.write("colours", netlist, "--lose", "spine0"))
+        self.browse(self.write("colours", netlist, "--fail", "spine0"))
         shades = dict(self.browser.run("""Array.from(document.querySelectorAll("#tree i"), cell =>
             [cell.dataset.name, Number(cell.style.getPropertyValue("--o"))])"""))
         self.assertEqual({shades[f"leaf{i}"] for i in range(6)}, {0})
@@ -366,20 +366,20 @@ class Pages(labtest.Folders):
     def test_names_are_escaped(self):
         """In every place where a name may come: JSON of any command."""
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 2, 4, 1)
-        found = table(netlist, "--lose", "spine0")
+        found = table(netlist, "--fail", "spine0")
         for switch, name in zip(found["switches"], NASTY):
             switch["name"] = name
         found["switch"] = NASTY[0]
-        found["lost"] = list(NASTY)
+        found["failed"] = list(NASTY)
         total = {"blocks": 5, "bound": 4, "switches": 3, "entries": 9}
         lost = [{"name": NASTY[0], "guid": found["switches"][0]["guid"]}]
-        costs = [{"schema": "portmajor-whatif", "lost": [name], "pairs_cut": 0, "total": total}
+        costs = [{"schema": "portmajor-whatif", "failed": [name], "pairs_cut": 0, "total": total}
                  for name in NASTY]
         costs.append({"schema": "portmajor-sweep", "failures": 7,
                       "settings": {"failures_of": NASTY[1], "pairs": False, "total": 7},
                       "metrics": {"blocks": {"histogram": [[5, 7]]},
                                   "bound": {"histogram": [[4, 7]]}},
-                      "worst": [{"lost": lost, "pairs_cut": 0, **total}]})
+                      "worst": [{"failed": lost, "pairs_cut": 0, **total}]})
         other = {"schema": "portmajor-check", NASTY[0]: [{name: name} for name in NASTY]}
         status = status_of(findings=list(NASTY), flapping=[
             {"ends": [{"guid": "0x1", "name": name, "port": 1}] * 2, "state": name, "downs": 3,
@@ -401,7 +401,7 @@ class Pages(labtest.Folders):
         self.assertEqual(self.browser.run("""["script", "img"].map(name =>
             document.querySelectorAll(name).length)"""), [2, 2])
         self.assertIn([NASTY[1], "7", "7", "5", "5", "4", "-"], self.rows("kinds"))
-        self.assertIn(NASTY[0] + ": lost, 5 blocks", self.browser.run(
+        self.assertIn(NASTY[0] + ": failed, 5 blocks", self.browser.run(
             """document.querySelector("#tree .level:last-child i").title"""))
         self.assertIn("it's & \\ {{ 7*7 }}", self.text())
         self.assertIn("bell\\x07 and\\x09tab", self.text())
@@ -473,7 +473,7 @@ class Pages(labtest.Folders):
         paths = []
         for order, name in (("grouped", "portmajor"), ("leaf-major", NASTY[1])):
             paths.append(self.folder / f"{order}.sets")
-            done = pmlab.run_lab("traffic", "-q", "-o", order, netlist, "--lose", lost,
+            done = pmlab.run_lab("traffic", "-q", "-o", order, netlist, "--fail", lost,
                                  "--write", paths[-1])
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             text = paths[-1].read_text(encoding="utf-8")
@@ -485,10 +485,10 @@ class Pages(labtest.Folders):
         """The numbers of `portmajor-lab traffic`, in a table and a picture."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         ours, other = self.recordings(netlist, "s0-*")
-        page = self.write("pairs-cut-off", netlist, "--lose", "s0-*", "--sets", ours,
+        page = self.write("pairs-cut-off", netlist, "--fail", "s0-*", "--sets", ours,
                           "--sets", other)
         self.check_legible(page)
-        told = pmlab.run_lab("traffic", "--json", netlist, "--lose", "s0-*", "--sets", ours,
+        told = pmlab.run_lab("traffic", "--json", netlist, "--fail", "s0-*", "--sets", ours,
                              "--compare", other)
         self.assertEqual(self.pictures("Pairs cut off over time"), 2)
         self.assertIn("419,256 ordered pairs of 648 hosts", self.text("p"))
@@ -510,7 +510,7 @@ class Pages(labtest.Folders):
         # Too late for the connections: for ever.
         other.write_text(re.sub(r"(?m)^set (\d+) (\d+) (\d+)", lambda match: "set " + " ".join(
             str(int(t) + 10 ** 9) for t in match.groups()), other.read_text("utf-8")), "utf-8")
-        done = pmlab.run_lab("job", "--json", "-q", "alltoall", netlist, "--lose", "spine0",
+        done = pmlab.run_lab("job", "--json", "-q", "alltoall", netlist, "--fail", "spine0",
                              "--compare", other)
         self.assertEqual(done.returncode, 0, done.stderr)
         path = self.folder / "job.json"
@@ -533,7 +533,7 @@ class Pages(labtest.Folders):
         path = self.folder / "plan.json"
         path.write_text(pmlab.run_cli("plan", "--json", netlist).stdout, encoding="utf-8")
         for args, message in (((path, "--sets", ours), "need the netlist"),
-                              ((netlist, "--lose", "s1-*", "--sets", ours), "not by --lose")):
+                              ((netlist, "--fail", "s1-*", "--sets", ours), "not by --fail")):
             done = report(*args, "-o", self.folder / "never.html")
             self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
             self.assertIn(message, done.stderr)
@@ -588,7 +588,7 @@ class Pages(labtest.Folders):
         good = self.traffic("good.json", *packet)[0]
         shard = self.traffic("shard.json", *packet, "--shard", "1/2")[0]
         closed = self.traffic("closed.json", *packet, "--messages", 1)[0]
-        loss = self.traffic("loss.json", netlist, "--lose", "leaf0:7")[0]
+        loss = self.traffic("loss.json", netlist, "--fail", "leaf0:7")[0]
         bad = self.folder / "bad.json"
         bad.write_text(good.read_text().replace('"mean"', '"means"'))
         for path, message in ((shard, "a shard: portmajor-lab merge"), (bad, "docs/json.md"),

@@ -82,7 +82,7 @@ class Shadow(labtest.Folders):
         self.assertIn("shadow mode: nothing is routed or sent", log)
         self.assertFalse(pmlab.kept(self.cache, "plan").exists())
         changes = [s[0] for s in shadows]
-        self.assertIn("lost 1 cable (leaf5[20]-s1-line0[6])", changes)
+        self.assertIn("failed: 1 cable (leaf5[20]-s1-line0[6])", changes)
         self.assertEqual([s[1] for s in shadows if s[0].endswith("1 host (leaf7[3])")], [0, 0])
         self.assertGreater(shadows[-1][2], 0)
         self.assertEqual(state["engine"]["reason"], "shadow mode (shadow yes in portmajor.conf)")
@@ -106,7 +106,7 @@ class Shadow(labtest.Folders):
             differ = {(switch, lid // 64) for switch, lid in pmlab.changed_entries(before, now)}
             self.assertEqual(len(differ), foretold[-1][2])
             lost = lab.measure("lose", lambda: self.fabric.lose("leaf5:20"))
-            self.assertEqual(lost.wire, next(s[1] for s in foretold if s[0].startswith("lost")))
+            self.assertEqual(lost.wire, next(s[1] for s in foretold if s[0].startswith("failed")))
 
     def test_errors_elsewhere_do_not_end_it(self):
         with self.opensm("shadow yes\nflap_limmit 3\n") as lab:

@@ -16,7 +16,7 @@ PACKET = ("--engine", "packet", NET, "--time", "5us", "--warmup", "1us", "--load
           "--seeds", 2)
 CLOSED = ("--engine", "packet", NET, "--messages", 2, "--pattern", "shift:9", "--seeds", 3)
 LOST = ("--engine", "packet", NET, "--time", "20us", "--warmup", "1us", "--load", "0.2,0.5",
-        "--lose", "leaf0:5", "--repair", "order", "--smp", "1us", "--window", "5us")
+        "--fail", "leaf0:5", "--repair", "order", "--smp", "1us", "--window", "5us")
 
 
 class Shards(labtest.Folders):

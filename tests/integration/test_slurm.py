@@ -140,13 +140,13 @@ class Topology(labtest.Folders):
         leaf = next(name for name, (is_leaf, _) in whole.items() if is_leaf)
         up = {peer for peer, _ in netlist.nodes[leaf].ports.values()
               if netlist.nodes[peer].is_switch}
-        options = [word for name in up for word in ("--lose", name)]
+        options = [word for name in up for word in ("--fail", name)]
         topology = self.topology(net, *options)
         pod = {peer for name in up for peer, _ in netlist.nodes[name].ports.values()
                if peer in whole and whole[peer][0]}
         self.check_tree(topology, roots=1 + len(pod))
         self.assertEqual(self.check_tree(topology, roots=1 + len(pod)), self.check_tree(whole))
-        self.assertEqual(self.topology(net, "--lose", leaf).keys(), whole.keys() - {leaf})
+        self.assertEqual(self.topology(net, "--fail", leaf).keys(), whole.keys() - {leaf})
 
     def write(self, text):
         path = self.folder / "odd.net"

@@ -272,12 +272,12 @@ class Bad(Written):
         return found
 
     def test_text_of_repairs(self):
-        repair = {"number": 2, "time": 0, "change": "lost 1 cable", "sent": 9, "acked": 8,
+        repair = {"number": 2, "time": 0, "change": "failed: 1 cable", "sent": 9, "acked": 8,
                   "bound": 7, "traps": 6, "queries": 5, "unanswered": 4, "milliseconds": 3.25,
                   "left_to_sweep": True}
         self.assertEqual(self.line("last repair"), "none")
         self.assertTrue(self.line("last repair", repair=repair).endswith(
-            ": lost 1 cable | LFT blocks sent 9, acked 8, bound 7; traps 6, queries 5, "
+            ": failed: 1 cable | LFT blocks sent 9, acked 8, bound 7; traps 6, queries 5, "
             "unanswered 4; 3.2 ms; the rest was left to the sweep"))
         self.assertTrue(self.line("last repair", repair={**repair, "gave_up": "out of time"})
                         .endswith("; the rest was left to the sweep: out of time"))

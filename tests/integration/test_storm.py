@@ -62,7 +62,7 @@ class Storm(labtest.LabCase):
         return target not in self.down and 2 * len(cut) < len(self.lab.netlist.nodes)
 
     def step(self):
-        """One loss or one return; returns what it was."""
+        """One failure or one return; returns what it was."""
         fabric = self.lab.fabric
         if self.down and (len(self.down) >= MOST_LOST or self.random.random() < 0.5):
             target = self.down.pop(self.random.randrange(len(self.down)))

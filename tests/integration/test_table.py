@@ -16,21 +16,21 @@ def table(netlist, *args):
 
 
 class Table(labtest.Folders):
-    """A switch's table, and every port's load, before and after a loss."""
+    """A switch's table, and every port's load, before and after a failure."""
 
     def test_blocks_are_those_of_whatif(self):
         netlist = pmlab.generate(self.folder / "d.net", "director", 36)
         for order in ("grouped", "leaf-major", "port-major"):
             for lost in ("s0-*", "leaf3:20", "s2-fab0", "h3-4", "leaf1"):
                 with self.subTest(f"{order} {lost}"):
-                    switches = table(netlist, "-o", order, "--lose", lost)["switches"]
+                    switches = table(netlist, "-o", order, "--fail", lost)["switches"]
                     told = pmlab.whatif(netlist, lost, order=order)
                     self.assertEqual(sum(s["blocks"] for s in switches), told.blocks)
                     self.assertEqual(sum(s["entries"] for s in switches), told.entries)
 
     def test_entries_and_blocks_of_the_switch_agree(self):
         netlist = pmlab.generate(self.folder / "d.net", "director", 36)
-        found = table(netlist, "--lose", "s0-*", "--switch", "leaf7")
+        found = table(netlist, "--fail", "s0-*", "--switch", "leaf7")
         changed = [lid for lid, entry in enumerate(found["entries"])
                    if entry and entry[1] != entry[2]]
         own = [s for s in found["switches"] if s["name"] == "leaf7"][0]
@@ -40,7 +40,7 @@ class Table(labtest.Folders):
     def test_flows_are_conserved(self):
         """Every host sends to every other leaf's hosts over one up port, none over two."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
-        found = table(netlist, "--lose", "spine1")
+        found = table(netlist, "--fail", "spine1")
         for when, ports in (("before", 3), ("after", 2)):
             for switch in found["switches"]:
                 loads = [p[when] for p in switch["ports"] if p["direction"] == "up" and p[when]]
@@ -50,7 +50,7 @@ class Table(labtest.Folders):
     def test_flows_of_all_ways(self):
         """What goes up from the leaves comes down from the spines; a lost host has no part."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
-        found = table(netlist, "--lose", "h0-1")
+        found = table(netlist, "--fail", "h0-1")
         self.assertEqual(found["switch"], "leaf0")
         for when, first, others in (("before", 6 * 30, 6 * 30), ("after", 5 * 30, 6 * 29)):
             sums = {switch["name"]: sum(port[when] for port in switch["ports"])
@@ -61,7 +61,7 @@ class Table(labtest.Folders):
             self.assertEqual(sum(sums.values()) - sum(leaves.values()), first + 5 * others)
 
     def test_names_of_the_switch(self):
-        """Whatever names it for --lose; what names two, or a host, is refused."""
+        """Whatever names it for --fail; what names two, or a host, is refused."""
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
         guid = next(s["guid"] for s in table(netlist)["switches"] if s["name"] == "leaf5")
         plan = pmlab.run_cli("plan", "-l", netlist).stdout
@@ -78,12 +78,12 @@ class Table(labtest.Folders):
 
     def test_text(self):
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
-        text = pmlab.run_cli("table", "--lose", "leaf0:7", netlist).stdout
-        found = table(netlist, "--lose", "leaf0:7")
+        text = pmlab.run_cli("table", "--fail", "leaf0:7", netlist).stdout
+        found = table(netlist, "--fail", "leaf0:7")
         leaf = found["switches"][0]
         self.assertEqual([port["alive"] for port in leaf["ports"]], [False, True, True])
         self.assertEqual(text, (
-            f'"leaf0": {leaf["entries"]} entries in 1 block differ after the loss\n'
+            f'"leaf0": {leaf["entries"]} entries in 1 block differ after the failure\n'
             "port  way       before      after  to\n"
             '   7  up            60          0  "spine0"[1], lost\n'
             '   8  up            60         90  "spine1"[1]\n'
@@ -99,10 +99,10 @@ class Table(labtest.Folders):
         groups.write_text("0xc000 h*-*\n0xc021 h0-1\n0xc021 h1-2\n", encoding="ascii")
         lost = "leaf0:9"  # the last plane's, which 0xc000 begins with
         self.assertIsNone(table(netlist)["multicast"])
-        found = {name: table(netlist, "-S", name, "--lose", lost, "--groups", groups)["multicast"]
+        found = {name: table(netlist, "-S", name, "--fail", lost, "--groups", groups)["multicast"]
                  for name in [f"leaf{i}" for i in range(6)] + [f"spine{i}" for i in range(3)]}
         whatif = json.loads(pmlab.run_cli("whatif", "--json", "--no-loads", "--groups", groups,
-                                          "--lose", lost, netlist).stdout)["multicast"]
+                                          "--fail", lost, netlist).stdout)["multicast"]
         self.assertGreater(whatif["blocks"], 0)
         self.assertEqual(sum(len(block["changed"]) for one in found.values()
                              for block in one["blocks"]), whatif["blocks"])
@@ -120,7 +120,7 @@ class Table(labtest.Folders):
 
     def test_multicast_text(self):
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
-        done = pmlab.run_cli("table", "--ipoib", "--lose", "leaf0:4", netlist)
+        done = pmlab.run_cli("table", "--ipoib", "--fail", "leaf0:4", netlist)
         self.assertEqual(done.stdout.splitlines()[-3:], [
             "MFT block 0: 1 of 1 position to be sent", "MLID     ports",
             "0xc000   1 2 4 -> 1 2 3"])
@@ -160,8 +160,8 @@ class Table(labtest.Folders):
 
     def test_bad_usage(self):
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 4, 2, 2, 1)
-        for args, status in (((), 2), ((netlist, "--lose", "nobody"), 2),
-                             ((netlist, "--lose", "leaf0:99"), 2), ((netlist, netlist), 2),
+        for args, status in (((), 2), ((netlist, "--fail", "nobody"), 2),
+                             ((netlist, "--fail", "leaf0:99"), 2), ((netlist, netlist), 2),
                              ((netlist, "--switch", "nobody"), 2),
                              ((netlist, "--ipoib", "--groups", netlist), 2),
                              ((netlist, "--groups", netlist), 3),

@@ -57,7 +57,7 @@ class Collectives(Jobs):
         ring = ("--collective", "ring", "--bytes", "256K", "--repeat", 6)
         whole = self.point(self.tree, *ring)
         third = whole["done"]["us"] * 2.5 / 6
-        lost = (*ring, "--lose", "sw2-0", "--at", f"{third:.3f}us", "--repair", "at-once",
+        lost = (*ring, "--fail", "sw2-0", "--at", f"{third:.3f}us", "--repair", "at-once",
                 "--repair-after", "50us")
         point = self.point(self.tree, *lost)
         self.assertGreater(point["dropped"], 0)
@@ -70,7 +70,7 @@ class Collectives(Jobs):
                          (whole["done"]["us"], None))
         text = self.run_it(self.tree, *lost)
         self.assertIn("not done", text)
-        self.assertIn("without the loss", text)
+        self.assertIn("without the failure", text)
 
         point = self.point(self.tree, *lost, "--transport", "rc", "--timeout", 4)
         self.assertEqual(point["done"]["left"], 0)
@@ -86,12 +86,12 @@ class Collectives(Jobs):
         self.assertIn("times as long", text)
 
     def test_pattern_loss(self):
-        """A pattern with an end is beside itself without the loss, too."""
+        """A pattern with an end is beside itself without the failure, too."""
         args = ("--pattern", "all-to-all", "--messages", "all", "--warmup", "0us", "--time",
                 "1s", "--transport", "rc")
         whole = self.point(self.tree, *args)
         self.assertIsNone(whole["healthy"])
-        point = self.point(self.tree, *args, "--lose", "sw2-0", "--at", "5us", "--repair",
+        point = self.point(self.tree, *args, "--fail", "sw2-0", "--at", "5us", "--repair",
                            "order")
         self.assertEqual(point["healthy"]["us"], whole["done"]["us"])
         self.assertAlmostEqual(point["healthy"]["ratio"],
@@ -153,7 +153,7 @@ class Words(Jobs):
         """A host with a cable that fails before it begins sends nothing."""
         for *at, arrive in ((0,), ("--at", "0", 0), ("--at", "0us", 0), ("--at", "-2us", 0),
                             ("--at", "1.3us", 2)):
-            args = ("--messages", 1, "--pattern", "shift:1", "--lose", "h0-1", "--warmup", "0us",
+            args = ("--messages", 1, "--pattern", "shift:1", "--fail", "h0-1", "--warmup", "0us",
                     *at)
             point = self.point(self.pair, *args)
             self.assertEqual((point["packets"], point["delivered"]),
@@ -171,11 +171,11 @@ class Words(Jobs):
         pair = self.pair
         lines = {
             ("plan",): "1 switch, 1 of them leaves, levels 0 to 0, 1 pod, 0 planes\n",
-            ("traffic", "--lose", "h0-1"): "1 host, 0 ordered pairs of them, 0 paths\n",
+            ("traffic", "--fail", "h0-1"): "1 host, 0 ordered pairs of them, 0 paths\n",
             ("traffic", "--engine", "share", "--permutations", 1):
                 "2 hosts: 1 of them sends to 1 other, each to one, as shares of what their "
                 "links carry;\n1 shift, and 1 permutation drawn by seed 1; a fabric for 1 VLAN\n",
-            ("traffic", "--messages", 1, "--pattern", "shift:1", "--lose", "h0-1", "--at", "-2us",
+            ("traffic", "--messages", 1, "--pattern", "shift:1", "--fail", "h0-1", "--at", "-2us",
              "--warmup", "0us"):
                 "dropped 1: dead-port, at 1 node, most at",
         }
@@ -307,7 +307,7 @@ class Several(Jobs):
     def test_nothing(self):
         """What no message tells, or too few, is not said to be 0."""
         nothing = dict.fromkeys(("mean", "half", "p50", "p99", "max"))
-        dead = (self.tree, "--lose", "*", "--at", "-1us", "--jobs", 2, "--warmup", "0us",
+        dead = (self.tree, "--fail", "*", "--at", "-1us", "--jobs", 2, "--warmup", "0us",
                 "--time", "20us", "--window", "10us", "--seeds", 2)
         told = json.loads(self.run_it(*dead, "--load", 0.5, "--json"))
         for point in told["points"]:
@@ -351,7 +351,7 @@ class Several(Jobs):
     def test_shards(self):
         for options in (("--collective", "ring", "--jobs", 2, "--placement", "random", "--seeds",
                          3, "--alone"),
-                        ("--collective", "linear", "--repeat", 2, "--lose", "sw2-0", "--seeds", 2),
+                        ("--collective", "linear", "--repeat", 2, "--fail", "sw2-0", "--seeds", 2),
                         ("--load", "0.2,0.4", "--jobs", 2, "--time", "20us")):
             files = []
             for index in (1, 2):

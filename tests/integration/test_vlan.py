@@ -73,7 +73,7 @@ class VlanCase(labtest.Folders):
         shutil.copy(self.out / "hosts", old)
         before, _ = vlanfiles.read_table(old)
         kept = self.switch_files()
-        result = self.plan("--diff", old, *(word for one in lost for word in ("--lose", one)),
+        result = self.plan("--diff", old, *(word for one in lost for word in ("--fail", one)),
                            status=status)
         self.assertEqual(self.switch_files(), kept)
         after, _ = vlanfiles.read_table(self.out / "hosts")
@@ -93,7 +93,7 @@ class VlanCase(labtest.Folders):
                 if path.suffix in (".ovs", ".bridge", ".json")}
 
     def lines(self, files, *lost):
-        """Lines that a loss and the way back change; the bound is met, all pairs meet."""
+        """Lines that a failure and the way back change; the bound is met, all pairs meet."""
         first = (self.out / "hosts").read_bytes()
         result = self.lose(files, *lost)
         self.assertEqual([result["unreachable"], result["unheard"]], [0, 0])
@@ -125,7 +125,7 @@ class Fabrics(VlanCase):
         result = self.lose(files, "leaf0:19", "leaf7:20")
         self.assertEqual(result["broadcast"], 103)
         self.assertEqual(result["access"], 101)
-        # and one loss after the other
+        # and one failure after the other
         self.lose(files)
         one = self.lose(files, "leaf30:19")["changes"]
         two = self.lose(files, "leaf30:19", "leaf35:36")["changes"]
@@ -365,8 +365,8 @@ class Macs(VlanCase):
         self.assertEqual(result["changes"], {"lines": 2, "bound": 2})
         changes, gone = vlanfiles.read_changes(self.out / "hosts.diff")
         self.assertEqual([list(changes), gone], [["02:00:00:00:00:04"], ["04:00:00:00:00:09"]])
-        self.refused(3, "h1-2 is not in the former table: plan without --lose first",
-                     "--diff", old, "--lose", "leaf0:1")
+        self.refused(3, "h1-2 is not in the former table: plan without --fail first",
+                     "--diff", old, "--fail", "leaf0:1")
         self.macs.write_text("h1-2 02:00:00:00:00:01\n", encoding="ascii")
         self.refused(3, "h0-1 and h1-2 have one MAC address, 02:00:00:00:00:01", "--macs",
                      self.macs)
@@ -408,10 +408,10 @@ class Macs(VlanCase):
         good = (self.out / "hosts").read_text(encoding="ascii")
         old.write_text(good.replace(" 101 ", " 99 "), encoding="ascii")
         self.refused(3, "old:2: VLAN 99 is none of the plan's, 101 to 101", "--macs", self.macs,
-                     "--lose", "leaf0:1", "--diff", old)
+                     "--fail", "leaf0:1", "--diff", old)
         old.write_text(good.replace("ff:ff:", "#ff:ff:"), encoding="ascii")
-        self.refused(3, "old has no line of broadcasts: plan without --lose first", "--macs",
-                     self.macs, "--lose", "leaf0:1", "--diff", old)
+        self.refused(3, "old has no line of broadcasts: plan without --fail first", "--macs",
+                     self.macs, "--fail", "leaf0:1", "--diff", old)
         result = self.plan("--diff", old)
         self.assertEqual(result["changes"], {"lines": 1, "bound": 1})
         old.write_text(good + "02:00:00:00:00:01 5\n", encoding="ascii")

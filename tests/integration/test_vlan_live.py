@@ -133,7 +133,7 @@ class Small(EthCase):
             [(one, to, text) for one, to in asked for text in (b"ask", b"answer")]))
 
     def check_loss(self, *lost):
-        """Loses cables, as `--lose` has them, and has them back."""
+        """Loses cables, as `--fail` has them, and has them back."""
         old = self.plan / "hosts"
         plan = ethlab.plan(self.lab.netlist.path, self.folder / "lost", plain=self.PLAIN,
                            lose=lost, old=old)

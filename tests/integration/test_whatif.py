@@ -32,7 +32,7 @@ def run_json(*args):
 
 
 def lose(*losses, net=NET, options=()):
-    return run_json("whatif", *options, net, "--lose", *losses)
+    return run_json("whatif", *options, net, "--fail", *losses)
 
 
 class Names(labtest.Folders):
@@ -40,11 +40,11 @@ class Names(labtest.Folders):
 
     def same(self, first, *others, net=NET):
         expected = lose(first, net=net)
-        del expected["lost"], expected["took"]
+        del expected["failed"], expected["took"]
         for other in others:
             with self.subTest(other):
                 found = lose(other, net=net)
-                self.assertEqual(found.pop("lost"), [other])
+                self.assertEqual(found.pop("failed"), [other])
                 self.assertEqual(len(found.pop("took")), 1)
                 self.assertEqual(found, expected)
         return expected
@@ -71,14 +71,14 @@ class Names(labtest.Folders):
         # A node of that name goes before the LID.
         self.same("12", "0x1200", "lid:10", net=net)
         self.same("right", "lid:12", net=net)
-        self.assertIn("no cable at port 2", run("whatif", net, "--lose", "left:2", status=2))
+        self.assertIn("no cable at port 2", run("whatif", net, "--fail", "left:2", status=2))
         # Planned LIDs are not those of this fabric.
         for lid in range(1, 10):
-            self.assertIn("--lose", run("whatif", net, "--lose", f"lid:{lid}", status=2))
+            self.assertIn("--fail", run("whatif", net, "--fail", f"lid:{lid}", status=2))
         # With LMC 1 a port has the next LID as well.
         net.write_text(DISCOVERED.replace("lid 21 lmc 0", "lid 20 lmc 1"))
         self.same("host-a", "20", "lid:21", net=net)
-        self.assertIn("--lose", run("whatif", net, "--lose", "23", status=2))
+        self.assertIn("--fail", run("whatif", net, "--fail", "23", status=2))
 
     def test_name_that_is_a_pattern(self):
         """The node of that very name is meant, not all that the pattern matches."""
@@ -110,7 +110,7 @@ class Names(labtest.Folders):
         for what in ("0x9999", "lid:49000", "49000", "lid:", "lid:x", "0x", "nobody*",
                      "leaf0:200", "leaf0:", ":", "-1"):
             with self.subTest(what):
-                self.assertIn("--lose", run("whatif", NET, "--lose=" + what, status=2))
+                self.assertIn("--fail", run("whatif", NET, "--fail=" + what, status=2))
 
 
 # Two leaves and a spine; its name is a number, the LID of "right".
@@ -142,7 +142,7 @@ Ca 1 "H-0000000000002100" # "host-b"
 
 class OneLoss(labtest.Folders):
     def test_text_and_json_agree(self):
-        text = run("whatif", NET, "--lose", "leaf0:5")
+        text = run("whatif", NET, "--fail", "leaf0:5")
         found = lose("leaf0:5")
         total = found["total"]
         self.assertRegex(text, rf"(?m)^total +{total['switches']} +{total['blocks']} "
@@ -206,11 +206,11 @@ class OneLoss(labtest.Folders):
                 self.assertIs(found["fails_over"], fails_over)
                 if fails_over:
                     self.assertEqual(found["reachable"], {"connected": 120, "cut": 120})
-                text = run("whatif", net, "--lose", *losses)
+                text = run("whatif", net, "--fail", *losses)
                 (self.assertRegex if fails_over else self.assertNotRegex)(text, line)
 
     def test_quiet(self):
-        self.assertEqual(run("whatif", "-q", NET, "--lose", "leaf0"), "")
+        self.assertEqual(run("whatif", "-q", NET, "--fail", "leaf0"), "")
         self.assertEqual(run("whatif", "-q", NET, "--all", "leaves"), "")
 
 
@@ -225,7 +225,7 @@ class Sweeps(labtest.Folders):
         numbers = sorted(row["number"] for row in found["worst"])
         self.assertEqual(numbers, list(range(found["failures"])))
         for row in found["worst"][::17]:
-            name, port = re.fullmatch(r"(.+)\[(\d+)\]-.+\[\d+\]", row["lost"][0]["name"]).groups()
+            name, port = re.fullmatch(r"(.+)\[(\d+)\]-.+\[\d+\]", row["failed"][0]["name"]).groups()
             one = lose(f"{name}:{port}")
             self.assertEqual((row["blocks"], row["bound"], row["switches"], row["entries"]),
                              tuple(one["total"][key]
@@ -249,7 +249,7 @@ class Sweeps(labtest.Folders):
         """A cable is told by both of its ends."""
         guids = {node["name"]: node["guid"] for node in run_json("table", NET)["switches"]}
         for row in self.sweep("links", "-n", "100000")["worst"]:
-            lost, = row["lost"]
+            lost, = row["failed"]
             one, port, other, peer = re.fullmatch(r"(.+)\[(\d+)\]-(.+)\[(\d+)\]",
                                                   lost["name"]).groups()
             self.assertEqual((lost["guid"], lost["port"], lost["peer_guid"], lost["peer_port"]),
@@ -272,10 +272,10 @@ class Sweeps(labtest.Folders):
         """All of a kind, a line each, with the hosts that it cuts off."""
         found = self.sweep("hosts", "-n", "100000")["worst"]
         lines = list(csv.DictReader(run("whatif", NET, "--all", "hosts", "--csv").splitlines()))
-        self.assertEqual([line["lost"] for line in lines],
-                         [row["lost"][0]["name"] for row in found])
+        self.assertEqual([line["failed"] for line in lines],
+                         [row["failed"][0]["name"] for row in found])
         for line, row in zip(lines, found):
-            self.assertEqual((line["and"], line["load"], line["hosts"]), ("", "", line["lost"]))
+            self.assertEqual((line["and"], line["load"], line["hosts"]), ("", "", line["failed"]))
             self.assertEqual(int(line["pairs_cut"]), row["pairs_cut"])
         lines = list(csv.DictReader(run("whatif", NET, "--all", "links", "--pairs", "--csv",
                                         "--worst", "3").splitlines()))
@@ -290,9 +290,9 @@ class Sweeps(labtest.Folders):
             both.write_text(text + re.sub(r'"((?:h|leaf|sw)[-0-9]+)"', r'"other-\1"', text),
                             encoding="ascii")
             for lost in ("leaf0", "other-leaf0"):
-                told = run_json("whatif", both, "--lose", lost)
+                told = run_json("whatif", both, "--fail", lost)
                 self.assertEqual(told["cut_off"],
-                                 run_json("whatif", NET, "--lose", lost)["cut_off"]
+                                 run_json("whatif", NET, "--fail", lost)["cut_off"]
                                  if lost == "leaf0" else [])
 
     def test_csv_with_blanks(self):
@@ -309,7 +309,7 @@ class Sweeps(labtest.Folders):
     def test_kinds(self):
         found = {kind: self.sweep(kind, "-n", "100000")
                  for kind in ("links", "switches", "leaves", "spines", "hosts")}
-        names = {kind: {row["lost"][0]["name"] for row in found[kind]["worst"]}
+        names = {kind: {row["failed"][0]["name"] for row in found[kind]["worst"]}
                  for kind in found}
         self.assertEqual(found["hosts"]["failures"], 64)
         self.assertLess(names["leaves"], names["switches"])
@@ -329,17 +329,17 @@ class Sweeps(labtest.Folders):
         found = self.sweep("leaves", "--pairs", "-n", "100000")
         count = single["failures"]
         self.assertEqual(found["failures"], count * (count - 1) // 2)
-        pairs = {frozenset(one["name"] for one in row["lost"]) for row in found["worst"]}
+        pairs = {frozenset(one["name"] for one in row["failed"]) for row in found["worst"]}
         self.assertEqual(len(pairs), found["failures"])
         self.assertEqual({len(pair) for pair in pairs}, {2})
         # Shards on several machines must agree on their numbers.
-        names = [row["lost"][0]["name"]
+        names = [row["failed"][0]["name"]
                  for row in sorted(single["worst"], key=lambda row: row["number"])]
-        self.assertEqual([[one["name"] for one in row["lost"]]
+        self.assertEqual([[one["name"] for one in row["failed"]]
                           for row in sorted(found["worst"], key=lambda row: row["number"])],
                          [[names[i], names[j]] for j in range(count) for i in range(j)])
         row = found["worst"][5]
-        one = lose(*[one["name"] for one in row["lost"]])
+        one = lose(*[one["name"] for one in row["failed"]])
         self.assertEqual(row["blocks"], one["total"]["blocks"])
         self.assertEqual(row["pairs_cut"], one["pairs_cut"])
 
@@ -365,8 +365,8 @@ class Sweeps(labtest.Folders):
         self.assertEqual(self.sweep("switches", "-n", "0")["worst"], [])
 
     def test_wrong_usage(self):
-        for args in (("--all",), ("--all", "bogus"), ("--all", "links", "--lose", "leaf0"),
-                     ("--pairs", "--lose", "leaf0"), ("--shard", "1/2", "--lose", "leaf0"),
+        for args in (("--all",), ("--all", "bogus"), ("--all", "links", "--fail", "leaf0"),
+                     ("--pairs", "--fail", "leaf0"), ("--shard", "1/2", "--fail", "leaf0"),
                      ("--all", "links", "--shard", "0/2"), ("--all", "links", "--shard", "3/2"),
                      ("--all", "links", "--shard", "1"), ("--all", "links", "--shard", "1/0"),
                      ("--all", "links", "--shard", "1/x"), ("--all", "links", "--by", "x"),
@@ -415,9 +415,9 @@ class Shards(labtest.Folders):
         self.assertEqual(lines[11], "worst by pairs_cut")
         self.assertEqual([line.partition(", cut off: ")[0].split() for line in lines[13:]], [
             [*(str(row[column]) for column in columns), f"{row['ms']:.1f}",
-             *(one["name"] for one in row["lost"])] for row in found["worst"]])
+             *(one["name"] for one in row["failed"])] for row in found["worst"]])
         for line, row in zip(lines[13:], found["worst"]):
-            self.assertEqual(row["cut_off"], [f"h{one['name'][4:]}-{k}" for one in row["lost"]
+            self.assertEqual(row["cut_off"], [f"h{one['name'][4:]}-{k}" for one in row["failed"]
                                               for k in range(1, 5)])
             self.assertIn(f", cut off: {', '.join(row['cut_off'][:4])} and 4 more", line)
         one = lose("leaf0", options=("--shifts", "4"))
@@ -531,8 +531,8 @@ class Shards(labtest.Folders):
         yield ("metrics", "load"), {}
         yield ("worst",), {}
         yield ("worst", 0), []
-        yield ("worst", 0, "lost"), []
-        yield ("worst", 0, "lost"), [{"name": 1}]
+        yield ("worst", 0, "failed"), []
+        yield ("worst", 0, "failed"), [{"name": 1}]
         yield ("worst", 0, "number"), "x"
         yield ("worst", 0, "blocks"), 1.5
 

@@ -62,7 +62,7 @@ class LostAnswer(labtest.LabCase):
         self.assertEqual(lost.acted, TRANSMISSIONS)
 
     def stale(self):
-        """Entries of the leaf's real table that are not as before the loss."""
+        """Entries of the leaf's real table that are not as before the failure."""
         now = pmlab.Dump(self.lab.dump())
         table = now.table(self.LEAF)
         return {lid: table[lid] for switch, lid in pmlab.changed_entries(self.healthy, now)

@@ -23,22 +23,22 @@ static const struct {
 } rows[] = {
 	{"", "", "no change"},
 	{"s0 a", "s0 a", "no change"},
-	{"", "a", "lost 1 host (l0[1])"},
-	{"", "a c", "lost 2 hosts (l0[1], l0[3])"},
-	{"", "a b c d e", "lost 5 hosts (l0[1], l0[2], l0[3], ..)"},
-	{"", "a b c", "lost 3 hosts (l0[1], l0[2], l0[3])"},
-	{"a", "", "came 1 host (l0[1])"},
-	{"", "l0:6", "lost 1 cable (l0[6]-s0[1])"},
-	{"", "s0", "lost 1 switch (s0)"},
-	{"", "s0 s1", "lost 4 switches (l0, l1, s0, ..)"},
-	{"s0", "", "came 1 switch (s0)"},
-	{"", "l0", "lost 1 switch (l0)"},
-	{"", "l1:6 l1:7", "lost 1 switch (l1)"},
-	{"s0", "s1", "lost 1 switch (s1); came 1 switch (s0)"},
+	{"", "a", "failed: 1 host (l0[1])"},
+	{"", "a c", "failed: 2 hosts (l0[1], l0[3])"},
+	{"", "a b c d e", "failed: 5 hosts (l0[1], l0[2], l0[3], ..)"},
+	{"", "a b c", "failed: 3 hosts (l0[1], l0[2], l0[3])"},
+	{"a", "", "came: 1 host (l0[1])"},
+	{"", "l0:6", "failed: 1 cable (l0[6]-s0[1])"},
+	{"", "s0", "failed: 1 switch (s0)"},
+	{"", "s0 s1", "failed: 4 switches (l0, l1, s0, ..)"},
+	{"s0", "", "came: 1 switch (s0)"},
+	{"", "l0", "failed: 1 switch (l0)"},
+	{"", "l1:6 l1:7", "failed: 1 switch (l1)"},
+	{"s0", "s1", "failed: 1 switch (s1); came: 1 switch (s0)"},
 	{"a l0:6", "f",
-	 "lost 1 host (l1[1]); came 1 cable (l0[6]-s0[1]), 1 host (l0[1])"},
-	{"", "s0 l0:7 a", "lost 2 switches (l0, s0)"},
-	{"", "s0 a", "lost 1 switch (s0), 1 host (l0[1])"},
+	 "failed: 1 host (l1[1]); came: 1 cable (l0[6]-s0[1]), 1 host (l0[1])"},
+	{"", "s0 l0:7 a", "failed: 2 switches (l0, s0)"},
+	{"", "s0 a", "failed: 1 switch (s0), 1 host (l0[1])"},
 };
 
 static uint8_t *marks_without(const struct world *world, const char *failure)
@@ -78,13 +78,13 @@ static const struct {
 	const char *away[2], *drained[2];
 	const char *text;
 } uses[] = {
-	{{"", ""}, {"", "l0:6"}, "drained 1 cable (l0[6]-s0[1])"},
-	{{"", ""}, {"l0:6", ""}, "undrained 1 cable (l0[6]-s0[1])"},
+	{{"", ""}, {"", "l0:6"}, "drained: 1 cable (l0[6]-s0[1])"},
+	{{"", ""}, {"l0:6", ""}, "undrained: 1 cable (l0[6]-s0[1])"},
 	{{"", ""}, {"l0:6", "l0:6"}, "no change"},
-	{{"", ""}, {"s0", "s1"}, "drained 1 switch (s1); undrained 1 switch (s0)"},
-	{{"", "a"}, {"", "s0"}, "lost 1 host (l0[1]); drained 1 switch (s0)"},
-	{{"", "l0:6"}, {"l0:6", "l0:6"}, "lost 1 cable (l0[6]-s0[1])"},
-	{{"l0:6", ""}, {"l0:6", "l0:6"}, "came 1 cable (l0[6]-s0[1])"},
+	{{"", ""}, {"s0", "s1"}, "drained: 1 switch (s1); undrained: 1 switch (s0)"},
+	{{"", "a"}, {"", "s0"}, "failed: 1 host (l0[1]); drained: 1 switch (s0)"},
+	{{"", "l0:6"}, {"l0:6", "l0:6"}, "failed: 1 cable (l0[6]-s0[1])"},
+	{{"l0:6", ""}, {"l0:6", "l0:6"}, "came: 1 cable (l0[6]-s0[1])"},
 };
 
 static void test_drained(void **state)

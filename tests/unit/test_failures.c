@@ -91,14 +91,14 @@ static const struct {
 	{"right[2]-host-*[1]", "right:2", "right:2"},
 	{"*t[3]", "left:3 right:3", "left:3 right:3"},
 	{"lid:7[2]", "right:2", "right:2"},
-	{"left[3]-7[2]", "!--lose: no node or cable is named \"left[3]-7[2]\"", NULL},
-	{"left[3]-7[1]x", "!--lose: no node is named \"left[3]-7[1]x\"", NULL},
-	{"left[2]", "!--lose: \"left\" has no cable at port 2", NULL},
-	{"left[0]", "!--lose left[0]: no such node, port or cable", NULL},
-	{"left[3", "!--lose: no node is named \"left[3\"", NULL},
-	{"left[30000000003]", "!--lose left[30000000003]: no such node, port or cable",
+	{"left[3]-7[2]", "!--fail: no node or cable is named \"left[3]-7[2]\"", NULL},
+	{"left[3]-7[1]x", "!--fail: no node is named \"left[3]-7[1]x\"", NULL},
+	{"left[2]", "!--fail: \"left\" has no cable at port 2", NULL},
+	{"left[0]", "!--fail left[0]: no such node, port or cable", NULL},
+	{"left[3", "!--fail: no node is named \"left[3\"", NULL},
+	{"left[30000000003]", "!--fail left[30000000003]: no such node, port or cable",
 	 NULL},
-	{"]", "!--lose: no node is named \"]\"", NULL},
+	{"]", "!--fail: no node is named \"]\"", NULL},
 	/* Its very name goes before the pattern, and a name before a LID. */
 	{"host-*", "host-*:0", "host-*:1"},
 	{"host-?", "host-a:0 host-b:0 host-*:0", "host-a:1 host-b:1 host-*:1"},
@@ -107,29 +107,29 @@ static const struct {
 	{"LID:7:2", "right:2", "right:2"},
 	{"20", "host-a:0", "host-a:1"},
 	{"lid:21", "host-a:0", "host-a:1"},
-	{"lid:19", "!--lose: no node is named \"lid\"", NULL},
-	{"lid:22", "!--lose: no node is named \"lid\"", NULL},
-	{"22", "!--lose: no node is named \"22\"", NULL},
-	{"lid:7:9", "!--lose: \"right\" has no cable at port 9", NULL},
-	{"left:2", "!--lose: \"left\" has no cable at port 2", NULL},
-	{"left:0", "!--lose left:0: no such node, port or cable", NULL},
-	{"left:-1", "!--lose left:-1: no such node, port or cable", NULL},
-	{"left:255", "!--lose left:255: no such node, port or cable", NULL},
-	{"left:", "!--lose left:: no such node, port or cable", NULL},
-	{"left:3x", "!--lose left:3x: no such node, port or cable", NULL},
-	{":", "!--lose :: no such node, port or cable", NULL},
-	{"up:3", "!--lose: no node is named \"up\"", NULL},
-	{"", "!--lose: no node is named \"\"", NULL},
-	{"lid:", "!--lose lid:: no such node, port or cable", NULL},
-	{"0x", "!--lose: no node is named \"0x\"", NULL},
-	{"0", "!--lose: no node is named \"0\"", NULL},
-	{"0x0", "!--lose: no node is named \"0x0\"", NULL},
-	{"99999999999999999999", "!--lose: no node is named \"99999999999999999999\"",
+	{"lid:19", "!--fail: no node is named \"lid\"", NULL},
+	{"lid:22", "!--fail: no node is named \"lid\"", NULL},
+	{"22", "!--fail: no node is named \"22\"", NULL},
+	{"lid:7:9", "!--fail: \"right\" has no cable at port 9", NULL},
+	{"left:2", "!--fail: \"left\" has no cable at port 2", NULL},
+	{"left:0", "!--fail left:0: no such node, port or cable", NULL},
+	{"left:-1", "!--fail left:-1: no such node, port or cable", NULL},
+	{"left:255", "!--fail left:255: no such node, port or cable", NULL},
+	{"left:", "!--fail left:: no such node, port or cable", NULL},
+	{"left:3x", "!--fail left:3x: no such node, port or cable", NULL},
+	{":", "!--fail :: no such node, port or cable", NULL},
+	{"up:3", "!--fail: no node is named \"up\"", NULL},
+	{"", "!--fail: no node is named \"\"", NULL},
+	{"lid:", "!--fail lid:: no such node, port or cable", NULL},
+	{"0x", "!--fail: no node is named \"0x\"", NULL},
+	{"0", "!--fail: no node is named \"0\"", NULL},
+	{"0x0", "!--fail: no node is named \"0x0\"", NULL},
+	{"99999999999999999999", "!--fail: no node is named \"99999999999999999999\"",
 	 NULL},
-	{"-18446744073709551609", "!--lose: no node is named \"-18446744073709551609\"",
+	{"-18446744073709551609", "!--fail: no node is named \"-18446744073709551609\"",
 	 NULL},
 	/* Some have the port and some have not. */
-	{"*t:2", "!--lose: \"left\" has no cable at port 2", NULL},
+	{"*t:2", "!--fail: \"left\" has no cable at port 2", NULL},
 };
 
 /* A chassis is what its switches' names begin with; hosts are in none. */
@@ -174,7 +174,7 @@ static void test_names(void **state)
 			char text[1000] = "!";
 			bool refused = rows[i].found[0] == '!';
 			int rc = (add ? pm_failures_add : pm_failures_find)(
-				w.fabric, w.plan, "--lose", rows[i].text, &ports, &err);
+				w.fabric, w.plan, "--fail", rows[i].text, &ports, &err);
 
 			if (rc)
 				snprintf(text + 1, sizeof(text) - 1, "%s", err.text);

@@ -14,12 +14,12 @@ static const struct command_row rows[] = {
 	{"dsm.json", "dsm --json -N 1..3", NULL, NULL},
 	{"collective", "collective -p 4 -n 1 -k 2", NULL, NULL},
 	{"collective.json", "collective -a ring -p 4 -n 1,1K -k 1,2 --json", NULL, NULL},
-	{"traffic", "traffic --lose leaf0:3 -s leaf0 net", NULL, NULL},
-	{"traffic.write", "traffic -q --lose leaf0:3 --write out net", "out", "before"},
+	{"traffic", "traffic --fail leaf0:3 -s leaf0 net", NULL, NULL},
+	{"traffic.write", "traffic -q --fail leaf0:3 --write out net", "out", "before"},
 	{"share", "traffic --engine share --permutations 2 --vlans 1,2 net", NULL, NULL},
 	{"share.json",
-	 "traffic --engine share --json --permutations 1 --lose leaf0:3 net", NULL, NULL},
-	{"traffic.json", "traffic --json --lose leaf0:3 --sets sets --compare sets net",
+	 "traffic --engine share --json --permutations 1 --fail leaf0:3 net", NULL, NULL},
+	{"traffic.json", "traffic --json --fail leaf0:3 --sets sets --compare sets net",
 	 NULL, NULL},
 	{"merge.flit", "merge flit1 flit2", NULL, NULL},
 	{"merge.packet", "merge --json packet1 packet2", NULL, NULL},
@@ -30,15 +30,15 @@ static const struct command_row rows[] = {
 	 "1us --transport rc --in-line --reads 1 net",
 	 NULL, NULL},
 	{"packet.lose",
-	 "traffic --engine packet --time 5us --warmup 1us --lose spine0 --at 1us "
+	 "traffic --engine packet --time 5us --warmup 1us --fail spine0 --at 1us "
 	 "--repair order --smp 1us net",
 	 NULL, NULL},
 	{"packet.sets",
-	 "traffic --engine packet --json --time 5us --warmup 1us --sets sets --lose "
+	 "traffic --engine packet --json --time 5us --warmup 1us --sets sets --fail "
 	 "leaf0:3 --return-after 3us net",
 	 NULL, NULL},
 	{"packet.shard", PACKET_SHARD "2/2 net", NULL, NULL},
-	{"packet.ring", "traffic --collective ring --repeat 2 --lose spine0 net", NULL,
+	{"packet.ring", "traffic --collective ring --repeat 2 --fail spine0 net", NULL,
 	 NULL},
 	{"packet.jobs",
 	 "traffic --collective linear --jobs 2 --alone --placement random --json net",
@@ -74,7 +74,7 @@ static int make_files(void)
 	make_file("flit2", FLIT_SHARD "2/2");
 	make_file("packet1", PACKET_SHARD "1/2 net");
 	make_file("packet2", PACKET_SHARD "2/2 net");
-	make_file("sets", "traffic -q --lose leaf0:3 --write /dev/stdout net");
+	make_file("sets", "traffic -q --fail leaf0:3 --write /dev/stdout net");
 	return 0;
 }
 

@@ -37,7 +37,7 @@ static const char tree[] = "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:
 #define S0 "table 0x200002 0 " ENTRIES("01", "02") "\n"
 #define S1 "table 0x200003 0 " ENTRIES("01", "02") "\n"
 #define TABLES L0 L1 S0 S1
-#define FAILED "lost 1000 0x200000 2\n"
+#define FAILED "failed 1000 0x200000 2\n"
 #define SET(times_and_switch, one, two)                                                  \
 	"set " times_and_switch " 0 " ENTRIES(one, two) "\n"
 #define SET0 SET("2000 3000 3500 0x200000", "01", "03")
@@ -224,18 +224,23 @@ static const struct {
 	{"table.twice", MAGIC L0 L0, "in:3: this block is held in line 2 already"},
 	{"table.none", MAGIC LIDS L0 L1 S0 FAILED,
 	 "in:7: no table of switch \"s1\": of another fabric?"},
-	{"lost.form", MAGIC "lost 200000 2\n", "in:2: not a row \"lost NS GUID PORT\""},
-	{"lost.switch", MAGIC "lost 0 200009 2\n",
+	{"failed.form", MAGIC "failed 200000 2\n",
+	 "in:2: not a row \"failed NS GUID PORT\""},
+	{"failed.switch", MAGIC "failed 0 200009 2\n",
 	 "in:2: the fabric has no switch with GUID 0x0000000000200009: of another "
 	 "fabric?"},
-	{"lost.port", MAGIC "lost 0 200000 4\n", "in:2: no cable at port 4 of \"l0\""},
-	{"lost.port0", MAGIC "lost 0 200000 0\n", "in:2: no cable at port 0 of \"l0\""},
-	{"lost.beyond", MAGIC "lost 0 200000 5\n", "in:2: no cable at port 5 of \"l0\""},
-	{"lost.twice", MAGIC "lost 0 200000 2\nlost 0 200002 1\n",
-	 "in:3: this cable is lost in line 2 already"},
-	{"lost.times", MAGIC "lost 0 200000 2\nlost 5 200000 3\n",
-	 "in:3: lost at 5 ns, others at 0"},
-	{"lost.none", MAGIC LIDS TABLES SETS, "in:10: no row \"lost\": nothing is lost"},
+	{"failed.port", MAGIC "failed 0 200000 4\n",
+	 "in:2: no cable at port 4 of \"l0\""},
+	{"failed.port0", MAGIC "failed 0 200000 0\n",
+	 "in:2: no cable at port 0 of \"l0\""},
+	{"failed.beyond", MAGIC "failed 0 200000 5\n",
+	 "in:2: no cable at port 5 of \"l0\""},
+	{"failed.twice", MAGIC "failed 0 200000 2\nfailed 0 200002 1\n",
+	 "in:3: this cable failed in line 2 already"},
+	{"failed.times", MAGIC "failed 0 200000 2\nfailed 5 200000 3\n",
+	 "in:3: failed at 5 ns, others at 0"},
+	{"failed.none", MAGIC LIDS TABLES SETS,
+	 "in:10: no row \"failed\": nothing fails"},
 	{"set.form", MAGIC "set 1 2 200000 0 " ENTRIES("01", "01") "\n",
 	 "in:2: not a row \"set SENT ARRIVED ACKED GUID BLOCK ENTRIES\""},
 	{"set.never-sent", MAGIC SET("- 1 2 200000", "01", "01"),
@@ -352,7 +357,7 @@ static void test_follow_loops(void **state)
 {
 	struct pm_outage found =
 		follow(MAGIC LIDS TABLES
-		       "lost 1000 0x200000 3\n" SET("2000 2000 2000 200002", "01", "01")
+		       "failed 1000 0x200000 3\n" SET("2000 2000 2000 200002", "01", "01")
 			       SET("5000 5000 5000 200002", "01", "ff")
 				       SET("6000 6000 6000 200002", "01", "01")
 					       SET("8000 8000 8000 200000", "01", "02"));
@@ -369,7 +374,7 @@ static void test_follow_loops(void **state)
 /* Sets before the failure, a host that is lost, and two of one time in their order. */
 static void test_follow_others(void **state)
 {
-	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 1\n" SET(
+	struct pm_outage found = follow(MAGIC LIDS TABLES "failed 1000 200000 1\n" SET(
 		"0 500 500 200000", "01", "ff") SET("1500 1700 1700 200003", "01", "ff")
 						SET("1500 1700 1700 200003", "01", "02"));
 
@@ -389,7 +394,7 @@ static void test_follow_others(void **state)
 /* What arrived before the failure is over by then. */
 static void test_follow_before(void **state)
 {
-	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 2\n" SET(
+	struct pm_outage found = follow(MAGIC LIDS TABLES "failed 1000 200000 2\n" SET(
 		"0 500 500 200000", "01", "ff") SET("0 600 600 200000", "01", "02"));
 
 	(void)state;
@@ -403,7 +408,7 @@ static void test_follow_before(void **state)
 /* A Set that arrives with the failure: the curve begins with what it leaves dead. */
 static void test_follow_at_once(void **state)
 {
-	struct pm_outage found = follow(MAGIC LIDS TABLES "lost 1000 200000 2\n" SET(
+	struct pm_outage found = follow(MAGIC LIDS TABLES "failed 1000 200000 2\n" SET(
 		"0 1000 1000 200000", "01", "03"));
 
 	(void)state;

@@ -195,7 +195,7 @@ static void lose_in_silence(const char *a, unsigned int port, const char *b)
 	subnet_work(&result, 1000);
 	assert_int_equal(subnet_unreachable(), 0);
 	/* What found nothing has no number. */
-	assert_int_equal(subnet_logged("repair 1: lost 1 cable"), 1);
+	assert_int_equal(subnet_logged("repair 1: failed: 1 cable"), 1);
 	end();
 }
 
@@ -274,7 +274,7 @@ static void test_seen_before(void **state)
 	subn->force_heavy_sweep = FALSE;
 	subnet_on_discovered(lose_and_repair);
 	subnet_sweep_well();
-	assert_int_equal(subnet_logged("repair 1: lost 1 cable (l0-0[1]-m0-0[1])"), 1);
+	assert_int_equal(subnet_logged("repair 1: failed: 1 cable (l0-0[1]-m0-0[1])"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
 	assert_true(subn->force_heavy_sweep);
 	subn->force_heavy_sweep = FALSE;

@@ -21,7 +21,7 @@ static const struct command_row rows[] = {
 	 "before"},
 	{"plan.merge", "plan --json --macs macs --merge --mac-table 4 net .",
 	 "leaf1.bridge", NULL},
-	{"plan.lose", "plan --macs macs --lose leaf0:3 --diff former net .", "hosts.diff",
+	{"plan.lose", "plan --macs macs --fail leaf0:3 --diff former net .", "hosts.diff",
 	 "before"},
 	{"lldp", "lldp net leaf0.json", NULL, NULL},
 	{"lldp.json", "lldp --json net leaf0.json", NULL, NULL},

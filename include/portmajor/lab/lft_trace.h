@@ -8,7 +8,7 @@
  *   times TEXT                                what times mean; may be left out
  *   lid GUID LID LMC                          an end port, or a switch, and its LIDs
  *   table GUID BLOCK ENTRIES                  a block that a switch holds at first
- *   lost NS GUID PORT                         a cable, by a switch at one of its ends
+ *   failed NS GUID PORT                       a cable, by a switch at one of its ends
  *   set SENT ARRIVED ACKED GUID BLOCK ENTRIES an LFT Set to a switch
  *
  * GUIDs are hexadecimal with or without 0x, of the port of an end node and of the node of

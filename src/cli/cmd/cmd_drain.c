@@ -674,7 +674,7 @@ static const struct cli_command drain_command = {
 	.about =
 		"Has a running OpenSM take cables, or all cables of switches, out of "
 		"hosts' paths, new paths first, until `portmajor undrain`; also over "
-		"restarts. Nodes are named as for whatif --lose: by name, pattern with * "
+		"restarts. Nodes are named as for whatif --fail: by name, pattern with * "
 		"and ?, or GUID. A cable without which hosts would be cut off stays in "
 		"use "
 		"(\"needed\"). Says first how much busier the busiest link gets, and how "

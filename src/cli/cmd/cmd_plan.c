@@ -211,7 +211,7 @@ static const struct cli_command command = {
 static int check_request(const struct request *request)
 {
 	if (request->failed.num && !plan_files_any(&request->files))
-		return cli_fail(EXIT_USAGE, "--lose is for files, and none is named");
+		return cli_fail(EXIT_USAGE, "--fail is for files, and none is named");
 	return -1;
 }
 

@@ -278,7 +278,7 @@ static void print_port(const struct state *before, const struct state *after, ui
 	printf("%4u  %-5s %10u %10u  \"%s\"[%u]%s\n", topology->ports[i].num,
 	       direction_name(&before->plan->tree, i), before->loads[i], after->loads[i],
 	       pm_fabric_label(topology, peer->node), peer->num,
-	       after->usable[i] ? "" : ", lost");
+	       after->usable[i] ? "" : ", failed");
 }
 
 static void print_loads(const struct state *before, const struct state *after,
@@ -287,7 +287,7 @@ static void print_loads(const struct state *before, const struct state *after,
 	const struct pm_fabric *topology = before->plan->topology;
 	const struct pm_node *n = &topology->nodes[sw];
 
-	printf("\"%s\": %u entries in %u block%s differ after the loss\n"
+	printf("\"%s\": %u entries in %u block%s differ after the failure\n"
 	       "port  way       before      after  to\n",
 	       pm_fabric_label(topology, sw), after->changed[sw], after->blocks[sw],
 	       after->blocks[sw] == 1 ? "" : "s");
@@ -308,7 +308,7 @@ static int print_table(const struct state *before, const struct state *after,
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "lid_order",
 		pm_lid_order_name(plan->order), "switch",
 		cli_json_string(pm_fabric_name(plan->topology, sw)), "switch_guid",
-		cli_json_guid(plan->topology->nodes[sw].guid), "lost",
+		cli_json_guid(plan->topology->nodes[sw].guid), "failed",
 		cli_failed_json(&request->failed), "planes", list_planes(plan), "entries",
 		list_entries(plan, before->table, after->table), "switches",
 		list_switches(before, after, whole), "multicast", multicast);
@@ -449,10 +449,10 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "table [OPTION]... NETLIST [--lose WHAT[:PORT]]...",
+	.synopsis = "table [OPTION]... NETLIST [--fail WHAT[:PORT]]...",
 	.about =
 		"Prints the flows that each port of a switch carries, every host sending "
-		"to every LID of a host, before and after a loss, and what of the table "
+		"to every LID of a host, before and after a failure, and what of the table "
 		"changes.",
 	.options = options,
 	.min_operands = 1,

@@ -48,7 +48,7 @@ static json_t *fabric_json(const struct pm_fabric *fabric)
 			 cli_json_guid(cli_fabric_fingerprint(fabric)));
 }
 
-/* Members that a single loss and a sweep have in common. */
+/* Members that a single failure and a sweep have in common. */
 static json_t *settings_json(const struct pm_fabric *fabric,
 			     const struct request *request,
 			     const struct pm_whatif_config *config)
@@ -123,7 +123,7 @@ static json_t *describe_whatif(const struct request *request,
 	json_t *object = cli_json_new("whatif", 1);
 	json_t *more = cli_json_object((const struct cli_json_member[]){
 		{"settings", json_incref(settings->json)},
-		{"lost", cli_failed_json(&request->failed)},
+		{"failed", cli_failed_json(&request->failed)},
 		{"took", took},
 		{"cut_off", cut_off_json(fabric, whatif)},
 		{"total", delta_json(&result->total)},
@@ -336,7 +336,7 @@ static void show_progress(uint64_t done, uint64_t count, void *context)
 }
 
 /* Names the rows of a summary, and the hosts that each of these cuts off, for which it is
- * lost once more; an exit status. */
+ * failed once more; an exit status. */
 static int name_rows(const struct pm_failures *failures, struct pm_whatif *whatif,
 		     struct pm_failure_summary *summary, struct names *names)
 {
@@ -450,7 +450,7 @@ static const struct cli_option options[] = {
 		 "a node, all its cables, or one cable. WHAT is a name, a pattern with * "
 		 "and ? for every node that it matches, a GUID (0x...), a LID (lid:N, or "
 		 "N alone) or a chassis (s0 for s0-line0 and s0-fab0). May be given "
-		 "several times: all of it is lost at once"),
+		 "several times: all of it fails at once"),
 	{'a', "all", "KIND",
 	 "every single one of links (between switches), switches, leaves, spines or "
 	 "hosts, one after the other",
@@ -458,7 +458,7 @@ static const struct cli_option options[] = {
 	{0, "pairs", NULL, "every pair of that kind", CLI_MEMBER(struct request, pairs)},
 	CLI_GROUPS(struct request, groups,
 		   "count MFT Sets, too, for multicast groups: lines `MLID WHAT`, each "
-		   "member as --lose names it"),
+		   "member as --fail names it"),
 	{'s', "sm", "NAME",
 	 "the node with the subnet manager: what keeps it reachable from every switch is "
 	 "counted too",
@@ -501,12 +501,11 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "whatif [OPTION]... NETLIST --lose WHAT[:PORT]...\n"
+	.synopsis = "whatif [OPTION]... NETLIST --fail WHAT[:PORT]...\n"
 		    "whatif [OPTION]... NETLIST --all KIND [--pairs]",
 	.about =
-		"Prints how many LFT blocks the subnet manager sends when something is "
-		"lost from a fabric, an ibsim, ibnetdiscover or opensm-subnet.lst file "
-		"(- is standard "
+		"Prints how many LFT blocks the subnet manager sends when something fails "
+		"in a fabric, an ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard "
 		"input). `bound` is the sum over switches of ceil(changed entries / 64).",
 	.options = options,
 	.min_operands = 1,
@@ -519,15 +518,15 @@ static int check_request(struct request *request)
 	const char *reason = NULL;
 
 	if (request->all && request->failed.num)
-		reason = "--all tries one loss after the other, and --lose names one";
+		reason = "--all tries one failure after the other, and --fail names one";
 	else if (!request->all && !request->failed.num)
-		reason = "nothing is lost: --lose WHAT, or --all KIND";
+		reason = "nothing fails: --fail WHAT, or --all KIND";
 	else if (!request->all &&
 		 (request->pairs || request->shard.of != 1 || request->csv ||
 		  request->by != PM_METRICS || request->worst != NOT_GIVEN))
 		reason = "--pairs, --shard, --csv, --by and --worst are for --all";
 	else if (request->all && cli_groups_named(&request->groups))
-		reason = "--groups and --ipoib are for --lose";
+		reason = "--groups and --ipoib are for --fail";
 	else if (cli_groups_misused(&request->groups))
 		reason = cli_groups_misused(&request->groups);
 	else if (request->no_loads && (request->loads || request->by == PM_METRIC_LOAD))
@@ -555,7 +554,7 @@ static int read_options(int argc, char **argv, struct request *request)
 
 	if (status >= 0)
 		return status;
-	/* What follows --lose NAME are more names, up to the next option. */
+	/* What follows --fail NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
 		request->failed.list[request->failed.num++] = argv[i];
 	status = check_request(request);

@@ -21,7 +21,7 @@ struct cli_groups {
 
 /*
  * Reads groups from a file, "-" for standard input: lines `MLID WHAT`, an MLID as 0xc000
- * and one that --lose would name: all end ports of a host, one of them, or a switch,
+ * and one that --fail would name: all end ports of a host, one of them, or a switch,
  * which is its port 0. Lines of one MLID add up; empty lines and those that begin with #
  * do not count. Members are places of the plan, or without one (NULL) ports of the
  * fabric. An exit status.

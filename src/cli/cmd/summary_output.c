@@ -57,7 +57,7 @@ int names_add(struct names *names, json_t *failed, json_t *cut_off)
 			return -EINVAL;
 		}
 	}
-	both = json_pack("{s:o, s:o}", "lost", failed, "cut_off", cut_off);
+	both = json_pack("{s:o, s:o}", "failed", failed, "cut_off", cut_off);
 	if (!both)
 		return -ENOMEM;
 	if (pm_grow(&names->list, &names->room, names->num + 1, sizeof(*names->list))) {
@@ -133,7 +133,7 @@ static json_t *row_json(const struct pm_row *row, const struct names *names,
 {
 	const json_t *name = names->list[row->name];
 	json_t *object = json_pack("{s:I, s:O, s:O}", "number", (json_int_t)row->number,
-				   "lost", json_object_get(name, "lost"), "cut_off",
+				   "failed", json_object_get(name, "failed"), "cut_off",
 				   json_object_get(name, "cut_off"));
 
 	for (unsigned int m = 0; m < PM_METRICS; m++)
@@ -237,7 +237,7 @@ static void csv_put(const char *text)
 
 static void print_summary_row(const json_t *row)
 {
-	const json_t *failed = json_object_get(row, "lost");
+	const json_t *failed = json_object_get(row, "failed");
 	const char *second = name_text(failed, 1);
 
 	cli_text_print(row, "{9blocks} {9bound} {9switches} {9entries} {10pairs_cut} "
@@ -252,7 +252,7 @@ static void print_summary_row(const json_t *row)
 
 static void print_csv_row(const json_t *row)
 {
-	const json_t *failed = json_object_get(row, "lost");
+	const json_t *failed = json_object_get(row, "failed");
 	const json_t *cut_off = json_object_get(row, "cut_off"), *name;
 	size_t i;
 
@@ -278,7 +278,7 @@ static void print_csv_row(const json_t *row)
 void summary_print_csv(const struct pm_failure_summary *summary,
 		       const struct names *names, const struct settings *settings)
 {
-	fputs("lost,and", stdout);
+	fputs("failed,and", stdout);
 	for (unsigned int m = 0; m < PM_METRICS; m++)
 		printf(",%s", pm_metric_name(m));
 	puts(",hosts_cut_off,hosts");
@@ -300,7 +300,8 @@ void summary_print(const struct pm_failure_summary *summary, const struct names 
 	if (summary->num_rows) {
 		cli_text_print(head, "\nworst by {settings.by}\n");
 		printf("%9s %9s %9s %9s %10s %8s %6s %10s  %s\n", "blocks", "bound",
-		       "switches", "entries", "pairs cut", "load", "shift", "ms", "lost");
+		       "switches", "entries", "pairs cut", "load", "shift", "ms",
+		       "failed");
 	}
 	json_decref(head);
 	for (uint32_t i = 0; i < summary->num_rows; i++) {
@@ -411,7 +412,7 @@ static int read_row(struct pm_failure_summary *summary, struct names *names,
 		    json_t *object, char text[SUMMARY_TEXT])
 {
 	struct pm_row row = {.name = names->num};
-	json_t *failed = json_object_get(object, "lost");
+	json_t *failed = json_object_get(object, "failed");
 	json_t *cut_off = json_object_get(object, "cut_off");
 	int rc = failed ? names_add(names, json_incref(failed),
 				    cut_off ? json_incref(cut_off) : json_null())
@@ -420,7 +421,7 @@ static int read_row(struct pm_failure_summary *summary, struct names *names,
 	if (rc == -ENOMEM)
 		return bad_text(text, "out of memory");
 	if (rc)
-		return bad_text(text, "one of the worst has no good \"lost\"");
+		return bad_text(text, "one of the worst has no good \"failed\"");
 	if (get_number(object, "number", 0, INT64_MAX, &row.number, text))
 		return -1;
 	for (unsigned int m = 0; m < PM_METRICS; m++)

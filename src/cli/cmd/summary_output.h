@@ -28,8 +28,8 @@ double settings_ms(const struct settings *settings, uint64_t blocks);
 
 /* The failed parts, by pm_row.name. Zeroed: none. */
 struct names {
-	/* Objects, owned: "lost", an array of an object for one thing, or two of a pair,
-	 * and "cut_off", an array of the names of hosts that are cut off. */
+	/* Objects, owned: "failed", an array of an object for one thing, or two of a
+	 * pair, and "cut_off", an array of the names of hosts that are cut off. */
 	json_t **list;
 	uint32_t num, room;
 };

@@ -157,7 +157,7 @@ static void find_tables(struct platform *p)
 
 /* ---- Printing ---- */
 
-/* Links are called as `--lose` has it, by the port that packets leave by. */
+/* Links are called as `--fail` has it, by the port that packets leave by. */
 static void print_links(const struct platform *p, FILE *file)
 {
 	const struct pm_fabric *fabric = p->source->fabric;

@@ -46,7 +46,7 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "job [OPTION]... PATTERN[:BYTES] [NETLIST] --lose WHAT[:PORT]... "
+	.synopsis = "job [OPTION]... PATTERN[:BYTES] [NETLIST] --fail WHAT[:PORT]... "
 		    "[--compare ENGINE...]",
 	.about = "Prints what a failure costs a job: how long it takes without the "
 		 "failure and through it, how long it stands still, and how many "
@@ -176,7 +176,7 @@ static int read_request(int argc, char **argv, struct job_request *request)
 	if (status >= 0)
 		return status;
 	if (!request->packet.failed.num)
-		return cli_command_misused(&command, "nothing fails: --lose WHAT");
+		return cli_command_misused(&command, "nothing fails: --fail WHAT");
 	status = parse_pattern(&request->packet, argv[optind]);
 	if (!status)
 		status = complete(request);

@@ -11,13 +11,14 @@ static const struct {
 	const struct cli_command *command;
 	const char *help;
 } engines[TRAFFIC_ENGINES] = {
-	[TRAFFIC_CUTOFF] = {traffic_cutoff, &traffic_cutoff_command,
-			    "NETLIST --lose WHAT: pairs of hosts cut off, from a loss to "
-			    "the last LFT Set"},
+	[TRAFFIC_CUTOFF] =
+		{traffic_cutoff, &traffic_cutoff_command,
+		 "NETLIST --fail WHAT: pairs of hosts cut off, from a failure to "
+		 "the last LFT Set"},
 	[TRAFFIC_PACKET] =
 		{traffic_packet, &traffic_packet_command,
 		 "NETLIST --pattern KIND: rates and latencies of packets, also "
-		 "through a loss"},
+		 "through a failure"},
 	[TRAFFIC_FLIT] =
 		{traffic_flit, &traffic_flit_command,
 		 "--topology KIND, or NETLIST: wormhole switching, flit by flit"},

@@ -245,7 +245,7 @@ static json_t *describe_job(const struct job *job)
 			 cli_json_string(job->recordings.fabric ? job->recordings.fabric
 								: job->netlist)},
 			{"hosts", json_integer(lab->scene.num_hosts)},
-			{"lost", cli_failed_json(&packet->failed)},
+			{"failed", cli_failed_json(&packet->failed)},
 			{"cables", json_integer(lab->scene.recording->num_failed)},
 			{"pattern", json_string(name_of(packet))},
 			{"bytes", json_integer(bytes_of(lab))},

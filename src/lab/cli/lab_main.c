@@ -8,7 +8,7 @@ const char cli_program[] = "portmajor-lab";
 static const struct cli_subcommand commands[] = {
 	CLI_TITLE("a fabric"),
 	{"job", cmd_job, "print what a failure costs a job, with several engines"},
-	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a loss"},
+	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a failure"},
 	{"merge", cmd_merge, "add up the shards of traffic"},
 	CLI_TITLE("models of networks"),
 	{"collective", cmd_collective,

@@ -551,7 +551,7 @@ void packet_jobs_print(const json_t *point)
 	}
 	if (!json_is_object(healthy))
 		return;
-	cli_text_print(healthy, "without the loss {%%%us} us");
+	cli_text_print(healthy, "without the failure {%%%us} us");
 	if (json_is_number(json_object_get(healthy, "ratio")))
 		cli_text_print(healthy, ": it takes {%%%ratio} times as long");
 	putchar('\n');

@@ -277,7 +277,7 @@ static int check_times(const struct packet_lab *lab)
 	if (lab->scene.failed.num && !request->before && request->at >= request->time)
 		return cli_fail(
 			EXIT_USAGE,
-			"--at: the loss is at the end of the run (--time) or after it");
+			"--at: the failure is at the end of the run (--time) or after it");
 	if (check_delays(lab))
 		return EXIT_USAGE;
 	return check_short_times(lab);

@@ -168,7 +168,7 @@ static int recorded_tables(struct scene *scene, const char *path)
 	return EXIT_FINE;
 }
 
-/* A recording's failures; --lose may name the same. */
+/* A recording's failures; --fail may name the same. */
 static int recorded_failure(struct scene *scene, const struct scene_config *config)
 {
 	const struct pm_lft_trace *recording = scene->recording;

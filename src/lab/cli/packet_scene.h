@@ -41,7 +41,7 @@ struct scene_config {
 	const char *lfts; /* or NULL */
 	const char *sets; /* a recording, or NULL */
 	const struct cli_failed *failed;
-	bool quiet; /* does not list the matches of --lose */
+	bool quiet; /* does not list the matches of --fail */
 	struct repair_config repair;
 };
 

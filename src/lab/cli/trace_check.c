@@ -20,14 +20,14 @@ static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
 
 		if (!failed[sets->failed[i]])
 			return cli_fail(EXIT_INPUT,
-					"%s: \"%s\"[%u] is lost there, but not by --lose",
+					"%s: \"%s\"[%u] fails there, but not by --fail",
 					pm_textfile_name(path),
 					pm_fabric_label(fabric, p->node), p->num);
 		ends += 1 + failed[p->peer];
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		ends -= failed[i];
-	return ends ? cli_fail(EXIT_INPUT, "%s: not all that --lose names is lost there",
+	return ends ? cli_fail(EXIT_INPUT, "%s: not all that --fail names fails there",
 			       pm_textfile_name(path))
 		    : EXIT_FINE;
 }

@@ -34,7 +34,7 @@ struct request {
 struct scene {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
-	struct pm_ports ports; /* of --lose: their cables fail */
+	struct pm_ports ports; /* of --fail: their cables fail */
 	uint64_t hosts;	       /* of the first recording */
 	const char *first;     /* its file, or NULL */
 };
@@ -122,7 +122,7 @@ static json_t *describe_cutoffs(const struct request *request, json_t *recording
 {
 	return cli_json_join(
 		cli_json_new("traffic", 1),
-		json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "engine", "cutoff", "lost",
+		json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "engine", "cutoff", "failed",
 			  cli_failed_json(&request->failed), "sm",
 			  request->sm ? cli_json_string(request->sm) : json_null(),
 			  "mad_us", (json_int_t)request->mad_us, "max_wire_smps",
@@ -166,7 +166,7 @@ static void print_notes(const json_t *recording)
 			    "paths"))
 		cli_text_print(
 			recording,
-			"{name}: {cut.before.paths} paths were dead before the loss\n");
+			"{name}: {cut.before.paths} paths were dead before the failure\n");
 }
 
 /* Cut-off paths that lead into loops; the others come to dead ends. */
@@ -344,9 +344,9 @@ static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_CUTOFF),
 	CLI_FAIL(struct request, failed,
 		 "a node, all its cables, or one cable, as for portmajor whatif. May be "
-		 "given several times: all of it is lost at once"),
+		 "given several times: all of it fails at once"),
 	{0, "sets", "FILE",
-	 "a recording of LFT Sets (scripts/record-sets makes them); it must lose the "
+	 "a recording of LFT Sets (scripts/record-sets makes them); it must fail the "
 	 "same (default: what portmajor sends, computed)",
 	 CLI_MEMBER(struct request, sets)},
 	{0, "compare", "FILE", "another one. May be given several times",
@@ -368,13 +368,14 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command traffic_cutoff_command = {
-	.synopsis = "traffic [OPTION]... NETLIST --lose WHAT[:PORT]...",
-	.about = "Prints which share of the ordered pairs of hosts is cut off, from a "
-		 "loss to the last LFT Set: for the tables that portmajor sends, or for "
-		 "recordings of what routing engines sent on a simulated fabric. Exact "
-		 "after every Set; engines with other LIDs are compared by hosts. "
-		 "NETLIST is the fabric before the loss, an ibsim, ibnetdiscover or "
-		 "opensm-subnet.lst file (- is standard input).",
+	.synopsis = "traffic [OPTION]... NETLIST --fail WHAT[:PORT]...",
+	.about =
+		"Prints which share of the ordered pairs of hosts is cut off, from a "
+		"failure to the last LFT Set: for the tables that portmajor sends, or for "
+		"recordings of what routing engines sent on a simulated fabric. Exact "
+		"after every Set; engines with other LIDs are compared by hosts. "
+		"NETLIST is the fabric before the failure, an ibsim, ibnetdiscover or "
+		"opensm-subnet.lst file (- is standard input).",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = INT_MAX,
@@ -389,12 +390,12 @@ static int read_options(int argc, char **argv, struct request *request)
 
 	if (status >= 0)
 		return status;
-	/* What follows --lose NAME are more names, up to the next option. */
+	/* What follows --fail NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
 		request->failed.list[request->failed.num++] = argv[i];
 	if (!request->failed.num)
 		return cli_command_misused(&traffic_cutoff_command,
-					   "nothing is lost: --lose WHAT");
+					   "nothing fails: --fail WHAT");
 	if (request->sets &&
 	    (request->write || request->sm || request->mad_us != NOT_GIVEN ||
 	     request->wire_smps != NOT_GIVEN))

@@ -24,7 +24,7 @@ static json_t *event_json(const struct pm_fabric *fabric, const struct pm_lft_tr
 	if (event == PM_MIXTURE_FIRST)
 		return json_pack("{s:s, s:n}", "by", "start", "ms");
 	if (event == PM_MIXTURE_FAILURE)
-		return json_pack("{s:s, s:f}", "by", "loss", "ms", 0.0);
+		return json_pack("{s:s, s:f}", "by", "failure", "ms", 0.0);
 	set = &sets->set[event];
 	return json_pack("{s:s, s:f, s:I, s:o, s:I}", "by", "set", "ms",
 			 ((double)set->arrived - (double)sets->failed_at) / 1e6, "set",
@@ -100,7 +100,7 @@ static void print_event(const char *verb, const json_t *event)
 	} else if (*by == 's' && by[1] == 't') {
 		fputs(", there from the start", stdout);
 	} else if (*by == 'l') {
-		printf(", %s by the loss", verb);
+		printf(", %s by the failure", verb);
 	} else {
 		printf(", %s by ", verb);
 		cli_text_print(event, "Set {set} (");

@@ -79,7 +79,7 @@ json_t *packet_settings_json(const struct packet_lab *lab)
 		{"time_us",
 		 json_real(packet_us(lab, (double)config->batch * config->batches))},
 		{"batches", json_integer(config->batches)},
-		{"lost", cli_failed_json(&request->failed)},
+		{"failed", cli_failed_json(&request->failed)},
 		{"seeds", json_integer(request->seeds)},
 		{"vls", json_integer(request->lanes.num)},
 		{"sls", sls_json(request)},

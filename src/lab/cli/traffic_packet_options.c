@@ -247,7 +247,7 @@ static const struct cli_option options[] = {
 	 "tables as OpenSM or dump_fts wrote them (default: those of the plan)",
 	 CLI_MEMBER(struct packet_request, lfts)},
 	{0, "sets", "FILE",
-	 "a recording (scripts/record-sets): its tables and LIDs, its loss at the time "
+	 "a recording (scripts/record-sets): its tables and LIDs, its failure at the time "
 	 "of --at, and its LFT Sets, as long after that as they were",
 	 CLI_MEMBER(struct packet_request, sets)},
 	{0, "compare", "FILE", "another one. May be given several times",
@@ -296,21 +296,21 @@ static const struct cli_option options[] = {
 	 "it again",
 	 take_transport, offsetof(struct packet_request, reliable), .values = "none|rc"},
 	CLI_FAIL(struct packet_request, failed,
-		 "lost at the time of --at; as for whatif"),
+		 "failed at the time of --at; as for whatif"),
 	{0, "at", "TIME",
 	 "when that is, from the beginning of what is measured (default 0); -TIME: so "
 	 "long before, with the Sets since then in force",
 	 .take = take_at},
 	{0, "return-after", "TIME",
-	 "when the cables are back, after the loss; tables stay (default: never)",
+	 "when the cables are back, after the failure; tables stay (default: never)",
 	 TIME(return_after)},
 	{0, "repair", "HOW",
-	 "the tables after the loss: none (default), at-once, or order: one after the "
+	 "the tables after the failure: none (default), at-once, or order: one after the "
 	 "other as the plugin sends them",
 	 take_repair, offsetof(struct packet_request, repair),
 	 .values = "none|at-once|order"},
 	{0, "repair-after", "TIME",
-	 "when the first block is sent, after the loss (default 0)", TIME(repair_at)},
+	 "when the first block is sent, after the failure (default 0)", TIME(repair_at)},
 	{0, "smp", "TIME", "from sending a block to its answer (default 265us)",
 	 TIME(smp)},
 	{0, "max-wire-smps", "N", "blocks under way at a time (default 4)",
@@ -342,13 +342,14 @@ static const struct cli_option options[] = {
 
 const struct cli_command traffic_packet_command = {
 	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
-	.about = "Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
-		 "opensm-subnet.lst file "
-		 "(- is standard input), packet by packet with InfiniBand's credits, and "
-		 "tells rates and latencies; if asked to, through a loss and the repair "
-		 "of "
-		 "the tables. Exit status 1 if packets are lost without a loss, or wait "
-		 "for each other for ever.",
+	.about =
+		"Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
+		"opensm-subnet.lst file "
+		"(- is standard input), packet by packet with InfiniBand's credits, and "
+		"tells rates and latencies; if asked to, through a failure and the repair "
+		"of "
+		"the tables. Exit status 1 if packets are lost without a failure, or wait "
+		"for each other for ever.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,
@@ -385,9 +386,9 @@ static int check_company(const struct packet_request *request)
 	    (request->timeout != NOT_GIVEN || request->retries != NOT_GIVEN))
 		reason = "--timeout and --retries go with --transport rc";
 	else if (request->at != PACKET_UNSET && !loses)
-		reason = "--at: nothing is lost (--lose, --sets)";
+		reason = "--at: nothing fails (--fail, --sets)";
 	else if (request->return_after != PACKET_UNSET && !loses)
-		reason = "--return-after: nothing is lost (--lose, --sets)";
+		reason = "--return-after: nothing fails (--fail, --sets)";
 	else if (request->repair_at != PACKET_UNSET && kind == REPAIR_NONE)
 		reason = "--repair-after goes with --repair at-once or order";
 	else if (request->smp != PACKET_UNSET && kind != REPAIR_ORDER)
@@ -434,7 +435,7 @@ int packet_request_check(struct packet_request *request)
 			EXIT_USAGE,
 			"--repair is of the plan's tables, not of those of a file");
 	if (request->repair.kind != REPAIR_NONE && !request->failed.num)
-		return cli_fail(EXIT_USAGE, "--repair: nothing is lost (--lose)");
+		return cli_fail(EXIT_USAGE, "--repair: nothing fails (--fail)");
 	if (request->compare.num && request->shard.of)
 		return cli_fail(EXIT_USAGE, "--compare: not with --shard");
 	if (request->sets && request->lfts)
@@ -442,7 +443,7 @@ int packet_request_check(struct packet_request *request)
 	if (request->return_after != PACKET_UNSET && request->before)
 		return cli_fail(
 			EXIT_USAGE,
-			"--return-after: not with a loss before the beginning (--at)");
+			"--return-after: not with a failure before the beginning (--at)");
 	if (request->buffer < request->mtu / 64)
 		return cli_fail(EXIT_USAGE, "--buffer %u: a packet has %u blocks",
 				request->buffer, request->mtu / 64);

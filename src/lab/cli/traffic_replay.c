@@ -37,7 +37,7 @@ json_t *traffic_replay_json(const struct packet_lab *lab)
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:I, s:I, s:f}", "recording", recording_json(lab),
-		"lost_us", failed_us(lab), "return_us",
+		"failed_us", failed_us(lab), "return_us",
 		config->return_at ? json_real(packet_us(lab, (double)config->return_at -
 								     config->warmup))
 				  : json_null(),
@@ -51,7 +51,7 @@ void traffic_replay_print(const json_t *settings)
 
 	if (json_is_object(recording)) {
 		cli_text_print(recording,
-			       "{file}: {engine}, {cables|cable is|cables are} lost");
+			       "{file}: {engine}, {cables|cable has|cables have} failed");
 		if (json_string_length(json_object_get(recording, "times")))
 			cli_text_print(recording, "; {times}");
 		putchar('\n');
@@ -60,5 +60,5 @@ void traffic_replay_print(const json_t *settings)
 		cli_text_print(
 			settings,
 			"{sets_late|Set comes|Sets come} after the end (--time), the last "
-			"{%%%sets_last_us} us after the loss; {sets} before it\n");
+			"{%%%sets_last_us} us after the failure; {sets} before it\n");
 }

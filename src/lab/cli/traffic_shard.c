@@ -42,7 +42,7 @@ struct traffic_estimate traffic_estimate(const json_t *runs, const char *member,
 					 const char *inner)
 {
 	double num = (double)json_array_size(runs), squares = 0;
-	struct traffic_estimate result = {.topology = num > 1};
+	struct traffic_estimate result = {.known = num > 1};
 	const json_t *run;
 	size_t i;
 
@@ -58,7 +58,7 @@ struct traffic_estimate traffic_estimate(const json_t *runs, const char *member,
 				squares +=
 					(number - result.mean) * (number - result.mean);
 		}
-	if (result.topology)
+	if (result.known)
 		result.half = pm_student((uint32_t)json_array_size(runs) - 1) *
 			      sqrt(squares / (num - 1) / num);
 	return result;

@@ -71,7 +71,7 @@ static json_t *describe_shares(const struct scene *scene, json_t *networks)
 
 	return cli_json_join(cli_json_new("traffic", 1),
 			     json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
-				       "engine", "share", "lost",
+				       "engine", "share", "failed",
 				       cli_failed_json(&request->failed), "hosts",
 				       (json_int_t)scene->num_hosts, "flows",
 				       (json_int_t)(scene->num_hosts / 2), "permutations",

@@ -104,7 +104,7 @@ int pm_lft_trace_print(FILE *out, const void *file)
 	for (uint32_t i = 0; i < sets->num_failed; i++) {
 		const struct pm_port *p = &fabric->ports[sets->failed[i]];
 
-		fprintf(out, "lost %" PRIu64 " 0x%016" PRIx64 " %u\n", sets->failed_at,
+		fprintf(out, "failed %" PRIu64 " 0x%016" PRIx64 " %u\n", sets->failed_at,
 			fabric->nodes[p->node].guid, p->num);
 	}
 	for (uint32_t i = 0; i < sets->num; i++) {
@@ -294,7 +294,7 @@ static int take_failed(struct reader *r, struct pm_text rest)
 	if (!pm_text_take_number(&rest, 10, MAX_NS, &ns) ||
 	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
 	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &number) || !is_line_end(rest))
-		return bad_row(r, "lost NS GUID PORT");
+		return bad_row(r, "failed NS GUID PORT");
 	if (find_traced_switch(r, guid, &sw))
 		return r->lexer.bad;
 	port = r->fabric->nodes[sw].first_port + (uint32_t)number;
@@ -304,11 +304,11 @@ static int take_failed(struct reader *r, struct pm_text rest)
 				     number, pm_fabric_label(r->fabric, sw));
 	if (sets->num_failed && ns != sets->failed_at)
 		return pm_lexer_fail(&r->lexer,
-				     "lost at %" PRIu64 " ns, others at %" PRIu64, ns,
+				     "failed at %" PRIu64 " ns, others at %" PRIu64, ns,
 				     sets->failed_at);
 	peer = r->fabric->ports[port].peer;
 	if (r->failed_line[port])
-		return pm_lexer_fail(&r->lexer, "this cable is lost in line %u already",
+		return pm_lexer_fail(&r->lexer, "this cable failed in line %u already",
 				     r->failed_line[port]);
 	r->failed_line[port] = r->failed_line[peer] = r->lexer.line;
 	sets->failed_at = ns;
@@ -402,7 +402,7 @@ static int take_row(struct reader *r, struct pm_text line)
 		return take_table(r, rest);
 	if (pm_text_is(word, "lid"))
 		return take_lid(r, rest);
-	if (pm_text_is(word, "lost"))
+	if (pm_text_is(word, "failed"))
 		return take_failed(r, rest);
 	if (pm_text_is(word, "engine"))
 		return take_text(r, rest, r->sets->engine);
@@ -417,7 +417,7 @@ static int check_whole(struct reader *r)
 	if (!r->lexer.line)
 		return pm_lexer_fail(&r->lexer, "empty");
 	if (!r->sets->num_failed)
-		return pm_lexer_fail(&r->lexer, "no row \"lost\": nothing is lost");
+		return pm_lexer_fail(&r->lexer, "no row \"failed\": nothing fails");
 	for (uint32_t sw = 0; sw < r->fabric->num_switches; sw++)
 		if (!r->has_table[sw] && pm_fabric_has_cable(r->fabric, sw))
 			return pm_lexer_fail(

@@ -129,7 +129,7 @@ static int list_sets(struct job *job, struct pm_error *err)
 	sets->num = job->num_blocks;
 	snprintf(sets->engine, PM_LFT_TRACE_TEXT, "portmajor, computed");
 	snprintf(sets->times, PM_LFT_TRACE_TEXT,
-		 "the loss is known at once; %g us a Set, %u at a time",
+		 "the failure is known at once; %g us a Set, %u at a time",
 		 (double)mad_ns / 1000, job->config->wire_smps);
 	return 0;
 }

@@ -58,7 +58,7 @@ static int check_return(const struct pm_packet_config *config, struct pm_error *
 {
 	if (config->return_at && config->return_at <= config->fail_at)
 		return pm_error_set(err, -EINVAL,
-				    "cables are back at tick %u, and lost at %u",
+				    "cables are back at tick %u, and failed at %u",
 				    config->return_at, config->fail_at);
 	return 0;
 }

@@ -192,7 +192,7 @@ static int take_lines(struct vlan_job *job)
 
 	if (!line)
 		return cli_fail(EXIT_INPUT,
-				"%s has no line of broadcasts: plan without --lose first",
+				"%s has no line of broadcasts: plan without --fail first",
 				job->request->old);
 	status = take_vlan(job, line, &job->table.broadcast);
 	for (uint32_t h = 0; h < job->vlans.num_hosts && !status; h++) {
@@ -202,7 +202,7 @@ static int take_lines(struct vlan_job *job)
 		if (!line)
 			return fail_named(
 				job, h,
-				"is not in the former table: plan without --lose first");
+				"is not in the former table: plan without --fail first");
 		status = take_vlan(job, line, &job->table.host[h].vlan);
 		job->table.host[h].priority = line->priority;
 	}
