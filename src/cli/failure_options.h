@@ -20,7 +20,7 @@ int cli_take_failed(const struct cli_option *option, char *argument, void *to);
 
 #define CLI_FAIL(request, member, text)                                                  \
 	{                                                                                \
-		'L', "fail", "WHAT[:PORT]", text, .take = cli_take_failed,               \
+		'F', "fail", "WHAT[:PORT]", text, .take = cli_take_failed,               \
 						  .to = offsetof(request, member)        \
 	}
 

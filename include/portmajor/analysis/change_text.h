@@ -10,8 +10,8 @@
 /*
  * Writes one line without a newline, such as
  *   failed: 2 switches (s0-line0, s0-fab0), 1 cable (leaf3[20]-s1-line0[4]);
- *   came 1 host (leaf2[5])
- * or "no change". Names at most three of a kind. A switch counts as lost when it has no
+ *   came: 1 host (leaf2[5])
+ * or "no change". Names at most three of a kind. A switch counts as failed when it has no
  * cables to switches any more; its cables and hosts are not named then. Truncated to
  * size.
  */
