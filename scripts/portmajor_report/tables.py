@@ -35,7 +35,7 @@ def check_table(path, document):
             for port in switch["ports"]:
                 assert 0 <= port["to"] < switches, "to"
                 assert port["direction"] in ("up", "down", "other"), "direction"
-                for key in ("port", "before", "after", "alive"):
+                for key in ("port", "before", "after", "usable"):
                     assert isinstance(port[key], int), key
         assert document["switch_guid"] in [s["guid"] for s in document["switches"]], "switch_guid"
     except (AssertionError, KeyError, TypeError) as error:
@@ -102,14 +102,14 @@ def describe_lfts(documents):
 # -------------------------------------------------------------------------- loads
 
 def link_loads(document):
-    """Rows of (level and direction), with loads before, and after of what is alive."""
+    """Rows of (level and direction), with loads before, and after of what is usable."""
     rows = collections.defaultdict(lambda: ([], []))
     for switch in document["switches"]:
         for port in switch["ports"]:
             if port["direction"] in ("up", "down") and switch["level"] >= 0:
                 before, after = rows[switch["level"], port["direction"]]
                 before.append(port["before"])
-                if port["alive"]:
+                if port["usable"]:
                     after.append(port["after"])
     return [summarise_loads(level, direction, *rows[level, direction])
             for level, direction in sorted(rows, key=lambda key: (key[0], key[1] == "down"))]
@@ -117,7 +117,7 @@ def link_loads(document):
 
 def summarise_loads(level, direction, before, after):
     mean_after = sum(after) / len(after) if after else 0
-    return {"name": f"level {level}, {direction}", "ports": len(before), "alive": len(after),
+    return {"name": f"level {level}, {direction}", "ports": len(before), "usable": len(after),
             "mean": sum(before) / len(before), "max": max(before), "mean_after": mean_after,
             "max_after": max(after, default=0),
             "over": max(after) / mean_after if mean_after else None,
@@ -148,10 +148,10 @@ def describe_loads(document):
     rows = link_loads(document)
     if not rows:
         return None
-    cells = [[row["name"], row["ports"], row["alive"], decimal(row["mean"]), row["max"],
+    cells = [[row["name"], row["ports"], row["usable"], decimal(row["mean"]), row["max"],
               decimal(row["mean_after"]), row["max_after"], decimal(row["over"], 3)]
              for row in rows]
     return {"pictures": [draw_loads(row) for row in rows],
             "legend": plots.names_of(("before", "after")),
-            "table": table("loads", ["ports", "number", "alive", "mean", "highest", "mean after",
+            "table": table("loads", ["ports", "number", "usable", "mean", "highest", "mean after",
                                      "highest after", "over the mean"], cells)}

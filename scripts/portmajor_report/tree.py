@@ -104,7 +104,7 @@ def describe_tree(table, failures):
         told += [f"{switch['blocks']:,} blocks of its own rewritten"]
         marks = (("cut", cuts(own)), ("thread", cuts_cable(switch, costs)),
                  ("new", switch["blocks"]),
-                 ("gone", switch["ports"] and not any(p["alive"] for p in switch["ports"])))
+                 ("gone", switch["ports"] and not any(p["usable"] for p in switch["ports"])))
         levels[switch["level"]].append({
             "name": label_of(switch), "told": "; ".join(told), "tried": bool(own),
             "own": shade(own["blocks"], worst) if own else 0.0, "above": shade(above, worst),

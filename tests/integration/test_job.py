@@ -159,7 +159,7 @@ class Rows(Jobs):
                      "1s")
         self.refused("ftree: no such file; recordings of this fabric", "alltoall", tree, *lose,
                      "--compare", "ftree", status=3)
-        self.refused("is lost there, but not by --fail", "alltoall", tree, "--fail", "sw2-1",
+        self.refused("fails there, but not by --fail", "alltoall", tree, "--fail", "sw2-1",
                      "--compare", self.recording("other.sets", "sw2-0", 0), status=3)
         self.refused("no fabric that was recorded (director-36, leaf-spine-144)", "alltoall",
                      "none", *lose, "--recordings", RECORDINGS, status=3)

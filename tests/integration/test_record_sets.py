@@ -236,8 +236,8 @@ class RecordSets(labtest.Folders):
 
     def test_what_does_not_fit_is_refused(self):
         ours = self.files["portmajor"]
-        self.refuse("not all that --fail names is lost there", "--sets", ours, lose="s*-*")
-        self.refuse('"leaf0"[19] is lost there, but not by --fail', "--sets", ours,
+        self.refuse("not all that --fail names fails there", "--sets", ours, lose="s*-*")
+        self.refuse('"leaf0"[19] fails there, but not by --fail', "--sets", ours,
                     lose="leaf5:20")
         self.refuse("No such file", "--sets", self.folder / "nothing")
         self.refuse("--engine: no engine \"fluid\"", "--engine", "fluid", status=2)

@@ -102,7 +102,7 @@ class Replay(labtest.Folders):
                 ("--time and --warmup: more than the 5497.6 ms", "--time", "9s")):
             self.refuse(2, message, "--sets", self.sets, *options)
         for option, time in (("--at", "-1us"), ("--at", "1us"), ("--return-after", "1us")):
-            self.refuse(2, f"{option}: nothing is lost (--fail, --sets)", option, time)
+            self.refuse(2, f"{option}: nothing fails (--fail, --sets)", option, time)
         for message, *options in (
                 ("--timeout and --retries go with --transport rc", "--timeout", 3),
                 ("--timeout and --retries go with --transport rc", "--retries", 3),
@@ -122,8 +122,8 @@ class Replay(labtest.Folders):
         done = pmlab.run_lab("traffic", "--engine", "packet", "--messages", 3, "--poisson", NET)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("--poisson goes with a load", done.stderr)
-        self.refuse(3, "is lost there, but not by --fail", "--sets", self.sets, "--fail", "leaf1:5")
-        self.refuse(3, "not all that --fail names is lost there", "--sets", self.sets, "--fail",
+        self.refuse(3, "fails there, but not by --fail", "--sets", self.sets, "--fail", "leaf1:5")
+        self.refuse(3, "not all that --fail names fails there", "--sets", self.sets, "--fail",
                     "leaf0")
         self.refuse(3, "of another fabric?", "--sets", self.sets,
                     net=pmlab.TOPOLOGIES / "two-level-48.net")

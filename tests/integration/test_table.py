@@ -81,11 +81,11 @@ class Table(labtest.Folders):
         text = pmlab.run_cli("table", "--fail", "leaf0:7", netlist).stdout
         found = table(netlist, "--fail", "leaf0:7")
         leaf = found["switches"][0]
-        self.assertEqual([port["alive"] for port in leaf["ports"]], [False, True, True])
+        self.assertEqual([port["usable"] for port in leaf["ports"]], [False, True, True])
         self.assertEqual(text, (
             f'"leaf0": {leaf["entries"]} entries in 1 block differ after the failure\n'
             "port  way       before      after  to\n"
-            '   7  up            60          0  "spine0"[1], lost\n'
+            '   7  up            60          0  "spine0"[1], failed\n'
             '   8  up            60         90  "spine1"[1]\n'
             '   9  up            60         90  "spine2"[1]\n'))
         self.assertEqual(pmlab.run_cli("table", "-q", netlist).stdout, "")

@@ -146,7 +146,7 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 		json_array_append_new(
 			list, json_pack("{s:i, s:i, s:s, s:b, s:i, s:i}", "port",
 					topology->ports[i].num, "to", (int)peer,
-					"direction", direction_name(tree, i), "alive",
+					"direction", direction_name(tree, i), "usable",
 					after->usable[i], "before", (int)before->loads[i],
 					"after", (int)after->loads[i]));
 	}
