@@ -113,7 +113,7 @@ static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t 
 		uint8_t num = routes->up_by_num[i];
 
 		list->num[list->count] = num;
-		list->count += (uint32_t)(linked[num] & (num != except));
+		list->count += linked[num] & (num != except);
 	}
 }
 
