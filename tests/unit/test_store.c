@@ -517,12 +517,25 @@ static void hang_in_each(bool bare)
 	}
 }
 
+/* Whether a call by that name can be wrapped. */
+static bool is_wrapped(const char *name)
+{
+#if __GLIBC_PREREQ(2, 33)
+	(void)name;
+	return true;
+#else
+	return !strstr(name, "stat"); /* it is __xstat, inline */
+#endif
+}
+
 /* How many calls a run has depends on what the writer has done when it is asked again. */
 static void test_hanging_anywhere(void **state)
 {
-	const unsigned int all = (1u << sizeof(names) / sizeof(*names)) - 1;
+	unsigned int all = 0;
 
 	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		all |= (unsigned int)is_wrapped(names[i]) << i;
 	hanging = false;
 	kinds = 0;
 	for (int round = 0; round < ROUNDS && kinds != all; round++) {
