@@ -76,6 +76,20 @@ class Table(labtest.Folders):
             self.assertEqual((refused.returncode, refused.stderr),
                              (2, f"portmajor: --switch: {why}\n"))
 
+    def test_ports_and_their_planes(self):
+        """A leaf's up ports have each plane once; a port's peer names it, too."""
+        netlist = pmlab.generate(self.folder / "d.net", "director", 36)
+        found = table(netlist)
+        switches = found["switches"]
+        ports = {(i, port["port"]): (port["to"], port["peer_port"])
+                 for i, switch in enumerate(switches) for port in switch["ports"]}
+        self.assertEqual([ports[other] for other in ports.values()], list(ports))
+        for switch in switches:
+            planes = [port["plane"] for port in switch["ports"] if port["plane"] is not None]
+            self.assertEqual(sorted(planes), list(range(18)) if switch["level"] == 0 else [])
+            self.assertEqual(planes, [switches[port["to"]]["component"]
+                                      for port in switch["ports"] if port["plane"] is not None])
+
     def test_text(self):
         netlist = pmlab.generate(self.folder / "t.net", "two-level", 6, 3, 6, 1)
         text = pmlab.run_cli("table", "--fail", "leaf0:7", netlist).stdout

@@ -130,26 +130,33 @@ static const char *direction_name(const struct pm_tree *tree, uint32_t port)
 						  : "other";
 }
 
+/* A link's end, and the flows out of it. */
+static json_t *port_loads_json(const struct state *before, const struct state *after,
+			       uint32_t i)
+{
+	const struct pm_fabric *topology = before->plan->topology;
+	const struct pm_tree *tree = &before->plan->tree;
+	json_t *plane =
+		tree->plane[i] == PM_NONE ? json_null() : json_integer(tree->plane[i]);
+
+	return json_pack(
+		"{s:i, s:i, s:i, s:s, s:o, s:b, s:i, s:i}", "port",
+		topology->ports[i].num, "to", (int)pm_fabric_peer_node(topology, i),
+		"peer_port", topology->ports[topology->ports[i].peer].num, "direction",
+		direction_name(tree, i), "plane", plane, "usable", after->usable[i],
+		"before", (int)before->loads[i], "after", (int)after->loads[i]);
+}
+
 static json_t *list_ports(const struct state *before, const struct state *after,
 			  uint32_t sw)
 {
 	const struct pm_fabric *topology = before->plan->topology;
-	const struct pm_tree *tree = &before->plan->tree;
 	const struct pm_node *n = &topology->nodes[sw];
 	json_t *list = json_array();
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
-		uint32_t peer = pm_fabric_peer_node(topology, i);
-
-		if (peer == PM_NONE)
-			continue;
-		json_array_append_new(
-			list, json_pack("{s:i, s:i, s:s, s:b, s:i, s:i}", "port",
-					topology->ports[i].num, "to", (int)peer,
-					"direction", direction_name(tree, i), "usable",
-					after->usable[i], "before", (int)before->loads[i],
-					"after", (int)after->loads[i]));
-	}
+	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+		if (pm_fabric_peer_node(topology, i) != PM_NONE)
+			json_array_append_new(list, port_loads_json(before, after, i));
 	return list;
 }
 
