@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What losing each thing costs: tried with the command, or read from its JSON."""
+"""What the failure of each part costs: tried with the command, or read from its JSON."""
 
 import collections
 
 from . import plots
 from .errors import InputError
 from .tree import Tree
-from .words import count, decimal, label_of, shorten, table, visible
+from .words import count, decimal, label_of, plural, shorten, table, visible
 
-KINDS = ("host", "leaf", "cable", "switch", "chassis")
+KINDS = ("host", "leaf", "link", "switch", "chassis")
 COSTS = ("blocks", "bound", "switches", "entries", "pairs_cut")
 SHOWN = 3  # of each kind, at first; the page's script shows the others
-HEADS = ["failed", "kind", "hosts cut off", "blocks", "bound", "switches", "entries", "pairs cut"]
+CUTS = ["part", "kind", "hosts cut off", "pairs cut"]
+HEADS = ["part", "kind", "blocks", "bound", "switches", "entries"]
 
 
 def chassis_of(whole):
@@ -24,37 +25,42 @@ def chassis_of(whole):
 
 
 def kind_of(failed, levels):
-    """What kind of thing a single failure is; `levels` by GUID, -1 outside the tree."""
+    """What kind of part one is; `levels` by GUID, -1 outside the tree."""
     level = levels.get(failed["guid"])
     if level is None:
         return "host"
     if "port" not in failed:
         return "leaf" if level == 0 else f"switch of level {level}"
     low, high = sorted((level, levels[failed["peer_guid"]]))
-    return f"cable between levels {low} and {high}"
+    return f"link between levels {low} and {high}"
 
 
 def try_failures(command, whole, progress):
-    """What losing each element costs, and each chassis."""
+    """What the failure of each element costs, and of each chassis."""
     levels = {switch["guid"]: switch["level"] for switch in whole["switches"]}
     tree, failures = Tree(whole), []
     for kind in ("hosts", "switches", "links"):
-        progress.step(f"losing each of all {kind}")
+        progress.step(f"failure of each of all {kind}")
         sweep = command.whatif("--all", kind, "--worst", str(2**31 - 1))
         for row in sweep["worst"]:
             failures.append({**costs_of(row), "name": name_of(row["failed"]),
                              "kind": kind_of(row["failed"][0], levels),
                              "keys": failed_keys(row["failed"]),
-                             "cut": None if kind == "hosts" else cut_off(tree, row)})
+                             "cut": None if kind == "hosts" else cut_off(tree, row),
+                             "own": kind == "hosts"})
     for part in chassis_of(whole):
-        progress.step(f"losing the chassis of {label_of(part[0])}")
+        progress.step(f"failure of the chassis of {label_of(part[0])}")
         found = command.whatif("--no-loads", "--shifts", "0",
                                *(f"--fail={switch['guid']}" for switch in part))
         guids = [switch["guid"] for switch in part]
         cut = tree.cut_off(guids, [], found["pairs_cut"]) if found["pairs_cut"] else []
         failures.append({**costs_of({**found["total"], "pairs_cut": found["pairs_cut"]}),
                          "name": f"{label_of(part[0])} and {len(part) - 1} more", "keys": [],
-                         "kind": "chassis (all switches of a plane)", "cut": cut})
+                         "kind": "chassis (all switches of a plane)", "cut": cut,
+                         "own": False})
+    for failure in failures:
+        if failure["kind"] == "leaf":
+            failure["own"] = set(failure["cut"] or ()) <= tree.hosts_of(failure["keys"][0])
     failures.sort(key=lambda failure: (KINDS.index(failure["kind"].split()[0]),
                                        failure["kind"]))
     return {"schema": "portmajor-tries", "failures": failures}
@@ -67,8 +73,7 @@ def cut_off(tree, row):
     failed = row["failed"][0]
     if "port" not in failed:
         return tree.cut_off([failed["guid"]], [], row["pairs_cut"])
-    return tree.cut_off([], [(failed["guid"], failed["port"]),
-                             (failed["peer_guid"], failed["peer_port"])],
+    return tree.cut_off([], [(failed["guid"], failed["port"]), (failed["peer_guid"], failed["peer_port"])],
                         row["pairs_cut"])
 
 
@@ -81,7 +86,7 @@ def name_of(failed):
 
 
 def failed_keys(failed):
-    """The keys in the tree of what failed, if that is one thing."""
+    """The keys in the tree of what was failed, if that is one thing."""
     if len(failed) != 1:
         return []
     thing = failed[0]
@@ -104,25 +109,26 @@ def group_tries(document):
 
 
 def group_asked(documents):
-    """Single failures, of `portmajor whatif --json`."""
-    rows = [{"kind": "as asked", "keys": [], "cut": document.get("cut_off"),
-             "name": ", ".join(document["failed"]), **costs_of({**document["total"], "pairs_cut": document["pairs_cut"]})}
-            for document in documents]
+    """Single failures, of `portmajor whatif --json`; not of the one that is shown."""
+    rows = [{"kind": "as asked", "keys": [], "cut": document.get("cut_off"), "own": False,
+             "name": ", ".join(document["failed"]),
+             **costs_of({**document["total"], "pairs_cut": document["pairs_cut"]})}
+            for document in documents if not document.get("shown")]
     return group_tries({"failures": rows})
 
 
 def histogram_of(metric):
-    """[value, number], ..; null: there was nothing to lose."""
+    """[value, number], ..; null: nothing was there to fail."""
     return [] if metric is None else metric["histogram"]
 
 
 def group_sweep(document):
-    """All failures of a kind, of `portmajor whatif --all KIND --json`."""
+    """All losses of a kind, of `portmajor whatif --all KIND --json`."""
     settings, metrics = document["settings"], document["metrics"]
     kind = settings["failures_of"]
     kind = f"pairs of {kind}" if settings["pairs"] else kind
     rows = [{"kind": kind, "name": name_of(row["failed"]), "cut": row.get("cut_off"),
-             "keys": failed_keys(row["failed"]), **costs_of(row)}
+             "keys": failed_keys(row["failed"]), "own": kind in ("hosts", "leaves"), **costs_of(row)}
             for row in document["worst"]]
     return {"kind": kind, "of": settings["total"], "tried": document["failures"],
             "rows": rows, "blocks": histogram_of(metrics["blocks"]),
@@ -152,8 +158,9 @@ def most_over_bound(group):
 # ---------------------------------------------------------------------- what is shown
 
 def badness(failure):
-    """Failures that cut hosts off first, then by blocks; a failed host matters to no other."""
-    return (failure["kind"] in ("host", "hosts"), -failure["pairs_cut"], -failure["blocks"])
+    """Failures that cut off hosts of others first, then by blocks; a host matters to no other."""
+    return (failure["kind"] in ("host", "hosts"), failure["own"], -failure["pairs_cut"],
+            -failure["blocks"])
 
 
 def tell_cut(failure):
@@ -167,9 +174,21 @@ def tell_cut(failure):
     return f"{len(failure['cut']):,}: {shorten(failure['cut'])}"
 
 
-def cells_of(failure):
-    return [failure["name"], failure["kind"], tell_cut(failure),
-            *(count(failure[key]) for key in COSTS)]
+def cut_cells(failure):
+    return [failure["name"], failure["kind"], tell_cut(failure), count(failure["pairs_cut"])]
+
+
+def cost_cells(failure):
+    return [failure["name"], failure["kind"], *(count(failure[key]) for key in COSTS[:4])]
+
+
+def first_of(failures):
+    """The first ones of each kind."""
+    seen = collections.Counter()
+    for failure in failures:
+        seen[failure["kind"]] += 1
+        if seen[failure["kind"]] <= SHOWN:
+            yield failure
 
 
 def pack(failures):
@@ -191,19 +210,32 @@ def draw_costs(groups):
     return plots.draw_strips("Blocks of each failure against the bound", strips)
 
 
+def sum_up_all(failures, groups):
+    """{text, bad}: who is cut off by any one failure, and what the most expensive one costs."""
+    tried = sum(group["tried"] for group in groups)
+    most = max(group["blocks"][-1][0] for group in groups)
+    cutting = [row for row in failures if row["pairs_cut"] and not row["own"]]
+    told = f"{len(cutting):,} of them cut off hosts" if len(cutting) > 1 else \
+        "one of them cuts off hosts" if cutting else "none cuts off more than its own hosts"
+    names = ", ".join(row["name"] for row in cutting[:SHOWN]) + ", .." * (len(cutting) > SHOWN)
+    return {"text": f"{plural(tried, 'part')}, each failing alone: {told}"
+                    f"{f' ({names})' if cutting else ''}; at most {plural(most, 'write')}.",
+            "bad": bool(cutting)}
+
+
 def describe_failures(groups):
-    """{worst: a table, packed, kinds: a table, picture}, or None."""
+    """{cuts, worst, kinds: tables; packed, total, sum, legend, picture}, or None."""
     failures = sorted((row for group in groups for row in group["rows"]), key=badness)
-    seen, first = collections.Counter(), []
-    for failure in failures:
-        seen[failure["kind"]] += 1
-        if seen[failure["kind"]] <= SHOWN:
-            first.append(failure)
+    costs = sorted(failures, key=lambda row: (badness(row)[0], -row["blocks"]))
+    cuts = [row for row in failures if row["pairs_cut"] and row["kind"] not in ("host", "hosts")]
     kinds = [[group["kind"], group["tried"], group["of"], group["blocks"][0][0],
               group["blocks"][-1][0], group["bounds"][-1][0],
               decimal(most_over_bound(group), 2)] for group in groups]
-    return {"worst": table("worst", HEADS, map(cells_of, first), words=(1, 2)),
+    return {"sum": sum_up_all(failures, groups),
+            "cuts": table("cuts", CUTS, map(cut_cells, first_of(cuts)), words=(1, 2)),
+            "worst": table("worst", HEADS, map(cost_cells, first_of(
+                row for row in costs if row["blocks"])), words=(1,)),
             "total": len(failures), "packed": pack(failures) if failures else [],
             "legend": plots.names_of(("blocks", "bound")), "picture": draw_costs(groups),
-            "kinds": table("kinds", ["failed, one by one", "tried", "there are", "minimum",
+            "kinds": table("kinds", ["part, one by one", "tried", "there are", "minimum",
                                      "maximum", "highest bound", "most over its bound"], kinds)}

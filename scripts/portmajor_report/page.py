@@ -6,7 +6,7 @@ import pathlib
 
 import jinja2
 
-from . import engines, failures, job, status, tables, traffic, tree
+from . import engines, failures, job, one_failure, status, tables, traffic, tree
 from .errors import describe
 from .words import count, visible
 
@@ -30,7 +30,8 @@ def make_report(documents, title):
     curves = [[d for d in found["curves"] if traffic.engine_of(d) == engine]
               for engine in traffic.UNITS]
     report = {
-        "title": title, "table": None, "tree": None, "lfts": None, "loads": None,
+        "title": title, "table": None, "tree": None, "lfts": None, "loads": None, "one": None,
+        "sums": describe(found["whatif"], one_failure.sum_up),
         "failures": failures.describe_failures(groups) if groups else None,
         "states": describe(found["status"], status.describe_status),
         "plans": describe(found["plan"], status.describe_plan),
@@ -44,18 +45,23 @@ def make_report(documents, title):
                   for name in sorted(set(found) - set(DRAWN)) for document in found[name]]}
     orders = {document["lid_order"]: document for document in found["table"]}
     if orders:
-        add_tables(report, orders, [row for group in groups for row in group["rows"]])
+        add_tables(report, orders, [row for group in groups for row in group["rows"]],
+                   found["whatif"])
     return report
 
 
-def add_tables(report, orders, rows):
+def add_tables(report, orders, rows, whatifs):
     """What one or more `portmajor table` documents show."""
     table = max(orders.values(), key=lambda t: tables.ORDERS.index(t["lid_order"]))
     report["table"] = table
+    report["hosts"] = sum(len(switch["hosts"]) for switch in table["switches"])
     report["lids"] = sum(1 for entry in table["entries"] if entry is not None)
     report["lfts"] = tables.describe_lfts(orders.values())
     report["loads"] = tables.describe_loads(table)
     report["tree"] = tree.describe_tree(table, rows)
+    same = [whatif for whatif in whatifs if whatif["failed"] == table["failed"]]
+    if table["failed"]:
+        report["one"] = one_failure.describe_one(table, same[0] if same else None)
 
 
 def render(report):

@@ -9,6 +9,7 @@ from .errors import InputError
 from .words import decimal, table
 
 BLOCK = 64
+BEFORE, AFTER = (5, "wide"), (1, "")  # grey below, the colour of what changes above it
 ORDERS = ("leaf-major", "port-major", "grouped")
 # No LID, stays (or another port), its block is sent, changes: seen on light and dark ground.
 NOTHING, STAYS, HIT, CHANGED = range(4)
@@ -35,8 +36,9 @@ def check_table(path, document):
             for port in switch["ports"]:
                 assert 0 <= port["to"] < switches, "to"
                 assert port["direction"] in ("up", "down", "other"), "direction"
-                for key in ("port", "before", "after", "usable"):
+                for key in ("port", "peer_port", "before", "after", "usable"):
                     assert isinstance(port[key], int), key
+                assert port["plane"] is None or 0 <= port["plane"] < len(document["planes"]), "plane"
         assert document["switch_guid"] in [s["guid"] for s in document["switches"]], "switch_guid"
     except (AssertionError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not as docs/json.md has it: {error}") from error
@@ -134,9 +136,9 @@ def curve(loads, most=150):
 def draw_loads(row):
     """Ports in the order of their load, before and after."""
     def body(x, y):
-        for i, key in enumerate(("before", "after")):
+        for key, series, extra in (("before", *BEFORE), ("after", *AFTER)):
             points = [(x.at(share), y.at(load)) for share, load in curve(row[key] or [0])]
-            yield plots.path(points, i, "wide" if i == 0 else "")
+            yield plots.path(points, series, extra)
 
     top = 1.15 * max(row["max"], row["max_after"], 1)
     return plots.plot(f"Loads of {row['name']}", plots.Axis(0, 100), plots.Axis(0, top),
@@ -152,6 +154,7 @@ def describe_loads(document):
               decimal(row["mean_after"]), row["max_after"], decimal(row["over"], 3)]
              for row in rows]
     return {"pictures": [draw_loads(row) for row in rows],
-            "legend": plots.names_of(("before", "after")),
+            "legend": [(plots.series_class(series), name)
+                       for name, (series, _) in (("before", BEFORE), ("after", AFTER))],
             "table": table("loads", ["ports", "number", "usable", "mean", "highest", "mean after",
                                      "highest after", "over the mean"], cells)}

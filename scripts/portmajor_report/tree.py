@@ -3,6 +3,7 @@
 
 import collections
 import math
+import statistics
 
 from .words import label_of
 
@@ -23,6 +24,10 @@ class Tree:
                             if p["direction"] == way] for switch in self.switches]
                      for way in ("up", "down")}
 
+    def hosts_of(self, guid):
+        """Names of a switch's hosts."""
+        return set(self.hosts[self.index[guid]])
+
     def cut_off(self, switches, cables, pairs_cut):
         """Names of hosts that reach fewer than half of all hosts without these, or None if
         nobody knows. `cables` are (GUID, port) of both ends."""
@@ -33,7 +38,7 @@ class Tree:
         return self.cut_alone(failed, gone, pairs_cut) or self.cut_at_all(failed, gone)
 
     def cut_alone(self, failed, gone, pairs_cut):
-        """The hosts of a leaf that failed or has no cable left, if they account for all pairs."""
+        """The hosts of a leaf that is failed or has no cable left, if they account for all pairs."""
         low = min(failed or {i for i, _ in gone}, key=lambda i: self.switches[i]["level"])
         here = len(self.hosts[low])
         there = 2 * here * (self.total - here)
@@ -68,46 +73,66 @@ class Tree:
         return reach
 
 
-def shade(cost, worst):
-    """How strong the colour is, by the square root: the cheap ones differ, too."""
-    return 0.0 if not cost else round(0.15 + 0.85 * math.sqrt(cost / worst), 2)
+class Usual:
+    """What the failure of a part usually costs, by its kind: no colour up to half more."""
+
+    def __init__(self, failures):
+        costs = collections.defaultdict(list)
+        for failure in failures:
+            costs[failure["kind"]].append(failure["blocks"])
+        self.usual = {kind: statistics.median_high(blocks) for kind, blocks in costs.items()}
+        self.worst = max(map(self.excess, failures), default=0)
+
+    def excess(self, failure):
+        usual = self.usual[failure["kind"]] if failure else 0
+        return failure["blocks"] - usual if failure and failure["blocks"] > 1.5 * usual else 0
+
+    def shade(self, failure):
+        """How strong the colour is, by the square root: small differences are seen, too."""
+        more = self.excess(failure)
+        return round(0.15 + 0.85 * math.sqrt(more / self.worst), 2) if more else 0.0
 
 
 def name_level(level):
     return "leaves" if level == 0 else "no level" if level < 0 else f"level {level}"
 
 
-def cables_above(switch, costs):
-    """The highest cost of those that lead up, or None."""
+def links_above(switch, costs):
+    """The failures of the links that lead up."""
     keys = [f"{switch['guid']}:{port['port']}" for port in switch["ports"]
             if port["direction"] == "up"]
-    return max((costs[key]["blocks"] for key in keys if key in costs), default=None)
+    return [costs[key] for key in keys if key in costs]
 
 
-def cuts_cable(switch, costs):
+def cuts_link(switch, costs):
     return any(cuts(costs.get(f"{switch['guid']}:{port['port']}")) for port in switch["ports"])
 
 
 def cuts(failure):
-    return bool(failure and failure["pairs_cut"])
+    """Whether it cuts off more than its own hosts."""
+    return bool(failure and failure["pairs_cut"] and not failure["own"])
+
+
+def describe_cell(switch, costs, usual):
+    own, above = costs.get(switch["guid"]), links_above(switch, costs)
+    told = [f"its failure costs {own['blocks']:,} blocks"] if own else []
+    told += [f"that of a link up at most {max(row['blocks'] for row in above):,}"] if above else []
+    marks = (("cut", cuts(own)), ("thread", cuts_link(switch, costs)))
+    return {"name": label_of(switch), "told": "; ".join(told) or "not tried", "tried": bool(own),
+            "own": usual.shade(own), "above": max(map(usual.shade, above), default=0.0),
+            "marks": " ".join(name for name, holds in marks if holds)}
 
 
 def describe_tree(table, failures):
-    """Cells by level, the highest first: {levels, worst}."""
+    """Cells by level, the highest first: {levels, coloured, cut, thread}."""
     costs = {key: failure for failure in failures for key in failure["keys"]}
-    worst = max((failure["blocks"] for failure in costs.values()), default=0)
+    usual = Usual(list(costs.values()))
     levels = collections.defaultdict(list)
     for switch in table["switches"]:
-        own, above = costs.get(switch["guid"]), cables_above(switch, costs)
-        told = [f"failed, {own['blocks']:,} blocks"] if own else []
-        told += [f"a cable up: at most {above:,} blocks"] if above is not None else []
-        told += [f"{switch['blocks']:,} blocks of its own rewritten"]
-        marks = (("cut", cuts(own)), ("thread", cuts_cable(switch, costs)),
-                 ("new", switch["blocks"]),
-                 ("gone", switch["ports"] and not any(p["usable"] for p in switch["ports"])))
-        levels[switch["level"]].append({
-            "name": label_of(switch), "told": "; ".join(told), "tried": bool(own),
-            "own": shade(own["blocks"], worst) if own else 0.0, "above": shade(above, worst),
-            "marks": " ".join(name for name, holds in marks if holds)})
-    return {"worst": worst, "levels": [{"name": name_level(level), "cells": levels[level]}
-                                       for level in sorted(levels, reverse=True)]}
+        levels[switch["level"]].append(describe_cell(switch, costs, usual))
+    cells = [cell for level in levels.values() for cell in level]
+    return {"coloured": any(cell["own"] or cell["above"] for cell in cells),
+            "cut": any("cut" in cell["marks"].split() for cell in cells),
+            "thread": any("thread" in cell["marks"].split() for cell in cells),
+            "levels": [{"name": name_level(level), "cells": levels[level]}
+                       for level in sorted(levels, reverse=True)]}

@@ -21,6 +21,10 @@ def count(number):
     return "-" if number is None else f"{number:,}"
 
 
+def plural(number, noun):
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def decimal(number, places=1):
     return "-" if number is None else f"{number:,.{places}f}"
 

@@ -101,7 +101,7 @@ class Making(labtest.Folders):
         bars = [bar.count("#") for bar in re.findall(r"\[([#.]+)\]", text)]
         self.assertEqual(bars, sorted(bars))
         self.assertGreater(len(set(bars)), 4)
-        self.assertIn("losing each of all links", text)
+        self.assertIn("failure of each of all links", text)
         self.assertTrue(text.endswith("\r\x1b[K"), text)
         done = report(self.netlist, "-o", self.page)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
@@ -221,7 +221,8 @@ class Pages(labtest.Folders):
         self.browser.look(794, dark=True, media="print")
         self.assertEqual(self.rows("worst"), wanted)
         self.assertEqual(self.browser.run("""[document.querySelector(".find"),
-            document.getElementById("more")].map(one => one.getClientRects().length)"""), [0, 0])
+            document.querySelector("button.more")].map(one => one.getClientRects().length)"""),
+                         [0, 0])
         self.assertEqual(self.browser.run("getComputedStyle(document.body).backgroundColor"),
                          "rgb(255, 255, 255)")
         self.assertEqual([row for row in self.browser.run(browser.LEGIBILITY) if row[1] < 4.5],
@@ -272,37 +273,43 @@ class Pages(labtest.Folders):
         self.find("leaf647[36]-")
         self.assertEqual([row[:2] for row in self.rows("worst")],
                          [[self.text("tbody.found td").split("\n")[0],
-                           "cable between levels 0 and 1"]])
+                           "link between levels 0 and 1"]])
 
     def test_search(self):
         """Rows, more rows, and the tree; hosts that are cut off have names."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         self.browse(self.write("searched", netlist))
-        first = self.rows("worst")
-        self.assertEqual([row[1] for row in first[:6]],
-                         ["leaf"] * 3 + ["cable between levels 0 and 1"] * 3)
-        self.assertEqual(first[0][:3], ["leaf0", "leaf", "18: h0-[1-18]"])
+        first, cuts = self.rows("worst"), self.rows("cuts")
+        self.assertEqual(cuts, [[f"leaf{i}", "leaf", f"18: h{i}-[1-18]", "22,986"]
+                                for i in range(3)])
+        self.assertEqual([row[1] for row in first[:4]], ["link between levels 0 and 1"] * 3 +
+                         ["switch of level 1"])
         self.find("h17-12")
+        self.assertEqual([row[:3] for row in self.rows("cuts")],
+                         [["leaf17", "leaf", "18: h17-[1-18]"]])
         self.assertEqual([row[:3] for row in self.rows("worst")],
-                         [["leaf17", "leaf", "18: h17-[1-18]"], ["h17-12", "host", "itself"]])
+                         [["h17-12", "host", "0"], ["leaf17", "leaf", "0"]])
         self.assertEqual(self.text(".find output"), "2 failures match")
         self.assertEqual(self.rows("kinds"), [])
         self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
             "#tree i.hit"), cell => cell.dataset.name)"""), ["leaf17"])
         self.find("LEAF5[20]-")
         told = pmlab.whatif(netlist, "leaf5:20")
-        self.assertEqual([[row[0].partition("-")[0], row[3]] for row in self.rows("worst")],
+        self.assertEqual([[row[0].partition("-")[0], row[2]] for row in self.rows("worst")],
                          [["leaf5[20]", str(told.blocks)]])
         self.find("nobody")
         self.assertEqual(self.rows("worst"), [])
         self.find("")
-        self.assertEqual(self.rows("worst"), first)
+        self.assertEqual((self.rows("worst"), self.rows("cuts")), (first, cuts))
         self.assertNotEqual(self.rows("kinds"), [])
-        self.browser.run('document.getElementById("more").click()')
+        self.browser.run("""document.querySelector('[data-of="cuts"]').click()""")
+        self.assertEqual(len(set(map(tuple, self.rows("cuts")))), 36)
+        self.browser.run("""document.querySelector('[data-of="worst"]').click()""")
         self.assertEqual(len(self.rows("worst")), len(first) + 50)
         self.assertEqual(len(set(map(tuple, self.rows("worst")))), len(first) + 50)
         self.browser.run("""document.querySelector("#tree i[data-name=leaf3]").click()""")
-        self.assertIn(["leaf3", "leaf", "18: h3-[1-18]"], [r[:3] for r in self.rows("worst")])
+        self.assertIn(["leaf3", "leaf", "18: h3-[1-18]"], [r[:3] for r in self.rows("cuts")])
+        self.assertIn(["leaf3", "leaf", "0"], [r[:3] for r in self.rows("worst")])
 
     def test_worst_first(self):
         """A spine that is the only way for some leaf comes first, and is marked in the tree."""
@@ -311,33 +318,102 @@ class Pages(labtest.Folders):
                                        self.folder / "thin.net")
         self.browse(self.write("worst-first", netlist))
         hosts = "6: h2-[1-6]"
-        first = [row[:3] for row in self.rows("worst")]
-        self.assertLess(first.index(["spine2", "switch of level 1", hosts]), 7)
-        self.assertEqual([row for row in first if row[1].startswith("cable")][0],
-                         ["leaf2[9]-spine2[3]", "cable between levels 0 and 1", hosts])
+        first = [row[:3] for row in self.rows("cuts")]
+        self.assertEqual(first[0], ["spine2", "switch of level 1", hosts])
+        self.assertEqual([row for row in first if row[1].startswith("link")][0],
+                         ["leaf2[9]-spine2[3]", "link between levels 0 and 1", hosts])
+        self.assertLess(first.index(["leaf2[9]-spine2[3]", "link between levels 0 and 1", hosts]),
+                        first.index(["leaf0", "leaf", "6: h0-[1-6]"]))
+        self.assertIn("7 of them cut off hosts (spine2, leaf2[9]-spine2[3], ",
+                      self.text(".finding"))
         self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
-            "#tree i.cut"), cell => cell.dataset.name).filter(name => name.startsWith("spine"))
-            """), ["spine2"])
+            "#tree i.cut"), cell => cell.dataset.name)"""), ["spine2"])
         self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
             "#tree i.thread"), cell => cell.dataset.name).sort()"""),
             [f"leaf{i}" for i in range(6)] + ["spine2"])
         self.find("leaf0[9]-")  # leaf2 has that way to leaf0 only
-        self.assertEqual([(row[2], row[7]) for row in self.rows("worst")],
+        self.assertEqual([(row[2], row[3]) for row in self.rows("cuts")],
                          [("none from most", "72")])
 
     def test_colours_of_the_tree(self):
-        """The more blocks, the stronger; what costs nothing has no colour."""
-        netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 3, 6, 1)
-        self.browse(self.write("colours", netlist, "--fail", "spine0"))
-        shades = dict(self.browser.run("""Array.from(document.querySelectorAll("#tree i"), cell =>
-            [cell.dataset.name, Number(cell.style.getPropertyValue("--o"))])"""))
-        self.assertEqual({shades[f"leaf{i}"] for i in range(6)}, {0})
-        self.assertEqual(max(shades.values()), 1)
-        costs = {f"spine{i}": pmlab.whatif(netlist, f"spine{i}").blocks for i in range(3)}
-        ranks = sorted(costs, key=costs.get)
-        self.assertEqual([shades[name] for name in ranks], sorted(shades[n] for n in ranks))
+        """A healthy tree is grey; what costs more than is usual for its kind is not."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        paint = """Array.from(document.querySelectorAll("#tree i"), cell => [cell.dataset.name,
+            cell.className.trim(), ...["--o", "--u"].map(name =>
+            Number(cell.style.getPropertyValue(name)))])"""
+        self.browse(self.write("grey", netlist))
+        self.assertEqual({tuple(row[1:]) for row in self.browser.run(paint)}, {("", 0, 0)})
+        self.assertIn("none cuts off more than its own hosts; at most 36 writes", self.text("p"))
+        netlist = pmlab.generate(self.folder / "odd.net", "two-level", 18, 6, 6, 3)
+        self.browse(self.write("coloured", netlist))
+        costs = {f"spine{i}": pmlab.whatif(netlist, f"spine{i}").blocks for i in range(6)}
+        usual = sorted(costs.values())[3]
+        self.assertEqual([row[0] for row in self.browser.run(paint) if row[2]],
+                         [name for name, cost in costs.items() if cost > 1.5 * usual])
+        self.assertLess(usual, max(costs.values()) / 1.5)  # there is one
+
+    def says(self, netlist, *failed):
+        """The page's sentence, from `portmajor whatif --json`."""
+        told = json.loads(pmlab.run_cli("whatif", "--json", "-q", netlist, *(
+            f"--fail={name}" for name in failed)).stdout)
+        self.browse(self.write("one-failure", netlist, *(f"--fail={name}" for name in failed)))
+        cut = len(told["cut_off"])
+        load = 100 * (told["load"]["after"] / told["load"]["before"] - 1)
+        writes = told["total"]["blocks"]
+        wanted = [f"{cut} hosts cut off" if cut else "nobody cut off",
+                  f"busiest link {load:+.1f}%".replace("-", "\u2212")]
+        wanted += [f"{writes} writes", f"{told['ms']:.1f}\u00a0ms"] if writes else ["no writes"]
+        self.assertEqual(self.text("p.sum"), f"Failure of {', '.join(failed)}: {', '.join(wanted)}")
+        return told
+
+    def drawn(self, css):
+        """Lines or cells of a path: how often it begins anew."""
+        return len(re.findall("M", self.browser.run(
+            f"""Array.from(document.querySelectorAll("{css}"), p => p.getAttribute("d")).join("")""")))
+
+    def test_one_failure(self):
+        """What is drawn and said is what `portmajor whatif` says."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        told = self.says(netlist, "s0-*")
         self.assertEqual(self.browser.run("""Array.from(document.querySelectorAll(
-            "#tree i.gone"), cell => cell.dataset.name)"""), ["spine0"])
+            "#wires rect.failed"), part => part.dataset.name).sort()"""),
+                         sorted(part["name"] for part in told["took"]))
+        self.assertEqual(self.drawn("#wires path.fails"), 36 + 2)  # to each leaf; inside
+        self.assertEqual(self.drawn("svg.map.after path.fails"), 36)
+        self.assertEqual(self.drawn("svg.map.before path"), 36 * 18)
+        steps = self.text(".key span").split("\n")
+        self.assertIn(f"up to {told['load']['before']} flows", steps)
+        self.assertIn(str(told["load"]["after"]), steps)
+        self.assertTrue(self.says(netlist, "leaf3")["cut_off"])
+        self.assertEqual(self.drawn("svg.map.after path.fails"), 18)
+        self.assertIn("cut off: h3-[1-18].", self.text(".note"))
+
+    def test_detours(self):
+        """A tap on a leaf's cell: the flows of the failed link are those that others gain."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        self.says(netlist, "leaf5:20")
+        self.assertEqual((self.drawn("#wires path.fails"), self.drawn("svg.map.after path.fails")),
+                         (1, 1))
+        self.assertEqual(self.text("#detour p"), "leaf5: port 20 to s1-line0 fails, which carried "
+                         "630 flows up; its other links carry 630 more.")
+        self.assertEqual(self.rows("detour")[0],
+                         ["20 to s1-line0", "1", "failed, was 630", "failed, was 630"])
+        leaf = [s for s in table(netlist, "--fail", "leaf5:20")["switches"]
+                if s["name"] == "leaf7"][0]
+        self.browser.run("""{ const map = document.querySelector("svg.map.after"),
+            box = map.getBoundingClientRect(); map.dispatchEvent(new MouseEvent("click", {
+            clientX: box.left + 3.5 / 18 * box.width, clientY: box.top + 7.5 / 36 * box.height})); }
+            """)
+        self.assertIn("leaf7: none of its links fails.", self.text("#detour p"))
+        ups = {port["port"]: port for port in leaf["ports"] if port["direction"] == "up"}
+        for row in self.rows("detour")[:-1]:
+            port = ups[int(row[0].split()[0])]
+            self.assertEqual(row[1:3], [str(port["plane"]), f"{port['after']:,} "
+                                        f"({port['after'] - port['before']:+})".replace(
+                                            "-", "\u2212")])
+        self.browser.run("""document.querySelector('#wires rect[data-name="leaf5"]').dispatchEvent(
+            new MouseEvent("click"))""")
+        self.assertIn("leaf5: port 20", self.text("#detour p"))
 
     def test_a_click_sorts(self):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
@@ -373,8 +449,9 @@ class Pages(labtest.Folders):
         found["failed"] = list(NASTY)
         total = {"blocks": 5, "bound": 4, "switches": 3, "entries": 9}
         lost = [{"name": NASTY[0], "guid": found["switches"][0]["guid"]}]
-        costs = [{"schema": "portmajor-whatif", "failed": [name], "pairs_cut": 0, "total": total}
-                 for name in NASTY]
+        costs = [{"schema": "portmajor-whatif", "failed": [name], "pairs_cut": 4, "total": total,
+                  "took": [{"name": name}] * 2, "cut_off": list(NASTY), "ms": 0.1,
+                  "load": {"before": 9, "after": 8}, "fails_over": False} for name in NASTY]
         costs.append({"schema": "portmajor-sweep", "failures": 7,
                       "settings": {"failures_of": NASTY[1], "pairs": False, "total": 7},
                       "metrics": {"blocks": {"histogram": [[5, 7]]},
@@ -399,9 +476,9 @@ class Pages(labtest.Folders):
         page = self.write("nasty-names", *paths, "--title", NASTY[1])
         self.check_legible(page)
         self.assertEqual(self.browser.run("""["script", "img"].map(name =>
-            document.querySelectorAll(name).length)"""), [2, 2])
+            document.querySelectorAll(name).length)"""), [3, 2])
         self.assertIn([NASTY[1], "7", "7", "5", "5", "4", "-"], self.rows("kinds"))
-        self.assertIn(NASTY[0] + ": failed, 5 blocks", self.browser.run(
+        self.assertIn(NASTY[0] + ": its failure costs 5 blocks", self.browser.run(
             """document.querySelector("#tree .level:last-child i").title"""))
         self.assertIn("it's & \\ {{ 7*7 }}", self.text())
         self.assertIn("bell\\x07 and\\x09tab", self.text())
