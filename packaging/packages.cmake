@@ -65,6 +65,9 @@ set(configuration packaging/opensm.conf packaging/portmajor.conf)
 install(FILES packaging/opensm@.service.d/portmajor.conf
 	DESTINATION ${CMAKE_INSTALL_DATADIR}/portmajor/opensm@.service.d)
 install(FILES ${configuration} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+# Off until the timer is enabled for another machine. systemd looks below /usr and /usr/local.
+install(FILES packaging/plans/portmajor-plans@.service packaging/plans/portmajor-plans@.timer
+	DESTINATION lib/systemd/system)
 # Packages alone: they know how to leave a file that was changed as it is.
 install(FILES ${configuration} DESTINATION /etc/portmajor
 	COMPONENT configuration EXCLUDE_FROM_ALL)
@@ -102,7 +105,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS
 	"opensm (>= ${opensm_version}), opensm (<< ${opensm_version}+)")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3, python3-jinja2")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS portmajor-lab)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "portmajor-lab, rsync, openssh-client")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "A plugin for OpenSM ${opensm_version} that routes InfiniBand fat trees. LIDs are

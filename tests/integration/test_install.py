@@ -6,8 +6,10 @@ sound; our scripts start no services."""
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
+import unittest
 
 import labtest
 import pmlab
@@ -152,6 +154,49 @@ class Configuration(labtest.Folders):
         text = (PACKAGING / DROP_IN).read_text(encoding="ascii")
         self.assertIn("\nRestart=on-failure\n", text)
         self.assertGreaterEqual(int(re.search(r"(?m)^RestartSec=(\d+)$", text)[1]), 3)
+
+
+@unittest.skipUnless(shutil.which("rsync"), "no rsync here")
+class PlanCopies(labtest.Folders):
+    """What the timer's service runs, with a folder in the other machine's place."""
+
+    def setUp(self):
+        self.here, self.there = self.folder / "here", self.folder / "there"
+        text = (PACKAGING / "plans" / "portmajor-plans@.service").read_text(encoding="ascii")
+        command, = exec_starts(text.replace("\\\n", ""))
+        self.command = [word.replace("/var/cache/opensm/", f"{self.here}/").replace(
+            f"%i:{self.here}", str(self.there)) for word in shlex.split(command)]
+
+    def put(self, root, path, text, age_s):
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="ascii")
+        os.utime(place, (1e9 - age_s, 1e9 - age_s))
+
+    def test_plans_alone_and_none_older(self):
+        own, other = ("portmajor.0002c9030000000" + digit for digit in "12")
+        for name in ("plan", "drifting", "state", "holds", "plan.bad-1"):
+            self.put(self.here, f"{own}/{name}", name, 10)
+        self.put(self.here, "guid2lid", "not ours", 10)
+        self.put(self.here, f"{other}/plan", "older", 20)
+        self.put(self.there, f"{other}/plan", "newer", 10)
+        must(*self.command)
+        self.assertEqual({str(path.relative_to(self.there)): path.read_text(encoding="ascii")
+                          for path in self.there.rglob("*") if path.is_file()},
+                         {f"{own}/plan": "plan", f"{own}/drifting": "drifting",
+                          f"{other}/plan": "newer"})
+        self.assertEqual((self.there / own / "plan").stat().st_mtime, 1e9 - 10)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze here")
+    def test_units_are_sound(self):
+        units = self.folder / "units"
+        units.mkdir()
+        for kind in ("service", "timer"):
+            shutil.copy(PACKAGING / "plans" / f"portmajor-plans@.{kind}",
+                        units / f"portmajor-plans@sm-2.{kind}")
+        done = run("systemd-analyze", "verify", "--recursive-errors=no",
+                   *sorted(units.iterdir()))
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
 
 
 class WithoutServices(labtest.Folders):
