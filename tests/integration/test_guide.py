@@ -233,6 +233,27 @@ class Readme(Commands):
         self.assertEqual(left, [])
 
 
+class Alarm(unittest.TestCase):
+    def test_every_alert_has_a_row(self):
+        text = sections(GUIDE)["Alarm at three: do 1, 2, 3"]
+        alerts = (pmlab.ROOT / "monitoring" / "alerts.yml").read_text(encoding="ascii")
+        rows = " ".join(re.findall(r"(?m)^\| (Portmajor[^|]*)\|", text))
+        self.assertEqual(sorted(re.findall(r"Portmajor\w+", rows)),
+                         sorted(re.findall(r"alert: (\w+)", alerts)))
+
+    def test_findings_are_those_of_status(self):
+        """What a row quotes stands in the command's source."""
+        text = sections(GUIDE)["Alarm at three: do 1, 2, 3"]
+        source = "".join((pmlab.ROOT / "src" / "cli" / "cmd" / name).read_text(encoding="ascii")
+                         for name in ("cmd_status.c", "missing_output.c"))
+        source = re.sub(r'"\s*(?:JSON_INTEGER_FORMAT\s*)?"', "", source)
+        for row in re.findall(r"(?m)^\| Portmajor[^|]*\|([^|]*)\|", text):
+            for finding in re.findall(r"`([^`]+)`", row):
+                said = finding.removeprefix(".. ").removesuffix(" ..").split(" updn")[0]
+                said = said.split(": leaf9")[0].replace("its neighbours", "%s neighbours")
+                self.assertIn(said, source)
+
+
 class Length(unittest.TestCase):
     def test_readme(self):
         """Two to three screens of 50 lines."""
