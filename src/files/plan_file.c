@@ -10,7 +10,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MAGIC "portmajor-plan 4"
+/* The first line: the format changes what all others mean. */
+static const char magic[] = "portmajor-plan 4";
 
 /* An end port's role. */
 static const char *const roles[] = {
@@ -65,7 +66,7 @@ static int print_plan(FILE *out, const void *arg)
 {
 	const struct pm_plan *plan = arg;
 
-	fprintf(out, MAGIC "\norder %s\nlmc %u\n", pm_lid_order_name(plan->order),
+	fprintf(out, "%s\norder %s\nlmc %u\n", magic, pm_lid_order_name(plan->order),
 		plan->lmc);
 	if (plan->adopted)
 		fputs("held\n", out);
@@ -314,6 +315,23 @@ static int parse_lmc(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
+static int parse_magic(struct reader *r, struct pm_text line)
+{
+	struct pm_text own = {magic, magic + sizeof(magic) - 1}, rest = line, word,
+		       wanted;
+
+	pm_text_take_word(&own, &wanted);
+	pm_text_skip_blanks(&own);
+	if (!pm_text_take_word(&rest, &word) || !pm_text_equal(word, wanted))
+		return bad_line(r, "not a plan");
+	pm_text_skip_blanks(&rest);
+	if (pm_text_equal(rest, own))
+		return 0;
+	return pm_lexer_fail(&r->lexer,
+			     "a plan of format %.*s; this version reads format %.*s",
+			     PM_SHOWN(rest), PM_SHOWN(own));
+}
+
 static int parse_plan_line(struct reader *r, struct pm_text line)
 {
 	static const struct {
@@ -329,9 +347,7 @@ static int parse_plan_line(struct reader *r, struct pm_text line)
 
 	pm_text_take_word(&rest, &word);
 	if (r->lexer.line == 1)
-		return pm_text_is(line, MAGIC)
-			       ? 0
-			       : bad_line(r, "not a plan of this version");
+		return parse_magic(r, line);
 	if (r->lexer.line == 2)
 		return pm_text_is(word, "order") ? parse_order(r, rest)
 						 : bad_line(r, "no order");

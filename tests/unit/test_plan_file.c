@@ -190,7 +190,11 @@ static void test_damage(void **state)
 static const struct {
 	const char *name, *body, *says;
 } nonsense[] = {
-	{"version", "portmajor-plan 3\norder grouped\nlmc 0\n", "version"},
+	{"older format", "portmajor-plan 3\norder grouped\nlmc 0\n",
+	 "x:1: a plan of format 3; this version reads format 4"},
+	{"newer format", "portmajor-plan 4.1\nanything\n",
+	 "x:1: a plan of format 4.1; this version reads format 4"},
+	{"no plan", "portmajor-table 4\norder grouped\nlmc 0\n", "x:1: not a plan"},
 	{"order", "portmajor-plan 4\norder x\nlmc 0\n", "x:2: no order"},
 	{"lmc", "portmajor-plan 4\norder grouped\nlmc 4\n", "x:3: no lmc"},
 	{"no switch", HEAD, "end port"},
