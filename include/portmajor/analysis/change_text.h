@@ -9,11 +9,10 @@
 
 /*
  * Writes one line without a newline, such as
- *   failed: 2 switches (s0-line0, s0-fab0), 1 cable (leaf3[20]-s1-line0[4]);
- *   came: 1 host (leaf2[5])
- * or "no change". Names at most three of a kind. A switch counts as failed when it has no
- * cables to switches any more; its cables and hosts are not named then. Truncated to
- * size.
+ *   lost 2 switches (s0-line0, s0-fab0), 1 cable (leaf3[20]-s1-line0[4]);
+ *   came 1 host (leaf2[5])
+ * or "no change". Names at most three of a kind. A switch without any cable to a switch
+ * counts as failed; its cables and hosts are then not named. Truncated to size.
  */
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *text, size_t size);
@@ -24,7 +23,7 @@ struct pm_change_use {
 };
 
 /*
- * The same, followed by parts drained and undrained among those discovered at both
+ * The same, followed by the drained and undrained parts that were discovered at both
  * moments: "drained 1 cable (leaf3[20]-s1-line0[4])". A switch counts as drained when all
  * its cables to switches are.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Summarises the cost of many failures: a histogram of each metric, and the worst
- * failures. Summaries of threads or files add up to that of the whole.
+ * failures. Summaries of several threads or files can be added.
  */
 #ifndef PORTMAJOR_FAILURE_SUMMARY_H
 #define PORTMAJOR_FAILURE_SUMMARY_H

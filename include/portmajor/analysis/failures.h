@@ -15,15 +15,15 @@ struct pm_ports {
 };
 
 /*
- * Adds the parts that a text names, as one port each: port 0 of a node or, with ":PORT"
- * or "[PORT]" behind its name, that port, which has a cable. A cable may be named by both
- * ends, as printed: "leaf0[17]-s0-line0[6]". A node is named by its name (all nodes of
- * that name), its label (pm_fabric_label), a pattern with *, ? and [] (all matches), its
- * GUID or a port's ("0x...", or ibnetdiscover's "S-..."), or a LID ("lid:N", or N alone)
- * of the fabric's ports or, if they have none, of the plan; a chassis by the beginning of
- * its switches' names up to a -: "s0" for s0-line0 and s0-fab0. Names of nodes come
- * first, then those of cables. Messages begin with `what`, such as an option. -EINVAL: no
- * such part; -ENOMEM.
+ * Adds the parts that a text names, one port for each: port 0 of a node or, with ":PORT"
+ * or "[PORT]" behind its name, that port, which must have a cable. A cable may also be
+ * named by both ends, as printed: "leaf0[17]-s0-line0[6]". A node is named by its name
+ * (all nodes of that name), its label (pm_fabric_label), a pattern with *, ? and [] (all
+ * matches), its GUID or a port's ("0x...", or ibnetdiscover's "S-..."), or a LID
+ * ("lid:N", or N alone) of the fabric's ports or, if they have none, of the plan; a
+ * chassis by the beginning of its switches' names up to a -: "s0" for s0-line0 and
+ * s0-fab0. Names of nodes come first, then those of cables. Messages begin with `what`,
+ * such as an option. -EINVAL: no such part; -ENOMEM.
  */
 int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     const char *what, const char *text, struct pm_ports *ports,
@@ -37,15 +37,14 @@ bool pm_failures_is_name(const struct pm_fabric *fabric, uint32_t thing,
 			 const char *text);
 
 /*
- * Adds the ports that have failed cables: all of a node, or the one named. Otherwise the
- * same.
+ * Likewise adds the ports with failed cables: all ports of a node, or the named one.
  */
 int pm_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports,
 		    struct pm_error *err);
 
 /*
- * Finds the one node that a text names, likewise but for ports and cables. plan may be
+ * Finds the single node that a text names as above, without ports and cables. plan may be
  * NULL: LIDs are those of the fabric's ports. -EINVAL: none, or several, with GUIDs in
  * the message; -ENOMEM.
  */

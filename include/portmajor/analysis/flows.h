@@ -2,7 +2,7 @@
 /*
  * Loads of links between switches, updated as entries change. As in pm_check_loads every
  * end port with a LID sends a flow to every end port's LID. Only flows through changed
- * entries, and those of lost end ports, are followed.
+ * entries, and flows of failed end ports, are followed.
  */
 #ifndef PORTMAJOR_FLOWS_H
 #define PORTMAJOR_FLOWS_H
@@ -14,8 +14,8 @@ struct pm_flows;
 
 /*
  * The flows in the fabric of the routes' plan, with the plan's LIDs, over base[switch],
- * tables of pm_routes_stride entries. They lead up and then down but for LIDs with
- * odd[lid] set. odd is not needed afterwards, the rest is borrowed; the caller frees the
+ * tables of pm_routes_stride entries. They lead up and then down, except for LIDs with
+ * odd[lid] set. odd may be freed afterwards, the rest is borrowed; the caller frees the
  * result. -ENOMEM. Cost: O(entries), and 2 bytes of memory each.
  */
 int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
@@ -24,8 +24,8 @@ int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
 void pm_flows_free(struct pm_flows *flows);
 
 /*
- * Notes an entry that may differ between base and the routes' tables, none twice; or a
- * switch's port with a lost end port. -ENOMEM.
+ * Notes an entry that may differ between base and the routes' tables, each once; or a
+ * switch's port with a failed end port. -ENOMEM.
  */
 int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid);
 int pm_flows_note_end(struct pm_flows *flows, uint32_t port);

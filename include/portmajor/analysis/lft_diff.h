@@ -23,7 +23,7 @@ struct pm_lft_change {
 
 /*
  * Compares tables; LIDs only if owners are known on both sides. An entry that only the
- * old table has counts, unless `keep`. O(entries).
+ * old table has counts as different, unless `keep` is set. O(entries).
  */
 struct pm_lft_change pm_lft_compare(const struct pm_lft_switch *before,
 				    const struct pm_lft_switch *after, bool keep);
@@ -37,7 +37,7 @@ struct pm_lft_move {
 };
 
 /*
- * Ports with another lowest LID, or with one only before or only after, by GUID; LIDs
+ * Lists by GUID the ports with different lowest LIDs, or with one on one side only; LIDs
  * without a known owner do not count. The caller frees *moves. -ENOMEM.
  */
 int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,

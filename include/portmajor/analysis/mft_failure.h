@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The cost of a failure in multicast tables: compares trees of groups before and after
- * it, as whatif.h does with unicast tables. Trees are the plugin's: of multicast.h, and
- * of pm_multicast_span for groups that no switch reaches downwards.
+ * it, as whatif.h does with unicast tables. Trees are made as in the plugin: by
+ * multicast.h, and by pm_multicast_span for groups that no switch reaches downwards.
  */
 #ifndef PORTMAJOR_MFT_FAILURE_H
 #define PORTMAJOR_MFT_FAILURE_H

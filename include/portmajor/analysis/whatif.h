@@ -29,7 +29,7 @@ struct pm_whatif_result {
 		shift; /* with `shifts`: the same for the worst shift permutation tried */
 	/*
 	 * Within the subnet manager's reach. Unless it is enough, the engine fails over,
-	 * and the next one's tables are sent.
+	 * and the next engine's tables are sent.
 	 */
 	struct pm_reachable reachable;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Splits text files into words, for their parsers. Text is read-only memory with any
- * bytes and no NUL at its end. Functions that take something take it off the front of the
- * text. Blanks are spaces, tabs and carriage returns.
+ * bytes and no NUL at its end. Functions with `take` in their name remove the result from
+ * the front of the text. Blanks are spaces, tabs and carriage returns.
  */
 #ifndef PORTMAJOR_LEXER_H
 #define PORTMAJOR_LEXER_H
@@ -94,7 +94,8 @@ bool pm_text_take_word(struct pm_text *text, struct pm_text *word);
 int pm_text_take_digits(struct pm_text *text, unsigned int base, uint64_t *value);
 
 /*
- * Takes a number up to max that ends as a word does, or before one of ":])"; false: none.
+ * Takes a number of at most max that ends at the end of a word or before one of ":])";
+ * false: none.
  */
 bool pm_text_take_number(struct pm_text *text, unsigned int base, uint64_t max,
 			 uint64_t *value);

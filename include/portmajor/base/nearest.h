@@ -10,13 +10,16 @@ struct pm_nearest {
 };
 
 /*
- * Letters to insert, delete, replace or swap with their neighbour until one word is the
- * other, without regard to case. O(length^2); a word above 63 bytes is far from all.
+ * The number of letters to insert, delete, replace or swap with their neighbour to turn
+ * one word into the other, ignoring case. O(length^2); a word above 63 bytes is far from
+ * all.
  */
 unsigned int pm_edit_distance(const char *a, const char *b);
 
-/* Keeps a known word if it is nearer than those before, and at most a third of its
- * letters differ. The word must stay. */
+/*
+ * Keeps a known word if it is nearer than earlier ones, and at most a third of its
+ * letters differ. The word is borrowed.
+ */
 void pm_nearest_offer(struct pm_nearest *nearest, const char *mistyped,
 		      const char *topology);
 

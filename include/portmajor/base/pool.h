@@ -40,7 +40,7 @@ void *pm_pool_bytes(struct pm_pool *pool, size_t size);
 /* The same, copied from an array. */
 void *pm_pool_copy(struct pm_pool *pool, const void *from, size_t length, size_t size);
 
-/* 0, or -ENOMEM, with a message in err, if any of the above has returned NULL. */
+/* Returns 0, or -ENOMEM with a message in err if any of the above has returned NULL. */
 int pm_pool_check(const struct pm_pool *pool, struct pm_error *err);
 
 /* Frees all of it; the pool is empty again, and nothing has failed. */

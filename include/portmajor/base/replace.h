@@ -16,10 +16,10 @@
 
 /*
  * Replaces or makes the file at path. No other process may write to PATH+SUFFIX at the
- * same time; a file of that name, left by a killed process, is removed. After a failure
- * the file is as before (the new one if only the folder could not be synced), and no
- * PATH+SUFFIX is left. -ENAMETOOLONG; -EISDIR, -EEXIST: path is a folder, or no file;
- * other -errno. The message names path.
+ * same time; a leftover of a killed process is removed. After a failure the file is as
+ * before (the new one if only the folder could not be synced), and no PATH+SUFFIX is
+ * left. -ENAMETOOLONG; -EISDIR, -EEXIST: path is a folder, or no file; other -errno. The
+ * message names path.
  */
 int pm_replace(const char *path, const char *suffix, const void *data, size_t length,
 	       struct pm_error *err);

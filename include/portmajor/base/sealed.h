@@ -11,7 +11,10 @@
 /* As pm_text_print, and adds the last line. */
 int pm_sealed_print(pm_print *print, const void *arg, char **text, size_t *length);
 
-/* Where the last line begins; NULL: it is wrong, or there are NULs before it. */
+/*
+ * Returns where the last line begins; NULL: its checksum is wrong, or there are NULs
+ * before it.
+ */
 const char *pm_sealed_end(const char *text, size_t length);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Checks tables by following packets, without plans or routing rules: an independent test
- * of these, and a judge of tables from switches.
+ * Checks tables by following packets. It knows no plans and no routing rules, so it tests
+ * both independently, and judges tables of any engine.
  */
 #ifndef PORTMAJOR_CHECK_H
 #define PORTMAJOR_CHECK_H
@@ -56,16 +56,16 @@ struct pm_check_paths {
 };
 
 /*
- * Follows every LID from every switch with end ports (or, with from_all, from
- * every switch). A fabric is right if lost, loops, turns, misrouted and deaf are 0.
- * -ENOMEM. Cost: O(switches x (ports + LIDs x path length)).
+ * Follows every LID from every switch with end ports (or, with from_all, from every
+ * switch). The tables are right if lost, loops, turns, misrouted and deaf are 0. -ENOMEM.
+ * Cost: O(switches x (ports + LIDs x path length)).
  */
 int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err);
 
 /*
- * LIDs with packets that return to a switch, wherever they begin: every LID with an entry
- * in a table, up to LinearFDBTop, even without an owner.
+ * LIDs with packets that return to a switch, from any switch on: among all LIDs with an
+ * entry in a table, up to LinearFDBTop, even without an owner.
  */
 #define PM_CHECK_LOOP 8
 struct pm_check_loops {
@@ -82,8 +82,8 @@ int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
 /*
  * Credit loops: a channel is a cable between switches in one direction; it depends on
  * another if a packet between end ports may hold the first while it waits for the second.
- * A cycle of such channels can stand still for ever. Multicast packets of the end ports
- * in masks count as well. All packets are assumed to use one virtual lane.
+ * Packets in a cycle of such channels can block each other for ever. Multicast packets of
+ * the end ports in masks count as well. All packets are assumed to use one virtual lane.
  */
 #define PM_CHECK_CREDIT_LOOP 16
 struct pm_check_credits {
@@ -96,9 +96,9 @@ struct pm_check_credits {
 };
 
 /*
- * Looks for a credit loop: of unicast packets, and if there is none, of these with
- * multicast packets (check->mfts). -ENOMEM.
- * Cost: O((LIDs + MLIDs) x switches + sum over switches of ports^2).
+ * Looks for a credit loop of unicast packets and, if there is none, of unicast and
+ * multicast packets (check->mfts). -ENOMEM. Cost: O((LIDs + MLIDs) x switches + sum over
+ * switches of ports^2).
  */
 int pm_check_credits(const struct pm_check *check, struct pm_check_credits *credits,
 		     struct pm_error *err);

@@ -34,11 +34,11 @@ struct pm_check_mfts {
 };
 
 /*
- * Follows packets from all members, by the tables of the fabric's switches; unknown ones
- * count as in pm_mfts_mask. groups[num], by MLID, each once: members are end ports of the
- * fabric and port 0 of its switches. NULL: members are the end ports and ports 0 in a
- * mask of the MLID, so that none is a stranger. -ENOMEM. Cost: O(MLIDs x switches), and
- * for a group switches with members x switches of its tree.
+ * Follows packets from all members, by the tables of the fabric's switches; unknown
+ * tables count as in pm_mfts_mask. groups[num], by MLID, each once: members are end ports
+ * of the fabric and port 0 of its switches. NULL: members are the end ports and ports 0
+ * in a mask of the MLID, and no port is a stranger. -ENOMEM. Cost: O(MLIDs x switches),
+ * and for a group switches with members x switches of its tree.
  */
 int pm_check_mfts(const struct pm_fabric *fabric, const struct pm_mfts *mfts,
 		  const struct pm_group *groups, uint32_t num,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Takes switches, hosts and cables out of a fabric at random. */
+/* Removes switches, hosts and cables from a fabric at random. */
 #ifndef PORTMAJOR_DEGRADE_H
 #define PORTMAJOR_DEGRADE_H
 
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* A number of parts, or thousandths of a percent of all of a kind. */
+/* A number of parts, or a share of all parts of a kind in thousandths of a percent. */
 struct pm_share {
 	uint32_t number;
 	bool percent; /* then number is 0 to 100,000 */

@@ -2,11 +2,11 @@
 /*
  * A fabric: nodes, ports and links in flat arrays joined by indexes.
  *
- * Life: pm_fabric_new, pm_fabric_add_node and pm_fabric_link in any order,
- * then pm_fabric_seal. Sealing sorts the nodes (switches before end nodes,
- * each kind by key, which is the GUID unless set otherwise), so that nothing computed
- * from a sealed fabric depends on the order in which it was discovered or written down.
- * Indexes handed out before sealing are void after it.
+ * A fabric is built by pm_fabric_new, pm_fabric_add_node and pm_fabric_link, and then
+ * sealed by pm_fabric_seal. Sealing sorts the nodes (switches before end nodes, each kind
+ * by key, which is the GUID unless set otherwise), so that nothing computed from a sealed
+ * fabric depends on the order in which it was discovered or written down. Sealing voids
+ * the indexes handed out before.
  *
  * Callers read a sealed fabric's arrays; they change it by pm_fabric_cut, pm_roles_apply
  * and the fields for LIDs and links alone.
@@ -29,7 +29,9 @@ enum pm_node_type {
 	PM_ROUTER,
 };
 
-/* Kinds of end ports at a switch's port; each kind is balanced by itself, see plan.h. */
+/*
+ * The kind of end port at a switch's port; each kind is balanced by itself, see plan.h.
+ */
 enum pm_host {
 	PM_NO_HOST,
 	PM_COMPUTE, /* an end port, unless roles.h has another role for it */
@@ -102,9 +104,9 @@ int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_
 		   uint32_t node_b, unsigned int port_b, struct pm_error *err);
 
 /*
- * Ends building, and labels nodes (pm_fabric_label). Cost: O(nodes log nodes + ports).
- * -EEXIST: two nodes have one GUID; -ENOMEM. After an error only pm_fabric_free may be
- * called.
+ * Seals the fabric, and labels its nodes (pm_fabric_label). Cost: O(nodes log nodes +
+ * ports). -EEXIST: two nodes have one GUID; -ENOMEM. After an error only pm_fabric_free
+ * may be called.
  */
 int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err);
 
@@ -120,9 +122,9 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric);
 struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric);
 
 /*
- * The union of a skeleton and the fabric of now: every switch, cable and host port of
- * either. Where they contradict each other (a cable now ends elsewhere) the fabric of now
- * is right. The caller frees the result, a skeleton. -ENOMEM.
+ * The union of a skeleton and a newer fabric: every switch, cable and host port of
+ * either. Where they contradict each other (a cable ends elsewhere) the newer fabric is
+ * right. The caller frees the result, a skeleton. -ENOMEM.
  */
 int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *now,
 		    struct pm_fabric **merged, struct pm_error *err);
@@ -138,14 +140,14 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
 
 /*
- * Counts a skeleton switch's end ports but for service ports: with usable[port] those
- * there now, in slots that were always empty too; with NULL those that are or were. O(its
- * ports).
+ * Counts a skeleton switch's end ports without service ports: with alive[port] the
+ * present ones, also in slots that were always empty before; with NULL the present and
+ * earlier ones. O(its ports).
  */
 uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
 			       const uint8_t *usable);
 
-/* Takes the cable at this port away, if there is one. Sealed fabrics too. */
+/* Removes the cable at this port, if there is one, also from a sealed fabric. */
 void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);
 
 /* The index of the node with this GUID in a sealed fabric, or PM_NONE. O(log n). */
@@ -184,7 +186,7 @@ static inline const char *pm_fabric_name(const struct pm_fabric *fabric, uint32_
 
 /*
  * A node's label, for people to read: its name; "NAME (0xGUID)" if another node has the
- * same name; the GUID alone if several have none. Commands find operands by it
+ * same name; the GUID alone if several nodes have no name. Commands find operands by it
  * (pm_fabric_find_label). Labels are made by sealing and renaming; before sealing the
  * label is the name, and a skeleton has the labels of its fabric. Valid until the fabric
  * is freed or a node renamed.

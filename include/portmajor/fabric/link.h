@@ -2,9 +2,9 @@
 /*
  * Widths and speeds of links, and the degraded ones: slower than their neighbours.
  *
- * A code is one byte for a width and a speed, 0 if neither is known; if either is
- * unknown, so is the rate. Each end of a link has its own code (pm_port.link): files have
- * the same for both ends, switches may report one end alone.
+ * A code is one byte for a width and a speed, 0 if neither is known; without either of
+ * them the rate is unknown. Each end of a link has its own code (pm_port.link): files
+ * have the same for both ends, switches may report one end alone.
  */
 #ifndef PORTMAJOR_LINK_H
 #define PORTMAJOR_LINK_H
@@ -87,9 +87,10 @@ struct pm_degraded_link {
 /*
  * The rule: links between switches are neighbours if the switches at their ends are of
  * the same two kinds. Switches are of one kind if they have the same level, number of
- * ports, and fastest speed of a link to a switch: an older generation is not compared
- * with a newer one, a link that fell back is. The usual rate is the highest that more
- * than half of the neighbours with a known rate reach. A link below it is degraded.
+ * ports, and fastest speed of a link to a switch: so an older generation is not compared
+ * with a newer one, but a link that fell back to a lower speed is. The usual rate is the
+ * highest that more than half of the neighbours with a known rate reach. A link below it
+ * is degraded.
  *
  * link[port] are codes for the ports of the tree's skeleton; 0: no link, or unknown.
  * *list is by port, and the caller frees it. -ENOMEM. O(ports + links log links), without

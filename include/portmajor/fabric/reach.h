@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The switches that each switch reaches going down only, and going up and then down.
- * Tables use up-then-down paths alone, which excludes loops and credit loops.
+ * Reach sets: the switches that each switch reaches by going down only, and by going up
+ * and then down. Tables use only up-then-down paths, which exclude loops and credit
+ * loops.
  */
 #ifndef PORTMAJOR_REACH_H
 #define PORTMAJOR_REACH_H
@@ -40,9 +41,9 @@ enum pm_reach_changed {
 };
 
 /*
- * The same, starting from the sets with all cables: only sets that failed cables lead to
- * are computed. changed[switch]: which of its sets differ from those of `whole`. Cost:
- * O(cables), and that of the changed sets.
+ * The same, starting from `whole`, the sets with all cables: computes only sets that
+ * failed cables affect. changed[switch] has which of its sets differ from those of
+ * `whole`. Cost: O(cables), and that of the changed sets.
  */
 void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 			    const uint8_t *usable, const struct pm_reach *whole,
@@ -82,8 +83,8 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   struct pm_reach *reach, struct pm_reach_failure *failure);
 
 /*
- * Undoes that: reach is again the copy of `whole` that it was. Or, with the sets after
- * the failure as `whole`, brings a copy from before it up to date. Cost: O(switches that
+ * Undoes that: reach becomes a copy of `whole` again. With the sets after the failure as
+ * `whole`, updates a copy of the sets before the failure instead. Cost: O(switches that
  * reach less x words).
  */
 void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,

@@ -3,13 +3,13 @@
  * Roles of nodes: the roots of the tree, and the kinds of end ports. The first rule that
  * applies to an end port counts:
  *
- *	rules of the operator, in their order (portmajor.conf)
- *	io_guid_file, then cn_guid_file of OpenSM, if it is in them
- *	what the node is: aggregation nodes and routers have service ports
- *	cn_guid_file, if there is one: whatever is not in it is I/O
- *	else it is a compute node's
+ * 	rules of the operator, in their order (portmajor.conf)
+ * 	io_guid_file, then cn_guid_file of OpenSM, if it is in them
+ * 	what the node is: aggregation nodes and routers have service ports
+ * 	cn_guid_file, if there is one: whatever is not in it is I/O
+ * 	else it is a compute node's
  *
- * A plan makes compute nodes at a switch above the leaves service ports (plan.h).
+ * A plan turns compute ports at a switch above the leaves into service ports (plan.h).
  *
  * A GUID file has one GUID per line, in hexadecimal with 0x or in decimal; text behind
  * that, blank lines and comments from # on are ignored. Roots are node GUIDs, the others

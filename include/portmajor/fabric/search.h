@@ -36,7 +36,7 @@ typedef bool pm_search_passes(const void *context, uint32_t port);
 /* Nothing is found yet. O(nodes). */
 void pm_search_begin(struct pm_search *search);
 
-/* Adds a start. False: the node is one already, or was found. */
+/* Adds a start. False: the node is a start already, or was found. */
 bool pm_search_start(struct pm_search *search, uint32_t node);
 
 /*
@@ -47,8 +47,8 @@ void pm_search_run(struct pm_search *search, pm_search_passes *passes,
 		   const void *context);
 
 /*
- * Replaces by[] by the number of cables from the nearest start; the search cannot go on
- * after that. O(found).
+ * Replaces by[] by the number of cables from the nearest start; this ends the search.
+ * O(found).
  */
 void pm_search_distances(struct pm_search *search);
 

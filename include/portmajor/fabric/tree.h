@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The fat tree in a fabric: levels, the direction of every port, subtrees and
- * planes.
+ * The fat tree in a fabric: levels, the direction of every port, subtrees and planes.
  *
  * A leaf is a switch with hosts. Leaves are mostly level 0, and the level of another
  * switch is its distance from the nearest leaf. Exceptions: a switch with few hosts among
  * leaves (a spine with a gateway or the SM's node) is no leaf, a leaf may have no host
- * yet, and single cables that skip a level do not count. Where that connects less than it
- * could, levels count from the roots: then leaves may have edge switches below them,
- * which count as leaves too but have no planes of their own. Service ports (fabric.h)
- * make no leaf. Named roots override all that. See src/fabric/levels.c.
+ * yet, and single cables that skip a level do not count. Where these levels leave
+ * connected hosts without a path, levels count from the roots: then leaves may have edge
+ * switches below them, which count as leaves too but have no planes of their own. Service
+ * ports (fabric.h) make no leaf. Named roots override all that. See src/fabric/levels.c.
  *
- *	level   leaf_level 0            leaf_level 1
- *	2       core                    spine chips of a director
- *	1       spine                   its line boards, with hosts: leaves
- *	0       leaf                    edge switches, with hosts: leaves, too
+ * 	level   leaf_level 0            leaf_level 1
+ * 	2       core                    spine chips of a director
+ * 	1       spine                   its line boards, with hosts: leaves
+ * 	0       leaf                    edge switches, with hosts: leaves, too
  *
- * A plane is an up port of a leaf, in terms that hold on every leaf: the component that
- * it leads to (the tree above the leaves falls into components without them, such as a
- * spine or a director chassis), the first-level switch of that component over the leaf's
- * pod (the rank), and the number among parallel cables (the cable).
+ * A plane describes an up port of a leaf by three numbers that mean the same on every
+ * leaf: the component that the port leads to (without the leaves the tree falls into
+ * components, such as a spine or a director chassis), the rank of the first-level switch
+ * among those of that component above the leaf's pod, and the number among parallel
+ * cables.
  *
  *            chassis s0              chassis s1       two components, one
  *          fab0     fab1           fab0     fab1      first-level switch each

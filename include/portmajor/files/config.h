@@ -18,12 +18,12 @@ struct pm_config {
 	enum pm_lid_order lid_order; /* default grouped */
 	/*
 	 * Whether a port with another LID than planned gets the planned one at its next
-	 * link-up. Default no: ports keep their LIDs, beside the plan's.
+	 * link-up. Default no: ports keep their LIDs, and the plan is kept beside.
 	 */
 	bool migrate;
 	/*
-	 * Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s. The
-	 * holds are pm_failback's, too, even without a limit.
+	 * Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s.
+	 * pm_failback uses the holds, too, even without a limit.
 	 */
 	struct pm_damping_config flap;
 	/* Whether a trap starts a repair of tables. Default yes. */

@@ -30,9 +30,9 @@ int pm_damping_file_print(const struct pm_damping *flaps,
 			  size_t *length);
 
 /*
- * Adds a file's cables, older by the time since it was written (0 if that is in the
- * future). -ENOENT: no file; -EBADMSG: damaged, another version, or invalid, with path
- * and line in the message: the lines before are added; other -errno.
+ * Adds a file's cables, with their ages increased by the time since it was written (0 if
+ * that is in the future). -ENOENT: no file; -EBADMSG: damaged, another version, or
+ * invalid, with path and line in the message: the lines before are added; other -errno.
  */
 int pm_damping_file_read(const char *path, const struct pm_damping_clock *clock,
 			 struct pm_damping *flaps, struct pm_error *err);

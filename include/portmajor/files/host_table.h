@@ -7,8 +7,8 @@
  *     ff:ff:ff:ff:ff:ff 101 4294967295   # where all group addresses go
  *
  * VLANs are 1 to 4094, priorities 1 to 2^32-1 and all different: a pair uses the VLAN of
- * the host with the higher one. No address is repeated. Changes are lines that are new or
- * replace their address's line, and `- MAC` for removed addresses.
+ * the host with the higher priority. No address is repeated. Changes are lines that are
+ * new or replace their address's line, and `- MAC` for removed addresses.
  */
 #ifndef PORTMAJOR_HOST_TABLE_H
 #define PORTMAJOR_HOST_TABLE_H
