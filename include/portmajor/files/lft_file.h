@@ -38,8 +38,8 @@ int pm_lfts_read(const char *path, struct pm_lfts **lfts, struct pm_error *err);
 
 /*
  * Writes tables in the format of OpenSM's dump, with names and kinds of ports from the
- * fabric. Leaves out entries for LIDs without a known owner: OpenSM loads any entry, even
- * beyond its tables' end. -ENOMEM. The caller checks the stream.
+ * fabric. Leaves out entries for LIDs without a known owner, since OpenSM loads any
+ * entry, even beyond the end of its tables. -ENOMEM. The caller checks the stream.
  */
 int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * opensm.conf as OpenSM 3.3.23 reads it: lines `KEY VALUE`; the value is the rest of the
- * line without blanks, then quotes, around it; # begins a comment anywhere. The last line
- * of a repeated key counts; unknown keys are ignored.
+ * line without the blanks, and then the quotes, around it; # begins a comment anywhere.
+ * The last line of a repeated key counts; unknown keys are ignored.
  */
 #ifndef PORTMAJOR_OPENSM_CONF_H
 #define PORTMAJOR_OPENSM_CONF_H

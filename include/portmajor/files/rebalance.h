@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A request for rebalancing: tables return to the plan's. `portmajor rebalance` writes
- * the file `rebalance` into the plugin's folder of a fabric; the plugin reads and removes
- * it. It has blank lines, comments from # to the end of a line, and at most one line
+ * A request for rebalancing, that is for replacing tables by the plan's. `portmajor
+ * rebalance` writes the file `rebalance` into the plugin's folder of a fabric; the plugin
+ * reads and removes it. It has blank lines, comments from # to the end of a line, and at
+ * most one line
  *
  *     rate BLOCKS_PER_SECOND
  *

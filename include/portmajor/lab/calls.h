@@ -3,9 +3,9 @@
  * Collective operations as a list of messages (workload.h): one or more jobs, each with
  * some calls one after the other.
  *
- * A process's messages of a step wait for all that it sends and receives in earlier
- * steps, of earlier calls too: a process begins the next call when its part of this one
- * is over. There is no barrier.
+ * A process sends the messages of a step when all that it sends and receives in earlier
+ * steps, also of earlier calls, is over. So it begins the next call when its part of this
+ * one is over: there is no barrier.
  */
 #ifndef PORTMAJOR_CALLS_H
 #define PORTMAJOR_CALLS_H

@@ -3,10 +3,10 @@
  * Simulates schedules of messages on a network of circuits, by events: each process has
  * its own clock; ports and circuits may run out.
  *
- * Steps form groups. A process that comes to a group requests circuits to all its
- * partners there, at once; one is set up when both ends have come. It is full duplex,
- * takes a port of each end, and is taken down after its last message of the group.
- * Setting up and taking down take gamma together, counted before the first message.
+ * Steps form groups. A process that begins a group requests circuits to all its partners
+ * there at once; a circuit is set up when both ends have begun. It is full duplex, uses a
+ * port at each end, and is taken down after its last message of the group. Setup and
+ * teardown together take gamma, counted before the first message.
  */
 #ifndef PORTMAJOR_CIRCUITS_H
 #define PORTMAJOR_CIRCUITS_H
@@ -19,13 +19,14 @@ struct pm_circuits_config {
 	struct pm_circuit_costs costs; /* at most 1,000 seconds for a message */
 	uint32_t ports;		       /* of each process, 1 to PM_CIRCUITS_MAX_PORTS */
 	/*
-	 * Whether a group is as many steps as the ports have circuits for; else one step.
+	 * Whether a group has as many steps as the ports have circuits for; else one
+	 * step.
 	 */
 	bool kept;
 	/*
-	 * At a time; 0: any number. Groups are made to fit; where a single step does not,
-	 * its circuits wait for each other, in the order of the schedule, so that none
-	 * waits for ever.
+	 * At a time; 0: any number. Groups are made to fit. In a single step that does
+	 * not fit, circuits are set up in the order of the schedule, so that none waits
+	 * for ever.
 	 */
 	uint32_t circuits;
 };

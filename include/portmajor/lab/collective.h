@@ -60,7 +60,7 @@ struct pm_circuit_costs {
  * 4, 6, 8. Its ideal is gamma 0 with 2 ports or more.
  */
 
-/* How often gamma is waited for in sequence. */
+/* The number of times that gamma is waited for in sequence. */
 uint32_t pm_collective_setups(enum pm_collective algorithm, uint32_t processes,
 			      uint32_t ports);
 
@@ -78,9 +78,9 @@ struct pm_schedule_message {
 };
 
 /*
- * Each process goes through its own steps in order, independent of others: it sends the
- * messages of a step when all that it sends and receives in earlier steps is over. A
- * message may arrive before its receiver comes to that step.
+ * Each process takes its own steps in order, independent of others: it sends the messages
+ * of a step when all that it sends and receives in earlier steps is over. A message may
+ * arrive before its receiver begins that step.
  */
 struct pm_schedule {
 	uint32_t processes;

@@ -3,17 +3,17 @@
  * Shared memory in software over InfiniBand, as Araki et al. built it ("Fagus over the
  * Verb layer"): datagrams (UD), rings of posted receives, acknowledgements and time-outs.
  *
- * A node requests pages, or an acknowledgement alone, from another. A message is sent as
+ * A node requests pages, or only an acknowledgement, from another. A message is sent as
  * packets of at most PM_DSM_PACKET bytes, of which PM_DSM_HEADER are a header (size and
  * number of the message, number of the packet). Each packet
  *
- *	waits for the sender's processor, which takes `touch` for it,
- *	passes the sender's software in `delay`, while others do,
- *	waits for the sender's link, and is on it for as long as its bytes take,
- *	passes the switches in `latency`, and waits for the receiver's link,
- *	takes one of the receives that the receiver has posted, or is lost,
- *	passes the receiver's software in `delay`,
- *	waits for the receiver's processor, which takes `touch`, and posts it again.
+ * 	waits for the sender's processor, which takes `touch` for it,
+ * 	passes the sender's software in `delay`, together with others,
+ * 	waits for the sender's link, and is on it for as long as its bytes take,
+ * 	passes the switches in `latency`, and waits for the receiver's link,
+ * 	takes one of the receives that the receiver has posted, or is lost,
+ * 	passes the receiver's software in `delay`,
+ * 	waits for the receiver's processor, which takes `touch`, and posts it again.
  *
  * A message with a lost packet is lost. A node that lacks answers after `timeout`
  * requests the rest again.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events by time, and at one time in the order of adding, so that each run of a
- * simulation is the same.
+ * A queue of events by time; events of the same time keep the order in which they were
+ * added, so that each run of a simulation is the same.
  */
 #ifndef PORTMAJOR_EVENT_QUEUE_H
 #define PORTMAJOR_EVENT_QUEUE_H

@@ -4,10 +4,10 @@
  *
  * A link takes one flit per cycle, and carries it in `cable` cycles into a buffer of
  * `buffer` flits per VC. A flit may leave in the cycle of its arrival, or `delay` cycles
- * later. In each cycle an output sends one flit, of the inputs that want it in turn; an
- * input gives up to `reads` flits, of different VCs. The head of a packet takes a free VC
- * of the next link; the tail frees it. Nodes send one packet at a time, as early as
- * possible, and take all that arrive.
+ * later. In each cycle an output sends one flit, from the inputs with flits for it in
+ * turn; an input gives at most `reads` flits, of different VCs. The head of a packet
+ * takes a free VC of the next link; the tail frees it. Nodes send one packet at a time,
+ * as early as possible, and take all that arrive.
  *
  * Flow control, in either case with the cable's delay on the way back:
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Mixtures of tables: while the LFT Sets of a recording arrive, some switches have new
- * entries and others old ones. Finds the loops and credit cycles meanwhile, and the Sets
- * that made and removed them.
+ * entries and others old ones. Finds the loops and credit cycles of these mixtures, and
+ * the Sets that made and removed them.
  *
  * A loop: switches with entries for a LID that lead from one to the next and back to the
  * first, over usable cables; of every LID with entries, used or not.
@@ -11,9 +11,9 @@
  * the next, as a packet from a host to a LID of another one may hold it while it waits
  * for the next; the last depends on the first. Packets in one virtual lane that fill such
  * a cycle wait for ever. Hosts are those of outage.h. The Set that makes a cycle is the
- * one that brings the dependency by which it closes. While that dependency is in any
- * cycle, it counts as the same cycle; so their number is about that of the dependencies
- * to remove until no cycle is left.
+ * one that adds the dependency that closes it. As long as that dependency is in any
+ * cycle, the cycle counts as the same; so the number of cycles is about the number of
+ * dependencies to remove until none is left.
  *
  * Sets that arrive at one time count as one.
  */

@@ -9,11 +9,12 @@
  * after the last block left the buffer. Without other traffic, with one speed and s
  * switches on the path, it takes
  *
- *	n x ticks + (s + 1) x wire + s x crossing
+ * 	n x ticks + (s + 1) x wire + s x crossing
  *
  * A packet from a slower cable to a faster one must not run dry: its head leaves the
- * switch so late that its end, which may leave `crossing` ticks after its arrival, is
- * there in time. From a faster cable to a slower one it moves as if both were slow.
+ * switch so late that its end, which may leave `crossing` ticks after its arrival, has
+ * arrived in time. From a faster cable to a slower one a packet moves as if both were
+ * slow.
  *
  * Packets wait in the input buffers; an output sends them in the order of arrival over
  * all inputs, or with `in_line` no packet passes another of its input and lane. Hosts
@@ -66,8 +67,8 @@ struct pm_packet_weight {
  * credits, so that a waiting lane holds up no other. A free output takes lanes that can
  * send from the high table, in turn by weights; from the low table if there is none, or
  * after `limit` x 64 blocks from the high table (0: one packet; PM_PACKET_NO_LIMIT:
- * never). If the low table has none, the high one goes on. A lane without a weight sends
- * nothing.
+ * never). If the low table has no such lane, the high table goes on. A lane without a
+ * weight sends nothing.
  */
 struct pm_packet_lanes {
 	uint32_t num;		   /* 1..PM_PACKET_MAX_LANES */
@@ -233,10 +234,10 @@ struct pm_packet_deadlock {
 
 /*
  * Deadlocks of the run, by time, with a present one (`end` is then the current tick).
- * Only the end of a lifetime or a failing cable ends one, so it searches then; after
- * lifetimes at most PM_PACKET_LOOKS times in a lifetime, so that a shorter deadlock may
- * be missed. Deadlocks closer than that count as one. *list is borrowed until the next
- * call. -ENOMEM. O(ports + packets).
+ * Only the end of a lifetime or a failing cable ends a deadlock, so these cause searches:
+ * at most PM_PACKET_LOOKS in a lifetime, so that a shorter deadlock may be missed.
+ * Deadlocks closer than that count as one. *list is borrowed until the next call.
+ * -ENOMEM. O(ports + packets).
  */
 int pm_packet_deadlocks(struct pm_packet *packet, const struct pm_packet_deadlock **list,
 			uint32_t *num, struct pm_error *err);

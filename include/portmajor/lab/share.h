@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Max-min fair shares of long flows. All grow alike until a cable is full; the flows on
- * it stop, and the others go on.
+ * Max-min fair shares of long flows. All flows grow alike until a cable is full; its
+ * flows then keep their rate, and the others go on growing.
  *
- *	cables of 1:    a: flows 1, 2, 3    b: flows 3, 4
- *	shares:         1, 2, 3 get 1/3 of a; then 4 gets 2/3, the rest of b
+ * 	cables of 1:    a: flows 1, 2, 3    b: flows 3, 4
+ * 	shares:         1, 2, 3 get 1/3 of a; then 4 gets 2/3, the rest of b
  *
  * Directions of a cable are independent. There are no packets, queues or time: an ideal
  * that congestion control approximates.

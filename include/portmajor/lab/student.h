@@ -4,8 +4,10 @@
 
 #include <stdint.h>
 
-/* Student's t for an interval of 95%, two-sided, by degrees of freedom, 1 and more;
- * within 1/500 behind the table's 30. */
+/*
+ * Student's t for a two-sided interval of 95%, by degrees of freedom, 1 and up; beyond
+ * 30, the end of the table, within 1/500.
+ */
 double pm_student(uint32_t freedom);
 
 #endif

@@ -54,9 +54,9 @@ struct pm_workload_config {
 	uint32_t num_hosts; /* 2 and up */
 	/*
 	 * Jobs of job_hosts hosts each, 2 and up: members[job * job_hosts + i] is the
-	 * i-th one of a job, and for its pattern, host i of job_hosts. A host is in one
-	 * job at most, and sends nothing if it is in none. NULL: one job, of all hosts.
-	 * Lists ignore it.
+	 * i-th host of a job, which its pattern takes for host i of job_hosts. A host is
+	 * in one job at most, and sends nothing if it is in none. NULL: one job, of all
+	 * hosts. Lists ignore it.
 	 */
 	const uint32_t *members;
 	uint32_t num_jobs, job_hosts;

@@ -2,16 +2,16 @@
 /*
  * Multicast forwarding tables (MFTs) of all switches of a plan.
  *
- * An MFT has an entry for each multicast LID (MLID): the mask of the ports that a packet
- * is relayed to, but for the port by which it came. One SubnSet(MulticastForwardingTable)
- * writes 32 MLIDs (a block) for 16 ports (a position):
+ * An MFT has an entry for each multicast LID (MLID): the mask of the ports to which a
+ * packet is relayed, except the port by which it came. One
+ * SubnSet(MulticastForwardingTable) writes 32 MLIDs (a block) for 16 ports (a position):
  *
- *	            position 0      position 1      position 2
- *	            ports 0..15     ports 16..31    ports 32..36
- *	block 0     0xc000..0xc01f  0xc000..0xc01f  0xc000..0xc01f
- *	block 1     0xc020..0xc03f  ..
+ * 	            position 0      position 1      position 2
+ * 	            ports 0..15     ports 16..31    ports 32..36
+ * 	block 0     0xc000..0xc01f  0xc000..0xc01f  0xc000..0xc01f
+ * 	block 1     0xc020..0xc03f  ..
  *
- * The structure holds wanted tables, and the record of those in the switches. Only blocks
+ * The structure holds wanted tables, or a record of the switches' tables. Only blocks
  * with an entry take memory. Masks are in host byte order: bit i of position p is port 16
  * p + i.
  */
@@ -64,8 +64,10 @@ uint16_t pm_mfts_mask(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid,
 bool pm_mfts_has_port(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid,
 		      unsigned int port);
 
-/* False: no mask of a block of a switch has a port; true: some may have one.
- * O(positions). */
+/*
+ * False: no mask of a block of a switch has a port. True: some mask may have one.
+ * O(positions).
+ */
 bool pm_mfts_has_entries(const struct pm_mfts *mfts, uint32_t sw, uint32_t block);
 
 bool pm_mfts_is_known(const struct pm_mfts *mfts, uint32_t sw, uint32_t block,
@@ -92,7 +94,7 @@ void pm_mfts_clear(struct pm_mfts *mfts, uint32_t sw);
 
 /*
  * Makes the first `blocks` blocks of a switch unknown, as after another subnet manager;
- * they differ from any until they are set. -ENOMEM. O(blocks).
+ * unknown blocks differ from any until they are set. -ENOMEM. O(blocks).
  */
 int pm_mfts_forget(struct pm_mfts *mfts, uint32_t sw, uint32_t blocks);
 
@@ -125,7 +127,7 @@ int pm_mft_delta_find(const struct pm_mfts *held, const struct pm_mfts *wanted,
 		      struct pm_mft_delta *delta);
 void pm_mft_delta_free(struct pm_mft_delta *delta);
 
-/* Finds unknown places, likewise; `entries` is 0. -ENOMEM. */
+/* Likewise finds the unknown blocks and positions; `entries` is 0. -ENOMEM. */
 int pm_mft_unknown_find(const struct pm_mfts *held, uint32_t first, uint32_t end,
 			const uint8_t *reachable, struct pm_mft_delta *delta);
 

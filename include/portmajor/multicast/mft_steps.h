@@ -6,15 +6,15 @@
  * A switch relays a packet to all ports of its mask but the one it came by. A switch in
  * both the old and the new tree of a group connects them, and packets loop:
  *
- *	     A       B         old tree: root A. New tree: root B. If leaf0 and leaf1 have
- *	    / \     / \        both uplinks in their masks, A-leaf0-B-leaf1-A is a loop.
- *	   |   \   /   |       Step 0 clears A; a packet that comes there is dropped.
- *	   |    \ /    |       Step 1 sets B and, in any order, the leaves, each in one
- *	 leaf0   X   leaf1     Set if both uplinks are in one position.
+ * 	     A       B         old tree: root A. New tree: root B. If leaf0 and leaf1 have
+ * 	    / \     / \        both uplinks in their masks, A-leaf0-B-leaf1-A is a loop.
+ * 	   |   \   /   |       Step 0 clears A; a packet that comes there is dropped.
+ * 	   |    \ /    |       Step 1 sets B and, in any order, the leaves, each in one
+ * 	 leaf0   X   leaf1     Set if both uplinks are in one position.
  *
  * So entries that only lose ports go first (step 0), those that gain ports follow (step
  * 1), and where a switch would still connect both trees, step 0 leaves it the ports of
- * both entries. Groups with no loop in their old and new entries together need no order.
+ * both entries. Groups need no order if their old and new entries together have no loop.
  *
  * Steps are per block of 32 MLIDs: a Set of step 1 waits for the answers to all Sets of
  * step 0 of its block, and for no other block.
@@ -58,15 +58,15 @@ struct pm_mft_steps {
 	uint32_t ordered; /* groups that need an order */
 	uint32_t cleared; /* of these: groups with entries that keep the ports of both */
 	/*
-	 * The most Sets of a block with such a group: the group may lose packets from its
-	 * first Set to its last. All other groups lose none.
+	 * The most Sets of a block with such a group, which may lose packets from the
+	 * first of them to the last. All other groups lose none.
 	 */
 	uint32_t longest;
 };
 
 /*
  * Finds the Sets, in place of earlier ones. Each group's wanted entries are a tree. If
- * the held ones are not (unknown, or a switch returned with old ones), packets may loop
+ * the held entries are none (unknown, or old ones of a returned switch), packets may loop
  * until step 0 is over. -ENOMEM. Cost: O(switches x positions) for each block, and for
  * each group that gains and loses ports O(ports in its masks).
  */

@@ -6,22 +6,22 @@
  * order with a switch that reaches all its members going down; its tree goes up by that
  * plane's links:
  *
- *	             root: the lowest switch of the plane above all members
- *	            /    \
- *	        line0    line1      uplinks: fixed by plane and MLID, another one
- *	       /  |  \     |        only where that link is not usable
- *	  leaf0 leaf1 leaf2 leaf20  uplink: the plane's
+ * 	             root: the lowest switch of the plane above all members
+ * 	            /    \
+ * 	        line0    line1      uplinks: fixed by plane and MLID, another one
+ * 	       /  |  \     |        only where that link is not usable
+ * 	  leaf0 leaf1 leaf2 leaf20  uplink: the plane's
  *
  * A tree depends on the plan, the usable links and the group's members, not on history,
  * other groups or the order of joins. A member that joins or leaves changes the entries
  * of its leaf and of the branch to it; a failure moves a tree only if the tree uses the
  * failed part.
  *
- * A group with members at more than `large` switches has its own order, so that a block
- * of such groups does not put 32 trees on the same links. The tree of a broad group
- * (members at seven eighths of the leaves or more) has all leaves that its root reaches:
- * a member that leaves or joins changes the entry of its own port alone, and packets end
- * at a leaf without members. docs/design.md has the reasons.
+ * A group with members at more than `large` switches has its own order, so that 32 such
+ * groups of a block do not use the same links. The tree of a broad group (members at
+ * seven eighths of the leaves or more) has all leaves that its root reaches: a member
+ * that leaves or joins changes the entry of its own port alone, and packets end at a leaf
+ * without members. docs/design.md has the reasons.
  */
 #ifndef PORTMAJOR_MULTICAST_H
 #define PORTMAJOR_MULTICAST_H

@@ -54,12 +54,12 @@ struct dump {
 	bool ended;
 };
 
-/* Whether the first line but for comments is a node's. */
+/* Whether the first line that is no comment is a node's. */
 bool dump_recognise(struct pm_text text);
 
 /*
- * Takes the next line: 1; 0: the end of the text; -EINVAL with a message. A Dump without
- * its last line, or with another number of nodes than that line has, is bad.
+ * Takes the next line: 1; 0: the end of the text; -EINVAL with a message. A Dump must end
+ * with its last line, which has the number of nodes.
  */
 int dump_next(struct dump *dump, struct dump_line *line);
 

@@ -2,12 +2,12 @@
 /*
  * Netlists: the text files that ibsim reads and ibnetdiscover writes, what ibsim's
  * console command Dump prints, OpenSM's opensm-subnet.lst, and the rows of ibnetdiscover
- * -p and of iblinkinfo with or without -l. The format is recognised: ibnetdiscover has
- * the comment `# Topology file:` before its first attribute or record; a Dump begins with
- * a node and its `nodeguid`; opensm-subnet.lst with a brace and a `SystemGUID:`;
- * ibnetdiscover -p with `SW`, `CA` or `RT`, two numbers and a GUID; iblinkinfo has a
- * `==(` in the first line, or in that behind a node's name; any other text is ibsim's.
- * Lists of nodes without cables (ibnetdiscover -l) are refused.
+ * -p and of iblinkinfo with or without -l. The format is recognised by its beginning:
+ * ibnetdiscover has the comment `# Topology file:` before its first attribute or record;
+ * a Dump begins with a node and its `nodeguid`; opensm-subnet.lst with a brace and a
+ * `SystemGUID:`; ibnetdiscover -p with `SW`, `CA` or `RT`, two numbers and a GUID;
+ * iblinkinfo has a `==(` in the first line, or in that behind a node's name; any other
+ * text is ibsim's. Lists of nodes without cables (ibnetdiscover -l) are refused.
  *
  * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`, and its
  * port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line, or any line but a
@@ -16,22 +16,22 @@
  * ends of it. A peer's port that is left out is 1. Other lines between records are
  * ignored.
  *
- * Names: links are resolved by the quoted id. The node's name in the fabric is
- * the quoted description if there is one that is not empty, otherwise the id.
+ * Names: links are resolved by the quoted id. The node's name in the fabric is the quoted
+ * description if there is one that is not empty, otherwise the id.
  *
- * GUIDs are those that ibsim gives: each kind of node counts from its own base
- * (CAs 0x100000, switches 0x200000, routers 0), which the lines `caguid=` or
- * `hcaguids=`, `switchguid=` and `rtguid=` set (in ibsim's text `+` instead of `=` adds
- * to the last base). A switch takes one number and an end node one more than it has
- * ports; the GUID of an end node's port is the node's GUID plus the port number.
- * A GUID in parentheses after the port number of an end node, as ibnetdiscover
- * writes it, is used in place of that; ibsim itself ignores it.
+ * GUIDs are those that ibsim gives: each kind of node counts from its own base (CAs
+ * 0x100000, switches 0x200000, routers 0), which the lines `caguid=` or `hcaguids=`,
+ * `switchguid=` and `rtguid=` set (in ibsim's text `+` instead of `=` adds to the last
+ * base). A switch takes one number and an end node one more than it has ports; the GUID
+ * of an end node's port is the node's GUID plus the port number. A GUID in parentheses
+ * after the port number of an end node, as ibnetdiscover writes it, is used in place of
+ * that; ibsim itself ignores it.
  *
  * The line `devid=` has the device ID of the records behind it, in both formats.
  *
- * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment
- * and for an end node's port from the start of that port's comment. In all formats, a
- * LID above 0xbfff is none: ports that are not active have 65535 and the like.
+ * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment and for
+ * an end node's port from the start of that port's comment. In all formats, a LID above
+ * 0xbfff is none: ports that are not active have 65535 and the like.
  *
  * MAC addresses: the word `mac` and an address in the comment of an end node's port give
  * it the GUID that goes with that (mac.h).
@@ -50,20 +50,20 @@
  * opensm-subnet.lst has a line for each end of a cable with GUIDs, LIDs, width and speed,
  * by node. Ports without a cable are missing, and LMCs, which are read as 0.
  *
- * Rows have GUIDs of ports, not of nodes. A switch's is taken for its node's, and each
- * end port for a node with that GUID and as many ports as its number. iblinkinfo -l has
- * no node types: a GUID with ports of several numbers is a switch's, any other a CA's.
- * iblinkinfo without -l has LIDs in place of the peers' GUIDs, so that a LID of two ports
- * is an error. A switch has as many ports as its highest one in the text; both programs
- * list ports without a cable, too.
+ * Rows have GUIDs of ports, not of nodes. A switch's port GUID is taken for its node's,
+ * and each end port for a node with that GUID and as many ports as its number. iblinkinfo
+ * -l has no node types: a GUID with ports of several numbers is a switch's, any other a
+ * CA's. iblinkinfo without -l has LIDs in place of the peers' GUIDs, so that a LID of two
+ * ports is an error. A switch has as many ports as its highest one in the text; both
+ * programs list ports without a cable, too.
  *
  * All formats but ibsim's two may be incomplete. Both ends of a cable list it, so:
  *
  * - an end node without a record, and a port that only the other end of its cable lists,
  *   is taken from its switch's line, which has its GUIDs, LID and name;
  * - a cable between switches that one of them does not list, a switch without a record,
- *   and a node of which the line says less, is left out: tables that do without a cable
- *   are right, those that use one which is not there are not;
+ *   and a node with less on that line, is left out: tables without an existing cable are
+ *   right, tables over a missing one are not;
  * - the last line is left out if the file ends in the middle of it.
  *
  * Notes report that. A contradiction is an error, and so is a text without a switch.

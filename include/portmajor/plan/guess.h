@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The guesses of a plan, for notes and logs: end ports taken for service ports, and
- * switches taken for roots.
+ * The guesses of a plan as text, for notes and logs: the end ports taken for service
+ * ports, and the switches taken for roots.
  */
 #ifndef PORTMAJOR_GUESS_H
 #define PORTMAJOR_GUESS_H

@@ -2,9 +2,9 @@
 /*
  * LID history: the LIDs that ports had before the plan was lost.
  *
- * A new plan covers the fabric of now. A part that is away (a host, a leaf, a chassis)
- * left traces: in OpenSM's guid2lid, in the tables of other switches, and in its own
- * ports, which report a LID when they return. src/plan/lid_restore.c has the rules.
+ * A new plan covers the present fabric. An absent part (a host, a leaf, a chassis) left
+ * traces: in OpenSM's guid2lid, in the tables of other switches, and in its own ports,
+ * which report a LID when they return. src/plan/lid_restore.c has the rules.
  *
  * Once, when a subnet manager begins:
  *
@@ -19,10 +19,9 @@
  *   pm_plan_restore_lids
  *   pm_plan_find_origin, of a grown plan: it compares the restored LIDs
  *
- * History is used up: a LID that a port has in use, or gets by the plan of
- * pm_plan_restore_lids, belongs to its place from then on, as in any plan. All of this
- * concerns the plan in force. With `migrate` ports get planned LIDs, and history is not
- * used.
+ * The history of a LID ends when a port has it in use, or gets it by
+ * pm_plan_restore_lids: it then belongs to its place, as in any plan. History concerns
+ * the plan in force. With `migrate` ports get planned LIDs, and history is not used.
  */
 #ifndef PORTMAJOR_LID_HISTORY_H
 #define PORTMAJOR_LID_HISTORY_H
@@ -75,10 +74,10 @@ struct pm_lid_restore {
 };
 
 /*
- * Restores the LIDs and planes of places with a port that does not use its planned LID: a
- * place gets the LID that history has for it; a place without history gets no other's LID
- * while there are free ones. *restored is NULL if nothing changes; else the caller puts
- * it in force, and frees it. A second call with the result changes nothing. -ENOSPC: more
+ * Restores the LIDs and planes of places with a port that does not use its planned LID. A
+ * place gets the LID that history has for it; without history it gets another place's LID
+ * only if no LID is free. *restored is NULL if nothing changes; else the caller puts it
+ * in force, and frees it. A second call with the result changes nothing. -ENOSPC: more
  * LIDs needed than max_lid; -ENOMEM. After an error the plan may be used as it is. Cost:
  * O(ports log nodes + LIDs), and O(LIDs) more for each place that loses its LID.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Missing parts: known to the plan, and not discovered. A plan knows all parts that were
- * ever there, so a dead leaf is missing although no path and no table lacks anything.
+ * Missing parts: those of the plan that discovery does not find. A plan has all parts
+ * ever discovered, so a dead leaf is missing even though no path and no table needs it.
  *
  * A part is a switch, a link between two present switches, or a host at a present switch.
  * A switch is missing when none of its ports is discovered; its links and hosts count

@@ -7,15 +7,15 @@
  * or will be plugged in there. Slots are ports where an end node is or was attached, and
  * empty ports of a leaf with the number of an end port on a leaf with as many ports.
  *
- * With the order `grouped`, the LIDs of one plane are one run: its slots in
- * subtree order with the leaves' own LIDs among them, and, in the gaps, the
- * LIDs of the switches that make up the plane above the leaves. A run begins
- * at a block boundary (a run of at most 32 LIDs at a multiple of its size,
- * rounded up to a power of two), and is as long as whole blocks allow: the rest
- * is spare, for growth. Where only shorter runs let the planes of a component share a
- * block, they do (without LMC). When subtrees have at most 64 LIDs in a plane they do
- * not straddle blocks, as far as the spare allows. Example, director of 324
- * leaves, one plane of 6 blocks; 19 LIDs are 18 slots and one leaf of a pod:
+ * With the order `grouped`, the LIDs of one plane are one run: its slots in subtree order
+ * with the leaves' own LIDs among them, and, in the gaps, the LIDs of the switches that
+ * make up the plane above the leaves. A run begins at a block boundary (a run of at most
+ * 32 LIDs at a multiple of its size, rounded up to a power of two), and is as long as
+ * whole blocks allow: the rest is spare, for growth. Where only shorter runs let the
+ * planes of a component share a block, they do (without LMC). When subtrees have at most
+ * 64 LIDs in a plane they do not straddle blocks, as far as the spare allows. Example,
+ * director of 324 leaves, one plane of 6 blocks; 19 LIDs are 18 slots and one leaf of a
+ * pod:
  *
  *     | pod 0: 19 | pod 1: 19 | pod 2: 19 | 7 | pod 3: 19 | pod 4: 19 | ...
  *     ^ block boundary                      ^ switches of the chassis, spare
@@ -23,10 +23,10 @@
  * With LMC, a slot has 2^LMC LIDs, aligned, that use as many planes. The planes of a
  * switch form bundles of 2^LMC consecutive planes, the last of fewer than twice as many.
  * A slot has all planes of its bundle, its own plane first; in the last bundle its own
- * and the next ones there, cyclically. There only every g-th plane is a slot's own, g
- * being the greatest common divisor of 2^LMC and the number of planes, so that slots with
- * the same planes share blocks. The base LID's plane differs from slot to slot, so that
- * base LIDs alone are balanced too.
+ * and the next ones there, cyclically. There only every g-th plane is any slot's own
+ * plane, where g is the greatest common divisor of 2^LMC and the number of planes, so
+ * that slots with the same planes share blocks. The base LID's plane differs from slot to
+ * slot, so that base LIDs alone are balanced too.
  *
  * Example, 18 planes and LMC 2; of 18 slots of a leaf, in a row each:
  *
@@ -107,8 +107,8 @@ int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err);
 
 /*
- * The same for a plan in force that migrates to `planned`, which has grown already: new
- * places get their LIDs and planes of that plan where those LIDs are free.
+ * The same for a plan in force beside `planned`, which has grown already: new places get
+ * the LIDs and planes that they have in `planned`, where those LIDs are free.
  */
 int pm_plan_grow_beside(const struct pm_plan *plan, const struct pm_plan *planned,
 			const struct pm_fabric *now, struct pm_plan **grown,
@@ -122,22 +122,22 @@ int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
 		   struct pm_plan **remade, struct pm_error *err);
 
 /*
- * The plan with the LIDs that the fabric's ports have now, unless two have the same. A
- * place without one gets another if its planned LID is in use elsewhere. Where `before`,
- * the plan in force so far or NULL, has the same LID for a place, the place keeps its
- * plane, turn and rank too, so that tables do not change for ports in use. *differ:
- * places with another LID than planned. *kept is NULL if all is as planned; else the
- * caller frees it. -ENOSPC, -ENOMEM.
+ * The plan with the present LIDs of the fabric's ports, except those that two ports have.
+ * A place without a LID gets another than planned only if that is in use elsewhere. Where
+ * `before`, the plan in force so far or NULL, has the same LID for a place, the place
+ * keeps its plane, turn and rank too, so that tables do not change for ports in use.
+ * *differ: places with another LID than planned. *kept is NULL if all is as planned; else
+ * the caller frees it. -ENOSPC, -ENOMEM.
  */
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		 const struct pm_plan *before, struct pm_plan **kept, uint32_t *differ,
 		 struct pm_error *err);
 
 /*
- * Finds the plan that the LIDs in `grown` come from, if that plan was grown from a part
- * of its fabric: a new plan for all parts of `grown` in which every place that is or was
- * in use has the same LID. *origin is NULL if there is none; else the caller frees it.
- * Errors as pm_plan_make.
+ * Finds the plan that the LIDs in `grown` come from, if `grown` began with a part of the
+ * fabric: a new plan for all parts of `grown` in which every place that is or was in use
+ * has the same LID. *origin is NULL if there is none; else the caller frees it. Errors as
+ * pm_plan_make.
  */
 int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
 			struct pm_plan **origin, struct pm_error *err);
@@ -174,8 +174,8 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 /*
  * Marks the fabric's parts in plan->topology: usable[port] = 1 at both ends of a cable
  * between switches and at slots with an end node, else 0. False if the fabric has a
- * switch, a cable or an end port that the plan lacks, or other roots (see pm_plan_grow).
- * O(ports).
+ * switch, a cable or an end port that the plan lacks, or other roots; then see
+ * pm_plan_grow. O(ports).
  */
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *usable);

@@ -43,10 +43,10 @@ int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **
 void pm_damping_free(struct pm_damping *flaps);
 
 /*
- * Notes cables that went down and came up. before[port] and now[port] of `topology` are
- * from pm_plan_match (nothing excluded): at the last call, 0 if unknown, and now. now_ms
- * never decreases. A cable between two switches without any usable port has not gone
- * down: both are out of sight. A cable that went down and came up between two
+ * Notes cables that went down and came up. before[port] and now[port] of `known` are from
+ * pm_plan_match (nothing excluded): at the last call, 0 if unknown, and now. now_ms never
+ * decreases. A cable between two switches without any usable port counts as not gone
+ * down, as neither can be observed. A cable that went down and came up between two
  * observations takes two calls. -ENOMEM: nothing was noted. Cost: O(ports) to compare,
  * and for each cable that went down lately a search.
  */
@@ -61,11 +61,11 @@ struct pm_damping_holds {
 };
 
 /*
- * Excludes cables on hold from usable[port], at both ends; usable is the `now` of the
- * last pm_damping_observe. Cables without which fewer pairs of switches with end ports
- * would have an up-then-down path are left in: no more than needed, those with the
- * shortest holds. -ENOMEM: usable and *holds are untouched. Cost: nothing if no cable is
- * on hold; else that of pm_exclude (exclude.h).
+ * Excludes cables on hold from alive[port], at both ends; alive is the `now` of the last
+ * pm_damping_observe. Leaves in each cable without which fewer pairs of switches with end
+ * ports would have an up-then-down path: no more than needed, those with the shortest
+ * holds. -ENOMEM: alive and *holds are untouched. Cost: nothing if no cable is on hold;
+ * else that of pm_exclude (exclude.h).
  */
 int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *usable,
 		    uint64_t now_ms, struct pm_damping_holds *holds,
@@ -125,7 +125,10 @@ bool pm_damping_export(const struct pm_damping *flaps, uint64_t now_ms, uint32_t
 int pm_damping_import(struct pm_damping *flaps, uint64_t now_ms,
 		      const struct pm_damping_record *record, struct pm_error *err);
 
-/* A number that changes with the exported records, but for time passing. */
+/*
+ * A number that changes when the exported records change, other than by the passage of
+ * time.
+ */
 uint64_t pm_damping_changes(const struct pm_damping *flaps);
 
 /*

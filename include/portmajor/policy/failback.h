@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Chooses the engine. Ours fails over to OpenSM's next one where the usable links are no
- * tree any more, and fails back when they have been one for a while.
+ * Chooses the engine that routes: fails over from ours to OpenSM's next one when the
+ * usable links are no tree any more, and back when they have been a tree for a while.
  *
  *     3/4 ---------.            .-.          .--------------------   share that is served
  *                   \           | |         /
@@ -14,9 +14,8 @@
  * the hold, up to the longest one; after as long without a failover the next hold is the
  * first one again. This bounds failovers: with holds of 60 to 3600 s, to 6 in any hour.
  *
- * When cables connect less than half of the most pairs so far, the view is blurred: lost
- * answers are more likely than failed cables. It fails over only when that lasts for the
- * first hold.
+ * When cables connect less than half of the most pairs so far, lost answers are more
+ * likely than failed cables. Then it fails over only if that lasts for the first hold.
  *
  * docs/design.md has the reasons for these thresholds.
  */

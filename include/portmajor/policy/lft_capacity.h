@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds switches that are unfit to carry other switches' traffic, by their own
- * attributes, so that a bad switch harms itself alone.
+ * Finds switches that cannot carry other switches' traffic, by their own attributes, so
+ * that a bad switch harms only itself.
  *
  * A switch with a table too small for the plan's LIDs would drop packets to the LIDs
  * beyond: it is excluded from all paths, but for switches of the lowest level, which are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Locates a failure with few questions. Switches report that some port of theirs changed
+ * Locates a failure with few questions. A switch reports that one of its ports changed
  * (trap 128); a question is a Get of the state of one port.
  *
  *   pm_locate_new
@@ -10,11 +10,11 @@
  *   pm_locate_failed
  *
  * A question to a dead switch costs the caller a time-out. At most PM_LOCATE_PROBES
- * questions at a time may end so, one per path; after the first that did, only switches
- * on proven paths are asked. See src/policy/locate.c for the questions,
+ * questions at a time are open to that, on different paths; after the first time-out only
+ * switches on proven paths are asked. See src/policy/locate.c for the questions,
  * src/policy/locate_paths.c for proven paths.
  *
- * No clock, no input or output: the caller waits and sends.
+ * The module has no clock and sends nothing: the caller does.
  */
 #ifndef PORTMAJOR_LOCATE_H
 #define PORTMAJOR_LOCATE_H
@@ -34,10 +34,10 @@ enum pm_answer {
 struct pm_locate;
 
 /*
- * Begins with the ports that were up, discovered[port], excluded from tables or not, and
- * with the tables of the last pm_routes_update; these are borrowed, and must not be
- * updated meanwhile but with the result of pm_locate_failed. sm: the place of the sending
- * port. The caller frees *locate. -ENOMEM.
+ * Begins with the ports that were up, seen[port], excluded from tables or not, and with
+ * the tables of the last pm_routes_update. These are borrowed, and may meanwhile be
+ * updated only with the result of pm_locate_failed. sm: the place of the sending port.
+ * The caller frees *locate. -ENOMEM.
  */
 int pm_locate_new(const struct pm_routes *routes, const uint8_t *discovered, uint32_t sm,
 		  struct pm_locate **locate, struct pm_error *err);
@@ -45,7 +45,7 @@ void pm_locate_free(struct pm_locate *locate);
 
 /*
  * A sweep is running: it may have discovered links that were not up before, and that
- * failed since. Switches with unexplained reports are asked for these as well.
+ * failed since. These links count, too, when a switch's reports are unexplained.
  */
 void pm_locate_sweeping(struct pm_locate *locate);
 
@@ -78,7 +78,7 @@ void pm_locate_skip(struct pm_locate *locate, uint32_t port);
 /* Whether another SMP, sent by pm_locate_way, was answered. */
 void pm_locate_told(struct pm_locate *locate, uint32_t sw, bool answered);
 
-/* A probable path, not to be used for sending, or PM_LOCATE_NO_WAY. */
+/* A probable path, not for sending, or PM_LOCATE_NO_WAY. */
 int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS]);
 
 /*
@@ -100,8 +100,8 @@ bool pm_locate_gave_up(const struct pm_locate *locate);
 uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *usable);
 
 /*
- * Of the links asked for, those not up before and down now, as gone[port] at both ends;
- * returns the number of ports.
+ * Sets gone[port] at both ends of links that were asked for, were not up before, and are
+ * down now; returns the number of ports.
  */
 uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone);
 

@@ -3,8 +3,8 @@
  * Compares a switch's table with the wanted one: each LFT block that differs takes one
  * SubnSet(LinearForwardingTable) MAD.
  *
- * Tables are arrays of `length` bytes, a multiple of 64, one port number per
- * LID. PM_LFT_KEEP in a wanted table goes with anything held.
+ * Tables are arrays of `length` bytes, a multiple of 64, one port number per LID.
+ * PM_LFT_KEEP in a wanted table matches any held entry.
  */
 #ifndef PORTMAJOR_DELTA_H
 #define PORTMAJOR_DELTA_H

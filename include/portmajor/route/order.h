@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The order of LFT blocks after a failure: blocks that most paths between hosts need
- * first.
+ * The order of LFT blocks after a failure: the blocks that most paths between hosts need
+ * go first.
  */
 #ifndef PORTMAJOR_ORDER_H
 #define PORTMAJOR_ORDER_H
@@ -38,12 +38,13 @@ struct pm_order_waits {
  * Counts the paths between hosts over each block's new entries, by the tables of the last
  * update, which was for usable[port], and sorts by that number, then by level, highest
  * first, switch and block. Two constraints come first. Where an entry turns from down to
- * up, a switch that may still send down to it gets its block before: no packet goes down
- * and then up that did not, so there is neither a loop nor a credit loop. Where a LID has
- * detours, which may lead in any direction, the next switch on its packets' path with a
- * changed entry gets its block before. A cycle of such constraints is broken. -ENOMEM:
- * the order is another one. Cost: of each changed entry O(1) on leaves, above O(ports of
- * the switches below that send to it); of each that turns O(ports of the switch).
+ * up, each switch that may still send down to it gets its block earlier: so no packet
+ * goes down and then up that did not before, and there is neither a loop nor a credit
+ * loop. Where a LID has detours, which may lead in any direction, the next switch with a
+ * changed entry on its packets' path gets its block earlier. A cycle of such constraints
+ * is broken. -ENOMEM: the order is arbitrary. Cost: of each changed entry O(1) on leaves,
+ * above O(ports of the switches below that send to it); of each that turns O(ports of the
+ * switch).
  */
 int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 		  struct pm_order_block *blocks, uint32_t num,
@@ -54,8 +55,8 @@ bool pm_order_is_behind(const struct pm_order_waits *waits, uint32_t block,
 			const uint8_t *missing);
 
 /*
- * Whether a block is not to be sent yet: one that goes before it, and could be placed
- * before it, is not marked in over[block].
+ * Whether a block must not be sent yet, as a block that goes before it (and could be
+ * placed there) is not marked in over[block].
  */
 bool pm_order_is_early(const struct pm_order_waits *waits, uint32_t block,
 		       const uint8_t *over);

@@ -3,12 +3,12 @@
  * Tables: a port for each LID, on every switch of a plan.
  *
  * Each switch has one preferred port per LID, that of the complete tree. An entry moves
- * to another port only where the preferred one cannot reach the LID's place. So the
- * tables depend on the plan and on the usable cables, not on history, and repairs restore
- * the first tables exactly.
+ * to another port only where the preferred port does not lead to the LID's place. So the
+ * tables depend on the plan and the usable cables, not on history, and the return of all
+ * cables restores the first tables exactly.
  *
  * Entries for places without an up-then-down path (or a detour, see below) are
- * PM_LFT_KEEP: the switch's entry may stay, as no packet arrives by any.
+ * PM_LFT_KEEP: the switch's entry may stay, as no entry would help.
  */
 #ifndef PORTMAJOR_ROUTE_H
 #define PORTMAJOR_ROUTE_H
@@ -39,8 +39,8 @@ int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
 		   struct pm_error *err);
 
 /*
- * Detours: paths that turn up again, where there is no up-then-down path. All switches
- * reach the subnet manager by them, for traps, and with `switches` (OpenSM's
+ * Detours are paths that turn up again, where there is no up-then-down path. By detours
+ * all switches reach the subnet manager, for traps, and with `switches` (OpenSM's
  * connect_roots) each other. They can be part of a credit loop.
  *
  * With detours, end ports above the leaves and all others reach each other, too: by paths
@@ -66,9 +66,8 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
 /*
  * The highest load of a link, divided by the mean of the links between its levels in its
  * direction, when all hosts at places in there[port] send a flow to each other's base
- * LID. *ratio is 0 if nothing flows. If not NULL, stop is called after each leaf, and
- * cancels when it returns true: -ECANCELED. -ENOMEM. Cost: O(leaves x hosts x path
- * length).
+ * LID. *ratio is 0 if nothing flows. stop, if not NULL, is called after each leaf, and
+ * cancels by returning true: -ECANCELED. -ENOMEM. Cost: O(leaves x hosts x path length).
  */
 int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
 			 bool (*stop)(void *context), void *context, double *ratio);
@@ -115,11 +114,12 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 		       struct pm_error *err);
 
 /*
- * Prefers the switches' own entries, held[switch], where they follow our rules, if
- * altogether they are as good as those of the last update (src/route/adopt.c): true, and
- * the caller calls pm_routes_update again. False, and nothing changes, if they are worse,
- * or the same. lenient: they may be a little worse, as the LIDs in use come from another
- * plan; otherwise worse entries may be left over from a failure. Cost: O(entries).
+ * Prefers the switches' own entries, held[switch], that follow our rules, if altogether
+ * they are as good as those of the last update (src/route/adopt.c). Returns true, and the
+ * caller calls pm_routes_update again; or false, if they are worse or the same, and
+ * nothing changes. With `lenient`, for LIDs in use that come from another plan, they may
+ * be a little worse; otherwise worse entries may be left over from a failure. Cost:
+ * O(entries).
  */
 bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient);
 

@@ -2,12 +2,12 @@
 /*
  * Stale entries: a switch keeps its entry for a LID to which it has no path
  * (PM_LFT_KEEP). That costs no LFT block, and packets are dropped at a dead port, or
- * where the old path ends. When a cable is moved, the entry may lead back.
+ * where the old path ends. But after a cable was moved, the entry may lead back.
  *
  * So an entry may be kept only if its port still leads to the same place, and if the path
- * from there, over new and kept entries and every link that is up, ends; packets of end
- * ports must not end at a LID's port, as that would be an old detour. All other entries
- * become PM_LFT_KEEP in the switch itself.
+ * from there, over new and kept entries and every link that is up, has an end. For
+ * packets of end ports that end must not be a LID's port, as such a path would be an old
+ * detour. All other entries become PM_LFT_KEEP in the switch itself.
  */
 #ifndef PORTMAJOR_STALE_H
 #define PORTMAJOR_STALE_H
@@ -32,7 +32,7 @@ struct pm_stale_input {
 };
 
 /*
- * Marks the ports of plan->topology that led elsewhere, or nowhere, in the plan before;
+ * Marks the ports of plan->known that led elsewhere, or nowhere, in the previous plan;
  * other marks stay. [port] O(ports log switches).
  */
 void pm_stale_mark_recabled(const struct pm_plan *before, const struct pm_plan *plan,

@@ -4,10 +4,10 @@
  * blocks of a step arrive first.
  *
  * For most LIDs the graph of old and new entries together has no cycle: their blocks may
- * be sent in any order. For the others, an entry is sent when the next entries of its
- * packets have been acknowledged: a packet that meets a new entry then meets new ones
- * alone, and one that meets none takes its old path. Where blocks would wait for each
- * other, their entries for such LIDs are first set to drop (PM_LFT_KEEP), and to the
+ * be sent in any order. For the others, an entry is sent when the next entries on its
+ * packets' path have been acknowledged: a packet that meets a new entry then meets only
+ * new ones, and a packet that meets none takes its old path. Where blocks would wait for
+ * each other, their entries for such LIDs are first set to drop (PM_LFT_KEEP), and to the
  * wanted port in the next step: at most two Sets for a block.
  */
 #ifndef PORTMAJOR_STEPS_H

@@ -8,9 +8,9 @@
  *        /  \\     //  \        VLAN 1: all cables of top1
  *     leaf0  leaf1 ..
  *
- * Each switch below the top has one cable up in a VLAN: of those to a switch of the VLAN,
- * the one with the fewest VLANs so far. VLANs are added until each cable of the tree is
- * in one.
+ * Each switch below the top has one cable up in a VLAN: of its cables to a switch of the
+ * VLAN, the one with the fewest VLANs so far. VLANs are added until each cable of the
+ * tree is in one.
  *
  * All broadcasts use one VLAN. After a failure the switches' VLANs stay; only lines of
  * the hosts' table change.
@@ -65,8 +65,8 @@ void pm_vlans_free(struct pm_vlans *vlans);
 bool pm_vlans_tagged(const struct pm_vlans *vlans, uint32_t vlan, uint32_t port);
 
 /*
- * Whether each VLAN is a tree, by its tagged ports alone. -EINVAL, with a message that
- * names the top switch; -ENOMEM.
+ * Checks that each VLAN is a tree, by its tagged ports alone. -EINVAL, with a message
+ * that names the top switch; -ENOMEM.
  */
 int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err);
 
@@ -94,14 +94,14 @@ int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
 		    struct pm_error *err);
 
 /*
- * Changes few lines of a table after a failure. Of each pair that only another VLAN
- * connects now, at least one line has to change: to a VLAN that connects its host with
- * all others that any VLAN does, and, if needed, to another priority. The bound, for any
- * table that connects all these pairs, is that of a vertex cover of the pairs (half a
- * largest matching of their double cover), and the broadcast's line. If few lines leave
- * more pairs unreachable than a new assignment, that is made. -ENOMEM; the table is void
- * then. Cost: O(hosts^2) more than assigning, for failures in many VLANs O(hosts^3 / 64),
- * and where a smallest cover is not enough a search of a second at most.
+ * Changes few lines of a table after a failure. For each pair that only another VLAN
+ * still connects, at least one host's line has to change: to a VLAN that connects the
+ * host with all that any VLAN connects it with, and, if needed, to another priority. The
+ * bound, for any table that connects all these pairs, is that of a vertex cover of the
+ * pairs (half a largest matching of their double cover), and the broadcast's line. If few
+ * lines leave more pairs unreachable than a new assignment, that is made. -ENOMEM; the
+ * table is void then. Cost: O(hosts^2) more than assigning, for failures in many VLANs
+ * O(hosts^3 / 64), and where a smallest cover is not enough a search of a second at most.
  */
 int pm_vlans_fail(const struct pm_vlans *vlans, const uint8_t *cut,
 		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
