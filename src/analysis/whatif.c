@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tries one failure after another, each quickly: cables are cut in a copy of the fabric
- * and restored after it, only their destinations are examined, and only tables with moved
- * entries are compared. Hosts cut off are counted only if there are any: a cable's
- * failure rarely cuts one off.
+ * Tries one failure after another, each quickly: cuts its cables in a copy of the fabric
+ * and restores them afterwards, examines only the destinations behind them, and compares
+ * only tables with moved entries. Counts the hosts that are cut off only if there are
+ * any, as a cable's failure rarely cuts one off.
  */
 #include <portmajor/analysis/whatif.h>
 #include <portmajor/base/alloc.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * For each MLID a depth-first search over the links of its members' packets finds loops,
- * and a walk from each switch with members counts copies. A switch's members share a walk
- * with no port left out: it differs from theirs only in each member's own copy.
+ * and a walk from each switch with members counts copies. The members of a switch share
+ * one walk, which starts with a copy to each of its ports: a member's own walk lacks only
+ * the copy to itself.
  */
 #include "mft_ports.h"
 

@@ -8,22 +8,22 @@
  * 1. Leaves first: every switch with hosts, except those next to other leaves with at
  *    most half as many hosts as these have on average. If such a switch counted as a
  *    leaf, all its cables would join switches of one level and lead nowhere. Where
- *    neighbours have equal shares (a ring, a torus) none of them gives way, the cables
- *    between them stay side cables, and what follows finds no tree. Levels count from
- *    the leaves upward. A switch above the first level with all cables down to one
- *    subtree connects nothing that is not connected below: it is a leaf without hosts
- *    yet, or the like, and goes two levels down.
+ *    neighbours have equal shares (a ring, a torus) all of them stay leaves, the cables
+ *    between them are side cables, and no tree is found. Levels count from the leaves
+ *    upward. A switch above the first level with all cables down to one subtree connects
+ *    nothing that is not connected below: it is a leaf without hosts yet, or the like,
+ *    and goes two levels down.
  * 2. Large leaves first: the same with only those switches as leaves that have a fair
  *    number of hosts. A core switch with one host has spines for neighbours, none of
  *    them a leaf, and only the whole fabric shows that it is no leaf.
- * 3. Roots first: the switches that are farthest from all hosts are the roots. So in a
- *    director with hosts at its line boards and edge switches with hosts below these.
- *    Then the same with those farthest from large leaves.
+ * 3. Roots first: the switches that are farthest from all hosts are the roots, as in a
+ *    director with hosts at its line boards and at edge switches below these. Then the
+ *    same with the switches that are farthest from large leaves.
  * 4. The centre: where the switches form a graph without a cycle (two switches with
  *    links between them, a chain, a star), any root will do, and its centre is one.
  *
- * Hosts here are end ports but service ports, if there are any. With 1 and 2, those above
- * the leaves need not be connected with each other.
+ * Hosts here are all end ports except service ports, or service ports if there are no
+ * others. With 1 and 2, hosts above the leaves need not be connected with each other.
  */
 #include "tree_parts.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A sparse store: for each block a row with one cell per position of each switch; a cell
- * is the number of its 32 masks, ENTRY_NONE without entries, or ENTRY_UNKNOWN. Rows of
- * higher blocks follow, so that tables grow at their end.
+ * has the index of its 32 masks, ENTRY_NONE without entries, or ENTRY_UNKNOWN. Rows are
+ * in the order of blocks, so that tables grow at their end.
  */
 #include "mft_parts.h"
 

@@ -2,9 +2,9 @@
 /*
  * Why steps are safe. During a step, a switch has one of two masks for a group. Take the
  * union of both at each switch. Packets enter at switches with end ports, go on over
- * ports of these unions to switches with a union that is not empty, never back at once,
- * and die elsewhere. If the links between such switches are a forest, no packet comes to
- * a switch twice, whatever each Set has done by then.
+ * ports of these unions to switches with a union that is not empty, never straight back,
+ * and are dropped elsewhere. If the links between such switches are a forest, no packet
+ * comes to a switch twice, whatever each Set has done by then.
  *
  *   any order  union of old and new masks: if it is a forest, there is nothing to order
  *   step 0     old masks and what is left of them: a part of the old tree

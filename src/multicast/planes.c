@@ -4,10 +4,11 @@
  *
  * Block b begins with plane b mod n of the n planes with roots that reach the most
  * leaves; a large group begins at the other end, with plane n - 1 - (its MLID mod n), so
- * that few blocks and few large groups do not meet. Behind the first plane come those
- * with ports of leaves in the same 16-port position: a leaf of a tree that moves there
- * changes one block, not two. Those follow in a cycle that begins one further on for each
- * round of n blocks, so that what a plane carried is spread over others when it fails.
+ * that a few blocks and a few large groups use different planes. Behind the first plane
+ * come those with ports of leaves in the same 16-port position: a leaf of a tree that
+ * moves there changes one block, not two. The order of these is a cycle that begins one
+ * place later for each round of n blocks, so that the groups of a failed plane are spread
+ * over the others.
  */
 #include "tree_rules.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The tree of one group. Its sites are the switches with members. The root is the lowest
- * switch of the plane that reaches all of them going down; from each site a walk goes up
- * until it meets the tree. A walk takes an uplink only to a switch that the root reaches,
- * so it comes to the root; each switch has one uplink per root, so walks that meet stay
- * together, and nothing is a loop.
+ * switch of the plane that reaches all of them going down. From each site a walk goes up
+ * until it meets the tree. It takes an uplink only to a switch that the root reaches, so
+ * it comes to the root. Each switch has one uplink per root, so walks that meet stay
+ * together, and there is no loop.
  *
- * Which uplink: the one by which the plane's links, all being usable, lead to the top
- * switch that the MLID prefers (home). If that does not lead to the root now, a parallel
- * one, and of all that do one in the same 16-port position if there is any: then the
- * switch changes one block, not two.
+ * The uplink of a switch is the one that leads to the top switch that the MLID prefers
+ * (home) when all links of the plane are usable. If it does not lead to the root now, a
+ * link that does is taken, if possible in the same 16-port position: then the switch
+ * changes one block, not two.
  */
 #include "tree_rules.h"
 

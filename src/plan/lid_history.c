@@ -3,14 +3,14 @@
  * Gathers the history of each LID.
  *
  * Tables are followed like packets, from every switch. If more than half of a LID's walks
- * that end at slots end at the same one, that was its slot: a leaf with an outdated
- * entry, since it was out of reach when the LID moved, is outvoted. Else the same is
- * tried with all ports without a cable to a switch, which may become slots when hosts
- * come. Mostly an absent switch was there, and the LID is only known to have been in use.
+ * that end at slots end at the same one, that was its slot: this outvotes a leaf with an
+ * outdated entry, which was out of reach when the LID moved. Else the same is tried with
+ * all ports without a cable to a switch, which may become slots when hosts come. Mostly
+ * an absent switch was there, and the LID is only known to have been in use.
  *
  * The plane of a LID is that of the up ports of leaves which lead to it, if three in four
- * agree: with our tables all do unless that plane has failed; with other engines' only by
- * chance, in the smallest fabrics.
+ * agree. With our tables all do unless that plane has failed; with other engines' tables
+ * they do so only by chance, in the smallest fabrics.
  */
 #include "lid_history_parts.h"
 

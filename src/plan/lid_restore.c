@@ -2,27 +2,27 @@
 /*
  * Makes plans with LIDs restored by LID history.
  *
- * A port with its planned LID in use is not touched, and that LID is settled: only the
- * plan counts for it from then on, also when the port goes away. (If its place gets
- * another LID for a port that comes there, it is as one from tables.) A present port
- * without its planned LID is a newcomer. For each LID that is not settled, the first of
- * these that holds decides:
+ * A port that uses its planned LID is not touched, and that LID is settled: only the plan
+ * counts for it from then on, also when the port leaves. (If its place gets another LID
+ * for a port that comes there, the LID counts as one from tables.) A present port without
+ * its planned LID is a newcomer. For each LID that is not settled, the first of these
+ * that holds decides:
  *
- *   1. guid2lid gave it to a newcomer's GUID: it is that one's, at whatever place.
- *   2. Tables lead to a newcomer's slot, and guid2lid gives it to nobody else.
- *   3. A newcomer reports it, and guid2lid gives it to nobody else. (Also if tables led
- *      to a slot that is empty now: it has moved from there.)
- *   4. Tables lead to an empty slot: whoever comes there is likely the one that left.
- *      This is what lets the entries that switches hold stay as they are.
+ *   1. guid2lid gave it to a newcomer's GUID: the newcomer gets it, at whatever place.
+ *   2. Tables lead to a newcomer's slot, and guid2lid has no other owner for it.
+ *   3. A newcomer reports it, and guid2lid has no other owner for it. (Even if tables led
+ *      to a slot that is empty now: the newcomer has moved from there.)
+ *   4. Tables lead to an empty slot: the LID is for the next port there, which is likely
+ *      the one that left. So the entries that switches hold can stay.
  *
  * A newcomer without history keeps the planned LID, unless history has another owner for
- * it. An empty slot may have such a LID: it gives it to the owner, in exchange for the
- * LID of the owner's place. So at most two places change for a newcomer, and neither is
- * in use.
+ * it. If an empty slot has a LID with an owner, the owner gets it, and the slot the LID
+ * of the owner's place. So at most two places change for a newcomer, and neither is in
+ * use.
  *
- * Places that lost their LID so, or must not have it, get the first of: the LID of the
- * place that took theirs; one of their plane's runs; a new run; any; at last one with an
- * owner by history, the weakest history first.
+ * A place without its LID by these rules gets the first free LID of these: that of the
+ * place that took its LID; one of its plane's runs; one of a new run; any; at last one
+ * with an owner by history, the weakest history first.
  */
 #include "lid_history_parts.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A cable has a record from going down until its history no longer matters. So a cable
- * with a hold, present or past, that goes down once more always doubles it. With few
- * records or none, an observation is little more than a memcmp.
+ * A cable has a record from its first going down until its history no longer matters. So
+ * the hold of a cable that goes down once more always doubles. With few records an
+ * observation costs little more than a memcmp.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/policy/damping.h>

@@ -2,27 +2,26 @@
 /*
  * Chooses questions, in this order; each step only when the ones before have none:
  *
- * 0. If the manager's own switch reports, its ports: it always answers, and what is lost
- *    there closes ways to others.
- * 1. Cables between two switches that both report: a failed cable is found at once.
- * 2. A switch at the far end of a failed cable that has not been heard of itself is a
+ * 0. If the manager's own switch reports, its ports: it always answers, and a failure
+ *    there closes paths to other switches.
+ * 1. Links between two switches that both report: a failed link is found at once.
+ * 2. A switch at the remote end of a failed link that has not reported or answered is a
  *    suspect. Its other neighbours are asked for their ports to it, those below first:
- *    they answer at once, while a dead switch would not. If one of these ports is up,
- *    or there is none below, those above are asked as well. If all below are down
- *    and none above can be reached, it does not matter what is up there.
- *    A switch that was heard of and lost several cables, or the one that its reports
- *    came by, may have sent its last: one neighbour more is asked for it, and when three
- *    have lost it, it is a suspect.
- * 3. A suspect with all cables below down may have failed with its whole component,
- *    a director's chassis say. One neighbour below each first-level switch of it is
- *    asked.
- * 4. Reports that nothing explains yet: a switch that has reported more often than
- *    failed cables were found at it is asked for all its ports; one such switch if there
- *    are many, as they may have one cause. When a few of them in a row have no port
- *    down, the rest is given up: links came up, or hosts went. While OpenSM sweeps, it
- *    is asked for links as well that were not up before: the sweep may have seen them.
+ *    they answer at once, while a dead switch would not. If one of these ports is up, or
+ *    there is no neighbour below, those above are asked as well. If all below are down
+ *    and none above can be reached, the ports above do not matter.
+ *    A switch that did report, but has several failed links, or one on the path of its
+ *    reports, may have sent its last report: one more neighbour is asked for it. When
+ *    three neighbours have no link to it, it is a suspect.
+ * 3. A suspect with all links below down may have failed with its whole component, a
+ *    director's chassis say. One neighbour below each first-level switch of it is asked.
+ * 4. Reports that no failed link explains: a switch that has reported more often than
+ *    failed links were found at it is asked for all its ports; one such switch at a time
+ *    if there are many, as they may have one cause. When a few of them in a row have no
+ *    port down, the rest is given up: links came up, or hosts left. While OpenSM sweeps,
+ *    links that were not up before are asked for, too: the sweep may have found them.
  *
- * All of this takes silent switches for usable, which is right for one failure and may be
+ * These steps take silent switches for usable, which is right for one failure and may be
  * wrong for several. After an unanswered question only proven paths are used
  * (locate_paths.c), as there may be many dead switches. A path to another switch is
  * proven first: its last proven switch is asked for the port to the next one. Dead

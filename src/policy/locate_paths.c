@@ -5,9 +5,9 @@
  * such path, so an SMP over one is answered, unless the switch never answers or has
  * failed since.
  *
- * An SMP over another path is a probe. At most PM_LOCATE_PROBES are out, and no two that
- * one dead switch, or one failed cable, would silence. After the first unanswered one
- * there are no others. So at most these stay without an answer, however many switches are
+ * An SMP over another path is a probe. At most PM_LOCATE_PROBES probes are out, and no
+ * two of them pass one unproven switch or cable. After the first unanswered probe there
+ * are no others. So no more than these stay without an answer, however many switches are
  * dead.
  */
 #include "locate_parts.h"

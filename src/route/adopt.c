@@ -4,10 +4,10 @@
  *
  * A manager without its predecessor's plan would assign planes otherwise in a fabric with
  * missing parts: its tables would be right, but many entries would change for nothing. So
- * it keeps entries found in the switches if they lead to their place by our rules, and
- * are as good: blocks name as few ports, with 5% more at most over all, so that no
- * failure costs much more, no port is idle, and no up port of a leaf carries over an
- * eighth more. Tables of other engines fail that: each block names most ports.
+ * it keeps entries found in the switches that lead to their place by our rules, if they
+ * are as good: blocks name at most 5% more ports over all, so that no failure costs much
+ * more; no port is idle; and no up port of a leaf carries over an eighth more. Tables of
+ * other engines fail that, as each block names most ports.
  */
 #include "route_parts.h"
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One failure after another, from a complete tree. Without a failure a table is the
- * preferred one; so a failure costs only the entries that it changes, and is undone by
- * remembering these:
+ * One failure after another, from a complete tree, with preferred tables. So a failure
+ * costs only the entries that it changes, and is undone by noting these:
  *
- *     failed cables -> sets of reach.h that lose something -> ports next to them
+ *     failed links -> smaller sets of reach.h -> ports next to them
  *         -> entries with these ports
  *
  * All neighbours of such a set lose the same places over it. So their LIDs are listed
- * once, by LFT block; and as the blocks that name each port are kept, a switch that loses
- * a thousand LIDs is examined in few blocks. A switch without any path to places loses
- * their entries, whatever their ports.
+ * once, by LFT block; and as each port has a list of the blocks that name it, a switch
+ * with a thousand fewer LIDs is examined in few blocks. A switch without any path to
+ * places loses their entries, whatever their ports.
  */
 #include "route_parts.h"
 

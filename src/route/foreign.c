@@ -2,12 +2,12 @@
 /*
  * Assigns a block's foreign destinations to ports. The rules are in rules.c.
  *
- * A flow is a leaf that sends to a slot. When a plane fails, each leaf sends to that
- * plane's slots elsewhere over the others, slot after slot over one after the other, and
- * begins with another one than the leaf before it. So a switch of another plane, with L
- * leaves below it, gets L / n flows to each slot from each pod, rounded down or up, where
- * n planes are left: up for L mod n slots in a row out of n. Which ones these are depends
- * on that switch and on the plane; that is what `phase` says.
+ * A flow is a leaf that sends to a slot. When a plane fails, each leaf sends to the
+ * plane's slots elsewhere over the n remaining planes in turn, slot by slot, and begins
+ * with another plane than the leaf before it. So a switch of another plane, with L leaves
+ * below it, gets L / n flows to each slot from each pod, rounded up for L mod n slots in
+ * a row out of n, and down for the others. Which slots get more depends on the switch and
+ * the plane, by `phase`.
  */
 #include "route_parts.h"
 

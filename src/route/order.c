@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A path comes back with the last of its entries that change. Nearly all have one such
- * entry, so that a block's worth is the number of paths over its new entries, and does
- * not depend on the other blocks; docs/design.md compares that with the best order.
+ * A path comes back with the last of its changed entries. Nearly all paths have just one,
+ * so the value of a block is the number of paths over its new entries, and does not
+ * depend on other blocks; docs/design.md compares this order with others.
  */
 #include "route_parts.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A loop of a mixture takes one edge, the old or the new one, of each switch on it, so
- * that it is a cycle of the graph of both; and each cycle of that graph is a mixture. So
- * LIDs without such a cycle need no order.
+ * A loop in a mixture has one edge of each of its switches, the old or the new one, so it
+ * is a cycle in the graph of all old and new edges; and each cycle of that graph is a
+ * loop in some mixture. So LIDs without such a cycle need no order.
  *
- * Of the others, a new entry is sent behind the changed ones that its packets meet. Then
- * no loop has a new edge in it: new entries lead to new ones, and on to the place or to a
- * drop. Nor has one only old edges, unless it looped before. Setting an entry to drop
- * adds no edge. Where blocks wait for each other, all of them do that first, and go on
- * to what is wanted together: then they lead to each other, to what was sent before, or
- * to a drop.
+ * For other LIDs, a new entry is sent after the changed entries that its packets meet.
+ * Then no loop has a new edge: new entries lead to new ones, and on to the place or to a
+ * drop. And a loop of old edges alone existed before. Setting an entry to drop adds no
+ * edge. Where blocks wait for each other, all of them first drop, and then get the wanted
+ * entries together: these lead to each other, to entries sent earlier, or to a drop.
  */
 #include "route_parts.h"
 

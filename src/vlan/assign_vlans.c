@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Assigns VLANs and priorities. Hosts are taken one after the other, each with a lower
- * priority than those before: a host with a line that stays, when its VLAN connects it
- * with all that are not taken yet; the hosts of a switch that move, when some VLAN does,
- * at once and before those that stay. All means those that any VLAN connects with it. A
- * host that can be taken at one time can be taken later too, as fewer remain: so if there
- * are lines for the moving hosts that connect all pairs, this finds some. Hosts that
- * VLANs connect with the fewest are tried first, so that later ones are not bound to
- * their VLANs.
+ * priority than those before. A host with a line that stays can be taken when its VLAN
+ * connects it with all hosts that are not taken yet, as far as any VLAN does. The moving
+ * hosts of a switch can be taken, together, when some VLAN does that; they go before
+ * hosts that stay. A host that can be taken at one time can be taken later too, as fewer
+ * remain: so if lines for the moving hosts connect all pairs, this finds some. Hosts that
+ * VLANs connect with the fewest others are tried first, so that later hosts are not bound
+ * to their VLANs.
  */
 #include "assign_vlans.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A smallest cover with halves: each vertex counts 0, 1/2 or 1, and both ends of an edge
- * together 1 at least. It comes from a largest matching of the double cover, in which
- * each vertex stands left and right, and an edge joins the left of either end with the
- * right of the other. No cover is smaller; and one that is smallest has all that count 1
- * and none that count 0 (Nemhauser and Trotter, 1975). Of a connected part of those that
- * count 1/2 one side is taken, if it has two; else those with most edges.
+ * A small vertex cover, from a smallest cover with halves: in that each vertex counts 0,
+ * 1/2 or 1, and both ends of an edge together at least 1. It comes from a largest
+ * matching of the double cover, a graph that has each vertex twice, left and right, and
+ * joins the left one of either end of an edge with the right one of the other. No vertex
+ * cover is smaller, and some smallest one has all vertices that count 1 and none that
+ * count 0 (Nemhauser and Trotter, 1975). Of those that count 1/2, a connected part adds
+ * one side if it is bipartite; else the vertices with most edges.
  */
 #include "cover.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts MAC entries if all hosts talk with all others: a switch has one for a host in a
- * VLAN if one of the host's pairs uses this VLAN through this switch: if beyond the
- * switch there is a host with this VLAN and a higher priority or, if it is its own VLAN,
+ * Counts MAC entries if all hosts talk with all others. A switch has an entry for a host
+ * in a VLAN if one of the host's pairs uses this VLAN through this switch: if beyond the
+ * switch there is a host of this VLAN with a higher priority or, for the host's own VLAN,
  * any host with a lower one.
  */
 #include "vlan_parts.h"

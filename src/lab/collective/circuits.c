@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where circuits run out they are set up in the order of the groups, so that none waits
- * for ever: of all circuits not yet taken down, the first one in this order has both its
- * ends in its group, since all before is done; and a group with several steps has room
- * for all of its circuits.
+ * Where circuits run out, they are set up in the order of the groups, so that none waits
+ * for ever. Of all circuits not yet taken down, take the first in this order: all groups
+ * before it are done, so both its ends have begun its group; and a group of several steps
+ * has room for all of its circuits.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For each LID the entries of all switches form trees and loops; each switch is marked by
- * whether it leads to the host or into a loop. When an entry changes, the new path is
- * followed; if it ends differently, so do the paths to this switch, found among its
- * neighbours.
+ * For each LID the entries of all switches form trees and loops; each switch has a mark:
+ * it leads to the host, into a loop, or to a dead end. When an entry changes, the new
+ * path is followed; if it ends differently, so do the paths through this switch, which
+ * are found from its neighbours on.
  */
 #include <portmajor/base/bits.h>
 #include <portmajor/base/pool.h>

@@ -2,12 +2,13 @@
 /*
  * All dependencies but those that close a cycle are kept in a topological order of
  * channels (Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic
- * graphs): a dependency along the order needs no search. One against it is searched for a
- * path back, among channels between its ends in the order. If there is one it closes a
- * cycle and stays out; else the channels found change places.
+ * graphs): a new dependency along the order needs no search. For a dependency against the
+ * order, a search among the channels between its two ends looks for a path back. If there
+ * is one, the dependency closes a cycle and stays out; else the channels found change
+ * places.
  *
- * A closing one is tried again when a dependency of its cycle is gone. So there is a
- * cycle exactly if a dependency stays out.
+ * A dependency that stays out is tried again when a dependency of its cycle is gone. So
+ * there is a cycle exactly if a dependency stays out.
  */
 #include "depend.h"
 

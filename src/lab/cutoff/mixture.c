@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For a LID each switch leads to at most one other: an entry that changes ends the loop
- * that its switch is in, if there is one, and may close one that comes back to it.
+ * For a LID each switch leads to at most one other. So a changed entry ends the loop
+ * through its switch, if there is one, and may close another loop through it.
  *
- * Dependencies are counted by LIDs. A switch is used by a LID if it has hosts or a used
- * switch leads to it; uses[] counts these reasons, so a change is followed as far as
- * switches begin or cease to be used. In a loop reasons would keep each other up: LIDs
- * with a loop are counted anew.
+ * Dependencies are counted by LIDs. A LID uses a switch that has hosts, or to which a
+ * used switch leads; uses[] counts these reasons, so a change is followed only as far as
+ * switches begin or cease to be used. In a loop each switch would be a reason for the
+ * next: LIDs with a loop are counted anew.
  */
 #include "depend.h"
 

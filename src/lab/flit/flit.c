@@ -2,8 +2,8 @@
 /*
  * In a cycle, flits and signals sent `cable` cycles ago arrive, signals first; then nodes
  * send, then switches. Each link out of a switch has a list of the VCs with a flit for it
- * in front: VCs that wait for flow control are not in the list, and heads are in it while
- * they look for a VC. After sending, an input goes to the end.
+ * in front: VCs that wait for flow control are not in the list; heads that look for a VC
+ * are. An input that has sent goes to the end.
  */
 #include "flit_parts.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A buffer is stuck if its front can go into no VC, and each VC that it might take waits
- * for a stuck buffer: a VC of another packet for the buffer with that packet in front, a
- * full one for itself. Candidates have not moved for as long as signals take, so senders'
- * knowledge of them is right. Those that can move are removed until none is left; the
- * rest is stuck for ever.
+ * A buffer is stuck if its front can enter no VC, and each VC that it might take waits
+ * for a stuck buffer: a VC of another packet waits for the buffer with that packet in
+ * front, a full VC for itself. Candidates are buffers that have not moved for as long as
+ * signals take, so senders know their state. Candidates that can move are removed until
+ * no such candidate is left; the rest is stuck for ever.
  */
 #include "flit_parts.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages wait for messages alone: an event's requirements become the set of messages
- * that it waits for, each with the computing in between. Events of a rank are taken in an
- * order of requirements; the set of a send begins anew with the send itself.
+ * In a workload messages wait for messages alone. So the requirements of an event become
+ * the set of messages that it waits for, each with the computing time in between. The
+ * events of a rank are taken in an order in which requirements come first; behind a send
+ * the set is the send itself.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An output that has no credit waits for packets in the input at its other end to leave.
- * It is not stuck if one of them is on a cable, or waits for an output that is not stuck.
- * The rest waits in loops.
+ * An output without credit waits for packets to leave the input at its other end. It is
+ * not stuck if one of these packets is on a cable, or waits for an output that is not
+ * stuck. All other outputs wait for each other in loops.
  */
 #include "packet_parts.h"
 
