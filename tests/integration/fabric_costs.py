@@ -137,9 +137,16 @@ def measure_all(kinds, folder, tell):
             raise
 
 
-HEADER = ["fabric", "switches", "hosts", "blocks per switch", "event", "wire", "bound",
-          "whatif", *demo.STOCK_ENGINES]
+HEADER = ["fabric", "event", "wire", "bound", "whatif", *demo.STOCK_ENGINES]
 TEXT_COLUMNS = (HEADER.index("fabric"), HEADER.index("event"))
+
+
+def describe_fabric(result):
+    counts = ((result.switches, "switch", "es"), (result.hosts, "host", "s"),
+              (result.blocks, "block", "s"))
+    return f"{result.kind.name}: " + ", ".join(
+        f"{demo.number(count)} {noun}{plural if count > 1 else ''}"
+        for count, noun, plural in counts)
 
 
 def describe_load(ratio):
@@ -183,14 +190,13 @@ def merge_returns(rows):
 
 
 def format_table(results):
-    """The table in Markdown; a fabric's own columns in its first row only."""
+    """The table in Markdown; a fabric stands in its first row only."""
     lines = [HEADER, []]
     for result in results:
-        about = [result.kind.name] + [demo.number(n) for n in (result.switches, result.hosts,
-                                                               result.blocks)]
+        about = describe_fabric(result)
         for name, cells in merge_returns((row.name, describe_counts(row)) for row in result.rows):
-            lines.append(about + [name, *cells])
-            about = [""] * len(about)
+            lines.append([about, name, *cells])
+            about = ""
     widths = [max(len(line[i]) for line in lines if line) for i in range(len(HEADER))]
     lines[1] = ["-" * width if i in TEXT_COLUMNS else "-" * (width - 1) + ":"
                 for i, width in enumerate(widths)]
