@@ -140,7 +140,7 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
 
 /*
- * Counts a skeleton switch's end ports without service ports: with alive[port] the
+ * Counts a skeleton switch's end ports without service ports: with usable[port] the
  * present ones, also in slots that were always empty before; with NULL the present and
  * earlier ones. O(its ports).
  */

@@ -94,7 +94,7 @@ int pm_drains_parse(const char *text, size_t length, const char *source,
 void pm_drains_print(const struct pm_drains *drains, FILE *file);
 
 /*
- * Excludes drained cables from alive[port] (see pm_plan_match), at both ends. Leaves in
+ * Excludes drained cables from usable[port] (see pm_plan_match), at both ends. Leaves in
  * each cable without which fewer pairs of switches with end ports would have an
  * up-then-down path: no more than needed, the last drained first. -ENOMEM: alive and
  * *drains are untouched. Cost: nothing if no drained cable is alive; else that of

@@ -34,8 +34,8 @@ enum pm_answer {
 struct pm_locate;
 
 /*
- * Begins with the ports that were up, seen[port], excluded from tables or not, and with
- * the tables of the last pm_routes_update. These are borrowed, and may meanwhile be
+ * Begins with the ports that were up, discovered[port], excluded from tables or not, and
+ * with the tables of the last pm_routes_update. These are borrowed, and may meanwhile be
  * updated only with the result of pm_locate_failed. sm: the place of the sending port.
  * The caller frees *locate. -ENOMEM.
  */

@@ -32,7 +32,7 @@ struct pm_stale_input {
 };
 
 /*
- * Marks the ports of plan->known that led elsewhere, or nowhere, in the previous plan;
+ * Marks the ports of plan->topology that led elsewhere, or nowhere, in the previous plan;
  * other marks stay. [port] O(ports log switches).
  */
 void pm_stale_mark_recabled(const struct pm_plan *before, const struct pm_plan *plan,
