@@ -223,11 +223,14 @@ def run_groups(folder, leaves, engine, tell):
 GROUPS_HEADER = ("portmajor", "bound", "last is SMP", "all SMPs", "updn", "last is SMP", "all SMPs")
 LOCK, CPU = "lock held exclusively for all trees, ms", "CPU time of all trees, ms"
 CABLE, CHASSIS = "leaf's cable with most trees lost", "the chassis behind it lost"
+# They have a row only if they cost Sets.
+RETURNS = "host of no group back", "the host back, and no member"
 
 
 def format_groups(title, ours, theirs, aims):
     """Rows side by side, the loads and times; what misses its aim has a star."""
-    rows = [(a[0], *a[1:], b[1], *b[3:]) for a, b in zip(ours.rows, theirs.rows)]
+    rows = [(a[0], *a[1:], b[1], *b[3:]) for a, b in zip(ours.rows, theirs.rows)
+            if a[1] or a[0] not in RETURNS]
     pairs = (("trees on a link: most, mean", *(f"{c.loads[0]}, {c.loads[1]:.1f}"
                                                for c in (ours, theirs))),
              (LOCK, f"{ours.locked_ms:.1f}", f"{theirs.locked_ms:.1f}"),
