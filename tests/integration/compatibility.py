@@ -328,46 +328,55 @@ HEAD = """# What portmajor was built and tried with
 
 Made by `scripts/compatibility --update`; `tests/integration/compatibility.py` has the text.
 
-Each row is one build of the same commit, with warnings as errors where it says "no
-warning", all unit tests, and OpenSM with the plugin on ibsim: 18 switches, 143 hosts and
-a router, of which a cable, a switch, a host and the router are lost and brought back. A
-cell has the LFT Sets counted on the wire when it goes and when it comes, and in brackets
-what `portmajor whatif` foretold for the failure. "ok" also means that the plugin was loaded
-by the OpenSM that it was built for, that it logged as many blocks sent and acknowledged,
-and that every pair was walked through tables read back from the switches.
+Each row is one build of the same commit, with warnings as errors where it says "no warning", all
+unit tests, and OpenSM with the plugin on ibsim: 18 switches, 143 hosts and a router. A cable, a
+switch, a host and the router fail and return. Their cells have the LFT Sets counted on the wire
+for the failure and for the return, and in brackets the prediction of `portmajor whatif` for the
+failure. "ok" also means that the OpenSM that the plugin was built for loaded it, that it logged
+as many blocks sent and acknowledged, and that every pair was walked through tables read back
+from the switches.
 
-Debian's suites are folders made by debootstrap, on amd64. A row in `quotes` is a folder of
-OpenSM's source, built there by its owner and given with `--source`, on Debian {release}.
+Debian's suites are folders made by debootstrap, on amd64. A row in `quotes` is a folder with
+OpenSM's source, which its owner built there and gave with `--source`, on Debian {release}.
 
-"groups" are the MFT Sets of a link that most of 12 multicast groups use, likewise. There "ok"
-means that packets of each group came once to each member through MFTs read back, and that no
-MFT Set was sent in a sweep that found nothing changed.
+"groups" has likewise the MFT Sets of a link that most of 12 multicast groups use. There "ok"
+means that packets of each group came once to each member through MFTs read back, and that no MFT
+Set was sent in a sweep that found nothing changed.
 
 """
 
 TAIL = """
 OpenSM compares the version that a plugin was built for with its own, as text, and refuses
-what differs: a plugin for 3.3.23 cannot harm a 3.3.24, where `osm_subn_opt_t` has one more member
-(`max_rate_enum`) and later members lie elsewhere. The plugin's source is
-the same for both. For OpenSM in a folder of its own: `cmake -DOPENSM_INCLUDE=DIR/include`.
+others: a plugin for 3.3.23 cannot harm a 3.3.24, where `osm_subn_opt_t` has one more member
+(`max_rate_enum`) and later members lie elsewhere. The plugin's source is the same for both. For
+OpenSM in a folder of its own: `cmake -DOPENSM_INCLUDE=DIR/include`.
 
 ## What is not supported
 
 | what | why |
 |---|---|
-| OpenSM before 3.3.23 | it has no `osm_register_external_routing_engine`: CMake says so and stops |
-| an opensm built otherwise than the headers that the plugin was built with, of the same version | the version is all that OpenSM compares, but 3.3.23 without the performance manager and upstream's commits between 3.3.23 and 3.3.24 have other structures under the same name: build with the headers of the opensm that runs |
-| vendors' own SMs | they are not the OpenSM above: the plugin is for the event plugin interface and the structures of its headers |
-| adaptive routing | it is set up by vendors' own MADs, and OpenSM 3.3.23 and 3.3.24 have no code for that; an LFT names one port for each LID, and that is all that is planned |
-| SHARP | its trees are made by a manager of its own beside the SM; OpenSM 3.3.23 and 3.3.24 know nothing of it, and ibsim simulates none |
-| routers between subnets | a router's port is an end port as a host's (the column above); which router a path to another subnet takes is chosen by OpenSM's SA (`prefix_routes_file`), and nothing is planned for it |
+| OpenSM before 3.3.23 | it has no `osm_register_external_routing_engine`: CMake stops and names that |
+| an opensm of the same version that was built otherwise than the headers that the plugin was built with | OpenSM compares only the version, but 3.3.23 without the performance manager and upstream's commits between 3.3.23 and 3.3.24 have other structures: build with the headers of the opensm that runs |
+| vendors' own SMs | the plugin needs the event plugin interface and the structures of OpenSM's headers |
+| adaptive routing | vendors' own MADs set it up, and OpenSM 3.3.23 and 3.3.24 have no code for these; the plan is for LFTs, with one port for each LID |
+| SHARP | a manager of its own beside the SM makes its trees; OpenSM 3.3.23 and 3.3.24 know nothing of it, and ibsim simulates none |
+| routers between subnets | a router's port is an end port like a host's (`router` above); OpenSM's SA (`prefix_routes_file`) chooses the router of a path to another subnet, and nothing is planned for it |
 | other processors than amd64 | not tried |
 """
 
 
 def format_table(results):
-    lines = [HEADER, ["---"] * len(HEADER), *[result.cells() for result in results]]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    """The table, without columns that are the same in all rows: these stand before it."""
+    rows = [result.cells() for result in results]
+    same = {i for i in range(1, len(HEADER) - 1)
+            if len(rows) > 1 and len({row[i] for row in rows}) == 1}
+    lines = [HEADER, ["---"] * len(HEADER), *rows]
+    table = "".join(f"| {' | '.join(cell for i, cell in enumerate(line) if i not in same)} |\n"
+                    for line in lines)
+    if not same:
+        return table
+    return ("In all rows: " + "; ".join(f"{HEADER[i]}: {rows[0][i]}" for i in sorted(same))
+            + ".\n\n" + table)
 
 
 def document(results):
