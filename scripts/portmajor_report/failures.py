@@ -73,7 +73,8 @@ def cut_off(tree, row):
     failed = row["failed"][0]
     if "port" not in failed:
         return tree.cut_off([failed["guid"]], [], row["pairs_cut"])
-    return tree.cut_off([], [(failed["guid"], failed["port"]), (failed["peer_guid"], failed["peer_port"])],
+    return tree.cut_off([], [(failed["guid"], failed["port"]),
+                             (failed["peer_guid"], failed["peer_port"])],
                         row["pairs_cut"])
 
 
@@ -128,7 +129,8 @@ def group_sweep(document):
     kind = settings["failures_of"]
     kind = f"pairs of {kind}" if settings["pairs"] else kind
     rows = [{"kind": kind, "name": name_of(row["failed"]), "cut": row.get("cut_off"),
-             "keys": failed_keys(row["failed"]), "own": kind in ("hosts", "leaves"), **costs_of(row)}
+             "keys": failed_keys(row["failed"]), "own": kind in ("hosts", "leaves"),
+             **costs_of(row)}
             for row in document["worst"]]
     return {"kind": kind, "of": settings["total"], "tried": document["failures"],
             "rows": rows, "blocks": histogram_of(metrics["blocks"]),

@@ -233,8 +233,8 @@ def draw_map(table, links):
     data = [[label_of(table["switches"][i]), [numbers_of(link, names) for link in ups]]
             for i, ups in rows]
     return {"rows": len(rows), "planes": planes, "before": before, "after": after,
-            "height": max(min((24 if len(rows) <= 18 else 14) * len(rows), 504), len(rows)), "first": data[0][0],
-            "last": data[-1][0], "legend": scale.legend(),
+            "height": max(min((24 if len(rows) <= 18 else 14) * len(rows), 504), len(rows)),
+            "first": data[0][0], "last": data[-1][0], "legend": scale.legend(),
             "failed": any(not cell[2] for row in cells for cell in row if cell),
             "data": {"names": [label_of(table["switches"][i]) for i in names], "rows": data}}
 

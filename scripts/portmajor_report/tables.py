@@ -38,7 +38,8 @@ def check_table(path, document):
                 assert port["direction"] in ("up", "down", "other"), "direction"
                 for key in ("port", "peer_port", "before", "after", "usable"):
                     assert isinstance(port[key], int), key
-                assert port["plane"] is None or 0 <= port["plane"] < len(document["planes"]), "plane"
+                plane = port["plane"]
+                assert plane is None or 0 <= plane < len(document["planes"]), "plane"
         assert document["switch_guid"] in [s["guid"] for s in document["switches"]], "switch_guid"
     except (AssertionError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not as docs/json.md has it: {error}") from error

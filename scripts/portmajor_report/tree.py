@@ -38,7 +38,7 @@ class Tree:
         return self.cut_alone(failed, gone, pairs_cut) or self.cut_at_all(failed, gone)
 
     def cut_alone(self, failed, gone, pairs_cut):
-        """The hosts of a leaf that is failed or has no cable left, if they account for all pairs."""
+        """The hosts of a leaf that failed or has no cable left, if they account for all pairs."""
         low = min(failed or {i for i, _ in gone}, key=lambda i: self.switches[i]["level"])
         here = len(self.hosts[low])
         there = 2 * here * (self.total - here)

@@ -368,8 +368,8 @@ class Pages(labtest.Folders):
 
     def drawn(self, css):
         """Lines or cells of a path: how often it begins anew."""
-        return len(re.findall("M", self.browser.run(
-            f"""Array.from(document.querySelectorAll("{css}"), p => p.getAttribute("d")).join("")""")))
+        return self.browser.run(f"""Array.from(document.querySelectorAll("{css}"), path =>
+            path.getAttribute("d")).join("").split("M").length - 1""")
 
     def test_one_failure(self):
         """What is drawn and said is what `portmajor whatif` says."""
