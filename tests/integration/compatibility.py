@@ -12,7 +12,9 @@ go with it.
 
 With --source the same is done on this machine with an OpenSM from a folder; the plugin
 built with this machine's own headers is then loaded into that opensm too, to see whether
-it is refused.
+it is refused. Its .deb is built and installed in a folder (dpkg --root), where it must be
+refused beside this machine's package opensm, and installed beside one of that OpenSM; the
+installed files then do the same once more.
 
 Prints the table; exit status 0 if all is well, else 1.
 """
@@ -235,6 +237,7 @@ class Result:
     unit: str = "-"
     events: list = dataclasses.field(default_factory=list)
     foreign: str = ""  # what became of a plugin built for another OpenSM
+    package: str = ""  # what became of the .deb for that OpenSM
     fault: str = ""
 
     def note_events(self, told):
@@ -290,6 +293,70 @@ def try_foreign(place):
             f"{place.name}: {why}; {routes}.")
 
 
+def make_opensm(place, source, version):
+    """A stand-in for Debian's package: the OpenSM of that folder."""
+    stage = place.checkout / "opensm"
+    for name, target in (("opensm/.libs/opensm", "usr/sbin"), ("complib/.libs/*.so.*", "usr/lib"),
+                         ("libvendor/.libs/*.so.*", "usr/lib"),
+                         ("libopensm/.libs/*.so.*", "usr/lib")):
+        (stage / target).mkdir(parents=True, exist_ok=True)
+        for path in source.glob(name):
+            shutil.copy(path, stage / target, follow_symlinks=False)
+    (stage / "DEBIAN").mkdir()
+    (stage / "DEBIAN" / "control").write_text(
+        f"Package: opensm\nVersion: {version}-1\n"
+        f"Architecture: {place.run('dpkg', '--print-architecture')}\n"
+        "Maintainer: nobody <nobody@invalid.invalid>\nDescription: OpenSM from its source\n")
+    deb = place.checkout / "opensm.deb"
+    place.run("dpkg-deb", "--root-owner-group", "-b", stage, deb)
+    return deb
+
+
+def make_database(root):
+    """A folder in which dpkg sees the packages of this machine, but nothing of ours."""
+    admin = root / "var" / "lib" / "dpkg"
+    for name in ("info", "updates", "triggers"):
+        (admin / name).mkdir(parents=True)
+    status = pathlib.Path("/var/lib/dpkg/status").read_text(encoding="utf-8").split("\n\n")
+    (admin / "status").write_text("\n\n".join(
+        stanza for stanza in status if not stanza.startswith("Package: portmajor")) + "\n",
+        encoding="utf-8")
+
+
+def try_package(place, result, build):
+    """The .deb of that build: where it can be installed, and whether it works there."""
+    source, root = place.include.parent, place.checkout / "root"
+    place.run("cpack", "--config", place.checkout / build / "CPackConfig.cmake", "-G", "DEB",
+              "-B", place.checkout / "deb")
+    deb, = (place.checkout / "deb").glob("portmajor_*.deb")
+    make_database(root)
+    dpkg = ["dpkg", f"--root={root}", "--force-script-chrootless"]
+    own = place.run("dpkg-query", "-W", "-f", "${Version}", "opensm")
+    place.run(*dpkg, "--unpack", deb)
+    told = place.run("sh", "-c", '! "$@"', "sh", *dpkg, "--configure", "portmajor")
+    if "portmajor depends on opensm" not in told:
+        raise Fault(f"{deb.name} beside opensm {own}: {told}")
+    version = re.search(r"opensm(.*)", place.run("dpkg-deb", "-f", deb, "Version"))[1]
+    place.run(*dpkg, "-i", make_opensm(place, source, version), deb)
+    state = place.run(*dpkg[:2], "-s", "portmajor")
+    if "Status: install ok installed" not in state:
+        raise Fault(f"{deb.name}: {state}")
+    installed = place.checkout / "installed"  # as a build folder, for the tests
+    shutil.copytree(place.checkout / build, installed, symlinks=True,
+                    ignore=shutil.ignore_patterns("CMakeFiles", "test_*", "*.a"))
+    for path in ("usr/bin/portmajor", "usr/lib/libportmajor.so"):
+        shutil.copy(root / path, installed)
+    environ = dict(place.environ, SIMLAB_OPENSM=str(root / "usr/sbin/opensm"),
+                   LD_LIBRARY_PATH=str(root / "usr/lib"))
+    told = dataclasses.replace(place, environ=environ).events("installed")
+    faults = [fault for event in told["events"] for fault in event["faults"]]
+    if faults or told["loaded"] != told["opensm"]:
+        raise Fault(f"{deb.name}: {'; '.join(faults) or told['loaded']}")
+    result.package = (f"`{deb.name}`: refused beside Debian's opensm {own}; installed beside one "
+                      f"of {place.name}, where OpenSM {told['opensm']} loads it and "
+                      f"{len(told['events'])} events are as foretold.")
+
+
 def try_place(place, result):
     result.compiler = "GCC " + place.run("gcc", "-dumpfullversion")
     result.libc = place.run("getconf", "GNU_LIBC_VERSION")
@@ -303,6 +370,8 @@ def try_place(place, result):
     result.note_events(place.events(build))
     if place.include:
         result.foreign = try_foreign(place)
+        say(f"{place.name}: package")
+        try_package(place, result, build)
 
 
 def measure(cache, name, open_place):
@@ -381,7 +450,8 @@ def format_table(results):
 
 def document(results):
     release = pathlib.Path("/etc/debian_version").read_text().strip()
-    foreign = "".join(f"\n{result.foreign}\n" for result in results if result.foreign)
+    foreign = "".join(f"\n{text}\n" for result in results
+                      for text in (result.foreign, result.package) if text)
     return HEAD.format(release=release) + format_table(results) + foreign + TAIL
 
 
@@ -455,7 +525,8 @@ def main():
     except (Fault, OSError) as fault:
         sys.exit(f"compatibility: {fault}")
     print(format_table(results), end="")
-    print("".join(f"{result.foreign}\n" for result in results if result.foreign), end="")
+    print("".join(f"{text}\n" for result in results
+                  for text in (result.foreign, result.package) if text), end="")
     if any(result.fault for result in results):
         sys.exit(1)
     if args.update:
