@@ -17,8 +17,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define GAP 1000 /* between priorities, so that others find places there later */
-
 /* ---- One switch ---- */
 
 /* By how many hosts the cables up have, from the lowest one; then by VLAN. */
@@ -295,8 +293,8 @@ static void rank(struct assigner *d, const uint32_t *hosts, uint32_t num, uint32
 	uint32_t bottom = bottom_of(d, place);
 	uint32_t step = (top_of(d, place) - bottom) / (num + 1);
 
-	if (!place && step > GAP)
-		step = GAP;
+	if (!place && step > ASSIGNER_GAP)
+		step = ASSIGNER_GAP;
 	for (uint32_t i = 0; i < num; i++)
 		d->host[hosts[i]].priority = bottom + step * (num - i);
 }

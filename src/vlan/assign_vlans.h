@@ -5,6 +5,8 @@
 
 #include "vlan_parts.h"
 
+#define ASSIGNER_GAP 1000 /* between priorities: others find places there later */
+
 struct assigner {
 	struct pm_pool pool;
 	struct parts parts;

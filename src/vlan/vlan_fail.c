@@ -5,6 +5,7 @@
  */
 #include "cover.h"
 #include "assign_vlans.h"
+#include "try_tables.h"
 
 #include <portmajor/base/alloc.h>
 
@@ -285,22 +286,28 @@ static int help(struct assigner *d, const uint8_t *cut,
 	return 0;
 }
 
+static uint32_t count_lines(const struct pm_vlan_host *a, const struct pm_vlan_host *b,
+			    uint32_t num)
+{
+	uint32_t lines = 0;
+
+	for (uint32_t h = 0; h < num; h++)
+		lines += !is_same(&a[h], &b[h]);
+	return lines;
+}
+
 /* Lines that differ, with the broadcast's. */
 static uint32_t count_moved(const struct pm_vlan_table *a, const struct pm_vlan_table *b,
 			    uint32_t num)
 {
-	uint32_t moved = a->broadcast != b->broadcast;
-
-	for (uint32_t h = 0; h < num; h++)
-		moved += !is_same(&a->host[h], &b->host[h]);
-	return moved;
+	return count_lines(a->host, b->host, num) + (a->broadcast != b->broadcast);
 }
 
 /* Not all meet that could: as many do with fewer lines, perhaps. */
 static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
 		      struct pm_vlan_assignment *assignment, struct pm_error *err)
 {
-	uint32_t hosts = d->vlans->num_hosts, lines = 0;
+	uint32_t hosts = d->vlans->num_hosts, lines;
 	struct pm_vlan_host *found =
 		pm_pool_copy(&d->pool, d->host, hosts, sizeof(*found));
 	struct search s = {d, before, pm_pool_array(&d->pool, hosts, 1), 0,
@@ -309,13 +316,14 @@ static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
 
 	if (rc)
 		return rc;
-	for (uint32_t h = 0; h < hosts; h++)
-		lines += !is_same(&found[h], &before[h]);
+	lines = count_lines(found, before, hosts);
 	memset(d->moves, 0, hosts);
 	if (lines && deepen(&s, 0, lines - 1))
 		give_back(d, before);
 	else
 		memcpy(d->host, found, hosts * sizeof(*found));
+	try_tables(d, before, count_lines(d->host, before, hosts), s.unreachable,
+		   MOST_WORK);
 	assigner_count_unreachable(&d->parts, d->host, assignment);
 	return 0;
 }

@@ -536,7 +536,7 @@ static uint32_t reference_cover(struct trial *t)
 /* ---- All tables there are ---- */
 
 #define MOST_HOSTS 7 /* for which all of them are tried, .. */
-#define MOST_LINES 4 /* .. that differ in fewer lines than so many */
+#define MOST_LINES 7 /* .. that differ in fewer lines than so many */
 #define MOST_VLANS 64
 
 /* Hosts by priority, highest first; `moved` of them with another line than before. */
@@ -782,6 +782,24 @@ static void test_many_failures(void **state)
 	assert_int_equal(tally.above, 0);
 }
 
+/* Where taking hosts one by one finds a table with a line too many. */
+static void test_few_lines(void **state)
+{
+	static const struct recipe_limits twelve = {.switches = 12, .hosts = 12},
+					  eight = {.switches = 12, .hosts = 8};
+	static const uint64_t few[] = {3790, 106590, 5002280, 5003645},
+			      many[] = {173,  987,    2053,   3659,
+					8926, 101454, 105947, 107068};
+	uint32_t above = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(few) / sizeof(*few); i++)
+		above += fail_twice(&twelve, few[i], 1, 3).above;
+	for (size_t i = 0; i < sizeof(many) / sizeof(*many); i++)
+		above += fail_twice(&eight, many[i], 1, 8).above;
+	assert_int_equal(above, 0);
+}
+
 /* ---- By hand ---- */
 
 static void make_drawn(struct trial *t, const char *text)
@@ -995,11 +1013,17 @@ static void test_two_levels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trees),	   cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_failures),   cmocka_unit_test(test_many_failures),
-		cmocka_unit_test(test_parallel),   cmocka_unit_test(test_lone_cable),
-		cmocka_unit_test(test_untagged),   cmocka_unit_test(test_no_priorities),
-		cmocka_unit_test(test_middle),	   cmocka_unit_test(test_low_top),
+		cmocka_unit_test(test_trees),
+		cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_many_failures),
+		cmocka_unit_test(test_few_lines),
+		cmocka_unit_test(test_parallel),
+		cmocka_unit_test(test_lone_cable),
+		cmocka_unit_test(test_untagged),
+		cmocka_unit_test(test_no_priorities),
+		cmocka_unit_test(test_middle),
+		cmocka_unit_test(test_low_top),
 		cmocka_unit_test(test_two_levels),
 	};
 
