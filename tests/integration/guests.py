@@ -7,18 +7,22 @@
 
 A guest has an initramfs of this machine's own programs, and a shell on its second serial line:
 a command is a line, its answer the exit status, the number of bytes, and these. Each card's
-frames go through a host of ethlab.Lab without an address of its own. QEMU emulates the
-processor (TCG), so that this runs where there is no KVM. Guests end with this process.
+frames go through a TAP device, with which cards have all offloads, and a host of ethlab.Lab
+without an address of its own. QEMU emulates the processor (TCG), so that this runs where there
+is no KVM. Guests end with this process.
 """
 
 import collections
 import contextlib
+import fcntl
+import os
 import pathlib
 import platform
 import re
 import select
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -37,6 +41,9 @@ PROGRAMS = ("sh", "mount", "stty", "cat", "wc", "timeout", "insmod", "ip", "tc",
             "iperf3")
 MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "sch_ingress", "cls_bpf", "cls_u32", "bonding")
 BOOT_S, COMMAND_S = 300, 120
+
+_SOL_PACKET, _PACKET_VNET_HDR, _PACKET_IGNORE_OUTGOING, _NEEDS_CHECKSUM = 263, 15, 23, 1
+_TUNSETIFF, _TAP_VNET_HDR = 0x400454CA, 0x2 | 0x1000 | 0x4000  # IFF_TAP, NO_PI, VNET_HDR
 
 START = """#!/bin/sh
 mount -t proc proc /proc
@@ -139,33 +146,66 @@ def _pack(root, path):
 
 # ------------------------------------------------------------------------- its wires
 
+class Segments(netns.Port):
+    """A device's frames with what is left to do to them: as large as a segmentation offload makes
+    them, behind a virtio_net_hdr."""
+
+    HEADER = struct.Struct("<BBHHHH")  # flags, kind, header's bytes, segment's, checksum: from, at
+
+    def __init__(self, device):
+        super().__init__(device)
+        for option in (_PACKET_VNET_HDR, _PACKET_IGNORE_OUTGOING):
+            self.end.setsockopt(_SOL_PACKET, option, 1)
+
+    def receive(self, timeout_s=0):
+        """A Frame, whose data begin with the header."""
+        return super().receive(timeout_s)
+
+    @classmethod
+    def whole(cls, came):
+        """The bytes of a Frame, with its tag."""
+        if came.vlan is None:
+            return came.data
+        head, frame = came.data[:cls.HEADER.size], came.data[cls.HEADER.size:]
+        flags, kind, length, size, start, at = cls.HEADER.unpack(head)
+        head = cls.HEADER.pack(flags, kind, length + 4 if kind else 0, size,
+                               start + 4 if flags & _NEEDS_CHECKSUM else 0, at)
+        return head + frame[:12] + struct.pack("!HH", came.type, came.vlan) + frame[12:]
+
+
 class Wire:
-    """Carries frames between a card and a host's device; `to_card` counts them by VLAN."""
+    """Carries frames between a card's TAP device and a host's device. It counts those to the card
+    by VLAN, and those from it that are for the host's device to cut into segments."""
 
     def __init__(self, host):
         host.run("ip", "addr", "flush", "dev", "e0")
         with host.inside():
-            self.port = netns.Port("e0")
-        self.near, self.far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.near.setblocking(False)
+            self.tap = os.open("/dev/net/tun", os.O_RDWR)
+            fcntl.ioctl(self.tap, _TUNSETIFF, struct.pack("16sH22x", b"card", _TAP_VNET_HDR))
+            host.run("ip", "link", "set", "card", "up")
+            self.port, self.card = Segments("e0"), Segments("card")
         self.to_card = collections.Counter()
+        self.large = collections.Counter()
 
     def close(self):
-        for end in (self.port, self.near, self.far):
-            end.close()
+        self.port.close()
+        self.card.close()
+        os.close(self.tap)
 
     def carry_to_card(self):
-        came = self.port.receive(0)
+        came = self.port.receive()
         if came:
             self.to_card[came.vlan] += 1
-            tag = b"" if came.vlan is None else b"".join(
-                number.to_bytes(2, "big") for number in (came.type, came.vlan))
-            with contextlib.suppress(BlockingIOError, ConnectionError):  # full: lost
-                self.near.send(came.data[:12] + tag + came.data[12:])
+            with contextlib.suppress(OSError):  # full, or down: lost
+                self.card.send(Segments.whole(came))
 
     def carry_from_card(self):
-        with contextlib.suppress(BlockingIOError, ConnectionError, OSError):
-            self.port.send(self.near.recv(65536))
+        came = self.card.receive()
+        if came:
+            if came.data[1]:  # a kind of segmentation
+                self.large[came.vlan] += 1
+            with contextlib.suppress(OSError):
+                self.port.send(Segments.whole(came))
 
 
 class Wires(threading.Thread):
@@ -179,7 +219,8 @@ class Wires(threading.Thread):
     def run(self):
         acts = {self._theirs: None}
         for wire in self._wires:
-            acts.update({wire.port.end: wire.carry_to_card, wire.near: wire.carry_from_card})
+            acts.update({wire.port.end: wire.carry_to_card,
+                         wire.card.end: wire.carry_from_card})
         while True:
             ready = select.select(list(acts), [], [])[0]
             if self._theirs in ready:
@@ -234,7 +275,7 @@ class Guest:
         self._stack.callback(thread.close)
         self._process = simlab.start_process(
             [QEMU, *self._words()], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, pass_fds=[w.far.fileno() for w in self.wires.values()])
+            stderr=subprocess.STDOUT, pass_fds=[wire.tap for wire in self.wires.values()])
         self._stack.callback(simlab.stop_process, self._process)
 
     def _words(self):
@@ -245,7 +286,7 @@ class Guest:
                  "console=ttyS0 panic=-1 quiet ipv6.disable=1 mitigations=off",
                  "-serial", f"file:{self.folder / 'console'}", "-serial", "stdio"]
         for name, (model, host) in self.cards.items():
-            words += ["-netdev", f"socket,id={name},fd={self.wires[name].far.fileno()}",
+            words += ["-netdev", f"tap,id={name},fd={self.wires[name].tap}",
                       "-device", f"{model},netdev={name},mac={host.mac}"]
         return words
 
@@ -286,7 +327,7 @@ class Guest:
                       f"ip link set ${{device##*/}} name {name}; fi; done")
 
     def start(self, line):
-        """Has its shell run a line; answer() or finish() is next."""
+        """Has its shell run a line; answer() is next."""
         self._process.stdin.write(line.encode() + b"\n")
         self._process.stdin.flush()
 
@@ -296,17 +337,20 @@ class Guest:
         text = self._hear(COMMAND_S, lambda heard: length if len(heard) >= length else None)
         return Done(status, text.decode())
 
-    def finish(self, line):
-        """What the line that was started prints; GuestError if it fails."""
-        done = self.answer()
-        if done.status:
-            raise GuestError(f"{line}: {done.status}\n{done.text}")
-        return done.text
-
     def run(self, line):
         self.start(line)
         return self.answer()
 
     def must(self, line):
-        self.start(line)
-        return self.finish(line)
+        return must_each([self], line)[0]
+
+
+def must_each(guests, line):
+    """What a line prints on each, on all at the same time; GuestError if it fails on one."""
+    for guest in guests:
+        guest.start(line)
+    answers = [guest.answer() for guest in guests]
+    for done in answers:
+        if done.status:
+            raise GuestError(f"{line}: {done.status}\n{done.text}")
+    return [done.text for done in answers]
