@@ -30,10 +30,10 @@ static bool switch_off(const struct vlan_card_kernel *kernel, unsigned int devic
 static int pass_by(const struct vlan_card_kernel *kernel, struct vlan_card *card)
 {
 	bool on;
-	int rc = kernel->promiscuous_find(card->device, &on);
+	int rc = kernel->promiscuous_find(card->leader, &on);
 
 	if (!rc && !on) {
-		rc = kernel->promiscuous_switch(card->device, true);
+		rc = kernel->promiscuous_switch(card->leader, true);
 		if (!rc)
 			card->change = VLAN_CARD_PROMISCUOUS;
 	}
@@ -78,24 +78,79 @@ int vlan_cards_open(const struct vlan_card_kernel *kernel, struct vlan_card *car
 	return 0;
 }
 
+static int restore_card(const struct vlan_card_kernel *kernel,
+			const struct vlan_card *card)
+{
+	if (card->change == VLAN_CARD_FILTER)
+		return kernel->feature_switch(card->device, VLAN_FEATURE, true);
+	if (card->change == VLAN_CARD_PROMISCUOUS)
+		return kernel->promiscuous_switch(card->leader, false);
+	return 0;
+}
+
 int vlan_cards_restore(const struct vlan_card_kernel *kernel,
 		       const struct vlan_card *cards, uint32_t num, unsigned int *failed)
 {
 	int first = 0;
 
 	for (uint32_t i = 0; i < num; i++) {
-		int rc = 0;
+		int rc = restore_card(kernel, &cards[i]);
 
-		if (cards[i].change == VLAN_CARD_FILTER)
-			rc = kernel->feature_switch(cards[i].device, VLAN_FEATURE, true);
-		else if (cards[i].change == VLAN_CARD_PROMISCUOUS)
-			rc = kernel->promiscuous_switch(cards[i].device, false);
 		if (rc && !is_gone(rc) && !first) {
 			first = rc;
 			*failed = cards[i].device;
 		}
 	}
 	return first;
+}
+
+/* ---- Members that came and left ---- */
+
+static bool is_among(const struct vlan_card *cards, uint32_t num, unsigned int device)
+{
+	for (uint32_t i = 0; i < num; i++)
+		if (cards[i].device == device)
+			return true;
+	return false;
+}
+
+/* A leader keeps its mode for members that remain, whichever it was set for. */
+static bool is_kept(const struct vlan_card *cards, uint32_t num,
+		    const struct vlan_card *card)
+{
+	return is_among(cards, num,
+			card->change == VLAN_CARD_PROMISCUOUS ? card->leader
+							      : card->device);
+}
+
+int vlan_cards_renew(const struct vlan_card_kernel *kernel, struct vlan_card *cards,
+		     uint32_t num, struct vlan_card **kept, uint32_t *num_kept,
+		     unsigned int *failed)
+{
+	struct vlan_card *all = pm_array((size_t)num + *num_kept, sizeof(*all));
+	uint32_t count = 0;
+	int rc;
+
+	*failed = 0;
+	if (!all)
+		return -ENOMEM;
+	rc = vlan_cards_open(kernel, cards, num, failed);
+	if (rc) {
+		free(all);
+		return rc;
+	}
+	for (uint32_t i = 0; i < *num_kept; i++)
+		if (is_kept(cards, num, &(*kept)[i]))
+			all[count++] = (*kept)[i];
+		else
+			restore_card(kernel, &(*kept)[i]);
+	for (uint32_t i = 0; i < num; i++)
+		if (cards[i].change != VLAN_CARD_NONE)
+			all[count++] = cards[i];
+	free(*kept);
+	*kept = all;
+	*num_kept = count;
+	return 0;
 }
 
 /* ---- The file ---- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The tc program on a device, and its table. */
 #include "device.h"
-#include "card.h"
 #include "content.h"
 #include "loaded.h"
 #include "lock.h"
 #include "output.h"
 #include "program.h"
+#include "reception.h"
 #include "tcx.h"
 
 #include <portmajor/base/alloc.h>
@@ -158,87 +158,20 @@ static int check_free(struct job *job)
 			job->name, text);
 }
 
-/* As the kernel has it at this moment. */
-static const char *card_name(unsigned int device, char name[IF_NAMESIZE])
-{
-	return if_indextoname(device, name) ? name : "?";
-}
-
-static int refuse_card(struct job *job, int rc, unsigned int card)
-{
-	char name[IF_NAMESIZE];
-
-	return pm_error_set(&job->err, rc, "cannot have %s receive all VLANs: %s",
-			    card_name(card, name), strerror(-rc));
-}
-
-/* The device and its members; the caller frees them. */
-static int list_cards(struct job *job, struct vlan_card **cards, uint32_t *num)
-{
-	unsigned int *devices;
-	int rc = vlan_members_list(job->device, &devices, num);
-
-	if (rc)
-		return pm_error_set(&job->err, rc, "cannot list its members: %s",
-				    strerror(-rc));
-	*cards = pm_array(*num, sizeof(**cards));
-	for (uint32_t i = 0; *cards && i < *num; i++)
-		(*cards)[i].device = devices[i];
-	free(devices);
-	return *cards ? 0 : pm_error_no_memory(&job->err);
-}
-
-static void print_cards(const struct vlan_card *cards, uint32_t num)
-{
-	static const char *const texts[] = {
-		[VLAN_CARD_FILTER] = VLAN_FEATURE " switched off",
-		[VLAN_CARD_PROMISCUOUS] =
-			VLAN_FEATURE " cannot be switched off: promiscuous mode",
-	};
-	char name[IF_NAMESIZE];
-
-	for (uint32_t i = 0; i < num; i++)
-		if (cards[i].change != VLAN_CARD_NONE)
-			cli_note("%s: %s", card_name(cards[i].device, name),
-				 texts[cards[i].change]);
-}
-
-/* Before the program: frames whose tags it takes off have to come. */
-static int open_cards(struct job *job, struct vlan_card **cards, uint32_t *num)
-{
-	unsigned int failed;
-	int rc = list_cards(job, cards, num);
-
-	if (rc)
-		return rc;
-	rc = vlan_cards_open(&vlan_card_kernel, *cards, *num, &failed);
-	if (rc) {
-		rc = refuse_card(job, rc, failed);
-		free(*cards);
-	}
-	return rc;
-}
-
+/* Cards before the program: frames whose tags it takes off have to come. */
 static int attach(struct job *job, int table)
 {
-	struct vlan_card *cards;
-	unsigned int failed;
-	uint32_t num;
-	int rc = open_cards(job, &cards, &num);
+	struct reception reception;
+	int rc = reception_open(job->device, job->lock, &reception, &job->err);
 
 	if (rc)
 		return rc;
-	rc = vlan_cards_write(job->lock, cards, num);
+	rc = vlan_program_attach(job->device, table, &job->err);
 	if (rc)
-		pm_error_set(&job->err, rc, "cannot keep what was switched: %s",
-			     strerror(-rc));
+		reception_undo(&reception, job->lock);
 	else
-		rc = vlan_program_attach(job->device, table, &job->err);
-	if (rc)
-		vlan_cards_restore(&vlan_card_kernel, cards, num, &failed);
-	else
-		print_cards(cards, num);
-	free(cards);
+		reception_note(&reception);
+	free(reception.cards);
 	return rc;
 }
 
@@ -280,6 +213,19 @@ static int run_load(struct job *job)
 
 /* ---- replace, update ---- */
 
+/* A bond's members may have changed since. */
+static int renew_cards(struct job *job)
+{
+	struct reception reception;
+	int rc = reception_renew(job->device, job->lock, &reception, &job->err);
+
+	if (rc)
+		return rc;
+	reception_note(&reception);
+	free(reception.cards);
+	return 0;
+}
+
 /*
  * The table changes hosts after hosts: VLANs of tables before are popped as well, or
  * frames of hosts that still have one would be lost.
@@ -295,7 +241,9 @@ static int put_in_force(struct job *job, const struct vlan_maps *maps,
 	vlan_content_pop_own(content);
 	rc = vlan_content_to_map(content, own, &fd, &job->err);
 	if (!rc) {
-		rc = vlan_maps_swap(maps, fd, &job->err);
+		rc = renew_cards(job);
+		if (!rc)
+			rc = vlan_maps_swap(maps, fd, &job->err);
 		close(fd);
 	}
 	return finish_job(job, rc);
@@ -420,37 +368,6 @@ static void print_ahead(const struct vlan_loaded *loaded)
 	}
 }
 
-static const char *card_state(unsigned int device)
-{
-	enum vlan_feature state;
-	bool promiscuous = false;
-
-	if (vlan_feature_find(device, VLAN_FEATURE, &state))
-		return "unknown";
-	if (state == VLAN_FEATURE_OFF)
-		return "off";
-	vlan_promiscuous_find(device, &promiscuous);
-	return promiscuous ? "on, passed by in promiscuous mode"
-			   : "on: frames with tags are not received";
-}
-
-/* Of all members there are now, also those that came after the program. */
-static int print_rx_filters(struct job *job)
-{
-	struct vlan_card *cards;
-	char name[IF_NAMESIZE];
-	uint32_t num;
-	int rc = list_cards(job, &cards, &num);
-
-	if (rc)
-		return finish_job(job, rc);
-	for (uint32_t i = 0; i < num; i++)
-		printf("%-12s%s: %s\n", "rx-filter", card_name(cards[i].device, name),
-		       card_state(cards[i].device));
-	free(cards);
-	return EXIT_FINE;
-}
-
 static int run_show(struct job *job)
 {
 	struct vlan_content content = {0};
@@ -467,7 +384,7 @@ static int run_show(struct job *job)
 	if (!status) {
 		print_table(job, &content);
 		print_ahead(&loaded);
-		status = print_rx_filters(job);
+		status = finish_job(job, reception_print(job->device, &job->err));
 	}
 	if (!status)
 		print_counts(counts);
@@ -497,29 +414,6 @@ static bool has_our_hook(const struct vlan_loaded *loaded)
 	return ours;
 }
 
-static int restore_cards(struct job *job)
-{
-	struct vlan_card *cards;
-	unsigned int failed;
-	uint32_t num;
-	int rc = vlan_cards_read(job->lock, &cards, &num);
-
-	if (rc)
-		return pm_error_set(&job->err, rc, "cannot read what was switched: %s",
-				    strerror(-rc));
-	rc = vlan_cards_restore(&vlan_card_kernel, cards, num, &failed);
-	free(cards);
-	if (rc) {
-		char name[IF_NAMESIZE];
-
-		return pm_error_set(&job->err, rc,
-				    "removed, but %s does not receive as before: %s",
-				    card_name(failed, name), strerror(-rc));
-	}
-	vlan_cards_write(job->lock, NULL, 0);
-	return 0;
-}
-
 static int run_remove(struct job *job)
 {
 	struct vlan_loaded loaded;
@@ -531,7 +425,7 @@ static int run_remove(struct job *job)
 		rc = vlan_program_detach(job->device, &loaded, has_our_hook(&loaded),
 					 &job->err);
 	if (!rc)
-		rc = restore_cards(job);
+		rc = reception_restore(job->lock, &job->err);
 	return finish_job(job, rc);
 }
 
@@ -560,6 +454,7 @@ static int run_locked(enum device_action action, struct job *job)
 		return finish_input(job, rc);
 	if (!actions[action].changes)
 		return actions[action].run(job);
+	reception_sweep();
 	rc = vlan_lock(job->device, &job->lock, &job->err);
 	if (rc)
 		return finish_job(job, rc);
@@ -573,6 +468,8 @@ int device_run(enum device_action action, const char *name, const char *file)
 	struct job job = {.name = name, .file = file};
 	int status = find_device(&job);
 
+	if (!job.device && action == DEVICE_REMOVE)
+		reception_sweep();
 	if (!status)
 		status = run_locked(action, &job);
 	pm_host_table_free(&job.input);

@@ -164,41 +164,54 @@ int vlan_promiscuous_switch(unsigned int device, bool on)
 
 /* ---- Members ---- */
 
-struct members {
-	unsigned int master;
-	unsigned int *list;
+/* All devices of the namespace. */
+struct links {
+	struct link {
+		unsigned int device, master; /* 0: none */
+		bool leads;		     /* a bond or a team */
+	} * list;
 	uint32_t num, room;
 };
 
-static int add_device(struct members *members, unsigned int device)
+/* The kind of a device, as "bond". */
+static bool is_leader_kind(struct rtattr *info)
 {
-	if (pm_grow(&members->list, &members->room, members->num + 1,
-		    sizeof(*members->list)))
-		return -ENOMEM;
-	members->list[members->num++] = device;
-	return 0;
+	size_t length = RTA_PAYLOAD(info);
+
+	for (struct rtattr *at = RTA_DATA(info); RTA_OK(at, length);
+	     at = RTA_NEXT(at, length)) {
+		const char *kind = RTA_DATA(at);
+		size_t room = RTA_PAYLOAD(at);
+
+		if (at->rta_type == IFLA_INFO_KIND && memchr(kind, '\0', room))
+			return !strcmp(kind, "bond") || !strcmp(kind, "team");
+	}
+	return false;
 }
 
-static int take_link(struct members *members, const struct nlmsghdr *header)
+static int take_link(struct links *links, const struct nlmsghdr *header)
 {
-	struct ifinfomsg *link = NLMSG_DATA(header);
-	size_t length = header->nlmsg_len - NLMSG_LENGTH(sizeof(*link));
+	struct ifinfomsg *message = NLMSG_DATA(header);
+	size_t length = header->nlmsg_len - NLMSG_LENGTH(sizeof(*message));
+	struct link link = {.device = (unsigned int)message->ifi_index};
 
-	for (struct rtattr *at = IFLA_RTA(link); RTA_OK(at, length);
+	for (struct rtattr *at = IFLA_RTA(message); RTA_OK(at, length);
 	     at = RTA_NEXT(at, length)) {
-		uint32_t master;
+		uint16_t type = at->rta_type & (uint16_t)NLA_TYPE_MASK;
 
-		if (at->rta_type != IFLA_MASTER || RTA_PAYLOAD(at) < sizeof(master))
-			continue;
-		memcpy(&master, RTA_DATA(at), sizeof(master));
-		if (master == members->master)
-			return add_device(members, (unsigned int)link->ifi_index);
+		if (type == IFLA_MASTER && RTA_PAYLOAD(at) >= sizeof(link.master))
+			memcpy(&link.master, RTA_DATA(at), sizeof(link.master));
+		else if (type == IFLA_LINKINFO)
+			link.leads = is_leader_kind(at);
 	}
+	if (pm_grow(&links->list, &links->room, links->num + 1, sizeof(link)))
+		return -ENOMEM;
+	links->list[links->num++] = link;
 	return 0;
 }
 
 /* One datagram; *more is false when the dump is over. */
-static int take_answer(struct members *members, struct nlmsghdr *at, size_t length,
+static int take_answer(struct links *links, struct nlmsghdr *at, size_t length,
 		       bool *more)
 {
 	int rc = 0;
@@ -210,12 +223,12 @@ static int take_answer(struct members *members, struct nlmsghdr *at, size_t leng
 			rc = ((const struct nlmsgerr *)NLMSG_DATA(at))->error;
 		else if (at->nlmsg_type == RTM_NEWLINK &&
 			 at->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg)))
-			rc = take_link(members, at);
+			rc = take_link(links, at);
 	}
 	return rc;
 }
 
-static int list_links(int fd, struct members *members)
+static int list_links(int fd, struct links *links)
 {
 	const struct {
 		struct nlmsghdr header;
@@ -235,7 +248,7 @@ static int list_links(int fd, struct members *members)
 	while (!rc && more) {
 		ssize_t length = recv(fd, answer, ANSWER_BYTES, 0);
 
-		rc = length > 0 ? take_answer(members, answer, (size_t)length, &more)
+		rc = length > 0 ? take_answer(links, answer, (size_t)length, &more)
 		     : length	? -errno
 				: -EPIPE;
 	}
@@ -243,21 +256,51 @@ static int list_links(int fd, struct members *members)
 	return rc;
 }
 
-int vlan_members_list(unsigned int device, unsigned int **devices, uint32_t *num)
+static bool leads(const struct links *links, unsigned int device)
 {
-	struct members members = {.master = device};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	int rc = fd < 0 ? -errno : add_device(&members, device);
+	for (uint32_t i = 0; i < links->num; i++)
+		if (links->list[i].device == device)
+			return links->list[i].leads;
+	return false;
+}
 
-	if (!rc)
-		rc = list_links(fd, &members);
+/* Masters have masters in turn; no device is below itself. */
+static int collect_members(const struct links *links, unsigned int device,
+			   struct vlan_member **members, uint32_t *num)
+{
+	struct vlan_member *found = pm_array((size_t)links->num + 1, sizeof(*found));
+	uint32_t count = 1;
+
+	if (!found)
+		return -ENOMEM;
+	found[0] = (struct vlan_member){device, device};
+	for (uint32_t i = 0; i < count; i++) {
+		bool follow = leads(links, found[i].device);
+
+		for (uint32_t j = 0; j < links->num && count <= links->num; j++) {
+			const struct link *link = &links->list[j];
+
+			if (link->master == found[i].device)
+				found[count++] = (struct vlan_member){
+					link->device,
+					follow ? found[i].leader : link->device};
+		}
+	}
+	*members = found;
+	*num = count;
+	return 0;
+}
+
+int vlan_members_list(unsigned int device, struct vlan_member **members, uint32_t *num)
+{
+	struct links links = {0};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int rc = fd < 0 ? -errno : list_links(fd, &links);
+
 	if (fd >= 0)
 		close(fd);
-	if (rc) {
-		free(members.list);
-		return rc;
-	}
-	*devices = members.list;
-	*num = members.num;
-	return 0;
+	if (!rc)
+		rc = collect_members(&links, device, members, num);
+	free(links.list);
+	return rc;
 }

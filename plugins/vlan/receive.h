@@ -23,8 +23,17 @@ int vlan_feature_switch(unsigned int device, const char *name, bool on);
 int vlan_promiscuous_find(unsigned int device, bool *on);
 int vlan_promiscuous_switch(unsigned int device, bool on);
 
-/* The device and its members, if it is a bond or a team. The caller frees *devices.
- * -errno. */
-int vlan_members_list(unsigned int device, unsigned int **devices, uint32_t *num);
+struct vlan_member {
+	unsigned int device;
+	unsigned int leader; /* the bond or team, its own or one above, whose promiscuous
+			      * mode it follows; without one, itself */
+};
+
+/*
+ * The device, first, its members, and theirs. The kernel has members of a bond or a team
+ * follow its promiscuous mode, also those that come later, until they leave. The caller
+ * frees *members. -errno.
+ */
+int vlan_members_list(unsigned int device, struct vlan_member **members, uint32_t *num);
 
 #endif

@@ -38,8 +38,9 @@ UNPACKED = pathlib.Path(__file__).resolve().parents[2] / "build" / "guests"
 # Packages that scripts/test unpacks there: kernels, of Debian 12, and one that has tcx.
 OLD, NEW = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
 PROGRAMS = ("sh", "mount", "stty", "cat", "wc", "timeout", "insmod", "ip", "tc", "ethtool", "ping",
-            "iperf3")
-MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "sch_ingress", "cls_bpf", "cls_u32", "bonding")
+            "iperf3", "teamnl")
+MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "sch_ingress", "cls_bpf", "cls_u32", "bonding",
+           "team_mode_broadcast")
 BOOT_S, COMMAND_S = 300, 120
 
 _SOL_PACKET, _PACKET_VNET_HDR, _PACKET_IGNORE_OUTGOING, _NEEDS_CHECKSUM = 263, 15, 23, 1
@@ -86,6 +87,8 @@ def missing():
         return "virtual machines are for amd64"
     if not shutil.which(QEMU):
         return f"{QEMU} is not installed"
+    if not shutil.which("teamnl"):
+        return "teamnl is not installed"
     if not all((UNPACKED / package).is_dir() for package in (OLD, NEW)):
         return "there are no kernels for virtual machines"
     return None

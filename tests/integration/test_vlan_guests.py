@@ -136,30 +136,104 @@ class Cards(unittest.TestCase):
             with self.subTest(card=CARDS[card][0]), self.up(card):
                 self.check_filter(card)
 
-    def test_bond(self):
-        """A bond that filters, which can be switched off, and its member, which cannot."""
-        self.each("ip link add bond0 type bond; ip link set e0 master bond0")
-        self.addCleanup(self.each, "ip link del bond0")
-        with self.up("bond0", "e0"):
-            self.check_bond()
+    # ---- bonds and teams
 
-    def check_bond(self):
-        notes = {"portmajor-vlan: bond0: rx-vlan-filter switched off\n", NOTE.format("e0")}
-        for told in self.each("portmajor-vlan load bond0 /hosts"):
-            self.assertEqual(set(told.splitlines(keepends=True)), notes)
-        self.assertEqual([sorted(one) for one in self.filters("bond0")],
-                         [["bond0: off", "e0: on, passed by in promiscuous mode"]] * 2)
+    def check_leader(self, leader, *others):
+        """A bond or team that filters, which can be switched off, as `others` above e0 can, and e0,
+        of which it cannot: it follows the leader's promiscuous mode."""
+        mode = f"promiscuous mode of {leader}"
+        notes = {f"portmajor-vlan: {name}: rx-vlan-filter switched off"
+                 for name in (leader, *others)}
+        notes.add(f"portmajor-vlan: e0: rx-vlan-filter cannot be switched off: {mode}")
+        for told in self.each(f"portmajor-vlan load {leader} /hosts"):
+            self.assertEqual(set(told.splitlines()), notes)
+        self.assertEqual([sorted(one) for one in self.filters(leader)], [sorted(
+            [*(f"{name}: off" for name in (leader, *others)), f"e0: on, passed by in {mode}"])] * 2)
         before = self.tagged("e0")
         self.assertEqual(self.pings("e0"), PINGS)
         self.assertEqual(self.tagged("e0"), before + PINGS)
-        self.each("ip link set e0 promisc off")
+        self.each(f"ip link set {leader} promisc off")
         self.check_lost("e0")
-        self.each("ip link set e0 promisc on")
-        self.each("portmajor-vlan remove bond0")
-        self.assertEqual(self.are_promiscuous("e0"), [False] * 2)
-        for text in self.each("ethtool -k bond0"):
-            self.assertIn("rx-vlan-filter: on\n", text)
+        self.each(f"ip link set {leader} promisc on")
         self.assertEqual(self.pings("e0"), PINGS)
+
+    def check_restored(self, leader, *others):
+        self.each(f"portmajor-vlan remove {leader}")
+        self.assertEqual(self.promiscuity("e0", leader), [0] * 4)
+        for name in (leader, *others):
+            for text in self.each(f"ethtool -k {name}"):
+                self.assertIn("rx-vlan-filter: on\n", text)
+        self.assertEqual(self.pings("e0"), PINGS)
+
+    def promiscuity(self, *devices):
+        """The kernel's count of reasons for it, on the first guest and on the second."""
+        return [int(re.search(r"promiscuity (\d+)", text)[1]) for device in devices
+                for text in self.each(f"ip -d link show {device}")]
+
+    def test_bond(self):
+        """Of bonds: each can be switched, and the card of the lower one cannot."""
+        self.each("ip link add bond0 type bond; ip link add bond1 type bond; "
+                  "ip link set e0 master bond1; ip link set bond1 master bond0")
+        self.addCleanup(self.each, "ip link del bond0; ip link del bond1")
+        with self.up("bond0", "e0"):
+            self.check_leader("bond0", "bond1")
+            self.check_restored("bond0", "bond1")
+
+    def test_team(self):
+        mac = "$(cat /sys/class/net/e0/address)"
+        self.each(f"ip link add team0 address {mac} type team; "
+                  "teamnl team0 setoption mode broadcast; ip link set e0 master team0")
+        self.addCleanup(self.each, "ip link del team0")
+        with self.up("team0", "e0"):
+            self.check_leader("team0")
+            self.check_restored("team0")
+            self.each("portmajor-vlan load team0 /hosts; ip link set e0 nomaster")
+            self.assertEqual(self.promiscuity("e0"), [0, 0])
+
+    def test_members_of_a_bond(self):
+        """Another card comes, takes over from the first, and receives; none is left in promiscuous
+        mode when it leaves, or when the bond goes."""
+        self.each("ip link add bond0 type bond mode active-backup; ip link set e0 master bond0")
+        self.addCleanup(self.each, "ip link del bond0")
+        with self.up("bond0", "e0"):
+            self.each("portmajor-vlan load bond0 /hosts; ip link set e1 master bond0")
+            mode = "on, passed by in promiscuous mode of bond0"
+            self.assertEqual([sorted(one) for one in self.filters("bond0")],
+                             [["bond0: off", f"e0: {mode}", f"e1: {mode}"]] * 2)
+            one = self.guests[0]
+            one.must("ip link set bond0 type bond active_slave e1")
+            before = one.wires["e1"].to_card[VLANS["e0"]]
+            self.assertEqual(self.pings("e0"), PINGS)
+            self.assertEqual(one.wires["e1"].to_card[VLANS["e0"]], before + PINGS)
+            self.assertEqual(self.promiscuity("e0", "e1"), [0, 1, 1, 0])
+            one.must("ip link set e0 nomaster; ip link set e1 nomaster")
+            self.guests[1].must("ip link del bond0; ip link add bond0 type bond")
+            self.assertEqual(self.promiscuity("e0", "e1"), [0] * 4)
+
+    def test_filters_of_members(self):
+        """Bonds as members, whose filters can be switched: of one that comes later by `replace`,
+        and back when it has left, or when the bond is gone."""
+        def is_on():
+            return ["rx-vlan-filter: on\n" in text for text in self.each("ethtool -k bond1")]
+
+        mac = "$(cat /sys/class/net/e0/address)"
+        self.each(f"ip link add bond0 address {mac} type bond; ip link add bond1 type bond; "
+                  "portmajor-vlan load bond0 /hosts; ip link set bond1 master bond0")
+        self.addCleanup(self.each, "ip link del bond0 2>/dev/null; ip link del bond1")
+        self.assertEqual([sorted(one) for one in self.filters("bond0")], [
+            ["bond0: off", "bond1: on: frames with tags are not received"]] * 2)
+        for told in self.each("portmajor-vlan replace bond0 /hosts"):
+            self.assertEqual(told, "portmajor-vlan: bond1: rx-vlan-filter switched off\n")
+        self.assertEqual(is_on(), [False] * 2)
+        # Without members a bond has another address.
+        self.each(f"ip link set bond1 nomaster; ip link set bond0 address {mac}; "
+                  "portmajor-vlan replace bond0 /hosts")
+        self.assertEqual(is_on(), [True] * 2)
+        self.each("ip link set bond1 master bond0; portmajor-vlan replace bond0 /hosts")
+        self.assertEqual(is_on(), [False] * 2)
+        self.each("ip link del bond0; portmajor-vlan remove bond0 2>/dev/null || true")
+        self.assertEqual(is_on(), [True] * 2)
+        self.assertEqual(self.each("cat /run/portmajor-vlan/* | wc -c"), ["0\n"] * 2)
 
     # ---- other programs
 

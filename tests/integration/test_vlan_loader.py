@@ -18,6 +18,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -41,6 +42,7 @@ TABLE = f"""# MAC VLAN PRIORITY
 """
 OURS = 0x88B5  # the EtherType for experiments
 TAG, SERVICE_TAG = 0x8100, 0x88A8
+SO_NETNS_COOKIE = 71
 NOBODY = 65534
 
 COUNTERS = ("own", "partner", "group", "unknown", "passed", "popped", "foreign", "errors")
@@ -491,7 +493,7 @@ class Refused(Hosts):
         and a lock on the network namespace, which any user can have, neither."""
         with self.near.inside():
             space = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-            number = os.fstat(space).st_ino
+            cookie = socket.socket().getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8)
             index = socket.if_nametoindex("e0")
         self.addCleanup(os.close, space)
         fcntl.flock(space, fcntl.LOCK_EX)
@@ -505,7 +507,8 @@ class Refused(Hosts):
         self.assertIn("already loaded", reader.communicate(timeout=60)[1])
         folder = pathlib.Path("/run/portmajor-vlan")
         self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
-        with open(folder / f"{number}-{index}", "rb") as lock:
+        number = int.from_bytes(cookie, sys.byteorder)
+        with open(folder / f"net{number}-{index}", "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.refuse(1, "e0: another portmajor-vlan is changing it", "remove", "e0")
             self.assertEqual(self.shown()["lines"], "4")

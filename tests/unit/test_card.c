@@ -70,7 +70,9 @@ static const struct vlan_card_kernel fake_kernel = {
 	.promiscuous_switch = fake_promiscuous_switch,
 };
 
-static struct vlan_card cards[CARDS] = {{.device = 1}, {.device = 2}, {.device = 3}};
+static struct vlan_card cards[CARDS] = {{.device = 1, .leader = 1},
+					{.device = 2, .leader = 2},
+					{.device = 3, .leader = 3}};
 
 static const struct row {
 	const char *name;
@@ -166,8 +168,9 @@ static void test_one_of_several_fails(void **state)
 /* One that fails keeps no other one from being restored, and a gone one is no failure. */
 static void test_restore(void **state)
 {
-	static const struct vlan_card done[CARDS] = {
-		{1, VLAN_CARD_FILTER}, {2, VLAN_CARD_FILTER}, {3, VLAN_CARD_PROMISCUOUS}};
+	static const struct vlan_card done[CARDS] = {{1, 1, VLAN_CARD_FILTER},
+						     {2, 2, VLAN_CARD_FILTER},
+						     {3, 3, VLAN_CARD_PROMISCUOUS}};
 	unsigned int failed = 0;
 
 	(void)state;
@@ -179,10 +182,101 @@ static void test_restore(void **state)
 	assert_false(fakes[3].promiscuous);
 }
 
+/* A bond, 1, whose members are 2 and 3. */
+static void set_bond(struct fake second, struct fake third)
+{
+	static const struct vlan_card members[CARDS] = {
+		{.device = 1, .leader = 1},
+		{.device = 2, .leader = 1},
+		{.device = 3, .leader = 1},
+	};
+
+	memcpy(cards, members, sizeof(cards));
+	fakes[1] = (struct fake){.filter = VLAN_FEATURE_ON};
+	fakes[2] = second;
+	fakes[3] = third;
+}
+
+static const struct fake filters = {.filter = VLAN_FEATURE_ON},
+			 fixed = {.filter = VLAN_FEATURE_FIXED};
+
+/* Their filters are switched off; those that cannot be are passed by in the bond's mode,
+ * and not in their own, which would stay when they leave. */
+static void test_members(void **state)
+{
+	unsigned int failed;
+
+	(void)state;
+	set_bond(filters, fixed);
+	assert_int_equal(vlan_cards_open(&fake_kernel, cards, CARDS, &failed), 0);
+	assert_int_equal(fakes[1].filter, VLAN_FEATURE_OFF);
+	assert_int_equal(fakes[2].filter, VLAN_FEATURE_OFF);
+	assert_true(fakes[1].promiscuous);
+	assert_false(fakes[2].promiscuous || fakes[3].promiscuous);
+	assert_int_equal(vlan_cards_restore(&fake_kernel, cards, CARDS, &failed), 0);
+	assert_int_equal(fakes[1].filter, VLAN_FEATURE_ON);
+	assert_int_equal(fakes[2].filter, VLAN_FEATURE_ON);
+	assert_false(fakes[1].promiscuous);
+}
+
+static void renew(uint32_t num, struct vlan_card **kept, uint32_t *num_kept)
+{
+	unsigned int failed;
+
+	assert_int_equal(
+		vlan_cards_renew(&fake_kernel, cards, num, kept, num_kept, &failed), 0);
+}
+
+/* Members that come are opened, one that leaves is as before, and so is the rest in the
+ * end. */
+static void test_renew(void **state)
+{
+	struct vlan_card *kept = NULL;
+	unsigned int failed;
+	uint32_t num = 0;
+
+	(void)state;
+	set_bond(filters, fixed);
+	renew(2, &kept, &num);
+	assert_false(fakes[1].promiscuous);
+	assert_int_equal(fakes[2].filter, VLAN_FEATURE_OFF);
+	renew(3, &kept, &num);
+	assert_int_equal(cards[1].change, VLAN_CARD_NONE);
+	assert_int_equal(cards[2].change, VLAN_CARD_PROMISCUOUS);
+	assert_true(fakes[1].promiscuous);
+	renew(1, &kept, &num); /* both leave */
+	assert_int_equal(fakes[2].filter, VLAN_FEATURE_ON);
+	assert_int_equal(fakes[1].filter, VLAN_FEATURE_OFF);
+	assert_int_equal(vlan_cards_restore(&fake_kernel, kept, num, &failed), 0);
+	assert_int_equal(fakes[1].filter, VLAN_FEATURE_ON);
+	assert_false(fakes[1].promiscuous);
+	free(kept);
+}
+
+/* The card that came cannot be opened: all is as it was before it did. */
+static void test_renew_fails(void **state)
+{
+	struct vlan_card *kept = NULL;
+	unsigned int failed;
+	uint32_t num = 0;
+
+	(void)state;
+	set_bond(filters, (struct fake){.filter = VLAN_FEATURE_FIXED});
+	renew(2, &kept, &num);
+	fakes[1].no_flags = -EPERM;
+	assert_int_equal(
+		vlan_cards_renew(&fake_kernel, cards, CARDS, &kept, &num, &failed),
+		-EPERM);
+	assert_int_equal(failed, 3);
+	assert_int_equal(num, 2);
+	assert_int_equal(fakes[2].filter, VLAN_FEATURE_OFF);
+	free(kept);
+}
+
 static void test_file(void **state)
 {
-	static const struct vlan_card done[] = {{7, VLAN_CARD_FILTER},
-						{9, VLAN_CARD_PROMISCUOUS}};
+	static const struct vlan_card done[] = {{7, 7, VLAN_CARD_FILTER},
+						{9, 1, VLAN_CARD_PROMISCUOUS}};
 	int fd = memfd_create("cards", MFD_CLOEXEC);
 	struct vlan_card *read;
 	uint32_t num;
@@ -197,6 +291,7 @@ static void test_file(void **state)
 	assert_int_equal(vlan_cards_read(fd, &read, &num), 0);
 	assert_int_equal(num, 1);
 	assert_int_equal(read->device, 9);
+	assert_int_equal(read->leader, 1);
 	assert_int_equal(read->change, VLAN_CARD_PROMISCUOUS);
 	free(read);
 	close(fd);
@@ -214,7 +309,8 @@ static void assert_feature(unsigned int device, const char *name, enum vlan_feat
 
 static void test_kernel(void **state)
 {
-	unsigned int lo, *devices;
+	struct vlan_member *members;
+	unsigned int lo;
 	uint32_t num;
 	bool on;
 
@@ -238,10 +334,11 @@ static void test_kernel(void **state)
 	assert_int_equal(vlan_promiscuous_find(lo, &on), 0);
 	assert_false(on);
 
-	assert_int_equal(vlan_members_list(lo, &devices, &num), 0);
+	assert_int_equal(vlan_members_list(lo, &members, &num), 0);
 	assert_int_equal(num, 1);
-	assert_int_equal(devices[0], lo);
-	free(devices);
+	assert_int_equal(members[0].device, lo);
+	assert_int_equal(members[0].leader, lo);
+	free(members);
 	assert_int_equal(vlan_promiscuous_find(lo + 1000, &on), -ENXIO);
 }
 
@@ -251,6 +348,9 @@ int main(void)
 		cmocka_unit_test(test_one),
 		cmocka_unit_test(test_one_of_several_fails),
 		cmocka_unit_test(test_restore),
+		cmocka_unit_test(test_members),
+		cmocka_unit_test(test_renew),
+		cmocka_unit_test(test_renew_fails),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_kernel),
 	};

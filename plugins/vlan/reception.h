@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Has a device and its members receive all VLANs, and keeps what was changed in the file
+ * of the device's lock, until it is restored.
+ */
+#ifndef PORTMAJOR_PLUGIN_VLAN_RECEPTION_H
+#define PORTMAJOR_PLUGIN_VLAN_RECEPTION_H
+
+#include "card.h"
+
+/* The device's cards, with the changes of one call; the caller frees them. */
+struct reception {
+	struct vlan_card *cards;
+	uint32_t num;
+};
+
+/* After any failure all is as before. -errno, with a message. */
+int reception_open(unsigned int device, int lock, struct reception *reception,
+		   struct pm_error *err);
+
+/* Likewise, of members that came since; those that left are restored. */
+int reception_renew(unsigned int device, int lock, struct reception *reception,
+		    struct pm_error *err);
+
+/* Prints a note for each change. */
+void reception_note(const struct reception *reception);
+
+/* Takes the changes of reception_open back. */
+void reception_undo(const struct reception *reception, int lock);
+
+/* Takes all changes back that the file has, of as many cards as can be. -errno. */
+int reception_restore(int lock, struct pm_error *err);
+
+/* Prints a line for each card. -errno. */
+int reception_print(unsigned int device, struct pm_error *err);
+
+/* Restores cards of devices that are gone from this namespace, as far as can be. */
+void reception_sweep(void);
+
+#endif
