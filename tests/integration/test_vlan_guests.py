@@ -268,6 +268,26 @@ class Cards(unittest.TestCase):
             self.assertEqual(self.guests[1].must("tcx_program list e0"), "egress other\n")
             self.guests[1].must("tcx_program detach e0 egress")
 
+    def test_half_way(self):
+        """A load that fails at the second hook, which others have filled, leaves nothing behind:
+        neither its part at the first one, nor what it switched at cards."""
+        guest = self.guests[1]
+        state = ("tcx_program list e0; tc qdisc show dev e0; ip -d link show e0; ethtool -k e0; "
+                 "cat /run/portmajor-vlan/* 2>/dev/null | wc -c")
+        guest.must("tcx_program after e0 ingress; tcx_program fill e0 egress")
+        before = guest.must(state)
+        self.assertIn("egress other\n", before)
+        self.assertEqual(guest.run("portmajor-vlan load e0 /hosts"), (
+            1, "portmajor-vlan: e0: cannot attach the program at egress: Numerical result out of "
+               "range\n"))
+        self.assertEqual(guest.must(state), before)
+        guest.must("tcx_program detach e0 egress")
+        self.assertEqual(guest.must("portmajor-vlan load e0 /hosts"), NOTE.format("e0"))
+        self.assertEqual(guest.must("tcx_program list e0").splitlines()[:2],
+                         ["ingress pm_vlan_ingress", "ingress other"])
+        guest.must("portmajor-vlan remove e0; tcx_program detach e0 ingress")
+        guest.must("while tcx_program detach e0 egress 2>/dev/null; do :; done")
+
     # ---- offloads
 
     def offloads(self, card):

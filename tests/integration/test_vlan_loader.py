@@ -730,14 +730,34 @@ class Filtering(Hosts):
         self.filtered("remove", "e0")
         self.assertTrue(self.is_promiscuous())
 
-    def test_cannot_be_loaded(self):
-        """The card is as before: a qdisc `ingress` leaves no room for the program."""
-        self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
-        done = self.loader(self.near, "load", "e0", self.table(), preexec_fn=no_tcx, env={
-            **os.environ, "LD_PRELOAD": str(pmlab.BUILD / "libvlanfilter.so")})
-        self.assertEqual(done.returncode, 1)
-        self.assertNotIn("promiscuous", done.stderr)
+    def check_cannot_be_loaded(self, why, **how):
+        """The part at ingress is taken off again, and the card is as before."""
+        before = self.state()
+        done = self.loader(self.near, "load", "e0", self.table(), env={
+            **os.environ, "LD_PRELOAD": str(pmlab.BUILD / "libvlanfilter.so")}, **how)
+        self.assertEqual((done.returncode, done.stderr), (
+            1, f"portmajor-vlan: e0: cannot attach the program at egress: {why}\n"))
+        self.assertEqual(self.state(), before)
         self.assertFalse(self.is_promiscuous())
+        self.assertEqual(self.loader(self.near, "show", "e0").stderr,
+                         "portmajor-vlan: e0: not loaded\n")
+
+    def test_no_room_for_a_filter(self):
+        """A qdisc `ingress` has none at egress."""
+        self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
+        self.check_cannot_be_loaded("the device has a qdisc ingress in place of clsact",
+                                    preexec_fn=no_tcx)
+
+    def test_no_room_by_tcx(self):
+        """Others have filled the hook at egress."""
+        if not has_tcx():
+            self.skipTest("no tcx in this kernel")
+        self.near.must(OTHERS, "after", "e0", "ingress")
+        self.near.must(OTHERS, "fill", "e0", "egress")
+        self.check_cannot_be_loaded("Numerical result out of range")
+        self.near.must(OTHERS, "detach", "e0", "egress")
+        self.filtered("load", "e0", self.table())
+        self.assertTrue(self.is_promiscuous())
 
     def test_members(self):
         """With a bridge in a bond's place, which kernels for tests may not have."""

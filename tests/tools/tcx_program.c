@@ -2,10 +2,11 @@
 /*
  * Programs by tcx on a device, which tests put beside portmajor-vlan's:
  *
- *     tcx_program list DEVICE                 a line for each: ingress or egress, its
- * name tcx_program before DEVICE SIDE          attaches one ahead of all others, or
- * behind tcx_program after DEVICE SIDE           them; it has frames pass all that follow
- *     tcx_program detach DEVICE SIDE          takes the first one off
+ *     tcx_program list DEVICE           a line for each: ingress or egress, its name
+ *     tcx_program before DEVICE SIDE    attaches one ahead of all others, or behind
+ *     tcx_program after DEVICE SIDE     them; it has frames pass all that follow
+ *     tcx_program fill DEVICE SIDE      attaches as many as there is room for
+ *     tcx_program detach DEVICE SIDE    takes the first one off
  *
  * Exit status 77: this kernel has no tcx.
  */
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const sides[] = {"ingress", "egress"};
 
@@ -53,6 +55,22 @@ static int attach(unsigned int device, enum vlan_hook hook, bool before)
 	return finish(bpf_prog_attach(program, (int)device,
 				      (enum bpf_attach_type)points[hook], 0),
 		      "cannot attach it");
+}
+
+/* The kernel's answer when there is no room. */
+static int fill(unsigned int device, enum vlan_hook hook)
+{
+	int rc = 0;
+
+	while (!rc) {
+		int program = load();
+
+		if (program < 0)
+			return finish(program, "cannot load a program");
+		rc = vlan_tcx_attach(device, hook, program);
+		close(program); /* what is attached stays */
+	}
+	return finish(rc == -ERANGE ? 0 : rc, "cannot attach it");
 }
 
 static int detach(unsigned int device, enum vlan_hook hook)
@@ -94,5 +112,7 @@ int main(int argc, char **argv)
 		return list(device);
 	if (!strcmp(argv[1], "detach"))
 		return detach(device, hook);
+	if (!strcmp(argv[1], "fill"))
+		return fill(device, hook);
 	return attach(device, hook, !strcmp(argv[1], "before"));
 }
