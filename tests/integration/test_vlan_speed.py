@@ -28,11 +28,12 @@ class Speed(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.stolen = vlan_live.Stolen()
 
-    def check(self, is_right, found):
-        """Rates say nothing where a virtual machine does not get its processors."""
+    def check(self, is_right, found, is_measured=True):
+        """Rates say nothing where networks without a part of ours do not have theirs either, or a
+        virtual machine does not get its processors."""
         share = self.stolen.share()
         print(f"processor time that others took: {share:.3f}")
-        if not is_right and share > vlan_live.MOST_STOLEN:
+        if not is_right and (share > vlan_live.MOST_STOLEN or not is_measured):
             self.skipTest("others have taken the processors of this machine")
         self.assertTrue(is_right, found)
 
@@ -46,13 +47,13 @@ class Speed(unittest.TestCase):
         found = vlan_live.table_2(self.folder)
         print(f"TCP, of {vlan_live.PAIR_MBIT} Mbit/s: {found}")
         faults = vlan_live.table_faults(found)
-        self.check(not faults, faults)
+        self.check(not faults, faults, vlan_live.is_table_measured(found))
 
     def test_figure_6(self):
         found = vlan_live.figure_6(self.folder)
         print(f"bisection, of {vlan_live.HOSTS} x {vlan_live.RATE_MBIT} Mbit/s: {found}")
         faults = vlan_live.figure_faults(found)
-        self.check(not faults, faults)
+        self.check(not faults, faults, vlan_live.is_figure_measured(found))
 
 
 if __name__ == "__main__":

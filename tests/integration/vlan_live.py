@@ -6,6 +6,10 @@ Miura et al. measured with Gigabit Ethernet; here each cable is limited to a rat
 processors can bear, so that ratios are what counts. As there, four hosts of one leaf send to
 four of another, all at once, through 1 to 4 top switches with a VLAN each; (a) flat: one
 switch; (b) tree: the spanning tree that switches find by themselves; (c) VBFT: ours.
+
+A machine with other work to do lets switches in user space wait for a processor, and links are idle
+meanwhile. So each network is measured beside a flat one, over the same time, and is to have its
+share of what that had.
 """
 
 import contextlib
@@ -31,7 +35,7 @@ FRAME, TAG = 1514, 4  # bytes of a full frame, as the limits count
 PORT = 5201
 MANY = 300000  # bytes, with which a connection has found its pace
 MOST_STOLEN = 0.02  # with more, a rate that is not as it should be is no finding
-ATTEMPTS = 4  # on a machine where all stands still for a second now and then
+ATTEMPTS = 8  # at most, on a machine where all stands still for a second now and then
 
 PAPER_TABLE_2 = {"(a) plain": 898, "(a) with the program": 896, "(b) plain": 898,
                  "(c) with the program": 896}
@@ -157,16 +161,45 @@ def throughput(pairs, seconds):
     return talk(pairs, seconds)
 
 
-def bisection(lab, enough, seconds=5):
-    """The sum over the hosts of one leaf, each to one of the other; the best of some, as
-    long as it is not `enough`, in Mbit/s."""
+class Beside(NamedTuple):
+    """Rates in Mbit/s: of a network, and of a flat one over the same time."""
+    rate: float
+    flat: float
+
+    def links(self):
+        """The links that it is worth, at least and at most: of the rate of a link, which none
+        exceeds, and of what the flat one had."""
+        full = HOSTS * goodput(RATE_MBIT)
+        return (self.rate / max(self.flat, full) * HOSTS,
+                self.rate / min(self.flat, full) * HOSTS)
+
+    def is_measured(self):
+        """Whether the flat one, which has no part of ours, says what links carry."""
+        return self.flat >= HOSTS * goodput(RATE_MBIT) / 2
+
+
+def leaf_pairs(lab):
+    """Each host of one leaf with one of the other."""
     hosts = list(lab.hosts.values())
-    best = 0
+    return list(zip(hosts[:HOSTS], hosts[HOSTS:]))
+
+
+def bisection(lab, flat_lab, links, seconds=5):
+    """Beside, of the sums over the hosts of one leaf, each to one of the other; the first that is
+    worth so many links, or the best of some."""
+    found = []
     for _ in range(ATTEMPTS):
-        best = max(best, sum(throughput(list(zip(hosts[:HOSTS], hosts[HOSTS:])), seconds)))
-        if best >= enough:
+        rates = throughput(leaf_pairs(lab) + leaf_pairs(flat_lab), seconds)
+        found.append(Beside(sum(rates[:HOSTS]), sum(rates[HOSTS:])))
+        if is_worth(found[-1], links):
             break
-    return best
+    return max(found, key=lambda one: (is_worth(one, links), one.rate))
+
+
+def is_worth(beside, links):
+    """Whether a network is worth so many links, in which TCP need not fill all gaps."""
+    least, most = beside.links()
+    return beside.is_measured() and most >= 0.9 * links and least <= 1.05 * links
 
 
 def latency(pairs, rounds=10, each=40, size=64):
@@ -204,7 +237,7 @@ def flat_latency(lab, table, enough=1.05):
     and hosts change roles: where a pair's processes run makes more of a difference. Again if
     others had the processors, as long as the ratio is above `enough`."""
     pairs, found, best = [list(lab.hosts.values())[:2], list(lab.hosts.values())[2:4]], [], None
-    for turn in range(6 * ATTEMPTS):
+    for turn in range(3 * ATTEMPTS):
         mine, others = pairs if turn % 2 else pairs[::-1]
         with loaded(lab, table, mine):
             found.append(latency([mine, others]))
@@ -221,8 +254,13 @@ def fair(pair):
             and pair.program >= pair.plain * FRAME / (FRAME + TAG) * 0.99)
 
 
+def best_pair(found):
+    """The first fair one, or what each of the two had at best: nobody has more than its links."""
+    return next(filter(fair, found), Pair(*map(max, zip(*found))))
+
+
 def flat_throughput(lab, table, seconds=3):
-    """Pair in Mbit/s: two pairs of hosts at once, each once with the program; the best."""
+    """Pair in Mbit/s: two pairs of hosts at once, each once with the program."""
     pairs, found = [list(lab.hosts.values())[:2], list(lab.hosts.values())[2:4]], []
     for _ in range(ATTEMPTS):
         program = plain = 0
@@ -231,13 +269,13 @@ def flat_throughput(lab, table, seconds=3):
                 rates = throughput([mine, others], seconds)
             program, plain = program + rates[0] / 2, plain + rates[1] / 2
         found.append(Pair(program, plain))
-        if fair(found[-1]):
+        if fair(best_pair(found)):
             break
-    return max(found, key=lambda pair: (fair(pair), pair.plain))
+    return best_pair(found)
 
 
 def tree_throughput(folder, seconds=3):
-    """Pair in Mbit/s: through VLANs, and through a tree without; at once, the best."""
+    """Pair in Mbit/s: through VLANs, and through a tree without, at once."""
     netlist, plan = two_leaves(folder, HOSTS)
     rate, found = f"{PAIR_MBIT}mbit", []
     with ethlab.Lab(netlist, plan=plan, rate=rate) as ours, \
@@ -246,9 +284,9 @@ def tree_throughput(folder, seconds=3):
         for _ in range(ATTEMPTS):
             found.append(Pair(*throughput([(lab.hosts["h0-1"], lab.hosts["h1-1"])
                                            for lab in (ours, tree)], seconds)))
-            if fair(found[-1]):
+            if fair(best_pair(found)):
                 break
-    return max(found, key=lambda pair: (fair(pair), pair.plain))
+    return best_pair(found)
 
 
 def goodput(rate, tag=0):
@@ -257,22 +295,22 @@ def goodput(rate, tag=0):
 
 
 def figure_6(folder, tell=lambda text: None):
-    """{network: Mbit/s}, for the names of PAPER_FIGURE_6."""
+    """{network: Beside}, for the names of PAPER_FIGURE_6."""
     rate, found = f"{RATE_MBIT}mbit", {}
-    full = 0.95 * goodput(RATE_MBIT, TAG)
-    tell("bisection: flat")
-    with ethlab.Lab(flat(folder), rate=rate) as lab:
-        found["(a) flat"] = bisection(lab, HOSTS * full)
-    tell("bisection: spanning tree")
-    with ethlab.Lab(two_leaves(folder, HOSTS)[0], rate=rate, stp=True) as lab:
-        wait_for_tree(lab)
-        found["(b) tree"] = bisection(lab, full)
-    for tops in UPLINKS:
-        tell(f"bisection: VLANs, {tops} uplinks")
-        netlist, plan = two_leaves(folder, tops)
-        with ethlab.Lab(netlist, plan=plan, rate=rate) as lab:
-            lab.load()
-            found[f"(c) {tops}"] = bisection(lab, tops * full)
+    with ethlab.Lab(flat(folder), rate=rate) as flat_lab:
+        tell("bisection: flat")
+        alone = sum(throughput(leaf_pairs(flat_lab), 5))
+        found["(a) flat"] = Beside(alone, alone)
+        tell("bisection: spanning tree")
+        with ethlab.Lab(two_leaves(folder, HOSTS)[0], rate=rate, stp=True) as lab:
+            wait_for_tree(lab)
+            found["(b) tree"] = bisection(lab, flat_lab, 1)
+        for tops in UPLINKS:
+            tell(f"bisection: VLANs, {tops} uplinks")
+            netlist, plan = two_leaves(folder, tops)
+            with ethlab.Lab(netlist, plan=plan, rate=rate) as lab:
+                lab.load()
+                found[f"(c) {tops}"] = bisection(lab, flat_lab, tops)
     return found
 
 
@@ -300,8 +338,8 @@ def report(throughputs, bisections):
               f"{'':10}  ours, of {HOSTS} x {RATE_MBIT}  of flat  links' worth  paper's text"]
     for name, paper in PAPER_FIGURE_6.items():
         ours = bisections[name]
-        lines.append(f"{name:10}  {ours:14.2f}  {ours / bisections['(a) flat']:7.3f}  "
-                     f"{ours / goodput(RATE_MBIT):12.2f}  {paper}")
+        lines.append(f"{name:10}  {ours.rate:14.2f}  {ours.rate / ours.flat:7.3f}  "
+                     f"{ours.rate / goodput(RATE_MBIT):12.2f}  {paper}")
     return lines
 
 
@@ -315,15 +353,23 @@ def table_faults(throughputs):
     return found
 
 
+def is_table_measured(throughputs):
+    """Whether hosts without the program had what links carry."""
+    return all(throughputs[name] >= 0.95 * goodput(PAIR_MBIT)
+               for name in ("(a) plain", "(b) plain"))
+
+
+def is_figure_measured(bisections):
+    return all(one.is_measured() for one in bisections.values())
+
+
 def figure_faults(bisections):
     """What is not as the paper has it in figure 6."""
     found = []
     for name, links in [("(b) tree", 1)] + [(f"(c) {tops}", tops) for tops in UPLINKS]:
-        # A flat switch that was slow for a moment makes others look fast.
-        flat_rate = max(bisections["(a) flat"], HOSTS * goodput(RATE_MBIT))
-        share = bisections[name] / flat_rate * HOSTS
-        if not 0.9 * links <= share <= 1.05 * links:
-            found.append(f"{name}: worth {share:.2f} links of {links}")
+        if not is_worth(bisections[name], links):
+            least, most = bisections[name].links()
+            found.append(f"{name}: worth {least:.2f} to {most:.2f} links of {links}")
     return found
 
 
