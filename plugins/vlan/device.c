@@ -393,6 +393,61 @@ static int run_show(struct job *job)
 	return status;
 }
 
+/* ---- status ---- */
+
+/* Programs ahead of ours. */
+static uint32_t find_ahead(const struct job *job, const struct vlan_loaded *loaded)
+{
+	char text[FILTER_TEXT];
+	uint32_t num = 0;
+
+	for (int hook = 0; hook < VLAN_HOOKS; hook++) {
+		if (!*loaded->ahead[hook].kind)
+			continue;
+		describe_filter(&loaded->ahead[hook], text, sizeof(text));
+		printf("%s: ahead of the program: %s\n", job->name, text);
+		num++;
+	}
+	return num;
+}
+
+static int print_status(struct job *job, const struct vlan_loaded *loaded,
+			const struct vlan_content *content)
+{
+	const struct pm_host_line *own = pm_host_table_find(&content->table, job->mac);
+	uint32_t deaf, num = find_ahead(job, loaded);
+	int rc = reception_find_deaf(job->device, &deaf, &job->err);
+	char text[PM_MAC_TEXT];
+
+	if (rc)
+		return finish_job(job, rc);
+	if (!own)
+		printf("%s: its address, %s, is not in the table\n", job->name,
+		       pm_mac_print(job->mac, text));
+	if (!own || num || deaf)
+		return EXIT_FINDINGS;
+	printf("%s: VLAN %" PRIu32 ", %" PRIu32 " lines, sum %08" PRIx32 "\n", job->name,
+	       own->vlan, content->table.num, pm_host_table_sum(&content->table));
+	return EXIT_FINE;
+}
+
+static int run_status(struct job *job)
+{
+	struct vlan_content content = {0};
+	struct vlan_loaded loaded;
+	struct vlan_maps maps;
+	int status = find_loaded(job, &loaded, &maps);
+
+	if (status)
+		return status;
+	status = read_in_force(job, &maps, &content);
+	if (!status)
+		status = print_status(job, &loaded, &content);
+	vlan_content_free(&content);
+	vlan_maps_close(&maps);
+	return status;
+}
+
 /* ---- remove ---- */
 
 /* Also a program that is there in part, or of another version: then clsact stays. */
@@ -440,6 +495,7 @@ static const struct {
 	[DEVICE_REPLACE] = {pm_host_table_read, run_replace, true},
 	[DEVICE_UPDATE] = {pm_host_changes_read, run_update, true},
 	[DEVICE_SHOW] = {NULL, run_show, false},
+	[DEVICE_STATUS] = {NULL, run_status, false},
 	[DEVICE_REMOVE] = {NULL, run_remove, true},
 };
 

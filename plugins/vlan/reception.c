@@ -167,24 +167,33 @@ int reception_restore(int lock, struct pm_error *err)
 
 /* ---- show ---- */
 
+/* Its filter, and whose promiscuous mode passes by it: 0 for none. */
+static int find_state(const struct vlan_card *card, enum vlan_feature *state,
+		      unsigned int *mode)
+{
+	bool own = false, leaders = false;
+	int rc = vlan_feature_find(card->device, VLAN_FEATURE, state);
+
+	vlan_promiscuous_find(card->device, &own);
+	vlan_promiscuous_find(card->leader, &leaders);
+	*mode = own ? card->device : leaders ? card->leader : 0;
+	return rc;
+}
+
 static void print_card(const struct vlan_card *card)
 {
 	enum vlan_feature state;
-	bool own = false, leaders = false;
+	unsigned int mode;
 	char name[IF_NAMESIZE], leader[IF_NAMESIZE];
 
 	printf("%-12s%s: ", "rx-filter", card_name(card->device, name));
-	if (vlan_feature_find(card->device, VLAN_FEATURE, &state)) {
+	if (find_state(card, &state, &mode))
 		puts("unknown");
-		return;
-	}
-	vlan_promiscuous_find(card->device, &own);
-	vlan_promiscuous_find(card->leader, &leaders);
-	if (state == VLAN_FEATURE_OFF)
+	else if (state == VLAN_FEATURE_OFF)
 		puts("off");
-	else if (own)
+	else if (mode == card->device)
 		puts("on, passed by in promiscuous mode");
-	else if (leaders)
+	else if (mode)
 		printf("on, passed by in promiscuous mode of %s\n",
 		       card_name(card->leader, leader));
 	else
@@ -200,6 +209,30 @@ int reception_print(unsigned int device, struct pm_error *err)
 		return rc;
 	for (uint32_t i = 0; i < reception.num; i++)
 		print_card(&reception.cards[i]);
+	free(reception.cards);
+	return 0;
+}
+
+int reception_find_deaf(unsigned int device, uint32_t *num, struct pm_error *err)
+{
+	struct reception reception;
+	int rc = list_cards(device, &reception, err);
+
+	*num = 0;
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < reception.num; i++) {
+		enum vlan_feature state;
+		unsigned int mode;
+		char name[IF_NAMESIZE];
+
+		if (find_state(&reception.cards[i], &state, &mode) ||
+		    state == VLAN_FEATURE_OFF || mode)
+			continue;
+		printf("%s: frames with tags are not received (" VLAN_FEATURE " is on)\n",
+		       card_name(reception.cards[i].device, name));
+		(*num)++;
+	}
 	free(reception.cards);
 	return 0;
 }

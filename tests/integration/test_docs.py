@@ -24,7 +24,7 @@ def pages():
 # Each with the section of its manual pages.
 PROGRAMS = {pmlab.CLI: 1, pmlab.LAB: 1, pmlab.VLAN: 8}
 # What is done to a device has neither --json nor -q, nor a page of its own.
-DEVICE = {"load", "replace", "update", "show", "remove"}
+DEVICE = {"load", "replace", "update", "show", "status", "remove"}
 
 
 def commands(program):
@@ -80,7 +80,7 @@ class Pages(unittest.TestCase):
             section = PROGRAMS[program]
             listed = self.read(f"{program.name}.{section}")
             texts = [(pmlab.run_program(program, command, "-h").stdout, "2,6")]
-            if command in DEVICE:
+            if program == pmlab.VLAN and command in DEVICE:
                 self.assertIn(f"portmajor-vlan {command} ", listed)
             else:
                 self.assertIn(f"{program.name}-{command}({section})", listed)
@@ -138,10 +138,10 @@ class Help(unittest.TestCase):
                          ["look ahead", "run", "judge", "service"])
 
     def test_each_command_has_its_own(self):
-        """A name stands in one program, but for what is planned and merged by several."""
+        """A name stands in one program, but for what is planned, merged or watched with several."""
         listed = [command for _, command in all_commands()]
         twice = {command for command in listed if listed.count(command) > 1}
-        self.assertEqual(twice, {"plan", "merge"})
+        self.assertEqual(twice, {"plan", "merge", "status"})
         for program, other in ((pmlab.CLI, "traffic"), (pmlab.CLI, "lldp"), (pmlab.LAB, "lldp"),
                                (pmlab.VLAN, "traffic"), (pmlab.LAB, "drain")):
             done = pmlab.run_program(program, other)

@@ -479,7 +479,7 @@ class Refused(Hosts):
 
     def test_devices(self):
         table = self.table()
-        for what in ("load", "replace", "update", "show", "remove"):
+        for what in ("load", "replace", "update", "show", "status", "remove"):
             args = [table] if what in ("load", "replace", "update") else []
             self.refuse(1, "e1: no such device", what, "e1", *args)
             self.refuse(1, "lo: no Ethernet device", what, "lo", *args)
@@ -493,7 +493,8 @@ class Refused(Hosts):
         and a lock on the network namespace, which any user can have, neither."""
         with self.near.inside():
             space = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-            cookie = socket.socket().getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8)
+            with socket.socket() as end:
+                cookie = end.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8)
             index = socket.if_nametoindex("e0")
         self.addCleanup(os.close, space)
         fcntl.flock(space, fcntl.LOCK_EX)
@@ -577,6 +578,10 @@ class Refused(Hosts):
     def check_ahead(self, wire, ahead):
         """Whether `show` tells of something ahead, which then takes what is sent."""
         self.assertEqual(self.shown().get("ahead"), ahead)
+        done = self.loader(self.near, "status", "e0")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (
+            1, f"e0: ahead of the program: {ahead}\n", "") if ahead else (
+            0, f"e0: VLAN 101, 4 lines, sum {self.shown()['sum']}\n", ""))
         wire[0].send(frame(FAR))
         self.assertEqual(wire[1].receive().vlan,
                          None if ahead and ahead.startswith("egress") else 102)
@@ -696,10 +701,10 @@ class Filtering(Hosts):
 
     NOTE = ("portmajor-vlan: {}: rx-vlan-filter cannot be switched off: promiscuous mode\n")
 
-    def filtered(self, *args):
+    def filtered(self, *args, status=0):
         done = self.loader(self.near, *args, env={
             **os.environ, "LD_PRELOAD": str(pmlab.BUILD / "libvlanfilter.so")})
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, status, done.stderr)
         return done
 
     def is_promiscuous(self, device="e0"):
@@ -718,6 +723,7 @@ class Filtering(Hosts):
         self.assertTrue(self.is_promiscuous())
         self.assertEqual(self.cards(self.filtered("show", "e0").stdout),
                          ["e0: on, passed by in promiscuous mode"])
+        self.assertIn("VLAN 101", self.filtered("status", "e0").stdout)
         self.filtered("replace", "e0", self.table())
         self.assertTrue(self.is_promiscuous())
         self.filtered("remove", "e0")
@@ -772,8 +778,13 @@ class Filtering(Hosts):
                          ["b0: on, passed by in promiscuous mode",
                           "e0: on, passed by in promiscuous mode",
                           "e1: on: frames with tags are not received"])
+        self.assertEqual(
+            self.filtered("status", "b0", status=1).stdout,
+            "e1: frames with tags are not received (rx-vlan-filter is on)\n")
+        self.assertEqual(self.filtered("replace", "b0", self.table()).stderr,
+                         self.NOTE.format("e1"))
         self.filtered("remove", "b0")
-        self.assertEqual((self.is_promiscuous("b0"), self.is_promiscuous("e0")), (False, False))
+        self.assertEqual([self.is_promiscuous(name) for name in ("b0", "e0", "e1")], [False] * 3)
 
 
 class Removed(Hosts):
@@ -828,6 +839,10 @@ class Service(Hosts):
         """A reload takes the new one's line."""
         table = self.table(TABLE + f"{SECOND} 105 30\n")
         self.unit("ExecStart", table)
+        self.near.must("ip", "link", "set", "e0", "address", UNKNOWN)
+        done = self.loader(self.near, "status", "e0")
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, f"e0: its address, {UNKNOWN}, is not in the table\n"))
         self.near.must("ip", "link", "set", "e0", "address", SECOND)
         self.unit("ExecReload", table)
         self.assertEqual((self.shown()["vlan"], self.shown()["priority"]), ("105", "30"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-vlan load, replace, update, show, remove: what their operands are. */
+/* portmajor-vlan load, replace, update, show, status, remove: what their operands are. */
 #include "device.h"
 #include "vlan_commands.h"
 
@@ -38,6 +38,15 @@ static const struct cli_command commands[DEVICE_ACTIONS] = {
 			.synopsis = "show DEVICE",
 			.about =
 				"Prints the host table's size and sum, and counters of frames.",
+			.options = options,
+			.min_operands = 1,
+			.max_operands = 1,
+		},
+	[DEVICE_STATUS] =
+		{
+			.synopsis = "status DEVICE",
+			.about =
+				"Tells whether the program on a device does its work: exit status 1 and a line for each finding if not.",
 			.options = options,
 			.min_operands = 1,
 			.max_operands = 1,
@@ -82,6 +91,11 @@ int cmd_update(int argc, char **argv)
 int cmd_show(int argc, char **argv)
 {
 	return run_action(DEVICE_SHOW, argc, argv);
+}
+
+int cmd_status(int argc, char **argv)
+{
+	return run_action(DEVICE_STATUS, argc, argv);
 }
 
 int cmd_remove(int argc, char **argv)

@@ -13,6 +13,7 @@ int cmd_plan(int argc, char **argv);
 int cmd_remove(int argc, char **argv);
 int cmd_replace(int argc, char **argv);
 int cmd_show(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 int cmd_update(int argc, char **argv);
 
 #endif
