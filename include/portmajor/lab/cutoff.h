@@ -25,7 +25,7 @@ struct pm_cutoff;
  * Begins with the tables of all switches, [switch][length], length a multiple of 64, and
  * the usable cables, usable[port], including hosts' cables. lids has each LID once, below
  * length, those of one port side by side. fabric is borrowed and may be a skeleton;
- * alive, tables and lids are copied. The caller frees *cutoff. -ENOMEM. Cost: O(lids x
+ * usable, tables and lids are copied. The caller frees *cutoff. -ENOMEM. Cost: O(lids x
  * switches).
  */
 int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,

@@ -64,7 +64,7 @@ struct pm_damping_holds {
  * Excludes cables on hold from usable[port], at both ends; usable is the `now` of the
  * last pm_damping_observe. Leaves in each cable without which fewer pairs of switches
  * with end ports would have an up-then-down path: no more than needed, those with the
- * shortest holds. -ENOMEM: alive and *holds are untouched. Cost: nothing if no cable is
+ * shortest holds. -ENOMEM: usable and *holds are untouched. Cost: nothing if no cable is
  * on hold; else that of pm_exclude (exclude.h).
  */
 int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *usable,

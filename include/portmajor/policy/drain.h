@@ -96,8 +96,8 @@ void pm_drains_print(const struct pm_drains *drains, FILE *file);
 /*
  * Excludes drained cables from usable[port] (see pm_plan_match), at both ends. Leaves in
  * each cable without which fewer pairs of switches with end ports would have an
- * up-then-down path: no more than needed, the last drained first. -ENOMEM: alive and
- * *drains are untouched. Cost: nothing if no drained cable is alive; else that of
+ * up-then-down path: no more than needed, the last drained first. -ENOMEM: usable and
+ * *drains are untouched. Cost: nothing if no drained cable is usable; else that of
  * pm_exclude (exclude.h).
  */
 int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *usable,

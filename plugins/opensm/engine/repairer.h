@@ -20,10 +20,10 @@
  *      '------------------ void -----------------'
  *
  * The view is handed over in the engine's callback, with osm->lock held exclusively, as
- * it is while a block is handed to OpenSM: no block of an older view follows. So what
- * OpenSM sends and what we send afterwards are of the same view, merged from what
- * discovery and what repairs have found. The sweeper takes failures found in between
- * before: at HEAVY_SWEEP_START, HEAVY_SWEEP_DONE and in the callback.
+ * it is while a block is handed to OpenSM: no block of an older view follows. So OpenSM
+ * and the repairer then send blocks of the same view, merged from the results of
+ * discovery and of repairs. The sweeper takes over failures found by repairs at
+ * HEAVY_SWEEP_START, at HEAVY_SWEEP_DONE and in the callback.
  */
 #ifndef PORTMAJOR_REPAIRER_H
 #define PORTMAJOR_REPAIRER_H

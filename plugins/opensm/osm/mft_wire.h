@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Synchronises the record of MFT blocks with the switches: sends the Sets of steps, and
- * reads unknown blocks. The record follows answers alone: an unanswered Set leaves its
+ * reads unknown blocks. Only answers change the record: an unanswered Set leaves its
  * block unknown.
  *
  * A switch with an unanswered SMP gets no more in that call; others go on. Step 1 of a
