@@ -15,8 +15,9 @@ struct pm_failure_sweep {
 	uint32_t shard, num_shards;
 	unsigned int threads; /* 1 and up; each has its own tables */
 	/*
-	 * If not NULL, called by the calling thread for each failure that it takes, with
-	 * the number taken before, and that in the shard.
+	 * If not NULL, the calling thread calls it for each failure that it tries, with
+	 * the number of failures tried before by all threads, and the number in the
+	 * shard.
 	 */
 	void (*progress)(uint64_t done, uint64_t count, void *context);
 	void *context;

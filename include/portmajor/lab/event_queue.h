@@ -25,7 +25,7 @@ struct pm_event_queue {
 	uint64_t next;	   /* order */
 	uint64_t now;	   /* time of the last event taken */
 	bool no_memory;	   /* an event could not be added */
-	bool out_of_range; /* one would be after the end of 64 bits */
+	bool out_of_range; /* the time of one exceeds 64 bits */
 };
 
 /*

@@ -64,11 +64,11 @@ struct pm_packet_weight {
 
 /*
  * Virtual lanes, the same at all ports. Each has its own queue at each output, buffer and
- * credits, so that a waiting lane holds up no other. A free output takes lanes that can
- * send from the high table, in turn by weights; from the low table if there is none, or
- * after `limit` x 64 blocks from the high table (0: one packet; PM_PACKET_NO_LIMIT:
- * never). If the low table has no such lane, the high table goes on. A lane without a
- * weight sends nothing.
+ * credits, so that a waiting lane holds up no other. A free output serves the lanes of
+ * the high table that can send, in turn by weights; those of the low table if there is
+ * none, or after `limit` x 64 blocks from the high table (0: one packet;
+ * PM_PACKET_NO_LIMIT: never). If the low table has no such lane, the high table goes on.
+ * A lane without a weight sends nothing.
  */
 struct pm_packet_lanes {
 	uint32_t num;		   /* 1..PM_PACKET_MAX_LANES */
