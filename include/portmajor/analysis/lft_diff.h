@@ -5,7 +5,6 @@
 
 #include <portmajor/route/lfts.h>
 
-/* Their differences. */
 struct pm_lft_diff {
 	uint32_t switches_gone, switches_new; /* without the other's tables */
 	uint32_t switches;		      /* in both, with differences */

@@ -33,7 +33,6 @@ static inline bool pm_text_is_empty(struct pm_text text)
 	return text.at == text.end;
 }
 
-/* Whether the text begins with this character. */
 static inline bool pm_text_next_is(struct pm_text text, char c)
 {
 	return text.at < text.end && *text.at == c;
@@ -46,7 +45,6 @@ static inline bool pm_text_starts(struct pm_text text, const char *word)
 	return pm_text_length(text) >= length && !memcmp(text.at, word, length);
 }
 
-/* Whether the text is this word. */
 static inline bool pm_text_is(struct pm_text text, const char *word)
 {
 	return pm_text_length(text) == strlen(word) && pm_text_starts(text, word);

@@ -84,7 +84,6 @@ int pm_roles_read(const struct pm_role_files *files, struct pm_roles *roles,
 int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
 		   struct pm_error *err);
 
-/* Whether both are equal. */
 bool pm_roles_equal(const struct pm_roles *a, const struct pm_roles *b);
 
 /* Whether a node is an aggregation node, by its device ID or its description. */

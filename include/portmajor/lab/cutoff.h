@@ -18,7 +18,6 @@ struct pm_cutoff_lid {
 	uint32_t port;
 };
 
-/* Opaque. */
 struct pm_cutoff;
 
 /*

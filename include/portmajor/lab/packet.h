@@ -191,7 +191,6 @@ struct pm_packet_result {
 	const uint32_t (*drops_at)[PM_DROPS]; /* [node] */
 };
 
-/* Opaque. */
 struct pm_packet;
 
 /* Whether packets of a service level can be sent. */

@@ -30,7 +30,6 @@
 #define PM_MFT_POSITION 16 /* ports of a position */
 #define PM_MFT_BLOCKS ((PM_MLIDS + PM_MFT_BLOCK - 1) / PM_MFT_BLOCK)
 
-/* Opaque. */
 struct pm_mfts;
 
 /*
@@ -56,7 +55,6 @@ uint32_t pm_mfts_num_positions(const struct pm_mfts *mfts, uint32_t sw);
 const uint16_t *pm_mfts_block(const struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 			      uint32_t position);
 
-/* The mask of one MLID. */
 uint16_t pm_mfts_mask(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid,
 		      uint32_t position);
 

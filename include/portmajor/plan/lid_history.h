@@ -34,7 +34,6 @@ struct pm_claim {
 	uint16_t low, high;
 };
 
-/* Opaque. */
 struct pm_lid_history;
 
 /*

@@ -16,7 +16,6 @@ struct pm_lft_switch {
 	uint16_t lid;	 /* its own; 0: not in the file */
 };
 
-/* The owner of a LID. */
 struct pm_lft_owner {
 	uint64_t guid; /* of the port; 0: unknown */
 	uint32_t line; /* the first that has it; 0: no file */

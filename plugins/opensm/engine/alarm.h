@@ -9,7 +9,6 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-/* Opaque. */
 struct alarm;
 
 /* Starts its thread. NULL without memory. */

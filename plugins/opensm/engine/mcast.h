@@ -23,7 +23,6 @@
 #include "../osm/mcast_quiet.h"
 #include "view.h"
 
-/* Opaque. */
 struct mcast;
 
 struct mcast_subject {

@@ -37,7 +37,6 @@
 
 #include <portmajor/policy/damping.h>
 
-/* Opaque. */
 struct repairer;
 
 /* All of it borrowed until repairer_stop. */

@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 
-/* Opaque. */
 struct worker;
 
 /*

@@ -28,7 +28,6 @@
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>
 
-/* Opaque. */
 struct operator_files;
 
 /*

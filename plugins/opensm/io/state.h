@@ -23,7 +23,6 @@
 
 #include <portmajor/plan/missing.h>
 
-/* Opaque. */
 struct state;
 
 /* A finished routing run. */

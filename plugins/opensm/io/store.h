@@ -42,7 +42,6 @@
 
 #include <portmajor/policy/damping.h>
 
-/* Opaque. */
 struct store;
 
 /* The writer's rounds must call store_write. NULL without memory. */

@@ -25,7 +25,6 @@
 
 #include <stdbool.h>
 
-/* Opaque. */
 struct smp_sender;
 
 enum smp_kind {
