@@ -13,7 +13,7 @@ import pmlab
 
 SHADOW = re.compile(r"portmajor shadow (\d+): (.*); would send LFT blocks (?:(\d+) for this, )?"
                     r"(\d+) to take over, bound (\d+), full load (\d+); switches (\d+), entries "
-                    r"(\d+); LIDs out of plan (\d+)")
+                    r"(\d+); LIDs out of plan (\d+); (\w+) sent (\d+), acked (\d+); computed")
 
 
 class Shadow(labtest.Folders):
@@ -41,7 +41,8 @@ class Shadow(labtest.Folders):
 
     def shadows(self, lab, since=0):
         """Numbers of the lines, None where there are none."""
-        return [(line[2], *(n and int(n) for n in line.groups()[2:]))
+        return [(line[2], *(n and int(n) for n in line.groups()[2:9]), line[10],
+                 int(line[11]), int(line[12]))
                 for line in SHADOW.finditer(lab.osm.log(since))]
 
     def stock(self, events):
@@ -73,7 +74,8 @@ class Shadow(labtest.Folders):
             shadows = self.shadows(lab)
             self.assertEqual(set(lab.osm.engines_used()), {self.ENGINE})
             self.assertIn("engine      updn\n", self.status())
-            self.assertIn("to take over", self.status())
+            told = self.status()
+            self.assertIn("to take over", told)
             state = json.loads(self.status(0, "--json"))["state"]
         self.assertEqual(found, sets)
         self.assertEqual(now.lids, wanted.lids)
@@ -87,6 +89,11 @@ class Shadow(labtest.Folders):
         self.assertGreater(shadows[-1][2], 0)
         self.assertEqual(state["engine"]["reason"], "shadow mode (shadow yes in portmajor.conf)")
         self.assertEqual(state["shadow"]["take_over"], shadows[-1][2])
+        # Beside it what the other engine really sent: all that was on the wire.
+        self.assertEqual([s[8:] for s in shadows], [(self.ENGINE, n, n) for n in found])
+        self.assertEqual(state["shadow"]["other"],
+                         {"engine": self.ENGINE, "sent": found[-1], "acked": found[-1]})
+        self.assertIn(f"{self.ENGINE} sent LFT blocks {found[-1]:,}; would send", told)
 
     def test_foretells_taking_over(self):
         """The fabric runs with updn, then in the shadow, then with portmajor."""

@@ -144,6 +144,7 @@ static void delete_plugin(void *context)
 	pm_stale_free(&plugin->stale);
 	lft_records_forget(&plugin->lft_records);
 	shadow_forget(&plugin->shadow);
+	other_engine_forget(&plugin->other);
 	planning_forget(&plugin->planning);
 	pm_lid_history_free(plugin->history);
 	pm_roles_free(&plugin->roles);

@@ -182,6 +182,7 @@
 #include "io/state.h"
 #include "io/store.h"
 #include "osm/lft_records.h"
+#include "osm/other_engine.h"
 #include "view.h"
 #include "io/operator_files.h"
 #include "worker.h"
@@ -274,6 +275,7 @@ struct plugin {
 	double locked_ms;	 /* of these under the exclusive lock */
 	uint64_t runs;
 	struct shadow shadow; /* our tables, in shadow mode */
+	struct other_engine other; /* and what the engine that routes sends */
 };
 
 #endif

@@ -791,6 +791,7 @@ int sweep_build_tables(struct plugin *plugin)
 
 	plugin->asked = true;
 	if (plugin->config.shadow) {
+		other_engine_begin(&plugin->other, &plugin->osm->subn);
 		set_phase(plugin, PHASE_ROUTING);
 		return -1;
 	}
@@ -1008,8 +1009,14 @@ static void run_shadow(struct plugin *plugin)
 	struct state_shadow done = {.change = change, .found = &found};
 	struct pm_error err = {""};
 	double start = clock_ms();
-	int rc = compute_shadow(plugin, &err);
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+	int rc;
 
+	CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+	if (other_engine_end(&plugin->other, &plugin->osm->subn, &done.sent) && used)
+		done.engine = used->name;
+	CL_PLOCK_RELEASE(&plugin->osm->lock);
+	rc = compute_shadow(plugin, &err);
 	if (!rc) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
 		rc = shadow_look(&plugin->shadow, &plugin->osm->subn,

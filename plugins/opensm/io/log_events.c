@@ -242,17 +242,20 @@ void log_balance(struct plugin *plugin, const struct balance *balance)
 void log_shadow(const struct plugin *plugin, const struct state_shadow *done)
 {
 	const struct shadow_result *found = done->found;
-	char event[64] = "";
+	char event[64] = "", other[128] = "";
 
 	if (found->has_event)
 		snprintf(event, sizeof(event), "%" PRIu64 " for this, ",
 			 found->event.blocks);
+	if (done->engine)
+		snprintf(other, sizeof(other), "; %s sent %" PRIu64 ", acked %" PRIu64,
+			 done->engine, done->sent.sent, done->sent.acked);
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
 		 " shadow %" PRIu64 ": %s; would send LFT blocks %s%" PRIu64
 		 " to take over, bound %" PRIu64 ", full load %" PRIu64
 		 "; switches %" PRIu64 ", entries %" PRIu64
-		 "; LIDs out of plan %u; computed in %.1f ms",
+		 "; LIDs out of plan %u%s; computed in %.1f ms",
 		 done->number, done->change, event, found->take_over.blocks,
 		 found->take_over.bound, found->full, found->take_over.switches,
-		 found->take_over.entries, done->out_of_plan, done->milliseconds);
+		 found->take_over.entries, done->out_of_plan, other, done->milliseconds);
 }

@@ -694,6 +694,16 @@ static json_t *make_found(const struct last *last)
 			 last->shadow.milliseconds);
 }
 
+/* What the engine that routed sent. */
+static json_t *make_other(const struct state_shadow *shadow)
+{
+	if (!shadow->engine)
+		return json_null();
+	return json_pack("{s:s, s:I, s:I}", "engine", shadow->engine, "sent",
+			 (json_int_t)shadow->sent.sent, "acked",
+			 (json_int_t)shadow->sent.acked);
+}
+
 static json_t *make_shadow(const struct last *last)
 {
 	json_t *shadow;
@@ -701,6 +711,10 @@ static json_t *make_shadow(const struct last *last)
 	if (!last->shadow.number)
 		return json_null();
 	shadow = rows_describe(shadow_rows, last);
+	if (shadow && json_object_set_new(shadow, "other", make_other(&last->shadow))) {
+		json_decref(shadow);
+		return NULL;
+	}
 	if (!last->would_route || !json_object_update_new(shadow, make_found(last)))
 		return shadow;
 	json_decref(shadow);

@@ -19,6 +19,7 @@
 #include "engine/degraded_links.h"
 #include "store.h"
 #include "osm/lft_records.h"
+#include "osm/other_engine.h"
 #include "engine/view.h"
 
 #include <portmajor/plan/missing.h>
@@ -44,6 +45,8 @@ struct state_shadow {
 	const struct shadow_result *found; /* NULL: it would be declined */
 	uint32_t out_of_plan;
 	double milliseconds; /* of computing */
+	const char *engine;  /* that routed, NULL: not known what it sent */
+	struct other_engine_sent sent; /* by it */
 };
 
 /* Other members of the document; all borrowed until state_publish returns. */

@@ -333,6 +333,8 @@ static void print_shadow(const json_t *shadow)
 		puts("portmajor would not route this fabric");
 		return;
 	}
+	if (json_is_object(json_object_get(shadow, "other")))
+		cli_text_print(shadow, "{other.engine} sent LFT blocks {#other.sent}; ");
 	fputs("would send LFT blocks ", stdout);
 	if (json_is_integer(json_object_get(shadow, "event")))
 		cli_text_print(shadow, "{#event} for this, ");
