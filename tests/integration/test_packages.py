@@ -138,6 +138,24 @@ class Packages(labtest.Folders):
         shown = must("lintian", "--fail-on", "error,warning", "--allow-root", *self.debs)
         self.assertEqual(shown, "")
 
+    def test_hardened(self):
+        """Programs and the plugin bind all symbols first, and call checked functions of libc."""
+        for deb in self.debs:
+            folder = self.folder / f"hardened-{deb.name}"
+            must("dpkg-deb", "-x", deb, folder)
+            found = [path for path in folder.rglob("*") if path.is_file() and
+                     not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF" and
+                     "BPF" not in must("readelf", "-hW", path)]
+            self.assertTrue(found, deb.name)
+            for path in found:
+                with self.subTest(deb=deb.name, path=path.name):
+                    self.assertRegex(must("readelf", "-dW", path), r"FLAGS_1\).*\bNOW\b")
+                    self.assertIn("GNU_RELRO", must("readelf", "-lW", path))
+                    self.assertRegex(must("readelf", "-hW", path), r"Type: +DYN")
+                    symbols = must("readelf", "--dyn-syms", "-W", path)
+                    self.assertRegex(symbols, r"__\w+_chk@")
+                    self.assertIn("__stack_chk_fail@", symbols)
+
     def needed(self, deb, *fields):
         return sorted(name for field in fields
                       for name in re.findall(r"(?:^|, )([^ ,]+)", self.field(field, deb)))
