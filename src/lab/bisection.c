@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds how much traffic half of the hosts can exchange with the other half. */
-#include <portmajor/lab/bisection.h>
+#include "bisection_parts.h"
 
 #include <portmajor/base/pool.h>
 #include <portmajor/base/random.h>
@@ -22,7 +22,7 @@ static int send_flows_through(struct halves *h, double *sum, struct pm_error *er
 {
 	const struct pm_bisection_config *config = h->config;
 	uint32_t half = h->result->half;
-	struct pm_share_flows flows = {half, h->first, h->ports};
+	struct pm_share_flows flows = {.num = half, .first = h->first, .ports = h->ports};
 	int rc;
 
 	for (uint32_t i = 0; i < half; i++) {
@@ -42,7 +42,7 @@ static int send_flows_through(struct halves *h, double *sum, struct pm_error *er
 	return rc;
 }
 
-static void count(struct pm_bisection_rates *rates, uint32_t number, double sum)
+void pm_bisection_count(struct pm_bisection_rates *rates, uint32_t number, double sum)
 {
 	if (!number || sum < rates->least) {
 		rates->least = sum;
@@ -51,6 +51,16 @@ static void count(struct pm_bisection_rates *rates, uint32_t number, double sum)
 	if (!number || sum > rates->most)
 		rates->most = sum;
 	rates->mean += (sum - rates->mean) / (number + 1);
+}
+
+void pm_bisection_shuffle(uint64_t *random, uint32_t *to, uint32_t num)
+{
+	for (uint32_t i = num; i > 1; i--) {
+		uint32_t other = (uint32_t)pm_random_below(random, i), moved = to[other];
+
+		to[other] = to[i - 1];
+		to[i - 1] = moved;
+	}
 }
 
 static int try_shifts(struct halves *h, struct pm_error *err)
@@ -65,7 +75,7 @@ static int try_shifts(struct halves *h, struct pm_error *err)
 		rc = send_flows_through(h, &sum, err);
 		if (!k)
 			h->result->straight = sum;
-		count(&h->result->shifts, k, sum);
+		pm_bisection_count(&h->result->shifts, k, sum);
 	}
 	return rc;
 }
@@ -77,15 +87,9 @@ static int try_drawn(struct halves *h, struct pm_error *err)
 	int rc = 0;
 
 	for (uint32_t k = 0; k < h->config->drawn && !rc; k++) {
-		for (uint32_t i = h->result->half; i > 1; i--) {
-			uint32_t other = (uint32_t)pm_random_below(&random, i);
-			uint32_t to = h->to[other];
-
-			h->to[other] = h->to[i - 1];
-			h->to[i - 1] = to;
-		}
+		pm_bisection_shuffle(&random, h->to, h->result->half);
 		rc = send_flows_through(h, &sum, err);
-		count(&h->result->drawn, k, sum);
+		pm_bisection_count(&h->result->drawn, k, sum);
 	}
 	return rc;
 }

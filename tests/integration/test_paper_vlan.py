@@ -81,6 +81,32 @@ class Command(labtest.Folders):
         self.assertEqual([one["vlans"] for one in self.networks(*args)], [None, None, 2, 3, None])
         self.assertEqual(self.share("-q"), "")
 
+    def test_repaired(self):
+        """Recordings: what all hosts exchange, before and after; a cable of four is lost."""
+        file = self.folder / "cable.sets"
+        pmlab.run_lab("traffic", "-q", self.netlist, "--write", file, "--fail", "leaf0:5")
+        spine = self.folder / "spine.sets"
+        pmlab.run_lab("traffic", "-q", self.netlist, "--write", spine, "--fail", "spine0")
+        found = json.loads(self.share("--json", "--sets", file, "--compare", file))
+        one, two = found["recordings"]
+        self.assertEqual(one, two)
+        self.assertEqual((found["shifts"], found["permutations"], one["after"]["hosts"]),
+                         (16, 16, 16))
+        for of, all_to_all in (("before", 1), ("after", 15 / 16)):
+            with self.subTest(of):
+                self.assertEqual(one[of]["unreachable"], 0)
+                self.assertAlmostEqual(one[of]["all_to_all"], all_to_all)
+        self.assertEqual(one["before"]["shifts"]["minimum"], 1)
+        self.assertLess(one["after"]["shifts"]["mean"], 1)
+        self.assertRegex(self.share("--sets", file), r"(?m)^portmajor, computed, repaired +16 ")
+        for args, message in ((("--sets", file, "--compare", spine),
+                               "spine.sets: not the failure of "),
+                              (("--sets", file, "--fail", "spine0"), "--fail: with --sets"),
+                              (("--compare", file), "--compare: for --sets")):
+            done = pmlab.run_lab("traffic", "--engine", "share", *args, self.netlist)
+            self.assertIn(message, done.stderr)
+            self.assertEqual(done.stdout, "")
+
     def test_bad_input(self):
         for args, message in (
                 (("--vlans", "0"), "--vlans: not a list of at most 64 numbers from 1 to 4094"),

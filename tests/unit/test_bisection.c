@@ -4,6 +4,7 @@
 
 #include <portmajor/lab/bisection.h>
 #include <portmajor/lab/packet_paths.h>
+#include <portmajor/lab/share.h>
 
 #include <math.h>
 
@@ -237,13 +238,110 @@ static void test_paths(void **state)
 	assert_paths(fabric);
 }
 
+/* ---- All hosts send ---- */
+
+/* All to all, flow by flow: the slowest, times the flows of a host. */
+static double slowest_of_all(const struct scene *s)
+{
+	uint32_t hosts = s->lab.num_hosts, num = 0;
+	uint32_t *first = calloc((size_t)hosts * hosts, sizeof(*first));
+	uint32_t *ports = calloc((size_t)hosts * hosts * PM_PATH_MAX, sizeof(*ports));
+	double *rates = calloc((size_t)hosts * hosts, sizeof(*rates)), slowest = 1;
+
+	assert_true(first && ports && rates);
+	for (uint32_t a = 0; a < hosts; a++)
+		for (uint32_t b = 0; b < hosts; b++) {
+			uint32_t hops =
+				a == b ? 0
+				       : pm_packet_path_by_lfts(&s->paths, a, b,
+								ports + first[num]);
+
+			if (!hops)
+				continue;
+			first[num + 1] = first[num] + hops;
+			num++;
+		}
+	assert_int_equal(pm_share_rates(&(struct pm_share_flows){num, first, ports},
+					s->lab.world.fabric->num_ports, s->room, rates,
+					NULL),
+			 0);
+	for (uint32_t f = 0; f < num; f++)
+		slowest = rates[f] < slowest ? rates[f] : slowest;
+	free(first);
+	free(ports);
+	free(rates);
+	return slowest * (hosts - 1);
+}
+
+static struct pm_throughput find_throughput(const struct scene *s)
+{
+	uint32_t hosts = s->lab.num_hosts;
+	uint32_t *ports = calloc(hosts, sizeof(*ports)),
+		 *leaf = calloc(hosts, sizeof(*leaf));
+	struct pm_throughput_config config = {
+		.of = {.path = pm_packet_path_by_lfts,
+		       .network = &s->paths,
+		       .num_hosts = hosts,
+		       .num_ports = s->lab.world.fabric->num_ports,
+		       .room = s->room,
+		       .drawn = 20,
+		       .seed = 1},
+		.shifts = 16,
+		.port = ports,
+		.leaf = leaf,
+	};
+	struct pm_throughput found;
+
+	assert_true(ports && leaf);
+	for (uint32_t h = 0; h < hosts; h++) {
+		ports[h] = s->lab.hosts[h].port;
+		leaf[h] = pm_fabric_peer_node(s->lab.world.fabric, ports[h]);
+	}
+	assert_int_equal(pm_throughput_find(&config, &found, NULL), 0);
+	free(ports);
+	free(leaf);
+	return found;
+}
+
+/* A whole tree has all of it; with slow and failed links, as flow by flow. */
+static void test_throughput(void **state)
+{
+	struct pm_throughput found;
+	struct scene s;
+	uint32_t port;
+
+	(void)state;
+	scene_begin(&s, tree(3, 3), PM_VLAN_MAX);
+	found = find_throughput(&s);
+	assert_close(found.shifts.least, s.lab.num_hosts);
+	assert_close(found.shifts.most, s.lab.num_hosts);
+	assert_close(found.pace, 1);
+	assert_int_equal(found.unreachable, 0);
+	assert_true(found.drawn.least < found.drawn.mean &&
+		    found.drawn.mean < s.lab.num_hosts);
+	port = s.vlans.up[s.vlans.site[0]];
+	s.room[port] = .25;
+	found = find_throughput(&s);
+	assert_close(found.pace, slowest_of_all(&s));
+	assert_true(found.pace < .9 && found.shifts.least < s.lab.num_hosts);
+	s.room[s.lab.hosts[4].port] = .125;
+	found = find_throughput(&s);
+	assert_close(found.pace, .125);
+	assert_close(found.pace, slowest_of_all(&s));
+	pm_fabric_cut(s.lab.world.fabric, port);
+	s.room[s.lab.hosts[4].port] = 1;
+	found = find_throughput(&s);
+	assert_close(found.pace, slowest_of_all(&s));
+	assert_true(found.unreachable > 0);
+	scene_end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_figure),
-		cmocka_unit_test(test_by_priority),
-		cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_figure),	   cmocka_unit_test(test_by_priority),
+		cmocka_unit_test(test_failure),	   cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_throughput),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

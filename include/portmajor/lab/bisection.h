@@ -7,6 +7,9 @@
  *	straight    host i to host half + i
  *	shifts      host i to host half + (i + k) mod half, for each k
  *	drawn       permutations of a half by a seed, the same for every network
+ *
+ * Throughput: all hosts send, in shifts and permutations of all of them, and then each to
+ * all others at once.
  */
 #ifndef PORTMAJOR_BISECTION_H
 #define PORTMAJOR_BISECTION_H
@@ -52,5 +55,34 @@ struct pm_bisection {
 /* -ENOMEM. O((half + drawn) x cost of pm_share_rates). */
 int pm_bisection_find(const struct pm_bisection_config *config,
 		      struct pm_bisection *bisection, struct pm_error *err);
+
+/* Borrowed. */
+struct pm_throughput_config {
+	struct pm_bisection_config of; /* of.drawn permutations, by of.seed */
+	uint32_t shifts;      /* tried, evenly spread as in pm_check_shifts; 1 and up */
+	const uint32_t *port; /* [host] its output port, with which its paths begin */
+	/* [host] its switch. Two hosts of one switch have the same paths but for these.
+	 */
+	const uint32_t *leaf;
+};
+
+struct pm_throughput {
+	struct pm_bisection_rates shifts, drawn; /* total rates of all flows */
+	/*
+	 * The rate of a host's flows, all together, if all send as fast as the slowest.
+	 * By fair shares, that is how fast messages of one size are through: the flows
+	 * over the link that is full first have least, and all of them are done at the
+	 * same time, after all others.
+	 */
+	double pace;
+	uint64_t unreachable; /* flows without a path, which count as 0; none in `pace` */
+};
+
+/*
+ * -ENOMEM. O((shifts + drawn) x cost of pm_share_rates + switches with hosts x hosts x
+ * path length).
+ */
+int pm_throughput_find(const struct pm_throughput_config *config,
+		       struct pm_throughput *throughput, struct pm_error *err);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * portmajor-lab traffic --engine share: bisection bandwidth by fair shares, of a fabric
- * as VLANs beside a flat switch, spanning tree and the plan's tables.
+ * as VLANs beside a flat switch, spanning tree and the plan's tables. With --sets: what
+ * all hosts exchange with the tables of recordings (share_repaired.c).
  */
 #include "lab_commands.h"
 #include "json.h"
 #include "lists.h"
 #include "failure_options.h"
 #include "planned_tables.h"
+#include "share_repaired.h"
 #include "text.h"
 #include "traffic.h"
 
@@ -20,11 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NOT_GIVEN UINT32_MAX
+
 struct request {
 	struct cli_fabric fabric;
 	struct cli_failed failed;
 	struct cli_list vlans; /* none: as many as are needed */
-	uint32_t permutations, seed;
+	const char *sets;
+	struct cli_failed compare;
+	uint32_t shifts, permutations, seed; /* NOT_GIVEN, but seed */
 	struct cli_output output;
 };
 
@@ -374,7 +380,16 @@ static const struct cli_option options[] = {
 	 "plan makes)",
 	 .take = cli_take_list, .to = offsetof(struct request, vlans), .low = 1,
 	 .high = PM_VLAN_MAX},
-	{0, "permutations", "N", "draw N of them (default 200)",
+	{0, "sets", "FILE",
+	 "a recording of LFT Sets (scripts/record-sets makes them): all hosts send, with "
+	 "the tables before the failure and after the last Set",
+	 CLI_MEMBER(struct request, sets)},
+	{0, "compare", "FILE",
+	 "with --sets: another one, of the same failure. May be given several times",
+	 .take = cli_take_failed, .to = offsetof(struct request, compare)},
+	{0, "shifts", "N", "with --sets: N shifts, evenly spread (default 16)",
+	 CLI_MEMBER(struct request, shifts), .low = 1, .high = 1000000},
+	{0, "permutations", "N", "draw N of them (default 200; with --sets 16)",
 	 CLI_MEMBER(struct request, permutations), .low = 1, .high = 1000000},
 	{0, "seed", "N", "another seed than 1", CLI_MEMBER(struct request, seed),
 	 .high = UINT32_MAX},
@@ -387,31 +402,70 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command traffic_share_command = {
-	.synopsis = "traffic --engine share [OPTION]... NETLIST",
-	.about = "Prints bisection bandwidth, by fair shares of cables: of a fabric of "
-		 "Ethernet switches with planes as VLANs, beside one flat switch, "
-		 "spanning tree, and InfiniBand with the plan's tables. NETLIST is an "
-		 "ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard input).",
+	.synopsis = "traffic --engine share [OPTION]... NETLIST\n"
+		    "traffic --engine share --sets FILE [OPTION]... NETLIST",
+	.about =
+		"Prints bisection bandwidth, by fair shares of cables: of a fabric of "
+		"Ethernet switches with planes as VLANs, beside one flat switch, "
+		"spanning tree, and InfiniBand with the plan's tables. Or, with --sets, "
+		"what all hosts exchange before a failure and after routing engines have "
+		"repaired it. NETLIST is an "
+		"ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard input).",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,
 };
 
+static int run_repaired(const char *path, const struct request *request)
+{
+	const struct share_repaired repaired = {
+		.fabric = &request->fabric,
+		.sets = request->sets,
+		.compare = &request->compare,
+		.shifts = request->shifts == NOT_GIVEN ? 16 : request->shifts,
+		.permutations =
+			request->permutations == NOT_GIVEN ? 16 : request->permutations,
+		.seed = request->seed,
+		.output = &request->output,
+	};
+
+	if (request->failed.num || request->vlans.num)
+		return cli_fail(EXIT_USAGE,
+				"%s: with --sets the tables and what fails are the "
+				"recordings'",
+				request->failed.num ? "--fail" : "--vlans");
+	return share_repaired_run(path, &repaired);
+}
+
+static int run_bisection(const char *path, struct request *request)
+{
+	if (request->compare.num || request->shifts != NOT_GIVEN)
+		return cli_fail(EXIT_USAGE, "%s: for --sets",
+				request->compare.num ? "--compare" : "--shifts");
+	if (request->permutations == NOT_GIVEN)
+		request->permutations = 200;
+	return run_shares(path, request);
+}
+
 int traffic_share(int argc, char **argv)
 {
 	struct request request = {
 		.failed.list = calloc((size_t)argc, sizeof(char *)),
-		.permutations = 200,
+		.compare.list = calloc((size_t)argc, sizeof(char *)),
+		.shifts = NOT_GIVEN,
+		.permutations = NOT_GIVEN,
 		.seed = 1,
 	};
 	int status;
 
-	if (request.failed.list)
+	if (request.failed.list && request.compare.list)
 		status = cli_command_read(&traffic_share_command, argc, argv, &request);
 	else
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
-		status = run_shares(argv[optind], &request);
+		status = request.sets ? run_repaired(argv[optind], &request)
+				      : run_bisection(argv[optind], &request);
 	free(request.failed.list);
+	free(request.compare.list);
 	return status;
 }
