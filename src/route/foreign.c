@@ -4,10 +4,10 @@
  *
  * A flow is a leaf that sends to a slot. When a plane fails, each leaf sends to the
  * plane's slots elsewhere over the n remaining planes in turn, slot by slot, and begins
- * with another plane than the leaf before it. So a switch of another plane, with L leaves
- * below it, gets L / n flows to each slot from each pod, rounded up for L mod n slots in
- * a row out of n, and down for the others. Which slots get more depends on the switch and
- * the plane, by `phase`.
+ * with the plane before that of the leaf before it. So a switch of another plane, with L
+ * leaves below it, gets L / n flows to each slot from each pod, rounded up for L mod n
+ * slots in a row out of n, and down for the others. Which slots get more depends on the
+ * switch and the plane, by `phase`.
  */
 #include "route_parts.h"
 
@@ -105,7 +105,7 @@ static double find_flows(const struct pm_routes *routes, const struct foreign *f
 	if (!foreign->more)
 		return foreign->flows[0];
 	number = routes->to[lid].number % planes;
-	return foreign->flows[(phase + planes - number) % planes < foreign->more];
+	return foreign->flows[(number + planes - phase) % planes < foreign->more];
 }
 
 /* LIDs in a row of one plane fewer than these are assigned one by one. */
@@ -359,7 +359,7 @@ static uint32_t find_phase(const struct pm_routes *routes, const struct foreign 
 		return 0;
 	index = own[native].index - (own[plane].index < own[native].index);
 	before = own[plane].before + (behind ? own[plane].count : 0);
-	return (index + before + foreign->phases - leaf % foreign->phases) %
+	return (index + before + leaf + foreign->phases - LEAF_RANKS % foreign->phases) %
 	       foreign->phases;
 }
 

@@ -11,11 +11,11 @@ static bool leads_now(const struct pm_routes *routes, uint32_t port, uint32_t to
 	       pm_bits_test(route_reach_over(routes, &routes->now, port), to);
 }
 
-/* The destination's number among all slots of other leaves, plus the leaf's. */
+/* The destination's number among all slots of other leaves, less the leaf's. */
 static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t lid)
 {
 	const struct destination *to = &routes->to[lid];
-	uint32_t key = to->number + routes->plan->tree.leaf_rank[leaf];
+	uint32_t key = to->number + LEAF_RANKS - routes->plan->tree.leaf_rank[leaf];
 	const struct own *own;
 
 	if (!to->port)

@@ -40,6 +40,9 @@ struct own {
 	uint32_t index;	 /* number of its up port of this plane among its up ports */
 };
 
+/* Above all ranks of leaves: with it, a number less a leaf's rank is not below 0. */
+#define LEAF_RANKS 65536u
+
 /* The first leaf below a switch; if there is none, the first of all. */
 struct below {
 	uint32_t leaf;

@@ -37,11 +37,18 @@
  *
  * Moved entries: a port down if one leads there, else up. The candidates are the ports
  * that lead there in the whole tree, except the preferred port and those to neighbours
- * without any link to this switch now. The entry takes candidate number key mod count,
- * where the key is the destination's number plus that of the switch: so moved entries
- * spread evenly over the ports of every switch, and those of one destination over the
- * planes. If that port does not lead there now, it is removed, and the next choice uses
- * key / count: so an entry that has moved seldom moves again at other failures.
+ * without any link to this switch now. The entry takes candidate number key mod count.
+ * At a leaf the key is the destination's number less the leaf's, above it the number plus
+ * that of the switch: so moved entries spread evenly over the ports of every switch, and
+ * those of one destination over the planes. If that port does not lead there now, it is
+ * removed, and the next choice uses key / count: so an entry that has moved seldom moves
+ * again at other failures.
+ *
+ * Less, since in a shift permutation all leaves send equally far, so that the moved flows
+ * of all leaves take one plane. Each shares a link up with one flow and a link down with
+ * another; the latter is the one that the next leaf's moved flow shares its link up with.
+ * So two flows of each leaf are halved; if planes differed from leaf to leaf, it would be
+ * three.
  */
 #include "route_parts.h"
 
