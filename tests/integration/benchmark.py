@@ -17,6 +17,8 @@ less. What depends on the machine is compared as a ratio to ftree's or to a mems
 same run (see TOLERANCE). What is worse is measured again, up to --tries times. Figures of
 OpenSM's engines that differ are printed as well, but are no reason for exit status 1: they
 do so with another OpenSM.
+
+With --throughput other things are measured, see throughput.py.
 """
 
 import argparse
@@ -38,6 +40,7 @@ import failover
 import pmlab
 import simlab
 import stock_baseline
+import throughput
 import wire
 import wiretime
 
@@ -64,6 +67,7 @@ FABRICS = {
                   in_opensm=False, bench="xgft 32,32,40"),
 }
 FIRST_LOAD = "first load"
+THROUGHPUT = "throughput"  # of what is in benchmarks.json, beside the fabrics
 
 # Figures that are compared as they are: counts, and loads of tables.
 EXACT = ("lft_sets", "bound", "over_mean", "shift", "random", "load")
@@ -511,6 +515,8 @@ def not_run(data):
 
 
 def document(data):
+    repaired = data.get(THROUGHPUT)
+    data = {name: results for name, results in data.items() if name in FABRICS}
     results = [r for fabric in data.values() for r in fabric.values()]
     where = sorted({(r["machine"], r["versions"]) for r in results})
     dates = sorted(r["date"] for r in results)
@@ -528,7 +534,8 @@ def document(data):
                         + engines_table(data[name]))
     text += ["\n## The core alone\n\n`portmajor whatif` with the whole fabric before the failure; "
              "CPU time with planning, loads and\nshifts:\n\n", core_table(data),
-             memset_table(data), growth_table(data), not_run(data)]
+             memset_table(data), growth_table(data), throughput.document(repaired, table),
+             not_run(data)]
     return "".join(text)
 
 
@@ -560,6 +567,10 @@ def parse_args(argv):
                         default=[CORE, *ENGINES],
                         help=f"of {', '.join((CORE, *ENGINES))} (default: all)")
     parser.add_argument("--compare", action="store_true", help="see above")
+    parser.add_argument("--throughput", nargs="?", const="", metavar="TEXT",
+                        help="instead: what all hosts exchange after each kind of failure, in "
+                             "its own fabrics (with TEXT in their titles), with "
+                             f"{', '.join(throughput.ENGINES)}")
     parser.add_argument("--tries", type=int, default=TRIES,
                         help="of an event, until OpenSM discovers once; with --compare, of what "
                              "is worse, until it is not (default: %(default)s)")
@@ -598,6 +609,17 @@ def compare(options, data, tell):
     return 1
 
 
+def run_throughput(options, data, tell):
+    names = [name for name in throughput.FABRICS if options.throughput in name]
+    engines = [engine for engine in throughput.ENGINES if engine in options.engines]
+    with tempfile.TemporaryDirectory(prefix="portmajor-benchmark-",
+                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
+        for name, engine, found in throughput.run(names, engines, options.limit,
+                                                  pathlib.Path(folder), tell):
+            data.setdefault(THROUGHPUT, {}).setdefault(name, {})[engine] = found
+            write(options.folder, data)
+
+
 def main(argv=None):
     options, tell = parse_args(argv), demo.Progress()
     data = read(options.folder / "benchmarks.json")
@@ -607,6 +629,9 @@ def main(argv=None):
         write(options.folder, data)
 
     try:
+        if options.throughput is not None:
+            run_throughput(options, data, tell)
+            return 0
         if options.compare:
             return compare(options, data, tell)
         run(options, tell, note)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What all hosts can exchange after each kind of failure, when an engine has repaired it.
+
+Each fabric is simulated by ibsim and brought up by OpenSM on its first host with one engine
+after another. Each part is lost from the whole fabric; the tables before, and those when
+OpenSM rests, are read back from the switches and given to `portmajor-lab traffic --engine
+share --sets`: fair shares of links, in shifts, in random permutations, and all to all.
+"""
+
+import collections
+import datetime
+import json
+
+import pmlab
+import record_sets
+import simlab
+
+ENGINES = ("portmajor", "ftree", "updn", "minhop")
+SM_HOST = "h0-1"
+
+# Arguments of `portmajor generate`; {what fails: simlab's targets, with blanks between}.
+Kind = collections.namedtuple("Kind", "generate failures")
+
+FABRICS = {
+    "64 hosts, three levels": Kind(("xgft", 3, "4,4,4", "1,4,4"), {
+        "leaf cable": "leaf9:6", "upper cable": "sw2-9:6", "top switch": "sw3-0",
+        "middle switch": "sw2-9",
+        "plane": "sw2-0 sw2-4 sw2-8 sw2-12 sw3-0 sw3-4 sw3-8 sw3-12", "leaf": "leaf9"}),
+    "144 hosts, two levels, links by twos": Kind(("two-level", 12, 6, 12, 2), {
+        "leaf cable": "leaf5:13", "spine": "spine0", "leaf": "leaf9"}),
+    "216 hosts, three levels": Kind(("xgft", 3, "6,6,6", "1,6,6"), {
+        "leaf cable": "leaf8:8", "upper cable": "sw2-9:8", "top switch": "sw3-0",
+        "middle switch": "sw2-9",
+        "plane": "sw2-0 sw2-6 sw2-12 sw2-18 sw2-24 sw2-30 "
+                 "sw3-0 sw3-6 sw3-12 sw3-18 sw3-24 sw3-30", "leaf": "leaf9"}),
+    "648 hosts, two levels": Kind(("two-level", 36, 18, 18, 1), {
+        "leaf cable": "leaf5:20", "spine": "spine0", "leaf": "leaf9"}),
+    "648 hosts, directors": Kind(("director", 36), {
+        "leaf cable": "leaf5:20", "line-fabric cable": "s3-line1:30", "chassis": "s0-*",
+        "line switch": "s2-line1", "leaf": "leaf9"}),
+    "1,024 hosts, three levels": Kind(("xgft", 3, "8,8,16", "1,8,8"), {
+        "leaf cable": "leaf8:10", "upper cable": "sw2-9:10", "top switch": "sw3-0",
+        "middle switch": "sw2-9", "leaf": "leaf9"}),
+    "5,832 hosts, directors": Kind(("director", 324), {
+        "leaf cable": "leaf5:20", "line-fabric cable": "s3-line1:30", "chassis": "s0-*",
+        "line switch": "s2-line1", "leaf": "leaf9"}),
+}
+
+
+def changed_blocks(before, after):
+    """Sets that make the tables of one dump those of another."""
+    empty, sets = b"\xff" * record_sets.BLOCK, []
+    for name in before.tables:
+        old, new = (record_sets.blocks_of(dump, name) for dump in (before, after))
+        for number in range(max(len(old), len(new))):
+            was, now = ((table[number:number + 1] or [empty])[0] for table in (old, new))
+            if was != now:
+                sets.append(record_sets.Set(0, 0, 0, before.guids[name], number, now))
+    return sets
+
+
+def judge(fabric, engine, before, after, folder):
+    """{"before", "after": what the command finds} of tables while parts are lost."""
+    sets = changed_blocks(before, after)
+    recording = record_sets.Recording(engine, "", before, record_sets.lost_cables(fabric, before),
+                                      sets, sets, 1, 0, 0)
+    file = folder / "repair.sets"
+    record_sets.write(recording, file)
+    done = pmlab.run_lab("traffic", "--engine", "share", "--json", "--sets", file,
+                         fabric.netlist.path)
+    if done.returncode:
+        raise simlab.SimError(f"portmajor-lab traffic: {done.stderr}")
+    found = json.loads(done.stdout)["recordings"][0]
+    return {state: figures(found[state]) for state in ("before", "after")}
+
+
+def figures(of):
+    """Of one state; flows without a path are told if there are any."""
+    return {"shifts": round(of["shifts"]["mean"], 3), "worst": round(of["shifts"]["minimum"], 3),
+            "random": round(of["permutations"]["mean"], 3),
+            "all_to_all": round(of["all_to_all"], 3),
+            **({"unreachable": of["unreachable"]} if of["unreachable"] else {})}
+
+
+def read_tables(fabric, file):
+    fabric.dump(file, timeout=pmlab.TIMEOUT_S)
+    return pmlab.Dump(file)
+
+
+def fail_once(osm, engine, targets, limit, folder):
+    """Loses these parts, judges the repair and takes them back: its row, and that before."""
+    fabric = osm.fabric
+    before = read_tables(fabric, folder / "before")
+    counted = simlab.measure(fabric, osm, lambda: sum(map(fabric.lose, targets)), timeout=limit)
+    after = read_tables(fabric, folder / "after")
+    found = judge(fabric, engine, before, after, folder)
+    simlab.measure(fabric, osm, lambda: sum(map(fabric.back, targets)), timeout=limit)
+    return {"lft_sets": counted["lft_sets"] - counted["lft_again"],
+            "gave_up": set(counted["engines"]) != {engine}, **found["after"]}, found["before"]
+
+
+def run_engine(netlist, kind, engine, limit, tell):
+    """What was found: `before`, and `failures`, {what fails: its row}; what did not finish is
+    left out."""
+    rows, before = {}, None
+    with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
+            record_sets.open_sm(fabric, engine, SM_HOST, None, folder) as osm:
+        try:
+            osm.settle(timeout=limit)
+            for failure, targets in kind.failures.items():
+                tell(f"{engine}: {failure}")
+                rows[failure], before = fail_once(osm, engine, targets.split(), limit, folder)
+        except simlab.SimError as error:
+            tell(f"{engine}: {error}")
+    return {"before": before, "failures": rows}
+
+
+def run(names, engines, limit, folder, tell):
+    """Yields (fabric, engine, what was found)."""
+    for name in names:
+        kind = FABRICS[name]
+        netlist = simlab.Netlist(pmlab.generate(folder / "fabric.net", *kind.generate))
+        for engine in engines:
+            tell(f"{name}: {engine}")
+            yield name, engine, {"date": datetime.date.today().isoformat(),
+                                 **run_engine(netlist, kind, engine, limit, tell)}
+
+
+# ----------------------------------------------------------------------- writing
+
+INTRODUCTION = """
+## Throughput after repair
+
+What all hosts exchange when the engine has repaired a failure, as a share of what their links
+carry, by fair shares (`portmajor-lab traffic --engine share --sets`), with tables read back
+from the switches; measured by `scripts/benchmark --throughput`. Each cell has
+{engines}.
+
+- `shifts` is the mean of 16 shift permutations, `worst` the worst of them; `random` the mean
+  of 16 random permutations (seed 1), two thirds or so of which fixed paths give in a whole tree.
+- `all to all` is how fast messages of one size, from each host to each other, are through.
+- A plane of several switches fails switch by switch, and its Sets depend on when traps come.
+- `none` is before the failure. \\* the engine gave up, and OpenSM went on to minhop. ! some flows
+  have no path, and count as 0.
+
+Where a plane or a leaf's cable has failed, ftree's shifts are mostly a little better, and its rate
+all to all is a half to two thirds of portmajor's, for one reason: from every leaf ftree moves all
+of that plane's flows to one other plane. In a shift they meet few others there; all to all, the
+links of that plane carry twice as much. portmajor moves a leaf's flows to all planes evenly, and
+in one shift those of all leaves to the same plane (design.md, *Moved entries*). In a shift by no
+whole number of leaves the two flows that share a leaf's link up may go to two leaves, and above
+the leaves moved flows share the few ports that their block has (*Foreign entries*): that is what
+is left between both.
+"""
+
+FIGURES = ("shifts", "worst", "random", "all_to_all")
+
+
+def state_of(found, engine, failure):
+    """An engine's row; None where there is none."""
+    of = found.get(engine, {"before": None, "failures": {}})
+    return of["before"] if failure == "none" else of["failures"].get(failure)
+
+
+def cell(found, failure, show):
+    states = [state_of(found, engine, failure) for engine in ENGINES]
+    return " / ".join("-" if state is None else show(state) for state in states)
+
+
+def show_sets(state):
+    marks = "*" * state.get("gave_up", False) + "!" * ("unreachable" in state)
+    return (f"{state['lft_sets']:,}" if "lft_sets" in state else "-") + marks
+
+
+def rows_of(name, found):
+    for failure in ("none", *FABRICS[name].failures):
+        yield [failure, cell(found, failure, show_sets),
+               *(cell(found, failure, lambda state, f=figure: f"{state[f]:.3f}")
+                 for figure in FIGURES)]
+
+
+def document(data, table):
+    """The section; `table` formats one."""
+    if not data:
+        return ""
+    text = [INTRODUCTION.format(engines=", ".join(ENGINES[:-1]) + " and " + ENGINES[-1])]
+    for name, kind in FABRICS.items():
+        if name in data:
+            text.append(f"\n### {name}: `generate {' '.join(map(str, kind.generate))}`\n\nFailed: "
+                        + ", ".join(f"{failure} `{target}`"
+                                    for failure, target in kind.failures.items())
+                        + ".\n\n" + table(["failure", "LFT Sets", "shifts", "worst", "random",
+                                           "all to all"], rows_of(name, data[name]), 1))
+    return "".join(text)
