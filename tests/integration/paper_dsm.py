@@ -17,10 +17,16 @@ from paper_table import FAILS, FITTED, HOLDS, IN_PART, Row, verdict
 
 NODES = (2, 3, 4)
 
+# The range over which statement d5 is tried; none of these is in the paper.
+POSTED = (1, 2, 4, 8, 16)  # receives of a node for each node
+PAGES = (1, 2, 4, 8)  # that a node wants of each neighbour
+TIMEOUTS_US = (50000, 80000, 100000, 200000)
 
-def compute(*args):
+
+def compute(*args, statuses=(0,)):
+    """Rows by nodes and way, and bursts; with exit status 1 some node gave up."""
     done = pmlab.run_lab("dsm", "--json", *args)
-    if done.returncode:
+    if done.returncode not in statuses:
         sys.exit(f"portmajor-lab dsm: {done.stderr}")
     found = json.loads(done.stdout)
     return {(row["nodes"], row["way"]): row for row in found["nodes"]}, found["bursts"]
@@ -92,19 +98,46 @@ def bursts():
               "a receiver that begins to read after 23 us keeps up", verdict(exact and none))
 
 
+def gains_at_three(rows):
+    """Whether 2 nodes are slower than 1, and 3 and 4 gain in proportion, by either way."""
+    took = {key: row["iteration_us"] for key, row in rows.items()}
+    if any(row["exchange"]["unanswered"] for row in rows.values()):
+        return False
+    return all(took[2, way] > took[1, way] and
+               all(took[n, way] * n < 1.1 * took[1, way] for n in (3, 4))
+               for way in ("ud", "ip"))
+
+
+def sweep():
+    """{(posted, pages, time-out): whether d5 holds there}"""
+    return {(posted, pages, timeout): gains_at_three(
+        compute("-N", "1..4", "--posted", posted, "--pages", pages, "--timeout-us", timeout,
+                statuses=(0, 1))[0])
+            for posted in POSTED for pages in PAGES for timeout in TIMEOUTS_US}
+
+
+def where_holds(found):
+    """What those have in common with which it holds."""
+    good = [key for key, holds in found.items() if holds]
+    alike = sum(posted == pages for posted, pages, _ in good)
+    quick = sum(timeout == TIMEOUTS_US[0] for *_, timeout in good)
+    return (f"it holds with {len(good)} of {len(found)} combinations of "
+            f"{', '.join(map(str, POSTED))} receives, {', '.join(map(str, PAGES))} pages and "
+            f"time-outs of {', '.join(f'{us // 1000}' for us in TIMEOUTS_US)} ms; of these "
+            f"{alike} have as many receives as pages, {quick} the shortest time-out")
+
+
 def iterations():
     rows = compute("-N", "1..4")[0]
     plenty = compute("-N", "1..4", "--posted", 16)[0]
-    quick = compute("-N", "1..4", "--timeout-us", 50000)[0]
 
     def ms(found, way):
         return [found[n, way]["iteration_us"] / 1000 for n in (1, *NODES)]
 
-    slower = all(ms(rows, way)[1] > ms(rows, way)[0] for way in ("ud", "ip"))
     lost = [rows[n, "ud"]["exchange"]["lost"] for n in NODES]
-    gains = all(rows[n, way]["iteration_us"] * n < 1.1 * rows[1, way]["iteration_us"]
-                for n in (3, 4) for way in ("ud", "ip"))
     cause = all(ms(plenty, way)[1] < 0.6 * ms(plenty, way)[0] for way in ("ud", "ip"))
+    found = sweep()
+    here = gains_at_three(rows) and cause and lost[0] and not any(lost[1:])
     yield Row("d5", "Figure 7: Himeno (SMALL) is slower on 2 nodes than on 1, since packets that "
               "come over one path are lost; 3 and 4 nodes gain in proportion; verbs and IP alike",
               "2 nodes slower; 3 and 4 faster",
@@ -112,9 +145,8 @@ def iterations():
               f"{series(ms(rows, 'ip'))} over IP; lost in each: {', '.join(map(str, lost))} "
               f"packets with 2, 3, 4 nodes; {series(ms(plenty, 'ud'))} ms with receives for all. "
               "Ours: 4 receives for each node that there is, 4 pages of 4 KiB from each neighbour, "
-              "150 ms to compute, a time-out of 100 ms. The time-out has to be longer than half "
-              f"of an iteration: with 50 ms it is {series(ms(quick, 'ud'))} ms",
-              FITTED if slower and gains and cause and lost == [8, 0, 0] else FAILS)
+              f"150 ms to compute, a time-out of 100 ms. With others {where_holds(found)}",
+              HOLDS if here and all(found.values()) else FITTED if here else FAILS)
     gain = {n: 100 - 100 * rows[n, "ud"]["iteration_us"] / rows[n, "ip"]["iteration_us"]
             for n in (3, 4)}
     yield Row("d6", "Figure 7: verbs are faster than IP by about 1% with 4 nodes", "about 1%",
