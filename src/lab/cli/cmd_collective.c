@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor-lab collective: times of collective operations on circuits. */
 #include "lab_commands.h"
+#include "collective_events.h"
 #include "json.h"
 #include "lists.h"
 #include "text.h"
@@ -11,21 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct request {
-	uint32_t processes, latency_ns, mbps, setup_us, circuits;
-	enum pm_collective algorithm; /* PM_NUM_COLLECTIVES: all */
-	struct cli_list ports, sizes;
-	struct cli_output output;
-};
-
-/* A way to treat circuits. */
-struct way {
-	uint32_t ports;
-	bool kept;
-	bool ideal;
-};
-
-static struct pm_circuit_costs costs_of(const struct request *request, struct way way)
+static struct pm_circuit_costs costs_of(const struct collective_request *request,
+					struct collective_way way)
 {
 	return (struct pm_circuit_costs){
 		.alpha = request->latency_ns * 1e-9,
@@ -36,9 +24,9 @@ static struct pm_circuit_costs costs_of(const struct request *request, struct wa
 
 /* ---- Computing ---- */
 
-/* An exit status. */
-static int simulate(const struct request *request, enum pm_collective algorithm,
-		    uint32_t bytes, struct way way, struct pm_circuits_result *result)
+int collective_simulate(const struct collective_request *request,
+			enum pm_collective algorithm, uint32_t bytes,
+			struct collective_way way, struct pm_circuits_result *result)
 {
 	const struct pm_circuits_config config = {
 		.costs = costs_of(request, way),
@@ -60,14 +48,15 @@ static int simulate(const struct request *request, enum pm_collective algorithm,
 }
 
 /* An algorithm's cost by the equations and as played; NULL: *status has the reason. */
-static json_t *cost_json(const struct request *request, enum pm_collective algorithm,
-			 uint32_t bytes, struct way way, int *status)
+static json_t *cost_json(const struct collective_request *request,
+			 enum pm_collective algorithm, uint32_t bytes,
+			 struct collective_way way, int *status)
 {
 	const struct pm_circuit_costs costs = costs_of(request, way);
 	struct pm_circuits_result result = {0};
 	uint32_t ports = way.kept ? way.ports : 1;
 
-	*status = simulate(request, algorithm, bytes, way, &result);
+	*status = collective_simulate(request, algorithm, bytes, way, &result);
 	if (*status)
 		return NULL;
 	return json_pack(
@@ -79,34 +68,36 @@ static json_t *cost_json(const struct request *request, enum pm_collective algor
 }
 
 /* A size; an exit status. */
-static int describe_size(const struct request *request, enum pm_collective algorithm,
-			 uint32_t bytes, json_t *rows)
+static int describe_size(const struct collective_request *request,
+			 enum pm_collective algorithm, uint32_t bytes, json_t *rows)
 {
 	json_t *row = json_pack("{s:I}", "bytes", (json_int_t)bytes);
 	json_t *kept = json_array();
 	int status;
 
-	json_object_set_new(
-		row, "naive",
-		cost_json(request, algorithm, bytes, (struct way){.ports = 1}, &status));
+	json_object_set_new(row, "naive",
+			    cost_json(request, algorithm, bytes,
+				      (struct collective_way){.ports = 1}, &status));
 	for (uint32_t i = 0; !status && i < request->ports.num; i++)
-		json_array_append_new(
-			kept, cost_json(request, algorithm, bytes,
-					(struct way){.ports = request->ports.values[i],
-						     .kept = true},
-					&status));
+		json_array_append_new(kept,
+				      cost_json(request, algorithm, bytes,
+						(struct collective_way){
+							.ports = request->ports.values[i],
+							.kept = true},
+						&status));
 	json_object_set_new(row, "proposed", kept);
 	if (!status)
-		json_object_set_new(
-			row, "ideal",
-			cost_json(request, algorithm, bytes,
-				  (struct way){PM_CIRCUITS_MAX_PORTS, true, true},
-				  &status));
+		json_object_set_new(row, "ideal",
+				    cost_json(request, algorithm, bytes,
+					      (struct collective_way){
+						      PM_CIRCUITS_MAX_PORTS, true, true},
+					      &status));
 	json_array_append_new(rows, row);
 	return status;
 }
 
-static json_t *setups_json(const struct request *request, enum pm_collective algorithm)
+static json_t *setups_json(const struct collective_request *request,
+			   enum pm_collective algorithm)
 {
 	json_t *kept = json_array();
 
@@ -121,8 +112,8 @@ static json_t *setups_json(const struct request *request, enum pm_collective alg
 }
 
 /* An algorithm; an exit status. */
-static int describe_algorithm(const struct request *request, enum pm_collective algorithm,
-			      json_t *list)
+static int describe_algorithm(const struct collective_request *request,
+			      enum pm_collective algorithm, json_t *list)
 {
 	json_t *rows = json_array();
 	int status = EXIT_FINE;
@@ -137,7 +128,7 @@ static int describe_algorithm(const struct request *request, enum pm_collective 
 	return status;
 }
 
-static json_t *settings_json(const struct request *request)
+static json_t *settings_json(const struct collective_request *request)
 {
 	return json_pack(
 		"{s:I, s:o, s:I, s:I, s:I, s:I}", "processes",
@@ -187,15 +178,19 @@ static void print_algorithm(const json_t *algorithm)
 	}
 }
 
+static void print_settings(const json_t *object)
+{
+	cli_text_print(
+		object,
+		"{settings.processes} processes, {settings.mbps} Mb/s, "
+		"{settings.latency_ns} ns, {settings.setup_us} us for a circuit\n");
+}
+
 static void print_algorithms(const json_t *object)
 {
 	const json_t *algorithm;
 	size_t i;
 
-	cli_text_print(
-		object,
-		"{settings.processes} processes, {settings.mbps} Mb/s, "
-		"{settings.latency_ns} ns, {settings.setup_us} us for a circuit\n");
 	json_array_foreach(json_object_get(object, "algorithms"), i, algorithm)
 		print_algorithm(algorithm);
 }
@@ -215,28 +210,35 @@ static int take_algorithm(const struct cli_option *option, char *argument, void 
 
 static const struct cli_option options[] = {
 	{'a', "algorithm", "NAME", "which (default: all)", take_algorithm,
-	 offsetof(struct request, algorithm),
+	 offsetof(struct collective_request, algorithm),
 	 .values = "linear|ring|recursive-doubling|binomial|all"},
 	{'p', "processes", "N",
 	 "a power of two (linear: 2 and more; ring: even, 4 and more; default 32)",
-	 CLI_MEMBER(struct request, processes), .high = UINT32_MAX},
+	 CLI_MEMBER(struct collective_request, processes), .high = UINT32_MAX},
 	{'k', "ports", "LIST", "ports of a process: 2,3,4 (the default) or 2..4",
-	 cli_take_list, offsetof(struct request, ports), .low = 1,
+	 cli_take_list, offsetof(struct collective_request, ports), .low = 1,
 	 .high = PM_CIRCUITS_MAX_PORTS},
 	{'n', "bytes", "LIST",
 	 "1,1000,1M; 1..1000000 (the default) is 1, 10 and so on; K is 1,024, M "
 	 "1,048,576",
-	 cli_take_sizes, offsetof(struct request, sizes), .high = 1000000000},
+	 cli_take_sizes, offsetof(struct collective_request, sizes), .high = 1000000000},
 	{0, "latency-ns", "N", "delay of a message (default 100000)",
-	 CLI_MEMBER(struct request, latency_ns), .high = 1000000000},
+	 CLI_MEMBER(struct collective_request, latency_ns), .high = 1000000000},
 	{0, "mbps", "N", "rate of a circuit (default 1000)",
-	 CLI_MEMBER(struct request, mbps), .low = 1, .high = 10000000},
+	 CLI_MEMBER(struct collective_request, mbps), .low = 1, .high = 10000000},
 	{0, "setup-us", "N", "to set up a circuit and to take it down (default 10000)",
-	 CLI_MEMBER(struct request, setup_us), .high = 100000000},
+	 CLI_MEMBER(struct collective_request, setup_us), .high = 100000000},
 	{0, "circuits", "N",
 	 "so many at a time (default 0: any number); the equations know nothing of it",
-	 CLI_MEMBER(struct request, circuits), .high = UINT32_MAX},
-	CLI_OUTPUT(struct request, output, "print nothing",
+	 CLI_MEMBER(struct collective_request, circuits), .high = UINT32_MAX},
+	{0, "events", "FILE",
+	 "play the events of one rank, a JSON list of {\"compute\": SECONDS} and "
+	 "{\"call\": \"Alltoall\", \"bytes\": N}, instead of sizes",
+	 CLI_MEMBER(struct collective_request, events)},
+	{0, "call-setups", "N",
+	 "with --events: set-ups that each call waits for on top (default 0)",
+	 CLI_MEMBER(struct collective_request, call_setups), .high = 1000},
+	CLI_OUTPUT(struct collective_request, output, "print nothing",
 		   "print JSON, see docs/json.md"),
 	{0},
 };
@@ -253,7 +255,7 @@ static const struct cli_command command = {
 };
 
 /* An exit status. */
-static int check_processes(const struct request *request)
+static int check_processes(const struct collective_request *request)
 {
 	struct pm_error err;
 
@@ -265,9 +267,36 @@ static int check_processes(const struct request *request)
 	return EXIT_FINE;
 }
 
+/* Takes over the object; an exit status. */
+static int write_collective(json_t *object, const struct collective_request *request)
+{
+	if (request->output.json)
+		return cli_json_print(object);
+	if (!request->output.quiet) {
+		print_settings(object);
+		if (request->events)
+			collective_events_print(json_object_get(object, "rank"));
+		else
+			print_algorithms(object);
+	}
+	json_decref(object);
+	return EXIT_FINE;
+}
+
+static int describe_algorithms(const struct collective_request *request, json_t *list)
+{
+	int status = check_processes(request);
+
+	for (unsigned int i = 0; !status && i < PM_NUM_COLLECTIVES; i++)
+		if (request->algorithm == PM_NUM_COLLECTIVES ||
+		    request->algorithm == (enum pm_collective)i)
+			status = describe_algorithm(request, (enum pm_collective)i, list);
+	return status;
+}
+
 int cmd_collective(int argc, char **argv)
 {
-	struct request request = {
+	struct collective_request request = {
 		.processes = 32,
 		.latency_ns = 100000,
 		.mbps = 1000,
@@ -277,26 +306,24 @@ int cmd_collective(int argc, char **argv)
 		.sizes = {{1, 10, 100, 1000, 10000, 100000, 1000000}, 7},
 	};
 	int status = cli_command_read(&command, argc, argv, &request);
-	json_t *object, *list;
+	json_t *object, *found;
 
 	if (status >= 0)
 		return status;
-	status = check_processes(&request);
-	if (status)
-		return status;
-	list = json_array();
-	for (unsigned int i = 0; !status && i < PM_NUM_COLLECTIVES; i++)
-		if (request.algorithm == PM_NUM_COLLECTIVES ||
-		    request.algorithm == (enum pm_collective)i)
-			status =
-				describe_algorithm(&request, (enum pm_collective)i, list);
-	object = cli_json_join(cli_json_new("collective", 1),
-			       json_pack("{s:o, s:o}", "settings",
-					 settings_json(&request), "algorithms", list));
-	if (!status && request.output.json)
-		return cli_json_print(object);
-	if (!status && !request.output.quiet)
-		print_algorithms(object);
+	if (request.call_setups && !request.events)
+		return cli_fail(EXIT_USAGE, "--call-setups: for --events");
+	if (request.events) {
+		status = collective_events_play(&request, &found);
+	} else {
+		found = json_array();
+		status = describe_algorithms(&request, found);
+	}
+	object =
+		cli_json_join(cli_json_new("collective", 1),
+			      json_pack("{s:o, s:o}", "settings", settings_json(&request),
+					request.events ? "rank" : "algorithms", found));
+	if (!status)
+		return write_collective(object, &request);
 	json_decref(object);
 	return status;
 }

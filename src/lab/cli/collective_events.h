@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmajor-lab collective --events: the events of one rank, one after the other. */
+#ifndef PORTMAJOR_LAB_CLI_COLLECTIVE_EVENTS_H
+#define PORTMAJOR_LAB_CLI_COLLECTIVE_EVENTS_H
+
+#include "lists.h"
+#include "output.h"
+
+#include <portmajor/lab/circuits.h>
+
+#include <jansson.h>
+
+struct collective_request {
+	uint32_t processes, latency_ns, mbps, setup_us, circuits;
+	enum pm_collective algorithm; /* PM_NUM_COLLECTIVES: all */
+	struct cli_list ports, sizes;
+	const char *events;   /* a file; NULL: none */
+	uint32_t call_setups; /* that each call of it waits for on top */
+	struct cli_output output;
+};
+
+/* A way to treat circuits. */
+struct collective_way {
+	uint32_t ports;
+	bool kept;
+	bool ideal;
+};
+
+/* Plays one operation in that way; an exit status. */
+int collective_simulate(const struct collective_request *request,
+			enum pm_collective algorithm, uint32_t bytes,
+			struct collective_way way, struct pm_circuits_result *result);
+
+/* Plays the file of events in every way; *object describes it, and print writes that as
+ * text. An exit status. */
+int collective_events_play(const struct collective_request *request, json_t **object);
+void collective_events_print(const json_t *object);
+
+#endif
