@@ -234,7 +234,7 @@ static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tr
 }
 
 /* Whether all cables down from this switch that lead to leaves lead into one set. */
-static bool joins_nothing(const struct levels *l, uint32_t sw)
+static bool connects_nothing(const struct levels *l, uint32_t sw)
 {
 	uint32_t root = PM_NONE;
 	bool any = false;
@@ -275,7 +275,7 @@ static bool lower_idle_switches(const struct levels *l)
 	for (unsigned int level = tree->top_level; level >= 2; level--) {
 		join_below(l, level);
 		for (uint32_t sw = 0; sw < tree->num_switches; sw++)
-			if (tree->level[sw] == level && joins_nothing(l, sw)) {
+			if (tree->level[sw] == level && connects_nothing(l, sw)) {
 				tree->level[sw] = (uint8_t)(level - 2);
 				any = true;
 			}

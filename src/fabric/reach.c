@@ -246,7 +246,7 @@ static void look_at_set(const struct wave *wave, uint32_t x)
 	struct pm_span *span = &wave->failure->span[x],
 		       withdrawn = keep_withdrawn(wave, x, missing);
 
-	wave->failure->looked++;
+	wave->failure->examined++;
 	/* Nothing is left to strike. */
 	if (withdrawn.first < withdrawn.end) {
 		take_withdrawn(wave, x, missing, withdrawn);
@@ -305,7 +305,7 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	};
 	uint32_t num_down;
 
-	failure->looked = 0;
+	failure->examined = 0;
 	miss_behind(&wave, ports, num_ports);
 	run_wave(&wave, reach->by_level);
 	num_down = failure->num_stirred;

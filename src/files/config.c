@@ -222,7 +222,7 @@ static int parse_setting(const struct pm_lexer *lexer, struct pm_text line,
 }
 
 /* Whether a line asks for shadow mode, whatever else is wrong with the text. */
-static bool asks_for_shadow(const char *text)
+static bool requests_shadow(const char *text)
 {
 	struct pm_lexer lexer = pm_lexer_begin(text, strlen(text), "", -EINVAL, NULL);
 	struct pm_config scratch = {.shadow = false};
@@ -263,7 +263,7 @@ int pm_config_parse(const char *text, const char *source, struct pm_config *conf
 	if (!rc)
 		*config = result;
 	else
-		config->shadow = asks_for_shadow(text);
+		config->shadow = requests_shadow(text);
 	return rc;
 }
 

@@ -16,7 +16,7 @@
 /* ---- Writing ---- */
 
 struct job {
-	const struct pm_damping *flaps;
+	const struct pm_damping *damping;
 	const struct pm_damping_clock *clock;
 };
 
@@ -39,16 +39,16 @@ static int print_all(FILE *out, const void *arg)
 	uint32_t at = 0;
 
 	fprintf(out, MAGIC "\ntime %" PRIu64 "\n", job->clock->seconds);
-	while (pm_damping_export(job->flaps, job->clock->now_ms, &at, &record))
+	while (pm_damping_export(job->damping, job->clock->now_ms, &at, &record))
 		print_cable(out, &record);
 	return 0;
 }
 
-int pm_damping_file_print(const struct pm_damping *flaps,
+int pm_damping_file_print(const struct pm_damping *damping,
 			  const struct pm_damping_clock *clock, char **text,
 			  size_t *length)
 {
-	const struct job job = {flaps, clock};
+	const struct job job = {damping, clock};
 
 	return pm_sealed_print(print_all, &job, text, length);
 }
@@ -59,7 +59,7 @@ struct reader {
 	struct pm_lexer lexer;
 	const struct pm_damping_clock *clock;
 	uint64_t passed_ms; /* since it was written */
-	struct pm_damping *flaps;
+	struct pm_damping *damping;
 };
 
 static int bad_line(struct reader *r, const char *what)
@@ -114,7 +114,7 @@ static int parse_cable(struct reader *r, struct pm_text rest)
 			return bad_line(r, "not a time");
 	if (!pm_text_is_empty(rest))
 		return bad_line(r, "too many times");
-	rc = pm_damping_import(r->flaps, r->clock->now_ms, &record, &why);
+	rc = pm_damping_import(r->damping, r->clock->now_ms, &record, &why);
 	if (rc == -EINVAL)
 		return bad_line(r, why.text);
 	return rc ? pm_error_set(r->lexer.err, rc, "%s", why.text) : 0;
@@ -148,10 +148,10 @@ static int parse_hold(struct reader *r, struct pm_text line)
 }
 
 int pm_damping_file_parse(const char *text, size_t length, const char *source,
-			  const struct pm_damping_clock *clock, struct pm_damping *flaps,
-			  struct pm_error *err)
+			  const struct pm_damping_clock *clock,
+			  struct pm_damping *damping, struct pm_error *err)
 {
-	struct reader r = {.clock = clock, .flaps = flaps};
+	struct reader r = {.clock = clock, .damping = damping};
 	const char *end = pm_sealed_end(text, length);
 	struct pm_text line;
 	int rc = 0;
@@ -169,14 +169,14 @@ int pm_damping_file_parse(const char *text, size_t length, const char *source,
 }
 
 int pm_damping_file_read(const char *path, const struct pm_damping_clock *clock,
-			 struct pm_damping *flaps, struct pm_error *err)
+			 struct pm_damping *damping, struct pm_error *err)
 {
 	char *text = NULL;
 	size_t length = 0;
 	int rc = pm_textfile_read(path, &text, &length, err);
 
 	if (!rc)
-		rc = pm_damping_file_parse(text, length, path, clock, flaps, err);
+		rc = pm_damping_file_parse(text, length, path, clock, damping, err);
 	free(text);
 	return rc;
 }

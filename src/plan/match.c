@@ -8,21 +8,21 @@
 
 /* Whether the plan knows what the fabric has at this port; marks it usable. */
 static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
-		       uint32_t port, uint32_t known_port, uint8_t *usable)
+		       uint32_t port, uint32_t planned_port, uint8_t *usable)
 {
-	const struct pm_port *planned = &plan->topology->ports[known_port];
+	const struct pm_port *planned = &plan->topology->ports[planned_port];
 	uint32_t peer = now->ports[port].peer;
 
 	if (peer == PM_NONE)
 		return true;
 	if (now->ports[peer].node >= now->num_switches) {
-		usable[known_port] = 1;
-		return planned->peer == PM_NONE && plan->lid[known_port] != 0;
+		usable[planned_port] = 1;
+		return planned->peer == PM_NONE && plan->lid[planned_port] != 0;
 	}
 	if (planned->peer == PM_NONE ||
 	    pm_fabric_same_port(now, peer, plan->topology) != planned->peer)
 		return false;
-	usable[known_port] = 1;
+	usable[planned_port] = 1;
 	return true;
 }
 
@@ -60,16 +60,16 @@ static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 		return true;
 	for (uint32_t p = 1; p <= n->num_ports; p++) {
 		uint32_t remote = now->ports[n->first_port + p].peer;
-		uint32_t known_far =
+		uint32_t planned_remote =
 			topology->ports[topology->nodes[there].first_port + p].peer;
 
-		if (remote == PM_NONE || known_far == PM_NONE)
+		if (remote == PM_NONE || planned_remote == PM_NONE)
 			continue;
 		if (now->ports[remote].node >= now->num_switches)
 			return true;
 		/* A switch that the plan does not know is a stranger itself. */
 		remote = pm_fabric_same_port(now, remote, topology);
-		if (remote != PM_NONE && remote != known_far)
+		if (remote != PM_NONE && remote != planned_remote)
 			return true;
 	}
 	return false;

@@ -27,7 +27,7 @@ struct pm_damping {
 	uint64_t changes;
 };
 
-int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **flaps,
+int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **damping,
 		    struct pm_error *err)
 {
 	struct pm_damping *made;
@@ -43,15 +43,15 @@ int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **
 	if (!made)
 		return pm_error_no_memory(err);
 	made->config = *config;
-	*flaps = made;
+	*damping = made;
 	return 0;
 }
 
-void pm_damping_free(struct pm_damping *flaps)
+void pm_damping_free(struct pm_damping *damping)
 {
-	if (flaps)
-		free(flaps->records);
-	free(flaps);
+	if (damping)
+		free(damping->records);
+	free(damping);
 }
 
 /* ---- Cables and their records ---- */
@@ -115,30 +115,30 @@ static bool is_down(const struct pm_fabric *topology, const uint8_t *usable,
 
 /* ---- What happens to a cable ---- */
 
-static uint64_t last_down(const struct pm_damping *flaps, const struct record *r)
+static uint64_t last_down(const struct pm_damping *damping, const struct record *r)
 {
-	return r->down_at[(r->downs - 1) % (flaps->config.limit + 1)];
+	return r->down_at[(r->downs - 1) % (damping->config.limit + 1)];
 }
 
 /* Whether nothing that this cable did matters any more. */
-static bool is_over(const struct pm_damping *flaps, const struct record *r,
+static bool is_over(const struct pm_damping *damping, const struct record *r,
 		    uint64_t now_ms)
 {
-	const struct pm_damping_config *config = &flaps->config;
+	const struct pm_damping_config *config = &damping->config;
 	uint64_t wait = config->window_ms;
 
 	if (!r->hold_ms)
-		return now_ms - last_down(flaps, r) >= wait;
+		return now_ms - last_down(damping, r) >= wait;
 	wait += r->up ? r->hold_ms : config->hold_max_ms;
 	return now_ms - r->changed_at >= wait;
 }
 
-static void go_down(struct pm_damping *flaps, struct record *r, uint64_t now_ms)
+static void go_down(struct pm_damping *damping, struct record *r, uint64_t now_ms)
 {
-	const struct pm_damping_config *config = &flaps->config;
+	const struct pm_damping_config *config = &damping->config;
 	uint32_t ring = config->limit + 1;
 
-	flaps->changes++;
+	damping->changes++;
 	r->up = false;
 	r->changed_at = now_ms;
 	r->down_at[r->downs++ % ring] = now_ms;
@@ -151,9 +151,9 @@ static void go_down(struct pm_damping *flaps, struct record *r, uint64_t now_ms)
 		r->hold_ms = config->hold_ms;
 }
 
-static void come_up(struct pm_damping *flaps, struct record *r, uint64_t now_ms)
+static void come_up(struct pm_damping *damping, struct record *r, uint64_t now_ms)
 {
-	flaps->changes++;
+	damping->changes++;
 	r->up = true;
 	r->changed_at = now_ms;
 }
@@ -168,22 +168,22 @@ static uint32_t hold_left(const struct record *r, uint64_t now_ms)
 
 /* ---- Observing ---- */
 
-static void forget_over(struct pm_damping *flaps, uint64_t now_ms)
+static void forget_over(struct pm_damping *damping, uint64_t now_ms)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < flaps->num; i++)
-		if (!is_over(flaps, &flaps->records[i], now_ms))
-			flaps->records[kept++] = flaps->records[i];
-	flaps->changes += flaps->num - kept;
-	flaps->num = kept;
+	for (uint32_t i = 0; i < damping->num; i++)
+		if (!is_over(damping, &damping->records[i], now_ms))
+			damping->records[kept++] = damping->records[i];
+	damping->changes += damping->num - kept;
+	damping->num = kept;
 }
 
 /* Adds a record for each cable that went down and has none; it is up as yet. */
-static int add_lost(struct pm_damping *flaps, const struct pm_fabric *topology,
+static int add_lost(struct pm_damping *damping, const struct pm_fabric *topology,
 		    const uint8_t *before, const uint8_t *now)
 {
-	uint32_t sorted = flaps->num, num = sorted;
+	uint32_t sorted = damping->num, num = sorted;
 
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		struct record record = {.up = true};
@@ -196,39 +196,39 @@ static int add_lost(struct pm_damping *flaps, const struct pm_fabric *topology,
 		/* Of the two ports of a cable one stands for it. */
 		if (compare_end(&record.end[0], &record.end[1]) > 0)
 			continue;
-		if (sorted && bsearch(&record, flaps->records, sorted, sizeof(record),
+		if (sorted && bsearch(&record, damping->records, sorted, sizeof(record),
 				      compare_ends))
 			continue;
-		if (pm_grow(&flaps->records, &flaps->room, num + 1, sizeof(record)))
+		if (pm_grow(&damping->records, &damping->room, num + 1, sizeof(record)))
 			return -ENOMEM;
-		flaps->records[num++] = record;
+		damping->records[num++] = record;
 	}
 	if (num > sorted)
-		qsort(flaps->records, num, sizeof(*flaps->records), compare_ends);
-	flaps->num = num;
+		qsort(damping->records, num, sizeof(*damping->records), compare_ends);
+	damping->num = num;
 	return 0;
 }
 
-int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *topology,
+int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topology,
 		       const uint8_t *before, const uint8_t *now, uint64_t now_ms,
 		       struct pm_error *err)
 {
-	if (!flaps->config.limit)
+	if (!damping->config.limit)
 		return 0;
-	forget_over(flaps, now_ms);
+	forget_over(damping, now_ms);
 	if (memcmp(before, now, topology->num_ports) != 0 &&
-	    add_lost(flaps, topology, before, now))
+	    add_lost(damping, topology, before, now))
 		return pm_error_no_memory(err);
-	for (uint32_t i = 0; i < flaps->num; i++) {
-		struct record *r = &flaps->records[i];
+	for (uint32_t i = 0; i < damping->num; i++) {
+		struct record *r = &damping->records[i];
 		uint32_t port = find_cable(topology, r->end);
 
 		if (port == PM_NONE)
 			continue;
 		if (r->up && is_down(topology, now, port))
-			go_down(flaps, r, now_ms);
+			go_down(damping, r, now_ms);
 		else if (!r->up && now[port])
-			come_up(flaps, r, now_ms);
+			come_up(damping, r, now_ms);
 	}
 	return 0;
 }
@@ -252,11 +252,11 @@ static int compare_holds(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
-static void find_held(const struct pm_damping *flaps, const struct pm_fabric *topology,
+static void find_held(const struct pm_damping *damping, const struct pm_fabric *topology,
 		      const uint8_t *usable, uint64_t now_ms, struct held *held)
 {
-	for (uint32_t i = 0; i < flaps->num; i++) {
-		const struct record *r = &flaps->records[i];
+	for (uint32_t i = 0; i < damping->num; i++) {
+		const struct record *r = &damping->records[i];
 		uint32_t port;
 
 		if (!r->up || !hold_left(r, now_ms))
@@ -267,18 +267,18 @@ static void find_held(const struct pm_damping *flaps, const struct pm_fabric *to
 	}
 	if (held->num)
 		qsort_r(held->records, held->num, sizeof(*held->records), compare_holds,
-			flaps->records);
+			damping->records);
 	for (uint32_t i = 0; i < held->num; i++)
 		held->cables[i].port =
-			find_cable(topology, flaps->records[held->records[i]].end);
+			find_cable(topology, damping->records[held->records[i]].end);
 }
 
-static void note_holds(struct pm_damping *flaps, const struct held *held, uint64_t now_ms,
-		       struct pm_damping_holds *holds)
+static void note_holds(struct pm_damping *damping, const struct held *held,
+		       uint64_t now_ms, struct pm_damping_holds *holds)
 {
 	*holds = (struct pm_damping_holds){.next_ms = UINT64_MAX};
 	for (uint32_t i = 0; i < held->num; i++) {
-		struct record *r = &flaps->records[held->records[i]];
+		struct record *r = &damping->records[held->records[i]];
 		uint64_t left = hold_left(r, now_ms);
 
 		r->needed = held->cables[i].needed;
@@ -289,22 +289,23 @@ static void note_holds(struct pm_damping *flaps, const struct held *held, uint64
 	}
 }
 
-int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *usable,
-		    uint64_t now_ms, struct pm_damping_holds *holds, struct pm_error *err)
+int pm_damping_hold(struct pm_damping *damping, const struct pm_plan *plan,
+		    uint8_t *usable, uint64_t now_ms, struct pm_damping_holds *holds,
+		    struct pm_error *err)
 {
 	struct pm_pool pool = {0};
 	struct held held = {
-		.records = pm_pool_array(&pool, flaps->num, sizeof(*held.records)),
-		.cables = pm_pool_array(&pool, flaps->num, sizeof(*held.cables)),
+		.records = pm_pool_array(&pool, damping->num, sizeof(*held.records)),
+		.cables = pm_pool_array(&pool, damping->num, sizeof(*held.cables)),
 	};
 	int rc = pm_pool_check(&pool, err);
 
 	if (!rc) {
-		find_held(flaps, plan->topology, usable, now_ms, &held);
+		find_held(damping, plan->topology, usable, now_ms, &held);
 		rc = pm_exclude(plan, usable, held.cables, held.num, err);
 	}
 	if (!rc)
-		note_holds(flaps, &held, now_ms, holds);
+		note_holds(damping, &held, now_ms, holds);
 	pm_pool_free(&pool);
 	return rc;
 }
@@ -322,14 +323,14 @@ static enum pm_damping_state state_of(const struct record *r, uint64_t now_ms)
 	return r->needed ? PM_DAMPING_NEEDED : PM_DAMPING_ON_HOLD;
 }
 
-bool pm_damping_next(const struct pm_damping *flaps, uint64_t now_ms, uint32_t *at,
+bool pm_damping_next(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
 		     struct pm_damped_link *flap)
 {
 	const struct record *r;
 
-	if (*at >= flaps->num)
+	if (*at >= damping->num)
 		return false;
-	r = &flaps->records[(*at)++];
+	r = &damping->records[(*at)++];
 	*flap = (struct pm_damped_link){
 		.end = {r->end[0], r->end[1]},
 		.state = state_of(r, now_ms),
@@ -359,32 +360,32 @@ static bool is_at(const struct record *r, uint64_t guid, unsigned int num)
 	return !guid;
 }
 
-uint32_t pm_damping_clear(struct pm_damping *flaps, uint64_t guid, unsigned int num)
+uint32_t pm_damping_clear(struct pm_damping *damping, uint64_t guid, unsigned int num)
 {
 	uint32_t kept = 0, cleared = 0;
 
-	for (uint32_t i = 0; i < flaps->num; i++) {
-		if (is_at(&flaps->records[i], guid, num))
-			cleared += flaps->records[i].hold_ms != 0;
+	for (uint32_t i = 0; i < damping->num; i++) {
+		if (is_at(&damping->records[i], guid, num))
+			cleared += damping->records[i].hold_ms != 0;
 		else
-			flaps->records[kept++] = flaps->records[i];
+			damping->records[kept++] = damping->records[i];
 	}
-	flaps->changes += flaps->num - kept;
-	flaps->num = kept;
+	damping->changes += damping->num - kept;
+	damping->num = kept;
 	return cleared;
 }
 
 /* ---- Keeping ---- */
 
-bool pm_damping_export(const struct pm_damping *flaps, uint64_t now_ms, uint32_t *at,
+bool pm_damping_export(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
 		       struct pm_damping_record *record)
 {
-	uint32_t ring = flaps->config.limit + 1;
+	uint32_t ring = damping->config.limit + 1;
 	const struct record *r;
 
-	if (*at >= flaps->num)
+	if (*at >= damping->num)
 		return false;
-	r = &flaps->records[(*at)++];
+	r = &damping->records[(*at)++];
 	*record = (struct pm_damping_record){
 		.end = {r->end[0], r->end[1]},
 		.downs = r->downs,
@@ -414,19 +415,19 @@ static bool makes_sense(const struct pm_damping_record *record)
  * Moments before the clock began wrap around, which does no harm: only differences
  * count.
  */
-static struct record make_record(const struct pm_damping *flaps, uint64_t now_ms,
+static struct record make_record(const struct pm_damping *damping, uint64_t now_ms,
 				 const struct pm_damping_record *from)
 {
-	uint32_t ring = flaps->config.limit + 1;
+	uint32_t ring = damping->config.limit + 1;
 	uint32_t num = from->num < ring ? from->num : ring;
 	struct record r = {
 		.end = {from->end[0], from->end[1]},
 		.changed_at = now_ms - from->changed_ms,
 		/* None that the ring should have and has not. */
 		.downs = num < ring ? num : from->downs,
-		.hold_ms = from->hold_ms < flaps->config.hold_max_ms
+		.hold_ms = from->hold_ms < damping->config.hold_max_ms
 				   ? from->hold_ms
-				   : flaps->config.hold_max_ms,
+				   : damping->config.hold_max_ms,
 		.up = from->up,
 	};
 
@@ -435,28 +436,29 @@ static struct record make_record(const struct pm_damping *flaps, uint64_t now_ms
 	return r;
 }
 
-int pm_damping_import(struct pm_damping *flaps, uint64_t now_ms,
+int pm_damping_import(struct pm_damping *damping, uint64_t now_ms,
 		      const struct pm_damping_record *record, struct pm_error *err)
 {
 	struct record made;
 
 	if (!makes_sense(record))
 		return pm_error_set(err, -EINVAL, "not a cable that went down");
-	made = make_record(flaps, now_ms, record);
-	if (flaps->num &&
-	    bsearch(&made, flaps->records, flaps->num, sizeof(made), compare_ends))
+	made = make_record(damping, now_ms, record);
+	if (damping->num &&
+	    bsearch(&made, damping->records, damping->num, sizeof(made), compare_ends))
 		return pm_error_set(err, -EINVAL, "the same cable twice");
-	if (pm_grow(&flaps->records, &flaps->room, flaps->num + 1, sizeof(made)))
+	if (pm_grow(&damping->records, &damping->room, damping->num + 1, sizeof(made)))
 		return pm_error_no_memory(err);
-	flaps->records[flaps->num++] = made;
+	damping->records[damping->num++] = made;
 	/* Where they come in order, as they were exported, there is nothing to sort. */
-	if (flaps->num > 1 && compare_ends(&flaps->records[flaps->num - 2], &made) > 0)
-		qsort(flaps->records, flaps->num, sizeof(made), compare_ends);
-	flaps->changes++;
+	if (damping->num > 1 &&
+	    compare_ends(&damping->records[damping->num - 2], &made) > 0)
+		qsort(damping->records, damping->num, sizeof(made), compare_ends);
+	damping->changes++;
 	return 0;
 }
 
-uint64_t pm_damping_changes(const struct pm_damping *flaps)
+uint64_t pm_damping_changes(const struct pm_damping *damping)
 {
-	return flaps->changes;
+	return damping->changes;
 }

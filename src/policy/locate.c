@@ -97,7 +97,7 @@ void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 	if (locate->reports[sw] * 2 > count_usable(locate, sw) && !locate->answered[sw]) {
 		locate->heard[sw] = 0;
 		locate->doubtful[sw] = 1;
-		locate->ways_known = false;
+		locate->paths_known = false;
 	} else {
 		locate->heard[sw] = 1;
 	}
@@ -108,22 +108,22 @@ void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 /* A way that was taken for proven leads over what is lost now. */
 static bool is_proof(const struct pm_locate *locate, uint32_t port)
 {
-	uint32_t far = locate_far(locate, port);
+	uint32_t remote = locate_remote(locate, port);
 
-	return locate_is_proven(locate, far) && locate->proof[far] == port;
+	return locate_is_proven(locate, remote) && locate->proof[remote] == port;
 }
 
 static void note_failed(struct pm_locate *locate, uint32_t port)
 {
 	const struct pm_port *p = &locate->plan->topology->ports[port];
-	uint32_t far = locate_far(locate, port);
+	uint32_t remote = locate_remote(locate, port);
 
-	locate->ways_known = false;
+	locate->paths_known = false;
 	locate->failed[p->node]++;
-	locate->failed[far]++;
+	locate->failed[remote]++;
 	locate->fruitless = 0;
-	if (!locate->heard[far])
-		locate->doubtful[far] = 1;
+	if (!locate->heard[remote])
+		locate->doubtful[remote] = 1;
 	if (is_proof(locate, port) || is_proof(locate, p->peer))
 		locate_prove_again(locate);
 }
@@ -139,8 +139,8 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 {
 	uint32_t sw = locate->plan->topology->ports[port].node;
 
-	pm_locate_told(locate, sw, answer != PM_NO_ANSWER);
-	if (locate->cable[port] != ASKED)
+	pm_locate_answered(locate, sw, answer != PM_NO_ANSWER);
+	if (locate->cable[port] != QUERIED)
 		return;
 	if (answer == PM_NO_ANSWER) {
 		locate_set_cable(locate, port, SILENT);
@@ -160,7 +160,7 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 
 void pm_locate_skip(struct pm_locate *locate, uint32_t port)
 {
-	if (locate->cable[port] == ASKED)
+	if (locate->cable[port] == QUERIED)
 		locate_set_cable(locate, port, SILENT);
 }
 
@@ -169,7 +169,7 @@ static void cut_off(struct pm_locate *locate, uint8_t *usable)
 {
 	const struct pm_fabric *topology = locate->plan->topology;
 
-	locate->ways_known = false;
+	locate->paths_known = false;
 	pm_reach_parts(topology, usable, locate->any_by, locate->queue);
 	for (uint32_t i = 0; i < topology->num_ports; i++)
 		if (locate->any_by[topology->ports[i].node] !=
@@ -213,24 +213,24 @@ static void list_question(struct pm_locate *locate, uint32_t port)
 {
 	if (locate->count == locate->max || locate->cable[port] != UNASKED)
 		return;
-	locate_set_cable(locate, port, ASKED_FAR);
-	locate->cable[port] = ASKED;
+	locate_set_cable(locate, port, QUERIED_REMOTE);
+	locate->cable[port] = QUERIED;
 	locate->ports[locate->count++] = port;
 }
 
-/* Asks for the first cable on the way to a switch that is not proven. */
-static void ask_for_proof(struct pm_locate *locate, uint32_t sw)
+/* Asks for the first cable on the path to a switch that is not proven. */
+static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 {
 	struct way way;
 
-	if (!locate_find_way(locate, sw, &way))
+	if (!locate_find_path(locate, sw, &way))
 		return;
 	for (int i = 0; i < way.hops; i++) {
-		uint32_t far = locate_far(locate, way.ports[i]);
+		uint32_t remote = locate_remote(locate, way.ports[i]);
 
 		if (locate->cable[way.ports[i]] == UP)
 			locate_prove(locate, way.ports[i]);
-		if (!locate_is_proven(locate, far)) {
+		if (!locate_is_proven(locate, remote)) {
 			list_question(locate, way.ports[i]);
 			return;
 		}
@@ -241,7 +241,7 @@ static void ask_for_proof(struct pm_locate *locate, uint32_t sw)
  * Asks for a port, unless its cable was asked for; what is full now comes later, and so
  * does, if care is taken, what has to be proven first.
  */
-static void ask_port(struct pm_locate *locate, uint32_t port)
+static void query_port(struct pm_locate *locate, uint32_t port)
 {
 	const struct pm_port *ports = locate->plan->topology->ports;
 	struct way way;
@@ -251,33 +251,33 @@ static void ask_port(struct pm_locate *locate, uint32_t port)
 	if (locate->careful && locate_is_proven(locate, ports[ports[port].peer].node))
 		port = ports[port].peer;
 	if (locate->careful && !locate_is_proven(locate, ports[port].node))
-		ask_for_proof(locate, ports[port].node);
-	else if (locate_find_way(locate, ports[port].node, &way))
+		query_for_proof(locate, ports[port].node);
+	else if (locate_find_path(locate, ports[port].node, &way))
 		list_question(locate, port);
 }
 
 /* Asks for a port with a cable that was not up before. */
-static void ask_undiscovered(struct pm_locate *locate, uint32_t port)
+static void query_undiscovered(struct pm_locate *locate, uint32_t port)
 {
 	uint32_t sw = locate->plan->topology->ports[port].node;
 	struct way way;
 
-	if (locate->cable[port] != UNASKED || locate_far(locate, port) == PM_NONE)
+	if (locate->cable[port] != UNASKED || locate_remote(locate, port) == PM_NONE)
 		return;
 	if (locate->careful && !locate_is_proven(locate, sw))
-		ask_for_proof(locate, sw);
-	else if (locate_find_way(locate, sw, &way))
+		query_for_proof(locate, sw);
+	else if (locate_find_path(locate, sw, &way))
 		list_question(locate, port);
 }
 
 /* Asks for all ports of a switch. */
-static void ask_for_all(struct pm_locate *locate, uint32_t sw)
+static void query_all_ports(struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (locate->discovered[i])
-			ask_port(locate, i);
+			query_port(locate, i);
 		else if (locate->sweeping)
-			ask_undiscovered(locate, i);
+			query_undiscovered(locate, i);
 	}
 }
 
@@ -288,7 +288,7 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 
 	pm_for_each_port(i, locate->plan->topology, sw)
 		count += locate_was_usable(locate, i) &&
-			 locate->reports[locate_far(locate, i)];
+			 locate->reports[locate_remote(locate, i)];
 	return count;
 }
 
@@ -304,33 +304,34 @@ static void doubt_common_causes(struct pm_locate *locate)
 		if (reporters < 3 || reporters * 2 <= count_usable(locate, sw))
 			continue;
 		locate->doubtful[sw] = 1;
-		locate->ways_known = false;
+		locate->paths_known = false;
 	}
 }
 
-static void ask_at_home(struct pm_locate *locate)
+static void query_at_home(struct pm_locate *locate)
 {
 	if (!locate->reports[locate->home])
 		return;
 	locate->searched[locate->home] = 1;
-	ask_for_all(locate, locate->home);
+	query_all_ports(locate, locate->home);
 }
 
-static void ask_between_reporters(struct pm_locate *locate)
+static void query_between_reporters(struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++) {
 		if (!locate->reports[sw])
 			continue;
 		pm_for_each_port(i, locate->plan->topology, sw) {
-			uint32_t far = locate_far(locate, i);
+			uint32_t remote = locate_remote(locate, i);
 
 			/* The one with fewer such neighbours is likelier to answer. */
-			if (far == PM_NONE || far < sw || !locate->reports[far])
+			if (remote == PM_NONE || remote < sw || !locate->reports[remote])
 				continue;
-			ask_port(locate, count_to_reporters(locate, sw) <=
-							 count_to_reporters(locate, far)
-						 ? i
-						 : locate->plan->topology->ports[i].peer);
+			query_port(locate,
+				   count_to_reporters(locate, sw) <=
+						   count_to_reporters(locate, remote)
+					   ? i
+					   : locate->plan->topology->ports[i].peer);
 		}
 	}
 }
@@ -357,11 +358,12 @@ static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 }
 
 /* Asks the neighbours in one direction for their ports to a switch. */
-static void ask_about(struct pm_locate *locate, uint32_t sw, enum pm_direction direction)
+static void query_about(struct pm_locate *locate, uint32_t sw,
+			enum pm_direction direction)
 {
 	pm_for_each_port(i, locate->plan->topology, sw)
 		if (locate->plan->tree.direction[i] == direction)
-			ask_port(locate, locate->plan->topology->ports[i].peer);
+			query_port(locate, locate->plan->topology->ports[i].peer);
 }
 
 static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
@@ -377,7 +379,7 @@ static bool is_first_failed(const struct pm_locate *locate, uint32_t sw, uint32_
 		if (i == port)
 			break;
 		if (locate->cable[i] == DOWN &&
-		    locate_far(locate, i) == locate_far(locate, port))
+		    locate_remote(locate, i) == locate_remote(locate, port))
 			return false;
 	}
 	return true;
@@ -442,7 +444,7 @@ static bool has_live_entry(const struct pm_locate *locate, uint32_t component)
 }
 
 /* One port below a switch that leads to it, rather of a switch that reports. */
-static void ask_one_below(struct pm_locate *locate, uint32_t sw)
+static void query_one_below(struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t found = PM_NONE;
 
@@ -452,24 +454,24 @@ static void ask_one_below(struct pm_locate *locate, uint32_t sw)
 			continue;
 		if (found == PM_NONE)
 			found = i;
-		if (locate->reports[locate_far(locate, i)]) {
+		if (locate->reports[locate_remote(locate, i)]) {
 			found = i;
 			break;
 		}
 	}
 	if (found != PM_NONE)
-		ask_port(locate, locate->plan->topology->ports[found].peer);
+		query_port(locate, locate->plan->topology->ports[found].peer);
 }
 
-static void ask_about_suspects(struct pm_locate *locate)
+static void query_suspects(struct pm_locate *locate)
 {
 	const struct pm_tree *tree = &locate->plan->tree;
 
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
 		if (is_suspect(locate, sw))
-			ask_about(locate, sw, PM_DOWN);
+			query_about(locate, sw, PM_DOWN);
 		else if (is_odd(locate, sw))
-			ask_one_below(locate, sw);
+			query_one_below(locate, sw);
 	}
 	if (locate->count)
 		return;
@@ -477,15 +479,15 @@ static void ask_about_suspects(struct pm_locate *locate)
 		if (!is_suspect(locate, sw) || !count_cables(locate, sw, PM_UP).unasked)
 			continue;
 		if (!is_dark(locate, sw) || has_live_entry(locate, tree->component[sw]))
-			ask_about(locate, sw, PM_UP);
+			query_about(locate, sw, PM_UP);
 	}
 }
 
-static void ask_about_component(struct pm_locate *locate, uint32_t component)
+static void query_component(struct pm_locate *locate, uint32_t component)
 {
 	const struct pm_tree *tree = &locate->plan->tree;
 
-	locate->ways_known = false;
+	locate->paths_known = false;
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
 		if (tree->component[sw] == component && !locate->heard[sw])
 			locate->doubtful[sw] = 1;
@@ -497,11 +499,11 @@ static void ask_about_component(struct pm_locate *locate, uint32_t component)
 			continue;
 		below = count_cables(locate, sw, PM_DOWN);
 		if (!below.up && !below.down)
-			ask_one_below(locate, sw);
+			query_one_below(locate, sw);
 	}
 }
 
-static void ask_about_components(struct pm_locate *locate)
+static void query_components(struct pm_locate *locate)
 {
 	const struct pm_tree *tree = &locate->plan->tree;
 	uint32_t last = PM_NONE;
@@ -511,7 +513,7 @@ static void ask_about_components(struct pm_locate *locate)
 		    !is_dark(locate, dark))
 			continue;
 		last = tree->component[dark];
-		ask_about_component(locate, last);
+		query_component(locate, last);
 	}
 }
 
@@ -520,14 +522,14 @@ static bool is_unexplained(const struct pm_locate *locate, uint32_t sw)
 	return locate->reports[sw] > locate->failed[sw] && !locate->searched[sw];
 }
 
-static void ask_reporters(struct pm_locate *locate)
+static void query_reporters(struct pm_locate *locate)
 {
 	uint32_t unexplained = 0, searched = 0, at_once;
 
 	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++) {
 		unexplained += is_unexplained(locate, sw);
 		if (locate->searched[sw])
-			ask_for_all(locate, sw);
+			query_all_ports(locate, sw);
 	}
 	at_once = unexplained <= AT_ONCE ? unexplained : 1;
 	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches &&
@@ -538,7 +540,7 @@ static void ask_reporters(struct pm_locate *locate)
 		searched++;
 		locate->searched[sw] = 1;
 		locate->fruitless++;
-		ask_for_all(locate, sw);
+		query_all_ports(locate, sw);
 		/* All its cables may have been asked for: then the next one is. */
 		at_once += !locate->count;
 	}
@@ -560,7 +562,7 @@ static void conclude(struct pm_locate *locate)
 {
 	/* Not asked after all. */
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
-		if (locate->cable[i] == ASKED)
+		if (locate->cable[i] == QUERIED)
 			locate_set_cable(locate, i, UNASKED);
 	locate->num_probes = 0;
 	if (locate->silences == locate->excused)
@@ -582,11 +584,11 @@ static void prove_wanted(struct pm_locate *locate)
 	for (uint32_t sw = 0;
 	     sw < locate->plan->topology->num_switches && locate->careful; sw++)
 		if (locate->wanted[sw] && !locate_is_proven(locate, sw))
-			ask_for_proof(locate, sw);
+			query_for_proof(locate, sw);
 }
 
 /* A cable of a switch is up as far as is known. */
-static bool is_joined(const struct pm_locate *locate, uint32_t sw)
+static bool is_connected(const struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->topology, sw)
 		if (locate_was_usable(locate, i) && locate->cable[i] != DOWN)
@@ -598,7 +600,7 @@ static bool is_joined(const struct pm_locate *locate, uint32_t sw)
 static bool any_mute(const struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++)
-		if (locate->mute[sw] && locate->reports[sw] && is_joined(locate, sw))
+		if (locate->mute[sw] && locate->reports[sw] && is_connected(locate, sw))
 			return true;
 	return false;
 }
@@ -611,8 +613,8 @@ bool pm_locate_gave_up(const struct pm_locate *locate)
 uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t max)
 {
 	static void (*const steps[])(struct pm_locate * locate) = {
-		ask_at_home,	      ask_between_reporters, ask_about_suspects,
-		ask_about_components, ask_reporters,	     prove_wanted};
+		query_at_home,	  query_between_reporters, query_suspects,
+		query_components, query_reporters,	   prove_wanted};
 
 	conclude(locate);
 	if (locate->over)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by the locate*.c: what is known of a failure, and the ways to switches. */
+/* Shared by the locate*.c: what is known of a failure, and the paths to switches. */
 #ifndef PM_LOCATE_PARTS_H
 #define PM_LOCATE_PARTS_H
 
@@ -9,8 +9,8 @@
 
 enum cable_state {
 	UNASKED,
-	ASKED,	   /* here, */
-	ASKED_FAR, /* at the other end */
+	QUERIED,	/* here, */
+	QUERIED_REMOTE, /* at the other end */
 	UP,
 	DOWN,
 	SILENT,
@@ -45,7 +45,7 @@ struct pm_locate {
 	uint8_t *answered;   /* [switch] */
 	uint8_t *searched;   /* [switch] all its ports are asked for */
 	uint8_t *doubtful;   /* [switch] suspect, in the component of a dark one, or on
-			      * the way to one that did not answer */
+			      * the path to one that did not answer */
 	uint8_t *mute;	     /* [switch] did not answer over a proven way */
 	uint8_t *wanted;     /* [switch] pm_locate_want */
 	uint32_t fruitless;  /* searched switches in a row without a failed cable */
@@ -60,7 +60,7 @@ struct pm_locate {
 	uint32_t *proof;    /* [switch] by[] of search.h: of those that are proven, */
 	uint32_t *clear_by; /* .. of a search around what is doubtful, */
 	uint32_t *any_by;   /* .. and through it */
-	bool ways_known;    /* these two are right */
+	bool paths_known;   /* these two are right */
 	uint32_t *queue;    /* [switch] room */
 	struct probe probes[PM_LOCATE_PROBES];
 	uint32_t num_probes;
@@ -71,7 +71,7 @@ struct pm_locate {
 };
 
 /* The switch at the other end of a port's cable, or PM_NONE. */
-static inline uint32_t locate_far(const struct pm_locate *locate, uint32_t port)
+static inline uint32_t locate_remote(const struct pm_locate *locate, uint32_t port)
 {
 	return pm_fabric_peer_node(locate->plan->topology, port);
 }
@@ -83,7 +83,7 @@ static inline bool locate_is_proven(const struct pm_locate *locate, uint32_t sw)
 
 static inline bool locate_was_usable(const struct pm_locate *locate, uint32_t port)
 {
-	return locate->discovered[port] && locate_far(locate, port) != PM_NONE;
+	return locate->discovered[port] && locate_remote(locate, port) != PM_NONE;
 }
 
 static inline void locate_set_cable(struct pm_locate *locate, uint32_t port,
@@ -103,7 +103,7 @@ void locate_prove_again(struct pm_locate *locate);
 /* The port by which a switch sends its reports, by the tables; PM_NONE: it has none. */
 uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw);
 
-/* A way to a switch, over what is proven as far as that goes; false if there is none. */
-bool locate_find_way(struct pm_locate *locate, uint32_t sw, struct way *way);
+/* A path to a switch, over what is proven as far as that goes; false if there is none. */
+bool locate_find_path(struct pm_locate *locate, uint32_t sw, struct way *way);
 
 #endif

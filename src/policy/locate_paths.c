@@ -17,18 +17,18 @@
 void locate_prove(struct pm_locate *locate, uint32_t port)
 {
 	uint32_t sw = locate->plan->topology->ports[port].node;
-	uint32_t far = locate_far(locate, port);
+	uint32_t remote = locate_remote(locate, port);
 
-	if (locate_is_proven(locate, sw) && !locate_is_proven(locate, far) &&
-	    !locate->mute[far])
-		locate->proof[far] = port;
+	if (locate_is_proven(locate, sw) && !locate_is_proven(locate, remote) &&
+	    !locate->mute[remote])
+		locate->proof[remote] = port;
 }
 
 static bool is_known_up(const void *context, uint32_t port)
 {
 	const struct pm_locate *locate = context;
 
-	return locate->cable[port] == UP && !locate->mute[locate_far(locate, port)];
+	return locate->cable[port] == UP && !locate->mute[locate_remote(locate, port)];
 }
 
 /* The cables by which the manager's switch reaches the others: by[] as in search.h. */
@@ -94,7 +94,7 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 		    locate->cable[port] == DOWN)
 			return false;
 		reversed[count++] = locate->plan->topology->ports[port].peer;
-		sw = locate_far(locate, port);
+		sw = locate_remote(locate, port);
 		if (locate->doubtful[sw] && !locate_is_proven(locate, sw))
 			return false;
 	}
@@ -113,7 +113,7 @@ static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct wa
 		if (!locate_was_usable(locate, i) || locate->cable[i] == DOWN ||
 		    !locate_is_proven(locate, ports[ports[i].peer].node))
 			continue;
-		if (!follow_back(locate, locate->proof, locate_far(locate, i), way) ||
+		if (!follow_back(locate, locate->proof, locate_remote(locate, i), way) ||
 		    way->hops == PM_LOCATE_HOPS)
 			continue;
 		way->ports[way->hops++] = ports[i].peer;
@@ -141,17 +141,17 @@ static bool is_clear(const void *context, uint32_t port)
 
 /* The shortest ways around what is doubtful and through it, found anew only after
  * something was learned. */
-static const uint32_t *find_ways(struct pm_locate *locate, uint32_t sw)
+static const uint32_t *find_paths(struct pm_locate *locate, uint32_t sw)
 {
-	if (!locate->ways_known) {
+	if (!locate->paths_known) {
 		search_cables(locate, is_clear, locate->clear_by);
 		search_cables(locate, is_open, locate->any_by);
-		locate->ways_known = true;
+		locate->paths_known = true;
 	}
 	return locate->clear_by[sw] != PM_NONE ? locate->clear_by : locate->any_by;
 }
 
-bool locate_find_way(struct pm_locate *locate, uint32_t sw, struct way *way)
+bool locate_find_path(struct pm_locate *locate, uint32_t sw, struct way *way)
 {
 	const uint32_t *by;
 
@@ -164,7 +164,7 @@ bool locate_find_way(struct pm_locate *locate, uint32_t sw, struct way *way)
 		return true;
 	if (beside_proven(locate, sw, way) || reverse_of_tables(locate, sw, way))
 		return true;
-	by = find_ways(locate, sw);
+	by = find_paths(locate, sw);
 	return by[sw] != PM_NONE && follow_back(locate, by, sw, way);
 }
 
@@ -180,8 +180,8 @@ int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE
 {
 	struct way way;
 
-	if (!locate_find_way(locate, sw, &way))
-		return PM_LOCATE_NO_WAY;
+	if (!locate_find_path(locate, sw, &way))
+		return PM_LOCATE_NO_PATH;
 	return write_path(locate, &way, path);
 }
 
@@ -200,14 +200,14 @@ static bool shares_risk(const struct pm_locate *locate, const struct way *a,
 			const struct way *b)
 {
 	for (int i = 0; i < a->hops; i++) {
-		uint32_t far = locate_far(locate, a->ports[i]);
+		uint32_t remote = locate_remote(locate, a->ports[i]);
 		bool is_up = locate->cable[a->ports[i]] == UP;
 
 		for (int j = 0; j < b->hops; j++) {
 			if (a->ports[i] == b->ports[j] && !is_up)
 				return true;
-			if (locate_far(locate, b->ports[j]) == far &&
-			    !locate_is_proven(locate, far))
+			if (locate_remote(locate, b->ports[j]) == remote &&
+			    !locate_is_proven(locate, remote))
 				return true;
 		}
 	}
@@ -222,14 +222,15 @@ static bool may_probe(const struct pm_locate *locate, const struct way *way)
 	return locate->num_probes < PM_LOCATE_PROBES;
 }
 
-int pm_locate_way(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS])
+int pm_locate_safe_path(struct pm_locate *locate, uint32_t sw,
+			uint8_t path[PM_LOCATE_HOPS])
 {
 	struct way way;
 
-	if (!locate_find_way(locate, sw, &way))
-		return PM_LOCATE_NO_WAY;
+	if (!locate_find_path(locate, sw, &way))
+		return PM_LOCATE_NO_PATH;
 	if (locate->careful && !locate_is_proven(locate, sw))
-		return PM_LOCATE_NO_WAY;
+		return PM_LOCATE_NO_PATH;
 	if (!locate_is_proven(locate, sw)) {
 		if (!may_probe(locate, &way))
 			return PM_LOCATE_LATER;
@@ -241,7 +242,7 @@ int pm_locate_way(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_
 	return write_path(locate, &way, path);
 }
 
-static void prove_way(struct pm_locate *locate, const struct way *way)
+static void prove_path(struct pm_locate *locate, const struct way *way)
 {
 	for (int i = 0; i < way->hops; i++) {
 		uint8_t state = locate->cable[way->ports[i]];
@@ -252,32 +253,32 @@ static void prove_way(struct pm_locate *locate, const struct way *way)
 	}
 }
 
-/* What is on the way to a switch that did not answer, and is not proven. */
-static void blame_way(struct pm_locate *locate, const struct way *way)
+/* What is on the path to a switch that did not answer, and is not proven. */
+static void blame_path(struct pm_locate *locate, const struct way *way)
 {
 	for (int i = 0; i < way->hops; i++) {
-		uint32_t far = locate_far(locate, way->ports[i]);
+		uint32_t remote = locate_remote(locate, way->ports[i]);
 
-		if (!locate_is_proven(locate, far))
-			locate->doubtful[far] = 1;
+		if (!locate_is_proven(locate, remote))
+			locate->doubtful[remote] = 1;
 	}
 }
 
-void pm_locate_told(struct pm_locate *locate, uint32_t sw, bool answered)
+void pm_locate_answered(struct pm_locate *locate, uint32_t sw, bool answered)
 {
 	struct probe *probe = find_probe(locate, sw);
 
 	if (answered) {
 		if (probe)
-			prove_way(locate, &probe->way);
+			prove_path(locate, &probe->way);
 	} else {
 		locate->silences++;
 		locate->careful = true;
-		locate->ways_known = false;
+		locate->paths_known = false;
 		/* It may have gone after it reported. */
 		locate->heard[sw] = locate->answered[sw];
 		if (probe)
-			blame_way(locate, &probe->way);
+			blame_path(locate, &probe->way);
 		else
 			locate->mute[sw] = 1;
 	}

@@ -153,7 +153,7 @@ static void drop_block(struct pm_routes *routes, uint32_t sw, uint32_t block)
 	for (uint64_t lids = routes->withdrawn.lids[block]; lids; lids &= lids - 1) {
 		uint32_t lid = block * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
 
-		routes->looked++;
+		routes->examined++;
 		if (row[lid] != PM_LFT_KEEP)
 			route_put(routes, sw, lid, row[lid], PM_LFT_KEEP);
 	}
@@ -255,7 +255,7 @@ int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 	cut_ports(routes, ports, num_ports);
 	pm_reach_fail(routes->plan->topology, &routes->plan->tree, routes->usable,
 		      routes->cut, routes->num_cut, &routes->now, &routes->failure);
-	routes->looked = routes->failure.looked;
+	routes->examined = routes->failure.examined;
 	for (uint32_t i = 0; i < routes->num_cut; i++)
 		move_from_cut(routes, routes->cut[i]);
 	for (uint32_t i = 0; i < routes->failure.num_stirred; i++)
@@ -288,7 +288,7 @@ const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *c
 	return routes->failure.stirred;
 }
 
-uint64_t pm_routes_looked(const struct pm_routes *routes)
+uint64_t pm_routes_examined(const struct pm_routes *routes)
 {
-	return routes->looked;
+	return routes->examined;
 }

@@ -222,7 +222,7 @@ static uint8_t move_one(const struct pm_routes *routes, struct leaving *from,
 static inline void move_if_used(struct pm_routes *routes, struct leaving *from,
 				const uint8_t *row, uint32_t lid)
 {
-	routes->looked++;
+	routes->examined++;
 	if (row[lid] == from->num)
 		route_put(routes, from->sw, lid, from->num, move_one(routes, from, lid));
 }
@@ -263,7 +263,7 @@ static void move_plane(struct pm_routes *routes, uint32_t sw, uint32_t plane,
 		uint32_t lid = routes->intervals[i].start;
 		uint32_t end = lid + routes->intervals[i].length;
 
-		routes->looked += routes->intervals[i].length;
+		routes->examined += routes->intervals[i].length;
 		for (; lid < end; lid++) {
 			uint32_t to = routes->to[lid].sw, at;
 
@@ -385,7 +385,7 @@ void route_move_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
 	struct leaving from;
 
 	leave(routes, sw, port, &from);
-	routes->looked++;
+	routes->examined++;
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
 	for (uint32_t w = 0; w < routes->touched_words; w++)

@@ -127,7 +127,7 @@ struct pm_routes {
 	struct pm_routes_change *changes; /* each entry once; not of the pool */
 	uint32_t num_changes, changes_room;
 	bool lacks_memory;	    /* some change is not noted */
-	uint64_t looked;	    /* see pm_routes_looked */
+	uint64_t examined;	    /* see pm_routes_examined */
 	struct withdrawn withdrawn; /* of the set at hand */
 	uint64_t *named; /* [port][touched_words] blocks in which its switch prefers .. */
 	uint8_t *indexed; /* .. [switch] that port, where this is set */

@@ -81,7 +81,7 @@ static int note_changes(struct plan *p, uint32_t sw, uint32_t from, uint32_t end
 }
 
 /* Whether it can be on a loop: packets come from, and go to, another switch. */
-static bool is_joined(const struct plan *p, uint32_t sw)
+static bool is_connected(const struct plan *p, uint32_t sw)
 {
 	const struct pm_fabric *topology = p->input->routes->plan->topology;
 
@@ -99,7 +99,7 @@ static int note_switch(struct plan *p, uint32_t sw)
 	uint32_t both = held->length < routes->stride ? held->length : routes->stride;
 	int rc = 0;
 
-	if (!held->table || !is_joined(p, sw))
+	if (!held->table || !is_connected(p, sw))
 		return 0;
 	if (memcmp(held->table, table, both) == 0)
 		return note_changes(p, sw, both, held->length);

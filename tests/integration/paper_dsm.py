@@ -29,7 +29,7 @@ def compute(*args, statuses=(0,)):
     if done.returncode not in statuses:
         sys.exit(f"portmajor-lab dsm: {done.stderr}")
     found = json.loads(done.stdout)
-    return {(row["nodes"], row["way"]): row for row in found["nodes"]}, found["bursts"]
+    return {(row["nodes"], row["transport"]): row for row in found["nodes"]}, found["bursts"]
 
 
 def series(numbers, digits=1):

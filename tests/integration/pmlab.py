@@ -165,7 +165,7 @@ class Repair:
     queries: int
     unanswered: int
     links_down: int
-    looks: int
+    rounds: int
     sent: int
     acked: int
     bound: int
@@ -173,7 +173,7 @@ class Repair:
     milliseconds: float  # from the first trap to the last answer
 
     _LINE = re.compile(r"portmajor repair (\d+): (.*); traps (\d+), queries (\d+), "
-                       r"unanswered (\d+), links down (\d+), looks (\d+); LFT blocks "
+                       r"unanswered (\d+), links down (\d+), rounds (\d+); LFT blocks "
                        r"sent (\d+), acked (\d+), bound (\d+); .*?([\d.]+) ms from the first "
                        r"trap to the last answer(; left to the sweep.*)?$", re.M)
 
@@ -251,7 +251,7 @@ class Event:
         """Above 1 if a burst was seen, or repaired, in parts."""
         return max(sum(run.change != "no change" for run in self.runs),
                    sum(line.sent > 0 for line in [*self.runs, *self.repairs]),
-                   *(repair.looks for repair in self.repairs))
+                   *(repair.rounds for repair in self.repairs))
 
 
 # ----------------------------------------------------------------------- the lab

@@ -53,9 +53,9 @@ class Request(labtest.Folders):
     def test_asked(self):
         first, second = self.write(1), self.write(2, None)
         standby = self.write(3, sm_state="standby")
-        self.assertEqual(self.run_it(), f"port 0x{1:016x}: {OFF}; asked for\n"
+        self.assertEqual(self.run_it(), f"port 0x{1:016x}: {OFF}; requested\n"
                          f"port 0x{2:016x}: how far tables are off the plan's is not known; "
-                         "asked for\n")
+                         "requested\n")
         self.assertEqual((first.read_text(), second.read_text()), ("", ""))
         self.assertFalse(standby.exists())
         self.assertEqual(self.run_it("-q", "--rate", 500), "")
@@ -84,12 +84,12 @@ class Request(labtest.Folders):
         self.assertEqual((found["schema"], found["version"], found["dry_run"], found["rate"]),
                          ("portmajor-rebalance", 1, False, 7))
         self.assertEqual(found["fabrics"], [
-            {"port_guid": f"0x{1:016x}", "file": str(path.parent / "state"), "asked": True,
+            {"port_guid": f"0x{1:016x}", "file": str(path.parent / "state"), "requested": True,
              "balance": BALANCE}])
         self.write(1, None)
         found = json.loads(self.run_it("--json", "--dry-run", status=1))
         self.assertEqual((found["dry_run"], found["rate"]), (True, None))
-        self.assertEqual((found["fabrics"][0]["asked"], found["fabrics"][0]["balance"]),
+        self.assertEqual((found["fabrics"][0]["requested"], found["fabrics"][0]["balance"]),
                          (False, None))
 
     def test_usage(self):

@@ -557,7 +557,7 @@ class Plugin(labtest.Folders):
         if lost.repairs:
             repair = lost.repairs[-1]
             for member in ("number", "change", "traps", "queries", "unanswered", "links_down",
-                           "looks",
+                           "rounds",
                            "sent", "acked", "bound"):
                 self.assertEqual(state["repair"][member], getattr(repair, member), member)
         back = self.lab.back(CABLE)

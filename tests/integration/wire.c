@@ -393,12 +393,12 @@ static uint32_t next_random(void)
 }
 
 /* question is a trap itself. */
-static bool rule_matches(const struct wire_rule *rule, enum wire_way way,
+static bool rule_matches(const struct wire_rule *rule, enum wire_direction direction,
 			 const uint8_t *question, uint64_t guid)
 {
 	uint32_t modifier = attr_modifier(question);
 
-	return rule->way == way && (!rule->guid || rule->guid == guid) &&
+	return rule->direction == direction && (!rule->guid || rule->guid == guid) &&
 	       (!rule->method || rule->method == question[MAD_METHOD]) &&
 	       (!rule->attr || rule->attr == attr_id(question)) &&
 	       modifier >= rule->first_modifier && modifier <= rule->last_modifier &&
@@ -484,8 +484,8 @@ static void apply(const struct wire_rule *rule, uint8_t *mad, struct fate *fate)
 }
 
 /* Judges mad, which belongs to that question (or is it, or is a trap), and alters it. */
-static struct fate judge(enum wire_way way, const uint8_t *question, uint8_t *mad,
-			 uint64_t guid)
+static struct fate judge(enum wire_direction direction, const uint8_t *question,
+			 uint8_t *mad, uint64_t guid)
 {
 	uint32_t num = __atomic_load_n(&lib.shared->num_rules, __ATOMIC_ACQUIRE);
 	struct fate fate = {0};
@@ -494,7 +494,7 @@ static struct fate judge(enum wire_way way, const uint8_t *question, uint8_t *ma
 		struct wire_rule *rule = &lib.shared->rules[i];
 
 		if (!__atomic_load_n(&rule->on, __ATOMIC_ACQUIRE) ||
-		    !rule_matches(rule, way, question, guid))
+		    !rule_matches(rule, direction, question, guid))
 			continue;
 		rule->matches++;
 		if (rule->matches <= rule->skip ||
@@ -615,7 +615,7 @@ static bool arrive(int port, int agent, void *umad, int length)
 {
 	uint8_t *mad = umad_get_mad(umad);
 	const uint8_t *question = mad;
-	enum wire_way way = WIRE_TRAP;
+	enum wire_direction direction = WIRE_TRAP;
 	struct packet p;
 	struct fate fate;
 
@@ -632,13 +632,13 @@ static bool arrive(int port, int agent, void *umad, int length)
 			record(WIRE_APPLIED, umad, mad, 0);
 		if (!q)
 			return deliver(umad);
-		way = WIRE_ANSWER;
+		direction = WIRE_ANSWER;
 		question = packet_mad(&q->packet);
 		learn(question, mad);
 	} else if (mad[MAD_METHOD] != METHOD_TRAP) {
 		return true;
 	}
-	fate = judge(way, question, mad, guid_of(umad));
+	fate = judge(direction, question, mad, guid_of(umad));
 	if (fate.drop)
 		return false;
 	p = make_packet(port, agent, umad, length);

@@ -35,7 +35,7 @@
 #define WIRE_STORM_LIDS 64u
 
 /* What a rule looks at. */
-enum wire_way {
+enum wire_direction {
 	WIRE_REQUEST, /* each transmission of a question of ours */
 	WIRE_ANSWER,  /* an answer to one; method and modifier are the question's */
 	WIRE_TRAP,    /* a trap that comes in */
@@ -60,7 +60,7 @@ struct wire_rule {
 	uint64_t matches; /* out: those that met the conditions and the chance */
 	uint64_t acted;	  /* out */
 	uint32_t on;
-	uint32_t way;
+	uint32_t direction;
 	uint32_t action;
 	uint32_t method; /* 0: any */
 	uint32_t attr;	 /* host order; 0: any */

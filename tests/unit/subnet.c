@@ -816,7 +816,7 @@ uint32_t subnet_repaired(const char *name)
 
 /* ---- A sweep ---- */
 
-static bool is_joined(uint32_t node)
+static bool is_connected(uint32_t node)
 {
 	const struct pm_node *n = &fake.fabric->nodes[node];
 
@@ -844,7 +844,7 @@ static void discover(void)
 	}
 	for (uint32_t i = 0; i < fake.fabric->num_nodes; i++)
 		fake.nodes[i]->discovery_count = fake.ports[i].discovery_count =
-			is_joined(i);
+			is_connected(i);
 }
 
 static bool is_taken(uint16_t lid)

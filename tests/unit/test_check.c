@@ -492,7 +492,7 @@ static void test_ring_has_a_credit_loop(void **state)
 }
 
 /* What only leads into the credit loop is no part of it: t, where the search begins. */
-static void test_way_into_a_credit_loop(void **state)
+static void test_path_into_a_credit_loop(void **state)
 {
 	static const uint8_t levels[4];
 	struct pm_fabric *fabric =
@@ -563,7 +563,7 @@ int main(void)
 		cmocka_unit_test(test_unreachable),
 		cmocka_unit_test(test_lmc),
 		cmocka_unit_test(test_ring_has_a_credit_loop),
-		cmocka_unit_test(test_way_into_a_credit_loop),
+		cmocka_unit_test(test_path_into_a_credit_loop),
 		cmocka_unit_test(test_trees_have_no_credit_loop),
 	};
 

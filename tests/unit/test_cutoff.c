@@ -600,7 +600,7 @@ static void check_lost(struct scene *s, uint64_t seed)
 	uint8_t *record = world_tables(s->world.routes, s->world.num_switches);
 
 	memcpy(record, s->held, (size_t)s->world.num_switches * s->world.stride);
-	for (int looks = 0; looks < 3; looks++) {
+	for (int rounds = 0; rounds < 3; rounds++) {
 		look_again(s, record);
 		if (!send_blocks(s, record, seed))
 			break;

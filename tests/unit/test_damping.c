@@ -33,7 +33,7 @@ static void *zeros(size_t count, size_t size)
 struct ground {
 	struct world world;
 	const struct pm_fabric *topology;
-	struct pm_damping *flaps;
+	struct pm_damping *damping;
 	uint8_t *before, *now, *out; /* [port] */
 	struct pm_damping_holds holds;
 };
@@ -49,12 +49,12 @@ static void begin(struct ground *g, const char *drawing,
 	g->out = zeros(g->topology->num_ports, 1);
 	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->now));
 	memcpy(g->before, g->now, g->topology->num_ports);
-	assert_int_equal(pm_damping_make(config, &g->flaps, NULL), 0);
+	assert_int_equal(pm_damping_make(config, &g->damping, NULL), 0);
 }
 
 static void end(struct ground *g)
 {
-	pm_damping_free(g->flaps);
+	pm_damping_free(g->damping);
 	world_free(&g->world);
 	free(g->before);
 	free(g->now);
@@ -79,12 +79,13 @@ static void set(struct ground *g, const char *sw, unsigned int num, uint8_t usab
 static void look(struct ground *g, uint64_t at)
 {
 	assert_int_equal(
-		pm_damping_observe(g->flaps, g->topology, g->before, g->now, at, NULL),
+		pm_damping_observe(g->damping, g->topology, g->before, g->now, at, NULL),
 		0);
 	memcpy(g->before, g->now, g->topology->num_ports);
 	memcpy(g->out, g->now, g->topology->num_ports);
 	assert_int_equal(
-		pm_damping_hold(g->flaps, g->world.plan, g->out, at, &g->holds, NULL), 0);
+		pm_damping_hold(g->damping, g->world.plan, g->out, at, &g->holds, NULL),
+		0);
 }
 
 /* Down and up, `times` times, a millisecond each; the time after it. */
@@ -107,19 +108,19 @@ static bool find(const struct ground *g, const char *sw, unsigned int num, uint6
 	uint64_t guid = g->topology->nodes[pm_fabric_find_name(g->topology, sw)].guid;
 	uint32_t i = 0;
 
-	while (pm_damping_next(g->flaps, at, &i, flap))
+	while (pm_damping_next(g->damping, at, &i, flap))
 		for (int e = 0; e < 2; e++)
 			if (flap->end[e].guid == guid && flap->end[e].num == num)
 				return true;
 	return false;
 }
 
-static uint32_t count(const struct pm_damping *flaps)
+static uint32_t count(const struct pm_damping *damping)
 {
 	struct pm_damped_link flap;
 	uint32_t at = 0;
 
-	while (pm_damping_next(flaps, 0, &at, &flap))
+	while (pm_damping_next(damping, 0, &at, &flap))
 		;
 	return at;
 }
@@ -227,7 +228,7 @@ static void test_off(void **state)
 	config.limit = 0;
 	begin(&g, TWO_SPINES, &config);
 	flap(&g, "l0", 2, 40, 0);
-	assert_int_equal(count(g.flaps), 0);
+	assert_int_equal(count(g.damping), 0);
 	end(&g);
 }
 
@@ -260,11 +261,11 @@ static void test_bad_config(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_damping *flaps = NULL;
+		struct pm_damping *damping = NULL;
 		struct pm_error err = {""};
 
-		assert_int_equal(pm_damping_make(&rows[i], &flaps, &err), -EINVAL);
-		assert_true(err.text[0] && !flaps);
+		assert_int_equal(pm_damping_make(&rows[i], &damping, &err), -EINVAL);
+		assert_true(err.text[0] && !damping);
 	}
 	pm_damping_free(NULL);
 }
@@ -400,7 +401,7 @@ static void test_out_of_sight(void **state)
 		memcpy(g.now, all, g.topology->num_ports);
 		look(&g, 2 * i + 1);
 	}
-	assert_int_equal(count(g.flaps), 2);
+	assert_int_equal(count(g.damping), 2);
 	assert_true(find(&g, "l0", 2, 20, &record));
 	assert_int_equal(record.downs, 10);
 	assert_true(find(&g, "l0", 3, 20, &record));
@@ -461,10 +462,10 @@ static void test_moved_cable(void **state)
 			at = flap(&old, "l1", 2, downs, 0);
 			assert_true(find(&old, "l1", 2, at, &flap_before));
 			begin(&new, others[i], &usual);
-			assert_int_equal(pm_damping_observe(old.flaps, new.topology,
+			assert_int_equal(pm_damping_observe(old.damping, new.topology,
 							    new.now, new.now, at, NULL),
 					 0);
-			assert_int_equal(pm_damping_hold(old.flaps, new.world.plan,
+			assert_int_equal(pm_damping_hold(old.damping, new.world.plan,
 							 new.now, at, &old.holds, NULL),
 					 0);
 			assert_int_equal(old.holds.on_hold + old.holds.released, 0);
@@ -489,22 +490,22 @@ static void test_clear(void **state)
 	at = flap(&g, "l1", 3, 4, at);
 	at = flap(&g, "l1", 2, 1, at);
 	guid = g.topology->nodes[pm_fabric_find_name(g.topology, "s0")].guid;
-	assert_int_equal(count(g.flaps), 3);
-	assert_int_equal(pm_damping_clear(g.flaps, guid, 3), 0);
-	assert_int_equal(pm_damping_clear(g.flaps, guid + 0x1000000, 1), 0);
-	assert_int_equal(count(g.flaps), 3);
-	assert_int_equal(pm_damping_clear(g.flaps, guid, 1), 1);
-	assert_int_equal(count(g.flaps), 2);
+	assert_int_equal(count(g.damping), 3);
+	assert_int_equal(pm_damping_clear(g.damping, guid, 3), 0);
+	assert_int_equal(pm_damping_clear(g.damping, guid + 0x1000000, 1), 0);
+	assert_int_equal(count(g.damping), 3);
+	assert_int_equal(pm_damping_clear(g.damping, guid, 1), 1);
+	assert_int_equal(count(g.damping), 2);
 	look(&g, at);
 	assert_int_equal(g.out[port_of(&g, "l0", 2)], 1);
 	at = flap(&g, "l0", 2, 3, at); /* it starts anew */
 	assert_int_equal(g.out[port_of(&g, "l0", 2)], 1);
 	at = flap(&g, "l0", 2, 1, at);
 	assert_int_equal(g.out[port_of(&g, "l0", 2)], 0);
-	assert_int_equal(pm_damping_clear(g.flaps, guid, 0), 1);
-	assert_int_equal(count(g.flaps), 1);
-	assert_int_equal(pm_damping_clear(g.flaps, 0, 0), 1);
-	assert_int_equal(count(g.flaps), 0);
+	assert_int_equal(pm_damping_clear(g.damping, guid, 0), 1);
+	assert_int_equal(count(g.damping), 1);
+	assert_int_equal(pm_damping_clear(g.damping, 0, 0), 1);
+	assert_int_equal(count(g.damping), 0);
 	end(&g);
 }
 
@@ -539,7 +540,7 @@ struct trial {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_damping_config config;
-	struct pm_damping *flaps;
+	struct pm_damping *damping;
 	struct model *models; /* [cable of the recipe] */
 	bool *dark;	      /* [node of the recipe] */
 	uint8_t *before, *now, *out;
@@ -690,8 +691,8 @@ static uint8_t *find_connected(const struct trial *t, const uint8_t *usable)
 }
 
 /* Whether `usable` joins all the pairs that are joined. */
-static bool joins_all(const struct trial *t, const uint8_t *usable,
-		      const uint8_t *connected)
+static bool connects_all(const struct trial *t, const uint8_t *usable,
+			 const uint8_t *connected)
 {
 	size_t cells =
 		(size_t)t->plan->topology->num_switches * t->plan->topology->num_switches;
@@ -708,7 +709,7 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 	struct pm_damping_holds wanted = {.next_ms = UINT64_MAX};
 	uint8_t *connected = find_connected(t, t->now);
 
-	REQUIRE(joins_all(t, t->out, connected));
+	REQUIRE(connects_all(t, t->out, connected));
 	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
 		struct judgement j = judge(&t->config, &t->models[c], t->at);
 		uint32_t port = t->models[c].port, peer;
@@ -728,7 +729,7 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 		if (!t->out[port])
 			continue;
 		t->out[port] = t->out[peer] = 0;
-		REQUIRE(!joins_all(t, t->out, connected));
+		REQUIRE(!connects_all(t, t->out, connected));
 		t->out[port] = t->out[peer] = 1;
 	}
 	for (uint32_t i = 0; i < t->plan->topology->num_ports; i++)
@@ -773,8 +774,8 @@ static void check_list(struct trial *t)
 
 	for (uint32_t c = 0; c < t->recipe.num_cables; c++)
 		remembered += judge(&t->config, &t->models[c], t->at).remembered;
-	REQUIRE(count(t->flaps) == remembered);
-	while (pm_damping_next(t->flaps, t->at, &at, &flap)) {
+	REQUIRE(count(t->damping) == remembered);
+	while (pm_damping_next(t->damping, t->at, &at, &flap)) {
 		const struct model *m = model_of(t, &flap);
 		struct judgement j;
 
@@ -847,7 +848,7 @@ static bool begin_trial(struct trial *t)
 	t->fabric = recipe_build(&t->recipe, NULL);
 	if (pm_plan_make(t->fabric, &config, &t->plan, NULL))
 		return false;
-	REQUIRE(pm_damping_make(&t->config, &t->flaps, NULL) == 0);
+	REQUIRE(pm_damping_make(&t->config, &t->damping, NULL) == 0);
 	make_room(t);
 	find_ports(t);
 	memcpy(t->before, t->now, t->plan->topology->num_ports);
@@ -863,7 +864,7 @@ static void end_trial(struct trial *t)
 	free(t->before);
 	free(t->now);
 	free(t->out);
-	pm_damping_free(t->flaps);
+	pm_damping_free(t->damping);
 	pm_plan_free(t->plan);
 	pm_fabric_free(t->fabric);
 	recipe_free(&t->recipe);
@@ -930,7 +931,7 @@ static void clear_one(struct trial *t)
 
 	if (t->models[c].port == PM_NONE)
 		return;
-	REQUIRE(pm_damping_clear(t->flaps, t->recipe.nodes[cable->node[1]].guid,
+	REQUIRE(pm_damping_clear(t->damping, t->recipe.nodes[cable->node[1]].guid,
 				 cable->port[1]) == (j.hold_ms != 0));
 	t->models[c].num = 0;
 }
@@ -949,10 +950,10 @@ static void step(struct trial *t, struct totals *totals)
 						  : t->config.hold_max_ms * 2);
 	find_ports(t);
 	model_observe(t);
-	REQUIRE(pm_damping_observe(t->flaps, t->plan->topology, t->before, t->now, t->at,
-				   NULL) == 0);
+	REQUIRE(pm_damping_observe(t->damping, t->plan->topology, t->before, t->now,
+				   t->at, NULL) == 0);
 	memcpy(t->out, t->now, t->plan->topology->num_ports);
-	REQUIRE(pm_damping_hold(t->flaps, t->plan, t->out, t->at, &holds, NULL) == 0);
+	REQUIRE(pm_damping_hold(t->damping, t->plan, t->out, t->at, &holds, NULL) == 0);
 	check_holds(t, &holds);
 	check_list(t);
 	memcpy(t->before, t->now, t->plan->topology->num_ports);

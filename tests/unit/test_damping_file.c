@@ -18,14 +18,14 @@
 
 static const struct pm_damping_config config = {3, 60000, 30000, 3600000};
 
-static struct pm_damping *make_flaps(uint32_t limit)
+static struct pm_damping *make_damping(uint32_t limit)
 {
 	struct pm_damping_config other = config;
-	struct pm_damping *flaps;
+	struct pm_damping *damping;
 
 	other.limit = limit;
-	assert_int_equal(pm_damping_make(&other, &flaps, NULL), 0);
-	return flaps;
+	assert_int_equal(pm_damping_make(&other, &damping, NULL), 0);
+	return damping;
 }
 
 /* A cable that went down so often, once a second, until 500 ms before now. */
@@ -45,19 +45,19 @@ static struct pm_damping_record make_cable(uint64_t guid, uint32_t times, bool u
 	return r;
 }
 
-static struct pm_damped_link get(const struct pm_damping *flaps, uint64_t now,
+static struct pm_damped_link get(const struct pm_damping *damping, uint64_t now,
 				 uint32_t at)
 {
 	struct pm_damped_link flap;
 
-	assert_true(pm_damping_next(flaps, now, &at, &flap));
+	assert_true(pm_damping_next(damping, now, &at, &flap));
 	return flap;
 }
 
 static void test_round_trip(void **state)
 {
 	const struct pm_damping_clock then = {5000000, 1000}, later = {77, 1010};
-	struct pm_damping *a = make_flaps(3), *b = make_flaps(3);
+	struct pm_damping *a = make_damping(3), *b = make_damping(3);
 	struct pm_damping_record r[3] = {make_cable(10, 2, true), make_cable(20, 4, true),
 					 make_cable(30, 7, false)};
 	struct pm_error err = {""};
@@ -101,7 +101,7 @@ static void test_round_trip(void **state)
 static void test_clock_set_back(void **state)
 {
 	const struct pm_damping_clock then = {5000000, 1000}, before = {5000000, 900};
-	struct pm_damping *a = make_flaps(3), *b = make_flaps(3);
+	struct pm_damping *a = make_damping(3), *b = make_damping(3);
 	struct pm_damping_record r = make_cable(10, 4, true);
 	size_t length;
 	char *text;
@@ -121,7 +121,7 @@ static void test_other_limits(void **state)
 {
 	const uint64_t now = 1000000;
 	struct pm_damping_record r = make_cable(10, 4, true), out;
-	struct pm_damping *more = make_flaps(31), *less = make_flaps(1);
+	struct pm_damping *more = make_damping(31), *less = make_damping(1);
 	uint32_t at = 0;
 
 	(void)state;
@@ -148,21 +148,21 @@ static void test_other_limits(void **state)
 static void test_changes(void **state)
 {
 	struct pm_damping_record r = make_cable(10, 4, true);
-	struct pm_damping *flaps = make_flaps(3);
-	uint64_t before = pm_damping_changes(flaps);
+	struct pm_damping *damping = make_damping(3);
+	uint64_t before = pm_damping_changes(damping);
 
 	(void)state;
-	assert_int_equal(pm_damping_import(flaps, 10000, &r, NULL), 0);
-	assert_int_not_equal(pm_damping_changes(flaps), before);
-	before = pm_damping_changes(flaps);
-	get(flaps, 20000, 0);
-	assert_int_equal(pm_damping_changes(flaps), before);
-	pm_damping_clear(flaps, 0, 0);
-	assert_int_not_equal(pm_damping_changes(flaps), before);
-	before = pm_damping_changes(flaps);
-	pm_damping_clear(flaps, 0, 0);
-	assert_int_equal(pm_damping_changes(flaps), before);
-	pm_damping_free(flaps);
+	assert_int_equal(pm_damping_import(damping, 10000, &r, NULL), 0);
+	assert_int_not_equal(pm_damping_changes(damping), before);
+	before = pm_damping_changes(damping);
+	get(damping, 20000, 0);
+	assert_int_equal(pm_damping_changes(damping), before);
+	pm_damping_clear(damping, 0, 0);
+	assert_int_not_equal(pm_damping_changes(damping), before);
+	before = pm_damping_changes(damping);
+	pm_damping_clear(damping, 0, 0);
+	assert_int_equal(pm_damping_changes(damping), before);
+	pm_damping_free(damping);
 }
 
 static void test_nonsense(void **state)
@@ -207,7 +207,7 @@ static void test_nonsense(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_damping *flaps = make_flaps(3);
+		struct pm_damping *damping = make_damping(3);
 		uint64_t hash = 0xcbf29ce484222325;
 		struct pm_error err = {""};
 		char text[512];
@@ -216,16 +216,16 @@ static void test_nonsense(void **state)
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
 		snprintf(text, sizeof(text), "%send %016llx\n", rows[i].body,
 			 (unsigned long long)hash);
-		if (pm_damping_file_parse(text, strlen(text), "x", &clock, flaps, &err) !=
-			    -EBADMSG ||
+		if (pm_damping_file_parse(text, strlen(text), "x", &clock, damping,
+					  &err) != -EBADMSG ||
 		    !strstr(err.text, rows[i].says))
 			fail_msg("%s: \"%s\"", rows[i].name, err.text);
 		text[0] ^= 1;
 		assert_int_equal(pm_damping_file_parse(text, strlen(text), "x", &clock,
-						       flaps, &err),
+						       damping, &err),
 				 -EBADMSG);
 		assert_non_null(strstr(err.text, "checksum"));
-		pm_damping_free(flaps);
+		pm_damping_free(damping);
 	}
 }
 

@@ -20,7 +20,7 @@ struct truth {
 	uint8_t *before, *usable; /* [port] */
 	uint32_t *part, *queue;	  /* [switch] */
 	uint32_t sm;		  /* place */
-	uint32_t asked, silent;
+	uint32_t queried, silent;
 };
 
 static void make_truth(struct truth *truth, struct world *world, const char *before,
@@ -105,13 +105,13 @@ static bool send_one(struct truth *truth, struct pm_locate *locate, uint32_t *po
 
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t sw = truth->world->plan->topology->ports[ports[i]].node;
-		int hops = pm_locate_way(locate, sw, path);
+		int hops = pm_locate_safe_path(locate, sw, path);
 
 		if (hops < 0)
 			continue;
 		wire->ports[wire->num] = ports[i];
 		wire->arrives[wire->num++] = arrives(truth, path, hops, sw);
-		truth->asked++;
+		truth->queried++;
 		memmove(ports + i, ports + i + 1, (num - i - 1) * sizeof(*ports));
 		return true;
 	}
@@ -140,8 +140,8 @@ static bool receive_one(struct truth *truth, struct pm_locate *locate, struct wi
 }
 
 /* Asks as OpenSM's wire lets it: so many at a time, none after a silence. */
-static void ask_all(struct truth *truth, struct pm_locate *locate, uint32_t *ports,
-		    uint32_t num)
+static void query_all(struct truth *truth, struct pm_locate *locate, uint32_t *ports,
+		      uint32_t num)
 {
 	struct wire wire = {.num = 0};
 	bool more = true;
@@ -161,8 +161,9 @@ static void run(struct truth *truth, struct pm_locate *locate)
 	uint32_t ports[64], num;
 
 	while ((num = pm_locate_questions(locate, ports, LENGTH(ports)))) {
-		ask_all(truth, locate, ports, num);
-		assert_true(truth->asked <= 2 * truth->world->plan->topology->num_ports);
+		query_all(truth, locate, ports, num);
+		assert_true(truth->queried <=
+			    2 * truth->world->plan->topology->num_ports);
 	}
 }
 
@@ -258,9 +259,9 @@ static void test_director(void **state)
 			       rows[i].sm);
 		report_all(&truth, locate);
 		run(&truth, locate);
-		if (truth.asked > rows[i].most || truth.silent)
+		if (truth.queried > rows[i].most || truth.silent)
 			fail_msg("\"%s\": asked %u, in vain %u", rows[i].failure,
-				 truth.asked, truth.silent);
+				 truth.queried, truth.silent);
 		end(&truth, locate, rows[i].failure);
 	}
 	world_free(&world);
@@ -337,8 +338,8 @@ static void test_few_reports(void **state)
 		locate = begin(&truth, &world, "", cases[i].failure, "h0-1");
 		pm_locate_report(locate, world_switch(&world, cases[i].reporter));
 		run(&truth, locate);
-		if (truth.asked > cases[i].most)
-			fail_msg("%s: asked %u", cases[i].failure, truth.asked);
+		if (truth.queried > cases[i].most)
+			fail_msg("%s: asked %u", cases[i].failure, truth.queried);
 		end(&truth, locate, cases[i].failure);
 	}
 	world_free(&world);
@@ -434,7 +435,7 @@ static void test_unexplained(void **state)
 {
 	static const struct {
 		unsigned int leaves;
-		uint32_t asked[6]; /* leaves in each round */
+		uint32_t queried[6]; /* leaves in each round */
 	} cases[] = {
 		{1, {1}},	{3, {3}},	   {4, {4}},	      {5, {1, 3}},
 		{6, {1, 1, 2}}, {7, {1, 1, 1, 1}}, {9, {1, 1, 1, 1}},
@@ -457,11 +458,11 @@ static void test_unexplained(void **state)
 		}
 		while ((num = pm_locate_questions(locate, ports, LENGTH(ports)))) {
 			assert_in_range(rounds, 0, 4);
-			assert_int_equal(num, 18 * cases[i].asked[rounds++]);
+			assert_int_equal(num, 18 * cases[i].queried[rounds++]);
 			for (uint32_t q = 0; q < num; q++)
 				pm_locate_answer(locate, ports[q], PM_ANSWER_UP);
 		}
-		assert_int_equal(cases[i].asked[rounds], 0);
+		assert_int_equal(cases[i].queried[rounds], 0);
 		pm_locate_free(locate);
 		free_truth(&truth);
 	}
@@ -511,7 +512,7 @@ static bool passes(const struct truth *truth, const uint8_t *path, int hops, uin
  * A reporting switch is asked on the path of its report, backwards; none is asked through
  * a switch that is in doubt.
  */
-static void test_ways_around(void **state)
+static void test_paths_around(void **state)
 {
 	uint8_t path[PM_LOCATE_HOPS];
 	struct pm_locate *locate;
@@ -586,12 +587,14 @@ static void test_shared_cable(void **state)
 	pm_locate_answer(locate, first + 5u - out, PM_ANSWER_UP);
 	pm_locate_report(locate, world_switch(&world, "l1"));
 	pm_locate_report(locate, world_switch(&world, "l2"));
-	assert_int_equal(pm_locate_way(locate, world_switch(&world, "l1"), path), 2);
+	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "l1"), path),
+			 2);
 	assert_int_equal(path[0], out);
-	assert_int_equal(pm_locate_way(locate, world_switch(&world, "l2"), path),
+	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "l2"), path),
 			 PM_LOCATE_LATER);
-	pm_locate_told(locate, world_switch(&world, "l1"), true);
-	assert_int_equal(pm_locate_way(locate, world_switch(&world, "l2"), path), 2);
+	pm_locate_answered(locate, world_switch(&world, "l1"), true);
+	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "l2"), path),
+			 2);
 	assert_int_equal(path[0], out);
 	pm_locate_free(locate);
 	free_truth(&truth);
@@ -727,7 +730,7 @@ static bool found_all(const struct truth *truth, struct pm_locate *locate)
 
 /* What comes of one search of all that is dead. */
 struct trial {
-	uint32_t asked, silent;
+	uint32_t queried, silent;
 	bool all;
 };
 
@@ -749,7 +752,7 @@ static struct trial search_dead(struct world *world, struct random *random,
 		pm_locate_new(world->routes, truth.before, truth.sm, &locate, NULL), 0);
 	report_some(&truth, locate, random, usable_report, dead_report);
 	run(&truth, locate);
-	trial = (struct trial){truth.asked, truth.silent, found_all(&truth, locate)};
+	trial = (struct trial){truth.queried, truth.silent, found_all(&truth, locate)};
 	pm_locate_free(locate);
 	free_truth(&truth);
 	return trial;
@@ -770,7 +773,7 @@ static void test_dead_switches(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(kinds); i++) {
-		uint32_t tried = 0, all = 0, most = 0, silent = 0, asked = 0;
+		uint32_t tried = 0, all = 0, most = 0, silent = 0, queried = 0;
 
 		for (uint32_t round = 0; round < rounds; round++) {
 			struct random random = {first_seed + round};
@@ -785,7 +788,7 @@ static void test_dead_switches(void **state)
 				tried++;
 				all += trial.all;
 				silent += trial.silent;
-				asked += trial.asked;
+				queried += trial.queried;
 				most = most < trial.silent ? trial.silent : most;
 				if (trial.silent > PM_LOCATE_PROBES)
 					fail_msg(
@@ -798,7 +801,7 @@ static void test_dead_switches(void **state)
 		}
 		print_message("%s: %u losses, %u found whole, %u questions, %u in vain, "
 			      "at most %u\n",
-			      kinds[i].name, tried, all, asked, silent, most);
+			      kinds[i].name, tried, all, queried, silent, most);
 		assert_true(all * 100 >= tried * kinds[i].least);
 	}
 }
@@ -819,10 +822,10 @@ static void write_down(struct talk *talk, uint64_t word)
 	talk->digest = (talk->digest ^ word) * 0x100000001b3;
 }
 
-static int talk_way(struct talk *talk, uint32_t sw, bool *there)
+static int talk_path(struct talk *talk, uint32_t sw, bool *there)
 {
 	uint8_t path[PM_LOCATE_HOPS];
-	int hops = pm_locate_way(talk->locate, sw, path);
+	int hops = pm_locate_safe_path(talk->locate, sw, path);
 
 	write_down(talk, (uint64_t)(hops + 3));
 	for (int i = 0; i < hops; i++)
@@ -842,20 +845,20 @@ static void talk_once(struct talk *talk, uint32_t port)
 		uint32_t other =
 			random_below(talk->random, talk->truth->world->num_switches);
 
-		if (talk_way(talk, other, &there) >= 0)
-			pm_locate_told(talk->locate, other, there);
+		if (talk_path(talk, other, &there) >= 0)
+			pm_locate_answered(talk->locate, other, there);
 	}
 	if (random_chance(talk->random, 2)) {
 		pm_locate_skip(talk->locate, port);
 		return;
 	}
-	if (talk_way(talk, sw, &there) < 0)
+	if (talk_path(talk, sw, &there) < 0)
 		return;
 	/* Half of the questions are out together with the next one. */
 	if (random_chance(talk->random, 50))
-		talk_way(talk,
-			 random_below(talk->random, talk->truth->world->num_switches),
-			 &(bool){false});
+		talk_path(talk,
+			  random_below(talk->random, talk->truth->world->num_switches),
+			  &(bool){false});
 	pm_locate_answer(talk->locate, port,
 			 !there			     ? PM_NO_ANSWER
 			 : talk->truth->usable[port] ? PM_ANSWER_UP
@@ -969,7 +972,7 @@ int main(void)
 		cmocka_unit_test(test_half_of_the_reports),
 		cmocka_unit_test(test_unexplained),
 		cmocka_unit_test(test_paths),
-		cmocka_unit_test(test_ways_around),
+		cmocka_unit_test(test_paths_around),
 		cmocka_unit_test(test_shared_cable),
 		cmocka_unit_test(test_every_single_failure),
 		cmocka_unit_test(test_dead_switches),

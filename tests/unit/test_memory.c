@@ -207,12 +207,12 @@ static void note_lfts(const struct pm_lfts *lfts)
 		note(&lfts->owner[lid].guid, sizeof(uint64_t));
 }
 
-static void note_flaps(const struct pm_damping *flaps, uint64_t now_ms)
+static void note_damping(const struct pm_damping *damping, uint64_t now_ms)
 {
 	uint32_t at = 0;
 	struct pm_damped_link flap;
 
-	while (pm_damping_next(flaps, now_ms, &at, &flap)) {
+	while (pm_damping_next(damping, now_ms, &at, &flap)) {
 		note(&flap.end[0].guid, sizeof(flap.end[0].guid));
 		note(&flap.end[0].num, sizeof(flap.end[0].num));
 		note(&flap.state, sizeof(flap.state));
@@ -904,80 +904,81 @@ static void try_describe(struct world *world)
 
 static const struct pm_damping_config flapping = {1, 60000, 30000, 3600000};
 
-static void try_flaps_make(struct world *world)
+static void try_damping_make(struct world *world)
 {
-	struct pm_damping *flaps;
+	struct pm_damping *damping;
 
 	(void)world;
-	MAKE(flaps, pm_damping_make(&flapping, &flaps, &trial.err));
-	note_flaps(flaps, 0);
-	pm_damping_free(flaps);
+	MAKE(damping, pm_damping_make(&flapping, &damping, &trial.err));
+	note_damping(damping, 0);
+	pm_damping_free(damping);
 }
 
 /* A cable goes down and comes up so often that it is on hold, at 5000 ms. */
-static struct pm_damping *flaps_of(const struct world *world)
+static struct pm_damping *damping_of(const struct world *world)
 {
 	const struct pm_fabric *topology = world->plan->topology;
 	uint32_t port = world_port(topology, "l0", 3);
 	uint8_t *down = copy_usable(world);
-	struct pm_damping *flaps = NULL;
+	struct pm_damping *damping = NULL;
 
-	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
+	assert_int_equal(pm_damping_make(&flapping, &damping, NULL), 0);
 	down[port] = down[topology->ports[port].peer] = 0;
 	for (uint64_t at = 1000; at < 5000; at += 1000) {
-		assert_int_equal(pm_damping_observe(flaps, topology, world->usable, down,
-						    at, NULL),
+		assert_int_equal(pm_damping_observe(damping, topology, world->usable,
+						    down, at, NULL),
 				 0);
-		assert_int_equal(pm_damping_observe(flaps, topology, down, world->usable,
-						    at + 500, NULL),
+		assert_int_equal(pm_damping_observe(damping, topology, down,
+						    world->usable, at + 500, NULL),
 				 0);
 	}
 	free(down);
-	return flaps;
+	return damping;
 }
 
-static void try_flaps_observe(struct world *world)
+static void try_damping_observe(struct world *world)
 {
 	const struct pm_fabric *topology = world->plan->topology;
 	uint8_t *down = calloc(topology->num_ports, 1);
-	struct pm_damping *flaps = NULL;
+	struct pm_damping *damping = NULL;
 	uint32_t port = world_port(topology, "l0", 3), at = 0;
 	struct pm_damped_link flap;
 
 	assert_non_null(down);
 	memcpy(down, world->usable, topology->num_ports);
 	down[port] = down[topology->ports[port].peer] = 0;
-	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
-	CALL(pm_damping_observe(flaps, topology, world->usable, down, 1000, &trial.err));
+	assert_int_equal(pm_damping_make(&flapping, &damping, NULL), 0);
+	CALL(pm_damping_observe(damping, topology, world->usable, down, 1000,
+				&trial.err));
 	if (trial.rc) {
-		assert_false(pm_damping_next(flaps, 1000, &at, &flap));
-		assert_int_equal(pm_damping_observe(flaps, topology, world->usable, down,
-						    1000, NULL),
+		assert_false(pm_damping_next(damping, 1000, &at, &flap));
+		assert_int_equal(pm_damping_observe(damping, topology, world->usable,
+						    down, 1000, NULL),
 				 0);
 	}
-	note_flaps(flaps, 1000);
-	pm_damping_free(flaps);
+	note_damping(damping, 1000);
+	pm_damping_free(damping);
 	free(down);
 }
 
-static void try_flaps_hold(struct world *world)
+static void try_damping_hold(struct world *world)
 {
-	struct pm_damping *flaps = flaps_of(world);
+	struct pm_damping *damping = damping_of(world);
 	uint8_t *usable = copy_usable(world);
 	uint32_t num = world->plan->topology->num_ports;
 	struct pm_damping_holds holds;
 
 	FILL(holds,
-	     pm_damping_hold(flaps, world->plan, usable, 5000, &holds, &trial.err));
+	     pm_damping_hold(damping, world->plan, usable, 5000, &holds, &trial.err));
 	assert_true(holds.on_hold + holds.released > 0);
 	note(&holds.on_hold, sizeof(holds.on_hold));
 	note(usable, num);
-	note_flaps(flaps, 5000);
+	note_damping(damping, 5000);
 	free(usable);
-	pm_damping_free(flaps);
+	pm_damping_free(damping);
 }
 
-static void try_flaps_import(struct world *world)
+static void try_damping_import(struct world *world)
 {
 	const struct pm_damping_record record = {.end = {{1, 1}, {2, 2}},
 						 .downs = 1,
@@ -985,13 +986,13 @@ static void try_flaps_import(struct world *world)
 						 .changed_ms = 400,
 						 .num = 1,
 						 .down_ms = {500}};
-	struct pm_damping *flaps = NULL;
+	struct pm_damping *damping = NULL;
 
 	(void)world;
-	assert_int_equal(pm_damping_make(&flapping, &flaps, NULL), 0);
-	CHANGE(pm_damping_import(flaps, 1000, &record, &trial.err));
-	note_flaps(flaps, 1000);
-	pm_damping_free(flaps);
+	assert_int_equal(pm_damping_make(&flapping, &damping, NULL), 0);
+	CHANGE(pm_damping_import(damping, 1000, &record, &trial.err));
+	note_damping(damping, 1000);
+	pm_damping_free(damping);
 }
 
 static void try_locate(struct world *world)
@@ -1006,14 +1007,14 @@ static void try_locate(struct world *world)
 	pm_locate_free(locate);
 }
 
-static const struct pm_whatif_config all_asked = {
+static const struct pm_whatif_config all_queried = {
 	.sm = PM_NONE, .loads = true, .shifts = 4};
 
 static void try_whatif(struct world *world)
 {
 	struct pm_whatif *whatif;
 
-	MAKE(whatif, pm_whatif_new(world->fabric, &all_asked, &whatif, &trial.err));
+	MAKE(whatif, pm_whatif_new(world->fabric, &all_queried, &whatif, &trial.err));
 	note(&pm_whatif_before(whatif)->load, sizeof(uint64_t));
 	note_plan(pm_whatif_plan(whatif));
 	pm_whatif_free(whatif);
@@ -1028,13 +1029,13 @@ static void note_result(const struct pm_whatif_result *result)
 	note(&result->pairs_cut, sizeof(result->pairs_cut));
 }
 
-static void try_lose(struct world *world)
+static void try_fail(struct world *world)
 {
 	uint32_t port = world_port(world->fabric, "l0", 3);
 	struct pm_whatif *whatif = NULL;
 	struct pm_whatif_result result;
 
-	assert_int_equal(pm_whatif_new(world->fabric, &all_asked, &whatif, NULL), 0);
+	assert_int_equal(pm_whatif_new(world->fabric, &all_queried, &whatif, NULL), 0);
 	FILL(result, pm_whatif_fail(whatif, &port, 1, &result, &trial.err));
 	note_result(&result);
 	pm_whatif_free(whatif);
@@ -1046,7 +1047,7 @@ static void try_try(struct world *world)
 	struct pm_whatif *whatif = NULL;
 	struct pm_whatif_result result;
 
-	assert_int_equal(pm_whatif_new(world->fabric, &all_asked, &whatif, NULL), 0);
+	assert_int_equal(pm_whatif_new(world->fabric, &all_queried, &whatif, NULL), 0);
 	FILL(result, pm_whatif_try(whatif, broken, &result, &trial.err));
 	note_result(&result);
 	pm_whatif_free(whatif);
@@ -1171,25 +1172,25 @@ static void try_planfile_read(struct world *world)
 static void try_flapfile_print(struct world *world)
 {
 	const struct pm_damping_clock clock = {5000, 1000};
-	struct pm_damping *flaps = flaps_of(world);
+	struct pm_damping *damping = damping_of(world);
 	char *text = NULL;
 	size_t length = 0;
 
-	PRINT(text, pm_damping_file_print(flaps, &clock, &text, &length));
+	PRINT(text, pm_damping_file_print(damping, &clock, &text, &length));
 	note(text, length);
 	free(text);
-	pm_damping_free(flaps);
+	pm_damping_free(damping);
 }
 
 static void try_flapfile_read(struct world *world)
 {
 	const struct pm_damping_clock clock = {5000, 1000};
-	struct pm_damping *flaps = flaps_of(world), *again = NULL;
+	struct pm_damping *damping = damping_of(world), *again = NULL;
 	char *text = NULL;
 	const char *path;
 	size_t length = 0;
 
-	assert_int_equal(pm_damping_file_print(flaps, &clock, &text, &length), 0);
+	assert_int_equal(pm_damping_file_print(damping, &clock, &text, &length), 0);
 	path = file_with(text);
 	assert_int_equal(pm_damping_make(&flapping, &again, NULL), 0);
 	CALL(pm_damping_file_read(path, &clock, again, &trial.err));
@@ -1198,9 +1199,9 @@ static void try_flapfile_read(struct world *world)
 		assert_int_equal(pm_damping_make(&flapping, &again, NULL), 0);
 		assert_int_equal(pm_damping_file_read(path, &clock, again, NULL), 0);
 	}
-	note_flaps(again, 5000);
+	note_damping(again, 5000);
 	pm_damping_free(again);
-	pm_damping_free(flaps);
+	pm_damping_free(damping);
 	free(text);
 }
 
@@ -1310,21 +1311,21 @@ static void try_rebase(struct world *world)
 	pm_plan_free(part);
 }
 
-static void try_look(struct world *world)
+static void try_view_update(struct world *world)
 {
 	const struct view_sight sight = {
 		.discovered = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
-	struct view view = {.flaps = flaps_of(world)};
+	struct view view = {.damping = damping_of(world)};
 	bool changed;
 
 	assert_int_equal(view_rebase(&view, world->plan, NULL), 0);
 	drain(world, &view.drains);
-	CHANGE(view_look(&view, &sight, &changed, &trial.err));
+	CHANGE(view_update(&view, &sight, &changed, &trial.err));
 	note_view(&view);
 	view_free(&view);
 }
 
-static void try_tell(struct world *world)
+static void try_view_log(struct world *world)
 {
 	const struct view_sight sight = {
 		.discovered = world->usable, .detours = {.sm = PM_NONE}, .now_ms = 5000};
@@ -1334,9 +1335,9 @@ static void try_tell(struct world *world)
 
 	assert_int_equal(view_rebase(&view, world->plan, NULL), 0);
 	drain(world, &view.drains);
-	assert_int_equal(view_look(&view, &sight, &changed, NULL), 0);
+	assert_int_equal(view_update(&view, &sight, &changed, NULL), 0);
 	memfault_begin(&trial.fault);
-	view_tell(&view, text, sizeof(text));
+	view_log(&view, text, sizeof(text));
 	trial.allocations = memfault_end();
 	trial.rc = 0;
 	note_text(text);
@@ -1860,10 +1861,10 @@ static const struct row rows[] = {
 	ROW(check),	     ROW(credits),
 	ROW(loads),	     ROW(shifts),
 	ROW(moves),	     ROW(describe),
-	ROW(flaps_make),     ROW(flaps_observe),
-	ROW(flaps_hold),     ROW(flaps_import),
+	ROW(damping_make),   ROW(damping_observe),
+	ROW(damping_hold),   ROW(damping_import),
 	ROW(locate),	     ROW(whatif),
-	ROW(lose),	     ROW(try),
+	ROW(fail),	     ROW(try),
 	ROW(ibsim),	     ROW(ibnetdiscover),
 	ROW(netlist_read),   ROW(lfts_read),
 	ROW(lfts_write),     ROW(planfile_print),
@@ -1873,7 +1874,7 @@ static const struct row rows[] = {
 	ROW(circuits),	     ROW(dsm),
 	ROW(planning),	     ROW(beside),
 	ROW(migrating),	     ROW(rebase),
-	ROW(look),	     ROW(tell),
+	ROW(view_update),    ROW(view_log),
 	ROW(flit_torus),     ROW(flit_mesh),
 	ROW(flit_chain),     ROW(flit_tree),
 	ROW(flit_tables),    ROW(flit),

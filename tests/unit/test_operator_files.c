@@ -229,7 +229,7 @@ static void test_clear_holds(void **state)
 	write_request("");
 	await_count(&requests, 1);
 	assert_true(is_there(path));
-	operator_files_look(operator_files, strdup(path));
+	operator_files_poll(operator_files, strdup(path));
 	operator_files_routed(operator_files, &(struct pm_roles){0});
 	await_count(&sweeps, 1);
 	assert_false(is_there(path));
@@ -266,7 +266,7 @@ static void test_claim(void **state)
 	requests = 0; /* of the first look */
 	assert_true(operator_files_claim_drains(operator_files, &none));
 	for (int i = 1; i <= 3; i++) {
-		operator_files_look(operator_files, NULL);
+		operator_files_poll(operator_files, NULL);
 		await_count(&requests, i);
 		assert_true(operator_files_has_drains(operator_files, &none));
 		assert_false(operator_files_claim_drains(operator_files, &none));
@@ -278,7 +278,7 @@ static void test_claim(void **state)
 	await_count(&requests, 5);
 	assert_true(operator_files_take_drains(
 		operator_files, &now)); /* by a sweep that was on its way */
-	operator_files_look(operator_files, NULL);
+	operator_files_poll(operator_files, NULL);
 	await_count(&requests, 6);
 	assert_false(operator_files_claim_drains(operator_files, &none));
 	pm_drains_free(&now);

@@ -1166,7 +1166,7 @@ static void test_fits(void **state)
 }
 
 /* Hosts with a cable to each other are there, but have no place and are in no tree. */
-static void test_hosts_joined(void **state)
+static void test_hosts_connected(void **state)
 {
 	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
@@ -1292,7 +1292,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_to_grow),
 		cmocka_unit_test(test_match_marks),
 		cmocka_unit_test(test_fits),
-		cmocka_unit_test(test_hosts_joined),
+		cmocka_unit_test(test_hosts_connected),
 		cmocka_unit_test(test_slot_cable_slot),
 		cmocka_unit_test(test_share),
 	};

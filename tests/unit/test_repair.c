@@ -368,7 +368,7 @@ static void test_slow_answers(void **state)
 	for (unsigned int p = 1; p <= 4; p++)
 		subnet_set_cable("t1", p, false, true);
 	subnet_begin_sweep();
-	assert_int_equal(subnet_logged("links down 4, looks 1"), 1);
+	assert_int_equal(subnet_logged("links down 4, rounds 1"), 1);
 	assert_int_equal(subnet_logged(OUT_OF_TIME), 0);
 	assert_int_equal(subnet_unreachable(), 0);
 	end();

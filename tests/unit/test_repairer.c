@@ -38,7 +38,7 @@ static atomic_int fails;     /* port with a failure that the next repair finds, 
 static atomic_int resends;   /* repairs that were to send again */
 static atomic_int failed;    /* port that a repair found failed, or -1 */
 static atomic_bool is_discovered; /* that, when the last repair began */
-static void (*when_taken_over)(void), (*when_asked_for_drains)(void);
+static void (*when_taken_over)(void), (*when_drains_are_requested)(void);
 static void (*when_repairing)(void);
 
 /* ---- In the place of others ---- */
@@ -105,8 +105,8 @@ bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
 	return false;
 }
 
-bool mcast_look_above(struct mcast *mcast, const struct mcast_subject *subject,
-		      uint32_t *from, struct mcast_done *done)
+bool mcast_search_above(struct mcast *mcast, const struct mcast_subject *subject,
+			uint32_t *from, struct mcast_done *done)
 {
 	(void)mcast;
 	(void)subject;
@@ -146,8 +146,8 @@ bool operator_files_has_drains(struct operator_files *files, const struct pm_dra
 	(void)now;
 	if (!drains)
 		return false;
-	hook = when_asked_for_drains;
-	when_asked_for_drains = NULL;
+	hook = when_drains_are_requested;
+	when_drains_are_requested = NULL;
 	if (hook)
 		hook();
 	return true;
@@ -272,8 +272,8 @@ static void log_repair(void *context, const struct view *of, enum sweep_phase ph
 	(void)done;
 }
 
-static void log_move(void *context, const struct view *of, uint64_t number,
-		     const struct moved *done)
+static void log_transition(void *context, const struct view *of, uint64_t number,
+			   const struct moved *done)
 {
 	(void)context;
 	(void)of;
@@ -298,7 +298,7 @@ static void await_count(const atomic_int *count, int wanted)
 }
 
 /* Until all that is known now was looked at: the first round may have begun before. */
-static void have_it_look(void)
+static void have_it_searched(void)
 {
 	int before = rounds;
 
@@ -321,7 +321,7 @@ static int begin(void **state)
 		.repair = (struct repair *)&dummy,
 		.operator_files = (struct operator_files *)&dummy,
 		.log_repair = log_repair,
-		.log_move = log_move,
+		.log_transition = log_transition,
 		.log_balance = log_balance,
 	};
 	struct view_sight discovered = {.detours = {.sm = PM_NONE}};
@@ -339,7 +339,7 @@ static int begin(void **state)
 	assert_int_equal(view_rebase(&view, world.plan, NULL), 0);
 	memset(world.usable, 1, world.plan->topology->num_ports);
 	discovered.discovered = world.usable;
-	assert_int_equal(view_look(&view, &discovered, &changed, NULL), 0);
+	assert_int_equal(view_update(&view, &discovered, &changed, NULL), 0);
 	repairer = repairer_start(&config);
 	assert_non_null(repairer);
 	return 0;
@@ -389,10 +389,10 @@ static void test_void_meanwhile(void **state)
 	await_count(&rounds, 1);
 	pthread_join(sweeper, NULL);
 	assert_true(is_void);
-	have_it_look();
+	have_it_searched();
 	repairs = 0; /* of one that was begun before */
 	traps = 1;
-	have_it_look();
+	have_it_searched();
 	assert_int_equal(repairs, 0);
 	hand_over();
 	await_count(&repairs, 1);
@@ -411,17 +411,17 @@ static void test_late_drains(void **state)
 	(void)state;
 	repairer_set_phase(repairer, PHASE_DISCOVERY);
 	hand_over();
-	have_it_look();
-	when_asked_for_drains = end_discovery;
+	have_it_searched();
+	when_drains_are_requested = end_discovery;
 	drains = true;
-	have_it_look();
-	assert_null(when_asked_for_drains);
+	have_it_searched();
+	assert_null(when_drains_are_requested);
 	assert_int_equal(transitions, 0);
 	assert_false(repairer_take_drains(repairer, &now, false));
 	repairer_set_phase(repairer, PHASE_LINKS);
 	await_count(&transitions, 1);
 	traps = 1; /* interrupts it */
-	have_it_look();
+	have_it_searched();
 	assert_true(repairer_take_drains(repairer, &now, false));
 	assert_int_equal(now.num, 1);
 	pm_drains_free(&now);
@@ -436,7 +436,7 @@ static void test_given_up(void **state)
 	repairer_wake(repairer);
 	await_count(&transitions, 1);
 	traps = 1;
-	have_it_look();
+	have_it_searched();
 	repairer_halt(repairer);
 	repairer_take_drains(repairer, &view.drains, false);
 	pm_plan_set_adopted(world.plan, true);
@@ -487,7 +487,7 @@ static void test_sleeps_while_void(void **state)
 	when_repairing = make_void_now;
 	hand_over();
 	await_count(&repairs, 1);
-	have_it_look();
+	have_it_searched();
 	before = rounds;
 	start = clock_ms();
 	while (clock_ms() < start + 500) /* in which it would look 10 times */
@@ -523,7 +523,7 @@ static void fail_link(uint32_t number)
 	traps = 1;
 	repairer_wake(repairer);
 	await_count(&repairs, before + 1);
-	have_it_look();
+	have_it_searched();
 }
 
 static uint32_t count_failed(void)
@@ -540,7 +540,7 @@ static uint32_t count_failed(void)
 }
 
 /* Each failure is told of once: a discovery that saw it up since is right. */
-static void test_told_once(void **state)
+static void test_logged_once(void **state)
 {
 	(void)state;
 	hand_over();
@@ -566,12 +566,12 @@ static void test_stays_failed(void **state)
 	repairer_set_phase(repairer, PHASE_MANAGEMENT);
 	repairer_take_drains(repairer, &now, false);
 	pm_drains_free(&now);
-	have_it_look(); /* it is given up */
+	have_it_searched(); /* it is given up */
 	before = repairs;
 	traps = 1;
 	repairer_wake(repairer);
 	await_count(&repairs, before + 1);
-	have_it_look();
+	have_it_searched();
 	assert_false(is_discovered);
 }
 
@@ -583,7 +583,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_given_up, begin, end),
 		cmocka_unit_test_setup_teardown(test_new_traps, begin, end),
 		cmocka_unit_test_setup_teardown(test_sleeps_while_void, begin, end),
-		cmocka_unit_test_setup_teardown(test_told_once, begin, end),
+		cmocka_unit_test_setup_teardown(test_logged_once, begin, end),
 		cmocka_unit_test_setup_teardown(test_stays_failed, begin, end),
 	};
 

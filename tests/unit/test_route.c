@@ -1075,7 +1075,7 @@ static void test_pinned(void **state)
  * What a failure looks at is in proportion to what it changes: to the sets and the
  * entries, whatever the size of the fabric.
  */
-static double looked_per_change(uint32_t leaves, const char *node, unsigned int port)
+static double examined_per_change(uint32_t leaves, const char *node, unsigned int port)
 {
 	struct world world;
 	uint32_t at, changes, sets;
@@ -1088,7 +1088,7 @@ static double looked_per_change(uint32_t leaves, const char *node, unsigned int 
 	pm_routes_changes(world.routes, &changes);
 	pm_routes_reach_less(world.routes, &sets);
 	assert_true(changes > 0);
-	looked = (double)pm_routes_looked(world.routes) / (changes + sets);
+	looked = (double)pm_routes_examined(world.routes) / (changes + sets);
 	world_free(&world);
 	return looked;
 }
@@ -1106,8 +1106,10 @@ static void test_failure_is_local(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(failures); i++) {
-		double small = looked_per_change(72, failures[i].node, failures[i].port);
-		double large = looked_per_change(324, failures[i].node, failures[i].port);
+		double small =
+			examined_per_change(72, failures[i].node, failures[i].port);
+		double large =
+			examined_per_change(324, failures[i].node, failures[i].port);
 
 		print_message("%s: %.1f and %.1f looked at\n", failures[i].node, small,
 			      large);

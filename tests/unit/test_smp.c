@@ -83,7 +83,7 @@ struct trial {
 	bool exact;	     /* nothing is silent by accident */
 
 	bool stopped;
-	uint32_t made, posted, not_sent, num_told, told[MOST_SMPS];
+	uint32_t made, posted, not_sent, num_reported, told[MOST_SMPS];
 	uint32_t outcomes[3], most_out;
 };
 static struct trial *running;
@@ -396,7 +396,7 @@ static bool take(void *context, const struct smp_answer *answer)
 	assert_true(answer->index < t->made);
 	assert_int_equal(t->told[answer->index]++, 0);
 	t->outcomes[answer->outcome]++;
-	t->num_told++;
+	t->num_reported++;
 	/* Nothing is held: this waits for ever otherwise. */
 	CL_PLOCK_EXCL_ACQUIRE(&fake.osm.lock);
 	CL_PLOCK_RELEASE(&fake.osm.lock);
@@ -418,7 +418,7 @@ static bool take(void *context, const struct smp_answer *answer)
 	for (unsigned int i = 0; answer->outcome == SMP_ANSWERED && i < SMP_DATA; i++)
 		assert_int_equal(answer->data[i],
 				 data_byte(fake.batch, answer->index, i));
-	t->stopped = t->num_told >= t->stop_after;
+	t->stopped = t->num_reported >= t->stop_after;
 	return !t->stopped;
 }
 
@@ -443,7 +443,7 @@ static void run(struct smp_sender *smps, struct trial *t)
 		assert_int_equal(t->told[i], t->fate[i] != LEFT_OUT);
 		wanted += t->fate[i] != LEFT_OUT;
 	}
-	assert_int_equal(t->num_told, wanted);
+	assert_int_equal(t->num_reported, wanted);
 	assert_true(t->most_out <= t->window);
 	if (osm_exit_flag)
 		return;
@@ -572,7 +572,7 @@ static void test_leaving(void **state)
 	running = &t;
 	smp_run(smps, &t.batch, &count);
 	assert_int_equal(t.posted, 3);
-	assert_int_equal(t.num_told, t.made);
+	assert_int_equal(t.num_reported, t.made);
 	smp_stop(smps);
 }
 

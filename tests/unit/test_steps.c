@@ -198,7 +198,7 @@ static void send_rest(struct trial *t)
 }
 
 /* Whether a switch has a link to another one. */
-static bool is_joined(const struct trial *t, uint32_t sw)
+static bool is_connected(const struct trial *t, uint32_t sw)
 {
 	pm_for_each_port(i, t->plan->topology, sw)
 		if (t->up[i] && pm_fabric_peer_node(t->plan->topology, i) != PM_NONE)
@@ -211,7 +211,7 @@ static void make_steps(struct trial *t)
 {
 	EXPECT(pm_steps_make(&t->input, &t->stale, &t->steps) == 0);
 	for (uint32_t i = 0; i < t->steps.num; i++)
-		EXPECT(is_joined(t, t->steps.sets[i].sw));
+		EXPECT(is_connected(t, t->steps.sets[i].sw));
 }
 
 /* ---- A repair ---- */

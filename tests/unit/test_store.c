@@ -136,7 +136,7 @@ static bool load(uint64_t nth, struct planning *planning, int *rc)
 	*planning = (struct planning){.phase = PLANNING_EMPTY};
 	by_hand = true;
 	memfault_begin(&(struct memfault){.nth = nth});
-	store_look(store);
+	store_poll(store);
 	store_write(store);
 	*rc = store_load(store, &request, planning, &err);
 	store_write(store);
@@ -413,18 +413,18 @@ static void go_on_without(struct store *store, struct pm_plan *plan)
 	struct planning planning = {.phase = PLANNING_EMPTY};
 	struct pm_error err;
 
-	assert_true(store_await_look(store));
+	assert_true(store_await_poll(store));
 	assert_int_equal(store_load(store, &request, &planning, &err), -EAGAIN);
 	assert_true(store_give_up(store));
 	assert_false(store_give_up(store));
-	assert_false(store_await_look(store));
+	assert_false(store_await_poll(store));
 	assert_false(store_has_later(store, &request));
 	assert_int_equal(store_load(store, &request, &planning, &err), -EAGAIN);
 	assert_int_equal(planning.phase, PLANNING_EMPTY);
 	save(store, plan);
 	assert_false(store_await_plan(store));
-	store_look(store); /* in the next sweep */
-	assert_false(store_await_look(store));
+	store_poll(store); /* in the next sweep */
+	assert_false(store_await_poll(store));
 }
 
 static void check_loaded(struct store *store)
@@ -480,10 +480,10 @@ static bool hang_in(int nth, bool bare)
 	hung = false;
 	hang_at = nth;
 	assert_true(store_open(store, GUID));
-	store_look(store);
-	while (!hung && store_await_look(store))
+	store_poll(store);
+	while (!hung && store_await_poll(store))
 		;
-	late = hung && store_await_look(store);
+	late = hung && store_await_poll(store);
 	world.plan->adopted = true;
 	if (late)
 		go_on_without(store, world.plan);
@@ -588,8 +588,8 @@ static bool finds_plan(bool *opens)
 
 	store = begin_store();
 	store_open(store, GUID);
-	store_look(store);
-	while (store_await_look(store))
+	store_poll(store);
+	while (store_await_poll(store))
 		;
 	path = store_path(store, "state");
 	*opens = path != NULL;

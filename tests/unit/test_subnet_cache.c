@@ -273,7 +273,7 @@ static void learn(struct subnet_cache *cache, uint32_t changes, uint8_t *discove
 			change();
 	} while (!match(discovered, &sm));
 	assert_int_equal(subnet_cache_learn(cache, &subn, NULL), 0);
-	assert_false(subnet_cache_look(cache, &subn));
+	assert_false(subnet_cache_refresh(cache, &subn));
 	subnet_cache_bind(cache, plan);
 }
 
@@ -312,7 +312,7 @@ static void test_random(void **state)
 		for (uint32_t i = random_below(&dice, 4); i > 0; i--)
 			change();
 		matches = match(expected, &sm);
-		known = subnet_cache_look(&cache, &subn);
+		known = subnet_cache_refresh(&cache, &subn);
 		/* What was lost when it was learnt is new to it. */
 		if (!known)
 			continue;
@@ -345,32 +345,32 @@ static void test_unchanged(void **state)
 	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		restore();
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		subnet_cache_keep(&cache);
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
 			assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-			assert_false(subnet_cache_look(&cache, &subn));
+			assert_false(subnet_cache_refresh(&cache, &subn));
 			restore();
 		}
 		if (fabric->ports[i].peer == PM_NONE)
 			continue;
 		unlink_port(i);
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		assert_false(subnet_cache_is_kept(&cache));
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 		/* One that was not found is dropped, and changes nothing. */
 		restore();
 		fail_all_cables(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
@@ -395,7 +395,7 @@ static void test_unheard(void **state)
 		const struct pm_port *port = &fabric->ports[i];
 
 		restore();
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		if (has_lid(i)) {
 			set_lid(i, MOST_LIDS - 1);
@@ -414,7 +414,7 @@ static void test_unheard(void **state)
 		subn.subnet_initialization_error = FALSE;
 		restore();
 		discovered_ports[port->node][port->num] = 0;
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		/* What OpenSM's drop manager does then. */
 		if (is_switch(port->node))
@@ -427,7 +427,7 @@ static void test_unheard(void **state)
 		restore();
 		fail_all_cables(i);
 		nodes[i]->discovery_count = 0;
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
@@ -471,21 +471,21 @@ static void test_freed(void **state)
 	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
 	subnet_cache_bind(&cache, plan);
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		move_node(i);
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		/* One that is gone, and another in its place in memory. */
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
 		fail_all_cables(i);
 		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-		assert_true(subnet_cache_look(&cache, &subn));
+		assert_true(subnet_cache_refresh(&cache, &subn));
 		nodes[i]->node_info.node_guid ^= cl_hton64(UINT64_C(1) << 40);
 		cl_qmap_insert(&subn.node_guid_tbl, nodes[i]->node_info.node_guid,
 			       &nodes[i]->map_item);
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-		assert_false(subnet_cache_look(&cache, &subn));
+		assert_false(subnet_cache_refresh(&cache, &subn));
 		free(nodes[i]);
 		make_node(i);
 		restore();
@@ -506,11 +506,11 @@ static void test_unusable(void **state)
 	nodes[sw]->sw = NULL; /* it did not answer */
 	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
 	subnet_cache_bind(&cache, plan);
-	assert_true(subnet_cache_look(&cache, &subn));
+	assert_true(subnet_cache_refresh(&cache, &subn));
 	assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
 	nodes[sw]->sw = &switches[sw];
 	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
-	assert_false(subnet_cache_look(&cache, &subn));
+	assert_false(subnet_cache_refresh(&cache, &subn));
 	subnet_cache_forget(&cache);
 }
 
@@ -555,7 +555,7 @@ static void test_links(void **state)
 			assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
 			subnet_cache_bind(&cache, plan);
 		} else {
-			assert_true(subnet_cache_look(&cache, &subn));
+			assert_true(subnet_cache_refresh(&cache, &subn));
 		}
 		memset(link, 0xff, plan->topology->num_ports);
 		subnet_cache_links(&cache, link);
@@ -564,7 +564,7 @@ static void test_links(void **state)
 		assert_int_equal(link[fabric->ports[port].peer], 0);
 	}
 	unlink_port(port);
-	assert_true(subnet_cache_look(&cache, &subn));
+	assert_true(subnet_cache_refresh(&cache, &subn));
 	subnet_cache_links(&cache, link);
 	assert_int_equal(link[port], 0);
 	subnet_cache_forget(&cache);
@@ -586,7 +586,7 @@ static void test_lids_given(void **state)
 	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 	restore();
 	assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
-	assert_true(subnet_cache_look(&cache, &subn));
+	assert_true(subnet_cache_refresh(&cache, &subn));
 	subnet_cache_forget(&cache);
 }
 

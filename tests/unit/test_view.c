@@ -39,14 +39,14 @@ struct ground {
 	uint64_t now_ms;
 };
 
-static void begin(struct ground *g, bool flaps)
+static void begin(struct ground *g, bool damping)
 {
 	memset(g, 0, sizeof(*g));
 	world_make(&g->world, recipe_draw(TREE), PM_GROUPED);
 	g->topology = g->world.plan->topology;
 	assert_int_equal(view_rebase(&g->view, g->world.plan, NULL), 0);
-	if (flaps)
-		assert_int_equal(pm_damping_make(&usual, &g->view.flaps, NULL), 0);
+	if (damping)
+		assert_int_equal(pm_damping_make(&usual, &g->view.damping, NULL), 0);
 	g->discovered = copy_of(NULL, g->topology->num_ports);
 	assert_true(pm_plan_match(g->world.plan, g->world.fabric, g->discovered));
 	g->silent = copy_of(NULL, g->topology->num_ports);
@@ -55,7 +55,7 @@ static void begin(struct ground *g, bool flaps)
 static void end(struct ground *g)
 {
 	view_free(&g->view);
-	assert_null(g->view.flaps);
+	assert_null(g->view.damping);
 	free(g->discovered);
 	free(g->stayed);
 	free(g->silent);
@@ -86,7 +86,7 @@ static bool look(struct ground *g)
 	struct pm_error err = {""};
 	bool changed;
 
-	if (view_look(&g->view, &sight, &changed, &err))
+	if (view_update(&g->view, &sight, &changed, &err))
 		fail_msg("%s", err.text);
 	assert_true(g->view.current);
 	assert_memory_equal(g->view.discovered, g->discovered, g->topology->num_ports);
@@ -112,7 +112,7 @@ static uint32_t downs(const struct ground *g, const char *sw, unsigned int num)
 	struct pm_damped_link flap;
 	uint32_t at = 0;
 
-	while (pm_damping_next(g->view.flaps, g->now_ms, &at, &flap))
+	while (pm_damping_next(g->view.damping, g->now_ms, &at, &flap))
 		for (int e = 0; e < 2; e++)
 			if (flap.end[e].guid == guid && flap.end[e].num == num)
 				return flap.downs;
@@ -124,7 +124,7 @@ static bool in_use(const struct ground *g, const char *sw, unsigned int num)
 	return g->view.usable[world_port(g->topology, sw, num)] != 0;
 }
 
-static void test_look(void **state)
+static void test_update(void **state)
 {
 	struct ground g;
 	uint8_t *before;
@@ -156,7 +156,7 @@ static void test_look(void **state)
 	end(&g);
 }
 
-static void test_tell(void **state)
+static void test_log(void **state)
 {
 	char text[PM_CHANGE_TEXT], wanted[PM_CHANGE_TEXT];
 	struct ground g;
@@ -165,18 +165,18 @@ static void test_tell(void **state)
 	(void)state;
 	begin(&g, false);
 	look(&g);
-	view_tell(&g.view, text, sizeof(text));
+	view_log(&g.view, text, sizeof(text));
 	before = copy_of(g.discovered, g.topology->num_ports);
 	set(&g, g.discovered, "l0", 2, 0);
 	look(&g);
 	set(&g, g.discovered, "l1", 2, 0);
 	look(&g);
 	pm_change_describe(g.view.plan, before, g.discovered, wanted, sizeof(wanted));
-	view_tell(&g.view, text, sizeof(text));
+	view_log(&g.view, text, sizeof(text));
 	assert_string_equal(text, wanted);
 	pm_change_describe(g.view.plan, g.discovered, g.discovered, wanted,
 			   sizeof(wanted));
-	view_tell(&g.view, text, sizeof(text));
+	view_log(&g.view, text, sizeof(text));
 	assert_string_equal(text, wanted);
 	free(before);
 	end(&g);
@@ -336,7 +336,7 @@ static void test_rebase(void **state)
 	flap(&g, "l0", 2, (int)usual.limit + 1);
 	set(&g, g.discovered, "l1", 3, 0);
 	look(&g);
-	view_tell(&g.view, text, sizeof(text));
+	view_log(&g.view, text, sizeof(text));
 	set(&g, g.discovered, "l1", 2, 0);
 	set(&g, g.silent, "l1", 2, 1);
 	look(&g);
@@ -370,7 +370,7 @@ static void test_rebase(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_look),   cmocka_unit_test(test_tell),
+		cmocka_unit_test(test_update), cmocka_unit_test(test_log),
 		cmocka_unit_test(test_hold),   cmocka_unit_test(test_bounced),
 		cmocka_unit_test(test_silent), cmocka_unit_test(test_rebase),
 	};

@@ -603,7 +603,7 @@ static void test_loads(void **state)
 }
 
 /* Traffic is not the same both ways: the link with most flows may lead up or down. */
-static void test_loads_each_way(void **state)
+static void test_loads_each_direction(void **state)
 {
 	static const struct {
 		const char *drawing;
@@ -736,7 +736,7 @@ int main(void)
 		cmocka_unit_test(test_random_failures),
 		cmocka_unit_test(test_sampled_loads),
 		cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_loads_each_way),
+		cmocka_unit_test(test_loads_each_direction),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_more_than_whole),

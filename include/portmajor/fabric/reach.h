@@ -58,8 +58,8 @@ struct pm_span {
 struct pm_reach_failure {
 	uint32_t *stirred; /* switches with changed[] set, each once */
 	uint32_t num_stirred;
-	uint8_t *changed; /* [switch] as above */
-	uint64_t looked;  /* sets examined */
+	uint8_t *changed;  /* [switch] as above */
+	uint64_t examined; /* sets examined */
 	/* Room; empty between two calls. */
 	uint64_t *missing;    /* [switch][words] switches that a set may lack now, .. */
 	struct pm_span *span; /* .. [switch] all of it in these words */

@@ -25,7 +25,7 @@ struct pm_damping_clock {
 };
 
 /* The text, to be written with pm_replace; the caller frees it. -ENOMEM. */
-int pm_damping_file_print(const struct pm_damping *flaps,
+int pm_damping_file_print(const struct pm_damping *damping,
 			  const struct pm_damping_clock *clock, char **text,
 			  size_t *length);
 
@@ -35,11 +35,11 @@ int pm_damping_file_print(const struct pm_damping *flaps,
  * invalid, with path and line in the message: the lines before are added; other -errno.
  */
 int pm_damping_file_read(const char *path, const struct pm_damping_clock *clock,
-			 struct pm_damping *flaps, struct pm_error *err);
+			 struct pm_damping *damping, struct pm_error *err);
 
 /* The same for text in memory, called source in messages. */
 int pm_damping_file_parse(const char *text, size_t length, const char *source,
-			  const struct pm_damping_clock *clock, struct pm_damping *flaps,
-			  struct pm_error *err);
+			  const struct pm_damping_clock *clock,
+			  struct pm_damping *damping, struct pm_error *err);
 
 #endif

@@ -38,9 +38,9 @@ struct pm_damping_config {
 struct pm_damping;
 
 /* The caller frees *flaps. -EINVAL: a number out of its range; -ENOMEM. */
-int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **flaps,
+int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **damping,
 		    struct pm_error *err);
-void pm_damping_free(struct pm_damping *flaps);
+void pm_damping_free(struct pm_damping *damping);
 
 /*
  * Notes cables that went down and came up. before[port] and now[port] of `known` are from
@@ -50,7 +50,7 @@ void pm_damping_free(struct pm_damping *flaps);
  * observations takes two calls. -ENOMEM: nothing was noted. Cost: O(ports) to compare,
  * and for each cable that went down lately a search.
  */
-int pm_damping_observe(struct pm_damping *flaps, const struct pm_fabric *topology,
+int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topology,
 		       const uint8_t *before, const uint8_t *now, uint64_t now_ms,
 		       struct pm_error *err);
 
@@ -67,8 +67,8 @@ struct pm_damping_holds {
  * shortest holds. -ENOMEM: usable and *holds are untouched. Cost: nothing if no cable is
  * on hold; else that of pm_exclude (exclude.h).
  */
-int pm_damping_hold(struct pm_damping *flaps, const struct pm_plan *plan, uint8_t *usable,
-		    uint64_t now_ms, struct pm_damping_holds *holds,
+int pm_damping_hold(struct pm_damping *damping, const struct pm_plan *plan,
+		    uint8_t *usable, uint64_t now_ms, struct pm_damping_holds *holds,
 		    struct pm_error *err);
 
 enum pm_damping_state {
@@ -98,7 +98,7 @@ struct pm_damped_link {
  * The next cable in the order of its ends: *at is 0 at first and counts on. False
  * if there is none.
  */
-bool pm_damping_next(const struct pm_damping *flaps, uint64_t now_ms, uint32_t *at,
+bool pm_damping_next(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
 		     struct pm_damped_link *flap);
 
 /* A word for a state: "noted", "down", "on-hold", "needed" or "watched". */
@@ -115,26 +115,26 @@ struct pm_damping_record {
 };
 
 /* As pm_damping_next. */
-bool pm_damping_export(const struct pm_damping *flaps, uint64_t now_ms, uint32_t *at,
+bool pm_damping_export(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
 		       struct pm_damping_record *record);
 
 /*
  * Adds a cable, with as many times as the limit needs. -EINVAL: it is there already, or
  * the record is invalid; -ENOMEM.
  */
-int pm_damping_import(struct pm_damping *flaps, uint64_t now_ms,
+int pm_damping_import(struct pm_damping *damping, uint64_t now_ms,
 		      const struct pm_damping_record *record, struct pm_error *err);
 
 /*
  * A number that changes when the exported records change, other than by the passage of
  * time.
  */
-uint64_t pm_damping_changes(const struct pm_damping *flaps);
+uint64_t pm_damping_changes(const struct pm_damping *damping);
 
 /*
  * Forgets the cable at this port of a switch, with num 0 all cables of the switch, with
  * guid 0 all cables. Returns how many were on hold or watched.
  */
-uint32_t pm_damping_clear(struct pm_damping *flaps, uint64_t guid, unsigned int num);
+uint32_t pm_damping_clear(struct pm_damping *damping, uint64_t guid, unsigned int num);
 
 #endif

@@ -5,7 +5,7 @@
  *
  *   pm_locate_new
  *   repeat: pm_locate_report for what reports have come
- *           pm_locate_questions, pm_locate_way for each, pm_locate_answer
+ *           pm_locate_questions, pm_locate_safe_path for each, pm_locate_answer
  *   until there are no more questions
  *   pm_locate_failed
  *
@@ -61,13 +61,14 @@ uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t
 
 /*
  * The path for an SMP to a switch now, as the output ports from the manager's switch on:
- * returns their number (0: the manager's own switch), PM_LOCATE_NO_WAY, or
- * PM_LOCATE_LATER: wait for an outstanding answer. pm_locate_answer or pm_locate_told has
- * to follow. O(hops), and O(cables) the first time after an answer.
+ * returns their number (0: the manager's own switch), PM_LOCATE_NO_PATH, or
+ * PM_LOCATE_LATER: wait for an outstanding answer. pm_locate_answer or pm_locate_answered
+ * has to follow. O(hops), and O(cables) the first time after an answer.
  */
-#define PM_LOCATE_NO_WAY (-1)
+#define PM_LOCATE_NO_PATH (-1)
 #define PM_LOCATE_LATER (-2)
-int pm_locate_way(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS]);
+int pm_locate_safe_path(struct pm_locate *locate, uint32_t sw,
+			uint8_t path[PM_LOCATE_HOPS]);
 
 /* The answer to a question. After PM_NO_ANSWER, do not send the remaining ones. */
 void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer answer);
@@ -75,10 +76,10 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 /* A question that cannot be sent; it is not listed again soon. */
 void pm_locate_skip(struct pm_locate *locate, uint32_t port);
 
-/* Whether another SMP, sent by pm_locate_way, was answered. */
-void pm_locate_told(struct pm_locate *locate, uint32_t sw, bool answered);
+/* Whether another SMP, sent by pm_locate_safe_path, was answered. */
+void pm_locate_answered(struct pm_locate *locate, uint32_t sw, bool answered);
 
-/* A probable path, not for sending, or PM_LOCATE_NO_WAY. */
+/* A probable path, not for sending, or PM_LOCATE_NO_PATH. */
 int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS]);
 
 /*

@@ -102,7 +102,7 @@ const struct pm_routes_change *pm_routes_changes(const struct pm_routes *routes,
 						 uint32_t *count);
 
 /* Sets of reach.h and LIDs that it examined, for tests of its cost. */
-uint64_t pm_routes_looked(const struct pm_routes *routes);
+uint64_t pm_routes_examined(const struct pm_routes *routes);
 
 /*
  * Tables of a plan for a fabric with parts missing: pm_routes_make, pm_plan_match and

@@ -42,7 +42,7 @@ static uint32_t clear_at(const struct view *view, const char *name, unsigned lon
 		    (sw != one && strcmp(pm_fabric_name(topology, sw), name) != 0))
 			continue;
 		*any = true;
-		cleared += pm_damping_clear(view->flaps, topology->nodes[sw].guid,
+		cleared += pm_damping_clear(view->damping, topology->nodes[sw].guid,
 					    (unsigned int)port);
 	}
 	return cleared;
@@ -80,7 +80,7 @@ static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
 		named = true;
 		cleared += clear_one(view, log, line);
 	}
-	return named ? cleared : pm_damping_clear(view->flaps, 0, 0);
+	return named ? cleared : pm_damping_clear(view->damping, 0, 0);
 }
 
 /* The file is read whole first: half of it is not what was asked for, nor is nothing. */
@@ -95,7 +95,7 @@ int holds_read_clearing(const char *path, char **text, struct pm_error *err)
 
 uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text)
 {
-	return view->plan && view->flaps ? clear_named(view, log, text) : 0;
+	return view->plan && view->damping ? clear_named(view, log, text) : 0;
 }
 
 /* "leaf5[20] (4 times down, 60 s left)" and so on. */
@@ -108,7 +108,7 @@ static void list_holds(const struct view *view, char *text, size_t size)
 	size_t used = 0;
 
 	text[0] = '\0';
-	while (pm_damping_next(view->flaps, now, &at, &flap) && used < size) {
+	while (pm_damping_next(view->damping, now, &at, &flap) && used < size) {
 		uint32_t sw = pm_fabric_find_guid(topology, flap.end[0].guid);
 
 		if (flap.state != PM_DAMPING_ON_HOLD && flap.state != PM_DAMPING_NEEDED)

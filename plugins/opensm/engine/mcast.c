@@ -410,7 +410,7 @@ static int bring_groups_up_to_date(struct mcast *m, const struct mcast_subject *
 		return 0;
 	rc = bring_up_to_date(m, subject, 0, m->blocks, done);
 	m->in_step = !rc && !done->wire.interrupted && !done->wire.gave_up &&
-		     !done->wire.asked && !done->places &&
+		     !done->wire.queried && !done->places &&
 		     !memchr(m->reachable, 0, m->plan->topology->num_switches);
 	return rc;
 }
@@ -473,8 +473,8 @@ static bool goes_on(const struct mcast *m, const struct view *view)
 	return ours && m->wanted && m->plan == view->plan;
 }
 
-bool mcast_look_above(struct mcast *m, const struct mcast_subject *subject,
-		      uint32_t *from, struct mcast_done *done)
+bool mcast_search_above(struct mcast *m, const struct mcast_subject *subject,
+			uint32_t *from, struct mcast_done *done)
 {
 	double start = clock_ms();
 	int rc = 0;
@@ -491,7 +491,7 @@ bool mcast_look_above(struct mcast *m, const struct mcast_subject *subject,
 	if (rc)
 		done->wire.gave_up = "out of memory";
 	done->milliseconds = clock_ms() - start;
-	return done->wire.asked;
+	return done->wire.queried;
 }
 
 /* ---- Begin and end ---- */

@@ -10,7 +10,7 @@
  *
  * Held tables are our own record of acknowledged Sets. They are unknown at first, after
  * another subnet manager, where a switch may have rebooted and after an unanswered Set.
- * Unknown blocks are read when a group needs them, the others later (mcast_look_above);
+ * Unknown blocks are read when a group needs them, the others later (mcast_search_above);
  * without an answer they are sent whole.
  *
  * On one thread at a time: the one that has acquired the repairer.
@@ -72,7 +72,7 @@ bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
  * blocks without an answer stay unknown. One Get for each unknown block of 32 MLIDs and
  * 16 ports that a switch forwards. False: nothing was read.
  */
-bool mcast_look_above(struct mcast *mcast, const struct mcast_subject *subject,
-		      uint32_t *from, struct mcast_done *done);
+bool mcast_search_above(struct mcast *mcast, const struct mcast_subject *subject,
+			uint32_t *from, struct mcast_done *done);
 
 #endif

@@ -221,15 +221,15 @@ struct staying {
 	const struct planning *planning;
 	const struct planning_request *request;
 	struct planning_change *change;
-	bool apart; /* the plan in force is not the base */
-	bool grown; /* the base, by unknown parts */
-	bool keep;  /* LIDs in use */
+	bool separate; /* the plan in force is not the base */
+	bool grown;    /* the base, by unknown parts */
+	bool keep;     /* LIDs in use */
 };
 
 /* The plan in force as far as it is made. */
 static struct pm_plan *plan_to_be(const struct staying *s)
 {
-	if (!s->apart)
+	if (!s->separate)
 		return base_to_be(s->planning, s->change);
 	return s->change->plan ? s->change->plan : beside_base(s->planning);
 }
@@ -237,7 +237,7 @@ static struct pm_plan *plan_to_be(const struct staying *s)
 /* Puts a plan with other LIDs in the place of that. */
 static void set_plan(struct staying *s, struct pm_plan *made)
 {
-	replace_plan(s->apart ? &s->change->plan : &s->change->base, made);
+	replace_plan(s->separate ? &s->change->plan : &s->change->base, made);
 }
 
 /*
@@ -255,7 +255,7 @@ static int grow_beside(struct staying *s, struct pm_error *err)
 	/* LIDs beyond the fabric's room are not assigned before they must be. */
 	rc = pm_plan_grow_beside(plan, base->top_lid <= s->request->max_lid ? base : NULL,
 				 s->request->fabric, &grown, err);
-	s->apart = rc != -ENOSPC;
+	s->separate = rc != -ENOSPC;
 	s->keep |= rc == -ENOSPC;
 	s->change->plan = grown;
 	return rc == -ENOSPC ? 0 : rc;
@@ -264,7 +264,7 @@ static int grow_beside(struct staying *s, struct pm_error *err)
 /* LIDs in use that are not those of the plan part it from the base. */
 static int keep_used(struct staying *s, struct pm_error *err)
 {
-	const struct pm_plan *before = s->apart ? NULL : s->planning->last;
+	const struct pm_plan *before = s->separate ? NULL : s->planning->last;
 	struct pm_plan *kept = NULL;
 	uint32_t differ;
 	int rc = pm_plan_keep(plan_to_be(s), s->request->fabric, before, &kept, &differ,
@@ -272,7 +272,7 @@ static int keep_used(struct staying *s, struct pm_error *err)
 
 	if (rc || !kept)
 		return rc;
-	s->apart = true;
+	s->separate = true;
 	set_plan(s, kept);
 	return 0;
 }
@@ -296,10 +296,10 @@ static int return_to_origin(struct staying *s, struct pm_error *err)
 
 	if (rc || !origin)
 		return rc;
-	if (s->apart)
+	if (s->separate)
 		pm_plan_free(s->change->plan);
 	s->change->plan = NULL;
-	s->apart = false;
+	s->separate = false;
 	replace_plan(&s->change->base, origin);
 	return 0;
 }
@@ -309,12 +309,12 @@ static void use_made(struct staying *s)
 {
 	struct pm_plan *plan = plan_to_be(s);
 
-	if (s->apart && same_places(plan, base_to_be(s->planning, s->change))) {
+	if (s->separate && same_places(plan, base_to_be(s->planning, s->change))) {
 		pm_plan_free(s->change->plan);
 		s->change->plan = NULL;
-		s->apart = false;
+		s->separate = false;
 	}
-	if (!s->apart)
+	if (!s->separate)
 		use_base(s->planning, s->change);
 	else if (plan != s->planning->plan)
 		s->change->plan = plan;

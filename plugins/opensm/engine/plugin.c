@@ -154,14 +154,14 @@ static void delete_plugin(void *context)
 		free(plugin);
 }
 
-static void start_flaps(struct plugin *plugin)
+static void start_damping(struct plugin *plugin)
 {
 	const struct pm_damping_config *config = &plugin->config.flap;
 
 	pm_failback_init(&plugin->failback, config->hold_ms, config->hold_max_ms);
 	plugin->alarm = alarm_start(plugin->osm);
 	if (config->limit &&
-	    (!plugin->alarm || pm_damping_make(config, &plugin->view.flaps, NULL)))
+	    (!plugin->alarm || pm_damping_make(config, &plugin->view.damping, NULL)))
 		log_line(&plugin->osm->log, OSM_LOG_ERROR,
 			 ": flapping links are not watched for");
 }
@@ -199,10 +199,10 @@ static void note_moved(void *context, const struct view *view, uint64_t number,
 {
 	struct plugin *plugin = context;
 
-	log_move(plugin, number, done);
+	log_transition(plugin, number, done);
 	if (!plugin->state)
 		return;
-	state_note_move(plugin->state, number, done);
+	state_note_transition(plugin->state, number, done);
 	renew_state(plugin, view);
 }
 
@@ -219,7 +219,7 @@ static void note_groups(void *context, const struct mcast_done *done)
 {
 	struct plugin *plugin = context;
 
-	if (done->wire.asked || done->wire.sent || done->wire.gave_up ||
+	if (done->wire.queried || done->wire.sent || done->wire.gave_up ||
 	    done->wire.interrupted)
 		log_groups(plugin, done);
 	if (plugin->state)
@@ -278,9 +278,9 @@ static void start_repairer(struct plugin *plugin)
 			.flap = plugin->config.flap,
 			.budget_ms = plugin->config.early_repair_budget_ms,
 			.log_repair = note_repaired,
-			.log_move = note_moved,
+			.log_transition = note_moved,
 			.log_balance = note_balance,
-			.tell_dropped = note_dropped,
+			.log_dropped = note_dropped,
 			.log_groups = note_groups,
 			.context = plugin,
 		});
@@ -298,7 +298,7 @@ static void start_active(struct plugin *plugin)
 		log_line(
 			log, OSM_LOG_ERROR,
 			": no early repair, and tables in the switches are not looked at");
-	start_flaps(plugin);
+	start_damping(plugin);
 	start_repairer(plugin);
 }
 

@@ -266,7 +266,7 @@ struct plugin {
 	uint64_t failback_in_ms;	  /* then, or UINT64_MAX */
 	struct pm_damping_holds logged;	  /* last log of links on hold */
 	atomic_bool rebalancing;	  /* as last logged, by the repairer */
-	bool asked;			  /* OpenSM has called the engine */
+	bool requested;			  /* OpenSM has called the engine */
 	int honor_guid2lid;		  /* OpenSM's option to restore, -1: none */
 	char unreachable[PM_CHANGE_TEXT]; /* last log of unreachable switches, or "" */
 

@@ -18,8 +18,8 @@
 #define QUESTIONS 256 /* between two thoughts */
 #define REPORTS 8192  /* traps that are remembered at a time */
 #define QUIET_MS 4    /* without a trap: a burst is over */
-#define LOOK_AHEAD 64 /* what is sent before its turn where others have to wait */
-#define MOST_LOOKS 8
+#define SEND_AHEAD 64 /* what is sent before its turn where others have to wait */
+#define MOST_ROUNDS 8
 #define MOST_SETS_SILENT 4 /* then something else was lost, and is looked for */
 /*
  * A question or a block without an answer, with OpenSM's default 4 transmissions of 20 ms
@@ -60,7 +60,7 @@ struct work {
 	double first_trap, first_set; /* moments, ms; 0: there was none */
 	double progress; /* when something was last found failed, or it began */
 	double aside;	 /* ms since then that are not in the budget */
-	uint32_t traps, failed, looks;
+	uint32_t traps, failed, rounds;
 	struct smp_count questions, sets;
 	uint32_t most_missing; /* blocks, then this batch ends */
 	uint64_t acked;
@@ -69,20 +69,20 @@ struct work {
 	uint32_t ports[QUESTIONS];     /* to be asked for */
 	struct pm_order_block *blocks; /* to be sent */
 	uint32_t num_blocks, blocks_room;
-	enum { ASKING, SENDING_STEPS, SENDING } mode;
+	enum { QUERYING, SENDING_STEPS, SENDING } mode;
 	struct pm_steps steps; /* SENDING_STEPS */
 	uint8_t *unknown;      /* [step] its block was not known when steps were made */
 	struct pm_order_waits waits;
 	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
 	uint8_t *over;	    /* [block] left out, or it has come back */
 	uint32_t postponed; /* of these, in the last batch */
-	bool last_look;
+	bool last_round;
 	bool interrupted;   /* by a trap: no more blocks are sent in this look */
 	bool stepped;	    /* some blocks went by steps.h */
 	uint32_t unordered; /* their forced, summed up */
 	/* Of the one or the other: places, those not sent yet from `next` on; and by
 	 * index in the batch those that were. */
-	uint32_t *turns, *sent, next, num_turns;
+	uint32_t *order, *sent, next, num_ordered;
 };
 
 /* ---- Traps ---- */
@@ -297,8 +297,8 @@ static bool await_traps(struct repair *repair, double milliseconds)
 
 /* ---- Ways ---- */
 
-/* As pm_locate_way, for a switch that OpenSM has; the way is written to *smp. */
-static int find_way(const struct work *work, uint32_t node, struct smp_request *smp)
+/* As pm_locate_safe_path, for a switch that OpenSM has; the way is written to *smp. */
+static int find_path(const struct work *work, uint32_t node, struct smp_request *smp)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
 	const osm_port_t *sm = osm_get_port_by_guid(subn, subn->sm_port_guid);
@@ -308,8 +308,8 @@ static int find_way(const struct work *work, uint32_t node, struct smp_request *
 	_Static_assert(PM_LOCATE_HOPS + 2 <= IB_SUBNET_PATH_HOPS_MAX, "ways are paths");
 	smp->sw = lft_records_switch(subn, work->plan, node);
 	if (!smp->sw || !sm)
-		return PM_LOCATE_NO_WAY;
-	num = pm_locate_way(work->locate, node, hops);
+		return PM_LOCATE_NO_PATH;
+	num = pm_locate_safe_path(work->locate, node, hops);
 	if (num < 0)
 		return num;
 	if (osm_node_get_type(sm->p_node) != IB_NODE_TYPE_SWITCH)
@@ -322,33 +322,33 @@ static int find_way(const struct work *work, uint32_t node, struct smp_request *
 /* ---- Turns ---- */
 
 /* Everything waits for its turn; -ENOMEM. */
-static int deal_turns(struct work *work, uint32_t num)
+static int assign_order(struct work *work, uint32_t num)
 {
-	uint32_t *turns = reallocarray(work->turns, num, sizeof(*turns));
+	uint32_t *order = reallocarray(work->order, num, sizeof(*order));
 	uint32_t *sent;
 
-	if (!turns)
+	if (!order)
 		return -ENOMEM;
-	work->turns = turns;
+	work->order = order;
 	sent = reallocarray(work->sent, num, sizeof(*sent));
 	if (!sent)
 		return -ENOMEM;
 	work->sent = sent;
 	work->next = 0;
-	work->num_turns = num;
+	work->num_ordered = num;
 	for (uint32_t i = 0; i < num; i++)
-		work->turns[i] = i;
+		work->order[i] = i;
 	return 0;
 }
 
 /* It is sent, or left out: those before it still wait. */
-static void end_turn(struct work *work, uint32_t turn)
+static void finish_item(struct work *work, uint32_t turn)
 {
-	uint32_t item = work->turns[turn];
+	uint32_t item = work->order[turn];
 
-	memmove(work->turns + work->next + 1, work->turns + work->next,
-		(turn - work->next) * sizeof(*work->turns));
-	work->turns[work->next++] = item;
+	memmove(work->order + work->next + 1, work->order + work->next,
+		(turn - work->next) * sizeof(*work->order));
+	work->order[work->next++] = item;
 }
 
 /* Whether a Set of an earlier step is marked, or, `marked` false, is not. */
@@ -367,9 +367,9 @@ static bool has_before(const struct work *work, uint32_t item, const uint8_t *ma
 static bool is_early(const struct work *work, uint32_t turn)
 {
 	if (work->mode == SENDING_STEPS)
-		return has_before(work, work->turns[turn], work->over, false);
+		return has_before(work, work->order[turn], work->over, false);
 	return work->mode == SENDING &&
-	       pm_order_is_early(&work->waits, work->turns[turn], work->over);
+	       pm_order_is_early(&work->waits, work->order[turn], work->over);
 }
 
 /*
@@ -405,7 +405,7 @@ static bool is_out(struct work *work, uint32_t item)
 	const osm_switch_t *sw;
 	uint32_t number;
 
-	if (work->mode == ASKING)
+	if (work->mode == QUERYING)
 		return false;
 	sw = lft_records_switch(&work->on->sender->osm->subn, work->plan,
 				block_switch(work, item));
@@ -429,8 +429,8 @@ static bool is_postponed(struct work *work, uint32_t item)
  */
 static bool is_interrupted(struct work *work)
 {
-	work->interrupted |= work->mode != ASKING && !work->last_look && !is_over(work) &&
-			     repair_count_traps(work->repair);
+	work->interrupted |= work->mode != QUERYING && !work->last_round &&
+			     !is_over(work) && repair_count_traps(work->repair);
 	return work->interrupted;
 }
 
@@ -438,37 +438,37 @@ static bool is_interrupted(struct work *work)
  * What is sent next, as number `index` of the batch: the first with a free path. What has
  * none is left out, and told.
  */
-static enum smp_make take_turn(struct work *work, uint32_t index, struct smp_request *smp,
+static enum smp_make take_item(struct work *work, uint32_t index, struct smp_request *smp,
 			       uint32_t (*find_switch)(const struct work *work,
 						       uint32_t item),
 			       void (*leave_out)(struct work *work, uint32_t item))
 {
 	if (is_halted(work) || is_interrupted(work))
 		return SMP_OMIT;
-	for (uint32_t i = work->next; i < work->num_turns && i < work->next + LOOK_AHEAD;
-	     i++) {
-		uint32_t item = work->turns[i];
-		int hops = PM_LOCATE_NO_WAY;
+	for (uint32_t i = work->next;
+	     i < work->num_ordered && i < work->next + SEND_AHEAD; i++) {
+		uint32_t item = work->order[i];
+		int hops = PM_LOCATE_NO_PATH;
 
 		/* A caller that gets a path has to send over it. */
 		if (is_early(work, i))
 			continue;
 		if (!is_postponed(work, item))
-			hops = find_way(work, find_switch(work, item), smp);
+			hops = find_path(work, find_switch(work, item), smp);
 		if (hops == PM_LOCATE_LATER)
 			continue;
-		end_turn(work, i);
+		finish_item(work, i);
 		work->sent[index] = item;
 		if (hops >= 0)
 			return SMP_SEND;
 		leave_out(work, item);
 	}
-	return work->next < work->num_turns ? SMP_LATER : SMP_OMIT;
+	return work->next < work->num_ordered ? SMP_LATER : SMP_OMIT;
 }
 
 /* ---- Questions ---- */
 
-static uint32_t asked_switch(const struct work *work, uint32_t question)
+static uint32_t queried_switch(const struct work *work, uint32_t question)
 {
 	return work->plan->topology->ports[work->ports[question]].node;
 }
@@ -481,7 +481,7 @@ static void skip_question(struct work *work, uint32_t question)
 static enum smp_make make_question(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct work *work = context;
-	enum smp_make made = take_turn(work, index, smp, asked_switch, skip_question);
+	enum smp_make made = take_item(work, index, smp, queried_switch, skip_question);
 
 	if (made == SMP_SEND) {
 		smp->kind = SMP_PORT_INFO;
@@ -517,15 +517,15 @@ static void run_batch(struct work *work, const struct smp_batch *batch,
 	double start = clock_ms(), held = count->held_ms;
 
 	smp_run(work->on->sender->smps, batch, count);
-	if (count->silent > silent || work->mode != ASKING)
+	if (count->silent > silent || work->mode != QUERYING)
 		work->aside += clock_ms() - start;
 	else
 		work->aside += count->held_ms - held;
 }
 
-static void ask_all(struct work *work, uint32_t num)
+static void query_all(struct work *work, uint32_t num)
 {
-	if (deal_turns(work, num)) {
+	if (assign_order(work, num)) {
 		work->gave_up = "out of memory";
 		return;
 	}
@@ -550,7 +550,7 @@ static void search_failed(struct work *work)
 		take_traps(work);
 		num = pm_locate_questions(work->locate, work->ports, QUESTIONS);
 		if (num)
-			ask_all(work, num);
+			query_all(work, num);
 	} while (num && !work->gave_up && !is_over(work));
 	if (pm_locate_gave_up(work->locate))
 		work->gave_up = "questions not answered";
@@ -623,7 +623,7 @@ static void find_entries(const struct work *work, uint32_t item, const osm_switc
 static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct work *work = context;
-	enum smp_make made = take_turn(work, index, smp, block_switch, skip_block);
+	enum smp_make made = take_item(work, index, smp, block_switch, skip_block);
 	uint8_t entries[PM_LFT_BLOCK];
 
 	if (made != SMP_SEND)
@@ -651,7 +651,7 @@ static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 	work->acked += answered;
 	work->unset[block] = !answered;
 	work->over[block] = 1;
-	pm_locate_told(work->locate, block_switch(work, block), answered);
+	pm_locate_answered(work->locate, block_switch(work, block), answered);
 	return num_missing(work) < work->most_missing;
 }
 
@@ -673,7 +673,7 @@ static int list_tables(struct work *work)
 static int make_marks(struct work *work, uint32_t num)
 {
 	work->unset = calloc(2 * (size_t)num, 1);
-	if (!work->unset || deal_turns(work, num)) {
+	if (!work->unset || assign_order(work, num)) {
 		free(work->unset);
 		work->unset = NULL;
 		return -ENOMEM;
@@ -699,7 +699,7 @@ static void send_batch(struct work *work, uint32_t num)
 		  &work->sets);
 	free(work->unset);
 	work->unset = NULL;
-	work->mode = ASKING;
+	work->mode = QUERYING;
 }
 
 /* Which of the steps' blocks are zeroed in OpenSM's record; with osm->lock held. */
@@ -873,7 +873,7 @@ static int compute(struct work *work, struct pm_error *err)
 	};
 	bool changed;
 
-	int rc = view_look(work->view, &sight, &changed, err);
+	int rc = view_update(work->view, &sight, &changed, err);
 
 	if (!rc)
 		rc = work->on->take_over(work->on->context);
@@ -896,7 +896,7 @@ static bool is_careful(const struct work *work)
  * Finds paths to the switches that get blocks; returns the number of cables found failed
  * by now.
  */
-static uint32_t prove_ways(struct work *work)
+static uint32_t prove_paths(struct work *work)
 {
 	for (uint32_t i = 0; i < work->num_blocks; i++)
 		pm_locate_want(work->locate, work->blocks[i].sw);
@@ -914,7 +914,7 @@ static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 		if (compute(work, err))
 			return failed;
 		if (is_careful(work) && !work->gave_up)
-			failed = prove_ways(work);
+			failed = prove_paths(work);
 	} while (failed != before && !osm_exit_flag);
 	if (!osm_exit_flag)
 		send_tables(work);
@@ -922,7 +922,7 @@ static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 }
 
 /* One look: search, compute, send. How many cables were found lost. */
-static uint32_t look_once(struct work *work, struct pm_error *err)
+static uint32_t run_round(struct work *work, struct pm_error *err)
 {
 	bool rest = work->interrupted;
 	uint32_t failed;
@@ -948,7 +948,7 @@ static uint32_t look_once(struct work *work, struct pm_error *err)
 	if (!is_halted(work))
 		forget_taken(work);
 	work->failed += failed;
-	work->looks += failed != 0;
+	work->rounds += failed != 0;
 	pm_locate_free(work->locate);
 	work->locate = NULL;
 	return failed;
@@ -958,14 +958,14 @@ static uint32_t look_once(struct work *work, struct pm_error *err)
  * Looks until there is nothing more to be found or sent. If a block was not answered,
  * something was lost meanwhile that no trap may tell of.
  */
-static void look_around(struct work *work, struct pm_error *err)
+static void search_around(struct work *work, struct pm_error *err)
 {
-	for (int i = 0; i < MOST_LOOKS; i++) {
+	for (int i = 0; i < MOST_ROUNDS; i++) {
 		uint32_t missing = num_missing(work);
 		bool careful = is_careful(work), found;
 
-		work->last_look = i == MOST_LOOKS - 1;
-		found = look_once(work, err) != 0;
+		work->last_round = i == MOST_ROUNDS - 1;
+		found = run_round(work, err) != 0;
 		missing = num_missing(work) - missing;
 		if (missing && careful && !work->gave_up)
 			work->gave_up = "blocks not answered";
@@ -988,7 +988,7 @@ static void name_change(const struct work *work, const uint8_t *before,
 		.queries = work->questions.sent,
 		.unanswered = work->questions.silent + work->questions.refused,
 		.links_down = work->failed,
-		.looks = work->looks,
+		.rounds = work->rounds,
 		.sent = work->sets.sent,
 		.acked = work->acked,
 		.bound = work->delta.bound,
@@ -1037,7 +1037,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->first_trap = take_left(repair); /* if no trap tells of something else */
 	note_progress(work);
 	memcpy(before, view->discovered, num);
-	look_around(work, &err);
+	search_around(work, &err);
 	if (is_halted(work))
 		work->gave_up = "its tables are due";
 	if (work->gave_up || work->postponed)
@@ -1048,7 +1048,7 @@ out:
 		free(work->usable);
 		free(work->gone);
 		free(work->blocks);
-		free(work->turns);
+		free(work->order);
 		free(work->sent);
 	}
 	free(before);

@@ -48,8 +48,8 @@ struct repaired {
 	uint32_t number; /* from 1; 0: no failure was found */
 	char change[REPAIR_CHANGE_TEXT];
 	uint32_t traps, queries, unanswered, links_down;
-	uint32_t looks; /* rounds that found a failure; above 1 a burst was seen in parts
-			 */
+	uint32_t rounds; /* rounds that found a failure; above 1 a burst was seen in parts
+			  */
 	uint64_t sent, acked, bound; /* blocks */
 	uint32_t postponed;	     /* blocks that were out already, or wait for these */
 	uint64_t switches;

@@ -31,7 +31,7 @@ struct handover {
 	uint8_t *discovered, *believed, *unfit;
 	struct pm_detours detours;
 	struct pm_drains drains;
-	struct pm_damping *flaps;
+	struct pm_damping *damping;
 	bool adopted; /* the tables were found in the switches */
 	bool ready;   /* to be taken over */
 };
@@ -179,11 +179,11 @@ static void take_over(struct repairer *r)
 	r->adopted = next->adopted;
 	r->rebalance_ms = 0;
 	pm_drains_free(&view->drains);
-	pm_damping_free(view->flaps);
+	pm_damping_free(view->damping);
 	view->drains = next->drains;
-	view->flaps = next->flaps;
+	view->damping = next->damping;
 	next->drains = (struct pm_drains){0};
-	next->flaps = NULL;
+	next->damping = NULL;
 	r->owed = false;
 	r->retry_ms = 0;
 	r->retries = 0;
@@ -191,7 +191,7 @@ static void take_over(struct repairer *r)
 }
 
 /* The tables that the switches hold, before anything is found. -ENOMEM. */
-static int look_at_first(struct repairer *r)
+static int update_first(struct repairer *r)
 {
 	struct view_sight sight = {
 		.discovered = r->discovered,
@@ -203,21 +203,21 @@ static int look_at_first(struct repairer *r)
 
 	if (!r->unlooked && r->view.current)
 		return 0;
-	r->unlooked = view_look(&r->view, &sight, &changed, NULL) != 0;
+	r->unlooked = view_update(&r->view, &sight, &changed, NULL) != 0;
 	return r->unlooked ? -ENOMEM : 0;
 }
 
 /* ---- Asking OpenSM ---- */
 
 /* Signalled as OpenSM's own console does. */
-static void ask_for_sweep(struct repairer *r)
+static void request_sweep(struct repairer *r)
 {
 	r->config.osm->subn.force_heavy_sweep = TRUE;
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
 
 /* A routing run without a discovery: it sends what the records lack. */
-static void ask_for_reroute(struct repairer *r)
+static void request_reroute(struct repairer *r)
 {
 	r->config.osm->subn.force_reroute = TRUE;
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
@@ -324,7 +324,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	if (repairer_has_traps(r))
 		phase = (enum sweep_phase)atomic_load(&r->trap_phase);
 
-	if (!r->config.repair || is_halted(r) || is_early(r) || look_at_first(r))
+	if (!r->config.repair || is_halted(r) || is_early(r) || update_first(r))
 		return false;
 	subject.resend = take_resend(r);
 	if (!repair_run(r->config.repair, &subject, &done))
@@ -334,7 +334,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	r->groups_due |= done.number;
 	/* What failed is failed until a discovery sees it usable, and none may come. */
 	if (done.number && !r->config.osm->subn.opt.sweep_on_trap)
-		ask_for_sweep(r);
+		request_sweep(r);
 	return true;
 }
 
@@ -359,19 +359,19 @@ static bool repair_all(struct repairer *r, uint32_t wait_ms)
 }
 
 /* More traps than are remembered: a discovery finds what they told of. */
-static void look_for_overflow(struct repairer *r)
+static void check_overflow(struct repairer *r)
 {
 	uint64_t dropped = 0;
 
 	if (!r->config.repair || !repair_take_overflow(r->config.repair, &dropped))
 		return;
-	r->config.tell_dropped(r->config.context, dropped);
-	ask_for_sweep(r);
+	r->config.log_dropped(r->config.context, dropped);
+	request_sweep(r);
 }
 
 /* ---- Transitions ---- */
 
-static bool may_move(const struct repairer *r)
+static bool may_change(const struct repairer *r)
 {
 	enum sweep_phase phase = phase_of(r);
 
@@ -390,7 +390,7 @@ static bool is_interrupted(void *context)
 }
 
 /* Looks again at what was discovered last, with other drains. -ENOMEM. */
-static int look_anew(struct repairer *r)
+static int update_anew(struct repairer *r)
 {
 	const struct view_sight sight = {
 		.discovered = r->view.discovered,
@@ -400,14 +400,14 @@ static int look_anew(struct repairer *r)
 	};
 	bool changed;
 
-	return view_look(&r->view, &sight, &changed, NULL);
+	return view_update(&r->view, &sight, &changed, NULL);
 }
 
-static void log_move(struct repairer *r, const struct moved *done)
+static void log_transition(struct repairer *r, const struct moved *done)
 {
-	r->config.log_move(r->config.context, &r->view, ++r->num_moves, done);
+	r->config.log_transition(r->config.context, &r->view, ++r->num_moves, done);
 	if (done->gave_up && !is_halted(r))
-		ask_for_reroute(r);
+		request_reroute(r);
 }
 
 /*
@@ -432,10 +432,10 @@ static void take_drains(struct repairer *r)
 		log_line(&r->config.osm->log, OSM_LOG_ERROR,
 			 ": out of memory: the next sweep follows the drains");
 	if (late || failed)
-		ask_for_sweep(r);
+		request_sweep(r);
 }
 
-static void end_moving(struct repairer *r)
+static void stop_changing(struct repairer *r)
 {
 	lock(r);
 	r->moving = r->abandon = false;
@@ -448,7 +448,7 @@ static bool claim_transition(struct repairer *r)
 	bool may;
 
 	lock(r);
-	may = may_move(r); /* the phase is there before its sweeper takes the lock */
+	may = may_change(r); /* the phase is there before its sweeper takes the lock */
 	r->moving = may;
 	r->abandon = false;
 	unlock(r);
@@ -461,24 +461,24 @@ static bool begin_transition(struct repairer *r)
 	char *change = r->transition.done.change;
 	bool ready;
 
-	if (!may_move(r) ||
+	if (!may_change(r) ||
 	    !operator_files_has_drains(r->config.operator_files, &r->view.drains))
 		return false;
-	ready = !look_at_first(r); /* may take long */
+	ready = !update_first(r); /* may take long */
 	if (!claim_transition(r))
 		return false;
 	ready = ready && !transition_begin(&r->transition, &r->view);
-	view_tell(&r->view, change, MOVED_CHANGE_TEXT); /* what was told before */
+	view_log(&r->view, change, MOVED_CHANGE_TEXT); /* what was told before */
 	take_drains(r);
-	if (ready && !look_anew(r)) {
-		view_tell(&r->view, change, MOVED_CHANGE_TEXT);
+	if (ready && !update_anew(r)) {
+		view_log(&r->view, change, MOVED_CHANGE_TEXT);
 		return true;
 	}
 	transition_end(&r->transition);
-	end_moving(r);
+	stop_changing(r);
 	r->view.current = false;
-	log_move(r,
-		 &(struct moved){.change = "other drains", .gave_up = "out of memory"});
+	log_transition(
+		r, &(struct moved){.change = "other drains", .gave_up = "out of memory"});
 	return false;
 }
 
@@ -487,9 +487,9 @@ static void end_transition(struct repairer *r)
 	struct moved done = r->transition.done;
 
 	transition_end(&r->transition);
-	end_moving(r);
+	stop_changing(r);
 	r->groups_due = true;
-	log_move(r, &done);
+	log_transition(r, &done);
 }
 
 /* The routing run goes on with it. */
@@ -511,7 +511,7 @@ static bool is_abandoned(struct repairer *r)
 }
 
 /* Begins a transition or goes on with it; false: there is nothing to do. */
-static bool move_once(struct repairer *r)
+static bool run_transition(struct repairer *r)
 {
 	const struct transition_subject subject = {&r->sender, &r->view, is_interrupted,
 						   r};
@@ -540,18 +540,18 @@ static bool is_view_whole(const struct view *view)
 }
 
 /* A rate, or 0: there is no reason to; *asked: not for that parts have come. */
-static uint32_t find_reason(struct repairer *r, bool *asked)
+static uint32_t find_reason(struct repairer *r, bool *requested)
 {
 	struct rebalance_request request;
 	uint32_t resumed = r->resumed_rate;
 
-	*asked = true;
+	*requested = true;
 	r->resumed_rate = 0;
 	if (operator_files_take_rebalance(r->config.operator_files, &request))
 		return request.rate ? request.rate : r->config.rebalance_rate;
 	if (resumed)
 		return resumed;
-	*asked = false;
+	*requested = false;
 	if (r->config.rebalance_auto && r->has_grown && is_view_whole(&r->view) &&
 	    clock_ms() >= r->rest_ms)
 		return r->config.rebalance_rate;
@@ -586,16 +586,16 @@ static bool helps(struct repairer *r)
 }
 
 /* Measures where nothing is known, and begins to rebalance where there is a reason. */
-static void look_at_balance(struct repairer *r)
+static void judge_balance(struct repairer *r)
 {
-	bool asked, measures;
-	uint32_t rate = find_reason(r, &asked);
+	bool requested, measures;
+	uint32_t rate = find_reason(r, &requested);
 
 	measures = r->unmeasured || rate;
 
 	if (!measures)
 		return;
-	if (look_at_first(r) || make_balance(r)) {
+	if (update_first(r) || make_balance(r)) {
 		r->resumed_rate = rate; /* the next look begins with it */
 		r->balance.gave_up = "out of memory";
 		r->config.log_balance(r->config.context, &r->balance);
@@ -603,7 +603,7 @@ static void look_at_balance(struct repairer *r)
 	}
 	r->unmeasured = false;
 	balance_measure(&r->balance, &r->view);
-	if (rate && (asked || helps(r)))
+	if (rate && (requested || helps(r)))
 		balance_begin(&r->balance, rate);
 	r->config.log_balance(r->config.context, &r->balance);
 }
@@ -617,7 +617,7 @@ static bool begin_round(struct repairer *r)
 	bool begins;
 
 	lock(r);
-	begins = may_move(r) && phase_of(r) != PHASE_LINKS;
+	begins = may_change(r) && phase_of(r) != PHASE_LINKS;
 	r->rebalancing = begins;
 	unlock(r);
 	return begins;
@@ -639,8 +639,8 @@ static bool run_round(struct repairer *r)
 	bool goes_on;
 
 	if (!r->balance.active)
-		look_at_balance(r);
-	if (!r->balance.active || look_at_first(r))
+		judge_balance(r);
+	if (!r->balance.active || update_first(r))
 		return false;
 	goes_on = balance_run(&r->balance, &subject, &next_ms);
 	lock(r);
@@ -715,7 +715,7 @@ static bool route_groups(struct repairer *r)
 	struct mcast_done done;
 
 	if (!r->mcast || !are_groups_due(r) || is_halted(r) || repairer_has_traps(r) ||
-	    look_at_first(r))
+	    update_first(r))
 		return false;
 	r->groups_due = false;
 	if (mcast_run(r->mcast, &subject, &done))
@@ -732,7 +732,7 @@ static bool is_busy(void *context)
 }
 
 /* Entries that another master has left in blocks of MLIDs that no group needs. */
-static void look_above(struct repairer *r)
+static void search_above(struct repairer *r)
 {
 	const struct mcast_subject subject = {
 		.view = &r->view,
@@ -746,7 +746,7 @@ static void look_above(struct repairer *r)
 	if (!r->mcast || r->above_ms <= 0 || clock_ms() < r->above_ms || is_busy(r))
 		return;
 	again = r->groups_retries || are_groups_due(r);
-	if (!again && mcast_look_above(r->mcast, &subject, &r->above, &done)) {
+	if (!again && mcast_search_above(r->mcast, &subject, &r->above, &done)) {
 		again = done.wire.interrupted;
 		done.wire.interrupted = false; /* the tables of groups are all sent */
 		r->config.log_groups(r->config.context, &done);
@@ -766,7 +766,7 @@ static void leave_drains(struct repairer *r)
 	unlock(r);
 	if (!follows && phase_of(r) == PHASE_IDLE && r->config.osm->routing_engine_used &&
 	    operator_files_claim_drains(r->config.operator_files, &r->view.drains))
-		ask_for_sweep(r);
+		request_sweep(r);
 }
 
 /* All pending work, on the thread that has acquired it. */
@@ -780,13 +780,13 @@ static void work(struct repairer *r)
 		lock(r);
 		take_over(r);
 		unlock(r);
-		look_for_overflow(r);
+		check_overflow(r);
 		any = repair_all(r, 0);
-		any |= move_once(r);
+		any |= run_transition(r);
 		any |= rebalance(r);
 		/* Behind OpenSM's blocks, which the sweeper waits for. */
 		any |= phase_of(r) != PHASE_ROUTING && route_groups(r);
-		look_above(r);
+		search_above(r);
 	} while (any && !osm_exit_flag);
 }
 
@@ -813,7 +813,7 @@ static void release(struct repairer *r)
  * When the next of all that is to be tried again is due, or DBL_MAX. What is due already
  * waits for a view, a phase or the end of traps, which wake the thread, or for memory.
  */
-static double next_look(const struct repairer *r)
+static double next_round(const struct repairer *r)
 {
 	const double due[] = {r->retry_ms, r->rebalance_ms, r->groups_ms, r->above_ms};
 	double now = clock_ms(), next = DBL_MAX;
@@ -837,7 +837,7 @@ static double make_round(void *context, bool last)
 		return DBL_MAX;
 	work(r);
 	lock(r);
-	next = next_look(r);
+	next = next_round(r);
 	unlock(r);
 	release(r);
 	return next;
@@ -859,8 +859,8 @@ void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 /* ---- Handing a view over ---- */
 
 /* Holds, and what went down lately; flaps that are not watched for are not here. */
-static int copy_flaps(const struct repairer *r, const struct pm_damping *from,
-		      struct pm_damping **to)
+static int copy_damping(const struct repairer *r, const struct pm_damping *from,
+			struct pm_damping **to)
 {
 	uint64_t now = (uint64_t)clock_ms();
 	struct pm_damping_record record;
@@ -885,7 +885,7 @@ static void forget_next(struct handover *next)
 	free(next->believed);
 	free(next->unfit);
 	pm_drains_free(&next->drains);
-	pm_damping_free(next->flaps);
+	pm_damping_free(next->damping);
 	*next = (struct handover){0};
 }
 
@@ -950,7 +950,7 @@ static int fill_next(struct repairer *r, const struct view *view)
 	    (!next->view.plan && r->view.serial != view->serial) ||
 	    pm_drains_copy(&view->drains, &next->drains, NULL) ||
 	    pm_drains_copy(&view->drains, &r->drained, NULL) ||
-	    copy_flaps(r, view->flaps, &next->flaps))
+	    copy_damping(r, view->damping, &next->damping))
 		return -ENOMEM;
 	memcpy(next->discovered, view->discovered, next->num_ports);
 	memcpy(next->believed, view->believed, next->num_ports);

@@ -56,11 +56,11 @@ struct repairer_config {
 	 */
 	void (*log_repair)(void *context, const struct view *view, enum sweep_phase phase,
 			   const struct repaired *done);
-	void (*log_move)(void *context, const struct view *view, uint64_t number,
-			 const struct moved *done);
+	void (*log_transition)(void *context, const struct view *view, uint64_t number,
+			       const struct moved *done);
 	/* The distance of tables found in the switches from the plan's. */
 	void (*log_balance)(void *context, const struct balance *balance);
-	void (*tell_dropped)(void *context, uint64_t traps);
+	void (*log_dropped)(void *context, uint64_t traps);
 	void (*log_groups)(void *context, const struct mcast_done *done);
 	void *context;
 };

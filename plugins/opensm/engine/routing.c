@@ -95,7 +95,7 @@ static int keep_held(struct plugin *plugin, const struct routing_found *found,
 	return 0;
 }
 
-void routing_ask_at(struct plugin *plugin, uint64_t when_ms)
+void routing_request_at(struct plugin *plugin, uint64_t when_ms)
 {
 	if (plugin->alarm)
 		alarm_set(plugin->alarm,
@@ -121,8 +121,8 @@ static void leave_out_failed(const struct view *view, uint8_t *discovered)
  * Looks at the ports of the fabric, or, NULL, at those of the cache; right after
  * discovery bounced links are known, too.
  */
-static int look_at(struct plugin *plugin, const struct pm_fabric *fabric,
-		   bool after_discovery, struct pm_error *err)
+static int update_view(struct plugin *plugin, const struct pm_fabric *fabric,
+		       bool after_discovery, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;
 	size_t num = plan->topology->num_ports + 1u;
@@ -154,10 +154,10 @@ static int look_at(struct plugin *plugin, const struct pm_fabric *fabric,
 		planning_count(&plugin->planning, discovered);
 		subnet_cache_find_doubt(&plugin->cache, discovered, &doubt);
 		judge_switches(plugin);
-		rc = view_look(&plugin->view, &sight, &changed, err);
+		rc = view_update(&plugin->view, &sight, &changed, err);
 	}
 	if (!rc)
-		routing_ask_at(plugin, plugin->view.until_ms);
+		routing_request_at(plugin, plugin->view.until_ms);
 	free(discovered);
 	return rc;
 }
@@ -180,7 +180,7 @@ int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *e
 
 	(void)pm_lft_capacity_max_lid(cache->switches,
 				      cache->num_switches); /* sorts them */
-	return look_at(plugin, NULL, discovered, err);
+	return update_view(plugin, NULL, discovered, err);
 }
 
 int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
@@ -191,7 +191,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 	int rc;
 
 	subnet_cache_bind(&plugin->cache, plugin->planning.plan);
-	rc = look_at(plugin, fabric, discovered, err);
+	rc = update_view(plugin, fabric, discovered, err);
 	if (!rc && made && plugin->planning.plan->adopted)
 		rc = keep_held(plugin, found, discovered, err);
 	return rc;

@@ -23,7 +23,7 @@ struct routing_found {
 };
 
 /*
- * Whether the plan stays, as long as subnet_cache_look finds nothing new: all of the
+ * Whether the plan stays, as long as subnet_cache_refresh finds nothing new: all of the
  * cache had its LIDs, and is in this plan.
  */
 bool routing_is_covered(const struct plugin *plugin);
@@ -50,6 +50,6 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err);
 
 /* Requests a routing run at this clock_ms; UINT64_MAX: none. */
-void routing_ask_at(struct plugin *plugin, uint64_t when_ms);
+void routing_request_at(struct plugin *plugin, uint64_t when_ms);
 
 #endif

@@ -30,9 +30,9 @@ static int make_shadow_room(struct shadow *shadow, uint32_t switches, uint32_t s
 	return 0;
 }
 
-int shadow_look(struct shadow *shadow, const osm_subn_t *subn, const struct pm_plan *plan,
-		const struct pm_routes *routes, struct shadow_result *result,
-		struct pm_error *err)
+int shadow_compute(struct shadow *shadow, const osm_subn_t *subn,
+		   const struct pm_plan *plan, const struct pm_routes *routes,
+		   struct shadow_result *result, struct pm_error *err)
 {
 	uint32_t stride = pm_routes_stride(routes), num = plan->topology->num_switches;
 	int rc;

@@ -28,9 +28,9 @@ struct shadow_result {
  * Compares our present tables. -ENOMEM. With osm->lock held, shared at least, after
  * OpenSM has noted its Sets.
  */
-int shadow_look(struct shadow *shadow, const osm_subn_t *subn, const struct pm_plan *plan,
-		const struct pm_routes *routes, struct shadow_result *result,
-		struct pm_error *err);
+int shadow_compute(struct shadow *shadow, const osm_subn_t *subn,
+		   const struct pm_plan *plan, const struct pm_routes *routes,
+		   struct shadow_result *result, struct pm_error *err);
 
 /* After a change of plan: there are no previous tables. */
 void shadow_forget(struct shadow *shadow);

@@ -29,7 +29,7 @@ static bool is_first_engine(const struct plugin *plugin)
 /* ---- What the repairer found and did ---- */
 
 /* Looks at the ports discovered last, without those found lost since. -ENOMEM. */
-static int look_without_failed(struct plugin *plugin)
+static int update_without_failed(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
 	uint32_t num = view->plan->topology->num_ports;
@@ -51,7 +51,7 @@ static int look_without_failed(struct plugin *plugin)
 			view->believed[i] =
 				view->discovered[i]; /* it is known to be down */
 	}
-	rc = view_look(view, &sight, &changed, NULL);
+	rc = view_update(view, &sight, &changed, NULL);
 	free(discovered);
 	return rc;
 }
@@ -67,10 +67,10 @@ static bool merge_failed(struct plugin *plugin)
 	if (!plugin->repairer || !view->plan ||
 	    !repairer_take_failed(plugin->repairer, view, view->failed))
 		return false;
-	if (look_without_failed(plugin))
+	if (update_without_failed(plugin))
 		view->current = false; /* it is looked at anew */
 	else
-		routing_ask_at(plugin, view->until_ms);
+		routing_request_at(plugin, view->until_ms);
 	return true;
 }
 
@@ -235,7 +235,7 @@ static struct store_request what_to_load(const struct plugin *plugin,
 					 const struct pm_fabric *fabric)
 {
 	return (struct store_request){fabric, plugin->osm->subn.opt.lmc,
-				      plugin->view.flaps, (uint64_t)clock_ms()};
+				      plugin->view.damping, (uint64_t)clock_ms()};
 }
 
 /* The plan on disk, if there is one for this fabric. -ENOMEM. */
@@ -421,7 +421,7 @@ static bool has_found_nothing_new(struct plugin *plugin)
 	if (plugin->smps)
 		plugin->infos = smp_count_infos(plugin->smps);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	same = subnet_cache_look(&plugin->cache, &osm->subn);
+	same = subnet_cache_refresh(&plugin->cache, &osm->subn);
 	CL_PLOCK_RELEASE(&osm->lock);
 	return same;
 }
@@ -481,7 +481,7 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 }
 
 /* Does as the file clear-holds asks, if there was one. */
-static void clear_holds_if_asked(struct plugin *plugin)
+static void clear_holds_if_requested(struct plugin *plugin)
 {
 	char *text = operator_files_take_clear_holds(plugin->operator_files);
 	osm_log_t *log = &plugin->osm->log;
@@ -497,7 +497,7 @@ static void clear_holds_if_asked(struct plugin *plugin)
 /* Whether OpenSM asks us for tables, as far as is known. */
 static bool is_wanted(const struct plugin *plugin)
 {
-	return is_first_engine(plugin) || plugin->asked ||
+	return is_first_engine(plugin) || plugin->requested ||
 	       (plugin->planning.phase == PLANNING_EMPTY &&
 		store_has_plan(plugin->store));
 }
@@ -524,7 +524,7 @@ static void await_files(struct plugin *plugin)
 	bool late;
 
 	while (waited < bound_of_files(plugin) && !osm_exit_flag) {
-		if (!store_await_look(plugin->store) &&
+		if (!store_await_poll(plugin->store) &&
 		    !operator_files_await(plugin->operator_files))
 			return;
 		waited = clock_ms() - start;
@@ -540,11 +540,11 @@ static void await_files(struct plugin *plugin)
 }
 
 /* Has the files of operators looked at, for this sweep if that is in time. */
-static void look_at_files(struct plugin *plugin)
+static void poll_files(struct plugin *plugin)
 {
 	bool holds = !plugin->config.shadow && is_wanted(plugin);
 
-	operator_files_look(plugin->operator_files,
+	operator_files_poll(plugin->operator_files,
 			    holds ? store_path(plugin->store, "clear-holds") : NULL);
 }
 
@@ -573,12 +573,12 @@ void sweep_discovered(struct plugin *plugin)
 	if (plugin->repair)
 		repair_skip_covered(plugin->repair, are_covered, &plugin->osm->subn);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
-	look_at_files(plugin);
+	poll_files(plugin);
 	plugin->cache.covered &=
 		!operator_files_take_roles(plugin->operator_files, &plugin->roles);
 	if (plugin->config.shadow)
-		return;		      /* afterwards, see below */
-	clear_holds_if_asked(plugin); /* else it would ask for sweep after sweep */
+		return;			  /* afterwards, see below */
+	clear_holds_if_requested(plugin); /* else it would ask for sweep after sweep */
 	if (!is_wanted(plugin))
 		return;
 	take_drains(plugin, true);
@@ -660,13 +660,13 @@ static int fail_over(struct plugin *plugin, struct pm_error *err)
 	then = left == UINT64_MAX ? left : now + left + 1;
 	if (!plugin->failback.failed_over) {
 		if (then < plugin->view.until_ms)
-			routing_ask_at(plugin, then);
+			routing_request_at(plugin, then);
 		return 0;
 	}
 	plugin->failback_in_ms = left;
 	if (left == UINT64_MAX)
 		return pm_reachable_refuse(reachable, plan->topology, &plan->tree, err);
-	routing_ask_at(plugin, then);
+	routing_request_at(plugin, then);
 	return pm_error_set(
 		err, -ENOTSUP,
 		"it was no fat tree until lately, and is taken back in %.0f s "
@@ -756,7 +756,7 @@ static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err
 	rc = check_options(plugin, err);
 	if (rc)
 		return rc;
-	known = (found && is_as_discovered(plugin)) || subnet_cache_look(cache, subn);
+	known = (found && is_as_discovered(plugin)) || subnet_cache_refresh(cache, subn);
 	*run = (struct plugin_run){.recomputed = !known || !is_as_expected(plugin),
 				   .ahead = plugin->ahead};
 	plugin->ahead = (struct ahead){.sent = 0};
@@ -789,7 +789,7 @@ int sweep_build_tables(struct plugin *plugin)
 	double elapsed, start = clock_ms();
 	bool merged;
 
-	plugin->asked = true;
+	plugin->requested = true;
 	if (plugin->config.shadow) {
 		other_engine_begin(&plugin->other, &plugin->osm->subn);
 		set_phase(plugin, PHASE_ROUTING);
@@ -851,7 +851,7 @@ static void describe_run(struct plugin *plugin)
 	char change[PLUGIN_CHANGE_TEXT];
 	bool news;
 
-	view_tell(&plugin->view, change, sizeof(change));
+	view_log(&plugin->view, change, sizeof(change));
 	news = plugin->runs && strcmp(change, "no change") != 0;
 	if (run->everything)
 		snprintf(run->change, sizeof(run->change), "%s%s%.*s", first,
@@ -1019,9 +1019,9 @@ static void run_shadow(struct plugin *plugin)
 	rc = compute_shadow(plugin, &err);
 	if (!rc) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
-		rc = shadow_look(&plugin->shadow, &plugin->osm->subn,
-				 plugin->planning.plan, plugin->view.routes, &found,
-				 &err);
+		rc = shadow_compute(&plugin->shadow, &plugin->osm->subn,
+				    plugin->planning.plan, plugin->view.routes, &found,
+				    &err);
 		CL_PLOCK_RELEASE(&plugin->osm->lock);
 	}
 	done.number = ++plugin->runs;
@@ -1032,7 +1032,7 @@ static void run_shadow(struct plugin *plugin)
 		done.change = err.text;
 		done.found = NULL;
 	} else {
-		view_tell(&plugin->view, change, sizeof(change));
+		view_log(&plugin->view, change, sizeof(change));
 		done.out_of_plan = plugin->planning.out_of_plan;
 		done.milliseconds = clock_ms() - start;
 		log_shadow(plugin, &done);
@@ -1073,8 +1073,9 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	note_engine(plugin);
 	log_changes(plugin);
 	store_save(plugin->store, &plugin->planning);
-	if (plugin->view.flaps)
-		store_save_holds(plugin->store, plugin->view.flaps, (uint64_t)clock_ms());
+	if (plugin->view.damping)
+		store_save_holds(plugin->store, plugin->view.damping,
+				 (uint64_t)clock_ms());
 	if (plugin->honor_guid2lid >= 0)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
 	plugin->honor_guid2lid = -1;
@@ -1125,7 +1126,7 @@ static void open_store(struct plugin *plugin)
 	bool first = store_open(plugin->store, guid);
 
 	if (first || wants_plans(plugin))
-		store_look(plugin->store);
+		store_poll(plugin->store);
 	if (first)
 		sweep_publish(plugin);
 }
@@ -1133,7 +1134,7 @@ static void open_store(struct plugin *plugin)
 void sweep_start(struct plugin *plugin)
 {
 	open_store(plugin);
-	look_at_files(plugin);
+	poll_files(plugin);
 	if (plugin->config.shadow)
 		return;
 	finish_pending(plugin);

@@ -11,7 +11,7 @@
 
 void view_forget(struct view *view)
 {
-	struct pm_damping *flaps = view->flaps;
+	struct pm_damping *damping = view->damping;
 	struct pm_drains drains = view->drains;
 	uint32_t serial = view->serial;
 
@@ -25,14 +25,14 @@ void view_forget(struct view *view)
 	free(view->failed);
 	free(view->logged.discovered);
 	free(view->logged.drained);
-	*view = (struct view){.flaps = flaps, .drains = drains, .serial = serial};
+	*view = (struct view){.damping = damping, .drains = drains, .serial = serial};
 }
 
 void view_free(struct view *view)
 {
 	view_forget(view);
-	pm_damping_free(view->flaps);
-	view->flaps = NULL;
+	pm_damping_free(view->damping);
+	view->damping = NULL;
 	pm_drains_free(&view->drains);
 }
 
@@ -67,7 +67,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.recabled = calloc(num, 1),
 		.failed = calloc(num, 1),
 		.logged = {calloc(num, 1), calloc(num, 1)},
-		.flaps = view->flaps,
+		.damping = view->damping,
 		.holds = view->holds,
 		.drains = view->drains,
 		.serial = view->serial + 1,
@@ -110,8 +110,8 @@ static bool has_bounced(const struct view *view, const struct view_sight *sight,
 }
 
 /* Notes which links went down and came up since the last look. */
-static int note_flaps(struct view *view, const struct view_sight *sight,
-		      struct pm_error *err)
+static int note_damping(struct view *view, const struct view_sight *sight,
+			struct pm_error *err)
 {
 	const struct pm_fabric *topology = view->plan->topology;
 	uint8_t *now = malloc(2 * ((size_t)topology->num_ports + 1));
@@ -125,10 +125,10 @@ static int note_flaps(struct view *view, const struct view_sight *sight,
 		now[i] = is_believed(view, sight, i);
 		between[i] = now[i] && !has_bounced(view, sight, i);
 	}
-	rc = pm_damping_observe(view->flaps, topology, view->believed, between,
+	rc = pm_damping_observe(view->damping, topology, view->believed, between,
 				sight->now_ms, err);
 	if (!rc)
-		rc = pm_damping_observe(view->flaps, topology, between, now,
+		rc = pm_damping_observe(view->damping, topology, between, now,
 					sight->now_ms, err);
 	if (!rc)
 		memcpy(view->believed, now, topology->num_ports);
@@ -137,16 +137,16 @@ static int note_flaps(struct view *view, const struct view_sight *sight,
 }
 
 /* Takes flapping links out of usable, which comes as discovered. */
-static int hold_flaps(struct view *view, const struct view_sight *sight, uint8_t *usable,
+static int hold_links(struct view *view, const struct view_sight *sight, uint8_t *usable,
 		      struct pm_error *err)
 {
 	int rc;
 
-	if (!view->flaps)
+	if (!view->damping)
 		return 0;
-	rc = note_flaps(view, sight, err);
+	rc = note_damping(view, sight, err);
 	if (!rc)
-		rc = pm_damping_hold(view->flaps, view->plan, usable, sight->now_ms,
+		rc = pm_damping_hold(view->damping, view->plan, usable, sight->now_ms,
 				     &view->holds, err);
 	return rc;
 }
@@ -179,7 +179,7 @@ static int take_drained(struct view *view, uint8_t *usable, uint8_t *drained,
 /* When a hold ends, or UINT64_MAX. */
 static uint64_t end_of_holds(const struct view *view, uint64_t now_ms)
 {
-	if (!view->flaps || view->holds.next_ms == UINT64_MAX)
+	if (!view->damping || view->holds.next_ms == UINT64_MAX)
 		return UINT64_MAX;
 	return now_ms + view->holds.next_ms + 1;
 }
@@ -189,8 +189,8 @@ static bool same_detours(const struct pm_detours *a, const struct pm_detours *b)
 	return a->sm == b->sm && a->switches == b->switches;
 }
 
-int view_look(struct view *view, const struct view_sight *sight, bool *changed,
-	      struct pm_error *err)
+int view_update(struct view *view, const struct view_sight *sight, bool *changed,
+		struct pm_error *err)
 {
 	uint32_t num = view->plan->topology->num_ports;
 	uint8_t *usable = malloc(num + 1u), *drained = malloc(num + 1u);
@@ -203,7 +203,7 @@ int view_look(struct view *view, const struct view_sight *sight, bool *changed,
 	if (!rc && !view->routes)
 		rc = pm_routes_make(view->plan, &view->routes, err);
 	if (!rc)
-		rc = hold_flaps(view, sight, usable, err);
+		rc = hold_links(view, sight, usable, err);
 	if (!rc)
 		rc = take_drained(view, usable, drained, err);
 	if (rc)
@@ -242,7 +242,7 @@ void view_written(struct view *view)
 	memset(view->recabled, 0, view->plan->topology->num_ports);
 }
 
-void view_tell(struct view *view, char *text, size_t size)
+void view_log(struct view *view, char *text, size_t size)
 {
 	uint32_t num = view->plan->topology->num_ports;
 

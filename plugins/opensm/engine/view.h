@@ -30,7 +30,7 @@ struct view {
 	uint8_t *drained;	    /* [port] excluded by drains */
 	uint8_t *recabled;   /* [port] may lead elsewhere than when tables were last
 			      * written; see view_written */
-	struct view_logged { /* at the last view_tell */
+	struct view_logged { /* at the last view_log */
 		uint8_t *discovered, *drained;
 	} logged;
 	uint8_t *failed;   /* [port] found failed by a repair, despite what the running
@@ -43,7 +43,7 @@ struct view {
 	struct pm_detours detours;
 	struct pm_unreachable unreachable; /* of these routes */
 	struct pm_reachable reachable;	   /* of pairs connected by cables */
-	struct pm_damping *flaps;	   /* NULL: no damping */
+	struct pm_damping *damping;	   /* NULL: no damping */
 	struct pm_damping_holds holds;
 	struct pm_drains drains;
 };
@@ -65,8 +65,8 @@ struct view_sight {
 int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *err);
 
 /* Computes the tables for a look; *changed: it differs from the last one. -ENOMEM. */
-int view_look(struct view *view, const struct view_sight *sight, bool *changed,
-	      struct pm_error *err);
+int view_update(struct view *view, const struct view_sight *sight, bool *changed,
+		struct pm_error *err);
 
 /* Whether a look at the same would change nothing. */
 bool view_is_current(const struct view *view, uint64_t now_ms);
@@ -75,7 +75,7 @@ bool view_is_current(const struct view *view, uint64_t now_ms);
 void view_written(struct view *view);
 
 /* Writes the change since the last call (pm_change_describe). */
-void view_tell(struct view *view, char *text, size_t size);
+void view_log(struct view *view, char *text, size_t size);
 
 /* Forgets all but flaps and drains; with view_free these, too. */
 void view_forget(struct view *view);

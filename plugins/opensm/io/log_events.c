@@ -129,11 +129,11 @@ void log_repair(const struct plugin *plugin, const struct repaired *done)
 			 done->unordered);
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
 		 " repair %u: %s; traps %u, queries %u, unanswered %u, links "
-		 "down %u, looks %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+		 "down %u, rounds %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
 		 ", bound %" PRIu64 "; switches %" PRIu64
 		 "%s; %.1f ms from the first trap to the last answer%s%s",
 		 done->number, done->change, done->traps, done->queries, done->unanswered,
-		 done->links_down, done->looks, done->sent, done->acked, done->bound,
+		 done->links_down, done->rounds, done->sent, done->acked, done->bound,
 		 done->switches, unordered, done->milliseconds,
 		 done->gave_up ? "; left to the sweep: " : "",
 		 done->gave_up ? done->gave_up : "");
@@ -180,7 +180,8 @@ void log_ahead(const struct plugin *plugin)
 			ahead->gave_up ? ahead->gave_up : "");
 }
 
-void log_move(const struct plugin *plugin, uint64_t number, const struct moved *done)
+void log_transition(const struct plugin *plugin, uint64_t number,
+		    const struct moved *done)
 {
 	char interrupted[64] = "";
 
@@ -206,8 +207,8 @@ void log_groups(const struct plugin *plugin, const struct mcast_done *done)
 		 "; groups in order %u; up and down again %u, members left out %u; "
 		 "%.1f ms%s%s%s",
 		 done->groups, done->trees, wire->sent, wire->acked, done->places,
-		 wire->learned, wire->asked, done->ordered, done->spanned, done->excluded,
-		 done->milliseconds,
+		 wire->learned, wire->queried, done->ordered, done->spanned,
+		 done->excluded, done->milliseconds,
 		 wire->interrupted ? "; interrupted by a failure" : "",
 		 wire->gave_up ? "; to be tried again: " : "",
 		 wire->gave_up ? wire->gave_up : "");

@@ -36,7 +36,8 @@ void log_ahead(const struct plugin *plugin);
 void log_groups(const struct plugin *plugin, const struct mcast_done *done);
 
 void log_balance(struct plugin *plugin, const struct balance *balance);
-void log_move(const struct plugin *plugin, uint64_t number, const struct moved *done);
+void log_transition(const struct plugin *plugin, uint64_t number,
+		    const struct moved *done);
 void log_shadow(const struct plugin *plugin, const struct state_shadow *done);
 
 #endif

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOK_MS 1000
+#define POLL_MS 1000
 #define GUID_FILES 3
 
 /* Identifies a version of a file; all zero: there is none. */
@@ -45,8 +45,8 @@ struct operator_files {
 	/* Under its lock, which is never held while a file is looked at. */
 	void (*log_request)(void *context);
 	void *context;	   /* of that */
-	bool requested;	   /* by operator_files_look */
-	bool looked;	   /* all files, once */
+	bool requested;	   /* by operator_files_poll */
+	bool polled;	   /* all files, once */
 	bool given_up;	   /* the wait for it has ended */
 	char *clear_holds; /* path of it, NULL: not looked at */
 	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
@@ -186,7 +186,7 @@ static void report_request(struct operator_files *files)
 }
 
 /* The files that the repairer follows: portmajor.drained and rebalance. */
-static void look_for_requests(struct operator_files *files, bool all)
+static void poll_requests(struct operator_files *files, bool all)
 {
 	bool changed =
 		files->drained && has_changed(files->drained, &files->drained_stamp);
@@ -200,11 +200,11 @@ static void look_for_requests(struct operator_files *files, bool all)
 }
 
 /* Looks at these, and, `all`, at what else there is; whether that is news for a sweep. */
-static bool look_at_files(struct operator_files *files, bool all, const char *clear_holds)
+static bool poll_files(struct operator_files *files, bool all, const char *clear_holds)
 {
 	bool news = false;
 
-	look_for_requests(files, all);
+	poll_requests(files, all);
 	for (int i = 0; all && i < GUID_FILES; i++)
 		news |= has_changed(files->guid_path[i], &files->guid_stamp[i]);
 	if (all)
@@ -214,7 +214,7 @@ static bool look_at_files(struct operator_files *files, bool all, const char *cl
 	return news;
 }
 
-static void ask_for_sweep(struct operator_files *files)
+static void request_sweep(struct operator_files *files)
 {
 	files->osm->subn.force_heavy_sweep = TRUE;
 	osm_sm_signal(&files->osm->sm, OSM_SIGNAL_SWEEP);
@@ -233,19 +233,19 @@ static double go_round(void *context, bool last)
 	clear_holds = files->clear_holds ? strdup(files->clear_holds) : NULL;
 	files->requested = false;
 	pthread_mutex_unlock(&files->signal.lock);
-	news = look_at_files(files, requested, clear_holds);
+	news = poll_files(files, requested, clear_holds);
 	free(clear_holds);
 	pthread_mutex_lock(&files->signal.lock);
 	sweeping = files->sweeping;
-	files->looked |= requested;
+	files->polled |= requested;
 	pthread_cond_signal(&files->signal.changed);
 	pthread_mutex_unlock(&files->signal.lock);
 	if (news && !sweeping) {
 		worker_enter(files->worker);
-		ask_for_sweep(files);
+		request_sweep(files);
 		worker_leave(files->worker);
 	}
-	return files->drained ? clock_ms() + LOOK_MS : DBL_MAX;
+	return files->drained ? clock_ms() + POLL_MS : DBL_MAX;
 }
 
 /* ---- The first look ---- */
@@ -255,7 +255,7 @@ bool operator_files_await(struct operator_files *files)
 	bool awaited;
 
 	pthread_mutex_lock(&files->signal.lock);
-	awaited = !files->looked && !files->given_up;
+	awaited = !files->polled && !files->given_up;
 	if (awaited)
 		clock_wait_briefly(&files->signal, 10);
 	pthread_mutex_unlock(&files->signal.lock);
@@ -267,7 +267,7 @@ bool operator_files_give_up(struct operator_files *files)
 	bool waits;
 
 	pthread_mutex_lock(&files->signal.lock);
-	waits = !files->looked && !files->given_up;
+	waits = !files->polled && !files->given_up;
 	files->given_up |= waits;
 	pthread_mutex_unlock(&files->signal.lock);
 	return waits;
@@ -366,7 +366,7 @@ void operator_files_drains_error(struct operator_files *files, struct pm_error *
 
 /* ---- Sweeps ---- */
 
-void operator_files_look(struct operator_files *files, char *clear_holds)
+void operator_files_poll(struct operator_files *files, char *clear_holds)
 {
 	pthread_mutex_lock(&files->signal.lock);
 	free(files->clear_holds);
@@ -386,7 +386,7 @@ void operator_files_routed(struct operator_files *files, const struct pm_roles *
 	files->sweeping = false;
 	pthread_mutex_unlock(&files->signal.lock);
 	if (missed)
-		ask_for_sweep(files);
+		request_sweep(files);
 }
 
 /* ---- Beginning and end ---- */

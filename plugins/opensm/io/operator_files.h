@@ -11,7 +11,7 @@
  *     rebalance           in the store's folder, written by `portmajor rebalance`
  *                         (rebalance.h); it goes when it was read
  *
- * It reads them when the plugin is loaded, at each operator_files_look, and all but the
+ * It reads them when the plugin is loaded, at each operator_files_poll, and all but the
  * GUID files once a second. It wakes the repairer for portmajor.drained and rebalance.
  * Changes of the others may be too late for a running sweep: operator_files_routed then
  * requests another sweep, as the thread does between sweeps. Only the first sweep waits,
@@ -45,7 +45,7 @@ bool operator_files_stop(struct operator_files *files, double until_ms);
  * At the beginning of a sweep: has the thread read all files soon, and clear-holds from
  * then on if its path is not NULL. Takes over the path.
  */
-void operator_files_look(struct operator_files *files, char *clear_holds);
+void operator_files_poll(struct operator_files *files, char *clear_holds);
 
 /* Whether the first look is not over, nor given up; waits up to 10 ms. */
 bool operator_files_await(struct operator_files *files);

@@ -54,12 +54,12 @@ struct last {
 	struct lft_records_written written;
 	struct repaired repair;
 	struct moved move;
-	uint64_t move_number;
+	uint64_t transition_number;
 	struct state_shadow shadow; /* 0: not in shadow mode */
 	struct shadow_result found;
 	bool would_route;
 	char run_change[CHANGE_TEXT], shadow_change[CHANGE_TEXT];
-	time_t run_time, repair_time, move_time, shadow_time;
+	time_t run_time, repair_time, transition_time, shadow_time;
 };
 
 struct state {
@@ -136,7 +136,7 @@ static const struct row repair_rows[] = {
 	{"queries", LAST(repair.queries)},
 	{"unanswered", LAST(repair.unanswered)},
 	{"links_down", LAST(repair.links_down)},
-	{"looks", LAST(repair.looks)},
+	{"rounds", LAST(repair.rounds)},
 	{"sent", LAST(repair.sent)},
 	{"acked", LAST(repair.acked)},
 	{"bound", LAST(repair.bound)},
@@ -148,9 +148,9 @@ static const struct row repair_rows[] = {
 	{0},
 };
 
-static const struct row move_rows[] = {
-	{"number", LAST(move_number)},
-	{"time", LAST(move_time)},
+static const struct row transition_rows[] = {
+	{"number", LAST(transition_number)},
+	{"time", LAST(transition_time)},
 	{"sent", LAST(move.sent)},
 	{"acked", LAST(move.acked)},
 	{"bound", LAST(move.delta.bound)},
@@ -282,7 +282,7 @@ static void print_condition(FILE *out, const struct condition *is, const json_t 
 	fprintf(out, "portmajor_%s{%s} %d\n", is->name, labels, holds);
 }
 
-static uint32_t count_flaps(const json_t *document, enum pm_damping_state state)
+static uint32_t count_damped(const json_t *document, enum pm_damping_state state)
 {
 	const char *name = pm_damping_state_name(state), *has;
 	const json_t *flap;
@@ -301,7 +301,7 @@ static void print_flap_counts(FILE *out, const json_t *document, const char *lab
 	rows_print_head(out, "flapping_links", "Links that went down lately, by state");
 	for (enum pm_damping_state s = PM_DAMPING_NOTED; s <= PM_DAMPING_WATCHED; s++)
 		fprintf(out, "portmajor_flapping_links{%s,state=\"%s\"} %u\n", labels,
-			pm_damping_state_name(s), count_flaps(document, s));
+			pm_damping_state_name(s), count_damped(document, s));
 }
 
 static int print_metrics(FILE *out, const void *arg)
@@ -530,14 +530,14 @@ static json_t *make_end(const struct view *view, const struct pm_damping_end *en
 			    end->num);
 }
 
-static json_t *make_flaps(const struct view *view)
+static json_t *make_damping(const struct view *view)
 {
 	uint64_t now = (uint64_t)clock_ms();
 	json_t *list = json_array();
 	struct pm_damped_link flap;
 	uint32_t at = 0;
 
-	while (view->flaps && pm_damping_next(view->flaps, now, &at, &flap))
+	while (view->damping && pm_damping_next(view->damping, now, &at, &flap))
 		list = describe_append(list,
 				       json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
 						 make_end(view, &flap.end[0]),
@@ -672,9 +672,10 @@ static json_t *make_repair(const struct last *last)
 	return last->repair.number ? rows_describe(repair_rows, last) : json_null();
 }
 
-static json_t *make_move(const struct last *last)
+static json_t *make_transition(const struct last *last)
 {
-	return last->move_number ? rows_describe(move_rows, last) : json_null();
+	return last->transition_number ? rows_describe(transition_rows, last)
+				       : json_null();
 }
 
 /* The costs of tables that were not sent. */
@@ -737,7 +738,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"engine", make_engine(state)},
 		{"run", make_run(&state->last)},
 		{"repair", make_repair(&state->last)},
-		{"move", make_move(&state->last)},
+		{"move", make_transition(&state->last)},
 		{"shadow", make_shadow(&state->last)},
 		{"phase", json_null()},
 		{"balance", json_null()},
@@ -745,7 +746,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"repairs_by_phase", json_null()},
 		{"since_start", rows_describe(total_rows, &state->totals)},
 		{"out_of_plan", json_integer(state->out_of_plan)},
-		{"flapping", make_flaps(facts->view)},
+		{"flapping", make_damping(facts->view)},
 		{"degraded_links", make_degraded(facts)},
 		{"missing", make_missing(facts)},
 		{"drained", make_drains(facts)},
@@ -802,9 +803,9 @@ static json_t *make_news(const struct state *state, const struct view *view,
 	const struct state_facts facts = {.view = view, .drains_unread = drains_unread};
 
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
-			 make_repair(&state->last), "move", make_move(&state->last),
+			 make_repair(&state->last), "move", make_transition(&state->last),
 			 "since_start", rows_describe(total_rows, &state->totals),
-			 "flapping", make_flaps(view), "drained", make_drains(&facts),
+			 "flapping", make_damping(view), "drained", make_drains(&facts),
 			 "unreachable", "pairs", (json_int_t)view->unreachable.count,
 			 "reachable", "connected", (json_int_t)view->reachable.connected,
 			 "pairs", (json_int_t)view->reachable.pairs);
@@ -880,12 +881,13 @@ void state_note_repair(struct state *state, const struct repaired *repaired)
 	pthread_mutex_unlock(&state->mutex);
 }
 
-void state_note_move(struct state *state, uint64_t number, const struct moved *moved)
+void state_note_transition(struct state *state, uint64_t number,
+			   const struct moved *moved)
 {
 	pthread_mutex_lock(&state->mutex);
 	state->last.move = *moved;
-	state->last.move_number = number;
-	state->last.move_time = time(NULL);
+	state->last.transition_number = number;
+	state->last.transition_time = time(NULL);
 	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
 	pthread_mutex_unlock(&state->mutex);
 }

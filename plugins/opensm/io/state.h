@@ -85,7 +85,8 @@ double state_write(struct state *state, bool last);
 void state_note_run(struct state *state, const struct state_run *run);
 void state_note_shadow(struct state *state, const struct state_shadow *shadow);
 void state_note_repair(struct state *state, const struct repaired *repaired);
-void state_note_move(struct state *state, uint64_t number, const struct moved *moved);
+void state_note_transition(struct state *state, uint64_t number,
+			   const struct moved *moved);
 
 /* Why the engine's callback returns -1. */
 void state_note_declined(struct state *state, const struct pm_error *why);

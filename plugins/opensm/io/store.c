@@ -52,11 +52,11 @@ struct store {
 	bool has_plan; /* see store_has_plan */
 
 	uint64_t wanted,
-		looked; /* how often store_look was called; up to which it is done */
+		polled; /* how often store_poll was called; up to which it is done */
 	bool given_up;	/* the wait for it has ended */
 	bool judged;	/* the earlier content was compared with a fabric */
 	struct candidates found; /* by the last look, and not used */
-	int look_rc;		 /* -ENOMEM: it has found nothing out */
+	int poll_rc;		 /* -ENOMEM: it has found nothing out */
 
 	struct content content[KEPT_FILES];
 	uint64_t puts,
@@ -277,7 +277,7 @@ uint64_t store_guid(struct store *store)
 
 /* ---- Reading ---- */
 
-void store_look(struct store *store)
+void store_poll(struct store *store)
 {
 	hold(store);
 	store->wanted++;
@@ -285,12 +285,12 @@ void store_look(struct store *store)
 	worker_poke(store->writer);
 }
 
-bool store_await_look(struct store *store)
+bool store_await_poll(struct store *store)
 {
 	bool awaited;
 
 	hold(store);
-	awaited = store->looked != store->wanted && !store->given_up;
+	awaited = store->polled != store->wanted && !store->given_up;
 	if (awaited)
 		clock_wait_briefly(&store->signal, 10);
 	release(store);
@@ -302,7 +302,7 @@ bool store_give_up(struct store *store)
 	bool waits;
 
 	hold(store);
-	waits = store->looked != store->wanted && !store->given_up;
+	waits = store->polled != store->wanted && !store->given_up;
 	store->given_up |= waits;
 	for (enum kept_file file = 0; waits && !store->judged && file < KEPT_FILES;
 	     file++)
@@ -317,7 +317,7 @@ static int take_found(struct store *store, struct candidates *found)
 	int rc;
 
 	hold(store);
-	rc = store->looked != store->wanted ? -EAGAIN : store->look_rc;
+	rc = store->polled != store->wanted ? -EAGAIN : store->poll_rc;
 	*found = store->found;
 	store->found = (struct candidates){0};
 	for (enum kept_file file = 0; !rc && file < KEPT_FILES; file++)
@@ -330,7 +330,7 @@ static int take_found(struct store *store, struct candidates *found)
 }
 
 /* On the writer's thread: reads the files, if that is wanted. */
-static void look_at_store(struct store *store)
+static void poll_store(struct store *store)
 {
 	struct candidates found = {0}, old;
 	uint64_t wanted;
@@ -338,7 +338,7 @@ static void look_at_store(struct store *store)
 	int rc;
 
 	hold(store);
-	wanted = store->looked != store->wanted ? store->wanted : 0;
+	wanted = store->polled != store->wanted ? store->wanted : 0;
 	open = store->open;
 	release(store);
 	if (!wanted)
@@ -347,8 +347,8 @@ static void look_at_store(struct store *store)
 	hold(store);
 	old = store->found;
 	store->found = found;
-	store->look_rc = rc;
-	store->looked = wanted;
+	store->poll_rc = rc;
+	store->polled = wanted;
 	store->given_up = false;
 	pthread_cond_signal(&store->signal.changed);
 	release(store);
@@ -387,12 +387,12 @@ static void load_holds(const struct store *store, const struct candidate *from,
 	struct pm_damped_link flap;
 
 	/* It is not mixed with facts that this process has seen itself. */
-	if (!request->flaps ||
-	    pm_damping_next(request->flaps, request->now_ms, &none, &flap))
+	if (!request->damping ||
+	    pm_damping_next(request->damping, request->now_ms, &none, &flap))
 		rc = -ENOENT;
 	if (!rc)
 		rc = path ? pm_damping_file_parse(holds->text, holds->length, path,
-						  &clock, request->flaps, &err)
+						  &clock, request->damping, &err)
 			  : pm_error_no_memory(&err);
 	if (rc && rc != -ENOENT)
 		log_line(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
@@ -747,7 +747,7 @@ void store_write(struct store *store)
 	if (!begin_round(store, &puts))
 		return;
 	rc = open_folder(store, &err);
-	look_at_store(store);
+	poll_store(store);
 	if (!rc)
 		rc = write_all(store, &err);
 	set_trouble(store, &err);
@@ -802,17 +802,17 @@ void store_save(struct store *store, struct planning *planning)
 	worker_poke(store->writer);
 }
 
-void store_save_holds(struct store *store, const struct pm_damping *flaps,
+void store_save_holds(struct store *store, const struct pm_damping *damping,
 		      uint64_t now_ms)
 {
 	const struct pm_damping_clock clock = {now_ms, (uint64_t)time(NULL)};
 	size_t length;
 	char *text;
 
-	if (pm_damping_changes(flaps) == store->saved_holds ||
-	    pm_damping_file_print(flaps, &clock, &text, &length))
+	if (pm_damping_changes(damping) == store->saved_holds ||
+	    pm_damping_file_print(damping, &clock, &text, &length))
 		return;
-	store->saved_holds = pm_damping_changes(flaps);
+	store->saved_holds = pm_damping_changes(damping);
 	put(store, KEPT_HOLDS, text, length);
 	worker_poke(store->writer);
 }

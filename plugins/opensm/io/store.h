@@ -22,9 +22,9 @@
  * Only the writer thread (worker.h) touches files: all functions but store_write return
  * without waiting for a file. They are for the sweeper thread unless noted.
  *
- * Reading: store_look requests it at the beginning of a sweep, after OpenSM's start or
+ * Reading: store_poll requests it at the beginning of a sweep, after OpenSM's start or
  * standby; plans are read during its discovery. The sweeper waits for that, within bounds
- * (store_await_look, sweep.c), and then chooses. If a disk takes longer, it gives up
+ * (store_await_poll, sweep.c), and then chooses. If a disk takes longer, it gives up
  * (store_give_up): the plan is made without a file, and existing files are renamed
  * (.late-TIME) before that plan, or holds, are written in their place.
  *
@@ -72,22 +72,22 @@ uint64_t store_guid(struct store *store);
 struct store_request {
 	const struct pm_fabric *fabric; /* as discovered */
 	uint8_t lmc;
-	struct pm_damping *flaps; /* for the holds; NULL: none wanted */
-	uint64_t now_ms;	  /* of their clock */
+	struct pm_damping *damping; /* for the holds; NULL: none wanted */
+	uint64_t now_ms;	    /* of their clock */
 };
 
 /* Has the writer read all plans, soon. */
-void store_look(struct store *store);
+void store_poll(struct store *store);
 
 /* Whether that is not over, nor given up; waits up to 10 ms for it. */
-bool store_await_look(struct store *store);
+bool store_await_poll(struct store *store);
 
 /* Gives up waiting, until the writer has read again. True: it is not over. */
 bool store_give_up(struct store *store);
 
 /*
  * Loads the last look's plan for this fabric, if any, into planning; and the holds.
- * -EAGAIN: the look is not over; -ENOMEM: nothing is loaded, and store_look has to be
+ * -EAGAIN: the look is not over; -ENOMEM: nothing is loaded, and store_poll has to be
  * called again.
  */
 int store_load(struct store *store, const struct store_request *request,
@@ -104,7 +104,7 @@ bool store_has_later(struct store *store, const struct store_request *request);
 
 /* Have the plans, and the holds, written after a change. Wait for no file. */
 void store_save(struct store *store, struct planning *planning);
-void store_save_holds(struct store *store, const struct pm_damping *flaps,
+void store_save_holds(struct store *store, const struct pm_damping *damping,
 		      uint64_t now_ms);
 
 /* Whether writing the last plans is neither over nor failed; waits up to 10 ms for it. */

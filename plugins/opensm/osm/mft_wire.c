@@ -34,7 +34,7 @@ static struct pm_mft_place place_of(const struct sending *s, uint32_t index)
 	return (struct pm_mft_place){set->sw, set->block, set->position};
 }
 
-/* The way to a switch that is reachable; false: it is too long. */
+/* The path to a switch that is reachable; false: it is too long. */
 static bool find_route(const struct mft_wire *wire, uint32_t sw, osm_dr_path_t *route)
 {
 	const struct pm_fabric *topology = wire->plan->topology;
@@ -192,5 +192,5 @@ void mft_wire_read(const struct mft_wire *wire, const struct pm_mft_place *place
 {
 	struct sending sending = {.wire = wire, .places = places, .done = done};
 
-	done->asked += run_batch(&sending, num);
+	done->queried += run_batch(&sending, num);
 }

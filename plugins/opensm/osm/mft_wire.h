@@ -38,8 +38,8 @@ struct mft_wire {
 
 /* Results are added. */
 struct mft_wire_done {
-	uint64_t sent, acked;	 /* Sets */
-	uint64_t asked, learned; /* Gets */
+	uint64_t sent, acked;	   /* Sets */
+	uint64_t queried, learned; /* Gets */
 	bool interrupted;
 	const char *gave_up; /* why some block is not as wanted, or NULL */
 };

@@ -207,9 +207,9 @@ static bool is_linked(const struct subnet_cache *cache,
  * A port's cable, as flags; false if the cable is not in the cache. One to a node that
  * cannot be used is none.
  */
-static bool look_at_cable(const struct subnet_cache *cache,
-			  const struct subnet_cache_port *port, const osm_physp_t *physp,
-			  uint8_t state, uint8_t *flags)
+static bool read_cable(const struct subnet_cache *cache,
+		       const struct subnet_cache_port *port, const osm_physp_t *physp,
+		       uint8_t state, uint8_t *flags)
 {
 	const osm_physp_t *remote = physp->p_remote_physp;
 
@@ -223,13 +223,13 @@ static bool look_at_cable(const struct subnet_cache *cache,
 	return true;
 }
 
-static bool look_at_port(const struct subnet_cache *cache,
-			 const struct subnet_cache_port *port, const osm_physp_t *physp,
-			 uint8_t *flags)
+static bool read_port(const struct subnet_cache *cache,
+		      const struct subnet_cache_port *port, const osm_physp_t *physp,
+		      uint8_t *flags)
 {
 	uint8_t state = ib_port_info_get_port_state(&physp->port_info) & STATE;
 
-	if (!look_at_cable(cache, port, physp, state, flags))
+	if (!read_cable(cache, port, physp, state, flags))
 		return false;
 	*flags |= (uint8_t)(THERE | state);
 	if (port->has_lid && cl_ntoh16(physp->port_info.base_lid) != port->lid)
@@ -256,7 +256,7 @@ static uint16_t highest_lid(const osm_switch_t *sw)
 	return room ? (uint16_t)(room - 1) : 0;
 }
 
-static bool look_at_node(struct subnet_cache *cache, const struct subnet_cache_node *n)
+static bool read_node(struct subnet_cache *cache, const struct subnet_cache_node *n)
 {
 	uint16_t odd = 0;
 
@@ -268,7 +268,7 @@ static bool look_at_node(struct subnet_cache *cache, const struct subnet_cache_n
 		*flags = THERE;
 		if (!physp)
 			continue;
-		if (!look_at_port(cache, &cache->ports[n->first + p], physp, flags))
+		if (!read_port(cache, &cache->ports[n->first + p], physp, flags))
 			return false;
 		/* An end node's port loses its LID, too, which is looked for. */
 		if (n->is_switch && !n->here->physp_discovered[p])
@@ -284,7 +284,7 @@ static bool look_at_node(struct subnet_cache *cache, const struct subnet_cache_n
 	return true;
 }
 
-static bool look_at_all(struct subnet_cache *cache, const osm_subn_t *subn)
+static bool read_all(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	bool same = find_nodes(cache, subn);
 
@@ -293,7 +293,7 @@ static bool look_at_all(struct subnet_cache *cache, const osm_subn_t *subn)
 	cache->doubtful = false;
 	for (uint32_t i = 0; i < cache->num_nodes && same; i++)
 		if (cache->nodes[i].here)
-			same = look_at_node(cache, &cache->nodes[i]);
+			same = read_node(cache, &cache->nodes[i]);
 	forget_nodes(cache);
 	return same;
 }
@@ -330,10 +330,10 @@ static bool join_nodes(struct subnet_cache *cache)
 	return same;
 }
 
-bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn)
+bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	return cache->plan && subn->sm_port_guid == cache->sm_guid &&
-	       look_at_all(cache, subn) && join_nodes(cache);
+	       read_all(cache, subn) && join_nodes(cache);
 }
 
 /* ---- Whether it is unchanged ---- */
@@ -408,7 +408,7 @@ static bool is_cable_unchanged(const struct subnet_cache *cache,
 {
 	uint8_t now;
 
-	return physp && look_at_cable(cache, port, physp, before & STATE, &now) &&
+	return physp && read_cable(cache, port, physp, before & STATE, &now) &&
 	       now == (before & (HEALTHY | LINKED));
 }
 
@@ -621,7 +621,7 @@ int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 	learn_nodes(cache, subn);
 	find_peers(cache);
 	forget_nodes(cache);
-	(void)look_at_all(cache, subn);
+	(void)read_all(cache, subn);
 	(void)join_nodes(cache);
 	for (uint32_t i = 0; i < cache->num_ports; i++) {
 		struct subnet_cache_port *port = &cache->ports[i];

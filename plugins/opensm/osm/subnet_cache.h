@@ -95,7 +95,7 @@ void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan);
  * then no other query is allowed. Call with osm->lock held, shared at least. O(ports);
  * allocates nothing.
  */
-bool subnet_cache_look(struct subnet_cache *cache, const osm_subn_t *subn);
+bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn);
 
 /*
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may

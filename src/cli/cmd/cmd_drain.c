@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_US 100000
+#define POLL_US 100000
 
 struct request {
 	const char *netlist; /* NULL: the plan file */
@@ -463,7 +463,7 @@ static bool is_followed(const json_t *list, const struct pm_drains *drains)
 /* Reads the states until all drains are followed, or the time is over. */
 static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_t **list)
 {
-	for (uint64_t looks = wait_s * UINT64_C(1000000) / LOOK_US;; looks--) {
+	for (uint64_t looks = wait_s * UINT64_C(1000000) / POLL_US;; looks--) {
 		bool running;
 
 		if (read_followed(list, &running) && running &&
@@ -472,7 +472,7 @@ static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_
 		if (!looks)
 			return false;
 		json_decref(*list);
-		usleep(LOOK_US);
+		usleep(POLL_US);
 	}
 }
 

@@ -24,13 +24,13 @@ static int print_request(FILE *file, const void *arg)
 }
 
 /* The results of one fabric. */
-static json_t *describe_balance(const struct cli_master *master, bool asked)
+static json_t *describe_balance(const struct cli_master *master, bool requested)
 {
 	json_t *balance = json_object_get(master->root, "balance");
 	json_t *port = json_object_get(master->root, "port_guid");
 
 	return json_pack("{s:O, s:o, s:b, s:o}", "port_guid", port ? port : json_null(),
-			 "file", cli_json_string(master->state), "asked", asked,
+			 "file", cli_json_string(master->state), "requested", requested,
 			 "balance",
 			 json_is_object(balance) ? json_incref(balance) : json_null());
 }
@@ -41,13 +41,13 @@ static json_t *describe_balance(const struct cli_master *master, bool asked)
 static int ask_all(const struct cli_masters *masters, const struct request *request,
 		   json_t *fabrics)
 {
-	const struct pm_rebalance asked = {.rate = request->rate};
+	const struct pm_rebalance requested = {.rate = request->rate};
 
 	for (size_t i = 0; i < masters->num; i++) {
 		const struct cli_master *master = &masters->list[i];
-		int status = request->dry_run
-				     ? EXIT_FINE
-				     : cli_master_request(master, print_request, &asked);
+		int status = request->dry_run ? EXIT_FINE
+					      : cli_master_request(master, print_request,
+								   &requested);
 
 		json_array_append_new(
 			fabrics, describe_balance(master, !request->dry_run && !status));
@@ -81,7 +81,7 @@ static void print_fabric(const json_t *fabric)
 	if (json_is_true(json_object_get(balance, "rebalancing")))
 		cli_text_print(balance,
 			       "; rebalancing, {#blocks_left|LFT block|LFT blocks} left");
-	puts(json_is_true(json_object_get(fabric, "asked")) ? "; asked for" : "");
+	puts(json_is_true(json_object_get(fabric, "requested")) ? "; requested" : "");
 }
 
 /* Prints the results; an exit status, that of findings if a dry run has any. */

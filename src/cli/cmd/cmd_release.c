@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *list_flaps(const json_t *root)
+static json_t *list_damped(const json_t *root)
 {
 	return json_object_get(root, "flapping");
 }
@@ -41,7 +41,7 @@ static int print_links(FILE *file, const void *arg)
 	return 0;
 }
 
-static void print_flap(const json_t *flap)
+static void print_damped(const json_t *flap)
 {
 	char *name = cli_ends_name(flap);
 
@@ -60,10 +60,10 @@ static const struct settle_kind kind = {
 	.listed = "held",
 	.unknown = "no link on hold (`portmajor release` lists these)",
 	.by_switch = true,
-	.list = list_flaps,
+	.list = list_damped,
 	.is_listed = is_held,
 	.print_request = print_links,
-	.print = print_flap,
+	.print = print_damped,
 };
 
 static const struct cli_option options[] = {

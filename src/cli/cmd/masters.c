@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_US 100000
+#define POLL_US 100000
 
 /* Whether an OpenSM that would follow has written this state; root may be NULL. */
 static bool is_followed(const json_t *root, const char *file, bool shadow)
@@ -98,7 +98,7 @@ bool cli_masters_wait(struct cli_masters *masters, uint32_t wait_s,
 		      bool (*is_done)(const struct cli_master *master, const void *arg),
 		      const void *arg)
 {
-	for (uint64_t looks = wait_s * UINT64_C(1000000) / LOOK_US;; looks--) {
+	for (uint64_t looks = wait_s * UINT64_C(1000000) / POLL_US;; looks--) {
 		bool done = true;
 
 		for (size_t i = 0; i < masters->num; i++) {
@@ -109,6 +109,6 @@ bool cli_masters_wait(struct cli_masters *masters, uint32_t wait_s,
 		}
 		if (done || !looks)
 			return done;
-		usleep(LOOK_US);
+		usleep(POLL_US);
 	}
 }

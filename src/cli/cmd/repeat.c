@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define FAR INT64_MAX
+#define NEVER INT64_MAX
 #define CLEAR "\033[H\033[2J"
 
 static volatile sig_atomic_t ended;
@@ -35,7 +35,7 @@ int cli_watch_run(const struct cli_watch *watch)
 {
 	const struct timespec second = {.tv_sec = 1};
 	struct sigaction action = {.sa_handler = end_at_signal};
-	uint64_t told = 0;
+	uint64_t printed = 0;
 	time_t again = 0; /* at once */
 	int status = 0;
 
@@ -44,12 +44,12 @@ int cli_watch_run(const struct cli_watch *watch)
 	while (!ended) {
 		uint64_t mark = watch->mark(watch->request);
 
-		if (watch->screen || mark != told || time(NULL) >= again) {
+		if (watch->screen || mark != printed || time(NULL) >= again) {
 			if (watch->screen)
 				fputs(CLEAR, stdout);
-			again = FAR;
+			again = NEVER;
 			status = watch->look(watch->request, &again);
-			told = mark;
+			printed = mark;
 			if (fflush(stdout))
 				break;
 		}

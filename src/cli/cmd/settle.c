@@ -58,7 +58,7 @@ static int check_operand(const struct settle *settle, const struct cli_masters *
 }
 
 /* Leaves the request for one of them; an exit status. */
-static int ask_master(const struct settle *settle, const struct cli_master *master)
+static int query_master(const struct settle *settle, const struct cli_master *master)
 {
 	json_t *list = list_matters(settle, master->root), *meant = json_array(), *matter;
 	const struct settle_chosen chosen = {settle->request->all, meant};
@@ -82,7 +82,7 @@ static int leave_requests(const struct settle *settle, const struct cli_masters 
 	for (char **operand = settle->request->operands; *operand && !status; operand++)
 		status = check_operand(settle, masters, *operand);
 	for (size_t i = 0; i < masters->num && !status; i++)
-		status = ask_master(settle, &masters->list[i]);
+		status = query_master(settle, &masters->list[i]);
 	return status;
 }
 

@@ -13,12 +13,12 @@
 #include <string.h>
 
 static struct pm_circuit_costs costs_of(const struct collective_request *request,
-					struct collective_way way)
+					struct collective_way method)
 {
 	return (struct pm_circuit_costs){
 		.alpha = request->latency_ns * 1e-9,
 		.beta = 8e-6 / request->mbps,
-		.gamma = way.ideal ? 0 : request->setup_us * 1e-6,
+		.gamma = method.ideal ? 0 : request->setup_us * 1e-6,
 	};
 }
 
@@ -26,18 +26,18 @@ static struct pm_circuit_costs costs_of(const struct collective_request *request
 
 int collective_simulate(const struct collective_request *request,
 			enum pm_collective algorithm, uint32_t bytes,
-			struct collective_way way, struct pm_circuits_result *result)
+			struct collective_way method, struct pm_circuits_result *result)
 {
 	const struct pm_circuits_config config = {
-		.costs = costs_of(request, way),
-		.ports = way.ports,
-		.kept = way.kept,
-		.circuits = way.ideal ? 0 : request->circuits,
+		.costs = costs_of(request, method),
+		.ports = method.ports,
+		.kept = method.kept,
+		.circuits = method.ideal ? 0 : request->circuits,
 	};
 	struct pm_schedule *schedule = NULL;
 	struct pm_error err;
 	int rc = pm_schedule_make(algorithm, request->processes, bytes,
-				  !way.kept || way.ports == 1, &schedule, &err);
+				  !method.kept || method.ports == 1, &schedule, &err);
 
 	if (!rc)
 		rc = pm_circuits_run(schedule, &config, result, &err);
@@ -50,21 +50,22 @@ int collective_simulate(const struct collective_request *request,
 /* An algorithm's cost by the equations and as played; NULL: *status has the reason. */
 static json_t *cost_json(const struct collective_request *request,
 			 enum pm_collective algorithm, uint32_t bytes,
-			 struct collective_way way, int *status)
+			 struct collective_way method, int *status)
 {
-	const struct pm_circuit_costs costs = costs_of(request, way);
+	const struct pm_circuit_costs costs = costs_of(request, method);
 	struct pm_circuits_result result = {0};
-	uint32_t ports = way.kept ? way.ports : 1;
+	uint32_t ports = method.kept ? method.ports : 1;
 
-	*status = collective_simulate(request, algorithm, bytes, way, &result);
+	*status = collective_simulate(request, algorithm, bytes, method, &result);
 	if (*status)
 		return NULL;
-	return json_pack(
-		"{s:I, s:f, s:f, s:I, s:I}", "ports", (json_int_t)way.ports, "equation",
-		pm_collective_seconds(algorithm, request->processes, bytes, ports,
-				      &costs),
-		"simulated", result.seconds, "circuits", (json_int_t)result.setups,
-		"most_circuits", (json_int_t)result.peak);
+	return json_pack("{s:I, s:f, s:f, s:I, s:I}", "ports", (json_int_t)method.ports,
+			 "equation",
+			 pm_collective_seconds(algorithm, request->processes, bytes,
+					       ports, &costs),
+			 "simulated", result.seconds, "circuits",
+			 (json_int_t)result.setups, "most_circuits",
+			 (json_int_t)result.peak);
 }
 
 /* A size; an exit status. */

@@ -13,9 +13,9 @@
 #define NS 1000	   /* picoseconds */
 #define US 1000000 /* picoseconds */
 
-enum way { WAY_IP, WAY_UD, WAY_RDMA, NUM_WAYS };
+enum transport { TRANSPORT_IP, TRANSPORT_UD, TRANSPORT_RDMA, NUM_TRANSPORTS };
 
-static const char *const way_names[] = {"ip", "ud", "rdma"};
+static const char *const transport_names[] = {"ip", "ud", "rdma"};
 
 struct request {
 	struct cli_list nodes, bursts;
@@ -26,13 +26,14 @@ struct request {
 };
 
 static struct pm_dsm_config config_of(const struct request *request, uint32_t nodes,
-				      enum way way)
+				      enum transport transport)
 {
-	uint32_t delay = way == WAY_IP ? request->ip_delay_ns : request->delay_ns;
+	uint32_t delay =
+		transport == TRANSPORT_IP ? request->ip_delay_ns : request->delay_ns;
 
 	return (struct pm_dsm_config){
 		.nodes = nodes,
-		.rdma = way == WAY_RDMA,
+		.rdma = transport == TRANSPORT_RDMA,
 		.delay = (uint64_t)delay * NS,
 		.touch = (uint64_t)request->touch_ns * NS,
 		.latency = (uint64_t)request->latency_ns * NS,
@@ -72,10 +73,10 @@ static int failed(int rc, const struct pm_error *err)
 }
 
 /* So many nodes in one way; an exit status. */
-static int describe_way(const struct request *request, uint32_t nodes, enum way way,
-			json_t *rows, bool *gave_up)
+static int describe_transport(const struct request *request, uint32_t nodes,
+			      enum transport transport, json_t *rows, bool *gave_up)
 {
-	const struct pm_dsm_config config = config_of(request, nodes, way);
+	const struct pm_dsm_config config = config_of(request, nodes, transport);
 	struct pm_dsm_result invalidate, update, exchange;
 	struct pm_error err;
 	int rc = pm_dsm_invalidate(&config, &invalidate, &err);
@@ -90,8 +91,8 @@ static int describe_way(const struct request *request, uint32_t nodes, enum way 
 	json_array_append_new(
 		rows,
 		json_pack("{s:I, s:s, s:I, s:o, s:o, s:o, s:f}", "nodes",
-			  (json_int_t)nodes, "way", way_names[way], "posted",
-			  (json_int_t)config.posted, "invalidate",
+			  (json_int_t)nodes, "transport", transport_names[transport],
+			  "posted", (json_int_t)config.posted, "invalidate",
 			  result_json(&invalidate), "update", result_json(&update),
 			  "exchange", result_json(&exchange), "iteration_us",
 			  (double)request->compute_us / nodes + us_of(exchange.last)));
@@ -102,7 +103,7 @@ static int describe_way(const struct request *request, uint32_t nodes, enum way 
 static int describe_burst(const struct request *request, uint32_t packets, json_t *rows,
 			  bool *gave_up)
 {
-	struct pm_dsm_config config = config_of(request, 2, WAY_UD);
+	struct pm_dsm_config config = config_of(request, 2, TRANSPORT_UD);
 	struct pm_dsm_result result;
 	struct pm_error err;
 	json_t *row;
@@ -144,9 +145,11 @@ static int describe_tables(const struct request *request, json_t *object, bool *
 	int status = EXIT_FINE;
 
 	for (uint32_t i = 0; i < request->nodes.num; i++)
-		for (unsigned int way = 0; !status && way < NUM_WAYS; way++)
-			status = describe_way(request, request->nodes.values[i],
-					      (enum way)way, rows, gave_up);
+		for (unsigned int transport = 0; !status && transport < NUM_TRANSPORTS;
+		     transport++)
+			status = describe_transport(request, request->nodes.values[i],
+						    (enum transport)transport, rows,
+						    gave_up);
 	for (uint32_t i = 0; !status && i < request->bursts.num; i++)
 		status = describe_burst(request, request->bursts.values[i], bursts,
 					gave_up);
@@ -167,7 +170,7 @@ static void print_tables(const json_t *object)
 	     "iteration   lost repeats");
 	json_array_foreach(json_object_get(object, "nodes"), i, row) {
 		cli_text_print(row, "{5nodes} nodes, ");
-		printf("%-4s ", json_string_value(json_object_get(row, "way")));
+		printf("%-4s ", json_string_value(json_object_get(row, "transport")));
 		cli_text_print(
 			row, "{11%invalidate.last_us} {10%update.first_us} "
 			     "{8%update.last_us} {12%exchange.last_us} "

@@ -186,7 +186,7 @@ static void take_down(struct run *run, struct circuit *circuit)
 }
 
 /* A process has come to the group of its next step. */
-static void ask_for_circuits(struct run *run, uint32_t p)
+static void request_circuits(struct run *run, uint32_t p)
 {
 	struct process *process = &run->processes[p];
 
@@ -248,7 +248,7 @@ static void go_on(struct run *run, uint32_t p)
 
 		if (process->group != run->group_of[step]) {
 			process->group = run->group_of[step];
-			ask_for_circuits(run, p);
+			request_circuits(run, p);
 		}
 		process->left = 0;
 		for (i = process->at;

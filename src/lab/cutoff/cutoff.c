@@ -38,7 +38,7 @@ struct pm_cutoff {
 enum end { DEAD_END, LOOP, HOST };
 
 /* Ways while they are found out. */
-enum state { UNKNOWN, ON_THE_WAY, KNOWN };
+enum state { UNKNOWN, ON_THE_PATH, KNOWN };
 
 /* An entry's next switch where there is none. */
 #define NOWHERE PM_NONE
@@ -111,7 +111,7 @@ static void find_out(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 	enum end end;
 
 	while (sw < ARRIVED && cutoff->state[sw] == UNKNOWN) {
-		cutoff->state[sw] = ON_THE_WAY;
+		cutoff->state[sw] = ON_THE_PATH;
 		cutoff->queue[num++] = sw;
 		sw = next_of(cutoff, lid, sw);
 	}

@@ -146,19 +146,19 @@ static bool comes_back(const struct follower *f, uint32_t lid, uint32_t sw)
 /* All loops of a LID. */
 static void find_loops(struct follower *f, uint32_t lid)
 {
-	enum { UNKNOWN, ON_THE_WAY, KNOWN };
+	enum { UNKNOWN, ON_THE_PATH, KNOWN };
 
 	memset(f->state, UNKNOWN, f->fabric->num_switches);
 	for (uint32_t from = 0; from < f->fabric->num_switches; from++) {
 		uint32_t sw = from;
 
 		while (sw != PM_NONE && f->state[sw] == UNKNOWN) {
-			f->state[sw] = ON_THE_WAY;
+			f->state[sw] = ON_THE_PATH;
 			sw = next_of(f, lid, sw);
 		}
-		if (sw != PM_NONE && f->state[sw] == ON_THE_WAY)
+		if (sw != PM_NONE && f->state[sw] == ON_THE_PATH)
 			begin_loop(f, lid, sw);
-		for (sw = from; sw != PM_NONE && f->state[sw] == ON_THE_WAY;
+		for (sw = from; sw != PM_NONE && f->state[sw] == ON_THE_PATH;
 		     sw = next_of(f, lid, sw))
 			f->state[sw] = KNOWN;
 	}

@@ -147,8 +147,8 @@ static void log_room(struct pm_flit *flit, uint32_t vc)
 
 	if (flit->config.flow == PM_FLIT_CREDIT) {
 		send_signal(flit, vc, false);
-	} else if (v->said_stop && v->fill <= flit->config.go) {
-		v->said_stop = false;
+	} else if (v->sent_stop && v->fill <= flit->config.go) {
+		v->sent_stop = false;
 		send_signal(flit, vc, false);
 	}
 }
@@ -286,8 +286,8 @@ static void arrive_at_switch(struct pm_flit *flit, uint32_t vc, uint32_t what)
 	v->within = !(what & FLIT_TAIL);
 	if (++v->fill > flit->highest_fill)
 		flit->highest_fill = v->fill;
-	if (config->flow == PM_FLIT_SLACK && v->fill >= config->stop && !v->said_stop) {
-		v->said_stop = true;
+	if (config->flow == PM_FLIT_SLACK && v->fill >= config->stop && !v->sent_stop) {
+		v->sent_stop = true;
 		send_signal(flit, vc, true);
 	}
 	if (config->delay) {

@@ -21,7 +21,7 @@ struct vc {
 	uint32_t want;		/* the link that it wants */
 	uint32_t after, before; /* in the list of that link */
 	bool listed;
-	bool said_stop;
+	bool sent_stop;
 	/* Of packets that come: the last flit kept was no tail; the rest of a packet is
 	 * thrown away; none of it was kept. */
 	bool within, throwing, unseen;

@@ -73,7 +73,7 @@ static int add_event(struct reader *r, struct event event, struct pm_text name)
 }
 
 /* "SIZEb to R": its words. */
-static bool take_message(struct pm_text *line, const char *way, struct event *event)
+static bool take_message(struct pm_text *line, const char *keyword, struct event *event)
 {
 	uint64_t peer;
 	struct pm_text word;
@@ -81,7 +81,7 @@ static bool take_message(struct pm_text *line, const char *way, struct event *ev
 	if (pm_text_take_digits(line, 10, &event->size) || !pm_text_next_is(*line, 'b'))
 		return false;
 	line->at++;
-	if (!pm_text_take_word(line, &word) || !pm_text_is(word, way) ||
+	if (!pm_text_take_word(line, &word) || !pm_text_is(word, keyword) ||
 	    !pm_text_take_number(line, 10, PM_GOAL_MAX_RANKS - 1, &peer))
 		return false;
 	event->peer = (uint32_t)peer;

@@ -15,7 +15,7 @@ void wheel_begin(struct wheel *wheel)
 void wheel_end(struct wheel *wheel)
 {
 	free(wheel->chunks);
-	free(wheel->far);
+	free(wheel->later);
 }
 
 static uint32_t take_chunk(struct wheel *wheel)
@@ -55,40 +55,41 @@ struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot)
 
 /* ---- The heap ---- */
 
-static bool is_before(const struct far_event *a, const struct far_event *b)
+static bool is_before(const struct later_event *a, const struct later_event *b)
 {
 	return a->time != b->time ? a->time < b->time : a->turn < b->turn;
 }
 
-void wheel_add_far(struct wheel *wheel, uint32_t time, struct event event)
+void wheel_add_later(struct wheel *wheel, uint32_t time, struct event event)
 {
-	struct far_event one = {time, wheel->turn++, event};
-	uint32_t at = wheel->num_far;
+	struct later_event one = {time, wheel->turn++, event};
+	uint32_t at = wheel->num_later;
 
-	if (pm_grow(&wheel->far, &wheel->far_room, at + 1, sizeof(*wheel->far))) {
+	if (pm_grow(&wheel->later, &wheel->later_room, at + 1, sizeof(*wheel->later))) {
 		wheel->failed = true;
 		return;
 	}
-	wheel->num_far++;
-	for (; at && is_before(&one, &wheel->far[(at - 1) / 2]); at = (at - 1) / 2)
-		wheel->far[at] = wheel->far[(at - 1) / 2];
-	wheel->far[at] = one;
+	wheel->num_later++;
+	for (; at && is_before(&one, &wheel->later[(at - 1) / 2]); at = (at - 1) / 2)
+		wheel->later[at] = wheel->later[(at - 1) / 2];
+	wheel->later[at] = one;
 }
 
-static struct far_event take_far(struct wheel *wheel)
+static struct later_event take_later(struct wheel *wheel)
 {
-	struct far_event first = wheel->far[0], last = wheel->far[--wheel->num_far];
+	struct later_event first = wheel->later[0],
+			   last = wheel->later[--wheel->num_later];
 	uint32_t at = 0, below;
 
-	while ((below = 2 * at + 1) < wheel->num_far) {
-		below += below + 1 < wheel->num_far &&
-			 is_before(&wheel->far[below + 1], &wheel->far[below]);
-		if (!is_before(&wheel->far[below], &last))
+	while ((below = 2 * at + 1) < wheel->num_later) {
+		below += below + 1 < wheel->num_later &&
+			 is_before(&wheel->later[below + 1], &wheel->later[below]);
+		if (!is_before(&wheel->later[below], &last))
 			break;
-		wheel->far[at] = wheel->far[below];
+		wheel->later[at] = wheel->later[below];
 		at = below;
 	}
-	wheel->far[at] = last;
+	wheel->later[at] = last;
 	return first;
 }
 
@@ -114,14 +115,14 @@ uint32_t wheel_next(struct wheel *wheel)
 {
 	uint32_t now = wheel->now % WHEEL;
 
-	while (wheel->num_far && wheel->far[0].time - wheel->now < WHEEL) {
-		struct far_event one = take_far(wheel);
+	while (wheel->num_later && wheel->later[0].time - wheel->now < WHEEL) {
+		struct later_event one = take_later(wheel);
 
 		wheel_add(wheel, one.time, one.event.what, one.event.arg);
 	}
 	if (wheel->used_words)
 		return wheel->now + (find_used(wheel, now) + WHEEL - now) % WHEEL;
-	return wheel->num_far ? wheel->far[0].time : NO_TIME;
+	return wheel->num_later ? wheel->later[0].time : NO_TIME;
 }
 
 uint32_t wheel_take(struct wheel *wheel)

@@ -24,7 +24,7 @@ struct chunk {
 	struct event list[CHUNK];
 };
 
-struct far_event {
+struct later_event {
 	uint32_t time;
 	uint32_t turn; /* in which order they were added */
 	struct event event;
@@ -38,8 +38,8 @@ struct wheel {
 	uint64_t used_words;
 	struct chunk *chunks;
 	uint32_t num_chunks, room, free; /* free: the first of a list, or PM_NONE */
-	struct far_event *far;		 /* a heap */
-	uint32_t num_far, far_room, turn;
+	struct later_event *later;	 /* a heap */
+	uint32_t num_later, later_room, turn;
 };
 
 void wheel_begin(struct wheel *wheel);
@@ -47,7 +47,7 @@ void wheel_end(struct wheel *wheel);
 
 /* The rest of wheel_add, for rare cases. */
 struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot);
-void wheel_add_far(struct wheel *wheel, uint32_t time, struct event event);
+void wheel_add_later(struct wheel *wheel, uint32_t time, struct event event);
 
 /* Adds an event at a time from now on. Without memory `failed` is set. */
 static inline void wheel_add(struct wheel *wheel, uint32_t time, uint32_t what,
@@ -57,7 +57,7 @@ static inline void wheel_add(struct wheel *wheel, uint32_t time, uint32_t what,
 	struct chunk *chunk;
 
 	if (time - wheel->now >= WHEEL) {
-		wheel_add_far(wheel, time, (struct event){what, arg});
+		wheel_add_later(wheel, time, (struct event){what, arg});
 		return;
 	}
 	c = wheel->last[slot];
@@ -73,7 +73,7 @@ uint32_t wheel_next(struct wheel *wheel);
 
 static inline bool wheel_is_empty(const struct wheel *wheel)
 {
-	return !wheel->used_words && !wheel->num_far;
+	return !wheel->used_words && !wheel->num_later;
 }
 
 /* Takes the chunks of the tick `now`: the first of them, or PM_NONE. Each is to be given

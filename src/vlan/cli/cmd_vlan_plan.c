@@ -332,7 +332,7 @@ static int run_job(const struct request *request, const struct pm_plan *plan,
 	return status;
 }
 
-static int tell_vlans(const struct request *request, json_t *result)
+static int report_vlans(const struct request *request, json_t *result)
 {
 	if (request->output.json)
 		return cli_json_print(result);
@@ -355,7 +355,7 @@ static int plan_fabric(const struct request *request, const struct pm_fabric *fa
 		cli_failed_print(fabric, plan, &request->failed);
 	status = run_job(request, plan, fabric, &result);
 	if (result)
-		told = tell_vlans(request, result);
+		told = report_vlans(request, result);
 	pm_plan_free(plan);
 	return told ? told : status;
 }
