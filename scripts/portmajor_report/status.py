@@ -84,7 +84,7 @@ def describe_status(document):
 def describe_plan(document):
     """{facts, notes, table}"""
     planes = [["none" if plane["plane"] is None else
-               f"{plane['plane']} ({label_of(plane)}, cable {plane['cable']})",
+               f"{plane['plane']} ({label_of(plane)}, link {plane['link']})",
                plane["slots"], plane["switches"],
                ", ".join(f"{run['first']}-{run['last']}" for run in plane["lids"])]
               for plane in document["plane_list"]]

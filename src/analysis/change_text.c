@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Describes which switches, cables and hosts failed and came. */
+/* Describes which switches, links and hosts failed and came. */
 #include <portmajor/analysis/change_text.h>
 
 #include <stdarg.h>
@@ -33,13 +33,13 @@ append(struct text *text, const char *format, ...)
 
 enum kind {
 	SWITCHES,
-	CABLES,
+	LINKS,
 	HOSTS,
 };
 
 static const char *const kind_names[][2] = {
 	[SWITCHES] = {"switch", "switches"},
-	[CABLES] = {"cable", "cables"},
+	[LINKS] = {"cable", "cables"},
 	[HOSTS] = {"host", "hosts"},
 };
 
@@ -62,7 +62,7 @@ static bool has(const struct use *use, uint32_t port)
 	       (!use->drained || !use->drained[port]);
 }
 
-static bool has_cables(const struct pm_plan *plan, uint32_t sw, const struct use *use)
+static bool has_links(const struct pm_plan *plan, uint32_t sw, const struct use *use)
 {
 	pm_for_each_port(i, plan->topology, sw)
 		if (has(use, i) && plan->topology->ports[i].peer != PM_NONE)
@@ -72,7 +72,7 @@ static bool has_cables(const struct pm_plan *plan, uint32_t sw, const struct use
 
 static bool switch_went(const struct finder *f, uint32_t sw)
 {
-	return has_cables(f->plan, sw, &f->there) && !has_cables(f->plan, sw, &f->gone);
+	return has_links(f->plan, sw, &f->there) && !has_links(f->plan, sw, &f->gone);
 }
 
 /* Whether this port stands for something of this kind that went. */
@@ -98,7 +98,7 @@ static void append_name(const struct pm_fabric *topology, enum kind kind, uint32
 	append(text, "%s", pm_fabric_label(topology, p->node));
 	if (kind != SWITCHES)
 		append(text, "[%u]", p->num);
-	if (kind == CABLES)
+	if (kind == LINKS)
 		append(text, "-%s[%u]",
 		       pm_fabric_label(topology, pm_fabric_peer_node(topology, port)),
 		       topology->ports[p->peer].num);
@@ -197,7 +197,7 @@ void pm_change_describe_use(const struct pm_plan *plan,
 		append(&text, "no change");
 }
 
-static void append_side_cables(const struct pm_plan *plan, struct text *text)
+static void append_side_links(const struct pm_plan *plan, struct text *text)
 {
 	uint32_t named = 0;
 
@@ -208,7 +208,7 @@ static void append_side_cables(const struct pm_plan *plan, struct text *text)
 		    plan->topology->ports[i].peer < i)
 			continue;
 		append(text, "%s", named++ ? ", " : "");
-		append_name(plan->topology, CABLES, i, text);
+		append_name(plan->topology, LINKS, i, text);
 	}
 	append(text, "%s) and no hosts' traffic uses them",
 	       plan->tree.num_side > NAMED_ONCE ? ", .." : "");
@@ -221,7 +221,7 @@ bool pm_change_oddities(const struct pm_plan *plan, char *buffer, size_t size)
 	if (size)
 		buffer[0] = '\0';
 	if (plan->tree.num_side)
-		append_side_cables(plan, &text);
+		append_side_links(plan, &text);
 	return plan->tree.num_side != 0;
 }
 

@@ -198,11 +198,11 @@ static bool begins_with_port(const struct pm_fabric *fabric, uint32_t port,
 }
 
 /*
- * Adds the cables with a printed name NAME[PORT], or NAME[PORT]-NAME[PORT]. Of several
- * nodes with one name only those with such a cable count.
+ * Adds the links with a printed name NAME[PORT], or NAME[PORT]-NAME[PORT]. Of several
+ * nodes with one name only those with such a link count.
  */
-static int find_cables(const struct pm_fabric *fabric, const char *text,
-		       struct pm_ports *ports)
+static int find_links(const struct pm_fabric *fabric, const char *text,
+		      struct pm_ports *ports)
 {
 	const char *rest;
 
@@ -310,7 +310,7 @@ int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 	/* The name of a node goes before all else. */
 	if (pm_fabric_find_name(fabric, text) == PM_NONE &&
-	    find_cables(fabric, text, ports))
+	    find_links(fabric, text, ports))
 		rc = pm_error_no_memory(err);
 	if (!rc && ports->num > before)
 		return 0;

@@ -267,7 +267,7 @@ const uint32_t *pm_flows_loads(const struct pm_flows *flows)
 	return flows->load;
 }
 
-/* Whether a cable is one between levels, of those that are counted. */
+/* Whether a link is one between levels, of those that are counted. */
 static bool is_counted(const struct pm_flows *flows, uint32_t port)
 {
 	uint32_t sw = flows->fabric->ports[port].node, remote = flows->tree->remote[port];

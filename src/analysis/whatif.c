@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tries one failure after another, each quickly: cuts its cables in a copy of the fabric
+ * Tries one failure after another, each quickly: cuts its links in a copy of the fabric
  * and restores them afterwards, examines only the destinations behind them, and compares
  * only tables with moved entries. Counts the hosts that are cut off only if there are
- * any, as a cable's failure rarely cuts one off.
+ * any, as a link's failure rarely cuts one off.
  */
 #include <portmajor/analysis/whatif.h>
 #include <portmajor/base/alloc.h>
@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-/* A port with a cut cable. */
+/* A port with a cut link. */
 struct cut {
 	uint32_t port, peer;
 };
@@ -28,9 +28,9 @@ struct pm_whatif {
 	struct pm_fabric *broken; /* the fabric, with the plan's LIDs, less cuts[] */
 	struct cut *cuts;
 	uint32_t num_cuts;
-	uint32_t *cables; /* one port of each cut cable between switches, */
-	uint32_t num_cables;
-	uint32_t hosts_cut; /* and how many other cables were cut */
+	uint32_t *links; /* one port of each cut link between switches, */
+	uint32_t num_links;
+	uint32_t hosts_cut; /* and how many other links were cut */
 	uint8_t **held; /* [switch] table before the failure; NULL: the preferred one */
 	uint32_t *held_list, num_held; /* switches where it is not */
 	/* Room for comparing: */
@@ -46,7 +46,7 @@ struct pm_whatif {
 	uint32_t common_rate;	/* of the whole fabric */
 	uint64_t pairs;		/* of end ports that are joined before the failure */
 	struct pm_whatif_result before;
-	uint32_t *hosts;	/* [switch] end ports with a cable */
+	uint32_t *hosts;	/* [switch] end ports with a link */
 	uint64_t *host_set;	/* switches that have any in the whole fabric */
 	const uint8_t **tables; /* [switch] and */
 	uint16_t *top;		/* [switch] for pm_check */
@@ -57,9 +57,9 @@ struct pm_whatif {
 	uint32_t *cut_off, num_cut_off; /* end nodes, by the last failure */
 };
 
-/* ---- Cables ---- */
+/* ---- Links ---- */
 
-/* The switch with an end node at the other end of this cable, or PM_NONE. */
+/* The switch with an end node at the other end of this link, or PM_NONE. */
 static uint32_t switch_of_host(const struct pm_whatif *whatif, const struct cut *cut)
 {
 	uint32_t a = whatif->fabric->ports[cut->port].node;
@@ -85,7 +85,7 @@ static void cut_port(struct pm_whatif *whatif, uint32_t port)
 		whatif->hosts[sw]--;
 	if (whatif->fabric->ports[port].node < whatif->fabric->num_switches &&
 	    whatif->fabric->ports[new.peer].node < whatif->fabric->num_switches)
-		whatif->cables[whatif->num_cables++] = port;
+		whatif->links[whatif->num_links++] = port;
 	else
 		whatif->hosts_cut++;
 }
@@ -100,7 +100,7 @@ static void mend_all(struct pm_whatif *whatif)
 		if (switch_of_host(whatif, &c) != PM_NONE)
 			whatif->hosts[switch_of_host(whatif, &c)]++;
 	}
-	whatif->num_cables = whatif->hosts_cut = 0;
+	whatif->num_links = whatif->hosts_cut = 0;
 }
 
 /* ---- Reachable hosts ---- */
@@ -161,9 +161,9 @@ static bool cuts_off_hosts(const struct pm_whatif *whatif, uint32_t sw)
 }
 
 /*
- * Whether a failure may have left an end port without a path or a cable. Not so if no end
+ * Whether a failure may have left an end port without a path or a link. Not so if no end
  * port is lost, all paths between those that there are have others beside them, and both
- * ends of each cable can reach one and the same switch.
+ * ends of each link can reach one and the same switch.
  */
 static bool cuts_off(const struct pm_whatif *whatif)
 {
@@ -173,8 +173,8 @@ static bool cuts_off(const struct pm_whatif *whatif)
 
 	if (whatif->hosts_cut)
 		return true;
-	for (uint32_t i = 0; i < whatif->num_cables; i++) {
-		uint32_t port = whatif->cables[i];
+	for (uint32_t i = 0; i < whatif->num_links; i++) {
+		uint32_t port = whatif->links[i];
 
 		if (!meet(pm_reach_updown(now, whatif->fabric->ports[port].node),
 			  pm_reach_updown(now, pm_fabric_peer_node(whatif->fabric, port)),
@@ -364,7 +364,7 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 	whatif->num_cut_off = 0;
 	for (uint32_t i = 0; i < num_ports; i++)
 		cut_port(whatif, ports[i]);
-	rc = pm_routes_fail(whatif->routes, whatif->cables, whatif->num_cables,
+	rc = pm_routes_fail(whatif->routes, whatif->links, whatif->num_links,
 			    &whatif->detours);
 	if (rc) {
 		pm_error_no_memory(err);
@@ -517,7 +517,7 @@ static int allocate_whatif(struct pm_whatif *whatif, struct pm_error *err)
 	if (!whatif->broken)
 		return pm_error_no_memory(err);
 	whatif->cuts = pm_pool_array(pool, fabric->num_ports, sizeof(*whatif->cuts));
-	whatif->cables = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
+	whatif->links = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
 	whatif->held = pm_pool_array(pool, num, sizeof(*whatif->held));
 	whatif->held_list = pm_pool_array(pool, num, sizeof(uint32_t));
 	whatif->hosts = pm_pool_array(pool, num, sizeof(uint32_t));

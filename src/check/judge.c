@@ -80,7 +80,7 @@ static int match_tables(struct judge *j, struct pm_error *err)
 			": tables of another fabric: no switch of %s has any of them",
 			j->config->tables, first->line, j->config->topology);
 	for (uint32_t sw = 0; sw < j->fabric->num_switches; sw++)
-		if (!j->table[sw] && pm_fabric_has_cable(j->fabric, sw) && !missing++)
+		if (!j->table[sw] && pm_fabric_has_link(j->fabric, sw) && !missing++)
 			first_missing = sw;
 	if (first)
 		judge_find(j, PM_FOUND_UNKNOWN_SWITCH, unknown,
@@ -102,7 +102,7 @@ static int match_tables(struct judge *j, struct pm_error *err)
 static bool wants_lid(const struct pm_fabric *fabric, const struct pm_port *p)
 {
 	if (p->node < fabric->num_switches)
-		return !p->num && pm_fabric_has_cable(fabric, p->node);
+		return !p->num && pm_fabric_has_link(fabric, p->node);
 	return p->peer != PM_NONE;
 }
 

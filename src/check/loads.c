@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts flows on cables. */
+/* Counts flows on links. */
 #include "step.h"
 
 #include <portmajor/base/alloc.h>
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* End ports with a LID and a cable to a switch, by switch and port. */
+/* End ports with a LID and a link to a switch, by switch and port. */
 static int list_end_ports(const struct pm_fabric *fabric, uint32_t **list,
 			  uint32_t *count)
 {

@@ -29,7 +29,7 @@ static void search_reach(const struct pm_check *check, uint32_t from, uint8_t *v
 			if (y == PM_NONE || y >= fabric->num_switches ||
 			    (check->level[y] != check->level[x] + 1 &&
 			     check->level[y] + 1 != check->level[x]))
-				continue; /* not a tree's cable */
+				continue; /* not a tree's link */
 			if (check->level[y] > check->level[x] && gone_down)
 				continue;
 			state = 2 * y + (check->level[y] < check->level[x]);
@@ -116,7 +116,7 @@ static bool arrives(const struct pm_check *check, uint32_t from, uint32_t port,
 }
 
 /*
- * Numbers the parts of the fabric that cables join, over switches alone: part[sw] is the
+ * Numbers the parts of the fabric that links join, over switches alone: part[sw] is the
  * lowest switch of its part.
  */
 static void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t *queue)
@@ -162,7 +162,7 @@ static void follow_unreachable(const struct pm_check *check, uint32_t from, uint
 		}
 }
 
-/* From every switch that cables join with the manager's. */
+/* From every switch that links join with the manager's. */
 static void follow_to_sm(const struct pm_check *check, uint8_t *visited, uint32_t *queue,
 			 struct pm_check_paths *result)
 {

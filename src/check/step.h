@@ -50,7 +50,7 @@ static inline bool has_end_ports(const struct pm_fabric *fabric, uint32_t sw)
 	return false;
 }
 
-/* The switch that a port with a LID hangs on; PM_NONE if it has no cable. */
+/* The switch that a port with a LID hangs on; PM_NONE if it has no link. */
 static inline uint32_t switch_of(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t node = fabric->ports[port].node;

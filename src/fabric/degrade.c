@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Takes switches, hosts and cables away at random. */
+/* Takes switches, hosts and links away at random. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/random.h>
 #include <portmajor/fabric/degrade.h>
@@ -106,7 +106,7 @@ static int choose_share(const struct pm_share *share, const char *what, uint32_t
 	return 0;
 }
 
-/* One end of every cable between switches. */
+/* One end of every link between switches. */
 static uint32_t list_links(const struct pm_fabric *fabric, uint32_t *list)
 {
 	uint32_t count = 0;
@@ -220,6 +220,6 @@ void pm_netlist_write(const struct pm_fabric *fabric, FILE *file)
 	uint16_t device = 0;
 
 	for (uint32_t node = 0; node < fabric->num_nodes; node++)
-		if (pm_fabric_has_cable(fabric, node))
+		if (pm_fabric_has_link(fabric, node))
 			write_node(fabric, node, &device, file);
 }

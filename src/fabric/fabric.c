@@ -350,10 +350,10 @@ uint32_t pm_fabric_same_port(const struct pm_fabric *from, uint32_t port,
 }
 
 /*
- * Copies the cables and host marks of `from` to ports that have neither yet.
+ * Copies the links and host marks of `from` to ports that have neither yet.
  * Called for the fabric of now first, so that it wins.
  */
-static void merge_cables(const struct pm_fabric *from, struct pm_fabric *merged)
+static void merge_links(const struct pm_fabric *from, struct pm_fabric *merged)
 {
 	uint32_t num = count_switch_ports(from);
 
@@ -391,13 +391,13 @@ int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *no
 		pm_fabric_free(fabric);
 		return rc;
 	}
-	merge_cables(now, fabric);
-	merge_cables(skeleton, fabric);
+	merge_links(now, fabric);
+	merge_links(skeleton, fabric);
 	*merged = fabric;
 	return 0;
 }
 
-bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node)
+bool pm_fabric_has_link(const struct pm_fabric *fabric, uint32_t node)
 {
 	pm_for_each_port(i, fabric, node)
 		if (fabric->ports[i].peer != PM_NONE)

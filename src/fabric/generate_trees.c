@@ -61,7 +61,7 @@ static struct generate_end director_peer(const struct pm_generate *config, uint3
 	bool is_leaf = node < leaves;
 	struct chassis c = find_chassis(config, is_leaf ? leaves : node);
 	uint32_t first = leaves + c.number * (c.lines + c.fabrics);
-	uint32_t cable;
+	uint32_t link;
 
 	if (is_leaf)
 		return (struct generate_end){
@@ -70,16 +70,16 @@ static struct generate_end director_peer(const struct pm_generate *config, uint3
 			1 + node % DIRECTOR_HALF,
 		};
 	if (c.place >= c.lines) {
-		cable = (port - 1) * c.fabrics + c.place - c.lines;
-		return (struct generate_end){first + cable / DIRECTOR_HALF,
-					     1 + DIRECTOR_HALF + cable % DIRECTOR_HALF};
+		link = (port - 1) * c.fabrics + c.place - c.lines;
+		return (struct generate_end){first + link / DIRECTOR_HALF,
+					     1 + DIRECTOR_HALF + link % DIRECTOR_HALF};
 	}
 	if (port <= DIRECTOR_HALF)
 		return (struct generate_end){DIRECTOR_HALF * c.place + port - 1,
 					     1 + DIRECTOR_HALF + c.number};
-	cable = DIRECTOR_HALF * c.place + port - 1 - DIRECTOR_HALF;
-	return (struct generate_end){first + c.lines + cable % c.fabrics,
-				     1 + cable / c.fabrics};
+	link = DIRECTOR_HALF * c.place + port - 1 - DIRECTOR_HALF;
+	return (struct generate_end){first + c.lines + link % c.fabrics,
+				     1 + link / c.fabrics};
 }
 
 static void director_print_name(const struct pm_generate *config, uint32_t node,
@@ -146,18 +146,17 @@ static struct generate_end two_level_peer(const struct pm_generate *config, uint
 					  uint32_t port)
 {
 	const struct pm_generate_two_level *t = &config->two_level;
-	uint32_t cable;
+	uint32_t link;
 
 	if (node < t->leaves) {
-		cable = port - 1 - t->hosts;
-		return (struct generate_end){t->leaves + cable / t->parallel,
-					     1 + node * t->parallel +
-						     cable % t->parallel};
+		link = port - 1 - t->hosts;
+		return (struct generate_end){t->leaves + link / t->parallel,
+					     1 + node * t->parallel + link % t->parallel};
 	}
-	cable = port - 1;
-	return (struct generate_end){cable / t->parallel,
+	link = port - 1;
+	return (struct generate_end){link / t->parallel,
 				     1 + t->hosts + (node - t->leaves) * t->parallel +
-					     cable % t->parallel};
+					     link % t->parallel};
 }
 
 static void two_level_print_name(const struct pm_generate *config, uint32_t node,

@@ -2,15 +2,15 @@
 /*
  * Levels. Roots that an operator names (roles.h) settle them: a switch is as far below
  * the highest level as it is from the nearest root. Otherwise they are guessed, in
- * several ways, one after the other, until one of them connects all hosts that cables
+ * several ways, one after the other, until one of them connects all hosts that links
  * connect:
  *
  * 1. Leaves first: every switch with hosts, except those next to other leaves with at
  *    most half as many hosts as these have on average. If such a switch counted as a
- *    leaf, all its cables would join switches of one level and lead nowhere. Where
- *    neighbours have equal shares (a ring, a torus) all of them stay leaves, the cables
- *    between them are side cables, and no tree is found. Levels count from the leaves
- *    upward. A switch above the first level with all cables down to one subtree connects
+ *    leaf, all its links would join switches of one level and lead nowhere. Where
+ *    neighbours have equal shares (a ring, a torus) all of them stay leaves, the links
+ *    between them are side links, and no tree is found. Levels count from the leaves
+ *    upward. A switch above the first level with all links down to one subtree connects
  *    nothing that is not connected below: it is a leaf without hosts yet, or the like,
  *    and goes two levels down.
  * 2. Large leaves first: the same with only those switches as leaves that have a fair
@@ -85,13 +85,13 @@ struct levels {
 /* ---- Leaves first ---- */
 
 /*
- * How many cables lead from this switch to leaves, and how many hosts those leaves have,
- * counted per cable.
+ * How many links lead from this switch to leaves, and how many hosts those leaves have,
+ * counted per link.
  */
-static uint32_t count_leaf_cables(const struct levels *l, uint32_t sw,
-				  uint64_t *their_hosts)
+static uint32_t count_leaf_links(const struct levels *l, uint32_t sw,
+				 uint64_t *their_hosts)
 {
-	uint32_t cables = 0;
+	uint32_t links = 0;
 
 	*their_hosts = 0;
 	pm_for_each_port(i, l->skeleton, sw) {
@@ -99,10 +99,10 @@ static uint32_t count_leaf_cables(const struct levels *l, uint32_t sw,
 
 		if (peer == PM_NONE || peer == sw || l->tree->level[peer] != 0)
 			continue;
-		cables++;
+		links++;
 		*their_hosts += l->hosts[peer];
 	}
-	return cables;
+	return links;
 }
 
 /* Leaves among larger leaves are none; whether there were any. */
@@ -113,13 +113,13 @@ static bool drop_small_leaves(const struct levels *l)
 	memset(l->is_in, 0, l->tree->num_switches);
 	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++) {
 		uint64_t their_hosts;
-		uint32_t cables;
+		uint32_t links;
 
 		if (l->tree->level[sw] != 0)
 			continue;
-		cables = count_leaf_cables(l, sw, &their_hosts);
+		links = count_leaf_links(l, sw, &their_hosts);
 		l->is_in[sw] =
-			cables >= 2 && (uint64_t)l->hosts[sw] * cables * 2 <= their_hosts;
+			links >= 2 && (uint64_t)l->hosts[sw] * links * 2 <= their_hosts;
 		any |= l->is_in[sw];
 	}
 	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
@@ -138,7 +138,7 @@ static void find_leaves(const struct levels *l, uint64_t least)
 		;
 }
 
-/* Lists switches without a level that have a cable to one of this level; how many. */
+/* Lists switches without a level that have a link to one of this level; how many. */
 static uint32_t find_candidates(const struct levels *l, unsigned int level)
 {
 	uint32_t count = 0;
@@ -156,7 +156,7 @@ static uint32_t find_candidates(const struct levels *l, unsigned int level)
 	return count;
 }
 
-/* Whether it has more cables to other candidates than to switches of this level. */
+/* Whether it has more links to other candidates than to switches of this level. */
 static bool belongs_higher(const struct levels *l, uint32_t sw, unsigned int level)
 {
 	uint32_t down = 0, beside = 0;
@@ -172,8 +172,8 @@ static bool belongs_higher(const struct levels *l, uint32_t sw, unsigned int lev
 
 /*
  * Level by level. A switch next to this level goes to the following one, unless
- * most of its cables lead to switches that do too: then it stands above these,
- * and its cable to this level skips one.
+ * most of its links lead to switches that do too: then it stands above these,
+ * and its link to this level skips one.
  */
 static void count_from_leaves(const struct levels *l)
 {
@@ -233,7 +233,7 @@ static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tr
 			tree->top_level = tree->level[sw];
 }
 
-/* Whether all cables down from this switch that lead to leaves lead into one set. */
+/* Whether all links down from this switch that lead to leaves lead into one set. */
 static bool connects_nothing(const struct levels *l, uint32_t sw)
 {
 	uint32_t root = PM_NONE;
@@ -297,7 +297,7 @@ static void guess_from_leaves(const struct levels *l, uint64_t least)
 /* ---- Roots first ---- */
 
 /*
- * Counts downward from the nearest of the roots in is_in: of what cables join, the
+ * Counts downward from the nearest of the roots in is_in: of what links join, the
  * switches farthest from theirs are at level 0. What they do not join with a root keeps
  * the level that it has.
  */
@@ -344,7 +344,7 @@ static bool take_named_roots(const struct levels *l)
 	return any;
 }
 
-/* search.by[switch]: cables from the nearest switch with at least so many hosts. */
+/* search.by[switch]: links from the nearest switch with at least so many hosts. */
 static void search_from_hosts(struct levels *l, uint64_t least)
 {
 	pm_search_begin(&l->search);
@@ -414,7 +414,7 @@ static bool take_centres(struct levels *l)
 	search_from_hosts(l, 1);
 	for (uint32_t sw = 0; sw < num; sw++)
 		l->is_in[sw] = l->search.by[sw] != PM_NONE &&
-			       pm_fabric_has_cable(l->skeleton, sw);
+			       pm_fabric_has_link(l->skeleton, sw);
 	do {
 		ends = 0;
 		for (uint32_t sw = 0; sw < num; sw++)
@@ -495,7 +495,7 @@ static int guess(struct levels *l, enum pm_levels_by by, struct pm_error *err)
 
 	l->tree->levels_by = (uint8_t)by;
 	l->tree->leaf_level = 0;
-	/* Switches that no cables connect to a root get levels, too. */
+	/* Switches that no links connect to a root get levels, too. */
 	guess_from_leaves(l, by == PM_BY_LARGE_LEAVES ? fair : 1);
 	if (by == PM_BY_LEAVES || by == PM_BY_LARGE_LEAVES)
 		return 0;
@@ -539,7 +539,7 @@ static uint64_t count_connected(const struct levels *l, struct pm_reach *reach)
 	return pairs;
 }
 
-/* The same that cables join. */
+/* The same that links join. */
 static uint64_t count_joinable(struct levels *l)
 {
 	uint64_t pairs = 0;
@@ -572,7 +572,7 @@ static void set_aside(struct levels *l)
 			l->hosts[sw] = 0;
 }
 
-/* Ordered pairs of hosts that cables join and a guess does not. */
+/* Ordered pairs of hosts that links join and a guess does not. */
 static uint64_t count_unreachable(struct levels *l, enum pm_levels_by by,
 				  struct pm_reach *reach)
 {

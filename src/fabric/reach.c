@@ -50,7 +50,7 @@ static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		if (tree->direction[i] != direction || (usable && !usable[i]))
 			continue;
 		y = pm_fabric_peer_node(skeleton, i);
-		/* A parallel cable adds nothing. */
+		/* A parallel link adds nothing. */
 		if (y == last)
 			continue;
 		last = y;
@@ -77,7 +77,7 @@ void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tr
 		       words);
 }
 
-/* Whether a cable in this direction is lost or the set behind one has changed. */
+/* Whether a link in this direction is lost or the set behind one has changed. */
 static bool is_stirred(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		       const uint8_t *usable, uint8_t direction, uint32_t x,
 		       const uint8_t *changed, uint8_t flag)
@@ -154,7 +154,7 @@ void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
 		failure->place[reach->by_level[i]] = i;
 }
 
-/* One of both kinds of sets, which cables of one direction hand on. */
+/* One of both kinds of sets, which links of one direction hand on. */
 struct wave {
 	const struct pm_fabric *skeleton;
 	const struct pm_tree *tree;
@@ -276,7 +276,7 @@ static void run_wave(const struct wave *wave, const uint32_t *by_level)
 	}
 }
 
-/* Switches that the failed cables led to in this direction may be missing. */
+/* Switches that the failed links led to in this direction may be missing. */
 static void miss_behind(const struct wave *wave, const uint32_t *ports,
 			uint32_t num_ports)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Breadth-first search over cables. */
+/* Breadth-first search over links. */
 #include <portmajor/fabric/search.h>
 
 #include <string.h>

@@ -141,7 +141,7 @@ static int compare_planes(const void *a, const void *b)
 		return x->component < y->component ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	return x->cable < y->cable ? -1 : x->cable > y->cable;
+	return x->link < y->link ? -1 : x->link > y->link;
 }
 
 /* Which plane the up port of a leaf stands for. */
@@ -150,11 +150,11 @@ static struct pm_plane plane_of(const struct pm_fabric *skeleton,
 {
 	uint32_t above = pm_fabric_peer_node(skeleton, port);
 	uint32_t first = skeleton->nodes[skeleton->ports[port].node].first_port;
-	uint32_t cable = 0;
+	uint32_t link = 0;
 
 	for (uint32_t i = first + 1; i < port; i++)
-		cable += pm_fabric_peer_node(skeleton, i) == above;
-	return (struct pm_plane){tree->component[above], tree->rank[above], cable};
+		link += pm_fabric_peer_node(skeleton, i) == above;
+	return (struct pm_plane){tree->component[above], tree->rank[above], link};
 }
 
 static bool is_leaf_uplink(const struct pm_fabric *skeleton, const struct pm_tree *tree,

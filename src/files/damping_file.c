@@ -20,7 +20,7 @@ struct job {
 	const struct pm_damping_clock *clock;
 };
 
-static void print_cable(FILE *out, const struct pm_damping_record *r)
+static void print_link(FILE *out, const struct pm_damping_record *r)
 {
 	fprintf(out,
 		"cable %016" PRIx64 " %u %016" PRIx64 " %u %" PRIu32 " %" PRIu32
@@ -40,7 +40,7 @@ static int print_all(FILE *out, const void *arg)
 
 	fprintf(out, MAGIC "\ntime %" PRIu64 "\n", job->clock->seconds);
 	while (pm_damping_export(job->damping, job->clock->now_ms, &at, &record))
-		print_cable(out, &record);
+		print_link(out, &record);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static bool take_state(struct pm_text *rest, bool *up)
 	return *up || pm_text_is(word, "down");
 }
 
-static int parse_cable(struct reader *r, struct pm_text rest)
+static int parse_link(struct reader *r, struct pm_text rest)
 {
 	struct pm_damping_record record = {0};
 	struct pm_error why = {""};
@@ -143,7 +143,7 @@ static int parse_hold(struct reader *r, struct pm_text line)
 	if (r->lexer.line == 2)
 		return pm_text_is(word, "time") ? parse_time(r, rest)
 						: bad_line(r, "no time");
-	return pm_text_is(word, "cable") ? parse_cable(r, rest)
+	return pm_text_is(word, "cable") ? parse_link(r, rest)
 					 : bad_line(r, "unknown line");
 }
 

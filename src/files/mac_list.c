@@ -117,7 +117,7 @@ static uint32_t find_numbered(const struct reader *r, struct pm_text name)
 /* The port that a name stands for, an end node's. */
 static int find_port(const struct reader *r, struct pm_text name, uint32_t *port)
 {
-	uint32_t node = find_named(r, name), cables = 0;
+	uint32_t node = find_named(r, name), links = 0;
 
 	*port = PM_NONE;
 	if (node == PM_NONE)
@@ -126,12 +126,12 @@ static int find_port(const struct reader *r, struct pm_text name, uint32_t *port
 		pm_for_each_port(i, r->fabric, node)
 			if (r->fabric->ports[i].peer != PM_NONE) {
 				*port = i;
-				cables++;
+				links++;
 			}
 	if (node == SEVERAL || *port == SEVERAL)
 		return pm_lexer_fail(&r->lexer, "several nodes are called %.*s",
 				     PM_SHOWN(name));
-	if (cables > 1)
+	if (links > 1)
 		return pm_lexer_fail(&r->lexer,
 				     "%.*s has several ports: NAME[PORT] says which",
 				     PM_SHOWN(name));

@@ -205,7 +205,7 @@ static bool take_port(struct reader *r, struct pm_text *rest, uint32_t *node,
 	return true;
 }
 
-static int parse_cable(struct reader *r, struct pm_text rest)
+static int parse_link(struct reader *r, struct pm_text rest)
 {
 	uint32_t a, b, port_a, port_b;
 
@@ -338,7 +338,7 @@ static int parse_plan_line(struct reader *r, struct pm_text line)
 		const char *word;
 		int (*parse)(struct reader *r, struct pm_text rest);
 	} kinds[] = {
-		{"switch", parse_switch},   {"cable", parse_cable},
+		{"switch", parse_switch},   {"cable", parse_link},
 		{"host", parse_host},	    {"io", parse_io},
 		{"service", parse_service}, {"root", parse_root},
 		{"place", parse_place},	    {"run", parse_run},

@@ -49,7 +49,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 
 		if (port == PM_NONE || !old->lid[i])
 			continue;
-		/* A slot no more: a cable to a switch is there. */
+		/* A slot no more: a link to a switch is there. */
 		if (old->topology->ports[i].num &&
 		    plan->topology->ports[port].peer != PM_NONE)
 			continue;
@@ -245,7 +245,7 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 }
 
 /*
- * The known switch that a new one replaces: every cable of the new switch to a known one
+ * The known switch that a new one replaces: every link of the new switch to a known one
  * ends where the same port of the old switch ended, and the old one is gone. PM_NONE if
  * there is none.
  */

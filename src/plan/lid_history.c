@@ -5,7 +5,7 @@
  * Tables are followed like packets, from every switch. If more than half of a LID's walks
  * that end at slots end at the same one, that was its slot: this outvotes a leaf with an
  * outdated entry, which was out of reach when the LID moved. Else the same is tried with
- * all ports without a cable to a switch, which may become slots when hosts come. Mostly
+ * all ports without a link to a switch, which may become slots when hosts come. Mostly
  * an absent switch was there, and the LID is only known to have been in use.
  *
  * The plane of a LID is that of the up ports of leaves which lead to it, if three in four
@@ -183,7 +183,7 @@ static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
 	return num == 0 || num > n->num_ports ? PM_NONE : n->first_port + num;
 }
 
-/* The port without a cable to a switch to which a packet would get, or PM_NONE. */
+/* The port without a link to a switch to which a packet would get, or PM_NONE. */
 static uint32_t follow_entries(const struct look *look, uint32_t sw, uint32_t lid)
 {
 	const struct pm_port *ports = look->plan->topology->ports;

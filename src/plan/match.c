@@ -48,7 +48,7 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 	return true;
 }
 
-/* Whether the plan does not know this switch, or knows one of its cables otherwise. */
+/* Whether the plan does not know this switch, or knows one of its links otherwise. */
 static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 			uint32_t sw)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A cable has a record from its first going down until its history no longer matters. So
- * the hold of a cable that goes down once more always doubles. With few records an
+ * A link has a record from its first going down until its history no longer matters. So
+ * the hold of a link that goes down once more always doubles. With few records an
  * observation costs little more than a memcmp.
  */
 #include <portmajor/base/alloc.h>
@@ -54,7 +54,7 @@ void pm_damping_free(struct pm_damping *damping)
 	free(damping);
 }
 
-/* ---- Cables and their records ---- */
+/* ---- Links and their records ---- */
 
 static int compare_end(const struct pm_damping_end *a, const struct pm_damping_end *b)
 {
@@ -79,9 +79,9 @@ static struct pm_damping_end end_at(const struct pm_fabric *topology, uint32_t p
 	return (struct pm_damping_end){topology->nodes[p->node].guid, p->num};
 }
 
-/* A port of this cable, or PM_NONE if there is no such cable. */
-static uint32_t find_cable(const struct pm_fabric *topology,
-			   const struct pm_damping_end *end)
+/* A port of this link, or PM_NONE if there is no such link. */
+static uint32_t find_link(const struct pm_fabric *topology,
+			  const struct pm_damping_end *end)
 {
 	uint32_t node = pm_fabric_find_guid(topology, end[0].guid), port, peer;
 	struct pm_damping_end remote;
@@ -113,14 +113,14 @@ static bool is_down(const struct pm_fabric *topology, const uint8_t *usable,
 		in_sight(topology, usable, pm_fabric_peer_node(topology, port)));
 }
 
-/* ---- What happens to a cable ---- */
+/* ---- What happens to a link ---- */
 
 static uint64_t last_down(const struct pm_damping *damping, const struct record *r)
 {
 	return r->down_at[(r->downs - 1) % (damping->config.limit + 1)];
 }
 
-/* Whether nothing that this cable did matters any more. */
+/* Whether nothing that this link did matters any more. */
 static bool is_over(const struct pm_damping *damping, const struct record *r,
 		    uint64_t now_ms)
 {
@@ -179,7 +179,7 @@ static void forget_over(struct pm_damping *damping, uint64_t now_ms)
 	damping->num = kept;
 }
 
-/* Adds a record for each cable that went down and has none; it is up as yet. */
+/* Adds a record for each link that went down and has none; it is up as yet. */
 static int add_lost(struct pm_damping *damping, const struct pm_fabric *topology,
 		    const uint8_t *before, const uint8_t *now)
 {
@@ -193,7 +193,7 @@ static int add_lost(struct pm_damping *damping, const struct pm_fabric *topology
 			continue;
 		record.end[0] = end_at(topology, i);
 		record.end[1] = end_at(topology, peer);
-		/* Of the two ports of a cable one stands for it. */
+		/* Of the two ports of a link one stands for it. */
 		if (compare_end(&record.end[0], &record.end[1]) > 0)
 			continue;
 		if (sorted && bsearch(&record, damping->records, sorted, sizeof(record),
@@ -221,7 +221,7 @@ int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topol
 		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < damping->num; i++) {
 		struct record *r = &damping->records[i];
-		uint32_t port = find_cable(topology, r->end);
+		uint32_t port = find_link(topology, r->end);
 
 		if (port == PM_NONE)
 			continue;
@@ -235,10 +235,10 @@ int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topol
 
 /* ---- Holding ---- */
 
-/* Records of cables that are up and on hold, longest hold first. */
+/* Records of links that are up and on hold, longest hold first. */
 struct held {
 	uint32_t *records;
-	struct pm_exclusion *cables; /* the same */
+	struct pm_exclusion *links; /* the same */
 	uint32_t num;
 };
 
@@ -261,7 +261,7 @@ static void find_held(const struct pm_damping *damping, const struct pm_fabric *
 
 		if (!r->up || !hold_left(r, now_ms))
 			continue;
-		port = find_cable(topology, r->end);
+		port = find_link(topology, r->end);
 		if (port != PM_NONE && usable[port])
 			held->records[held->num++] = i;
 	}
@@ -269,8 +269,8 @@ static void find_held(const struct pm_damping *damping, const struct pm_fabric *
 		qsort_r(held->records, held->num, sizeof(*held->records), compare_holds,
 			damping->records);
 	for (uint32_t i = 0; i < held->num; i++)
-		held->cables[i].port =
-			find_cable(topology, damping->records[held->records[i]].end);
+		held->links[i].port =
+			find_link(topology, damping->records[held->records[i]].end);
 }
 
 static void note_holds(struct pm_damping *damping, const struct held *held,
@@ -281,7 +281,7 @@ static void note_holds(struct pm_damping *damping, const struct held *held,
 		struct record *r = &damping->records[held->records[i]];
 		uint64_t left = hold_left(r, now_ms);
 
-		r->needed = held->cables[i].needed;
+		r->needed = held->links[i].needed;
 		holds->released += r->needed;
 		holds->on_hold += !r->needed;
 		if (left < holds->next_ms)
@@ -296,13 +296,13 @@ int pm_damping_hold(struct pm_damping *damping, const struct pm_plan *plan,
 	struct pm_pool pool = {0};
 	struct held held = {
 		.records = pm_pool_array(&pool, damping->num, sizeof(*held.records)),
-		.cables = pm_pool_array(&pool, damping->num, sizeof(*held.cables)),
+		.links = pm_pool_array(&pool, damping->num, sizeof(*held.links)),
 	};
 	int rc = pm_pool_check(&pool, err);
 
 	if (!rc) {
 		find_held(damping, plan->topology, usable, now_ms, &held);
-		rc = pm_exclude(plan, usable, held.cables, held.num, err);
+		rc = pm_exclude(plan, usable, held.links, held.num, err);
 	}
 	if (!rc)
 		note_holds(damping, &held, now_ms, holds);

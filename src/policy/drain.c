@@ -314,8 +314,8 @@ void pm_drains_print(const struct pm_drains *drains, FILE *file)
 
 /* ---- The rule ---- */
 
-/* The cables of drained things that are in use. */
-struct cables {
+/* The links of drained things that are in use. */
+struct links {
 	struct pm_exclusion *list;
 	uint8_t *has; /* [port] whether it is in the list */
 	uint32_t num;
@@ -335,56 +335,56 @@ static void find_ports(const struct pm_fabric *topology, const struct pm_drain *
 	*last = d->num ? *first + 1 : n->first_port + n->num_ports + 1;
 }
 
-static void add_cables(const struct pm_fabric *topology, const struct pm_drain *d,
-		       const uint8_t *usable, struct cables *cables)
+static void add_links(const struct pm_fabric *topology, const struct pm_drain *d,
+		      const uint8_t *usable, struct links *links)
 {
 	uint32_t port, last;
 
 	for (find_ports(topology, d, &port, &last); port < last; port++) {
 		uint32_t peer = topology->ports[port].peer;
 
-		if (peer == PM_NONE || !usable[port] || cables->has[port])
+		if (peer == PM_NONE || !usable[port] || links->has[port])
 			continue;
-		cables->has[port] = cables->has[peer] = 1;
-		cables->list[cables->num++].port = port;
+		links->has[port] = links->has[peer] = 1;
+		links->list[links->num++].port = port;
 	}
 }
 
 static void note_state(const struct pm_fabric *topology, const uint8_t *usable,
 		       struct pm_drain *d)
 {
-	uint32_t port, last, cables = 0;
+	uint32_t port, last, links = 0;
 
 	d->needed = 0;
 	for (find_ports(topology, d, &port, &last); port < last; port++)
 		if (topology->ports[port].peer != PM_NONE) {
-			cables++;
+			links++;
 			d->needed += usable[port] != 0;
 		}
-	d->state = d->needed ? PM_DRAIN_NEEDED : cables ? PM_DRAIN_OUT : PM_DRAIN_UNKNOWN;
+	d->state = d->needed ? PM_DRAIN_NEEDED : links ? PM_DRAIN_OUT : PM_DRAIN_UNKNOWN;
 }
 
 int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *usable,
 		    struct pm_error *err)
 {
 	uint32_t num_ports = plan->topology->num_ports;
-	struct cables cables = {0};
+	struct links links = {0};
 	int rc = 0;
 
 	if (!drains->num)
 		return 0;
-	cables.list = pm_array(num_ports, sizeof(*cables.list));
-	cables.has = pm_array(num_ports, 1);
-	if (!cables.list || !cables.has)
+	links.list = pm_array(num_ports, sizeof(*links.list));
+	links.has = pm_array(num_ports, 1);
+	if (!links.list || !links.has)
 		rc = pm_error_no_memory(err);
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
-		add_cables(plan->topology, &drains->list[i], usable, &cables);
+		add_links(plan->topology, &drains->list[i], usable, &links);
 	if (!rc)
-		rc = pm_exclude(plan, usable, cables.list, cables.num, err);
+		rc = pm_exclude(plan, usable, links.list, links.num, err);
 	for (uint32_t i = 0; i < drains->num && !rc; i++)
 		note_state(plan->topology, usable, &drains->list[i]);
-	free(cables.list);
-	free(cables.has);
+	free(links.list);
+	free(links.has);
 	return rc;
 }
 

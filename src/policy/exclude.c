@@ -18,7 +18,7 @@ struct cut {
 	uint64_t *ends;		       /* set of switches with end ports */
 	struct pm_reach settled, left; /* what is reached; both alike between two tries */
 	struct pm_reach_failure failure; /* from the one to the other */
-	uint32_t *ports;		 /* room for both ends of all cables */
+	uint32_t *ports;		 /* room for both ends of all links */
 };
 
 static int find_reach(struct cut *cut, struct pm_error *err)
@@ -61,7 +61,7 @@ static bool all_connected(const struct cut *cut)
 	return true;
 }
 
-/* Both ends of cables from..to-1. */
+/* Both ends of links from..to-1. */
 static uint32_t list_ports(struct cut *cut, uint32_t from, uint32_t to)
 {
 	uint32_t num = 0;
@@ -79,7 +79,7 @@ static void set_usable(struct cut *cut, uint32_t num_ports, uint8_t usable)
 		cut->usable[cut->ports[i]] = usable;
 }
 
-/* Takes cables from..to-1 out if no path is lost by that, else none of them. */
+/* Takes links from..to-1 out if no path is lost by that, else none of them. */
 static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
 {
 	uint32_t num_ports = list_ports(cut, from, to);
@@ -99,7 +99,7 @@ static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
 }
 
 /*
- * The next cable that must stay, or num; those before it are taken out. As taking out
+ * The next link that must stay, or num; those before it are taken out. As taking out
  * more never brings a path, it is found by doubling the steps and then halving them.
  */
 static uint32_t find_needed(struct cut *cut, uint32_t out)

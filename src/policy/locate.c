@@ -52,7 +52,7 @@ int pm_locate_new(const struct pm_routes *routes, const uint8_t *discovered, uin
 	locate->sm = sm;
 	locate->home = topology->ports[sm].node;
 	locate->discovered = pm_pool_copy(pool, discovered, topology->num_ports, 1);
-	locate->cable = pm_pool_array(pool, topology->num_ports, 1);
+	locate->link = pm_pool_array(pool, topology->num_ports, 1);
 	locate->reports = pm_pool_array(pool, num, sizeof(uint32_t));
 	locate->failed = pm_pool_array(pool, num, sizeof(uint32_t));
 	locate->heard = pm_pool_array(pool, num, 1);
@@ -90,7 +90,7 @@ static uint32_t count_usable(const struct pm_locate *locate, uint32_t sw)
 	return count;
 }
 
-/* A switch that reports more than half of its cables is about to go itself. */
+/* A switch that reports more than half of its links is about to go itself. */
 void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 {
 	locate->reports[sw]++;
@@ -128,11 +128,11 @@ static void note_failed(struct pm_locate *locate, uint32_t port)
 		locate_prove_again(locate);
 }
 
-/* Of a cable that was not up before. */
+/* Of a link that was not up before. */
 static void note_undiscovered(struct pm_locate *locate, uint32_t port,
 			      enum pm_answer answer)
 {
-	locate_set_cable(locate, port, answer == PM_ANSWER_DOWN ? GONE : RETURNED);
+	locate_set_link(locate, port, answer == PM_ANSWER_DOWN ? GONE : RETURNED);
 }
 
 void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer answer)
@@ -140,10 +140,10 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 	uint32_t sw = locate->plan->topology->ports[port].node;
 
 	pm_locate_answered(locate, sw, answer != PM_NO_ANSWER);
-	if (locate->cable[port] != QUERIED)
+	if (locate->link[port] != QUERIED)
 		return;
 	if (answer == PM_NO_ANSWER) {
-		locate_set_cable(locate, port, SILENT);
+		locate_set_link(locate, port, SILENT);
 		return;
 	}
 	locate->heard[sw] = locate->answered[sw] = 1;
@@ -151,7 +151,7 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 		note_undiscovered(locate, port, answer);
 		return;
 	}
-	locate_set_cable(locate, port, answer == PM_ANSWER_DOWN ? DOWN : UP);
+	locate_set_link(locate, port, answer == PM_ANSWER_DOWN ? DOWN : UP);
 	if (answer == PM_ANSWER_UP)
 		locate_prove(locate, port);
 	else
@@ -160,11 +160,11 @@ void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer an
 
 void pm_locate_skip(struct pm_locate *locate, uint32_t port)
 {
-	if (locate->cable[port] == QUERIED)
-		locate_set_cable(locate, port, SILENT);
+	if (locate->link[port] == QUERIED)
+		locate_set_link(locate, port, SILENT);
 }
 
-/* What no cable joins with the manager any more has gone with what was lost. */
+/* What no link joins with the manager any more has gone with what was lost. */
 static void cut_off(struct pm_locate *locate, uint8_t *usable)
 {
 	const struct pm_fabric *topology = locate->plan->topology;
@@ -182,7 +182,7 @@ uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *usable)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++) {
-		bool failed = locate->cable[i] == DOWN;
+		bool failed = locate->link[i] == DOWN;
 
 		usable[i] = locate->discovered[i] && !failed;
 		count += failed && locate->plan->topology->ports[i].peer > i;
@@ -201,7 +201,7 @@ uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++) {
-		gone[i] = locate->cable[i] == GONE;
+		gone[i] = locate->link[i] == GONE;
 		count += gone[i];
 	}
 	return count;
@@ -211,14 +211,14 @@ uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone)
 
 static void list_question(struct pm_locate *locate, uint32_t port)
 {
-	if (locate->count == locate->max || locate->cable[port] != UNASKED)
+	if (locate->count == locate->max || locate->link[port] != UNASKED)
 		return;
-	locate_set_cable(locate, port, QUERIED_REMOTE);
-	locate->cable[port] = QUERIED;
+	locate_set_link(locate, port, QUERIED_REMOTE);
+	locate->link[port] = QUERIED;
 	locate->ports[locate->count++] = port;
 }
 
-/* Asks for the first cable on the path to a switch that is not proven. */
+/* Asks for the first link on the path to a switch that is not proven. */
 static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 {
 	struct way way;
@@ -228,7 +228,7 @@ static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 	for (int i = 0; i < way.hops; i++) {
 		uint32_t remote = locate_remote(locate, way.ports[i]);
 
-		if (locate->cable[way.ports[i]] == UP)
+		if (locate->link[way.ports[i]] == UP)
 			locate_prove(locate, way.ports[i]);
 		if (!locate_is_proven(locate, remote)) {
 			list_question(locate, way.ports[i]);
@@ -238,7 +238,7 @@ static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 }
 
 /*
- * Asks for a port, unless its cable was asked for; what is full now comes later, and so
+ * Asks for a port, unless its link was asked for; what is full now comes later, and so
  * does, if care is taken, what has to be proven first.
  */
 static void query_port(struct pm_locate *locate, uint32_t port)
@@ -246,7 +246,7 @@ static void query_port(struct pm_locate *locate, uint32_t port)
 	const struct pm_port *ports = locate->plan->topology->ports;
 	struct way way;
 
-	if (locate->cable[port] != UNASKED || !locate_was_usable(locate, port))
+	if (locate->link[port] != UNASKED || !locate_was_usable(locate, port))
 		return;
 	if (locate->careful && locate_is_proven(locate, ports[ports[port].peer].node))
 		port = ports[port].peer;
@@ -256,13 +256,13 @@ static void query_port(struct pm_locate *locate, uint32_t port)
 		list_question(locate, port);
 }
 
-/* Asks for a port with a cable that was not up before. */
+/* Asks for a port with a link that was not up before. */
 static void query_undiscovered(struct pm_locate *locate, uint32_t port)
 {
 	uint32_t sw = locate->plan->topology->ports[port].node;
 	struct way way;
 
-	if (locate->cable[port] != UNASKED || locate_remote(locate, port) == PM_NONE)
+	if (locate->link[port] != UNASKED || locate_remote(locate, port) == PM_NONE)
 		return;
 	if (locate->careful && !locate_is_proven(locate, sw))
 		query_for_proof(locate, sw);
@@ -281,7 +281,7 @@ static void query_all_ports(struct pm_locate *locate, uint32_t sw)
 	}
 }
 
-/* How many of a switch's cables lead to switches that report. */
+/* How many of a switch's links lead to switches that report. */
 static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
@@ -336,13 +336,13 @@ static void query_between_reporters(struct pm_locate *locate)
 	}
 }
 
-/* A switch's cables in one direction, by what is known of them. */
+/* A switch's links in one direction, by what is known of them. */
 struct tally {
 	uint32_t unasked, up, down;
 };
 
-static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
-				 enum pm_direction direction)
+static struct tally count_links(const struct pm_locate *locate, uint32_t sw,
+				enum pm_direction direction)
 {
 	struct tally tally = {0, 0, 0};
 
@@ -350,9 +350,9 @@ static struct tally count_cables(const struct pm_locate *locate, uint32_t sw,
 		if (locate->plan->tree.direction[i] != direction ||
 		    !locate_was_usable(locate, i))
 			continue;
-		tally.unasked += locate->cable[i] == UNASKED;
-		tally.up += locate->cable[i] == UP;
-		tally.down += locate->cable[i] == DOWN;
+		tally.unasked += locate->link[i] == UNASKED;
+		tally.up += locate->link[i] == UP;
+		tally.down += locate->link[i] == DOWN;
 	}
 	return tally;
 }
@@ -368,35 +368,35 @@ static void query_about(struct pm_locate *locate, uint32_t sw,
 
 static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
 {
-	return locate->answered[sw] || count_cables(locate, sw, PM_DOWN).up ||
-	       count_cables(locate, sw, PM_UP).up;
+	return locate->answered[sw] || count_links(locate, sw, PM_DOWN).up ||
+	       count_links(locate, sw, PM_UP).up;
 }
 
-/* No port before this one lost its cable to the same switch. */
+/* No port before this one lost its link to the same switch. */
 static bool is_first_failed(const struct pm_locate *locate, uint32_t sw, uint32_t port)
 {
 	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (i == port)
 			break;
-		if (locate->cable[i] == DOWN &&
+		if (locate->link[i] == DOWN &&
 		    locate_remote(locate, i) == locate_remote(locate, port))
 			return false;
 	}
 	return true;
 }
 
-/* To how many switches its cables are found lost. */
+/* To how many switches its links are found lost. */
 static uint32_t count_failed_neighbours(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
 
 	pm_for_each_port(i, locate->plan->topology, sw)
-		count += locate->cable[i] == DOWN && is_first_failed(locate, sw, i);
+		count += locate->link[i] == DOWN && is_first_failed(locate, sw, i);
 	return count;
 }
 
 /*
- * It lost a cable, and has not been heard of; or it has, but lost half of its cables or
+ * It lost a link, and has not been heard of; or it has, but lost half of its links or
  * those to several switches: reports may have been its last.
  */
 static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
@@ -413,7 +413,7 @@ static bool has_reported_before(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t port = locate_reports_by(locate, sw);
 
-	return locate->reports[sw] && port != PM_NONE && locate->cable[port] == DOWN;
+	return locate->reports[sw] && port != PM_NONE && locate->link[port] == DOWN;
 }
 
 /* Not yet a suspect; one more neighbour's answer tells. */
@@ -423,10 +423,10 @@ static bool is_odd(const struct pm_locate *locate, uint32_t sw)
 	       !is_suspect(locate, sw) && !is_known_up(locate, sw);
 }
 
-/* A suspect that lost all cables below. */
+/* A suspect that lost all links below. */
 static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 {
-	struct tally below = count_cables(locate, sw, PM_DOWN);
+	struct tally below = count_links(locate, sw, PM_DOWN);
 
 	return is_suspect(locate, sw) && below.down && !below.up && !below.unasked;
 }
@@ -438,7 +438,7 @@ static bool has_live_entry(const struct pm_locate *locate, uint32_t component)
 
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
 		if (tree->component[sw] == component && pm_tree_height(tree, sw) == 1 &&
-		    (locate->heard[sw] || count_cables(locate, sw, PM_DOWN).up))
+		    (locate->heard[sw] || count_links(locate, sw, PM_DOWN).up))
 			return true;
 	return false;
 }
@@ -450,7 +450,7 @@ static void query_one_below(struct pm_locate *locate, uint32_t sw)
 
 	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (locate->plan->tree.direction[i] != PM_DOWN ||
-		    !locate_was_usable(locate, i) || locate->cable[i] != UNASKED)
+		    !locate_was_usable(locate, i) || locate->link[i] != UNASKED)
 			continue;
 		if (found == PM_NONE)
 			found = i;
@@ -476,7 +476,7 @@ static void query_suspects(struct pm_locate *locate)
 	if (locate->count)
 		return;
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-		if (!is_suspect(locate, sw) || !count_cables(locate, sw, PM_UP).unasked)
+		if (!is_suspect(locate, sw) || !count_links(locate, sw, PM_UP).unasked)
 			continue;
 		if (!is_dark(locate, sw) || has_live_entry(locate, tree->component[sw]))
 			query_about(locate, sw, PM_UP);
@@ -497,7 +497,7 @@ static void query_component(struct pm_locate *locate, uint32_t component)
 		if (tree->component[sw] != component || pm_tree_height(tree, sw) != 1 ||
 		    locate->heard[sw])
 			continue;
-		below = count_cables(locate, sw, PM_DOWN);
+		below = count_links(locate, sw, PM_DOWN);
 		if (!below.up && !below.down)
 			query_one_below(locate, sw);
 	}
@@ -541,7 +541,7 @@ static void query_reporters(struct pm_locate *locate)
 		locate->searched[sw] = 1;
 		locate->fruitless++;
 		query_all_ports(locate, sw);
-		/* All its cables may have been asked for: then the next one is. */
+		/* All its links may have been asked for: then the next one is. */
 		at_once += !locate->count;
 	}
 }
@@ -552,8 +552,8 @@ void pm_locate_be_careful(struct pm_locate *locate)
 	locate->careful = locate->warned = true;
 	locate->excused = locate->silences;
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
-		if (locate->cable[i] == SILENT || locate->cable[i] == UP)
-			locate_set_cable(locate, i, UNASKED);
+		if (locate->link[i] == SILENT || locate->link[i] == UP)
+			locate_set_link(locate, i, UNASKED);
 	locate_prove_again(locate);
 }
 
@@ -562,8 +562,8 @@ static void conclude(struct pm_locate *locate)
 {
 	/* Not asked after all. */
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
-		if (locate->cable[i] == QUERIED)
-			locate_set_cable(locate, i, UNASKED);
+		if (locate->link[i] == QUERIED)
+			locate_set_link(locate, i, UNASKED);
 	locate->num_probes = 0;
 	if (locate->silences == locate->excused)
 		return;
@@ -587,11 +587,11 @@ static void prove_wanted(struct pm_locate *locate)
 			query_for_proof(locate, sw);
 }
 
-/* A cable of a switch is up as far as is known. */
+/* A link of a switch is up as far as is known. */
 static bool is_connected(const struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->topology, sw)
-		if (locate_was_usable(locate, i) && locate->cable[i] != DOWN)
+		if (locate_was_usable(locate, i) && locate->link[i] != DOWN)
 			return true;
 	return false;
 }

@@ -7,7 +7,7 @@
 #include <portmajor/fabric/search.h>
 #include <portmajor/policy/locate.h>
 
-enum cable_state {
+enum link_state {
 	UNASKED,
 	QUERIED,	/* here, */
 	QUERIED_REMOTE, /* at the other end */
@@ -37,10 +37,10 @@ struct pm_locate {
 	uint8_t *discovered; /* [port] up before, in use or not */
 	uint32_t home;	     /* the manager's switch .. */
 	uint32_t sm;	     /* .. and place */
-	uint8_t *cable;	     /* [port] enum cable_state, the same at both ends but for
+	uint8_t *link;	     /* [port] enum link_state, the same at both ends but for
 			      * ASKED */
 	uint32_t *reports;   /* [switch] */
-	uint32_t *failed;    /* [switch] cables found lost at it */
+	uint32_t *failed;    /* [switch] links found lost at it */
 	uint8_t *heard;	     /* [switch] it has reported or answered */
 	uint8_t *answered;   /* [switch] */
 	uint8_t *searched;   /* [switch] all its ports are asked for */
@@ -48,7 +48,7 @@ struct pm_locate {
 			      * the path to one that did not answer */
 	uint8_t *mute;	     /* [switch] did not answer over a proven way */
 	uint8_t *wanted;     /* [switch] pm_locate_want */
-	uint32_t fruitless;  /* searched switches in a row without a failed cable */
+	uint32_t fruitless;  /* searched switches in a row without a failed link */
 	uint32_t silences;   /* so far .. */
 	uint32_t excused;    /* .. and before care was taken */
 	bool sweeping;	     /* see pm_locate_sweeping */
@@ -70,7 +70,7 @@ struct pm_locate {
 	uint32_t count, max;
 };
 
-/* The switch at the other end of a port's cable, or PM_NONE. */
+/* The switch at the other end of a port's link, or PM_NONE. */
 static inline uint32_t locate_remote(const struct pm_locate *locate, uint32_t port)
 {
 	return pm_fabric_peer_node(locate->plan->topology, port);
@@ -86,18 +86,18 @@ static inline bool locate_was_usable(const struct pm_locate *locate, uint32_t po
 	return locate->discovered[port] && locate_remote(locate, port) != PM_NONE;
 }
 
-static inline void locate_set_cable(struct pm_locate *locate, uint32_t port,
-				    enum cable_state state)
+static inline void locate_set_link(struct pm_locate *locate, uint32_t port,
+				   enum link_state state)
 {
-	locate->cable[port] = (uint8_t)state;
-	locate->cable[locate->plan->topology->ports[port].peer] = (uint8_t)state;
+	locate->link[port] = (uint8_t)state;
+	locate->link[locate->plan->topology->ports[port].peer] = (uint8_t)state;
 }
 
-/* locate_paths.c: proves what lies behind a cable that is up, if its near end is proven.
+/* locate_paths.c: proves what lies behind a link that is up, if its near end is proven.
  */
 void locate_prove(struct pm_locate *locate, uint32_t port);
 
-/* Proves anew what the cables that are up now join with the manager. */
+/* Proves anew what the links that are up now join with the manager. */
 void locate_prove_again(struct pm_locate *locate);
 
 /* The port by which a switch sends its reports, by the tables; PM_NONE: it has none. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths to switches. A path is proven if each cable of it is known to be up: by an
+ * Paths to switches. A path is proven if each link of it is known to be up: by an
  * answer, or as an answer came over it. A switch that is cut off from the manager has no
  * such path, so an SMP over one is answered, unless the switch never answers or has
  * failed since.
  *
  * An SMP over another path is a probe. At most PM_LOCATE_PROBES probes are out, and no
- * two of them pass one unproven switch or cable. After the first unanswered probe there
+ * two of them pass one unproven switch or link. After the first unanswered probe there
  * are no others. So no more than these stay without an answer, however many switches are
  * dead.
  */
@@ -28,12 +28,11 @@ static bool is_known_up(const void *context, uint32_t port)
 {
 	const struct pm_locate *locate = context;
 
-	return locate->cable[port] == UP && !locate->mute[locate_remote(locate, port)];
+	return locate->link[port] == UP && !locate->mute[locate_remote(locate, port)];
 }
 
-/* The cables by which the manager's switch reaches the others: by[] as in search.h. */
-static void search_cables(struct pm_locate *locate, pm_search_passes *passes,
-			  uint32_t *by)
+/* The links by which the manager's switch reaches the others: by[] as in search.h. */
+static void search_links(struct pm_locate *locate, pm_search_passes *passes, uint32_t *by)
 {
 	struct pm_search search = {
 		.fabric = locate->plan->topology,
@@ -48,7 +47,7 @@ static void search_cables(struct pm_locate *locate, pm_search_passes *passes,
 
 void locate_prove_again(struct pm_locate *locate)
 {
-	search_cables(locate, is_known_up, locate->proof);
+	search_links(locate, is_known_up, locate->proof);
 }
 
 /* ---- Ways ---- */
@@ -91,7 +90,7 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 		uint32_t port = locate_reports_by(locate, sw);
 
 		if (port == PM_NONE || !locate_was_usable(locate, port) ||
-		    locate->cable[port] == DOWN)
+		    locate->link[port] == DOWN)
 			return false;
 		reversed[count++] = locate->plan->topology->ports[port].peer;
 		sw = locate_remote(locate, port);
@@ -110,7 +109,7 @@ static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct wa
 	const struct pm_port *ports = locate->plan->topology->ports;
 
 	pm_for_each_port(i, locate->plan->topology, sw) {
-		if (!locate_was_usable(locate, i) || locate->cable[i] == DOWN ||
+		if (!locate_was_usable(locate, i) || locate->link[i] == DOWN ||
 		    !locate_is_proven(locate, ports[ports[i].peer].node))
 			continue;
 		if (!follow_back(locate, locate->proof, locate_remote(locate, i), way) ||
@@ -126,7 +125,7 @@ static bool is_open(const void *context, uint32_t port)
 {
 	const struct pm_locate *locate = context;
 
-	return locate_was_usable(locate, port) && locate->cable[port] != DOWN;
+	return locate_was_usable(locate, port) && locate->link[port] != DOWN;
 }
 
 /* The same, but with nothing doubtful before it. */
@@ -144,8 +143,8 @@ static bool is_clear(const void *context, uint32_t port)
 static const uint32_t *find_paths(struct pm_locate *locate, uint32_t sw)
 {
 	if (!locate->paths_known) {
-		search_cables(locate, is_clear, locate->clear_by);
-		search_cables(locate, is_open, locate->any_by);
+		search_links(locate, is_clear, locate->clear_by);
+		search_links(locate, is_open, locate->any_by);
 		locate->paths_known = true;
 	}
 	return locate->clear_by[sw] != PM_NONE ? locate->clear_by : locate->any_by;
@@ -201,7 +200,7 @@ static bool shares_risk(const struct pm_locate *locate, const struct way *a,
 {
 	for (int i = 0; i < a->hops; i++) {
 		uint32_t remote = locate_remote(locate, a->ports[i]);
-		bool is_up = locate->cable[a->ports[i]] == UP;
+		bool is_up = locate->link[a->ports[i]] == UP;
 
 		for (int j = 0; j < b->hops; j++) {
 			if (a->ports[i] == b->ports[j] && !is_up)
@@ -245,10 +244,10 @@ int pm_locate_safe_path(struct pm_locate *locate, uint32_t sw,
 static void prove_path(struct pm_locate *locate, const struct way *way)
 {
 	for (int i = 0; i < way->hops; i++) {
-		uint8_t state = locate->cable[way->ports[i]];
+		uint8_t state = locate->link[way->ports[i]];
 
 		if (state == UNASKED || state == SILENT)
-			locate_set_cable(locate, way->ports[i], UP);
+			locate_set_link(locate, way->ports[i], UP);
 		locate_prove(locate, way->ports[i]);
 	}
 }

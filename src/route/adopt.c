@@ -22,7 +22,7 @@ struct look {
 };
 
 /*
- * Whether an entry leads to a place by the rules that ours follow, with every cable
+ * Whether an entry leads to a place by the rules that ours follow, with every link
  * usable as well as now: one that went up for a failure is none to be preferred. It would
  * go up for good, be it to a switch that sends down to this one.
  */

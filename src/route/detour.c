@@ -3,7 +3,7 @@
  * Detours: entries for places that a switch has no up-then-down path to.
  *
  * The switches that have such a path, or one over the hub (beyond.c), are the goal, and
- * the others send toward the nearest of them over any usable cables, also within and
+ * the others send toward the nearest of them over any usable links, also within and
  * across levels. Each step brings a packet nearer to the goal, and from there it goes on
  * through switches that are all part of the goal: so there is no loop.
  */
@@ -11,7 +11,7 @@
 
 #include <portmajor/fabric/search.h>
 
-/* Whether a cable to a switch is there and may be used. */
+/* Whether a link to a switch is there and may be used. */
 static bool may_use(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
 {
 	return (routes->usable[port] || (spare && spare[port])) &&
@@ -29,7 +29,7 @@ static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 	       route_table(routes, sw)[lid] != PM_LFT_KEEP;
 }
 
-/* Cables that a detour may use. */
+/* Links that a detour may use. */
 struct paths {
 	const struct pm_routes *routes;
 	const uint8_t *spare;
@@ -43,8 +43,8 @@ static bool may_pass(const void *context, uint32_t port)
 }
 
 /*
- * Finds how many cables away from the goal each switch is: distance[], PM_NONE where
- * no cables lead there. Returns whether any switch outside the goal is joined to it.
+ * Finds how many links away from the goal each switch is: distance[], PM_NONE where
+ * no links lead there. Returns whether any switch outside the goal is joined to it.
  */
 static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 			   uint16_t lid)

@@ -183,7 +183,7 @@ static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 	return any;
 }
 
-/* Those that reach the lost places over a switch, by cables that go this way from it. */
+/* Those that reach the lost places over a switch, by links that go this way from it. */
 static void move_next_to(struct pm_routes *routes, uint32_t sw,
 			 enum pm_direction direction)
 {

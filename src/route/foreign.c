@@ -20,12 +20,12 @@
 struct mean {
 	double leaves; /* of a pod */
 	double pods;
-	double room; /* flows that a cable above level 1 may get when a component is lost
+	double room; /* flows that a link above level 1 may get when a component is lost
 		      */
 	uint32_t failed; /* planes of a component */
 	uint32_t planes; /* that are left, at least 1 */
 	uint32_t width;	 /* up ports of a switch */
-	uint32_t cables; /* from a switch of level 1 to one above */
+	uint32_t links;	 /* from a switch of level 1 to one above */
 };
 
 /* Slots per plane, at least 1. */
@@ -38,7 +38,7 @@ static double mean_slots(const struct pm_routes *routes)
 	return slots > planes ? (double)slots / planes : 1;
 }
 
-/* The most cables from a switch of level 1 to one above. */
+/* The most links from a switch of level 1 to one above. */
 static uint32_t most_parallel(const struct pm_routes *routes)
 {
 	uint32_t most = 1;
@@ -63,7 +63,7 @@ static uint32_t most_parallel(const struct pm_routes *routes)
 }
 
 /*
- * The cables above level 1 carry `native` flows each, up as well as down, and `even` if
+ * The links above level 1 carry `native` flows each, up as well as down, and `even` if
  * what a lost component carried were spread over the others to the last bit. No more than
  * 7% over that is wanted, or one flow, as a flow is not divided.
  */
@@ -75,7 +75,7 @@ static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 		.pods = tree->num_pods,
 		.failed = tree->num_planes / tree->num_components,
 		.width = width,
-		.cables = most_parallel(routes),
+		.links = most_parallel(routes),
 	};
 	double native = mean_slots(routes) * (mean.pods - 1) / mean.pods * mean.leaves /
 			mean.width;
@@ -240,7 +240,7 @@ static void share_out(const struct pm_routes *routes, const struct mean *mean,
  * Those to the switch's own pod do not go up, where there are others; so if no more ports
  * are taken, each pod has its own, and a switch does without that of its pod. What goes
  * to a pod takes some ports side by side, and others at the next switch of the level:
- * else all of it would come down by the same cables. Parallel cables lead down from one
+ * else all of it would come down by the same links. Parallel links lead down from one
  * switch.
  */
 static void share_up(struct pm_routes *routes, const struct mean *mean)
@@ -255,27 +255,27 @@ static void share_up(struct pm_routes *routes, const struct mean *mean)
 	taken = count_ports(routes, up);
 	up->by_pod = true;
 	up->by_pod = count_ports(routes, up) <= taken;
-	bundles = (uint32_t)ceil(taken / (tree->num_planes * mean->pods * mean->cables));
-	up->step = bundles * mean->cables % mean->width ? bundles * mean->cables
-							: mean->cables;
+	bundles = (uint32_t)ceil(taken / (tree->num_planes * mean->pods * mean->links));
+	up->step =
+		bundles * mean->links % mean->width ? bundles * mean->links : mean->links;
 }
 
 /*
- * Over the cables to one switch of level 1, for what is below it. Where these are all the
- * cables that it has up, and all flows come from one other pod, they are as many as those
+ * Over the links to one switch of level 1, for what is below it. Where these are all the
+ * links that it has up, and all flows come from one other pod, they are as many as those
  * that go up there; else they are taken to be as many to each slot.
  */
 static void share_down(struct pm_routes *routes, const struct mean *mean)
 {
-	double each = mean->leaves * (mean->pods - 1) / mean->planes * mean->cables /
+	double each = mean->leaves * (mean->pods - 1) / mean->planes * mean->links /
 		      mean->width;
-	double ports = (double)mean->cables * routes->plan->tree.num_planes * mean->pods /
+	double ports = (double)mean->links * routes->plan->tree.num_planes * mean->pods /
 		       mean->failed;
 	struct foreign *down = &routes->foreign_down;
 
 	down->step = 1;
 	down->by_pod = true;
-	if (mean->cables == mean->width && routes->plan->tree.num_pods == 2) {
+	if (mean->links == mean->width && routes->plan->tree.num_pods == 2) {
 		share_out(routes, mean, each, ports, down);
 	} else {
 		down->flows[0] = each;
@@ -334,7 +334,7 @@ int route_assign_foreign(struct pm_routes *routes, uint32_t width, struct pm_err
 		struct mean mean = find_mean(routes, width);
 
 		routes->foreign_up.width = mean.width;
-		routes->foreign_down.width = mean.cables;
+		routes->foreign_down.width = mean.links;
 
 		share_up(routes, &mean);
 		share_down(routes, &mean);

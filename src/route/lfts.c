@@ -105,7 +105,7 @@ static void own_lids(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		uint32_t place, num;
 
 		if (is_switch && (fabric->ports[i].num ||
-				  !pm_fabric_has_cable(fabric, fabric->ports[i].node)))
+				  !pm_fabric_has_link(fabric, fabric->ports[i].node)))
 			continue;
 		place = pm_plan_place(plan, fabric, i);
 		if (place == PM_NONE)
@@ -132,7 +132,7 @@ int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 		const char *name = pm_fabric_name(fabric, i);
 		struct pm_lft_switch *sw;
 
-		if (node == PM_NONE || !pm_fabric_has_cable(fabric, i))
+		if (node == PM_NONE || !pm_fabric_has_link(fabric, i))
 			continue;
 		sw = pm_lfts_add(lfts, guid, name, strlen(name), plan->top_lid);
 		if (!sw) {

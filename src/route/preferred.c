@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables with every cable usable. The rules are in rules.c. */
+/* Tables with every link usable. The rules are in rules.c. */
 #include "route_parts.h"
 
 /* Entries of a leaf for the planes that it has up ports for. */
@@ -84,7 +84,7 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw, uint32_t fi
 		row[lid] = up.num[native_digit(routes, room, sw, lid, up.count)];
 }
 
-/* A switch between cables of one kind: those of places that are none stay. */
+/* A switch between links of one kind: those of places that are none stay. */
 static void fill_upper(const struct pm_routes *routes, uint32_t sw,
 		       const struct room *room, uint8_t *row)
 {
@@ -96,7 +96,7 @@ static void fill_upper(const struct pm_routes *routes, uint32_t sw,
 	fill_runs(routes, sw, fill_native, room, row);
 }
 
-/* Whether what goes up for a native destination comes here by the cable of this port. */
+/* Whether what goes up for a native destination comes here by the link of this port. */
 static bool mirrors(const struct pm_routes *routes, const struct room *room,
 		    uint32_t port, uint32_t lid)
 {
@@ -239,7 +239,7 @@ static void fill_forks(const struct pm_routes *routes, uint32_t port,
 		}
 }
 
-/* Native destinations come down by the cable that they would go up by, if it is theirs.
+/* Native destinations come down by the link that they would go up by, if it is theirs.
  */
 static void fill_mirrored(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 			  const struct room *room, uint8_t *row)
@@ -349,7 +349,7 @@ static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 
 /*
  * Places above switch sw's level that do not lie behind every up port, because
- * they are switches of one component or because cables were missing from the
+ * they are switches of one component or because links were missing from the
  * first: preferred ports were given without looking. And those that a leaf was given
  * none for, as they have no plane.
  */

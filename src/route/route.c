@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes tables, updates them for the usable cables, and reads them. Their rules are in
+ * Makes tables, updates them for the usable links, and reads them. Their rules are in
  * rules.c.
  */
 #include "route_parts.h"

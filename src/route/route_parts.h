@@ -3,7 +3,7 @@
  * What the source files of route.h share. Rules and their reasons are at the top of
  * rules.c. Tables are made in layers, each on top of the one before:
  *
- *   preferred   (preferred.c, assign_ports.c) with every cable usable; made once
+ *   preferred   (preferred.c, assign_ports.c) with every link usable; made once
  *               or, where a switch holds something as good, that (adopt.c)
  *   moved       (moved.c) entries with a preferred port that leads elsewhere now
  *   detours     (beyond.c, detour.c) places that have no up-then-down path but must be
@@ -46,7 +46,7 @@ struct own {
 /* The first leaf below a switch; if there is none, the first of all. */
 struct below {
 	uint32_t leaf;
-	uint32_t plane; /* of the leaf's cable, PM_NONE for a leaf */
+	uint32_t plane; /* of the leaf's link, PM_NONE for a leaf */
 };
 
 /* How foreign destinations are assigned over ports of one direction; see foreign.c. */
@@ -91,13 +91,13 @@ struct pm_routes {
 	uint64_t *leaf_set;		  /* [words] */
 	uint64_t *planeless;		  /* [words] with a LID that has no plane */
 	uint64_t *nothing;		  /* [words] the empty set */
-	struct pm_reach whole;		  /* with every cable usable */
+	struct pm_reach whole;		  /* with every link usable */
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [height] divisor of the digit there */
 	struct below *below;		  /* [switch] */
 	uint32_t other_pod;		  /* the first leaf of the second pod, or 0 */
 	struct foreign foreign_up, foreign_down;
 
-	/* Preferred: tables with every cable usable, and what is said of them. Made once;
+	/* Preferred: tables with every link usable, and what is said of them. Made once;
 	 * adopt.c may put what switches hold in place of them. */
 	uint8_t *preferred; /* [switch][stride] */
 	uint8_t *irregular; /* [leaf switch] they are not the planes' own ports
@@ -106,7 +106,7 @@ struct pm_routes {
 
 	/* Current: of the last update. */
 	uint8_t *usable;     /* [port] */
-	uint8_t *linked;     /* [port] this cable or a parallel one is usable */
+	uint8_t *linked;     /* [port] this link or a parallel one is usable */
 	struct pm_reach now; /* with these */
 	struct pm_reach_failure failure; /* changed[]: of now */
 	uint8_t *table;			 /* [switch][stride], valid where moved[switch] */
@@ -118,11 +118,11 @@ struct pm_routes {
 	uint32_t num_moved;
 
 	/* Failures, for fail.c. */
-	bool whole_now; /* all cables are usable but for cut[], and tables are the .. */
+	bool whole_now; /* all links are usable but for cut[], and tables are the .. */
 	bool noting;	/* .. preferred ones but for changes[] and .. */
-	uint32_t *cut;	/* ports, both ends of each cable */
+	uint32_t *cut;	/* ports, both ends of each link */
 	uint32_t num_cut;
-	uint32_t num_alone;   /* .. the first ones of moved_list, without any cable */
+	uint32_t num_alone;   /* .. the first ones of moved_list, without any link */
 	uint64_t *everywhere; /* [words] what every switch reaches in the whole tree */
 	struct pm_routes_change *changes; /* each entry once; not of the pool */
 	uint32_t num_changes, changes_room;
@@ -171,7 +171,7 @@ static inline uint32_t route_remote_switch(const struct pm_routes *routes, uint3
 }
 
 /*
- * All up ports of a switch, usable or not, parallel cables side by side: a block with
+ * All up ports of a switch, usable or not, parallel links side by side: a block with
  * neighbouring ports depends on the fewest switches above.
  */
 static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t sw)
@@ -181,7 +181,7 @@ static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t 
 	return (struct up_ports){routes->up + first, routes->first_up[sw + 1] - first};
 }
 
-/* What can be reached over this cable when it is usable. */
+/* What can be reached over this link when it is usable. */
 static inline const uint64_t *route_reach_over(const struct pm_routes *routes,
 					       const struct pm_reach *reach,
 					       uint32_t port)
@@ -224,7 +224,7 @@ static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid
 		route_note(routes, sw, lid, before, after);
 }
 
-/* Whether another set than in the whole tree can be reached over an usable cable. */
+/* Whether another set than in the whole tree can be reached over an usable link. */
 static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
 {
 	return routes->failure.changed[route_remote_switch(routes, port)] &
@@ -232,7 +232,7 @@ static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t 
 							    : PM_REACH_DOWN);
 }
 
-/* route.c: whether a cable that is usable leads where this one does; O(ports). */
+/* route.c: whether a link that is usable leads where this one does; O(ports). */
 bool route_has_stand_in(const struct pm_routes *routes, uint32_t port);
 /* Makes the tables those for usable[], from nothing but the preferred ones. */
 void route_update(struct pm_routes *routes, const struct pm_detours *detours);
@@ -305,7 +305,7 @@ void route_move_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
 /* Has the entries fetched that it will look at. */
 void route_fetch_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
 			   const struct withdrawn *withdrawn);
-/* Whether all cables of a switch to others are lost. */
+/* Whether all links of a switch to others are lost. */
 bool route_is_alone(const struct pm_routes *routes, uint32_t sw);
 /* If they are, leaves it its own entries; else false. */
 bool route_isolate(struct pm_routes *routes, uint32_t sw);

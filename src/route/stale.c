@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Without a moved cable no stale entry is found. Suppose there were a loop, and take the
+ * Without a moved link no stale entry is found. Suppose there were a loop, and take the
  * entry of it that was written last, at a time when the tables led every packet to the
  * LID's place. Its next hop had a path then, so that switch's entry is of that time as
  * well, and so on around the loop; but the tables of one time have no loop. Only moved
- * cables and wrong records remain. Each LID is followed all the same: it costs little,
+ * links and wrong records remain. Each LID is followed all the same: it costs little,
  * and needs no trust in the tables' history.
  */
 #include "route_parts.h"

@@ -48,9 +48,9 @@ struct bench {
 	struct pm_plan *plan;
 	struct pm_routes *routes;
 	uint8_t *held; /* [switch][stride] tables with everything usable */
-	uint8_t *whole, *no_plane, *no_cable; /* [port] usable */
-	size_t bytes;			      /* of all tables */
-	uint64_t blocks, entries;	      /* of the last delta */
+	uint8_t *whole, *no_plane, *no_link; /* [port] usable */
+	size_t bytes;			     /* of all tables */
+	uint64_t blocks, entries;	     /* of the last delta */
 };
 
 static void die(const char *what)
@@ -154,10 +154,10 @@ static double run_no_plane(struct bench *bench)
 	return update(bench, bench->no_plane);
 }
 
-static double run_no_cable(struct bench *bench)
+static double run_no_link(struct bench *bench)
 {
 	update(bench, bench->whole);
-	return update(bench, bench->no_cable);
+	return update(bench, bench->no_link);
 }
 
 static double run_back(struct bench *bench)
@@ -233,7 +233,7 @@ static void generate(struct bench *bench, const struct size *size)
 	free(text);
 }
 
-static void fail_cable(const struct bench *bench, uint8_t *usable, uint32_t port)
+static void fail_link(const struct bench *bench, uint8_t *usable, uint32_t port)
 {
 	uint32_t peer = bench->plan->topology->ports[port].peer;
 
@@ -247,22 +247,22 @@ static void mark(struct bench *bench)
 {
 	const struct pm_fabric *topology = bench->plan->topology;
 	const struct pm_tree *tree = &bench->plan->tree;
-	uint32_t cable = PM_NONE;
+	uint32_t link = PM_NONE;
 
 	bench->whole = claim(topology->num_ports);
 	bench->no_plane = claim(topology->num_ports);
-	bench->no_cable = claim(topology->num_ports);
+	bench->no_link = claim(topology->num_ports);
 	if (!pm_plan_match(bench->plan, bench->fabric, bench->whole))
 		die("the plan does not know its fabric");
 	memcpy(bench->no_plane, bench->whole, topology->num_ports);
-	memcpy(bench->no_cable, bench->whole, topology->num_ports);
+	memcpy(bench->no_link, bench->whole, topology->num_ports);
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		if (tree->component[topology->ports[i].node] == 0)
-			fail_cable(bench, bench->no_plane, i);
+			fail_link(bench, bench->no_plane, i);
 		if (tree->leaf_rank[topology->ports[i].node] == 5 && tree->plane[i] == 1)
-			cable = i;
+			link = i;
 	}
-	fail_cable(bench, bench->no_cable, cable);
+	fail_link(bench, bench->no_link, link);
 }
 
 static void set_up(struct bench *bench, const struct size *size)
@@ -292,7 +292,7 @@ static void release(struct bench *bench)
 	free(bench->held);
 	free(bench->whole);
 	free(bench->no_plane);
-	free(bench->no_cable);
+	free(bench->no_link);
 }
 
 /* ---- Reporting ---- */
@@ -309,7 +309,7 @@ static const struct {
 	{"plan", run_plan, 0, false},
 	{"whole tables", run_whole, 12, false},
 	{"update, a chassis or plane lost", run_no_plane, 3, true},
-	{"update, a cable lost", run_no_cable, 3, true},
+	{"update, a cable lost", run_no_link, 3, true},
 	{"update, all back", run_back, 3, true},
 	{"delta of all switches", run_delta, 2, false},
 	{"pairs served, none of those joined", run_reachable, 3, true},

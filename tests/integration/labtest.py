@@ -137,7 +137,7 @@ class LabCase(Folders):
 
     def check_loads(self, walked, over):
         for load in walked["loads"]:
-            self.assertLessEqual(load["maximum"] * load["cables"], over * load["flows"], load)
+            self.assertLessEqual(load["maximum"] * load["links"], over * load["flows"], load)
 
     # ---- events
 

@@ -451,7 +451,7 @@ def load_ratio(walked):
 
     None without cables between switches, or if nothing flows over any.
     """
-    return max((load["maximum"] * load["cables"] / load["flows"]
+    return max((load["maximum"] * load["links"] / load["flows"]
                 for load in walked["loads"] if load["flows"]), default=None)
 
 

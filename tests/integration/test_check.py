@@ -191,18 +191,18 @@ class Check(Dumped):
         self.assertEqual([(finding["kind"], finding["count"], finding["text"])
                           for finding in result["findings"]], [
             ("balance", 1, f"a cable {load['direction']} between levels {load['level']} and "
-             f"{load['level'] + 1} carries {load['maximum'] * load['cables'] / load['flows']:.2f} "
+             f"{load['level'] + 1} carries {load['maximum'] * load['links'] / load['flows']:.2f} "
              "times the mean, more than 1.05") for load in result["loads"]])
         self.assertEqual([(load["direction"], load["level"]) for load in result["loads"]],
                          [("up", 0), ("down", 0), ("up", 1), ("down", 1)])
         text = self.run_ok("check", left, self.lost)
         for load in result["loads"]:
-            self.assertAlmostEqual(load["mean"], load["flows"] / load["cables"])
+            self.assertAlmostEqual(load["mean"], load["flows"] / load["links"])
             self.assertAlmostEqual(load["ratio"], load["maximum"] / load["mean"])
             self.assertIn(
                 f"\nload {load['direction']} between levels {load['level']} and "
-                f"{load['level'] + 1}: {load['cables']} cables, mean "
-                f"{load['flows'] / load['cables']:.2f}, minimum {load['minimum']}, "
+                f"{load['level'] + 1}: {load['links']} links, mean "
+                f"{load['flows'] / load['links']:.2f}, minimum {load['minimum']}, "
                 f"maximum {load['maximum']} ({load['ratio']:.2f} times the mean)\n", text)
 
     def test_out_of_plan(self):
@@ -477,7 +477,7 @@ class Diff(Dumped):
         self.assertEqual(planned["mads"]["all"], foretold.blocks)
         self.assertEqual(planned["tables"]["entries"], foretold.entries)
         self.assertEqual(planned["tables"]["bound"], foretold.bound)
-        self.assertEqual(planned["topology"]["cables_gone"], 1)
+        self.assertEqual(planned["topology"]["links_gone"], 1)
         self.assertEqual(len(planned["switches"]), foretold.switches)
         # The dumps: the host's entries stay in the switches, its LID has no owner.
         dumped = self.diff(self.whole, self.lost)
@@ -527,7 +527,7 @@ class Diff(Dumped):
             self.netlist, [f"s3-fab0:{port}" for port in range(1, 37)], self.folder / "left.net")
         result = self.diff(self.netlist, lost)
         self.assertEqual(result["topology"]["switches_gone"], 1)
-        self.assertEqual(result["topology"]["cables_gone"], 36)
+        self.assertEqual(result["topology"]["links_gone"], 36)
         self.assertEqual(result["tables"]["switches_gone"], 1)
         # As ibnetdiscover has it: not there at all.
         whole = self.folder / "discovered"
@@ -538,7 +538,7 @@ class Diff(Dumped):
             if not re.search(rf"(?m)^Switch\s+\d+ {record}", node)), encoding="utf-8")
         result = self.diff(whole, lost)
         self.assertEqual({key: count for key, count in result["topology"].items() if count},
-                         {"switches_gone": 1, "cables_gone": 36})
+                         {"switches_gone": 1, "links_gone": 36})
         self.assertEqual(result["tables"]["switches_gone"], 1)
         self.assertEqual([(port["name"], port["after"]) for port in result["ports"]],
                          [("s3-fab0", 0)])
@@ -548,7 +548,7 @@ class Diff(Dumped):
         # It comes back: a whole table for it, and what changes in the others.
         result = self.diff(lost, whole)
         self.assertEqual({key: count for key, count in result["topology"].items() if count},
-                         {"switches_new": 1, "cables_new": 36})
+                         {"switches_new": 1, "links_new": 36})
         self.assertEqual(result["tables"]["switches_new"], 1)
         self.assertGreater(result["mads"]["new_switches"], 0)
         self.assertEqual(result["mads"]["all"],
@@ -564,8 +564,8 @@ class Diff(Dumped):
 
     def test_only_a_host_is_gone(self):
         left = pmlab.without_cables(self.netlist, ["h3-3:1"], self.folder / "left.net")
-        for args, counts in (((self.netlist, left), {"end_nodes_gone": 1, "cables_gone": 1}),
-                             ((left, self.netlist), {"end_nodes_new": 1, "cables_new": 1})):
+        for args, counts in (((self.netlist, left), {"end_nodes_gone": 1, "links_gone": 1}),
+                             ((left, self.netlist), {"end_nodes_new": 1, "links_new": 1})):
             result = self.diff(*args)
             self.assertEqual({key: count for key, count in result["topology"].items() if count},
                              counts)
@@ -703,7 +703,7 @@ class Made(Commands):
             text = text.replace(head, f'Switch\t6 "leaf{one}"\n[6]\t"leaf{other}"[6]\n')
         more = self.folder / "more.net"
         more.write_text(text, encoding="ascii")
-        for old, new, member in ((net, more, "cables_new"), (more, net, "cables_gone")):
+        for old, new, member in ((net, more, "links_new"), (more, net, "links_gone")):
             result = json.loads(self.run_ok("diff", "--json", old, new, status=1))
             self.assertEqual({key: count for key, count in result["topology"].items() if count},
                              {member: 1})

@@ -83,8 +83,8 @@ class Names(labtest.Folders):
     def test_plan(self):
         """Planes and places, and what the plan's notes say."""
         text = self.run_cli("plan", "-l", self.net)
-        self.assertRegex(text, rf"plane \d+ \({re.escape(S0)} cable 0\)")
-        self.assertRegex(text, r"plane \d+ \(top cable 0\)")
+        self.assertRegex(text, rf"plane \d+ \({re.escape(S0)} link 0\)")
+        self.assertRegex(text, r"plane \d+ \(top link 0\)")
         self.assertIn(f'"{S1}"\n', text)
         self.assertIn(f'"{L0}"[1]\n', text)
         self.assertNotIn(f'"{MODEL}"', text)

@@ -510,7 +510,7 @@ class Pages(labtest.Folders):
         self.assertEqual(self.rows("slow"), [["leaf1[6]-0x2[8]", "1xQDR", "4xQDR"]])
         self.assertIn("6 switches, 4 of them leaves, levels 0 to 1, 1 pods, 2 planes",
                       self.text("p"))
-        self.assertIn("1 (spine1, cable 0)", [row[0] for row in self.rows("planes")])
+        self.assertIn("1 (spine1, link 0)", [row[0] for row in self.rows("planes")])
 
     def test_status_of_a_fabric(self):
         """What the plugin leaves has all that is shown, and all that status_of() has."""

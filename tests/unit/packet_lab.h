@@ -176,9 +176,9 @@ static inline uint32_t find_path(const struct lab *lab, uint32_t from, uint32_t 
 	return num;
 }
 
-static inline uint32_t zero_load(uint32_t cables, uint32_t blocks)
+static inline uint32_t zero_load(uint32_t links, uint32_t blocks)
 {
-	return blocks + cables * WIRE + (cables - 1) * CROSSING;
+	return blocks + links * WIRE + (links - 1) * CROSSING;
 }
 
 static inline uint64_t mix(uint64_t digest, uint64_t value)

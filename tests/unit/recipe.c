@@ -62,7 +62,7 @@ uint64_t from_environment(const char *variable, uint64_t usual)
 void recipe_free(struct recipe *recipe)
 {
 	free(recipe->nodes);
-	free(recipe->cables);
+	free(recipe->links);
 	memset(recipe, 0, sizeof(*recipe));
 }
 
@@ -94,12 +94,12 @@ uint32_t recipe_add_node(struct recipe *recipe, enum pm_node_type type, uint64_t
 	return recipe->num_nodes++;
 }
 
-void recipe_add_cable(struct recipe *recipe, uint32_t a, unsigned int port_a, uint32_t b,
-		      unsigned int port_b)
+void recipe_add_link(struct recipe *recipe, uint32_t a, unsigned int port_a, uint32_t b,
+		     unsigned int port_b)
 {
-	recipe->cables =
-		room_for(recipe->cables, recipe->num_cables, sizeof(*recipe->cables));
-	recipe->cables[recipe->num_cables++] = (struct recipe_cable){
+	recipe->links =
+		room_for(recipe->links, recipe->num_links, sizeof(*recipe->links));
+	recipe->links[recipe->num_links++] = (struct recipe_link){
 		.node = {a, b},
 		.port = {port_a, port_b},
 	};
@@ -113,13 +113,13 @@ uint32_t recipe_add_host(struct recipe *recipe, uint32_t sw, unsigned int port)
 	snprintf(name, sizeof(name), "h%u", recipe->num_nodes);
 	host = recipe_add_node(recipe, PM_CA, 0x100000u + 2 * recipe->num_nodes, 1, 0,
 			       name);
-	recipe_add_cable(recipe, sw, port, host, 1);
+	recipe_add_link(recipe, sw, port, host, 1);
 	return host;
 }
 
-bool recipe_has_cable(const struct recipe *recipe, uint32_t cable)
+bool recipe_has_link(const struct recipe *recipe, uint32_t link)
 {
-	const struct recipe_cable *c = &recipe->cables[cable];
+	const struct recipe_link *c = &recipe->links[link];
 
 	return !c->away && !recipe->nodes[c->node[0]].away &&
 	       !recipe->nodes[c->node[1]].away;
@@ -129,10 +129,10 @@ unsigned int recipe_free_port(const struct recipe *recipe, uint32_t node)
 {
 	bool used[PM_MAX_PORTS + 1] = {false};
 
-	for (uint32_t c = 0; c < recipe->num_cables; c++)
+	for (uint32_t c = 0; c < recipe->num_links; c++)
 		for (int end = 0; end < 2; end++)
-			if (recipe->cables[c].node[end] == node)
-				used[recipe->cables[c].port[end]] = true;
+			if (recipe->links[c].node[end] == node)
+				used[recipe->links[c].port[end]] = true;
 	for (unsigned int p = 1; p <= recipe->nodes[node].num_ports; p++)
 		if (!used[p])
 			return p;
@@ -143,9 +143,9 @@ unsigned int recipe_free_port(const struct recipe *recipe, uint32_t node)
 static struct pm_fabric *build(const struct recipe *recipe, const bool *there,
 			       const bool *has, struct random *random)
 {
-	uint32_t num_nodes = recipe->num_nodes, num_cables = recipe->num_cables;
+	uint32_t num_nodes = recipe->num_nodes, num_links = recipe->num_links;
 	struct pm_fabric *fabric = pm_fabric_new();
-	uint32_t *order = calloc(num_nodes + num_cables + 1u, sizeof(*order));
+	uint32_t *order = calloc(num_nodes + num_links + 1u, sizeof(*order));
 	uint32_t *index = calloc(num_nodes + 1u, sizeof(*index));
 	struct pm_error err = {""};
 
@@ -162,9 +162,9 @@ static struct pm_fabric *build(const struct recipe *recipe, const bool *there,
 			die(err.text);
 		fabric->nodes[index[order[i]]].device = n->device;
 	}
-	make_order(order, num_cables, random);
-	for (uint32_t i = 0; i < num_cables; i++) {
-		const struct recipe_cable *c = &recipe->cables[order[i]];
+	make_order(order, num_links, random);
+	for (uint32_t i = 0; i < num_links; i++) {
+		const struct recipe_link *c = &recipe->links[order[i]];
 
 		if (has[order[i]] && pm_fabric_link(fabric, index[c->node[0]], c->port[0],
 						    index[c->node[1]], c->port[1], &err))
@@ -182,10 +182,10 @@ static bool is_adrift(const struct recipe *recipe, uint32_t node)
 {
 	if (recipe->nodes[node].type == PM_SWITCH)
 		return false;
-	for (uint32_t c = 0; c < recipe->num_cables; c++)
-		if ((recipe->cables[c].node[0] == node ||
-		     recipe->cables[c].node[1] == node) &&
-		    recipe_has_cable(recipe, c))
+	for (uint32_t c = 0; c < recipe->num_links; c++)
+		if ((recipe->links[c].node[0] == node ||
+		     recipe->links[c].node[1] == node) &&
+		    recipe_has_link(recipe, c))
 			return false;
 	return true;
 }
@@ -193,7 +193,7 @@ static bool is_adrift(const struct recipe *recipe, uint32_t node)
 struct pm_fabric *recipe_build(struct recipe *recipe, struct random *order)
 {
 	bool *there = calloc(recipe->num_nodes + 1u, sizeof(*there));
-	bool *has = calloc(recipe->num_cables + 1u, sizeof(*has));
+	bool *has = calloc(recipe->num_links + 1u, sizeof(*has));
 	struct pm_fabric *fabric;
 
 	if (!there || !has)
@@ -202,9 +202,9 @@ struct pm_fabric *recipe_build(struct recipe *recipe, struct random *order)
 		there[i] = !recipe->nodes[i].away && !is_adrift(recipe, i);
 		recipe->nodes[i].built |= there[i];
 	}
-	for (uint32_t i = 0; i < recipe->num_cables; i++) {
-		has[i] = recipe_has_cable(recipe, i);
-		recipe->cables[i].built |= has[i];
+	for (uint32_t i = 0; i < recipe->num_links; i++) {
+		has[i] = recipe_has_link(recipe, i);
+		recipe->links[i].built |= has[i];
 	}
 	fabric = build(recipe, there, has, order);
 	free(there);
@@ -215,15 +215,15 @@ struct pm_fabric *recipe_build(struct recipe *recipe, struct random *order)
 struct pm_fabric *recipe_build_whole(const struct recipe *recipe)
 {
 	bool *there = calloc(recipe->num_nodes + 1u, sizeof(*there));
-	bool *has = calloc(recipe->num_cables + 1u, sizeof(*has));
+	bool *has = calloc(recipe->num_links + 1u, sizeof(*has));
 	struct pm_fabric *fabric;
 
 	if (!there || !has)
 		die("out of memory");
 	for (uint32_t i = 0; i < recipe->num_nodes; i++)
 		there[i] = recipe->nodes[i].built;
-	for (uint32_t i = 0; i < recipe->num_cables; i++)
-		has[i] = recipe->cables[i].built;
+	for (uint32_t i = 0; i < recipe->num_links; i++)
+		has[i] = recipe->links[i].built;
 	fabric = build(recipe, there, has, NULL);
 	free(there);
 	free(has);
@@ -240,7 +240,7 @@ static uint32_t find_node(const struct recipe *recipe, const char *name)
 	return PM_NONE;
 }
 
-static void draw_cable(struct recipe *recipe, const char *item)
+static void draw_link(struct recipe *recipe, const char *item)
 {
 	char a[24], b[24];
 	unsigned int port_a, port_b = 1;
@@ -255,7 +255,7 @@ static void draw_cable(struct recipe *recipe, const char *item)
 	if (y == PM_NONE)
 		y = recipe_add_node(recipe, PM_CA, 0x100000u + 2 * recipe->num_nodes, 1,
 				    0, b);
-	recipe_add_cable(recipe, x, port_a, y, port_b);
+	recipe_add_link(recipe, x, port_a, y, port_b);
 }
 
 struct pm_fabric *recipe_draw(const char *text)
@@ -276,7 +276,7 @@ struct pm_fabric *recipe_draw(const char *text)
 			recipe_add_node(&recipe, PM_SWITCH, 0x200000u + recipe.num_nodes,
 					ports, 0, name);
 		else
-			draw_cable(&recipe, item);
+			draw_link(&recipe, item);
 	}
 	fabric = recipe_build(&recipe, NULL);
 	recipe_free(&recipe);
@@ -346,11 +346,11 @@ static void join_level(struct recipe *recipe, const struct recipe_xgft *shape,
 				unsigned int a = i / digits, b = i % digits;
 				unsigned int child = a % children, above = a / children;
 
-				recipe_add_cable(
-					recipe, low + i,
-					down_ports(shape, l) + 1 + k * parallel + c,
-					high + (above * digits + b) * parents + k,
-					1 + child * parallel + c);
+				recipe_add_link(recipe, low + i,
+						down_ports(shape, l) + 1 + k * parallel +
+							c,
+						high + (above * digits + b) * parents + k,
+						1 + child * parallel + c);
 			}
 }
 
@@ -384,12 +384,12 @@ static void add_chassis(struct recipe *recipe, const struct recipe_director *sha
 		add_switch(recipe, 2, shape->pods * shape->parallel, "s%u-fab%u", s, f);
 	for (unsigned int q = 0; q < shape->pods; q++) {
 		for (unsigned int i = 0; i < below; i++)
-			recipe_add_cable(recipe, leaves + q * below + i,
-					 shape->hosts + 1 + s, lines + q, 1 + i);
+			recipe_add_link(recipe, leaves + q * below + i,
+					shape->hosts + 1 + s, lines + q, 1 + i);
 		for (unsigned int k = 0; k < above; k++)
-			recipe_add_cable(recipe, lines + q, below + 1 + k,
-					 fabrics + k % shape->fabrics,
-					 1 + q * shape->parallel + k / shape->fabrics);
+			recipe_add_link(recipe, lines + q, below + 1 + k,
+					fabrics + k % shape->fabrics,
+					1 + q * shape->parallel + k / shape->fabrics);
 	}
 }
 
@@ -450,18 +450,18 @@ static void random_director(struct recipe *recipe, struct random *random)
 }
 
 /* Takes some of the cables out of the recipe, or some of the hosts. */
-static void drop_cables(struct recipe *recipe, struct random *random, bool hosts,
-			uint32_t percent)
+static void drop_links(struct recipe *recipe, struct random *random, bool hosts,
+		       uint32_t percent)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t c = 0; c < recipe->num_cables; c++) {
-		bool is_host = recipe->nodes[recipe->cables[c].node[1]].type != PM_SWITCH;
+	for (uint32_t c = 0; c < recipe->num_links; c++) {
+		bool is_host = recipe->nodes[recipe->links[c].node[1]].type != PM_SWITCH;
 
 		if (is_host != hosts || !random_chance(random, percent))
-			recipe->cables[kept++] = recipe->cables[c];
+			recipe->links[kept++] = recipe->links[c];
 	}
-	recipe->num_cables = kept;
+	recipe->num_links = kept;
 }
 
 /* Takes every cable of one switch out of the recipe; the switch stays, dark. */
@@ -469,10 +469,10 @@ static void drop_switch(struct recipe *recipe, uint32_t sw)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t c = 0; c < recipe->num_cables; c++)
-		if (recipe->cables[c].node[0] != sw && recipe->cables[c].node[1] != sw)
-			recipe->cables[kept++] = recipe->cables[c];
-	recipe->num_cables = kept;
+	for (uint32_t c = 0; c < recipe->num_links; c++)
+		if (recipe->links[c].node[0] != sw && recipe->links[c].node[1] != sw)
+			recipe->links[kept++] = recipe->links[c];
+	recipe->num_links = kept;
 }
 
 /* A leaf that nobody uses yet. */
@@ -480,11 +480,11 @@ static void drop_hosts_of(struct recipe *recipe, uint32_t sw)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t c = 0; c < recipe->num_cables; c++)
-		if (recipe->cables[c].node[0] != sw ||
-		    recipe->nodes[recipe->cables[c].node[1]].type == PM_SWITCH)
-			recipe->cables[kept++] = recipe->cables[c];
-	recipe->num_cables = kept;
+	for (uint32_t c = 0; c < recipe->num_links; c++)
+		if (recipe->links[c].node[0] != sw ||
+		    recipe->nodes[recipe->links[c].node[1]].type == PM_SWITCH)
+			recipe->links[kept++] = recipe->links[c];
+	recipe->num_links = kept;
 }
 
 static void swap_ports(struct recipe *recipe, struct random *random, uint32_t sw)
@@ -492,11 +492,11 @@ static void swap_ports(struct recipe *recipe, struct random *random, uint32_t sw
 	uint32_t order[PM_MAX_PORTS];
 
 	make_order(order, recipe->nodes[sw].num_ports, random);
-	for (uint32_t c = 0; c < recipe->num_cables; c++)
+	for (uint32_t c = 0; c < recipe->num_links; c++)
 		for (int end = 0; end < 2; end++)
-			if (recipe->cables[c].node[end] == sw)
-				recipe->cables[c].port[end] =
-					order[recipe->cables[c].port[end] - 1] + 1;
+			if (recipe->links[c].node[end] == sw)
+				recipe->links[c].port[end] =
+					order[recipe->links[c].port[end] - 1] + 1;
 }
 
 static void swap_guids(struct recipe *recipe, struct random *random, uint32_t switches)
@@ -511,14 +511,14 @@ static void swap_guids(struct recipe *recipe, struct random *random, uint32_t sw
 }
 
 /* A cable between any two switches that have a free port. */
-static void add_odd_cable(struct recipe *recipe, struct random *random, uint32_t switches)
+static void add_odd_link(struct recipe *recipe, struct random *random, uint32_t switches)
 {
 	uint32_t a = random_below(random, switches), b = random_below(random, switches);
 	unsigned int port_a = recipe_free_port(recipe, a);
 	unsigned int port_b = recipe_free_port(recipe, b);
 
 	if (a != b && port_a && port_b)
-		recipe_add_cable(recipe, a, port_a, b, port_b);
+		recipe_add_link(recipe, a, port_a, b, port_b);
 }
 
 static void add_upper_host(struct recipe *recipe, struct random *random,
@@ -539,9 +539,9 @@ static void add_flaws(struct recipe *recipe, struct random *random)
 	for (uint32_t i = 0; i < switches; i++)
 		recipe->nodes[i].num_ports += random_below(random, 4);
 	if (random_chance(random, 40))
-		drop_cables(recipe, random, false, random_range(random, 1, 25));
+		drop_links(recipe, random, false, random_range(random, 1, 25));
 	if (random_chance(random, 40))
-		drop_cables(recipe, random, true, random_range(random, 1, 60));
+		drop_links(recipe, random, true, random_range(random, 1, 60));
 	if (random_chance(random, 25))
 		drop_switch(recipe, random_below(random, switches));
 	if (random_chance(random, 25))
@@ -549,7 +549,7 @@ static void add_flaws(struct recipe *recipe, struct random *random)
 	if (random_chance(random, 25))
 		add_upper_host(recipe, random, switches);
 	while (random_chance(random, 12))
-		add_odd_cable(recipe, random, switches);
+		add_odd_link(recipe, random, switches);
 	for (uint32_t i = 0; i < switches && random_chance(random, 90); i++)
 		if (random_chance(random, 30))
 			swap_ports(recipe, random, i);
@@ -577,7 +577,7 @@ static uint32_t add_end_node(struct recipe *recipe, enum pm_node_type type,
 static void attach(struct recipe *recipe, uint32_t sw, uint32_t node, unsigned int port)
 {
 	if (recipe->nodes[sw].num_ports < PM_MAX_PORTS)
-		recipe_add_cable(recipe, sw, ++recipe->nodes[sw].num_ports, node, port);
+		recipe_add_link(recipe, sw, ++recipe->nodes[sw].num_ports, node, port);
 }
 
 /* The device ID alone, the description alone, or both tell what it is. */
@@ -726,9 +726,8 @@ void recipe_add_meshed(struct recipe *recipe, const struct recipe_meshed *shape)
 			recipe_add_node(recipe, PM_SWITCH, 0x200000 + pod * 256 + i,
 					shape->leaves + shape->tops, 1, name);
 			for (unsigned int t = 0; t < shape->tops; t++)
-				recipe_add_cable(recipe, middle + i,
-						 shape->leaves + 1 + t, top + t,
-						 pod * shape->middles + i + 1);
+				recipe_add_link(recipe, middle + i, shape->leaves + 1 + t,
+						top + t, pod * shape->middles + i + 1);
 		}
 		for (unsigned int i = 0; i < shape->leaves; i++) {
 			uint32_t leaf;
@@ -738,7 +737,7 @@ void recipe_add_meshed(struct recipe *recipe, const struct recipe_meshed *shape)
 					       0x100000 + pod * 256 + i,
 					       shape->middles + shape->hosts, 0, name);
 			for (unsigned int m = 0; m < shape->middles; m++)
-				recipe_add_cable(recipe, leaf, m + 1, middle + m, i + 1);
+				recipe_add_link(recipe, leaf, m + 1, middle + m, i + 1);
 			for (unsigned int h = 0; h < shape->hosts; h++)
 				recipe_add_host(recipe, leaf, shape->middles + h + 1);
 		}

@@ -35,7 +35,7 @@ struct recipe_node {
 	char name[40];
 };
 
-struct recipe_cable {
+struct recipe_link {
 	uint32_t node[2];
 	unsigned int port[2];
 	bool away, built;
@@ -43,8 +43,8 @@ struct recipe_cable {
 
 struct recipe {
 	struct recipe_node *nodes;
-	struct recipe_cable *cables;
-	uint32_t num_nodes, num_cables;
+	struct recipe_link *links;
+	uint32_t num_nodes, num_links;
 };
 
 void recipe_free(struct recipe *recipe);
@@ -52,13 +52,13 @@ void recipe_free(struct recipe *recipe);
 /* Adds a node; all functions here end the program without memory. */
 uint32_t recipe_add_node(struct recipe *recipe, enum pm_node_type type, uint64_t guid,
 			 unsigned int num_ports, unsigned int level, const char *name);
-void recipe_add_cable(struct recipe *recipe, uint32_t a, unsigned int port_a, uint32_t b,
-		      unsigned int port_b);
+void recipe_add_link(struct recipe *recipe, uint32_t a, unsigned int port_a, uint32_t b,
+		     unsigned int port_b);
 /* Adds a host with one port, called h<number of its node>. */
 uint32_t recipe_add_host(struct recipe *recipe, uint32_t sw, unsigned int port);
 
 /* Whether a cable is there, and so are both of its nodes. */
-bool recipe_has_cable(const struct recipe *recipe, uint32_t cable);
+bool recipe_has_link(const struct recipe *recipe, uint32_t link);
 
 /* The lowest port of this node without a cable, away or not; 0 if there is none. */
 unsigned int recipe_free_port(const struct recipe *recipe, uint32_t node);

@@ -737,7 +737,7 @@ static void report_trap(uint32_t node)
 	osm_event_plugin.report(fake.plugin, OSM_EVENT_ID_TRAP, &notice);
 }
 
-void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap)
+void subnet_set_link(const char *name, unsigned int port, bool up, bool trap)
 {
 	uint32_t node = pm_fabric_find_name(fake.fabric, name), ends[2];
 

@@ -105,7 +105,7 @@ void subnet_send_traps(const char *name, uint32_t times);
 uint32_t subnet_logged(const char *text);
 
 /* Takes a cable down, or up again, which its switches report if `trap`. */
-void subnet_set_cable(const char *name, unsigned int port, bool up, bool trap);
+void subnet_set_link(const char *name, unsigned int port, bool up, bool trap);
 
 osm_opensm_t *subnet_opensm(void);
 

@@ -145,7 +145,7 @@ static void test_truncated(void **state)
 }
 
 /* Adds side cables between l0 and l1, from port 3 on, to two leaves below a spine. */
-static struct pm_fabric *with_side_cables(unsigned int num)
+static struct pm_fabric *with_side_links(unsigned int num)
 {
 	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
@@ -159,10 +159,10 @@ static struct pm_fabric *with_side_cables(unsigned int num)
 	recipe_add_node(&recipe, PM_SWITCH, 3, 2, 1, "s0");
 	for (unsigned int i = 0; i < 2; i++) {
 		recipe_add_host(&recipe, i, 1);
-		recipe_add_cable(&recipe, i, 2, 2, 1 + i);
+		recipe_add_link(&recipe, i, 2, 2, 1 + i);
 	}
 	for (unsigned int port = 3; port < 3 + num; port++)
-		recipe_add_cable(&recipe, 0, port, 1, port);
+		recipe_add_link(&recipe, 0, port, 1, port);
 	fabric = recipe_build(&recipe, NULL);
 	recipe_free(&recipe);
 	return fabric;
@@ -194,7 +194,7 @@ static void test_oddities(void **state)
 		struct world world;
 		size_t begin = strlen(cases[i].begin), end = strlen(cases[i].end);
 
-		world_make(&world, with_side_cables(cases[i].num), PM_GROUPED);
+		world_make(&world, with_side_links(cases[i].num), PM_GROUPED);
 		assert_int_equal(pm_change_oddities(world.plan, text, sizeof(text)),
 				 cases[i].num != 0);
 		if (strlen(text) < begin + end ||

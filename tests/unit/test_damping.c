@@ -447,7 +447,7 @@ static void test_hold_out_of_sight(void **state)
 #define NO_SUCH_SWITCH "l0/4 l0:1=a l0:2=b"
 
 /* What is cabled otherwise now has nothing to do with the old cable. */
-static void test_moved_cable(void **state)
+static void test_moved_link(void **state)
 {
 	static const char *const others[] = {ELSEWHERE, NOWHERE, NO_SUCH_SWITCH};
 	struct ground old, new;
@@ -628,7 +628,7 @@ static bool sees(const struct trial *t, uint32_t port)
 
 static void model_observe(struct trial *t)
 {
-	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
+	for (uint32_t c = 0; c < t->recipe.num_links; c++) {
 		struct model *m = &t->models[c];
 		bool usable;
 
@@ -710,7 +710,7 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 	uint8_t *connected = find_connected(t, t->now);
 
 	REQUIRE(connects_all(t, t->out, connected));
-	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
+	for (uint32_t c = 0; c < t->recipe.num_links; c++) {
 		struct judgement j = judge(&t->config, &t->models[c], t->at);
 		uint32_t port = t->models[c].port, peer;
 
@@ -742,14 +742,14 @@ static void check_holds(struct trial *t, const struct pm_damping_holds *holds)
 
 static struct model *model_of(struct trial *t, const struct pm_damped_link *flap)
 {
-	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
-		const struct recipe_cable *cable = &t->recipe.cables[c];
+	for (uint32_t c = 0; c < t->recipe.num_links; c++) {
+		const struct recipe_link *link = &t->recipe.links[c];
 
 		for (int e = 0; e < 2; e++)
-			if (t->recipe.nodes[cable->node[e]].guid == flap->end[0].guid &&
-			    cable->port[e] == flap->end[0].num &&
-			    t->recipe.nodes[cable->node[!e]].guid == flap->end[1].guid &&
-			    cable->port[!e] == flap->end[1].num)
+			if (t->recipe.nodes[link->node[e]].guid == flap->end[0].guid &&
+			    link->port[e] == flap->end[0].num &&
+			    t->recipe.nodes[link->node[!e]].guid == flap->end[1].guid &&
+			    link->port[!e] == flap->end[1].num)
 				return &t->models[c];
 	}
 	return NULL;
@@ -772,7 +772,7 @@ static void check_list(struct trial *t)
 	uint32_t at = 0, remembered = 0;
 	struct pm_damped_link flap;
 
-	for (uint32_t c = 0; c < t->recipe.num_cables; c++)
+	for (uint32_t c = 0; c < t->recipe.num_links; c++)
 		remembered += judge(&t->config, &t->models[c], t->at).remembered;
 	REQUIRE(count(t->damping) == remembered);
 	while (pm_damping_next(t->damping, t->at, &at, &flap)) {
@@ -794,20 +794,20 @@ static void find_ports(struct trial *t)
 	const struct pm_fabric *topology = t->plan->topology;
 
 	memset(t->now, 0, topology->num_ports);
-	for (uint32_t c = 0; c < t->recipe.num_cables; c++) {
-		const struct recipe_cable *cable = &t->recipe.cables[c];
-		bool up = recipe_has_cable(&t->recipe, c) && !t->models[c].down &&
-			  !t->dark[cable->node[0]] && !t->dark[cable->node[1]];
+	for (uint32_t c = 0; c < t->recipe.num_links; c++) {
+		const struct recipe_link *link = &t->recipe.links[c];
+		bool up = recipe_has_link(&t->recipe, c) && !t->models[c].down &&
+			  !t->dark[link->node[0]] && !t->dark[link->node[1]];
 		uint32_t ports[2] = {PM_NONE, PM_NONE};
 
 		t->models[c].port = PM_NONE;
 		for (int e = 0; e < 2; e++) {
 			uint32_t node = pm_fabric_find_guid(
-				topology, t->recipe.nodes[cable->node[e]].guid);
+				topology, t->recipe.nodes[link->node[e]].guid);
 
 			if (node == PM_NONE)
 				continue;
-			ports[e] = topology->nodes[node].first_port + cable->port[e];
+			ports[e] = topology->nodes[node].first_port + link->port[e];
 			t->now[ports[e]] = up;
 		}
 		if (ports[0] != PM_NONE && ports[1] != PM_NONE)
@@ -835,7 +835,7 @@ static bool begin_trial(struct trial *t)
 
 	*t = (struct trial){.random = {seed}};
 	recipe_random(&t->recipe, &t->random, &limits);
-	t->models = zeros(t->recipe.num_cables, sizeof(*t->models));
+	t->models = zeros(t->recipe.num_links, sizeof(*t->models));
 	t->dark = zeros(t->recipe.num_nodes, sizeof(*t->dark));
 	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
 		t->recipe.nodes[i].away = random_chance(&t->random, 8);
@@ -857,7 +857,7 @@ static bool begin_trial(struct trial *t)
 
 static void end_trial(struct trial *t)
 {
-	for (uint32_t c = 0; c < t->recipe.num_cables; c++)
+	for (uint32_t c = 0; c < t->recipe.num_links; c++)
 		free(t->models[c].events);
 	free(t->models);
 	free(t->dark);
@@ -902,11 +902,11 @@ static void change(struct trial *t)
 	struct recipe *recipe = &t->recipe;
 
 	/* Every third cable is a bad one. */
-	for (uint32_t c = 0; c < recipe->num_cables; c += 3)
+	for (uint32_t c = 0; c < recipe->num_links; c += 3)
 		if (random_chance(&t->random, t->models[c].down ? 60 : 25))
 			t->models[c].down = !t->models[c].down;
 	for (int i = 0; i < 2; i++) {
-		uint32_t c = random_below(&t->random, recipe->num_cables);
+		uint32_t c = random_below(&t->random, recipe->num_links);
 
 		t->models[c].down = random_chance(&t->random, 40);
 	}
@@ -925,14 +925,14 @@ static void change(struct trial *t)
 /* An operator clears one cable. */
 static void clear_one(struct trial *t)
 {
-	uint32_t c = random_below(&t->random, t->recipe.num_cables);
-	const struct recipe_cable *cable = &t->recipe.cables[c];
+	uint32_t c = random_below(&t->random, t->recipe.num_links);
+	const struct recipe_link *link = &t->recipe.links[c];
 	struct judgement j = judge(&t->config, &t->models[c], t->at);
 
 	if (t->models[c].port == PM_NONE)
 		return;
-	REQUIRE(pm_damping_clear(t->damping, t->recipe.nodes[cable->node[1]].guid,
-				 cable->port[1]) == (j.hold_ms != 0));
+	REQUIRE(pm_damping_clear(t->damping, t->recipe.nodes[link->node[1]].guid,
+				 link->port[1]) == (j.hold_ms != 0));
 	t->models[c].num = 0;
 }
 
@@ -1010,7 +1010,7 @@ int main(void)
 		cmocka_unit_test(test_no_end_ports),
 		cmocka_unit_test(test_out_of_sight),
 		cmocka_unit_test(test_hold_out_of_sight),
-		cmocka_unit_test(test_moved_cable),
+		cmocka_unit_test(test_moved_link),
 		cmocka_unit_test(test_clear),
 		cmocka_unit_test(test_random_series),
 	};

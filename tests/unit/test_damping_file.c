@@ -29,7 +29,7 @@ static struct pm_damping *make_damping(uint32_t limit)
 }
 
 /* A cable that went down so often, once a second, until 500 ms before now. */
-static struct pm_damping_record make_cable(uint64_t guid, uint32_t times, bool up)
+static struct pm_damping_record make_link(uint64_t guid, uint32_t times, bool up)
 {
 	struct pm_damping_record r = {
 		.end = {{guid, 1}, {guid + 1, 2}},
@@ -58,8 +58,8 @@ static void test_round_trip(void **state)
 {
 	const struct pm_damping_clock then = {5000000, 1000}, later = {77, 1010};
 	struct pm_damping *a = make_damping(3), *b = make_damping(3);
-	struct pm_damping_record r[3] = {make_cable(10, 2, true), make_cable(20, 4, true),
-					 make_cable(30, 7, false)};
+	struct pm_damping_record r[3] = {make_link(10, 2, true), make_link(20, 4, true),
+					 make_link(30, 7, false)};
 	struct pm_error err = {""};
 	char *text, *again;
 	size_t length, same;
@@ -102,7 +102,7 @@ static void test_clock_set_back(void **state)
 {
 	const struct pm_damping_clock then = {5000000, 1000}, before = {5000000, 900};
 	struct pm_damping *a = make_damping(3), *b = make_damping(3);
-	struct pm_damping_record r = make_cable(10, 4, true);
+	struct pm_damping_record r = make_link(10, 4, true);
 	size_t length;
 	char *text;
 
@@ -120,7 +120,7 @@ static void test_clock_set_back(void **state)
 static void test_other_limits(void **state)
 {
 	const uint64_t now = 1000000;
-	struct pm_damping_record r = make_cable(10, 4, true), out;
+	struct pm_damping_record r = make_link(10, 4, true), out;
 	struct pm_damping *more = make_damping(31), *less = make_damping(1);
 	uint32_t at = 0;
 
@@ -137,7 +137,7 @@ static void test_other_limits(void **state)
 	assert_memory_equal(out.down_ms, r.down_ms, 2 * sizeof(r.down_ms[0]));
 	assert_false(pm_damping_export(less, now, &at, &out));
 	/* A hold is not above its limit. */
-	r = make_cable(20, 4, true);
+	r = make_link(20, 4, true);
 	r.hold_ms = 4000000000;
 	assert_int_equal(pm_damping_import(more, now, &r, NULL), 0);
 	assert_int_equal(get(more, now, 1).hold_ms, config.hold_max_ms);
@@ -147,7 +147,7 @@ static void test_other_limits(void **state)
 
 static void test_changes(void **state)
 {
-	struct pm_damping_record r = make_cable(10, 4, true);
+	struct pm_damping_record r = make_link(10, 4, true);
 	struct pm_damping *damping = make_damping(3);
 	uint64_t before = pm_damping_changes(damping);
 

@@ -146,7 +146,7 @@ static void test_pinned(void **state)
 		uint32_t failed = PM_NONE;
 
 		for (uint32_t i = fabric->num_switches; i < fabric->num_nodes; i++)
-			if (!pm_fabric_has_cable(fabric, i))
+			if (!pm_fabric_has_link(fabric, i))
 				failed = i - fabric->num_switches;
 		assert_int_equal(failed, hosts[seed]);
 		pm_fabric_free(fabric);

@@ -322,9 +322,9 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 	pm_plan_free(plan);
 	world_make(&s->world, whole, PM_GROUPED);
 	s->topology = s->world.plan->topology;
-	for (uint32_t i = 0; i < s->recipe.num_cables; i++)
+	for (uint32_t i = 0; i < s->recipe.num_links; i++)
 		if (random_chance(&s->random, 5))
-			s->recipe.cables[i].away = true;
+			s->recipe.links[i].away = true;
 	s->now = recipe_build(&s->recipe, NULL);
 	s->discovered = calloc(s->topology->num_ports + 1u, 1);
 	assert_true(pm_plan_match(s->world.plan, s->now, s->discovered));

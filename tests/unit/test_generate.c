@@ -420,7 +420,7 @@ static void check_director(unsigned int leaves)
 	pm_fabric_free(fabric);
 }
 
-static void test_director_cables(void **state)
+static void test_director_links(void **state)
 {
 	(void)state;
 	check_director(72);
@@ -428,7 +428,7 @@ static void test_director_cables(void **state)
 	check_director(144);
 }
 
-static void test_two_level_cables(void **state)
+static void test_two_level_links(void **state)
 {
 	static const struct pm_generate config = TWO_LEVEL(4, 3, 5, 2);
 	struct pm_fabric *fabric = generate_fabric(&config);
@@ -437,11 +437,11 @@ static void test_two_level_cables(void **state)
 	(void)state;
 	for (unsigned int leaf = 0; leaf < 4; leaf++)
 		for (unsigned int spine = 0; spine < 3; spine++)
-			for (unsigned int cable = 0; cable < 2; cable++) {
+			for (unsigned int link = 0; link < 2; link++) {
 				snprintf(a, sizeof(a), "leaf%u", leaf);
 				snprintf(b, sizeof(b), "spine%u", spine);
-				assert_linked(fabric, a, 5 + 1 + spine * 2 + cable, b,
-					      1 + leaf * 2 + cable);
+				assert_linked(fabric, a, 5 + 1 + spine * 2 + link, b,
+					      1 + leaf * 2 + link);
 			}
 	pm_fabric_free(fabric);
 }
@@ -450,7 +450,7 @@ static void test_two_level_cables(void **state)
  * XGFT(3; 4, 3, 2; 1, 2, 3): leaves leaf0..5 by (a_3, a_2), level 2 sw2-0..3 by
  * (a_3, b_2), level 3 sw3-0..5 by (b_3, b_2).
  */
-static void test_xgft_cables(void **state)
+static void test_xgft_links(void **state)
 {
 	static const struct pm_generate config = XGFT(3, LIST(4, 3, 2), LIST(1, 2, 3));
 	struct pm_fabric *fabric = generate_fabric(&config);
@@ -473,7 +473,7 @@ static void test_xgft_cables(void **state)
 }
 
 /* Link j of the edge to line j mod 4, port 1 + j div 4. */
-static void test_line_boards_cables(void **state)
+static void test_line_boards_links(void **state)
 {
 	static const struct pm_generate config = LINE_BOARDS(4, 3, 3, 2, 3);
 	struct pm_fabric *fabric = generate_fabric(&config);
@@ -494,7 +494,7 @@ static void test_line_boards_cables(void **state)
 	pm_fabric_free(fabric);
 }
 
-static void test_islands_cables(void **state)
+static void test_islands_links(void **state)
 {
 	static const struct pm_generate config = ISLANDS(2, 3, 2, {3, 2, 4}, {2, 3, 5});
 	struct pm_fabric *fabric = generate_fabric(&config);
@@ -523,7 +523,7 @@ static void test_islands_cables(void **state)
 	pm_fabric_free(fabric);
 }
 
-static void test_torus_cables(void **state)
+static void test_torus_links(void **state)
 {
 	static const struct pm_generate config = TORUS(2, LIST(4, 3), 2);
 	static const struct pm_generate open = MESH(2, LIST(4, 3), 2);
@@ -547,7 +547,7 @@ static void test_torus_cables(void **state)
 }
 
 /* Each spine has a link to its like in each other group. */
-static void test_dragonfly_cables(void **state)
+static void test_dragonfly_links(void **state)
 {
 	static const struct pm_generate config = DRAGONFLY(4, 3, 2, 5);
 	struct pm_fabric *fabric = generate_fabric(&config);
@@ -654,13 +654,13 @@ int main(void)
 		cmocka_unit_test(test_write_error),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_director_cables),
-		cmocka_unit_test(test_two_level_cables),
-		cmocka_unit_test(test_xgft_cables),
-		cmocka_unit_test(test_line_boards_cables),
-		cmocka_unit_test(test_islands_cables),
-		cmocka_unit_test(test_torus_cables),
-		cmocka_unit_test(test_dragonfly_cables),
+		cmocka_unit_test(test_director_links),
+		cmocka_unit_test(test_two_level_links),
+		cmocka_unit_test(test_xgft_links),
+		cmocka_unit_test(test_line_boards_links),
+		cmocka_unit_test(test_islands_links),
+		cmocka_unit_test(test_torus_links),
+		cmocka_unit_test(test_dragonfly_links),
 		cmocka_unit_test(test_service_nodes),
 		cmocka_unit_test(test_host_ports),
 		cmocka_unit_test(test_split),

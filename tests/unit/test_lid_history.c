@@ -267,12 +267,12 @@ static bool has_table(const struct run *run, uint32_t node)
 {
 	if (run->recipe.nodes[node].type == PM_SWITCH)
 		return false;
-	for (uint32_t c = 0; c < run->recipe.num_cables; c++) {
-		const struct recipe_cable *cable = &run->recipe.cables[c];
+	for (uint32_t c = 0; c < run->recipe.num_links; c++) {
+		const struct recipe_link *link = &run->recipe.links[c];
 
 		for (int end = 0; end < 2; end++)
-			if (cable->node[end] == node)
-				return run->parts[cable->node[!end]].held;
+			if (link->node[end] == node)
+				return run->parts[link->node[!end]].held;
 	}
 	return false;
 }
@@ -458,12 +458,12 @@ static uint32_t random_part(struct run *run, bool away)
 }
 
 /* The end of the only cable of a host, or NULL. */
-static struct recipe_cable *cable_of(struct run *run, uint32_t host, int *end)
+static struct recipe_link *link_of(struct run *run, uint32_t host, int *end)
 {
-	for (uint32_t c = 0; c < run->recipe.num_cables; c++)
+	for (uint32_t c = 0; c < run->recipe.num_links; c++)
 		for (*end = 0; *end < 2; ++*end)
-			if (run->recipe.cables[c].node[*end] == host)
-				return &run->recipe.cables[c];
+			if (run->recipe.links[c].node[*end] == host)
+				return &run->recipe.links[c];
 	return NULL;
 }
 
@@ -471,15 +471,15 @@ static struct recipe_cable *cable_of(struct run *run, uint32_t host, int *end)
 static void swap_hosts(struct run *run)
 {
 	uint32_t a = random_part(run, true), b = random_part(run, true);
-	struct recipe_cable *x, *y;
+	struct recipe_link *x, *y;
 	int end_a, end_b;
 
 	if (a == PM_NONE || b == PM_NONE || a == b ||
 	    run->recipe.nodes[a].type == PM_SWITCH ||
 	    run->recipe.nodes[b].type == PM_SWITCH)
 		return;
-	x = cable_of(run, a, &end_a);
-	y = cable_of(run, b, &end_b);
+	x = link_of(run, a, &end_a);
+	y = link_of(run, b, &end_b);
 	if (!x || !y)
 		return;
 	x->node[end_a] = b;
@@ -491,7 +491,7 @@ static void swap_hosts(struct run *run)
 static void add_stranger(struct run *run)
 {
 	uint32_t node = random_part(run, random_chance(&run->random, 50));
-	struct recipe_cable *cable;
+	struct recipe_link *link;
 	unsigned int port;
 	int end;
 
@@ -503,14 +503,14 @@ static void add_stranger(struct run *run)
 			recipe_add_host(&run->recipe, node, port);
 		return;
 	}
-	cable = cable_of(run, node, &end);
-	if (!cable || !is_away(run, node))
+	link = link_of(run, node, &end);
+	if (!link || !is_away(run, node))
 		return;
 	run->recipe.nodes[node].away = true;
 	recipe_add_node(&run->recipe, PM_CA, 0x100000u + 2 * run->recipe.num_nodes, 1, 0,
 			"stranger");
-	cable->node[end] = run->recipe.num_nodes - 1;
-	cable->port[end] = 1;
+	link->node[end] = run->recipe.num_nodes - 1;
+	link->port[end] = 1;
 }
 
 static void fail_some(struct run *run)
@@ -700,7 +700,7 @@ static void test_kinds(void **state)
 static void swap(struct run *run, uint32_t a, uint32_t b)
 {
 	int end_a, end_b;
-	struct recipe_cable *x = cable_of(run, a, &end_a), *y = cable_of(run, b, &end_b);
+	struct recipe_link *x = link_of(run, a, &end_a), *y = link_of(run, b, &end_b);
 
 	x->node[end_a] = b;
 	y->node[end_b] = a;
@@ -936,7 +936,7 @@ static void test_given_away(void **state)
 	(void)state;
 	for (int tight = 0; tight < 2; tight++) {
 		struct run run;
-		struct recipe_cable *cable;
+		struct recipe_link *link;
 		int end;
 
 		begin_small(&run, 0);
@@ -946,9 +946,9 @@ static void test_given_away(void **state)
 		run.all_claimed = tight;
 		last_tables(&run);
 		assert_true(sweep(&run, run.first->top_lid));
-		cable = cable_of(&run, a, &end);
+		link = link_of(&run, a, &end);
 		recipe_add_node(&run.recipe, PM_CA, 0x999, 1, 0, "stranger");
-		cable->node[end] = host;
+		link->node[end] = host;
 		/* check_part looks for the very thing that cannot be had then */
 		run.parts[a].claims = !tight;
 		assert_true(sweep(&run, run.first->top_lid));

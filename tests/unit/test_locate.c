@@ -273,8 +273,8 @@ static void test_director(void **state)
  */
 static void check_gone(struct world *world, bool sweeping)
 {
-	uint32_t cable = world_port(world->plan->topology, "s3-line1", 1);
-	uint32_t peer = world->plan->topology->ports[cable].peer;
+	uint32_t link = world_port(world->plan->topology, "s3-line1", 1);
+	uint32_t peer = world->plan->topology->ports[link].peer;
 	uint8_t *gone = calloc(world->plan->topology->num_ports, 1);
 	struct pm_locate *locate;
 	struct truth truth;
@@ -287,7 +287,7 @@ static void check_gone(struct world *world, bool sweeping)
 	run(&truth, locate);
 	assert_int_equal(truth.silent, 0);
 	assert_int_equal(pm_locate_gone(locate, gone), sweeping ? 2 : 0);
-	assert_true(gone[cable] == sweeping && gone[peer] == sweeping);
+	assert_true(gone[link] == sweeping && gone[peer] == sweeping);
 	assert_int_equal(pm_locate_failed(locate, gone), 0);
 	end(&truth, locate, "s3-line1:1");
 	free(gone);
@@ -563,7 +563,7 @@ static void test_paths_around(void **state)
  * No two probes go over one cable that is not known to be up, though what lies behind it
  * is proven: s0 is, by one of two parallel cables, and the tables use the other one.
  */
-static void test_shared_cable(void **state)
+static void test_shared_link(void **state)
 {
 	uint8_t path[PM_LOCATE_HOPS];
 	struct pm_locate *locate;
@@ -652,7 +652,7 @@ static void test_every_single_failure(void **state)
 static uint64_t first_seed = DEFAULT_SEED;
 static uint32_t rounds = DEFAULT_ROUNDS;
 
-static void kill_cable(struct truth *truth, uint32_t port)
+static void kill_link(struct truth *truth, uint32_t port)
 {
 	uint32_t peer = truth->world->plan->topology->ports[port].peer;
 
@@ -668,7 +668,7 @@ static void kill_switch(struct truth *truth, uint32_t sw)
 	if (sw == truth->world->plan->topology->ports[truth->sm].node)
 		return;
 	for (uint32_t i = n->first_port; i <= n->first_port + n->num_ports; i++)
-		kill_cable(truth, i);
+		kill_link(truth, i);
 }
 
 /* Up to half of all switches, some of them side by side, and now and then a cable. */
@@ -684,7 +684,7 @@ static void kill_some(struct truth *truth, struct random *random)
 		uint32_t port = random_below(random, ports);
 
 		if (truth->world->plan->topology->ports[port].num)
-			kill_cable(truth, port);
+			kill_link(truth, port);
 	}
 	pm_reach_parts(truth->world->plan->topology, truth->usable, truth->part,
 		       truth->queue);
@@ -973,7 +973,7 @@ int main(void)
 		cmocka_unit_test(test_unexplained),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_paths_around),
-		cmocka_unit_test(test_shared_cable),
+		cmocka_unit_test(test_shared_link),
 		cmocka_unit_test(test_every_single_failure),
 		cmocka_unit_test(test_dead_switches),
 		cmocka_unit_test(test_pinned),

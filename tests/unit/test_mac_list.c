@@ -47,7 +47,7 @@ static struct pm_fabric *make(void)
 {
 	static const struct {
 		const char *name;
-		unsigned int ports, cables[2];
+		unsigned int ports, links[2];
 	} rows[] = {
 		{"h0", 1, {1}},	  {"h0 HCA-1", 1, {1}}, {"gw", 3, {1, 3}},
 		{"same", 1, {1}}, {"same", 1, {1}},	{"late", 2, {2}},
@@ -65,9 +65,9 @@ static struct pm_fabric *make(void)
 		uint32_t node = add(fabric, PM_CA, 0x20 + i, rows[i].ports, rows[i].name);
 
 		for (int k = 0; k < 2; k++)
-			if (rows[i].cables[k])
+			if (rows[i].links[k])
 				assert_int_equal(pm_fabric_link(fabric, leaf, port++,
-								node, rows[i].cables[k],
+								node, rows[i].links[k],
 								NULL),
 						 0);
 	}

@@ -184,14 +184,14 @@ static void test_repair(void **state)
 	join_ipoib();
 	follow();
 	for (unsigned int port = 3; port <= 4; port++) {
-		subnet_set_cable("l0", port, false, true);
+		subnet_set_link("l0", port, false, true);
 		subnet_begin_sweep();
 		subnet_let_send();
 		assert_null(subnet_mcast_fault(IPOIB));
 		assert_true(subnet_mcast_is_shown());
 		subnet_sweep_well();
 		check();
-		subnet_set_cable("l0", port, true, true);
+		subnet_set_link("l0", port, true, true);
 		subnet_sweep_well();
 		check();
 	}
@@ -376,7 +376,7 @@ static void test_declined(void **state)
 	subnet_join("b1", PAIR, false);
 	subnet_mcast_run(false);
 	subnet_let_send();
-	subnet_set_cable("l0", 3, false, false);
+	subnet_set_link("l0", 3, false, false);
 	memfault_begin(&(struct memfault){1, true});
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	rc = engine->ucast_build_fwd_tables(engine->context);
@@ -423,7 +423,7 @@ static void prepare_fault(void)
 	follow();
 	subnet_join("b1", HIGH, false);
 	subnet_join("b0", IPOIB, true);
-	subnet_set_cable("l0", 3, false, false);
+	subnet_set_link("l0", 3, false, false);
 }
 
 /* Each third allocation of a sweep fails, alone or with all behind it. */

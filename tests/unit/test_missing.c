@@ -144,8 +144,8 @@ static void test_random(void **state)
 			recipe_free(&recipe);
 			continue;
 		}
-		for (uint32_t i = 0; i < recipe.num_cables; i++)
-			recipe.cables[i].away = random_chance(&random, 30);
+		for (uint32_t i = 0; i < recipe.num_links; i++)
+			recipe.links[i].away = random_chance(&random, 30);
 		for (uint32_t i = 0; i < recipe.num_nodes; i++)
 			recipe.nodes[i].away = random_chance(&random, 10);
 		struct pm_fabric *now = recipe_build(&recipe, NULL);

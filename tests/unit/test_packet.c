@@ -271,10 +271,10 @@ static void test_shift(void **state)
 		lab.workload.shift = shift;
 		run(&lab);
 		for (uint32_t h = 0; h < lab.num_hosts; h++) {
-			uint32_t cables =
+			uint32_t links =
 				find_path(&lab, h, (h + shift) % lab.num_hosts, path);
 
-			longest = cables > longest ? cables : longest;
+			longest = links > longest ? links : longest;
 		}
 		assert_int_equal(lab.r.slowest, zero_load(longest, 64));
 		assert_true(fabs(lab.r.accepted - 1) < 0.001 && !lab.r.unstable);

@@ -687,8 +687,8 @@ static struct pm_fabric *make_torus(void)
 		recipe_add_node(&recipe, PM_SWITCH, 0x200000u + i, 6, 0, name);
 	}
 	for (unsigned int i = 0; i < 9; i++) {
-		recipe_add_cable(&recipe, i, 3, i / 3 * 3 + (i + 1) % 3, 4);
-		recipe_add_cable(&recipe, i, 5, (i + 3) % 9, 6);
+		recipe_add_link(&recipe, i, 3, i / 3 * 3 + (i + 1) % 3, 4);
+		recipe_add_link(&recipe, i, 5, (i + 3) % 9, 6);
 		recipe_add_host(&recipe, i, 1);
 		recipe_add_host(&recipe, i, 2);
 	}
@@ -706,7 +706,7 @@ static struct pm_fabric *make_huge(void)
 	recipe_add_node(&recipe, PM_SWITCH, 1, 250, 1, "spine");
 	for (unsigned int i = 0; i < 250; i++) {
 		recipe_add_node(&recipe, PM_SWITCH, 2 + i, 254, 0, "leaf");
-		recipe_add_cable(&recipe, i + 1, 254, 0, i + 1);
+		recipe_add_link(&recipe, i + 1, 254, 0, i + 1);
 	}
 	for (unsigned int i = 0; i < 253; i++)
 		recipe_add_host(&recipe, 1 + i % 250, i + 1);
@@ -1119,13 +1119,13 @@ static struct pm_fabric *make_leaves(unsigned int leaves, const char *strange)
 				       kind == 'p' ? 5 : 4, 0, name);
 		recipe_add_host(&recipe, node, kind == 'h' ? 2 : 1);
 		if (kind == 's') /* a switch that the plan does not know is behind 2 */
-			recipe_add_cable(
+			recipe_add_link(
 				&recipe, node, 2,
 				recipe_add_node(&recipe, PM_SWITCH, 2000, 4, 1, "new"),
 				1);
 		else if (kind != 'h' && kind != 'n')
-			recipe_add_cable(&recipe, node, 2, spine,
-					 1 + i + (kind == 'c' ? 100 : 0));
+			recipe_add_link(&recipe, node, 2, spine,
+					1 + i + (kind == 'c' ? 100 : 0));
 	}
 	fabric = recipe_build(&recipe, NULL);
 	recipe_free(&recipe);
@@ -1178,7 +1178,7 @@ static void test_hosts_connected(void **state)
 	recipe_add_host(&recipe, 0, 1);
 	recipe_add_node(&recipe, PM_CA, 20, 1, 0, "x");
 	recipe_add_node(&recipe, PM_CA, 30, 1, 0, "y");
-	recipe_add_cable(&recipe, 2, 1, 3, 1);
+	recipe_add_link(&recipe, 2, 1, 3, 1);
 	fabric = recipe_build(&recipe, NULL);
 	plan = make_plan(fabric, PM_GROUPED);
 	assert_int_equal(plan->topology->num_ports, 3);
@@ -1196,7 +1196,7 @@ static void test_hosts_connected(void **state)
  * A slot becomes a cable and then a slot again. The place keeps its LID, and at
  * each step packets reach what is there: in the end a host on l1's port 2.
  */
-static void test_slot_cable_slot(void **state)
+static void test_slot_link_slot(void **state)
 {
 	static const char *const steps[] = {
 		"l0/3 l1/3 s0/4 l0:1=a l0:3=s0:1 l1:1=b l1:2=c l1:3=s0:2",
@@ -1293,7 +1293,7 @@ int main(void)
 		cmocka_unit_test(test_match_marks),
 		cmocka_unit_test(test_fits),
 		cmocka_unit_test(test_hosts_connected),
-		cmocka_unit_test(test_slot_cable_slot),
+		cmocka_unit_test(test_slot_link_slot),
 		cmocka_unit_test(test_share),
 	};
 

@@ -699,8 +699,8 @@ static struct pm_fabric *draw_part(struct recipe *recipe, struct random *random,
 
 	for (uint32_t i = 0; i < recipe->num_nodes; i++)
 		recipe->nodes[i].away = random_chance(random, 10);
-	for (uint32_t i = 0; i < recipe->num_cables; i++)
-		recipe->cables[i].away = random_chance(random, 10);
+	for (uint32_t i = 0; i < recipe->num_links; i++)
+		recipe->links[i].away = random_chance(random, 10);
 	fabric = recipe_build(recipe, random);
 	if (plan)
 		world_set_lids(fabric, plan);

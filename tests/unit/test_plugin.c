@@ -174,13 +174,13 @@ static void run_without_plan(void)
 static void run_by_others(void)
 {
 	subnet_sweep_alone();
-	subnet_set_cable("l2", 2, false, false);
+	subnet_set_link("l2", 2, false, false);
 	load(QUIET);
 }
 
 static void return_host(void)
 {
-	subnet_set_cable("l2", 2, true, false);
+	subnet_set_link("l2", 2, true, false);
 }
 
 static void run_elsewhere(void)
@@ -200,25 +200,25 @@ static void take_over(void)
 	subnet_opensm()->subn.coming_out_of_standby = TRUE;
 }
 
-static void fail_cable(void)
+static void fail_link(void)
 {
 	load_and_run();
-	subnet_set_cable("l0", 3, false, false);
+	subnet_set_link("l0", 3, false, false);
 }
 
 static void fail_path(void)
 {
 	load_and_run();
-	subnet_set_cable("l0", 3, false, false);
-	subnet_set_cable("l0", 4, false, false);
+	subnet_set_link("l0", 3, false, false);
+	subnet_set_link("l0", 4, false, false);
 }
 
 /* Cables join l0 and l2 by way of l1 alone. */
 static void fail_pair(void)
 {
 	load_and_run();
-	subnet_set_cable("l0", 4, false, false);
-	subnet_set_cable("l2", 3, false, false);
+	subnet_set_link("l0", 4, false, false);
+	subnet_set_link("l2", 3, false, false);
 }
 
 static void repair(void)
@@ -226,7 +226,7 @@ static void repair(void)
 	load("");
 	sweep();
 	sweep();
-	subnet_set_cable("l0", 3, false, true);
+	subnet_set_link("l0", 3, false, true);
 }
 
 static void write_drains(void)
@@ -267,13 +267,13 @@ static uint32_t blocks_before;
 static void fail_meanwhile(void)
 {
 	if (!--blocks_before)
-		subnet_set_cable("l2", 4, false, true);
+		subnet_set_link("l2", 4, false, true);
 }
 
 static void fail_afterwards(void)
 {
 	if (blocks_before && blocks_before <= 2)
-		subnet_set_cable("l2", 4, false, true);
+		subnet_set_link("l2", 4, false, true);
 }
 
 static void interrupted_drain(void)
@@ -286,7 +286,7 @@ static void interrupted_drain(void)
 static void set_switch(const char *sw, unsigned int ports, bool up)
 {
 	for (unsigned int port = 1; port <= ports; port++)
-		subnet_set_cable(sw, port, up, false);
+		subnet_set_link(sw, port, up, false);
 }
 
 /*
@@ -331,9 +331,9 @@ static void rebalance(void)
 static void flap(const char *sw, unsigned int port)
 {
 	for (int i = 0; i < 4; i++) {
-		subnet_set_cable(sw, port, false, false);
+		subnet_set_link(sw, port, false, false);
 		sweep();
-		subnet_set_cable(sw, port, true, false);
+		subnet_set_link(sw, port, true, false);
 		sweep();
 	}
 }
@@ -354,7 +354,7 @@ static void shadow(void)
 {
 	load(QUIET "shadow yes\n");
 	sweep();
-	subnet_set_cable("l0", 3, false, false);
+	subnet_set_link("l0", 3, false, false);
 }
 
 static void migrate(void)
@@ -418,7 +418,7 @@ static const struct scenario {
 	{"plan on disk", run_again, .act = do_sweep},
 	{"plan in another folder", run_elsewhere, .act = do_sweep},
 	{"out of standby", take_over, .act = do_sweep},
-	{"cable lost", fail_cable, .act = do_sweep},
+	{"cable lost", fail_link, .act = do_sweep},
 	{"path lost", fail_path, .act = do_sweep},
 	{"pair lost", fail_pair, .act = do_sweep},
 	{"repair", repair, .act = do_sweep},
@@ -621,7 +621,7 @@ static void test_no_end_of_discovery(void **state)
 	subnet_begin(fabric);
 	drain_beside(); /* so that the callback makes tables anew */
 	subnet_work(&result, 0);
-	subnet_set_cable("l0", 3, false, true);
+	subnet_set_link("l0", 3, false, true);
 	subnet_begin_sweep();
 	assert_int_equal(subnet_unreachable(), 0);
 	subnet_reroute(&result);
@@ -646,7 +646,7 @@ static void test_phase_of_repair(void **state)
 	load("");
 	sweep();
 	subnet_begin_sweep();
-	subnet_set_cable("l0", 3, false, true);
+	subnet_set_link("l0", 3, false, true);
 	subnet_reroute(&result);
 	subnet_work(&result, 0);
 	assert_int_equal(subnet_unreachable(), 0);

@@ -170,12 +170,12 @@ static void change_one(struct trial *t)
 			t->recipe.nodes[n].away = away;
 			return;
 		}
-		if (t->recipe.num_cables) {
-			uint32_t c = random_below(&t->random, t->recipe.num_cables);
+		if (t->recipe.num_links) {
+			uint32_t c = random_below(&t->random, t->recipe.num_links);
 
-			if (t->recipe.cables[c].away == away)
+			if (t->recipe.links[c].away == away)
 				continue;
-			t->recipe.cables[c].away = away;
+			t->recipe.links[c].away = away;
 			return;
 		}
 	}
@@ -185,8 +185,8 @@ static void bring_all_back(struct trial *t)
 {
 	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
 		t->recipe.nodes[i].away = false;
-	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
-		t->recipe.cables[i].away = false;
+	for (uint32_t i = 0; i < t->recipe.num_links; i++)
+		t->recipe.links[i].away = false;
 }
 
 static void check_usable(const struct trial *t)
@@ -533,12 +533,12 @@ static void test_failures_and_returns(void **state)
 static void start_small(struct trial *t)
 {
 	uint32_t nodes = random_below(&t->random, 30),
-		 cables = random_below(&t->random, 30);
+		 links = random_below(&t->random, 30);
 
 	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
 		t->recipe.nodes[i].away = random_chance(&t->random, nodes);
-	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
-		t->recipe.cables[i].away = random_chance(&t->random, cables);
+	for (uint32_t i = 0; i < t->recipe.num_links; i++)
+		t->recipe.links[i].away = random_chance(&t->random, links);
 }
 
 /* A host on a free port of some switch, or a cable to a switch a level higher. */
@@ -558,7 +558,7 @@ static void add_new(struct trial *t)
 	}
 	if (recipe->nodes[b].type == PM_SWITCH && port_b &&
 	    recipe->nodes[b].level == recipe->nodes[a].level + 1)
-		recipe_add_cable(recipe, a, port_a, b, port_b);
+		recipe_add_link(recipe, a, port_a, b, port_b);
 }
 
 /* A leaf with a cable to one or two switches of level 1, and some hosts. */
@@ -584,7 +584,7 @@ static void add_leaf(struct trial *t)
 
 		if (recipe->nodes[above].type == PM_SWITCH && free_port && mine &&
 		    recipe->nodes[above].level == 1)
-			recipe_add_cable(recipe, leaf, mine, above, free_port);
+			recipe_add_link(recipe, leaf, mine, above, free_port);
 	}
 }
 
@@ -593,9 +593,9 @@ static void change_some(struct trial *t)
 	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
 		if (t->recipe.nodes[i].away && random_chance(&t->random, 40))
 			t->recipe.nodes[i].away = false;
-	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
-		if (t->recipe.cables[i].away && random_chance(&t->random, 40))
-			t->recipe.cables[i].away = false;
+	for (uint32_t i = 0; i < t->recipe.num_links; i++)
+		if (t->recipe.links[i].away && random_chance(&t->random, 40))
+			t->recipe.links[i].away = false;
 	for (int i = 0; i < 8 && random_chance(&t->random, 60); i++)
 		add_new(t);
 	if (random_chance(&t->random, 25))
@@ -1003,25 +1003,25 @@ static void test_balance(void **state)
  */
 static void make_uneven(struct recipe *recipe, struct random *random)
 {
-	struct recipe_cable before = {.node = {PM_NONE, PM_NONE}};
+	struct recipe_link before = {.node = {PM_NONE, PM_NONE}};
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < recipe->num_nodes; i++)
 		if (recipe->nodes[i].type == PM_SWITCH && recipe->nodes[i].level == 0)
 			recipe->nodes[i].num_ports += i;
-	for (uint32_t c = 0; c < recipe->num_cables; c++) {
-		struct recipe_cable cable = recipe->cables[c];
-		bool is_host = recipe->nodes[cable.node[1]].type != PM_SWITCH;
-		bool is_first = is_host ? cable.port[0] == 1
-					: cable.node[0] != before.node[0] ||
-						  cable.node[1] != before.node[1];
+	for (uint32_t c = 0; c < recipe->num_links; c++) {
+		struct recipe_link link = recipe->links[c];
+		bool is_host = recipe->nodes[link.node[1]].type != PM_SWITCH;
+		bool is_first = is_host ? link.port[0] == 1
+					: link.node[0] != before.node[0] ||
+						  link.node[1] != before.node[1];
 
-		before = cable;
-		if (is_first || recipe->nodes[cable.node[0]].level > 0 ||
+		before = link;
+		if (is_first || recipe->nodes[link.node[0]].level > 0 ||
 		    !random_chance(random, 40))
-			recipe->cables[kept++] = cable;
+			recipe->links[kept++] = link;
 	}
-	recipe->num_cables = kept;
+	recipe->num_links = kept;
 }
 
 /* LIDs of end ports elsewhere that an up port of a leaf serves. */

@@ -194,16 +194,16 @@ static void test_since(void **state)
 	static const struct {
 		const char *name;
 		unsigned int port;
-	} cables[] = {{"p", 1}, {"p", 2}, {"q", 1}, {"p", 3}, {"q", 3}, {"l1", 3}};
+	} links[] = {{"p", 1}, {"p", 2}, {"q", 1}, {"p", 3}, {"q", 3}, {"l1", 3}};
 
 	(void)state;
-	for (unsigned int set = 0; set < 1u << LENGTH(cables); set++) {
+	for (unsigned int set = 0; set < 1u << LENGTH(links); set++) {
 		struct ground g;
 
 		make(&g, recipe_draw(DRAWING));
-		for (unsigned int i = 0; i < LENGTH(cables); i++)
+		for (unsigned int i = 0; i < LENGTH(links); i++)
 			if (set >> i & 1)
-				lose(&g, cables[i].name, cables[i].port);
+				lose(&g, links[i].name, links[i].port);
 		pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
 		check_since(&g);
 		release(&g);

@@ -43,9 +43,9 @@ static struct pm_fabric *make_ring_below_spines(void)
 	for (unsigned int i = 0; i < 6; i++) {
 		recipe_add_host(&recipe, i, 1);
 		recipe_add_host(&recipe, i, 2);
-		recipe_add_cable(&recipe, i, 3, 6, i + 1);
-		recipe_add_cable(&recipe, i, 4, 7, i + 1);
-		recipe_add_cable(&recipe, i, 5, (i + 1) % 6, 6);
+		recipe_add_link(&recipe, i, 3, 6, i + 1);
+		recipe_add_link(&recipe, i, 4, 7, i + 1);
+		recipe_add_link(&recipe, i, 5, (i + 1) % 6, 6);
 	}
 	fabric = recipe_build(&recipe, NULL);
 	recipe_free(&recipe);

@@ -91,9 +91,9 @@ static void end(void)
 	subnet_remove_files("*/*");
 }
 
-static void fail_cable(void)
+static void fail_link(void)
 {
-	subnet_set_cable("m0-0", 1, false, true);
+	subnet_set_link("m0-0", 1, false, true);
 	subnet_begin_sweep();
 }
 
@@ -101,7 +101,7 @@ static void test_all_answer(void **state)
 {
 	(void)state;
 	subnet_begin_routed(fabric);
-	fail_cable();
+	fail_link();
 	assert_int_equal(subnet_unreachable(), 0);
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	subnet_sweep_well();
@@ -118,7 +118,7 @@ static void test_taken_over(void **state)
 	(void)state;
 	subnet_begin_routed(fabric);
 	subnet_opensm()->subn.coming_out_of_standby = TRUE;
-	fail_cable();
+	fail_link();
 	assert_int_equal(subnet_repaired("m0-0"), 0);
 	subnet_opensm()->subn.coming_out_of_standby = FALSE;
 	subnet_sweep_well();
@@ -136,7 +136,7 @@ static void test_above_does_not_answer(void **state)
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, UINT32_MAX);
-	fail_cable();
+	fail_link();
 	assert_int_equal(subnet_repaired(top), 0);
 	assert_int_equal(subnet_entry(top, host), 1);
 	assert_int_equal(subnet_entry("m0-0", host), 1);
@@ -166,7 +166,7 @@ static void test_above_answers_later(void **state)
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, 1);
-	fail_cable();
+	fail_link();
 	assert_int_equal(subnet_repaired(top), 1);
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
@@ -186,7 +186,7 @@ static void lose_in_silence(const char *a, unsigned int port, const char *b)
 	subnet_begin_routed(fabric);
 	subnet_refuse_questions(a, UINT32_MAX);
 	subnet_refuse_questions(b, UINT32_MAX);
-	subnet_set_cable(a, port, false, true);
+	subnet_set_link(a, port, false, true);
 	subnet_begin_sweep();
 	assert_int_not_equal(subnet_unreachable(), 0);
 	assert_int_equal(subnet_logged("left to the sweep: questions not answered"), 1);
@@ -222,7 +222,7 @@ static void test_above_is_tried_again(void **state)
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, UINT32_MAX);
-	fail_cable();
+	fail_link();
 	assert_int_equal(subnet_repaired("m0-0"), 0);
 	subnet_refuse_blocks(top, 0);
 	subnet_work(&result, 200);
@@ -243,7 +243,7 @@ static void test_above_answers_late(void **state)
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_delay_block(top);
-	fail_cable();
+	fail_link();
 	assert_int_equal(subnet_repaired(top), 0);
 	subnet_sweep_well();
 	assert_int_equal(
@@ -256,7 +256,7 @@ static void test_above_answers_late(void **state)
 
 static void lose_and_repair(void)
 {
-	subnet_set_cable("m0-0", 1, false, true);
+	subnet_set_link("m0-0", 1, false, true);
 	subnet_let_send();
 }
 
@@ -306,7 +306,7 @@ static void test_dealt_with(void **state)
 	subnet_sweep_well();
 	subnet_work(&result, 10e3);
 	assert_int_equal(subnet_logged("nothing found lost"), 0);
-	fail_cable();
+	fail_link();
 	assert_int_equal(subnet_logged("; traps 2, "), 1);
 	assert_int_equal(subnet_logged("; 8.0 ms from the first trap"), 1);
 	end();
@@ -366,7 +366,7 @@ static void test_slow_answers(void **state)
 	subnet_begin_routed(fabric);
 	subnet_set_answer_ms(SLOW_MS);
 	for (unsigned int p = 1; p <= 4; p++)
-		subnet_set_cable("t1", p, false, true);
+		subnet_set_link("t1", p, false, true);
 	subnet_begin_sweep();
 	assert_int_equal(subnet_logged("links down 4, rounds 1"), 1);
 	assert_int_equal(subnet_logged(OUT_OF_TIME), 0);
@@ -401,7 +401,7 @@ static void test_long_burst(void **state)
 	subnet_begin_routed(fabric);
 	traps_to_come = 100; /* one each 4 ms */
 	subnet_on_wait(send_trap);
-	fail_cable();
+	fail_link();
 	assert_true(traps_to_come <= 0);
 	assert_int_equal(subnet_logged(OUT_OF_TIME), 0);
 	assert_int_equal(subnet_unreachable(), 0);
@@ -420,7 +420,7 @@ static void count_block(void)
 
 static void lose_other(void)
 {
-	subnet_set_cable("m1-0", 1, false, true);
+	subnet_set_link("m1-0", 1, false, true);
 }
 
 static void lose_other_meanwhile(void)
@@ -451,7 +451,7 @@ static uint32_t count_repair(void (*before)(void), void (*after_block)(void))
 	if (before)
 		before();
 	subnet_on_block(after_block);
-	fail_cable();
+	fail_link();
 	subnet_on_block(NULL);
 	assert_int_equal(subnet_unreachable(), 0);
 	return blocks;
@@ -485,13 +485,13 @@ static void test_vain_traps(void **state)
 }
 
 /* A top switch's cable returns to a fabric of which another part fails meanwhile. */
-static void return_cable(void)
+static void return_link(void)
 {
 	subnet_begin_routed(fabric);
-	fail_cable();
+	fail_link();
 	subnet_sweep_well();
 	blocks = 0;
-	subnet_set_cable("m0-0", 1, true, false);
+	subnet_set_link("m0-0", 1, true, false);
 	subnet_on_block(send_one_trap);
 	subnet_sweep_well();
 	subnet_on_block(NULL);
@@ -504,7 +504,7 @@ static void return_cable(void)
 static void test_steps_interrupted(void **state)
 {
 	(void)state;
-	return_cable();
+	return_link();
 	assert_int_equal(subnet_logged("left to the repairer: something failed"), 1);
 	assert_int_equal(subnet_blocks_missing(), 0);
 	assert_int_equal(subnet_unreachable(), 0);
@@ -522,9 +522,9 @@ static void test_steps_not_answered(void **state)
 
 	(void)state;
 	subnet_begin_routed(fabric);
-	fail_cable();
+	fail_link();
 	subnet_sweep_well();
-	subnet_set_cable("m0-0", 1, true, false);
+	subnet_set_link("m0-0", 1, true, false);
 	subnet_refuse_blocks("t0", UINT32_MAX);
 	subnet_refuse_blocks("t1", UINT32_MAX);
 	subnet_refuse_blocks("t2", UINT32_MAX);
@@ -564,7 +564,7 @@ static void check_overflow(uint32_t dropped)
 	subn->force_heavy_sweep = FALSE;
 	memfault_begin(&(struct memfault){.nth = 0});
 	subnet_send_traps("l1-0", REMEMBERED);
-	subnet_set_cable("m0-0", 1, false, true);
+	subnet_set_link("m0-0", 1, false, true);
 	subnet_send_traps("l1-1", dropped - 2);
 	assert_int_equal(memfault_end(), 0);
 	assert_false(subn->force_heavy_sweep);
@@ -588,7 +588,7 @@ static void test_many_traps(void **state)
 	work();
 	assert_int_equal(subnet_logged(FORGOTTEN), 0);
 	check_overflow(1000);
-	subnet_set_cable("m0-0", 1, true, false);
+	subnet_set_link("m0-0", 1, true, false);
 	subnet_sweep_well();
 	check_overflow(2 * REMEMBERED); /* each time anew */
 	assert_int_equal(subnet_logged(FORGOTTEN), 2);
@@ -628,12 +628,12 @@ static void test_dead_holds_nobody_up(void **state)
 	(void)state;
 	subnet_begin_routed(fabric);
 	subnet_refuse_blocks("t1", UINT32_MAX);
-	subnet_set_cable("m1-0", 1, false, true);
+	subnet_set_link("m1-0", 1, false, true);
 	subnet_begin_sweep();
 	assert_int_equal(subnet_repaired("t1"), 0);
 	for (unsigned int p = 1; p <= 4; p++)
-		subnet_set_cable("t1", p, false, true);
-	fail_cable();
+		subnet_set_link("t1", p, false, true);
+	fail_link();
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
 	end();
@@ -661,8 +661,8 @@ static void lose_hub(void)
 {
 	subnet_begin_routed(fabric);
 	assert_int_equal(subnet_entry("ta", "x"), 1);
-	subnet_set_cable("b0", 1, false, true);
-	subnet_set_cable("b0", 2, false, true);
+	subnet_set_link("b0", 1, false, true);
+	subnet_set_link("b0", 2, false, true);
 }
 
 static void test_hub_moves(void **state)

@@ -117,7 +117,7 @@ static void test_tall(void **state)
 		recipe_add_node(&recipe, PM_SWITCH, 1 + i, 8, i, name);
 		if (i)
 			for (unsigned int c = 1; c <= 2; c++)
-				recipe_add_cable(&recipe, i - 1, c, i, 2 + c);
+				recipe_add_link(&recipe, i - 1, c, i, 2 + c);
 	}
 	recipe_add_host(&recipe, 0, 7);
 	fabric = recipe_build(&recipe, NULL);

@@ -355,10 +355,10 @@ static uint32_t draw_switch(struct trial *t)
 }
 
 /* One end of a cable, of a host perhaps, goes to a free port of another switch. */
-static void move_cable(struct trial *t)
+static void move_link(struct trial *t)
 {
-	struct recipe_cable *c =
-		&t->recipe.cables[random_below(&t->random, t->recipe.num_cables)];
+	struct recipe_link *c =
+		&t->recipe.links[random_below(&t->random, t->recipe.num_links)];
 	uint32_t sw = draw_switch(t), end = random_below(&t->random, 2);
 	unsigned int port = recipe_free_port(&t->recipe, sw);
 
@@ -372,9 +372,9 @@ static void move_cable(struct trial *t)
 
 static void fail_or_return(struct trial *t)
 {
-	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
-		if (random_chance(&t->random, t->recipe.cables[i].away ? 40 : 6))
-			t->recipe.cables[i].away = !t->recipe.cables[i].away;
+	for (uint32_t i = 0; i < t->recipe.num_links; i++)
+		if (random_chance(&t->random, t->recipe.links[i].away ? 40 : 6))
+			t->recipe.links[i].away = !t->recipe.links[i].away;
 	for (uint32_t i = 0; i < t->recipe.num_nodes; i++)
 		if (random_chance(&t->random, t->recipe.nodes[i].away ? 40 : 3))
 			t->recipe.nodes[i].away = !t->recipe.nodes[i].away;
@@ -385,9 +385,9 @@ static void fail_some(struct trial *t)
 	bool back = random_chance(&t->random, 20);
 
 	t->is_failure = !back;
-	for (uint32_t i = 0; i < t->recipe.num_cables; i++)
+	for (uint32_t i = 0; i < t->recipe.num_links; i++)
 		if (back || random_chance(&t->random, 5))
-			t->recipe.cables[i].away = !back;
+			t->recipe.links[i].away = !back;
 }
 
 static void change_some(struct trial *t)
@@ -396,7 +396,7 @@ static void change_some(struct trial *t)
 
 	fail_or_return(t);
 	for (uint32_t i = 0; i < moves; i++)
-		move_cable(t);
+		move_link(t);
 }
 
 /* Arrays by the plan's switches and ports; what switches hold is carried over. */

@@ -128,7 +128,7 @@ static void restore(void)
 }
 
 /* A port with a cable. */
-static uint32_t any_cable(void)
+static uint32_t any_link(void)
 {
 	uint32_t port;
 
@@ -147,7 +147,7 @@ static void unlink_port(uint32_t port)
 	physp->p_remote_physp = NULL;
 }
 
-static void fail_all_cables(uint32_t node)
+static void fail_all_links(uint32_t node)
 {
 	for (uint32_t p = 1; p <= fabric->nodes[node].num_ports; p++)
 		unlink_port(fabric->nodes[node].first_port + p);
@@ -161,13 +161,13 @@ static void fail_node(void)
 	if (random_chance(&dice, 50))
 		return;
 	cl_qmap_remove(&subn.node_guid_tbl, nodes[node]->node_info.node_guid);
-	fail_all_cables(node);
+	fail_all_links(node);
 }
 
 /* The other ends of two cables change places. */
-static void swap_cables(void)
+static void swap_links(void)
 {
-	osm_physp_t *a = physp_at(any_cable()), *b = physp_at(any_cable());
+	osm_physp_t *a = physp_at(any_link()), *b = physp_at(any_link());
 	osm_physp_t *c = a->p_remote_physp, *d = b->p_remote_physp;
 
 	if (!c || !d || a == b || a == d)
@@ -199,7 +199,7 @@ static void change_state(void)
 	static const uint8_t states[] = {IB_LINK_NO_CHANGE, IB_LINK_DOWN, IB_LINK_INIT,
 					 IB_LINK_ARMED, 7};
 
-	ib_port_info_set_port_state(&physp_at(any_cable())->port_info,
+	ib_port_info_set_port_state(&physp_at(any_link())->port_info,
 				    states[random_below(&dice, sizeof(states))]);
 }
 
@@ -210,19 +210,19 @@ static void change(void)
 		fail_node();
 		break;
 	case 1:
-		swap_cables();
+		swap_links();
 		break;
 	case 2:
 		change_lid();
 		break;
 	case 3:
 	case 4:
-		physp_at(any_cable())->healthy = FALSE;
+		physp_at(any_link())->healthy = FALSE;
 		break;
 	case 5:
 	case 6:
 	case 7:
-		unlink_port(any_cable());
+		unlink_port(any_link());
 		break;
 	default:
 		change_state();
@@ -368,7 +368,7 @@ static void test_unchanged(void **state)
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 		/* One that was not found is dropped, and changes nothing. */
 		restore();
-		fail_all_cables(i);
+		fail_all_links(i);
 		nodes[i]->discovery_count = 0;
 		assert_true(subnet_cache_refresh(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, true));
@@ -425,7 +425,7 @@ static void test_unheard(void **state)
 	}
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		restore();
-		fail_all_cables(i);
+		fail_all_links(i);
 		nodes[i]->discovery_count = 0;
 		assert_true(subnet_cache_refresh(&cache, &subn));
 		assert_true(subnet_cache_is_unchanged(&cache, &subn, false));
@@ -477,7 +477,7 @@ static void test_freed(void **state)
 		assert_true(subnet_cache_refresh(&cache, &subn));
 		/* One that is gone, and another in its place in memory. */
 		cl_qmap_remove(&subn.node_guid_tbl, nodes[i]->node_info.node_guid);
-		fail_all_cables(i);
+		fail_all_links(i);
 		memset(nodes[i]->physp_table, 0xee, sizeof(osm_physp_t));
 		assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
 		assert_true(subnet_cache_refresh(&cache, &subn));

@@ -87,7 +87,7 @@ static void check_block(void)
 		fail_msg("%s: block %u, interrupted after %u: a LID loops", trial.name,
 			 trial.blocks, trial.at);
 	if (trial.blocks == trial.at && trial.sw)
-		subnet_set_cable(trial.sw, trial.port, false, true);
+		subnet_set_link(trial.sw, trial.port, false, true);
 	else if (trial.blocks == trial.at)
 		subnet_send_traps("t0", 1);
 	subnet_note_reached(trial.reached);
@@ -124,7 +124,7 @@ static uint64_t paths_of(const struct drain *drains, size_t num, const char *sw,
 
 	subnet_begin_routed(fabric);
 	if (sw)
-		subnet_set_cable(sw, port, false, true);
+		subnet_set_link(sw, port, false, true);
 	subnet_sweep_well();
 	follow(drains, num);
 	subnet_sweep_well();
@@ -237,7 +237,7 @@ static void test_any_set(void **state)
 
 /* ---- Drawn ones ---- */
 
-static struct drain draw_cable(struct random *random)
+static struct drain draw_link(struct random *random)
 {
 	static char names[8][16]; /* of the last ones */
 	static unsigned int next;
@@ -257,7 +257,7 @@ static void draw_drains(struct random *random, struct drain drains[2])
 	uint32_t num = random_below(random, 3);
 
 	for (uint32_t i = 0; i < num; i++) {
-		drains[i] = draw_cable(random);
+		drains[i] = draw_link(random);
 		/* leaves have hosts and stay */
 		if (drains[i].sw[0] != 'l' && random_chance(random, 50))
 			drains[i].port = 0;
@@ -286,7 +286,7 @@ static void test_drawn(void **state)
 		snprintf(name, sizeof(name), "seed %llu", (unsigned long long)seed);
 		draw_drains(&random, s.before);
 		draw_drains(&random, s.after);
-		s.failing = draw_cable(&random);
+		s.failing = draw_link(&random);
 		blocks = count_blocks(&s);
 		if (blocks < 2)
 			continue;

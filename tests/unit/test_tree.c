@@ -241,7 +241,7 @@ static void test_planes(void **state)
 	assert_int_equal(tree.plane[world_port(skeleton, "l0", 2)], 0);
 	assert_int_equal(tree.plane[world_port(skeleton, "l0", 4)], 1);
 	assert_int_equal(tree.plane[world_port(skeleton, "l1", 3)], 1);
-	assert_int_equal(tree.planes[1].cable, 1);
+	assert_int_equal(tree.planes[1].link, 1);
 	pm_tree_free(&tree);
 	pm_fabric_free(skeleton);
 }

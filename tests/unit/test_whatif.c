@@ -239,8 +239,8 @@ static struct pm_delta compare_whole_tables(const struct pm_fabric *fabric,
 }
 
 /* Every few cables, one after the other, with the same and with fresh tables. */
-static void check_cables(struct pm_fabric *fabric, const struct pm_whatif_config *config,
-			 uint32_t step)
+static void check_links(struct pm_fabric *fabric, const struct pm_whatif_config *config,
+			uint32_t step)
 {
 	struct pm_whatif *whatif = NULL;
 	struct pm_error err = {""};
@@ -275,11 +275,11 @@ static void test_moved_is_all(void **state)
 	struct pm_whatif_config config = grouped;
 
 	(void)state;
-	check_cables(world_director(36), &config, 31);
-	check_cables(recipe_draw(drawing), &config, 1);
+	check_links(world_director(36), &config, 31);
+	check_links(recipe_draw(drawing), &config, 1);
 	config.connect_roots = true;
-	check_cables(recipe_draw(drawing), &config, 1);
-	check_cables(world_director(36), &config, 31);
+	check_links(recipe_draw(drawing), &config, 1);
+	check_links(world_director(36), &config, 31);
 }
 
 /* ---- Random failures in random trees, against a count of everything ---- */
@@ -339,7 +339,7 @@ static uint32_t find_managed(const struct trial *t, const struct pm_fabric *now,
 
 /* Pairs of end ports of this part, or of all parts, that a path joins or cables do. */
 static uint64_t count_pairs(const struct trial *t, const struct pm_fabric *now,
-			    const uint32_t *part, uint32_t only, bool by_cables,
+			    const uint32_t *part, uint32_t only, bool by_links,
 			    bool at_one_switch)
 {
 	uint64_t pairs = 0;
@@ -357,7 +357,7 @@ static uint64_t count_pairs(const struct trial *t, const struct pm_fabric *now,
 			if ((a == b && !at_one_switch) ||
 			    (only != PM_NONE && (part[a] != only || part[b] != only)))
 				continue;
-			pairs += a == b || by_cables ||
+			pairs += a == b || by_links ||
 				 pm_routes_reach_switch(t->world.routes, a, b);
 		}
 	return pairs;

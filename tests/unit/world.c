@@ -184,7 +184,7 @@ void world_update(struct world *world, const struct pm_fabric *now)
 }
 
 /* Whether a switch has a cable; one without gets nothing any more. */
-static bool has_cable(const struct world *world, uint32_t sw)
+static bool has_link(const struct world *world, uint32_t sw)
 {
 	const struct pm_node *n = &world->plan->topology->nodes[sw];
 
@@ -199,7 +199,7 @@ struct pm_delta world_delta(const struct world *world)
 	struct pm_delta delta = {0};
 
 	for (uint32_t sw = 0; sw < world->num_switches; sw++)
-		if (has_cable(world, sw))
+		if (has_link(world, sw))
 			pm_delta_add(&delta, world->first + (size_t)sw * world->stride,
 				     pm_routes_table(world->routes, sw), world->stride);
 	return delta;

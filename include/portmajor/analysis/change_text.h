@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Describes a change of a fabric: switches, cables and hosts that failed or came. */
+/* Describes a change of a fabric: switches, links and hosts that failed or came. */
 #ifndef PORTMAJOR_CHANGE_TEXT_H
 #define PORTMAJOR_CHANGE_TEXT_H
 
@@ -9,10 +9,10 @@
 
 /*
  * Writes one line without a newline, such as
- *   lost 2 switches (s0-line0, s0-fab0), 1 cable (leaf3[20]-s1-line0[4]);
+ *   lost 2 switches (s0-line0, s0-fab0), 1 link (leaf3[20]-s1-line0[4]);
  *   came 1 host (leaf2[5])
- * or "no change". Names at most three of a kind. A switch without any cable to a switch
- * counts as failed; its cables and hosts are then not named. Truncated to size.
+ * or "no change". Names at most three of a kind. A switch without any link to a switch
+ * counts as failed; its links and hosts are then not named. Truncated to size.
  */
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *text, size_t size);
@@ -24,8 +24,8 @@ struct pm_change_use {
 
 /*
  * The same, followed by the drained and undrained parts that were discovered at both
- * moments: "drained 1 cable (leaf3[20]-s1-line0[4])". A switch counts as drained when all
- * its cables to switches are.
+ * moments: "drained 1 link (leaf3[20]-s1-line0[4])". A switch counts as drained when all
+ * its links to switches are.
  */
 void pm_change_describe_use(const struct pm_plan *plan,
 			    const struct pm_change_use *before,
@@ -35,7 +35,7 @@ void pm_change_describe_use(const struct pm_plan *plan,
 #define PM_CHANGE_TEXT 3072
 
 /*
- * Writes one line without a newline on cables within or across levels, which hosts'
+ * Writes one line without a newline on links within or across levels, which hosts'
  * traffic does not use. Names at most 32. False if there is none.
  */
 bool pm_change_oddities(const struct pm_plan *plan, char *text, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Failures to try: parts named by a user, or every part of a kind. A failure is a list of
- * the fabric's ports that have failed cables.
+ * the fabric's ports that have failed links.
  */
 #ifndef PORTMAJOR_FAILURES_H
 #define PORTMAJOR_FAILURES_H
@@ -16,13 +16,13 @@ struct pm_ports {
 
 /*
  * Adds the parts that a text names, one port for each: port 0 of a node or, with ":PORT"
- * or "[PORT]" behind its name, that port, which must have a cable. A cable may also be
+ * or "[PORT]" behind its name, that port, which must have a link. A link may also be
  * named by both ends, as printed: "leaf0[17]-s0-line0[6]". A node is named by its name
  * (all nodes of that name), its label (pm_fabric_label), a pattern with *, ? and [] (all
  * matches), its GUID or a port's ("0x...", or ibnetdiscover's "S-..."), or a LID
  * ("lid:N", or N alone) of the fabric's ports or, if they have none, of the plan; a
  * chassis by the beginning of its switches' names up to a -: "s0" for s0-line0 and
- * s0-fab0. Names of nodes come first, then those of cables. Messages begin with `what`,
+ * s0-fab0. Names of nodes come first, then those of links. Messages begin with `what`,
  * such as an option. -EINVAL: no such part; -ENOMEM.
  */
 int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
@@ -37,14 +37,14 @@ bool pm_failures_is_name(const struct pm_fabric *fabric, uint32_t thing,
 			 const char *text);
 
 /*
- * Likewise adds the ports with failed cables: all ports of a node, or the named one.
+ * Likewise adds the ports with failed links: all ports of a node, or the named one.
  */
 int pm_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports,
 		    struct pm_error *err);
 
 /*
- * Finds the single node that a text names as above, without ports and cables. plan may be
+ * Finds the single node that a text names as above, without ports and links. plan may be
  * NULL: LIDs are those of the fabric's ports. -EINVAL: none, or several, with GUIDs in
  * the message; -ENOMEM.
  */
@@ -53,7 +53,7 @@ int pm_failures_find_node(const struct pm_fabric *fabric, const struct pm_plan *
 			  struct pm_error *err);
 
 enum pm_failure_kind {
-	PM_FAIL_LINKS,	  /* cables between switches */
+	PM_FAIL_LINKS,	  /* links between switches */
 	PM_FAIL_SWITCHES, /* all */
 	PM_FAIL_LEAVES,
 	PM_FAIL_SPINES, /* switches of the highest level */
@@ -71,7 +71,7 @@ struct pm_failures {
 	const struct pm_fabric *fabric; /* borrowed */
 	enum pm_failure_kind kind;
 	bool pairs;
-	uint32_t *element; /* nodes, or the ports of cables with the lower index */
+	uint32_t *element; /* nodes, or the ports of links with the lower index */
 	uint32_t num_elements;
 	uint64_t count; /* of failures */
 };

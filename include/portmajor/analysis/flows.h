@@ -31,7 +31,7 @@ int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid);
 int pm_flows_note_end(struct pm_flows *flows, uint32_t port);
 
 /*
- * Updates the loads to the routes' tables in `broken`, a clone of the fabric with cables
+ * Updates the loads to the routes' tables in `broken`, a clone of the fabric with links
  * cut, by all that was noted. O(noted entries x path length), and for each lost end port
  * O((switches with end ports + end ports) x path length).
  */

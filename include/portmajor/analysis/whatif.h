@@ -66,8 +66,8 @@ const struct pm_plan *pm_whatif_plan(const struct pm_whatif *whatif);
 const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif);
 
 /*
- * The cost when the cables at these ports of the fabric fail together; ports without a
- * cable, and repeated cables, are ignored. Without config.sm the subnet manager is in the
+ * The cost when the links at these ports of the fabric fail together; ports without a
+ * link, and repeated links, are ignored. Without config.sm the subnet manager is in the
  * component with the most end ports; switches elsewhere get no Sets. -ENOMEM. Cost: that
  * of the changes (pm_routes_fail); if an end port, a switch or a pair of them is cut off,
  * also O(ports + switches^2 / 64). For one thread at a time.
@@ -82,7 +82,7 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 const uint32_t *pm_whatif_cut_off(const struct pm_whatif *whatif, uint32_t *num);
 
 /*
- * The same for the difference to `broken`, a clone of the fabric with some cables cut.
+ * The same for the difference to `broken`, a clone of the fabric with some links cut.
  * -EINVAL: `broken` has other parts, or is no clone.
  */
 int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,

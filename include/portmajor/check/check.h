@@ -12,7 +12,7 @@
 
 /* The input; all of it borrowed. */
 struct pm_check {
-	/* Cables and LIDs as they are; a port without a LID is no destination. */
+	/* Links and LIDs as they are; a port without a LID is no destination. */
 	const struct pm_fabric *fabric;
 	/* [switch] Level in the tree, 0 for leaves; see pm_tree.level. */
 	const uint8_t *level;
@@ -40,16 +40,16 @@ enum pm_check_fault {
 
 struct pm_check_paths {
 	uint64_t pairs; /* (switch with end ports, LID) with an up-then-down path, by a
-			 * search over the cables */
+			 * search over the links */
 	uint64_t delivered;   /* of these: the table's path ends at the LID's port */
 	uint64_t cut;	      /* pairs without an up-then-down path */
-	uint64_t unreachable; /* of these, with an end port's LID: connected by cables,
+	uint64_t unreachable; /* of these, with an end port's LID: connected by links,
 			       * not by the tables */
 	uint64_t lost;	      /* pairs not delivered though a path exists */
 	uint64_t loops;	      /* paths that came back to a switch */
 	uint64_t turns;	      /* paths that went up after going down */
 	uint64_t misrouted;   /* paths that ended at another port */
-	uint64_t deaf; /* (switch, LID of the manager) connected by cables, over any path,
+	uint64_t deaf; /* (switch, LID of the manager) connected by links, over any path,
 			* not by the tables */
 	struct pm_error first;		    /* of the first fault but `unreachable` */
 	struct pm_error example[PM_FAULTS]; /* on the first one of a kind, else empty */
@@ -80,7 +80,7 @@ int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
 		   struct pm_error *err);
 
 /*
- * Credit loops: a channel is a cable between switches in one direction; it depends on
+ * Credit loops: a channel is a link between switches in one direction; it depends on
  * another if a packet between end ports may hold the first while it waits for the second.
  * Packets in a cycle of such channels can block each other for ever. Multicast packets of
  * the end ports in masks count as well. All packets are assumed to use one virtual lane.
@@ -103,7 +103,7 @@ struct pm_check_credits {
 int pm_check_credits(const struct pm_check *check, struct pm_check_credits *credits,
 		     struct pm_error *err);
 
-/* Loads of the cables of one kind: from one level up, or down to it. */
+/* Loads of the links of one kind: from one level up, or down to it. */
 struct pm_check_load {
 	uint64_t links; /* directed, with both ends on a leaf's side of the cut */
 	uint64_t flows; /* sum over them; scaled to the common rate (pm_link_weigh), here
@@ -111,7 +111,7 @@ struct pm_check_load {
 	uint64_t minimum, maximum; /* on one */
 };
 
-/* The highest load of a cable, divided by the mean; 1 if nothing flows. */
+/* The highest load of a link, divided by the mean; 1 if nothing flows. */
 double pm_check_load_ratio(const struct pm_check_load *load);
 
 #define PM_CHECK_LEVELS 8
@@ -121,7 +121,7 @@ struct pm_check_loads {
 	struct pm_check_load down[PM_CHECK_LEVELS]; /* [l] from level l + 1 to l */
 	/*
 	 * Over all leaves: the largest difference in end ports' LIDs between two up ports
-	 * of one leaf. Ports without a cable do not count.
+	 * of one leaf. Ports without a link do not count.
 	 */
 	uint32_t uplink_spread;
 	uint32_t uplink_least, uplink_most;

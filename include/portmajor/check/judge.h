@@ -18,8 +18,8 @@
 /* In the order of the steps, as findings are. Each counts: */
 enum pm_finding_kind {
 	PM_FOUND_UNKNOWN_SWITCH, /* tables of switches that the topology lacks */
-	PM_FOUND_NO_TABLE,	 /* switches with a cable */
-	PM_FOUND_NO_LID,	 /* ports with a cable */
+	PM_FOUND_NO_TABLE,	 /* switches with a link */
+	PM_FOUND_NO_LID,	 /* ports with a link */
 	PM_FOUND_DUPLICATE_LID,	 /* ports with the LID of another one */
 	PM_FOUND_OTHER_LID,	 /* ports with another LID in the tables' file */
 	PM_FOUND_UNKNOWN_PORT,	 /* ports of that file that the topology lacks */
@@ -32,14 +32,14 @@ enum pm_finding_kind {
 	PM_FOUND_UNREACHABLE,
 	PM_FOUND_SM,
 	PM_FOUND_LOOPS,	      /* LIDs, even without an owner */
-	PM_FOUND_CREDIT_LOOP, /* its cables */
+	PM_FOUND_CREDIT_LOOP, /* its links */
 	/* Multicast, by enum pm_mft_fault. */
 	PM_FOUND_MFT_LOOP,
 	PM_FOUND_MFT_TWICE,
 	PM_FOUND_MFT_MISSED,
 	PM_FOUND_MFT_STRANGER,
 	PM_FOUND_MFT_NOWHERE,
-	PM_FOUND_BALANCE,	  /* 1: a level's cables, up or down */
+	PM_FOUND_BALANCE,	  /* 1: a level's links, up or down */
 	PM_FOUND_UNKNOWN_LID,	  /* LIDs with entries, but no owner, nor a planned one */
 	PM_FOUND_NO_PLAN,	  /* 1 */
 	PM_FOUND_LID_OUT_OF_PLAN, /* ports */
@@ -73,7 +73,7 @@ struct pm_judge_config {
 	bool from_all;	 /* paths from all switches, not only those with end ports */
 	uint32_t shifts; /* number of shift permutations, see pm_check_shifts; but 0: none
 			  */
-	double balance;	 /* highest allowed load of a cable under all-to-all traffic, by
+	double balance;	 /* highest allowed load of a link under all-to-all traffic, by
 			  * the mean of its level; 0: any */
 	/*
 	 * A plan that fits (pm_plan_fits), or NULL: that of the topology by plan_config,
@@ -95,7 +95,7 @@ struct pm_judgement {
 	struct pm_finding findings[PM_MAX_FINDINGS];
 	uint32_t num_findings;
 	uint32_t tables;	 /* of switches of the topology */
-	uint32_t end_ports;	 /* with a cable */
+	uint32_t end_ports;	 /* with a link */
 	uint32_t ports_with_lid; /* switches' port 0 and end ports */
 	/*
 	 * LIDs with entries and no port, as of empty places; the first, and a switch with
@@ -107,7 +107,7 @@ struct pm_judgement {
 	struct pm_check_credits credits;
 	struct pm_check_mfts mfts; /* zeros without */
 	struct pm_check_loads loads;
-	uint32_t shift; /* most flows of a shift permutation on a cable, of those tried */
+	uint32_t shift; /* most flows of a shift permutation on a link, of those tried */
 	bool planned;	/* there is a plan, with LIDs as they are: */
 	struct pm_error unplanned; /* why not */
 	uint32_t lids_differ;	   /* ports with another LID than planned */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Removes switches, hosts and cables from a fabric at random. */
+/* Removes switches, hosts and links from a fabric at random. */
 #ifndef PORTMAJOR_DEGRADE_H
 #define PORTMAJOR_DEGRADE_H
 
@@ -14,7 +14,7 @@ struct pm_share {
 };
 
 struct pm_degrade {
-	struct pm_share links;	  /* cables between switches */
+	struct pm_share links;	  /* links between switches */
 	struct pm_share switches; /* of any level, with all that is attached to them */
 	struct pm_share hosts;	  /* end nodes */
 	uint64_t seed;		  /* the same seed and fabric: the same failures */
@@ -27,7 +27,7 @@ struct pm_degrade {
 int pm_degrade_parse(const char *text, struct pm_degrade *degrade, struct pm_error *err);
 
 /*
- * Cuts cables: those of the failed switches, then of the failed hosts, then some of the
+ * Cuts links: those of the failed switches, then of the failed hosts, then some of the
  * rest. Percentages are rounded to the nearest number of parts. -EINVAL: more than there
  * are; -ENOMEM. O(ports).
  */
@@ -35,7 +35,7 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 		     struct pm_error *err);
 
 /*
- * Writes a sealed fabric as a netlist, with GUIDs and device IDs; nodes without a cable
+ * Writes a sealed fabric as a netlist, with GUIDs and device IDs; nodes without a link
  * are left out. Links keep their width and speed, unless only the speed is known. A name
  * with blanks becomes a description, beside an id made of the GUID; other names must be
  * unique, and all free of quotes, '#' and '@', as in generated fabrics. The caller checks

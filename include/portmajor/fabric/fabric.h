@@ -96,9 +96,9 @@ int pm_fabric_add_node(struct pm_fabric *fabric, enum pm_node_type type, uint64_
 		       struct pm_error *err);
 
 /*
- * Joins two ports by a cable.
+ * Joins two ports by a link.
  * -EINVAL: no such port, a port 0, a port with itself; -EEXIST: one of the
- * ports has a cable already.
+ * ports has a link already.
  */
 int pm_fabric_link(struct pm_fabric *fabric, uint32_t node_a, unsigned int port_a,
 		   uint32_t node_b, unsigned int port_b, struct pm_error *err);
@@ -114,7 +114,7 @@ int pm_fabric_seal(struct pm_fabric *fabric, struct pm_error *err);
 struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric);
 
 /*
- * The skeleton of a sealed fabric: its switches and the cables between them, as a sealed
+ * The skeleton of a sealed fabric: its switches and the links between them, as a sealed
  * fabric with the same switch and port indexes. Where an end node is attached, `host` is
  * set and there is no peer. LIDs, widths and speeds are dropped: no plan depends on them.
  * The caller frees it; NULL without memory.
@@ -122,8 +122,8 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric);
 struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric);
 
 /*
- * The union of a skeleton and a newer fabric: every switch, cable and host port of
- * either. Where they contradict each other (a cable ends elsewhere) the newer fabric is
+ * The union of a skeleton and a newer fabric: every switch, link and host port of
+ * either. Where they contradict each other (a link ends elsewhere) the newer fabric is
  * right. The caller frees the result, a skeleton. -ENOMEM.
  */
 int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *now,
@@ -136,8 +136,8 @@ int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *no
 int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 		     const char *name, struct pm_error *err);
 
-/* Whether a node has a cable; without one the subnet manager cannot discover it. */
-bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
+/* Whether a node has a link; without one the subnet manager cannot discover it. */
+bool pm_fabric_has_link(const struct pm_fabric *fabric, uint32_t node);
 
 /*
  * Counts a skeleton switch's end ports without service ports: with usable[port] the
@@ -147,7 +147,7 @@ bool pm_fabric_has_cable(const struct pm_fabric *fabric, uint32_t node);
 uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
 			       const uint8_t *usable);
 
-/* Removes the cable at this port, if there is one, also from a sealed fabric. */
+/* Removes the link at this port, if there is one, also from a sealed fabric. */
 void pm_fabric_cut(struct pm_fabric *fabric, uint32_t port);
 
 /* The index of the node with this GUID in a sealed fabric, or PM_NONE. O(log n). */
@@ -167,7 +167,7 @@ struct pm_port_key {
 };
 
 /*
- * Ports that may have LIDs, by GUID: switches' port 0, and end ports with a cable. The
+ * Ports that may have LIDs, by GUID: switches' port 0, and end ports with a link. The
  * caller frees them; NULL without memory. O(ports log ports).
  */
 struct pm_port_key *pm_fabric_ports_by_guid(const struct pm_fabric *fabric,
@@ -205,7 +205,7 @@ uint32_t pm_fabric_find_label(const struct pm_fabric *fabric, const char *text);
  * Goes over the ports of a node but port 0, as indexes into ports[] of a sealed fabric:
  *
  *	pm_for_each_port(i, fabric, node)
- *		cables += fabric->ports[i].peer != PM_NONE;
+ *		links += fabric->ports[i].peer != PM_NONE;
  *
  * fabric and node are evaluated twice.
  */
@@ -214,7 +214,7 @@ uint32_t pm_fabric_find_label(const struct pm_fabric *fabric, const char *text);
 		      i##_end = i + (fabric)->nodes[node].num_ports;                     \
 	     i < i##_end; i++)
 
-/* The node at the other end of this port's cable, or PM_NONE. */
+/* The node at the other end of this port's link, or PM_NONE. */
 static inline uint32_t pm_fabric_peer_node(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t peer = fabric->ports[port].peer;

@@ -36,9 +36,9 @@ enum pm_generate_kind {
  * A leaf has hosts on ports 1 to 18, and port 19 + s goes to chassis s, 0 to 17.
  * Each chassis has leaves/18 line switches "s<chassis>-line<q>" and leaves/36
  * fabric switches "s<chassis>-fab<f>". Port 1 + i of line q goes to leaf
- * 18 * q + i. The cables inside a chassis, counted by line and then by the line's
+ * 18 * q + i. The links inside a chassis, counted by line and then by the line's
  * port as c = 18 * q + k for port 19 + k, are assigned to the fabrics in turn:
- * cable c goes to fabric c mod F, its port 1 + c div F, with F fabrics. (If F
+ * link c goes to fabric c mod F, its port 1 + c div F, with F fabrics. (If F
  * divides 18, port 19 + k of every line goes to fabric k mod F.)
  * In the file, each chassis has its lines before its fabrics.
  */
@@ -47,16 +47,16 @@ struct pm_generate_director {
 };
 
 /*
- * Every leaf has the same number of cables to every spine "spine<s>".
+ * Every leaf has the same number of links to every spine "spine<s>".
  *
- * Leaf port: hosts + 1 + spine * parallel + cable, that is spine by spine with
- * the parallel cables side by side. Spine port: 1 + leaf * parallel + cable.
+ * Leaf port: hosts + 1 + spine * parallel + link, that is spine by spine with
+ * the parallel links side by side. Spine port: 1 + leaf * parallel + link.
  */
 struct pm_generate_two_level {
 	unsigned int leaves;   /* all four are at least 1, */
 	unsigned int spines;   /* switches have at most 254 ports */
 	unsigned int hosts;    /* per leaf */
-	unsigned int parallel; /* cables from each leaf to each spine */
+	unsigned int parallel; /* links from each leaf to each spine */
 };
 
 /*

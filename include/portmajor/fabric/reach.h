@@ -29,8 +29,8 @@ void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 void pm_reach_sort(const struct pm_tree *tree, struct pm_reach *reach);
 
 /*
- * Fills both sets for the cables with usable[port] set (at both ends), or for all if
- * usable is NULL. Cost: O(cables x switches / 64).
+ * Fills both sets for the links with usable[port] set (at both ends), or for all if
+ * usable is NULL. Cost: O(links x switches / 64).
  */
 void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		      const uint8_t *usable, struct pm_reach *reach);
@@ -41,9 +41,9 @@ enum pm_reach_changed {
 };
 
 /*
- * The same, starting from `whole`, the sets with all cables: computes only sets that
- * failed cables affect. changed[switch] has which of its sets differ from those of
- * `whole`. Cost: O(cables), and that of the changed sets.
+ * The same, starting from `whole`, the sets with all links: computes only sets that
+ * failed links affect. changed[switch] has which of its sets differ from those of
+ * `whole`. Cost: O(links), and that of the changed sets.
  */
 void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 			    const uint8_t *usable, const struct pm_reach *whole,
@@ -74,7 +74,7 @@ void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
 			   struct pm_pool *pool, struct pm_reach_failure *failure);
 
 /*
- * Updates sets that were right until the cables at these ports (both ends of each)
+ * Updates sets that were right until the links at these ports (both ends of each)
  * failed: the result of pm_reach_compute, at a cost of O(ports of the switches that reach
  * less, and of their neighbours, x words).
  */
@@ -92,7 +92,7 @@ void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
 
 /*
  * Connected components: part[node] is the first node of its component. usable as above;
- * queue[node] is working memory. O(cables).
+ * queue[node] is working memory. O(links).
  */
 void pm_reach_parts(const struct pm_fabric *fabric, const uint8_t *usable, uint32_t *part,
 		    uint32_t *queue);

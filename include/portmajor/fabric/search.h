@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Breadth-first search over cables, from one node or several.
+ * Breadth-first search over links, from one node or several.
  *
  *	struct pm_search search = {.fabric = fabric, .queue = queue, .by = by};
  *
@@ -8,7 +8,7 @@
  *	pm_search_start(&search, node);
  *	pm_search_run(&search, NULL, NULL);
  *
- * The result depends only on the fabric, the starts and the cables that may be passed:
+ * The result depends only on the fabric, the starts and the links that may be passed:
  * ports are taken in their order.
  */
 #ifndef PORTMAJOR_SEARCH_H
@@ -27,10 +27,10 @@ struct pm_search {
 	 * PM_NONE: not found.
 	 */
 	uint32_t count;
-	uint32_t done; /* of these: nodes with all cables examined */
+	uint32_t done; /* of these: nodes with all links examined */
 };
 
-/* Whether to follow the cable at a port, away from that port's node. */
+/* Whether to follow the link at a port, away from that port's node. */
 typedef bool pm_search_passes(const void *context, uint32_t port);
 
 /* Nothing is found yet. O(nodes). */
@@ -47,7 +47,7 @@ void pm_search_run(struct pm_search *search, pm_search_passes *passes,
 		   const void *context);
 
 /*
- * Replaces by[] by the number of cables from the nearest start; this ends the search.
+ * Replaces by[] by the number of links from the nearest start; this ends the search.
  * O(found).
  */
 void pm_search_distances(struct pm_search *search);

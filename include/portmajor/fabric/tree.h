@@ -5,7 +5,7 @@
  * A leaf is a switch with hosts. Leaves are mostly level 0, and the level of another
  * switch is its distance from the nearest leaf. Exceptions: a switch with few hosts among
  * leaves (a spine with a gateway or the SM's node) is no leaf, a leaf may have no host
- * yet, and single cables that skip a level do not count. Where these levels leave
+ * yet, and single links that skip a level do not count. Where these levels leave
  * connected hosts without a path, levels count from the roots: then leaves may have edge
  * switches below them, which count as leaves too but have no planes of their own. Service
  * ports (fabric.h) make no leaf. Named roots override all that. See src/fabric/levels.c.
@@ -19,7 +19,7 @@
  * leaf: the component that the port leads to (without the leaves the tree falls into
  * components, such as a spine or a director chassis), the rank of the first-level switch
  * among those of that component above the leaf's pod, and the number among parallel
- * cables.
+ * links.
  *
  *            chassis s0              chassis s1       two components, one
  *          fab0     fab1           fab0     fab1      first-level switch each
@@ -37,7 +37,7 @@
 #define PM_NO_LEVEL UINT8_MAX
 
 enum pm_direction {
-	PM_DARK, /* no cable, or to a switch outside the tree */
+	PM_DARK, /* no link, or to a switch outside the tree */
 	PM_HOST, /* an end node is, or was, attached */
 	PM_UP,
 	PM_DOWN,
@@ -57,7 +57,7 @@ enum pm_levels_by {
 struct pm_plane {
 	uint32_t component;
 	uint32_t rank;
-	uint32_t cable;
+	uint32_t link;
 };
 
 /*
@@ -68,7 +68,7 @@ struct pm_tree {
 	struct pm_pool pool; /* of all arrays */
 	uint32_t num_switches, num_ports, num_leaves, num_planes;
 	uint32_t num_components, num_pods;
-	uint32_t num_side;  /* cables with PM_SIDE */
+	uint32_t num_side;  /* links with PM_SIDE */
 	uint8_t top_level;  /* highest level there is; 0 if only leaves */
 	uint8_t leaf_level; /* its up ports stand for planes; leaves are here and below */
 	uint8_t levels_by;  /* enum pm_levels_by */
@@ -83,7 +83,7 @@ struct pm_tree {
 	uint32_t *rank;		 /* [switch] first-level: within component and pod */
 	uint32_t *position;	 /* [switch] above the leaves: its number among those
 				  * of its level and component */
-	struct pm_plane *planes; /* [plane], sorted by component, rank, cable */
+	struct pm_plane *planes; /* [plane], sorted by component, rank, link */
 	uint32_t *plane; /* [port] up ports at leaf_level: the plane; else PM_NONE */
 	uint32_t plane_words;
 	uint64_t *edge_planes; /* [switch][plane_words] below leaf_level: planes of the

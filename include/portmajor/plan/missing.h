@@ -6,7 +6,7 @@
  * A part is a switch, a link between two present switches, or a host at a present switch.
  * A switch is missing when none of its ports is discovered; its links and hosts count
  * with it, a link between two missing switches with the first. A switch without links and
- * hosts in the plan, as its cables lead elsewhere now, is never missing, nor is a slot
+ * hosts in the plan, as its links lead elsewhere now, is never missing, nor is a slot
  * that was always empty.
  */
 #ifndef PORTMAJOR_MISSING_H

@@ -99,8 +99,8 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 		 struct pm_plan **plan, struct pm_error *err);
 
 /*
- * Extends a plan by the fabric's new switches, cables, and hosts at new places. No place
- * loses its LID, except a slot with a cable to a switch now. *grown is NULL if there is
+ * Extends a plan by the fabric's new switches, links, and hosts at new places. No place
+ * loses its LID, except a slot with a link to a switch now. *grown is NULL if there is
  * nothing new; else the caller frees it. Errors as pm_plan_make.
  */
 int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
@@ -172,9 +172,9 @@ int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skele
 		    struct pm_error *err);
 
 /*
- * Marks the fabric's parts in plan->topology: usable[port] = 1 at both ends of a cable
+ * Marks the fabric's parts in plan->topology: usable[port] = 1 at both ends of a link
  * between switches and at slots with an end node, else 0. False if the fabric has a
- * switch, a cable or an end port that the plan lacks, or other roots; then see
+ * switch, a link or an end port that the plan lacks, or other roots; then see
  * pm_plan_grow. O(ports).
  */
 bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
@@ -182,7 +182,7 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 
 /*
  * Whether a plan, of a file say, is for this fabric, parts of which may be missing: at
- * most one in ten of its switches is unknown to the plan or has a cable to another port
+ * most one in ten of its switches is unknown to the plan or has a link to another port
  * than in the plan. O(ports).
  */
 bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now);

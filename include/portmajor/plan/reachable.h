@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts pairs of end ports that cables connect, and those of them with an up-then-down
+ * Counts pairs of end ports that links connect, and those of them with an up-then-down
  * path: enough for a fat tree? failback.h chooses the engine by that.
  */
 #ifndef PORTMAJOR_REACHABLE_H
@@ -10,7 +10,7 @@
 
 /* Ordered pairs of end ports at different switches. */
 struct pm_reachable {
-	uint64_t connected;	 /* connected by cables, over any path */
+	uint64_t connected;	 /* connected by links, over any path */
 	uint64_t pairs;		 /* of these: with an up-then-down path */
 	uint32_t unreachable[2]; /* the switches of the first pair without one, or PM_NONE
 				  */
@@ -24,7 +24,7 @@ uint64_t pm_reachable_pairs(const struct pm_reach *reach, uint32_t num_switches,
 			    const uint32_t *hosts);
 
 /*
- * Lists the first pairs, up to max, of switches with end ports that cables connect
+ * Lists the first pairs, up to max, of switches with end ports that links connect
  * without an up-then-down path, each once; the rest of the list stays. O(switches^2).
  */
 void pm_reachable_list_cut(const struct pm_reach *reach, uint32_t num_switches,
@@ -41,8 +41,8 @@ void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
 			struct pm_reachable *reachable);
 
 /*
- * The same with discovered[port] of a skeleton, which includes cables that are excluded
- * from the tables; NULL: all of the skeleton. -ENOMEM. Also O(cables).
+ * The same with discovered[port] of a skeleton, which includes links that are excluded
+ * from the tables; NULL: all of the skeleton. -ENOMEM. Also O(links).
  */
 int pm_reachable_find(const struct pm_fabric *topology, const struct pm_reach *reach,
 		      const uint8_t *discovered, struct pm_reachable *reachable,

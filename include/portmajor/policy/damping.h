@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Link damping: cables between switches that went down too often are on hold, out of the
+ * Link damping: links between switches that went down too often are on hold, out of the
  * tables, until they have been up for a while.
  *
- * A cable that goes down more than `limit` times in less than window_ms is on hold until
+ * A link that goes down more than `limit` times in less than window_ms is on hold until
  * it has been up for hold_ms without a break. Going down again, on hold or in less than
  * window_ms after it, doubles the hold, up to hold_max_ms. The history ends a window
- * after a hold, and when a cable on hold has been down for hold_max_ms and a window: it
+ * after a hold, and when a link on hold has been down for hold_max_ms and a window: it
  * may have been replaced.
  *
  *     limit 3       1   2   3   4              5
@@ -17,7 +17,7 @@
  *
  * A hold never costs a path, see pm_damping_hold.
  *
- * A cable is identified by its two ends, so a plan may grow meanwhile. Only cables that
+ * A link is identified by its two ends, so a plan may grow meanwhile. Only links that
  * went down lately take memory. Times are of a monotonic clock, in ms.
  */
 #ifndef PORTMAJOR_DAMPING_H
@@ -34,7 +34,7 @@ struct pm_damping_config {
 	uint32_t hold_max_ms; /* not below hold_ms */
 };
 
-/* Opaque: cables that went down lately. */
+/* Opaque: links that went down lately. */
 struct pm_damping;
 
 /* The caller frees *flaps. -EINVAL: a number out of its range; -ENOMEM. */
@@ -43,28 +43,28 @@ int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **
 void pm_damping_free(struct pm_damping *damping);
 
 /*
- * Notes cables that went down and came up. before[port] and now[port] of `known` are from
+ * Notes links that went down and came up. before[port] and now[port] of `known` are from
  * pm_plan_match (nothing excluded): at the last call, 0 if unknown, and now. now_ms never
- * decreases. A cable between two switches without any usable port counts as not gone
- * down, as neither can be observed. A cable that went down and came up between two
+ * decreases. A link between two switches without any usable port counts as not gone
+ * down, as neither can be observed. A link that went down and came up between two
  * observations takes two calls. -ENOMEM: nothing was noted. Cost: O(ports) to compare,
- * and for each cable that went down lately a search.
+ * and for each link that went down lately a search.
  */
 int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topology,
 		       const uint8_t *before, const uint8_t *now, uint64_t now_ms,
 		       struct pm_error *err);
 
 struct pm_damping_holds {
-	uint32_t on_hold;  /* cables that are up and excluded */
+	uint32_t on_hold;  /* links that are up and excluded */
 	uint32_t released; /* on hold, but needed and left in */
 	uint64_t next_ms;  /* until the next end of a hold; UINT64_MAX: none */
 };
 
 /*
- * Excludes cables on hold from usable[port], at both ends; usable is the `now` of the
- * last pm_damping_observe. Leaves in each cable without which fewer pairs of switches
+ * Excludes links on hold from usable[port], at both ends; usable is the `now` of the
+ * last pm_damping_observe. Leaves in each link without which fewer pairs of switches
  * with end ports would have an up-then-down path: no more than needed, those with the
- * shortest holds. -ENOMEM: usable and *holds are untouched. Cost: nothing if no cable is
+ * shortest holds. -ENOMEM: usable and *holds are untouched. Cost: nothing if no link is
  * on hold; else that of pm_exclude (exclude.h).
  */
 int pm_damping_hold(struct pm_damping *damping, const struct pm_plan *plan,
@@ -84,7 +84,7 @@ struct pm_damping_end {
 	unsigned int num; /* of the port */
 };
 
-/* A cable that went down lately. */
+/* A link that went down lately. */
 struct pm_damped_link {
 	struct pm_damping_end end[2]; /* the one with the lower GUID or port first */
 	enum pm_damping_state
@@ -95,7 +95,7 @@ struct pm_damped_link {
 };
 
 /*
- * The next cable in the order of its ends: *at is 0 at first and counts on. False
+ * The next link in the order of its ends: *at is 0 at first and counts on. False
  * if there is none.
  */
 bool pm_damping_next(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
@@ -104,7 +104,7 @@ bool pm_damping_next(const struct pm_damping *damping, uint64_t now_ms, uint32_t
 /* A word for a state: "noted", "down", "on-hold", "needed" or "watched". */
 const char *pm_damping_state_name(enum pm_damping_state state);
 
-/* A cable that went down lately, to save it. */
+/* A link that went down lately, to save it. */
 struct pm_damping_record {
 	struct pm_damping_end end[2];
 	uint32_t downs, hold_ms; /* as in struct pm_damped_link */
@@ -119,7 +119,7 @@ bool pm_damping_export(const struct pm_damping *damping, uint64_t now_ms, uint32
 		       struct pm_damping_record *record);
 
 /*
- * Adds a cable, with as many times as the limit needs. -EINVAL: it is there already, or
+ * Adds a link, with as many times as the limit needs. -EINVAL: it is there already, or
  * the record is invalid; -ENOMEM.
  */
 int pm_damping_import(struct pm_damping *damping, uint64_t now_ms,
@@ -132,8 +132,8 @@ int pm_damping_import(struct pm_damping *damping, uint64_t now_ms,
 uint64_t pm_damping_changes(const struct pm_damping *damping);
 
 /*
- * Forgets the cable at this port of a switch, with num 0 all cables of the switch, with
- * guid 0 all cables. Returns how many were on hold or watched.
+ * Forgets the link at this port of a switch, with num 0 all links of the switch, with
+ * guid 0 all links. Returns how many were on hold or watched.
  */
 uint32_t pm_damping_clear(struct pm_damping *damping, uint64_t guid, unsigned int num);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Drained cables and switches: an operator excludes them from hosts' paths before
+ * Drained links and switches: an operator excludes them from hosts' paths before
  * service. `portmajor drain` keeps them in a text file:
  *
  *     portmajor-drained 1
- *     0x0002c903000a1105 20 leaf5       the cable at port 20 of this switch
+ *     0x0002c903000a1105 20 leaf5       the link at port 20 of this switch
  *     since 1763999999                  since when it is drained, ..
  *     by root                           .. by which user, ..
  *     reason errors on lane 2           .. and why
- *     0x0002c903000a2200 - s1-line0     all cables of this switch to other switches
+ *     0x0002c903000a2200 - s1-line0     all links of this switch to other switches
  *     0x0002c903000a2300 - SwitchIB (0x0002c903000a2300)    of several of this name one
  *
  * The GUID counts; names, and the lines since, by and reason below a drain, are for
@@ -27,13 +27,13 @@
 enum pm_drain_state {
 	PM_DRAIN_UNKNOWN, /* not in the plan */
 	PM_DRAIN_OUT,	  /* no path of hosts uses it, up or down */
-	PM_DRAIN_NEEDED,  /* some of its cables are last paths, and in use */
+	PM_DRAIN_NEEDED,  /* some of its links are last paths, and in use */
 };
 
-/* A drained cable or switch. */
+/* A drained link or switch. */
 struct pm_drain {
 	uint64_t guid;	   /* of a switch */
-	unsigned int num;  /* port of it; 0: all of its cables to other switches */
+	unsigned int num;  /* port of it; 0: all of its links to other switches */
 	char *name;	   /* of the switch; may be "" */
 	char *label;	   /* for lists, see pm_fabric_label */
 	uint64_t since;	   /* seconds since 1970; 0: not known */
@@ -41,7 +41,7 @@ struct pm_drain {
 
 	/* As of the last pm_drains_apply. */
 	enum pm_drain_state state;
-	uint32_t needed; /* its cables that are in use all the same */
+	uint32_t needed; /* its links that are in use all the same */
 };
 
 /* In the order of draining. Zeroed: none. */
@@ -94,10 +94,10 @@ int pm_drains_parse(const char *text, size_t length, const char *source,
 void pm_drains_print(const struct pm_drains *drains, FILE *file);
 
 /*
- * Excludes drained cables from usable[port] (see pm_plan_match), at both ends. Leaves in
- * each cable without which fewer pairs of switches with end ports would have an
+ * Excludes drained links from usable[port] (see pm_plan_match), at both ends. Leaves in
+ * each link without which fewer pairs of switches with end ports would have an
  * up-then-down path: no more than needed, the last drained first. -ENOMEM: usable and
- * *drains are untouched. Cost: nothing if no drained cable is usable; else that of
+ * *drains are untouched. Cost: nothing if no drained link is usable; else that of
  * pm_exclude (exclude.h).
  */
 int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *usable,

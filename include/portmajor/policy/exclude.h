@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Excludes cables from use without cutting a path; for the core's own use. */
+/* Excludes links from use without cutting a path; for the core's own use. */
 #ifndef PORTMAJOR_EXCLUDE_H
 #define PORTMAJOR_EXCLUDE_H
 
 #include <portmajor/plan/plan.h>
 
-/* A cable that is in use. */
+/* A link that is in use. */
 struct pm_exclusion {
 	uint32_t port; /* of plan->topology, either end */
 	bool needed;   /* result: left in */
 };
 
 /*
- * Excludes cables from usable[port], at both ends, in their order, but leaves in each
- * cable without which fewer pairs of switches with end ports would have an up-then-down
- * path. No cable is listed twice. -ENOMEM: usable is untouched. Cost: nothing for no
- * cables; else two pm_reach_compute, and for each cable left in, pm_reach_fail of at most
- * 4 times the cables between it and the one left in before, in 2 x log2(these) steps.
+ * Excludes links from usable[port], at both ends, in their order, but leaves in each
+ * link without which fewer pairs of switches with end ports would have an up-then-down
+ * path. No link is listed twice. -ENOMEM: usable is untouched. Cost: nothing for no
+ * links; else two pm_reach_compute, and for each link left in, pm_reach_fail of at most
+ * 4 times the links between it and the one left in before, in 2 x log2(these) steps.
  */
 int pm_exclude(const struct pm_plan *plan, uint8_t *usable, struct pm_exclusion *list,
 	       uint32_t num, struct pm_error *err);

@@ -14,8 +14,8 @@
  * the hold, up to the longest one; after as long without a failover the next hold is the
  * first one again. This bounds failovers: with holds of 60 to 3600 s, to 6 in any hour.
  *
- * When cables connect less than half of the most pairs so far, lost answers are more
- * likely than failed cables. Then it fails over only if that lasts for the first hold.
+ * When links connect less than half of the most pairs so far, lost answers are more
+ * likely than failed links. Then it fails over only if that lasts for the first hold.
  *
  * docs/design.md has the reasons for these thresholds.
  */

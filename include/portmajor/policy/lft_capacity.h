@@ -18,7 +18,7 @@
 struct pm_lft_capacity {
 	uint64_t guid;
 	uint16_t max_lid;   /* highest that fits in its table */
-	uint16_t odd_ports; /* in no valid state: no cables */
+	uint16_t odd_ports; /* in no valid state: no links */
 };
 
 /* Room for what pm_lft_capacity_judge writes. */

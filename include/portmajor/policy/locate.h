@@ -25,7 +25,7 @@
 #define PM_LOCATE_PROBES 4 /* as OpenSM has SMPs on the wire by default */
 
 enum pm_answer {
-	PM_ANSWER_UP,	/* the cable at this port is usable */
+	PM_ANSWER_UP,	/* the link at this port is usable */
 	PM_ANSWER_DOWN, /* it is down */
 	PM_NO_ANSWER,
 };
@@ -63,7 +63,7 @@ uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t
  * The path for an SMP to a switch now, as the output ports from the manager's switch on:
  * returns their number (0: the manager's own switch), PM_LOCATE_NO_PATH, or
  * PM_LOCATE_LATER: wait for an outstanding answer. pm_locate_answer or pm_locate_answered
- * has to follow. O(hops), and O(cables) the first time after an answer.
+ * has to follow. O(hops), and O(links) the first time after an answer.
  */
 #define PM_LOCATE_NO_PATH (-1)
 #define PM_LOCATE_LATER (-2)
@@ -95,7 +95,7 @@ void pm_locate_be_careful(struct pm_locate *locate);
 bool pm_locate_gave_up(const struct pm_locate *locate);
 
 /*
- * Writes usable[port]: as at the start, without the failed cables found and the parts
+ * Writes usable[port]: as at the start, without the failed links found and the parts
  * that they cut off; returns how many were found.
  */
 uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *usable);

@@ -49,7 +49,7 @@ int pm_lft_grow(struct pm_lft_switch *sw, uint32_t lid);
 void pm_lfts_sort(struct pm_lfts *lfts);
 
 /*
- * The tables of a plan for the switches of a fabric that have a cable, and the LIDs of
+ * The tables of a plan for the switches of a fabric that have a link, and the LIDs of
  * its ports; the routes are updated for that fabric. The caller frees *lfts. -ENOMEM.
  */
 int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,

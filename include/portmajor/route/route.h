@@ -4,8 +4,8 @@
  *
  * Each switch has one preferred port per LID, that of the complete tree. An entry moves
  * to another port only where the preferred port does not lead to the LID's place. So the
- * tables depend on the plan and the usable cables, not on history, and the return of all
- * cables restores the first tables exactly.
+ * tables depend on the plan and the usable links, not on history, and the return of all
+ * links restores the first tables exactly.
  *
  * Entries for places without an up-then-down path (or a detour, see below) are
  * PM_LFT_KEEP: the switch's entry may stay, as no entry would help.
@@ -22,10 +22,10 @@
 struct pm_routes;
 
 /*
- * Tables for the plan with every cable usable. The plan is borrowed and must
+ * Tables for the plan with every link usable. The plan is borrowed and must
  * outlive the result, which the caller frees. -ENOMEM.
  * Cost: 1 to 3 ns per entry; 21 M entries for 11,664 hosts. About ten times that
- * where leaves have unlike cables.
+ * where leaves have unlike links.
  */
 int pm_routes_make(const struct pm_plan *plan, struct pm_routes **routes,
 		   struct pm_error *err);
@@ -50,14 +50,14 @@ int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
 struct pm_detours {
 	uint32_t sm; /* place (port of plan->topology), or PM_NONE */
 	bool switches;
-	const uint8_t *spare; /* [port] cables for detours alone, not usable to hosts, or
+	const uint8_t *spare; /* [port] links for detours alone, not usable to hosts, or
 				 NULL; borrowed for one update */
 };
 
 /*
- * Computes the tables for the cables in usable[port] (see pm_plan_match). detours may be
+ * Computes the tables for the links in usable[port] (see pm_plan_match). detours may be
  * NULL. Never fails. Cost: that of pm_reach_compute_since, and of the switches with a
- * moved entry now or before; with detours->switches also O(cables) for each switch that
+ * moved entry now or before; with detours->switches also O(links) for each switch that
  * another has no up-then-down path to.
  */
 void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
@@ -77,8 +77,8 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 		      uint64_t *load);
 
 /*
- * pm_routes_update for a complete tree in which the cables at these ports of
- * plan->topology fail; ports without a cable to a switch, and repeated cables, are
+ * pm_routes_update for a complete tree in which the links at these ports of
+ * plan->topology fail; ports without a link to a switch, and repeated links, are
  * ignored. For one failure after another: the last one is undone first. -ENOMEM. Cost:
  * that of the changes by this failure and the one before; the first time, and after
  * pm_routes_update, that of an update. detours as there.
@@ -95,7 +95,7 @@ struct pm_routes_change {
 
 /*
  * Entries that differ from the preferred ones after the last pm_routes_fail, each once,
- * in no order, but for switches without any cable to a switch. Valid until the next
+ * in no order, but for switches without any link to a switch. Valid until the next
  * update.
  */
 const struct pm_routes_change *pm_routes_changes(const struct pm_routes *routes,
@@ -143,7 +143,7 @@ void pm_routes_prefer(struct pm_routes *routes, uint32_t sw, uint32_t number,
 void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
 		   const uint8_t *entries);
 
-/* The table of a switch with every cable usable and without detours. */
+/* The table of a switch with every link usable and without detours. */
 const uint8_t *pm_routes_preferred(const struct pm_routes *routes, uint32_t sw);
 
 /*
@@ -162,16 +162,16 @@ uint32_t pm_routes_stride(const struct pm_routes *routes);
 #define PM_UNREACHABLE_NAMED 8
 struct pm_unreachable {
 	/* Pairs of switches with hosts. */
-	uint64_t pairs; /* connected by cables, over any path */
+	uint64_t pairs; /* connected by links, over any path */
 	uint64_t count; /* of these: without an up-then-down path */
 	uint32_t pair[PM_UNREACHABLE_NAMED][2]; /* the first of those */
 	/* Ordered pairs of end ports at different switches, not both of them hosts. */
-	uint64_t service_pairs; /* connected by cables */
+	uint64_t service_pairs; /* connected by links */
 	uint64_t service_count; /* of these: not by the tables */
 	uint32_t service[2];	/* the switches of one, from and to */
 };
 
-/* Finds that. -ENOMEM. O(switches^2 + cables). */
+/* Finds that. -ENOMEM. O(switches^2 + links). */
 int pm_routes_unreachable(const struct pm_routes *routes,
 			  struct pm_unreachable *unreachable, struct pm_error *err);
 

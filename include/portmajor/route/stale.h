@@ -2,7 +2,7 @@
 /*
  * Stale entries: a switch keeps its entry for a LID to which it has no path
  * (PM_LFT_KEEP). That costs no LFT block, and packets are dropped at a dead port, or
- * where the old path ends. But after a cable was moved, the entry may lead back.
+ * where the old path ends. But after a link was moved, the entry may lead back.
  *
  * So an entry may be kept only if its port still leads to the same place, and if the path
  * from there, over new and kept entries and every link that is up, has an end. For

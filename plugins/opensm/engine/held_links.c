@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define MAX_FILE (1 << 20)
-#define NAMED 8 /* cables in a log line */
+#define NAMED 8 /* links in a log line */
 
 /* The GUID that a name is, or 0. */
 static uint64_t read_guid(const char *name)
@@ -25,7 +25,7 @@ static uint64_t read_guid(const char *name)
 }
 
 /*
- * Ends the holds of the cables at this port of the switches of this name, or of the one
+ * Ends the holds of the links at this port of the switches of this name, or of the one
  * of this label or GUID; returns how many. *any: there is such a port.
  */
 static uint32_t clear_at(const struct view *view, const char *name, unsigned long port,
@@ -48,7 +48,7 @@ static uint32_t clear_at(const struct view *view, const char *name, unsigned lon
 	return cleared;
 }
 
-/* Ends the holds of "leaf5[20]"; logs a text that names no cable's end. */
+/* Ends the holds of "leaf5[20]"; logs a text that names no link's end. */
 static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 {
 	char *bracket = strrchr(line, '['), *end = NULL;

@@ -18,9 +18,9 @@ void log_holds_changed(const struct view *view, osm_log_t *log,
 int holds_read_clearing(const char *path, char **text, struct pm_error *err);
 
 /*
- * Ends the holds that the text names, a cable per line, as in the log, leaf5[20], or with
- * a GUID, 0x0002c903000a1105[20]; an empty text names all, an ambiguous name the cables
- * at all its switches. Returns the number of cables that were on hold or watched.
+ * Ends the holds that the text names, a link per line, as in the log, leaf5[20], or with
+ * a GUID, 0x0002c903000a1105[20]; an empty text names all, an ambiguous name the links
+ * at all its switches. Returns the number of links that were on hold or watched.
  * Overwrites the text.
  */
 uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text);

@@ -893,7 +893,7 @@ static bool is_careful(const struct work *work)
 }
 
 /*
- * Finds paths to the switches that get blocks; returns the number of cables found failed
+ * Finds paths to the switches that get blocks; returns the number of links found failed
  * by now.
  */
 static uint32_t prove_paths(struct work *work)
@@ -904,7 +904,7 @@ static uint32_t prove_paths(struct work *work)
 	return pm_locate_failed(work->locate, work->usable);
 }
 
-/* Computes and sends the tables; how many cables were found lost on the way. */
+/* Computes and sends the tables; how many links were found lost on the way. */
 static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 {
 	uint32_t before;
@@ -921,7 +921,7 @@ static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 	return failed;
 }
 
-/* One look: search, compute, send. How many cables were found lost. */
+/* One look: search, compute, send. How many links were found lost. */
 static uint32_t run_round(struct work *work, struct pm_error *err)
 {
 	bool rest = work->interrupted;

@@ -647,7 +647,7 @@ static bool has_next_engine(const struct plugin *plugin)
 	return !plugin->osm->no_fallback_routing_engine || (engine && engine->next);
 }
 
-/* -ENOTSUP: too little of what cables join would be served, now or until lately. */
+/* -ENOTSUP: too little of what links join would be served, now or until lately. */
 static int fail_over(struct plugin *plugin, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;

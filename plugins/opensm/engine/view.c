@@ -151,7 +151,7 @@ static int hold_links(struct view *view, const struct view_sight *sight, uint8_t
 	return rc;
 }
 
-/* Takes cables between an unfit switch and others out of usable. */
+/* Takes links between an unfit switch and others out of usable. */
 static void leave_out(const struct view *view, uint8_t *usable)
 {
 	const struct pm_fabric *topology = view->plan->topology;

@@ -26,7 +26,7 @@ struct view {
 	uint8_t *discovered;	    /* [port] up at the last look */
 	uint8_t *usable;	    /* [port] in use, without links on hold or drained */
 	uint8_t *believed;	    /* [port] discovered, or not known to be down */
-	uint8_t *unfit;		    /* [switch] 1: none of its cables is in use */
+	uint8_t *unfit;		    /* [switch] 1: none of its links is in use */
 	uint8_t *drained;	    /* [port] excluded by drains */
 	uint8_t *recabled;   /* [port] may lead elsewhere than when tables were last
 			      * written; see view_written */
@@ -42,7 +42,7 @@ struct view {
 			    * UINT64_MAX */
 	struct pm_detours detours;
 	struct pm_unreachable unreachable; /* of these routes */
-	struct pm_reachable reachable;	   /* of pairs connected by cables */
+	struct pm_reachable reachable;	   /* of pairs connected by links */
 	struct pm_damping *damping;	   /* NULL: no damping */
 	struct pm_damping_holds holds;
 	struct pm_drains drains;
@@ -71,7 +71,7 @@ int view_update(struct view *view, const struct view_sight *sight, bool *changed
 /* Whether a look at the same would change nothing. */
 bool view_is_current(const struct view *view, uint64_t now_ms);
 
-/* Notes that all switches get these tables, and keep no entry over earlier cables. */
+/* Notes that all switches get these tables, and keep no entry over earlier links. */
 void view_written(struct view *view);
 
 /* Writes the change since the last call (pm_change_describe). */

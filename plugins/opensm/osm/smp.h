@@ -134,7 +134,7 @@ uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks);
 void smp_disown(struct smp_sender *smps);
 
 /*
- * PortInfos that OpenSM has received, but for answers to its Sets, which change no cable.
+ * PortInfos that OpenSM has received, but for answers to its Sets, which change no link.
  * On any thread.
  */
 uint64_t smp_count_infos(const struct smp_sender *smps);

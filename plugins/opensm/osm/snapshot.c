@@ -49,9 +49,9 @@ static int copy_node(const struct subnet_cache_node *n, const osm_node_t *node,
 	return rc;
 }
 
-/* The cable at a port, unless it was copied from its other end, or is a loopback plug. */
-static int copy_cable(const struct subnet_cache *cache, uint32_t port,
-		      struct pm_fabric *fabric, struct pm_error *err)
+/* The link at a port, unless it was copied from its other end, or is a loopback plug. */
+static int copy_link(const struct subnet_cache *cache, uint32_t port,
+		     struct pm_fabric *fabric, struct pm_error *err)
 {
 	uint32_t peer = cache->ports[port].peer;
 	uint32_t near = cache->ports[port].node, remote;
@@ -78,7 +78,7 @@ static int copy_all(const struct subnet_cache *cache, const osm_subn_t *subn,
 			       fabric, err);
 	}
 	for (uint32_t i = 0; i < cache->num_ports && !rc; i++)
-		rc = copy_cable(cache, i, fabric, err);
+		rc = copy_link(cache, i, fabric, err);
 	return rc;
 }
 

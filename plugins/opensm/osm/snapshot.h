@@ -8,7 +8,7 @@
 #include <portmajor/fabric/roles.h>
 
 /*
- * Copies the last look: nodes discovered in this sweep and the cables between them that
+ * Copies the last look: nodes discovered in this sweep and the links between them that
  * are not down. active_only leaves out LIDs of end ports that are not active, as after a
  * reboot. Call with osm->lock held, shared at least, since before subnet_cache_learn. The
  * caller frees *fabric. Errors as pm_fabric_seal.
@@ -20,7 +20,7 @@ int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
 /* A port's present base LID, 0: none; a snapshot may leave it out. */
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid);
 
-/* Whether a port of the fabric has LIDs: a switch's own or an end port with a cable. */
+/* Whether a port of the fabric has LIDs: a switch's own or an end port with a link. */
 static inline bool snapshot_has_place(const struct pm_fabric *fabric, uint32_t port)
 {
 	const struct pm_port *p = &fabric->ports[port];

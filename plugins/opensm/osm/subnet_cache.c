@@ -191,7 +191,7 @@ static unsigned int first_port(const struct subnet_cache_node *n)
 
 /* ---- Looking ---- */
 
-/* Whether a cable leads to the end that was learnt. */
+/* Whether a link leads to the end that was learnt. */
 static bool is_linked(const struct subnet_cache *cache,
 		      const struct subnet_cache_port *port, const osm_physp_t *remote)
 {
@@ -204,12 +204,12 @@ static bool is_linked(const struct subnet_cache *cache,
 }
 
 /*
- * A port's cable, as flags; false if the cable is not in the cache. One to a node that
+ * A port's link, as flags; false if the link is not in the cache. One to a node that
  * cannot be used is none.
  */
-static bool read_cable(const struct subnet_cache *cache,
-		       const struct subnet_cache_port *port, const osm_physp_t *physp,
-		       uint8_t state, uint8_t *flags)
+static bool read_link(const struct subnet_cache *cache,
+		      const struct subnet_cache_port *port, const osm_physp_t *physp,
+		      uint8_t state, uint8_t *flags)
 {
 	const osm_physp_t *remote = physp->p_remote_physp;
 
@@ -229,7 +229,7 @@ static bool read_port(const struct subnet_cache *cache,
 {
 	uint8_t state = ib_port_info_get_port_state(&physp->port_info) & STATE;
 
-	if (!read_cable(cache, port, physp, state, flags))
+	if (!read_link(cache, port, physp, state, flags))
 		return false;
 	*flags |= (uint8_t)(THERE | state);
 	if (port->has_lid && cl_ntoh16(physp->port_info.base_lid) != port->lid)
@@ -303,7 +303,7 @@ static bool can_join(uint8_t flags)
 	return (flags & HEALTHY) && is_state_up(flags & STATE);
 }
 
-/* Whether a cable leads somewhere from here and is up. */
+/* Whether a link leads somewhere from here and is up. */
 static bool leads_on(const struct subnet_cache *cache, uint32_t port)
 {
 	uint32_t peer = cache->ports[port].peer;
@@ -312,7 +312,7 @@ static bool leads_on(const struct subnet_cache *cache, uint32_t port)
 	       can_join(cache->flags[port]) && can_join(cache->flags[peer]);
 }
 
-/* Returns whether all cables are known ones, and all ports have their LIDs. */
+/* Returns whether all links are known ones, and all ports have their LIDs. */
 static bool join_nodes(struct subnet_cache *cache)
 {
 	bool same = true;
@@ -402,13 +402,13 @@ static const osm_physp_t *own_port(const struct subnet_cache_node *n, unsigned i
 }
 
 /* The members read of a port lie side by side: the time goes into waiting for memory. */
-static bool is_cable_unchanged(const struct subnet_cache *cache,
-			       const struct subnet_cache_port *port,
-			       const osm_physp_t *physp, uint8_t before)
+static bool is_link_unchanged(const struct subnet_cache *cache,
+			      const struct subnet_cache_port *port,
+			      const osm_physp_t *physp, uint8_t before)
 {
 	uint8_t now;
 
-	return physp && read_cable(cache, port, physp, before & STATE, &now) &&
+	return physp && read_link(cache, port, physp, before & STATE, &now) &&
 	       now == (before & (HEALTHY | LINKED));
 }
 
@@ -432,7 +432,7 @@ static bool is_node_unchanged(const struct subnet_cache *cache, const osm_subn_t
 		uint8_t before = cache->flags[n->first + p];
 
 		if (!port->reported &&
-		    !is_cable_unchanged(cache, port, own_port(n, p), before))
+		    !is_link_unchanged(cache, port, own_port(n, p), before))
 			return false;
 		/* One with another LID is not joined. */
 		if (port->has_lid && !(before & OTHER_LID) &&
@@ -442,7 +442,7 @@ static bool is_node_unchanged(const struct subnet_cache *cache, const osm_subn_t
 	return true;
 }
 
-/* Whether OpenSM has cut no cable and dropped no node but those that the look left out.
+/* Whether OpenSM has cut no link and dropped no node but those that the look left out.
  */
 static bool is_settled(const struct subnet_cache *cache, const osm_subn_t *subn)
 {
@@ -590,8 +590,8 @@ static void find_peers(struct subnet_cache *cache)
 }
 
 /*
- * Of the ends of a cable a switch's is asked, or the first one; port 0 has none, and end
- * nodes are not asked for cables that are of no use.
+ * Of the ends of a link a switch's is asked, or the first one; port 0 has none, and end
+ * nodes are not asked for links that are of no use.
  */
 static bool is_reported(const struct subnet_cache *cache, uint32_t port)
 {
@@ -653,7 +653,7 @@ static void bind_switch(struct subnet_cache *cache, const struct subnet_cache_no
 				topology->nodes[there].first_port + p;
 }
 
-/* The place of an end port with a cable or of a switch's own, or PM_NONE. */
+/* The place of an end port with a link or of a switch's own, or PM_NONE. */
 static uint32_t find_place(const struct subnet_cache *cache, uint32_t port)
 {
 	const struct subnet_cache_port *p = &cache->ports[port];

@@ -38,14 +38,14 @@ struct subnet_cache_port {
 	uint16_t lid;	  /* learnt, then the plan's */
 	bool has_lid;	  /* an end port, or a switch's own */
 	bool used;	  /* connected when learnt */
-	bool reported;	  /* by the other end, or without a cable, see
+	bool reported;	  /* by the other end, or without a link, see
 			   * subnet_cache_is_unchanged
 			   */
 };
 
 /*
  * A switch port's link in PortInfo's codes, decoded after the look, which is under a
- * lock; one end of a cable is enough. All 0: the other end has it.
+ * lock; one end of a link is enough. All 0: the other end has it.
  */
 struct subnet_cache_link {
 	uint8_t width;	  /* active */
@@ -63,7 +63,7 @@ struct subnet_cache {
 	uint32_t num_nodes, num_ports;
 	uint64_t sm_guid; /* of the port that OpenSM uses .. */
 	uint32_t sm;	  /* .. and that port, or PM_NONE */
-	bool regular;	  /* when learnt: both ends of all cables agree */
+	bool regular;	  /* when learnt: both ends of all links agree */
 	bool covered;	  /* set after the plan's LIDs were handed to OpenSM: later
 			   * discoveries are compared with the cache */
 
@@ -73,7 +73,7 @@ struct subnet_cache {
 	bool doubtful;			 /* it will drop ports of some of these */
 	uint8_t *flags;			 /* [port] see subnet_cache.c */
 	struct subnet_cache_link *links; /* [port] */
-	uint8_t *connected; /* [port] 0: its node is absent; 2: with a cable in use */
+	uint8_t *connected; /* [port] 0: its node is absent; 2: with a link in use */
 	uint8_t *kept;	    /* [port] connected at subnet_cache_keep */
 	struct pm_lft_capacity *switches; /* of present switches */
 	uint32_t num_switches;
@@ -100,18 +100,18 @@ bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn);
 /*
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may
  * have given LIDs, which it lists, and dropped nodes, after which there are fewer, and
- * cables at both of their ends, of which one is asked. False: cannot tell; look again.
+ * links at both of their ends, of which one is asked. False: cannot tell; look again.
  * `heard`: PortInfo that OpenSM asked for may have come in since. If none has, only the
- * drop manager cuts cables: of nodes and ports that were not discovered, which the look
+ * drop manager cuts links: of nodes and ports that were not discovered, which the look
  * counts, and of ports without an answer for their P_Key tables, which OpenSM notes as an
- * error; then no cable is asked, and a port that traps have called unhealthy since is
+ * error; then no link is asked, and a port that traps have called unhealthy since is
  * left to the next discovery. Call with osm->lock held, shared at least. At most half the
  * cost of a look.
  */
 bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *subn,
 			       bool heard);
 
-/* Whether a port has a cable that is up to a present node. */
+/* Whether a port has a link that is up to a present node. */
 static inline bool subnet_cache_is_connected(const struct subnet_cache *cache,
 					     uint32_t port)
 {
@@ -129,7 +129,7 @@ void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered);
 bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports);
 
 /*
- * Widths and speeds, codes of link.h, of the ports of plan->topology that have a cable in
+ * Widths and speeds, codes of link.h, of the ports of plan->topology that have a link in
  * use, at one end of each between switches; else 0. O(ports).
  */
 void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
@@ -137,7 +137,7 @@ void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
 /* The place of the port that OpenSM itself uses, or PM_NONE. */
 uint32_t subnet_cache_sm_place(const struct subnet_cache *cache);
 
-/* Doubts about the cables of plan->topology. [port] */
+/* Doubts about the links of plan->topology. [port] */
 struct subnet_cache_doubt {
 	uint8_t *stayed; /* discovered, and past INIT: not down since */
 	uint8_t *silent; /* not discovered, but neither end found down: lost answers */

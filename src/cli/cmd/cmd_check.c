@@ -125,7 +125,7 @@ static json_t *loads_json(const struct pm_check_loads *loads)
 				list,
 				json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:f, s:f}",
 					  "direction", i % 2 ? "down" : "up", "level",
-					  (int)(i / 2), "cables", (json_int_t)load->links,
+					  (int)(i / 2), "links", (json_int_t)load->links,
 					  "flows", (json_int_t)load->flows, "minimum",
 					  (json_int_t)load->minimum, "maximum",
 					  (json_int_t)load->maximum, "mean",
@@ -293,7 +293,7 @@ static void print_load(const json_t *load)
 {
 	cli_text_print(load, "load {direction} between levels {level} and ");
 	printf("%" JSON_INTEGER_FORMAT, cli_json_number(load, "level") + 1);
-	cli_text_print(load, ": {cables|cable|cables}, mean {%%mean}, minimum {minimum}, "
+	cli_text_print(load, ": {links|link|links}, mean {%%mean}, minimum {minimum}, "
 			     "maximum {maximum} ({%%ratio} times the mean)\n");
 }
 

@@ -30,7 +30,7 @@ struct side {
 /* Differences between topologies. */
 struct topology_diff {
 	uint32_t switches_gone, switches_new, end_nodes_gone, end_nodes_new;
-	uint32_t cables_gone, cables_new;
+	uint32_t links_gone, links_new;
 };
 
 struct result {
@@ -69,13 +69,13 @@ static int read_side(struct side *side, const struct request *request)
 
 /* Nodes with a cable, and cables, that `a` has and `b` has not. */
 static void count_gone(const struct pm_fabric *a, const struct pm_fabric *b,
-		       uint32_t *switches, uint32_t *end_nodes, uint32_t *cables)
+		       uint32_t *switches, uint32_t *end_nodes, uint32_t *links)
 {
 	for (uint32_t i = 0; i < a->num_nodes; i++) {
 		uint32_t there = pm_fabric_find_guid(b, a->nodes[i].guid);
 
-		if (!pm_fabric_has_cable(a, i) ||
-		    (there != PM_NONE && pm_fabric_has_cable(b, there)))
+		if (!pm_fabric_has_link(a, i) ||
+		    (there != PM_NONE && pm_fabric_has_link(b, there)))
 			continue;
 		if (i < a->num_switches)
 			(*switches)++;
@@ -89,7 +89,7 @@ static void count_gone(const struct pm_fabric *a, const struct pm_fabric *b,
 			continue;
 		x = pm_fabric_same_port(a, i, b);
 		y = pm_fabric_same_port(a, peer, b);
-		*cables += x == PM_NONE || y == PM_NONE || b->ports[x].peer != y;
+		*links += x == PM_NONE || y == PM_NONE || b->ports[x].peer != y;
 	}
 }
 
@@ -162,7 +162,7 @@ static bool differs(const struct result *r)
 
 	return t->switches_gone || t->switches_new || t->entries || t->lids_moved ||
 	       t->lids_gone || t->lids_new || d->switches_gone || d->switches_new ||
-	       d->end_nodes_gone || d->end_nodes_new || d->cables_gone || d->cables_new;
+	       d->end_nodes_gone || d->end_nodes_new || d->links_gone || d->links_new;
 }
 
 /* The name of a port GUID's node, "" if unknown. */
@@ -271,8 +271,8 @@ static json_t *json_topology(const struct result *r)
 		"{s:I, s:I, s:I, s:I, s:I, s:I}", "switches_gone",
 		(json_int_t)d->switches_gone, "switches_new", (json_int_t)d->switches_new,
 		"end_nodes_gone", (json_int_t)d->end_nodes_gone, "end_nodes_new",
-		(json_int_t)d->end_nodes_new, "cables_gone", (json_int_t)d->cables_gone,
-		"cables_new", (json_int_t)d->cables_new);
+		(json_int_t)d->end_nodes_new, "links_gone", (json_int_t)d->links_gone,
+		"links_new", (json_int_t)d->links_new);
 }
 
 /* All that was found, as a JSON object. */
@@ -311,8 +311,8 @@ static void print_diff(const json_t *object)
 		cli_text_print(
 			json_object_get(object, "topology"),
 			"topology: switches gone {switches_gone}, new {switches_new}; end "
-			"nodes gone {end_nodes_gone}, new {end_nodes_new}; cables gone "
-			"{cables_gone}, new {cables_new}\n");
+			"nodes gone {end_nodes_gone}, new {end_nodes_new}; links gone "
+			"{links_gone}, new {links_new}\n");
 	cli_text_print(object,
 		       "LIDs: {lids.other_owner} with another owner, gone {lids.gone}, "
 		       "new {lids.new}; ports with another LID, gone or new: {#ports}\n"
@@ -360,9 +360,9 @@ static int compare_sides(struct side *before, struct side *after,
 		struct topology_diff *d = &r->topology;
 
 		count_gone(before->fabric, after->fabric, &d->switches_gone,
-			   &d->end_nodes_gone, &d->cables_gone);
+			   &d->end_nodes_gone, &d->links_gone);
 		count_gone(after->fabric, before->fabric, &d->switches_new,
-			   &d->end_nodes_new, &d->cables_new);
+			   &d->end_nodes_new, &d->links_new);
 		status = plan_sides(before, after, request);
 	}
 	if (status)

@@ -237,7 +237,7 @@ static void find_left_out(const struct pm_fabric *fabric,
 {
 	*left_out = (struct left_out){json_array(), json_array(), json_array()};
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
-		if (pm_fabric_has_cable(fabric, i) && !pm_fabric_has_cable(degraded, i))
+		if (pm_fabric_has_link(fabric, i) && !pm_fabric_has_link(degraded, i))
 			json_array_append_new(i < fabric->num_switches
 						      ? left_out->switches
 						      : left_out->hosts,
@@ -245,8 +245,8 @@ static void find_left_out(const struct pm_fabric *fabric,
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		if (fabric->ports[i].peer != PM_NONE && fabric->ports[i].peer > i &&
 		    degraded->ports[i].peer == PM_NONE &&
-		    pm_fabric_has_cable(degraded, fabric->ports[i].node) &&
-		    pm_fabric_has_cable(degraded, pm_fabric_peer_node(fabric, i)))
+		    pm_fabric_has_link(degraded, fabric->ports[i].node) &&
+		    pm_fabric_has_link(degraded, pm_fabric_peer_node(fabric, i)))
 			json_array_append_new(left_out->links, cli_link_json(fabric, i));
 }
 

@@ -35,7 +35,7 @@ static void print_plane(const json_t *plane, const struct pm_plan *plan)
 	} else {
 		cli_text_print(plane, "plane {plane} (");
 		cli_text_put(cli_json_label(plane));
-		cli_text_print(plane, " cable {cable}):");
+		cli_text_print(plane, " link {link}):");
 	}
 	cli_text_print(plane, " {slots|slot|slots}, {switches|switch|switches}");
 	if (plan->order == PM_GROUPED && json_array_size(runs)) {

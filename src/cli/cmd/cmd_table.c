@@ -91,8 +91,8 @@ static json_t *list_planes(const struct pm_plan *plan)
 		json_array_append_new(
 			list, cli_json_join(cli_node_json(plan->topology,
 							  cli_tables_plane(plan, p)),
-					    json_pack("{s:i}", "cable",
-						      (int)plan->tree.planes[p].cable)));
+					    json_pack("{s:i}", "link",
+						      (int)plan->tree.planes[p].link)));
 	return list;
 }
 

@@ -56,13 +56,12 @@ static json_t *list_runs(const struct pm_plan *plan, uint32_t plane)
 static json_t *name_plane(const struct pm_plan *plan, uint32_t p)
 {
 	if (p == PM_NONE)
-		return json_pack("{s:n, s:n, s:n, s:n}", "plane", "name", "guid",
-				 "cable");
+		return json_pack("{s:n, s:n, s:n, s:n}", "plane", "name", "guid", "link");
 	return cli_json_join(
 		json_pack("{s:I}", "plane", (json_int_t)p),
 		cli_json_join(cli_node_json(plan->topology, cli_tables_plane(plan, p)),
-			      json_pack("{s:I}", "cable",
-					(json_int_t)plan->tree.planes[p].cable)));
+			      json_pack("{s:I}", "link",
+					(json_int_t)plan->tree.planes[p].link)));
 }
 
 static json_t *list_planes(const struct pm_plan *plan)

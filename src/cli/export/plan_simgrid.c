@@ -272,7 +272,7 @@ uint32_t plan_simgrid_hosts(const struct pm_fabric *fabric)
 
 	for (uint32_t node = fabric->num_switches; node < fabric->num_nodes; node++)
 		hosts += fabric->nodes[node].type == PM_CA &&
-			 pm_fabric_has_cable(fabric, node);
+			 pm_fabric_has_link(fabric, node);
 	return hosts;
 }
 

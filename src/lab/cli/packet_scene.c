@@ -108,7 +108,7 @@ static int copy_lfts(struct scene *scene, const struct pm_lfts *lfts, const char
 		if (found)
 			memcpy(scene->lfts + (size_t)sw * scene->length, found->table,
 			       found->length);
-		else if (pm_fabric_has_cable(fabric, sw))
+		else if (pm_fabric_has_link(fabric, sw))
 			return cli_fail(EXIT_INPUT, "%s has no table of \"%s\"", path,
 					pm_fabric_label(fabric, sw));
 	}

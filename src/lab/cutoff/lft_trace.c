@@ -419,7 +419,7 @@ static int check_whole(struct reader *r)
 	if (!r->sets->num_failed)
 		return pm_lexer_fail(&r->lexer, "no row \"failed\": nothing fails");
 	for (uint32_t sw = 0; sw < r->fabric->num_switches; sw++)
-		if (!r->has_table[sw] && pm_fabric_has_cable(r->fabric, sw))
+		if (!r->has_table[sw] && pm_fabric_has_link(r->fabric, sw))
 			return pm_lexer_fail(
 				&r->lexer,
 				"no table of switch \"%s\": of another fabric?",
