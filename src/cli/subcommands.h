@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A program of several subcommands, as its main tells it: its help, and which one runs.
- */
+/* The subcommands of a program, for the main of all three (main.c). */
 #ifndef PORTMAJOR_CLI_SUBCOMMANDS_H
 #define PORTMAJOR_CLI_SUBCOMMANDS_H
 
@@ -16,13 +15,9 @@ struct cli_subcommand {
 		.help = (text)                                                           \
 	}
 
-struct cli_program {
-	const struct cli_subcommand *commands;
-	const char *findings; /* what exit status 1 stands for */
-};
-
-/* Answers -h and -V, or runs the subcommand that argv[1] names; an exit status, for main
- * to return. The program's name is cli_program, see output.h. */
-int cli_program_run(const struct cli_program *program, int argc, char **argv);
+/* Of the program, beside cli_program (output.h): what exit status 1 stands for, and its
+ * subcommands. */
+extern const char cli_findings[];
+extern const struct cli_subcommand cli_subcommands[];
 
 #endif

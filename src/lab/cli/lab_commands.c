@@ -4,8 +4,9 @@
 #include "subcommands.h"
 
 const char cli_program[] = "portmajor-lab";
+const char cli_findings[] = "findings";
 
-static const struct cli_subcommand commands[] = {
+const struct cli_subcommand cli_subcommands[] = {
 	CLI_TITLE("a fabric"),
 	{"job", cmd_job, "print what a failure costs a job, with several engines"},
 	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a failure"},
@@ -16,10 +17,3 @@ static const struct cli_subcommand commands[] = {
 	{"dsm", cmd_dsm, "print what shared memory over datagrams costs, and loses"},
 	{0},
 };
-
-static const struct cli_program program = {commands, "findings"};
-
-int main(int argc, char **argv)
-{
-	return cli_program_run(&program, argc, argv);
-}

@@ -4,8 +4,9 @@
 #include "subcommands.h"
 
 const char cli_program[] = "portmajor";
+const char cli_findings[] = "findings";
 
-static const struct cli_subcommand commands[] = {
+const struct cli_subcommand cli_subcommands[] = {
 	CLI_TITLE("look ahead"),
 	{"generate", cmd_generate, "write the netlist of a fabric"},
 	{"plan", cmd_plan, "print which LIDs a fabric's places get, plane by plane"},
@@ -26,10 +27,3 @@ static const struct cli_subcommand commands[] = {
 	{"acknowledge", cmd_acknowledge, "note that parts are missing by intent"},
 	{0},
 };
-
-static const struct cli_program program = {commands, "findings"};
-
-int main(int argc, char **argv)
-{
-	return cli_program_run(&program, argc, argv);
-}

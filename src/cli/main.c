@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The help of a program of several subcommands, and the choice of one. */
+/* The main of the three programs: help, and the choice of a subcommand. */
 #include "subcommands.h"
 
 #include "json.h"
@@ -16,10 +16,10 @@ static bool is_end(const struct cli_subcommand *row)
 	return !row->name && !row->help;
 }
 
-static void print_usage(FILE *out, const struct cli_program *program)
+static void print_usage(FILE *out)
 {
 	fprintf(out, "usage: %s COMMAND [OPTION]... [OPERAND]...\n\n", cli_program);
-	for (const struct cli_subcommand *c = program->commands; !is_end(c); c++)
+	for (const struct cli_subcommand *c = cli_subcommands; !is_end(c); c++)
 		if (c->name)
 			fprintf(out, "  %-11s %s\n", c->name, c->help);
 		else
@@ -27,32 +27,32 @@ static void print_usage(FILE *out, const struct cli_program *program)
 	fprintf(out,
 		"\n`%s COMMAND -h` tells more.\n"
 		"Exit status: 0 fine, 1 %s, 2 usage, 3 input.\n",
-		cli_program, program->findings);
+		cli_program, cli_findings);
 }
 
 /* Names the nearest command; where none is near, prints all of them. */
-static int fail_unknown(const struct cli_program *program, const char *name)
+static int fail_unknown(const char *name)
 {
 	struct pm_nearest nearest = {0};
 	char hint[PM_NEAREST_HINT];
 
-	for (const struct cli_subcommand *c = program->commands; !is_end(c); c++)
+	for (const struct cli_subcommand *c = cli_subcommands; !is_end(c); c++)
 		if (c->name)
 			pm_nearest_offer(&nearest, name, c->name);
 	if (!nearest.word)
-		print_usage(stderr, program);
+		print_usage(stderr);
 	return cli_fail(EXIT_USAGE, "no command \"%s\"%s", name,
 			pm_nearest_hint(&nearest, hint));
 }
 
-int cli_program_run(const struct cli_program *program, int argc, char **argv)
+int main(int argc, char **argv)
 {
 	if (argc < 2) {
-		print_usage(stderr, program);
+		print_usage(stderr);
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
-		print_usage(stdout, program);
+		print_usage(stdout);
 		return cli_finish(EXIT_FINE);
 	}
 	if (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")) {
@@ -60,8 +60,8 @@ int cli_program_run(const struct cli_program *program, int argc, char **argv)
 		return cli_finish(EXIT_FINE);
 	}
 	cli_json_begin();
-	for (const struct cli_subcommand *c = program->commands; !is_end(c); c++)
+	for (const struct cli_subcommand *c = cli_subcommands; !is_end(c); c++)
 		if (c->name && !strcmp(argv[1], c->name))
 			return cli_finish(c->run(argc - 1, argv + 1));
-	return fail_unknown(program, argv[1]);
+	return fail_unknown(argv[1]);
 }

@@ -4,8 +4,9 @@
 #include "vlan_commands.h"
 
 const char cli_program[] = "portmajor-vlan";
+const char cli_findings[] = "findings or refused by the kernel";
 
-static const struct cli_subcommand commands[] = {
+const struct cli_subcommand cli_subcommands[] = {
 	CLI_TITLE("plan, on any machine"),
 	{"plan", cmd_plan, "write the host table and the switches' VLANs of a fabric"},
 	{"lldp", cmd_lldp, "compare an Ethernet's cables with its netlist"},
@@ -18,10 +19,3 @@ static const struct cli_subcommand commands[] = {
 	{"remove", cmd_remove, "take the program off the device"},
 	{0},
 };
-
-static const struct cli_program program = {commands, "findings or refused by the kernel"};
-
-int main(int argc, char **argv)
-{
-	return cli_program_run(&program, argc, argv);
-}
