@@ -2,11 +2,10 @@
 /* portmajor merge: joins the shards of a sweep. */
 #include "commands.h"
 #include "json.h"
+#include "merge.h"
 #include "summary_output.h"
 
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The whole, as far as it has been read. */
 struct whole {
@@ -44,8 +43,9 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 	return EXIT_FINE;
 }
 
-static int read_object(struct whole *whole, json_t *object, const char *path)
+static int add_shard(void *to, json_t *object, const char *path)
 {
+	struct whole *whole = to;
 	struct settings settings = {0};
 	struct pm_failure_summary summary = {0};
 	char text[SUMMARY_TEXT];
@@ -60,22 +60,6 @@ static int read_object(struct whole *whole, json_t *object, const char *path)
 		status = cli_fail(EXIT_INPUT, "out of memory");
 	pm_failure_summary_free(&summary);
 	json_decref(settings.json);
-	return status;
-}
-
-static int read_shard(struct whole *whole, const char *path)
-{
-	json_error_t error;
-	json_t *object = strcmp(path, "-") ? json_load_file(path, 0, &error)
-					   : json_loadf(stdin, 0, &error);
-	int status;
-
-	if (!object)
-		return error.line > 0 ? cli_fail(EXIT_INPUT, "%s:%d: %s", path,
-						 error.line, error.text)
-				      : cli_fail(EXIT_INPUT, "%s: %s", path, error.text);
-	status = read_object(whole, object, path);
-	json_decref(object);
 	return status;
 }
 
@@ -98,8 +82,9 @@ static int check_whole(const struct whole *whole)
 			whole->settings.num_shards, first + 1);
 }
 
-static int print_whole(struct whole *whole, const struct cli_output *output)
+static int print_whole(void *from, const struct cli_output *output)
 {
+	struct whole *whole = from;
 	int status = check_whole(whole);
 
 	if (status)
@@ -115,36 +100,19 @@ static int print_whole(struct whole *whole, const struct cli_output *output)
 	return EXIT_FINE;
 }
 
-static const struct cli_option options[] = {
-	{'q', "quiet", NULL, "no text", CLI_MEMBER(struct cli_output, quiet)},
-	{0, "json", NULL, "JSON, as whatif prints it, see docs/json.md",
-	 CLI_MEMBER(struct cli_output, json)},
-	{0},
-};
-
-static const struct cli_command command = {
-	.synopsis = "merge [OPTION]... FILE...",
+static const struct cli_merge merge = {
 	.about =
-		"Adds up what `portmajor whatif --all KIND --shard I/N --json` wrote, all "
-		"N files of it, and prints what it would have printed without --shard.",
-	.options = options,
-	.min_operands = 1,
-	.max_operands = INT_MAX,
+		"Adds up what `portmajor whatif --all KIND --shard I/N --json` wrote, all N "
+		"files of it, and prints what it would have printed without --shard.",
+	.add = add_shard,
+	.print = print_whole,
 };
 
 int cmd_merge(int argc, char **argv)
 {
-	struct cli_output output = {0};
 	struct whole whole = {0};
-	int status = cli_command_read(&command, argc, argv, &output);
+	int status = cli_merge_run(&merge, &whole, argc, argv);
 
-	if (status >= 0)
-		return status;
-	status = EXIT_FINE;
-	for (int i = optind; i < argc && !status; i++)
-		status = read_shard(&whole, argv[i]);
-	if (!status)
-		status = print_whole(&whole, &output);
 	names_free(&whole.names);
 	pm_failure_summary_free(&whole.summary);
 	json_decref(whole.settings.json);

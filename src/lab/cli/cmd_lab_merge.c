@@ -2,10 +2,10 @@
 /* portmajor-lab merge: the shards of traffic become the whole. */
 #include "json.h"
 #include "lab_commands.h"
+#include "merge.h"
 #include "traffic.h"
 #include "traffic_shard.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,8 +58,9 @@ static int read_head(json_t *object, struct cli_shard *shard, uint32_t *total,
 }
 
 /* Adds a shard; an exit status. */
-static int add_shard(struct whole *whole, json_t *object, const char *path)
+static int add_shard(void *to, json_t *object, const char *path)
 {
+	struct whole *whole = to;
 	struct cli_shard shard = {0};
 	uint32_t total = 0;
 	json_t *runs = NULL, *head;
@@ -91,22 +92,6 @@ static int add_shard(struct whole *whole, json_t *object, const char *path)
 	return EXIT_FINE;
 }
 
-static int read_shard(struct whole *whole, const char *path)
-{
-	json_error_t error;
-	json_t *object = strcmp(path, "-") ? json_load_file(path, 0, &error)
-					   : json_loadf(stdin, 0, &error);
-	int status;
-
-	if (!object)
-		return error.line > 0 ? cli_fail(EXIT_INPUT, "%s:%d: %s", path,
-						 error.line, error.text)
-				      : cli_fail(EXIT_INPUT, "%s: %s", path, error.text);
-	status = add_shard(whole, object, path);
-	json_decref(object);
-	return status;
-}
-
 static json_t *runs_of(const struct whole *whole, uint32_t index)
 {
 	char name[16];
@@ -131,8 +116,9 @@ static int check_whole(const struct whole *whole)
 
 /* Prints what one run over all would have printed, and returns its exit status; another
  * one if a shard is missing. */
-static int print_whole(struct whole *whole, const struct cli_output *output)
+static int print_whole(void *from, const struct cli_output *output)
 {
+	struct whole *whole = from;
 	const char *engine = json_string_value(json_object_get(whole->head, "engine"));
 	int status = check_whole(whole);
 	json_t *object, *runs;
@@ -153,36 +139,19 @@ static int print_whole(struct whole *whole, const struct cli_output *output)
 	return status;
 }
 
-static const struct cli_option options[] = {
-	{'q', "quiet", NULL, "no text", CLI_MEMBER(struct cli_output, quiet)},
-	{0, "json", NULL, "JSON, as traffic prints it, see docs/json.md",
-	 CLI_MEMBER(struct cli_output, json)},
-	{0},
-};
-
-static const struct cli_command command = {
-	.synopsis = "merge [OPTION]... FILE...",
+static const struct cli_merge merge = {
 	.about = "Adds up what `portmajor-lab traffic --engine packet|flit --shard I/N "
 		 "--json` wrote, all N files of it, and prints what it would have "
 		 "printed without --shard.",
-	.options = options,
-	.min_operands = 1,
-	.max_operands = INT_MAX,
+	.add = add_shard,
+	.print = print_whole,
 };
 
 int cmd_merge(int argc, char **argv)
 {
-	struct cli_output output = {0};
 	struct whole whole = {0};
-	int status = cli_command_read(&command, argc, argv, &output);
+	int status = cli_merge_run(&merge, &whole, argc, argv);
 
-	if (status >= 0)
-		return status;
-	status = EXIT_FINE;
-	for (int i = optind; i < argc && !status; i++)
-		status = read_shard(&whole, argv[i]);
-	if (!status)
-		status = print_whole(&whole, &output);
 	json_decref(whole.head);
 	json_decref(whole.shards);
 	return status;
