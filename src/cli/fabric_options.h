@@ -5,7 +5,7 @@
 
 #include "options.h"
 
-#include <portmajor/fabric/roles.h>
+#include <portmajor/files/role_files.h>
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/plan.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any text gives a list that reads back the same, or an error with its line. */
-#include <portmajor/policy/drain.h>
+#include <portmajor/files/drain_file.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any text gives sorted GUIDs or an error with its line; see roles.h. */
-#include <portmajor/fabric/roles.h>
+#include <portmajor/files/role_files.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "reference.h"
 #include "world.h"
 
-#include <portmajor/policy/drain.h>
+#include <portmajor/files/drain_file.h>
 #include <portmajor/route/steps.h>
 
 #include <errno.h>

@@ -20,9 +20,10 @@
 #include <portmajor/base/textfile.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
-#include <portmajor/fabric/roles.h>
+#include <portmajor/files/role_files.h>
 #include <portmajor/files/config.h>
 #include <portmajor/files/damping_file.h>
+#include <portmajor/files/drain_file.h>
 #include <portmajor/files/lft_file.h>
 #include <portmajor/files/opensm_conf.h>
 #include <portmajor/files/plan_file.h>

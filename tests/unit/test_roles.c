@@ -2,7 +2,7 @@
 #include "recipe.h"
 #include "world.h"
 
-#include <portmajor/fabric/roles.h>
+#include <portmajor/files/role_files.h>
 
 #include <errno.h>
 #include <setjmp.h>

@@ -10,10 +10,6 @@
  * 	else it is a compute node's
  *
  * A plan turns compute ports at a switch above the leaves into service ports (plan.h).
- *
- * A GUID file has one GUID per line, in hexadecimal with 0x or in decimal; text behind
- * that, blank lines and comments from # on are ignored. Roots are node GUIDs, the others
- * port or node GUIDs.
  */
 #ifndef PORTMAJOR_ROLES_H
 #define PORTMAJOR_ROLES_H
@@ -50,14 +46,6 @@ struct pm_role_rules {
  */
 const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text);
 
-/* Paths; NULL: there is no such file. */
-struct pm_role_files {
-	const char *roots;		   /* root_guid_file */
-	const char *compute;		   /* cn_guid_file: end ports not in it are I/O */
-	const char *io;			   /* io_guid_file */
-	const struct pm_role_rules *rules; /* copied when the files are read; or NULL */
-};
-
 /* Sorted GUIDs. */
 struct pm_guids {
 	uint64_t *list;
@@ -69,20 +57,6 @@ struct pm_roles {
 	struct pm_guids roots, compute, io;
 	struct pm_role_rules rules;
 };
-
-/*
- * Reads the files. *roles, zeroed or with earlier roles, is replaced; on failure
- * untouched. -EINVAL: not a GUID, with "path:LINE: " first in the message; -errno of
- * opening or reading; -ENOMEM.
- */
-int pm_roles_read(const struct pm_role_files *files, struct pm_roles *roles,
-		  struct pm_error *err);
-
-/*
- * The same for one file's text, which messages call source. The caller frees guids->list.
- */
-int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
-		   struct pm_error *err);
 
 bool pm_roles_equal(const struct pm_roles *a, const struct pm_roles *b);
 

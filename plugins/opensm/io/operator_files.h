@@ -22,8 +22,8 @@
 
 #include "store.h"
 
-#include <portmajor/fabric/roles.h>
-#include <portmajor/policy/drain.h>
+#include <portmajor/files/role_files.h>
+#include <portmajor/files/drain_file.h>
 
 #include <opensm/osm_config.h>
 #include <opensm/osm_opensm.h>

@@ -9,7 +9,7 @@
 #include "text.h"
 
 #include <portmajor/files/plan_file.h>
-#include <portmajor/policy/drain.h>
+#include <portmajor/files/drain_file.h>
 
 #include <errno.h>
 #include <fnmatch.h>
