@@ -29,7 +29,8 @@ enum vlan_card_change {
 
 struct vlan_card {
 	unsigned int device;
-	unsigned int leader; /* whose promiscuous mode it follows: vlan_members_list */
+	unsigned int leader; /* it follows the promiscuous mode of this one:
+				vlan_members_list */
 	enum vlan_card_change change;
 };
 

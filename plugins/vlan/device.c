@@ -158,7 +158,7 @@ static int check_free(struct job *job)
 			job->name, text);
 }
 
-/* Cards before the program: frames whose tags it takes off have to come. */
+/* Cards before the program: frames have to come with the tags that it takes off. */
 static int attach(struct job *job, int table)
 {
 	struct reception reception;

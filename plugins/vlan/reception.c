@@ -167,7 +167,7 @@ int reception_restore(int lock, struct pm_error *err)
 
 /* ---- show ---- */
 
-/* Its filter, and whose promiscuous mode passes by it: 0 for none. */
+/* Its filter, and the leader with the promiscuous mode that passes by it: 0 for none. */
 static int find_state(const struct vlan_card *card, enum vlan_feature *state,
 		      unsigned int *mode)
 {

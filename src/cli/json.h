@@ -51,7 +51,7 @@ struct cli_json_member {
 	json_t *value;
 };
 
-/* An object with members, whose values it takes over; behind the last: one without name.
+/* An object with members; takes over their values. Behind the last: one without name.
  */
 json_t *cli_json_object(const struct cli_json_member *members);
 

@@ -161,7 +161,7 @@ class Segments(netns.Port):
             self.end.setsockopt(_SOL_PACKET, option, 1)
 
     def receive(self, timeout_s=0):
-        """A Frame, whose data begin with the header."""
+        """A Frame; its data begin with the header."""
         return super().receive(timeout_s)
 
     @classmethod

@@ -211,7 +211,7 @@ class Cards(unittest.TestCase):
             self.assertEqual(self.promiscuity("e0", "e1"), [0] * 4)
 
     def test_filters_of_members(self):
-        """Bonds as members, whose filters can be switched: of one that comes later by `replace`,
+        """Bonds as members with filters that can be switched: of one that comes later by `replace`,
         and back when it has left, or when the bond is gone."""
         def is_on():
             return ["rx-vlan-filter: on\n" in text for text in self.each("ethtool -k bond1")]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Bisections, and ways through fabrics: by hand, and against what ways have to be. */
-#include "packet_lab.h"
+#include "packet_world.h"
 
 #include <portmajor/lab/bisection.h>
 #include <portmajor/lab/packet_paths.h>

@@ -182,7 +182,7 @@ static void test_restore(void **state)
 	assert_false(fakes[3].promiscuous);
 }
 
-/* A bond, 1, whose members are 2 and 3. */
+/* A bond, 1, with the members 2 and 3. */
 static void set_bond(struct fake second, struct fake third)
 {
 	static const struct vlan_card members[CARDS] = {

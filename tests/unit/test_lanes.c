@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Virtual lanes of the packet engine. */
-#include "packet_lab.h"
+#include "packet_world.h"
 
 #include <errno.h>
 #include <math.h>

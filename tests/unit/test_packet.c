@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The packet engine where theory is exact, and against itself. */
-#include "packet_lab.h"
+#include "packet_world.h"
 
 #include <portmajor/lab/cutoff.h>
 

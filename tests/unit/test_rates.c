@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The packet engine on cables of different rates, and the tick for them. */
-#include "packet_lab.h"
+#include "packet_world.h"
 
 #include <portmajor/fabric/link.h>
 #include <portmajor/lab/rates.h>

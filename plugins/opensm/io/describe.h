@@ -37,7 +37,7 @@ struct describe_member {
 	json_t *value;
 };
 
-/* An object with members, whose values it takes over. */
+/* An object with members; takes over their values. */
 json_t *describe_object(const struct describe_member *members, size_t num);
 
 #endif

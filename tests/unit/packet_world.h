@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A world with traffic in it, for tests of the packet engine. */
-#ifndef PORTMAJOR_TESTS_PACKET_LAB_H
-#define PORTMAJOR_TESTS_PACKET_LAB_H
+#ifndef PORTMAJOR_TESTS_PACKET_WORLD_H
+#define PORTMAJOR_TESTS_PACKET_WORLD_H
 
 #include "world.h"
 
