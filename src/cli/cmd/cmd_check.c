@@ -433,17 +433,15 @@ static const struct cli_option options[] = {
 
 static const struct cli_command command = {
 	.synopsis = "check [OPTION]... TOPOLOGY [TABLES]",
-	.about = "Walks the tables in a file that OpenSM (opensm-lfts.dump, opensm.fdbs) "
-		 "or dump_fts wrote over a topology, an ibsim, ibnetdiscover or "
-		 "opensm-subnet.lst file; what "
-		 "ibsim's Dump prints is both, and needs naming once. One "
-		 "of the two may be - for standard input. LIDs are those of the topology "
-		 "or, "
-		 "where it has none, of the tables. Exit status 1 if something is not in "
-		 "order: packets that do not arrive, loops, paths that turn up after "
-		 "going "
-		 "down, credit loops, multicast packets that a member does not get or "
-		 "somebody else does, tables that are missing or of another fabric.",
+	.about = "Walks the tables in a file that OpenSM (opensm-lfts.dump, "
+		 "opensm.fdbs) or dump_fts wrote over a topology, an ibsim, "
+		 "ibnetdiscover or opensm-subnet.lst file; what ibsim's Dump prints is "
+		 "both, and needs naming once. One of the two may be - for standard "
+		 "input. LIDs are those of the topology or, where it has none, of the "
+		 "tables. Exit status 1 if something is not in order: packets that do "
+		 "not arrive, loops, paths that turn up after going down, credit loops, "
+		 "multicast packets that a member does not get or somebody else does, "
+		 "tables that are missing or of another fabric.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 2,

@@ -199,9 +199,8 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "plan [OPTION]... NETLIST",
 	.about = "Prints the plan for a fabric, an ibsim, ibnetdiscover or "
-		 "opensm-subnet.lst file (- is "
-		 "standard input): planes with their runs of LIDs, what is used of them "
-		 "and spare.",
+		 "opensm-subnet.lst file (- is standard input): planes with their runs "
+		 "of LIDs, what is used of them and spare.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,

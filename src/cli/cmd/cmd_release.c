@@ -79,14 +79,12 @@ static const struct cli_option options[] = {
 
 static const struct cli_command command = {
 	.synopsis = "release [OPTION]... [--all | LINK...]",
-	.about =
-		"Has a running OpenSM take links back into use that it keeps out as they "
-		"went down again and again. LINK is one end of it, SWITCH:PORT or "
-		"SWITCH[PORT], or both as status prints them, or a switch, for all of "
-		"its; "
-		"the switch by name, pattern with * and ?, or GUID. Then, or without "
-		"operands, lists the links on hold. Exit status 1, for a list or with "
-		"--wait, if there is any, of those that were named.",
+	.about = "Has a running OpenSM take links back into use that it keeps out as "
+		 "they went down again and again. LINK is one end of it, SWITCH:PORT or "
+		 "SWITCH[PORT], or both as status prints them, or a switch, for all of "
+		 "its; the switch by name, pattern with * and ?, or GUID. Then, or "
+		 "without operands, lists the links on hold. Exit status 1, for a list "
+		 "or with --wait, if there is any, of those that were named.",
 	.options = options,
 	.max_operands = INT_MAX,
 };

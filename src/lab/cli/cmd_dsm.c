@@ -228,12 +228,10 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "dsm [OPTION]...",
 	.about = "Prints what shared memory in software costs over IP, over datagrams "
-		 "(UD) "
-		 "and with pages by RDMA: a node invalidates the copies of all others; "
-		 "the "
-		 "others read a page of it; all read pages of their neighbours, after "
-		 "having computed. A packet that finds no posted receive is lost. Exit "
-		 "status 1: a node gave up.",
+		 "(UD) and with pages by RDMA: a node invalidates the copies of all "
+		 "others; the others read a page of it; all read pages of their "
+		 "neighbours, after having computed. A packet that finds no posted "
+		 "receive is lost. Exit status 1: a node gave up.",
 	.options = options,
 };
 

@@ -342,14 +342,11 @@ static const struct cli_option options[] = {
 
 const struct cli_command traffic_packet_command = {
 	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
-	.about =
-		"Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
-		"opensm-subnet.lst file "
-		"(- is standard input), packet by packet with InfiniBand's credits, and "
-		"tells rates and latencies; if asked to, through a failure and the repair "
-		"of "
-		"the tables. Exit status 1 if packets are lost without a failure, or wait "
-		"for each other for ever.",
+	.about = "Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
+		 "opensm-subnet.lst file (- is standard input), packet by packet with "
+		 "InfiniBand's credits, and tells rates and latencies; if asked to, "
+		 "through a failure and the repair of the tables. Exit status 1 if "
+		 "packets are lost without a failure, or wait for each other for ever.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,
