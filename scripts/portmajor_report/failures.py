@@ -213,7 +213,7 @@ def draw_costs(groups):
 
 
 def sum_up_all(failures, groups):
-    """{text, bad}: who is cut off by any one failure, and what the most expensive one costs."""
+    """{text, bad}: which hosts any one failure cuts off, and what the most expensive one costs."""
     tried = sum(group["tried"] for group in groups)
     most = max(group["blocks"][-1][0] for group in groups)
     cutting = [row for row in failures if row["pairs_cut"] and not row["own"]]
