@@ -262,11 +262,6 @@ void pm_flows_restore(struct pm_flows *flows)
 	flows->num_changed = 0;
 }
 
-const uint32_t *pm_flows_loads(const struct pm_flows *flows)
-{
-	return flows->load;
-}
-
 /* Whether a link is one between levels, of those that are counted. */
 static bool is_counted(const struct pm_flows *flows, uint32_t port)
 {

@@ -40,9 +40,6 @@ void pm_flows_update(struct pm_flows *flows, const struct pm_fabric *broken);
 /* Restores the loads before the failure, and drops notes. O(changes). */
 void pm_flows_restore(struct pm_flows *flows);
 
-/* Flows out of each port, 0 without a link; borrowed. */
-const uint32_t *pm_flows_loads(const struct pm_flows *flows);
-
 /* The largest load of links between levels, scaled by pm_link_weigh. O(changed links). */
 uint64_t pm_flows_most(const struct pm_flows *flows);
 

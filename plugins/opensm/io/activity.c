@@ -15,11 +15,6 @@ static const char *const phases[PHASES] = {
 	[PHASE_LINKS] = "links",
 };
 
-const char *activity_phase_name(enum sweep_phase phase)
-{
-	return phases[phase];
-}
-
 /* ---- What happens ---- */
 
 void activity_note_phase(struct activity *activity, enum sweep_phase phase)

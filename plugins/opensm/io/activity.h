@@ -70,9 +70,6 @@ struct activity {
 	struct activity_mft_change mft_change;
 };
 
-/* "idle", "discovery", "management", "routing", "links". */
-const char *activity_phase_name(enum sweep_phase phase);
-
 void activity_note_phase(struct activity *activity, enum sweep_phase phase);
 void activity_note_balance(struct activity *activity, const struct state_balance *now);
 void activity_note_repair(struct activity *activity,
