@@ -51,19 +51,19 @@ target_link_options(test_pool PRIVATE -Wl,--wrap=malloc,--wrap=calloc,--wrap=fre
 	-Wl,--wrap=posix_memalign)
 
 # Folders see their predecessors, and no file name stands twice.
-add_test(NAME circles.includes COMMAND ${Python3_EXECUTABLE}
+add_test(NAME cycles.includes COMMAND ${Python3_EXECUTABLE}
 	${PROJECT_SOURCE_DIR}/tests/tools/include_order.py ${PROJECT_SOURCE_DIR} ${core})
-set_tests_properties(circles.includes PROPERTIES LABELS unit)
+set_tests_properties(cycles.includes PROPERTIES LABELS unit)
 
-# No circle of files in a folder.
+# No cycle of files in a folder.
 foreach(target ${core})
-	list(APPEND circles pm_${target})
+	list(APPEND cycles pm_${target})
 endforeach()
-foreach(target ${circles} pm_cli portmajor_cli portmajor_lab portmajor_vlan portmajor_plugin)
-	add_test(NAME circles.${target} COMMAND_EXPAND_LISTS
-		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/tools/circles.py
+foreach(target ${cycles} pm_cli portmajor_cli portmajor_lab portmajor_vlan portmajor_plugin)
+	add_test(NAME cycles.${target} COMMAND_EXPAND_LISTS
+		COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/tools/cycles.py
 			$<TARGET_OBJECTS:${target}>)
-	set_tests_properties(circles.${target} PROPERTIES LABELS unit)
+	set_tests_properties(cycles.${target} PROPERTIES LABELS unit)
 endforeach()
 
 # add_link_test(TARGET WITHOUT...): a program has nothing of these libraries.

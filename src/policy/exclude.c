@@ -80,7 +80,7 @@ static void set_usable(struct cut *cut, uint32_t num_ports, uint8_t usable)
 }
 
 /* Takes links from..to-1 out if no path is lost by that, else none of them. */
-static bool take_out(struct cut *cut, uint32_t from, uint32_t to)
+static bool try_exclude(struct cut *cut, uint32_t from, uint32_t to)
 {
 	uint32_t num_ports = list_ports(cut, from, to);
 	bool connected;
@@ -106,7 +106,7 @@ static uint32_t find_needed(struct cut *cut, uint32_t out)
 {
 	uint32_t step = 1, stuck;
 
-	while (out < cut->num && take_out(cut, out, out + step)) {
+	while (out < cut->num && try_exclude(cut, out, out + step)) {
 		out += step;
 		step = 2 * step < cut->num - out ? 2 * step : cut->num - out;
 	}
@@ -114,7 +114,7 @@ static uint32_t find_needed(struct cut *cut, uint32_t out)
 	while (stuck - out > 1) {
 		uint32_t middle = out + (stuck - out) / 2;
 
-		if (take_out(cut, out, middle))
+		if (try_exclude(cut, out, middle))
 			out = middle;
 		else
 			stuck = middle;

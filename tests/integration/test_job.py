@@ -221,10 +221,10 @@ class Traces(Jobs):
                      self.trace("b.goal", list(self.ring(33, 64))), *lose, status=3)
         self.refused("--repeat: not of goal:FILE", "goal:x", *lose, "--repeat", 2)
         # Each rank's first send waits for what the other sends behind it.
-        circle = [["a: send 1b to %d tag 1" % (1 - r), "b: send 1b to %d tag 2" % (1 - r),
+        cycle = [["a: send 1b to %d tag 1" % (1 - r), "b: send 1b to %d tag 2" % (1 - r),
                    "c: recv 1b from %d tag 2" % (1 - r), "recv 1b from %d tag 1" % (1 - r),
                    "b requires c"] for r in range(2)]
-        self.refused("its messages wait for each other", self.trace("c.goal", circle), *lose,
+        self.refused("its messages wait for each other", self.trace("c.goal", cycle), *lose,
                      status=3)
 
 

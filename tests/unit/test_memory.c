@@ -690,7 +690,7 @@ static void try_drains_apply(struct world *world)
 	free(usable);
 }
 
-static void try_take_out(struct world *world)
+static void try_exclude(struct world *world)
 {
 	const struct pm_fabric *topology = world->plan->topology;
 	struct pm_exclusion list[] = {
@@ -1855,7 +1855,7 @@ static const struct row rows[] = {
 	ROW(history),	     ROW(history_tables),
 	ROW(restore),	     ROW(drains_add),
 	ROW(drains_read),    ROW(drains_apply),
-	ROW(take_out),	     ROW(reachable),
+	ROW(exclude),	     ROW(reachable),
 	ROW(routes),	     ROW(update),
 	ROW(order),	     ROW(unreachable),
 	ROW(lfts_of_plan),   ROW(give_lids),

@@ -159,7 +159,7 @@ void log_stale(const struct plugin *plugin)
 	if (stale->num)
 		log_line(
 			&plugin->osm->log, OSM_LOG_INFO,
-			": stale entries taken out: %u in %u LFT blocks, over moved cables "
+			": stale entries removed: %u in %u LFT blocks, over moved cables "
 			"or of %u LIDs that would loop",
 			stale->num, count_stale_blocks(stale), stale->loops);
 }

@@ -174,7 +174,7 @@ static const struct row total_rows[] = {
 	{"fallbacks", TOTAL(fallbacks), "fallbacks_total",
 	 "Routing runs of other engines"},
 	{"stale_entries", TOTAL(stale), "stale_entries_total",
-	 "Entries taken out as their ports led elsewhere or they would have looped"},
+	 "Entries removed as their ports led elsewhere or they would have looped"},
 	{"looping_lids", TOTAL(loops), "looping_lids_total",
 	 "LIDs that would have looped"},
 	{"milliseconds", TOTAL(milliseconds), "milliseconds_total",

@@ -33,7 +33,7 @@ struct state_run {
 	const struct lft_records_written *written;
 	uint64_t acked; /* blocks */
 	uint32_t lids_assigned, lids_moved, out_of_plan;
-	uint32_t stale;	     /* entries taken out, see stale.h */
+	uint32_t stale;	     /* entries removed, see stale.h */
 	uint32_t loops;	     /* LIDs that would have looped */
 	double milliseconds; /* of computing */
 };

@@ -376,7 +376,7 @@ static const struct cli_option options[] = {
 	{0, "aggregation-nodes", NULL, "an aggregation node on each switch",
 	 CLI_MEMBER(struct request, config.aggregation)},
 	{0, "service", "NAME=N:LEVEL",
-	 "N end nodes NAME-1, .. on switches of LEVEL, dealt out in turn; 0: leaves; "
+	 "N end nodes NAME-1, .. on switches of LEVEL, assigned in turn; 0: leaves; "
 	 "those named router are routers",
 	 .take = take_service},
 	{0, "host-ports", "N",
@@ -418,10 +418,10 @@ static const struct cli_command command = {
 		 "             per level, from the hosts upward (W1 is 1)\n"
 		 "  line-boards  EDGES switches of HOSTS hosts, each with UPLINKS links "
 		 "to\n"
-		 "             the LINES of a director, dealt out in turn\n"
+		 "             the LINES of a director, assigned in turn\n"
 		 "  islands    of LEAVES and SPINES, with HOSTS per leaf; UPLINKS links "
 		 "of\n"
-		 "             each spine go to CORES, dealt out in turn\n"
+		 "             each spine go to CORES, assigned in turn\n"
 		 "  torus, mesh  no tree: 1 to 4 dimensions, HOSTS per switch\n"
 		 "  dragonfly  no tree: Dragonfly+, GROUPS of LEAVES and SPINES",
 	.options = options,

@@ -322,7 +322,7 @@ static void print_run(const json_t *run)
 	if (cli_json_number(run, "stale_entries") > 0)
 		cli_text_print(
 			run,
-			"            stale entries taken out "
+			"            stale entries removed "
 			"{#stale_entries}, LIDs that would have looped {#looping_lids}\n");
 }
 

@@ -217,7 +217,7 @@ static void go_back(struct rc *rc, uint32_t index)
 	make_ready(rc, index);
 }
 
-static void take_out(struct rc *rc, uint32_t index)
+static void unlist_ready(struct rc *rc, uint32_t index)
 {
 	uint32_t host = rc->pairs[index].from, *at = &rc->first_ready[host];
 	uint32_t before = PM_NONE;
@@ -235,7 +235,7 @@ static void give_up(struct rc *rc, uint32_t index)
 	struct rc_pair *pair = &rc->pairs[index];
 
 	if (pair->ready)
-		take_out(rc, index);
+		unlist_ready(rc, index);
 	while (pair->record != PM_NONE) {
 		rc->totals.refused += rc->records[pair->record].last;
 		free_record(rc, pair);
@@ -277,7 +277,7 @@ void rc_answered(struct rc *rc, struct rc_tag tag, bool gap, uint32_t now)
 		return;
 	}
 	if (pair->ready && pair->sending == PM_NONE)
-		take_out(rc, tag.pair);
+		unlist_ready(rc, tag.pair);
 	make_ready(rc, tag.pair);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""No circle of files: `circles.py OBJECT...` prints those that need each other, by nm.
+"""No cycle of files: `cycles.py OBJECT...` prints those that need each other, by nm.
 
 Of the objects of one library or program, each uses symbols of others; none may use, over
 whatever others, its own.
@@ -41,9 +41,9 @@ def main(paths):
     uses = collections.defaultdict(set)
     for path, (_, used) in symbols.items():
         uses[path] = {owner[name] for name in used if owner.get(name, path) != path}
-    circle = [pathlib.Path(path).stem for path in paths if path in reach(path, uses)]
-    if len(owner) < len(paths) or circle:
-        sys.exit(f"files in a circle: {', '.join(circle) or 'no symbols to look at'}")
+    cycle = [pathlib.Path(path).stem for path in paths if path in reach(path, uses)]
+    if len(owner) < len(paths) or cycle:
+        sys.exit(f"files in a cycle: {', '.join(cycle) or 'no symbols to look at'}")
 
 
 if __name__ == "__main__":
