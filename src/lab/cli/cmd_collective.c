@@ -8,51 +8,17 @@
 
 #include <portmajor/lab/circuits.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct pm_circuit_costs costs_of(const struct collective_request *request,
-					struct collective_way method)
-{
-	return (struct pm_circuit_costs){
-		.alpha = request->latency_ns * 1e-9,
-		.beta = 8e-6 / request->mbps,
-		.gamma = method.ideal ? 0 : request->setup_us * 1e-6,
-	};
-}
-
 /* ---- Computing ---- */
-
-int collective_simulate(const struct collective_request *request,
-			enum pm_collective algorithm, uint32_t bytes,
-			struct collective_way method, struct pm_circuits_result *result)
-{
-	const struct pm_circuits_config config = {
-		.costs = costs_of(request, method),
-		.ports = method.ports,
-		.kept = method.kept,
-		.circuits = method.ideal ? 0 : request->circuits,
-	};
-	struct pm_schedule *schedule = NULL;
-	struct pm_error err;
-	int rc = pm_schedule_make(algorithm, request->processes, bytes,
-				  !method.kept || method.ports == 1, &schedule, &err);
-
-	if (!rc)
-		rc = pm_circuits_run(schedule, &config, result, &err);
-	pm_schedule_free(schedule);
-	if (rc)
-		return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err.text);
-	return EXIT_FINE;
-}
 
 /* An algorithm's cost by the equations and as played; NULL: *status has the reason. */
 static json_t *cost_json(const struct collective_request *request,
 			 enum pm_collective algorithm, uint32_t bytes,
 			 struct collective_way method, int *status)
 {
-	const struct pm_circuit_costs costs = costs_of(request, method);
+	const struct pm_circuit_costs costs = collective_costs(request, method);
 	struct pm_circuits_result result = {0};
 	uint32_t ports = method.kept ? method.ports : 1;
 

@@ -26,10 +26,13 @@ struct collective_way {
 	bool ideal;
 };
 
+struct pm_circuit_costs collective_costs(const struct collective_request *request,
+					 struct collective_way method);
+
 /* Plays one operation in that way; an exit status. */
 int collective_simulate(const struct collective_request *request,
 			enum pm_collective algorithm, uint32_t bytes,
-			struct collective_way way, struct pm_circuits_result *result);
+			struct collective_way method, struct pm_circuits_result *result);
 
 /* Plays the file of events in every way; *object describes it, and print writes that as
  * text. An exit status. */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Plays one collective operation on circuits, for the command and for a program's rank.
+ */
+#include "collective_events.h"
+#include "output.h"
+
+#include <errno.h>
+
+struct pm_circuit_costs collective_costs(const struct collective_request *request,
+					 struct collective_way method)
+{
+	return (struct pm_circuit_costs){
+		.alpha = request->latency_ns * 1e-9,
+		.beta = 8e-6 / request->mbps,
+		.gamma = method.ideal ? 0 : request->setup_us * 1e-6,
+	};
+}
+
+int collective_simulate(const struct collective_request *request,
+			enum pm_collective algorithm, uint32_t bytes,
+			struct collective_way method, struct pm_circuits_result *result)
+{
+	const struct pm_circuits_config config = {
+		.costs = collective_costs(request, method),
+		.ports = method.ports,
+		.kept = method.kept,
+		.circuits = method.ideal ? 0 : request->circuits,
+	};
+	struct pm_schedule *schedule = NULL;
+	struct pm_error err;
+	int rc = pm_schedule_make(algorithm, request->processes, bytes,
+				  !method.kept || method.ports == 1, &schedule, &err);
+
+	if (!rc)
+		rc = pm_circuits_run(schedule, &config, result, &err);
+	pm_schedule_free(schedule);
+	if (rc)
+		return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err.text);
+	return EXIT_FINE;
+}
