@@ -60,30 +60,6 @@ until_true found 'SUBNET UP' >/dev/null
 """
 
 
-# After RUN: two other versions, one after the other, while the switches stay as they are.
-UPGRADE = r"""
-plan=/var/cache/opensm/portmajor.${guid#0x}/plan
-kept() { grep -q "portmajor-plan $1" "$plan" && portmajor status >/dev/null; }
-until_true kept 4
-for next in "newer 5" "older 4"; do
-	cp /var/cache/opensm/guid2lid /tmp/before
-	dpkg -i "/mnt/${next% *}.deb" >/dev/null 2>&1
-	kill $opensm
-	wait $opensm || :
-	rm -f "$log"
-	LD_PRELOAD=$umad2sim $(echo "$@" | sed "s/%I/$guid/g") >/tmp/opensm.out 2>&1 &
-	opensm=$!
-	until_true grep 'Entering MASTER state' "$log" >/dev/null
-	until_true found 'portmajor tables configured on all switches' >/dev/null
-	until_true kept "${next#* }"
-	cmp /var/cache/opensm/guid2lid /tmp/before
-	found 'renamed to'
-	found 'portmajor run 1'
-done
-head -qn 1 "$plan".bad-*
-"""
-
-
 def files_below(folder):
     """Everything in a root folder: {path: (kind and mode, owner, link target)}."""
     lines = must("find", folder, "-xdev", "-printf", r"%P\t%y%m %u:%g %l\n").splitlines()
@@ -274,9 +250,6 @@ class Packages(labtest.Folders):
                       exec_starts(text)[-1])
         self.assertIn("engine", told)
 
-        self.check_upgrade(work, lambda text: inside(text, exec_starts(
-            (root / SHARED).read_text(encoding="ascii"))[-1]))
-
         inside("portmajor drain -q -n /mnt/fabric.net leaf0:5")
         self.assertTrue((root / "var/cache/opensm/portmajor.drained").exists())
 
@@ -289,26 +262,6 @@ class Packages(labtest.Folders):
 
         inside("dpkg --purge portmajor portmajor-lab portmajor-vlan")
         self.assertEqual(changed(), set())
-
-    def check_upgrade(self, work, inside):
-        """A plan of another format is kept, and named; no LID moves. There and back."""
-        shutil.copy(self.deb, work / "older.deb")
-        folder = self.folder / "newer"
-        must("dpkg-deb", "-R", self.deb, folder)
-        control = folder / "DEBIAN" / "control"
-        control.write_text(re.sub(r"(?m)^(Version: [\d.]+)\+", r"\1.1+",
-                                  control.read_text(encoding="utf-8")), encoding="utf-8")
-        for path in (folder / "usr/bin/portmajor", folder / "usr/lib/libportmajor.so"):
-            self.assertEqual(path.read_bytes().count(b"portmajor-plan 4\0"), 1, path)
-            path.write_bytes(path.read_bytes().replace(b"portmajor-plan 4\0",
-                                                       b"portmajor-plan 5\0"))
-        must("dpkg-deb", "--root-owner-group", "-b", folder, work / "newer.deb")
-        told = inside(RUN + UPGRADE)
-        self.assertEqual(re.findall(r"renamed to \S+/plan\.bad-\d+: \S+plan:1: (.*)", told), [
-            "a plan of format 4; this version reads format 5",
-            "a plan of format 5; this version reads format 4"])
-        self.assertEqual(re.findall(r"LIDs assigned (\d+), moved (\d+)", told), [("0", "0")] * 2)
-        self.assertEqual(told.splitlines()[-2:], ["portmajor-plan 4", "portmajor-plan 5"])
 
     def make_root(self, root, log):
         release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
