@@ -231,7 +231,7 @@ class OnRequest(RequestCase):
         self.assertEqual(hup.wire, 0)
         self.assertNotRegex(self.lab.osm.log(), BEGIN)
         self.away = {leaf}
-        self.assertGreater(self.load_ratio("before"), 1.8)
+        self.assertGreater(self.load_ratio("before"), 1.6)
         sent, rate = self.replayed(lambda: self.run_it("--rate", "200"))
         self.assertEqual((sent, rate), (off["blocks_off"], 200))
         self.assertLess(self.load_ratio("after"), 1.39)
