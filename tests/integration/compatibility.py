@@ -12,9 +12,10 @@ go with it.
 
 With --source the same is done on this machine with an OpenSM from a folder; the plugin
 built with this machine's own headers is then loaded into that opensm too, to see whether
-it is refused. Its .deb is built and installed in a folder (dpkg --root), where it must be
-refused beside this machine's package opensm, and installed beside one of that OpenSM; the
-installed files then do the same once more.
+it is refused. If its version differs from this machine's, which is all that a package can
+name, its .deb is built and installed in a folder (dpkg --root), where it must be refused
+beside this machine's package opensm, and installed beside one of that OpenSM; the installed
+files then do the same once more.
 
 Prints the table; exit status 0 if all is well, else 1.
 """
@@ -370,6 +371,7 @@ def try_place(place, result):
     result.note_events(place.events(build))
     if place.include:
         result.foreign = try_foreign(place)
+    if place.include and f'"OpenSM {result.opensm}"' not in HEADERS.read_text(encoding="ascii"):
         say(f"{place.name}: package")
         try_package(place, result, build)
 
