@@ -18,8 +18,8 @@ static void mark_usable(const struct pm_multicast *m, const uint8_t *usable,
 		uint32_t remote = m->tree->remote[i];
 
 		marks[i] = remote != PM_NONE && (!usable || usable[i]) &&
-			    m->capacity[m->topology->ports[i].node] > first &&
-			    m->capacity[remote] > first;
+			   m->capacity[m->topology->ports[i].node] > first &&
+			   m->capacity[remote] > first;
 	}
 }
 

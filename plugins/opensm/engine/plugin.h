@@ -274,7 +274,7 @@ struct plugin {
 	double milliseconds;	 /* of computing since then */
 	double locked_ms;	 /* of these under the exclusive lock */
 	uint64_t runs;
-	struct shadow shadow; /* our tables, in shadow mode */
+	struct shadow shadow;	   /* our tables, in shadow mode */
 	struct other_engine other; /* and what the engine that routes sends */
 };
 

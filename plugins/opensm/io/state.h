@@ -44,8 +44,8 @@ struct state_shadow {
 	const char *change;		   /* or why it would be declined */
 	const struct shadow_result *found; /* NULL: it would be declined */
 	uint32_t out_of_plan;
-	double milliseconds; /* of computing */
-	const char *engine;  /* that routed, NULL: not known what it sent */
+	double milliseconds;	       /* of computing */
+	const char *engine;	       /* that routed, NULL: not known what it sent */
 	struct other_engine_sent sent; /* by it */
 };
 

@@ -10,7 +10,7 @@
 /* Borrowed. */
 struct share_repaired {
 	const struct cli_fabric *fabric;
-	const char *sets;		/* a recording */
+	const char *sets;		  /* a recording */
 	const struct cli_failed *compare; /* more of them, of the same failure */
 	uint32_t shifts, permutations, seed;
 	const struct cli_output *output;
