@@ -9,7 +9,7 @@
 
 #define MAX_WORD 31 /* bytes; a longer one is no GUID */
 
-static int compare_guids(const void *a, const void *b)
+static int compare_role_guids(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -50,7 +50,7 @@ int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
 		return rc;
 	}
 	if (found.count)
-		qsort(found.list, found.count, sizeof(*found.list), compare_guids);
+		qsort(found.list, found.count, sizeof(*found.list), compare_role_guids);
 	*guids = found;
 	return 0;
 }

@@ -51,7 +51,7 @@ static double find_fairness(const struct pm_flit *flit)
 	return squares > 0 ? sum * sum / (num * squares) : 1;
 }
 
-static void find_links(const struct pm_flit *flit, struct pm_flit_result *result)
+static void count_link_loads(const struct pm_flit *flit, struct pm_flit_result *result)
 {
 	uint64_t most = 0;
 
@@ -82,7 +82,7 @@ void pm_flit_result(const struct pm_flit *flit, struct pm_flit_result *result)
 		.lost_packets = flit->lost_packets,
 		.fairness = find_fairness(flit),
 	};
-	find_links(flit, result);
+	count_link_loads(flit, result);
 	if (result->packets)
 		result->mean = (double)flit->latency / (double)flit->packets_in;
 	if (result->cycles)
