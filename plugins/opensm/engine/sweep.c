@@ -1001,6 +1001,17 @@ static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 	return rc;
 }
 
+/* What the engine that routed has sent. */
+static void note_other_engine(struct plugin *plugin, struct state_shadow *done)
+{
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+	if (other_engine_end(&plugin->other, &plugin->osm->subn, &done->sent) && used)
+		done->engine = used->name;
+	CL_PLOCK_RELEASE(&plugin->osm->lock);
+}
+
 /* Our own tables for the fabric that OpenSM has just routed. */
 static void run_shadow(struct plugin *plugin)
 {
@@ -1009,13 +1020,9 @@ static void run_shadow(struct plugin *plugin)
 	struct state_shadow done = {.change = change, .found = &found};
 	struct pm_error err = {""};
 	double start = clock_ms();
-	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
 	int rc;
 
-	CL_PLOCK_ACQUIRE(&plugin->osm->lock);
-	if (other_engine_end(&plugin->other, &plugin->osm->subn, &done.sent) && used)
-		done.engine = used->name;
-	CL_PLOCK_RELEASE(&plugin->osm->lock);
+	note_other_engine(plugin, &done);
 	rc = compute_shadow(plugin, &err);
 	if (!rc) {
 		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
