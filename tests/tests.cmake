@@ -82,6 +82,12 @@ add_link_test(portmajor_plugin pm_vlan pm_lab pm_cli)
 add_link_test(portmajor_vlan pm_lab)
 add_link_test(portmajor_lab)
 
+# JSON, which the core does not know.
+add_executable(test_json_rows tests/unit/test_json_rows.c)
+target_link_libraries(test_json_rows PRIVATE pm_json ${CMOCKA})
+add_test(NAME unit.json_rows COMMAND test_json_rows)
+set_tests_properties(unit.json_rows PROPERTIES LABELS unit TIMEOUT 900)
+
 # Parts of the command.
 foreach(file options text export/hostlist)
 	get_filename_component(part ${file} NAME)
@@ -134,15 +140,15 @@ endif()
 add_test(NAME unit.repairer COMMAND test_repairer)
 set_tests_properties(unit.repairer PROPERTIES LABELS unit TIMEOUT 900)
 add_executable(test_activity tests/unit/test_activity.c plugins/opensm/io/activity.c
-	plugins/opensm/io/rows.c plugins/opensm/io/describe.c)
+	plugins/opensm/io/prometheus.c)
 target_include_directories(test_activity PRIVATE plugins/opensm)
-target_link_libraries(test_activity PRIVATE test_tools ${JANSSON} Threads::Threads)
+target_link_libraries(test_activity PRIVATE test_tools pm_json Threads::Threads)
 add_test(NAME unit.activity COMMAND test_activity)
 set_tests_properties(unit.activity PROPERTIES LABELS unit TIMEOUT 900)
 add_executable(test_missing_kept tests/unit/test_missing_kept.c
-	plugins/opensm/io/missing_kept.c plugins/opensm/io/describe.c)
+	plugins/opensm/io/missing_kept.c)
 target_include_directories(test_missing_kept PRIVATE plugins/opensm)
-target_link_libraries(test_missing_kept PRIVATE test_tools ${JANSSON})
+target_link_libraries(test_missing_kept PRIVATE test_tools pm_json)
 add_test(NAME unit.missing_kept COMMAND test_missing_kept)
 set_tests_properties(unit.missing_kept PROPERTIES LABELS unit TIMEOUT 900)
 
@@ -204,7 +210,7 @@ foreach(part plugin repair transition mcast)
 		-Wl,--wrap=fsync,--wrap=clock_ms,--wrap=clock_wait_until,--wrap=clock_wait_briefly
 		-Wl,--wrap=worker_start,--wrap=worker_poke,--wrap=worker_end,--wrap=worker_stop
 		-Wl,--wrap=worker_enter,--wrap=worker_leave)
-	target_link_libraries(test_${part} PRIVATE memfault test_tools ${OSMCOMP} ${JANSSON}
+	target_link_libraries(test_${part} PRIVATE memfault test_tools ${OSMCOMP} pm_json
 		Threads::Threads)
 endforeach()
 if(PORTMAJOR_SANITIZE)
@@ -309,6 +315,6 @@ foreach(target replay_sweep fuzz_sweep)
 		target_include_directories(${target} PRIVATE src/cli)
 		target_sources(${target} PRIVATE src/cli/cmd/summary_output.c src/cli/json.c src/cli/text.c
 			src/cli/output.c)
-		target_link_libraries(${target} PRIVATE ${JANSSON})
+		target_link_libraries(${target} PRIVATE pm_json)
 	endif()
 endforeach()

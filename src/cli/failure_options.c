@@ -25,7 +25,7 @@ json_t *cli_failed_json(const struct cli_failed *failed)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < failed->num; i++)
-		list = cli_json_append(list, cli_json_string(failed->list[i]));
+		list = pm_json_append(list, pm_json_text(failed->list[i]));
 	return list;
 }
 
@@ -117,10 +117,10 @@ int cli_failures_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 /* An object with a name and, if it is another one, a label. */
 static json_t *name_json(const char *name, const char *label)
 {
-	json_t *object = json_pack("{s:o}", "name", cli_json_string(name));
+	json_t *object = json_pack("{s:o}", "name", pm_json_text(name));
 
 	if (strcmp(name, label) != 0)
-		json_object_set_new(object, "label", cli_json_string(label));
+		json_object_set_new(object, "label", pm_json_text(label));
 	return object;
 }
 
@@ -146,8 +146,8 @@ json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port)
 	json_t *object = cli_json_join(
 		name_json(name, label),
 		json_pack("{s:o, s:i, s:o, s:i}", "guid",
-			  cli_json_guid(fabric->nodes[a->node].guid), "port", a->num,
-			  "peer_guid", cli_json_guid(fabric->nodes[b->node].guid),
+			  pm_json_guid(fabric->nodes[a->node].guid), "port", a->num,
+			  "peer_guid", pm_json_guid(fabric->nodes[b->node].guid),
 			  "peer_port", b->num));
 
 	free(label);
@@ -159,7 +159,7 @@ json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node)
 {
 	return cli_json_join(
 		name_json(pm_fabric_name(fabric, node), pm_fabric_label(fabric, node)),
-		json_pack("{s:o}", "guid", cli_json_guid(fabric->nodes[node].guid)));
+		json_pack("{s:o}", "guid", pm_json_guid(fabric->nodes[node].guid)));
 }
 
 /* Nodes and cables by these ports, as pm_failures_find has them. */
@@ -170,9 +170,9 @@ static json_t *things_json(const struct pm_fabric *fabric, const struct pm_ports
 	for (uint32_t i = 0; i < things->num; i++) {
 		const struct pm_port *port = &fabric->ports[things->list[i]];
 
-		list = cli_json_append(list,
-				       port->num ? cli_link_json(fabric, things->list[i])
-						 : cli_node_json(fabric, port->node));
+		list = pm_json_append(list,
+				      port->num ? cli_link_json(fabric, things->list[i])
+						: cli_node_json(fabric, port->node));
 	}
 	return list;
 }
@@ -214,7 +214,7 @@ json_t *cli_failures_json(const struct pm_failures *failures, uint64_t number)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < num; i++)
-		list = cli_json_append(
+		list = pm_json_append(
 			list, failures->kind == PM_FAIL_LINKS
 				      ? cli_link_json(failures->fabric, element[i])
 				      : cli_node_json(failures->fabric, element[i]));

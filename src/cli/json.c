@@ -5,10 +5,8 @@
 #include "output.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static void *take_memory(size_t size)
 {
@@ -41,80 +39,11 @@ json_t *cli_json_new(const char *command, int version)
 			 cli_program, "-", command, "version", version);
 }
 
-/* Copies one character, or U+FFFD for a byte that begins none; returns the next one. */
-static const char *copy_character(const char *from, char **to)
-{
-	unsigned char lead = (unsigned char)*from;
-	size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-
-	/* jansson checks UTF-8. */
-	if (strnlen(from, length) == length) {
-		json_t *one = json_stringn(from, length);
-
-		if (one) {
-			json_decref(one);
-			memcpy(*to, from, length);
-			*to += length;
-			return from + length;
-		}
-	}
-	memcpy(*to, "\xef\xbf\xbd", 3);
-	*to += 3;
-	return from + 1;
-}
-
-json_t *cli_json_string(const char *text)
-{
-	json_t *string = json_string(text);
-	char *copy, *at;
-
-	if (string)
-		return string;
-	at = copy = take_memory(strlen(text) * 3 + 1);
-	if (!copy)
-		return NULL;
-	while (*text)
-		text = copy_character(text, &at);
-	*at = '\0';
-	string = json_string(copy);
-	free(copy);
-	return string;
-}
-
-json_t *cli_json_guid(uint64_t guid)
-{
-	char text[20];
-
-	snprintf(text, sizeof(text), "0x%016" PRIx64, guid);
-	return json_string(text);
-}
-
 const char *cli_json_label(const json_t *object)
 {
 	const char *label = json_string_value(json_object_get(object, "label"));
 
 	return label ? label : json_string_value(json_object_get(object, "name"));
-}
-
-json_t *cli_json_append(json_t *list, json_t *value)
-{
-	if (!json_array_append_new(list, value))
-		return list;
-	json_decref(list);
-	return NULL;
-}
-
-json_t *cli_json_object(const struct cli_json_member *members)
-{
-	json_t *object = json_object();
-	int rc = 0;
-
-	for (const struct cli_json_member *m = members; m->name; m++)
-		rc |= json_object_set_new(object, m->name, m->value);
-	if (!rc)
-		return object;
-	json_decref(object);
-	return NULL;
 }
 
 json_t *cli_json_join(json_t *object, json_t *more)

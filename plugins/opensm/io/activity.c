@@ -2,8 +2,10 @@
 /* The plugin's activity: phase, repairs and their times, as metrics and JSON. */
 #include "activity.h"
 
-#include "describe.h"
-#include "rows.h"
+#include "prometheus.h"
+
+#include <portmajor/json/rows.h>
+#include <portmajor/json/values.h>
 
 #include <string.h>
 
@@ -86,80 +88,80 @@ void activity_note_multicast(struct activity *activity, const struct state_multi
 
 /* ---- The document ---- */
 
-static const struct row balance_rows[] = {
-	{"entries_off", ROW_AT(struct state_balance, entries_off), "balance_entries_off",
-	 "LFT entries that are not the plan's"},
-	{"blocks_off", ROW_AT(struct state_balance, blocks_off), "balance_blocks_off",
-	 "LFT blocks with such entries"},
-	{"switches_off", ROW_AT(struct state_balance, switches_off),
+static const struct pm_json_row balance_rows[] = {
+	{"entries_off", PM_JSON_ROW(struct state_balance, entries_off),
+	 "balance_entries_off", "LFT entries that are not the plan's"},
+	{"blocks_off", PM_JSON_ROW(struct state_balance, blocks_off),
+	 "balance_blocks_off", "LFT blocks with such entries"},
+	{"switches_off", PM_JSON_ROW(struct state_balance, switches_off),
 	 "balance_switches_off", "Switches with such entries"},
-	{"rebalancing", ROW_AT(struct state_balance, rebalancing), "rebalancing",
+	{"rebalancing", PM_JSON_ROW(struct state_balance, rebalancing), "rebalancing",
 	 "1 while tables go over to the plan's"},
-	{"blocks_left", ROW_AT(struct state_balance, blocks_left),
+	{"blocks_left", PM_JSON_ROW(struct state_balance, blocks_left),
 	 "rebalance_blocks_left", "LFT blocks still to be sent then"},
 	{0},
 };
 
-static const struct row change_rows[] = {
-	{"time", ROW_AT(struct activity_mft_change, time)},
-	{"sent", ROW_AT(struct activity_mft_change, what.sent)},
-	{"acked", ROW_AT(struct activity_mft_change, what.acked)},
-	{"bound", ROW_AT(struct activity_mft_change, what.bound)},
-	{"ordered", ROW_AT(struct activity_mft_change, what.ordered)},
-	{"milliseconds", ROW_AT(struct activity_mft_change, what.milliseconds)},
+static const struct pm_json_row change_rows[] = {
+	{"time", PM_JSON_ROW(struct activity_mft_change, time)},
+	{"sent", PM_JSON_ROW(struct activity_mft_change, what.sent)},
+	{"acked", PM_JSON_ROW(struct activity_mft_change, what.acked)},
+	{"bound", PM_JSON_ROW(struct activity_mft_change, what.bound)},
+	{"ordered", PM_JSON_ROW(struct activity_mft_change, what.ordered)},
+	{"milliseconds", PM_JSON_ROW(struct activity_mft_change, what.milliseconds)},
 	{0},
 };
 
-static const struct row multicast_rows[] = {
-	{"left_to_opensm", ROW_AT(struct state_multicast, left)},
-	{"groups", ROW_AT(struct state_multicast, groups), "multicast_groups",
+static const struct pm_json_row multicast_rows[] = {
+	{"left_to_opensm", PM_JSON_ROW(struct state_multicast, left)},
+	{"groups", PM_JSON_ROW(struct state_multicast, groups), "multicast_groups",
 	 "Multicast LIDs with a group"},
-	{"trees", ROW_AT(struct state_multicast, trees), "multicast_trees",
+	{"trees", PM_JSON_ROW(struct state_multicast, trees), "multicast_trees",
 	 "Of these, those with a tree"},
-	{"down_and_up", ROW_AT(struct state_multicast, spanned),
+	{"down_and_up", PM_JSON_ROW(struct state_multicast, spanned),
 	 "multicast_trees_down_and_up",
 	 "Trees of groups that no switch reaches downwards"},
-	{"members_left_out", ROW_AT(struct state_multicast, excluded),
+	{"members_left_out", PM_JSON_ROW(struct state_multicast, excluded),
 	 "multicast_members_left_out", "Members in no tree"},
-	{"incomplete", ROW_AT(struct state_multicast, incomplete), "multicast_incomplete",
-	 "1 while MFT blocks are still to be sent"},
+	{"incomplete", PM_JSON_ROW(struct state_multicast, incomplete),
+	 "multicast_incomplete", "1 while MFT blocks are still to be sent"},
 	{0},
 };
 
 /* Of since_start. */
-static const struct row total_rows[] = {
-	{"traps_dropped", ROW_AT(struct activity, traps_dropped), "traps_dropped_total",
-	 "Traps of failures that there was no room for"},
-	{"multicast_sent", ROW_AT(struct activity, multicast.sent),
+static const struct pm_json_row total_rows[] = {
+	{"traps_dropped", PM_JSON_ROW(struct activity, traps_dropped),
+	 "traps_dropped_total", "Traps of failures that there was no room for"},
+	{"multicast_sent", PM_JSON_ROW(struct activity, multicast.sent),
 	 "multicast_blocks_sent_total", "MFT blocks sent"},
-	{"multicast_acked", ROW_AT(struct activity, multicast.acked),
+	{"multicast_acked", PM_JSON_ROW(struct activity, multicast.acked),
 	 "multicast_blocks_acked_total", "MFT blocks acknowledged"},
-	{"multicast_bound", ROW_AT(struct activity, multicast.bound),
+	{"multicast_bound", PM_JSON_ROW(struct activity, multicast.bound),
 	 "multicast_blocks_bound_total", "MFT blocks that differed"},
 	{0},
 };
 
-static const struct row repair_rows[] = {
-	{"repairs", ROW_AT(struct activity_repairs, repairs), "phase_repairs_total",
+static const struct pm_json_row repair_rows[] = {
+	{"repairs", PM_JSON_ROW(struct activity_repairs, repairs), "phase_repairs_total",
 	 "Early repairs, by the phase of the first trap"},
-	{"sent", ROW_AT(struct activity_repairs, sent), "phase_repairs_sent_total",
+	{"sent", PM_JSON_ROW(struct activity_repairs, sent), "phase_repairs_sent_total",
 	 "Of these, repairs with any LFT Set"},
-	{"first_set_ms", ROW_AT(struct activity_repairs, first_set_ms),
+	{"first_set_ms", PM_JSON_ROW(struct activity_repairs, first_set_ms),
 	 "phase_first_set_milliseconds_total",
 	 "Time from the first trap to the first LFT Set, over these"},
-	{"first_set_ms_max", ROW_AT(struct activity_repairs, first_set_ms_max),
+	{"first_set_ms_max", PM_JSON_ROW(struct activity_repairs, first_set_ms_max),
 	 "phase_first_set_milliseconds_max", "The longest of them"},
-	{"last_answer_ms", ROW_AT(struct activity_repairs, last_answer_ms),
+	{"last_answer_ms", PM_JSON_ROW(struct activity_repairs, last_answer_ms),
 	 "phase_last_answer_milliseconds_total",
 	 "Time from the first trap to the last answer, over these"},
-	{"last_answer_ms_max", ROW_AT(struct activity_repairs, last_answer_ms_max),
+	{"last_answer_ms_max", PM_JSON_ROW(struct activity_repairs, last_answer_ms_max),
 	 "phase_last_answer_milliseconds_max", "The longest of them"},
 	{0},
 };
 
 static json_t *make_balance(const struct activity *now)
 {
-	return now->balance_known ? rows_describe(balance_rows, &now->balance)
+	return now->balance_known ? pm_json_rows(balance_rows, &now->balance)
 				  : json_null();
 }
 
@@ -169,8 +171,8 @@ static json_t *make_multicast(const struct activity *now)
 
 	if (!now->multicast_known)
 		return json_null();
-	groups = rows_describe(multicast_rows, &now->multicast);
-	change = now->mft_change.time ? rows_describe(change_rows, &now->mft_change)
+	groups = pm_json_rows(multicast_rows, &now->multicast);
+	change = now->mft_change.time ? pm_json_rows(change_rows, &now->mft_change)
 				      : json_null();
 	if (!json_object_set_new(groups, "last_change", change))
 		return groups;
@@ -180,12 +182,12 @@ static json_t *make_multicast(const struct activity *now)
 
 static json_t *make_repairs(const struct activity *now)
 {
-	struct describe_member members[PHASES];
+	struct pm_json_member members[PHASES + 1] = {{0}};
 
 	for (enum sweep_phase phase = 0; phase < PHASES; phase++)
-		members[phase] = (struct describe_member){
-			phases[phase], rows_describe(repair_rows, &now->repairs[phase])};
-	return describe_object(members, PHASES);
+		members[phase] = (struct pm_json_member){
+			phases[phase], pm_json_rows(repair_rows, &now->repairs[phase])};
+	return pm_json_object(members);
 }
 
 int activity_describe(struct activity *activity, json_t *document)
@@ -203,7 +205,7 @@ int activity_describe(struct activity *activity, json_t *document)
 	rc |= json_object_set_new(document, "balance", make_balance(&now));
 	rc |= json_object_set_new(document, "multicast", make_multicast(&now));
 	rc |= json_object_set_new(document, "repairs_by_phase", make_repairs(&now));
-	rc |= rows_set(total_rows, &now, totals);
+	rc |= pm_json_rows_set(total_rows, &now, totals);
 	return rc ? -1 : 0;
 }
 
@@ -212,7 +214,7 @@ int activity_describe(struct activity *activity, json_t *document)
 /* 1 for the phase that it is. */
 static void print_phase(FILE *out, const char *now, const char *labels)
 {
-	rows_print_head(out, "phase", "1 for the phase of OpenSM's sweep");
+	prometheus_print_head(out, "phase", "1 for the phase of OpenSM's sweep");
 	for (enum sweep_phase phase = 0; phase < PHASES; phase++)
 		fprintf(out, "portmajor_phase{%s,phase=\"%s\"} %d\n", labels,
 			phases[phase], !strcmp(now, phases[phase]));
@@ -220,22 +222,22 @@ static void print_phase(FILE *out, const char *now, const char *labels)
 
 static void print_repairs(FILE *out, const json_t *repairs, const char *labels)
 {
-	struct row_source sources[PHASES];
+	struct prometheus_source sources[PHASES];
 	char of_phase[PHASES][96];
 
 	for (enum sweep_phase phase = 0; phase < PHASES; phase++) {
 		snprintf(of_phase[phase], sizeof(of_phase[phase]), "%s,phase=\"%s\"",
 			 labels, phases[phase]);
-		sources[phase] = (struct row_source){
+		sources[phase] = (struct prometheus_source){
 			of_phase[phase], json_object_get(repairs, phases[phase])};
 	}
-	rows_print_metrics(out, repair_rows, sources, PHASES);
+	prometheus_print_rows(out, repair_rows, sources, PHASES);
 }
 
 void activity_print_metrics(FILE *out, const json_t *document, const char *labels)
 {
 	static const struct {
-		const struct row *rows;
+		const struct pm_json_row *rows;
 		const char *object;
 	} parts[] = {{balance_rows, "balance"},
 		     {multicast_rows, "multicast"},
@@ -243,10 +245,10 @@ void activity_print_metrics(FILE *out, const json_t *document, const char *label
 	const char *now = json_string_value(json_object_get(document, "phase"));
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		const struct row_source source = {
+		const struct prometheus_source source = {
 			labels, json_object_get(document, parts[i].object)};
 
-		rows_print_metrics(out, parts[i].rows, &source, 1);
+		prometheus_print_rows(out, parts[i].rows, &source, 1);
 	}
 	if (now)
 		print_phase(out, now, labels);

@@ -2,7 +2,7 @@
 /* Times and acknowledgements of missing parts, kept in the state's document. */
 #include "missing_kept.h"
 
-#include "describe.h"
+#include <portmajor/json/values.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static json_t *describe_port(const struct pm_fabric *topology, uint32_t port)
 {
 	const struct pm_port *p = &topology->ports[port];
 
-	return describe_end(topology, topology->nodes[p->node].guid, p->num);
+	return pm_json_end(topology, topology->nodes[p->node].guid, p->num);
 }
 
 static json_t *describe_ends(const struct pm_fabric *topology, const struct pm_tree *tree,
@@ -55,8 +55,8 @@ json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree 
 	json_t *parts = json_array();
 
 	for (uint32_t i = 0; i < missing->num && i < MISSING_LISTED; i++)
-		parts = describe_append(
-			parts, describe_part(topology, tree, &missing->parts[i]));
+		parts = pm_json_append(parts,
+				       describe_part(topology, tree, &missing->parts[i]));
 	return json_pack("{s:{s:I, s:I, s:I}, s:o}", "total", "switches",
 			 (json_int_t)missing->switches, "links",
 			 (json_int_t)missing->links, "hosts", (json_int_t)missing->hosts,

@@ -5,10 +5,9 @@
  */
 #include "state.h"
 
-#include "describe.h"
 #include "missing_kept.h"
 #include "log.h"
-#include "rows.h"
+#include "prometheus.h"
 #include "engine/clock.h"
 
 #include <opensm/osm_version.h>
@@ -17,6 +16,8 @@
 
 #include <portmajor/base/print.h>
 #include <portmajor/base/replace.h>
+#include <portmajor/json/rows.h>
+#include <portmajor/json/values.h>
 
 #include <errno.h>
 #include <float.h>
@@ -100,10 +101,10 @@ struct state {
 
 /* ---- The document and metrics by rows ---- */
 
-#define LAST(member) ROW_AT(struct last, member)
-#define TOTAL(member) ROW_AT(struct totals, member)
+#define LAST(member) PM_JSON_ROW(struct last, member)
+#define TOTAL(member) PM_JSON_ROW(struct totals, member)
 
-static const struct row run_rows[] = {
+static const struct pm_json_row run_rows[] = {
 	{"number", LAST(run.number)},
 	{"time", LAST(run_time), "run_timestamp_seconds",
 	 "When the last routing run ended"},
@@ -128,7 +129,7 @@ static const struct row run_rows[] = {
 	{0},
 };
 
-static const struct row repair_rows[] = {
+static const struct pm_json_row repair_rows[] = {
 	{"number", LAST(repair.number)},
 	{"time", LAST(repair_time)},
 	{"change", LAST(repair.change)},
@@ -142,13 +143,13 @@ static const struct row repair_rows[] = {
 	{"bound", LAST(repair.bound)},
 	{"switches", LAST(repair.switches)},
 	{"milliseconds", LAST(repair.milliseconds)},
-	{"left_to_sweep", .type = ROW_IS_SET,
+	{"left_to_sweep", .type = PM_JSON_IS_SET,
 	 .offset = offsetof(struct last, repair.gave_up)},
 	{"gave_up", LAST(repair.gave_up)},
 	{0},
 };
 
-static const struct row transition_rows[] = {
+static const struct pm_json_row transition_rows[] = {
 	{"number", LAST(transition_number)},
 	{"time", LAST(transition_time)},
 	{"sent", LAST(move.sent)},
@@ -156,13 +157,13 @@ static const struct row transition_rows[] = {
 	{"bound", LAST(move.delta.bound)},
 	{"switches", LAST(move.delta.switches)},
 	{"milliseconds", LAST(move.milliseconds)},
-	{"left_to_sweep", .type = ROW_IS_SET,
+	{"left_to_sweep", .type = PM_JSON_IS_SET,
 	 .offset = offsetof(struct last, move.gave_up)},
 	{"gave_up", LAST(move.gave_up)},
 	{0},
 };
 
-static const struct row shadow_rows[] = {
+static const struct pm_json_row shadow_rows[] = {
 	{"number", LAST(shadow.number)},
 	{"time", LAST(shadow_time)},
 	{"would_route", LAST(would_route)},
@@ -170,7 +171,7 @@ static const struct row shadow_rows[] = {
 	{0},
 };
 
-static const struct row total_rows[] = {
+static const struct pm_json_row total_rows[] = {
 	{"fallbacks", TOTAL(fallbacks), "fallbacks_total",
 	 "Routing runs of other engines"},
 	{"stale_entries", TOTAL(stale), "stale_entries_total",
@@ -247,8 +248,8 @@ static void print_metric(FILE *out, const struct metric *metric, const json_t *d
 
 	if (!json_is_number(value) && !json_is_boolean(value))
 		return;
-	rows_print_head(out, metric->name, metric->help);
-	rows_print_value(out, metric->name, labels, value);
+	prometheus_print_head(out, metric->name, metric->help);
+	prometheus_print_value(out, metric->name, labels, value);
 }
 
 /* Metrics that are 1 or 0: whether a member is a text, or with "" not null. */
@@ -278,7 +279,7 @@ static void print_condition(FILE *out, const struct condition *is, const json_t 
 	bool holds = is->text[0] ? text && !strcmp(text, is->text)
 				 : value && !json_is_null(value);
 
-	rows_print_head(out, is->name, is->help);
+	prometheus_print_head(out, is->name, is->help);
 	fprintf(out, "portmajor_%s{%s} %d\n", is->name, labels, holds);
 }
 
@@ -298,7 +299,8 @@ static uint32_t count_damped(const json_t *document, enum pm_damping_state state
 
 static void print_flap_counts(FILE *out, const json_t *document, const char *labels)
 {
-	rows_print_head(out, "flapping_links", "Links that went down lately, by state");
+	prometheus_print_head(out, "flapping_links",
+			      "Links that went down lately, by state");
 	for (enum pm_damping_state s = PM_DAMPING_NOTED; s <= PM_DAMPING_WATCHED; s++)
 		fprintf(out, "portmajor_flapping_links{%s,state=\"%s\"} %u\n", labels,
 			pm_damping_state_name(s), count_damped(document, s));
@@ -308,16 +310,17 @@ static int print_metrics(FILE *out, const void *arg)
 {
 	const json_t *document = arg;
 	const char *port = json_string_value(json_object_get(document, "port_guid"));
-	struct row_source run = {NULL, json_object_get(document, "run")};
-	struct row_source totals = {NULL, json_object_get(document, "since_start")};
+	struct prometheus_source run = {NULL, json_object_get(document, "run")};
+	struct prometheus_source totals = {NULL,
+					   json_object_get(document, "since_start")};
 	char labels[64];
 
 	snprintf(labels, sizeof(labels), "port_guid=\"%s\"", port);
 	run.labels = totals.labels = labels;
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
 		print_metric(out, &metrics[i], document, labels);
-	rows_print_metrics(out, run_rows, &run, 1);
-	rows_print_metrics(out, total_rows, &totals, 1);
+	prometheus_print_rows(out, run_rows, &run, 1);
+	prometheus_print_rows(out, total_rows, &totals, 1);
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++)
 		print_condition(out, &conditions[i], document, labels);
 	print_flap_counts(out, document, labels);
@@ -380,18 +383,18 @@ static int complete(struct state *state, json_t *document, bool running,
 	rc |= json_object_set_new(document, "running", json_boolean(running));
 	rc |= json_object_set_new(document, "sm_state", json_string(sm));
 	rc |= json_object_set_new(document, "port_guid",
-				  describe_guid(store_guid(state->store)));
+				  pm_json_guid(store_guid(state->store)));
 	rc |= activity_describe(&state->activity, document);
 	if (json_is_object(plan)) {
 		rc |= file ? 0 : -1;
-		rc |= json_object_set_new(plan, "file", describe_text(file));
+		rc |= json_object_set_new(plan, "file", pm_json_text(file));
 		rc |= json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
 	}
 	free(file);
 	rc |= missing_complete(&state->missing, document, time(NULL));
 	if (!trouble.text[0])
 		trouble = *err;
-	rc |= json_object_set_new(document, "unsaved", describe_filled(trouble.text));
+	rc |= json_object_set_new(document, "unsaved", pm_json_filled(trouble.text));
 	return rc ? -ENOMEM : 0;
 }
 
@@ -526,8 +529,7 @@ double state_write(struct state *state, bool last)
 
 static json_t *make_end(const struct view *view, const struct pm_damping_end *end)
 {
-	return describe_end(view->plan ? view->plan->topology : NULL, end->guid,
-			    end->num);
+	return pm_json_end(view->plan ? view->plan->topology : NULL, end->guid, end->num);
 }
 
 static json_t *make_damping(const struct view *view)
@@ -538,28 +540,27 @@ static json_t *make_damping(const struct view *view)
 	uint32_t at = 0;
 
 	while (view->damping && pm_damping_next(view->damping, now, &at, &flap))
-		list = describe_append(list,
-				       json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
-						 make_end(view, &flap.end[0]),
-						 make_end(view, &flap.end[1]), "state",
-						 pm_damping_state_name(flap.state),
-						 "downs", (json_int_t)flap.downs,
-						 "hold_ms", (json_int_t)flap.hold_ms,
-						 "left_ms", (json_int_t)flap.left_ms));
+		list = pm_json_append(list,
+				      json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
+						make_end(view, &flap.end[0]),
+						make_end(view, &flap.end[1]), "state",
+						pm_damping_state_name(flap.state),
+						"downs", (json_int_t)flap.downs,
+						"hold_ms", (json_int_t)flap.hold_ms,
+						"left_ms", (json_int_t)flap.left_ms));
 	return list;
 }
 
 static json_t *make_drain(const struct pm_drain *d)
 {
 	json_t *since = d->since ? json_integer((json_int_t)d->since) : json_null();
-	json_t *drain =
-		json_pack("{s:o, s:o, s:i, s:s, s:I, s:o, s:o, s:o}", "guid",
-			  describe_guid(d->guid), "name", describe_text(d->name), "port",
-			  (int)d->num, "state", pm_drain_state_name(d->state), "needed",
-			  (json_int_t)d->needed, "since", since, "by",
-			  describe_text(d->by), "reason", describe_text(d->reason));
+	json_t *drain = json_pack(
+		"{s:o, s:o, s:i, s:s, s:I, s:o, s:o, s:o}", "guid", pm_json_guid(d->guid),
+		"name", pm_json_text(d->name), "port", (int)d->num, "state",
+		pm_drain_state_name(d->state), "needed", (json_int_t)d->needed, "since",
+		since, "by", pm_json_text(d->by), "reason", pm_json_text(d->reason));
 
-	return describe_label(drain, d->name, d->label);
+	return pm_json_label(drain, d->name, d->label);
 }
 
 /* Those that the tables in use were made for. */
@@ -569,9 +570,9 @@ static json_t *make_drains(const struct state_facts *facts)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < drains->num; i++)
-		list = describe_append(list, make_drain(&drains->list[i]));
+		list = pm_json_append(list, make_drain(&drains->list[i]));
 	return json_pack("{s:o, s:o}", "list", list, "error",
-			 describe_filled(facts->drains_unread));
+			 pm_json_filled(facts->drains_unread));
 }
 
 static struct pm_damping_end end_of(const struct pm_fabric *topology, uint32_t port)
@@ -606,7 +607,7 @@ static json_t *make_degraded(const struct state_facts *facts)
 		return json_null();
 	list = json_array();
 	for (uint32_t i = 0; i < facts->num_degraded && i < MAX_DEGRADED; i++)
-		list = describe_append(
+		list = pm_json_append(
 			list, make_degraded_link(facts->view, &facts->degraded[i]));
 	return json_pack("{s:I, s:o}", "count", (json_int_t)facts->num_degraded, "list",
 			 list);
@@ -639,15 +640,15 @@ static json_t *make_engine(const struct state *state)
 {
 	return json_pack("{s:o, s:o, s:o}", "active",
 			 state->routed ? json_boolean(state->active) : json_null(),
-			 "used", describe_filled(state->engine), "reason",
-			 describe_text(state->active ? NULL : state->why.text));
+			 "used", pm_json_filled(state->engine), "reason",
+			 pm_json_text(state->active ? NULL : state->why.text));
 }
 
 static json_t *make_unreachable(const struct state_facts *facts)
 {
 	return json_pack("{s:I, s:o}", "pairs",
 			 (json_int_t)facts->view->unreachable.count, "text",
-			 describe_filled(facts->unreachable));
+			 pm_json_filled(facts->unreachable));
 }
 
 static json_t *make_reachable(const struct state_facts *facts)
@@ -664,17 +665,17 @@ static json_t *make_reachable(const struct state_facts *facts)
 
 static json_t *make_run(const struct last *last)
 {
-	return last->run.number ? rows_describe(run_rows, last) : json_null();
+	return last->run.number ? pm_json_rows(run_rows, last) : json_null();
 }
 
 static json_t *make_repair(const struct last *last)
 {
-	return last->repair.number ? rows_describe(repair_rows, last) : json_null();
+	return last->repair.number ? pm_json_rows(repair_rows, last) : json_null();
 }
 
 static json_t *make_transition(const struct last *last)
 {
-	return last->transition_number ? rows_describe(transition_rows, last)
+	return last->transition_number ? pm_json_rows(transition_rows, last)
 				       : json_null();
 }
 
@@ -711,7 +712,7 @@ static json_t *make_shadow(const struct last *last)
 
 	if (!last->shadow.number)
 		return json_null();
-	shadow = rows_describe(shadow_rows, last);
+	shadow = pm_json_rows(shadow_rows, last);
 	if (shadow && json_object_set_new(shadow, "other", make_other(&last->shadow))) {
 		json_decref(shadow);
 		return NULL;
@@ -725,7 +726,7 @@ static json_t *make_shadow(const struct last *last)
 /* Nothing of it is shared with the next one: another thread frees it. */
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
-	const struct describe_member members[] = {
+	const struct pm_json_member members[] = {
 		{"schema", json_string("portmajor-state")},
 		{"version", json_integer(SCHEMA_VERSION)},
 		{"time", json_integer(0)},
@@ -744,7 +745,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"balance", json_null()},
 		{"multicast", json_null()},
 		{"repairs_by_phase", json_null()},
-		{"since_start", rows_describe(total_rows, &state->totals)},
+		{"since_start", pm_json_rows(total_rows, &state->totals)},
 		{"out_of_plan", json_integer(state->out_of_plan)},
 		{"flapping", make_damping(facts->view)},
 		{"degraded_links", make_degraded(facts)},
@@ -752,14 +753,15 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"drained", make_drains(facts)},
 		{"unreachable", make_unreachable(facts)},
 		{"reachable", make_reachable(facts)},
-		{"bad_switches", describe_filled(facts->unfit)},
-		{"config_error", describe_filled(facts->misread)},
+		{"bad_switches", pm_json_filled(facts->unfit)},
+		{"config_error", pm_json_filled(facts->misread)},
 		{"plan", make_plan(facts)},
 		{"port_guid", json_string("")},
 		{"unsaved", json_null()},
+		{0},
 	};
 
-	return describe_object(members, sizeof(members) / sizeof(*members));
+	return pm_json_object(members);
 }
 
 /* Hands a document over, unless it is NULL: then the next one will do. With the mutex. */
@@ -804,7 +806,7 @@ static json_t *make_news(const struct state *state, const struct view *view,
 
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
 			 make_repair(&state->last), "move", make_transition(&state->last),
-			 "since_start", rows_describe(total_rows, &state->totals),
+			 "since_start", pm_json_rows(total_rows, &state->totals),
 			 "flapping", make_damping(view), "drained", make_drains(&facts),
 			 "unreachable", "pairs", (json_int_t)view->unreachable.count,
 			 "reachable", "connected", (json_int_t)view->reachable.connected,
@@ -825,7 +827,7 @@ void state_renew_unread(struct state *state, const char *drains_unread)
 	pthread_mutex_lock(&state->mutex);
 	if (state->latest)
 		renew(state, json_pack("{s:{s:o}}", "drained", "error",
-				       describe_filled(drains_unread)));
+				       pm_json_filled(drains_unread)));
 	pthread_mutex_unlock(&state->mutex);
 	worker_poke(state->writer);
 }

@@ -121,7 +121,7 @@ static json_t *loads_json(const struct pm_check_loads *loads)
 			i % 2 ? &loads->down[i / 2] : &loads->up[i / 2];
 
 		if (load->links)
-			list = cli_json_append(
+			list = pm_json_append(
 				list,
 				json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:f, s:f}",
 					  "direction", i % 2 ? "down" : "up", "level",
@@ -143,11 +143,11 @@ static json_t *credit_loop_json(const struct judged *j)
 	for (uint32_t i = 0; i < credits->length && i < PM_CHECK_CREDIT_LOOP; i++) {
 		const struct pm_port *p = &j->fabric->ports[credits->credit_loop[i]];
 
-		list = cli_json_append(
+		list = pm_json_append(
 			list,
 			json_pack("{s:o, s:o, s:i}", "guid",
-				  cli_json_guid(j->fabric->nodes[p->node].guid), "name",
-				  cli_json_string(pm_fabric_name(j->fabric, p->node)),
+				  pm_json_guid(j->fabric->nodes[p->node].guid), "name",
+				  pm_json_text(pm_fabric_name(j->fabric, p->node)),
 				  "port", p->num));
 	}
 	return list;
@@ -160,11 +160,11 @@ static json_t *findings_json(const struct pm_judgement *found)
 	for (uint32_t i = 0; i < found->num_findings; i++) {
 		const struct pm_finding *finding = &found->findings[i];
 
-		list = cli_json_append(list,
-				       json_pack("{s:s, s:I, s:o}", "kind",
-						 pm_finding_name(finding->kind), "count",
-						 (json_int_t)finding->count, "text",
-						 cli_json_string(finding->text)));
+		list = pm_json_append(list,
+				      json_pack("{s:s, s:I, s:o}", "kind",
+						pm_finding_name(finding->kind), "count",
+						(json_int_t)finding->count, "text",
+						pm_json_text(finding->text)));
 	}
 	return list;
 }
@@ -187,10 +187,10 @@ static json_t *loops_json(const struct judged *j)
 	for (uint32_t i = 0; i < loops->length && i < PM_CHECK_LOOP; i++) {
 		uint32_t sw = loops->loop[i];
 
-		list = cli_json_append(
+		list = pm_json_append(
 			list, json_pack("{s:o, s:o}", "guid",
-					cli_json_guid(j->fabric->nodes[sw].guid), "name",
-					cli_json_string(pm_fabric_name(j->fabric, sw))));
+					pm_json_guid(j->fabric->nodes[sw].guid), "name",
+					pm_json_text(pm_fabric_name(j->fabric, sw))));
 	}
 	return json_pack("{s:I, s:o, s:I, s:o}", "lids", (json_int_t)loops->lids, "lid",
 			 loops->lids ? json_integer(loops->lid) : json_null(), "length",
@@ -252,8 +252,8 @@ static json_t *unassigned_json(const struct judged *j)
 	if (!found->unassigned)
 		return json_null();
 	return json_pack("{s:I, s:o, s:o}", "lid", (json_int_t)found->first_unassigned,
-			 "guid", cli_json_guid(j->fabric->nodes[found->at].guid), "name",
-			 cli_json_string(pm_fabric_name(j->fabric, found->at)));
+			 "guid", pm_json_guid(j->fabric->nodes[found->at].guid), "name",
+			 pm_json_text(pm_fabric_name(j->fabric, found->at)));
 }
 
 static json_t *describe_check(const struct judged *j, const struct request *request)
@@ -262,7 +262,7 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 
 	return cli_json_join(
 		cli_json_new("check", 2),
-		cli_json_object((const struct cli_json_member[]){
+		pm_json_object((const struct pm_json_member[]){
 			{"findings", findings_json(found)},
 			{"switches", json_integer(j->fabric->num_switches)},
 			{"tables", json_integer(found->tables)},
@@ -280,9 +280,8 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 			{"shift",
 			 request->shifts ? json_integer(found->shift) : json_null()},
 			{"plan", plan_json(found)},
-			{"no_plan", found->planned
-					    ? json_null()
-					    : cli_json_string(found->unplanned.text)},
+			{"no_plan", found->planned ? json_null()
+						   : pm_json_text(found->unplanned.text)},
 			{0},
 		}));
 }

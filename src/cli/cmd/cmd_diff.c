@@ -228,13 +228,13 @@ static json_t *json_moves(const struct result *r, const struct side *before,
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < r->num_moves; i++)
-		json_array_append_new(
-			list, json_pack("{s:o, s:o, s:i, s:i}", "guid",
-					cli_json_guid(r->moves[i].guid), "name",
-					cli_json_string(move_name(before, after,
-								  r->moves[i].guid)),
-					"before", r->moves[i].before, "after",
-					r->moves[i].after));
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o, s:i, s:i}", "guid",
+						pm_json_guid(r->moves[i].guid), "name",
+						pm_json_text(move_name(before, after,
+								       r->moves[i].guid)),
+						"before", r->moves[i].before, "after",
+						r->moves[i].after));
 	return list;
 }
 
@@ -253,8 +253,8 @@ static json_t *json_switches(const struct result *r, const struct side *before,
 		if (old && change.entries)
 			json_array_append_new(
 				list, json_pack("{s:o, s:o, s:I, s:I}", "guid",
-						cli_json_guid(sw->guid), "name",
-						cli_json_string(sw->name), "entries",
+						pm_json_guid(sw->guid), "name",
+						pm_json_text(sw->name), "entries",
 						(json_int_t)change.entries, "blocks",
 						(json_int_t)change.blocks));
 	}

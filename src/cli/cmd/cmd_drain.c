@@ -480,13 +480,13 @@ static json_t *describe_drain(const struct pm_drain *d, const char *state)
 {
 	json_t *since = d->since ? json_integer((json_int_t)d->since) : json_null();
 	json_t *thing = json_pack(
-		"{s:o, s:o, s:i, s:s, s:o, s:o, s:o}", "guid", cli_json_guid(d->guid),
-		"name", cli_json_string(d->name), "port", (int)d->num, "state", state,
-		"since", since, "by", d->by ? cli_json_string(d->by) : json_null(),
-		"reason", d->reason ? cli_json_string(d->reason) : json_null());
+		"{s:o, s:o, s:i, s:s, s:o, s:o, s:o}", "guid", pm_json_guid(d->guid),
+		"name", pm_json_text(d->name), "port", (int)d->num, "state", state,
+		"since", since, "by", d->by ? pm_json_text(d->by) : json_null(), "reason",
+		d->reason ? pm_json_text(d->reason) : json_null());
 
 	if (strcmp(d->name, d->label) != 0)
-		json_object_set_new(thing, "label", cli_json_string(d->label));
+		json_object_set_new(thing, "label", pm_json_text(d->label));
 	return thing;
 }
 

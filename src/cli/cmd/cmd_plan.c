@@ -58,7 +58,7 @@ static void print_place(const struct pm_plan *plan, const json_t *lid)
 	uint32_t place = plan->owner[cli_json_number(lid, "lid")];
 	const struct pm_port *port = &plan->topology->ports[place];
 
-	json_t *label = cli_json_string(pm_fabric_label(plan->topology, port->node));
+	json_t *label = pm_json_text(pm_fabric_label(plan->topology, port->node));
 
 	fputs(" \"", stdout);
 	cli_text_put(json_string_value(label));
@@ -101,7 +101,7 @@ static void add_notes(json_t *list, const struct pm_netlist_notes *notes)
 		notes->count < PM_NETLIST_NOTES ? notes->count : PM_NETLIST_NOTES;
 
 	for (uint32_t i = 0; i < shown; i++)
-		json_array_append_new(list, cli_json_string(notes->first[i].text));
+		json_array_append_new(list, pm_json_text(notes->first[i].text));
 	if (shown < notes->count)
 		json_array_append_new(list, json_sprintf("and %" PRIu32 " more of these",
 							 notes->count - shown));

@@ -30,7 +30,7 @@ static json_t *describe_balance(const struct cli_master *master, bool requested)
 	json_t *port = json_object_get(master->root, "port_guid");
 
 	return json_pack("{s:O, s:o, s:b, s:o}", "port_guid", port ? port : json_null(),
-			 "file", cli_json_string(master->state), "requested", requested,
+			 "file", pm_json_text(master->state), "requested", requested,
 			 "balance",
 			 json_is_object(balance) ? json_incref(balance) : json_null());
 }

@@ -615,8 +615,8 @@ static json_t *describe_state(json_t *root, const char *path, const struct state
 	json_t *object = cli_json_new("status", 1), *list = json_array();
 
 	for (size_t i = 0; i < findings->count; i++)
-		json_array_append_new(list, cli_json_string(findings->text[i]));
-	json_object_set_new(object, "file", cli_json_string(path));
+		json_array_append_new(list, pm_json_text(findings->text[i]));
+	json_object_set_new(object, "file", pm_json_text(path));
 	json_object_set_new(object, "age_s", json_integer(age));
 	json_object_set_new(object, "running", json_boolean(state->running));
 	json_object_set_new(object, "findings", list);

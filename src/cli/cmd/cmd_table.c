@@ -185,7 +185,7 @@ static json_t *list_host_names(const struct state *before, const struct pm_fabri
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		if (before->plan->topology->ports[i].host)
 			json_array_append_new(
-				list, cli_json_string(pm_fabric_label(
+				list, pm_json_text(pm_fabric_label(
 					      whole, pm_fabric_peer_node(whole, i))));
 	return list;
 }
@@ -314,8 +314,8 @@ static int print_table(const struct state *before, const struct state *after,
 	json_t *more = json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "lid_order",
 		pm_lid_order_name(plan->order), "switch",
-		cli_json_string(pm_fabric_name(plan->topology, sw)), "switch_guid",
-		cli_json_guid(plan->topology->nodes[sw].guid), "failed",
+		pm_json_text(pm_fabric_name(plan->topology, sw)), "switch_guid",
+		pm_json_guid(plan->topology->nodes[sw].guid), "failed",
 		cli_failed_json(&request->failed), "planes", list_planes(plan), "entries",
 		list_entries(plan, before->table, after->table), "switches",
 		list_switches(before, after, whole), "multicast", multicast);

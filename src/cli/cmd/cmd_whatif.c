@@ -45,7 +45,7 @@ static json_t *fabric_json(const struct pm_fabric *fabric)
 			fabric->ports[i].peer != PM_NONE;
 	return json_pack("{s:i, s:i, s:o}", "switches", (int)fabric->num_switches,
 			 "end_ports", (int)ends, "fingerprint",
-			 cli_json_guid(cli_fabric_fingerprint(fabric)));
+			 pm_json_guid(cli_fabric_fingerprint(fabric)));
 }
 
 /* Members that a single failure and a sweep have in common. */
@@ -56,7 +56,7 @@ static json_t *settings_json(const struct pm_fabric *fabric,
 	return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:I, s:I, s:I}", "fabric",
 			 fabric_json(fabric), "lid_order",
 			 pm_lid_order_name(config->plan.order), "lmc", config->plan.lmc,
-			 "sm", request->sm ? cli_json_string(request->sm) : json_null(),
+			 "sm", request->sm ? pm_json_text(request->sm) : json_null(),
 			 "connect_roots", config->connect_roots, "loads", config->loads,
 			 "shifts", (json_int_t)config->shifts, "mad_us",
 			 (json_int_t)request->mad_us, "max_wire_smps",
@@ -76,7 +76,7 @@ static json_t *levels_json(const struct pm_plan *plan,
 	json_t *list = json_array();
 
 	for (unsigned int l = 0; l <= plan->tree.top_level && l < PM_WHATIF_LEVELS; l++)
-		list = cli_json_append(list, delta_json(&result->level[l]));
+		list = pm_json_append(list, delta_json(&result->level[l]));
 	return list;
 }
 
@@ -106,8 +106,8 @@ static json_t *cut_off_json(const struct pm_fabric *fabric,
 	const uint32_t *node = pm_whatif_cut_off(whatif, &num);
 
 	for (uint32_t i = 0; i < num; i++)
-		list = cli_json_append(list,
-				       cli_json_string(pm_fabric_label(fabric, node[i])));
+		list = pm_json_append(list,
+				      pm_json_text(pm_fabric_label(fabric, node[i])));
 	return list;
 }
 
@@ -121,7 +121,7 @@ static json_t *describe_whatif(const struct request *request,
 {
 	const struct pm_whatif_result *before = pm_whatif_before(whatif);
 	json_t *object = cli_json_new("whatif", 1);
-	json_t *more = cli_json_object((const struct cli_json_member[]){
+	json_t *more = pm_json_object((const struct pm_json_member[]){
 		{"settings", json_incref(settings->json)},
 		{"failed", cli_failed_json(&request->failed)},
 		{"took", took},

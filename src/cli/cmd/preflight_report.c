@@ -24,7 +24,7 @@ void preflight_report(struct preflight *p, bool ok, const char *what, const char
 	if (p->checks)
 		json_array_append_new(p->checks,
 				      json_pack("{s:s, s:b, s:o}", "check", what, "ok",
-						ok, "text", cli_json_string(text)));
+						ok, "text", pm_json_text(text)));
 	else if (!ok || !p->output.quiet)
 		printf("%-8s%-20s%s\n", ok ? "ok" : "FIX", what, text);
 	free(text);

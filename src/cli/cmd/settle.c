@@ -19,7 +19,7 @@ static json_t *list_matters(const struct settle *settle, const json_t *root)
 
 	json_array_foreach(matters, i, matter)
 		if (!settle->kind->is_listed || settle->kind->is_listed(matter))
-			list = cli_json_append(list, json_incref(matter));
+			list = pm_json_append(list, json_incref(matter));
 	return list;
 }
 

@@ -83,9 +83,9 @@ static json_t *bins_json(const struct pm_histogram *h)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < h->num; i++)
-		list = cli_json_append(list,
-				       json_pack("[I, I]", (json_int_t)h->bin[i].value,
-						 (json_int_t)h->bin[i].count));
+		list = pm_json_append(list,
+				      json_pack("[I, I]", (json_int_t)h->bin[i].value,
+						(json_int_t)h->bin[i].count));
 	return list;
 }
 
@@ -154,7 +154,7 @@ static json_t *rows_json(const struct pm_failure_summary *summary,
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < summary->num_rows; i++)
-		list = cli_json_append(list, row_json(&summary->row[i], names, settings));
+		list = pm_json_append(list, row_json(&summary->row[i], names, settings));
 	return list;
 }
 

@@ -15,7 +15,7 @@ static json_t *ports_json(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid
 
 	for (unsigned int port = 0; port < end; port++)
 		if (pm_mfts_has_port(mfts, sw, mlid, port))
-			list = cli_json_append(list, json_integer(port));
+			list = pm_json_append(list, json_integer(port));
 	return list;
 }
 
@@ -37,7 +37,7 @@ static json_t *entries_json(const struct pm_mft_failure *failure, uint32_t sw,
 		if (empty)
 			json_decref(entry);
 		else
-			list = cli_json_append(list, entry);
+			list = pm_json_append(list, entry);
 	}
 	return list;
 }
@@ -52,7 +52,7 @@ static json_t *changed_json(const struct pm_mft_failure *failure, uint32_t sw,
 		if (memcmp(pm_mfts_block(failure->before, sw, block, p),
 			   pm_mfts_block(failure->after, sw, block, p),
 			   PM_MFT_BLOCK * sizeof(uint16_t)) != 0)
-			list = cli_json_append(list, json_integer(p));
+			list = pm_json_append(list, json_integer(p));
 	return list;
 }
 
@@ -66,7 +66,7 @@ json_t *table_mfts_json(const struct pm_mft_failure *failure, uint32_t sw)
 		json_t *entries = entries_json(failure, sw, b);
 
 		if (json_array_size(entries))
-			list = cli_json_append(
+			list = pm_json_append(
 				list, json_pack("{s:I, s:o, s:o}", "block", (json_int_t)b,
 						"changed", changed_json(failure, sw, b),
 						"entries", json_incref(entries)));

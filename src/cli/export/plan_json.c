@@ -107,10 +107,10 @@ static json_t *describe_lid(const struct pm_plan *plan, const struct pm_fabric *
 	return json_pack("{s:i, s:i, s:o, s:o, s:o, s:i, s:o}", "lid", (int)lid, "block",
 			 (int)(lid / PM_LFT_BLOCK), "plane",
 			 plane == PM_NONE ? json_null() : json_integer(plane), "switch",
-			 cli_json_string(pm_fabric_name(plan->topology, port->node)),
+			 pm_json_text(pm_fabric_name(plan->topology, port->node)),
 			 "switch_guid",
-			 cli_json_guid(plan->topology->nodes[port->node].guid), "port",
-			 port->num, "guid", empty ? json_null() : cli_json_guid(guid));
+			 pm_json_guid(plan->topology->nodes[port->node].guid), "port",
+			 port->num, "guid", empty ? json_null() : pm_json_guid(guid));
 }
 
 static json_t *list_planned_lids(const struct pm_plan *plan,
@@ -175,7 +175,7 @@ static void note_degraded_links(const struct pm_plan *plan,
 	if (degraded.count && pm_text_print(print_degraded, &degraded, &text, &length))
 		cli_no_memory();
 	if (text)
-		json_array_append_new(notes, cli_json_string(text));
+		json_array_append_new(notes, pm_json_text(text));
 	free(text);
 	free(degraded.list);
 	free(link);
@@ -187,11 +187,11 @@ static json_t *list_notes(const struct cli_tables *tables, const struct pm_fabri
 	char text[PM_CHANGE_TEXT];
 
 	if (pm_guess_describe(tables->plan, fabric, text, sizeof(text)))
-		json_array_append_new(list, cli_json_string(text));
+		json_array_append_new(list, pm_json_text(text));
 	if (pm_change_oddities(tables->plan, text, sizeof(text)))
-		json_array_append_new(list, cli_json_string(text));
+		json_array_append_new(list, pm_json_text(text));
 	if (pm_change_unreachable(tables->plan, &tables->unreachable, text, sizeof(text)))
-		json_array_append_new(list, cli_json_string(text));
+		json_array_append_new(list, pm_json_text(text));
 	note_degraded_links(tables->plan, fabric, list);
 	return list;
 }

@@ -69,9 +69,9 @@ static json_t *setups_json(const struct collective_request *request,
 	json_t *kept = json_array();
 
 	for (uint32_t i = 0; i < request->ports.num; i++)
-		kept = cli_json_append(kept, json_integer(pm_collective_setups(
-						     algorithm, request->processes,
-						     request->ports.values[i])));
+		kept = pm_json_append(kept, json_integer(pm_collective_setups(
+						    algorithm, request->processes,
+						    request->ports.values[i])));
 	return json_pack(
 		"{s:I, s:o}", "naive",
 		(json_int_t)pm_collective_setups(algorithm, request->processes, 1),

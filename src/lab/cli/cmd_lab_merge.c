@@ -127,7 +127,7 @@ static int print_whole(void *from, const struct cli_output *output)
 		return status;
 	runs = json_array();
 	for (uint32_t i = 0; i < whole->total; i++)
-		runs = cli_json_append(
+		runs = pm_json_append(
 			runs, json_incref(json_array_get(
 				      runs_of(whole, i % whole->of + 1), i / whole->of)));
 	object = json_copy(whole->head);

@@ -99,7 +99,7 @@ static int play_way(const struct collective_request *request, const json_t *even
 		if (!status)
 			status = play_event(request, event, i, way, played);
 	}
-	*ways = cli_json_append(
+	*ways = pm_json_append(
 		*ways, json_pack("{s:s, s:I, s:f, s:I}", "circuits", name, "ports",
 				 (json_int_t)way.ports, "seconds", played->seconds,
 				 "setups", (json_int_t)(way.ideal ? 0 : played->setups)));
@@ -129,12 +129,11 @@ int collective_events_play(const struct collective_request *request, json_t **ob
 			request, events, "ideal",
 			(struct collective_way){PM_CIRCUITS_MAX_PORTS, true, true}, &ways,
 			&played);
-	*object =
-		json_pack("{s:o, s:I, s:I, s:f, s:I, s:o}", "file",
-			  cli_json_string(request->events), "events",
-			  (json_int_t)json_array_size(events), "calls",
-			  (json_int_t)played.calls, "computing", played.computing,
-			  "call_setups", (json_int_t)request->call_setups, "ways", ways);
+	*object = json_pack(
+		"{s:o, s:I, s:I, s:f, s:I, s:o}", "file", pm_json_text(request->events),
+		"events", (json_int_t)json_array_size(events), "calls",
+		(json_int_t)played.calls, "computing", played.computing, "call_setups",
+		(json_int_t)request->call_setups, "ways", ways);
 	json_decref(events);
 	return status;
 }

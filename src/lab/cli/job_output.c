@@ -26,7 +26,7 @@ static json_t *stall_json(const struct packet_lab *lab, const struct pm_stall *s
 			 ms_json(lab, true, stall->from), "host",
 			 stall->host == PM_NONE
 				 ? json_null()
-				 : cli_json_string(scene_name(&lab->scene, stall->host)));
+				 : pm_json_text(scene_name(&lab->scene, stall->host)));
 }
 
 /* [ms, percent of all blocks that have arrived by then], where either changes. */
@@ -36,9 +36,9 @@ static json_t *curve_json(const struct packet_lab *lab,
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i <= PM_PROGRESS_PARTS && progress->at[i] != PM_NEVER; i++)
-		list = cli_json_append(
-			list, json_pack("[o, I]", ms_json(lab, true, progress->at[i]),
-					(json_int_t)i));
+		list = pm_json_append(list, json_pack("[o, I]",
+						      ms_json(lab, true, progress->at[i]),
+						      (json_int_t)i));
 	return list;
 }
 
@@ -88,11 +88,10 @@ void job_add_failure(struct job_engine *engine, const struct packet_run *run,
 
 	engine->object = cli_json_join(
 		json_pack("{s:o, s:o, s:o}", "name",
-			  cli_json_string(recording->engine[0] ? recording->engine
-							       : engine->path),
-			  "file",
-			  engine->path ? cli_json_string(engine->path) : json_null(),
-			  "times", cli_json_string(recording->times)),
+			  pm_json_text(recording->engine[0] ? recording->engine
+							    : engine->path),
+			  "file", engine->path ? pm_json_text(engine->path) : json_null(),
+			  "times", pm_json_text(recording->times)),
 		engine->object);
 	engine->object = cli_json_join(
 		engine->object,

@@ -237,13 +237,13 @@ static json_t *describe_job(const struct job *job)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < job->num; i++)
-		list = cli_json_append(list, json_incref(job->engines[i].object));
+		list = pm_json_append(list, json_incref(job->engines[i].object));
 	return cli_json_join(
 		cli_json_new("job", 1),
-		cli_json_object((const struct cli_json_member[]){
+		pm_json_object((const struct pm_json_member[]){
 			{"fabric",
-			 cli_json_string(job->recordings.fabric ? job->recordings.fabric
-								: job->netlist)},
+			 pm_json_text(job->recordings.fabric ? job->recordings.fabric
+							     : job->netlist)},
 			{"hosts", json_integer(lab->scene.num_hosts)},
 			{"failed", cli_failed_json(&packet->failed)},
 			{"cables", json_integer(lab->scene.recording->num_failed)},

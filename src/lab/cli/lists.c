@@ -95,6 +95,6 @@ json_t *cli_list_json(const struct cli_list *list)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < list->num; i++)
-		array = cli_json_append(array, json_integer(list->values[i]));
+		array = pm_json_append(array, json_integer(list->values[i]));
 	return array;
 }

@@ -328,7 +328,7 @@ static json_t *calls_json(const struct packet_lab *lab, const struct packet_run 
 		uint64_t from = last;
 
 		last = end > last ? end : last;
-		list = cli_json_append(
+		list = pm_json_append(
 			list, end == PM_NEVER
 				      ? json_null()
 				      : json_real(packet_us(lab, (double)(last - from))));
@@ -426,7 +426,7 @@ int packet_jobs_add(struct packet_lab *lab, const struct packet_run *run, json_t
 							     : json_null());
 		if (lab->request->alone)
 			status = add_alone(lab, job, &o, object);
-		list = cli_json_append(list, object);
+		list = pm_json_append(list, object);
 		sum += o.accepted;
 		squares += o.accepted * o.accepted;
 	}

@@ -230,12 +230,12 @@ static int add_repair(struct scene *scene, const char *path, json_t **list)
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	recording = json_pack(
 		"{s:o, s:o}", "name",
-		cli_json_string(sets->engine[0] ? sets->engine : pm_textfile_name(path)),
-		"file", cli_json_string(path));
+		pm_json_text(sets->engine[0] ? sets->engine : pm_textfile_name(path)),
+		"file", pm_json_text(path));
 	status = check_failed(scene, sets, path);
 	if (!status)
 		status = judge_repair(scene, sets, recording);
-	*list = cli_json_append(*list, recording);
+	*list = pm_json_append(*list, recording);
 	pm_lft_trace_free(sets);
 	return status;
 }

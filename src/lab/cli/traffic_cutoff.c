@@ -58,9 +58,9 @@ static json_t *curve_json(const struct pm_outage *outage)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < outage->num_points; i++)
-		list = cli_json_append(
-			list, json_pack("[I, I]", (json_int_t)outage->curve[i].ns,
-					(json_int_t)outage->curve[i].dead));
+		list = pm_json_append(list,
+				      json_pack("[I, I]", (json_int_t)outage->curve[i].ns,
+						(json_int_t)outage->curve[i].dead));
 	return list;
 }
 
@@ -95,10 +95,10 @@ static json_t *recording_json(const char *path, const struct pm_lft_trace *sets,
 {
 	const char *name = sets->engine[0] ? sets->engine : pm_textfile_name(path);
 
-	return cli_json_object((const struct cli_json_member[]){
-		{"name", cli_json_string(name)},
-		{"file", path ? cli_json_string(path) : json_null()},
-		{"times", cli_json_string(sets->times)},
+	return pm_json_object((const struct pm_json_member[]){
+		{"name", pm_json_text(name)},
+		{"file", path ? pm_json_text(path) : json_null()},
+		{"times", pm_json_text(sets->times)},
 		{"hosts", json_integer((json_int_t)outage->hosts)},
 		{"pairs", json_integer((json_int_t)outage->pairs)},
 		{"paths", json_integer((json_int_t)outage->paths)},
@@ -124,8 +124,8 @@ static json_t *describe_cutoffs(const struct request *request, json_t *recording
 		cli_json_new("traffic", 1),
 		json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "engine", "cutoff", "failed",
 			  cli_failed_json(&request->failed), "sm",
-			  request->sm ? cli_json_string(request->sm) : json_null(),
-			  "mad_us", (json_int_t)request->mad_us, "max_wire_smps",
+			  request->sm ? pm_json_text(request->sm) : json_null(), "mad_us",
+			  (json_int_t)request->mad_us, "max_wire_smps",
 			  (json_int_t)request->wire_smps, "recordings", recordings));
 }
 
@@ -237,7 +237,7 @@ static int add_recording(struct scene *scene, const char *path,
 	json_object_set_new(object, "mixture",
 			    traffic_mixture_json(scene->fabric, sets, &mixture));
 	pm_mixture_free(&mixture);
-	*list = cli_json_append(*list, object);
+	*list = pm_json_append(*list, object);
 	if (json_array_size(*list) == 1)
 		scene->hosts = outage.hosts;
 	return outage.hosts == scene->hosts

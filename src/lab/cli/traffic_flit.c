@@ -152,7 +152,7 @@ static int run_once(const struct flit_request *request, const struct pm_flit_net
 		pm_flit_result(flit, &run->result);
 		run->count = pm_flit_count(flit);
 		run->deadlock = *pm_flit_deadlock(flit);
-		*runs = cli_json_append(*runs, flit_run_json(net, run));
+		*runs = pm_json_append(*runs, flit_run_json(net, run));
 	}
 	pm_flit_free(flit);
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;

@@ -37,7 +37,7 @@ static json_t *number_if(bool wanted, uint32_t number)
 
 static json_t *string_if(const char *text)
 {
-	return text ? cli_json_string(text) : json_null();
+	return text ? pm_json_text(text) : json_null();
 }
 
 static json_t *network_json(const struct flit_request *request,
@@ -55,7 +55,7 @@ json_t *flit_settings_json(const struct flit_request *request,
 {
 	const struct pm_flit_config *c = &request->config;
 	bool slack = c->flow == PM_FLIT_SLACK;
-	json_t *settings = cli_json_object((const struct cli_json_member[]){
+	json_t *settings = pm_json_object((const struct pm_json_member[]){
 		{"flow", json_string(flit_flow_name(c->flow))},
 		{"stop", number_if(slack, c->stop)},
 		{"go", number_if(slack, c->go)},
@@ -67,7 +67,7 @@ json_t *flit_settings_json(const struct flit_request *request,
 				    : json_null()},
 		{"reads", json_integer(c->reads)},
 		{"delay", json_integer(c->delay)},
-		{"pattern", cli_json_string(request->pattern)},
+		{"pattern", pm_json_text(request->pattern)},
 		{"arrivals", json_string(flit_arrivals_name(c->arrivals))},
 		{"warm_up", json_integer(request->warm_up)},
 		{"cycles", json_integer(request->cycles)},
@@ -108,11 +108,11 @@ static json_t *deadlock_json(const struct pm_flit_net *net, const struct flit_ru
 	for (uint32_t i = 0; i < d->length && i < PM_FLIT_LOOP; i++) {
 		const struct pm_flit_link *link = &net->links[d->loop[i].link];
 
-		loop = cli_json_append(
-			loop, json_pack("{s:o, s:o, s:I}", "from",
-					cli_json_string(net->names[link->from]), "to",
-					cli_json_string(net->names[link->to]), "vc",
-					(json_int_t)d->loop[i].vc));
+		loop = pm_json_append(loop,
+				      json_pack("{s:o, s:o, s:I}", "from",
+						pm_json_text(net->names[link->from]),
+						"to", pm_json_text(net->names[link->to]),
+						"vc", (json_int_t)d->loop[i].vc));
 	}
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "seed", (json_int_t)run->seed,
 			 "cycle", (json_int_t)d->cycle, "buffers", (json_int_t)d->buffers,
@@ -125,10 +125,10 @@ json_t *flit_run_json(const struct pm_flit_net *net, const struct flit_run *run)
 	const struct pm_flit_result *r = &run->result;
 	const struct pm_flit_link *link = &net->links[r->busiest_link];
 	json_t *busiest = json_pack("{s:f, s:o, s:o}", "load", r->busiest, "from",
-				    cli_json_string(net->names[link->from]), "to",
-				    cli_json_string(net->names[link->to]));
+				    pm_json_text(net->names[link->from]), "to",
+				    pm_json_text(net->names[link->to]));
 
-	return cli_json_object((const struct cli_json_member[]){
+	return pm_json_object((const struct pm_json_member[]){
 		{"seed", json_integer(run->seed)},
 		{"length", json_integer(run->length)},
 		{"load", json_real(run->load / MILLION)},
@@ -210,7 +210,7 @@ static json_t *point_json(json_t *runs)
 	times = json_pack("{s:f, s:o, s:I, s:I, s:I}", "mean", latency.mean, "half",
 			  traffic_half_json(latency), "p50", (json_int_t)(sum.p50 + 0.5),
 			  "p99", (json_int_t)(sum.p99 + 0.5), "max", sum.max);
-	return cli_json_object((const struct cli_json_member[]){
+	return pm_json_object((const struct pm_json_member[]){
 		{"length", json_incref(json_object_get(first, "length"))},
 		{"load", json_incref(json_object_get(first, "load"))},
 		{"accepted", json_real(accepted.mean)},
@@ -238,8 +238,7 @@ static json_t *points_json(const json_t *runs, size_t seeds)
 	json_t *points = json_array();
 
 	for (size_t i = 0; i < json_array_size(runs); i += seeds)
-		points =
-			cli_json_append(points, point_json(traffic_some(runs, i, seeds)));
+		points = pm_json_append(points, point_json(traffic_some(runs, i, seeds)));
 	return points;
 }
 
@@ -262,7 +261,7 @@ static json_t *saturation_json(const json_t *points)
 			continue;
 		}
 		last = json_pack("{s:I, s:O}", "length", length, "accepted", accepted);
-		list = cli_json_append(list, last);
+		list = pm_json_append(list, last);
 	}
 	return list;
 }
@@ -282,11 +281,11 @@ json_t *flit_findings_json(const json_t *points, bool may_lose)
 
 	json_array_foreach(points, i, point) {
 		if (json_is_object(json_object_get(point, "deadlock")))
-			list = cli_json_append(list, finding_json("deadlock", point));
+			list = pm_json_append(list, finding_json("deadlock", point));
 		if (!may_lose && cli_json_number(point, "lost_flits"))
-			list = cli_json_append(list, finding_json("loss", point));
+			list = pm_json_append(list, finding_json("loss", point));
 		if (cli_json_number(point, "missing_flits"))
-			list = cli_json_append(list, finding_json("missing", point));
+			list = pm_json_append(list, finding_json("missing", point));
 	}
 	return list;
 }

@@ -52,8 +52,8 @@ static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_lft_tra
 	for (uint32_t i = 0; i < ring->length; i++) {
 		uint32_t at = mixture->at[ring->first + i];
 
-		list = cli_json_append(list, is_loop ? cli_node_json(fabric, at)
-						     : cli_link_json(fabric, at));
+		list = pm_json_append(list, is_loop ? cli_node_json(fabric, at)
+						    : cli_link_json(fabric, at));
 	}
 	object = json_pack("{s:o, s:o, s:o}", is_loop ? "switches" : "links", list,
 			   "made", event_json(fabric, sets, ring->made), "mended",
@@ -72,7 +72,7 @@ static json_t *rings_json(const struct pm_fabric *fabric, const struct pm_lft_tr
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < rings->num && i < LISTED; i++)
-		list = cli_json_append(
+		list = pm_json_append(
 			list, ring_json(fabric, sets, mixture, &rings->list[i], is_loop));
 	return json_pack("{s:I, s:I, s:f, s:o}", "num", (json_int_t)rings->num, "most",
 			 (json_int_t)rings->most, "ms", (double)rings->ns / 1e6, "list",

@@ -26,11 +26,11 @@ static json_t *rates_json(const struct pm_rates *rates)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < rates->num; i++)
-		list = cli_json_append(
-			list, json_pack("{s:o, s:I, s:I}", "gbps",
-					gbps_json(rates->list[i].rate), "ticks",
-					(json_int_t)rates->list[i].ticks, "links",
-					(json_int_t)rates->list[i].links));
+		list = pm_json_append(list,
+				      json_pack("{s:o, s:I, s:I}", "gbps",
+						gbps_json(rates->list[i].rate), "ticks",
+						(json_int_t)rates->list[i].ticks, "links",
+						(json_int_t)rates->list[i].links));
 	return list;
 }
 
@@ -47,7 +47,7 @@ static json_t *sls_json(const struct packet_request *request)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < request->num_sls; i++)
-		list = cli_json_append(list, json_integer(request->sls[i]));
+		list = pm_json_append(list, json_integer(request->sls[i]));
 	return list;
 }
 
@@ -55,7 +55,7 @@ json_t *packet_settings_json(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
 	const struct pm_packet_config *config = &lab->config;
-	json_t *object = cli_json_object((const struct cli_json_member[]){
+	json_t *object = pm_json_object((const struct pm_json_member[]){
 		{"engine", json_string("packet")},
 		{"tables", json_string(request->sets   ? "recording"
 				       : request->lfts ? "file"
@@ -98,7 +98,7 @@ static json_t *drops_json(const struct packet_lab *lab, const struct pm_packet_r
 	for (uint32_t node = 0; node < lab->scene.fabric->num_nodes; node++)
 		for (unsigned int reason = 0; reason < PM_DROPS; reason++)
 			if (r->drops_at[node][reason])
-				list = cli_json_append(
+				list = pm_json_append(
 					list,
 					json_pack("{s:o, s:s, s:I}", "node",
 						  cli_node_json(lab->scene.fabric, node),
@@ -174,7 +174,7 @@ static json_t *windows_json(const struct packet_lab *lab,
 		while (sets < lab->scene.replay.num &&
 		       lab->scene.replay.list[(uint32_t)sets].time <= end)
 			sets++;
-		list = cli_json_append(
+		list = pm_json_append(
 			list,
 			json_pack("{s:f, s:f, s:o, s:o, s:I, s:I}", "us",
 				  packet_us(lab, i * window - lab->config.warmup), "rate",
@@ -198,7 +198,7 @@ static json_t *classes_json(const struct packet_lab *lab,
 
 		if (!w->packets)
 			continue;
-		list = cli_json_append(
+		list = pm_json_append(
 			list,
 			json_pack("{s:I, s:I, s:I, s:f, s:o, s:o}", "sl", (json_int_t)sl,
 				  "vl", (json_int_t)lab->config.lanes->of_sl[sl],
@@ -230,7 +230,7 @@ static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, int
 		return json_null();
 	}
 	for (int i = 0; i < num && i < PM_PACKET_LOOP; i++)
-		list = cli_json_append(list, cli_link_json(lab->scene.fabric, loop[i]));
+		list = pm_json_append(list, cli_link_json(lab->scene.fabric, loop[i]));
 	return list;
 }
 
@@ -248,7 +248,7 @@ static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_
 	for (uint32_t i = 0; i < run->num_deadlocks; i++) {
 		const struct pm_packet_deadlock *found = &run->deadlocks[i];
 
-		list = cli_json_append(
+		list = pm_json_append(
 			list, json_pack("{s:o, s:o, s:f, s:b, s:I, s:I, s:o}", "begin_us",
 					when_json(lab, found->begin), "end_us",
 					when_json(lab, found->end), "us",
@@ -289,7 +289,7 @@ static json_t *point_json(const struct packet_lab *lab, const struct packet_run 
 	const struct pm_packet_result *r = &run->r;
 	uint32_t load = lab->workload.load;
 
-	return cli_json_object((const struct cli_json_member[]){
+	return pm_json_object((const struct pm_json_member[]){
 		{"seed", json_integer((json_int_t)lab->workload.seed)},
 		{"offered", load ? json_real(load / (double)PM_LOAD_FULL) : json_null()},
 		{"accepted", json_real(r->accepted)},
@@ -559,7 +559,7 @@ static json_t *means_json(const json_t *points, size_t seeds)
 			traffic_estimate(some, "accepted", NULL);
 		json_t *offered = json_object_get(json_array_get(some, 0), "offered");
 
-		list = cli_json_append(
+		list = pm_json_append(
 			list, json_pack("{s:O?, s:f, s:o, s:o, s:o}", "offered", offered,
 					"accepted", accepted.mean, "half",
 					traffic_half_json(accepted), "latency_us",
@@ -581,7 +581,7 @@ json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status)
 	*status = packet_has_findings(runs) ? EXIT_FINDINGS : EXIT_FINE;
 	json_array_foreach(runs, i, run) {
 		good &= is_good(run);
-		points = cli_json_append(points, json_incref(run));
+		points = pm_json_append(points, json_incref(run));
 	}
 	object = cli_json_join(object, json_pack("{s:o}", "points", points));
 	if (!good)

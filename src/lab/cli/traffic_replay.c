@@ -23,10 +23,9 @@ static json_t *recording_json(const struct packet_lab *lab)
 
 	if (!lab->request->sets)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:I}", "file",
-			 cli_json_string(lab->request->sets), "engine",
-			 cli_json_string(recording->engine), "times",
-			 cli_json_string(recording->times), "cables",
+	return json_pack("{s:o, s:o, s:o, s:I}", "file", pm_json_text(lab->request->sets),
+			 "engine", pm_json_text(recording->engine), "times",
+			 pm_json_text(recording->times), "cables",
 			 (json_int_t)recording->num_failed);
 }
 

@@ -26,7 +26,7 @@ json_t *traffic_shard_json(json_t *object, const struct cli_shard *shard, uint32
 					       "index", (json_int_t)shard->index, "of",
 					       (json_int_t)shard->of, "total",
 					       (json_int_t)total, "fingerprint",
-					       cli_json_guid(fingerprint), "runs", runs));
+					       pm_json_guid(fingerprint), "runs", runs));
 }
 
 int traffic_shard_check(const struct cli_shard *shard, const struct cli_output *output)
@@ -74,6 +74,6 @@ json_t *traffic_some(const json_t *runs, size_t from, size_t num)
 	json_t *list = json_array();
 
 	for (size_t i = from; i < from + num; i++)
-		list = cli_json_append(list, json_incref(json_array_get(runs, i)));
+		list = pm_json_append(list, json_incref(json_array_get(runs, i)));
 	return list;
 }

@@ -184,7 +184,7 @@ static int bisect(const struct scene *scene, pm_packet_path *path,
 
 	if (pm_bisection_find(&config, &found, &err))
 		return fail_sharing(&err);
-	*networks = cli_json_append(
+	*networks = pm_json_append(
 		*networks,
 		network_json(scene, kind, of_vlans ? paths->vlans->num : 0, &found));
 	return EXIT_FINE;

@@ -110,13 +110,13 @@ static void add_cable_finding(struct cabling *c, const char *kind, uint32_t node
 			      const char *interface, const char *expected,
 			      const char *heard)
 {
-	c->findings = cli_json_append(
+	c->findings = pm_json_append(
 		c->findings,
 		json_pack("{s:s, s:o, s:s?, s:o, s:o}", "kind", kind, "name",
-			  cli_json_string(pm_fabric_name(c->fabric, node)), "interface",
+			  pm_json_text(pm_fabric_name(c->fabric, node)), "interface",
 			  interface, "netlist",
-			  expected ? cli_json_string(expected) : json_null(), "heard",
-			  heard ? cli_json_string(heard) : json_null()));
+			  expected ? pm_json_text(expected) : json_null(), "heard",
+			  heard ? pm_json_text(heard) : json_null()));
 }
 
 /* Hosts are known by their name, and ports of switches by theirs as well. */

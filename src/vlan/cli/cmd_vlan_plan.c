@@ -225,7 +225,7 @@ static json_t *describe_vlans(const struct vlan_job *job)
 
 	return cli_json_join(
 		cli_json_new("plan", 1),
-		cli_json_object((const struct cli_json_member[]){
+		pm_json_object((const struct pm_json_member[]){
 			{"folder", json_string(job->request->folder)},
 			{"first", json_integer(first)},
 			{"last", json_integer(first + v->num - 1)},
@@ -238,13 +238,13 @@ static json_t *describe_vlans(const struct vlan_job *job)
 			{"hosts", json_integer(v->num_hosts)},
 			{"hosts_per_vlan", hosts_per_vlan(job)},
 			{"macs",
-			 json_pack("{s:I, s:o, s:o}", "entries",
-				   (json_int_t)job->mac_entries, "switch",
-				   cli_json_string(
-					   pm_fabric_name(job->fabric, job->mac_switch)),
-				   "guid",
-				   cli_json_guid(
-					   job->fabric->nodes[job->mac_switch].guid))},
+			 json_pack(
+				 "{s:I, s:o, s:o}", "entries",
+				 (json_int_t)job->mac_entries, "switch",
+				 pm_json_text(
+					 pm_fabric_name(job->fabric, job->mac_switch)),
+				 "guid",
+				 pm_json_guid(job->fabric->nodes[job->mac_switch].guid))},
 			{"flows",
 			 json_pack("{s:I, s:I}", "vlans", (json_int_t)job->loads.most,
 				   "tree", (json_int_t)job->loads.tree)},

@@ -399,12 +399,11 @@ static void add_peer(const struct vlan_job *job, uint32_t port, json_t *object)
 	uint32_t end = job->fabric->ports[port].peer;
 	const struct pm_port *peer = end == PM_NONE ? NULL : &job->fabric->ports[end];
 
-	json_object_set_new(
-		object, "peer",
-		peer ? cli_json_string(pm_fabric_name(job->fabric, peer->node))
-		     : json_null());
+	json_object_set_new(object, "peer",
+			    peer ? pm_json_text(pm_fabric_name(job->fabric, peer->node))
+				 : json_null());
 	json_object_set_new(object, "peer_guid",
-			    peer ? cli_json_guid(job->fabric->nodes[peer->node].guid)
+			    peer ? pm_json_guid(job->fabric->nodes[peer->node].guid)
 				 : json_null());
 	json_object_set_new(object, "peer_port",
 			    peer ? json_integer(peer->num) : json_null());
@@ -422,7 +421,7 @@ static json_t *port_json(const struct vlan_job *job, uint32_t port)
 	if (pm_text_print(print_tagged, &source, &tagged, &length))
 		cli_no_memory();
 	object = json_pack("{s:i, s:o}", "port", job->fabric->ports[port].num, "name",
-			   cli_json_string(name));
+			   pm_json_text(name));
 	add_peer(job, port, object);
 	json_object_set_new(
 		object, "untagged",
@@ -441,10 +440,10 @@ static json_t *switch_json(const struct vlan_job *job, uint32_t sw)
 	json_t *ports = json_array();
 
 	pm_for_each_port(i, job->fabric, sw)
-		ports = cli_json_append(ports, port_json(job, i));
+		ports = pm_json_append(ports, port_json(job, i));
 	return json_pack("{s:o, s:o, s:o}", "name",
-			 cli_json_string(pm_fabric_name(job->fabric, sw)), "guid",
-			 cli_json_guid(job->fabric->nodes[sw].guid), "ports", ports);
+			 pm_json_text(pm_fabric_name(job->fabric, sw)), "guid",
+			 pm_json_guid(job->fabric->nodes[sw].guid), "ports", ports);
 }
 
 static int write_json(FILE *file, const void *arg)
@@ -454,15 +453,15 @@ static int write_json(FILE *file, const void *arg)
 	int rc;
 
 	for (uint32_t vlan = 0; vlan < job->vlans.num; vlan++)
-		list = cli_json_append(
+		list = pm_json_append(
 			list,
 			json_pack(
 				"{s:I, s:o, s:o}", "vlan",
 				(json_int_t)job->request->first + vlan, "top",
-				cli_json_string(pm_fabric_name(job->fabric,
-							       job->vlans.top[vlan])),
+				pm_json_text(pm_fabric_name(job->fabric,
+							    job->vlans.top[vlan])),
 				"top_guid",
-				cli_json_guid(
+				pm_json_guid(
 					job->fabric->nodes[job->vlans.top[vlan]].guid)));
 	json_object_set_new(
 		object, "access",
@@ -470,7 +469,7 @@ static int write_json(FILE *file, const void *arg)
 	json_object_set_new(object, "vlans", list);
 	list = json_array();
 	for (uint32_t sw = 0; sw < job->fabric->num_switches; sw++)
-		list = cli_json_append(list, switch_json(job, sw));
+		list = pm_json_append(list, switch_json(job, sw));
 	json_object_set_new(object, "switches", list);
 	rc = json_dumpf(object, file, JSON_INDENT(1));
 	fputc('\n', file);

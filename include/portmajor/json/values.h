@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Values of JSON documents: texts, GUIDs, ends of links, lists and objects. Each function
+ * returns a new value, or NULL without memory. Jansson passes NULL on, so that a caller
+ * checks the whole document alone; the allocator of a command ends the process instead.
+ */
+#ifndef PORTMAJOR_JSON_VALUES_H
+#define PORTMAJOR_JSON_VALUES_H
+
+#include <portmajor/fabric/fabric.h>
+
+#include <jansson.h>
+
+#include <stdint.h>
+
+/* A string; bytes that are not UTF-8 become U+FFFD. NULL: null. */
+json_t *pm_json_text(const char *text);
+
+/* The same; "": null. */
+json_t *pm_json_filled(const char *text);
+
+/* A GUID, as "0x" and 16 hexadecimal digits: JSON's numbers do not hold 64 bits. */
+json_t *pm_json_guid(uint64_t guid);
+
+/*
+ * Appends a value to a list; takes over both, and frees the list without memory. Either
+ * may be NULL: then the result is NULL.
+ */
+json_t *pm_json_append(json_t *list, json_t *value);
+
+/* Adds `label` to an object, which it takes over, if it is not the name. */
+json_t *pm_json_label(json_t *object, const char *name, const char *label);
+
+/*
+ * A port of a switch: guid, name (null where the topology, which may be NULL, does not
+ * have the switch), label, port; 0 is the switch itself.
+ */
+json_t *pm_json_end(const struct pm_fabric *topology, uint64_t guid, unsigned int port);
+
+struct pm_json_member {
+	const char *name;
+	json_t *value;
+};
+
+/* An object with members, whose values it takes over; a member without name ends them. */
+json_t *pm_json_object(const struct pm_json_member *members);
+
+#endif

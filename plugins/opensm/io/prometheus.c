@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Metrics in the text format of Prometheus. */
+#include "prometheus.h"
+
+#include <string.h>
+
+void prometheus_print_head(FILE *out, const char *metric, const char *help)
+{
+	const char *end = strrchr(metric, '_');
+
+	fprintf(out, "# HELP portmajor_%s %s\n# TYPE portmajor_%s %s\n", metric, help,
+		metric, end && !strcmp(end, "_total") ? "counter" : "gauge");
+}
+
+void prometheus_print_value(FILE *out, const char *metric, const char *labels,
+			    const json_t *value)
+{
+	if (json_is_real(value))
+		fprintf(out, "portmajor_%s{%s} %.3f\n", metric, labels,
+			json_real_value(value));
+	else if (json_is_number(value) || json_is_boolean(value))
+		fprintf(out, "portmajor_%s{%s} %" JSON_INTEGER_FORMAT "\n", metric,
+			labels, json_is_true(value) ? 1 : json_integer_value(value));
+}
+
+void prometheus_print_rows(FILE *out, const struct pm_json_row *rows,
+			   const struct prometheus_source *sources, size_t num)
+{
+	for (const struct pm_json_row *row = rows; row->name; row++) {
+		if (!row->metric || !json_object_get(sources[0].object, row->name))
+			continue;
+		prometheus_print_head(out, row->metric, row->help);
+		for (size_t i = 0; i < num; i++)
+			prometheus_print_value(
+				out, row->metric, sources[i].labels,
+				json_object_get(sources[i].object, row->name));
+	}
+}
