@@ -163,6 +163,18 @@ static const struct pm_json_row transition_rows[] = {
 	{0},
 };
 
+/* Those of a run that would have routed. */
+static const struct pm_json_row found_rows[] = {
+	{"take_over", LAST(found.take_over.blocks)},
+	{"bound", LAST(found.take_over.bound)},
+	{"full_load", LAST(found.full)},
+	{"switches", LAST(found.take_over.switches)},
+	{"entries", LAST(found.take_over.entries)},
+	{"lids_out_of_plan", LAST(shadow.out_of_plan)},
+	{"milliseconds", LAST(shadow.milliseconds)},
+	{0},
+};
+
 static const struct pm_json_row shadow_rows[] = {
 	{"number", LAST(shadow.number)},
 	{"time", LAST(shadow_time)},
@@ -683,17 +695,15 @@ static json_t *make_transition(const struct last *last)
 static json_t *make_found(const struct last *last)
 {
 	const struct shadow_result *found = &last->found;
+	json_t *object = pm_json_rows(found_rows, last);
 
-	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "take_over",
-			 (json_int_t)found->take_over.blocks, "event",
-			 found->has_event ? json_integer((json_int_t)found->event.blocks)
-					  : json_null(),
-			 "bound", (json_int_t)found->take_over.bound, "full_load",
-			 (json_int_t)found->full, "switches",
-			 (json_int_t)found->take_over.switches, "entries",
-			 (json_int_t)found->take_over.entries, "lids_out_of_plan",
-			 (json_int_t)last->shadow.out_of_plan, "milliseconds",
-			 last->shadow.milliseconds);
+	if (!json_object_set_new(object, "event",
+				 found->has_event
+					 ? json_integer((json_int_t)found->event.blocks)
+					 : json_null()))
+		return object;
+	json_decref(object);
+	return NULL;
 }
 
 /* What the engine that routed sent. */

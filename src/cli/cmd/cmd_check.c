@@ -9,6 +9,7 @@
 #include <portmajor/check/judge.h>
 #include <portmajor/files/mft_file.h>
 #include <portmajor/files/plan_file.h>
+#include <portmajor/json/rows.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,66 @@ static int judge(struct judged *j, const struct request *request)
 
 /* ---- Describing ---- */
 
+#define PATHS(member) PM_JSON_ROW(struct pm_check_paths, member)
+#define LOAD(member) PM_JSON_ROW(struct pm_check_load, member)
+#define LOADS(member) PM_JSON_ROW(struct pm_check_loads, member)
+#define CREDITS(member) PM_JSON_ROW(struct pm_check_credits, member)
+#define MFTS(member) PM_JSON_ROW(struct pm_check_mfts, member)
+#define JUDGED(member) PM_JSON_ROW(struct pm_judgement, member)
+
+static const struct pm_json_row path_rows[] = {
+	{"pairs", PATHS(pairs)}, {"delivered", PATHS(delivered)},
+	{"cut", PATHS(cut)},	 {"unreachable", PATHS(unreachable)},
+	{"lost", PATHS(lost)},	 {"loops", PATHS(loops)},
+	{"turns", PATHS(turns)}, {"misrouted", PATHS(misrouted)},
+	{"sm", PATHS(deaf)},	 {0},
+};
+
+static const struct pm_json_row load_rows[] = {
+	{"links", LOAD(links)},
+	{"flows", LOAD(flows)},
+	{"minimum", LOAD(minimum)},
+	{"maximum", LOAD(maximum)},
+	{0},
+};
+
+static const struct pm_json_row uplink_rows[] = {
+	{"minimum", LOADS(uplink_least)},
+	{"maximum", LOADS(uplink_most)},
+	{"spread", LOADS(uplink_spread)},
+	{0},
+};
+
+static const struct pm_json_row credit_rows[] = {
+	{"channels", CREDITS(channels)},
+	{"dependencies", CREDITS(dependencies)},
+	{"length", CREDITS(length)},
+	{"multicast", CREDITS(multicast)},
+	{0},
+};
+
+static const struct pm_json_row mft_rows[] = {
+	{"groups", MFTS(groups)},
+	{"members", MFTS(members)},
+	{"pairs", MFTS(pairs)},
+	{"delivered", MFTS(delivered)},
+	{"loops", MFTS(count[PM_MFT_LOOP])},
+	{"second_copies", MFTS(count[PM_MFT_TWICE])},
+	{"missed", MFTS(count[PM_MFT_MISSED])},
+	{"strangers", MFTS(count[PM_MFT_STRANGER])},
+	{"nowhere", MFTS(count[PM_MFT_NOWHERE])},
+	{"unused", MFTS(unused)},
+	{0},
+};
+
+static const struct pm_json_row plan_rows[] = {
+	{"lids_out_of_plan", JUDGED(lids_differ)},
+	{"entries", JUDGED(delta.entries)},
+	{"blocks", JUDGED(delta.blocks)},
+	{"switches", JUDGED(delta.switches)},
+	{0},
+};
+
 static json_t *loads_json(const struct pm_check_loads *loads)
 {
 	json_t *list = json_array();
@@ -123,14 +184,14 @@ static json_t *loads_json(const struct pm_check_loads *loads)
 		if (load->links)
 			list = pm_json_append(
 				list,
-				json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:f, s:f}",
-					  "direction", i % 2 ? "down" : "up", "level",
-					  (int)(i / 2), "links", (json_int_t)load->links,
-					  "flows", (json_int_t)load->flows, "minimum",
-					  (json_int_t)load->minimum, "maximum",
-					  (json_int_t)load->maximum, "mean",
-					  (double)load->flows / (double)load->links,
-					  "ratio", pm_check_load_ratio(load)));
+				cli_json_join(
+					json_pack("{s:s, s:i, s:f, s:f}", "direction",
+						  i % 2 ? "down" : "up", "level",
+						  (int)(i / 2), "mean",
+						  (double)load->flows /
+							  (double)load->links,
+						  "ratio", pm_check_load_ratio(load)),
+					pm_json_rows(load_rows, load)));
 	}
 	return list;
 }
@@ -169,16 +230,6 @@ static json_t *findings_json(const struct pm_judgement *found)
 	return list;
 }
 
-static json_t *paths_json(const struct pm_check_paths *p)
-{
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs",
-			 (json_int_t)p->pairs, "delivered", (json_int_t)p->delivered,
-			 "cut", (json_int_t)p->cut, "unreachable",
-			 (json_int_t)p->unreachable, "lost", (json_int_t)p->lost, "loops",
-			 (json_int_t)p->loops, "turns", (json_int_t)p->turns, "misrouted",
-			 (json_int_t)p->misrouted, "sm", (json_int_t)p->deaf);
-}
-
 static json_t *loops_json(const struct judged *j)
 {
 	const struct pm_check_loops *loops = &j->found.loops;
@@ -199,50 +250,8 @@ static json_t *loops_json(const struct judged *j)
 
 static json_t *credits_json(const struct judged *j)
 {
-	const struct pm_check_credits *credits = &j->found.credits;
-
-	return json_pack("{s:I, s:I, s:I, s:b, s:o}", "channels",
-			 (json_int_t)credits->channels, "dependencies",
-			 (json_int_t)credits->dependencies, "length",
-			 (json_int_t)credits->length, "multicast", credits->multicast,
-			 "loop", credit_loop_json(j));
-}
-
-/* null where no multicast tables were named. */
-static json_t *multicast_json(const struct judged *j)
-{
-	const struct pm_check_mfts *mfts = &j->found.mfts;
-
-	if (!j->mfts)
-		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
-			 (json_int_t)mfts->groups, "members", (json_int_t)mfts->members,
-			 "pairs", (json_int_t)mfts->pairs, "delivered",
-			 (json_int_t)mfts->delivered, "loops",
-			 (json_int_t)mfts->count[PM_MFT_LOOP], "second_copies",
-			 (json_int_t)mfts->count[PM_MFT_TWICE], "missed",
-			 (json_int_t)mfts->count[PM_MFT_MISSED], "strangers",
-			 (json_int_t)mfts->count[PM_MFT_STRANGER], "nowhere",
-			 (json_int_t)mfts->count[PM_MFT_NOWHERE], "unused",
-			 (json_int_t)mfts->unused);
-}
-
-static json_t *plan_json(const struct pm_judgement *found)
-{
-	if (!found->planned)
-		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I}", "lids_out_of_plan",
-			 (json_int_t)found->lids_differ, "entries",
-			 (json_int_t)found->delta.entries, "blocks",
-			 (json_int_t)found->delta.blocks, "switches",
-			 (json_int_t)found->delta.switches);
-}
-
-static json_t *uplinks_json(const struct pm_check_loads *loads)
-{
-	return json_pack("{s:I, s:I, s:I}", "minimum", (json_int_t)loads->uplink_least,
-			 "maximum", (json_int_t)loads->uplink_most, "spread",
-			 (json_int_t)loads->uplink_spread);
+	return cli_json_join(pm_json_rows(credit_rows, &j->found.credits),
+			     json_pack("{s:o}", "loop", credit_loop_json(j)));
 }
 
 static json_t *unassigned_json(const struct judged *j)
@@ -271,15 +280,18 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 			{"unassigned_lids", json_integer(found->unassigned)},
 			{"first_unassigned", unassigned_json(j)},
 			{"from_all", json_boolean(request->from_all)},
-			{"paths", paths_json(&found->paths)},
+			{"paths", pm_json_rows(path_rows, &found->paths)},
 			{"lid_loops", loops_json(j)},
 			{"credits", credits_json(j)},
-			{"multicast", multicast_json(j)},
+			/* null where no multicast tables were named */
+			{"multicast",
+			 j->mfts ? pm_json_rows(mft_rows, &found->mfts) : json_null()},
 			{"loads", loads_json(&found->loads)},
-			{"uplinks", uplinks_json(&found->loads)},
+			{"uplinks", pm_json_rows(uplink_rows, &found->loads)},
 			{"shift",
 			 request->shifts ? json_integer(found->shift) : json_null()},
-			{"plan", plan_json(found)},
+			{"plan",
+			 found->planned ? pm_json_rows(plan_rows, found) : json_null()},
 			{"no_plan", found->planned ? json_null()
 						   : pm_json_text(found->unplanned.text)},
 			{0},

@@ -11,6 +11,7 @@
 
 #include <portmajor/analysis/failure_sweep.h>
 #include <portmajor/analysis/mft_failure.h>
+#include <portmajor/json/rows.h>
 
 #include <limits.h>
 #include <sched.h>
@@ -53,22 +54,29 @@ static json_t *settings_json(const struct pm_fabric *fabric,
 			     const struct request *request,
 			     const struct pm_whatif_config *config)
 {
-	return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:I, s:I, s:I}", "fabric",
-			 fabric_json(fabric), "lid_order",
-			 pm_lid_order_name(config->plan.order), "lmc", config->plan.lmc,
-			 "sm", request->sm ? pm_json_text(request->sm) : json_null(),
-			 "connect_roots", config->connect_roots, "loads", config->loads,
-			 "shifts", (json_int_t)config->shifts, "mad_us",
-			 (json_int_t)request->mad_us, "max_wire_smps",
-			 (json_int_t)request->wire_smps);
+	return pm_json_object((const struct pm_json_member[]){
+		{"fabric", fabric_json(fabric)},
+		{"lid_order", json_string(pm_lid_order_name(config->plan.order))},
+		{"lmc", json_integer(config->plan.lmc)},
+		{"sm", pm_json_text(request->sm)},
+		{"connect_roots", json_boolean(config->connect_roots)},
+		{"loads", json_boolean(config->loads)},
+		{"shifts", json_integer(config->shifts)},
+		{"mad_us", json_integer(request->mad_us)},
+		{"max_wire_smps", json_integer(request->wire_smps)},
+		{0},
+	});
 }
 
-static json_t *delta_json(const struct pm_delta *delta)
-{
-	return json_pack("{s:I, s:I, s:I, s:I}", "switches", (json_int_t)delta->switches,
-			 "blocks", (json_int_t)delta->blocks, "bound",
-			 (json_int_t)delta->bound, "entries", (json_int_t)delta->entries);
-}
+#define DELTA(member) PM_JSON_ROW(struct pm_delta, member)
+
+static const struct pm_json_row delta_rows[] = {
+	{"switches", DELTA(switches)},
+	{"blocks", DELTA(blocks)},
+	{"bound", DELTA(bound)},
+	{"entries", DELTA(entries)},
+	{0},
+};
 
 static json_t *levels_json(const struct pm_plan *plan,
 			   const struct pm_whatif_result *result)
@@ -76,7 +84,7 @@ static json_t *levels_json(const struct pm_plan *plan,
 	json_t *list = json_array();
 
 	for (unsigned int l = 0; l <= plan->tree.top_level && l < PM_WHATIF_LEVELS; l++)
-		list = pm_json_append(list, delta_json(&result->level[l]));
+		list = pm_json_append(list, pm_json_rows(delta_rows, &result->level[l]));
 	return list;
 }
 
@@ -126,7 +134,7 @@ static json_t *describe_whatif(const struct request *request,
 		{"failed", cli_failed_json(&request->failed)},
 		{"took", took},
 		{"cut_off", cut_off_json(fabric, whatif)},
-		{"total", delta_json(&result->total)},
+		{"total", pm_json_rows(delta_rows, &result->total)},
 		{"levels", levels_json(pm_whatif_plan(whatif), result)},
 		{"full_load", json_integer((json_int_t)result->full_load)},
 		{"switches", json_integer(result->switches)},
@@ -225,17 +233,19 @@ static uint32_t find_sm(const struct pm_fabric *fabric, const struct pm_plan *pl
 	return sm == PM_NONE ? PM_NONE : pm_plan_place(plan, fabric, sm);
 }
 
-static json_t *failure_json(uint32_t groups, const struct pm_mft_failure *failure)
-{
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "groups",
-			 (json_int_t)groups, "trees", (json_int_t)failure->trees,
-			 "down_and_up", (json_int_t)failure->down_and_up,
-			 "members_left_out", (json_int_t)failure->left_out, "blocks",
-			 (json_int_t)failure->blocks, "sets", (json_int_t)failure->sets,
-			 "ordered", (json_int_t)failure->ordered, "longest",
-			 (json_int_t)failure->longest, "full_load",
-			 (json_int_t)failure->full_load);
-}
+#define MFT(member) PM_JSON_ROW(struct pm_mft_failure, member)
+
+static const struct pm_json_row mft_rows[] = {
+	{"trees", MFT(trees)},
+	{"down_and_up", MFT(down_and_up)},
+	{"members_left_out", MFT(left_out)},
+	{"blocks", MFT(blocks)},
+	{"sets", MFT(sets)},
+	{"ordered", MFT(ordered)},
+	{"longest", MFT(longest)},
+	{"full_load", MFT(full_load)},
+	{0},
+};
 
 /* The failure's cost in multicast tables, null if no groups are named; an exit status. */
 static int describe_multicast(const struct request *request,
@@ -260,7 +270,9 @@ static int describe_multicast(const struct request *request,
 					   groups.list, groups.num, &failure, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
-		*object = failure_json(groups.num, &failure);
+		*object = cli_json_join(
+			json_pack("{s:I}", "groups", (json_int_t)groups.num),
+			pm_json_rows(mft_rows, &failure));
 	pm_mft_failure_free(&failure);
 	cli_groups_free(&groups);
 	pm_fabric_free(broken);
@@ -317,15 +329,19 @@ static json_t *sweep_settings_json(const struct pm_fabric *fabric,
 				   const struct pm_whatif_result *before, uint64_t total)
 {
 	json_t *object = settings_json(fabric, request, config);
-	json_t *more = json_pack(
-		"{s:s, s:b, s:I, s:I, s:s, s:o, s:o, s:I}", "failures_of",
-		pm_failure_kind_name(request->kind), "pairs", request->pairs, "total",
-		(json_int_t)total, "worst", (json_int_t)request->worst, "by",
-		pm_metric_name(request->by), "load_before",
-		config->loads ? json_integer((json_int_t)before->load) : json_null(),
-		"shift_before",
-		config->shifts ? json_integer(before->shift) : json_null(), "full_load",
-		(json_int_t)before->full_load);
+	json_t *more = pm_json_object((const struct pm_json_member[]){
+		{"failures_of", json_string(pm_failure_kind_name(request->kind))},
+		{"pairs", json_boolean(request->pairs)},
+		{"total", json_integer((json_int_t)total)},
+		{"worst", json_integer(request->worst)},
+		{"by", json_string(pm_metric_name(request->by))},
+		{"load_before",
+		 config->loads ? json_integer((json_int_t)before->load) : json_null()},
+		{"shift_before",
+		 config->shifts ? json_integer(before->shift) : json_null()},
+		{"full_load", json_integer((json_int_t)before->full_load)},
+		{0},
+	});
 
 	return cli_json_join(object, more);
 }

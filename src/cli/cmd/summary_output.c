@@ -6,6 +6,7 @@
 #include "text.h"
 
 #include <portmajor/base/alloc.h>
+#include <portmajor/json/rows.h>
 
 #include <errno.h>
 #include <stdbool.h>
@@ -102,16 +103,26 @@ static bool is_found(const struct settings *settings, enum pm_metric metric)
 	}
 }
 
+#define STATISTICS(member) PM_JSON_ROW(struct pm_statistics, member)
+
+static const struct pm_json_row statistics_rows[] = {
+	{"sum", STATISTICS(sum)},
+	{"minimum", STATISTICS(minimum)},
+	{"median", STATISTICS(median)},
+	{"p90", STATISTICS(p90)},
+	{"p99", STATISTICS(p99)},
+	{"maximum", STATISTICS(maximum)},
+	{0},
+};
+
 static json_t *metric_json(const struct pm_failure_summary *summary,
 			   enum pm_metric metric)
 {
 	struct pm_statistics s = pm_failure_summary_statistics(summary, metric);
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "sum", (json_int_t)s.sum,
-			 "minimum", (json_int_t)s.minimum, "median", (json_int_t)s.median,
-			 "p90", (json_int_t)s.p90, "p99", (json_int_t)s.p99, "maximum",
-			 (json_int_t)s.maximum, "histogram",
-			 bins_json(&summary->histogram[metric]));
+	return cli_json_join(
+		pm_json_rows(statistics_rows, &s),
+		json_pack("{s:o}", "histogram", bins_json(&summary->histogram[metric])));
 }
 
 static json_t *metrics_json(const struct pm_failure_summary *summary,

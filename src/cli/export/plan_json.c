@@ -196,23 +196,33 @@ static json_t *list_notes(const struct cli_tables *tables, const struct pm_fabri
 	return list;
 }
 
+static json_t *plan_numbers_json(const struct pm_plan *plan)
+{
+	const struct pm_tree *tree = &plan->tree;
+	uint64_t blocks = pm_plan_blocks(plan);
+
+	return pm_json_object((const struct pm_json_member[]){
+		{"switches", json_integer(tree->num_switches)},
+		{"leaves", json_integer(tree->num_leaves)},
+		{"top_level", json_integer(tree->top_level)},
+		{"pods", json_integer(tree->num_pods)},
+		{"planes", json_integer(tree->num_planes)},
+		{"lid_order", json_string(pm_lid_order_name(plan->order))},
+		{"lmc", json_integer(plan->lmc)},
+		{"top_lid", json_integer(plan->top_lid)},
+		{"blocks", json_integer((json_int_t)blocks)},
+		{"full_load", json_integer((json_int_t)(blocks * tree->num_switches))},
+		{0},
+	});
+}
+
 json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabric,
 		  bool lids)
 {
 	const struct pm_plan *plan = tables->plan;
-	const struct pm_tree *tree = &plan->tree;
 	json_t *object = cli_json_new("plan", 1);
-	json_t *numbers = json_pack(
-		"{s:I, s:I, s:i, s:I, s:I, s:s, s:i, s:i, s:I, s:I}", "switches",
-		(json_int_t)tree->num_switches, "leaves", (json_int_t)tree->num_leaves,
-		"top_level", tree->top_level, "pods", (json_int_t)tree->num_pods,
-		"planes", (json_int_t)tree->num_planes, "lid_order",
-		pm_lid_order_name(plan->order), "lmc", plan->lmc, "top_lid",
-		plan->top_lid, "blocks", (json_int_t)pm_plan_blocks(plan), "full_load",
-		(json_int_t)pm_plan_blocks(plan) * tree->num_switches);
 
-	json_object_update(object, numbers);
-	json_decref(numbers);
+	json_object_update_new(object, plan_numbers_json(plan));
 	json_object_set_new(object, "notes", list_notes(tables, fabric));
 	json_object_set_new(object, "plane_list", list_planes(plan));
 	if (lids)

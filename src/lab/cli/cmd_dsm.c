@@ -5,6 +5,7 @@
 #include "lists.h"
 #include "text.h"
 
+#include <portmajor/json/rows.h>
 #include <portmajor/lab/dsm.h>
 
 #include <errno.h>
@@ -53,15 +54,24 @@ static double us_of(uint64_t picoseconds)
 	return (double)picoseconds / US;
 }
 
+#define RESULT(member) PM_JSON_ROW(struct pm_dsm_result, member)
+
+static const struct pm_json_row result_rows[] = {
+	{"messages", RESULT(messages)},
+	{"packets", RESULT(packets)},
+	{"bytes", RESULT(bytes)},
+	{"headers", RESULT(headers)},
+	{"lost", RESULT(lost)},
+	{"repeats", RESULT(repeats)},
+	{"unanswered", RESULT(unanswered)},
+	{0},
+};
+
 static json_t *result_json(const struct pm_dsm_result *result)
 {
-	return json_pack("{s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "first_us",
-			 us_of(result->first), "last_us", us_of(result->last), "messages",
-			 (json_int_t)result->messages, "packets",
-			 (json_int_t)result->packets, "bytes", (json_int_t)result->bytes,
-			 "headers", (json_int_t)result->headers, "lost",
-			 (json_int_t)result->lost, "repeats", (json_int_t)result->repeats,
-			 "unanswered", (json_int_t)result->unanswered);
+	return cli_json_join(json_pack("{s:f, s:f}", "first_us", us_of(result->first),
+				       "last_us", us_of(result->last)),
+			     pm_json_rows(result_rows, result));
 }
 
 /* An exit status. */
@@ -120,23 +130,26 @@ static int describe_burst(const struct request *request, uint32_t packets, json_
 	return EXIT_FINE;
 }
 
-static json_t *settings_json(const struct request *request)
-{
-	json_t *object = json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I}", "page", (json_int_t)request->page,
-		"pages", (json_int_t)request->pages, "posted",
-		(json_int_t)request->posted, "small", (json_int_t)request->small, "tries",
-		(json_int_t)request->tries, "mbps", (json_int_t)request->mbps);
-	json_t *times = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "delay_ns",
-				  (json_int_t)request->delay_ns, "ip_delay_ns",
-				  (json_int_t)request->ip_delay_ns, "touch_ns",
-				  (json_int_t)request->touch_ns, "latency_ns",
-				  (json_int_t)request->latency_ns, "timeout_us",
-				  (json_int_t)request->timeout_us, "compute_us",
-				  (json_int_t)request->compute_us);
+#define SETTING(member)                                                                  \
+	{                                                                                \
+#member, PM_JSON_ROW(struct request, member)                             \
+	}
 
-	return cli_json_join(object, times);
-}
+static const struct pm_json_row setting_rows[] = {
+	SETTING(page),
+	SETTING(pages),
+	SETTING(posted),
+	SETTING(small),
+	SETTING(tries),
+	SETTING(mbps),
+	SETTING(delay_ns),
+	SETTING(ip_delay_ns),
+	SETTING(touch_ns),
+	SETTING(latency_ns),
+	SETTING(timeout_us),
+	SETTING(compute_us),
+	{0},
+};
 
 /* Both tables; an exit status. */
 static int describe_tables(const struct request *request, json_t *object, bool *gave_up)
@@ -153,7 +166,7 @@ static int describe_tables(const struct request *request, json_t *object, bool *
 	for (uint32_t i = 0; !status && i < request->bursts.num; i++)
 		status = describe_burst(request, request->bursts.values[i], bursts,
 					gave_up);
-	json_object_set_new(object, "settings", settings_json(request));
+	json_object_set_new(object, "settings", pm_json_rows(setting_rows, request));
 	json_object_set_new(object, "nodes", rows);
 	json_object_set_new(object, "bursts", bursts);
 	return status;
