@@ -531,13 +531,15 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 
 /* ---- Files ---- */
 
-#define FOLDER "/tmp/portmajor-subnet-XXXXXX"
+/* In memory, where there is such a place: thousands of small files are made. */
+#define FOLDER "/portmajor-subnet-XXXXXX"
 
-static char folder[] = FOLDER;
+static char folder[sizeof("/dev/shm" FOLDER)];
 
 const char *subnet_make_folder(void)
 {
-	memcpy(folder, FOLDER, sizeof(folder)); /* there may have been one before */
+	snprintf(folder, sizeof(folder), "%s" FOLDER,
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(setenv("OSM_CACHE_DIR", folder, 1), 0);
 	return folder;

@@ -29,7 +29,7 @@
 /* Of how many allocations one is tried, if PM_EVERY does not say; fewer without a sweep
  */
 #ifndef EVERY
-#define EVERY 29
+#define EVERY 61
 #endif
 #define FINER (EVERY / 4)
 
