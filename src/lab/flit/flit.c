@@ -1,122 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * In a cycle, flits and signals sent `cable` cycles ago arrive, signals first; then nodes
- * send, then switches. Each link out of a switch has a list of the VCs with a flit for it
- * in front: VCs that wait for flow control are not in the list; heads that look for a VC
- * are. An input that has sent goes to the end.
+ * send, then switches.
  */
 #include "flit_parts.h"
 
 #include <portmajor/base/alloc.h>
-#include <portmajor/base/random.h>
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define NOTHING_YET (UINT32_MAX / 2) /* a cycle that never comes */
 
-/* ---- Lists ---- */
-
-static void list_vc(struct pm_flit *flit, uint32_t vc)
-{
-	struct vc *v = &flit->vcs[vc];
-	struct link *link = &flit->links[v->want];
-
-	v->after = PM_NONE;
-	v->before = link->end;
-	if (link->end == PM_NONE)
-		link->head = vc;
-	else
-		flit->vcs[link->end].after = vc;
-	link->end = vc;
-	v->listed = true;
-	flit->num_listed[flit->net->links[v->want].from]++;
-}
-
-static void unlist_vc(struct pm_flit *flit, uint32_t vc)
-{
-	struct vc *v = &flit->vcs[vc];
-	struct link *link = &flit->links[v->want];
-
-	if (v->before == PM_NONE)
-		link->head = v->after;
-	else
-		flit->vcs[v->before].after = v->after;
-	if (v->after == PM_NONE)
-		link->end = v->before;
-	else
-		flit->vcs[v->after].before = v->before;
-	v->listed = false;
-	flit->num_listed[flit->net->links[v->want].from]--;
-}
-
-/* It has sent, and waits to send again by the same link. */
-static void move_to_end(struct pm_flit *flit, uint32_t vc)
-{
-	struct vc *v = &flit->vcs[vc];
-	struct link *link = &flit->links[v->want];
-
-	if (link->end == vc)
-		return;
-	if (v->before == PM_NONE)
-		link->head = v->after;
-	else
-		flit->vcs[v->before].after = v->after;
-	flit->vcs[v->after].before = v->before;
-	flit->vcs[link->end].after = vc;
-	v->before = link->end;
-	v->after = PM_NONE;
-	link->end = vc;
-}
-
-static bool is_open(const struct pm_flit *flit, uint32_t vc)
-{
-	uint32_t number = vc & ((1u << flit->vc_shift) - 1);
-
-	return flit->links[vc >> flit->vc_shift].open >> number & 1;
-}
-
-/* The link that leads from a switch to a node. */
-static uint32_t find_next_hop(struct pm_flit *flit, uint32_t sw, uint32_t node)
-{
-	const struct pm_flit_net *net = flit->net;
-	uint32_t first = net->first_link[sw];
-	uint32_t next_hop = net->next_hop[(size_t)sw * net->num_nodes + node];
-
-	if (next_hop == PM_FLIT_UP)
-		next_hop = net->up[sw] +
-			   (uint32_t)pm_random_below(&flit->random,
-						     net->first_link[sw + 1] - first -
-							     net->up[sw]);
-	return first + next_hop;
-}
-
-/* A flit is in front of a VC now that was not. */
-static void bring_forward(struct pm_flit *flit, uint32_t vc)
-{
-	struct vc *v = &flit->vcs[vc];
-
-	if (v->next_vc == PM_NONE) {
-		uint32_t front = flit->flits[(size_t)vc * flit->config.buffer + v->first];
-		const struct packet *packet = &flit->packets[front >> FLIT_SHIFT];
-
-		v->want = find_next_hop(flit, flit->net->links[vc >> flit->vc_shift].to,
-					packet->to);
-	} else if (!is_open(flit, v->next_vc)) {
-		return;
-	}
-	list_vc(flit, vc);
-}
-
 /* ---- Flow control ---- */
-
-static void send_signal(struct pm_flit *flit, uint32_t vc, bool stop)
-{
-	size_t room = (size_t)2 * flit->net->num_links;
-	uint32_t i = flit->num_signals[flit->slot]++;
-
-	flit->signals[flit->slot * room + i] = vc << 1 | stop;
-}
 
 static void take_signal(struct pm_flit *flit, uint32_t signal)
 {
@@ -129,7 +25,7 @@ static void take_signal(struct pm_flit *flit, uint32_t signal)
 	if (signal & 1) {
 		link->open &= ~bit;
 		if (v->owner != PM_NONE && flit->vcs[v->owner].listed)
-			unlist_vc(flit, v->owner);
+			flit_unlist_vc(flit, v->owner);
 		return;
 	}
 	if (link->open & bit)
@@ -137,34 +33,7 @@ static void take_signal(struct pm_flit *flit, uint32_t signal)
 	link->open |= bit;
 	owner = v->owner;
 	if (owner != PM_NONE && flit->vcs[owner].ready)
-		list_vc(flit, owner);
-}
-
-/* A flit has left a buffer. */
-static void log_room(struct pm_flit *flit, uint32_t vc)
-{
-	struct vc *v = &flit->vcs[vc];
-
-	if (flit->config.flow == PM_FLIT_CREDIT) {
-		send_signal(flit, vc, false);
-	} else if (v->sent_stop && v->fill <= flit->config.go) {
-		v->sent_stop = false;
-		send_signal(flit, vc, false);
-	}
-}
-
-/* Sends a flit into a VC that is open. */
-static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what)
-{
-	uint32_t number = vc >> flit->vc_shift;
-	struct link *link = &flit->links[number];
-	uint32_t i = flit->num_cables[flit->slot]++;
-
-	flit->cables[(size_t)flit->slot * flit->net->num_links + i] =
-		(struct moving){vc, what};
-	link->sent++;
-	if (flit->config.flow == PM_FLIT_CREDIT && !--flit->vcs[vc].credits)
-		link->open &= ~((uint64_t)1 << (vc & ((1u << flit->vc_shift) - 1)));
+		flit_list_vc(flit, owner);
 }
 
 /* ---- Packets ---- */
@@ -186,15 +55,6 @@ static int make_packet_room(struct pm_flit *flit, struct pm_error *err)
 		flit->num_free++;
 	}
 	return 0;
-}
-
-static uint32_t take_packet(struct pm_flit *flit)
-{
-	uint32_t packet = flit->free_packets;
-
-	flit->free_packets = flit->packets[packet].born;
-	flit->num_free--;
-	return packet;
 }
 
 static void free_packet(struct pm_flit *flit, uint32_t packet)
@@ -263,7 +123,7 @@ static void begin_loss(struct pm_flit *flit, uint32_t vc, uint32_t what)
 static void pass_switch(struct pm_flit *flit, uint32_t vc)
 {
 	if (++flit->vcs[vc].ready == 1)
-		bring_forward(flit, vc);
+		flit_bring_forward(flit, vc);
 }
 
 static void arrive_at_switch(struct pm_flit *flit, uint32_t vc, uint32_t what)
@@ -288,7 +148,7 @@ static void arrive_at_switch(struct pm_flit *flit, uint32_t vc, uint32_t what)
 		flit->highest_fill = v->fill;
 	if (config->flow == PM_FLIT_SLACK && v->fill >= config->stop && !v->sent_stop) {
 		v->sent_stop = true;
-		send_signal(flit, vc, true);
+		flit_send_signal(flit, vc, true);
 	}
 	if (config->delay) {
 		uint32_t slot = flit->now % config->delay;
@@ -311,7 +171,7 @@ static void arrive(struct pm_flit *flit, struct moving moving)
 	flit->arrived++;
 	flit->flits_in++;
 	if (flit->config.flow == PM_FLIT_CREDIT)
-		send_signal(flit, moving.vc, false);
+		flit_send_signal(flit, moving.vc, false);
 	if (moving.flit & FLIT_TAIL)
 		finish_packet(flit, moving.flit);
 }
@@ -342,141 +202,15 @@ static void arrive_all(struct pm_flit *flit)
 	flit->num_cables[flit->slot] = 0;
 }
 
-/* ---- Sending ---- */
-
-/* A VC of a link among these that is open and that no packet has, in turn; or PM_NONE. */
-static uint32_t choose_vc(const struct pm_flit *flit, uint32_t number, uint64_t among)
-{
-	struct link *link = &flit->links[number];
-	uint64_t later;
-	uint32_t vc;
-
-	among &= link->open & ~link->taken;
-	if (!among)
-		return PM_NONE;
-	later = among & ~(uint64_t)0 << link->turn;
-	vc = (uint32_t)__builtin_ctzll(later ? later : among);
-	link->turn = (vc + 1) % PM_FLIT_MAX_VCS;
-	return number << flit->vc_shift | vc;
-}
-
-static void send_of_node(struct pm_flit *flit, uint32_t node)
-{
-	struct source *source = &flit->sources[node];
-	uint32_t link = flit->net->first_link[flit->net->num_switches + node];
-
-	if (!source->left) {
-		bool first = flit->config.rule == PM_FLIT_HOP ||
-			     flit->config.rule == PM_FLIT_ONE;
-		uint32_t vc;
-
-		if (!flit_source_waits(flit, node))
-			return;
-		vc = choose_vc(flit, link, first ? 1 : flit->all_vcs);
-		if (vc == PM_NONE)
-			return;
-		source->vc = vc;
-		source->packet = take_packet(flit);
-		flit->packets[source->packet] = flit_source_take(flit, node);
-		source->left = flit->config.length;
-	} else if (!is_open(flit, source->vc)) {
-		return;
-	}
-	source->left--;
-	flit->sent++;
-	send_flit(flit, source->vc,
-		  source->packet << FLIT_SHIFT | (source->left ? 0 : FLIT_TAIL));
-}
-
-/* The VC's front leaves by its link. */
-static void send_front(struct pm_flit *flit, uint32_t vc)
-{
-	uint32_t buffer = flit->config.buffer;
-	struct vc *v = &flit->vcs[vc];
-	uint32_t what = flit->flits[(size_t)vc * buffer + v->first];
-	struct link *from = &flit->links[vc >> flit->vc_shift];
-	uint32_t next = v->next_vc;
-
-	if (from->read_at != flit->now)
-		from->reads = 0;
-	from->read_at = v->last_read = flit->now;
-	from->reads++;
-	if (++v->first == buffer)
-		v->first = 0;
-	v->fill--;
-	v->ready--;
-	log_room(flit, vc);
-	send_flit(flit, next, what);
-	if (!(what & FLIT_TAIL) && v->ready && is_open(flit, next)) {
-		move_to_end(flit, vc);
-		return;
-	}
-	unlist_vc(flit, vc);
-	if (what & FLIT_TAIL) {
-		uint32_t number = next & ((1u << flit->vc_shift) - 1);
-
-		flit->links[v->want].taken &= ~((uint64_t)1 << number);
-		flit->vcs[next].owner = PM_NONE;
-		v->next_vc = PM_NONE;
-	}
-	if (v->ready)
-		bring_forward(flit, vc);
-}
-
-/* Whether the front may leave now; a head takes its VC then. */
-static bool may_leave(struct pm_flit *flit, uint32_t vc)
-{
-	const struct link *from = &flit->links[vc >> flit->vc_shift];
-	struct vc *v = &flit->vcs[vc];
-	uint32_t next;
-
-	if (from->read_at == flit->now &&
-	    (from->reads >= flit->config.reads || v->last_read == flit->now))
-		return false;
-	if (v->next_vc != PM_NONE)
-		return true;
-	next = choose_vc(flit, v->want, flit_choice(flit, vc));
-	if (next == PM_NONE)
-		return false;
-	v->next_vc = next;
-	flit->vcs[next].owner = vc;
-	flit->links[v->want].taken |= (uint64_t)1
-				      << (next & ((1u << flit->vc_shift) - 1));
-	return true;
-}
-
-static void send_by_link(struct pm_flit *flit, uint32_t number)
-{
-	uint32_t vc = flit->links[number].head;
-
-	while (vc != PM_NONE && !may_leave(flit, vc))
-		vc = flit->vcs[vc].after;
-	if (vc != PM_NONE)
-		send_front(flit, vc);
-}
-
-/* Its links in turn: another one is the first in each cycle. */
-static void send_of_switch(struct pm_flit *flit, uint32_t sw)
-{
-	uint32_t first = flit->net->first_link[sw];
-	uint32_t num = flit->net->first_link[sw + 1] - first;
-	uint32_t turn = flit->now % num;
-
-	for (uint32_t i = turn; i < num; i++)
-		send_by_link(flit, first + i);
-	for (uint32_t i = 0; i < turn; i++)
-		send_by_link(flit, first + i);
-}
-
 static void do_cycle(struct pm_flit *flit)
 {
 	flit->slot = flit->now % flit->config.cable;
 	arrive_all(flit);
 	for (uint32_t node = 0; node < flit->net->num_nodes; node++)
-		send_of_node(flit, node);
+		flit_send_of_node(flit, node);
 	for (uint32_t sw = 0; sw < flit->net->num_switches; sw++)
 		if (flit->num_listed[sw])
-			send_of_switch(flit, sw);
+			flit_send_of_switch(flit, sw);
 	flit->now++;
 }
 

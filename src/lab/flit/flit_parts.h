@@ -130,6 +130,33 @@ static inline uint64_t flit_choice(const struct pm_flit *flit, uint32_t vc)
 	return flit->all_vcs;
 }
 
+static inline bool flit_vc_open(const struct pm_flit *flit, uint32_t vc)
+{
+	uint32_t number = vc & ((1u << flit->vc_shift) - 1);
+
+	return flit->links[vc >> flit->vc_shift].open >> number & 1;
+}
+
+/* Of a buffer, to the end of its link that sends. */
+static inline void flit_send_signal(struct pm_flit *flit, uint32_t vc, bool stop)
+{
+	size_t room = (size_t)2 * flit->net->num_links;
+	uint32_t i = flit->num_signals[flit->slot]++;
+
+	flit->signals[flit->slot * room + i] = vc << 1 | stop;
+}
+
+/* Into, and out of, the list of the link that its front wants. */
+void flit_list_vc(struct pm_flit *flit, uint32_t vc);
+void flit_unlist_vc(struct pm_flit *flit, uint32_t vc);
+
+/* A flit is in front of a VC now that was not. */
+void flit_bring_forward(struct pm_flit *flit, uint32_t vc);
+
+/* All that leaves a node, or a switch with listed VCs, in this cycle. */
+void flit_send_of_node(struct pm_flit *flit, uint32_t node);
+void flit_send_of_switch(struct pm_flit *flit, uint32_t sw);
+
 /* Sets out a node's births. */
 void flit_source_begin(struct pm_flit *flit, uint32_t node);
 

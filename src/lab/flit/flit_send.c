@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How nodes and switches send. Each link out of a switch has a list of the VCs with a
+ * flit for it in front: VCs that wait for flow control are not in the list; heads that
+ * look for a VC are. An input that has sent goes to the end.
+ */
+#include "flit_parts.h"
+
+#include <portmajor/base/random.h>
+
+/* ---- Lists ---- */
+
+void flit_list_vc(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+	struct link *link = &flit->links[v->want];
+
+	v->after = PM_NONE;
+	v->before = link->end;
+	if (link->end == PM_NONE)
+		link->head = vc;
+	else
+		flit->vcs[link->end].after = vc;
+	link->end = vc;
+	v->listed = true;
+	flit->num_listed[flit->net->links[v->want].from]++;
+}
+
+void flit_unlist_vc(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+	struct link *link = &flit->links[v->want];
+
+	if (v->before == PM_NONE)
+		link->head = v->after;
+	else
+		flit->vcs[v->before].after = v->after;
+	if (v->after == PM_NONE)
+		link->end = v->before;
+	else
+		flit->vcs[v->after].before = v->before;
+	v->listed = false;
+	flit->num_listed[flit->net->links[v->want].from]--;
+}
+
+/* It has sent, and waits to send again by the same link. */
+static void move_to_end(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+	struct link *link = &flit->links[v->want];
+
+	if (link->end == vc)
+		return;
+	if (v->before == PM_NONE)
+		link->head = v->after;
+	else
+		flit->vcs[v->before].after = v->after;
+	flit->vcs[v->after].before = v->before;
+	flit->vcs[link->end].after = vc;
+	v->before = link->end;
+	v->after = PM_NONE;
+	link->end = vc;
+}
+
+/* The link that leads from a switch to a node. */
+static uint32_t find_next_hop(struct pm_flit *flit, uint32_t sw, uint32_t node)
+{
+	const struct pm_flit_net *net = flit->net;
+	uint32_t first = net->first_link[sw];
+	uint32_t next_hop = net->next_hop[(size_t)sw * net->num_nodes + node];
+
+	if (next_hop == PM_FLIT_UP)
+		next_hop = net->up[sw] +
+			   (uint32_t)pm_random_below(&flit->random,
+						     net->first_link[sw + 1] - first -
+							     net->up[sw]);
+	return first + next_hop;
+}
+
+/* A flit is in front of a VC now that was not. */
+void flit_bring_forward(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+
+	if (v->next_vc == PM_NONE) {
+		uint32_t front = flit->flits[(size_t)vc * flit->config.buffer + v->first];
+		const struct packet *packet = &flit->packets[front >> FLIT_SHIFT];
+
+		v->want = find_next_hop(flit, flit->net->links[vc >> flit->vc_shift].to,
+					packet->to);
+	} else if (!flit_vc_open(flit, v->next_vc)) {
+		return;
+	}
+	flit_list_vc(flit, vc);
+}
+
+/* ---- Flits ---- */
+
+/* A flit has left a buffer. */
+static void log_room(struct pm_flit *flit, uint32_t vc)
+{
+	struct vc *v = &flit->vcs[vc];
+
+	if (flit->config.flow == PM_FLIT_CREDIT) {
+		flit_send_signal(flit, vc, false);
+	} else if (v->sent_stop && v->fill <= flit->config.go) {
+		v->sent_stop = false;
+		flit_send_signal(flit, vc, false);
+	}
+}
+
+/* Sends a flit into a VC that is open. */
+static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what)
+{
+	uint32_t number = vc >> flit->vc_shift;
+	struct link *link = &flit->links[number];
+	uint32_t i = flit->num_cables[flit->slot]++;
+
+	flit->cables[(size_t)flit->slot * flit->net->num_links + i] =
+		(struct moving){vc, what};
+	link->sent++;
+	if (flit->config.flow == PM_FLIT_CREDIT && !--flit->vcs[vc].credits)
+		link->open &= ~((uint64_t)1 << (vc & ((1u << flit->vc_shift) - 1)));
+}
+
+/* ---- Nodes and switches ---- */
+
+/* A VC of a link among these that is open and that no packet has, in turn; or PM_NONE. */
+static uint32_t choose_vc(const struct pm_flit *flit, uint32_t number, uint64_t among)
+{
+	struct link *link = &flit->links[number];
+	uint64_t later;
+	uint32_t vc;
+
+	among &= link->open & ~link->taken;
+	if (!among)
+		return PM_NONE;
+	later = among & ~(uint64_t)0 << link->turn;
+	vc = (uint32_t)__builtin_ctzll(later ? later : among);
+	link->turn = (vc + 1) % PM_FLIT_MAX_VCS;
+	return number << flit->vc_shift | vc;
+}
+
+static uint32_t take_packet(struct pm_flit *flit)
+{
+	uint32_t packet = flit->free_packets;
+
+	flit->free_packets = flit->packets[packet].born;
+	flit->num_free--;
+	return packet;
+}
+
+void flit_send_of_node(struct pm_flit *flit, uint32_t node)
+{
+	struct source *source = &flit->sources[node];
+	uint32_t link = flit->net->first_link[flit->net->num_switches + node];
+
+	if (!source->left) {
+		bool first = flit->config.rule == PM_FLIT_HOP ||
+			     flit->config.rule == PM_FLIT_ONE;
+		uint32_t vc;
+
+		if (!flit_source_waits(flit, node))
+			return;
+		vc = choose_vc(flit, link, first ? 1 : flit->all_vcs);
+		if (vc == PM_NONE)
+			return;
+		source->vc = vc;
+		source->packet = take_packet(flit);
+		flit->packets[source->packet] = flit_source_take(flit, node);
+		source->left = flit->config.length;
+	} else if (!flit_vc_open(flit, source->vc)) {
+		return;
+	}
+	source->left--;
+	flit->sent++;
+	send_flit(flit, source->vc,
+		  source->packet << FLIT_SHIFT | (source->left ? 0 : FLIT_TAIL));
+}
+
+/* The VC's front leaves by its link. */
+static void send_front(struct pm_flit *flit, uint32_t vc)
+{
+	uint32_t buffer = flit->config.buffer;
+	struct vc *v = &flit->vcs[vc];
+	uint32_t what = flit->flits[(size_t)vc * buffer + v->first];
+	struct link *from = &flit->links[vc >> flit->vc_shift];
+	uint32_t next = v->next_vc;
+
+	if (from->read_at != flit->now)
+		from->reads = 0;
+	from->read_at = v->last_read = flit->now;
+	from->reads++;
+	if (++v->first == buffer)
+		v->first = 0;
+	v->fill--;
+	v->ready--;
+	log_room(flit, vc);
+	send_flit(flit, next, what);
+	if (!(what & FLIT_TAIL) && v->ready && flit_vc_open(flit, next)) {
+		move_to_end(flit, vc);
+		return;
+	}
+	flit_unlist_vc(flit, vc);
+	if (what & FLIT_TAIL) {
+		uint32_t number = next & ((1u << flit->vc_shift) - 1);
+
+		flit->links[v->want].taken &= ~((uint64_t)1 << number);
+		flit->vcs[next].owner = PM_NONE;
+		v->next_vc = PM_NONE;
+	}
+	if (v->ready)
+		flit_bring_forward(flit, vc);
+}
+
+/* Whether the front may leave now; a head takes its VC then. */
+static bool may_leave(struct pm_flit *flit, uint32_t vc)
+{
+	const struct link *from = &flit->links[vc >> flit->vc_shift];
+	struct vc *v = &flit->vcs[vc];
+	uint32_t next;
+
+	if (from->read_at == flit->now &&
+	    (from->reads >= flit->config.reads || v->last_read == flit->now))
+		return false;
+	if (v->next_vc != PM_NONE)
+		return true;
+	next = choose_vc(flit, v->want, flit_choice(flit, vc));
+	if (next == PM_NONE)
+		return false;
+	v->next_vc = next;
+	flit->vcs[next].owner = vc;
+	flit->links[v->want].taken |= (uint64_t)1
+				      << (next & ((1u << flit->vc_shift) - 1));
+	return true;
+}
+
+static void send_by_link(struct pm_flit *flit, uint32_t number)
+{
+	uint32_t vc = flit->links[number].head;
+
+	while (vc != PM_NONE && !may_leave(flit, vc))
+		vc = flit->vcs[vc].after;
+	if (vc != PM_NONE)
+		send_front(flit, vc);
+}
+
+/* Its links in turn: another one is the first in each cycle. */
+void flit_send_of_switch(struct pm_flit *flit, uint32_t sw)
+{
+	uint32_t first = flit->net->first_link[sw];
+	uint32_t num = flit->net->first_link[sw + 1] - first;
+	uint32_t turn = flit->now % num;
+
+	for (uint32_t i = turn; i < num; i++)
+		send_by_link(flit, first + i);
+	for (uint32_t i = 0; i < turn; i++)
+		send_by_link(flit, first + i);
+}
