@@ -113,6 +113,14 @@ static void assert_near(double found, double wanted, double share)
 
 /* ---- Without load ---- */
 
+/* What a head takes for a switch with stages. */
+static uint32_t time_of(const struct pm_flit_stages *stages)
+{
+	return stages->vc ? stages->routing + stages->vc + stages->crossbar +
+				    stages->crossing - 1
+			  : 0;
+}
+
 /* Every pair of nodes, alone: a cable each takes its cycles, a switch its own, and flits
  * follow each other. */
 static void try_pairs(struct pm_flit_net *net, struct pm_flit_config config)
@@ -126,7 +134,8 @@ static void try_pairs(struct pm_flit_net *net, struct pm_flit_config config)
 			if (config.node == config.from)
 				continue;
 			links = pm_flit_net_distance(net, config.from, config.node);
-			wanted = links * config.cable + (links - 1) * config.delay +
+			wanted = links * config.cable +
+				 (links - 1) * (config.delay + time_of(&config.stages)) +
 				 config.length - 1;
 			/* none before the one before has come */
 			config.load = config.length * PM_FLIT_FULL_LOAD / (wanted + 10);
@@ -171,6 +180,29 @@ static void test_zero_load(void **state)
 	config.rule = PM_FLIT_HOP;
 	config.delay = 1;
 	try_pairs(mesh(4, 2), config);
+}
+
+static void test_zero_load_of_stages(void **state)
+{
+	struct pm_flit_config config = rhinet;
+
+	(void)state;
+	config.cable = 2;
+	config.length = 5;
+	config.stages = (struct pm_flit_stages){.vc = 1, .crossbar = 1};
+	try_pairs(torus(4, 4), config);
+	config.rule = PM_FLIT_ROW;
+	config.stages = (struct pm_flit_stages){1, 1, 1, 1, 0};
+	try_pairs(torus(5, 2), config);
+	config.rule = PM_FLIT_ANY;
+	config.delay = 3;
+	config.stages = (struct pm_flit_stages){7, 5, 1, 9, 11};
+	try_pairs(tree(2, 3), config);
+	try_pairs(mesh(3, 3), config);
+	/* each flit waits for its turn as long as the head */
+	config.length = 1;
+	config.stages.crossbar = 3;
+	try_pairs(tree(3, 2), config);
 }
 
 /* Mean links of a 4 x 4 torus: 32/15 between switches, and the nodes' own. */
@@ -451,6 +483,8 @@ static struct pm_flit_config config_of(uint32_t number)
 	config.rule = number & 4 ? PM_FLIT_DATELINE : PM_FLIT_HOP;
 	config.delay = number & 8 ? 3 : 0;
 	config.reads = number & 16 ? 3 : 1;
+	if (!(number & 16) && number & 8)
+		config.stages = (struct pm_flit_stages){number % 3, 1, 1, number % 4, 2};
 	config.length = number & 32 ? 7 : 150;
 	config.arrivals = number & 64 ? PM_FLIT_POISSON : PM_FLIT_INTERVAL;
 	config.seed = number;
@@ -613,7 +647,14 @@ static void test_no_deadlock(void **state)
 		measure(ties, &config, 8000);
 		config.rule = PM_FLIT_DATELINE;
 		measure(net, &config, 8000);
+		config.rule = PM_FLIT_ROW;
+		measure(net, &config, 8000);
 		config.vcs = 2;
+		measure(odd, &config, 8000);
+		config.stages = (struct pm_flit_stages){0, 1, 1, 1, 1};
+		measure(ties, &config, 8000);
+		config.stages = (struct pm_flit_stages){0};
+		config.rule = PM_FLIT_DATELINE;
 		measure(odd, &config, 8000);
 		measure(ties, &config, 8000);
 		config.vcs = 16;
@@ -742,6 +783,11 @@ static void test_refused(void **state)
 	REFUSE(net, "hop needs 5 VCs here, not 4", c.vcs = 4);
 	REFUSE(other, "dateline is for a torus", c.rule = PM_FLIT_DATELINE);
 	REFUSE(net, "dateline", c.rule = PM_FLIT_DATELINE, c.vcs = 1);
+	REFUSE(other, "row is for a torus", c.rule = PM_FLIT_ROW);
+	REFUSE(net, "the crossbar's allocation: 0", c.stages.vc = 1);
+	REFUSE(net, "VC allocation: 257", c.stages.crossbar = 1, c.stages.vc = 257);
+	REFUSE(net, "reads of a switch with stages: 2", c.reads = 2,
+	       c.stages = (struct pm_flit_stages){0, 1, 1, 1, 0});
 	REFUSE(net, "GO (68) is to be below STOP (68)", c.flow = PM_FLIT_SLACK,
 	       c.go = 68);
 	REFUSE(net, "STOP at most", c.flow = PM_FLIT_SLACK, c.stop = 129);
@@ -840,10 +886,88 @@ static void test_booksim(void **state)
 	compare(&t64);
 }
 
+/*
+ * The same with stages as booksim2 has them (routing in advance; its channels of 1 cycle
+ * take 2): latency of both is the same, but for packets to the sender itself, which
+ * booksim2 has, and hosts' cables of the torus, which take 3 cycles here and 2 there.
+ */
+static void compare_stages(struct figures figures, uint32_t length, uint32_t buffer)
+{
+	struct pm_flit_config config = {.cable = figures.cable,
+					.buffer = buffer,
+					.vcs = figures.vcs,
+					.rule = figures.rule,
+					.reads = 1,
+					.stages = {0, 1, 1, 1, 0},
+					.length = length,
+					.load = 20000,
+					.arrivals = PM_FLIT_POISSON,
+					.seed = 1};
+	double more = measure(figures.net, &config, 20000).mean - figures.least;
+
+	if (figures.least > 0)
+		assert_in_range((uint64_t)((more + 1) * 1000), 1000, 4000);
+	for (size_t i = 0; figures.points[i].load; i++) {
+		config.load = figures.points[i].load;
+		assert_near(measure(figures.net, &config, 10000).mean - more,
+			    figures.points[i].latency, 0.05);
+	}
+	config.load = PM_FLIT_FULL_LOAD;
+	assert_near(measure(figures.net, &config, 10000).accepted, figures.saturation,
+		    0.1);
+	pm_flit_net_free(figures.net);
+}
+
+static void test_booksim_stages(void **state)
+{
+	const struct figures ft64 = {.net = tree(4, 3),
+				     .rule = PM_FLIT_ANY,
+				     .vcs = 4,
+				     .cable = 2,
+				     .least = 22.69,
+				     .saturation = 0.691,
+				     .points = {{100000, 23.65},
+						{200000, 25.21},
+						{300000, 27.53},
+						{400000, 31.16},
+						{500000, 37.24}}};
+	const struct figures t64 = {.net = torus(8, 8),
+				    .rule = PM_FLIT_ROW,
+				    .vcs = 2,
+				    .cable = 3,
+				    .least = 28.96,
+				    .saturation = 0.403,
+				    .points = {{200000, 32.41}, {300000, 36.14}}};
+	const struct figures many = {.net = tree(4, 3),
+				     .rule = PM_FLIT_ANY,
+				     .vcs = 8,
+				     .cable = 2,
+				     .saturation = 0.744};
+	const struct figures single = {.net = tree(4, 3),
+				       .rule = PM_FLIT_ANY,
+				       .vcs = 8,
+				       .cable = 2,
+				       .least = 19.48,
+				       .saturation = 0.741};
+	const struct figures wide = {.net = tree(8, 2),
+				     .rule = PM_FLIT_ANY,
+				     .vcs = 4,
+				     .cable = 2,
+				     .saturation = 0.659};
+
+	(void)state;
+	compare_stages(ft64, 4, 16);
+	compare_stages(t64, 4, 16);
+	compare_stages(many, 4, 16);
+	compare_stages(single, 1, 8);
+	compare_stages(wide, 8, 16);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_zero_load),
+		cmocka_unit_test(test_zero_load_of_stages),
 		cmocka_unit_test(test_mean_distance),
 		cmocka_unit_test(test_credit_throughput),
 		cmocka_unit_test(test_slack_fill),
@@ -864,6 +988,7 @@ int main(void)
 		cmocka_unit_test(test_bad_tables),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_booksim),
+		cmocka_unit_test(test_booksim_stages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

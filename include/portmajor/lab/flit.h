@@ -7,7 +7,8 @@
  * later. In each cycle an output sends one flit, from the inputs with flits for it in
  * turn; an input gives at most `reads` flits, of different VCs. The head of a packet
  * takes a free VC of the next link; the tail frees it. Nodes send one packet at a time,
- * as early as possible, and take all that arrive.
+ * as early as possible, and take all that arrive. Or a switch has stages: see
+ * pm_flit_stages.
  *
  * Flow control, in either case with the cable's delay on the way back:
  *
@@ -22,6 +23,7 @@
 
 #define PM_FLIT_MAX_VCS 64
 #define PM_FLIT_MAX_CABLE 4096
+#define PM_FLIT_MAX_STAGE 256
 #define PM_FLIT_MAX_BUFFER 65536
 #define PM_FLIT_MAX_LENGTH 16384
 #define PM_FLIT_MAX_CYCLES 1000000000u
@@ -39,6 +41,8 @@ enum pm_flit_rule {
 	PM_FLIT_DATELINE, /* torus: the upper half from the wrapping link of a row on */
 	PM_FLIT_ANY,
 	PM_FLIT_ONE, /* VC 0 */
+	PM_FLIT_ROW, /* torus: the upper half all along a row whose wrapping link it takes
+		      */
 };
 
 enum pm_flit_pattern {
@@ -53,6 +57,22 @@ enum pm_flit_arrivals {
 	PM_FLIT_POISSON,
 };
 
+/*
+ * The pipeline of a switch, in cycles: a head is routed, gets a VC of the next link and
+ * then, as each flit of the packet, its turn in the crossbar, and crosses it. VCs and
+ * turns are given to a matching of one round, without conflicts but not always the
+ * largest: outputs offer in turn to inputs that ask, and inputs accept one offer in turn
+ * (iSLIP). So a packet alone takes routing + vc + crossbar + crossing - 1 cycles for a
+ * switch.
+ */
+struct pm_flit_stages {
+	uint32_t routing;  /* 0: known when the head arrives */
+	uint32_t vc;	   /* 1 and up; 0: no stages at all */
+	uint32_t crossbar; /* 1 and up */
+	uint32_t crossing;
+	uint32_t credit; /* that a signal of flow control takes after its cable */
+};
+
 struct pm_flit_config {
 	enum pm_flit_flow flow;
 	uint32_t stop, go; /* slack: 0 <= go < stop <= buffer */
@@ -60,10 +80,11 @@ struct pm_flit_config {
 	uint32_t buffer;   /* flits of a VC, 1 to PM_FLIT_MAX_BUFFER */
 	uint32_t vcs;	   /* of a link, 1 to PM_FLIT_MAX_VCS */
 	enum pm_flit_rule rule;
-	uint32_t reads;	 /* flits of an input in a cycle, 1 and up */
-	uint32_t delay;	 /* of a switch in cycles, 0 to PM_FLIT_MAX_CABLE */
-	uint32_t length; /* of packets in flits, 1 to PM_FLIT_MAX_LENGTH */
-	uint32_t load;	 /* of each node, in millionths of a flit a cycle */
+	uint32_t reads;		      /* flits of an input in a cycle, 1 and up */
+	uint32_t delay;		      /* of a switch in cycles, 0 to PM_FLIT_MAX_CABLE */
+	struct pm_flit_stages stages; /* each 0 to PM_FLIT_MAX_STAGE; reads has to be 1 */
+	uint32_t length;	      /* of packets in flits, 1 to PM_FLIT_MAX_LENGTH */
+	uint32_t load;		      /* of each node, in millionths of a flit a cycle */
 	enum pm_flit_arrivals arrivals;
 	enum pm_flit_pattern pattern;
 	uint32_t node;	/* hot spot: which; pair: the receiver; shift: how far */

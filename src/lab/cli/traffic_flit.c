@@ -390,6 +390,33 @@ static int take_arrivals(const struct cli_option *option, char *argument, void *
 	return number < 0 ? EXIT_USAGE : EXIT_FINE;
 }
 
+/* ROUTING:VC:CROSSBAR:CROSSING, and :CREDIT, in cycles */
+static int take_router(const struct cli_option *option, char *argument, void *to)
+{
+	struct pm_flit_stages *stages = to;
+	uint32_t *const member[] = {&stages->routing, &stages->vc, &stages->crossbar,
+				    &stages->crossing, &stages->credit};
+	char copy[64], *rest = copy;
+	unsigned long value = 0;
+	size_t num = 0;
+	bool good = snprintf(copy, sizeof(copy), "%s", argument) < (int)sizeof(copy);
+
+	while (good && rest) {
+		unsigned long low = num == 1 || num == 2;
+
+		good = num < 5 &&
+		       cli_number(strsep(&rest, ":"), low, PM_FLIT_MAX_STAGE, &value);
+		if (good)
+			*member[num++] = (uint32_t)value;
+	}
+	if (!good || num < 4)
+		return cli_fail(EXIT_USAGE,
+				"--%s %s: not ROUTING:VC:CROSSBAR:CROSSING[:CREDIT], "
+				"cycles up to %d, of VC and CROSSBAR 1 and up",
+				option->name, argument, PM_FLIT_MAX_STAGE);
+	return EXIT_FINE;
+}
+
 static int take_ties(const struct cli_option *option, char *argument, void *to)
 {
 	struct flit_request *request = to;
@@ -488,10 +515,16 @@ static const struct cli_option options[] = {
 	{0, "vc-rule", "RULE",
 	 "which VC a packet takes: hop (that of the number of cables between switches so "
 	 "far; default for a torus), dateline (a torus; the upper half from where a row "
-	 "is joined to its beginning), any (default otherwise) or one (VC 0)",
-	 .take = take_rule, .values = "hop|dateline|any|one"},
+	 "is joined to its beginning), row (likewise, all along such a row), any (default "
+	 "otherwise) or one (VC 0)",
+	 .take = take_rule, .values = "hop|dateline|any|one|row"},
 	{0, "reads", "N", "flits that a switch reads of an input in a cycle (default 1)",
 	 CONFIG(reads), .low = 1, .high = PM_MAX_PORTS},
+	{0, "router", "STAGES",
+	 "switches with stages, ROUTING:VC:CROSSBAR:CROSSING[:CREDIT], in cycles: a head "
+	 "is routed, gets a VC, each flit its turn, and crosses; CREDIT is added to what "
+	 "credits take; VCs and turns are given as by iSLIP (default: no stages)",
+	 .take = take_router, .to = offsetof(struct flit_request, config.stages)},
 	{0, "length", "LIST",
 	 "of packets, in flits: N or FROM..TO/STEP, or several with commas between; "
 	 "without STEP it is FROM (default 64)",

@@ -18,7 +18,7 @@ const char *flit_flow_name(enum pm_flit_flow flow)
 
 const char *flit_rule_name(enum pm_flit_rule rule)
 {
-	static const char *const names[] = {"hop", "dateline", "any", "one"};
+	static const char *const names[] = {"hop", "dateline", "any", "one", "row"};
 
 	return names[rule];
 }
@@ -50,6 +50,17 @@ static json_t *network_json(const struct flit_request *request,
 			 (json_int_t)net->num_nodes, "links", (json_int_t)net->num_links);
 }
 
+/* Null: none. */
+static json_t *stages_json(const struct pm_flit_stages *stages)
+{
+	if (!stages->vc)
+		return json_null();
+	return json_pack("{s:i, s:i, s:i, s:i, s:i}", "routing", (int)stages->routing,
+			 "vc", (int)stages->vc, "crossbar", (int)stages->crossbar,
+			 "crossing", (int)stages->crossing, "credit",
+			 (int)stages->credit);
+}
+
 json_t *flit_settings_json(const struct flit_request *request,
 			   const struct pm_flit_net *net)
 {
@@ -67,6 +78,7 @@ json_t *flit_settings_json(const struct flit_request *request,
 				    : json_null()},
 		{"reads", json_integer(c->reads)},
 		{"delay", json_integer(c->delay)},
+		{"router", stages_json(&c->stages)},
 		{"pattern", pm_json_text(request->pattern)},
 		{"arrivals", json_string(flit_arrivals_name(c->arrivals))},
 		{"warm_up", json_integer(request->warm_up)},
@@ -292,6 +304,14 @@ json_t *flit_findings_json(const json_t *points, bool may_lose)
 
 /* ---- Text ---- */
 
+static void print_stages(const json_t *router)
+{
+	if (json_is_object(router))
+		cli_text_print(router,
+			       "stages: routing {routing}, VC {vc}, crossbar {crossbar}, "
+			       "crossing {crossing}, credit {credit}\n");
+}
+
 static void print_settings(const json_t *object)
 {
 	const json_t *network = json_object_get(object, "network");
@@ -310,6 +330,7 @@ static void print_settings(const json_t *object)
 		       "cables of {cable} cycles, {vcs} VCs ({vc_rule}) of {buffer} "
 		       "flits\n{pattern}, {arrivals}; {warm_up} + {cycles} cycles, "
 		       "{seeds} seeds from {seed}\n");
+	print_stages(json_object_get(settings, "router"));
 }
 
 static void print_point(const json_t *point)

@@ -123,7 +123,7 @@ static void begin_loss(struct pm_flit *flit, uint32_t vc, uint32_t what)
 static void pass_switch(struct pm_flit *flit, uint32_t vc)
 {
 	if (++flit->vcs[vc].ready == 1)
-		flit_bring_forward(flit, vc);
+		flit_bring_forward(flit, vc, flit->now);
 }
 
 static void arrive_at_switch(struct pm_flit *flit, uint32_t vc, uint32_t what)
@@ -176,48 +176,59 @@ static void arrive(struct pm_flit *flit, struct moving moving)
 		finish_packet(flit, moving.flit);
 }
 
-static void arrive_all(struct pm_flit *flit)
+static void take_signals(struct pm_flit *flit)
 {
-	uint32_t num = flit->num_signals[flit->slot];
-	const uint32_t *signals =
-		flit->signals + flit->slot * (size_t)2 * flit->net->num_links;
-	const struct moving *moving =
-		flit->cables + (size_t)flit->slot * flit->net->num_links;
+	uint32_t slot = flit->now % flit->signal_span, num = flit->num_signals[slot];
+	const uint32_t *signals = flit->signals + slot * (size_t)2 * flit->net->num_links;
 
+	flit->num_signals[slot] = 0;
 	for (uint32_t i = 0; i < num; i++)
 		take_signal(flit, signals[i]);
-	flit->num_signals[flit->slot] = 0;
-	if (flit->config.delay) {
-		uint32_t slot = flit->now % flit->config.delay;
-		const uint32_t *passing =
-			flit->passing + (size_t)slot * flit->net->num_links;
+}
 
-		for (uint32_t i = 0; i < flit->num_passing[slot]; i++)
-			pass_switch(flit, passing[i]);
-		flit->num_passing[slot] = 0;
-	}
-	num = flit->num_cables[flit->slot];
+static void pass_switches(struct pm_flit *flit)
+{
+	uint32_t slot = flit->now % flit->config.delay;
+	const uint32_t *passing = flit->passing + (size_t)slot * flit->net->num_links;
+
+	for (uint32_t i = 0; i < flit->num_passing[slot]; i++)
+		pass_switch(flit, passing[i]);
+	flit->num_passing[slot] = 0;
+}
+
+static void arrive_all(struct pm_flit *flit)
+{
+	uint32_t slot = flit->now % flit->cable_span, num = flit->num_cables[slot];
+	const struct moving *moving = flit->cables + (size_t)slot * flit->net->num_links;
+
+	take_signals(flit);
+	if (flit->config.delay)
+		pass_switches(flit);
 	for (uint32_t i = 0; i < num; i++)
 		arrive(flit, moving[i]);
-	flit->num_cables[flit->slot] = 0;
+	flit->num_cables[slot] = 0;
 }
 
 static void do_cycle(struct pm_flit *flit)
 {
-	flit->slot = flit->now % flit->config.cable;
+	void (*send)(struct pm_flit *, uint32_t) =
+		flit_has_stages(flit) ? flit_send_by_stages : flit_send_of_switch;
+
 	arrive_all(flit);
 	for (uint32_t node = 0; node < flit->net->num_nodes; node++)
 		flit_send_of_node(flit, node);
 	for (uint32_t sw = 0; sw < flit->net->num_switches; sw++)
 		if (flit->num_listed[sw])
-			flit_send_of_switch(flit, sw);
+			send(flit, sw);
 	flit->now++;
 }
 
 int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err)
 {
 	/* Signals of what moved last have arrived by the time that it is looked at. */
-	uint32_t often = 4 * (flit->config.cable + flit->config.delay) + 1024;
+	uint32_t often =
+		2 * (flit->cable_span + flit->signal_span + 2 * flit->config.delay) +
+		1024;
 
 	while (cycles-- && !flit->deadlock.cycle) {
 		if (make_packet_room(flit, err))
@@ -249,10 +260,11 @@ static int check_rule(const struct pm_flit_net *net, const struct pm_flit_config
 		return pm_error_set(err, -EINVAL,
 				    "the rule hop needs %u VCs here, not %u",
 				    net->max_hops + 1, config->vcs);
-	if (config->rule == PM_FLIT_DATELINE && (!net->torus || config->vcs < 2))
-		return pm_error_set(
-			err, -EINVAL,
-			"the rule dateline is for a torus with 2 VCs and more");
+	if ((config->rule == PM_FLIT_DATELINE || config->rule == PM_FLIT_ROW) &&
+	    (!net->torus || config->vcs < 2))
+		return pm_error_set(err, -EINVAL,
+				    "the rule %s is for a torus with 2 VCs and more",
+				    config->rule == PM_FLIT_ROW ? "row" : "dateline");
 	return 0;
 }
 
@@ -280,6 +292,7 @@ static int check_pattern(const struct pm_flit_net *net,
 
 static int check_ranges(const struct pm_flit_config *config, struct pm_error *err)
 {
+	const struct pm_flit_stages *stages = &config->stages;
 	const struct {
 		const char *what;
 		uint32_t value, low, high;
@@ -291,6 +304,14 @@ static int check_ranges(const struct pm_flit_config *config, struct pm_error *er
 		{"cycles of a switch", config->delay, 0, PM_FLIT_MAX_CABLE},
 		{"flits of a packet", config->length, 1, PM_FLIT_MAX_LENGTH},
 		{"load in millionths", config->load, PM_FLIT_MIN_LOAD, PM_FLIT_FULL_LOAD},
+		{"cycles of routing", stages->routing, 0, PM_FLIT_MAX_STAGE},
+		{"cycles of VC allocation", stages->vc, 0, PM_FLIT_MAX_STAGE},
+		{"cycles of the crossbar's allocation", stages->crossbar, !!stages->vc,
+		 PM_FLIT_MAX_STAGE},
+		{"cycles in the crossbar", stages->crossing, 0, PM_FLIT_MAX_STAGE},
+		{"cycles of credits", stages->credit, 0, PM_FLIT_MAX_STAGE},
+		{"reads of a switch with stages", config->reads, 1,
+		 stages->vc ? 1 : UINT32_MAX},
 	};
 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
@@ -329,14 +350,21 @@ static void claim_memory(struct pm_flit *flit)
 	flit->flits = pm_pool_array(pool, vcs * config->buffer, sizeof(uint32_t));
 	flit->num_listed = pm_pool_array(pool, net->num_switches, sizeof(uint32_t));
 	flit->sources = pm_pool_array(pool, net->num_nodes, sizeof(*flit->sources));
-	flit->cables = pm_pool_array(pool, links * config->cable, sizeof(*flit->cables));
-	flit->num_cables = pm_pool_array(pool, config->cable, sizeof(uint32_t));
-	flit->signals = pm_pool_array(pool, 2 * links * config->cable, sizeof(uint32_t));
-	flit->num_signals = pm_pool_array(pool, config->cable, sizeof(uint32_t));
+	flit->cables =
+		pm_pool_array(pool, links * flit->cable_span, sizeof(*flit->cables));
+	flit->num_cables = pm_pool_array(pool, flit->cable_span, sizeof(uint32_t));
+	flit->signals =
+		pm_pool_array(pool, 2 * links * flit->signal_span, sizeof(uint32_t));
+	flit->num_signals = pm_pool_array(pool, flit->signal_span, sizeof(uint32_t));
 	flit->passing = pm_pool_array(pool, links * config->delay, sizeof(uint32_t));
 	flit->num_passing = pm_pool_array(pool, config->delay, sizeof(uint32_t));
 	flit->histogram = pm_pool_array(pool, FLIT_BINS, sizeof(uint64_t));
 	flit->moves = pm_pool_array(pool, vcs, 1);
+	if (!flit_has_stages(flit))
+		return;
+	flit->stage_vcs = pm_pool_array(pool, vcs, sizeof(*flit->stage_vcs));
+	flit->stage_links = pm_pool_array(pool, links, sizeof(*flit->stage_links));
+	flit->asking = pm_pool_array(pool, vcs, sizeof(uint32_t));
 }
 
 static void begin_run(struct pm_flit *flit)
@@ -359,6 +387,8 @@ static void begin_run(struct pm_flit *flit)
 					       .head = PM_NONE,
 					       .end = PM_NONE,
 					       .read_at = NOTHING_YET};
+	for (uint32_t i = 0; flit_has_stages(flit) && i < flit->net->num_links; i++)
+		flit->stage_links[i].offer = PM_NONE;
 	for (uint32_t i = 0; i < flit->net->num_nodes; i++)
 		flit_source_begin(flit, i);
 }
@@ -377,6 +407,8 @@ int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *conf
 	flit->net = net;
 	flit->config = *config;
 	flit->vc_shift = flit_vc_shift(config->vcs);
+	flit->cable_span = config->cable + config->stages.crossing;
+	flit->signal_span = config->cable + config->stages.credit;
 	claim_memory(flit);
 	if (pm_pool_check(&flit->pool, err)) {
 		pm_flit_free(flit);

@@ -18,7 +18,7 @@ static bool stands(const struct pm_flit *flit, uint32_t vc)
 	const struct vc *v = &flit->vcs[vc];
 	uint32_t last = v->last_read > flit->now ? 0 : v->last_read;
 
-	return v->ready && flit->now - last > 2 * flit->config.cable;
+	return v->ready && flit->now - last > flit->cable_span + flit->signal_span;
 }
 
 /* The VCs that the front waits for, as bits of the link that it wants. */

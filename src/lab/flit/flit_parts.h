@@ -21,6 +21,7 @@ struct vc {
 	uint32_t want;		/* the link that it wants */
 	uint32_t after, before; /* in the list of that link */
 	bool listed;
+	bool upper; /* PM_FLIT_ROW: of the link that it wants, the upper half */
 	bool sent_stop;
 	/* Of packets that come: the last flit kept was no tail; the rest of a packet is
 	 * thrown away; none of it was kept. */
@@ -53,6 +54,22 @@ struct source {
 	uint64_t arrived; /* of its packets, since measuring */
 };
 
+/* Of a switch with stages. Turns are the number behind the last one that had its turn. */
+struct stage_vc {
+	uint32_t at;	 /* the front takes part in allocation from this cycle on */
+	uint32_t grants; /* as an output: whose turn it is of VCs that ask for it */
+	uint32_t takes;	 /* as an input: whose turn it is of VCs that it may take */
+	uint32_t offer;	 /* in a cycle, or PM_NONE */
+};
+
+struct stage_link {
+	uint32_t reads;	 /* as an input: whose turn it is of its VCs */
+	uint32_t grants; /* as an output: whose turn it is of inputs */
+	uint32_t takes;	 /* as an input: whose turn it is of outputs */
+	uint32_t front;	 /* in a cycle: the VC with its offer, or PM_NONE */
+	uint32_t offer;	 /* in a cycle: the output whose offer it takes, or PM_NONE */
+};
+
 /* On a cable. */
 struct moving {
 	uint32_t vc, flit;
@@ -62,7 +79,9 @@ struct pm_flit {
 	struct pm_pool pool;
 	const struct pm_flit_net *net;
 	struct pm_flit_config config;
-	uint32_t now, slot; /* slot: now % cable */
+	uint32_t now;
+	uint32_t cable_span; /* slots of flits on cables; of `now`: now % cable_span */
+	uint32_t signal_span;
 	uint32_t vc_shift;
 	uint64_t all_vcs; /* as bits */
 	uint64_t interval;
@@ -72,12 +91,16 @@ struct pm_flit {
 	uint32_t *flits;	/* [vc][buffer] */
 	uint32_t *num_listed;	/* [switch] */
 	struct source *sources; /* [node] */
-	struct moving *cables;	/* [cable][link] */
-	uint32_t *num_cables;	/* [cable] */
-	uint32_t *signals;	/* [cable][2 x link] vc << 1 | stop */
-	uint32_t *num_signals;	/* [cable] */
+	struct moving *cables;	/* [cable_span][link] */
+	uint32_t *num_cables;	/* [cable_span] */
+	uint32_t *signals;	/* [signal_span][2 x link] vc << 1 | stop */
+	uint32_t *num_signals;	/* [signal_span] */
 	uint32_t *passing;	/* [delay][link] VCs that a flit came to */
 	uint32_t *num_passing;	/* [delay] */
+	/* With stages alone. */
+	struct stage_vc *stage_vcs;	/* [vc] */
+	struct stage_link *stage_links; /* [link] */
+	uint32_t *asking;		/* [vc] those that ask for a VC of a link */
 	struct packet *packets;
 	uint32_t room_packets, free_packets, num_free;
 	uint64_t sent, arrived, lost; /* flits */
@@ -103,6 +126,14 @@ static inline uint32_t flit_vc_shift(uint32_t vcs)
 	return shift;
 }
 
+/* The VCs of a half. */
+static inline uint64_t flit_half(const struct pm_flit *flit, bool upper)
+{
+	uint64_t lower = ((uint64_t)1 << flit->config.vcs / 2) - 1;
+
+	return upper ? flit->all_vcs & ~lower : lower;
+}
+
 /* The VCs that the packet in front of a VC may take of the link that it wants. */
 static inline uint64_t flit_choice(const struct pm_flit *flit, uint32_t vc)
 {
@@ -122,8 +153,11 @@ static inline uint64_t flit_choice(const struct pm_flit *flit, uint32_t vc)
 		if (out)
 			break;
 		upper = to->wrap || (from->dimension == to->dimension && number >= half);
-		return upper ? flit->all_vcs & ~(((uint64_t)1 << half) - 1)
-			     : ((uint64_t)1 << half) - 1;
+		return flit_half(flit, upper);
+	case PM_FLIT_ROW:
+		if (out)
+			break;
+		return flit_half(flit, v->upper);
 	case PM_FLIT_ANY:
 		break;
 	}
@@ -141,21 +175,37 @@ static inline bool flit_vc_open(const struct pm_flit *flit, uint32_t vc)
 static inline void flit_send_signal(struct pm_flit *flit, uint32_t vc, bool stop)
 {
 	size_t room = (size_t)2 * flit->net->num_links;
-	uint32_t i = flit->num_signals[flit->slot]++;
+	uint32_t delay = flit->config.cable + flit->config.stages.credit;
+	uint32_t slot = (flit->now + delay) % flit->signal_span;
+	uint32_t i = flit->num_signals[slot]++;
 
-	flit->signals[flit->slot * room + i] = vc << 1 | stop;
+	flit->signals[slot * room + i] = vc << 1 | stop;
 }
 
 /* Into, and out of, the list of the link that its front wants. */
 void flit_list_vc(struct pm_flit *flit, uint32_t vc);
 void flit_unlist_vc(struct pm_flit *flit, uint32_t vc);
 
-/* A flit is in front of a VC now that was not. */
-void flit_bring_forward(struct pm_flit *flit, uint32_t vc);
+/* A flit is in front of a VC that was not, and may go on in a cycle. */
+void flit_bring_forward(struct pm_flit *flit, uint32_t vc, uint32_t cycle);
+
+/* The front leaves by its link. */
+void flit_send_front(struct pm_flit *flit, uint32_t vc);
 
 /* All that leaves a node, or a switch with listed VCs, in this cycle. */
 void flit_send_of_node(struct pm_flit *flit, uint32_t node);
 void flit_send_of_switch(struct pm_flit *flit, uint32_t sw);
+
+static inline bool flit_has_stages(const struct pm_flit *flit)
+{
+	return flit->config.stages.vc;
+}
+
+/* A front begins its way through the stages in a cycle. */
+void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t cycle);
+
+/* As flit_send_of_switch, of a switch with stages. */
+void flit_send_by_stages(struct pm_flit *flit, uint32_t sw);
 
 /* Sets out a node's births. */
 void flit_source_begin(struct pm_flit *flit, uint32_t node);

@@ -107,7 +107,7 @@ struct pm_flit_count pm_flit_count(const struct pm_flit *flit)
 
 	for (size_t i = 0; i < vcs; i++)
 		count.inside += flit->vcs[i].fill;
-	for (uint32_t i = 0; i < flit->config.cable; i++)
+	for (uint32_t i = 0; i < flit->cable_span; i++)
 		count.inside += flit->num_cables[i];
 	return count;
 }

@@ -77,17 +77,37 @@ static uint32_t find_next_hop(struct pm_flit *flit, uint32_t sw, uint32_t node)
 	return first + next_hop;
 }
 
-/* A flit is in front of a VC now that was not. */
-void flit_bring_forward(struct pm_flit *flit, uint32_t vc)
+/* Whether a packet for a node that is in front of a VC is to have an upper VC of the link
+ * that it wants: a half is kept to the end of a row. */
+static bool takes_upper(struct pm_flit *flit, uint32_t vc, uint32_t node)
+{
+	const struct pm_flit_link *links = flit->net->links;
+	uint32_t from = vc >> flit->vc_shift, to = flit->vcs[vc].want;
+	uint8_t row = links[to].dimension;
+
+	if (row == PM_FLIT_NO_DIMENSION)
+		return false;
+	if (links[from].dimension == row)
+		return (vc & ((1u << flit->vc_shift) - 1)) >= flit->config.vcs / 2;
+	while (links[to].dimension == row && !links[to].wrap)
+		to = find_next_hop(flit, links[to].to, node);
+	return links[to].dimension == row;
+}
+
+void flit_bring_forward(struct pm_flit *flit, uint32_t vc, uint32_t cycle)
 {
 	struct vc *v = &flit->vcs[vc];
 
+	if (flit_has_stages(flit))
+		flit_enter_stages(flit, vc, cycle);
 	if (v->next_vc == PM_NONE) {
 		uint32_t front = flit->flits[(size_t)vc * flit->config.buffer + v->first];
 		const struct packet *packet = &flit->packets[front >> FLIT_SHIFT];
 
 		v->want = find_next_hop(flit, flit->net->links[vc >> flit->vc_shift].to,
 					packet->to);
+		if (flit->config.rule == PM_FLIT_ROW)
+			v->upper = takes_upper(flit, vc, packet->to);
 	} else if (!flit_vc_open(flit, v->next_vc)) {
 		return;
 	}
@@ -109,15 +129,15 @@ static void log_room(struct pm_flit *flit, uint32_t vc)
 	}
 }
 
-/* Sends a flit into a VC that is open. */
-static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what)
+/* Sends a flit into a VC that is open; it takes so many cycles. */
+static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what, uint32_t cycles)
 {
 	uint32_t number = vc >> flit->vc_shift;
 	struct link *link = &flit->links[number];
-	uint32_t i = flit->num_cables[flit->slot]++;
+	uint32_t slot = (flit->now + cycles) % flit->cable_span;
+	uint32_t i = flit->num_cables[slot]++;
 
-	flit->cables[(size_t)flit->slot * flit->net->num_links + i] =
-		(struct moving){vc, what};
+	flit->cables[(size_t)slot * flit->net->num_links + i] = (struct moving){vc, what};
 	link->sent++;
 	if (flit->config.flow == PM_FLIT_CREDIT && !--flit->vcs[vc].credits)
 		link->open &= ~((uint64_t)1 << (vc & ((1u << flit->vc_shift) - 1)));
@@ -175,11 +195,11 @@ void flit_send_of_node(struct pm_flit *flit, uint32_t node)
 	source->left--;
 	flit->sent++;
 	send_flit(flit, source->vc,
-		  source->packet << FLIT_SHIFT | (source->left ? 0 : FLIT_TAIL));
+		  source->packet << FLIT_SHIFT | (source->left ? 0 : FLIT_TAIL),
+		  flit->config.cable);
 }
 
-/* The VC's front leaves by its link. */
-static void send_front(struct pm_flit *flit, uint32_t vc)
+void flit_send_front(struct pm_flit *flit, uint32_t vc)
 {
 	uint32_t buffer = flit->config.buffer;
 	struct vc *v = &flit->vcs[vc];
@@ -196,8 +216,9 @@ static void send_front(struct pm_flit *flit, uint32_t vc)
 	v->fill--;
 	v->ready--;
 	log_room(flit, vc);
-	send_flit(flit, next, what);
-	if (!(what & FLIT_TAIL) && v->ready && flit_vc_open(flit, next)) {
+	send_flit(flit, next, what, flit->config.cable + flit->config.stages.crossing);
+	if (!flit_has_stages(flit) && !(what & FLIT_TAIL) && v->ready &&
+	    flit_vc_open(flit, next)) {
 		move_to_end(flit, vc);
 		return;
 	}
@@ -210,7 +231,7 @@ static void send_front(struct pm_flit *flit, uint32_t vc)
 		v->next_vc = PM_NONE;
 	}
 	if (v->ready)
-		flit_bring_forward(flit, vc);
+		flit_bring_forward(flit, vc, flit->now + 1);
 }
 
 /* Whether the front may leave now; a head takes its VC then. */
@@ -242,7 +263,7 @@ static void send_by_link(struct pm_flit *flit, uint32_t number)
 	while (vc != PM_NONE && !may_leave(flit, vc))
 		vc = flit->vcs[vc].after;
 	if (vc != PM_NONE)
-		send_front(flit, vc);
+		flit_send_front(flit, vc);
 }
 
 /* Its links in turn: another one is the first in each cycle. */

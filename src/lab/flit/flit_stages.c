@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Switches with stages: in a cycle, VCs of each link are given to heads that ask for
+ * them, then turns in the crossbar to VCs with a flit. Both by one round of iSLIP
+ * (McKeown, 1999): an output offers itself to the input that asks and comes next in its
+ * turn, and an input takes the offer that comes next in its own. Several outputs may
+ * offer themselves to one input, and all but one stay idle; but a turn moves on only
+ * after an offer that was taken, so that outputs come to offer themselves to different
+ * inputs.
+ */
+#include "flit_parts.h"
+
+/* Whether a number comes before another one, counted from a turn on and then from 0. */
+static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
+{
+	return one - turn < other - turn;
+}
+
+void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t cycle)
+{
+	const struct pm_flit_stages *stages = &flit->config.stages;
+
+	if (flit->vcs[vc].next_vc == PM_NONE)
+		cycle += stages->routing + stages->vc - 1;
+	else
+		cycle += stages->crossbar - 1;
+	flit->stage_vcs[vc].at = cycle;
+}
+
+/* ---- VCs ---- */
+
+/* Lists those that ask for a VC of a link; returns how many. */
+static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
+{
+	uint32_t num = 0;
+
+	for (uint32_t vc = flit->links[number].head; vc != PM_NONE;
+	     vc = flit->vcs[vc].after) {
+		struct stage_vc *stage = &flit->stage_vcs[vc];
+
+		if (flit->vcs[vc].next_vc != PM_NONE || stage->at > flit->now)
+			continue;
+		stage->offer = PM_NONE;
+		flit->asking[num++] = vc;
+	}
+	return num;
+}
+
+/* The VC of a link offers itself to one that asks. */
+static void offer_vc(struct pm_flit *flit, uint32_t next, uint32_t num)
+{
+	const struct stage_vc *output = &flit->stage_vcs[next];
+	uint32_t number = next & ((1u << flit->vc_shift) - 1), best = PM_NONE;
+	struct stage_vc *input;
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t vc = flit->asking[i];
+
+		if ((flit_choice(flit, vc) >> number & 1) &&
+		    (best == PM_NONE || comes_first(vc, best, output->grants)))
+			best = vc;
+	}
+	if (best == PM_NONE)
+		return;
+	input = &flit->stage_vcs[best];
+	if (input->offer == PM_NONE || comes_first(next, input->offer, input->takes))
+		input->offer = next;
+}
+
+/* The VC is the packet's from now on, whether flow control lets it through or not. */
+static void take_vc(struct pm_flit *flit, uint32_t vc)
+{
+	struct stage_vc *input = &flit->stage_vcs[vc];
+	uint32_t next = input->offer;
+
+	input->takes = next + 1;
+	flit->stage_vcs[next].grants = vc + 1;
+	flit->vcs[vc].next_vc = next;
+	flit->vcs[next].owner = vc;
+	flit->links[next >> flit->vc_shift].taken |=
+		(uint64_t)1 << (next & ((1u << flit->vc_shift) - 1));
+	flit_enter_stages(flit, vc, flit->now + 1);
+	if (!flit_vc_open(flit, next))
+		flit_unlist_vc(flit, vc);
+}
+
+static void allocate_vcs(struct pm_flit *flit, uint32_t number)
+{
+	uint32_t num = find_asking(flit, number);
+	uint64_t among = flit->all_vcs & ~flit->links[number].taken;
+
+	if (!num)
+		return;
+	for (; among; among &= among - 1)
+		offer_vc(flit,
+			 number << flit->vc_shift | (uint32_t)__builtin_ctzll(among),
+			 num);
+	for (uint32_t i = 0; i < num; i++)
+		if (flit->stage_vcs[flit->asking[i]].offer != PM_NONE)
+			take_vc(flit, flit->asking[i]);
+}
+
+/* ---- The crossbar ---- */
+
+/* Whether a VC comes before another one, for an output that both want. */
+static bool vc_first(const struct pm_flit *flit, uint32_t vc, uint32_t other,
+		     uint32_t turn)
+{
+	uint32_t from = vc >> flit->vc_shift, other_from = other >> flit->vc_shift;
+
+	if (from != other_from)
+		return comes_first(from, other_from, turn);
+	return comes_first(vc, other, flit->stage_links[from].reads);
+}
+
+/* The output offers itself to an input. */
+static void offer_output(struct pm_flit *flit, uint32_t number)
+{
+	struct stage_link *output = &flit->stage_links[number], *input;
+	uint32_t best = PM_NONE;
+
+	for (uint32_t vc = flit->links[number].head; vc != PM_NONE;
+	     vc = flit->vcs[vc].after)
+		if (flit->vcs[vc].next_vc != PM_NONE &&
+		    flit->stage_vcs[vc].at <= flit->now &&
+		    (best == PM_NONE || vc_first(flit, vc, best, output->grants)))
+			best = vc;
+	output->front = best;
+	if (best == PM_NONE)
+		return;
+	input = &flit->stage_links[best >> flit->vc_shift];
+	if (input->offer == PM_NONE || comes_first(number, input->offer, input->takes))
+		input->offer = number;
+}
+
+/* Sends what it offered itself to, if the input has taken that. */
+static void use_output(struct pm_flit *flit, uint32_t number)
+{
+	struct stage_link *output = &flit->stage_links[number], *input;
+	uint32_t vc = output->front;
+
+	if (vc == PM_NONE)
+		return;
+	input = &flit->stage_links[vc >> flit->vc_shift];
+	if (input->offer != number)
+		return;
+	output->grants = (vc >> flit->vc_shift) + 1;
+	input->takes = number + 1;
+	input->reads = vc + 1;
+	input->offer = PM_NONE;
+	flit_send_front(flit, vc);
+}
+
+void flit_send_by_stages(struct pm_flit *flit, uint32_t sw)
+{
+	uint32_t first = flit->net->first_link[sw], end = flit->net->first_link[sw + 1];
+
+	for (uint32_t i = first; i < end; i++)
+		allocate_vcs(flit, i);
+	for (uint32_t i = first; i < end; i++)
+		offer_output(flit, i);
+	for (uint32_t i = first; i < end; i++)
+		use_output(flit, i);
+}
