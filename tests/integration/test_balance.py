@@ -19,8 +19,8 @@ import simlab
 import wire
 from test_drain import Replay, read_tables
 
-BEGIN = re.compile(r"portmajor: rebalancing: (\d+) entries in (\d+) LFT blocks of (\d+) switches "
-                   r"are not the plan's; (\d+) blocks per second$", re.M)
+BEGIN = re.compile(r"portmajor: rebalancing: (\d+) entr(?:y|ies) in (\d+) LFT blocks? of (\d+) "
+                   r"switch(?:es)? (?:is|are) not the plan's; (\d+) blocks? per second$", re.M)
 END = re.compile(r"portmajor: rebalanced: LFT blocks sent (\d+), acked (\d+); [\d.]+ s; "
                  r"entries left as they were found: (\d+)$", re.M)
 

@@ -183,6 +183,29 @@ class Usage(labtest.Folders):
                 self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
                 self.assertNotEqual(result.stderr, "")
 
+    def test_messages_name_what_is_wanted(self):
+        """A slip is answered with the nearest word, or with the operands that are missing."""
+        net = pmlab.generate(self.folder / "slips.net", "director", 36)
+        slips = (
+            (("statu",), "no command \"statu\": did you mean status?"),
+            (("generate", "two-leve", "1"), "did you mean two-level?"),
+            (("generate", "two-level", "36", "18", "18"), "generate: two-level needs 4 numbers: "
+             "LEAVES SPINES HOSTS PARALLEL (3 given)"),
+            (("generate", "director"), "director needs 1 number: LEAVES (0 given)"),
+            (("generate", "islands", "2"), "islands needs at least 3 operands: CORES"),
+            (("check", net), "give both, TOPOLOGY and TABLES"),
+            (("drain", "-n", net, "leaf0:1"), "port 1 of leaf0 leads to a host (h0-1)"),
+        )
+        for args, message in slips:
+            with self.subTest(args):
+                result = pmlab.run_cli(*args)
+                self.assertIn(message, result.stderr)
+                self.assertNotEqual(result.returncode, 0)
+
+    def test_one_is_no_plural(self):
+        result = pmlab.run_cli("generate", "--degrade", "links=1", "two-level", "2", "2", "2", "1")
+        self.assertIn("0 switches, 0 hosts, 1 other cable between", result.stderr)
+
     def test_help(self):
         for args in (("-h",), ("--help",), ("generate", "-h"), ("plan", "-h"),
                      ("whatif", "-h"), ("whatif", "--help"), ("merge", "-h"),

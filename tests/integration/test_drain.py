@@ -312,7 +312,7 @@ class Interrupted(DrainCase):
                          (1, repair.sent, False))
         moves = list(MOVE.finditer(log))
         self.assertEqual(len(moves), 1)
-        self.assertRegex(moves[0][0], r"drained: 3 switches .*, interrupted 1 times$")
+        self.assertRegex(moves[0][0], r"drained: 3 switches .*, interrupted 1 time$")
         self.assertIsNone(moves[0][6])
         self.assertLess(log.index(f"portmajor repair {repair.number}: "), moves[0].start())
 

@@ -97,7 +97,7 @@ class Held(Configured):
         for _ in range(2):
             self.lab.event("lose", self.HELD)
             self.lab.event("back", self.HELD)
-        self.lab.osm.wait_log(r"flapping: 1 links kept out")
+        self.lab.osm.wait_log(r"flapping: 1 link kept out")
         spine, _ = self.lab.netlist.nodes["leaf5"].ports[int(self.HELD.split(":")[1])]
         with self.subTest("the switch it leads to"):
             lost = self.lose_early(spine)

@@ -101,7 +101,7 @@ class Threads(labtest.Folders):
             osm.wait_traps_aged()
             self.settle(osm, lambda: self.fabric.lose(cable))
             self.settle(osm, lambda: self.fabric.back(cable))
-        osm.wait_log("flapping: 1 links kept out[^$]*flapping: 0 links kept out", before)
+        osm.wait_log("flapping: 1 link kept out[^$]*flapping: 0 links kept out", before)
 
     def operate(self, *args):
         """Runs portmajor as the operator of this OpenSM."""

@@ -201,7 +201,7 @@ static void interrupt(const struct scenario *s, uint32_t at, bool back, uint64_t
 	prepare(s, at);
 	follow(s->after, count(s->after));
 	assert_true(trial.blocks > at);
-	assert_int_equal(subnet_logged("interrupted 1 times"), 1);
+	assert_int_equal(subnet_logged("interrupted 1 time"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
 	if (back)
 		follow(s->before, count(s->before));

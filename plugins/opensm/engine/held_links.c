@@ -137,6 +137,7 @@ void log_holds_changed(const struct view *view, osm_log_t *log,
 	*logged = *now;
 	list_holds(view, text, sizeof(text));
 	log_line(log, OSM_LOG_INFO,
-		 ": flapping: %u links kept out, %u in use as last paths%s%s",
-		 now->on_hold, now->released, text[0] ? ": " : "", text);
+		 ": flapping: %u link%s kept out, %u in use as last paths%s%s",
+		 now->on_hold, now->on_hold == 1 ? "" : "s", now->released,
+		 text[0] ? ": " : "", text);
 }

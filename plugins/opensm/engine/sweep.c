@@ -485,11 +485,13 @@ static void clear_holds_if_requested(struct plugin *plugin)
 {
 	char *text = operator_files_take_clear_holds(plugin->operator_files);
 	osm_log_t *log = &plugin->osm->log;
+	uint32_t cleared;
 
 	if (!text)
 		return;
-	log_line(log, OSM_LOG_INFO, ": %u links cleared of flapping",
-		 holds_clear(&plugin->view, log, text));
+	cleared = holds_clear(&plugin->view, log, text);
+	log_line(log, OSM_LOG_INFO, ": %u link%s cleared of flapping", cleared,
+		 cleared == 1 ? "" : "s");
 	pm_failback_clear(&plugin->failback);
 	free(text);
 }

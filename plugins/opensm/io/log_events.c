@@ -155,13 +155,15 @@ static uint32_t count_stale_blocks(const struct pm_stale *stale)
 void log_stale(const struct plugin *plugin)
 {
 	const struct pm_stale *stale = &plugin->stale;
+	uint32_t blocks = count_stale_blocks(stale);
 
 	if (stale->num)
 		log_line(
 			&plugin->osm->log, OSM_LOG_INFO,
-			": stale entries removed: %u in %u LFT blocks, over moved cables "
-			"or of %u LIDs that would loop",
-			stale->num, count_stale_blocks(stale), stale->loops);
+			": stale entries removed: %u in %u LFT block%s, over moved cables "
+			"or of %u LID%s that would loop",
+			stale->num, blocks, blocks == 1 ? "" : "s", stale->loops,
+			stale->loops == 1 ? "" : "s");
 }
 
 void log_ahead(const struct plugin *plugin)
@@ -171,9 +173,10 @@ void log_ahead(const struct plugin *plugin)
 	if (ahead->sent || ahead->gave_up)
 		log_line(
 			&plugin->osm->log, OSM_LOG_INFO,
-			": sent before the sweep, as %u LIDs could loop in its order: LFT "
+			": sent before the sweep, as %u LID%s could loop in its order: LFT "
 			"blocks %" PRIu64 ", acked %" PRIu64 ", twice %u%s%s",
-			ahead->lids, ahead->sent, ahead->acked, ahead->twice,
+			ahead->lids, ahead->lids == 1 ? "" : "s", ahead->sent,
+			ahead->acked, ahead->twice,
 			ahead->left	 ? "; left to the repairer: "
 			: ahead->gave_up ? "; left to the sweep: "
 					 : "",
@@ -186,8 +189,8 @@ void log_transition(const struct plugin *plugin, uint64_t number,
 	char interrupted[64] = "";
 
 	if (done->interruptions)
-		snprintf(interrupted, sizeof(interrupted), ", interrupted %u times",
-			 done->interruptions);
+		snprintf(interrupted, sizeof(interrupted), ", interrupted %u time%s",
+			 done->interruptions, done->interruptions == 1 ? "" : "s");
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
 		 " move %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
 		 ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s%s",
@@ -224,12 +227,15 @@ void log_balance(struct plugin *plugin, const struct balance *balance)
 	if (now->rebalancing == atomic_exchange(&plugin->rebalancing, now->rebalancing))
 		return;
 	if (now->rebalancing)
-		log_line(
-			log, OSM_LOG_INFO,
-			": rebalancing: %" PRIu64 " entries in %" PRIu64
-			" LFT blocks of %u switches are not the plan's; %u blocks per second",
-			now->entries_off, now->blocks_off, now->switches_off,
-			balance->rate);
+		log_line(log, OSM_LOG_INFO,
+			 ": rebalancing: %" PRIu64 " entr%s in %" PRIu64
+			 " LFT block%s of %u switch%s %s not the plan's; "
+			 "%u block%s per second",
+			 now->entries_off, now->entries_off == 1 ? "y" : "ies",
+			 now->blocks_off, now->blocks_off == 1 ? "" : "s",
+			 now->switches_off, now->switches_off == 1 ? "" : "es",
+			 now->entries_off == 1 ? "is" : "are", balance->rate,
+			 balance->rate == 1 ? "" : "s");
 	else
 		log_line(log, OSM_LOG_INFO,
 			 ": rebalanced: LFT blocks sent %" PRIu64 ", acked %" PRIu64

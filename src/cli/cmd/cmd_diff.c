@@ -210,8 +210,10 @@ static void list_changes(const struct result *r, const struct side *before,
 		change = pm_lft_compare(old, sw, r->topologies);
 		if (change.entries)
 			printf("switch 0x%016" PRIx64
-			       " \"%s\": %u entries in %u blocks\n",
-			       sw->guid, sw->name, change.entries, change.blocks);
+			       " \"%s\": %u entr%s in %u block%s\n",
+			       sw->guid, sw->name, change.entries,
+			       change.entries == 1 ? "y" : "ies", change.blocks,
+			       change.blocks == 1 ? "" : "s");
 	}
 	for (uint32_t i = 0; i < before->lfts->num_switches; i++) {
 		const struct pm_lft_switch *sw = &before->lfts->switches[i];
@@ -313,15 +315,17 @@ static void print_diff(const json_t *object)
 			"topology: switches gone {switches_gone}, new {switches_new}; end "
 			"nodes gone {end_nodes_gone}, new {end_nodes_new}; links gone "
 			"{links_gone}, new {links_new}\n");
-	cli_text_print(object,
-		       "LIDs: {lids.other_owner} with another owner, gone {lids.gone}, "
-		       "new {lids.new}; ports with another LID, gone or new: {#ports}\n"
-		       "tables: switches gone {tables.switches_gone}, new "
-		       "{tables.switches_new}; {tables.switches} switches differ in "
-		       "{tables.entries} entries, {tables.blocks} blocks (bound "
-		       "{tables.bound})\n"
-		       "MADs: {mads.all} LFT Sets, of these {mads.new_switches} for new "
-		       "switches\n");
+	cli_text_print(
+		object,
+		"LIDs: {lids.other_owner} with another owner, gone {lids.gone}, "
+		"new {lids.new}; ports with another LID, gone or new: {#ports}\n"
+		"tables: switches gone {tables.switches_gone}, new "
+		"{tables.switches_new}; "
+		"{tables.switches|switch differs|switches differ} in "
+		"{tables.entries|entry|entries}, {tables.blocks|block|blocks} (bound "
+		"{tables.bound})\n"
+		"MADs: {mads.all|LFT Set|LFT Sets}, of these {mads.new_switches} for new "
+		"switches\n");
 }
 
 static int write_diff(const struct result *r, const struct side *before,

@@ -171,6 +171,16 @@ static int fail_unknown(const char *name)
 				     : " (-h lists them)");
 }
 
+/* Names the operands of a kind, of which too few or too many are given. */
+static int fail_count(const struct kind *kind, int given)
+{
+	const char *noun = strchr(kind->numbers, ',') ? "operand" : "number";
+
+	return cli_fail(EXIT_USAGE, "generate: %s needs %s%d %s%s: %s (%d given)",
+			kind->name, kind->low < kind->high ? "at least " : "", kind->low,
+			noun, kind->low == 1 ? "" : "s", kind->numbers, given);
+}
+
 /* An exit status. */
 static int parse_kind(int argc, char **argv, struct pm_generate *config)
 {
@@ -181,14 +191,12 @@ static int parse_kind(int argc, char **argv, struct pm_generate *config)
 		if (strcmp(argv[0], kind->name) != 0)
 			continue;
 		if (given < kind->low || given > kind->high)
-			return cli_fail(
-				EXIT_USAGE, "generate: wanted is %s %s, not %d operand%s",
-				kind->name, kind->numbers, given, given == 1 ? "" : "s");
+			return fail_count(kind, given);
 		return kind->parse(argv + 1, config)
 			       ? EXIT_FINE
 			       : cli_fail(EXIT_USAGE,
-					  "generate: wanted is %s %s; one of these is no "
-					  "number that can be",
+					  "generate: %s needs %s: one of these is no "
+					  "number or out of range",
 					  kind->name, kind->numbers);
 	}
 	return fail_unknown(argv[0]);
@@ -280,11 +288,15 @@ static int print_json(const struct request *request, const struct pm_fabric *fab
 
 static void print_left_out(const struct left_out *left_out, uint64_t seed)
 {
+	size_t switches = json_array_size(left_out->switches);
+	size_t hosts = json_array_size(left_out->hosts);
+	size_t links = json_array_size(left_out->links);
+
 	fprintf(stderr,
-		"portmajor: left out: %zu switches, %zu hosts, %zu other cables between "
-		"switches (--seed %" PRIu64 ")\n",
-		json_array_size(left_out->switches), json_array_size(left_out->hosts),
-		json_array_size(left_out->links), seed);
+		"portmajor: left out: %zu switch%s, %zu host%s, %zu other cable%s "
+		"between switches (--seed %" PRIu64 ")\n",
+		switches, switches == 1 ? "" : "es", hosts, hosts == 1 ? "" : "s", links,
+		links == 1 ? "" : "s", seed);
 }
 
 /* Writes the fabric without the left-out parts; an exit status. */

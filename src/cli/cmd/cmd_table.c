@@ -294,10 +294,11 @@ static void print_loads(const struct state *before, const struct state *after,
 	const struct pm_fabric *topology = before->plan->topology;
 	const struct pm_node *n = &topology->nodes[sw];
 
-	printf("\"%s\": %u entries in %u block%s differ after the failure\n"
+	printf("\"%s\": %u entr%s in %u block%s differ%s after the failure\n"
 	       "port  way       before      after  to\n",
-	       pm_fabric_label(topology, sw), after->changed[sw], after->blocks[sw],
-	       after->blocks[sw] == 1 ? "" : "s");
+	       pm_fabric_label(topology, sw), after->changed[sw],
+	       after->changed[sw] == 1 ? "y" : "ies", after->blocks[sw],
+	       after->blocks[sw] == 1 ? "" : "s", after->changed[sw] == 1 ? "s" : "");
 	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
 		if (pm_fabric_peer_node(topology, i) != PM_NONE)
 			print_port(before, after, i);
