@@ -197,7 +197,7 @@ static void test_all_arrives(void **state)
 
 static void test_sizes(void **state)
 {
-	const struct pm_schedule s = {.processes = 32, .bytes = 1000};
+	const struct pm_schedule s = {.processes = 32, .parts = 32, .bytes = 1000};
 	const struct pm_schedule_message one = {0, 0, 1, 1}, most = {0, 0, 1, 31},
 					 all = {0, 0, 1, 32};
 
@@ -294,6 +294,7 @@ static struct pm_circuits_result play_these(struct pm_schedule_message *messages
 					    uint32_t num, uint32_t ports, bool kept)
 {
 	const struct pm_schedule schedule = {.processes = 4,
+					     .parts = 4,
 					     .steps = messages[num - 1].step + 1,
 					     .bytes = 4000000,
 					     .num = num,
@@ -328,7 +329,7 @@ static void test_one_after_the_other(void **state)
 static void test_receiver_has_ports_too(void **state)
 {
 	struct pm_schedule_message messages[] = {{0, 1, 0, 1}, {0, 2, 0, 1}};
-	const struct pm_schedule schedule = {4, 1, 100, 2, messages};
+	const struct pm_schedule schedule = {4, 4, 1, 100, 2, messages};
 	struct pm_circuits_config config = {.costs = paper, .ports = 1};
 	struct pm_circuits_result result;
 
@@ -368,6 +369,38 @@ static void test_refused(void **state)
 	pm_schedule_free(s);
 }
 
+/* Four processes of a ring stand for all: whatever the costs, and with turns or without.
+ */
+static void test_ring_of_four(void **state)
+{
+	static const struct pm_circuit_costs costs[] = {
+		{1e-4, 8e-9, 1e-2}, {0, 8e-9, 1e-6}, {1e-3, 0, 0}, {1e-6, 1e-7, 1e-3}};
+
+	(void)state;
+	for (uint32_t processes = 4; processes <= 50; processes += 2)
+		for (uint32_t i = 0; i < 4 * LENGTH(costs); i++) {
+			struct pm_circuits_config config = {.costs = costs[i / 4],
+							    .ports = 1 + (i & 1),
+							    .kept = i & 2};
+			bool turns = !config.kept || config.ports == 1;
+			struct pm_schedule *schedule =
+				make(PM_COLLECTIVE_RING, processes, 1000003, turns);
+			struct pm_circuits_result all = play(schedule, config), four;
+
+			assert_int_equal(pm_circuits_run_ring(processes, 1000003, turns,
+							      &config, &four, NULL),
+					 0);
+			assert_true(all.seconds >= four.seconds &&
+				    all.seconds <= four.seconds);
+			assert_int_equal(all.setups, four.setups);
+			assert_int_equal(all.groups, four.groups);
+			assert_int_equal(all.peak, four.peak);
+			assert_int_equal(all.ports, four.ports);
+			assert_int_equal(all.events, four.events);
+			pm_schedule_free(schedule);
+		}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,6 +416,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_early),
 		cmocka_unit_test(test_one_after_the_other),
 		cmocka_unit_test(test_receiver_has_ports_too),
+		cmocka_unit_test(test_ring_of_four),
 		cmocka_unit_test(test_refused),
 	};
 

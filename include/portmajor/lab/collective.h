@@ -74,7 +74,7 @@ double pm_collective_seconds(enum pm_collective algorithm, uint32_t processes,
 struct pm_schedule_message {
 	uint32_t step;	   /* 0 and up */
 	uint32_t from, to; /* processes, not the same */
-	uint32_t blocks;   /* of bytes / processes each; as many as processes are all */
+	uint32_t blocks;   /* of bytes / parts each; as many as parts are all */
 };
 
 /*
@@ -84,6 +84,7 @@ struct pm_schedule_message {
  */
 struct pm_schedule {
 	uint32_t processes;
+	uint32_t parts; /* of the bytes: as many as processes, but for a ring of four */
 	uint32_t steps;
 	uint64_t bytes;
 	uint32_t num;			      /* messages */
@@ -99,6 +100,16 @@ struct pm_schedule {
  */
 int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t bytes,
 		     bool turns, struct pm_schedule **schedule, struct pm_error *err);
+
+/*
+ * Four processes of a ring of `processes`, joined to a ring of their own, with all steps
+ * of the long ring. A process of a ring knows the one before it and the one behind it,
+ * and those are the same, or with `turns` the same after two. So each of the four does at
+ * each time what every fourth process of the long ring does. The caller frees *schedule.
+ * -ENOMEM. O(processes).
+ */
+int pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns,
+			  struct pm_schedule **schedule, struct pm_error *err);
 void pm_schedule_free(struct pm_schedule *schedule);
 
 /* Bytes of a message as a number, not rounded, and in whole bytes, rounded up. */

@@ -26,14 +26,21 @@ int collective_simulate(const struct collective_request *request,
 		.kept = method.kept,
 		.circuits = method.ideal ? 0 : request->circuits,
 	};
+	bool turns = !method.kept || method.ports == 1;
 	struct pm_schedule *schedule = NULL;
 	struct pm_error err;
-	int rc = pm_schedule_make(algorithm, request->processes, bytes,
-				  !method.kept || method.ports == 1, &schedule, &err);
+	int rc;
 
-	if (!rc)
-		rc = pm_circuits_run(schedule, &config, result, &err);
-	pm_schedule_free(schedule);
+	if (algorithm == PM_COLLECTIVE_RING && !config.circuits) {
+		rc = pm_circuits_run_ring(request->processes, bytes, turns, &config,
+					  result, &err);
+	} else {
+		rc = pm_schedule_make(algorithm, request->processes, bytes, turns,
+				      &schedule, &err);
+		if (!rc)
+			rc = pm_circuits_run(schedule, &config, result, &err);
+		pm_schedule_free(schedule);
+	}
 	if (rc)
 		return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err.text);
 	return EXIT_FINE;

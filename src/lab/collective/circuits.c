@@ -401,3 +401,22 @@ int pm_circuits_run(const struct pm_schedule *schedule,
 	pm_pool_free(&run.pool);
 	return rc;
 }
+
+int pm_circuits_run_ring(uint32_t processes, uint64_t bytes, bool turns,
+			 const struct pm_circuits_config *config,
+			 struct pm_circuits_result *result, struct pm_error *err)
+{
+	struct pm_schedule *schedule = NULL;
+	int rc = pm_schedule_make_four(processes, bytes, turns, &schedule, err);
+
+	assert(!config->circuits);
+	if (!rc)
+		rc = pm_circuits_run(schedule, config, result, err);
+	pm_schedule_free(schedule);
+	if (rc)
+		return rc;
+	result->setups = result->setups * processes / 4;
+	result->events = result->events * processes / 4;
+	result->peak = result->peak * processes / 4;
+	return 0;
+}

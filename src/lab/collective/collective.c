@@ -114,7 +114,7 @@ static void add_ring(struct pm_schedule *schedule, bool turns)
 {
 	uint32_t num = schedule->processes, stride = turns ? 2 : 1;
 
-	for (uint32_t step = 0; step < (num - 1) * stride; step++)
+	for (uint32_t step = 0; step < (schedule->parts - 1) * stride; step++)
 		for (uint32_t from = step % stride; from < num; from += stride)
 			add_transfer(schedule, step, from, (from + 1) % num, 1);
 }
@@ -137,24 +137,52 @@ static void add_binomial(struct pm_schedule *schedule)
 			add_transfer(schedule, step, from, from + (1U << step), num);
 }
 
+/* Without its messages; NULL: no memory. */
+static struct pm_schedule *new_schedule(uint32_t processes, uint32_t parts,
+					uint64_t bytes, size_t messages)
+{
+	struct pm_schedule *schedule = calloc(1, sizeof(*schedule));
+
+	if (!schedule)
+		return NULL;
+	*schedule = (struct pm_schedule){
+		.processes = processes,
+		.parts = parts,
+		.bytes = bytes,
+		.messages = pm_array(messages, sizeof(*schedule->messages)),
+	};
+	if (schedule->messages)
+		return schedule;
+	free(schedule);
+	return NULL;
+}
+
+int pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns,
+			  struct pm_schedule **result, struct pm_error *err)
+{
+	struct pm_schedule *schedule =
+		new_schedule(4, processes, bytes, (size_t)4 * (processes - 1));
+
+	if (!schedule)
+		return pm_error_no_memory(err);
+	add_ring(schedule, turns);
+	*result = schedule;
+	return 0;
+}
+
 int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t bytes,
 		     bool turns, struct pm_schedule **result, struct pm_error *err)
 {
-	struct pm_schedule *schedule = calloc(1, sizeof(*schedule));
+	struct pm_schedule *schedule;
 	size_t num = processes - 1;
 
 	if (algorithm == PM_COLLECTIVE_RING)
 		num *= processes;
 	else if (algorithm == PM_COLLECTIVE_DOUBLING)
 		num = (size_t)processes * log2_of(processes);
-	if (schedule)
-		schedule->messages = pm_array(num, sizeof(*schedule->messages));
-	if (!schedule || !schedule->messages) {
-		pm_schedule_free(schedule);
+	schedule = new_schedule(processes, processes, bytes, num);
+	if (!schedule)
 		return pm_error_no_memory(err);
-	}
-	schedule->processes = processes;
-	schedule->bytes = bytes;
 	switch (algorithm) {
 	case PM_COLLECTIVE_LINEAR:
 		add_linear(schedule);
@@ -182,15 +210,15 @@ void pm_schedule_free(struct pm_schedule *schedule)
 double pm_schedule_size(const struct pm_schedule *schedule,
 			const struct pm_schedule_message *message)
 {
-	return (double)schedule->bytes * message->blocks / schedule->processes;
+	return (double)schedule->bytes * message->blocks / schedule->parts;
 }
 
 uint64_t pm_schedule_whole_size(const struct pm_schedule *schedule,
 				const struct pm_schedule_message *message)
 {
-	uint64_t whole = schedule->bytes / schedule->processes;
-	uint64_t rest = schedule->bytes % schedule->processes;
+	uint64_t whole = schedule->bytes / schedule->parts;
+	uint64_t rest = schedule->bytes % schedule->parts;
 
 	return whole * message->blocks +
-	       (rest * message->blocks + schedule->processes - 1) / schedule->processes;
+	       (rest * message->blocks + schedule->parts - 1) / schedule->parts;
 }
