@@ -33,6 +33,8 @@ static int send_flows_through(struct halves *h, double *sum, struct pm_error *er
 		h->result->unreachable += !hops;
 	}
 	rc = pm_share_rates(&flows, config->num_ports, config->room, h->rates, err);
+	if (config->tried)
+		config->tried(config->about);
 	*sum = 0;
 	for (uint32_t i = 0; i < half && !rc; i++) {
 		*sum += h->rates[i];

@@ -32,6 +32,8 @@ static int send_permutation(struct senders *s, double *sum, struct pm_error *err
 		s->result->unreachable += !hops;
 	}
 	rc = pm_share_rates(&flows, of->num_ports, of->room, s->rates, err);
+	if (of->tried)
+		of->tried(of->about);
 	*sum = 0;
 	for (uint32_t i = 0; i < of->num_hosts && !rc; i++)
 		*sum += s->rates[i];

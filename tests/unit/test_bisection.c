@@ -57,8 +57,15 @@ static void scene_begin(struct scene *s, struct pm_fabric *fabric, uint32_t limi
 	};
 }
 
+static void count_one(void *number)
+{
+	++*(uint32_t *)number;
+}
+
+/* Each pairing is told of: all shifts of a half, and those drawn. */
 static const struct pm_bisection *bisect(struct scene *s, pm_packet_path *path)
 {
+	uint32_t tried = 0;
 	const struct pm_bisection_config config = {
 		.path = path,
 		.network = &s->paths,
@@ -67,9 +74,12 @@ static const struct pm_bisection *bisect(struct scene *s, pm_packet_path *path)
 		.room = s->room,
 		.drawn = 50,
 		.seed = 1,
+		.tried = count_one,
+		.about = &tried,
 	};
 
 	assert_int_equal(pm_bisection_find(&config, &s->found, NULL), 0);
+	assert_int_equal(tried, s->lab.num_hosts / 2 + 50);
 	return &s->found;
 }
 

@@ -36,6 +36,8 @@ struct pm_bisection_config {
 	const double *room; /* [port] above 0 */
 	uint32_t drawn;	    /* permutations, 1 and up */
 	uint64_t seed;
+	void (*tried)(void *about); /* called after each pairing; NULL: none */
+	void *about;
 };
 
 /* Total rates of all flows, over several pairings. */

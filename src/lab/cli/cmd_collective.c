@@ -23,6 +23,7 @@ static json_t *cost_json(const struct collective_request *request,
 	uint32_t ports = method.kept ? method.ports : 1;
 
 	*status = collective_simulate(request, algorithm, bytes, method, &result);
+	lab_steps_next(request->steps);
 	if (*status)
 		return NULL;
 	return json_pack("{s:I, s:f, s:f, s:I, s:I}", "ports", (json_int_t)method.ports,
@@ -253,17 +254,26 @@ static int write_collective(json_t *object, const struct collective_request *req
 static int describe_algorithms(const struct collective_request *request, json_t *list)
 {
 	int status = check_processes(request);
+	uint64_t algorithms =
+		request->algorithm == PM_NUM_COLLECTIVES ? PM_NUM_COLLECTIVES : 1;
 
+	/* naive, with so many ports, and ideal */
+	lab_steps_begin(request->steps,
+			algorithms * request->sizes.num * (2 + request->ports.num),
+			request->output.quiet);
 	for (unsigned int i = 0; !status && i < PM_NUM_COLLECTIVES; i++)
 		if (request->algorithm == PM_NUM_COLLECTIVES ||
 		    request->algorithm == (enum pm_collective)i)
 			status = describe_algorithm(request, (enum pm_collective)i, list);
+	lab_steps_end(request->steps);
 	return status;
 }
 
 int cmd_collective(int argc, char **argv)
 {
+	struct lab_steps steps;
 	struct collective_request request = {
+		.steps = &steps,
 		.processes = 32,
 		.latency_ns = 100000,
 		.mbps = 1000,

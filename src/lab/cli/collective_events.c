@@ -98,6 +98,7 @@ static int play_way(const struct collective_request *request, const json_t *even
 	json_array_foreach(events, i, event) {
 		if (!status)
 			status = play_event(request, event, i, way, played);
+		lab_steps_next(request->steps);
 	}
 	*ways = pm_json_append(
 		*ways, json_pack("{s:s, s:I, s:f, s:I}", "circuits", name, "ports",
@@ -115,6 +116,9 @@ int collective_events_play(const struct collective_request *request, json_t **ob
 			     : cli_fail(EXIT_INPUT, "%s: not a JSON list of events",
 					request->events);
 
+	lab_steps_begin(request->steps,
+			(2 + request->ports.num) * (json_array_size(events) + 1),
+			request->output.quiet);
 	if (!status)
 		status = play_way(request, events, "naive",
 				  (struct collective_way){.ports = 1}, &ways, &played);
@@ -129,6 +133,7 @@ int collective_events_play(const struct collective_request *request, json_t **ob
 			request, events, "ideal",
 			(struct collective_way){PM_CIRCUITS_MAX_PORTS, true, true}, &ways,
 			&played);
+	lab_steps_end(request->steps);
 	*object = json_pack(
 		"{s:o, s:I, s:I, s:f, s:I, s:o}", "file", pm_json_text(request->events),
 		"events", (json_int_t)json_array_size(events), "calls",

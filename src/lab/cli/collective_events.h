@@ -5,6 +5,7 @@
 
 #include "lists.h"
 #include "output.h"
+#include "steps.h"
 
 #include <portmajor/lab/circuits.h>
 
@@ -17,6 +18,7 @@ struct collective_request {
 	const char *events;   /* a file; NULL: none */
 	uint32_t call_setups; /* that each call of it waits for on top */
 	struct cli_output output;
+	struct lab_steps *steps; /* of all that is played */
 };
 
 /* A way to treat circuits. */

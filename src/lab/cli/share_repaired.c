@@ -5,6 +5,7 @@
  */
 #include "share_repaired.h"
 #include "json.h"
+#include "steps.h"
 #include "text.h"
 
 #include <portmajor/base/pool.h>
@@ -25,6 +26,7 @@ struct scene {
 	struct pm_packet_host *hosts;
 	uint32_t *port, *leaf; /* [host] */
 	uint32_t num_hosts;
+	struct lab_steps steps;
 };
 
 /* ---- Describing ---- */
@@ -132,7 +134,9 @@ static int find_throughput(struct scene *scene, const struct pm_fabric *fabric,
 		       .num_ports = fabric->num_ports,
 		       .room = scene->room,
 		       .drawn = request->permutations,
-		       .seed = request->seed},
+		       .seed = request->seed,
+		       .tried = lab_steps_next,
+		       .about = &scene->steps},
 		.shifts = request->shifts,
 		.port = scene->port,
 		.leaf = scene->leaf,
@@ -270,10 +274,16 @@ int share_repaired_run(const char *path, const struct share_repaired *request)
 	json_t *list = json_array(), *object;
 	int status = begin_scene(&scene, path);
 
+	/* before and after, of each recording */
+	lab_steps_begin(&scene.steps,
+			2 * (1 + (uint64_t)request->compare->num) *
+				(request->shifts + request->permutations),
+			request->output->quiet);
 	if (!status)
 		status = add_repair(&scene, request->sets, &list);
 	for (uint32_t i = 0; i < request->compare->num && !status; i++)
 		status = add_repair(&scene, request->compare->list[i], &list);
+	lab_steps_end(&scene.steps);
 	object = describe_repairs(request, list);
 	if (!status && request->output->json)
 		status = cli_json_print(object);

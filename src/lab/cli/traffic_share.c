@@ -11,6 +11,7 @@
 #include "planned_tables.h"
 #include "share_repaired.h"
 #include "text.h"
+#include "steps.h"
 #include "traffic.h"
 
 #include <portmajor/base/pool.h>
@@ -46,6 +47,7 @@ struct scene {
 	uint32_t *index; /* their indexes among the VLANs' hosts */
 	uint32_t needed; /* VLANs */
 	double full;	 /* what the links of the hosts that send carry */
+	struct lab_steps steps;
 };
 
 /* ---- Describing and telling ---- */
@@ -165,7 +167,7 @@ static int fail_sharing(const struct pm_error *err)
 }
 
 /* Finds a network's bisection and describes it. */
-static int bisect(const struct scene *scene, pm_packet_path *path,
+static int bisect(struct scene *scene, pm_packet_path *path,
 		  const struct pm_packet_paths *paths, const char *kind,
 		  json_t **networks)
 {
@@ -177,6 +179,8 @@ static int bisect(const struct scene *scene, pm_packet_path *path,
 		.room = scene->room,
 		.drawn = scene->request->permutations,
 		.seed = scene->request->seed,
+		.tried = lab_steps_next,
+		.about = &scene->steps,
 	};
 	bool of_vlans = !strcmp(kind, "vlan");
 	struct pm_bisection found;
@@ -236,7 +240,7 @@ static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t *
 	return status;
 }
 
-static int bisect_flat(const struct scene *scene, json_t **networks)
+static int bisect_flat(struct scene *scene, json_t **networks)
 {
 	const struct pm_packet_paths paths = {.fabric = scene->broken,
 					      .hosts = scene->hosts};
@@ -266,15 +270,23 @@ static int bisect_tables(struct scene *scene, json_t **networks)
 static int bisect_all(struct scene *scene, json_t **networks)
 {
 	const struct cli_list *vlans = &scene->request->vlans;
-	int status = bisect_flat(scene, networks);
+	uint64_t pairings = scene->num_hosts / 2 + scene->request->permutations;
+	int status;
 
+	/* flat, spanning tree, those of VLANs and InfiniBand's */
+	lab_steps_begin(&scene->steps, (3 + (vlans->num ? vlans->num : 1)) * pairings,
+			scene->request->output.quiet);
+	status = bisect_flat(scene, networks);
 	if (!status)
 		status = bisect_vlans(scene, PM_VLAN_MAX, true, networks);
 	for (uint32_t i = 0; i < vlans->num && !status; i++)
 		status = bisect_vlans(scene, vlans->values[i], false, networks);
 	if (!vlans->num && !status)
 		status = bisect_vlans(scene, PM_VLAN_MAX, false, networks);
-	return status ? status : bisect_tables(scene, networks);
+	if (!status)
+		status = bisect_tables(scene, networks);
+	lab_steps_end(&scene->steps);
+	return status;
 }
 
 /* ---- Running ---- */
