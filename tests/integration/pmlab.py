@@ -77,6 +77,30 @@ def generate(path, *args):
     return pathlib.Path(path)
 
 
+def find_end(text, end):
+    """Where the end (node:port) of a cable leads in a netlist's text: node and port."""
+    node, port = end.split(":")
+    return re.search(rf'(?ms)^\w+\s+\d+ "{node}".*?^\[{port}\]\s+"([^"]+)"\[(\d+)\]', text).groups()
+
+
+def lead_to(text, end, peer):
+    """The text with another node and port at the other end of that cable."""
+    node, port = end.split(":")
+    return re.sub(rf'(?ms)(^\w+\s+\d+ "{node}".*?^\[{port}\]\s+)"[^"]+"\[\d+\]',
+                  lambda match: f'{match[1]}"{peer[0]}"[{peer[1]}]', text, count=1)
+
+
+def swap_cables(netlist, one, other, path):
+    """Writes a netlist in which two cables, by an end (node:port), have swapped their others."""
+    text = pathlib.Path(netlist).read_text(encoding="utf-8")
+    far = find_end(text, one), find_end(text, other)
+    for end, peer in ((one, far[1]), (other, far[0])):
+        text = lead_to(text, end, peer)
+        text = lead_to(text, ":".join(peer), end.split(":"))
+    pathlib.Path(path).write_text(text, encoding="utf-8")
+    return pathlib.Path(path)
+
+
 def without_cables(netlist, cables, path):
     """Writes a netlist without the lines of some cables (node:port), at both ends."""
     whole = simlab.Netlist(netlist)

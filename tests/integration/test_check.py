@@ -488,6 +488,29 @@ class Diff(Dumped):
         self.assertIn("LID 0, before ", out)
         self.assertEqual(self.run_ok("diff", "-q", self.whole, self.lost, status=1), "")
 
+    def test_cables(self):
+        """Missing, additional and swapped cables have names, whatever the nodes' GUIDs are."""
+        swapped = pmlab.swap_cables(self.netlist, "leaf0:20", "leaf5:25", self.folder / "swap.net")
+        left = pmlab.without_cables(swapped, ["leaf7:22"], self.folder / "less.net")
+        out = self.run_ok("diff", "--cables", self.netlist, left, status=1)
+        self.assertRegex(out, r"^cables: missing 1, additional 0, swapped 2\n"
+                              r"cable missing: leaf7\[22\]-s3-line0\[8\]\n"
+                              r"cable swapped: leaf0\[20\] leads to s6-line0\[6\], "
+                              r"not s1-line0\[1\]\n"
+                              r"cable swapped: leaf5\[25\] leads to s1-line0\[1\], "
+                              r"not s6-line0\[6\]\n$")
+        other = self.folder / "other.net"
+        other.write_text(self.netlist.read_text(encoding="utf-8").replace("guid=0x", "guid=0xf"),
+                         encoding="utf-8")
+        self.assertEqual(self.run_ok("diff", "--cables", other, left, status=1), out)
+        cables = self.diff(left, self.netlist)["cables"]
+        self.assertEqual([[end["name"] for end in cable["ends"]] for cable in
+                          cables["additional"]], [["leaf7", "s3-line0"]])
+        self.assertEqual(len({cable["swap"] for cable in cables["swapped"]}), 1)
+        self.assertEqual(self.run_ok("diff", "--cables", left, left, status=0),
+                         "cables: missing 0, additional 0, swapped 0\n")
+        self.run_ok("diff", "--cables", self.whole, self.lost, status=2)
+
     def test_an_entry_less(self):
         """In tables that is a difference, though no switch need be told of it."""
         line = re.search(r"0x\w+ \d+ # .*: 'h9-4'\n", self.table("leaf0"))[0]

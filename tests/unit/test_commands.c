@@ -81,6 +81,7 @@ static const struct command_row rows[] = {
 	{"diff.list", "diff --list tables other", NULL, NULL},
 	{"diff.json", "diff --json --list tables other", NULL, NULL},
 	{"diff.nets", "diff --list net less", NULL, NULL},
+	{"diff.cables", "diff --cables net less", NULL, NULL},
 	{"diff.nets-json", "diff --json less net", NULL, NULL},
 	{"table", "table --fail leaf0:3 net", NULL, NULL},
 	{"table.slow", "table slow", NULL, NULL},

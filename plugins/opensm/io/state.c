@@ -510,7 +510,8 @@ static bool take_acknowledged(struct state *state)
 			 ": acknowledge: no such request, and removed");
 	else
 		log_line(&state->osm->log, OSM_LOG_INFO,
-			 ": %u missing parts acknowledged", count);
+			 ": %u missing part%s acknowledged", count,
+			 count == 1 ? "" : "s");
 	worker_leave(state->writer);
 	return !rc;
 }

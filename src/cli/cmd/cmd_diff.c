@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor diff: compares two sets of tables, or two topologies with their tables. */
+#include "cable_output.h"
 #include "commands.h"
 #include "json.h"
 #include "planned_tables.h"
@@ -16,7 +17,7 @@
 
 struct request {
 	struct cli_fabric fabric;
-	bool list;
+	bool list, cables;
 	struct cli_output output;
 };
 
@@ -36,6 +37,7 @@ struct topology_diff {
 struct result {
 	bool topologies;
 	struct topology_diff topology;
+	json_t *cables; /* of topologies */
 	struct pm_lft_diff tables;
 	struct pm_lft_move *moves;
 	uint32_t num_moves;
@@ -162,7 +164,8 @@ static bool differs(const struct result *r)
 
 	return t->switches_gone || t->switches_new || t->entries || t->lids_moved ||
 	       t->lids_gone || t->lids_new || d->switches_gone || d->switches_new ||
-	       d->end_nodes_gone || d->end_nodes_new || d->links_gone || d->links_new;
+	       d->end_nodes_gone || d->end_nodes_new || d->links_gone || d->links_new ||
+	       cable_diff_any(r->cables);
 }
 
 /* The name of a port GUID's node, "" if unknown. */
@@ -277,12 +280,11 @@ static json_t *json_topology(const struct result *r)
 		"links_new", (json_int_t)d->links_new);
 }
 
-/* All that was found, as a JSON object. */
-static json_t *describe_diff(const struct result *r, const struct side *before,
-			     const struct side *after)
+/* What differs in tables, into an object. */
+static void describe_tables(const struct result *r, const struct side *before,
+			    const struct side *after, json_t *object)
 {
 	const struct pm_lft_diff *t = &r->tables;
-	json_t *object = cli_json_new("diff", 1);
 
 	json_object_set_new(object, "topology", json_topology(r));
 	json_object_set_new(object, "tables",
@@ -304,10 +306,22 @@ static json_t *describe_diff(const struct result *r, const struct side *before,
 				      (json_int_t)t->whole));
 	json_object_set_new(object, "ports", json_moves(r, before, after));
 	json_object_set_new(object, "switches", json_switches(r, before, after));
+}
+
+/* All that was found, as a JSON object. */
+static json_t *describe_diff(const struct result *r, const struct side *before,
+			     const struct side *after, const struct request *request)
+{
+	json_t *object = cli_json_new("diff", 1);
+
+	json_object_set_new(object, "cables",
+			    r->cables ? json_incref(r->cables) : json_null());
+	if (!request->cables)
+		describe_tables(r, before, after, object);
 	return object;
 }
 
-static void print_diff(const json_t *object)
+static void print_tables(const json_t *object)
 {
 	if (json_is_object(json_object_get(object, "topology")))
 		cli_text_print(
@@ -331,13 +345,16 @@ static void print_diff(const json_t *object)
 static int write_diff(const struct result *r, const struct side *before,
 		      const struct side *after, const struct request *request)
 {
-	json_t *object = describe_diff(r, before, after);
+	json_t *object = describe_diff(r, before, after, request);
 
 	if (request->output.json)
 		return cli_json_print(object);
-	if (request->list)
+	if (r->cables)
+		cable_diff_print(r->cables, request->list);
+	if (request->list && !request->cables)
 		list_changes(r, before, after);
-	print_diff(object);
+	if (!request->cables)
+		print_tables(object);
 	json_decref(object);
 	return EXIT_FINE;
 }
@@ -360,6 +377,11 @@ static int compare_sides(struct side *before, struct side *after,
 			"one of %s and %s is a topology, and the other one are tables",
 			before->path, after->path);
 	r->topologies = before->fabric != NULL;
+	if (r->topologies)
+		r->cables = cable_diff_describe(before->fabric, after->fabric);
+	if (request->cables)
+		return r->cables ? EXIT_FINE
+				 : cli_fail(EXIT_USAGE, "--cables needs topologies");
 	if (r->topologies) {
 		struct topology_diff *d = &r->topology;
 
@@ -379,8 +401,13 @@ static int compare_sides(struct side *before, struct side *after,
 
 static const struct cli_option options[] = {
 	{'l', "list", NULL,
-	 "list every port with another LID, and every switch with another table",
+	 "list every cable that differs, port with another LID, and switch with another "
+	 "table",
 	 CLI_MEMBER(struct request, list)},
+	{0, "cables", NULL,
+	 "compare the cables of topologies alone, and make no tables: also where one of "
+	 "them is no tree",
+	 CLI_MEMBER(struct request, cables)},
 	CLI_OUTPUT(struct request, output, "print nothing: the exit status tells",
 		   "print one JSON object"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
@@ -397,7 +424,8 @@ static const struct cli_command command = {
 		"files); one may be - for standard input. Topologies are given the "
 		"tables "
 		"of a plan made for OLD that grows to NEW, with the LIDs that OLD and "
-		"NEW have in the files. Exit status 1 if anything differs.",
+		"NEW have in the files, and their missing, additional and swapped cables "
+		"are named. Exit status 1 if anything differs.",
 	.options = options,
 	.min_operands = 2,
 	.max_operands = 2,
@@ -421,6 +449,7 @@ int cmd_diff(int argc, char **argv)
 		status = write_diff(&result, &before, &after, &request);
 	if (!status && differs(&result))
 		status = EXIT_FINDINGS;
+	json_decref(result.cables);
 	free(result.moves);
 	pm_lfts_free(before.lfts);
 	pm_lfts_free(after.lfts);
