@@ -229,6 +229,23 @@ static void test_many_vcs(void **state)
 	end(&both);
 }
 
+/* They do not share a cable if an output ends a packet before it begins another one. */
+static void test_turns_by_packet(void **state)
+{
+	struct both both;
+
+	(void)state;
+	begin(&both);
+	both.flit.vcs = 8;
+	both.flit.turns = PM_FLIT_BY_PACKET;
+	both.flit.arrivals = PM_FLIT_POISSON;
+	both.workload.poisson = true;
+	both.flit.reads = both.packet.reads = 8;
+	for (uint32_t load = 50000; load <= 400000; load += 50000)
+		assert_true(fabs(compare(&both, load)) < 0.03);
+	end(&both);
+}
+
 /* Packets of a flit cannot share: so many VCs make no difference then, and waits are a
  * good part of the time, as cables are short. */
 static void test_single_flits(void **state)
@@ -255,6 +272,7 @@ int main(void)
 		cmocka_unit_test(test_zero_load),
 		cmocka_unit_test(test_one_vc),
 		cmocka_unit_test(test_many_vcs),
+		cmocka_unit_test(test_turns_by_packet),
 		cmocka_unit_test(test_single_flits),
 	};
 

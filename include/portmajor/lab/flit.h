@@ -73,6 +73,12 @@ struct pm_flit_stages {
 	uint32_t credit; /* that a signal of flow control takes after its cable */
 };
 
+/* When an output goes on to the next VC, without stages. */
+enum pm_flit_turns {
+	PM_FLIT_BY_FLIT,
+	PM_FLIT_BY_PACKET, /* sooner only if a packet's next flit cannot leave */
+};
+
 struct pm_flit_config {
 	enum pm_flit_flow flow;
 	uint32_t stop, go; /* slack: 0 <= go < stop <= buffer */
@@ -80,8 +86,9 @@ struct pm_flit_config {
 	uint32_t buffer;   /* flits of a VC, 1 to PM_FLIT_MAX_BUFFER */
 	uint32_t vcs;	   /* of a link, 1 to PM_FLIT_MAX_VCS */
 	enum pm_flit_rule rule;
-	uint32_t reads;		      /* flits of an input in a cycle, 1 and up */
-	uint32_t delay;		      /* of a switch in cycles, 0 to PM_FLIT_MAX_CABLE */
+	uint32_t reads; /* flits of an input in a cycle, 1 and up */
+	uint32_t delay; /* of a switch in cycles, 0 to PM_FLIT_MAX_CABLE */
+	enum pm_flit_turns turns;
 	struct pm_flit_stages stages; /* each 0 to PM_FLIT_MAX_STAGE; reads has to be 1 */
 	uint32_t length;	      /* of packets in flits, 1 to PM_FLIT_MAX_LENGTH */
 	uint32_t load;		      /* of each node, in millionths of a flit a cycle */

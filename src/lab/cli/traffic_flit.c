@@ -417,6 +417,14 @@ static int take_router(const struct cli_option *option, char *argument, void *to
 	return EXIT_FINE;
 }
 
+static int take_turns(const struct cli_option *option, char *argument, void *to)
+{
+	int number = take_word(option, argument);
+
+	*(enum pm_flit_turns *)to = number == 1 ? PM_FLIT_BY_PACKET : PM_FLIT_BY_FLIT;
+	return number < 0 ? EXIT_USAGE : EXIT_FINE;
+}
+
 static int take_ties(const struct cli_option *option, char *argument, void *to)
 {
 	struct flit_request *request = to;
@@ -520,6 +528,11 @@ static const struct cli_option options[] = {
 	 .take = take_rule, .values = "hop|dateline|any|one|row"},
 	{0, "reads", "N", "flits that a switch reads of an input in a cycle (default 1)",
 	 CONFIG(reads), .low = 1, .high = PM_MAX_PORTS},
+	{0, "turns", "HOW",
+	 "an output goes on to the next VC after each flit (default) or packet, as the "
+	 "packet engine does",
+	 .take = take_turns, .to = offsetof(struct flit_request, config.turns),
+	 .values = "flit|packet"},
 	{0, "router", "STAGES",
 	 "switches with stages, ROUTING:VC:CROSSBAR:CROSSING[:CREDIT], in cycles: a head "
 	 "is routed, gets a VC, each flit its turn, and crosses; CREDIT is added to what "

@@ -333,6 +333,9 @@ static int check_config(const struct pm_flit_net *net,
 		rc = check_rule(net, config, err);
 	if (!rc)
 		rc = check_pattern(net, config, err);
+	if (!rc && config->stages.vc && config->turns == PM_FLIT_BY_PACKET)
+		rc = pm_error_set(err, -EINVAL,
+				  "turns by packet are of switches without stages");
 	if (!rc && (uint64_t)net->num_links << flit_vc_shift(config->vcs) >= PM_NONE / 2)
 		rc = pm_error_set(err, -EINVAL, "too many VCs of all links");
 	return rc;
@@ -386,6 +389,7 @@ static void begin_run(struct pm_flit *flit)
 		flit->links[i] = (struct link){.open = flit->all_vcs,
 					       .head = PM_NONE,
 					       .end = PM_NONE,
+					       .sending = PM_NONE,
 					       .read_at = NOTHING_YET};
 	for (uint32_t i = 0; flit_has_stages(flit) && i < flit->net->num_links; i++)
 		flit->stage_links[i].offer = PM_NONE;

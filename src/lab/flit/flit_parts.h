@@ -35,6 +35,7 @@ struct link {
 	uint64_t open;		 /* VCs that flow control lets through */
 	uint64_t taken;		 /* VCs that a packet has */
 	uint32_t head, end;	 /* VCs that wait to send by it, in turn */
+	uint32_t sending;	 /* PM_FLIT_BY_PACKET: VC amid a packet, or PM_NONE */
 	uint32_t turn;		 /* VC from which a free one is looked for */
 	uint32_t read_at, reads; /* at its end: last cycle, and how many then */
 	uint64_t sent;

@@ -217,6 +217,8 @@ void flit_send_front(struct pm_flit *flit, uint32_t vc)
 	v->ready--;
 	log_room(flit, vc);
 	send_flit(flit, next, what, flit->config.cable + flit->config.stages.crossing);
+	if (flit->config.turns == PM_FLIT_BY_PACKET)
+		flit->links[v->want].sending = what & FLIT_TAIL ? PM_NONE : vc;
 	if (!flit_has_stages(flit) && !(what & FLIT_TAIL) && v->ready &&
 	    flit_vc_open(flit, next)) {
 		move_to_end(flit, vc);
@@ -258,8 +260,12 @@ static bool may_leave(struct pm_flit *flit, uint32_t vc)
 
 static void send_by_link(struct pm_flit *flit, uint32_t number)
 {
-	uint32_t vc = flit->links[number].head;
+	uint32_t vc = flit->links[number].head, sending = flit->links[number].sending;
 
+	if (sending != PM_NONE && flit->vcs[sending].listed && may_leave(flit, sending)) {
+		flit_send_front(flit, sending);
+		return;
+	}
 	while (vc != PM_NONE && !may_leave(flit, vc))
 		vc = flit->vcs[vc].after;
 	if (vc != PM_NONE)
