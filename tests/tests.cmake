@@ -146,6 +146,16 @@ target_include_directories(test_activity PRIVATE plugins/opensm)
 target_link_libraries(test_activity PRIVATE test_tools pm_json Threads::Threads)
 add_test(NAME unit.activity COMMAND test_activity)
 set_tests_properties(unit.activity PROPERTIES LABELS unit TIMEOUT 900)
+foreach(name events event_changes)
+	add_executable(test_${name} tests/unit/test_${name}.c plugins/opensm/io/events.c
+		plugins/opensm/io/event_changes.c plugins/opensm/io/event_command.c
+		plugins/opensm/engine/clock.c)
+	target_include_directories(test_${name} PRIVATE plugins/opensm)
+	target_link_libraries(test_${name} PRIVATE test_tools pm_json Threads::Threads)
+	add_test(NAME unit.${name} COMMAND test_${name})
+	set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 900)
+endforeach()
+target_link_options(test_events PRIVATE -Wl,--wrap=clock_ms)
 add_executable(test_missing_kept tests/unit/test_missing_kept.c
 	plugins/opensm/io/missing_kept.c)
 target_include_directories(test_missing_kept PRIVATE plugins/opensm)

@@ -105,15 +105,29 @@ static int set_shadow(struct pm_config *config, const char *value)
 }
 
 /* OpenSM as a daemon runs in another folder, so a path must be absolute. */
-static int set_prometheus(struct pm_config *config, const char *value)
+static int set_path(const char *value, char path[PM_CONFIG_PATH])
 {
 	size_t length = strlen(value);
 
-	if (value[0] != '/' || value[length - 1] == '/' ||
-	    length >= sizeof(config->prometheus))
+	if (value[0] != '/' || value[length - 1] == '/' || length >= PM_CONFIG_PATH)
 		return -EINVAL;
-	memcpy(config->prometheus, value, length + 1);
+	memcpy(path, value, length + 1);
 	return 0;
+}
+
+static int set_prometheus(struct pm_config *config, const char *value)
+{
+	return set_path(value, config->prometheus);
+}
+
+static int set_event_syslog(struct pm_config *config, const char *value)
+{
+	return set_flag(value, &config->event_syslog);
+}
+
+static int set_event_command(struct pm_config *config, const char *value)
+{
+	return set_path(value, config->event_command);
 }
 
 #define TEXT_OF_(number) #number
@@ -139,6 +153,8 @@ static const struct {
 	 "1 to " TEXT_OF(PM_REBALANCE_RATE_MAX) " blocks per second"},
 	{"shadow", set_shadow, A_FLAG},
 	{"prometheus", set_prometheus, "the absolute path of a file or folder"},
+	{"event_syslog", set_event_syslog, A_FLAG},
+	{"event_command", set_event_command, "the absolute path of a program"},
 };
 
 #define NUM_KEYS (sizeof(keys) / sizeof(*keys))
@@ -155,6 +171,7 @@ void pm_config_init(struct pm_config *config)
 		.early_repair_budget_ms = 200,
 		.rebalance_auto = true,
 		.rebalance_rate = 1000,
+		.event_syslog = true,
 	};
 }
 

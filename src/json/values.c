@@ -90,6 +90,41 @@ json_t *pm_json_end(const struct pm_fabric *topology, uint64_t guid, unsigned in
 	return name ? pm_json_label(object, name, pm_fabric_label(topology, sw)) : object;
 }
 
+/* The first of its members that is a text and not empty, or "?". */
+static const char *end_name(const json_t *end)
+{
+	static const char *const members[] = {"label", "name", "guid"};
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		const char *name = json_string_value(json_object_get(end, members[i]));
+
+		if (name && *name)
+			return name;
+	}
+	return "?";
+}
+
+static int print_end(const json_t *end, const char *before, char *text, size_t size)
+{
+	json_int_t port = json_integer_value(json_object_get(end, "port"));
+
+	return port ? snprintf(text, size, "%s%s[%" JSON_INTEGER_FORMAT "]", before,
+			       end_name(end), port)
+		    : snprintf(text, size, "%s%s", before, end_name(end));
+}
+
+int pm_json_ends_print(const json_t *thing, char *text, size_t size)
+{
+	const json_t *ends = json_object_get(thing, "ends");
+	int length = print_end(json_array_get(ends, 0), "", text, size);
+	size_t used = (size_t)length < size ? (size_t)length : size;
+
+	if (json_array_size(ends) < 2)
+		return length;
+	return length + print_end(json_array_get(ends, 1), "-", used ? text + used : text,
+				  size - used);
+}
+
 json_t *pm_json_object(const struct pm_json_member *members)
 {
 	json_t *object = json_object();

@@ -40,7 +40,9 @@ struct pm_config {
 	bool shadow;
 	/* File or folder for Prometheus, absolute; "": the plugin's folder. */
 	char prometheus[PM_CONFIG_PATH];
-	struct pm_role_rules roles; /* of end ports; default none */
+	bool event_syslog;		    /* whether events go to syslog; default yes */
+	char event_command[PM_CONFIG_PATH]; /* run for each event, absolute; "": none */
+	struct pm_role_rules roles;	    /* of end ports; default none */
 };
 
 void pm_config_init(struct pm_config *config);

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* A string; bytes that are not UTF-8 become U+FFFD. NULL: null. */
@@ -36,6 +37,13 @@ json_t *pm_json_label(json_t *object, const char *name, const char *label);
  * have the switch), label, port; 0 is the switch itself.
  */
 json_t *pm_json_end(const struct pm_fabric *topology, uint64_t guid, unsigned int port);
+
+/*
+ * Names what has `ends` (docs/json.md): `leaf5[20]-s1-line0[6]`, `leaf5[20]` or `leaf5`,
+ * by labels or, where there are none, names or GUIDs. The text is cut at its size, which
+ * is returned as snprintf does.
+ */
+int pm_json_ends_print(const json_t *thing, char *text, size_t size);
 
 struct pm_json_member {
 	const char *name;

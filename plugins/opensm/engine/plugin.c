@@ -135,6 +135,7 @@ static void delete_plugin(void *context)
 	written = worker_stop(plugin->writer, until);
 	if (watched && written) {
 		state_stop(plugin->state);
+		events_stop(plugin->events);
 		store_stop(plugin->store);
 		repairer_free(plugin->repairer);
 	}
@@ -321,8 +322,11 @@ static void start_modules(struct plugin *plugin)
 
 	if (!plugin->config.shadow)
 		start_active(plugin);
+	plugin->events = events_start(&plugin->config);
+	if (!plugin->events)
+		log_line(log, OSM_LOG_ERROR, ": no file of events");
 	plugin->state = state_start(plugin->osm, plugin->store, plugin->writer,
-				    plugin->config.prometheus);
+				    plugin->events, plugin->config.prometheus);
 	if (!plugin->state)
 		log_line(log, OSM_LOG_ERROR, ": no state file");
 	if (plugin->repairer)

@@ -40,8 +40,10 @@
  *       candidates     plans on disk that may be this fabric's    no OpenSM
  *       activity       phases, repairs by phase, balance          no OpenSM
  *       missing_kept   missing parts: since when, acknowledged    no OpenSM
- *       describe       pieces of the state's document             no OpenSM
- *       rows           members of that, and metrics, by rows         no OpenSM
+ *       events         what an operator wants to know of later: file, syslog,
+ *                      and event_command                          no OpenSM
+ *       event_changes  events that are differences of two states  no OpenSM
+ *       prometheus     metrics of the state's document            no OpenSM
  *
  * plugin, sweep, routing, mcast_sweep and log_events share struct plugin, which the
  * others do not know.
@@ -107,6 +109,8 @@
  *   state: document             sweeper, sender,      writer                state's
  *                               reader, writer
  *   activity                    any                   writer                activity's
+ *   events: pending .. lost     any                   writer                events'
+ *   events: the others          writer                writer                none
  *   state: known .. told        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's
  *   store: lock (of the folder) writer                writer                none
@@ -118,7 +122,7 @@
  *   worker: left                main                  its thread            its opensm
  *   alarm: due                  sweeper, alarm's      alarm's               none (6)
  *   plugin: repair, repairer,   main                  any                   none (2)
- *     writer, store, state,
+ *     writer, store, state, events,
  *     operator_files; smp, alarm,
  *     operator_files, repairer:
  *     osm, paths; store: log,
@@ -248,7 +252,8 @@ struct plugin {
 	struct alarm *alarm;	   /* NULL: no memory for it */
 	struct worker *writer;
 	struct operator_files *operator_files;
-	struct state *state; /* NULL: no memory for it */
+	struct events *events; /* NULL: no memory for them */
+	struct state *state;   /* NULL: no memory for it */
 
 	enum sweep_phase phase;
 	enum plugin_found found;

@@ -5,6 +5,8 @@
  */
 #include "state.h"
 
+#include "event_changes.h"
+#include "events.h"
 #include "missing_kept.h"
 #include "log.h"
 #include "prometheus.h"
@@ -32,9 +34,10 @@
 
 #define SCHEMA_VERSION 2
 #define REFRESH_S 60
-#define REQUEST_MS 1000	 /* between looks for a request */
-#define MAX_DEGRADED 100 /* links that are listed */
-#define CHANGE_TEXT 512	 /* bytes of what happened, in words */
+#define REQUEST_MS 1000	      /* between looks for a request */
+#define MAX_DEGRADED 100      /* links that are listed */
+#define CHANGE_TEXT 512	      /* bytes of what happened, in words */
+#define NO_CHANGE "no change" /* as view_log says it */
 
 /* Counts since OpenSM started. */
 struct totals {
@@ -80,6 +83,7 @@ struct state {
 
 	struct store *store;
 	struct worker *writer;
+	struct events *events;
 	char *prometheus; /* as configured */
 
 	/* Of the writer. */
@@ -89,7 +93,8 @@ struct state {
 	struct pm_error failed; /* to write, last time, as logged; or "" */
 	struct pm_error logged; /* the store's trouble logged last */
 	struct missing_kept missing;
-	bool begun; /* that has what the process before has left */
+	bool begun;   /* that has what the process before has left */
+	json_t *told; /* the last document that events were made of, or NULL */
 
 	pthread_mutex_t mutex; /* of what stands above the writer's, too */
 	json_t *document;      /* handed over, or NULL */
@@ -455,17 +460,55 @@ static void write_file(struct state *state, json_t *document, bool running,
 static void begin_missing(struct state *state, const char *file)
 {
 	json_error_t error;
-	json_t *before;
 
 	if (state->begun)
 		return;
-	before = json_load_file(file, 0, &error);
-	missing_begin(&state->missing, before);
-	json_decref(before);
+	state->told = json_load_file(file, 0, &error);
+	missing_begin(&state->missing, state->told);
 	state->begun = true;
 }
 
-/* Writes both files; false: the store is not open. */
+/* A failure of the operator's command is an event, and in the log. */
+static void log_command_trouble(struct state *state)
+{
+	struct pm_error why;
+
+	events_command_trouble(state->events, &why);
+	if (!why.text[0])
+		return;
+	worker_enter(state->writer);
+	log_line(&state->osm->log, OSM_LOG_ERROR, ": event_command: %s", why.text);
+	worker_leave(state->writer);
+}
+
+/* Appends what was noted to the file of events. -errno, with err. */
+static int write_events(struct state *state, struct pm_error *err)
+{
+	char *file = state->events ? store_path(state->store, "events") : NULL;
+	int rc = 0;
+
+	if (file) {
+		rc = events_write(state->events, file, err);
+		log_command_trouble(state);
+	}
+	free(file);
+	return rc;
+}
+
+/* Events that are changes of the document, and all that were noted. */
+static void tell_events(struct state *state, const json_t *document, struct pm_error *err)
+{
+	json_t *copy = json_deep_copy(document);
+
+	if (copy) {
+		event_changes_note(state->events, state->told, document);
+		json_decref(state->told);
+		state->told = copy;
+	}
+	write_events(state, err);
+}
+
+/* Writes all files; false: the store is not open. */
 static bool write_files(struct state *state, json_t *document, bool running)
 {
 	char *file = store_path(state->store, "state");
@@ -475,8 +518,9 @@ static bool write_files(struct state *state, json_t *document, bool running)
 	if (!file)
 		return false;
 	begin_missing(state, file);
-	/* The state second, so that it has what became of the first. */
+	/* The state last, so that it has what became of the others. */
 	write_file(state, document, running, prometheus, print_metrics, &err);
+	tell_events(state, document, &err);
 	write_file(state, document, running, file, print_json, &err);
 	log_trouble(state, &err);
 	free(file);
@@ -534,6 +578,8 @@ double state_write(struct state *state, bool last)
 	if (has_news(state, last)) {
 		state->news = !write_files(state, state->topology, !last);
 		state->due = clock_ms() + REFRESH_S * 1e3;
+	} else if (state->events && events_pending(state->events)) {
+		write_events(state, &(struct pm_error){""});
 	}
 	return state->due < next ? state->due : next;
 }
@@ -869,6 +915,11 @@ void state_note_run(struct state *state, const struct state_run *run)
 	state->totals.loops += run->loops;
 	state->totals.milliseconds += run->milliseconds;
 	pthread_mutex_unlock(&state->mutex);
+	if (written->sent || strcmp(run->change, NO_CHANGE) != 0)
+		events_note(state->events,
+			    run->acked < written->sent ? EVENT_WARNING : EVENT_INFO,
+			    "run", "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64,
+			    run->change, written->sent, run->acked);
 }
 
 void state_note_shadow(struct state *state, const struct state_shadow *shadow)
@@ -883,6 +934,8 @@ void state_note_shadow(struct state *state, const struct state_shadow *shadow)
 	last->shadow_time = time(NULL);
 	snprintf(last->shadow_change, sizeof(last->shadow_change), "%s", shadow->change);
 	pthread_mutex_unlock(&state->mutex);
+	if (strcmp(shadow->change, NO_CHANGE) != 0)
+		events_note(state->events, EVENT_INFO, "shadow", "%s", shadow->change);
 }
 
 void state_note_repair(struct state *state, const struct repaired *repaired)
@@ -892,6 +945,12 @@ void state_note_repair(struct state *state, const struct repaired *repaired)
 	state->last.repair_time = time(NULL);
 	add_up(&state->totals.repairs, repaired->sent, repaired->acked, repaired->bound);
 	pthread_mutex_unlock(&state->mutex);
+	events_note(state->events, EVENT_WARNING, "repair",
+		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64 ", %.1f ms%s%s",
+		    repaired->change, repaired->sent, repaired->acked,
+		    repaired->milliseconds,
+		    repaired->gave_up ? "; left to the sweep: " : "",
+		    repaired->gave_up ? repaired->gave_up : "");
 }
 
 void state_note_transition(struct state *state, uint64_t number,
@@ -903,6 +962,9 @@ void state_note_transition(struct state *state, uint64_t number,
 	state->last.transition_time = time(NULL);
 	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
 	pthread_mutex_unlock(&state->mutex);
+	events_note(state->events, EVENT_NOTICE, "transition",
+		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64, moved->change,
+		    moved->sent, moved->acked);
 }
 
 void state_note_phase(struct state *state, enum sweep_phase phase)
@@ -918,6 +980,8 @@ void state_note_repair_time(struct state *state, const struct state_repair_time 
 void state_note_traps_dropped(struct state *state, uint64_t more)
 {
 	activity_note_traps_dropped(&state->activity, more);
+	events_note(state->events, EVENT_WARNING, "traps",
+		    "%" PRIu64 " more than are remembered: a sweep is asked for", more);
 }
 
 void state_note_multicast(struct state *state, const struct state_multicast *groups)
@@ -966,7 +1030,7 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 /* ---- Setting up ---- */
 
 struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
-			  const char *prometheus)
+			  struct events *events, const char *prometheus)
 {
 	struct state *state = calloc(1, sizeof(*state));
 
@@ -976,6 +1040,7 @@ struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker 
 	state->started = time(NULL);
 	state->store = store;
 	state->writer = writer;
+	state->events = events;
 	state->prometheus = strdup(prometheus);
 	if (!state->prometheus) {
 		free(state);
@@ -993,6 +1058,7 @@ void state_stop(struct state *state)
 	json_decref(state->topology);
 	json_decref(state->document);
 	json_decref(state->latest);
+	json_decref(state->told);
 	missing_forget(&state->missing);
 	pthread_mutex_destroy(&state->activity.lock);
 	pthread_mutex_destroy(&state->mutex);

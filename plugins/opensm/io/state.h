@@ -17,6 +17,7 @@
 #include "engine/repair.h"
 #include "engine/shadow.h"
 #include "engine/degraded_links.h"
+#include "events.h"
 #include "store.h"
 #include "osm/lft_records.h"
 #include "osm/other_engine.h"
@@ -68,10 +69,11 @@ struct state_facts {
 /*
  * Both are written once the store is open, if the writer's rounds call state_write.
  * Metrics go to the file `prometheus` if that is not "", or, if it is a folder, to
- * portmajor.GUID.prom in it, with the port's GUID. NULL without memory.
+ * portmajor.GUID.prom in it, with the port's GUID. Events are noted, and written to the
+ * file `events` of the store's folder; NULL: there are none. NULL without memory.
  */
 struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
-			  const char *prometheus);
+			  struct events *events, const char *prometheus);
 
 /* After the writer has ended. */
 void state_stop(struct state *state);

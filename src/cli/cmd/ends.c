@@ -11,28 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *name_end(const json_t *end)
-{
-	const char *label = cli_json_label(end);
-	const char *name = label && *label ? label : cli_json_text(end, "guid");
-	json_int_t port = cli_json_number(end, "port");
-
-	return port ? cli_text_make("%s[%" JSON_INTEGER_FORMAT "]", name, port)
-		    : cli_text_make("%s", name);
-}
-
 char *cli_ends_name(const json_t *thing)
 {
-	const json_t *ends = json_object_get(thing, "ends");
-	char *one = name_end(json_array_get(ends, 0)), *other, *both;
+	int length = pm_json_ends_print(thing, NULL, 0);
+	char *name = malloc((size_t)length + 1);
 
-	if (json_array_size(ends) < 2)
-		return one;
-	other = name_end(json_array_get(ends, 1));
-	both = cli_text_make("%s-%s", one, other);
-	free(one);
-	free(other);
-	return both;
+	if (!name)
+		cli_no_memory();
+	pm_json_ends_print(thing, name, (size_t)length + 1);
+	return name;
 }
 
 static bool matches(const char *operand, const char *text)

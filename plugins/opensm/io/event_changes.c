@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Events from two state documents. What comes and goes are things of a list, each with a
+ * key, and texts that are there or null; a table has a row for each.
+ */
+#include "event_changes.h"
+
+#include <portmajor/json/values.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAMED 4	  /* things in an event */
+#define NAME 80	  /* bytes of a name */
+#define NAMES 512 /* bytes of all of them */
+
+static const char *text_of(const json_t *object, const char *member)
+{
+	return json_string_value(json_object_get(object, member));
+}
+
+static json_int_t number_of(const json_t *object, const char *member)
+{
+	return json_integer_value(json_object_get(object, member));
+}
+
+static bool is_text(const json_t *object, const char *member, const char *text)
+{
+	const char *found = text_of(object, member);
+
+	return found && !strcmp(found, text);
+}
+
+/* ---- Things of lists ---- */
+
+static void name_end(const json_t *part, char *name, size_t size)
+{
+	pm_json_ends_print(part, name, size);
+}
+
+/* `leaf9 (18 hosts)`, `host h9-4 at leaf9[4]` */
+static void name_missing(const json_t *part, char *name, size_t size)
+{
+	json_int_t hosts = number_of(part, "hosts");
+	const char *host = text_of(part, "host");
+	char where[NAME];
+
+	pm_json_ends_print(part, where, sizeof(where));
+	if (is_text(part, "kind", "host"))
+		snprintf(name, size, "host %s%sat %s", host ? host : "", host ? " " : "",
+			 where);
+	else if (is_text(part, "kind", "switch") && hosts)
+		snprintf(name, size, "%s (%" JSON_INTEGER_FORMAT " host%s)", where, hosts,
+			 hosts == 1 ? "" : "s");
+	else
+		snprintf(name, size, "%s", where);
+}
+
+/* `s0:4` */
+static void name_drained(const json_t *drain, char *name, size_t size)
+{
+	const char *label = text_of(drain, "label");
+	json_int_t port = number_of(drain, "port");
+
+	label = label ? label : text_of(drain, "name");
+	label = label ? label : "?";
+	if (port)
+		snprintf(name, size, "%s:%" JSON_INTEGER_FORMAT, label, port);
+	else
+		snprintf(name, size, "%s", label);
+}
+
+/* `s0:4 by root: optics` */
+static void name_drain(const json_t *drain, char *name, size_t size)
+{
+	const char *by = text_of(drain, "by"), *reason = text_of(drain, "reason");
+	char what[NAME];
+
+	name_drained(drain, what, sizeof(what));
+	snprintf(name, size, "%s%s%s%s%s", what, by ? " by " : "", by ? by : "",
+		 reason ? ": " : "", reason ? reason : "");
+}
+
+/* `leaf5[20]-s1-line0[6] (1xQDR)` */
+static void name_degraded(const json_t *link, char *name, size_t size)
+{
+	const char *rate = text_of(link, "link");
+	char where[NAME];
+
+	pm_json_ends_print(link, where, sizeof(where));
+	snprintf(name, size, "%s (%s)", where, rate ? rate : "?");
+}
+
+static bool is_any(const json_t *thing)
+{
+	(void)thing;
+	return true;
+}
+
+/* Links that are kept out, or would be but for paths that need them. */
+static bool is_held(const json_t *flap)
+{
+	return is_text(flap, "state", "on-hold") || is_text(flap, "state", "needed");
+}
+
+static bool is_acknowledged(const json_t *part)
+{
+	return json_is_true(json_object_get(part, "acknowledged"));
+}
+
+typedef void print_name(const json_t *thing, char *name, size_t size);
+
+/* Things of a list, and the events that they are when they come and when they go. */
+static const struct list {
+	const char *object, *member; /* where the document has it; object may be NULL */
+	bool (*is_one)(const json_t *thing);
+	enum event_severity severity; /* of their coming; their going is a notice */
+	const char *come, *gone;      /* kinds of events; gone NULL: that is none */
+	print_name *name_come, *name_gone;
+} lists[] = {
+	{"missing", "parts", is_any, EVENT_WARNING, "missing", "returned", name_missing,
+	 name_missing},
+	{"missing", "parts", is_acknowledged, EVENT_NOTICE, "acknowledged", NULL,
+	 name_missing, NULL},
+	{"drained", "list", is_any, EVENT_NOTICE, "drained", "undrained", name_drain,
+	 name_drained},
+	{NULL, "flapping", is_held, EVENT_WARNING, "held", "released", name_end,
+	 name_end},
+	{"degraded_links", "list", is_any, EVENT_WARNING, "degraded", "restored",
+	 name_degraded, name_end},
+};
+
+static const json_t *find_list(const json_t *document, const struct list *list)
+{
+	const json_t *object =
+		list->object ? json_object_get(document, list->object) : document;
+
+	return json_object_get(object, list->member);
+}
+
+/* "GUID:PORT" of a thing's first end, or of the thing; false: it has none. */
+static bool make_thing_key(const json_t *thing, char *key, size_t size)
+{
+	const json_t *ends = json_object_get(thing, "ends");
+	const json_t *end = ends ? json_array_get(ends, 0) : thing;
+	const char *guid = text_of(end, "guid");
+
+	return guid && snprintf(key, size, "%s:%" JSON_INTEGER_FORMAT, guid,
+				number_of(end, "port")) < (int)size;
+}
+
+/* {"GUID:PORT": thing}, or NULL without memory. */
+static json_t *index_things(const json_t *document, const struct list *list)
+{
+	json_t *index = json_object(), *thing;
+	char key[48];
+	size_t i;
+
+	json_array_foreach(find_list(document, list), i, thing) {
+		if (list->is_one(thing) && make_thing_key(thing, key, sizeof(key)) &&
+		    json_object_set(index, key, thing)) {
+			json_decref(index);
+			return NULL;
+		}
+	}
+	return index;
+}
+
+/* Names what one index has and the other one has not; returns how many these are. */
+static size_t name_others(print_name *print, json_t *index, const json_t *other,
+			  char names[NAMES])
+{
+	size_t count = 0, used = 0;
+	const char *key;
+	json_t *thing;
+
+	json_object_foreach(index, key, thing) {
+		char name[NAME];
+
+		if (json_object_get(other, key) || count++ >= NAMED)
+			continue;
+		print(thing, name, sizeof(name));
+		used += (size_t)snprintf(names + used, NAMES - used, "%s%s",
+					 used ? ", " : "", name);
+	}
+	return count;
+}
+
+static void note_others(struct events *events, enum event_severity severity,
+			const char *kind, print_name *print, json_t *index,
+			const json_t *other)
+{
+	char names[NAMES] = "";
+	size_t count = name_others(print, index, other, names);
+
+	if (count > NAMED)
+		events_note(events, severity, kind, "%zu: %s, ..", count, names);
+	else if (count)
+		events_note(events, severity, kind, "%s", names);
+}
+
+static void note_list(struct events *events, const struct list *list,
+		      const json_t *before, const json_t *now)
+{
+	json_t *old = index_things(before, list), *new = index_things(now, list);
+
+	/* A list that is not known, as by a standby, says nothing. */
+	if (old && new &&json_is_array(find_list(now, list))) {
+		note_others(events, list->severity, list->come, list->name_come, new,
+			    old);
+		if (list->gone)
+			note_others(events, EVENT_NOTICE, list->gone, list->name_gone,
+				    old, new);
+	}
+	json_decref(old);
+	json_decref(new);
+}
+
+/* ---- Texts ---- */
+
+/* Texts of the document that are null as long as all is well. */
+static const struct text {
+	const char *kind;
+	const char *object, *member; /* as above */
+	enum event_severity severity;
+	const char *begun; /* before the text */
+	const char *ended;
+} texts[] = {
+	{"files", NULL, "unsaved", EVENT_ERROR, "not saved: ", "saved again"},
+	{"config", NULL, "config_error", EVENT_ERROR, "not used: ", "used again"},
+	{"drain", "drained", "error", EVENT_ERROR, "not followed: ", "followed again"},
+	{"switch", NULL, "bad_switches", EVENT_ERROR,
+	 "bad: ", "no bad switches any more"},
+	{"paths", "unreachable", "text", EVENT_WARNING, "",
+	 "up-then-down paths join all switches with end ports again"},
+};
+
+static const char *find_text(const json_t *document, const struct text *text)
+{
+	return text_of(text->object ? json_object_get(document, text->object) : document,
+		       text->member);
+}
+
+static void note_text(struct events *events, const struct text *text,
+		      const json_t *before, const json_t *now)
+{
+	const char *old = find_text(before, text), *new = find_text(now, text);
+
+	if (new && (!old || strcmp(old, new) != 0))
+		events_note(events, text->severity, text->kind, "%s%s", text->begun, new);
+	else if (old && !new)
+		events_note(events, EVENT_NOTICE, text->kind, "%s", text->ended);
+}
+
+/* ---- OpenSM and its engine ---- */
+
+static void note_opensm(struct events *events, const json_t *before, const json_t *now)
+{
+	const char *sm = text_of(now, "sm_state");
+	bool new = number_of(before, "started") != number_of(now, "started") ||
+		   number_of(before, "pid") != number_of(now, "pid");
+
+	if (new)
+		events_note(events, EVENT_NOTICE, "opensm",
+			    "%s started, pid %" JSON_INTEGER_FORMAT ", with portmajor %s",
+			    text_of(now, "opensm"), number_of(now, "pid"),
+			    text_of(now, "plugin"));
+	if (sm && (new || !is_text(before, "sm_state", sm)))
+		events_note(events, EVENT_NOTICE, "opensm", "OpenSM is %s", sm);
+	if (json_is_false(json_object_get(now, "running")))
+		events_note(events, EVENT_NOTICE, "opensm", "OpenSM has ended");
+}
+
+static void note_engine(struct events *events, const json_t *before, const json_t *now)
+{
+	const json_t *old = json_object_get(before, "engine");
+	const json_t *engine = json_object_get(now, "engine");
+	const json_t *active = json_object_get(engine, "active");
+	const char *used = text_of(engine, "used"), *reason = text_of(engine, "reason");
+	bool same =
+		json_equal(active, json_object_get(old, "active")) &&
+		json_equal(json_object_get(engine, "used"), json_object_get(old, "used"));
+
+	if (same || !json_is_boolean(active))
+		return;
+	if (json_is_true(active))
+		events_note(events, EVENT_NOTICE, "engine", "portmajor routes");
+	else if (json_is_object(json_object_get(now, "shadow")) && used)
+		events_note(events, EVENT_NOTICE, "engine", "%s routes, in shadow mode",
+			    used);
+	else
+		events_note(events, EVENT_ERROR, "engine", "OpenSM fell back to %s: %s",
+			    used ? used : "no engine at all", reason ? reason : "?");
+}
+
+static void note_balance(struct events *events, const json_t *before, const json_t *now)
+{
+	const json_t *balance = json_object_get(now, "balance");
+	bool old = json_is_true(
+		json_object_get(json_object_get(before, "balance"), "rebalancing"));
+	bool new = json_is_true(json_object_get(balance, "rebalancing"));
+
+	if (new && !old)
+		events_note(events, EVENT_INFO, "balance",
+			    "rebalancing: %" JSON_INTEGER_FORMAT
+			    " LFT blocks are not the plan's",
+			    number_of(balance, "blocks_off"));
+	else if (old && !new)
+		events_note(events, EVENT_INFO, "balance", "rebalanced");
+}
+
+void event_changes_note(struct events *events, const json_t *before, const json_t *now)
+{
+	note_opensm(events, before, now);
+	note_engine(events, before, now);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		note_list(events, &lists[i], before, now);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		note_text(events, &texts[i], before, now);
+	note_balance(events, before, now);
+}

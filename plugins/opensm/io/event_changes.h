@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Events (events.h) that are differences between two state documents (state.h): parts
+ * that are missing or back, drains, holds and degraded links that begin and end, another
+ * engine or state of OpenSM, and errors that come and go.
+ */
+#ifndef PORTMAJOR_IO_EVENT_CHANGES_H
+#define PORTMAJOR_IO_EVENT_CHANGES_H
+
+#include "events.h"
+
+#include <jansson.h>
+
+/*
+ * Notes what `now` has and `before` had not, and the other way round. before: the last
+ * document of this process or, for its first one, that of the process before; NULL: none.
+ * Memory that is lacking costs events. Cost: O(parts, drains, links in both).
+ */
+void event_changes_note(struct events *events, const json_t *before, const json_t *now);
+
+#endif

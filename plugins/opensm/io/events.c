@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Notes events on any thread, and writes them on the writer's. */
+#include "events.h"
+
+#include "event_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct {
+	const char *name;
+	int priority; /* of syslog */
+} severities[] = {
+	[EVENT_ERROR] = {"error", LOG_ERR},
+	[EVENT_WARNING] = {"warning", LOG_WARNING},
+	[EVENT_NOTICE] = {"notice", LOG_NOTICE},
+	[EVENT_INFO] = {"info", LOG_INFO},
+};
+
+struct event {
+	enum event_severity severity;
+	char line[EVENT_LINE]; /* without its newline */
+};
+
+struct events {
+	pthread_mutex_t lock; /* of pending .. lost */
+	struct event pending[EVENTS_PENDING];
+	uint32_t num_pending, lost;
+	/* Of the writer. */
+	struct event taken[EVENTS_PENDING];
+	uint32_t num_taken; /* handed on, and not in the file yet */
+	uint32_t unwritten; /* lost before these */
+	bool syslog;
+	struct event_command *command; /* NULL: none */
+};
+
+struct events *events_start(const struct pm_config *config)
+{
+	struct events *events = calloc(1, sizeof(*events));
+
+	if (!events)
+		return NULL;
+	events->syslog = config->event_syslog;
+	if (config->event_command[0])
+		events->command = event_command_start(config->event_command);
+	if (config->event_command[0] && !events->command) {
+		free(events);
+		return NULL;
+	}
+	pthread_mutex_init(&events->lock, NULL);
+	return events;
+}
+
+void events_stop(struct events *events)
+{
+	if (!events)
+		return;
+	event_command_stop(events->command);
+	pthread_mutex_destroy(&events->lock);
+	free(events);
+}
+
+/* ---- Noting ---- */
+
+/* The time, severity and kind; returns their length. */
+static size_t begin_line(char *line, enum event_severity severity, const char *kind)
+{
+	time_t now = time(NULL);
+	size_t length = 0;
+	struct tm local;
+
+	if (localtime_r(&now, &local))
+		length = strftime(line, EVENT_LINE, "%Y-%m-%dT%H:%M:%S%z ", &local);
+	length += (size_t)snprintf(line + length, EVENT_LINE - length, "%s %s ",
+				   severities[severity].name, kind);
+	return length;
+}
+
+/* Ends a text that is longer than its room, and leaves nothing in it that a terminal
+ * would follow. */
+static void end_line(char *line, int length, size_t room)
+{
+	if (length >= (int)room)
+		memcpy(line + room - sizeof(" .."), " ..", sizeof(" .."));
+	for (; *line; line++)
+		if (*line < ' ' || *line > '~')
+			*line = '?';
+}
+
+static void note(struct events *events, enum event_severity severity, const char *kind,
+		 const char *format, va_list args)
+{
+	struct event *event;
+	size_t begin;
+
+	if (events->num_pending == EVENTS_PENDING) {
+		events->lost++;
+		return;
+	}
+	event = &events->pending[events->num_pending++];
+	event->severity = severity;
+	begin = begin_line(event->line, severity, kind);
+	end_line(event->line + begin,
+		 vsnprintf(event->line + begin, EVENT_LINE - begin, format, args),
+		 EVENT_LINE - begin);
+}
+
+void events_note(struct events *events, enum event_severity severity, const char *kind,
+		 const char *format, ...)
+{
+	va_list args;
+
+	if (!events)
+		return;
+	va_start(args, format);
+	pthread_mutex_lock(&events->lock);
+	note(events, severity, kind, format, args);
+	pthread_mutex_unlock(&events->lock);
+	va_end(args);
+}
+
+/* ---- Writing ---- */
+
+/* The text behind the time, which syslog has itself. */
+static const char *behind_time(const char *line)
+{
+	const char *space = strchr(line, ' ');
+
+	return space ? space + 1 : line;
+}
+
+static void hand_on(struct events *events, const struct event *event)
+{
+	if (events->syslog)
+		syslog(LOG_DAEMON | severities[event->severity].priority, "portmajor: %s",
+		       behind_time(event->line));
+	if (events->command)
+		event_command_add(events->command, event->line);
+}
+
+/* Makes room for more lines; with a full disk the oldest ones are lost. */
+static void drop_oldest(struct events *events, uint32_t more)
+{
+	uint32_t many = events->num_taken + more > EVENTS_PENDING
+				? events->num_taken + more - EVENTS_PENDING
+				: 0;
+
+	memmove(events->taken, events->taken + many,
+		(events->num_taken - many) * sizeof(*events->taken));
+	events->num_taken -= many;
+	events->unwritten += many;
+}
+
+/* Takes what was noted, and hands it on. */
+static void take_pending(struct events *events)
+{
+	struct event *taken;
+	uint32_t num;
+
+	pthread_mutex_lock(&events->lock);
+	num = events->num_pending;
+	drop_oldest(events, num);
+	taken = events->taken + events->num_taken;
+	memcpy(taken, events->pending, num * sizeof(*taken));
+	events->num_taken += num;
+	events->unwritten += events->lost;
+	events->num_pending = events->lost = 0;
+	pthread_mutex_unlock(&events->lock);
+	for (uint32_t i = 0; i < num; i++)
+		hand_on(events, &taken[i]);
+}
+
+/* Renames a file that has grown enough. */
+static int make_room(const char *path, struct pm_error *err)
+{
+	struct stat file;
+	char *old;
+	int rc = 0;
+
+	if (stat(path, &file) || file.st_size < EVENTS_SIZE)
+		return 0;
+	if (asprintf(&old, "%s.old", path) < 0)
+		return pm_error_no_memory(err);
+	if (rename(path, old))
+		rc = pm_error_set(err, -errno, "%s: %s", old, strerror(errno));
+	free(old);
+	return rc;
+}
+
+/* All lines as one text, for the caller to free; NULL without memory. */
+static char *join_lines(const struct events *events, size_t *length)
+{
+	char *text = NULL, begin[EVENT_LINE];
+	FILE *out = open_memstream(&text, length);
+
+	if (!out)
+		return NULL;
+	begin_line(begin, EVENT_WARNING, "events");
+	if (events->unwritten)
+		fprintf(out, "%s%u are missing here: too many, or a full disk\n", begin,
+			events->unwritten);
+	for (uint32_t i = 0; i < events->num_taken; i++)
+		fprintf(out, "%s\n", events->taken[i].line);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Appends all of a text or, where that fails, nothing. */
+static int append_text(int fd, const char *text, size_t length)
+{
+	off_t before = lseek(fd, 0, SEEK_END);
+	ssize_t written = write(fd, text, length);
+	int why = written < 0 ? errno : ENOSPC;
+
+	if (written == (ssize_t)length)
+		return 0;
+	return before < 0 || ftruncate(fd, before) ? -EIO : -why;
+}
+
+static int append(const struct events *events, const char *path, struct pm_error *err)
+{
+	int fd, rc = make_room(path, err);
+	size_t length = 0;
+	char *text;
+
+	if (rc)
+		return rc;
+	text = join_lines(events, &length);
+	if (!text)
+		return pm_error_no_memory(err);
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+	rc = fd < 0 ? -errno : append_text(fd, text, length);
+	if (fd >= 0 && close(fd) && !rc)
+		rc = -errno;
+	free(text);
+	return rc ? pm_error_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
+}
+
+int events_write(struct events *events, const char *path, struct pm_error *err)
+{
+	int rc = 0;
+
+	take_pending(events);
+	if (events->num_taken || events->unwritten)
+		rc = append(events, path, err);
+	if (!rc)
+		events->num_taken = events->unwritten = 0;
+	if (events->command)
+		event_command_round(events->command);
+	return rc;
+}
+
+bool events_pending(struct events *events)
+{
+	bool pending;
+
+	pthread_mutex_lock(&events->lock);
+	pending = events->num_pending || events->lost;
+	pthread_mutex_unlock(&events->lock);
+	return pending || (events->command && event_command_is_busy(events->command));
+}
+
+void events_command_trouble(struct events *events, struct pm_error *err)
+{
+	*err = (struct pm_error){""};
+	if (events->command)
+		event_command_trouble(events->command, err);
+}

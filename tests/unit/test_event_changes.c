@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Events that are differences between two documents of the state. */
+#include "io/event_changes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char path[] = "test_event_changes.tmp";
+
+/* The file's lines without their times, each with a "|" behind it. */
+static void read_lines(char *text, size_t size)
+{
+	FILE *file = fopen(path, "r");
+	char line[512];
+	size_t used = 0;
+
+	*text = '\0';
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		assert_non_null(strchr(line, ' '));
+		used += (size_t)snprintf(text + used, size - used, "%s|",
+					 strchr(line, ' ') + 1);
+	}
+	if (file)
+		fclose(file);
+	unlink(path);
+}
+
+/* A document with these members beside those of a master that routes. */
+static json_t *make(const char *members)
+{
+	json_t *document =
+		json_loads("{\"opensm\": \"OpenSM 3\", \"plugin\": \"1\", "
+			   "\"pid\": 7, \"started\": 5, \"running\": true, "
+			   "\"sm_state\": \"master\", "
+			   "\"engine\": {\"active\": true, \"used\": \"portmajor\"}}",
+			   0, NULL);
+	json_t *more = json_loads(members, 0, NULL);
+
+	assert_non_null(more);
+	assert_false(json_object_update(document, more));
+	json_decref(more);
+	return document;
+}
+
+#define END(guid, name, port)                                                            \
+	"{\"guid\": \"" guid "\", \"name\": \"" name "\", \"port\": " #port "}"
+#define LINK END("0x1", "leaf1", 20) ", " END("0x2", "s1", 3)
+#define MISSING(parts) "{\"missing\": {\"parts\": [" parts "]}}"
+#define PART(kind, ends, more)                                                           \
+	"{\"kind\": \"" kind "\", \"ends\": [" ends "], \"hosts\": 18" more "}"
+#define LEAF(n) PART("switch", END("0x1" #n, "leaf" #n, 0), "")
+#define FLAP(state) "{\"flapping\": [{\"state\": \"" state "\", \"ends\": [" LINK "]}]}"
+#define DRAIN(more)                                                                        \
+	"{\"drained\": {\"list\": [{\"guid\": \"0x1\", \"name\": \"s0\", \"port\": 4" more \
+	"}], \"error\": null}}"
+#define NO_DRAIN "{\"drained\": {\"list\": [], \"error\": null}}"
+
+static const struct row {
+	const char *name, *before, *now;
+	const char *lines;
+} rows[] = {
+	{"nothing changed", MISSING(LEAF(9)), MISSING(LEAF(9)), ""},
+	{"a switch is missing", MISSING(""), MISSING(LEAF(9)),
+	 "warning missing leaf9 (18 hosts)|"},
+	{"a link returned", MISSING(PART("link", LINK, "")), MISSING(""),
+	 "notice returned leaf1[20]-s1[3]|"},
+	{"a host with its name", MISSING(""),
+	 MISSING(PART("host", END("0x1", "leaf1", 4), ", \"host\": \"n17\"")),
+	 "warning missing host n17 at leaf1[4]|"},
+	{"acknowledged", MISSING(LEAF(9)),
+	 MISSING(PART("switch", END("0x19", "leaf9", 0), ", \"acknowledged\": true")),
+	 "notice acknowledged leaf9 (18 hosts)|"},
+	{"more than are named", MISSING(""),
+	 MISSING(LEAF(1) ", " LEAF(2) ", " LEAF(3) ", " LEAF(4) ", " LEAF(5)),
+	 "warning missing 5: leaf1 (18 hosts), leaf2 (18 hosts), leaf3 (18 hosts), "
+	 "leaf4 (18 hosts), ..|"},
+	{"not known any more", MISSING(LEAF(9)), "{\"missing\": null}", ""},
+	{"a drain", NO_DRAIN, DRAIN(", \"by\": \"root\", \"reason\": \"optics\""),
+	 "notice drained s0:4 by root: optics|"},
+	{"no drain", DRAIN(", \"by\": \"root\""), NO_DRAIN, "notice undrained s0:4|"},
+	{"went down once", "{\"flapping\": []}", FLAP("noted"), ""},
+	{"on hold", FLAP("noted"), FLAP("on-hold"), "warning held leaf1[20]-s1[3]|"},
+	{"watched again", FLAP("on-hold"), FLAP("watched"),
+	 "notice released leaf1[20]-s1[3]|"},
+	{"not saved", "{\"unsaved\": null}", "{\"unsaved\": \"disk full\"}",
+	 "error files not saved: disk full|"},
+	{"saved again", "{\"unsaved\": \"disk full\"}", "{\"unsaved\": null}",
+	 "notice files saved again|"},
+	{"another engine", "{}",
+	 "{\"engine\": {\"active\": false, \"used\": \"minhop\", \"reason\": \"no tree\"}}",
+	 "error engine OpenSM fell back to minhop: no tree|"},
+	{"standby", "{}", "{\"sm_state\": \"standby\"}",
+	 "notice opensm OpenSM is standby|"},
+	{"ended", "{}", "{\"running\": false}", "notice opensm OpenSM has ended|"},
+	{"another process", "{}", "{\"pid\": 8}",
+	 "notice opensm OpenSM 3 started, pid 8, with portmajor 1|"
+	 "notice opensm OpenSM is master|"},
+	{"rebalancing", "{}",
+	 "{\"balance\": {\"rebalancing\": true, \"blocks_off\": 36}}",
+	 "info balance rebalancing: 36 LFT blocks are not the plan's|"},
+};
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct pm_config config = {.event_syslog = false};
+		struct events *events = events_start(&config);
+		json_t *before = make(rows[i].before), *now = make(rows[i].now);
+		struct pm_error err = {""};
+		char lines[1024];
+
+		print_message("%s\n", rows[i].name);
+		event_changes_note(events, before, now);
+		assert_int_equal(events_write(events, path, &err), 0);
+		read_lines(lines, sizeof(lines));
+		assert_string_equal(lines, rows[i].lines);
+		json_decref(before);
+		json_decref(now);
+		events_stop(events);
+	}
+}
+
+/* All that there is, is new. */
+static void test_first(void **state)
+{
+	struct pm_config config = {.event_syslog = false};
+	struct events *events = events_start(&config);
+	json_t *now = make(MISSING(LEAF(9)));
+	struct pm_error err = {""};
+	char lines[1024];
+
+	(void)state;
+	event_changes_note(events, NULL, now);
+	assert_int_equal(events_write(events, path, &err), 0);
+	read_lines(lines, sizeof(lines));
+	assert_string_equal(lines,
+			    "notice opensm OpenSM 3 started, pid 7, with portmajor 1|"
+			    "notice opensm OpenSM is master|"
+			    "notice engine portmajor routes|"
+			    "warning missing leaf9 (18 hosts)|");
+	json_decref(now);
+	events_stop(events);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
