@@ -18,7 +18,7 @@ static bool is_end(const struct cli_subcommand *row)
 
 static void print_usage(FILE *out)
 {
-	fprintf(out, "usage: %s COMMAND [OPTION]... [OPERAND]...\n\n", cli_program);
+	fprintf(out, "usage: %s COMMAND [OPTION]... [OPERAND]...\n", cli_program);
 	for (const struct cli_subcommand *c = cli_subcommands; !is_end(c); c++)
 		if (c->name)
 			fprintf(out, "  %-11s %s\n", c->name, c->help);

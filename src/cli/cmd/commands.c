@@ -17,6 +17,7 @@ const struct cli_subcommand cli_subcommands[] = {
 	CLI_TITLE("run"),
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
 	{"status", cmd_status, "tell whether the fabric is as it should be now"},
+	{"events", cmd_events, "print what happened"},
 	{"rebalance", cmd_rebalance, "replace tables by the plan's"},
 	CLI_TITLE("judge"),
 	{"check", cmd_check, "judge the tables that switches hold"},
