@@ -103,7 +103,7 @@ static bool is_held(const json_t *flap)
 	return is_text(flap, "state", "on-hold") || is_text(flap, "state", "needed");
 }
 
-static bool is_acknowledged(const json_t *part)
+static bool has_acknowledgement(const json_t *part)
 {
 	return json_is_true(json_object_get(part, "acknowledged"));
 }
@@ -120,7 +120,7 @@ static const struct list {
 } lists[] = {
 	{"missing", "parts", is_any, EVENT_WARNING, "missing", "returned", name_missing,
 	 name_missing},
-	{"missing", "parts", is_acknowledged, EVENT_NOTICE, "acknowledged", NULL,
+	{"missing", "parts", has_acknowledgement, EVENT_NOTICE, "acknowledged", NULL,
 	 name_missing, NULL},
 	{"drained", "list", is_any, EVENT_NOTICE, "drained", "undrained", name_drain,
 	 name_drained},

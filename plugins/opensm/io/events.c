@@ -96,8 +96,8 @@ static void end_line(char *line, int length, size_t room)
 			*line = '?';
 }
 
-static void note(struct events *events, enum event_severity severity, const char *kind,
-		 const char *format, va_list args)
+static void add_event(struct events *events, enum event_severity severity,
+		      const char *kind, const char *format, va_list args)
 {
 	struct event *event;
 	size_t begin;
@@ -123,7 +123,7 @@ void events_note(struct events *events, enum event_severity severity, const char
 		return;
 	va_start(args, format);
 	pthread_mutex_lock(&events->lock);
-	note(events, severity, kind, format, args);
+	add_event(events, severity, kind, format, args);
 	pthread_mutex_unlock(&events->lock);
 	va_end(args);
 }

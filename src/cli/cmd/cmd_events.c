@@ -68,7 +68,7 @@ static void print_event(const struct event *event)
 /* ---- Files ---- */
 
 /* A whole line without its end; false: there is none yet, and nothing is read. */
-static bool read_line(FILE *file, char line[LINE])
+static bool read_whole_line(FILE *file, char line[LINE])
 {
 	long before = ftell(file);
 	size_t length;
@@ -111,13 +111,13 @@ static bool next_line(struct source *source, char line[LINE])
 		return false;
 	/* Asked first: nothing is appended to a file once it is replaced. */
 	replaced = is_replaced(source);
-	if (read_line(source->file, line))
+	if (read_whole_line(source->file, line))
 		return true;
 	if (!replaced)
 		return false;
 	fclose(source->file);
 	source->file = fopen(source->path, "re");
-	return source->file && read_line(source->file, line);
+	return source->file && read_whole_line(source->file, line);
 }
 
 static void open_source(struct source *source, const char *path)
