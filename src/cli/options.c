@@ -177,20 +177,26 @@ void cli_command_help(const struct cli_command *command)
 	print_help(stdout, command);
 }
 
-/* Whether one of the commands has an option of that name. */
-static bool has_name(const struct cli_command *const *commands, int num, const char *name)
+bool cli_command_has(const struct cli_command *command, const char *name, size_t length)
 {
 	struct options options;
 
-	for (int i = 0; i < num; i++) {
-		list_options(&options, commands[i]);
-		for (int k = 0; k < options.num; k++) {
-			const char *other = options.list[k].option->name;
+	list_options(&options, command);
+	for (int k = 0; k < options.num; k++) {
+		const char *other = options.list[k].option->name;
 
-			if (other && !strcmp(other, name))
-				return true;
-		}
+		if (other && strlen(other) == length && !strncmp(other, name, length))
+			return true;
 	}
+	return false;
+}
+
+/* Whether one of the commands has an option of that name. */
+static bool has_name(const struct cli_command *const *commands, int num, const char *name)
+{
+	for (int i = 0; i < num; i++)
+		if (cli_command_has(commands[i], name, strlen(name)))
+			return true;
 	return false;
 }
 

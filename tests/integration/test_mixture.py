@@ -148,6 +148,11 @@ class Deadlocks(Mixtures):
         self.assertTrue(all(d["end_us"] < 40000 for d in deadlocks))
         self.assertGreater(sum(d["us"] for d in deadlocks), 15000)
 
+    def test_engine(self):
+        """Options of the packet engine alone are enough to choose it."""
+        text = self.traffic("--sets", self.loop, "--hoq-life", 12, "--time", "60ms", status=1)
+        self.assertRegex(text, r"finding: deadlock of 2 cables from 10\d\d\.\d+ to .* 63 hosts blocked")
+
     def test_lasting(self):
         """Without time-outs it is there in the end."""
         point = self.run_it("--hoq-life", 20)

@@ -45,19 +45,36 @@ static const char *find_option(int argc, char **argv, const char *option)
 	return found;
 }
 
-/* The engine that is named, or the one that goes with the options; or less than 0. */
+/* How many of the options that are spelled out an engine has. */
+static int count_known(int argc, char **argv, const struct cli_command *command)
+{
+	int known = 0;
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (!strncmp(argv[i], "--", 2))
+			known += cli_command_has(command, argv[i] + 2,
+						 strcspn(argv[i] + 2, "="));
+	return known;
+}
+
+/* The engine that is named, or the first one of those that have most of the options; or
+ * less than 0. */
 static int choose_engine(int argc, char **argv)
 {
-	static const char *const of_packets[] = {"--pattern", "--collective", "--jobs",
-						 "--load", "--messages"};
 	const char *name = find_option(argc, argv, "--engine");
+	int best = TRAFFIC_CUTOFF, most = 0;
 
 	if (name)
 		return traffic_find_engine(name);
-	for (size_t i = 0; i < sizeof(of_packets) / sizeof(*of_packets); i++)
-		if (find_option(argc, argv, of_packets[i]))
-			return TRAFFIC_PACKET;
-	return TRAFFIC_CUTOFF;
+	for (int i = 0; i < TRAFFIC_ENGINES; i++) {
+		int known = count_known(argc, argv, engines[i].command);
+
+		if (known > most) {
+			most = known;
+			best = i;
+		}
+	}
+	return best;
 }
 
 static int print_engines(void)

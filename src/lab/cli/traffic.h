@@ -44,12 +44,10 @@ extern const struct cli_command traffic_share_command;
 #define TRAFFIC_ENGINE_ROW(engine)                                                       \
 	{                                                                                \
 		0, "engine", "ENGINE",                                                   \
-			"cutoff counts pairs of hosts that are cut off (default), "      \
-			"packet sends packets (default with --pattern, --load or "       \
-			"--collective), flit "                                           \
-			"sends "                                                         \
-			"flit by flit, share divides cables among flows; each has "      \
-			"options of its own",                                            \
+			"cutoff counts pairs of hosts that are cut off, packet sends "   \
+			"packets, flit sends flit by flit, share divides cables among "  \
+			"flows; each has options of its own (default: the first that "   \
+			"has most of the options given)",                                \
 			.take = traffic_take_engine, .low = (engine),                    \
 			.values = "cutoff|packet|flit|share"                             \
 	}
