@@ -164,19 +164,41 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 
 /* ---- Writing it ---- */
 
-/*
- * A node's id in the lines of others: its name, or the GUID if the name has blanks, as
- * that of all aggregation nodes.
- */
-static const char *node_id(const struct pm_fabric *fabric, uint32_t node, char id[24])
+/* Whether a name can be an id, which is unique and free of blanks, quotes and marks. */
+static bool names_node(const struct pm_fabric *fabric, uint32_t node)
 {
 	const char *name = pm_fabric_name(fabric, node);
 
-	if (!strchr(name, ' '))
-		return name;
+	if (!*name || strcmp(name, pm_fabric_label(fabric, node)) != 0)
+		return false;
+	for (const char *c = name; *c; c++)
+		if ((unsigned char)*c <= ' ' || strchr("\"#@\x7f", *c))
+			return false;
+	return true;
+}
+
+/*
+ * A node's id in the lines of others: its name or, where that cannot be one, as of all
+ * aggregation nodes, the GUID.
+ */
+static const char *node_id(const struct pm_fabric *fabric, uint32_t node, char id[24])
+{
+	if (names_node(fabric, node))
+		return pm_fabric_name(fabric, node);
 	snprintf(id, 24, "%c-%016" PRIx64, "SHR"[fabric->nodes[node].type],
 		 fabric -> nodes[node].guid);
 	return id;
+}
+
+/* A name behind the id; what cannot be in quotes becomes '?'. */
+static void write_description(const char *name, FILE *file)
+{
+	fputs("\t# \"", file);
+	for (; *name; name++)
+		fputc((unsigned char)*name < ' ' || *name == '"' || *name == 0x7f ? '?'
+										  : *name,
+		      file);
+	fputc('"', file);
 }
 
 /* *device is that of the record before. */
@@ -194,8 +216,8 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, uint16_t *
 	*device = n->device;
 	fprintf(file, "%s=0x%" PRIx64 "\n%s\t%u \"%s\"", words[n->type].guid, n->guid,
 		words[n->type].kind, n->num_ports, node_id(fabric, node, id));
-	if (strchr(pm_fabric_name(fabric, node), ' '))
-		fprintf(file, "\t# \"%s\"", pm_fabric_name(fabric, node));
+	if (!names_node(fabric, node))
+		write_description(pm_fabric_name(fabric, node), file);
 	fputc('\n', file);
 	pm_for_each_port(i, fabric, node) {
 		uint32_t peer = fabric->ports[i].peer;

@@ -101,6 +101,7 @@ static const struct command_row rows[] = {
 	{"status", "status state", NULL, NULL},
 	{"status.json", "status --json state", NULL, NULL},
 	{"status.all", "status", NULL, NULL},
+	{"status.expect", "status --expect less portmajor.1/state", NULL, NULL},
 	{"drain", "drain -n net leaf0:3", DRAIN_FILE, NULL},
 	{"drain.plan", "drain spine1", DRAIN_FILE, DRAINED},
 	{"drain.list", "drain", DRAIN_FILE, DRAINED},
@@ -171,6 +172,7 @@ static int make_files(void)
 		return -1;
 	write_file("portmajor.1/state", STATE("true"));
 	make_plan_file("portmajor.1/plan", "net");
+	make_file("portmajor.1/fabric.net", "generate two-level 2 2 2 1");
 	if (mkdir("portmajor.2", 0755))
 		return -1;
 	write_file("portmajor.2/state", STATE("false"));

@@ -276,13 +276,49 @@ static void test_write_roles(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* Names that cannot be ids: odd ones, none, and one of two nodes. */
+static void test_write_names(void **state)
+{
+	static const char *const names[][2] = {
+		{"leaf one", "leaf one"},   {"a\"b#c", "a?b#c"}, {"@x\n", "@x?"},
+		{"", "S-0000000000200003"}, {"twin", "twin"},	 {"twin", "twin"},
+	};
+	struct pm_fabric *fabric = world_generate(&(struct pm_generate){
+		.kind = PM_GENERATE_TWO_LEVEL, .two_level = {4, 2, 1, 1}});
+	struct pm_fabric *back = NULL;
+	struct pm_error err = {""};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+
+	(void)state;
+	assert_non_null(file);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(pm_fabric_rename(fabric, i, fabric->nodes[i].guid,
+						  names[i][0], NULL),
+				 0);
+	pm_netlist_write(fabric, file);
+	assert_int_equal(fclose(file), 0);
+	if (pm_netlist_parse(text, length, "in", &back, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(back->num_ports, fabric->num_ports);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_string_equal(pm_fabric_name(back, i), names[i][1]);
+	for (uint32_t i = 0; i < back->num_ports; i++)
+		assert_int_equal(back->ports[i].peer, fabric->ports[i].peer);
+	free(text);
+	pm_fabric_free(back);
+	pm_fabric_free(fabric);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),  cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_seeds),  cmocka_unit_test(test_spread),
-		cmocka_unit_test(test_pinned), cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_write),  cmocka_unit_test(test_write_roles),
+		cmocka_unit_test(test_parse),	    cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_seeds),	    cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_pinned),	    cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_write),	    cmocka_unit_test(test_write_roles),
+		cmocka_unit_test(test_write_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

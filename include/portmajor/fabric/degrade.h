@@ -37,9 +37,9 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 /*
  * Writes a sealed fabric as a netlist, with GUIDs and device IDs; nodes without a link
  * are left out. Links keep their width and speed, unless only the speed is known. A name
- * with blanks becomes a description, beside an id made of the GUID; other names must be
- * unique, and all free of quotes, '#' and '@', as in generated fabrics. The caller checks
- * the stream for errors. O(ports).
+ * that is empty, another node's, too, or has blanks, quotes, '#' or '@' becomes a
+ * description, beside an id made of the GUID; quotes and control characters in it become
+ * '?'. The caller checks the stream for errors. O(ports).
  */
 void pm_netlist_write(const struct pm_fabric *fabric, FILE *file);
 

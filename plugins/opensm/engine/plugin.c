@@ -115,6 +115,8 @@ static double write_files(void *context, bool last)
 
 	if (plugin->store)
 		store_write(plugin->store);
+	if (plugin->fabric_file)
+		fabric_file_write(plugin->fabric_file);
 	return plugin->state ? state_write(plugin->state, last) : DBL_MAX;
 }
 
@@ -136,6 +138,7 @@ static void delete_plugin(void *context)
 	if (watched && written) {
 		state_stop(plugin->state);
 		events_stop(plugin->events);
+		fabric_file_stop(plugin->fabric_file);
 		store_stop(plugin->store);
 		repairer_free(plugin->repairer);
 	}
@@ -329,6 +332,7 @@ static void start_modules(struct plugin *plugin)
 				    plugin->events, plugin->config.prometheus);
 	if (!plugin->state)
 		log_line(log, OSM_LOG_ERROR, ": no state file");
+	plugin->fabric_file = fabric_file_start(plugin->store, plugin->writer);
 	if (plugin->repairer)
 		operator_files_on_request(plugin->operator_files, note_request, plugin);
 }

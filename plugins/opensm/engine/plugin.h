@@ -36,6 +36,7 @@
  *       operator_files the files that operators write        a thread of its own
  *       store          plans and holds on disk               on the writer's thread
  *       state          the published state                   on the writer's thread
+ *       fabric_file    the discovered fabric, a netlist      on the writer's thread
  *       log_events     log lines about events; log: writes them
  *       candidates     plans on disk that may be this fabric's    no OpenSM
  *       activity       phases, repairs by phase, balance          no OpenSM
@@ -112,6 +113,8 @@
  *   events: pending .. lost     any                   writer                events'
  *   events: the others          writer                writer                none
  *   state: known .. told        writer                writer                none
+ *   fabric_file: fabric         sweeper, writer       writer                file's
+ *   fabric_file: written        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's
  *   store: lock (of the folder) writer                writer                none
  *   operator_files: all below   sweeper, sender,      sweeper, sender,      files'
@@ -123,6 +126,7 @@
  *   alarm: due                  sweeper, alarm's      alarm's               none (6)
  *   plugin: repair, repairer,   main                  any                   none (2)
  *     writer, store, state, events,
+ *     fabric_file,
  *     operator_files; smp, alarm,
  *     operator_files, repairer:
  *     osm, paths; store: log,
@@ -184,6 +188,7 @@
 #include "shadow.h"
 #include "osm/snapshot.h"
 #include "io/state.h"
+#include "io/fabric_file.h"
 #include "io/store.h"
 #include "osm/lft_records.h"
 #include "osm/other_engine.h"
@@ -252,8 +257,9 @@ struct plugin {
 	struct alarm *alarm;	   /* NULL: no memory for it */
 	struct worker *writer;
 	struct operator_files *operator_files;
-	struct events *events; /* NULL: no memory for them */
-	struct state *state;   /* NULL: no memory for it */
+	struct events *events;		 /* NULL: no memory for them */
+	struct state *state;		 /* NULL: no memory for it */
+	struct fabric_file *fabric_file; /* likewise */
 
 	enum sweep_phase phase;
 	enum plugin_found found;

@@ -1064,6 +1064,16 @@ static bool has_discovered_failure(const struct plugin *plugin)
 	       subnet_cache_sees_any(&plugin->cache, view->failed);
 }
 
+/* The fabric as it was routed, by whatever engine, for a file. */
+static void put_fabric(struct plugin *plugin)
+{
+	struct pm_fabric *fabric;
+
+	if (plugin->fabric_file &&
+	    !snapshot_now(plugin->osm, &plugin->roles, &fabric, NULL))
+		fabric_file_put(plugin->fabric_file, fabric);
+}
+
 void sweep_routed(struct plugin *plugin, bool reroute)
 {
 	bool steps_failed = plugin->run.ours && plugin->steps_failed;
@@ -1073,6 +1083,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 		groups_route(plugin); /* while nothing moves tables but repairs */
 	}
 	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
+	put_fabric(plugin);
 	if (plugin->config.shadow) {
 		operator_files_routed(plugin->operator_files, &plugin->roles);
 		run_shadow(plugin);

@@ -672,8 +672,9 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 static void empty(struct store *store, const char *place)
 {
 	static const char *const taken[] = {
-		"plan",	     "drifting",    "holds",	      "state", "clear-holds",
-		"rebalance", "acknowledge", "portmajor.prom", "prom",  "lock"};
+		"plan",	       "drifting",   "holds",	    "state",
+		"clear-holds", "rebalance",  "acknowledge", "portmajor.prom",
+		"prom",	       "fabric.net", "lock"};
 	char *path;
 
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {

@@ -103,6 +103,21 @@ int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
 	return 0;
 }
 
+int snapshot_now(osm_opensm_t *osm, const struct pm_roles *roles,
+		 struct pm_fabric **fabric, struct pm_error *err)
+{
+	struct subnet_cache cache = {.plan = NULL};
+	int rc;
+
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	rc = subnet_cache_learn(&cache, &osm->subn, err);
+	if (!rc)
+		rc = snapshot_take(&cache, &osm->subn, roles, false, fabric, err);
+	CL_PLOCK_RELEASE(&osm->lock);
+	subnet_cache_forget(&cache);
+	return rc;
+}
+
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid)
 {
 	const osm_port_t *port = osm_get_port_by_guid(subn, cl_hton64(guid));

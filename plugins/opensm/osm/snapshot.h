@@ -17,6 +17,13 @@ int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
 		  const struct pm_roles *roles, bool active_only,
 		  struct pm_fabric **fabric, struct pm_error *err);
 
+/*
+ * The present subnet by a look of its own, with osm->lock held shared meanwhile. The
+ * caller frees *fabric. Errors as above; O(subnet).
+ */
+int snapshot_now(osm_opensm_t *osm, const struct pm_roles *roles,
+		 struct pm_fabric **fabric, struct pm_error *err);
+
 /* A port's present base LID, 0: none; a snapshot may leave it out. */
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor status: prints and judges the plugin's state. */
+#include "cable_output.h"
 #include "cache.h"
 #include "commands.h"
 #include "ends.h"
+#include "expected.h"
 #include "json.h"
 #include "missing_output.h"
 #include "text.h"
@@ -20,7 +22,7 @@
 
 #define STATE_VERSION 2
 #define MAX_AGE_S 180 /* the plugin writes every 60 */
-#define MAX_FINDINGS 18
+#define MAX_FINDINGS 19
 #define NAMED 8 /* links in a line */
 
 /* Members of a state file that are judged; they live as long as the JSON. */
@@ -32,6 +34,8 @@ struct state {
 	int active; /* -1 before the first routing */
 	/* NULL: nothing. */
 	const char *sm, *engine, *reason, *unreachable, *misread, *unfit, *unsaved;
+	const char *expected; /* file of the intended cabling .. */
+	json_t *cables;	      /* .. and what differs; ours to free */
 	json_t *run, *drained, *plan, *reachable, *shadow, *degraded, *missing, *flapping,
 		*multicast;
 };
@@ -205,6 +209,15 @@ static void judge_missing(const struct state *state, struct findings *findings)
 	free(text);
 }
 
+static void judge_cables(const struct state *state, struct findings *findings)
+{
+	char *text = cable_diff_finding(state->cables, state->expected);
+
+	if (text)
+		add_finding(findings, "%s", text);
+	free(text);
+}
+
 /* Links that are kept out, or would be but for paths that need them. */
 static void judge_holds(const struct state *state, struct findings *findings)
 {
@@ -258,6 +271,7 @@ static void judge_fabric(const struct state *state, struct findings *findings)
 	if (state->unfit)
 		add_finding(findings, "bad switches: %s", state->unfit);
 	judge_missing(state, findings);
+	judge_cables(state, findings);
 	judge_holds(state, findings);
 	judge_links(state, findings);
 	judge_multicast(state, findings);
@@ -584,6 +598,10 @@ static void print_state(const json_t *root, const struct state *state, json_int_
 			       "degraded    {#degraded_links.count|link|links} below "
 			       "their neighbours'\n");
 	cli_missing_print(state->missing);
+	if (state->cables)
+		cli_text_print(state->cables, "expected    cables missing {#missing}, "
+					      "additional {#additional}, swapped "
+					      "{#swapped}\n");
 	cli_text_print(root, "drained     {#drained.list}");
 	print_some(json_object_get(state->drained, "list"), print_drain);
 	cli_text_print(root,
@@ -620,6 +638,8 @@ static json_t *describe_state(json_t *root, const char *path, const struct state
 	json_object_set_new(object, "age_s", json_integer(age));
 	json_object_set_new(object, "running", json_boolean(state->running));
 	json_object_set_new(object, "findings", list);
+	json_object_set_new(object, "cables",
+			    state->cables ? json_incref(state->cables) : json_null());
 	json_object_set(object, "state", root);
 	return object;
 }
@@ -629,7 +649,8 @@ static json_t *describe_state(json_t *root, const char *path, const struct state
 struct request {
 	uint32_t max_age; /* seconds */
 	bool watch;
-	const char *file; /* NULL: those of all fabrics */
+	const char *expect; /* netlist of the intended cabling, or NULL */
+	const char *file;   /* NULL: those of all fabrics */
 	struct cli_output output;
 };
 
@@ -651,6 +672,15 @@ static int print(json_t *root, const char *path, const struct state *state,
 	return EXIT_FINE;
 }
 
+/* A standby knows nothing new of the fabric. */
+static int compare_cables(struct state *state, const char *path, const char *expect)
+{
+	state->expected = expect;
+	return expect && !strcmp(state->sm, "master")
+		       ? expected_compare(expect, path, &state->cables)
+		       : EXIT_FINE;
+}
+
 /* Sets *old, if that is sooner, to when the state will be an old one. */
 static int show_state(const char *path, const struct request *request, time_t *old)
 {
@@ -666,6 +696,8 @@ static int show_state(const char *path, const struct request *request, time_t *o
 						 error.line, error.text)
 				      : cli_fail(EXIT_INPUT, "%s", error.text);
 	status = unpack(root, path, &state);
+	if (status == EXIT_FINE)
+		status = compare_cables(&state, path, request->expect);
 	if (status == EXIT_FINE) {
 		age = (json_int_t)time(NULL) - state.time;
 		age = age < 0 ? 0 : age; /* clocks are set, now and then */
@@ -679,6 +711,7 @@ static int show_state(const char *path, const struct request *request, time_t *o
 	}
 	for (size_t i = 0; i < findings.count; i++)
 		free(findings.text[i]);
+	json_decref(state.cables);
 	json_decref(root);
 	return status;
 }
@@ -710,6 +743,10 @@ static int show_all(const struct request *request, time_t *old)
 		return cli_fail(EXIT_INPUT, "out of memory");
 	if (!paths.count)
 		status = cli_fail(EXIT_INPUT, "%s: no such file", wanted);
+	else if (paths.count > 1 && request->expect)
+		status = cli_fail(EXIT_USAGE,
+				  "--expect is of one fabric: name its FILE, one of %s",
+				  wanted);
 	else
 		status = show_each(&paths, request, old);
 	free(wanted);
@@ -760,6 +797,10 @@ static const struct cli_option options[] = {
 	 "a file not written for so long is old (default 180; the plugin writes it after "
 	 "each run and every minute)",
 	 CLI_MEMBER(struct request, max_age), .high = INT32_MAX},
+	{0, "expect", "NETLIST",
+	 "the intended cabling, an ibsim, ibnetdiscover or opensm-subnet.lst file: cables "
+	 "that are missing, additional or swapped are a finding",
+	 CLI_MEMBER(struct request, expect)},
 	CLI_OUTPUT(struct request, output, "print findings only",
 		   "print JSON, see docs/json.md; a line each time with --watch"),
 	{0},

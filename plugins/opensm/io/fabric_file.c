@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writes the discovered fabric as a netlist. */
+#include "fabric_file.h"
+
+#include <portmajor/base/hash.h>
+#include <portmajor/base/replace.h>
+#include <portmajor/fabric/degrade.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct fabric_file {
+	struct store *store;
+	struct worker *writer;
+	uint64_t written; /* hash of the text, 0: none; the writer's alone */
+	pthread_mutex_t mutex;
+	struct pm_fabric *fabric; /* to be written, or NULL; under the mutex */
+};
+
+struct fabric_file *fabric_file_start(struct store *store, struct worker *writer)
+{
+	struct fabric_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->store = store;
+	file->writer = writer;
+	pthread_mutex_init(&file->mutex, NULL);
+	return file;
+}
+
+void fabric_file_stop(struct fabric_file *file)
+{
+	if (!file)
+		return;
+	pm_fabric_free(file->fabric);
+	pthread_mutex_destroy(&file->mutex);
+	free(file);
+}
+
+/* Exchanges the fabric to be written; the caller owns the result. */
+static struct pm_fabric *exchange_fabric(struct fabric_file *file,
+					 struct pm_fabric *fabric)
+{
+	struct pm_fabric *before;
+
+	pthread_mutex_lock(&file->mutex);
+	before = file->fabric;
+	file->fabric = fabric;
+	pthread_mutex_unlock(&file->mutex);
+	return before;
+}
+
+void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric)
+{
+	pm_fabric_free(exchange_fabric(file, fabric));
+	worker_poke(file->writer);
+}
+
+/* The text of a netlist, which the caller frees; NULL without memory. */
+static char *print_fabric(const struct pm_fabric *fabric, size_t *length)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, length);
+	bool failed;
+
+	if (!out)
+		return NULL;
+	pm_netlist_write(fabric, out);
+	failed = ferror(out);
+	failed |= fclose(out) != 0;
+	if (!failed)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void write_fabric(struct fabric_file *file, const struct pm_fabric *fabric,
+			 const char *path)
+{
+	size_t length;
+	char *text = print_fabric(fabric, &length);
+	uint64_t hash = text ? pm_hash(PM_HASH_START, text, length) : 0;
+
+	if (text && hash == file->written && !access(path, F_OK)) {
+		free(text);
+		return;
+	}
+	file->written = hash;
+	if (!text || pm_replace(path, ".new", text, length, NULL)) {
+		file->written = 0;
+		unlink(path);
+	}
+	free(text);
+}
+
+void fabric_file_write(struct fabric_file *file)
+{
+	char *path = store_path(file->store, "fabric.net");
+	struct pm_fabric *fabric = path ? exchange_fabric(file, NULL) : NULL;
+
+	if (fabric)
+		write_fabric(file, fabric, path);
+	pm_fabric_free(fabric);
+	free(path);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The discovered fabric as a netlist: the file fabric.net in the store's folder, which
+ * `portmajor status --expect` compares with the intended cabling.
+ *
+ * The sweeper hands a fabric over, and the writer's thread (worker.h) makes the text and
+ * writes it, if it differs from the last one. Where it cannot be written, the earlier
+ * file is removed: an old fabric is not taken for the present one.
+ */
+#ifndef PORTMAJOR_FABRIC_FILE_H
+#define PORTMAJOR_FABRIC_FILE_H
+
+#include "engine/worker.h"
+#include "store.h"
+
+#include <portmajor/fabric/fabric.h>
+
+struct fabric_file;
+
+/* The writer's rounds must call fabric_file_write. NULL without memory. */
+struct fabric_file *fabric_file_start(struct store *store, struct worker *writer);
+
+/* After the writer has ended; file may be NULL. */
+void fabric_file_stop(struct fabric_file *file);
+
+/* Has a fabric written, soon; takes it over. Waits for no file. */
+void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric);
+
+/* A round of the writer, on its thread, after store_write. */
+void fabric_file_write(struct fabric_file *file);
+
+#endif
