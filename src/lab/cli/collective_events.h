@@ -5,7 +5,7 @@
 
 #include "lists.h"
 #include "output.h"
-#include "steps.h"
+#include "progress_steps.h"
 
 #include <portmajor/lab/circuits.h>
 

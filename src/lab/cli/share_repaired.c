@@ -5,7 +5,7 @@
  */
 #include "share_repaired.h"
 #include "json.h"
-#include "steps.h"
+#include "progress_steps.h"
 #include "text.h"
 
 #include <portmajor/base/pool.h>

@@ -11,7 +11,7 @@
 #include "planned_tables.h"
 #include "share_repaired.h"
 #include "text.h"
-#include "steps.h"
+#include "progress_steps.h"
 #include "traffic.h"
 
 #include <portmajor/base/pool.h>

@@ -203,7 +203,16 @@ static inline bool flit_has_stages(const struct pm_flit *flit)
 }
 
 /* A front begins its way through the stages in a cycle. */
-void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t cycle);
+static inline void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t cycle)
+{
+	const struct pm_flit_stages *stages = &flit->config.stages;
+
+	if (flit->vcs[vc].next_vc == PM_NONE)
+		cycle += stages->routing + stages->vc - 1;
+	else
+		cycle += stages->crossbar - 1;
+	flit->stage_vcs[vc].at = cycle;
+}
 
 /* As flit_send_of_switch, of a switch with stages. */
 void flit_send_by_stages(struct pm_flit *flit, uint32_t sw);

@@ -16,17 +16,6 @@ static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 	return one - turn < other - turn;
 }
 
-void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t cycle)
-{
-	const struct pm_flit_stages *stages = &flit->config.stages;
-
-	if (flit->vcs[vc].next_vc == PM_NONE)
-		cycle += stages->routing + stages->vc - 1;
-	else
-		cycle += stages->crossbar - 1;
-	flit->stage_vcs[vc].at = cycle;
-}
-
 /* ---- VCs ---- */
 
 /* Lists those that ask for a VC of a link; returns how many. */

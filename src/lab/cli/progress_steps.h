@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A progress bar of work in steps that take about as long as each other. */
-#ifndef PORTMAJOR_LAB_CLI_STEPS_H
-#define PORTMAJOR_LAB_CLI_STEPS_H
+#ifndef PORTMAJOR_LAB_CLI_PROGRESS_STEPS_H
+#define PORTMAJOR_LAB_CLI_PROGRESS_STEPS_H
 
 #include "progress.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A progress bar of work in steps. */
-#include "steps.h"
+#include "progress_steps.h"
 
 void lab_steps_begin(struct lab_steps *steps, uint64_t all, bool quiet)
 {
