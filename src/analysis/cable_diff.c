@@ -179,7 +179,7 @@ static void list_wanted(struct compared *c, struct pm_cable_diff *diff)
 		if (c->mark[i] == MISSING && walk_cycle(c, i))
 			add_cycle(c, i, cycles++, diff);
 	for (uint32_t i = 0; i < c->wanted->num_ports; i++)
-		if (c->mark[i] == WALKED && i < c->wanted->ports[i].peer)
+		if (i < c->wanted->ports[i].peer && c->mark[i] == WALKED)
 			diff->missing[diff->num_missing++] = i;
 }
 
