@@ -205,6 +205,28 @@ static void test_damaged(void **state)
 	}
 }
 
+/* Each is kept, also those of the same second. */
+static void test_damaged_again(void **state)
+{
+	struct planning planning;
+	char path[128];
+	glob_t aside = {0};
+	int rc;
+
+	(void)state;
+	for (size_t i = 1; i <= 3; i++) {
+		write_plan("no plan\n", 8);
+		load(UINT64_MAX, &planning, &rc);
+		assert_int_equal(rc, 0);
+		assert_int_equal(count_files("plan.bad-*"), i);
+	}
+	snprintf(path, sizeof(path), "%s/*/plan.bad-*", folder);
+	assert_int_equal(glob(path, 0, NULL, &aside), 0);
+	for (size_t i = 0; i < aside.gl_pathc; i++)
+		assert_int_equal(unlink(aside.gl_pathv[i]), 0);
+	globfree(&aside);
+}
+
 /* ---- A disk that hangs ---- */
 
 static atomic_int calls;   /* of the writer's that touch files, since the last start */
@@ -681,9 +703,13 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),	cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_hanging), cmocka_unit_test(test_hanging_anywhere),
-		cmocka_unit_test(test_in_use),	cmocka_unit_test(test_of_others),
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_damaged_again),
+		cmocka_unit_test(test_hanging),
+		cmocka_unit_test(test_hanging_anywhere),
+		cmocka_unit_test(test_in_use),
+		cmocka_unit_test(test_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

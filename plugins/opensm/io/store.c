@@ -530,16 +530,30 @@ static bool take_unwritten(struct store *store, struct taken *taken)
 	return taken->file < KEPT_FILES;
 }
 
+/* path.WORD-TIME, which the caller frees: of now, or of the next second without one. */
+static char *name_aside(const char *path, const char *word)
+{
+	char *aside;
+
+	for (time_t when = time(NULL);; when++) {
+		if (asprintf(&aside, "%s.%s-%lld", path, word, (long long)when) < 0)
+			return NULL;
+		if (access(aside, F_OK))
+			return aside;
+		free(aside);
+	}
+}
+
 /* Gives a file of ours another name, path.WORD-TIME, and logs why. -ENOMEM. */
 static int rename_aside(struct store *store, enum kept_file file, const char *word,
 			const char *why)
 {
 	const char *what = file == KEPT_HOLDS ? "holds" : "plan";
-	char *path = join_path(store->place, kept_name[file]), *aside = NULL;
+	char *path = join_path(store->place, kept_name[file]);
+	char *aside = path ? name_aside(path, word) : NULL;
 	int failed;
 
-	if (!path ||
-	    asprintf(&aside, "%s.%s-%lld", path, word, (long long)time(NULL)) < 0) {
+	if (!aside) {
 		free(path);
 		return -ENOMEM;
 	}
@@ -668,15 +682,29 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 	free(taken->content.text);
 }
 
+/* What happened in the other folder comes before the events of ours. */
+static void take_over_events(struct store *store, const char *place)
+{
+	char *theirs = join_path(place, "events"),
+	     *ours = store_path(store, "events.old");
+
+	if (theirs && ours && access(ours, F_OK) && rename(theirs, ours))
+		errno = 0; /* there are none */
+	free(theirs);
+	free(ours);
+}
+
 /* Removes the files that were taken over. Others, set aside for example, stay. */
 static void empty(struct store *store, const char *place)
 {
-	static const char *const taken[] = {
-		"plan",	       "drifting",   "holds",	    "state",
-		"clear-holds", "rebalance",  "acknowledge", "portmajor.prom",
-		"prom",	       "fabric.net", "lock"};
+	static const char *const taken[] = {"plan",	   "drifting",	     "holds",
+					    "state",	   "clear-holds",    "rebalance",
+					    "acknowledge", "portmajor.prom", "prom",
+					    "fabric.net",  "events",	     "events.old",
+					    "lock"};
 	char *path;
 
+	take_over_events(store, place);
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
 		path = join_path(place, taken[i]);
 		if (path && unlink(path) && errno != ENOENT && errno != ENOTDIR) {
