@@ -54,3 +54,48 @@ json_t *pm_json_rows(const struct pm_json_row *rows, const void *structure)
 	json_decref(object);
 	return NULL;
 }
+
+/* Takes a whole number where the member is one. */
+static void store_number(const struct pm_json_row *row, json_int_t number, void *at)
+{
+	switch (row->type) {
+	case PM_JSON_U8:
+		*(uint8_t *)at = (uint8_t)number;
+		break;
+	case PM_JSON_U16:
+		*(uint16_t *)at = (uint16_t)number;
+		break;
+	case PM_JSON_U32:
+		*(uint32_t *)at = (uint32_t)number;
+		break;
+	case PM_JSON_U64:
+		*(uint64_t *)at = (uint64_t)number;
+		break;
+	case PM_JSON_INT:
+		*(int *)at = (int)number;
+		break;
+	case PM_JSON_TIME:
+		*(time_t *)at = (time_t)number;
+		break;
+	default:
+		break;
+	}
+}
+
+void pm_json_rows_get(const struct pm_json_row *rows, const json_t *object,
+		      void *structure)
+{
+	for (const struct pm_json_row *row = rows; row->name; row++) {
+		const json_t *value = json_object_get(object, row->name);
+		void *at = (char *)structure + row->offset;
+
+		if (row->type == PM_JSON_POINTED)
+			*(const char **)at = json_string_value(value);
+		else if (row->type == PM_JSON_BOOL)
+			*(bool *)at = json_is_true(value);
+		else if (row->type == PM_JSON_REAL)
+			*(double *)at = json_number_value(value);
+		else
+			store_number(row, json_integer_value(value), at);
+	}
+}

@@ -245,7 +245,7 @@ class Alarm(unittest.TestCase):
         """What a row quotes stands in the command's source."""
         text = sections(GUIDE)["Alarm at three: do 1, 2, 3"]
         source = "".join((pmlab.ROOT / "src" / "cli" / "cmd" / name).read_text(encoding="ascii")
-                         for name in ("cmd_status.c", "missing_output.c"))
+                         for name in ("state_findings.c", "missing_output.c"))
         source = re.sub(r'"\s*(?:JSON_INTEGER_FORMAT\s*)?"', "", source)
         for row in re.findall(r"(?m)^\| Portmajor[^|]*\|([^|]*)\|", text):
             for finding in re.findall(r"`([^`]+)`", row):

@@ -63,6 +63,42 @@ static void test_types(void **state)
 		   "\"text\":\"text\",\"is_set\":true}");
 }
 
+/* What was described is read back; what is not there, or of another type, is nothing. */
+static void test_back(void **state)
+{
+	const struct sample sample = {255, 65535,      4294967295, 1ULL << 62,
+				      -1,  1790000000, 1.5,	   true,
+				      "x", NULL,       "text"};
+	struct sample back = {.none = "before", .text = "before"};
+	json_t *object = pm_json_rows(sample_rows, &sample);
+
+	(void)state;
+	pm_json_rows_get(sample_rows, object, &back);
+	assert_int_equal(back.u8, sample.u8);
+	assert_int_equal(back.u16, sample.u16);
+	assert_int_equal(back.u32, sample.u32);
+	assert_int_equal(back.u64, sample.u64);
+	assert_int_equal(back.number, sample.number);
+	assert_int_equal(back.time, sample.time);
+	assert_true(back.real == sample.real);
+	assert_true(back.yes);
+	assert_string_equal(back.pointed, "x");
+	assert_null(back.none);
+	assert_string_equal(back.text, "before");
+	json_object_set_new(object, "u32", json_string("7"));
+	json_object_set_new(object, "yes", json_integer(1));
+	json_object_del(object, "time");
+	json_object_set_new(object, "pointed", json_integer(1));
+	pm_json_rows_get(sample_rows, object, &back);
+	assert_int_equal(back.u32, 0);
+	assert_false(back.yes);
+	assert_int_equal(back.time, 0);
+	assert_null(back.pointed);
+	pm_json_rows_get(sample_rows, NULL, &back);
+	assert_int_equal(back.u8, 0);
+	json_decref(object);
+}
+
 /* Bytes that begin no character, or one that does not end, are replaced one by one. */
 static void test_texts(void **state)
 {
@@ -86,6 +122,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_back),
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_no_list),
 	};

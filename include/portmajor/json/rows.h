@@ -60,4 +60,12 @@ int pm_json_rows_set(const struct pm_json_row *rows, const void *structure,
 /* A new object with them; NULL without memory. */
 json_t *pm_json_rows(const struct pm_json_row *rows, const void *structure);
 
+/*
+ * The other way: sets the structure's members from those of an object. A member that is
+ * missing or of another type is 0, false or NULL; a text is borrowed from the object.
+ * Rows of PM_JSON_TEXT and PM_JSON_IS_SET are left alone.
+ */
+void pm_json_rows_get(const struct pm_json_row *rows, const json_t *object,
+		      void *structure);
+
 #endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Judges the plugin's state. */
+#include "state_findings.h"
+
+#include "cable_output.h"
+#include "commands.h"
+#include "ends.h"
+#include "missing_output.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMED 8 /* links in a finding */
+
+static void __attribute__((format(printf, 2, 3)))
+add_finding(struct findings *findings, const char *format, ...)
+{
+	va_list args;
+
+	if (findings->count == MAX_FINDINGS)
+		return;
+	va_start(args, format);
+	if (vasprintf(&findings->text[findings->count], format, args) < 0)
+		cli_no_memory();
+	findings->count++;
+	va_end(args);
+}
+
+/* Hosts that cables join and our tables do not; another engine's are not known. */
+static void judge_paths(const struct status *status, struct findings *findings)
+{
+	const struct state_file *state = &status->state;
+	const char *where = state->unreachable.text ? state->unreachable.text : "?";
+	uint64_t connected = state->reachable.connected, pairs = state->reachable.pairs;
+
+	if (pairs < connected)
+		add_finding(findings,
+			    "%" PRIu64 " of %" PRIu64
+			    " pairs of hosts are cut off that cables join: %s",
+			    connected - pairs, connected, where);
+	else if (state->unreachable.pairs)
+		add_finding(findings, "hosts are cut off that cables join: %s", where);
+}
+
+/* A restart goes on with the files on disk. */
+static void judge_files(const struct status *status, struct findings *findings)
+{
+	const json_t *plan = state_file_member(&status->state, "plan");
+
+	if (status->state.unsaved)
+		add_finding(findings, "not saved: %s", status->state.unsaved);
+	else if (json_is_false(json_object_get(plan, "saved")))
+		add_finding(findings, "the plan is not saved: see OpenSM's log");
+}
+
+/* Text, or NULL where there is none. */
+static const char *text_of(const json_t *object, const char *member)
+{
+	return json_string_value(json_object_get(object, member));
+}
+
+/* Appends to a text that is allocated. */
+static void __attribute__((format(printf, 2, 3)))
+append(char **text, const char *format, ...)
+{
+	char *more, *both;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&more, format, args) < 0)
+		cli_no_memory();
+	va_end(args);
+	if (asprintf(&both, "%s%s", *text ? *text : "", more) < 0)
+		cli_no_memory();
+	free(more);
+	free(*text);
+	*text = both;
+}
+
+/* `leaf5[20]-s1-line0[6] (1xQDR, neighbours 4xQDR)` */
+static void append_degraded(char **text, const json_t *link)
+{
+	const char *own = text_of(link, "link"), *usual = text_of(link, "neighbours");
+	char *name = cli_ends_name(link);
+
+	append(text, "%s (%s, neighbours %s)", name, own ? own : "?",
+	       usual ? usual : "?");
+	free(name);
+}
+
+/* The list may be shorter than the count. */
+static void judge_links(const struct status *status, struct findings *findings)
+{
+	const json_t *list = json_object_get(
+		state_file_member(&status->state, "degraded_links"), "list");
+	uint64_t count = status->state.degraded.count;
+	char *text = NULL;
+
+	if (!count)
+		return;
+	for (size_t i = 0; i < json_array_size(list) && i < NAMED; i++) {
+		append(&text, "%s", i ? ", " : "");
+		append_degraded(&text, json_array_get(list, i));
+	}
+	add_finding(findings, "%" PRIu64 " link%s below %s neighbours': %s%s", count,
+		    count == 1 ? " runs" : "s run", count == 1 ? "its" : "their",
+		    text ? text : "?", count > NAMED ? ", .." : "");
+	free(text);
+}
+
+static void judge_missing(const struct status *status, struct findings *findings)
+{
+	char *text = cli_missing_finding(state_file_member(&status->state, "missing"));
+
+	if (text)
+		add_finding(findings, "%s", text);
+	free(text);
+}
+
+static void judge_cables(const struct status *status, struct findings *findings)
+{
+	char *text = cable_diff_finding(status->cables, status->expected);
+
+	if (text)
+		add_finding(findings, "%s", text);
+	free(text);
+}
+
+/* Links that are kept out, or would be but for paths that need them. */
+static void judge_holds(const struct status *status, struct findings *findings)
+{
+	const json_t *flapping = state_file_member(&status->state, "flapping");
+	json_int_t held = 0;
+	char *text = NULL, *name;
+	const json_t *flap;
+	size_t i;
+
+	json_array_foreach(flapping, i, flap) {
+		const char *word = text_of(flap, "state");
+
+		if (!word ||
+		    (strcmp(word, "on-hold") != 0 && strcmp(word, "needed") != 0))
+			continue;
+		if (held++ >= NAMED)
+			continue;
+		name = cli_ends_name(flap);
+		append(&text, "%s%s (%s)", held > 1 ? ", " : "", name, word);
+		free(name);
+	}
+	if (held)
+		add_finding(findings,
+			    "%" JSON_INTEGER_FORMAT
+			    " link%s flapping: %s%s (`portmajor release` ends a hold)",
+			    held, held == 1 ? " is" : "s are", text,
+			    held > NAMED ? ", .." : "");
+	free(text);
+}
+
+static void judge_multicast(const struct status *status, struct findings *findings)
+{
+	uint64_t left_out = status->state.multicast.members_left_out;
+
+	if (left_out)
+		add_finding(findings,
+			    "%" PRIu64 " member%s of multicast groups %s in no tree: "
+			    "no links, a switch without multicast, or too small a table",
+			    left_out, left_out == 1 ? "" : "s",
+			    left_out == 1 ? "is" : "are");
+	if (status->state.multicast.incomplete)
+		add_finding(findings, "multicast tables are not all sent");
+}
+
+/* Facts as of the last run: a standby knows nothing newer. */
+static void judge_fabric(const struct status *status, struct findings *findings)
+{
+	uint64_t sent = status->state.run.sent, acked = status->state.run.acked;
+
+	if (status->state.bad_switches)
+		add_finding(findings, "bad switches: %s", status->state.bad_switches);
+	judge_missing(status, findings);
+	judge_cables(status, findings);
+	judge_holds(status, findings);
+	judge_links(status, findings);
+	judge_multicast(status, findings);
+	if (acked < sent)
+		add_finding(findings,
+			    "%" PRIu64 " of %" PRIu64
+			    " LFT blocks of the last run were not acknowledged",
+			    sent - acked, sent);
+}
+
+/* Whether OpenSM runs and writes its state. */
+static void judge_process(const struct status *status, struct findings *findings)
+{
+	if (status->state.killed)
+		add_finding(
+			findings,
+			"OpenSM was killed or has crashed: no process holds the lock of its "
+			"folder");
+	else if (!status->state.running)
+		add_finding(findings, "OpenSM has ended");
+	else if (status->age > (json_int_t)status->max_age)
+		add_finding(findings,
+			    "the state is old: written %" JSON_INTEGER_FORMAT
+			    " s ago; is OpenSM running, and its disk not full?",
+			    status->age);
+}
+
+/* Of a master: which engine routes, and whether all hosts have paths. */
+static void judge_routing(const struct status *status, struct findings *findings)
+{
+	const struct state_file *state = &status->state;
+	bool shadow = json_is_object(state_file_member(state, "shadow"));
+
+	if (state->routed && !state->active && !(shadow && state->engine.used))
+		add_finding(findings, "OpenSM fell back to %s: %s",
+			    state->engine.used ? state->engine.used : "no engine at all",
+			    state->engine.reason ? state->engine.reason : "?");
+	else if (!shadow)
+		judge_paths(status, findings);
+}
+
+void findings_judge(const struct status *status, struct findings *findings)
+{
+	const struct state_file *state = &status->state;
+	bool master = !strcmp(state->sm, "master");
+
+	judge_process(status, findings);
+	judge_files(status, findings);
+	if (master)
+		judge_routing(status, findings);
+	if (master)
+		judge_fabric(status, findings);
+	if (state->config_error)
+		add_finding(findings, "the configuration is not used: %s",
+			    state->config_error);
+	if (state->drained.error)
+		add_finding(findings, "what is drained is not followed: %s",
+			    state->drained.error);
+}
+
+void findings_free(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++)
+		free(findings->text[i]);
+}
