@@ -387,31 +387,28 @@ def ratio(results, event, figure):
 INTRODUCTION = """\
 # Benchmarks
 
-Written by `scripts/benchmark` from docs/benchmarks.json, which it writes as well; not to be
-edited. `scripts/benchmark --compare` measures again and names results that are worse. The
-numbers in README's first table are those of 5,832 hosts here.
+`scripts/benchmark` writes this file and docs/benchmarks.json; do not edit it. `scripts/benchmark
+--compare` measures again and names results that are worse. README's first table has the numbers of
+5,832 hosts.
 
-Each fabric is simulated by ibsim and routed by OpenSM on its first host, h0-1. Each thing is
-lost from the whole fabric.
+ibsim simulates each fabric, and OpenSM routes it on the first host, h0-1. One part at a time fails
+in the whole fabric.
 
-- `LFT Sets` and `SMPs` are counted on the simulated wire, from the failure on until OpenSM rests;
-  `last is SMP`: which of the SMPs the last LFT Set is.
-- `last LFT` and `SUBNET UP` are seconds from the first trap (or question), computed and not
-  timed: the recorded SMPs are given {set_us} us an SMP and {hop_us} us a hop and way, 4 outstanding,
-  with OpenSM computing in no time (tests/integration/wiretime.py). Waits that were recorded
-  are kept, and vary with the machine. `floor` is the time of the SMPs up to the last LFT Set
-  alone, which does not.
-- `CPU` is the CPU time, in ms, that OpenSM uses between the last answer before it sets tables
-  and the first such Set: routing and what OpenSM does just before it, all threads. `x ftree`
-  is that by ftree's. With - it was not measured.
-- `load` is the fullest cable's load by the mean of its level and direction, every host
+- `LFT Sets` and `SMPs` are counted on the simulated wire, from the failure until OpenSM rests;
+  `last is SMP`: the number of the SMP that is the last LFT Set.
+- `last LFT` and `SUBNET UP` are seconds from the first trap (or Get), computed and not timed: an SMP
+  takes {set_us} us and {hop_us} us a hop and direction, 4 are outstanding, and OpenSM computes in no time
+  (tests/integration/wiretime.py). Recorded waits are kept, and vary with the machine. `floor` is
+  the time of the SMPs alone up to the last LFT Set, which does not vary.
+- `CPU` is the CPU time, in ms, of all OpenSM's threads between the last answer before it sets
+  tables and the first such Set: routing, and what OpenSM does just before. `x ftree` is a multiple
+  of ftree's. -: not measured.
+- `load` is the fullest cable's load as a multiple of the mean of its level and direction, every host
   sending to every other; `shift` the most flows on a cable in {shifts} shift permutations; `random`
-  the mean of that over {shifts} random permutations (seed 1). All after the event, from tables read
-  back from the switches.
-- `memory` is the most that OpenSM had in its first load (VmHWM), the recording of the wire
-  included.
-- \\* this engine gave up, and OpenSM went on to minhop. + OpenSM began its discovery anew when
-  more traps came; the counts of engines that route in its sweep depend on that.
+  the mean of that over {shifts} random permutations (seed 1). All are computed from tables read back
+  after the event.
+- \\* the engine gave up, and OpenSM went on to minhop. + OpenSM began its discovery anew when more
+  traps came; the counts of engines that route in its sweep depend on that.
 """
 
 
@@ -448,15 +445,24 @@ def events_table(name, results):
                   "random"], rows)
 
 
-def engines_table(results):
-    rows, base = [], results.get("minhop", {}).get("memory_mib")
-    for engine in (e for e in ENGINES if e in results):
-        r = results[engine]
-        memory = r.get("memory_mib")
-        rows.append([engine, show(memory),
-                     show(memory / base if memory and base else None, 2), r["date"],
-                     r["failed"] or ""])
-    return table(["routing", "memory, MiB", "x minhop", "measured", ""], rows, 1)
+def failures(results):
+    """A line for each engine that did not finish."""
+    return "".join(f"\n{engine}: {results[engine]['failed']}.\n" for engine in ENGINES
+                   if engine in results and results[engine]["failed"])
+
+
+def memory_table(data):
+    names = [n for n in FABRICS if set(ENGINES) & set(data.get(n, {}))]
+
+    def cell(name, engine):
+        memory, base = (data[name].get(e, {}).get("memory_mib") for e in (engine, "minhop"))
+        return show(memory) + (f" ({memory / base:.2f})" if memory and base else "")
+
+    rows = [[engine, *(cell(name, engine) for name in names)] for engine in ENGINES
+            if any(engine in data[name] for name in names)]
+    return ("\n## Memory\n\nThe most that OpenSM had in its first load (VmHWM, with the recording of "
+            "the wire), in MiB, and\nas a multiple of minhop's:\n\n"
+            + table(["hosts", *(f"{int(n):,}" for n in names)], rows, 1)) if names else ""
 
 
 def core_table(data):
@@ -497,7 +503,7 @@ def growth_table(data):
                                    (FIRST_LOAD, *DIRECTOR)),
                          grown("cable", "last_lft_s"), grown("chassis", "last_lft_s"),
                          grown(FIRST_LOAD, "computing_ms"), grown(None, "memory_mib")])
-    return rows and ("\n## Growth\n\nHow many times as much with so many times the hosts:\n\n"
+    return rows and ("\n## Growth\n\nBy what factor numbers grow with the number of hosts:\n\n"
                      + table(["hosts", "routing", *(f"LFT Sets, {e}" for e in
                                                     (FIRST_LOAD, *DIRECTOR)),
                               "last LFT, cable", "last LFT, chassis", "CPU, first load",
@@ -530,9 +536,9 @@ def document(data):
                         f"{' '.join(map(str, kind.generate))}`\n\nSM on {SM_HOST}; lost: "
                         + ", ".join(f"{event} `{target}`"
                                     for event, target in kind.victims.items())
-                        + ".\n\n" + events_table(name, data[name]) + "\n"
-                        + engines_table(data[name]))
-    text += ["\n## The core alone\n\n`portmajor whatif` with the whole fabric before the failure; "
+                        + ".\n\n" + events_table(name, data[name]) + failures(data[name]))
+    text += [memory_table(data),
+             "\n## The core alone\n\n`portmajor whatif` with the whole fabric before the failure; "
              "CPU time with planning, loads and\nshifts:\n\n", core_table(data),
              memset_table(data), growth_table(data), throughput.document(repaired, table),
              not_run(data)]

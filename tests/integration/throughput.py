@@ -134,7 +134,7 @@ INTRODUCTION = """
 What all hosts exchange when the engine has repaired a failure, as a share of what their links
 carry, by fair shares (`portmajor-lab traffic --engine share --sets`), with tables read back
 from the switches; measured by `scripts/benchmark --throughput`. Each cell has
-{engines}.
+{engines}; values at the end that equal the one before them are left out.
 
 - `shifts` is the mean of 16 shift permutations, `worst` the worst of them; `random` the mean
   of 16 random permutations (seed 1), two thirds or so of which fixed paths give in a whole tree.
@@ -143,14 +143,13 @@ from the switches; measured by `scripts/benchmark --throughput`. Each cell has
 - `none` is before the failure. \\* the engine gave up, and OpenSM went on to minhop. ! some flows
   have no path, and count as 0.
 
-Where a plane or a leaf's cable has failed, ftree's shifts are mostly a little better, and its rate
-all to all is a half to two thirds of portmajor's, for one reason: from every leaf ftree moves all
-of that plane's flows to one other plane. In a shift they meet few others there; all to all, the
-links of that plane carry twice as much. portmajor moves a leaf's flows to all planes evenly, and
-in one shift those of all leaves to the same plane (design.md, *Moved entries*). In a shift by no
-whole number of leaves the two flows that share a leaf's link up may go to two leaves, and above
-the leaves moved flows share the few ports that their block has (*Foreign entries*): that is what
-is left between both.
+Where a plane or a leaf's cable has failed, ftree's shifts are mostly a little better than
+portmajor's, and its rate all to all is a half to two thirds. The reason: at every leaf ftree moves
+all flows of that plane to one other plane. In a shift they meet few others there. All to all, that
+plane's links carry twice as much. portmajor spreads a leaf's moved flows over all planes; in one
+shift those of all leaves go to the same plane (design.md, *Moved entries*). A difference remains in
+shifts by no whole number of leaves, where two flows that share a leaf's link may go to two leaves,
+and above the leaves, where moved flows share the few ports of their block (*Foreign entries*).
 """
 
 FIGURES = ("shifts", "worst", "random", "all_to_all")
@@ -163,8 +162,12 @@ def state_of(found, engine, failure):
 
 
 def cell(found, failure, show):
+    """The engines' values, without those at the end that repeat the one before."""
     states = [state_of(found, engine, failure) for engine in ENGINES]
-    return " / ".join("-" if state is None else show(state) for state in states)
+    values = ["-" if state is None else show(state) for state in states]
+    while values[-2:-1] == values[-1:]:
+        values.pop()
+    return " / ".join(values)
 
 
 def show_sets(state):
