@@ -417,7 +417,7 @@ static void test_lmc(void **state)
  */
 static struct pm_check_credits ring_credits(unsigned int size, unsigned int most)
 {
-	char text[1024];
+	char text[1024] = "";
 	size_t used = 0;
 	uint8_t table[MAX_RING][MAX_RING + 1];
 	const uint8_t *tables[MAX_RING];
