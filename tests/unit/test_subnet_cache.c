@@ -250,7 +250,8 @@ static bool match(uint8_t *discovered, uint32_t *sm)
 	bool matches;
 
 	assert_int_equal(subnet_cache_learn(&fresh, &subn, NULL), 0);
-	assert_int_equal(snapshot_take(&fresh, &subn, &none, false, &now, NULL), 0);
+	assert_int_equal(snapshot_copy(&fresh, &subn, false, &now, NULL), 0);
+	assert_int_equal(snapshot_finish(&none, &now, NULL), 0);
 	matches = pm_plan_match(plan, now, discovered) && has_planned_lids(now);
 	*sm = PM_NONE;
 	for (uint32_t i = 0; i < now->num_ports; i++)

@@ -380,8 +380,10 @@ static int check_options(const struct plugin *plugin, struct pm_error *err)
 	return 0;
 }
 
-/* The present parts, as a fabric that the caller frees. With osm->lock held. */
-static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric **fabric,
+/*
+ * The present parts, as a fabric that the caller finishes and frees. With osm->lock held.
+ */
+static int copy_fabric(struct plugin *plugin, bool active_only, struct pm_fabric **fabric,
 		       struct pm_error *err)
 {
 	int rc;
@@ -390,8 +392,8 @@ static int take_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 	rc = subnet_cache_learn(&plugin->cache, &plugin->osm->subn, err);
 
 	if (!rc)
-		rc = snapshot_take(&plugin->cache, &plugin->osm->subn, &plugin->roles,
-				   active_only, fabric, err);
+		rc = snapshot_copy(&plugin->cache, &plugin->osm->subn, active_only,
+				   fabric, err);
 	return rc;
 }
 
@@ -403,9 +405,9 @@ static int see_fabric(struct plugin *plugin, struct pm_fabric **fabric,
 	int rc;
 
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	rc = take_fabric(plugin, plugin->config.migrate, fabric, err);
+	rc = copy_fabric(plugin, plugin->config.migrate, fabric, err);
 	CL_PLOCK_RELEASE(&osm->lock);
-	return rc;
+	return rc ? rc : snapshot_finish(&plugin->roles, fabric, err);
 }
 
 /* Whether discovery has found nothing but what the plan was last compared with, or less.
@@ -626,8 +628,10 @@ static int recompute(struct plugin *plugin, struct pm_error *err)
 {
 	const struct planning *planning = &plugin->planning;
 	struct pm_fabric *fabric;
-	int rc = take_fabric(plugin, false, &fabric, err);
+	int rc = copy_fabric(plugin, false, &fabric, err);
 
+	if (!rc)
+		rc = snapshot_finish(&plugin->roles, &fabric, err);
 	if (rc)
 		return rc;
 	rc = routing_update_plan(plugin, fabric,

@@ -82,9 +82,8 @@ static int copy_all(const struct subnet_cache *cache, const osm_subn_t *subn,
 	return rc;
 }
 
-int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
-		  const struct pm_roles *roles, bool active_only,
-		  struct pm_fabric **result, struct pm_error *err)
+int snapshot_copy(const struct subnet_cache *cache, const osm_subn_t *subn,
+		  bool active_only, struct pm_fabric **result, struct pm_error *err)
 {
 	struct pm_fabric *fabric = pm_fabric_new();
 	int rc;
@@ -92,15 +91,25 @@ int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
 	if (!fabric)
 		return pm_error_no_memory(err);
 	rc = copy_all(cache, subn, active_only, fabric, err);
-	if (!rc)
-		rc = pm_fabric_seal(fabric, err);
-	if (rc) {
+	if (rc)
 		pm_fabric_free(fabric);
-		return rc;
+	else
+		*result = fabric;
+	return rc;
+}
+
+int snapshot_finish(const struct pm_roles *roles, struct pm_fabric **fabric,
+		    struct pm_error *err)
+{
+	int rc = pm_fabric_seal(*fabric, err);
+
+	if (!rc) {
+		pm_roles_apply(roles, *fabric);
+		return 0;
 	}
-	pm_roles_apply(roles, fabric);
-	*result = fabric;
-	return 0;
+	pm_fabric_free(*fabric);
+	*fabric = NULL;
+	return rc;
 }
 
 int snapshot_now(osm_opensm_t *osm, const struct pm_roles *roles,
@@ -112,10 +121,10 @@ int snapshot_now(osm_opensm_t *osm, const struct pm_roles *roles,
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	rc = subnet_cache_learn(&cache, &osm->subn, err);
 	if (!rc)
-		rc = snapshot_take(&cache, &osm->subn, roles, false, fabric, err);
+		rc = snapshot_copy(&cache, &osm->subn, false, fabric, err);
 	CL_PLOCK_RELEASE(&osm->lock);
 	subnet_cache_forget(&cache);
-	return rc;
+	return rc ? rc : snapshot_finish(roles, fabric, err);
 }
 
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid)

@@ -11,14 +11,20 @@
  * Copies the last look: nodes discovered in this sweep and the links between them that
  * are not down. active_only leaves out LIDs of end ports that are not active, as after a
  * reboot. Call with osm->lock held, shared at least, since before subnet_cache_learn. The
- * caller frees *fabric. Errors as pm_fabric_seal.
+ * caller frees *fabric, which snapshot_finish makes complete. -ENOMEM.
  */
-int snapshot_take(const struct subnet_cache *cache, const osm_subn_t *subn,
-		  const struct pm_roles *roles, bool active_only,
-		  struct pm_fabric **fabric, struct pm_error *err);
+int snapshot_copy(const struct subnet_cache *cache, const osm_subn_t *subn,
+		  bool active_only, struct pm_fabric **fabric, struct pm_error *err);
 
 /*
- * The present subnet by a look of its own, with osm->lock held shared meanwhile. The
+ * Sorts a copied fabric and gives it roles, which needs no lock and takes longer than the
+ * copy. Frees it, and sets NULL, on failure: errors as pm_fabric_seal.
+ */
+int snapshot_finish(const struct pm_roles *roles, struct pm_fabric **fabric,
+		    struct pm_error *err);
+
+/*
+ * The present subnet by a look of its own, with osm->lock held shared for the copy. The
  * caller frees *fabric. Errors as above; O(subnet).
  */
 int snapshot_now(osm_opensm_t *osm, const struct pm_roles *roles,
