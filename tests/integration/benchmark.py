@@ -23,6 +23,7 @@ With --throughput other things are measured, see throughput.py.
 
 import argparse
 import collections
+import copy
 import datetime
 import json
 import os
@@ -67,7 +68,10 @@ FABRICS = {
                   in_opensm=False, bench="xgft 32,32,40"),
 }
 FIRST_LOAD = "first load"
-THROUGHPUT = "throughput"  # of what is in benchmarks.json, beside the fabrics
+# Of what is in benchmarks.json, beside the fabrics.
+THROUGHPUT, RUNS = "throughput", "runs"
+# Figures that benchmarks.json has only if they are others.
+USUAL = {"failed": None, "gave_up": False, "discoveries": 1}
 
 # Figures that are compared as they are: counts, and loads of tables.
 EXACT = ("lft_sets", "bound", "over_mean", "shift", "random", "load")
@@ -305,7 +309,36 @@ def run(options, tell, note):
 
 def read(file):
     """What has been measured so far: {fabric: {engine or CORE: result}}."""
-    return json.loads(file.read_text(encoding="ascii")) if file.exists() else {}
+    if not file.exists():
+        return {}
+    data = json.loads(file.read_text(encoding="ascii"))
+    runs = data.pop(RUNS)
+    for result in results_of(data):
+        result.update(runs[result.pop("run")])
+    return data
+
+
+def results_of(data):
+    return [result for name, fabric in data.items() if name in FABRICS
+            for result in fabric.values()]
+
+
+def pack(data):
+    """What benchmarks.json has: each date, machine and version once, and no USUAL figure."""
+    runs, packed = [], copy.deepcopy(data)
+    for result in results_of(packed):
+        where = {key: result.pop(key) for key in ("date", "machine", "versions")}
+        if where not in runs:
+            runs.append(where)
+        result["run"] = runs.index(where)
+    return {RUNS: runs, **without_usual(packed)}
+
+
+def without_usual(found):
+    if not isinstance(found, dict):
+        return found
+    return {key: without_usual(part) for key, part in found.items()
+            if key not in USUAL or part != USUAL[key]}
 
 
 # --------------------------------------------------------------------- comparing
@@ -333,8 +366,7 @@ def worse(name, old, new):
         if after.get("failed") and not before.get("failed"):
             say(lines, engine, None, "result", "complete", after["failed"])
         for event in before["events"]:
-            gave_up = [value(r, event, "gave_up") for r in (before, after)]
-            if gave_up == [False, True]:
+            if value(after, event, "gave_up") and not value(before, event, "gave_up"):
                 say(lines, engine, event, "engine", engine, "another")
             for figure in EXACT:
                 was, now = (value(r, event, figure) for r in (before, after))
@@ -433,7 +465,7 @@ def events_table(name, results):
                 rows.append([event, engine, "did not finish", *[""] * 10])
                 continue
             base = REFERENCE in results and value(results[REFERENCE], event, "computing_ms")
-            marks = "*" * f["gave_up"] + "+" * (f["discoveries"] > 1)
+            marks = "*" * f.get("gave_up", False) + "+" * (f.get("discoveries", 1) > 1)
             rows.append([event, engine, show(f["lft_sets"]) + marks, show(f["smps"]),
                          show(f["last_lft_smp"] or None), show(f["floor_s"], 3),
                          show(f["last_lft_s"], 3),
@@ -448,7 +480,7 @@ def events_table(name, results):
 def failures(results):
     """A line for each engine that did not finish."""
     return "".join(f"\n{engine}: {results[engine]['failed']}.\n" for engine in ENGINES
-                   if engine in results and results[engine]["failed"])
+                   if engine in results and results[engine].get("failed"))
 
 
 def memory_table(data):
@@ -523,7 +555,7 @@ def not_run(data):
 def document(data):
     repaired = data.get(THROUGHPUT)
     data = {name: results for name, results in data.items() if name in FABRICS}
-    results = [r for fabric in data.values() for r in fabric.values()]
+    results = results_of(data)
     where = sorted({(r["machine"], r["versions"]) for r in results})
     dates = sorted(r["date"] for r in results)
     text = [INTRODUCTION.format(set_us=wiretime.SET_US, hop_us=wiretime.HOP_US, shifts=SHIFTS),
@@ -546,7 +578,7 @@ def document(data):
 
 
 def write(folder, data):
-    (folder / "benchmarks.json").write_text(json.dumps(data, indent=1) + "\n",
+    (folder / "benchmarks.json").write_text(json.dumps(pack(data), indent=1) + "\n",
                                             encoding="ascii")
     (folder / "benchmarks.md").write_text(document(data), encoding="ascii")
 
