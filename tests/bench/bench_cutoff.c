@@ -75,7 +75,7 @@ static struct pm_fabric *generate(void)
 
 /* Walks all pairs over the tables of a recording before the failure; microseconds. */
 static double time_walk(struct pm_fabric *fabric, const struct pm_plan *plan,
-			const struct pm_lft_trace *sets)
+			const struct pm_lft_trace *trace)
 {
 	const uint8_t **table = claim(fabric->num_switches * sizeof(*table));
 	uint16_t *top = claim(fabric->num_switches * sizeof(*top));
@@ -87,11 +87,11 @@ static double time_walk(struct pm_fabric *fabric, const struct pm_plan *plan,
 	double best = 1e18;
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
-		fabric->ports[i].lid = sets->lid[i];
-		fabric->ports[i].lmc = sets->lmc[i];
+		fabric->ports[i].lid = trace->lid[i];
+		fabric->ports[i].lmc = trace->lmc[i];
 	}
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
-		table[sw] = sets->tables + (size_t)sw * sets->length;
+		table[sw] = trace->tables + (size_t)sw * trace->length;
 		top[sw] = plan->top_lid;
 	}
 	for (int run = 0; run < RUNS; run++) {
@@ -110,20 +110,20 @@ static double time_walk(struct pm_fabric *fabric, const struct pm_plan *plan,
 	return best;
 }
 
-static uint32_t list_lids(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
-			  struct pm_cutoff_lid *lids)
+static uint32_t list_lids(const struct pm_fabric *fabric,
+			  const struct pm_lft_trace *trace, struct pm_cutoff_lid *lids)
 {
 	uint32_t num = 0;
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		if (fabric->ports[i].node >= fabric->num_switches && sets->lid[i])
-			lids[num++] = (struct pm_cutoff_lid){sets->lid[i],
+		if (fabric->ports[i].node >= fabric->num_switches && trace->lid[i])
+			lids[num++] = (struct pm_cutoff_lid){trace->lid[i],
 							     fabric->ports[i].peer};
 	return num;
 }
 
 /* Counts after each Set; best[Set] in microseconds gets what is less. */
-static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
+static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		      double *best)
 {
 	struct pm_cutoff_lid *lids = claim((PM_MAX_LID + 1) * sizeof(*lids));
@@ -132,17 +132,18 @@ static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace 
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		usable[i] = fabric->ports[i].peer != PM_NONE;
-	if (pm_cutoff_new(fabric, usable, sets->tables, sets->length, lids,
-			  list_lids(fabric, sets, lids), &cutoff, NULL))
+	if (pm_cutoff_new(fabric, usable, trace->tables, trace->length, lids,
+			  list_lids(fabric, trace, lids), &cutoff, NULL))
 		die("out of memory");
-	for (uint32_t i = 0; i < sets->num_failed; i++)
-		usable[sets->failed[i]] = usable[fabric->ports[sets->failed[i]].peer] = 0;
+	for (uint32_t i = 0; i < trace->num_failed; i++)
+		usable[trace->failed[i]] = usable[fabric->ports[trace->failed[i]].peer] =
+			0;
 	pm_cutoff_fail(cutoff, usable);
-	for (uint32_t i = 0; i < sets->num; i++) {
+	for (uint32_t i = 0; i < trace->num; i++) {
 		double start = now_us(), us;
 
-		pm_cutoff_set(cutoff, sets->set[i].sw, sets->set[i].block,
-			      sets->entries + (size_t)i * PM_LFT_BLOCK);
+		pm_cutoff_set(cutoff, trace->set[i].sw, trace->set[i].block,
+			      trace->entries + (size_t)i * PM_LFT_BLOCK);
 		us = now_us() - start;
 		if (best[i] <= 0 || us < best[i])
 			best[i] = us;
@@ -161,29 +162,30 @@ static bool try_case(struct pm_fabric *fabric, size_t number)
 		.sm = PM_NONE, .mad_ns = 1000 * 265, .wire_smps = 4};
 	struct pm_ports ports = {0};
 	struct pm_plan *plan;
-	struct pm_lft_trace *sets;
+	struct pm_lft_trace *trace;
 	struct pm_error err;
 	double walk, sum = 0, longest = 0, *best;
 
 	if (pm_plan_make(fabric, &planned, &plan, &err) ||
 	    pm_failures_add(fabric, plan, "loss", cases[number].failure, &ports, &err) ||
-	    pm_lft_trace_compute(fabric, plan, &config, ports.list, ports.num, &sets,
+	    pm_lft_trace_compute(fabric, plan, &config, ports.list, ports.num, &trace,
 				 &err))
 		die(err.text);
-	walk = time_walk(fabric, plan, sets);
-	best = claim(sets->num * sizeof(*best));
+	walk = time_walk(fabric, plan, trace);
+	best = claim(trace->num * sizeof(*best));
 	for (int run = 0; run < RUNS; run++)
-		time_sets(fabric, sets, best);
-	for (uint32_t i = 0; i < sets->num; i++) {
+		time_sets(fabric, trace, best);
+	for (uint32_t i = 0; i < trace->num; i++) {
 		sum += best[i];
 		longest = best[i] > longest ? best[i] : longest;
 	}
 	printf("%-10s %-8s %6u Sets, mean %6.2f us, 1/%.0f of a walk of %.0f us; longest "
 	       "%.1f us, 1/%.0f\n",
-	       pm_lid_order_name(planned.order), cases[number].failure, sets->num,
-	       sum / sets->num, walk / (sum / sets->num), walk, longest, walk / longest);
+	       pm_lid_order_name(planned.order), cases[number].failure, trace->num,
+	       sum / trace->num, walk / (sum / trace->num), walk, longest,
+	       walk / longest);
 	free(best);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 	pm_plan_free(plan);
 	free(ports.list);
 	return longest <= walk * MOST;

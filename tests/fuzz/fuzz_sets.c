@@ -27,24 +27,24 @@ static void check(bool holds)
 		abort();
 }
 
-static void check_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *sets)
+static void check_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *trace)
 {
-	check(sets->length > 0 && sets->length % PM_LFT_BLOCK == 0 &&
-	      sets->num_failed > 0);
-	for (uint32_t i = 0; i < sets->num; i++) {
-		const struct pm_lft_trace_set *set = &sets->set[i];
+	check(trace->length > 0 && trace->length % PM_LFT_BLOCK == 0 &&
+	      trace->num_failed > 0);
+	for (uint32_t i = 0; i < trace->num; i++) {
+		const struct pm_lft_trace_set *set = &trace->set[i];
 
 		check(set->sw < fabric->num_switches &&
-		      (set->block + 1) * PM_LFT_BLOCK <= sets->length);
+		      (set->block + 1) * PM_LFT_BLOCK <= trace->length);
 		check(set->sent <= set->arrived && set->arrived <= set->acked);
-		check(!i || sets->set[i - 1].sent <= set->sent);
+		check(!i || trace->set[i - 1].sent <= set->sent);
 	}
 }
 
 /* What is written is read again, and costs hosts the same. */
-static void check_again(const struct pm_fabric *fabric, const struct pm_lft_trace *sets)
+static void check_again(const struct pm_fabric *fabric, const struct pm_lft_trace *trace)
 {
-	const struct pm_lft_trace_file file = {sets, fabric};
+	const struct pm_lft_trace_file file = {trace, fabric};
 	struct pm_outage first, second;
 	struct pm_mixture mixture;
 	struct pm_lft_trace *again;
@@ -53,12 +53,12 @@ static void check_again(const struct pm_fabric *fabric, const struct pm_lft_trac
 
 	check(!pm_text_print(pm_lft_trace_print, &file, &text, &length));
 	check(!pm_lft_trace_parse(text, length, "out", fabric, &again, NULL));
-	check(!pm_outage_follow(fabric, sets, &first, NULL));
+	check(!pm_outage_follow(fabric, trace, &first, NULL));
 	check(!pm_outage_follow(fabric, again, &second, NULL));
 	check(first.num_points == second.num_points && first.end == second.end &&
 	      first.at_once == second.at_once && first.last == second.last &&
 	      first.end <= first.paths && first.at_once <= first.paths);
-	check(!pm_mixture_follow(fabric, sets, &mixture, NULL));
+	check(!pm_mixture_follow(fabric, trace, &mixture, NULL));
 	check(mixture.loops.most <= mixture.loops.num || !mixture.loops.ns);
 	check(!first.loops_end || mixture.loops.num);
 	pm_mixture_free(&mixture);
@@ -71,18 +71,18 @@ static void check_again(const struct pm_fabric *fabric, const struct pm_lft_trac
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pm_fabric *fabric;
-	struct pm_lft_trace *sets = NULL;
+	struct pm_lft_trace *trace = NULL;
 	struct pm_error err = {""};
 	int rc;
 
 	check(!pm_netlist_parse(net, strlen(net), "net", &fabric, NULL));
-	rc = pm_lft_trace_parse((const char *)data, size, "in", fabric, &sets, &err);
+	rc = pm_lft_trace_parse((const char *)data, size, "in", fabric, &trace, &err);
 	if (rc) {
-		check(rc == -EINVAL && !sets && !strncmp(err.text, "in:", 3));
+		check(rc == -EINVAL && !trace && !strncmp(err.text, "in:", 3));
 	} else {
-		check_sets(fabric, sets);
-		check_again(fabric, sets);
-		pm_lft_trace_free(sets);
+		check_sets(fabric, trace);
+		check_again(fabric, trace);
+		pm_lft_trace_free(trace);
 	}
 	pm_fabric_free(fabric);
 	return 0;

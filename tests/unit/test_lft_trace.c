@@ -65,11 +65,11 @@ static int drop(void **state)
 static struct pm_lft_trace *parse(const char *text)
 {
 	struct pm_error err = {""};
-	struct pm_lft_trace *sets = NULL;
+	struct pm_lft_trace *trace = NULL;
 
-	if (pm_lft_trace_parse(text, strlen(text), "in", fabric, &sets, &err))
+	if (pm_lft_trace_parse(text, strlen(text), "in", fabric, &trace, &err))
 		fail_msg("%s", err.text);
-	return sets;
+	return trace;
 }
 
 static uint32_t port_of(const char *name, unsigned int number)
@@ -79,33 +79,33 @@ static uint32_t port_of(const char *name, unsigned int number)
 
 static void test_read(void **state)
 {
-	struct pm_lft_trace *sets = parse(WHOLE);
+	struct pm_lft_trace *trace = parse(WHOLE);
 
 	(void)state;
-	assert_string_equal(sets->engine, "of a test");
-	assert_string_equal(sets->times, "");
-	assert_int_equal(sets->length, 64);
-	assert_int_equal(sets->lid[port_of("a", 1)], 1);
-	assert_int_equal(sets->lid[port_of("b", 1)], 2);
-	assert_int_equal(sets->tables[64 + 1], 2); /* of l1 */
-	assert_int_equal(sets->tables[64 + 3], PM_LFT_KEEP);
-	assert_int_equal(sets->failed_at, 1000);
-	assert_int_equal(sets->num_failed, 1);
-	assert_int_equal(sets->failed[0], port_of("l0", 2));
-	assert_int_equal(sets->num, 3);
-	assert_int_equal(sets->set[0].arrived, 3000);
-	assert_int_equal(sets->set[0].acked, 3500);
-	assert_true(sets->set[1].arrived == PM_LFT_TRACE_NEVER);
-	assert_int_equal(sets->set[2].sw, 1);
-	assert_int_equal(sets->entries[2 * 64 + 1], 3);
-	pm_lft_trace_free(sets);
+	assert_string_equal(trace->engine, "of a test");
+	assert_string_equal(trace->times, "");
+	assert_int_equal(trace->length, 64);
+	assert_int_equal(trace->lid[port_of("a", 1)], 1);
+	assert_int_equal(trace->lid[port_of("b", 1)], 2);
+	assert_int_equal(trace->tables[64 + 1], 2); /* of l1 */
+	assert_int_equal(trace->tables[64 + 3], PM_LFT_KEEP);
+	assert_int_equal(trace->failed_at, 1000);
+	assert_int_equal(trace->num_failed, 1);
+	assert_int_equal(trace->failed[0], port_of("l0", 2));
+	assert_int_equal(trace->num, 3);
+	assert_int_equal(trace->set[0].arrived, 3000);
+	assert_int_equal(trace->set[0].acked, 3500);
+	assert_true(trace->set[1].arrived == PM_LFT_TRACE_NEVER);
+	assert_int_equal(trace->set[2].sw, 1);
+	assert_int_equal(trace->entries[2 * 64 + 1], 3);
+	pm_lft_trace_free(trace);
 }
 
 /* Blanks, comments, CR LF, any order, no LF at the end, LMC and blocks above the first.
  */
 static void test_forms(void **state)
 {
-	struct pm_lft_trace *sets = parse(
+	struct pm_lft_trace *trace = parse(
 		MAGIC "# a comment\r\n\r\n"
 		      "set 2 2 2 200000 0 " ENTRIES(
 			      "01", "03") " \n" FAILED TABLES "times  of a wire \r\n"
@@ -113,34 +113,34 @@ static void test_forms(void **state)
 					  "set 9 9 9 200000 5 " ENTRIES("ff", "FF"));
 
 	(void)state;
-	assert_string_equal(sets->times, "of a wire");
-	assert_int_equal(sets->length, 6 * 64);
-	assert_int_equal(sets->lid[port_of("a", 1)], 64);
-	assert_int_equal(sets->lmc[port_of("a", 1)], 1);
-	assert_int_equal(sets->tables[6 * 64 + 1], 2);
-	assert_int_equal(sets->tables[6 * 64 + 64], PM_LFT_KEEP);
-	assert_int_equal(sets->num, 2);
-	assert_int_equal(sets->set[1].block, 5);
-	assert_int_equal(sets->entries[64 + 2], PM_LFT_KEEP);
-	pm_lft_trace_free(sets);
+	assert_string_equal(trace->times, "of a wire");
+	assert_int_equal(trace->length, 6 * 64);
+	assert_int_equal(trace->lid[port_of("a", 1)], 64);
+	assert_int_equal(trace->lmc[port_of("a", 1)], 1);
+	assert_int_equal(trace->tables[6 * 64 + 1], 2);
+	assert_int_equal(trace->tables[6 * 64 + 64], PM_LFT_KEEP);
+	assert_int_equal(trace->num, 2);
+	assert_int_equal(trace->set[1].block, 5);
+	assert_int_equal(trace->entries[64 + 2], PM_LFT_KEEP);
+	pm_lft_trace_free(trace);
 }
 
 /* Tables have room for all LIDs. */
 static void test_length(void **state)
 {
-	struct pm_lft_trace *sets =
+	struct pm_lft_trace *trace =
 		parse(MAGIC "lid 100008 638 1\nlid 10000a 640 3\n" TABLES FAILED);
 	struct pm_outage found;
 
 	(void)state;
-	assert_int_equal(sets->length, 11 * 64);
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(trace->length, 11 * 64);
+	assert_int_equal(pm_outage_follow(fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.at_once, found.paths);
 	free(found.curve);
-	pm_lft_trace_free(sets);
-	sets = parse(MAGIC "lid 10000a 640 0\n" TABLES FAILED); /* a block's first LID */
-	assert_int_equal(sets->length, 11 * 64);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
+	trace = parse(MAGIC "lid 10000a 640 0\n" TABLES FAILED); /* a block's first LID */
+	assert_int_equal(trace->length, 11 * 64);
+	pm_lft_trace_free(trace);
 }
 
 static void assert_same(const struct pm_lft_trace *a, const struct pm_lft_trace *b)
@@ -162,27 +162,27 @@ static void assert_same(const struct pm_lft_trace *a, const struct pm_lft_trace 
 	assert_memory_equal(a->entries, b->entries, (size_t)a->num * PM_LFT_BLOCK);
 }
 
-static void check_round_trip(const struct pm_lft_trace *sets)
+static void check_round_trip(const struct pm_lft_trace *trace)
 {
-	const struct pm_lft_trace_file file = {sets, fabric};
+	const struct pm_lft_trace_file file = {trace, fabric};
 	struct pm_lft_trace *again;
 	size_t length;
 	char *text;
 
 	assert_int_equal(pm_text_print(pm_lft_trace_print, &file, &text, &length), 0);
 	again = parse(text);
-	assert_same(sets, again);
+	assert_same(trace, again);
 	free(text);
 	pm_lft_trace_free(again);
 }
 
 static void test_round_trip(void **state)
 {
-	struct pm_lft_trace *sets = parse(WHOLE "times of a wire\n");
+	struct pm_lft_trace *trace = parse(WHOLE "times of a wire\n");
 
 	(void)state;
-	check_round_trip(sets);
-	pm_lft_trace_free(sets);
+	check_round_trip(trace);
+	pm_lft_trace_free(trace);
 }
 
 static const struct {
@@ -270,26 +270,26 @@ static void test_errors(void **state)
 			 -EFBIG);
 	assert_string_equal(big.text, "in: more than 1073741824 bytes");
 	for (size_t i = 0; i < LENGTH(errors); i++) {
-		struct pm_lft_trace *sets = NULL;
+		struct pm_lft_trace *trace = NULL;
 		struct pm_error err = {""};
 		int rc = pm_lft_trace_parse(errors[i].text, strlen(errors[i].text), "in",
-					    fabric, &sets, &err);
+					    fabric, &trace, &err);
 
-		if (rc != -EINVAL || sets || strcmp(err.text, errors[i].message) != 0)
+		if (rc != -EINVAL || trace || strcmp(err.text, errors[i].message) != 0)
 			fail_msg("%s: %d, \"%s\"", errors[i].name, rc, err.text);
 	}
 }
 
 static void test_files(void **state)
 {
-	struct pm_lft_trace *sets = NULL;
+	struct pm_lft_trace *trace = NULL;
 	struct pm_error err = {""};
 
 	(void)state;
-	assert_int_equal(pm_lft_trace_read("/nowhere/to.sets", fabric, &sets, &err),
+	assert_int_equal(pm_lft_trace_read("/nowhere/to.sets", fabric, &trace, &err),
 			 -ENOENT);
 	assert_non_null(strstr(err.text, "/nowhere/to.sets"));
-	assert_null(sets);
+	assert_null(trace);
 }
 
 /* ---- Following ---- */
@@ -297,11 +297,11 @@ static void test_files(void **state)
 /* What following a text finds; the caller frees its curve. */
 static struct pm_outage follow(const char *text)
 {
-	struct pm_lft_trace *sets = parse(text);
+	struct pm_lft_trace *trace = parse(text);
 	struct pm_outage found;
 
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
-	pm_lft_trace_free(sets);
+	assert_int_equal(pm_outage_follow(fabric, trace, &found, NULL), 0);
+	pm_lft_trace_free(trace);
 	return found;
 }
 
@@ -438,7 +438,7 @@ static void test_follow_one_time(void **state)
 /* With LMC 1 each host has two paths to the other, by different ways. */
 static void test_follow_lmc(void **state)
 {
-	struct pm_lft_trace *sets =
+	struct pm_lft_trace *trace =
 		parse(MAGIC "lid 100008 2 1\nlid 10000a 4 1\n"
 			    "table 200000 0 ffff01010203ffff" TAIL "\n"
 			    "table 200001 0 ffff02030101ffff" TAIL "\n"
@@ -447,13 +447,13 @@ static void test_follow_lmc(void **state)
 	struct pm_outage found;
 
 	(void)state;
-	assert_int_equal(pm_outage_follow(fabric, sets, &found, NULL), 0);
+	assert_int_equal(pm_outage_follow(fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.hosts, 2);
 	assert_int_equal(found.pairs, 2);
 	assert_int_equal(found.paths, 4);
 	assert_int_equal(found.at_once, 2);
 	free(found.curve);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 }
 
 /* ---- Computing ---- */
@@ -465,47 +465,47 @@ static struct pm_lft_trace *compute(struct world *world, const char *failure,
 	const struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = 100000, .wire_smps = smps};
 	struct pm_ports ports = {0};
-	struct pm_lft_trace *sets;
+	struct pm_lft_trace *trace;
 
 	assert_int_equal(pm_failures_add(world->fabric, world->plan, "loss", failure,
 					 &ports, NULL),
 			 0);
 	assert_int_equal(pm_lft_trace_compute(world->fabric, world->plan, &config,
-					      ports.list, ports.num, &sets, NULL),
+					      ports.list, ports.num, &trace, NULL),
 			 0);
 	free(ports.list);
-	return sets;
+	return trace;
 }
 
 static void check_computed(struct world *world, const char *failure)
 {
-	struct pm_lft_trace *sets = compute(world, failure, 4);
+	struct pm_lft_trace *trace = compute(world, failure, 4);
 	struct pm_delta delta = world_fail(world, failure);
 	struct pm_outage found;
 
-	assert_int_equal(sets->num, delta.blocks);
-	assert_int_equal(pm_outage_follow(world->fabric, sets, &found, NULL), 0);
+	assert_int_equal(trace->num, delta.blocks);
+	assert_int_equal(pm_outage_follow(world->fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.before, 0);
 	assert_int_equal(found.paths, found.pairs << world->plan->lmc);
 	assert_true(found.at_once > 0);
 	assert_int_equal(found.end, 0);
-	assert_int_equal(found.differ, sets->num);
-	assert_int_equal(found.last, (sets->num + 3) / 4 * 100000);
-	for (uint32_t i = 0; i < sets->num; i++) {
-		const struct pm_lft_trace_set *set = &sets->set[i];
+	assert_int_equal(found.differ, trace->num);
+	assert_int_equal(found.last, (trace->num + 3) / 4 * 100000);
+	for (uint32_t i = 0; i < trace->num; i++) {
+		const struct pm_lft_trace_set *set = &trace->set[i];
 		const uint8_t *table = pm_routes_table(world->routes, set->sw) +
 				       (size_t)set->block * PM_LFT_BLOCK;
 
 		assert_int_equal(set->sent, i / 4 * 100000);
 		for (uint32_t k = 0; k < PM_LFT_BLOCK; k++)
 			if (table[k] != PM_LFT_KEEP)
-				assert_int_equal(sets->entries[i * PM_LFT_BLOCK + k],
+				assert_int_equal(trace->entries[i * PM_LFT_BLOCK + k],
 						 table[k]);
 	}
 	fabric = world->fabric;
-	check_round_trip(sets);
+	check_round_trip(trace);
 	free(found.curve);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 }
 
 static void test_compute(void **state)
@@ -527,13 +527,13 @@ static void test_compute(void **state)
 }
 
 /* Sets to this switch. */
-static uint32_t count_sets(const struct pm_lft_trace *sets, const struct pm_fabric *of,
+static uint32_t count_sets(const struct pm_lft_trace *trace, const struct pm_fabric *of,
 			   const char *sw)
 {
 	uint32_t node = pm_fabric_find_name(of, sw), num = 0;
 
-	for (uint32_t i = 0; i < sets->num; i++)
-		num += sets->set[i].sw == node;
+	for (uint32_t i = 0; i < trace->num; i++)
+		num += trace->set[i].sw == node;
 	return num;
 }
 
@@ -550,29 +550,31 @@ static void test_compute_parts(void **state)
 					world_port(of, "s1", 2), world_port(of, "l1", 4)};
 	const uint32_t own[] = {world_port(of, "l0", 4), world_port(of, "e", 1)};
 	struct pm_plan *plan;
-	struct pm_lft_trace *sets;
+	struct pm_lft_trace *trace;
 
 	(void)state;
 	assert_int_equal(pm_plan_make(of, &(struct pm_plan_config){0}, &plan, NULL), 0);
 	assert_int_equal(
-		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &sets, NULL), 0);
-	assert_int_equal(sets->num_failed, 3);
-	assert_true(count_sets(sets, of, "l0") && count_sets(sets, of, "l1"));
-	assert_int_equal(count_sets(sets, of, "l2") + count_sets(sets, of, "s1"), 0);
-	pm_lft_trace_free(sets);
+		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &trace, NULL), 0);
+	assert_int_equal(trace->num_failed, 3);
+	assert_true(count_sets(trace, of, "l0") && count_sets(trace, of, "l1"));
+	assert_int_equal(count_sets(trace, of, "l2") + count_sets(trace, of, "s1"), 0);
+	pm_lft_trace_free(trace);
 	config.sm = world_port(of, "e", 1);
 	assert_int_equal(
-		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &sets, NULL), 0);
-	assert_int_equal(count_sets(sets, of, "l0") + count_sets(sets, of, "l1"), 0);
-	pm_lft_trace_free(sets);
-	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 1, &sets, NULL), 0);
-	assert_true(sets->num > 0);
-	pm_lft_trace_free(sets);
+		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &trace, NULL), 0);
+	assert_int_equal(count_sets(trace, of, "l0") + count_sets(trace, of, "l1"), 0);
+	pm_lft_trace_free(trace);
+	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 1, &trace, NULL),
+			 0);
+	assert_true(trace->num > 0);
+	pm_lft_trace_free(trace);
 	/* It has lost its own cable. */
-	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 2, &sets, NULL), 0);
-	assert_int_equal(sets->num, 0);
-	assert_int_equal(sets->num_failed, 2);
-	pm_lft_trace_free(sets);
+	assert_int_equal(pm_lft_trace_compute(of, plan, &config, own, 2, &trace, NULL),
+			 0);
+	assert_int_equal(trace->num, 0);
+	assert_int_equal(trace->num_failed, 2);
+	pm_lft_trace_free(trace);
 	pm_plan_free(plan);
 	pm_fabric_free(of);
 }

@@ -1463,20 +1463,20 @@ static void try_flit_run(struct world *world)
 	pm_flit_net_free(net);
 }
 
-static void note_sets(const struct pm_lft_trace *sets, const struct pm_fabric *fabric)
+static void note_sets(const struct pm_lft_trace *trace, const struct pm_fabric *fabric)
 {
-	note(sets->tables, (size_t)fabric->num_switches * sets->length);
-	note(sets->lid, fabric->num_ports * sizeof(*sets->lid));
-	note(sets->failed, sets->num_failed * sizeof(*sets->failed));
-	note(sets->set, sets->num * sizeof(*sets->set));
-	note(sets->entries, (size_t)sets->num * PM_LFT_BLOCK);
+	note(trace->tables, (size_t)fabric->num_switches * trace->length);
+	note(trace->lid, fabric->num_ports * sizeof(*trace->lid));
+	note(trace->failed, trace->num_failed * sizeof(*trace->failed));
+	note(trace->set, trace->num * sizeof(*trace->set));
+	note(trace->entries, (size_t)trace->num * PM_LFT_BLOCK);
 }
 
-static void try_mixture(const struct pm_fabric *fabric, const struct pm_lft_trace *sets)
+static void try_mixture(const struct pm_fabric *fabric, const struct pm_lft_trace *trace)
 {
 	struct pm_mixture mixture;
 
-	FILL(mixture, pm_mixture_follow(fabric, sets, &mixture, &trial.err));
+	FILL(mixture, pm_mixture_follow(fabric, trace, &mixture, &trial.err));
 	note(&mixture.cycles.num, sizeof(mixture.cycles.num));
 	note(&mixture.loops.num, sizeof(mixture.loops.num));
 	pm_mixture_free(&mixture);
@@ -1489,15 +1489,15 @@ static void try_sets(struct world *world)
 		.sm = PM_NONE, .mad_ns = 1000, .wire_smps = 1};
 	const uint32_t port = world_port(world->fabric, "l0", 3);
 	struct pm_lft_trace_file file = {.fabric = world->fabric};
-	struct pm_lft_trace *sets, *again;
+	struct pm_lft_trace *trace, *again;
 	struct pm_outage outage;
 	char *text;
 	size_t length;
 
-	MAKE(sets, pm_lft_trace_compute(world->fabric, world->plan, &config, &port, 1,
-					&sets, &trial.err));
-	note_sets(sets, world->fabric);
-	file.sets = sets;
+	MAKE(trace, pm_lft_trace_compute(world->fabric, world->plan, &config, &port, 1,
+					 &trace, &trial.err));
+	note_sets(trace, world->fabric);
+	file.trace = trace;
 	PRINT(text, pm_text_print(pm_lft_trace_print, &file, &text, &length));
 	MAKE(again,
 	     pm_lft_trace_parse(text, length, "in", world->fabric, &again, &trial.err));
@@ -1508,7 +1508,7 @@ static void try_sets(struct world *world)
 	try_mixture(world->fabric, again);
 	free(text);
 	pm_lft_trace_free(again);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 }
 
 static void try_circuits(struct world *world)

@@ -29,33 +29,34 @@ static struct pm_lft_trace *make_ring(const struct pm_fabric *fabric,
 				      const uint8_t *tables)
 {
 	static const char *const names[] = {"a", "b", "c"};
-	struct pm_lft_trace *sets = calloc(1, sizeof(*sets));
+	struct pm_lft_trace *trace = calloc(1, sizeof(*trace));
 
-	assert_non_null(sets);
-	sets->lid = calloc(fabric->num_ports, sizeof(*sets->lid));
-	sets->lmc = calloc(fabric->num_ports, 1);
-	sets->length = 64;
-	sets->tables = malloc(3 * 64);
-	sets->failed_at = FAILED_AT;
-	sets->set = calloc(SETS, sizeof(*sets->set));
-	sets->entries = malloc(SETS * 64);
-	assert_true(sets->lid && sets->lmc && sets->tables && sets->set && sets->entries);
-	memset(sets->tables, PM_LFT_KEEP, 3 * 64);
+	assert_non_null(trace);
+	trace->lid = calloc(fabric->num_ports, sizeof(*trace->lid));
+	trace->lmc = calloc(fabric->num_ports, 1);
+	trace->length = 64;
+	trace->tables = malloc(3 * 64);
+	trace->failed_at = FAILED_AT;
+	trace->set = calloc(SETS, sizeof(*trace->set));
+	trace->entries = malloc(SETS * 64);
+	assert_true(trace->lid && trace->lmc && trace->tables && trace->set &&
+		    trace->entries);
+	memset(trace->tables, PM_LFT_KEEP, 3 * 64);
 	for (uint32_t i = 0; i < 3; i++) {
-		sets->lid[world_port(fabric, names[i], 1)] = (uint16_t)(i + 1);
-		memcpy(sets->tables + i * 64 + 1, tables + i * 3, 3);
+		trace->lid[world_port(fabric, names[i], 1)] = (uint16_t)(i + 1);
+		memcpy(trace->tables + i * 64 + 1, tables + i * 3, 3);
 	}
-	return sets;
+	return trace;
 }
 
-static void add_set(struct pm_lft_trace *sets, uint64_t ns, uint32_t sw,
+static void add_set(struct pm_lft_trace *trace, uint64_t ns, uint32_t sw,
 		    const uint8_t *entries)
 {
-	uint8_t *to = sets->entries + (size_t)sets->num * 64;
+	uint8_t *to = trace->entries + (size_t)trace->num * 64;
 
 	memset(to, PM_LFT_KEEP, 64);
 	memcpy(to + 1, entries, 3);
-	sets->set[sets->num++] = (struct pm_lft_trace_set){ns, ns, ns, sw, 0};
+	trace->set[trace->num++] = (struct pm_lft_trace_set){ns, ns, ns, sw, 0};
 }
 
 static void assert_ring(const struct pm_mixture *found, const struct pm_mixture_ring *it,
@@ -78,15 +79,15 @@ static void test_loop(void **state)
 {
 	static const uint8_t tables[] = {1, 2, 3, 3, 1, 2, 2, 3, 1};
 	struct pm_fabric *fabric = recipe_draw(ring);
-	struct pm_lft_trace *sets = make_ring(fabric, tables);
+	struct pm_lft_trace *trace = make_ring(fabric, tables);
 	struct pm_mixture found;
 
 	(void)state;
-	add_set(sets, 1500, 0, (const uint8_t[]){1, 2, 2}); /* over r1: no loop yet */
-	add_set(sets, 2000, 1, (const uint8_t[]){3, 1, 3});
-	add_set(sets, 2500, 2, (const uint8_t[]){2, 3, 1}); /* nothing new */
-	add_set(sets, 3500, 0, (const uint8_t[]){1, 2, 3});
-	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
+	add_set(trace, 1500, 0, (const uint8_t[]){1, 2, 2}); /* over r1: no loop yet */
+	add_set(trace, 2000, 1, (const uint8_t[]){3, 1, 3});
+	add_set(trace, 2500, 2, (const uint8_t[]){2, 3, 1}); /* nothing new */
+	add_set(trace, 3500, 0, (const uint8_t[]){1, 2, 3});
+	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.loops.num, 1);
 	assert_int_equal(found.loops.most, 1);
 	assert_int_equal(found.loops.ns, 1500);
@@ -99,7 +100,7 @@ static void test_loop(void **state)
 				       world_port(fabric, "r1", 3)},
 		    2);
 	pm_mixture_free(&found);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 	pm_fabric_free(fabric);
 }
 
@@ -108,36 +109,36 @@ static void test_cycle(void **state)
 {
 	static const uint8_t tables[] = {1, 2, 2, 3, 1, 2, 2, 3, 1};
 	struct pm_fabric *fabric = recipe_draw(ring);
-	struct pm_lft_trace *sets = make_ring(fabric, tables);
+	struct pm_lft_trace *trace = make_ring(fabric, tables);
 	struct pm_mixture found;
 	uint32_t failed = world_port(fabric, "r1", 2);
 	const uint32_t at[] = {world_port(fabric, "r0", 2), failed,
 			       world_port(fabric, "r2", 2)};
 
 	(void)state;
-	sets->failed = malloc(sizeof(failed));
-	assert_non_null(sets->failed);
-	sets->failed[sets->num_failed++] = failed;
-	add_set(sets, 100, 1, (const uint8_t[]){2, 1, 2});
-	add_set(sets, 200, 2, (const uint8_t[]){2, 2, 1});
-	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
+	trace->failed = malloc(sizeof(failed));
+	assert_non_null(trace->failed);
+	trace->failed[trace->num_failed++] = failed;
+	add_set(trace, 100, 1, (const uint8_t[]){2, 1, 2});
+	add_set(trace, 200, 2, (const uint8_t[]){2, 2, 1});
+	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.loops.num, 0);
 	assert_int_equal(found.cycles.num, 1);
 	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_FAILURE, at, 3);
 	assert_int_equal(found.cycles.most, 0); /* since the failure */
 	pm_mixture_free(&found);
 	/* Without the failure it stays. */
-	sets->num_failed = 0;
-	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
+	trace->num_failed = 0;
+	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
 	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_NOTHING, at, 3);
 	assert_int_equal(found.cycles.most, 1);
 	pm_mixture_free(&found);
 	/* Made and mended at one time: nothing was there. */
-	add_set(sets, 200, 2, (const uint8_t[]){2, 3, 1});
-	assert_int_equal(pm_mixture_follow(fabric, sets, &found, NULL), 0);
+	add_set(trace, 200, 2, (const uint8_t[]){2, 3, 1});
+	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.cycles.num, 0);
 	pm_mixture_free(&found);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 	pm_fabric_free(fabric);
 }
 
@@ -148,7 +149,7 @@ struct scene {
 	struct recipe recipe;
 	struct random random;
 	struct pm_fabric *now; /* without what is lost by now */
-	struct pm_lft_trace *sets;
+	struct pm_lft_trace *trace;
 	uint8_t *tables; /* now */
 };
 
@@ -156,29 +157,29 @@ struct scene {
 static void draw_set(struct scene *s, uint64_t ns)
 {
 	const struct world *w = &s->world;
-	struct pm_lft_trace *sets = s->sets;
+	struct pm_lft_trace *trace = s->trace;
 	uint32_t sw = random_below(&s->random, w->num_switches);
 	uint32_t block = random_below(&s->random, w->stride / 64);
-	uint8_t *entries = sets->entries + (size_t)sets->num * 64;
+	uint8_t *entries = trace->entries + (size_t)trace->num * 64;
 
 	memcpy(entries, w->first + (size_t)sw * w->stride + (size_t)block * 64, 64);
 	for (uint32_t i = random_below(&s->random, 3) * 6; i; i--)
 		entries[random_below(&s->random, 64)] = (uint8_t)random_below(
 			&s->random, w->fabric->nodes[sw].num_ports + 1u);
-	sets->set[sets->num++] = (struct pm_lft_trace_set){ns, ns, ns, sw, block};
+	trace->set[trace->num++] = (struct pm_lft_trace_set){ns, ns, ns, sw, block};
 	if (random_chance(&s->random, 5))
-		sets->set[sets->num - 1].arrived = sets->set[sets->num - 1].acked =
+		trace->set[trace->num - 1].arrived = trace->set[trace->num - 1].acked =
 			PM_LFT_TRACE_NEVER;
 }
 
 static void draw_failure(struct scene *s)
 {
 	const struct pm_fabric *fabric = s->world.fabric;
-	struct pm_lft_trace *sets = s->sets;
+	struct pm_lft_trace *trace = s->trace;
 	uint8_t *gone = calloc(fabric->num_ports, 1);
 
-	sets->failed = calloc(4, sizeof(*sets->failed));
-	assert_true(gone && sets->failed);
+	trace->failed = calloc(4, sizeof(*trace->failed));
+	assert_true(gone && trace->failed);
 	for (uint32_t i = random_below(&s->random, 4); i; i--) {
 		uint32_t port = random_below(&s->random, fabric->num_ports);
 		uint32_t peer = fabric->ports[port].peer;
@@ -187,7 +188,7 @@ static void draw_failure(struct scene *s)
 		    gone[port])
 			continue;
 		gone[port] = gone[peer] = 1;
-		sets->failed[sets->num_failed++] = port;
+		trace->failed[trace->num_failed++] = port;
 	}
 	free(gone);
 }
@@ -195,7 +196,7 @@ static void draw_failure(struct scene *s)
 static bool scene_begin(struct scene *s, uint64_t seed)
 {
 	const struct pm_fabric *fabric;
-	struct pm_lft_trace *sets;
+	struct pm_lft_trace *trace;
 	uint64_t ns = FAILED_AT - 200;
 
 	*s = (struct scene){.random = {seed}};
@@ -204,24 +205,24 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 		return false;
 	}
 	fabric = s->world.fabric;
-	sets = s->sets = calloc(1, sizeof(*sets));
-	assert_non_null(sets);
-	sets->lid = calloc(fabric->num_ports, sizeof(*sets->lid));
-	sets->lmc = calloc(fabric->num_ports, 1);
-	sets->length = s->world.stride;
-	sets->tables = world_tables(s->world.routes, s->world.num_switches);
+	trace = s->trace = calloc(1, sizeof(*trace));
+	assert_non_null(trace);
+	trace->lid = calloc(fabric->num_ports, sizeof(*trace->lid));
+	trace->lmc = calloc(fabric->num_ports, 1);
+	trace->length = s->world.stride;
+	trace->tables = world_tables(s->world.routes, s->world.num_switches);
 	s->tables = world_tables(s->world.routes, s->world.num_switches);
-	sets->set = calloc(SETS, sizeof(*sets->set));
-	sets->entries = malloc(SETS * 64);
+	trace->set = calloc(SETS, sizeof(*trace->set));
+	trace->entries = malloc(SETS * 64);
 	s->now = pm_fabric_clone(fabric);
-	assert_true(sets->lid && sets->lmc && sets->set && sets->entries && s->now);
-	sets->failed_at = FAILED_AT;
+	assert_true(trace->lid && trace->lmc && trace->set && trace->entries && s->now);
+	trace->failed_at = FAILED_AT;
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
-		sets->lid[i] = fabric->ports[i].lid;
-		sets->lmc[i] = fabric->ports[i].lmc;
+		trace->lid[i] = fabric->ports[i].lid;
+		trace->lmc[i] = fabric->ports[i].lmc;
 	}
 	draw_failure(s);
-	while (sets->num < SETS) {
+	while (trace->num < SETS) {
 		draw_set(s, ns);
 		ns += random_below(&s->random, 3) * 10;
 	}
@@ -230,7 +231,7 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 
 static void scene_end(struct scene *s)
 {
-	pm_lft_trace_free(s->sets);
+	pm_lft_trace_free(s->trace);
 	free(s->tables);
 	pm_fabric_free(s->now);
 	world_free(&s->world);
@@ -267,11 +268,11 @@ static bool is_there(const struct scene *s, const struct pm_mixture_ring *it, ui
 	bool made =
 		it->made == PM_MIXTURE_FIRST ||
 		(it->made == PM_MIXTURE_FAILURE ? failed
-						: s->sets->set[it->made].arrived <= ns);
+						: s->trace->set[it->made].arrived <= ns);
 	bool mended = it->mended == PM_MIXTURE_FAILURE
 			      ? failed
 			      : it->mended < PM_MIXTURE_NOTHING &&
-					s->sets->set[it->mended].arrived <= ns;
+					s->trace->set[it->mended].arrived <= ns;
 
 	return made && !mended;
 }
@@ -309,8 +310,8 @@ static void compare(const struct scene *s, const struct pm_mixture *found, uint6
 
 static void cut_lost(struct scene *s)
 {
-	for (uint32_t i = 0; i < s->sets->num_failed; i++)
-		pm_fabric_cut(s->now, s->sets->failed[i]);
+	for (uint32_t i = 0; i < s->trace->num_failed; i++)
+		pm_fabric_cut(s->now, s->trace->failed[i]);
 }
 
 static void try_seed(uint64_t seed)
@@ -321,10 +322,10 @@ static void try_seed(uint64_t seed)
 
 	if (!scene_begin(&s, seed))
 		return;
-	assert_int_equal(pm_mixture_follow(s.world.fabric, s.sets, &found, NULL), 0);
+	assert_int_equal(pm_mixture_follow(s.world.fabric, s.trace, &found, NULL), 0);
 	compare(&s, &found, 0, false, seed);
-	for (uint32_t i = 0; i < s.sets->num; i++) {
-		const struct pm_lft_trace_set *set = &s.sets->set[i];
+	for (uint32_t i = 0; i < s.trace->num; i++) {
+		const struct pm_lft_trace_set *set = &s.trace->set[i];
 
 		if (!failed && set->sent >= FAILED_AT) {
 			cut_lost(&s);
@@ -334,8 +335,8 @@ static void try_seed(uint64_t seed)
 		if (set->arrived != PM_LFT_TRACE_NEVER)
 			memcpy(s.tables + (size_t)set->sw * s.world.stride +
 				       (size_t)set->block * 64,
-			       s.sets->entries + (size_t)i * 64, 64);
-		if (i + 1 == s.sets->num || s.sets->set[i + 1].sent > set->sent)
+			       s.trace->entries + (size_t)i * 64, 64);
+		if (i + 1 == s.trace->num || s.trace->set[i + 1].sent > set->sent)
 			compare(&s, &found, set->sent, failed, seed);
 	}
 	pm_mixture_free(&found);

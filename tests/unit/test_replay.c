@@ -37,10 +37,10 @@ static struct pm_replay replay(const uint64_t *arrived, uint32_t num,
 			       const struct pm_replay_config *config)
 {
 	struct pm_lft_trace_set set[SETS];
-	struct pm_lft_trace sets = make_sets(set, arrived, num);
+	struct pm_lft_trace trace = make_sets(set, arrived, num);
 	struct pm_replay found;
 
-	assert_int_equal(pm_replay_make(&sets, config, &found, NULL), 0);
+	assert_int_equal(pm_replay_make(&trace, config, &found, NULL), 0);
 	for (uint32_t i = 0; i < found.num; i++) {
 		const struct pm_packet_set *one = &found.list[i];
 
@@ -122,7 +122,7 @@ static void test_before(void **state)
 #define ROUND ((HOSTS - 1) * INTERVAL) /* each pair has one message in this time */
 
 /* Two hosts of each leaf: one that others reach by chassis 0, one by chassis 1. */
-static void choose_hosts(const struct world *world, struct pm_lft_trace *sets,
+static void choose_hosts(const struct world *world, struct pm_lft_trace *trace,
 			 struct pm_packet_host *hosts)
 {
 	const struct pm_fabric *fabric = world->fabric;
@@ -134,12 +134,12 @@ static void choose_hosts(const struct world *world, struct pm_lft_trace *sets,
 
 		if (fabric->ports[i].node < fabric->num_switches || leaf == PM_NONE)
 			continue;
-		by = sets->tables[(size_t)other * sets->length + sets->lid[i]];
+		by = trace->tables[(size_t)other * trace->length + trace->lid[i]];
 		if (by == 19 || by == 20) {
 			assert_true(num < HOSTS);
-			hosts[num++] = (struct pm_packet_host){i, sets->lid[i]};
+			hosts[num++] = (struct pm_packet_host){i, trace->lid[i]};
 		} else {
-			sets->lid[i] = 0;
+			trace->lid[i] = 0;
 		}
 	}
 	assert_int_equal(num, HOSTS);
@@ -182,7 +182,7 @@ static uint32_t compare_windows(const struct pm_packet_result *r,
 	return differences;
 }
 
-static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
+static void run_sets(const struct world *world, const struct pm_lft_trace *trace,
 		     const struct pm_packet_host *hosts, const struct pm_outage *outage,
 		     uint32_t *differences)
 {
@@ -194,16 +194,16 @@ static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
 					  .load = PM_LOAD_FULL * BLOCKS / INTERVAL,
 					  .seed = 1};
 	struct pm_packet_config config = {.fabric = world->fabric,
-					  .tables = sets->tables,
-					  .length = sets->length,
+					  .tables = trace->tables,
+					  .length = trace->length,
 					  .hosts = hosts,
 					  .num_hosts = HOSTS,
 					  .wire = 7,
 					  .crossing = 11,
 					  .packet = BLOCKS,
 					  .buffer = 64,
-					  .failed = sets->failed,
-					  .num_failed = sets->num_failed,
+					  .failed = trace->failed,
+					  .num_failed = trace->num_failed,
 					  .fail_at = times.fail_at,
 					  .batch = ROUND,
 					  .batches = 1,
@@ -212,11 +212,11 @@ static void run_sets(const struct world *world, const struct pm_lft_trace *sets,
 	struct pm_packet *packet;
 	struct pm_packet_result r;
 
-	assert_int_equal(pm_replay_make(sets, &times, &found, NULL), 0);
-	assert_int_equal(found.num, sets->num);
+	assert_int_equal(pm_replay_make(trace, &times, &found, NULL), 0);
+	assert_int_equal(found.num, trace->num);
 	config.sets = found.list;
 	config.num_sets = found.num;
-	config.warmup = (sets->num + 2) * 2 * ROUND;
+	config.warmup = (trace->num + 2) * 2 * ROUND;
 	assert_int_equal(pm_workload_new(&load, &config.workload, NULL), 0);
 	assert_int_equal(pm_packet_new(&config, &packet, NULL), 0);
 	assert_int_equal(pm_packet_run(packet, config.warmup + 1, NULL), 0);
@@ -236,29 +236,29 @@ static void try_share(struct world *world, const char *failure)
 	struct pm_packet_host hosts[HOSTS];
 	struct pm_ports ports = {0};
 	struct pm_outage outage;
-	struct pm_lft_trace *sets;
+	struct pm_lft_trace *trace;
 	uint32_t differences;
 
 	assert_int_equal(pm_failures_add(world->fabric, world->plan, "loss", failure,
 					 &ports, NULL),
 			 0);
 	assert_int_equal(pm_lft_trace_compute(world->fabric, world->plan, &config,
-					      ports.list, ports.num, &sets, NULL),
+					      ports.list, ports.num, &trace, NULL),
 			 0);
-	choose_hosts(world, sets, hosts);
-	assert_int_equal(pm_outage_follow(world->fabric, sets, &outage, NULL), 0);
+	choose_hosts(world, trace, hosts);
+	assert_int_equal(pm_outage_follow(world->fabric, trace, &outage, NULL), 0);
 	assert_int_equal(outage.pairs, HOSTS * (HOSTS - 1));
 	assert_true(outage.at_once > 0);
-	run_sets(world, sets, hosts, &outage, &differences);
+	run_sets(world, trace, hosts, &outage, &differences);
 	printf("%s lost: of %llu pairs %llu are dead, then less after %u of %u Sets, "
 	       "%llu in the end; as many packets in each round\n",
 	       failure, (unsigned long long)outage.pairs,
-	       (unsigned long long)outage.at_once, differences, sets->num,
+	       (unsigned long long)outage.at_once, differences, trace->num,
 	       (unsigned long long)outage.end);
 	assert_int_equal(differences, outage.num_points - 1);
 	free(outage.curve);
 	free(ports.list);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 }
 
 static void test_share(void **state)

@@ -58,20 +58,20 @@ struct pm_lft_trace {
 
 /*
  * Reads a recording of this fabric, which is complete; text[] needs no NUL at its end.
- * The caller frees *sets. -EINVAL: bad content, unknown GUIDs or ports, or a switch
+ * The caller frees *trace. -EINVAL: bad content, unknown GUIDs or ports, or a switch
  * without a table, with "source:LINE: fault". -EFBIG; -ENOMEM. Cost: O(length +
  * switches).
  */
 int pm_lft_trace_parse(const char *text, size_t length, const char *source,
-		       const struct pm_fabric *fabric, struct pm_lft_trace **sets,
+		       const struct pm_fabric *fabric, struct pm_lft_trace **trace,
 		       struct pm_error *err);
 /* The same for a file; see pm_textfile_read. */
 int pm_lft_trace_read(const char *path, const struct pm_fabric *fabric,
-		      struct pm_lft_trace **sets, struct pm_error *err);
+		      struct pm_lft_trace **trace, struct pm_error *err);
 
 /* A recording to write, and its fabric. */
 struct pm_lft_trace_file {
-	const struct pm_lft_trace *sets;
+	const struct pm_lft_trace *trace;
 	const struct pm_fabric *fabric;
 };
 
@@ -85,16 +85,16 @@ struct pm_lft_trace_arrival {
 };
 
 /*
- * Lists arrivals by time, then by sending; list has room for sets->num. Returns their
+ * Lists arrivals by time, then by sending; list has room for trace->num. Returns their
  * number. O(Sets x log Sets).
  */
-uint32_t pm_lft_trace_arrivals(const struct pm_lft_trace *sets,
+uint32_t pm_lft_trace_arrivals(const struct pm_lft_trace *trace,
 			       struct pm_lft_trace_arrival *list);
 
 /* Time since the failure; 0 before it. */
-static inline uint64_t pm_lft_trace_since(const struct pm_lft_trace *sets, uint64_t ns)
+static inline uint64_t pm_lft_trace_since(const struct pm_lft_trace *trace, uint64_t ns)
 {
-	return ns > sets->failed_at ? ns - sets->failed_at : 0;
+	return ns > trace->failed_at ? ns - trace->failed_at : 0;
 }
 
 struct pm_lft_trace_config {
@@ -109,13 +109,13 @@ struct pm_lft_trace_config {
  * after the failure of the cables at these ports, and its order of blocks. At time 0 all
  * fail and the first blocks are sent: detection takes no time. Each block arrives when it
  * is acknowledged. Switches out of the subnet manager's reach get none; with PM_NONE it
- * is where most hosts are. The caller frees *sets. -ENOMEM.
+ * is where most hosts are. The caller frees *trace. -ENOMEM.
  */
 int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			 const struct pm_lft_trace_config *config, const uint32_t *ports,
-			 uint32_t num_ports, struct pm_lft_trace **sets,
+			 uint32_t num_ports, struct pm_lft_trace **trace,
 			 struct pm_error *err);
 
-void pm_lft_trace_free(struct pm_lft_trace *sets);
+void pm_lft_trace_free(struct pm_lft_trace *trace);
 
 #endif

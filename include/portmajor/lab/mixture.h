@@ -56,7 +56,7 @@ struct pm_mixture {
  * a Set O(changed entries x ports); of a new dependency the channels between its ends in
  * a topological order.
  */
-int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
+int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		      struct pm_mixture *mixture, struct pm_error *err);
 void pm_mixture_free(struct pm_mixture *mixture);
 

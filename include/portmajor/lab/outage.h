@@ -54,7 +54,7 @@ struct pm_outage {
  * Follows a recording of this fabric. The caller frees outage->curve with free().
  * -ENOMEM. Cost: three times O(LIDs x switches), and that of each Set (cutoff.h).
  */
-int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
+int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		     struct pm_outage *outage, struct pm_error *err);
 
 #endif

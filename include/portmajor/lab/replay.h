@@ -28,7 +28,8 @@ struct pm_replay {
  * sending. Sets from before the run are at tick 0; those that never arrived are left out.
  * The caller frees replay->list with free(). -ENOMEM. Cost: O(Sets x log Sets).
  */
-int pm_replay_make(const struct pm_lft_trace *sets, const struct pm_replay_config *config,
-		   struct pm_replay *replay, struct pm_error *err);
+int pm_replay_make(const struct pm_lft_trace *trace,
+		   const struct pm_replay_config *config, struct pm_replay *replay,
+		   struct pm_error *err);
 
 #endif

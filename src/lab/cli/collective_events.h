@@ -16,12 +16,12 @@ struct collective_request {
 	enum pm_collective algorithm; /* PM_NUM_COLLECTIVES: all */
 	struct cli_list ports, sizes;
 	const char *events;   /* a file; NULL: none */
-	uint32_t call_setups; /* that each call of it waits for on top */
+	uint32_t call_setups; /* additional set-ups that each call waits for */
 	struct cli_output output;
-	struct lab_steps *steps; /* of all that is played */
+	struct lab_steps *steps; /* of all operations */
 };
 
-/* A way to treat circuits. */
+/* A rule for circuits: naive, proposed or ideal. */
 struct collective_way {
 	uint32_t ports;
 	bool kept;
@@ -31,12 +31,12 @@ struct collective_way {
 struct pm_circuit_costs collective_costs(const struct collective_request *request,
 					 struct collective_way method);
 
-/* Plays one operation in that way; an exit status. */
+/* Plays one operation by that rule; an exit status. */
 int collective_simulate(const struct collective_request *request,
 			enum pm_collective algorithm, uint32_t bytes,
 			struct collective_way method, struct pm_circuits_result *result);
 
-/* Plays the file of events in every way; *object describes it, and print writes that as
+/* Plays the file of events by each rule; *object describes it, and print writes that as
  * text. An exit status. */
 int collective_events_play(const struct collective_request *request, json_t **object);
 void collective_events_print(const json_t *object);

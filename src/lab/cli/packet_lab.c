@@ -91,7 +91,7 @@ static int configure_pattern(struct packet_lab *lab)
 	}
 }
 
-/* How long a tick is, and what a block takes on each cable; an exit status. */
+/* Sets the length of a tick, and the ticks of a block on each link; an exit status. */
 static int configure_rates(struct packet_lab *lab)
 {
 	const struct pm_fabric *fabric = lab->scene.fabric;
@@ -149,7 +149,7 @@ static void configure_workload(struct packet_lab *lab)
 	lab->workload.sls = lab->sls;
 }
 
-/* When cables are lost and back, and the run is over. */
+/* Sets the times when links fail and are back, and when the run is over. */
 static void configure_times(struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;

@@ -18,7 +18,7 @@ static int no_memory(void)
 
 /* ---- Hosts and tables ---- */
 
-/* All end nodes' ports with a cable to a switch, by switch and port. */
+/* All end nodes' ports with a link to a switch, by switch and port. */
 static int list_hosts(struct scene *scene)
 {
 	const struct pm_fabric *fabric = scene->fabric;

@@ -148,7 +148,7 @@ int recordings_find_netlist(struct recordings *recordings, const char *name, cha
 
 /* ---- Recordings ---- */
 
-/* Marks both ends of the cables at these ports. */
+/* Marks both ends of the links at these ports. */
 static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t num,
 		 uint8_t *marks)
 {
@@ -166,20 +166,20 @@ static int check_recording(const char *path, const struct pm_fabric *fabric,
 {
 	uint8_t *wanted = pm_array(fabric->num_ports, 1);
 	uint8_t *there = pm_array(fabric->num_ports, 1);
-	struct pm_lft_trace *sets = NULL;
+	struct pm_lft_trace *trace = NULL;
 	struct pm_error err;
 	int status = EXIT_FINE;
 
 	if (!wanted || !there)
 		cli_no_memory();
-	if (pm_lft_trace_read(path, fabric, &sets, &err)) {
+	if (pm_lft_trace_read(path, fabric, &trace, &err)) {
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	} else {
 		mark(fabric, ports->list, ports->num, wanted);
-		mark(fabric, sets->failed, sets->num_failed, there);
+		mark(fabric, trace->failed, trace->num_failed, there);
 		*same = !memcmp(wanted, there, fabric->num_ports);
 	}
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 	free(wanted);
 	free(there);
 	return status;

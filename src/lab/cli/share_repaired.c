@@ -121,13 +121,13 @@ static void list_senders(struct scene *scene, const struct pm_fabric *fabric,
 }
 
 static int find_throughput(struct scene *scene, const struct pm_fabric *fabric,
-			   const struct pm_lft_trace *sets, json_t **found)
+			   const struct pm_lft_trace *trace, json_t **found)
 {
 	const struct share_repaired *request = scene->request;
 	const struct pm_packet_paths paths = {.fabric = fabric,
 					      .hosts = scene->hosts,
-					      .lfts = sets->tables,
-					      .length = sets->length};
+					      .lfts = trace->tables,
+					      .length = trace->length};
 	struct pm_throughput_config config = {
 		.of = {.path = pm_packet_path_by_lfts,
 		       .network = &paths,
@@ -144,7 +144,7 @@ static int find_throughput(struct scene *scene, const struct pm_fabric *fabric,
 	struct pm_throughput throughput;
 	struct pm_error err;
 
-	list_senders(scene, fabric, sets->lid);
+	list_senders(scene, fabric, trace->lid);
 	if (scene->num_hosts < 2)
 		return cli_fail(EXIT_INPUT, "there are less than 2 hosts with LIDs");
 	config.of.num_hosts = scene->num_hosts;
@@ -155,51 +155,52 @@ static int find_throughput(struct scene *scene, const struct pm_fabric *fabric,
 }
 
 /* All Sets that arrive are written into the tables. */
-static int write_sets(struct pm_lft_trace *sets)
+static int write_sets(struct pm_lft_trace *trace)
 {
-	struct pm_lft_trace_arrival *list = calloc(sets->num + 1, sizeof(*list));
+	struct pm_lft_trace_arrival *list = calloc(trace->num + 1, sizeof(*list));
 	uint32_t num;
 
 	if (!list)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	num = pm_lft_trace_arrivals(sets, list);
+	num = pm_lft_trace_arrivals(trace, list);
 	for (uint32_t i = 0; i < num; i++) {
-		const struct pm_lft_trace_set *set = &sets->set[list[i].set];
+		const struct pm_lft_trace_set *set = &trace->set[list[i].set];
 
-		memcpy(sets->tables + (size_t)set->sw * sets->length +
+		memcpy(trace->tables + (size_t)set->sw * trace->length +
 			       (size_t)set->block * PM_LFT_BLOCK,
-		       sets->entries + (size_t)list[i].set * PM_LFT_BLOCK, PM_LFT_BLOCK);
+		       trace->entries + (size_t)list[i].set * PM_LFT_BLOCK, PM_LFT_BLOCK);
 	}
 	free(list);
 	return EXIT_FINE;
 }
 
-static int judge_repair(struct scene *scene, struct pm_lft_trace *sets, json_t *recording)
+static int judge_repair(struct scene *scene, struct pm_lft_trace *trace,
+			json_t *recording)
 {
 	struct pm_fabric *broken = pm_fabric_clone(scene->fabric);
 	json_t *before = NULL, *after = NULL;
-	int status = broken ? find_throughput(scene, scene->fabric, sets, &before)
+	int status = broken ? find_throughput(scene, scene->fabric, trace, &before)
 			    : cli_fail(EXIT_INPUT, "out of memory");
 
 	if (!status)
-		status = write_sets(sets);
-	for (uint32_t i = 0; i < sets->num_failed && broken; i++)
-		if (broken->ports[sets->failed[i]].peer != PM_NONE)
-			pm_fabric_cut(broken, sets->failed[i]);
+		status = write_sets(trace);
+	for (uint32_t i = 0; i < trace->num_failed && broken; i++)
+		if (broken->ports[trace->failed[i]].peer != PM_NONE)
+			pm_fabric_cut(broken, trace->failed[i]);
 	if (!status)
-		status = find_throughput(scene, broken, sets, &after);
+		status = find_throughput(scene, broken, trace, &after);
 	if (status)
 		json_decref(before);
 	else
 		cli_json_join(recording,
-			      json_pack("{s:I, s:o, s:o}", "sets", (json_int_t)sets->num,
+			      json_pack("{s:I, s:o, s:o}", "sets", (json_int_t)trace->num,
 					"before", before, "after", after));
 	pm_fabric_free(broken);
 	return status;
 }
 
-/* Marks both ends of the cables that fail in a recording; the first one says which. */
-static int check_failed(struct scene *scene, const struct pm_lft_trace *sets,
+/* Marks both ends of the links that fail in a recording; the first recording decides. */
+static int check_failed(struct scene *scene, const struct pm_lft_trace *trace,
 			const char *path)
 {
 	const struct pm_fabric *fabric = scene->fabric;
@@ -207,10 +208,10 @@ static int check_failed(struct scene *scene, const struct pm_lft_trace *sets,
 
 	if (!failed)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	for (uint32_t i = 0; i < sets->num_failed; i++) {
-		uint32_t peer = fabric->ports[sets->failed[i]].peer;
+	for (uint32_t i = 0; i < trace->num_failed; i++) {
+		uint32_t peer = fabric->ports[trace->failed[i]].peer;
 
-		failed[sets->failed[i]] = 1;
+		failed[trace->failed[i]] = 1;
 		if (peer != PM_NONE)
 			failed[peer] = 1;
 	}
@@ -225,22 +226,22 @@ static int check_failed(struct scene *scene, const struct pm_lft_trace *sets,
 
 static int add_repair(struct scene *scene, const char *path, json_t **list)
 {
-	struct pm_lft_trace *sets = NULL;
+	struct pm_lft_trace *trace = NULL;
 	struct pm_error err;
 	json_t *recording;
 	int status;
 
-	if (pm_lft_trace_read(path, scene->fabric, &sets, &err))
+	if (pm_lft_trace_read(path, scene->fabric, &trace, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	recording = json_pack(
 		"{s:o, s:o}", "name",
-		pm_json_text(sets->engine[0] ? sets->engine : pm_textfile_name(path)),
+		pm_json_text(trace->engine[0] ? trace->engine : pm_textfile_name(path)),
 		"file", pm_json_text(path));
-	status = check_failed(scene, sets, path);
+	status = check_failed(scene, trace, path);
 	if (!status)
-		status = judge_repair(scene, sets, recording);
+		status = judge_repair(scene, trace, recording);
 	*list = pm_json_append(*list, recording);
-	pm_lft_trace_free(sets);
+	pm_lft_trace_free(trace);
 	return status;
 }
 

@@ -9,16 +9,16 @@
 
 #include <stdlib.h>
 
-/* failed[port] has both ends of the cables that are to be lost. */
+/* failed[port] has both ends of the links that are to fail. */
 static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
-			  const struct pm_lft_trace *sets, const char *path)
+			  const struct pm_lft_trace *trace, const char *path)
 {
 	uint32_t ends = 0;
 
-	for (uint32_t i = 0; i < sets->num_failed; i++) {
-		const struct pm_port *p = &fabric->ports[sets->failed[i]];
+	for (uint32_t i = 0; i < trace->num_failed; i++) {
+		const struct pm_port *p = &fabric->ports[trace->failed[i]];
 
-		if (!failed[sets->failed[i]])
+		if (!failed[trace->failed[i]])
 			return cli_fail(EXIT_INPUT,
 					"%s: \"%s\"[%u] fails there, but not by --fail",
 					pm_textfile_name(path),
@@ -33,7 +33,7 @@ static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
 }
 
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
-		    const struct pm_lft_trace *sets, const char *path)
+		    const struct pm_lft_trace *trace, const char *path)
 {
 	uint8_t *failed = pm_array(fabric->num_ports, 1);
 	int status;
@@ -46,7 +46,7 @@ int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports
 		if (peer != PM_NONE)
 			failed[ports->list[i]] = failed[peer] = 1;
 	}
-	status = compare_failed(fabric, failed, sets, path);
+	status = compare_failed(fabric, failed, trace, path);
 	free(failed);
 	return status;
 }

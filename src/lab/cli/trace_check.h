@@ -9,6 +9,6 @@
 /* Whether a trace, of a file, loses the links at these ports and no others; an exit
  * status. */
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
-		    const struct pm_lft_trace *sets, const char *path);
+		    const struct pm_lft_trace *trace, const char *path);
 
 #endif

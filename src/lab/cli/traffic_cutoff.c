@@ -34,7 +34,7 @@ struct request {
 struct scene {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
-	struct pm_ports ports; /* of --fail: their cables fail */
+	struct pm_ports ports; /* of --fail: their links fail */
 	uint64_t hosts;	       /* of the first recording */
 	const char *first;     /* its file, or NULL */
 };
@@ -90,19 +90,19 @@ static json_t *cut_json(const struct pm_outage *outage)
 			 paths_json(outage->end, outage->paths));
 }
 
-static json_t *recording_json(const char *path, const struct pm_lft_trace *sets,
+static json_t *recording_json(const char *path, const struct pm_lft_trace *trace,
 			      const struct pm_outage *outage)
 {
-	const char *name = sets->engine[0] ? sets->engine : pm_textfile_name(path);
+	const char *name = trace->engine[0] ? trace->engine : pm_textfile_name(path);
 
 	return pm_json_object((const struct pm_json_member[]){
 		{"name", pm_json_text(name)},
 		{"file", path ? pm_json_text(path) : json_null()},
-		{"times", pm_json_text(sets->times)},
+		{"times", pm_json_text(trace->times)},
 		{"hosts", json_integer((json_int_t)outage->hosts)},
 		{"pairs", json_integer((json_int_t)outage->pairs)},
 		{"paths", json_integer((json_int_t)outage->paths)},
-		{"sets", json_integer(sets->num)},
+		{"sets", json_integer(trace->num)},
 		{"differ", json_integer(outage->differ)},
 		{"unacknowledged", json_integer(outage->unheard)},
 		{"first_ms", ms_json(outage->first)},
@@ -219,23 +219,23 @@ static int write_cutoff(json_t *object, const struct cli_output *output)
 
 /* Follows a recording and describes it; path is NULL for one that is computed. */
 static int add_recording(struct scene *scene, const char *path,
-			 const struct pm_lft_trace *sets, json_t **list)
+			 const struct pm_lft_trace *trace, json_t **list)
 {
 	struct pm_mixture mixture;
 	struct pm_outage outage;
 	struct pm_error err;
 	json_t *object;
 
-	if (pm_outage_follow(scene->fabric, sets, &outage, &err))
+	if (pm_outage_follow(scene->fabric, trace, &outage, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	object = recording_json(path, sets, &outage);
+	object = recording_json(path, trace, &outage);
 	free(outage.curve);
-	if (pm_mixture_follow(scene->fabric, sets, &mixture, &err)) {
+	if (pm_mixture_follow(scene->fabric, trace, &mixture, &err)) {
 		json_decref(object);
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	}
 	json_object_set_new(object, "mixture",
-			    traffic_mixture_json(scene->fabric, sets, &mixture));
+			    traffic_mixture_json(scene->fabric, trace, &mixture));
 	pm_mixture_free(&mixture);
 	*list = pm_json_append(*list, object);
 	if (json_array_size(*list) == 1)
@@ -251,23 +251,23 @@ static int add_recording(struct scene *scene, const char *path,
 
 static int read_recording(struct scene *scene, const char *path, json_t **list)
 {
-	struct pm_lft_trace *sets = NULL;
+	struct pm_lft_trace *trace = NULL;
 	struct pm_error err;
 	int status;
 
-	if (pm_lft_trace_read(path, scene->fabric, &sets, &err))
+	if (pm_lft_trace_read(path, scene->fabric, &trace, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
-	status = lab_trace_check(scene->fabric, &scene->ports, sets, path);
+	status = lab_trace_check(scene->fabric, &scene->ports, trace, path);
 	if (!status)
-		status = add_recording(scene, path, sets, list);
-	pm_lft_trace_free(sets);
+		status = add_recording(scene, path, trace, list);
+	pm_lft_trace_free(trace);
 	return status;
 }
 
 static int write_recording(const struct scene *scene, const struct request *request,
-			   const struct pm_lft_trace *sets)
+			   const struct pm_lft_trace *trace)
 {
-	const struct pm_lft_trace_file file = {sets, scene->fabric};
+	const struct pm_lft_trace_file file = {trace, scene->fabric};
 
 	return request->write
 		       ? cli_outfile_write(request->write, pm_lft_trace_print, &file)
@@ -281,19 +281,19 @@ static int compute_recording(struct scene *scene, const struct request *request,
 						     request->fabric.connect_roots,
 					     .mad_ns = (uint64_t)request->mad_us * 1000,
 					     .wire_smps = request->wire_smps};
-	struct pm_lft_trace *sets = NULL;
+	struct pm_lft_trace *trace = NULL;
 	struct pm_error err;
 	int status = cli_tables_sm(scene->fabric, request->sm, &config.sm);
 
 	if (!status &&
 	    pm_lft_trace_compute(scene->fabric, scene->plan, &config, scene->ports.list,
-				 scene->ports.num, &sets, &err))
+				 scene->ports.num, &trace, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	if (!status)
-		status = add_recording(scene, NULL, sets, list);
+		status = add_recording(scene, NULL, trace, list);
 	if (!status)
-		status = write_recording(scene, request, sets);
-	pm_lft_trace_free(sets);
+		status = write_recording(scene, request, trace);
+	pm_lft_trace_free(trace);
 	return status;
 }
 

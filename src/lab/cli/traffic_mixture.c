@@ -14,8 +14,8 @@
 /* ---- Describing ---- */
 
 /* The cause of a fault or of its end; null: none. */
-static json_t *event_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
-			  uint32_t event)
+static json_t *event_json(const struct pm_fabric *fabric,
+			  const struct pm_lft_trace *trace, uint32_t event)
 {
 	const struct pm_lft_trace_set *set;
 
@@ -25,25 +25,25 @@ static json_t *event_json(const struct pm_fabric *fabric, const struct pm_lft_tr
 		return json_pack("{s:s, s:n}", "by", "start", "ms");
 	if (event == PM_MIXTURE_FAILURE)
 		return json_pack("{s:s, s:f}", "by", "failure", "ms", 0.0);
-	set = &sets->set[event];
+	set = &trace->set[event];
 	return json_pack("{s:s, s:f, s:I, s:o, s:I}", "by", "set", "ms",
-			 ((double)set->arrived - (double)sets->failed_at) / 1e6, "set",
+			 ((double)set->arrived - (double)trace->failed_at) / 1e6, "set",
 			 (json_int_t)event, "node", cli_node_json(fabric, set->sw),
 			 "block", (json_int_t)set->block);
 }
 
 /* The host that has a LID, or null. */
-static json_t *owner_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
-			  uint32_t lid)
+static json_t *owner_json(const struct pm_fabric *fabric,
+			  const struct pm_lft_trace *trace, uint32_t lid)
 {
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		if (sets->lid[i] && lid >= sets->lid[i] &&
-		    lid < sets->lid[i] + (1u << sets->lmc[i]))
+		if (trace->lid[i] && lid >= trace->lid[i] &&
+		    lid < trace->lid[i] + (1u << trace->lmc[i]))
 			return cli_node_json(fabric, fabric->ports[i].node);
 	return json_null();
 }
 
-static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
+static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 			 const struct pm_mixture *mixture,
 			 const struct pm_mixture_ring *ring, bool is_loop)
 {
@@ -56,37 +56,38 @@ static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_lft_tra
 						    : cli_link_json(fabric, at));
 	}
 	object = json_pack("{s:o, s:o, s:o}", is_loop ? "switches" : "links", list,
-			   "made", event_json(fabric, sets, ring->made), "mended",
-			   event_json(fabric, sets, ring->mended));
+			   "made", event_json(fabric, trace, ring->made), "mended",
+			   event_json(fabric, trace, ring->mended));
 	if (!is_loop)
 		return object;
 	return cli_json_join(object,
 			     json_pack("{s:I, s:o}", "lid", (json_int_t)ring->lid,
-				       "owner", owner_json(fabric, sets, ring->lid)));
+				       "owner", owner_json(fabric, trace, ring->lid)));
 }
 
-static json_t *rings_json(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
+static json_t *rings_json(const struct pm_fabric *fabric,
+			  const struct pm_lft_trace *trace,
 			  const struct pm_mixture *mixture,
 			  const struct pm_mixture_rings *rings, bool is_loop)
 {
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < rings->num && i < LISTED; i++)
-		list = pm_json_append(
-			list, ring_json(fabric, sets, mixture, &rings->list[i], is_loop));
+		list = pm_json_append(list, ring_json(fabric, trace, mixture,
+						      &rings->list[i], is_loop));
 	return json_pack("{s:I, s:I, s:f, s:o}", "num", (json_int_t)rings->num, "most",
 			 (json_int_t)rings->most, "ms", (double)rings->ns / 1e6, "list",
 			 list);
 }
 
 json_t *traffic_mixture_json(const struct pm_fabric *fabric,
-			     const struct pm_lft_trace *sets,
+			     const struct pm_lft_trace *trace,
 			     const struct pm_mixture *mixture)
 {
 	return json_pack("{s:o, s:o}", "loops",
-			 rings_json(fabric, sets, mixture, &mixture->loops, true),
+			 rings_json(fabric, trace, mixture, &mixture->loops, true),
 			 "cycles",
-			 rings_json(fabric, sets, mixture, &mixture->cycles, false));
+			 rings_json(fabric, trace, mixture, &mixture->cycles, false));
 }
 
 /* ---- Telling ---- */

@@ -9,7 +9,7 @@
 
 /* Faults while the Sets of a recording arrived; of many the first ones. */
 json_t *traffic_mixture_json(const struct pm_fabric *fabric,
-			     const struct pm_lft_trace *sets,
+			     const struct pm_lft_trace *trace,
 			     const struct pm_mixture *mixture);
 
 /* Prints the member "mixture" of a recording, if there was any. */

@@ -103,7 +103,7 @@ struct packet_lab {
 	struct pm_workload_config workload;
 	struct pm_packet_config config;
 	struct pm_replay_config times;
-	struct pm_rates rates; /* of the cables; none if --gbps says it */
+	struct pm_rates rates; /* of the links; none with --gbps */
 	uint16_t *ticks;       /* [port] for a block, or NULL: 1 */
 	uint16_t *host_ticks;  /* [host], or NULL */
 	uint8_t *sls;	       /* [host] */

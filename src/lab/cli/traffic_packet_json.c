@@ -20,7 +20,7 @@ static json_t *gbps_json(uint32_t mbps)
 	return mbps % 1000 ? json_real(mbps / 1000.0) : json_integer(mbps / 1000);
 }
 
-/* As the fabric's cables have them, the fastest first; none with --gbps. */
+/* Rates of the fabric's links, the fastest first; none with --gbps. */
 static json_t *rates_json(const struct pm_rates *rates)
 {
 	json_t *list = json_array();

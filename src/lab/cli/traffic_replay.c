@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Changes of tables and cables during a run of the packet engine, as JSON and as text. */
+/* Changes of tables and links during a run of the packet engine, as JSON and as text. */
 #include "json.h"
 #include "packet_run.h"
 #include "text.h"
 
 #include <stdio.h>
 
-/* When the cables are lost, from the beginning of the measurement; null: none is. */
+/* The time when links fail, from the beginning of the measurement; null: none fails. */
 static json_t *failed_us(const struct packet_lab *lab)
 {
 	if (!lab->config.num_failed)

@@ -314,7 +314,7 @@ static void list_hosts(struct scene *scene)
 		scene->full += scene->room[scene->hosts[h].port];
 }
 
-/* Which cables are cut, and what those that are left carry. */
+/* Cuts the failed links, and sets the rates of the others. */
 static int find_room(struct scene *scene)
 {
 	const struct pm_fabric *fabric = scene->fabric;

@@ -18,17 +18,17 @@
 #define MAX_LMC 7
 #define MAX_NS (UINT64_MAX / 4)
 
-void pm_lft_trace_free(struct pm_lft_trace *sets)
+void pm_lft_trace_free(struct pm_lft_trace *trace)
 {
-	if (!sets)
+	if (!trace)
 		return;
-	free(sets->lid);
-	free(sets->lmc);
-	free(sets->tables);
-	free(sets->failed);
-	free(sets->set);
-	free(sets->entries);
-	free(sets);
+	free(trace->lid);
+	free(trace->lmc);
+	free(trace->tables);
+	free(trace->failed);
+	free(trace->set);
+	free(trace->entries);
+	free(trace);
 }
 
 /* ---- Order ---- */
@@ -42,15 +42,15 @@ static int compare_arrivals(const void *a, const void *b)
 	return x->set < y->set ? -1 : x->set > y->set;
 }
 
-uint32_t pm_lft_trace_arrivals(const struct pm_lft_trace *sets,
+uint32_t pm_lft_trace_arrivals(const struct pm_lft_trace *trace,
 			       struct pm_lft_trace_arrival *list)
 {
 	uint32_t num = 0;
 
-	for (uint32_t i = 0; i < sets->num; i++)
-		if (sets->set[i].arrived != PM_LFT_TRACE_NEVER)
+	for (uint32_t i = 0; i < trace->num; i++)
+		if (trace->set[i].arrived != PM_LFT_TRACE_NEVER)
 			list[num++] =
-				(struct pm_lft_trace_arrival){sets->set[i].arrived, i};
+				(struct pm_lft_trace_arrival){trace->set[i].arrived, i};
 	qsort(list, num, sizeof(*list), compare_arrivals);
 	return num;
 }
@@ -74,48 +74,49 @@ static void print_ns(FILE *out, uint64_t ns)
 		fprintf(out, " %" PRIu64, ns);
 }
 
-static void print_tables(FILE *out, const struct pm_lft_trace *sets,
+static void print_tables(FILE *out, const struct pm_lft_trace *trace,
 			 const struct pm_fabric *fabric)
 {
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-		for (uint32_t b = 0; b < sets->length / BLOCK; b++) {
+		for (uint32_t b = 0; b < trace->length / BLOCK; b++) {
 			fputs("table", out);
 			print_block(out, fabric->nodes[sw].guid, b,
-				    sets->tables + (size_t)sw * sets->length +
+				    trace->tables + (size_t)sw * trace->length +
 					    (size_t)b * BLOCK);
 		}
 }
 
 int pm_lft_trace_print(FILE *out, const void *file)
 {
-	const struct pm_lft_trace *sets = ((const struct pm_lft_trace_file *)file)->sets;
+	const struct pm_lft_trace *trace =
+		((const struct pm_lft_trace_file *)file)->trace;
 	const struct pm_fabric *fabric = ((const struct pm_lft_trace_file *)file)->fabric;
 
 	fputs(MAGIC "\n", out);
-	if (sets->engine[0])
-		fprintf(out, "engine %s\n", sets->engine);
-	if (sets->times[0])
-		fprintf(out, "times %s\n", sets->times);
+	if (trace->engine[0])
+		fprintf(out, "engine %s\n", trace->engine);
+	if (trace->times[0])
+		fprintf(out, "times %s\n", trace->times);
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		if (sets->lid[i])
+		if (trace->lid[i])
 			fprintf(out, "lid 0x%016" PRIx64 " %u %u\n",
-				fabric->ports[i].guid, sets->lid[i], sets->lmc[i]);
-	print_tables(out, sets, fabric);
-	for (uint32_t i = 0; i < sets->num_failed; i++) {
-		const struct pm_port *p = &fabric->ports[sets->failed[i]];
+				fabric->ports[i].guid, trace->lid[i], trace->lmc[i]);
+	print_tables(out, trace, fabric);
+	for (uint32_t i = 0; i < trace->num_failed; i++) {
+		const struct pm_port *p = &fabric->ports[trace->failed[i]];
 
-		fprintf(out, "failed %" PRIu64 " 0x%016" PRIx64 " %u\n", sets->failed_at,
+		fprintf(out, "failed %" PRIu64 " 0x%016" PRIx64 " %u\n", trace->failed_at,
 			fabric->nodes[p->node].guid, p->num);
 	}
-	for (uint32_t i = 0; i < sets->num; i++) {
-		const struct pm_lft_trace_set *set = &sets->set[i];
+	for (uint32_t i = 0; i < trace->num; i++) {
+		const struct pm_lft_trace_set *set = &trace->set[i];
 
 		fputs("set", out);
 		print_ns(out, set->sent);
 		print_ns(out, set->arrived);
 		print_ns(out, set->acked);
 		print_block(out, fabric->nodes[set->sw].guid, set->block,
-			    sets->entries + (size_t)i * BLOCK);
+			    trace->entries + (size_t)i * BLOCK);
 	}
 	return 0;
 }
@@ -131,7 +132,7 @@ struct held {
 struct reader {
 	struct pm_lexer lexer;
 	const struct pm_fabric *fabric;
-	struct pm_lft_trace *sets;
+	struct pm_lft_trace *trace;
 	struct held *held;
 	uint32_t num_held, held_room;
 	uint32_t top;	     /* the highest block of all that were read */
@@ -192,9 +193,9 @@ static int take_lid(struct reader *r, struct pm_text rest)
 			"the fabric has no port with a cable and GUID 0x%016" PRIx64
 			": of another fabric?",
 			guid);
-	if (r->sets->lid[port])
+	if (r->trace->lid[port])
 		return pm_lexer_fail(&r->lexer, "this port has LID %u already",
-				     r->sets->lid[port]);
+				     r->trace->lid[port]);
 	if (!lid || lid + (1u << lmc) - 1 > PM_MAX_LID)
 		return pm_lexer_fail(&r->lexer, "no LIDs 1 to %d", PM_MAX_LID);
 	for (uint64_t i = lid; i < lid + (1u << lmc); i++) {
@@ -204,8 +205,8 @@ static int take_lid(struct reader *r, struct pm_text rest)
 					     r->lid_line[i]);
 		r->lid_line[i] = r->lexer.line;
 	}
-	r->sets->lid[port] = (uint16_t)lid;
-	r->sets->lmc[port] = (uint8_t)lmc;
+	r->trace->lid[port] = (uint16_t)lid;
+	r->trace->lmc[port] = (uint8_t)lmc;
 	raise_top(r, (uint32_t)(lid + (1u << lmc) - 1) / BLOCK);
 	return 0;
 }
@@ -287,7 +288,7 @@ static int take_table(struct reader *r, struct pm_text rest)
 
 static int take_failed(struct reader *r, struct pm_text rest)
 {
-	struct pm_lft_trace *sets = r->sets;
+	struct pm_lft_trace *trace = r->trace;
 	uint64_t ns, guid, number;
 	uint32_t sw, port, peer;
 
@@ -302,20 +303,20 @@ static int take_failed(struct reader *r, struct pm_text rest)
 	    r->fabric->ports[port].peer == PM_NONE)
 		return pm_lexer_fail(&r->lexer, "no cable at port %" PRIu64 " of \"%s\"",
 				     number, pm_fabric_label(r->fabric, sw));
-	if (sets->num_failed && ns != sets->failed_at)
+	if (trace->num_failed && ns != trace->failed_at)
 		return pm_lexer_fail(&r->lexer,
 				     "failed at %" PRIu64 " ns, others at %" PRIu64, ns,
-				     sets->failed_at);
+				     trace->failed_at);
 	peer = r->fabric->ports[port].peer;
 	if (r->failed_line[port])
 		return pm_lexer_fail(&r->lexer, "this cable failed in line %u already",
 				     r->failed_line[port]);
 	r->failed_line[port] = r->failed_line[peer] = r->lexer.line;
-	sets->failed_at = ns;
-	if (pm_grow(&sets->failed, &sets->failed_room, sets->num_failed + 1,
+	trace->failed_at = ns;
+	if (pm_grow(&trace->failed, &trace->failed_room, trace->num_failed + 1,
 		    sizeof(uint32_t)))
 		return pm_error_no_memory(r->lexer.err);
-	sets->failed[sets->num_failed++] = port;
+	trace->failed[trace->num_failed++] = port;
 	return 0;
 }
 
@@ -333,22 +334,22 @@ static bool take_time(struct pm_text *rest, uint64_t *ns)
 }
 
 /* Adds a Set; -ENOMEM. */
-static int add_set(struct pm_lft_trace *sets, const struct pm_lft_trace_set *set,
+static int add_set(struct pm_lft_trace *trace, const struct pm_lft_trace_set *set,
 		   const uint8_t *entries)
 {
-	if (pm_grow(&sets->set, &sets->set_room, sets->num + 1, sizeof(*set)) ||
-	    pm_grow(&sets->entries, &sets->entries_room, sets->num + 1, BLOCK))
+	if (pm_grow(&trace->set, &trace->set_room, trace->num + 1, sizeof(*set)) ||
+	    pm_grow(&trace->entries, &trace->entries_room, trace->num + 1, BLOCK))
 		return -ENOMEM;
-	sets->set[sets->num] = *set;
-	memcpy(sets->entries + (size_t)sets->num++ * BLOCK, entries, BLOCK);
+	trace->set[trace->num] = *set;
+	memcpy(trace->entries + (size_t)trace->num++ * BLOCK, entries, BLOCK);
 	return 0;
 }
 
 static int check_times(struct reader *r, const struct pm_lft_trace_set *set)
 {
-	const struct pm_lft_trace *sets = r->sets;
+	const struct pm_lft_trace *trace = r->trace;
 
-	if (sets->num && set->sent < sets->set[sets->num - 1].sent)
+	if (trace->num && set->sent < trace->set[trace->num - 1].sent)
 		return pm_lexer_fail(&r->lexer, "sent before that of line %u",
 				     r->set_line);
 	if (set->arrived < set->sent)
@@ -375,7 +376,7 @@ static int take_set(struct reader *r, struct pm_text rest)
 		return rc;
 	set.sw = held.sw;
 	set.block = held.block;
-	if (add_set(r->sets, &set, held.entries))
+	if (add_set(r->trace, &set, held.entries))
 		return pm_error_no_memory(r->lexer.err);
 	r->set_line = r->lexer.line;
 	return 0;
@@ -405,9 +406,9 @@ static int take_row(struct reader *r, struct pm_text line)
 	if (pm_text_is(word, "failed"))
 		return take_failed(r, rest);
 	if (pm_text_is(word, "engine"))
-		return take_text(r, rest, r->sets->engine);
+		return take_text(r, rest, r->trace->engine);
 	if (pm_text_is(word, "times"))
-		return take_text(r, rest, r->sets->times);
+		return take_text(r, rest, r->trace->times);
 	return pm_lexer_fail(&r->lexer, "unknown row \"%.*s\"", PM_SHOWN(word));
 }
 
@@ -416,7 +417,7 @@ static int check_whole(struct reader *r)
 {
 	if (!r->lexer.line)
 		return pm_lexer_fail(&r->lexer, "empty");
-	if (!r->sets->num_failed)
+	if (!r->trace->num_failed)
 		return pm_lexer_fail(&r->lexer, "no row \"failed\": nothing fails");
 	for (uint32_t sw = 0; sw < r->fabric->num_switches; sw++)
 		if (!r->has_table[sw] && pm_fabric_has_link(r->fabric, sw))
@@ -430,17 +431,17 @@ static int check_whole(struct reader *r)
 /* Puts the blocks together, now that the tables' length is known. */
 static int make_tables(struct reader *r)
 {
-	struct pm_lft_trace *sets = r->sets;
+	struct pm_lft_trace *trace = r->trace;
 	size_t size;
 
-	sets->length = (r->top + 1) * BLOCK;
-	size = (size_t)r->fabric->num_switches * sets->length;
-	sets->tables = pm_array(size, 1);
-	if (!sets->tables)
+	trace->length = (r->top + 1) * BLOCK;
+	size = (size_t)r->fabric->num_switches * trace->length;
+	trace->tables = pm_array(size, 1);
+	if (!trace->tables)
 		return pm_error_no_memory(r->lexer.err);
-	memset(sets->tables, PM_LFT_KEEP, size);
+	memset(trace->tables, PM_LFT_KEEP, size);
 	for (uint32_t i = 0; i < r->num_held; i++)
-		memcpy(sets->tables + (size_t)r->held[i].sw * sets->length +
+		memcpy(trace->tables + (size_t)r->held[i].sw * trace->length +
 			       (size_t)r->held[i].block * BLOCK,
 		       r->held[i].entries, BLOCK);
 	return 0;
@@ -451,24 +452,24 @@ static int begin_reading(struct reader *r, struct pm_error *err)
 	const struct pm_fabric *fabric = r->fabric;
 	struct pm_pool *pool = &r->pool;
 
-	r->sets = calloc(1, sizeof(*r->sets));
+	r->trace = calloc(1, sizeof(*r->trace));
 	r->keys = pm_fabric_ports_by_guid(fabric, &r->num_keys);
-	if (!r->sets || !r->keys)
+	if (!r->trace || !r->keys)
 		return pm_error_no_memory(err);
-	r->sets->lid = pm_array(fabric->num_ports, sizeof(uint16_t));
-	r->sets->lmc = pm_array(fabric->num_ports, 1);
+	r->trace->lid = pm_array(fabric->num_ports, sizeof(uint16_t));
+	r->trace->lmc = pm_array(fabric->num_ports, 1);
 	r->lid_line = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(uint32_t));
 	r->block_line = pm_pool_array(pool, (size_t)fabric->num_switches * BLOCKS,
 				      sizeof(uint32_t));
 	r->failed_line = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
 	r->has_table = pm_pool_array(pool, fabric->num_switches, sizeof(bool));
-	if (!r->sets->lid || !r->sets->lmc)
+	if (!r->trace->lid || !r->trace->lmc)
 		return pm_error_no_memory(err);
 	return pm_pool_check(pool, err);
 }
 
 int pm_lft_trace_parse(const char *text, size_t length, const char *source,
-		       const struct pm_fabric *fabric, struct pm_lft_trace **sets,
+		       const struct pm_fabric *fabric, struct pm_lft_trace **trace,
 		       struct pm_error *err)
 {
 	struct reader r = {.fabric = fabric};
@@ -487,9 +488,9 @@ int pm_lft_trace_parse(const char *text, size_t length, const char *source,
 	if (!rc)
 		rc = make_tables(&r);
 	if (rc)
-		pm_lft_trace_free(r.sets);
+		pm_lft_trace_free(r.trace);
 	else
-		*sets = r.sets;
+		*trace = r.trace;
 	free(r.held);
 	free(r.keys);
 	pm_pool_free(&r.pool);
@@ -497,7 +498,7 @@ int pm_lft_trace_parse(const char *text, size_t length, const char *source,
 }
 
 int pm_lft_trace_read(const char *path, const struct pm_fabric *fabric,
-		      struct pm_lft_trace **sets, struct pm_error *err)
+		      struct pm_lft_trace **trace, struct pm_error *err)
 {
 	char *text = NULL;
 	size_t length = 0;
@@ -505,7 +506,7 @@ int pm_lft_trace_read(const char *path, const struct pm_fabric *fabric,
 
 	if (!rc)
 		rc = pm_lft_trace_parse(text, length, pm_textfile_name(path), fabric,
-					sets, err);
+					trace, err);
 	free(text);
 	return rc;
 }

@@ -18,7 +18,7 @@ struct job {
 	const struct pm_plan *plan;
 	struct pm_routes *routes;
 	struct pm_detours detours;
-	struct pm_lft_trace *sets;
+	struct pm_lft_trace *trace;
 	struct pm_pool pool;
 	uint8_t *usable;	/* [port] of plan->topology */
 	uint32_t *part, *queue; /* [switch] */
@@ -40,17 +40,17 @@ static void list_fabric_lids(struct job *job)
 			    fabric->ports[peer].node < fabric->num_switches)
 				continue;
 			port = peer;
-			job->sets->lmc[port] = plan->lmc;
+			job->trace->lmc[port] = plan->lmc;
 		}
-		job->sets->lid[port] = plan->lid[i];
+		job->trace->lid[port] = plan->lid[i];
 	}
 }
 
-/* Cuts cables at these ports, and notes those that have a switch at an end. */
+/* Cuts the links at these ports, and notes those that have a switch at an end. */
 static void fail(struct job *job, const uint32_t *ports, uint32_t num)
 {
 	const struct pm_fabric *fabric = job->fabric;
-	struct pm_lft_trace *sets = job->sets;
+	struct pm_lft_trace *trace = job->trace;
 
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t port = ports[i], peer = fabric->ports[port].peer;
@@ -62,11 +62,11 @@ static void fail(struct job *job, const uint32_t *ports, uint32_t num)
 		job->usable[low] = 0;
 		if (port + peer - low < job->plan->topology->num_ports)
 			job->usable[port + peer - low] = 0;
-		sets->failed[sets->num_failed++] = low;
+		trace->failed[trace->num_failed++] = low;
 	}
 }
 
-/* The part, in part[], of the subnet manager: PM_NONE if it has no cable any more. */
+/* The part, in part[], of the subnet manager: PM_NONE if it has no link any more. */
 static uint32_t find_managed_part(struct job *job)
 {
 	const struct pm_fabric *topology = job->plan->topology;
@@ -90,14 +90,14 @@ static uint32_t find_managed_part(struct job *job)
 
 static void list_blocks(struct job *job, uint32_t part)
 {
-	const struct pm_lft_trace *sets = job->sets;
+	const struct pm_lft_trace *trace = job->trace;
 
 	for (uint32_t sw = 0; sw < job->plan->topology->num_switches; sw++)
-		for (uint32_t b = 0; b < sets->length / BLOCK && job->part[sw] == part;
+		for (uint32_t b = 0; b < trace->length / BLOCK && job->part[sw] == part;
 		     b++)
 			job->num_blocks += pm_order_compare(
 				job->routes, sw, b,
-				sets->tables + (size_t)sw * sets->length +
+				trace->tables + (size_t)sw * trace->length +
 					(size_t)b * BLOCK,
 				&job->blocks[job->num_blocks]);
 }
@@ -105,30 +105,30 @@ static void list_blocks(struct job *job, uint32_t part)
 /* As many at a time as may be on the wire, each as long as the others. */
 static int list_sets(struct job *job, struct pm_error *err)
 {
-	struct pm_lft_trace *sets = job->sets;
+	struct pm_lft_trace *trace = job->trace;
 	uint64_t mad_ns = job->config->mad_ns;
 
-	sets->set = pm_array(job->num_blocks, sizeof(*sets->set));
-	sets->entries = pm_array(job->num_blocks, BLOCK);
-	if (!sets->set || !sets->entries)
+	trace->set = pm_array(job->num_blocks, sizeof(*trace->set));
+	trace->entries = pm_array(job->num_blocks, BLOCK);
+	if (!trace->set || !trace->entries)
 		return pm_error_no_memory(err);
 	for (uint32_t i = 0; i < job->num_blocks; i++) {
 		const struct pm_order_block *block = &job->blocks[i];
 		size_t at = (size_t)block->number * BLOCK;
 		uint64_t sent = i / job->config->wire_smps * mad_ns;
 
-		sets->set[i] = (struct pm_lft_trace_set){.sent = sent,
-							 .arrived = sent + mad_ns,
-							 .acked = sent + mad_ns,
-							 .sw = block->sw,
-							 .block = block->number};
-		pm_delta_apply(sets->entries + (size_t)i * BLOCK,
-			       sets->tables + (size_t)block->sw * sets->length + at,
+		trace->set[i] = (struct pm_lft_trace_set){.sent = sent,
+							  .arrived = sent + mad_ns,
+							  .acked = sent + mad_ns,
+							  .sw = block->sw,
+							  .block = block->number};
+		pm_delta_apply(trace->entries + (size_t)i * BLOCK,
+			       trace->tables + (size_t)block->sw * trace->length + at,
 			       pm_routes_table(job->routes, block->sw) + at, BLOCK);
 	}
-	sets->num = job->num_blocks;
-	snprintf(sets->engine, PM_LFT_TRACE_TEXT, "portmajor, computed");
-	snprintf(sets->times, PM_LFT_TRACE_TEXT,
+	trace->num = job->num_blocks;
+	snprintf(trace->engine, PM_LFT_TRACE_TEXT, "portmajor, computed");
+	snprintf(trace->times, PM_LFT_TRACE_TEXT,
 		 "the failure is known at once; %g us a Set, %u at a time",
 		 (double)mad_ns / 1000, job->config->wire_smps);
 	return 0;
@@ -138,23 +138,23 @@ static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *er
 {
 	uint32_t switches = job->plan->topology->num_switches;
 	uint32_t length = pm_routes_stride(job->routes);
-	struct pm_lft_trace *sets = job->sets = calloc(1, sizeof(*sets));
+	struct pm_lft_trace *trace = job->trace = calloc(1, sizeof(*trace));
 	struct pm_pool *pool = &job->pool;
 
-	if (!sets)
+	if (!trace)
 		return pm_error_no_memory(err);
-	sets->length = length;
-	sets->lid = pm_array(job->fabric->num_ports, sizeof(*sets->lid));
-	sets->lmc = pm_array(job->fabric->num_ports, 1);
-	sets->tables = pm_array(switches, length);
-	sets->failed = pm_array(num_ports, sizeof(*sets->failed));
+	trace->length = length;
+	trace->lid = pm_array(job->fabric->num_ports, sizeof(*trace->lid));
+	trace->lmc = pm_array(job->fabric->num_ports, 1);
+	trace->tables = pm_array(switches, length);
+	trace->failed = pm_array(num_ports, sizeof(*trace->failed));
 	job->usable = pm_pool_array(pool, job->plan->topology->num_ports, 1);
 	job->part = pm_pool_array(pool, switches, sizeof(uint32_t));
 	job->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
 	/* One more: comparing writes to the place of the next one. */
 	job->blocks = pm_pool_array(pool, (size_t)switches * (length / BLOCK) + 1,
 				    sizeof(*job->blocks));
-	if (!sets->lid || !sets->lmc || !sets->tables || !sets->failed)
+	if (!trace->lid || !trace->lmc || !trace->tables || !trace->failed)
 		return pm_error_no_memory(err);
 	return pm_pool_check(pool, err);
 }
@@ -162,14 +162,14 @@ static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *er
 static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_error *err)
 {
-	struct pm_lft_trace *sets = job->sets;
+	struct pm_lft_trace *trace = job->trace;
 	struct pm_order_waits waits;
 
 	pm_plan_match(job->plan, job->fabric, job->usable);
 	pm_routes_update(job->routes, job->usable, &job->detours);
 	for (uint32_t sw = 0; sw < job->plan->topology->num_switches; sw++)
-		memcpy(sets->tables + (size_t)sw * sets->length,
-		       pm_routes_table(job->routes, sw), sets->length);
+		memcpy(trace->tables + (size_t)sw * trace->length,
+		       pm_routes_table(job->routes, sw), trace->length);
 	list_fabric_lids(job);
 	fail(job, ports, num_ports);
 	pm_routes_update(job->routes, job->usable, &job->detours);
@@ -182,7 +182,7 @@ static int compute(struct job *job, const uint32_t *ports, uint32_t num_ports,
 
 int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			 const struct pm_lft_trace_config *config, const uint32_t *ports,
-			 uint32_t num_ports, struct pm_lft_trace **sets,
+			 uint32_t num_ports, struct pm_lft_trace **trace,
 			 struct pm_error *err)
 {
 	struct job job = {.fabric = fabric, .plan = plan, .config = config};
@@ -199,9 +199,9 @@ int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *p
 	rc = compute(&job, ports, num_ports, err);
 out:
 	if (rc)
-		pm_lft_trace_free(job.sets);
+		pm_lft_trace_free(job.trace);
 	else
-		*sets = job.sets;
+		*trace = job.trace;
 	pm_pool_free(&job.pool);
 	pm_routes_free(job.routes);
 	return rc;

@@ -21,7 +21,7 @@
 
 struct follower {
 	const struct pm_fabric *fabric;
-	const struct pm_lft_trace *sets;
+	const struct pm_lft_trace *trace;
 	struct pm_mixture *found;
 	struct pm_pool pool;
 	struct depend depend;
@@ -164,7 +164,7 @@ static void find_loops(struct follower *f, uint32_t lid)
 	}
 }
 
-/* Ends those that lead over a failed cable. */
+/* Ends the loops and cycles that lead over a failed link. */
 static void cut_loops(struct follower *f)
 {
 	struct pm_mixture_rings *loops = &f->found->loops;
@@ -277,8 +277,8 @@ static void change_entry(struct follower *f, uint32_t lid, uint32_t sw, uint8_t 
 
 static void write_block(struct follower *f, uint32_t number)
 {
-	const struct pm_lft_trace_set *set = &f->sets->set[number];
-	const uint8_t *entries = f->sets->entries + (size_t)number * BLOCK;
+	const struct pm_lft_trace_set *set = &f->trace->set[number];
+	const uint8_t *entries = f->trace->entries + (size_t)number * BLOCK;
 	uint32_t first = set->block * BLOCK;
 	uint8_t *table = f->tables + (size_t)set->sw * f->length + first;
 
@@ -324,7 +324,7 @@ static void note_most(struct pm_mixture_rings *rings, uint32_t num, uint64_t ns)
 /* The time of what comes next. */
 static void step_to(struct follower *f, uint64_t ns)
 {
-	uint64_t now = pm_lft_trace_since(f->sets, ns);
+	uint64_t now = pm_lft_trace_since(f->trace, ns);
 
 	if (now > f->last) {
 		note_most(&f->found->loops, f->num_loops, now - f->last);
@@ -368,8 +368,8 @@ static int fail(struct follower *f)
 	for (uint32_t lid = 0; lid < f->length; lid++)
 		if (f->index[lid] != PM_NONE)
 			use_nothing(f, lid);
-	for (uint32_t i = 0; i < f->sets->num_failed; i++) {
-		uint32_t port = f->sets->failed[i];
+	for (uint32_t i = 0; i < f->trace->num_failed; i++) {
+		uint32_t port = f->trace->failed[i];
 
 		f->usable[port] = f->usable[f->fabric->ports[port].peer] = 0;
 	}
@@ -383,7 +383,7 @@ static int fail(struct follower *f)
 
 /* ---- The whole ---- */
 
-/* LIDs of end ports that have a cable to a switch; how many. */
+/* Lists the LIDs of end ports that have a link to a switch; returns their number. */
 static uint32_t list_end_lids(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
@@ -394,12 +394,12 @@ static uint32_t list_end_lids(struct follower *f)
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		uint32_t peer = fabric->ports[i].peer;
 
-		if (fabric->ports[i].node < fabric->num_switches || !f->sets->lid[i] ||
+		if (fabric->ports[i].node < fabric->num_switches || !f->trace->lid[i] ||
 		    peer == PM_NONE || fabric->ports[peer].node >= fabric->num_switches)
 			continue;
-		for (uint32_t k = 0; k < 1u << f->sets->lmc[i]; k++) {
-			f->port_of[f->sets->lid[i] + k] = peer;
-			f->index[f->sets->lid[i] + k] = num++;
+		for (uint32_t k = 0; k < 1u << f->trace->lmc[i]; k++) {
+			f->port_of[f->trace->lid[i] + k] = peer;
+			f->index[f->trace->lid[i] + k] = num++;
 		}
 	}
 	return num;
@@ -411,16 +411,16 @@ static int begin_mixtures(struct follower *f, struct pm_error *err)
 	struct pm_pool *pool = &f->pool;
 	uint32_t num = fabric->num_switches;
 
-	f->length = f->sets->length;
+	f->length = f->trace->length;
 	f->usable = pm_pool_array(pool, fabric->num_ports, 1);
-	f->tables = pm_pool_copy(pool, f->sets->tables, num, f->length);
+	f->tables = pm_pool_copy(pool, f->trace->tables, num, f->length);
 	f->port_of = pm_pool_array(pool, f->length, sizeof(uint32_t));
 	f->index = pm_pool_array(pool, f->length, sizeof(uint32_t));
 	f->loops = pm_pool_array(pool, f->length, sizeof(uint32_t));
 	f->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
 	f->state = pm_pool_array(pool, num, 1);
 	f->path = pm_pool_array(pool, num, sizeof(uint32_t));
-	f->arrivals = pm_pool_array(pool, f->sets->num, sizeof(*f->arrivals));
+	f->arrivals = pm_pool_array(pool, f->trace->num, sizeof(*f->arrivals));
 	if (pm_pool_check(pool, err))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
@@ -452,8 +452,8 @@ static void drop_momentary(const struct follower *f, struct pm_mixture_rings *ri
 		bool is_set = ring->made < PM_MIXTURE_NOTHING &&
 			      ring->mended < PM_MIXTURE_NOTHING;
 
-		if (!is_set || f->sets->set[ring->made].arrived !=
-				       f->sets->set[ring->mended].arrived)
+		if (!is_set || f->trace->set[ring->made].arrived !=
+				       f->trace->set[ring->mended].arrived)
 			rings->list[kept++] = *ring;
 	}
 	rings->num = kept;
@@ -461,11 +461,11 @@ static void drop_momentary(const struct follower *f, struct pm_mixture_rings *ri
 
 static int follow_mixtures(struct follower *f)
 {
-	uint32_t num = pm_lft_trace_arrivals(f->sets, f->arrivals), i = 0;
+	uint32_t num = pm_lft_trace_arrivals(f->trace, f->arrivals), i = 0;
 	int rc = look_first(f);
 
 	if (!rc)
-		rc = write_blocks(f, &i, num, f->sets->failed_at);
+		rc = write_blocks(f, &i, num, f->trace->failed_at);
 	if (!rc)
 		rc = fail(f);
 	if (!rc)
@@ -477,11 +477,11 @@ static int follow_mixtures(struct follower *f)
 	return rc;
 }
 
-int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
+int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		      struct pm_mixture *mixture, struct pm_error *err)
 {
 	struct pm_mixture found = {0};
-	struct follower f = {.fabric = fabric, .sets = sets, .found = &found};
+	struct follower f = {.fabric = fabric, .trace = trace, .found = &found};
 	int rc = begin_mixtures(&f, err);
 
 	if (!rc && (depend_begin(&f.depend, fabric) || follow_mixtures(&f)))

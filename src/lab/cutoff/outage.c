@@ -10,7 +10,7 @@
 
 struct follower {
 	const struct pm_fabric *fabric;
-	const struct pm_lft_trace *sets;
+	const struct pm_lft_trace *trace;
 	struct pm_pool pool;
 	uint8_t *usable; /* [port] */
 	struct pm_cutoff_lid *lids;
@@ -23,7 +23,7 @@ struct follower {
 	struct pm_outage found;
 };
 
-/* LIDs of end ports that have a cable to a switch. */
+/* LIDs of end ports that have a link to a switch. */
 static void list_end_lids(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
@@ -31,39 +31,39 @@ static void list_end_lids(struct follower *f)
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		uint32_t peer = fabric->ports[i].peer;
 
-		if (fabric->ports[i].node < fabric->num_switches || !f->sets->lid[i] ||
+		if (fabric->ports[i].node < fabric->num_switches || !f->trace->lid[i] ||
 		    peer == PM_NONE || fabric->ports[peer].node >= fabric->num_switches)
 			continue;
-		for (uint32_t k = 0; k < 1u << f->sets->lmc[i]; k++)
+		for (uint32_t k = 0; k < 1u << f->trace->lmc[i]; k++)
 			f->lids[f->num_lids++] = (struct pm_cutoff_lid){
-				(uint16_t)(f->sets->lid[i] + k), peer};
+				(uint16_t)(f->trace->lid[i] + k), peer};
 	}
 }
 
 static void list_arrivals(struct follower *f)
 {
-	const struct pm_lft_trace *sets = f->sets;
+	const struct pm_lft_trace *trace = f->trace;
 	struct pm_outage *found = &f->found;
 
-	for (uint32_t i = 0; i < sets->num; i++) {
-		const struct pm_lft_trace_set *set = &sets->set[i];
+	for (uint32_t i = 0; i < trace->num; i++) {
+		const struct pm_lft_trace_set *set = &trace->set[i];
 		uint64_t end =
 			set->acked != PM_LFT_TRACE_NEVER ? set->acked : set->arrived;
 
 		found->unheard += set->acked == PM_LFT_TRACE_NEVER;
 		if (end != PM_LFT_TRACE_NEVER &&
-		    pm_lft_trace_since(sets, end) > found->last)
-			found->last = pm_lft_trace_since(sets, end);
+		    pm_lft_trace_since(trace, end) > found->last)
+			found->last = pm_lft_trace_since(trace, end);
 	}
-	if (sets->num)
-		found->first = pm_lft_trace_since(sets, sets->set[0].sent);
-	f->num_arrivals = pm_lft_trace_arrivals(sets, f->arrivals);
+	if (trace->num)
+		found->first = pm_lft_trace_since(trace, trace->set[0].sent);
+	f->num_arrivals = pm_lft_trace_arrivals(trace, f->arrivals);
 }
 
 static void note_point(struct follower *f, uint64_t ns)
 {
 	struct pm_outage *found = &f->found;
-	struct pm_outage_point point = {pm_lft_trace_since(f->sets, ns),
+	struct pm_outage_point point = {pm_lft_trace_since(f->trace, ns),
 					pm_cutoff_dead(f->cutoff)};
 	struct pm_outage_point *last = &found->curve[found->num_points - 1];
 
@@ -82,7 +82,7 @@ static void note_point(struct follower *f, uint64_t ns)
 static void note_loops(struct follower *f, uint64_t ns)
 {
 	struct pm_outage *found = &f->found;
-	uint64_t now = pm_lft_trace_since(f->sets, ns);
+	uint64_t now = pm_lft_trace_since(f->trace, ns);
 
 	if (now > f->loops_at || ns == PM_LFT_TRACE_NEVER) {
 		if (f->looping > found->loops_most)
@@ -101,10 +101,10 @@ static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 	for (; i < f->num_arrivals && f->arrivals[i].ns < until; i++) {
 		uint32_t set = f->arrivals[i].set;
 
-		f->found.differ +=
-			pm_cutoff_set(f->cutoff, f->sets->set[set].sw,
-				      f->sets->set[set].block,
-				      f->sets->entries + (size_t)set * PM_LFT_BLOCK) != 0;
+		f->found.differ += pm_cutoff_set(f->cutoff, f->trace->set[set].sw,
+						 f->trace->set[set].block,
+						 f->trace->entries +
+							 (size_t)set * PM_LFT_BLOCK) != 0;
 		if (!f->found.num_points)
 			continue;
 		note_point(f, f->arrivals[i].ns);
@@ -116,12 +116,12 @@ static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 static void follow_sets(struct follower *f)
 {
 	struct pm_outage *found = &f->found;
-	uint32_t i = write_blocks(f, 0, f->sets->failed_at);
+	uint32_t i = write_blocks(f, 0, f->trace->failed_at);
 
 	found->before = pm_cutoff_dead(f->cutoff);
 	found->all_before = pm_cutoff_paths(f->cutoff);
-	for (uint32_t k = 0; k < f->sets->num_failed; k++) {
-		uint32_t port = f->sets->failed[k];
+	for (uint32_t k = 0; k < f->trace->num_failed; k++) {
+		uint32_t port = f->trace->failed[k];
 
 		f->usable[port] = f->usable[f->fabric->ports[port].peer] = 0;
 	}
@@ -168,8 +168,8 @@ static int begin_outage(struct follower *f, struct pm_error *err)
 
 	f->usable = pm_pool_array(pool, fabric->num_ports, 1);
 	f->lids = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(*f->lids));
-	f->arrivals = pm_pool_array(pool, f->sets->num, sizeof(*f->arrivals));
-	f->found.curve = calloc((size_t)f->sets->num + 1, sizeof(*f->found.curve));
+	f->arrivals = pm_pool_array(pool, f->trace->num, sizeof(*f->arrivals));
+	f->found.curve = calloc((size_t)f->trace->num + 1, sizeof(*f->found.curve));
 	if (!f->found.curve)
 		return pm_error_no_memory(err);
 	if (pm_pool_check(pool, err))
@@ -178,14 +178,14 @@ static int begin_outage(struct follower *f, struct pm_error *err)
 		f->usable[i] = fabric->ports[i].peer != PM_NONE;
 	list_end_lids(f);
 	list_arrivals(f);
-	return pm_cutoff_new(fabric, f->usable, f->sets->tables, f->sets->length, f->lids,
-			     f->num_lids, &f->cutoff, err);
+	return pm_cutoff_new(fabric, f->usable, f->trace->tables, f->trace->length,
+			     f->lids, f->num_lids, &f->cutoff, err);
 }
 
-int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *sets,
+int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		     struct pm_outage *outage, struct pm_error *err)
 {
-	struct follower f = {.fabric = fabric, .sets = sets};
+	struct follower f = {.fabric = fabric, .trace = trace};
 	int rc = begin_outage(&f, err);
 
 	if (rc) {

@@ -5,7 +5,7 @@
 
 #include <portmajor/lab/flit.h>
 
-/* A flit: its packet's index, and these. */
+/* A flit: its packet's index, and these flags. */
 #define FLIT_TAIL 1u
 #define FLIT_DAMAGED 2u /* the packet has lost its end */
 #define FLIT_SHIFT 2
@@ -42,7 +42,7 @@ struct link {
 };
 
 struct packet {
-	uint32_t born; /* cycle; of one that is not in use, the next such */
+	uint32_t born; /* cycle; of an unused packet, the next unused one */
 	uint32_t from, to;
 };
 
@@ -50,28 +50,28 @@ struct source {
 	uint64_t random;
 	uint64_t
 		birth; /* of the next packet, in 1 / 65536 of a cycle; UINT64_MAX: none */
-	uint32_t vc;   /* of the packet that is sent */
+	uint32_t vc;   /* of the packet being sent */
 	uint32_t packet, left;
 	uint64_t arrived; /* of its packets, since measuring */
 };
 
-/* Of a switch with stages. Turns are the number behind the last one that had its turn. */
+/* Of a switch with stages. A turn is the number after the last one served. */
 struct stage_vc {
 	uint32_t at;	 /* the front takes part in allocation from this cycle on */
-	uint32_t grants; /* as an output: whose turn it is of VCs that ask for it */
-	uint32_t takes;	 /* as an input: whose turn it is of VCs that it may take */
+	uint32_t grants; /* as an output: turn of the VCs that request it */
+	uint32_t takes;	 /* as an input: turn of the VCs that it may take */
 	uint32_t offer;	 /* in a cycle, or PM_NONE */
 };
 
 struct stage_link {
-	uint32_t reads;	 /* as an input: whose turn it is of its VCs */
-	uint32_t grants; /* as an output: whose turn it is of inputs */
-	uint32_t takes;	 /* as an input: whose turn it is of outputs */
+	uint32_t reads;	 /* as an input: turn of its VCs */
+	uint32_t grants; /* as an output: turn of the inputs */
+	uint32_t takes;	 /* as an input: turn of the outputs */
 	uint32_t front;	 /* in a cycle: the VC with its offer, or PM_NONE */
 	uint32_t offer;	 /* in a cycle: the output whose offer it takes, or PM_NONE */
 };
 
-/* On a cable. */
+/* A flit on a link. */
 struct moving {
 	uint32_t vc, flit;
 };
@@ -81,12 +81,12 @@ struct pm_flit {
 	const struct pm_flit_net *net;
 	struct pm_flit_config config;
 	uint32_t now;
-	uint32_t cable_span; /* slots of flits on cables; of `now`: now % cable_span */
+	uint32_t cable_span; /* slots of flits on links; of `now`: now % cable_span */
 	uint32_t signal_span;
 	uint32_t vc_shift;
 	uint64_t all_vcs; /* as bits */
 	uint64_t interval;
-	uint64_t random;	/* for ways */
+	uint64_t random;	/* for paths */
 	struct vc *vcs;		/* [link << vc_shift | vc] */
 	struct link *links;	/* [link] */
 	uint32_t *flits;	/* [vc][buffer] */
@@ -101,7 +101,7 @@ struct pm_flit {
 	/* With stages alone. */
 	struct stage_vc *stage_vcs;	/* [vc] */
 	struct stage_link *stage_links; /* [link] */
-	uint32_t *asking;		/* [vc] those that ask for a VC of a link */
+	uint32_t *asking;		/* [vc] VCs that request a VC of a link */
 	struct packet *packets;
 	uint32_t room_packets, free_packets, num_free;
 	uint64_t sent, arrived, lost; /* flits */
@@ -112,7 +112,7 @@ struct pm_flit {
 	uint32_t longest, highest_fill;
 	uint64_t *histogram; /* [FLIT_BINS] of latencies */
 	struct pm_flit_deadlock deadlock;
-	uint8_t *moves; /* [vc] room for looking for one */
+	uint8_t *moves; /* [vc] scratch for the search of deadlocks */
 };
 
 /* Latencies below 2048 are counted each, longer ones by their first 11 bits. */
@@ -172,7 +172,7 @@ static inline bool flit_vc_open(const struct pm_flit *flit, uint32_t vc)
 	return flit->links[vc >> flit->vc_shift].open >> number & 1;
 }
 
-/* Of a buffer, to the end of its link that sends. */
+/* Sends a signal of a buffer to the sending end of its link. */
 static inline void flit_send_signal(struct pm_flit *flit, uint32_t vc, bool stop)
 {
 	size_t room = (size_t)2 * flit->net->num_links;
@@ -183,17 +183,17 @@ static inline void flit_send_signal(struct pm_flit *flit, uint32_t vc, bool stop
 	flit->signals[slot * room + i] = vc << 1 | stop;
 }
 
-/* Into, and out of, the list of the link that its front wants. */
+/* Adds a VC to, and removes it from, the list of the link that its front wants. */
 void flit_list_vc(struct pm_flit *flit, uint32_t vc);
 void flit_unlist_vc(struct pm_flit *flit, uint32_t vc);
 
-/* A flit is in front of a VC that was not, and may go on in a cycle. */
+/* Another flit is in front of a VC, and may go on in a cycle. */
 void flit_bring_forward(struct pm_flit *flit, uint32_t vc, uint32_t cycle);
 
 /* The front leaves by its link. */
 void flit_send_front(struct pm_flit *flit, uint32_t vc);
 
-/* All that leaves a node, or a switch with listed VCs, in this cycle. */
+/* Sends the flits that leave a node, or a switch with listed VCs, in this cycle. */
 void flit_send_of_node(struct pm_flit *flit, uint32_t node);
 void flit_send_of_switch(struct pm_flit *flit, uint32_t sw);
 
@@ -202,7 +202,7 @@ static inline bool flit_has_stages(const struct pm_flit *flit)
 	return flit->config.stages.vc;
 }
 
-/* A front begins its way through the stages in a cycle. */
+/* A front enters the stages in a cycle. */
 static inline void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t cycle)
 {
 	const struct pm_flit_stages *stages = &flit->config.stages;
@@ -217,23 +217,23 @@ static inline void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t
 /* As flit_send_of_switch, of a switch with stages. */
 void flit_send_by_stages(struct pm_flit *flit, uint32_t sw);
 
-/* Sets out a node's births. */
+/* Starts a node's packets. */
 void flit_source_begin(struct pm_flit *flit, uint32_t node);
 
-/* Whether a packet has been born that is not sent yet. */
+/* Whether a node has a packet to send. */
 static inline bool flit_source_waits(const struct pm_flit *flit, uint32_t node)
 {
 	return flit->sources[node].birth <= (uint64_t)flit->now << 16;
 }
 
-/* Takes that packet; a node and when, so that the next one can be born. */
+/* Takes a node's next packet, at a time, so that the next one can be created. */
 struct packet flit_source_take(struct pm_flit *flit, uint32_t node);
 
-/* How many packets have been born and not sent, over all nodes; of Poisson's as many as
- * are to be expected. */
+/* The number of created and unsent packets over all nodes; with Poisson arrivals the
+ * expected number. */
 uint64_t flit_source_backlog(const struct pm_flit *flit);
 
-/* Looks for packets that wait for each other; they are noted. */
+/* Looks for packets that wait for each other, and notes them. */
 void flit_find_deadlock(struct pm_flit *flit);
 
 #endif

@@ -3,7 +3,7 @@
  *     host: packet_feed -> packet_queue -> packet_try_send
  *     ARRIVES at a switch -> table -> packet_queue -> packet_try_send -> ARRIVES
  *         or REACHES
- *     READY: a packet from a slower cable than its output's may have come far enough
+ *     READY: a packet from a slower link than its output's may have come far enough
  */
 #include "packet_parts.h"
 
@@ -46,7 +46,7 @@ static void route(struct pm_packet *sim, uint32_t index)
 		return;
 	}
 	takes = (uint32_t)packet->size * port_of(sim, out)->ticks;
-	if (there > sim->wheel.now + takes) { /* it comes by a slower cable */
+	if (there > sim->wheel.now + takes) { /* it comes by a slower link */
 		add_event(sim, there - takes, READY, packet->in, index);
 		return;
 	}

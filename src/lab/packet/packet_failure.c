@@ -27,7 +27,7 @@ static void flush(struct pm_packet *sim, uint32_t out)
 }
 
 /*
- * Packets from a failed cable that have moved on already. Those still without a head are
+ * Packets from a failed link that have moved on already. Those still without a head are
  * found when it arrives.
  */
 static void cut_input(struct pm_packet *sim, uint32_t in)
@@ -63,7 +63,7 @@ void packet_fail_links(struct pm_packet *sim)
 	sim->links_failed = true;
 }
 
-/* Switches have nothing that waits for these cables, but hosts may. */
+/* In switches no packet waits for these links, but at hosts one may. */
 void packet_return(struct pm_packet *sim)
 {
 	for (uint32_t i = 0; i < sim->config.num_failed; i++) {

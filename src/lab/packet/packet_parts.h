@@ -12,12 +12,12 @@
 /* Events: a kind and a port in `what`. */
 enum kind {
 	ARRIVES,  /* a packet's head, at an input, and may go on; arg: packet */
-	READY,	  /* a packet may not run dry any more at its output; arg: packet */
+	READY,	  /* a packet can be sent without a gap by its output; arg: packet */
 	FREE,	  /* an output has sent the last block */
 	CREDIT,	  /* to an output; arg: blocks and lane */
 	REACHES,  /* a packet's last block, at a host; arg: packet */
 	WAKE,	  /* a host has a message to send */
-	NEXT,	  /* in line: the packet in front is gone; arg: lane */
+	NEXT,	  /* in line: the packet in front has left; arg: lane */
 	DISCARD,  /* a packet that was dropped has come in whole; arg: packet */
 	TIMEOUT,  /* an answer may not have come in time; arg: pair */
 	LIFETIME, /* the head of an output's queue may be too old; arg: lane */
@@ -30,15 +30,15 @@ enum kind {
 /* Of a packet. */
 enum {
 	LAST = 1,    /* of its message */
-	BAD = 2,     /* cut off: it is counted as dropped, and goes on as it is */
+	BAD = 2,     /* cut off: counted as dropped, but goes on */
 	DROPPED = 4, /* only its end is to come in */
 	ANSWER = 8,  /* of a reliable connection, */
-	GAP = 16,    /* to a packet that came too soon */
+	GAP = 16,    /* to a packet after a gap */
 };
 
 struct packet {
 	uint32_t next; /* in a queue or the list of free ones, or PM_NONE */
-	uint32_t in;   /* the input with its buffer; PM_NONE: at its host */
+	uint32_t in;   /* the input that buffers it; PM_NONE: at its host */
 	uint32_t tail; /* when its last block is there */
 	uint32_t created;
 	uint32_t id; /* of its message */
@@ -57,10 +57,10 @@ struct lane {
 	uint32_t since;	     /* when its head became the head */
 };
 
-/* A port, as output and as input. What is looked at together lies together: on large
- * trees the time goes into waiting for memory. */
+/* A port, as output and as input. Members used together lie together: on large trees the
+ * time goes into waiting for memory. */
 struct port {
-	uint32_t peer; /* PM_NONE: no cable */
+	uint32_t peer; /* PM_NONE: no link */
 	uint32_t node;
 	uint32_t from;	/* output that is busy: the packet's input, or PM_NONE */
 	uint16_t ticks; /* for a block */
@@ -74,7 +74,7 @@ struct port {
 	uint32_t until;	  /* the last of them by then */
 	bool to_host;	  /* output */
 	uint8_t sending;  /* output that is busy: the packet's lane */
-	bool fell;	  /* its cable died, and may be back */
+	bool fell;	  /* its link has failed, and may be back */
 	struct lane lane[];
 };
 
@@ -82,8 +82,8 @@ struct port {
 struct arbiter {
 	uint8_t at[2];
 	int16_t left[2];   /* blocks that this entry may send yet */
-	int32_t high_left; /* blocks, until the low table is asked */
-	bool low;	   /* it sends by the low one */
+	int32_t high_left; /* blocks, until the low table has its turn */
+	bool low;	   /* it sends by the low table */
 };
 
 /* An input's lane, with in_line. */
@@ -94,11 +94,11 @@ struct line {
 
 /* A host. */
 struct source {
-	uint32_t to;   /* where the message at hand goes */
+	uint32_t to;   /* destination of the present message */
 	uint32_t left; /* blocks of it to be sent */
 	uint32_t id, created;
 	uint32_t ticks; /* of its port */
-	uint8_t sl;	/* of the message at hand */
+	uint8_t sl;	/* of the present message */
 	uint8_t lane;	/* of the packet that was fed last */
 	uint32_t wake;	/* when a WAKE comes, or NO_TIME */
 };
@@ -124,7 +124,7 @@ struct pm_packet {
 	struct packet *packets;
 	uint32_t num_packets, room, free;
 	uint64_t inside;     /* packets that are neither bad nor dropped */
-	uint64_t waste;	     /* others, that come in yet */
+	uint64_t waste;	     /* bad and dropped ones that still come in */
 	bool failed;	     /* there was no memory for a packet */
 	struct rc rc;	     /* with config.timeout */
 	struct rc_tag *tags; /* [packet] then */
@@ -182,7 +182,7 @@ static inline void add_event(struct pm_packet *sim, uint32_t time, enum kind kin
 	wheel_add(&sim->wheel, time, (uint32_t)kind << KIND_SHIFT | port, arg);
 }
 
-/* Whether a part of a packet was on the cable of this input when that died. */
+/* Whether a part of a packet was on the link of this input when that failed. */
 static inline bool packet_is_cut(const struct pm_packet *sim, uint32_t in,
 				 const struct packet *packet)
 {
@@ -199,12 +199,12 @@ static inline bool packet_is_cut(const struct pm_packet *sim, uint32_t in,
 void packet_queue(struct pm_packet *sim, uint32_t out, uint32_t index);
 /* Sends if there is something to send and room for it. */
 void packet_try_send(struct pm_packet *sim, uint32_t out);
-/* A packet that has been the head of a queue for too long is dropped. */
+/* Drops a packet that has been the head of a queue for too long. */
 void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number);
 
 /* packet_arbiter.c: nothing has been sent yet. */
 void arbiter_begin(struct pm_packet *sim);
-/* The lane that is to send next, of those that can (bits); PM_NONE: none may. */
+/* The lane that sends next, of those that can (bits); PM_NONE: none may. */
 uint32_t arbiter_choose(struct pm_packet *sim, uint32_t out, uint32_t ready);
 /* That lane sends a packet. */
 void arbiter_sent(struct pm_packet *sim, uint32_t out, uint32_t blocks);
@@ -219,7 +219,7 @@ void packet_look_at_pair(struct pm_packet *sim, uint32_t pair);
 /* packet_pool.c: a packet that is not in use, or PM_NONE. Others may move. */
 uint32_t packet_take(struct pm_packet *sim);
 
-/* Gives a packet's room in its input back at a time: the sender learns of it. */
+/* Returns a packet's credits to the sender at a time. */
 void packet_leave(struct pm_packet *sim, const struct packet *packet, uint32_t time);
 
 /* Counts a packet as dropped. */
@@ -229,21 +229,21 @@ void packet_count_drop(struct pm_packet *sim, uint32_t node, enum pm_packet_drop
 void packet_drop(struct pm_packet *sim, uint32_t index, uint32_t node,
 		 enum pm_packet_drop reason);
 
-/* Drops a packet that was cut on the cable of an input. */
+/* Drops a packet that was cut on the link of an input. */
 void packet_cut(struct pm_packet *sim, uint32_t in, uint32_t index);
 
-/* A packet is done with. */
+/* Frees a packet. */
 static inline void packet_free(struct pm_packet *sim, uint32_t index)
 {
 	sim->packets[index].next = sim->free;
 	sim->free = index;
 }
 
-/* packet_failure.c: cables die now, or are back. */
+/* packet_failure.c: links fail now, or are back. */
 void packet_fail_links(struct pm_packet *sim);
 void packet_return(struct pm_packet *sim);
 
-/* packet_stuck.c: something happens now that may end a deadlock. */
+/* packet_stuck.c: an event now may end a deadlock. */
 void packet_look_for_deadlock(struct pm_packet *sim);
 
 /* packet_seen.c: a packet has come to its host. */

@@ -28,63 +28,65 @@ static uint64_t ticks_of(const struct pm_replay_config *config, uint64_t ns)
 }
 
 /* The tick of a time of the recording. */
-static uint64_t find_tick(const struct pm_lft_trace *sets,
+static uint64_t find_tick(const struct pm_lft_trace *trace,
 			  const struct pm_replay_config *config, uint64_t ns)
 {
 	uint64_t since, ticks;
 
-	if (ns >= sets->failed_at) {
-		since = ns - sets->failed_at;
+	if (ns >= trace->failed_at) {
+		since = ns - trace->failed_at;
 		return since < config->before
 			       ? 0
 			       : config->fail_at +
 					 ticks_of(config, since - config->before);
 	}
-	ticks = ticks_of(config, sets->failed_at - ns);
+	ticks = ticks_of(config, trace->failed_at - ns);
 	return ticks < config->fail_at ? config->fail_at - ticks : 0;
 }
 
-static uint32_t list_turns(const struct pm_lft_trace *sets,
+static uint32_t list_turns(const struct pm_lft_trace *trace,
 			   const struct pm_replay_config *config, struct turn *turns,
 			   struct pm_replay *replay)
 {
 	uint32_t num = 0;
 
-	for (uint32_t i = 0; i < sets->num; i++) {
-		uint64_t arrived = sets->set[i].arrived, tick;
+	for (uint32_t i = 0; i < trace->num; i++) {
+		uint64_t arrived = trace->set[i].arrived, tick;
 
 		if (arrived == PM_LFT_TRACE_NEVER)
 			continue;
-		tick = find_tick(sets, config, arrived);
+		tick = find_tick(trace, config, arrived);
 		if (tick < config->end) {
 			turns[num++] = (struct turn){(uint32_t)tick, i};
 			continue;
 		}
 		replay->late++;
-		if (arrived > sets->failed_at + replay->last)
-			replay->last = arrived - sets->failed_at;
+		if (arrived > trace->failed_at + replay->last)
+			replay->last = arrived - trace->failed_at;
 	}
 	qsort(turns, num, sizeof(*turns), compare_turns);
 	return num;
 }
 
-int pm_replay_make(const struct pm_lft_trace *sets, const struct pm_replay_config *config,
-		   struct pm_replay *replay, struct pm_error *err)
+int pm_replay_make(const struct pm_lft_trace *trace,
+		   const struct pm_replay_config *config, struct pm_replay *replay,
+		   struct pm_error *err)
 {
-	struct turn *turns = pm_array(sets->num, sizeof(*turns));
+	struct turn *turns = pm_array(trace->num, sizeof(*turns));
 
 	*replay = (struct pm_replay){0};
 	if (!turns)
 		return pm_error_no_memory(err);
-	replay->num = list_turns(sets, config, turns, replay);
+	replay->num = list_turns(trace, config, turns, replay);
 	replay->list = pm_array(replay->num, sizeof(*replay->list));
 	for (uint32_t i = 0; replay->list && i < replay->num; i++) {
-		const struct pm_lft_trace_set *set = &sets->set[turns[i].set];
+		const struct pm_lft_trace_set *set = &trace->set[turns[i].set];
 
 		replay->list[i] = (struct pm_packet_set){
 			.time = turns[i].time, .sw = set->sw, .block = set->block};
 		memcpy(replay->list[i].entries,
-		       sets->entries + (size_t)turns[i].set * PM_LFT_BLOCK, PM_LFT_BLOCK);
+		       trace->entries + (size_t)turns[i].set * PM_LFT_BLOCK,
+		       PM_LFT_BLOCK);
 	}
 	free(turns);
 	return replay->list ? 0 : pm_error_no_memory(err);
