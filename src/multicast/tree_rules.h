@@ -2,7 +2,7 @@
 /*
  * Shared by the source files of multicast.h:
  *
- *   planes.c     what plan and capacities say: planes, their switches, orders of planes
+ *   planes.c     by plan and capacities: planes, their switches, orders of planes
  *   trees.c      the tree of one group, over the links that are usable now
  *   span.c       the same where no switch reaches all its members
  *   multicast.c  all groups, and their entries
@@ -17,17 +17,17 @@
 
 #define TREE_POSITIONS (PM_MAX_PORTS / PM_MFT_POSITION + 1)
 
-/* The fabric as MLIDs see it for which the same switches have room. */
+/* The fabric for the MLIDs that the same switches can hold. */
 struct view {
 	uint32_t end;	   /* MLIDs PM_MLID_FIRST + i with i below this, and .. */
 	uint32_t first;	   /* .. not below this */
-	uint8_t *usable;   /* [port] usable, both switches having room */
-	uint32_t *part;	   /* [switch] what links join has the same number */
-	uint64_t *capable; /* switches with room, a set */
+	uint8_t *usable;   /* [port] usable, and both switches can hold the MLIDs */
+	uint32_t *part;	   /* [switch] one number for all switches that links connect */
+	uint64_t *capable; /* a set: switches that can hold the MLIDs */
 	struct pm_reach reach;
 };
 
-/* A tree under way. Arrays [switch] hold for switches of the tree. */
+/* A growing tree. Arrays [switch] are valid for switches of the tree. */
 struct growing {
 	uint32_t *stamp; /* [switch] == now: in the tree */
 	uint32_t now;
@@ -63,7 +63,7 @@ struct pm_multicast {
 	struct view *views; /* by MLID */
 	uint32_t num_views;
 
-	/* Room for a group. */
+	/* Scratch for a group. */
 	uint32_t *order;	    /* [plane] */
 	uint32_t order_key;	    /* the object that it is the order of, or PM_NONE */
 	uint32_t *sites, num_sites; /* switches with members that take part */
@@ -88,7 +88,7 @@ struct subject {
 
 /* ---- planes.c ---- */
 
-/* Fills what holds with all links usable; whole.down is there. -ENOMEM. */
+/* Fills the members that hold with all links usable; whole.down is there. -ENOMEM. */
 int planes_index(struct pm_multicast *m, struct pm_error *err);
 
 /* Puts the order of planes of an MLID into m->order. */
@@ -99,7 +99,7 @@ uint32_t planes_top(const struct pm_multicast *m, uint32_t plane, uint32_t key);
 
 /* ---- trees.c ---- */
 
-/* The fabric as an MLID sees it. */
+/* The fabric for an MLID. */
 const struct view *trees_view(const struct pm_multicast *m, uint32_t index);
 
 /* Makes the tree of a group in m->growing, if its state asks for one; sites are its

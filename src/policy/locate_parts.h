@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared by the locate*.c: what is known of a failure, and the paths to switches. */
+/* Shared by the locate*.c: the findings about a failure, and the paths to switches. */
 #ifndef PM_LOCATE_PARTS_H
 #define PM_LOCATE_PARTS_H
 
@@ -18,13 +18,13 @@ enum link_state {
 	GONE,	  /* .. or it is not, and may have been meanwhile */
 };
 
-/* The ports by which a way leaves each switch. */
+/* The ports by which a path leaves each switch. */
 struct way {
 	int hops;
 	uint32_t ports[PM_LOCATE_HOPS];
 };
 
-/* What is out over a way that is not proven. */
+/* A probe: an SMP over a path that is not proven. */
 struct probe {
 	uint32_t sw;
 	struct way way;
@@ -40,32 +40,32 @@ struct pm_locate {
 	uint8_t *link;	     /* [port] enum link_state, the same at both ends but for
 			      * ASKED */
 	uint32_t *reports;   /* [switch] */
-	uint32_t *failed;    /* [switch] links found lost at it */
+	uint32_t *failed;    /* [switch] links found failed at it */
 	uint8_t *heard;	     /* [switch] it has reported or answered */
 	uint8_t *answered;   /* [switch] */
 	uint8_t *searched;   /* [switch] all its ports are asked for */
 	uint8_t *doubtful;   /* [switch] suspect, in the component of a dark one, or on
 			      * the path to one that did not answer */
-	uint8_t *mute;	     /* [switch] did not answer over a proven way */
+	uint8_t *mute;	     /* [switch] did not answer over a proven path */
 	uint8_t *wanted;     /* [switch] pm_locate_want */
 	uint32_t fruitless;  /* searched switches in a row without a failed link */
 	uint32_t silences;   /* so far .. */
 	uint32_t excused;    /* .. and before care was taken */
 	bool sweeping;	     /* see pm_locate_sweeping */
-	bool careful;	     /* only proven ways are used .. */
-	bool warned;	     /* .. and all that is out now went over such ways */
+	bool careful;	     /* only proven paths are used .. */
+	bool warned;	     /* .. and all SMPs that are out went over such paths */
 	bool over;
 
-	/* Ways. */
-	uint32_t *proof;    /* [switch] by[] of search.h: of those that are proven, */
-	uint32_t *clear_by; /* .. of a search around what is doubtful, */
+	/* Paths. */
+	uint32_t *proof;    /* [switch] by[] of search.h: of the proven paths, */
+	uint32_t *clear_by; /* .. of a search around doubtful switches, */
 	uint32_t *any_by;   /* .. and through it */
 	bool paths_known;   /* these two are right */
-	uint32_t *queue;    /* [switch] room */
+	uint32_t *queue;    /* [switch] scratch */
 	struct probe probes[PM_LOCATE_PROBES];
 	uint32_t num_probes;
 
-	/* Questions that are being made. */
+	/* The SMPs being made. */
 	uint32_t *ports;
 	uint32_t count, max;
 };
@@ -97,13 +97,13 @@ static inline void locate_set_link(struct pm_locate *locate, uint32_t port,
  */
 void locate_prove(struct pm_locate *locate, uint32_t port);
 
-/* Proves anew what the links that are up now join with the manager. */
+/* Proves anew all switches that links which are up connect with the manager. */
 void locate_prove_again(struct pm_locate *locate);
 
 /* The port by which a switch sends its reports, by the tables; PM_NONE: it has none. */
 uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw);
 
-/* A path to a switch, over what is proven as far as that goes; false if there is none. */
+/* A path to a switch, over proven links as far as possible; false if there is none. */
 bool locate_find_path(struct pm_locate *locate, uint32_t sw, struct way *way);
 
 #endif

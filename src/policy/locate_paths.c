@@ -12,7 +12,7 @@
  */
 #include "locate_parts.h"
 
-/* ---- Proven ways ---- */
+/* ---- Proven paths ---- */
 
 void locate_prove(struct pm_locate *locate, uint32_t port)
 {
@@ -50,7 +50,7 @@ void locate_prove_again(struct pm_locate *locate)
 	search_links(locate, is_known_up, locate->proof);
 }
 
-/* ---- Ways ---- */
+/* ---- Paths ---- */
 
 /* Follows by[], the ports into switches, back to the manager's; false: too long. */
 static bool follow_back(const struct pm_locate *locate, const uint32_t *by, uint32_t sw,

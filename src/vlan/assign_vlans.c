@@ -19,7 +19,7 @@
 
 /* ---- One switch ---- */
 
-/* By how many hosts the cables up have, from the lowest one; then by VLAN. */
+/* By the number of hosts of the links up, from the lowest one; then by VLAN. */
 static bool is_better(const struct assigner *d, uint32_t sw, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = d->vlans;
@@ -49,7 +49,7 @@ static void count_host(struct assigner *d, uint32_t h)
 		d->load[up[sw]]++;
 }
 
-/* How far apart the loads of its cables are that lead to VLANs which will do. */
+/* The difference between the loads of its links that lead to suitable VLANs. */
 static void note_spread(struct assigner *d, uint32_t sw, uint32_t num)
 {
 	uint32_t least = PM_NONE, most = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Dealing hosts to VLANs: what it works with, for all of them and for a few. */
+/* Assigns hosts to VLANs: all of them, or those that have to move after a failure. */
 #ifndef VLAN_ASSIGN_VLANS_H
 #define VLAN_ASSIGN_VLANS_H
 
@@ -15,26 +15,26 @@ struct assigner {
 	uint8_t *moves;		   /* [host] its line is to be written */
 	uint32_t *first;  /* [switch] its first host; those of one follow each other */
 	uint32_t *sites;  /* with hosts, in the order in which they are tried */
-	uint32_t *number; /* [switch] its place in that */
-	uint32_t *reach;  /* [switch] sites that VLANs join it with, of all VLANs */
+	uint32_t *number; /* [switch] its index in sites */
+	uint32_t *reach;  /* [switch] sites that any VLAN connects it with */
 	uint32_t num_sites, words; /* of 64 sites each */
 	uint32_t *by_priority;	   /* hosts as they were, the highest one first */
-	uint64_t
-		*connected; /* [site][word] sites that some VLAN joins it with, as bits */
+	uint64_t *connected; /* [site][word] sites that some VLAN connects it with, as
+				bits */
 	/* Of a run. */
-	uint64_t *remain; /* [word] sites with hosts that were not taken yet, as bits */
-	uint32_t *count;  /* of parts before anything was taken */
-	uint32_t *left;	  /* [switch] hosts there that were not taken */
-	uint32_t *fixed;  /* hosts with lines that stay, by priority, .. */
+	uint64_t *remain;	   /* [word] sites with unassigned hosts, as bits */
+	uint32_t *count;	   /* of parts at the beginning */
+	uint32_t *left;		   /* [switch] unassigned hosts there */
+	uint32_t *fixed;	   /* hosts with lines that stay, by priority, .. */
 	uint32_t num_fixed, taken; /* .. and how many of these were taken */
 	uint32_t *order;	   /* hosts that move, as they were taken, .. */
 	uint32_t *above;	   /* .. and how many of fixed[] before */
 	uint32_t num_moved;
 	uint32_t *load;	    /* [port] up: hosts assigned to it */
 	uint32_t *assigned; /* [vlan] hosts */
-	uint32_t *fit;	    /* VLANs that will do, of one switch */
-	uint32_t *list;	    /* switches with hosts that move and were not taken */
-	uint32_t stuck;	    /* hosts taken that do not meet all */
+	uint32_t *fit;	    /* suitable VLANs of one switch */
+	uint32_t *list;	    /* switches with unassigned hosts that move */
+	uint32_t stuck;	    /* assigned hosts that do not reach all others */
 	uint32_t blocked;   /* of fixed[]: taken when that came for the first time */
 	uint32_t spread;
 };
@@ -43,29 +43,30 @@ struct assigner {
 int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *cut,
 		   struct pm_vlan_host *host, struct pm_error *err);
 
-/* Whether some VLAN joins two switches with hosts. */
+/* Whether some VLAN connects two switches with hosts. */
 bool assigner_can_join(const struct assigner *d, uint32_t a, uint32_t b);
 
 /*
- * Gives those of moves[] VLANs and places among the others by priority; `stuck` is 0 if
- * all pairs meet that a VLAN joins. It may be run again with others; host[] has to be as
- * it was then.
+ * Gives the hosts of moves[] VLANs, and priorities among the others. `stuck` is 0 if all
+ * pairs are connected that a VLAN can connect. It may be run again with other moves[];
+ * host[] must be as before then.
  */
 void assigner_run(struct assigner *d);
 
-/* Writes the priorities for these places; false: there are not enough somewhere. */
+/* Writes the priorities in this order; false: a gap has too few of them. */
 bool assigner_rank(struct assigner *d);
 
-/* The VLAN in which most hear a broadcast; the one before, if it is one of these. */
+/* The VLAN in which a broadcast reaches most hosts; the previous one if it is one of
+ * them. */
 int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *unheard,
 		       struct pm_error *err);
 
-/* Deals all of them; *broadcast was theirs before. -ENOMEM. */
+/* Assigns all hosts; *broadcast: the VLAN of broadcasts before and after. -ENOMEM. */
 int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
 		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
 		  struct pm_error *err);
 
-/* Counts pairs, and those that are apart. */
+/* Counts pairs, and the unreachable ones. */
 void assigner_count_unreachable(const struct parts *p, const struct pm_vlan_host *host,
 				struct pm_vlan_assignment *assignment);
 

@@ -13,7 +13,7 @@ static uint32_t find_root(uint32_t *parent, uint32_t x)
 	return x;
 }
 
-/* Joins what cables join; false: one of them closes a loop. */
+/* Joins the parts that links connect; false: a link closes a loop. */
 static bool join_cables(const struct pm_vlans *v, uint32_t vlan, uint32_t *parent)
 {
 	const struct pm_fabric *fabric = v->fabric;

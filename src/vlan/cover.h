@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Vertex covers: of each edge one end is to be chosen, and few of all. */
+/* Vertex covers: small sets of vertices with an end of each edge. */
 #ifndef VLAN_COVER_H
 #define VLAN_COVER_H
 
@@ -22,8 +22,8 @@ int cover_begin(struct cover *c, uint32_t num, struct pm_pool *pool,
 void cover_join(struct cover *c, uint32_t a, uint32_t b);
 
 /*
- * Sets chosen[] to 1 for those of a cover; it is a smallest one wherever the graph has no
- * cycle of odd length. *bound: no cover has fewer. -ENOMEM. Cost: O(num^3 / 64).
+ * Sets chosen[] to 1 for the vertices of a cover. It is a smallest one where the graph
+ * has no cycle of odd length. *bound: no cover has fewer. -ENOMEM. Cost: O(num^3 / 64).
  */
 int cover_choose(struct cover *c, uint8_t *chosen, uint32_t *bound, struct pm_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts flows on cables under shift permutations. */
+/* Counts flows on links under shift permutations. */
 #include "vlan_parts.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 struct counter {
 	const struct pm_vlans *vlans;
 	const uint8_t *cut;
-	uint32_t *up_flows, *down_flows; /* [port] of the lower end of a cable */
+	uint32_t *up_flows, *down_flows; /* [port] of the lower end of a link */
 	uint32_t *step;			 /* [switch] how far the first of two went up */
 	uint32_t stamp;
 };
@@ -49,7 +49,7 @@ static uint32_t add_to_flows(uint32_t *flows, const struct pm_vlans *v,
 	return most;
 }
 
-/* Adds a flow; how many a cable of its way has now at most. */
+/* Adds a flow; returns the most flows on a link of its path. */
 static uint32_t add_flow(struct counter *c, uint32_t vlan, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = c->vlans;

@@ -6,10 +6,10 @@
 #include "assign_vlans.h"
 
 /*
- * Looks for a table that differs from `before` in fewer than `lines` hosts' lines, as few
- * as can be, and leaves no more pairs apart than `unreachable`; d->host is that table
- * then. False: there is none, or there are more than `most` pairs to look at; d->host is
- * as it was. Tables with so many lines are tried all or not at all. -ENOMEM: false.
+ * Searches the table with the fewest lines that differ from `before`, fewer than `lines`,
+ * and with no more unreachable pairs than `unreachable`; writes it to d->host. False, and
+ * d->host unchanged: there is none, there are more than `most` pairs to check, or there
+ * is no memory. Of the tables with one number of lines all are tried, or none.
  */
 bool try_tables(struct assigner *d, const struct pm_vlan_host *before, uint32_t lines,
 		uint64_t unreachable, uint64_t most);

@@ -33,7 +33,7 @@ static bool is_top(const struct pm_vlans *v, uint32_t sw)
 	return true;
 }
 
-/* Of the cables up to switches of the tree, that with the fewest VLANs. */
+/* The link up to a switch of the tree that is in the fewest VLANs. */
 static uint32_t choose_up(const struct maker *m, uint32_t sw)
 {
 	const struct pm_vlans *v = m->vlans;
@@ -56,7 +56,7 @@ static bool is_kept(const struct maker *m)
 	return m->total && before / m->total != (before + m->vlans->num) / m->total;
 }
 
-/* The tree below a top switch, with cables that are in few VLANs. */
+/* The tree below a top switch, over links that are in few VLANs. */
 static void fill_row(struct maker *m, uint32_t top)
 {
 	for (uint32_t i = 0; i < m->vlans->tree->num_switches; i++)

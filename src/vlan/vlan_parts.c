@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* Where one comes going up until a cable is lost. */
+/* The highest switch on the path up, to the first failed link. */
 static uint32_t climb(const struct pm_vlans *v, uint32_t vlan, const uint8_t *cut,
 		      uint32_t sw)
 {
@@ -30,7 +30,7 @@ static void find_live(struct parts *p, const uint8_t *cut)
 	}
 }
 
-/* Gives all switches that cables join with one its number. */
+/* Gives all switches that links connect with one its number. */
 static void flood(const struct pm_vlans *v, const uint8_t *cut, uint32_t start,
 		  uint32_t *island, uint32_t *queue)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which switches with hosts a VLAN joins, without what is lost. */
+/* The switches with hosts that a VLAN connects, without the failed parts. */
 #ifndef VLAN_VLAN_PARTS_H
 #define VLAN_VLAN_PARTS_H
 
@@ -8,13 +8,13 @@
 struct parts {
 	const struct pm_vlans *vlans;
 	uint32_t num_switches;
-	uint32_t *part;	  /* [vlan][switch] the highest switch of its part of the tree;
-			   * PM_NONE: it is not in this VLAN */
-	uint32_t *count;  /* [vlan][switch] by that: sites that remain to be joined */
-	uint32_t *live;	  /* [switch] hosts that are there and send tags: above 0, it is
-			   * a site, which others are to reach */
-	uint8_t *gone;	  /* [host] its cable is lost */
-	uint32_t *island; /* [switch] one number for all that cables join, whatever way */
+	uint32_t *part;	   /* [vlan][switch] the highest switch of its part of the tree;
+			    * PM_NONE: it is not in this VLAN */
+	uint32_t *count;   /* [vlan][switch] by that: sites that remain to be connected */
+	uint32_t *live;	   /* [switch] hosts that are there and send tags: above 0, it is
+			    * a site, which others are to reach */
+	uint8_t *gone;	   /* [host] its link has failed */
+	uint32_t *island;  /* [switch] one number for all switches that links connect */
 	uint32_t num_live; /* hosts */
 };
 
@@ -28,7 +28,7 @@ static inline uint32_t parts_of(const struct parts *p, uint32_t vlan, uint32_t s
 	return p->part[(size_t)vlan * p->num_switches + sw];
 }
 
-/* How many of the sites that remain a VLAN joins this one with, itself among them. */
+/* Number of remaining sites that a VLAN connects with this one, itself included. */
 static inline uint32_t parts_reach(const struct parts *p, uint32_t vlan, uint32_t sw)
 {
 	uint32_t part = parts_of(p, vlan, sw);
@@ -36,7 +36,7 @@ static inline uint32_t parts_reach(const struct parts *p, uint32_t vlan, uint32_
 	return part == PM_NONE ? 0 : p->count[(size_t)vlan * p->num_switches + part];
 }
 
-/* Whether it joins two of them. */
+/* Whether it connects two of them. */
 static inline bool parts_join(const struct parts *p, uint32_t vlan, uint32_t a,
 			      uint32_t b)
 {
@@ -45,10 +45,10 @@ static inline bool parts_join(const struct parts *p, uint32_t vlan, uint32_t a,
 	return part != PM_NONE && part == parts_of(p, vlan, b);
 }
 
-/* Of all VLANs, what one of them reaches at most. */
+/* The most sites that one of all VLANs reaches. */
 uint32_t parts_best(const struct parts *p, uint32_t sw);
 
-/* Takes a site out of those that remain. */
+/* Removes a site from the remaining ones. */
 void parts_drop(struct parts *p, uint32_t sw);
 
 /* The VLAN of a pair of hosts. */

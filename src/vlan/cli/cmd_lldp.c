@@ -26,7 +26,7 @@ struct request {
 	struct cli_output output;
 };
 
-/* What is known of the end of a cable at a port. */
+/* The neighbour that is heard at a port. */
 enum hearing { NOT_READ, SILENT, HEARD, OTHER };
 
 struct cabling {

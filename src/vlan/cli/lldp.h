@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a node hears of its neighbours by LLDP, as lldpd's `lldpctl -f json` prints it:
+ * Reads a node's neighbours by LLDP, as lldpd's `lldpctl -f json` prints them:
  *
  *	{"lldp": {"interface": {"swp3": {
  *		"chassis": {"spine0": {"id": {"type": "mac", "value": ".."}, ..}},
@@ -22,7 +22,7 @@ struct lldp_neighbour {
 	const char *interface; /* of the node that hears it */
 	const char *name;      /* of the neighbour's system; NULL: has none */
 	const char *id;	       /* of the neighbour's chassis */
-	const char *port;      /* as far as it is told, else "" */
+	const char *port;      /* "": not known */
 };
 
 struct lldp {

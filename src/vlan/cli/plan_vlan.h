@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What portmajor-vlan plan was asked, and what comes of it. */
+/* The request to portmajor-vlan plan, and its results. */
 #ifndef PORTMAJOR_CLI_PLAN_VLAN_H
 #define PORTMAJOR_CLI_PLAN_VLAN_H
 
@@ -8,19 +8,19 @@
 #include <portmajor/files/host_table.h>
 #include <portmajor/vlan/vlan.h>
 
-/* What is asked for. */
+/* The request. */
 struct plan_vlan {
 	const char *folder; /* for the files */
 	const char *macs;   /* file of names and MAC addresses, or NULL */
 	const char *ports;  /* pattern for switches' ports; NULL: the usual */
 	const char *old;    /* former host table, or NULL */
 	uint32_t first;	    /* number of the first VLAN */
-	uint32_t mac_table; /* room of switches, 0: any */
+	uint32_t mac_table; /* entries that a switch can hold, 0: any number */
 	bool merge;
 	struct cli_failed untagged; /* names */
 };
 
-/* What comes of it; all but the request is the job's own. */
+/* The results; owns all but the request. */
 struct vlan_job {
 	const struct plan_vlan *request;
 	const struct pm_fabric *fabric; /* whole */
@@ -29,9 +29,9 @@ struct vlan_job {
 	struct pm_vlan_assignment assignment;
 	struct pm_vlan_loads loads;
 	uint64_t mac_entries;
-	uint32_t mac_switch; /* that has the most of them */
+	uint32_t mac_switch; /* the switch with the most of them */
 	uint64_t *mac;	     /* [host] */
-	uint8_t *cut;	     /* [port], NULL: nothing is lost */
+	uint8_t *cut;	     /* [port] failed; NULL: none */
 	struct pm_host_table old;
 	uint32_t changed, gone; /* lines that differ from the old, or are gone */
 	uint32_t fresh;		/* of changed: of addresses that the old one lacks */
@@ -40,23 +40,23 @@ struct vlan_job {
 /* The MAC addresses of hosts, and the hosts without tags; an exit status. */
 int vlan_hosts_read(struct vlan_job *job);
 
-/* The former table: what changes start from, if anything is lost. An exit status. */
+/* Reads the former table, from which changes start after a failure. An exit status. */
 int vlan_old_read(struct vlan_job *job);
 
-/* Counts lines that differ from it. */
+/* Counts lines that differ from the former table. */
 void vlan_old_compare(struct vlan_job *job);
 
 /* A host's line as a file has it. */
 struct pm_host_line vlan_host_line(const struct vlan_job *job, uint32_t host);
 struct pm_host_line vlan_group_line(const struct vlan_job *job);
 
-/* Its name, with its port where its node has several. The caller frees it. */
+/* A host's name, with its port where its node has several. The caller frees it. */
 char *vlan_host_name(const struct vlan_job *job, uint32_t host);
 
-/* Whether names of ports and of files come out as they should; an exit status. */
+/* Checks that names of ports and of files are unique and valid; an exit status. */
 int vlan_files_check(const struct vlan_job *job);
 
-/* Writes all, or only what a failure changes. An exit status. */
+/* Writes all files, or only those that a failure changes. An exit status. */
 int vlan_files_write(const struct vlan_job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What Ethernet switches call their ports: --port-names. */
+/* Names of Ethernet switches' ports: --port-names. */
 #ifndef PORTMAJOR_CLI_PORT_NAMES_H
 #define PORTMAJOR_CLI_PORT_NAMES_H
 
