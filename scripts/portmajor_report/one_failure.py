@@ -16,6 +16,7 @@ from .words import decimal, label_of, plural, shorten
 
 HOT = 6  # steps of colour above the usual load
 GREYS = 4  # steps of grey up to it
+EVEN = 0.01  # above the usual load, and still grey
 FULL = 0.25  # above the usual load: the strongest colour, unless some link has more
 LINES = 60  # drawn of those that gain load: the eye sees no more; all of the most
 WIDTH, GAP, NODE = 1000, 92, 10  # of the tree: in its own units, and CSS pixels
@@ -31,13 +32,17 @@ def tell_cut_off(document):
     return f"{plural(pairs, 'pair')} of hosts cut off" if pairs else "nobody cut off"
 
 
+def signed_percent(change):
+    """Of a part of 1."""
+    told = f"{100 * change:+,.1f}%".replace("-", "\u2212")
+    return told if abs(change) >= 0.0005 else "as before"
+
+
 def tell_busiest(load):
     """How much more the busiest link carries than before."""
     if not load or not load["before"]:
         return None
-    change = 100 * (load["after"] / load["before"] - 1)
-    told = f"{change:+,.1f}%".replace("-", "\u2212") if abs(change) >= 0.05 else "as before"
-    return f"busiest link {told}"
+    return f"busiest link {signed_percent(load['after'] / load['before'] - 1)}"
 
 
 def sum_up(document):
@@ -164,34 +169,49 @@ def cells_of(rows, planes):
 
 
 class Scale:
-    """Grey up to the usual load, which is the median before; then ever more colour."""
+    """Grey up to the usual load, then ever more colour. What is usual, the median of the usable
+    links, is another load after the failure: its traffic is spread over all the others."""
 
     def __init__(self, cells):
         there = [cell for row in cells for cell in row if cell]
-        self.usual = statistics.median_high([cell[0] for cell in there if cell[0]] or [1])
-        self.top = max((1 + FULL) * self.usual, max(max(cell[:2]) for cell in there))
+        usable = (there, [cell for cell in there if cell[2]])
+        self.usual = [statistics.median_high([cell[when] for cell in usable[when] if cell[when]]
+                                             or [1]) for when in (0, 1)]
+        self.top = max([FULL, *(self.excess(cell[when], when)
+                                for when in (0, 1) for cell in usable[when])])
         self.seen = collections.defaultdict(list)
 
-    def step(self, load):
-        if load <= self.usual:
-            return f"g{-(-GREYS * load // self.usual)}"
-        return f"h{math.ceil(HOT * (load - self.usual) / (self.top - self.usual))}"
+    def excess(self, load, when):
+        """As a part of the usual load; 0 up to that."""
+        more = load / self.usual[when] - 1
+        return more if more > EVEN else 0
+
+    def step(self, load, when):
+        more = self.excess(load, when)
+        if more:
+            return f"h{math.ceil(HOT * more / self.top)}"
+        return f"g{min(-(-GREYS * load // self.usual[when]), GREYS)}"
 
     def name(self, cell, when):
         """The class of a cell: before (0) or after (1)."""
         if when and not cell[2]:
             return "fails"
-        name = self.step(cell[when])
-        self.seen[name].append(cell[when])
+        name = self.step(cell[when], when)
+        self.seen[name].append(self.excess(cell[when], when))
         return name
+
+    def captions(self):
+        """What is usual before and after."""
+        before, after = self.usual
+        change = signed_percent(after / before - 1)
+        return [f"before: usually {before:,} flows", f"after: usually {after:,} ({change})"]
 
     def legend(self):
         """(class, words) of the steps that are there: grey as one."""
-        greys = [load for name, loads in self.seen.items() if name[0] == "g" for load in loads]
-        told = [(f"g{GREYS}", f"up to {max(greys):,} flows")] if greys else []
+        told = [(f"g{GREYS}", "usual load, or less")]
         for name in sorted(name for name in self.seen if name[0] == "h"):
-            low, high = min(self.seen[name]), max(self.seen[name])
-            told.append((name, f"{low:,}" if low == high else f"{low:,} to {high:,}"))
+            low, high = (signed_percent(f(self.seen[name])) for f in (min, max))
+            told.append((name, low if low == high else f"{low} to {high}"))
         return told
 
 
@@ -221,7 +241,7 @@ def numbers_of(link, names):
 
 
 def draw_map(table, links):
-    """{rows, planes, height, before, after, legend, data}, or None without planes."""
+    """{rows, planes, height, first, last, pictures, legend, failed, data}; None without planes."""
     planes = len(table["planes"])
     rows = [(i, [link for link in ups if link.plane is not None]) for i, ups in links.items()]
     rows = [(i, ups) for i, ups in rows if ups]
@@ -229,10 +249,11 @@ def draw_map(table, links):
         return None
     cells = cells_of(rows, planes)
     scale, names = Scale(cells), {}
-    before, after = (draw_cells(cells, scale, when) for when in (0, 1))
+    drawn = [draw_cells(cells, scale, when) for when in (0, 1)]
     data = [[label_of(table["switches"][i]), [numbers_of(link, names) for link in ups]]
             for i, ups in rows]
-    return {"rows": len(rows), "planes": planes, "before": before, "after": after,
+    return {"rows": len(rows), "planes": planes,
+            "pictures": list(zip(("before", "after"), scale.captions(), drawn)),
             "height": max(min((24 if len(rows) <= 18 else 14) * len(rows), 504), len(rows)),
             "first": data[0][0], "last": data[-1][0], "legend": scale.legend(),
             "failed": any(not cell[2] for row in cells for cell in row if cell),

@@ -24,6 +24,7 @@ REPORT = pmlab.ROOT / "scripts" / "portmajor-report"
 SHOTS = pmlab.BUILD / "report-screenshots"
 PYTHON = "/usr/bin/python3"  # Debian's, for which python3-jinja2 is
 WIDTHS = (360, 820, 1280)  # a phone, a tablet, a desk
+PRINTED = (703, 950)  # a Letter page without its margins of 14 mm, in CSS pixels
 
 # Names that break what does not escape: HTML, scripts, mathtext, JSON, control characters.
 NASTY = ("</script><script>undefined_function()</script>", "<img src=x onerror=boom()>",
@@ -227,6 +228,16 @@ class Pages(labtest.Folders):
                          "rgb(255, 255, 255)")
         self.assertEqual([row for row in self.browser.run(browser.LEGIBILITY) if row[1] < 4.5],
                          [])
+        self.check_one_page()
+
+    def check_one_page(self):
+        """The tree and its maps are printed on one page: Letter's, which is the shorter one."""
+        self.browser.look(PRINTED[0], media="print")
+        height, inside = self.browser.run("""(() => { const part =
+            document.querySelector("#wires").closest("section"); return [
+            part.getBoundingClientRect().height, getComputedStyle(part).breakInside]; })()""")
+        self.assertEqual(inside, "avoid")
+        self.assertLess(height, PRINTED[1])
 
     def check_size(self, *generate, lost):
         netlist = pmlab.generate(self.folder / "fabric.net", *generate)
@@ -270,10 +281,14 @@ class Pages(labtest.Folders):
         self.assertLess(page.stat().st_size, 5e6)
         self.browse(page, 360, dark=True)
         self.assertEqual(self.browser.run(browser.TOO_WIDE), [])
+        # Of each leaf that has lost a link, its others are coloured; all the rest is grey.
+        self.assertEqual([self.drawn(f"svg.map.after path{name}") for name in
+                          (".fails", ":not(.fails, .g3, .g4)")], [18, 18])
         self.find("leaf647[36]-")
         self.assertEqual([row[:2] for row in self.rows("worst")],
                          [[self.text("tbody.found td").split("\n")[0],
                            "link between levels 0 and 1"]])
+        self.check_one_page()
 
     def test_search(self):
         """Rows, more rows, and the tree; hosts that are cut off have names."""
@@ -381,12 +396,24 @@ class Pages(labtest.Folders):
         self.assertEqual(self.drawn("#wires path.fails"), 36 + 2)  # to each leaf; inside
         self.assertEqual(self.drawn("svg.map.after path.fails"), 36)
         self.assertEqual(self.drawn("svg.map.before path"), 36 * 18)
-        steps = self.text(".key span").split("\n")
-        self.assertIn(f"up to {told['load']['before']} flows", steps)
-        self.assertIn(str(told["load"]["after"]), steps)
+        before, after = map(int, re.findall(r"usually (\d+)", self.text(".maps figcaption")))
+        self.assertEqual(before, told["load"]["before"])
+        self.assertIn(f"{100 * (told['load']['after'] / after - 1):+.1f}%",
+                      self.text(".key span").split("\n"))
         self.assertTrue(self.says(netlist, "leaf3")["cut_off"])
         self.assertEqual(self.drawn("svg.map.after path.fails"), 18)
         self.assertIn("cut off: h3-[1-18].", self.text(".note"))
+
+    def test_exceptions_are_coloured(self):
+        """Links that carry more than others at that time: detours of a leaf, the most at it."""
+        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        self.says(netlist, "leaf5:20")
+        after = {name: self.drawn(f"svg.map.after path{name}")
+                 for name in (".fails", ".g4", ":not(.fails, .g4)")}
+        self.assertEqual(sum(after.values()), 36 * 18)
+        self.assertGreater(after[".g4"], 500)
+        self.assertGreaterEqual(after[":not(.fails, .g4)"], 17)  # leaf5's other links at least
+        self.assertEqual(self.drawn("svg.map.before path:not(.g4)"), 0)
 
     def test_detours(self):
         """A tap on a leaf's cell: the flows of the failed link are those that others gain."""
