@@ -125,6 +125,7 @@ class Commands(labtest.Folders):
         # The script itself would build first.
         line = line.replace("scripts/record-sets ",
                             f"python3 {pmlab.ROOT}/tests/integration/record_sets.py ")
+        line = re.sub("^portmajor-report ", "scripts/portmajor-report ", line)
         line = line.replace("portmajor preflight",
                             f"portmajor preflight -F {self.root}{CONF}")
         line = line.replace("scp ", "cp ").replace(f"sm2:{self.root}/", f"{self.root}/sm2/")
