@@ -22,7 +22,7 @@ static bool same_guids(const struct pm_guids *a, const struct pm_guids *b)
 	       (!a->count || !memcmp(a->list, b->list, a->count * sizeof(*a->list)));
 }
 
-static bool same_rules(const struct pm_role_rules *a, const struct pm_role_rules *b)
+bool pm_role_rules_equal(const struct pm_role_rules *a, const struct pm_role_rules *b)
 {
 	if (a->count != b->count)
 		return false;
@@ -38,8 +38,9 @@ static bool same_rules(const struct pm_role_rules *a, const struct pm_role_rules
 
 bool pm_roles_equal(const struct pm_roles *a, const struct pm_roles *b)
 {
-	return same_rules(&a->rules, &b->rules) && same_guids(&a->roots, &b->roots) &&
-	       same_guids(&a->compute, &b->compute) && same_guids(&a->io, &b->io);
+	return pm_role_rules_equal(&a->rules, &b->rules) &&
+	       same_guids(&a->roots, &b->roots) && same_guids(&a->compute, &b->compute) &&
+	       same_guids(&a->io, &b->io);
 }
 
 static bool has(const struct pm_guids *guids, uint64_t guid)

@@ -6,6 +6,7 @@
 #include <portmajor/files/config.h>
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,26 +136,39 @@ static int set_event_command(struct pm_config *config, const char *value)
 #define A_FLAG "yes or no"
 #define SECONDS "1 to " TEXT_OF(MAX_SECONDS) " seconds"
 
+#define FIELD(member)                                                                    \
+	offsetof(struct pm_config, member), sizeof(((struct pm_config *)NULL)->member)
+
 static const struct {
 	const char *name;
 	int (*set)(struct pm_config *config, const char *value);
 	const char *values;
+	size_t offset, size; /* of the value */
+	enum pm_config_kind kind;
 } keys[] = {
-	{"lid_order", set_lid_order, "grouped, leaf-major or port-major"},
-	{"migrate", set_migrate, A_FLAG},
-	{"flap_limit", set_flap_limit, "0 to " TEXT_OF(PM_DAMPING_LIMIT_MAX)},
-	{"flap_window", set_flap_window, SECONDS},
-	{"flap_hold", set_flap_hold, SECONDS},
-	{"flap_hold_max", set_flap_hold_max, SECONDS},
-	{"early_repair", set_early_repair, A_FLAG},
-	{"early_repair_budget", set_early_repair_budget, "1 to 10000 milliseconds"},
-	{"rebalance", set_rebalance, "auto or request"},
+	{"lid_order", set_lid_order, "grouped, leaf-major or port-major",
+	 FIELD(lid_order), PM_CONFIG_RESTART},
+	{"migrate", set_migrate, A_FLAG, FIELD(migrate), PM_CONFIG_RESTART},
+	{"flap_limit", set_flap_limit, "0 to " TEXT_OF(PM_DAMPING_LIMIT_MAX),
+	 FIELD(flap.limit), PM_CONFIG_LIVE},
+	{"flap_window", set_flap_window, SECONDS, FIELD(flap.window_ms), PM_CONFIG_LIVE},
+	{"flap_hold", set_flap_hold, SECONDS, FIELD(flap.hold_ms), PM_CONFIG_LIVE},
+	{"flap_hold_max", set_flap_hold_max, SECONDS, FIELD(flap.hold_max_ms),
+	 PM_CONFIG_LIVE},
+	{"early_repair", set_early_repair, A_FLAG, FIELD(early_repair), PM_CONFIG_LIVE},
+	{"early_repair_budget", set_early_repair_budget, "1 to 10000 milliseconds",
+	 FIELD(early_repair_budget_ms), PM_CONFIG_LIVE},
+	{"rebalance", set_rebalance, "auto or request", FIELD(rebalance_auto),
+	 PM_CONFIG_LIVE},
 	{"rebalance_rate", set_rebalance_rate,
-	 "1 to " TEXT_OF(PM_REBALANCE_RATE_MAX) " blocks per second"},
-	{"shadow", set_shadow, A_FLAG},
-	{"prometheus", set_prometheus, "the absolute path of a file or folder"},
-	{"event_syslog", set_event_syslog, A_FLAG},
-	{"event_command", set_event_command, "the absolute path of a program"},
+	 "1 to " TEXT_OF(PM_REBALANCE_RATE_MAX) " blocks per second",
+	 FIELD(rebalance_rate), PM_CONFIG_LIVE},
+	{"shadow", set_shadow, A_FLAG, FIELD(shadow), PM_CONFIG_RESTART},
+	{"prometheus", set_prometheus, "the absolute path of a file or folder",
+	 FIELD(prometheus), PM_CONFIG_RESTART},
+	{"event_syslog", set_event_syslog, A_FLAG, FIELD(event_syslog), PM_CONFIG_LIVE},
+	{"event_command", set_event_command, "the absolute path of a program",
+	 FIELD(event_command), PM_CONFIG_LIVE},
 };
 
 #define NUM_KEYS (sizeof(keys) / sizeof(*keys))
@@ -293,4 +307,35 @@ int pm_config_read(const char *path, struct pm_config *config, struct pm_error *
 		rc = pm_config_parse(text, path, config, err);
 	free(text);
 	return rc;
+}
+
+static void add_name(const char *name, char names[PM_CONFIG_KEYS])
+{
+	size_t length = strlen(names);
+
+	snprintf(names + length, PM_CONFIG_KEYS - length, "%s%s", length ? ", " : "",
+		 name);
+}
+
+bool pm_config_compare(const struct pm_config *before, const struct pm_config *now,
+		       enum pm_config_kind kind, char names[PM_CONFIG_KEYS])
+{
+	names[0] = '\0';
+	for (size_t i = 0; i < NUM_KEYS; i++)
+		if (keys[i].kind == kind &&
+		    memcmp((const char *)before + keys[i].offset,
+			   (const char *)now + keys[i].offset, keys[i].size) != 0)
+			add_name(keys[i].name, names);
+	if (kind == PM_CONFIG_LIVE && !pm_role_rules_equal(&before->roles, &now->roles))
+		add_name("role", names);
+	return names[0];
+}
+
+void pm_config_take_live(struct pm_config *config, const struct pm_config *now)
+{
+	for (size_t i = 0; i < NUM_KEYS; i++)
+		if (keys[i].kind == PM_CONFIG_LIVE)
+			memcpy((char *)config + keys[i].offset,
+			       (const char *)now + keys[i].offset, keys[i].size);
+	config->roles = now->roles;
 }

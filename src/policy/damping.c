@@ -458,6 +458,25 @@ int pm_damping_import(struct pm_damping *damping, uint64_t now_ms,
 	return 0;
 }
 
+int pm_damping_copy(const struct pm_damping *from, const struct pm_damping_config *config,
+		    uint64_t now_ms, struct pm_damping **to, struct pm_error *err)
+{
+	struct pm_damping_record record;
+	struct pm_damping *made;
+	uint32_t at = 0;
+	int rc = pm_damping_make(config, &made, err);
+
+	if (rc)
+		return rc;
+	while (!rc && pm_damping_export(from, now_ms, &at, &record))
+		rc = pm_damping_import(made, now_ms, &record, err);
+	if (!rc)
+		*to = made;
+	else
+		pm_damping_free(made);
+	return rc;
+}
+
 uint64_t pm_damping_changes(const struct pm_damping *damping)
 {
 	return damping->changes;

@@ -8,6 +8,15 @@ void pm_failback_init(struct pm_failback *failback, uint32_t first_ms,
 	*failback = (struct pm_failback){.first_ms = first_ms, .longest_ms = longest_ms};
 }
 
+void pm_failback_set_holds(struct pm_failback *failback, uint32_t first_ms,
+			   uint32_t longest_ms)
+{
+	failback->first_ms = first_ms;
+	failback->longest_ms = longest_ms;
+	if (failback->hold_ms > longest_ms)
+		failback->hold_ms = longest_ms;
+}
+
 static void fail_over(struct pm_failback *failback, uint64_t now_ms)
 {
 	if (!failback->hold_ms || now_ms - failback->since_ms >= failback->longest_ms)

@@ -389,6 +389,46 @@ static void test_shadow(void **state)
 	}
 }
 
+/* Each key by its name, in the kind that it is of; live ones are copied, no others. */
+static void test_compare(void **state)
+{
+	static const struct {
+		const char *text, *live, *restart;
+	} rows[] = {
+		{"", "", ""},
+		{"# only a comment\nflap_limit 3\n", "", ""},
+		{"lid_order leaf-major\nmigrate yes\nshadow yes\nprometheus /p\n", "",
+		 "lid_order, migrate, shadow, prometheus"},
+		{"flap_limit 4\nflap_window 5\nflap_hold 6\nflap_hold_max 7\n",
+		 "flap_limit, flap_window, flap_hold, flap_hold_max", ""},
+		{"early_repair no\nearly_repair_budget 9\nmigrate yes\n",
+		 "early_repair, early_repair_budget", "migrate"},
+		{"rebalance request\nrebalance_rate 5\nevent_syslog no\n"
+		 "event_command /bin/true\nrole io guid 7\n",
+		 "rebalance, rebalance_rate, event_syslog, event_command, role", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char names[PM_CONFIG_KEYS];
+		struct pm_config config, now;
+
+		pm_config_init(&config);
+		assert_int_equal(pm_config_parse(rows[i].text, "f", &now, NULL), 0);
+		assert_int_equal(pm_config_compare(&config, &now, PM_CONFIG_LIVE, names),
+				 rows[i].live[0] != 0);
+		assert_string_equal(names, rows[i].live);
+		assert_int_equal(
+			pm_config_compare(&config, &now, PM_CONFIG_RESTART, names),
+			rows[i].restart[0] != 0);
+		assert_string_equal(names, rows[i].restart);
+		pm_config_take_live(&config, &now);
+		assert_false(pm_config_compare(&config, &now, PM_CONFIG_LIVE, names));
+		pm_config_compare(&config, &now, PM_CONFIG_RESTART, names);
+		assert_string_equal(names, rows[i].restart);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,7 +436,7 @@ int main(void)
 		cmocka_unit_test(test_early_repair), cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_files),	     cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_prometheus),   cmocka_unit_test(test_shadow),
-		cmocka_unit_test(test_rebalance),
+		cmocka_unit_test(test_rebalance),    cmocka_unit_test(test_compare),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

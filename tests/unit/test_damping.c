@@ -479,6 +479,34 @@ static void test_moved_link(void **state)
 		}
 }
 
+/* A copy knows the same, but by its own limits. */
+static void test_copy(void **state)
+{
+	static const struct pm_damping_config shorter = {1, 60000, 2000, 5000};
+	struct pm_damping *before;
+	struct pm_damped_link link;
+	struct ground g;
+	uint64_t at;
+
+	(void)state;
+	begin(&g, TWO_SPINES, &usual);
+	at = flap(&g, "l0", 2, 4, 0);
+	look(&g, at);
+	assert_int_equal(g.out[port_of(&g, "l0", 2)], 0);
+	before = g.damping;
+	assert_int_equal(pm_damping_copy(before, &shorter, at, &g.damping, NULL), 0);
+	pm_damping_free(before);
+	assert_int_equal(count(g.damping), 1);
+	assert_true(find(&g, "l0", 2, at, &link));
+	assert_int_equal(link.hold_ms, 5000);
+	look(&g, at);
+	assert_int_equal(g.out[port_of(&g, "l0", 2)], 0);
+	at = flap(&g, "l1", 3, 2, at); /* once more than the new limit */
+	assert_true(find(&g, "l1", 3, at, &link));
+	assert_int_equal(link.hold_ms, 2000);
+	end(&g);
+}
+
 static void test_clear(void **state)
 {
 	struct ground g;
@@ -1012,6 +1040,7 @@ int main(void)
 		cmocka_unit_test(test_hold_out_of_sight),
 		cmocka_unit_test(test_moved_link),
 		cmocka_unit_test(test_clear),
+		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_random_series),
 	};
 

@@ -190,6 +190,34 @@ static void test_command(void **state)
 	unlink(command);
 }
 
+/* A command counts for events from then on, until there is none. */
+static void test_other_command(void **state)
+{
+	struct pm_config config = {.event_syslog = false};
+	char command[64], told[64], body[160];
+	struct events *events = start("");
+
+	(void)state;
+	snprintf(told, sizeof(told), "%s/told", folder);
+	snprintf(body, sizeof(body), "printf '%%s\\n' \"$1\" >>%s", told);
+	make_command(command, body);
+	events_note(events, EVENT_INFO, "run", "first");
+	finish(events);
+	snprintf(config.event_command, sizeof(config.event_command), "%s", command);
+	events_set(events, &config);
+	events_note(events, EVENT_INFO, "run", "second");
+	finish(events);
+	config.event_command[0] = '\0';
+	events_set(events, &config);
+	events_note(events, EVENT_INFO, "run", "third");
+	finish(events);
+	assert_null(strchr(strchr(read_text(told), '\n') + 1, '\n'));
+	assert_non_null(strstr(read_text(told), " info run second\n"));
+	events_stop(events);
+	unlink(told);
+	unlink(command);
+}
+
 /* Told once until it succeeds. */
 static void test_failure(void **state)
 {
@@ -260,11 +288,11 @@ static void test_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),	cmocka_unit_test(test_long),
-		cmocka_unit_test(test_many),	cmocka_unit_test(test_no_folder),
-		cmocka_unit_test(test_size),	cmocka_unit_test(test_command),
-		cmocka_unit_test(test_failure), cmocka_unit_test(test_hanging),
-		cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_line),	      cmocka_unit_test(test_long),
+		cmocka_unit_test(test_many),	      cmocka_unit_test(test_no_folder),
+		cmocka_unit_test(test_size),	      cmocka_unit_test(test_command),
+		cmocka_unit_test(test_other_command), cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_hanging),	      cmocka_unit_test(test_behind),
 	};
 	int failed;
 

@@ -50,7 +50,8 @@ static const struct pm_reachable *reachable_of(char letter)
 /*
  * SECONDSx: so much is served by then, x a(ll), m(ost: 75%), s(ome: 60%), h(alf) or
  * f(ew); a + follows where we route from then on, a - where the next engine does, and
- * there =N, in how many seconds we shall, if we shall. c: the hold is cleared.
+ * there =N, in how many seconds we shall, if we shall. c: the hold is cleared; l: holds
+ * last 1 to 2 s from then on.
  */
 static const struct {
 	const char *name, *series;
@@ -71,6 +72,7 @@ static const struct {
 	{"forgotten", "0f- 10a-=60 70a+ 3670f- 3670a-=60"},
 	{"long away is not forgotten", "0f- 9999a-=60 10059a+ 10060f- 10060a-=120"},
 	{"cleared", "0f- 10a-=60 20c 20a+ 21f- 21a-=60"},
+	{"shorter times", "0f- 10a-=60 11l 12a+ 13f- 13a-=2"},
 	{"cleared too early", "0f- 10c 11f- 12s- 13a+"},
 	{"nothing is joined", "0f- 10n-=60 70n+ 71a+"},
 	{"few are joined at first", "0b-"},
@@ -111,6 +113,8 @@ static void test_series(void **state)
 
 			if (*what == 'c')
 				pm_failback_clear(&failback);
+			else if (*what == 'l')
+				pm_failback_set_holds(&failback, 1000, 2000);
 			else
 				check_step(&failback,
 					   pm_failback_observe(

@@ -25,7 +25,8 @@
 static char folder[] = "/tmp/portmajor-watch-XXXXXX";
 static char request_path[64], drained_path[64];
 static osm_opensm_t osm;
-static struct pm_role_rules rules;
+static struct pm_config config;
+static char conf_path[64];
 static atomic_int sweeps, requests; /* asked for */
 static atomic_int lines;	    /* logged */
 static char line[512];		    /* the last of them; before `lines` is counted up */
@@ -118,7 +119,9 @@ static struct operator_files *start(bool roles_only)
 	struct operator_files *operator_files;
 
 	sweeps = lines = requests = 0;
-	operator_files = operator_files_start(&osm, NULL, &rules, roles_only);
+	config.shadow = roles_only;
+	operator_files =
+		operator_files_start(&osm, NULL, &config, &(struct pm_error){""});
 	assert_non_null(operator_files);
 	operator_files_on_request(operator_files, count_request, NULL);
 	while (operator_files_await(operator_files))
@@ -314,12 +317,90 @@ static void test_no_more(void **state)
 	end(operator_files);
 }
 
+/* Has all files read, as a sweep does, and waits for the line or the news of that. */
+static bool read_again(struct operator_files *operator_files, int wanted_lines,
+		       struct pm_config *now, struct pm_error *misread)
+{
+	operator_files_poll(operator_files, NULL);
+	if (wanted_lines)
+		await_count(&lines, wanted_lines);
+	for (double start = clock_ms(); clock_ms() < start + LONG_MS; sched_yield())
+		if (operator_files_take_config(operator_files, now, misread))
+			return true;
+	return false;
+}
+
+/* Another configuration, a bad one that is logged once, and its correction. */
+static void test_configuration(void **state)
+{
+	struct pm_config now = {.rebalance_rate = 77};
+	struct pm_error misread = {""};
+	struct pm_roles roles = {0};
+	struct operator_files *operator_files;
+
+	(void)state;
+	osm.subn.opt.event_plugin_options = conf_path;
+	pm_config_init(&config);
+	write_file(conf_path, "");
+	operator_files = start(false);
+	assert_false(operator_files_take_config(operator_files, &now, &misread));
+
+	write_file(conf_path, "flap_limit 9\nrole io guid 7\n");
+	assert_true(read_again(operator_files, 0, &now, &misread));
+	assert_int_equal(now.flap.limit, 9);
+	while (!operator_files_take_roles(operator_files, &roles))
+		sched_yield();
+	assert_int_equal(roles.rules.count, 1);
+	assert_false(operator_files_take_config(operator_files, &now, &misread));
+
+	write_file(conf_path, "flap_limmit 8\n");
+	assert_true(read_again(operator_files, 1, &now, &misread));
+	assert_int_equal(now.flap.limit, 9);
+	assert_non_null(strstr(misread.text, ":1: unknown key \"flap_limmit\""));
+	assert_non_null(strstr(line, "configuration not used, values in use stay: /tmp"));
+
+	/* The next sweep's look finds the same error, which is no news. */
+	write_file(conf_path, "flap_limmit 8\n\n");
+	operator_files_poll(operator_files, NULL);
+	write_file(conf_path, "flap_limit 9\nrole io guid 7\n");
+	assert_true(read_again(operator_files, 0, &now, &misread));
+	assert_string_equal(misread.text, "");
+	assert_int_equal(lines, 1);
+	operator_files_routed(operator_files, &roles);
+	stop_following(operator_files);
+	pm_roles_free(&roles);
+	osm.subn.opt.event_plugin_options = NULL;
+	unlink(conf_path);
+}
+
+/* News that come after a sweep has looked are for another one. */
+static void test_late_configuration(void **state)
+{
+	struct operator_files *operator_files;
+	struct pm_roles roles = {0};
+
+	(void)state;
+	osm.subn.opt.event_plugin_options = conf_path;
+	pm_config_init(&config);
+	write_file(conf_path, "");
+	operator_files = start(false);
+	sweep(operator_files);
+	write_file(conf_path, "flap_limit 9\n");
+	operator_files_poll(operator_files, NULL);
+	operator_files_routed(operator_files, &roles);
+	await_count(&sweeps, 1); /* by that call, or by the thread */
+	stop_following(operator_files);
+	osm.subn.opt.event_plugin_options = NULL;
+	unlink(conf_path);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	if (!mkdtemp(folder))
 		return -1;
 	snprintf(request_path, sizeof(request_path), "%s/rebalance", folder);
+	snprintf(conf_path, sizeof(conf_path), "%s/portmajor.conf", folder);
 	snprintf(drained_path, sizeof(drained_path), "%s/portmajor.drained", folder);
 	return 0;
 }
@@ -333,9 +414,14 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rebalance), cmocka_unit_test(test_bad_request),
-		cmocka_unit_test(test_later),	  cmocka_unit_test(test_claim),
-		cmocka_unit_test(test_no_more),	  cmocka_unit_test(test_clear_holds),
+		cmocka_unit_test(test_rebalance),
+		cmocka_unit_test(test_bad_request),
+		cmocka_unit_test(test_later),
+		cmocka_unit_test(test_claim),
+		cmocka_unit_test(test_no_more),
+		cmocka_unit_test(test_clear_holds),
+		cmocka_unit_test(test_configuration),
+		cmocka_unit_test(test_late_configuration),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

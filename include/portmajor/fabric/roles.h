@@ -46,6 +46,8 @@ struct pm_role_rules {
  */
 const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text);
 
+bool pm_role_rules_equal(const struct pm_role_rules *a, const struct pm_role_rules *b);
+
 /* Sorted GUIDs. */
 struct pm_guids {
 	uint64_t *list;

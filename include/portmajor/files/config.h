@@ -59,4 +59,22 @@ int pm_config_read(const char *path, struct pm_config *config, struct pm_error *
 int pm_config_parse(const char *text, const char *source, struct pm_config *config,
 		    struct pm_error *err);
 
+/*
+ * Keys whose values can change while the plugin runs, and those that need a restart of
+ * OpenSM: lid_order, migrate, shadow, prometheus.
+ */
+enum pm_config_kind {
+	PM_CONFIG_LIVE,
+	PM_CONFIG_RESTART,
+};
+
+#define PM_CONFIG_KEYS 256 /* bytes of the names of all keys, with the NUL */
+
+/* Writes the keys of a kind with different values, "a, b"; returns whether there are. */
+bool pm_config_compare(const struct pm_config *before, const struct pm_config *now,
+		       enum pm_config_kind kind, char names[PM_CONFIG_KEYS]);
+
+/* Copies the values of the keys that can change while the plugin runs. */
+void pm_config_take_live(struct pm_config *config, const struct pm_config *now);
+
 #endif

@@ -126,6 +126,13 @@ int pm_damping_import(struct pm_damping *damping, uint64_t now_ms,
 		      const struct pm_damping_record *record, struct pm_error *err);
 
 /*
+ * The same links with another configuration, which the caller frees; holds that are
+ * longer than its longest are shortened. -EINVAL: see pm_damping_make; -ENOMEM. O(links).
+ */
+int pm_damping_copy(const struct pm_damping *from, const struct pm_damping_config *config,
+		    uint64_t now_ms, struct pm_damping **to, struct pm_error *err);
+
+/*
  * A number that changes when the exported records change, other than by the passage of
  * time.
  */

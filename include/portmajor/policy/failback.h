@@ -40,6 +40,10 @@ struct pm_failback {
 void pm_failback_init(struct pm_failback *failback, uint32_t first_ms,
 		      uint32_t longest_ms);
 
+/* Other times, for holds from now on; a running one ends by the longest. */
+void pm_failback_set_holds(struct pm_failback *failback, uint32_t first_ms,
+			   uint32_t longest_ms);
+
 /*
  * Decides, for each routing run, whether the next engine routes: failback->failed_over.
  * now_ms is of a monotonic clock. Returns the ms until the engine changes if nothing

@@ -108,7 +108,8 @@ static void list_holds(const struct view *view, char *text, size_t size)
 	size_t used = 0;
 
 	text[0] = '\0';
-	while (pm_damping_next(view->damping, now, &at, &flap) && used < size) {
+	while (view->damping && pm_damping_next(view->damping, now, &at, &flap) &&
+	       used < size) {
 		uint32_t sw = pm_fabric_find_guid(topology, flap.end[0].guid);
 
 		if (flap.state != PM_DAMPING_ON_HOLD && flap.state != PM_DAMPING_NEEDED)

@@ -4,6 +4,7 @@
 
 #include "mcast_sweep.h"
 #include "io/log.h"
+#include "settings.h"
 #include "sweep.h"
 #include "io/log_events.h"
 #include "clock.h"
@@ -105,6 +106,7 @@ static int read_config(struct plugin *plugin)
 				? ": not loaded: %s"
 				: ": configuration not used, all keys have their defaults: %s",
 			plugin->misread.text);
+	atomic_init(&plugin->early_repair, plugin->config.early_repair);
 	return rc == -ENOMEM ? rc : 0;
 }
 
@@ -277,10 +279,7 @@ static void start_repairer(struct plugin *plugin)
 			.repair = plugin->repair,
 			.operator_files = plugin->operator_files,
 			.quiet = &plugin->quiet,
-			.rebalance_auto = plugin->config.rebalance_auto,
-			.rebalance_rate = plugin->config.rebalance_rate,
-			.flap = plugin->config.flap,
-			.budget_ms = plugin->config.early_repair_budget_ms,
+			.settings = settings_of_repairer(&plugin->config),
 			.log_repair = note_repaired,
 			.log_transition = note_moved,
 			.log_balance = note_balance,
@@ -313,9 +312,8 @@ static void start_files(struct plugin *plugin)
 	if (plugin->writer)
 		plugin->store = store_start(&plugin->osm->log, plugin->writer);
 	if (plugin->store)
-		plugin->operator_files = operator_files_start(plugin->osm, plugin->store,
-							      &plugin->config.roles,
-							      plugin->config.shadow);
+		plugin->operator_files = operator_files_start(
+			plugin->osm, plugin->store, &plugin->config, &plugin->misread);
 }
 
 /* The modules that OpenSM can do without if there is no memory for them. */
@@ -376,7 +374,7 @@ static void *create_plugin(osm_opensm_t *osm)
 /* Without early repair traps are OpenSM's alone. */
 static void note_trap(struct plugin *plugin, const void *notice)
 {
-	if (plugin->config.early_repair && plugin->repair && plugin->repairer)
+	if (atomic_load(&plugin->early_repair) && plugin->repair && plugin->repairer)
 		repairer_note_trap(plugin->repairer, notice);
 }
 

@@ -5,6 +5,7 @@
  *     engine/  decides
  *       plugin         loads and unloads, hands OpenSM's events on
  *       sweep          the moments of a sweep: what is done when
+ *       settings       takes over a configuration that was read again
  *       routing        from a fabric to tables
  *       mcast_sweep    the engine of multicast; its tables come before links
  *       repairer       repairs, drains, rebalancing,         a thread of its own
@@ -46,8 +47,8 @@
  *       event_changes  events that are differences of two states  no OpenSM
  *       prometheus     metrics of the state's document            no OpenSM
  *
- * plugin, sweep, routing, mcast_sweep and log_events share struct plugin, which the
- * others do not know.
+ * plugin, sweep, settings, routing, mcast_sweep and log_events share struct plugin, which
+ * the others do not know.
  *
  * Threads:
  *
@@ -87,7 +88,7 @@
  *   repair: lids, num_lids,     the trap handler,     sender, sweeper       repair's
  *     first_trap .. dropped     sender, sweeper
  *   repair: taken .. number     sender                sender                none
- *   repairer: validity ..       sweeper, sender       sweeper, sender       repairer's
+ *   repairer: settings ..       sweeper, sender       sweeper, sender       repairer's
  *     balanced, retry_ms,
  *     rebalance_ms; plan and
  *     serial of view (8)
@@ -107,10 +108,13 @@
  *   plan                        sweeper, before it    any with a reference  none
  *                               is shared
  *   plugin: rebalancing         sender                sender                none (6)
+ *   plugin: early_repair        main, sweeper         sweeper, the trap     none (6)
+ *                                                     handler
  *   state: document             sweeper, sender,      writer                state's
  *                               reader, writer
  *   activity                    any                   writer                activity's
- *   events: pending .. lost     any                   writer                events'
+ *   events: pending ..          any                   writer                events'
+ *     new_command
  *   events: the others          writer                writer                none
  *   state: known .. told        writer                writer                none
  *   fabric_file: fabric         sweeper, writer       writer                file's
@@ -119,8 +123,8 @@
  *   store: lock (of the folder) writer                writer                none
  *   operator_files: all below   sweeper, sender,      sweeper, sender,      files'
  *     its lock                  reader                reader
- *   operator_files: stamps ..   reader                reader                none
- *     holds_told
+ *   operator_files: drained_    reader                reader                none
+ *     stamp .. holds_logged
  *   worker: poked .. ended      any                   its thread, main      worker's
  *   worker: left                main                  its thread            its opensm
  *   alarm: due                  sweeper, alarm's      alarm's               none (6)
@@ -238,9 +242,10 @@ struct plugin_run {
  */
 struct plugin {
 	osm_opensm_t *osm;
-	struct pm_config config;
-	struct pm_error misread; /* error of the configuration file, or "" */
-	struct pm_roles roles;	 /* of OpenSM's GUID files */
+	struct pm_config config;  /* in force: some keys may change, see settings.h */
+	struct pm_error misread;  /* error of the configuration file, or "" */
+	atomic_bool early_repair; /* of the configuration */
+	struct pm_roles roles;	  /* of OpenSM's GUID files */
 
 	struct planning planning;
 	struct pm_lid_history *history; /* of LIDs before the first plan, or NULL */

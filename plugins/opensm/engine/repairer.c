@@ -45,6 +45,7 @@ struct repairer {
 	atomic_int trap_phase; /* in which the first trap of those that wait came */
 	struct clock_signal signal;
 	/* Under its lock. */
+	struct repairer_settings settings;
 	enum validity validity;
 	bool busy, repairing, moving, rebalancing; /* rebalancing: a round of it */
 	bool resend;	      /* blocks that were withheld or postponed */
@@ -89,6 +90,16 @@ static void unlock(struct repairer *r)
 {
 	pthread_cond_broadcast(&r->signal.changed);
 	pthread_mutex_unlock(&r->signal.lock);
+}
+
+static struct repairer_settings settings_of(struct repairer *r)
+{
+	struct repairer_settings settings;
+
+	pthread_mutex_lock(&r->signal.lock);
+	settings = r->settings;
+	pthread_mutex_unlock(&r->signal.lock);
+	return settings;
 }
 
 static enum sweep_phase phase_of(const struct repairer *r)
@@ -310,7 +321,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	struct repair_subject subject = {
 		.sender = &r->sender,
 		.view = &r->view,
-		.budget_ms = r->config.budget_ms,
+		.budget_ms = settings_of(r).budget_ms,
 		.wait_ms = wait_ms,
 		.urgent = phase_of(r) != PHASE_IDLE,
 		.is_halted = is_halted,
@@ -542,19 +553,20 @@ static bool is_view_whole(const struct view *view)
 /* A rate, or 0: there is no reason to; *asked: not for that parts have come. */
 static uint32_t find_reason(struct repairer *r, bool *requested)
 {
+	const struct repairer_settings settings = settings_of(r);
 	struct rebalance_request request;
 	uint32_t resumed = r->resumed_rate;
 
 	*requested = true;
 	r->resumed_rate = 0;
 	if (operator_files_take_rebalance(r->config.operator_files, &request))
-		return request.rate ? request.rate : r->config.rebalance_rate;
+		return request.rate ? request.rate : settings.rebalance_rate;
 	if (resumed)
 		return resumed;
 	*requested = false;
-	if (r->config.rebalance_auto && r->has_grown && is_view_whole(&r->view) &&
+	if (settings.rebalance_auto && r->has_grown && is_view_whole(&r->view) &&
 	    clock_ms() >= r->rest_ms)
-		return r->config.rebalance_rate;
+		return settings.rebalance_rate;
 	return 0;
 }
 
@@ -862,19 +874,11 @@ void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 static int copy_damping(const struct repairer *r, const struct pm_damping *from,
 			struct pm_damping **to)
 {
-	uint64_t now = (uint64_t)clock_ms();
-	struct pm_damping_record record;
-	uint32_t at = 0;
-	int rc;
-
 	pm_damping_free(*to);
 	*to = NULL;
-	if (!from)
-		return 0;
-	rc = pm_damping_make(&r->config.flap, to, NULL);
-	while (!rc && pm_damping_export(from, now, &at, &record))
-		rc = pm_damping_import(*to, now, &record, NULL);
-	return rc;
+	return from ? pm_damping_copy(from, &r->settings.flap, (uint64_t)clock_ms(), to,
+				      NULL)
+		    : 0;
 }
 
 static void forget_next(struct handover *next)
@@ -1162,6 +1166,7 @@ struct repairer *repairer_start(const struct repairer_config *config)
 	if (!r)
 		return NULL;
 	r->config = *config;
+	r->settings = config->settings;
 	r->sender.osm = config->osm;
 	r->sender.smps = config->smps;
 	r->mcast = mcast_start(config->smps, config->quiet);
@@ -1177,6 +1182,13 @@ struct repairer *repairer_start(const struct repairer_config *config)
 	mcast_free(r->mcast);
 	free(r);
 	return NULL;
+}
+
+void repairer_set(struct repairer *r, const struct repairer_settings *settings)
+{
+	lock(r);
+	r->settings = *settings;
+	unlock(r);
 }
 
 bool repairer_stop(struct repairer *r, double until_ms)

@@ -39,6 +39,14 @@
 
 struct repairer;
 
+/* Of the configuration, see config.h; these may change. */
+struct repairer_settings {
+	bool rebalance_auto;
+	uint32_t rebalance_rate;
+	struct pm_damping_config flap;
+	uint32_t budget_ms;
+};
+
 /* All of it borrowed until repairer_stop. */
 struct repairer_config {
 	osm_opensm_t *osm;
@@ -46,10 +54,7 @@ struct repairer_config {
 	struct repair *repair;		       /* with traps to take; NULL: no memory */
 	struct operator_files *operator_files; /* with drains and requests to follow */
 	struct mcast_quiet *quiet;	       /* with groups to route */
-	bool rebalance_auto;		       /* see config.h */
-	uint32_t rebalance_rate;
-	struct pm_damping_config flap;
-	uint32_t budget_ms;
+	struct repairer_settings settings;
 	/*
 	 * Called for each, without a lock, on the thread that has acquired the repairer;
 	 * the view is borrowed. The phase is that of the first trap.
@@ -67,6 +72,9 @@ struct repairer_config {
 
 /* Void, in PHASE_IDLE. NULL without memory. */
 struct repairer *repairer_start(const struct repairer_config *config);
+
+/* Sets them for what begins from now on. On any thread. */
+void repairer_set(struct repairer *repairer, const struct repairer_settings *settings);
 
 /* Stops sending; see worker_stop. False: none of its configuration may be freed. */
 bool repairer_stop(struct repairer *repairer, double until_ms);

@@ -4,6 +4,7 @@
 
 #include "mcast_sweep.h"
 #include "routing.h"
+#include "settings.h"
 #include "io/log.h"
 #include "io/log_events.h"
 #include "clock.h"
@@ -580,6 +581,7 @@ void sweep_discovered(struct plugin *plugin)
 	poll_files(plugin);
 	plugin->cache.covered &=
 		!operator_files_take_roles(plugin->operator_files, &plugin->roles);
+	settings_take(plugin);
 	if (plugin->config.shadow)
 		return;			  /* afterwards, see below */
 	clear_holds_if_requested(plugin); /* else it would ask for sweep after sweep */
@@ -1128,8 +1130,9 @@ static void begin_discovery(struct plugin *plugin)
 	else
 		offer_view(plugin);
 	if (repairer_is_valid(repairer))
-		repairer_finish(repairer,
-				plugin->config.early_repair ? REPAIR_FIRST_TRAP_MS : 0);
+		repairer_finish(repairer, atomic_load(&plugin->early_repair)
+						  ? REPAIR_FIRST_TRAP_MS
+						  : 0);
 	else if (plugin->repair)
 		repair_skip(plugin->repair, UINT32_MAX);
 	merge_known(plugin);

@@ -16,33 +16,30 @@
 #include <unistd.h>
 
 struct event_command {
-	char *path;
-	pid_t pid;	/* that runs, or 0 */
-	double kill_ms; /* clock_ms to kill it; after that, UINT64_MAX */
+	char path[PM_CONFIG_PATH]; /* "": none */
+	pid_t pid;		   /* that runs, or 0 */
+	double kill_ms;		   /* clock_ms to kill it; after that, UINT64_MAX */
 	char lines[EVENT_COMMAND_LINES][EVENT_LINE];
 	unsigned int first, num; /* of those that wait, a ring */
 	struct pm_error told, trouble;
 };
 
-struct event_command *event_command_start(const char *path)
+struct event_command *event_command_start(void)
 {
-	struct event_command *command = calloc(1, sizeof(*command));
-
-	if (!command)
-		return NULL;
-	command->path = strdup(path);
-	if (command->path)
-		return command;
-	free(command);
-	return NULL;
+	return calloc(1, sizeof(struct event_command));
 }
 
 void event_command_stop(struct event_command *command)
 {
-	if (!command)
-		return;
-	free(command->path);
 	free(command);
+}
+
+void event_command_set(struct event_command *command, const char path[PM_CONFIG_PATH])
+{
+	snprintf(command->path, sizeof(command->path), "%s", path);
+	command->told = (struct pm_error){""};
+	if (!*path)
+		command->num = 0;
 }
 
 /* A failure that has been told is not told again. */
@@ -66,6 +63,8 @@ void event_command_add(struct event_command *command, const char *line)
 {
 	unsigned int at;
 
+	if (!command->path[0])
+		return;
 	if (command->num == EVENT_COMMAND_LINES) {
 		note_trouble(command,
 			     "does not keep up; events waiting:", EVENT_COMMAND_LINES);

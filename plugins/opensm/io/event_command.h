@@ -9,6 +9,7 @@
 #define PORTMAJOR_IO_EVENT_COMMAND_H
 
 #include <portmajor/base/error.h>
+#include <portmajor/files/config.h>
 
 #include <stdbool.h>
 
@@ -17,13 +18,16 @@
 
 struct event_command;
 
-/* The path is copied. NULL without memory. */
-struct event_command *event_command_start(const char *path);
+/* Without a program yet. NULL without memory. */
+struct event_command *event_command_start(void);
+
+/* The program, from now on; "": none, and waiting lines are dropped. */
+void event_command_set(struct event_command *command, const char path[PM_CONFIG_PATH]);
 
 /* command may be NULL. A command that runs goes on. */
 void event_command_stop(struct event_command *command);
 
-/* Has the command run for a line, in a later round. */
+/* Has the command run for a line, in a later round, if there is one. */
 void event_command_add(struct event_command *command, const char *line);
 
 /* Notices the end of the one that runs, or kills it, and starts the next one. */

@@ -32,15 +32,18 @@ struct event {
 };
 
 struct events {
-	pthread_mutex_t lock; /* of pending .. lost */
+	pthread_mutex_t lock; /* of pending .. new_command */
 	struct event pending[EVENTS_PENDING];
 	uint32_t num_pending, lost;
+	bool renewed; /* the next two are another configuration */
+	bool new_syslog;
+	char new_command[PM_CONFIG_PATH];
 	/* Of the writer. */
 	struct event taken[EVENTS_PENDING];
 	uint32_t num_taken; /* handed on, and not in the file yet */
 	uint32_t unwritten; /* lost before these */
 	bool syslog;
-	struct event_command *command; /* NULL: none */
+	struct event_command *command;
 };
 
 struct events *events_start(const struct pm_config *config)
@@ -49,15 +52,25 @@ struct events *events_start(const struct pm_config *config)
 
 	if (!events)
 		return NULL;
-	events->syslog = config->event_syslog;
-	if (config->event_command[0])
-		events->command = event_command_start(config->event_command);
-	if (config->event_command[0] && !events->command) {
+	events->command = event_command_start();
+	if (!events->command) {
 		free(events);
 		return NULL;
 	}
 	pthread_mutex_init(&events->lock, NULL);
+	events_set(events, config);
 	return events;
+}
+
+void events_set(struct events *events, const struct pm_config *config)
+{
+	if (!events)
+		return;
+	pthread_mutex_lock(&events->lock);
+	events->new_syslog = config->event_syslog;
+	memcpy(events->new_command, config->event_command, sizeof(events->new_command));
+	events->renewed = true;
+	pthread_mutex_unlock(&events->lock);
 }
 
 void events_stop(struct events *events)
@@ -143,8 +156,7 @@ static void hand_on(struct events *events, const struct event *event)
 	if (events->syslog)
 		syslog(LOG_DAEMON | severities[event->severity].priority, "portmajor: %s",
 		       behind_time(event->line));
-	if (events->command)
-		event_command_add(events->command, event->line);
+	event_command_add(events->command, event->line);
 }
 
 /* Makes room for more lines; with a full disk the oldest ones are lost. */
@@ -160,6 +172,16 @@ static void drop_oldest(struct events *events, uint32_t more)
 	events->unwritten += many;
 }
 
+/* With the lock held. */
+static void take_configuration(struct events *events)
+{
+	if (!events->renewed)
+		return;
+	events->syslog = events->new_syslog;
+	event_command_set(events->command, events->new_command);
+	events->renewed = false;
+}
+
 /* Takes what was noted, and hands it on. */
 static void take_pending(struct events *events)
 {
@@ -167,6 +189,7 @@ static void take_pending(struct events *events)
 	uint32_t num;
 
 	pthread_mutex_lock(&events->lock);
+	take_configuration(events);
 	num = events->num_pending;
 	drop_oldest(events, num);
 	taken = events->taken + events->num_taken;
@@ -256,8 +279,7 @@ int events_write(struct events *events, const char *path, struct pm_error *err)
 		rc = append(events, path, err);
 	if (!rc)
 		events->num_taken = events->unwritten = 0;
-	if (events->command)
-		event_command_round(events->command);
+	event_command_round(events->command);
 	return rc;
 }
 
@@ -268,12 +290,10 @@ bool events_pending(struct events *events)
 	pthread_mutex_lock(&events->lock);
 	pending = events->num_pending || events->lost;
 	pthread_mutex_unlock(&events->lock);
-	return pending || (events->command && event_command_is_busy(events->command));
+	return pending || event_command_is_busy(events->command);
 }
 
 void events_command_trouble(struct events *events, struct pm_error *err)
 {
-	*err = (struct pm_error){""};
-	if (events->command)
-		event_command_trouble(events->command, err);
+	event_command_trouble(events->command, err);
 }

@@ -37,6 +37,9 @@ struct events;
 /* The configuration is copied. NULL without memory. */
 struct events *events_start(const struct pm_config *config);
 
+/* Another configuration, for events that are noted from now on. On any thread. */
+void events_set(struct events *events, const struct pm_config *config);
+
 /* After the writer has ended; events may be NULL. A running command goes on. */
 void events_stop(struct events *events);
 

@@ -36,9 +36,12 @@ struct operator_files {
 	char *guid_path[GUID_FILES];	 /* NULL: there is none */
 	struct pm_role_files guid_files; /* these */
 
+	char *conf; /* path of the configuration, NULL: there is none */
+
 	/* Of the thread. */
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
-	struct pm_error drains_logged, roles_logged, rebalance_logged,
+	struct pm_config read; /* as last read */
+	struct pm_error drains_logged, roles_logged, rebalance_logged, conf_logged,
 		holds_logged; /* why not read */
 
 	struct clock_signal signal; /* the first look is over */
@@ -50,6 +53,9 @@ struct operator_files {
 	bool given_up;	   /* the wait for it has ended */
 	char *clear_holds; /* path of it, NULL: not looked at */
 	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
+	bool new_config;   /* the next two are other ones, and not taken */
+	struct pm_config config;
+	struct pm_error misread;
 	bool new_drains, new_roles; /* the next two were read and not taken */
 	bool unclaimed;		    /* portmajor.drained is another one since .. */
 				    /* .. it was taken, or operator_files_claim_drains */
@@ -122,6 +128,38 @@ static void read_roles(struct operator_files *files)
 		pthread_mutex_unlock(&files->signal.lock);
 	}
 	log_error(files, "GUID files not used", &err, &files->roles_logged);
+}
+
+static bool are_alike(const struct pm_config *a, const struct pm_config *b)
+{
+	char names[PM_CONFIG_KEYS];
+
+	return !pm_config_compare(a, b, PM_CONFIG_LIVE, names) &&
+	       !pm_config_compare(a, b, PM_CONFIG_RESTART, names);
+}
+
+/* Its roles count for those that are read next. Whether a sweep has news to take. */
+static bool read_config(struct operator_files *files)
+{
+	struct pm_config found;
+	struct pm_error err = {""};
+	bool news;
+	int rc = pm_config_read(files->conf, &found, &err);
+
+	news = strcmp(err.text, files->conf_logged.text) != 0 ||
+	       (!rc && !are_alike(&found, &files->read));
+	log_error(files, "configuration not used, values in use stay", &err,
+		  &files->conf_logged);
+	if (!rc)
+		files->read = found;
+	if (!news)
+		return false;
+	pthread_mutex_lock(&files->signal.lock);
+	files->config = files->read;
+	files->misread = err;
+	files->new_config = true;
+	pthread_mutex_unlock(&files->signal.lock);
+	return true;
 }
 
 /* Whether there was a file that asks for something. */
@@ -205,6 +243,8 @@ static bool poll_files(struct operator_files *files, bool all, const char *clear
 	bool news = false;
 
 	poll_requests(files, all);
+	if (all && files->conf)
+		news |= read_config(files);
 	for (int i = 0; all && i < GUID_FILES; i++)
 		news |= has_changed(files->guid_path[i], &files->guid_stamp[i]);
 	if (all)
@@ -332,6 +372,22 @@ bool operator_files_take_roles(struct operator_files *files, struct pm_roles *no
 	return differs;
 }
 
+bool operator_files_take_config(struct operator_files *files, struct pm_config *now,
+				struct pm_error *misread)
+{
+	bool news;
+
+	pthread_mutex_lock(&files->signal.lock);
+	news = files->new_config;
+	if (news)
+		*misread = files->misread;
+	if (news && !files->misread.text[0])
+		*now = files->config;
+	files->new_config = false;
+	pthread_mutex_unlock(&files->signal.lock);
+	return news;
+}
+
 char *operator_files_take_clear_holds(struct operator_files *files)
 {
 	char *text;
@@ -382,7 +438,7 @@ void operator_files_routed(struct operator_files *files, const struct pm_roles *
 
 	pthread_mutex_lock(&files->signal.lock);
 	missed = (files->new_roles && !pm_roles_equal(&files->roles, roles)) ||
-		 files->to_clear;
+		 files->to_clear || files->new_config;
 	files->sweeping = false;
 	pthread_mutex_unlock(&files->signal.lock);
 	if (missed)
@@ -412,12 +468,12 @@ static void free_files(struct operator_files *files)
 	free(files->clear_holds);
 	free(files->to_clear);
 	free(files->drained);
+	free(files->conf);
 	free(files);
 }
 
 /* The paths; OpenSM keeps them as they are. -ENOMEM. */
-static int find_files(struct operator_files *files, const struct store *store,
-		      const struct pm_role_rules *rules, bool roles_only)
+static int find_files(struct operator_files *files, const struct store *store)
 {
 	const osm_subn_opt_t *opt = &files->osm->subn.opt;
 	const char *guid_files[GUID_FILES] = {opt->root_guid_file, opt->cn_guid_file,
@@ -428,17 +484,23 @@ static int find_files(struct operator_files *files, const struct store *store,
 		if (guid_files[i] && !files->guid_path[i])
 			return -ENOMEM;
 	}
-	files->guid_files = (struct pm_role_files){
-		files->guid_path[0], files->guid_path[1], files->guid_path[2], rules};
-	if (roles_only)
+	files->guid_files =
+		(struct pm_role_files){files->guid_path[0], files->guid_path[1],
+				       files->guid_path[2], &files->read.roles};
+	if (opt->event_plugin_options && *opt->event_plugin_options) {
+		files->conf = strdup(opt->event_plugin_options);
+		if (!files->conf)
+			return -ENOMEM;
+	}
+	if (files->read.shadow)
 		return 0;
 	files->drained = store_path_beside(store, "portmajor.drained");
 	return files->drained ? 0 : -ENOMEM;
 }
 
 struct operator_files *operator_files_start(osm_opensm_t *osm, struct store *store,
-					    const struct pm_role_rules *rules,
-					    bool roles_only)
+					    const struct pm_config *config,
+					    const struct pm_error *misread)
 {
 	struct operator_files *files = calloc(1, sizeof(*files));
 
@@ -448,7 +510,9 @@ struct operator_files *operator_files_start(osm_opensm_t *osm, struct store *sto
 	files->store = store;
 	clock_signal_init(&files->signal);
 	files->requested = files->sweeping = true;
-	if (!find_files(files, store, rules, roles_only))
+	files->read = *config;
+	files->conf_logged = *misread;
+	if (!find_files(files, store))
 		files->worker = worker_start("portmajor-look", go_round, files);
 	if (!files->worker) {
 		free_files(files);

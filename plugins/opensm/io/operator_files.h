@@ -6,22 +6,24 @@
  *     portmajor.drained   in OpenSM's cache folder, written by `portmajor drain`
  *                         (drain.h): one for all fabrics, as GUIDs are of one only
  *     GUID files          of OpenSM's options, see roles.h
+ *     portmajor.conf      the configuration (config.h), if there is a file
  *     clear-holds         in the store's folder, written by `portmajor release`
  *                         (held_links.h); it goes when it was read
  *     rebalance           in the store's folder, written by `portmajor rebalance`
  *                         (rebalance.h); it goes when it was read
  *
  * It reads them when the plugin is loaded, at each operator_files_poll, and all but the
- * GUID files once a second. It wakes the repairer for portmajor.drained and rebalance.
- * Changes of the others may be too late for a running sweep: operator_files_routed then
- * requests another sweep, as the thread does between sweeps. Only the first sweep waits,
- * within bounds, for the first look (sweep.c).
+ * GUID files and the configuration once a second. It wakes the repairer for
+ * portmajor.drained and rebalance. Changes of the others may be too late for a running
+ * sweep: operator_files_routed then requests another sweep, as the thread does between
+ * sweeps. Only the first sweep waits, within bounds, for the first look (sweep.c).
  */
 #ifndef PORTMAJOR_OPERATOR_FILES_H
 #define PORTMAJOR_OPERATOR_FILES_H
 
 #include "store.h"
 
+#include <portmajor/files/config.h>
 #include <portmajor/files/role_files.h>
 #include <portmajor/files/drain_file.h>
 
@@ -31,14 +33,14 @@
 struct operator_files;
 
 /*
- * The rules and the store are borrowed. roles_only: reads no other file. NULL without
- * memory.
+ * The store is borrowed; the configuration as it was read, or its defaults and why not.
+ * In shadow mode only this and the GUID files are read. NULL without memory.
  */
 struct operator_files *operator_files_start(osm_opensm_t *osm, struct store *store,
-					    const struct pm_role_rules *rules,
-					    bool roles_only);
+					    const struct pm_config *config,
+					    const struct pm_error *misread);
 
-/* See worker_stop; false: the rules and the store must stay, too. */
+/* See worker_stop; false: the store must stay, too. */
 bool operator_files_stop(struct operator_files *files, double until_ms);
 
 /*
@@ -69,6 +71,13 @@ void operator_files_on_request(struct operator_files *files,
  */
 bool operator_files_take_drains(struct operator_files *files, struct pm_drains *now);
 bool operator_files_take_roles(struct operator_files *files, struct pm_roles *now);
+
+/*
+ * The configuration, if another one was read, or the error of the file, which leaves *now
+ * alone; whether there is either.
+ */
+bool operator_files_take_config(struct operator_files *files, struct pm_config *now,
+				struct pm_error *misread);
 
 /* Whether operator_files_take_drains would. */
 bool operator_files_has_drains(struct operator_files *files, const struct pm_drains *now);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Takes over a configuration that was read again. */
+#include "settings.h"
+
+#include "clock.h"
+#include "io/log.h"
+
+#include <string.h>
+
+struct repairer_settings settings_of_repairer(const struct pm_config *config)
+{
+	return (struct repairer_settings){
+		.rebalance_auto = config->rebalance_auto,
+		.rebalance_rate = config->rebalance_rate,
+		.flap = config->flap,
+		.budget_ms = config->early_repair_budget_ms,
+	};
+}
+
+/*
+ * Links that went down lately are kept, in the view with the new limits. Without memory
+ * those of before stay in force for the view.
+ */
+static void renew_damping(struct plugin *plugin)
+{
+	const struct pm_damping_config *flap = &plugin->config.flap;
+	struct pm_damping *made = NULL, *before = plugin->view.damping;
+	int rc = 0;
+
+	pm_failback_set_holds(&plugin->failback, flap->hold_ms, flap->hold_max_ms);
+	if (flap->limit && before)
+		rc = pm_damping_copy(before, flap, (uint64_t)clock_ms(), &made, NULL);
+	else if (flap->limit && plugin->alarm)
+		rc = pm_damping_make(flap, &made, NULL);
+	if (rc) {
+		log_line(&plugin->osm->log, OSM_LOG_ERROR,
+			 ": flap_.. stay as they are: out of memory");
+		return;
+	}
+	plugin->view.damping = made;
+	if (!made)
+		plugin->view.holds = (struct pm_damping_holds){.next_ms = UINT64_MAX};
+	pm_damping_free(before);
+}
+
+static void take_live(struct plugin *plugin, const struct pm_config *now)
+{
+	bool flaps = memcmp(&plugin->config.flap, &now->flap, sizeof(now->flap)) != 0;
+	struct repairer_settings settings;
+
+	pm_config_take_live(&plugin->config, now);
+	atomic_store(&plugin->early_repair, now->early_repair);
+	events_set(plugin->events, now);
+	if (plugin->config.shadow)
+		return; /* nothing sends */
+	if (flaps)
+		renew_damping(plugin);
+	settings = settings_of_repairer(now);
+	if (plugin->repairer)
+		repairer_set(plugin->repairer, &settings);
+}
+
+void settings_take(struct plugin *plugin)
+{
+	char names[PM_CONFIG_KEYS];
+	struct pm_config now;
+
+	if (!operator_files_take_config(plugin->operator_files, &now, &plugin->misread) ||
+	    plugin->misread.text[0])
+		return;
+	log_line(&plugin->osm->log, OSM_LOG_INFO, ": configuration read again: %s",
+		 pm_config_compare(&plugin->config, &now, PM_CONFIG_LIVE, names)
+			 ? names
+			 : "no key changes now");
+	if (pm_config_compare(&plugin->config, &now, PM_CONFIG_RESTART, names))
+		log_line(&plugin->osm->log, OSM_LOG_INFO,
+			 ": configuration: a restart of OpenSM will change %s", names);
+	take_live(plugin, &now);
+}
