@@ -119,11 +119,16 @@ class Threads(labtest.Folders):
             self.assertEqual(status, 0, host)
 
     def much_at_a_time(self, osm, switches):
-        """Losses, returns, traps, sweeps and a log that is opened anew, not waited for."""
+        """Losses, returns, traps, other configurations, sweeps and a log that is opened anew, not
+        waited for."""
         self.operate("drain", "sw2-0")
-        for switch in switches:
+        for number, switch in enumerate(switches):
             self.fabric.lose(switch)
             self.wire.storm(50, range(1, 17))
+            self.config.write_text(f"flap_limit {number % 2}\nrebalance_rate {50 + number}\n"
+                                   f"early_repair {('yes', 'no')[number % 2]}\n"
+                                   f"early_repair_budget {100 + number}\n"
+                                   f"event_command /bin/{('true', 'false')[number % 2]}\n")
             osm.hup()
         osm.process.send_signal(signal.SIGUSR1)
         self.operate("undrain", "--all")
