@@ -28,7 +28,7 @@ IS_ROOT = os.geteuid() == 0
 IN_ROOT = "opensm,ibsim-utils,libjansson4,libbpf1"
 
 # In the root folder: a simulated fabric, and OpenSM on its first host as the service has it;
-# the arguments are its ExecStart. Goes on when the subnet is up.
+# the arguments are its ExecStart. Goes on when the subnet is up, as `start` does again.
 RUN = r"""
 set -e
 export IBSIM_SOCKNAME=packages
@@ -47,16 +47,55 @@ until_true() {
 until_true grep -q 'sim>' /tmp/ibsim.out
 export SIM_HOST=h0-1
 guid=$(LD_PRELOAD=$umad2sim ibstat -p | head -n 1)
-rm -f "/var/log/opensm.$guid.log"
+log=/var/log/opensm.$guid.log
 cd /tmp # umad2sim leaves files there
-LD_PRELOAD=$umad2sim $(echo "$@" | sed "s/%I/$guid/g") >/tmp/opensm.out 2>&1 &
-opensm=$! log=/var/log/opensm.$guid.log
 found() { # OpenSM buffers its log until it is told to open it anew
 	kill -USR1 $opensm
 	grep "$1" "$log"
 }
-until_true grep 'Entering MASTER state' "$log" >/dev/null # before, the signal would end it
-until_true found 'SUBNET UP' >/dev/null
+start() {
+	rm -f "$log"
+	LD_PRELOAD=$umad2sim $(echo "$@" | sed "s/%I/$guid/g") >/tmp/opensm.out 2>&1 &
+	opensm=$!
+	until_true grep 'Entering MASTER state' "$log" >/dev/null # before, the signal would end it
+	until_true found 'SUBNET UP' >/dev/null
+}
+start "$@"
+"""
+
+# Then: another version, and back to the first, with the files that the other one left and with
+# those from before; OpenSM has no LIDs of its own. Prints the first lines of plans, and what the
+# log has of them; leaves what the simulator dumps.
+UPGRADE = r"""
+stop() {
+	kill $opensm
+	wait $opensm || true
+	rm -f /var/cache/opensm/guid2lid
+}
+report() {
+	until_true found 'portmajor tables configured on all switches' >/dev/null
+	size=$(stat -c %s /tmp/ibsim.out)
+	echo Dump >&3
+	until_true sh -c "tail -c +$size /tmp/ibsim.out | grep -q '^#  dumped'"
+	tail -c +$((size + 1)) /tmp/ibsim.out >/mnt/$1.dump
+	for plan in /var/cache/opensm/portmajor.*/plan*; do
+		echo "$1 $(basename "$plan" | sed 's/-.*//') $(head -n 1 "$plan")"
+	done
+	found 'plan not used' | sed "s/.*plan not used/$1 log/" || true
+}
+report old
+cp -a /var/cache/opensm /tmp/cache.old
+for version in new old; do
+	dpkg -i /mnt/$version.deb >/dev/null 2>&1
+	stop
+	start "$@"
+	report to_$version
+done
+stop
+rm /var/cache/opensm/portmajor.*/plan*
+cp -a /tmp/cache.old/portmajor.* /var/cache/opensm/
+start "$@"
+report restored
 """
 
 
@@ -75,6 +114,21 @@ def files_in_deb(deb):
 def opensm_version():
     text = compatibility.HEADERS.read_text(encoding="ascii")
     return re.search(r'"OpenSM (.*)"', text)[1]
+
+
+def next_version(deb, folder, format_now, format_next):
+    """The package of a version whose plans have another format: as this one is, but for that."""
+    must("dpkg-deb", "-R", deb, folder)
+    for path in (folder / "usr/bin/portmajor", *folder.glob("usr/lib/**/libportmajor.so")):
+        code = path.read_bytes()
+        if format_now not in code:
+            raise AssertionError(f"no {format_now} in {path}")
+        path.write_bytes(code.replace(format_now, format_next))
+    control = folder / "DEBIAN/control"
+    control.write_text(re.sub(r"(?m)^Version: .*?(?=\+)", "Version: 99.0", control.read_text()))
+    made = folder.with_suffix(".deb")
+    must("dpkg-deb", "-Znone", "-b", folder, made)
+    return made
 
 
 class Packages(labtest.Folders):
@@ -250,6 +304,8 @@ class Packages(labtest.Folders):
                       exec_starts(text)[-1])
         self.assertIn("engine", told)
 
+        self.check_upgrade(inside, work, exec_starts(text)[-1])
+
         inside("portmajor drain -q -n /mnt/fabric.net leaf0:5")
         self.assertTrue((root / "var/cache/opensm/portmajor.drained").exists())
 
@@ -262,6 +318,29 @@ class Packages(labtest.Folders):
 
         inside("dpkg --purge portmajor portmajor-lab portmajor-vlan")
         self.assertEqual(changed(), set())
+
+    def check_upgrade(self, inside, work, service):
+        """A plan of a format that a version does not know is kept and named, and LIDs stay."""
+        shutil.copy(self.deb, work / "old.deb")
+        shutil.copy(next_version(self.deb, self.folder / "next", b"portmajor-plan 4",
+                                 b"portmajor-plan 5"), work / "new.deb")
+        told = inside(RUN + UPGRADE, service)
+        formats = {}
+        for step, kind, number in re.findall(r"(?m)^(\w+) (plan|plan\.bad) portmajor-plan (\d)$",
+                                             told):
+            formats.setdefault(step, []).append((kind, number))
+        self.assertEqual(formats, {
+            "old": [("plan", "4")],
+            "to_new": [("plan", "5"), ("plan.bad", "4")],
+            "to_old": [("plan", "4"), ("plan.bad", "4"), ("plan.bad", "5")],
+            "restored": [("plan", "4")]}, told)
+        self.assertEqual(re.findall(r"(?m)^(\w+) log and renamed to \S+/plan\.bad-\S+: .*: "
+                                    r"a plan of format (\d); this version reads format (\d)$",
+                                    told), [("to_new", "4", "5"), ("to_old", "5", "4")], told)
+        lids = [pmlab.Dump(work / f"{step}.dump").ports for step in formats]
+        self.assertEqual(len(lids[0]), 4 + 2 + 16)
+        for step, there in zip(formats, lids):
+            self.assertEqual(there, lids[0], step)
 
     def make_root(self, root, log):
         release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
