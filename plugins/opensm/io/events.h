@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EVENTS_SIZE (512 * 1024)
+#define EVENTS_SIZE (512 * 1024L)
 #define EVENTS_PENDING 256 /* noted and not written; the loss of more is told */
 #define EVENT_LINE 160	   /* bytes, with the NUL */
 
