@@ -14,6 +14,8 @@ struct maker {
 	uint32_t *order;     /* switches with a level, the highest first */
 	uint32_t num;	     /* of them */
 	uint32_t *use;	     /* [port] up: VLANs so far */
+	uint32_t *hosts;     /* [switch] of its own */
+	uint64_t *load;	     /* [port] up: paths of hosts to the tops of VLANs so far */
 	uint32_t *row;	     /* [switch] as in pm_vlans.up */
 	uint32_t made, kept; /* VLANs, of which some are kept */
 	uint32_t total;	     /* how many will be made; 0: not known */
@@ -33,7 +35,28 @@ static bool is_top(const struct pm_vlans *v, uint32_t sw)
 	return true;
 }
 
-/* The link up to a switch of the tree that is in the fewest VLANs. */
+/* Whether fewer paths use the links above switch a than those above b, the lowest first.
+ */
+static bool has_lighter_path(const struct maker *m, uint32_t a, uint32_t b)
+{
+	const uint32_t *remote = m->vlans->tree->remote;
+
+	while (m->row[a] < PM_VLAN_TOP && m->row[b] < PM_VLAN_TOP) {
+		uint32_t p = m->row[a], q = m->row[b];
+
+		if (m->load[p] != m->load[q])
+			return m->load[p] < m->load[q];
+		a = remote[p];
+		b = remote[q];
+	}
+	return false;
+}
+
+/*
+ * The link up to a switch of the tree that is in the fewest VLANs. Among these, the one
+ * with the lightest path: were it the first port for all, leaves with links to the same
+ * switches would use one switch in one VLAN, and the others' links to this top in none.
+ */
 static uint32_t choose_up(const struct maker *m, uint32_t sw)
 {
 	const struct pm_vlans *v = m->vlans;
@@ -42,7 +65,9 @@ static uint32_t choose_up(const struct maker *m, uint32_t sw)
 	pm_for_each_port(i, v->fabric, sw) {
 		if (!is_usable(v, i) || m->row[v->tree->remote[i]] == PM_NONE)
 			continue;
-		if (best == PM_NONE || m->use[i] < m->use[best])
+		if (best == PM_NONE || m->use[i] < m->use[best] ||
+		    (m->use[i] == m->use[best] &&
+		     has_lighter_path(m, v->tree->remote[i], v->tree->remote[best])))
 			best = i;
 	}
 	return best;
@@ -56,15 +81,27 @@ static bool is_kept(const struct maker *m)
 	return m->total && before / m->total != (before + m->vlans->num) / m->total;
 }
 
-/* The tree below a top switch, over links that are in few VLANs. */
+/* Adds a switch's hosts, or takes them away, on its path to the top. */
+static void count_path(struct maker *m, uint32_t sw, bool add)
+{
+	uint64_t num = m->hosts[sw];
+
+	for (; m->row[sw] < PM_VLAN_TOP; sw = m->vlans->tree->remote[m->row[sw]])
+		m->load[m->row[sw]] += add ? num : -num;
+}
+
+/* The tree below a top switch, over links that are in few VLANs; its paths count. */
 static void fill_row(struct maker *m, uint32_t top)
 {
 	for (uint32_t i = 0; i < m->vlans->tree->num_switches; i++)
 		m->row[i] = PM_NONE;
 	m->row[top] = PM_VLAN_TOP;
-	for (uint32_t i = 0; i < m->num; i++)
-		if (m->order[i] != top)
-			m->row[m->order[i]] = choose_up(m, m->order[i]);
+	for (uint32_t i = 0; i < m->num; i++) {
+		if (m->order[i] == top)
+			continue;
+		m->row[m->order[i]] = choose_up(m, m->order[i]);
+		count_path(m, m->order[i], true);
+	}
 }
 
 /* Adds the VLAN below a top switch. */
@@ -93,6 +130,8 @@ static bool lacks_cable(struct maker *m, uint32_t top, bool below)
 	const struct pm_vlans *v = m->vlans;
 
 	fill_row(m, top);
+	for (uint32_t i = 0; i < m->num; i++)
+		count_path(m, m->order[i], false);
 	for (uint32_t i = 0; i < v->tree->num_ports; i++) {
 		uint32_t remote = v->tree->remote[i];
 
@@ -177,6 +216,7 @@ static int make_trees(struct maker *m, uint32_t limit, struct pm_error *err)
 	if (pm_pool_check(&v->pool, err))
 		return -ENOMEM;
 	memset(m->use, 0, v->fabric->num_ports * sizeof(*m->use));
+	memset(m->load, 0, v->fabric->num_ports * sizeof(*m->load));
 	m->made = 0;
 	add_trees(m);
 	memset(m->use, 0, v->fabric->num_ports * sizeof(*m->use));
@@ -220,10 +260,14 @@ int pm_vlans_make(const struct pm_fabric *fabric, const struct pm_tree *tree,
 	m.order = pm_pool_array(&pool, tree->num_switches, sizeof(*m.order));
 	m.row = pm_pool_array(&pool, tree->num_switches, sizeof(*m.row));
 	m.use = pm_pool_array(&pool, fabric->num_ports, sizeof(*m.use));
+	m.load = pm_pool_array(&pool, fabric->num_ports, sizeof(*m.load));
+	m.hosts = pm_pool_array(&pool, fabric->num_nodes, sizeof(*m.hosts));
 	rc = pm_pool_check(&pool, err);
 	if (!rc)
 		rc = find_hosts(vlans, err);
 	if (!rc) {
+		for (uint32_t h = 0; h < vlans->num_hosts; h++)
+			m.hosts[vlans->site[h]]++;
 		sort_switches(&m);
 		rc = make_trees(&m, limit, err);
 	}

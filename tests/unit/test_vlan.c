@@ -951,6 +951,41 @@ static void test_low_top(void **state)
 	end(&t);
 }
 
+/* Hosts whose path to the top of their VLAN has this link up. */
+static uint32_t count_paths(const struct trial *t, uint32_t port)
+{
+	uint32_t num = 0;
+
+	for (uint32_t h = 0; h < t->vlans.num_hosts; h++) {
+		const uint32_t *up = t->vlans.up +
+				     (size_t)t->table.host[h].vlan * t->tree.num_switches;
+
+		for (uint32_t sw = t->vlans.site[h]; up[sw] < PM_VLAN_TOP;
+		     sw = t->tree.remote[up[sw]])
+			num += up[sw] == port;
+	}
+	return num;
+}
+
+/* Two groups of two leaves, all joined: in each VLAN the leaves use both switches above.
+ */
+static void test_full_groups(void **state)
+{
+	static const char text[] =
+		"a/8 b/8 c/8 d/8 m/8 n/8 o/8 p/8 t/8 u/8 a:1=a1 a:2=a2 b:1=b1 b:2=b2 "
+		"c:1=c1 c:2=c2 d:1=d1 d:2=d2 a:3=m:1 a:4=n:1 b:3=m:2 b:4=n:2 "
+		"c:3=o:1 c:4=p:1 d:3=o:2 d:4=p:2 m:3=t:1 m:4=u:1 n:3=t:2 n:4=u:2 "
+		"o:3=t:3 o:4=u:3 p:3=t:4 p:4=u:4";
+	struct trial t;
+
+	(void)state;
+	make_drawn(&t, text);
+	assert_int_equal(t.vlans.num, 2);
+	pm_for_each_port(i, t.fabric, pm_fabric_find_name(t.fabric, "m"))
+		assert_int_equal(count_paths(&t, i), is_up(&t, i));
+	end(&t);
+}
+
 /* 36 leaves, 18 spines: what a cable, two and a spine cost. */
 static void test_two_levels(void **state)
 {
@@ -1024,6 +1059,7 @@ int main(void)
 		cmocka_unit_test(test_no_priorities),
 		cmocka_unit_test(test_middle),
 		cmocka_unit_test(test_low_top),
+		cmocka_unit_test(test_full_groups),
 		cmocka_unit_test(test_two_levels),
 	};
 

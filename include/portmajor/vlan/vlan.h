@@ -9,8 +9,8 @@
  *     leaf0  leaf1 ..
  *
  * Each switch below the top has one cable up in a VLAN: of its cables to a switch of the
- * VLAN, the one with the fewest VLANs so far. VLANs are added until each cable of the
- * tree is in one.
+ * VLAN, the one with the fewest VLANs so far, then the one with the fewest hosts on the
+ * cables above it. VLANs are added until each cable of the tree is in one.
  *
  * All broadcasts use one VLAN. After a failure the switches' VLANs stay; only lines of
  * the hosts' table change.
