@@ -49,26 +49,6 @@ static void count_host(struct assigner *d, uint32_t h)
 		d->load[up[sw]]++;
 }
 
-/* The difference between the loads of its links that lead to suitable VLANs. */
-static void note_spread(struct assigner *d, uint32_t sw, uint32_t num)
-{
-	uint32_t least = PM_NONE, most = 0;
-
-	for (uint32_t i = 0; i < num; i++) {
-		uint32_t port =
-			d->vlans->up[(size_t)d->fit[i] * d->parts.num_switches + sw];
-
-		if (port >= PM_VLAN_TOP)
-			return;
-		if (d->load[port] < least)
-			least = d->load[port];
-		if (d->load[port] > most)
-			most = d->load[port];
-	}
-	if (num && most - least > d->spread)
-		d->spread = most - least;
-}
-
 /* How many of the sites that remain some VLAN joins it with, itself among them. */
 static uint32_t count_connected(const struct assigner *d, uint32_t sw)
 {
@@ -95,7 +75,34 @@ static bool moves_there(const struct assigner *d, uint32_t sw, uint32_t h)
 	return h < d->vlans->num_hosts && d->vlans->site[h] == sw;
 }
 
-/* Deals the hosts of a switch, in VLANs that reach at least so many sites. */
+/*
+ * By how much a link that has hosts of the switch itself exceeds the emptiest suitable
+ * one: 1 at most, as the last host of a link found it emptiest. A link that has hosts of
+ * switches below alone may exceed it by more.
+ */
+static void note_spread(struct assigner *d, uint32_t sw, uint32_t num)
+{
+	const uint32_t *up = d->vlans->up + sw;
+	size_t switches = d->parts.num_switches;
+	uint32_t least = PM_NONE;
+
+	for (uint32_t i = 0; i < num; i++) {
+		uint32_t port = up[d->fit[i] * switches];
+
+		if (port >= PM_VLAN_TOP)
+			return;
+		if (d->load[port] < least)
+			least = d->load[port];
+	}
+	for (uint32_t h = d->first[sw]; num && moves_there(d, sw, h); h++) {
+		uint32_t load = d->moves[h] ? d->load[up[d->host[h].vlan * switches]] : 0;
+
+		if (load > least && load - least > d->spread)
+			d->spread = load - least;
+	}
+}
+
+/* Assigns the hosts of a switch, in VLANs that reach at least so many sites. */
 static void assign_site(struct assigner *d, uint32_t sw, uint32_t reach)
 {
 	const struct pm_vlans *v = d->vlans;

@@ -967,6 +967,56 @@ static uint32_t count_paths(const struct trial *t, uint32_t port)
 	return num;
 }
 
+/* Between a switch's links up with the most and with the fewest of these. */
+static uint32_t difference(const struct trial *t, const char *name)
+{
+	uint32_t least = UINT32_MAX, most = 0;
+
+	pm_for_each_port(i, t->fabric, pm_fabric_find_name(t->fabric, name)) {
+		uint32_t num = count_paths(t, i);
+
+		if (!is_up(t, i))
+			continue;
+		least = num < least ? num : least;
+		most = num > most ? num : most;
+	}
+	return most - least;
+}
+
+/*
+ * Hosts above a leaf: in all tables with as many hosts on one of the leaf's cables as on
+ * the other, cables of m differ by 2 or more. 3 hosts of the leaf come by one VLAN alone.
+ */
+static void test_host_above(void **state)
+{
+	static const char text[] =
+		"l/8 k/4 m/8 n/8 o/8 p/8 t/8 u/8 l:1=a l:2=b l:3=c l:4=d l:5=e l:6=f k:1=g "
+		"k:2=h m:1=i l:7=m:2 l:8=n:2 k:3=o:1 k:4=p:1 m:3=t:1 m:4=u:1 n:3=t:2 "
+		"n:4=u:2 o:3=t:3 o:4=u:3 p:3=t:4 p:4=u:4";
+	struct pm_vlan_host *host;
+	struct trial t;
+	uint32_t even = 0;
+
+	(void)state;
+	make_drawn(&t, text);
+	assert_int_equal(t.vlans.num, 2);
+	assert_int_equal(t.vlans.num_hosts, 9);
+	host = t.table.host;
+	assert_int_equal(t.assignment.spread, 0);
+	assert_int_equal(difference(&t, "l"), 0);
+	assert_int_equal(difference(&t, "m"), 2);
+	for (uint32_t bits = 0; bits < 1 << 9; bits++) {
+		for (uint32_t h = 0; h < 9; h++)
+			host[h].vlan = bits >> h & 1;
+		if (difference(&t, "l"))
+			continue;
+		even++;
+		assert_true(difference(&t, "m") >= 2);
+	}
+	assert_int_equal(even, 20 * 8);
+	end(&t);
+}
+
 /* Two groups of two leaves, all joined: in each VLAN the leaves use both switches above.
  */
 static void test_full_groups(void **state)
@@ -1059,6 +1109,7 @@ int main(void)
 		cmocka_unit_test(test_no_priorities),
 		cmocka_unit_test(test_middle),
 		cmocka_unit_test(test_low_top),
+		cmocka_unit_test(test_host_above),
 		cmocka_unit_test(test_full_groups),
 		cmocka_unit_test(test_two_levels),
 	};

@@ -78,8 +78,10 @@ struct pm_vlan_assignment {
 	uint64_t unreachable; /* of these: in different parts of their VLAN, .. */
 	uint64_t cabled;      /* .. and of those: connected by cables */
 	uint32_t unheard;     /* present hosts out of reach of broadcasts */
-	uint32_t spread; /* largest difference in hosts between a leaf's cables that lead
-			  * to VLANs for it */
+	uint32_t spread; /* largest difference in hosts between a cable with hosts of the
+			  * switch at its lower end and the emptiest one there that leads
+			  * to VLANs for these: 1 at most. With hosts of switches below
+			  * alone a cable may have any number more */
 };
 
 /*
