@@ -268,6 +268,34 @@ static void check_kept(const struct trial *t)
 		}
 }
 
+static bool has_end_ports(const struct trial *t, uint32_t sw)
+{
+	pm_for_each_port(i, t->plan->topology, sw)
+		if (t->plan->topology->ports[i].host != PM_NO_HOST)
+			return true;
+	return false;
+}
+
+/*
+ * Where paths may turn up (hosts above leaves), what a switch with end ports sends to a
+ * LID without a path ends at none with one: it would have come by an old detour.
+ */
+static void check_dropped(const struct trial *t)
+{
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		for (uint32_t lid = 0; lid < pm_routes_stride(t->routes); lid++) {
+			uint32_t at = sw;
+
+			if (!has_end_ports(t, sw) ||
+			    pm_routes_table(t->routes, sw)[lid] != PM_LFT_KEEP)
+				continue;
+			while (at != PM_NONE &&
+			       pm_routes_table(t->routes, at)[lid] == PM_LFT_KEEP)
+				at = pm_stale_next(&t->input, at, real_entry(t, at, lid));
+			EXPECT(at == PM_NONE);
+		}
+}
+
 static void exclude_some(struct trial *t)
 {
 	const struct pm_fabric *topology = t->plan->topology;
@@ -338,6 +366,8 @@ static void sweep(struct trial *t)
 	met.loop_lids += count_loops(t);
 	if (t->manner != KEEPING_ALL)
 		EXPECT(count_loops(t) == 0);
+	if (t->manner != KEEPING_ALL && pm_routes_may_turn(t->routes))
+		check_dropped(t);
 	pm_stale_free(&t->stale);
 	pm_steps_free(&t->steps);
 }
