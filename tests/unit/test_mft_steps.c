@@ -344,6 +344,71 @@ static void check_sets(struct trial *t)
 		       place_of(t, &t->steps.sets[i]));
 }
 
+/* Ports of either table. */
+static bool has_either(const struct trial *t, uint32_t sw, uint16_t mlid, uint32_t port)
+{
+	unsigned int num = t->scene.topology->ports[port].num;
+
+	return pm_mfts_has_port(t->held, sw, mlid, num) ||
+	       pm_mfts_has_port(t->wanted, sw, mlid, num);
+}
+
+/* Marks the switches with ports of the MLID. */
+static void mark_relays(const struct trial *t, uint16_t mlid, uint8_t *relays)
+{
+	for (uint32_t i = 0; i < t->scene.topology->num_ports; i++) {
+		uint32_t sw = t->scene.topology->ports[i].node;
+
+		if (sw < t->scene.topology->num_switches && t->reachable[sw])
+			relays[sw] |= has_either(t, sw, mlid, i);
+	}
+}
+
+/* Links of both tables from a relay to others. */
+static uint32_t count_links(const struct trial *t, uint16_t mlid, const uint8_t *relays,
+			    uint32_t sw)
+{
+	uint32_t num = 0;
+
+	pm_for_each_port(i, t->scene.topology, sw) {
+		uint32_t remote = pm_fabric_peer_node(t->scene.topology, i);
+
+		num += remote != PM_NONE && t->up[i] && relays[remote] &&
+		       (has_either(t, sw, mlid, i) ||
+			has_either(t, remote, mlid, t->scene.topology->ports[i].peer));
+	}
+	return num;
+}
+
+/* Whether links of both tables form a cycle: some are left without all ends of trees. */
+static bool has_cycle(const struct trial *t, uint16_t mlid)
+{
+	uint8_t relays[256] = {0};
+	bool any = true;
+
+	mark_relays(t, mlid, relays);
+	while (any) {
+		any = false;
+		for (uint32_t sw = 0; sw < t->scene.topology->num_switches; sw++)
+			if (relays[sw] && count_links(t, mlid, relays, sw) < 2) {
+				relays[sw] = 0;
+				any = true;
+			}
+	}
+	return memchr(relays, 1, sizeof(relays)) != NULL;
+}
+
+/* A group needs an order only if both trees together have a cycle; in a table that nobody
+ * knows, any MLID may. */
+static void check_ordered(const struct trial *t)
+{
+	uint32_t cycles = 0;
+
+	for (uint32_t g = 0; g < t->scene.num_groups; g++)
+		cycles += has_cycle(t, t->scene.groups[g].mlid);
+	EXPECT(t->came_back || t->steps.ordered <= cycles);
+}
+
 static void transit(struct trial *t)
 {
 	struct pm_mft_input input = {
@@ -361,6 +426,7 @@ static void transit(struct trial *t)
 		mark_entries(t, t->scene.groups[g].mlid, t->may);
 	EXPECT(!pm_mft_steps_find(&input, &t->steps));
 	check_sets(t);
+	check_ordered(t);
 	met.ordered += t->steps.ordered;
 	met.cleared += t->steps.cleared;
 	if (t->steps.longest > met.longest)
