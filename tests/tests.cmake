@@ -11,7 +11,7 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		lft_capacity failure_summary failure_sweep paths cutoff link circuits event_queue dsm flit lft_trace goal
 		workload packet lanes rates engines stuck calls replay mixture host_table mac_list
 		vlan cover share bisection student guess steps rebalance mft multicast
-		mft_steps mft_bound missing check_mfts mft_file nearest
+		mft_steps mft_bound mft_failure missing check_mfts mft_file nearest
 		cable_diff)
 	add_executable(test_${module} tests/unit/test_${module}.c)
 	target_link_libraries(test_${module} PRIVATE test_tools)

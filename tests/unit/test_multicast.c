@@ -685,6 +685,31 @@ static void test_broad(void **state)
 	mscene_free(&scene);
 }
 
+/* A plane that reaches fewer leaves than others is no block's first. */
+static void test_narrow_plane(void **state)
+{
+	static const char text[] =
+		"a/4 b/4 c/4 s/4 t/4 u/4 a:1=a1 b:1=b1 c:1=c1 a:2=s:1 b:2=s:2 "
+		"a:3=t:1 b:3=t:2 c:3=t:3 a:4=u:1 b:4=u:2 c:4=u:3";
+	struct world world;
+	struct mscene scene;
+	uint32_t narrow, order[3];
+
+	(void)state;
+	world_make(&world, recipe_draw(text), PM_GROUPED);
+	mscene_make(&scene, &world);
+	assert_int_equal(scene.tree->num_planes, 3);
+	narrow = scene.tree->plane[world_port(scene.topology, "a", 2)];
+	for (uint16_t block = 0; block < 6; block++)
+		for (int large = 0; large < 2; large++) {
+			uint16_t mlid = (uint16_t)(PM_MLID_FIRST + block * PM_MFT_BLOCK);
+
+			pm_multicast_order(scene.multicast, mlid, large, order);
+			assert_int_not_equal(order[0], narrow);
+		}
+	mscene_free(&scene);
+}
+
 /* LIDs have no part in trees: whatever the LMC and their order, tables are the same. */
 static void test_lids(void **state)
 {
@@ -762,10 +787,10 @@ static void test_all_mlids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_input),  cmocka_unit_test(test_joins),
-		cmocka_unit_test(test_limits), cmocka_unit_test(test_all_mlids),
-		cmocka_unit_test(test_lids),   cmocka_unit_test(test_broad),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_input),	     cmocka_unit_test(test_joins),
+		cmocka_unit_test(test_limits),	     cmocka_unit_test(test_all_mlids),
+		cmocka_unit_test(test_lids),	     cmocka_unit_test(test_broad),
+		cmocka_unit_test(test_narrow_plane), cmocka_unit_test(test_random),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
