@@ -782,6 +782,33 @@ static void test_many_failures(void **state)
 	assert_int_equal(tally.above, 0);
 }
 
+/*
+ * Of more hosts than all choices of lines can be tried for, some pairs stay apart: the
+ * lines of a cover change, and few more.
+ */
+static void test_many_hosts(void **state)
+{
+	static const struct recipe_limits limits = {.switches = 16, .hosts = 60};
+	static const uint64_t seeds[] = {166, 392};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(*seeds); i++) {
+		struct trial t;
+
+		seed = seeds[i];
+		EXPECT(begin(&t, &limits));
+		EXPECT(pm_vlans_assign(&t.vlans, NULL, &t.table, &t.assignment, NULL) ==
+		       0);
+		cut_some(&t, 8);
+		EXPECT(pm_vlans_fail(&t.vlans, t.cut, &t.table, &t.assignment, NULL) ==
+		       0);
+		EXPECT(t.assignment.unreachable > 0);
+		EXPECT(t.assignment.moved >= t.assignment.bound);
+		EXPECT(t.assignment.moved < 2 * t.assignment.bound);
+		end(&t);
+	}
+}
+
 /* Where taking hosts one by one finds a table with a line too many. */
 static void test_few_lines(void **state)
 {
@@ -1098,19 +1125,13 @@ static void test_two_levels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trees),
-		cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_many_failures),
-		cmocka_unit_test(test_few_lines),
-		cmocka_unit_test(test_parallel),
-		cmocka_unit_test(test_lone_cable),
-		cmocka_unit_test(test_untagged),
-		cmocka_unit_test(test_no_priorities),
-		cmocka_unit_test(test_middle),
-		cmocka_unit_test(test_low_top),
-		cmocka_unit_test(test_host_above),
-		cmocka_unit_test(test_full_groups),
+		cmocka_unit_test(test_trees),	   cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_failures),   cmocka_unit_test(test_many_failures),
+		cmocka_unit_test(test_many_hosts), cmocka_unit_test(test_few_lines),
+		cmocka_unit_test(test_parallel),   cmocka_unit_test(test_lone_cable),
+		cmocka_unit_test(test_untagged),   cmocka_unit_test(test_no_priorities),
+		cmocka_unit_test(test_middle),	   cmocka_unit_test(test_low_top),
+		cmocka_unit_test(test_host_above), cmocka_unit_test(test_full_groups),
 		cmocka_unit_test(test_two_levels),
 	};
 
