@@ -227,8 +227,8 @@ static int renew_cards(struct job *job)
 }
 
 /*
- * The table changes hosts after hosts: VLANs of tables before are popped as well, or
- * frames of hosts that still have one would be lost.
+ * Hosts change their tables one after the other: VLANs of earlier tables are popped as
+ * well, or frames of hosts with an earlier table would be lost.
  */
 static int put_in_force(struct job *job, const struct vlan_maps *maps,
 			struct vlan_content *content)

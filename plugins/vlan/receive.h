@@ -25,8 +25,8 @@ int vlan_promiscuous_switch(unsigned int device, bool on);
 
 struct vlan_member {
 	unsigned int device;
-	unsigned int leader; /* the bond or team, its own or one above, whose promiscuous
-			      * mode it follows; without one, itself */
+	unsigned int leader; /* the bond or team, its own or one above, with the
+			      * promiscuous mode that it follows; without one, itself */
 };
 
 /*

@@ -83,7 +83,7 @@ static uint32_t look_from(struct matcher *m, uint32_t x, uint32_t *tail)
 	return NONE;
 }
 
-/* Looks for a way from a left without mate to a right without one. */
+/* Searches for a path from a left without mate to a right without one. */
 static bool search_match(struct matcher *m, uint32_t start)
 {
 	size_t size = m->c->words * sizeof(*m->visited);

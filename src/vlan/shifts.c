@@ -9,7 +9,7 @@ struct counter {
 	const struct pm_vlans *vlans;
 	const uint8_t *cut;
 	uint32_t *up_flows, *down_flows; /* [port] of the lower end of a link */
-	uint32_t *step;			 /* [switch] how far the first of two went up */
+	uint32_t *step;			 /* [switch] stamp of the first switch's path */
 	uint32_t stamp;
 };
 
@@ -18,7 +18,7 @@ static bool is_top(const struct counter *c, const uint32_t *up, uint32_t sw)
 	return up[sw] >= PM_VLAN_TOP || (c->cut && c->cut[up[sw]]);
 }
 
-/* Where the ways up from two switches meet; PM_NONE: they do not. */
+/* The switch at which the paths up from two switches meet, or PM_NONE. */
 static uint32_t find_turn(struct counter *c, const uint32_t *up, uint32_t a, uint32_t b)
 {
 	const uint32_t *remote = c->vlans->tree->remote;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a pair is apart, and another line would help. */
+/* Whether a pair is unreachable, and another line would connect it. */
 static bool is_broken(const struct assigner *d, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = d->vlans;
@@ -42,7 +42,7 @@ static int choose_movers(struct assigner *d, uint32_t *bound, struct pm_error *e
 	return cover_choose(&cover, d->moves, bound, err);
 }
 
-/* Pairs of a host that are apart. */
+/* A host's unreachable pairs. */
 static uint32_t count_unreachable(const struct assigner *d, uint32_t h)
 {
 	const uint32_t *site = d->vlans->site;
@@ -60,7 +60,7 @@ static bool is_same(const struct pm_vlan_host *a, const struct pm_vlan_host *b)
 	return a->vlan == b->vlan && a->priority == b->priority;
 }
 
-/* Gives a host another line, if that leaves no more pairs apart. */
+/* Gives a host another line, if that leaves no more pairs unreachable. */
 static bool try_line(struct assigner *d, uint32_t h, struct pm_vlan_host line)
 {
 	struct pm_vlan_host now = d->host[h];
@@ -129,7 +129,7 @@ struct level {
 /*
  * Where a run is stuck, of those that remain and stay one has to move: the one of those
  * that remain is taken first with a better choice would have been taken here. Where some
- * are to stay apart, any may do.
+ * are to stay unreachable, any may do.
  */
 static void open_level(const struct search *s, struct level *level)
 {
@@ -256,8 +256,8 @@ static int move_few(struct assigner *d, const struct pm_vlan_table *before,
 	return 0;
 }
 
-/* Few lines leave pairs apart: assigns all anew if that leaves fewer, or leaves all as it
- * was if not even that is worse. */
+/* Few lines leave pairs unreachable: assigns all anew if that leaves fewer, or leaves all
+ * as it was if not even that is worse. */
 static int help(struct assigner *d, const uint8_t *cut,
 		const struct pm_vlan_table *before, struct pm_vlan_table *table,
 		struct pm_vlan_assignment *assignment, struct pm_error *err)

@@ -202,7 +202,7 @@ struct port_vlans {
 	bool bare; /* of a host that sends without tags */
 };
 
-/* Hosts are told apart by their port of the fabric: those of VLANs are in its order. */
+/* Whether the host at this port of the fabric sends without tags. */
 static bool is_untagged(const struct vlan_job *job, uint32_t port)
 {
 	for (uint32_t h = 0; h < job->vlans.num_hosts; h++)
