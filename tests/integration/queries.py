@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-import clients
+import sa_client
 
 LATE_S = 1.0
 RECEIVE_MS = 100
@@ -46,7 +46,8 @@ class Queries:
         self._process = None
 
     def __enter__(self):
-        import simlab  # here, because as a program this file does without it
+        import clients  # here, because as a program this file does without them
+        import simlab
 
         self._stack = contextlib.ExitStack()
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="queries-"))
@@ -86,7 +87,7 @@ class Queries:
 
 # ------------------------------------------------------------------ the asking host
 
-class Asker(clients._Agent):
+class Asker(sa_client.Agent):
     """Keeps queries outstanding."""
 
     def __init__(self, counters, sm_lid, outstanding, lids):

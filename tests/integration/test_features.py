@@ -10,6 +10,7 @@ import unittest
 import clients
 import labtest
 import pmlab
+import sa_client
 import simlab
 
 SMALL = ("two-level", 6, 3, 6, 2)
@@ -149,7 +150,7 @@ class PathRecords:
         records = clients.saquery(self.fabric, src, "PR", "--slid", slid, "--dlid", dlid)
         self.assertEqual([(int(r["slid"]), int(r["dlid"])) for r in records], [(slid, dlid)])
         gids = [int(ipaddress.IPv6Address(records[0][gid])) for gid in ("sgid", "dgid")]
-        self.assertEqual(gids, [clients.SUBNET_PREFIX << 64 | guids[host, 1].guid
+        self.assertEqual(gids, [sa_client.SUBNET_PREFIX << 64 | guids[host, 1].guid
                                 for host in (src, dst)])
 
     def test_every_pair(self):
