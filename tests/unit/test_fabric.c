@@ -371,6 +371,26 @@ static void test_renamed_labels(void **state)
 	}
 }
 
+/* All ports of a switch have its GUID, also after it is renamed; a host's keep theirs. */
+static void test_renamed_ports(void **state)
+{
+	const struct three *t = *state;
+	struct pm_fabric *fabric = t->fabric;
+	const struct pm_node *s, *host;
+
+	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+	s = &fabric->nodes[0];
+	host = &fabric->nodes[1];
+	fabric->ports[host->first_port + 1].guid = 0x51;
+	assert_int_equal(pm_fabric_rename(fabric, 0, 0x77, "new", NULL), 0);
+	assert_int_equal(pm_fabric_rename(fabric, 1, 0x78, "other", NULL), 0);
+	assert_int_equal(s->type, PM_SWITCH);
+	for (uint32_t p = 0; p <= s->num_ports; p++)
+		assert_int_equal(fabric->ports[s->first_port + p].guid, 0x77);
+	assert_int_equal(fabric->ports[host->first_port + 1].guid, 0x51);
+	assert_int_equal(fabric->nodes[1].guid, 0x78);
+}
+
 static void test_cut_and_clone(void **state)
 {
 	struct three *t = *state;
@@ -546,6 +566,7 @@ int main(void)
 		WITH_THREE(test_labels),
 		WITH_THREE(test_no_label),
 		cmocka_unit_test(test_renamed_labels),
+		WITH_THREE(test_renamed_ports),
 		WITH_THREE(test_cut_and_clone),
 		cmocka_unit_test(test_merge),
 		cmocka_unit_test(test_order_does_not_matter),

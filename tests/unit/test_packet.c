@@ -403,6 +403,40 @@ static void test_cut(void **state)
 	end(&lab);
 }
 
+/* A packet is on a link and another one waits for it when it fails: both are dropped, the
+ * second one at once, whichever end of the link is named. */
+static void test_queued(void **state)
+{
+	const struct pm_workload_message list[] = {{.from = 0, .to = 2, .blocks = 30},
+						   {.from = 1, .to = 2, .blocks = 30}};
+	struct lab lab;
+	uint32_t ends[2];
+
+	(void)state;
+	begin_star(&lab);
+	ends[0] = lab.hosts[2].port;
+	ends[1] = lab.world.fabric->ports[ends[0]].peer;
+	lab.workload.pattern = PM_LIST;
+	lab.workload.list = list;
+	lab.workload.num_list = 2;
+	lab.config.warmup = 0;
+	lab.config.num_failed = 1;
+	lab.config.fail_at = WIRE + CROSSING + 5;
+	for (uint32_t i = 0; i < 2; i++) {
+		lab.config.failed = &ends[i];
+		start(&lab);
+		run_to(&lab, lab.config.fail_at + 1);
+		assert_int_equal(lab.r.drops[PM_DROP_DEAD_PORT], 1);
+		run_to(&lab, 2000);
+		assert_int_equal(lab.r.drops[PM_DROP_CUT], 1);
+		assert_int_equal(lab.r.dropped, 2);
+		assert_int_equal(lab.r.delivered, 0);
+		assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
+		finish(&lab);
+	}
+	end(&lab);
+}
+
 /*
  * Two packets of a host, and a cable of their way dies for a while: packets for it then
  * or has not come in whole over it is lost, but a host waits. All credits are back.
@@ -1143,6 +1177,7 @@ int main(void)
 		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
 		cmocka_unit_test(test_deadlocks),  cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_many_pairs), cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_queued),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
