@@ -112,7 +112,7 @@ static void is_free(struct pm_packet *sim, uint32_t out)
 		port_of(sim, p->from)->reading--;
 	packet_try_send(sim, out);
 	if (sw >= sim->config.fabric->num_switches) {
-		packet_feed(sim, sim->host_of[out]);
+		packet_feed(sim, p->host);
 		return;
 	}
 	if (!sim->config.reads)

@@ -72,10 +72,10 @@ void packet_return(struct pm_packet *sim)
 		if (peer == PM_NONE || !port_of(sim, port)->dead)
 			continue;
 		port_of(sim, port)->dead = port_of(sim, peer)->dead = false;
-		if (sim->host_of[port] != PM_NONE)
-			packet_feed(sim, sim->host_of[port]);
-		if (sim->host_of[peer] != PM_NONE)
-			packet_feed(sim, sim->host_of[peer]);
+		if (port_of(sim, port)->host != PM_NONE)
+			packet_feed(sim, port_of(sim, port)->host);
+		if (port_of(sim, peer)->host != PM_NONE)
+			packet_feed(sim, port_of(sim, peer)->host);
 	}
 	sim->back = true;
 }

@@ -164,7 +164,7 @@ static void take_packet(struct pm_packet *sim, uint32_t host, uint32_t index)
 void packet_reaches(struct pm_packet *sim, uint32_t in, uint32_t index)
 {
 	struct packet *packet = &sim->packets[index];
-	uint32_t host = sim->host_of[in];
+	uint32_t host = port_of(sim, in)->host;
 	uint32_t node = port_of(sim, port_of(sim, in)->peer)->node;
 
 	packet->in = in;

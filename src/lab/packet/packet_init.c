@@ -162,6 +162,7 @@ static void begin_ports(struct pm_packet *sim)
 			.ticks = sim->config.ticks ? sim->config.ticks[i] : 1,
 			.arrived = PM_NONE,
 			.to_host = remote >= fabric->num_switches,
+			.host = PM_NONE,
 		};
 		for (uint32_t l = 0; l < sim->lanes; l++) {
 			*lane_of(sim, i, l) = (struct lane){
@@ -177,14 +178,12 @@ static void begin_ports(struct pm_packet *sim)
 
 static void begin_hosts(struct pm_packet *sim)
 {
-	const struct pm_fabric *fabric = sim->config.fabric;
-
-	for (uint32_t i = 0; i < fabric->num_ports; i++)
-		sim->host_of[i] = PM_NONE;
 	for (uint32_t h = 0; h < sim->config.num_hosts; h++) {
-		sim->host_of[sim->config.hosts[h].port] = h;
+		struct port *p = port_of(sim, sim->config.hosts[h].port);
+
+		p->host = h;
 		sim->source[h].wake = NO_TIME;
-		sim->source[h].ticks = port_of(sim, sim->config.hosts[h].port)->ticks;
+		sim->source[h].ticks = p->ticks;
 	}
 	for (uint32_t h = 0; h < sim->config.num_hosts; h++)
 		packet_feed(sim, h);
@@ -211,7 +210,6 @@ static void allocate_packet(struct pm_packet *sim)
 					     sizeof(*sim->starved));
 	sim->source = pm_pool_array(pool, sim->config.num_hosts, sizeof(*sim->source));
 	sim->senders = pm_pool_array(pool, sim->config.num_hosts, sizeof(*sim->senders));
-	sim->host_of = pm_pool_array(pool, fabric->num_ports, sizeof(*sim->host_of));
 	sim->drops_at = pm_pool_array(pool, fabric->num_nodes, sizeof(*sim->drops_at));
 	sim->windows = pm_pool_array(pool, sim->num_windows, sizeof(*sim->windows));
 	sim->latencies = pm_pool_array(pool, BUCKETS, sizeof(*sim->latencies));

@@ -75,6 +75,7 @@ struct port {
 	bool to_host;	  /* output */
 	uint8_t sending;  /* output that is busy: the packet's lane */
 	bool fell;	  /* its link has failed, and may be back */
+	uint32_t host;	  /* at this port, or PM_NONE */
 	struct lane lane[];
 };
 
@@ -119,7 +120,6 @@ struct pm_packet {
 	uint16_t served[2];	  /* lanes of the high and low table, as bits */
 	uint64_t *starved;     /* [switch][4] outputs that wait for an input, or NULL */
 	struct source *source; /* [host] */
-	uint32_t *host_of;     /* [port], or PM_NONE */
 
 	struct packet *packets;
 	uint32_t num_packets, room, free;
