@@ -102,6 +102,9 @@ int pm_workload_new(const struct pm_workload_config *config,
 		    struct pm_workload **workload, struct pm_error *err);
 void pm_workload_free(struct pm_workload *workload);
 
+/* Begins to load a host's sender into the cache, for pm_workload_time or _take soon. */
+void pm_workload_fetch(const struct pm_workload *workload, uint32_t host);
+
 /*
  * The tick of the host's next message, or PM_NEVER: none, or only after other arrivals.
  * O(1); of a list O(num_before).

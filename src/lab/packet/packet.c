@@ -175,8 +175,8 @@ static void handle(struct pm_packet *sim, struct event event)
 /*
  * What events will look at is fetched into the cache while others are handled: on large
  * trees the time goes into waiting for memory. First the ports and packets of the chunk
- * after the next one, then the entries that those of the next one need, then the outputs
- * that these lead to.
+ * after the next one, then the entries and the hosts that those of the next one need,
+ * then the outputs that these lead to.
  */
 static void fetch_ports(const struct pm_packet *sim, const struct chunk *chunk)
 {
@@ -206,10 +206,28 @@ static const uint8_t *entry_of(const struct pm_packet *sim, struct event event)
 		       : NULL;
 }
 
+/* What a packet's arrival at its host, or a host's next message, will need. */
+static void fetch_host(const struct pm_packet *sim, struct event event)
+{
+	uint32_t host = port_of(sim, event.what & PORT_MASK)->host;
+
+	if (event.what >> KIND_SHIFT == REACHES) {
+		host = sim->packets[event.arg].from;
+		__builtin_prefetch(&sim->senders[host], 1);
+		__builtin_prefetch(&sim->source[host]);
+	} else if (host != PM_NONE) {
+		__builtin_prefetch(&sim->source[host], 1);
+		pm_workload_fetch(sim->config.workload, host);
+	}
+}
+
 static void fetch_entries(const struct pm_packet *sim, const struct chunk *chunk)
 {
 	for (uint32_t i = 0; i < chunk->num; i++)
-		__builtin_prefetch(entry_of(sim, chunk->list[i]));
+		if (chunk->list[i].what >> KIND_SHIFT == ARRIVES)
+			__builtin_prefetch(entry_of(sim, chunk->list[i]));
+		else
+			fetch_host(sim, chunk->list[i]);
 }
 
 static void fetch_outputs(const struct pm_packet *sim, const struct chunk *chunk)

@@ -437,6 +437,13 @@ void pm_workload_free(struct pm_workload *workload)
 
 /* ---- Going on ---- */
 
+/* A sender may lie in two cache lines. */
+void pm_workload_fetch(const struct pm_workload *workload, uint32_t host)
+{
+	__builtin_prefetch(&workload->senders[host], 1);
+	__builtin_prefetch(&workload->senders[host].waits, 1);
+}
+
 uint64_t pm_workload_time(const struct pm_workload *workload, uint32_t host)
 {
 	const struct sender *s = &workload->senders[host];
