@@ -218,7 +218,7 @@ static bool measure(void)
 				 large = {.kind = PM_GENERATE_DIRECTOR,
 					  .director = {324}};
 	struct bench b;
-	struct speed half, low, big;
+	struct speed half, low, big, big_low;
 	double flits;
 	bool good;
 
@@ -229,11 +229,14 @@ static bool measure(void)
 	end(&b);
 	make(&b, &large);
 	big = run(&b, 500000, 5000);
+	big_low = run(&b, 50000, 25000);
 	end(&b);
 	good = judge("events per second, 5,832 hosts as a share of 512",
 		     big.events / big.seconds / (half.events / half.seconds), 0.5, true);
 	good &= judge("CPU time at load 0.5 as a multiple of that at 0.05",
 		      half.seconds / 40000 / (low.seconds / 200000), 12, false);
+	good &= judge("the same of 5,832 hosts",
+		      big.seconds / 10000 / (big_low.seconds / 50000), 14, false);
 	good &= judge(
 		"blocks over cables per CPU second, as a multiple of the flit engine's",
 		half.hops / half.seconds / flits, 20, true);
