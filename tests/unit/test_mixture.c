@@ -104,6 +104,27 @@ static void test_loop(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* The same loop, made and mended by Sets that arrive at one time: it was never there. */
+static void test_momentary_loop(void **state)
+{
+	static const uint8_t tables[] = {1, 2, 3, 3, 1, 2, 2, 3, 1};
+	struct pm_fabric *fabric = recipe_draw(ring);
+	struct pm_lft_trace *trace = make_ring(fabric, tables);
+	struct pm_mixture found;
+
+	(void)state;
+	add_set(trace, 1500, 0, (const uint8_t[]){1, 2, 2});
+	add_set(trace, 2000, 1, (const uint8_t[]){3, 1, 3});
+	add_set(trace, 2000, 0, (const uint8_t[]){1, 2, 3});
+	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
+	assert_int_equal(found.loops.num, 0);
+	assert_int_equal(found.loops.ns, 0);
+	assert_int_equal(found.cycles.num, 0);
+	pm_mixture_free(&found);
+	pm_lft_trace_free(trace);
+	pm_fabric_free(fabric);
+}
+
 /* All go round one way, without a loop: packets of two hops close a cycle of three. */
 static void test_cycle(void **state)
 {
@@ -362,6 +383,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_momentary_loop),
 		cmocka_unit_test(test_cycle),
 		cmocka_unit_test(test_by_check),
 	};
