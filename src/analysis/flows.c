@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The flows for one LID form a tree: each switch has one entry, so all flows to it go on
- * together. flow[switch][lid] is their number. When entries of a LID change,
+ * The flows for one LID form a tree: each switch has one entry, so all flows that come to
+ * it go on together. flow[switch][lid] is their number. When entries of a LID change,
  *
  *	before:  a ---> B ---> c ---> D ---> end       B and D have changed entries
  *	                |             |
  *	                '---> ...     '---> ...        after
  *
  * all flows to B leave its old path as far as D, where a part of the flows that leave D's
- * old path come from B. Flows to B or D that met no changed entry before take_step the
- *new path from there: for D that is its flow less B's.
+ * old path come from B. Flows to B or D that met no changed entry before take the
+ * new path from there: for D that is its flow less B's.
  */
 #include <portmajor/analysis/flows.h>
 

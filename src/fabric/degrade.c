@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Takes switches, hosts and links away at random. */
+/* Removes switches, hosts and links at random. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/random.h>
 #include <portmajor/fabric/degrade.h>

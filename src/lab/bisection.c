@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds how much traffic half of the hosts can exchange with the other half. */
+/* Computes the rate at which half of the hosts can send to the other half. */
 #include "bisection_parts.h"
 
 #include <portmajor/base/pool.h>

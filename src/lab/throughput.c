@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How much traffic all hosts can exchange: in permutations, and each with all others. */
+/* Computes the rate of all hosts together: in permutations, and each to all others. */
 #include "bisection_parts.h"
 
 #include <portmajor/base/pool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Chooses questions, in this order; each step only when the ones before have none:
+ * Chooses ports for Gets, in this order; each step only when the ones before have none:
  *
  * 0. If the manager's own switch reports, its ports: it always answers, and a failure
  *    there closes paths to other switches.

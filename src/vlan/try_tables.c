@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where not all pairs can meet, taking hosts one by one finds good tables, and not always
- * one with the fewest lines. On small fabrics all tables can be tried: which hosts have
- * another line, at which place among the others by priority, and in which VLAN. Only the
- * order of priorities counts.
+ * Where no table connects all pairs, assigning hosts one by one finds good tables, but
+ * not always one with the fewest lines. On small fabrics all tables can be tried: which
+ * hosts have another line, at which place among the others by priority, and in which
+ * VLAN. Only the order of priorities counts.
  */
 #include "try_tables.h"
 

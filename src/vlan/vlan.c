@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes the trees. Each switch has one cable up, to a switch of the tree one level above,
+ * Makes the trees. Each switch has one link up, to a switch of the tree one level above,
  * and the top switch none: so there is one path between any two.
  */
 #include <portmajor/vlan/vlan.h>

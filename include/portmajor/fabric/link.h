@@ -42,9 +42,9 @@ unsigned int pm_link_lanes(uint8_t link);
 enum pm_speed pm_link_speed(uint8_t link);
 
 /*
- * Data in Mb/s, one way, rounded down: 4xQDR 32,000, 4xFDR 54,545, 4xEDR 100,000. Without
- * encoding: 8 of 10 bits up to QDR, 64 of 66 from FDR10 on; from HDR on nominal rates,
- * 50,000 a lane, doubled each time. 0: unknown.
+ * Data in Mb/s in one direction, rounded down: 4xQDR 32,000, 4xFDR 54,545, 4xEDR 100,000.
+ * Without encoding: 8 of 10 bits up to QDR, 64 of 66 from FDR10 on; from HDR on nominal
+ * rates, 50,000 a lane, doubled each time. 0: unknown.
  */
 uint32_t pm_link_rate(uint8_t link);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Bisection bandwidth: each host of one half sends to its own host of the other half, all
- * at once and one way, and the flows share cables (share.h). Halves are by the hosts'
+ * at once, and the flows share links (share.h). Halves are by the hosts'
  * order; an odd last host is left out. The pairs:
  *
  *	straight    host i to host half + i
@@ -73,7 +73,7 @@ struct pm_throughput {
 	/*
 	 * The rate of a host's flows, all together, if all send as fast as the slowest.
 	 * By fair shares, that is how fast messages of one size are through: the flows
-	 * over the link that is full first have least, and all of them are done at the
+	 * over the link that is full first have the least, and all of them end at the
 	 * same time, after all others.
 	 */
 	double pace;

@@ -50,8 +50,8 @@ int pm_circuits_run(const struct pm_schedule *schedule,
 		    struct pm_circuits_result *result, struct pm_error *err);
 
 /*
- * The same of a ring of `processes` (pm_collective_check), with any number of circuits at
- * a time: of four of its processes, whose counts stand for all. O(processes).
+ * The same for a ring of `processes` (pm_collective_check), with any number of circuits
+ * at a time: four of its processes are simulated, and counts multiplied. O(processes).
  */
 int pm_circuits_run_ring(uint32_t processes, uint64_t bytes, bool turns,
 			 const struct pm_circuits_config *config,

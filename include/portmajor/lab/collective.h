@@ -103,10 +103,10 @@ int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t 
 
 /*
  * Four processes of a ring of `processes`, joined to a ring of their own, with all steps
- * of the long ring. A process of a ring knows the one before it and the one behind it,
- * and those are the same, or with `turns` the same after two. So each of the four does at
- * each time what every fourth process of the long ring does. The caller frees *schedule.
- * -ENOMEM. O(processes).
+ * of the long ring. A process of a ring depends on its two neighbours alone, and all
+ * processes, or with `turns` every second one, do the same at the same time. So each of
+ * the four does what every fourth process of the long ring does. The caller frees
+ * *schedule. -ENOMEM. O(processes).
  */
 int pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns,
 			  struct pm_schedule **schedule, struct pm_error *err);

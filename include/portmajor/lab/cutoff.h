@@ -4,7 +4,7 @@
  * blocks of tables change one by one.
  *
  * A path leads from a host to a LID of another host, by the tables of the switches. It is
- * dead if it comes to an entry without a port, a failed cable, a wrong host, or a switch
+ * dead if it comes to an entry without a port, a failed link, a wrong host, or a switch
  * for the second time.
  */
 #ifndef PORTMAJOR_CUTOFF_H
@@ -22,7 +22,7 @@ struct pm_cutoff;
 
 /*
  * Begins with the tables of all switches, [switch][length], length a multiple of 64, and
- * the usable cables, usable[port], including hosts' cables. lids has each LID once, below
+ * the usable links, usable[port], including hosts' links. lids has each LID once, below
  * length, those of one port side by side. fabric is borrowed and may be a skeleton;
  * usable, tables and lids are copied. The caller frees *cutoff. -ENOMEM. Cost: O(lids x
  * switches).
@@ -33,7 +33,7 @@ int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
 		  struct pm_cutoff **cutoff, struct pm_error *err);
 void pm_cutoff_free(struct pm_cutoff *cutoff);
 
-/* Changes the usable cables. Cost: as of pm_cutoff_new. */
+/* Changes the usable links. Cost: as of pm_cutoff_new. */
 void pm_cutoff_fail(struct pm_cutoff *cutoff, const uint8_t *usable);
 
 /*

@@ -45,7 +45,7 @@ struct pm_dsm_config {
 	uint32_t mbps;	 /* of a link, 1 and up */
 	uint32_t posted; /* receives of each node, 1 and up */
 	uint32_t tries;	 /* requests before a node gives up, 1 and up */
-	uint32_t small;	 /* bytes of a question and of an acknowledgement */
+	uint32_t small;	 /* bytes of a request and of an acknowledgement */
 	uint32_t page;	 /* bytes, at most 1 MiB, as of `small` */
 };
 

@@ -61,9 +61,9 @@ enum pm_flit_arrivals {
  * The pipeline of a switch, in cycles: a head is routed, gets a VC of the next link and
  * then, as each flit of the packet, its turn in the crossbar, and crosses it. VCs and
  * turns are given to a matching of one round, without conflicts but not always the
- * largest: outputs offer in turn to inputs that ask, and inputs accept one offer in turn
- * (iSLIP). So a packet alone takes routing + vc + crossbar + crossing - 1 cycles for a
- * switch.
+ * largest: outputs offer in turn to requesting inputs, and inputs accept one offer in
+ * turn (iSLIP). So a packet alone takes routing + vc + crossbar + crossing - 1 cycles for
+ * a switch.
  */
 struct pm_flit_stages {
 	uint32_t routing;  /* 0: known when the head arrives */
@@ -135,7 +135,7 @@ struct pm_flit_deadlock {
 /* All flits sent by nodes. */
 struct pm_flit_count {
 	uint64_t sent, arrived, lost;
-	uint64_t inside; /* counted one by one, in buffers and on cables */
+	uint64_t inside; /* counted one by one, in buffers and on links */
 };
 
 struct pm_flit; /* opaque */
@@ -143,7 +143,7 @@ struct pm_flit; /* opaque */
 /*
  * The net is borrowed. -EINVAL with a message: numbers out of range or that contradict
  * each other; -ENOMEM. Memory: 4 bytes for each flit of all buffers, and 8 for each that
- * cables hold.
+ * links hold.
  */
 int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *config,
 		struct pm_flit **flit, struct pm_error *err);

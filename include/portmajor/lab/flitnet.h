@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the flit engine: switches, nodes and cables, with next hops to each node.
+ * Networks for the flit engine: switches, nodes and links, with next hops to each node.
  * Places are switches, from 0, and then nodes; a link is one direction of a cable.
  */
 #ifndef PORTMAJOR_FLITNET_H
@@ -63,7 +63,7 @@ int pm_flit_net_tree(uint32_t k, uint32_t n, struct pm_flit_net **net,
 		     struct pm_error *err);
 
 /*
- * A fabric with tables; nodes are its end ports with a LID and a cable to a switch, by
+ * A fabric with tables; nodes are its end ports with a LID and a link to a switch, by
  * switch and port, and names are the fabric's, which is borrowed. Also -EINVAL: a node
  * does not reach another, with both in the message.
  */

@@ -8,13 +8,13 @@
  *   times TEXT                                what times mean; may be left out
  *   lid GUID LID LMC                          an end port, or a switch, and its LIDs
  *   table GUID BLOCK ENTRIES                  a block that a switch holds at first
- *   failed NS GUID PORT                       a cable, by a switch at one of its ends
+ *   failed NS GUID PORT                       a link, by a switch at one of its ends
  *   set SENT ARRIVED ACKED GUID BLOCK ENTRIES an LFT Set to a switch
  *
  * GUIDs are hexadecimal with or without 0x, of the port of an end node and of the node of
  * a switch. ENTRIES are 64 ports of two hexadecimal digits, from LID 64 x BLOCK on; ff:
  * none, and so are blocks that no row has. Times are ns on one clock from any moment on.
- * All cables fail at one time. Sets are in the order of SENT. The switch changes at
+ * All links fail at one time. Sets are in the order of SENT. The switch changes at
  * ARRIVED; the subnet manager knows at ACKED. Either is - if it did not happen: a lost
  * Set has neither. Empty lines, and lines that begin with #, are ignored.
  *
@@ -49,7 +49,7 @@ struct pm_lft_trace {
 	uint8_t *tables; /* [switch][length] before the first Set */
 	uint32_t length; /* a multiple of 64, above all LIDs and blocks */
 	uint64_t failed_at;
-	uint32_t *failed; /* switches' ports with failed cables, one end of each */
+	uint32_t *failed; /* switches' ports with failed links, one end of each */
 	uint32_t num_failed, failed_room;
 	struct pm_lft_trace_set *set; /* in the order of sending */
 	uint8_t *entries;	      /* [set][64] */
@@ -106,7 +106,7 @@ struct pm_lft_trace_config {
 
 /*
  * Computes portmajor's recording with this plan of the fabric: its tables before and
- * after the failure of the cables at these ports, and its order of blocks. At time 0 all
+ * after the failure of the links at these ports, and its order of blocks. At time 0 all
  * fail and the first blocks are sent: detection takes no time. Each block arrives when it
  * is acknowledged. Switches out of the subnet manager's reach get none; with PM_NONE it
  * is where most hosts are. The caller frees *trace. -ENOMEM.

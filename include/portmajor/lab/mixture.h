@@ -5,9 +5,9 @@
  * the Sets that made and removed them.
  *
  * A loop: switches with entries for a LID that lead from one to the next and back to the
- * first, over usable cables; of every LID with entries, used or not.
+ * first, over usable links; of every LID with entries, used or not.
  *
- * A cycle: channels (cables between switches, in one direction) of which each depends on
+ * A cycle: channels (links between switches, in one direction) of which each depends on
  * the next, as a packet from a host to a LID of another one may hold it while it waits
  * for the next; the last depends on the first. Packets in one virtual lane that fill such
  * a cycle wait for ever. Hosts are those of outage.h. The Set that makes a cycle is the

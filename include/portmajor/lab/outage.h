@@ -3,7 +3,7 @@
  * The outage in an LFT trace: the share of pairs of hosts cut off, from the failure to
  * the last Set, exact after every Set.
  *
- * Hosts are end ports with a LID and a usable cable to a switch. A path leads from a host
+ * Hosts are end ports with a LID and a usable link to a switch. A path leads from a host
  * to a LID of another one; with LMC above 0 a pair of hosts has 2^LMC paths, and is cut
  * off by the share of dead ones.
  */

@@ -3,7 +3,7 @@
  * Chooses the engine that routes: fails over from ours to OpenSM's next one when the
  * usable links are no tree any more, and back when they have been a tree for a while.
  *
- *     3/4 ---------.            .-.          .--------------------   share that is served
+ *     3/4 ---------.            .-.          .--------------------   reachable share
  *                   \           | |         /
  *     1/2 - - - - - -\- - - - - - -\- - - -/- - - - - - - - - -
  *                     '--------'    '-----'

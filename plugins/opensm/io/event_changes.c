@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events from two state documents. What comes and goes are things of a list, each with a
- * key, and texts that are there or null; a table has a row for each.
+ * Events from two state documents: elements of a list, each with a key, that come or go,
+ * and texts that become null or not; a table has a row for each kind.
  */
 #include "event_changes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts what another engine sends, by OpenSM's records before and after. */
+/* Counts the LFT blocks that another engine sends, by OpenSM's records. */
 #include "other_engine.h"
 
 #include <portmajor/route/delta.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-lab job: what a failure costs a job, with the tables of several engines. */
+/* portmajor-lab job: the cost of a failure to a job, with tables of several engines. */
 #include "lab_commands.h"
 #include "job.h"
 #include "lists.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plays what a rank of an MPI program does, as Takizawa, Matsuoka and Nakada do: it
+ * Plays the events of a rank of an MPI program, as Takizawa, Matsuoka and Nakada do: it
  * computes, or calls a collective operation, and each event begins when the one before is
  * over. All ranks come to a call at the same time. The file is a JSON list, of
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Switches with stages: in a cycle, VCs of each link are given to heads that ask for
+ * Switches with stages: in a cycle, VCs of each link are given to heads that request
  * them, then turns in the crossbar to VCs with a flit. Both by one round of iSLIP
- * (McKeown, 1999): an output offers itself to the input that asks and comes next in its
+ * (McKeown, 1999): an output offers itself to the requesting input that is next in its
  * turn, and an input takes the offer that comes next in its own. Several outputs may
  * offer themselves to one input, and all but one stay idle; but a turn moves on only
  * after an offer that was taken, so that outputs come to offer themselves to different

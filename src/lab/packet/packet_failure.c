@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Cables fail. Packets that wait for them are dropped. A packet that is partly on the
- * cable is cut off: the part beyond the cable goes on, takes its time and space, and is
+ * Fails links. Packets that wait for them are dropped. A packet that is partly on the
+ * link is cut off: the part beyond the link goes on, takes its time and space, and is
  * dropped at its end.
  *
- * The sender gets the credits of all these packets back at once. So a returning cable has
+ * The sender gets the credits of all these packets back at once. So a returning link has
  * credits for its whole buffer, like a new link.
  */
 #include "packet_parts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A run begins and ends. */
+/* Begins and ends a run. */
 #include "packet_parts.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * An output without credit waits for packets to leave the input at its other end. It is
- * not stuck if one of these packets is on a cable, or waits for an output that is not
+ * not stuck if one of these packets is on a link, or waits for an output that is not
  * stuck. All other outputs wait for each other in loops.
  */
 #include "packet_parts.h"

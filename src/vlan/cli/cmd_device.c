@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-vlan load, replace, update, show, status, remove: what their operands are. */
+/* portmajor-vlan load, replace, update, show, status, remove: their operands. */
 #include "device.h"
 #include "vlan_commands.h"
 
