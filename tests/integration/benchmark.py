@@ -458,15 +458,17 @@ def show(number, digits=None):
 
 def events_table(name, results):
     rows = []
+    engines = [e for e in ENGINES if e in results]
     for event in (FIRST_LOAD, *FABRICS[name].victims):
-        for engine in (e for e in ENGINES if e in results):
+        for engine in engines:
+            first = event if engine == engines[0] else ""
             f = results[engine]["events"].get(event)
             if not f:
-                rows.append([event, engine, "did not finish", *[""] * 10])
+                rows.append([first, engine, "did not finish", *[""] * 10])
                 continue
             base = REFERENCE in results and value(results[REFERENCE], event, "computing_ms")
             marks = "*" * f.get("gave_up", False) + "+" * (f.get("discoveries", 1) > 1)
-            rows.append([event, engine, show(f["lft_sets"]) + marks, show(f["smps"]),
+            rows.append([first, engine, show(f["lft_sets"]) + marks, show(f["smps"]),
                          show(f["last_lft_smp"] or None), show(f["floor_s"], 3),
                          show(f["last_lft_s"], 3),
                          show(f["up_s"], 3), show(f["computing_ms"]),
@@ -526,15 +528,16 @@ def growth_table(data):
     sizes = [n for n in FABRICS if FABRICS[n].victims is DIRECTOR and n in data]
     rows = []
     for small, large in zip(sizes, sizes[1:]):
+        growth = f"{int(small):,} to {int(large):,} (x {int(large) / int(small):g})"
         for engine in (e for e in (CORE, *ENGINES) if e in data[small] and e in data[large]):
             def grown(event, figure):
                 was, now = (value(data[n][engine], event, figure) for n in (small, large))
                 return show(now / was if was and now else None, 1)
-            rows.append([f"{int(small):,} to {int(large):,} (x {int(large) / int(small):g})",
-                         engine, *(grown(event, "lft_sets") for event in
-                                   (FIRST_LOAD, *DIRECTOR)),
+            rows.append([growth, engine,
+                         *(grown(event, "lft_sets") for event in (FIRST_LOAD, *DIRECTOR)),
                          grown("cable", "last_lft_s"), grown("chassis", "last_lft_s"),
                          grown(FIRST_LOAD, "computing_ms"), grown(None, "memory_mib")])
+            growth = ""
     return rows and ("\n## Growth\n\nBy what factor numbers grow with the number of hosts:\n\n"
                      + table(["hosts", "routing", *(f"LFT Sets, {e}" for e in
                                                     (FIRST_LOAD, *DIRECTOR)),
