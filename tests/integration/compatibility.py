@@ -355,7 +355,7 @@ def try_package(place, result, build):
         raise Fault(f"{deb.name}: {'; '.join(faults) or told['loaded']}")
     result.package = (f"`{deb.name}`: refused beside Debian's opensm {own}; installed beside one "
                       f"of {place.name}, where OpenSM {told['opensm']} loads it and "
-                      f"{len(told['events'])} events are as foretold.")
+                      f"{len(told['events'])} events are as predicted.")
 
 
 def try_place(place, result):
