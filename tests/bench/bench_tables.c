@@ -312,7 +312,7 @@ static const struct {
 	{"update, a cable lost", run_no_link, 3, true},
 	{"update, all back", run_back, 3, true},
 	{"delta of all switches", run_delta, 2, false},
-	{"reachable pairs, without connected ones", run_reachable, 3, true},
+	{"reachable pairs alone", run_reachable, 3, true},
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
