@@ -92,13 +92,14 @@ static uint16_t *flow_at(struct pm_flows *flows, uint32_t sw, uint32_t lid)
  */
 #define WALKS 16
 
-/* Flows on their way, at a switch. */
+/* Flows on their path, at a switch. */
 struct walk {
 	uint32_t sw, amount;
 	uint16_t lid;
 };
 
-/* Takes flows off a step of the old way, which ends at a changed entry; if it goes on. */
+/* Takes flows off a step of the old path, which ends at a changed entry; whether it
+ * goes on. */
 static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 		  struct walk *walk)
 {
@@ -106,7 +107,7 @@ static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 		port_on(flows, walk->sw, entry_before(flows, walk->sw, walk->lid));
 	uint16_t *flow;
 
-	(void)broken; /* the old way is that in the whole fabric */
+	(void)broken; /* the old path is that in the whole fabric */
 	if (port == PM_NONE)
 		return false;
 	add_load(flows, port, -walk->amount);
@@ -119,7 +120,7 @@ static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 	return false;
 }
 
-/* Puts flows, or with a negative number takes them off, a step of the present way. */
+/* Puts flows, or with a negative number takes them off, a step of the present path. */
 static bool take_step(struct pm_flows *flows, const struct pm_fabric *broken,
 		      struct walk *walk)
 {
@@ -135,7 +136,7 @@ static bool take_step(struct pm_flows *flows, const struct pm_fabric *broken,
 typedef bool step_fn(struct pm_flows *flows, const struct pm_fabric *broken,
 		     struct walk *walk);
 
-/* Goes all ways to their ends. */
+/* Follows all paths to their ends. */
 static inline void follow_walks(struct pm_flows *flows, const struct pm_fabric *broken,
 				struct walk *walks, uint32_t num, step_fn *step)
 {
@@ -203,7 +204,7 @@ static void move_flows(struct pm_flows *flows, const struct pm_fabric *broken)
 	}
 }
 
-/* Takes what end ports of a switch sent to a LID off its present way. */
+/* Takes the flows of a switch's end ports to a LID off their present path. */
 static void take_off(struct pm_flows *flows, const struct pm_fabric *broken, uint32_t sw,
 		     uint32_t lid, uint32_t amount)
 {
@@ -311,7 +312,7 @@ static bool is_nothing(const uint16_t *flow)
 }
 
 /*
- * Sends on what came to a switch for the LIDs of a block, one way, up or down. Entries
+ * Sends on what came to a switch for the LIDs of a block, in one direction. Entries
  * that follow each other mostly have one port.
  */
 static void send_block(struct pm_flows *flows, uint32_t sw, uint32_t block,
@@ -357,7 +358,7 @@ static void fill_block(struct pm_flows *flows, uint32_t block, const uint8_t *od
 			send_block(flows, reach->by_level[i], block, PM_DOWN);
 }
 
-/* The flows for one LID, by whatever ways. */
+/* The flows for one LID, by any paths. */
 static void fill_odd(struct pm_flows *flows, uint32_t lid)
 {
 	for (uint32_t from = 0; from < flows->fabric->num_switches; from++) {

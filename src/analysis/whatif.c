@@ -124,7 +124,7 @@ static uint32_t find_managed_part(struct pm_whatif *whatif)
 	return best;
 }
 
-/* Ordered pairs of different end ports that a path joins, those at one switch too. */
+/* Ordered pairs of different end ports that a path connects, those at one switch too. */
 static uint64_t count_pairs(const struct pm_whatif *whatif)
 {
 	uint32_t num = whatif->fabric->num_switches;

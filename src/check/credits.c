@@ -15,7 +15,7 @@
 
 enum colour {
 	WHITE, /* not visited */
-	GREY,  /* on the way that is being searched */
+	GREY,  /* on the path that is being searched */
 	BLACK, /* leads to no credit loop */
 };
 
@@ -102,7 +102,7 @@ static void note_dependency(struct credits *c, uint32_t sw, uint32_t in, uint32_
 
 /* ---- Unicast ---- */
 
-/* Notes the channels, and what depends on what, on the way of a LID from a switch. */
+/* Notes the channels on the path of a LID from a switch, and their dependencies. */
 static void follow_lid(struct credits *c, uint32_t from, uint32_t lid,
 		       struct pm_check_credits *result)
 {

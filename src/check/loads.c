@@ -37,7 +37,7 @@ static uint64_t weigh(const struct pm_check *check, const uint32_t *load, uint32
 }
 
 /*
- * Adds `flows` to every link between switches on the way of a LID from a
+ * Adds `flows` to every link between switches on the path of a LID from a
  * switch; the largest load that comes out is returned.
  */
 static uint64_t add_path(const struct pm_check *check, uint32_t from, uint32_t lid,

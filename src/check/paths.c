@@ -102,7 +102,7 @@ static void follow_lid(const struct pm_check *check, uint32_t from, uint32_t por
 	}
 }
 
-/* Whether a LID's path from a switch ends at the port, whichever way it goes. */
+/* Whether a LID's path from a switch ends at the port, in any direction. */
 static bool arrives(const struct pm_check *check, uint32_t from, uint32_t port,
 		    uint32_t lid)
 {
@@ -116,8 +116,8 @@ static bool arrives(const struct pm_check *check, uint32_t from, uint32_t port,
 }
 
 /*
- * Numbers the parts of the fabric that links join, over switches alone: part[sw] is the
- * lowest switch of its part.
+ * Numbers the parts of the fabric that links connect, over switches alone: part[sw] is
+ * the lowest switch of its part.
  */
 static void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t *queue)
 {
@@ -162,7 +162,7 @@ static void follow_unreachable(const struct pm_check *check, uint32_t from, uint
 		}
 }
 
-/* From every switch that links join with the manager's. */
+/* From every switch that links connect with the manager's. */
 static void follow_to_sm(const struct pm_check *check, uint8_t *visited, uint32_t *queue,
 			 struct pm_check_paths *result)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A packet's way, step by step; for the files of this folder. */
+/* A packet's path, step by step; for the files of this folder. */
 #ifndef PORTMAJOR_CHECK_STEP_H
 #define PORTMAJOR_CHECK_STEP_H
 

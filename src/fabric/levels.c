@@ -2,12 +2,12 @@
 /*
  * Levels. Roots that an operator names (roles.h) settle them: a switch is as far below
  * the highest level as it is from the nearest root. Otherwise they are guessed, in
- * several ways, one after the other, until one of them connects all hosts that links
+ * several methods, one after the other, until one of them connects all hosts that links
  * connect:
  *
  * 1. Leaves first: every switch with hosts, except those next to other leaves with at
  *    most half as many hosts as these have on average. If such a switch counted as a
- *    leaf, all its links would join switches of one level and lead nowhere. Where
+ *    leaf, all its links would connect switches of one level and lead nowhere. Where
  *    neighbours have equal shares (a ring, a torus) all of them stay leaves, the links
  *    between them are side links, and no tree is found. Levels count from the leaves
  *    upward. A switch above the first level with all links down to one subtree connects
@@ -519,7 +519,7 @@ static uint64_t count_lacking(const struct levels *l, uint64_t set, uint32_t wor
 	return count;
 }
 
-/* Ordered pairs of hosts at different switches that the guess joins. */
+/* Ordered pairs of hosts at different switches that the guess connects. */
 static uint64_t count_connected(const struct levels *l, struct pm_reach *reach)
 {
 	uint64_t pairs = 0, all = 0;
@@ -539,7 +539,7 @@ static uint64_t count_connected(const struct levels *l, struct pm_reach *reach)
 	return pairs;
 }
 
-/* The same that links join. */
+/* The same that links connect. */
 static uint64_t count_joinable(struct levels *l)
 {
 	uint64_t pairs = 0;
@@ -572,13 +572,13 @@ static void set_aside(struct levels *l)
 			l->hosts[sw] = 0;
 }
 
-/* Ordered pairs of hosts that links join and a guess does not. */
+/* Ordered pairs of hosts that links connect and a guess does not. */
 static uint64_t count_unreachable(struct levels *l, enum pm_levels_by by,
 				  struct pm_reach *reach)
 {
 	uint64_t unreachable;
 
-	/* One that does not work is one that joins nothing. */
+	/* A guess that fails connects no pair. */
 	if (guess(l, by, NULL))
 		return count_joinable(l);
 	if (by == PM_BY_LEAVES || by == PM_BY_LARGE_LEAVES)
@@ -589,7 +589,7 @@ static uint64_t count_unreachable(struct levels *l, enum pm_levels_by by,
 }
 
 /*
- * Takes the first guess that joins all, or else the one that leaves the fewest pairs
+ * Takes the first guess that connects all, or else the one that leaves the fewest pairs
  * apart; a later one counts only where it halves them, so that a hole in a tree does not
  * turn it upside down.
  */

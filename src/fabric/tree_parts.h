@@ -11,7 +11,7 @@ int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 
 /* levels.c: union-find over switches, parent[switch]; the root is the set's first. */
 uint32_t tree_find_root(uint32_t *parent, uint32_t x);
-/* Makes the sets those that links up or down join with both ends in these levels. */
+/* Makes the sets those that links up or down connect, with both ends in these levels. */
 void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		      unsigned int low, unsigned int high, uint32_t *parent);
 

@@ -28,7 +28,7 @@ struct cell {
 	const uint16_t *old, *new; /* [32] */
 };
 
-/* Which masks a switch may have while Sets are under way. */
+/* The masks that a switch may have while Sets are under way. */
 enum phase {
 	ANY_ORDER, /* the old or the new one */
 	STEP_1, /* of entries that gain ports the old or the new one, else the new one */

@@ -111,7 +111,7 @@ static void describe_places(const struct pm_plan *plan, const struct pm_fabric *
 	       count > NAMED ? ", .." : "");
 }
 
-/* The switches that levels count from: without a way up. */
+/* The switches that levels count from: without a link up. */
 static bool is_root(const struct pm_plan *plan, uint32_t sw)
 {
 	bool any = false;

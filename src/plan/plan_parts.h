@@ -21,7 +21,7 @@ struct pm_plan_config plan_config(const struct pm_plan *plan);
  * out to be above the leaves become service ports. -ENOTSUP as below.
  */
 int plan_find_tree(struct pm_plan *plan, struct pm_error *err);
-/* -ENOTSUP unless enough of all that is known would be served, see reachable.h. */
+/* -ENOTSUP unless enough pairs of the topology would be reachable, see reachable.h. */
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
 
 /* Places, planes, ranks and LIDs for all that has none yet. */

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* All pairs that links join: those within a part less those at one switch. */
+/* All pairs that links connect: those within a part less those at one switch. */
 static uint64_t count_connected(uint32_t num_switches, const uint32_t *hosts,
 				const uint32_t *part, uint32_t *total)
 {

@@ -105,7 +105,7 @@ void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 
 /* ---- Answers ---- */
 
-/* A way that was taken for proven leads over what is lost now. */
+/* A path that was taken for proven leads over a part that has failed now. */
 static bool is_proof(const struct pm_locate *locate, uint32_t port)
 {
 	uint32_t remote = locate_remote(locate, port);
@@ -164,7 +164,7 @@ void pm_locate_skip(struct pm_locate *locate, uint32_t port)
 		locate_set_link(locate, port, SILENT);
 }
 
-/* What no link joins with the manager any more has gone with what was lost. */
+/* Parts that no link connects with the manager any more have failed, too. */
 static void cut_off(struct pm_locate *locate, uint8_t *usable)
 {
 	const struct pm_fabric *topology = locate->plan->topology;
@@ -596,7 +596,7 @@ static bool is_connected(const struct pm_locate *locate, uint32_t sw)
 	return false;
 }
 
-/* It reports, did not answer over a proven way, and was not found lost. */
+/* It reports, did not answer over a proven path, and was not found failed. */
 static bool any_mute(const struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++)

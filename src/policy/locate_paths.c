@@ -77,7 +77,7 @@ uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw)
 }
 
 /*
- * The way that the switch's own reports took, backwards: by the tables, from there to
+ * The path of the switch's own reports, backwards: by the tables, from there to
  * the manager. False if it meets what is lost or in doubt, or comes to nothing.
  */
 static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
@@ -138,7 +138,7 @@ static bool is_clear(const void *context, uint32_t port)
 	       is_open(locate, port);
 }
 
-/* The shortest ways around what is doubtful and through it, found anew only after
+/* The shortest paths around doubtful switches and through them, found anew only after
  * something was learned. */
 static const uint32_t *find_paths(struct pm_locate *locate, uint32_t sw)
 {
@@ -158,7 +158,7 @@ bool locate_find_path(struct pm_locate *locate, uint32_t sw, struct way *way)
 		return false;
 	if (locate_is_proven(locate, sw))
 		return follow_back(locate, locate->proof, sw, way);
-	/* What it reported came that way. */
+	/* Its reports came by that path. */
 	if (locate->reports[sw] && reverse_of_tables(locate, sw, way))
 		return true;
 	if (beside_proven(locate, sw, way) || reverse_of_tables(locate, sw, way))
@@ -194,7 +194,7 @@ static struct probe *find_probe(struct pm_locate *locate, uint32_t sw)
 	return NULL;
 }
 
-/* Whether what is not known of a way is on this one as well. */
+/* Whether the unproven part of a path is on this one as well. */
 static bool shares_risk(const struct pm_locate *locate, const struct way *a,
 			const struct way *b)
 {

@@ -40,7 +40,7 @@ static bool is_right(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 	       pm_bits_test(route_reach_over(routes, &routes->whole, port), to);
 }
 
-/* Whether there is a way to a place that is not the switch itself. */
+/* Whether there is a path to a place that is not the switch itself. */
 static bool has_path(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
 	uint32_t to = routes->to[lid].sw;

@@ -109,7 +109,7 @@ static bool is_safe(const struct pm_routes *routes, uint32_t hub)
 	return true;
 }
 
-/* The leaf that joins most of them, of these the first, if it is safe. */
+/* The leaf that connects most of them, the first of these, if it is safe. */
 static uint32_t choose_hub(const struct pm_routes *routes)
 {
 	const struct pm_tree *tree = &routes->plan->tree;

@@ -134,7 +134,7 @@ static bool is_unreachable(const struct pm_routes *routes, uint32_t to, uint16_t
 	return false;
 }
 
-/* Detours between service ports and others that are not served. */
+/* Detours between service ports and other unreachable ports. */
 static void add_services(struct pm_routes *routes)
 {
 	for (uint32_t to = 0; to < routes->num_switches; to++) {

@@ -171,7 +171,7 @@ static void drop(struct pm_routes *routes, uint32_t sw)
 			drop_block(routes, sw, w * 64 + (uint32_t)__builtin_ctzll(set));
 }
 
-/* Whether a switch can reach any of the lost places by other ways. */
+/* Whether a switch can reach any of the lost places by other paths. */
 static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 {
 	const uint64_t *reach = pm_reach_updown(&routes->now, sw);
@@ -183,7 +183,7 @@ static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 	return any;
 }
 
-/* Those that reach the lost places over a switch, by links that go this way from it. */
+/* Those that reach the lost places over a switch, by its links in this direction. */
 static void move_next_to(struct pm_routes *routes, uint32_t sw,
 			 enum pm_direction direction)
 {

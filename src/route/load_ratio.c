@@ -20,7 +20,7 @@ static void list_places(struct ratio *r, const uint8_t *there)
 			r->places[r->num++] = i;
 }
 
-/* Adds so many flows to the links on the way from a switch to a place. */
+/* Adds a number of flows to the links on the path from a switch to a place. */
 static void add_flows(struct ratio *r, uint32_t sw, uint32_t place, uint32_t flows)
 {
 	const struct pm_plan *plan = r->routes->plan;
@@ -79,7 +79,7 @@ static double find_ratio(const struct ratio *r)
 	return ratio;
 }
 
-/* Finds the loads. -ENOMEM; -ECANCELED. Either way end_ratio is to be called. */
+/* Finds the loads. -ENOMEM; -ECANCELED. In each case the caller calls end_ratio. */
 static int count_flows(struct ratio *r, const uint8_t *there, bool (*stop)(void *context),
 		       void *context)
 {

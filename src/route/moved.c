@@ -169,7 +169,7 @@ static void find_alike(const struct pm_routes *routes, const struct leaving *fro
 	}
 }
 
-/* The candidates for a place that is there to be reached, going one way. */
+/* The candidates for a reachable place, in one direction. */
 static const struct ports *list_candidates(const struct pm_routes *routes,
 					   struct leaving *from, uint32_t to,
 					   enum pm_direction direction)

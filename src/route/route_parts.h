@@ -56,7 +56,7 @@ struct foreign {
 	uint32_t more;	 /* of as many slots as there are other planes, this many */
 	double flows[2]; /* have flows[1], and the others flows[0] */
 	bool by_pod;	 /* no port for two pods in a block */
-	uint32_t phases; /* ways to assign: one, or the number of other planes */
+	uint32_t phases; /* assignments: one, or the number of other planes */
 	uint32_t width;	 /* most ports of a switch */
 	uint32_t each_plane; /* ports that a plane takes, in a loop of them */
 	uint8_t *part;	     /* [phase][lid] number of its port, below width */

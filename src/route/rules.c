@@ -54,7 +54,7 @@
 
 /* ---- Ports of a switch ---- */
 
-/* Going one way, the ports to linked neighbours that led there in the whole tree. */
+/* In one direction, the ports to linked neighbours that led there in the whole tree. */
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list)
 {

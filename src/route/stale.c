@@ -222,7 +222,7 @@ static bool is_listed(const struct pm_stale *stale, uint32_t from, uint32_t sw)
  * What a switch with end ports sends to a LID is to be dropped, and kept entries lead it
  * to a switch that has a path, or up again after it went down: that was a detour over
  * another leaf (beyond.c), and two of these could wait for each other. The last kept
- * entry on that way goes. Entries of this LID are listed from `first` on.
+ * entry on that path goes. Entries of this LID are listed from `first` on.
  */
 static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t sorted,
 		      uint32_t first)

@@ -96,7 +96,7 @@ static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 		      : json_null();
 }
 
-/* Pairs of hosts: how many cables join, and how many of these no up-then-down path. */
+/* Pairs of hosts that cables connect, and those of them without an up-then-down path. */
 static json_t *reachable_json(const struct pm_reachable *reachable)
 {
 	return json_pack("{s:I, s:I}", "connected", (json_int_t)reachable->connected,

@@ -31,7 +31,8 @@ struct state_file {
 		const char *text;
 	} unreachable;
 	struct {
-		uint64_t connected, pairs; /* of hosts: that links join, that tables do */
+		uint64_t connected,
+			pairs; /* of hosts: that links connect, that tables do */
 	} reachable;
 	struct {
 		uint64_t sent, acked, stale_entries;

@@ -29,7 +29,7 @@ add_finding(struct findings *findings, const char *format, ...)
 	va_end(args);
 }
 
-/* Hosts that cables join and our tables do not; another engine's are not known. */
+/* Pairs that cables connect and our tables do not; another engine's are unknown. */
 static void judge_paths(const struct status *status, struct findings *findings)
 {
 	const struct state_file *state = &status->state;

@@ -106,7 +106,7 @@ static int write_subnet(FILE *file, const void *arg)
 	return 0;
 }
 
-/* Switches on the way from one to the port with a LID, as OpenSM counts; -1: no way. */
+/* Switches on the path from one to the port with a LID, as OpenSM counts; -1: none. */
 static int count_hops(const struct plan_source *s, const struct pm_lft_switch *from,
 		      uint32_t lid)
 {

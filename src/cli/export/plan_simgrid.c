@@ -176,7 +176,7 @@ static void print_links(const struct platform *p, FILE *file)
 	}
 }
 
-/* Writes the way from a switch to a host into p->way; false: there is none. */
+/* Writes the path from a switch to a host into p->way; false: there is none. */
 static bool find_path(struct platform *p, uint32_t sw, const struct host *to)
 {
 	const struct pm_fabric *fabric = p->source->fabric;

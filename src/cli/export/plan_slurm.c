@@ -33,7 +33,7 @@ struct host {
 	uint32_t sw, order; /* order: ports before */
 };
 
-/* A switch there: one of ours with hosts, or all of a level that join some. */
+/* A switch there: one of ours with hosts, or all of a level that connect some. */
 struct box {
 	char name[NAME_MAX + 20];
 	uint32_t parent;     /* a box, or PM_NONE */
@@ -250,7 +250,7 @@ static void join_below(struct topology *t, uint32_t level)
 	}
 }
 
-/* Boxes over those that a level joins. No dot is in a leaf's name. */
+/* Boxes over those that a level connects. No dot is in a leaf's name. */
 static void add_level(struct topology *t, uint32_t level)
 {
 	uint32_t number = 0;

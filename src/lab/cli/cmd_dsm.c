@@ -82,7 +82,7 @@ static int failed(int rc, const struct pm_error *err)
 	return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err->text);
 }
 
-/* So many nodes in one way; an exit status. */
+/* Runs a number of nodes with one transport; an exit status. */
 static int describe_transport(const struct request *request, uint32_t nodes,
 			      enum transport transport, json_t *rows, bool *gave_up)
 {

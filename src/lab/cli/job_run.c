@@ -37,7 +37,7 @@ static int fail_length(const struct packet_lab *lab)
 			packet_us(lab, lab->times.end) / 1000);
 }
 
-/* Whether what a host sends fits into a run, if nothing is in its way; an exit status. */
+/* Whether a host's messages fit into a run without other traffic; an exit status. */
 static int check_length(const struct packet_lab *lab)
 {
 	const struct pm_workload_config *workload = &lab->workload;

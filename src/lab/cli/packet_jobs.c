@@ -247,7 +247,7 @@ static json_t *outcome_json(const struct packet_lab *lab, const struct outcome *
 
 /* ---- Collectives ---- */
 
-/* Switches on the way from a host to another; 0: there is none. */
+/* Switches on the path from a host to another; 0: no path. */
 static uint32_t count_switches(const struct packet_lab *lab, uint32_t from, uint32_t to)
 {
 	const struct pm_fabric *fabric = lab->scene.fabric;
@@ -277,7 +277,7 @@ static uint64_t longest_delay(const struct packet_lab *lab, uint32_t job)
 	uint32_t num = calls->per_call, most = 0;
 
 	if (lab->request->algorithm == PM_COLLECTIVE_RING)
-		num = lab->jobs.processes; /* the others go the same ways */
+		num = lab->jobs.processes; /* the others use the same paths */
 	for (uint32_t m = 0; m < num; m++) {
 		const struct pm_workload_message *message =
 			&calls->list[(size_t)job * lab->request->calls * calls->per_call +

@@ -209,7 +209,7 @@ static json_t *speed_json(const json_t *runs, double seconds,
 		seconds > 0 ? (double)hops / 1e6 * all / request->cycles / seconds : 0);
 }
 
-/* Tells shards of one whole from others: what settings do not say, and the ways. */
+/* Distinguishes shards: by input that is not in the settings, and by the paths. */
 static uint64_t find_fingerprint(const struct flit_request *request,
 				 const struct pm_flit_net *net)
 {

@@ -204,7 +204,7 @@ static void pass_link(struct run *run, uint32_t m)
 	struct node *node = &run->nodes[message->to];
 	uint64_t bytes = --message->on_link ? PM_DSM_PACKET : message->last, now;
 
-	/* It comes while it is on the sender's link, if nothing is in its way. */
+	/* It comes while it is on the sender's link, if no other packet is before it. */
 	now = run->events.now;
 	node->in = node->in + wire_time(run, bytes) > now
 			   ? node->in + wire_time(run, bytes)

@@ -34,7 +34,7 @@ struct pm_cutoff {
 	uint64_t paths, dead, looping;
 };
 
-/* How a way ends. */
+/* How a path ends. */
 enum end { DEAD_END, LOOP, HOST };
 
 /* Ways while they are found out. */
@@ -65,7 +65,7 @@ static size_t bit_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 	return (size_t)lid * cutoff->words * 64 + sw;
 }
 
-/* How a switch's way is marked to end. */
+/* How a switch's path is marked to end. */
 static enum end end_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	size_t bit = bit_of(cutoff, lid, sw);
@@ -83,7 +83,7 @@ static uint32_t paths_from(const struct pm_cutoff *cutoff, uint32_t lid, uint32_
 	return cutoff->hosts[sw] - (cutoff->fabric->ports[port].node == sw);
 }
 
-/* A switch's way ends like this now. */
+/* Marks how a switch's path ends now. */
 static void mark(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end end)
 {
 	enum end before = end_of(cutoff, lid, sw);
@@ -212,7 +212,7 @@ void pm_cutoff_fail(struct pm_cutoff *cutoff, const uint8_t *usable)
 	count(cutoff);
 }
 
-/* How a switch's way ends now, whatever is marked. */
+/* How a switch's path ends now, whatever is marked. */
 static enum end follow_entries(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	for (uint32_t hops = 0; hops <= cutoff->fabric->num_switches; hops++) {
@@ -223,7 +223,7 @@ static enum end follow_entries(const struct pm_cutoff *cutoff, uint32_t lid, uin
 	return LOOP;
 }
 
-/* The ways of those that lead to this switch end as its own does. */
+/* The paths of switches that lead to this one end as its own does. */
 static void spread(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end end)
 {
 	const struct pm_fabric *fabric = cutoff->fabric;

@@ -130,7 +130,7 @@ static void end_loop_at(struct follower *f, uint32_t lid, uint32_t sw)
 	}
 }
 
-/* Whether a switch's way comes back to it. */
+/* Whether a switch's path comes back to it. */
 static bool comes_back(const struct follower *f, uint32_t lid, uint32_t sw)
 {
 	uint32_t at = next_of(f, lid, sw);

@@ -379,7 +379,7 @@ static size_t list_nodes(struct source *source, uint32_t *nodes)
 	return links;
 }
 
-/* Of a switch: its links, and the ways to all nodes. */
+/* Of a switch: its links, and the next hops to all nodes. */
 static void add_table(struct pm_flit_net *net, const struct source *source, uint32_t sw)
 {
 	const struct pm_fabric *fabric = source->fabric;
@@ -410,7 +410,7 @@ static void add_table(struct pm_flit_net *net, const struct source *source, uint
 	}
 }
 
-/* Follows a way from a switch; false: it does not lead there. */
+/* Follows a path from a switch; false: it does not lead there. */
 static bool leads(struct pm_flit_net *net, uint32_t at, uint32_t node)
 {
 	for (uint32_t hops = 0; hops <= net->num_switches; hops++) {

@@ -101,7 +101,7 @@ static uint64_t sum_lags(const struct pm_packet *sim)
 	return sum;
 }
 
-/* Ticks in which a port has sent, of a packet on its way only the part sent. */
+/* Ticks in which a port has sent, of a packet being sent only that part. */
 static uint64_t busy_of(const struct pm_packet *sim, uint32_t port)
 {
 	const struct port *p = port_of(sim, port);

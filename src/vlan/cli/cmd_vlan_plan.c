@@ -302,7 +302,7 @@ static void end_vlans(struct vlan_job *job)
 
 /*
  * Plans, checks and writes; *result is a JSON object of what came of it. An exit status:
- * EXIT_FINDINGS if pairs of hosts have no VLAN that joins them, or a broadcast does not
+ * EXIT_FINDINGS if no VLAN connects a pair of hosts, or a broadcast does not
  * reach all; all is written then, and *result is there.
  */
 static int run_job(const struct request *request, const struct pm_plan *plan,
