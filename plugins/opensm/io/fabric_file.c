@@ -14,7 +14,8 @@
 struct fabric_file {
 	struct store *store;
 	struct worker *writer;
-	uint64_t written; /* hash of the text, 0: none; the writer's alone */
+	uint64_t written;	  /* hash of the text, 0: none; the writer's alone */
+	struct known_hosts hosts; /* the writer's alone */
 	pthread_mutex_t mutex;
 	struct pm_fabric *fabric; /* to be written, or NULL; under the mutex */
 };
@@ -36,6 +37,7 @@ void fabric_file_stop(struct fabric_file *file)
 	if (!file)
 		return;
 	pm_fabric_free(file->fabric);
+	known_hosts_free(&file->hosts);
 	pthread_mutex_destroy(&file->mutex);
 	free(file);
 }
@@ -89,6 +91,7 @@ static void write_fabric(struct fabric_file *file, const struct pm_fabric *fabri
 		return;
 	}
 	file->written = hash;
+	known_hosts_learn(&file->hosts, fabric);
 	if (!text || pm_replace(path, ".new", text, length, NULL)) {
 		file->written = 0;
 		unlink(path);
@@ -105,4 +108,9 @@ void fabric_file_write(struct fabric_file *file)
 		write_fabric(file, fabric, path);
 	pm_fabric_free(fabric);
 	free(path);
+}
+
+const struct known_hosts *fabric_file_hosts(const struct fabric_file *file)
+{
+	return &file->hosts;
 }

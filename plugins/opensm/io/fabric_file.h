@@ -11,6 +11,7 @@
 #define PORTMAJOR_FABRIC_FILE_H
 
 #include "engine/worker.h"
+#include "known_hosts.h"
 #include "store.h"
 
 #include <portmajor/fabric/fabric.h>
@@ -28,5 +29,8 @@ void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric);
 
 /* A round of the writer, on its thread, after store_write. */
 void fabric_file_write(struct fabric_file *file);
+
+/* The hosts of all fabrics that were handed over and written; the writer's thread's. */
+const struct known_hosts *fabric_file_hosts(const struct fabric_file *file);
 
 #endif
