@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor status: reads, judges and prints the plugin's state, once or again and again.
+/* portmajor status: reads, judges and prints the plugin's state, or goes on with changes.
  */
 #include "cache.h"
 #include "commands.h"
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MAX_AGE_S 180 /* the plugin writes every 60 */
 
@@ -42,6 +41,7 @@ struct request {
 	bool watch;
 	const char *expect; /* netlist of the intended cabling, or NULL */
 	const char *file;   /* NULL: those of all fabrics */
+	json_t *told;	    /* what --watch has told, see status_print_changes */
 	struct cli_output output;
 };
 
@@ -55,6 +55,14 @@ static int print(const char *path, const struct status *status,
 
 		return request->watch ? cli_json_print_line(object)
 				      : cli_json_print(object);
+	}
+	if (request->watch) {
+		status_print_changes(
+			request->told, path,
+			request->file ? NULL
+				      : cli_json_text(status->state.root, "port_guid"),
+			findings, quiet);
+		return EXIT_FINE;
 	}
 	if (!quiet || findings->count)
 		status_print_fabric(&status->state);
@@ -115,7 +123,8 @@ static int show_each(const struct cache_paths *paths, const struct request *requ
 	for (size_t i = 0; i < paths->count; i++) {
 		int status;
 
-		if (i && !request->output.json && !request->output.quiet)
+		if (i && !request->output.json && !request->output.quiet &&
+		    !request->watch)
 			putchar('\n');
 		status = show_state(paths->path[i], request, old);
 		worst = status > worst ? status : worst;
@@ -180,8 +189,7 @@ static uint64_t mark(const void *arg)
 
 static const struct cli_option options[] = {
 	{0, "watch", NULL,
-	 "go on until interrupted: on a terminal the page is renewed each second, else "
-	 "what is new is told when a state is written, or has become old",
+	 "go on until interrupted: a dated line for each finding, and when it is over",
 	 CLI_MEMBER(struct request, watch)},
 	{0, "max-age", "SECONDS",
 	 "a file not written for so long is old (default 180; the plugin writes it after "
@@ -205,9 +213,8 @@ static const struct cli_command command = {
 		"fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
 		"engine or does not run, parts are missing that were there, hosts are "
 		"cut "
-		"off that cables join, links are kept out for flapping or run below "
-		"their "
-		"neighbours', LFT blocks were not acknowledged, files cannot be written, "
+		"off that cables join, links are kept out for flapping, run below their "
+		"neighbours' or have errors, LFT blocks were not acknowledged, files cannot be written, "
 		"or the state is old.",
 	.options = options,
 	.max_operands = 1,
@@ -216,13 +223,15 @@ static const struct cli_command command = {
 int cmd_status(int argc, char **argv)
 {
 	struct request request = {.max_age = MAX_AGE_S};
-	struct cli_watch watch = {show_states, mark, &request, false};
+	const struct cli_watch watch = {show_states, mark, &request};
 	time_t ignored = 0;
 	int status = cli_command_read(&command, argc, argv, &request);
 
 	if (status >= 0)
 		return status;
 	request.file = optind < argc ? argv[optind] : NULL;
-	watch.screen = isatty(STDOUT_FILENO) && !request.output.json;
-	return request.watch ? cli_watch_run(&watch) : show_states(&request, &ignored);
+	request.told = json_object();
+	status = request.watch ? cli_watch_run(&watch) : show_states(&request, &ignored);
+	json_decref(request.told);
+	return status;
 }

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #define NEVER INT64_MAX
-#define CLEAR "\033[H\033[2J"
 
 static volatile sig_atomic_t ended;
 
@@ -44,9 +43,7 @@ int cli_watch_run(const struct cli_watch *watch)
 	while (!ended) {
 		uint64_t mark = watch->mark(watch->request);
 
-		if (watch->screen || mark != printed || time(NULL) >= again) {
-			if (watch->screen)
-				fputs(CLEAR, stdout);
+		if (mark != printed || time(NULL) >= again) {
 			again = NEVER;
 			status = watch->look(watch->request, &again);
 			printed = mark;

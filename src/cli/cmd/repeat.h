@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Repeats a result on a terminal until interrupted. */
+/* Looks at files until interrupted. */
 #ifndef PORTMAJOR_CLI_REPEAT_H
 #define PORTMAJOR_CLI_REPEAT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -13,7 +12,6 @@ struct cli_watch {
 	/* A number that changes with the output. */
 	uint64_t (*mark)(const void *request);
 	const void *request;
-	bool screen; /* as a page, each second, instead of news only */
 };
 
 /* Files as such a mark: also that one is not there. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LISTED 8 /* links in a line */
 
@@ -300,6 +301,10 @@ static void print_parts(const struct status *status)
 		cli_text_print(state->root,
 			       "degraded    {#degraded_links.count|link|links} below "
 			       "their neighbours'\n");
+	if (json_is_object(state_file_member(state, "port_errors")))
+		cli_text_print(state->root,
+			       "port errors {#port_errors.count|port|ports} with many in "
+			       "the last hour\n");
 	cli_missing_print(state_file_member(state, "missing"));
 	if (status->cables)
 		cli_text_print(status->cables, "expected    cables missing {#missing}, "
@@ -342,4 +347,51 @@ void status_print_findings(const struct findings *findings, bool quiet)
 	}
 	if (!findings->count && !quiet)
 		puts("verdict     ok");
+}
+
+/* ---- Changes ---- */
+
+static void print_change(const char *guid, const char *kind, const char *text)
+{
+	char stamp[32] = "?";
+	time_t now = time(NULL);
+	struct tm local;
+
+	if (localtime_r(&now, &local))
+		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z", &local);
+	printf("%s %s%s%-8s ", stamp, guid ? guid : "", guid ? " " : "", kind);
+	cli_text_put(text);
+	putchar('\n');
+}
+
+/* What a list of texts has and another one, which may be NULL, has not. */
+static void print_others(const char *guid, const char *kind, const json_t *list,
+			 const json_t *other)
+{
+	const json_t *text, *same;
+	size_t i, j;
+
+	json_array_foreach(list, i, text) {
+		bool found = false;
+
+		json_array_foreach(other, j, same)
+			found |= json_equal(text, same);
+		if (!found)
+			print_change(guid, kind, json_string_value(text));
+	}
+}
+
+void status_print_changes(json_t *told, const char *path, const char *guid,
+			  const struct findings *findings, bool quiet)
+{
+	const json_t *before = json_object_get(told, path);
+	json_t *now = json_array();
+
+	for (size_t i = 0; i < findings->count; i++)
+		json_array_append_new(now, pm_json_text(findings->text[i]));
+	print_others(guid, "over", before, now);
+	print_others(guid, "finding", now, before);
+	if (!quiet && !findings->count && (!before || json_array_size(before)))
+		print_change(guid, "verdict", "ok");
+	json_object_set_new(told, path, now);
 }
