@@ -156,12 +156,14 @@ foreach(name events event_changes)
 	set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 target_link_options(test_events PRIVATE -Wl,--wrap=clock_ms)
-add_executable(test_missing_kept tests/unit/test_missing_kept.c
-	plugins/opensm/io/missing_kept.c)
-target_include_directories(test_missing_kept PRIVATE plugins/opensm)
-target_link_libraries(test_missing_kept PRIVATE test_tools pm_json)
-add_test(NAME unit.missing_kept COMMAND test_missing_kept)
-set_tests_properties(unit.missing_kept PROPERTIES LABELS unit TIMEOUT 900)
+foreach(name missing_kept port_errors)
+	add_executable(test_${name} tests/unit/test_${name}.c plugins/opensm/io/${name}.c
+		plugins/opensm/io/known_hosts.c)
+	target_include_directories(test_${name} PRIVATE plugins/opensm)
+	target_link_libraries(test_${name} PRIVATE test_tools pm_json Threads::Threads)
+	add_test(NAME unit.${name} COMMAND test_${name})
+	set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 900)
+endforeach()
 
 # Allocations that fail: defines malloc, so nothing of it may call the sanitizers.
 add_library(memfault OBJECT tests/tools/memfault.c)

@@ -131,6 +131,11 @@ static int set_event_command(struct pm_config *config, const char *value)
 	return set_path(value, config->event_command);
 }
 
+static int set_port_error_limit(struct pm_config *config, const char *value)
+{
+	return set_number(value, 0, PM_PORT_ERROR_LIMIT_MAX, &config->port_error_limit);
+}
+
 #define TEXT_OF_(number) #number
 #define TEXT_OF(number) TEXT_OF_(number)
 #define A_FLAG "yes or no"
@@ -169,6 +174,9 @@ static const struct {
 	{"event_syslog", set_event_syslog, A_FLAG, FIELD(event_syslog), PM_CONFIG_LIVE},
 	{"event_command", set_event_command, "the absolute path of a program",
 	 FIELD(event_command), PM_CONFIG_LIVE},
+	{"port_error_limit", set_port_error_limit,
+	 "0 to " TEXT_OF(PM_PORT_ERROR_LIMIT_MAX) " errors", FIELD(port_error_limit),
+	 PM_CONFIG_LIVE},
 };
 
 #define NUM_KEYS (sizeof(keys) / sizeof(*keys))
@@ -186,6 +194,7 @@ void pm_config_init(struct pm_config *config)
 		.rebalance_auto = true,
 		.rebalance_rate = 1000,
 		.event_syslog = true,
+		.port_error_limit = 10,
 	};
 }
 

@@ -81,7 +81,8 @@ class Found(MissingCase):
         self.check(["s1-*"], (len(switches), len(links), 0),
                    f"{', '.join(switches)}, {len(links)} links")
         self.check(["leaf5:20"], (0, 1, 0), "leaf5[20]-s1-line0[6]")
-        self.check(["leaf5:3"], (0, 1, 1), "host at leaf5[3]")
+        host, _ = self.lab.netlist.nodes["leaf5"].ports[3]
+        self.check(["leaf5:3"], (0, 1, 1), f"host {host} at leaf5[3]")
 
 
 class Acknowledged(MissingCase):
@@ -127,6 +128,11 @@ class Acknowledged(MissingCase):
         self.wait_for((1, 36, 18, 1))
         self.acknowledge("--wait", 60, "--all")
         self.assertEqual(self.numbers(), (0, 0, 0, 2))
+        host, _ = self.lab.netlist.nodes["leaf5"].ports[3]
+        self.lab.event("lose", "leaf5:3")
+        self.wait_for((0, 1, 1, 2))
+        self.acknowledge("--wait", 60, host)
+        self.assertEqual(self.numbers(), (0, 0, 0, 3))
 
 
 class Killed(MissingCase):

@@ -194,6 +194,7 @@ class Live(labtest.Folders):
                   "TrapsDropped": {"traps_dropped_total": 0},
                   "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},
                   "BadSwitch": {"bad_switches": 1}, "SlowLink": {"degraded_links": 1},
+                  "PortErrors": {"ports_with_errors": 1},
                   "LidsOutOfPlan": {"lids_out_of_plan": 1},
                   "SwitchesMissing": {"switches_missing": 1},
                   "LinksMissing": {"links_missing": 1},
@@ -225,13 +226,15 @@ class Live(labtest.Folders):
         config = self.folder / "portmajor.conf"
         config.write_text(f"flap_limit 0\nprometheus {self.numbers}\n", "ascii")
         net = pmlab.generate(self.folder / "fabric.net", "two-level", 3, 2, 2, 1)
-        with pmlab.Lab(net, conf={"event_plugin_options": config}) as lab:
+        with pmlab.Lab(net, conf={"event_plugin_options": config, "perfmgr": "TRUE",
+                                  "perfmgr_sweep_time_s": 1}) as lab:
             lab.bring_up()
             path, = simlab.poll_until(lambda: list(self.numbers.glob("portmajor.*.prom")), LATE_S,
                                       "the numbers")
             self.guid = "0x" + path.suffixes[0][1:]
-            simlab.poll_until(lambda: "portmajor_run_blocks_sent" in path.read_text("ascii"),
-                              LATE_S, "a run")
+            for name in ("run_blocks_sent", "ports_with_errors"):
+                simlab.poll_until(lambda: f"portmajor_{name}" in path.read_text("ascii"),
+                                  LATE_S, name)
             healthy = path.read_text("ascii")
             live = names_in(healthy)
             self.assertLessEqual(names_in(RULES), live)

@@ -42,7 +42,11 @@ static json_t *make(const char *names)
 			 switches, "links", links, "hosts", hosts, "parts", parts);
 }
 
-/* "SWITCHES LINKS HOSTS ACKNOWLEDGED: SINCE[*] .." of a document, which is freed. */
+/* What was at the host's port, c:1. */
+static struct known_hosts known;
+
+/* "SWITCHES LINKS HOSTS ACKNOWLEDGED: SINCE[*][HOST] .." of a document, which is freed.
+ */
 static void check(struct missing_kept *kept, json_t *document, time_t now,
 		  const char *wanted)
 {
@@ -50,7 +54,7 @@ static void check(struct missing_kept *kept, json_t *document, time_t now,
 	char text[128];
 	size_t i, used;
 
-	assert_int_equal(missing_complete(kept, document, now), 0);
+	assert_int_equal(missing_complete(kept, document, &known, now), 0);
 	missing = json_object_get(document, "missing");
 	used = (size_t)snprintf(
 		text, sizeof(text), "%d %d %d %d:",
@@ -59,10 +63,13 @@ static void check(struct missing_kept *kept, json_t *document, time_t now,
 		(int)json_integer_value(json_object_get(missing, "hosts")),
 		(int)json_integer_value(json_object_get(missing, "acknowledged")));
 	json_array_foreach(json_object_get(missing, "parts"), i, part) {
+		const char *host = json_string_value(json_object_get(part, "host"));
+
 		used += (size_t)snprintf(
-			text + used, sizeof(text) - used, " %d%s",
+			text + used, sizeof(text) - used, " %d%s%s",
 			(int)json_integer_value(json_object_get(part, "since")),
-			json_is_true(json_object_get(part, "acknowledged")) ? "*" : "");
+			json_is_true(json_object_get(part, "acknowledged")) ? "*" : "",
+			host ? host : "");
 	}
 	assert_string_equal(text, wanted);
 	json_decref(document);
@@ -174,13 +181,33 @@ static void test_bad_requests(void **state)
 	missing_forget(&kept);
 }
 
+/* A name is that of when it was lost, also in another process. */
+static void test_host(void **unused)
+{
+	struct known_host list[] = {{.leaf = 0xc, .leaf_port = 1, .name = "h1"}};
+	struct missing_kept kept = {0}, next = {0};
+	json_t *last;
+
+	(void)unused;
+	known = (struct known_hosts){list, 1};
+	check(&kept, make("abc"), 10, "1 7 3 0: 10 10 10h1");
+	last = json_pack("{s:O}", "missing", kept.last);
+	known = (struct known_hosts){0};
+	missing_begin(&next, last);
+	check(&next, make("c"), 20, "0 1 1 0: 10h1");
+	check(&next, make(""), 30, "0 0 0 0:");
+	check(&next, make("c"), 40, "0 1 1 0: 40");
+	json_decref(last);
+	missing_forget(&next);
+	missing_forget(&kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_since),
-		cmocka_unit_test(test_acknowledged),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_bad_requests),
+		cmocka_unit_test(test_since),	cmocka_unit_test(test_acknowledged),
+		cmocka_unit_test(test_restart), cmocka_unit_test(test_bad_requests),
+		cmocka_unit_test(test_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <portmajor/policy/damping.h>
 
 #define PM_CONFIG_PATH 1024
+#define PM_PORT_ERROR_LIMIT_MAX 1000000
 
 struct pm_config {
 	enum pm_lid_order lid_order; /* default grouped */
@@ -42,7 +43,9 @@ struct pm_config {
 	char prometheus[PM_CONFIG_PATH];
 	bool event_syslog;		    /* whether events go to syslog; default yes */
 	char event_command[PM_CONFIG_PATH]; /* run for each event, absolute; "": none */
-	struct pm_role_rules roles;	    /* of end ports; default none */
+	uint32_t port_error_limit; /* errors of a port in an hour that are named, 0: none;
+				    * 0..1000000, default 10 */
+	struct pm_role_rules roles; /* of end ports; default none */
 };
 
 void pm_config_init(struct pm_config *config);

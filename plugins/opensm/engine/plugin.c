@@ -119,7 +119,10 @@ static double write_files(void *context, bool last)
 		store_write(plugin->store);
 	if (plugin->fabric_file)
 		fabric_file_write(plugin->fabric_file);
-	return plugin->state ? state_write(plugin->state, last) : DBL_MAX;
+	return plugin->state && plugin->fabric_file
+		       ? state_write(plugin->state,
+				     fabric_file_hosts(plugin->fabric_file), last)
+		       : DBL_MAX;
 }
 
 /* A file operation may hang: what still uses something of ours then, keeps it. */
@@ -326,11 +329,12 @@ static void start_modules(struct plugin *plugin)
 	plugin->events = events_start(&plugin->config);
 	if (!plugin->events)
 		log_line(log, OSM_LOG_ERROR, ": no file of events");
-	plugin->state = state_start(plugin->osm, plugin->store, plugin->writer,
-				    plugin->events, plugin->config.prometheus);
+	plugin->fabric_file = fabric_file_start(plugin->store, plugin->writer);
+	if (plugin->fabric_file)
+		plugin->state = state_start(plugin->osm, plugin->store, plugin->writer,
+					    plugin->events, &plugin->config);
 	if (!plugin->state)
 		log_line(log, OSM_LOG_ERROR, ": no state file");
-	plugin->fabric_file = fabric_file_start(plugin->store, plugin->writer);
 	if (plugin->repairer)
 		operator_files_on_request(plugin->operator_files, note_request, plugin);
 }
@@ -378,12 +382,32 @@ static void note_trap(struct plugin *plugin, const void *notice)
 		repairer_note_trap(plugin->repairer, notice);
 }
 
+/* Of the performance manager, on its threads and with a lock of its own held. */
+static void note_port_errors(struct plugin *plugin, const osm_epi_pe_event_t *event)
+{
+	const struct port_reading reading = {
+		.guid = event->port_id.node_guid,
+		.name = event->port_id.node_name,
+		.num = event->port_id.port_num,
+		.interval_s = event->time_diff_s,
+		.errors = {[PORT_ERROR_SYMBOL] = event->symbol_err_cnt,
+			   [PORT_ERROR_RECOVERY] = event->link_err_recover,
+			   [PORT_ERROR_DOWNED] = event->link_downed,
+			   [PORT_ERROR_RECEIVE] = event->rcv_err},
+	};
+
+	if (plugin->state)
+		state_note_port_errors(plugin->state, &reading);
+}
+
 static void report_event(void *context, osm_epi_event_id_t event, void *data)
 {
 	struct plugin *plugin = context;
 
 	if (event == OSM_EVENT_ID_TRAP)
 		note_trap(plugin, data);
+	else if (event == OSM_EVENT_ID_PORT_ERRORS)
+		note_port_errors(plugin, data);
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_START)
 		sweep_start(plugin);
 	else if (event == OSM_EVENT_ID_HEAVY_SWEEP_DONE)

@@ -51,6 +51,8 @@ static void take_live(struct plugin *plugin, const struct pm_config *now)
 	pm_config_take_live(&plugin->config, now);
 	atomic_store(&plugin->early_repair, now->early_repair);
 	events_set(plugin->events, now);
+	if (plugin->state)
+		state_set(plugin->state, now);
 	if (plugin->config.shadow)
 		return; /* nothing sends */
 	if (flaps)

@@ -128,6 +128,8 @@ static const struct list {
 	 name_end},
 	{"degraded_links", "list", is_any, EVENT_WARNING, "degraded", "restored",
 	 name_degraded, name_end},
+	{"port_errors", "list", is_any, EVENT_WARNING, "errors", "clean", name_end,
+	 name_end},
 };
 
 static const json_t *find_list(const json_t *document, const struct list *list)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,6 +78,11 @@ static bool make_key(const json_t *part, char *key, size_t size)
 	       snprintf(key, size, "%s:%" JSON_INTEGER_FORMAT, guid, port) < (int)size;
 }
 
+static const char *text_of(const json_t *object, const char *member)
+{
+	return json_string_value(json_object_get(object, member));
+}
+
 static json_int_t number_of(const json_t *object, const char *member)
 {
 	return json_integer_value(json_object_get(object, member));
@@ -96,8 +102,10 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 	size_t i;
 
 	json_array_foreach(json_object_get(missing, "parts"), i, part) {
-		json_t *entry = json_pack("{s:I, s:b}", "since", number_of(part, "since"),
-					  "acknowledged", is_acknowledged(part));
+		json_t *entry =
+			json_pack("{s:I, s:b, s:s*}", "since", number_of(part, "since"),
+				  "acknowledged", is_acknowledged(part), "host",
+				  text_of(part, "host"));
 
 		if (!make_key(part, key, sizeof(key)) || !entry)
 			json_decref(entry);
@@ -109,11 +117,27 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 	kept->last = json_is_object(missing) ? json_incref(missing) : NULL;
 }
 
+/* The host that was at the port of a part, or NULL. */
+static const char *find_host(const json_t *part, const struct known_hosts *hosts)
+{
+	const char *kind = text_of(part, "kind");
+	const json_t *end = json_array_get(json_object_get(part, "ends"), 0);
+	const char *guid = text_of(end, "guid");
+	const struct known_host *host;
+
+	if (!kind || strcmp(kind, "host") != 0 || !guid)
+		return NULL;
+	host = known_hosts_at(hosts, strtoull(guid, NULL, 16),
+			      (unsigned int)number_of(end, "port"));
+	return host ? host->name : NULL;
+}
+
 /* Gives a part its kept facts, or new ones, and notes them in `parts`. */
 static int complete_part(const struct missing_kept *kept, json_t *part, json_t *parts,
-			 time_t now)
+			 const struct known_hosts *hosts, time_t now)
 {
 	char key[48];
+	const char *host;
 	const json_t *before;
 	json_t *entry;
 	int rc;
@@ -121,9 +145,11 @@ static int complete_part(const struct missing_kept *kept, json_t *part, json_t *
 	if (!make_key(part, key, sizeof(key)))
 		return 0;
 	before = json_object_get(kept->parts, key);
-	entry = json_pack("{s:I, s:b}", "since",
+	host = text_of(before, "host");
+	host = host ? host : find_host(part, hosts);
+	entry = json_pack("{s:I, s:b, s:s*}", "since",
 			  before ? number_of(before, "since") : (json_int_t)now,
-			  "acknowledged", is_acknowledged(before));
+			  "acknowledged", is_acknowledged(before), "host", host);
 	rc = entry ? json_object_update(part, entry) : -1;
 	return rc | json_object_set_new(parts, key, entry);
 }
@@ -160,7 +186,8 @@ static int set_sums(json_t *missing)
 	       json_object_set_new(missing, "acknowledged", json_integer(acknowledged));
 }
 
-int missing_complete(struct missing_kept *kept, json_t *document, time_t now)
+int missing_complete(struct missing_kept *kept, json_t *document,
+		     const struct known_hosts *hosts, time_t now)
 {
 	json_t *missing = json_object_get(document, "missing"), *parts, *part;
 	int rc = 0;
@@ -177,7 +204,7 @@ int missing_complete(struct missing_kept *kept, json_t *document, time_t now)
 	if (!parts)
 		return -ENOMEM;
 	json_array_foreach(json_object_get(missing, "parts"), i, part)
-		rc |= complete_part(kept, part, parts, now);
+		rc |= complete_part(kept, part, parts, hosts, now);
 	rc |= set_sums(missing);
 	if (rc) {
 		json_decref(parts);

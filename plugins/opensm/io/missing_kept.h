@@ -18,6 +18,8 @@
 #ifndef PORTMAJOR_IO_MISSING_KEPT_H
 #define PORTMAJOR_IO_MISSING_KEPT_H
 
+#include "known_hosts.h"
+
 #include <jansson.h>
 
 #include <portmajor/fabric/tree.h>
@@ -30,7 +32,7 @@
 
 /* All zero at first. */
 struct missing_kept {
-	json_t *parts; /* {"GUID:PORT": {since, acknowledged}}, or NULL */
+	json_t *parts; /* {"GUID:PORT": {since, acknowledged, host}}, or NULL */
 	json_t *last;  /* the member as last written, or NULL */
 };
 
@@ -45,11 +47,12 @@ json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree 
 void missing_begin(struct missing_kept *kept, const json_t *state);
 
 /*
- * Completes the member of a document: since, acknowledged, and sums without acknowledged
- * parts. If it is null, as nothing is known yet, it becomes the last one. -ENOMEM: kept
- * is unchanged.
+ * Completes the member of a document: since, acknowledged, the names of hosts, and sums
+ * without acknowledged parts. If it is null, as nothing is known yet, it becomes the last
+ * one. -ENOMEM: kept is unchanged.
  */
-int missing_complete(struct missing_kept *kept, json_t *document, time_t now);
+int missing_complete(struct missing_kept *kept, json_t *document,
+		     const struct known_hosts *hosts, time_t now);
 
 /*
  * Follows and removes the file of a request. *count: newly acknowledged parts. -ENOENT:

@@ -9,6 +9,7 @@
 #include "events.h"
 #include "missing_kept.h"
 #include "log.h"
+#include "port_errors.h"
 #include "prometheus.h"
 #include "engine/clock.h"
 
@@ -25,6 +26,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,12 +98,15 @@ struct state {
 	bool begun;   /* that has what the process before has left */
 	json_t *told; /* the last document that events were made of, or NULL */
 
-	pthread_mutex_t mutex; /* of what stands above the writer's, too */
-	json_t *document;      /* handed over, or NULL */
-	bool rebalancing;      /* as noted last */
-	json_t *latest;	       /* a copy of the last one of all, or NULL */
+	pthread_mutex_t mutex;	    /* of what stands above the writer's, too */
+	json_t *document;	    /* handed over, or NULL */
+	bool rebalancing;	    /* as noted last */
+	json_t *latest;		    /* a copy of the last one of all, or NULL */
+	const struct pm_plan *plan; /* of the last one of all, shared, or NULL */
 
-	struct activity activity; /* of any thread */
+	struct activity activity;	/* of any thread */
+	struct port_errors port_errors; /* of any thread */
+	_Atomic uint32_t port_error_limit;
 };
 
 /* ---- The document and metrics by rows ---- */
@@ -249,6 +254,9 @@ static const struct metric {
 	 "acknowledged"},
 	{"degraded_links", "Links between switches that run below their neighbours'",
 	 "degraded_links", "count"},
+	{"ports_with_errors",
+	 "Ports with port_error_limit or more errors of a kind in the last hour",
+	 "port_errors", "count"},
 };
 
 static const json_t *find_member(const json_t *document, const char *object,
@@ -381,8 +389,25 @@ static const char *sm_state(const osm_opensm_t *osm)
 	}
 }
 
+/* With the links of the last plan. */
+static json_t *make_port_errors(struct state *state, const struct known_hosts *hosts)
+{
+	const struct pm_plan *plan;
+	json_t *described;
+
+	pthread_mutex_lock(&state->mutex);
+	plan = state->plan ? pm_plan_share(state->plan) : NULL;
+	pthread_mutex_unlock(&state->mutex);
+	described = port_errors_describe(&state->port_errors,
+					 atomic_load(&state->port_error_limit),
+					 plan ? plan->topology : NULL, hosts, time(NULL));
+	pm_plan_free((struct pm_plan *)(uintptr_t)plan);
+	return described;
+}
+
 /* Members that only the writer knows, as of now; err is of the numbers. -ENOMEM. */
-static int complete(struct state *state, json_t *document, bool running,
+static int complete(struct state *state, json_t *document,
+		    const struct known_hosts *hosts, bool running,
 		    const struct pm_error *err)
 {
 	struct pm_error trouble;
@@ -401,6 +426,8 @@ static int complete(struct state *state, json_t *document, bool running,
 	rc |= json_object_set_new(document, "sm_state", json_string(sm));
 	rc |= json_object_set_new(document, "port_guid",
 				  pm_json_guid(store_guid(state->store)));
+	rc |= json_object_set_new(document, "port_errors",
+				  make_port_errors(state, hosts));
 	rc |= activity_describe(&state->activity, document);
 	if (json_is_object(plan)) {
 		rc |= file ? 0 : -1;
@@ -408,7 +435,7 @@ static int complete(struct state *state, json_t *document, bool running,
 		rc |= json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
 	}
 	free(file);
-	rc |= missing_complete(&state->missing, document, time(NULL));
+	rc |= missing_complete(&state->missing, document, hosts, time(NULL));
 	if (!trouble.text[0])
 		trouble = *err;
 	rc |= json_object_set_new(document, "unsaved", pm_json_filled(trouble.text));
@@ -447,10 +474,11 @@ static void log_trouble(struct state *state, const struct pm_error *why)
 }
 
 /* Writes the document, as it is now, to a file; err is of the one before, too. */
-static void write_file(struct state *state, json_t *document, bool running,
-		       const char *path, pm_print *print, struct pm_error *err)
+static void write_file(struct state *state, json_t *document,
+		       const struct known_hosts *hosts, bool running, const char *path,
+		       pm_print *print, struct pm_error *err)
 {
-	if (complete(state, document, running, err))
+	if (complete(state, document, hosts, running, err))
 		pm_error_no_memory(err);
 	else
 		replace_file(path, print, document, err);
@@ -509,7 +537,8 @@ static void tell_events(struct state *state, const json_t *document, struct pm_e
 }
 
 /* Writes all files; false: the store is not open. */
-static bool write_files(struct state *state, json_t *document, bool running)
+static bool write_files(struct state *state, json_t *document,
+			const struct known_hosts *hosts, bool running)
 {
 	char *file = store_path(state->store, "state");
 	char *prometheus = file ? find_prometheus(state) : NULL;
@@ -519,9 +548,9 @@ static bool write_files(struct state *state, json_t *document, bool running)
 		return false;
 	begin_missing(state, file);
 	/* The state last, so that it has what became of the others. */
-	write_file(state, document, running, prometheus, print_metrics, &err);
+	write_file(state, document, hosts, running, prometheus, print_metrics, &err);
 	tell_events(state, document, &err);
-	write_file(state, document, running, file, print_json, &err);
+	write_file(state, document, hosts, running, file, print_json, &err);
 	log_trouble(state, &err);
 	free(file);
 	free(prometheus);
@@ -560,7 +589,7 @@ static bool take_acknowledged(struct state *state)
 	return !rc;
 }
 
-double state_write(struct state *state, bool last)
+double state_write(struct state *state, const struct known_hosts *hosts, bool last)
 {
 	double next = clock_ms() + REQUEST_MS;
 
@@ -576,7 +605,7 @@ double state_write(struct state *state, bool last)
 		return DBL_MAX;
 	state->news |= take_acknowledged(state);
 	if (has_news(state, last)) {
-		state->news = !write_files(state, state->topology, !last);
+		state->news = !write_files(state, state->topology, hosts, !last);
 		state->due = clock_ms() + REFRESH_S * 1e3;
 	} else if (state->events && events_pending(state->events)) {
 		write_events(state, &(struct pm_error){""});
@@ -806,6 +835,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"out_of_plan", json_integer(state->out_of_plan)},
 		{"flapping", make_damping(facts->view)},
 		{"degraded_links", make_degraded(facts)},
+		{"port_errors", json_null()},
 		{"missing", make_missing(facts)},
 		{"drained", make_drains(facts)},
 		{"unreachable", make_unreachable(facts)},
@@ -838,9 +868,15 @@ static void hand_over(struct state *state, json_t *document)
 
 void state_publish(struct state *state, const struct state_facts *facts)
 {
+	const struct pm_plan *before, *plan = facts->view->plan;
+
+	plan = plan ? pm_plan_share(plan) : NULL;
 	pthread_mutex_lock(&state->mutex);
 	hand_over(state, make_document(state, facts));
+	before = state->plan;
+	state->plan = plan;
 	pthread_mutex_unlock(&state->mutex);
+	pm_plan_free((struct pm_plan *)(uintptr_t)before);
 	worker_poke(state->writer);
 }
 
@@ -977,6 +1013,11 @@ void state_note_repair_time(struct state *state, const struct state_repair_time 
 	activity_note_repair(&state->activity, took);
 }
 
+void state_note_port_errors(struct state *state, const struct port_reading *reading)
+{
+	port_errors_note(&state->port_errors, reading, time(NULL));
+}
+
 void state_note_traps_dropped(struct state *state, uint64_t more)
 {
 	activity_note_traps_dropped(&state->activity, more);
@@ -1030,7 +1071,7 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 /* ---- Setting up ---- */
 
 struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
-			  struct events *events, const char *prometheus)
+			  struct events *events, const struct pm_config *config)
 {
 	struct state *state = calloc(1, sizeof(*state));
 
@@ -1041,14 +1082,21 @@ struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker 
 	state->store = store;
 	state->writer = writer;
 	state->events = events;
-	state->prometheus = strdup(prometheus);
+	state->prometheus = strdup(config->prometheus);
 	if (!state->prometheus) {
 		free(state);
 		return NULL;
 	}
 	pthread_mutex_init(&state->mutex, NULL);
 	pthread_mutex_init(&state->activity.lock, NULL);
+	pthread_mutex_init(&state->port_errors.mutex, NULL);
+	state_set(state, config);
 	return state;
+}
+
+void state_set(struct state *state, const struct pm_config *config)
+{
+	atomic_store(&state->port_error_limit, config->port_error_limit);
 }
 
 void state_stop(struct state *state)
@@ -1060,6 +1108,9 @@ void state_stop(struct state *state)
 	json_decref(state->latest);
 	json_decref(state->told);
 	missing_forget(&state->missing);
+	pm_plan_free((struct pm_plan *)(uintptr_t)state->plan);
+	port_errors_free(&state->port_errors);
+	pthread_mutex_destroy(&state->port_errors.mutex);
 	pthread_mutex_destroy(&state->activity.lock);
 	pthread_mutex_destroy(&state->mutex);
 	free(state->prometheus);

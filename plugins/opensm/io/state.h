@@ -18,6 +18,8 @@
 #include "engine/shadow.h"
 #include "engine/degraded_links.h"
 #include "events.h"
+#include "known_hosts.h"
+#include "port_errors.h"
 #include "store.h"
 #include "osm/lft_records.h"
 #include "osm/other_engine.h"
@@ -70,10 +72,14 @@ struct state_facts {
  * Both are written once the store is open, if the writer's rounds call state_write.
  * Metrics go to the file `prometheus` if that is not "", or, if it is a folder, to
  * portmajor.GUID.prom in it, with the port's GUID. Events are noted, and written to the
- * file `events` of the store's folder; NULL: there are none. NULL without memory.
+ * file `events` of the store's folder; NULL: there are none. Of the configuration,
+ * `prometheus` and port_error_limit are used. NULL without memory.
  */
 struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
-			  struct events *events, const char *prometheus);
+			  struct events *events, const struct pm_config *config);
+
+/* Another configuration: its port_error_limit from the next write on. On any thread. */
+void state_set(struct state *state, const struct pm_config *config);
 
 /* After the writer has ended. */
 void state_stop(struct state *state);
@@ -82,7 +88,7 @@ void state_stop(struct state *state);
  * A round of the writer, on its thread, after store_write: writes them with news, after a
  * minute, or if `last`: OpenSM has ended. Returns the clock_ms of the next round.
  */
-double state_write(struct state *state, bool last);
+double state_write(struct state *state, const struct known_hosts *hosts, bool last);
 
 void state_note_run(struct state *state, const struct state_run *run);
 void state_note_shadow(struct state *state, const struct state_shadow *shadow);
@@ -110,6 +116,9 @@ void state_note_phase(struct state *state, enum sweep_phase phase);
 
 /* The times of a repair, after state_note_repair. */
 void state_note_repair_time(struct state *state, const struct state_repair_time *took);
+
+/* A reading of a port's counters; takes no lock of OpenSM's. */
+void state_note_port_errors(struct state *state, const struct port_reading *reading);
 
 /* More traps were dropped for want of room. */
 void state_note_traps_dropped(struct state *state, uint64_t more);

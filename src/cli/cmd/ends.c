@@ -52,7 +52,8 @@ bool cli_ends_are_meant(const json_t *thing, const char *operand, bool by_switch
 {
 	static const char *const names[] = {"name", "label", "guid"};
 	char *name = cli_ends_name(thing);
-	bool meant = !strcmp(name, operand);
+	const char *host = cli_json_text(thing, "host");
+	bool meant = !strcmp(name, operand) || (*host && matches(operand, host));
 	const json_t *end;
 	size_t i;
 

@@ -15,9 +15,10 @@
 char *cli_ends_name(const json_t *thing);
 
 /*
- * Whether an operand means a thing: its name as above; or one of its ends, a switch by
- * name, label or GUID, with the port as `leaf5:20` or `leaf5[20]`, or, where the switch
- * stands for its links, without; patterns with * and ? where that is not exact.
+ * Whether an operand means a thing: its name as above; its host; or one of its ends, a
+ * switch by name, label or GUID, with the port as `leaf5:20` or `leaf5[20]`, or, where
+ * the switch stands for its links, without; patterns with * and ? where that is not
+ * exact.
  */
 bool cli_ends_are_meant(const json_t *thing, const char *operand, bool by_switch);
 

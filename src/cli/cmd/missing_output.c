@@ -27,10 +27,12 @@ static bool is_acknowledged(const json_t *part)
 char *cli_missing_name(const json_t *part)
 {
 	char *name = cli_ends_name(part), *host;
+	const char *known;
 
 	if (!is_kind(part, "host"))
 		return name;
-	host = cli_text_make("host at %s", name);
+	known = cli_json_text(part, "host");
+	host = cli_text_make("host %s%sat %s", known, *known ? " " : "", name);
 	free(name);
 	return host;
 }

@@ -60,6 +60,11 @@ static const struct pm_json_row degraded_rows[] = {
 	{0},
 };
 
+static const struct pm_json_row port_errors_rows[] = {
+	{"count", MEMBER(port_errors.count)},
+	{0},
+};
+
 static const struct pm_json_row drained_rows[] = {
 	{"error", MEMBER(drained.error)},
 	{0},
@@ -72,7 +77,7 @@ static const struct {
 	{"engine", engine_rows},       {"unreachable", unreachable_rows},
 	{"reachable", reachable_rows}, {"run", run_rows},
 	{"multicast", multicast_rows}, {"degraded_links", degraded_rows},
-	{"drained", drained_rows},
+	{"drained", drained_rows},     {"port_errors", port_errors_rows},
 };
 
 /* Whether it is the plugin's document, of our version. */

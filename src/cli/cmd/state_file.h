@@ -45,6 +45,9 @@ struct state_file {
 		uint64_t count;
 	} degraded;
 	struct {
+		uint64_t count;
+	} port_errors;
+	struct {
 		const char *error;
 	} drained;
 };

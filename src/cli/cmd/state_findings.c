@@ -5,6 +5,7 @@
 #include "cable_output.h"
 #include "commands.h"
 #include "ends.h"
+#include "json.h"
 #include "missing_output.h"
 
 #include <inttypes.h>
@@ -111,6 +112,80 @@ static void judge_links(const struct status *status, struct findings *findings)
 	free(text);
 }
 
+/* Errors by kind: the member, and one and more of them in words. */
+static const struct {
+	const char *member, *one, *more;
+} port_errors[] = {
+	{"symbol_errors", "symbol error", "symbol errors"},
+	{"link_recoveries", "link recovery", "link recoveries"},
+	{"link_downed", "link down", "link downs"},
+	{"receive_errors", "receive error", "receive errors"},
+};
+
+/* `leaf5[20]-s1-line0[6] (57 symbol errors, 1 link down)` */
+static void append_port_errors(char **text, const json_t *port)
+{
+	const char *before = "";
+	char *name = cli_ends_name(port);
+
+	append(text, "%s (", name);
+	free(name);
+	for (size_t i = 0; i < sizeof(port_errors) / sizeof(*port_errors); i++) {
+		json_int_t count = cli_json_number(port, port_errors[i].member);
+
+		if (!count)
+			continue;
+		append(text, "%s%" JSON_INTEGER_FORMAT " %s", before, count,
+		       count == 1 ? port_errors[i].one : port_errors[i].more);
+		before = ", ";
+	}
+	append(text, ")");
+}
+
+/* The command that keeps the first link between switches out of paths, if there is one.
+ */
+static void append_drain(char **text, const json_t *list)
+{
+	const json_t *port;
+	size_t i;
+
+	json_array_foreach(list, i, port) {
+		const json_t *end = json_array_get(json_object_get(port, "ends"), 0);
+		const char *name = cli_json_label(end);
+
+		if (strcmp(cli_json_text(port, "kind"), "link") != 0)
+			continue;
+		append(text,
+		       "; `portmajor drain '%s:%" JSON_INTEGER_FORMAT
+		       "'` keeps %s out of paths",
+		       name ? name : cli_json_text(end, "guid"),
+		       cli_json_number(end, "port"),
+		       json_array_size(list) > 1 ? "the first link" : "the link");
+		return;
+	}
+}
+
+/* The list may be shorter than the count. */
+static void judge_port_errors(const struct status *status, struct findings *findings)
+{
+	const json_t *list =
+		json_object_get(state_file_member(&status->state, "port_errors"), "list");
+	uint64_t count = status->state.port_errors.count;
+	char *text = NULL;
+
+	if (!count)
+		return;
+	for (size_t i = 0; i < json_array_size(list) && i < NAMED; i++) {
+		append(&text, "%s", i ? ", " : "");
+		append_port_errors(&text, json_array_get(list, i));
+	}
+	append(&text, "%s", count > NAMED ? ", .." : "");
+	append_drain(&text, list);
+	add_finding(findings, "%" PRIu64 " port%s had errors in the last hour: %s", count,
+		    count == 1 ? "" : "s", text);
+	free(text);
+}
+
 static void judge_missing(const struct status *status, struct findings *findings)
 {
 	char *text = cli_missing_finding(state_file_member(&status->state, "missing"));
@@ -184,6 +259,7 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 	judge_cables(status, findings);
 	judge_holds(status, findings);
 	judge_links(status, findings);
+	judge_port_errors(status, findings);
 	judge_multicast(status, findings);
 	if (acked < sent)
 		add_finding(findings,

@@ -14,7 +14,7 @@ struct status {
 	json_t *cables;	      /* .. and what differs, or NULL: not compared */
 };
 
-#define MAX_FINDINGS 19
+#define MAX_FINDINGS 20
 
 /* Of each judgement at most one; sentences, as the command prints them. */
 struct findings {

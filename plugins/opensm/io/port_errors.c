@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Adds up the errors of ports. */
+#include "port_errors.h"
+
+#include <portmajor/json/values.h>
+
+#include <search.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLICE_S (3600 / PORT_ERROR_SLICES)
+#define LATE_S 5 /* between two readings of a port, beside what OpenSM says */
+#define NODE_NAME 65
+
+struct port_with_errors {
+	struct port_with_errors *next;
+	uint64_t guid;
+	time_t slice; /* the newest one's number since the epoch */
+	uint32_t errors[PORT_ERROR_SLICES][PORT_ERROR_KINDS]; /* slice % slices first */
+	uint8_t num;
+	char name[NODE_NAME];
+};
+
+struct read_port {
+	uint64_t guid;
+	time_t last; /* reading; 0: none */
+	struct port_with_errors *errors;
+	uint8_t num;
+};
+
+static const char *const kind_names[PORT_ERROR_KINDS] = {
+	[PORT_ERROR_SYMBOL] = "symbol_errors",
+	[PORT_ERROR_RECOVERY] = "link_recoveries",
+	[PORT_ERROR_DOWNED] = "link_downed",
+	[PORT_ERROR_RECEIVE] = "receive_errors",
+};
+
+/* ---- Readings ---- */
+
+static int compare_ports(const void *a, const void *b)
+{
+	const struct read_port *x = a, *y = b;
+
+	if (x->guid != y->guid)
+		return x->guid < y->guid ? -1 : 1;
+	return (int)x->num - y->num;
+}
+
+/* The port, which is added if it is new; NULL without memory. */
+static struct read_port *find_port(struct port_errors *errors,
+				   const struct port_reading *reading)
+{
+	struct read_port *port = calloc(1, sizeof(*port)), **found;
+
+	if (!port)
+		return NULL;
+	port->guid = reading->guid;
+	port->num = reading->num;
+	found = tsearch(port, &errors->ports, compare_ports);
+	if (!found || *found != port)
+		free(port);
+	return found ? *found : NULL;
+}
+
+/*
+ * Whether the difference is to the last reading that was noted. OpenSM forgets a node
+ * that was away, and then has its first reading again.
+ */
+static bool goes_on(const struct read_port *port, const struct port_reading *reading,
+		    time_t now)
+{
+	time_t beside = now - port->last - reading->interval_s;
+
+	return port->last && beside >= -LATE_S && beside <= LATE_S;
+}
+
+/* Counters that were cleared by another program are below those before. */
+static uint32_t as_count(uint64_t difference)
+{
+	return difference > UINT32_MAX ? 0 : (uint32_t)difference;
+}
+
+/* Empties the slices that are not of the last hour. */
+static void go_to(struct port_with_errors *port, time_t now)
+{
+	time_t slice = now / SLICE_S;
+
+	for (int i = 0; i < PORT_ERROR_SLICES && port->slice < slice; i++) {
+		port->slice++;
+		memset(port->errors[port->slice % PORT_ERROR_SLICES], 0,
+		       sizeof(port->errors[0]));
+	}
+	port->slice = slice;
+}
+
+static void add_errors(struct port_with_errors *port, const struct port_reading *reading,
+		       time_t now)
+{
+	uint32_t *sums;
+
+	go_to(port, now);
+	sums = port->errors[port->slice % PORT_ERROR_SLICES];
+	for (int kind = 0; kind < PORT_ERROR_KINDS; kind++) {
+		uint32_t count = as_count(reading->errors[kind]);
+
+		sums[kind] += count < UINT32_MAX - sums[kind] ? count : 0;
+	}
+	snprintf(port->name, sizeof(port->name), "%s", reading->name);
+}
+
+static struct port_with_errors *add_port_with_errors(struct port_errors *errors,
+						     const struct port_reading *reading,
+						     time_t now)
+{
+	struct port_with_errors *port = calloc(1, sizeof(*port));
+
+	if (!port)
+		return NULL;
+	port->guid = reading->guid;
+	port->num = reading->num;
+	port->slice = now / SLICE_S;
+	port->next = errors->first;
+	errors->first = port;
+	return port;
+}
+
+void port_errors_note(struct port_errors *errors, const struct port_reading *reading,
+		      time_t now)
+{
+	struct read_port *port;
+	uint32_t any = 0;
+
+	for (int kind = 0; kind < PORT_ERROR_KINDS; kind++)
+		any |= as_count(reading->errors[kind]);
+	pthread_mutex_lock(&errors->mutex);
+	port = find_port(errors, reading);
+	if (port && any && goes_on(port, reading, now)) {
+		if (!port->errors)
+			port->errors = add_port_with_errors(errors, reading, now);
+		if (port->errors)
+			add_errors(port->errors, reading, now);
+	}
+	if (port)
+		port->last = now;
+	pthread_mutex_unlock(&errors->mutex);
+}
+
+/* ---- The document ---- */
+
+/* A port of the list; most: the errors of its most frequent kind. */
+struct listed {
+	uint64_t sums[PORT_ERROR_KINDS], most;
+	const struct port_with_errors *port;
+};
+
+static int compare_listed(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	if (x->most != y->most)
+		return x->most > y->most ? -1 : 1;
+	if (x->port->guid != y->port->guid)
+		return x->port->guid < y->port->guid ? -1 : 1;
+	return (int)x->port->num - y->port->num;
+}
+
+static void sum_up(struct listed *listed, struct port_with_errors *port, time_t now)
+{
+	*listed = (struct listed){.port = port};
+	go_to(port, now);
+	for (int kind = 0; kind < PORT_ERROR_KINDS; kind++) {
+		for (int slice = 0; slice < PORT_ERROR_SLICES; slice++)
+			listed->sums[kind] += port->errors[slice][kind];
+		if (listed->sums[kind] > listed->most)
+			listed->most = listed->sums[kind];
+	}
+}
+
+static json_t *describe_host(const struct known_host *host)
+{
+	return json_pack("{s:o, s:o, s:i}", "guid", pm_json_guid(host->guid), "name",
+			 pm_json_text(host->name), "port", (int)host->num);
+}
+
+/* A port of a switch, and the port at the other end of its link. */
+static json_t *describe_link(const struct pm_fabric *topology, uint32_t sw,
+			     const struct known_host *host,
+			     const struct port_with_errors *port)
+{
+	const struct pm_node *node = &topology->nodes[sw];
+	json_t *end = pm_json_end(topology, port->guid, port->num);
+	uint32_t peer = port->num > node->num_ports
+				? PM_NONE
+				: topology->ports[node->first_port + port->num].peer;
+
+	if (peer != PM_NONE)
+		return json_pack(
+			"[o, o]", end,
+			pm_json_end(topology,
+				    topology->nodes[topology->ports[peer].node].guid,
+				    topology->ports[peer].num));
+	return host ? json_pack("[o, o]", end, describe_host(host))
+		    : json_pack("[o]", end);
+}
+
+/* A port of a host, which may not be known. */
+static json_t *describe_end_port(const struct pm_fabric *topology,
+				 const struct known_host *host,
+				 const struct port_with_errors *port)
+{
+	if (!host)
+		return json_pack("[{s:o, s:o, s:i}]", "guid", pm_json_guid(port->guid),
+				 "name", pm_json_text(port->name), "port",
+				 (int)port->num);
+	return json_pack("[o, o]", describe_host(host),
+			 pm_json_end(topology, host->leaf, host->leaf_port));
+}
+
+static json_t *describe_listed(const struct pm_fabric *topology,
+			       const struct known_hosts *hosts,
+			       const struct listed *listed)
+{
+	const struct port_with_errors *port = listed->port;
+	uint32_t sw = topology ? pm_fabric_find_guid(topology, port->guid) : PM_NONE;
+	const struct known_host *host =
+		sw == PM_NONE ? known_hosts_of(hosts, port->guid, port->num)
+			      : known_hosts_at(hosts, port->guid, port->num);
+	json_t *object = json_pack(
+		"{s:s, s:o}", "kind", sw == PM_NONE || host ? "host" : "link", "ends",
+		sw == PM_NONE ? describe_end_port(topology, host, port)
+			      : describe_link(topology, sw, host, port));
+	int rc = object ? 0 : -1;
+
+	for (int kind = 0; kind < PORT_ERROR_KINDS; kind++)
+		rc |= json_object_set_new(object, kind_names[kind],
+					  json_integer((json_int_t)listed->sums[kind]));
+	if (!rc)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+/* Ports with errors enough, the worst first; NULL without memory. The caller frees it. */
+static struct listed *list_ports(struct port_errors *errors, uint32_t limit, time_t now,
+				 size_t *count)
+{
+	struct port_with_errors *port;
+	struct listed *list;
+	size_t room = 1;
+
+	for (port = errors->first; port; port = port->next)
+		room++;
+	list = malloc(room * sizeof(*list));
+	*count = 0;
+	if (!list)
+		return NULL;
+	for (port = errors->first; port; port = port->next) {
+		sum_up(&list[*count], port, now);
+		*count += list[*count].most >= limit;
+	}
+	qsort(list, *count, sizeof(*list), compare_listed);
+	return list;
+}
+
+static json_t *describe(struct port_errors *errors, uint32_t limit,
+			const struct pm_fabric *topology, const struct known_hosts *hosts,
+			time_t now)
+{
+	json_t *array = json_array();
+	size_t count;
+	struct listed *list = list_ports(errors, limit, now, &count);
+
+	for (size_t i = 0; list && i < count && i < PORT_ERRORS_LISTED; i++)
+		array = pm_json_append(array, describe_listed(topology, hosts, &list[i]));
+	if (!list) {
+		json_decref(array);
+		return NULL;
+	}
+	free(list);
+	return json_pack("{s:I, s:o}", "count", (json_int_t)count, "list", array);
+}
+
+json_t *port_errors_describe(struct port_errors *errors, uint32_t limit,
+			     const struct pm_fabric *topology,
+			     const struct known_hosts *hosts, time_t now)
+{
+	json_t *described;
+
+	pthread_mutex_lock(&errors->mutex);
+	described = errors->ports && limit ? describe(errors, limit, topology, hosts, now)
+					   : json_null();
+	pthread_mutex_unlock(&errors->mutex);
+	return described;
+}
+
+void port_errors_free(struct port_errors *errors)
+{
+	struct port_with_errors *next;
+
+	tdestroy(errors->ports, free);
+	errors->ports = NULL;
+	for (struct port_with_errors *port = errors->first; port; port = next) {
+		next = port->next;
+		free(port);
+	}
+	errors->first = NULL;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Errors of ports in the last hour, as OpenSM's performance manager reads the counters
+ * (`perfmgr TRUE` in opensm.conf). They are for operators; nothing is routed by them.
+ *
+ * OpenSM reports differences of two readings. The first reading of a port has all errors
+ * since its counters were cleared, maybe months ago: a difference counts only if the
+ * reading that it begins with was reported, too. Errors are added up in PORT_ERROR_SLICES
+ * slices of an hour, so a sum is of 50 to 60 minutes.
+ */
+#ifndef PORTMAJOR_IO_PORT_ERRORS_H
+#define PORTMAJOR_IO_PORT_ERRORS_H
+
+#include "known_hosts.h"
+
+#include <portmajor/fabric/fabric.h>
+
+#include <jansson.h>
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+enum port_error {
+	PORT_ERROR_SYMBOL,
+	PORT_ERROR_RECOVERY,
+	PORT_ERROR_DOWNED,
+	PORT_ERROR_RECEIVE,
+	PORT_ERROR_KINDS,
+};
+
+#define PORT_ERROR_SLICES 6
+#define PORT_ERRORS_LISTED 100
+
+/* Differences between two readings of a port's counters. */
+struct port_reading {
+	uint64_t guid; /* of the node */
+	const char *name;
+	uint8_t num;
+	time_t interval_s; /* between the readings */
+	uint64_t errors[PORT_ERROR_KINDS];
+};
+
+struct port_with_errors;
+
+/* All zero at first, but the mutex, which the owner initialises and destroys. */
+struct port_errors {
+	pthread_mutex_t mutex;		/* of the others */
+	void *ports;			/* all that were read, a tree (tsearch) */
+	struct port_with_errors *first; /* a list of those that ever had errors */
+};
+
+/*
+ * Adds a reading, at this time. On any thread: waits for the mutex alone, and takes no
+ * other. Without memory the reading is lost. O(log(ports)).
+ */
+void port_errors_note(struct port_errors *errors, const struct port_reading *reading,
+		      time_t now);
+
+/*
+ * The member `port_errors`: ports with `limit` or more errors of a kind in the last hour,
+ * those with the most first; at most PORT_ERRORS_LISTED are listed. JSON null: nothing
+ * was read yet, or the limit is 0. NULL without memory. Links are those of a skeleton,
+ * which may be NULL, and those of known hosts.
+ */
+json_t *port_errors_describe(struct port_errors *errors, uint32_t limit,
+			     const struct pm_fabric *topology,
+			     const struct known_hosts *hosts, time_t now);
+
+void port_errors_free(struct port_errors *errors);
+
+#endif

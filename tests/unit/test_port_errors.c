@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Errors of ports in the last hour, and the hosts that are known by name. */
+#include "io/port_errors.h"
+
+#include <portmajor/json/values.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define START 999999600 /* where a slice begins */
+#define LEAF 0x10
+#define SPINE 0x20
+#define HOST 0x30
+
+static const struct known_hosts nobody;
+
+/* leaf:1 to spine:2, leaf:2 to the host. */
+static struct pm_fabric *make_fabric(const char *host, unsigned int leaf_port)
+{
+	struct pm_fabric *fabric = pm_fabric_new();
+	uint32_t leaf, spine, end;
+
+	assert_int_equal(
+		pm_fabric_add_node(fabric, PM_SWITCH, LEAF, 4, "leaf", &leaf, NULL), 0);
+	assert_int_equal(
+		pm_fabric_add_node(fabric, PM_SWITCH, SPINE, 4, "spine", &spine, NULL),
+		0);
+	assert_int_equal(pm_fabric_add_node(fabric, PM_CA, HOST, 1, host, &end, NULL), 0);
+	assert_int_equal(pm_fabric_link(fabric, leaf, 1, spine, 2, NULL), 0);
+	assert_int_equal(pm_fabric_link(fabric, leaf, leaf_port, end, 1, NULL), 0);
+	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
+	return fabric;
+}
+
+static void note(struct port_errors *errors, uint64_t guid, uint8_t num, time_t interval,
+		 uint64_t symbol, uint64_t downed, time_t now)
+{
+	const struct port_reading reading = {
+		.guid = guid,
+		.name = "named",
+		.num = num,
+		.interval_s = interval,
+		.errors = {[PORT_ERROR_SYMBOL] = symbol, [PORT_ERROR_DOWNED] = downed},
+	};
+
+	port_errors_note(errors, &reading, START + now);
+}
+
+/* "COUNT: KIND ENDS SYMBOL/DOWNED, ..", or "null". */
+static void check(struct port_errors *errors, uint32_t limit,
+		  const struct pm_fabric *topology, const struct known_hosts *hosts,
+		  time_t now, const char *wanted)
+{
+	json_t *found = port_errors_describe(errors, limit, topology, hosts, START + now);
+	char text[512] = "null", ends[80];
+	const json_t *port;
+	size_t used = 0, i;
+
+	if (!json_is_null(found))
+		used = (size_t)snprintf(
+			text, sizeof(text),
+			"%d:", (int)json_integer_value(json_object_get(found, "count")));
+	json_array_foreach(json_object_get(found, "list"), i, port) {
+		pm_json_ends_print(port, ends, sizeof(ends));
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s %s %s %d/%d", i ? "," : "",
+			json_string_value(json_object_get(port, "kind")), ends,
+			(int)json_integer_value(json_object_get(port, "symbol_errors")),
+			(int)json_integer_value(json_object_get(port, "link_downed")));
+	}
+	assert_string_equal(text, wanted);
+	json_decref(found);
+}
+
+static void test_hour(void **unused)
+{
+	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+	(void)unused;
+	check(&errors, 10, NULL, &nobody, 0, "null");
+	/* The first reading is of an unknown time. */
+	note(&errors, LEAF, 1, 0, 5000, 7, 0);
+	check(&errors, 10, NULL, &nobody, 0, "0:");
+	note(&errors, LEAF, 1, 60, 9, 1, 60);
+	check(&errors, 10, NULL, &nobody, 60, "0:");
+	note(&errors, LEAF, 1, 600, 2, 0, 660);
+	check(&errors, 10, NULL, &nobody, 660, "1: host named[1] 11/1");
+	check(&errors, 11, NULL, &nobody, 660, "1: host named[1] 11/1");
+	check(&errors, 12, NULL, &nobody, 660, "0:");
+	check(&errors, 0, NULL, &nobody, 660, "null");
+	/* The first nine are forgotten with their slice, an hour after it began. */
+	check(&errors, 1, NULL, &nobody, 3599, "1: host named[1] 11/1");
+	check(&errors, 1, NULL, &nobody, 3600, "1: host named[1] 2/0");
+	check(&errors, 1, NULL, &nobody, 4200, "0:");
+	/* Long after, in the same slices. */
+	note(&errors, LEAF, 1, 36000 - 660, 4, 0, 36000);
+	check(&errors, 1, NULL, &nobody, 36000, "1: host named[1] 4/0");
+	port_errors_free(&errors);
+}
+
+static void test_readings(void **unused)
+{
+	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+	(void)unused;
+	note(&errors, LEAF, 1, 0, 0, 0, 0);
+	/* Cleared by another program: below the reading before. */
+	note(&errors, LEAF, 1, 10, (uint64_t)-20, 3, 10);
+	check(&errors, 1, NULL, &nobody, 10, "1: host named[1] 0/3");
+	/* OpenSM had forgotten the node: a first reading again. */
+	note(&errors, LEAF, 1, 0, 4000, 0, 100);
+	check(&errors, 1, NULL, &nobody, 100, "1: host named[1] 0/3");
+	/* A few seconds late, and early, go on. */
+	note(&errors, LEAF, 1, 15, 5, 0, 110);
+	note(&errors, LEAF, 1, 5, 6, 0, 120);
+	check(&errors, 1, NULL, &nobody, 120, "1: host named[1] 11/3");
+	note(&errors, LEAF, 1, 4, 100, 0, 130);
+	note(&errors, LEAF, 1, 16, 100, 0, 140);
+	check(&errors, 1, NULL, &nobody, 140, "1: host named[1] 11/3");
+	/* Sums that would not fit stay. */
+	note(&errors, LEAF, 1, 10, UINT32_MAX - 1, 0, 150);
+	check(&errors, 1, NULL, &nobody, 150, "1: host named[1] 11/3");
+	port_errors_free(&errors);
+}
+
+static void test_names(void **unused)
+{
+	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	struct pm_fabric *fabric = make_fabric("h0", 2);
+	struct pm_fabric *topology = pm_fabric_skeleton(fabric);
+	struct known_hosts hosts = {0};
+
+	(void)unused;
+	assert_int_equal(known_hosts_learn(&hosts, fabric), 0);
+	for (int at = 0; at <= 10; at += 10) {
+		note(&errors, HOST, 1, 10, 7, 0, at);
+		note(&errors, LEAF, 1, 10, 30, 0, at);
+		note(&errors, LEAF, 2, 10, 3, 50, at);
+		note(&errors, LEAF, 9, 10, 2, 0, at);
+		note(&errors, SPINE, 2, 10, 30, 0, at);
+		note(&errors, 0x99, 1, 10, 1, 0, at);
+	}
+	check(&errors, 1, topology, &hosts, 10,
+	      "6: host leaf[2]-h0[1] 3/50, link leaf[1]-spine[2] 30/0, "
+	      "link spine[2]-leaf[1] 30/0, host h0[1]-leaf[2] 7/0, link leaf[9] 2/0, "
+	      "host named[1] 1/0");
+	port_errors_free(&errors);
+	known_hosts_free(&hosts);
+	pm_fabric_free(topology);
+	pm_fabric_free(fabric);
+}
+
+static void test_listed(void **unused)
+{
+	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	json_t *found;
+
+	(void)unused;
+	for (uint64_t guid = 1; guid <= PORT_ERRORS_LISTED + 5; guid++) {
+		note(&errors, guid, 1, 0, 0, 0, 0);
+		note(&errors, guid, 1, 5, guid, 0, 5);
+	}
+	found = port_errors_describe(&errors, 1, NULL, &nobody, START + 5);
+	assert_int_equal(json_integer_value(json_object_get(found, "count")),
+			 PORT_ERRORS_LISTED + 5);
+	assert_int_equal(json_array_size(json_object_get(found, "list")),
+			 PORT_ERRORS_LISTED);
+	json_decref(found);
+	port_errors_free(&errors);
+}
+
+static void learn(struct known_hosts *hosts, const char *name, unsigned int leaf_port)
+{
+	struct pm_fabric *fabric = make_fabric(name, leaf_port);
+
+	assert_int_equal(known_hosts_learn(hosts, fabric), 0);
+	pm_fabric_free(fabric);
+}
+
+static void test_known_hosts(void **unused)
+{
+	struct pm_fabric *empty = pm_fabric_new();
+	struct known_hosts hosts = {0};
+
+	(void)unused;
+	assert_null(known_hosts_at(&hosts, LEAF, 2));
+	learn(&hosts, "before", 2);
+	learn(&hosts, "h0", 2);
+	assert_int_equal(hosts.count, 1);
+	assert_string_equal(known_hosts_at(&hosts, LEAF, 2)->name, "h0");
+	/* One that is away keeps its place. */
+	assert_int_equal(pm_fabric_seal(empty, NULL), 0);
+	assert_int_equal(known_hosts_learn(&hosts, empty), 0);
+	assert_string_equal(known_hosts_at(&hosts, LEAF, 2)->name, "h0");
+	assert_int_equal(known_hosts_of(&hosts, HOST, 1)->leaf_port, 2);
+	assert_null(known_hosts_of(&hosts, HOST, 2));
+	assert_null(known_hosts_at(&hosts, SPINE, 2));
+	/* One that has moved has one place alone. */
+	learn(&hosts, "h0", 3);
+	assert_null(known_hosts_at(&hosts, LEAF, 2));
+	assert_string_equal(known_hosts_at(&hosts, LEAF, 3)->name, "h0");
+	/* Another one at its port. */
+	hosts.list[0].guid = 0x31;
+	learn(&hosts, "new", 3);
+	assert_int_equal(hosts.count, 1);
+	assert_null(known_hosts_of(&hosts, 0x31, 1));
+	known_hosts_free(&hosts);
+	pm_fabric_free(empty);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hour),	    cmocka_unit_test(test_readings),
+		cmocka_unit_test(test_names),	    cmocka_unit_test(test_listed),
+		cmocka_unit_test(test_known_hosts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
