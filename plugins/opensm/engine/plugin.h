@@ -42,6 +42,8 @@
  *       candidates     plans on disk that may be this fabric's    no OpenSM
  *       activity       phases, repairs by phase, balance          no OpenSM
  *       missing_kept   missing parts: since when, acknowledged    no OpenSM
+ *       known_hosts    hosts, each where it was last               no OpenSM
+ *       port_errors    errors of ports in the last hour            no OpenSM
  *       events         what an operator wants to know of later: file, syslog,
  *                      and event_command                          no OpenSM
  *       event_changes  events that are differences of two states  no OpenSM
@@ -55,7 +57,8 @@
  *   main          OpenSM's first: creates the plugin before OpenSM reports anything, and
  *                 deletes it when all threads of OpenSM that call us have ended
  *   sweeper       OpenSM's: the engine's callback and all events but traps
- *   dispatcher    OpenSM's, one for each processor: answers to SMPs, and traps
+ *   dispatcher    OpenSM's, one for each processor: answers to SMPs, traps, and readings of
+ *                 the performance manager
  *   repairer      ours: repairs what traps tell of, follows drains, routes multicast
  *                 groups, rebalances
  *   writer        ours: reads plans and holds, and writes all files, for store and state
@@ -113,6 +116,8 @@
  *   state: document             sweeper, sender,      writer                state's
  *                               reader, writer
  *   activity                    any                   writer                activity's
+ *   port_errors                 dispatcher            writer                its own (10)
+ *   fabric_file: hosts          writer                writer                none
  *   events: pending ..          any                   writer                events'
  *     new_command
  *   events: the others          writer                writer                none
@@ -167,6 +172,7 @@
  *   (7) the sender reads it without
  *   (8) the sender reads these two without
  *   (9) written with it held exclusively
+ *   (10) the dispatcher takes it below a lock of the performance manager's
  *
  * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
  * held together. None is held while a file is touched, but a worker's `opensm` while
