@@ -202,6 +202,16 @@ static int look_in(const char *folder, const char *file, const struct pm_fabric 
 	return status;
 }
 
+/* Of the engine's name, which may be that of its file. */
+static size_t engine_length(const char *name)
+{
+	static const char end[] = ".sets";
+	size_t length = strlen(name), of_end = sizeof(end) - 1;
+
+	return length > of_end && !strcmp(name + length - of_end, end) ? length - of_end
+								       : length;
+}
+
 int recordings_find_engine(const struct recordings *recordings, const char *name,
 			   const struct pm_fabric *fabric, const struct pm_ports *ports,
 			   char **path)
@@ -214,7 +224,7 @@ int recordings_find_engine(const struct recordings *recordings, const char *name
 	if (!recordings->fabric || strchr(name, '/'))
 		return EXIT_FINE;
 	of_fabric = join_path(recordings->folder, recordings->fabric);
-	if (asprintf(&file, "%s.sets", name) < 0)
+	if (asprintf(&file, "%.*s.sets", (int)engine_length(name), name) < 0)
 		cli_no_memory();
 	num = list_folder(of_fabric, &list);
 	for (int i = 0; i < num && !status && !*path; i++) {

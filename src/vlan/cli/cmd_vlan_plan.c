@@ -277,12 +277,13 @@ static void print_vlans(const json_t *result)
 			       "between switches are in no VLAN\n");
 	if (cli_json_number(result, "unreachable"))
 		cli_text_print(result,
-			       "{unreachable} of {pairs} pairs of hosts do not meet\n");
+			       "no VLAN connects {unreachable} of {pairs} pairs of hosts\n");
 	if (cli_json_number(result, "unreachable_cabled"))
 		cli_text_print(
 			result,
-			"cables still join {unreachable_cabled} of these, but no table "
-			"does: mend a cable of theirs first\n");
+			"cables connect {unreachable_cabled} of these, but over no "
+			"up-then-down path: mend what failed, or attach hosts to "
+			"leaves\n");
 	if (cli_json_number(result, "unheard"))
 		cli_text_print(result, "broadcasts do not reach {unheard|host|hosts}\n");
 	if (!json_is_null(changes))
