@@ -36,12 +36,8 @@ static uint64_t weigh(const struct pm_check *check, const uint32_t *load, uint32
 	return pm_link_weigh(check->fabric, check->common_rate, port, load[port]);
 }
 
-/*
- * Adds `flows` to every link between switches on the path of a LID from a
- * switch; the largest load that comes out is returned.
- */
-static uint64_t add_path(const struct pm_check *check, uint32_t from, uint32_t lid,
-			 uint32_t flows, uint32_t *load)
+uint64_t pm_check_add_path(const struct pm_check *check, uint32_t from, uint32_t lid,
+			   uint32_t flows, uint32_t *load)
 {
 	uint32_t sw = from, hops = 0, at;
 	uint64_t most = 0;
@@ -156,8 +152,8 @@ int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
 	for (uint32_t e = 0; e < num_ends; e++)
 		for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 			if (hosts[sw])
-				add_path(check, sw, fabric->ports[ends[e]].lid, hosts[sw],
-					 load);
+				pm_check_add_path(check, sw, fabric->ports[ends[e]].lid,
+						  hosts[sw], load);
 	sum_loads(check, load, loads);
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		if (check->level[sw] == 0 && check->table[sw] && hosts[sw])
@@ -192,8 +188,9 @@ int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *re
 			uint32_t to = ends[(i + k) % num_ends];
 			uint64_t here;
 
-			here = add_path(check, pm_fabric_peer_node(fabric, ends[i]),
-					fabric->ports[to].lid, 1, load);
+			here = pm_check_add_path(check,
+						 pm_fabric_peer_node(fabric, ends[i]),
+						 fabric->ports[to].lid, 1, load);
 			if (here > most)
 				most = here;
 		}

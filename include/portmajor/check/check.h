@@ -103,6 +103,14 @@ struct pm_check_credits {
 int pm_check_credits(const struct pm_check *check, struct pm_check_credits *credits,
 		     struct pm_error *err);
 
+/*
+ * Adds flows to load[port] of every link between switches that packets of a LID leave a
+ * port by on their path from a switch; of the check the fabric, tables and common_rate
+ * are used. Returns the largest load there, scaled to the common rate. O(path length).
+ */
+uint64_t pm_check_add_path(const struct pm_check *check, uint32_t from, uint32_t lid,
+			   uint32_t flows, uint32_t *load);
+
 /* Loads of the links of one kind: from one level up, or down to it. */
 struct pm_check_load {
 	uint64_t links; /* directed, with both ends on a leaf's side of the cut */

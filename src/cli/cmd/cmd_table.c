@@ -10,6 +10,7 @@
 #include "table_mfts.h"
 #include "planned_tables.h"
 
+#include <portmajor/check/check.h>
 #include <portmajor/fabric/link.h>
 
 #include <errno.h>
@@ -36,25 +37,10 @@ struct state {
 	uint8_t *usable;	    /* [port] of plan->topology */
 	uint32_t *loads;	    /* [port] flows that leave there, as they count */
 	uint8_t *table;		    /* [stride] of the switch */
+	const uint8_t **tables;	    /* [switch] in force, of the routes .. */
+	uint16_t *top;		    /* .. and the highest LID there */
 	uint32_t *changed, *blocks; /* [switch] entries and blocks, after */
 };
-
-/* Sends so many flows from a switch to a LID, up and then down. */
-static void send_flows(struct state *state, uint32_t sw, uint32_t lid, uint32_t flows)
-{
-	const struct pm_fabric *topology = state->plan->topology;
-
-	for (int hops = 2 * state->plan->tree.top_level; hops > 0; hops--) {
-		uint8_t port = pm_routes_table(state->routes, sw)[lid];
-		uint32_t i = topology->nodes[sw].first_port + port;
-
-		if (!port || port > topology->nodes[sw].num_ports ||
-		    topology->ports[i].peer == PM_NONE)
-			return;
-		state->loads[i] += flows;
-		sw = pm_fabric_peer_node(topology, i);
-	}
-}
 
 /*
  * All-to-all traffic: every end port sends a flow to every LID of end ports. The fabric
@@ -63,8 +49,14 @@ static void send_flows(struct state *state, uint32_t sw, uint32_t lid, uint32_t 
 static void count_loads(struct state *state, const struct pm_fabric *whole)
 {
 	const struct pm_plan *plan = state->plan;
+	const struct pm_check check = {
+		.fabric = plan->topology, .table = state->tables, .top = state->top};
 	uint32_t common = pm_link_common_rate(whole);
 
+	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
+		state->tables[sw] = pm_routes_table(state->routes, sw);
+		state->top[sw] = plan->top_lid;
+	}
 	memset(state->loads, 0, plan->topology->num_ports * sizeof(*state->loads));
 	for (uint32_t sw = 0; sw < plan->topology->num_switches; sw++) {
 		uint32_t hosts =
@@ -75,7 +67,7 @@ static void count_loads(struct state *state, const struct pm_fabric *whole)
 
 			if (place != PM_NONE && plan->topology->ports[place].num &&
 			    state->usable[place])
-				send_flows(state, sw, lid, hosts);
+				pm_check_add_path(&check, sw, lid, hosts, state->loads);
 		}
 	}
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
@@ -243,6 +235,8 @@ static void free_state(struct state *state)
 	free(state->usable);
 	free(state->loads);
 	free(state->table);
+	free(state->tables);
+	free(state->top);
 	free(state->changed);
 	free(state->blocks);
 }
@@ -259,11 +253,13 @@ static bool new_state(struct state *state, const struct pm_plan *plan,
 		.usable = calloc(topology->num_ports, 1),
 		.loads = calloc(topology->num_ports, sizeof(uint32_t)),
 		.table = malloc(pm_routes_stride(routes)),
+		.tables = calloc(topology->num_switches, sizeof(*state->tables)),
+		.top = calloc(topology->num_switches, sizeof(*state->top)),
 		.changed = calloc(topology->num_switches, sizeof(uint32_t)),
 		.blocks = calloc(topology->num_switches, sizeof(uint32_t)),
 	};
-	return state->usable && state->loads && state->table && state->changed &&
-	       state->blocks;
+	return state->usable && state->loads && state->table && state->tables &&
+	       state->top && state->changed && state->blocks;
 }
 
 /* The tables for `now`, which is the whole fabric or a part of it. */
