@@ -264,9 +264,10 @@ class Interrupted(RequestCase):
                             times=1):
             self.run_it("--rate", str(self.RATE))
             self.wire.wait_held()
-            replay.play(self.wire.records())
+            before = self.wire.records()
             action()
             self.wire.release()
+        replay.play(before)
         self.lab.osm.wait_log(END.pattern, mark.log_offset, timeout=pmlab.TIMEOUT_S)
         self.lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
         self.assertEqual((replay.sets >= self.SENT, replay.lost[:5]), (True, []))

@@ -99,6 +99,8 @@ class DrainCase(labtest.Folders):
                                                **self.options()))
         self.lab.wire = self.wire
         self.lab.bring_up()
+        # Once, 10 s after the first sweep: no SMPs of a drain.
+        self.lab.osm.wait_log(r"portmajor multicast: .* read back [1-9]\d{2,} of")
 
     def run_it(self, *args, status=0):
         env = dict(os.environ, OSM_CACHE_DIR=str(self.cache))
