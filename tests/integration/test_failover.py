@@ -58,7 +58,9 @@ class DuringSweep(labtest.Folders):
                 idle = found[r.how, r.loss, 0]
                 self.assertGreater(idle.own, 0)
                 self.assertLessEqual(r.own, 2 * idle.own)
-                self.assertGreaterEqual(found["minhop", r.loss, r.share].smps, 5 * r.smps)
+                # A sweep goes on sending until a busy machine lets the repair run.
+                self.assertGreaterEqual(found["minhop", r.loss, r.share].smps,
+                                        (3 if r.share else 5) * r.smps)
 
     def test_table(self):
         lines = failover.format_during(self.results).splitlines()
