@@ -23,7 +23,7 @@ struct question {
 
 static int fail_filter(struct pm_error *err, int code)
 {
-	return pm_error_set(err, -code, "the kernel does not tell its tc filters: %s",
+	return pm_error_set(err, -code, "the kernel does not list its tc filters: %s",
 			    strerror(code));
 }
 

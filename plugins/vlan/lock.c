@@ -105,7 +105,7 @@ int vlan_lock(unsigned int device, int *fd, struct pm_error *err)
 
 /* ---- Devices that are gone ---- */
 
-/* The kernel gives no index twice in a namespace, unless it is asked to. */
+/* The kernel gives no index twice in a namespace, unless a program requests it. */
 static bool is_gone_file(const char *name, const char *prefix)
 {
 	char device[IF_NAMESIZE], *end;

@@ -40,7 +40,7 @@ struct pm_whatif {
 	uint32_t *changed, num_changed; /* switches */
 	struct pm_detours detours;
 	uint32_t sm;		/* port, or PM_NONE */
-	struct pm_flows *flows; /* NULL: loads were not asked for */
+	struct pm_flows *flows; /* NULL: loads were not requested */
 	const uint8_t **base;	/* [switch] table before the failure */
 	uint32_t shifts;	/* as in pm_whatif_config */
 	uint32_t common_rate;	/* of the whole fabric */

@@ -25,7 +25,7 @@ static void print_usage(FILE *out)
 		else
 			fprintf(out, "%s\n", c->help);
 	fprintf(out,
-		"\n`%s COMMAND -h` tells more.\n"
+		"\n`%s COMMAND -h` has the options of one.\n"
 		"Exit status: 0 fine, 1 %s, 2 usage, 3 input.\n",
 		cli_program, cli_findings);
 }

@@ -167,8 +167,7 @@ int cli_command_misused(const struct cli_command *command, const char *reason)
 	if (reason)
 		cli_fail(EXIT_USAGE, "%.*s: %s", length, command->synopsis, reason);
 	print_synopsis(stderr, command);
-	fprintf(stderr, "%s %.*s -h tells more\n", cli_program, length,
-		command->synopsis);
+	fprintf(stderr, "see %s %.*s -h\n", cli_program, length, command->synopsis);
 	return EXIT_USAGE;
 }
 

@@ -86,8 +86,8 @@ int cli_command_read(const struct cli_command *command, int argc, char **argv,
 /* Whether it has an option of that long name, which is given with its length. */
 bool cli_command_has(const struct cli_command *command, const char *name, size_t length);
 
-/* What to do with other options or operands than help tells: says why, unless it is NULL
- * and was said, and how it is used, to stderr. EXIT_USAGE. */
+/* Reports a usage error on stderr: the reason, unless it is NULL, and the synopsis.
+ * EXIT_USAGE. */
 int cli_command_misused(const struct cli_command *command, const char *reason);
 
 /* Prints what -h prints. */

@@ -10,7 +10,7 @@
 
 #define WHOLE 100000 /* 100% in thousandths of a percent */
 
-/* ---- What is asked for ---- */
+/* ---- What is requested ---- */
 
 /* "5", "3%" or "0.25%" up to a comma or the end; *at goes behind it. */
 static bool take_share(const char **at, struct pm_share *share)

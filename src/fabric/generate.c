@@ -114,7 +114,7 @@ static uint64_t count_ports(const struct layout *l, uint32_t node)
 	return shape_ports(l, node) + count_services(l, node) + l->config->aggregation;
 }
 
-/* ---- What is asked for ---- */
+/* ---- What is requested ---- */
 
 static int check_size(const struct generate_size *size, uint64_t max_ports,
 		      uint64_t end_ports, struct pm_error *err)

@@ -261,7 +261,7 @@ static int parse_setting(const struct pm_lexer *lexer, struct pm_text line,
 	return set_key(lexer, key, value, config, given);
 }
 
-/* Whether a line asks for shadow mode, whatever else is wrong with the text. */
+/* Whether a line sets shadow mode, whatever else is wrong with the text. */
 static bool requests_shadow(const char *text)
 {
 	struct pm_lexer lexer = pm_lexer_begin(text, strlen(text), "", -EINVAL, NULL);

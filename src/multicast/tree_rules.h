@@ -102,7 +102,7 @@ uint32_t planes_top(const struct pm_multicast *m, uint32_t plane, uint32_t key);
 /* The fabric for an MLID. */
 const struct view *trees_view(const struct pm_multicast *m, uint32_t index);
 
-/* Makes the tree of a group in m->growing, if its state asks for one; sites are its
+/* Makes the tree of a group in m->growing, if its state needs one; sites are its
  * switches. */
 void trees_make(struct pm_multicast *m, const struct pm_group *group,
 		struct pm_group_tree *tree);

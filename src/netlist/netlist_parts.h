@@ -191,7 +191,7 @@ int netlist_need_number(struct netlist *n, struct pm_text *text, unsigned int ba
 typedef int netlist_parse_row(struct netlist *n, struct pm_text line);
 
 /*
- * Reads a text with rows, and adds their nodes and cables. is_whole tells whether a last
+ * Reads a text with rows, and adds their nodes and cables. is_whole: whether a last
  * line that does not end has all numbers. O(rows log rows).
  */
 int netlist_read_rows(struct netlist *n, netlist_parse_row *parse,

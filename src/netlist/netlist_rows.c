@@ -63,7 +63,7 @@ static int check_row(struct netlist *n, const struct netlist_row *first,
 		return pm_lexer_fail_at(
 			&n->lexer, row->line,
 			"LID %.*s is that of 0x%016" PRIx64 " on line %" PRIu32
-			", too: ports are told apart here by their LIDs alone, take "
+			", too: ports differ here by their LIDs alone, take "
 			"ibnetdiscover or iblinkinfo -l",
 			PM_SHOWN(row->id), first->guid, first->line);
 	if (row != first && n->given[row->port])

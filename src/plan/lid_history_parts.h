@@ -33,7 +33,7 @@ struct pm_lid_history {
 	struct pm_claim *claims; /* by GUID; low is 0 where it does not hold any more */
 	uint32_t num_claims;
 	struct trace *trace; /* [0..PM_MAX_LID] */
-	bool unheeded;	     /* tables have told something since the last plan */
+	bool unheeded;	     /* tables had news since the last plan */
 };
 
 /* The claim of a GUID that still holds, or NULL. */

@@ -6,35 +6,36 @@
  *    there closes paths to other switches.
  * 1. Links between two switches that both report: a failed link is found at once.
  * 2. A switch at the remote end of a failed link that has not reported or answered is a
- *    suspect. Its other neighbours are asked for their ports to it, those below first:
+ *    suspect. Its other neighbours are queried for their ports to it, those below first:
  *    they answer at once, while a dead switch would not. If one of these ports is up, or
- *    there is no neighbour below, those above are asked as well. If all below are down
+ *    there is no neighbour below, those above are queried as well. If all below are down
  *    and none above can be reached, the ports above do not matter.
  *    A switch that did report, but has several failed links, or one on the path of its
- *    reports, may have sent its last report: one more neighbour is asked for it. When
+ *    reports, may have sent its last report: one more neighbour is queried for it. When
  *    three neighbours have no link to it, it is a suspect.
  * 3. A suspect with all links below down may have failed with its whole component, a
- *    director's chassis say. One neighbour below each first-level switch of it is asked.
+ *    director's chassis say. One neighbour below each first-level switch of it is
+ * queried.
  * 4. Reports that no failed link explains: a switch that has reported more often than
- *    failed links were found at it is asked for all its ports; one such switch at a time
- *    if there are many, as they may have one cause. When a few of them in a row have no
+ *    failed links were found at it is queried for all its ports; one such switch at a
+ * time if there are many, as they may have one cause. When a few of them in a row have no
  *    port down, the rest is given up: links came up, or hosts left. While OpenSM sweeps,
- *    links that were not up before are asked for, too: the sweep may have found them.
+ *    links that were not up before are queried for, too: the sweep may have found them.
  *
  * These steps take silent switches for usable, which is right for one failure and may be
  * wrong for several. After an unanswered question only proven paths are used
  * (locate_paths.c), as there may be many dead switches. A path to another switch is
- * proven first: its last proven switch is asked for the port to the next one. Dead
- * switches are not asked any more, and parts behind them are reached by other paths. A
+ * proven first: its last proven switch is queried for the port to the next one. Dead
+ * switches are not queried any more, and parts behind them are reached by other paths. A
  * second silence ends the search.
  */
 #include "locate_parts.h"
 
 #include <errno.h>
 
-#define AT_ONCE 4     /* switches that are asked for all ports at the same time */
+#define AT_ONCE 4     /* switches that are queried for all ports at the same time */
 #define MANY_FAILED 3 /* see is_suspect */
-#define FRUITLESS 4   /* of them in a row, after which no more are asked */
+#define FRUITLESS 4   /* of them in a row, after which no more are queried */
 
 int pm_locate_new(const struct pm_routes *routes, const uint8_t *discovered, uint32_t sm,
 		  struct pm_locate **result, struct pm_error *err)
@@ -218,7 +219,7 @@ static void list_question(struct pm_locate *locate, uint32_t port)
 	locate->ports[locate->count++] = port;
 }
 
-/* Asks for the first link on the path to a switch that is not proven. */
+/* Queries the first link on the path to a switch that is not proven. */
 static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 {
 	struct way way;
@@ -238,7 +239,7 @@ static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 }
 
 /*
- * Asks for a port, unless its link was asked for; what is full now comes later, and so
+ * Queries a port, unless its link was queried for; what is full now comes later, and so
  * does, if care is taken, what has to be proven first.
  */
 static void query_port(struct pm_locate *locate, uint32_t port)
@@ -256,7 +257,7 @@ static void query_port(struct pm_locate *locate, uint32_t port)
 		list_question(locate, port);
 }
 
-/* Asks for a port with a link that was not up before. */
+/* Queries a port with a link that was not up before. */
 static void query_undiscovered(struct pm_locate *locate, uint32_t port)
 {
 	uint32_t sw = locate->plan->topology->ports[port].node;
@@ -270,7 +271,7 @@ static void query_undiscovered(struct pm_locate *locate, uint32_t port)
 		list_question(locate, port);
 }
 
-/* Asks for all ports of a switch. */
+/* Queries all ports of a switch. */
 static void query_all_ports(struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->topology, sw) {
@@ -408,7 +409,7 @@ static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
 		 !is_known_up(locate, sw)));
 }
 
-/* Its reports came over what is lost now: they told of something else, before that. */
+/* Its reports came over links that have failed now: they were of an earlier failure. */
 static bool has_reported_before(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t port = locate_reports_by(locate, sw);
@@ -416,7 +417,7 @@ static bool has_reported_before(const struct pm_locate *locate, uint32_t sw)
 	return locate->reports[sw] && port != PM_NONE && locate->link[port] == DOWN;
 }
 
-/* Not yet a suspect; one more neighbour's answer tells. */
+/* Not yet a suspect; one more neighbour's answer decides. */
 static bool is_odd(const struct pm_locate *locate, uint32_t sw)
 {
 	return (locate->failed[sw] > 1 || has_reported_before(locate, sw)) &&
@@ -541,7 +542,7 @@ static void query_reporters(struct pm_locate *locate)
 		locate->searched[sw] = 1;
 		locate->fruitless++;
 		query_all_ports(locate, sw);
-		/* All its links may have been asked for: then the next one is. */
+		/* All its links may have been queried for: then the next one is. */
 		at_once += !locate->count;
 	}
 }
@@ -557,10 +558,10 @@ void pm_locate_be_careful(struct pm_locate *locate)
 	locate_prove_again(locate);
 }
 
-/* Draws the conclusions from what was asked last. */
+/* Draws the conclusions from what was queried last. */
 static void conclude(struct pm_locate *locate)
 {
-	/* Not asked after all. */
+	/* Not queried after all. */
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
 		if (locate->link[i] == QUERIED)
 			locate_set_link(locate, i, UNASKED);

@@ -43,7 +43,7 @@ struct pm_locate {
 	uint32_t *failed;    /* [switch] links found failed at it */
 	uint8_t *heard;	     /* [switch] it has reported or answered */
 	uint8_t *answered;   /* [switch] */
-	uint8_t *searched;   /* [switch] all its ports are asked for */
+	uint8_t *searched;   /* [switch] all its ports are queried for */
 	uint8_t *doubtful;   /* [switch] suspect, in the component of a dark one, or on
 			      * the path to one that did not answer */
 	uint8_t *mute;	     /* [switch] did not answer over a proven path */

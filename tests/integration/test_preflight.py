@@ -259,7 +259,7 @@ class Preflight(labtest.Folders):
         self.assertIn("cannot be run", found["opensm"])
 
     def test_program_that_is_no_opensm(self):
-        self.only("opensm", "does not tell", self.conf(), "--opensm", "/bin/true")
+        self.only("opensm", "does not print", self.conf(), "--opensm", "/bin/true")
 
     def test_another_opensm(self):
         fake = self.cache / "opensm"

@@ -11,7 +11,7 @@
  *
  * A question to a dead switch costs the caller a time-out. At most PM_LOCATE_PROBES
  * questions at a time are open to that, on different paths; after the first time-out only
- * switches on proven paths are asked. See src/policy/locate.c for the questions,
+ * switches on proven paths are queried. See src/policy/locate.c for the queries,
  * src/policy/locate_paths.c for proven paths.
  *
  * The module has no clock and sends nothing: the caller does.
@@ -101,8 +101,8 @@ bool pm_locate_gave_up(const struct pm_locate *locate);
 uint32_t pm_locate_failed(struct pm_locate *locate, uint8_t *usable);
 
 /*
- * Sets gone[port] at both ends of links that were asked for, were not up before, and are
- * down now; returns the number of ports.
+ * Sets gone[port] at both ends of links that were queried for, were not up before, and
+ * are down now; returns the number of ports.
  */
 uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone);
 

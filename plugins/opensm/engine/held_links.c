@@ -83,7 +83,7 @@ static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
 	return named ? cleared : pm_damping_clear(view->damping, 0, 0);
 }
 
-/* The file is read whole first: half of it is not what was asked for, nor is nothing. */
+/* The file is read whole first: half of it is not what was requested, nor is nothing. */
 int holds_read_clearing(const char *path, char **text, struct pm_error *err)
 {
 	int rc = pm_textfile_read_string(path, MAX_FILE, text, err);

@@ -59,7 +59,7 @@ static ib_api_status_t collect_group(void *context, osm_mgrp_box_t *box)
 }
 
 /*
- * With its unicast cache OpenSM does not ask an engine when only hosts or leaves went
+ * With its unicast cache OpenSM calls no engine when only hosts or leaves went
  * or came: detours over a lost leaf would stay, and all switches beside it be rewritten.
  */
 static void refuse_ucast_cache(osm_opensm_t *osm)
@@ -253,7 +253,7 @@ static void note_dropped(void *context, uint64_t traps)
 	struct plugin *plugin = context;
 
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
-		 ": %" PRIu64 " traps more than are remembered: a sweep is asked for",
+		 ": %" PRIu64 " traps more than are remembered: a sweep is requested",
 		 traps);
 	if (plugin->state)
 		state_note_traps_dropped(plugin->state, traps);

@@ -10,12 +10,12 @@
  *       mcast_sweep    the engine of multicast; its tables come before links
  *       repairer       repairs, drains, rebalancing,         a thread of its own
  *                      multicast, in any phase of a sweep
- *       repair         finds and repairs failures            asks, sends
+ *       repair         finds and repairs failures            queries, sends
  *       mcast          multicast trees, and their blocks     sends
  *       transition     goes over to other links in use       sends
  *       balance        goes over to the plan's tables        sends
  *       ahead          sends what needs an order             sends
- *       recover        reads tables back                     asks
+ *       recover        reads tables back                     queries
  *       shadow         counts blocks in shadow mode
  *       planning       the plan in force                     no OpenSM
  *       view           discovered, held back, unfit: to tables     no OpenSM
@@ -57,9 +57,9 @@
  *   main          OpenSM's first: creates the plugin before OpenSM reports anything, and
  *                 deletes it when all threads of OpenSM that call us have ended
  *   sweeper       OpenSM's: the engine's callback and all events but traps
- *   dispatcher    OpenSM's, one for each processor: answers to SMPs, traps, and readings of
+ *   dispatcher    OpenSM's, one for each processor: answers to SMPs, traps, readings of
  *                 the performance manager
- *   repairer      ours: repairs what traps tell of, follows drains, routes multicast
+ *   repairer      ours: repairs what traps report, follows drains, routes multicast
  *                 groups, rebalances
  *   writer        ours: reads plans and holds, and writes all files, for store and state
  *   reader        ours: reads the files that operators write
@@ -71,8 +71,8 @@
  * places, within bounds (sweep.c): for them to be read, when the first discovery is over
  * (5 s) or the first after standby (2 s); and with LIDs of a plan that is new, for it to
  * be on disk (2 s). It waits for the repairer in three: before a discovery, for the
- * repair of what traps have told of by then; after it, for the end of a transition, or of
- * a round of rebalancing (2 s); and before it sends anything itself, until nothing of
+ * repair of what traps have reported by then; after it, for the end of a transition, or
+ * of a round of rebalancing (2 s); and before it sends anything itself, until nothing of
  * ours is out. Repairs wait for no file.
  *
  * All SMPs of ours are sent by the thread that has acquired the repairer (busy): its
@@ -121,7 +121,7 @@
  *   events: pending ..          any                   writer                events'
  *     new_command
  *   events: the others          writer                writer                none
- *   state: known .. told        writer                writer                none
+ *   state: topology .. previous writer                writer                none
  *   fabric_file: fabric         sweeper, writer       writer                file's
  *   fabric_file: written        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's

@@ -66,7 +66,7 @@ struct work {
 	uint64_t acked;
 	struct pm_delta listed, delta; /* of the blocks to be sent, and of all looks */
 	const char *gave_up;
-	uint32_t ports[QUESTIONS];     /* to be asked for */
+	uint32_t ports[QUESTIONS];     /* to be queried for */
 	struct pm_order_block *blocks; /* to be sent */
 	uint32_t num_blocks, blocks_room;
 	enum { QUERYING, SENDING_STEPS, SENDING } mode;
@@ -252,7 +252,7 @@ static uint32_t take_traps(struct work *work)
 }
 
 /*
- * What they tell of was not found: the next repair is to take them, but for those that
+ * What they report was not found: the next repair is to take them, but for those that
  * there is no room for.
  */
 static void leave_traps(struct work *work)
@@ -424,7 +424,7 @@ static bool is_postponed(struct work *work, uint32_t item)
 }
 
 /*
- * A trap tells of a failure that these blocks do not go by: what is left of them is
+ * A trap reports a failure that these blocks do not go by: what is left of them is
  * computed anew, in the next look. The last one sends all, however many traps come.
  */
 static bool is_interrupted(struct work *work)
@@ -435,8 +435,8 @@ static bool is_interrupted(struct work *work)
 }
 
 /*
- * What is sent next, as number `index` of the batch: the first with a free path. What has
- * none is left out, and told.
+ * Makes the next SMP, number `index` of the batch: the first item with a free path. Items
+ * without any path are left out, which is logged.
  */
 static enum smp_make take_item(struct work *work, uint32_t index, struct smp_request *smp,
 			       uint32_t (*find_switch)(const struct work *work,
@@ -856,7 +856,7 @@ static void send_tables(struct work *work)
 
 /* ---- A repair ---- */
 
-/* Unless the search ended before its time, what the traps told of is known. */
+/* Unless the search ended before its time, what the traps reported is known. */
 static void forget_taken(struct work *work)
 {
 	if (!work->gave_up)
@@ -956,7 +956,7 @@ static uint32_t run_round(struct work *work, struct pm_error *err)
 
 /*
  * Looks until there is nothing more to be found or sent. If a block was not answered,
- * something was lost meanwhile that no trap may tell of.
+ * something was lost meanwhile that no trap may report.
  */
 static void search_around(struct work *work, struct pm_error *err)
 {
@@ -1034,7 +1034,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->view = view;
 	work->repair = repair;
 	repair->num_taken = 0;
-	work->first_trap = take_left(repair); /* if no trap tells of something else */
+	work->first_trap = take_left(repair); /* if no trap reports something else */
 	note_progress(work);
 	memcpy(before, view->discovered, num);
 	search_around(work, &err);

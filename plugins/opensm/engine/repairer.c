@@ -16,9 +16,9 @@
 #define RETRY_MS 50	   /* after which the rest is tried again, and twice that, .. */
 #define RETRIES 6	   /* .. so often */
 #define REST_MS 60000	   /* after rebalancing that met a silent switch */
-#define UNASKED_MS 5000	   /* after which groups are looked at that OpenSM tells not of */
+#define UNASKED_MS 5000	   /* after which groups without reports are examined */
 #define REJOIN_MS 10000	   /* that hosts have to join a new master's groups */
-#define LATER_MS 1000	   /* after which what could not be done is looked at again */
+#define LATER_MS 1000	   /* after which what could not be done is tried again */
 
 enum validity { VOID, VALID, HALTED };
 
@@ -270,7 +270,7 @@ static void note_gone(void *context, const uint8_t *gone)
 /*
  * What could not be found or sent is tried again: after OpenSM's blocks, or soon, and
  * each time later where SMPs of ours are not answered. After some tries it is left to the
- * sweep, which has been asked for by the same traps.
+ * sweep, which the same traps have requested.
  */
 static void note_rest(struct repairer *r, const struct repaired *done)
 {
@@ -369,7 +369,7 @@ static bool repair_all(struct repairer *r, uint32_t wait_ms)
 	return any;
 }
 
-/* More traps than are remembered: a discovery finds what they told of. */
+/* More traps than are remembered: a discovery finds what they reported. */
 static void check_overflow(struct repairer *r)
 {
 	uint64_t dropped = 0;
@@ -479,7 +479,7 @@ static bool begin_transition(struct repairer *r)
 	if (!claim_transition(r))
 		return false;
 	ready = ready && !transition_begin(&r->transition, &r->view);
-	view_log(&r->view, change, MOVED_CHANGE_TEXT); /* what was told before */
+	view_log(&r->view, change, MOVED_CHANGE_TEXT); /* what was logged before */
 	take_drains(r);
 	if (ready && !update_anew(r)) {
 		view_log(&r->view, change, MOVED_CHANGE_TEXT);
@@ -550,7 +550,7 @@ static bool is_view_whole(const struct view *view)
 	return true;
 }
 
-/* A rate, or 0: there is no reason to; *asked: not for that parts have come. */
+/* A rate, or 0: no reason to rebalance; *requested: not because parts have come. */
 static uint32_t find_reason(struct repairer *r, bool *requested)
 {
 	const struct repairer_settings settings = settings_of(r);

@@ -145,7 +145,7 @@ static int update_view(struct plugin *plugin, const struct pm_fabric *fabric,
 			.stayed = after_discovery ? doubt.stayed : NULL,
 			.silent = doubt.silent,
 			/* The place of the port that OpenSM itself uses, and what its
-			 * options ask for. */
+			 * options need. */
 			.detours = {subnet_cache_sm_place(&plugin->cache),
 				    plugin->osm->subn.opt.connect_roots, NULL},
 			.now_ms = (uint64_t)clock_ms(),
@@ -212,7 +212,7 @@ static bool may_send_ahead(const struct plugin *plugin)
 
 /*
  * Both from OpenSM's records; LIDs that could loop in OpenSM's order go into *steps, if
- * that is asked for. With osm->lock held, shared at least. -ENOMEM.
+ * that is requested. With osm->lock held, shared at least. -ENOMEM.
  */
 static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_steps *steps)
 {

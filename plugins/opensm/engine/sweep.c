@@ -369,7 +369,7 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	return rc;
 }
 
-/* -ENOTSUP: OpenSM's options ask for what we cannot do. */
+/* -ENOTSUP: OpenSM's options need what we cannot do. */
 static int check_options(const struct plugin *plugin, struct pm_error *err)
 {
 	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
@@ -431,8 +431,8 @@ static bool has_found_nothing_new(struct plugin *plugin)
 
 /*
  * Has the plan on disk before anything follows it: killed in this sweep, we go on with
- * it. The wait for a slow disk is bounded, and while a trap asks for a repair only a fast
- * disk is waited for: killed then, we find the LIDs in guid2lid and in the fabric.
+ * it. The wait for a slow disk is bounded, and while a trap waits for a repair only a
+ * fast disk is waited for: killed then, we find the LIDs in guid2lid and in the fabric.
  */
 static void save_plan(struct plugin *plugin)
 {
@@ -483,7 +483,7 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 	return rc ? rc : hand_over(plugin, NULL, false, err);
 }
 
-/* Does as the file clear-holds asks, if there was one. */
+/* Does as the file clear-holds says, if there was one. */
 static void clear_holds_if_requested(struct plugin *plugin)
 {
 	char *text = operator_files_take_clear_holds(plugin->operator_files);
@@ -499,7 +499,7 @@ static void clear_holds_if_requested(struct plugin *plugin)
 	free(text);
 }
 
-/* Whether OpenSM asks us for tables, as far as is known. */
+/* Whether OpenSM calls us for tables, as far as is known. */
 static bool is_wanted(const struct plugin *plugin)
 {
 	return is_first_engine(plugin) || plugin->requested ||
@@ -584,7 +584,7 @@ void sweep_discovered(struct plugin *plugin)
 	settings_take(plugin);
 	if (plugin->config.shadow)
 		return;			  /* afterwards, see below */
-	clear_holds_if_requested(plugin); /* else it would ask for sweep after sweep */
+	clear_holds_if_requested(plugin); /* else it would request sweep after sweep */
 	if (!is_wanted(plugin))
 		return;
 	take_drains(plugin, true);
@@ -921,7 +921,7 @@ static void finish_pending(struct plugin *plugin)
 	finish_run(plugin, missing);
 }
 
-/* Why we were not asked at all. */
+/* Why OpenSM did not call us at all. */
 static const char *explain(const struct plugin *plugin)
 {
 	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;

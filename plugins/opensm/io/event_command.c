@@ -21,7 +21,7 @@ struct event_command {
 	double kill_ms;		   /* clock_ms to kill it; after that, UINT64_MAX */
 	char lines[EVENT_COMMAND_LINES][EVENT_LINE];
 	unsigned int first, num; /* of those that wait, a ring */
-	struct pm_error told, trouble;
+	struct pm_error logged, trouble;
 };
 
 struct event_command *event_command_start(void)
@@ -37,20 +37,20 @@ void event_command_stop(struct event_command *command)
 void event_command_set(struct event_command *command, const char path[PM_CONFIG_PATH])
 {
 	snprintf(command->path, sizeof(command->path), "%s", path);
-	command->told = (struct pm_error){""};
+	command->logged = (struct pm_error){""};
 	if (!*path)
 		command->num = 0;
 }
 
-/* A failure that has been told is not told again. */
+/* A failure that has been logged is not logged again. */
 static void note_trouble(struct event_command *command, const char *what, int number)
 {
 	struct pm_error now;
 
 	pm_error_set(&now, 0, "%s: %s %d", command->path, what, number);
-	if (!strcmp(now.text, command->told.text))
+	if (!strcmp(now.text, command->logged.text))
 		return;
-	command->told = command->trouble = now;
+	command->logged = command->trouble = now;
 }
 
 void event_command_trouble(struct event_command *command, struct pm_error *err)
@@ -157,7 +157,7 @@ static void note_end(struct event_command *command, int status)
 	else if (WEXITSTATUS(status))
 		note_trouble(command, "exit status", WEXITSTATUS(status));
 	else
-		command->told = (struct pm_error){""};
+		command->logged = (struct pm_error){""};
 }
 
 void event_command_round(struct event_command *command)

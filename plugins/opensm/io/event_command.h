@@ -37,7 +37,7 @@ void event_command_round(struct event_command *command);
 bool event_command_is_busy(const struct event_command *command);
 
 /* Takes the last failure, or "": it could not be started, failed, was killed, or lines
- * were dropped. A kind of failure is told once until the command succeeds again. */
+ * were dropped. A kind of failure is returned once until the command succeeds again. */
 void event_command_trouble(struct event_command *command, struct pm_error *err);
 
 #endif

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #define EVENTS_SIZE (512 * 1024L)
-#define EVENTS_PENDING 256 /* noted and not written; the loss of more is told */
+#define EVENTS_PENDING 256 /* noted and not written; the loss of more is an event */
 #define EVENT_LINE 160	   /* bytes, with the NUL */
 
 enum event_severity {
@@ -62,7 +62,7 @@ int events_write(struct events *events, const char *path, struct pm_error *err);
 /* Whether events were noted since the last round, or a command runs or waits. */
 bool events_pending(struct events *events);
 
-/* The last failure of the command, or ""; it is told once. On the writer's thread. */
+/* The last failure of the command, or ""; it is returned once. On the writer's thread. */
 void events_command_trouble(struct events *events, struct pm_error *err);
 
 #endif

@@ -62,7 +62,7 @@ struct operator_files {
 	struct pm_drains drains;
 	struct pm_roles roles;
 	char *to_clear;	 /* text of clear-holds, or NULL */
-	bool rebalances; /* this was asked for, and not taken: */
+	bool rebalances; /* this was requested, and not taken: */
 	struct rebalance_request rebalance;
 	struct pm_error unread;
 };
@@ -162,7 +162,7 @@ static bool read_config(struct operator_files *files)
 	return true;
 }
 
-/* Whether there was a file that asks for something. */
+/* Whether there was a file that requests something. */
 static bool read_clear_holds(struct operator_files *files, const char *path)
 {
 	struct pm_error err = {""};

@@ -78,7 +78,7 @@ struct state {
 	char engine[64];      /* that OpenSM used last, "": none */
 	bool routed;	      /* whether any routing is known of */
 	bool active;	      /* it was ours */
-	bool declined;	      /* we were asked, and could not */
+	bool declined;	      /* OpenSM called us, and we could not */
 	struct pm_error why;
 
 	osm_opensm_t *osm;
@@ -95,8 +95,8 @@ struct state {
 	struct pm_error failed; /* to write, last time, as logged; or "" */
 	struct pm_error logged; /* the store's trouble logged last */
 	struct missing_kept missing;
-	bool begun;   /* that has what the process before has left */
-	json_t *told; /* the last document that events were made of, or NULL */
+	bool begun;	  /* that has what the process before has left */
+	json_t *previous; /* the last document that events were made of, or NULL */
 
 	pthread_mutex_t mutex;	    /* of what stands above the writer's, too */
 	json_t *document;	    /* handed over, or NULL */
@@ -491,8 +491,8 @@ static void begin_missing(struct state *state, const char *file)
 
 	if (state->begun)
 		return;
-	state->told = json_load_file(file, 0, &error);
-	missing_begin(&state->missing, state->told);
+	state->previous = json_load_file(file, 0, &error);
+	missing_begin(&state->missing, state->previous);
 	state->begun = true;
 }
 
@@ -529,9 +529,9 @@ static void tell_events(struct state *state, const json_t *document, struct pm_e
 	json_t *copy = json_deep_copy(document);
 
 	if (copy) {
-		event_changes_note(state->events, state->told, document);
-		json_decref(state->told);
-		state->told = copy;
+		event_changes_note(state->events, state->previous, document);
+		json_decref(state->previous);
+		state->previous = copy;
 	}
 	write_events(state, err);
 }
@@ -1022,7 +1022,7 @@ void state_note_traps_dropped(struct state *state, uint64_t more)
 {
 	activity_note_traps_dropped(&state->activity, more);
 	events_note(state->events, EVENT_WARNING, "traps",
-		    "%" PRIu64 " more than are remembered: a sweep is asked for", more);
+		    "%" PRIu64 " more than are remembered: a sweep is requested", more);
 }
 
 void state_note_multicast(struct state *state, const struct state_multicast *groups)
@@ -1106,7 +1106,7 @@ void state_stop(struct state *state)
 	json_decref(state->topology);
 	json_decref(state->document);
 	json_decref(state->latest);
-	json_decref(state->told);
+	json_decref(state->previous);
 	missing_forget(&state->missing);
 	pm_plan_free((struct pm_plan *)(uintptr_t)state->plan);
 	port_errors_free(&state->port_errors);

@@ -741,7 +741,7 @@ static void empty_if_due(struct store *store)
 	free(place);
 }
 
-/* Whether the folder is known; *puts: the writes asked for by now. */
+/* Whether the folder is known; *puts: the writes requested by now. */
 static bool begin_round(struct store *store, uint64_t *puts)
 {
 	bool known;

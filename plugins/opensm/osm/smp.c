@@ -43,7 +43,7 @@ struct smp_sender {
 	osm_opensm_t *osm;
 	struct {
 		_Atomic uint64_t begun, done;
-	} infos; /* PortInfo that OpenSM asked for and takes in */
+	} infos; /* PortInfo that OpenSM queried for and takes in */
 	struct clock_signal signal;
 	/* Under its lock. */
 	struct slot slots[SLOTS];

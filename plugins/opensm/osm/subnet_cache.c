@@ -395,7 +395,7 @@ static bool find_all_again(struct subnet_cache *cache, const osm_subn_t *subn)
 	return true;
 }
 
-/* OpenSM's port. End nodes are compared here: few have to be asked themselves. */
+/* OpenSM's port. End nodes are compared here: few have to be queried themselves. */
 static const osm_physp_t *own_port(const struct subnet_cache_node *n, unsigned int num)
 {
 	return n->is_switch || is_same(n, n->here) ? &n->here->physp_table[num] : NULL;
@@ -450,7 +450,7 @@ static bool is_settled(const struct subnet_cache *cache, const osm_subn_t *subn)
 	       (uint32_t)cl_qmap_count(&subn->node_guid_tbl) == cache->num_found;
 }
 
-/* Of that it is enough to ask OpenSM's table of LIDs; false if that is not all. */
+/* For that OpenSM's table of LIDs is enough; false if that is not all. */
 static bool are_lids_unchanged(const struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	for (uint32_t i = 0; i < cache->num_nodes; i++) {
@@ -590,8 +590,8 @@ static void find_peers(struct subnet_cache *cache)
 }
 
 /*
- * Of the ends of a link a switch's is asked, or the first one; port 0 has none, and end
- * nodes are not asked for links that are of no use.
+ * Of the ends of a link a switch's is queried, or the first one; port 0 has none, and end
+ * nodes are not queried for links that are of no use.
  */
 static bool is_reported(const struct subnet_cache *cache, uint32_t port)
 {

@@ -100,11 +100,11 @@ bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn);
 /*
  * Whether a look would find what the last one did, later in the same sweep: OpenSM may
  * have given LIDs, which it lists, and dropped nodes, after which there are fewer, and
- * links at both of their ends, of which one is asked. False: cannot tell; look again.
- * `heard`: PortInfo that OpenSM asked for may have come in since. If none has, only the
+ * links at both of their ends, of which one is queried. False: unknown; look again.
+ * `heard`: PortInfo that OpenSM queried for may have come in since. If none has, only the
  * drop manager cuts links: of nodes and ports that were not discovered, which the look
  * counts, and of ports without an answer for their P_Key tables, which OpenSM notes as an
- * error; then no link is asked, and a port that traps have called unhealthy since is
+ * error; then no link is queried, and a port that traps have called unhealthy since is
  * left to the next discovery. Call with osm->lock held, shared at least. At most half the
  * cost of a look.
  */

@@ -408,7 +408,7 @@ static const struct cli_option options[] = {
 	 "compare the cables of topologies alone, and make no tables: also where one of "
 	 "them is no tree",
 	 CLI_MEMBER(struct request, cables)},
-	CLI_OUTPUT(struct request, output, "print nothing: the exit status tells",
+	CLI_OUTPUT(struct request, output, "print nothing: the exit status says it",
 		   "print one JSON object"),
 	CLI_INCLUDE(struct request, fabric, cli_fabric_options),
 	{0},

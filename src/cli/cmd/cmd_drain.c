@@ -659,7 +659,7 @@ static const struct cli_option drain_options[] = {
 	 "(default: the plan file in OpenSM's cache folder)",
 	 CLI_MEMBER(struct request, netlist)},
 	{0, "dry-run", NULL,
-	 "tell what would be drained and what comes of it, and drain nothing",
+	 "print what would be drained and its effect, and drain nothing",
 	 CLI_MEMBER(struct request, dry_run)},
 	{0, "force", NULL, "even if a leaf keeps less than half of its uplinks",
 	 CLI_MEMBER(struct request, force)},

@@ -143,7 +143,7 @@ static void tell_event(const struct event *event, const struct request *request,
 		print_event(event);
 }
 
-/* The next event that is asked for; its text is in the line. */
+/* The next event that is requested; its text is in the line. */
 static bool next_event(struct source *source, const struct request *request,
 		       char line[LINE], struct event *event)
 {

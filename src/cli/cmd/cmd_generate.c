@@ -404,7 +404,7 @@ static const struct cli_option options[] = {
 	 .take = take_degrade},
 	{0, "seed", "N", "of the random numbers (default 1)", .take = take_seed},
 	CLI_OUTPUT(struct request, output,
-		   "do not tell on standard error what is left out",
+		   "do not list on standard error what is left out",
 		   "print one JSON object, with the netlist and what is left out"),
 	{0},
 };

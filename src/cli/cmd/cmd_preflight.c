@@ -156,7 +156,7 @@ static void check_service(struct preflight *p)
 	bool same = !strcmp(p->conf_path, conf);
 
 	preflight_report(p, true, "service", "reads %s%s%s%s%s", conf,
-			 service->named_by ? ", as told in " : "",
+			 service->named_by ? ", as named in " : "",
 			 service->named_by ? service->named_by : "", same ? "" : ", not ",
 			 same ? "" : p->conf_path);
 	if (service->disabled && !p->shadow)

@@ -131,7 +131,7 @@ static int rebalance(const struct request *request)
 
 static const struct cli_option options[] = {
 	{0, "dry-run", NULL,
-	 "tell how far tables are off the plan's, and ask for nothing",
+	 "print how far tables are off the plan's, and request nothing",
 	 CLI_MEMBER(struct request, dry_run)},
 	{0, "rate", "BLOCKS",
 	 "send at most so many LFT blocks a second (default: rebalance_rate of "

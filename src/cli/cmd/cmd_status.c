@@ -41,7 +41,7 @@ struct request {
 	bool watch;
 	const char *expect; /* netlist of the intended cabling, or NULL */
 	const char *file;   /* NULL: those of all fabrics */
-	json_t *told;	    /* what --watch has told, see status_print_changes */
+	json_t *shown;	    /* what --watch has printed, see status_print_changes */
 	struct cli_output output;
 };
 
@@ -58,7 +58,7 @@ static int print(const char *path, const struct status *status,
 	}
 	if (request->watch) {
 		status_print_changes(
-			request->told, path,
+			request->shown, path,
 			request->file ? NULL
 				      : cli_json_text(status->state.root, "port_guid"),
 			findings, quiet);
@@ -230,8 +230,8 @@ int cmd_status(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	request.file = optind < argc ? argv[optind] : NULL;
-	request.told = json_object();
+	request.shown = json_object();
 	status = request.watch ? cli_watch_run(&watch) : show_states(&request, &ignored);
-	json_decref(request.told);
+	json_decref(request.shown);
 	return status;
 }

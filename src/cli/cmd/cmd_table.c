@@ -320,7 +320,7 @@ static int print_table(const struct state *before, const struct state *after,
 	return cli_json_print(cli_json_join(cli_json_new("table", VERSION), more));
 }
 
-/* The switch that is asked for; its index is that of plan->topology, too. An exit status.
+/* The switch that is requested; its index is that of plan->topology, too. An exit status.
  */
 static int find_named_switch(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			     const char *name, uint32_t *sw)

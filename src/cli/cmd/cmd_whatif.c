@@ -88,7 +88,7 @@ static json_t *levels_json(const struct pm_plan *plan,
 	return list;
 }
 
-/* The results before and after, or null if not asked for. */
+/* The results before and after, or null if not requested. */
 static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 {
 	return wanted ? json_pack("{s:I, s:I}", "before", (json_int_t)before, "after",
@@ -546,7 +546,7 @@ static int check_request(struct request *request)
 	else if (cli_groups_misused(&request->groups))
 		reason = cli_groups_misused(&request->groups);
 	else if (request->no_loads && (request->loads || request->by == PM_METRIC_LOAD))
-		reason = "loads are asked for, and --no-loads";
+		reason = "loads are requested, and --no-loads";
 	else if (request->by == PM_METRIC_SHIFT && !request->shifts)
 		reason = "--by shift, and no shift is tried";
 	else if (request->csv && (request->output.json || request->shard.of != 1))
@@ -577,7 +577,7 @@ static int read_options(int argc, char **argv, struct request *request)
 	return status ? status : -1;
 }
 
-/* Loads and shifts, dear for thousands of failures, are found there if asked for. */
+/* Loads and shifts, dear for thousands of failures, are found there if requested. */
 static void configure(const struct request *request, struct pm_whatif_config *config)
 {
 	config->plan = request->fabric.plan;

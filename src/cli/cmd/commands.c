@@ -16,7 +16,7 @@ const struct cli_subcommand cli_subcommands[] = {
 	 "print a switch's table and loads before and after a failure"},
 	CLI_TITLE("run"),
 	{"preflight", cmd_preflight, "check an OpenSM configuration before it is used"},
-	{"status", cmd_status, "tell whether the fabric is as it should be now"},
+	{"status", cmd_status, "judge the fabric as it is now"},
 	{"events", cmd_events, "print what happened"},
 	{"rebalance", cmd_rebalance, "replace tables by the plan's"},
 	CLI_TITLE("judge"),

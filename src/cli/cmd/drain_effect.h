@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Effects of drains on a fabric: the load of the busiest link and the uplinks that leaves
- * keep, before and after. By the plan and its present parts; no OpenSM is asked.
+ * keep, before and after. By the plan and its present parts; OpenSM is not involved.
  */
 #ifndef PORTMAJOR_CLI_DRAIN_EFFECT_H
 #define PORTMAJOR_CLI_DRAIN_EFFECT_H

@@ -39,7 +39,7 @@ int cli_master_request(const struct cli_master *master, pm_print *print, const v
 
 /*
  * Waits until is_done(master, arg) of all, at most so long, at least one look; before
- * each look their states are read anew. It is not asked as long as the request is still
+ * each look their states are read anew. It is not read as long as the request is still
  * there.
  */
 bool cli_masters_wait(struct cli_masters *masters, uint32_t wait_s,

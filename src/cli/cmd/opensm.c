@@ -115,7 +115,7 @@ int opensm_version(const char *program, char **version, struct pm_error *err)
 		rc = *version ? 0 : -ENOMEM;
 	}
 	free(output);
-	return rc ? pm_error_set(err, rc, "%s does not tell its version", program) : 0;
+	return rc ? pm_error_set(err, rc, "%s does not print its version", program) : 0;
 }
 
 int opensm_defaults(const char *program, struct pm_opensm_conf *conf,

@@ -121,8 +121,7 @@ void preflight_check_engines(struct preflight *p)
 			"does not name portmajor: `routing_engine portmajor,updn`");
 	else if (!first)
 		preflight_report(p, false, "routing_engine",
-				 "%s: portmajor must come first to be asked first",
-				 engines);
+				 "%s: portmajor must come first to route first", engines);
 	else if (!preflight_has_next_engine(p))
 		preflight_report(
 			p, false, "routing_engine",

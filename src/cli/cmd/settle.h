@@ -24,8 +24,8 @@ struct settle_kind {
 	const char *unknown; /* what an operand is that means none, for a message */
 	bool shadow;	     /* in shadow mode, too */
 	bool by_switch;	     /* an operand that is a switch means its links */
-	json_t *(*list)(const json_t *root); /* borrowed; what is_listed is asked of */
-	bool (*is_listed)(const json_t *matter);  /* NULL: all are */
+	json_t *(*list)(const json_t *root);	 /* borrowed; the argument of is_listed */
+	bool (*is_listed)(const json_t *matter); /* NULL: all are */
 	bool (*is_settled)(const json_t *matter); /* of the listed; NULL: none is */
 	pm_print *print_request;		  /* of a struct settle_chosen */
 	void (*print)(const json_t *matter);	  /* a line */
@@ -45,9 +45,9 @@ struct settle_chosen {
 };
 
 /*
- * Leaves a request if there are operands or `all`, waits as asked, and lists what there
- * is then. An exit status: EXIT_FINDINGS where some of it is open, but for a request that
- * is not waited for.
+ * Leaves a request if there are operands or `all`, waits as requested, and lists what
+ * there is then. An exit status: EXIT_FINDINGS where some of it is open, but for a
+ * request that is not waited for.
  */
 int settle_run(const struct settle_kind *kind, const struct settle_request *request);
 

@@ -381,10 +381,10 @@ static void print_others(const char *guid, const char *kind, const json_t *list,
 	}
 }
 
-void status_print_changes(json_t *told, const char *path, const char *guid,
+void status_print_changes(json_t *shown, const char *path, const char *guid,
 			  const struct findings *findings, bool quiet)
 {
-	const json_t *before = json_object_get(told, path);
+	const json_t *before = json_object_get(shown, path);
 	json_t *now = json_array();
 
 	for (size_t i = 0; i < findings->count; i++)
@@ -393,5 +393,5 @@ void status_print_changes(json_t *told, const char *path, const char *guid,
 	print_others(guid, "finding", now, before);
 	if (!quiet && !findings->count && (!before || json_array_size(before)))
 		print_change(guid, "verdict", "ok");
-	json_object_set_new(told, path, now);
+	json_object_set_new(shown, path, now);
 }

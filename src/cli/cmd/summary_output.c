@@ -90,7 +90,7 @@ static json_t *bins_json(const struct pm_histogram *h)
 	return list;
 }
 
-/* Whether a metric was found for each failure: loads and shifts only if asked for. */
+/* Whether a metric was found for each failure: loads and shifts only if requested. */
 static bool is_found(const struct settings *settings, enum pm_metric metric)
 {
 	switch (metric) {

@@ -70,7 +70,7 @@ static int compare_names(const void *a, const void *b)
 	return differ ? differ : x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Nodes of one name are told apart by GUID. -ENOMEM. */
+/* The GUID distinguishes nodes of one name. -ENOMEM. */
 static int distinguish(struct platform *p, struct named *list, uint32_t num)
 {
 	const struct pm_fabric *fabric = p->source->fabric;

@@ -203,7 +203,7 @@ static int compare_boxes(const void *a, const void *b)
 	return differ ? differ : *x < *y ? -1 : *x > *y;
 }
 
-/* Leaves of one name are told apart by GUID. -ENOMEM. */
+/* The GUID distinguishes leaves of one name. -ENOMEM. */
 static int name_leaves(struct topology *t)
 {
 	struct box **sorted = pm_pool_array(&t->pool, t->num_boxes, sizeof(struct box *));

@@ -226,7 +226,7 @@ static const struct cli_option options[] = {
 	 .low = 1, .high = 10000000},
 	{0, "small", "BYTES", "of a question or an acknowledgement (default 32)",
 	 CLI_MEMBER(struct request, small), .high = 1 << 20},
-	{0, "timeout-us", "N", "until a node asks again (default 100000)",
+	{0, "timeout-us", "N", "until a node requests again (default 100000)",
 	 CLI_MEMBER(struct request, timeout_us), .low = 1, .high = 1000000000},
 	{0, "tries", "N", "until it gives up (default 100)",
 	 CLI_MEMBER(struct request, tries), .low = 1, .high = 1000000},

@@ -168,7 +168,7 @@ static char **spread_lists(int argc, char **argv, int *count)
 	return spread;
 }
 
-/* Reads all that is asked for; an exit status, or -1: go on. */
+/* Reads all that is requested; an exit status, or -1: go on. */
 static int read_request(int argc, char **argv, struct job_request *request)
 {
 	int status = cli_command_read(&command, argc, argv, request);

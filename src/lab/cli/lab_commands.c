@@ -9,7 +9,7 @@ const char cli_findings[] = "findings";
 const struct cli_subcommand cli_subcommands[] = {
 	CLI_TITLE("a fabric"),
 	{"job", cmd_job, "print what a failure costs a job, with several engines"},
-	{"traffic", cmd_traffic, "tell what jobs feel of traffic, and of a failure"},
+	{"traffic", cmd_traffic, "simulate what jobs feel of traffic, and of a failure"},
 	{"merge", cmd_merge, "add up the shards of traffic"},
 	CLI_TITLE("models of networks"),
 	{"collective", cmd_collective,

@@ -412,12 +412,12 @@ static json_t *fairness_json(double sum, double squares, uint32_t num)
 
 int packet_jobs_add(struct packet_lab *lab, const struct packet_run *run, json_t *point)
 {
-	bool told = lab->request->collective || lab->jobs.num > 1;
+	bool by_job = lab->request->collective || lab->jobs.num > 1;
 	json_t *list = json_array();
 	double sum = 0, squares = 0;
 	int status = EXIT_FINE;
 
-	for (uint32_t job = 0; job < lab->jobs.num && told && !status; job++) {
+	for (uint32_t job = 0; job < lab->jobs.num && by_job && !status; job++) {
 		struct outcome o = look_at(lab, run, job);
 		json_t *object = outcome_json(lab, &o);
 

@@ -18,7 +18,7 @@ void packet_jobs_free(struct packet_lab *lab);
 uint32_t packet_jobs_runs(const struct packet_lab *lab);
 
 /*
- * Adds each job's results to a point, by its run and, if asked for, by some more; an exit
+ * Adds each job's results to a point, by its run and, if requested, by some more; an exit
  * status.
  */
 int packet_jobs_add(struct packet_lab *lab, const struct packet_run *run, json_t *point);

@@ -126,7 +126,7 @@ static int configure_sls(struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
-/* As long as asked for, or as there are ticks. */
+/* As long as requested, or as there are ticks. */
 static uint64_t longest_time(const struct packet_lab *lab)
 {
 	uint64_t most = lab->tick * (PM_PACKET_MAX_TICKS / UINT64_C(4) * 3) / 1000;

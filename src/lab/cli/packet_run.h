@@ -19,7 +19,7 @@ struct packet_run {
 	struct pm_workload *workload;
 	struct pm_packet *packet;
 	struct pm_packet_result r;
-	const struct pm_packet_deadlock *deadlocks; /* if asked for */
+	const struct pm_packet_deadlock *deadlocks; /* if requested */
 	uint32_t num_deadlocks;
 };
 

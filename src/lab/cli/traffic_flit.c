@@ -567,7 +567,7 @@ static const struct cli_option options[] = {
 	{0, "shard", "I/N",
 	 "just the I-th of N parts of all lengths, loads and seeds: see portmajor-lab merge",
 	 .take = cli_take_shard, .to = offsetof(struct flit_request, shard)},
-	{0, "speed", NULL, "tell flit-hops per second of CPU as well",
+	{0, "speed", NULL, "print flit-hops per second of CPU as well",
 	 CLI_MEMBER(struct flit_request, speed)},
 	CLI_OUTPUT(struct flit_request, output, "no text and no progress bar",
 		   "print JSON, see docs/json.md"),

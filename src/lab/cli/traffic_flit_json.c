@@ -442,7 +442,8 @@ int traffic_flit_print(json_t *object, const json_t *runs,
 	if (!flow || seeds < 1 || seeds > FLIT_MAX_SEEDS ||
 	    json_array_size(runs) % (size_t)seeds || !are_good(runs)) {
 		json_decref(object);
-		return cli_fail(EXIT_INPUT, "runs are not as the flit engine tells them");
+		return cli_fail(EXIT_INPUT,
+				"runs are not as the flit engine writes them");
 	}
 	points = points_json(runs, (size_t)seeds);
 	findings = flit_findings_json(points, !strcmp(flow, "slack"));

@@ -47,7 +47,7 @@ struct packet_request {
 	bool before;	  /* the failure is so long before the measurement begins */
 };
 
-/* What is asked for, with all that is not said; an exit status, or -1: go on. */
+/* What is requested, with all that is not said; an exit status, or -1: go on. */
 int packet_request_read(int argc, char **argv, struct packet_request *request);
 void packet_request_free(struct packet_request *request);
 

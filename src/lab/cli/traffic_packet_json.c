@@ -586,7 +586,7 @@ json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status)
 	object = cli_json_join(object, json_pack("{s:o}", "points", points));
 	if (!good)
 		*status = cli_fail(EXIT_INPUT,
-				   "runs are not as the packet engine tells them");
+				   "runs are not as the packet engine writes them");
 	else if (seeds > 1)
 		json_object_set_new(object, "means", means_json(runs, (size_t)seeds));
 	return object;

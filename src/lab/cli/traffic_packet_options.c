@@ -284,7 +284,8 @@ static const struct cli_option options[] = {
 	 "which hosts jobs and processes get: in-order (default), or random, by the seed",
 	 packet_take_placement, offsetof(struct packet_request, random),
 	 .values = "in-order|random"},
-	{0, "alone", NULL, "run each job on its own as well, to tell how others slow it",
+	{0, "alone", NULL,
+	 "run each job on its own as well, for the share of others in its time",
 	 CLI_MEMBER(struct packet_request, alone)},
 	{0, "bytes", "N",
 	 "of a message, or what a collective brings to each process (default: a packet); "
@@ -324,7 +325,8 @@ static const struct cli_option options[] = {
 	 TIME(time)},
 	{0, "batches", "N", "parts of that, for confidence (default 20)",
 	 CLI_MEMBER(struct packet_request, batches), .low = 2, .high = PM_PACKET_BATCHES},
-	{0, "window", "TIME", "also tell what happened in every such time", TIME(window)},
+	{0, "window", "TIME", "also print what happened in every such time",
+	 TIME(window)},
 	{0, "seed", "N", "of all that is random (default 1)",
 	 CLI_MEMBER(struct packet_request, seed), .high = UINT32_MAX},
 	{0, "seeds", "N", "each load with so many seeds, from that on (default 1)",
@@ -332,7 +334,7 @@ static const struct cli_option options[] = {
 	{0, "shard", "I/N",
 	 "just the I-th of N parts of all loads and seeds: see portmajor-lab merge",
 	 .take = cli_take_shard, .to = offsetof(struct packet_request, shard)},
-	{0, "timing", NULL, "tell CPU time too, so that no two runs print the same",
+	{0, "timing", NULL, "print CPU time too, so that no two runs print the same",
 	 CLI_MEMBER(struct packet_request, timing)},
 	CLI_OUTPUT(struct packet_request, output, "no text and no progress bar",
 		   "print JSON, see docs/json.md"),
@@ -344,7 +346,7 @@ const struct cli_command traffic_packet_command = {
 	.synopsis = "traffic --engine packet [OPTION]... NETLIST",
 	.about = "Sends traffic over the tables of a fabric, an ibsim, ibnetdiscover or "
 		 "opensm-subnet.lst file (- is standard input), packet by packet with "
-		 "InfiniBand's credits, and tells rates and latencies; if asked to, "
+		 "InfiniBand's credits, and prints rates and latencies; if requested, "
 		 "through a failure and the repair of the tables. Exit status 1 if "
 		 "packets are lost without a failure, or wait for each other for ever.",
 	.options = options,

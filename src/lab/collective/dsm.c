@@ -15,9 +15,9 @@
 struct request {
 	uint32_t node, owner;
 	uint64_t missing; /* a bit for each page, or bit 0 for the acknowledgement */
-	bool pages;	  /* they are asked for, and not an acknowledgement */
+	bool pages;	  /* they are requested, and not an acknowledgement */
 	bool done;
-	uint32_t next; /* is asked when this one is done; or NONE */
+	uint32_t next; /* is requested when this one is done; or NONE */
 	uint32_t tries;
 };
 
@@ -26,7 +26,7 @@ enum kind { QUESTION, ANSWER };
 struct message {
 	enum kind kind;
 	uint32_t request;
-	uint64_t pages; /* bits: that are asked for, or are in it */
+	uint64_t pages; /* bits: that are requested, or are in it */
 	uint32_t to;
 	uint32_t packets; /* that the receiver has not got yet */
 	uint32_t last;	  /* bytes of the last packet; the others are full */

@@ -18,7 +18,7 @@ static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 
 /* ---- VCs ---- */
 
-/* Lists those that ask for a VC of a link; returns how many. */
+/* Lists those that request a VC of a link; returns how many. */
 static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
 {
 	uint32_t num = 0;
@@ -35,7 +35,7 @@ static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
 	return num;
 }
 
-/* The VC of a link offers itself to one that asks. */
+/* Gives the VC of a link to a requester. */
 static void offer_vc(struct pm_flit *flit, uint32_t next, uint32_t num)
 {
 	const struct stage_vc *output = &flit->stage_vcs[next];

@@ -309,15 +309,15 @@ unsigned int rc_receive(struct rc *rc, struct rc_tag tag, bool last)
 
 	if (tag.number == pair->expected) {
 		pair->expected++;
-		pair->told = false;
+		pair->nak_sent = false;
 		return RC_TAKE |
 		       (last || tag.number % RC_EVERY == RC_EVERY - 1 ? RC_ACKNOWLEDGE
 								      : 0);
 	}
 	if (tag.number < pair->expected)
 		return RC_ACKNOWLEDGE;
-	if (pair->told)
+	if (pair->nak_sent)
 		return 0;
-	pair->told = true;
+	pair->nak_sent = true;
 	return RC_GAP;
 }

@@ -13,7 +13,7 @@
 #include <portmajor/lab/packet.h>
 
 #define RC_WINDOW 64 /* packets sent and not answered */
-#define RC_EVERY 16  /* each so many packets ask for an answer; and a message's last */
+#define RC_EVERY 16  /* every so many packets request an answer; and a message's last */
 
 /* A packet of a message that is not answered. */
 struct rc_record {
@@ -34,7 +34,7 @@ struct rc_pair {
 	uint8_t tries;
 	bool ready, timed, again, late, broken;
 	/* The receiver. */
-	bool told; /* of the gap before the expected packet */
+	bool nak_sent; /* of the gap before the expected packet */
 	uint32_t expected;
 };
 

@@ -276,8 +276,9 @@ static void print_vlans(const json_t *result)
 			       "bandwidth lost: {unused_cables} of {cables} cables "
 			       "between switches are in no VLAN\n");
 	if (cli_json_number(result, "unreachable"))
-		cli_text_print(result,
-			       "no VLAN connects {unreachable} of {pairs} pairs of hosts\n");
+		cli_text_print(
+			result,
+			"no VLAN connects {unreachable} of {pairs} pairs of hosts\n");
 	if (cli_json_number(result, "unreachable_cabled"))
 		cli_text_print(
 			result,
@@ -348,7 +349,7 @@ static int plan_fabric(const struct request *request, const struct pm_fabric *fa
 	struct pm_plan *plan = NULL;
 	json_t *result = NULL;
 	struct pm_error err;
-	int status, told = EXIT_FINE;
+	int status, printed = EXIT_FINE;
 
 	if (pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
@@ -356,9 +357,9 @@ static int plan_fabric(const struct request *request, const struct pm_fabric *fa
 		cli_failed_print(fabric, plan, &request->failed);
 	status = run_job(request, plan, fabric, &result);
 	if (result)
-		told = report_vlans(request, result);
+		printed = report_vlans(request, result);
 	pm_plan_free(plan);
-	return told ? told : status;
+	return printed ? printed : status;
 }
 
 static const struct cli_option options[] = {

@@ -15,7 +15,7 @@ const struct cli_subcommand cli_subcommands[] = {
 	{"replace", cmd_replace, "give it another table, at once"},
 	{"update", cmd_update, "change lines of its table, at once"},
 	{"show", cmd_show, "print what is loaded, and counters"},
-	{"status", cmd_status, "tell whether frames are sent and received with tags"},
+	{"status", cmd_status, "check that frames are sent and received with tags"},
 	{"remove", cmd_remove, "take the program off the device"},
 	{0},
 };
