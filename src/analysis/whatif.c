@@ -162,7 +162,7 @@ static bool cuts_off_hosts(const struct pm_whatif *whatif, uint32_t sw)
 
 /*
  * Whether a failure may have left an end port without a path or a link. Not so if no end
- * port is lost, all paths between those that there are have others beside them, and both
+ * port fails, all paths between those that there are have others beside them, and both
  * ends of each link can reach one and the same switch.
  */
 static bool cuts_off(const struct pm_whatif *whatif)
@@ -288,7 +288,7 @@ static void compare_tables(struct pm_whatif *whatif, const uint32_t *part,
 
 /* ---- Loads ---- */
 
-/* Notes the entries that the failure has changed, and the end ports that are lost. */
+/* Notes the entries that the failure has changed, and the end ports that fail. */
 static int note_changes(struct pm_whatif *whatif)
 {
 	uint32_t stride = pm_routes_stride(whatif->routes), count, sw;

@@ -73,7 +73,7 @@ void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tr
 /* The guesses' common data. */
 struct levels {
 	const struct pm_fabric *skeleton;
-	struct pm_tree *tree;	/* level, direction and far are those of this guess */
+	struct pm_tree *tree;	/* level, direction and remote are those of this guess */
 	struct pm_pool pool;	/* of the arrays */
 	uint32_t *hosts;	/* [switch] */
 	uint32_t *parent;	/* [switch] room for a union-find */

@@ -77,7 +77,7 @@ void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tr
 		       words);
 }
 
-/* Whether a link in this direction is lost or the set behind one has changed. */
+/* Whether a link in this direction has failed or the set behind one has changed. */
 static bool is_stirred(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		       const uint8_t *usable, uint8_t direction, uint32_t x,
 		       const uint8_t *changed, uint8_t flag)
@@ -167,7 +167,7 @@ struct wave {
 	uint8_t flag;	  /* enum pm_reach_changed */
 };
 
-/* A switch may have lost the members in these words of a set. */
+/* A switch may reach the members in these words of a set no more. */
 static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 		 struct pm_span words)
 {
@@ -315,7 +315,7 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	wave.to = PM_DOWN;
 	wave.flag = PM_REACH_UPDOWN;
 	miss_behind(&wave, ports, num_ports);
-	/* Switches that lost a path down have it in updown still. */
+	/* Switches that reach a place no more downwards have it in updown still. */
 	for (uint32_t i = 0; i < num_down; i++)
 		miss(&wave, failure->stirred[i],
 		     reach->updown + (size_t)failure->stirred[i] * reach->words,

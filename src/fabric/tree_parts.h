@@ -5,7 +5,7 @@
 
 #include <portmajor/fabric/tree.h>
 
-/* levels.c: fills in level, direction, far and what is counted of them. */
+/* levels.c: fills in level, direction, remote and what is counted of them. */
 int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		     struct pm_error *err);
 

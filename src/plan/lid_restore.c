@@ -278,7 +278,7 @@ static void note_given_away(struct restoring *r, uint32_t lid)
 	restore->given_away++;
 }
 
-/* A newcomer that nothing is known of, or that lost its LID to another place. */
+/* A new place without a history, or one whose LID another place has. */
 static int give_comer(struct restoring *r, uint32_t place, struct pm_error *err)
 {
 	uint32_t has = r->plan->lid[place], lid;

@@ -345,7 +345,7 @@ struct shared {
 
 /*
  * A component's planes, the n-th and those that follow, where a block has room for all of
- * them, but not for powers of two: they are lost together.
+ * them, but not for powers of two: they fail together.
  */
 static struct shared find_shared(const struct pm_plan *plan, const struct group *groups,
 				 uint32_t n, uint32_t last, uint32_t next)

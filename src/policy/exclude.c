@@ -79,7 +79,7 @@ static void set_usable(struct cut *cut, uint32_t num_ports, uint8_t usable)
 		cut->usable[cut->ports[i]] = usable;
 }
 
-/* Takes links from..to-1 out if no path is lost by that, else none of them. */
+/* Takes links from..to-1 out if every path stays, else none of them. */
 static bool try_exclude(struct cut *cut, uint32_t from, uint32_t to)
 {
 	uint32_t num_ports = list_ports(cut, from, to);

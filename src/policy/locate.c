@@ -373,7 +373,7 @@ static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
 	       count_links(locate, sw, PM_UP).up;
 }
 
-/* No port before this one lost its link to the same switch. */
+/* No port before this one has a failed link to the same switch. */
 static bool is_first_failed(const struct pm_locate *locate, uint32_t sw, uint32_t port)
 {
 	pm_for_each_port(i, locate->plan->topology, sw) {
@@ -386,7 +386,7 @@ static bool is_first_failed(const struct pm_locate *locate, uint32_t sw, uint32_
 	return true;
 }
 
-/* To how many switches its links are found lost. */
+/* To how many switches its links are found failed. */
 static uint32_t count_failed_neighbours(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
@@ -397,7 +397,7 @@ static uint32_t count_failed_neighbours(const struct pm_locate *locate, uint32_t
 }
 
 /*
- * It lost a link, and has not been heard of; or it has, but lost half of its links or
+ * A link of it failed, and it sent no report; or it did, but half of its links failed or
  * those to several switches: reports may have been its last.
  */
 static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
@@ -424,7 +424,7 @@ static bool is_odd(const struct pm_locate *locate, uint32_t sw)
 	       !is_suspect(locate, sw) && !is_known_up(locate, sw);
 }
 
-/* A suspect that lost all links below. */
+/* A suspect whose links below have all failed. */
 static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 {
 	struct tally below = count_links(locate, sw, PM_DOWN);
@@ -547,7 +547,7 @@ static void query_reporters(struct pm_locate *locate)
 	}
 }
 
-/* What was up may have gone meanwhile; what was down is lost in any case. */
+/* What was up may have gone meanwhile; what was down has failed in any case. */
 void pm_locate_be_careful(struct pm_locate *locate)
 {
 	locate->careful = locate->warned = true;

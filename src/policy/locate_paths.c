@@ -78,7 +78,7 @@ uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw)
 
 /*
  * The path of the switch's own reports, backwards: by the tables, from there to
- * the manager. False if it meets what is lost or in doubt, or comes to nothing.
+ * the manager. False if it meets a failed or doubtful link, or comes to nothing.
  */
 static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 			      struct way *way)

@@ -84,7 +84,8 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 	}
 }
 
-/* Whether a port that ours put to good use lies idle: what was lost there is back. */
+/* Whether a port that ours put to good use lies idle: the links that had failed there are
+ * back. */
 static bool idles(const struct look *ours, const struct look *theirs)
 {
 	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
@@ -120,7 +121,7 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 			return false;
 		ours += here.footprint;
 		theirs += there.footprint;
-		/* What has lost all leaves below it may seem to be one. */
+		/* A switch without links to the leaves below may seem to be one. */
 		if (pm_tree_is_leaf(&routes->plan->tree, sw) && has_slots(routes, sw) &&
 		    there.most > here.most + here.most / 8 + 1)
 			return false;

@@ -6,10 +6,10 @@
  *     failed links -> smaller sets of reach.h -> ports next to them
  *         -> entries with these ports
  *
- * All neighbours of such a set lose the same places over it. So their LIDs are listed
- * once, by LFT block; and as each port has a list of the blocks that name it, a switch
- * with a thousand fewer LIDs is examined in few blocks. A switch without any path to
- * places loses their entries, whatever their ports.
+ * All neighbours of such a set reach the same places over it no more. So their LIDs are
+ * listed once, by LFT block; and as each port has a list of the blocks that name it, a
+ * switch with a thousand fewer LIDs is examined in few blocks. A switch without any path
+ * to places drops their entries, whatever their ports.
  */
 #include "route_parts.h"
 
@@ -113,7 +113,7 @@ static void add_lids(struct pm_routes *routes, uint32_t to)
 	}
 }
 
-/* Makes routes->withdrawn what a set has lost, unless that is what it is. */
+/* Makes routes->withdrawn what a set has no more, unless that is what it is. */
 static void find_withdrawn(struct pm_routes *routes, const uint64_t *before,
 			   const uint64_t *after)
 {
@@ -159,7 +159,7 @@ static void drop_block(struct pm_routes *routes, uint32_t sw, uint32_t block)
 	}
 }
 
-/* Takes the entries for lost places from a switch that cannot reach any of them. */
+/* Removes the entries for unreachable places from a switch that reaches none of them. */
 static void drop(struct pm_routes *routes, uint32_t sw)
 {
 	if (route_is_alone(routes, sw))
@@ -171,7 +171,7 @@ static void drop(struct pm_routes *routes, uint32_t sw)
 			drop_block(routes, sw, w * 64 + (uint32_t)__builtin_ctzll(set));
 }
 
-/* Whether a switch can reach any of the lost places by other paths. */
+/* Whether a switch reaches any of these places by other paths. */
 static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 {
 	const uint64_t *reach = pm_reach_updown(&routes->now, sw);
@@ -183,7 +183,7 @@ static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 	return any;
 }
 
-/* Those that reach the lost places over a switch, by its links in this direction. */
+/* Those that reach these places over a switch, by its links in this direction. */
 static void move_next_to(struct pm_routes *routes, uint32_t sw,
 			 enum pm_direction direction)
 {
@@ -205,7 +205,7 @@ static void move_next_to(struct pm_routes *routes, uint32_t sw,
 				     &routes->withdrawn);
 }
 
-/* A switch that lost something, and those next to it. */
+/* A switch with a failure, and its neighbours. */
 static void move_around(struct pm_routes *routes, uint32_t sw)
 {
 	if (routes->failure.changed[sw] & PM_REACH_UPDOWN) {

@@ -20,8 +20,8 @@
 struct mean {
 	double leaves; /* of a pod */
 	double pods;
-	double room; /* flows that a link above level 1 may get when a component is lost
-		      */
+	double room;	 /* flows that a link above level 1 may get when a component fails
+			  */
 	uint32_t failed; /* planes of a component */
 	uint32_t planes; /* that are left, at least 1 */
 	uint32_t width;	 /* up ports of a switch */
@@ -64,8 +64,8 @@ static uint32_t most_parallel(const struct pm_routes *routes)
 
 /*
  * The links above level 1 carry `native` flows each, up as well as down, and `even` if
- * what a lost component carried were spread over the others to the last bit. No more than
- * 7% over that is wanted, or one flow, as a flow is not divided.
+ * what a failed component carried were spread over the others to the last bit. No more
+ * than 7% over that is wanted, or one flow, as a flow is not divided.
  */
 static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 {
@@ -181,8 +181,8 @@ static uint32_t count_ports(const struct pm_routes *routes, const struct foreign
 
 /*
  * The least share with which no more ports are taken than with the greatest that there
- * is room for: `ports` are those that there are if planes lost together have each its
- * own. Where they do not suffice, each is taken several times, and the shares are
+ * is room for: `ports` are those that there are if planes that fail together have each
+ * its own. Where they do not suffice, each is taken several times, and the shares are
  * smaller. Returns what there is room for then.
  */
 static double choose_share(const struct pm_routes *routes, double room, double ports,

@@ -238,10 +238,10 @@ static void move_all(struct pm_routes *routes, struct leaving *from, const uint8
 }
 
 /*
- * A leaf lost the up port of a plane: its entries for that plane, as move_if_used would
- * move them. This is where the time goes when many leaves lose a plane, and takes half of
- * it: where every up port leads to every leaf in the whole tree, what ports reach is
- * looked up once for all destinations on leaves.
+ * A leaf's up port of a plane has failed: its entries for that plane, as move_if_used
+ * would move them. This is where the time goes when a plane fails for many leaves, and
+ * takes half of it: where every up port leads to every leaf in the whole tree, what ports
+ * reach is looked up once for all destinations on leaves.
  */
 static void move_plane(struct pm_routes *routes, uint32_t sw, uint32_t plane,
 		       uint8_t port, const uint8_t *row)
@@ -460,7 +460,7 @@ void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
 	routes->whole_now = false;
 }
 
-/* Notes that a switch loses all entries but its own. */
+/* Notes that a switch drops all entries but its own. */
 static void note_isolation(struct pm_routes *routes, uint32_t sw)
 {
 	const uint8_t *row = route_preferred(routes, sw);

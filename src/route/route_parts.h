@@ -63,7 +63,7 @@ struct foreign {
 	bool whole_blocks;   /* none of them has two */
 };
 
-/* Places that a set of reach.h lost, and their LIDs. */
+/* Places that a set of reach.h has no more, and their LIDs. */
 struct withdrawn {
 	uint64_t *places;     /* [words] */
 	struct pm_span words; /* they are in these */
@@ -305,11 +305,11 @@ void route_move_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
 /* Has the entries fetched that it will look at. */
 void route_fetch_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
 			   const struct withdrawn *withdrawn);
-/* Whether all links of a switch to others are lost. */
+/* Whether all links of a switch to others have failed. */
 bool route_is_alone(const struct pm_routes *routes, uint32_t sw);
 /* If they are, leaves it its own entries; else false. */
 bool route_isolate(struct pm_routes *routes, uint32_t sw);
-/* The table is about to be, or preferred has been, changed in other ways. */
+/* The table is about to be, or preferred has been, changed otherwise. */
 void route_touch_all(struct pm_routes *routes, uint32_t sw);
 
 /*

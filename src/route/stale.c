@@ -193,7 +193,7 @@ static uint32_t next_now(const struct search *s, uint32_t sw, uint32_t lid,
 
 /*
  * A loop through this switch: of its kept entries that of the first switch goes, so that
- * LIDs that loop alike lose theirs in one block. There is one, as tables have no loop.
+ * LIDs that loop alike drop theirs in one block. There is one, as tables have no loop.
  */
 static int break_loop(struct search *s, uint32_t sw, uint32_t lid, uint32_t sorted)
 {

@@ -353,8 +353,8 @@ static const struct {
 	 G_OF_A G_OF_B G_OF_H G_OF_I
 	 "CA: j:\n" G_ROW("0x0000000000000031 " G_I, G_B("4"), "b"),
 	 NULL,
-	 {"t:16: LID 65535 is that of 0x0000000000000021 on line 14, too: ports are told "
-	  "apart here by their LIDs alone, take ibnetdiscover or iblinkinfo -l"}},
+	 {"t:16: LID 65535 is that of 0x0000000000000021 on line 14, too: ports differ here "
+	  "by their LIDs alone, take ibnetdiscover or iblinkinfo -l"}},
 	{"iblinkinfo: no host",
 	 G_OF_A G_OF_B G_OF_I,
 	 "a2-b2 a3-b3 b1-21.21(0) ",

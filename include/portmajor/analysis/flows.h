@@ -32,8 +32,8 @@ int pm_flows_note_end(struct pm_flows *flows, uint32_t port);
 
 /*
  * Updates the loads to the routes' tables in `broken`, a clone of the fabric with links
- * cut, by all that was noted. O(noted entries x path length), and for each lost end port
- * O((switches with end ports + end ports) x path length).
+ * cut, by all that was noted. O(noted entries x path length), and for each failed end
+ * port O((switches with end ports + end ports) x path length).
  */
 void pm_flows_update(struct pm_flows *flows, const struct pm_fabric *broken);
 

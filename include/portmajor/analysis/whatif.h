@@ -20,7 +20,7 @@ struct pm_whatif_result {
 	uint64_t full_load;    /* blocks of whole tables of these switches */
 	uint32_t switches;     /* within the subnet manager's reach */
 	uint32_t switches_cut; /* and out of it */
-	uint64_t pairs_cut;    /* ordered pairs of end ports that lost their last
+	uint64_t pairs_cut;    /* ordered pairs of end ports that have lost their last
 				* up-then-down path */
 	uint64_t load; /* with `loads`: most flows in one direction of a link between
 			* switches if every end port sends one to each, scaled by

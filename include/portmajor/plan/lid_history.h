@@ -78,7 +78,7 @@ struct pm_lid_restore {
  * only if no LID is free. *restored is NULL if nothing changes; else the caller puts it
  * in force, and frees it. A second call with the result changes nothing. -ENOSPC: more
  * LIDs needed than max_lid; -ENOMEM. After an error the plan may be used as it is. Cost:
- * O(ports log nodes + LIDs), and O(LIDs) more for each place that loses its LID.
+ * O(ports log nodes + LIDs), and O(LIDs) more for each place that gives up its LID.
  */
 int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *history,
 			 struct pm_lid_restore *restore, struct pm_plan **restored,

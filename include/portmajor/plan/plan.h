@@ -100,7 +100,7 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 
 /*
  * Extends a plan by the fabric's new switches, links, and hosts at new places. No place
- * loses its LID, except a slot with a link to a switch now. *grown is NULL if there is
+ * gives up its LID, except a slot with a link to a switch now. *grown is NULL if there is
  * nothing new; else the caller frees it. Errors as pm_plan_make.
  */
 int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,

@@ -60,7 +60,8 @@ static ib_api_status_t collect_group(void *context, osm_mgrp_box_t *box)
 
 /*
  * With its unicast cache OpenSM calls no engine when only hosts or leaves went
- * or came: detours over a lost leaf would stay, and all switches beside it be rewritten.
+ * or came: detours over a failed leaf would stay, and all switches beside it be
+ * rewritten.
  */
 static void refuse_ucast_cache(osm_opensm_t *osm)
 {
@@ -70,7 +71,7 @@ static void refuse_ucast_cache(osm_opensm_t *osm)
 	log_line(
 		&osm->log, OSM_LOG_INFO,
 		": the unicast cache (-A, use_ucast_cache) is switched off: it would leave "
-		"ways to the SM as they are and write more blocks");
+		"paths to the SM as they are and write more blocks");
 }
 
 static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)

@@ -20,7 +20,7 @@
 #define QUIET_MS 4    /* without a trap: a burst is over */
 #define SEND_AHEAD 64 /* what is sent before its turn where others have to wait */
 #define MOST_ROUNDS 8
-#define MOST_SETS_SILENT 4 /* then something else was lost, and is looked for */
+#define MOST_SETS_SILENT 4 /* then something else has failed, and is searched for */
 /*
  * A question or a block without an answer, with OpenSM's default 4 transmissions of 20 ms
  * each. A switch answers within about a millisecond and writes a block in 265 us; with
@@ -305,7 +305,7 @@ static int find_path(const struct work *work, uint32_t node, struct smp_request 
 	uint8_t hops[PM_LOCATE_HOPS], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
 	int num, first = 1;
 
-	_Static_assert(PM_LOCATE_HOPS + 2 <= IB_SUBNET_PATH_HOPS_MAX, "ways are paths");
+	_Static_assert(PM_LOCATE_HOPS + 2 <= IB_SUBNET_PATH_HOPS_MAX, "paths fit");
 	smp->sw = lft_records_switch(subn, work->plan, node);
 	if (!smp->sw || !sm)
 		return PM_LOCATE_NO_PATH;
@@ -886,7 +886,7 @@ static int compute(struct work *work, struct pm_error *err)
 	return rc;
 }
 
-/* Some SMP of ours was not answered: no other is sent but over proven ways. */
+/* Some SMP of ours was not answered: no other is sent but over proven paths. */
 static bool is_careful(const struct work *work)
 {
 	return work->questions.silent + work->questions.refused + num_missing(work);
@@ -904,7 +904,7 @@ static uint32_t prove_paths(struct work *work)
 	return pm_locate_failed(work->locate, work->usable);
 }
 
-/* Computes and sends the tables; how many links were found lost on the way. */
+/* Computes and sends the tables; how many failed links were found on the way. */
 static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 {
 	uint32_t before;
@@ -921,7 +921,7 @@ static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 	return failed;
 }
 
-/* One look: search, compute, send. How many links were found lost. */
+/* One look: search, compute, send. How many failed links were found. */
 static uint32_t run_round(struct work *work, struct pm_error *err)
 {
 	bool rest = work->interrupted;
@@ -956,7 +956,7 @@ static uint32_t run_round(struct work *work, struct pm_error *err)
 
 /*
  * Looks until there is nothing more to be found or sent. If a block was not answered,
- * something was lost meanwhile that no trap may report.
+ * something failed meanwhile that no trap may report.
  */
 static void search_around(struct work *work, struct pm_error *err)
 {

@@ -622,7 +622,7 @@ static void judge_balance(struct repairer *r)
 
 /*
  * Where no link in use waits for OpenSM to activate it: packets that go over would be
- * lost. The phase is looked at with the lock: see repairer_take_balance.
+ * lost. The phase is read with the lock: see repairer_take_balance.
  */
 static bool begin_round(struct repairer *r)
 {

@@ -110,7 +110,7 @@ static void judge_switches(struct plugin *plugin)
 			      plugin->unfit, sizeof(plugin->unfit));
 }
 
-/* Clears discovered[port] of ports found lost since the sweep began. */
+/* Clears discovered[port] of ports found failed since the sweep began. */
 static void leave_out_failed(const struct view *view, uint8_t *discovered)
 {
 	for (uint32_t i = 0; i < view->plan->topology->num_ports; i++)

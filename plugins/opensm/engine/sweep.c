@@ -29,7 +29,7 @@ static bool is_first_engine(const struct plugin *plugin)
 
 /* ---- What the repairer found and did ---- */
 
-/* Looks at the ports discovered last, without those found lost since. -ENOMEM. */
+/* Looks at the ports discovered last, without those found failed since. -ENOMEM. */
 static int update_without_failed(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
@@ -58,7 +58,7 @@ static int update_without_failed(struct plugin *plugin)
 }
 
 /*
- * Takes over the ports found lost. They stay so until a discovery that began afterwards
+ * Takes over the ports found failed. They stay so until a discovery that began afterwards
  * sees them; the one under way may have seen them before.
  */
 static bool merge_failed(struct plugin *plugin)
@@ -80,7 +80,7 @@ static uint32_t num_known(const struct plugin *plugin)
 	return plugin->view.plan ? plugin->view.plan->topology->num_ports : 0;
 }
 
-/* A discovery is over: it decides about ports found lost before it began. */
+/* A discovery is over: it decides about ports found failed before it began. */
 static void trust_discovery(struct plugin *plugin)
 {
 	uint8_t *failed = plugin->view.failed;

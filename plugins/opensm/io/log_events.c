@@ -118,7 +118,7 @@ void log_repair(const struct plugin *plugin, const struct repaired *done)
 
 	if (!done->number) {
 		log_line(&plugin->osm->log, OSM_LOG_VERBOSE,
-			 ": traps %u, queries %u, unanswered %u: nothing found lost%s%s",
+			 ": traps %u, queries %u, unanswered %u: no failure found%s%s",
 			 done->traps, done->queries, done->unanswered,
 			 done->gave_up ? "; left to the sweep: " : "",
 			 done->gave_up ? done->gave_up : "");

@@ -2,7 +2,7 @@
 /*
  * Writes the plan's LIDs into the LID manager's table of persistent LIDs (guid2lid) after
  * discovery; OpenSM assigns exactly these, stores them in its own file, and treats LMC,
- * duplicates and lost ports as usual.
+ * duplicates and ports that are gone as usual.
  */
 #ifndef PORTMAJOR_GUID2LID_H
 #define PORTMAJOR_GUID2LID_H

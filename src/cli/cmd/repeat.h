@@ -7,7 +7,8 @@
 #include <time.h>
 
 struct cli_watch {
-	/* Tells it; an exit status. Another one is due at *again, which is far away. */
+	/* Prints it; an exit status. Another look is due at *again, at the end of time
+	 * else. */
 	int (*look)(const void *request, time_t *again);
 	/* A number that changes with the output. */
 	uint64_t (*mark)(const void *request);

@@ -6,8 +6,8 @@
 #include <portmajor/analysis/failures.h>
 #include <portmajor/lab/lft_trace.h>
 
-/* Whether a trace, of a file, loses the links at these ports and no others; an exit
- * status. */
+/* Whether a trace, of a file, has failures of the links at these ports and no others; an
+ * exit status. */
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		    const struct pm_lft_trace *trace, const char *path);
 

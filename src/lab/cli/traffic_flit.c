@@ -502,7 +502,7 @@ static const struct cli_option options[] = {
 	 "plan)",
 	 CLI_MEMBER(struct flit_request, lfts)},
 	{0, "ties", "HOW",
-	 "in a torus, where both ways round are as long: parity of the coordinates "
+	 "in a torus, where both directions are as long: parity of the coordinates "
 	 "(default), or always up",
 	 .take = take_ties, .values = "parity|up"},
 	{0, "flow", "CONTROL", "credit (default) or slack: STOP and GO",
