@@ -71,10 +71,10 @@ class Threads(labtest.Folders):
         netlist = simlab.Netlist(pmlab.generate(self.folder / "fabric.net", *self.GENERATE))
         self.fabric = self.enterContext(pmlab.Fabric(netlist))
 
-    def open_sm(self):
+    def open_sm(self, **conf):
         options = f"{TSAN_OPTIONS}:log_path={self.folder}/{self.id()}"
         return simlab.OpenSM(self.fabric, engine="portmajor", wire=self.wire,
-                             conf=pmlab.plugin_options(self.config),
+                             conf=pmlab.plugin_options(self.config, **conf),
                              plugin_dir=PLUGIN.parent, preload=[os.environ["PORTMAJOR_TSAN"]],
                              env={"TSAN_OPTIONS": options}, cache_dir=self.folder)
 
@@ -161,6 +161,36 @@ class Threads(labtest.Folders):
             self.much_at_a_time(osm, ["sw3-1"])
             self.much_at_a_time(osm, ["sw2-1", "sw3-2", "leaf3"])
             self.settle(osm, osm.hup)
+            self.check_end(osm)
+        self.check_reports()
+
+    def port_errors(self):
+        """Symbol errors by the ports that are listed."""
+        errors = json.loads(pmlab.kept(self.folder, "state").read_text())["port_errors"]
+        return {port["ends"][0]["name"]: port["symbol_errors"]
+                for port in (errors or {"list": []})["list"]}
+
+    def add_errors(self):
+        self.errors += 100
+        self.fabric.console('PerformanceSet "sw2-0"[1] PortCounters.SymbolErrorCounter='
+                            f"{self.errors}")
+
+    def test_port_errors(self):
+        """Counters are read while the writer lists errors, and plans and limits change."""
+        self.errors = 0
+        with self.open_sm(perfmgr="TRUE", perfmgr_sweep_time_s=1) as osm:
+            osm.wait_subnet_up()
+            mark = osm.log_offset()
+            for number, switch in enumerate(("sw3-1", "sw3-2", "leaf3"), 1):
+                self.config.write_text(f"flap_limit 0\nport_error_limit {number}\n")
+                self.fabric.lose(switch)
+                self.add_errors()
+                osm.hup()
+                osm.wait_subnet_up(mark)
+                mark = osm.log_offset()
+                self.fabric.back(switch)
+            simlab.poll_until(lambda: self.add_errors() or osm.hup() or "sw2-0" in
+                              self.port_errors(), 120, "errors to be listed", every=1)
             self.check_end(osm)
         self.check_reports()
 
