@@ -26,10 +26,10 @@ void recordings_free(struct recordings *recordings);
 int recordings_find_netlist(struct recordings *recordings, const char *name, char **path);
 
 /*
- * Finds the recording of an engine, ENGINE or ENGINE.sets, in the folder, of the fabric and of the
- * failure of the cables at these ports. *path is for the caller to free; NULL: there is
- * none, which is no failure. An exit status. Cost:
- * reads all recordings of this engine and fabric.
+ * Finds the recording of an engine, ENGINE or ENGINE.sets, in the folder, of the fabric
+ * and of the failure of the cables at these ports. *path is for the caller to free; NULL:
+ * there is none, which is no failure. An exit status. Cost: reads all recordings of this
+ * engine and fabric.
  */
 int recordings_find_engine(const struct recordings *recordings, const char *name,
 			   const struct pm_fabric *fabric, const struct pm_ports *ports,
