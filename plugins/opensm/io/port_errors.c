@@ -243,7 +243,7 @@ static json_t *describe_listed(const struct pm_fabric *topology,
 }
 
 /* Ports with errors enough, the worst first; NULL without memory. The caller frees it. */
-static struct listed *list_ports(struct port_errors *errors, uint32_t limit, time_t now,
+static struct listed *list_worst(struct port_errors *errors, uint32_t limit, time_t now,
 				 size_t *count)
 {
 	struct port_with_errors *port;
@@ -270,7 +270,7 @@ static json_t *describe(struct port_errors *errors, uint32_t limit,
 {
 	json_t *array = json_array();
 	size_t count;
-	struct listed *list = list_ports(errors, limit, now, &count);
+	struct listed *list = list_worst(errors, limit, now, &count);
 
 	for (size_t i = 0; list && i < count && i < PORT_ERRORS_LISTED; i++)
 		array = pm_json_append(array, describe_listed(topology, hosts, &list[i]));
