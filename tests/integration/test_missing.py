@@ -153,7 +153,7 @@ class Killed(MissingCase):
         self.assertTrue(json.loads(state.read_text("utf-8"))["running"])
         self.assertFalse(json.loads(self.run_it("status", "--json").stdout)["running"])
         self.assertIn(", ended, pid", self.run_it("status").stdout)
-        self.assertIn(gone, "".join(watch.stdout.readline() for _ in range(2)))
+        self.assertIn(f"finding  {gone}", watch.stdout.readline())
         self.lab.close()
         self.start()
         simlab.poll_until(lambda: self.judge() == (0, []), pmlab.TIMEOUT_S, "a good state",

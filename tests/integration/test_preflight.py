@@ -168,7 +168,7 @@ class Preflight(labtest.Folders):
         self.assertEqual(self.service("ALL"), [(True, "reads /etc/opensm/opensm.conf")])
         self.assertEqual(self.service("ALL", "-F", conf),
                          [(True, f"reads /etc/opensm/opensm.conf, not {conf}")])
-        told = (True, f"reads {conf}, as told in "
+        told = (True, f"reads {conf}, as named in "
                 "/etc/systemd/system/opensm@.service.d/b.conf")
         units = {"a": "ExecStart=/sbin/opensm -F /nowhere\n",
                  "b": f"ExecStart=\nExecStart=/sbin/opensm -F {conf} --guid %I\n"}
