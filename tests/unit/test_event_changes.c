@@ -87,6 +87,8 @@ static const struct row {
 	{"no drain", DRAIN(", \"by\": \"root\""), NO_DRAIN, "notice undrained s0:4|"},
 	{"went down once", "{\"flapping\": []}", FLAP("noted"), ""},
 	{"on hold", FLAP("noted"), FLAP("on-hold"), "warning held leaf1[20]-s1[3]|"},
+	{"down while on hold", FLAP("on-hold"), FLAP("down"), ""},
+	{"up and still on hold", FLAP("down"), FLAP("on-hold"), ""},
 	{"watched again", FLAP("on-hold"), FLAP("watched"),
 	 "notice released leaf1[20]-s1[3]|"},
 	{"not saved", "{\"unsaved\": null}", "{\"unsaved\": \"disk full\"}",

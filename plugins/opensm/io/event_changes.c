@@ -97,10 +97,14 @@ static bool is_any(const json_t *thing)
 	return true;
 }
 
-/* Links that are kept out, or would be but for paths that need them. */
+/*
+ * Links that are kept out, or would be but for paths that need them: also while they are
+ * down, as that releases none.
+ */
 static bool is_held(const json_t *flap)
 {
-	return is_text(flap, "state", "on-hold") || is_text(flap, "state", "needed");
+	return is_text(flap, "state", "on-hold") || is_text(flap, "state", "needed") ||
+	       is_text(flap, "state", "down");
 }
 
 static bool has_acknowledgement(const json_t *part)
