@@ -279,20 +279,35 @@ static int find_things(const struct pm_fabric *fabric, const struct pm_plan *pla
 	return rc;
 }
 
+/* Says why no cable is at a port. A plan's own fabric has no hosts, but their places. */
+static int fail_no_cable(const struct pm_fabric *fabric, const struct pm_plan *plan,
+			 const char *what, uint32_t node, uint32_t num,
+			 struct pm_error *err)
+{
+	const struct pm_node *n = &fabric->nodes[node];
+
+	if (plan && fabric == plan->topology && num <= n->num_ports &&
+	    plan->lid[n->first_port + num])
+		return pm_error_set(err, -EINVAL,
+				    "%s: port %u of %s is a host's, and no link between "
+				    "switches",
+				    what, num, pm_fabric_label(fabric, node));
+	return pm_error_set(err, -EINVAL, "%s: \"%s\" has no cable at port %u", what,
+			    pm_fabric_label(fabric, node), num);
+}
+
 /* One port of each node. */
-static int add_ports(const struct pm_fabric *fabric, const char *what,
-		     const struct pm_ports *nodes, uint64_t port, struct pm_ports *ports,
-		     struct pm_error *err)
+static int add_ports(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		     const char *what, const struct pm_ports *nodes, uint64_t port,
+		     struct pm_ports *ports, struct pm_error *err)
 {
 	for (uint32_t i = 0; i < nodes->num; i++) {
 		const struct pm_node *n = &fabric->nodes[nodes->list[i]];
 		uint32_t at = n->first_port + (uint32_t)port;
 
 		if (port && (port > n->num_ports || fabric->ports[at].peer == PM_NONE))
-			return pm_error_set(err, -EINVAL,
-					    "%s: \"%s\" has no cable at port %u", what,
-					    pm_fabric_label(fabric, nodes->list[i]),
-					    (unsigned int)port);
+			return fail_no_cable(fabric, plan, what, nodes->list[i],
+					     (uint32_t)port, err);
 		if (add_failed_port(ports, at))
 			return pm_error_no_memory(err);
 	}
@@ -317,7 +332,7 @@ int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	if (!rc)
 		rc = find_things(fabric, plan, what, text, &nodes, &port, err);
 	if (!rc)
-		rc = add_ports(fabric, what, &nodes, port, ports, err);
+		rc = add_ports(fabric, plan, what, &nodes, port, ports, err);
 	if (rc)
 		ports->num = before;
 	free(nodes.list);

@@ -189,6 +189,28 @@ static void test_names(void **state)
 	world_free(&w);
 }
 
+/* A plan's own fabric has no hosts: their ports are told from ports without a cable. */
+static void test_host_of_plan(void **state)
+{
+	struct pm_ports ports = {0};
+	struct pm_error err = {""};
+	struct world w;
+
+	(void)state;
+	world_make(&w, world_director(36), PM_GROUPED);
+	assert_int_equal(pm_failures_find(w.plan->topology, w.plan, "drain", "leaf0:1",
+					  &ports, &err),
+			 -EINVAL);
+	assert_string_equal(err.text, "drain: port 1 of leaf0 is a host's, and no link "
+				      "between switches");
+	assert_int_equal(pm_failures_find(w.plan->topology, w.plan, "drain", "leaf0:37",
+					  &ports, &err),
+			 -EINVAL);
+	assert_string_equal(err.text, "drain: \"leaf0\" has no cable at port 37");
+	free(ports.list);
+	world_free(&w);
+}
+
 /* One node, where only one can be meant: as above, without ports and cables. */
 static void test_one_node(void **state)
 {
@@ -549,11 +571,12 @@ static void test_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	     cmocka_unit_test(test_one_node),
-		cmocka_unit_test(test_chassis),	     cmocka_unit_test(test_guids),
-		cmocka_unit_test(test_planned_lids), cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_pairs),	     cmocka_unit_test(test_none),
-		cmocka_unit_test(test_shared_names), cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_names),	 cmocka_unit_test(test_host_of_plan),
+		cmocka_unit_test(test_one_node), cmocka_unit_test(test_chassis),
+		cmocka_unit_test(test_guids),	 cmocka_unit_test(test_planned_lids),
+		cmocka_unit_test(test_kinds),	 cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_none),	 cmocka_unit_test(test_shared_names),
+		cmocka_unit_test(test_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
