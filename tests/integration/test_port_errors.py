@@ -75,6 +75,7 @@ class PortErrors(test_missing.MissingCase):
         done = self.run_it(*drain[1:], "--wait", 60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(self.run_it("drain").stdout, r"out +spine0:1")
+        self.assertNotIn("portmajor drain", self.judge()[1][0])
         self.assertGreater((self.lab.osm.counters() - before)["lft_sets"], 0)
 
         # Another limit, without a restart; 0 names none.

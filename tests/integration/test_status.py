@@ -266,6 +266,16 @@ class Bad(Written):
                 self.assertEqual((status, len(found)), (1, 1) if word else (0, 0), found)
                 self.assertIn(word or "", " ".join(found))
 
+    def test_drained_port_with_errors(self):
+        """No command drains it once more."""
+        drain = {"guid": "0x2", "name": "s0", "port": 6, "state": "out", "needed": 0}
+        for port, command in ((6, False), (0, False), (7, True)):
+            with self.subTest(port):
+                status, (found,) = self.judge(self.changed(
+                    drained={"list": [{**drain, "port": port}], "error": None},
+                    port_errors=errors("link", {"link_downed": 12})))
+                self.assertEqual((status, "portmajor drain" in found), (1, command))
+
     def test_max_age(self):
         path = self.changed(time=int(time.time()) - 1000)
         self.assertEqual(self.judge(path, "--max-age", 100000), (0, []))

@@ -142,9 +142,32 @@ static void append_port_errors(char **text, const json_t *port)
 	append(text, ")");
 }
 
-/* The command that keeps the first link between switches out of paths, if there is one.
+/* Whether one of a link's ends, or a switch of it, is drained. */
+static bool is_drained(const struct status *status, const json_t *link)
+{
+	const json_t *list =
+		json_object_get(state_file_member(&status->state, "drained"), "list");
+	const json_t *drain, *end;
+	size_t i, j;
+
+	json_array_foreach(list, i, drain) {
+		json_int_t port = cli_json_number(drain, "port");
+
+		json_array_foreach(json_object_get(link, "ends"), j, end) {
+			if (!strcmp(cli_json_text(drain, "guid"),
+				    cli_json_text(end, "guid")) &&
+			    (!port || port == cli_json_number(end, "port")))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The command that keeps the first link between switches out of paths that no drain
+ * does, if there is one.
  */
-static void append_drain(char **text, const json_t *list)
+static void append_drain(const struct status *status, char **text, const json_t *list)
 {
 	const json_t *port;
 	size_t i;
@@ -153,7 +176,8 @@ static void append_drain(char **text, const json_t *list)
 		const json_t *end = json_array_get(json_object_get(port, "ends"), 0);
 		const char *name = cli_json_label(end);
 
-		if (strcmp(cli_json_text(port, "kind"), "link") != 0)
+		if (strcmp(cli_json_text(port, "kind"), "link") != 0 ||
+		    is_drained(status, port))
 			continue;
 		append(text,
 		       "; `portmajor drain '%s:%" JSON_INTEGER_FORMAT
@@ -180,7 +204,7 @@ static void judge_port_errors(const struct status *status, struct findings *find
 		append_port_errors(&text, json_array_get(list, i));
 	}
 	append(&text, "%s", count > NAMED ? ", .." : "");
-	append_drain(&text, list);
+	append_drain(status, &text, list);
 	add_finding(findings, "%" PRIu64 " port%s had errors in the last hour: %s", count,
 		    count == 1 ? "" : "s", text);
 	free(text);
