@@ -20,6 +20,7 @@ FOLDER = pmlab.ROOT / "monitoring"
 RULES = (FOLDER / "alerts.yml").read_text(encoding="ascii")
 ALERTS = set(re.findall(r"alert: (\w+)", RULES))
 LATE_S = 30
+STATE_S = 90  # it is written each minute
 
 
 def names_in(text):
@@ -234,7 +235,7 @@ class Live(labtest.Folders):
             self.guid = "0x" + path.suffixes[0][1:]
             for name in ("run_blocks_sent", "ports_with_errors"):
                 simlab.poll_until(lambda: f"portmajor_{name}" in path.read_text("ascii"),
-                                  LATE_S, name)
+                                  STATE_S, name)
             healthy = path.read_text("ascii")
             live = names_in(healthy)
             self.assertLessEqual(names_in(RULES), live)
