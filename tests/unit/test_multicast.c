@@ -556,6 +556,10 @@ static void test_limits(void **state)
 		scene.members[g][0] = scene.places[0];
 		scene.members[g][1] = scene.places[g == 2 ? 0 : scene.num_slots - 1];
 	}
+	/* Between others. */
+	scene.groups[0].num = 3;
+	scene.members[0][2] = scene.members[0][1];
+	scene.members[0][1] = scene.members[0][0];
 	tables = mscene_route(&scene, trees);
 	assert_int_equal(trees[0].state, PM_GROUP_PLANE);
 	assert_int_equal(trees[1].state, PM_GROUP_PLANE);
