@@ -517,8 +517,10 @@ class Watch(Written):
         expect("finding  bad switches: s0 has no room")
         self.replace(bad_switches="s0 has no room")
         expect("over     OpenSM has ended")
+        self.replace(bad_switches="s0 and s1 have no room")
+        expect("finding  bad switches: s0 and s1 have no room")
         self.replace()
-        expect("over     bad switches: s0 has no room", "verdict  ok")
+        expect("over     bad switches: s0 and s1 have no room", "verdict  ok")
         watch.send_signal(signal.SIGINT)
         self.assertEqual((watch.wait(20), watch.stdout.read()), (0, ""))
 

@@ -16,8 +16,8 @@
 
 #define NAMED 8 /* links in a finding */
 
-static void __attribute__((format(printf, 2, 3)))
-add_finding(struct findings *findings, const char *format, ...)
+static void __attribute__((format(printf, 3, 4)))
+add_finding(struct findings *findings, const char *kind, const char *format, ...)
 {
 	va_list args;
 
@@ -26,6 +26,7 @@ add_finding(struct findings *findings, const char *format, ...)
 	va_start(args, format);
 	if (vasprintf(&findings->text[findings->count], format, args) < 0)
 		cli_no_memory();
+	findings->kind[findings->count] = kind;
 	findings->count++;
 	va_end(args);
 }
@@ -38,12 +39,13 @@ static void judge_paths(const struct status *status, struct findings *findings)
 	uint64_t connected = state->reachable.connected, pairs = state->reachable.pairs;
 
 	if (pairs < connected)
-		add_finding(findings,
+		add_finding(findings, "paths",
 			    "%" PRIu64 " of %" PRIu64
 			    " pairs of hosts are cut off that cables join: %s",
 			    connected - pairs, connected, where);
 	else if (state->unreachable.pairs)
-		add_finding(findings, "hosts are cut off that cables join: %s", where);
+		add_finding(findings, "paths", "hosts are cut off that cables join: %s",
+			    where);
 }
 
 /* A restart goes on with the files on disk. */
@@ -52,9 +54,9 @@ static void judge_files(const struct status *status, struct findings *findings)
 	const json_t *plan = state_file_member(&status->state, "plan");
 
 	if (status->state.unsaved)
-		add_finding(findings, "not saved: %s", status->state.unsaved);
+		add_finding(findings, "files", "not saved: %s", status->state.unsaved);
 	else if (json_is_false(json_object_get(plan, "saved")))
-		add_finding(findings, "the plan is not saved: see OpenSM's log");
+		add_finding(findings, "files", "the plan is not saved: see OpenSM's log");
 }
 
 /* Text, or NULL where there is none. */
@@ -106,8 +108,8 @@ static void judge_links(const struct status *status, struct findings *findings)
 		append(&text, "%s", i ? ", " : "");
 		append_degraded(&text, json_array_get(list, i));
 	}
-	add_finding(findings, "%" PRIu64 " link%s below %s neighbours': %s%s", count,
-		    count == 1 ? " runs" : "s run", count == 1 ? "its" : "their",
+	add_finding(findings, "degraded", "%" PRIu64 " link%s below %s neighbours': %s%s",
+		    count, count == 1 ? " runs" : "s run", count == 1 ? "its" : "their",
 		    text ? text : "?", count > NAMED ? ", .." : "");
 	free(text);
 }
@@ -205,7 +207,8 @@ static void judge_port_errors(const struct status *status, struct findings *find
 	}
 	append(&text, "%s", count > NAMED ? ", .." : "");
 	append_drain(status, &text, list);
-	add_finding(findings, "%" PRIu64 " port%s had errors in the last hour: %s", count,
+	add_finding(findings, "errors",
+		    "%" PRIu64 " port%s had errors in the last hour: %s", count,
 		    count == 1 ? "" : "s", text);
 	free(text);
 }
@@ -215,7 +218,7 @@ static void judge_missing(const struct status *status, struct findings *findings
 	char *text = cli_missing_finding(state_file_member(&status->state, "missing"));
 
 	if (text)
-		add_finding(findings, "%s", text);
+		add_finding(findings, "missing", "%s", text);
 	free(text);
 }
 
@@ -224,7 +227,7 @@ static void judge_cables(const struct status *status, struct findings *findings)
 	char *text = cable_diff_finding(status->cables, status->expected);
 
 	if (text)
-		add_finding(findings, "%s", text);
+		add_finding(findings, "cables", "%s", text);
 	free(text);
 }
 
@@ -250,7 +253,7 @@ static void judge_holds(const struct status *status, struct findings *findings)
 		free(name);
 	}
 	if (held)
-		add_finding(findings,
+		add_finding(findings, "held",
 			    "%" JSON_INTEGER_FORMAT
 			    " link%s flapping: %s%s (`portmajor release` ends a hold)",
 			    held, held == 1 ? " is" : "s are", text,
@@ -263,13 +266,13 @@ static void judge_multicast(const struct status *status, struct findings *findin
 	uint64_t left_out = status->state.multicast.members_left_out;
 
 	if (left_out)
-		add_finding(findings,
+		add_finding(findings, "members",
 			    "%" PRIu64 " member%s of multicast groups %s in no tree: "
 			    "no links, a switch without multicast, or too small a table",
 			    left_out, left_out == 1 ? "" : "s",
 			    left_out == 1 ? "is" : "are");
 	if (status->state.multicast.incomplete)
-		add_finding(findings, "multicast tables are not all sent");
+		add_finding(findings, "multicast", "multicast tables are not all sent");
 }
 
 /* Facts as of the last run: a standby knows nothing newer. */
@@ -278,7 +281,8 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 	uint64_t sent = status->state.run.sent, acked = status->state.run.acked;
 
 	if (status->state.bad_switches)
-		add_finding(findings, "bad switches: %s", status->state.bad_switches);
+		add_finding(findings, "switches", "bad switches: %s",
+			    status->state.bad_switches);
 	judge_missing(status, findings);
 	judge_cables(status, findings);
 	judge_holds(status, findings);
@@ -286,7 +290,7 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 	judge_port_errors(status, findings);
 	judge_multicast(status, findings);
 	if (acked < sent)
-		add_finding(findings,
+		add_finding(findings, "blocks",
 			    "%" PRIu64 " of %" PRIu64
 			    " LFT blocks of the last run were not acknowledged",
 			    sent - acked, sent);
@@ -297,13 +301,13 @@ static void judge_process(const struct status *status, struct findings *findings
 {
 	if (status->state.killed)
 		add_finding(
-			findings,
+			findings, "process",
 			"OpenSM was killed or has crashed: no process holds the lock of its "
 			"folder");
 	else if (!status->state.running)
-		add_finding(findings, "OpenSM has ended");
+		add_finding(findings, "process", "OpenSM has ended");
 	else if (status->age > (json_int_t)status->max_age)
-		add_finding(findings,
+		add_finding(findings, "process",
 			    "the state is old: written %" JSON_INTEGER_FORMAT
 			    " s ago; is OpenSM running, and its disk not full?",
 			    status->age);
@@ -316,7 +320,7 @@ static void judge_routing(const struct status *status, struct findings *findings
 	bool shadow = json_is_object(state_file_member(state, "shadow"));
 
 	if (state->routed && !state->active && !(shadow && state->engine.used))
-		add_finding(findings, "OpenSM fell back to %s: %s",
+		add_finding(findings, "engine", "OpenSM fell back to %s: %s",
 			    state->engine.used ? state->engine.used : "no engine at all",
 			    state->engine.reason ? state->engine.reason : "?");
 	else if (!shadow)
@@ -335,10 +339,10 @@ void findings_judge(const struct status *status, struct findings *findings)
 	if (master)
 		judge_fabric(status, findings);
 	if (state->config_error)
-		add_finding(findings, "the configuration is not used: %s",
+		add_finding(findings, "config", "the configuration is not used: %s",
 			    state->config_error);
 	if (state->drained.error)
-		add_finding(findings, "what is drained is not followed: %s",
+		add_finding(findings, "drain", "what is drained is not followed: %s",
 			    state->drained.error);
 }
 

@@ -16,9 +16,10 @@ struct status {
 
 #define MAX_FINDINGS 20
 
-/* Of each judgement at most one; sentences, as the command prints them. */
+/* Sentences, as the command prints them, at most one of each kind (a word). */
 struct findings {
 	char *text[MAX_FINDINGS];
+	const char *kind[MAX_FINDINGS];
 	size_t count;
 };
 

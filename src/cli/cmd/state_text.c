@@ -364,34 +364,22 @@ static void print_change(const char *guid, const char *kind, const char *text)
 	putchar('\n');
 }
 
-/* What a list of texts has and another one, which may be NULL, has not. */
-static void print_others(const char *guid, const char *kind, const json_t *list,
-			 const json_t *other)
-{
-	const json_t *text, *same;
-	size_t i, j;
-
-	json_array_foreach(list, i, text) {
-		bool found = false;
-
-		json_array_foreach(other, j, same)
-			found |= json_equal(text, same);
-		if (!found)
-			print_change(guid, kind, json_string_value(text));
-	}
-}
-
 void status_print_changes(json_t *shown, const char *path, const char *guid,
 			  const struct findings *findings, bool quiet)
 {
-	const json_t *before = json_object_get(shown, path);
-	json_t *now = json_array();
+	json_t *before = json_object_get(shown, path), *now = json_object(), *text;
+	const char *kind;
 
 	for (size_t i = 0; i < findings->count; i++)
-		json_array_append_new(now, pm_json_text(findings->text[i]));
-	print_others(guid, "over", before, now);
-	print_others(guid, "finding", now, before);
-	if (!quiet && !findings->count && (!before || json_array_size(before)))
+		json_object_set_new(now, findings->kind[i],
+				    pm_json_text(findings->text[i]));
+	json_object_foreach(before, kind, text)
+		if (!json_object_get(now, kind))
+			print_change(guid, "over", json_string_value(text));
+	json_object_foreach(now, kind, text)
+		if (!before || !json_equal(text, json_object_get(before, kind)))
+			print_change(guid, "finding", json_string_value(text));
+	if (!quiet && !findings->count && (!before || json_object_size(before)))
 		print_change(guid, "verdict", "ok");
 	json_object_set_new(shown, path, now);
 }

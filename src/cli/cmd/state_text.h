@@ -12,10 +12,10 @@ void status_print_fabric(const struct state_file *state);
 void status_print(const struct status *status);
 
 /*
- * A dated line for each finding that has come (`finding`) or gone (`over`) since the last
- * time of this state: `shown` has its findings by path, and is brought up to date. And,
- * unless quiet, one if there are no more: `verdict`, `ok`. guid: of the fabric, where
- * there are several, or NULL.
+ * A dated line for each finding that is new or other (`finding`) or gone (`over`) since
+ * the last time of this state: `shown` has its findings by path, and is brought up to
+ * date. And, unless quiet, one if there are no more: `verdict`, `ok`. guid: of the
+ * fabric, where there are several, or NULL.
  */
 void status_print_changes(json_t *shown, const char *path, const char *guid,
 			  const struct findings *findings, bool quiet);
