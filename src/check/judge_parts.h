@@ -16,8 +16,8 @@ struct judge {
 	uint16_t *top;		       /* [switch] likewise */
 	uint8_t *level;		       /* [switch] likewise */
 	uint32_t sm;		       /* likewise */
-	uint64_t in_use[LID_WORDS];    /* LIDs that some port has */
-	uint64_t has_entry[LID_WORDS]; /* LIDs that some table has an entry for */
+	uint64_t in_use[LID_WORDS];    /* LIDs of ports */
+	uint64_t has_entry[LID_WORDS]; /* LIDs with an entry in a table */
 	struct pm_judgement found;
 };
 
@@ -25,7 +25,7 @@ struct judge {
 void judge_find(struct judge *j, enum pm_finding_kind kind, uint64_t count,
 		const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* judge_plan.c, the last step: against the plan. -ENOMEM. */
+/* judge_plan.c, the last step: compares with the plan. -ENOMEM. */
 int judge_plan(struct judge *j, struct pm_error *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/multicast/mft.h>
 
-/* The number of the first port from this one on that is in the mask, or PM_NONE. */
+/* The lowest port number in the mask that is `from` or above, or PM_NONE. */
 static inline uint32_t mft_next_port(const struct pm_mfts *mfts, uint32_t sw,
 				     uint16_t mlid, uint32_t from)
 {
@@ -22,7 +22,7 @@ static inline uint32_t mft_next_port(const struct pm_mfts *mfts, uint32_t sw,
 	return PM_NONE;
 }
 
-/* `num` runs through the ports in a mask. */
+/* Runs `num` through the port numbers in a mask. */
 #define mft_for_each_port(num, mfts, sw, mlid)                                           \
 	for (uint32_t num = mft_next_port(mfts, sw, mlid, 0); (num) != PM_NONE;          \
 	     (num) = mft_next_port(mfts, sw, mlid, (num) + 1))
@@ -33,8 +33,8 @@ static inline bool mft_has_entry(const struct pm_mfts *mfts, uint32_t sw, uint16
 }
 
 /*
- * Whether a port of a switch is in a mask for itself or an attached node: it is port 0,
- * or has a link to an end node.
+ * Whether a switch's port, in a mask, delivers packets: it is port 0, or has a link to an
+ * end node.
  */
 static inline bool mft_is_end(const struct pm_fabric *fabric, uint32_t port)
 {
@@ -44,7 +44,7 @@ static inline bool mft_is_end(const struct pm_fabric *fabric, uint32_t port)
 	       (peer != PM_NONE && fabric->ports[peer].node >= fabric->num_switches);
 }
 
-/* The switch that a port of a switch leads to, or PM_NONE. */
+/* The switch at the other end of a switch's port, or PM_NONE. */
 static inline uint32_t mft_switch_behind(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t peer = fabric->ports[port].num ? fabric->ports[port].peer : PM_NONE;

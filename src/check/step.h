@@ -5,10 +5,10 @@
 
 #include <portmajor/check/check.h>
 
-/* One step of a packet for a LID that is at a switch. */
+/* The next step of a packet for a LID at switch *sw. */
 enum step {
-	STEP_ON,  /* to another switch */
-	STEP_END, /* to a port that is not a switch's: *port is that port */
+	STEP_ON,  /* to another switch: *sw is that switch, *port the output port */
+	STEP_END, /* to its last port, *port: an end port, or the switch's port 0 */
 	STEP_DROP,
 };
 
@@ -50,7 +50,10 @@ static inline bool has_end_ports(const struct pm_fabric *fabric, uint32_t sw)
 	return false;
 }
 
-/* The switch that a port with a LID hangs on; PM_NONE if it has no link. */
+/*
+ * The switch of a port with a LID: the port's own, or the one that an end port has a link
+ * to. PM_NONE: no link.
+ */
 static inline uint32_t switch_of(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t node = fabric->ports[port].node;

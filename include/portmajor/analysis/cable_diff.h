@@ -2,23 +2,22 @@
 /*
  * Compares the cables of two fabrics: missing, additional and swapped ones.
  *
- * A node of one fabric is the node of the other with its GUID or, if there is none, with
- * its name, where among the nodes left each side has one of that name. A switch is no end
- * node. Ports correspond by number.
+ * Nodes of the two fabrics are matched by GUID. The others are matched by name, where the
+ * name is unique among the unmatched nodes of each fabric. A switch matches no end node.
+ * Ports are matched by number.
  *
- * Cables are swapped when their ends are permuted: each port of two or more cables has
- * another cable of these in the other fabric, and no other port takes part. With a port
- * in each fabric having one cable, missing and additional cables together form paths and
- * cycles that alternate between the two; the cycles are the swapped cables.
+ * As a port has at most one cable in each fabric, missing and additional cables together
+ * form paths and cycles in which the two kinds alternate. The cables of a cycle are
+ * swapped: the same ports are joined, in other pairs.
  */
 #ifndef PORTMAJOR_CABLE_DIFF_H
 #define PORTMAJOR_CABLE_DIFF_H
 
 #include <portmajor/fabric/fabric.h>
 
-/* `port` leads to `found` in the other fabric, and to its peer in the first. */
+/* The first fabric joins `port` to its peer, the second one to `found`. */
 struct pm_swapped_cable {
-	uint32_t port, found; /* both of the first fabric */
+	uint32_t port, found; /* ports of the first fabric */
 	uint32_t cycle;	      /* the same number: swapped with each other */
 };
 

@@ -9,22 +9,25 @@
 
 /*
  * Writes one line without a newline, such as
- *   lost 2 switches (s0-line0, s0-fab0), 1 link (leaf3[20]-s1-line0[4]);
- *   came 1 host (leaf2[5])
+ *   failed: 2 switches (s0-line0, s0-fab0), 1 link (leaf3[20]-s1-line0[4]);
+ *   came: 1 host (leaf2[5])
  * or "no change". Names at most three of a kind. A switch without any link to a switch
  * counts as failed; its links and hosts are then not named. Truncated to size.
  */
 void pm_change_describe(const struct pm_plan *plan, const uint8_t *before,
 			const uint8_t *after, char *text, size_t size);
 
-/* [port] Discovered, and excluded by drains (drain.h), at one moment. */
+/*
+ * [port] The ports that are discovered, and those excluded by drains (drain.h), at one
+ * moment.
+ */
 struct pm_change_use {
 	const uint8_t *discovered, *drained;
 };
 
 /*
  * The same, followed by the drained and undrained parts that were discovered at both
- * moments: "drained 1 link (leaf3[20]-s1-line0[4])". A switch counts as drained when all
+ * moments: "drained: 1 link (leaf3[20]-s1-line0[4])". A switch counts as drained when all
  * its links to switches are.
  */
 void pm_change_describe_use(const struct pm_plan *plan,
@@ -35,14 +38,14 @@ void pm_change_describe_use(const struct pm_plan *plan,
 #define PM_CHANGE_TEXT 3072
 
 /*
- * Writes one line without a newline on links within or across levels, which hosts'
- * traffic does not use. Names at most 32. False if there is none.
+ * Writes one line without a newline on links that lead neither one level up nor down:
+ * hosts' traffic does not use them. Names at most 32. False: there are none.
  */
 bool pm_change_oddities(const struct pm_plan *plan, char *text, size_t size);
 
 /*
- * Writes one line without a newline on switches with hosts without an up-then-down path,
- * and on unreachable service ports. False if there are none.
+ * Writes one line without a newline on pairs of switches with hosts that have no
+ * up-then-down path, and on unreachable service ports. False: there are none.
  */
 bool pm_change_unreachable(const struct pm_plan *plan,
 			   const struct pm_unreachable *unreachable, char *text,

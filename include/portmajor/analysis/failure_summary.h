@@ -33,7 +33,10 @@ struct pm_row {
 	uint32_t name; /* the caller's own, carried along */
 };
 
-/* Values and their counts, each once and in order when sorted. Zeroed: none. */
+/*
+ * The count of each value. Once sorted, each value is there once, in ascending order.
+ * Zeroed: empty.
+ */
 struct pm_bin {
 	uint64_t value, count;
 };
@@ -47,14 +50,14 @@ int pm_histogram_add(struct pm_histogram *histogram, uint64_t value, uint64_t co
 
 struct pm_failure_summary {
 	/*
-	 * The metric to rank by (ties: more blocks, then more pairs cut, then first), and
-	 * how many of the worst to keep. Set by the caller, the rest zeroed.
+	 * The caller sets the metric to rank by (ties: more blocks, then more pairs cut,
+	 * then first) and the number of worst failures to keep, and zeroes the rest.
 	 */
 	enum pm_metric by;
 	uint32_t worst;
 	uint64_t count; /* of failures */
 	struct pm_histogram histogram[PM_METRICS];
-	struct pm_row *row; /* the worst; until finished, some others as well */
+	struct pm_row *row; /* the worst; before finishing, others as well */
 	uint32_t num_rows, rows_room;
 };
 

@@ -15,8 +15,8 @@ struct pm_failure_sweep {
 	uint32_t shard, num_shards;
 	unsigned int threads; /* 1 and up; each has its own tables */
 	/*
-	 * If not NULL, the calling thread calls it for each failure that it tries, with
-	 * the number of failures tried before by all threads, and the number in the
+	 * Called, unless NULL, by the calling thread for each failure that it tries.
+	 * done: failures that all threads have tried so far; count: failures of the
 	 * shard.
 	 */
 	void (*progress)(uint64_t done, uint64_t count, void *context);
@@ -24,9 +24,10 @@ struct pm_failure_sweep {
 };
 
 /*
- * Adds all of them to a summary, the same for any number of threads, and finishes it.
- * `first` is a whatif of that fabric and configuration, for the calling thread. On an
- * error the summary is unchanged. Errors as pm_whatif_new and pm_whatif_fail.
+ * Tries the shard's failures, adds them to the summary, and finishes it. The result does
+ * not depend on the number of threads. `first` is a whatif of that fabric and
+ * configuration, for the calling thread. After an error the summary is unchanged. Errors
+ * as pm_whatif_new and pm_whatif_fail.
  */
 int pm_failure_sweep_run(const struct pm_failure_sweep *sweep, struct pm_whatif *first,
 			 struct pm_failure_summary *summary, struct pm_error *err);

@@ -15,29 +15,32 @@ struct pm_ports {
 };
 
 /*
- * Adds the parts that a text names, one port for each: port 0 of a node or, with ":PORT"
- * or "[PORT]" behind its name, that port, which must have a link. A link may also be
- * named by both ends, as printed: "leaf0[17]-s0-line0[6]". A node is named by its name
- * (all nodes of that name), its label (pm_fabric_label), a pattern with *, ? and [] (all
- * matches), its GUID or a port's ("0x...", or ibnetdiscover's "S-..."), or a LID
- * ("lid:N", or N alone) of the fabric's ports or, if they have none, of the plan; a
- * chassis by the beginning of its switches' names up to a -: "s0" for s0-line0 and
- * s0-fab0. Names of nodes come first, then those of links. Messages begin with `what`,
- * such as an option. -EINVAL: no such part; -ENOMEM.
+ * Adds the parts that a text names, one port for each. The text is one of
+ *
+ *	a node's name, for all nodes of that name, or its label (pm_fabric_label)
+ *	a pattern with *, ? and [], for all nodes that match
+ *	a GUID of a node or a port: "0x...", or ibnetdiscover's "S-..."
+ *	a LID, "lid:N" or N alone: of the fabric's ports or, if they have none, of the
+ *plan a chassis, by the beginning of its switches' names up to a -: "s0" for s0-line0 one
+ *of these with ":PORT" or "[PORT]" behind it, for a port, which must have a link both
+ *ends of a link, as printed: "leaf0[17]-s0-line0[6]"
+ *
+ * A node is added by its port 0. A node's name counts before a link's. Messages
+ *begin with `what`, such as an option. -EINVAL: no such part; -ENOMEM.
  */
 int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     const char *what, const char *text, struct pm_ports *ports,
 		     struct pm_error *err);
 
 /*
- * Whether pm_failures_find found a part by its node's name, not by a pattern, GUID or
- * chassis; several such parts share the name.
+ * Whether `text` names the part by its node's name, not by a pattern, GUID or chassis. If
+ * it names several parts in this way, their nodes share the name.
  */
 bool pm_failures_is_name(const struct pm_fabric *fabric, uint32_t thing,
 			 const char *text);
 
 /*
- * Likewise adds the ports with failed links: all ports of a node, or the named one.
+ * The same, but adds the ports with failed links: all ports of a node, or the named port.
  */
 int pm_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		    const char *what, const char *text, struct pm_ports *ports,

@@ -13,10 +13,11 @@
 struct pm_flows;
 
 /*
- * The flows in the fabric of the routes' plan, with the plan's LIDs, over base[switch],
- * tables of pm_routes_stride entries. They lead up and then down, except for LIDs with
- * odd[lid] set. odd may be freed afterwards, the rest is borrowed; the caller frees the
- * result. -ENOMEM. Cost: O(entries), and 2 bytes of memory each.
+ * Makes the flows in the fabric of the routes' plan, with the plan's LIDs. base[switch]
+ * are the tables, of pm_routes_stride entries each. Their paths lead up and then down,
+ * except those to LIDs with odd[lid] set. odd may be freed afterwards, the rest is
+ * borrowed; the caller frees the result. -ENOMEM. Cost: O(entries), and 2 bytes of memory
+ * each.
  */
 int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
 		 const uint8_t *const *base, const uint8_t *odd, struct pm_flows **flows,
@@ -24,16 +25,16 @@ int pm_flows_new(const struct pm_fabric *fabric, const struct pm_routes *routes,
 void pm_flows_free(struct pm_flows *flows);
 
 /*
- * Notes an entry that may differ between base and the routes' tables, each once; or a
- * switch's port with a failed end port. -ENOMEM.
+ * The first notes an entry that may differ between base and the routes' tables, each
+ * once; the second a switch's port with a failed end port. -ENOMEM.
  */
 int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid);
 int pm_flows_note_end(struct pm_flows *flows, uint32_t port);
 
 /*
- * Updates the loads to the routes' tables in `broken`, a clone of the fabric with links
- * cut, by all that was noted. O(noted entries x path length), and for each failed end
- * port O((switches with end ports + end ports) x path length).
+ * Updates the loads, by all notes, to those of the routes' tables in `broken`, a clone of
+ * the fabric with links cut. O(noted entries x path length), and for each failed end port
+ * O((switches with end ports + end ports) x path length).
  */
 void pm_flows_update(struct pm_flows *flows, const struct pm_fabric *broken);
 

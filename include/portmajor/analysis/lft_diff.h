@@ -6,8 +6,8 @@
 #include <portmajor/route/lfts.h>
 
 struct pm_lft_diff {
-	uint32_t switches_gone, switches_new; /* without the other's tables */
-	uint32_t switches;		      /* in both, with differences */
+	uint32_t switches_gone, switches_new; /* with a table only before, only after */
+	uint32_t switches;		      /* with different tables */
 	uint64_t entries, blocks;	      /* of these */
 	uint64_t bound;			      /* sum over these of ceil(entries / 64) */
 	uint64_t whole;			      /* blocks of the new switches' tables */
@@ -21,8 +21,9 @@ struct pm_lft_change {
 };
 
 /*
- * Compares tables; LIDs only if owners are known on both sides. An entry that only the
- * old table has counts as different, unless `keep` is set. O(entries).
+ * Both compare tables; pm_lfts_compare also compares the LIDs' owners, if they are known
+ * on both sides. An entry that only the old table has counts as different, unless `keep`
+ * is set. O(entries).
  */
 struct pm_lft_change pm_lft_compare(const struct pm_lft_switch *before,
 				    const struct pm_lft_switch *after, bool keep);

@@ -12,14 +12,14 @@
 struct pm_mft_failure {
 	uint32_t trees;	      /* groups with a tree after the failure */
 	uint32_t down_and_up; /* of these: no switch reaches all members downwards */
-	uint32_t left_out; /* remaining members in no tree: the group's larger part is not
-			    * connected to them */
-	uint32_t blocks;   /* changed blocks and positions of switches */
-	uint32_t sets;	   /* MFT Sets: some blocks take two */
-	uint32_t ordered;  /* groups that may lose packets while Sets are sent .. */
-	uint32_t longest;  /* .. for at most this number of Sets */
-	uint64_t full_load; /* Sets of all blocks up to each switch's highest, as by
-			     * OpenSM */
+	uint32_t left_out;  /* remaining members in no tree, as they are not connected to
+			       the group's larger part */
+	uint32_t blocks;    /* changed (switch, block, position) */
+	uint32_t sets;	    /* MFT Sets: some blocks take two */
+	uint32_t ordered;   /* groups that may lose packets while Sets are sent .. */
+	uint32_t longest;   /* .. for at most this number of Sets */
+	uint64_t full_load; /* Sets of all blocks up to each switch's highest, as OpenSM
+			       sends */
 	struct pm_mfts *before, *after; /* all tables, owned */
 };
 
@@ -28,8 +28,8 @@ struct pm_mft_failure {
  * place (port of plan->topology) of the subnet manager, or PM_NONE: in the component with
  * the most end ports. Switches out of its reach get no Sets; members there, and members
  * with a failed port, leave their groups. The caller frees *result with
- * pm_mft_failure_free; untouched on failure. Errors as pm_multicast_route. Cost: two of
- * these, and pm_mft_steps_find.
+ * pm_mft_failure_free; untouched on failure. Errors as pm_multicast_route. Cost: that of
+ * two pm_multicast_route and of pm_mft_steps_find.
  */
 int pm_mft_failure_find(const struct pm_plan *plan, const struct pm_fabric *broken,
 			uint32_t sm, const struct pm_group *groups, uint32_t num,

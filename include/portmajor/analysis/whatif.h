@@ -19,17 +19,17 @@ struct pm_whatif_result {
 	struct pm_delta total;			 /* blocks: LFT Sets to send */
 	uint64_t full_load;    /* blocks of whole tables of these switches */
 	uint32_t switches;     /* within the subnet manager's reach */
-	uint32_t switches_cut; /* and out of it */
+	uint32_t switches_cut; /* out of its reach */
 	uint64_t pairs_cut;    /* ordered pairs of end ports that have lost their last
 				* up-then-down path */
 	uint64_t load; /* with `loads`: most flows in one direction of a link between
-			* switches if every end port sends one to each, scaled by
-			* pm_link_weigh */
+			  switches when every end port sends one to each other, scaled by
+			  pm_link_weigh */
 	uint32_t
 		shift; /* with `shifts`: the same for the worst shift permutation tried */
 	/*
-	 * Within the subnet manager's reach. Unless it is enough, the engine fails over,
-	 * and the next engine's tables are sent.
+	 * Within the subnet manager's reach. Unless pm_reachable_enough, the plugin fails
+	 * over: it sends the next engine's tables.
 	 */
 	struct pm_reachable reachable;
 };
@@ -41,7 +41,7 @@ struct pm_whatif_config {
 	 * route.h. PM_NONE: no detours.
 	 */
 	uint32_t sm;
-	bool connect_roots; /* likewise for all switches */
+	bool connect_roots; /* detours to all switches, too */
 	bool loads; /* compute loads, see pm_check_loads: O(entries) once and 2 bytes for
 		     * each, then as pm_flows_update */
 	uint32_t shifts; /* number of shift permutations to try, evenly spread; 0: none;
@@ -60,7 +60,7 @@ void pm_whatif_free(struct pm_whatif *whatif);
 const struct pm_plan *pm_whatif_plan(const struct pm_whatif *whatif);
 
 /*
- * The result for the complete fabric: no changes, loads and shifts before a failure.
+ * The result for the complete fabric: no changes; loads and shifts without a failure.
  * Borrowed.
  */
 const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif);
@@ -82,8 +82,8 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 const uint32_t *pm_whatif_cut_off(const struct pm_whatif *whatif, uint32_t *num);
 
 /*
- * The same for the difference to `broken`, a clone of the fabric with some links cut.
- * -EINVAL: `broken` has other parts, or is no clone.
+ * The same for the links that `broken`, a clone of the fabric, lacks. -EINVAL: `broken`
+ * has other parts, or is no clone.
  */
 int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 		  struct pm_whatif_result *result, struct pm_error *err);

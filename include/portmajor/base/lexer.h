@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Part of the input: a line, the rest of one, or a word. */
+/* Part of the input: a line, the rest of a line, or a word. */
 struct pm_text {
 	const char *at;
 	const char *end;
@@ -50,7 +50,7 @@ static inline bool pm_text_is(struct pm_text text, const char *word)
 	return pm_text_length(text) == strlen(word) && pm_text_starts(text, word);
 }
 
-/* The first such character in the text, or NULL. */
+/* The first c in the text, or NULL. */
 static inline const char *pm_text_find(struct pm_text text, char c)
 {
 	return pm_text_is_empty(text) ? NULL : memchr(text.at, c, pm_text_length(text));
@@ -74,20 +74,20 @@ static inline int pm_text_compare(struct pm_text a, struct pm_text b)
 
 int pm_text_shown(struct pm_text text);
 
-/* The text before the first such character; all of it if there is none. */
+/* The text before the first c; all of it if there is none. */
 struct pm_text pm_text_before(struct pm_text text, char c);
 
 void pm_text_skip_blanks(struct pm_text *text);
 
-/* Moves behind the first `word` in the text; false, and nothing moves, without one. */
+/* Moves behind the first `word` in the text. False: there is none, and nothing moves. */
 bool pm_text_skip_past(struct pm_text *text, const char *word);
 
 /* Takes blanks and the word behind them; false: only blanks. */
 bool pm_text_take_word(struct pm_text *text, struct pm_text *word);
 
 /*
- * Takes digits, behind blanks, and behind 0x if the base is 16; base 0: as in a C
- * literal. -EINVAL: no digits; -ERANGE: more than 64 bits.
+ * Skips blanks, and 0x if the base is 16, and takes digits. Base 0: as in a C literal.
+ * -EINVAL: no digits; -ERANGE: more than 64 bits.
  */
 int pm_text_take_digits(struct pm_text *text, unsigned int base, uint64_t *value);
 
@@ -114,7 +114,10 @@ struct pm_lexer {
 struct pm_lexer pm_lexer_begin(const char *text, size_t length, const char *source,
 			       int bad, struct pm_error *err);
 
-/* Takes the next line without its LF or CR LF, which the last line need not have. */
+/*
+ * Takes the next line without its LF or CR LF, which the last line need not have. False:
+ * there is none.
+ */
 bool pm_lexer_next(struct pm_lexer *lexer, struct pm_text *line);
 
 /* Sets the message "source:LINE: ..." and returns `bad`. */
@@ -125,7 +128,9 @@ int pm_lexer_fail(const struct pm_lexer *lexer, const char *format, ...)
 int pm_lexer_fail_at(const struct pm_lexer *lexer, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Fails if a line has bytes that no text file has; else 0. */
+/*
+ * 0, or pm_lexer_fail if the line has control characters but tabs and carriage returns.
+ */
 int pm_lexer_check_text(const struct pm_lexer *lexer, struct pm_text line);
 
 #endif

@@ -11,8 +11,8 @@ struct pm_nearest {
 
 /*
  * The number of letters to insert, delete, replace or swap with their neighbour to turn
- * one word into the other, ignoring case. O(length^2); a word above 63 bytes is far from
- * all.
+ * one word into the other, ignoring case. UINT_MAX: a word has more than 63 bytes.
+ * O(length^2).
  */
 unsigned int pm_edit_distance(const char *a, const char *b);
 

@@ -25,10 +25,10 @@
 
 struct pm_pool_piece;
 
-/* Zeroed: empty. A copy stands for the same memory. */
+/* Zeroed: empty. A copy refers to the same memory. */
 struct pm_pool {
 	struct pm_pool_piece *pieces; /* the last one first */
-	bool failed;		      /* something did not get its memory */
+	bool failed;		      /* an allocation failed */
 };
 
 /* A zeroed array; a length of 0 gives a valid pointer too. NULL without memory. */

@@ -17,7 +17,7 @@ static inline uint64_t pm_random_next(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-/* 0 up to count - 1, count not 0; uneven by less than count / 2^64. */
+/* 0 up to count - 1, count not 0; biased by less than count / 2^64. */
 static inline uint64_t pm_random_below(uint64_t *state, uint64_t count)
 {
 	return pm_random_next(state) % count;

@@ -13,10 +13,10 @@
 const char *pm_textfile_name(const char *path);
 
 /*
- * Reads a file, or standard input for "-". The caller frees *text, which has a NUL behind
- * it that is not counted. A longer file is cut at PM_TEXTFILE_MAX_BYTES + 1, for the
- * parser to refuse. -ENOMEM; any -errno of open(2) or read(2); -EINVAL: a named FIFO,
- * which may never be written to (a shell's <(..) is read). The message names the file.
+ * Reads a file, or standard input for "-". The caller frees *text, which ends with a NUL
+ * that *length does not count. A longer file is cut at PM_TEXTFILE_MAX_BYTES + 1, for the
+ * parser to refuse. -ENOMEM; any -errno of open(2) or read(2); -EINVAL: a named FIFO, as
+ * nobody may ever write to it (a shell's <(..) is read). The message names the file.
  */
 int pm_textfile_read(const char *path, char **text, size_t *length, struct pm_error *err);
 

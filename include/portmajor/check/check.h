@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Checks tables by following packets. It knows no plans and no routing rules, so it tests
- * both independently, and judges tables of any engine.
+ * Checks tables by following packets. It knows no plans and no routing rules. So it tests
+ * both independently, and judges the tables of any engine.
  */
 #ifndef PORTMAJOR_CHECK_H
 #define PORTMAJOR_CHECK_H
@@ -42,17 +42,18 @@ struct pm_check_paths {
 	uint64_t pairs; /* (switch with end ports, LID) with an up-then-down path, by a
 			 * search over the links */
 	uint64_t delivered;   /* of these: the table's path ends at the LID's port */
-	uint64_t cut;	      /* pairs without an up-then-down path */
-	uint64_t unreachable; /* of these, with an end port's LID: connected by links,
-			       * not by the tables */
+	uint64_t cut;	      /* (switch, LID) without an up-then-down path */
+	uint64_t unreachable; /* of these, with an end port's LID: connected by links, but
+				 not by the tables */
 	uint64_t lost;	      /* pairs not delivered though a path exists */
 	uint64_t loops;	      /* paths that came back to a switch */
 	uint64_t turns;	      /* paths that went up after going down */
 	uint64_t misrouted;   /* paths that ended at another port */
-	uint64_t deaf; /* (switch, LID of the manager) connected by links, over any path,
-			* not by the tables */
-	struct pm_error first;		    /* of the first fault but `unreachable` */
-	struct pm_error example[PM_FAULTS]; /* on the first one of a kind, else empty */
+	uint64_t deaf; /* (switch, LID of the subnet manager) connected by links, over any
+			  path, but not by the tables */
+	struct pm_error first; /* message on the first fault other than `unreachable` */
+	struct pm_error example[PM_FAULTS]; /* message on the first fault of each kind;
+					       empty: none */
 };
 
 /*
@@ -64,18 +65,18 @@ int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err);
 
 /*
- * LIDs with packets that return to a switch, from any switch on: among all LIDs with an
- * entry in a table, up to LinearFDBTop, even without an owner.
+ * Loops: LIDs with packets that return to a switch, whatever switch they start from. All
+ * LIDs with an entry in a table, up to LinearFDBTop, are examined, even without an owner.
  */
 #define PM_CHECK_LOOP 8
 struct pm_check_loops {
-	uint32_t lids;		      /* number of them */
-	uint16_t lid;		      /* the lowest of them; */
-	uint32_t length;	      /* switches of its loop, */
-	uint32_t loop[PM_CHECK_LOOP]; /* and the first ones */
+	uint32_t lids;		      /* LIDs that loop */
+	uint16_t lid;		      /* the lowest one */
+	uint32_t length;	      /* number of switches in its loop */
+	uint32_t loop[PM_CHECK_LOOP]; /* the first of these switches */
 };
 
-/* Follows them. -ENOMEM. O(switches x LIDs). */
+/* Finds loops. -ENOMEM. O(switches x LIDs). */
 int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
 		   struct pm_error *err);
 
@@ -87,12 +88,12 @@ int pm_check_loops(const struct pm_check *check, struct pm_check_loops *loops,
  */
 #define PM_CHECK_CREDIT_LOOP 16
 struct pm_check_credits {
-	uint64_t channels;     /* used by such paths */
+	uint64_t channels;     /* used by paths of packets */
 	uint64_t dependencies; /* between them */
-	uint32_t length;       /* of the credit loop found; 0: none */
+	uint32_t length;       /* channels of the credit loop found; 0: none */
 	uint32_t credit_loop[PM_CHECK_CREDIT_LOOP]; /* its first channels: ports (indexes)
 						     * that packets leave by */
-	bool multicast;				    /* unicast packets alone have none */
+	bool multicast; /* unicast packets alone have no credit loop */
 };
 
 /*
@@ -104,19 +105,19 @@ int pm_check_credits(const struct pm_check *check, struct pm_check_credits *cred
 		     struct pm_error *err);
 
 /*
- * Adds flows to load[port] of every link between switches that packets of a LID leave a
- * port by on their path from a switch; of the check the fabric, tables and common_rate
- * are used. Returns the largest load there, scaled to the common rate. O(path length).
+ * Follows the packets of a LID from a switch, and adds `flows` to load[port] of each port
+ * by which they go to another switch. Returns the largest load on this path, scaled to
+ * the common rate. Uses the fabric, tables and common_rate of the check. O(path length).
  */
 uint64_t pm_check_add_path(const struct pm_check *check, uint32_t from, uint32_t lid,
 			   uint32_t flows, uint32_t *load);
 
-/* Loads of the links of one kind: from one level up, or down to it. */
+/* Loads of the links between two levels in one direction. */
 struct pm_check_load {
-	uint64_t links; /* directed, with both ends on a leaf's side of the cut */
-	uint64_t flows; /* sum over them; scaled to the common rate (pm_link_weigh), here
-			 * and below */
-	uint64_t minimum, maximum; /* on one */
+	uint64_t links; /* directed links */
+	uint64_t flows; /* sum over the links; scaled to the common rate (pm_link_weigh),
+			   as are those below */
+	uint64_t minimum, maximum; /* of one link */
 };
 
 /* The highest load of a link, divided by the mean; 1 if nothing flows. */
@@ -128,16 +129,16 @@ struct pm_check_loads {
 	struct pm_check_load up[PM_CHECK_LEVELS];   /* [l] from level l to l + 1 */
 	struct pm_check_load down[PM_CHECK_LEVELS]; /* [l] from level l + 1 to l */
 	/*
-	 * Over all leaves: the largest difference in end ports' LIDs between two up ports
-	 * of one leaf. Ports without a link do not count.
+	 * The numbers of end ports' LIDs at two up ports of one leaf: the largest
+	 * difference, over all leaves. Ports without a link do not count.
 	 */
 	uint32_t uplink_spread;
 	uint32_t uplink_least, uplink_most;
 };
 
 /*
- * All-to-all traffic of end ports: every end port with a LID sends one flow to
- * every end port's LID; loads per link between switches. -ENOMEM.
+ * Computes the loads of links between switches under all-to-all traffic: every end port
+ * with a LID sends one flow to every end port's LID. -ENOMEM.
  */
 int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
 		   struct pm_error *err);
@@ -146,7 +147,7 @@ int pm_check_loads(const struct pm_check *check, struct pm_check_loads *loads,
  * Shift permutations: end port i sends to end port (i + k) mod n, for every k from 1 to n
  * - 1, or for `samples` values of k evenly spread if that is not 0. End ports are
  * numbered by switch (GUID) and port. *most: most flows of one permutation on one
- * directed link between switches, scaled likewise. -ENOMEM.
+ * directed link between switches, scaled to the common rate. -ENOMEM.
  */
 int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *most,
 		    struct pm_error *err);

@@ -14,12 +14,12 @@
 
 enum pm_mft_fault {
 	PM_MFT_LOOP,	 /* groups with packets that return to a link */
-	PM_MFT_TWICE,	 /* (switch with members, switch) that a second copy comes to */
-	PM_MFT_MISSED,	 /* (member, other member) without a copy */
-	PM_MFT_STRANGER, /* (MLID, end port or switch's port 0) in a mask, and no member
+	PM_MFT_TWICE,	 /* (sending switch, switch): a second copy comes to the switch */
+	PM_MFT_MISSED,	 /* (member, other member): no copy arrives */
+	PM_MFT_STRANGER, /* (MLID, end port or switch's port 0): in a mask, but no member
 			  */
-	PM_MFT_NOWHERE, /* (MLID, port) in a mask, leading to no node, or to a switch with
-			   an empty mask */
+	PM_MFT_NOWHERE,	 /* (MLID, port): in a mask, and leads to no node, or to a switch
+			    with an empty mask */
 	PM_MFT_FAULTS
 };
 
@@ -28,17 +28,18 @@ struct pm_check_mfts {
 	uint64_t members;   /* of these */
 	uint64_t pairs;	    /* (member, other member) of a group */
 	uint64_t delivered; /* of these: one copy arrives, or more */
-	uint64_t unused;    /* (MLID, switch) with a mask, of MLIDs with fewer members */
+	uint64_t unused;    /* (MLID, switch) with a mask, for MLIDs with fewer than two
+			       members */
 	uint64_t count[PM_MFT_FAULTS];
-	struct pm_error example[PM_MFT_FAULTS]; /* on the first one, else empty */
+	struct pm_error example[PM_MFT_FAULTS]; /* the first fault; empty: none */
 };
 
 /*
  * Follows packets from all members, by the tables of the fabric's switches; unknown
- * tables count as in pm_mfts_mask. groups[num], by MLID, each once: members are end ports
- * of the fabric and port 0 of its switches. NULL: members are the end ports and ports 0
- * in a mask of the MLID, and no port is a stranger. -ENOMEM. Cost: O(MLIDs x switches),
- * and for a group switches with members x switches of its tree.
+ * tables count as in pm_mfts_mask. groups[num] are sorted by MLID, each once; members are
+ * end ports of the fabric and port 0 of its switches. NULL: members are the end ports and
+ * ports 0 in a mask of the MLID, and no port is a stranger. -ENOMEM. Cost: O(MLIDs x
+ * switches), and for a group switches with members x switches of its tree.
  */
 int pm_check_mfts(const struct pm_fabric *fabric, const struct pm_mfts *mfts,
 		  const struct pm_group *groups, uint32_t num,

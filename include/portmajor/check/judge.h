@@ -15,15 +15,15 @@
 #include <portmajor/route/delta.h>
 #include <portmajor/route/lfts.h>
 
-/* In the order of the steps, as findings are. Each counts: */
+/* In the order of the steps, as findings are. The comments tell what `count` counts. */
 enum pm_finding_kind {
-	PM_FOUND_UNKNOWN_SWITCH, /* tables of switches that the topology lacks */
+	PM_FOUND_UNKNOWN_SWITCH, /* tables of switches that are not in the topology */
 	PM_FOUND_NO_TABLE,	 /* switches with a link */
 	PM_FOUND_NO_LID,	 /* ports with a link */
-	PM_FOUND_DUPLICATE_LID,	 /* ports with the LID of another one */
-	PM_FOUND_OTHER_LID,	 /* ports with another LID in the tables' file */
-	PM_FOUND_UNKNOWN_PORT,	 /* ports of that file that the topology lacks */
-	PM_FOUND_NO_SUCH_PORT,	 /* entries with a port that the switch lacks */
+	PM_FOUND_DUPLICATE_LID,	 /* ports with the LID of another port */
+	PM_FOUND_OTHER_LID,	 /* ports with another LID than in the tables' file */
+	PM_FOUND_UNKNOWN_PORT,	 /* ports of that file that are not in the topology */
+	PM_FOUND_NO_SUCH_PORT,	 /* entries with a port that the switch does not have */
 	/* Paths, by enum pm_check_fault. */
 	PM_FOUND_LOST,
 	PM_FOUND_LOOP,
@@ -39,8 +39,8 @@ enum pm_finding_kind {
 	PM_FOUND_MFT_MISSED,
 	PM_FOUND_MFT_STRANGER,
 	PM_FOUND_MFT_NOWHERE,
-	PM_FOUND_BALANCE,	  /* 1: a level's links, up or down */
-	PM_FOUND_UNKNOWN_LID,	  /* LIDs with entries, but no owner, nor a planned one */
+	PM_FOUND_BALANCE,	  /* 1, for the links of a level up, or down */
+	PM_FOUND_UNKNOWN_LID,	  /* LIDs with entries, and no present or planned owner */
 	PM_FOUND_NO_PLAN,	  /* 1 */
 	PM_FOUND_LID_OUT_OF_PLAN, /* ports */
 	PM_FOUND_ENTRY_OUT_OF_PLAN, /* entries */
@@ -58,7 +58,7 @@ struct pm_finding {
 	char text[PM_FINDING_TEXT]; /* one line with an example, truncated */
 };
 
-/* One of each kind, but for PM_FOUND_BALANCE. */
+/* One of each kind, and PM_FOUND_BALANCE for each level, up and down. */
 #define PM_MAX_FINDINGS (PM_FINDING_KINDS + 2 * PM_CHECK_LEVELS)
 
 /* All of it borrowed. */
@@ -66,15 +66,15 @@ struct pm_judge_config {
 	const char *topology, *tables; /* names of the files in messages */
 	uint32_t sm; /* as in struct pm_check; PM_NONE: the port in the tables, if any */
 	/*
-	 * The complete fabric, for levels and a plan, if parts are missing now; NULL: the
-	 * fabric judged.
+	 * The complete fabric, for levels and a plan, if parts are missing now. NULL: the
+	 * judged fabric is complete.
 	 */
 	const struct pm_fabric *whole;
 	bool from_all;	 /* paths from all switches, not only those with end ports */
-	uint32_t shifts; /* number of shift permutations, see pm_check_shifts; but 0: none
-			  */
-	double balance;	 /* highest allowed load of a link under all-to-all traffic, by
-			  * the mean of its level; 0: any */
+	uint32_t shifts; /* number of shift permutations, see pm_check_shifts; here 0
+			    means none */
+	double balance;	 /* highest allowed load of a link under all-to-all traffic,
+			    divided by the mean of its level; 0: any */
 	/*
 	 * A plan that fits (pm_plan_fits), or NULL: that of the topology by plan_config,
 	 * with the LMC of the ports if `lmc_of_ports`.
@@ -98,27 +98,27 @@ struct pm_judgement {
 	uint32_t end_ports;	 /* with a link */
 	uint32_t ports_with_lid; /* switches' port 0 and end ports */
 	/*
-	 * LIDs with entries and no port, as of empty places; the first, and a switch with
-	 * an entry for it.
+	 * LIDs with entries and no port, such as those of empty places; the first of
+	 * these LIDs, and a switch with an entry for it.
 	 */
 	uint32_t unassigned, first_unassigned, at;
 	struct pm_check_paths paths;
 	struct pm_check_loops loops;
 	struct pm_check_credits credits;
-	struct pm_check_mfts mfts; /* zeros without */
+	struct pm_check_mfts mfts; /* zeros without MFTs */
 	struct pm_check_loads loads;
-	uint32_t shift; /* most flows of a shift permutation on a link, of those tried */
-	bool planned;	/* there is a plan, with LIDs as they are: */
-	struct pm_error unplanned; /* why not */
+	uint32_t shift;		   /* most flows of a tried shift permutation on a link */
+	bool planned;		   /* there is a plan with the present LIDs */
+	struct pm_error unplanned; /* why there is none */
 	uint32_t lids_differ;	   /* ports with another LID than planned */
 	struct pm_delta delta; /* from the tables to those planned with these LIDs; only
-				* for LIDs in use unless the tables are whole */
+				  for LIDs in use, unless the tables are whole */
 };
 
 /*
- * Judges the tables of one or more switches. Ports of the fabric without a LID get those
- * of the tables' file. -EINVAL: tables of another fabric, or no LID is known; -ENOMEM;
- * errors as pm_tree_make. A finding is no error. Cost: that of pm_check_paths,
+ * Judges the tables of one or more switches. Ports of the fabric without a LID get the
+ * one in the tables' file. -EINVAL: tables of another fabric, or no LID is known;
+ * -ENOMEM; errors as pm_tree_make. A finding is no error. Cost: that of pm_check_paths,
  * pm_check_credits, pm_check_mfts, pm_check_loads and pm_routes_make.
  */
 int pm_judge(struct pm_fabric *fabric, const struct pm_lfts *lfts,
