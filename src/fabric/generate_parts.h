@@ -2,8 +2,7 @@
 /*
  * Shapes of generated fabrics: functions from (switch, port) to the peer, so that a file
  * is written in one pass without building anything. Switches are numbered in the order of
- * the file, leaves first; end nodes are the same in all shapes, and are those of
- * generate.c.
+ * the file, leaves first. End nodes are the same in all shapes: generate.c makes them.
  */
 #ifndef GENERATE_PARTS_H
 #define GENERATE_PARTS_H
@@ -11,7 +10,7 @@
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/fabric/generate.h>
 
-/* A port of a switch, at the other end of a link between switches. */
+/* The port at the other end of a link between switches. */
 struct generate_end {
 	uint32_t node; /* PM_NONE: the port has no link */
 	uint32_t port;
@@ -19,21 +18,21 @@ struct generate_end {
 
 struct generate_size {
 	uint64_t leaves;
-	uint64_t hosts_per_leaf; /* unless the shape has hosts() */
-	uint64_t hosts;		 /* all of them, where it has */
+	uint64_t hosts_per_leaf; /* if the shape has no hosts() */
+	uint64_t hosts;		 /* all of them, if it has */
 	uint64_t switches;
 	uint64_t max_ports;
 };
 
 struct generate_shape {
-	/* Checks the parameters' ranges, except for those on the size. */
+	/* Checks the parameters' ranges, but not the limits on the size. */
 	int (*measure)(const struct pm_generate *config, struct generate_size *size,
 		       struct pm_error *err);
 	uint32_t (*ports)(const struct pm_generate *config, uint32_t node);
 	/* For ports above a leaf's hosts and all ports of other switches. */
 	struct generate_end (*peer)(const struct pm_generate *config, uint32_t node,
 				    uint32_t port);
-	/* For other switches than leaves; NULL: there are none. */
+	/* For switches above the leaves; NULL: there are none. */
 	void (*print_name)(const struct pm_generate *config, uint32_t node, FILE *file);
 	/* 0: a leaf. */
 	uint32_t (*level)(const struct pm_generate *config, uint32_t node);

@@ -5,13 +5,16 @@
 
 #include <portmajor/fabric/tree.h>
 
-/* levels.c: fills in level, direction, remote and what is counted of them. */
+/* levels.c: fills in level, direction, remote and their counts. */
 int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		     struct pm_error *err);
 
-/* levels.c: union-find over switches, parent[switch]; the root is the set's first. */
+/* levels.c: the set of a switch in the union-find parent[switch]: its first switch. */
 uint32_t tree_find_root(uint32_t *parent, uint32_t x);
-/* Makes the sets those that links up or down connect, with both ends in these levels. */
+/*
+ * Makes the sets: switches connected by links up or down, with both ends in levels low to
+ * high.
+ */
 void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		      unsigned int low, unsigned int high, uint32_t *parent);
 

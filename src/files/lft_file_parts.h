@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the readers of tables share. A format is a file of its own and a row of the table
- * in lft_file.c; its reader adds switches, entries and owners of LIDs, in any order.
+ * Shared by the readers of tables. Each format has a source file of its own and a row in
+ * the table in lft_file.c. Its reader adds switches, entries and owners of LIDs, in any
+ * order.
  */
 #ifndef LFT_FILE_PARTS_H
 #define LFT_FILE_PARTS_H
@@ -17,8 +18,8 @@ struct lft_reader {
 	struct pm_lexer lexer;
 	struct pm_lfts *lfts;
 	uint32_t current; /* switch of the table being read, or LFT_NO_TABLE */
-	uint32_t entries; /* lines of it that are no empty ones */
-	bool open;	  /* a table with a count has not ended */
+	uint32_t entries; /* its lines with an entry */
+	bool open;	  /* a table that ends with a count has not ended yet */
 };
 
 /* ---- Tables and owners: lftfile_tables.c ---- */
@@ -28,10 +29,10 @@ struct lft_reader {
 /* Begins the table of a switch; lid: its own, 0 if the file has none. */
 int lft_begin(struct lft_reader *r, uint64_t guid, uint64_t lid, struct pm_text name);
 
-/* An entry of that table, which has room for it. */
+/* Sets an entry of that table, which has room for it. */
 int lft_set(struct lft_reader *r, uint32_t lid, uint8_t port);
 
-/* A port has this LID. */
+/* Notes that the port with this GUID has the LID. */
 int lft_own(struct lft_reader *r, uint32_t lid, uint64_t guid);
 
 /* ---- Formats ---- */

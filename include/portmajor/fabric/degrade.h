@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* A number of parts, or a share of all parts of a kind in thousandths of a percent. */
+/* A number of parts, or the share of a kind's parts in thousandths of a percent. */
 struct pm_share {
 	uint32_t number;
 	bool percent; /* then number is 0 to 100,000 */
@@ -37,9 +37,9 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 /*
  * Writes a sealed fabric as a netlist, with GUIDs and device IDs; nodes without a link
  * are left out. Links keep their width and speed, unless only the speed is known. A name
- * that is empty, another node's, too, or has blanks, quotes, '#' or '@' becomes a
- * description, beside an id made of the GUID; quotes and control characters in it become
- * '?'. The caller checks the stream for errors. O(ports).
+ * that is empty, not unique, or has blanks, quotes, '#' or '@' becomes the description of
+ * a node with an id made of the GUID; quotes and control characters in the description
+ * become '?'. The caller checks the stream for errors. O(ports).
  */
 void pm_netlist_write(const struct pm_fabric *fabric, FILE *file);
 

@@ -3,13 +3,13 @@
  * A fabric: nodes, ports and links in flat arrays joined by indexes.
  *
  * A fabric is built by pm_fabric_new, pm_fabric_add_node and pm_fabric_link, and then
- * sealed by pm_fabric_seal. Sealing sorts the nodes (switches before end nodes, each kind
- * by key, which is the GUID unless set otherwise), so that nothing computed from a sealed
+ * sealed by pm_fabric_seal. Sealing sorts the nodes: switches before end nodes, each kind
+ * by key, which is the GUID unless set otherwise. So nothing computed from a sealed
  * fabric depends on the order in which it was discovered or written down. Sealing voids
- * the indexes handed out before.
+ * all indexes returned before.
  *
- * Callers read a sealed fabric's arrays; they change it by pm_fabric_cut, pm_roles_apply
- * and the fields for LIDs and links alone.
+ * Callers read a sealed fabric's arrays. They change it only by pm_fabric_cut,
+ * pm_fabric_rename and pm_roles_apply, and in the fields for LIDs and links.
  */
 #ifndef PORTMAJOR_FABRIC_H
 #define PORTMAJOR_FABRIC_H
@@ -34,35 +34,36 @@ enum pm_node_type {
  */
 enum pm_host {
 	PM_NO_HOST,
-	PM_COMPUTE, /* an end port, unless roles.h has another role for it */
+	PM_COMPUTE, /* any end port without another role (roles.h) */
 	PM_IO,	    /* an end port of an I/O node */
-	PM_SERVICE, /* of an aggregation node, a router, or an end node above the leaves:
-		     * has a slot and a LID like others, and makes no switch a leaf */
+	PM_SERVICE, /* of an aggregation node, a router, or an end node above the leaves;
+		       has a slot and a LID as others have, but makes no switch a leaf */
 	PM_HOST_KINDS
 };
 
 struct pm_node {
 	uint64_t guid;
-	uint64_t key; /* place in the order: the GUID, or for a replacement switch the old
-			 switch's key */
-	uint32_t name;	     /* offset into pm_fabric.names */
-	uint32_t label;	     /* likewise, see pm_fabric_label; the name, if unique */
+	uint64_t key;  /* defines the order: the GUID, or for a replacement switch the old
+			  switch's key */
+	uint32_t name; /* offset into pm_fabric.names */
+	uint32_t label;	     /* likewise, of the label, see pm_fabric_label */
 	uint32_t first_port; /* index of port 0; port p is first_port + p */
 	uint8_t type;	     /* enum pm_node_type */
 	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
 	uint8_t root;	     /* switches: 1 if named as a root of the tree */
-	uint16_t device; /* NodeInfo:DeviceID, 0: not known; roles are guessed by it */
+	uint16_t device;     /* NodeInfo:DeviceID, 0: not known; a hint for roles */
 };
 
 struct pm_port {
-	uint64_t guid; /* of the port; of a switch: the node's, or port 0 its own */
+	uint64_t guid; /* of the port; on a switch the node's GUID, but port 0 may have
+			  its own */
 	uint32_t node; /* index of the node it belongs to */
 	uint32_t peer; /* index of the port at the other end, or PM_NONE */
 	uint16_t lid;  /* base LID, 0 if none; switches: on port 0 */
 	uint8_t lmc;   /* 0..7 */
 	uint8_t num;   /* 0..num_ports; 0 is a switch's own port */
-	uint8_t host;  /* sealed, switches: enum pm_host of the end port that is, or in a
-			  skeleton was, attached */
+	uint8_t host;  /* sealed, of switches: enum pm_host of the attached end port; in a
+			  skeleton also of a former one */
 	uint8_t link;  /* width and speed of the link as this end reports them, a code of
 			  link.h; 0: unknown */
 };
@@ -122,16 +123,16 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric);
 struct pm_fabric *pm_fabric_skeleton(const struct pm_fabric *fabric);
 
 /*
- * The union of a skeleton and a newer fabric: every switch, link and host port of
- * either. Where they contradict each other (a link ends elsewhere) the newer fabric is
- * right. The caller frees the result, a skeleton. -ENOMEM.
+ * The union of a skeleton and a newer fabric: every switch, link and host port of either.
+ * Where they contradict each other (a link ends elsewhere), the newer fabric counts. The
+ * caller frees the result, a skeleton. -ENOMEM.
  */
 int pm_fabric_merge(const struct pm_fabric *skeleton, const struct pm_fabric *now,
 		    struct pm_fabric **merged, struct pm_error *err);
 
 /*
- * Gives a node of a sealed fabric another GUID and name; its key and so its
- * place stay. -EEXIST: another node has that GUID; -ENOMEM.
+ * Gives a node of a sealed fabric another GUID and name. Its key, and so its index,
+ * stays. -EEXIST: another node has that GUID; -ENOMEM.
  */
 int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 		     const char *name, struct pm_error *err);
@@ -140,9 +141,9 @@ int pm_fabric_rename(struct pm_fabric *fabric, uint32_t node, uint64_t guid,
 bool pm_fabric_has_link(const struct pm_fabric *fabric, uint32_t node);
 
 /*
- * Counts a skeleton switch's end ports without service ports: with usable[port] the
- * present ones, also in slots that were always empty before; with NULL the present and
- * earlier ones. O(its ports).
+ * Counts a skeleton switch's end ports other than service ports. With usable[port]: the
+ * present ones, even in slots that were always empty before. With NULL: the present and
+ * the former ones. O(its ports).
  */
 uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
 			       const uint8_t *usable);
@@ -173,7 +174,7 @@ struct pm_port_key {
 struct pm_port_key *pm_fabric_ports_by_guid(const struct pm_fabric *fabric,
 					    uint32_t *count);
 
-/* The port of a key, or PM_NONE. O(log count). */
+/* The port with this GUID, or PM_NONE. O(log count). */
 uint32_t pm_ports_find(const struct pm_port_key *keys, uint32_t count, uint64_t guid);
 
 /* The index of the first node with this name, or PM_NONE. O(nodes). */
@@ -187,9 +188,9 @@ static inline const char *pm_fabric_name(const struct pm_fabric *fabric, uint32_
 /*
  * A node's label, for people to read: its name; "NAME (0xGUID)" if another node has the
  * same name; the GUID alone if several nodes have no name. Commands find operands by it
- * (pm_fabric_find_label). Labels are made by sealing and renaming; before sealing the
- * label is the name, and a skeleton has the labels of its fabric. Valid until the fabric
- * is freed or a node renamed.
+ * (pm_fabric_find_label). Sealing and renaming make labels; before sealing the label is
+ * the name, and a skeleton has the labels of its fabric. Valid until the fabric is freed
+ * or a node renamed.
  */
 static inline const char *pm_fabric_label(const struct pm_fabric *fabric, uint32_t node)
 {

@@ -6,7 +6,7 @@
  * hosts on its first ports, and the host on port p of leaf l is "h<l>-<p>", with one
  * port. The file has the leaves, the other switches, the hosts in the order of their
  * leaves, and then other end nodes: service nodes, routers, aggregation nodes. There are
- * no GUID lines: ibsim counts.
+ * no GUID lines: ibsim assigns GUIDs.
  */
 #ifndef PORTMAJOR_GENERATE_H
 #define PORTMAJOR_GENERATE_H
@@ -110,8 +110,8 @@ struct pm_generate_islands {
 
 /*
  * No tree: every switch has hosts, and neighbours in each dimension d, the next one on
- * port hosts + 1 + 2d and the one before on the next port. An open one, a mesh, has no
- * links between its ends.
+ * port hosts + 1 + 2d and the one before on the next port. With `open` it is a mesh: no
+ * links join the two ends of a row.
  */
 struct pm_generate_torus {
 	unsigned int dimensions;		    /* 1..PM_GENERATE_MAX_HEIGHT */
@@ -142,7 +142,7 @@ struct pm_generate_service {
 
 struct pm_generate {
 	enum pm_generate_kind kind;
-	/* Only the kind's own is read. */
+	/* Only the member of this kind is read. */
 	struct pm_generate_director director;
 	struct pm_generate_two_level two_level;
 	struct pm_generate_xgft xgft;
@@ -152,16 +152,17 @@ struct pm_generate {
 	struct pm_generate_dragonfly dragonfly;
 
 	/*
-	 * Ports of a host, 0 is 1: with L leaves, port 1 + i of the host that has port p
-	 * of leaf l < L/host_ports is on port p of leaf l + i * L/host_ports. L must be a
-	 * multiple of it, and leaves have equally many hosts. With rails each of them is
-	 * an adapter of its own, "h<l>-<p>-<1 + i>"; otherwise one adapter has them all.
+	 * Ports of a host; 0 means 1. With L leaves, port 1 + i of the host on port p of
+	 * leaf l < L/host_ports is on port p of leaf l + i * L/host_ports. L must be a
+	 * multiple of host_ports, and all leaves have the same number of hosts. With
+	 * rails each port is an adapter of its own, "h<l>-<p>-<1 + i>"; otherwise one
+	 * adapter has all ports.
 	 */
 	unsigned int host_ports;
 	bool rails;
 	/*
-	 * Leaves can split ports in two: hosts have half a port, 2x. Other ports of a
-	 * leaf take two numbers and have the first: with H hosts, port H + n becomes H +
+	 * Leaves can split ports in two: hosts have half a port, 2x. Each other port of a
+	 * leaf takes two numbers and uses the first: with H hosts, port H + n becomes H +
 	 * 2n - 1.
 	 */
 	bool split;

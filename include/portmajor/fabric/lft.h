@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #define PM_LFT_BLOCK 64	  /* LIDs per block, which one MAD carries */
-#define PM_LFT_KEEP 255	  /* no port: the entry of a switch that drops the LID */
-#define PM_MAX_LID 0xbfff /* highest unicast LID */
+#define PM_LFT_KEEP 255	  /* no port: the switch drops packets to the LID */
+#define PM_MAX_LID 0xbfff /* the highest unicast LID */
 
 /* The table that a switch holds. */
 struct pm_held {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Widths and speeds of links, and the degraded ones: slower than their neighbours.
+ * Widths and speeds of links, and degraded links: those slower than their neighbours.
  *
  * A code is one byte for a width and a speed, 0 if neither is known; without either of
  * them the rate is unknown. Each end of a link has its own code (pm_port.link): files
- * have the same for both ends, switches may report one end alone.
+ * give both ends the same, switches may report one end alone.
  */
 #ifndef PORTMAJOR_LINK_H
 #define PORTMAJOR_LINK_H
@@ -42,9 +42,9 @@ unsigned int pm_link_lanes(uint8_t link);
 enum pm_speed pm_link_speed(uint8_t link);
 
 /*
- * Data in Mb/s in one direction, rounded down: 4xQDR 32,000, 4xFDR 54,545, 4xEDR 100,000.
- * Without encoding: 8 of 10 bits up to QDR, 64 of 66 from FDR10 on; from HDR on nominal
- * rates, 50,000 a lane, doubled each time. 0: unknown.
+ * Data rate in Mb/s in one direction, rounded down: 4xQDR 32,000, 4xFDR 54,545, 4xEDR
+ * 100,000. Encoding is deducted: 8 of 10 bits up to QDR, 64 of 66 from FDR10 on are data.
+ * From HDR on rates are nominal: 50,000 a lane, doubled with each speed. 0: unknown.
  */
 uint32_t pm_link_rate(uint8_t link);
 
@@ -59,8 +59,8 @@ uint8_t pm_link_at(const struct pm_fabric *fabric, uint32_t port);
 const char *pm_link_print(uint8_t link, char text[PM_LINK_TEXT]);
 
 /*
- * The rate of most links between switches: the highest one that more than half of those
- * with a known rate reach. 0: all known rates are the same, or there is none. O(ports).
+ * The common rate: the highest that more than half of the links between switches with a
+ * known rate reach. 0: all known rates are the same, or there is none. O(ports).
  */
 uint32_t pm_link_common_rate(const struct pm_fabric *fabric);
 
@@ -80,7 +80,7 @@ static inline uint64_t pm_link_weigh(const struct pm_fabric *fabric, uint32_t co
 
 struct pm_degraded_link {
 	uint32_t port; /* the end with the lower index */
-	uint8_t link;  /* its code; of the slower end */
+	uint8_t link;  /* its code; that of the slower end */
 	uint8_t usual; /* its neighbours' code */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * MAC addresses as numbers, the first byte the highest of 48 bits, and the GUIDs made of
+ * MAC addresses as numbers of 48 bits, the first byte the highest, and the GUIDs made of
  * them. On Ethernet a port's GUID is its address as an EUI-64, as in RoCE:
  * 02:00:00:00:00:01 has the GUID 0x000000fffe000001.
  */
@@ -17,7 +17,7 @@
 /* Reads a word as an address; false: it is none. */
 bool pm_mac_parse(struct pm_text word, uint64_t *mac);
 
-/* Whether an address is a host's: neither 0 nor a group's. */
+/* Whether an address can be a host's: it is neither 0 nor a group's. */
 bool pm_mac_is_host(uint64_t mac);
 
 /* Prints an address; returns text. */

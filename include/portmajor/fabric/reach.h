@@ -18,14 +18,14 @@ struct pm_reach {
 	uint64_t *down;	       /* [switch][words]; a switch reaches itself */
 	uint64_t *updown;      /* [switch][words]; includes down */
 	uint32_t *by_level;    /* switches from the leaves upward */
-	uint32_t num_by_level; /* without those that have no level */
+	uint32_t num_by_level; /* switches with a level */
 };
 
 /* Makes empty sets for this tree in a pool, which the caller checks for memory. */
 void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 		   struct pm_reach *reach);
 
-/* After the levels have changed. O(levels x switches). */
+/* Sorts by_level again, after the levels have changed. O(levels x switches). */
 void pm_reach_sort(const struct pm_tree *tree, struct pm_reach *reach);
 
 /*
@@ -41,9 +41,9 @@ enum pm_reach_changed {
 };
 
 /*
- * The same, starting from `whole`, the sets with all links: computes only sets that
- * failed links affect. changed[switch] has which of its sets differ from those of
- * `whole`. Cost: O(links), and that of the changed sets.
+ * The same, starting from `whole`, the sets with all links: computes only the sets that
+ * failed links affect. changed[switch] is a mask of enum pm_reach_changed: the sets that
+ * differ from those of `whole`. Cost: O(links), and that of the changed sets.
  */
 void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 			    const uint8_t *usable, const struct pm_reach *whole,
@@ -62,30 +62,31 @@ struct pm_reach_failure {
 	uint64_t examined; /* sets examined */
 	/* Room; empty between two calls. */
 	uint64_t *missing;    /* [switch][words] switches that a set may lack now, .. */
-	struct pm_span *span; /* .. [switch] all of it in these words */
-	uint64_t *waiting;    /* by place in by_level: switches still to examine */
-	uint32_t *place;      /* [switch] in by_level, PM_NONE: nowhere */
+	struct pm_span *span; /* .. [switch] and the words with these */
+	uint64_t *waiting;    /* by position in by_level: switches still to examine */
+	uint32_t *place;      /* [switch] its position in by_level, or PM_NONE */
 };
 
 /*
- * Makes that memory in a pool, for the sets of pm_reach_init, once its pool is checked.
+ * Makes that memory in a pool, for the sets of pm_reach_init, after their pool was
+ * checked.
  */
 void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
 			   struct pm_pool *pool, struct pm_reach_failure *failure);
 
 /*
- * Updates sets that were right until the links at these ports (both ends of each)
- * failed: the result of pm_reach_compute, at a cost of O(ports of the switches that reach
- * less, and of their neighbours, x words).
+ * Updates sets when the links at these ports (both ends of each) have failed. The result
+ * is that of pm_reach_compute. Cost: O(ports of the switches that reach less, and of
+ * their neighbours, x words).
  */
 void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *usable, const uint32_t *ports, uint32_t num_ports,
 		   struct pm_reach *reach, struct pm_reach_failure *failure);
 
 /*
- * Undoes that: reach becomes a copy of `whole` again. With the sets after the failure as
- * `whole`, updates a copy of the sets before the failure instead. Cost: O(switches that
- * reach less x words).
+ * Undoes pm_reach_fail: reach becomes a copy of `whole` again. With the sets after the
+ * failure as `whole`, it updates a copy of the sets before the failure instead. Cost:
+ * O(switches that reach less x words).
  */
 void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
 		      struct pm_reach_failure *failure);

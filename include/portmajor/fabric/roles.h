@@ -42,7 +42,7 @@ struct pm_role_rules {
 
 /*
  * Adds a rule `compute|io|service guid|device|name VALUE`. A name goes to the end of the
- * text and may have blanks. Returns NULL, or the error.
+ * text and may have blanks. Returns NULL, or an error message.
  */
 const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text);
 
@@ -52,7 +52,7 @@ bool pm_role_rules_equal(const struct pm_role_rules *a, const struct pm_role_rul
 struct pm_guids {
 	uint64_t *list;
 	uint32_t count;
-	bool given; /* there is a file; it may be empty */
+	bool given; /* the file, perhaps an empty one, exists */
 };
 
 struct pm_roles {

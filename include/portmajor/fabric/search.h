@@ -17,14 +17,14 @@
 #include <portmajor/fabric/fabric.h>
 
 struct pm_search {
-	const struct pm_fabric *fabric; /* sealed, borrowed, */
-	uint32_t *queue;		/* .. and so is room for all nodes here */
-	uint32_t *by;			/* .. and here, [node] */
+	const struct pm_fabric *fabric; /* sealed, borrowed */
+	uint32_t *queue;		/* room for all nodes, borrowed */
+	uint32_t *by;			/* [node] likewise */
 
 	/*
 	 * Results: queue[0..count) are the nodes found, nearest first. by[node] is the
-	 * port of the node before it that led there; the node's own port 0 for a start;
-	 * PM_NONE: not found.
+	 * port, of the node before it on the path, that leads to it; for a start the
+	 * node's own port 0; PM_NONE: not found.
 	 */
 	uint32_t count;
 	uint32_t done; /* of these: nodes with all links examined */
@@ -33,7 +33,7 @@ struct pm_search {
 /* Whether to follow the link at a port, away from that port's node. */
 typedef bool pm_search_passes(const void *context, uint32_t port);
 
-/* Nothing is found yet. O(nodes). */
+/* Empties the results. O(nodes). */
 void pm_search_begin(struct pm_search *search);
 
 /* Adds a start. False: the node is a start already, or was found. */
@@ -52,7 +52,7 @@ void pm_search_run(struct pm_search *search, pm_search_passes *passes,
  */
 void pm_search_distances(struct pm_search *search);
 
-/* Likewise by the start of each node. */
+/* Likewise by the start that each node was found from. */
 void pm_search_origins(struct pm_search *search);
 
 #endif

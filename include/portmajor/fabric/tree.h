@@ -3,12 +3,13 @@
  * The fat tree in a fabric: levels, the direction of every port, subtrees and planes.
  *
  * A leaf is a switch with hosts. Leaves are mostly level 0, and the level of another
- * switch is its distance from the nearest leaf. Exceptions: a switch with few hosts among
- * leaves (a spine with a gateway or the SM's node) is no leaf, a leaf may have no host
+ * switch is its distance from the nearest leaf. Exceptions: a switch with few hosts next
+ * to leaves (a spine with a gateway or the SM's node) is no leaf, a leaf may have no host
  * yet, and single links that skip a level do not count. Where these levels leave
- * connected hosts without a path, levels count from the roots: then leaves may have edge
+ * connected hosts without a path, levels count from the roots. Then leaves may have edge
  * switches below them, which count as leaves too but have no planes of their own. Service
- * ports (fabric.h) make no leaf. Named roots override all that. See src/fabric/levels.c.
+ * ports (fabric.h) make no leaf. Roots named by the operator override all that. See
+ * src/fabric/levels.c.
  *
  * 	level   leaf_level 0            leaf_level 1
  * 	2       core                    spine chips of a director
@@ -68,21 +69,22 @@ struct pm_tree {
 	struct pm_pool pool; /* of all arrays */
 	uint32_t num_switches, num_ports, num_leaves, num_planes;
 	uint32_t num_components, num_pods;
-	uint32_t num_side;  /* links with PM_SIDE */
-	uint8_t top_level;  /* highest level there is; 0 if only leaves */
-	uint8_t leaf_level; /* its up ports stand for planes; leaves are here and below */
-	uint8_t levels_by;  /* enum pm_levels_by */
-	uint8_t *level;	    /* [switch]; PM_NO_LEVEL: no leaf in reach */
-	uint8_t *direction; /* [port] enum pm_direction */
-	uint32_t *remote;   /* [port] switch at the other end, else PM_NONE */
-	uint32_t *leaves;   /* [leaf] leaves in subtree order */
-	uint32_t *leaf_rank;	 /* [switch] its place in leaves[], else PM_NONE */
-	uint32_t *pod;		 /* [switch] leaves and the first-level switches, next
-				  * above leaf_level, that join them; else PM_NONE */
-	uint32_t *component;	 /* [switch] above the leaves, else PM_NONE */
-	uint32_t *rank;		 /* [switch] first-level: within component and pod */
-	uint32_t *position;	 /* [switch] above the leaves: its number among those
-				  * of its level and component */
+	uint32_t num_side;   /* links with PM_SIDE */
+	uint8_t top_level;   /* highest level there is; 0 if only leaves */
+	uint8_t leaf_level;  /* up ports at this level define the planes; leaves are here
+				and below */
+	uint8_t levels_by;   /* enum pm_levels_by */
+	uint8_t *level;	     /* [switch]; PM_NO_LEVEL: no leaf in reach */
+	uint8_t *direction;  /* [port] enum pm_direction */
+	uint32_t *remote;    /* [port] switch at the other end, else PM_NONE */
+	uint32_t *leaves;    /* [leaf] leaves in subtree order */
+	uint32_t *leaf_rank; /* [switch] its index in leaves[], else PM_NONE */
+	uint32_t *pod; /* [switch] pod of a leaf or of a first-level switch, next above
+			  leaf_level; else PM_NONE */
+	uint32_t *component; /* [switch] above the leaves, else PM_NONE */
+	uint32_t *rank;	     /* [switch] first-level: within component and pod */
+	uint32_t *position; /* [switch] above the leaves: its number among the switches of
+			       its level and component */
 	struct pm_plane *planes; /* [plane], sorted by component, rank, link */
 	uint32_t *plane; /* [port] up ports at leaf_level: the plane; else PM_NONE */
 	uint32_t plane_words;

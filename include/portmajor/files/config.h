@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The plugin's configuration file, portmajor.conf(5): lines `KEY VALUE`, blank
- * lines, and comments from # to the end of the line. Every key but `role` may be given
- * once; those left out have their default.
+ * The plugin's configuration file, portmajor.conf(5): lines `KEY VALUE`, blank lines, and
+ * comments from # to the end of the line. Each key but `role` may be given once; keys
+ * left out have their default.
  */
 #ifndef PORTMAJOR_CONFIG_H
 #define PORTMAJOR_CONFIG_H
@@ -19,12 +19,13 @@ struct pm_config {
 	enum pm_lid_order lid_order; /* default grouped */
 	/*
 	 * Whether a port with another LID than planned gets the planned one at its next
-	 * link-up. Default no: ports keep their LIDs, and the plan is kept beside.
+	 * link-up. Default no: ports keep their LIDs, and planned LIDs are for new ports.
 	 */
 	bool migrate;
 	/*
-	 * Seconds in the file, 1 to 86400, ms here. Default 3 in 60 s, 60 to 3600 s.
-	 * pm_failback uses the holds, too, even without a limit.
+	 * Link damping. The file has seconds, 1 to 86400; this structure has ms. Default:
+	 * 3 times down in 60 s, holds of 60 to 3600 s. pm_failback uses the holds, too,
+	 * even with limit 0.
 	 */
 	struct pm_damping_config flap;
 	/* Whether a trap starts a repair of tables. Default yes. */
@@ -37,14 +38,17 @@ struct pm_config {
 	 */
 	bool rebalance_auto;
 	uint32_t rebalance_rate; /* blocks per second; default 1000 */
-	/* Shadow mode: the engine computes and logs, the next one routes. Default no. */
+	/*
+	 * Shadow mode: portmajor computes and logs, and the next engine routes. Default
+	 * no.
+	 */
 	bool shadow;
 	/* File or folder for Prometheus, absolute; "": the plugin's folder. */
 	char prometheus[PM_CONFIG_PATH];
 	bool event_syslog;		    /* whether events go to syslog; default yes */
 	char event_command[PM_CONFIG_PATH]; /* run for each event, absolute; "": none */
-	uint32_t port_error_limit; /* errors of a port in an hour that are named, 0: none;
-				    * 0..1000000, default 10 */
+	uint32_t port_error_limit;  /* ports with this number of errors or more in an hour
+				       are named; 0: none; 0..1000000, default 10 */
 	struct pm_role_rules roles; /* of end ports; default none */
 };
 
@@ -73,7 +77,9 @@ enum pm_config_kind {
 
 #define PM_CONFIG_KEYS 256 /* bytes of the names of all keys, with the NUL */
 
-/* Writes the keys of a kind with different values, "a, b"; returns whether there are. */
+/*
+ * Writes the keys of a kind with different values, "a, b"; returns whether there are any.
+ */
 bool pm_config_compare(const struct pm_config *before, const struct pm_config *now,
 		       enum pm_config_kind kind, char names[PM_CONFIG_KEYS]);
 

@@ -4,9 +4,9 @@
  *
  *     portmajor-drained 1
  *     0x0002c903000a1105 20 leaf5       the link at port 20 of this switch
- *     since 1763999999                  since when it is drained, ..
- *     by root                           .. by which user, ..
- *     reason errors on lane 2           .. and why
+ *     since 1763999999                  the time of draining, ..
+ *     by root                           .. the user, ..
+ *     reason errors on lane 2           .. and the reason
  *     0x0002c903000a2200 - s1-line0     all links of this switch to other switches
  *     0x0002c903000a2300 - SwitchIB (0x0002c903000a2300)    of several of this name one
  *

@@ -7,8 +7,8 @@
  *     ff:ff:ff:ff:ff:ff 101 4294967295   # where all group addresses go
  *
  * VLANs are 1 to 4094, priorities 1 to 2^32-1 and all different: a pair uses the VLAN of
- * the host with the higher priority. No address is repeated. Changes are lines that are
- * new or replace their address's line, and `- MAC` for removed addresses.
+ * the host with the higher priority. No address is repeated. Changes are new lines, lines
+ * that replace that of their address, and `- MAC` for removed addresses.
  */
 #ifndef PORTMAJOR_HOST_TABLE_H
 #define PORTMAJOR_HOST_TABLE_H
@@ -24,8 +24,8 @@
 struct pm_host_line {
 	uint64_t mac; /* its first byte is the highest of 48 bits */
 	uint32_t priority;
-	uint32_t vlan; /* 0: gone, in changes alone */
-	uint32_t line; /* of its file, for messages; 0: of none */
+	uint32_t vlan; /* 0, in changes alone: removed */
+	uint32_t line; /* line number in its file, for messages; 0: no file */
 };
 
 struct pm_host_table {

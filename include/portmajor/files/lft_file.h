@@ -22,7 +22,7 @@
 
 #include <stdio.h>
 
-/* Whether a text begins as one of these files. */
+/* Whether a text begins like one of these files. */
 bool pm_lfts_recognise(const char *text, size_t length);
 
 /*

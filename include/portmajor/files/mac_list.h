@@ -5,8 +5,9 @@
  *
  *     [1] "leaf0"[1]   # mac 02:00:00:00:00:01
  *
- * or the GUID itself in parentheses behind the port's number. Otherwise a file has it, a
- * line per port, with comments behind a #; a node with one cable needs no port:
+ * or the GUID itself in parentheses behind the port's number. Other addresses are in a
+ * file with a line per port, and comments behind a #. A node with one cable needs no port
+ * number:
  *
  *     h0-1    02:00:00:00:00:01
  *     gw[2]   02:00:00:00:00:02

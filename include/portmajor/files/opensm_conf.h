@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-/* Bytes of a line, with its end, that OpenSM reads as one. */
+/* The longest line in bytes, with its newline, that OpenSM reads as one. */
 #define PM_OPENSM_CONF_LINE 1022
 
 struct pm_opensm_conf_item {

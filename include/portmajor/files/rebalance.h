@@ -20,7 +20,7 @@
 #define PM_REBALANCE_RATE_MAX 1000000
 
 struct pm_rebalance {
-	uint32_t rate; /* LFT blocks per second, 1 to PM_REBALANCE_RATE_MAX; 0: none given
+	uint32_t rate; /* LFT blocks per second, 1 to PM_REBALANCE_RATE_MAX; 0: not given
 			*/
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A GUID file has one GUID per line, in hexadecimal with 0x or in decimal; text behind
- * that, blank lines and comments from # on are ignored. Roots are node GUIDs, the others
+ * it, blank lines and comments from # on are ignored. Roots are node GUIDs, the others
  * port or node GUIDs.
  */
 #ifndef PORTMAJOR_ROLE_FILES_H
@@ -26,7 +26,8 @@ int pm_roles_read(const struct pm_role_files *files, struct pm_roles *roles,
 		  struct pm_error *err);
 
 /*
- * The same for one file's text, which messages call source. The caller frees guids->list.
+ * The same for the text of one file, called source in messages. The caller frees
+ * guids->list.
  */
 int pm_guids_parse(const char *text, const char *source, struct pm_guids *guids,
 		   struct pm_error *err);
