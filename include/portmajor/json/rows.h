@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tables that describe a structure as a JSON object: for each row the member's name, its
- * type and its place. The compiler takes the type from the structure.
+ * Tables that describe a structure as a JSON object. A row has a member's name, type and
+ * offset; the compiler takes the type from the structure.
  */
 #ifndef PORTMAJOR_JSON_ROWS_H
 #define PORTMAJOR_JSON_ROWS_H
@@ -57,7 +57,7 @@ struct pm_json_row {
 int pm_json_rows_set(const struct pm_json_row *rows, const void *structure,
 		     json_t *object);
 
-/* A new object with them; NULL without memory. */
+/* A new object with these members; NULL without memory. */
 json_t *pm_json_rows(const struct pm_json_row *rows, const void *structure);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Values of JSON documents: texts, GUIDs, ends of links, lists and objects. Each function
- * returns a new value, or NULL without memory. Jansson passes NULL on, so that a caller
- * checks the whole document alone; the allocator of a command ends the process instead.
+ * returns a new value, or NULL without memory. Jansson passes NULL on, so a caller need
+ * check only the whole document. In commands the allocator ends the process instead.
  */
 #ifndef PORTMAJOR_JSON_VALUES_H
 #define PORTMAJOR_JSON_VALUES_H
@@ -29,7 +29,9 @@ json_t *pm_json_guid(uint64_t guid);
  */
 json_t *pm_json_append(json_t *list, json_t *value);
 
-/* Adds `label` to an object, which it takes over, if it is not the name. */
+/*
+ * Adds the member `label` to an object, unless it equals the name; takes over the object.
+ */
 json_t *pm_json_label(json_t *object, const char *name, const char *label);
 
 /*
@@ -39,9 +41,9 @@ json_t *pm_json_label(json_t *object, const char *name, const char *label);
 json_t *pm_json_end(const struct pm_fabric *topology, uint64_t guid, unsigned int port);
 
 /*
- * Names what has `ends` (docs/json.md): `leaf5[20]-s1-line0[6]`, `leaf5[20]` or `leaf5`,
- * by labels or, where there are none, names or GUIDs. The text is cut at its size, which
- * is returned as snprintf does.
+ * Prints the name of an object with `ends` (docs/json.md): `leaf5[20]-s1-line0[6]`,
+ * `leaf5[20]` or `leaf5`, by labels or, where there are none, names or GUIDs. Truncates
+ * the text to size, and returns the full length as snprintf does.
  */
 int pm_json_ends_print(const json_t *thing, char *text, size_t size);
 
@@ -50,7 +52,10 @@ struct pm_json_member {
 	json_t *value;
 };
 
-/* An object with members, whose values it takes over; a member without name ends them. */
+/*
+ * An object with these members; takes over their values. A member without a name ends
+ * them.
+ */
 json_t *pm_json_object(const struct pm_json_member *members);
 
 #endif

@@ -17,12 +17,14 @@
 
 struct pm_calls_config {
 	enum pm_collective algorithm;
-	uint32_t processes; /* that the algorithm allows */
+	uint32_t processes; /* a number that the algorithm allows */
 	uint64_t bytes;	    /* as in pm_schedule_make, 1 and up */
 	uint32_t calls;	    /* of each job, 1 and up */
-	/* hosts[job * stride + i] has process i of a job. All are different. */
+	/*
+	 * hosts[job * stride + i] is the host of process i of a job. All are different.
+	 */
 	const uint32_t *hosts;
-	uint32_t stride; /* processes and up */
+	uint32_t stride; /* `processes` and up */
 	uint32_t jobs;	 /* 1 and up */
 };
 

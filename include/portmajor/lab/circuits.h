@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Simulates schedules of messages on a network of circuits, by events: each process has
- * its own clock; ports and circuits may run out.
+ * Simulates schedules of messages on a network of circuits, by events. Each process has
+ * its own clock. Ports and circuits are limited.
  *
  * Steps form groups. A process that begins a group requests circuits to all its partners
  * there at once; a circuit is set up when both ends have begun. It is full duplex, uses a
@@ -19,14 +19,14 @@ struct pm_circuits_config {
 	struct pm_circuit_costs costs; /* at most 1,000 seconds for a message */
 	uint32_t ports;		       /* of each process, 1 to PM_CIRCUITS_MAX_PORTS */
 	/*
-	 * Whether a group has as many steps as the ports have circuits for; else one
+	 * Whether a group has as many steps as a process has ports for; else it has one
 	 * step.
 	 */
 	bool kept;
 	/*
-	 * At a time; 0: any number. Groups are made to fit. In a single step that does
-	 * not fit, circuits are set up in the order of the schedule, so that none waits
-	 * for ever.
+	 * Most circuits at a time; 0: any number. Groups are made to fit. In a single
+	 * step that does not fit, circuits are set up in the order of the schedule, so
+	 * that none waits for ever.
 	 */
 	uint32_t circuits;
 };
@@ -51,7 +51,7 @@ int pm_circuits_run(const struct pm_schedule *schedule,
 
 /*
  * The same for a ring of `processes` (pm_collective_check), with any number of circuits
- * at a time: four of its processes are simulated, and counts multiplied. O(processes).
+ * at a time: simulates four of its processes, and multiplies the counts. O(processes).
  */
 int pm_circuits_run_ring(uint32_t processes, uint64_t bytes, bool turns,
 			 const struct pm_circuits_config *config,

@@ -5,7 +5,7 @@
  * collective communication on all optical network").
  *
  *   linear              process 0 sends to all others, one after the other
- *   ring                each process passes data of the one before on to the next
+ *   ring                each process passes the data of the process before on to the next
  *   recursive-doubling  in step i = 0, 1, .. each exchanges all its data with the
  *                       process 2^i away
  *   binomial            in step i all processes with the data of process 0 send it to
@@ -34,7 +34,7 @@ enum pm_collective {
 
 const char *pm_collective_name(enum pm_collective algorithm);
 
-/* By that name; -EINVAL: no such one. */
+/* The algorithm of this name; -EINVAL: there is none. */
 int pm_collective_parse(const char *name, enum pm_collective *algorithm);
 
 /*
@@ -50,14 +50,14 @@ int pm_collective_check(enum pm_collective algorithm, uint32_t processes,
 /* In seconds, 0 and up. */
 struct pm_circuit_costs {
 	double alpha; /* delay of a message */
-	double beta;  /* of a byte */
+	double beta;  /* delay of a byte */
 	double gamma; /* to set up a circuit and to take it down */
 };
 
 /*
- * Circuits for `ports` steps, 1 and up, are set up at once; with 2 and more a ring's
- * circuits stay. One port is the paper's naive algorithm: equations 1, 3, 5, 7; else 2,
- * 4, 6, 8. Its ideal is gamma 0 with 2 ports or more.
+ * Circuits for `ports` steps, 1 and up, are set up at once. With 2 and more a ring's
+ * circuits stay. One port is the paper's naive algorithm (equations 1, 3, 5, 7), more are
+ * equations 2, 4, 6, 8. The paper's ideal is gamma 0 with 2 ports or more.
  */
 
 /* The number of times that gamma is waited for in sequence. */
@@ -74,7 +74,7 @@ double pm_collective_seconds(enum pm_collective algorithm, uint32_t processes,
 struct pm_schedule_message {
 	uint32_t step;	   /* 0 and up */
 	uint32_t from, to; /* processes, not the same */
-	uint32_t blocks;   /* of bytes / parts each; as many as parts are all */
+	uint32_t blocks;   /* of bytes / parts each; `parts` blocks are all data */
 };
 
 /*

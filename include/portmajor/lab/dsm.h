@@ -30,7 +30,7 @@
 #define PM_DSM_HEADER 6
 #define PM_DSM_MAX_NODES 256
 #define PM_DSM_MAX_PAGES 64
-#define PM_DSM_MAX_TIME 1000000000000000 /* of a setting: 1,000 seconds */
+#define PM_DSM_MAX_TIME 1000000000000000 /* 1,000 seconds, for a setting */
 
 struct pm_dsm_config {
 	uint32_t nodes; /* 1 to PM_DSM_MAX_NODES */
@@ -44,26 +44,26 @@ struct pm_dsm_config {
 	uint64_t delay, touch, latency, timeout;
 	uint32_t mbps;	 /* of a link, 1 and up */
 	uint32_t posted; /* receives of each node, 1 and up */
-	uint32_t tries;	 /* requests before a node gives up, 1 and up */
+	uint32_t tries;	 /* requests that a node sends before it gives up, 1 and up */
 	uint32_t small;	 /* bytes of a request and of an acknowledgement */
 	uint32_t page;	 /* bytes, at most 1 MiB, as of `small` */
 };
 
 struct pm_dsm_result {
-	uint64_t first, last; /* picoseconds until the first node had all its answers, and
-			       * the last */
+	uint64_t first, last; /* picoseconds until the first node, and until the last
+				 node, had all its answers */
 	uint64_t messages, packets, lost, bytes;
 	uint64_t headers;    /* bytes of headers, among `bytes` */
 	uint64_t repeats;    /* repeated requests */
 	uint32_t unanswered; /* given up */
 };
 
-/* Packets of a message; one of 0 bytes has one, too. */
+/* Packets of a message; a message of 0 bytes has one, too. */
 uint64_t pm_dsm_packets(uint64_t bytes);
 
 /*
- * All three: -EINVAL, with a message, if the configuration is out of range; -ERANGE
- * beyond 50 days; -ENOMEM. O(packets x log packets).
+ * All three functions: -EINVAL, with a message: the configuration is out of range;
+ * -ERANGE: more than 50 days; -ENOMEM. O(packets x log packets).
  *
  * Node 0 invalidates the copies of all others: it requests an acknowledgement of each,
  * all at once.

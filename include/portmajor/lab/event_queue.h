@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Times are numbers of whatever unit; kind and index are the caller's. */
+/* Times are in any unit; kind and index are the caller's. */
 struct pm_event {
 	uint64_t time;
 	uint64_t order; /* set by pm_event_queue_add */
@@ -17,15 +17,15 @@ struct pm_event {
 	uint32_t index;
 };
 
-/* Zeroed: empty. Members are the queue's own, but for the last two. */
+/* Zeroed: empty. Callers only read `now` and the last two members. */
 struct pm_event_queue {
 	struct pm_event *heap;
 	uint32_t room;
 	uint32_t num;	   /* events in the queue */
-	uint64_t next;	   /* order */
+	uint64_t next;	   /* `order` of the next event */
 	uint64_t now;	   /* time of the last event taken */
 	bool no_memory;	   /* an event could not be added */
-	bool out_of_range; /* the time of one exceeds 64 bits */
+	bool out_of_range; /* an event's time exceeds 64 bits */
 };
 
 /*

@@ -7,10 +7,10 @@
  * later. In each cycle an output sends one flit, from the inputs with flits for it in
  * turn; an input gives at most `reads` flits, of different VCs. The head of a packet
  * takes a free VC of the next link; the tail frees it. Nodes send one packet at a time,
- * as early as possible, and take all that arrive. Or a switch has stages: see
- * pm_flit_stages.
+ * as early as possible, and take all flits that arrive. Switches may have stages instead
+ * of `delay`: see pm_flit_stages.
  *
- * Flow control, in either case with the cable's delay on the way back:
+ * Flow control; its signals take the cable's delay, too:
  *
  *   credit   a sender may have `buffer` flits under way or in the buffer
  *   slack    a buffer with `stop` flits or more sends STOP, one with `go` or less sends
@@ -62,18 +62,18 @@ enum pm_flit_arrivals {
  * then, as each flit of the packet, its turn in the crossbar, and crosses it. VCs and
  * turns are given to a matching of one round, without conflicts but not always the
  * largest: outputs offer in turn to requesting inputs, and inputs accept one offer in
- * turn (iSLIP). So a packet alone takes routing + vc + crossbar + crossing - 1 cycles for
- * a switch.
+ * turn (iSLIP). So a packet without others takes routing + vc + crossbar + crossing - 1
+ * cycles in a switch.
  */
 struct pm_flit_stages {
 	uint32_t routing;  /* 0: known when the head arrives */
 	uint32_t vc;	   /* 1 and up; 0: no stages at all */
 	uint32_t crossbar; /* 1 and up */
 	uint32_t crossing;
-	uint32_t credit; /* that a signal of flow control takes after its cable */
+	uint32_t credit; /* of a flow-control signal, after its cable */
 };
 
-/* When an output goes on to the next VC, without stages. */
+/* When an output of a switch without stages goes on to the next VC. */
 enum pm_flit_turns {
 	PM_FLIT_BY_FLIT,
 	PM_FLIT_BY_PACKET, /* sooner only if a packet's next flit cannot leave */
@@ -94,9 +94,9 @@ struct pm_flit_config {
 	uint32_t load;		      /* of each node, in millionths of a flit a cycle */
 	enum pm_flit_arrivals arrivals;
 	enum pm_flit_pattern pattern;
-	uint32_t node;	/* hot spot: which; pair: the receiver; shift: how far */
+	uint32_t node;	/* hot spot: the node; pair: the receiver; shift: how far */
 	uint32_t from;	/* pair: the sender */
-	uint32_t share; /* hot spot: percent, 1 to 100; with 100 it sends nothing */
+	uint32_t share; /* hot spot: percent, 1..100; at 100 the node sends nothing */
 	uint64_t seed;
 };
 
@@ -104,15 +104,15 @@ struct pm_flit_config {
 struct pm_flit_result {
 	uint64_t cycles;
 	uint64_t flits, packets; /* that arrived completely */
-	double accepted;	 /* flits a node and cycle */
+	double accepted;	 /* flits per node and cycle */
 	double mean;		/* latency, from a packet's birth to its tail's arrival */
 	uint32_t p50, p99, max; /* rounded down by less than 0.1% */
-	uint32_t highest_fill;	/* of a switch's buffer */
-	uint64_t lost_flits, lost_packets; /* found a buffer full */
+	uint32_t highest_fill;	/* most flits in a switch's buffer */
+	uint64_t lost_flits, lost_packets; /* that met a full buffer */
 	uint64_t hops;			   /* flits sent into links */
-	double busiest;			   /* flits a cycle of the busiest link */
+	double busiest;			   /* flits per cycle on the busiest link */
 	uint32_t busiest_link;
-	double backlog;	 /* growth of packets waiting per node */
+	double backlog;	 /* growth of the number of waiting packets per node */
 	double fairness; /* Jain's index of packets by sending node */
 	bool saturated;	 /* the backlog grows */
 };
@@ -125,7 +125,7 @@ struct pm_flit_buffer {
 /* A loop of packets that wait for each other. */
 #define PM_FLIT_LOOP 16
 struct pm_flit_deadlock {
-	uint32_t cycle;	  /* of finding it; 0: none */
+	uint32_t cycle;	  /* when it was found; 0: none */
 	uint32_t buffers; /* stuck for ever */
 	uint64_t flits;	  /* in them */
 	uint32_t length;  /* of a loop of buffers, each waiting for the next */
@@ -141,9 +141,9 @@ struct pm_flit_count {
 struct pm_flit; /* opaque */
 
 /*
- * The net is borrowed. -EINVAL with a message: numbers out of range or that contradict
- * each other; -ENOMEM. Memory: 4 bytes for each flit of all buffers, and 8 for each that
- * links hold.
+ * The net is borrowed. -EINVAL with a message: numbers are out of range or contradict
+ * each other; -ENOMEM. Memory: 4 bytes for each flit that buffers have room for, and 8
+ * for each that links hold.
  */
 int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *config,
 		struct pm_flit **flit, struct pm_error *err);

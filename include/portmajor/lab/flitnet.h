@@ -24,8 +24,8 @@ struct pm_flit_link {
 /* Read-only once made. */
 struct pm_flit_net {
 	uint32_t num_switches, num_nodes, num_links;
-	struct pm_flit_link *links; /* by place that they leave */
-	uint32_t *first_link;	    /* [place]; of a node one leaves */
+	struct pm_flit_link *links; /* by the place that they leave */
+	uint32_t *first_link;	    /* [place]; one link leaves a node */
 	uint8_t *next_hop;	    /* [switch][node] link, from the switch's first */
 	uint8_t *up;	    /* [switch] the first of its links up, which come last */
 	uint32_t max_hops;  /* most links between switches on a path */
@@ -35,15 +35,15 @@ struct pm_flit_net {
 };
 
 /*
- * All make a network that the caller frees with pm_flit_net_free. -EINVAL with a message:
- * a number is out of range; -ENOMEM.
+ * The following functions make a network, which the caller frees with pm_flit_net_free.
+ * -EINVAL with a message: a number is out of range; -ENOMEM.
  */
 
 /*
  * A torus: switches in closed rows of size[d], 2 to 64, in each of 1 to 4 dimensions, a
  * node at each; up to 4,096 switches. Paths take the first dimension first, and the
- * shorter direction; of equal ones up with ties_up, else up from switches with an even
- * sum of coordinates, and down from the others.
+ * shorter direction. Of equal directions they take up with ties_up; else up from switches
+ * with an even sum of coordinates, and down from the others.
  */
 int pm_flit_net_torus(const uint32_t *size, uint32_t dimensions, bool ties_up,
 		      struct pm_flit_net **net, struct pm_error *err);
@@ -72,7 +72,10 @@ int pm_flit_net_of_tables(const struct pm_fabric *fabric, const struct pm_lfts *
 
 void pm_flit_net_free(struct pm_flit_net *net);
 
-/* Links on the path from a node to another; the fewest where paths are drawn. */
+/*
+ * The number of links on the path from a node to another; where paths are drawn at
+ * random, the fewest.
+ */
 uint32_t pm_flit_net_distance(const struct pm_flit_net *net, uint32_t from, uint32_t to);
 
 #endif

@@ -6,18 +6,18 @@
  *   num_ranks N
  *   rank R {                             each rank once, in any order
  *   LABEL: send SIZEb to R [tag T]       a message; bytes
- *   LABEL: recv SIZEb from R [tag T]     of the send of that rank with this tag, in turn
+ *   LABEL: recv SIZEb from R [tag T]     the next message of that rank with this tag
  *   LABEL: calc NS                       computing
- *   LABEL requires LABEL                 begins when that one has ended
- *   LABEL irequires LABEL                begins when that one has begun
+ *   LABEL requires LABEL                 begins when the second event has ended
+ *   LABEL irequires LABEL                begins when the second event has begun
  *   }
  *
  * `cpu C` and `nic C` behind the tag are ignored, as are empty lines and lines that begin
  * with //. LABEL: may be left out. A send ends when its message arrives; a receive when
  * it has begun and its message has arrived. Events do not compete for CPUs: those without
- * requirements run at the same time. A rank sends one message after the other: those that
- * require nothing in the order of the file, then those that require these, and so on; a
- * waiting one holds up those behind it.
+ * requirements run at the same time. A rank sends one message after the other: first
+ * sends that require nothing, in the order of the file, then those that require these,
+ * and so on. A waiting send holds up those behind it.
  */
 #ifndef PORTMAJOR_GOAL_H
 #define PORTMAJOR_GOAL_H
@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define PM_GOAL_MAX_RANKS 65536
-#define PM_GOAL_MAX_WAITS (UINT32_C(1) << 26) /* of all messages */
+#define PM_GOAL_MAX_WAITS (UINT32_C(1) << 26) /* all messages together */
 #define PM_GOAL_MAX_NS UINT64_C(1000000000000)
 
 /* A time after the arrival of a message. */

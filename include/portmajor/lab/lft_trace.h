@@ -5,7 +5,7 @@
  *
  *   portmajor-sets 1                          the format and its version
  *   engine TEXT                               engine of the tables; may be left out
- *   times TEXT                                what times mean; may be left out
+ *   times TEXT                                the meaning of times; may be left out
  *   lid GUID LID LMC                          an end port, or a switch, and its LIDs
  *   table GUID BLOCK ENTRIES                  a block that a switch holds at first
  *   failed NS GUID PORT                       a link, by a switch at one of its ends
@@ -13,12 +13,14 @@
  *
  * GUIDs are hexadecimal with or without 0x, of the port of an end node and of the node of
  * a switch. ENTRIES are 64 ports of two hexadecimal digits, from LID 64 x BLOCK on; ff:
- * none, and so are blocks that no row has. Times are ns on one clock from any moment on.
- * All links fail at one time. Sets are in the order of SENT. The switch changes at
- * ARRIVED; the subnet manager knows at ACKED. Either is - if it did not happen: a lost
- * Set has neither. Empty lines, and lines that begin with #, are ignored.
+ * no port. A block without a row has no ports. Times are ns of one clock, since any
+ * moment. All links fail at one time. Sets are in the order of SENT. The switch's table
+ * changes at ARRIVED, and the subnet manager gets the answer at ACKED. Each of these two
+ * is - if it did not happen: a lost Set has neither. Empty lines, and lines that begin
+ * with #, are ignored.
  *
- * LIDs stay while Sets are sent. Recordings with other LIDs are comparable by hosts.
+ * LIDs do not change while Sets are sent. Recordings with different LIDs can be compared
+ * by hosts.
  */
 #ifndef PORTMAJOR_LFT_TRACE_H
 #define PORTMAJOR_LFT_TRACE_H
@@ -44,7 +46,7 @@ struct pm_lft_trace_set {
 /* A recording, by the indexes of one sealed fabric. */
 struct pm_lft_trace {
 	char engine[PM_LFT_TRACE_TEXT], times[PM_LFT_TRACE_TEXT]; /* "": unknown */
-	uint16_t *lid;	 /* [port] base LID, 0: none; of a switch at its port 0 */
+	uint16_t *lid;	 /* [port] base LID, 0: none; of a switch: at its port 0 */
 	uint8_t *lmc;	 /* [port] */
 	uint8_t *tables; /* [switch][length] before the first Set */
 	uint32_t length; /* a multiple of 64, above all LIDs and blocks */
@@ -105,11 +107,12 @@ struct pm_lft_trace_config {
 };
 
 /*
- * Computes portmajor's recording with this plan of the fabric: its tables before and
+ * Computes the recording of portmajor with this plan of the fabric: its tables before and
  * after the failure of the links at these ports, and its order of blocks. At time 0 all
- * fail and the first blocks are sent: detection takes no time. Each block arrives when it
- * is acknowledged. Switches out of the subnet manager's reach get none; with PM_NONE it
- * is where most hosts are. The caller frees *trace. -ENOMEM.
+ * these links fail and the first blocks are sent: detection takes no time. Each block
+ * arrives when it is acknowledged. Switches out of the subnet manager's reach get no
+ * blocks; with PM_NONE the subnet manager is where most hosts are. The caller frees
+ * *trace. -ENOMEM.
  */
 int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			 const struct pm_lft_trace_config *config, const uint32_t *ports,

@@ -4,16 +4,16 @@
  * entries and others old ones. Finds the loops and credit cycles of these mixtures, and
  * the Sets that made and removed them.
  *
- * A loop: switches with entries for a LID that lead from one to the next and back to the
- * first, over usable links; of every LID with entries, used or not.
+ * A loop: switches with entries for a LID that lead from each to the next, and from the
+ * last to the first, over usable links. Every LID with entries counts, used or not.
  *
- * A cycle: channels (links between switches, in one direction) of which each depends on
- * the next, as a packet from a host to a LID of another one may hold it while it waits
- * for the next; the last depends on the first. Packets in one virtual lane that fill such
- * a cycle wait for ever. Hosts are those of outage.h. The Set that makes a cycle is the
- * one that adds the dependency that closes it. As long as that dependency is in any
- * cycle, the cycle counts as the same; so the number of cycles is about the number of
- * dependencies to remove until none is left.
+ * A cycle: channels (links between switches, in one direction), each of which depends on
+ * the next, and the last on the first. A channel depends on another if a packet from a
+ * host to a LID of another host may hold it while it waits for the other. Packets in one
+ * virtual lane that fill such a cycle wait for ever. Hosts are those of outage.h. A cycle
+ * is made by the Set that adds the dependency that closes it. As long as that dependency
+ * is in any cycle, the cycle counts as the same. So the number of cycles is about the
+ * number of dependencies to remove until no cycle is left.
  *
  * Sets that arrive at one time count as one.
  */
@@ -25,7 +25,7 @@
 /* Causes other than a Set. */
 #define PM_MIXTURE_FIRST UINT32_MAX	    /* before all Sets */
 #define PM_MIXTURE_FAILURE (UINT32_MAX - 1) /* the failure */
-#define PM_MIXTURE_NOTHING (UINT32_MAX - 2) /* not removed in the end */
+#define PM_MIXTURE_NOTHING (UINT32_MAX - 2) /* never removed */
 
 /* A loop or cycle. */
 struct pm_mixture_ring {

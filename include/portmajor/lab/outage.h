@@ -4,8 +4,8 @@
  * the last Set, exact after every Set.
  *
  * Hosts are end ports with a LID and a usable link to a switch. A path leads from a host
- * to a LID of another one; with LMC above 0 a pair of hosts has 2^LMC paths, and is cut
- * off by the share of dead ones.
+ * to a LID of another host. With LMC above 0 a pair of hosts has 2^LMC paths, and is cut
+ * off in part: by the share of its dead paths.
  */
 #ifndef PORTMAJOR_OUTAGE_H
 #define PORTMAJOR_OUTAGE_H
@@ -18,7 +18,9 @@ struct pm_outage_point {
 	uint64_t dead;
 };
 
-/* The part of the returning paths that is back for good. */
+/*
+ * Parts of the returning paths; pm_outage.back has the time when a part is back for good.
+ */
 enum pm_outage_part {
 	PM_OUTAGE_HALF,
 	PM_OUTAGE_MOST, /* 99% */
@@ -41,8 +43,8 @@ struct pm_outage {
 	double loop_seconds;
 	uint32_t differ;      /* Sets that changed an entry */
 	uint32_t unheard;     /* unacknowledged Sets */
-	uint64_t first, last; /* time of sending, and last arrival or acknowledgement; 0
-			       * without Sets or before the failure */
+	uint64_t first, last; /* first sending, and last arrival or acknowledgement; 0: no
+				 Sets, or before the failure */
 	/* Path-seconds of dead paths that return. */
 	double path_seconds;
 	uint64_t back[PM_OUTAGE_PARTS];

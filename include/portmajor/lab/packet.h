@@ -11,15 +11,14 @@
  *
  * 	n x ticks + (s + 1) x wire + s x crossing
  *
- * A packet from a slower cable to a faster one must not run dry: its head leaves the
- * switch so late that its end, which may leave `crossing` ticks after its arrival, has
- * arrived in time. From a faster cable to a slower one a packet moves as if both were
- * slow.
+ * A packet from a slower cable to a faster one leaves without gaps: its head leaves the
+ * switch so late that its end arrives at least `crossing` ticks before it has to leave.
+ * From a faster cable to a slower one a packet moves as if both were slow.
  *
- * Packets wait in the input buffers; an output sends them in the order of arrival over
- * all inputs, or with `in_line` no packet passes another of its input and lane. Hosts
- * take packets at once, and send one after the other: a waiting packet holds up the
- * host's next ones.
+ * Packets wait in the input buffers. An output sends them in the order of arrival at any
+ * input; with `in_line` no packet passes another one of its input and lane. Hosts take
+ * packets at once, and send one after the other: a waiting packet holds up the host's
+ * next ones.
  */
 #ifndef PORTMAJOR_PACKET_H
 #define PORTMAJOR_PACKET_H
@@ -42,8 +41,10 @@ struct pm_packet_host {
 	uint16_t lid;
 };
 
-/* Hosts with a cable to a switch, by switch and port, with the fabric's LIDs: their
- * number, at most num_ports. O(ports). */
+/*
+ * Lists hosts with a cable to a switch, by switch and port, with the fabric's LIDs;
+ * returns their number, at most num_ports. O(ports).
+ */
 uint32_t pm_packet_list_hosts(const struct pm_fabric *fabric,
 			      struct pm_packet_host *hosts);
 
@@ -55,8 +56,8 @@ struct pm_packet_set {
 };
 
 /*
- * An entry of an arbitration table: blocks that a lane may send in its turn, then it ends
- * its packet. 0: none.
+ * An entry of an arbitration table. weight: blocks that a lane may send in its turn; it
+ * then ends its packet. 0: none.
  */
 struct pm_packet_weight {
 	uint8_t lane, weight;
@@ -65,10 +66,10 @@ struct pm_packet_weight {
 /*
  * Virtual lanes, the same at all ports. Each has its own queue at each output, buffer and
  * credits, so that a waiting lane holds up no other. A free output serves the lanes of
- * the high table that can send, in turn by weights; those of the low table if there is
- * none, or after `limit` x 64 blocks from the high table (0: one packet;
- * PM_PACKET_NO_LIMIT: never). If the low table has no such lane, the high table goes on.
- * A lane without a weight sends nothing.
+ * the high table that can send, in turn by weights. It serves those of the low table if
+ * the high table has none, or after `limit` x 64 blocks from the high table (0: one
+ * packet; PM_PACKET_NO_LIMIT: never). If the low table has no such lane, the high table
+ * goes on. A lane without a weight sends nothing.
  */
 struct pm_packet_lanes {
 	uint32_t num;		   /* 1..PM_PACKET_MAX_LANES */
@@ -85,7 +86,7 @@ struct pm_packet_config {
 	const struct pm_packet_host *hosts;
 	uint32_t num_hosts;	      /* 2 and up */
 	struct pm_workload *workload; /* of these hosts; it advances with the run */
-	const struct pm_packet_lanes *lanes; /* NULL: one for all */
+	const struct pm_packet_lanes *lanes; /* NULL: one lane */
 	const uint16_t *ticks;	 /* [port] for a block to leave, 1 and up; NULL: 1 */
 	uint32_t wire, crossing; /* wire: 1 and up */
 	uint32_t packet;	 /* blocks of a packet, all but a message's last */
@@ -96,13 +97,13 @@ struct pm_packet_config {
 
 	const uint32_t *failed; /* ports with cables that fail at fail_at */
 	uint32_t num_failed, fail_at;
-	uint32_t return_at; /* when they are back, with all credits; 0: never */
+	uint32_t return_at; /* when these cables are back, with all credits; 0: never */
 	const struct pm_packet_set *sets; /* by time */
 	uint32_t num_sets;
 
 	/*
-	 * Reliable connections: ticks until a time-out, 0: packets are sent once; and
-	 * repetitions before a pair is given up.
+	 * Reliable connections: ticks until a time-out (0: no such connections, packets
+	 * are sent once), and repetitions before a pair is given up.
 	 */
 	uint32_t timeout, tries;
 
@@ -130,10 +131,10 @@ struct pm_packet_while {
 	uint64_t packets, blocks;   /* that arrived */
 	uint64_t ticks;		    /* of these on their senders' cables */
 	uint64_t dropped;	    /* packets */
-	uint64_t messages, latency; /* arrived; sum of their ticks */
+	uint64_t messages, latency; /* messages that arrived; sum of their ticks */
 	uint64_t slowest;	    /* of these, ticks */
-	uint64_t lag; /* at its end: sum over hosts of the delay of the next message, or
-		       * the one being sent */
+	uint64_t lag; /* at the end of the time: sum over hosts of the delay of the next
+			 message, or of the one being sent */
 };
 
 /* A host's messages during the measurement. */
@@ -170,14 +171,14 @@ struct pm_packet_result {
 	bool over;     /* no events are left */
 	uint32_t done; /* when the last message of a closed loop or list arrived, or 0 */
 
-	/* Measured; batches[0..num_batches) in full. */
+	/* Measured. batches[0..num_batches) are complete. */
 	const struct pm_packet_while *batches;
 	uint32_t num_batches;
 	uint32_t measured; /* ticks; of a closed loop or list up to `done` */
 	uint64_t messages;
 	double accepted; /* arrived, as a share of the capacity of sending hosts' links */
-	double mean, half; /* latency of messages in ticks, and half its 95% interval;
-			    * half: 0 with one batch */
+	double mean, half; /* latency of messages in ticks, and half its 95% confidence
+			      interval (0 with one batch) */
 	uint32_t means;	   /* full batches with messages, for half */
 	uint64_t p50, p99; /* at most 1/64 too high */
 	uint64_t slowest;
@@ -205,8 +206,9 @@ int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **pack
 void pm_packet_free(struct pm_packet *packet);
 
 /*
- * Runs up to a tick, which is excluded, or until no events are left. After -ENOMEM it can
- * only be freed. Cost: 20 to 40 ns an event, three events for each packet and cable.
+ * Runs up to the tick `until`, which is excluded, or until no events are left. After
+ * -ENOMEM the packet can only be freed. Cost: 20 to 40 ns an event, three events for each
+ * packet and cable.
  */
 int pm_packet_run(struct pm_packet *packet, uint32_t until, struct pm_error *err);
 
@@ -226,16 +228,16 @@ struct pm_packet_deadlock {
 	uint32_t begin;	 /* tick of the arrival of the last packet at the head of its
 			  * queues */
 	uint32_t end;	 /* last tick of the loop */
-	uint32_t hosts;	 /* with a next packet waiting for it, most at a time */
+	uint32_t hosts;	 /* most hosts with a next packet waiting for it at a time */
 	uint32_t length; /* of the first loop found, .. */
 	uint32_t loop[PM_PACKET_LOOP]; /* .. and its first ports */
 };
 
 /*
  * Deadlocks of the run, by time, with a present one (`end` is then the current tick).
- * Only the end of a lifetime or a failing cable ends a deadlock, so these cause searches:
- * at most PM_PACKET_LOOKS in a lifetime, so that a shorter deadlock may be missed.
- * Deadlocks closer than that count as one. *list is borrowed until the next call.
+ * Only the end of a lifetime or a failing cable ends a deadlock, so these start searches:
+ * at most PM_PACKET_LOOKS in a lifetime. So a shorter deadlock may be missed, and
+ * deadlocks closer than that count as one. *list is borrowed until the next call.
  * -ENOMEM. O(ports + packets).
  */
 int pm_packet_deadlocks(struct pm_packet *packet, const struct pm_packet_deadlock **list,

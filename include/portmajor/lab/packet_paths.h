@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths through a fabric: over one flat switch, by LFTs, and in VLANs. A frame goes along
- * its VLAN's tree, where switches learn addresses; hosts have the plan's table, and a
- * pair uses the VLAN of its host with the higher priority.
+ * Paths through a fabric: over one switch with all hosts (flat), by LFTs, and in VLANs. A
+ * frame goes along its VLAN's tree, where switches learn addresses. Hosts have the plan's
+ * table, and a pair uses the VLAN of its host with the higher priority.
  */
 #ifndef PORTMAJOR_PACKET_PATHS_H
 #define PORTMAJOR_PACKET_PATHS_H
@@ -20,12 +20,12 @@ struct pm_packet_paths {
 	uint32_t length;
 
 	const struct pm_vlans *vlans;	   /* of a fabric with the same indexes */
-	const struct pm_vlan_table *table; /* of all its hosts */
-	const uint32_t *index;		   /* [host] its index in these */
-	bool broadcast; /* all use the broadcast's VLAN, as with spanning tree */
+	const struct pm_vlan_table *table; /* of all hosts of `vlans` */
+	const uint32_t *index;		   /* [host] its index in vlans and table */
+	bool broadcast; /* all pairs use the broadcast's VLAN, as with spanning tree */
 };
 
-/* Of struct pm_packet_paths, as pm_packet_path. */
+/* As pm_packet_path (bisection.h); `paths` is a struct pm_packet_paths. */
 uint32_t pm_packet_path_flat(const void *paths, uint32_t from, uint32_t to,
 			     uint32_t *ports);
 uint32_t pm_packet_path_by_lfts(const void *paths, uint32_t from, uint32_t to,

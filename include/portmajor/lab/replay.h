@@ -11,16 +11,16 @@
 
 struct pm_replay_config {
 	uint64_t tick;	  /* femtoseconds, 1 to 10^9 */
-	uint32_t fail_at; /* tick of the failure; 0 if before the run, */
-	uint64_t before;  /* ns before tick 0 */
+	uint32_t fail_at; /* tick of the failure; 0: not after the beginning */
+	uint64_t before;  /* ns from the failure to tick 0, if it is before the run */
 	uint32_t end;	  /* of the run; at most PM_PACKET_MAX_TICKS */
 };
 
 struct pm_replay {
 	struct pm_packet_set *list; /* by time */
 	uint32_t num;
-	uint32_t late; /* more Sets, at the end of the run or after it, */
-	uint64_t last; /* the last of these so many ns after the failure */
+	uint32_t late; /* Sets at the end of the run or later, not in the list */
+	uint64_t last; /* ns from the failure to the last of these */
 };
 
 /*

@@ -6,8 +6,8 @@
  * 	cables of 1:    a: flows 1, 2, 3    b: flows 3, 4
  * 	shares:         1, 2, 3 get 1/3 of a; then 4 gets 2/3, the rest of b
  *
- * Directions of a cable are independent. There are no packets, queues or time: an ideal
- * that congestion control approximates.
+ * Directions of a cable are independent. There are no packets, queues or time: this is an
+ * ideal that congestion control approximates.
  */
 #ifndef PORTMAJOR_SHARE_H
 #define PORTMAJOR_SHARE_H
@@ -25,7 +25,7 @@ struct pm_share_flows {
 
 /*
  * rates[flow] in the unit of room[port], which is above 0; 0 for a flow without ports.
- * Right but for rounding. -ENOMEM. O(ports + hops x different rates).
+ * Exact, except for rounding. -ENOMEM. O(ports + hops x different rates).
  */
 int pm_share_rates(const struct pm_share_flows *flows, uint32_t num_ports,
 		   const double *room, double *rates, struct pm_error *err);

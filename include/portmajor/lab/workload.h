@@ -3,8 +3,8 @@
  * Messages between hosts, and their times. Hosts are numbered 0 to num_hosts - 1; a
  * message is a number of 64-byte blocks. All numbers are integers, repeatable by seed.
  *
- * Open loop: a host's messages come at their times, independent of earlier ones. Closed
- * loop: the next one comes when the one before has arrived.
+ * Open loop: each message of a host has its own time, independent of earlier ones. Closed
+ * loop: a message can be sent when the one before has arrived.
  */
 #ifndef PORTMAJOR_WORKLOAD_H
 #define PORTMAJOR_WORKLOAD_H
@@ -23,12 +23,13 @@
 
 enum pm_pattern {
 	PM_UNIFORM,	/* any other host, with equal chance */
-	PM_PERMUTATION, /* always the same one; drawn as one ring through all hosts */
-	PM_SHIFT,	/* the one `shift` further, cyclically */
-	PM_BIT_REVERSE, /* bits of the number reversed; for the first 2^k hosts */
+	PM_PERMUTATION, /* always the same host; drawn as one ring through all hosts */
+	PM_SHIFT,	/* the host `shift` further, cyclically */
+	PM_BIT_REVERSE, /* the host with the number's bits reversed; for the first 2^k
+			   hosts */
 	PM_HOT_SPOT,	/* `node` with the chance `share`, else as uniform */
 	PM_INCAST,	/* the `senders` hosts behind `node` all send to it */
-	PM_ALL_TO_ALL,	/* the next one, the one behind it, ...: shift after shift */
+	PM_ALL_TO_ALL,	/* the next host, the one behind it, ...: shift after shift */
 	PM_LIST,	/* a list of messages */
 	PM_PATTERNS
 };
@@ -53,10 +54,10 @@ struct pm_workload_config {
 	enum pm_pattern pattern;
 	uint32_t num_hosts; /* 2 and up */
 	/*
-	 * Jobs of job_hosts hosts each, 2 and up: members[job * job_hosts + i] is the
-	 * i-th host of a job, which its pattern takes for host i of job_hosts. A host is
-	 * in one job at most, and sends nothing if it is in none. NULL: one job, of all
-	 * hosts. Lists ignore it.
+	 * Jobs of job_hosts hosts each, 2 and up: members[job * job_hosts + i] is host i
+	 * of a job; the pattern applies to these numbers. A host is in one job at most,
+	 * and sends nothing if it is in none. NULL: one job, of all hosts. Lists ignore
+	 * it.
 	 */
 	const uint32_t *members;
 	uint32_t num_jobs, job_hosts;
@@ -65,19 +66,21 @@ struct pm_workload_config {
 			* 0: closed loop */
 	bool poisson;  /* open loop: random intervals; else equal ones, from a random time
 			* on */
-	uint32_t messages; /* of each host that sends; 0: no end, not in a closed loop */
-	uint32_t shift;	   /* 1 to below the hosts of a job */
-	uint32_t node;	   /* a host of a job */
-	uint32_t share;	   /* 0..PM_LOAD_FULL */
-	uint32_t senders;  /* as shift */
+	uint32_t messages;     /* of each host that sends; 0: without end, in an open loop
+				  only */
+	uint32_t shift;	       /* 1 to below the hosts of a job */
+	uint32_t node;	       /* a host of a job */
+	uint32_t share;	       /* 0..PM_LOAD_FULL */
+	uint32_t senders;      /* as shift */
 	const uint16_t *ticks; /* [host] of a block on its link, 1 and up; NULL: 1 */
 	const uint8_t *
 		sls; /* [host] service level; NULL: 0; borrowed as long as the workload */
 	const struct pm_workload_message *list; /* borrowed as long as the workload */
 	uint32_t num_list;
 	/*
-	 * Of a list, or NULL: the earliest tick of a message, and [message] [num_before]
-	 * ticks that it waits after each of these. Borrowed likewise.
+	 * Of a list, or NULL: starts[message] is its earliest tick,
+	 * delays[message][num_before] are the ticks that it waits after each message
+	 * before it. Borrowed likewise.
 	 */
 	const uint64_t *starts;
 	const uint64_t *const *delays;
@@ -88,7 +91,7 @@ struct pm_workload_config {
 struct pm_message {
 	uint32_t to, blocks;
 	uint32_t id;   /* for pm_workload_got */
-	uint64_t time; /* since when */
+	uint64_t time; /* tick since which it can be sent */
 	uint8_t sl;    /* service level, below PM_MAX_SLS */
 };
 
@@ -102,11 +105,11 @@ int pm_workload_new(const struct pm_workload_config *config,
 		    struct pm_workload **workload, struct pm_error *err);
 void pm_workload_free(struct pm_workload *workload);
 
-/* Begins to load a host's sender into the cache, for pm_workload_time or _take soon. */
+/* Prefetches a host's sender into the cache, for pm_workload_time or pm_workload_take. */
 void pm_workload_fetch(const struct pm_workload *workload, uint32_t host);
 
 /*
- * The tick of the host's next message, or PM_NEVER: none, or only after other arrivals.
+ * The tick of the host's next message. PM_NEVER: there is none, or it waits for arrivals.
  * O(1); of a list O(num_before).
  */
 uint64_t pm_workload_time(const struct pm_workload *workload, uint32_t host);
@@ -122,7 +125,10 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 uint32_t pm_workload_got(struct pm_workload *workload, uint32_t id, uint32_t blocks,
 			 uint64_t now, uint32_t woken[2]);
 
-/* Hosts that send; messages that have not arrived, of closed loops and lists, else 0. */
+/*
+ * The number of hosts that send, and of messages that have not arrived: of closed loops
+ * and lists, else 0.
+ */
 uint32_t pm_workload_senders(const struct pm_workload *workload);
 uint64_t pm_workload_left(const struct pm_workload *workload);
 
@@ -131,7 +137,8 @@ bool pm_workload_sends(const struct pm_workload *workload, uint32_t host);
 uint64_t pm_workload_left_of(const struct pm_workload *workload, uint32_t host);
 
 /*
- * The last arrival of a host's messages, of closed loops and lists; or 0. The same cost.
+ * The last arrival of a host's messages, of closed loops and lists; else 0. The same
+ * cost.
  */
 uint64_t pm_workload_done_of(const struct pm_workload *workload, uint32_t host);
 
@@ -142,7 +149,7 @@ uint64_t pm_workload_arrived(const struct pm_workload *workload, uint32_t id);
 struct pm_stall {
 	uint64_t from, ticks;
 	uint32_t host; /* sender, or PM_NONE: all of them */
-	bool lasts;    /* to the tick of the query */
+	bool lasts;    /* it is not over at the tick of the query */
 };
 
 /* Progress of a closed loop or list, in arrived blocks; ticks from 0 on. */
@@ -154,9 +161,9 @@ struct pm_workload_progress {
 };
 
 /*
- * Up to tick now, not before the last arrival, or up to the end if done. Of an open loop
- * or without messages: no stall, and `at` is PM_NEVER. O(hosts); of a list O(hosts +
- * messages).
+ * Progress up to tick now, which is not before the last arrival, or up to the end if
+ * done. Of an open loop, or without messages: no stall, and `at` is PM_NEVER. O(hosts);
+ * of a list O(hosts + messages).
  */
 void pm_workload_progress(const struct pm_workload *workload, uint64_t now,
 			  struct pm_workload_progress *progress);
