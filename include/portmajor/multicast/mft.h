@@ -45,7 +45,7 @@ uint32_t pm_mfts_num_switches(const struct pm_mfts *mfts);
 /* Blocks below this one may have entries or be unknown. */
 uint32_t pm_mfts_num_blocks(const struct pm_mfts *mfts);
 
-/* Positions of a switch: those of ports 0 up to its highest one. */
+/* Positions of a switch: enough for port 0 up to its highest port. */
 uint32_t pm_mfts_num_positions(const struct pm_mfts *mfts, uint32_t sw);
 
 /*
@@ -80,9 +80,9 @@ int pm_mfts_set_mask(struct pm_mfts *mfts, uint32_t sw, uint16_t mlid, uint32_t 
 		     uint16_t mask);
 
 /*
- * The tables for another skeleton, of a grown plan say: switches are found by GUID; new
- * ones, and those with another number of ports, have empty tables. The caller frees
- * *moved. -ENOMEM. O(blocks x switches).
+ * Makes the tables for another skeleton, such as a grown plan's. Switches are found by
+ * GUID; new switches, and those with another number of ports, have empty tables. The
+ * caller frees *moved. -ENOMEM. O(blocks x switches).
  */
 int pm_mfts_move(const struct pm_mfts *mfts, const struct pm_fabric *from,
 		 const struct pm_fabric *to, struct pm_mfts **moved);
@@ -91,8 +91,9 @@ int pm_mfts_move(const struct pm_mfts *mfts, const struct pm_fabric *from,
 void pm_mfts_clear(struct pm_mfts *mfts, uint32_t sw);
 
 /*
- * Makes the first `blocks` blocks of a switch unknown, as after another subnet manager;
- * unknown blocks differ from any until they are set. -ENOMEM. O(blocks).
+ * Makes the first `blocks` blocks of a switch unknown, as when another subnet manager may
+ * have written them. An unknown block differs from any other until it is set. -ENOMEM.
+ * O(blocks).
  */
 int pm_mfts_forget(struct pm_mfts *mfts, uint32_t sw, uint32_t blocks);
 
@@ -115,10 +116,9 @@ struct pm_mft_delta {
 };
 
 /*
- * Finds the differences between two sets of tables of a skeleton in blocks first to end -
- * 1, in place of earlier ones; only switches in reachable[switch], or all if NULL.
- * -ENOMEM. Cost: O(switches x positions) for each block, and comparing blocks with
- * entries.
+ * Replaces *delta by the differences between two sets of tables of a skeleton, in blocks
+ * first to end - 1, at switches with reachable[switch] set (NULL: all). -ENOMEM. Cost:
+ * O(switches x positions) for each block, and comparing blocks with entries.
  */
 int pm_mft_delta_find(const struct pm_mfts *held, const struct pm_mfts *wanted,
 		      uint32_t first, uint32_t end, const uint8_t *reachable,

@@ -34,8 +34,8 @@ struct pm_multicast;
 
 struct pm_multicast_config {
 	/*
-	 * [switch of plan->topology] MulticastFDBCap: MLIDs that fit in its table, 0: no
-	 * multicast. Copied; NULL: all fit.
+	 * [switch of plan->topology] MulticastFDBCap: the number of MLIDs that fit in its
+	 * table, 0: no multicast. Copied; NULL: all fit.
 	 */
 	const uint16_t *capacity;
 	uint32_t large; /* see above; 0: the default, pm_multicast_large */
@@ -73,10 +73,9 @@ struct pm_group_tree {
 };
 
 /*
- * The plan is borrowed and must outlive the result, which the caller frees. All links
- * are usable until pm_multicast_set_links. -ENOMEM.
- * Cost: O(links x switches / 64 + planes x switches), and memory as pm_reach for each
- * capacity that differs.
+ * Makes a maker, which the caller frees. The plan is borrowed and must outlive it. All
+ * links are usable until pm_multicast_set_links. -ENOMEM. Cost: O(links x switches / 64 +
+ * planes x switches), and memory as pm_reach for each capacity that differs.
  */
 int pm_multicast_new(const struct pm_plan *plan, const struct pm_multicast_config *config,
 		     struct pm_multicast **multicast, struct pm_error *err);
@@ -89,20 +88,20 @@ void pm_multicast_free(struct pm_multicast *multicast);
 void pm_multicast_set_links(struct pm_multicast *multicast, const uint8_t *usable);
 
 /*
- * Makes the trees of all groups, in any order: *tables has their entries, for the caller
- * to free, and trees[i], if not NULL, describes that of groups[i]. -EINVAL: an MLID is
- * out of range or repeated, or a member is no port, or a port with a link to a switch;
- * -ENOMEM. On failure only trees[] may have changed. Cost: of a group O(members +
- * switches of its tree x their up ports); where planes have failed, also O(switches of
- * these planes).
+ * Makes the trees of all groups, which are in any order. *tables has their entries; the
+ * caller frees it. trees[i], unless trees is NULL, describes the tree of groups[i].
+ * -EINVAL: an MLID is out of range or repeated, or a member is no port, or a port with a
+ * link to a switch; -ENOMEM. On failure only trees[] may have changed. Cost: of a group
+ * O(members + switches of its tree x their up ports); where planes have failed, also
+ * O(switches of these planes).
  */
 int pm_multicast_route(struct pm_multicast *multicast, const struct pm_group *groups,
 		       uint32_t num, struct pm_mfts **tables, struct pm_group_tree *trees,
 		       struct pm_error *err);
 
 /*
- * The same for one group with other members, or none if it has ended, in tables of the
- * same plan and links: the result of pm_multicast_route. On failure the tables are
+ * Updates tables of the same plan and links for one group with other members (none: the
+ * group has ended). The result is that of pm_multicast_route. On failure the tables are
  * unchanged. Cost: that of the group, and O(switches).
  */
 int pm_multicast_reroute(struct pm_multicast *multicast, const struct pm_group *group,
@@ -117,7 +116,10 @@ int pm_multicast_reroute(struct pm_multicast *multicast, const struct pm_group *
 int pm_multicast_span(struct pm_multicast *multicast, const struct pm_group *group,
 		      struct pm_mfts *tables);
 
-/* Most switches with members of a group that uses its block's order. */
+/*
+ * The default of `large`: the most switches with members at which a group still uses its
+ * block's order.
+ */
 uint32_t pm_multicast_large(const struct pm_multicast *multicast);
 
 /*

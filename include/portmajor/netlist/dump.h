@@ -24,7 +24,7 @@ enum dump_kind {
 	DUMP_NODE,    /* type, number of ports, id, guid */
 	DUMP_TOP,     /* number: LinearFDBTop, at most PM_MAX_LID */
 	DUMP_ENTRIES, /* rest */
-	DUMP_PORT     /* number, guid, peer and what follows it */
+	DUMP_PORT     /* number, guid, peer, rest */
 };
 
 struct dump_line {
@@ -34,13 +34,14 @@ struct dump_line {
 	struct pm_text id;
 	struct pm_text peer; /* id of the node at the other end; empty: no cable */
 	uint64_t peer_port;
-	uint64_t lid, lmc, sm_lid; /* 0: the line has none; a switch has them at port 0 */
-	struct pm_text rest; /* entries: `[0]FF [1]1 ..`; what follows a port's peer */
+	uint64_t lid, lmc, sm_lid; /* 0: not in the line; a switch's are at port 0 */
+	struct pm_text rest; /* of entries: `[0]FF [1]1 ..`; of a port: the text behind
+				the peer */
 };
 
 /*
- * The LID in a field of 16 bits; 0: none. Inactive ports have 0xffff or a value of the
- * manufacturer; no port has a LID above the last unicast one.
+ * The LID in a field of 16 bits; 0: none. Inactive ports have 0xffff, or a value of the
+ * manufacturer, above the last unicast LID.
  */
 static inline uint16_t dump_lid(uint64_t value)
 {
@@ -50,11 +51,11 @@ static inline uint16_t dump_lid(uint64_t value)
 /* A position in a Dump. */
 struct dump {
 	struct pm_lexer *lexer;
-	uint64_t nodes; /* so far */
+	uint64_t nodes; /* nodes so far */
 	bool ended;
 };
 
-/* Whether the first line that is no comment is a node's. */
+/* Whether the first line that is no comment is that of a node. */
 bool dump_recognise(struct pm_text text);
 
 /*

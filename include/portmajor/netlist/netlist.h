@@ -1,72 +1,76 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Netlists: the text files that ibsim reads and ibnetdiscover writes, what ibsim's
- * console command Dump prints, OpenSM's opensm-subnet.lst, and the rows of ibnetdiscover
- * -p and of iblinkinfo with or without -l. The format is recognised by its beginning:
- * ibnetdiscover has the comment `# Topology file:` before its first attribute or record;
- * a Dump begins with a node and its `nodeguid`; opensm-subnet.lst with a brace and a
- * `SystemGUID:`; ibnetdiscover -p with `SW`, `CA` or `RT`, two numbers and a GUID;
- * iblinkinfo has a `==(` in the first line, or in that behind a node's name; any other
- * text is ibsim's. Lists of nodes without cables (ibnetdiscover -l) are refused.
+ * Netlists: text files with the topology of a fabric. The format is recognised by the
+ * beginning of the text:
  *
- * A record is a header line, `Switch|Ca|Hca|Rt PORTS "ID" # "DESCRIPTION" ...`, and its
- * port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT] # ...`; a blank line, or any line but a
- * port line or a comment, ends it (ibsim drops that line when not all ports are listed,
- * so it must not be a header or GUID line). Only ports with a cable are listed, at both
- * ends of it. A peer's port that is left out is 1. Other lines between records are
- * ignored.
+ *	ibnetdiscover      comment `# Topology file:` before the first attribute or record
+ *	ibsim's Dump       a node and its `nodeguid`; output of that console command
+ *	opensm-subnet.lst  a brace and a `SystemGUID:`; written by OpenSM
+ *	ibnetdiscover -p   rows: `SW`, `CA` or `RT`, two numbers and a GUID
+ *	iblinkinfo         rows: `==(` in the first line, or behind a node's name; -l or
+ *not ibsim              any other text
  *
- * Names: links are resolved by the quoted id. The node's name in the fabric is the quoted
- * description if there is one that is not empty, otherwise the id.
+ * Lists of nodes without cables (ibnetdiscover -l) are refused.
  *
- * GUIDs are those that ibsim gives: each kind of node counts from its own base (CAs
- * 0x100000, switches 0x200000, routers 0), which the lines `caguid=` or `hcaguids=`,
- * `switchguid=` and `rtguid=` set (in ibsim's text `+` instead of `=` adds to the last
- * base). A switch takes one number and an end node one more than it has ports; the GUID
- * of an end node's port is the node's GUID plus the port number. A GUID in parentheses
- * after the port number of an end node, as ibnetdiscover writes it, is used in place of
- * that; ibsim itself ignores it.
+ * In the texts of ibsim and ibnetdiscover a record is a header line, `Switch|Ca|Hca|Rt
+ * PORTS "ID" # "DESCRIPTION" ...`, and its port lines, `[PORT](GUID) "PEER-ID"[PEER-PORT]
+ * # ...`. A blank line, or any line but a port line or a comment, ends it. (ibsim drops
+ * that line when not all ports are listed, so it must not be a header or GUID line.) Only
+ * ports with a cable are listed, at both ends of it. A peer's port that is left out is 1.
+ * Other lines between records are ignored.
+ *
+ * Names: the quoted id identifies a node in links. A node's name in the fabric is the
+ * quoted description or, if that is missing or empty, the id.
+ *
+ * GUIDs are those that ibsim assigns: each kind of node counts from its own base (CAs
+ * 0x100000, switches 0x200000, routers 0). The lines `caguid=` or `hcaguids=`,
+ * `switchguid=` and `rtguid=` set the base; in ibsim's text `+` instead of `=` adds to
+ * the last base. A switch takes one number, and an end node one more than it has ports;
+ * the GUID of an end node's port is the node's GUID plus the port number. A GUID in
+ * parentheses behind the port number of an end node, as ibnetdiscover writes it, replaces
+ * the port's GUID; ibsim itself ignores it.
  *
  * The line `devid=` has the device ID of the records behind it, in both formats.
  *
- * LIDs: `lid` and `lmc` are read for a switch's port 0 from the header's comment and for
- * an end node's port from the start of that port's comment. In all formats, a LID above
- * 0xbfff is none: ports that are not active have 65535 and the like.
+ * LIDs: `lid` and `lmc` of a switch's port 0 are in the header's comment, those of an end
+ * node's port at the start of that port's comment. In all formats a LID above 0xbfff is
+ * none: ports that are not active have 65535 and the like.
  *
  * MAC addresses: the word `mac` and an address in the comment of an end node's port give
- * it the GUID that goes with that (mac.h).
+ * the port the GUID made of the address (mac.h).
  *
- * Widths and speeds stand behind the last quote of a port's line, where ibnetdiscover
- * writes `lid 3 4xQDR`: the port's best. ibsim's options `w=`, `s=` and `e=` beside that
- * list widths, speeds and extended speeds in PortInfo's bits, as do its lines `width=`,
- * `speed=` and `extspeed=` for the records behind them. Both ends of a link get the best
- * that both support; if nothing is known of one end, the other end's best. Unknown words
- * and values are ignored; ends with nothing in common make an unknown link.
+ * Widths and speeds are behind the last quote of a port's line. ibnetdiscover writes the
+ * port's best, `lid 3 4xQDR`. ibsim's options `w=`, `s=` and `e=` there list widths,
+ * speeds and extended speeds in PortInfo's bits; so do its lines `width=`, `speed=` and
+ * `extspeed=`, for the records behind them. Both ends of a link get the best that both
+ * support or, if nothing is known of one end, the other end's best. Unknown words and
+ * values are ignored; ends with nothing in common make an unknown link.
  *
- * A Dump lists all ports with GUIDs, LIDs, widths and speeds, and the cables of now;
+ * A Dump lists all ports with GUIDs, LIDs, widths and speeds, and the present cables;
  * nodes' names are their ids. A port without a cable is read without a LID: the simulator
- * keeps one there that another port may have by now.
+ * keeps its last LID there, which another port may have by now.
  *
  * opensm-subnet.lst has a line for each end of a cable with GUIDs, LIDs, width and speed,
- * by node. Ports without a cable are missing, and LMCs, which are read as 0.
+ * by node. Ports without a cable, and LMCs, are missing; LMCs are read as 0.
  *
- * Rows have GUIDs of ports, not of nodes. A switch's port GUID is taken for its node's,
- * and each end port for a node with that GUID and as many ports as its number. iblinkinfo
- * -l has no node types: a GUID with ports of several numbers is a switch's, any other a
- * CA's. iblinkinfo without -l has LIDs in place of the peers' GUIDs, so that a LID of two
- * ports is an error. A switch has as many ports as its highest one in the text; both
- * programs list ports without a cable, too.
+ * The rows of ibnetdiscover -p and iblinkinfo have GUIDs of ports, not of nodes. A
+ * switch's port GUID is taken for its node's. Each end port becomes a node with the
+ * port's GUID, and with as many ports as the port's number. iblinkinfo -l has no node
+ * types: a GUID with ports of several numbers is a switch's, any other a CA's. iblinkinfo
+ * without -l has LIDs in place of the peers' GUIDs, so that a LID of two ports is an
+ * error. The highest port of a switch in the text is its number of ports; both programs
+ * also list ports without a cable.
  *
- * All formats but ibsim's two may be incomplete. Both ends of a cable list it, so:
+ * All formats but ibsim's two may be incomplete. Both ends of a cable list it. So
  *
  * - an end node without a record, and a port that only the other end of its cable lists,
- *   is taken from its switch's line, which has its GUIDs, LID and name;
- * - a cable between switches that one of them does not list, a switch without a record,
- *   and a node with less on that line, is left out: tables without an existing cable are
- *   right, tables over a missing one are not;
+ *   are taken from the switch's line, which has their GUIDs, LID and name;
+ * - a cable between switches that only one of them lists, a switch without a record, and
+ *   an end node without these data in its switch's line are left out: tables without an
+ *   existing cable are right, tables over a missing one are not;
  * - the last line is left out if the file ends in the middle of it.
  *
- * Notes report that. A contradiction is an error, and so is a text without a switch.
+ * Notes report both. A contradiction is an error, and so is a text without a switch.
  *
  * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
  */
@@ -85,7 +89,7 @@
 #define PM_NETLIST_NOTES 5
 
 struct pm_netlist_notes {
-	uint32_t count;				 /* of all of them */
+	uint32_t count;				 /* number of notes */
 	struct pm_error first[PM_NETLIST_NOTES]; /* "source:LINE: what is missing" */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Recognises the kind of a file by its first lines, so that a file given as the wrong
- * operand is refused for that, not for its first line.
+ * Recognises the kind of a file by its first lines. So the message on a file given as the
+ * wrong operand names its kind, not a bad first line.
  */
 #ifndef PORTMAJOR_RECOGNISE_H
 #define PORTMAJOR_RECOGNISE_H

@@ -4,10 +4,10 @@
  * ever discovered, so a dead leaf is missing even though no path and no table needs it.
  *
  * A part is a switch, a link between two present switches, or a host at a present switch.
- * A switch is missing when none of its ports is discovered; its links and hosts count
- * with it, a link between two missing switches with the first. A switch without links and
- * hosts in the plan, as its links lead elsewhere now, is never missing, nor is a slot
- * that was always empty.
+ * A switch is missing when none of its ports is discovered. Its links and hosts count
+ * with it; a link between two missing switches counts with the first. A switch that has
+ * no links and hosts in the plan any more, as its links lead elsewhere now, is never
+ * missing. Nor is a slot that was always empty.
  */
 #ifndef PORTMAJOR_MISSING_H
 #define PORTMAJOR_MISSING_H

@@ -2,17 +2,17 @@
 /*
  * The plan: the LID of each place, and the plane of its traffic.
  *
- * LIDs belong to places, not to GUIDs. A place is a port of the skeleton: port 0 of a
- * switch stands for the switch itself, any other port for its slot: the end port that is
- * or will be plugged in there. Slots are ports where an end node is or was attached, and
- * empty ports of a leaf with the number of an end port on a leaf with as many ports.
+ * LIDs belong to places, not to GUIDs. A place is a port of the skeleton. Port 0 of a
+ * switch stands for the switch itself, any other port for its slot: whatever end port is
+ * plugged in there. Slots are ports where an end node is or was attached, and empty ports
+ * of a leaf with the number of an end port on a leaf with as many ports.
  *
  * With the order `grouped`, the LIDs of one plane are one run: its slots in subtree order
  * with the leaves' own LIDs among them, and, in the gaps, the LIDs of the switches that
  * make up the plane above the leaves. A run begins at a block boundary (a run of at most
  * 32 LIDs at a multiple of its size, rounded up to a power of two), and is as long as
- * whole blocks allow: the rest is spare, for growth. Where only shorter runs let the
- * planes of a component share a block, they do (without LMC). When subtrees have at most
+ * whole blocks allow: the rest is spare, for growth. Runs are shorter where only that
+ * lets the planes of a component share a block (without LMC). When subtrees have at most
  * 64 LIDs in a plane they do not straddle blocks, as far as the spare allows. Example,
  * director of 324 leaves, one plane of 6 blocks; 19 LIDs are 18 slots and one leaf of a
  * pod:
@@ -21,24 +21,24 @@
  *     ^ block boundary                      ^ switches of the chassis, spare
  *
  * With LMC, a slot has 2^LMC LIDs, aligned, that use as many planes. The planes of a
- * switch form bundles of 2^LMC consecutive planes, the last of fewer than twice as many.
- * A slot has all planes of its bundle, its own plane first; in the last bundle its own
- * and the next ones there, cyclically. There only every g-th plane is any slot's own
- * plane, where g is the greatest common divisor of 2^LMC and the number of planes, so
- * that slots with the same planes share blocks. The base LID's plane differs from slot to
- * slot, so that base LIDs alone are balanced too.
+ * switch form bundles of 2^LMC consecutive planes; the last bundle has up to twice as
+ * many, less one. A slot has all planes of its bundle, its own plane first. In the last
+ * bundle it has its own plane and the next ones, cyclically, and only every g-th plane is
+ * a slot's own plane, where g is the greatest common divisor of 2^LMC and the number of
+ * planes: so slots with the same planes share blocks. The base LID's plane differs from
+ * slot to slot, so that base LIDs alone are balanced too.
  *
- * Example, 18 planes and LMC 2; of 18 slots of a leaf, in a row each:
+ * Example: 18 planes and LMC 2. The planes of a leaf's 18 slots:
  *
  *     | 0..3: 4 slots | 4..7: 4 | 8..11: 4 | 12..15: 2 | 14..17: 2 | 16,17,12,13: 2 |
  *
- * Switches' own LIDs add no block to a run then: they get spare LIDs of any run, or else
- * blocks behind the runs.
+ * With LMC switches' own LIDs add no block to a run: they get spare LIDs of any run, or
+ * else blocks behind the runs.
  *
  * I/O ports (roles.h) and compute ports are assigned to planes as if the other kind did
  * not exist, so that neither spoils the other's balance.
  *
- * The failure of a plane then changes ceil(LIDs / 64) blocks of a leaf, that of a
+ * So the failure of a plane changes ceil(LIDs / 64) blocks of a leaf, and that of a
  * first-level switch one block of every leaf outside its pod.
  */
 #ifndef PORTMAJOR_PLAN_H
@@ -63,7 +63,7 @@ struct pm_plan_config {
 /* A run of LIDs that belongs to one plane (grouped only). */
 struct pm_run {
 	uint16_t start;	 /* LID */
-	uint16_t length; /* of which some are spare */
+	uint16_t length; /* including spare LIDs */
 	uint32_t plane;	 /* PM_NONE: places without a plane */
 };
 
@@ -72,13 +72,14 @@ struct pm_plan {
 	struct pm_pool pool; /* of the arrays but for runs, which grow */
 	enum pm_lid_order order;
 	uint8_t lmc;
-	bool adopted; /* made of a running fabric: the tables in its switches are
-		       * preferred to new ones, see pm_routes_adopt */
+	bool adopted; /* made from a running fabric: the tables in its switches are
+			 preferred to new ones, see pm_routes_adopt */
 	struct pm_fabric *topology; /* skeleton of all parts ever discovered */
 	struct pm_tree tree;	    /* of it */
 	uint16_t *lid;		    /* [port] base LID of the place, 0: no place */
 	uint32_t *plane;	    /* [port] plane of the place, or PM_NONE */
-	uint8_t *turn;	     /* [port] with LMC: which of its planes the base LID has */
+	uint8_t *turn; /* [port] with LMC: number of the base LID's plane among the slot's
+			*/
 	uint32_t *rank;	     /* [port] number of the place in its plane, in subtree order;
 			      * slots, leaves and other switches are counted separately */
 	uint16_t top_lid;    /* highest LID of the plan */
@@ -100,8 +101,8 @@ int pm_plan_make(const struct pm_fabric *fabric, const struct pm_plan_config *co
 
 /*
  * Extends a plan by the fabric's new switches, links, and hosts at new places. No place
- * gives up its LID, except a slot with a link to a switch now. *grown is NULL if there is
- * nothing new; else the caller frees it. Errors as pm_plan_make.
+ * gives up its LID, except a slot with a link to a switch now. *grown is NULL if nothing
+ * is new; else the caller frees it. Errors as pm_plan_make.
  */
 int pm_plan_grow(const struct pm_plan *plan, const struct pm_fabric *now,
 		 struct pm_plan **grown, struct pm_error *err);
@@ -122,12 +123,12 @@ int pm_plan_remake(const struct pm_plan *plan, const struct pm_fabric *now,
 		   struct pm_plan **remade, struct pm_error *err);
 
 /*
- * The plan with the present LIDs of the fabric's ports, except those that two ports have.
- * A place without a LID gets another than planned only if that is in use elsewhere. Where
- * `before`, the plan in force so far or NULL, has the same LID for a place, the place
- * keeps its plane, turn and rank too, so that tables do not change for ports in use.
- * *differ: places with another LID than planned. *kept is NULL if all is as planned; else
- * the caller frees it. -ENOSPC, -ENOMEM.
+ * Makes the plan with the present LIDs of the fabric's ports, except LIDs that two ports
+ * have. A place without a present LID gets the planned one, or another if that is in use
+ * elsewhere. `before` is the plan in force so far, or NULL. Where it has the same LID for
+ * a place, the place also keeps its plane, turn and rank, so that tables do not change
+ * for ports in use. *differ: places with another LID than planned. *kept is NULL if all
+ * is as planned; else the caller frees it. -ENOSPC, -ENOMEM.
  */
 int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		 const struct pm_plan *before, struct pm_plan **kept, uint32_t *differ,
@@ -135,9 +136,9 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 
 /*
  * Finds the plan that the LIDs in `grown` come from, if `grown` began with a part of the
- * fabric: a new plan for all parts of `grown` in which every place that is or was in use
- * has the same LID. *origin is NULL if there is none; else the caller frees it. Errors as
- * pm_plan_make.
+ * fabric. That is a new plan for all parts of `grown`, if it has the same LID for every
+ * place that is or was in use. *origin is NULL if there is none; else the caller frees
+ * it. Errors as pm_plan_make.
  */
 int pm_plan_find_origin(const struct pm_plan *grown, const struct pm_fabric *now,
 			struct pm_plan **origin, struct pm_error *err);
@@ -148,8 +149,8 @@ void pm_plan_set_adopted(struct pm_plan *plan, bool adopted);
 void pm_plan_free(struct pm_plan *plan);
 
 /*
- * Adds an owner of a plan, on any thread; the last one's pm_plan_free frees it. All but
- * `adopted` is constant from then on.
+ * Adds an owner of a plan, on any thread; pm_plan_free by the last owner frees it. From
+ * then on all but `adopted` is constant.
  */
 const struct pm_plan *pm_plan_share(const struct pm_plan *plan);
 
@@ -164,7 +165,7 @@ struct pm_plan_place {
 
 /*
  * Rebuilds a plan from the parts in a plan file. Takes over the skeleton, also on
- * failure. -EBADMSG: parts that do not fit together, named in the message; -ENOMEM.
+ * failure. -EBADMSG: parts contradict each other, with a message; -ENOMEM.
  */
 int pm_plan_restore(const struct pm_plan_config *config, struct pm_fabric *skeleton,
 		    const struct pm_plan_place *places, uint32_t num_places,
@@ -181,9 +182,9 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 		   uint8_t *usable);
 
 /*
- * Whether a plan, of a file say, is for this fabric, parts of which may be missing: at
- * most one in ten of its switches is unknown to the plan or has a link to another port
- * than in the plan. O(ports).
+ * Whether a plan, such as a file's, is for this fabric, which may lack parts: at most one
+ * in ten of the fabric's switches is not in the plan, or has a link to another port than
+ * in the plan. O(ports).
  */
 bool pm_plan_fits(const struct pm_plan *plan, const struct pm_fabric *now);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts pairs of end ports that links connect, and those of them with an up-then-down
- * path: enough for a fat tree? failback.h chooses the engine by that.
+ * Counts pairs of end ports that links connect, and those with an up-then-down path.
+ * failback.h chooses the engine by that.
  */
 #ifndef PORTMAJOR_REACHABLE_H
 #define PORTMAJOR_REACHABLE_H
@@ -12,29 +12,28 @@
 struct pm_reachable {
 	uint64_t connected;	 /* connected by links, over any path */
 	uint64_t pairs;		 /* of these: with an up-then-down path */
-	uint32_t unreachable[2]; /* the switches of the first pair without one, or PM_NONE
-				  */
+	uint32_t unreachable[2]; /* switches of the first pair without, or PM_NONE */
 };
 
 /*
  * Counts the ordered pairs with an up-then-down path; hosts[switch]: end ports there.
- * O(switches^2 / 64 + pairs of switches without one).
+ * O(switches^2 / 64 + pairs of switches without such a path).
  */
 uint64_t pm_reachable_pairs(const struct pm_reach *reach, uint32_t num_switches,
 			    const uint32_t *hosts);
 
 /*
- * Lists the first pairs, up to max, of switches with end ports that links connect
- * without an up-then-down path, each once; the rest of the list stays. O(switches^2).
+ * Lists pairs of switches with end ports that links connect, but no up-then-down path:
+ * the first `max` pairs, each once. The rest of the list stays. O(switches^2).
  */
 void pm_reachable_list_cut(const struct pm_reach *reach, uint32_t num_switches,
 			   const uint32_t *hosts, const uint32_t *part,
 			   uint32_t (*unreachable)[2], uint32_t max);
 
 /*
- * Counts; hosts[switch] as above, part[switch] from pm_reach_parts, room[switch] is
- * working memory. O(switches^2 / 64 + unreachable pairs of switches), and O(switches^2)
- * if there are any.
+ * Fills *reachable. hosts[switch] as above, part[switch] from pm_reach_parts,
+ * room[switch] is working memory. O(switches^2 / 64 + unreachable pairs of switches), and
+ * O(switches^2) if there are any.
  */
 void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
 			const uint32_t *hosts, const uint32_t *part, uint32_t *room,
@@ -48,19 +47,22 @@ int pm_reachable_find(const struct pm_fabric *topology, const struct pm_reach *r
 		      const uint8_t *discovered, struct pm_reachable *reachable,
 		      struct pm_error *err);
 
-/* Half of the connected pairs or more: a tree, perhaps with parts missing. */
+/*
+ * Whether half of the connected pairs or more are reachable: a tree, perhaps with parts
+ * missing.
+ */
 static inline bool pm_reachable_enough(const struct pm_reachable *reachable)
 {
 	return reachable->pairs >= reachable->connected - reachable->pairs;
 }
 
-/* Three quarters of them or more: good enough for a failback. */
+/* Whether three quarters of them or more are reachable: good enough for a failback. */
 static inline bool pm_reachable_well(const struct pm_reachable *reachable)
 {
 	return reachable->pairs >= 3 * (reachable->connected - reachable->pairs);
 }
 
-/* -ENOTSUP with a message that names an unreachable pair. */
+/* Returns -ENOTSUP, with a message that names an unreachable pair. */
 int pm_reachable_refuse(const struct pm_reachable *reachable,
 			const struct pm_fabric *topology, const struct pm_tree *tree,
 			struct pm_error *err);
