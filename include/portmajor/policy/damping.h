@@ -4,10 +4,10 @@
  * tables, until they have been up for a while.
  *
  * A link that goes down more than `limit` times in less than window_ms is on hold until
- * it has been up for hold_ms without a break. Going down again, on hold or in less than
- * window_ms after it, doubles the hold, up to hold_max_ms. The history ends a window
- * after a hold, and when a link on hold has been down for hold_max_ms and a window: it
- * may have been replaced.
+ * it has been up for hold_ms without a break. When it goes down again, on hold or less
+ * than window_ms after a hold, the hold doubles, up to hold_max_ms. The history ends a
+ * window after a hold. It also ends when a link on hold has been down for hold_max_ms and
+ * a window, as the link may have been replaced.
  *
  *     limit 3       1   2   3   4              5
  *     up         ----. .-. .-. .-. .========-----. .================---------
@@ -28,7 +28,7 @@
 #define PM_DAMPING_LIMIT_MAX 31
 
 struct pm_damping_config {
-	uint32_t limit;	      /* times down that are tolerated, 0: never on hold */
+	uint32_t limit;	      /* tolerated times down; 0: never on hold */
 	uint32_t window_ms;   /* 1 or more, as the following */
 	uint32_t hold_ms;     /* the first hold */
 	uint32_t hold_max_ms; /* not below hold_ms */
@@ -37,18 +37,18 @@ struct pm_damping_config {
 /* Opaque: links that went down lately. */
 struct pm_damping;
 
-/* The caller frees *flaps. -EINVAL: a number out of its range; -ENOMEM. */
+/* The caller frees *damping. -EINVAL: a number out of its range; -ENOMEM. */
 int pm_damping_make(const struct pm_damping_config *config, struct pm_damping **damping,
 		    struct pm_error *err);
 void pm_damping_free(struct pm_damping *damping);
 
 /*
- * Notes links that went down and came up. before[port] and now[port] of `known` are from
- * pm_plan_match (nothing excluded): at the last call, 0 if unknown, and now. now_ms never
- * decreases. A link between two switches without any usable port counts as not gone
- * down, as neither can be observed. A link that went down and came up between two
- * observations takes two calls. -ENOMEM: nothing was noted. Cost: O(ports) to compare,
- * and for each link that went down lately a search.
+ * Notes links that went down and came up. before[port] and now[port] of `topology` are
+ * from pm_plan_match, with nothing excluded: at the last call (0 if unknown), and now.
+ * now_ms never decreases. A link between two switches without any usable port does not
+ * count as gone down, as neither switch can be observed. A link that went down and came
+ * up between two observations takes two calls. -ENOMEM: nothing was noted. Cost: O(ports)
+ * to compare, and for each link that went down lately a search.
  */
 int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topology,
 		       const uint8_t *before, const uint8_t *now, uint64_t now_ms,
@@ -56,16 +56,16 @@ int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topol
 
 struct pm_damping_holds {
 	uint32_t on_hold;  /* links that are up and excluded */
-	uint32_t released; /* on hold, but needed and left in */
-	uint64_t next_ms;  /* until the next end of a hold; UINT64_MAX: none */
+	uint32_t released; /* links on hold that are needed and left in */
+	uint64_t next_ms;  /* ms until a hold ends; UINT64_MAX: none does */
 };
 
 /*
- * Excludes links on hold from usable[port], at both ends; usable is the `now` of the
- * last pm_damping_observe. Leaves in each link without which fewer pairs of switches
- * with end ports would have an up-then-down path: no more than needed, those with the
- * shortest holds. -ENOMEM: usable and *holds are untouched. Cost: nothing if no link is
- * on hold; else that of pm_exclude (exclude.h).
+ * Excludes links on hold from usable[port], at both ends; usable is the `now` of the last
+ * pm_damping_observe. Leaves in the links without which fewer pairs of switches with end
+ * ports would have an up-then-down path: no more than needed, and those with the shortest
+ * holds. -ENOMEM: usable and *holds are untouched. Cost: nothing if no link is on hold;
+ * else that of pm_exclude (exclude.h).
  */
 int pm_damping_hold(struct pm_damping *damping, const struct pm_plan *plan,
 		    uint8_t *usable, uint64_t now_ms, struct pm_damping_holds *holds,
@@ -86,7 +86,7 @@ struct pm_damping_end {
 
 /* A link that went down lately. */
 struct pm_damped_link {
-	struct pm_damping_end end[2]; /* the one with the lower GUID or port first */
+	struct pm_damping_end end[2]; /* the end with the lower GUID or port first */
 	enum pm_damping_state
 		state;	  /* ON_HOLD or NEEDED: as of the last pm_damping_hold */
 	uint32_t downs;	  /* remembered times that it went down */
@@ -95,13 +95,13 @@ struct pm_damped_link {
 };
 
 /*
- * The next link in the order of its ends: *at is 0 at first and counts on. False
- * if there is none.
+ * The next link in the order of ends. *at is 0 at first; each call advances it. False:
+ * there is none.
  */
 bool pm_damping_next(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
 		     struct pm_damped_link *flap);
 
-/* A word for a state: "noted", "down", "on-hold", "needed" or "watched". */
+/* "noted", "down", "on-hold", "needed" or "watched". */
 const char *pm_damping_state_name(enum pm_damping_state state);
 
 /* A link that went down lately, to save it. */
@@ -119,15 +119,15 @@ bool pm_damping_export(const struct pm_damping *damping, uint64_t now_ms, uint32
 		       struct pm_damping_record *record);
 
 /*
- * Adds a link, with as many times as the limit needs. -EINVAL: it is there already, or
- * the record is invalid; -ENOMEM.
+ * Adds a link with its last times down, as many as the limit needs. -EINVAL: it is there
+ * already, or the record is invalid; -ENOMEM.
  */
 int pm_damping_import(struct pm_damping *damping, uint64_t now_ms,
 		      const struct pm_damping_record *record, struct pm_error *err);
 
 /*
- * The same links with another configuration, which the caller frees; holds that are
- * longer than its longest are shortened. -EINVAL: see pm_damping_make; -ENOMEM. O(links).
+ * Makes a copy with another configuration, which the caller frees. Holds above its
+ * hold_max_ms are shortened. -EINVAL: see pm_damping_make; -ENOMEM. O(links).
  */
 int pm_damping_copy(const struct pm_damping *from, const struct pm_damping_config *config,
 		    uint64_t now_ms, struct pm_damping **to, struct pm_error *err);
@@ -140,7 +140,7 @@ uint64_t pm_damping_changes(const struct pm_damping *damping);
 
 /*
  * Forgets the link at this port of a switch, with num 0 all links of the switch, with
- * guid 0 all links. Returns how many were on hold or watched.
+ * guid 0 all links. Returns the number of those that were on hold or watched.
  */
 uint32_t pm_damping_clear(struct pm_damping *damping, uint64_t guid, unsigned int num);
 

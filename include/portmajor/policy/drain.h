@@ -3,7 +3,7 @@
  * Drained links and switches: an operator excludes them from hosts' paths before
  * service.
  *
- * As a hold (damping.h), a drain never costs a path: see pm_drains_apply.
+ * Like a hold (damping.h), a drain never costs a path: see pm_drains_apply.
  */
 #ifndef PORTMAJOR_DRAIN_H
 #define PORTMAJOR_DRAIN_H
@@ -13,13 +13,13 @@
 enum pm_drain_state {
 	PM_DRAIN_UNKNOWN, /* not in the plan */
 	PM_DRAIN_OUT,	  /* no path of hosts uses it, up or down */
-	PM_DRAIN_NEEDED,  /* some of its links are last paths, and in use */
+	PM_DRAIN_NEEDED,  /* in part in use, as the last path of some pair */
 };
 
 /* A drained link or switch. */
 struct pm_drain {
-	uint64_t guid;	   /* of a switch */
-	unsigned int num;  /* port of it; 0: all of its links to other switches */
+	uint64_t guid;	   /* of the switch */
+	unsigned int num;  /* its port; 0: all its links to other switches */
 	char *name;	   /* of the switch; may be "" */
 	char *label;	   /* for lists, see pm_fabric_label */
 	uint64_t since;	   /* seconds since 1970; 0: not known */
@@ -27,7 +27,7 @@ struct pm_drain {
 
 	/* As of the last pm_drains_apply. */
 	enum pm_drain_state state;
-	uint32_t needed; /* its links that are in use all the same */
+	uint32_t needed; /* number of its links that are in use nevertheless */
 };
 
 /* In the order of draining. Zeroed: none. */
@@ -39,8 +39,8 @@ struct pm_drains {
 void pm_drains_free(struct pm_drains *drains);
 
 /*
- * Adds a drain unless it is there; sets *added (may be NULL). The name is the label
- * without this GUID. -ENOMEM.
+ * Adds a drain unless it is there already; *added (may be NULL) tells which. The drain's
+ * name is the label without the GUID. -ENOMEM.
  */
 int pm_drains_add(struct pm_drains *drains, uint64_t guid, unsigned int num,
 		  const char *label, bool *added, struct pm_error *err);
@@ -64,7 +64,7 @@ bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b);
 
 /*
  * Excludes drained links from usable[port] (see pm_plan_match), at both ends. Leaves in
- * each link without which fewer pairs of switches with end ports would have an
+ * the links without which fewer pairs of switches with end ports would have an
  * up-then-down path: no more than needed, the last drained first. -ENOMEM: usable and
  * *drains are untouched. Cost: nothing if no drained link is usable; else that of
  * pm_exclude (exclude.h).
@@ -72,7 +72,7 @@ bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b);
 int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *usable,
 		    struct pm_error *err);
 
-/* A word for a state: "unknown", "out" or "needed". */
+/* "unknown", "out" or "needed". */
 const char *pm_drain_state_name(enum pm_drain_state state);
 
 #endif

@@ -12,11 +12,12 @@ struct pm_exclusion {
 };
 
 /*
- * Excludes links from usable[port], at both ends, in their order, but leaves in each
- * link without which fewer pairs of switches with end ports would have an up-then-down
- * path. No link is listed twice. -ENOMEM: usable is untouched. Cost: nothing for no
- * links; else two pm_reach_compute, and for each link left in, pm_reach_fail of at most
- * 4 times the links between it and the one left in before, in 2 x log2(these) steps.
+ * Excludes links from usable[port], at both ends, in the order of the list. Leaves in
+ * each link without which fewer pairs of switches with end ports would have an
+ * up-then-down path. The list has each link once. -ENOMEM: usable is untouched. Cost:
+ * nothing without links; else two pm_reach_compute, and for each link left in,
+ * pm_reach_fail of at most 4 times the links between it and the last one left in, in 2 x
+ * log2(these) steps.
  */
 int pm_exclude(const struct pm_plan *plan, uint8_t *usable, struct pm_exclusion *list,
 	       uint32_t num, struct pm_error *err);

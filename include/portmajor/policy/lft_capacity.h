@@ -3,9 +3,9 @@
  * Finds switches that cannot carry other switches' traffic, by their own attributes, so
  * that a bad switch harms only itself.
  *
- * A switch with a table too small for the plan's LIDs would drop packets to the LIDs
- * beyond: it is excluded from all paths, but for switches of the lowest level, which are
- * on no other's path and serve the LIDs that fit.
+ * A switch with a table too small for the plan's LIDs drops packets to higher LIDs, so it
+ * is excluded from all paths. Switches of the lowest level are not excluded: no other
+ * switch's path leads through them, and the LIDs that fit work.
  */
 #ifndef PORTMAJOR_LFT_CAPACITY_H
 #define PORTMAJOR_LFT_CAPACITY_H
@@ -17,11 +17,11 @@
 /* A switch's attributes. */
 struct pm_lft_capacity {
 	uint64_t guid;
-	uint16_t max_lid;   /* highest that fits in its table */
-	uint16_t odd_ports; /* in no valid state: no links */
+	uint16_t max_lid;   /* highest LID that fits in its table */
+	uint16_t odd_ports; /* ports in no valid state, which count as down */
 };
 
-/* Room for what pm_lft_capacity_judge writes. */
+/* Room for the text of pm_lft_capacity_judge. */
 #define PM_LFT_CAPACITY_TEXT 1024
 
 /*

@@ -24,8 +24,8 @@ void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wa
 		  uint32_t length);
 
 /*
- * Writes the switch's table after the update into result, which may be held: wanted,
- * except where that is PM_LFT_KEEP.
+ * Writes the switch's table after the update into `result`, which may be `held`: the
+ * wanted entry, or the held one where the wanted one is PM_LFT_KEEP.
  */
 void pm_delta_apply(uint8_t *result, const uint8_t *held, const uint8_t *wanted,
 		    uint32_t length);

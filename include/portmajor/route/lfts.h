@@ -11,14 +11,14 @@ struct pm_lft_switch {
 	char *name;	 /* never NULL; "" if the file has none */
 	uint8_t *table;	 /* [length] port by LID; PM_LFT_KEEP: no entry */
 	uint32_t length; /* a multiple of 64 */
-	uint32_t line;	 /* where it begins in the file; 0: no file */
-	uint16_t top;	 /* highest LID with a line; below length */
+	uint32_t line;	 /* first line in the file; 0: no file */
+	uint16_t top;	 /* highest LID with an entry in the file or plan; below length */
 	uint16_t lid;	 /* its own; 0: not in the file */
 };
 
 struct pm_lft_owner {
 	uint64_t guid; /* of the port; 0: unknown */
-	uint32_t line; /* the first that has it; 0: no file */
+	uint32_t line; /* the first line with the LID; 0: no file */
 };
 
 /* Read-only once made: by pm_lfts_of_plan, or pm_lfts_new, pm_lfts_add and then
@@ -28,7 +28,8 @@ struct pm_lfts {
 	uint32_t num_switches, room;
 	struct pm_lft_owner *owner; /* [0..PM_MAX_LID] */
 	uint32_t num_owned;	    /* LIDs with a known owner */
-	bool whole;	 /* all entries of the switches, also for LIDs without an owner */
+	bool whole; /* tables have all entries of the switches, also for LIDs without an
+		       owner */
 	uint16_t sm_lid; /* of the subnet manager, by the ports; 0: unknown */
 };
 
@@ -36,13 +37,13 @@ struct pm_lfts {
 struct pm_lfts *pm_lfts_new(void);
 
 /*
- * Adds a switch with an empty table for LIDs up to `top`; name[length] needs no NUL. It
- * is valid until the next one is added. NULL without memory.
+ * Adds a switch with an empty table for LIDs up to `top`; name[length] needs no NUL. The
+ * result is valid until the next switch is added. NULL without memory.
  */
 struct pm_lft_switch *pm_lfts_add(struct pm_lfts *lfts, uint64_t guid, const char *name,
 				  size_t length, uint16_t top);
 
-/* Makes room in a table for this LID, empty so far. -ENOMEM. */
+/* Makes room in a table for this LID, with empty entries. -ENOMEM. */
 int pm_lft_grow(struct pm_lft_switch *sw, uint32_t lid);
 
 /* Sorts by GUID, then line. */
@@ -70,7 +71,7 @@ struct pm_lft_lids {
 	uint32_t differ;	/* ports with another LID already */
 	uint32_t unknown;	/* port GUIDs that the fabric does not have */
 	uint32_t first_differ;	/* a port of the fabric, or PM_NONE */
-	uint16_t first_unknown; /* LID of the first of these */
+	uint16_t first_unknown; /* LID of the first unknown port GUID */
 };
 
 /*

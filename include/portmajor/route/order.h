@@ -12,10 +12,11 @@
 struct pm_order_block {
 	uint32_t sw, number;
 	uint64_t differ; /* bit i: the entry of LID 64 x number + i changes */
-	uint64_t turn;	 /* of these: it led down, or may have, and will lead up */
-	uint64_t detour; /* of these: its old or new path is not up-then-down; also of
-			    LIDs with such an entry elsewhere */
-	uint64_t blank;	 /* its old path is unknown, and its new one leads nowhere */
+	uint64_t turn;	 /* of these: the entry will lead up, and led down, or may have */
+	uint64_t detour; /* of these: the old or new path, here or elsewhere, is not
+			    up-then-down */
+	uint64_t blank;	 /* of these: the old path is unknown, and the new one leads
+			    nowhere */
 	uint64_t paths;	 /* over these entries */
 	uint8_t level;	 /* of the switch */
 };
@@ -27,7 +28,7 @@ struct pm_order_block {
 bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
 		      const uint8_t *held, struct pm_order_block *block);
 
-/* Blocks that wait for others; all zero if none does. The caller frees it. */
+/* Blocks that wait for others; all zero: no block waits. The caller frees it. */
 struct pm_order_waits {
 	uint32_t *first;  /* [num + 1] block i waits for before[first[i]] .. */
 	uint32_t *before; /* .. to before[first[i + 1] - 1] */
@@ -37,14 +38,14 @@ struct pm_order_waits {
 /*
  * Counts the paths between hosts over each block's new entries, by the tables of the last
  * update, which was for usable[port], and sorts by that number, then by level, highest
- * first, switch and block. Two constraints come first. Where an entry turns from down to
- * up, each switch that may still send down to it gets its block earlier: so no packet
- * goes down and then up that did not before, and there is neither a loop nor a credit
- * loop. Where a LID has detours, which may lead in any direction, the next switch with a
- * changed entry on its packets' path gets its block earlier. A cycle of such constraints
- * is broken. -ENOMEM: the order is arbitrary. Cost: of each changed entry O(1) on leaves,
- * above O(ports of the switches below that send to it); of each that turns O(ports of the
- * switch).
+ * first, switch and block. Two constraints come first. Where a switch's entry turns from
+ * down to up, each switch that may still send down to that switch gets its block earlier.
+ * So no packet goes down and then up that did not before, and there is neither a loop nor
+ * a credit loop. Where a LID has detours, which may lead in any direction, the next
+ * switch with a changed entry on its packets' path gets its block earlier. Cycles of such
+ * constraints are broken. -ENOMEM: the order is arbitrary. Cost: of each changed entry
+ * O(1) on leaves, above O(ports of the switches below that send to it); of each that
+ * turns O(ports of the switch).
  */
 int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 		  struct pm_order_block *blocks, uint32_t num,
@@ -55,8 +56,8 @@ bool pm_order_is_behind(const struct pm_order_waits *waits, uint32_t block,
 			const uint8_t *missing);
 
 /*
- * Whether a block must not be sent yet, as a block that goes before it (and could be
- * placed there) is not marked in over[block].
+ * Whether a block must not be sent yet: a block that it waits for, and that the order has
+ * before it, is not marked in over[block].
  */
 bool pm_order_is_early(const struct pm_order_waits *waits, uint32_t block,
 		       const uint8_t *over);

@@ -7,8 +7,8 @@
  * tables depend on the plan and the usable links, not on history, and the return of all
  * links restores the first tables exactly.
  *
- * Entries for places without an up-then-down path (or a detour, see below) are
- * PM_LFT_KEEP: the switch's entry may stay, as no entry would help.
+ * Entries for places without an up-then-down path, or a detour (see below), are
+ * PM_LFT_KEEP: no entry would help, so that of the switch may stay.
  */
 #ifndef PORTMAJOR_ROUTE_H
 #define PORTMAJOR_ROUTE_H
@@ -22,10 +22,10 @@
 struct pm_routes;
 
 /*
- * Tables for the plan with every link usable. The plan is borrowed and must
- * outlive the result, which the caller frees. -ENOMEM.
- * Cost: 1 to 3 ns per entry; 21 M entries for 11,664 hosts. About ten times that
- * where leaves have unlike links.
+ * Makes the tables of the plan with every link usable. The plan is borrowed and must
+ * outlive the result, which the caller frees. -ENOMEM. Cost: 1 to 3 ns per entry; 21 M
+ * entries for 11,664 hosts. About ten times that where leaves have different numbers of
+ * links.
  */
 int pm_routes_make(const struct pm_plan *plan, struct pm_routes **routes,
 		   struct pm_error *err);
@@ -39,49 +39,50 @@ int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
 		   struct pm_error *err);
 
 /*
- * Detours are paths that turn up again, where there is no up-then-down path. By detours
+ * Detours are paths that turn up again, where there is no up-then-down path. With detours
  * all switches reach the subnet manager, for traps, and with `switches` (OpenSM's
- * connect_roots) each other. They can be part of a credit loop.
+ * connect_roots) each other. Detours can be part of a credit loop.
  *
- * With detours, end ports above the leaves and all others reach each other, too: by paths
- * that turn up again at one leaf alone, and so are part of no credit loop
- * (src/route/beyond.c), or with `switches` by any path.
+ * With detours, end ports above the leaves and all other end ports reach each other, too.
+ * Their paths turn up again at one leaf alone, and so are part of no credit loop
+ * (src/route/beyond.c); with `switches` they are any paths.
  */
 struct pm_detours {
 	uint32_t sm; /* place (port of plan->topology), or PM_NONE */
 	bool switches;
-	const uint8_t *spare; /* [port] links for detours alone, not usable to hosts, or
+	const uint8_t *spare; /* [port] links for detours alone, not for hosts; or
 				 NULL; borrowed for one update */
 };
 
 /*
  * Computes the tables for the links in usable[port] (see pm_plan_match). detours may be
  * NULL. Never fails. Cost: that of pm_reach_compute_since, and of the switches with a
- * moved entry now or before; with detours->switches also O(links) for each switch that
- * another has no up-then-down path to.
+ * moved entry now or before; with detours->switches also O(links) for each switch to
+ * which another switch has no up-then-down path.
  */
 void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
 		      const struct pm_detours *detours);
 
 /*
- * The highest load of a link, divided by the mean of the links between its levels in its
- * direction, when all hosts at places in there[port] send a flow to each other's base
- * LID. *ratio is 0 if nothing flows. stop, if not NULL, is called after each leaf, and
- * cancels by returning true: -ECANCELED. -ENOMEM. Cost: O(leaves x hosts x path length).
+ * Computes the highest load of a link, divided by the mean of the links between its
+ * levels in its direction, when all hosts at places with there[port] set send a flow to
+ * each other's base LID. *ratio is 0 without flows. `stop`, unless NULL, is called after
+ * each leaf; when it returns true, the result is -ECANCELED. -ENOMEM. Cost: O(leaves x
+ * hosts x path length).
  */
 int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
 			 bool (*stop)(void *context), void *context, double *ratio);
 
-/* Likewise the highest number of flows on a link. */
+/* Likewise computes the highest number of flows on a link. */
 int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 		      uint64_t *load);
 
 /*
- * pm_routes_update for a complete tree in which the links at these ports of
- * plan->topology fail; ports without a link to a switch, and repeated links, are
- * ignored. For one failure after another: the last one is undone first. -ENOMEM. Cost:
- * that of the changes by this failure and the one before; the first time, and after
- * pm_routes_update, that of an update. detours as there.
+ * The result of pm_routes_update for a complete tree in which the links at these ports of
+ * plan->topology have failed. Ports without a link to a switch, and repeated links, are
+ * ignored. Each call undoes the failure of the call before. -ENOMEM. Cost: that of the
+ * changes by this failure and the one before; for the first call, and after
+ * pm_routes_update, that of an update. detours as for pm_routes_update.
  */
 int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
 		   const struct pm_detours *detours);
@@ -95,13 +96,15 @@ struct pm_routes_change {
 
 /*
  * Entries that differ from the preferred ones after the last pm_routes_fail, each once,
- * in no order, but for switches without any link to a switch. Valid until the next
+ * in no order; not those of switches without any link to a switch. Valid until the next
  * update.
  */
 const struct pm_routes_change *pm_routes_changes(const struct pm_routes *routes,
 						 uint32_t *count);
 
-/* Sets of reach.h and LIDs that it examined, for tests of its cost. */
+/*
+ * The reach sets and LIDs that the last pm_routes_fail examined, for tests of its cost.
+ */
 uint64_t pm_routes_examined(const struct pm_routes *routes);
 
 /*
@@ -114,11 +117,11 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 		       struct pm_error *err);
 
 /*
- * Prefers the switches' own entries, held[switch], that follow our rules, if altogether
- * they are as good as those of the last update (src/route/adopt.c). Returns true, and the
- * caller calls pm_routes_update again; or false, if they are worse or the same, and
+ * Prefers the entries in the switches, held[switch], that follow the rules of these
+ * tables, if altogether they are as good as those of the last update (src/route/adopt.c).
+ * True: the caller calls pm_routes_update again. False: they are worse, or the same, and
  * nothing changes. With `lenient`, for LIDs in use that come from another plan, they may
- * be a little worse; otherwise worse entries may be left over from a failure. Cost:
+ * be a little worse. Without it, worse entries count as left over from a failure. Cost:
  * O(entries).
  */
 bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool lenient);
@@ -130,15 +133,15 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
 const uint8_t *pm_routes_table(const struct pm_routes *routes, uint32_t sw);
 
 /*
- * Sets the preferred entries of a block (LIDs from 64 x number on), for the next updates:
- * those that pm_routes_preferred has in other tables of the same plan.
+ * Sets the preferred entries of a block (LIDs from 64 x number on) for the next updates.
+ * They come from pm_routes_preferred of other tables of the same plan.
  */
 void pm_routes_prefer(struct pm_routes *routes, uint32_t sw, uint32_t number,
 		      const uint8_t *entries);
 
 /*
- * Sets the entries of a block of a switch's table until the next update: an interrupted
- * transition has blocks of two updates.
+ * Sets the entries of a block of a switch's table until the next update. An interrupted
+ * transition needs it, as its blocks are from two updates.
  */
 void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
 		   const uint8_t *entries);
@@ -155,39 +158,45 @@ const uint32_t *pm_routes_moved(const struct pm_routes *routes, uint32_t *count)
 /* The plan of the tables, borrowed. */
 const struct pm_plan *pm_routes_plan(const struct pm_routes *routes);
 
-/* Entries of a table, a multiple of 64; also the distance between two tables. */
+/*
+ * The number of entries in a table, a multiple of 64; also the distance between two
+ * tables.
+ */
 uint32_t pm_routes_stride(const struct pm_routes *routes);
 
 /* Pairs of usable end ports that the tables do not connect. */
 #define PM_UNREACHABLE_NAMED 8
 struct pm_unreachable {
-	/* Pairs of switches with hosts. */
+	/* Of pairs of switches with hosts: */
 	uint64_t pairs; /* connected by links, over any path */
 	uint64_t count; /* of these: without an up-then-down path */
 	uint32_t pair[PM_UNREACHABLE_NAMED][2]; /* the first of those */
-	/* Ordered pairs of end ports at different switches, not both of them hosts. */
+	/*
+	 * Of ordered pairs of end ports at different switches, with at least one service
+	 * port:
+	 */
 	uint64_t service_pairs; /* connected by links */
 	uint64_t service_count; /* of these: not by the tables */
 	uint32_t service[2];	/* the switches of one, from and to */
 };
 
-/* Finds that. -ENOMEM. O(switches^2 + links). */
+/* Finds these pairs. -ENOMEM. O(switches^2 + links). */
 int pm_routes_unreachable(const struct pm_routes *routes,
 			  struct pm_unreachable *unreachable, struct pm_error *err);
 
-/* Reachable switches now; borrowed until the next update. */
+/* The present reach sets; borrowed until the next update. */
 const struct pm_reach *pm_routes_reach(const struct pm_routes *routes);
 
 /*
- * Reachable switches before the last pm_routes_fail, and the switches that reach less
- * since; borrowed likewise.
+ * The reach sets before the last pm_routes_fail, and the switches that reach less since;
+ * borrowed likewise.
  */
 const struct pm_reach *pm_routes_reach_before(const struct pm_routes *routes);
 const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *count);
 
 /*
- * Whether any entry may lead down and up again, over a hub that each update chooses: some
- * end ports are above the leaves.
+ * Whether an entry may lead down and up again, over a hub that each update chooses, as
+ * some end ports are above the leaves.
  */
 bool pm_routes_may_turn(const struct pm_routes *routes);
 

@@ -2,12 +2,12 @@
 /*
  * Stale entries: a switch keeps its entry for a LID to which it has no path
  * (PM_LFT_KEEP). That costs no LFT block, and packets are dropped at a dead port, or
- * where the old path ends. But after a link was moved, the entry may lead back.
+ * where the old path ends. But after a link was moved, such an entry can make a loop.
  *
  * So an entry may be kept only if its port still leads to the same place, and if the path
  * from there, over new and kept entries and every link that is up, has an end. For
- * packets of end ports that end must not be a LID's port, as such a path would be an old
- * detour. All other entries become PM_LFT_KEEP in the switch itself.
+ * packets of end ports the path must not end at a LID's port: it would be an old detour.
+ * All other entries become PM_LFT_KEEP in the switch itself.
  */
 #ifndef PORTMAJOR_STALE_H
 #define PORTMAJOR_STALE_H
@@ -18,15 +18,15 @@
 struct pm_stale_input {
 	const struct pm_routes *routes; /* wanted: tables of the last update */
 	/*
-	 * [switch] Its table; NULL: unknown, then whole tables are written. Entries of
-	 * port 0 but for the switch's own LIDs are unknown, too.
+	 * [switch] Its table; NULL: unknown, then the whole table is written. Entries
+	 * with port 0 count as unknown, too, except those for the switch's own LIDs.
 	 */
 	const struct pm_held *held;
-	/* [port] The link is up, used by tables or not. */
+	/* [port] Whether the link is up, used by tables or not. */
 	const uint8_t *up;
 	/*
-	 * [port] It may lead elsewhere than when its switch's table was written; NULL:
-	 * none does.
+	 * [port] Whether the port may lead elsewhere than when its switch's table was
+	 * written; NULL: none does.
 	 */
 	const uint8_t *recabled;
 };
@@ -38,7 +38,7 @@ struct pm_stale_input {
 void pm_stale_mark_recabled(const struct pm_plan *before, const struct pm_plan *plan,
 			    uint8_t *recabled);
 
-/* An entry. */
+/* The entry of a switch for a LID. */
 struct pm_stale_entry {
 	uint32_t sw;
 	uint16_t lid;
@@ -48,14 +48,14 @@ struct pm_stale_entry {
 struct pm_stale {
 	struct pm_stale_entry *entries; /* by switch, then LID */
 	uint32_t num, room;
-	uint32_t lids;	/* followed */
+	uint32_t lids;	/* LIDs followed */
 	uint32_t loops; /* LIDs with packets that would have looped */
-	bool differ;	/* a known entry is not the wanted one */
+	bool differ;	/* a known entry differs from the wanted one */
 };
 
 /*
- * Finds the entries that must not be kept, in place of earlier ones. -ENOMEM. Cost:
- * comparing held and wanted tables; O(switches) for each LID with a kept entry.
+ * Replaces *stale by the entries that must not be kept. -ENOMEM. Cost: comparing held and
+ * wanted tables; O(switches) for each LID with a kept entry.
  */
 int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale);
 void pm_stale_free(struct pm_stale *stale);

@@ -31,11 +31,10 @@ struct pm_steps {
 };
 
 /*
- * Finds the blocks that need an order, and their steps, in place of earlier ones; all
- * others may be sent at any time. A switch with an unknown table has none: it is written
- * whole. -ENOMEM. Cost: comparing the tables; for each LID with a changed entry,
- * O(switches on its packets' paths from there); of those that could loop, O(blocks log
- * blocks).
+ * Replaces *steps by the blocks that need an order. All other blocks may be sent at any
+ * time. A switch with an unknown table has no blocks here: its table is written whole.
+ * -ENOMEM. Cost: comparing the tables; for each LID with a changed entry, O(switches on
+ * its packets' paths from there); of those that could loop, O(blocks log blocks).
  */
 int pm_steps_make(const struct pm_stale_input *input, const struct pm_stale *stale,
 		  struct pm_steps *steps);

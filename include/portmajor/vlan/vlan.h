@@ -8,8 +8,8 @@
  *        /  \\     //  \        VLAN 1: all cables of top1
  *     leaf0  leaf1 ..
  *
- * Each switch below the top has one cable up in a VLAN: of its cables to a switch of the
- * VLAN, the one with the fewest VLANs so far, then the one with the fewest hosts on the
+ * In a VLAN each switch below the top has one cable up, to a switch of the VLAN: the
+ * cable with the fewest VLANs so far or, among several, with the fewest hosts on the
  * cables above it. VLANs are added until each cable of the tree is in one.
  *
  * All broadcasts use one VLAN. After a failure the switches' VLANs stay; only lines of
@@ -29,22 +29,24 @@ struct pm_vlans {
 	struct pm_pool pool;
 	const struct pm_fabric *fabric; /* borrowed, sealed, with its hosts */
 	const struct pm_tree *tree;	/* of it, borrowed */
-	uint32_t num, needed;		/* VLANs; VLANs that put each cable in one */
-	uint32_t cables, unused;	/* up, between switches; of these: in no VLAN */
-	uint32_t access; /* VLAN of hosts that send without tags, and of most hosts */
+	uint32_t num, needed;	 /* VLANs; VLANs needed for each cable to be in one */
+	uint32_t cables, unused; /* cables between switches; of these: in no VLAN */
+	uint32_t access; /* VLAN of hosts that send without tags: the one with the most
+			    hosts */
 	uint32_t *top;	 /* [vlan] switch */
 	uint32_t *up;	 /* [vlan][switch] port up, PM_VLAN_TOP; PM_NONE: not in it */
 	uint32_t num_hosts;
 	uint32_t *hosts;   /* [host] its port (of the fabric), by switch and port */
 	uint32_t *site;	   /* [host] switch */
-	uint8_t *untagged; /* [host] sends without tags; may be set before assigning. It
-			    * has the access VLAN for all its pairs */
+	uint8_t *untagged; /* [host] whether it sends without tags, and so has the access
+			      VLAN for all its pairs; may be set before assigning */
 };
 
 /* A host's line. */
 struct pm_vlan_host {
 	uint32_t vlan;
-	uint32_t priority; /* from 1, all different: the higher one of a pair decides */
+	uint32_t priority; /* from 1, all different; a pair uses the VLAN of the higher
+			      one */
 };
 
 struct pm_vlan_table {
@@ -72,24 +74,25 @@ int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err);
 
 /* Result of an assignment. */
 struct pm_vlan_assignment {
-	uint32_t moved;	      /* changed lines, with the broadcast's */
-	uint32_t bound;	      /* lines that change in every table */
+	uint32_t moved;	      /* changed lines, including the broadcast's */
+	uint32_t bound;	      /* lower bound of changed lines, for any table */
 	uint64_t pairs;	      /* of present hosts */
-	uint64_t unreachable; /* of these: in different parts of their VLAN, .. */
+	uint64_t unreachable; /* of these: in unconnected parts of their VLAN, .. */
 	uint64_t cabled;      /* .. and of those: connected by cables */
 	uint32_t unheard;     /* present hosts out of reach of broadcasts */
-	uint32_t spread; /* largest difference in hosts between a cable with hosts of the
-			  * switch at its lower end and the emptiest one there that leads
-			  * to VLANs for these: 1 at most. With hosts of switches below
-			  * alone a cable may have any number more */
+	uint32_t spread;      /* evenness of a switch's own hosts over its cables up: the
+				 largest difference in hosts between a cable with such hosts
+				 and the emptiest cable that leads to VLANs for them; 1 at
+				 most. Cables with only the hosts of lower switches do not
+				 count: they may have any number more */
 };
 
 /*
  * Assigns hosts to VLANs: a leaf's hosts evenly to its cables, and these evenly to cables
- * above. The leaves that VLANs connect with the fewest others come first and get the
- * highest priority, so that others are not bound by them. cut[port] (NULL: none) is set
- * at both ends of failed cables, of hosts too. table->host has room for each host.
- * -ENOMEM. Cost: O(hosts x VLANs x levels + sites^2 x VLANs).
+ * above. Leaves that VLANs connect with the fewest other leaves come first and get the
+ * highest priority: so they bind no other leaf's choice. cut[port] (NULL: none) is set at
+ * both ends of failed cables, of hosts too. table->host has room for each host. -ENOMEM.
+ * Cost: O(hosts x VLANs x levels + sites^2 x VLANs).
  */
 int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
 		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
@@ -97,13 +100,14 @@ int pm_vlans_assign(const struct pm_vlans *vlans, const uint8_t *cut,
 
 /*
  * Changes few lines of a table after a failure. For each pair that only another VLAN
- * still connects, at least one host's line has to change: to a VLAN that connects the
- * host with all that any VLAN connects it with, and, if needed, to another priority. The
- * bound, for any table that connects all these pairs, is that of a vertex cover of the
- * pairs (half a largest matching of their double cover), and the broadcast's line. If few
- * lines leave more pairs unreachable than a new assignment, that is made. -ENOMEM; the
- * table is void then. Cost: O(hosts^2) more than assigning, for failures in many VLANs
- * O(hosts^3 / 64), and where a smallest cover is not enough a search of a second at most.
+ * still connects, the line of at least one of the two hosts has to change: to a VLAN that
+ * connects the host with all hosts that any VLAN connects it with, and, if needed, to
+ * another priority. The bound, for any table that connects all these pairs, is that of a
+ * vertex cover of the pairs (half a largest matching of their double cover), and the
+ * broadcast's line. If few changed lines leave more pairs unreachable than a new
+ * assignment would, the new assignment is made. -ENOMEM; the table is void then. Cost:
+ * O(hosts^2) more than assigning, for failures in many VLANs O(hosts^3 / 64), and, where
+ * a smallest cover is not enough, a search of a second at most.
  */
 int pm_vlans_fail(const struct pm_vlans *vlans, const uint8_t *cut,
 		  struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
@@ -118,16 +122,17 @@ int pm_vlans_count_macs(const struct pm_vlans *vlans, const struct pm_vlan_table
 			uint64_t *most, uint32_t *sw, struct pm_error *err);
 
 /*
- * Most flows on a cable, one way; and in the broadcast VLAN alone, as with spanning tree.
+ * Most flows on a cable in one direction; and if all pairs used the broadcast VLAN alone,
+ * as with spanning tree.
  */
 struct pm_vlan_loads {
 	uint32_t most, tree;
 };
 
 /*
- * Over shift permutations, host i to host (i + k) mod n: `samples` values of k, evenly
- * spread, or all. Unreachable pairs do not count. -ENOMEM. Cost: O(values x hosts x
- * levels).
+ * Computes the loads over shift permutations, host i to host (i + k) mod n, for `samples`
+ * values of k, evenly spread, or for all if there are fewer. Unreachable pairs do not
+ * count. -ENOMEM. Cost: O(values x hosts x levels).
  */
 int pm_vlans_shifts(const struct pm_vlans *vlans, const uint8_t *cut,
 		    const struct pm_vlan_table *table, uint32_t samples,
