@@ -7,8 +7,8 @@
  *	ibsim's Dump       a node and its `nodeguid`; output of that console command
  *	opensm-subnet.lst  a brace and a `SystemGUID:`; written by OpenSM
  *	ibnetdiscover -p   rows: `SW`, `CA` or `RT`, two numbers and a GUID
- *	iblinkinfo         rows: `==(` in the first line, or behind a node's name; -l or
- *not ibsim              any other text
+ *	iblinkinfo         rows: `==(` in the first line, or in the line behind a name
+ *	ibsim              any other text
  *
  * Lists of nodes without cables (ibnetdiscover -l) are refused.
  *
