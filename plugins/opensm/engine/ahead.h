@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sends blocks that could loop in OpenSM's order before it, between discovery and the LID
- * manager, in steps (steps.h). OpenSM notes the answers in its record of each switch, and
- * sends these blocks again only when it writes a whole table.
+ * Sends the blocks that could loop in OpenSM's order, before OpenSM sends its own:
+ * between discovery and the LID manager, in steps (steps.h). OpenSM notes the answers in
+ * its record of each switch, and sends these blocks again only when it writes a whole
+ * table.
  */
 #ifndef PORTMAJOR_AHEAD_H
 #define PORTMAJOR_AHEAD_H
@@ -16,7 +17,9 @@
 struct ahead_subject {
 	struct lft_sender *sender;
 	const struct view *view; /* with the new tables */
-	/* Whether it has to end; on this thread, with or without osm->lock. */
+	/*
+	 * Whether sending has to end. Called on this thread, with or without osm->lock.
+	 */
 	bool (*is_interrupted)(void *context);
 	void *context;
 };
@@ -24,17 +27,17 @@ struct ahead_subject {
 /* Result; all zero if no block needs an order. */
 struct ahead {
 	uint64_t sent, acked;  /* blocks */
-	uint32_t lids, twice;  /* of steps.h */
-	struct pm_delta delta; /* all differences before, sent here or not */
+	uint32_t lids, twice;  /* as in struct pm_steps */
+	struct pm_delta delta; /* all differences before sending, sent here or not */
 	const char *gave_up;   /* why a part is left to OpenSM's order, or NULL */
-	bool interrupted;      /* by a trap */
-	bool left;	       /* it is left to the repairer */
+	bool interrupted;      /* a trap interrupted it */
+	bool left;	       /* the rest is left to the repairer */
 };
 
 /*
- * Finds and counts the blocks that need an order, into *steps, which is all zero; stale
- * was found with input. With osm->lock held, shared at least, since OpenSM's records were
- * looked up for input.
+ * Finds the blocks that need an order, writes them to *steps, which is all zero, and
+ * counts them. `stale` was found with `input`. With osm->lock held, shared at least,
+ * since before OpenSM's records were looked up for input.
  */
 void ahead_find(const struct pm_stale_input *input, const struct pm_stale *stale,
 		struct pm_steps *steps, struct ahead *done);

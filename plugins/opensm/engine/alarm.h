@@ -15,10 +15,7 @@ struct alarm;
 struct alarm *alarm_start(osm_opensm_t *osm);
 void alarm_stop(struct alarm *alarm);
 
-/*
- * Sets the time of the next request (clock_ms), in place of the one before; DBL_MAX:
- * never.
- */
+/* Replaces the time of the next request, in clock_ms; DBL_MAX: never. */
 void alarm_set(struct alarm *alarm, double when_ms);
 
 #endif

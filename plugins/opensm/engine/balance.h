@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rebalancing: replaces tables found in the switches and kept (pm_routes_adopt) by the
- * plan's, block by block, at a rate. Both obey the same rules, in any mixture, so no
- * packet is lost and no LID loops, in any order. A failure in between is repaired as
- * usual: the view has the switches' tables.
+ * Rebalancing: replaces tables that were found in the switches and kept (pm_routes_adopt)
+ * by the plan's, block by block, at a rate. Both obey the same rules, so no mixture of
+ * them loses a packet or has a loop: blocks need no order. A failure in between is
+ * repaired as usual, as the view has the switches' tables.
  *
  * On one thread at a time.
  */
@@ -16,14 +16,14 @@
 
 /* All zero at first: nothing is known. */
 struct balance {
-	struct pm_routes *planned; /* of the view's plan, without adopted entries */
-	atomic_uchar *released; /* [switch * blocks + block] is the plan's: acknowledged
-				 * or sent */
-	uint32_t next;		/* all before it are */
+	struct pm_routes *planned; /* by the view's plan, without adopted entries */
+	atomic_uchar *released; /* [switch * blocks + block] the plan's block was sent or
+				   acknowledged */
+	uint32_t next;		/* all blocks before it are released */
 	bool active;		/* rebalancing */
 	uint32_t rate;		/* blocks per second */
-	double since_ms;	/* its beginning */
-	uint64_t sent;		/* since then */
+	double since_ms;	/* beginning of rebalancing */
+	uint64_t sent;		/* blocks since then */
 	uint64_t acked;
 	const char *gave_up; /* why it ended early or cannot begin, or NULL */
 	struct state_balance now;
@@ -31,44 +31,47 @@ struct balance {
 
 struct balance_subject {
 	struct lft_sender *sender;
-	struct view *view; /* the switches hold its tables */
-	/* Whether it has to pause, or end; on this thread, with or without osm->lock. */
+	struct view *view; /* with the switches' tables */
+	/*
+	 * Whether rebalancing has to pause, or end. Called on this thread, with or
+	 * without osm->lock.
+	 */
 	bool (*is_interrupted)(void *context);
-	/* Whether the sweeper has taken the released blocks, and sends them. */
+	/* Whether the sweeper has taken over the released blocks, and sends them. */
 	bool (*is_halted)(void *context);
 	void *context;
 };
 
-/* Makes the plan's tables for a balance that has none. -ENOMEM. Costs pm_routes_make. */
+/* Makes balance->planned, if there is none. -ENOMEM. Costs pm_routes_make. */
 int balance_make(struct balance *balance, const struct view *view);
 
 /*
- * Counts the view's entries that differ from the plan's, into balance->now; after
- * balance_make. O(size of the tables).
+ * Counts the view's entries that differ from the plan's; the result is balance->now. Call
+ * after balance_make. O(size of the tables).
  */
 void balance_measure(struct balance *balance, const struct view *view);
 
 /*
- * Whether the plan's tables load the fullest link less than the view's, all hosts to all
- * others; after balance_measure. A plan made while parts were absent may be less even.
- * Cost: pm_routes_load_ratio, twice.
+ * Whether the fullest link has a lower load by the plan's tables than by the view's, with
+ * traffic of all hosts to all others. A plan made while parts were absent may be less
+ * even. Call after balance_measure. Cost: pm_routes_load_ratio, twice.
  */
 int balance_helps(const struct balance *balance, const struct view *view,
 		  bool (*stop)(void *context), void *context, bool *helps);
 
-/* Begins to rebalance, after balance_measure, at a rate above 0 blocks per second. */
+/* Begins rebalancing, after balance_measure, at a rate above 0 blocks per second. */
 void balance_begin(struct balance *balance, uint32_t rate);
 
 /*
- * Sends the blocks that are due, with no lock held; *next_ms: when more are. False: none
- * are left, or a block was not acknowledged; balance->active is false.
+ * Sends the blocks that are due, with no lock held. *next_ms: when the next are due.
+ * False: none are left, or a block was not acknowledged; balance->active is false.
  */
 bool balance_run(struct balance *balance, const struct balance_subject *subject,
 		 double *next_ms);
 
 /*
- * Makes released blocks the plan's in the tables of another view of the same plan. On any
- * thread, also during balance_run.
+ * Puts the plan's entries of released blocks into the tables of another view of the same
+ * plan. On any thread, also during balance_run.
  */
 void balance_apply(const struct balance *balance, struct view *view);
 

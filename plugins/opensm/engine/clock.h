@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A monotonic clock, and waiting for other threads. No OpenSM. */
+/* A monotonic clock, and waiting for other threads. Does not use OpenSM. */
 #ifndef PORTMAJOR_CLOCK_H
 #define PORTMAJOR_CLOCK_H
 
@@ -21,8 +21,8 @@ void clock_signal_destroy(struct clock_signal *signal);
 void clock_wait_until(struct clock_signal *signal, double when_ms);
 
 /*
- * The same for some time, at most 10 ms: the caller then checks whether OpenSM is
- * leaving, which signals nothing.
+ * The same for some ms, at most 10: the caller then checks whether OpenSM is exiting,
+ * which signals nothing.
  */
 void clock_wait_briefly(struct clock_signal *signal, double ms);
 

@@ -8,12 +8,13 @@
  *                                                    >-- steps ---> Sets ---> held tables
  *     held tables ----------------------------------'
  *
- * Held tables are our own record of acknowledged Sets. They are unknown at first, after
- * another subnet manager, where a switch may have rebooted and after an unanswered Set.
- * Unknown blocks are read when a group needs them, the others later (mcast_search_above);
- * without an answer they are sent whole.
+ * Held tables are the plugin's record of acknowledged Sets. They are unknown at first,
+ * after another subnet manager was master, where a switch may have rebooted, and after an
+ * unanswered Set. Unknown blocks are read when a group needs them, the others later
+ * (mcast_search_above). A block that a group needs, but that could not be read, is sent
+ * whole.
  *
- * On one thread at a time: the one that has acquired the repairer.
+ * On one thread at a time: that which has acquired the repairer.
  */
 #ifndef PORTMAJOR_ENGINE_MCAST_H
 #define PORTMAJOR_ENGINE_MCAST_H
@@ -27,9 +28,11 @@ struct mcast;
 
 struct mcast_subject {
 	const struct view *view; /* with usable[] of the unicast tables */
-	bool urgent;		 /* pass OpenSM's SMPs that wait for the wire */
-	bool idle;		 /* no hurry: few SMPs are out at a time */
-	/* Whether it has to end; on this thread, with or without osm->lock. */
+	bool urgent;		 /* overtake OpenSM's SMPs that wait for the wire */
+	bool idle;		 /* not urgent: few SMPs are out at a time */
+	/*
+	 * Whether the run has to end. Called on this thread, with or without osm->lock.
+	 */
 	bool (*is_interrupted)(void *context);
 	void *context;
 };
@@ -37,20 +40,21 @@ struct mcast_subject {
 /* Result. */
 struct mcast_done {
 	uint32_t groups, trees; /* OpenSM's groups, and those with a tree */
-	uint32_t spanned;	/* of these: no switch reaches all members downwards */
-	uint32_t excluded;	/* members in no tree */
-	uint32_t places;	/* different MFT blocks */
-	uint32_t ordered;	/* groups with an order */
-	bool unasked; /* OpenSM does not report groups that end: compare again */
+	uint32_t spanned;  /* of these: over any links, as no switch reaches all members
+			      downwards */
+	uint32_t excluded; /* members in no tree */
+	uint32_t places;   /* different MFT blocks */
+	uint32_t ordered;  /* groups with an order */
+	bool unasked; /* OpenSM does not report groups that end: compare again later */
 	double milliseconds;
-	struct mft_wire_done wire; /* .gave_up: why a part is left */
+	struct mft_wire_done wire; /* .gave_up: why some blocks are left */
 };
 
 /* Both are borrowed. NULL without memory. */
 struct mcast *mcast_start(struct smp_sender *smps, struct mcast_quiet *quiet);
 void mcast_free(struct mcast *mcast);
 
-/* Switches with unknown tables. All zero at first. */
+/* Switches with tables that have become unknown. All zero at first. */
 struct mcast_doubt {
 	uint64_t *guids; /* of their nodes */
 	uint32_t num, room;
@@ -60,17 +64,17 @@ struct mcast_doubt {
 void mcast_forget(struct mcast *mcast, const struct mcast_doubt *doubt);
 
 /*
- * Brings the tables up to date, with no lock held. False: multicast is not ours. Run it
- * again if it was interrupted or gave up.
+ * Brings the switches' tables up to date, with no lock held. False: OpenSM routes
+ * multicast. Call it again if it was interrupted or gave up.
  */
 bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
 	       struct mcast_done *done);
 
 /*
- * Reads unknown blocks above those that groups need, from *from on, and clears another
- * subnet manager's entries there; advances *from. Call it again if it was interrupted;
- * blocks without an answer stay unknown. One Get for each unknown block of 32 MLIDs and
- * 16 ports that a switch forwards. False: nothing was read.
+ * Reads unknown blocks above those that groups need, from block *from on, clears another
+ * subnet manager's entries there, and advances *from. Call it again if it was
+ * interrupted. Blocks without an answer stay unknown. Costs one Get for each unknown
+ * block of 32 MLIDs and 16 ports that a switch forwards. False: nothing was read.
  */
 bool mcast_search_above(struct mcast *mcast, const struct mcast_subject *subject,
 			uint32_t *from, struct mcast_done *done);

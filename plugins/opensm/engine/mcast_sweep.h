@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sweeper's part in multicast: chooses its engine, and writes tables before links go
- * active. OpenSM's run of its multicast manager follows UCAST_ROUTING_DONE.
+ * The sweeper's part in multicast: chooses whether the plugin or OpenSM routes it, and
+ * writes tables before links become active. OpenSM's multicast manager runs after
+ * UCAST_ROUTING_DONE.
  */
 #ifndef PORTMAJOR_MCAST_SWEEP_H
 #define PORTMAJOR_MCAST_SWEEP_H
@@ -9,8 +10,8 @@
 #include "plugin.h"
 
 /*
- * Switches without intact tables (lft_records_note_intact) may have lost their multicast
- * tables.
+ * Notes that switches without intact tables (lft_records_note_intact) may have lost their
+ * multicast tables.
  */
 void groups_note_intact(struct plugin *plugin);
 

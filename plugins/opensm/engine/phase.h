@@ -11,16 +11,16 @@
  *
  *   (1) a reroute, when a hold ends: no discovery; light sweeps, joins and GUID requests
  *       are part of idle
- *   (2) OpenSM may begin it anew without an event; it ends in none where the SM port is
- *       down, or another SM is the master
- *   (3) ends in none where mastership is handed over
- *   (4) LFT Sets of OpenSM's are out, and behind them our multicast tables. Ends in none
- *       where it reports errors or exits
- *   (5) of a reroute: idle, as there are no links to be activated
+ *   (2) OpenSM may begin it anew without an event. It ends without an event where the
+ *       SM's port is down, or another SM is the master
+ *   (3) ends without an event where mastership is handed over
+ *   (4) OpenSM's LFT Sets are out, and behind them the plugin's multicast tables. Ends
+ *       without an event where OpenSM reports errors or exits
+ *   (5) after a reroute: idle, as there are no links to activate
  *
- * A phase without an event at its end ends at the next HEAVY_SWEEP_START. No wait for the
- * end of a phase is unbounded, and whatever is allowed in one is allowed in idle: an
- * unreported end matters only in management and routing, where transitions wait.
+ * A phase without an event at its end ends at the next HEAVY_SWEEP_START. Each wait for
+ * the end of a phase is bounded, and all that a phase allows is allowed in idle, too. So
+ * an unreported end matters only in management and routing, where transitions wait.
  * Rebalancing waits in links, too: links that have just come up pass no packet before
  * OpenSM activates them.
  */

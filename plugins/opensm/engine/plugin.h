@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The plugin: its modules, its threads, and what they share under which lock.
+ * The plugin: its modules, its threads, and the data that they share, with their locks.
  *
  *     engine/  decides
- *       plugin         loads and unloads, hands OpenSM's events on
- *       sweep          the moments of a sweep: what is done when
+ *       plugin         loads and unloads, passes on OpenSM's events
+ *       sweep          one sweep: the work at each of its events
  *       settings       takes over a configuration that was read again
  *       routing        from a fabric to tables
- *       mcast_sweep    the engine of multicast; its tables come before links
+ *       mcast_sweep    chooses the router of multicast; its tables come before links
  *       repairer       repairs, drains, rebalancing,         a thread of its own
  *                      multicast, in any phase of a sweep
  *       repair         finds and repairs failures            queries, sends
  *       mcast          multicast trees, and their blocks     sends
- *       transition     goes over to other links in use       sends
- *       balance        goes over to the plan's tables        sends
- *       ahead          sends what needs an order             sends
+ *       transition     changes tables to other links in use  sends
+ *       balance        changes tables to the plan's          sends
+ *       ahead          sends blocks that need an order       sends
  *       recover        reads tables back                     queries
  *       shadow         counts blocks in shadow mode
  *       planning       the plan in force                     no OpenSM
- *       view           discovered, held back, unfit: to tables     no OpenSM
+ *       view           discovered links, holds, drains: to tables  no OpenSM
  *       alarm          requests a run when a hold ends       a thread of its own
- *       held_links     flapping links: in the log, and cleared
+ *       held_links     logs links on hold, ends holds on request
  *       degraded_links links below their neighbours' rate
- *       worker         a thread of ours: rounds, and their time
+ *       worker         a thread of the plugin, with timed rounds
  *       clock          a clock and conditions
  *       phase.h        OpenSM's phases
  *     osm/     OpenSM's structures
- *       smp            SMPs of our own, as many as the wire takes
+ *       smp            the plugin's SMPs, as many as the wire takes
  *       subnet_cache   OpenSM's subnet, compared with before
  *       snapshot, guid2lid, lft_records    by value
- *       lft_set        rules of an LFT Set of ours
+ *       lft_set        rules of the plugin's LFT Sets
  *       mft_wire       MFT blocks and their answers
  *       mcast_groups   multicast groups, by value
  *       mcast_quiet    OpenSM's multicast manager, kept from sending
@@ -42,10 +42,10 @@
  *       candidates     plans on disk that may be this fabric's    no OpenSM
  *       activity       phases, repairs by phase, balance          no OpenSM
  *       missing_kept   missing parts: since when, acknowledged    no OpenSM
- *       known_hosts    hosts, each where it was last               no OpenSM
+ *       known_hosts    hosts, each at its last port                no OpenSM
  *       port_errors    errors of ports in the last hour            no OpenSM
- *       events         what an operator wants to know of later: file, syslog,
- *                      and event_command                          no OpenSM
+ *       events         events for operators: file, syslog, and event_command,
+ *                      for later reading                          no OpenSM
  *       event_changes  events that are differences of two states  no OpenSM
  *       prometheus     metrics of the state's document            no OpenSM
  *
@@ -55,32 +55,32 @@
  * Threads:
  *
  *   main          OpenSM's first: creates the plugin before OpenSM reports anything, and
- *                 deletes it when all threads of OpenSM that call us have ended
+ *                 deletes it when all threads of OpenSM that call the plugin have ended
  *   sweeper       OpenSM's: the engine's callback and all events but traps
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, traps, readings of
  *                 the performance manager
- *   repairer      ours: repairs what traps report, follows drains, routes multicast
- *                 groups, rebalances
- *   writer        ours: reads plans and holds, and writes all files, for store and state
- *   reader        ours: reads the files that operators write
- *   alarm's       ours
+ *   repairer      the plugin's: repairs failures that traps report, follows drains,
+ * routes multicast groups, rebalances writer        the plugin's: reads plans and holds,
+ * and writes all files, for store and state reader        the plugin's: reads the files
+ * that operators write alarm's       the plugin's
  *
- * Nothing of ours on OpenSM's threads or the repairer's touches a file, but OpenSM's log,
- * main the configuration when the plugin is loaded, and, with the log's flag for routing
- * alone, OpenSM's dump of its multicast tables. The sweeper waits for files in three
- * places, within bounds (sweep.c): for them to be read, when the first discovery is over
- * (5 s) or the first after standby (2 s); and with LIDs of a plan that is new, for it to
- * be on disk (2 s). It waits for the repairer in three: before a discovery, for the
- * repair of what traps have reported by then; after it, for the end of a transition, or
- * of a round of rebalancing (2 s); and before it sends anything itself, until nothing of
- * ours is out. Repairs wait for no file.
+ * On OpenSM's threads and the repairer's the plugin touches no files but three: OpenSM's
+ * log; the configuration, on main, when the plugin is loaded; and OpenSM's dump of its
+ * multicast tables, if the log's flag for routing is set. The sweeper waits for files in
+ * three places, within bounds (sweep.c): after the first discovery (5 s), and after the
+ * first one after standby (2 s), until they are read; and, before LIDs of a new plan are
+ * handed over, until the plan is on disk (2 s). The sweeper waits for the repairer in
+ * three places: before a discovery, for the repair of failures that traps have reported
+ * by then; after it, for the end of a transition, or of a round of rebalancing (2 s); and
+ * before it sends anything itself, until none of the plugin's SMPs is out. Repairs wait
+ * for no file.
  *
- * All SMPs of ours are sent by the thread that has acquired the repairer (busy): its
- * thread, or the sweeper before a discovery, for blocks before a routing run, for
- * multicast behind it, and to read tables back. In the table that is "sender".
+ * The thread that has acquired the repairer (busy) sends all SMPs of the plugin; it is
+ * "sender" in the table. It is the repairer's thread, or the sweeper: before a discovery,
+ * for blocks before a routing run, for multicast after it, and to read tables back.
  *
- * What threads share; what is not here is the sweeper's alone (and main's, before and
- * after):
+ * Data that threads share. All other data are the sweeper's alone (and main's, before and
+ * after it):
  *
  *   datum                       written by            read by               lock
  *   smp: slots' done, outcome,  dispatcher, sender    sender                smps'
@@ -162,27 +162,28 @@
  *   osm_exit_flag               signal handlers       any                   none (4)
  *   log                         any                   any                   its own
  *
- *   (1) the sender reads batch, which nobody else writes, without
+ *   (1) the sender reads batch without the lock, as no other thread writes it
  *   (2) set by main before anything is reported, and never changed
- *   (3) what nobody else writes after discovery (sm_port_guid, max_ucast_lid_ho), the
- *       sweeper reads without
+ *   (3) the sweeper reads sm_port_guid and max_ucast_lid_ho without the lock, as no
+ *       other thread writes them after discovery
  *   (4) a word or less, read as OpenSM reads it
- *   (5) written before the signal that has the sweeper look, as OpenSM itself does
+ *   (5) written before the sweeper is signalled to look, as by OpenSM itself
  *   (6) atomic
- *   (7) the sender reads it without
- *   (8) the sender reads these two without
- *   (9) written with it held exclusively
- *   (10) the dispatcher takes it below a lock of the performance manager's
+ *   (7) the sender reads it without the lock
+ *   (8) the sender reads these two without the lock
+ *   (9) written with the lock held exclusively
+ *   (10) the dispatcher takes it while a lock of the performance manager is held
  *
- * Locks: osm->lock is taken before ours or without them, never after. No two of ours are
- * held together. None is held while a file is touched, but a worker's `opensm` while
- * OpenSM's log is, which main alone waits for; it stands around what our threads do with
- * OpenSM's memory, and the reader's when it wakes the repairer, with locks of ours below
- * it; a thread that hangs when OpenSM ends never passes it again. With that held the
- * sweeper is signalled, under a lock of OpenSM's below which no other is taken. With
- * osm->lock held nothing waits for an answer, a file or the end of what another thread
- * does, only for locks of ours, and no file is touched but OpenSM's log.
- * tests/integration/test_threads.py looks for races.
+ * Locks: a thread that holds a lock of the plugin does not take osm->lock; the reverse is
+ * allowed. It takes no second lock of the plugin either, and touches no file. A worker's
+ * `opensm` is the exception. A thread of the plugin holds it while it uses OpenSM's
+ * memory; the reader also while it wakes the repairer. While it is held, other locks of
+ * the plugin may be taken, OpenSM's log written, and the sweeper signalled; the signal
+ * takes a lock of OpenSM's below which no other is taken. Main alone waits for `opensm`,
+ * and a thread that hangs when OpenSM ends never gets it again. A thread that holds
+ * osm->lock waits for locks of the plugin, but not for an answer, a file or another
+ * thread's work, and touches no file but OpenSM's log. tests/integration/test_threads.py
+ * looks for races.
  */
 #ifndef PORTMAJOR_PLUGIN_H
 #define PORTMAJOR_PLUGIN_H
@@ -214,55 +215,55 @@
 
 #define PLUGIN_CHANGE_TEXT 512
 
-/* Result of a discovery; in PHASE_MANAGEMENT. */
+/* Result of a discovery; used in PHASE_MANAGEMENT. */
 enum plugin_found {
 	FOUND_NOTHING, /* not examined */
 	FOUND_TABLES,  /* computed for the discovered fabric */
 	FOUND_FAILURE, /* with the reason */
 };
 
-/* A routing run; in PHASE_ROUTING, and logged when that ends. */
+/* A routing run; used in PHASE_ROUTING, and logged when that ends. */
 struct plugin_run {
 	bool ours;	 /* OpenSM sends our tables */
 	bool everything; /* all blocks, as it has just become the master */
 	char change[PLUGIN_CHANGE_TEXT];
 	struct lft_records_written written;
-	double milliseconds; /* of computing, and of these under the exclusive lock */
+	double milliseconds; /* of computing */
 	double locked_ms;
-	bool recomputed; /* under the lock */
+	bool recomputed; /* with osm->lock held */
 	struct ahead ahead;
 	uint32_t stale; /* removed entries, see stale.h */
-	uint32_t loops; /* LIDs that would loop */
+	uint32_t loops; /* LIDs that would have looped */
 };
 
 /*
  * Valid in any phase:
  *
  *     view.current     its tables are those for its links in use, until view.until_ms
- *     view.failed        ports found failed since HEAVY_SWEEP_START, whatever that
+ *     view.failed      ports found failed since HEAVY_SWEEP_START, whatever that
  *                      discovery saw of them
- *     cache.covered   the plan knows all that was learnt, and its LIDs were handed over:
- *                      from one discovery to the next
- *     steps_failed     the last run left its steps to the repairer: another one that
- *                      fails leaves the rest to OpenSM
+ *     cache.covered    the plan covers the cache, and its LIDs were handed over: from one
+ *                      discovery to the next
+ *     steps_failed     the last run left its steps to the repairer; if the next run fails
+ *                      to send its steps, they are left to OpenSM
  */
 struct plugin {
 	osm_opensm_t *osm;
-	struct pm_config config;  /* in force: some keys may change, see settings.h */
+	struct pm_config config;  /* in force; some keys can change, see settings.h */
 	struct pm_error misread;  /* error of the configuration file, or "" */
 	atomic_bool early_repair; /* of the configuration */
 	struct pm_roles roles;	  /* of OpenSM's GUID files */
 
 	struct planning planning;
-	struct pm_lid_history *history; /* of LIDs before the first plan, or NULL */
+	struct pm_lid_history *history; /* of LIDs from before the first plan, or NULL */
 	struct view view;
 	struct lft_records lft_records;
 	struct pm_stale stale; /* entries to remove from the switches' tables */
 	struct mcast_quiet quiet;
-	struct mcast_doubt doubt; /* found since groups were last routed */
-	const char *no_multicast; /* why multicast is OpenSM's, or NULL */
+	struct mcast_doubt doubt; /* switches found since groups were last routed */
+	const char *no_multicast; /* why OpenSM routes multicast, or NULL */
 	struct store *store;
-	struct smp_sender *smps;   /* NULL without memory: no SMPs of ours */
+	struct smp_sender *smps;   /* NULL without memory: the plugin sends no SMPs */
 	struct repair *repair;	   /* NULL: no memory for it */
 	struct repairer *repairer; /* NULL: only OpenSM sends */
 	struct alarm *alarm;	   /* NULL: no memory for it */
@@ -277,27 +278,27 @@ struct plugin {
 	struct pm_error failure; /* FOUND_FAILURE */
 	struct ahead ahead;	 /* FOUND_TABLES: blocks sent since */
 	struct plugin_run run;
-	struct subnet_cache cache; /* OpenSM's subnet, and that of the tables */
+	struct subnet_cache cache; /* OpenSM's subnet, as the tables know it */
 	uint64_t infos;		   /* PortInfos received before the cache's last look */
 
-	bool steps_failed; /* the last run left them to the repairer, see leave_steps */
+	bool steps_failed; /* steps were left to the repairer, see leave_steps */
 	char unfit[PM_LFT_CAPACITY_TEXT],
 		unfit_logged[PM_LFT_CAPACITY_TEXT]; /* the bad ones */
 
-	struct pm_failback failback;	  /* which engine routes, by reachable pairs */
-	uint64_t failback_in_ms;	  /* then, or UINT64_MAX */
-	struct pm_damping_holds logged;	  /* last log of links on hold */
-	atomic_bool rebalancing;	  /* as last logged, by the repairer */
-	bool requested;			  /* OpenSM has called the engine */
-	int honor_guid2lid;		  /* OpenSM's option to restore, -1: none */
-	char unreachable[PM_CHANGE_TEXT]; /* last log of unreachable switches, or "" */
+	struct pm_failback failback;	/* chooses the engine, by reachable pairs */
+	uint64_t failback_in_ms;	/* ms until a failback, or UINT64_MAX */
+	struct pm_damping_holds logged; /* links on hold, as last logged */
+	atomic_bool rebalancing;	/* as last logged, by the repairer */
+	bool requested;			/* OpenSM has called the engine */
+	int honor_guid2lid; /* value of OpenSM's option to restore; -1: none */
+	char unreachable[PM_CHANGE_TEXT]; /* unreachable switches last logged, or "" */
 
 	struct lids_given given; /* since the last log line */
 	double milliseconds;	 /* of computing since then */
 	double locked_ms;	 /* of these under the exclusive lock */
 	uint64_t runs;
-	struct shadow shadow;	   /* our tables, in shadow mode */
-	struct other_engine other; /* and what the engine that routes sends */
+	struct shadow shadow;	   /* portmajor's tables, in shadow mode */
+	struct other_engine other; /* blocks of the engine that routes, in shadow mode */
 };
 
 #endif

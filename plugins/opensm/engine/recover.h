@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Takes over a running fabric without its plan: reads tables from the switches, once,
- * after the first discovery.
+ * Takes over a running fabric when its plan was lost: reads tables from the switches,
+ * once, after the first discovery.
  */
 #ifndef PORTMAJOR_RECOVER_H
 #define PORTMAJOR_RECOVER_H
@@ -24,8 +24,8 @@ int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_pla
 		 struct recovered *recovered, struct pm_error *err);
 
 /*
- * Copies OpenSM's record of them instead, for the engine's callback, where OpenSM holds
- * its lock. With osm->lock held, shared at least. -ENOMEM.
+ * Copies OpenSM's record of the tables instead, for the engine's callback, where OpenSM
+ * holds its lock. With osm->lock held, shared at least. -ENOMEM.
  */
 int recover_record(const osm_subn_t *subn, const struct pm_plan *plan,
 		   struct recovered *recovered, struct pm_error *err);

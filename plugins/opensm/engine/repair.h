@@ -2,8 +2,8 @@
 /*
  * Early repair: locates the failure behind a trap with a few Gets, and sends the changed
  * blocks, in any phase of OpenSM. OpenSM notes the answers in its record of the switch
- * (lft), so its next routing run has nothing to send. engine/repairer.h runs it. It ends
- * within a bounded time.
+ * (lft), so its next routing run has nothing to send. The repairer (repairer.h) runs it.
+ * A repair ends within a bounded time.
  */
 #ifndef PORTMAJOR_REPAIR_H
 #define PORTMAJOR_REPAIR_H
@@ -18,27 +18,31 @@ struct repair;
 struct repair_subject {
 	struct lft_sender *sender;
 	struct view *view;  /* with the switches' routes */
-	uint32_t budget_ms; /* for locating until a failure is found */
-	uint32_t wait_ms;   /* for the first trap */
-	bool urgent;	    /* SMPs of OpenSM's wait for the wire, and are passed */
-	bool resend;	    /* even without a trap: for postponed blocks */
-	/* Whether it has to end; on this thread, with or without osm->lock. */
+	uint32_t budget_ms; /* time for locating until a failure is found */
+	uint32_t wait_ms;   /* time to wait for the first trap */
+	bool urgent;	    /* OpenSM's SMPs wait for the wire: overtake them */
+	bool resend;	    /* send postponed blocks, even without a trap */
+	/*
+	 * Whether the repair has to end. Called on this thread, with or without
+	 * osm->lock.
+	 */
 	bool (*is_halted)(void *context);
 	/*
-	 * Changes the view's tables, which are those of its links in use, to the
-	 * switches' future ones (transition_mix), and notes view->discovered, without the
-	 * failed parts, before any block is sent. -ENOMEM; -ECANCELED: it has to end.
+	 * Called before any block is sent, with the view's tables for its links in use.
+	 * Changes them to the tables that the switches shall have, in a transition too
+	 * (transition_mix), and notes view->discovered, without the failed parts.
+	 * -ENOMEM; -ECANCELED: the repair has to end.
 	 */
 	int (*take_over)(void *context);
 	/*
-	 * Notes links that are down and were not up in the view: a running sweep (urgent)
-	 * may have seen them up. gone[port] of the view's plan, borrowed.
+	 * Notes links, gone[port] of the view's plan, that are down and were not up in
+	 * the view: a running sweep (urgent) may have seen them up. gone is borrowed.
 	 */
 	void (*note_gone)(void *context, const uint8_t *gone);
 	void *context;
 };
 
-/* A trap is reported shortly after the sweep was requested. */
+/* Time for the first trap, which is reported shortly after the sweep was requested. */
 #define REPAIR_FIRST_TRAP_MS 20
 
 #define REPAIR_CHANGE_TEXT 512
@@ -48,14 +52,13 @@ struct repaired {
 	uint32_t number; /* from 1; 0: no failure was found */
 	char change[REPAIR_CHANGE_TEXT];
 	uint32_t traps, queries, unanswered, links_down;
-	uint32_t rounds; /* rounds that found a failure; above 1 a burst was seen in parts
-			  */
+	uint32_t rounds; /* rounds that found a failure; above 1: found in parts */
 	uint64_t sent, acked, bound; /* blocks */
-	uint32_t postponed;	     /* blocks that were out already, or wait for these */
+	uint32_t postponed; /* blocks that were out already, or wait for such blocks */
 	uint64_t switches;
-	uint32_t unordered;  /* forced, see pm_order_sort */
+	uint32_t unordered;  /* cycles that were broken, see pm_order_sort */
 	double first_set_ms; /* from the first trap to the first Set */
-	double milliseconds; /* to the last answer, of retries too */
+	double milliseconds; /* to the last answer, including retries */
 	bool halted;	     /* it had to end */
 	uint32_t silences;   /* SMPs without an answer */
 	const char *gave_up; /* why a part is left to the sweep, or NULL */
@@ -68,28 +71,28 @@ void repair_stop(struct repair *repair);
 /* OSM_EVENT_ID_TRAP: on any thread, with osm->lock held or not. */
 void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice);
 
-/* Traps that no repair has taken. On any thread. */
+/* The number of traps that no repair has taken. On any thread. */
 uint32_t repair_count_traps(struct repair *repair);
 
-/* Drops the first num of them. */
+/* Drops the first num of these traps. */
 void repair_skip(struct repair *repair, uint32_t num);
 
 /*
- * Drops all of them if are_covered returns true; it is called while none comes or goes.
+ * Drops all these traps if are_covered returns true; traps neither come nor go meanwhile.
  */
 void repair_skip_covered(struct repair *repair, bool (*are_covered)(const void *context),
 			 const void *context);
 
 /*
- * Whether traps were dropped for want of room since the last call; adds their number to
- * *dropped. Only a discovery finds their causes.
+ * Whether traps were dropped since the last call, as there was no room; adds their number
+ * to *dropped. Only a discovery finds their causes.
  */
 bool repair_take_overflow(struct repair *repair, uint64_t *dropped);
 
 /*
- * Repairs the failures behind traps; false: there were none. A repair that gives up
- * leaves its traps for the next, but for those with a found failure. On one thread at a
- * time.
+ * Repairs the failures behind traps; false: there were no traps. A repair that gives up
+ * leaves its traps to the next repair, except those with a found failure. On one thread
+ * at a time.
  */
 bool repair_run(struct repair *repair, const struct repair_subject *subject,
 		struct repaired *done);

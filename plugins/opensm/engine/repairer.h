@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The repairer changes tables beside OpenSM's routing runs. Its thread repairs failures,
- * in any phase of a sweep, follows drains, and routes multicast groups that have changed
- * or failed links of their trees. It works on its own view, a copy of the sweeper's, and
- * keeps none of OpenSM's pointers over a release of its lock. Only the thread that has
- * acquired it sends our LFT Sets: its own, or the sweeper for the steps before a routing
- * run, and to read tables.
+ * The repairer changes tables between OpenSM's routing runs. In any phase of a sweep its
+ * thread repairs failures, follows drains, and routes multicast groups that have changed
+ * or have failed links in their trees. It works on its own view, a copy of the sweeper's,
+ * and keeps none of OpenSM's pointers after it has released OpenSM's lock. Only the
+ * thread that has acquired the repairer sends the plugin's SMPs: the repairer's thread,
+ * or the sweeper for the steps before a routing run, and to read tables.
  *
- * Its view is one of three:
+ * Its view is in one of three states:
  *
- *     void      there is none: nothing is sent, traps wait
+ *     void      there is no view: nothing is sent, traps wait
  *     valid     the switches hold its tables
- *     halted    the sweeper is about to hand over another one: traps wait
+ *     halted    the sweeper is about to hand over another view: traps wait
  *
  *             commit                halt
  *     void ------------> valid ------------> halted
@@ -19,11 +19,11 @@
  *      |  '----- void -----'  '---- commit ----' |
  *      '------------------ void -----------------'
  *
- * The view is handed over in the engine's callback, with osm->lock held exclusively, as
- * it is while a block is handed to OpenSM: no block of an older view follows. So OpenSM
- * and the repairer then send blocks of the same view, merged from the results of
- * discovery and of repairs. The sweeper takes over failures found by repairs at
- * HEAVY_SWEEP_START, at HEAVY_SWEEP_DONE and in the callback.
+ * The view is handed over in the engine's callback, with osm->lock held exclusively. That
+ * lock is also held while a block is handed to OpenSM, so no block of an older view
+ * follows. From then on OpenSM and the repairer send blocks of the same view, merged from
+ * the results of discovery and of repairs. The sweeper takes over failures found by
+ * repairs at HEAVY_SWEEP_START, at HEAVY_SWEEP_DONE and in the callback.
  */
 #ifndef PORTMAJOR_REPAIRER_H
 #define PORTMAJOR_REPAIRER_H
@@ -39,7 +39,7 @@
 
 struct repairer;
 
-/* Of the configuration, see config.h; these may change. */
+/* The part of the configuration (config.h) that may change. */
 struct repairer_settings {
 	bool rebalance_auto;
 	uint32_t rebalance_rate;
@@ -51,13 +51,14 @@ struct repairer_settings {
 struct repairer_config {
 	osm_opensm_t *osm;
 	struct smp_sender *smps;
-	struct repair *repair;		       /* with traps to take; NULL: no memory */
+	struct repair *repair;		       /* with the traps; NULL: no memory */
 	struct operator_files *operator_files; /* with drains and requests to follow */
 	struct mcast_quiet *quiet;	       /* with groups to route */
 	struct repairer_settings settings;
 	/*
-	 * Called for each, without a lock, on the thread that has acquired the repairer;
-	 * the view is borrowed. The phase is that of the first trap.
+	 * Called for each repair, transition and so on, without a lock, on the thread
+	 * that has acquired the repairer; the view is borrowed. The phase is that of the
+	 * first trap.
 	 */
 	void (*log_repair)(void *context, const struct view *view, enum sweep_phase phase,
 			   const struct repaired *done);
@@ -70,39 +71,39 @@ struct repairer_config {
 	void *context;
 };
 
-/* Void, in PHASE_IDLE. NULL without memory. */
+/* Starts void, in PHASE_IDLE. NULL without memory. */
 struct repairer *repairer_start(const struct repairer_config *config);
 
-/* Sets them for what begins from now on. On any thread. */
+/* Replaces the settings, for repairs and so on that begin from now on. On any thread. */
 void repairer_set(struct repairer *repairer, const struct repairer_settings *settings);
 
-/* Stops sending; see worker_stop. False: none of its configuration may be freed. */
+/* Stops sending; see worker_stop. False: nothing in its configuration may be freed. */
 bool repairer_stop(struct repairer *repairer, double until_ms);
 
-/* After it has stopped, and no thread wakes it any more. */
+/* Call after it has stopped, and when no thread wakes it any more. */
 void repairer_free(struct repairer *repairer);
 
-/* After a request by an operator: on any thread, osm->lock held or not. */
+/* Notes a request by an operator. On any thread, with osm->lock held or not. */
 void repairer_wake(struct repairer *repairer);
 
-/* A trap has come, and there is early repair; likewise. */
+/* Notes a trap, with early repair enabled. On any thread, with osm->lock held or not. */
 void repairer_note_trap(struct repairer *repairer, const ib_mad_notice_attr_t *notice);
 
 /* ---- On the sweeper; with no lock held unless it says so ---- */
 
-/* With osm->lock held exclusively for PHASE_ROUTING. */
+/* For PHASE_ROUTING with osm->lock held exclusively. */
 void repairer_set_phase(struct repairer *repairer, enum sweep_phase phase);
 
 /*
- * Gets ready to take over this view, perhaps of another plan, without touching the one in
- * use. -ENOMEM. O(ports), and for another plan what tables cost.
+ * Prepares to take over this view, perhaps of another plan, without touching the present
+ * view. -ENOMEM. O(ports), and for another plan the cost of tables.
  */
 int repairer_prepare(struct repairer *repairer, const struct view *view);
 
 /*
- * Hands over the view, after its failures were taken. False: it is void, as it was not
- * prepared for this plan, or without memory. O(ports). With osm->lock held exclusively,
- * or when no SMP of ours can be out.
+ * Hands over the view, after repairer_take_failed. False: the repairer is void, as it was
+ * not prepared for this plan, or lacks memory. O(ports). With osm->lock held exclusively,
+ * or when none of the plugin's SMPs can be out.
  */
 bool repairer_commit(struct repairer *repairer, const struct view *view);
 
@@ -113,50 +114,50 @@ bool repairer_is_void(struct repairer *repairer);
 bool repairer_is_valid(struct repairer *repairer);
 
 /*
- * After blocks were withheld from OpenSM, as Sets for them were out: sends those that
- * differ from the view's tables.
+ * Sends blocks that were withheld from OpenSM, as Sets for them were out, and that differ
+ * from the view's tables.
  */
 void repairer_resend(struct repairer *repairer);
 
 /*
- * Repairs reported failures before OpenSM goes on; waits wait_ms for the first trap if
- * none has come since PHASE_IDLE began. Ends within a bounded time (repair.h).
+ * Repairs reported failures before OpenSM goes on. Waits wait_ms for the first trap if no
+ * trap has come since PHASE_IDLE began. Ends within a bounded time (repair.h).
  */
 void repairer_finish(struct repairer *repairer, uint32_t wait_ms);
 
 /*
  * Copies the repairer's drains to *drains; returns whether they differ. False also if the
- * repairer is void. With `wait`, no lock is held: waits for the end of a transition, a
- * bounded time; else a running transition is given up. No other begins before
- * PHASE_LINKS, or, in idle, before the next commit.
+ * repairer is void. With `wait`, and no lock held, waits for the end of a transition, for
+ * a bounded time. Without it a running transition is given up. No other transition begins
+ * before PHASE_LINKS or, in PHASE_IDLE, before the next commit.
  */
 bool repairer_take_drains(struct repairer *repairer, struct pm_drains *drains, bool wait);
 
 /*
- * Makes the tables of this view, of the plan handed over last, prefer rebalanced blocks,
- * sent or acknowledged; sets *over once when all are the plan's. False: there are none.
- * With `wait`, no lock is held: waits for the end of a running round, a bounded time;
- * without it the repairer is halted. No other round begins before PHASE_IDLE. O(size of
- * the tables).
+ * Makes the tables of this view, of the plan handed over last, prefer the plan's entries
+ * in rebalanced blocks, sent or acknowledged. Sets *over, once, when all blocks are the
+ * plan's. False: no blocks were rebalanced. With `wait`, and no lock held, waits for the
+ * end of a running round of rebalancing, for a bounded time. Without it the repairer is
+ * halted. No other round begins before PHASE_IDLE. O(size of the tables).
  */
 bool repairer_take_balance(struct repairer *repairer, struct view *view, bool wait,
 			   bool *over);
 
 /*
- * Waits until none of our SMPs is out but given-up ones: only the sweeper sends then,
- * until repairer_release.
+ * Waits until none of the plugin's SMPs is out, except given-up ones. Then only the
+ * sweeper sends, until repairer_release.
  */
 struct lft_sender *repairer_acquire(struct repairer *repairer);
 void repairer_release(struct repairer *repairer);
 
 /*
- * Routes OpenSM's multicast groups over the committed view, before OpenSM goes on; if
- * traps interrupt it, the thread does the rest. Tables of the switches in doubt are
- * unknown.
+ * Routes OpenSM's multicast groups over the committed view, before OpenSM goes on. If
+ * traps interrupt it, the repairer's thread does the rest. Tables of switches in `doubt`
+ * become unknown.
  */
 void repairer_route_groups(struct repairer *repairer, const struct mcast_doubt *doubt);
 
-/* For blocks that the sweeper sends: whether traps come first. */
+/* Whether traps wait: they come before blocks that the sweeper sends. */
 bool repairer_has_traps(void *repairer);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From a fabric to its plan, view and tables. Called with no lock held, or with OpenSM's
- * in the engine's callback.
+ * From a fabric to its plan, view and tables. Called with no lock held, or, in the
+ * engine's callback, with osm->lock held.
  */
 #ifndef PORTMAJOR_ROUTING_H
 #define PORTMAJOR_ROUTING_H
@@ -18,34 +18,35 @@ void routing_forget(struct plugin *plugin);
 
 /* Tables found in the switches, to keep if good. */
 struct routing_found {
-	struct recovered tables; /* none: OpenSM's record is used instead */
-	bool strict;		 /* the plan may be the one of their LIDs */
+	struct recovered tables; /* empty: OpenSM's record is used instead */
+	bool strict;		 /* the tables' LIDs may be this plan's */
 };
 
 /*
- * Whether the plan stays, as long as subnet_cache_refresh finds nothing new: all of the
- * cache had its LIDs, and is in this plan.
+ * Whether the plan stays, as long as subnet_cache_refresh finds nothing new: all ports of
+ * the cache are in this plan, and had their LIDs handed over.
  */
 bool routing_is_covered(const struct plugin *plugin);
 
 /*
- * Computes the tables for the last look, which is covered; as routing_compute. -ENOMEM.
+ * Computes the tables for the cache's last look, which the plan covers; as
+ * routing_compute. -ENOMEM.
  */
 int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *err);
 
 /*
- * Computes the tables for a fabric that the cache has just learnt: just discovered, with
- * no lock held, or else with OpenSM's. found may be NULL. -ESTALE: the plan does not
- * cover it; -ENOMEM.
+ * Computes the tables for a fabric that the cache has just learnt. With `discovered`:
+ * after discovery, with no lock held; else with osm->lock held. found may be NULL.
+ * -ESTALE: the plan does not cover the fabric; -ENOMEM.
  */
 int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 		    bool discovered, const struct routing_found *found,
 		    struct pm_error *err);
 
 /*
- * Finds the stale entries of the switches' tables, and, right after discovery, with no
- * lock held, sends blocks that could loop in OpenSM's order; else with OpenSM's lock.
- * -ENOMEM.
+ * Finds the stale entries of the switches' tables. With `discovered`, after discovery,
+ * with no lock held, it also sends blocks that could loop in OpenSM's order; else
+ * osm->lock is held. -ENOMEM.
  */
 int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err);
 

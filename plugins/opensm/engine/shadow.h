@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Shadow mode: counts the blocks that the engine would send while another one routes.
- * Compares our tables with OpenSM's record, and with our previous ones; sends nothing.
+ * Shadow mode: counts the blocks that portmajor would send, while another engine routes.
+ * Compares portmajor's tables with OpenSM's record, and with its previous tables. Sends
+ * nothing.
  */
 #ifndef PORTMAJOR_SHADOW_H
 #define PORTMAJOR_SHADOW_H
@@ -11,28 +12,28 @@
 
 #include <portmajor/route/delta.h>
 
-/* Our previous tables. All zero at first. */
+/* Portmajor's previous tables. All zero at first. */
 struct shadow {
 	uint8_t *tables; /* [switch][stride], NULL: none */
 	uint32_t switches, stride;
 };
 
 struct shadow_result {
-	struct pm_delta take_over; /* from the switches' tables to ours */
-	struct pm_delta event;	   /* from our previous tables, if any */
+	struct pm_delta take_over; /* from the switches' tables to portmajor's */
+	struct pm_delta event;	   /* from the previous tables, if has_event */
 	uint64_t full;		   /* blocks of all tables */
 	bool has_event;
 };
 
 /*
- * Compares our present tables. -ENOMEM. With osm->lock held, shared at least, after
- * OpenSM has noted its Sets.
+ * Compares portmajor's present tables. -ENOMEM. With osm->lock held, shared at least,
+ * after OpenSM has noted its Sets.
  */
 int shadow_compute(struct shadow *shadow, const osm_subn_t *subn,
 		   const struct pm_plan *plan, const struct pm_routes *routes,
 		   struct shadow_result *result, struct pm_error *err);
 
-/* After a change of plan: there are no previous tables. */
+/* Drops the previous tables, after a change of plan. */
 void shadow_forget(struct shadow *shadow);
 
 #endif

@@ -25,17 +25,18 @@
  *                        run in one line, saves a changed plan, publishes the state
  *   SUBNET_UP            the sweep is over
  *
- * A failure found by a repair lasts until the end of a discovery that began, at
- * HEAVY_SWEEP_START, after it was found (view.h: failed): a running one may have seen the
- * part before. OpenSM may restart a discovery without an event, so its end proves
- * nothing. If a discovery sees such a link up, another one is requested.
+ * A failure found by a repair counts until the end of the first discovery that began
+ * (HEAVY_SWEEP_START) after it was found (view.h: failed). A running discovery may have
+ * seen the link before it failed. OpenSM may restart a discovery without an event, so the
+ * end of such a discovery proves nothing. If it has seen such a link up, another one is
+ * requested.
  *
- * An error anywhere leaves OpenSM's forwarding tables unchanged; the callback returns -1,
- * the repairer's view is void, and OpenSM goes on to its next engine. LIDs that the LID
- * manager was given by then stay.
+ * An error anywhere leaves OpenSM's forwarding tables unchanged: the callback returns -1,
+ * the repairer's view becomes void, and OpenSM goes on to its next engine. LIDs that were
+ * given to the LID manager by then stay.
  *
- * Behind another engine in routing_engine nothing is done until OpenSM calls; LIDs are
- * OpenSM's.
+ * If another engine comes first in routing_engine, nothing is done until OpenSM calls
+ * this one, and OpenSM assigns LIDs.
  */
 #ifndef PORTMAJOR_SWEEP_H
 #define PORTMAJOR_SWEEP_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A transition changes tables from the links in use before a drain, or its end, to those
- * after it, while all of them are up, without losing a packet (docs/design.md, *Drains*).
- * With `from`, `to` and `both` for the tables with the links in use before, after, and
- * before or after:
+ * A transition changes tables when an operator drains links, or ends a drain, while all
+ * links are up, without losing a packet (docs/design.md, *Drains*). `from`, `to` and
+ * `both` are the tables for the links in use before, after, and before or after. Its
+ * stages:
  *
  *     UNUSED    entries of `both` that no packet uses before
  *     WIDEN     `both`, from the leaves up
@@ -13,7 +13,7 @@
  * A level begins when the one before is acknowledged.
  *
  * A failure interrupts it. Each block in the switches is then that of the stage's
- * beginning or end; the repair changes it to the same tables without the failed parts
+ * beginning or end. The repair removes the failed parts from these blocks
  * (transition_mix), and the transition goes on afterwards.
  *
  * On one thread at a time.
@@ -38,7 +38,7 @@ enum transition_stage {
 
 /* Result. */
 struct moved {
-	char change[MOVED_CHANGE_TEXT]; /* of links in use, as text */
+	char change[MOVED_CHANGE_TEXT]; /* the changed links, as text */
 	uint64_t sent, acked;		/* blocks */
 	struct pm_delta delta;
 	uint32_t interruptions;
@@ -49,8 +49,8 @@ struct moved {
 /* All zero at first. */
 struct transition {
 	enum transition_stage stage;
-	uint8_t *from;	/* [port] in use before */
-	uint8_t *moved; /* [switch * blocks + block] is that of the stage's end */
+	uint8_t *from;	/* [port] links in use before */
+	uint8_t *moved; /* [switch * blocks + block] block is that of the stage's end */
 	double start_ms;
 	struct moved done; /* so far */
 };
@@ -58,25 +58,30 @@ struct transition {
 struct transition_subject {
 	struct lft_sender *sender;
 	struct view *view; /* with the new links in use, and all discovered ones */
-	/* Whether it has to pause, or end; on this thread, with or without osm->lock. */
+	/*
+	 * Whether it has to pause, or end. Called on this thread, with or without
+	 * osm->lock.
+	 */
 	bool (*is_interrupted)(void *context);
 	void *context;
 };
 
-/* Begins one: the switches hold tables for view->usable. -ENOMEM: not begun. */
+/*
+ * Begins a transition; the switches hold the tables for view->usable. -ENOMEM: not begun.
+ */
 int transition_begin(struct transition *transition, const struct view *view);
 
 /*
- * Continues it, with no lock held. True: it is over, with the result in transition->done;
- * false: it was interrupted. Only at the end the view's tables are those of its links in
- * use.
+ * Continues it, with no lock held. True: it is over, with the result in transition->done,
+ * and the view's tables are those for its links in use. False: it was interrupted.
  */
 bool transition_run(struct transition *transition,
 		    const struct transition_subject *subject);
 
 /*
- * Changes the view's tables from those of its links in use to the switches' while the
- * transition is interrupted. No change without one. -ENOMEM.
+ * Changes the view's tables from those for its links in use to the switches' present
+ * ones, while the transition is interrupted. Without a transition nothing changes.
+ * -ENOMEM.
  */
 int transition_mix(const struct transition *transition, struct view *view);
 

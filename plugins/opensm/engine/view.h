@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The view: the discovered parts of the plan's fabric, the links in use, and their
- * tables. No OpenSM, no lock, no file: all on the sweeper thread.
+ * tables. Uses no OpenSM, lock or file; all on the sweeper thread.
  *
- *     discovered ----> unfit (lft_capacity.h), holds (damping.h), drains (drain.h) ---->
- * usable
- * ----> routes
+ *     discovered ---> unfit (lft_capacity.h), holds (damping.h), drains (drain.h)
+ *                ---> usable ---> routes
  *
  * [port] means: per port of the plan's `topology`, as in pm_plan_match.
  */
@@ -22,24 +21,24 @@ enum { VIEW_FAILED = 1, VIEW_FAILED_BEFORE };
 /* All zero at first. */
 struct view {
 	const struct pm_plan *plan; /* borrowed; NULL: none yet */
-	struct pm_routes *routes;   /* of it; NULL: to be made */
+	struct pm_routes *routes;   /* tables of the plan; NULL: to be made */
 	uint8_t *discovered;	    /* [port] up at the last look */
 	uint8_t *usable;	    /* [port] in use, without links on hold or drained */
-	uint8_t *believed;	    /* [port] discovered, or not known to be down */
-	uint8_t *unfit;		    /* [switch] 1: none of its links is in use */
-	uint8_t *drained;	    /* [port] excluded by drains */
+	uint8_t *believed;   /* [port] discovered, or at least not known to be down */
+	uint8_t *unfit;	     /* [switch] 1: none of its links is in use */
+	uint8_t *drained;    /* [port] excluded by drains */
 	uint8_t *recabled;   /* [port] may lead elsewhere than when tables were last
 			      * written; see view_written */
 	struct view_logged { /* at the last view_log */
 		uint8_t *discovered, *drained;
 	} logged;
-	uint8_t *failed;   /* [port] found failed by a repair, despite what the running
-			    * discovery saw (VIEW_FAILED), or until the running one is over
-			    * (VIEW_FAILED_BEFORE); else 0 */
-	uint32_t serial;   /* another one for each plan */
-	bool current;	   /* routes are those of usable and detours, .. */
-	uint64_t until_ms; /* .. until the end of a hold (view_sight's clock), or
-			    * UINT64_MAX */
+	uint8_t *failed;   /* [port] found failed by a repair: VIEW_FAILED, whatever the
+			      running discovery saw; VIEW_FAILED_BEFORE, until the running
+			      discovery is over; else 0 */
+	uint32_t serial;   /* differs for each plan */
+	bool current;	   /* routes are those for `usable` and `detours`, .. */
+	uint64_t until_ms; /* .. until this time, when a hold ends (view_sight's clock),
+			      or UINT64_MAX */
 	struct pm_detours detours;
 	struct pm_unreachable unreachable; /* of these routes */
 	struct pm_reachable reachable;	   /* of pairs connected by links */
@@ -48,7 +47,7 @@ struct view {
 	struct pm_drains drains;
 };
 
-/* A look. */
+/* The result of a look at the fabric. */
 struct view_sight {
 	const uint8_t *discovered; /* [port] */
 	const uint8_t *stayed;	   /* [port] up since the last look, or NULL: unknown */
@@ -59,25 +58,27 @@ struct view_sight {
 };
 
 /*
- * Changes to another plan, and carries the view of the previous plan over, if any. Call
+ * Changes to another plan, and carries over the view of the previous plan, if any. Call
  * before freeing the previous plan. -ENOMEM: nothing was changed.
  */
 int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *err);
 
-/* Computes the tables for a look; *changed: it differs from the last one. -ENOMEM. */
+/*
+ * Computes the tables for a look; *changed: the look differs from the last one. -ENOMEM.
+ */
 int view_update(struct view *view, const struct view_sight *sight, bool *changed,
 		struct pm_error *err);
 
-/* Whether a look at the same would change nothing. */
+/* Whether a look with the same result would change nothing. */
 bool view_is_current(const struct view *view, uint64_t now_ms);
 
-/* Notes that all switches get these tables, and keep no entry over earlier links. */
+/* Notes that all switches get these tables: clears recabled[]. */
 void view_written(struct view *view);
 
 /* Writes the change since the last call (pm_change_describe). */
 void view_log(struct view *view, char *text, size_t size);
 
-/* Forgets all but flaps and drains; with view_free these, too. */
+/* Forgets all but damping and drains; view_free forgets these, too. */
 void view_forget(struct view *view);
 void view_free(struct view *view);
 

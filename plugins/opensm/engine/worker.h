@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread for work that may wait for a file or has its time. Other threads hand values
- * over and poke it, and do not wait. It makes a round when poked, and at the time set by
- * the round before.
+ * A thread for work that may wait for files, or is due at some time. Other threads hand
+ * over values and poke the worker, and do not wait. It makes a round when poked, and at
+ * the time set by the round before.
  *
- * When OpenSM ends there is a last round, with a bounded wait for it. A thread that hangs
- * in a file operation is left behind with its memory, and ends with the process.
+ * When OpenSM ends it makes a last round; main waits for that within a bound. A thread
+ * that hangs in a file operation is left behind with its memory, and ends with the
+ * process.
  */
 #ifndef PORTMAJOR_WORKER_H
 #define PORTMAJOR_WORKER_H
@@ -15,8 +16,8 @@
 struct worker;
 
 /*
- * One round, with no lock held. `last`: OpenSM is ending. Returns the clock_ms by
- * which the next one is due, DBL_MAX: when it is poked.
+ * One round, with no lock held. `last`: OpenSM is ending. Returns the clock_ms at which
+ * the next round is due; DBL_MAX: only when poked.
  */
 typedef double worker_round(void *context, bool last);
 
@@ -33,17 +34,17 @@ void worker_poke(struct worker *worker);
 void worker_end(struct worker *worker);
 
 /*
- * Waits until a clock_ms, DBL_MAX: without a bound, for the end of the last round. True:
- * it has ended, and worker, which may be NULL, is freed. False: it is left behind, and
- * memory that its round uses must never be freed, but for that used between enter and
- * leave.
+ * Waits for the end of the last round, until a clock_ms; DBL_MAX: without a bound. True:
+ * it has ended, and worker, which may be NULL, is freed. False: the thread is left
+ * behind; memory that its round uses must never be freed, except memory used only between
+ * enter and leave.
  */
 bool worker_stop(struct worker *worker, double until_ms);
 
 /*
- * Enclose each use of OpenSM's memory, such as its log, or of data that ends before the
- * worker, in a round and in main. A thread that was left behind does not return from
- * worker_enter. No file but the log is touched between.
+ * Enclose, in a round and in main, each use of OpenSM's memory, such as its log, or of
+ * data that is freed before the worker. A thread that was left behind does not return
+ * from worker_enter. In between no file is touched but the log.
  */
 void worker_enter(struct worker *worker);
 void worker_leave(struct worker *worker);
