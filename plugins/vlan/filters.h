@@ -24,7 +24,7 @@ struct vlan_filters {
 };
 
 /*
- * Lists them, of each hook in the order in which they run. -ENOMEM, or an -errno of
+ * Lists them, for each hook in the order in which they run. -ENOMEM, or an -errno of
  * netlink or bpf(2).
  */
 int vlan_filters_list(unsigned int device, struct vlan_filters *filters,

@@ -14,9 +14,9 @@
 int vlan_lock(unsigned int device, int *fd, struct pm_error *err);
 
 /*
- * Calls restore for the file of each device of this network namespace that is gone, and
- * takes the file away; a kernel before 5.14 has no lasting name for a namespace, and then
- * nothing is done.
+ * Calls restore with the file of each device of this network namespace that is gone, and
+ * removes the file. Does nothing before Linux 5.14, which has no lasting name for a
+ * namespace.
  */
 void vlan_lock_each_gone(void (*restore)(int fd));
 

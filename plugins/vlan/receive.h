@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads and sets how the kernel has a device receive; devices are indexes. */
+/* Reads and sets the receive features of a device in the kernel. Devices are indexes. */
 #ifndef PORTMAJOR_PLUGIN_VLAN_RECEIVE_H
 #define PORTMAJOR_PLUGIN_VLAN_RECEIVE_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* By ETHTOOL's name of the feature: a card that filters VLANs has this one on. */
+/* ETHTOOL's name of the feature that a card that filters VLANs has on. */
 #define VLAN_FEATURE "rx-vlan-filter"
 
 enum vlan_feature { VLAN_FEATURE_OFF, VLAN_FEATURE_ON, VLAN_FEATURE_FIXED };
@@ -16,22 +16,22 @@ enum vlan_feature { VLAN_FEATURE_OFF, VLAN_FEATURE_ON, VLAN_FEATURE_FIXED };
 /* FIXED: on, and nothing can change it. A device without ETHTOOL has it off. -errno. */
 int vlan_feature_find(unsigned int device, const char *name, enum vlan_feature *state);
 
-/* The device's driver may not follow. -errno. */
+/* The device's driver may ignore it. -errno. */
 int vlan_feature_switch(unsigned int device, const char *name, bool on);
 
-/* Whether the flag is set, which packet sockets do not do. -errno. */
+/* Whether the device's flag is set; promiscuous packet sockets do not set it. -errno. */
 int vlan_promiscuous_find(unsigned int device, bool *on);
 int vlan_promiscuous_switch(unsigned int device, bool on);
 
 struct vlan_member {
 	unsigned int device;
-	unsigned int leader; /* the bond or team, its own or one above, with the
-			      * promiscuous mode that it follows; without one, itself */
+	unsigned int leader; /* the bond or team, its own or one above, that it follows in
+				promiscuous mode; or itself */
 };
 
 /*
- * The device, first, its members, and theirs. The kernel has members of a bond or a team
- * follow its promiscuous mode, also those that come later, until they leave. The caller
+ * Lists the device, its members, and theirs. In the kernel members of a bond or a team
+ * follow its promiscuous mode, also members that come later, until they leave. The caller
  * frees *members. -errno.
  */
 int vlan_members_list(unsigned int device, struct vlan_member **members, uint32_t *num);

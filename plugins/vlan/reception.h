@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Has a device and its members receive all VLANs, and keeps what was changed in the file
- * of the device's lock, until it is restored.
+ * Makes a device and its members receive all VLANs, and keeps the changes in the file of
+ * the device's lock until they are undone.
  */
 #ifndef PORTMAJOR_PLUGIN_VLAN_RECEPTION_H
 #define PORTMAJOR_PLUGIN_VLAN_RECEPTION_H
@@ -14,21 +14,24 @@ struct reception {
 	uint32_t num;
 };
 
-/* After any failure all is as before. -errno, with a message. */
+/*
+ * Opens the device and its members. After a failure all is as before. -errno, with a
+ * message.
+ */
 int reception_open(unsigned int device, int lock, struct reception *reception,
 		   struct pm_error *err);
 
-/* Likewise, of members that came since; those that left are restored. */
+/* Likewise opens members that came since; members that left are restored. */
 int reception_renew(unsigned int device, int lock, struct reception *reception,
 		    struct pm_error *err);
 
 /* Prints a note for each change. */
 void reception_note(const struct reception *reception);
 
-/* Takes the changes of reception_open back. */
+/* Undoes the changes of reception_open. */
 void reception_undo(const struct reception *reception, int lock);
 
-/* Takes all changes back that the file has, of as many cards as can be. -errno. */
+/* Undoes all changes in the file, as far as possible. -errno. */
 int reception_restore(int lock, struct pm_error *err);
 
 /* Prints a line for each card. -errno. */
@@ -37,7 +40,7 @@ int reception_print(unsigned int device, struct pm_error *err);
 /* Prints a finding for each card that drops frames with tags. -errno. */
 int reception_find_deaf(unsigned int device, uint32_t *num, struct pm_error *err);
 
-/* Restores cards of devices that are gone from this namespace, as far as can be. */
+/* Restores cards of devices that are gone from this namespace, as far as possible. */
 void reception_sweep(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Programs attached to a device by tcx, which Linux has from 6.6 on: they run one after
- * the other, all ahead of tc's filters. They stay without the process that attached them.
+ * Programs attached to a device by tcx, which Linux has from 6.6 on. They run one after
+ * the other, all ahead of tc's filters, and outlive the process that attached them.
  */
 #ifndef PORTMAJOR_PLUGIN_VLAN_TCX_H
 #define PORTMAJOR_PLUGIN_VLAN_TCX_H
@@ -15,13 +15,13 @@
 bool vlan_tcx_exists(unsigned int device);
 
 /*
- * Adds them to a list, in the order in which they run; their names are as the kernel cuts
- * them. A kernel without tcx has none. -ENOMEM, or an -errno of bpf(2), with a message.
+ * Adds them to a list, in the order in which they run; the kernel truncates their names.
+ * A kernel without tcx has none. -ENOMEM, or an -errno of bpf(2), with a message.
  */
 int vlan_tcx_list(unsigned int device, enum vlan_hook hook, struct vlan_filters *filters,
 		  struct pm_error *err);
 
-/* Attaches a program ahead of all that are there. -EINVAL: this kernel has no tcx. */
+/* Attaches a program ahead of all others. -EINVAL: this kernel has no tcx. */
 int vlan_tcx_attach(unsigned int device, enum vlan_hook hook, int program);
 
 /* -errno of bpf(2). */

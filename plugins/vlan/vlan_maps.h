@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the program in the kernel and its loader have in common. A table is one hash map:
- * whatever the program needs to know of it is an entry, so that it is swapped at once.
+ * Shared by the program in the kernel and its loader. A table is one hash map, with all
+ * its data as entries, so that it is replaced in one step.
  */
 #ifndef PORTMAJOR_PLUGIN_VLAN_MAPS_H
 #define PORTMAJOR_PLUGIN_VLAN_MAPS_H
@@ -10,12 +10,13 @@
 
 #define VLAN_MAC_BYTES 6
 
-/* Kinds of entries; where no address is said, it is zero. */
+/* Kinds of entries; the address of a key is zero unless noted. */
 enum vlan_kind {
-	VLAN_HOST,   /* the line of an address, or of ff:ff:ff:ff:ff:ff */
-	VLAN_OWN,    /* the line of the device's address */
-	VLAN_POPPED, /* tags of the VLAN in the first two bytes, high first, are popped */
-	VLAN_OUR_HOOK /* the device's clsact came with the program and goes with it */
+	VLAN_HOST,    /* the line of an address, or of ff:ff:ff:ff:ff:ff */
+	VLAN_OWN,     /* the line of the device's address */
+	VLAN_POPPED,  /* tags of this VLAN are popped; it is in the first two bytes, high
+			 first */
+	VLAN_OUR_HOOK /* the device's clsact is removed with the program */
 };
 
 struct vlan_key {
@@ -28,15 +29,18 @@ struct vlan_line {
 	__u32 vlan;
 };
 
-/* Frames, as the network stack has them: one of TCP may become several in the device. */
+/*
+ * Counts of frames, as in the network stack: the device may split a TCP frame into
+ * several.
+ */
 enum vlan_count {
-	VLAN_COUNT_OWN,	    /* sent in the VLAN of the sender */
-	VLAN_COUNT_PARTNER, /* of the receiver */
-	VLAN_COUNT_GROUP,   /* to a group */
-	VLAN_COUNT_UNKNOWN, /* to an address without a line */
-	VLAN_COUNT_PASSED,  /* sent as they were: with a tag, or to the link alone */
+	VLAN_COUNT_OWN,	    /* sent in the sender's VLAN */
+	VLAN_COUNT_PARTNER, /* sent in the receiver's VLAN */
+	VLAN_COUNT_GROUP,   /* sent to a group */
+	VLAN_COUNT_UNKNOWN, /* sent to an address without a line */
+	VLAN_COUNT_PASSED,  /* sent unchanged: with a tag, or to the link alone */
 	VLAN_COUNT_POPPED,  /* received in a VLAN of the tables */
-	VLAN_COUNT_FOREIGN, /* received with another tag, left as they were */
+	VLAN_COUNT_FOREIGN, /* received with another tag, left unchanged */
 	VLAN_COUNT_ERRORS,  /* dropped, because the tag could not be pushed or popped */
 	VLAN_COUNTS
 };

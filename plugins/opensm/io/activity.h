@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Activity for the state file (state.h): the phase of the sweep, repairs and their times
- * by phase, the distance of tables from the plan's, and multicast groups. Noted on any
- * thread, under its own lock, which is held for copying only; described by the writer
- * thread.
+ * by phase, the distance of tables from the plan's, and multicast groups. Any thread
+ * notes it, under a lock of its own, which is held for copying only; the writer thread
+ * describes it.
  */
 #ifndef PORTMAJOR_ACTIVITY_H
 #define PORTMAJOR_ACTIVITY_H
@@ -20,13 +20,14 @@
 
 /* Distance of the tables in force from the plan's, for usable links. */
 struct state_balance {
-	uint64_t entries_off, blocks_off; /* LFT entries, and blocks with any of them */
-	uint32_t switches_off;		  /* with any of them */
-	bool rebalancing;		  /* tables are changing to the plan's .. */
-	uint64_t blocks_left; /* .. with this number of blocks still to be sent */
+	uint64_t entries_off,
+		blocks_off;    /* LFT entries that differ, and blocks with such entries */
+	uint32_t switches_off; /* with such entries */
+	bool rebalancing;      /* tables are changing to the plan's .. */
+	uint64_t blocks_left;  /* .. with this number of blocks still to be sent */
 };
 
-/* How long a repair took, from the failure's first trap on, in ms. */
+/* The duration of a repair, in ms from the failure's first trap on. */
 struct state_repair_time {
 	enum sweep_phase phase; /* when the trap came */
 	double first_set_ms;	/* to the first LFT Set; negative: none was sent */
@@ -35,7 +36,7 @@ struct state_repair_time {
 
 /* The last routing of multicast groups. */
 struct state_multicast {
-	const char *left; /* why they are left to OpenSM, or NULL; static */
+	const char *left; /* why OpenSM routes them, or NULL; static */
 	uint32_t groups, trees, spanned, excluded; /* as in engine/mcast.h */
 	bool incomplete;			   /* some Sets are still to be sent */
 	uint64_t sent, acked, bound;		   /* MFT blocks, added to the sums */
@@ -51,7 +52,7 @@ struct activity_mft_change {
 
 /* Sums and maxima over repairs. */
 struct activity_repairs {
-	uint64_t repairs, sent; /* of these with any LFT Set */
+	uint64_t repairs, sent; /* repairs, and those with an LFT Set */
 	double first_set_ms, first_set_ms_max;
 	double last_answer_ms, last_answer_ms_max;
 };

@@ -18,12 +18,11 @@
 #include <time.h>
 
 #define CANDIDATES_PREFIX                                                                \
-	"portmajor." /* of the name of every folder and file of ours                     \
-		      */
+	"portmajor." /* of all names of the plugin's folders and files \ */
 
 /*
- * In the order of writing: ports keep the LIDs of the plan in force, even if the base has
- * others.
+ * In the order of writing: the plan in force comes before the base, as ports keep its
+ * LIDs.
  */
 enum kept_file { KEPT_DRIFTING, KEPT_PLAN, KEPT_HOLDS, KEPT_FILES };
 
@@ -59,19 +58,19 @@ struct candidates {
 int candidates_check_owner(const char *path, struct pm_error *err);
 
 /*
- * Reads all candidates. cache: the cache folder, with its slash; ours: the place of our
- * files, first in the list even without a plan; open: whether our folder is open, else it
- * is left out. The caller frees *found; untouched on failure. -ENOMEM. Costs a parsed
- * plan per folder with one.
+ * Reads all candidates. cache: the cache folder, with its slash. ours: the path of the
+ * plugin's own folder, which comes first in the list, even without a plan. open: whether
+ * that folder is open; else it is left out. The caller frees *found; untouched on
+ * failure. -ENOMEM. Cost: parsing a plan for each folder with one.
  */
 int candidates_read(const char *cache, const char *ours, bool open,
 		    struct candidates *found);
 void candidates_free(struct candidates *found);
 
 /*
- * The candidate with a plan for this fabric and LMC; of several, the one written last;
- * NULL: none. Other plans get rc -EBADMSG, and a message. The drifting plan of the chosen
- * one is judged likewise.
+ * The candidate with a plan for this fabric and LMC; of several, the one written last.
+ * NULL: none. Other plans get rc -EBADMSG, and a message. So does the drifting plan of
+ * the chosen candidate, if it is not for this fabric and LMC.
  */
 struct candidate *candidates_choose(struct candidates *found,
 				    const struct pm_fabric *fabric, uint8_t lmc);

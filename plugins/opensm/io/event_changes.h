@@ -12,9 +12,10 @@
 #include <jansson.h>
 
 /*
- * Notes what `now` has and `before` had not, and the other way round. before: the last
- * document of this process or, for its first one, that of the process before; NULL: none.
- * Memory that is lacking costs events. Cost: O(parts, drains, links in both).
+ * Notes the differences between `before` and `now`, in both directions. before: the last
+ * document of this process or, for its first document, that of the previous process;
+ * NULL: none. Without memory some events are not noted. Cost: O(parts, drains, links in
+ * both).
  */
 void event_changes_note(struct events *events, const json_t *before, const json_t *now);
 

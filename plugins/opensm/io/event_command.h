@@ -18,22 +18,25 @@
 
 struct event_command;
 
-/* Without a program yet. NULL without memory. */
+/* Starts without a program. NULL without memory. */
 struct event_command *event_command_start(void);
 
-/* The program, from now on; "": none, and waiting lines are dropped. */
+/* Sets the program; "": none, and waiting lines are dropped. */
 void event_command_set(struct event_command *command, const char path[PM_CONFIG_PATH]);
 
 /* command may be NULL. A command that runs goes on. */
 void event_command_stop(struct event_command *command);
 
-/* Has the command run for a line, in a later round, if there is one. */
+/* Has the command, if there is one, run for a line in a later round. */
 void event_command_add(struct event_command *command, const char *line);
 
-/* Notices the end of the one that runs, or kills it, and starts the next one. */
+/*
+ * Notices the end of the running command, or kills it when its time is over; then starts
+ * the next.
+ */
 void event_command_round(struct event_command *command);
 
-/* Whether one runs, or waits. */
+/* Whether a command runs, or a line waits. */
 bool event_command_is_busy(const struct event_command *command);
 
 /* Takes the last failure, or "": it could not be started, failed, was killed, or lines

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events: what an operator wants to know of later. Each is a line in the file `events` of
- * the store's folder,
+ * Events, for operators to read later. Each is a line in the file `events` of the store's
+ * folder,
  *
  *     2026-11-26T15:04:05+0100 warning repair failed: 1 cable (leaf5[20]-s1-line0[6]); ..
  *
@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #define EVENTS_SIZE (512 * 1024L)
-#define EVENTS_PENDING 256 /* noted and not written; the loss of more is an event */
+#define EVENTS_PENDING 256 /* most unwritten events; losing more is an event */
 #define EVENT_LINE 160	   /* bytes, with the NUL */
 
 enum event_severity {
@@ -37,7 +37,7 @@ struct events;
 /* The configuration is copied. NULL without memory. */
 struct events *events_start(const struct pm_config *config);
 
-/* Another configuration, for events that are noted from now on. On any thread. */
+/* Replaces the configuration, for events that are noted from now on. On any thread. */
 void events_set(struct events *events, const struct pm_config *config);
 
 /* After the writer has ended; events may be NULL. A running command goes on. */
@@ -53,9 +53,9 @@ __attribute__((format(printf, 4, 5))) void events_note(struct events *events,
 						       const char *format, ...);
 
 /*
- * A round of the writer, on its thread: writes what was noted to the file and hands it
- * on. -errno of the file: it is tried again in the next round; what has been handed on
- * is not handed on again.
+ * A round of the writer, on its thread: writes the noted events to the file, and hands
+ * them on. -errno of the file: writing is tried again in the next round, handing on is
+ * not repeated.
  */
 int events_write(struct events *events, const char *path, struct pm_error *err);
 

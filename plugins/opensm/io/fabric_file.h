@@ -4,8 +4,8 @@
  * `portmajor status --expect` compares with the intended cabling.
  *
  * The sweeper hands a fabric over, and the writer's thread (worker.h) makes the text and
- * writes it, if it differs from the last one. Where it cannot be written, the earlier
- * file is removed: an old fabric is not taken for the present one.
+ * writes it, if it differs from the last one. If it cannot be written, the earlier file
+ * is removed, lest an old fabric is taken for the present one.
  */
 #ifndef PORTMAJOR_FABRIC_FILE_H
 #define PORTMAJOR_FABRIC_FILE_H
@@ -30,7 +30,7 @@ void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric);
 /* A round of the writer, on its thread, after store_write. */
 void fabric_file_write(struct fabric_file *file);
 
-/* The hosts of all fabrics that were handed over and written; the writer's thread's. */
+/* The hosts of all fabrics that were handed over and written; for the writer's thread. */
 const struct known_hosts *fabric_file_hosts(const struct fabric_file *file);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The hosts that were discovered, each at the port where it was last: a host that is
- * missing still has a name, and a host's port a leaf. They belong to the writer's thread.
+ * The hosts that were discovered, each with its last port. So a missing host has a name,
+ * and the leaf of a host's port is known. They belong to the writer's thread.
  */
 #ifndef PORTMAJOR_IO_KNOWN_HOSTS_H
 #define PORTMAJOR_IO_KNOWN_HOSTS_H
@@ -25,8 +25,8 @@ struct known_hosts {
 };
 
 /*
- * Takes the end ports of a sealed fabric over. Another host at a port, or the same one
- * elsewhere, replaces what was known. -ENOMEM: nothing changes. O(ports log ports).
+ * Takes over the end ports of a sealed fabric. Another host at a port, or the same host
+ * elsewhere, replaces the earlier entry. -ENOMEM: nothing changes. O(ports log ports).
  */
 int known_hosts_learn(struct known_hosts *hosts, const struct pm_fabric *fabric);
 
@@ -34,7 +34,7 @@ int known_hosts_learn(struct known_hosts *hosts, const struct pm_fabric *fabric)
 const struct known_host *known_hosts_at(const struct known_hosts *hosts, uint64_t leaf,
 					unsigned int leaf_port);
 
-/* Where a host's port is, or NULL. O(hosts). */
+/* The entry of a host's port, or NULL. O(hosts). */
 const struct known_host *known_hosts_of(const struct known_hosts *hosts, uint64_t guid,
 					unsigned int num);
 

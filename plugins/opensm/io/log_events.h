@@ -7,32 +7,32 @@
 #include "engine/plugin.h"
 
 /*
- * Of a plan that has just come into force for a fabric: its guesses and oddities, and the
- * result of LID history.
+ * For a plan that has just come into force for a fabric: log its guesses and oddities,
+ * and the result of LID history.
  */
 void log_oddities(const struct plugin *plugin, const struct pm_fabric *fabric);
 void log_lid_restore(const struct plugin *plugin, const struct pm_lid_restore *restore);
 
-/* The number of a running fabric's ports with the planned LID. */
+/* Logs the number of a running fabric's ports with the planned LID. */
 void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric);
 
 /*
- * Of the tables, if changed since the last line: unreachable pairs, bad switches, links
- * on hold. With no lock held.
+ * Logs unreachable pairs, bad switches and links on hold, if they have changed since the
+ * last line. With no lock held.
  */
 void log_changes(struct plugin *plugin);
 
-/* The pending run, with the number of acknowledged blocks. */
+/* Logs the pending run, with the number of acknowledged blocks. */
 void log_run(const struct plugin *plugin, uint64_t acked);
 
 void log_repair(const struct plugin *plugin, const struct repaired *done);
-/* Stale entries to remove, if any. */
+/* Logs the number of stale entries to remove, if there are any. */
 void log_stale(const struct plugin *plugin);
 
-/* Blocks sent before OpenSM's turn, if any. */
+/* Logs the blocks sent before OpenSM's own, if there are any. */
 void log_ahead(const struct plugin *plugin);
 
-/* Routed multicast groups. */
+/* Logs routed multicast groups. */
 void log_groups(const struct plugin *plugin, const struct mcast_done *done);
 
 void log_balance(struct plugin *plugin, const struct balance *balance);

@@ -3,9 +3,9 @@
  * Missing parts (missing.h) in the state's document, with times and operators'
  * acknowledgements.
  *
- * The sweeper's document has the parts (missing_describe). The writer adds members of
- * previous documents (missing_complete), at first of the previous process's file
- * (missing_begin). A part that is not in a document has returned, which ends its time and
+ * The sweeper's document has the parts (missing_describe). The writer adds members from
+ * the document before (missing_complete), at first from the previous process's file
+ * (missing_begin). A part that a document lacks has returned; that ends its time and
  * acknowledgement.
  *
  * `portmajor acknowledge` requests an acknowledgement by a file in the store's folder:
@@ -13,7 +13,7 @@
  *     {"schema": "portmajor-acknowledge", "version": 1, "all": false,
  *      "parts": [{"guid": "0x0002c903000a1105", "port": 0}]}
  *
- * with a part's first end. A struct missing_kept belongs to the writer's thread.
+ * with the first end of each part. A struct missing_kept belongs to the writer's thread.
  */
 #ifndef PORTMAJOR_IO_MISSING_KEPT_H
 #define PORTMAJOR_IO_MISSING_KEPT_H
@@ -47,9 +47,9 @@ json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree 
 void missing_begin(struct missing_kept *kept, const json_t *state);
 
 /*
- * Completes the member of a document: since, acknowledged, the names of hosts, and sums
- * without acknowledged parts. If it is null, as nothing is known yet, it becomes the last
- * one. -ENOMEM: kept is unchanged.
+ * Completes the member `missing` of a document: since, acknowledged, the names of hosts,
+ * and sums without acknowledged parts. A null member, as nothing is known yet, is first
+ * replaced by the last one. -ENOMEM: kept is unchanged.
  */
 int missing_complete(struct missing_kept *kept, json_t *document,
 		     const struct known_hosts *hosts, time_t now);

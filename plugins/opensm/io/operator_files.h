@@ -4,19 +4,20 @@
  * that no sweep waits for a file.
  *
  *     portmajor.drained   in OpenSM's cache folder, written by `portmajor drain`
- *                         (drain.h): one for all fabrics, as GUIDs are of one only
+ *                         (drain_file.h): one for all fabrics, as a GUID is in one only
  *     GUID files          of OpenSM's options, see roles.h
  *     portmajor.conf      the configuration (config.h), if there is a file
  *     clear-holds         in the store's folder, written by `portmajor release`
- *                         (held_links.h); it goes when it was read
+ *                         (held_links.h); removed when read
  *     rebalance           in the store's folder, written by `portmajor rebalance`
- *                         (rebalance.h); it goes when it was read
+ *                         (rebalance.h); removed when read
  *
- * It reads them when the plugin is loaded, at each operator_files_poll, and all but the
- * GUID files and the configuration once a second. It wakes the repairer for
- * portmajor.drained and rebalance. Changes of the others may be too late for a running
- * sweep: operator_files_routed then requests another sweep, as the thread does between
- * sweeps. Only the first sweep waits, within bounds, for the first look (sweep.c).
+ * The thread reads all files when the plugin is loaded and at each operator_files_poll,
+ * and all but the GUID files and the configuration once a second. It wakes the repairer
+ * for portmajor.drained and rebalance. Changes of the other files may be too late for a
+ * running sweep: then operator_files_routed requests another sweep. Between sweeps the
+ * thread requests it. Only the first sweep waits for the first reading, within bounds
+ * (sweep.c).
  */
 #ifndef PORTMAJOR_OPERATOR_FILES_H
 #define PORTMAJOR_OPERATOR_FILES_H
@@ -33,8 +34,9 @@
 struct operator_files;
 
 /*
- * The store is borrowed; the configuration as it was read, or its defaults and why not.
- * In shadow mode only this and the GUID files are read. NULL without memory.
+ * The store is borrowed. config is the configuration as read, or the defaults; then
+ * misread is the error. In shadow mode only the configuration and the GUID files are
+ * read. NULL without memory.
  */
 struct operator_files *operator_files_start(osm_opensm_t *osm, struct store *store,
 					    const struct pm_config *config,
@@ -49,10 +51,10 @@ bool operator_files_stop(struct operator_files *files, double until_ms);
  */
 void operator_files_poll(struct operator_files *files, char *clear_holds);
 
-/* Whether the first look is not over, nor given up; waits up to 10 ms. */
+/* Whether the first reading is neither over nor given up; waits for it up to 10 ms. */
 bool operator_files_await(struct operator_files *files);
 
-/* Gives up waiting for it. True: it is not over. */
+/* Gives up waiting for the first reading. True: it is not over. */
 bool operator_files_give_up(struct operator_files *files);
 
 /* After routing with these roles. */
@@ -73,18 +75,18 @@ bool operator_files_take_drains(struct operator_files *files, struct pm_drains *
 bool operator_files_take_roles(struct operator_files *files, struct pm_roles *now);
 
 /*
- * The configuration, if another one was read, or the error of the file, which leaves *now
- * alone; whether there is either.
+ * Takes the configuration, if another one was read, or the error of the file, which
+ * leaves *now alone. Returns whether there is either.
  */
 bool operator_files_take_config(struct operator_files *files, struct pm_config *now,
 				struct pm_error *misread);
 
-/* Whether operator_files_take_drains would. */
+/* Whether operator_files_take_drains would return true. */
 bool operator_files_has_drains(struct operator_files *files, const struct pm_drains *now);
 
 /*
- * The same, but only once for each change of the file, to request a sweep that takes
- * them, which it may not do.
+ * The same, but true once for each change of the file. The caller requests a sweep to
+ * take the drains; the sweep may fail to.
  */
 bool operator_files_claim_drains(struct operator_files *files,
 				 const struct pm_drains *now);
@@ -101,7 +103,7 @@ struct rebalance_request {
 bool operator_files_take_rebalance(struct operator_files *files,
 				   struct rebalance_request *request);
 
-/* Why portmajor.drained is not followed, or "". */
+/* Writes why portmajor.drained is not followed, or "". */
 void operator_files_drains_error(struct operator_files *files, struct pm_error *why);
 
 #endif

@@ -45,14 +45,14 @@ struct port_with_errors;
 
 /* All zero at first, but the mutex, which the owner initialises and destroys. */
 struct port_errors {
-	pthread_mutex_t mutex;		/* of the others */
-	void *ports;			/* all that were read, a tree (tsearch) */
-	struct port_with_errors *first; /* a list of those that ever had errors */
+	pthread_mutex_t mutex;		/* of the other members */
+	void *ports;			/* all ports that were read, a tree (tsearch) */
+	struct port_with_errors *first; /* a list of the ports that ever had errors */
 };
 
 /*
- * Adds a reading, at this time. On any thread: waits for the mutex alone, and takes no
- * other. Without memory the reading is lost. O(log(ports)).
+ * Adds a reading, at this time. On any thread: takes no lock but the mutex. Without
+ * memory the reading is lost. O(log(ports)).
  */
 void port_errors_note(struct port_errors *errors, const struct port_reading *reading,
 		      time_t now);

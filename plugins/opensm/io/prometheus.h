@@ -21,8 +21,8 @@ void prometheus_print_value(FILE *out, const char *metric, const char *labels,
 			    const json_t *value);
 
 /*
- * Prints the metrics of all rows, for each the values of all sources; without any:
- * nothing.
+ * Prints the metrics of all rows, each with the values of all sources. Without sources
+ * prints nothing.
  */
 void prometheus_print_rows(FILE *out, const struct pm_json_row *rows,
 			   const struct prometheus_source *sources, size_t num);

@@ -4,9 +4,9 @@
  * for Prometheus. docs/json.md has the members.
  *
  * The sweeper builds the document from its own data, and the repairer updates its
- * members; the writer's thread (worker.h) writes it, so that a slow disk delays no sweep,
- * and writes it again every minute, so that its time shows whether OpenSM runs. No lock
- * of OpenSM's is needed or taken.
+ * members. The writer's thread (worker.h) writes it, so that a slow disk delays no sweep;
+ * it does so at least every minute, so that the document's time shows whether OpenSM
+ * runs. No lock of OpenSM's is needed or taken.
  */
 #ifndef PORTMAJOR_STATE_H
 #define PORTMAJOR_STATE_H
@@ -44,19 +44,19 @@ struct state_run {
 /* A run in shadow mode. */
 struct state_shadow {
 	uint64_t number;
-	const char *change;		   /* or why it would be declined */
-	const struct shadow_result *found; /* NULL: it would be declined */
+	const char *change; /* change, or why the fabric would be declined */
+	const struct shadow_result *found; /* NULL: the fabric would be declined */
 	uint32_t out_of_plan;
 	double milliseconds;	       /* of computing */
-	const char *engine;	       /* that routed, NULL: not known what it sent */
-	struct other_engine_sent sent; /* by it */
+	const char *engine;	       /* that routed; NULL: its blocks are not known */
+	struct other_engine_sent sent; /* by that engine */
 };
 
 /* Other members of the document; all borrowed until state_publish returns. */
 struct state_facts {
 	const struct planning *planning;
 	const struct view *view;
-	const char *unreachable; /* log of unreachable switches, or "" */
+	const char *unreachable; /* text on unreachable switches, or "" */
 	const char *unfit;	 /* bad switches, by name and fault, or "" */
 	const char *misread;	 /* error of the configuration file, or "" */
 	bool failed_over;	 /* another engine routes, see failback.h .. */
@@ -69,24 +69,29 @@ struct state_facts {
 };
 
 /*
- * Both are written once the store is open, if the writer's rounds call state_write.
- * Metrics go to the file `prometheus` if that is not "", or, if it is a folder, to
- * portmajor.GUID.prom in it, with the port's GUID. Events are noted, and written to the
- * file `events` of the store's folder; NULL: there are none. Of the configuration,
- * `prometheus` and port_error_limit are used. NULL without memory.
+ * The writer's rounds must call state_write; it writes state, metrics and events once the
+ * store is open. Metrics go to the file config->prometheus, unless that is "" or, if it
+ * is a folder, to portmajor.GUID.prom in it, with the port's GUID. Without
+ * config->prometheus they go to the store's folder. Events go to the file `events` of the
+ * store's folder; events NULL: there are none. Of the configuration, `prometheus` and
+ * port_error_limit are used. NULL without memory.
  */
 struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
 			  struct events *events, const struct pm_config *config);
 
-/* Another configuration: its port_error_limit from the next write on. On any thread. */
+/*
+ * Takes over another configuration's port_error_limit, from the next write on. On any
+ * thread.
+ */
 void state_set(struct state *state, const struct pm_config *config);
 
 /* After the writer has ended. */
 void state_stop(struct state *state);
 
 /*
- * A round of the writer, on its thread, after store_write: writes them with news, after a
- * minute, or if `last`: OpenSM has ended. Returns the clock_ms of the next round.
+ * A round of the writer, on its thread, after store_write: writes the files if there is
+ * news, after a minute, or with `last`: OpenSM has ended. Returns the clock_ms of the
+ * next round.
  */
 double state_write(struct state *state, const struct known_hosts *hosts, bool last);
 
@@ -96,19 +101,19 @@ void state_note_repair(struct state *state, const struct repaired *repaired);
 void state_note_transition(struct state *state, uint64_t number,
 			   const struct moved *moved);
 
-/* Why the engine's callback returns -1. */
+/* Notes why the engine's callback returns -1. */
 void state_note_declined(struct state *state, const struct pm_error *why);
 
 /*
- * UCAST_ROUTING_DONE: the engine that routed, and, if not ours and we did not decline,
- * the reason.
+ * At UCAST_ROUTING_DONE: notes the engine that routed and, if it is not portmajor, and
+ * portmajor did not decline, the reason.
  */
 void state_note_engine(struct state *state, const char *name, bool ours,
 		       const char *why_not);
 
 /*
- * For any thread, without waiting. The files have these notes at the next write: after
- * state_publish, or within a minute.
+ * The notes below are for any thread, and do not wait. The files have them at the next
+ * write: after state_publish, or within a minute.
  *
  * OpenSM's present phase.
  */
@@ -136,12 +141,13 @@ void state_note_balance(struct state *state, const struct state_balance *balance
 void state_publish(struct state *state, const struct state_facts *facts);
 
 /*
- * The same for the members that a repair or a transition changes: these, the totals, and
- * the view's links; the rest stays as last published. Nothing before that.
+ * The same for the members that a repair or a transition changes, the totals, and the
+ * view's links; the rest stays as last published. Does nothing before the first
+ * state_publish.
  */
 void state_renew(struct state *state, const struct view *view, const char *drains_unread);
 
-/* The same for the error of portmajor.drained, or "", alone. */
+/* The same only for the error of portmajor.drained, or "". */
 void state_renew_unread(struct state *state, const char *drains_unread);
 
 #endif

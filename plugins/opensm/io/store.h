@@ -10,14 +10,14 @@
  *     state, ..    of other modules, see store_path
  *     lock         locked by the process that uses the folder
  *
- * The plan in use is the one in our folder, or a later one for this fabric in another
- * folder: of a replaced adapter, of another OpenSM on this machine that was the master
- * meanwhile, or a copy from another machine. If ours had none, that folder is removed, if
- * unused, when the plan has been written to ours.
+ * The plan in use is the one in the plugin's own folder, or a later one for this fabric
+ * in another folder: that of a replaced adapter, of another OpenSM on this machine that
+ * was the master meanwhile, or a copy from another machine. If the own folder had no
+ * plan, the other folder is removed, if unused, when the plan has been written to the own
+ * one.
  *
- * A file of ours that is unreadable, damaged, or for another LMC or fabric is neither
- * trusted nor lost: it is renamed (.bad-TIME), and the plan is made from the fabric and
- * its LIDs.
+ * A file in the own folder that is unreadable, damaged, or for another LMC or fabric is
+ * renamed (.bad-TIME), and the plan is made from the fabric and its LIDs.
  *
  * Only the writer thread (worker.h) touches files: all functions but store_write return
  * without waiting for a file. They are for the sweeper thread unless noted.
@@ -51,9 +51,9 @@ struct store *store_start(osm_log_t *log, struct worker *writer);
 void store_stop(struct store *store);
 
 /*
- * At the beginning of a sweep, when the port is known: the writer makes and locks its
- * folder, the first time, and after a failure or removal. Forgets earlier looks. True:
- * the first time.
+ * Called at the beginning of a sweep, when the port is known. Has the writer make and
+ * lock the port's folder, the first time, and after a failure or removal. Forgets earlier
+ * readings. True: the first time.
  */
 bool store_open(struct store *store, uint64_t port_guid);
 
@@ -72,37 +72,40 @@ uint64_t store_guid(struct store *store);
 struct store_request {
 	const struct pm_fabric *fabric; /* as discovered */
 	uint8_t lmc;
-	struct pm_damping *damping; /* for the holds; NULL: none wanted */
-	uint64_t now_ms;	    /* of their clock */
+	struct pm_damping *damping; /* filled with the holds; NULL: not wanted */
+	uint64_t now_ms;	    /* time of the damping's clock */
 };
 
-/* Has the writer read all plans, soon. */
+/* Has the writer read all plans soon. */
 void store_poll(struct store *store);
 
-/* Whether that is not over, nor given up; waits up to 10 ms for it. */
+/* Whether this reading is neither over nor given up; waits for it up to 10 ms. */
 bool store_await_poll(struct store *store);
 
-/* Gives up waiting, until the writer has read again. True: it is not over. */
+/* Gives up waiting, until the writer has read again. True: the reading is not over. */
 bool store_give_up(struct store *store);
 
 /*
- * Loads the last look's plan for this fabric, if any, into planning; and the holds.
- * -EAGAIN: the look is not over; -ENOMEM: nothing is loaded, and store_poll has to be
- * called again.
+ * Loads the plan for this fabric that was read last, if any, into planning, and the
+ * holds. -EAGAIN: the reading is not over; -ENOMEM: nothing is loaded, and store_poll has
+ * to be called again.
  */
 int store_load(struct store *store, const struct store_request *request,
 	       struct planning *planning, struct pm_error *err);
 
-/* Whether our folder had a plan when opened, or got one. Known after the first look. */
+/*
+ * Whether the own folder had a plan when opened, or got one. Known after the first
+ * reading.
+ */
 bool store_has_plan(struct store *store);
 
 /*
- * Whether the last look found a later plan for this fabric in another folder; store_load
- * takes it. False if unknown.
+ * Whether the last reading found a later plan for this fabric in another folder;
+ * store_load takes it. False if unknown.
  */
 bool store_has_later(struct store *store, const struct store_request *request);
 
-/* Have the plans, and the holds, written after a change. Wait for no file. */
+/* Have the plans, and the holds, written after a change. They wait for no file. */
 void store_save(struct store *store, struct planning *planning);
 void store_save_holds(struct store *store, const struct pm_damping *damping,
 		      uint64_t now_ms);
@@ -113,7 +116,7 @@ bool store_await_plan(struct store *store);
 /* A round of the writer, on its thread: writes pending files. */
 void store_write(struct store *store);
 
-/* Why the files differ from the plans, or "". On any thread. */
+/* Writes why the files differ from the plans, or "". On any thread. */
 void store_trouble(struct store *store, struct pm_error *why);
 
 #endif

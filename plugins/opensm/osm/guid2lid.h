@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Writes the plan's LIDs into the LID manager's table of persistent LIDs (guid2lid) after
- * discovery; OpenSM assigns exactly these, stores them in its own file, and treats LMC,
- * duplicates and ports that are gone as usual.
+ * discovery. OpenSM assigns exactly these, stores them in its own file, and treats LMC,
+ * duplicates and absent ports as usual.
  */
 #ifndef PORTMAJOR_GUID2LID_H
 #define PORTMAJOR_GUID2LID_H
@@ -21,8 +21,8 @@ struct lids {
 };
 
 struct lids_given {
-	uint32_t assigned; /* ports with another LID or none */
-	uint32_t moved;	   /* of these, those with another one */
+	uint32_t assigned; /* ports that had another LID or none */
+	uint32_t moved;	   /* of these: ports that had another LID */
 };
 
 /*
@@ -42,7 +42,7 @@ int lids_give(osm_opensm_t *osm, const struct lids *lids, struct lids_given *giv
 
 /*
  * In each sweep: makes room for all LIDs of the plan, and lets OpenSM assign LIDs up to
- * limit. Call likewise.
+ * limit. Call it like lids_give.
  */
 void lids_make_room(osm_subn_t *subn, const struct pm_plan *plan, uint16_t limit);
 
@@ -54,10 +54,10 @@ void lids_make_room(osm_subn_t *subn, const struct pm_plan *plan, uint16_t limit
 struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num);
 
 /*
- * Leaving standby, the LID manager clears guid2lid and, with honor_guid2lid_file, reads
- * the file again. So this writes the table to the file, and sets the option for one
- * sweep: *honor is the value to restore after it, else -1. Call after lids_give, with no
- * lock held, on the thread on which OpenSM writes the file.
+ * For the sweep that leaves standby: there the LID manager clears guid2lid and, with
+ * honor_guid2lid_file, reads the file again. So this writes the table to the file, and
+ * sets the option for one sweep; *honor is the value to restore after it, else -1. Call
+ * after lids_give, with no lock held, on the thread on which OpenSM writes the file.
  */
 void lids_survive_standby(osm_opensm_t *osm, int *honor);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rules of our Set(LinearForwardingTable), in repairs, transitions and the steps before a
- * routing run:
+ * Rules of the plugin's Set(LinearForwardingTable), in repairs, transitions and the steps
+ * before a routing run:
  *
  *   - At most one Set for a switch and block is out, OpenSM's or ours.
  *   - OpenSM's record of a block (lft) is zeroed when its Set is handed over, as OpenSM
@@ -22,21 +22,21 @@
 struct lft_sender {
 	osm_opensm_t *osm;
 	struct smp_sender *smps;
-	atomic_bool routing; /* OpenSM has Sets out; written with osm->lock exclusive or
-			      * when all of them have been answered */
+	atomic_bool routing; /* OpenSM has Sets out; written with osm->lock held
+				exclusively, or when all of them have been answered */
 };
 
 /*
- * Whether no Set for this block is out. The block is within the switch's arrays, here and
- * below. With osm->lock held.
+ * Whether no Set for this block is out. Here and below the block is within the switch's
+ * arrays. With osm->lock held.
  */
 bool lft_set_is_free(const struct lft_sender *sender, const osm_switch_t *sw,
 		     uint32_t number);
 
 /*
- * Fills *smp, with route and sw set, with the Set of this block and 64 entries, and notes
- * in OpenSM's structures that it is out. With osm->lock held exclusively; the SMP has to
- * be sent.
+ * Fills *smp, which has route and sw, with the Set of this block's 64 entries, and notes
+ * in OpenSM's structures that it is out. With osm->lock held exclusively. The caller has
+ * to send the SMP.
  */
 void lft_set_make(uint32_t number, const uint8_t *entries, struct smp_request *smp);
 

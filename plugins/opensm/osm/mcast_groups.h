@@ -33,15 +33,16 @@ int mcast_groups_read(struct mcast_groups *groups, const osm_subn_t *subn,
 		      const struct pm_plan *plan);
 void mcast_groups_free(struct mcast_groups *groups);
 
-/* Exchanges two readings, but for the room that readings need. */
+/* Exchanges two readings, but not their working memory. */
 void mcast_groups_swap(struct mcast_groups *a, struct mcast_groups *b);
 
 /* Whether two readings with the same plan found the same groups. O(members). */
 bool mcast_groups_are_same(const struct mcast_groups *a, const struct mcast_groups *b);
 
 /*
- * Writes the MLIDs that fit in each switch of plan->topology to capacity[], but for
- * absent ones; returns whether any changed. With osm->lock held, shared at least.
+ * Writes the number of MLIDs that fit in each switch of plan->topology to capacity[],
+ * except for absent switches; returns whether any changed. With osm->lock held, shared at
+ * least.
  */
 bool mcast_groups_capacity(const osm_subn_t *subn, const struct pm_plan *plan,
 			   uint16_t *capacity);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Keeps OpenSM's multicast manager from sending. A run of it (in each heavy sweep, and
- * for joins and leaves between sweeps) clears the due MLIDs in its records of all
+ * Keeps OpenSM's multicast manager from sending. That runs in each heavy sweep, and for
+ * joins and leaves between sweeps. A run clears the due MLIDs in OpenSM's records of all
  * switches, calls the engine for those with groups, and then sends every block up to
  * max_block_in_use of every record, without comparing.
  *
- * While multicast is ours, the engine's callback sets max_block_in_use of all records to
- * -1, so that nothing is sent, and notes that groups may have changed. The sender of
- * tables computes and sends differences, and shows the result in the records, which SA's
- * answers and dumps use, with the right max_block_in_use.
+ * While the plugin routes multicast, the engine's callback sets max_block_in_use of all
+ * records to -1, so that nothing is sent, and notes that groups may have changed. The
+ * thread that sends tables computes and sends differences. It shows the result in the
+ * records, with the right max_block_in_use: the SA's answers and dumps use the records.
  *
  * A run for groups that have ended calls no engine, and would send every shown block. So
- * while records are shown, a request of ours is pending for an existing group (mlids_req,
- * which any next run processes): one of the partition configuration, which ends only with
- * it. Without such a group nothing is shown: SA has no multicast tables, and ended groups
- * have to be looked for.
+ * while records are shown, the plugin keeps a request pending for an existing group
+ * (mlids_req, which any next run processes). It is a group of the partition
+ * configuration, which ends only with that. Without such a group nothing is shown: the SA
+ * has no multicast tables, and the plugin has to look for ended groups.
  *
- * A run would set a switch's MulticastFDBTop to that of -1, which turns its multicast
- * off, unless use_mfttop is off: so that is off while nothing is shown, and we raise
- * tops. They are never lowered: entries above have no group.
+ * With max_block_in_use -1 a run would set a switch's MulticastFDBTop so that its
+ * multicast is off, unless use_mfttop is off. So use_mfttop is off while nothing is
+ * shown, and the plugin raises the tops. They are never lowered, as entries above have no
+ * group.
  *
- * The alternative, opt.disable_multicast, gives no signal of joins, and SA would deny
+ * The alternative, opt.disable_multicast, gives no signal of joins, and the SA would deny
  * multicast to hosts.
  */
 #ifndef PORTMAJOR_MCAST_QUIET_H
@@ -37,12 +38,14 @@
 /* All zero at first, but for osm, engine and build. */
 struct mcast_quiet {
 	osm_opensm_t *osm;
-	/* Ours, in OpenSM's list, for the sweeper alone: OpenSM frees it before it
-	 * deletes plugins. NULL before its setup. */
+	/*
+	 * The plugin's engine in OpenSM's list, for the sweeper alone: OpenSM frees it
+	 * before it deletes plugins. NULL before its setup.
+	 */
 	osm_routing_engine_t *engine;
 	ib_api_status_t (*build)(void *context, osm_mgrp_box_t *box); /* its callback */
 	/* Under osm->lock; written with it held exclusively. */
-	bool ours;	  /* the engine has a callback */
+	bool ours;	  /* the plugin routes multicast: the engine has the callback */
 	bool hushed;	  /* max_block_in_use of all records is -1 */
 	uint32_t calls;	  /* of the engine so far */
 	uint32_t request; /* index of the MLID of our request, while not hushed */
@@ -51,46 +54,53 @@ struct mcast_quiet {
 	atomic_bool due;
 };
 
-/* Whether OpenSM's options allow it, or *reason. */
+/* Whether OpenSM's options allow it; if not, *reason is set. */
 bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reason);
 
 /*
- * Multicast is ours, or OpenSM's, from the next run on, which then makes the trees of all
- * groups and sends all blocks. On the sweeper, with osm->lock held exclusively.
+ * Have the plugin, or OpenSM, route multicast from the next run on. OpenSM's run then
+ * makes the trees of all groups and sends all blocks. On the sweeper, with osm->lock held
+ * exclusively.
  */
 void mcast_quiet_take(struct mcast_quiet *quiet);
 void mcast_quiet_leave(struct mcast_quiet *quiet);
 bool mcast_quiet_is_ours(const struct mcast_quiet *quiet);
 
-/* The engine's callback for one MLID; whether it is the first since `due` was cleared. */
+/*
+ * The engine's callback for one MLID; returns whether it is the first since `due` was
+ * cleared.
+ */
 bool mcast_quiet_collect(struct mcast_quiet *quiet, osm_mgrp_box_t *box);
 
 /*
- * Whether a run has not called the engine since records were shown: it has sent all
+ * Whether a run since records were shown has not called the engine: it has sent all
  * blocks, without ended groups. With osm->lock held.
  */
 bool mcast_quiet_is_missed(const struct mcast_quiet *quiet);
 
 /*
- * Raises MulticastFDBTop, where switches have it, to this number of blocks; OpenSM takes
- * the answers. With osm->lock held, shared at least.
+ * Raises MulticastFDBTop, where switches have it, to this number of blocks; OpenSM
+ * handles the answers. With osm->lock held, shared at least.
  */
 void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks);
 
 /*
- * Blocks of MLIDs that some switch forwards: up to its MulticastFDBCap, or its
- * MulticastFDBTop where that is set. With osm->lock held, shared at least.
+ * The number of blocks of MLIDs that any switch forwards: up to its MulticastFDBCap, or
+ * its MulticastFDBTop where that is set. With osm->lock held, shared at least.
  */
 uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet);
 
-/* Where records may have entries, for one plan: in other places they are empty. */
+/* The blocks of records that may have entries, for one plan; all others are empty. */
 struct mcast_shown {
 	uint64_t *cells; /* bits: [block][switch] */
-	/* False: anywhere, as at first, with another plan and after trees of OpenSM's. */
+	/*
+	 * False: all blocks may, as at first, with another plan and after trees of
+	 * OpenSM's.
+	 */
 	bool valid;
 };
 
-/* Words of `cells`. */
+/* The number of words in `cells`. */
 size_t mcast_quiet_words(uint32_t num_switches);
 
 /*

@@ -6,8 +6,7 @@
  *
  * A switch with an unanswered SMP gets no more in that call; others go on. Step 1 of a
  * block of MLIDs is left out unless all of its step 0 was answered, to keep steps safe
- * (mft_steps.h). After several such switches the call ends: each of them takes a
- * time-out.
+ * (mft_steps.h). After several such switches the call ends, as each costs a time-out.
  *
  * On one thread at a time, with no lock held; takes osm->lock shared.
  */
@@ -20,18 +19,20 @@
 #include <portmajor/multicast/mft_steps.h>
 #include <portmajor/plan/plan.h>
 
-/* Borrowed, all of it. */
+/* All of it borrowed. */
 struct mft_wire {
 	struct smp_sender *smps;
 	osm_opensm_t *osm;
 	const struct pm_plan *plan;
 	struct pm_mfts *held; /* the record, of plan->topology */
-	const uint32_t *by;   /* [node] see search.h: directed routes .. */
-	uint8_t sm_port; /* .. from this port of the SM's node, or 0: it is a switch */
-	uint8_t *silent; /* [switch] room */
-	bool urgent;	 /* SMPs of OpenSM's wait for the wire, and are passed */
-	bool idle;	 /* nothing waits for these: few are out at a time */
-	/* Whether it has to end; on this thread, with or without osm->lock. */
+	const uint32_t *by;   /* [node] search.h's result: directed routes .. */
+	uint8_t sm_port; /* .. from this port of the SM's node; 0: the node is a switch */
+	uint8_t *silent; /* [switch] working memory */
+	bool urgent;	 /* overtake OpenSM's SMPs that wait for the wire */
+	bool idle;	 /* not urgent: few SMPs are out at a time */
+	/*
+	 * Whether the call has to end. Called on this thread, with or without osm->lock.
+	 */
 	bool (*is_interrupted)(void *context);
 	void *context;
 };
@@ -41,7 +42,7 @@ struct mft_wire_done {
 	uint64_t sent, acked;	   /* Sets */
 	uint64_t queried, learned; /* Gets */
 	bool interrupted;
-	const char *gave_up; /* why some block is not as wanted, or NULL */
+	const char *gave_up; /* why some blocks are not as wanted, or NULL */
 };
 
 void mft_wire_send(const struct mft_wire *wire, const struct pm_mft_steps *steps,

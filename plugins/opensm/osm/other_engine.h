@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The LFT blocks that another engine has OpenSM send. OpenSM sends a block whose new
- * content differs from its record, or all blocks of a switch with a mark. It changes the
- * record when it sends, so the record is kept from before.
+ * Counts the LFT blocks that OpenSM sends for another engine. OpenSM sends the blocks
+ * with a new content that differs from its record, or all blocks of a switch with a mark.
+ * It changes the record when it sends, so a copy from before is kept.
  */
 #ifndef PORTMAJOR_OTHER_ENGINE_H
 #define PORTMAJOR_OTHER_ENGINE_H
@@ -31,14 +31,15 @@ struct other_engine_sent {
 };
 
 /*
- * Keeps OpenSM's records, in the callback of an engine that does not route; without
- * memory none. O(size of the tables), as much memory until the end. With osm->lock held.
+ * Copies OpenSM's records, in the callback of this engine, which does not route; without
+ * memory copies none. O(size of the tables), also in memory, until the end. With
+ * osm->lock held.
  */
 void other_engine_begin(struct other_engine *other, const osm_subn_t *subn);
 
 /*
- * What was sent since; false, and *sent stays, if nothing was kept. Forgets the records.
- * After OpenSM's Sets, with osm->lock held.
+ * Counts the blocks sent since, and forgets the copies. False: nothing was copied; *sent
+ * stays. After OpenSM's Sets, with osm->lock held.
  */
 bool other_engine_end(struct other_engine *other, const osm_subn_t *subn,
 		      struct other_engine_sent *sent);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sends our own SMPs through OpenSM: Gets, and Sets of LFT and MFT blocks.
+ * Sends the plugin's SMPs through OpenSM: Gets, and Sets of LFT and MFT blocks.
  *
- * Answers to our Gets must not reach OpenSM's discovery. So our handlers replace OpenSM's
- * for PortInfo and for LFT and MFT blocks, pick out our answers by a mark in their
- * context, and pass the rest on. Answers to LFT Sets go on to OpenSM, which notes them in
- * its record of the switch; those to MFT Sets do not (osm/mcast_quiet.h).
+ * Answers to the plugin's Gets must not reach OpenSM's discovery. So the plugin's
+ * handlers replace OpenSM's for PortInfo and for LFT and MFT blocks. They recognise
+ * answers to the plugin by a mark in the context, and pass the others on. Answers to LFT
+ * Sets go on to OpenSM, which notes them in its record of the switch; those to MFT Sets
+ * do not (osm/mcast_quiet.h).
  *
  * On a real wire an SMP to a dead switch comes back after its time-out times (1 +
  * transaction_retries), and holds one of OpenSM's max_wire_smps slots (4 by default)
- * until then; OpenSM waits for it in its next step. So no more are handed over than the
- * wire takes, with a shorter time-out than OpenSM's: smp_run returns when all SMPs have
+ * until then; OpenSM's next step waits for it. So no more SMPs are handed over than the
+ * wire takes, with a shorter time-out than OpenSM's. smp_run returns when all SMPs have
  * come back, failed or were given up.
  *
  * At most one Set for a switch and block is out at a time, OpenSM's or ours. A given-up
- * SMP is out until it comes back: its block is not sent again before (smp_is_out), so a
- * late answer still shows the switch's table.
+ * SMP is out until it comes back. Its block is not sent again before that (smp_is_out),
+ * so a late answer still shows the switch's table.
  */
 #ifndef PORTMAJOR_SMP_H
 #define PORTMAJOR_SMP_H
@@ -35,7 +36,7 @@ enum smp_kind {
 	SMP_SET_MFT, /* .. and Set */
 };
 
-/* Of a block of 32 MLIDs and a position of 16 ports. */
+/* The modifier of a block of 32 MLIDs and a position of 16 ports. */
 static inline uint32_t smp_mft_modifier(uint32_t block, uint32_t position)
 {
 	return position << 28 | block;
@@ -65,81 +66,81 @@ struct smp_answer {
 	const uint8_t *data; /* [SMP_DATA] of an answer; until take() returns */
 };
 
-/* The fate of an SMP that could be sent now. */
+/* Whether to send an SMP now. */
 enum smp_make {
 	SMP_SEND,
-	SMP_OMIT,  /* left out */
-	SMP_LATER, /* not before an outstanding one has come back */
+	SMP_OMIT,  /* never */
+	SMP_LATER, /* when an outstanding SMP has come back */
 };
 
 /* SMPs that are sent as fast as the wire takes them, in this order. */
 struct smp_batch {
 	uint32_t num;
 	uint32_t ahead;	     /* SMPs that may wait in OpenSM's queue at first */
-	uint32_t ahead_most; /* more with each answer, up to this, and as at first after a
-			      * silence: answers may wait in OpenSM's dispatcher while the
-			      * wire is free */
-	uint32_t total_ms;   /* after which an SMP counts as silent, retries included */
-	bool exclusive;	     /* how osm->lock is held in make() */
-	bool urgent;	     /* they pass OpenSM's queue for the wire */
+	uint32_t ahead_most; /* `ahead` grows with each answer, up to this, and starts
+				anew after a time-out: answers may wait in OpenSM's
+				dispatcher while the wire is free */
+	uint32_t total_ms;   /* when an SMP counts as silent, including retries */
+	bool exclusive;	     /* whether osm->lock is held exclusively in make() */
+	bool urgent;	     /* they overtake OpenSM's queue for the wire */
 	void *context;
 	/* Fills *smp, which is zero, with osm->lock held. */
 	enum smp_make (*make)(void *context, uint32_t index, struct smp_request *smp);
-	/* Called for each one sent, without a lock; false: send no more. */
+	/* Called for each SMP sent, without a lock. False: send no more. */
 	bool (*take)(void *context, const struct smp_answer *answer);
 };
 
 struct smp_count {
 	uint32_t sent, silent, refused;
-	double held_ms; /* in OpenSM's queue, with nothing coming back */
+	double held_ms; /* time in OpenSM's queue, without any answer */
 };
 
-/* An LFT block with a Set of ours out. */
+/* An LFT block with one of the plugin's Sets out. */
 struct smp_block {
 	ib_net64_t guid; /* of the switch's node */
 	uint32_t number;
 };
 
-/* Installs our handlers. NULL without memory; OpenSM's are back then. */
+/* Installs the plugin's handlers. NULL without memory; then OpenSM's are back. */
 struct smp_sender *smp_start(osm_opensm_t *osm);
 
-/* The handlers are gone by then: OpenSM shuts the dispatcher down before its plugins. */
+/* The handlers must be gone: OpenSM shuts the dispatcher down before its plugins. */
 void smp_stop(struct smp_sender *smps);
 
 /*
  * Sends a batch and adds to *count. On one thread at a time, with no lock held. Returns
- * at most total_ms and a tenth of a second after the last SMP went to the wire, for which
- * it waits SMP_QUEUED_MS at most: SMPs to dead switches may hold all of it.
+ * at most total_ms and a tenth of a second after the last SMP went to the wire. It waits
+ * SMP_QUEUED_MS at most for the wire, as SMPs to dead switches may hold all its slots.
  */
 #define SMP_QUEUED_MS 5000
 void smp_run(struct smp_sender *smps, const struct smp_batch *batch,
 	     struct smp_count *count);
 
 /*
- * Whether a Set of ours for this LFT block is out, given up or not. On any thread, with
- * osm->lock held. O(SMP_SLOTS).
+ * Whether one of the plugin's Sets for this LFT block is out, given up or not. On any
+ * thread, with osm->lock held. O(SMP_SLOTS).
  */
 bool smp_is_out(struct smp_sender *smps, ib_net64_t guid, uint32_t number);
 
-/* The same for an MFT block; by the thread that sends them alone. */
+/* The same for an MFT block; only on the thread that sends them. */
 bool smp_is_mft_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier);
 
 /* Lists all such LFT blocks, at most SMP_SLOTS; returns their number. Likewise. */
 uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks);
 
 /*
- * Another engine writes the switches' tables from now on: late answers are not noted in
- * OpenSM's record. On any thread.
+ * Notes that another engine writes the switches' tables from now on: late answers are not
+ * noted in OpenSM's record. On any thread.
  */
 void smp_disown(struct smp_sender *smps);
 
 /*
- * PortInfos that OpenSM has received, but for answers to its Sets, which change no link.
- * On any thread.
+ * The number of PortInfos that OpenSM has received, without answers to its Sets, which
+ * change no link. On any thread.
  */
 uint64_t smp_count_infos(const struct smp_sender *smps);
 
-/* Whether more than `count` were, or are being, received. */
+/* Whether more than `count` PortInfos were, or are being, received. */
 bool smp_has_infos_since(const struct smp_sender *smps, uint64_t count);
 
 #endif

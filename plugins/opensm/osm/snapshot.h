@@ -8,29 +8,30 @@
 #include <portmajor/fabric/roles.h>
 
 /*
- * Copies the last look: nodes discovered in this sweep and the links between them that
- * are not down. active_only leaves out LIDs of end ports that are not active, as after a
- * reboot. Call with osm->lock held, shared at least, since before subnet_cache_learn. The
- * caller frees *fabric, which snapshot_finish makes complete. -ENOMEM.
+ * Copies the cache's last look: the nodes discovered in this sweep, and the links between
+ * them that are not down. active_only leaves out the LIDs of end ports that are not
+ * active, as after a reboot. Call with osm->lock held, shared at least, since before
+ * subnet_cache_learn. The caller frees *fabric; snapshot_finish completes it. -ENOMEM.
  */
 int snapshot_copy(const struct subnet_cache *cache, const osm_subn_t *subn,
 		  bool active_only, struct pm_fabric **fabric, struct pm_error *err);
 
 /*
- * Sorts a copied fabric and gives it roles, which needs no lock and takes longer than the
- * copy. Frees it, and sets NULL, on failure: errors as pm_fabric_seal.
+ * Seals a copied fabric and sets its roles. That needs no lock, and takes longer than the
+ * copy. On failure it frees the fabric, and sets *fabric to NULL; errors as
+ * pm_fabric_seal.
  */
 int snapshot_finish(const struct pm_roles *roles, struct pm_fabric **fabric,
 		    struct pm_error *err);
 
 /*
- * The present subnet by a look of its own, with osm->lock held shared for the copy. The
- * caller frees *fabric. Errors as above; O(subnet).
+ * Copies the present subnet by a look of its own; holds osm->lock shared for the copy.
+ * The caller frees *fabric. Errors as above. O(subnet).
  */
 int snapshot_now(osm_opensm_t *osm, const struct pm_roles *roles,
 		 struct pm_fabric **fabric, struct pm_error *err);
 
-/* A port's present base LID, 0: none; a snapshot may leave it out. */
+/* A port's present base LID, which a snapshot may leave out; 0: none. */
 uint16_t snapshot_lid(const osm_subn_t *subn, uint64_t guid);
 
 /* Whether a port of the fabric has LIDs: a switch's own or an end port with a link. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * OpenSM's discovered subnet, flat, in the order of its table of nodes: learnt once, then
- * compared in one walk that allocates nothing. While a look finds the same parts, or
- * fewer, the plan stays, and its discovered parts are known without a fabric and a match.
+ * OpenSM's discovered subnet in flat arrays, in the order of its table of nodes. It is
+ * learnt once, then compared in one walk that allocates nothing: a look. While a look
+ * finds the same parts, or fewer, the plan stays, and its discovered parts are known
+ * without making and matching a fabric.
  *
  *     learn (osm->lock) ---> bind to the plan ---> look (osm->lock) ---> see, doubt
  *                                                    ^   |
@@ -22,20 +23,20 @@
 #include <portmajor/policy/lft_capacity.h>
 
 struct subnet_cache_node {
-	const osm_node_t *here; /* during a look, if present; else NULL */
-	uint64_t key;		/* its place in OpenSM's table: the GUID as on the wire */
+	const osm_node_t *here; /* during a look, if the node is present; else NULL */
+	uint64_t key;		/* in OpenSM's table: the GUID as on the wire */
 	uint32_t first;		/* index of port 0 */
 	uint8_t ports;		/* highest port number */
 	bool is_switch;
 };
 
 struct subnet_cache_port {
-	ib_net64_t guid; /* has_lid: as on the wire */
+	ib_net64_t guid; /* as on the wire, if has_lid */
 	uint32_t peer;	 /* the other end when learnt, PM_NONE: none in use */
 	uint32_t remote; /* its node */
 	uint32_t node;
 	uint32_t planned; /* switches: the port of plan->topology, or PM_NONE */
-	uint16_t lid;	  /* learnt, then the plan's */
+	uint16_t lid;	  /* first the learnt one, then the plan's */
 	bool has_lid;	  /* an end port, or a switch's own */
 	bool used;	  /* connected when learnt */
 	bool reported;	  /* by the other end, or without a link, see
@@ -44,8 +45,8 @@ struct subnet_cache_port {
 };
 
 /*
- * A switch port's link in PortInfo's codes, decoded after the look, which is under a
- * lock; one end of a link is enough. All 0: the other end has it.
+ * A switch port's link in PortInfo's codes, decoded after the look, as that holds a lock.
+ * One end of a link is enough. All 0: the other end has it.
  */
 struct subnet_cache_link {
 	uint8_t width;	  /* active */
@@ -61,17 +62,17 @@ struct subnet_cache {
 	struct subnet_cache_node *nodes;
 	struct subnet_cache_port *ports;
 	uint32_t num_nodes, num_ports;
-	uint64_t sm_guid; /* of the port that OpenSM uses .. */
+	uint64_t sm_guid; /* GUID of the port that OpenSM uses .. */
 	uint32_t sm;	  /* .. and that port, or PM_NONE */
 	bool regular;	  /* when learnt: both ends of all links agree */
-	bool covered;	  /* set after the plan's LIDs were handed to OpenSM: later
-			   * discoveries are compared with the cache */
+	bool covered; /* set when the plan's LIDs were handed to OpenSM: later discoveries
+			 are compared with the cache */
 
-	/* As last looked at. */
-	uint32_t num_listed;		 /* nodes in OpenSM's table, .. */
-	uint32_t num_found;		 /* .. and of these those that it will not drop */
-	bool doubtful;			 /* it will drop ports of some of these */
-	uint8_t *flags;			 /* [port] see subnet_cache.c */
+	/* Results of the last look. */
+	uint32_t num_listed; /* nodes in OpenSM's table, .. */
+	uint32_t num_found;  /* .. and of these, nodes that OpenSM will not drop */
+	bool doubtful;	     /* OpenSM will drop ports of some of these */
+	uint8_t *flags;	     /* [port] see subnet_cache.c */
 	struct subnet_cache_link *links; /* [port] */
 	uint8_t *connected; /* [port] 0: its node is absent; 2: with a link in use */
 	uint8_t *kept;	    /* [port] connected at subnet_cache_keep */
@@ -87,26 +88,26 @@ int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 		       struct pm_error *err);
 void subnet_cache_forget(struct subnet_cache *cache);
 
-/* Gives ports the plan's LIDs; the plan covers the cache. O(ports). */
+/* Binds the cache to a plan that covers it: ports get the plan's LIDs. O(ports). */
 void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan);
 
 /*
- * Looks. False if there is a new part, another LID than the plan's, or no bound plan:
- * then no other query is allowed. Call with osm->lock held, shared at least. O(ports);
- * allocates nothing.
+ * Looks. False: there is a new part, another LID than the plan's, or no bound plan; then
+ * the functions below must not be called. Call with osm->lock held, shared at least.
+ * O(ports); allocates nothing.
  */
 bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn);
 
 /*
- * Whether a look would find what the last one did, later in the same sweep: OpenSM may
- * have given LIDs, which it lists, and dropped nodes, after which there are fewer, and
- * links at both of their ends, of which one is queried. False: unknown; look again.
- * `heard`: PortInfo that OpenSM queried for may have come in since. If none has, only the
- * drop manager cuts links: of nodes and ports that were not discovered, which the look
- * counts, and of ports without an answer for their P_Key tables, which OpenSM notes as an
- * error; then no link is queried, and a port that traps have called unhealthy since is
- * left to the next discovery. Call with osm->lock held, shared at least. At most half the
- * cost of a look.
+ * Whether another look, later in the same sweep, would find the same. False: cannot tell;
+ * look again. OpenSM may have assigned LIDs, which it lists; dropped nodes, which lowers
+ * their number; and dropped links, at both ends, of which one is examined. `heard`:
+ * PortInfo that OpenSM requested may have come in since. Without it only the drop manager
+ * cuts links: those of nodes and ports that were not discovered, which the look has
+ * counted, and of ports without an answer for their P_Key tables, which OpenSM notes as
+ * an error. Then no link is examined, and a port that traps have called unhealthy since
+ * is left to the next discovery. Call with osm->lock held, shared at least. At most half
+ * the cost of a look.
  */
 bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *subn,
 			       bool heard);
@@ -118,19 +119,21 @@ static inline bool subnet_cache_is_connected(const struct subnet_cache *cache,
 	return cache->connected[port] == 2;
 }
 
-/* Remembers the last look; whether a later one was the same. */
+/*
+ * The first remembers the last look; the second tells whether a later look was the same.
+ */
 void subnet_cache_keep(struct subnet_cache *cache);
 bool subnet_cache_is_kept(const struct subnet_cache *cache);
 
-/* The result of pm_plan_match for the last look. */
+/* Writes the result of pm_plan_match for the last look. */
 void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered);
 
 /* Whether any of ports[port] is discovered; false without a bound plan. */
 bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports);
 
 /*
- * Widths and speeds, codes of link.h, of the ports of plan->topology that have a link in
- * use, at one end of each between switches; else 0. O(ports).
+ * Writes widths and speeds, codes of link.h, for the ports of plan->topology with a link
+ * in use: at one end of each link between switches. Else 0. O(ports).
  */
 void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
 
@@ -139,11 +142,12 @@ uint32_t subnet_cache_sm_place(const struct subnet_cache *cache);
 
 /* Doubts about the links of plan->topology. [port] */
 struct subnet_cache_doubt {
-	uint8_t *stayed; /* discovered, and past INIT: not down since */
-	uint8_t *silent; /* not discovered, but neither end found down: lost answers */
+	uint8_t *stayed; /* discovered, and past INIT: it was not down since */
+	uint8_t *silent; /* not discovered, but neither end is known to be down: lost
+			    answers */
 };
 
-/* Fills both, for discovered[], from the look right after discovery. */
+/* Fills both from the look right after discovery, for discovered[]. */
 void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *discovered,
 			     const struct subnet_cache_doubt *doubt);
 
