@@ -59,10 +59,11 @@
  *   sweeper       OpenSM's: the engine's callback and all events but traps
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, traps, readings of
  *                 the performance manager
- *   repairer      the plugin's: repairs failures that traps report, follows drains,
- * routes multicast groups, rebalances writer        the plugin's: reads plans and holds,
- * and writes all files, for store and state reader        the plugin's: reads the files
- * that operators write alarm's       the plugin's
+ *   repairer      the plugin's: repairs reported failures, follows drains, routes
+ *                 multicast groups, rebalances
+ *   writer        the plugin's: reads plans and holds, and writes all files
+ *   reader        the plugin's: reads the files that operators write
+ *   alarm's       the plugin's: requests routing runs
  *
  * On OpenSM's threads and the repairer's the plugin touches no files but three: OpenSM's
  * log; the configuration, on main, when the plugin is loaded; and OpenSM's dump of its
