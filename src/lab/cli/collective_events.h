@@ -16,7 +16,7 @@ struct collective_request {
 	enum pm_collective algorithm; /* PM_NUM_COLLECTIVES: all */
 	struct cli_list ports, sizes;
 	const char *events;   /* a file; NULL: none */
-	uint32_t call_setups; /* additional set-ups that each call waits for */
+	uint32_t call_setups; /* additional setups that each call waits for */
 	struct cli_output output;
 	struct lab_steps *steps; /* of all operations */
 };
@@ -31,13 +31,15 @@ struct collective_way {
 struct pm_circuit_costs collective_costs(const struct collective_request *request,
 					 struct collective_way method);
 
-/* Plays one operation by that rule; an exit status. */
+/* Simulates one operation by that rule; an exit status. */
 int collective_simulate(const struct collective_request *request,
 			enum pm_collective algorithm, uint32_t bytes,
 			struct collective_way method, struct pm_circuits_result *result);
 
-/* Plays the file of events by each rule; *object describes it, and print writes that as
- * text. An exit status. */
+/*
+ * The first simulates the file of events by each rule, and describes the results in
+ * *object; an exit status. The second prints the object as text.
+ */
 int collective_events_play(const struct collective_request *request, json_t **object);
 void collective_events_print(const json_t *object);
 

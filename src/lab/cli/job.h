@@ -8,7 +8,7 @@
 #include "recordings.h"
 
 struct job_request {
-	struct packet_request packet; /* for each engine a copy */
+	struct packet_request packet; /* each engine has a copy */
 	const char *engine;
 	struct cli_failed compare; /* engines or files */
 	const char *folder;	   /* of recordings, or NULL */
@@ -16,8 +16,10 @@ struct job_request {
 	struct cli_output output;
 };
 
-/* Tables, of an engine or a file, with which the job runs healthy and through the
- * failure. Zeroed: nothing yet. */
+/*
+ * Tables of an engine, or from a file. The job runs with them without the failure, and
+ * with it. Zeroed: nothing yet.
+ */
 struct job_engine {
 	char *path; /* of the recording; NULL: portmajor's Sets are computed */
 	struct packet_request request;
@@ -26,17 +28,21 @@ struct job_engine {
 	json_t *object;
 };
 
-/* All of it: the members of an engine are added in two steps, without the failure and
- * with it. */
+/*
+ * Add members to an engine's object: after the run without the failure, and after the run
+ * with it.
+ */
 void job_add_healthy(struct job_engine *engine, const struct packet_run *run);
 void job_add_failure(struct job_engine *engine, const struct packet_run *run,
 		     json_t *point);
 
-/* Prints it; takes the object. An exit status: EXIT_FINDINGS if the first engine's job is
- * not done, or the failure breaks its connections. */
+/*
+ * Prints the object, and takes it over. An exit status: EXIT_FINDINGS if the first
+ * engine's job is not done, or the failure breaks its connections.
+ */
 int job_print(json_t *object, const struct cli_output *output);
 
-/* Runs it on a netlist, or a fabric that was recorded; an exit status. */
+/* Runs the job on a netlist, or on a recorded fabric; an exit status. */
 int job_run(const struct job_request *request, const char *netlist);
 
 #endif

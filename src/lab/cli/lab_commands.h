@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The subcommands of portmajor-lab, and what they share. */
+/* The subcommands of portmajor-lab. */
 #ifndef PORTMAJOR_LAB_CLI_LAB_COMMANDS_H
 #define PORTMAJOR_LAB_CLI_LAB_COMMANDS_H
 

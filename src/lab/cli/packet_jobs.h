@@ -7,19 +7,22 @@
 
 #include "packet_run.h"
 
-/* How large jobs are, before anything of theirs is used; an exit status. */
+/* Finds the sizes of jobs; call it before the other functions. An exit status. */
 int packet_jobs_begin(struct packet_lab *lab);
 
-/* Deals the hosts for the seed at hand, and lists their messages; an exit status. */
+/*
+ * Assigns hosts to the jobs for the present seed, and lists their messages; an exit
+ * status.
+ */
 int packet_jobs_assign(struct packet_lab *lab);
 void packet_jobs_free(struct packet_lab *lab);
 
-/* Runs for each load and seed. */
+/* The number of runs for each load and seed. */
 uint32_t packet_jobs_runs(const struct packet_lab *lab);
 
 /*
- * Adds each job's results to a point, by its run and, if requested, by some more; an exit
- * status.
+ * Adds each job's results in a run to a point and, if requested, those of further runs;
+ * an exit status.
  */
 int packet_jobs_add(struct packet_lab *lab, const struct packet_run *run, json_t *point);
 

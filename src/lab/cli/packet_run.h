@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Running the packet engine, and its time. */
+/* Runs of the packet engine, and their times. */
 #ifndef PORTMAJOR_CLI_PACKET_RUN_H
 #define PORTMAJOR_CLI_PACKET_RUN_H
 
 #include "traffic_packet.h"
 
-/* Times in ticks, at most PM_PACKET_MAX_TICKS, and back. */
+/* Convert times to ticks, at most PM_PACKET_MAX_TICKS, and back. */
 uint32_t packet_ticks(const struct packet_lab *lab, uint64_t ps);
 double packet_us(const struct packet_lab *lab, double ticks);
 
@@ -24,8 +24,8 @@ struct packet_run {
 };
 
 /*
- * Runs a workload (not the engine's own) on an engine to the end, or until a closed loop
- * or list is done. To be ended in any case; an exit status.
+ * Runs a workload (not the one in `engine`) to the end, or until a closed loop or list is
+ * done. Call packet_run_end in any case. An exit status.
  */
 int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *workload,
 		     const struct pm_packet_config *engine, struct packet_run *run);

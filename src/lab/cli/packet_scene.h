@@ -26,16 +26,16 @@ struct repair_config {
 struct scene {
 	struct pm_fabric *fabric;
 	struct pm_lft_trace *recording; /* or NULL */
-	struct cli_tables tables; /* the plan's, with neither a recording nor a file */
-	uint8_t *lfts;		  /* [switch][length] */
+	struct cli_tables tables;	/* the plan's, without a recording and a file */
+	uint8_t *lfts;			/* [switch][length] */
 	uint32_t length;
 	struct pm_packet_host *hosts; /* by switch and port */
 	uint32_t num_hosts;
 	struct pm_ports failed;
-	struct pm_replay replay; /* its Sets */
+	struct pm_replay replay; /* Sets of the repair */
 };
 
-/* Where tables are from: at most one of two files, else they are the plan's. */
+/* The source of tables: one of two files or, without them, the plan. */
 struct scene_config {
 	const struct cli_fabric *fabric;
 	const char *lfts; /* or NULL */
@@ -48,11 +48,11 @@ struct scene_config {
 /* Reads a fabric, its tables, and failures; an exit status. */
 int scene_read(struct scene *scene, const char *path, const struct scene_config *config);
 
-/* Makes the Sets that follow from that; an exit status. */
+/* Makes the Sets after the failure; an exit status. */
 int scene_mend(struct scene *scene, const struct scene_config *config,
 	       const struct pm_replay_config *times);
 
-/* The host with that name or label (pm_fabric_label), or PM_NONE: none, or several. */
+/* The host with this name or label (pm_fabric_label); PM_NONE: none, or several. */
 uint32_t scene_host(const struct scene *scene, const char *name);
 
 /* The name of a host. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The messages of an event list (goal.h) as those of hosts. */
+/* The messages of an event list (goal.h) as messages between hosts. */
 #ifndef PORTMAJOR_CLI_PACKET_TRACE_H
 #define PORTMAJOR_CLI_PACKET_TRACE_H
 
@@ -17,12 +17,14 @@ struct packet_trace {
 	double bytes;
 };
 
-/* Reads the file of the request and makes its ranks the first hosts of the job, in the
- * order of lab->jobs; an exit status. To be freed in any case. */
+/*
+ * Reads the file of the request. Its ranks become the first hosts of the job, in the
+ * order of lab->jobs. An exit status. The caller frees *trace in any case.
+ */
 int packet_trace_begin(const struct packet_lab *lab, struct packet_trace **trace);
 void packet_trace_free(struct packet_trace *trace);
 
-/* Has a workload do it. */
+/* Sets the list of a workload's configuration. */
 void packet_trace_set(const struct packet_trace *trace,
 		      struct pm_workload_config *workload);
 

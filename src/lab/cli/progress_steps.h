@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A progress bar of work in steps that take about as long as each other. */
+/* A progress bar for work in steps of about the same length. */
 #ifndef PORTMAJOR_LAB_CLI_PROGRESS_STEPS_H
 #define PORTMAJOR_LAB_CLI_PROGRESS_STEPS_H
 
@@ -10,13 +10,16 @@ struct lab_steps {
 	uint64_t done, all;
 };
 
-/* Of so many steps, 1 and up; nothing is drawn if quiet. */
+/* Begins a bar of `all` steps, 1 and up; draws nothing if quiet. */
 void lab_steps_begin(struct lab_steps *steps, uint64_t all, bool quiet);
 
-/* One more is done: a struct lab_steps, in a form that libraries can call. */
+/*
+ * Notes that a step is done. `steps` is a struct lab_steps, so that libraries can call
+ * it.
+ */
 void lab_steps_next(void *steps);
 
-/* Wipes the bar away. */
+/* Erases the bar. */
 void lab_steps_end(const struct lab_steps *steps);
 
 #endif

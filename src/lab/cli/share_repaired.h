@@ -11,12 +11,12 @@
 struct share_repaired {
 	const struct cli_fabric *fabric;
 	const char *sets;		  /* a recording */
-	const struct cli_failed *compare; /* more of them, of the same failure */
+	const struct cli_failed *compare; /* more recordings of the same failure */
 	uint32_t shifts, permutations, seed;
 	const struct cli_output *output;
 };
 
-/* Of a netlist; an exit status. */
+/* Runs it on a netlist; an exit status. */
 int share_repaired_run(const char *path, const struct share_repaired *request);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether an LFT trace is of the failure that options name. */
+/* Compares an LFT trace with the failure that options name. */
 #ifndef PORTMAJOR_LAB_CLI_TRACE_CHECK_H
 #define PORTMAJOR_LAB_CLI_TRACE_CHECK_H
 
 #include <portmajor/analysis/failures.h>
 #include <portmajor/lab/lft_trace.h>
 
-/* Whether a trace, of a file, has failures of the links at these ports and no others; an
- * exit status. */
+/*
+ * Checks that a trace, read from path, has failures of the links at these ports and no
+ * others; an exit status.
+ */
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		    const struct pm_lft_trace *trace, const char *path);
 

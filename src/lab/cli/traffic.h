@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The engines of `portmajor-lab traffic`: each has options of its own; an exit status. */
+/* The engines of `portmajor-lab traffic`; each has options of its own. */
 #ifndef PORTMAJOR_CLI_TRAFFIC_H
 #define PORTMAJOR_CLI_TRAFFIC_H
 
@@ -17,7 +17,7 @@ enum traffic_engine {
 };
 
 const char *traffic_engine_name(enum traffic_engine engine);
-/* By that name; -1, with a message: there is none such. */
+/* The engine of this name; -1, with a message: there is none. */
 int traffic_find_engine(const char *name);
 
 int traffic_cutoff(int argc, char **argv);
@@ -25,8 +25,10 @@ int traffic_packet(int argc, char **argv);
 int traffic_flit(int argc, char **argv);
 int traffic_share(int argc, char **argv);
 
-/* Prints an engine's object with what came of all its runs, each of a load and a seed;
- * takes the object; an exit status, as that of the engine. */
+/*
+ * Prints an engine's object with the results of all its runs, one for each load and seed,
+ * and takes over the object. The exit status is that of the engine.
+ */
 int traffic_flit_print(json_t *object, const json_t *runs,
 		       const struct cli_output *output);
 /* The same without printing: the whole object. */
@@ -34,7 +36,7 @@ json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status)
 int traffic_packet_print(json_t *object, const json_t *runs,
 			 const struct cli_output *output);
 
-/* What they take. */
+/* Their options and operands. */
 extern const struct cli_command traffic_cutoff_command;
 extern const struct cli_command traffic_packet_command;
 extern const struct cli_command traffic_flit_command;

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#define FLIT_MAX_POINTS 1024 /* of a list of lengths or loads */
+#define FLIT_MAX_POINTS 1024 /* values in a list of lengths or loads */
 #define FLIT_MAX_SEEDS 1000
 
 /* Numbers such as 16,32,64..256/64; loads are in millionths. */
@@ -23,7 +23,7 @@ struct flit_request {
 	struct cli_fabric fabric;
 	const char *netlist, *topology, *lfts; /* NULL: not given */
 	const char *pattern;
-	struct pm_flit_config config; /* length and load: those of the point at hand */
+	struct pm_flit_config config; /* length and load: of the present point */
 	bool stop_given, go_given, rule_given, ties_given, ties_up;
 	struct flit_list lengths, loads;
 	uint32_t warm_up, cycles, seeds, first_seed;
@@ -32,7 +32,7 @@ struct flit_request {
 	struct cli_output output;
 };
 
-/* With one load and seed. */
+/* A run with one length, load and seed. */
 struct flit_run {
 	uint32_t length, load, seed;
 	struct pm_flit_result result;
@@ -40,12 +40,12 @@ struct flit_run {
 	struct pm_flit_deadlock deadlock;
 };
 
-/* The object without what comes of runs, and one for each of them. */
+/* The object without results, and the object of a run. */
 json_t *flit_settings_json(const struct flit_request *request,
 			   const struct pm_flit_net *net);
 json_t *flit_run_json(const struct pm_flit_net *net, const struct flit_run *run);
 
-/* Findings, of points or runs. */
+/* The findings in points or runs. */
 json_t *flit_findings_json(const json_t *points, bool may_lose);
 
 const char *flit_flow_name(enum pm_flit_flow flow);

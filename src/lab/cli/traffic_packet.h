@@ -16,87 +16,95 @@
 #define PACKET_MAX_SEEDS 1000
 #define PACKET_GBPS 200 /* of links of unknown speed */
 #define PACKET_MAX_WINDOWS 100000
-#define PACKET_UNSET UINT64_MAX /* a time that is not said */
+#define PACKET_UNSET UINT64_MAX /* a time that is not given */
 
 struct packet_request {
 	struct cli_fabric fabric;
 	const char *lfts, *sets;
-	struct cli_failed compare; /* files of recordings, which run as `sets` does */
+	struct cli_failed compare; /* files of recordings, used as `sets` is */
 	struct cli_failed failed;
 	struct repair_config repair;
 	struct cli_shard shard; /* 0 of 0: all */
 	struct cli_output output;
 	bool timing, poisson, in_line, reliable;
 	bool collective, random, alone;
-	const char *pattern_argument; /* behind the colon, or NULL */
+	const char *pattern_argument; /* text behind the colon, or NULL */
 	enum pm_pattern pattern;
 	enum pm_collective algorithm;
-	const char *trace; /* a file of events (goal.h) in place of all that; or NULL */
-	uint32_t processes, calls; /* of a collective; 0 processes: as many as can be */
+	const char *trace; /* a file of events (goal.h) in place of a pattern; or NULL */
+	uint32_t processes, calls; /* of a collective; 0 processes: as many as possible */
 	uint32_t jobs;		   /* 1 and up */
 	uint32_t loads[PACKET_MAX_LOADS], num_loads;
-	uint32_t messages; /* of each host in a closed loop; 0: an open one */
+	uint32_t messages; /* of each host in a closed loop; 0: an open loop */
 	uint32_t vls;
-	struct pm_packet_lanes lanes;	  /* as given, whatever `vls` is */
+	struct pm_packet_lanes lanes;	  /* as given, even above `vls` */
 	uint8_t sls[PM_MAX_SLS], num_sls; /* of hosts, in turn */
 	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, seeds, hoq, timeout,
 		retries;
-	/* In picoseconds; time PACKET_UNSET: as long as a collective may take. */
+	/*
+	 * In picoseconds. time PACKET_UNSET: until a collective is done, up to `longest`.
+	 */
 	uint64_t wire, crossing, warmup, time, window, at, return_after, repair_at, smp;
-	uint64_t longest; /* what `time` is at most if it is not said; picoseconds */
-	bool before;	  /* the failure is so long before the measurement begins */
+	uint64_t longest; /* limit of a `time` that is not given, in picoseconds */
+	bool before;	  /* `at` is the time from the failure to the measurement */
 };
 
-/* What is requested, with all that is not said; an exit status, or -1: go on. */
+/* Reads the request, with defaults; an exit status, or -1: go on. */
 int packet_request_read(int argc, char **argv, struct packet_request *request);
 void packet_request_free(struct packet_request *request);
 
-/* The two steps of that, between which options are read: nothing is said yet, with room
- * for as many failures as there are arguments; and the defaults of what was not said,
- * unless options do not go together. Exit statuses. */
+/*
+ * The two steps of packet_request_read; options are read in between. The first sets
+ * members to "not given", and makes room for as many failures as there are arguments. The
+ * second checks that options agree, and sets the defaults. Exit statuses.
+ */
 int packet_request_begin(struct packet_request *request, int argc);
 int packet_request_check(struct packet_request *request);
 
-/* For rows: a time with its unit, to picoseconds in a uint64_t; in-order or random, to a
- * bool. */
+/*
+ * For rows. The first reads a time with its unit into a uint64_t, in picoseconds; the
+ * second in-order or random into a bool.
+ */
 int packet_take_time(const struct cli_option *option, char *argument, void *to);
 int packet_take_placement(const struct cli_option *option, char *argument, void *to);
 
-/* Options of links, switches and connections, to a struct packet_request. */
+/* Options of links, switches and connections, for a struct packet_request. */
 extern const struct cli_option packet_network_options[];
 
-/* Lanes and arbitration as OpenSM has them if nothing is said. */
+/* Sets OpenSM's default lanes and arbitration. */
 void packet_lanes_begin(struct packet_request *request);
 
-/* Takes these options; an exit status. */
+/* Read the options for lanes; an exit status. */
 int packet_take_vls(const struct cli_option *option, char *argument, void *to);
 int packet_take_sl2vl(const struct cli_option *option, char *argument, void *to);
 int packet_take_high(const struct cli_option *option, char *argument, void *to);
 int packet_take_low(const struct cli_option *option, char *argument, void *to);
 int packet_take_sls(const struct cli_option *option, char *argument, void *to);
 
-/* The lanes there are of those that were given, as OpenSM would set them; an exit status,
- * with a message if a service level that is used has none. */
+/*
+ * Reduces the given lanes to those that exist, as OpenSM would; an exit status, with a
+ * message if a service level in use has no lane.
+ */
 int packet_lanes_end(struct packet_request *request);
 
-/* Whether there is an end to what hosts send: not with a load. */
+/* Whether hosts send a limited number of messages: not with a load. */
 static inline bool packet_request_closed(const struct packet_request *request)
 {
 	return request->messages || request->collective || request->trace;
 }
 
-/* The modules of a run. */
+/* The jobs of a run. */
 struct packet_trace;
 struct packet_jobs {
 	uint32_t num, hosts; /* hosts of each */
-	uint32_t processes;  /* of each, that take part in a collective */
-	uint64_t bytes;	     /* that come to each process then */
+	uint32_t processes;  /* of each job, in a collective */
+	uint64_t bytes;	     /* that a collective brings to each process */
 	uint32_t *order;     /* [all hosts], the first job's first */
 	struct pm_calls *calls;
 	struct packet_trace *trace; /* or NULL */
 };
 
-/* All for one run after the other. */
+/* Data for one run after the other. */
 struct packet_lab {
 	const struct packet_request *request;
 	struct scene scene;
@@ -114,20 +122,21 @@ struct packet_lab {
 	uint32_t done, count; /* runs */
 };
 
-/* Of all runs. */
+/* The settings of all runs. */
 json_t *packet_settings_json(const struct packet_lab *lab);
 
-/* traffic_replay.c: of all runs, too: recordings and failures; and what a text says of
- * these settings. */
+/* traffic_replay.c: the recordings and failures of all runs; and their text. */
 json_t *traffic_replay_json(const struct packet_lab *lab);
 void traffic_replay_print(const json_t *settings);
 
-/* Describes what came of a run with lab->workload, with its deadlocks; an exit status. */
+/*
+ * Describes the results of a run with lab->workload, with its deadlocks; an exit status.
+ */
 struct packet_run;
 int packet_run_point(const struct packet_lab *lab, struct packet_run *run,
 		     json_t **point);
 
-/* Whether one of these runs has findings. */
+/* Whether any of these runs has findings. */
 bool packet_has_findings(const json_t *points);
 
 #endif

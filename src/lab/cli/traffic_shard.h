@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Runs of `portmajor-lab traffic`, one for each load and seed: in parts, which --shard
- * writes, and their common settings.
+ * Shards of the runs of `portmajor-lab traffic`, one run for each load and seed, with
+ * their common settings.
  */
 #ifndef PORTMAJOR_CLI_TRAFFIC_SHARD_H
 #define PORTMAJOR_CLI_TRAFFIC_SHARD_H
@@ -11,37 +11,36 @@
 
 #include <jansson.h>
 
-/* Whether a run, counted from 0, is to be done; all are if shard->of is 0. */
+/* Whether a run, counted from 0, belongs to the shard; with shard->of 0 all do. */
 bool traffic_shard_has(const struct cli_shard *shard, uint32_t run);
 
-/* How many are to be done of so many. */
+/* The number of runs in the shard, of `total`. */
 uint32_t traffic_shard_count(const struct cli_shard *shard, uint32_t total);
 
 /*
- * A shard: the object of the engine, without what comes of runs, and the shard's own runs
- * in their order; takes both. The fingerprint is the same for all shards of a whole.
+ * The object of a shard: the engine's object without results, and the shard's own runs in
+ * their order; takes over both. All shards of a whole have the same fingerprint.
  */
 json_t *traffic_shard_json(json_t *object, const struct cli_shard *shard, uint32_t total,
 			   uint64_t fingerprint, json_t *runs);
 
-/* --shard goes with --json alone; an exit status. */
+/* Checks that --shard comes with --json; an exit status. */
 int traffic_shard_check(const struct cli_shard *shard, const struct cli_output *output);
 
-/* Mean of a number in all runs of a list, and half of the interval that holds the true
- * one in 19 cases of 20. */
+/* Mean of a number over all runs of a list, and half its 95% confidence interval. */
 struct traffic_estimate {
 	double mean, half;
-	bool known; /* half is: of two runs and more */
+	bool known; /* `half` is known: with two runs or more */
 };
 
-/* Of a member, or of a member's member if that is not NULL. */
+/* Of a member or, unless inner is NULL, of that member's member. */
 struct traffic_estimate traffic_estimate(const json_t *runs, const char *member,
 					 const char *inner);
 
 /* Half of the interval, or null. */
 json_t *traffic_half_json(struct traffic_estimate estimate);
 
-/* Runs from..from + num - 1 of a list. */
+/* Runs `from` to `from` + num - 1 of a list. */
 json_t *traffic_some(const json_t *runs, size_t from, size_t num);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Channels that depend on each other, while dependencies come and go: those that close
- * cycles are known at any time. A channel is the port of a switch by which packets leave
- * for another switch.
+ * A graph of channels that depend on each other. While dependencies come and go, it keeps
+ * the dependencies that close cycles. A channel is the port of a switch by which packets
+ * leave for another switch.
  */
 #ifndef PORTMAJOR_LAB_DEPEND_H
 #define PORTMAJOR_LAB_DEPEND_H
@@ -10,12 +10,12 @@
 #include <portmajor/base/pool.h>
 #include <portmajor/fabric/fabric.h>
 
-/* Of packets that come by one channel and leave by another. */
+/* A dependency: packets come by one channel and leave by another. */
 struct dependency {
 	uint32_t from, to;
 };
 
-/* A dependency that closes a cycle with others, none of which do. */
+/* A dependency that closes a cycle; without such dependencies there is no cycle. */
 struct closing {
 	struct dependency edge;
 	uint32_t *cycle; /* channels, from edge.to to edge.from */
@@ -26,13 +26,15 @@ struct closing {
 struct depend {
 	const struct pm_fabric *fabric;
 	struct pm_pool pool;
-	size_t *first;	   /* [switch] where its matrix begins in cells[] */
-	uint32_t *cells;   /* [in port][out port]: how many packets' LIDs, and flags */
-	uint32_t *place;   /* [port] in a topological order of all but closing ones */
-	uint32_t *before;  /* [port] by which a search came to a channel */
-	uint32_t *visited; /* [port] search that came there */
-	uint32_t search;   /* number of the last one */
-	uint32_t *queue, *behind, *ahead, *places; /* [port] room */
+	size_t *first;	   /* [switch] beginning of its matrix in cells[] */
+	uint32_t *cells;   /* [in port][out port]: number of LIDs with such packets, and
+			      flags */
+	uint32_t *place;   /* [port] position in a topological order, without closing
+			      dependencies */
+	uint32_t *before;  /* [port] channel by which a search came to it */
+	uint32_t *visited; /* [port] number of the last search that came to it */
+	uint32_t search;   /* number of the last search */
+	uint32_t *queue, *behind, *ahead, *places; /* [port] working memory */
 	struct dependency *touched;
 	uint32_t num_touched, touched_room;
 	struct closing *closing;
@@ -40,16 +42,19 @@ struct depend {
 	bool failed; /* there was no memory */
 };
 
-/* Nothing depends on anything; fabric is borrowed. -ENOMEM. */
+/* Begins without dependencies; fabric is borrowed. -ENOMEM. */
 int depend_begin(struct depend *d, const struct pm_fabric *fabric);
 void depend_free(struct depend *d);
 
-/* One more LID, or one less, has packets that come by `from` and leave by `to`. */
+/*
+ * Notes that one LID more, or one less, has packets that come by `from` and leave by
+ * `to`.
+ */
 void depend_add(struct depend *d, uint32_t from, uint32_t to, bool more);
 
 /*
- * Finds cycles that dependencies make that were added, and calls `ended` for those that
- * are none any more, before they leave the list. -ENOMEM.
+ * Finds the cycles that added dependencies have closed. Calls `ended` for cycles that are
+ * gone, before they leave the list. -ENOMEM.
  */
 int depend_settle(struct depend *d, void (*ended)(void *context, uint32_t ring),
 		  void *context);

@@ -14,30 +14,34 @@
 struct vc {
 	/* The buffer at the link's end: a ring. */
 	uint32_t first, fill;
-	uint32_t ready;	    /* of these, those that have passed the switch's delay */
+	uint32_t ready;	    /* flits of these that have passed the switch's delay */
 	uint32_t last_read; /* cycle */
 	/* The packet in front: its VC, or PM_NONE while its head waits for one. */
 	uint32_t next_vc;
 	uint32_t want;		/* the link that it wants */
-	uint32_t after, before; /* in the list of that link */
+	uint32_t after, before; /* neighbours in the list of that link */
 	bool listed;
-	bool upper; /* PM_FLIT_ROW: of the link that it wants, the upper half */
+	bool upper; /* PM_FLIT_ROW: it wants the upper half of that link's VCs */
 	bool sent_stop;
-	/* Of packets that come: the last flit kept was no tail; the rest of a packet is
-	 * thrown away; none of it was kept. */
+	/*
+	 * Of arriving packets: within: the last kept flit was no tail; throwing: the rest
+	 * of the packet is discarded; unseen: no flit of it was kept.
+	 */
 	bool within, throwing, unseen;
-	/* The sender's. */
+	/* For the sender at the other end of the link. */
 	uint32_t credits;
-	uint32_t owner; /* VC in front of which its packet is, or PM_NONE */
+	uint32_t owner; /* VC with its packet in front, or PM_NONE */
 };
 
 struct link {
-	uint64_t open;		 /* VCs that flow control lets through */
-	uint64_t taken;		 /* VCs that a packet has */
-	uint32_t head, end;	 /* VCs that wait to send by it, in turn */
-	uint32_t sending;	 /* PM_FLIT_BY_PACKET: VC amid a packet, or PM_NONE */
-	uint32_t turn;		 /* VC from which a free one is looked for */
-	uint32_t read_at, reads; /* at its end: last cycle, and how many then */
+	uint64_t open;	    /* VCs that flow control lets through */
+	uint64_t taken;	    /* VCs that belong to a packet */
+	uint32_t head, end; /* list of VCs that wait to send by it, in turn */
+	uint32_t
+		sending; /* PM_FLIT_BY_PACKET: VC in the middle of a packet, or PM_NONE */
+	uint32_t turn;	 /* VC at which the search for a free VC begins */
+	uint32_t read_at,
+		reads; /* reads at its end: the last cycle, and their number in it */
 	uint64_t sent;
 };
 
@@ -52,10 +56,10 @@ struct source {
 		birth; /* of the next packet, in 1 / 65536 of a cycle; UINT64_MAX: none */
 	uint32_t vc;   /* of the packet being sent */
 	uint32_t packet, left;
-	uint64_t arrived; /* of its packets, since measuring */
+	uint64_t arrived; /* its arrived packets, since measuring */
 };
 
-/* Of a switch with stages. A turn is the number after the last one served. */
+/* For a switch with stages. A turn is the number behind the last one served. */
 struct stage_vc {
 	uint32_t at;	 /* the front takes part in allocation from this cycle on */
 	uint32_t grants; /* as an output: turn of the VCs that request it */
@@ -81,7 +85,8 @@ struct pm_flit {
 	const struct pm_flit_net *net;
 	struct pm_flit_config config;
 	uint32_t now;
-	uint32_t cable_span; /* slots of flits on links; of `now`: now % cable_span */
+	uint32_t cable_span; /* slots for flits on links; now is in now % cable_span
+			      */
 	uint32_t signal_span;
 	uint32_t vc_shift;
 	uint64_t all_vcs; /* as bits */
@@ -96,9 +101,9 @@ struct pm_flit {
 	uint32_t *num_cables;	/* [cable_span] */
 	uint32_t *signals;	/* [signal_span][2 x link] vc << 1 | stop */
 	uint32_t *num_signals;	/* [signal_span] */
-	uint32_t *passing;	/* [delay][link] VCs that a flit came to */
+	uint32_t *passing;	/* [delay][link] VCs with a new flit */
 	uint32_t *num_passing;	/* [delay] */
-	/* With stages alone. */
+	/* Only with stages. */
 	struct stage_vc *stage_vcs;	/* [vc] */
 	struct stage_link *stage_links; /* [link] */
 	uint32_t *asking;		/* [vc] VCs that request a VC of a link */
@@ -115,7 +120,10 @@ struct pm_flit {
 	uint8_t *moves; /* [vc] scratch for the search of deadlocks */
 };
 
-/* Latencies below 2048 are counted each, longer ones by their first 11 bits. */
+/*
+ * Each latency below 2048 has its own bin; longer ones are counted by their first 11
+ * bits.
+ */
 #define FLIT_BINS 23552u /* 23 x 1024 */
 
 static inline uint32_t flit_vc_shift(uint32_t vcs)
@@ -127,7 +135,7 @@ static inline uint32_t flit_vc_shift(uint32_t vcs)
 	return shift;
 }
 
-/* The VCs of a half. */
+/* The VCs of the lower or upper half. */
 static inline uint64_t flit_half(const struct pm_flit *flit, bool upper)
 {
 	uint64_t lower = ((uint64_t)1 << flit->config.vcs / 2) - 1;
@@ -172,7 +180,7 @@ static inline bool flit_vc_open(const struct pm_flit *flit, uint32_t vc)
 	return flit->links[vc >> flit->vc_shift].open >> number & 1;
 }
 
-/* Sends a signal of a buffer to the sending end of its link. */
+/* Sends a buffer's flow-control signal to the sending end of its link. */
 static inline void flit_send_signal(struct pm_flit *flit, uint32_t vc, bool stop)
 {
 	size_t room = (size_t)2 * flit->net->num_links;
@@ -183,17 +191,17 @@ static inline void flit_send_signal(struct pm_flit *flit, uint32_t vc, bool stop
 	flit->signals[slot * room + i] = vc << 1 | stop;
 }
 
-/* Adds a VC to, and removes it from, the list of the link that its front wants. */
+/* Add a VC to, and remove it from, the list of the link that its front wants. */
 void flit_list_vc(struct pm_flit *flit, uint32_t vc);
 void flit_unlist_vc(struct pm_flit *flit, uint32_t vc);
 
-/* Another flit is in front of a VC, and may go on in a cycle. */
+/* Notes that another flit is in front of a VC, and may leave in this cycle. */
 void flit_bring_forward(struct pm_flit *flit, uint32_t vc, uint32_t cycle);
 
-/* The front leaves by its link. */
+/* Sends the front flit of a VC by its link. */
 void flit_send_front(struct pm_flit *flit, uint32_t vc);
 
-/* Sends the flits that leave a node, or a switch with listed VCs, in this cycle. */
+/* Send the flits that leave a node, or a switch with listed VCs, in this cycle. */
 void flit_send_of_node(struct pm_flit *flit, uint32_t node);
 void flit_send_of_switch(struct pm_flit *flit, uint32_t sw);
 
@@ -202,7 +210,7 @@ static inline bool flit_has_stages(const struct pm_flit *flit)
 	return flit->config.stages.vc;
 }
 
-/* A front enters the stages in a cycle. */
+/* Notes that a front flit enters the stages in a cycle. */
 static inline void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t cycle)
 {
 	const struct pm_flit_stages *stages = &flit->config.stages;
@@ -214,7 +222,7 @@ static inline void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t
 	flit->stage_vcs[vc].at = cycle;
 }
 
-/* As flit_send_of_switch, of a switch with stages. */
+/* As flit_send_of_switch, for a switch with stages. */
 void flit_send_by_stages(struct pm_flit *flit, uint32_t sw);
 
 /* Starts a node's packets. */
@@ -226,7 +234,7 @@ static inline bool flit_source_waits(const struct pm_flit *flit, uint32_t node)
 	return flit->sources[node].birth <= (uint64_t)flit->now << 16;
 }
 
-/* Takes a node's next packet, at a time, so that the next one can be created. */
+/* Takes a node's next packet, when it is due, so that another one can be created. */
 struct packet flit_source_take(struct pm_flit *flit, uint32_t node);
 
 /* The number of created and unsent packets over all nodes; with Poisson arrivals the

@@ -11,14 +11,14 @@
 
 /* Events: a kind and a port in `what`. */
 enum kind {
-	ARRIVES,  /* a packet's head, at an input, and may go on; arg: packet */
+	ARRIVES,  /* a packet's head is at an input, and may go on; arg: packet */
 	READY,	  /* a packet can be sent without a gap by its output; arg: packet */
 	FREE,	  /* an output has sent the last block */
-	CREDIT,	  /* to an output; arg: blocks and lane */
-	REACHES,  /* a packet's last block, at a host; arg: packet */
+	CREDIT,	  /* a credit comes to an output; arg: blocks and lane */
+	REACHES,  /* a packet's last block is at a host; arg: packet */
 	WAKE,	  /* a host has a message to send */
 	NEXT,	  /* in line: the packet in front has left; arg: lane */
-	DISCARD,  /* a packet that was dropped has come in whole; arg: packet */
+	DISCARD,  /* a dropped packet has come in completely; arg: packet */
 	TIMEOUT,  /* an answer may not have come in time; arg: pair */
 	LIFETIME, /* the head of an output's queue may be too old; arg: lane */
 };
@@ -27,19 +27,19 @@ enum kind {
 #define PORT_MASK ((UINT32_C(1) << KIND_SHIFT) - 1)
 #define LANE_SHIFT 16 /* in the arg of CREDIT */
 
-/* Of a packet. */
+/* Flags of a packet. */
 enum {
-	LAST = 1,    /* of its message */
+	LAST = 1,    /* the last of its message */
 	BAD = 2,     /* cut off: counted as dropped, but goes on */
-	DROPPED = 4, /* only its end is to come in */
-	ANSWER = 8,  /* of a reliable connection, */
-	GAP = 16,    /* to a packet after a gap */
+	DROPPED = 4, /* its end still has to come in */
+	ANSWER = 8,  /* an answer of a reliable connection */
+	GAP = 16,    /* an answer to a packet after a gap */
 };
 
 struct packet {
 	uint32_t next; /* in a queue or the list of free ones, or PM_NONE */
 	uint32_t in;   /* the input that buffers it; PM_NONE: at its host */
-	uint32_t tail; /* when its last block is there */
+	uint32_t tail; /* when its last block arrives */
 	uint32_t created;
 	uint32_t id; /* of its message */
 	uint16_t lid;
@@ -54,11 +54,13 @@ struct packet {
 struct lane {
 	uint32_t head, tail; /* packets that wait, or PM_NONE */
 	int32_t credit;	     /* blocks */
-	uint32_t since;	     /* when its head became the head */
+	uint32_t since;	     /* when its present head became the head */
 };
 
-/* A port, as output and as input. Members used together lie together: on large trees the
- * time goes into waiting for memory. */
+/*
+ * A port, as output and as input. Members used together lie together, as on large trees
+ * most time is spent waiting for memory.
+ */
 struct port {
 	uint32_t peer; /* PM_NONE: no link */
 	uint32_t node;
@@ -66,12 +68,12 @@ struct port {
 	uint16_t ticks; /* for a block */
 	bool busy, dead;
 	uint32_t arrived; /* input: the packet with the last head to arrive, or PM_NONE */
-	uint32_t tail;	  /* when its last block is there */
+	uint32_t tail;	  /* when its last block arrives */
 	uint16_t waiting; /* output: lanes with packets, where there are several */
 	uint16_t timed;	  /* output: lanes with a LIFETIME event under way */
 	uint16_t reading; /* input: packets that are leaving */
-	uint32_t sent;	  /* output: blocks, */
-	uint32_t until;	  /* the last of them by then */
+	uint32_t sent;	  /* output: blocks sent, .. */
+	uint32_t until;	  /* .. and the time of the last */
 	bool to_host;	  /* output */
 	uint8_t sending;  /* output that is busy: the packet's lane */
 	bool fell;	  /* its link has failed, and may be back */
@@ -82,15 +84,15 @@ struct port {
 /* An output with several lanes: the positions in the high and the low table. */
 struct arbiter {
 	uint8_t at[2];
-	int16_t left[2];   /* blocks that this entry may send yet */
+	int16_t left[2];   /* blocks that this entry may still send */
 	int32_t high_left; /* blocks, until the low table has its turn */
-	bool low;	   /* it sends by the low table */
+	bool low;	   /* the low table has its turn */
 };
 
 /* An input's lane, with in_line. */
 struct line {
 	uint32_t head, tail; /* packets behind the one in front, or PM_NONE */
-	bool active;	     /* there is one in front */
+	bool active;	     /* a packet is in front */
 };
 
 /* A host. */
@@ -104,7 +106,7 @@ struct source {
 	uint32_t wake;	/* when a WAKE comes, or NO_TIME */
 };
 
-#define FINE 64 /* a bucket is 1/64 of its value wide */
+#define FINE 64 /* buckets are 1/64 of their value wide */
 #define BUCKETS ((size_t)FINE * (64 - 6 + 1))
 
 struct pm_packet {
@@ -124,30 +126,31 @@ struct pm_packet {
 	struct packet *packets;
 	uint32_t num_packets, room, free;
 	uint64_t inside;     /* packets that are neither bad nor dropped */
-	uint64_t waste;	     /* bad and dropped ones that still come in */
+	uint64_t waste;	     /* bad and dropped packets that still come in */
 	bool failed;	     /* there was no memory for a packet */
 	struct rc rc;	     /* with config.timeout */
 	struct rc_tag *tags; /* [packet] then */
 	uint32_t tags_room;
 
-	struct pm_packet_deadlock *deadlocks; /* that were found so far */
+	struct pm_packet_deadlock *deadlocks; /* found so far */
 	uint32_t num_deadlocks, deadlocks_room;
-	uint32_t looked; /* for one at this time, or 0 */
+	uint32_t looked; /* last time of a search for deadlocks, or 0 */
 
-	uint32_t set;	   /* the next one */
-	bool links_failed; /* the failure is behind us, */
-	bool back;	   /* and its end */
+	uint32_t set;	   /* the next of config.sets */
+	bool links_failed; /* the failure has happened .. */
+	bool back;	   /* .. and so has its end */
 
 	/* Observations. */
 	uint64_t created, delivered, spare, dropped, events, hops;
 	uint32_t done;
 	uint64_t drops[PM_DROPS];
 	uint32_t (*drops_at)[PM_DROPS];			       /* [node] */
-	struct pm_packet_while batches[PM_PACKET_BATCHES + 2]; /* before, each, after */
-	uint32_t batch;					       /* at hand */
+	struct pm_packet_while batches[PM_PACKET_BATCHES + 2]; /* before the measurement,
+								  each batch, after it */
+	uint32_t batch;					       /* the present batch */
 	struct pm_packet_while sls[PM_MAX_SLS];
 	struct pm_packet_while *windows;
-	uint32_t num_windows, window;	  /* at hand */
+	uint32_t num_windows, window;	  /* the present window */
 	struct pm_packet_sender *senders; /* [host] */
 	uint64_t *latencies;		  /* [BUCKETS] messages */
 	uint64_t *busy_before;		  /* [port] ticks before measuring */
@@ -182,7 +185,7 @@ static inline void add_event(struct pm_packet *sim, uint32_t time, enum kind kin
 	wheel_add(&sim->wheel, time, (uint32_t)kind << KIND_SHIFT | port, arg);
 }
 
-/* Whether a part of a packet was on the link of this input when that failed. */
+/* Whether a part of the packet was on this input's link when the link failed. */
 static inline bool packet_is_cut(const struct pm_packet *sim, uint32_t in,
 				 const struct packet *packet)
 {
@@ -195,37 +198,40 @@ static inline bool packet_is_cut(const struct pm_packet *sim, uint32_t in,
 	return packet->tail - takes < sim->config.fail_at; /* not sent after it */
 }
 
-/* packet_send.c: a packet waits for an output. */
+/* packet_send.c: adds a packet to the queue of an output. */
 void packet_queue(struct pm_packet *sim, uint32_t out, uint32_t index);
-/* Sends if there is something to send and room for it. */
+/* Sends the next packet, if there is one, and room for it. */
 void packet_try_send(struct pm_packet *sim, uint32_t out);
 /* Drops a packet that has been the head of a queue for too long. */
 void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number);
 
-/* packet_arbiter.c: nothing has been sent yet. */
+/* packet_arbiter.c: begins, with nothing sent yet. */
 void arbiter_begin(struct pm_packet *sim);
-/* The lane that sends next, of those that can (bits); PM_NONE: none may. */
+/* The lane that sends next, among the ready ones (bits); PM_NONE: none may. */
 uint32_t arbiter_choose(struct pm_packet *sim, uint32_t out, uint32_t ready);
-/* That lane sends a packet. */
+/* Notes that this lane sends a packet. */
 void arbiter_sent(struct pm_packet *sim, uint32_t out, uint32_t blocks);
 
-/* packet_host.c: gives a host's port the next packet, if it has none and there is one. */
+/* packet_host.c: gives a host's port the host's next packet, if the port has none. */
 void packet_feed(struct pm_packet *sim, uint32_t host);
-/* A packet is at a host. */
+/* Handles a packet that has reached a host. */
 void packet_reaches(struct pm_packet *sim, uint32_t in, uint32_t index);
-/* An answer may be overdue. */
+/* Handles an answer that may be overdue. */
 void packet_look_at_pair(struct pm_packet *sim, uint32_t pair);
 
-/* packet_pool.c: a packet that is not in use, or PM_NONE. Others may move. */
+/*
+ * packet_pool.c: takes an unused packet; PM_NONE: no memory. The array of packets may
+ * move.
+ */
 uint32_t packet_take(struct pm_packet *sim);
 
-/* Returns a packet's credits to the sender at a time. */
+/* Returns a packet's credits to the sender at this time. */
 void packet_leave(struct pm_packet *sim, const struct packet *packet, uint32_t time);
 
 /* Counts a packet as dropped. */
 void packet_count_drop(struct pm_packet *sim, uint32_t node, enum pm_packet_drop reason);
 
-/* Drops a packet that is in no queue: its end comes in, and is gone then. */
+/* Drops a packet that is in no queue. It is freed when its end has come in. */
 void packet_drop(struct pm_packet *sim, uint32_t index, uint32_t node,
 		 enum pm_packet_drop reason);
 
@@ -239,18 +245,18 @@ static inline void packet_free(struct pm_packet *sim, uint32_t index)
 	sim->free = index;
 }
 
-/* packet_failure.c: links fail now, or are back. */
+/* packet_failure.c: the failure of links, and their return. */
 void packet_fail_links(struct pm_packet *sim);
 void packet_return(struct pm_packet *sim);
 
-/* packet_stuck.c: an event now may end a deadlock. */
+/* packet_stuck.c: looks for a deadlock, before an event that may end it. */
 void packet_look_for_deadlock(struct pm_packet *sim);
 
-/* packet_seen.c: a packet has come to its host. */
+/* packet_stats.c: counts a packet that has come to its host. */
 void packet_see(struct pm_packet *sim, const struct packet *packet);
-/* When a batch or window ends, or NO_TIME. */
+/* The time when the next batch or window ends, or NO_TIME. */
 uint32_t packet_see_next(const struct pm_packet *sim);
-/* Ends those that end now. */
+/* Ends the batches and windows that end now. */
 void packet_see_end(struct pm_packet *sim);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events by time. Those of the next WHEEL ticks are in a list for each tick, all others
- * in a heap. Events of a tick come in the order in which they were added, but for those
- * that were in the heap: these come first.
+ * A queue of events by time. Events of the next WHEEL ticks are in a list for each tick,
+ * all others in a heap. Events of a tick come in the order in which they were added, but
+ * events from the heap come first.
  */
 #ifndef PORTMAJOR_LAB_WHEEL_H
 #define PORTMAJOR_LAB_WHEEL_H
@@ -12,12 +12,12 @@
 #define WHEEL 4096 /* ticks, a multiple of 64, at most 64 x 64 */
 #define NO_TIME UINT32_MAX
 
-/* Its meaning is the maker's. */
+/* An event; its meaning is the caller's. */
 struct event {
 	uint32_t what, arg;
 };
 
-#define CHUNK 7 /* events; with these a chunk has the size of a cache line */
+#define CHUNK 7 /* events: so a chunk has the size of a cache line */
 
 struct chunk {
 	uint32_t next, num;
@@ -26,13 +26,13 @@ struct chunk {
 
 struct later_event {
 	uint32_t time;
-	uint32_t turn; /* in which order they were added */
+	uint32_t turn; /* the order in which events were added */
 	struct event event;
 };
 
 struct wheel {
 	uint32_t now;
-	bool failed;			    /* there was no memory for an event */
+	bool failed;			    /* no memory for an event */
 	uint32_t first[WHEEL], last[WHEEL]; /* chunks of each tick, or PM_NONE */
 	uint64_t used[WHEEL / 64];	    /* ticks with events */
 	uint64_t used_words;
@@ -49,7 +49,7 @@ void wheel_end(struct wheel *wheel);
 struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot);
 void wheel_add_later(struct wheel *wheel, uint32_t time, struct event event);
 
-/* Adds an event at a time from now on. Without memory `failed` is set. */
+/* Adds an event at a time, now or later. Sets `failed` without memory. */
 static inline void wheel_add(struct wheel *wheel, uint32_t time, uint32_t what,
 			     uint32_t arg)
 {
@@ -76,8 +76,10 @@ static inline bool wheel_is_empty(const struct wheel *wheel)
 	return !wheel->used_words && !wheel->num_later;
 }
 
-/* Takes the chunks of the tick `now`: the first of them, or PM_NONE. Each is to be given
- * back when it has been read. */
+/*
+ * Takes the chunks of the tick `now`; returns the first, or PM_NONE. The caller gives
+ * each back when it has been read.
+ */
 uint32_t wheel_take(struct wheel *wheel);
 
 static inline void wheel_give_back(struct wheel *wheel, uint32_t chunk)
