@@ -16,18 +16,21 @@ struct cli_fabric {
 	const char *names;  /* file for --node-name-map, or NULL */
 	const char *config; /* the plugin's configuration file, for its roles; or NULL */
 	bool connect_roots;
-	bool lmc_given;			/* with -m, and not the default */
-	struct pm_netlist_notes *notes; /* gets the missing lines, too, unless NULL */
+	bool lmc_given; /* lmc was given with -m */
+	struct pm_netlist_notes
+		*notes; /* also gets the notes on missing lines, unless NULL */
 };
 
-/* They are included, see options.h: files that say what nodes are; these, and how LIDs
- * and paths are planned. */
+/*
+ * Rows to include, see options.h. The first are files with the roles of nodes; the second
+ * are these, and options for planning LIDs and paths.
+ */
 extern const struct cli_option cli_node_options[];
 extern const struct cli_option cli_fabric_options[];
 
 /*
- * Reads a netlist and the files with its nodes' roles; an exit status. Its missing lines
- * go to stderr.
+ * Reads a netlist and the files with its nodes' roles; an exit status. Notes on missing
+ * lines go to stderr.
  */
 int cli_fabric_read(const char *path, const struct cli_fabric *config,
 		    struct pm_fabric **fabric);
@@ -35,11 +38,10 @@ int cli_fabric_read(const char *path, const struct cli_fabric *config,
 /* Warns on stderr of a netlist's missing lines. */
 void cli_fabric_warn(const struct pm_netlist_notes *notes);
 
-/* The latter alone, for a fabric that was read already. */
+/* Reads only the files with roles, for a fabric that was read already. */
 int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *config);
 
-/* Tells fabrics apart, so that shards of different ones are not merged. O(nodes + ports).
- */
+/* A hash, so that shards of different fabrics are not merged. O(nodes + ports). */
 uint64_t cli_fabric_fingerprint(const struct pm_fabric *fabric);
 
 #endif

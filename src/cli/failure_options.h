@@ -9,13 +9,13 @@
 
 #include <jansson.h>
 
-/* Arguments of --fail; room for as many as there are arguments. */
+/* Arguments of --fail; the list has room for all arguments of the command. */
 struct cli_failed {
 	char **list;
 	uint32_t num;
 };
 
-/* For a row of that option, or of another one with such a list. */
+/* For a row of --fail, or of another option with such a list. */
 int cli_take_failed(const struct cli_option *option, char *argument, void *to);
 
 #define CLI_FAIL(request, member, text)                                                  \
@@ -33,34 +33,40 @@ int cli_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan
 int cli_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     const struct cli_failed *failed, struct pm_ports *ports);
 
-/* Says on stderr which things an operand of `what` has matched, if they are several. */
+/*
+ * Notes on stderr the parts that an operand of `what` has matched, if they are several.
+ */
 void cli_failures_print(const struct pm_fabric *fabric, const char *what,
 			const char *text, const struct pm_ports *things);
 
-/* The same for each text of --fail; cli_failures_add finds the faults. */
+/* The same for each text of --fail; cli_failures_add reports errors. */
 void cli_failed_print(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		      const struct cli_failed *failed);
 
 /*
- * A copy of the fabric, with the same indexes, without the failed parts, which the caller
- * frees; an exit status.
+ * Makes a copy of the fabric without the failed parts, with the same indexes, for the
+ * caller to free; an exit status.
  */
 int cli_failures_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     const struct cli_failed *failed, struct pm_fabric **broken);
 
-/* Names a cable, by the port at either end ("leaf5[20]-s1-line0[6]", as in the plugin's
- * log), and a node; with a "label" where text has another name (pm_fabric_label). NULL
- * without memory. */
+/*
+ * Name a cable, by its port at either end ("leaf5[20]-s1-line0[6]", as in the plugin's
+ * log), and a node; with a "label" if that is not the name (pm_fabric_label). NULL
+ * without memory.
+ */
 json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port);
 json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node);
 
-/* The nodes and cables that --fail named, each with its GUIDs, as a list; and as a line
- * of text, of which the first few are in. An exit status. */
+/*
+ * The nodes and cables named by --fail, each with its GUIDs, as a list; and the first few
+ * of them as a line of text. An exit status.
+ */
 int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		  const struct cli_failed *failed, json_t **took);
 void cli_took_print(const json_t *took);
 
-/* Names a failure: an array of one or two objects. NULL without memory. */
+/* Names a failure, by an array of one or two objects. NULL without memory. */
 json_t *cli_failures_json(const struct pm_failures *failures, uint64_t number);
 
 #endif

@@ -14,8 +14,8 @@
 #include <portmajor/json/values.h>
 
 /*
- * To be called before all else: where there is no memory for JSON, the program ends with
- * a message and EXIT_INPUT. So printed JSON is whole.
+ * Call it first. Without memory for JSON the program then ends with a message and
+ * EXIT_INPUT, so that printed JSON is always whole.
  */
 void cli_json_begin(void);
 
@@ -26,27 +26,27 @@ json_t *cli_json_new(const char *command, int version);
 json_t *cli_json_load(const char *path);
 
 /*
- * How text calls what an object has a "name" of: its "label", which is there where the
- * name is not unique, or else that name; NULL: it has none.
+ * The name for texts of an object with a "name": its "label", which it has if the name is
+ * not unique, or else that name. NULL: it has none.
  */
 const char *cli_json_label(const json_t *object);
 
 /*
- * Adds the members of an object to another one; takes over both and returns the first.
- * Either may be NULL for lack of memory: then it is NULL.
+ * Adds the members of the second object to the first; takes over both, and returns the
+ * first. Either may be NULL, without memory; then the result is NULL.
  */
 json_t *cli_json_join(json_t *object, json_t *more);
 
-/* An integer among an object's members; 0: there is none. */
+/* A member that is an integer; 0: there is none. */
 json_int_t cli_json_number(const json_t *object, const char *member);
 
-/* Prints and frees an object; NULL stands for lack of memory. An exit status. */
+/* Prints and frees an object; NULL: no memory. An exit status. */
 int cli_json_print(json_t *object);
 
 /* The same in one line. */
 int cli_json_print_line(json_t *object);
 
-/* A member that is a text, borrowed from the object; "" if it is none. */
+/* A member that is a text, borrowed from the object; "": it is no text. */
 const char *cli_json_text(const json_t *object, const char *member);
 
 #endif

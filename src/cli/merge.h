@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The merge command of a program: adds up what --shard and --json wrote. */
+/* The merge command of a program: adds up the files of --shard and --json. */
 #ifndef PORTMAJOR_CLI_MERGE_H
 #define PORTMAJOR_CLI_MERGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How the command answers: its exit status, and what it prints on which stream. */
+/* A command's exit status, and its output streams. */
 #ifndef PORTMAJOR_CLI_OUTPUT_H
 #define PORTMAJOR_CLI_OUTPUT_H
 
@@ -7,15 +7,15 @@
 
 enum exit_status {
 	EXIT_FINE = 0,
-	EXIT_FINDINGS = 1, /* it ran, and what it found is not in order */
+	EXIT_FINDINGS = 1, /* it ran, and has findings */
 	EXIT_USAGE = 2,	   /* wrong options or operands */
-	EXIT_INPUT = 3,	   /* a file cannot be read or makes no sense; no memory */
+	EXIT_INPUT = 3,	   /* a file cannot be read, or is invalid; no memory */
 };
 
-/* The name of the program, with which messages begin; defined beside its main. */
+/* The program's name, with which messages begin; defined beside its main. */
 extern const char cli_program[];
 
-/* What is to be printed. */
+/* Options for the output. */
 struct cli_output {
 	bool json;
 	bool quiet; /* see the subcommand's help */
@@ -25,12 +25,12 @@ struct cli_output {
 int cli_fail(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Prints "PROGRAM: MESSAGE" to stderr, of something that is no failure. */
+/* Prints "PROGRAM: MESSAGE" to stderr, when it is no failure. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Ends the program with a message and EXIT_INPUT, from any thread: nothing is
- * half-written then, see outfile.h.
+ * Ends the program with a message and EXIT_INPUT, from any thread. No file is half
+ * written then, see outfile.h.
  */
 void cli_no_memory(void) __attribute__((noreturn));
 

@@ -11,7 +11,7 @@
 struct cli_tables {
 	struct pm_plan *plan;
 	struct pm_routes *routes;
-	struct pm_unreachable unreachable; /* what the tables cannot serve */
+	struct pm_unreachable unreachable; /* pairs that the tables do not connect */
 };
 
 /*
@@ -21,18 +21,20 @@ struct cli_tables {
 int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 		     const struct pm_fabric *fabric, uint32_t sm);
 
-/* Makes the plan first. */
+/* Makes the plan, and then its tables. */
 int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
 		    const struct pm_fabric *fabric, uint32_t sm);
 
 void cli_tables_free(struct cli_tables *tables);
 
-/* One of the first-level switches, or of the component, that a plane leads to. */
+/*
+ * A switch that a plane leads to: a first-level switch, or another one of its component.
+ */
 uint32_t cli_tables_plane(const struct pm_plan *plan, uint32_t p);
 
 /*
- * The port that a subnet manager on this node would use, which --sm names as --fail names
- * nodes; PM_NONE for name NULL. An exit status.
+ * The port that a subnet manager on this node would use. --sm names the node as --fail
+ * does; NULL: the port is PM_NONE. An exit status.
  */
 int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *port);
 

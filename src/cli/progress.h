@@ -8,18 +8,20 @@
 
 struct cli_progress {
 	bool shown;
-	int now; /* characters that are drawn; -1: none yet */
+	int now; /* characters drawn; -1: none yet */
 };
 
-/* Nothing is drawn if quiet. */
+/* Draws nothing if quiet. */
 void cli_progress_begin(struct cli_progress *progress, bool quiet);
 
-/* How much of the whole is done, and "number of count" beside it; drawn anew only when
- * the bar grows. */
+/*
+ * Shows the done part of the whole, and "number of count" beside it. Draws only when the
+ * bar grows.
+ */
 void cli_progress_show(struct cli_progress *progress, uint64_t done, uint64_t whole,
 		       uint64_t number, uint64_t count);
 
-/* Wipes it away. */
+/* Erases the bar. */
 void cli_progress_end(const struct cli_progress *progress);
 
 #endif

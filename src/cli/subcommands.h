@@ -5,9 +5,9 @@
 
 /* A row; tables end with an empty one. */
 struct cli_subcommand {
-	const char *name; /* NULL: the row is the title of those that follow */
+	const char *name; /* NULL: the row is the title of the rows that follow */
 	int (*run)(int argc, char **argv);
-	const char *help; /* less than a line; or the title */
+	const char *help; /* shorter than a line; or the title */
 };
 
 #define CLI_TITLE(text)                                                                  \
@@ -15,8 +15,10 @@ struct cli_subcommand {
 		.help = (text)                                                           \
 	}
 
-/* Of the program, beside cli_program (output.h): what exit status 1 stands for, and its
- * subcommands. */
+/*
+ * Defined by the program beside cli_program (output.h): the meaning of exit status 1, and
+ * its subcommands.
+ */
 extern const char cli_findings[];
 extern const struct cli_subcommand cli_subcommands[];
 

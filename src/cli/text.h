@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Text about a result. A subcommand describes what it found once, as the JSON object that
- * --json prints; its text names members of that object.
+ * Text about a result. A subcommand describes its result once, as the JSON object of
+ * --json; its text prints members of that object.
  */
 #ifndef PORTMAJOR_CLI_TEXT_H
 #define PORTMAJOR_CLI_TEXT_H
@@ -22,29 +22,29 @@
  *   {8a}    a number at the right end of 8 columns; also {8#a}, {8%a}
  *   {a|switch|switches}  a number and what it is a number of: the first word for one
  *
- * What is null was not computed: a "-" in its place.
- * Each name has at most 31 characters; no brace stands for itself.
+ * A "-" is printed for null, which was not computed. Each name has at most 31 characters;
+ * no brace stands for itself.
  */
 void cli_text_print(const json_t *object, const char *text);
 
-/* Prints text that came from a fabric: nothing in it may control a terminal. */
+/* Prints text from a fabric, without characters that control a terminal. */
 void cli_text_put(const char *text);
 
-/* How many things there are, and the first of them in words: "s0, s1:4, ..". */
+/* The number of things, and the names of the first: "s0, s1:4, ..". */
 struct cli_names {
 	char text[1024];
 	uint32_t num;
 	bool full; /* no more are named */
 };
 
-/* Adds one to them, which are zeroed first; port 0: none is named. */
+/* Adds a name; names is zeroed at first. port 0: not named. */
 void cli_names_add(struct cli_names *names, const char *name, unsigned int port);
 
-/* Prints the first few of a list with commas, each by `put`, and how many more there are.
- */
+/* Prints the first few of a list with commas, each by `put`, and how many others there
+ * are. */
 void cli_text_first(const json_t *list, void (*put)(const json_t *));
 
-/* Prints into memory for the caller to free; ends the process without it. */
+/* Prints into memory, which the caller frees; ends the process without memory. */
 __attribute__((format(printf, 1, 2))) char *cli_text_make(const char *format, ...);
 
 #endif

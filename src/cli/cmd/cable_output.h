@@ -8,19 +8,19 @@
 
 #include <jansson.h>
 
-/* Compares two fabrics, and describes what differs. */
+/* Compares two fabrics, and describes the differences. */
 json_t *cable_diff_describe(const struct pm_fabric *wanted,
 			    const struct pm_fabric *found);
 
-/* Whether anything differs. */
+/* Whether there is a difference. */
 bool cable_diff_any(const json_t *cables);
 
-/* A line for each difference; all of them, or the first of each kind. */
+/* Prints a line for each difference: of all, or of the first of each kind. */
 void cable_diff_print(const json_t *cables, bool all);
 
 /*
- * "cables are not those of FILE: 1 missing (..), 2 swapped (..)", for the caller to free;
- * NULL: they are.
+ * "cables are not those of FILE: 1 missing (..), 2 swapped (..)"; the caller frees it.
+ * NULL: there is no difference.
  */
 char *cable_diff_finding(const json_t *cables, const char *file);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the plugin keeps its files: in OpenSM's cache folder, $OSM_CACHE_DIR or
- * CLI_CACHE_DIR, a folder portmajor.GUID for each port that OpenSM has used.
+ * The plugin's files: in OpenSM's cache folder, $OSM_CACHE_DIR or CLI_CACHE_DIR, there is
+ * a folder portmajor.GUID for each port that OpenSM has used.
  */
 #ifndef PORTMAJOR_CLI_CACHE_H
 #define PORTMAJOR_CLI_CACHE_H
@@ -20,15 +20,15 @@ struct cache_paths {
 char *cache_path(const char *name);
 
 /*
- * The files of that name, of all fabrics. *wanted is the pattern that they match, for
- * messages. Both for the caller to free. -1: no memory.
+ * Finds the files of this name, of all fabrics. *wanted is the pattern that they match,
+ * for messages. The caller frees both. -1: no memory.
  */
 int cache_find(const char *name, struct cache_paths *paths, char **wanted);
 void cache_paths_free(struct cache_paths *paths);
 
 /*
- * Whether the OpenSM that wrote a file of a folder has gone without ending: the folder
- * has a lock, and no process holds it. False if unknown.
+ * Whether the OpenSM that wrote this file was killed: the file's folder has a lock, and
+ * no process holds it. False if unknown.
  */
 bool cache_is_left(const char *file);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Effects of drains on a fabric: the load of the busiest link and the uplinks that leaves
- * keep, before and after. By the plan and its present parts; OpenSM is not involved.
+ * keep, before and after. They are computed from the plan and its present parts, without
+ * OpenSM.
  */
 #ifndef PORTMAJOR_CLI_DRAIN_EFFECT_H
 #define PORTMAJOR_CLI_DRAIN_EFFECT_H
@@ -11,12 +12,14 @@
 #include <jansson.h>
 
 struct drain_effect {
-	uint64_t load_before, load_after; /* flows on the link with most of them, every
-					   * host sending to each other one */
-	/* Of leaves that have fewer uplinks in use than before, the one with the least
-	 * share of those that are there; PM_NONE: no leaf has. */
+	uint64_t load_before, load_after; /* flows on the busiest link when every host
+					     sends to each other one */
+	/*
+	 * The leaf that keeps the smallest share of its uplinks, among leaves with fewer
+	 * uplinks in use than before; PM_NONE: there is none.
+	 */
 	uint32_t leaf;
-	uint32_t kept, of; /* its uplinks in use after, and those that are there */
+	uint32_t kept, of; /* its uplinks in use afterwards, and its present uplinks */
 };
 
 /*
@@ -26,9 +29,9 @@ struct drain_effect {
 void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t *there);
 
 /*
- * Compares drains with those of before, which both get the states that they would have.
- * there[port of plan->topology] marks the present parts (pm_plan_match). -ENOMEM. Cost:
- * twice that of all tables and of following all flows.
+ * Compares drains with earlier ones; both get the states that they would have. there[port
+ * of plan->topology] marks the present parts (pm_plan_match). -ENOMEM. Cost: twice that
+ * of all tables and of following all flows.
  */
 int drain_effect_find(const struct pm_plan *plan, const uint8_t *there,
 		      struct pm_drains *before, struct pm_drains *after,
@@ -41,7 +44,7 @@ bool drain_effect_is_harsh(const struct drain_effect *effect);
  * the caller frees it. */
 char *drain_effect_text(const struct pm_plan *plan, const struct drain_effect *effect);
 
-/* As docs/json.md has it. */
+/* The JSON object (docs/json.md). */
 json_t *drain_effect_describe(const struct pm_plan *plan,
 			      const struct drain_effect *effect);
 

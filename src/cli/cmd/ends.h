@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Things in the state that the plugin writes that have `ends` (docs/json.md): links, and
- * with one end switches (port 0) and hosts at a leaf's port. What text calls them, and
- * which of them an operand means.
+ * Parts with `ends` (docs/json.md) in the plugin's state: links, and, with one end,
+ * switches (port 0) and hosts at a leaf's port. Their names, and their match with
+ * operands.
  */
 #ifndef PORTMAJOR_CLI_ENDS_H
 #define PORTMAJOR_CLI_ENDS_H
@@ -15,10 +15,10 @@
 char *cli_ends_name(const json_t *thing);
 
 /*
- * Whether an operand means a thing: its name as above; its host; or one of its ends, a
- * switch by name, label or GUID, with the port as `leaf5:20` or `leaf5[20]`, or, where
- * the switch stands for its links, without; patterns with * and ? where that is not
- * exact.
+ * Whether an operand names a part: by its name as above, by its host, or by one of its
+ * ends. An end is a switch, by name, label or GUID, with the port as `leaf5:20` or
+ * `leaf5[20]`; with by_switch a switch alone names its links. Without such a match the
+ * operand may be a pattern with * and ?.
  */
 bool cli_ends_are_meant(const json_t *thing, const char *operand, bool by_switch);
 

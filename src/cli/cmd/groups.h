@@ -16,21 +16,23 @@ struct cli_groups {
 		uint32_t place;
 	} * members; /* by MLID */
 	uint32_t num_members, members_room;
-	uint32_t *places; /* what the groups' members point into */
+	uint32_t *places; /* memory of all groups' members */
 };
 
 /*
- * Reads groups from a file, "-" for standard input: lines `MLID WHAT`, an MLID as 0xc000
- * and one that --fail would name: all end ports of a host, one of them, or a switch,
- * which is its port 0. Lines of one MLID add up; empty lines and those that begin with #
- * do not count. Members are places of the plan, or without one (NULL) ports of the
- * fabric. An exit status.
+ * Reads groups from a file, "-" for standard input. Its lines are `MLID WHAT`: an MLID as
+ * 0xc000, and a part as --fail names it: all end ports of a host, one end port, or a
+ * switch, which means its port 0. Lines of one MLID add up; empty lines, and lines that
+ * begin with #, are ignored. Members are places of the plan or, if that is NULL, ports of
+ * the fabric. An exit status.
  */
 int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 		    const struct pm_plan *plan, struct cli_groups *groups);
 
-/* The same of a text in memory, for tests: -EINVAL, the message begins with
- * "source:LINE: "; -ENOMEM. What was read is for cli_groups_free, also then. */
+/*
+ * The same for text in memory, for tests. -EINVAL: the message begins with "source:LINE:
+ * "; -ENOMEM. The caller calls cli_groups_free, after an error too.
+ */
 int cli_groups_parse(const char *text, size_t length, const char *source,
 		     const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     struct cli_groups *groups, struct pm_error *err);
@@ -51,13 +53,13 @@ struct cli_group_options {
 			CLI_MEMBER(request, member.ipoib)                                \
 	}
 
-/* Why these options do not go together, or NULL. */
+/* Why these options contradict each other, or NULL. */
 const char *cli_groups_misused(const struct cli_group_options *options);
 
-/* Whether they name groups. */
+/* Whether these options name groups. */
 bool cli_groups_named(const struct cli_group_options *options);
 
-/* Reads or makes the groups that they name, as places of the plan; an exit status. */
+/* Reads or makes the groups of these options, as places of the plan; an exit status. */
 int cli_groups_get(const struct cli_group_options *options,
 		   const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   struct cli_groups *groups);

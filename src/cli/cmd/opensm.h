@@ -7,31 +7,36 @@
 
 #include <stdbool.h>
 
-/* The path of the opensm in $PATH or where administrators have it; NULL: none, or no
- * memory. The caller frees it. */
+/*
+ * The path of opensm in $PATH, or in the folders for administrators; NULL: none, or no
+ * memory. The caller frees it.
+ */
 char *opensm_find(void);
 
 /* Its version, as "OpenSM 3.3.23". The caller frees *version. -errno with a message. */
 int opensm_version(const char *program, char **version, struct pm_error *err);
 
 /*
- * The configuration that it would write with all defaults: the keys that it knows. The
- * caller frees conf, which must be zeroed. -errno with a message.
+ * OpenSM's configuration with all defaults, and so the keys that it knows. conf must be
+ * zeroed; the caller frees it. -errno with a message.
  */
 int opensm_defaults(const char *program, struct pm_opensm_conf *conf,
 		    struct pm_error *err);
 
-/* How the dynamic linker would load a library into opensm, all symbols at once. */
+/*
+ * How the dynamic linker would load a library into opensm, with all symbols bound at
+ * once.
+ */
 struct opensm_library {
 	char *path;    /* NULL: it cannot be loaded .. */
-	char *reason;  /* .. and why, NULL: not known */
-	char *missing; /* a library that it needs, NULL: none is missing */
-	char *symbol;  /* one that neither opensm nor its libraries have, or NULL */
+	char *reason;  /* .. and the reason; NULL: not known */
+	char *missing; /* a library that it needs and that is missing; NULL: none */
+	char *symbol;  /* an undefined symbol, or NULL */
 };
 
 /*
- * Asks the dynamic linker, without running opensm. name is as dlopen would have it.
- * -errno with a message. The caller frees it with opensm_library_free.
+ * Has the dynamic linker trace the loading, without running opensm. name is as for
+ * dlopen. -errno with a message. The caller frees *library with opensm_library_free.
  */
 int opensm_trace(const char *program, const char *name, struct opensm_library *library,
 		 struct pm_error *err);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state that the plugin writes (docs/json.md, portmajor-state), as it is read back.
- */
+/* Reads the state that the plugin writes (docs/json.md, portmajor-state). */
 #ifndef PORTMAJOR_CLI_STATE_FILE_H
 #define PORTMAJOR_CLI_STATE_FILE_H
 
@@ -11,17 +10,17 @@
 #include <time.h>
 
 /*
- * Members of the document. A text is borrowed from it, NULL: null; a number that is null
- * or not there is 0.
+ * Members of the document. A text is borrowed from it; NULL: null. A number that is null
+ * or missing is 0.
  */
 struct state_file {
 	json_t *root;
 	time_t time;	      /* when it was written */
-	bool written_running; /* OpenSM ran then */
+	bool written_running; /* OpenSM ran at that time */
 	bool running;
-	bool killed; /* it has gone without ending: nothing holds the folder's lock */
-	bool routed; /* there was a routing, by whatever engine .. */
-	bool active; /* .. and it was portmajor's */
+	bool killed; /* OpenSM was killed: no process holds the folder's lock */
+	bool routed; /* an engine has routed .. */
+	bool active; /* .. and it was portmajor */
 	const char *sm, *unsaved, *config_error, *bad_switches;
 	struct {
 		const char *used, *reason;
@@ -32,7 +31,7 @@ struct state_file {
 	} unreachable;
 	struct {
 		uint64_t connected,
-			pairs; /* of hosts: that links connect, that tables do */
+			pairs; /* pairs of hosts that links connect, and that tables do */
 	} reachable;
 	struct {
 		uint64_t sent, acked, stale_entries;
@@ -53,8 +52,8 @@ struct state_file {
 };
 
 /*
- * Reads and checks it; an exit status, after a message. The caller frees it in either
- * case.
+ * Reads and checks the file; an exit status, with a message. The caller frees *state in
+ * any case.
  */
 int state_file_read(const char *path, struct state_file *state);
 

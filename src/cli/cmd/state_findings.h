@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `portmajor status` finds wrong with a state. */
+/* The findings of `portmajor status` in a state. */
 #ifndef PORTMAJOR_CLI_STATE_FINDINGS_H
 #define PORTMAJOR_CLI_STATE_FINDINGS_H
 
 #include "state_file.h"
 
-/* What is judged and printed. */
+/* The input. */
 struct status {
 	struct state_file state;
 	json_int_t age;	      /* of the state, seconds, at least 0 */
 	uint32_t max_age;     /* seconds: an older state is a finding */
 	const char *expected; /* file of the intended cabling, or NULL .. */
-	json_t *cables;	      /* .. and what differs, or NULL: not compared */
+	json_t *cables;	      /* .. and the differences; NULL: not compared */
 };
 
 #define MAX_FINDINGS 20

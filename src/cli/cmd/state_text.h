@@ -5,22 +5,22 @@
 
 #include "state_findings.h"
 
-/* Which fabric it is: the plugin knows it by a port's GUID. */
+/* Prints the fabric, which is known by the GUID of OpenSM's port. */
 void status_print_fabric(const struct state_file *state);
 
-/* All lines but the fabric's and findings. */
+/* Prints all lines but those of the fabric and the findings. */
 void status_print(const struct status *status);
 
 /*
- * A dated line for each finding that is new or other (`finding`) or gone (`over`) since
- * the last time of this state: `shown` has its findings by path, and is brought up to
- * date. And, unless quiet, one if there are no more: `verdict`, `ok`. guid: of the
- * fabric, where there are several, or NULL.
+ * Prints a dated line for each finding that is new or changed (`finding`), or gone
+ * (`over`), since the last call for this state. `shown` has the findings by path, and is
+ * updated. Unless quiet, prints a line when no finding is left: `verdict`, `ok`. guid: of
+ * the fabric, if there are several, or NULL.
  */
 void status_print_changes(json_t *shown, const char *path, const char *guid,
 			  const struct findings *findings, bool quiet);
 
-/* One line each; if there are none, the verdict unless quiet. */
+/* Prints a line for each finding; without any, the verdict, unless quiet. */
 void status_print_findings(const struct findings *findings, bool quiet);
 
 #endif

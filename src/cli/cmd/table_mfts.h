@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* The switch's entries by block of 32 MLIDs, as docs/json.md has it. */
+/* The switch's entries by block of 32 MLIDs, see docs/json.md. */
 json_t *table_mfts_json(const struct pm_mft_failure *failure, uint32_t sw);
 
 /* The same object as text. */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 /*
- * Prints names, which are sorted for it: those that differ by the number at their end
- * alone together. A number has as many digits as were given, so that 8, 9, 10 and 08, 09,
- * 10 are ranges. Names that are there twice are printed once. They have no comma, bracket
- * or blank. O(num log num).
+ * Prints names, and sorts the array for it. Names that differ only by the number at their
+ * end are printed together. Numbers keep their digits, so that 8, 9, 10 and 08, 09, 10
+ * are ranges. Repeated names are printed once. Names must have no comma, bracket or
+ * blank. O(num log num).
  */
 void cli_hostlist_print(FILE *out, const char **names, uint32_t num);
 

@@ -16,44 +16,47 @@
 struct plan_files {
 	const char *guid2lid; /* as OpenSM keeps it in its cache folder */
 	const char *lfts;     /* for `opensm -R file -U FILE` */
-	const char *ibdmchk; /* folder for ibdmchk's three files; it is made if need be */
-	const char *slurm;   /* topology.conf */
-	const char *simgrid; /* a platform */
+	const char *ibdmchk;  /* folder for ibdmchk's three files; made if missing */
+	const char *slurm;    /* topology.conf */
+	const char *simgrid;  /* a platform */
 };
 
 /* Their sources, all borrowed. */
 struct plan_source {
 	const struct pm_plan *plan;
-	const struct pm_fabric *fabric; /* that of the plan, or that without the lost
-					   parts: with the same indexes */
-	const struct pm_lfts *lfts;	/* for that */
+	const struct pm_fabric *fabric; /* the plan's, or a copy without failed parts,
+					   with the same indexes */
+	const struct pm_lfts *lfts;	/* tables for that fabric */
 	uint32_t sm;			/* the SM's port, or PM_NONE */
 };
 
 /* Print a file, with a struct plan_source. -ENOMEM. */
 pm_print plan_slurm_write, plan_simgrid_write;
 
-/* Says on stderr which adapters topology.conf leaves out, or lists once, as their names
- * are no hosts', or those of several. */
+/*
+ * Notes on stderr the adapters that topology.conf leaves out, as their names are no
+ * hosts', or lists once, as several have the name.
+ */
 void plan_slurm_warn(const struct pm_fabric *fabric);
 
-/* How many hosts a platform would have. O(nodes). */
+/* The number of hosts that a platform would have. O(nodes). */
 uint32_t plan_simgrid_hosts(const struct pm_fabric *fabric);
 
-/* Whether any is to be written. */
+/* Whether any file is requested. */
 bool plan_files_any(const struct plan_files *files);
 
-/* Writes them, for tables that were made for this fabric; an exit status. sm: the SM's
- * port or PM_NONE. */
+/*
+ * Writes the files, with tables made for this fabric; an exit status. sm: the SM's port,
+ * or PM_NONE.
+ */
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
 		     const struct pm_fabric *fabric, uint32_t sm);
 
-/* Orders of planes of the first so many blocks of 32 MLIDs, as a JSON object and as text.
- */
+/* Orders of planes for the first blocks of 32 MLIDs, as a JSON object and as text. */
 json_t *plan_multicast_json(const struct pm_plan *plan, uint32_t blocks);
 void plan_multicast_print(const json_t *object);
 
-/* The plan as a JSON object, with every LID if so wanted. */
+/* The plan as a JSON object, with every LID if requested. */
 json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabric,
 		  bool lids);
 
