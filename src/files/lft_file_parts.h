@@ -22,7 +22,7 @@ struct lft_reader {
 	bool open;	  /* a table that ends with a count has not ended yet */
 };
 
-/* ---- Tables and owners: lftfile_tables.c ---- */
+/* ---- Tables and owners: lft_file_tables.c ---- */
 
 /* Functions return 0, -EINVAL with a message that names the line, or -ENOMEM. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The inside of struct pm_mfts, for the folder's own use; see mft.c. */
+/* The content of struct pm_mfts, for the folder's own use; see mft.c. */
 #ifndef PORTMAJOR_MFT_PARTS_H
 #define PORTMAJOR_MFT_PARTS_H
 
@@ -10,15 +10,16 @@
 #define ENTRY_NONE 0u
 #define ENTRY_UNKNOWN UINT32_MAX
 
-/* Of a block and position. */
+/* The masks of a block and position. */
 struct masks {
 	uint16_t mask[PM_MFT_BLOCK];
 };
 
 struct pm_mfts {
 	uint32_t num_switches, num_blocks;
-	uint32_t *first; /* [switch + 1] its first cell in a row */
-	uint32_t *cells; /* [block][first[num_switches]] number of masks + 1, or above */
+	uint32_t *first; /* [switch + 1] first cell of the switch in a row */
+	uint32_t *cells; /* [block][first[num_switches]] index of masks + 1, or one of the
+			    above */
 	struct masks *masks;
 	uint32_t num_masks, cells_room, masks_room;
 };
@@ -31,7 +32,7 @@ static inline uint32_t *mft_cell(const struct pm_mfts *mfts, uint32_t sw, uint32
 			    mfts->first[sw] + position];
 }
 
-/* The cell of any block: above the last one there is no entry. */
+/* The cell of any block; above the last block: ENTRY_NONE. */
 static inline uint32_t mft_read_cell(const struct pm_mfts *mfts, uint32_t sw,
 				     uint32_t block, uint32_t position)
 {
@@ -39,16 +40,16 @@ static inline uint32_t mft_read_cell(const struct pm_mfts *mfts, uint32_t sw,
 					: ENTRY_NONE;
 }
 
-/* The masks that a cell stands for. */
+/* The masks of a cell. */
 const struct masks *mft_masks(const struct pm_mfts *mfts, uint32_t cell);
 
-/* Room for this many blocks, and for so many more cells with masks. -ENOMEM. */
+/* Makes room for this many blocks, and for `more` more cells with masks. -ENOMEM. */
 int mft_reserve(struct pm_mfts *mfts, uint32_t blocks, uint32_t more);
 
 /* Adds a port to the mask of the MLID PM_MLID_FIRST + index. Room has been reserved. */
 void mft_add_port(struct pm_mfts *mfts, uint32_t sw, uint32_t index, unsigned int port);
 
-/* Takes the entries of an MLID out of all switches, but for unknown ones. */
+/* Clears the entries of an MLID in all switches, except in unknown blocks. */
 void mft_clear_index(struct pm_mfts *mfts, uint32_t index);
 
 #endif

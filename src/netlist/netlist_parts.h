@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the readers of netlists share. A format is a file of its own and a row of the
- * table in netlist.c; its reader adds nodes and the ends of cables, in any order. Then
- * the ids are sorted, each cable finds its peer there, and the peer's own end must name
- * the same cable. Ids and peers stay pointers into the text.
+ * Shared by the readers of netlists. Each format has a source file of its own, and a row
+ * in the table in netlist.c. Its reader adds nodes and the ends of cables, in any order.
+ * Then the ids are sorted, each end of a cable finds its peer among them, and the peer's
+ * end must name the same cable. Ids and peers are pointers into the text.
  */
 #ifndef NETLIST_PARTS_H
 #define NETLIST_PARTS_H
@@ -21,7 +21,7 @@ struct record {
 	uint32_t line;
 };
 
-/* What a port can do, or does; 0: nothing is said of it. */
+/* Widths and speeds that a port can use, or uses; 0: not in the text. */
 struct netlist_link {
 	uint16_t speeds; /* bit: enum pm_speed */
 	uint8_t widths;	 /* bits as in PortInfo: 1x 1, 4x 2, 8x 4, 12x 8, 2x 16 */
@@ -34,29 +34,29 @@ struct cable {
 	uint32_t line;
 	uint32_t peer_port; /* from 1 */
 	struct netlist_link link;
-	struct pm_text rest; /* of its line, which says more of the peer */
+	struct pm_text rest; /* rest of its line, with more data of the peer */
 };
 
-/* What a cable's line says of the node at its other end. */
+/* Data of the node at the other end, from a cable's line. */
 struct netlist_peer {
 	enum pm_node_type type;
 	uint64_t node_guid, port_guid;
-	unsigned int num_ports; /* 0: not said */
+	unsigned int num_ports; /* 0: not given */
 	uint16_t lid;
 	struct pm_text name;
 };
 
-/* False: it does not say what the node is, or not all of an end node. */
+/* False: the line lacks the node's type, or data of an end node. */
 typedef bool netlist_read_peer(const struct cable *cable, struct netlist_peer *peer);
 
-/* A port of a text that has a row for each. */
+/* A port, of a text with a row for each. */
 struct netlist_row {
-	struct pm_text id,
-		peer;  /* GUIDs, or LIDs, as they are written; empty: no cable */
-	uint64_t guid; /* of the port, or the switch */
+	struct pm_text id, peer; /* GUIDs or LIDs, as written; peer empty: no cable */
+	uint64_t guid;		 /* of the port, or the switch */
 	uint32_t port, peer_port, line;
 	uint16_t lid;
-	bool typed; /* else its node is a switch if it has several ports, or a CA */
+	bool typed; /* type is known; else the node is a switch if it has several ports,
+		       or a CA */
 	enum pm_node_type type;
 	struct netlist_link link;
 	struct pm_text name, rest; /* rest: see struct cable */
@@ -76,12 +76,12 @@ struct netlist {
 	uint32_t num_cables;
 	struct pm_netlist_notes notes;
 	/*
-	 * A program wrote it of a fabric: it may be incomplete. NULL: a person wrote it,
-	 * and what is incomplete there is an error.
+	 * Not NULL: a program wrote the text from a fabric, so it may be incomplete.
+	 * NULL: a person wrote it, and incomplete data are an error.
 	 */
 	netlist_read_peer *read_peer;
 
-	/* Of texts that have rows. */
+	/* For texts with rows. */
 	struct netlist_row *rows;
 	uint32_t rows_room, num_rows;
 	struct {
@@ -91,13 +91,13 @@ struct netlist {
 		struct pm_text name;
 	} header; /* of the rows behind it */
 
-	/* Of texts that have records. */
+	/* For texts with records. */
 	bool in_record;
-	unsigned int ports_left;	  /* of this record, not listed so far */
-	uint32_t given[PM_MAX_PORTS + 1]; /* this record's ports: line, or 0 */
+	unsigned int ports_left; /* ports of this record that are not listed so far */
+	uint32_t given[PM_MAX_PORTS + 1]; /* [port of this record] its line, or 0 */
 	uint64_t guid_base[NETLIST_TYPES], guid_next[NETLIST_TYPES];
 	struct netlist_link link; /* default of ports without one in their line */
-	uint16_t device;	  /* of the records that follow, 0: not said */
+	uint16_t device;	  /* of the records that follow; 0: not given */
 };
 
 /* Functions return 0, -EINVAL with a message that names the line, or -ENOMEM. */
@@ -106,52 +106,52 @@ struct netlist {
 
 struct pm_text netlist_id(const struct netlist *n, uint32_t port);
 
-/* The ports of an end node get the GUIDs that follow the node's. */
+/* Adds a node; the ports of an end node get the GUIDs that follow the node's. */
 int netlist_add_node(struct netlist *n, enum pm_node_type type, uint64_t guid,
 		     unsigned int num_ports, struct pm_text id, struct pm_text name);
 int netlist_add_cable(struct netlist *n, const struct cable *cable);
 
-/* Nodes by id: *keys is for the caller to free. An id that is used twice is bad. */
+/* Sorts nodes by id; the caller frees *keys. -EINVAL: two nodes have one id. */
 int netlist_sort_ids(struct netlist *n, struct netlist_id_key **keys);
 uint32_t netlist_find_id(const struct netlist_id_key *keys, uint32_t count,
 			 struct pm_text id); /* or PM_NONE */
 
-/* Checks all that was added, and joins the cables' ends. */
+/* Checks all nodes and cables, and joins the cables' ends. */
 int netlist_resolve(struct netlist *n);
 
 /* ---- What is missing: netlist_missing.c ---- */
 
-/* Notes something of a line. */
+/* Adds a note on a line. */
 void netlist_note(struct netlist *n, uint32_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Whether the line that was read last is the file's last one and does not end. */
+/* Whether the last line read is the file's last, without a newline. */
 bool netlist_is_cut(const struct netlist *n);
 
 /* Notes that this line is left out because the file ends in the middle of it. */
 int netlist_leave_cut(struct netlist *n);
 
 /*
- * Adds what no record says, but the other end of a cable, and leaves out cables of which
- * that end is not enough; a note says so. O(nodes log nodes + cables log cables).
+ * Adds data that only the other end of a cable has, and leaves out cables if these data
+ * are not enough; both with a note. O(nodes log nodes + cables log cables).
  */
 int netlist_complete(struct netlist *n);
 
 /* ---- Widths and speeds: netlist_links.c ---- */
 
-/* What is behind the last quote, all of it without quotes. */
+/* The text behind the last quote; all of the text without quotes. */
 struct pm_text netlist_after_quotes(struct pm_text text);
 
-/* Reads what follows the peer on a port's line; what is not said there stays. */
+/* Reads widths and speeds behind the peer in a port's line; others stay. */
 void netlist_take_link(struct pm_text rest, struct netlist_link *link);
 
-/* The same of a line of ibsim's Dump: what the link does. */
+/* The same for a line of ibsim's Dump, which has those in use. */
 void netlist_take_dumped(struct pm_text rest, struct netlist_link *link);
 
-/* The same of a line of opensm-subnet.lst, which has `PHY=4x LOG=ACT SPD=10`. */
+/* The same for a line of opensm-subnet.lst, which has `PHY=4x LOG=ACT SPD=10`. */
 void netlist_take_active(struct pm_text rest, struct netlist_link *link);
 
-/* The same of a width, `4x` or `4X`, and a speed: up to these. */
+/* Sets all widths and speeds up to a width, `4x` or `4X`, and a speed. */
 void netlist_set_link(struct netlist_link *link, struct pm_text width,
 		      enum pm_speed speed);
 
@@ -163,17 +163,17 @@ uint8_t netlist_link_code(const struct netlist_link *a, const struct netlist_lin
 
 /* ---- Words of lines: netlist_rows.c ---- */
 
-/* The kind of a node by its word, one of these by enum pm_node_type; false: none. */
+/* Finds the type of a node by its word: words[] by enum pm_node_type; false: none. */
 bool netlist_find_type(struct pm_text word, const char *const words[PM_ROUTER + 1],
 		       enum pm_node_type *type);
 
-/* The same of the next word. */
+/* The same for the next word. */
 bool netlist_take_type(struct pm_text *text, const char *const words[PM_ROUTER + 1],
 		       enum pm_node_type *type);
 
 /* ---- Records: netlist_records.c ---- */
 
-/* Reads what is behind the first word of a line between records. */
+/* Reads the text behind the first word of a line between records. */
 typedef int netlist_parse(struct netlist *n, struct pm_text rest, enum pm_node_type type);
 
 /*
@@ -187,7 +187,7 @@ int netlist_need_number(struct netlist *n, struct pm_text *text, unsigned int ba
 
 /* ---- Rows: netlist_rows.c ---- */
 
-/* Reads a line without the blanks at its end, which has something. */
+/* Reads a line that is not empty, without blanks at its end. */
 typedef int netlist_parse_row(struct netlist *n, struct pm_text line);
 
 /*

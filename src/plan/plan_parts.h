@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the source files of plan.h share. A plan is made or grown in the same steps:
+ * Shared by the source files of plan.h. A plan is made or grown in the same steps:
  *
  *   plan_new, plan_find_tree, [places and LIDs of an older plan], plan_complete
  *
- * The steps of plan_complete fill in what is missing and leave what is there;
- * is_place[port of plan->topology] goes from one to the next.
+ * The steps of plan_complete add missing data and change no other. They pass on
+ * is_place[port of plan->topology].
  */
 #ifndef PORTMAJOR_PLAN_PLAN_PARTS_H
 #define PORTMAJOR_PLAN_PLAN_PARTS_H
@@ -14,17 +14,17 @@
 
 /* plan.c: an empty plan that owns the skeleton (NULL: no memory). */
 struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *topology);
-/* What a plan was made with. */
+/* The configuration that a plan was made with. */
 struct pm_plan_config plan_config(const struct pm_plan *plan);
 /*
- * The tree of a new plan's skeleton, and its roles: compute ports of switches that turn
- * out to be above the leaves become service ports. -ENOTSUP as below.
+ * Finds the tree of a new plan's skeleton, and completes roles: compute ports of switches
+ * above the leaves become service ports. -ENOTSUP as below.
  */
 int plan_find_tree(struct pm_plan *plan, struct pm_error *err);
 /* -ENOTSUP unless enough pairs of the topology would be reachable, see reachable.h. */
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
 
-/* Places, planes, ranks and LIDs for all that has none yet. */
+/* Adds missing places, planes, ranks and LIDs. */
 int plan_complete(struct pm_plan *plan, struct pm_error *err);
 
 /* assign_planes.c */
@@ -42,20 +42,25 @@ int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place,
 void plan_find_top(struct pm_plan *plan);
 int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t plane,
 		 struct pm_error *err);
-/* Whether a place could have num LIDs from here on: aligned, and free. */
+/* Whether a place could have num LIDs from `lid` on: they are aligned and free. */
 bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num);
 void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid);
 void plan_take_back(struct pm_plan *plan, uint32_t place);
-/* Gives a place the LIDs that its port has, unless they do not fit or kept[] says
- * they are another's; those that had them in the plan are left without. */
+/*
+ * Gives a place the LIDs of its port, from `lid` on, and marks them in kept[LID]. Places
+ * that had them in the plan lose their LIDs. False: the LIDs are not aligned, or are
+ * marked already.
+ */
 bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept);
 
-/* change.c: a copy; NULL: no memory. */
+/* grow.c: a copy; NULL: no memory. */
 struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err);
-/* Whether a place is in use, or was. An empty slot that never was may have any LID. */
+/* Whether a place is or was in use. An empty slot that never was may have any LID. */
 bool plan_is_used(const struct pm_plan *plan, uint32_t place);
 
-/* match.c: what the fabric has at a place, an end port or port 0, or PM_NONE. */
+/*
+ * match.c: the fabric's port at a place: an end port, or port 0 of a switch; or PM_NONE.
+ */
 uint32_t plan_end_port(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t place);
 
