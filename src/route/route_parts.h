@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the source files of route.h share. Rules and their reasons are at the top of
+ * Shared by the source files of route.h. Rules and their reasons are at the top of
  * rules.c. Tables are made in layers, each on top of the one before:
  *
  *   preferred   (preferred.c, assign_ports.c) with every link usable; made once
  *               or, where a switch holds something as good, that (adopt.c)
- *   moved       (moved.c) entries with a preferred port that leads elsewhere now
- *   detours     (beyond.c, detour.c) places that have no up-then-down path but must be
- *               reached all the same
+ *   moved       (moved.c) entries with a preferred port that does not lead there now
+ *   detours     (beyond.c, detour.c) entries for places that have no up-then-down path,
+ *               and must be reached nevertheless
  */
 #ifndef PORTMAJOR_ROUTE_ROUTE_PARTS_H
 #define PORTMAJOR_ROUTE_ROUTE_PARTS_H
@@ -18,11 +18,11 @@
 #include <portmajor/fabric/reach.h>
 #include <portmajor/route/route.h>
 
-/* What the inner loops need to know of a LID. */
+/* Data of a LID, for inner loops. */
 struct destination {
 	uint32_t sw; /* switch of the place, PM_NONE: no such LID */
 	uint32_t rank;
-	uint32_t number; /* of slots: plane by plane, by rank; else the rank */
+	uint32_t number; /* of slots: counted plane by plane, by rank; else the rank */
 	uint32_t plane;
 	uint8_t port; /* 0: the switch itself */
 };
@@ -32,43 +32,44 @@ struct interval {
 	uint16_t start, length;
 };
 
-/* A leaf's own slots, which take no place among those that it sends to. */
+/* A leaf's own slots, which do not count among those that it sends to. */
 struct own {
-	uint32_t before; /* in planes before this one */
+	uint32_t before; /* number in planes before this one */
 	uint32_t first;	 /* lowest rank in this plane, PM_NONE if it has none */
-	uint32_t count;	 /* in this plane */
-	uint32_t index;	 /* number of its up port of this plane among its up ports */
+	uint32_t count;	 /* number in this plane */
+	uint32_t index;	 /* index of the plane's up port among the leaf's up ports */
 };
 
-/* Above all ranks of leaves: with it, a number less a leaf's rank is not below 0. */
+/* Above all ranks of leaves: it is added before a leaf's rank is subtracted. */
 #define LEAF_RANKS 65536u
 
-/* The first leaf below a switch; if there is none, the first of all. */
+/* The first leaf below a switch; without one, the first leaf of all. */
 struct below {
 	uint32_t leaf;
-	uint32_t plane; /* of the leaf's link, PM_NONE for a leaf */
+	uint32_t plane; /* plane of the leaf's link, PM_NONE for a leaf */
 };
 
-/* How foreign destinations are assigned over ports of one direction; see foreign.c. */
+/* The assignment of foreign destinations to ports of one direction; see foreign.c. */
 struct foreign {
-	uint32_t step;	 /* ports from a switch to the next of its component and level */
-	uint32_t share;	 /* flows for one port, of a block */
-	uint32_t more;	 /* of as many slots as there are other planes, this many */
-	double flows[2]; /* have flows[1], and the others flows[0] */
-	bool by_pod;	 /* no port for two pods in a block */
-	uint32_t phases; /* assignments: one, or the number of other planes */
+	uint32_t
+		step; /* ports from a switch to the next one of its component and level */
+	uint32_t share;	 /* flows of a block for one port */
+	uint32_t more;	 /* of as many slots as there are other planes, this number .. */
+	double flows[2]; /* .. has flows[1]; the others have flows[0] */
+	bool by_pod;	 /* no port serves two pods in a block */
+	uint32_t phases; /* number of assignments: 1, or the number of other planes */
 	uint32_t width;	 /* most ports of a switch */
-	uint32_t each_plane; /* ports that a plane takes, in a loop of them */
-	uint8_t *part;	     /* [phase][lid] number of its port, below width */
-	bool whole_blocks;   /* none of them has two */
+	uint32_t each_plane; /* number of ports for a plane, cyclically */
+	uint8_t *part;	     /* [phase][lid] index of its port, below width */
+	bool whole_blocks;   /* no block has two ports */
 };
 
-/* Places that a set of reach.h has no more, and their LIDs. */
+/* Places that a reach set has lost, and their LIDs. */
 struct withdrawn {
 	uint64_t *places;     /* [words] */
-	struct pm_span words; /* they are in these */
+	struct pm_span words; /* the words with these places */
 	uint64_t *blocks;     /* [touched_words] LFT blocks with such LIDs */
-	uint64_t *lids;	      /* [block] which of its LIDs; in all others 0 */
+	uint64_t *lids;	      /* [block] its LIDs among these; in other blocks 0 */
 };
 
 struct pm_routes {
@@ -76,75 +77,78 @@ struct pm_routes {
 	uint32_t stride, num_switches;
 	struct pm_pool pool; /* of all arrays */
 
-	/* Index: what the plan alone says; read-only once it is made. */
-	struct destination *to;		  /* [lid] */
-	uint32_t *first_lid;		  /* [switch + 1] into lids_of */
-	uint16_t *lids_of;		  /* LIDs by switch of the place */
-	uint32_t *first_interval;	  /* [plane + 1] into intervals; the last
-					   * "plane" is for places without one */
-	uint64_t *plane_blocks;		  /* [plane + 1][touched_words] with its LIDs */
-	struct interval *intervals;	  /* no more than there are LIDs */
-	struct own *own;		  /* [leaf][plane] */
-	uint32_t *first_up;		  /* [switch + 1] into up */
-	uint8_t *up;			  /* up ports: see route_up */
-	uint8_t *up_by_num;		  /* likewise, but by number */
-	uint64_t *leaf_set;		  /* [words] */
-	uint64_t *planeless;		  /* [words] with a LID that has no plane */
-	uint64_t *nothing;		  /* [words] the empty set */
-	struct pm_reach whole;		  /* with every link usable */
+	/* Index: data that depend on the plan alone; read-only once made. */
+	struct destination *to;	    /* [lid] */
+	uint32_t *first_lid;	    /* [switch + 1] into lids_of */
+	uint16_t *lids_of;	    /* LIDs, by the switch of their place */
+	uint32_t *first_interval;   /* [plane + 1] into intervals; the last
+				     * "plane" is for places without one */
+	uint64_t *plane_blocks;	    /* [plane + 1][touched_words] blocks with its LIDs */
+	struct interval *intervals; /* at most as many as LIDs */
+	struct own *own;	    /* [leaf][plane] */
+	uint32_t *first_up;	    /* [switch + 1] into up */
+	uint8_t *up;		    /* up ports: see route_up */
+	uint8_t *up_by_num;	    /* likewise, but by number */
+	uint64_t *leaf_set;	    /* [words] */
+	uint64_t *planeless;	    /* [words] switches with a LID without a plane */
+	uint64_t *nothing;	    /* [words] the empty set */
+	struct pm_reach whole;	    /* with every link usable */
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [height] divisor of the digit there */
 	struct below *below;		  /* [switch] */
 	uint32_t other_pod;		  /* the first leaf of the second pod, or 0 */
 	struct foreign foreign_up, foreign_down;
 
-	/* Preferred: tables with every link usable, and what is said of them. Made once;
-	 * adopt.c may put what switches hold in place of them. */
+	/*
+	 * Preferred: tables with every link usable, and data on them. Made once; adopt.c
+	 * may replace them by the switches' tables.
+	 */
 	uint8_t *preferred; /* [switch][stride] */
-	uint8_t *irregular; /* [leaf switch] they are not the planes' own ports
-			     * everywhere: the tree has holes */
+	uint8_t *irregular; /* [leaf switch] not all entries are the planes' own ports:
+			       the tree has holes */
 	uint8_t *full;	    /* [switch] each up port leads to every leaf */
 
 	/* Current: of the last update. */
 	uint8_t *usable;     /* [port] */
-	uint8_t *linked;     /* [port] this link or a parallel one is usable */
-	struct pm_reach now; /* with these */
-	struct pm_reach_failure failure; /* changed[]: of now */
+	uint8_t *linked;     /* [port] this link or a parallel link is usable */
+	struct pm_reach now; /* with usable[] */
+	struct pm_reach_failure failure; /* failure.changed[] is for `now` */
 	uint8_t *table;			 /* [switch][stride], valid where moved[switch] */
 	uint8_t *moved;			 /* [switch] table differs from preferred */
-	uint64_t *touched; /* [switch][touched_words] set of blocks: in all others
-			    * table is as preferred */
+	uint64_t *touched; /* [switch][touched_words] blocks; in all others the table is
+			      the preferred one */
 	uint32_t touched_words;
 	uint32_t *moved_list; /* switches with moved[] set, each once */
 	uint32_t num_moved;
 
 	/* Failures, for fail.c. */
-	bool whole_now; /* all links are usable but for cut[], and tables are the .. */
-	bool noting;	/* .. preferred ones but for changes[] and .. */
+	bool whole_now; /* all links but cut[] are usable, and tables are the .. */
+	bool noting;	/* .. preferred ones, except changes[] and .. */
 	uint32_t *cut;	/* ports, both ends of each link */
 	uint32_t num_cut;
-	uint32_t num_alone;   /* .. the first ones of moved_list, without any link */
-	uint64_t *everywhere; /* [words] what every switch reaches in the whole tree */
+	uint32_t num_alone; /* .. the first switches of moved_list, which have no link */
+	uint64_t *everywhere; /* [words] switches that all switches reach in the whole
+				 tree */
 	struct pm_routes_change *changes; /* each entry once; not of the pool */
 	uint32_t num_changes, changes_room;
-	bool lacks_memory;	    /* some change is not noted */
+	bool lacks_memory;	    /* a change could not be noted */
 	uint64_t examined;	    /* see pm_routes_examined */
-	struct withdrawn withdrawn; /* of the set at hand */
-	uint64_t *named; /* [port][touched_words] blocks in which its switch prefers .. */
-	uint8_t *indexed; /* .. [switch] that port, where this is set */
+	struct withdrawn withdrawn; /* of the present set */
+	uint64_t *named;  /* [port][touched_words] blocks in which the port's switch .. */
+	uint8_t *indexed; /* .. prefers it; [switch] whether these are filled */
 
-	uint64_t *alike; /* scratch, for moved.c: [words] see there */
+	uint64_t *alike; /* [words] working memory of moved.c */
 
-	/* Scratch, for detour.c; the queue for beyond.c, too. */
+	/* Working memory of detour.c; beyond.c uses the queue, too. */
 	uint32_t *queue, *distance; /* [switch] */
 
 	/* End ports above the leaves, for beyond.c. */
-	uint32_t *upper; /* [num_upper] switches that have some */
+	uint32_t *upper; /* [num_upper] switches with such end ports */
 	uint32_t num_upper;
-	uint32_t hub;	       /* where these paths turn up, or none */
-	uint8_t *is_upper;     /* [switch] one of these */
+	uint32_t hub;	       /* leaf where their paths turn up, or PM_NONE */
+	uint8_t *is_upper;     /* [switch] is in upper[] */
 	uint8_t *has_slots;    /* [switch] has or had end ports */
-	uint8_t *has_services; /* [switch] some of them are service ports */
-	uint8_t *marked;       /* [switch] scratch */
+	uint8_t *has_services; /* [switch] some of these are service ports */
+	uint8_t *marked;       /* [switch] working memory */
 };
 
 /* The up ports of one switch; borrowed. */
@@ -171,8 +175,8 @@ static inline uint32_t route_remote_switch(const struct pm_routes *routes, uint3
 }
 
 /*
- * All up ports of a switch, usable or not, parallel links side by side: a block with
- * neighbouring ports depends on the fewest switches above.
+ * All up ports of a switch, usable or not, with parallel links side by side: so a block
+ * with neighbouring ports depends on the fewest switches above.
  */
 static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t sw)
 {
@@ -181,7 +185,7 @@ static inline struct up_ports route_up(const struct pm_routes *routes, uint32_t 
 	return (struct up_ports){routes->up + first, routes->first_up[sw + 1] - first};
 }
 
-/* What can be reached over this link when it is usable. */
+/* The reach set over this link, if the link is usable. */
 static inline const uint64_t *route_reach_over(const struct pm_routes *routes,
 					       const struct pm_reach *reach,
 					       uint32_t port)
@@ -198,14 +202,14 @@ static inline const uint8_t *route_preferred(const struct pm_routes *routes, uin
 	return routes->preferred + (size_t)sw * routes->stride;
 }
 
-/* What pm_routes_table() returns. */
+/* The result of pm_routes_table(). */
 static inline const uint8_t *route_table(const struct pm_routes *routes, uint32_t sw)
 {
 	return routes->moved[sw] ? routes->table + (size_t)sw * routes->stride
 				 : route_preferred(routes, sw);
 }
 
-/* moved.c: notes a change of the failure at hand. */
+/* moved.c: notes a change by the present failure. */
 void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t before,
 		uint8_t after);
 
@@ -224,7 +228,7 @@ static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid
 		route_note(routes, sw, lid, before, after);
 }
 
-/* Whether another set than in the whole tree can be reached over an usable link. */
+/* Whether the reach set over a usable link differs from that in the whole tree. */
 static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t port)
 {
 	return routes->failure.changed[route_remote_switch(routes, port)] &
@@ -232,12 +236,12 @@ static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t 
 							    : PM_REACH_DOWN);
 }
 
-/* route.c: whether a link that is usable leads where this one does; O(ports). */
+/* route.c: whether a usable link leads to the same switch as this one; O(ports). */
 bool route_has_stand_in(const struct pm_routes *routes, uint32_t port);
-/* Makes the tables those for usable[], from nothing but the preferred ones. */
+/* Computes the tables for usable[] from the preferred ones. */
 void route_update(struct pm_routes *routes, const struct pm_detours *detours);
 
-/* rules.c: ports of a switch, and the keys that entries choose among them with. */
+/* rules.c: ports of a switch, and the keys by which entries choose among them. */
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list);
 static inline uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw,
@@ -247,7 +251,7 @@ static inline uint32_t route_native_key(const struct pm_routes *routes, uint32_t
 	       routes->weight[pm_tree_height(&routes->plan->tree, sw)];
 }
 
-/* Of foreign ones going up, and going down. */
+/* The keys of foreign destinations, going up, and the phase, going down. */
 uint32_t route_foreign_up(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
 uint32_t route_down_phase(const struct pm_routes *routes, uint32_t sw, uint32_t lid);
 
@@ -274,20 +278,19 @@ static inline uint32_t route_foreign_down(const struct pm_routes *routes, uint32
 				 sw, lid);
 }
 
-/* Fills a row with foreign entries, with the keys above; up is not empty. */
+/* Fills a row with foreign entries, by the keys above; `up` is not empty. */
 void route_fill_foreign(const struct pm_routes *routes, uint32_t sw, struct up_ports up,
 			uint8_t *row);
-/* How foreign ones are assigned, where a switch has at most width up ports; -ENOMEM.
- */
+/* Assigns foreign destinations, for switches with at most `width` up ports; -ENOMEM. */
 int route_assign_foreign(struct pm_routes *routes, uint32_t width, struct pm_error *err);
 
-/* index.c: fills in everything that depends on the plan alone; -ENOMEM. */
+/* index.c: fills in all that depends on the plan alone; -ENOMEM. */
 int route_index(struct pm_routes *routes, struct pm_error *err);
 
 /* preferred.c: -ENOMEM. */
 int route_fill_preferred(struct pm_routes *routes, struct pm_error *err);
 
-/* assign_ports.c: leaves' entries that planes do not settle, in preferred; -ENOMEM. */
+/* assign_ports.c: leaves' preferred entries that planes do not determine; -ENOMEM. */
 int route_assign(struct pm_routes *routes, struct pm_error *err);
 
 /* moved.c */
@@ -295,33 +298,34 @@ uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t l
 			 uint8_t instead_of);
 void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row);
 void route_update_switch(struct pm_routes *routes, uint32_t sw);
-/* Makes the table the preferred one, to be changed by route_put from there. */
+/* Makes the table a copy of the preferred one, for changes by route_put. */
 void route_start_moving(struct pm_routes *routes, uint32_t sw);
-/* Moves what used a port for places that it does not lead to any more. */
+/* Moves the entries with a port that no longer leads to their place. */
 void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port);
-/* Moves what used a port that is usable for LIDs which it does not lead to any more. */
+/* The same for a usable port and the LIDs in `withdrawn`. */
 void route_move_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
 			  const struct withdrawn *withdrawn);
-/* Has the entries fetched that it will look at. */
+/* Prefetches the entries that route_move_withdrawn will examine. */
 void route_fetch_withdrawn(struct pm_routes *routes, uint32_t sw, uint32_t port,
 			   const struct withdrawn *withdrawn);
 /* Whether all links of a switch to others have failed. */
 bool route_is_alone(const struct pm_routes *routes, uint32_t sw);
-/* If they are, leaves it its own entries; else false. */
+/* If so, leaves the switch only its own entries; else false. */
 bool route_isolate(struct pm_routes *routes, uint32_t sw);
-/* The table is about to be, or preferred has been, changed otherwise. */
+/* Notes that the table will be, or the preferred one was, changed in another way. */
 void route_touch_all(struct pm_routes *routes, uint32_t sw);
 
 /*
- * beyond.c: paths that go down and up again, at one leaf; then those from all switches to
- * the subnet manager's place, which has LIDs, so that detours to it turn up elsewhere
- * only where they must; what they are for, -ENOMEM.
+ * beyond.c. The first adds paths that go down and up again, at one leaf. The second adds
+ * such paths from all switches to the subnet manager's place, which has LIDs, so that its
+ * detours turn up elsewhere only where they must. The third finds the end ports that need
+ * such paths; -ENOMEM.
  */
 void route_add_beyond(struct pm_routes *routes);
 void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm);
 int route_index_beyond(struct pm_routes *routes, struct pm_error *err);
 
-/* detour.c: both kinds of detours */
+/* detour.c: adds both kinds of detours. */
 void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours);
 
 #endif

@@ -6,10 +6,10 @@
 #include "assign_vlans.h"
 
 /*
- * Searches the table with the fewest lines that differ from `before`, fewer than `lines`,
- * and with no more unreachable pairs than `unreachable`; writes it to d->host. False, and
- * d->host unchanged: there is none, there are more than `most` pairs to check, or there
- * is no memory. Of the tables with one number of lines all are tried, or none.
+ * Searches for the table with the fewest lines that differ from `before`: fewer than
+ * `lines`, with at most `unreachable` unreachable pairs. Writes it to d->host. False, and
+ * d->host is unchanged: there is none, there are more than `most` pairs to check, or
+ * there is no memory. For each number of lines it tries all tables, or none.
  */
 bool try_tables(struct assigner *d, const struct pm_vlan_host *before, uint32_t lines,
 		uint64_t unreachable, uint64_t most);

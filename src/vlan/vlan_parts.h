@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The switches with hosts that a VLAN connects, without the failed parts. */
+/* The parts of VLANs after a failure: switches that a VLAN still connects. */
 #ifndef VLAN_VLAN_PARTS_H
 #define VLAN_VLAN_PARTS_H
 
@@ -8,17 +8,17 @@
 struct parts {
 	const struct pm_vlans *vlans;
 	uint32_t num_switches;
-	uint32_t *part;	   /* [vlan][switch] the highest switch of its part of the tree;
-			    * PM_NONE: it is not in this VLAN */
-	uint32_t *count;   /* [vlan][switch] by that: sites that remain to be connected */
-	uint32_t *live;	   /* [switch] hosts that are there and send tags: above 0, it is
-			    * a site, which others are to reach */
-	uint8_t *gone;	   /* [host] its link has failed */
-	uint32_t *island;  /* [switch] one number for all switches that links connect */
+	uint32_t *part;	  /* [vlan][switch] the highest switch of its part of the tree;
+			     PM_NONE: not in this VLAN */
+	uint32_t *count;  /* [vlan][highest switch] remaining sites in the part */
+	uint32_t *live;	  /* [switch] present hosts that send tags; above 0: it is a site,
+			     which others have to reach */
+	uint8_t *gone;	  /* [host] its link has failed */
+	uint32_t *island; /* [switch] number of its component, connected by any links */
 	uint32_t num_live; /* hosts */
 };
 
-/* With all sites remaining; arrays are in the pool. -ENOMEM. */
+/* Begins with all sites remaining; arrays are in the pool. -ENOMEM. */
 int parts_make(const struct pm_vlans *vlans, const uint8_t *cut, struct pm_pool *pool,
 	       struct parts *parts, struct pm_error *err);
 
@@ -28,7 +28,7 @@ static inline uint32_t parts_of(const struct parts *p, uint32_t vlan, uint32_t s
 	return p->part[(size_t)vlan * p->num_switches + sw];
 }
 
-/* Number of remaining sites that a VLAN connects with this one, itself included. */
+/* The number of remaining sites that a VLAN connects with this one, including itself. */
 static inline uint32_t parts_reach(const struct parts *p, uint32_t vlan, uint32_t sw)
 {
 	uint32_t part = parts_of(p, vlan, sw);
@@ -36,7 +36,7 @@ static inline uint32_t parts_reach(const struct parts *p, uint32_t vlan, uint32_
 	return part == PM_NONE ? 0 : p->count[(size_t)vlan * p->num_switches + part];
 }
 
-/* Whether it connects two of them. */
+/* Whether a VLAN connects two switches. */
 static inline bool parts_join(const struct parts *p, uint32_t vlan, uint32_t a,
 			      uint32_t b)
 {
@@ -45,7 +45,7 @@ static inline bool parts_join(const struct parts *p, uint32_t vlan, uint32_t a,
 	return part != PM_NONE && part == parts_of(p, vlan, b);
 }
 
-/* The most sites that one of all VLANs reaches. */
+/* The most remaining sites that a VLAN connects with a switch, over all VLANs. */
 uint32_t parts_best(const struct parts *p, uint32_t sw);
 
 /* Removes a site from the remaining ones. */

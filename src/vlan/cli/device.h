@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Actions on a host's device, done by plugins/vlan where there is BPF. */
+/* Actions on a host's device; plugins/vlan does them where there is BPF. */
 #ifndef PORTMAJOR_VLAN_CLI_DEVICE_H
 #define PORTMAJOR_VLAN_CLI_DEVICE_H
 
@@ -13,8 +13,10 @@ enum device_action {
 	DEVICE_ACTIONS
 };
 
-/* Does the action on the device of this name, with a file ("-": standard input) where the
- * action takes one, else NULL. An exit status, with a message unless it is EXIT_FINE. */
+/*
+ * Does the action on the device with this name. file ("-": standard input) is for actions
+ * that take one, else NULL. An exit status, with a message unless it is EXIT_FINE.
+ */
 int device_run(enum device_action action, const char *name, const char *file);
 
 #endif

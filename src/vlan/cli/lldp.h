@@ -6,10 +6,9 @@
  *		"chassis": {"spine0": {"id": {"type": "mac", "value": ".."}, ..}},
  *		"port": {"id": {"type": "mac", "value": ".."}, "descr": "swp1", ..}}}}}
  *
- * `interface` is a list of such objects where there are several neighbours, and is
- * missing where there is none. A neighbour without a name has its members in place of the
- * object called by its name. A port's name is its id, or its `descr` where the id is an
- * address.
+ * `interface` is a list of such objects if there are several neighbours, and is missing
+ * if there is none. For a neighbour without a name `chassis` has the members of the named
+ * object itself. A port's name is its id, or its `descr` if the id is an address.
  */
 #ifndef PORTMAJOR_CLI_LLDP_H
 #define PORTMAJOR_CLI_LLDP_H
@@ -19,14 +18,14 @@
 #include <stdint.h>
 
 struct lldp_neighbour {
-	const char *interface; /* of the node that hears it */
-	const char *name;      /* of the neighbour's system; NULL: has none */
+	const char *interface; /* of the node, to which the neighbour is attached */
+	const char *name;      /* of the neighbour's system; NULL: none */
 	const char *id;	       /* of the neighbour's chassis */
 	const char *port;      /* "": not known */
 };
 
 struct lldp {
-	json_t *root; /* has all texts */
+	json_t *root; /* owns all texts */
 	struct lldp_neighbour *list;
 	uint32_t num, room;
 };

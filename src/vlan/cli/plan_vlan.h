@@ -12,7 +12,7 @@
 struct plan_vlan {
 	const char *folder; /* for the files */
 	const char *macs;   /* file of names and MAC addresses, or NULL */
-	const char *ports;  /* pattern for switches' ports; NULL: the usual */
+	const char *ports;  /* pattern for names of switches' ports; NULL: the default */
 	const char *old;    /* former host table, or NULL */
 	uint32_t first;	    /* number of the first VLAN */
 	uint32_t mac_table; /* entries that a switch can hold, 0: any number */
@@ -29,15 +29,15 @@ struct vlan_job {
 	struct pm_vlan_assignment assignment;
 	struct pm_vlan_loads loads;
 	uint64_t mac_entries;
-	uint32_t mac_switch; /* the switch with the most of them */
+	uint32_t mac_switch; /* the switch with the most MAC entries */
 	uint64_t *mac;	     /* [host] */
 	uint8_t *cut;	     /* [port] failed; NULL: none */
 	struct pm_host_table old;
-	uint32_t changed, gone; /* lines that differ from the old, or are gone */
-	uint32_t fresh;		/* of changed: of addresses that the old one lacks */
+	uint32_t changed, gone; /* lines that differ from the old, or are removed */
+	uint32_t fresh; /* of changed: lines of addresses that the old table lacks */
 };
 
-/* The MAC addresses of hosts, and the hosts without tags; an exit status. */
+/* Reads the MAC addresses of hosts, and the hosts without tags; an exit status. */
 int vlan_hosts_read(struct vlan_job *job);
 
 /* Reads the former table, from which changes start after a failure. An exit status. */
@@ -46,7 +46,7 @@ int vlan_old_read(struct vlan_job *job);
 /* Counts lines that differ from the former table. */
 void vlan_old_compare(struct vlan_job *job);
 
-/* A host's line as a file has it. */
+/* A line of the file: a host's, or that of group addresses. */
 struct pm_host_line vlan_host_line(const struct vlan_job *job, uint32_t host);
 struct pm_host_line vlan_group_line(const struct vlan_job *job);
 

@@ -5,7 +5,7 @@
 
 #include <portmajor/fabric/fabric.h>
 
-/* An exit status: a pattern without {port} is refused; NULL is the usual one. */
+/* Checks a pattern; an exit status: {port} is required. NULL: the default pattern. */
 int cli_port_pattern_check(const char *pattern);
 
 /* A switch port's name by that pattern; the caller frees it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The subcommands of portmajor-vlan, and code that they share. */
+/* The subcommands of portmajor-vlan. */
 #ifndef PORTMAJOR_VLAN_CLI_VLAN_COMMANDS_H
 #define PORTMAJOR_VLAN_CLI_VLAN_COMMANDS_H
 
