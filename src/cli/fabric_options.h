@@ -16,9 +16,8 @@ struct cli_fabric {
 	const char *names;  /* file for --node-name-map, or NULL */
 	const char *config; /* the plugin's configuration file, for its roles; or NULL */
 	bool connect_roots;
-	bool lmc_given; /* lmc was given with -m */
-	struct pm_netlist_notes
-		*notes; /* also gets the notes on missing lines, unless NULL */
+	bool lmc_given;			/* lmc was given with -m */
+	struct pm_netlist_notes *notes; /* gets the notes, too, unless NULL */
 };
 
 /*

@@ -15,9 +15,9 @@ struct pm_failure_sweep {
 	uint32_t shard, num_shards;
 	unsigned int threads; /* 1 and up; each has its own tables */
 	/*
-	 * Called, unless NULL, by the calling thread for each failure that it tries.
-	 * done: failures that all threads have tried so far; count: failures of the
-	 * shard.
+	 * If not NULL, pm_failure_sweep_run calls it on its own thread, for each failure
+	 * that this thread tries. done: failures that all threads have tried so far;
+	 * count: failures of the shard.
 	 */
 	void (*progress)(uint64_t done, uint64_t count, void *context);
 	void *context;

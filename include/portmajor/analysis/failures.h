@@ -15,18 +15,18 @@ struct pm_ports {
 };
 
 /*
- * Adds the parts that a text names, one port for each. The text is one of
+ * Adds the parts that a text names, one port for each; a node by its port 0. The text is
  *
  *	a node's name, for all nodes of that name, or its label (pm_fabric_label)
  *	a pattern with *, ? and [], for all nodes that match
  *	a GUID of a node or a port: "0x...", or ibnetdiscover's "S-..."
- *	a LID, "lid:N" or N alone: of the fabric's ports or, if they have none, of the
- *plan a chassis, by the beginning of its switches' names up to a -: "s0" for s0-line0 one
- *of these with ":PORT" or "[PORT]" behind it, for a port, which must have a link both
- *ends of a link, as printed: "leaf0[17]-s0-line0[6]"
+ *	"lid:N", or N alone: a LID of the fabric's ports or, without LIDs, of the plan
+ *	a chassis: the beginning of its switches' names up to a -, "s0" for s0-line0
+ *	one of these and ":PORT" or "[PORT]": a port, which must have a link
+ *	both ends of a link, as printed: "leaf0[17]-s0-line0[6]"
  *
- * A node is added by its port 0. A node's name counts before a link's. Messages
- *begin with `what`, such as an option. -EINVAL: no such part; -ENOMEM.
+ * A node's name counts before a link's. Messages begin with `what`, such as an option.
+ * -EINVAL: no such part; -ENOMEM.
  */
 int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     const char *what, const char *text, struct pm_ports *ports,

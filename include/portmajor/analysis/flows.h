@@ -32,9 +32,9 @@ int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid);
 int pm_flows_note_end(struct pm_flows *flows, uint32_t port);
 
 /*
- * Updates the loads, by all notes, to those of the routes' tables in `broken`, a clone of
- * the fabric with links cut. O(noted entries x path length), and for each failed end port
- * O((switches with end ports + end ports) x path length).
+ * Updates the loads for the routes' tables in `broken`, a clone of the fabric with links
+ * cut, from the noted entries and ports. O(noted entries x path length), and for each
+ * failed end port O((switches with end ports + end ports) x path length).
  */
 void pm_flows_update(struct pm_flows *flows, const struct pm_fabric *broken);
 

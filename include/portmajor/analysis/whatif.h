@@ -22,11 +22,10 @@ struct pm_whatif_result {
 	uint32_t switches_cut; /* out of its reach */
 	uint64_t pairs_cut;    /* ordered pairs of end ports that have lost their last
 				* up-then-down path */
-	uint64_t load; /* with `loads`: most flows in one direction of a link between
-			  switches when every end port sends one to each other, scaled by
-			  pm_link_weigh */
-	uint32_t
-		shift; /* with `shifts`: the same for the worst shift permutation tried */
+	uint64_t load;	/* with `loads`: most flows in one direction of a link between
+			   switches when every end port sends one to each other, scaled by
+			   pm_link_weigh */
+	uint32_t shift; /* with `shifts`: the same for the worst shift permutation */
 	/*
 	 * Within the subnet manager's reach. Unless pm_reachable_enough, the plugin fails
 	 * over: it sends the next engine's tables.

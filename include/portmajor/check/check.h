@@ -129,8 +129,8 @@ struct pm_check_loads {
 	struct pm_check_load up[PM_CHECK_LEVELS];   /* [l] from level l to l + 1 */
 	struct pm_check_load down[PM_CHECK_LEVELS]; /* [l] from level l + 1 to l */
 	/*
-	 * The numbers of end ports' LIDs at two up ports of one leaf: the largest
-	 * difference, over all leaves. Ports without a link do not count.
+	 * The largest difference between two up ports of one leaf in the number of end
+	 * ports' LIDs, over all leaves. Ports without a link do not count.
 	 */
 	uint32_t uplink_spread;
 	uint32_t uplink_least, uplink_most;

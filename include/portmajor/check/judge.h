@@ -15,7 +15,7 @@
 #include <portmajor/route/delta.h>
 #include <portmajor/route/lfts.h>
 
-/* In the order of the steps, as findings are. The comments tell what `count` counts. */
+/* In the order of the steps, as findings are. Comments: the unit of pm_finding.count. */
 enum pm_finding_kind {
 	PM_FOUND_UNKNOWN_SWITCH, /* tables of switches that are not in the topology */
 	PM_FOUND_NO_TABLE,	 /* switches with a link */

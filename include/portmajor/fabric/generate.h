@@ -132,7 +132,8 @@ struct pm_generate_dragonfly {
 
 /*
  * End nodes NAME-1, NAME-2, .. with one port, assigned in turn to the switches of a
- * level, on the ports behind those of the shape. Nodes of one name are numbered through.
+ * level, on the ports behind those of the shape. Nodes of one name are numbered
+ * consecutively.
  */
 struct pm_generate_service {
 	char name[PM_GENERATE_NAME]; /* small letters; "router": they are routers */

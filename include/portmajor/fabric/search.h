@@ -23,7 +23,7 @@ struct pm_search {
 
 	/*
 	 * Results: queue[0..count) are the nodes found, nearest first. by[node] is the
-	 * port, of the node before it on the path, that leads to it; for a start the
+	 * port that leads to it from the node before it on the path; for a start the
 	 * node's own port 0; PM_NONE: not found.
 	 */
 	uint32_t count;

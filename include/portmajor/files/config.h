@@ -67,8 +67,8 @@ int pm_config_parse(const char *text, const char *source, struct pm_config *conf
 		    struct pm_error *err);
 
 /*
- * Keys whose values can change while the plugin runs, and those that need a restart of
- * OpenSM: lid_order, migrate, shadow, prometheus.
+ * Keys with values that can change while the plugin runs, and those that need a restart
+ * of OpenSM: lid_order, migrate, shadow, prometheus.
  */
 enum pm_config_kind {
 	PM_CONFIG_LIVE,

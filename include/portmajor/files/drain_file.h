@@ -8,7 +8,7 @@
  *     by root                           .. the user, ..
  *     reason errors on lane 2           .. and the reason
  *     0x0002c903000a2200 - s1-line0     all links of this switch to other switches
- *     0x0002c903000a2300 - SwitchIB (0x0002c903000a2300)    of several of this name one
+ *     0x0002c903000a2300 - SwitchIB (0x0002c903000a2300)    one of several of this name
  *
  * The GUID counts; names, and the lines since, by and reason below a drain, are for
  * people and may be missing. Blank lines, and comments from # at the beginning of a line,

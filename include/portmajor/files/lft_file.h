@@ -10,7 +10,7 @@
  *   opensm.fdbs        `dump_ucast_routes: Switch 0x..`, then lines
  *                      `0x0001 : 001  : 02   : yes` or `0x0001 : UNREACHABLE`
  *
- *   Dump               of ibsim's console: the simulated switches with the whole of their
+ *   Dump               of ibsim's console: the simulated switches with all of their
  *                      tables, and the owners of LIDs
  *
  * OpenSM loads the first two with `-R file -U FILE`.

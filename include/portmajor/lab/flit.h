@@ -41,8 +41,8 @@ enum pm_flit_rule {
 	PM_FLIT_DATELINE, /* torus: the upper half from the wrapping link of a row on */
 	PM_FLIT_ANY,
 	PM_FLIT_ONE, /* VC 0 */
-	PM_FLIT_ROW, /* torus: the upper half all along a row whose wrapping link it takes
-		      */
+	PM_FLIT_ROW, /* torus: the upper half all along a row, if it takes the wrapping
+			link */
 };
 
 enum pm_flit_pattern {

@@ -228,7 +228,7 @@ struct pm_packet_deadlock {
 	uint32_t begin;	 /* tick of the arrival of the last packet at the head of its
 			  * queues */
 	uint32_t end;	 /* last tick of the loop */
-	uint32_t hosts;	 /* most hosts with a next packet waiting for it at a time */
+	uint32_t hosts;	 /* most hosts at a time with a packet waiting for it */
 	uint32_t length; /* of the first loop found, .. */
 	uint32_t loop[PM_PACKET_LOOP]; /* .. and its first ports */
 };

@@ -73,9 +73,10 @@ struct pm_group_tree {
 };
 
 /*
- * Makes a maker, which the caller frees. The plan is borrowed and must outlive it. All
- * links are usable until pm_multicast_set_links. -ENOMEM. Cost: O(links x switches / 64 +
- * planes x switches), and memory as pm_reach for each capacity that differs.
+ * Creates the maker of a plan's trees; the caller frees it. The plan is borrowed and must
+ * outlive it. All links are usable until pm_multicast_set_links. -ENOMEM. Cost: O(links x
+ * switches / 64 + planes x switches), and memory as pm_reach for each capacity that
+ * differs.
  */
 int pm_multicast_new(const struct pm_plan *plan, const struct pm_multicast_config *config,
 		     struct pm_multicast **multicast, struct pm_error *err);

@@ -70,7 +70,7 @@
  *   existing cable are right, tables over a missing one are not;
  * - the last line is left out if the file ends in the middle of it.
  *
- * Notes report both. A contradiction is an error, and so is a text without a switch.
+ * Notes report all this. A contradiction is an error, and so is a text without a switch.
  *
  * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
  */

@@ -11,8 +11,8 @@
  * with the leaves' own LIDs among them, and, in the gaps, the LIDs of the switches that
  * make up the plane above the leaves. A run begins at a block boundary (a run of at most
  * 32 LIDs at a multiple of its size, rounded up to a power of two), and is as long as
- * whole blocks allow: the rest is spare, for growth. Runs are shorter where only that
- * lets the planes of a component share a block (without LMC). When subtrees have at most
+ * whole blocks allow: the rest is spare, for growth. Runs are shorter where the planes of
+ * a component could not share a block otherwise (without LMC). When subtrees have at most
  * 64 LIDs in a plane they do not straddle blocks, as far as the spare allows. Example,
  * director of 324 leaves, one plane of 6 blocks; 19 LIDs are 18 slots and one leaf of a
  * pod:
@@ -38,7 +38,7 @@
  * I/O ports (roles.h) and compute ports are assigned to planes as if the other kind did
  * not exist, so that neither spoils the other's balance.
  *
- * So the failure of a plane changes ceil(LIDs / 64) blocks of a leaf, and that of a
+ * The failure of a plane changes ceil(LIDs / 64) blocks of a leaf, and that of a
  * first-level switch one block of every leaf outside its pod.
  */
 #ifndef PORTMAJOR_PLAN_H

@@ -39,8 +39,8 @@ struct pm_drains {
 void pm_drains_free(struct pm_drains *drains);
 
 /*
- * Adds a drain unless it is there already; *added (may be NULL) tells which. The drain's
- * name is the label without the GUID. -ENOMEM.
+ * Adds a drain unless it is there already; *added (may be NULL) is whether it was added.
+ * The drain's name is the label without the GUID. -ENOMEM.
  */
 int pm_drains_add(struct pm_drains *drains, uint64_t guid, unsigned int num,
 		  const char *label, bool *added, struct pm_error *err);

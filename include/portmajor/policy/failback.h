@@ -38,7 +38,7 @@ struct pm_failback {
 	uint64_t blurred_ms; /* .. since this time */
 };
 
-/* Begins with portmajor routing. 0 < first_ms <= longest_ms. */
+/* The state at the beginning: portmajor routes. 0 < first_ms <= longest_ms. */
 void pm_failback_init(struct pm_failback *failback, uint32_t first_ms,
 		      uint32_t longest_ms);
 

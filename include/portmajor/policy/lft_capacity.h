@@ -5,7 +5,7 @@
  *
  * A switch with a table too small for the plan's LIDs drops packets to higher LIDs, so it
  * is excluded from all paths. Switches of the lowest level are not excluded: no other
- * switch's path leads through them, and the LIDs that fit work.
+ * switch's path leads through them, and they serve the LIDs that fit.
  */
 #ifndef PORTMAJOR_LFT_CAPACITY_H
 #define PORTMAJOR_LFT_CAPACITY_H

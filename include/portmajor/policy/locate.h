@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Locates a failure with few queries. A switch reports that one of its ports changed
- * (trap 128); a question is a query for one port: a Get of its state.
+ * (trap 128); a question is a Get of the state of one port.
  *
  *   pm_locate_new
  *   repeat: pm_locate_report for each new report

@@ -80,11 +80,10 @@ struct pm_vlan_assignment {
 	uint64_t unreachable; /* of these: in unconnected parts of their VLAN, .. */
 	uint64_t cabled;      /* .. and of those: connected by cables */
 	uint32_t unheard;     /* present hosts out of reach of broadcasts */
-	uint32_t spread;      /* evenness of a switch's own hosts over its cables up: the
-				 largest difference in hosts between a cable with such hosts
-				 and the emptiest cable that leads to VLANs for them; 1 at
-				 most. Cables with only the hosts of lower switches do not
-				 count: they may have any number more */
+	uint32_t spread; /* the largest difference in hosts between two cables up of a
+			    switch: one with the switch's own hosts, and the emptiest one
+			    with VLANs for these; 1 at most. A cable with only hosts of
+			    lower switches may have any number more */
 };
 
 /*

@@ -37,7 +37,7 @@ struct planning {
 	struct pm_plan *base; /* with the planned LIDs */
 	struct pm_plan *plan; /* the plan in force, NULL until SETTLED; may be the base */
 	struct pm_plan *last; /* the plan in force when OpenSM ended; until SETTLED */
-	/* [port of plan->topology] the base's LID of a place; NULL: as in the plan */
+	/* [port of plan->topology] LID of a place by the base; NULL: plan is the base */
 	uint16_t *planned;
 	bool unsaved;	      /* the files differ from the plans */
 	uint32_t out_of_plan; /* see planning_count */

@@ -284,7 +284,7 @@ struct plugin {
 
 	bool steps_failed; /* steps were left to the repairer, see leave_steps */
 	char unfit[PM_LFT_CAPACITY_TEXT],
-		unfit_logged[PM_LFT_CAPACITY_TEXT]; /* the bad ones */
+		unfit_logged[PM_LFT_CAPACITY_TEXT]; /* bad switches */
 
 	struct pm_failback failback;	/* chooses the engine, by reachable pairs */
 	uint64_t failback_in_ms;	/* ms until a failback, or UINT64_MAX */

@@ -28,10 +28,10 @@ struct repair_subject {
 	 */
 	bool (*is_halted)(void *context);
 	/*
-	 * Called before any block is sent, with the view's tables for its links in use.
-	 * Changes them to the tables that the switches shall have, in a transition too
-	 * (transition_mix), and notes view->discovered, without the failed parts.
-	 * -ENOMEM; -ECANCELED: the repair has to end.
+	 * Called before any block is sent, when the view's tables are those for its links
+	 * in use. Changes them to the tables that the switches are to have, also during a
+	 * transition (transition_mix), and notes view->discovered, without the failed
+	 * parts. -ENOMEM; -ECANCELED: the repair has to end.
 	 */
 	int (*take_over)(void *context);
 	/*

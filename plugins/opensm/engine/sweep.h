@@ -10,14 +10,14 @@
  *                        and drops traps from before that discovery; takes the repairer's
  *                        drains after the end of a transition, and none begins from here
  *                        on; copies the fabric, makes or grows the plan, computes tables
- *                        for the LIDs to be, and, with the lock held, gives the LIDs to
+ *                        for the future LIDs, and, with the lock held, gives the LIDs to
  *                        OpenSM's LID manager; sends blocks that need an order (ahead.h),
  *                        and then halts the repairer
  *   engine callback      osm->lock held by OpenSM: halts the repairer, and merges
  *                        failures found since; compares the present fabric with that of
  *                        the tables, and computes them anew only if it differs; hands the
  *                        view over to the repairer, and writes the tables to new_lft,
- *                        without blocks that have Sets of ours out. If a failure was
+ *                        without blocks with the plugin's Sets out. If a failure was
  *                        merged, or some blocks that need an order were not sent before,
  *                        it writes whole tables only, and the repairer sends the rest
  *   UCAST_ROUTING_DONE   all LFT blocks of OpenSM's are answered: hands the view over if

@@ -37,8 +37,8 @@ struct view {
 			      discovery is over; else 0 */
 	uint32_t serial;   /* differs for each plan */
 	bool current;	   /* routes are those for `usable` and `detours`, .. */
-	uint64_t until_ms; /* .. until this time, when a hold ends (view_sight's clock),
-			      or UINT64_MAX */
+	uint64_t until_ms; /* .. until a hold ends at this time of view_sight's clock, or
+			      UINT64_MAX */
 	struct pm_detours detours;
 	struct pm_unreachable unreachable; /* of these routes */
 	struct pm_reachable reachable;	   /* of pairs connected by links */

@@ -20,11 +20,10 @@
 
 /* Distance of the tables in force from the plan's, for usable links. */
 struct state_balance {
-	uint64_t entries_off,
-		blocks_off;    /* LFT entries that differ, and blocks with such entries */
-	uint32_t switches_off; /* with such entries */
-	bool rebalancing;      /* tables are changing to the plan's .. */
-	uint64_t blocks_left;  /* .. with this number of blocks still to be sent */
+	uint64_t entries_off, blocks_off; /* different LFT entries; blocks with them */
+	uint32_t switches_off;		  /* with such entries */
+	bool rebalancing;		  /* tables are changing to the plan's .. */
+	uint64_t blocks_left; /* .. with this number of blocks still to be sent */
 };
 
 /* The duration of a repair, in ms from the failure's first trap on. */

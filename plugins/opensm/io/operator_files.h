@@ -85,8 +85,8 @@ bool operator_files_take_config(struct operator_files *files, struct pm_config *
 bool operator_files_has_drains(struct operator_files *files, const struct pm_drains *now);
 
 /*
- * The same, but true once for each change of the file. The caller requests a sweep to
- * take the drains; the sweep may fail to.
+ * The same, but true once for each change of the file. It is for requesting a sweep,
+ * which may not take the drains.
  */
 bool operator_files_claim_drains(struct operator_files *files,
 				 const struct pm_drains *now);

@@ -6,8 +6,8 @@
  * change: every neighbour of a failed part. This module removes the mark where the table
  * is intact: the switch surely still has it.
  *
- * Surely means, in this sweep's discovery before any Set: LinearFDBTop is ours, port 0
- * has its planned LID, and some other port is past INIT. A rebooted switch has
+ * Surely means, in this sweep's discovery before any Set: LinearFDBTop is the plan's,
+ * port 0 has its planned LID, and some other port is past INIT. A rebooted switch has
  * LinearFDBTop 0, LID 0 and all ports in INIT; only the subnet manager changes these, and
  * then it writes the table.
  *
@@ -45,8 +45,7 @@ struct lft_records {
 	struct lft_records_noted *noted; /* in the order of their keys */
 	uint32_t num;			 /* 0: none */
 	uint32_t room;
-	struct lft_records_lows lows,
-		next; /* switches of the last writing, and of the present one */
+	struct lft_records_lows lows, next; /* of the last writing; of the present one */
 };
 
 /* The blocks written, before OpenSM sends them. */

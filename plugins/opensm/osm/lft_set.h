@@ -5,11 +5,11 @@
  *
  *   - At most one Set for a switch and block is out, OpenSM's or ours.
  *   - OpenSM's record of a block (lft) is zeroed when its Set is handed over, as OpenSM
- *     does; the answer fills it. A block that was not answered so differs from every
- *     table, and is sent again.
- *   - new_lft has the last Set of each block, OpenSM's or ours. OpenSM complains at the
- *     end of a sweep where it differs from the record. While it has Sets of its own out,
- *     from the engine's callback to UCAST_ROUTING_DONE, a block that differs from the
+ *     does; the answer fills it. So an unanswered block differs from every table, and
+ *     is sent again.
+ *   - new_lft has the last Set of each block, OpenSM's or ours. OpenSM logs an error at
+ *     the end of a sweep where it differs from the record. While it has Sets of its own
+ * out, from the engine's callback to UCAST_ROUTING_DONE, a block that differs from the
  *     record is out.
  */
 #ifndef PORTMAJOR_LFT_SET_H

@@ -39,9 +39,7 @@ struct subnet_cache_port {
 	uint16_t lid;	  /* first the learnt one, then the plan's */
 	bool has_lid;	  /* an end port, or a switch's own */
 	bool used;	  /* connected when learnt */
-	bool reported;	  /* by the other end, or without a link, see
-			   * subnet_cache_is_unchanged
-			   */
+	bool reported;	  /* subnet_cache_is_unchanged examines the other end, or none */
 };
 
 /*

@@ -17,12 +17,13 @@
 #include <stdint.h>
 
 struct settle_kind {
-	const char *name;    /* of the command */
-	const char *file;    /* name of the request's file */
-	const char *listed;  /* the member of the JSON output */
-	const char *unknown; /* for a message on an operand that names none */
-	bool shadow;	     /* also for an OpenSM in shadow mode */
-	bool by_switch;	     /* a switch as operand names its links */
+	const char *name;   /* of the command */
+	const char *file;   /* name of the request's file */
+	const char *listed; /* the member of the JSON output */
+	const char *
+		unknown; /* in a message on an operand: it is .., such as "not missing" */
+	bool shadow;	 /* also for an OpenSM in shadow mode */
+	bool by_switch;	 /* a switch as operand names its links */
 	json_t *(*list)(const json_t *root);	 /* borrowed; the argument of is_listed */
 	bool (*is_listed)(const json_t *matter); /* NULL: all are */
 	bool (*is_settled)(const json_t *matter); /* for listed ones; NULL: none is */

@@ -12,9 +12,8 @@
 #include <portmajor/lab/lft_trace.h>
 
 struct recordings {
-	char *folder; /* NULL: there is none */
-	const char
-		*fabric; /* name of the fabric there; NULL: the netlist is another file */
+	char *folder;	    /* NULL: there is none */
+	const char *fabric; /* its name there; NULL: the netlist is another file */
 };
 
 /*

@@ -72,7 +72,8 @@ struct stage_link {
 	uint32_t grants; /* as an output: turn of the inputs */
 	uint32_t takes;	 /* as an input: turn of the outputs */
 	uint32_t front;	 /* in a cycle: the VC with its offer, or PM_NONE */
-	uint32_t offer;	 /* in a cycle: the output whose offer it takes, or PM_NONE */
+	uint32_t offer; /* in a cycle: the output with the offer that it takes, or PM_NONE
+			 */
 };
 
 /* A flit on a link. */
