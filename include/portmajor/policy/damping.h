@@ -61,11 +61,10 @@ struct pm_damping_holds {
 };
 
 /*
- * Excludes links on hold from usable[port], at both ends; usable is the `now` of the last
- * pm_damping_observe. Leaves in the links without which fewer pairs of switches with end
- * ports would have an up-then-down path: no more than needed, and those with the shortest
- * holds. -ENOMEM: usable and *holds are untouched. Cost: nothing if no link is on hold;
- * else that of pm_exclude (exclude.h).
+ * Excludes links on hold from usable[port] by pm_exclude (exclude.h), which leaves in
+ * needed links: those with the shortest holds. usable is the `now` of the last
+ * pm_damping_observe. -ENOMEM: usable and *holds are untouched. Cost: nothing if no link
+ * is on hold; else that of pm_exclude.
  */
 int pm_damping_hold(struct pm_damping *damping, const struct pm_plan *plan,
 		    uint8_t *usable, uint64_t now_ms, struct pm_damping_holds *holds,

@@ -63,11 +63,9 @@ void pm_drains_remove(struct pm_drains *drains, uint32_t i);
 bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b);
 
 /*
- * Excludes drained links from usable[port] (see pm_plan_match), at both ends. Leaves in
- * the links without which fewer pairs of switches with end ports would have an
- * up-then-down path: no more than needed, the last drained first. -ENOMEM: usable and
- * *drains are untouched. Cost: nothing if no drained link is usable; else that of
- * pm_exclude (exclude.h).
+ * Excludes drained links from usable[port] (pm_plan_match) by pm_exclude (exclude.h),
+ * which leaves in needed links: the last drained first. -ENOMEM: usable and *drains are
+ * untouched. Cost: nothing if no drained link is usable; else that of pm_exclude.
  */
 int pm_drains_apply(struct pm_drains *drains, const struct pm_plan *plan, uint8_t *usable,
 		    struct pm_error *err);

@@ -13,7 +13,7 @@ struct pm_exclusion {
 
 /*
  * Excludes links from usable[port], at both ends, in the order of the list. Leaves in
- * each link without which fewer pairs of switches with end ports would have an
+ * needed links: those without which fewer pairs of switches with end ports would have an
  * up-then-down path. The list has each link once. -ENOMEM: usable is untouched. Cost:
  * nothing without links; else two pm_reach_compute, and for each link left in,
  * pm_reach_fail of at most 4 times the links between it and the last one left in, in 2 x

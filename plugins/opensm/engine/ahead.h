@@ -17,9 +17,7 @@
 struct ahead_subject {
 	struct lft_sender *sender;
 	const struct view *view; /* with the new tables */
-	/*
-	 * Whether sending has to end. Called on this thread, with or without osm->lock.
-	 */
+	/* Whether to end. On this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	void *context;
 };

@@ -32,10 +32,7 @@ struct balance {
 struct balance_subject {
 	struct lft_sender *sender;
 	struct view *view; /* with the switches' tables */
-	/*
-	 * Whether rebalancing has to pause, or end. Called on this thread, with or
-	 * without osm->lock.
-	 */
+	/* Whether to pause, or end. On this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	/* Whether the sweeper has taken over the released blocks, and sends them. */
 	bool (*is_halted)(void *context);

@@ -30,9 +30,7 @@ struct mcast_subject {
 	const struct view *view; /* with usable[] of the unicast tables */
 	bool urgent;		 /* overtake OpenSM's SMPs that wait for the wire */
 	bool idle;		 /* not urgent: few SMPs are out at a time */
-	/*
-	 * Whether the run has to end. Called on this thread, with or without osm->lock.
-	 */
+	/* Whether to end. On this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	void *context;
 };

@@ -22,10 +22,7 @@ struct repair_subject {
 	uint32_t wait_ms;   /* time to wait for the first trap */
 	bool urgent;	    /* OpenSM's SMPs wait for the wire: overtake them */
 	bool resend;	    /* send postponed blocks, even without a trap */
-	/*
-	 * Whether the repair has to end. Called on this thread, with or without
-	 * osm->lock.
-	 */
+	/* Whether to end. On this thread, with or without osm->lock. */
 	bool (*is_halted)(void *context);
 	/*
 	 * Called before any block is sent, when the view's tables are those for its links

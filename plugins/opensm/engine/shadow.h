@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Shadow mode: counts the blocks that portmajor would send, while another engine routes.
- * Compares portmajor's tables with OpenSM's record, and with its previous tables. Sends
- * nothing.
+ * Shadow mode: counts the blocks that portmajor would send, while another engine routes:
+ * compares its tables with OpenSM's record, and with its previous ones.
  */
 #ifndef PORTMAJOR_SHADOW_H
 #define PORTMAJOR_SHADOW_H

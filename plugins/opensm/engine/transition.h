@@ -58,10 +58,7 @@ struct transition {
 struct transition_subject {
 	struct lft_sender *sender;
 	struct view *view; /* with the new links in use, and all discovered ones */
-	/*
-	 * Whether it has to pause, or end. Called on this thread, with or without
-	 * osm->lock.
-	 */
+	/* Whether to pause, or end. On this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	void *context;
 };

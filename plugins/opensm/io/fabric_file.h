@@ -24,7 +24,7 @@ struct fabric_file *fabric_file_start(struct store *store, struct worker *writer
 /* After the writer has ended; file may be NULL. */
 void fabric_file_stop(struct fabric_file *file);
 
-/* Has a fabric written, soon; takes it over. Waits for no file. */
+/* Has a fabric written soon, and takes it over. Waits for no file. */
 void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric);
 
 /* A round of the writer, on its thread, after store_write. */

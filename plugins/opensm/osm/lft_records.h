@@ -101,7 +101,7 @@ void lft_records_held(const osm_subn_t *subn, const struct pm_plan *plan, bool d
 
 /*
  * Whether OpenSM's record of a block is all zeros, as no block of a table is: the block's
- * content is not known. False beyond the record. With osm->lock held.
+ * content is not known. False beyond the record.
  */
 bool lft_records_is_zeroed(const osm_switch_t *sw, uint32_t block);
 

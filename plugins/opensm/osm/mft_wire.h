@@ -30,9 +30,7 @@ struct mft_wire {
 	uint8_t *silent; /* [switch] working memory */
 	bool urgent;	 /* overtake OpenSM's SMPs that wait for the wire */
 	bool idle;	 /* not urgent: few SMPs are out at a time */
-	/*
-	 * Whether the call has to end. Called on this thread, with or without osm->lock.
-	 */
+	/* Whether to end. On this thread, with or without osm->lock. */
 	bool (*is_interrupted)(void *context);
 	void *context;
 };

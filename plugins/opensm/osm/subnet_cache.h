@@ -10,7 +10,8 @@
  *                                                    '---'
  *
  * OpenSM may free nodes and ports when its lock is released. So the cache keeps GUIDs and
- * port numbers, and each look finds OpenSM's nodes anew in its table.
+ * port numbers, and each look finds OpenSM's nodes anew in its table. Functions with a
+ * subn need osm->lock held, shared at least.
  */
 #ifndef PORTMAJOR_SUBNET_CACHE_H
 #define PORTMAJOR_SUBNET_CACHE_H
@@ -78,10 +79,7 @@ struct subnet_cache {
 	uint32_t num_switches;
 };
 
-/*
- * Learns the present subnet, and looks. Call with osm->lock held, shared at least.
- * -ENOMEM: the cache is empty.
- */
+/* Learns the present subnet, and looks. -ENOMEM: the cache is empty. */
 int subnet_cache_learn(struct subnet_cache *cache, const osm_subn_t *subn,
 		       struct pm_error *err);
 void subnet_cache_forget(struct subnet_cache *cache);
@@ -91,8 +89,7 @@ void subnet_cache_bind(struct subnet_cache *cache, const struct pm_plan *plan);
 
 /*
  * Looks. False: there is a new part, another LID than the plan's, or no bound plan; then
- * the functions below must not be called. Call with osm->lock held, shared at least.
- * O(ports); allocates nothing.
+ * the functions below must not be called. O(ports); allocates nothing.
  */
 bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn);
 
@@ -104,8 +101,7 @@ bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn);
  * cuts links: those of nodes and ports that were not discovered, which the look has
  * counted, and of ports without an answer for their P_Key tables, which OpenSM notes as
  * an error. Then no link is examined, and a port that traps have called unhealthy since
- * is left to the next discovery. Call with osm->lock held, shared at least. At most half
- * the cost of a look.
+ * is left to the next discovery. At most half the cost of a look.
  */
 bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *subn,
 			       bool heard);
