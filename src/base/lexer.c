@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Takes lines and words off text, and fails with file and line. */
+/* Takes lines and words off a text; errors name the file and the line. */
 #include <portmajor/base/digit.h>
 #include <portmajor/base/lexer.h>
 
@@ -143,7 +143,7 @@ static int fail_at(const struct pm_lexer *lexer, uint32_t line, const char *form
 	const char *source = lexer->source;
 	char message[PM_ERROR_TEXT];
 
-	/* Its end, so that the message behind it has room. */
+	/* Shortens the source's name from the left, so that the message has room. */
 	if (length > SHOWN_SOURCE)
 		source += length - SHOWN_SOURCE;
 	vsnprintf(message, sizeof(message), format, args);
@@ -173,7 +173,7 @@ int pm_lexer_fail_at(const struct pm_lexer *lexer, uint32_t line, const char *fo
 	return rc;
 }
 
-/* Whether any of eight bytes is below ' ' or 0x7f; a yes may be wrong. */
+/* Whether any of eight bytes is a control character. May say yes wrongly, never no. */
 static bool may_be_odd(const char *at)
 {
 	const uint64_t each = 0x0101010101010101;

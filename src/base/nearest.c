@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Edit distance with swaps of neighbours (optimal string alignment), a row of the table
- * at a time: a cell is the distance of the first i letters of one word from the first k
- * of the other.
+ * Edit distance with swaps of neighbouring letters (optimal string alignment), one row of
+ * the table at a time. A cell is the distance between the first i letters of one word and
+ * the first k of the other.
  */
 #include <portmajor/base/nearest.h>
 

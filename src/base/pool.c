@@ -8,18 +8,19 @@
 #include <sys/mman.h>
 
 #define LARGE_PAGE ((size_t)2 << 20)
-/* Below this they have little to give. */
+/* Smaller pieces gain little from large pages. */
 #define LARGE (2 * LARGE_PAGE)
 
 struct pm_pool_piece {
 	struct pm_pool_piece *next;
-	max_align_t data[]; /* aligned for anything, like malloc's */
+	max_align_t data[]; /* aligned for any type, as malloc's memory is */
 };
 
 /*
  * Tables of all switches take thousands of small pages, and getting these from the kernel
- * takes longer than filling them. Large ones are an advice; without it nothing else is
- * lost. The piece begins with one, as the part of it before the first has small ones.
+ * takes longer than filling them. So the kernel is advised to use large pages; it need
+ * not. The piece begins at a large page's boundary, as the kernel uses small pages before
+ * that.
  */
 static struct pm_pool_piece *allocate_large(size_t size)
 {
@@ -31,7 +32,7 @@ static struct pm_pool_piece *allocate_large(size_t size)
 	return piece;
 }
 
-/* Links a piece into the pool, or notes that there is none. */
+/* Links a piece into the pool; NULL records that memory ran out. */
 static void *add_piece(struct pm_pool *pool, struct pm_pool_piece *piece)
 {
 	if (!piece) {

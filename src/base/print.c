@@ -12,7 +12,7 @@ struct sink {
 	size_t used, room;
 };
 
-/* 0, without memory, sets the stream's error. */
+/* Appends data to the text. Returning 0, when out of memory, sets the stream's error. */
 static ssize_t take_text(void *cookie, const char *data, size_t size)
 {
 	struct sink *sink = cookie;
@@ -41,7 +41,7 @@ int pm_text_print(pm_print *print, const void *arg, char **text, size_t *length)
 
 	if (!out)
 		return -ENOMEM;
-	take_text(&sink, "", 0); /* so that nothing is a text, too */
+	take_text(&sink, "", 0); /* an empty output is a text, too */
 	rc = sink.text ? print(out, arg) : -ENOMEM;
 	if (!rc && (fflush(out) || ferror(out)))
 		rc = -ENOMEM;

@@ -26,13 +26,13 @@ static int write_all(int fd, const char *data, size_t length)
 	return 0;
 }
 
-/* Syncs an open file, where possible (EINVAL, EROFS: not here). */
+/* Syncs an open file. EINVAL and EROFS are no errors: the file system cannot sync. */
 static int sync_fd(int fd)
 {
 	return fsync(fd) && errno != EINVAL && errno != EROFS ? -errno : 0;
 }
 
-/* Makes a new file with this in it, on disk. */
+/* Makes a new file with this content and syncs it to disk. */
 static int fill_file(const char *path, const void *data, size_t length)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

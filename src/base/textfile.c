@@ -19,7 +19,7 @@ const char *pm_textfile_name(const char *path)
 	return strcmp(path, "-") ? path : "<stdin>";
 }
 
-/* A FIFO of a file system; a shell's <(..) is a pipe and belongs to none. */
+/* A FIFO in a file system. The pipe of a shell's <(..) is in none. */
 static bool is_named_fifo(int fd)
 {
 	struct stat file;
@@ -29,7 +29,7 @@ static bool is_named_fifo(int fd)
 	       system.f_type != PIPEFS_MAGIC;
 }
 
-/* Reads one byte more than allowed, so that the caller sees that it is too much. */
+/* Reads up to max + 1 bytes: a length above max shows the caller that it is too long. */
 static int read_all(int fd, size_t max, char **text, size_t *length)
 {
 	uint32_t room = 0, used = 0;
@@ -62,7 +62,7 @@ static int fail_file(struct pm_error *err, const char *name, int rc, const char 
 	return pm_error_set(err, rc, "%s: %s", name, why);
 }
 
-/* Does not wait, as open(2) does for a writer of a FIFO. -errno. */
+/* Does not block on a FIFO without a writer, as open(2) would. Returns -errno. */
 static int open_file(const char *path, struct pm_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds credit loops. For every LID all sources' paths are followed; at a switch that an
- * earlier path for this LID met, only the dependency at that switch may be new.
- * Dependencies are a bit matrix per switch, in port by out port; then a depth-first
- * search looks for a credit loop.
+ * Finds credit loops. Follows the paths of every LID from all sources. At a switch that
+ * an earlier path of this LID visited, only the dependency at that switch may be new.
+ * Dependencies are a bit matrix per switch: in port by out port. A depth-first search
+ * then looks for a cycle.
  */
 #include "mft_ports.h"
 #include "step.h"
@@ -25,7 +25,7 @@ struct credits {
 	size_t *first;	   /* [switch] where its matrix begins in bits[], in bits */
 	uint8_t *used;	   /* [port] whether a path uses it as a channel */
 	uint32_t *visited; /* [switch] last LID with a path there */
-	uint32_t *taken;   /* [port] last MLID with packets out of it */
+	uint32_t *taken;   /* [port] last MLID with packets that leave by it */
 	uint8_t *colour;   /* [port] enum colour */
 	uint8_t *next;	   /* [port] out port that the search is to try next */
 	uint32_t *path;	   /* channels being searched, or to be followed */
@@ -89,7 +89,7 @@ static void note_channel(struct credits *c, uint32_t out, struct pm_check_credit
 	c->used[out] = 1;
 }
 
-/* Packets that came into a switch by one port leave by another one. */
+/* Records that packets entering a switch by one port leave it by another. */
 static void note_dependency(struct credits *c, uint32_t sw, uint32_t in, uint32_t out,
 			    struct pm_check_credits *result)
 {
@@ -144,8 +144,9 @@ static void follow_all(struct credits *c, struct pm_check_credits *result)
 /* ---- Multicast ---- */
 
 /*
- * Packets of an MLID that came into a switch by a port, or begin there (PM_NONE), leave
- * by all others: the channels that no packet of it took yet are put behind way[0..num).
+ * Packets of an MLID that entered a switch by a port, or begin there (PM_NONE), leave by
+ * all other ports of the mask. Puts the channels that no packet of this MLID has taken
+ * yet behind path[0..num); returns the new num.
  */
 static uint32_t relay(struct credits *c, uint32_t sw, uint32_t in, uint16_t mlid,
 		      uint32_t num, struct pm_check_credits *result)
@@ -170,7 +171,7 @@ static uint32_t relay(struct credits *c, uint32_t sw, uint32_t in, uint16_t mlid
 	return num;
 }
 
-/* Whether anything of the mask is a switch's own port or that of an end node. */
+/* Whether the mask has the switch's own port or the port of an end node. */
 static bool has_member(const struct credits *c, uint32_t sw, uint16_t mlid)
 {
 	const struct pm_node *n = &c->check->fabric->nodes[sw];
@@ -207,7 +208,7 @@ static void follow_mlids(struct credits *c, struct pm_check_credits *result)
 
 /* ---- The search ---- */
 
-/* The next channel to search behind this one, or PM_NONE when all are done. */
+/* The next channel to search after this one, or PM_NONE when all are done. */
 static uint32_t next_channel(struct credits *c, uint32_t channel)
 {
 	const struct pm_fabric *fabric = c->check->fabric;
@@ -224,7 +225,10 @@ static uint32_t next_channel(struct credits *c, uint32_t channel)
 	return PM_NONE;
 }
 
-/* The search came from the end of way[0..depth) to a channel on it. */
+/*
+ * Records a credit loop: the search came from the end of path[0..depth) back to a channel
+ * on this path.
+ */
 static void note_credit_loop(const struct credits *c, uint32_t depth, uint32_t channel,
 			     struct pm_check_credits *result)
 {
@@ -238,7 +242,7 @@ static void note_credit_loop(const struct credits *c, uint32_t depth, uint32_t c
 		result->credit_loop[i] = c->path[start + i];
 }
 
-/* Searches what lies behind a channel; true if there is a credit loop. */
+/* Searches the channels reachable from this one; true if there is a credit loop. */
 static bool search_from(struct credits *c, uint32_t channel,
 			struct pm_check_credits *result)
 {

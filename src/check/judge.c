@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Judges tables over a topology step by step and collects findings. */
+/* Judges tables over a topology, step by step, and collects findings. */
 #include "judge_parts.h"
 
 #include <portmajor/base/alloc.h>
@@ -12,7 +12,7 @@
 
 /* ---- Levels and the subnet manager ---- */
 
-/* The levels that the switches have in the whole fabric. */
+/* Finds the switches' levels in the whole fabric. */
 static int find_levels(struct judge *j, struct pm_error *err)
 {
 	const struct pm_fabric *whole = j->config->whole ? j->config->whole : j->fabric;
@@ -30,7 +30,7 @@ static int find_levels(struct judge *j, struct pm_error *err)
 	return rc;
 }
 
-/* The port with the LID in the tables' file, unless one is named. */
+/* Finds the subnet manager's port: the named one, or that with the SM LID of the file. */
 static void find_sm(struct judge *j)
 {
 	uint32_t lid = j->lfts->sm_lid;
@@ -47,7 +47,10 @@ static void find_sm(struct judge *j)
 
 /* ---- The tables' switches ---- */
 
-/* Takes the tables of switches that are there; the first one of another switch. */
+/*
+ * Takes the tables of switches in the fabric. Counts the others in *unknown, and returns
+ * the first of these, or NULL.
+ */
 static const struct pm_lft_switch *take_tables(struct judge *j, uint32_t *unknown)
 {
 	const struct pm_lft_switch *first = NULL;
@@ -67,7 +70,7 @@ static const struct pm_lft_switch *take_tables(struct judge *j, uint32_t *unknow
 	return first;
 }
 
-/* Tables that belong to no switch, and switches without a table. */
+/* Finds tables whose switch is not in the fabric, and switches without a table. */
 static int match_tables(struct judge *j, struct pm_error *err)
 {
 	uint32_t unknown = 0, missing = 0, first_missing = 0;
@@ -98,7 +101,7 @@ static int match_tables(struct judge *j, struct pm_error *err)
 
 /* ---- LIDs ---- */
 
-/* Whether a port ought to have a LID. */
+/* Whether a port should have a LID. */
 static bool wants_lid(const struct pm_fabric *fabric, const struct pm_port *p)
 {
 	if (p->node < fabric->num_switches)
@@ -125,7 +128,7 @@ static void find_duplicates(struct judge *j, uint16_t *lids, uint32_t count)
 		   twice, twice == 1 ? "port has" : "ports have", first);
 }
 
-/* LIDs that two ports have, and ports that have none. */
+/* Counts LIDs with two owners, and ports without a LID. */
 static int count_lids(struct judge *j, struct pm_error *err)
 {
 	const struct pm_fabric *fabric = j->fabric;
@@ -193,7 +196,7 @@ static int take_lids(struct judge *j, struct pm_error *err)
 
 /* ---- Entries ---- */
 
-/* LIDs with entries and without an owner: of empty places, or strange ones. */
+/* Finds LIDs that have entries and no owner: those of empty places, or unknown ones. */
 static int find_unassigned(struct judge *j, struct pm_error *err)
 {
 	uint32_t of_somebody = 0;
@@ -220,7 +223,7 @@ static int find_unassigned(struct judge *j, struct pm_error *err)
 	return 0;
 }
 
-/* Entries that name a port that their switch does not have. */
+/* Finds entries that name a port beyond the switch's ports. */
 static void find_bad_ports(struct judge *j)
 {
 	uint64_t count = 0;
@@ -279,7 +282,7 @@ static void judge_paths(struct judge *j)
 			   p->example[i].text);
 }
 
-/* "leaf0", "spine1" and so on, as far as there is room. */
+/* Lists the switches of a loop, "leaf0", "spine1" and so on, as far as there is room. */
 static void judge_loops(struct judge *j)
 {
 	const struct pm_check_loops *l = &j->found.loops;
@@ -296,7 +299,7 @@ static void judge_loops(struct judge *j)
 		   l->length > PM_CHECK_LOOP ? ", .." : "");
 }
 
-/* "leaf0"[7] and so on, as far as there is room. */
+/* Lists the ports of a credit loop, "leaf0"[7] and so on, as far as there is room. */
 static void judge_credits(struct judge *j)
 {
 	const struct pm_check_credits *c = &j->found.credits;

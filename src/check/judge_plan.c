@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Compares LIDs and tables with a plan's. */
+/* Compares LIDs and tables with those of a plan. */
 #include "judge_parts.h"
 
 #include <portmajor/base/alloc.h>
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* LMC as the fabric has it. */
+/* The largest LMC of the fabric's ports. */
 static uint8_t used_lmc(const struct pm_fabric *fabric)
 {
 	uint8_t lmc = 0;
@@ -19,7 +19,7 @@ static uint8_t used_lmc(const struct pm_fabric *fabric)
 	return lmc < PM_MAX_LMC ? lmc : PM_MAX_LMC;
 }
 
-/* LIDs with entries, but no owner, nor a planned one. */
+/* Finds LIDs with entries that have neither an owner nor a place in the plan. */
 static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
 {
 	uint32_t count = 0, first = 0;
@@ -38,8 +38,8 @@ static void find_unknown_lids(struct judge *j, const struct pm_plan *plan)
 }
 
 /*
- * One switch's table against the planned one, for LIDs with an owner: entries of empty
- * places need not be in a file that is not whole. held and wanted are room for tables.
+ * Compares a switch's table with the planned one, for LIDs with an owner only: a partial
+ * file need not have entries of empty places. held and wanted are room for tables.
  */
 static void compare_table(struct judge *j, uint32_t sw, const uint8_t *planned,
 			  uint32_t stride, uint8_t *held)
@@ -74,7 +74,7 @@ static int compare_tables(struct judge *j, const struct pm_plan *plan,
 	return 0;
 }
 
-/* Against a plan with the LIDs in use. */
+/* Compares tables with a plan that has the LIDs in use. */
 static int compare_plan(struct judge *j, const struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_routes *routes = NULL;
@@ -91,9 +91,9 @@ static int compare_plan(struct judge *j, const struct pm_plan *plan, struct pm_e
 }
 
 /*
- * The plan as far as LIDs in use allow: otherwise every entry of a LID out of plan would
- * be a finding as well. The reason for no plan goes to found.unplanned, unless it is want
- * of memory.
+ * Finds a plan with the LIDs in use as far as possible: with planned LIDs, every entry of
+ * a LID out of plan would be another finding. If there is no plan, the reason goes to
+ * found.unplanned, unless memory ran out.
  */
 static int find_plan(struct judge *j, struct pm_plan **made, struct pm_plan **kept)
 {

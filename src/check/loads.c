@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* End ports with a LID and a link to a switch, by switch and port. */
+/* Lists end ports that have a LID and a link to a switch, by switch and port. */
 static int list_end_ports(const struct pm_fabric *fabric, uint32_t **list,
 			  uint32_t *count)
 {
@@ -30,7 +30,7 @@ static int list_end_ports(const struct pm_fabric *fabric, uint32_t **list,
 	return 0;
 }
 
-/* The load of a port, as it counts. */
+/* A port's load, weighted by the rate of its link. */
 static uint64_t weigh(const struct pm_check *check, const uint32_t *load, uint32_t port)
 {
 	return pm_link_weigh(check->fabric, check->common_rate, port, load[port]);
@@ -83,7 +83,7 @@ static void sum_loads(const struct pm_check *check, const uint32_t *load,
 	}
 }
 
-/* Of one leaf: LIDs of end ports elsewhere by up port. */
+/* Counts, per up port of a leaf, the LIDs of end ports at other switches. */
 static void count_uplinks(const struct pm_check *check, uint32_t leaf,
 			  const uint32_t *ends, uint32_t num_ends,
 			  struct pm_check_loads *loads)
@@ -178,7 +178,7 @@ int pm_check_shifts(const struct pm_check *check, uint32_t samples, uint32_t *re
 		rc = pm_error_no_memory(err);
 		goto out;
 	}
-	/* The last step is none: each would send to itself. */
+	/* The last step is left out: each end port would send to itself. */
 	steps = samples && samples < num_ends ? samples + 1 : num_ends;
 	for (uint32_t s = 1; s < steps; s++) {
 		uint32_t k = (uint32_t)((uint64_t)s * num_ends / steps);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LIDs with packets that return to a switch. */
+/* Finds LIDs whose packets return to a switch. */
 #include "step.h"
 
 #include <portmajor/base/alloc.h>
 
-/* The walk that was at a switch last; those of one LID are numbered from `first` on. */
+/*
+ * visited[] has the number of the last walk through a switch. Walks of the present LID
+ * have numbers from `first` on.
+ */
 struct walks {
 	uint32_t *visited; /* [switch] */
 	uint32_t last, first;
 };
 
-/* Follows a LID from a switch; a switch of the loop that this walk ran into, or PM_NONE.
- */
+/* Follows a LID from a switch. Returns a switch of the loop it enters, or PM_NONE. */
 static uint32_t walk(const struct pm_check *check, struct walks *walks, uint32_t lid,
 		     uint32_t from)
 {
@@ -26,7 +28,7 @@ static uint32_t walk(const struct pm_check *check, struct walks *walks, uint32_t
 	return walks->visited[sw] == walks->last ? sw : PM_NONE;
 }
 
-/* Notes the first loop. */
+/* Counts a loop, and keeps the first one as an example. */
 static void note(const struct pm_check *check, struct pm_check_loops *loops, uint32_t lid,
 		 uint32_t on)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For each MLID a depth-first search over the links of its members' packets finds loops,
- * and a walk from each switch with members counts copies. The members of a switch share
- * one walk, which starts with a copy to each of its ports: a member's own walk lacks only
- * the copy to itself.
+ * Judges multicast tables. For each MLID a depth-first search over the links that its
+ * packets use finds loops, and a walk from each switch with members counts copies. The
+ * members at a switch share one walk, which starts with a copy to each port of the mask:
+ * a member's own walk would only lack the copy to the member itself.
  */
 #include "mft_ports.h"
 
@@ -24,17 +24,17 @@ struct walker {
 	struct pm_check_mfts *result;
 	uint16_t mlid;
 	uint32_t *users, num_users;   /* switches with a mask */
-	uint32_t *member, num_member; /* their switches' ports, or ports 0 */
-	uint32_t *is_member;	      /* [port] == MLID: .. */
+	uint32_t *member, num_member; /* switch ports of members, or ports 0 */
+	uint32_t *is_member;	      /* [port] == MLID: the port is in member[] */
 	uint32_t *sites, num_sites;   /* switches with members */
-	uint32_t *site_members;	      /* [switch] so many, while a group is judged */
-	uint8_t *colour, *next; /* [port] of links packets leave by; out port next */
+	uint32_t *site_members; /* [switch] members there, while a group is judged */
+	uint8_t *colour, *next; /* [port] links in use: colour; next out port */
 	uint32_t *path, *coloured, num_coloured;
-	uint32_t *visited, *copies, walk; /* [switch], [port] == walk: a copy came */
-	uint32_t *queue, *in;		  /* switches, and the port that a copy came by */
+	uint32_t *visited, *copies, walk; /* [switch], [port] == walk: has a copy */
+	uint32_t *queue, *in; /* switches, and the port that a copy came in by */
 };
 
-/* Counts a fault at a port, of which the first is an example. */
+/* Counts a fault; the first of a kind becomes the example, with this port. */
 static void note(struct walker *w, enum pm_mft_fault fault, uint64_t count, uint32_t port,
 		 const char *text)
 {
@@ -60,7 +60,7 @@ static void add_member(struct walker *w, uint32_t port)
 		w->sites[w->num_sites++] = sw;
 }
 
-/* A member as its switch has it; one without a link is never reached. */
+/* Adds members by their switch's port. A member without a link is never reached. */
 static void add_members(struct walker *w, const struct pm_group *group)
 {
 	for (uint32_t i = 0; i < group->num; i++) {
@@ -74,7 +74,7 @@ static void add_members(struct walker *w, const struct pm_group *group)
 	}
 }
 
-/* Members by masks. */
+/* Finds members by masks. */
 static void find_members(struct walker *w)
 {
 	for (uint32_t i = 0; i < w->num_users; i++) {
@@ -127,7 +127,7 @@ static void colour(struct walker *w, uint32_t port, uint32_t *depth)
 	w->path[(*depth)++] = port;
 }
 
-/* The next link that packets take behind this one, or PM_NONE when all are done. */
+/* The next link that packets take after this one, or PM_NONE when all are done. */
 static uint32_t next_link(struct walker *w, uint32_t link)
 {
 	const struct pm_port *in = &w->fabric->ports[w->fabric->ports[link].peer];
@@ -144,7 +144,7 @@ static uint32_t next_link(struct walker *w, uint32_t link)
 	return PM_NONE;
 }
 
-/* Searches what lies behind a link; a link of a loop, or PM_NONE. */
+/* Searches the links that follow a link. Returns a link of a loop, or PM_NONE. */
 static uint32_t search_from(struct walker *w, uint32_t link)
 {
 	uint32_t depth = 0;
@@ -193,7 +193,7 @@ static void judge_loops(struct walker *w)
 
 /* ---- Copies ---- */
 
-/* A copy is at a switch: it goes to the ports of the mask, and to the queue. */
+/* Sends copies from a switch to the ports of its mask, and queues the switches there. */
 static void relay(struct walker *w, uint32_t sw, uint32_t came_by, uint32_t *num_queue)
 {
 	const struct pm_node *n = &w->fabric->nodes[sw];
@@ -217,7 +217,7 @@ static void relay(struct walker *w, uint32_t sw, uint32_t came_by, uint32_t *num
 	}
 }
 
-/* Packets that members at a switch send. */
+/* Counts the copies of packets that the members at a switch send. */
 static void send_from(struct walker *w, uint32_t sw)
 {
 	uint32_t num = 1, senders = w->site_members[sw];
@@ -230,7 +230,7 @@ static void send_from(struct walker *w, uint32_t sw)
 		relay(w, w->queue[i], w->in[i], &num);
 	for (uint32_t i = 0; i < w->num_member; i++) {
 		uint32_t port = w->member[i];
-		/* Not from itself. */
+		/* A member is no receiver of its own packets. */
 		uint32_t from = senders - (w->fabric->ports[port].node == sw);
 
 		w->result->pairs += from;
@@ -251,7 +251,7 @@ static void find_users(struct walker *w)
 			w->users[w->num_users++] = sw;
 }
 
-/* group: NULL, none has this MLID, or members are to be found. */
+/* group: NULL if no group has this MLID, or if members are to be found by masks. */
 static void judge_mlid(struct walker *w, const struct pm_group *group, bool find)
 {
 	w->num_member = w->num_sites = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Follows packets: whether they arrive, and on which paths. */
+/* Follows packets: whether they arrive, and whether on up-then-down paths. */
 #include "step.h"
 
 #include <portmajor/base/alloc.h>
@@ -29,7 +29,7 @@ static void search_reach(const struct pm_check *check, uint32_t from, uint8_t *v
 			if (y == PM_NONE || y >= fabric->num_switches ||
 			    (check->level[y] != check->level[x] + 1 &&
 			     check->level[y] + 1 != check->level[x]))
-				continue; /* not a tree's link */
+				continue; /* a link outside the tree */
 			if (check->level[y] > check->level[x] && gone_down)
 				continue;
 			state = 2 * y + (check->level[y] < check->level[x]);
@@ -63,7 +63,7 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 		result->first = result->example[fault];
 }
 
-/* Follows one LID from one switch; a path exists. */
+/* Follows a LID from a switch that has an up-then-down path to the port. */
 static void follow_lid(const struct pm_check *check, uint32_t from, uint32_t port,
 		       uint32_t lid, struct pm_check_paths *result)
 {
@@ -115,10 +115,7 @@ static bool arrives(const struct pm_check *check, uint32_t from, uint32_t port,
 	return step == STEP_END && at == port;
 }
 
-/*
- * Numbers the parts of the fabric that links connect, over switches alone: part[sw] is
- * the lowest switch of its part.
- */
+/* Finds connected components: part[sw] is the lowest switch of sw's component. */
 static void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t *queue)
 {
 	for (uint32_t i = 0; i < fabric->num_switches; i++)
@@ -147,7 +144,7 @@ static void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t 
 	}
 }
 
-/* Pairs without an up-then-down path: an end port's LIDs may be reached all the same. */
+/* Follows LIDs of a pair without an up-then-down path: packets may take another one. */
 static void follow_unreachable(const struct pm_check *check, uint32_t from, uint32_t port,
 			       struct pm_check_paths *result)
 {
@@ -162,7 +159,7 @@ static void follow_unreachable(const struct pm_check *check, uint32_t from, uint
 		}
 }
 
-/* From every switch that links connect with the manager's. */
+/* Follows the SM's LIDs from every switch that links connect with the SM's switch. */
 static void follow_to_sm(const struct pm_check *check, uint8_t *visited, uint32_t *queue,
 			 struct pm_check_paths *result)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Structures as JSON objects, by rows. */
+/* Converts structures to JSON objects and back, by tables of rows. */
 #include <portmajor/json/rows.h>
 
 #include <portmajor/json/values.h>
@@ -55,7 +55,7 @@ json_t *pm_json_rows(const struct pm_json_row *rows, const void *structure)
 	return NULL;
 }
 
-/* Takes a whole number where the member is one. */
+/* Stores the number if the member is an integer. */
 static void store_number(const struct pm_json_row *row, json_int_t number, void *at)
 {
 	switch (row->type) {

@@ -90,7 +90,7 @@ json_t *pm_json_end(const struct pm_fabric *topology, uint64_t guid, unsigned in
 	return name ? pm_json_label(object, name, pm_fabric_label(topology, sw)) : object;
 }
 
-/* The first of its members that is a text and not empty, or "?". */
+/* The first member that is a text and not empty, or "?". */
 static const char *end_name(const json_t *end)
 {
 	static const char *const members[] = {"label", "name", "guid"};
