@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Removes switches, hosts and links at random. */
+/* Removes switches, hosts and links at random, and writes the rest as a netlist. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/random.h>
 #include <portmajor/fabric/degrade.h>
@@ -12,7 +12,7 @@
 
 /* ---- What is requested ---- */
 
-/* "5", "3%" or "0.25%" up to a comma or the end; *at goes behind it. */
+/* Reads "5", "3%" or "0.25%" up to a comma or the end; *at goes behind it. */
 static bool take_share(const char **at, struct pm_share *share)
 {
 	uint64_t number = 0, scale = WHOLE / 100;
@@ -83,7 +83,7 @@ static void cut_node(struct pm_fabric *fabric, uint32_t node)
 		pm_fabric_cut(fabric, i);
 }
 
-/* Puts as many of list[0..count) to its front as the share says, drawn at random. */
+/* Moves a random selection to the front of list[0..count), as large as the share says. */
 static int choose_share(const struct pm_share *share, const char *what, uint32_t *list,
 			uint32_t count, uint64_t *state, uint32_t *chosen,
 			struct pm_error *err)
@@ -106,7 +106,7 @@ static int choose_share(const struct pm_share *share, const char *what, uint32_t
 	return 0;
 }
 
-/* One end of every link between switches. */
+/* Lists one end of every link between switches. */
 static uint32_t list_links(const struct pm_fabric *fabric, uint32_t *list)
 {
 	uint32_t count = 0;
@@ -164,7 +164,7 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 
 /* ---- Writing it ---- */
 
-/* Whether a name can be an id, which is unique and free of blanks, quotes and marks. */
+/* Whether a node's name can be its id: unique, without blanks, quotes and marks. */
 static bool names_node(const struct pm_fabric *fabric, uint32_t node)
 {
 	const char *name = pm_fabric_name(fabric, node);
@@ -178,8 +178,8 @@ static bool names_node(const struct pm_fabric *fabric, uint32_t node)
 }
 
 /*
- * A node's id in the lines of others: its name or, where that cannot be one, as of all
- * aggregation nodes, the GUID.
+ * A node's id in the netlist: its name or, where the name cannot be one (as with all
+ * aggregation nodes), its GUID.
  */
 static const char *node_id(const struct pm_fabric *fabric, uint32_t node, char id[24])
 {
@@ -190,7 +190,7 @@ static const char *node_id(const struct pm_fabric *fabric, uint32_t node, char i
 	return id;
 }
 
-/* A name behind the id; what cannot be in quotes becomes '?'. */
+/* Writes a name behind the id; characters that cannot be in quotes become '?'. */
 static void write_description(const char *name, FILE *file)
 {
 	fputs("\t# \"", file);
@@ -201,7 +201,7 @@ static void write_description(const char *name, FILE *file)
 	fputc('"', file);
 }
 
-/* *device is that of the record before. */
+/* *device: the device ID of the last record. */
 static void write_node(const struct pm_fabric *fabric, uint32_t node, uint16_t *device,
 		       FILE *file)
 {
@@ -233,7 +233,7 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, uint16_t *
 				pm_link_print(fabric->ports[i].link, link));
 		fputc('\n', file);
 	}
-	/* Without the blank line ibsim would lose the next record's header. */
+	/* ibsim needs the blank line to find the next record's header. */
 	fputc('\n', file);
 }
 

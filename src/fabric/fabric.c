@@ -143,7 +143,7 @@ static void sort_nodes(struct pm_fabric *fabric, uint32_t *order,
 	qsort_r(order, fabric->num_nodes, sizeof(*order), compare, fabric);
 }
 
-/* Fills by_guid[]. Two nodes of one GUID could not be distinguished later. */
+/* Fills by_guid[]. Fails if two nodes have the same GUID. */
 static int index_guids(struct pm_fabric *fabric, struct pm_error *err)
 {
 	uint32_t *order = fabric->by_guid;
@@ -160,7 +160,7 @@ static int index_guids(struct pm_fabric *fabric, struct pm_error *err)
 	return 0;
 }
 
-/* Moves nodes and ports into this order. */
+/* Copies nodes and ports in this order. */
 static void reorder(const struct pm_fabric *fabric, const uint32_t *order,
 		    struct pm_node *nodes, struct pm_port *ports, uint32_t *moved)
 {
@@ -274,7 +274,7 @@ struct pm_fabric *pm_fabric_clone(const struct pm_fabric *fabric)
 	return copy;
 }
 
-/* The number of ports that belong to switches; they come first. */
+/* The number of switch ports, which come first. */
 static uint32_t count_switch_ports(const struct pm_fabric *fabric)
 {
 	return fabric->num_switches == fabric->num_nodes
@@ -350,8 +350,8 @@ uint32_t pm_fabric_same_port(const struct pm_fabric *from, uint32_t port,
 }
 
 /*
- * Copies the links and host marks of `from` to ports that have neither yet.
- * Called for the fabric of now first, so that it wins.
+ * Copies the links and host marks of `from` to ports that have neither yet. The present
+ * fabric comes first, so that its links count.
  */
 static void merge_links(const struct pm_fabric *from, struct pm_fabric *merged)
 {

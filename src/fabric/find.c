@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Nodes by GUID, name or label, and ports by GUID. */
+/* Finds nodes by GUID, name or label, and ports by GUID. */
 #include <portmajor/fabric/fabric.h>
 
 #include <portmajor/base/alloc.h>

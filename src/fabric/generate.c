@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes generated fabrics as netlists: end nodes and text. */
+/* Writes generated fabrics as netlists: lays out end nodes, and prints all records. */
 #include "generate_parts.h"
 
 #include <portmajor/base/alloc.h>
@@ -10,14 +10,14 @@
 /* ibsim warns about every port line that does not end in a LID, width and speed. */
 #define LINK_COMMENT "\t# lid 0 4xQDR\n"
 #define SPLIT_COMMENT "\t# lid 0 2xHDR\n" /* of half a split port */
-#define WHOLE_COMMENT "\t# lid 0 4xHDR\n" /* of other ports then */
+#define WHOLE_COMMENT "\t# lid 0 4xHDR\n" /* of a whole port there */
 #define MAX_LIDS 49151			  /* 1..0xbfff */
 #define LEVELS PM_GENERATE_MAX_HEIGHT
 
-/* As hardware and OpenSM have it. */
+/* The device ID of real aggregation nodes, by which OpenSM knows them. */
 #define AGGREGATION_DEVICE "0xcf09"
 #define AGGREGATION_NODE "Mellanox Technologies Aggregation Node"
-/* ibsim's own first GUID of a router is all ones, and the next one 0. */
+/* Without this base, ibsim's first GUID of a router is all ones, and the next one 0. */
 #define ROUTER_GUIDS "0x300000"
 
 /* A fabric that is being written. */
@@ -27,9 +27,9 @@ struct layout {
 	FILE *file;
 	struct generate_size size;
 	uint32_t host_ports;	    /* of a host, at least 1 */
-	uint32_t host_leaves;	    /* the leaves of all first ports of hosts */
+	uint32_t host_leaves;	    /* leaves of the hosts' first ports */
 	uint32_t *order;	    /* switches by level, lowest first */
-	uint32_t *rank;		    /* [switch] its number in its level */
+	uint32_t *rank;		    /* [switch] its index in its level */
 	uint32_t first[LEVELS + 1]; /* [level] its first switch in order[] */
 	uint64_t services[LEVELS];  /* [level] service nodes there */
 };
@@ -70,8 +70,8 @@ static uint32_t count_hosts(const struct layout *l, uint32_t leaf)
 }
 
 /*
- * The number of a port of the shape: on split leaves a port that is not split takes two
- * numbers, of which it has the first.
+ * The number of one of the shape's ports. On split leaves a port that is not split takes
+ * two numbers, and has the first.
  */
 static uint32_t port_number(const struct layout *l, uint32_t node, uint32_t port)
 {
@@ -98,7 +98,7 @@ static uint32_t count_level(const struct layout *l, uint32_t level)
 	return l->first[level + 1] - l->first[level];
 }
 
-/* Service node i of a level is on switch i mod n of it, if these are n. */
+/* Counts the service nodes at a switch: node i of a level is at switch i mod n, of n. */
 static uint64_t count_services(const struct layout *l, uint32_t node)
 {
 	uint32_t level = level_of(l, node);
@@ -108,7 +108,7 @@ static uint64_t count_services(const struct layout *l, uint32_t node)
 	       (l->rank[node] < count % count_level(l, level));
 }
 
-/* Those of the shape, then service nodes', then the aggregation node's. */
+/* Counts a switch's ports: the shape's, to service nodes, to the aggregation node. */
 static uint64_t count_ports(const struct layout *l, uint32_t node)
 {
 	return shape_ports(l, node) + count_services(l, node) + l->config->aggregation;
@@ -250,7 +250,7 @@ static void print_switch(const struct layout *l, uint32_t node)
 		l->shape->print_name(l->config, node, l->file);
 }
 
-/* Of the end node at this port of a leaf; returns the port of its own. */
+/* Prints the end node at this port of a leaf; returns the end node's port number. */
 static uint32_t print_host(const struct layout *l, uint32_t leaf, uint32_t port)
 {
 	uint32_t own = leaf / l->host_leaves;
@@ -262,7 +262,7 @@ static uint32_t print_host(const struct layout *l, uint32_t leaf, uint32_t port)
 	return 1;
 }
 
-/* Of service node i of a level. */
+/* Service node i of a level. */
 static const struct pm_generate_service *
 find_service(const struct layout *l, uint32_t level, uint64_t i, uint64_t *number)
 {
@@ -272,7 +272,7 @@ find_service(const struct layout *l, uint32_t level, uint64_t i, uint64_t *numbe
 		i -= s->level == level ? s->count : 0;
 		s++;
 	}
-	/* Those of the same name are numbered through. */
+	/* Nodes of the same name are numbered. */
 	*number = 1 + i;
 	for (const struct pm_generate_service *o = l->config->services; o < s; o++)
 		*number += strcmp(o->name, s->name) ? 0 : o->count;
@@ -289,13 +289,13 @@ static void print_service(const struct layout *l, uint32_t level, uint64_t i)
 
 /* ---- Records ---- */
 
-/* Behind a port that is not a split one. */
+/* The comment behind a port that is not split. */
 static const char *whole_comment(const struct layout *l)
 {
 	return l->config->split ? WHOLE_COMMENT : LINK_COMMENT;
 }
 
-/* Behind a host's port. */
+/* The comment behind a host's port. */
 static const char *host_comment(const struct layout *l)
 {
 	return l->config->split ? SPLIT_COMMENT : LINK_COMMENT;
@@ -340,7 +340,7 @@ static void write_switch(const struct layout *l, uint32_t node)
 	if (l->config->aggregation)
 		fprintf(l->file, "[%" PRIu32 "]\t\"agg%" PRIu32 "\"[1]%s", next, node,
 			whole_comment(l));
-	/* Without the blank line ibsim would lose the next record's header. */
+	/* ibsim needs the blank line to find the next record's header. */
 	fputc('\n', l->file);
 }
 
@@ -351,7 +351,7 @@ static void write_host_port(const struct layout *l, uint32_t own, uint32_t leaf,
 		port, host_comment(l));
 }
 
-/* All its adapters; the first port is here. */
+/* Writes all adapters of the host whose first port is here. */
 static void write_host(const struct layout *l, uint32_t leaf, uint32_t port)
 {
 	bool rails = l->config->rails;
@@ -371,7 +371,7 @@ static void write_host(const struct layout *l, uint32_t leaf, uint32_t port)
 	}
 }
 
-/* The service nodes of a level, those that are routers or those that are none. */
+/* Writes the service nodes of a level: the routers, or the others. */
 static void write_services(const struct layout *l, uint32_t level, bool routers)
 {
 	uint32_t count = count_level(l, level);
@@ -400,7 +400,7 @@ static bool has_routers(const struct layout *l)
 	return false;
 }
 
-/* Last of all, as the device ID is that of all records behind it. */
+/* Writes aggregation nodes: last, as the device ID applies to all later records. */
 static void write_aggregation(const struct layout *l)
 {
 	fputs("devid=" AGGREGATION_DEVICE "\n", l->file);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Topologies to decline, as they are no trees: tori, meshes, Dragonfly+. */
+/*
+ * Generates fabrics that are no trees, for the engine to decline: tori, meshes and
+ * Dragonfly+.
+ */
 #include "generate_parts.h"
 
 #include <errno.h>

@@ -192,7 +192,7 @@ static uint32_t parents_of(const struct pm_generate_xgft *x, uint32_t level)
 	return level < x->height ? x->parents[level] : 0;
 }
 
-/* w_1 * .. * w_level: how many nodes share their a digits. */
+/* w_1 * .. * w_level: the number of nodes with the same a digits. */
 static uint32_t copies(const struct pm_generate_xgft *x, uint32_t level)
 {
 	uint32_t product = 1;
@@ -250,8 +250,8 @@ static int xgft_check(const struct pm_generate_xgft *x, struct pm_error *err)
 }
 
 /*
- * Every m and every w but w_1 = 1 is at most some switch's number of ports. So the
- * ports are counted first: with factors up to 254 the levels' sizes do not overflow.
+ * Every m, and every w but w_1 = 1, is at most the number of ports of some switch. So
+ * ports are counted first: with factors up to 254 the sizes of levels do not overflow.
  */
 static int xgft_measure(const struct pm_generate *config, struct generate_size *size,
 			struct pm_error *err)

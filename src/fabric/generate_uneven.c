@@ -59,7 +59,7 @@ static uint32_t boards_level(const struct pm_generate *config, uint32_t node)
 	return node < b->edges ? 0 : node < b->edges + b->lines ? 1 : 2;
 }
 
-/* Ports of a line for edge switches. */
+/* The number of a line board's ports to edge switches. */
 static uint32_t down_ports(const struct pm_generate_line_boards *b)
 {
 	return (uint32_t)divide_up((uint64_t)b->edges * b->uplinks, b->lines);
@@ -121,10 +121,10 @@ const struct generate_shape generate_line_boards = {
 
 /* ---- Islands ---- */
 
-/* A switch of an island; the cores are in none. */
+/* Where a switch is: in an island, or among the cores, which are in none. */
 struct place {
 	const struct pm_generate_island *island;
-	uint32_t leaves, spines; /* the first ones of its island */
+	uint32_t leaves, spines; /* the first ones of this island */
 	uint32_t level;
 	uint32_t number; /* in its island, or among the cores */
 };

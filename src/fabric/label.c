@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The texts of a fabric, and labels. Switches and adapters often have their model as
- * name, so the label of an ambiguous name has the GUID.
+ * Stores a fabric's texts, and makes labels. Switches and adapters often have their model
+ * as name, so the label of an ambiguous name has the GUID.
  */
 #include "fabric_parts.h"
 
@@ -29,7 +29,7 @@ int fabric_add_text(struct pm_fabric *fabric, const char *text, uint32_t *offset
 	return 0;
 }
 
-/* Adds the label of a name that is not unique; of no name that is the GUID alone. */
+/* Makes the label of a name that is not unique; an empty name gets the GUID alone. */
 static int add_label(struct pm_fabric *fabric, uint32_t name, uint64_t guid,
 		     uint32_t *offset)
 {
@@ -48,8 +48,8 @@ static int add_label(struct pm_fabric *fabric, uint32_t name, uint64_t guid,
 }
 
 /*
- * Marks nodes with names that others have: their labels are PM_NONE. slot[], of a power
- * of two, is a hash table of the first node of each name, as 1 and its index.
+ * Marks nodes that share a name, with PM_NONE as label. slot[] is a hash table of the
+ * first node of each name, as its index + 1; its size is a power of two.
  */
 static void mark_shared(struct pm_fabric *fabric, uint32_t *slot, uint32_t room)
 {
@@ -91,7 +91,7 @@ int label_nodes(struct pm_fabric *fabric)
 	return rc;
 }
 
-/* How many nodes but this one have a name, counted up to 2; *first: the first of them. */
+/* Counts the other nodes with this name, up to 2; *first: the first of them. */
 static unsigned int count_others(const struct pm_fabric *fabric, uint32_t node,
 				 uint32_t name, uint32_t *first)
 {

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Levels. Roots that an operator names (roles.h) settle them: a switch is as far below
- * the highest level as it is from the nearest root. Otherwise they are guessed, in
- * several methods, one after the other, until one of them connects all hosts that links
- * connect:
+ * Finds levels. Where an operator names roots (roles.h), a switch is as far below the
+ * highest level as it is from the nearest root. Otherwise levels are guessed. These
+ * methods are tried in turn, until one connects all hosts that links connect:
  *
- * 1. Leaves first: every switch with hosts, except those next to other leaves with at
- *    most half as many hosts as these have on average. If such a switch counted as a
- *    leaf, all its links would connect switches of one level and lead nowhere. Where
- *    neighbours have equal shares (a ring, a torus) all of them stay leaves, the links
- *    between them are side links, and no tree is found. Levels count from the leaves
- *    upward. A switch above the first level with all links down to one subtree connects
- *    nothing that is not connected below: it is a leaf without hosts yet, or the like,
- *    and goes two levels down.
- * 2. Large leaves first: the same with only those switches as leaves that have a fair
- *    number of hosts. A core switch with one host has spines for neighbours, none of
- *    them a leaf, and only the whole fabric shows that it is no leaf.
+ * 1. Leaves first: every switch with hosts, except a switch next to other leaves that has
+ *    at most half as many hosts as these have on average. If such a switch counted as a
+ *    leaf, all its links would be side links, which no path uses. Where neighbours have
+ *    equal shares (a ring, a torus), all of them stay leaves, the links between them are
+ *    side links, and no tree is found. Levels count from the leaves upward. A switch
+ *    above the first level whose links all go down to one subtree connects nothing that
+ *    is not connected below. It is probably a leaf without hosts yet, and goes two levels
+ *    down.
+ * 2. Large leaves first: the same, but only switches with a fair share of hosts are
+ *    leaves. A core switch with one host has spines for neighbours, none of them a leaf,
+ *    and only the whole fabric shows that it is no leaf.
  * 3. Roots first: the switches that are farthest from all hosts are the roots, as in a
  *    director with hosts at its line boards and at edge switches below these. Then the
  *    same with the switches that are farthest from large leaves.
- * 4. The centre: where the switches form a graph without a cycle (two switches with
- *    links between them, a chain, a star), any root will do, and its centre is one.
+ * 4. The centre: where the graph of switches has no cycle (two switches with links
+ *    between them, a chain, a star), any root will do; the graph's centre is taken.
  *
  * Hosts here are all end ports except service ports, or service ports if there are no
- * others. With 1 and 2, hosts above the leaves need not be connected with each other.
+ * others. With methods 1 and 2, hosts above the leaves need not be connected with each
+ * other.
  */
 #include "tree_parts.h"
 
@@ -43,7 +43,7 @@ uint32_t tree_find_root(uint32_t *parent, uint32_t x)
 	return x;
 }
 
-/* The smaller root stays, so that a root is its set's first switch by GUID. */
+/* The smaller root stays, so a set's root is its first switch by GUID. */
 static void join_sets(uint32_t *parent, uint32_t x, uint32_t y)
 {
 	x = tree_find_root(parent, x);
@@ -70,10 +70,10 @@ void tree_join_levels(const struct pm_fabric *skeleton, const struct pm_tree *tr
 	}
 }
 
-/* The guesses' common data. */
+/* Data that all guesses share. */
 struct levels {
 	const struct pm_fabric *skeleton;
-	struct pm_tree *tree;	/* level, direction and remote are those of this guess */
+	struct pm_tree *tree;	/* level, direction, remote: the present guess's */
 	struct pm_pool pool;	/* of the arrays */
 	uint32_t *hosts;	/* [switch] */
 	uint32_t *parent;	/* [switch] room for a union-find */
@@ -84,10 +84,7 @@ struct levels {
 
 /* ---- Leaves first ---- */
 
-/*
- * How many links lead from this switch to leaves, and how many hosts those leaves have,
- * counted per link.
- */
+/* Counts a switch's links to leaves, and the hosts of these leaves, once per link. */
 static uint32_t count_leaf_links(const struct levels *l, uint32_t sw,
 				 uint64_t *their_hosts)
 {
@@ -105,7 +102,7 @@ static uint32_t count_leaf_links(const struct levels *l, uint32_t sw,
 	return links;
 }
 
-/* Leaves among larger leaves are none; whether there were any. */
+/* Drops leaves that are small among leaf neighbours; returns whether there were any. */
 static bool drop_small_leaves(const struct levels *l)
 {
 	bool any = false;
@@ -128,7 +125,9 @@ static bool drop_small_leaves(const struct levels *l)
 	return any;
 }
 
-/* Switches with at least as many hosts are leaves, until no more of them give way. */
+/*
+ * Makes leaves of switches with so many hosts or more, and drops small ones, in rounds.
+ */
 static void find_leaves(const struct levels *l, uint64_t least)
 {
 	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++)
@@ -138,7 +137,7 @@ static void find_leaves(const struct levels *l, uint64_t least)
 		;
 }
 
-/* Lists switches without a level that have a link to one of this level; how many. */
+/* Lists switches that have no level and a link to this level; returns their number. */
 static uint32_t find_candidates(const struct levels *l, unsigned int level)
 {
 	uint32_t count = 0;
@@ -156,7 +155,7 @@ static uint32_t find_candidates(const struct levels *l, unsigned int level)
 	return count;
 }
 
-/* Whether it has more links to other candidates than to switches of this level. */
+/* Whether a switch has more links to other candidates than to switches of this level. */
 static bool belongs_higher(const struct levels *l, uint32_t sw, unsigned int level)
 {
 	uint32_t down = 0, beside = 0;
@@ -171,8 +170,8 @@ static bool belongs_higher(const struct levels *l, uint32_t sw, unsigned int lev
 }
 
 /*
- * Level by level. A switch next to this level goes to the following one, unless
- * most of its links lead to switches that do too: then it stands above these,
+ * Gives levels upward from the leaves. A switch next to a level is one above it, unless
+ * most of its links lead to switches that are next to it too. Then it stands above these,
  * and its link to this level skips one.
  */
 static void count_from_leaves(const struct levels *l)
@@ -194,7 +193,7 @@ static void count_from_leaves(const struct levels *l)
 			tree->level[l->list[i]] = (uint8_t)(level + 1);
 		top = level + 1;
 	}
-	/* Deferred switches with neighbours that ended up too low to return to them. */
+	/* Deferred switches get levels: the loop above was past their neighbours'. */
 	for (unsigned int level = 0; level <= top && level + 1 < PM_NO_LEVEL; level++) {
 		uint32_t count = find_candidates(l, level);
 
@@ -219,7 +218,7 @@ static enum pm_direction direction_of(const struct pm_fabric *skeleton,
 	return tree->level[y] + 1 == tree->level[x] ? PM_DOWN : PM_SIDE;
 }
 
-/* All that follows from the levels. */
+/* Finds the directions of ports, the number of side links and the highest level. */
 static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tree)
 {
 	tree->num_side = tree->top_level = 0;
@@ -233,7 +232,7 @@ static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tr
 			tree->top_level = tree->level[sw];
 }
 
-/* Whether all links down from this switch that lead to leaves lead into one set. */
+/* Whether all of a switch's links lead down, and those to sets with leaves to one set. */
 static bool connects_nothing(const struct levels *l, uint32_t sw)
 {
 	uint32_t root = PM_NONE;
@@ -256,7 +255,7 @@ static bool connects_nothing(const struct levels *l, uint32_t sw)
 	return any;
 }
 
-/* Joins the switches below a level; other[] are sets with a leaf then, by their roots. */
+/* Joins the switches below a level; other[] marks the roots of sets that have a leaf. */
 static void join_below(const struct levels *l, unsigned int level)
 {
 	tree_join_levels(l->skeleton, l->tree, 0, level - 1, l->parent);
@@ -266,7 +265,7 @@ static void join_below(const struct levels *l, unsigned int level)
 			l->other[tree_find_root(l->parent, sw)] = 1;
 }
 
-/* Whether there were any. */
+/* Moves idle switches two levels down. Returns whether there were any. */
 static bool lower_idle_switches(const struct levels *l)
 {
 	struct pm_tree *tree = l->tree;
@@ -289,7 +288,7 @@ static void guess_from_leaves(const struct levels *l, uint64_t least)
 	find_leaves(l, least);
 	count_from_leaves(l);
 	find_directions(l->skeleton, l->tree);
-	/* Those above one that was lowered may be idle now, too. */
+	/* Switches above a lowered one may now be idle, too. */
 	while (lower_idle_switches(l))
 		;
 }
@@ -297,9 +296,9 @@ static void guess_from_leaves(const struct levels *l, uint64_t least)
 /* ---- Roots first ---- */
 
 /*
- * Counts downward from the nearest of the roots in is_in: of what links join, the
- * switches farthest from theirs are at level 0. What they do not join with a root keeps
- * the level that it has.
+ * Gives levels downward from the nearest of the roots in is_in. In each connected
+ * component the switches farthest from their roots are at level 0. A component without a
+ * root keeps its levels.
  */
 static int count_from_roots(struct levels *l, struct pm_error *err)
 {
@@ -317,7 +316,7 @@ static int count_from_roots(struct levels *l, struct pm_error *err)
 	for (uint32_t k = 0; k < search->count; k++) {
 		uint32_t sw = search->queue[k];
 
-		/* In the order of distance: the last one is the farthest. */
+		/* The queue is in order of distance: the last one is the farthest. */
 		farthest[l->parent[sw]] = search->by[sw];
 		if (search->by[sw] >= PM_NO_LEVEL)
 			return pm_error_set(err, -ENOTSUP,
@@ -366,7 +365,7 @@ static bool has_farther_neighbour(const struct levels *l, uint32_t sw)
 	return false;
 }
 
-/* Switches that no neighbour is farther from those with so many hosts than. */
+/* Takes switches that have no neighbour farther from the switches with so many hosts. */
 static bool take_farthest(struct levels *l, uint64_t least)
 {
 	const uint32_t *distance = l->search.by;
@@ -381,7 +380,7 @@ static bool take_farthest(struct levels *l, uint64_t least)
 	return any;
 }
 
-/* How many neighbours a switch has among those that are left. */
+/* Counts a switch's neighbours in is_in; parallel links count once. */
 static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *visited)
 {
 	uint32_t count = 0;
@@ -402,9 +401,9 @@ static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *v
 }
 
 /*
- * Takes the ends of the graph away, round after round, until at most two switches of each
- * part are left, and then one of them. False if there is a cycle: its switches are never
- * ends.
+ * Finds centres: removes the ends of the graph, round after round, until at most two
+ * switches of each component are left, and then one of these. False if there is a cycle,
+ * whose switches are never ends.
  */
 static bool take_centres(struct levels *l)
 {
@@ -421,7 +420,7 @@ static bool take_centres(struct levels *l)
 			if (l->is_in[sw] && count_neighbours(l, sw, l->other) == 1)
 				l->list[ends++] = sw;
 		for (uint32_t i = 0; i < ends; i++)
-			/* Of the last two the second one has none left. */
+			/* The second of two has no neighbour any more, and stays. */
 			if (count_neighbours(l, l->list[i], l->other))
 				l->is_in[l->list[i]] = 0;
 	} while (ends);
@@ -433,7 +432,7 @@ static bool take_centres(struct levels *l)
 	return left > 0;
 }
 
-/* ---- Which guess ---- */
+/* ---- Choosing a guess ---- */
 
 static void count_hosts(struct levels *l)
 {
@@ -446,7 +445,7 @@ static void count_hosts(struct levels *l)
 			l->skeleton->ports[i].host != PM_NO_HOST;
 }
 
-/* More than half of what a leaf has, as the mean over hosts: with fewer it is small. */
+/* The least hosts of a large leaf: more than half of a leaf's, as the mean over hosts. */
 static uint64_t fair_share(const struct levels *l)
 {
 	uint64_t sum = 0, squares = 0;
@@ -459,8 +458,8 @@ static uint64_t fair_share(const struct levels *l)
 }
 
 /*
- * Where roots came first: the planes are to lead out of the switches of the level with
- * the most hosts, below the highest one.
+ * Where roots came first, finds the level where planes begin: the one with the most
+ * hosts, below the highest.
  */
 static void find_leaf_level(const struct levels *l)
 {
@@ -505,7 +504,7 @@ static int guess(struct levels *l, enum pm_levels_by by, struct pm_error *err)
 	return rc;
 }
 
-/* Hosts of those switches of a word that are not in a set. */
+/* Counts hosts at those switches of a word that are not in the set. */
 static uint64_t count_lacking(const struct levels *l, uint64_t set, uint32_t word)
 {
 	uint64_t count = 0;
@@ -519,7 +518,7 @@ static uint64_t count_lacking(const struct levels *l, uint64_t set, uint32_t wor
 	return count;
 }
 
-/* Ordered pairs of hosts at different switches that the guess connects. */
+/* Counts the ordered pairs of hosts at different switches that the guess connects. */
 static uint64_t count_connected(const struct levels *l, struct pm_reach *reach)
 {
 	uint64_t pairs = 0, all = 0;
@@ -539,7 +538,7 @@ static uint64_t count_connected(const struct levels *l, struct pm_reach *reach)
 	return pairs;
 }
 
-/* The same that links connect. */
+/* Counts the ordered pairs of hosts at different switches that links connect. */
 static uint64_t count_joinable(struct levels *l)
 {
 	uint64_t pairs = 0;
@@ -554,8 +553,8 @@ static uint64_t count_joinable(struct levels *l)
 }
 
 /*
- * Where levels came from leaves, hosts above these are to be service ports, which need
- * not be joined with each other: sets them aside, unless they are more than a quarter.
+ * Where levels came from leaves, hosts above the leaves become service ports, which need
+ * not be connected with each other. Leaves them out, unless they are more than a quarter.
  */
 static void set_aside(struct levels *l)
 {
@@ -572,7 +571,7 @@ static void set_aside(struct levels *l)
 			l->hosts[sw] = 0;
 }
 
-/* Ordered pairs of hosts that links connect and a guess does not. */
+/* Counts the ordered pairs of hosts that links connect and a guess does not. */
 static uint64_t count_unreachable(struct levels *l, enum pm_levels_by by,
 				  struct pm_reach *reach)
 {
@@ -589,9 +588,9 @@ static uint64_t count_unreachable(struct levels *l, enum pm_levels_by by,
 }
 
 /*
- * Takes the first guess that connects all, or else the one that leaves the fewest pairs
- * apart; a later one counts only where it halves them, so that a hole in a tree does not
- * turn it upside down.
+ * Takes the first guess that connects all pairs, or else the one with the fewest
+ * unreachable pairs. A later guess counts only where it halves them, so that a hole in a
+ * tree does not turn the tree upside down.
  */
 static int choose_guess(struct levels *l, struct pm_error *err)
 {

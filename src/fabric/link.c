@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Codes for widths and speeds of links, and degraded links. */
+/* Codes of link widths and speeds, and degraded links. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/fabric/link.h>
 
 #include <stdio.h>
 #include <string.h>
 
-/* A code: the place of the width in widths[] in its upper half, the speed in its lower.
- */
+/* A code: upper half, the index of the width in widths[]; lower half, the speed. */
 static const uint8_t widths[] = {0, 1, 2, 4, 8, 12};
 
 #define NUM_WIDTHS (sizeof(widths) / sizeof(widths[0]))
@@ -15,7 +14,7 @@ static const uint8_t widths[] = {0, 1, 2, 4, 8, 12};
 
 static const struct {
 	const char *name;
-	uint32_t kbits; /* of data in a second, in thousands, of a lane */
+	uint32_t kbits; /* data rate of a lane in kbit/s */
 } speeds[PM_SPEEDS] = {
 	[PM_SPEED_UNKNOWN] = {"?", 0},	  [PM_SDR] = {"SDR", 2000000},
 	[PM_DDR] = {"DDR", 4000000},	  [PM_QDR] = {"QDR", 8000000},
@@ -124,7 +123,7 @@ uint32_t pm_link_common_rate(const struct pm_fabric *fabric)
 	return common;
 }
 
-/* ---- Links that run below their neighbours' ---- */
+/* ---- Degraded links ---- */
 
 struct neighbour {
 	uint64_t kinds; /* of the switches at both ends */
@@ -132,7 +131,7 @@ struct neighbour {
 	uint8_t link;
 };
 
-/* The link with its lower end at this port; 0: none, or of unknown rate. */
+/* The link whose lower end is at this port; 0: no such link, or its rate is unknown. */
 static uint8_t own_link(const struct pm_fabric *skeleton, const uint8_t *link,
 			uint32_t port)
 {
@@ -145,7 +144,7 @@ static uint8_t own_link(const struct pm_fabric *skeleton, const uint8_t *link,
 	return pm_link_rate(slower) ? slower : 0;
 }
 
-/* How many links have a known rate; *same: if it is the same width and speed for all. */
+/* Counts links with a known rate. *same: all of these have the same width and speed. */
 static uint32_t count_known(const struct pm_fabric *skeleton, const uint8_t *link,
 			    bool *same)
 {
@@ -226,7 +225,7 @@ static uint32_t list_neighbours(const struct pm_fabric *skeleton, const uint8_t 
 	return count;
 }
 
-/* Takes the degraded links from among sorted neighbours. */
+/* Picks the degraded links from sorted neighbours. */
 static uint32_t pick(const struct neighbour *list, uint32_t count,
 		     struct pm_degraded_link *degraded)
 {
@@ -238,7 +237,7 @@ static uint32_t pick(const struct neighbour *list, uint32_t count,
 		for (end = first + 1;
 		     end < count && list[end].kinds == list[first].kinds;)
 			end++;
-		/* It and those behind it are more than half of them, just so. */
+		/* The links of this rate or a higher one are just more than half. */
 		usual = &list[first + (end - first - 1) / 2];
 		for (uint32_t i = first; list[i].rate < usual->rate; i++)
 			degraded[picked++] = (struct pm_degraded_link){

@@ -37,7 +37,7 @@ void pm_reach_init(const struct pm_tree *tree, struct pm_pool *pool,
 		pm_reach_sort(tree, reach);
 }
 
-/* Adds to set[x] the set of every neighbour of x in one direction. */
+/* Adds to set[x] the sets of x's neighbours in one direction. */
 static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		   const uint8_t *usable, uint8_t direction, uint32_t x, uint64_t *sets,
 		   uint32_t words)
@@ -50,7 +50,7 @@ static void gather(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		if (tree->direction[i] != direction || (usable && !usable[i]))
 			continue;
 		y = pm_fabric_peer_node(skeleton, i);
-		/* A parallel link adds nothing. */
+		/* a parallel link adds nothing */
 		if (y == last)
 			continue;
 		last = y;
@@ -77,7 +77,7 @@ void pm_reach_compute(const struct pm_fabric *skeleton, const struct pm_tree *tr
 		       words);
 }
 
-/* Whether a link in this direction has failed or the set behind one has changed. */
+/* Whether a link in this direction has failed, or its remote switch's set has changed. */
 static bool is_stirred(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		       const uint8_t *usable, uint8_t direction, uint32_t x,
 		       const uint8_t *changed, uint8_t flag)
@@ -89,7 +89,7 @@ static bool is_stirred(const struct pm_fabric *skeleton, const struct pm_tree *t
 	return false;
 }
 
-/* Corrects what x reaches going down where that may not be the set of `whole`. */
+/* Computes what x reaches going down where it may differ from `whole`. */
 static void gather_down_since(const struct pm_fabric *skeleton,
 			      const struct pm_tree *tree, const uint8_t *usable,
 			      uint32_t x, const struct pm_reach *whole,
@@ -133,7 +133,7 @@ void pm_reach_compute_since(const struct pm_fabric *skeleton, const struct pm_tr
 	}
 }
 
-/* ---- A failure, and taking it back ---- */
+/* ---- A failure, and its undoing ---- */
 
 void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
 			   struct pm_pool *pool, struct pm_reach_failure *failure)
@@ -154,20 +154,20 @@ void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
 		failure->place[reach->by_level[i]] = i;
 }
 
-/* One of both kinds of sets, which links of one direction hand on. */
+/* An update of one kind of sets, passed on over links of one direction. */
 struct wave {
 	const struct pm_fabric *skeleton;
 	const struct pm_tree *tree;
 	const uint8_t *usable;
 	struct pm_reach_failure *failure;
 	uint64_t *sets;	       /* [switch][words] */
-	const uint64_t *below; /* sets that they have anyway, [switch][words], or NULL */
+	const uint64_t *below; /* [switch][words] sets included anyway, or NULL */
 	uint32_t words;
-	uint8_t from, to; /* directions of ports that sets come over and go over */
+	uint8_t from, to; /* directions: sets come over `from`, pass on over `to` */
 	uint8_t flag;	  /* enum pm_reach_changed */
 };
 
-/* A switch may reach the members in these words of a set no more. */
+/* Marks members of a set, in these words, as perhaps no longer reached by a switch. */
 static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 		 struct pm_span words)
 {
@@ -187,7 +187,7 @@ static void miss(const struct wave *wave, uint32_t x, const uint64_t *set,
 	pm_bits_set(wave->failure->waiting, wave->failure->place[x]);
 }
 
-/* Strikes another set's members from a set; returns the words that remain. */
+/* Removes another set's members from a set; returns the words that remain. */
 static inline struct pm_span strike(uint64_t *set, const uint64_t *other,
 				    struct pm_span span)
 {
@@ -200,7 +200,7 @@ static inline struct pm_span strike(uint64_t *set, const uint64_t *other,
 	return span;
 }
 
-/* Leaves in missing[] what x does not get from elsewhere, which is in that span. */
+/* Leaves in missing[] what x reaches over no other link; returns the words of that. */
 static struct pm_span keep_withdrawn(const struct wave *wave, uint32_t x,
 				     uint64_t *missing)
 {
@@ -213,7 +213,7 @@ static struct pm_span keep_withdrawn(const struct wave *wave, uint32_t x,
 
 	if (wave->below)
 		left = strike(missing, wave->below + (size_t)x * words, left);
-	/* Mostly the first port will do, and it comes behind many of hosts. */
+	/* Mostly the first such port is enough, and many ports to hosts precede it. */
 	found = memchr(direction + i, wave->from, end - i);
 	i = found ? (uint32_t)(found - direction) : end;
 	for (; i < end && left.first < left.end; i++)
@@ -222,8 +222,10 @@ static struct pm_span keep_withdrawn(const struct wave *wave, uint32_t x,
 	return left;
 }
 
-/* Takes what x no longer reaches from its set, and passes it on to those that had it from
- * x. */
+/*
+ * Removes what x no longer reaches from its set, and marks it as missing at the
+ * neighbours that reached it through x.
+ */
 static void take_withdrawn(const struct wave *wave, uint32_t x, const uint64_t *missing,
 			   struct pm_span span)
 {
@@ -247,7 +249,7 @@ static void look_at_set(const struct wave *wave, uint32_t x)
 		       withdrawn = keep_withdrawn(wave, x, missing);
 
 	wave->failure->examined++;
-	/* Nothing is left to strike. */
+	/* Otherwise missing[] is empty already. */
 	if (withdrawn.first < withdrawn.end) {
 		take_withdrawn(wave, x, missing, withdrawn);
 		memset(missing + withdrawn.first, 0,
@@ -256,7 +258,7 @@ static void look_at_set(const struct wave *wave, uint32_t x)
 	*span = (struct pm_span){0, 0};
 }
 
-/* Looks at all that wait, sets from which others come first. */
+/* Examines all waiting switches, in the order in which sets depend on each other. */
 static void run_wave(const struct wave *wave, const uint32_t *by_level)
 {
 	uint64_t *waiting = wave->failure->waiting;
@@ -276,7 +278,7 @@ static void run_wave(const struct wave *wave, const uint32_t *by_level)
 	}
 }
 
-/* Switches that the failed links led to in this direction may be missing. */
+/* Marks what the failed links led to in this direction as missing. */
 static void miss_behind(const struct wave *wave, const uint32_t *ports,
 			uint32_t num_ports)
 {
@@ -315,7 +317,7 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	wave.to = PM_DOWN;
 	wave.flag = PM_REACH_UPDOWN;
 	miss_behind(&wave, ports, num_ports);
-	/* Switches that reach a place no more downwards have it in updown still. */
+	/* What a switch no longer reaches going down is still in its updown set. */
 	for (uint32_t i = 0; i < num_down; i++)
 		miss(&wave, failure->stirred[i],
 		     reach->updown + (size_t)failure->stirred[i] * reach->words,

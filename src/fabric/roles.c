@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rules of roles; marks roots and roles of end ports. */
+/* Reads rules of roles, and marks roots and the roles of end ports. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/fabric/roles.h>
@@ -66,7 +66,7 @@ static bool take_choice(struct pm_text *text, const char *const *words, unsigned
 	return false;
 }
 
-/* The text without the blanks around it. */
+/* Takes the rest of the text, without the blanks around it. */
 static bool take_pattern(struct pm_text text, char *pattern)
 {
 	size_t length;
@@ -129,7 +129,7 @@ static bool rule_matches(const struct pm_role_rule *rule, const struct pm_fabric
 	}
 }
 
-/* ---- What end ports are for ---- */
+/* ---- Roles of end ports ---- */
 
 bool pm_is_aggregation_node(const struct pm_fabric *fabric, uint32_t node)
 {
@@ -144,7 +144,7 @@ static bool has_port(const struct pm_guids *guids, const struct pm_fabric *fabri
 	       has(guids, fabric->nodes[fabric->ports[port].node].guid);
 }
 
-/* See the top of roles.h. */
+/* The first rule of roles.h that applies. */
 static enum pm_host role_of(const struct pm_roles *roles, const struct pm_fabric *fabric,
 			    uint32_t port)
 {

@@ -37,13 +37,13 @@ void pm_search_run(struct pm_search *search, pm_search_passes *passes,
 	}
 }
 
-/* The node before one that was found, itself if the search started there. */
+/* The node from which a node was found; for a start, the node itself. */
 static uint32_t before(const struct pm_search *search, uint32_t node)
 {
 	return search->fabric->ports[search->by[node]].node;
 }
 
-/* In the order of the queue, so that by[] of the node before is replaced already. */
+/* Goes in the queue's order, so that by[] of the previous node is replaced already. */
 void pm_search_distances(struct pm_search *search)
 {
 	for (uint32_t k = 0; k < search->count; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Subtrees, planes and the numbers of switches in them, once levels are found. */
+/* Finds subtrees and planes, and numbers their switches, once levels are found. */
 #include "tree_parts.h"
 
 #include <portmajor/base/alloc.h>
@@ -44,9 +44,9 @@ static int compare_leaves(const void *a, const void *b, void *context)
 }
 
 /*
- * Subtree order: leaves that meet at a lower level stand closer together. The
- * key of a leaf at level l is the first leaf it is joined with by switches of
- * levels up to l.
+ * Sorts leaves in subtree order: leaves that meet at a lower level stand closer together.
+ * The key of a leaf at level l is the first leaf that switches of levels up to l join it
+ * with.
  */
 static int sort_leaves(const struct pm_fabric *skeleton, struct pm_tree *tree,
 		       struct pm_error *err)
@@ -144,7 +144,7 @@ static int compare_planes(const void *a, const void *b)
 	return x->link < y->link ? -1 : x->link > y->link;
 }
 
-/* Which plane the up port of a leaf stands for. */
+/* The plane of a leaf's up port. */
 static struct pm_plane plane_of(const struct pm_fabric *skeleton,
 				const struct pm_tree *tree, uint32_t port)
 {
@@ -198,7 +198,7 @@ static int find_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
 	return 0;
 }
 
-/* From the leaves above downward. */
+/* Goes downward, from the leaves above. */
 static int find_edge_planes(const struct pm_fabric *skeleton, struct pm_tree *tree,
 			    struct pm_error *err)
 {
