@@ -9,7 +9,7 @@
 int plan_find_places(const struct pm_plan *plan, uint8_t *is_place, struct pm_error *err)
 {
 	const struct pm_fabric *topology = plan->topology;
-	/* usual[ports][number]: some leaf with so many ports has a host there */
+	/* usual[ports][number]: a leaf with so many ports has a host there */
 	uint8_t(*usual)[PM_MAX_PORTS + 1] = pm_array(PM_MAX_PORTS + 1, sizeof(*usual));
 
 	if (!usual)
@@ -60,7 +60,7 @@ bool plan_leads_to(const struct pm_plan *plan, uint32_t plane, uint32_t sw)
 	return false;
 }
 
-/* A walk over the planes that lead to a switch, in no order: the next one, or PM_NONE. */
+/* Walks over the planes that lead to a switch, in no order: the next one, or PM_NONE. */
 static uint32_t walk_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *at)
 {
 	const struct pm_tree *tree = &plan->tree;
@@ -86,7 +86,7 @@ static uint32_t walk_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *a
 #define FOR_EACH_PLANE(p, plan, sw)                                                      \
 	for (uint32_t at_ = 0, p; (p = walk_planes(plan, sw, &at_)) != PM_NONE;)
 
-/* The plane after this one, in a loop, of those that lead to a switch. */
+/* The next plane after this one, cyclically, of those that lead to a switch. */
 static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 {
 	uint32_t first = plane, next = PM_NONE;
@@ -101,7 +101,7 @@ static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t pla
 	return next != PM_NONE ? next : first;
 }
 
-/* How many planes lead to a switch; *below is how many of them come before this one. */
+/* Counts the planes that lead to a switch; *below: those before this plane. */
 static uint32_t count_planes(const struct pm_plan *plan, uint32_t sw, uint32_t plane,
 			     uint32_t *below)
 {
@@ -116,13 +116,13 @@ static uint32_t count_planes(const struct pm_plan *plan, uint32_t sw, uint32_t p
 	return count;
 }
 
-/* Planes that follow each other, of those that lead to a switch; by their number. */
+/* Consecutive planes of a switch, by index among the planes that lead to it. */
 struct bundle {
 	uint32_t first, count;
-	bool whole; /* a slot has all of them */
+	bool whole; /* a slot uses all of them */
 };
 
-/* The bundle of one of so many planes, see plan.h. */
+/* The bundle of a plane (plan.h); planes are numbered from 0 to `planes` - 1. */
 static struct bundle find_bundle(const struct pm_plan *plan, uint32_t planes,
 				 uint32_t number)
 {
@@ -154,13 +154,13 @@ uint32_t pm_plan_plane(const struct pm_plan *plan, uint32_t place, uint32_t k)
 	return plane;
 }
 
-/* A slot's own plane is one in so many of its switch's planes. */
+/* Only one in so many of a switch's planes is a slot's own plane. */
 static uint32_t plane_step(uint32_t num_planes, unsigned int lmc)
 {
 	return num_planes ? common_divisor(num_planes, 1u << lmc) : 1;
 }
 
-/* Lists the planes that lead to a switch, in ascending order; how many there are. */
+/* Lists the planes that lead to a switch, in ascending order; returns their number. */
 static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *list)
 {
 	uint32_t count = 0;
@@ -183,12 +183,12 @@ struct assignment {
 					 * empty ones count as compute */
 	uint32_t *switches;		/* [plane] switches assigned to it so far */
 	uint32_t *room;	     /* [plane] LIDs that its slots leave in their blocks */
-	uint32_t *choice;    /* planes that serve the switch at hand .. */
+	uint32_t *choice;    /* planes for the present switch .. */
 	uint32_t num_choice; /* .. in ascending order */
 	uint32_t step;	     /* with LMC, every step-th plane is a slot's own .. */
 	uint32_t *own;	     /* [plane] .. or the first of its bundle, .. */
 	uint8_t *turn;	     /* [plane] .. and the turn at least this */
-	uint32_t *here[PM_HOST_KINDS]; /* [kind][plane] slots of the switch at hand */
+	uint32_t *here[PM_HOST_KINDS]; /* [kind][plane] slots of the present switch */
 };
 
 static void find_choice(struct assignment *assign, uint32_t sw)
@@ -200,7 +200,7 @@ static void find_choice(struct assignment *assign, uint32_t sw)
 			assign->here[kind][assign->choice[i]] = 0;
 }
 
-/* Leaves only the planes that slots are assigned, see plan.h. */
+/* Keeps only the planes that may be a slot's own (plan.h). */
 static void thin_choice(struct assignment *assign)
 {
 	uint32_t planes = assign->num_choice;
@@ -213,7 +213,7 @@ static void thin_choice(struct assignment *assign)
 		assign->own[p] = p;
 		assign->turn[p] = 0;
 		if (bundle.whole && bundle.first < number) {
-			/* The bundle's first plane was the last one to be its own. */
+			/* choice[i - before] is the bundle's first plane. */
 			uint32_t before = (number - bundle.first) / assign->step;
 
 			assign->own[p] = assign->choice[i - before];
@@ -223,7 +223,7 @@ static void thin_choice(struct assignment *assign)
 	}
 }
 
-/* The plane that a slot was assigned. */
+/* The plane of choice[] that a slot was given, by its own plane and turn. */
 static uint32_t find_assigned(const struct assignment *assign, uint32_t port)
 {
 	uint32_t plane = assign->plan->plane[port], turn = assign->plan->turn[port];
@@ -238,7 +238,7 @@ static uint32_t find_assigned(const struct assignment *assign, uint32_t port)
 	return plane;
 }
 
-/* The plane with the fewest here, then the fewest over all, then the first. */
+/* The plane with the fewest slots here, then the fewest in all, then the first one. */
 static uint32_t least_loaded(const struct assignment *assign, const uint32_t *here,
 			     const uint32_t *overall)
 {
@@ -263,7 +263,7 @@ static uint32_t count_assigned(const struct assignment *assign, uint32_t plane)
 	return count;
 }
 
-/* The kind that a slot is balanced with. */
+/* The kind that a slot counts as: empty ones count as compute. */
 static enum pm_host kind_of(const struct pm_plan *plan, uint32_t port)
 {
 	uint8_t host = plan->topology->ports[port].host;
@@ -287,7 +287,7 @@ static void give_plane(struct assignment *assign, uint32_t port, uint32_t plane)
 	assign->here[kind][plane]++;
 }
 
-/* How many slots of a kind have no plane yet. */
+/* Counts a switch's slots of a kind that have no plane yet. */
 static uint32_t count_fresh(const struct assignment *assign, uint32_t sw,
 			    enum pm_host kind)
 {
@@ -300,9 +300,9 @@ static uint32_t count_fresh(const struct assignment *assign, uint32_t sw,
 }
 
 /*
- * Slots of one kind. The first `in_rounds` go over the planes in port order, in full
- * rounds, so that the same slot uses the same plane on every leaf; the rest goes
- * where there is least.
+ * Assigns slots of one kind. The first `in_rounds` take the planes in port order, in full
+ * rounds, so that the same slot uses the same plane on every leaf. The others take the
+ * least loaded plane.
  */
 static void assign_kind(struct assignment *assign, uint32_t sw, enum pm_host host,
 			uint32_t in_rounds)
@@ -327,9 +327,9 @@ static void assign_kind(struct assignment *assign, uint32_t sw, enum pm_host hos
 }
 
 /*
- * Compute ports first, then I/O and service ports, each kind as if it were alone, so that
- * none spoils another's balance. Empty slots come last: they must not take the share of
- * used ones.
+ * Assigns compute ports first, then I/O and service ports: each kind by itself, so that
+ * none spoils another's balance. Empty slots come last, as they must not take the share
+ * of used ones.
  */
 static void assign_slots(struct assignment *assign, uint32_t sw)
 {
@@ -390,9 +390,9 @@ static void find_room(struct assignment *assign)
 }
 
 /*
- * With LMC, slots may fill their blocks, and a leaf's own LID would take another one. So
- * it has a plane with room in its slots' blocks; if there is none, one plane for all
- * leaves.
+ * With LMC, slots may fill their blocks, so that a leaf's own LID would take another
+ * block. So the leaf gets a plane with room in its slots' blocks; if there is none, all
+ * leaves share one plane.
  */
 static void assign_leaf_late(struct assignment *assign, uint32_t sw)
 {
@@ -419,7 +419,7 @@ static void assign_leaf_late(struct assignment *assign, uint32_t sw)
 	}
 }
 
-/* Leaves in subtree order, then the other switches by GUID. */
+/* Assigns leaves in subtree order, then the other switches by GUID. */
 static void assign_all(struct assignment *assign)
 {
 	const struct pm_tree *tree = &assign->plan->tree;
@@ -465,8 +465,8 @@ int plan_assign_planes(struct pm_plan *plan, const uint8_t *is_place,
 }
 
 /*
- * With LMC, so many slots that follow each other share a rank: those LIDs of theirs
- * that have one and the same plane are then numbered one by one.
+ * With LMC, so many consecutive slots share a rank: their LIDs that have the same plane
+ * are numbered one by one.
  */
 static uint32_t count_sharing(const struct pm_plan *plan, uint32_t sw, uint32_t plane)
 {

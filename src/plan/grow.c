@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Makes plans of plans: with the LIDs in use, grown, with replaced parts. */
+/* Makes plans from plans: with the LIDs in use, grown, or with replaced parts. */
 #include "plan_parts.h"
 
 #include <portmajor/base/alloc.h>
 
 #include <errno.h>
 
-/* The LID that the fabric's port at this place has, or 0. */
+/* The LID of the fabric's port at this place, or 0. */
 static uint16_t lid_at(const struct pm_plan *plan, const struct pm_fabric *fabric,
 		       uint32_t place)
 {
@@ -16,8 +16,8 @@ static uint16_t lid_at(const struct pm_plan *plan, const struct pm_fabric *fabri
 }
 
 /*
- * Which plane of a plan is that of an older one: the one of the same up ports of leaves.
- * [plane of old] PM_NONE: there is none any more. The caller frees it; NULL without
+ * Finds for each plane of an older plan the plane of this one with the same up ports of
+ * leaves. [plane of old] PM_NONE: there is none. The caller frees the array; NULL without
  * memory.
  */
 static uint32_t *rename_planes(const struct pm_plan *plan, const struct pm_plan *old)
@@ -37,7 +37,7 @@ static uint32_t *rename_planes(const struct pm_plan *plan, const struct pm_plan 
 	return renamed;
 }
 
-/* Takes planes, LIDs and runs over from an old plan. */
+/* Copies planes, LIDs and runs from an old plan. */
 static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_error *err)
 {
 	uint32_t *renamed = rename_planes(plan, old);
@@ -49,7 +49,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 
 		if (port == PM_NONE || !old->lid[i])
 			continue;
-		/* A slot no more: a link to a switch is there. */
+		/* no slot any more: it has a link to a switch */
 		if (old->topology->ports[i].num &&
 		    plan->topology->ports[port].peer != PM_NONE)
 			continue;
@@ -72,7 +72,7 @@ static int inherit(struct pm_plan *plan, const struct pm_plan *old, struct pm_er
 	return 0;
 }
 
-/* Copies what belongs to the places of a plan with the very same ports. */
+/* Copies the data of places from a plan with the same ports. */
 static int copy_places(struct pm_plan *plan, const struct pm_plan *old,
 		       struct pm_error *err)
 {
@@ -107,21 +107,21 @@ struct pm_plan *plan_clone(const struct pm_plan *plan, struct pm_error *err)
 	return copy;
 }
 
-/* What places that keep their LIDs had in an older plan: see pm_plan_keep. */
+/* An older plan, for places that keep their LIDs: see pm_plan_keep. */
 struct older {
 	const struct pm_plan *plan; /* or NULL */
 	uint32_t *renamed;	    /* see rename_planes */
 };
 
-/* How a plan with what is in use is not the one that it was made of. */
+/* How a plan with the LIDs in use differs from the planned one. */
 struct difference {
 	uint32_t lids; /* places with another LID */
-	bool planes;   /* a place with another plane, or another number there */
+	bool planes;   /* a place with another plane, or another rank in it */
 };
 
 /*
- * Gives a place that keeps its LID the plane that this LID had, with all that tables
- * depend on. Returns whether that is not what was planned.
+ * Gives a place that keeps its LID the plane that this LID had, and all else that tables
+ * depend on. Returns whether that differs from the plan.
  */
 static bool keep_plane(struct pm_plan *plan, uint32_t place, const struct older *older)
 {
@@ -144,7 +144,7 @@ static bool keep_plane(struct pm_plan *plan, uint32_t place, const struct older 
 	return true;
 }
 
-/* Whether the fabric has something at this place, be it without a LID. */
+/* Whether the fabric has a node at this place, with or without a LID. */
 static bool is_there(const struct pm_fabric *fabric, const struct pm_fabric *topology,
 		     uint32_t place)
 {
@@ -155,9 +155,10 @@ static bool is_there(const struct pm_fabric *fabric, const struct pm_fabric *top
 }
 
 /*
- * Gives LIDs to ports that have none now, none that another place is to have: else two
- * ports that come up one after the other could keep each other from theirs for ever.
- * Until all have LIDs, unused LIDs belong to the ports that they were planned for.
+ * Gives LIDs to ports that have none now, but none that is planned for another place: two
+ * ports that come up one after the other could else keep each other from their LIDs for
+ * ever. Until all ports have LIDs, unused LIDs stay with the ports that they were planned
+ * for.
  */
 static int give_unplanned(struct pm_plan *plan, const struct pm_plan *planned,
 			  const struct pm_fabric *fabric, uint8_t *missing,
@@ -179,11 +180,11 @@ static int give_unplanned(struct pm_plan *plan, const struct pm_plan *planned,
 				     lid >= plan->lid[i] + pm_plan_num_lids(plan, i)))
 			plan->owner[lid] = PM_NONE;
 	}
-	/* Where there is no room, they get any, like empty slots. */
+	/* Without room, these places get any LID, like empty slots. */
 	return rc == -ENOSPC ? 0 : rc;
 }
 
-/* Replaces what is planned by what is in use. */
+/* Replaces planned LIDs by those in use. */
 static int keep_used(struct pm_plan *plan, const struct pm_plan *planned,
 		     const struct pm_fabric *fabric, const struct older *older,
 		     struct difference *difference, struct pm_error *err)
@@ -245,9 +246,9 @@ int pm_plan_keep(const struct pm_plan *plan, const struct pm_fabric *fabric,
 }
 
 /*
- * The known switch that a new one replaces: every link of the new switch to a known one
- * ends where the same port of the old switch ended, and the old one is gone. PM_NONE if
- * there is none.
+ * Finds the known switch that a new switch replaces: each link of the new switch to a
+ * known one ends where the same port of the old switch ended, and the old switch is gone.
+ * PM_NONE if there is none.
  */
 static uint32_t find_replaced(const struct pm_fabric *topology,
 			      const struct pm_fabric *now, uint32_t sw)
@@ -262,7 +263,7 @@ static uint32_t find_replaced(const struct pm_fabric *topology,
 		if (pm_fabric_find_guid(topology,
 					now->nodes[now->ports[remote].node].guid) ==
 		    PM_NONE)
-			continue; /* new itself */
+			continue; /* a new switch, too */
 		there = pm_fabric_same_port(now, remote, topology);
 		was = there == PM_NONE ? PM_NONE : topology->ports[there].peer;
 		if (was == PM_NONE || topology->ports[was].num != now->ports[i].num ||
@@ -278,9 +279,9 @@ static uint32_t find_replaced(const struct pm_fabric *topology,
 }
 
 /*
- * Gives known switches that were replaced the GUIDs of those in their place.
- * Several rounds: of a whole new chassis, the switches next to the leaves are
- * recognised first, then those behind them.
+ * Gives replaced switches the GUIDs of the new ones in their place. Takes several rounds:
+ * of a new chassis, the switches next to the leaves are recognised first, then those
+ * behind them.
  */
 static int rename_replaced(struct pm_fabric *topology, const struct pm_fabric *now,
 			   bool *renamed, struct pm_error *err)
@@ -310,7 +311,7 @@ static int rename_replaced(struct pm_fabric *topology, const struct pm_fabric *n
 	return 0;
 }
 
-/* A copy of the plan that knows replaced switches by their new GUIDs. */
+/* Copies a plan, with the new GUIDs of replaced switches. */
 static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now,
 			  struct pm_plan **copy, bool *renamed, struct pm_error *err)
 {
@@ -333,8 +334,8 @@ static int rename_in_copy(const struct pm_plan *old, const struct pm_fabric *now
 }
 
 /*
- * A new part keeps its LID, if that is free and within the tables as they are: it may
- * have been here before, unknown to this plan.
+ * Lets new parts keep their LIDs, where these are free and within the present tables: a
+ * part may have been here before, unknown to this plan.
  */
 static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
 			   const struct pm_fabric *now)
@@ -355,8 +356,8 @@ static void keep_newcomers(struct pm_plan *plan, const struct pm_plan *old,
 }
 
 /*
- * Gives new places the LIDs, and with them the planes, that another plan has for them, as
- * far as these LIDs are free.
+ * Gives new places the LIDs that another plan has for them, with their planes, where
+ * these LIDs are free.
  */
 static int take_planned(struct pm_plan *plan, const struct pm_plan *planned,
 			struct pm_error *err)
@@ -385,7 +386,7 @@ static int take_planned(struct pm_plan *plan, const struct pm_plan *planned,
 	return 0;
 }
 
-/* A plan for the union of an old one and the fabric; planned may be NULL. */
+/* Makes a plan for the union of an old one and the fabric; planned may be NULL. */
 static int extend(const struct pm_plan *old, const struct pm_plan *planned,
 		  const struct pm_fabric *now, struct pm_plan **extended,
 		  struct pm_error *err)

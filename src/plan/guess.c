@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Describes guessed roles and levels. */
+/* Describes guessed roles and levels in words. */
 #include <portmajor/fabric/roles.h>
 #include <portmajor/plan/guess.h>
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#define NAMED 3 /* of a kind */
+#define NAMED 3 /* parts of a kind that are named */
 
 struct line {
 	char *text;
@@ -30,14 +30,14 @@ __attribute__((format(printf, 2, 3))) static void append(struct line *line,
 		line->used += (size_t)length;
 }
 
-/* Begins a part of the line. */
+/* Begins a further part of the line. */
 static void begin_part(struct line *line)
 {
 	append(line, line->any ? "; " : "roles guessed: ");
 	line->any = true;
 }
 
-/* Whether a port of a node is a service port: a rule may say otherwise. */
+/* Whether a node's ports are service ports; a rule may say otherwise. */
 static bool is_service(const struct pm_fabric *now, uint32_t node)
 {
 	pm_for_each_port(i, now, node)
@@ -75,7 +75,7 @@ static void describe_nodes(const struct pm_fabric *now, struct line *line)
 	}
 }
 
-/* Whether a port was taken for a service port for its place alone. */
+/* Whether a port is a service port only because of its place. */
 static bool is_by_place(const struct pm_plan *plan, const struct pm_fabric *now,
 			uint32_t port)
 {
@@ -111,7 +111,7 @@ static void describe_places(const struct pm_plan *plan, const struct pm_fabric *
 	       count > NAMED ? ", .." : "");
 }
 
-/* The switches that levels count from: without a link up. */
+/* Whether a switch is a root of the guessed levels: it has no link up. */
 static bool is_root(const struct pm_plan *plan, uint32_t sw)
 {
 	bool any = false;

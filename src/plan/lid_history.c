@@ -2,15 +2,16 @@
 /*
  * Gathers the history of each LID.
  *
- * Tables are followed like packets, from every switch. If more than half of a LID's walks
- * that end at slots end at the same one, that was its slot: this outvotes a leaf with an
- * outdated entry, which was out of reach when the LID moved. Else the same is tried with
- * all ports without a link to a switch, which may become slots when hosts come. Mostly
- * an absent switch was there, and the LID is only known to have been in use.
+ * Tables are followed from every switch, as packets would. If more than half of a LID's
+ * walks that end at slots end at one slot, that was the LID's slot. The majority outvotes
+ * a leaf with an outdated entry, which was unreachable when the LID moved. Otherwise the
+ * same is tried with all ports without a link to a switch, which may become slots when
+ * hosts come. In most cases an absent switch was there, and the LID is only known to have
+ * been in use.
  *
- * The plane of a LID is that of the up ports of leaves which lead to it, if three in four
- * agree. With our tables all do unless that plane has failed; with other engines' tables
- * they do so only by chance, in the smallest fabrics.
+ * The plane of a LID is that of the leaves' up ports that lead to it, if three in four
+ * agree. With our tables all agree, unless that plane has failed. With other engines'
+ * tables they agree only by chance, in the smallest fabrics.
  */
 #include "lid_history_parts.h"
 
@@ -29,7 +30,7 @@ static int compare_claims(const void *a, const void *b)
 	return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Sorts the claims and leaves out what cannot be true. */
+/* Sorts the claims, and removes the impossible ones. */
 static void clean_claims(struct pm_lid_history *history)
 {
 	uint32_t num = 0;
@@ -110,7 +111,7 @@ uint32_t history_find(const struct pm_fabric *topology, const struct mark *mark)
 	return topology->nodes[sw].first_port + mark->num;
 }
 
-/* ---- What is settled ---- */
+/* ---- Settled LIDs ---- */
 
 static void settle_place(struct pm_lid_history *history, const struct pm_plan *plan,
 			 uint32_t place, enum settled settled)
@@ -123,7 +124,7 @@ static void settle_place(struct pm_lid_history *history, const struct pm_plan *p
 	}
 }
 
-/* What a port in use claimed, it has or does not want any more. */
+/* Removes the claim of a port in use: it has this LID, or needs it no more. */
 static void drop_claim(struct pm_lid_history *history, uint64_t guid)
 {
 	struct pm_claim *claim = history_claim(history, guid);
@@ -168,9 +169,9 @@ void pm_lid_history_trust(struct pm_lid_history *history, const struct pm_plan *
 struct look {
 	const struct pm_plan *plan;
 	const struct pm_held *held;
-	uint32_t *end;	  /* [switch] port where the walk from there ends, or PM_NONE */
-	uint32_t *slot;	  /* [switch] the same if that is a slot, or PM_NONE */
-	uint32_t *leaves; /* [plane] that lead there through it */
+	uint32_t *end;	  /* [switch] port where the walk from it ends, or PM_NONE */
+	uint32_t *slot;	  /* [switch] the same if that port is a slot, or PM_NONE */
+	uint32_t *leaves; /* [plane] leaves that send to the LID over it */
 };
 
 /* The port that a switch's table names for a LID, or PM_NONE. */
@@ -183,7 +184,7 @@ static uint32_t entry_port(const struct look *look, uint32_t sw, uint32_t lid)
 	return num == 0 || num > n->num_ports ? PM_NONE : n->first_port + num;
 }
 
-/* The port without a link to a switch to which a packet would get, or PM_NONE. */
+/* The port without a link to a switch at which a packet would end, or PM_NONE. */
 static uint32_t follow_entries(const struct look *look, uint32_t sw, uint32_t lid)
 {
 	const struct pm_port *ports = look->plan->topology->ports;
@@ -198,7 +199,7 @@ static uint32_t follow_entries(const struct look *look, uint32_t sw, uint32_t li
 	return PM_NONE;
 }
 
-/* What more than half of the walks have in common that arrive, or PM_NONE. */
+/* The end that more than half of the walks with an end have in common, or PM_NONE. */
 static uint32_t find_majority(const uint32_t *end, uint32_t num)
 {
 	uint32_t candidate = PM_NONE, lead = 0, arrived = 0, count = 0;

@@ -2,27 +2,27 @@
 /*
  * Makes plans with LIDs restored by LID history.
  *
- * A port that uses its planned LID is not touched, and that LID is settled: only the plan
- * counts for it from then on, also when the port leaves. (If its place gets another LID
- * for a port that comes there, the LID counts as one from tables.) A present port without
+ * A port that uses its planned LID keeps it, and that LID is settled: only the plan
+ * counts for it from then on, also when the port leaves. (If its place then gets another
+ * LID for a new port, the former LID counts as one from tables.) A present port without
  * its planned LID is a newcomer. For each LID that is not settled, the first of these
- * that holds decides:
+ * rules that applies decides:
  *
- *   1. guid2lid gave it to a newcomer's GUID: the newcomer gets it, at whatever place.
+ *   1. guid2lid has it for a newcomer's GUID: the newcomer gets it, at whatever place.
  *   2. Tables lead to a newcomer's slot, and guid2lid has no other owner for it.
- *   3. A newcomer reports it, and guid2lid has no other owner for it. (Even if tables led
- *      to a slot that is empty now: the newcomer has moved from there.)
+ *   3. A newcomer reports it, and guid2lid has no other owner for it. (This holds even if
+ *      tables lead to a slot that is empty now: the newcomer has moved from there.)
  *   4. Tables lead to an empty slot: the LID is for the next port there, which is likely
- *      the one that left. So the entries that switches hold can stay.
+ *      the one that left. So held entries can stay.
  *
  * A newcomer without history keeps the planned LID, unless history has another owner for
- * it. If an empty slot has a LID with an owner, the owner gets it, and the slot the LID
- * of the owner's place. So at most two places change for a newcomer, and neither is in
- * use.
+ * it. If a LID with an owner belongs to an empty slot, the owner gets the LID, and the
+ * slot gets the LID of the owner's place. So at most two places change for a newcomer,
+ * and neither is in use.
  *
- * A place without its LID by these rules gets the first free LID of these: that of the
- * place that took its LID; one of its plane's runs; one of a new run; any; at last one
- * with an owner by history, the weakest history first.
+ * A place that loses its LID by these rules gets the first free one of these LIDs: that
+ * of the place that took its LID; one of its plane's runs; one of a new run; any other;
+ * and last, one with an owner by history, the weakest history first.
  */
 #include "lid_history_parts.h"
 
@@ -30,22 +30,22 @@
 
 #include <errno.h>
 
-/* How sure it is that a LID without a place has an owner. */
+/* How strong the evidence is that a LID without a place has an owner. */
 enum strength {
 	FREE,
-	SOMEBODYS, /* tables lead somewhere, or it was in use */
+	SOMEBODYS, /* tables lead to some port, or it was in use */
 	OF_SLOT,   /* tables lead to a slot */
 	OF_GUID,
 };
 
 struct restoring {
 	const struct pm_plan *old;
-	struct pm_plan *plan; /* in the making */
+	struct pm_plan *plan; /* the new plan */
 	struct pm_lid_history *history;
 	struct pm_lid_restore *restore;
-	uint8_t *fixed;	 /* [LID] stays with its place, or without one */
-	uint8_t *done;	 /* [port] the place has a LID for good */
-	uint32_t *comer; /* [port] newcomer's port of the fabric, or PM_NONE */
+	uint8_t *fixed;	 /* [LID] final: with its place, or without one */
+	uint8_t *done;	 /* [port] the place's LID is final */
+	uint32_t *comer; /* [port] the newcomer's port in the fabric, or PM_NONE */
 };
 
 static struct trace *trace_of(const struct restoring *r, uint32_t lid)
@@ -61,7 +61,7 @@ static uint64_t comer_guid(const struct restoring *r, uint32_t place)
 	return port == PM_NONE ? 0 : r->restore->now->ports[port].guid;
 }
 
-/* How sure it is that a LID has another owner than this place or its newcomer. */
+/* Evidence that a LID has an owner other than this place or its newcomer. */
 static enum strength strength_of(const struct restoring *r, uint32_t lid, uint32_t place)
 {
 	const struct trace *trace = trace_of(r, lid);
@@ -77,7 +77,7 @@ static enum strength strength_of(const struct restoring *r, uint32_t lid, uint32
 	return trace->in_table ? SOMEBODYS : FREE;
 }
 
-/* The same for all LIDs of a place that has this one. */
+/* The strongest evidence over all LIDs of a place that has this one. */
 static enum strength strongest(const struct restoring *r, uint32_t lid, uint32_t place)
 {
 	enum strength most = FREE;
@@ -92,7 +92,7 @@ static enum strength strongest(const struct restoring *r, uint32_t lid, uint32_t
 	return most;
 }
 
-/* Whether the plan speaks for the LID that a place had. */
+/* Whether the LID that a place had is settled. */
 static enum settled settled_at(const struct restoring *r, uint32_t place)
 {
 	return trace_of(r, r->old->lid[place])->settled;
@@ -110,7 +110,7 @@ static void restore_plane(const struct restoring *r, uint32_t place, uint32_t li
 		plan->plane[place] = plane;
 }
 
-/* Gives a place its former LIDs, if they fit; places planned there lose them. */
+/* Gives a place its former LIDs, if they fit; other places lose these. */
 static void take_lids(struct restoring *r, uint32_t place, uint32_t lid)
 {
 	if (lid + pm_plan_num_lids(r->plan, place) - 1 > r->restore->max_lid ||
@@ -136,7 +136,7 @@ static void take_claimed(struct restoring *r)
 	}
 }
 
-/* Whether tables lead to one and the same slot for all LIDs of a place. */
+/* Whether tables lead to one slot for all LIDs of a place. */
 static bool same_slot(const struct restoring *r, uint32_t lid, uint32_t place)
 {
 	for (uint32_t k = 0; k < pm_plan_num_lids(r->plan, place); k++)
@@ -147,8 +147,8 @@ static bool same_slot(const struct restoring *r, uint32_t lid, uint32_t place)
 }
 
 /*
- * Slots of newcomers, or empty ones; LIDs with an owner in guid2lid, or others. (A
- * newcomer has had its chance with those.)
+ * Restores LIDs by tables: for slots of newcomers or for empty ones; LIDs with an owner
+ * in guid2lid or without. (A newcomer has had its chance at LIDs with an owner.)
  */
 static void take_slots(struct restoring *r, bool comers, bool claimed)
 {
@@ -166,7 +166,7 @@ static void take_slots(struct restoring *r, bool comers, bool claimed)
 	}
 }
 
-/* No LID beyond the tables as they are: it may be one of another fabric. */
+/* Takes no LID beyond the present tables: it may come from another fabric. */
 static void take_reported(struct restoring *r)
 {
 	uint32_t end = pm_plan_blocks(r->old) * PM_LFT_BLOCK;
@@ -186,7 +186,7 @@ static void take_reported(struct restoring *r)
 	}
 }
 
-/* ---- Others' LIDs ---- */
+/* ---- Places that lost their LID ---- */
 
 /* The first LID from `from` on that a place may have, or 0. */
 static uint32_t find_lid(const struct restoring *r, uint32_t place, uint32_t from,
@@ -204,8 +204,8 @@ static uint32_t find_lid(const struct restoring *r, uint32_t place, uint32_t fro
 }
 
 /*
- * What the place that took this one's LID had, or, where a third one took that, what this
- * one had: 0 if it is gone.
+ * The former LID of the place that took this one's LID. Where a third place took that,
+ * goes on with the third place. 0 if the LID is gone.
  */
 static uint32_t find_left(const struct restoring *r, uint32_t place)
 {
@@ -221,7 +221,7 @@ static uint32_t find_left(const struct restoring *r, uint32_t place)
 	return plan_is_free(r->plan, lid, num) && !strongest(r, lid, place) ? lid : 0;
 }
 
-/* A further run for a place's plane, behind all there is. *lid stays 0: no room. */
+/* Adds a run for a place's plane, behind all runs. *lid stays 0 if there is no room. */
 static int add_run(struct restoring *r, uint32_t place, uint32_t *lid,
 		   struct pm_error *err)
 {
@@ -244,8 +244,7 @@ static int add_run(struct restoring *r, uint32_t place, uint32_t *lid,
 	return 0;
 }
 
-/* Another LID for a place; *lid is 0 if there is none that is at most this surely
- * somebody's. */
+/* Another LID for a place. *lid is 0 if all have owners by evidence above `most`. */
 static int find_other(struct restoring *r, uint32_t place, enum strength most,
 		      uint32_t *lid, struct pm_error *err)
 {
@@ -278,7 +277,7 @@ static void note_given_away(struct restoring *r, uint32_t lid)
 	restore->given_away++;
 }
 
-/* A new place without a history, or one whose LID another place has. */
+/* Gives a newcomer's place another LID if it has none, or an owned one by history. */
 static int give_comer(struct restoring *r, uint32_t place, struct pm_error *err)
 {
 	uint32_t has = r->plan->lid[place], lid;
@@ -315,7 +314,7 @@ static int give_empty(struct restoring *r, uint32_t place, struct pm_error *err)
 	return rc;
 }
 
-/* Newcomers come first. */
+/* Newcomers get theirs first. */
 static int give_others(struct restoring *r, struct pm_error *err)
 {
 	int rc = 0;
@@ -331,7 +330,7 @@ static int give_others(struct restoring *r, struct pm_error *err)
 
 /* ---- All of it ---- */
 
-/* Returns whether there are any. */
+/* Finds the newcomers; returns whether there are any. */
 static bool find_comers(struct restoring *r)
 {
 	const struct pm_fabric *now = r->restore->now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* LIDs: the layouts, and spare LIDs. */
+/* Gives LIDs to places: the layouts, and spare LIDs. */
 #include "plan_parts.h"
 
 #include <portmajor/base/alloc.h>
@@ -30,15 +30,15 @@ int plan_add_run(struct pm_plan *plan, uint32_t start, uint32_t length, uint32_t
 
 /* The places of one group in the order in which they get LIDs. */
 struct group {
-	uint32_t *places; /* of leaves: by subtree */
+	uint32_t *places; /* slots and leaves' own LIDs, in subtree order */
 	uint32_t num_places;
-	uint32_t *fillers; /* the rest: switches above the leaves, their slots */
+	uint32_t *fillers; /* the others: switches above the leaves, and their slots */
 	uint32_t num_fillers;
-	uint32_t num_slots, num_leaves; /* what places may be: slots, leaves' own LIDs */
-	bool slots_only;		/* they are; leaves are the last fillers */
+	uint32_t num_slots, num_leaves; /* of places: slots, leaves' own LIDs */
+	bool slots_only;		/* only slots are; leaves are the last fillers */
 };
 
-/* How many places from the i-th on belong to one pod (or else to one leaf). */
+/* Counts the places from the i-th on that belong to one pod (or one leaf). */
 static uint32_t count_same(const struct pm_plan *plan, const struct group *group,
 			   uint32_t i, bool pod)
 {
@@ -68,8 +68,8 @@ static uint32_t run_length(uint32_t needed)
 }
 
 /*
- * LIDs to leave free so that what follows does not straddle a block boundary;
- * 0 if it need not, cannot, or if the spare does not allow.
+ * LIDs to leave free, so that the next `length` LIDs do not straddle a block. 0 if they
+ * would not, always would, or if there are not enough spare LIDs.
  */
 static uint32_t gap_before(uint32_t at, uint32_t length, uint32_t spare)
 {
@@ -90,7 +90,7 @@ void plan_give_lids(struct pm_plan *plan, uint32_t place, uint32_t lid)
 		plan->owner[lid + k] = place;
 }
 
-/* LIDs that the places from the i-th on need, one after the other from `at` on. */
+/* LIDs that the places from the i-th on need, one after the other, from LID `at` on. */
 static uint32_t measure(const struct pm_plan *plan, const struct group *group, uint32_t i,
 			uint32_t count, uint32_t at)
 {
@@ -104,7 +104,7 @@ static uint32_t measure(const struct pm_plan *plan, const struct group *group, u
 	return at - start;
 }
 
-/* Whether a place could have its LIDs here: aligned, and free. */
+/* Whether these LIDs suit a place: aligned, and free. */
 bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num)
 {
 	if (lid == 0 || lid % num || lid + num - 1 > PM_MAX_LID)
@@ -116,10 +116,10 @@ bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num)
 }
 
 /*
- * Gives the LIDs of one run to the places of a group; the run is long enough.
- * Slots and leaves take no more blocks than they need. Gaps that these blocks
- * allow go to pods first, except for what leaves need where pods straddle: at
- * most one LID less than a leaf has, in every block.
+ * Gives the LIDs of a run to the places of a group; the run is long enough. Slots and
+ * leaves take no more blocks than they need. Gaps that these blocks allow go to pods
+ * first. Where pods straddle, leaves keep what they need: per block, at most one LID less
+ * than a leaf has.
  */
 static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t start,
 		     uint32_t length)
@@ -159,7 +159,7 @@ static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t s
 }
 
 /*
- * The rest of a group gets free LIDs of the run from its end, so that the last run ends
+ * Gives the rest of a group free LIDs of the run, from its end, so that the last run ends
  * with a switch. Places that find none are left to give_missing.
  */
 static void fill_gaps(struct pm_plan *plan, const struct group *group, uint32_t start,
@@ -189,7 +189,7 @@ static bool is_on_leaf(const struct pm_plan *plan, uint32_t place)
 	return pm_tree_is_leaf(&plan->tree, plan->topology->ports[place].node);
 }
 
-/* Whether a place gets what LIDs are left in the run of its group. */
+/* Whether a place gets one of the LIDs left in its group's run. */
 static bool is_filler(const struct pm_plan *plan, const struct group *group,
 		      uint32_t place)
 {
@@ -197,7 +197,9 @@ static bool is_filler(const struct pm_plan *plan, const struct group *group,
 	       (plan->topology->ports[place].num == 0 && group->slots_only);
 }
 
-/* With LMC, leaves' own LIDs among those of slots are not to take one more block. */
+/*
+ * With LMC, finds groups where leaves' own LIDs among slots' would take one more block.
+ */
 static void find_slots_only(const struct pm_plan *plan, const uint8_t *is_place,
 			    struct group *groups)
 {
@@ -219,8 +221,8 @@ static void find_slots_only(const struct pm_plan *plan, const uint8_t *is_place,
 }
 
 /*
- * Sorts the places into groups, one per plane and a last one for those without
- * a plane; groups[] has num_planes + 1 elements, room[] one per port.
+ * Sorts places into groups, one per plane and a last one for places without a plane;
+ * groups[] has num_planes + 1 elements, room[] one per port.
  */
 static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 			   struct group *groups, uint32_t *room)
@@ -249,7 +251,7 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 		const struct pm_node *n = &plan->topology->nodes[tree->leaves[l]];
 
 		for (uint32_t k = 1; k <= n->num_ports + 1u; k++) {
-			/* the leaf's own LID comes after its slots */
+			/* a leaf's own LID comes after its slots */
 			uint32_t i = n->first_port + k % (n->num_ports + 1u);
 			struct group *group = group_of(plan, groups, i);
 
@@ -268,8 +270,8 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 }
 
 /*
- * The last plane, num_planes standing for none, that has the LID of a switch; with
- * LMC, of a leaf, as others may find no room there.
+ * The last plane that has the LID of a switch; num_planes stands for none. With LMC only
+ * leaves count, as other switches may find no room in the plane.
  */
 static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_place)
 {
@@ -286,9 +288,9 @@ static uint32_t last_with_switch(const struct pm_plan *plan, const uint8_t *is_p
 }
 
 /*
- * The highest LID of all is to be a switch's, so that LinearFDBTop does not depend on
- * hosts: where the last run ends with a slot, a leaf's own LID goes behind it, or
- * changes places with it.
+ * The highest LID of all should be a switch's, so that LinearFDBTop does not depend on
+ * hosts. Where the last run ends with a slot, a leaf's own LID goes behind it, or swaps
+ * places with it.
  */
 static void end_with_switch(struct pm_plan *plan, const struct group *group,
 			    uint32_t start, uint32_t length)
@@ -313,7 +315,7 @@ static void end_with_switch(struct pm_plan *plan, const struct group *group,
 }
 
 /*
- * LIDs that a group needs when its run begins like this LID. With LMC, what does not
+ * LIDs that a group needs when its run begins at this LID. With LMC, whatever does not
  * fit into the blocks of slots is left to give_rest.
  */
 static uint32_t group_length(const struct pm_plan *plan, const struct group *group,
@@ -328,7 +330,7 @@ static uint32_t group_length(const struct pm_plan *plan, const struct group *gro
 	return length;
 }
 
-/* Planes in the order of their runs, the last one of all at the end. */
+/* Planes in the order of their runs; the plane `last` comes last. */
 static uint32_t nth_plane(const struct pm_plan *plan, uint32_t n, uint32_t last)
 {
 	if (n == plan->tree.num_planes)
@@ -336,16 +338,16 @@ static uint32_t nth_plane(const struct pm_plan *plan, uint32_t n, uint32_t last)
 	return n < last ? n : n + 1;
 }
 
-/* Runs that are to share a block. */
+/* Runs that share a block. */
 struct shared {
-	uint32_t num;	 /* of them, 0: none */
-	uint32_t spare;	 /* LIDs that each of them has besides those needed */
-	uint32_t length; /* of all */
+	uint32_t num;	 /* their number; 0: none */
+	uint32_t spare;	 /* spare LIDs of each */
+	uint32_t length; /* of all of them together */
 };
 
 /*
- * A component's planes, the n-th and those that follow, where a block has room for all of
- * them, but not for powers of two: they fail together.
+ * Finds a component's planes, from the n-th on, for which a block has room, but not with
+ * runs that are powers of two. They share it, as they fail together.
  */
 static struct shared find_shared(const struct pm_plan *plan, const struct group *groups,
 				 uint32_t n, uint32_t last, uint32_t next)
@@ -387,7 +389,7 @@ static uint32_t highest_free(const struct pm_plan *plan)
 	return 0;
 }
 
-/* Switches without a LID get what is left of all runs, and then a run of their own. */
+/* Gives switches without a LID the LIDs left in all runs, and then a run of their own. */
 static int give_rest(struct pm_plan *plan, const uint8_t *is_place, uint32_t next,
 		     struct pm_error *err)
 {
@@ -412,7 +414,7 @@ static int give_rest(struct pm_plan *plan, const uint8_t *is_place, uint32_t nex
 	return 0;
 }
 
-/* Slots that fill their blocks do without the one with LID 0. */
+/* Whether slots fill their blocks, so that they cannot use the block with LID 0. */
 static bool leaves_first_block(const struct pm_plan *plan, const struct group *group)
 {
 	return plan->lmc && run_length(group_length(plan, group, 1) + 1) >
@@ -434,7 +436,7 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 	collect_groups(plan, is_place, groups, room);
 	last = last_with_switch(plan, is_place);
 	for (uint32_t i = 0; i <= planes && !rc; i++) {
-		/* See end_with_switch. */
+		/* see end_with_switch */
 		uint32_t p = nth_plane(plan, i, last);
 		uint32_t needed = group_length(plan, &groups[p], 0), length;
 
@@ -492,7 +494,7 @@ static uint32_t kth_slot(const struct pm_plan *plan, const uint8_t *is_place, ui
 	return PM_NONE;
 }
 
-/* The paper's two orders: slots of the leaves first, then everything else. */
+/* The two orders of the paper: slots of the leaves first, then everything else. */
 static int lay_out_paper(struct pm_plan *plan, const uint8_t *is_place,
 			 struct pm_error *err)
 {
@@ -525,7 +527,7 @@ int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error 
 					 : lay_out_paper(plan, is_place, err);
 }
 
-/* What should stay together: a pod; where all leaves are one pod, a leaf. */
+/* The unit that should stay together: a pod; or a leaf, where all leaves are one pod. */
 static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
 {
 	uint32_t sw = plan->topology->ports[place].node;
@@ -534,7 +536,9 @@ static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
 								 : sw;
 }
 
-/* Free LIDs behind some of this place's unit, if there are; else in its runs; or 0. */
+/*
+ * Finds free LIDs: behind those of the place's unit, or else in its plane's runs; or 0.
+ */
 static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
 {
 	uint32_t num = pm_plan_num_lids(plan, place), found = 0;
@@ -575,7 +579,7 @@ static uint32_t find_end(const struct pm_plan *plan)
 	return end;
 }
 
-/* Gives LIDs to places without one; no other changes. */
+/* Gives LIDs to places without one; all others keep theirs. */
 int plan_give_missing(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
 {
 	uint32_t end = find_end(plan);
@@ -612,7 +616,7 @@ void plan_take_back(struct pm_plan *plan, uint32_t place)
 	plan->lid[place] = 0;
 }
 
-/* Gives a place the LIDs that its port has; those that had them are to get others. */
+/* Gives a place its port's LIDs; places that had these lose them. */
 bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept)
 {
 	uint32_t num = pm_plan_num_lids(plan, place);

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* Whether the plan knows what the fabric has at this port; marks it usable. */
+/* Whether the plan has the same thing at this port as the fabric; marks it usable. */
 static bool match_port(const struct pm_plan *plan, const struct pm_fabric *now,
 		       uint32_t port, uint32_t planned_port, uint8_t *usable)
 {
@@ -48,7 +48,7 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 	return true;
 }
 
-/* Whether the plan does not know this switch, or knows one of its links otherwise. */
+/* Whether the plan does not know this switch, or has one of its links elsewhere. */
 static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 			uint32_t sw)
 {
@@ -67,7 +67,7 @@ static bool is_stranger(const struct pm_plan *plan, const struct pm_fabric *now,
 			continue;
 		if (now->ports[remote].node >= now->num_switches)
 			return true;
-		/* A switch that the plan does not know is a stranger itself. */
+		/* An unknown switch counts for itself, not for its neighbours. */
 		remote = pm_fabric_same_port(now, remote, topology);
 		if (remote != PM_NONE && remote != planned_remote)
 			return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds parts of a plan that discovery does not find. */
+/* Finds parts of a plan that were not discovered. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/plan/missing.h>
 
-/* Whether something is plugged in at a port, as far as the plan knows. */
+/* Whether a port has a link or a host in the plan. */
 static bool is_used(const struct pm_port *port)
 {
 	return port->peer != PM_NONE || port->host != PM_NO_HOST;
@@ -14,7 +14,7 @@ static bool is_host(const struct pm_port *port)
 	return port->peer == PM_NONE && (port->host == PM_COMPUTE || port->host == PM_IO);
 }
 
-/* Whether no port of a switch is discovered that has any in use. */
+/* Whether a switch has ports in use, and none of them was discovered. */
 static bool is_gone(const struct pm_fabric *topology, const uint8_t *discovered,
 		    uint32_t sw)
 {
@@ -28,7 +28,7 @@ static bool is_gone(const struct pm_fabric *topology, const uint8_t *discovered,
 	return used;
 }
 
-/* There is room: a part for each switch and each port at most. */
+/* There is room, as each switch and each port is at most one part. */
 static void add_missing(struct pm_missing *missing, const struct pm_missing_part *part)
 {
 	missing->parts[missing->num++] = *part;
@@ -45,7 +45,7 @@ static void add_switch(const struct pm_fabric *topology, const uint8_t *gone, ui
 		uint32_t peer = pm_fabric_peer_node(topology, i);
 
 		part.hosts += is_host(&topology->ports[i]);
-		/* A link to a switch that came before is counted there. */
+		/* A link to an earlier switch was counted there. */
 		part.links += is_used(&topology->ports[i]) &&
 			      (peer == PM_NONE || peer >= sw || !gone[peer]);
 	}
@@ -53,7 +53,7 @@ static void add_switch(const struct pm_fabric *topology, const uint8_t *gone, ui
 	add_missing(missing, &part);
 }
 
-/* The links and hosts of a switch that is there; links at their first end. */
+/* Adds the missing links and hosts of a present switch; links at their first end. */
 static void add_ports(const struct pm_fabric *topology, const uint8_t *discovered,
 		      const uint8_t *gone, uint32_t sw, struct pm_missing *missing)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Three steps: every place is assigned a plane, is given a rank in it, and then
- * a LID. A grown plan runs the same steps with the planes and LIDs of the old
- * one already filled in.
+ * Makes a plan in three steps: each place is assigned a plane, a rank in it, and then a
+ * LID. A grown plan takes the same steps, with the planes and LIDs of the old plan
+ * already filled in.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/plan/plan.h>
@@ -34,13 +34,13 @@ int pm_lid_order_parse(const char *name, enum pm_lid_order *order)
 	return -EINVAL;
 }
 
-/* Whether any end port above the leaves was taken for a host's until now. */
+/* Makes service ports of hosts above the leaves; returns whether there were any. */
 static bool mark_service_ports(struct pm_plan *plan)
 {
 	const struct pm_tree *tree = &plan->tree;
 	bool any = false;
 
-	/* Else roots came first, and hosts may be anywhere. */
+	/* Otherwise levels came from roots, and hosts may be at any level. */
 	if (tree->levels_by != PM_BY_LEAVES && tree->levels_by != PM_BY_LARGE_LEAVES)
 		return false;
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
@@ -59,7 +59,7 @@ int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
 {
 	int rc = pm_tree_make(plan->topology, &plan->tree, err);
 
-	/* The tree is to be that of the roles which the plan keeps. */
+	/* The tree must be that of the roles which the plan keeps. */
 	while (!rc && mark_service_ports(plan)) {
 		pm_tree_free(&plan->tree);
 		rc = pm_tree_make(plan->topology, &plan->tree, err);

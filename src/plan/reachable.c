@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* All pairs that links connect: those within a part less those at one switch. */
+/* Counts pairs that links connect: those of a component, less those at one switch. */
 static uint64_t count_connected(uint32_t num_switches, const uint32_t *hosts,
 				const uint32_t *part, uint32_t *total)
 {
@@ -20,7 +20,7 @@ static uint64_t count_connected(uint32_t num_switches, const uint32_t *hosts,
 	return connected;
 }
 
-/* End ports at switches that are not in a row of pm_reach. */
+/* Counts end ports at switches that are not in a row of pm_reach. */
 static uint64_t count_lacking(const struct pm_reach *reach, uint32_t num_switches,
 			      const uint64_t *row, const uint32_t *hosts)
 {
