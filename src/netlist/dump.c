@@ -13,7 +13,7 @@ static int fail_line(const struct dump *dump, const char *what, struct pm_text l
 	return pm_lexer_fail(dump->lexer, "no %s in \"%.*s\"", what, PM_SHOWN(line));
 }
 
-/* Takes the number behind a word, as far as there is one in the text, up to max. */
+/* Takes the number, up to max, behind a word, if the text has this word. */
 static int take_after(const struct dump *dump, struct pm_text *text, const char *word,
 		      uint64_t max, uint64_t *value)
 {
@@ -65,7 +65,7 @@ static int parse_node(struct dump *dump, struct pm_text text, struct dump_line *
 	return 0;
 }
 
-/* What follows a port's number. */
+/* Parses the rest of a line, behind the port's number. */
 static int parse_peer(struct dump *dump, struct pm_text text, struct dump_line *line)
 {
 	struct pm_text peer = text;
@@ -77,7 +77,7 @@ static int parse_peer(struct dump *dump, struct pm_text text, struct dump_line *
 		return fail_line(dump, "peer", text);
 	line->rest = peer;
 	if (!line->number)
-		line->peer.end = line->peer.at; /* of a switch's own port no cable */
+		line->peer.end = line->peer.at; /* port 0 of a switch has no cable */
 	rc = take_after(dump, &text, " lid ", UINT16_MAX, &line->lid);
 	if (!rc)
 		rc = take_after(dump, &text, " lmc ", MAX_LMC, &line->lmc);

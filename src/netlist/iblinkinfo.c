@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Reads iblinkinfo's output: a line for each port with its LID, number, state, width and
- * speed, and its peer. With -l each line has the GUIDs and names of both ends:
+ * speed, and its peer. With -l each line has the GUIDs and names of both ends, but not
+ * their types:
  *
  * 0x0000000000200001 "  a"  3   1[  ] ==( 4X  2.5 Gbps Active/  LinkUp)==>  0x.. 2  5[  ]
  * "b" ( )
  *
- * and does not say what they are. Without it the lines of a node follow its name,
- * `Switch: 0x0000000000200001 a:` or `CA: b:`; those of an end node begin with the GUID
- * of the port, and the peer has a LID alone.
+ * Without -l the lines of a node follow its name, `Switch: 0x0000000000200001 a:` or `CA:
+ * b:`. Lines of an end node begin with the port's GUID, and a peer has only a LID.
  */
 #include "netlist_parts.h"
 
@@ -37,7 +37,7 @@ static bool is_header(struct pm_text line, enum pm_node_type *type, struct pm_te
 	return false;
 }
 
-/* The next line with something, without the blanks at its end. */
+/* The next line that is not empty, without the blanks at its end. */
 static bool next_line(struct pm_lexer *lexer, struct pm_text *line)
 {
 	while (pm_lexer_next(lexer, line)) {
@@ -69,7 +69,7 @@ bool iblinkinfo_recognise(struct pm_text text)
 
 /* ---- Pieces of a line ---- */
 
-/* What is between the first and the last quote, behind the blanks that fill it up. */
+/* Takes the text between the first and the last quote, without the blanks that pad it. */
 static struct pm_text take_quoted_name(struct pm_text *text)
 {
 	struct pm_text name = {text->at, text->at}, after;
@@ -83,7 +83,7 @@ static struct pm_text take_quoted_name(struct pm_text *text)
 	return name;
 }
 
-/* `[  ]`, or with the port's number outside of the chassis, `[ 7]` */
+/* `[ ]`, or with the external port number of a chassis, `[ 7]` */
 static int skip_external(struct netlist *n, struct pm_text *text)
 {
 	if (!pm_text_next_is(*text, '[') || !pm_text_skip_past(text, "]"))
@@ -92,7 +92,7 @@ static int skip_external(struct netlist *n, struct pm_text *text)
 	return 0;
 }
 
-/* ` 4X       25.78125 Gbps Active/  LinkUp)`; what is down has neither. */
+/* ` 4X 25.78125 Gbps Active/ LinkUp)`; a port that is down has neither number. */
 static void take_link(struct pm_text state, struct netlist_link *link)
 {
 	static const struct {
@@ -232,7 +232,7 @@ static int parse(struct netlist *n, struct pm_text line)
 	return netlist_add_row(n, &row);
 }
 
-/* Behind the peer's name there are no numbers of the cable. */
+/* Behind the peer's name there are no numbers of the link. */
 static bool is_line_whole(struct pm_text line)
 {
 	char last = line.end[-1];
@@ -243,7 +243,7 @@ static bool is_line_whole(struct pm_text line)
 	       (pm_text_skip_past(&line, TO_PEER) && (last == ')' || last == '"'));
 }
 
-/* A line does not say what its peer is. */
+/* Fails, as a line does not have its peer's type. */
 static bool read_line_peer(const struct cable *cable, struct netlist_peer *peer)
 {
 	(void)cable;

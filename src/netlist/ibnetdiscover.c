@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ibnetdiscover's text: the line before a record has its GUID. */
+/* Reads ibnetdiscover's text: the line before a record has the record's GUID. */
 #include "netlist_parts.h"
 
 #include <errno.h>
 
-/* How lines between its comment and its first record begin; a terminal's recording may
- * have others before it. */
+/*
+ * Whether a line begins like one between the file's first comment and its first record. A
+ * terminal's recording may have other lines before it.
+ */
 static bool is_attribute(struct pm_text line)
 {
 	static const char *const words[] = {
@@ -19,7 +21,7 @@ static bool is_attribute(struct pm_text line)
 	return false;
 }
 
-/* It begins with comments, and says in one of these what it is. */
+/* The text begins with comments, one of which names its kind. */
 bool ibnetdiscover_recognise(struct pm_text text)
 {
 	struct pm_lexer lexer = {.rest = text};
@@ -60,8 +62,10 @@ static bool read_id(struct pm_text id, struct netlist_peer *peer)
 	return !pm_text_take_digits(&id, 16, &peer->node_guid) && pm_text_is_empty(id);
 }
 
-/* `"H-0008f10403961354"[1](8f10403961355) # "MT23108" lid 4 4xSDR`, from the `(` on; the
- * external port's `[ext 5]` may come before it. */
+/*
+ * Reads `"H-0008f10403961354"[1](8f10403961355) # "MT23108" lid 4 4xSDR`, from the `(`
+ * on. The external port's `[ext 5]` may precede it.
+ */
 static bool read_record_peer(const struct cable *cable, struct netlist_peer *peer)
 {
 	struct pm_text rest = cable->rest, after;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads ibsim's text: GUIDs are counted from a base in the text. */
+/* Reads ibsim's text: a base in the text gives GUIDs, by counting. */
 #include "netlist_parts.h"
 
 #include <errno.h>
 
-/* It ignores lines that it does not know, so any text may be one. */
+/* ibsim ignores lines that it does not know, so any text may be one for it. */
 bool ibsim_recognise(struct pm_text text)
 {
 	(void)text;

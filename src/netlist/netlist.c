@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* Ibsim ignores what it does not know: LFTs would be a fabric without nodes. */
+/* ibsim ignores unknown lines: a file of LFTs would be a fabric without nodes. */
 static int tables_refuse(struct netlist *n)
 {
 	return pm_lexer_fail(&n->lexer, "these are tables, where a topology is wanted");
@@ -35,7 +35,7 @@ static int nodes_refuse(struct netlist *n)
 			     "lists them; take `ibnetdiscover > FILE`");
 }
 
-/* The first one that recognises a text reads it. */
+/* The first format that recognises a text reads it. */
 static const struct {
 	bool (*recognise)(struct pm_text text);
 	int (*read)(struct netlist *n);

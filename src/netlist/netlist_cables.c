@@ -132,9 +132,8 @@ static int check_unique(struct netlist *n, struct guid_key *keys, uint32_t count
 }
 
 /*
- * Nodes differ in their GUIDs, and so do ports. Of the ports of end nodes only
- * those with a cable count: ibnetdiscover does not print the others' GUIDs, and
- * ours for them is a guess.
+ * Node GUIDs are unique, and so are port GUIDs. Of end nodes only ports with a cable
+ * count: ibnetdiscover does not print the other ports' GUIDs, so ours are guesses.
  */
 static int check_guids(struct netlist *n)
 {
@@ -195,7 +194,7 @@ static int find_peer(struct netlist *n, const struct netlist_id_key *keys,
 	return 0;
 }
 
-/* back is what the peer's record says about the peer's port, or NULL. */
+/* back: the line of the peer's port in the peer's record, or NULL. */
 static int check_back(struct netlist *n, const struct cable *cable,
 		      const struct cable *back)
 {

@@ -15,7 +15,7 @@ static int add_dumped(struct netlist *n, const struct dump_line *line)
 				line->id, line->id);
 }
 
-/* A port without a cable keeps its old LID, which another may have by now. */
+/* A port without a cable keeps its old LID, which another port may have by now. */
 static int add_dumped_port(struct netlist *n, const struct dump_line *line,
 			   struct own *own)
 {

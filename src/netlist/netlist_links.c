@@ -12,7 +12,7 @@
 #define EXTENDED                                                                         \
 	(1u << PM_FDR | 1u << PM_EDR | 1u << PM_HDR | 1u << PM_NDR | 1u << PM_XDR)
 
-/* By the bits of PortInfo. */
+/* lanes by the bits of PortInfo */
 static const uint8_t lanes_of_bit[] = {1, 4, 8, 12, 2};
 #define NUM_WIDTHS (sizeof(lanes_of_bit) / sizeof(lanes_of_bit[0]))
 
@@ -26,10 +26,7 @@ static uint8_t bit_of_lanes(uint64_t lanes)
 	return 0;
 }
 
-/*
- * As ibsim has it: 4x can be 1x too, and 12x both of these, and what has a speed can be
- * slower.
- */
+/* As in ibsim: 4x includes 1x, 12x includes both, and a speed includes the lower ones. */
 static struct netlist_link up_to(uint64_t lanes, enum pm_speed speed)
 {
 	uint8_t own = bit_of_lanes(lanes);
@@ -124,7 +121,7 @@ void netlist_take_default(struct pm_text line, struct netlist_link *link)
 			set_option(link, words[i].option, value);
 }
 
-/* What follows the last quote: descriptions may have quotes of their own. */
+/* The text behind the last quote: descriptions may have quotes of their own. */
 struct pm_text netlist_after_quotes(struct pm_text text)
 {
 	const char *at = text.end;
@@ -146,7 +143,7 @@ void netlist_take_link(struct pm_text rest, struct netlist_link *link)
 
 /* ---- Both ends ---- */
 
-/* What both can; if nothing is said of one, what the other can. */
+/* The capabilities that both ends have; if one end's are unknown, the other's. */
 static unsigned int common(unsigned int a, unsigned int b)
 {
 	return !a ? b : !b ? a : a & b;

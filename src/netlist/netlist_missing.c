@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Completes a netlist with a truncated file or record. Both ends of a cable list it, so
- * one may have data that the other lacks. An end node and its cable are taken from its
- * switch's line. Between switches one end is not enough: a table over a missing cable
- * loses packets, one without an existing cable does not.
+ * one end may have data that the other lacks. An end node and its cable are taken from
+ * its switch's line. Between switches one end is not enough: a table that uses a missing
+ * cable loses packets, while a table that lacks an existing cable does not.
  */
 #include "netlist_parts.h"
 
@@ -48,7 +48,7 @@ int netlist_leave_cut(struct netlist *n)
 
 /* ---- One end of a cable ---- */
 
-/* What was taken, and from where it was first. */
+/* How many were taken from the other end, and the first one's cable. */
 struct taken {
 	uint32_t count, cable;
 };
@@ -57,7 +57,7 @@ struct completion {
 	struct netlist *n;
 	const struct netlist_id_key *keys; /* of the nodes with a record */
 	uint32_t num_keys;
-	uint32_t *by_port; /* the cable that its own line names, or NO_CABLE */
+	uint32_t *by_port; /* [port] the cable of its own line, or NO_CABLE */
 	uint32_t *missing; /* cables to a peer without a record */
 	uint32_t num_missing;
 	struct taken nodes, cables;
@@ -85,7 +85,7 @@ static void leave_out(struct netlist *n, uint32_t cable)
 	n->cables[cable].port = PM_NONE;
 }
 
-/* Gives the port at the other end of a cable a line of its own. */
+/* Adds the line that the port at the other end of a cable lacks. */
 static int add_back(struct netlist *n, uint32_t cable, uint32_t peer)
 {
 	const struct cable *there = &n->cables[cable];
@@ -100,7 +100,7 @@ static int add_back(struct netlist *n, uint32_t cable, uint32_t peer)
 	return netlist_add_cable(n, &back);
 }
 
-/* What a switch's line says of an end port. */
+/* Stores a switch's data of an end port. */
 static void set_end_port(struct netlist *n, uint32_t port,
 			 const struct netlist_peer *reported)
 {
@@ -108,7 +108,7 @@ static void set_end_port(struct netlist *n, uint32_t port,
 	n->fabric->ports[port].lid = reported->lid;
 }
 
-/* The peer has a record, which does not list this cable. */
+/* Completes or leaves out a cable that the peer's record does not list. */
 static int complete_cable(struct completion *c, uint32_t cable, uint32_t peer)
 {
 	struct netlist *n = c->n;
@@ -145,7 +145,7 @@ static int compare_missing(const void *a, const void *b, void *context)
 	return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Whether the cables of one node say all of it, as of an end node; *said: the first. */
+/* Whether the lines of a node's cables suffice to add it: an end node, and all agree. */
 static bool read_node(const struct netlist *n, const uint32_t *list, uint32_t count,
 		      struct netlist_peer *reported)
 {
@@ -166,7 +166,7 @@ static bool read_node(const struct netlist *n, const uint32_t *list, uint32_t co
 	return true;
 }
 
-/* Two cables to one port are left to be refused, as those of records are. */
+/* If two cables lead to one port, they stay, and are refused like those of records. */
 static int add_named(struct netlist *n, const uint32_t *list, uint32_t count,
 		     const struct netlist_peer *reported)
 {
@@ -272,7 +272,7 @@ static int complete_cables(struct completion *c, uint32_t count)
 	return rc;
 }
 
-/* What was taken is one note for all. */
+/* Adds one note for all nodes, and one for all cables, that were taken. */
 static void note_taken(const struct completion *c)
 {
 	struct netlist *n = c->n;
@@ -294,7 +294,7 @@ static void note_taken(const struct completion *c)
 			     c->cables.count, LEADS(n, cable));
 }
 
-/* A program finds nodes by their cables. */
+/* Reports nodes without a cable: a program finds nodes by their cables. */
 static void note_lonely(const struct completion *c)
 {
 	struct netlist *n = c->n;

@@ -27,7 +27,7 @@ int netlist_need_number(struct netlist *n, struct pm_text *text, unsigned int ba
 	return 0;
 }
 
-/* Takes `"quoted"`; text stands on the first quote. */
+/* Takes `"quoted"`; the text begins at the first quote. */
 static int need_quoted(struct netlist *n, struct pm_text *text, struct pm_text *quoted)
 {
 	return pm_text_take_quoted(text, quoted)
@@ -36,7 +36,7 @@ static int need_quoted(struct netlist *n, struct pm_text *text, struct pm_text *
 				       PM_SHOWN(*text));
 }
 
-/* An id must not look like one of ibsim's aliases or module names. */
+/* An id must not begin like one of ibsim's aliases or module names. */
 static int check_id(struct netlist *n, struct pm_text id)
 {
 	if (id.at == id.end)
@@ -52,7 +52,7 @@ static int check_id(struct netlist *n, struct pm_text id)
 	return 0;
 }
 
-/* Reads `lid 3 lmc 0` from among other words of a comment. */
+/* Reads `lid 3 lmc 0` among other words of a comment. */
 static int read_lid(struct netlist *n, struct pm_text comment, uint32_t index)
 {
 	struct pm_port *port = &n->fabric->ports[index];
@@ -85,8 +85,10 @@ static int read_lid(struct netlist *n, struct pm_text comment, uint32_t index)
 
 /* ---- Headers ---- */
 
-/* The description in `# "description" ...`, which may have quotes of its own; name stays
- * as it is without one. */
+/*
+ * The description in `# "description" ...`, which may have quotes of its own. Without
+ * one, the name does not change.
+ */
 static int take_description(struct netlist *n, struct pm_text *rest, struct pm_text *name)
 {
 	const char *hash = pm_text_find(*rest, '#');
@@ -150,7 +152,7 @@ static int parse_record(struct netlist *n, struct pm_text rest, enum pm_node_typ
 
 /* ---- Port lines ---- */
 
-/* Takes `12]`; text stands behind the '['. */
+/* Takes `12]`; the text begins behind the '['. */
 static int take_port_number(struct netlist *n, struct pm_text *rest, uint64_t *number)
 {
 	int rc = netlist_need_number(n, rest, 10, "port number", number);
@@ -206,7 +208,7 @@ static int take_port(struct netlist *n, struct pm_text *rest, struct pm_port **p
 	return 0;
 }
 
-/* Takes `"peer"[2]`, with anything that is no comment before it. */
+/* Takes `"peer"[2]`; anything but a comment may precede it. */
 static int take_peer(struct netlist *n, struct pm_text *rest, struct cable *cable)
 {
 	struct pm_text id = netlist_id(n, cable->port);
@@ -239,7 +241,7 @@ static int take_peer(struct netlist *n, struct pm_text *rest, struct cable *cabl
 	return 0;
 }
 
-/* Reads `mac 02:00:00:00:00:01` from among other words of a comment. */
+/* Reads `mac 02:00:00:00:00:01` among other words of a comment. */
 static int read_mac(struct netlist *n, struct pm_text comment, uint32_t index)
 {
 	struct pm_text word;
@@ -257,7 +259,7 @@ static int read_mac(struct netlist *n, struct pm_text comment, uint32_t index)
 	return 0;
 }
 
-/* `# lid 16 lmc 1 "peer's description" lid 3 4xSDR`: the first LID is ours. */
+/* `# lid 16 lmc 1 "peer's description" lid 3 4xSDR`: the first LID is this port's. */
 static int take_port_comment(struct netlist *n, struct pm_text rest, uint32_t port)
 {
 	const char *hash = pm_text_find(rest, '#');
@@ -302,8 +304,8 @@ static int parse_record_port(struct netlist *n, struct pm_text line)
 /* ---- Lines ---- */
 
 /*
- * ibsim reads on for more ports unless it has seen them all, and drops the line that
- * ends the record. Taking a line that it drops would give us another fabric.
+ * ibsim looks for ports until it has read all of them, and drops the line that ends the
+ * record. A reader that took this line would have another fabric than ibsim.
  */
 static int check_dropped(struct netlist *n, const char *word, bool dropped)
 {
@@ -332,7 +334,7 @@ static int reject(struct netlist *n, struct pm_text line, bool dropped)
 	return 0;
 }
 
-/* `devid=0xcf09`; what is no 16-bit number says nothing. */
+/* `devid=0xcf09`; a larger number than 16 bits stands for none. */
 static void take_device(struct netlist *n, struct pm_text line)
 {
 	uint64_t device;
@@ -343,8 +345,10 @@ static void take_device(struct netlist *n, struct pm_text line)
 	n->device = device <= UINT16_MAX ? (uint16_t)device : 0;
 }
 
-/* Lines between records, by how they begin. ibsim compares no more, either:
- * "switchguids=" is "switchguid". */
+/*
+ * Words that begin lines between records. ibsim compares no more than these either, so
+ * that "switchguids=" is "switchguid".
+ */
 static const struct {
 	const char *word;
 	enum pm_node_type type;
@@ -390,7 +394,7 @@ static int parse_record_line(struct netlist *n, struct pm_text line,
 	return reject(n, line, dropped);
 }
 
-/* Whether a line that does not end is of those that say something. */
+/* Whether an unfinished line is one with data. */
 static bool says_something(struct pm_text line)
 {
 	for (size_t i = 0; i < sizeof(statements) / sizeof(*statements); i++)
@@ -399,8 +403,10 @@ static bool says_something(struct pm_text line)
 	return pm_text_next_is(line, '[');
 }
 
-/* A program ends a port's line with its width and speed, and the file with a port's line;
- * of what is cut before them numbers may be cut, too. */
+/*
+ * ibnetdiscover ends a port's line with width and speed. If these are cut off, the
+ * numbers before them may be cut, too.
+ */
 static bool is_record_whole(struct pm_text line)
 {
 	struct netlist_link link = {0, 0};

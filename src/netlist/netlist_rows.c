@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads texts with a row for each port, without nodes: the ports of one id are a switch,
- * and an end port is a node of its own.
+ * Reads texts that have a row for each port and no nodes: the ports of one id are a
+ * switch, and an end port is a node of its own.
  */
 #include "netlist_parts.h"
 
@@ -12,7 +12,7 @@
 
 #define NO_ROW UINT32_MAX
 
-/* A port, by its own row or as the peer of another one. */
+/* A port that has a row, or is the peer in another row. */
 struct mention {
 	struct pm_text id;
 	uint32_t port;
@@ -55,7 +55,7 @@ static uint32_t list_mentions(const struct netlist *n, struct mention *list)
 	return count;
 }
 
-/* A port of an id, of which the rows before say `first`. */
+/* Checks a further row of an id; `first` is the id's first row. */
 static int check_row(struct netlist *n, const struct netlist_row *first,
 		     const struct netlist_row *row)
 {
@@ -93,7 +93,7 @@ static int add_row(struct netlist *n, const struct netlist_row *row, bool is_swi
 	return pm_text_is_empty(row->peer) ? 0 : netlist_add_cable(n, &cable);
 }
 
-/* The ports of one id, sorted. */
+/* Adds the node of one id, from its sorted ports. */
 static int add_mentioned(struct netlist *n, const struct mention *list, uint32_t count)
 {
 	const struct netlist_row *first = NULL;

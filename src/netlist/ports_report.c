@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads the output of ibnetdiscover -p: a line for each port with its node's kind, its
- * LID, number and GUID, width and speed, and the same of its peer: `SW 3 65
+ * Reads the output of ibnetdiscover -p. It has a line for each port: the node's type, the
+ * port's LID, number, GUID, width and speed, and the same of its peer: `SW 3 65
  * 0x0000000000200001 4x SDR - CA 9 1 0x0000000000000001 ( 'a' - 'b' )`. A switch's port
- * without a cable has a line, too, with its own name alone.
+ * without a cable has a line, too, with only its own name.
  */
 #include "netlist_parts.h"
 
@@ -52,7 +52,7 @@ static int take_end(struct netlist *n, struct pm_text *text, struct end *end)
 	return rc ? rc : netlist_need_guid(n, text, &end->id, &end->guid);
 }
 
-/* `4x SDR`; what is not known is not said. */
+/* `4x SDR`; unknown values are left out. */
 static int take_link(struct netlist *n, struct pm_text *text, struct netlist_link *link)
 {
 	struct pm_text width, speed;
@@ -95,7 +95,7 @@ static struct pm_text take_name(struct pm_text text)
 	return (struct pm_text){text.at + 1, text.end - 1};
 }
 
-/* From behind the `-` on. */
+/* Reads the peer, from behind the `-` on. */
 static bool read_port_peer(const struct cable *cable, struct netlist_peer *peer)
 {
 	struct netlist n = {.lexer = {.source = ""}};

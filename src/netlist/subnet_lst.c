@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * OpenSM's opensm-subnet.lst: a line for each end of a cable, by node, which has
- * `{ END } { OTHER END } PHY=4x LOG=ACT SPD=10`, and an end is
+ * Reads OpenSM's opensm-subnet.lst. It has a line for each end of a cable, node by node:
+ * `{ END } { OTHER END } PHY=4x LOG=ACT SPD=10`. An end is
  * `SW Ports:24 SystemGUID:.. NodeGUID:.. PortGUID:.. VenID:.. .. {NAME} LID:0001 PN:01`.
- * Its numbers are hexadecimal.
+ * All numbers are hexadecimal.
  */
 #include "netlist_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-/* What is in the braces. */
+/* The data between two braces. */
 struct end {
 	enum pm_node_type type;
-	struct pm_text id, name; /* id: the node's GUID as it is written */
+	struct pm_text id, name; /* id: the node's GUID as text */
 	uint64_t num_ports, node_guid, port_guid, device, lid, port;
 };
 
@@ -33,7 +33,7 @@ bool subnet_lst_recognise(struct pm_text text)
 
 /* ---- Pieces of a line ---- */
 
-/* `SW`, or `SW-SM` where the master is. */
+/* `SW`, or `SW-SM` for the master's node. */
 static bool take_type(struct pm_text *text, enum pm_node_type *type)
 {
 	static const char *const words[] = {"SW", "CA", "Rt"};
@@ -43,7 +43,7 @@ static bool take_type(struct pm_text *text, enum pm_node_type *type)
 	       netlist_find_type(pm_text_before(word, '-'), words, type);
 }
 
-/* The number behind the word that comes next, up to max. */
+/* The number, up to max, behind the next word. */
 static int need_next(struct netlist *n, struct pm_text *text, const char *word,
 		     uint64_t max, uint64_t *value)
 {
@@ -63,8 +63,8 @@ static int need_next(struct netlist *n, struct pm_text *text, const char *word,
 }
 
 /*
- * `DevID:CF09`. OpenSM writes the 16 bits of an end that is not the line's first one in
- * front of 16 zeros.
+ * `DevID:CF09`. OpenSM writes the 16 bits in front of 16 zeros where the end is not the
+ * line's first one.
  */
 static int need_device(struct netlist *n, struct pm_text *text, uint64_t *device)
 {
@@ -79,7 +79,7 @@ static int need_device(struct netlist *n, struct pm_text *text, uint64_t *device
 	return 0;
 }
 
-/* `{desc} LID:`, where the description may have braces; the text stands before it. */
+/* `{desc} LID:`, where the description may have braces; the text begins before it. */
 static int need_name(struct netlist *n, struct pm_text *text, struct pm_text *name)
 {
 	static const char after[] = "} LID:";
@@ -132,7 +132,7 @@ static int take_end(struct netlist *n, struct pm_text *text, struct end *end)
 
 /* ---- Lines ---- */
 
-/* From the end behind the line's own one on. */
+/* Reads the peer from the text behind the line's own end. */
 static bool read_subnet_peer(const struct cable *cable, struct netlist_peer *peer)
 {
 	struct netlist n = {.lexer = {.source = ""}};
@@ -152,7 +152,7 @@ static bool read_subnet_peer(const struct cable *cable, struct netlist_peer *pee
 	return true;
 }
 
-/* Adds the node of an end unless it is that of the line before. */
+/* Adds the node of an end, unless it is the node of the last line. */
 static int need_node(struct netlist *n, const struct end *end)
 {
 	uint32_t num = n->fabric->num_nodes;
@@ -207,7 +207,7 @@ static int read_line(struct netlist *n, struct pm_text line)
 	return netlist_add_cable(n, &cable);
 }
 
-/* Its last word is there, and so are the numbers before it. */
+/* Whether the line's last word is there, and so the numbers before it. */
 static bool ends(struct pm_text line)
 {
 	return pm_text_skip_past(&line, " SPD=") && !pm_text_is_empty(line);
