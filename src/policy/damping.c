@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A link has a record from its first going down until its history no longer matters. So
- * the hold of a link that goes down once more always doubles. With few records an
- * observation costs little more than a memcmp.
+ * Damps links. A link has a record from the first time it goes down until its history no
+ * longer matters. So the hold doubles each time that it goes down again. With few records
+ * an observation costs little more than a memcmp.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/policy/damping.h>
@@ -11,18 +11,18 @@
 #include <errno.h>
 
 struct record {
-	struct pm_damping_end end[2];		    /* first, see compare_ends */
-	uint64_t down_at[PM_DAMPING_LIMIT_MAX + 1]; /* the last limit + 1 times, a ring */
+	struct pm_damping_end end[2];		    /* compare_ends needs it first */
+	uint64_t down_at[PM_DAMPING_LIMIT_MAX + 1]; /* ring of the last limit + 1 times */
 	uint64_t changed_at; /* when it last went down or came up */
 	uint32_t downs;
-	uint32_t hold_ms; /* present or past, 0: none */
+	uint32_t hold_ms; /* present or last hold; 0: none */
 	bool up;
-	bool needed; /* on hold, and left in by the last pm_damping_hold */
+	bool needed; /* on hold, and in use after the last pm_damping_hold */
 };
 
 struct pm_damping {
 	struct pm_damping_config config;
-	struct record *records; /* by their ends */
+	struct record *records; /* sorted by their ends */
 	uint32_t num, room;
 	uint64_t changes;
 };
@@ -63,7 +63,7 @@ static int compare_end(const struct pm_damping_end *a, const struct pm_damping_e
 	return a->num < b->num ? -1 : a->num > b->num;
 }
 
-/* Of records, or of the two ends alone. */
+/* Compares records by their ends, which come first in them. */
 static int compare_ends(const void *a, const void *b)
 {
 	const struct pm_damping_end *x = a, *y = b;
@@ -79,7 +79,7 @@ static struct pm_damping_end end_at(const struct pm_fabric *topology, uint32_t p
 	return (struct pm_damping_end){topology->nodes[p->node].guid, p->num};
 }
 
-/* A port of this link, or PM_NONE if there is no such link. */
+/* A port of the link between these ends, or PM_NONE if there is none. */
 static uint32_t find_link(const struct pm_fabric *topology,
 			  const struct pm_damping_end *end)
 {
@@ -96,7 +96,7 @@ static uint32_t find_link(const struct pm_fabric *topology,
 	return compare_end(&remote, &end[1]) ? PM_NONE : port;
 }
 
-/* Whether anything is usable at this switch. */
+/* Whether a switch has any usable port. */
 static bool in_sight(const struct pm_fabric *topology, const uint8_t *usable, uint32_t sw)
 {
 	pm_for_each_port(i, topology, sw)
@@ -113,14 +113,14 @@ static bool is_down(const struct pm_fabric *topology, const uint8_t *usable,
 		in_sight(topology, usable, pm_fabric_peer_node(topology, port)));
 }
 
-/* ---- What happens to a link ---- */
+/* ---- Changes of a link ---- */
 
 static uint64_t last_down(const struct pm_damping *damping, const struct record *r)
 {
 	return r->down_at[(r->downs - 1) % (damping->config.limit + 1)];
 }
 
-/* Whether nothing that this link did matters any more. */
+/* Whether the history of a link no longer matters. */
 static bool is_over(const struct pm_damping *damping, const struct record *r,
 		    uint64_t now_ms)
 {
@@ -158,7 +158,7 @@ static void come_up(struct pm_damping *damping, struct record *r, uint64_t now_m
 	r->changed_at = now_ms;
 }
 
-/* How long it must still be up; all of the hold if it is down. */
+/* How long the link has to stay up still; if it is down, the whole hold. */
 static uint32_t hold_left(const struct record *r, uint64_t now_ms)
 {
 	if (r->up && now_ms - r->changed_at >= r->hold_ms)
@@ -179,7 +179,7 @@ static void forget_over(struct pm_damping *damping, uint64_t now_ms)
 	damping->num = kept;
 }
 
-/* Adds a record for each link that went down and has none; it is up as yet. */
+/* Adds a record for each link that went down and has none; the record starts as up. */
 static int add_lost(struct pm_damping *damping, const struct pm_fabric *topology,
 		    const uint8_t *before, const uint8_t *now)
 {
@@ -193,7 +193,7 @@ static int add_lost(struct pm_damping *damping, const struct pm_fabric *topology
 			continue;
 		record.end[0] = end_at(topology, i);
 		record.end[1] = end_at(topology, peer);
-		/* Of the two ports of a link one stands for it. */
+		/* Only one of a link's two ports counts. */
 		if (compare_end(&record.end[0], &record.end[1]) > 0)
 			continue;
 		if (sorted && bsearch(&record, damping->records, sorted, sizeof(record),
@@ -238,7 +238,7 @@ int pm_damping_observe(struct pm_damping *damping, const struct pm_fabric *topol
 /* Records of links that are up and on hold, longest hold first. */
 struct held {
 	uint32_t *records;
-	struct pm_exclusion *links; /* the same */
+	struct pm_exclusion *links; /* the same links */
 	uint32_t num;
 };
 
@@ -375,7 +375,7 @@ uint32_t pm_damping_clear(struct pm_damping *damping, uint64_t guid, unsigned in
 	return cleared;
 }
 
-/* ---- Keeping ---- */
+/* ---- Export and import ---- */
 
 bool pm_damping_export(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
 		       struct pm_damping_record *record)
@@ -412,8 +412,7 @@ static bool makes_sense(const struct pm_damping_record *record)
 }
 
 /*
- * Moments before the clock began wrap around, which does no harm: only differences
- * count.
+ * Times before the clock's start wrap around, which is harmless: only differences count.
  */
 static struct record make_record(const struct pm_damping *damping, uint64_t now_ms,
 				 const struct pm_damping_record *from)
@@ -423,7 +422,7 @@ static struct record make_record(const struct pm_damping *damping, uint64_t now_
 	struct record r = {
 		.end = {from->end[0], from->end[1]},
 		.changed_at = now_ms - from->changed_ms,
-		/* None that the ring should have and has not. */
+		/* So the ring has all times it should have. */
 		.downs = num < ring ? num : from->downs,
 		.hold_ms = from->hold_ms < damping->config.hold_max_ms
 				   ? from->hold_ms
@@ -450,7 +449,7 @@ int pm_damping_import(struct pm_damping *damping, uint64_t now_ms,
 	if (pm_grow(&damping->records, &damping->room, damping->num + 1, sizeof(made)))
 		return pm_error_no_memory(err);
 	damping->records[damping->num++] = made;
-	/* Where they come in order, as they were exported, there is nothing to sort. */
+	/* Exported records come in order, and need no sorting. */
 	if (damping->num > 1 &&
 	    compare_ends(&damping->records[damping->num - 2], &made) > 0)
 		qsort(damping->records, damping->num, sizeof(made), compare_ends);

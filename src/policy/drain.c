@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lists of drains, and excluding their links. */
+/* Lists drains, and excludes their links. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/policy/drain.h>
 #include <portmajor/policy/exclude.h>
@@ -33,7 +33,7 @@ static uint32_t find_drain(const struct pm_drains *drains, uint64_t guid,
 	return PM_NONE;
 }
 
-/* How long the name is in a label of a switch with this GUID. */
+/* The length of the name in the label of the switch with this GUID. */
 static size_t name_length(const char *label, uint64_t guid)
 {
 	size_t length = strlen(label), guid_length;
@@ -133,14 +133,14 @@ bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b)
 
 /* ---- The rule ---- */
 
-/* The links of drained things that are in use. */
+/* The usable links of all drains. */
 struct links {
 	struct pm_exclusion *list;
 	uint8_t *has; /* [port] whether it is in the list */
 	uint32_t num;
 };
 
-/* Its ports in `topology`, first..last-1: none if it is not there. */
+/* A drain's ports in `topology`, first..last-1: none if its switch or port is absent. */
 static void find_ports(const struct pm_fabric *topology, const struct pm_drain *d,
 		       uint32_t *first, uint32_t *last)
 {

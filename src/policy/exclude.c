@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Excludes links without cutting a path. */
+/* Excludes links from paths without cutting any pair off. */
 
 #include <portmajor/policy/exclude.h>
 
@@ -15,9 +15,9 @@ struct cut {
 	uint8_t *usable;
 	struct pm_exclusion *list;
 	uint32_t num;
-	uint64_t *ends;		       /* set of switches with end ports */
-	struct pm_reach settled, left; /* what is reached; both alike between two tries */
-	struct pm_reach_failure failure; /* from the one to the other */
+	uint64_t *ends;			 /* set of switches with end ports */
+	struct pm_reach settled, left;	 /* before, after a try */
+	struct pm_reach_failure failure; /* the difference of the two */
 	uint32_t *ports;		 /* room for both ends of all links */
 };
 
@@ -44,7 +44,7 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 	return 0;
 }
 
-/* Whether all pairs of switches with end ports have the paths still that they had. */
+/* Whether all pairs of switches with end ports still have the paths that they had. */
 static bool all_connected(const struct cut *cut)
 {
 	for (uint32_t i = 0; i < cut->failure.num_stirred; i++) {
@@ -61,7 +61,7 @@ static bool all_connected(const struct cut *cut)
 	return true;
 }
 
-/* Both ends of links from..to-1. */
+/* Lists both ends of links from..to-1. */
 static uint32_t list_ports(struct cut *cut, uint32_t from, uint32_t to)
 {
 	uint32_t num = 0;
@@ -79,7 +79,7 @@ static void set_usable(struct cut *cut, uint32_t num_ports, uint8_t usable)
 		cut->usable[cut->ports[i]] = usable;
 }
 
-/* Takes links from..to-1 out if every path stays, else none of them. */
+/* Excludes links from..to-1 if every pair keeps a path, else none of them. */
 static bool try_exclude(struct cut *cut, uint32_t from, uint32_t to)
 {
 	uint32_t num_ports = list_ports(cut, from, to);
@@ -99,8 +99,8 @@ static bool try_exclude(struct cut *cut, uint32_t from, uint32_t to)
 }
 
 /*
- * The next link that must stay, or num; those before it are taken out. As taking out
- * more never brings a path, it is found by doubling the steps and then halving them.
+ * Finds the next link that must stay, or num, and excludes all links before it. Excluding
+ * more links never adds a path, so the search doubles its steps and then halves them.
  */
 static uint32_t find_needed(struct cut *cut, uint32_t out)
 {
@@ -110,7 +110,7 @@ static uint32_t find_needed(struct cut *cut, uint32_t out)
 		out += step;
 		step = 2 * step < cut->num - out ? 2 * step : cut->num - out;
 	}
-	stuck = out + step; /* out..stuck-1 cannot all go */
+	stuck = out + step; /* out..stuck-1 cannot all be excluded */
 	while (stuck - out > 1) {
 		uint32_t middle = out + (stuck - out) / 2;
 

@@ -38,7 +38,7 @@ uint16_t pm_lft_capacity_limit(const struct pm_lft_capacity *switches, uint32_t 
 	return limit;
 }
 
-/* A line that grows; what has no room is left out. */
+/* A line of text; whatever exceeds its size is left out. */
 struct line {
 	char *text;
 	size_t size, used;
@@ -61,7 +61,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line,
 		line->used = line->size - 1;
 }
 
-/* The end ports that a switch has, or had. */
+/* Adds the numbers of a switch's end ports, present or not. */
 static void add_end_ports(const struct pm_plan *plan, uint32_t sw, struct line *line)
 {
 	uint32_t hosts = pm_fabric_count_hosts(plan->topology, sw, NULL), services = 0;

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Chooses ports for Gets, in this order; each step only when the ones before have none:
+ * Chooses ports for Gets, in these steps. A step is taken only when the earlier steps
+ * have no port left.
  *
- * 0. If the manager's own switch reports, its ports: it always answers, and a failure
- *    there closes paths to other switches.
- * 1. Links between two switches that both report: a failed link is found at once.
+ * 0. If the SM's own switch reports, its ports: it always answers, and a failure there
+ *    closes paths to other switches.
+ * 1. Links between two reporting switches: a failed link is found at once.
  * 2. A switch at the remote end of a failed link that has not reported or answered is a
  *    suspect. Its other neighbours are queried for their ports to it, those below first:
- *    they answer at once, while a dead switch would not. If one of these ports is up, or
- *    there is no neighbour below, those above are queried as well. If all below are down
- *    and none above can be reached, the ports above do not matter.
- *    A switch that did report, but has several failed links, or one on the path of its
- *    reports, may have sent its last report: one more neighbour is queried for it. When
- *    three neighbours have no link to it, it is a suspect.
- * 3. A suspect with all links below down may have failed with its whole component, a
- *    director's chassis say. One neighbour below each first-level switch of it is
- * queried.
- * 4. Reports that no failed link explains: a switch that has reported more often than
- *    failed links were found at it is queried for all its ports; one such switch at a
- * time if there are many, as they may have one cause. When a few of them in a row have no
- *    port down, the rest is given up: links came up, or hosts left. While OpenSM sweeps,
- *    links that were not up before are queried for, too: the sweep may have found them.
+ *    they answer at once, unlike a dead switch. If one of these ports is up, or there is
+ *    no neighbour below, those above are queried as well. If all ports from below are
+ *    down and no neighbour above can be reached, the ports from above do not matter. A
+ *    switch that did report may have sent its last report if it has several failed links,
+ *    or one on the path of its reports: one more neighbour is queried for its port to it.
+ *    When three neighbours have no link to it, it is a suspect.
+ * 3. A suspect whose links below are all down may have failed with its whole component,
+ *    such as a director's chassis. For each first-level switch of that component, one
+ *    neighbour below it is queried.
+ * 4. Reports that no failed link explains: a switch with more reports than failed links
+ *    found at it is queried for all its ports. If there are many such switches, which may
+ *    have one cause, one at a time. When a few of them in a row have no port down, the
+ *    others are left out: links came up, or hosts left. While OpenSM sweeps, links that
+ *    were not up before are queried, too: the sweep may have found them.
  *
- * These steps take silent switches for usable, which is right for one failure and may be
- * wrong for several. After an unanswered question only proven paths are used
- * (locate_paths.c), as there may be many dead switches. A path to another switch is
- * proven first: its last proven switch is queried for the port to the next one. Dead
- * switches are not queried any more, and parts behind them are reached by other paths. A
- * second silence ends the search.
+ * These steps assume that silent switches are usable, which is right for one failure and
+ * may be wrong for several. After an unanswered Get only proven paths are used
+ * (locate_paths.c), as many switches may be dead. The path to any other switch is proven
+ * first: its last proven switch is queried for the port to the next one. Dead switches
+ * are not queried any more, and other paths lead to the parts behind them. A second
+ * unanswered Get ends the search.
  */
 #include "locate_parts.h"
 
 #include <errno.h>
 
-#define AT_ONCE 4     /* switches that are queried for all ports at the same time */
+#define AT_ONCE 4     /* switches queried for all ports at the same time */
 #define MANY_FAILED 3 /* see is_suspect */
-#define FRUITLESS 4   /* of them in a row, after which no more are queried */
+#define FRUITLESS 4   /* searches in a row without a failed link, then no more */
 
 int pm_locate_new(const struct pm_routes *routes, const uint8_t *discovered, uint32_t sm,
 		  struct pm_locate **result, struct pm_error *err)
@@ -91,7 +92,7 @@ static uint32_t count_usable(const struct pm_locate *locate, uint32_t sw)
 	return count;
 }
 
-/* A switch that reports more than half of its links is about to go itself. */
+/* A switch that reports more than half of its links is probably failing itself. */
 void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 {
 	locate->reports[sw]++;
@@ -106,7 +107,7 @@ void pm_locate_report(struct pm_locate *locate, uint32_t sw)
 
 /* ---- Answers ---- */
 
-/* A path that was taken for proven leads over a part that has failed now. */
+/* Whether a proven path leads over the failed link at this port. */
 static bool is_proof(const struct pm_locate *locate, uint32_t port)
 {
 	uint32_t remote = locate_remote(locate, port);
@@ -129,7 +130,7 @@ static void note_failed(struct pm_locate *locate, uint32_t port)
 		locate_prove_again(locate);
 }
 
-/* Of a link that was not up before. */
+/* Records the answer for a link that was not up before. */
 static void note_undiscovered(struct pm_locate *locate, uint32_t port,
 			      enum pm_answer answer)
 {
@@ -165,7 +166,7 @@ void pm_locate_skip(struct pm_locate *locate, uint32_t port)
 		locate_set_link(locate, port, SILENT);
 }
 
-/* Parts that no link connects with the manager any more have failed, too. */
+/* Parts that no link connects with the SM any more have failed, too. */
 static void cut_off(struct pm_locate *locate, uint8_t *usable)
 {
 	const struct pm_fabric *topology = locate->plan->topology;
@@ -208,7 +209,7 @@ uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone)
 	return count;
 }
 
-/* ---- Questions ---- */
+/* ---- Choosing ports ---- */
 
 static void list_question(struct pm_locate *locate, uint32_t port)
 {
@@ -219,7 +220,7 @@ static void list_question(struct pm_locate *locate, uint32_t port)
 	locate->ports[locate->count++] = port;
 }
 
-/* Queries the first link on the path to a switch that is not proven. */
+/* Queries the first unproven link on the path to a switch. */
 static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 {
 	struct way way;
@@ -239,8 +240,8 @@ static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 }
 
 /*
- * Queries a port, unless its link was queried for; what is full now comes later, and so
- * does, if care is taken, what has to be proven first.
+ * Queries a port, unless its link was queried. If the list is full the port comes later;
+ * so does, while careful, a port whose path has to be proven first.
  */
 static void query_port(struct pm_locate *locate, uint32_t port)
 {
@@ -282,7 +283,7 @@ static void query_all_ports(struct pm_locate *locate, uint32_t sw)
 	}
 }
 
-/* How many of a switch's links lead to switches that report. */
+/* Counts a switch's links to switches that report. */
 static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
@@ -293,7 +294,9 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 	return count;
 }
 
-/* A reporting switch with mostly reporting neighbours may be the common cause. */
+/*
+ * Doubts reporting switches whose neighbours mostly report: one may be the common cause.
+ */
 static void doubt_common_causes(struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++) {
@@ -325,7 +328,7 @@ static void query_between_reporters(struct pm_locate *locate)
 		pm_for_each_port(i, locate->plan->topology, sw) {
 			uint32_t remote = locate_remote(locate, i);
 
-			/* The one with fewer such neighbours is likelier to answer. */
+			/* The end with fewer reporting neighbours likelier answers. */
 			if (remote == PM_NONE || remote < sw || !locate->reports[remote])
 				continue;
 			query_port(locate,
@@ -337,7 +340,7 @@ static void query_between_reporters(struct pm_locate *locate)
 	}
 }
 
-/* A switch's links in one direction, by what is known of them. */
+/* A switch's links in one direction, by their state. */
 struct tally {
 	uint32_t unasked, up, down;
 };
@@ -358,7 +361,7 @@ static struct tally count_links(const struct pm_locate *locate, uint32_t sw,
 	return tally;
 }
 
-/* Asks the neighbours in one direction for their ports to a switch. */
+/* Queries the neighbours in one direction for their ports to a switch. */
 static void query_about(struct pm_locate *locate, uint32_t sw,
 			enum pm_direction direction)
 {
@@ -373,7 +376,7 @@ static bool is_known_up(const struct pm_locate *locate, uint32_t sw)
 	       count_links(locate, sw, PM_UP).up;
 }
 
-/* No port before this one has a failed link to the same switch. */
+/* Whether no earlier port has a failed link to the same switch. */
 static bool is_first_failed(const struct pm_locate *locate, uint32_t sw, uint32_t port)
 {
 	pm_for_each_port(i, locate->plan->topology, sw) {
@@ -386,7 +389,7 @@ static bool is_first_failed(const struct pm_locate *locate, uint32_t sw, uint32_
 	return true;
 }
 
-/* To how many switches its links are found failed. */
+/* Counts the switches to which a switch has failed links. */
 static uint32_t count_failed_neighbours(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t count = 0;
@@ -397,8 +400,9 @@ static uint32_t count_failed_neighbours(const struct pm_locate *locate, uint32_t
 }
 
 /*
- * A link of it failed, and it sent no report; or it did, but half of its links failed or
- * those to several switches: reports may have been its last.
+ * Whether a switch may be dead: a link of it failed, and it has not reported. Or it has,
+ * but half of its links failed, or links to several switches: it may have failed
+ * afterwards.
  */
 static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
 {
@@ -409,7 +413,7 @@ static bool is_suspect(const struct pm_locate *locate, uint32_t sw)
 		 !is_known_up(locate, sw)));
 }
 
-/* Its reports came over links that have failed now: they were of an earlier failure. */
+/* Whether a switch's reports came over a failed link: they were of an earlier failure. */
 static bool has_reported_before(const struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t port = locate_reports_by(locate, sw);
@@ -417,14 +421,14 @@ static bool has_reported_before(const struct pm_locate *locate, uint32_t sw)
 	return locate->reports[sw] && port != PM_NONE && locate->link[port] == DOWN;
 }
 
-/* Not yet a suspect; one more neighbour's answer decides. */
+/* Whether one more neighbour's answer has to decide if a switch is a suspect. */
 static bool is_odd(const struct pm_locate *locate, uint32_t sw)
 {
 	return (locate->failed[sw] > 1 || has_reported_before(locate, sw)) &&
 	       !is_suspect(locate, sw) && !is_known_up(locate, sw);
 }
 
-/* A suspect whose links below have all failed. */
+/* Whether a switch is a suspect whose links below have all failed. */
 static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 {
 	struct tally below = count_links(locate, sw, PM_DOWN);
@@ -432,7 +436,7 @@ static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 	return is_suspect(locate, sw) && below.down && !below.up && !below.unasked;
 }
 
-/* Whether some first-level switch of this component is known to be usable. */
+/* Whether some first-level switch of the component is known to be usable. */
 static bool has_live_entry(const struct pm_locate *locate, uint32_t component)
 {
 	const struct pm_tree *tree = &locate->plan->tree;
@@ -444,7 +448,7 @@ static bool has_live_entry(const struct pm_locate *locate, uint32_t component)
 	return false;
 }
 
-/* One port below a switch that leads to it, rather of a switch that reports. */
+/* Queries one neighbour below for its port to a switch, preferably one that reports. */
 static void query_one_below(struct pm_locate *locate, uint32_t sw)
 {
 	uint32_t found = PM_NONE;
@@ -542,12 +546,12 @@ static void query_reporters(struct pm_locate *locate)
 		locate->searched[sw] = 1;
 		locate->fruitless++;
 		query_all_ports(locate, sw);
-		/* All its links may have been queried for: then the next one is. */
+		/* If its links have all been queried, the next switch has its turn. */
 		at_once += !locate->count;
 	}
 }
 
-/* What was up may have gone meanwhile; what was down has failed in any case. */
+/* Links found up may have failed meanwhile; links found down have failed in any case. */
 void pm_locate_be_careful(struct pm_locate *locate)
 {
 	locate->careful = locate->warned = true;
@@ -558,10 +562,10 @@ void pm_locate_be_careful(struct pm_locate *locate)
 	locate_prove_again(locate);
 }
 
-/* Draws the conclusions from what was queried last. */
+/* Ends a round: handles the answers, and the Gets without one. */
 static void conclude(struct pm_locate *locate)
 {
-	/* Not queried after all. */
+	/* not queried in the end */
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
 		if (locate->link[i] == QUERIED)
 			locate_set_link(locate, i, UNASKED);
@@ -579,7 +583,7 @@ void pm_locate_want(struct pm_locate *locate, uint32_t sw)
 	locate->wanted[sw] = 1;
 }
 
-/* Switches that wait for an SMP. */
+/* Proves paths to switches for which other SMPs wait. */
 static void prove_wanted(struct pm_locate *locate)
 {
 	for (uint32_t sw = 0;
@@ -588,7 +592,7 @@ static void prove_wanted(struct pm_locate *locate)
 			query_for_proof(locate, sw);
 }
 
-/* A link of a switch is up as far as is known. */
+/* Whether a switch has a link that is up as far as is known. */
 static bool is_connected(const struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->topology, sw)
@@ -597,7 +601,7 @@ static bool is_connected(const struct pm_locate *locate, uint32_t sw)
 	return false;
 }
 
-/* It reports, did not answer over a proven path, and was not found failed. */
+/* Whether a reporting, connected switch did not answer over a proven path. */
 static bool any_mute(const struct pm_locate *locate)
 {
 	for (uint32_t sw = 0; sw < locate->plan->topology->num_switches; sw++)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths to switches. A path is proven if each link of it is known to be up: by an
- * answer, or as an answer came over it. A switch that is cut off from the manager has no
- * such path, so an SMP over one is answered, unless the switch never answers or has
- * failed since.
+ * Finds paths to switches. A path is proven if each link of it is known to be up: by an
+ * answer, or because an answer came over it. A switch that is cut off from the SM has no
+ * proven path. So an SMP over a proven path is answered, unless the switch never answers
+ * or has failed since.
  *
- * An SMP over another path is a probe. At most PM_LOCATE_PROBES probes are out, and no
- * two of them pass one unproven switch or link. After the first unanswered probe there
- * are no others. So no more than these stay without an answer, however many switches are
- * dead.
+ * An SMP over another path is a probe. At most PM_LOCATE_PROBES probes are out at a time,
+ * and no two of them share an unproven switch or link. After the first unanswered probe
+ * no other is sent. So at most this number of probes get no answer, however many switches
+ * are dead.
  */
 #include "locate_parts.h"
 
@@ -31,7 +31,7 @@ static bool is_known_up(const void *context, uint32_t port)
 	return locate->link[port] == UP && !locate->mute[locate_remote(locate, port)];
 }
 
-/* The links by which the manager's switch reaches the others: by[] as in search.h. */
+/* Finds the links by which the SM's switch reaches the others: by[] as in search.h. */
 static void search_links(struct pm_locate *locate, pm_search_passes *passes, uint32_t *by)
 {
 	struct pm_search search = {
@@ -52,7 +52,7 @@ void locate_prove_again(struct pm_locate *locate)
 
 /* ---- Paths ---- */
 
-/* Follows by[], the ports into switches, back to the manager's; false: too long. */
+/* Follows by[], the ports into switches, back to the SM's; false: a path is too long. */
 static bool follow_back(const struct pm_locate *locate, const uint32_t *by, uint32_t sw,
 			struct way *way)
 {
@@ -77,8 +77,8 @@ uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw)
 }
 
 /*
- * The path of the switch's own reports, backwards: by the tables, from there to
- * the manager. False if it meets a failed or doubtful link, or comes to nothing.
+ * The path of the switch's own reports, backwards: tables lead these to the SM. False if
+ * the path has a failed link or a doubtful switch, or does not reach the SM.
  */
 static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 			      struct way *way)
@@ -103,7 +103,7 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 	return sw == locate->home;
 }
 
-/* Over a neighbour that is proven. */
+/* Finds a path over a proven neighbour. */
 static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct way *way)
 {
 	const struct pm_port *ports = locate->plan->topology->ports;
@@ -128,7 +128,7 @@ static bool is_open(const void *context, uint32_t port)
 	return locate_was_usable(locate, port) && locate->link[port] != DOWN;
 }
 
-/* The same, but with nothing doubtful before it. */
+/* The same, but not from a doubtful switch. */
 static bool is_clear(const void *context, uint32_t port)
 {
 	const struct pm_locate *locate = context;
@@ -138,8 +138,10 @@ static bool is_clear(const void *context, uint32_t port)
 	       is_open(locate, port);
 }
 
-/* The shortest paths around doubtful switches and through them, found anew only after
- * something was learned. */
+/*
+ * Shortest paths around doubtful switches, or else through them. They are searched again
+ * only after an answer or a silence.
+ */
 static const uint32_t *find_paths(struct pm_locate *locate, uint32_t sw)
 {
 	if (!locate->paths_known) {
@@ -158,7 +160,7 @@ bool locate_find_path(struct pm_locate *locate, uint32_t sw, struct way *way)
 		return false;
 	if (locate_is_proven(locate, sw))
 		return follow_back(locate, locate->proof, sw, way);
-	/* Its reports came by that path. */
+	/* its reports came by that path */
 	if (locate->reports[sw] && reverse_of_tables(locate, sw, way))
 		return true;
 	if (beside_proven(locate, sw, way) || reverse_of_tables(locate, sw, way))
@@ -194,7 +196,7 @@ static struct probe *find_probe(struct pm_locate *locate, uint32_t sw)
 	return NULL;
 }
 
-/* Whether the unproven part of a path is on this one as well. */
+/* Whether two paths share an unproven switch or link. */
 static bool shares_risk(const struct pm_locate *locate, const struct way *a,
 			const struct way *b)
 {
@@ -235,7 +237,7 @@ int pm_locate_safe_path(struct pm_locate *locate, uint32_t sw,
 			return PM_LOCATE_LATER;
 		locate->probes[locate->num_probes++] = (struct probe){sw, way};
 	} else if (find_probe(locate, sw)) {
-		/* Else one would be taken for the other. */
+		/* Otherwise one answer could be taken for the other. */
 		return PM_LOCATE_LATER;
 	}
 	return write_path(locate, &way, path);
@@ -252,7 +254,7 @@ static void prove_path(struct pm_locate *locate, const struct way *way)
 	}
 }
 
-/* What is on the path to a switch that did not answer, and is not proven. */
+/* Doubts all unproven switches on the path to a switch that did not answer. */
 static void blame_path(struct pm_locate *locate, const struct way *way)
 {
 	for (int i = 0; i < way->hops; i++) {
@@ -274,7 +276,7 @@ void pm_locate_answered(struct pm_locate *locate, uint32_t sw, bool answered)
 		locate->silences++;
 		locate->careful = true;
 		locate->paths_known = false;
-		/* It may have gone after it reported. */
+		/* It may have failed after its report. */
 		locate->heard[sw] = locate->answered[sw];
 		if (probe)
 			blame_path(locate, &probe->way);
