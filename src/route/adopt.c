@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Takes over the switches' tables as preferred ports.
+ * Adopts held tables as preferred ports.
  *
- * A manager without its predecessor's plan would assign planes otherwise in a fabric with
- * missing parts: its tables would be right, but many entries would change for nothing. So
- * it keeps entries found in the switches that lead to their place by our rules, if they
- * are as good: blocks name at most 5% more ports over all, so that no failure costs much
+ * Without its predecessor's plan, an SM assigns planes otherwise in a fabric with missing
+ * parts: its tables are right, but many entries change for nothing. So held entries are
+ * kept that lead to their place by our rules, if all of them together are as good as
+ * ours. That is: blocks name at most 5% more ports in all, so that no failure costs much
  * more; no port is idle; and no up port of a leaf carries over an eighth more. Tables of
- * other engines fail that, as each block names most ports.
+ * other engines fail this, as each of their blocks names most ports.
  */
 #include "route_parts.h"
 
 #include <errno.h>
 
-/* What is looked at in one switch's table. */
+/* Measures of one switch's table. */
 struct look {
 	uint64_t footprint;		   /* pairs of a block and a port in it */
 	uint32_t load[PM_MAX_PORTS + 1];   /* [port] slots' LIDs */
-	uint32_t most;			   /* of these, over up ports */
+	uint32_t most;			   /* the largest load of an up port */
 	uint8_t visited[PM_MAX_PORTS + 1]; /* [port] in the present block */
 };
 
 /*
- * Whether an entry leads to a place by the rules that ours follow, with every link
- * usable as well as now: one that went up for a failure is none to be preferred. It would
- * go up for good, be it to a switch that sends down to this one.
+ * Whether an entry leads to its place by our rules, both with every link usable and with
+ * the usable links. So an entry that a failure moved up is not adopted: it would lead up
+ * for good, perhaps to a switch that sends down to this one.
  */
 static bool is_right(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 		     uint8_t num)
@@ -40,7 +40,7 @@ static bool is_right(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 	       pm_bits_test(route_reach_over(routes, &routes->whole, port), to);
 }
 
-/* Whether there is a path to a place that is not the switch itself. */
+/* Whether a switch has a path to the LID's place, and is not the place's own switch. */
 static bool has_path(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
 	uint32_t to = routes->to[lid].sw;
@@ -49,7 +49,7 @@ static bool has_path(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 	       pm_bits_test(pm_reach_updown(&routes->now, sw), to);
 }
 
-/* The held entry where that is right, else ours. */
+/* The held entry if it is right, else ours. */
 static uint8_t entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 		     const struct pm_held *held)
 {
@@ -84,8 +84,7 @@ static void take_look(const struct pm_routes *routes, uint32_t sw,
 	}
 }
 
-/* Whether a port that ours put to good use lies idle: the links that had failed there are
- * back. */
+/* Whether a port that our entries use much is idle with held ones: its links are back. */
 static bool idles(const struct look *ours, const struct look *theirs)
 {
 	for (uint32_t p = 1; p <= PM_MAX_PORTS; p++)
@@ -103,7 +102,7 @@ static bool has_slots(const struct pm_routes *routes, uint32_t sw)
 	return false;
 }
 
-/* Compares all tables; *same if the held ones are ours. */
+/* Compares held tables with ours; *same: they are equal. */
 static bool is_as_good(const struct pm_routes *routes, const struct pm_held *held,
 		       bool lenient, bool *same)
 {
@@ -121,7 +120,7 @@ static bool is_as_good(const struct pm_routes *routes, const struct pm_held *hel
 			return false;
 		ours += here.footprint;
 		theirs += there.footprint;
-		/* A switch without links to the leaves below may seem to be one. */
+		/* A switch without links to the leaves below may be taken for a leaf. */
 		if (pm_tree_is_leaf(&routes->plan->tree, sw) && has_slots(routes, sw) &&
 		    there.most > here.most + here.most / 8 + 1)
 			return false;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Destinations that the planes of a leaf's own up ports do not settle: see rules.c. */
+/*
+ * Assigns a leaf's ports to destinations that its own planes do not settle: see rules.c.
+ */
 #include "route_parts.h"
 
 /* Up ports of the leaf, as a set of port numbers. */
@@ -7,33 +9,33 @@ struct choice {
 	uint64_t set[PM_MAX_PORTS / 64 + 1];
 };
 
-/* A LID to be assigned. Those that differ in the LID alone are a batch. */
+/* A LID to be assigned. Items that differ only in their LID are a batch. */
 struct item {
 	uint8_t kind;  /* enum pm_host, or OWN_LID */
 	uint8_t turn;  /* with LMC, which LID of its place */
-	uint8_t wide;  /* over all ports that lead there, not just those of a group */
-	uint8_t ports; /* of the choice */
+	uint8_t wide;  /* all ports that lead there, not just a group's */
+	uint8_t ports; /* how many the choice has */
 	uint16_t choice;
 	uint16_t lid;
 };
 
-#define OWN_LID PM_HOST_KINDS /* of a switch */
+#define OWN_LID PM_HOST_KINDS /* the LID of a switch itself */
 
 struct assignment {
 	struct pm_routes *routes;
 	const uint32_t *num_up; /* [switch] planes that a leaf has */
-	uint32_t leaf;		/* the switch at hand */
+	uint32_t leaf;		/* the present leaf */
 	uint8_t *row;
 	struct item *items;	/* [stride] at most */
 	struct choice *choices; /* likewise */
 	uint8_t *is_assigned;	/* [lid] */
 	uint32_t num_items, num_choices;
-	uint32_t load[PM_MAX_PORTS + 1]; /* [port] LIDs of the kind and turn at hand */
+	uint32_t load[PM_MAX_PORTS + 1]; /* [port] LIDs of the present kind and turn */
 };
 
 /*
- * Whether a leaf's up port leads to what a group stands for: a first-level switch,
- * or, with the rank PM_NONE, a component.
+ * Whether a leaf's up port leads to a group: a first-level switch or, with rank PM_NONE,
+ * a component.
  */
 static bool is_in_group(const struct pm_tree *tree, const struct pm_plane *group,
 			uint32_t port)
@@ -62,7 +64,7 @@ static bool has_plane(const struct pm_routes *routes, uint32_t leaf, uint32_t pl
 	return false;
 }
 
-/* The ports of a list, only those of a group unless that is NULL. */
+/* Makes a choice of a list's ports: those of a group, or all if it is NULL. */
 static uint8_t make_choice(const struct assignment *assign, const struct ports *list,
 			   const struct pm_plane *group, struct choice *choice)
 {
@@ -81,9 +83,9 @@ static uint8_t make_choice(const struct assignment *assign, const struct ports *
 }
 
 /*
- * The up ports that stand for the same thing at a destination's leaf and at this
- * one: in one pod, those to the switch of its plane; else, those into the component.
- * Whether this leaf has more of them.
+ * Whether this leaf has more up ports of the destination's group than the destination's
+ * leaf. The group of a destination in the same pod is the switch of its plane; else the
+ * component of its plane.
  */
 static bool has_more(const struct assignment *assign, uint32_t lid,
 		     struct pm_plane *group)
@@ -100,7 +102,7 @@ static bool has_more(const struct assignment *assign, uint32_t lid,
 	       count_group(assign->routes, group, assign->leaf);
 }
 
-/* Finds what an item is assigned over; false: its entry is settled. */
+/* Finds the ports an item may take; false: its entry is settled. */
 static bool find_choice(const struct assignment *assign, struct item *item,
 			struct choice *choice)
 {
@@ -145,7 +147,7 @@ static struct item make_item(const struct pm_plan *plan, uint32_t lid)
 	};
 }
 
-/* Between leaves that have all planes there is nothing to assign. */
+/* Between leaves with all planes there is nothing to assign. */
 static bool is_plain(const struct assignment *assign, uint32_t to)
 {
 	const struct pm_tree *tree = &assign->routes->plan->tree;
@@ -166,8 +168,7 @@ static void collect_items(struct assignment *assign)
 		struct item item;
 		struct choice choice;
 
-		/* The leaf itself, and edge switches below it, are no matter of planes.
-		 */
+		/* The leaf itself and edge switches below it need no plane. */
 		if (to == PM_NONE || is_plain(assign, to) ||
 		    pm_bits_test(pm_reach_down(&routes->whole, assign->leaf), to))
 			continue;
@@ -181,10 +182,10 @@ static void collect_items(struct assignment *assign)
 }
 
 /*
- * In one batch if 0. What is bound to a group comes first. Of the rest, the many that
- * may go anywhere come before the few that may not: those then find the ports level,
- * and take another one at every leaf. Otherwise they would all gather in whichever
- * plane the plan gave the fewest slots.
+ * Orders items by batch; 0: the same batch. LIDs of a group come first. Of the others,
+ * the many that may take any port come before the few that may not. So the few find ports
+ * with equal loads, and take another port at every leaf. Otherwise they would all take
+ * the plane with the fewest slots.
  */
 static int compare_batches(const struct item *x, const struct item *y)
 {
@@ -205,7 +206,7 @@ static int compare_items(const void *a, const void *b)
 	return order ? order : x->lid - y->lid;
 }
 
-/* What the settled entries of this kind and turn put on every port. */
+/* Counts, per port, the settled entries of this kind and turn. */
 static void count_settled(struct assignment *assign, const struct item *like)
 {
 	memset(assign->load, 0, sizeof(assign->load));
@@ -221,7 +222,7 @@ static void count_settled(struct assignment *assign, const struct item *like)
 	}
 }
 
-/* The ports of a batch, in a loop that begins with another one at every leaf. */
+/* Lists the ports of a batch, rotated so that each leaf begins with another one. */
 static void list_choice(const struct assignment *assign, const struct item *batch,
 			struct ports *list)
 {
@@ -234,8 +235,8 @@ static void list_choice(const struct assignment *assign, const struct item *batc
 }
 
 /*
- * The LIDs go one by one to the port that has least; but to keep blocks together,
- * a port's share is a run of them.
+ * Each LID in turn goes to the port with the least load. To keep blocks together, each
+ * port then gets its share of LIDs as a run.
  */
 static void assign_batch(struct assignment *assign, const struct item *batch,
 			 uint32_t num)
@@ -279,7 +280,7 @@ static void assign_leaf(struct assignment *assign)
 		assign->routes->irregular[assign->leaf] = 1;
 }
 
-/* Whether each leaf has every plane: then all planes settle all. */
+/* Whether each leaf has every plane: then the planes settle all entries. */
 static bool are_alike(const struct pm_tree *tree, const uint32_t *num_up)
 {
 	for (uint32_t l = 0; l < tree->num_leaves; l++)

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths beyond up and then down, for end ports above the leaves: those at two spines,
- * say, have nothing but leaves in common.
+ * Finds paths beyond up and then down, for end ports above the leaves: two spines, say,
+ * have nothing but leaves in common.
  *
- * All such paths turn up again at one and the same leaf, the hub. A switch without an
- * up-then-down path to a place sends as it would send to the hub, until a switch has such
- * a path: at the latest the hub itself has one. Entries for one LID lead along the path
- * to the hub or, from the first switch that can reach the place, up and then down: no
- * loop.
+ * All such paths turn up again at one leaf, the hub. A switch without an up-then-down
+ * path to a place sends as to the hub, until the packet is at a switch with such a path;
+ * the hub itself has one. Entries for one LID lead along the path to the hub or, from the
+ * first switch that reaches the place, up and then down: no loop.
  *
  *       s0 (end port)   s1 (end port)        s0 -> hub -> s1; another leaf would do for
  *         \ \         / /                    a path alone, but then these two turns
  *          \ hub ----' /                     could wait for each other
  *           leaf -----'
  *
- * A credit loop needs two turns up that wait for each other, or one with a path back to
- * it. The first cannot be, as there is one place to turn. For the second, what goes up
- * from the hub would have to come back down to it, over other ancestors of it: is_safe()
- * looks for such a step. Where the places below ancestors of one level are the same, as
- * in trees without holes, there is none.
+ * A credit loop needs two turns up that wait for each other, or one turn with a path back
+ * to it. The first is impossible, as there is one place to turn. For the second, traffic
+ * that goes up from the hub would have to come back down to it, over other ancestors of
+ * the hub: is_safe() looks for such a step. Where the places below ancestors of one level
+ * are the same, as in trees without holes, there is none.
  */
 #include "route_parts.h"
 
@@ -48,7 +47,10 @@ static uint32_t next_switch(const struct pm_routes *routes, uint32_t sw, uint32_
 
 /* ---- The hub ---- */
 
-/* How many switches with end ports above the leaves a leaf reaches and is reached by. */
+/*
+ * Counts the switches with end ports above the leaves: those that a leaf reaches, and
+ * those that reach it.
+ */
 static uint32_t count_upper(const struct pm_routes *routes, uint32_t leaf)
 {
 	uint32_t count = 0;
@@ -59,8 +61,7 @@ static uint32_t count_upper(const struct pm_routes *routes, uint32_t leaf)
 	return count;
 }
 
-/* Whether an entry for a place below b but not below a leads from a up to c and down to
- * b. */
+/* Whether entries lead from a up to c and down to b, for a place below b but not a. */
 static bool may_return(const struct pm_routes *routes, uint32_t a, uint32_t b, uint32_t c)
 {
 	const uint64_t *below_a = pm_reach_down(&routes->now, a);
@@ -79,7 +80,7 @@ static bool may_return(const struct pm_routes *routes, uint32_t a, uint32_t b, u
 	return false;
 }
 
-/* Whether what comes up to c from the hub's side may go down to the hub's side again. */
+/* Whether traffic that comes up to c from the hub's side may go down there again. */
 static bool turns_back_at(const struct pm_routes *routes, uint32_t hub, uint32_t c)
 {
 	uint32_t sides[PM_MAX_PORTS + 1], count = 0, last = PM_NONE;
@@ -109,7 +110,7 @@ static bool is_safe(const struct pm_routes *routes, uint32_t hub)
 	return true;
 }
 
-/* The leaf that connects most of them, the first of these, if it is safe. */
+/* The first leaf that connects most of these switches, if it is safe. */
 static uint32_t choose_hub(const struct pm_routes *routes)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
@@ -118,7 +119,7 @@ static uint32_t choose_hub(const struct pm_routes *routes)
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
 		uint32_t leaf = tree->leaves[l], count;
 
-		/* Those above an edge switch would have to turn up themselves. */
+		/* Switches above an edge switch would have to turn up themselves. */
 		if (tree->level[leaf] != tree->leaf_level)
 			continue;
 		count = count_upper(routes, leaf);
@@ -134,17 +135,17 @@ static uint32_t choose_hub(const struct pm_routes *routes)
 
 /* ---- Entries ---- */
 
-/* One place that is sent to over the hub. */
+/* One place whose traffic goes over the hub. */
 struct beyond {
 	struct pm_routes *routes;
 	uint32_t hub, to;
 	uint16_t hub_lid;
-	uint8_t *marked; /* [switch] gets entries as if for the hub */
+	uint8_t *marked; /* [switch] gets the hub's entries */
 };
 
 /*
- * Marks the switches from one on to the hub that cannot reach the place. Not if another
- * switch would have to turn up: one that the path comes down to.
+ * Marks the switches on the path to the hub that do not reach the place. Marks none if
+ * another switch on it would have to turn up, as the path comes down to that switch.
  */
 static void mark_path(const struct beyond *b, uint32_t from)
 {
@@ -184,7 +185,10 @@ static void put_entries(const struct beyond *b, uint32_t sw)
 	}
 }
 
-/* From switches above the leaves with end ports; to one of these from all with any. */
+/*
+ * Sends over the hub: from switches above the leaves with end ports; or, to such a
+ * switch, from all switches with end ports.
+ */
 static void send_over_hub(const struct beyond *b)
 {
 	const struct pm_routes *routes = b->routes;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Entries of one block that differ; a loop that compilers turn into vector code. */
+/* Counts entries of a block that differ; compilers make vector code of this loop. */
 static uint32_t count_entries(const uint8_t *held, const uint8_t *wanted)
 {
 	uint8_t count = 0;
@@ -32,7 +32,7 @@ void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wa
 	delta->switches += blocks != 0;
 }
 
-/* Of one block; to an array apart from both, so that this becomes vector code, too. */
+/* Applies a block; `result` is a third array, so that this becomes vector code, too. */
 static void apply_block(uint8_t *result, const uint8_t *held, const uint8_t *wanted)
 {
 	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++) {

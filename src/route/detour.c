@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Detours: entries for places that a switch has no up-then-down path to.
+ * Detours: entries of switches without an up-then-down path to a place.
  *
- * The switches that have such a path, or one over the hub (beyond.c), are the goal, and
- * the others send toward the nearest of them over any usable links, also within and
- * across levels. Each step brings a packet nearer to the goal, and from there it goes on
- * through switches that are all part of the goal: so there is no loop.
+ * The goal is the set of switches with such a path, or with one over the hub (beyond.c).
+ * The others send toward the nearest switch of the goal, over any usable links, within
+ * and across levels. Each step brings a packet nearer to the goal, and from there its
+ * path stays within the goal: so there is no loop.
  */
 #include "route_parts.h"
 
 #include <portmajor/fabric/search.h>
 
-/* Whether a link to a switch is there and may be used. */
+/* Whether a port has a link to a switch that may be used. */
 static bool may_use(const struct pm_routes *routes, const uint8_t *spare, uint32_t port)
 {
 	return (routes->usable[port] || (spare && spare[port])) &&
@@ -19,8 +19,8 @@ static bool may_use(const struct pm_routes *routes, const uint8_t *spare, uint32
 }
 
 /*
- * A switch that has a path, up and down or over the hub (beyond.c). One outside the tree,
- * which no leaf is joined with, reaches not even itself.
+ * Whether a switch has a path, up and down or over the hub (beyond.c). A switch outside
+ * the tree, without links to any leaf's tree, does not reach even itself.
  */
 static bool is_goal(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 		    uint16_t lid)
@@ -43,8 +43,8 @@ static bool may_pass(const void *context, uint32_t port)
 }
 
 /*
- * Finds how many links away from the goal each switch is: distance[], PM_NONE where
- * no links lead there. Returns whether any switch outside the goal is joined to it.
+ * Finds each switch's distance from the goal in links; PM_NONE if no links lead there.
+ * Returns whether any switch outside the goal is connected with it.
  */
 static bool find_distances(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 			   uint16_t lid)
@@ -80,7 +80,10 @@ static bool leads_nearer(const struct pm_routes *routes, const uint8_t *spare,
 		       routes->distance[sw];
 }
 
-/* The preferred port where that will do, so that the entry stays; else the first. */
+/*
+ * The preferred port if it leads nearer, so that the entry stays; else the first such
+ * port.
+ */
 static uint8_t choose_spare(const struct pm_routes *routes, const uint8_t *spare,
 			    uint32_t sw, uint8_t preferred)
 {
@@ -94,8 +97,8 @@ static uint8_t choose_spare(const struct pm_routes *routes, const uint8_t *spare
 }
 
 /*
- * Detours for num LIDs of places behind one switch that have a path from the same
- * switches: its own LID does not have that of its end ports.
+ * Adds detours for num LIDs of one switch's places that have paths from the same
+ * switches: the switch's own LID has other paths than its end ports.
  */
 static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t to,
 			const uint16_t *lids, uint32_t num)
@@ -121,8 +124,9 @@ static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t
 }
 
 /*
- * Whether a switch with end ports lacks an entry for this LID of another one's, and one
- * of the two has service ports. All LIDs there have paths over the hub or none has.
+ * Whether some switch with end ports lacks an entry for this LID of another switch, and
+ * one of the two has service ports. Either all LIDs there have paths over the hub, or
+ * none.
  */
 static bool is_unreachable(const struct pm_routes *routes, uint32_t to, uint16_t lid)
 {
@@ -134,7 +138,7 @@ static bool is_unreachable(const struct pm_routes *routes, uint32_t to, uint16_t
 	return false;
 }
 
-/* Detours between service ports and other unreachable ports. */
+/* Adds detours between service ports and other unreachable ports. */
 static void add_services(struct pm_routes *routes)
 {
 	for (uint32_t to = 0; to < routes->num_switches; to++) {

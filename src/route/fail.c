@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One failure after another, from a complete tree, with preferred tables. So a failure
- * costs only the entries that it changes, and is undone by noting these:
+ * Applies one failure after another to a whole tree with preferred tables. A failure
+ * costs only the entries that it changes, and is undone by recording these:
  *
  *     failed links -> smaller sets of reach.h -> ports next to them
  *         -> entries with these ports
  *
- * All neighbours of such a set reach the same places over it no more. So their LIDs are
- * listed once, by LFT block; and as each port has a list of the blocks that name it, a
- * switch with a thousand fewer LIDs is examined in few blocks. A switch without any path
- * to places drops their entries, whatever their ports.
+ * All neighbours of a switch with a smaller set lose the same places over it. So the LIDs
+ * of these places are listed once, by LFT block. As each port has a list of the blocks
+ * that name it, a thousand LIDs fewer are examined in few blocks. A switch without any
+ * path to places drops their entries, whatever their ports.
  */
 #include "route_parts.h"
 
 #include <errno.h>
 
-/* Switches that some others do not reach need detours even in the whole tree. */
+/* Switches that some other switch does not reach need detours even in the whole tree. */
 static void find_everywhere(struct pm_routes *routes)
 {
 	memset(routes->everywhere, 0xff,
@@ -35,7 +35,7 @@ static void make_whole(struct pm_routes *routes)
 	memset(routes->indexed, 0, routes->num_switches);
 }
 
-/* Takes the last failure back. */
+/* Undoes the last failure. */
 static void mend(struct pm_routes *routes)
 {
 	while (routes->num_changes) {
@@ -59,7 +59,7 @@ static void mend(struct pm_routes *routes)
 	pm_reach_restore(&routes->whole, &routes->now, &routes->failure);
 }
 
-/* Notes all changes anew, as detours change some entries once more. */
+/* Records all changes anew, as detours change some entries once more. */
 static void note_again(struct pm_routes *routes)
 {
 	routes->num_changes = 0;
@@ -113,7 +113,7 @@ static void add_lids(struct pm_routes *routes, uint32_t to)
 	}
 }
 
-/* Makes routes->withdrawn what a set has no more, unless that is what it is. */
+/* Sets routes->withdrawn to the places that a set lost, unless it has them already. */
 static void find_withdrawn(struct pm_routes *routes, const uint64_t *before,
 			   const uint64_t *after)
 {
@@ -171,7 +171,7 @@ static void drop(struct pm_routes *routes, uint32_t sw)
 			drop_block(routes, sw, w * 64 + (uint32_t)__builtin_ctzll(set));
 }
 
-/* Whether a switch reaches any of these places by other paths. */
+/* Whether a switch reaches any of the withdrawn places by other paths. */
 static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 {
 	const uint64_t *reach = pm_reach_updown(&routes->now, sw);
@@ -183,7 +183,10 @@ static bool has_paths(const struct pm_routes *routes, uint32_t sw)
 	return any;
 }
 
-/* Those that reach these places over a switch, by its links in this direction. */
+/*
+ * Moves the entries of neighbours that reach these places over a switch, by its links in
+ * this direction.
+ */
 static void move_next_to(struct pm_routes *routes, uint32_t sw,
 			 enum pm_direction direction)
 {
@@ -205,7 +208,7 @@ static void move_next_to(struct pm_routes *routes, uint32_t sw,
 				     &routes->withdrawn);
 }
 
-/* A switch with a failure, and its neighbours. */
+/* Moves the entries of a switch with a failure, and of its neighbours. */
 static void move_around(struct pm_routes *routes, uint32_t sw)
 {
 	if (routes->failure.changed[sw] & PM_REACH_UPDOWN) {
@@ -223,7 +226,7 @@ static void move_around(struct pm_routes *routes, uint32_t sw)
 
 /* ---- Detours ---- */
 
-/* Whether a switch has no up-then-down path to this one. */
+/* Whether some switch has no up-then-down path to this one. */
 static bool lacks(const struct pm_routes *routes, uint32_t to)
 {
 	if (!pm_bits_test(routes->everywhere, to))
@@ -265,7 +268,7 @@ int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 		note_again(routes);
 	}
 	routes->noting = false;
-	/* What was not noted could not be taken back. */
+	/* A change that was not recorded could not be undone. */
 	routes->whole_now = !routes->lacks_memory;
 	return routes->lacks_memory ? -ENOMEM : 0;
 }

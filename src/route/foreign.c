@@ -5,25 +5,24 @@
  * A flow is a leaf that sends to a slot. When a plane fails, each leaf sends to the
  * plane's slots elsewhere over the n remaining planes in turn, slot by slot, and begins
  * with the plane before that of the leaf before it. So a switch of another plane, with L
- * leaves below it, gets L / n flows to each slot from each pod, rounded up for L mod n
- * slots in a row out of n, and down for the others. Which slots get more depends on the
- * switch and the plane, by `phase`.
+ * leaves below it, gets L / n flows to each slot from each pod. This is rounded up for L
+ * mod n of n consecutive slots, and down for the others. The `phase` of switch and plane
+ * says for which slots it is rounded up.
  */
 #include "route_parts.h"
 
 #include <errno.h>
 #include <math.h>
 
-/* ---- What there is room for ---- */
+/* ---- Room ---- */
 
-/* What a tree is like, if all of it were like the mean. */
+/* The tree's sizes, as if all its parts were of mean size. */
 struct mean {
 	double leaves; /* of a pod */
 	double pods;
-	double room;	 /* flows that a link above level 1 may get when a component fails
-			  */
+	double room; /* flows that a failed component may add to a link above level 1 */
 	uint32_t failed; /* planes of a component */
-	uint32_t planes; /* that are left, at least 1 */
+	uint32_t planes; /* the other planes, at least 1 */
 	uint32_t width;	 /* up ports of a switch */
 	uint32_t links;	 /* from a switch of level 1 to one above */
 };
@@ -63,9 +62,9 @@ static uint32_t most_parallel(const struct pm_routes *routes)
 }
 
 /*
- * The links above level 1 carry `native` flows each, up as well as down, and `even` if
- * what a failed component carried were spread over the others to the last bit. No more
- * than 7% over that is wanted, or one flow, as a flow is not divided.
+ * Each link above level 1 carries `native` flows, both up and down. It would carry `even`
+ * flows if those of a failed component were spread evenly over the others. At most 7%
+ * more than that is allowed, or one more flow, as a flow is not divided.
  */
 static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 {
@@ -91,9 +90,9 @@ static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 	return mean;
 }
 
-/* ---- Which port ---- */
+/* ---- Choosing ports ---- */
 
-/* Flows to a place; none go to switches. */
+/* Flows to a place; a switch's own LID has none. */
 static double find_flows(const struct pm_routes *routes, const struct foreign *foreign,
 			 uint32_t phase, uint32_t lid)
 {
@@ -108,13 +107,13 @@ static double find_flows(const struct pm_routes *routes, const struct foreign *f
 	return foreign->flows[(number + planes - phase) % planes < foreign->more];
 }
 
-/* LIDs in a row of one plane fewer than these are assigned one by one. */
+/* Shorter runs of a plane's LIDs are assigned one by one. */
 #define FEW 8
 
 /* The walk over a plane's LIDs. */
 struct walk {
 	uint32_t port, block, pod;
-	double load; /* of that port */
+	double load; /* of the present port */
 };
 
 static void walk_on(const struct pm_routes *routes, const struct foreign *foreign,
@@ -137,10 +136,10 @@ static void walk_on(const struct pm_routes *routes, const struct foreign *foreig
 }
 
 /*
- * Numbers the ports of a plane: the LIDs of a block take one after the other, each as
- * many flows as a share has, and so does each pod where these are kept apart. With LIDs
- * that are no run of their plane, blocks have all ports anyway, and ranks number them.
- * part[lid] may be NULL. Returns how many ports it takes.
+ * Numbers the ports for a plane's destinations. The LIDs of a block fill one port after
+ * the other, each up to its share of flows; pods may have separate ports. Where LIDs do
+ * not form a run of their plane, blocks have all ports anyway, and ranks number the
+ * ports. part[lid] may be NULL. Returns the number of ports.
  */
 static uint32_t assign_plane(const struct pm_routes *routes,
 			     const struct foreign *foreign, uint32_t phase,
@@ -180,10 +179,10 @@ static uint32_t count_ports(const struct pm_routes *routes, const struct foreign
 }
 
 /*
- * The least share with which no more ports are taken than with the greatest that there
- * is room for: `ports` are those that there are if planes that fail together have each
- * its own. Where they do not suffice, each is taken several times, and the shares are
- * smaller. Returns what there is room for then.
+ * Finds the smallest share that takes no more ports than the largest allowed share does.
+ * `ports`: how many there are if planes that fail together have separate ports. If these
+ * are too few, each port is taken several times, and shares are smaller. Returns the room
+ * for a share then.
  */
 static double choose_share(const struct pm_routes *routes, double room, double ports,
 			   struct foreign *foreign)
@@ -195,7 +194,7 @@ static double choose_share(const struct pm_routes *routes, double room, double p
 		foreign->share = high;
 		wanted = count_ports(routes, foreign);
 	} while (wanted > turns * ports && high > 1);
-	/* low is too little. */
+	/* low is too small */
 	while (high - low > 1) {
 		foreign->share = low + (high - low) / 2;
 		if (count_ports(routes, foreign) > wanted)
@@ -208,9 +207,9 @@ static double choose_share(const struct pm_routes *routes, double room, double p
 }
 
 /*
- * Each slot is taken to have `each` flows on average. Where a leaf's flows more or less
- * on a port would be more than there is room for, or where it saves ports, it is found
- * out which slots have more; where a component has several planes it is not.
+ * Assumes `each` flows per slot on average. The slots with one flow more are found out
+ * where one more flow on a port would exceed the room, or where this saves ports; but not
+ * where components have several planes.
  */
 static void share_out(const struct pm_routes *routes, const struct mean *mean,
 		      double each, double ports, struct foreign *foreign)
@@ -237,11 +236,11 @@ static void share_out(const struct pm_routes *routes, const struct mean *mean,
 }
 
 /*
- * Those to the switch's own pod do not go up, where there are others; so if no more ports
- * are taken, each pod has its own, and a switch does without that of its pod. What goes
- * to a pod takes some ports side by side, and others at the next switch of the level:
- * else all of it would come down by the same links. Parallel links lead down from one
- * switch.
+ * Flows to the switch's own pod do not go up, if there are other pods. So if it takes no
+ * more ports, each pod has ports of its own, and a switch does not use those of its own
+ * pod. Flows to a pod take some adjacent ports, and other ports at the next switch of the
+ * level: otherwise all of them would come down by the same links. Parallel links lead
+ * down from one switch.
  */
 static void share_up(struct pm_routes *routes, const struct mean *mean)
 {
@@ -261,9 +260,9 @@ static void share_up(struct pm_routes *routes, const struct mean *mean)
 }
 
 /*
- * Over the links to one switch of level 1, for what is below it. Where these are all the
- * links that it has up, and all flows come from one other pod, they are as many as those
- * that go up there; else they are taken to be as many to each slot.
+ * Shares of the links down to one switch of level 1. Where these are all of that switch's
+ * links up, and all flows come from one other pod, there are as many flows as go up
+ * there. Otherwise each slot is taken to have equally many.
  */
 static void share_down(struct pm_routes *routes, const struct mean *mean)
 {
@@ -283,7 +282,10 @@ static void share_down(struct pm_routes *routes, const struct mean *mean)
 	}
 }
 
-/* Unassigned LIDs get the port of others in their block; whether all have one then. */
+/*
+ * Gives unassigned LIDs the port of others in their block; whether all have this port
+ * then.
+ */
 static bool even_out_block(const struct pm_routes *routes, uint32_t first, uint8_t *part)
 {
 	uint32_t end = first + PM_LFT_BLOCK, lid = first;
@@ -344,9 +346,9 @@ int route_assign_foreign(struct pm_routes *routes, uint32_t width, struct pm_err
 }
 
 /*
- * The phase of a plane at a switch, for flows from this leaf and those after it: slots
- * with this number modulo n get the leaf's own flows over that switch, as leaf_key() of
- * moved.c has it. `behind`: for slots behind the leaf's own ones.
+ * The phase of a plane at a switch, for flows from this leaf and the following ones.
+ * Slots with this number modulo n get the leaf's own flows over that switch, as by
+ * leaf_key() of moved.c. `behind`: for slots behind the leaf's own ones.
  */
 static uint32_t find_phase(const struct pm_routes *routes, const struct foreign *foreign,
 			   uint32_t leaf, uint32_t sw, uint32_t plane, bool behind)
@@ -385,7 +387,7 @@ uint32_t route_foreign_up(const struct pm_routes *routes, uint32_t sw, uint32_t 
 				 lid);
 }
 
-/* Flows come from the other pod if there are two, and then phases may matter. */
+/* With two pods, flows come from the other pod, and phases may matter. */
 uint32_t route_down_phase(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
@@ -395,7 +397,7 @@ uint32_t route_down_phase(const struct pm_routes *routes, uint32_t sw, uint32_t 
 			lid);
 }
 
-/* Of a plane at a switch: the parts of slots before and behind the own ones of a leaf. */
+/* For a plane at a switch: the parts of slots before and behind a leaf's own slots. */
 struct sides {
 	uint32_t first;
 	const uint8_t *part[2];
@@ -417,7 +419,7 @@ static struct sides find_sides(const struct pm_routes *routes, uint32_t sw,
 	return sides;
 }
 
-/* The up ports of a switch in a ring, from the one that the switch begins with. */
+/* The up ports of a switch as a ring, from the first one that the switch uses. */
 struct ring {
 	uint8_t num[2 * PM_MAX_PORTS + 1];
 };
@@ -449,7 +451,7 @@ static void fill_plane(const struct pm_routes *routes, uint32_t sw, uint32_t pla
 	}
 }
 
-/* With one phase planes make no difference. */
+/* With one phase all planes are alike. */
 static void fill_blocks(const struct pm_routes *routes, const struct ring *ring,
 			uint8_t *row)
 {

@@ -52,7 +52,7 @@ static bool starts_interval(const struct pm_routes *routes, uint32_t lid)
 	       (lid == 0 || routes->to[lid - 1].plane != routes->to[lid].plane);
 }
 
-/* Intervals by plane, and the destinations' numbers. */
+/* Indexes intervals by plane, and the numbers of destinations. */
 static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 {
 	uint32_t groups = routes->plan->tree.num_planes + 1, number = 0;
@@ -130,7 +130,7 @@ static void index_own(struct pm_routes *routes)
 	}
 }
 
-/* Lists the up ports of a switch, as route_up has them; how many. */
+/* Lists a switch's up ports in the order of route_up; returns their number. */
 static uint32_t list_up(const struct pm_routes *routes, uint32_t sw, uint8_t *num)
 {
 	const struct pm_fabric *topology = routes->plan->topology;
@@ -166,7 +166,7 @@ static void index_up(struct pm_routes *routes)
 	}
 }
 
-/* From the leaves up. */
+/* Goes from the leaves upward. */
 static void index_below(struct pm_routes *routes)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
@@ -192,7 +192,7 @@ static void index_below(struct pm_routes *routes)
 							    .peer];
 		}
 	}
-	/* Without a leaf below there are no flows: any will do. */
+	/* Without a leaf below there are no flows: any leaf will do. */
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		if (routes->below[sw].leaf == PM_NONE)
 			routes->below[sw].leaf = 0;
@@ -203,7 +203,7 @@ static void index_below(struct pm_routes *routes)
 		routes->other_pod = 0;
 }
 
-/* The most up ports that a switch has which is so many levels above the leaves. */
+/* The largest number of up ports of a switch at a height above the leaves. */
 static uint32_t widest(const struct pm_routes *routes, unsigned int height)
 {
 	uint32_t most = 1;

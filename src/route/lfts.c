@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables of switches, of any engine. */
+/* Stores the LFTs of switches, from any engine. */
 #include <portmajor/route/lfts.h>
 
 #include <portmajor/base/alloc.h>
@@ -148,7 +148,7 @@ int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 	return 0;
 }
 
-/* The LMC that this many LIDs in a row make. */
+/* The LMC of so many consecutive LIDs. */
 static uint8_t lmc_of(uint32_t count)
 {
 	uint8_t lmc = 0;

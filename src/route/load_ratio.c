@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The balance of links' loads by the present tables, all hosts to all others. */
+/*
+ * Finds the balance of links' loads by the present tables, from all hosts to all others.
+ */
 #include "route_parts.h"
 
 #include <errno.h>
 
 struct ratio {
 	const struct pm_routes *routes;
-	uint32_t *places; /* of hosts that are there */
+	uint32_t *places; /* places of present hosts */
 	uint32_t num;
-	uint64_t *load; /* [port] flows that leave by it */
+	uint64_t *load; /* [port] flows out of it */
 };
 
 static void list_places(struct ratio *r, const uint8_t *there)
@@ -20,7 +22,7 @@ static void list_places(struct ratio *r, const uint8_t *there)
 			r->places[r->num++] = i;
 }
 
-/* Adds a number of flows to the links on the path from a switch to a place. */
+/* Adds flows to the links on the path from a switch to a place. */
 static void add_flows(struct ratio *r, uint32_t sw, uint32_t place, uint32_t flows)
 {
 	const struct pm_plan *plan = r->routes->plan;
@@ -79,7 +81,7 @@ static double find_ratio(const struct ratio *r)
 	return ratio;
 }
 
-/* Finds the loads. -ENOMEM; -ECANCELED. In each case the caller calls end_ratio. */
+/* Counts the loads. Returns -ENOMEM or -ECANCELED; the caller always calls end_ratio. */
 static int count_flows(struct ratio *r, const uint8_t *there, bool (*stop)(void *context),
 		       void *context)
 {
@@ -90,7 +92,7 @@ static int count_flows(struct ratio *r, const uint8_t *there, bool (*stop)(void 
 	if (!r->places || !r->load)
 		return -ENOMEM;
 	list_places(r, there);
-	/* Places of one switch follow each other. */
+	/* Places of a switch are consecutive. */
 	for (uint32_t i = 0, end; i < r->num; i = end) {
 		uint32_t sw = topology->ports[r->places[i]].node;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Entries with a preferred port that does not lead there any more. The rules are in
+ * Moves entries whose preferred port no longer leads to the place, by the rules in
  * rules.c.
  */
 #include "route_parts.h"
@@ -11,7 +11,7 @@ static bool leads_now(const struct pm_routes *routes, uint32_t port, uint32_t to
 	       pm_bits_test(route_reach_over(routes, &routes->now, port), to);
 }
 
-/* The destination's number among all slots of other leaves, less the leaf's. */
+/* The destination's number among the slots of other leaves, less the leaf's number. */
 static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t lid)
 {
 	const struct destination *to = &routes->to[lid];
@@ -52,7 +52,7 @@ static uint32_t find_in(const struct ports *list, uint8_t num)
 	return found ? (uint32_t)(found - list->num) : list->count;
 }
 
-/* The first of the list, in the order of the key, that leads there now; 0: none. */
+/* The first port, in the order of the key, that leads to the place now; 0: none. */
 static uint8_t choose_leading(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 			      struct ports *list)
 {
@@ -70,7 +70,7 @@ static uint8_t choose_leading(const struct pm_routes *routes, uint32_t sw, uint3
 	return 0;
 }
 
-/* Finds another port for an entry instead of the one given; 0 stands for none. */
+/* Finds another port for an entry than `instead_of`, which may be 0 (none). */
 uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 			 uint8_t instead_of)
 {
@@ -102,7 +102,7 @@ void route_note(struct pm_routes *routes, uint32_t sw, uint32_t lid, uint8_t bef
 			.sw = sw, .lid = (uint16_t)lid, .before = before, .after = after};
 }
 
-/* Up ports to linked neighbours, but for one. */
+/* Lists up ports to linked neighbours, except one port. */
 static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t except,
 			   struct ports *list)
 {
@@ -118,21 +118,21 @@ static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t 
 }
 
 /*
- * A port that does not lead to some places any more, so that entries move. Their new
- * ports are listed once for many of them: the first choice out of it is right nearly
- * always, and the rest is left to route_move_entry, which would find the same.
+ * A port that no longer leads to some places, so that entries move. Candidate ports are
+ * listed once for many entries: the first choice among them is nearly always right. For
+ * the rest, route_move_entry finds the same port as it would without this list.
  */
 struct leaving {
 	uint32_t sw;
-	uint32_t plane; /* the only one with entries for it, or PM_NONE */
+	uint32_t plane; /* the only one whose entries use the port, or PM_NONE */
 	uint8_t num;
-	bool listed; /* the survivors are: */
+	bool listed; /* `up` has the survivors */
 	struct ports up;
-	uint8_t direction;  /* of alike, PM_DARK before anything is listed: */
+	uint8_t direction;  /* of `alike`; PM_DARK: nothing listed yet */
 	struct ports alike; /* the candidates for the places in routes->alike */
 };
 
-/* The only plane with entries for a port, or PM_NONE. */
+/* The only plane whose entries use a port, or PM_NONE. */
 static uint32_t only_plane(const struct pm_routes *routes, uint32_t sw, uint32_t port)
 {
 	return routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];
@@ -148,7 +148,7 @@ static void leave(const struct pm_routes *routes, uint32_t sw, uint32_t port,
 	from->direction = PM_DARK;
 }
 
-/* Which places have the same candidates as this one. */
+/* Finds the places that have the same candidates as this one. */
 static void find_alike(const struct pm_routes *routes, const struct leaving *from,
 		       uint32_t to)
 {
@@ -169,14 +169,14 @@ static void find_alike(const struct pm_routes *routes, const struct leaving *fro
 	}
 }
 
-/* The candidates for a reachable place, in one direction. */
+/* Lists the candidates for a reachable place, in one direction. */
 static const struct ports *list_candidates(const struct pm_routes *routes,
 					   struct leaving *from, uint32_t to,
 					   enum pm_direction direction)
 {
 	uint32_t at;
 
-	/* Where every up port leads to every leaf in the whole tree: */
+	/* where every up port leads to every leaf in the whole tree */
 	if (direction == PM_UP && routes->full[from->sw] &&
 	    pm_bits_test(routes->leaf_set, to)) {
 		if (!from->listed)
@@ -195,7 +195,7 @@ static const struct ports *list_candidates(const struct pm_routes *routes,
 	return &from->alike;
 }
 
-/* The new port of an entry that uses the one at hand. */
+/* The new port of an entry that uses the present port. */
 static uint8_t move_one(const struct pm_routes *routes, struct leaving *from,
 			uint32_t lid)
 {
@@ -218,7 +218,7 @@ static uint8_t move_one(const struct pm_routes *routes, struct leaving *from,
 	return route_move_entry(routes, from->sw, lid, from->num);
 }
 
-/* Looks at one entry, and moves it if it uses the port. */
+/* Examines an entry, and moves it if it uses the port. */
 static inline void move_if_used(struct pm_routes *routes, struct leaving *from,
 				const uint8_t *row, uint32_t lid)
 {
@@ -227,7 +227,7 @@ static inline void move_if_used(struct pm_routes *routes, struct leaving *from,
 		route_put(routes, from->sw, lid, from->num, move_one(routes, from, lid));
 }
 
-/* All entries but those for the switch's own places. */
+/* Moves all entries, except those for the switch's own places. */
 static void move_all(struct pm_routes *routes, struct leaving *from, const uint8_t *row)
 {
 	const uint8_t *end = row + routes->stride, *at = row;
@@ -238,10 +238,10 @@ static void move_all(struct pm_routes *routes, struct leaving *from, const uint8
 }
 
 /*
- * A leaf's up port of a plane has failed: its entries for that plane, as move_if_used
- * would move them. This is where the time goes when a plane fails for many leaves, and
- * takes half of it: where every up port leads to every leaf in the whole tree, what ports
- * reach is looked up once for all destinations on leaves.
+ * A leaf's up port of a plane has failed: moves the entries of that plane, as
+ * move_if_used would. Most time is spent here when a plane fails for many leaves, and
+ * this function takes half as long: where every up port leads to every leaf in the whole
+ * tree, the ports' reach is looked up once for all destinations on leaves.
  */
 static void move_plane(struct pm_routes *routes, uint32_t sw, uint32_t plane,
 		       uint8_t port, const uint8_t *row)
@@ -280,7 +280,7 @@ static void move_plane(struct pm_routes *routes, uint32_t sw, uint32_t plane,
 	}
 }
 
-/* The entries for one switch's places. */
+/* Moves the entries for one switch's places. */
 static void move_place(struct pm_routes *routes, struct leaving *from, const uint8_t *row,
 		       uint32_t to)
 {
@@ -292,7 +292,7 @@ static void move_place(struct pm_routes *routes, struct leaving *from, const uin
 	}
 }
 
-/* The entries for these LIDs of a block. */
+/* Moves the entries for these LIDs of a block. */
 static void move_block(struct pm_routes *routes, struct leaving *from, const uint8_t *row,
 		       uint32_t block, uint64_t lids)
 {
@@ -336,7 +336,7 @@ void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port)
 	}
 }
 
-/* Notes in which blocks the preferred entries of a switch have each port. */
+/* Records in which blocks the preferred entries of a switch name each port. */
 static void index_ports(struct pm_routes *routes, uint32_t sw)
 {
 	const struct pm_node *n = route_node(routes, sw);
@@ -352,7 +352,7 @@ static void index_ports(struct pm_routes *routes, uint32_t sw)
 	routes->indexed[sw] = 1;
 }
 
-/* The blocks in which entries of a port may be. */
+/* The blocks that may have entries with a port. */
 static const uint64_t *blocks_of(struct pm_routes *routes, uint32_t sw, uint32_t port)
 {
 	uint32_t plane = only_plane(routes, sw, port);
@@ -417,10 +417,10 @@ void route_touch_all(struct pm_routes *routes, uint32_t sw)
 	uint64_t *touched = route_touched(routes, sw);
 
 	memset(touched, 0xff, words * sizeof(*touched));
-	touched[words - 1] >>= words * 64 - blocks; /* none behind the last block */
+	touched[words - 1] >>= words * 64 - blocks; /* no bits beyond the last block */
 }
 
-/* Makes the touched blocks of a table the preferred ones; none is touched then. */
+/* Resets the touched blocks of a table to the preferred ones; then none is touched. */
 static void clean(struct pm_routes *routes, uint32_t sw)
 {
 	size_t row = (size_t)sw * routes->stride;
@@ -460,7 +460,7 @@ void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
 	routes->whole_now = false;
 }
 
-/* Notes that a switch drops all entries but its own. */
+/* Records that a switch drops all entries except its own. */
 static void note_isolation(struct pm_routes *routes, uint32_t sw)
 {
 	const uint8_t *row = route_preferred(routes, sw);

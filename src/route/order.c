@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A path comes back with the last of its changed entries. Nearly all paths have just one,
- * so the value of a block is the number of paths over its new entries, and does not
- * depend on other blocks; docs/design.md compares this order with others.
+ * Orders blocks by the paths that they bring back. A path is back when the last of its
+ * changed entries is sent. Nearly all paths have just one changed entry. So the value of
+ * a block is the number of paths over its new entries, whatever the other blocks are;
+ * docs/design.md compares this order with others.
  */
 #include "route_parts.h"
 
@@ -15,7 +16,7 @@
 struct count {
 	const struct pm_routes *routes;
 	const uint8_t *usable;
-	uint32_t *end_ports; /* [switch] that are usable */
+	uint32_t *end_ports; /* [switch] its usable end ports */
 	uint32_t *queue;     /* [switch] room */
 	uint32_t lid;
 	uint32_t place; /* owner of the LID */
@@ -31,7 +32,7 @@ static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
 		       : PM_DARK;
 }
 
-/* Whether an entry leads to its place by no up-then-down path of these. */
+/* Whether an entry leads to its place over no up-then-down path of `reach`. */
 static bool is_detour(const struct pm_routes *routes, const struct pm_reach *reach,
 		      uint32_t sw, uint32_t lid, uint8_t num)
 {
@@ -52,7 +53,7 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 
 	*block = (struct pm_order_block){
 		.sw = sw, .number = number, .level = routes->plan->tree.level[sw]};
-	/* Nearly all blocks are as they were, and this looks at them as vectors. */
+	/* Nearly all blocks are unchanged, and memcmp compares them as vectors. */
 	if (memcmp(wanted, held, PM_LFT_BLOCK) == 0)
 		return false;
 	for (unsigned int i = 0; i < PM_LFT_BLOCK; i++) {
@@ -86,7 +87,7 @@ static uint32_t count_end_ports(const struct pm_fabric *skeleton, uint32_t sw,
 }
 
 /*
- * The number of end ports that send to the LID through this switch, without the owner. A
+ * Counts the end ports that send to the LID through this switch, without the owner. Each
  * switch sends to one other, so none is counted twice.
  */
 static uint32_t count_senders(const struct count *count, uint32_t sw)
@@ -104,7 +105,7 @@ static uint32_t count_senders(const struct count *count, uint32_t sw)
 		pm_for_each_port(port, plan->topology, sw) {
 			uint32_t remote = plan->tree.remote[port];
 
-			/* Should there be a loop, counting ends all the same. */
+			/* The count ends even if there should be a loop. */
 			if (remote != PM_NONE && count->usable[port] &&
 			    num < count->routes->num_switches &&
 			    pm_routes_table(count->routes, remote)[count->lid] ==
@@ -125,14 +126,14 @@ static void count_paths(struct count *count, struct pm_order_block *block)
 		if (!(block->differ >> bit & 1))
 			continue;
 		count->place = plan->owner[count->lid];
-		/* Port 0 is a switch's own, to which no host sends data. */
+		/* Port 0 is the switch's own: no host sends data to it. */
 		if (count->place != PM_NONE && count->usable[count->place] &&
 		    plan->topology->ports[count->place].num)
 			block->paths += count_senders(count, block->sw);
 	}
 }
 
-/* Those that most paths wait for first, higher levels first. */
+/* Blocks that most paths wait for come first; then higher levels. */
 static int compare_paths(const void *a, const void *b)
 {
 	const struct pm_order_block *x = a, *y = b;
@@ -155,15 +156,15 @@ struct places {
 	const struct pm_order_block *blocks; /* by paths */
 	uint32_t num;
 	struct pm_pool pool;
-	uint32_t *index;		   /* [num] of blocks, by number and switch */
-	uint32_t *before;		   /* blocks that go before another one: */
-	uint32_t *first;		   /* [num + 1] the first of those for a block */
-	uint32_t num_before, before_room;  /* of before, which is not the pool's */
-	uint8_t *state;			   /* [num] enum state */
-	uint32_t *stack, *next;		   /* [num] blocks; what is next of before */
-	uint32_t *order, *rank;		   /* [num] the blocks as placed; where each is */
-	struct pm_order_block *result;	   /* [num] */
-	uint32_t *queue, *visited, search; /* [switch] room, visited in this search */
+	uint32_t *index;		  /* [num] blocks by number and switch */
+	uint32_t *before;		  /* blocks that must precede another one: */
+	uint32_t *first;		  /* [num + 1] the first of those of each block */
+	uint32_t num_before, before_room; /* of before, which is not in the pool */
+	uint8_t *state;			  /* [num] enum state */
+	uint32_t *stack, *next;		  /* [num] blocks; the next element of before */
+	uint32_t *order, *rank;		  /* [num] blocks in order; the place of each */
+	struct pm_order_block *result;	  /* [num] */
+	uint32_t *queue, *visited, search; /* [switch] room; the search that visited it */
 };
 
 static int compare_index(const void *a, const void *b, void *context)
@@ -177,7 +178,7 @@ static int compare_index(const void *a, const void *b, void *context)
 	return x->sw < y->sw ? -1 : x->sw > y->sw;
 }
 
-/* The block in which a switch's entry for the LID changes, or may, or PM_NONE. */
+/* The block in which a switch's entry for the LID changes, or may change; or PM_NONE. */
 static uint32_t find_block(const struct places *places, uint32_t sw, uint32_t lid)
 {
 	uint32_t number = lid / PM_LFT_BLOCK, low = 0, high = places->num;
@@ -202,9 +203,9 @@ static uint32_t find_block(const struct places *places, uint32_t sw, uint32_t li
 }
 
 /*
- * Lists switches that may still send a LID down to this one: those above it with changed
- * entries. The entry of a switch without a path stays; switches that send to it count
- * instead.
+ * Lists the blocks of switches that may still send a LID down to this one: those above it
+ * with changed entries. A switch without a path keeps its entry, so switches that send to
+ * it count instead.
  */
 static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
 {
@@ -238,8 +239,7 @@ static int list_senders(struct places *places, uint32_t sw, uint32_t lid)
 	return 0;
 }
 
-/* The first block, or PM_NONE, that an entry's packets meet with another one for the LID.
- */
+/* The first block with a changed entry that packets of an entry meet, or PM_NONE. */
 static uint32_t find_met(const struct places *places, uint32_t sw, uint32_t lid)
 {
 	const struct pm_routes *routes = places->routes;
@@ -292,7 +292,7 @@ static int list_before(struct places *places)
 	return rc;
 }
 
-/* Puts a block behind those that go before it; returns how many could not. */
+/* Places a block behind those that must precede it; returns how many could not. */
 static uint32_t place(struct places *places, uint32_t block, uint32_t *placed)
 {
 	uint32_t depth = 0, forced = 0;
@@ -321,7 +321,7 @@ static uint32_t place(struct places *places, uint32_t block, uint32_t *placed)
 	return forced;
 }
 
-/* The blocks as placed, and their waits by these numbers. */
+/* Lists the blocks in their new order, and what each waits for, by the new numbers. */
 static int list_result(struct places *places, struct pm_order_waits *waits)
 {
 	uint32_t num = 0;
@@ -391,8 +391,8 @@ static int count_dependencies(const struct pm_routes *routes, const uint8_t *usa
 }
 
 /*
- * Detours may lead in any direction. So all entries of a LID with one are behind what
- * their packets meet: new entries lead to new ones alone, as in steps.c.
+ * Detours may lead in any direction. So all entries of a LID with a detour come after the
+ * entries that their packets meet: new entries lead to new ones only, as in steps.c.
  */
 static int mark_detours(const struct pm_routes *routes, struct pm_order_block *blocks,
 			uint32_t num)

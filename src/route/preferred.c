@@ -2,7 +2,7 @@
 /* Tables with every link usable. The rules are in rules.c. */
 #include "route_parts.h"
 
-/* Entries of a leaf for the planes that it has up ports for. */
+/* Fills a leaf's entries for the planes that it has up ports for. */
 static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
@@ -25,23 +25,23 @@ struct ends {
 	uint8_t first, last;
 };
 
-/* Room for what is found of the switch at hand, and what holds for all. */
+/* Room for results about the present switch, and data about all. */
 struct room {
-	uint8_t *digit; /* [height][lid] of up ports, for switches with as many .. */
-	uint32_t most[PM_NO_LEVEL + 1]; /* [height] .. as this */
+	uint8_t *digit; /* [height][lid] of up ports, for switches with .. */
+	uint32_t most[PM_NO_LEVEL + 1]; /* [height] .. so many */
 	uint64_t *every_path;		/* [words] */
-	uint64_t *below;		/* [words] places below, then: not yet filled */
-	uint64_t *forks;		/* [words] several ports lead down to these */
-	uint64_t *places;		/* [words] those that a port is the first to */
-	struct ends *ends;		/* [switch] for forks */
-	uint32_t turn;			/* what the switch adds to the .. */
-	const uint32_t *keys;		/* .. one of the next two that it uses; or NULL */
-	uint32_t *keys_2, *keys_above;	/* [number in lids_of] level 2, and all others */
-	struct interval *spare;		/* LIDs without an owner */
+	uint64_t *below;      /* [words] places below; then those not filled yet */
+	uint64_t *forks;      /* [words] places that several ports lead down to */
+	uint64_t *places;     /* [words] places that a port is the first to */
+	struct ends *ends;    /* [switch] for forks */
+	uint32_t turn;	      /* the switch's summand for the .. */
+	const uint32_t *keys; /* .. keys, one of the next two; or NULL */
+	uint32_t *keys_2, *keys_above; /* [number in lids_of] level 2, and all others */
+	struct interval *spare;	       /* LIDs without an owner */
 	uint32_t num_spare;
 };
 
-/* Number of the up port of a native destination; a division takes its time. */
+/* The index of the up port of a native destination; a division takes time. */
 static uint32_t native_digit(const struct pm_routes *routes, const struct room *room,
 			     uint32_t sw, uint32_t lid, uint32_t count)
 {
@@ -56,7 +56,7 @@ static uint32_t native_digit(const struct pm_routes *routes, const struct room *
 typedef void fill_run(const struct pm_routes *routes, uint32_t sw, uint32_t first,
 		      uint32_t end, const struct room *room, uint8_t *row);
 
-/* Those of the planes that the switch is native to, run by run. */
+/* Calls `fill` for runs of the planes that the switch is native to. */
 static void fill_runs(const struct pm_routes *routes, uint32_t sw, fill_run *fill,
 		      const struct room *room, uint8_t *row)
 {
@@ -84,7 +84,10 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw, uint32_t fi
 		row[lid] = up.num[native_digit(routes, room, sw, lid, up.count)];
 }
 
-/* A switch between links of one kind: those of places that are none stay. */
+/*
+ * Fills the up entries of a switch above the leaves, also of LIDs without an owner, which
+ * fill_switch clears afterwards.
+ */
 static void fill_upper(const struct pm_routes *routes, uint32_t sw,
 		       const struct room *room, uint8_t *row)
 {
@@ -96,7 +99,7 @@ static void fill_upper(const struct pm_routes *routes, uint32_t sw,
 	fill_runs(routes, sw, fill_native, room, row);
 }
 
-/* Whether what goes up for a native destination comes here by the link of this port. */
+/* Whether traffic up to a native destination comes here by the link at this port. */
 static bool mirrors(const struct pm_routes *routes, const struct room *room,
 		    uint32_t port, uint32_t lid)
 {
@@ -123,7 +126,7 @@ static bool is_down(const struct pm_routes *routes, uint32_t port)
 	return routes->plan->tree.direction[port] == PM_DOWN;
 }
 
-/* The places that several ports of a switch lead down to. */
+/* Finds the places that several ports of a switch lead down to. */
 static void find_forks(const struct pm_routes *routes, uint32_t sw,
 		       const struct room *room)
 {
@@ -142,7 +145,7 @@ static void find_forks(const struct pm_routes *routes, uint32_t sw,
 	}
 }
 
-/* Lists the ports from this one on that lead down to a place. */
+/* Lists the ports, from this one on, that lead down to a place. */
 static void list_down(const struct pm_routes *routes, uint32_t port, uint32_t to,
 		      struct ports *down)
 {
@@ -155,7 +158,7 @@ static void list_down(const struct pm_routes *routes, uint32_t port, uint32_t to
 			down->num[down->count++] = topology->ports[port].num;
 }
 
-/* Whether from this port on those of the list, and no others, lead to all of a set. */
+/* Whether, from this port on, exactly the listed ports lead to all of the places. */
 static bool lead_alike(const struct pm_routes *routes, uint32_t port,
 		       const uint64_t *places, const struct ports *down)
 {
@@ -188,7 +191,7 @@ static void fill_place(const struct pm_routes *routes, uint32_t to, uint8_t num,
 		row[routes->lids_of[i]] = num;
 }
 
-/* A place that several ports lead to, as if all of it were foreign. */
+/* Fills a place that several ports lead to, as if all its LIDs were foreign. */
 static void fill_fork(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 		      const struct room *room, const struct ports *down, uint8_t *row)
 {
@@ -210,7 +213,7 @@ static void fill_fork(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 				down->num[(turn + room->keys[i]) % down->count];
 }
 
-/* Places that this port is the first to lead to, of several. */
+/* Fills places that several ports lead to, this port being the first. */
 static void fill_forks(const struct pm_routes *routes, uint32_t port,
 		       const struct room *room, uint8_t *row)
 {
@@ -239,14 +242,13 @@ static void fill_forks(const struct pm_routes *routes, uint32_t port,
 		}
 }
 
-/* Native destinations come down by the link that they would go up by, if it is theirs.
- */
+/* Sends a native destination down by the link that it would go up by, if this is one. */
 static void fill_mirrored(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 			  const struct room *room, uint8_t *row)
 {
 	uint32_t first = route_node(routes, sw)->first_port, to = routes->to[lid].sw;
 
-	/* What is below several leaves comes down to all of them in turn. */
+	/* A place below several leaves gets traffic over all of them in turn. */
 	if (!pm_bits_test(room->forks, to) ||
 	    routes->plan->tree.level[to] < routes->plan->tree.leaf_level)
 		return;
@@ -268,7 +270,7 @@ static void fill_native_down(const struct pm_routes *routes, uint32_t sw, uint32
 		fill_mirrored(routes, sw, lid, room, row);
 }
 
-/* What makes the keys of route_foreign_down at this switch, if it is so simple. */
+/* Chooses the keys of route_foreign_down at this switch, if they are that simple. */
 static void choose_keys(const struct pm_routes *routes, uint32_t sw, struct room *room)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
@@ -326,7 +328,7 @@ static void clear_unreachable(const struct pm_routes *routes, uint32_t sw, uint8
 	}
 }
 
-/* Up entries for one switch's places, with a preferred port that does not lead there. */
+/* Fills up entries for a switch's places whose preferred port does not lead there. */
 static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 		      uint8_t *row)
 {
@@ -348,10 +350,10 @@ static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 }
 
 /*
- * Places above switch sw's level that do not lie behind every up port, because
- * they are switches of one component or because links were missing from the
- * first: preferred ports were given without looking. And those that a leaf was given
- * none for, as they have no plane.
+ * Fills entries for places above this switch's level that some up port does not lead to:
+ * they are switches of one component, or links were missing from the start. Preferred
+ * ports were given without checking. Also fills entries that a leaf lacks, for places
+ * without a plane.
  */
 static void fill_holes(struct pm_routes *routes, uint32_t sw, const uint64_t *every_path,
 		       uint8_t *row)
@@ -370,7 +372,7 @@ static void fill_holes(struct pm_routes *routes, uint32_t sw, const uint64_t *ev
 	}
 }
 
-/* The places that each of its up ports leads to. */
+/* Finds the places that every up port of a switch leads to. */
 static void find_every_path(const struct pm_routes *routes, uint32_t sw,
 			    uint64_t *every_path)
 {
@@ -417,7 +419,7 @@ static void fill_switch(struct pm_routes *routes, uint32_t sw, struct room *room
 		memset(row + room->spare[i].start, PM_LFT_KEEP, room->spare[i].length);
 }
 
-/* LIDs without an owner, as intervals; returns their number. */
+/* Lists intervals of LIDs without an owner; returns their number. */
 static uint32_t find_spare(const struct pm_routes *routes, struct interval *spare)
 {
 	uint32_t num = 0;

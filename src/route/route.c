@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes tables, updates them for the usable links, and reads them. Their rules are in
- * rules.c.
+ * Makes tables, updates them for the usable links, and reads them; rules.c has the rules.
  */
 #include "route_parts.h"
 
 #include <portmajor/plan/reachable.h>
 
-/* ---- What is usable ---- */
+/* ---- Usable links ---- */
 
 bool route_has_stand_in(const struct pm_routes *routes, uint32_t port)
 {
@@ -234,9 +233,9 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 	return rc;
 }
 
-/* ---- What is apart ---- */
+/* ---- Unreachable pairs ---- */
 
-/* End ports of a switch that are usable: all of them, and hosts. */
+/* Usable end ports of a switch: all, and hosts. */
 struct ends {
 	uint32_t all, hosts;
 };
@@ -253,7 +252,7 @@ static void count_ends(const struct pm_routes *routes, struct ends *ends)
 	}
 }
 
-/* Of the end ports of a switch those that another one has no entry for. */
+/* Counts the end ports of a switch that another switch has no entry for. */
 static struct ends count_unreachable(const struct pm_routes *routes, uint32_t from,
 				     uint32_t to)
 {
@@ -273,7 +272,7 @@ static struct ends count_unreachable(const struct pm_routes *routes, uint32_t fr
 	return ends;
 }
 
-/* Pairs of these end ports that are not both hosts. */
+/* Counts pairs of these end ports of which at most one is a host. */
 static uint64_t count_pairs(const struct ends *from, const struct ends *to)
 {
 	return (uint64_t)from->all * to->all - (uint64_t)from->hosts * to->hosts;
@@ -316,7 +315,7 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 	if (rc)
 		goto out;
 	count_ends(routes, ends);
-	/* One each: pairs of switches are counted, not of hosts. */
+	/* one each, as pairs of switches are counted */
 	for (uint32_t sw = 0; sw < num; sw++)
 		hosts[sw] = ends[sw].hosts != 0;
 	pm_reach_parts(routes->plan->topology, routes->usable, part, room);

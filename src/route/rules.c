@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Preferred ports, with all links usable:
+ * The rules of tables. First, preferred ports, with all links usable:
  *
  * At a leaf, traffic goes to the plane of the destination. Above, a destination of a
  * plane that runs through this switch (a native one) takes the up port of a digit of its
@@ -18,18 +18,18 @@
  *   links into that component, as ranks in different pods have little in common;
  *   to all up ports that lead there: the rest of the planes that it lacks.
  *
- * Each such destination takes the port with the fewest destinations so far, where those
- * that need no assignment count first; so ports become as even as possible. A port gets
- * a run of LIDs, so that a block has few ports. The first run begins with another port at
- * every leaf, so that all leaves together send to one destination over all planes.
- * Compute ports, I/O ports, empty slots and switches are each assigned by themselves, and
+ * Each such destination takes the port with the fewest destinations so far; destinations
+ * that need no assignment are counted before. So ports become as even as possible. A port
+ * gets a run of LIDs, so that a block has few ports. The first run begins with another
+ * port at every leaf, so that all leaves together send to one destination over all
+ * planes. Compute ports, I/O ports, empty slots and switches are assigned separately, and
  * with LMC so are the first LIDs of slots, the second ones and so on. Where all leaves
  * have the same planes nothing is assigned.
  *
- * Foreign destinations (their planes run elsewhere) come only when their plane is cut off
- * somewhere. Those of a block fill one up port after the other (foreign.c), so that the
- * failure of an up port changes few blocks: each block uses as few ports as have room,
- * next to each other, and the next block and the next switch go on from there.
+ * Foreign destinations (their planes run elsewhere) get traffic only when their plane is
+ * cut off somewhere. Those of a block fill one up port after the other (foreign.c), so
+ * that the failure of an up port changes few blocks. Each block uses as few adjacent
+ * ports as have room; the next block and the next switch go on from there.
  *
  * Going down, where several ports lead to the place, a native destination takes the
  * mirror image of its path up: the link that its own subtree would use for it. Foreign
@@ -41,20 +41,23 @@
  * At a leaf the key is the destination's number less the leaf's, above it the number plus
  * that of the switch: so moved entries spread evenly over the ports of every switch, and
  * those of one destination over the planes. If that port does not lead there now, it is
- * removed, and the next choice uses key / count: so an entry that has moved seldom moves
+ * removed, and the next choice uses key / count. So an entry that has moved seldom moves
  * again at other failures.
  *
- * Less, since in a shift permutation all leaves send equally far, so that the moved flows
- * of all leaves take one plane. Each shares a link up with one flow and a link down with
- * another; the latter is the one that the next leaf's moved flow shares its link up with.
- * So two flows of each leaf are halved; if planes differed from leaf to leaf, it would be
- * three.
+ * The leaf's number is subtracted for the sake of shift permutations, where all leaves
+ * send equally far: so the moved flows of all leaves take one plane. Each of them shares
+ * a link up with one flow and a link down with another. With the latter, the next leaf's
+ * moved flow shares its link up. So two flows of each leaf are halved; if planes differed
+ * from leaf to leaf, it would be three.
  */
 #include "route_parts.h"
 
 /* ---- Ports of a switch ---- */
 
-/* In one direction, the ports to linked neighbours that led there in the whole tree. */
+/*
+ * Lists the ports, in one direction, to linked neighbours that led there in the whole
+ * tree.
+ */
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Without a moved link no stale entry is found. Suppose there were a loop, and take the
- * entry of it that was written last, at a time when the tables led every packet to the
- * LID's place. Its next hop had a path then, so that switch's entry is of that time as
- * well, and so on around the loop; but the tables of one time have no loop. Only moved
- * links and wrong records remain. Each LID is followed all the same: it costs little,
- * and needs no trust in the tables' history.
+ * Finds stale entries: kept entries over moved links, and kept entries that loop.
+ *
+ * Without a moved link there is none. Suppose there were a loop, and take the entry in it
+ * that was written last, at a time when the tables led every packet to the LID's place.
+ * Its next hop had a path then, so that switch's entry is of that time as well, and so on
+ * around the loop; but the tables of one time have no loop. Only moved links and wrong
+ * records remain. Each LID is followed all the same: it costs little, and does not depend
+ * on the tables' history.
  */
 #include "route_parts.h"
 
@@ -115,11 +117,13 @@ static int add_stale(struct pm_stale *stale, uint32_t sw, uint32_t lid)
 struct search {
 	const struct pm_stale_input *input;
 	struct pm_stale *stale;
-	uint64_t *lids;	   /* of which some entry is kept */
-	uint32_t *keepers; /* switches that keep any, in order */
+	uint64_t *lids;	   /* LIDs with a kept entry */
+	uint32_t *keepers; /* switches with kept entries, in order */
 	uint32_t num_keepers;
-	/* [switch] Which walk was there last; walks are numbered from 1 on, and those of
-	 * one LID are those from `first` on. */
+	/*
+	 * [switch] the last walk through it; walks are numbered from 1, those of the
+	 * present LID from `first`
+	 */
 	uint32_t *visited;
 	uint32_t walk, first;
 };
@@ -131,7 +135,10 @@ static void keep(struct search *s, uint32_t sw, uint32_t lid)
 		s->keepers[s->num_keepers++] = sw;
 }
 
-/* Kept, in a block that is not the one wanted: a port, that is not known to be moved. */
+/*
+ * Records kept entries of a block that differs from the wanted one: entries with a port
+ * that is not known to be moved.
+ */
 static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t end)
 {
 	const struct pm_stale_input *input = s->input;
@@ -192,8 +199,9 @@ static uint32_t next_now(const struct search *s, uint32_t sw, uint32_t lid,
 }
 
 /*
- * A loop through this switch: of its kept entries that of the first switch goes, so that
- * LIDs that loop alike drop theirs in one block. There is one, as tables have no loop.
+ * Breaks a loop through this switch: removes, of its kept entries, that of the first
+ * switch, so that LIDs with the same loop drop theirs in one block. There is a kept one,
+ * as tables have no loop.
  */
 static int break_loop(struct search *s, uint32_t sw, uint32_t lid, uint32_t sorted)
 {
@@ -208,7 +216,7 @@ static int break_loop(struct search *s, uint32_t sw, uint32_t lid, uint32_t sort
 	return first == PM_NONE ? 0 : add_stale(s->stale, first, lid);
 }
 
-/* ---- Detours of before ---- */
+/* ---- Former detours ---- */
 
 static bool is_listed(const struct pm_stale *stale, uint32_t from, uint32_t sw)
 {
@@ -219,10 +227,10 @@ static bool is_listed(const struct pm_stale *stale, uint32_t from, uint32_t sw)
 }
 
 /*
- * What a switch with end ports sends to a LID is to be dropped, and kept entries lead it
- * to a switch that has a path, or up again after it went down: that was a detour over
- * another leaf (beyond.c), and two of these could wait for each other. The last kept
- * entry on that path goes. Entries of this LID are listed from `first` on.
+ * A switch with end ports should drop packets to this LID, but kept entries lead them to
+ * a switch with a path, or up again after they went down. This was a detour over another
+ * leaf (beyond.c), and two such detours could wait for each other. Removes the last kept
+ * entry on that path. Entries of this LID are listed from `first` on.
  */
 static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t sorted,
 		      uint32_t first)

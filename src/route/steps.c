@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A loop in a mixture has one edge of each of its switches, the old or the new one, so it
- * is a cycle in the graph of all old and new edges; and each cycle of that graph is a
- * loop in some mixture. So LIDs without such a cycle need no order.
+ * Finds the steps in which blocks are sent.
+ *
+ * A loop in a mixture of old and new entries has one edge from each of its switches, the
+ * old or the new one. So it is a cycle in the graph of all old and new edges; and each
+ * cycle of that graph is a loop in some mixture. So LIDs without such a cycle need no
+ * order.
  *
  * For other LIDs, a new entry is sent after the changed entries that its packets meet.
- * Then no loop has a new edge: new entries lead to new ones, and on to the place or to a
- * drop. And a loop of old edges alone existed before. Setting an entry to drop adds no
- * edge. Where blocks wait for each other, all of them first drop, and then get the wanted
- * entries together: these lead to each other, to entries sent earlier, or to a drop.
+ * Then no loop has a new edge, as new entries lead to new ones, and on to the place or to
+ * a drop. A loop of old edges alone would have existed before. Setting an entry to drop
+ * adds no edge. Where blocks wait for each other, all of them first drop, and then get
+ * the wanted entries together: these lead to each other, to entries sent earlier, or to a
+ * drop.
  */
 #include "route_parts.h"
 
@@ -19,8 +23,8 @@
 /* A block with entries that need an order. */
 struct block {
 	uint32_t sw, number;
-	uint32_t waits;	 /* for so many entries that are not sent */
-	uint32_t behind; /* so many entries wait for it that are not sent */
+	uint32_t waits;	 /* entries not sent yet that it waits for */
+	uint32_t behind; /* entries not sent yet that wait for it */
 	bool sent;
 };
 
@@ -30,16 +34,17 @@ struct plan {
 	struct pm_steps *steps;
 	struct pm_stale_entry *changed; /* by LID, then switch */
 	uint32_t num_changed, changed_room;
-	uint64_t *lids; /* that could loop */
-	/* [switch] For finding cycles: 2 x number of the LID, odd: nothing is open there
-	 */
+	uint64_t *lids; /* LIDs that could loop */
+	/* [switch] of the cycle search: 2 x number of the LID; odd: fully searched */
 	uint32_t *visited, *stack;
-	uint8_t *turn; /* [switch] its edges that were followed */
+	uint8_t *turn; /* [switch] edges followed so far */
 	uint32_t number;
 	struct block *blocks; /* by switch and number */
 	uint32_t num_blocks, blocks_room;
-	/* Of block i, those it waits for: before[first[i]] .. before[first[i + 1] - 1];
-	 * and those that wait for it likewise. */
+	/*
+	 * block i waits for before[first[i]] .. before[first[i + 1] - 1]; `after` has the
+	 * blocks that wait for it, likewise
+	 */
 	uint32_t *first, *before, *first_after, *after;
 	uint32_t num_before, before_room;
 	uint32_t *queue; /* [block] */
@@ -65,7 +70,7 @@ static bool is_changed(const struct plan *p, uint32_t sw, uint32_t lid)
 	       held->table[lid] != new_entry(p, sw, lid);
 }
 
-/* ---- What changes ---- */
+/* ---- Changed entries ---- */
 
 static int note_changes(struct plan *p, uint32_t sw, uint32_t from, uint32_t end)
 {
@@ -80,7 +85,7 @@ static int note_changes(struct plan *p, uint32_t sw, uint32_t from, uint32_t end
 	return 0;
 }
 
-/* Whether it can be on a loop: packets come from, and go to, another switch. */
+/* Whether a switch can be in a loop: it has a link to another switch. */
 static bool is_connected(const struct plan *p, uint32_t sw)
 {
 	const struct pm_fabric *topology = p->input->routes->plan->topology;
@@ -141,7 +146,7 @@ static uint32_t next_by(const struct plan *p, uint32_t sw, uint32_t lid, uint8_t
 			     which ? new_entry(p, sw, lid) : held_entry(p, sw, lid));
 }
 
-/* Whether the graph of old and new entries has a cycle that can be met from a switch. */
+/* Whether a cycle of old and new edges can be reached from a switch. */
 static bool has_cycle(struct plan *p, uint32_t start, uint32_t lid)
 {
 	uint32_t open = 2 * p->number, depth = 0;
@@ -171,7 +176,7 @@ static bool has_cycle(struct plan *p, uint32_t start, uint32_t lid)
 	return false;
 }
 
-/* These entries of one LID change. What is not known may lead anywhere. */
+/* Whether a LID with these changed entries could loop. Unknown ones may lead anywhere. */
 static bool could_loop(struct plan *p, const struct pm_stale_entry *changed, uint32_t num)
 {
 	p->number++;
@@ -196,7 +201,7 @@ static void find_lids(struct plan *p)
 	}
 }
 
-/* ---- Blocks, and which wait for which ---- */
+/* ---- Blocks, and what they wait for ---- */
 
 static int compare_blocks(const void *a, const void *b)
 {
@@ -238,7 +243,7 @@ static uint32_t find_block(const struct plan *p, uint32_t sw, uint32_t lid)
 	return (uint32_t)(found - p->blocks);
 }
 
-/* The first changed entry that the packets of a new one meet: its switch, or PM_NONE. */
+/* The switch of the first changed entry that packets of a new entry meet, or PM_NONE. */
 static uint32_t find_next_changed(const struct plan *p, uint32_t sw, uint32_t lid)
 {
 	for (uint32_t hops = 0; hops < p->input->routes->num_switches; hops++) {
@@ -249,7 +254,7 @@ static uint32_t find_next_changed(const struct plan *p, uint32_t sw, uint32_t li
 	return PM_NONE;
 }
 
-/* What one block waits for, at the end of before[]. */
+/* Appends the blocks that a block waits for to before[]. */
 static int list_before(struct plan *p, const struct block *b)
 {
 	uint32_t from = b->number * PM_LFT_BLOCK;
@@ -270,7 +275,7 @@ static int list_before(struct plan *p, const struct block *b)
 	return 0;
 }
 
-/* The other way around. */
+/* Lists the same by the blocks that are waited for. */
 static void list_after(struct plan *p)
 {
 	for (uint32_t i = 0; i < p->num_blocks; i++) {
@@ -309,7 +314,7 @@ static int list_waits(struct plan *p)
 
 /* ---- Steps ---- */
 
-/* Adds a Set; with `drop`, entries that need an order drop. False: nothing changes. */
+/* Adds a Set, if it changes the block. With `drop`, entries that need an order drop. */
 static int add_set(struct plan *p, const struct block *b, bool drop, bool *changes)
 {
 	struct pm_steps *steps = p->steps;
@@ -333,7 +338,7 @@ static int add_set(struct plan *p, const struct block *b, bool drop, bool *chang
 	return 0;
 }
 
-/* One block is sent for good, and goes to no queue any more. */
+/* Sends a block with its new entries; it enters no queue any more. */
 static int send_block(struct plan *p, uint32_t block)
 {
 	bool changes;
@@ -342,7 +347,9 @@ static int send_block(struct plan *p, uint32_t block)
 	return add_set(p, &p->blocks[block], false, &changes);
 }
 
-/* Those that waited for it wait for less; which are free now, at the end of the queue. */
+/*
+ * Releases the blocks that waited for this one; those that wait for no other are queued.
+ */
 static uint32_t release(struct plan *p, uint32_t block, uint32_t num)
 {
 	for (uint32_t k = p->first_after[block]; k < p->first_after[block + 1]; k++) {
@@ -354,7 +361,7 @@ static uint32_t release(struct plan *p, uint32_t block, uint32_t num)
 	return num;
 }
 
-/* A step for those in the queue; those that are free then are in it afterwards. */
+/* Makes a step of the blocks in the queue; afterwards the queue has the released ones. */
 static int send_queue(struct plan *p, uint32_t *num)
 {
 	uint32_t end = *num, all = end;
@@ -363,7 +370,7 @@ static int send_queue(struct plan *p, uint32_t *num)
 		if (send_block(p, p->queue[i]))
 			return -ENOMEM;
 	p->steps->steps++;
-	/* No block is in it twice, so it has room. */
+	/* No block is queued twice, so there is room. */
 	for (uint32_t i = 0; i < end; i++)
 		all = release(p, p->queue[i], all);
 	*num = all - end;
@@ -372,8 +379,9 @@ static int send_queue(struct plan *p, uint32_t *num)
 }
 
 /*
- * Blocks that are left wait for each other, or for such; those of the first kind come
- * into the queue: of the others it is known in the end that nothing left waits for them.
+ * The remaining blocks wait for each other, or for such blocks. Puts those that wait for
+ * each other into the queue: it removes, again and again, blocks for which no remaining
+ * one waits.
  */
 static uint32_t find_cyclic(struct plan *p)
 {
@@ -404,7 +412,7 @@ static uint32_t find_cyclic(struct plan *p)
 	return found;
 }
 
-/* First they drop. */
+/* Adds a step in which the queued blocks drop their ordered entries. */
 static int drop_queue(struct plan *p, uint32_t num)
 {
 	uint32_t before = p->steps->num;
