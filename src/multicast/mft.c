@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A sparse store: for each block a row with one cell per position of each switch; a cell
- * has the index of its 32 masks, ENTRY_NONE without entries, or ENTRY_UNKNOWN. Rows are
- * in the order of blocks, so that tables grow at their end.
+ * A sparse store of multicast tables. Each block has a row with one cell per position of
+ * each switch. A cell has the index of its 32 masks, ENTRY_NONE without entries, or
+ * ENTRY_UNKNOWN. Rows are in the order of blocks, so that tables grow at their end.
  */
 #include "mft_parts.h"
 
@@ -145,7 +145,7 @@ int mft_reserve(struct pm_mfts *mfts, uint32_t blocks, uint32_t more)
 	return 0;
 }
 
-/* The masks of a cell, to be written; room has been reserved. */
+/* The masks of a cell, for writing; room has been reserved. */
 static struct masks *take_masks(struct pm_mfts *mfts, uint32_t *cell)
 {
 	if (*cell == ENTRY_NONE || *cell == ENTRY_UNKNOWN) {
@@ -184,7 +184,7 @@ int pm_mfts_set_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 	struct masks copy;
 	uint32_t *cell;
 
-	memcpy(copy.mask, masks, sizeof(copy)); /* may lie in these tables */
+	memcpy(copy.mask, masks, sizeof(copy)); /* masks may be in these tables */
 	if (mft_reserve(mfts, block + 1, 1))
 		return -ENOMEM;
 	cell = mft_cell(mfts, sw, block, position);
@@ -225,7 +225,7 @@ int pm_mfts_forget(struct pm_mfts *mfts, uint32_t sw, uint32_t blocks)
 {
 	if (mft_reserve(mfts, blocks, 0))
 		return -ENOMEM;
-	/* Masks that had been taken stay unused: this is rare. */
+	/* The former masks stay unused; this is rare. */
 	for (uint32_t block = 0; block < blocks; block++)
 		for (uint32_t i = 0; i < pm_mfts_num_positions(mfts, sw); i++)
 			*mft_cell(mfts, sw, block, i) = ENTRY_UNKNOWN;
@@ -241,7 +241,7 @@ void pm_mfts_forget_block(struct pm_mfts *mfts, uint32_t sw, uint32_t block,
 
 /* ---- Another skeleton ---- */
 
-/* Room has been reserved. */
+/* Copies a switch's entries. Room has been reserved. */
 static void move_switch(const struct pm_mfts *mfts, uint32_t from, struct pm_mfts *moved,
 			uint32_t to)
 {

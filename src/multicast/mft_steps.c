@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Why steps are safe. During a step, a switch has one of two masks for a group. Take the
- * union of both at each switch. Packets enter at switches with end ports, go on over
- * ports of these unions to switches with a union that is not empty, never straight back,
- * and are dropped elsewhere. If the links between such switches are a forest, no packet
- * comes to a switch twice, whatever each Set has done by then.
+ * Finds the steps from one set of trees to another. They are safe for this reason: during
+ * a step, a switch has one of two masks for a group. Take the union of both at each
+ * switch. Packets enter at switches with end ports, go on over ports of these unions to
+ * switches with a union that is not empty, never straight back, and are dropped
+ * elsewhere. If the links between such switches are a forest, no packet comes to a switch
+ * twice, whatever each Set has done by then.
  *
  *   any order  union of old and new masks: if it is a forest, there is nothing to order
  *   step 0     old masks and what is left of them: a part of the old tree
@@ -20,7 +21,7 @@
 
 #include <errno.h>
 
-/* A block and position of a switch that has an old or a new entry. */
+/* A block and position of a switch, with an old or a new entry. */
 struct cell {
 	uint32_t sw;
 	uint8_t position;
@@ -31,20 +32,20 @@ struct cell {
 /* The masks that a switch may have while Sets are under way. */
 enum phase {
 	ANY_ORDER, /* the old or the new one */
-	STEP_1, /* of entries that gain ports the old or the new one, else the new one */
+	STEP_1,	   /* as before, but the new one where no port is gained */
 };
 
 struct work {
 	const struct pm_mft_input *input;
 	struct pm_pool pool;
 	uint64_t *has_ends; /* switches with end ports, a set */
-	/* Of the block at hand. */
+	/* data of the present block: */
 	struct cell *cells; /* by switch, then position */
 	uint32_t num_cells;
 	uint32_t *first; /* [switch + 1] its first cell */
 	bool differs;
 	uint32_t shrinks, ordered, clear; /* bit i: MLID i of the block */
-	uint32_t *parent;		  /* [switch] union-find, of the group at hand */
+	uint32_t *parent;		  /* [switch] union-find, for the present group */
 };
 
 /* ---- The cells of a block ---- */
@@ -127,8 +128,10 @@ static bool is_relay_up(const struct work *work, uint32_t port)
 	       (!work->input->up || work->input->up[port]);
 }
 
-/* A walk over the ports to switches in a switch's masks: the next port, or PM_NONE. *at
- * is 0 at first. */
+/*
+ * Walks over the ports to switches in a switch's masks: the next one, or PM_NONE. *at
+ * begins at 0.
+ */
 static uint32_t next_port(const struct work *work, uint32_t sw, uint32_t i,
 			  enum phase phase, uint32_t *at)
 {
@@ -160,8 +163,10 @@ static uint32_t find_set(uint32_t *parent, uint32_t sw)
 	return sw;
 }
 
-/* The links from a switch to others that relay packets join these in work->parent; false:
- * to one with which it is joined already. */
+/*
+ * Joins a switch with the relaying switches that its links lead to, in work->parent.
+ * False if a link leads to a switch with which it is joined already.
+ */
 static bool join_relays(struct work *work, uint32_t sw, uint32_t i, enum phase phase)
 {
 	const struct pm_port *ports = work->input->topology->ports;
@@ -173,7 +178,7 @@ static bool join_relays(struct work *work, uint32_t sw, uint32_t i, enum phase p
 
 		if (!is_relaying(work, peer->node, i, phase))
 			continue;
-		/* Of a link in both masks, one end counts. */
+		/* A link in both masks counts at one end. */
 		if (port > ports[port].peer &&
 		    has_port(work, peer->node, i, phase, peer->num))
 			continue;
@@ -186,7 +191,7 @@ static bool join_relays(struct work *work, uint32_t sw, uint32_t i, enum phase p
 	return true;
 }
 
-/* Whether the links that packets of MLID i of the block go over are a forest. */
+/* Whether the links over which packets of the block's MLID i go are a forest. */
 static bool is_forest(struct work *work, uint32_t i, enum phase phase)
 {
 	for (uint32_t c = 0; c < work->num_cells; c++)
@@ -201,9 +206,9 @@ static bool is_forest(struct work *work, uint32_t i, enum phase phase)
 }
 
 /*
- * Finds the groups of the block that need an order, and the entries to clear. A group
- * that loses no port has the new tree as union. One that gains none has the old tree,
- * which is none where switches come back that were in a tree of before.
+ * Finds the groups of the block that need an order, and the entries to clear. If a group
+ * loses no port, the union is the new tree. If it gains none, the union is the old tree;
+ * that is not a tree where switches come back from an earlier one.
  */
 static void find_ordered(struct work *work)
 {
@@ -220,12 +225,12 @@ static void find_ordered(struct work *work)
 
 /* ---- Sets ---- */
 
-/* The mask after step 0, if its group needs an order. */
+/* The mask of a cell after step 0, if its group needs an order. */
 static uint16_t after_step_0(const struct work *work, const struct cell *cell, uint32_t i)
 {
 	uint16_t old = cell->old[i], new = cell->new[i];
 
-	if (cell->unknown) /* the mask may be without some of its ports */
+	if (cell->unknown) /* the switch's mask may lack some of these ports */
 		return 0;
 	if (work->clear >> i & 1)
 		return old & new;
@@ -273,8 +278,7 @@ static int add_set(const struct work *work, const struct cell *cell, uint32_t bl
 	return 0;
 }
 
-/* Whether a cell has a Set in a step. Entries that need no order go with the others of
- * their cell, in its first Set. */
+/* Whether a cell has a Set in a step. Entries without an order go with its first Set. */
 static bool has_set(const struct work *work, const struct cell *cell, uint8_t step)
 {
 	struct need need = find_need(work, cell);
@@ -282,7 +286,7 @@ static bool has_set(const struct work *work, const struct cell *cell, uint8_t st
 	return step ? need.late : need.early || (need.any && !need.late);
 }
 
-/* Switches without end ports come first: what a leaf sends gets on at once. */
+/* Switches without end ports come first, so that packets from leaves go on at once. */
 static int add_step(const struct work *work, uint32_t block, uint8_t step,
 		    struct pm_mft_steps *steps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Groups, usable links, and the entries of trees. */
+/* Holds groups and usable links, and writes the entries of trees. */
 #include "mft_parts.h"
 #include "tree_rules.h"
 
@@ -36,7 +36,7 @@ void pm_multicast_set_links(struct pm_multicast *m, const uint8_t *usable)
 		update_view(m, &m->views[i], usable);
 }
 
-/* The smallest capacity above `end`, or all MLIDs. */
+/* The smallest capacity above `end`, or the number of all MLIDs. */
 static uint32_t next_end(const struct pm_multicast *m, uint32_t end)
 {
 	uint32_t next = PM_MLIDS;
@@ -109,9 +109,8 @@ static void set_capacity(struct pm_multicast *m, const uint16_t *capacity)
 }
 
 /*
- * A group with members at this many switches puts so much of a tree on the links of a
- * leaf, on average, that 32 of them in a block make two trees. Groups of two are never
- * large.
+ * With members at so many switches, a group puts on average 1/16 of a tree on a leaf's
+ * link, so that 32 such groups of a block make two trees. Groups of two are never large.
  */
 static uint32_t default_large(const struct pm_tree *tree)
 {
@@ -120,7 +119,7 @@ static uint32_t default_large(const struct pm_tree *tree)
 	return large > 2 ? large : 2;
 }
 
-/* Facts that hold with all links usable; m->queue and the rest are working memory. */
+/* Indexes what holds with all links usable; m->queue and the rest are working memory. */
 static int index_whole(struct pm_multicast *m, struct pm_error *err)
 {
 	uint8_t *usable = pm_array(m->topology->num_ports, 1);
@@ -205,7 +204,7 @@ static int check_group(const struct pm_multicast *m, const struct pm_group *grou
 	return 0;
 }
 
-/* Writes the entries of the tree that was made last. Room has been reserved. */
+/* Writes the entries of the last tree. Room has been reserved. */
 static void write_tree(const struct pm_multicast *m, const struct pm_group *group,
 		       struct pm_mfts *tables)
 {
@@ -230,8 +229,10 @@ static void write_tree(const struct pm_multicast *m, const struct pm_group *grou
 	}
 }
 
-/* Makes a tree, and puts its entries in place of those of the group before, of which
- * there are none if it is `fresh`. -ENOMEM, and nothing has changed. */
+/*
+ * Makes a tree, and replaces the group's entries by its entries; there are none yet if
+ * the group is `fresh`. On -ENOMEM nothing has changed.
+ */
 static int route_group(struct pm_multicast *m, const struct pm_group *group, bool fresh,
 		       struct pm_mfts *tables, struct pm_group_tree *tree)
 {
@@ -248,7 +249,7 @@ static int route_group(struct pm_multicast *m, const struct pm_group *group, boo
 	return 0;
 }
 
-/* Numbers the groups by MLID in group_of, which is all zeros otherwise. */
+/* Numbers the groups by MLID in group_of[]; MLIDs without a group have 0. */
 static int sort_groups(struct pm_multicast *m, const struct pm_group *groups,
 		       uint32_t num, struct pm_error *err)
 {
@@ -275,7 +276,7 @@ int pm_multicast_route(struct pm_multicast *m, const struct pm_group *groups,
 	struct pm_mfts *made = pm_mfts_new(m->topology);
 	int rc = made ? sort_groups(m, groups, num, err) : pm_error_no_memory(err);
 
-	/* By MLID, so that an order of planes serves a block. */
+	/* In the order of MLIDs, so that one order of planes serves a block. */
 	for (uint32_t i = 0; !rc && i < PM_MLIDS; i++) {
 		uint32_t number = m->group_of[i];
 		struct pm_group_tree tree;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Orders of planes.
+ * Finds orders of planes.
  *
  * Block b begins with plane b mod n of the n planes with roots that reach the most
- * leaves; a large group begins at the other end, with plane n - 1 - (its MLID mod n), so
- * that a few blocks and a few large groups use different planes. Behind the first plane
- * come those with ports of leaves in the same 16-port position: a leaf of a tree that
- * moves there changes one block, not two. The order of these is a cycle that begins one
- * place later for each round of n blocks, so that the groups of a failed plane are spread
- * over the others.
+ * leaves. A large group begins at the other end, with plane n - 1 - (its MLID mod n), so
+ * that a few blocks and a few large groups use different planes. Next in the order are
+ * planes with leaf ports in the same 16-port position: when a tree moves there, a leaf
+ * changes one block, not two. Each round of n blocks begins these planes, in a cycle, one
+ * place later, so that the groups of a failed plane are spread over the others.
  */
 #include "tree_rules.h"
 
@@ -41,8 +40,10 @@ static bool is_top(const struct pm_multicast *m, uint32_t sw)
 	return m->first_up[sw] == m->first_up[sw + 1];
 }
 
-/* Switches of each plane, and of these the tops that reach the most leaves. The widest of
- * a plane reaches[plane] leaves. */
+/*
+ * Lists each plane's switches, and its top switches that reach the most leaves;
+ * reaches[plane]: how many leaves these reach.
+ */
 static void index_switches(struct pm_multicast *m, const uint32_t *leaves,
 			   uint32_t *reaches)
 {
@@ -69,7 +70,7 @@ static void index_switches(struct pm_multicast *m, const uint32_t *leaves,
 	}
 }
 
-/* The position that most leaves' ports of each plane have; room[plane][position]. */
+/* Finds the position of most leaf ports of each plane; room[plane][position]. */
 static void find_positions(struct pm_multicast *m, uint32_t *room)
 {
 	for (uint32_t i = 0; i < m->topology->num_ports; i++)
@@ -85,7 +86,7 @@ static void find_positions(struct pm_multicast *m, uint32_t *room)
 	}
 }
 
-/* Planes that reach the most leaves come first. */
+/* Sorts planes: those that reach the most leaves come first. */
 static void sort_planes(struct pm_multicast *m, const uint32_t *reaches)
 {
 	uint32_t most = 0, at = 0;
@@ -165,7 +166,7 @@ static void reverse(uint32_t *list, uint32_t num)
 	}
 }
 
-/* Takes the first `count` elements to the end. */
+/* Moves the first `count` elements to the end. */
 static void rotate(uint32_t *list, uint32_t num, uint32_t count)
 {
 	reverse(list, count);
@@ -174,9 +175,9 @@ static void rotate(uint32_t *list, uint32_t num, uint32_t count)
 }
 
 /*
- * Adds the wide planes behind `first`, in a cycle, that are (same) or are not in the
- * position of the first one, beginning `round` further on; returns how many there are by
- * then.
+ * Appends the wide planes other than `first` whose position is (same) or is not that of
+ * `first`. They form a cycle after `first`, which begins `round` places later. Returns
+ * the new number of planes.
  */
 static uint32_t add_planes(const struct pm_multicast *m, uint32_t first, bool same,
 			   uint32_t round, uint32_t *planes, uint32_t num)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A tree for a group that no switch reaches by going down alone, as with members at two
- * spines: the shortest paths from one member's switch to all others, over any usable
- * links. Like OpenSM's own trees it may go down and up again, and so be part of a credit
- * loop with unicast paths.
+ * Makes a tree for a group whose members no switch reaches by going down alone, such as
+ * members at two spines: the shortest paths from one member's switch to all others, over
+ * any usable links. Like OpenSM's own trees it may go down and up again, and so be part
+ * of a credit loop with unicast paths.
  */
 #include "mft_parts.h"
 #include "tree_rules.h"
@@ -19,7 +19,7 @@ static bool is_link_usable(const void *context, uint32_t port)
 	return view->usable[port];
 }
 
-/* The first switch with members, whatever their order. */
+/* The first switch with members, in whatever order members are listed. */
 static uint32_t find_start(const struct pm_multicast *m)
 {
 	uint32_t start = m->sites[0];
@@ -67,7 +67,7 @@ int pm_multicast_span(struct pm_multicast *m, const struct pm_group *group,
 	struct pm_group_tree tree;
 	uint32_t start;
 
-	trees_make(m, group, &tree); /* finds the members that take part */
+	trees_make(m, group, &tree); /* finds the included members */
 	if (tree.state != PM_GROUP_UNSERVED)
 		return -EINVAL;
 	if (mft_reserve(tables, index / PM_MFT_BLOCK + 1,

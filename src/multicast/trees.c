@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tree of one group. Its sites are the switches with members. The root is the lowest
- * switch of the plane that reaches all of them going down. From each site a walk goes up
- * until it meets the tree. It takes an uplink only to a switch that the root reaches, so
- * it comes to the root. Each switch has one uplink per root, so walks that meet stay
- * together, and there is no loop.
+ * Makes the tree of one group. Its sites are the switches with members. The root is the
+ * lowest switch of the plane that reaches all sites going down. From each site a walk
+ * goes up until it meets the tree. It takes uplinks only to switches that the root
+ * reaches, so it comes to the root. Each switch has one uplink per root, so walks that
+ * meet stay together, and there is no loop.
  *
- * The uplink of a switch is the one that leads to the top switch that the MLID prefers
- * (home) when all links of the plane are usable. If it does not lead to the root now, a
- * link that does is taken, if possible in the same 16-port position: then the switch
- * changes one block, not two.
+ * With all links usable, a switch has its home uplink, which leads to the MLID's
+ * preferred top switch. If this does not lead to the root now, another link does, if
+ * possible in the same 16-port position: then the switch changes one block, not two.
  */
 #include "tree_rules.h"
 
-#define BROAD_PART 8 /* of all leaves a broad group may lack one in so many */
+#define BROAD_PART 8 /* a broad group may lack one leaf in so many */
 
 /* ---- Sites ---- */
 
@@ -27,7 +26,7 @@ static void add_site(struct pm_multicast *m, uint32_t sw)
 	m->site_members[sw]++;
 }
 
-/* Finds the sites; how many members there are, each counted once. */
+/* Finds the sites; returns the number of members, each counted once. */
 static uint32_t find_sites(struct pm_multicast *m, const struct pm_group *group)
 {
 	uint32_t num = 0;
@@ -47,9 +46,9 @@ static uint32_t find_sites(struct pm_multicast *m, const struct pm_group *group)
 }
 
 /*
- * Whether the group has members at all leaves but an eighth. Its tree has these, too:
- * when the only member at a leaf leaves, one block changes, the leaf's own, and not
- * three.
+ * Whether the group has members at all leaves except an eighth. Its tree has those
+ * leaves, too: when the only member at a leaf leaves, one block changes, the leaf's own,
+ * not three.
  */
 static bool is_broad(const struct pm_multicast *m)
 {
@@ -65,8 +64,10 @@ static bool is_capable(const struct view *view, uint32_t sw)
 	return pm_bits_test(view->capable, sw);
 }
 
-/* The part of the fabric with the most members, of equal ones the first; PM_NONE without
- * a site that can take part. */
+/*
+ * The connected component with the most members, the first of equal ones; PM_NONE if no
+ * site can take part.
+ */
 static uint32_t find_main_part(struct pm_multicast *m, const struct view *view)
 {
 	uint32_t most = PM_NONE, members = 0;
@@ -90,7 +91,7 @@ static uint32_t find_main_part(struct pm_multicast *m, const struct view *view)
 	return most;
 }
 
-/* Leaves out the sites that cannot take part; how many members these have. */
+/* Removes the sites that cannot take part; returns the number of their members. */
 static uint32_t exclude_sites(struct pm_multicast *m, const struct view *view)
 {
 	uint32_t part = find_main_part(m, view), num = 0, excluded = 0;
@@ -119,11 +120,10 @@ static bool reaches_all(const struct pm_multicast *m, const struct view *view,
 	for (uint32_t i = 0; i < m->num_sites; i++)
 		if (!pm_bits_test(down, m->sites[i]))
 			return false;
-	return true; /* so a switch without room, which has no link, is no root of two */
+	return true; /* a switch without room has no link, so it reaches no second site */
 }
 
-/* Whether the top switch that the subject prefers reaches it, or is it, with all links.
- */
+/* Whether, with all links usable, a switch is the preferred top or below it. */
 static bool is_below_top(const struct pm_multicast *m, const struct subject *subject,
 			 uint32_t sw)
 {
@@ -131,8 +131,7 @@ static bool is_below_top(const struct pm_multicast *m, const struct subject *sub
 	       pm_bits_test(pm_reach_down(&m->whole, subject->top), sw);
 }
 
-/* Of switches of one level, one that reaches all; below the preferred top if there is
- * one. */
+/* The switch of one level that reaches all sites, preferably below the preferred top. */
 static uint32_t find_in_level(const struct pm_multicast *m, const struct subject *subject,
 			      const uint32_t *switches, uint32_t num)
 {
@@ -151,7 +150,7 @@ static uint32_t find_in_level(const struct pm_multicast *m, const struct subject
 	return found;
 }
 
-/* The lowest switch of a list sorted by level that reaches all, or PM_NONE. */
+/* The lowest switch that reaches all sites, of a list sorted by level; or PM_NONE. */
 static uint32_t find_lowest(const struct pm_multicast *m, const struct subject *subject,
 			    const uint32_t *switches, uint32_t num)
 {
@@ -201,8 +200,8 @@ static uint32_t num_tops(const struct pm_multicast *m, uint32_t plane)
 }
 
 /*
- * Of the up ports that lead below the preferred top, or of all if none does, the one with
- * index `number` modulo their count.
+ * Picks the up port with index `number` modulo their count, among those that lead below
+ * the preferred top, or among all if none does.
  */
 static uint32_t pick_up(const struct pm_multicast *m, const struct subject *subject,
 			uint32_t sw, uint32_t number)
@@ -220,7 +219,7 @@ static uint32_t pick_up(const struct pm_multicast *m, const struct subject *subj
 	return first; /* not reached */
 }
 
-/* Where a switch's uplink is with all links usable, as an index into ups[]. */
+/* The index in ups[] of a switch's uplink with all links usable. */
 static uint32_t find_home(const struct pm_multicast *m, const struct subject *subject,
 			  uint32_t sw)
 {
@@ -247,7 +246,7 @@ static bool leads_up(const struct pm_multicast *m, const struct subject *subject
 	       pm_bits_test(pm_reach_down(&subject->view->reach, root), remote);
 }
 
-/* How good a port is in place of another one of the same switch; 0 is best. */
+/* Rates a port as a substitute for another port of the switch; 0 is best. */
 static unsigned int compare_ports(const struct pm_multicast *m, uint32_t home,
 				  uint32_t port)
 {
@@ -259,7 +258,7 @@ static unsigned int compare_ports(const struct pm_multicast *m, uint32_t home,
 	return (parallel ? 0u : 2u) + (same_block ? 0u : 1u);
 }
 
-/* The port that a switch, which the root reaches, has its uplink at. */
+/* The port of a switch's uplink; the root reaches the switch. */
 static uint32_t find_up(const struct pm_multicast *m, const struct subject *subject,
 			uint32_t root, uint32_t sw)
 {
@@ -329,7 +328,7 @@ static void count_children(struct pm_multicast *m)
 	}
 }
 
-/* Cuts a root off that joins nothing. */
+/* Removes the root as long as it has no member and only one branch. */
 static void trim_root(struct pm_multicast *m)
 {
 	struct growing *growing = &m->growing;
@@ -345,7 +344,7 @@ static void trim_root(struct pm_multicast *m)
 	}
 }
 
-/* Joins the leaves without members that the root reaches. */
+/* Adds the leaves without members that the root reaches. */
 static void add_leaves(struct pm_multicast *m, const struct subject *subject)
 {
 	const uint64_t *down = pm_reach_down(&subject->view->reach, m->growing.root);
