@@ -2,11 +2,11 @@
 /*
  * Compares the cables of two fabrics.
  *
- * Each port has at most one cable in either fabric. So a walk over a missing cable, the
- * additional cable at its other end, the missing cable at the other end of that, and so
- * on never branches: it ends, or returns to its start. In the latter case all its cables
+ * Each port has at most one cable in either fabric. Consider a walk over a missing cable,
+ * the additional cable at its other end, the missing cable at the end of that, and so on.
+ * It never branches: it ends, or it returns to its start. If it returns, all its cables
  * are swapped. A walk that ends marks its cables, so that no later walk goes over them
- * again, and all walks together are linear.
+ * again. So the cost of all walks together is linear.
  */
 #include <portmajor/analysis/cable_diff.h>
 
@@ -45,7 +45,7 @@ static int compare_named(const void *a, const void *b)
 					    : strcmp(x->name, y->name);
 }
 
-/* The node with the same GUID, a switch for a switch, or PM_NONE. */
+/* The node of the same GUID, if both are switches or neither is; or PM_NONE. */
 static uint32_t find_same(const struct pm_fabric *from, uint32_t node,
 			  const struct pm_fabric *to)
 {
@@ -56,7 +56,7 @@ static uint32_t find_same(const struct pm_fabric *from, uint32_t node,
 		       : PM_NONE;
 }
 
-/* Lists by name the nodes without the same GUID in the other fabric; how many. */
+/* Lists, by name, the nodes whose GUID the other fabric lacks; returns their number. */
 static uint32_t list_named(const struct pm_fabric *fabric, const struct pm_fabric *other,
 			   struct named *list)
 {
@@ -124,7 +124,9 @@ static int join_nodes(struct compared *c, struct pm_error *err)
 
 /* ---- Cables ---- */
 
-/* Where a port of the first fabric leads in the second, as a port of the first. */
+/*
+ * The remote end of a port's cable in the second fabric, as a port of the first fabric.
+ */
 static uint32_t lead(const struct compared *c, uint32_t port)
 {
 	uint32_t there = c->to_found[port], peer;
@@ -140,7 +142,7 @@ static void mark_cable(struct compared *c, uint32_t port, enum mark mark)
 	c->mark[port] = c->mark[c->wanted->ports[port].peer] = (uint8_t)mark;
 }
 
-/* Whether the walk from a missing cable returns to it; the cables have marks then. */
+/* Whether the walk from a missing cable returns to it; marks its cables. */
 static bool walk_cycle(struct compared *c, uint32_t start)
 {
 	uint32_t port = start;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Describes which switches, links and hosts failed and came. */
+/* Describes which switches, links and hosts failed or came. */
 #include <portmajor/analysis/change_text.h>
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NAMED 3	      /* of one kind, in a line for every event */
-#define NAMED_ONCE 32 /* in a line that is written once */
+#define NAMED 3	      /* parts of a kind, in a line that every event writes */
+#define NAMED_ONCE 32 /* parts of a kind, in a line that is written once */
 
 struct text {
 	char *at;
@@ -43,13 +43,13 @@ static const char *const kind_names[][2] = {
 	[HOSTS] = {"host", "hosts"},
 };
 
-/* The parts in use at a moment: those discovered at both, without the drained ones. */
+/* Parts in use: discovered both times, and not drained. */
 struct use {
 	const uint8_t *discovered, *also_discovered,
 		*drained; /* [port]; the latter two may be NULL */
 };
 
-/* Calls for what `there` had and `gone` has not. */
+/* Calls a function for each part that `there` has and `gone` lacks. */
 struct finder {
 	const struct pm_plan *plan;
 	struct use there, gone;
@@ -75,7 +75,7 @@ static bool switch_went(const struct finder *f, uint32_t sw)
 	return has_links(f->plan, sw, &f->there) && !has_links(f->plan, sw, &f->gone);
 }
 
-/* Whether this port stands for something of this kind that went. */
+/* Whether this port stands for a part of this kind that has gone. */
 static bool went(const struct finder *f, enum kind kind, uint32_t port)
 {
 	const struct pm_port *p = &f->plan->topology->ports[port];
@@ -149,7 +149,7 @@ static bool is_same(const uint8_t *a, const uint8_t *b, uint32_t num)
 	return a == b || (a && b && !memcmp(a, b, num));
 }
 
-/* Whether some port is in a and not in b: else there is nothing to be named. */
+/* Whether some port is in a and not in b; otherwise nothing is to be named. */
 static bool has_more(const uint8_t *a, const uint8_t *b, uint32_t num)
 {
 	for (uint32_t i = 0; a && b && i < num; i++)

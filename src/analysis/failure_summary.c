@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Histograms and worst cases over many failures. */
+/* Summarises many failures: histograms and the worst cases. */
 #include <portmajor/analysis/failure_summary.h>
 
 #include <portmajor/base/alloc.h>
@@ -36,7 +36,7 @@ static int compare_bins(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the bins and makes one of those with the same value. */
+/* Sorts the bins, and merges bins of the same value. */
 static void sort_bins(struct pm_histogram *h)
 {
 	uint32_t kept = 0;
@@ -53,7 +53,7 @@ static void sort_bins(struct pm_histogram *h)
 
 int pm_histogram_add(struct pm_histogram *h, uint64_t value, uint64_t count)
 {
-	/* Room is found by sorting, unless that leaves less than half of it. */
+	/* Sorting may make room; unless half is free then, more is allocated. */
 	if (h->num == h->room) {
 		sort_bins(h);
 		if (h->num >= h->room / 2 &&
@@ -64,7 +64,7 @@ int pm_histogram_add(struct pm_histogram *h, uint64_t value, uint64_t count)
 	return 0;
 }
 
-/* The least value that so many in a hundred do not exceed. */
+/* The least value that at least so many percent do not exceed. */
 static uint64_t find_percentile(const struct pm_histogram *h, uint64_t count,
 				unsigned int percent)
 {
@@ -101,7 +101,7 @@ pm_failure_summary_statistics(const struct pm_failure_summary *summary,
 
 /* ---- Rows ---- */
 
-/* Negative if a is worse than b; among equals the first one is. */
+/* Negative if a is worse than b; of equal ones the first counts as worse. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
 	const struct pm_failure_summary *summary = context;
@@ -129,7 +129,7 @@ int pm_failure_summary_add_row(struct pm_failure_summary *summary,
 {
 	if (!summary->worst)
 		return 0;
-	/* Room is found by striking off those that are not the worst: half of it. */
+	/* Dropping all rows but the worst makes room, if these are at most half. */
 	if (summary->num_rows == summary->rows_room &&
 	    summary->num_rows / 2 >= summary->worst)
 		keep_worst(summary);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tries many failures on several threads. */
+/* Tries many failures in several threads. */
 #include <portmajor/analysis/failure_sweep.h>
 
 #include <portmajor/base/alloc.h>
@@ -11,7 +11,7 @@
 struct work {
 	const struct pm_failure_sweep *sweep;
 	uint64_t count;	       /* of failures in this shard */
-	_Atomic uint64_t next; /* the first not taken */
+	_Atomic uint64_t next; /* the first one not yet tried */
 	_Atomic bool failed;
 };
 
@@ -20,7 +20,7 @@ struct worker {
 	struct pm_whatif *whatif; /* NULL: to be made */
 	struct pm_ports ports;
 	struct pm_failure_summary summary;
-	int rc; /* why it failed, with a message */
+	int rc; /* the error, with a message */
 	struct pm_error err;
 	bool is_caller; /* uses the caller's whatif */
 	pthread_t thread;
@@ -53,7 +53,7 @@ static int try_one(struct worker *worker, uint64_t number)
 		       : 0;
 }
 
-/* Takes one failure after another until none is left, or a thread failed. */
+/* Takes one failure after another until none is left or a thread has failed. */
 static int try_all(struct worker *worker)
 {
 	struct work *work = worker->work;
@@ -85,12 +85,12 @@ static void *work_on(void *argument)
 	return NULL;
 }
 
-/* Starts all but the first worker, and is that one. */
+/* Starts all workers except the first, and runs that one itself. */
 static void run_all(struct worker *workers, unsigned int num)
 {
 	unsigned int started = 1;
 
-	/* A thread that cannot be started leaves its share to the others. */
+	/* If a thread cannot start, the others do its share. */
 	while (started < num && !pthread_create(&workers[started].thread, NULL, work_on,
 						&workers[started]))
 		started++;
@@ -99,7 +99,7 @@ static void run_all(struct worker *workers, unsigned int num)
 		pthread_join(workers[i].thread, NULL);
 }
 
-/* Adds up what the workers found. */
+/* Adds up the workers' results. */
 static int gather(const struct worker *workers, unsigned int num,
 		  struct pm_failure_summary *summary, struct pm_error *err)
 {

@@ -80,7 +80,7 @@ static uint32_t find_lid(const struct pm_fabric *fabric, const struct pm_plan *p
 	return any || !plan ? PM_NONE : find_planned_lid(fabric, plan, lid);
 }
 
-/* ibnetdiscover's names of nodes, S- H- or R- and the GUID, or PM_NONE. */
+/* Finds a node by ibnetdiscover's kind of name, S-, H- or R- and the GUID; or PM_NONE. */
 static uint32_t find_guid_name(const struct pm_fabric *fabric, const char *text)
 {
 	uint64_t value;
@@ -92,7 +92,7 @@ static uint32_t find_guid_name(const struct pm_fabric *fabric, const char *text)
 		       : PM_NONE;
 }
 
-/* A node by GUID or LID, or PM_NONE. */
+/* Finds a node by GUID or LID, or PM_NONE. */
 static uint32_t find_number(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			    const char *text)
 {
@@ -108,7 +108,7 @@ static uint32_t find_number(const struct pm_fabric *fabric, const struct pm_plan
 	return parse_number(text, 10, &value) ? find_lid(fabric, plan, value) : PM_NONE;
 }
 
-/* Adds the switches of a chassis: "s0" is that of s0-line0 and s0-fab0. */
+/* Adds the switches of a chassis: "s0" for s0-line0 and s0-fab0. */
 static int add_chassis(const struct pm_fabric *fabric, const char *text,
 		       struct pm_ports *nodes)
 {
@@ -124,7 +124,7 @@ static int add_chassis(const struct pm_fabric *fabric, const char *text,
 	return 0;
 }
 
-/* All nodes with that very name. */
+/* Finds all nodes with exactly this name. */
 static int find_exactly(const struct pm_fabric *fabric, const char *text,
 			struct pm_ports *nodes)
 {
@@ -135,8 +135,8 @@ static int find_exactly(const struct pm_fabric *fabric, const char *text,
 }
 
 /*
- * All nodes of that very name or, if there is none, the one with this label, those that
- * match or have the number, or are in the chassis.
+ * Finds all nodes with exactly this name. If there are none: the node with this label; or
+ * nodes that match the pattern, have the number, or are in the chassis.
  */
 static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		      const char *text, struct pm_ports *nodes)
@@ -161,7 +161,7 @@ static int find_nodes(const struct pm_fabric *fabric, const struct pm_plan *plan
 			       : add_failed_port(nodes, node);
 }
 
-/* The text behind this node's name or label; NULL: it begins otherwise. */
+/* The text behind this node's name or label; NULL if it does not begin with either. */
 static const char *skip_node(const struct pm_fabric *fabric, uint32_t node,
 			     const char *text)
 {
@@ -182,7 +182,7 @@ static const char *skip_node(const struct pm_fabric *fabric, uint32_t node,
 	return end + strlen(behind);
 }
 
-/* Whether a text begins with NAME[PORT] of this port; *rest is what follows. */
+/* Whether a text begins with NAME[PORT] of this port; *rest: the text behind it. */
 static bool begins_with_port(const struct pm_fabric *fabric, uint32_t port,
 			     const char *text, const char **rest)
 {
@@ -198,8 +198,8 @@ static bool begins_with_port(const struct pm_fabric *fabric, uint32_t port,
 }
 
 /*
- * Adds the links with a printed name NAME[PORT], or NAME[PORT]-NAME[PORT]. Of several
- * nodes with one name only those with such a link count.
+ * Adds links by printed name, NAME[PORT] or NAME[PORT]-NAME[PORT]. Of several nodes with
+ * one name only those with such a link count.
  */
 static int find_links(const struct pm_fabric *fabric, const char *text,
 		      struct pm_ports *ports)
@@ -222,7 +222,7 @@ static int find_links(const struct pm_fabric *fabric, const char *text,
 	return 0;
 }
 
-/* Where the port begins that stands behind a name, as :PORT or [PORT], or NULL. */
+/* Finds the port behind a name, as :PORT or [PORT]; or NULL. */
 static const char *find_port_text(const char *text)
 {
 	const char *colon = strrchr(text, ':'), *bracket = strrchr(text, '[');
@@ -246,7 +246,7 @@ static bool parse_port_number(const char *text, uint64_t *port)
 	return parse_number(number, 0, port) && *port && *port <= PM_MAX_PORTS;
 }
 
-/* The nodes that a text names, and the port behind them, 0 if there is none. */
+/* Finds the nodes that a text names, and the port number behind them; 0: no number. */
 static int find_things(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		       const char *what, const char *text, struct pm_ports *nodes,
 		       uint64_t *port, struct pm_error *err)
@@ -279,7 +279,9 @@ static int find_things(const struct pm_fabric *fabric, const struct pm_plan *pla
 	return rc;
 }
 
-/* Says why no cable is at a port. A plan's own fabric has no hosts, but their places. */
+/*
+ * Reports why a port has no cable. A plan's own fabric has hosts' places, but no hosts.
+ */
 static int fail_no_cable(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			 const char *what, uint32_t node, uint32_t num,
 			 struct pm_error *err)
@@ -296,7 +298,7 @@ static int fail_no_cable(const struct pm_fabric *fabric, const struct pm_plan *p
 			    pm_fabric_label(fabric, node), num);
 }
 
-/* One port of each node. */
+/* Adds one port of each node. */
 static int add_ports(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     const char *what, const struct pm_ports *nodes, uint64_t port,
 		     struct pm_ports *ports, struct pm_error *err)
@@ -323,7 +325,7 @@ int pm_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	uint64_t port;
 	int rc = 0;
 
-	/* The name of a node goes before all else. */
+	/* A node's name precedes all other readings. */
 	if (pm_fabric_find_name(fabric, text) == PM_NONE &&
 	    find_links(fabric, text, ports))
 		rc = pm_error_no_memory(err);
@@ -347,7 +349,7 @@ bool pm_failures_is_name(const struct pm_fabric *fabric, uint32_t thing, const c
 	return !strncmp(text, name, length) && strchr(":[", text[length]);
 }
 
-/* Says that a text names several nodes, and which GUIDs they have. */
+/* Reports that a text names several nodes, with their GUIDs. */
 static int fail_several(const struct pm_fabric *fabric, const char *what,
 			const char *text, const struct pm_ports *nodes,
 			struct pm_error *err)
@@ -406,7 +408,7 @@ int pm_failures_add(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	return rc;
 }
 
-/* ---- Every one of a kind ---- */
+/* ---- All of a kind ---- */
 
 static const char *const kind_names[PM_FAILURE_KINDS] = {"links", "switches", "leaves",
 							 "spines", "hosts"};

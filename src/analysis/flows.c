@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The flows for one LID form a tree: each switch has one entry, so all flows that come to
- * it go on together. flow[switch][lid] is their number. When entries of a LID change,
+ * Updates the flows on links after a failure. The flows for one LID form a tree: each
+ * switch has one entry, so all flows that come to it go on together. flow[switch][lid] is
+ * their number. When entries of a LID change,
  *
  *	before:  a ---> B ---> c ---> D ---> end       B and D have changed entries
  *	                |             |
  *	                '---> ...     '---> ...        after
  *
- * all flows to B leave its old path as far as D, where a part of the flows that leave D's
- * old path come from B. Flows to B or D that met no changed entry before take the
- * new path from there: for D that is its flow less B's.
+ * all flows to B leave B's old path as far as D. The flows that leave D's old path
+ * include those from B. Flows that meet their first changed entry at B or D take the new
+ * path from there: for D these are its flows less B's.
  */
 #include <portmajor/analysis/flows.h>
 
@@ -20,7 +21,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A changed entry, and what came there before. */
+/* A changed entry, and the flows that came to it before. */
 struct changed {
 	uint32_t sw;
 	uint16_t lid, flow;
@@ -35,13 +36,13 @@ struct pm_flows {
 	uint32_t stride;
 	uint32_t common; /* rate, as pm_link_common_rate */
 	uint32_t *hosts; /* [switch] end ports */
-	uint8_t *is_end; /* [lid] of an end port that there is */
-	uint16_t *flow;	 /* [switch][stride] flows that come to it, its own ones too */
+	uint8_t *is_end; /* [lid] whether it is a present end port's */
+	uint16_t *flow;	 /* [switch][stride] flows that come to it, or begin there */
 	uint32_t *before, *load; /* [port] */
-	uint32_t *order; /* ports of links between levels, by load before, as it counts */
+	uint32_t *order; /* ports of links between levels, by weighted load before */
 	uint32_t num_order;
 
-	/* The notes, and links with another load than before: */
+	/* records, and links whose load has changed: */
 	struct changed *changed;
 	uint32_t *ends; /* ports */
 	uint32_t *touched;
@@ -61,7 +62,7 @@ static uint8_t entry_now(const struct pm_flows *flows, uint32_t sw, uint32_t lid
 	return pm_routes_table(flows->routes, sw)[lid];
 }
 
-/* The port of an entry that leads to a switch in the whole fabric, else PM_NONE. */
+/* The port of an entry that leads to a switch of the whole fabric, or PM_NONE. */
 static uint32_t port_on(const struct pm_flows *flows, uint32_t sw, uint8_t entry)
 {
 	const struct pm_node *n = &flows->fabric->nodes[sw];
@@ -87,19 +88,21 @@ static uint16_t *flow_at(struct pm_flows *flows, uint32_t sw, uint32_t lid)
 }
 
 /*
- * Ways are followed side by side: where one leads is in a table somewhere in memory, and
- * while that comes the others go on.
+ * Paths are followed side by side: while one waits for an entry from memory, others go
+ * on.
  */
 #define WALKS 16
 
-/* Flows on their path, at a switch. */
+/* Flows on their path, now at a switch. */
 struct walk {
 	uint32_t sw, amount;
 	uint16_t lid;
 };
 
-/* Takes flows off a step of the old path, which ends at a changed entry; whether it
- * goes on. */
+/*
+ * Takes flows off one step of the old path, which ends at a changed entry. Returns
+ * whether the path goes on.
+ */
 static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 		  struct walk *walk)
 {
@@ -107,7 +110,7 @@ static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 		port_on(flows, walk->sw, entry_before(flows, walk->sw, walk->lid));
 	uint16_t *flow;
 
-	(void)broken; /* the old path is that in the whole fabric */
+	(void)broken; /* old paths are those in the whole fabric */
 	if (port == PM_NONE)
 		return false;
 	add_load(flows, port, -walk->amount);
@@ -120,7 +123,7 @@ static bool leave(struct pm_flows *flows, const struct pm_fabric *broken,
 	return false;
 }
 
-/* Puts flows, or with a negative number takes them off, a step of the present path. */
+/* Adds flows to one step of the present path; a negative number takes them off. */
 static bool take_step(struct pm_flows *flows, const struct pm_fabric *broken,
 		      struct walk *walk)
 {
@@ -136,7 +139,7 @@ static bool take_step(struct pm_flows *flows, const struct pm_fabric *broken,
 typedef bool step_fn(struct pm_flows *flows, const struct pm_fabric *broken,
 		     struct walk *walk);
 
-/* Follows all paths to their ends. */
+/* Follows all walks to their ends. */
 static inline void follow_walks(struct pm_flows *flows, const struct pm_fabric *broken,
 				struct walk *walks, uint32_t num, step_fn *step)
 {
@@ -157,7 +160,7 @@ int pm_flows_note_entry(struct pm_flows *flows, uint32_t sw, uint32_t lid)
 {
 	struct changed new = {sw, (uint16_t)lid, *flow_at(flows, sw, lid)};
 
-	/* Where nothing came, nothing is to be moved. */
+	/* Without flows there is nothing to move. */
 	if (!new.flow || !flows->is_end[lid] ||
 	    entry_now(flows, sw, lid) == entry_before(flows, sw, lid))
 		return 0;
@@ -204,7 +207,7 @@ static void move_flows(struct pm_flows *flows, const struct pm_fabric *broken)
 	}
 }
 
-/* Takes the flows of a switch's end ports to a LID off their present path. */
+/* Takes the flows from a switch's end ports to a LID off their present path. */
 static void take_off(struct pm_flows *flows, const struct pm_fabric *broken, uint32_t sw,
 		     uint32_t lid, uint32_t amount)
 {
@@ -221,7 +224,7 @@ static bool has_end(const struct pm_flows *flows, uint32_t port)
 	       pm_routes_plan(flows->routes)->lid[port];
 }
 
-/* Lost end ports neither send nor receive. */
+/* Failed end ports neither send nor receive. */
 static void fail_ends(struct pm_flows *flows, const struct pm_fabric *broken)
 {
 	const uint16_t *lid_of = pm_routes_plan(flows->routes)->lid;
@@ -263,7 +266,7 @@ void pm_flows_restore(struct pm_flows *flows)
 	flows->num_changed = 0;
 }
 
-/* Whether a link is one between levels, of those that are counted. */
+/* Whether a port's link is between levels, and counted. */
 static bool is_counted(const struct pm_flows *flows, uint32_t port)
 {
 	uint32_t sw = flows->fabric->ports[port].node, remote = flows->tree->remote[port];
@@ -275,7 +278,7 @@ static bool is_counted(const struct pm_flows *flows, uint32_t port)
 	return a != b && (a < b ? a : b) < PM_CHECK_LEVELS;
 }
 
-/* The load of a port, as it counts. */
+/* A port's load, weighted by the rate of its link. */
 static uint64_t weigh(const struct pm_flows *flows, const uint32_t *load, uint32_t port)
 {
 	return pm_link_weigh(flows->fabric, flows->common, port, load[port]);
@@ -292,7 +295,7 @@ uint64_t pm_flows_most(const struct pm_flows *flows)
 		if (weigh(flows, flows->load, port) > most && is_counted(flows, port))
 			most = weigh(flows, flows->load, port);
 	}
-	/* The others are unchanged. */
+	/* The other links are unchanged. */
 	while (i < flows->num_order && flows->is_touched[flows->order[i]])
 		i++;
 	if (i < flows->num_order && weigh(flows, flows->load, flows->order[i]) > most)
@@ -312,8 +315,8 @@ static bool is_nothing(const uint16_t *flow)
 }
 
 /*
- * Sends on what came to a switch for the LIDs of a block, in one direction. Entries
- * that follow each other mostly have one port.
+ * Passes on a switch's flows for the LIDs of a block, in one direction. Consecutive
+ * entries mostly have the same port.
  */
 static void send_block(struct pm_flows *flows, uint32_t sw, uint32_t block,
 		       uint8_t direction)
@@ -341,7 +344,7 @@ static void send_block(struct pm_flows *flows, uint32_t sw, uint32_t block,
 	}
 }
 
-/* All flows for the LIDs of a block that lead up and then down. */
+/* Computes all flows for the LIDs of a block that lead up and then down. */
 static void fill_block(struct pm_flows *flows, uint32_t block, const uint8_t *odd)
 {
 	const struct pm_reach *reach = pm_routes_reach(flows->routes);
@@ -358,7 +361,7 @@ static void fill_block(struct pm_flows *flows, uint32_t block, const uint8_t *od
 			send_block(flows, reach->by_level[i], block, PM_DOWN);
 }
 
-/* The flows for one LID, by any paths. */
+/* Computes the flows for one LID, over any paths. */
 static void fill_odd(struct pm_flows *flows, uint32_t lid)
 {
 	for (uint32_t from = 0; from < flows->fabric->num_switches; from++) {

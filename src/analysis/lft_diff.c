@@ -32,7 +32,7 @@ struct pm_lft_change pm_lft_compare(const struct pm_lft_switch *before,
 	return change;
 }
 
-/* Blocks of a table that hold an entry: what a switch without any is sent. */
+/* Counts the blocks of a table with an entry, as sent to a switch without a table. */
 static uint32_t whole_table(const struct pm_lft_switch *sw)
 {
 	static const struct pm_lft_switch nothing;
@@ -90,7 +90,7 @@ static int compare_moves(const void *a, const void *b)
 	return x->guid < y->guid ? -1 : x->guid > y->guid;
 }
 
-/* The lowest LID of every known port, as `before` or `after`. */
+/* Lists the lowest LID of every known port, as `before` or `after`. */
 static uint32_t list_ports(const struct pm_lfts *lfts, bool is_after,
 			   struct pm_lft_move *list)
 {

@@ -17,7 +17,7 @@ struct failure {
 	struct pm_pool pool;
 	struct pm_multicast *multicast;
 	struct pm_mfts *held, *wanted;
-	struct pm_group *left;	     /* [group] with the members that are left, in .. */
+	struct pm_group *left;	     /* [group] with the remaining members, in .. */
 	uint32_t *members;	     /* .. one array */
 	struct pm_group_tree *trees; /* [group] */
 	uint8_t *usable, *reachable; /* [port], [switch] */
@@ -25,7 +25,7 @@ struct failure {
 	struct pm_mft_steps steps;
 };
 
-/* The part of the fabric with the subnet manager. */
+/* Finds the component with the subnet manager. */
 static uint32_t find_part(struct failure *f, uint32_t sm)
 {
 	uint32_t best = 0;
@@ -43,7 +43,7 @@ static uint32_t find_part(struct failure *f, uint32_t sm)
 	return best;
 }
 
-/* The groups without members that have failed or cannot be reached. */
+/* Keeps the groups' members that have not failed and can be reached. */
 static void keep_members(struct failure *f, const struct pm_group *groups)
 {
 	uint32_t num = 0;
@@ -146,8 +146,10 @@ static int allocate_copies(struct failure *f, const struct pm_group *groups,
 	return pm_pool_check(&f->pool, err);
 }
 
-/* Trees of all groups as the plugin makes them: over any links where no switch reaches
- * all members by going down. */
+/*
+ * Makes the trees of all groups as the plugin does: over any links where no switch
+ * reaches all members by going down.
+ */
 static int route(struct failure *f, const struct pm_group *groups, struct pm_mfts **mfts,
 		 struct pm_error *err)
 {
@@ -160,7 +162,7 @@ static int route(struct failure *f, const struct pm_group *groups, struct pm_mft
 	return rc;
 }
 
-/* Tables before and after; broken is known to be matched. */
+/* Compares tables before and after; `broken` is known to match the plan. */
 static int compare_trees(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
 			 const struct pm_group *groups, struct pm_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tries one failure after another, each quickly: cuts its links in a copy of the fabric
- * and restores them afterwards, examines only the destinations behind them, and compares
- * only tables with moved entries. Counts the hosts that are cut off only if there are
- * any, as a link's failure rarely cuts one off.
+ * Tries one failure after another, fast: cuts its links in a copy of the fabric and
+ * restores them afterwards, examines only the destinations behind them, and compares only
+ * tables with moved entries. Counts the hosts cut off only where there may be some: a
+ * link's failure rarely cuts one off.
  */
 #include <portmajor/analysis/whatif.h>
 #include <portmajor/base/alloc.h>
@@ -21,7 +21,7 @@ struct cut {
 };
 
 struct pm_whatif {
-	struct pm_pool pool; /* of all arrays, and of what held[] leads to */
+	struct pm_pool pool; /* of all arrays, and of the tables in held[] */
 	const struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
@@ -30,36 +30,36 @@ struct pm_whatif {
 	uint32_t num_cuts;
 	uint32_t *links; /* one port of each cut link between switches, */
 	uint32_t num_links;
-	uint32_t hosts_cut; /* and how many other links were cut */
+	uint32_t hosts_cut; /* the number of other cut links */
 	uint8_t **held; /* [switch] table before the failure; NULL: the preferred one */
-	uint32_t *held_list, num_held; /* switches where it is not */
-	/* Room for comparing: */
+	uint32_t *held_list, num_held; /* switches with such a table */
+	/* working memory for comparisons: */
 	struct pm_delta *delta; /* [switch] 0 */
 	uint64_t *blocks;	/* [switch][words] a set */
 	uint32_t words;
 	uint32_t *changed, num_changed; /* switches */
 	struct pm_detours detours;
 	uint32_t sm;		/* port, or PM_NONE */
-	struct pm_flows *flows; /* NULL: loads were not requested */
+	struct pm_flows *flows; /* NULL if loads are not requested */
 	const uint8_t **base;	/* [switch] table before the failure */
 	uint32_t shifts;	/* as in pm_whatif_config */
 	uint32_t common_rate;	/* of the whole fabric */
-	uint64_t pairs;		/* of end ports that are joined before the failure */
+	uint64_t pairs;		/* pairs of end ports that were connected before */
 	struct pm_whatif_result before;
 	uint32_t *hosts;	/* [switch] end ports with a link */
-	uint64_t *host_set;	/* switches that have any in the whole fabric */
+	uint64_t *host_set;	/* switches with hosts in the whole fabric */
 	const uint8_t **tables; /* [switch] and */
 	uint16_t *top;		/* [switch] for pm_check */
-	/* Room for searches over the fabric. */
+	/* working memory for searches over the fabric: */
 	uint32_t *queue, *part, *ports;
 	uint32_t *whole_part, managed_part; /* of the whole fabric */
-	uint32_t *managed; /* [switch] hosts of those that the manager can reach */
+	uint32_t *managed; /* [switch] hosts, of switches connected with the SM */
 	uint32_t *cut_off, num_cut_off; /* end nodes, by the last failure */
 };
 
 /* ---- Links ---- */
 
-/* The switch with an end node at the other end of this link, or PM_NONE. */
+/* The switch of the end node whose link was cut, or PM_NONE. */
 static uint32_t switch_of_host(const struct pm_whatif *whatif, const struct cut *cut)
 {
 	uint32_t a = whatif->fabric->ports[cut->port].node;
@@ -105,8 +105,10 @@ static void mend_all(struct pm_whatif *whatif)
 
 /* ---- Reachable hosts ---- */
 
-/* The number, in part[], of the part with the manager or, else, most of the end nodes
- * that it had before: the manager does not move to another fabric. */
+/*
+ * The number in part[] of the component with the SM or else with most of the end nodes
+ * that the SM had before: the SM does not move to another fabric.
+ */
 static uint32_t find_managed_part(struct pm_whatif *whatif)
 {
 	const struct pm_fabric *fabric = whatif->broken;
@@ -124,7 +126,7 @@ static uint32_t find_managed_part(struct pm_whatif *whatif)
 	return best;
 }
 
-/* Ordered pairs of different end ports that a path connects, those at one switch too. */
+/* Counts ordered pairs of end ports that a path connects, also at one switch. */
 static uint64_t count_pairs(const struct pm_whatif *whatif)
 {
 	uint32_t num = whatif->fabric->num_switches;
@@ -144,7 +146,7 @@ static bool meet(const uint64_t *a, const uint64_t *b, uint32_t words)
 	return false;
 }
 
-/* Whether a switch with end ports does not reach another one any more. */
+/* Whether a switch with end ports no longer reaches another such switch. */
 static bool cuts_off_hosts(const struct pm_whatif *whatif, uint32_t sw)
 {
 	const struct pm_reach *now = pm_routes_reach(whatif->routes);
@@ -161,9 +163,9 @@ static bool cuts_off_hosts(const struct pm_whatif *whatif, uint32_t sw)
 }
 
 /*
- * Whether a failure may have left an end port without a path or a link. Not so if no end
- * port fails, all paths between those that there are have others beside them, and both
- * ends of each link can reach one and the same switch.
+ * Whether a failure may have left an end port without a path or a link. It has not if no
+ * end port fails, all paths between the present ones have alternatives, and both ends of
+ * each cut link still reach some common switch.
  */
 static bool cuts_off(const struct pm_whatif *whatif)
 {
@@ -187,7 +189,7 @@ static bool cuts_off(const struct pm_whatif *whatif)
 	return false;
 }
 
-/* Counts present nodes and pairs; part[] and the number in it of the manager's. */
+/* Counts present nodes and pairs; returns the number in part[] of the SM's component. */
 static uint32_t count_present(struct pm_whatif *whatif, struct pm_whatif_result *found)
 {
 	uint32_t num = whatif->fabric->num_switches, part = find_managed_part(whatif);
@@ -206,7 +208,7 @@ static uint32_t count_present(struct pm_whatif *whatif, struct pm_whatif_result 
 	return part;
 }
 
-/* Lists the end nodes that were in the manager's part, and are in another one now. */
+/* Lists the end nodes that were in the SM's component and are now in another one. */
 static void list_cut_off(struct pm_whatif *whatif, uint32_t part)
 {
 	const struct pm_fabric *fabric = whatif->fabric;
@@ -253,7 +255,7 @@ static void count_change(struct pm_whatif *whatif, const struct pm_routes_change
 	pm_bits_set(blocks, change->lid / PM_LFT_BLOCK);
 }
 
-/* Compares the tables of all switches in this part. */
+/* Compares the tables of all switches in this component. */
 static void compare_tables(struct pm_whatif *whatif, const uint32_t *part,
 			   uint32_t number, struct pm_whatif_result *result)
 {
@@ -288,7 +290,7 @@ static void compare_tables(struct pm_whatif *whatif, const uint32_t *part,
 
 /* ---- Loads ---- */
 
-/* Notes the entries that the failure has changed, and the end ports that fail. */
+/* Records the entries that the failure has changed, and the failed end ports. */
 static int note_changes(struct pm_whatif *whatif)
 {
 	uint32_t stride = pm_routes_stride(whatif->routes), count, sw;
@@ -345,7 +347,7 @@ static int find_shifts(struct pm_whatif *whatif, struct pm_whatif_result *result
 	return pm_check_shifts(&check, whatif->shifts, &result->shift, NULL);
 }
 
-/* The requested facts of the present tables; -ENOMEM. */
+/* Finds the requested data of the present tables; -ENOMEM. */
 static int find_traffic(struct pm_whatif *whatif, struct pm_whatif_result *result,
 			struct pm_error *err)
 {
@@ -447,7 +449,7 @@ static int allocate_tables(struct pm_whatif *whatif, struct pm_error *err)
 	return pm_pool_check(pool, err);
 }
 
-/* Keeps the tables of the whole fabric; detours may be needed even there. */
+/* Keeps the tables of the whole fabric; even these may have detours. */
 static int hold_tables(struct pm_whatif *whatif, struct pm_error *err)
 {
 	uint32_t stride = pm_routes_stride(whatif->routes), count;
@@ -465,7 +467,10 @@ static int hold_tables(struct pm_whatif *whatif, struct pm_error *err)
 	return pm_pool_check(&whatif->pool, err);
 }
 
-/* LIDs to which some traffic takes detours: entries that are not preferred ones. */
+/*
+ * Finds LIDs to which some traffic takes detours: they have entries that are not
+ * preferred.
+ */
 static void find_odd(const struct pm_whatif *whatif, uint8_t *odd)
 {
 	uint32_t stride = pm_routes_stride(whatif->routes);
@@ -497,7 +502,7 @@ static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
 	return rc;
 }
 
-/* Finds the facts before a failure. */
+/* Finds the data before a failure. */
 static int look_before(struct pm_whatif *whatif, struct pm_error *err)
 {
 	whatif->pairs = count_pairs(whatif);

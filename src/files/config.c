@@ -27,7 +27,7 @@ static int set_flag(const char *value, bool *flag)
 	return 0;
 }
 
-/* Digits and nothing else: no sign, blanks or unit. */
+/* Reads digits only: no sign, blanks or unit. */
 static int set_number(const char *value, uint32_t low, uint32_t high, uint32_t *number)
 {
 	size_t digits = strspn(value, "0123456789");
@@ -105,7 +105,7 @@ static int set_shadow(struct pm_config *config, const char *value)
 	return set_flag(value, &config->shadow);
 }
 
-/* OpenSM as a daemon runs in another folder, so a path must be absolute. */
+/* A path must be absolute, as the OpenSM daemon runs in another folder. */
 static int set_path(const char *value, char path[PM_CONFIG_PATH])
 {
 	size_t length = strlen(value);
@@ -232,7 +232,7 @@ static int set_key(const struct pm_lexer *lexer, struct pm_text key, struct pm_t
 	return fail_unknown(lexer, key);
 }
 
-/* A rule has several words, and there may be several. */
+/* Adds a role's rule, which has several words; a file may have several rules. */
 static int add_role(const struct pm_lexer *lexer, struct pm_text rule,
 		    struct pm_config *config)
 {
@@ -261,7 +261,7 @@ static int parse_setting(const struct pm_lexer *lexer, struct pm_text line,
 	return set_key(lexer, key, value, config, given);
 }
 
-/* Whether a line sets shadow mode, whatever else is wrong with the text. */
+/* Whether a line requests shadow mode, whatever else is wrong with the text. */
 static bool requests_shadow(const char *text)
 {
 	struct pm_lexer lexer = pm_lexer_begin(text, strlen(text), "", -EINVAL, NULL);

@@ -58,7 +58,7 @@ int pm_damping_file_print(const struct pm_damping *damping,
 struct reader {
 	struct pm_lexer lexer;
 	const struct pm_damping_clock *clock;
-	uint64_t passed_ms; /* since it was written */
+	uint64_t passed_ms; /* time since it was written */
 	struct pm_damping *damping;
 };
 
@@ -78,7 +78,7 @@ static bool take_end(struct pm_text *rest, struct pm_damping_end *end)
 	return true;
 }
 
-/* So many ms before now, from the next word. */
+/* Reads the next word as a time, in ms before now. */
 static bool take_time(struct reader *r, struct pm_text *rest, uint64_t *ms)
 {
 	if (!pm_text_take_number(rest, 10, UINT64_MAX / 4, ms))

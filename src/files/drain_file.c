@@ -11,9 +11,9 @@
 #define MAGIC "portmajor-drained 1"
 #define MAX_FILE ((size_t)16 << 20)
 #define MAX_LINE 512
-#define MAX_NAME 256 /* that is written, so that its line can be read */
+#define MAX_NAME 256 /* longest name written, so that its line can be read */
 
-/* "-" is 0: the whole switch. */
+/* "-" is 0 and means the whole switch. */
 static bool parse_drained_port(struct pm_text word, unsigned int *num)
 {
 	uint64_t value = 0;
@@ -34,7 +34,7 @@ static bool parse_guid(struct pm_text word, uint64_t *guid)
 	       pm_text_is_empty(word) && *guid;
 }
 
-/* "GUID PORT NAME"; the name may have blanks, or be missing. */
+/* "GUID PORT NAME"; the name may have blanks, and may be missing. */
 static int parse_drain(const struct pm_lexer *lexer, struct pm_text rest,
 		       struct pm_drains *drains)
 {
@@ -63,7 +63,7 @@ static int parse_drain(const struct pm_lexer *lexer, struct pm_text rest,
 				     PM_SHOWN(guid_word), PM_SHOWN(num_word));
 }
 
-/* "since SECONDS", "by USER" or "reason TEXT", of the last drain. */
+/* "since SECONDS", "by USER" or "reason TEXT", about the last drain. */
 static int parse_note(const struct pm_lexer *lexer, struct pm_text key,
 		      struct pm_text rest, struct pm_drains *drains)
 {
@@ -88,7 +88,7 @@ static bool is_note(struct pm_text key)
 	       pm_text_is(key, "reason");
 }
 
-/* A line behind the first one. */
+/* Parses a line after the first one. */
 static int parse_item(const struct pm_lexer *lexer, struct pm_text rest,
 		      struct pm_drains *drains)
 {
@@ -148,7 +148,7 @@ int pm_drains_read(const char *path, struct pm_drains *drains, struct pm_error *
 	return rc;
 }
 
-/* With no byte that would end the line, or be longer than can be read. */
+/* Prints words without bytes that end the line, and no more than can be read. */
 static void print_words(FILE *file, const char *text)
 {
 	for (const char *c = text; *c && c < text + MAX_NAME; c++)

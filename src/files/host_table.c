@@ -87,7 +87,7 @@ static int parse_host(struct reader *r, struct pm_text rest)
 	return rc ? rc : add_line(r, &line);
 }
 
-/* ---- What may not stand twice ---- */
+/* ---- Duplicates ---- */
 
 static int compare_hosts(const void *a, const void *b)
 {
@@ -109,7 +109,9 @@ static int by_priority(const void *a, const void *b)
 	return x->mac < y->mac ? -1 : x->mac > y->mac;
 }
 
-/* Two lines in turn of one priority, by copies; those that are gone have none. */
+/*
+ * Finds two lines of the same priority, in a sorted copy; hosts that are gone have none.
+ */
 static int find_double(const struct pm_host_table *table, struct pm_host_line pair[2],
 		       struct pm_error *err)
 {
@@ -214,7 +216,7 @@ int pm_host_changes_read(const char *path, struct pm_host_table *changes,
 
 /* ---- Tables ---- */
 
-/* Both are by address: they are gone through side by side. */
+/* Merges two tables, both sorted by address. */
 static void merge_tables(const struct pm_host_table *table,
 			 const struct pm_host_table *changes,
 			 struct pm_host_table *changed)

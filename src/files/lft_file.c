@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 /*
- * The first one that recognises a text reads it; the first one of all reports the fault
- * of a text that none does.
+ * The first format that recognises a text reads it. Where none does, the first one of all
+ * reports the error.
  */
 static const struct {
 	bool (*recognise)(struct pm_text text);
@@ -38,7 +38,7 @@ static int check_unique(const struct lft_reader *r)
 	return 0;
 }
 
-/* The number of the format that a text begins like, or NUM_FORMATS. */
+/* The number of the format that recognises a text, or NUM_FORMATS. */
 static size_t find_format(struct pm_text text)
 {
 	size_t i = 0;
@@ -114,7 +114,7 @@ static const char *kind_name(uint8_t type)
 				   : "Channel Adapter";
 }
 
-/* What OpenSM's dump says of a LID: room for the longest name there is in a line. */
+/* The owner of a LID in OpenSM's dump: room for a line's longest name. */
 #define OWNER_TEXT 320
 
 static void describe_owner(const struct pm_fabric *fabric, uint32_t port, uint64_t guid,

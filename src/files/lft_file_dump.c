@@ -2,7 +2,7 @@
 /* Reads tables from ibsim's Dump: every entry of the simulated switches. */
 #include "lft_file_parts.h"
 
-/* The node that is being read. */
+/* The node being read. */
 struct node {
 	bool is_switch;
 	uint64_t guid, lid, lmc; /* of the switch itself, or of the port */
@@ -16,7 +16,7 @@ static int begin_node(struct lft_reader *r, const struct dump_line *line,
 	return node->is_switch ? lft_begin(r, line->guid, 0, line->id) : 0;
 }
 
-/* Sets the end of a table, behind which the switch uses no entry. */
+/* Sets the top of a table; the switch uses no entry above it. */
 static int set_top(struct lft_reader *r, const struct dump_line *line)
 {
 	struct pm_lft_switch *sw = &r->lfts->switches[r->current];
@@ -42,7 +42,7 @@ static int add_entries(struct lft_reader *r, const struct dump *dump,
 	return rc;
 }
 
-/* A port without a cable keeps its old LID, which another may have by now. */
+/* A port without a cable keeps its old LID, which another port may have by now. */
 static int add_owner(struct lft_reader *r, const struct dump_line *line,
 		     struct node *node)
 {

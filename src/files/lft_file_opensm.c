@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads tables of OpenSM and dump_fts, in one reader. */
+/* Reads tables as OpenSM and dump_fts write them, in one reader. */
 #include "lft_file_parts.h"
 
 #include <portmajor/base/digit.h>

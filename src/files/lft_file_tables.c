@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Common part of the readers of LFT files: tables and owners of LIDs. */
+/* Stores tables and owners of LIDs for all readers of LFT files. */
 #include "lft_file_parts.h"
 
 #include <inttypes.h>

@@ -29,7 +29,7 @@ struct reader {
 	uint32_t num, room;
 };
 
-/* Takes the last word off the end. */
+/* Takes the last word from the end. */
 static struct pm_text take_last(struct pm_text *text)
 {
 	struct pm_text word;
@@ -77,7 +77,7 @@ static int compare_name(const void *text, const void *element)
 
 #define SEVERAL (PM_NONE - 1)
 
-/* The node with a name; PM_NONE: there is none. */
+/* The node with this name, or PM_NONE. */
 static uint32_t find_named(const struct reader *r, struct pm_text name)
 {
 	uint32_t num = r->fabric->num_nodes;
@@ -92,8 +92,7 @@ static uint32_t find_named(const struct reader *r, struct pm_text name)
 	return found->node;
 }
 
-/* The port of a name with its number behind it; PM_NONE: there is no such name; or
- * SEVERAL. */
+/* The port of a name with a port number behind it. PM_NONE: no such name; or SEVERAL. */
 static uint32_t find_numbered(const struct reader *r, struct pm_text name)
 {
 	struct pm_text number = name;
@@ -114,7 +113,7 @@ static uint32_t find_numbered(const struct reader *r, struct pm_text name)
 	return r->fabric->nodes[node].first_port + (uint32_t)value;
 }
 
-/* The port that a name stands for, an end node's. */
+/* Finds an end node's port by name. */
 static int find_port(const struct reader *r, struct pm_text name, uint32_t *port)
 {
 	uint32_t node = find_named(r, name), links = 0;
@@ -190,7 +189,7 @@ static int by_port(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* No port and no address twice. */
+/* Checks that no port and no address is there twice. */
 static int check_doubles(struct reader *r)
 {
 	const struct entry *list = r->list;

@@ -12,7 +12,7 @@
 #define NO_SWITCH UINT32_MAX
 #define POSITIONS (PM_MAX_PORTS / PM_MFT_POSITION + 1)
 
-/* In a row of dump_mfts: where port 0 stands, and how many columns a port has. */
+/* In a row of dump_mfts: the column of port 0, and the columns per port. */
 #define FIRST_COLUMN 12
 #define COLUMNS 2
 
@@ -62,7 +62,7 @@ static int add_entry_port(const struct reader *r, struct entry *entry, uint64_t 
 	return 0;
 }
 
-/* A switch may come twice with other MLIDs, but not with the same one. */
+/* A switch may come again with other MLIDs, but not with one it had. */
 static int set_entry(struct reader *r, const struct entry *entry)
 {
 	uint32_t positions = pm_mfts_num_positions(r->mfts, r->current);
@@ -100,7 +100,7 @@ static int take_numbers(const struct reader *r, struct pm_text rest, struct entr
 	return rc;
 }
 
-/* A row with an x in the columns of ports. */
+/* Reads a row with an x in each member port's column. */
 static int take_columns(const struct reader *r, struct pm_text line, struct entry *entry)
 {
 	size_t length = pm_text_length(line);
@@ -143,7 +143,7 @@ static int parse_entry(struct reader *r, struct pm_text line)
 
 /* ---- Lines ---- */
 
-/* A line that is neither a table's beginning nor an entry. */
+/* Whether a line is known, though neither a table's beginning nor an entry. */
 static bool is_known(struct pm_text line)
 {
 	static const char *const words[] = {"LID",   "     Ports:", "            ",

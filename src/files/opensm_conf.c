@@ -9,7 +9,7 @@
 
 #define MAX_FILE (1 << 20)
 
-/* Takes blanks and one pair of quotes away, as OpenSM does. */
+/* Removes blanks and one pair of quotes, as OpenSM does. */
 static char *clean_value(char *value)
 {
 	size_t length;

@@ -10,10 +10,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The first line: the format changes what all others mean. */
+/* the first line: a new format changes the meaning of all others */
 static const char magic[] = "portmajor-plan 4";
 
-/* An end port's role. */
+/* roles of end ports */
 static const char *const roles[] = {
 	[PM_COMPUTE] = "host", [PM_IO] = "io", [PM_SERVICE] = "service"};
 
@@ -109,7 +109,7 @@ static int bad_line(struct reader *r, const char *what)
 	return pm_lexer_fail(&r->lexer, "%s", what);
 }
 
-/* "-" for none. */
+/* "-" means none. */
 static bool take_plane(struct pm_text *rest, uint32_t *plane)
 {
 	struct pm_text behind = *rest, word;
@@ -364,7 +364,7 @@ static int parse_plan_line(struct reader *r, struct pm_text line)
 	return bad_line(r, "unknown line");
 }
 
-/* Nodes must be in the order that sealing gives, as ports are named by number. */
+/* Nodes must be in the order of a sealed fabric, as ports are named by number. */
 static bool in_order(const struct pm_fabric *fabric)
 {
 	for (uint32_t i = 1; i < fabric->num_nodes; i++) {

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#define MAX_WORD 31 /* bytes; a longer one is no GUID */
+#define MAX_WORD 31 /* bytes; a longer word is no GUID */
 
 static int compare_role_guids(const void *a, const void *b)
 {
@@ -16,7 +16,7 @@ static int compare_role_guids(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Takes one line's GUID into the list, if there is one. */
+/* Adds a line's GUID, if there is one, to the list. */
 static int parse_guid_line(const struct pm_lexer *lexer, struct pm_text line,
 			   struct pm_guids *guids, uint32_t *room)
 {
