@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sends blocks that need an order, step by step. */
+/* Sends, step by step, the blocks that need an order. */
 #include "ahead.h"
 
 #include "osm/lft_records.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
-#define SILENT_MS 800  /* as OpenSM's own time-out and retries by default */
+#define SILENT_MS 800  /* as OpenSM's default time-out and retries */
 
 /* One step. */
 struct step {
@@ -35,7 +35,10 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 	return SMP_SEND;
 }
 
-/* Later blocks would not be in order: OpenSM sends those. */
+/*
+ * Ends at a block without an answer, as later ones would be out of order: OpenSM sends
+ * them.
+ */
 static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
 	struct step *step = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A thread that requests a routing run of OpenSM at a set time. */
+/* Runs a thread that requests a routing run of OpenSM at a set time. */
 #include "alarm.h"
 
 #include "clock.h"
@@ -22,10 +22,10 @@ static double ring_when_due(void *context, bool last)
 
 	if (last || clock_ms() < due)
 		return due;
-	/* Another moment that is set meanwhile stays, and has one more round. */
+	/* If another time was set meanwhile, it stays, and gets a further round. */
 	if (!atomic_compare_exchange_strong(&a->due, &due, DBL_MAX))
 		return due;
-	/* As OpenSM's own console does. */
+	/* as OpenSM's console does */
 	a->osm->subn.force_reroute = TRUE;
 	osm_sm_signal(&a->osm->sm, OSM_SIGNAL_SWEEP);
 	return DBL_MAX;

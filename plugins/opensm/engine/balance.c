@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUND 64     /* blocks between two looks at what else there is to do */
-#define PAUSE_MS 100 /* between two rounds at least, where the rate is low */
+#define ROUND 64     /* blocks of a round; then other work is looked for */
+#define PAUSE_MS 100 /* least time between two rounds, where the rate is low */
 
 static uint32_t count_view_blocks(const struct view *view)
 {
@@ -111,7 +111,7 @@ void balance_apply(const struct balance *balance, struct view *view)
 
 /* ---- A round ---- */
 
-/* A block that goes over, and what the view preferred for it before. */
+/* A block to replace, and what the view preferred for it before. */
 struct piece {
 	uint32_t sw, number;
 	uint8_t before[PM_LFT_BLOCK];
@@ -127,7 +127,10 @@ struct round {
 	uint32_t num_sets;
 };
 
-/* The next blocks that differ by the plan; the view prefers the plan's from then on. */
+/*
+ * Chooses the next blocks that differ from the plan's. The view prefers the plan's from
+ * now on.
+ */
 static void choose_blocks(struct round *round, uint32_t most)
 {
 	struct balance *balance = round->balance;
@@ -152,7 +155,7 @@ static void choose_blocks(struct round *round, uint32_t most)
 	}
 }
 
-/* Whether OpenSM's record of a block is what the view has for it; what that is. */
+/* Whether OpenSM's record of a block is what the view wants, which goes to *wanted. */
 static bool is_there(const struct round *round, const struct piece *piece,
 		     uint8_t *wanted)
 {
@@ -187,8 +190,8 @@ static void list_sets(struct round *round)
 }
 
 /*
- * Unanswered entries are not released: the view prefers the old ones. Once the sweeper
- * has taken over, they go by the plan: OpenSM sends the missing ones.
+ * Blocks without an answer are not released: the view prefers the old ones again. If the
+ * sweeper has taken over, they stay the plan's, and OpenSM sends the missing ones.
  */
 static void settle_round(struct round *round)
 {
@@ -215,7 +218,7 @@ static void settle_round(struct round *round)
 	pm_routes_update(view->routes, view->usable, &view->detours);
 }
 
-/* Sends up to so many blocks; false: one was not answered. */
+/* Sends up to `most` blocks; false: one was not answered. */
 static bool run_round(struct round *round, uint32_t most)
 {
 	struct balance *balance = round->balance;
@@ -243,7 +246,7 @@ static bool run_round(struct round *round, uint32_t most)
 	return !balance->gave_up;
 }
 
-/* All tables are the plan's. */
+/* Releases all blocks, as all tables are the plan's. */
 static void finish_balance(struct balance *balance, struct view *view)
 {
 	size_t blocks =

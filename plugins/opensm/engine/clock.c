@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A monotonic clock, and waiting with a deadline. */
+/* A monotonic clock, and waits with a deadline. */
 #include "clock.h"
 
 #include <float.h>
 #include <math.h>
 #include <time.h>
 
-#define MOST_MS 10 /* between two looks at whether OpenSM is leaving */
+#define MOST_MS 10 /* longest wait before checking whether OpenSM exits */
 
 double clock_ms(void)
 {

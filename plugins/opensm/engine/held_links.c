@@ -15,7 +15,7 @@
 #define MAX_FILE (1 << 20)
 #define NAMED 8 /* links in a log line */
 
-/* The GUID that a name is, or 0. */
+/* The GUID in a name, or 0 if the name is none. */
 static uint64_t read_guid(const char *name)
 {
 	char *end;
@@ -25,8 +25,8 @@ static uint64_t read_guid(const char *name)
 }
 
 /*
- * Ends the holds of the links at this port of the switches of this name, or of the one
- * of this label or GUID; returns how many. *any: there is such a port.
+ * Ends the holds of links at this port: of all switches with this name, or of the switch
+ * with this label or GUID. Returns their number. *any: there is such a port.
  */
 static uint32_t clear_at(const struct view *view, const char *name, unsigned long port,
 			 bool *any)
@@ -48,7 +48,7 @@ static uint32_t clear_at(const struct view *view, const char *name, unsigned lon
 	return cleared;
 }
 
-/* Ends the holds of "leaf5[20]"; logs a text that names no link's end. */
+/* Ends the holds of a link end such as "leaf5[20]"; logs a text that names none. */
 static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 {
 	char *bracket = strrchr(line, '['), *end = NULL;
@@ -67,7 +67,7 @@ static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
 	return cleared;
 }
 
-/* Ends those that the text names, a line each, or all; how many. */
+/* Ends the holds that the text names, one per line, or all; returns their number. */
 static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
 {
 	uint32_t cleared = 0;
@@ -83,7 +83,7 @@ static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
 	return named ? cleared : pm_damping_clear(view->damping, 0, 0);
 }
 
-/* The file is read whole first: half of it is not what was requested, nor is nothing. */
+/* Reads the whole file first: half of it, or nothing, is not what was requested. */
 int holds_read_clearing(const char *path, char **text, struct pm_error *err)
 {
 	int rc = pm_textfile_read_string(path, MAX_FILE, text, err);
@@ -98,7 +98,7 @@ uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text)
 	return view->plan && view->damping ? clear_named(view, log, text) : 0;
 }
 
-/* "leaf5[20] (4 times down, 60 s left)" and so on. */
+/* Lists holds: "leaf5[20] (4 times down, 60 s left)" and so on. */
 static void list_holds(const struct view *view, char *text, size_t size)
 {
 	const struct pm_fabric *topology = view->plan->topology;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Computes, sends and repairs multicast tables from a record of the switches' tables. */
+/* Computes, sends and repairs multicast tables, from a record of the switches' tables. */
 #include "mcast.h"
 
 #include "osm/mft_wire.h"
@@ -21,25 +21,25 @@ struct mcast {
 	const struct pm_plan *plan; /* shared; NULL: none yet */
 	struct pm_multicast *multicast;
 	struct pm_mfts *held, *wanted;
-	struct mcast_groups groups; /* as they were read last .. */
-	struct mcast_groups routed; /* .. and those that `wanted` has trees of .. */
+	struct mcast_groups groups; /* as last read .. */
+	struct mcast_groups routed; /* .. and those that have trees in `wanted` .. */
 	uint8_t *usable;	    /* .. over these links: [port] */
 	struct mcast_shown shown;
 	uint16_t *capacity; /* [switch] */
-	bool resized;	    /* it is not that of `multicast` */
-	bool computed;	    /* `wanted` and `trees` are of all these */
+	bool resized;	    /* it differs from that of `multicast` */
+	bool computed;	    /* `wanted` and `trees` match all these */
 	bool in_step;	    /* all switches have the wanted entries */
-	uint8_t *doubted;   /* [switch] its blocks are unknown from the next run on */
+	uint8_t *doubted;   /* [switch] the next run counts its blocks as unknown */
 	uint8_t *reachable; /* [switch] */
 	uint8_t *silent;    /* [switch] see mft_wire.h */
 	uint8_t *up;	    /* [port] */
-	uint32_t *by;	    /* [node] see search.h: directed routes over `up` .. */
+	uint32_t *by;	    /* [node] as in search.h: directed routes over `up` .. */
 	uint32_t *queue;
 	uint8_t sm_port; /* .. from this port of the SM's node, or 0: it is a switch */
-	uint32_t blocks; /* below this any may have entries of ours .. */
-	uint32_t passed; /* .. and below this switches pass packets */
-	uint32_t calls;	 /* of the engine when groups were read, .. */
-	bool hushed;	 /* .. and whether nothing was shown then */
+	uint32_t blocks; /* blocks below this may have entries of ours .. */
+	uint32_t passed; /* .. and switches pass packets of those below this */
+	uint32_t calls;	 /* the engine's calls when groups were read .. */
+	bool hushed;	 /* .. and whether OpenSM saw no records then */
 	struct pm_group_tree *trees;
 	uint32_t trees_room;
 };
@@ -72,7 +72,7 @@ static void free_rooms(struct mcast *m)
 	m->plan = NULL;
 }
 
-/* Rooms for a plan; switches that `before` lacks, or all without it, are doubted. */
+/* Allocates for a plan; doubts switches that `before` lacks, or all if it is NULL. */
 static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 		      const struct pm_plan *before)
 {
@@ -115,7 +115,7 @@ static void carry_doubts(const struct mcast *old, struct mcast *m)
 	}
 }
 
-/* Goes over to another plan, with the known blocks; without memory to none. */
+/* Changes to another plan, with the known blocks; without memory to none. */
 static int change_plan(struct mcast *m, const struct pm_plan *plan)
 {
 	struct mcast old = *m;
@@ -135,7 +135,7 @@ static int change_plan(struct mcast *m, const struct pm_plan *plan)
 	return rc;
 }
 
-/* ---- What is held ---- */
+/* ---- Held tables ---- */
 
 static void forget_all(struct mcast *m)
 {
@@ -155,7 +155,7 @@ void mcast_forget(struct mcast *m, const struct mcast_doubt *doubt)
 	}
 }
 
-/* Where nothing is known, no memory is kept. -ENOMEM. */
+/* Empties the record if nothing is known of any switch. -ENOMEM. */
 static int begin_anew(struct mcast *m)
 {
 	const uint32_t num = m->plan->topology->num_switches;
@@ -171,7 +171,7 @@ static int begin_anew(struct mcast *m)
 	return 0;
 }
 
-/* Of doubted switches no block is known. -ENOMEM. */
+/* Marks all blocks of doubted switches as unknown. -ENOMEM. */
 static int apply_doubts(struct mcast *m)
 {
 	if (begin_anew(m))
@@ -189,9 +189,9 @@ static int apply_doubts(struct mcast *m)
 	return 0;
 }
 
-/* ---- What is wanted ---- */
+/* ---- Wanted tables ---- */
 
-/* OpenSM's groups, by value. -ENOMEM; -ECANCELED: multicast is not ours. */
+/* Copies OpenSM's groups. -ENOMEM; -ECANCELED: multicast is not ours. */
 static int read_subnet(struct mcast *m)
 {
 	osm_opensm_t *osm = m->quiet->osm;
@@ -199,7 +199,7 @@ static int read_subnet(struct mcast *m)
 	const osm_port_t *sm;
 	int rc = -ECANCELED;
 
-	/* The engine's caller holds the lock exclusively, to the end of its run. */
+	/* The engine's caller holds this lock exclusively, to the end of its run. */
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	atomic_store(&m->quiet->due, false);
 	if (!mcast_quiet_is_ours(m->quiet))
@@ -230,8 +230,9 @@ static bool is_port_up(const void *context, uint32_t port)
 }
 
 /*
- * Links that pass packets, and which switches they join to the SM. OpenSM's own routes
- * are of its last discovery, and may lead through parts that have failed since.
+ * Finds the links that pass packets, and the switches that they connect with the SM.
+ * OpenSM's routes are from its last discovery, and may lead through parts that have
+ * failed since.
  */
 static void find_links(struct mcast *m, const struct view *view)
 {
@@ -254,7 +255,7 @@ static void find_links(struct mcast *m, const struct view *view)
 		m->up[i] = m->up[i] && m->reachable[topology->ports[i].node];
 }
 
-/* What trees are made with, for the plan and what switches have room for. */
+/* Makes `multicast` anew for another plan or other capacities. */
 static int renew_multicast(struct mcast *m)
 {
 	const struct pm_multicast_config config = {.capacity = m->capacity};
@@ -269,7 +270,7 @@ static int renew_multicast(struct mcast *m)
 	return rc;
 }
 
-/* Whether all is as it was when `wanted` was computed. */
+/* Whether `wanted` was computed from the present links and groups. */
 static bool is_computed(const struct mcast *m, const struct view *view)
 {
 	return m->computed && !m->resized &&
@@ -284,7 +285,7 @@ static void note_computed(struct mcast *m, const struct view *view)
 	memcpy(m->usable, view->usable, m->plan->topology->num_ports);
 }
 
-/* Trees of all groups over the view's links. */
+/* Makes trees of all groups over the view's links. */
 static int compute(struct mcast *m, const struct view *view)
 {
 	struct pm_mfts *wanted;
@@ -356,8 +357,8 @@ static void raise_tops(struct mcast *m)
 }
 
 /*
- * Reads unknown blocks: a switch that lost nothing is then sent nothing, and its groups
- * lose no packet. -ENOMEM.
+ * Reads unknown blocks, so that a switch that still has its blocks is sent none, and its
+ * groups lose no packet. -ENOMEM.
  */
 static int read_back(struct mcast *m, const struct mcast_subject *subject, uint32_t first,
 		     uint32_t end, struct mft_wire_done *done)
@@ -372,7 +373,7 @@ static int read_back(struct mcast *m, const struct mcast_subject *subject, uint3
 	return rc;
 }
 
-/* The blocks that differ, and no others. -ENOMEM. */
+/* Sends the blocks that differ, and no others. -ENOMEM. */
 static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject,
 			    uint32_t first, uint32_t end, struct mcast_done *done)
 {
@@ -400,7 +401,7 @@ static int bring_up_to_date(struct mcast *m, const struct mcast_subject *subject
 	return rc;
 }
 
-/* The same in a run, of the blocks of groups. -ENOMEM. */
+/* Sends, in a run, the blocks of groups that differ. -ENOMEM. */
 static int bring_groups_up_to_date(struct mcast *m, const struct mcast_subject *subject,
 				   struct mcast_done *done)
 {
@@ -461,7 +462,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 	return true;
 }
 
-/* Whether multicast is ours still, and the last run was of this plan. */
+/* Whether multicast is still ours, and the last run was for this plan. */
 static bool goes_on(const struct mcast *m, const struct view *view)
 {
 	osm_opensm_t *osm = m->quiet->osm;

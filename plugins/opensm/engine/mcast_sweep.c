@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Multicast in a sweep: the engine that routes it, and the collection of groups. */
+/* Multicast in a sweep: decides on the engine, and collects groups. */
 #include "mcast_sweep.h"
 
 #include "io/log.h"
@@ -22,7 +22,7 @@ void groups_note_intact(struct plugin *plugin)
 	}
 }
 
-/* Decides on multicast from OpenSM's next run on: NULL if it is ours, else the reason. */
+/* Decides on multicast for OpenSM's next run: NULL if it is ours, else the reason. */
 static const char *decide(struct plugin *plugin)
 {
 	osm_opensm_t *osm = plugin->osm;
@@ -31,7 +31,7 @@ static const char *decide(struct plugin *plugin)
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
 	if (plugin->repairer && repairer_is_valid(plugin->repairer) &&
 	    mcast_quiet_is_possible(&plugin->quiet, &reason)) {
-		/* Our record lacks the blocks sent before by OpenSM or another master. */
+		/* Our record lacks blocks that OpenSM or another master sent before. */
 		plugin->doubt.all |= osm->subn.first_time_master_sweep ||
 				     osm->subn.coming_out_of_standby ||
 				     !mcast_quiet_is_ours(&plugin->quiet);
@@ -54,7 +54,7 @@ void groups_route(struct plugin *plugin)
 	if (reason && plugin->state)
 		state_note_multicast(plugin->state,
 				     &(struct state_multicast){.left = reason});
-	/* Where it is left to OpenSM, all are doubted when it is ours again. */
+	/* While OpenSM has multicast, there is no record: later all are doubted. */
 	if (!reason)
 		repairer_route_groups(plugin->repairer, &plugin->doubt);
 	plugin->doubt.num = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The plan in force, and its changes. */
+/* Makes the base and the plan in force, and changes them. */
 #include "planning.h"
 
 #include <portmajor/base/alloc.h>
@@ -35,7 +35,7 @@ void planning_set_adopted(struct planning *planning, bool adopted)
 
 /* ---- The base ---- */
 
-/* Puts *made in the place of *plan if there is any. */
+/* Replaces *plan by `made`, unless that is NULL. */
 static void replace_plan(struct pm_plan **plan, struct pm_plan *made)
 {
 	if (!made)
@@ -45,8 +45,9 @@ static void replace_plan(struct pm_plan **plan, struct pm_plan *made)
 }
 
 /*
- * A plan that grew may have been made from a part of the fabric: *origin is the plan that
- * its LIDs came from, or NULL: there is none, or none can be made of it all. -ENOMEM.
+ * A plan that grew may have been made from a part of the fabric. *origin: the plan of the
+ * whole fabric that its LIDs came from, or NULL if there is none or none can be made.
+ * -ENOMEM.
  */
 static int find_origin(const struct pm_plan *grown, const struct pm_fabric *fabric,
 		       struct pm_plan **origin, struct pm_error *err)
@@ -59,9 +60,9 @@ static int find_origin(const struct pm_plan *grown, const struct pm_fabric *fabr
 }
 
 /*
- * A new base where one is needed, else NULL; *grown: it is the old one and more. When
- * LIDs run out because of parts that left for good, the plan is made anew; then *keep is
- * set, so that nothing moves.
+ * Makes a new base if one is needed, else NULL; *grown: it extends the old one. If parts
+ * that left for good have used up the LIDs, makes the plan anew, and sets *keep, so that
+ * no LID in use changes.
  */
 static int make_or_grow(const struct planning *planning,
 			const struct planning_request *request, struct pm_plan **base,
@@ -82,7 +83,8 @@ static int make_or_grow(const struct planning *planning,
 
 /* ---- The plan in force ---- */
 
-/* Single switches that cannot hold the table are left out (lft_capacity.h), but not most.
+/*
+ * Single switches without room for the table may be excluded (lft_capacity.h), not most.
  */
 static int check_capacity(const struct pm_plan *plan, uint16_t max_lid,
 			  struct pm_error *err)
@@ -95,7 +97,7 @@ static int check_capacity(const struct pm_plan *plan, uint16_t max_lid,
 			    plan->top_lid, max_lid);
 }
 
-/* Whether two plans know the same switches, in the same order. */
+/* Whether two plans have the same switches, in the same order. */
 static bool same_switches(const struct pm_fabric *a, const struct pm_fabric *b)
 {
 	if (a->num_switches != b->num_switches || a->num_ports != b->num_ports)
@@ -107,7 +109,7 @@ static bool same_switches(const struct pm_fabric *a, const struct pm_fabric *b)
 	return true;
 }
 
-/* Whether they also give all places the same. */
+/* Whether two plans have the same switches, and all places the same LIDs and planes. */
 static bool same_places(const struct pm_plan *a, const struct pm_plan *b)
 {
 	uint32_t num = a->topology->num_ports;
@@ -125,8 +127,10 @@ static struct pm_plan *base_to_be(const struct planning *planning,
 	return change->base ? change->base : planning->base;
 }
 
-/* The plan in force so far, also before a restart; NULL: it is the base, or there is
- * none. */
+/*
+ * The plan in force so far, even before a restart; NULL: it is the base, or there is
+ * none.
+ */
 static struct pm_plan *beside_base(const struct planning *planning)
 {
 	struct pm_plan *plan = planning->plan ? planning->plan : planning->last;
@@ -134,7 +138,7 @@ static struct pm_plan *beside_base(const struct planning *planning)
 	return plan == planning->base ? NULL : plan;
 }
 
-/* The base is to come into force, unless it is already. */
+/* Brings the base into force, unless it is. */
 static void use_base(const struct planning *planning, struct planning_change *change)
 {
 	struct pm_plan *base = base_to_be(planning, change);
@@ -142,7 +146,7 @@ static void use_base(const struct planning *planning, struct planning_change *ch
 	change->plan = planning->plan == base ? NULL : base;
 }
 
-/* Planes that no slot has. */
+/* Counts planes without slots. */
 static uint32_t count_idle(const struct pm_plan *plan)
 {
 	uint32_t idle = 0;
@@ -159,10 +163,10 @@ static uint32_t count_idle(const struct pm_plan *plan)
 }
 
 /*
- * With migrate, new planes are to get slots of those there are: a base that has grown by
- * planes is made anew, and LIDs in use drift to it. After a restart also one that grew so
- * before, without migrate, if that gives slots to planes without. The old one stays where
- * that cannot be done. -ENOMEM.
+ * With migrate, new planes get slots of the present ones: a base that has grown by planes
+ * is made anew, and LIDs in use migrate to it. After a restart this also holds for a base
+ * that has grown so before, without migrate, if planes without slots get some. If no plan
+ * can be made, the old one stays. -ENOMEM.
  */
 static int make_anew(const struct planning *planning, const struct pm_fabric *fabric,
 		     bool grown, struct planning_change *change, struct pm_error *err)
@@ -186,8 +190,8 @@ static int make_anew(const struct planning *planning, const struct pm_fabric *fa
 }
 
 /*
- * With migrate: the base goes on as it is made, and the plan in force is that base with
- * the LIDs and planes of ports in use.
+ * With migrate: the base goes on as made. The plan in force is the base, with the LIDs
+ * and planes of ports in use.
  */
 static int drift(const struct planning *planning, const struct planning_request *request,
 		 bool grown, struct planning_change *change, struct pm_error *err)
@@ -216,17 +220,17 @@ static int drift(const struct planning *planning, const struct planning_request 
 	return 0;
 }
 
-/* A plan that is made without migrate. */
+/* A plan being made without migrate. */
 struct staying {
 	const struct planning *planning;
 	const struct planning_request *request;
 	struct planning_change *change;
 	bool separate; /* the plan in force is not the base */
-	bool grown;    /* the base, by unknown parts */
-	bool keep;     /* LIDs in use */
+	bool grown;    /* the base has, by unknown parts */
+	bool keep;     /* keep the LIDs in use */
 };
 
-/* The plan in force as far as it is made. */
+/* The plan in force, as made so far. */
 static struct pm_plan *plan_to_be(const struct staying *s)
 {
 	if (!s->separate)
@@ -234,15 +238,15 @@ static struct pm_plan *plan_to_be(const struct staying *s)
 	return s->change->plan ? s->change->plan : beside_base(s->planning);
 }
 
-/* Puts a plan with other LIDs in the place of that. */
+/* Replaces that plan by one with other LIDs. */
 static void set_plan(struct staying *s, struct pm_plan *made)
 {
 	replace_plan(s->separate ? &s->change->plan : &s->change->base, made);
 }
 
 /*
- * The plan in force grows beside the base. If it has no LIDs left, it is made of the base
- * and the LIDs in use.
+ * Grows the plan in force beside the base. If it has no LIDs left, it is made from the
+ * base and the LIDs in use.
  */
 static int grow_beside(struct staying *s, struct pm_error *err)
 {
@@ -252,7 +256,7 @@ static int grow_beside(struct staying *s, struct pm_error *err)
 
 	if (!plan)
 		return 0;
-	/* LIDs beyond the fabric's room are not assigned before they must be. */
+	/* LIDs above the fabric's capacity are assigned only when they must be. */
 	rc = pm_plan_grow_beside(plan, base->top_lid <= s->request->max_lid ? base : NULL,
 				 s->request->fabric, &grown, err);
 	s->separate = rc != -ENOSPC;
@@ -261,7 +265,9 @@ static int grow_beside(struct staying *s, struct pm_error *err)
 	return rc == -ENOSPC ? 0 : rc;
 }
 
-/* LIDs in use that are not those of the plan part it from the base. */
+/*
+ * Keeps LIDs in use: if these differ from the plan's, the plan in force is not the base.
+ */
 static int keep_used(struct staying *s, struct pm_error *err)
 {
 	const struct pm_plan *before = s->separate ? NULL : s->planning->last;
@@ -288,7 +294,7 @@ static int restore(struct staying *s, struct pm_error *err)
 	return rc;
 }
 
-/* If the LIDs in force are those of one plan for all that is known, that is the base. */
+/* If the LIDs in force are those of one plan for all known parts, it becomes the base. */
 static int return_to_origin(struct staying *s, struct pm_error *err)
 {
 	struct pm_plan *origin;
@@ -304,7 +310,7 @@ static int return_to_origin(struct staying *s, struct pm_error *err)
 	return 0;
 }
 
-/* The new plan is to come into force. */
+/* Brings the new plan into force. */
 static void use_made(struct staying *s)
 {
 	struct pm_plan *plan = plan_to_be(s);
@@ -321,8 +327,8 @@ static void use_made(struct staying *s)
 }
 
 /*
- * Without: the plan in force goes on as it is, with the LIDs that ports have, and a port
- * that comes back gets its LID from LID history. The base stays beside it as it was made.
+ * Without migrate: the plan in force goes on, with the ports' LIDs, and a port that comes
+ * back gets its LID from LID history. The base stays beside it as it was made.
  */
 static int stay(const struct planning *planning, const struct planning_request *request,
 		bool grown, bool keep, struct planning_change *change,
@@ -344,9 +350,9 @@ static int stay(const struct planning *planning, const struct planning_request *
 	return rc;
 }
 
-/* ---- Both ---- */
+/* ---- With and without migrate ---- */
 
-/* See struct planning. */
+/* Lists the planned LIDs of places: see struct planning. */
 static int list_planned(const struct planning *planning, struct planning_change *change,
 			struct pm_error *err)
 {
@@ -392,7 +398,7 @@ int planning_propose(const struct planning *planning,
 	return rc;
 }
 
-/* Lets a plan go that is none of those that there are now. */
+/* Frees a plan that is neither the base nor in force. */
 static void drop_unless_kept(struct planning *planning, struct pm_plan *plan)
 {
 	if (plan != planning->base && plan != planning->plan)

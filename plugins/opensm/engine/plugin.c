@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Loads and unloads the plugin, and hands OpenSM's events on. */
+/* Loads and unloads the plugin, and passes OpenSM's events on. */
 #include "plugin.h"
 
 #include "mcast_sweep.h"
@@ -23,16 +23,16 @@
 #endif
 
 #define ENGINE_NAME "portmajor"
-#define END_MS 3000 /* that the end of OpenSM waits for files at most */
+#define END_MS 3000 /* longest wait for files when OpenSM ends */
 
-/* `portmajor preflight` looks for this in the library, see src/cli/cmd/opensm.c. */
+/* `portmajor preflight` searches the library for this text: src/cli/cmd/opensm.c. */
 #define PLUGIN_BUILT_FOR "portmajor built for " OSM_VERSION
 static const char built_for[] = PLUGIN_BUILT_FOR;
 
 /*
- * OpenSM compares version strings only, but builds that call themselves alike can be laid
- * out otherwise: without the performance manager, or from between two releases. What
- * lies in osm_opensm_t knows the places of its neighbours.
+ * Whether this OpenSM's structures have our layout. OpenSM compares only version strings,
+ * but builds of one version may differ: some lack the performance manager, or are from
+ * between two releases. Members of osm_opensm_t know the addresses of their neighbours.
  */
 static bool is_laid_out_alike(const osm_opensm_t *osm)
 {
@@ -59,9 +59,8 @@ static ib_api_status_t collect_group(void *context, osm_mgrp_box_t *box)
 }
 
 /*
- * With its unicast cache OpenSM calls no engine when only hosts or leaves went
- * or came: detours over a failed leaf would stay, and all switches beside it be
- * rewritten.
+ * With its unicast cache OpenSM calls no engine when only hosts or leaves go or come:
+ * detours over a failed leaf would stay, and all switches next to it would be rewritten.
  */
 static void refuse_ucast_cache(osm_opensm_t *osm)
 {
@@ -87,10 +86,10 @@ static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 }
 
 /*
- * A file that cannot be used leaves everything at its default: without the plugin OpenSM
- * would go on with minhop and write every table of a running fabric anew, for a typing
- * error. The log, `status` and `preflight` say it until it is mended. -ENOMEM: its
- * options are not known, shadow mode perhaps.
+ * Reads portmajor.conf. A bad file leaves all options at their defaults: without the
+ * plugin OpenSM would go on with minhop, and write all tables of a running fabric anew,
+ * for a typing error. The log, `status` and `preflight` report it until it is corrected.
+ * -ENOMEM: the options are unknown, and shadow mode may be one.
  */
 static int read_config(struct plugin *plugin)
 {
@@ -111,7 +110,7 @@ static int read_config(struct plugin *plugin)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* The writer's round: the plan and the holds first. */
+/* A round of the writer: the plan and the holds come first. */
 static double write_files(void *context, bool last)
 {
 	struct plugin *plugin = context;
@@ -126,7 +125,7 @@ static double write_files(void *context, bool last)
 		       : DBL_MAX;
 }
 
-/* A file operation may hang: what still uses something of ours then, keeps it. */
+/* Ends the plugin. If a file operation hangs, nothing that its thread uses is freed. */
 static void delete_plugin(void *context)
 {
 	struct plugin *plugin = context;
@@ -138,7 +137,7 @@ static void delete_plugin(void *context)
 	if (plugin->operator_files)
 		operator_files_on_request(plugin->operator_files, NULL, NULL);
 	if (!repairer_stop(plugin->repairer, until))
-		return; /* never: it waits for no file, and for nothing without a bound */
+		return; /* never: all waits of the repairer are bounded */
 	watched = operator_files_stop(plugin->operator_files, until);
 	written = worker_stop(plugin->writer, until);
 	if (watched && written) {
@@ -260,7 +259,7 @@ static void note_dropped(void *context, uint64_t traps)
 		state_note_traps_dropped(plugin->state, traps);
 }
 
-/* On the thread of operator_files.h. */
+/* Called on the thread of operator_files.h. */
 static void note_request(void *context)
 {
 	struct plugin *plugin = context;
@@ -272,7 +271,7 @@ static void note_request(void *context)
 	repairer_wake(plugin->repairer);
 }
 
-/* The modules that send beside OpenSM's routing runs. */
+/* Starts the modules that send beside OpenSM's routing runs. */
 static void start_repairer(struct plugin *plugin)
 {
 	plugin->repair = repair_start();
@@ -295,7 +294,7 @@ static void start_repairer(struct plugin *plugin)
 		log_line(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }
 
-/* The modules that query, send, or have OpenSM sweep: none of them in shadow mode. */
+/* Starts the modules that query, send or request sweeps: none of them in shadow mode. */
 static void start_active(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
@@ -309,7 +308,7 @@ static void start_active(struct plugin *plugin)
 	start_repairer(plugin);
 }
 
-/* The indispensable modules; if the last one is there, all are. */
+/* Starts the indispensable modules; if the last one runs, all do. */
 static void start_files(struct plugin *plugin)
 {
 	plugin->writer = worker_start("portmajor-write", write_files, plugin);
@@ -320,7 +319,7 @@ static void start_files(struct plugin *plugin)
 			plugin->osm, plugin->store, &plugin->config, &plugin->misread);
 }
 
-/* The modules that OpenSM can do without if there is no memory for them. */
+/* Starts the modules that may be absent, if there is no memory for them. */
 static void start_modules(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
@@ -351,7 +350,7 @@ static void *create_plugin(osm_opensm_t *osm)
 
 	if (!plugin)
 		return NULL;
-	if (!is_laid_out_alike(osm)) { /* its log cannot be found either */
+	if (!is_laid_out_alike(osm)) { /* its log cannot be found then */
 		fputs("portmajor: not loaded: this opensm was built otherwise than the "
 		      "headers of " OSM_VERSION " that the plugin was built with\n",
 		      stderr);
@@ -376,14 +375,14 @@ static void *create_plugin(osm_opensm_t *osm)
 	return plugin;
 }
 
-/* Without early repair traps are OpenSM's alone. */
+/* Without early repair only OpenSM handles traps. */
 static void note_trap(struct plugin *plugin, const void *notice)
 {
 	if (atomic_load(&plugin->early_repair) && plugin->repair && plugin->repairer)
 		repairer_note_trap(plugin->repairer, notice);
 }
 
-/* Of the performance manager, on its threads and with a lock of its own held. */
+/* Called by the performance manager, on its threads and with its own lock held. */
 static void note_port_errors(struct plugin *plugin, const osm_epi_pe_event_t *event)
 {
 	const struct port_reading reading = {
