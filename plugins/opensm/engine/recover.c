@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads LFTs from switches if the plan is lost. */
+/* Reads LFTs from the switches if the plan is lost. */
 #include "recover.h"
 
 #include "osm/lft_records.h"
@@ -9,15 +9,15 @@
 #include <string.h>
 
 #define AHEAD 60      /* blocks in OpenSM's queue beside those on the wire */
-#define SILENT_MS 800 /* as OpenSM's own time-out and retries by default */
+#define SILENT_MS 800 /* as OpenSM's default time-out and retries */
 
-/* Reading. Question number i is for block i % blocks of switch i / blocks. */
+/* LFTs being read. Get number i is for block i % blocks of switch i / blocks. */
 struct reading {
 	const osm_subn_t *subn;
 	const struct pm_plan *plan;
 	struct recovered *result;
 	uint32_t blocks;
-	bool *missed; /* [switch] some block is not known */
+	bool *missed; /* [switch] some block is unknown */
 };
 
 static enum smp_make make_question(void *context, uint32_t index, struct smp_request *smp)
@@ -49,7 +49,7 @@ static bool take_block(void *context, const struct smp_answer *answer)
 	return true;
 }
 
-/* How many blocks the longest table has. */
+/* The number of blocks of the longest table. */
 static uint32_t count_longest(osm_opensm_t *osm, const struct pm_plan *plan)
 {
 	uint32_t most = pm_plan_blocks(plan);
@@ -109,7 +109,7 @@ int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_pla
 	return 0;
 }
 
-/* The entries that OpenSM's record has of a switch, 0: it has none. */
+/* The number of entries in OpenSM's record of a switch; 0: there is no record. */
 static uint32_t record_length(const osm_switch_t *sw)
 {
 	return sw && sw->lft ? sw->lft_size : 0;

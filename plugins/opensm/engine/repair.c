@@ -15,37 +15,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTIONS 256 /* between two thoughts */
-#define REPORTS 8192  /* traps that are remembered at a time */
-#define QUIET_MS 4    /* without a trap: a burst is over */
-#define SEND_AHEAD 64 /* what is sent before its turn where others have to wait */
+#define QUESTIONS 256 /* Gets between two steps of the search */
+#define REPORTS 8192  /* traps kept at a time */
+#define QUIET_MS 4    /* time without a trap that ends a burst */
+#define SEND_AHEAD 64 /* items sent before their turn while others wait */
 #define MOST_ROUNDS 8
-#define MOST_SETS_SILENT 4 /* then something else has failed, and is searched for */
+#define MOST_SETS_SILENT 4 /* silent blocks until another failure is searched for */
 /*
- * A question or a block without an answer, with OpenSM's default 4 transmissions of 20 ms
- * each. A switch answers within about a millisecond and writes a block in 265 us; with
- * no more on the wire than OpenSM has there by default none waits behind more than a few.
+ * Time until a Get or a block counts as unanswered: OpenSM's default of 4 transmissions
+ * of 20 ms each. A switch answers within about 1 ms, and writes a block in 265 us. With
+ * as many on the wire as OpenSM sends by default, none waits behind more than a few.
  */
 #define SILENT_MS 80
 
-/* Blocks in OpenSM's queue beside those on the wire; and more where others want it, too.
- */
+/* Blocks in OpenSM's queue beside those on the wire; more where OpenSM uses it, too. */
 #define BLOCKS_AHEAD 4
 #define BLOCKS_AHEAD_BESIDE 16
-#define MOST_AHEAD 100 /* of 265 us each: a reply of OpenSM's waits 27 ms behind them */
+#define MOST_AHEAD 100 /* of 265 us each: a reply of OpenSM's waits 27 ms */
 
 struct repair {
 	struct clock_signal signal;
-	/* Under its lock. */
-	uint16_t *lids; /* of switches that sent traps not dealt with yet */
+	/* under its lock: */
+	uint16_t *lids; /* of switches whose traps were not handled yet */
 	uint32_t num_lids;
 	double first_trap, last_trap; /* of these; clock_ms */
-	double left;	  /* the first trap of what the last repair left; 0: nothing */
-	uint64_t dropped; /* traps, since repair_take_overflow */
+	double left;	  /* first trap of what the last repair left; 0: nothing */
+	uint64_t dropped; /* traps without room, since repair_take_overflow */
 
-	/* Of the thread that repairs. */
-	uint16_t *taken;    /* by the repair under way, as many as there is room for */
-	uint32_t num_taken; /* all of them */
+	/* of the repairing thread: */
+	uint16_t *taken;    /* traps in the present repair, as far as there is room */
+	uint32_t num_taken; /* number of all of them */
 	uint32_t number;    /* of the last repair */
 };
 
@@ -57,31 +56,33 @@ struct work {
 	struct repair *repair;
 	struct pm_locate *locate;
 	uint8_t *usable, *gone;
-	double first_trap, first_set; /* moments, ms; 0: there was none */
-	double progress; /* when something was last found failed, or it began */
-	double aside;	 /* ms since then that are not in the budget */
+	double first_trap, first_set; /* times in ms; 0: there was none */
+	double progress; /* when the last failure was found, or the repair began */
+	double aside;	 /* ms since then that do not count in the budget */
 	uint32_t traps, failed, rounds;
 	struct smp_count questions, sets;
-	uint32_t most_missing; /* blocks, then this batch ends */
+	uint32_t most_missing; /* missing blocks that end the batch */
 	uint64_t acked;
-	struct pm_delta listed, delta; /* of the blocks to be sent, and of all looks */
+	struct pm_delta listed, delta; /* of blocks to send; of all rounds */
 	const char *gave_up;
-	uint32_t ports[QUESTIONS];     /* to be queried for */
-	struct pm_order_block *blocks; /* to be sent */
+	uint32_t ports[QUESTIONS];     /* ports to query */
+	struct pm_order_block *blocks; /* blocks to send */
 	uint32_t num_blocks, blocks_room;
 	enum { QUERYING, SENDING_STEPS, SENDING } mode;
 	struct pm_steps steps; /* SENDING_STEPS */
-	uint8_t *unknown;      /* [step] its block was not known when steps were made */
+	uint8_t *unknown;      /* [step] block was unknown when steps were made */
 	struct pm_order_waits waits;
-	uint8_t *unset;	    /* [block] left out, or the switch may not have it */
-	uint8_t *over;	    /* [block] left out, or it has come back */
+	uint8_t *unset;	    /* [block] left out, or perhaps not in its switch */
+	uint8_t *over;	    /* [block] left out, or its SMP has come back */
 	uint32_t postponed; /* of these, in the last batch */
 	bool last_round;
-	bool interrupted;   /* by a trap: no more blocks are sent in this look */
-	bool stepped;	    /* some blocks went by steps.h */
-	uint32_t unordered; /* their forced, summed up */
-	/* Of the one or the other: places, those not sent yet from `next` on; and by
-	 * index in the batch those that were. */
+	bool interrupted;   /* by a trap: this round sends no more blocks */
+	bool stepped;	    /* some blocks went in steps */
+	uint32_t unordered; /* sum of the orders' `forced` */
+	/*
+	 * Items in order, those not sent yet from `next` on; and the sent ones by their
+	 * index in the batch.
+	 */
 	uint32_t *order, *sent, next, num_ordered;
 };
 
@@ -151,7 +152,7 @@ bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
 	return now;
 }
 
-/* With the signal's lock held. */
+/* Called with the signal's lock held. */
 static void forget(struct repair *repair, uint32_t num)
 {
 	if (num > repair->num_lids)
@@ -195,7 +196,7 @@ static bool is_over(const struct work *work)
 	       spent - work->aside > budget || is_halted(work);
 }
 
-/* From here on the budget is whole again. */
+/* Restores the whole budget. */
 static void note_progress(struct work *work)
 {
 	work->progress = clock_ms();
@@ -203,8 +204,8 @@ static void note_progress(struct work *work)
 }
 
 /*
- * Waits until the burst of traps pauses: for the time of a budget at most, and beside it,
- * since several hundred switches report the failure of a chassis.
+ * Waits until a burst of traps pauses, for at most a budget's time, which does not count
+ * in the budget: several hundred switches report the failure of a chassis.
  */
 static void wait_for_quiet(struct work *work)
 {
@@ -223,7 +224,7 @@ static void wait_for_quiet(struct work *work)
 	work->aside += clock_ms() - start;
 }
 
-/* Hands the traps that have come to the search; how many there were. */
+/* Passes new traps to the search; returns their number. */
 static uint32_t take_traps(struct work *work)
 {
 	struct repair *repair = work->repair;
@@ -252,8 +253,8 @@ static uint32_t take_traps(struct work *work)
 }
 
 /*
- * What they report was not found: the next repair is to take them, but for those that
- * there is no room for.
+ * Leaves traps that the search has not explained to the next repair, as far as there is
+ * room for them.
  */
 static void leave_traps(struct work *work)
 {
@@ -270,7 +271,7 @@ static void leave_traps(struct work *work)
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
-/* The first trap of what was left to this repair, or 0. */
+/* The first trap of what the last repair left, or 0. */
 static double take_left(struct repair *repair)
 {
 	double left;
@@ -295,9 +296,9 @@ static bool await_traps(struct repair *repair, double milliseconds)
 	return any;
 }
 
-/* ---- Ways ---- */
+/* ---- Paths ---- */
 
-/* As pm_locate_safe_path, for a switch that OpenSM has; the way is written to *smp. */
+/* As pm_locate_safe_path, for a switch that OpenSM has; writes the path to *smp. */
 static int find_path(const struct work *work, uint32_t node, struct smp_request *smp)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
@@ -319,9 +320,9 @@ static int find_path(const struct work *work, uint32_t node, struct smp_request 
 	return num;
 }
 
-/* ---- Turns ---- */
+/* ---- The order of items ---- */
 
-/* Everything waits for its turn; -ENOMEM. */
+/* Puts all items in their first order; -ENOMEM. */
 static int assign_order(struct work *work, uint32_t num)
 {
 	uint32_t *order = reallocarray(work->order, num, sizeof(*order));
@@ -341,7 +342,7 @@ static int assign_order(struct work *work, uint32_t num)
 	return 0;
 }
 
-/* It is sent, or left out: those before it still wait. */
+/* Marks an item as sent or left out; the items before it still wait. */
 static void finish_item(struct work *work, uint32_t turn)
 {
 	uint32_t item = work->order[turn];
@@ -351,7 +352,7 @@ static void finish_item(struct work *work, uint32_t turn)
 	work->order[work->next++] = item;
 }
 
-/* Whether a Set of an earlier step is marked, or, `marked` false, is not. */
+/* Whether some Set of an earlier step is marked; or, if `marked` is false, is not. */
 static bool has_before(const struct work *work, uint32_t item, const uint8_t *marks,
 		       bool marked)
 {
@@ -363,7 +364,7 @@ static bool has_before(const struct work *work, uint32_t item, const uint8_t *ma
 	return false;
 }
 
-/* What others go before, see order.h and steps.h, goes when these are over. */
+/* Whether an item has to wait until others are over (order.h, steps.h). */
 static bool is_early(const struct work *work, uint32_t turn)
 {
 	if (work->mode == SENDING_STEPS)
@@ -373,8 +374,8 @@ static bool is_early(const struct work *work, uint32_t turn)
 }
 
 /*
- * Nor does one go of which a block that is to go before was not answered, or left out
- * itself: a packet might loop.
+ * Whether an item is left out because one before it was not answered, or was left out: a
+ * packet might loop.
  */
 static bool is_in_vain(const struct work *work, uint32_t item)
 {
@@ -397,8 +398,8 @@ static uint32_t block_number(const struct work *work, uint32_t item)
 }
 
 /*
- * A Set for it is out, of ours or of OpenSM's: it is sent when that is over. Nor is one
- * sent that OpenSM has no record for, as its switch has come anew since it was listed.
+ * Whether the block has to wait because a Set of it is out, ours or OpenSM's; or OpenSM's
+ * record is too short, as the switch has come anew since the block was listed.
  */
 static bool is_out(struct work *work, uint32_t item)
 {
@@ -414,7 +415,7 @@ static bool is_out(struct work *work, uint32_t item)
 		      !lft_set_is_free(work->on->sender, sw, number));
 }
 
-/* Why an item is left out whatever its way is, if it is; counts it. */
+/* Whether an item is left out whatever its path is; counts those that only wait. */
 static bool is_postponed(struct work *work, uint32_t item)
 {
 	bool out = is_out(work, item);
@@ -424,8 +425,8 @@ static bool is_postponed(struct work *work, uint32_t item)
 }
 
 /*
- * A trap reports a failure that these blocks do not go by: what is left of them is
- * computed anew, in the next look. The last one sends all, however many traps come.
+ * Whether a new trap interrupts the sending: these blocks do not reflect its failure, and
+ * the next round computes the rest anew. The last round sends all, despite traps.
  */
 static bool is_interrupted(struct work *work)
 {
@@ -435,8 +436,8 @@ static bool is_interrupted(struct work *work)
 }
 
 /*
- * Makes the next SMP, number `index` of the batch: the first item with a free path. Items
- * without any path are left out, which is logged.
+ * Makes SMP number `index` of the batch: the first item with a free path. Items without
+ * any path are left out, which is logged.
  */
 static enum smp_make take_item(struct work *work, uint32_t index, struct smp_request *smp,
 			       uint32_t (*find_switch)(const struct work *work,
@@ -450,7 +451,7 @@ static enum smp_make take_item(struct work *work, uint32_t index, struct smp_req
 		uint32_t item = work->order[i];
 		int hops = PM_LOCATE_NO_PATH;
 
-		/* A caller that gets a path has to send over it. */
+		/* An SMP must go over each path that find_path returns. */
 		if (is_early(work, i))
 			continue;
 		if (!is_postponed(work, item))
@@ -466,7 +467,7 @@ static enum smp_make take_item(struct work *work, uint32_t index, struct smp_req
 	return work->next < work->num_ordered ? SMP_LATER : SMP_OMIT;
 }
 
-/* ---- Questions ---- */
+/* ---- Gets ---- */
 
 static uint32_t queried_switch(const struct work *work, uint32_t question)
 {
@@ -491,7 +492,7 @@ static enum smp_make make_question(void *context, uint32_t index, struct smp_req
 	return made;
 }
 
-/* The first silence ends the batch: the search has to think again. */
+/* The first unanswered Get ends the batch: the search has to choose anew. */
 static bool take_answer(void *context, const struct smp_answer *answer)
 {
 	struct work *work = context;
@@ -508,8 +509,10 @@ static bool take_answer(void *context, const struct smp_answer *answer)
 	return means != PM_NO_ANSWER && !is_over(work);
 }
 
-/* Sends a batch; waiting in vain, for the wire, and sending what was found, are not in
- * the budget. */
+/*
+ * Sends a batch. Waits for silent switches or for the wire, and the sending of blocks, do
+ * not count in the budget.
+ */
 static void run_batch(struct work *work, const struct smp_batch *batch,
 		      struct smp_count *count)
 {
@@ -540,7 +543,7 @@ static void query_all(struct work *work, uint32_t num)
 		  &work->questions);
 }
 
-/* Asks until nothing more is worth asking and no trap comes. */
+/* Queries ports until the search has none left and no trap comes. */
 static void search_failed(struct work *work)
 {
 	uint32_t num;
@@ -593,8 +596,8 @@ static void skip_block(struct work *work, uint32_t block)
 }
 
 /*
- * A step has no port for entries that are kept where a block was not known. If OpenSM's
- * Set for it has been answered since, these are known, and stay.
+ * Where a block was unknown, a step has no port for entries that are to be kept. If
+ * OpenSM's Set of the block was answered since, these entries are known, and stay.
  */
 static void keep_known(const uint8_t *record, const uint8_t *table, uint8_t *entries)
 {
@@ -603,7 +606,7 @@ static void keep_known(const uint8_t *record, const uint8_t *table, uint8_t *ent
 			entries[i] = record[i];
 }
 
-/* What a Set is to have. */
+/* The entries for a Set. */
 static void find_entries(const struct work *work, uint32_t item, const osm_switch_t *sw,
 			 uint8_t *entries)
 {
@@ -635,13 +638,13 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 	return SMP_SEND;
 }
 
-/* Blocks that were sent and not acknowledged. */
+/* Counts blocks that were sent and not acknowledged. */
 static uint32_t num_missing(const struct work *work)
 {
 	return work->sets.silent + work->sets.refused;
 }
 
-/* A silent switch gets no more, others do. */
+/* A silent switch gets no more blocks, others do. */
 static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
 	struct work *work = context;
@@ -669,7 +672,7 @@ static int list_tables(struct work *work)
 	return rc;
 }
 
-/* -ENOMEM: nothing is to be sent. */
+/* On -ENOMEM nothing may be sent. */
 static int make_marks(struct work *work, uint32_t num)
 {
 	work->unset = calloc(2 * (size_t)num, 1);
@@ -702,7 +705,7 @@ static void send_batch(struct work *work, uint32_t num)
 	work->mode = QUERYING;
 }
 
-/* Which of the steps' blocks are zeroed in OpenSM's record; with osm->lock held. */
+/* Marks the steps whose block is zeroed in OpenSM's record. With osm->lock held. */
 static int note_unknown(struct work *work)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
@@ -721,7 +724,7 @@ static int note_unknown(struct work *work)
 	return 0;
 }
 
-/* The Sets that need an order, see steps.h, to work->steps; with osm->lock held. */
+/* Finds the Sets that need an order (steps.h). With osm->lock held. */
 static int find_steps(struct work *work)
 {
 	const struct pm_stale none = {.num = 0};
@@ -748,7 +751,7 @@ static int compare_sets(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Takes blocks out of the list that need an order: the others may go at any time. */
+/* Removes blocks that need an order from the list; the others may be sent at any time. */
 static void leave_ordered(struct work *work)
 {
 	struct pm_steps *steps = &work->steps;
@@ -766,8 +769,8 @@ static void leave_ordered(struct work *work)
 }
 
 /*
- * Sends what could loop in another order than that of steps.h, and lists the rest. Where
- * a Set was not answered, or has no way, those behind it are left for another try.
+ * Sends the blocks that could loop in another order, in the steps of steps.h, and lists
+ * the rest. If a Set is not answered, or has no path, later ones are left to another try.
  * -ENOMEM.
  */
 static int send_steps(struct work *work)
@@ -801,7 +804,7 @@ static int send_steps(struct work *work)
 	return rc;
 }
 
-/* By order.h; -ENOMEM. */
+/* Sorts blocks by order.h; -ENOMEM. */
 static int sort_blocks(struct work *work)
 {
 	pm_order_free(&work->waits);
@@ -810,10 +813,10 @@ static int sort_blocks(struct work *work)
 }
 
 /*
- * Sends the blocks in the order of order.h. Those that could loop go before, in steps,
- * where paths may turn up again (pm_routes_may_turn), where some would have to wait for
- * each other, and in a resend, which is not for failures alone; and when some have gone
- * so, since entries may drop in between.
+ * Sends the blocks in the order of order.h. Blocks that could loop are sent before, in
+ * steps, in these cases: where paths may turn up again (pm_routes_may_turn); where some
+ * blocks would have to wait for each other; in a resend, which is not only for failures;
+ * and once some have gone in steps, since entries may drop in between.
  */
 static int send_listed(struct work *work)
 {
@@ -849,21 +852,21 @@ static void send_tables(struct work *work)
 		work->gave_up = "out of memory";
 	pm_order_free(&work->waits);
 	sent = work->interrupted ? work->sets.sent - sent : UINT64_MAX;
-	/* The rest is listed again. */
+	/* The rest will be listed again. */
 	work->delta.bound += listed.bound < sent ? listed.bound : sent;
 	work->delta.switches += listed.switches < sent ? listed.switches : sent;
 }
 
 /* ---- A repair ---- */
 
-/* Unless the search ended before its time, what the traps reported is known. */
+/* Forgets the traps of this repair, unless the search ended early: they are explained. */
 static void forget_taken(struct work *work)
 {
 	if (!work->gave_up)
 		work->repair->num_taken = 0;
 }
 
-/* Takes what was found into view; which blocks are to be sent for it. */
+/* Updates the view with the found failures, and lists the blocks to send. */
 static int compute(struct work *work, struct pm_error *err)
 {
 	struct view_sight sight = {
@@ -886,16 +889,13 @@ static int compute(struct work *work, struct pm_error *err)
 	return rc;
 }
 
-/* Some SMP of ours was not answered: no other is sent but over proven paths. */
+/* Whether some SMP of ours was not answered: then only proven paths are used. */
 static bool is_careful(const struct work *work)
 {
 	return work->questions.silent + work->questions.refused + num_missing(work);
 }
 
-/*
- * Finds paths to the switches that get blocks; returns the number of links found failed
- * by now.
- */
+/* Finds paths to switches that get blocks; returns the number of failed links so far. */
 static uint32_t prove_paths(struct work *work)
 {
 	for (uint32_t i = 0; i < work->num_blocks; i++)
@@ -904,7 +904,7 @@ static uint32_t prove_paths(struct work *work)
 	return pm_locate_failed(work->locate, work->usable);
 }
 
-/* Computes and sends the tables; how many failed links were found on the way. */
+/* Computes and sends the tables; returns the number of failed links found. */
 static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 {
 	uint32_t before;
@@ -921,7 +921,7 @@ static uint32_t mend(struct work *work, uint32_t failed, struct pm_error *err)
 	return failed;
 }
 
-/* One look: search, compute, send. How many failed links were found. */
+/* One round: searches, computes, sends. Returns the number of failed links found. */
 static uint32_t run_round(struct work *work, struct pm_error *err)
 {
 	bool rest = work->interrupted;
@@ -942,7 +942,7 @@ static uint32_t run_round(struct work *work, struct pm_error *err)
 	failed = pm_locate_failed(work->locate, work->usable);
 	if (pm_locate_gone(work->locate, work->gone))
 		work->on->note_gone(work->on->context, work->gone);
-	/* Blocks may be missing since the last look, too. */
+	/* Blocks may be missing from earlier rounds, too. */
 	if ((failed || rest || num_missing(work) || work->on->resend) && !osm_exit_flag)
 		failed = mend(work, failed, err);
 	if (!is_halted(work))
@@ -955,8 +955,8 @@ static uint32_t run_round(struct work *work, struct pm_error *err)
 }
 
 /*
- * Looks until there is nothing more to be found or sent. If a block was not answered,
- * something failed meanwhile that no trap may report.
+ * Makes rounds until there is nothing more to find or send. If a block was not answered,
+ * something has failed meanwhile, which a trap need not report.
  */
 static void search_around(struct work *work, struct pm_error *err)
 {
@@ -1034,7 +1034,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	work->view = view;
 	work->repair = repair;
 	repair->num_taken = 0;
-	work->first_trap = take_left(repair); /* if no trap reports something else */
+	work->first_trap = take_left(repair); /* unless a trap reports another failure */
 	note_progress(work);
 	memcpy(before, view->discovered, num);
 	search_around(work, &err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The thread that repairs and changes tables, and its data shared with the sweeper. */
+/* The thread that repairs and changes tables, and the data it shares with the sweeper. */
 #include "repairer.h"
 
 #include "clock.h"
@@ -11,72 +11,72 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRANSITION_MS 2000 /* that a routing run waits for the end of a transition */
-#define FINISH_MS 3000	   /* that a discovery waits for a repair under way */
-#define RETRY_MS 50	   /* after which the rest is tried again, and twice that, .. */
-#define RETRIES 6	   /* .. so often */
-#define REST_MS 60000	   /* after rebalancing that met a silent switch */
-#define UNASKED_MS 5000	   /* after which groups without reports are examined */
-#define REJOIN_MS 10000	   /* that hosts have to join a new master's groups */
-#define LATER_MS 1000	   /* after which what could not be done is tried again */
+#define TRANSITION_MS 2000 /* a routing run's longest wait for a transition's end */
+#define FINISH_MS 3000	   /* a discovery's longest wait for a repair */
+#define RETRY_MS 50	   /* until the rest is tried again; doubled each time .. */
+#define RETRIES 6	   /* .. so many times */
+#define REST_MS 60000	   /* pause after rebalancing met a silent switch */
+#define UNASKED_MS 5000	   /* until groups are examined unasked */
+#define REJOIN_MS 10000	   /* for hosts to join a new master's groups */
+#define LATER_MS 1000	   /* until failed work is tried again */
 
 enum validity { VOID, VALID, HALTED };
 
-/* A view that was prepared, or handed over. */
+/* A view that is prepared or handed over. */
 struct handover {
 	struct view
-		view; /* with rooms and tables, for another plan than in use; or none */
+		view; /* with memory and tables for another plan than in use, or empty */
 	uint32_t serial; /* of the plan that it is prepared for; 0: none */
 	uint32_t num_ports, num_switches;
 	uint8_t *discovered, *believed, *unfit;
 	struct pm_detours detours;
 	struct pm_drains drains;
 	struct pm_damping *damping;
-	bool adopted; /* the tables were found in the switches */
-	bool ready;   /* to be taken over */
+	bool adopted; /* tables were found in the switches */
+	bool ready;   /* it may be taken over */
 };
 
 struct repairer {
 	struct repairer_config config;
 	struct lft_sender sender;
 	struct worker *worker;
-	atomic_bool halted; /* the view is not valid; stays so until it is taken over */
+	atomic_bool halted; /* the view is not valid, until one is taken over */
 	atomic_int phase;
-	atomic_int trap_phase; /* in which the first trap of those that wait came */
+	atomic_int trap_phase; /* phase in which the first waiting trap came */
 	struct clock_signal signal;
-	/* Under its lock. */
+	/* under its lock: */
 	struct repairer_settings settings;
 	enum validity validity;
-	bool busy, repairing, moving, rebalancing; /* rebalancing: a round of it */
-	bool resend;	      /* blocks that were withheld or postponed */
-	bool owed;	      /* blocks that wait for OpenSM's */
-	bool abandon;	      /* the transition */
-	bool served;	      /* traps were dealt with since PHASE_IDLE began */
-	struct handover next; /* the sweeper's until it is ready */
-	uint8_t *discovered;  /* [port] when it was taken over, not found failed since */
+	bool busy, repairing, moving, rebalancing; /* rebalancing: a round is under way */
+	bool resend;	      /* send blocks that were withheld or postponed */
+	bool owed;	      /* blocks wait for OpenSM's */
+	bool abandon;	      /* ends the transition */
+	bool served;	      /* traps were handled since PHASE_IDLE began */
+	struct handover next; /* the sweeper's until it is `ready` */
+	uint8_t *discovered;  /* [port] at the take-over, less those found failed since */
 	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
 	bool any_failed;
-	struct pm_drains drained; /* what its view leaves out */
+	struct pm_drains drained; /* drains of its view */
 	struct balance balance;	  /* written by the thread that has acquired it */
-	bool balanced;		  /* all tables go by the plan since the last look */
-	/* Of the thread that has acquired it. */
+	bool balanced;		  /* all tables became the plan's since the last take */
+	/* of the thread that has acquired it: */
 	struct view view;
-	bool unlooked; /* at what was handed over */
+	bool unlooked; /* no tables yet for the view that was taken over */
 	struct transition transition;
 	uint64_t num_moves;
-	bool adopted;	/* its tables were found in the switches, .. */
-	bool has_grown; /* .. when parts were away that have come since */
+	bool adopted;	/* tables were found in the switches .. */
+	bool has_grown; /* .. while parts were absent that have come since */
 	bool unmeasured;
 	uint32_t resumed_rate; /* of rebalancing that another plan interrupted, or 0 */
-	double rest_ms;	       /* no rebalancing by itself before, as it failed */
-	uint32_t retries, traps_left; /* by a repair that gave up */
-	double retry_ms;	      /* 0: nothing is to be tried again */
-	double rebalance_ms;	      /* 0: tables are not being rebalanced */
+	double rest_ms;	       /* until then none without a request, as one failed */
+	uint32_t retries, traps_left; /* of a repair that gave up */
+	double retry_ms;	      /* 0: nothing to try again */
+	double rebalance_ms;	      /* 0: no rebalancing */
 	struct mcast *mcast;	      /* NULL: multicast is OpenSM's */
-	bool groups_due;	      /* links in use may have changed */
+	bool groups_due;	      /* usable links may have changed */
 	uint32_t groups_retries;
-	double groups_ms; /* 0: nothing is to be tried again */
-	double above_ms;  /* when blocks above are read, from `above` on; 0: they were */
+	double groups_ms; /* 0: nothing to try again */
+	double above_ms;  /* when to read blocks from `above` on; 0: done */
 	uint32_t above;
 };
 
@@ -85,7 +85,7 @@ static void lock(struct repairer *r)
 	pthread_mutex_lock(&r->signal.lock);
 }
 
-/* With news for waiting threads. */
+/* Wakes waiting threads, too. */
 static void unlock(struct repairer *r)
 {
 	pthread_cond_broadcast(&r->signal.changed);
@@ -107,7 +107,7 @@ static enum sweep_phase phase_of(const struct repairer *r)
 	return (enum sweep_phase)atomic_load(&r->phase);
 }
 
-/* Mastership may be handed over in the middle of a sweep, without an event. */
+/* OpenSM may hand mastership over in the middle of a sweep, without an event. */
 static bool is_halted(void *context)
 {
 	const struct repairer *r = context;
@@ -123,7 +123,7 @@ bool repairer_has_traps(void *context)
 	return r->config.repair && repair_count_traps(r->config.repair);
 }
 
-/* ---- Taking a view over, on the thread that has acquired it ---- */
+/* ---- Taking over a view, on the thread that has acquired it ---- */
 
 static uint32_t count_links(const struct pm_plan *plan)
 {
@@ -134,7 +134,7 @@ static uint32_t count_links(const struct pm_plan *plan)
 	return ends / 2;
 }
 
-/* Rooms and tables that were prepared for another plan. */
+/* Takes over memory and tables that were prepared for another plan. */
 static int change_plan(struct repairer *r)
 {
 	size_t num = r->next.num_ports + 1u;
@@ -161,7 +161,7 @@ static int change_plan(struct repairer *r)
 	return 0;
 }
 
-/* With the lock held. Without memory the view is void. */
+/* Takes over the next view. With the lock held. Without memory the view is void. */
 static void take_over(struct repairer *r)
 {
 	struct handover *next = &r->next;
@@ -185,7 +185,7 @@ static void take_over(struct repairer *r)
 	view->detours = next->detours;
 	view->detours.spare = view->discovered;
 	r->unlooked = true;
-	/* Once more when they no longer are, too. */
+	/* Measures once more after the tables are no longer adopted ones. */
 	r->unmeasured = next->adopted || r->adopted;
 	r->adopted = next->adopted;
 	r->rebalance_ms = 0;
@@ -201,7 +201,7 @@ static void take_over(struct repairer *r)
 	atomic_store(&r->halted, false);
 }
 
-/* The tables that the switches hold, before anything is found. -ENOMEM. */
+/* Computes the tables that the switches hold, before any failure is found. -ENOMEM. */
 static int update_first(struct repairer *r)
 {
 	struct view_sight sight = {
@@ -218,16 +218,16 @@ static int update_first(struct repairer *r)
 	return r->unlooked ? -ENOMEM : 0;
 }
 
-/* ---- Asking OpenSM ---- */
+/* ---- Requests to OpenSM ---- */
 
-/* Signalled as OpenSM's own console does. */
+/* Signals as OpenSM's console does. */
 static void request_sweep(struct repairer *r)
 {
 	r->config.osm->subn.force_heavy_sweep = TRUE;
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
 
-/* A routing run without a discovery: it sends what the records lack. */
+/* Requests a routing run without a discovery, which sends what the records lack. */
 static void request_reroute(struct repairer *r)
 {
 	r->config.osm->subn.force_reroute = TRUE;
@@ -236,7 +236,7 @@ static void request_reroute(struct repairer *r)
 
 /* ---- Repairs ---- */
 
-/* See repair.h: what failed is noted for the sweeper before any block is sent for it. */
+/* As in repair.h: notes failures for the sweeper before any block is sent for them. */
 static int note_failed(void *context)
 {
 	struct repairer *r = context;
@@ -248,13 +248,13 @@ static int note_failed(void *context)
 	for (uint32_t i = 0; !rc && i < r->view.plan->topology->num_ports; i++)
 		if (r->discovered[i] && !r->view.discovered[i]) {
 			r->failed[i] = r->any_failed = true;
-			r->discovered[i] = false; /* looked at anew, it is still failed */
+			r->discovered[i] = false; /* so it stays failed */
 		}
 	unlock(r);
 	return rc ? rc : transition_mix(&r->transition, &r->view);
 }
 
-/* See repair.h. Where the view is void, the traps are taken with the next one. */
+/* As in repair.h. Where the view is void, the traps are left to the next view. */
 static void note_gone(void *context, const uint8_t *gone)
 {
 	struct repairer *r = context;
@@ -268,9 +268,9 @@ static void note_gone(void *context, const uint8_t *gone)
 }
 
 /*
- * What could not be found or sent is tried again: after OpenSM's blocks, or soon, and
- * each time later where SMPs of ours are not answered. After some tries it is left to the
- * sweep, which the same traps have requested.
+ * Decides when to try again what could not be found or sent: after OpenSM's blocks, or
+ * soon, and with doubled delays. After RETRIES tries it is left to the sweep, which the
+ * same traps have requested.
  */
 static void note_rest(struct repairer *r, const struct repaired *done)
 {
@@ -291,7 +291,7 @@ static void note_rest(struct repairer *r, const struct repaired *done)
 		repair_skip(r->config.repair, r->traps_left);
 }
 
-/* Whether the last repair gave up, is to be tried again, and nothing new has come. */
+/* Whether the last repair gave up, its retry is not due, and nothing new has come. */
 static bool is_early(struct repairer *r)
 {
 	bool waits;
@@ -299,11 +299,11 @@ static bool is_early(struct repairer *r)
 	lock(r);
 	waits = r->retry_ms > clock_ms() && !r->resend;
 	unlock(r);
-	/* Fewer: a discovery has dealt with those, and what there is may be new. */
+	/* Fewer traps: a discovery has handled some, and the present ones may be new. */
 	return waits && repair_count_traps(r->config.repair) == r->traps_left;
 }
 
-/* With what is new, what was left is tried again, too. */
+/* With new work, the rest of the last repair is tried again, too. */
 static bool take_resend(struct repairer *r)
 {
 	bool resend;
@@ -315,7 +315,7 @@ static bool take_resend(struct repairer *r)
 	return resend;
 }
 
-/* Repairs once; false: there was nothing to do. */
+/* Makes one repair; false: there was nothing to do. */
 static bool repair_once(struct repairer *r, uint32_t wait_ms)
 {
 	struct repair_subject subject = {
@@ -343,7 +343,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	r->config.log_repair(r->config.context, &r->view, phase, &done);
 	note_rest(r, &done);
 	r->groups_due |= done.number;
-	/* What failed is failed until a discovery sees it usable, and none may come. */
+	/* Only a discovery ends a failure, and perhaps none is due. */
 	if (done.number && !r->config.osm->subn.opt.sweep_on_trap)
 		request_sweep(r);
 	return true;
@@ -357,7 +357,7 @@ static void set_repairing(struct repairer *r, bool repairing, bool served)
 	unlock(r);
 }
 
-/* Until there is nothing more. */
+/* Makes repairs until there is nothing more to do. */
 static bool repair_all(struct repairer *r, uint32_t wait_ms)
 {
 	bool any = false;
@@ -369,7 +369,7 @@ static bool repair_all(struct repairer *r, uint32_t wait_ms)
 	return any;
 }
 
-/* More traps than are remembered: a discovery finds what they reported. */
+/* If traps were dropped, a discovery finds what they reported. */
 static void check_overflow(struct repairer *r)
 {
 	uint64_t dropped = 0;
@@ -400,12 +400,12 @@ static bool is_interrupted(void *context)
 	return abandon || is_halted(r) || repairer_has_traps(r);
 }
 
-/* Looks again at what was discovered last, with other drains. -ENOMEM. */
+/* Updates the view with other drains, over the parts discovered last. -ENOMEM. */
 static int update_anew(struct repairer *r)
 {
 	const struct view_sight sight = {
 		.discovered = r->view.discovered,
-		.silent = r->view.believed, /* nothing is learnt of it */
+		.silent = r->view.believed, /* nothing new is known of it */
 		.detours = r->view.detours,
 		.now_ms = (uint64_t)clock_ms(),
 	};
@@ -422,9 +422,9 @@ static void log_transition(struct repairer *r, const struct moved *done)
 }
 
 /*
- * Without memory the view is void, and the next routing run follows them. Where it is due
- * already, it goes by what was drained before, and then what is drained now is to be read
- * again.
+ * Reads the present drains. Without memory the view is void, and the next routing run
+ * follows the drains. If that run is due already, it follows the former drains; then
+ * another sweep reads the present ones.
  */
 static void take_drains(struct repairer *r)
 {
@@ -453,20 +453,20 @@ static void stop_changing(struct repairer *r)
 	unlock(r);
 }
 
-/* From then on the sweeper waits for its end; false: not in this phase. */
+/* From now on the sweeper waits for the transition's end; false: not in this phase. */
 static bool claim_transition(struct repairer *r)
 {
 	bool may;
 
 	lock(r);
-	may = may_change(r); /* the phase is there before its sweeper takes the lock */
+	may = may_change(r); /* the phase is set before its sweeper takes the lock */
 	r->moving = may;
 	r->abandon = false;
 	unlock(r);
 	return may;
 }
 
-/* Whether another transition is to be, and has begun. */
+/* Begins another transition if drains have changed; returns whether it did. */
 static bool begin_transition(struct repairer *r)
 {
 	char *change = r->transition.done.change;
@@ -479,7 +479,7 @@ static bool begin_transition(struct repairer *r)
 	if (!claim_transition(r))
 		return false;
 	ready = ready && !transition_begin(&r->transition, &r->view);
-	view_log(&r->view, change, MOVED_CHANGE_TEXT); /* what was logged before */
+	view_log(&r->view, change, MOVED_CHANGE_TEXT); /* logged already */
 	take_drains(r);
 	if (ready && !update_anew(r)) {
 		view_log(&r->view, change, MOVED_CHANGE_TEXT);
@@ -503,7 +503,7 @@ static void end_transition(struct repairer *r)
 	log_transition(r, &done);
 }
 
-/* The routing run goes on with it. */
+/* Leaves the rest to the routing run. */
 static void abandon_transition(struct repairer *r)
 {
 	r->transition.done.gave_up = "a routing run is due";
@@ -521,13 +521,13 @@ static bool is_abandoned(struct repairer *r)
 	return abandon || is_halted(r);
 }
 
-/* Begins a transition or goes on with it; false: there is nothing to do. */
+/* Begins a transition, or goes on with it; false: there is nothing to do. */
 static bool run_transition(struct repairer *r)
 {
 	const struct transition_subject subject = {&r->sender, &r->view, is_interrupted,
 						   r};
 
-	/* Traps that wait for another try interrupt it at once. */
+	/* Waiting traps would interrupt it at once. */
 	if (is_halted(r) || repairer_has_traps(r) ||
 	    (r->transition.stage == TRANSITION_NONE && !begin_transition(r)))
 		return false;
@@ -550,7 +550,7 @@ static bool is_view_whole(const struct view *view)
 	return true;
 }
 
-/* A rate, or 0: no reason to rebalance; *requested: not because parts have come. */
+/* The rate for rebalancing; 0: no reason. *requested: not because parts have come. */
 static uint32_t find_reason(struct repairer *r, bool *requested)
 {
 	const struct repairer_settings settings = settings_of(r);
@@ -570,8 +570,7 @@ static uint32_t find_reason(struct repairer *r, bool *requested)
 	return 0;
 }
 
-/* Tables of the plan, which the sweeper may look at as soon as they are there. -ENOMEM.
- */
+/* Makes the plan's tables, which the sweeper may read once they are set. -ENOMEM. */
 static int make_balance(struct repairer *r)
 {
 	struct balance made = {.planned = NULL};
@@ -586,7 +585,10 @@ static int make_balance(struct repairer *r)
 	return 0;
 }
 
-/* Where it does not, there is no reason until more parts come. A trap goes first. */
+/*
+ * Whether rebalancing helps. If not, it has no reason until more parts come. A trap
+ * interrupts the computing.
+ */
 static bool helps(struct repairer *r)
 {
 	bool helps;
@@ -597,7 +599,7 @@ static bool helps(struct repairer *r)
 	return helps;
 }
 
-/* Measures where nothing is known, and begins to rebalance where there is a reason. */
+/* Measures if nothing was measured, and begins to rebalance if there is a reason. */
 static void judge_balance(struct repairer *r)
 {
 	bool requested, measures;
@@ -608,7 +610,7 @@ static void judge_balance(struct repairer *r)
 	if (!measures)
 		return;
 	if (update_first(r) || make_balance(r)) {
-		r->resumed_rate = rate; /* the next look begins with it */
+		r->resumed_rate = rate; /* the next round begins with it */
 		r->balance.gave_up = "out of memory";
 		r->config.log_balance(r->config.context, &r->balance);
 		return;
@@ -621,8 +623,8 @@ static void judge_balance(struct repairer *r)
 }
 
 /*
- * Where no link in use waits for OpenSM to activate it: packets that go over would be
- * lost. The phase is read with the lock: see repairer_take_balance.
+ * Begins a round, unless a link in use waits for OpenSM to activate it: packets over it
+ * would be lost. Reads the phase with the lock held: see repairer_take_balance.
  */
 static bool begin_round(struct repairer *r)
 {
@@ -642,7 +644,7 @@ static void end_round(struct repairer *r)
 	unlock(r);
 }
 
-/* A round, or the end of it all; false: nothing is due. */
+/* Makes a round, or ends rebalancing; false: nothing is due. */
 static bool run_round(struct repairer *r)
 {
 	const struct balance_subject subject = {&r->sender, &r->view, is_interrupted,
@@ -696,14 +698,14 @@ bool repairer_take_balance(struct repairer *r, struct view *view, bool wait, boo
 
 /* ---- Multicast ---- */
 
-/* Whether groups or links may have changed, or something is to be tried again. */
+/* Whether groups or links may have changed, or a retry is due. */
 static bool are_groups_due(const struct repairer *r)
 {
 	return r->groups_due || atomic_load(&r->config.quiet->due) ||
 	       (r->groups_ms > 0 && clock_ms() >= r->groups_ms);
 }
 
-/* After some tries it is left to the next sweep, join or failure. */
+/* After RETRIES tries the rest is left to the next sweep, join or failure. */
 static void note_groups(struct repairer *r, const struct mcast_done *done)
 {
 	r->groups_ms = 0;
@@ -715,7 +717,7 @@ static void note_groups(struct repairer *r, const struct mcast_done *done)
 	}
 }
 
-/* Unicast tables go first. Whether it is to be gone on with at once. */
+/* Routes groups after unicast tables. Returns whether to go on at once. */
 static bool route_groups(struct repairer *r)
 {
 	const struct mcast_subject subject = {
@@ -737,13 +739,13 @@ static bool route_groups(struct repairer *r)
 	return done.wire.interrupted;
 }
 
-/* A sweep is not to wait for what has no hurry. */
+/* A sweep must not wait for work without hurry. */
 static bool is_busy(void *context)
 {
 	return phase_of(context) != PHASE_IDLE || is_interrupted(context);
 }
 
-/* Entries that another master has left in blocks of MLIDs that no group needs. */
+/* Searches blocks of MLIDs without a group for entries that another master has left. */
 static void search_above(struct repairer *r)
 {
 	const struct mcast_subject subject = {
@@ -760,7 +762,7 @@ static void search_above(struct repairer *r)
 	again = r->groups_retries || are_groups_due(r);
 	if (!again && mcast_search_above(r->mcast, &subject, &r->above, &done)) {
 		again = done.wire.interrupted;
-		done.wire.interrupted = false; /* the tables of groups are all sent */
+		done.wire.interrupted = false; /* the groups' tables are all sent */
 		r->config.log_groups(r->config.context, &done);
 	}
 	r->above_ms = again ? clock_ms() + REJOIN_MS : 0;
@@ -768,7 +770,7 @@ static void search_above(struct repairer *r)
 
 /* ---- The thread ---- */
 
-/* Drains that the repairer cannot follow: the sweep does. */
+/* Leaves drains that the repairer cannot follow to a sweep. */
 static void leave_drains(struct repairer *r)
 {
 	bool follows;
@@ -781,7 +783,7 @@ static void leave_drains(struct repairer *r)
 		request_sweep(r);
 }
 
-/* All pending work, on the thread that has acquired it. */
+/* Does all pending work, on the thread that has acquired it. */
 static void work(struct repairer *r)
 {
 	bool any;
@@ -796,7 +798,7 @@ static void work(struct repairer *r)
 		any = repair_all(r, 0);
 		any |= run_transition(r);
 		any |= rebalance(r);
-		/* Behind OpenSM's blocks, which the sweeper waits for. */
+		/* After OpenSM's blocks, for which the sweeper waits. */
 		any |= phase_of(r) != PHASE_ROUTING && route_groups(r);
 		search_above(r);
 	} while (any && !osm_exit_flag);
@@ -813,7 +815,7 @@ static bool try_acquire(struct repairer *r)
 	return free;
 }
 
-/* Has the thread look again. */
+/* Wakes the thread. */
 static void release(struct repairer *r)
 {
 	lock(r);
@@ -822,8 +824,8 @@ static void release(struct repairer *r)
 }
 
 /*
- * When the next of all that is to be tried again is due, or DBL_MAX. What is due already
- * waits for a view, a phase or the end of traps, which wake the thread, or for memory.
+ * When the next retry is due, or DBL_MAX. Work that is due already waits for a view, a
+ * phase or the end of traps, which wake the thread; or for memory.
  */
 static double next_round(const struct repairer *r)
 {
@@ -839,7 +841,7 @@ static double next_round(const struct repairer *r)
 	return next;
 }
 
-/* The thread that has acquired it makes a round afterwards. */
+/* If another thread has acquired it, that thread makes a round afterwards. */
 static double make_round(void *context, bool last)
 {
 	struct repairer *r = context;
@@ -870,7 +872,7 @@ void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 
 /* ---- Handing a view over ---- */
 
-/* Holds, and what went down lately; flaps that are not watched for are not here. */
+/* Copies holds and recent failures, with the present limits. */
 static int copy_damping(const struct repairer *r, const struct pm_damping *from,
 			struct pm_damping **to)
 {
@@ -893,7 +895,7 @@ static void forget_next(struct handover *next)
 	*next = (struct handover){0};
 }
 
-/* Rooms for what is to be handed over. -ENOMEM. */
+/* Allocates memory for what is handed over. -ENOMEM. */
 static int make_handover(struct handover *next, const struct pm_plan *plan)
 {
 	next->num_ports = plan->topology->num_ports;
@@ -904,7 +906,7 @@ static int make_handover(struct handover *next, const struct pm_plan *plan)
 	return next->discovered && next->believed && next->unfit ? 0 : -ENOMEM;
 }
 
-/* Rooms and tables for another plan. -ENOMEM. */
+/* Copies tables, for another plan. -ENOMEM. */
 static int copy_tables(struct view *to, const struct view *from)
 {
 	struct pm_routes *routes;
@@ -945,7 +947,7 @@ int repairer_prepare(struct repairer *r, const struct view *view)
 	return 0;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static int fill_next(struct repairer *r, const struct view *view)
 {
 	struct handover *next = &r->next;
@@ -970,7 +972,7 @@ bool repairer_commit(struct repairer *r, const struct view *view)
 	bool valid;
 
 	lock(r);
-	atomic_store(&r->halted, true); /* not before, as take_over ends that */
+	atomic_store(&r->halted, true); /* not earlier, as take_over ends it */
 	valid = !fill_next(r, view);
 	r->validity = valid ? VALID : VOID;
 	r->any_failed = false;
@@ -984,7 +986,7 @@ bool repairer_commit(struct repairer *r, const struct view *view)
 static void invalidate(struct repairer *r, enum validity validity)
 {
 	lock(r);
-	atomic_store(&r->halted, true); /* see repairer_commit */
+	atomic_store(&r->halted, true); /* as in repairer_commit */
 	if (r->validity != VOID)
 		r->validity = validity;
 	r->next.ready = false;
@@ -1066,8 +1068,7 @@ void repairer_release(struct repairer *r)
 	repairer_wake(r);
 }
 
-/* Whether the thread is at something else, and there is no trap that it would leave that
- * for. */
+/* Whether the thread does other work, and no trap makes it leave that. */
 static bool is_elsewhere(struct repairer *r, double until_ms)
 {
 	bool traps = repairer_has_traps(r), elsewhere;
@@ -1132,7 +1133,7 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 	return differ;
 }
 
-/* ---- What was found ---- */
+/* ---- Found failures ---- */
 
 bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *failed)
 {

@@ -60,8 +60,8 @@ void routing_forget(struct plugin *plugin)
 }
 
 /*
- * New tables of a plan that was made of a fabric that ran already: what its switches
- * hold is kept if it is as good. With OpenSM's lock held unless `discovered`.
+ * Keeps held tables if they are as good as new ones, where the plan was made for a fabric
+ * that ran already. With OpenSM's lock held unless `discovered`.
  */
 static int keep_held(struct plugin *plugin, const struct routing_found *found,
 		     bool discovered, struct pm_error *err)
@@ -102,7 +102,7 @@ void routing_request_at(struct plugin *plugin, uint64_t when_ms)
 			  when_ms == UINT64_MAX ? DBL_MAX : (double)when_ms);
 }
 
-/* Finds switches that are kept out of the tables. */
+/* Finds the switches that are excluded from the tables. */
 static void judge_switches(struct plugin *plugin)
 {
 	pm_lft_capacity_judge(plugin->planning.plan, plugin->cache.switches,
@@ -118,8 +118,8 @@ static void leave_out_failed(const struct view *view, uint8_t *discovered)
 }
 
 /*
- * Looks at the ports of the fabric, or, NULL, at those of the cache; right after
- * discovery bounced links are known, too.
+ * Updates the view from the fabric's ports or, if it is NULL, from the cache's. Right
+ * after discovery bounced links are known, too.
  */
 static int update_view(struct plugin *plugin, const struct pm_fabric *fabric,
 		       bool after_discovery, struct pm_error *err)
@@ -144,8 +144,7 @@ static int update_view(struct plugin *plugin, const struct pm_fabric *fabric,
 			.discovered = discovered,
 			.stayed = after_discovery ? doubt.stayed : NULL,
 			.silent = doubt.silent,
-			/* The place of the port that OpenSM itself uses, and what its
-			 * options need. */
+			/* The place of OpenSM's own port, and its options. */
 			.detours = {subnet_cache_sm_place(&plugin->cache),
 				    plugin->osm->subn.opt.connect_roots, NULL},
 			.now_ms = (uint64_t)clock_ms(),
@@ -170,7 +169,7 @@ bool routing_is_covered(const struct plugin *plugin)
 	if (!cache->covered || !plugin->view.routes || cache->plan != planning->plan ||
 	    !cache->regular)
 		return false;
-	/* With migrate, a place without its port gets its planned LID back. */
+	/* With migrate, a place without a port gets its planned LID back. */
 	return !plugin->config.migrate || planning->plan == planning->base;
 }
 
@@ -179,7 +178,7 @@ int routing_recompute(struct plugin *plugin, bool discovered, struct pm_error *e
 	struct subnet_cache *cache = &plugin->cache;
 
 	(void)pm_lft_capacity_max_lid(cache->switches,
-				      cache->num_switches); /* sorts them */
+				      cache->num_switches); /* sorts switches */
 	return update_view(plugin, NULL, discovered, err);
 }
 
@@ -197,7 +196,7 @@ int routing_compute(struct plugin *plugin, const struct pm_fabric *fabric,
 	return rc;
 }
 
-/* Records are what switches hold, and OpenSM is about to send what differs from them. */
+/* Whether records are what switches hold, and OpenSM is about to send what differs. */
 static bool may_send_ahead(const struct plugin *plugin)
 {
 	const osm_subn_t *subn = &plugin->osm->subn;
@@ -211,8 +210,8 @@ static bool may_send_ahead(const struct plugin *plugin)
 }
 
 /*
- * Both from OpenSM's records; LIDs that could loop in OpenSM's order go into *steps, if
- * that is requested. With osm->lock held, shared at least. -ENOMEM.
+ * Finds stale entries from OpenSM's records and, if requested, puts LIDs that could loop
+ * in OpenSM's order into *steps. With osm->lock held, shared at least. -ENOMEM.
  */
 static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_steps *steps)
 {
@@ -230,8 +229,8 @@ static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_ste
 }
 
 /*
- * The switches hold some of the new tables and some of the repairer's then: traps wait
- * until it has the new ones.
+ * Sends blocks ahead. Meanwhile switches have some of the new tables and some of the
+ * repairer's, so traps wait until the repairer has the new ones.
  */
 static void send_ahead(struct plugin *plugin, struct pm_steps *steps)
 {

@@ -18,8 +18,8 @@ struct repairer_settings settings_of_repairer(const struct pm_config *config)
 }
 
 /*
- * Links that went down lately are kept, in the view with the new limits. Without memory
- * those of before stay in force for the view.
+ * Links that went down lately stay in the view, with the new limits. Without memory the
+ * former limits stay in force for the view.
  */
 static void renew_damping(struct plugin *plugin)
 {
@@ -54,7 +54,7 @@ static void take_live(struct plugin *plugin, const struct pm_config *now)
 	if (plugin->state)
 		state_set(plugin->state, now);
 	if (plugin->config.shadow)
-		return; /* nothing sends */
+		return; /* nothing of ours sends */
 	if (flaps)
 		renew_damping(plugin);
 	settings = settings_of_repairer(now);

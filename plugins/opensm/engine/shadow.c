@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Compares another engine's tables with ours, and counts the blocks to send. */
+/* Compares another engine's tables with ours, and counts the blocks that ours need. */
 #include "shadow.h"
 
 #include "osm/lft_records.h"
@@ -14,7 +14,7 @@ void shadow_forget(struct shadow *shadow)
 	*shadow = (struct shadow){0};
 }
 
-/* Room for our tables; the first time they are unknown. */
+/* Makes room for our tables; the first time they are unknown. */
 static int make_shadow_room(struct shadow *shadow, uint32_t switches, uint32_t stride,
 			    struct pm_error *err)
 {

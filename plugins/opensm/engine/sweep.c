@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The steps of one sweep, at OpenSM's hooks. */
+/* The steps of a sweep, called at OpenSM's events and by the engine's callback. */
 #include "sweep.h"
 
 #include "mcast_sweep.h"
@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIND_MS 5000	/* that the first plan waits for files to be read at most */
-#define PLAN_MS 2000	/* that LIDs wait for the plan to be on disk at most, .. */
-#define PLAN_TRAP_MS 50 /* .. with a trap about something new */
+#define FIND_MS 5000	/* the first plan's longest wait for files to be read */
+#define PLAN_MS 2000	/* LIDs' longest wait for the plan to be on disk .. */
+#define PLAN_TRAP_MS 50 /* .. if a trap reports something new */
 
-/* Whether OpenSM is to route with us at all; else LIDs are left alone. */
+/* Whether we are OpenSM's first engine; otherwise LIDs are left alone. */
 static bool is_first_engine(const struct plugin *plugin)
 {
 	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
@@ -27,9 +27,9 @@ static bool is_first_engine(const struct plugin *plugin)
 	return engine && engine->context == plugin;
 }
 
-/* ---- What the repairer found and did ---- */
+/* ---- Results of the repairer ---- */
 
-/* Looks at the ports discovered last, without those found failed since. -ENOMEM. */
+/* Updates the view with the last discovery, less parts found failed since. -ENOMEM. */
 static int update_without_failed(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
@@ -37,7 +37,7 @@ static int update_without_failed(struct plugin *plugin)
 	uint8_t *discovered = malloc(num + 1u);
 	struct view_sight sight = {
 		.discovered = discovered,
-		.silent = view->believed, /* of others nothing is learnt */
+		.silent = view->believed, /* nothing new is known of other parts */
 		.detours = view->detours,
 		.now_ms = (uint64_t)clock_ms(),
 	};
@@ -58,8 +58,8 @@ static int update_without_failed(struct plugin *plugin)
 }
 
 /*
- * Takes over the ports found failed. They stay so until a discovery that began afterwards
- * sees them; the one under way may have seen them before.
+ * Takes over the ports found failed. They stay failed until a discovery that begins
+ * afterwards finds them; the present discovery may have found them before they failed.
  */
 static bool merge_failed(struct plugin *plugin)
 {
@@ -69,7 +69,7 @@ static bool merge_failed(struct plugin *plugin)
 	    !repairer_take_failed(plugin->repairer, view, view->failed))
 		return false;
 	if (update_without_failed(plugin))
-		view->current = false; /* it is looked at anew */
+		view->current = false; /* updated again later */
 	else
 		routing_request_at(plugin, view->until_ms);
 	return true;
@@ -80,7 +80,7 @@ static uint32_t num_known(const struct plugin *plugin)
 	return plugin->view.plan ? plugin->view.plan->topology->num_ports : 0;
 }
 
-/* A discovery is over: it decides about ports found failed before it began. */
+/* After a discovery: it decides about ports found failed before it began. */
 static void trust_discovery(struct plugin *plugin)
 {
 	uint8_t *failed = plugin->view.failed;
@@ -89,7 +89,7 @@ static void trust_discovery(struct plugin *plugin)
 		failed[i] = failed[i] == VIEW_FAILED_BEFORE ? 0 : failed[i];
 }
 
-/* Takes over all failures known by now, with no lock held. */
+/* Takes over all failures known so far, with no lock held. */
 static void merge_known(struct plugin *plugin)
 {
 	if (!merge_failed(plugin))
@@ -98,7 +98,7 @@ static void merge_known(struct plugin *plugin)
 	sweep_publish(plugin);
 }
 
-/* A discovery's findings hold for the routing that follows it, and no longer. */
+/* A discovery's results are used for the routing that follows it, and no longer. */
 static void set_phase(struct plugin *plugin, enum sweep_phase phase)
 {
 	plugin->phase = phase;
@@ -117,7 +117,7 @@ static bool has_found(const struct plugin *plugin, enum plugin_found found)
 	return plugin->phase == PHASE_MANAGEMENT && plugin->found == found;
 }
 
-/* Our tables are in the switches, and OpenSM is in charge of them. */
+/* Whether our tables are in the switches, and OpenSM is the master. */
 static bool may_repair(const struct plugin *plugin)
 {
 	const osm_opensm_t *osm = plugin->osm;
@@ -129,7 +129,7 @@ static bool may_repair(const struct plugin *plugin)
 	       plugin->view.detours.sm != PM_NONE;
 }
 
-/* Hands the view over if the repairer has none, with no lock held. */
+/* Hands the view over if the repairer has no valid one. With no lock held. */
 static void offer_view(struct plugin *plugin)
 {
 	struct repairer *repairer = plugin->repairer;
@@ -145,7 +145,7 @@ static void offer_view(struct plugin *plugin)
 			 ": out of memory: no early repair, and drains wait for a sweep");
 }
 
-/* Another engine routes, or may, and its blocks are out then. */
+/* Voids the repairer's view: another engine routes, or may, and its blocks may be out. */
 static void leave_view(struct plugin *plugin)
 {
 	if (!plugin->repairer)
@@ -154,7 +154,7 @@ static void leave_view(struct plugin *plugin)
 	smp_disown(plugin->smps);
 }
 
-/* The drains now: the repairer's, else the operator's. */
+/* Takes the present drains, from the repairer or else from the operator's file. */
 static void take_drains(struct plugin *plugin, bool wait)
 {
 	struct view *view = &plugin->view;
@@ -167,7 +167,7 @@ static void take_drains(struct plugin *plugin, bool wait)
 		view->current = false;
 }
 
-/* Entries that the repairer has rebalanced go by the plan in our tables, too. */
+/* Takes over from the repairer the entries that it has rebalanced. */
 static void take_balance(struct plugin *plugin, bool wait)
 {
 	struct view *view = &plugin->view;
@@ -182,12 +182,12 @@ static void take_balance(struct plugin *plugin, bool wait)
 	planning_set_adopted(&plugin->planning, false);
 	plugin->planning.unsaved = true;
 	pm_routes_free(view->routes);
-	view->routes = NULL; /* made anew, with nothing adopted */
+	view->routes = NULL; /* made anew, with no adopted entries */
 }
 
 /* ---- After discovery ---- */
 
-/* So that none is kept, with migrate neither. */
+/* Clears LIDs, so that no port keeps one, not even with migrate. */
 static void forget_lids(struct pm_fabric *fabric)
 {
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
@@ -203,7 +203,7 @@ static bool has_lids(const struct pm_fabric *fabric)
 	return false;
 }
 
-/* Evidence of LIDs in use before, for a plan that was not, or was, read from disk. */
+/* Begins the history of LIDs, for a plan just made (fresh), or for one read from disk. */
 static int begin_history(struct plugin *plugin, bool fresh, struct pm_error *err)
 {
 	struct pm_claim *claims;
@@ -220,7 +220,7 @@ static int begin_history(struct plugin *plugin, bool fresh, struct pm_error *err
 	return rc;
 }
 
-/* The plan just made or read, with LIDs restored by LID history. */
+/* Restores LIDs by LID history, in the plan just made or read. */
 static int restore(struct plugin *plugin, const struct pm_fabric *fabric, bool fresh,
 		   const struct routing_found *found, struct pm_error *err)
 {
@@ -239,7 +239,7 @@ static struct store_request what_to_load(const struct plugin *plugin,
 				      plugin->view.damping, (uint64_t)clock_ms()};
 }
 
-/* The plan on disk, if there is one for this fabric. -ENOMEM. */
+/* Loads the plan for this fabric from disk, if there is one. -ENOMEM. */
 static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 		     struct pm_error *err)
 {
@@ -249,7 +249,7 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 
 	if (rc == -EAGAIN && !plugin->config.shadow) {
 		err->text[0] = '\0';
-		return 0; /* a slow disk: without, see await_files */
+		return 0; /* a slow disk: goes on without a plan, see await_files */
 	}
 	if (rc)
 		return rc;
@@ -264,8 +264,9 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 }
 
 /*
- * The first plan of this process: made of what runs, or read from disk. *found is what
- * the switches hold, which the caller frees. On failure it is still the first next time.
+ * Makes the first plan of this process from the running fabric, or reads it from disk.
+ * *found: what the switches hold; the caller frees it. After a failure the next plan is
+ * still the first.
  */
 static int settle_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 		       struct routing_found *found, struct pm_error *err)
@@ -295,7 +296,10 @@ static int settle_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 	return rc;
 }
 
-/* Another OpenSM was the master meanwhile: its plan is known only if we share a disk. */
+/*
+ * Forgets our plan if another OpenSM was the master meanwhile, and its later plan is on a
+ * disk that we share.
+ */
 static void forget_if_outdated(struct plugin *plugin, const struct pm_fabric *fabric)
 {
 	const struct store_request request = what_to_load(plugin, fabric);
@@ -305,7 +309,7 @@ static void forget_if_outdated(struct plugin *plugin, const struct pm_fabric *fa
 		routing_forget(plugin);
 }
 
-/* The plan and the tables for the discovered fabric. */
+/* Makes the plan and the tables for the discovered fabric. */
 static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 			    bool reassign, struct pm_error *err)
 {
@@ -334,7 +338,7 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 	return rc;
 }
 
-/* Hands LIDs, and the tables as seen, to OpenSM; fabric NULL: all have their LIDs. */
+/* Passes LIDs and tables to OpenSM. fabric NULL: all ports have their LIDs. */
 static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool reassign,
 		     struct pm_error *err)
 {
@@ -369,7 +373,7 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	return rc;
 }
 
-/* -ENOTSUP: OpenSM's options need what we cannot do. */
+/* -ENOTSUP: OpenSM's options need something that this engine cannot do. */
 static int check_options(const struct plugin *plugin, struct pm_error *err)
 {
 	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
@@ -382,14 +386,15 @@ static int check_options(const struct plugin *plugin, struct pm_error *err)
 }
 
 /*
- * The present parts, as a fabric that the caller finishes and frees. With osm->lock held.
+ * Copies the present parts into a fabric that the caller finishes and frees. With
+ * osm->lock held.
  */
 static int copy_fabric(struct plugin *plugin, bool active_only, struct pm_fabric **fabric,
 		       struct pm_error *err)
 {
 	int rc;
 
-	plugin->infos = UINT64_MAX; /* LIDs are to come */
+	plugin->infos = UINT64_MAX; /* LIDs will change */
 	rc = subnet_cache_learn(&plugin->cache, &plugin->osm->subn, err);
 
 	if (!rc)
@@ -398,7 +403,7 @@ static int copy_fabric(struct plugin *plugin, bool active_only, struct pm_fabric
 	return rc;
 }
 
-/* The fabric that OpenSM has discovered; the caller frees *fabric. */
+/* Copies the fabric that OpenSM has discovered; the caller frees *fabric. */
 static int see_fabric(struct plugin *plugin, struct pm_fabric **fabric,
 		      struct pm_error *err)
 {
@@ -411,8 +416,7 @@ static int see_fabric(struct plugin *plugin, struct pm_fabric **fabric,
 	return rc ? rc : snapshot_finish(&plugin->roles, fabric, err);
 }
 
-/* Whether discovery has found nothing but what the plan was last compared with, or less.
- */
+/* Whether discovery has found only parts with which the plan was last compared. */
 static bool has_found_nothing_new(struct plugin *plugin)
 {
 	osm_opensm_t *osm = plugin->osm;
@@ -430,9 +434,10 @@ static bool has_found_nothing_new(struct plugin *plugin)
 }
 
 /*
- * Has the plan on disk before anything follows it: killed in this sweep, we go on with
- * it. The wait for a slow disk is bounded, and while a trap waits for a repair only a
- * fast disk is waited for: killed then, we find the LIDs in guid2lid and in the fabric.
+ * Has the plan written to disk before its LIDs are used, so that we go on with it if
+ * killed in this sweep. The wait for a slow disk is bounded, and is short while a trap
+ * waits for a repair. If killed without the file, we find the LIDs in guid2lid and in the
+ * fabric.
  */
 static void save_plan(struct plugin *plugin)
 {
@@ -451,7 +456,7 @@ static void save_plan(struct plugin *plugin)
 		waited);
 }
 
-/* Plan, tables and LIDs for all that was discovered. */
+/* Makes the plan, tables and LIDs for all discovered parts. */
 static int prepare_anew(struct plugin *plugin, struct pm_error *err)
 {
 	bool reassign = is_first_engine(plugin) && lids_may_reassign(&plugin->osm->subn);
@@ -483,7 +488,7 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 	return rc ? rc : hand_over(plugin, NULL, false, err);
 }
 
-/* Does as the file clear-holds says, if there was one. */
+/* Ends the holds that the file clear-holds names, if there was one. */
 static void clear_holds_if_requested(struct plugin *plugin)
 {
 	char *text = operator_files_take_clear_holds(plugin->operator_files);
@@ -499,7 +504,7 @@ static void clear_holds_if_requested(struct plugin *plugin)
 	free(text);
 }
 
-/* Whether OpenSM calls us for tables, as far as is known. */
+/* Whether OpenSM will call us for tables, as far as is known. */
 static bool is_wanted(const struct plugin *plugin)
 {
 	return is_first_engine(plugin) || plugin->requested ||
@@ -508,9 +513,10 @@ static bool is_wanted(const struct plugin *plugin)
 }
 
 /*
- * How long to wait for files: the first plan that a process makes is better than any made
- * without them, and nothing is in its hands yet. After standby there is a plan in memory,
- * and a fabric without a master; shadow mode does not wait.
+ * How long to wait for files. The first plan of a process with files is better than any
+ * made without them, and the process has changed nothing yet. After standby there is a
+ * plan in memory, and the fabric has lost its master. Shadow mode does not wait longer
+ * than that.
  */
 static double bound_of_files(const struct plugin *plugin)
 {
@@ -520,8 +526,8 @@ static double bound_of_files(const struct plugin *plugin)
 }
 
 /*
- * Waits for files that are being read: those of operators when OpenSM has started, and
- * plans if this sweep wants them. Both began before the discovery that is over now.
+ * Waits for files being read: operators' files after OpenSM's start, and plans if this
+ * sweep wants them. Both reads began before the discovery that is over now.
  */
 static void await_files(struct plugin *plugin)
 {
@@ -544,7 +550,7 @@ static void await_files(struct plugin *plugin)
 			waited);
 }
 
-/* Has the files of operators looked at, for this sweep if that is in time. */
+/* Has operators' files checked, for this sweep if that is in time. */
 static void poll_files(struct plugin *plugin)
 {
 	bool holds = !plugin->config.shadow && is_wanted(plugin);
@@ -554,9 +560,9 @@ static void poll_files(struct plugin *plugin)
 }
 
 /*
- * OpenSM sets the flag before it reports a trap, and clears it when a discovery begins.
- * So where it is clear while no trap comes or goes, that discovery began after all that
- * have come, and covers them.
+ * Whether this discovery covers all traps so far. OpenSM sets the flag before it reports
+ * a trap, and clears it when a discovery begins. So if the flag is clear, and no trap
+ * comes meanwhile, that discovery began after all traps that have come.
  */
 static bool are_covered(const void *context)
 {
@@ -583,7 +589,7 @@ void sweep_discovered(struct plugin *plugin)
 		!operator_files_take_roles(plugin->operator_files, &plugin->roles);
 	settings_take(plugin);
 	if (plugin->config.shadow)
-		return;			  /* afterwards, see below */
+		return;			  /* shadow mode routes afterwards, see below */
 	clear_holds_if_requested(plugin); /* else it would request sweep after sweep */
 	if (!is_wanted(plugin))
 		return;
@@ -602,7 +608,7 @@ void sweep_discovered(struct plugin *plugin)
 
 /* ---- The engine's callback ---- */
 
-/* Whether every port has the LID that is planned for its place, or none. */
+/* Whether every port has no LID, or the one planned for its place. */
 static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabric)
 {
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
@@ -618,14 +624,14 @@ static bool lids_agree(const struct pm_plan *plan, const struct pm_fabric *fabri
 	return true;
 }
 
-/* Whether the tables are those for the present fabric. */
+/* Whether the tables match the present fabric. */
 static bool is_as_expected(const struct plugin *plugin)
 {
 	return view_is_current(&plugin->view, (uint64_t)clock_ms()) &&
 	       subnet_cache_is_kept(&plugin->cache);
 }
 
-/* Should the LID manager have had its own ideas, plan with these. */
+/* Plans with the LIDs that the LID manager gave, if they are not the planned ones. */
 static int recompute(struct plugin *plugin, struct pm_error *err)
 {
 	const struct planning *planning = &plugin->planning;
@@ -655,7 +661,7 @@ static bool has_next_engine(const struct plugin *plugin)
 	return !plugin->osm->no_fallback_routing_engine || (engine && engine->next);
 }
 
-/* -ENOTSUP: too little of what links join would be served, now or until lately. */
+/* -ENOTSUP: too few of the connected pairs are reachable, now or until lately. */
 static int fail_over(struct plugin *plugin, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;
@@ -683,9 +689,9 @@ static int fail_over(struct plugin *plugin, struct pm_error *err)
 }
 
 /*
- * OpenSM's Sets are out from now on. Where it writes all tables, nothing is known of any
- * before they have been answered: the repairer's view is void, and this false. So it is
- * with a plan that was made just now. It is handed over when they are.
+ * From now on OpenSM's Sets are out. If OpenSM writes all tables, none is known until the
+ * Sets are answered: the repairer's view is void, and this returns false. The same holds
+ * for a plan that was made just now. The view is handed over afterwards.
  */
 static bool commit_view(struct plugin *plugin)
 {
@@ -703,12 +709,12 @@ static bool commit_view(struct plugin *plugin)
 }
 
 /*
- * OpenSM sends what differs but the blocks that Sets of ours are out for. What is for a
- * failure that was found since discovery is not in the steps that were sent before
- * (ahead.h), and could loop in OpenSM's order, as could what a trap has left of these: it
- * is sent by the repairer, in its own. Where OpenSM sends everything, to whatever the
- * switches hold, the record does not follow late answers. merged: one of these was, and
- * the repairer has the view.
+ * Writes our tables to OpenSM's arrays. OpenSM sends the blocks that differ, except those
+ * of which our Sets are out. Blocks for a failure found since discovery are not in the
+ * steps that were sent before (ahead.h), and could loop in OpenSM's order; so could the
+ * rest of steps that a trap has interrupted. The repairer sends these, in its own order.
+ * If OpenSM sends everything, whatever the switches hold, its record ignores late
+ * answers. merged: such a failure was merged, and the repairer has the view.
  */
 static void write_tables(struct plugin *plugin, bool merged)
 {
@@ -726,7 +732,7 @@ static void write_tables(struct plugin *plugin, bool merged)
 			  &plugin->run.written);
 }
 
-/* Whether OpenSM's fabric is still that of the discovery. */
+/* Whether OpenSM's fabric is still the discovered one. */
 static bool is_as_discovered(struct plugin *plugin)
 {
 	bool heard = !plugin->smps || smp_has_infos_since(plugin->smps, plugin->infos);
@@ -735,9 +741,8 @@ static bool is_as_discovered(struct plugin *plugin)
 }
 
 /*
- * Steps that were not all sent are left to the repairer. Where a block was not answered,
- * another sweep looks after it, and no second one in a row: OpenSM sends the rest then,
- * whatever its order.
+ * Steps that were not all sent are left to the repairer. If a block was not answered,
+ * another sweep follows, but not two in a row: then OpenSM sends the rest, in any order.
  */
 static void leave_steps(struct plugin *plugin)
 {
@@ -748,7 +753,7 @@ static void leave_steps(struct plugin *plugin)
 	plugin->steps_failed = silent && ahead->left;
 }
 
-/* merged: a failure was, which was found since discovery. */
+/* merged: a failure found since discovery was merged into the view. */
 static int build_tables(struct plugin *plugin, bool merged, struct pm_error *err)
 {
 	struct plugin_run *run = &plugin->run;
@@ -835,7 +840,7 @@ int sweep_build_tables(struct plugin *plugin)
 
 /* ---- Afterwards ---- */
 
-/* Blocks sent before OpenSM's turn are of this run as well. */
+/* Blocks sent before OpenSM's turn count in this run as well. */
 static void add_ahead(struct plugin_run *run)
 {
 	const struct ahead *ahead = &run->ahead;
@@ -849,8 +854,8 @@ static void add_ahead(struct plugin_run *run)
 }
 
 /*
- * What the run is about. In its first sweep as the master OpenSM sends all tables,
- * whatever the switches hold, and what came since nothing was known is no news.
+ * Describes what the run was for. In its first sweep as master OpenSM sends all tables,
+ * whatever the switches hold, and parts that came since nothing was known are no news.
  */
 static void describe_run(struct plugin *plugin)
 {
@@ -869,7 +874,7 @@ static void describe_run(struct plugin *plugin)
 		snprintf(run->change, sizeof(run->change), "%s", change);
 }
 
-/* The pending run is over, with so many of its blocks not acknowledged. */
+/* Ends the pending run, of which so many blocks were not acknowledged. */
 static void finish_run(struct plugin *plugin, uint64_t missing)
 {
 	struct plugin_run *run = &plugin->run;
@@ -921,7 +926,7 @@ static void finish_pending(struct plugin *plugin)
 	finish_run(plugin, missing);
 }
 
-/* Why OpenSM did not call us at all. */
+/* Why OpenSM did not call this engine. */
 static const char *explain(const struct plugin *plugin)
 {
 	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
@@ -943,7 +948,7 @@ static void note_engine(struct plugin *plugin)
 				  used && used->context == plugin, explain(plugin));
 }
 
-/* The planned parts that the view lacks; false: the view is not that of a discovery. */
+/* Finds planned parts that the view lacks; false: the view is not from a discovery. */
 static bool find_missing(const struct view *view, struct pm_missing *missing)
 {
 	return view->plan && view->current &&
@@ -984,8 +989,8 @@ void sweep_publish(struct plugin *plugin)
 /* ---- Shadow mode ---- */
 
 /*
- * The plan with the LIDs in use, and the tables for the present fabric, with no lock
- * held: the engine that routes has given LIDs and sent its tables.
+ * Makes the plan with the LIDs in use, and the tables for the present fabric. With no
+ * lock held: the engine that routes has given LIDs and sent its tables.
  */
 static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 {
@@ -1009,7 +1014,7 @@ static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 	return rc;
 }
 
-/* What the engine that routed has sent. */
+/* Counts what the engine that routed has sent. */
 static void note_other_engine(struct plugin *plugin, struct state_shadow *done)
 {
 	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
@@ -1020,7 +1025,7 @@ static void note_other_engine(struct plugin *plugin, struct state_shadow *done)
 	CL_PLOCK_RELEASE(&plugin->osm->lock);
 }
 
-/* Our own tables for the fabric that OpenSM has just routed. */
+/* Computes our tables for the fabric that OpenSM has just routed. */
 static void run_shadow(struct plugin *plugin)
 {
 	char change[PLUGIN_CHANGE_TEXT];
@@ -1059,8 +1064,8 @@ static void run_shadow(struct plugin *plugin)
 }
 
 /*
- * Whether the last discovery saw something up that a repair found failed after it began:
- * another one is to clear that.
+ * Whether the last discovery found a part up that a repair found failed after it began:
+ * another discovery has to decide.
  */
 static bool has_discovered_failure(const struct plugin *plugin)
 {
@@ -1070,7 +1075,7 @@ static bool has_discovered_failure(const struct plugin *plugin)
 	       subnet_cache_sees_any(&plugin->cache, view->failed);
 }
 
-/* The fabric as it was routed, by whatever engine, for a file. */
+/* Puts the fabric, as routed by any engine, into its file. */
 static void put_fabric(struct plugin *plugin)
 {
 	struct pm_fabric *fabric;
@@ -1086,7 +1091,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 
 	if (!plugin->config.shadow) {
 		offer_view(plugin);
-		groups_route(plugin); /* while nothing moves tables but repairs */
+		groups_route(plugin); /* before anything but repairs changes tables */
 	}
 	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	put_fabric(plugin);
@@ -1107,15 +1112,15 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	plugin->honor_guid2lid = -1;
 	sweep_publish(plugin);
 	if (has_discovered_failure(plugin) || steps_failed)
-		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when this one ends */
+		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when it ends */
 	operator_files_routed(plugin->operator_files, &plugin->roles);
 }
 
 /* ---- Before discovery ---- */
 
 /*
- * Failures reported by traps are repaired before discovery begins, which would only delay
- * it; the rest goes on beside that.
+ * Repairs reported failures before discovery begins, which would delay the repairs; the
+ * rest goes on beside discovery.
  */
 static void begin_discovery(struct plugin *plugin)
 {
@@ -1123,8 +1128,10 @@ static void begin_discovery(struct plugin *plugin)
 
 	if (!repairer)
 		return;
-	merge_known(plugin); /* before the view is handed over, if it is */
-	/* Handed mastership while it was the master, OpenSM has not left that state. */
+	merge_known(plugin); /* before the view may be handed over */
+	/*
+	 * If OpenSM was the master when it was given mastership, the flag is still set.
+	 */
 	if (plugin->osm->subn.coming_out_of_standby)
 		leave_view(plugin);
 	else
@@ -1138,7 +1145,7 @@ static void begin_discovery(struct plugin *plugin)
 	merge_known(plugin);
 }
 
-/* Whether the plans on disk are to be read for this sweep. */
+/* Whether the plans on disk are wanted in this sweep. */
 static bool wants_plans(const struct plugin *plugin)
 {
 	if (plugin->planning.phase != PLANNING_SETTLED)
@@ -1146,7 +1153,7 @@ static bool wants_plans(const struct plugin *plugin)
 	return plugin->osm->subn.coming_out_of_standby && !plugin->config.shadow;
 }
 
-/* The folder of the port, and its files; read while OpenSM discovers. */
+/* Opens the port's folder; its files are read while OpenSM discovers. */
 static void open_store(struct plugin *plugin)
 {
 	uint64_t guid = cl_ntoh64(plugin->osm->subn.sm_port_guid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Changes tables to other links in use, without losing a packet. */
+/* Changes tables for other usable links, without losing a packet. */
 #include "transition.h"
 
 #include "ahead.h"
@@ -13,20 +13,20 @@
 #include <string.h>
 
 #define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
-#define SILENT_MS 800  /* as OpenSM's own time-out and retries by default */
+#define SILENT_MS 800  /* as OpenSM's default time-out and retries */
 
-/* A block to be sent. */
+/* A block to send. */
 struct block {
 	uint32_t node, number;
 };
 
-/* Going on with a transition. */
+/* One run of a transition. */
 struct move {
 	struct transition *transition;
 	const struct transition_subject *on;
 	const struct pm_plan *plan;
 	struct view *view;
-	uint8_t *both;	 /* [port] in use before or after */
+	uint8_t *both;	 /* [port] usable before or after */
 	uint8_t *unused; /* [switch][stride / 8] set of LIDs without a path before */
 	struct block *blocks;
 	uint32_t num, room;
@@ -68,7 +68,10 @@ static uint8_t *moved_at(const struct transition *t, const struct view *view, ui
 	return &t->moved[sw * blocks + number];
 }
 
-/* The links in use before that are up still, and with them those to be in use. */
+/*
+ * Finds the links usable before that are still up; `both` has the links usable after,
+ * too.
+ */
 static void find_links(const struct transition *t, const struct view *view, uint8_t *from,
 		       uint8_t *both)
 {
@@ -80,7 +83,7 @@ static void find_links(const struct transition *t, const struct view *view, uint
 
 /* ---- While it is interrupted ---- */
 
-/* All tables of the view, [switch][stride]. */
+/* Copies all tables of the view, [switch][stride]. */
 static void copy_tables(struct view *view, uint8_t *tables)
 {
 	uint32_t stride = pm_routes_stride(view->routes);
@@ -90,8 +93,7 @@ static void copy_tables(struct view *view, uint8_t *tables)
 		       stride);
 }
 
-/* Makes blocks, the moved ones or the others, go by the view's tables where these have a
- * path. */
+/* Gives blocks, moved ones or the others, the view's entries where these have a path. */
 static void overlay(const struct transition *t, const struct view *view, bool moved,
 		    uint8_t *tables)
 {
@@ -118,8 +120,9 @@ static void put_tables(struct view *view, const uint8_t *tables)
 }
 
 /*
- * Where the links in use before, or after, have no path, a switch holds its entry for
- * both: since UNUSED, and until DETOURS. Packets may meet it, so it is repaired as well.
+ * Mixes tables as the switches hold them. Where the links usable before, or after, have
+ * no path, a switch has an entry for both kinds of links, from UNUSED to DETOURS. Packets
+ * may meet it, so it is repaired as well.
  */
 static void mix(const struct transition *t, struct view *view, const uint8_t *from,
 		const uint8_t *both, uint8_t *tables)
@@ -160,7 +163,7 @@ int transition_mix(const struct transition *t, struct view *view)
 
 /* ---- Blocks ---- */
 
-/* OpenSM's, or NULL, and how many blocks of it are ours; with osm->lock held. */
+/* OpenSM's switch, or NULL, and how many of its blocks are ours. With osm->lock held. */
 static const osm_switch_t *find_osm_switch(const struct move *move, uint32_t node,
 					   uint32_t *blocks)
 {
@@ -171,7 +174,7 @@ static const osm_switch_t *find_osm_switch(const struct move *move, uint32_t nod
 	return sw;
 }
 
-/* For each switch of the plan, with osm->lock held. */
+/* Calls a function for each switch of the plan. With osm->lock held. */
 static void for_each_switch(struct move *move,
 			    void (*call)(struct move *move, uint32_t node))
 {
@@ -194,8 +197,8 @@ static bool is_unused(const struct move *move, uint32_t node, uint32_t lid)
 }
 
 /*
- * Nothing leads a packet to a switch that has no path to its place. What such a switch
- * holds for it may be as old as its last drain, and must be set before anything leads
+ * Finds unused entries: no packet comes to a switch without a path to the place. Such an
+ * entry may be as old as the switch's last drain, and must be set before any path leads
  * there again.
  */
 static void find_unused(struct move *move, const uint8_t *from)
@@ -215,7 +218,7 @@ static void find_unused(struct move *move, const uint8_t *from)
 	}
 }
 
-/* The wanted content of a switch's block; `wanted` has the length of one. */
+/* Finds the wanted content of a switch's block, which has a block's length. */
 static void find_wanted(const struct move *move, const osm_switch_t *sw, uint32_t node,
 			uint32_t at, uint8_t *wanted)
 {
@@ -235,7 +238,7 @@ static void note_moved(struct move *move, uint32_t sw, uint32_t number)
 		*moved_at(move->transition, move->view, sw, number) = 1;
 }
 
-/* Lists what differs and was not sent; what does not differ is as it is to be. */
+/* Lists blocks that differ and were not sent; marks the others as moved. */
 static int list_switch(struct move *move, uint32_t node)
 {
 	uint32_t blocks;
@@ -259,7 +262,7 @@ static int list_switch(struct move *move, uint32_t node)
 	return 0;
 }
 
-/* Adds what all of it comes to, counted when it begins. */
+/* Adds a switch's blocks to the transition's total, counted when it begins. */
 static void count_switch(struct move *move, uint32_t node)
 {
 	uint32_t blocks;
@@ -332,7 +335,7 @@ static bool goes_on(const struct move *move)
 	return !move->interrupted && !move->transition->done.gave_up && !osm_exit_flag;
 }
 
-/* The switches of a level, or with PM_NO_LEVEL those of none. */
+/* Sends to the switches of a level, or with PM_NO_LEVEL to those without one. */
 static void send_level(struct move *move, uint8_t level)
 {
 	osm_opensm_t *osm = move->on->sender->osm;
@@ -352,7 +355,7 @@ static void send_level(struct move *move, uint8_t level)
 		send_blocks(move);
 }
 
-/* Sends what differs from the view's tables. */
+/* Sends all blocks that differ from the view's tables, level by level. */
 static void send_all(struct move *move, bool upward)
 {
 	uint8_t top = move->plan->tree.top_level;
@@ -364,7 +367,7 @@ static void send_all(struct move *move, bool upward)
 
 /* ---- Stages ---- */
 
-/* The view's LIDs that could loop if their entries were sent level by level. */
+/* Sends the view's LIDs that could loop if sent level by level. */
 static void send_steps(struct move *move)
 {
 	const struct view *view = move->view;
@@ -397,8 +400,8 @@ static void send_steps(struct move *move)
 }
 
 /*
- * The view's tables are to differ from what a switch holds in what no packet uses. What
- * it holds there may be of any time, so that blocks of two switches can make a LID loop.
+ * Makes the view's tables differ from the held ones only in entries that no packet uses.
+ * These may be of any age, so that blocks of two switches could make a LID loop.
  */
 static void put_used(struct move *move, uint32_t node)
 {
@@ -419,13 +422,13 @@ static void run_stage(struct move *move)
 	enum transition_stage stage = move->transition->stage;
 	bool ends = stage == TRANSITION_NARROW || stage == TRANSITION_DETOURS;
 
-	if (stage == TRANSITION_UNUSED) /* with the tables to be, see transition_run */
+	if (stage == TRANSITION_UNUSED) /* with the final tables, see transition_run */
 		for_each_switch(move, count_switch);
 	pm_routes_update(view->routes, ends ? view->usable : move->both,
 			 stage == TRANSITION_NARROW ? NULL : &view->detours);
 	if (stage == TRANSITION_UNUSED)
 		for_each_switch(move, put_used);
-	/* Detours lead over levels in any direction. */
+	/* Detours lead across levels in any direction. */
 	if (stage == TRANSITION_UNUSED || stage == TRANSITION_DETOURS)
 		send_steps(move);
 	send_all(move, stage != TRANSITION_NARROW);

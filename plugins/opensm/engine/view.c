@@ -90,7 +90,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	return 0;
 }
 
-/* Up now, for all that is known: discovered, or not known to be down. */
+/* Whether a port is up as far as is known: discovered, or not known to be down. */
 static bool is_believed(const struct view *view, const struct view_sight *sight,
 			uint32_t port)
 {
@@ -99,8 +99,8 @@ static bool is_believed(const struct view *view, const struct view_sight *sight,
 }
 
 /*
- * A link that is discovered bounced if it did not stay up, and was discovered the last
- * time: OpenSM itself takes a port back to INIT if it did not discover its switch.
+ * Whether a discovered link has bounced: it did not stay up, and was discovered the last
+ * time. (OpenSM itself takes a port back to INIT if it did not discover its switch.)
  */
 static bool has_bounced(const struct view *view, const struct view_sight *sight,
 			uint32_t port)
@@ -109,7 +109,7 @@ static bool has_bounced(const struct view *view, const struct view_sight *sight,
 	       view->discovered[port];
 }
 
-/* Notes which links went down and came up since the last look. */
+/* Records which links went down and came up since the last update. */
 static int note_damping(struct view *view, const struct view_sight *sight,
 			struct pm_error *err)
 {
@@ -136,7 +136,7 @@ static int note_damping(struct view *view, const struct view_sight *sight,
 	return rc;
 }
 
-/* Takes flapping links out of usable, which comes as discovered. */
+/* Removes flapping links from usable[], which has the discovered links. */
 static int hold_links(struct view *view, const struct view_sight *sight, uint8_t *usable,
 		      struct pm_error *err)
 {
@@ -151,7 +151,7 @@ static int hold_links(struct view *view, const struct view_sight *sight, uint8_t
 	return rc;
 }
 
-/* Takes links between an unfit switch and others out of usable. */
+/* Removes links between unfit switches and others from usable[]. */
 static void leave_out(const struct view *view, uint8_t *usable)
 {
 	const struct pm_fabric *topology = view->plan->topology;
@@ -162,7 +162,7 @@ static void leave_out(const struct view *view, uint8_t *usable)
 			usable[i] = usable[topology->ports[i].peer] = 0;
 }
 
-/* Takes drained links out of usable, which comes without flapping ones. */
+/* Removes drained links from usable[], which lacks the flapping ones already. */
 static int take_drained(struct view *view, uint8_t *usable, uint8_t *drained,
 			struct pm_error *err)
 {
@@ -176,7 +176,7 @@ static int take_drained(struct view *view, uint8_t *usable, uint8_t *drained,
 	return rc;
 }
 
-/* When a hold ends, or UINT64_MAX. */
+/* When the next hold ends, or UINT64_MAX. */
 static uint64_t end_of_holds(const struct view *view, uint64_t now_ms)
 {
 	if (!view->damping || view->holds.next_ms == UINT64_MAX)
@@ -225,7 +225,7 @@ int view_update(struct view *view, const struct view_sight *sight, bool *changed
 		rc = pm_reachable_find(view->plan->topology,
 				       pm_routes_reach(view->routes), view->discovered,
 				       &view->reachable, err);
-	view->current = !rc; /* else all of it is done again */
+	view->current = !rc; /* otherwise all is done again */
 out:
 	free(usable);
 	free(drained);

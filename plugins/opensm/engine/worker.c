@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A thread for work that may wait for a file. */
+/* A thread for work that may wait for files. */
 #include "worker.h"
 
 #include "clock.h"
@@ -13,14 +13,14 @@ struct worker {
 	void *context;
 	pthread_t thread;
 	struct clock_signal signal;
-	/* Under its lock. */
+	/* under its lock: */
 	bool poked, ending, ended;
 
 	pthread_mutex_t opensm;
-	bool left; /* under it */
+	bool left; /* under `opensm` */
 };
 
-/* Waits for the next round; whether it is the last one. */
+/* Waits for the next round; returns whether it is the last one. */
 static bool await_round(struct worker *w, double due)
 {
 	bool last;
