@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The plugin's activity: phase, repairs and their times, as metrics and JSON. */
+/* Keeps the plugin's activity (phase, repairs and their times), as metrics and JSON. */
 #include "activity.h"
 
 #include "prometheus.h"
@@ -17,7 +17,7 @@ static const char *const phases[PHASES] = {
 	[PHASE_LINKS] = "links",
 };
 
-/* ---- What happens ---- */
+/* ---- Events ---- */
 
 void activity_note_phase(struct activity *activity, enum sweep_phase phase)
 {
@@ -128,7 +128,7 @@ static const struct pm_json_row multicast_rows[] = {
 	{0},
 };
 
-/* Of since_start. */
+/* rows of since_start */
 static const struct pm_json_row total_rows[] = {
 	{"traps_dropped", PM_JSON_ROW(struct activity, traps_dropped),
 	 "traps_dropped_total", "Traps of failures that there was no room for"},
@@ -211,7 +211,7 @@ int activity_describe(struct activity *activity, json_t *document)
 
 /* ---- Metrics ---- */
 
-/* 1 for the phase that it is. */
+/* Prints 1 for the present phase, and 0 for others. */
 static void print_phase(FILE *out, const char *now, const char *labels)
 {
 	prometheus_print_head(out, "phase", "1 for the phase of OpenSM's sweep");

@@ -29,7 +29,7 @@ int candidates_check_owner(const char *path, struct pm_error *err)
 	char name[PATH_MAX];
 	struct stat st;
 
-	while (length > 1 && path[length - 1] == '/') /* it would follow a link */
+	while (length > 1 && path[length - 1] == '/') /* else lstat follows a link */
 		length--;
 	if (length >= sizeof(name))
 		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
@@ -68,7 +68,7 @@ void candidates_free(struct candidates *found)
 	*found = (struct candidates){0};
 }
 
-/* Reads a file; -ENOMEM, any other failure is noted. */
+/* Reads a file; -ENOMEM. Any other failure is stored. */
 static int read_file(const char *place, enum kept_file which, struct candidate_file *file)
 {
 	char *path;
@@ -84,7 +84,7 @@ static int read_file(const char *place, enum kept_file which, struct candidate_f
 	return file->rc == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Whether there is a plan that no other user could have written. */
+/* Whether the folder has a plan that no other user could have written. */
 static bool has_plan(const char *cache, struct candidate *candidate)
 {
 	struct stat st;
@@ -102,7 +102,7 @@ static bool has_plan(const char *cache, struct candidate *candidate)
 	return has;
 }
 
-/* Adds the plan at a path, which is taken over; NULL: no memory. -ENOMEM. */
+/* Adds the plan at a path, which is taken over; NULL: out of memory. -ENOMEM. */
 static int add_candidate(const char *cache, char *place, bool ours,
 			 struct candidates *found)
 {
@@ -144,8 +144,8 @@ static char *name_folder(const char *cache, const char *name)
 }
 
 /*
- * Adds all folders but ours. Not by glob(3): glibc's frees what it has freed before when
- * memory runs out. -ENOMEM.
+ * Adds all folders except ours. Does not use glob(3): when out of memory, glibc's frees
+ * memory twice. -ENOMEM.
  */
 static int add_folders(const char *cache, const char *ours, struct candidates *found)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events from two state documents: elements of a list, each with a key, that come or go,
- * and texts that become null or not; a table has a row for each kind.
+ * Makes events from two state documents. A table has a row for each kind: list elements
+ * with a key that come or go, and texts that become null or not.
  */
 #include "event_changes.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMED 4	  /* things in an event */
+#define NAMED 4	  /* elements named in an event */
 #define NAME 80	  /* bytes of a name */
 #define NAMES 512 /* bytes of all of them */
 
@@ -31,7 +31,7 @@ static bool is_text(const json_t *object, const char *member, const char *text)
 	return found && !strcmp(found, text);
 }
 
-/* ---- Things of lists ---- */
+/* ---- List elements ---- */
 
 static void name_end(const json_t *part, char *name, size_t size)
 {
@@ -98,8 +98,8 @@ static bool is_any(const json_t *thing)
 }
 
 /*
- * Links that are kept out, or would be but for paths that need them: also while they are
- * down, as that releases none.
+ * Whether a link is kept out of paths, or would be if none needed it; also while it is
+ * down, which ends no hold.
  */
 static bool is_held(const json_t *flap)
 {
@@ -114,12 +114,12 @@ static bool has_acknowledgement(const json_t *part)
 
 typedef void print_name(const json_t *thing, char *name, size_t size);
 
-/* Things of a list, and the events that they are when they come and when they go. */
+/* Elements of a list, and the events when they come and when they go. */
 static const struct list {
-	const char *object, *member; /* where the document has it; object may be NULL */
+	const char *object, *member; /* where it is; object may be NULL */
 	bool (*is_one)(const json_t *thing);
-	enum event_severity severity; /* of their coming; their going is a notice */
-	const char *come, *gone;      /* kinds of events; gone NULL: that is none */
+	enum event_severity severity; /* when one comes; when it goes: a notice */
+	const char *come, *gone;      /* kinds of events; gone NULL: no event */
 	print_name *name_come, *name_gone;
 } lists[] = {
 	{"missing", "parts", is_any, EVENT_WARNING, "missing", "returned", name_missing,
@@ -144,7 +144,7 @@ static const json_t *find_list(const json_t *document, const struct list *list)
 	return json_object_get(object, list->member);
 }
 
-/* "GUID:PORT" of a thing's first end, or of the thing; false: it has none. */
+/* "GUID:PORT" of an element's first end, or of the element; false: it has none. */
 static bool make_thing_key(const json_t *thing, char *key, size_t size)
 {
 	const json_t *ends = json_object_get(thing, "ends");
@@ -155,7 +155,7 @@ static bool make_thing_key(const json_t *thing, char *key, size_t size)
 				number_of(end, "port")) < (int)size;
 }
 
-/* {"GUID:PORT": thing}, or NULL without memory. */
+/* Makes {"GUID:PORT": element}; NULL without memory. */
 static json_t *index_things(const json_t *document, const struct list *list)
 {
 	json_t *index = json_object(), *thing;
@@ -172,7 +172,7 @@ static json_t *index_things(const json_t *document, const struct list *list)
 	return index;
 }
 
-/* Names what one index has and the other one has not; returns how many these are. */
+/* Names elements that one index has and the other lacks; returns their number. */
 static size_t name_others(print_name *print, json_t *index, const json_t *other,
 			  char names[NAMES])
 {
@@ -210,7 +210,7 @@ static void note_list(struct events *events, const struct list *list,
 {
 	json_t *old = index_things(before, list), *new = index_things(now, list);
 
-	/* A list that is not known, as by a standby, says nothing. */
+	/* An unknown list, as a standby's, makes no events. */
 	if (old && new &&json_is_array(find_list(now, list))) {
 		note_others(events, list->severity, list->come, list->name_come, new,
 			    old);
@@ -224,12 +224,12 @@ static void note_list(struct events *events, const struct list *list,
 
 /* ---- Texts ---- */
 
-/* Texts of the document that are null as long as all is well. */
+/* Texts of the document that are null unless something is wrong. */
 static const struct text {
 	const char *kind;
 	const char *object, *member; /* as above */
 	enum event_severity severity;
-	const char *begun; /* before the text */
+	const char *begun; /* precedes the text */
 	const char *ended;
 } texts[] = {
 	{"files", NULL, "unsaved", EVENT_ERROR, "not saved: ", "saved again"},

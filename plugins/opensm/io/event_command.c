@@ -16,11 +16,11 @@
 #include <unistd.h>
 
 struct event_command {
-	char path[PM_CONFIG_PATH]; /* "": none */
-	pid_t pid;		   /* that runs, or 0 */
-	double kill_ms;		   /* clock_ms to kill it; after that, UINT64_MAX */
+	char path[PM_CONFIG_PATH]; /* "": no command */
+	pid_t pid;		   /* the running process, or 0 */
+	double kill_ms;		   /* clock_ms to kill it; UINT64_MAX afterwards */
 	char lines[EVENT_COMMAND_LINES][EVENT_LINE];
-	unsigned int first, num; /* of those that wait, a ring */
+	unsigned int first, num; /* a ring of waiting events */
 	struct pm_error logged, trouble;
 };
 
@@ -42,7 +42,7 @@ void event_command_set(struct event_command *command, const char path[PM_CONFIG_
 		command->num = 0;
 }
 
-/* A failure that has been logged is not logged again. */
+/* Logs a failure once. */
 static void note_trouble(struct event_command *command, const char *what, int number)
 {
 	struct pm_error now;
@@ -76,7 +76,7 @@ void event_command_add(struct event_command *command, const char *line)
 
 /* ---- Processes ---- */
 
-/* Files of OpenSM's, such as devices, are not the command's. */
+/* Closes OpenSM's files, such as devices, for the command. */
 static int set_files(posix_spawn_file_actions_t *actions)
 {
 	int rc = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDWR, 0);
@@ -92,7 +92,7 @@ static int set_files(posix_spawn_file_actions_t *actions)
 	return rc;
 }
 
-/* Signals as a new process has them, and a group of its own, to be killed whole. */
+/* Resets signals, and makes a process group, so that all of it can be killed. */
 static int set_signals(posix_spawnattr_t *attributes)
 {
 	sigset_t none, all;
@@ -148,7 +148,7 @@ static void start_next(struct event_command *command)
 	command->kill_ms = clock_ms() + EVENT_COMMAND_S * 1e3;
 }
 
-/* Its exit status, or that it was killed, has arrived. */
+/* Handles the end of the process: its exit status, or that it was killed. */
 static void note_end(struct event_command *command, int status)
 {
 	command->pid = 0;
@@ -167,7 +167,7 @@ void event_command_round(struct event_command *command)
 
 	if (ended > 0)
 		note_end(command, status);
-	else if (ended < 0) /* the process lets its children end unnoticed */
+	else if (ended < 0) /* OpenSM's process ignores SIGCHLD */
 		command->pid = 0;
 	if (command->pid && clock_ms() >= command->kill_ms)
 		kill(-command->pid, SIGKILL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Notes events on any thread, and writes them on the writer's. */
+/* Collects events on any thread, and writes them on the writer's. */
 #include "events.h"
 
 #include "event_command.h"
@@ -28,20 +28,20 @@ static const struct {
 
 struct event {
 	enum event_severity severity;
-	char line[EVENT_LINE]; /* without its newline */
+	char line[EVENT_LINE]; /* without newline */
 };
 
 struct events {
 	pthread_mutex_t lock; /* of pending .. new_command */
 	struct event pending[EVENTS_PENDING];
 	uint32_t num_pending, lost;
-	bool renewed; /* the next two are another configuration */
+	bool renewed; /* the next two have a new configuration */
 	bool new_syslog;
 	char new_command[PM_CONFIG_PATH];
-	/* Of the writer. */
+	/* the writer's: */
 	struct event taken[EVENTS_PENDING];
-	uint32_t num_taken; /* handed on, and not in the file yet */
-	uint32_t unwritten; /* lost before these */
+	uint32_t num_taken; /* passed on, and not in the file yet */
+	uint32_t unwritten; /* events lost before these */
 	bool syslog;
 	struct event_command *command;
 };
@@ -82,9 +82,9 @@ void events_stop(struct events *events)
 	free(events);
 }
 
-/* ---- Noting ---- */
+/* ---- Collecting ---- */
 
-/* The time, severity and kind; returns their length. */
+/* Prints time, severity and kind; returns their length. */
 static size_t begin_line(char *line, enum event_severity severity, const char *kind)
 {
 	time_t now = time(NULL);
@@ -98,8 +98,7 @@ static size_t begin_line(char *line, enum event_severity severity, const char *k
 	return length;
 }
 
-/* Ends a text that is longer than its room, and leaves nothing in it that a terminal
- * would follow. */
+/* Ends a text that exceeds its room, and replaces bytes that terminals interpret. */
 static void end_line(char *line, int length, size_t room)
 {
 	if (length >= (int)room)
@@ -143,7 +142,7 @@ void events_note(struct events *events, enum event_severity severity, const char
 
 /* ---- Writing ---- */
 
-/* The text behind the time, which syslog has itself. */
+/* The text after the time, which syslog adds itself. */
 static const char *behind_time(const char *line)
 {
 	const char *space = strchr(line, ' ');
@@ -159,7 +158,7 @@ static void hand_on(struct events *events, const struct event *event)
 	event_command_add(events->command, event->line);
 }
 
-/* Makes room for more lines; with a full disk the oldest ones are lost. */
+/* Makes room for more lines; if the disk is full, the oldest lines are lost. */
 static void drop_oldest(struct events *events, uint32_t more)
 {
 	uint32_t many = events->num_taken + more > EVENTS_PENDING
@@ -172,7 +171,7 @@ static void drop_oldest(struct events *events, uint32_t more)
 	events->unwritten += many;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static void take_configuration(struct events *events)
 {
 	if (!events->renewed)
@@ -182,7 +181,7 @@ static void take_configuration(struct events *events)
 	events->renewed = false;
 }
 
-/* Takes what was noted, and hands it on. */
+/* Takes the pending events, and passes them on. */
 static void take_pending(struct events *events)
 {
 	struct event *taken;
@@ -202,7 +201,7 @@ static void take_pending(struct events *events)
 		hand_on(events, &taken[i]);
 }
 
-/* Renames a file that has grown enough. */
+/* Renames a file that is large enough. */
 static int make_room(const char *path, struct pm_error *err)
 {
 	struct stat file;
@@ -219,7 +218,7 @@ static int make_room(const char *path, struct pm_error *err)
 	return rc;
 }
 
-/* All lines as one text, for the caller to free; NULL without memory. */
+/* Joins all lines to a text, which the caller frees; NULL without memory. */
 static char *join_lines(const struct events *events, size_t *length)
 {
 	char *text = NULL, begin[EVENT_LINE];
@@ -239,7 +238,7 @@ static char *join_lines(const struct events *events, size_t *length)
 	return NULL;
 }
 
-/* Appends all of a text or, where that fails, nothing. */
+/* Appends the whole text or, if that fails, nothing. */
 static int append_text(int fd, const char *text, size_t length)
 {
 	off_t before = lseek(fd, 0, SEEK_END);

@@ -14,10 +14,10 @@
 struct fabric_file {
 	struct store *store;
 	struct worker *writer;
-	uint64_t written;	  /* hash of the text, 0: none; the writer's alone */
-	struct known_hosts hosts; /* the writer's alone */
+	uint64_t written;	  /* hash of the written text, 0: none; the writer's */
+	struct known_hosts hosts; /* the writer's */
 	pthread_mutex_t mutex;
-	struct pm_fabric *fabric; /* to be written, or NULL; under the mutex */
+	struct pm_fabric *fabric; /* to write next, or NULL; under the mutex */
 };
 
 struct fabric_file *fabric_file_start(struct store *store, struct worker *writer)
@@ -42,7 +42,7 @@ void fabric_file_stop(struct fabric_file *file)
 	free(file);
 }
 
-/* Exchanges the fabric to be written; the caller owns the result. */
+/* Exchanges the fabric to write; the caller owns the result. */
 static struct pm_fabric *exchange_fabric(struct fabric_file *file,
 					 struct pm_fabric *fabric)
 {
@@ -61,7 +61,7 @@ void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric)
 	worker_poke(file->writer);
 }
 
-/* The text of a netlist, which the caller frees; NULL without memory. */
+/* Prints a netlist, which the caller frees; NULL without memory. */
 static char *print_fabric(const struct pm_fabric *fabric, size_t *length)
 {
 	char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Keeps the names and ports of hosts. */
+/* Keeps the names and ports of hosts that were present at any time. */
 #include "known_hosts.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ static int compare_numbers(uint64_t x, uint64_t y)
 	return (x > y) - (x < y);
 }
 
-/* By the host's port, those of the newest fabric first. */
+/* Orders hosts by port; for a port, those of the newest fabric come first. */
 static int compare_by_host(const void *a, const void *b)
 {
 	const struct known_host *x = a, *y = b;
@@ -47,7 +47,7 @@ static bool is_same_leaf_port(const struct known_host *a, const struct known_hos
 	return !compare_leaf_ports(a, b);
 }
 
-/* Keeps the first of each run of sorted hosts that are the same; frees the others. */
+/* Keeps the first of equal sorted hosts; frees the others. */
 static void drop_repeated(struct known_hosts *hosts,
 			  bool (*is_same)(const struct known_host *a,
 					  const struct known_host *b))
@@ -63,7 +63,7 @@ static void drop_repeated(struct known_hosts *hosts,
 	hosts->count = kept;
 }
 
-/* Adds those of a fabric; there is room for them. -ENOMEM. */
+/* Adds the hosts of a fabric; there is room for them. -ENOMEM. */
 static int add_hosts(struct known_hosts *hosts, const struct pm_fabric *fabric)
 {
 	for (uint32_t at = 0; at < fabric->num_ports; at++) {
@@ -89,7 +89,7 @@ static int add_hosts(struct known_hosts *hosts, const struct pm_fabric *fabric)
 	return 0;
 }
 
-/* Adds copies of those that were known. -ENOMEM. */
+/* Adds copies of the known hosts. -ENOMEM. */
 static int add_known(struct known_hosts *hosts, const struct known_hosts *before)
 {
 	for (uint32_t i = 0; i < before->count; i++) {

@@ -8,7 +8,7 @@
 
 #define OURS "portmajor"
 
-/* The room that osm_log has beside its own text: it does not check that itself. */
+/* How much text osm_log can take beside its own: it does not check this. */
 static size_t room_for_text(const osm_log_t *log)
 {
 	const char *prefix = log->log_prefix;
@@ -26,7 +26,7 @@ void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 	vsnprintf(text, room_for_text(log), format, args);
 	va_end(args);
 	osm_log(log, level, OURS "%s\n", text);
-	/* Its lock: the file is closed and opened anew when logs are rotated. */
+	/* OpenSM's lock, as logs are rotated by closing and opening the file. */
 	cl_spinlock_acquire(&log->lock);
 	fflush(log->out_port);
 	cl_spinlock_release(&log->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Log lines about events. */
+/* Writes log lines about events. */
 #include "log_events.h"
 
 #include "log.h"
@@ -46,7 +46,7 @@ void log_lid_restore(const struct plugin *plugin, const struct pm_lid_restore *r
 		 restore->given_away > PM_LID_RESTORE_NAMED ? ", .." : "");
 }
 
-/* Logs unreachable pairs, when they change. */
+/* Logs unreachable pairs if they have changed. */
 static void log_unreachable(struct plugin *plugin)
 {
 	char text[PM_CHANGE_TEXT];
@@ -61,7 +61,7 @@ static void log_unreachable(struct plugin *plugin)
 	snprintf(plugin->unreachable, sizeof(plugin->unreachable), "%s", text);
 }
 
-/* Names bad switches, when that changes. */
+/* Logs bad switches if they have changed. */
 static void log_unfit(struct plugin *plugin)
 {
 	const char *text = plugin->unfit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Times and acknowledgements of missing parts, kept in the state's document. */
+/* Keeps the times and acknowledgements of missing parts in the state document. */
 #include "missing_kept.h"
 
 #include <portmajor/json/values.h>
@@ -64,7 +64,7 @@ json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree 
 			 "parts", parts);
 }
 
-/* ---- What is kept ---- */
+/* ---- Kept data ---- */
 
 /* "GUID:PORT" of a part's first end, or of a part in a request; false: it has none. */
 static bool make_key(const json_t *part, char *key, size_t size)
@@ -117,7 +117,7 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 	kept->last = json_is_object(missing) ? json_incref(missing) : NULL;
 }
 
-/* The host that was at the port of a part, or NULL. */
+/* The name of the host that was at a part's port, or NULL. */
 static const char *find_host(const json_t *part, const struct known_hosts *hosts)
 {
 	const char *kind = text_of(part, "kind");
@@ -132,7 +132,7 @@ static const char *find_host(const json_t *part, const struct known_hosts *hosts
 	return host ? host->name : NULL;
 }
 
-/* Gives a part its kept facts, or new ones, and notes them in `parts`. */
+/* Gives a part its kept data, or new data, and records these in `parts`. */
 static int complete_part(const struct missing_kept *kept, json_t *part, json_t *parts,
 			 const struct known_hosts *hosts, time_t now)
 {
@@ -154,7 +154,7 @@ static int complete_part(const struct missing_kept *kept, json_t *part, json_t *
 	return rc | json_object_set_new(parts, key, entry);
 }
 
-/* The member NAME: its missing parts that are not acknowledged. */
+/* Sets the member NAME: how many missing parts are not acknowledged. */
 static int set_sum(json_t *missing, const char *name)
 {
 	json_int_t sum = number_of(json_object_get(missing, "total"), name);

@@ -20,7 +20,7 @@
 #define POLL_MS 1000
 #define GUID_FILES 3
 
-/* Identifies a version of a file; all zero: there is none. */
+/* Identifies a version of a file; all zero: no file. */
 struct stamp {
 	dev_t device;
 	ino_t inode;
@@ -32,42 +32,42 @@ struct operator_files {
 	osm_opensm_t *osm;
 	struct store *store;
 	struct worker *worker;
-	char *drained;			 /* path, NULL: not looked at */
-	char *guid_path[GUID_FILES];	 /* NULL: there is none */
-	struct pm_role_files guid_files; /* these */
+	char *drained;			 /* path; NULL: not watched */
+	char *guid_path[GUID_FILES];	 /* NULL: no such file */
+	struct pm_role_files guid_files; /* the paths as roles' files */
 
-	char *conf; /* path of the configuration, NULL: there is none */
+	char *conf; /* path of the configuration; NULL: none */
 
-	/* Of the thread. */
+	/* of the thread: */
 	struct stamp drained_stamp, guid_stamp[GUID_FILES];
 	struct pm_config read; /* as last read */
 	struct pm_error drains_logged, roles_logged, rebalance_logged, conf_logged,
-		holds_logged; /* why not read */
+		holds_logged; /* the last logged errors */
 
-	struct clock_signal signal; /* the first look is over */
-	/* Under its lock, which is never held while a file is looked at. */
+	struct clock_signal signal; /* signals the end of the first round */
+	/* under its lock, which is never held during a file operation: */
 	void (*log_request)(void *context);
-	void *context;	   /* of that */
+	void *context;	   /* of log_request */
 	bool requested;	   /* by operator_files_poll */
-	bool polled;	   /* all files, once */
-	bool given_up;	   /* the wait for it has ended */
-	char *clear_holds; /* path of it, NULL: not looked at */
-	bool sweeping;	   /* a sweep has begun, and not routed yet; so it is at first */
-	bool new_config;   /* the next two are other ones, and not taken */
+	bool polled;	   /* all files have been read once */
+	bool given_up;	   /* nothing waits for that any more */
+	char *clear_holds; /* its path; NULL: not watched */
+	bool sweeping;	   /* a sweep began and has not routed yet; true at first */
+	bool new_config;   /* the next two are new, and not taken */
 	struct pm_config config;
 	struct pm_error misread;
-	bool new_drains, new_roles; /* the next two were read and not taken */
-	bool unclaimed;		    /* portmajor.drained is another one since .. */
-				    /* .. it was taken, or operator_files_claim_drains */
+	bool new_drains, new_roles; /* read, and not taken */
+	bool unclaimed;		    /* portmajor.drained changed since it was taken .. */
+				    /* .. or claimed (operator_files_claim_drains) */
 	struct pm_drains drains;
 	struct pm_roles roles;
 	char *to_clear;	 /* text of clear-holds, or NULL */
-	bool rebalances; /* this was requested, and not taken: */
+	bool rebalances; /* the next one is a request that was not taken */
 	struct rebalance_request rebalance;
 	struct pm_error unread;
 };
 
-/* Looks at a file, NULL for none; whether it is another one than before. */
+/* Whether a file (NULL: none) has another version than before. */
 static bool has_changed(const char *file, struct stamp *stamp)
 {
 	struct stamp before = *stamp;
@@ -83,7 +83,7 @@ static bool has_changed(const char *file, struct stamp *stamp)
 	       stamp->written.tv_nsec != before.written.tv_nsec;
 }
 
-/* Logs why something could not be read, unless that was logged last. */
+/* Logs why a file could not be read, unless that was logged last. */
 static void log_error(struct operator_files *files, const char *what,
 		      const struct pm_error *why, struct pm_error *logged)
 {
@@ -95,7 +95,7 @@ static void log_error(struct operator_files *files, const char *what,
 	*logged = *why;
 }
 
-/* ---- Looking ---- */
+/* ---- Reading ---- */
 
 static void read_drains(struct operator_files *files, bool changed)
 {
@@ -138,7 +138,10 @@ static bool are_alike(const struct pm_config *a, const struct pm_config *b)
 	       !pm_config_compare(a, b, PM_CONFIG_RESTART, names);
 }
 
-/* Its roles count for those that are read next. Whether a sweep has news to take. */
+/*
+ * Reads portmajor.conf; its roles apply to the role files read next. Returns whether
+ * there is news for a sweep.
+ */
 static bool read_config(struct operator_files *files)
 {
 	struct pm_config found;
@@ -162,7 +165,7 @@ static bool read_config(struct operator_files *files)
 	return true;
 }
 
-/* Whether there was a file that requests something. */
+/* Reads clear-holds; returns whether there was a request. */
 static bool read_clear_holds(struct operator_files *files, const char *path)
 {
 	struct pm_error err = {""};
@@ -181,7 +184,7 @@ static bool read_clear_holds(struct operator_files *files, const char *path)
 	return true;
 }
 
-/* Whether there was a request that can be followed. A bad one goes as well. */
+/* Reads and removes a request to rebalance; returns whether there was a good one. */
 static bool read_rebalance(struct operator_files *files)
 {
 	char *path = files->drained ? store_path(files->store, "rebalance") : NULL;
@@ -194,7 +197,7 @@ static bool read_rebalance(struct operator_files *files)
 	rc = pm_rebalance_read(path, &found, &err);
 	if (rc == -ENOENT)
 		err.text[0] = '\0';
-	else if ((!rc || rc == -EINVAL) && unlink(path)) /* it would come each second */
+	else if ((!rc || rc == -EINVAL) && unlink(path)) /* else read each second */
 		rc = pm_error_set(&err, -errno, "%s: %m", path);
 	free(path);
 	log_error(files, "rebalance not followed", &err, &files->rebalance_logged);
@@ -207,7 +210,7 @@ static bool read_rebalance(struct operator_files *files)
 	return true;
 }
 
-/* The callback may end after operator_files_on_request has returned. */
+/* Calls log_request. The call may end after operator_files_on_request has returned. */
 static void report_request(struct operator_files *files)
 {
 	void (*log_request)(void *context);
@@ -223,7 +226,7 @@ static void report_request(struct operator_files *files)
 	worker_leave(files->worker);
 }
 
-/* The files that the repairer follows: portmajor.drained and rebalance. */
+/* Reads the files that the repairer follows: portmajor.drained and rebalance. */
 static void poll_requests(struct operator_files *files, bool all)
 {
 	bool changed =
@@ -237,7 +240,7 @@ static void poll_requests(struct operator_files *files, bool all)
 		report_request(files);
 }
 
-/* Looks at these, and, `all`, at what else there is; whether that is news for a sweep. */
+/* Reads these and, if `all`, the other files; whether there is news for a sweep. */
 static bool poll_files(struct operator_files *files, bool all, const char *clear_holds)
 {
 	bool news = false;
@@ -288,7 +291,7 @@ static double go_round(void *context, bool last)
 	return files->drained ? clock_ms() + POLL_MS : DBL_MAX;
 }
 
-/* ---- The first look ---- */
+/* ---- The first round ---- */
 
 bool operator_files_await(struct operator_files *files)
 {
@@ -313,7 +316,7 @@ bool operator_files_give_up(struct operator_files *files)
 	return waits;
 }
 
-/* ---- What was found ---- */
+/* ---- Results ---- */
 
 bool operator_files_has_drains(struct operator_files *files, const struct pm_drains *now)
 {
@@ -472,7 +475,7 @@ static void free_files(struct operator_files *files)
 	free(files);
 }
 
-/* The paths; OpenSM keeps them as they are. -ENOMEM. */
+/* Finds the paths; OpenSM does not change these. -ENOMEM. */
 static int find_files(struct operator_files *files, const struct store *store)
 {
 	const osm_subn_opt_t *opt = &files->osm->subn.opt;

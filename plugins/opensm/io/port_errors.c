@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Adds up the errors of ports. */
+/* Adds up the errors of ports over the last hour. */
 #include "port_errors.h"
 
 #include <portmajor/json/values.h>
@@ -11,21 +11,22 @@
 #include <string.h>
 
 #define SLICE_S (3600 / PORT_ERROR_SLICES)
-#define LATE_S 5 /* between two readings of a port, beside what OpenSM says */
+#define LATE_S 5 /* slack between two readings of a port, beside OpenSM's interval */
 #define NODE_NAME 65
 
 struct port_with_errors {
 	struct port_with_errors *next;
 	uint64_t guid;
-	time_t slice; /* the newest one's number since the epoch */
-	uint32_t errors[PORT_ERROR_SLICES][PORT_ERROR_KINDS]; /* slice % slices first */
+	time_t slice; /* number of the newest slice since the epoch */
+	uint32_t errors[PORT_ERROR_SLICES]
+		       [PORT_ERROR_KINDS]; /* first by slice % slices */
 	uint8_t num;
 	char name[NODE_NAME];
 };
 
 struct read_port {
 	uint64_t guid;
-	time_t last; /* reading; 0: none */
+	time_t last; /* of the last reading; 0: none */
 	struct port_with_errors *errors;
 	uint8_t num;
 };
@@ -48,7 +49,7 @@ static int compare_ports(const void *a, const void *b)
 	return (int)x->num - y->num;
 }
 
-/* The port, which is added if it is new; NULL without memory. */
+/* Finds a port, or adds a new one; NULL without memory. */
 static struct read_port *find_port(struct port_errors *errors,
 				   const struct port_reading *reading)
 {
@@ -65,8 +66,8 @@ static struct read_port *find_port(struct port_errors *errors,
 }
 
 /*
- * Whether the difference is to the last reading that was noted. OpenSM forgets a node
- * that was away, and then has its first reading again.
+ * Whether the difference is to the last reading here. OpenSM forgets a node that was
+ * away, and then has its first reading again.
  */
 static bool goes_on(const struct read_port *port, const struct port_reading *reading,
 		    time_t now)
@@ -76,13 +77,13 @@ static bool goes_on(const struct read_port *port, const struct port_reading *rea
 	return port->last && beside >= -LATE_S && beside <= LATE_S;
 }
 
-/* Counters that were cleared by another program are below those before. */
+/* A counter that another program has cleared is below its last value. */
 static uint32_t as_count(uint64_t difference)
 {
 	return difference > UINT32_MAX ? 0 : (uint32_t)difference;
 }
 
-/* Empties the slices that are not of the last hour. */
+/* Clears the slices before the last hour. */
 static void go_to(struct port_with_errors *port, time_t now)
 {
 	time_t slice = now / SLICE_S;
@@ -149,7 +150,7 @@ void port_errors_note(struct port_errors *errors, const struct port_reading *rea
 
 /* ---- The document ---- */
 
-/* A port of the list; most: the errors of its most frequent kind. */
+/* A port of the list; most: errors of its most frequent kind. */
 struct listed {
 	uint64_t sums[PORT_ERROR_KINDS], most;
 	const struct port_with_errors *port;
@@ -184,7 +185,7 @@ static json_t *describe_host(const struct known_host *host)
 			 pm_json_text(host->name), "port", (int)host->num);
 }
 
-/* A port of a switch, and the port at the other end of its link. */
+/* Describes a switch's port, and the port at the other end of its link. */
 static json_t *describe_link(const struct pm_fabric *topology, uint32_t sw,
 			     const struct known_host *host,
 			     const struct port_with_errors *port)
@@ -205,7 +206,7 @@ static json_t *describe_link(const struct pm_fabric *topology, uint32_t sw,
 		    : json_pack("[o]", end);
 }
 
-/* A port of a host, which may not be known. */
+/* Describes a host's port; the host may be unknown. */
 static json_t *describe_end_port(const struct pm_fabric *topology,
 				 const struct known_host *host,
 				 const struct port_with_errors *port)
@@ -242,7 +243,10 @@ static json_t *describe_listed(const struct pm_fabric *topology,
 	return NULL;
 }
 
-/* Ports with errors enough, the worst first; NULL without memory. The caller frees it. */
+/*
+ * Lists ports with enough errors, the worst first, for the caller to free; NULL: no
+ * memory.
+ */
 static struct listed *list_worst(struct port_errors *errors, uint32_t limit, time_t now,
 				 size_t *count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Metrics in the text format of Prometheus. */
+/* Prints metrics in the text format of Prometheus. */
 #include "prometheus.h"
 
 #include <string.h>

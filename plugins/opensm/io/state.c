@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The state document, counters and Prometheus metrics, and the thread that writes
- * them.
+ * Keeps the state document, counters and Prometheus metrics, and writes them on the
+ * writer's thread.
  */
 #include "state.h"
 
@@ -36,10 +36,10 @@
 
 #define SCHEMA_VERSION 2
 #define REFRESH_S 60
-#define REQUEST_MS 1000	      /* between looks for a request */
-#define MAX_DEGRADED 100      /* links that are listed */
-#define CHANGE_TEXT 512	      /* bytes of what happened, in words */
-#define NO_CHANGE "no change" /* as view_log says it */
+#define REQUEST_MS 1000	      /* between checks for a request */
+#define MAX_DEGRADED 100      /* links in the list */
+#define CHANGE_TEXT 512	      /* bytes of a change in words */
+#define NO_CHANGE "no change" /* as view_log has it */
 
 /* Counts since OpenSM started. */
 struct totals {
@@ -48,12 +48,12 @@ struct totals {
 		uint64_t times, sent, acked, bound;
 	} runs, repairs, moves;
 	uint64_t stale, loops; /* as in struct state_run */
-	double milliseconds;   /* of computing in runs */
+	double milliseconds;   /* computing time of runs */
 };
 
 /*
- * The last ones, number 0: none. As they are and not as JSON, since noting must not fail;
- * what they point to is beside them.
+ * The last run, repair and so on; number 0: none. Structures and not JSON, since storing
+ * must not fail; the texts that they point to are beside them.
  */
 struct last {
 	struct state_run run;
@@ -69,16 +69,16 @@ struct last {
 };
 
 struct state {
-	/* Of the sweeper thread. */
+	/* of the sweeper's thread: */
 	time_t started;
-	/* Under the mutex. */
+	/* under the mutex: */
 	struct last last;
 	struct totals totals;
 	uint32_t out_of_plan; /* in the last run */
-	char engine[64];      /* that OpenSM used last, "": none */
-	bool routed;	      /* whether any routing is known of */
-	bool active;	      /* it was ours */
-	bool declined;	      /* OpenSM called us, and we could not */
+	char engine[64];      /* of OpenSM's last engine; "": none */
+	bool routed;	      /* whether any engine is known to have routed */
+	bool active;	      /* the last engine was ours */
+	bool declined;	      /* OpenSM called us, and we declined */
 	struct pm_error why;
 
 	osm_opensm_t *osm;
@@ -88,21 +88,21 @@ struct state {
 	struct events *events;
 	char *prometheus; /* as configured */
 
-	/* Of the writer. */
+	/* of the writer: */
 	json_t *topology;	/* the newest document, NULL: none yet */
 	bool news;		/* it was not written yet */
 	double due;		/* clock_ms to write it again */
-	struct pm_error failed; /* to write, last time, as logged; or "" */
-	struct pm_error logged; /* the store's trouble logged last */
+	struct pm_error failed; /* last error in writing, as logged; or "" */
+	struct pm_error logged; /* the store's error logged last */
 	struct missing_kept missing;
-	bool begun;	  /* that has what the process before has left */
-	json_t *previous; /* the last document that events were made of, or NULL */
+	bool begun;	  /* `missing` has the data of the last process */
+	json_t *previous; /* the last document compared for events, or NULL */
 
-	pthread_mutex_t mutex;	    /* of what stands above the writer's, too */
-	json_t *document;	    /* handed over, or NULL */
-	bool rebalancing;	    /* as noted last */
-	json_t *latest;		    /* a copy of the last one of all, or NULL */
-	const struct pm_plan *plan; /* of the last one of all, shared, or NULL */
+	pthread_mutex_t mutex;	    /* also of the members above the writer's */
+	json_t *document;	    /* to be written, or NULL */
+	bool rebalancing;	    /* as last noted */
+	json_t *latest;		    /* a copy of the last document, or NULL */
+	const struct pm_plan *plan; /* of the last document, shared, or NULL */
 
 	struct activity activity;	/* of any thread */
 	struct port_errors port_errors; /* of any thread */
@@ -173,7 +173,7 @@ static const struct pm_json_row transition_rows[] = {
 	{0},
 };
 
-/* Those of a run that would have routed. */
+/* Members of a run that would have routed. */
 static const struct pm_json_row found_rows[] = {
 	{"take_over", LAST(found.take_over.blocks)},
 	{"bound", LAST(found.take_over.bound)},
@@ -227,7 +227,7 @@ static const struct pm_json_row total_rows[] = {
 
 /* ---- Writing ---- */
 
-/* Metrics of no structure's member. */
+/* Metrics that are no member of a structure. */
 static const struct metric {
 	const char *name, *help;
 	const char *object, *member; /* where the document has it; object may be NULL */
@@ -277,10 +277,10 @@ static void print_metric(FILE *out, const struct metric *metric, const json_t *d
 	prometheus_print_value(out, metric->name, labels, value);
 }
 
-/* Metrics that are 1 or 0: whether a member is a text, or with "" not null. */
+/* Metrics that are 1 or 0: whether a member is this text, or, with "", is not null. */
 static const struct condition {
 	const char *name, *help;
-	const char *object, *member; /* as of a metric */
+	const char *object, *member; /* as in struct metric */
 	const char *text;
 } conditions[] = {
 	{"sm_master", "1 while OpenSM is the master", NULL, "sm_state", "master"},
@@ -359,10 +359,10 @@ static int print_json(FILE *out, const void *arg)
 		arg, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
 
 	putc('\n', out);
-	return rc ? -ENOMEM : 0; /* text has no other way to fail */
+	return rc ? -ENOMEM : 0; /* other errors cannot occur with memory */
 }
 
-/* Replaces a file, NULL for none, in one step. -errno. */
+/* Replaces a file in one step; path NULL: out of memory. -errno. */
 static int replace_file(const char *path, pm_print *print, const json_t *document,
 			struct pm_error *err)
 {
@@ -389,7 +389,7 @@ static const char *sm_state(const osm_opensm_t *osm)
 	}
 }
 
-/* With the links of the last plan. */
+/* Describes port errors, with the links of the last plan. */
 static json_t *make_port_errors(struct state *state, const struct known_hosts *hosts)
 {
 	const struct pm_plan *plan;
@@ -405,7 +405,7 @@ static json_t *make_port_errors(struct state *state, const struct known_hosts *h
 	return described;
 }
 
-/* Members that only the writer knows, as of now; err is of the numbers. -ENOMEM. */
+/* Adds the members that only the writer knows; err: of writing metrics. -ENOMEM. */
 static int complete(struct state *state, json_t *document,
 		    const struct known_hosts *hosts, bool running,
 		    const struct pm_error *err)
@@ -442,7 +442,7 @@ static int complete(struct state *state, json_t *document,
 	return rc ? -ENOMEM : 0;
 }
 
-/* Where the numbers for Prometheus go; the caller frees it. NULL: no memory. */
+/* Finds the path of the metrics' file, which the caller frees. NULL: no memory. */
 static char *find_prometheus(const struct state *state)
 {
 	const char *path = state->prometheus;
@@ -459,7 +459,7 @@ static char *find_prometheus(const struct state *state)
 		       : file;
 }
 
-/* A failure is logged when it begins. */
+/* Logs an error once until it changes. */
 static void log_trouble(struct state *state, const struct pm_error *why)
 {
 	if (why->text[0] && strcmp(why->text, state->failed.text) != 0) {
@@ -473,7 +473,7 @@ static void log_trouble(struct state *state, const struct pm_error *why)
 	state->failed = *why;
 }
 
-/* Writes the document, as it is now, to a file; err is of the one before, too. */
+/* Writes the present document to a file; on entry, err has the last file's error. */
 static void write_file(struct state *state, json_t *document,
 		       const struct known_hosts *hosts, bool running, const char *path,
 		       pm_print *print, struct pm_error *err)
@@ -484,7 +484,7 @@ static void write_file(struct state *state, json_t *document,
 		replace_file(path, print, document, err);
 }
 
-/* The parts that were missing when OpenSM ended, from the file that is there. */
+/* Reads the missing parts from the last process's file. */
 static void begin_missing(struct state *state, const char *file)
 {
 	json_error_t error;
@@ -496,7 +496,7 @@ static void begin_missing(struct state *state, const char *file)
 	state->begun = true;
 }
 
-/* A failure of the operator's command is an event, and in the log. */
+/* Logs a failure of the operator's command, which is an event, too. */
 static void log_command_trouble(struct state *state)
 {
 	struct pm_error why;
@@ -509,7 +509,7 @@ static void log_command_trouble(struct state *state)
 	worker_leave(state->writer);
 }
 
-/* Appends what was noted to the file of events. -errno, with err. */
+/* Appends pending events to their file. -errno, with err. */
 static int write_events(struct state *state, struct pm_error *err)
 {
 	char *file = state->events ? store_path(state->store, "events") : NULL;
@@ -523,7 +523,7 @@ static int write_events(struct state *state, struct pm_error *err)
 	return rc;
 }
 
-/* Events that are changes of the document, and all that were noted. */
+/* Notes the changes of the document as events, and writes all pending ones. */
 static void tell_events(struct state *state, const json_t *document, struct pm_error *err)
 {
 	json_t *copy = json_deep_copy(document);
@@ -547,7 +547,7 @@ static bool write_files(struct state *state, json_t *document,
 	if (!file)
 		return false;
 	begin_missing(state, file);
-	/* The state last, so that it has what became of the others. */
+	/* The state comes last, to report how the others went. */
 	write_file(state, document, hosts, running, prometheus, print_metrics, &err);
 	tell_events(state, document, &err);
 	write_file(state, document, hosts, running, file, print_json, &err);
@@ -557,7 +557,7 @@ static bool write_files(struct state *state, json_t *document,
 	return true;
 }
 
-/* Whether there is anything to be written. */
+/* Whether there is anything to write. */
 static bool has_news(struct state *state, bool last)
 {
 	struct pm_error trouble;
@@ -567,7 +567,7 @@ static bool has_news(struct state *state, bool last)
 	       strcmp(trouble.text, state->logged.text) != 0;
 }
 
-/* Whether something was acknowledged. */
+/* Takes an acknowledgement; returns whether there was one. */
 static bool take_acknowledged(struct state *state)
 {
 	char *path = state->begun ? store_path(state->store, "acknowledge") : NULL;
@@ -651,7 +651,7 @@ static json_t *make_drain(const struct pm_drain *d)
 	return pm_json_label(drain, d->name, d->label);
 }
 
-/* Those that the tables in use were made for. */
+/* Describes the drains that the tables in use were made for. */
 static json_t *make_drains(const struct state_facts *facts)
 {
 	const struct pm_drains *drains = &facts->view->drains;
@@ -669,7 +669,7 @@ static struct pm_damping_end end_of(const struct pm_fabric *topology, uint32_t p
 				       topology->ports[port].num};
 }
 
-/* The lower end of a link first, as everywhere else. */
+/* The lower end of a link comes first, as everywhere else. */
 static json_t *make_degraded_link(const struct view *view,
 				  const struct pm_degraded_link *degraded)
 {
@@ -701,7 +701,7 @@ static json_t *make_degraded(const struct state_facts *facts)
 			 list);
 }
 
-/* Since when, and what of it is acknowledged, the writer adds. */
+/* The writer adds the times and acknowledgements. */
 static json_t *make_missing(const struct state_facts *facts)
 {
 	const struct pm_plan *plan = facts->view->plan;
@@ -711,7 +711,7 @@ static json_t *make_missing(const struct state_facts *facts)
 		       : json_null();
 }
 
-/* Where it is, and whether it is saved, the writer adds. */
+/* The writer adds the file, and whether it is saved. */
 static json_t *make_plan(const struct state_facts *facts)
 {
 	const struct pm_plan *plan = facts->planning->plan;
@@ -767,7 +767,7 @@ static json_t *make_transition(const struct last *last)
 				       : json_null();
 }
 
-/* The costs of tables that were not sent. */
+/* Describes the costs of tables that were not sent. */
 static json_t *make_found(const struct last *last)
 {
 	const struct shadow_result *found = &last->found;
@@ -782,7 +782,7 @@ static json_t *make_found(const struct last *last)
 	return NULL;
 }
 
-/* What the engine that routed sent. */
+/* Describes what the engine that routed has sent. */
 static json_t *make_other(const struct state_shadow *shadow)
 {
 	if (!shadow->engine)
@@ -809,7 +809,7 @@ static json_t *make_shadow(const struct last *last)
 	return NULL;
 }
 
-/* Nothing of it is shared with the next one: another thread frees it. */
+/* Makes a document that shares nothing with the next one: another thread frees it. */
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
 	const struct pm_json_member members[] = {
@@ -851,7 +851,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 	return pm_json_object(members);
 }
 
-/* Hands a document over, unless it is NULL: then the next one will do. With the mutex. */
+/* Hands a document over, unless it is NULL: the next one will do. With the mutex held. */
 static void hand_over(struct state *state, json_t *document)
 {
 	json_t *copy = document ? json_deep_copy(document) : NULL;
@@ -925,7 +925,7 @@ void state_renew_unread(struct state *state, const char *drains_unread)
 	worker_poke(state->writer);
 }
 
-/* ---- What happened ---- */
+/* ---- Events ---- */
 
 static void add_up(struct blocks *blocks, uint64_t sent, uint64_t acked, uint64_t bound)
 {
@@ -1030,7 +1030,7 @@ void state_note_multicast(struct state *state, const struct state_multicast *gro
 	activity_note_multicast(&state->activity, groups);
 }
 
-/* Called in each round of rebalancing; begin and end are written. */
+/* Called in each round of rebalancing; only its begin and end are written. */
 void state_note_balance(struct state *state, const struct state_balance *balance)
 {
 	activity_note_balance(&state->activity, balance);
@@ -1047,7 +1047,7 @@ void state_note_declined(struct state *state, const struct pm_error *why)
 	pthread_mutex_lock(&state->mutex);
 	state->declined = true;
 	state->why = *why;
-	/* Should there be no other engine, nothing more is reported. */
+	/* If there is no other engine, nothing more is reported. */
 	state->routed = true;
 	state->active = false;
 	state->engine[0] = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Plan, LIDs and holds on disk, read at the start and written by a thread. */
+/* Plan, LIDs and holds on disk: reads and writes them on the writer's thread. */
 #include "store.h"
 
 #include "candidates.h"
@@ -22,49 +22,47 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often a lock is tried again, and how long that waits. */
+/* Tries for a lock, and the wait between two. */
 #define LOCK_TRIES 5
 #define LOCK_US 10000
 
 /* The content of a file. */
 struct content {
-	char *text; /* NULL: the file is to go */
+	char *text; /* NULL: the file is to be removed */
 	size_t length;
-	uint64_t put, written; /* how often it was handed over; which of these is there */
-	/* What is to become of the file that is there, before another one is written: */
-	struct pm_error bad; /* it gets another name for this reason, unless it is "" */
-	bool unread;	     /* likewise, not read in time */
+	uint64_t put, written; /* versions: the last one, and the one on disk */
+	/* before another file is written, the present one is renamed: */
+	struct pm_error bad; /* for this reason, unless it is "" */
+	bool unread;	     /* as it was not read in time */
 };
 
-/* A place is the path of a folder, with its slash. */
+/* A place is the path of a folder, with a slash at its end. */
 struct store {
 	osm_log_t *log;
 	struct worker *writer;
 	char *cache;	      /* with its slash */
 	uint64_t saved_holds; /* pm_damping_changes */
-	int lock;	      /* of the writer: the folder's, -1: none can be had */
+	int lock;	      /* the folder's, of the writer; -1: no lock possible */
 
-	struct clock_signal signal; /* something was read or written, or not */
-	/* Under its lock, which is never held during a file operation. */
+	struct clock_signal signal; /* a read or a write has ended */
+	/* under its lock, which is never held during a file operation: */
 	uint64_t guid; /* 0: not known yet */
-	char *place;   /* of our files, NULL: not known yet; stays */
+	char *place;   /* of our files; NULL: unknown; never changes */
 	bool open;     /* the folder exists, and we have locked it */
-	bool has_plan; /* see store_has_plan */
+	bool has_plan; /* as by store_has_plan */
 
-	uint64_t wanted,
-		polled; /* how often store_poll was called; up to which it is done */
-	bool given_up;	/* the wait for it has ended */
-	bool judged;	/* the earlier content was compared with a fabric */
-	struct candidates found; /* by the last look, and not used */
-	int poll_rc;		 /* -ENOMEM: it has found nothing out */
+	uint64_t wanted, polled; /* calls of store_poll; those that are done */
+	bool given_up;		 /* nothing waits for them any more */
+	bool judged;		 /* the files were compared with a fabric */
+	struct candidates found; /* by the last read, and not used */
+	int poll_rc;		 /* -ENOMEM: the last read found out nothing */
 
 	struct content content[KEPT_FILES];
-	uint64_t puts,
-		failed;	  /* how often anything was; before which of them it failed */
-	char *taken_over; /* place with the plan that is ours from now on, or NULL */
-	char *emptied;	  /* place with files to remove when ours are written, or NULL */
+	uint64_t puts, failed; /* writes requested; those before which one failed */
+	char *taken_over;      /* place of a plan that is now ours, or NULL */
+	char *emptied;	       /* place to empty when our files are written, or NULL */
 	int emptied_lock;
-	struct pm_error trouble; /* the fault that was logged; "" if there is none */
+	struct pm_error trouble; /* the fault logged last; "": none */
 };
 
 static void hold(struct store *store)
@@ -86,7 +84,7 @@ static char *join_path(const char *place, const char *name)
 
 /* ---- Locks ---- */
 
-/* Of the cache folder and one of a fabric in it. */
+/* Checks the cache folder and a fabric's folder in it. */
 static int check_place(const struct store *store, const char *place, struct pm_error *err)
 {
 	int rc = candidates_check_owner(store->cache, err);
@@ -94,7 +92,7 @@ static int check_place(const struct store *store, const char *place, struct pm_e
 	return rc ? rc : candidates_check_owner(place, err);
 }
 
-/* `portmajor status` takes it for a moment, to see whether it is held. */
+/* `portmajor status` takes the lock for a moment, to see whether it is held. */
 static int try_lock(int fd)
 {
 	int rc = flock(fd, LOCK_EX | LOCK_NB);
@@ -107,7 +105,7 @@ static int try_lock(int fd)
 }
 
 /*
- * Locks a place; *fd is -1 where there can be no lock, on a disk that is read-only say.
+ * Locks a place; *fd is -1 if no lock is possible, for example on a read-only disk.
  * -EWOULDBLOCK: it is in use. -ENOMEM.
  */
 static int lock_place(const char *place, int flags, int *fd)
@@ -137,7 +135,7 @@ static void unlock(int *fd)
 
 /* ---- Our folder ---- */
 
-/* With our lock held. */
+/* Called with our lock held. */
 static bool is_pending(const struct content *content)
 {
 	return content->put != content->written;
@@ -151,7 +149,7 @@ static bool is_any_pending(const struct store *store)
 	return false;
 }
 
-/* Logs a fault, once until there is another one or none. */
+/* Logs a fault when it changes, and its end. */
 static void set_trouble(struct store *store, const struct pm_error *why)
 {
 	if (!strcmp(why->text, store->trouble.text))
@@ -194,7 +192,7 @@ static int open_folder(struct store *store, struct pm_error *err)
 	}
 	if (store->lock >= 0 && !access(store->place, F_OK))
 		return 0;
-	unlock(&store->lock); /* of a folder that was removed */
+	unlock(&store->lock); /* the folder was removed */
 	if (mkdir(store->place, 0755) && stat(store->place, &there))
 		return pm_error_set(err, -errno, "%s: %m", store->place);
 	rc = lock_place(store->place, O_CREAT, &store->lock);
@@ -219,7 +217,7 @@ bool store_open(struct store *store, uint64_t port_guid)
 	store->guid = port_guid;
 	known = store->place != NULL;
 	idle = store->open && !is_any_pending(store);
-	old = store->found; /* of a sweep that is over */
+	old = store->found; /* of an earlier sweep */
 	store->found = (struct candidates){0};
 	release(store);
 	candidates_free(&old);
@@ -232,7 +230,7 @@ bool store_open(struct store *store, uint64_t port_guid)
 	return first && known;
 }
 
-/* Our folder, if it is open; it stays. */
+/* Our folder if it is open; the path never changes. */
 static const char *our_place(struct store *store)
 {
 	const char *place;
@@ -311,7 +309,7 @@ bool store_give_up(struct store *store)
 	return waits;
 }
 
-/* The files found by the last read, for the caller; -EAGAIN: it is not over; -ENOMEM. */
+/* Takes the files found by the last read. -EAGAIN: the read is not over; -ENOMEM. */
 static int take_found(struct store *store, struct candidates *found)
 {
 	int rc;
@@ -329,7 +327,7 @@ static int take_found(struct store *store, struct candidates *found)
 	return rc;
 }
 
-/* On the writer's thread: reads the files, if that is wanted. */
+/* Reads the files if requested, on the writer's thread. */
 static void poll_store(struct store *store)
 {
 	struct candidates found = {0}, old;
@@ -386,7 +384,7 @@ static void load_holds(const struct store *store, const struct candidate *from,
 	uint32_t none = 0;
 	struct pm_damped_link flap;
 
-	/* It is not mixed with facts that this process has seen itself. */
+	/* Holds from the file are not mixed with those of this process. */
 	if (!request->damping ||
 	    pm_damping_next(request->damping, request->now_ms, &none, &flap))
 		rc = -ENOENT;
@@ -399,10 +397,7 @@ static void load_holds(const struct store *store, const struct candidate *from,
 	free(path);
 }
 
-/*
- * Has a file of ours that cannot be used renamed, unless another one is to be written in
- * its place.
- */
+/* Has a bad file of ours renamed, unless another file is to be written in its place. */
 static void set_aside(struct store *store, const struct candidate *ours,
 		      enum kept_file which)
 {
@@ -422,7 +417,7 @@ static void set_aside(struct store *store, const struct candidate *ours,
 			 file->why.text);
 }
 
-/* Another place's plan becomes ours. */
+/* Makes another place's plan ours. */
 static void take_over(struct store *store, struct candidate *from)
 {
 	char *old;
@@ -476,13 +471,13 @@ int store_load(struct store *store, const struct store_request *request,
 	else if (ours)
 		load_holds(store, ours, request);
 	candidates_free(&found);
-	worker_poke(store->writer); /* for what got another name */
+	worker_poke(store->writer); /* to rename files */
 	return 0;
 }
 
 /* ---- Writing ---- */
 
-/* Has it written; the text is taken over. */
+/* Hands a file's content over to be written; takes the text over. */
 static void put(struct store *store, enum kept_file file, char *text, size_t length)
 {
 	struct content *content = &store->content[file];
@@ -496,13 +491,13 @@ static void put(struct store *store, enum kept_file file, char *text, size_t len
 	release(store);
 }
 
-/* Content that the writer has taken over to write. */
+/* Content that the writer is about to write. */
 struct taken {
 	enum kept_file file;
 	struct content content;
 };
 
-/* The next of those that are to be written, or to go; KEPT_FILES: there is none. */
+/* The next file to write, or to remove (`texts` false); KEPT_FILES: none. */
 static enum kept_file find_pending(const struct store *store, bool texts)
 {
 	enum kept_file file = 0;
@@ -513,7 +508,7 @@ static enum kept_file find_pending(const struct store *store, bool texts)
 	return file;
 }
 
-/* Texts first, so that the plan in force is there until the base is its equal. */
+/* Takes texts first, so that the plan in force is on disk until the base equals it. */
 static bool take_unwritten(struct store *store, struct taken *taken)
 {
 	hold(store);
@@ -530,7 +525,7 @@ static bool take_unwritten(struct store *store, struct taken *taken)
 	return taken->file < KEPT_FILES;
 }
 
-/* path.WORD-TIME, which the caller frees: of now, or of the next second without one. */
+/* A free name path.WORD-TIME, for now or a later second; the caller frees it. */
 static char *name_aside(const char *path, const char *word)
 {
 	char *aside;
@@ -544,7 +539,7 @@ static char *name_aside(const char *path, const char *word)
 	}
 }
 
-/* Gives a file of ours another name, path.WORD-TIME, and logs why. -ENOMEM. */
+/* Renames a file of ours to path.WORD-TIME, and logs the reason. -ENOMEM. */
 static int rename_aside(struct store *store, enum kept_file file, const char *word,
 			const char *why)
 {
@@ -572,7 +567,7 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 	return 0;
 }
 
-/* If we had no plan, and the place that ours is from is unused, its files go. */
+/* Has the folder of a taken-over plan emptied, if it is unused and ours had no plan. */
 static void note_taken_over(struct store *store)
 {
 	char *from, *path = join_path(store->place, kept_name[KEPT_PLAN]);
@@ -598,7 +593,7 @@ static void note_taken_over(struct store *store)
 	unlock(&lock);
 }
 
-/* The old file gets another name, if it is not to be lost. -ENOMEM: not yet. */
+/* Renames the present file if it must not be lost. -ENOMEM: not yet. */
 static int clear(struct store *store, enum kept_file file, struct content *content)
 {
 	int rc = 0;
@@ -614,7 +609,7 @@ static int clear(struct store *store, enum kept_file file, struct content *conte
 	return rc;
 }
 
-/* With our lock held: what clear could not do is to be done. */
+/* Restores what clear() could not do. With our lock held. */
 static void restore(struct content *content, const struct content *taken)
 {
 	if (taken->bad.text[0])
@@ -622,7 +617,7 @@ static void restore(struct content *content, const struct content *taken)
 	content->unread |= taken->unread;
 }
 
-/* Likewise where nothing is to be written in its place. */
+/* Renames bad files in whose place nothing is to be written. */
 static void clear_bad(struct store *store)
 {
 	for (enum kept_file file = 0; file < KEPT_FILES; file++) {
@@ -662,7 +657,7 @@ static int write_taken(struct store *store, struct taken *taken, struct pm_error
 	return rc;
 }
 
-/* It was written, or is given back unless there is a newer one. */
+/* Records that content was written, or gives it back unless there is newer content. */
 static void give_back(struct store *store, struct taken *taken, bool written)
 {
 	struct content *content = &store->content[taken->file];
@@ -682,19 +677,19 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 	free(taken->content.text);
 }
 
-/* What happened in the other folder comes before the events of ours. */
+/* Puts the other folder's events before ours. */
 static void take_over_events(struct store *store, const char *place)
 {
 	char *theirs = join_path(place, "events"),
 	     *ours = store_path(store, "events.old");
 
 	if (theirs && ours && access(ours, F_OK) && rename(theirs, ours))
-		errno = 0; /* there are none */
+		errno = 0; /* it has no events */
 	free(theirs);
 	free(ours);
 }
 
-/* Removes the files that were taken over. Others, set aside for example, stay. */
+/* Removes the files that were taken over. Other files, such as renamed ones, stay. */
 static void empty(struct store *store, const char *place)
 {
 	static const char *const taken[] = {"plan",	   "drifting",	     "holds",
@@ -718,10 +713,10 @@ static void empty(struct store *store, const char *place)
 		free(path);
 	}
 	if (rmdir(place))
-		errno = 0; /* it is not empty, or no folder */
+		errno = 0; /* not empty, or no folder */
 }
 
-/* Empties the folder that ours came from, when there is a plan in ours. */
+/* Empties the folder that our plan came from, once our folder has a plan. */
 static void empty_if_due(struct store *store)
 {
 	char *place = NULL;
@@ -741,7 +736,7 @@ static void empty_if_due(struct store *store)
 	free(place);
 }
 
-/* Whether the folder is known; *puts: the writes requested by now. */
+/* Whether the folder is known; *puts: the writes requested so far. */
 static bool begin_round(struct store *store, uint64_t *puts)
 {
 	bool known;
@@ -753,7 +748,7 @@ static bool begin_round(struct store *store, uint64_t *puts)
 	return known;
 }
 
-/* Writes the waiting files into the open folder. -errno. */
+/* Writes all waiting files into the open folder. -errno. */
 static int write_all(struct store *store, struct pm_error *err)
 {
 	struct taken taken;
@@ -827,7 +822,7 @@ void store_save(struct store *store, struct planning *planning)
 		put(store, KEPT_DRIFTING, NULL, 0);
 	if (!rc)
 		rc = put_plan(store, KEPT_PLAN, planning->base);
-	planning->unsaved = rc != 0; /* no memory: next time */
+	planning->unsaved = rc != 0; /* out of memory: tries again next time */
 	worker_poke(store->writer);
 }
 

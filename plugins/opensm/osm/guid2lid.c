@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes the plan's LIDs into OpenSM's table of persistent LIDs. */
+/* Writes the plan's LIDs into guid2lid, OpenSM's table of persistent LIDs. */
 #include "guid2lid.h"
 
 #include "io/log.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether LIDs were given with this LMC: end ports have so many, switches one. */
+/* Whether LIDs were given with this LMC: each claim has 2^LMC LIDs, or a switch's one. */
 static bool is_of_lmc(const struct pm_claim *claims, uint32_t num, uint8_t lmc)
 {
 	uint32_t wide = 1u << lmc, matching = 0;
@@ -26,7 +26,7 @@ static bool is_of_lmc(const struct pm_claim *claims, uint32_t num, uint8_t lmc)
 	return matching > 0;
 }
 
-/* Whether half of them or more are of ports that are there. */
+/* Whether at least half of the claims are of present ports. */
 static bool is_of_fabric(osm_opensm_t *osm, const struct pm_claim *claims, uint32_t num)
 {
 	uint32_t there = 0;
@@ -65,7 +65,7 @@ struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
 	return claims;
 }
 
-/* Which GUID guid2lid has for each LID. */
+/* The GUID that guid2lid has for each LID. */
 struct owners {
 	uint64_t *guid; /* [LID] 0: none */
 };
@@ -89,14 +89,14 @@ static void list_owners(osm_db_domain_t *guid2lid, struct owners *owners)
 	}
 }
 
-/* The base LIDs that a port is to have, and has now. */
+/* The base LIDs that a port should have, and has now. */
 struct grant {
 	uint64_t guid;
 	uint16_t lid, num;
 	uint16_t has;
 };
 
-/* Takes from a GUID all LIDs that guid2lid has for it. */
+/* Takes all LIDs that guid2lid has for a GUID from it. */
 static void take_all(osm_lid_mgr_t *manager, uint64_t guid, struct owners *owners)
 {
 	uint16_t low, high;
@@ -175,9 +175,9 @@ static void take_reassign(osm_opensm_t *osm)
 }
 
 /*
- * OpenSM's tables end with the last element of this vector, which is the highest LID that
- * it has seen. They are to end with the plan, even with ports away: else a block more
- * would be sent to every switch when the holder of a high LID comes.
+ * OpenSM's tables end with the last element of this vector, the highest LID that it has
+ * seen. They should end with the plan's, even while ports are absent: else every switch
+ * would get a further block when the port with a high LID comes.
  */
 static void extend_tables(osm_subn_t *subn, const struct pm_plan *plan)
 {
@@ -188,8 +188,8 @@ static void extend_tables(osm_subn_t *subn, const struct pm_plan *plan)
 }
 
 /*
- * OpenSM only ever lowers its limit, to what the smallest table has room for that it saw:
- * one bad switch, here or gone, and it would run out of LIDs.
+ * OpenSM only ever lowers this limit, to the smallest capacity that it has seen. So one
+ * bad switch, even an absent one, would let it run out of LIDs.
  */
 static void raise_limit(osm_subn_t *subn, uint16_t limit)
 {

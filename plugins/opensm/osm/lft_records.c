@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Our tables in OpenSM's arrays, so that OpenSM sends the blocks that differ. */
+/* Writes our tables to OpenSM's arrays, so that OpenSM sends the blocks that differ. */
 #include "lft_records.h"
 
 #include <portmajor/base/alloc.h>
@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So often in a row a LinearFDBTop may have been lost on its way to the switch. */
+/*
+ * Tries in a row to set a LinearFDBTop, as Sets may be lost on their way to the switch.
+ */
 #define TOP_TRIES 3
 
 osm_switch_t *lft_records_switch(const osm_subn_t *subn, const struct pm_plan *plan,
@@ -36,7 +38,7 @@ static bool is_last_switch(const osm_subn_t *subn, const osm_switch_t *sw)
 	for (osm_switch_t *sw = first_switch(subn); !is_last_switch(subn, sw);           \
 	     sw = next_switch(sw))
 
-/* As OpenSM's table of switches is ordered by. */
+/* The key by which OpenSM's table of switches is ordered. */
 static uint64_t key_of(const osm_switch_t *sw)
 {
 	return cl_qmap_key(&sw->map_item);
@@ -128,7 +130,7 @@ void lft_records_held(const osm_subn_t *subn, const struct pm_plan *plan, bool d
 
 /* ---- Writing ---- */
 
-/* Entries of our table that a switch's arrays have room for. */
+/* The number of our table's entries that a switch's arrays have room for. */
 static uint32_t common_length(const struct pm_routes *routes, const osm_switch_t *sw)
 {
 	uint32_t stride = pm_routes_stride(routes);
@@ -153,7 +155,7 @@ void lft_records_wanted(const uint8_t *held, const uint8_t *table, uint32_t leng
 			wanted[lid] = OSM_NO_PATH;
 }
 
-/* Takes stale entries out of a table; they count as entries that differ. */
+/* Removes stale entries from a table; they count as entries that differ. */
 static void drop_stale(const osm_switch_t *sw, const struct pm_stale_entry *stale,
 		       uint32_t num, struct pm_delta *delta)
 {
@@ -175,7 +177,7 @@ static void drop_stale(const osm_switch_t *sw, const struct pm_stale_entry *stal
 	delta->switches = delta->blocks != 0;
 }
 
-/* Few tables differ from OpenSM's record, and those in few blocks. */
+/* Few tables differ from OpenSM's record, and in few blocks. */
 static void write_table(const struct pm_routes *routes, const struct pm_stale *stale,
 			const osm_switch_t *sw, uint32_t node, struct pm_delta *total)
 {
@@ -200,7 +202,7 @@ static void write_table(const struct pm_routes *routes, const struct pm_stale *s
 	total->switches += own.switches;
 }
 
-/* Whether a block is in OpenSM's record as it is wanted. */
+/* Whether OpenSM's record has the wanted block. */
 static bool is_recorded(const osm_switch_t *sw, uint32_t block)
 {
 	size_t at = (size_t)block * PM_LFT_BLOCK;
@@ -208,7 +210,7 @@ static bool is_recorded(const osm_switch_t *sw, uint32_t block)
 	return !memcmp(sw->lft + at, sw->new_lft + at, PM_LFT_BLOCK);
 }
 
-/* The blocks that OpenSM will send this switch, given the marks. */
+/* Counts the blocks that OpenSM will send to this switch, given the marks. */
 static void count_sent(const osm_subn_t *subn, const osm_switch_t *sw,
 		       struct lft_records_written *written)
 {
@@ -227,7 +229,7 @@ static void count_sent(const osm_subn_t *subn, const osm_switch_t *sw,
 	written->whole += all;
 }
 
-/* How many blocks OpenSM looks at, of every switch. */
+/* The number of blocks of each switch that OpenSM compares. */
 static uint32_t most_blocks(const osm_subn_t *subn)
 {
 	uint32_t most = 0;
@@ -238,7 +240,7 @@ static uint32_t most_blocks(const osm_subn_t *subn)
 	return most;
 }
 
-/* The note of a switch, or NULL; *at is the first one that may be it. */
+/* The note of a switch, or NULL; the search begins at *at. */
 static const struct lft_records_noted *find_noted(const struct lft_records *records,
 						  uint32_t *at, uint64_t key)
 {
@@ -248,7 +250,7 @@ static const struct lft_records_noted *find_noted(const struct lft_records *reco
 								    : NULL;
 }
 
-/* Its number in the plan, which may be another one than was noted. */
+/* A switch's number in the plan, which may have changed since it was noted. */
 static uint32_t known_now(const struct pm_plan *plan,
 			  const struct lft_records_noted *noted, uint64_t key)
 {
@@ -261,10 +263,10 @@ static uint32_t known_now(const struct pm_plan *plan,
 }
 
 /*
- * A switch that refuses blocks for want of room must have the rest all the same: a
- * LinearFDBTop that it accepts, and blocks as far as its table goes. The blocks beyond
- * look as if it had them. Instead of by the mark, which is for the whole table, blocks
- * are sent because they differ from a record that is zeroed, as OpenSM zeroes it.
+ * A switch that refuses blocks for lack of room must get all else: a LinearFDBTop that it
+ * accepts, and the blocks that fit. Blocks beyond are made to look as if the switch had
+ * them. The mark, which is for the whole table, is replaced by a zeroed record, as OpenSM
+ * itself zeroes it: so blocks are sent because they differ.
  */
 static void keep_to_room(osm_switch_t *sw)
 {
@@ -282,9 +284,10 @@ static void keep_to_room(osm_switch_t *sw)
 }
 
 /*
- * Blocks that Sets of ours are out for: they look as if the switch had the wanted ones,
- * and so OpenSM does not send them. A mark for the whole table would have it send them
- * all the same; instead of by that, the others are sent because they differ.
+ * Makes blocks of which our Sets are out look as if the switch had the wanted ones, so
+ * that OpenSM does not send them. With a mark for the whole table OpenSM would send them
+ * all the same; so the mark is replaced by a zeroed record, and the others are sent as
+ * they differ.
  */
 static void withhold(osm_switch_t *sw, const struct lft_records_withheld *withheld)
 {
@@ -311,7 +314,7 @@ static void forget_above(osm_switch_t *sw, uint16_t top)
 		memset(sw->lft + from, 0, sw->lft_size - from);
 }
 
-/* The note of a switch when tables were last written, or NULL; *at as above. */
+/* The note of a switch from the last writing, or NULL; the search begins at *at. */
 static const struct lft_records_low *find_low(const struct lft_records_lows *lows,
 					      uint32_t *at, uint64_t key)
 {
@@ -320,7 +323,7 @@ static const struct lft_records_low *find_low(const struct lft_records_lows *low
 	return *at < lows->num && lows->list[*at].key == key ? &lows->list[*at] : NULL;
 }
 
-/* Without memory it is forgotten, and the blocks above are sent once more. */
+/* Without memory there is no note, and the blocks above the top are sent once more. */
 static void note_low(struct lft_records_lows *lows, const struct lft_records_low *low)
 {
 	if (!pm_grow(&lows->list, &lows->room, lows->num + 1, sizeof(*lows->list)))
@@ -328,9 +331,9 @@ static void note_low(struct lft_records_lows *lows, const struct lft_records_low
 }
 
 /*
- * What a switch has above its LinearFDBTop is unknown when that rises: its table may have
- * had no room for it. Where it does not rise, sending it anew is of no use after a while,
- * but is again when it has risen at last.
+ * When LinearFDBTop rises, a switch's entries above the old one are unknown: its table
+ * may have had no room for them. As long as it does not rise, sending them again is
+ * useless after a few tries; once it has risen, they are sent again.
  */
 static void forget_above_top(struct lft_records *records, uint32_t *at, osm_switch_t *sw)
 {
@@ -351,7 +354,7 @@ static void forget_above_top(struct lft_records *records, uint32_t *at, osm_swit
 	note_low(&records->next, &now);
 }
 
-/* Those noted are those that were noted last. */
+/* The present notes become the last ones. */
 static void keep_lows(struct lft_records *records)
 {
 	struct lft_records_lows before = records->lows;
@@ -413,8 +416,8 @@ bool lft_records_is_zeroed(const osm_switch_t *sw, uint32_t block)
 }
 
 /*
- * A block that timed out is zeroed. One that was withheld differs, too, once a Set of
- * before the run has been answered.
+ * Whether a block is missing: one that timed out is zeroed. A withheld block differs,
+ * too, once an earlier Set of it has been answered.
  */
 static bool is_missing(const osm_switch_t *sw, uint32_t block)
 {

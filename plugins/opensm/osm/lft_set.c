@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One Set of an LFT block, noted in OpenSM's structures. */
+/* Makes a Set of one LFT block, and records it in OpenSM's structures. */
 #include "lft_set.h"
 
 #include <string.h>

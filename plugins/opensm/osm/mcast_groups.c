@@ -11,15 +11,15 @@
 #include <string.h>
 
 /*
- * Ports and switches that were looked up in this reading, by their address: most ports
- * are members of several groups, and share a switch with others. One that has the slot of
- * another one takes it.
+ * Ports and switches that were looked up in this reading, by address: most ports are
+ * members of several groups, and share a switch with others. A later port or switch takes
+ * over a slot that is in use.
  */
 #define SLOTS_PER_PORT 4
 
 struct mcast_groups_cache {
-	const void *key; /* of OpenSM's; NULL: none yet */
-	uint32_t value;	 /* place of a port, number of a switch in the plan, or PM_NONE */
+	const void *key; /* OpenSM's structure; NULL: slot is free */
+	uint32_t value;	 /* port's place, switch's number in the plan, or PM_NONE */
 };
 
 static struct mcast_groups_cache *find_slot(struct mcast_groups *groups, const void *key)
@@ -80,7 +80,7 @@ static uint32_t look_up_place(struct mcast_groups *groups, const struct pm_plan 
 									  : PM_NONE;
 }
 
-/* The place of a port's switch port, or of a switch itself, or PM_NONE. */
+/* The place of a port (its switch's port), or of a switch itself; or PM_NONE. */
 static uint32_t find_place(struct mcast_groups *groups, const struct pm_plan *plan,
 			   const osm_port_t *port)
 {
@@ -160,7 +160,7 @@ int mcast_groups_read(struct mcast_groups *groups, const osm_subn_t *subn,
 		if (box)
 			rc = add_box(groups, plan, box);
 	}
-	/* The array of members stays where it is from here on. */
+	/* From here on the array of members does not move. */
 	for (uint32_t i = 0; !rc && i < groups->num; i++) {
 		groups->list[i].members = groups->members + at;
 		at += groups->list[i].num;

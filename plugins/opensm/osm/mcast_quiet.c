@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Keeps OpenSM from sending MFT blocks, and gives them back to it. */
+/* Keeps OpenSM from sending MFT blocks, and gives multicast back to it. */
 #include "mcast_quiet.h"
 
 #include "lft_records.h"
@@ -47,13 +47,13 @@ bool mcast_quiet_is_ours(const struct mcast_quiet *quiet)
 	return quiet->ours;
 }
 
-/* MLIDs that OpenSM has made room for in a record, in whole blocks. */
+/* The MLIDs for which a record has room, in whole blocks. */
 static uint32_t depth_of(const osm_switch_t *sw)
 {
 	return sw->mcast_tbl.p_mask_tbl ? sw->mcast_tbl.mft_depth : 0;
 }
 
-/* OpenSM's run sends blocks below this. */
+/* Has OpenSM's runs send blocks below this one. */
 static void set_end(struct mcast_quiet *quiet, uint32_t blocks)
 {
 	quiet->hushed = false;
@@ -68,7 +68,7 @@ static void set_end(struct mcast_quiet *quiet, uint32_t blocks)
 	}
 }
 
-/* OpenSM's next run, whatever it is for, makes the trees of all groups. */
+/* Has OpenSM's next run, whatever its reason, make the trees of all groups. */
 static void ask_for_all(struct mcast_quiet *quiet)
 {
 	const osm_subn_t *subn = &quiet->osm->subn;
@@ -95,7 +95,7 @@ void mcast_quiet_leave(struct mcast_quiet *quiet)
 
 /* ---- In a run of OpenSM's ---- */
 
-/* Also once more where the option has been read again meanwhile. */
+/* Keeps OpenSM from sending blocks; called again after the option was read again. */
 static void hush(struct mcast_quiet *quiet)
 {
 	osm_subn_opt_t *opt = &quiet->osm->subn.opt;
@@ -110,7 +110,7 @@ static void hush(struct mcast_quiet *quiet)
 bool mcast_quiet_collect(struct mcast_quiet *quiet, osm_mgrp_box_t *box)
 {
 	quiet->calls++;
-	osm_purge_mtree(&quiet->osm->sm, box); /* another engine's */
+	osm_purge_mtree(&quiet->osm->sm, box); /* made by another engine */
 	if (!quiet->hushed || quiet->osm->subn.opt.use_mfttop)
 		hush(quiet);
 	return !atomic_exchange(&quiet->due, true);
@@ -140,7 +140,7 @@ static void set_top(struct mcast_quiet *quiet, const osm_switch_t *sw,
 	};
 
 	info.mcast_top = top;
-	ib_switch_info_clear_state_change(&info); /* a 1 would take it back */
+	ib_switch_info_clear_state_change(&info); /* a 1 would clear PortStateChange */
 	(void)osm_req_set(&quiet->osm->sm, lft_records_route(sw), (uint8_t *)&info,
 			  sizeof(info), IB_MAD_ATTR_SWITCH_INFO, 0, FALSE,
 			  ib_port_info_get_m_key(&port0->port_info), 0,
@@ -183,7 +183,7 @@ uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet)
 
 /* ---- Records ---- */
 
-/* False: it has no room for it. */
+/* Writes a block to OpenSM's record; false: the record has no room for it. */
 static bool show_block(osm_switch_t *sw, const struct pm_mfts *tables, uint32_t node,
 		       uint32_t block)
 {
@@ -207,9 +207,9 @@ size_t mcast_quiet_words(uint32_t num_switches)
 }
 
 /*
- * All that is empty, and was, is left out: most of it, as most groups are small. An
- * OpenSM that was not kept quiet has filled in records, and the last answers to its Sets
- * may come yet: all is written then, and once more the next time.
+ * Leaves out blocks that are empty and were before: most, as most groups are small. If
+ * OpenSM was not kept quiet, it has filled in records, and the last answers to its Sets
+ * may come later: then all blocks are written, now and the next time.
  */
 static void show_switches(struct mcast_quiet *quiet, const struct pm_plan *plan,
 			  const struct pm_mfts *tables, uint32_t block,
@@ -235,7 +235,7 @@ static void show_switches(struct mcast_quiet *quiet, const struct pm_plan *plan,
 	}
 }
 
-/* The index of the first MLID with a group of the partition configuration. */
+/* Finds the index of the first MLID with a group of the partition configuration. */
 static bool find_request(const osm_subn_t *subn, uint32_t *request)
 {
 	for (uint32_t i = 0; i + PM_MLID_FIRST <= subn->max_mcast_lid_ho; i++) {
@@ -266,7 +266,7 @@ static void leave_request(struct mcast_quiet *quiet)
 		sm->mlids_req_max = quiet->request;
 }
 
-/* All blocks are in the records. */
+/* Lets OpenSM use the records, which have all blocks now. */
 static void let_see(struct mcast_quiet *quiet, uint32_t blocks)
 {
 	if (!find_request(&quiet->osm->subn, &quiet->request))
@@ -276,8 +276,9 @@ static void let_see(struct mcast_quiet *quiet, uint32_t blocks)
 }
 
 /*
- * OpenSM's own file of its records, which its run has just written while they were
- * hidden. With the log's flag for routing alone, as in OpenSM: else no file is touched.
+ * Writes OpenSM's file of multicast tables, since its run has just written it while the
+ * records were hidden. Like OpenSM, only with the log's flag for routing: no other file
+ * is touched.
  */
 static void dump(struct mcast_quiet *quiet)
 {

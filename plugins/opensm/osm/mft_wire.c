@@ -6,21 +6,23 @@
 
 #include <string.h>
 
-/* Blocks in OpenSM's queue beside those on the wire; and more where others want it, too,
- * as answers then wait behind those of a discovery. */
+/*
+ * Blocks in OpenSM's queue beside those on the wire; more where OpenSM uses it, too, as
+ * answers then wait behind those of a discovery.
+ */
 #define BLOCKS_AHEAD 4
 #define BLOCKS_AHEAD_BESIDE 16
 #define MOST_AHEAD 100
-#define SILENT_MS 800 /* as OpenSM's own time-out and retries by default */
-#define MOST_SILENT 4 /* switches of a call, each of which takes so long */
+#define SILENT_MS 800 /* as OpenSM's default time-out and retries */
+#define MOST_SILENT 4 /* silent switches in a call, each of which takes so long */
 
 struct sending {
 	const struct mft_wire *wire;
-	const struct pm_mft_set *sets;	   /* to be sent, or NULL .. */
-	const struct pm_mft_place *places; /* .. and these are to be read */
-	uint32_t out[PM_MFT_BLOCKS];	   /* Sets of step 0 of a block */
-	bool failed[PM_MFT_BLOCKS];	   /* of these one was not answered */
-	uint32_t silent;		   /* switches */
+	const struct pm_mft_set *sets;	   /* Sets to send, or NULL .. */
+	const struct pm_mft_place *places; /* .. and these blocks to read */
+	uint32_t out[PM_MFT_BLOCKS];	   /* [block] Sets of step 0 that are out */
+	bool failed[PM_MFT_BLOCKS];	   /* [block] one of them was not answered */
+	uint32_t silent;		   /* silent switches */
 	bool over;
 	struct mft_wire_done *done;
 };
@@ -34,7 +36,7 @@ static struct pm_mft_place place_of(const struct sending *s, uint32_t index)
 	return (struct pm_mft_place){set->sw, set->block, set->position};
 }
 
-/* The path to a switch that is reachable; false: it is too long. */
+/* The path to a reachable switch; false: it is too long. */
 static bool find_route(const struct mft_wire *wire, uint32_t sw, osm_dr_path_t *route)
 {
 	const struct pm_fabric *topology = wire->plan->topology;
@@ -55,7 +57,7 @@ static bool find_route(const struct mft_wire *wire, uint32_t sw, osm_dr_path_t *
 	return true;
 }
 
-/* Fills what leads to the place; or why nothing can be sent there. */
+/* Addresses an SMP for a place; returns why nothing can be sent there, or NULL. */
 static const char *address(const struct sending *s, const struct pm_mft_place *place,
 			   struct smp_request *smp)
 {
@@ -76,7 +78,7 @@ static const char *address(const struct sending *s, const struct pm_mft_place *p
 	return NULL;
 }
 
-/* A place stays as it is, and so does what must come behind it. */
+/* Leaves a place as it is, and with it later Sets of its block. */
 static void leave_out(struct sending *s, uint32_t index, const char *reason)
 {
 	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;
@@ -131,7 +133,7 @@ static void note_unanswered(struct sending *s, uint32_t index, enum smp_outcome 
 	s->over |= s->silent >= MOST_SILENT;
 }
 
-/* The switch has the block in its answer. */
+/* The block is in the switch's answer. */
 static bool keep_answer(void *context, const struct smp_answer *answer)
 {
 	struct sending *s = context;

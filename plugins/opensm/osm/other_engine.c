@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts the LFT blocks that another engine sends, by OpenSM's records. */
+/* Counts the LFT blocks that another engine sends, from OpenSM's records. */
 #include "other_engine.h"
 
 #include <portmajor/route/delta.h>
@@ -49,7 +49,7 @@ void other_engine_begin(struct other_engine *other, const osm_subn_t *subn)
 		}
 }
 
-/* A record that was shorter had no path beyond its end. */
+/* Whether a block was sent. Beyond the end of a shorter record there was no path. */
 static bool was_sent(const struct other_engine_switch *kept, const uint8_t *now,
 		     uint32_t at)
 {
@@ -75,7 +75,7 @@ static void count_switch(const struct other_engine_switch *kept, const osm_switc
 	}
 }
 
-/* How many blocks OpenSM looks at, of every switch. */
+/* The number of blocks of each switch that OpenSM compares. */
 static uint32_t count_blocks(const cl_qmap_t *map)
 {
 	uint32_t top = 0;

@@ -16,8 +16,8 @@
 #define MARK 0x706d /* in context fields that OpenSM itself sets to 0 or 1 */
 #define SLOTS SMP_SLOTS
 #define SLACK_MS 100
-#define SLICE_MS 20 /* after which OpenSM's queue is looked at */
-/* OpenSM gives back whatever it was handed, in seconds; this is for its defects. */
+#define SLICE_MS 20 /* between checks of OpenSM's queue */
+/* OpenSM returns each SMP within seconds; this is for its defects. */
 #define GONE_MS 60000
 
 /* OpenSM's own handlers, which no installed header declares. */
@@ -27,13 +27,13 @@ void osm_mft_rcv_process(void *sm, void *madw);
 
 /* An SMP that is out. */
 struct slot {
-	uint32_t serial; /* of the SMP: what comes with another one is not its answer */
+	uint32_t serial; /* of the SMP: an answer with another one is not its */
 	uint32_t index;	 /* in its batch */
 	bool out, done;
-	bool given_up; /* its batch is over; it is out until it comes back */
+	bool given_up; /* its batch is over; out until OpenSM returns it */
 	enum smp_kind kind;
 	bool disowned;
-	struct smp_block block; /* of a Set; of an MFT the number is its modifier */
+	struct smp_block block; /* of a Set; for an MFT the number is its modifier */
 	double sent_ms;
 	enum smp_outcome outcome;
 	_Alignas(8) uint8_t data[SMP_DATA]; /* read as PortInfo, too */
@@ -43,17 +43,17 @@ struct smp_sender {
 	osm_opensm_t *osm;
 	struct {
 		_Atomic uint64_t begun, done;
-	} infos; /* PortInfo that OpenSM queried for and takes in */
+	} infos; /* PortInfo queried and processed by OpenSM */
 	struct clock_signal signal;
-	/* Under its lock. */
+	/* under its lock: */
 	struct slot slots[SLOTS];
 	uint32_t serial; /* of the last SMP */
-	uint32_t out;	 /* slots of the batch under way that are */
+	uint32_t out;	 /* slots of the present batch that are out */
 };
 
 /*
- * OpenSM's context of a Get or Set of LFT or MFT blocks, which are laid out alike, and
- * behind it, in the same union, our own. Contexts are copied whole.
+ * OpenSM's context of a Get or Set of an LFT or MFT block, both of which have the same
+ * layout; our own context is behind it in the same union. Contexts are copied whole.
  */
 struct block_context {
 	osm_lft_context_t lft;
@@ -76,7 +76,7 @@ static bool is_awaited(const struct smp_sender *smps, uint32_t slot, uint32_t se
 	return slot < SLOTS && s->out && !s->done && s->serial == serial;
 }
 
-/* Notes what came of an SMP. */
+/* Records the outcome of an SMP. */
 static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw, uint32_t slot,
 			uint32_t serial)
 {
@@ -118,7 +118,7 @@ static void receive_port_info(void *context, void *data)
 	atomic_fetch_add(&smps->infos.done, !set);
 }
 
-/* Whether this is the answer to a Set that OpenSM's record is to follow. */
+/* Whether this answers a Set that OpenSM's record should follow. */
 static bool is_to_be_noted(struct smp_sender *smps, const osm_madw_t *madw,
 			   const struct block_context *ours)
 {
@@ -135,7 +135,7 @@ static bool is_to_be_noted(struct smp_sender *smps, const osm_madw_t *madw,
 	return noted;
 }
 
-/* It is out until it is noted: the block is not sent again before. */
+/* The slot is out until the answer is recorded: the block is not sent again before. */
 static void receive_block(void *context, void *data)
 {
 	struct smp_sender *smps = context;
@@ -169,7 +169,7 @@ static void receive_mft(void *context, void *data)
 
 /* ---- Setting up ---- */
 
-/* Puts a handler in place of another one; -1, and that is back, if it fails. */
+/* Replaces a handler; -1 if that fails, with the former one restored. */
 static int replace_handler(osm_opensm_t *osm, cl_disp_reg_handle_t *handle,
 			   cl_disp_msgid_t message, cl_pfn_msgrcv_cb_t ours,
 			   void *context, cl_pfn_msgrcv_cb_t theirs)
@@ -291,7 +291,7 @@ static bool send_block(struct smp_sender *smps, const struct smp_batch *batch,
 			   &context) == IB_SUCCESS;
 }
 
-/* Whether a datagram is ours, and this one. */
+/* Whether a datagram is the SMP of this slot. */
 static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
 {
 	const osm_pi_context_t *pi = &madw->context.pi_context;
@@ -308,10 +308,11 @@ static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
 }
 
 /*
- * OpenSM's poller serves the queue of answers before that of requests, in which thousands
- * wait while a large fabric is discovered. What was just handed over is near the end of
- * that one, unless it has been sent already. As many of ours are out as the wire takes
- * and a few more (window): so many answers of OpenSM's may wait behind them.
+ * Moves an SMP to the head queue. OpenSM's poller serves the queue of answers before the
+ * queue of requests, in which thousands wait while a large fabric is discovered. The last
+ * SMP is near the end of that one, unless it has been sent. As many of our SMPs are out
+ * as the wire takes, and a few more (window): so many answers of OpenSM's may wait behind
+ * them.
  */
 static void pass_queue(const struct smp_sender *smps, const struct slot *slot)
 {
@@ -332,14 +333,14 @@ static void pass_queue(const struct smp_sender *smps, const struct slot *slot)
 	cl_spinlock_release(&vl15->lock);
 }
 
-/* A batch under way. */
+/* The present batch. */
 struct run {
 	struct smp_sender *smps;
 	const struct smp_batch *batch;
 	struct smp_count *count;
-	uint32_t next;	/* to be sent */
-	uint32_t ahead; /* that may wait in OpenSM's queue at present */
-	bool over;	/* no more are */
+	uint32_t next;	/* the next to send */
+	uint32_t ahead; /* how many may wait in OpenSM's queue now */
+	bool over;	/* no more are sent */
 };
 
 static uint32_t window(const struct run *run)
@@ -350,7 +351,7 @@ static uint32_t window(const struct run *run)
 	return most < SLOTS ? most : SLOTS;
 }
 
-/* A slot that is free, or that of an SMP that never came back, or NULL. */
+/* A free slot, or that of an SMP that never came back, or NULL. */
 static struct slot *find_free(struct smp_sender *smps)
 {
 	double now = clock_ms();
@@ -364,7 +365,7 @@ static struct slot *find_free(struct smp_sender *smps)
 	return NULL;
 }
 
-/* A slot for an SMP, or NULL: as many are out as may be. */
+/* Takes a slot for an SMP; NULL: as many are out as allowed. */
 static struct slot *take_slot(struct run *run, uint32_t index)
 {
 	struct smp_sender *smps = run->smps;
@@ -384,7 +385,7 @@ static struct slot *take_slot(struct run *run, uint32_t index)
 	return slot;
 }
 
-/* An SMP about to be sent. */
+/* Records the SMP that is about to be sent. */
 static void fill_slot(struct smp_sender *smps, struct slot *slot,
 		      const struct smp_request *smp)
 {
@@ -395,7 +396,7 @@ static void fill_slot(struct smp_sender *smps, struct slot *slot,
 	pthread_mutex_unlock(&smps->signal.lock);
 }
 
-/* It was not sent after all. */
+/* Records that the SMP was not sent. */
 static void fail_slot(struct smp_sender *smps, struct slot *slot)
 {
 	pthread_mutex_lock(&smps->signal.lock);
@@ -427,7 +428,7 @@ static void send_smp(struct run *run, struct slot *slot, struct smp_request *smp
 		pass_queue(smps, slot);
 }
 
-/* Sends what the wire takes; with osm->lock held. */
+/* Sends as many SMPs as the wire takes. With osm->lock held. */
 static void fill_wire(struct run *run)
 {
 	struct smp_sender *smps = run->smps;
@@ -450,7 +451,7 @@ static void fill_wire(struct run *run)
 	}
 }
 
-/* How many may wait in OpenSM's queue after this. */
+/* Sets how many SMPs may wait in OpenSM's queue after this answer. */
 static void adapt(struct run *run, enum smp_outcome outcome)
 {
 	if (outcome == SMP_SILENT)
@@ -459,7 +460,7 @@ static void adapt(struct run *run, enum smp_outcome outcome)
 		run->ahead++;
 }
 
-/* Takes the answers that came; returns how many. */
+/* Takes the answers that have come; returns their number. */
 static uint32_t take_answers(struct run *run)
 {
 	struct smp_sender *smps = run->smps;
@@ -506,21 +507,21 @@ static uint32_t num_out(struct smp_sender *smps)
 	return out;
 }
 
-/* Whether one of ours is in a queue of OpenSM's. With vl15's lock held. */
+/* Whether one of our SMPs is in a queue of OpenSM's. With vl15's lock held. */
 static bool is_in(const struct smp_sender *smps, cl_qlist_t *queue)
 {
 	cl_list_item_t *item = cl_qlist_head(queue);
 
 	for (; item != cl_qlist_end(queue); item = cl_qlist_next(item))
 		for (uint32_t i = 0; i < SLOTS; i++)
-			/* Others take back only SMPs that were given up. */
+			/* Other batches free only slots that were given up. */
 			if (!smps->slots[i].given_up && smps->slots[i].out &&
 			    is_slot((const osm_madw_t *)item, i, smps->slots[i].serial))
 				return true;
 	return false;
 }
 
-/* Whether some SMP of the batch has not gone to the wire yet. */
+/* Whether some SMP of the batch is not on the wire yet. */
 static bool any_queued(const struct run *run)
 {
 	osm_vl15_t *vl15 = &run->smps->osm->vl15;
@@ -532,7 +533,7 @@ static bool any_queued(const struct run *run)
 	return queued;
 }
 
-/* Waits until something has come back, or for so long; whether something has. */
+/* Waits until an SMP has come back, or until `end`; returns whether one has. */
 static bool clock_wait_until_done(const struct run *run, double end)
 {
 	struct smp_sender *smps = run->smps;
@@ -546,7 +547,7 @@ static bool clock_wait_until_done(const struct run *run, double end)
 	return any;
 }
 
-/* The same until nothing will come back any more; time in OpenSM's queue is added. */
+/* Waits until an SMP comes back, or none will; time in OpenSM's queue does not count. */
 static bool wait_for_answer(const struct run *run)
 {
 	double left = run->batch->total_ms + SLACK_MS, start;
@@ -565,7 +566,7 @@ static bool wait_for_answer(const struct run *run)
 	return any;
 }
 
-/* For the batch, SMPs still out are unanswered. */
+/* Counts SMPs that are still out as unanswered. */
 static void give_up(struct run *run)
 {
 	struct smp_sender *smps = run->smps;
@@ -618,7 +619,7 @@ void smp_run(struct smp_sender *smps, const struct smp_batch *batch,
 	give_up(&run);
 }
 
-/* ---- What is out ---- */
+/* ---- SMPs that are out ---- */
 
 static bool is_set_out(struct smp_sender *smps, enum smp_kind kind, ib_net64_t guid,
 		       uint32_t number)

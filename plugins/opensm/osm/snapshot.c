@@ -49,7 +49,9 @@ static int copy_node(const struct subnet_cache_node *n, const osm_node_t *node,
 	return rc;
 }
 
-/* The link at a port, unless it was copied from its other end, or is a loopback plug. */
+/*
+ * Copies a port's link, unless it was copied from its other end, or is a loopback plug.
+ */
 static int copy_link(const struct subnet_cache *cache, uint32_t port,
 		     struct pm_fabric *fabric, struct pm_error *err)
 {
@@ -64,7 +66,7 @@ static int copy_link(const struct subnet_cache *cache, uint32_t port,
 			      peer - cache->nodes[remote].first, err);
 }
 
-/* Nodes and ports are numbered as they were learnt, in the order of OpenSM's table. */
+/* Copies nodes and ports, numbered as learnt: in the order of OpenSM's table. */
 static int copy_all(const struct subnet_cache *cache, const osm_subn_t *subn,
 		    bool active_only, struct pm_fabric *fabric, struct pm_error *err)
 {

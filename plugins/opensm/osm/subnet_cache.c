@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* OpenSM's nodes and ports in flat arrays, and one walk that finds changes. */
+/* Keeps OpenSM's nodes and ports in flat arrays; one walk finds changes. */
 #include "subnet_cache.h"
 
 #include <portmajor/fabric/link.h>
 
 #include <string.h>
 
-/* A port's state as found; 0: nothing is there. */
-#define STATE 0x0f /* of the port, as OpenSM has it */
+/* Flags of a port; 0: nothing is there. */
+#define STATE 0x0f /* the port's state, as OpenSM has it */
 #define HEALTHY 0x10
-#define LINKED 0x20    /* the other end is the one that was learnt */
-#define THERE 0x40     /* its node was discovered in this sweep */
-#define OTHER_LID 0x80 /* than it has to have */
+#define LINKED 0x20    /* the other end is the learnt one */
+#define THERE 0x40     /* its node was found in this sweep */
+#define OTHER_LID 0x80 /* its LID is not the one it should have */
 
-/* Of OpenSM's tree of nodes, at which its list is cut. */
+/* Levels of OpenSM's tree of nodes at which the list of nodes is cut. */
 #define LEVELS 3
 
 static bool is_switch(const osm_node_t *node)
@@ -26,7 +26,7 @@ static unsigned int highest_port(const osm_node_t *node)
 	return osm_node_get_num_physp((osm_node_t *)(uintptr_t)node) - 1u;
 }
 
-/* Whether it is there, and can be copied. */
+/* Whether a node is present, and can be copied. */
 static bool is_usable(const osm_node_t *node)
 {
 	return node->discovery_count != 0 && (node->sw || !is_switch(node)) &&
@@ -58,7 +58,7 @@ static osm_physp_t *port_of(const osm_node_t *node, unsigned int num)
 	return osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, num);
 }
 
-/* A port may report states that do not exist: OpenSM ignores them. */
+/* A port may report a state that does not exist: OpenSM ignores it. */
 static bool is_state_up(uint8_t state)
 {
 	return state >= IB_LINK_INIT && state <= IB_LINK_ACTIVE;
@@ -72,13 +72,13 @@ static bool is_same(const struct subnet_cache_node *n, const osm_node_t *node)
 	       n->is_switch == is_switch(node);
 }
 
-/* A part of OpenSM's list of nodes, and the place in the cache where it begins. */
+/* A part of OpenSM's list of nodes, and its first node in the cache. */
 struct part {
 	const osm_node_t *at, *end;
 	struct subnet_cache_node *n;
 };
 
-/* The first one that was learnt with this key, or a higher one. */
+/* The first learnt node with this key or a higher one. */
 static struct subnet_cache_node *find_place_of(struct subnet_cache *cache, uint64_t key)
 {
 	uint32_t low = 0, high = cache->num_nodes;
@@ -94,8 +94,7 @@ static struct subnet_cache_node *find_place_of(struct subnet_cache *cache, uint6
 	return &cache->nodes[low];
 }
 
-/* The upper levels of OpenSM's tree: top[1] is its root, below top[i] are 2i and 2i + 1.
- */
+/* The upper levels of OpenSM's tree: top[1] is its root; 2i and 2i + 1 are below i. */
 static void find_top(const osm_subn_t *subn, const cl_map_item_t *top[1u << LEVELS])
 {
 	const cl_map_item_t *nil = &subn->node_guid_tbl.nil;
@@ -107,7 +106,7 @@ static void find_top(const osm_subn_t *subn, const cl_map_item_t *top[1u << LEVE
 	}
 }
 
-/* Cuts the list at these, from left to right; returns the number of parts. */
+/* Cuts the list at these nodes, from left to right; returns the number of parts. */
 static uint32_t cut_list(struct subnet_cache *cache, const osm_subn_t *subn,
 			 struct part parts[1u << LEVELS])
 {
@@ -131,7 +130,7 @@ static uint32_t cut_list(struct subnet_cache *cache, const osm_subn_t *subn,
 	return num;
 }
 
-/* Finds a part's next node; false if it is not as it was learnt. */
+/* Finds a part's next node; false if it differs from the learnt one. */
 static bool find_next(struct subnet_cache *cache, struct part *part)
 {
 	const struct subnet_cache_node *end = cache->nodes + cache->num_nodes;
@@ -151,10 +150,10 @@ static bool find_next(struct subnet_cache *cache, struct part *part)
 }
 
 /*
- * Finds the cached nodes that are still there; false if there are others. Both are in the
- * order of their keys, so that nodes that are gone are passed by. A list is walked at the
- * speed of memory that answers one question at a time, so its parts are walked side by
- * side. Call forget_nodes before the lock is released, whatever this returns.
+ * Finds the cached nodes that are still present; false if there are others. Both lists
+ * are in the order of keys, so nodes that have gone are passed over. A walk over a list
+ * waits for memory at each node, so the parts of the list are walked side by side. Call
+ * forget_nodes before releasing the lock, whatever this returns.
  */
 static bool find_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 {
@@ -183,15 +182,15 @@ static void forget_nodes(struct subnet_cache *cache)
 		cache->nodes[i].here = NULL;
 }
 
-/* End nodes have no port 0. */
+/* end nodes have no port 0 */
 static unsigned int first_port(const struct subnet_cache_node *n)
 {
 	return n->is_switch ? 0 : 1;
 }
 
-/* ---- Looking ---- */
+/* ---- Reading ---- */
 
-/* Whether a link leads to the end that was learnt. */
+/* Whether a link leads to the learnt end. */
 static bool is_linked(const struct subnet_cache *cache,
 		      const struct subnet_cache_port *port, const osm_physp_t *remote)
 {
@@ -204,8 +203,8 @@ static bool is_linked(const struct subnet_cache *cache,
 }
 
 /*
- * A port's link, as flags; false if the link is not in the cache. One to a node that
- * cannot be used is none.
+ * Reads a port's link as flags; false if the link is not in the cache. A link to a node
+ * that cannot be used is none.
  */
 static bool read_link(const struct subnet_cache *cache,
 		      const struct subnet_cache_port *port, const osm_physp_t *physp,
@@ -248,7 +247,7 @@ static struct subnet_cache_link link_of(const osm_physp_t *physp)
 	return link;
 }
 
-/* The highest LID that a switch's table has room for: it begins with LID 0. */
+/* The highest LID in a switch's table, which begins with LID 0. */
 static uint16_t highest_lid(const osm_switch_t *sw)
 {
 	uint16_t room = cl_ntoh16(sw->switch_info.lin_cap);
@@ -270,7 +269,7 @@ static bool read_node(struct subnet_cache *cache, const struct subnet_cache_node
 			continue;
 		if (!read_port(cache, &cache->ports[n->first + p], physp, flags))
 			return false;
-		/* An end node's port drops its LID, too, which is searched for. */
+		/* An end node's port loses its LID, too, and that is searched for. */
 		if (n->is_switch && !n->here->physp_discovered[p])
 			cache->doubtful |= (*flags & LINKED) != 0;
 		if (n->is_switch && !cache->ports[n->first + p].reported)
@@ -303,7 +302,7 @@ static bool can_join(uint8_t flags)
 	return (flags & HEALTHY) && is_state_up(flags & STATE);
 }
 
-/* Whether a link leads somewhere from here and is up. */
+/* Whether a port has a link to a usable node that is up. */
 static bool leads_on(const struct subnet_cache *cache, uint32_t port)
 {
 	uint32_t peer = cache->ports[port].peer;
@@ -336,11 +335,9 @@ bool subnet_cache_refresh(struct subnet_cache *cache, const osm_subn_t *subn)
 	       read_all(cache, subn) && join_nodes(cache);
 }
 
-/* ---- Whether it is unchanged ---- */
+/* ---- Unchanged parts ---- */
 
-/*
- * The entry of OpenSM's table for the LID that a port has to have, if that is the port.
- */
+/* The port at a LID in OpenSM's table, if it is the one that should have the LID. */
 static const osm_port_t *find_by_lid(const struct subnet_cache_port *port,
 				     const osm_subn_t *subn)
 {
@@ -351,7 +348,7 @@ static const osm_port_t *find_by_lid(const struct subnet_cache_port *port,
 	return end && end->guid == port->guid ? end : NULL;
 }
 
-/* By a port's LID, as most can be found, or by the GUID; NULL: it is not there. */
+/* Finds a node by a port's LID, as for most, or by GUID; NULL: it has gone. */
 static const osm_node_t *find_again(const struct subnet_cache *cache,
 				    const osm_subn_t *subn,
 				    const struct subnet_cache_node *n)
@@ -373,9 +370,9 @@ static bool was_there(const struct subnet_cache *cache, const struct subnet_cach
 }
 
 /*
- * Finds the cached parts; false if one is gone. Nodes are counted besides, and not in
- * vain: between discovery and routing none comes, and those that were not found are
- * dropped before all others.
+ * Finds the cached nodes; false if one has gone. Counting nodes finds changes, too:
+ * between discovery and routing no node comes, and nodes that were not found are dropped
+ * before all others.
  */
 static bool find_all_again(struct subnet_cache *cache, const osm_subn_t *subn)
 {
@@ -395,13 +392,13 @@ static bool find_all_again(struct subnet_cache *cache, const osm_subn_t *subn)
 	return true;
 }
 
-/* OpenSM's port. End nodes are compared here: few have to be queried themselves. */
+/* OpenSM's port. End nodes are compared here, as few have to be queried themselves. */
 static const osm_physp_t *own_port(const struct subnet_cache_node *n, unsigned int num)
 {
 	return n->is_switch || is_same(n, n->here) ? &n->here->physp_table[num] : NULL;
 }
 
-/* The members read of a port lie side by side: the time goes into waiting for memory. */
+/* The members that are read are adjacent: the time goes into waiting for memory. */
 static bool is_link_unchanged(const struct subnet_cache *cache,
 			      const struct subnet_cache_port *port,
 			      const osm_physp_t *physp, uint8_t before)
@@ -412,7 +409,7 @@ static bool is_link_unchanged(const struct subnet_cache *cache,
 	       now == (before & (HEALTHY | LINKED));
 }
 
-/* Whether OpenSM's table has it with the LID that it has to have, if it had that. */
+/* Whether the port still has its LID, if it had it, by OpenSM's table. */
 static bool is_lid_unchanged(const struct subnet_cache_port *port, const osm_subn_t *subn,
 			     const struct subnet_cache_node *n, unsigned int num)
 {
@@ -434,7 +431,7 @@ static bool is_node_unchanged(const struct subnet_cache *cache, const osm_subn_t
 		if (!port->reported &&
 		    !is_link_unchanged(cache, port, own_port(n, p), before))
 			return false;
-		/* One with another LID is not joined. */
+		/* a port with another LID is not used */
 		if (port->has_lid && !(before & OTHER_LID) &&
 		    !is_lid_unchanged(port, subn, n, p))
 			return false;
@@ -442,15 +439,14 @@ static bool is_node_unchanged(const struct subnet_cache *cache, const osm_subn_t
 	return true;
 }
 
-/* Whether OpenSM has cut no link and dropped no node but those that the look left out.
- */
+/* Whether OpenSM has cut no link, and dropped no node but those that were not found. */
 static bool is_settled(const struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	return !cache->doubtful && !subn->subnet_initialization_error &&
 	       (uint32_t)cl_qmap_count(&subn->node_guid_tbl) == cache->num_found;
 }
 
-/* For that OpenSM's table of LIDs is enough; false if that is not all. */
+/* Compares LIDs alone, by OpenSM's table of LIDs; false: more has to be compared. */
 static bool are_lids_unchanged(const struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	for (uint32_t i = 0; i < cache->num_nodes; i++) {
@@ -549,7 +545,7 @@ static void learn_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 	}
 }
 
-/* The number of a node, or PM_NONE: not one that can be used. */
+/* The number of a node, or PM_NONE if it cannot be used. */
 static uint32_t find_cached(struct subnet_cache *cache, const osm_node_t *node)
 {
 	struct subnet_cache_node *n = find_place_of(cache, cl_qmap_key(&node->map_item));
@@ -590,8 +586,8 @@ static void find_peers(struct subnet_cache *cache)
 }
 
 /*
- * Of the ends of a link a switch's is queried, or the first one; port 0 has none, and end
- * nodes are not queried for links that are of no use.
+ * Whether the link at a port is read at this end: at the switch's, or at the first of
+ * two. Port 0 has none, and end nodes are not read for unusable links.
  */
 static bool is_reported(const struct subnet_cache *cache, uint32_t port)
 {
@@ -653,7 +649,7 @@ static void bind_switch(struct subnet_cache *cache, const struct subnet_cache_no
 				topology->nodes[there].first_port + p;
 }
 
-/* The place of an end port with a link or of a switch's own, or PM_NONE. */
+/* The place of an end port with a link, or of a switch's own port; or PM_NONE. */
 static uint32_t find_place(const struct subnet_cache *cache, uint32_t port)
 {
 	const struct subnet_cache_port *p = &cache->ports[port];
@@ -691,7 +687,7 @@ bool subnet_cache_is_kept(const struct subnet_cache *cache)
 	return !memcmp(cache->kept, cache->connected, cache->num_ports);
 }
 
-/* Switches' ports, which are those that the plan knows. */
+/* The switches' ports that the plan knows. */
 #define FOR_EACH_SWITCH_PORT(i, cache)                                                   \
 	for (const struct subnet_cache_node *n = (cache)->nodes;                         \
 	     n != (cache)->nodes + (cache)->num_nodes; n++)                              \
@@ -717,7 +713,7 @@ bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *port
 	return false;
 }
 
-/* A code; unknown bits are ignored. */
+/* A link's code; unknown bits are ignored. */
 static uint8_t code_of(const struct subnet_cache_link *link)
 {
 	static const uint8_t lanes[] = {[1] = 1, [2] = 4, [4] = 8, [8] = 12, [16] = 2};
