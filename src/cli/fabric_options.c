@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Options and input of commands that read a fabric. */
+/* Options and input of the commands that read a fabric. */
 #include "fabric_options.h"
 
 #include "output.h"
@@ -60,7 +60,7 @@ const struct cli_option cli_fabric_options[] = {
 	{0},
 };
 
-/* One line of a map, 0xGUID "NAME" or a comment; an exit status. */
+/* Applies a line of a map, 0xGUID "NAME" or a comment; returns an exit status. */
 static int rename_one(struct pm_fabric *fabric, char *line, const char *path,
 		      unsigned int number)
 {
@@ -87,7 +87,7 @@ static int rename_one(struct pm_fabric *fabric, char *line, const char *path,
 	return EXIT_FINE;
 }
 
-/* Gives nodes the names of a file for --node-name-map; an exit status. */
+/* Names nodes as the file of --node-name-map has it; returns an exit status. */
 static int rename_nodes(struct pm_fabric *fabric, const char *path)
 {
 	int status = EXIT_FINE;

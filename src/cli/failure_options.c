@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Failures named by options, and their JSON. */
+/* Finds the failures that options name, and describes them in JSON. */
 #include "failure_options.h"
 
 #include "json.h"
@@ -39,7 +39,7 @@ int cli_failures_find(const struct pm_fabric *fabric, const struct pm_plan *plan
 		  : EXIT_FINE;
 }
 
-/* The word for these parts behind a number. */
+/* The noun for these parts, after a number. */
 static const char *kind_of(const struct pm_fabric *fabric, const struct pm_ports *things)
 {
 	uint32_t switches = 0;
@@ -114,7 +114,7 @@ int cli_failures_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	return status;
 }
 
-/* An object with a name and, if it is another one, a label. */
+/* An object with a name and, if it differs, a label. */
 static json_t *name_json(const char *name, const char *label)
 {
 	json_t *object = json_pack("{s:o}", "name", pm_json_text(name));
@@ -162,7 +162,7 @@ json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node)
 		json_pack("{s:o}", "guid", pm_json_guid(fabric->nodes[node].guid)));
 }
 
-/* Nodes and cables by these ports, as pm_failures_find has them. */
+/* Describes the nodes and cables at these ports, as pm_failures_find gives them. */
 static json_t *things_json(const struct pm_fabric *fabric, const struct pm_ports *things)
 {
 	json_t *list = json_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The main of the three programs: help, and the choice of a subcommand. */
+/* The main function of the three programs: help, and the choice of a subcommand. */
 #include "subcommands.h"
 
 #include "json.h"
@@ -30,7 +30,7 @@ static void print_usage(FILE *out)
 		cli_program, cli_findings);
 }
 
-/* Names the nearest command; where none is near, prints all of them. */
+/* Names the nearest command; if none is near, prints all. */
 static int fail_unknown(const char *name)
 {
 	struct pm_nearest nearest = {0};

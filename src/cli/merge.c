@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The merge command of a program: its options, and the files that it reads. */
+/* The merge command of a program: its options, and the files to read. */
 #include "merge.h"
 
 #include "options.h"

@@ -14,16 +14,16 @@
 #define WIDTH 79       /* of help */
 #define HELP_COLUMN 22 /* where the text about an option begins */
 #define MAX_OPTIONS 80 /* of a subcommand */
-#define FIRST_LONG 256 /* what getopt_long gives for long options: above all letters */
+#define FIRST_LONG 256 /* getopt_long's values for long options: above letters */
 #define LIST_OPTIONS "--list-options"
 
-/* One that is taken with others' tables included, and where in the request it goes. */
+/* An option, and the offset in the request of the structure that takes it. */
 struct bound {
 	const struct cli_option *option;
 	size_t to;
 };
 
-/* All of a subcommand, as getopt_long wants them. */
+/* All options of a subcommand, in getopt_long's form. */
 struct options {
 	struct bound list[MAX_OPTIONS];
 	int num;
@@ -31,7 +31,7 @@ struct options {
 	struct option names[MAX_OPTIONS + 1];
 };
 
-/* Every subcommand has these; none of them is taken anywhere. */
+/* Options of every subcommand; no request has members for them. */
 static const struct cli_option common[] = {
 	{'h', "help", NULL, "print this help", .take = NULL},
 	{'V', "version", NULL, "print the version", .take = NULL},
@@ -82,7 +82,7 @@ static void list_options(struct options *options, const struct cli_command *comm
 	}
 }
 
-/* getopt_long's option; NULL: no such option, or without its argument. */
+/* The option that getopt_long has found; NULL: unknown, or without its argument. */
 static const struct bound *find_option(const struct options *options, int found)
 {
 	if (found >= FIRST_LONG)
@@ -95,7 +95,7 @@ static const struct bound *find_option(const struct options *options, int found)
 
 /* ---- Help ---- */
 
-/* Lines of at most WIDTH columns, all but the first of them indented. */
+/* Prints lines of at most WIDTH columns; all but the first are indented. */
 static void print_wrapped(FILE *out, const char *text, int indent)
 {
 	size_t room = (size_t)(WIDTH - indent);
@@ -190,7 +190,7 @@ bool cli_command_has(const struct cli_command *command, const char *name, size_t
 	return false;
 }
 
-/* Whether one of the commands has an option of that name. */
+/* Whether one of the commands has an option of this name. */
 static bool has_name(const struct cli_command *const *commands, int num, const char *name)
 {
 	for (int i = 0; i < num; i++)
@@ -199,7 +199,7 @@ static bool has_name(const struct cli_command *const *commands, int num, const c
 	return false;
 }
 
-/* Likewise, of that letter. */
+/* Whether one of the commands has an option of this letter. */
 static bool has_letter(const struct cli_command *const *commands, int num, char letter)
 {
 	struct options options;
@@ -291,7 +291,7 @@ int cli_take_shard(const struct cli_option *option, char *argument, void *to)
 	return cli_take_number(&number, argument, &shard->index);
 }
 
-/* -h and -V */
+/* Answers -h and -V. */
 static int answer(const struct cli_command *command, char letter)
 {
 	if (letter == 'h')
@@ -301,7 +301,7 @@ static int answer(const struct cli_command *command, char letter)
 	return EXIT_FINE;
 }
 
-/* One operand too many. */
+/* Reports an operand too many. */
 static int misused_by(const struct cli_command *command, const char *operand)
 {
 	char reason[120];
@@ -321,12 +321,12 @@ int cli_command_read(const struct cli_command *command, int argc, char **argv,
 		cli_commands_list(&command, 1);
 		return EXIT_FINE;
 	}
-	optind = 0; /* getopt_long begins anew */
+	optind = 0; /* has getopt_long begin anew */
 	while ((found = getopt_long(argc, argv, options.letters, options.names, NULL)) !=
 	       -1) {
 		const struct bound *bound = find_option(&options, found);
 
-		if (!bound) /* getopt_long has said why */
+		if (!bound) /* getopt_long has reported it */
 			return cli_command_misused(command, NULL);
 		if (!bound->option->take)
 			return answer(command, bound->option->letter);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writes a file whole or not at all. */
+/* Writes a whole file, or nothing. */
 #include "outfile.h"
 
 #include "output.h"
@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether it is there and is no file: a pipe, /dev/null, a link such as /dev/stdout. */
+/*
+ * Whether a path is something else than a file: a pipe, /dev/null, a link (/dev/stdout).
+ */
 static bool is_special(const char *path)
 {
 	struct stat there;
@@ -21,7 +23,7 @@ static bool is_special(const char *path)
 	return !lstat(path, &there) && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
 }
 
-/* Prints to a pipe, a link or a device; an exit status. */
+/* Prints to a pipe, a link or a device; returns an exit status. */
 static int print_to(const char *path, pm_print *print, const void *arg)
 {
 	FILE *file = fopen(path, "we");

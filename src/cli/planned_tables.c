@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A plan with its tables for commands that judge or write tables. */
+/* Makes a plan with its tables, for commands that judge or write tables. */
 #include "planned_tables.h"
 
 #include "output.h"

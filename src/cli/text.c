@@ -30,8 +30,7 @@ static void print_date(json_int_t seconds)
 	fputs(text, stdout);
 }
 
-/* The member that a path such as "a.b}" or "a.b|" leads to; NULL: there is none. What is
- * null has null members. */
+/* The member at a path such as "a.b}" or "a.b|"; NULL: none. A member of null is null. */
 static const json_t *find_member(const json_t *object, const char *path)
 {
 	while (object && !json_is_null(object) && *path != '}' && *path != '|') {
@@ -46,7 +45,7 @@ static const json_t *find_member(const json_t *object, const char *path)
 	return object;
 }
 
-/* The second or the third part of "a|one|many}". */
+/* Prints the second or the third part of "a|one|many}". */
 static void print_noun(const char *spec, bool one)
 {
 	const char *word = spec + strcspn(spec, "|}");
@@ -59,7 +58,7 @@ static void print_noun(const char *spec, bool one)
 	printf(" %.*s", (int)strcspn(word, "|}"), word);
 }
 
-/* One member; `spec` is what stands in braces. */
+/* Prints one member; `spec` is the text in braces. */
 static void print_member(const json_t *object, const char *spec)
 {
 	char *mark;

@@ -71,7 +71,7 @@ json_t *cable_diff_describe(const struct pm_fabric *wanted, const struct pm_fabr
 
 /* ---- Text ---- */
 
-/* The name of one of two ends; the caller frees it, as those below. */
+/* The name of one of two ends; the caller frees this and the following texts. */
 static char *name_end_of(const json_t *ends, size_t which)
 {
 	json_t *end = json_pack("{s:[O]}", "ends", json_array_get(ends, which));
@@ -81,7 +81,7 @@ static char *name_end_of(const json_t *ends, size_t which)
 	return name;
 }
 
-/* `leaf0[20]-s1[3]`; a swapped one: `leaf0[20] leads to s2[3], not s1[3]`. */
+/* `leaf0[20]-s1[3]`; of a swapped cable: `leaf0[20] leads to s2[3], not s1[3]`. */
 static char *name_cable(const json_t *cable)
 {
 	const json_t *ends = json_object_get(cable, "ends");
@@ -137,7 +137,7 @@ void cable_diff_print(const json_t *cables, bool all)
 	}
 }
 
-/* Both texts with something between, and frees the first; NULL: the second alone. */
+/* Joins two texts, and frees the first; if that is NULL, copies the second. */
 static char *join_texts(char *text, const char *between, const char *more)
 {
 	char *both = text ? cli_text_make("%s%s%s", text, between, more)

@@ -34,7 +34,7 @@ static int is_folder(const struct dirent *entry)
 	       entry->d_name[strlen(PREFIX)];
 }
 
-/* Adds a path, which is taken over, if there is a file; NULL: no memory. -1. */
+/* Adds a path, which is taken over, if the file exists; NULL: out of memory. -1. */
 static int add_path(struct cache_paths *paths, char *path)
 {
 	char **list;
@@ -53,7 +53,10 @@ static int add_path(struct cache_paths *paths, char *path)
 	return 0;
 }
 
-/* Those of all folders. Not by glob(3), for which a folder is empty without memory. */
+/*
+ * Adds the files of all folders. Does not use glob(3), which takes a folder for empty
+ * when out of memory.
+ */
 static int add_folders(const char *cache, const char *name, struct cache_paths *paths)
 {
 	struct dirent **folders = NULL;

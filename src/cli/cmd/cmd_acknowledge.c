@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor acknowledge: parts that are missing by intent, and are no finding. */
+/* portmajor acknowledge: marks missing parts as intended, so that they are no finding. */
 #include "commands.h"
 #include "missing_output.h"
 #include "settle.h"
@@ -19,7 +19,7 @@ static bool is_acknowledged(const json_t *part)
 	return json_is_true(json_object_get(part, "acknowledged"));
 }
 
-/* JSON, with the first ends of parts. */
+/* Prints the request as JSON, with the first ends of parts. */
 static int print_request(FILE *file, const void *arg)
 {
 	const struct settle_chosen *chosen = arg;

@@ -21,18 +21,18 @@ struct request {
 	const char *sm, *plan_path;
 	const char *mfts, *groups; /* files, or NULL */
 	uint32_t shifts;
-	double balance; /* 0: any */
+	double balance; /* 0: no limit */
 	bool conform, from_all;
 	struct cli_output output;
 };
 
-/* All that is known of the tables being checked. */
+/* All inputs of the judgement. */
 struct judged {
 	struct pm_fabric *fabric;
-	struct pm_fabric *whole; /* NULL: none was named */
+	struct pm_fabric *whole; /* NULL: not given */
 	struct pm_lfts *lfts;
-	struct pm_plan *plan; /* NULL: none was named */
-	struct pm_mfts *mfts; /* NULL: none were named */
+	struct pm_plan *plan; /* NULL: not given */
+	struct pm_mfts *mfts; /* NULL: not given */
 	struct cli_groups groups;
 	struct pm_judgement found;
 };
@@ -52,7 +52,7 @@ static int read_plan(struct judged *j, const char *path)
 		       : cli_fail(EXIT_INPUT, "%s is a plan of another fabric", path);
 }
 
-/* Multicast tables and groups, if they were named. */
+/* Reads multicast tables and groups, if they are given. */
 static int read_multicast(struct judged *j, const struct request *request,
 			  struct pm_judge_config *config)
 {
@@ -283,7 +283,7 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 			{"paths", pm_json_rows(path_rows, &found->paths)},
 			{"lid_loops", loops_json(j)},
 			{"credits", credits_json(j)},
-			/* null where no multicast tables were named */
+			/* null without multicast tables */
 			{"multicast",
 			 j->mfts ? pm_json_rows(mft_rows, &found->mfts) : json_null()},
 			{"loads", loads_json(&found->loads)},
@@ -298,7 +298,7 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 		}));
 }
 
-/* ---- Telling ---- */
+/* ---- Text ---- */
 
 static void print_load(const json_t *load)
 {
@@ -334,8 +334,8 @@ static void print_paths(const json_t *object, const struct judged *j)
 }
 
 /*
- * Words with names of nodes are not those of the object: a netlist may have bytes in them
- * that JSON cannot.
+ * Prints the result. Findings have node names, and are not taken from the object: a
+ * netlist's names may have bytes that JSON cannot have.
  */
 static void print_check(const json_t *object, const struct judged *j, bool quiet)
 {
@@ -458,7 +458,7 @@ static const struct cli_command command = {
 	.max_operands = 2,
 };
 
-/* Reads the options; an exit status, or -1 to go on. */
+/* Reads the options; returns an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
 	int status = cli_command_read(&command, argc, argv, request);

@@ -21,10 +21,10 @@ struct request {
 	struct cli_output output;
 };
 
-/* One of the two. */
+/* One of the two sides. */
 struct side {
 	const char *path;
-	struct pm_fabric *fabric; /* NULL: tables were given */
+	struct pm_fabric *fabric; /* NULL: only tables were given */
 	struct pm_lfts *lfts;
 };
 
@@ -69,7 +69,7 @@ static int read_side(struct side *side, const struct request *request)
 
 /* ---- Topologies ---- */
 
-/* Nodes with a cable, and cables, that `a` has and `b` has not. */
+/* Counts cabled nodes, and cables, that `a` has and `b` lacks. */
 static void count_gone(const struct pm_fabric *a, const struct pm_fabric *b,
 		       uint32_t *switches, uint32_t *end_nodes, uint32_t *links)
 {
@@ -95,7 +95,7 @@ static void count_gone(const struct pm_fabric *a, const struct pm_fabric *b,
 	}
 }
 
-/* Replaces a plan by the one that keeps the LIDs a fabric has; an exit status. */
+/* Replaces a plan by one that keeps the fabric's LIDs; returns an exit status. */
 static int keep_lids(struct pm_plan **plan, const struct pm_fabric *fabric,
 		     const struct pm_plan *before)
 {
@@ -112,7 +112,7 @@ static int keep_lids(struct pm_plan **plan, const struct pm_fabric *fabric,
 	return EXIT_FINE;
 }
 
-/* The tables of a plan for one side, as if read from a file; an exit status. */
+/* Makes a plan's tables for one side, as if read from a file; returns an exit status. */
 static int make_side(struct side *side, const struct request *request,
 		     struct cli_tables *tables)
 {
@@ -125,7 +125,7 @@ static int make_side(struct side *side, const struct request *request,
 	return status;
 }
 
-/* Tables for OLD by a plan made for it, and for NEW by that plan, grown. */
+/* Makes tables: for OLD by a plan for it, and for NEW by that plan, grown. */
 static int plan_sides(struct side *before, struct side *after,
 		      const struct request *request)
 {
@@ -155,7 +155,7 @@ static int plan_sides(struct side *before, struct side *after,
 	return status;
 }
 
-/* ---- Telling ---- */
+/* ---- Describing ---- */
 
 static bool differs(const struct result *r)
 {
@@ -168,7 +168,7 @@ static bool differs(const struct result *r)
 	       cable_diff_any(r->cables);
 }
 
-/* The name of a port GUID's node, "" if unknown. */
+/* The name of the node with a port GUID; "" if unknown. */
 static const char *port_name(const struct pm_fabric *fabric, uint64_t guid)
 {
 	for (uint32_t i = 0; fabric && i < fabric->num_ports; i++) {
@@ -181,7 +181,7 @@ static const char *port_name(const struct pm_fabric *fabric, uint64_t guid)
 	return "";
 }
 
-/* The same for either of the two sides. */
+/* The name of a moved port's node, by either side. */
 static const char *move_name(const struct side *before, const struct side *after,
 			     uint64_t guid)
 {
@@ -280,7 +280,7 @@ static json_t *json_topology(const struct result *r)
 		"links_new", (json_int_t)d->links_new);
 }
 
-/* What differs in tables, into an object. */
+/* Adds the differences between tables to an object. */
 static void describe_tables(const struct result *r, const struct side *before,
 			    const struct side *after, json_t *object)
 {
@@ -308,7 +308,7 @@ static void describe_tables(const struct result *r, const struct side *before,
 	json_object_set_new(object, "switches", json_switches(r, before, after));
 }
 
-/* All that was found, as a JSON object. */
+/* Describes all differences as a JSON object. */
 static json_t *describe_diff(const struct result *r, const struct side *before,
 			     const struct side *after, const struct request *request)
 {

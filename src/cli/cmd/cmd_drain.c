@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor drain, undrain: parts that the plugin excludes from hosts' paths. */
+/* portmajor drain, undrain: excludes parts from hosts' paths, by the plugin. */
 #include "cache.h"
 #include "commands.h"
 #include "drain_effect.h"
@@ -34,13 +34,13 @@ struct request {
 
 /* The effects of a drain. */
 struct outcome {
-	json_t *effect; /* NULL: nothing is drained anew */
-	char *text;	/* the same in words */
+	json_t *effect; /* NULL: no new drain */
+	char *text;	/* the effect in words */
 	bool harsh;	/* refused without --force */
-	uint32_t first; /* of the list that is new */
+	uint32_t first; /* index of the first new drain */
 };
 
-/* ---- Several things ---- */
+/* ---- Several parts of one name ---- */
 
 static void add_guid(struct cli_names *guids, uint64_t guid, unsigned int num)
 {
@@ -59,7 +59,7 @@ static int refuse_several(const char *what, const char *text,
 
 /* ---- Adding ---- */
 
-/* One thing, as cli_failures_find has it; an exit status. */
+/* Adds one part, as cli_failures_find gives it; returns an exit status. */
 static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 		     uint32_t thing)
 {
@@ -90,7 +90,7 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 	return EXIT_FINE;
 }
 
-/* A pattern may stand for several things, and a name for one alone; an exit status. */
+/* A pattern may mean several parts, but a name only one; returns an exit status. */
 static int check_several(const struct pm_fabric *fabric, const char *text,
 			 const struct pm_ports *things, bool quiet)
 {
@@ -127,7 +127,7 @@ static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
 	return status;
 }
 
-/* The plan and the state that the plugin keeps; an exit status. */
+/* Reads the plugin's plan and state; returns an exit status. */
 static int read_plan(struct pm_plan **plan, json_t **state)
 {
 	struct cache_paths files;
@@ -159,7 +159,7 @@ static int read_plan(struct pm_plan **plan, json_t **state)
 	return status;
 }
 
-/* Where things are looked up. */
+/* The fabric in which parts are looked up. */
 struct place {
 	struct pm_plan *plan;
 	struct pm_fabric *fabric; /* of a netlist, or NULL */
@@ -200,8 +200,8 @@ static void close_place(struct place *place)
 }
 
 /*
- * The user that gives the command, also by sudo, for the caller to free. By the
- * environment: the C library's lookup of users ends the process where it has no memory.
+ * The user that gives the command, also by sudo, for the caller to free. Takes it from
+ * the environment: the C library's lookup of users ends the process when out of memory.
  */
 static char *find_user(void)
 {
@@ -217,7 +217,7 @@ static char *find_user(void)
 	return asprintf(&name, "uid:%u", (unsigned int)getuid()) < 0 ? NULL : name;
 }
 
-/* Notes the time, user and reason of new drains. */
+/* Adds the time, user and reason to new drains. */
 static void note_new(struct pm_drains *drains, uint32_t first, const char *reason)
 {
 	char *user = find_user();
@@ -230,7 +230,7 @@ static void note_new(struct pm_drains *drains, uint32_t first, const char *reaso
 	free(user);
 }
 
-/* Its effects, and whether they are allowed; an exit status. */
+/* Finds the effects of new drains, and if they are allowed; returns an exit status. */
 static int judge(const struct place *place, struct pm_drains *before,
 		 struct pm_drains *drains, const struct request *request,
 		 struct outcome *outcome)
@@ -277,16 +277,16 @@ static int drain(struct pm_drains *drains, const struct request *request, char *
 	return status;
 }
 
-/* ---- Taking back ---- */
+/* ---- undrain ---- */
 
 enum meant {
 	NOT_MEANT,
 	BY_PATTERN,
 	BY_NAME,
-	BY_GUID, /* or label */
+	BY_GUID, /* or by label */
 };
 
-/* Whether text is a name, with or without the port behind it; or matches it. */
+/* Whether text is a name, with or without its port; or matches it as a pattern. */
 static bool is_named(const char *text, const char *name, unsigned int num, bool pattern)
 {
 	char *with_port;
@@ -323,8 +323,8 @@ static enum meant is_meant(const char *text, const struct pm_drain *d)
 }
 
 /*
- * Prints the matches of a name, if there are several; an exit status, not that of success
- * for a name of several switches.
+ * Prints the matches of a name, if there are several. Returns an exit status: an error if
+ * several switches have the name.
  */
 static int print_meant(const struct pm_drains *drains, const char *text, bool quiet)
 {
@@ -377,11 +377,12 @@ static int undrain(struct pm_drains *drains, const struct request *request,
 	return EXIT_FINE;
 }
 
-/* ---- What has become of it ---- */
+/* ---- What OpenSM has done ---- */
 
 /*
- * Adds what another OpenSM follows. All follow one list, and only one of them knows the
- * switch of an item. False if it has other items: one of them has not followed yet.
+ * Merges the drains that another OpenSM follows. All follow one list, and only one OpenSM
+ * knows the switch of an item. False if it has other items: one OpenSM has not followed
+ * yet.
  */
 static bool merge_drained(json_t *list, const json_t *more)
 {
@@ -400,7 +401,7 @@ static bool merge_drained(json_t *list, const json_t *more)
 	return true;
 }
 
-/* The drains that running OpenSMs follow; false if unknown, or not the same. */
+/* Reads the drains that running OpenSMs follow; false if unknown, or not the same. */
 static bool read_followed(json_t **list, bool *running)
 {
 	struct cache_paths files;
@@ -430,7 +431,7 @@ static bool read_followed(json_t **list, bool *running)
 	return same && json_is_array(*list);
 }
 
-/* The word for one part: the plugin's, or "pending". */
+/* The state of a drain: the plugin's word, or "pending". */
 static const char *find_state(const json_t *list, const struct pm_drain *d)
 {
 	const json_t *item;
@@ -449,7 +450,7 @@ static const char *find_state(const json_t *list, const struct pm_drain *d)
 	return "pending";
 }
 
-/* Whether the plugin follows just this. */
+/* Whether the plugin follows exactly these drains. */
 static bool is_followed(const json_t *list, const struct pm_drains *drains)
 {
 	if (json_array_size(list) != drains->num)
@@ -460,7 +461,7 @@ static bool is_followed(const json_t *list, const struct pm_drains *drains)
 	return true;
 }
 
-/* Reads the states until all drains are followed, or the time is over. */
+/* Reads states until all drains are followed, or the time is over. */
 static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_t **list)
 {
 	for (uint64_t looks = wait_s * UINT64_C(1000000) / POLL_US;; looks--) {
@@ -525,7 +526,7 @@ static void print_thing(const json_t *thing, const char *state)
 	putchar('\n');
 }
 
-/* Prints the parts that would be drained, and the effects; an exit status. */
+/* Prints the parts to drain and the effects, of a dry run; returns an exit status. */
 static int show_trial(const struct pm_drains *drains, const struct request *request,
 		      const struct outcome *outcome)
 {
@@ -550,7 +551,9 @@ static int show_trial(const struct pm_drains *drains, const struct request *requ
 	return status ? status : outcome->harsh ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-/* Prints the drained parts; an exit status, EXIT_FINDINGS if not all are out. */
+/*
+ * Prints the drained parts; returns EXIT_FINDINGS if not all are out, or an exit status.
+ */
 static int show_drained(const struct pm_drains *drains, const struct request *request,
 			const struct outcome *outcome)
 {
@@ -585,7 +588,7 @@ static int write_drains(FILE *file, const void *arg)
 	return 0;
 }
 
-/* Whether an OpenSM runs that follows no drain as it is in shadow mode. */
+/* Whether an OpenSM runs in shadow mode, and so follows no drain. */
 static bool is_in_shadow(void)
 {
 	struct cache_paths files;
@@ -636,7 +639,7 @@ static int change(struct request *request, char **operands, bool back)
 		if (!status)
 			status = show_drained(&drains, request, &outcome);
 		if (status == EXIT_FINDINGS && changes && !request->wait_s)
-			status = EXIT_FINE; /* no --wait */
+			status = EXIT_FINE; /* without --wait */
 	}
 	json_decref(outcome.effect);
 	free(outcome.text);

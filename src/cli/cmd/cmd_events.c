@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor events: prints the plugin's file of events, which is lines "TIME SEVERITY
- * KIND TEXT". An older part of it is in a file .old beside it.
+ * portmajor events: prints the plugin's file of events, which has lines "TIME SEVERITY
+ * KIND TEXT". Older lines are in a file .old beside it.
  */
 #include "cache.h"
 #include "commands.h"
@@ -17,24 +17,24 @@
 #include <unistd.h>
 
 #define LINE 512      /* bytes; the plugin's are shorter */
-#define LOOK_MS 250   /* between looks for more */
+#define LOOK_MS 250   /* between reads */
 #define COLUMN_MAX 30 /* bytes of a word */
 
 struct request {
 	bool follow;
-	uint32_t lines;	  /* the last ones, UINT32_MAX: all */
-	const char *file; /* NULL: those of all fabrics */
+	uint32_t lines;	  /* how many of the last ones; UINT32_MAX: all */
+	const char *file; /* NULL: the files of all fabrics */
 	struct cli_output output;
 };
 
-/* ---- A line ---- */
+/* ---- Lines ---- */
 
 struct event {
 	char time[COLUMN_MAX], severity[COLUMN_MAX], kind[COLUMN_MAX];
 	const char *text;
 };
 
-/* False: it is none. */
+/* Returns false if the line is no event. */
 static bool parse_event(const char *line, struct event *event)
 {
 	int at = 0;
@@ -67,7 +67,7 @@ static void print_event(const struct event *event)
 
 /* ---- Files ---- */
 
-/* A whole line without its end; false: there is none yet, and nothing is read. */
+/* Reads a whole line, without its end; false: there is none yet, and nothing is read. */
 static bool read_whole_line(FILE *file, char line[LINE])
 {
 	long before = ftell(file);
@@ -85,13 +85,15 @@ static bool read_whole_line(FILE *file, char line[LINE])
 	return false;
 }
 
-/* A fabric's file, and the file that is read: .old, it, and newer ones. */
+/*
+ * A fabric's file, and the file being read: first .old, then the file and its successors.
+ */
 struct source {
 	const char *path;
-	FILE *file; /* NULL: it is not there */
+	FILE *file; /* NULL: there is no file */
 };
 
-/* Whether there is another file at the path than the one that is read. */
+/* Whether the path has another file than the one being read. */
 static bool is_replaced(const struct source *source)
 {
 	struct stat there, here;
@@ -100,7 +102,7 @@ static bool is_replaced(const struct source *source)
 	       !fstat(fileno(source->file), &here) && there.st_ino != here.st_ino;
 }
 
-/* The next line; false: there is none yet. */
+/* Reads the next line; false: there is none yet. */
 static bool next_line(struct source *source, char line[LINE])
 {
 	bool replaced;
@@ -109,7 +111,7 @@ static bool next_line(struct source *source, char line[LINE])
 		source->file = fopen(source->path, "re");
 	if (!source->file)
 		return false;
-	/* Asked first: nothing is appended to a file once it is replaced. */
+	/* This comes first: nothing is appended to a replaced file. */
 	replaced = is_replaced(source);
 	if (read_whole_line(source->file, line))
 		return true;
@@ -131,7 +133,7 @@ static void open_source(struct source *source, const char *path)
 
 /* ---- Printing ---- */
 
-/* A list of objects, or NULL: each is printed at once. */
+/* Adds an event to a list of objects or, if that is NULL, prints it. */
 static void tell_event(const struct event *event, const struct request *request,
 		       json_t *list)
 {
@@ -143,7 +145,7 @@ static void tell_event(const struct event *event, const struct request *request,
 		print_event(event);
 }
 
-/* The next event that is requested; its text is in the line. */
+/* Reads the next requested event; its text is in the line. */
 static bool next_event(struct source *source, const struct request *request,
 		       char line[LINE], struct event *event)
 {
@@ -170,7 +172,7 @@ static uint32_t count_events(const char *path, const struct request *request)
 	return count;
 }
 
-/* Those that there are, but for the first ones. */
+/* Prints the present events, without the first `but`. */
 static void tell_events(struct source *source, const struct request *request,
 			uint32_t but, json_t *list)
 {
@@ -184,7 +186,7 @@ static void tell_events(struct source *source, const struct request *request,
 			tell_event(&event, request, list);
 }
 
-/* Goes on for ever, or until nothing can be written. */
+/* Prints events for ever, or until printing fails. */
 static int follow(struct source *sources, size_t num, const struct request *request)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor generate: netlists of fat trees and other topologies. */
+/* portmajor generate: writes netlists of fat trees and other topologies. */
 #include "commands.h"
 #include "json.h"
 #include "failure_options.h"
@@ -23,7 +23,7 @@ struct request {
 	struct cli_output output;
 };
 
-/* "4,4,2" into at most max numbers; the number of them, or 0 if malformed. */
+/* Reads "4,4,2" into at most max numbers; returns how many, or 0 if malformed. */
 static unsigned int parse_list(char *text, unsigned int *list, unsigned int max)
 {
 	unsigned int count = 0;
@@ -38,7 +38,7 @@ static unsigned int parse_list(char *text, unsigned int *list, unsigned int max)
 	return count;
 }
 
-/* Numbers argv[0..count) into values[]; false if one is none. */
+/* Reads numbers argv[0..count) into values[]; false if one is no number. */
 static bool parse_numbers(char **argv, int count, unsigned int *values)
 {
 	for (int i = 0; i < count; i++) {
@@ -143,8 +143,8 @@ static bool parse_dragonfly(char **argv, struct pm_generate *config)
 }
 
 static const struct kind {
-	const char *name, *numbers; /* what stands behind it */
-	int low, high;		    /* operands behind it */
+	const char *name, *numbers; /* the name's operands */
+	int low, high;		    /* the number of operands */
 	bool (*parse)(char **argv, struct pm_generate *config);
 } kinds[] = {
 	{"director", "LEAVES", 1, 1, parse_director},
@@ -158,7 +158,7 @@ static const struct kind {
 	{"dragonfly", "GROUPS LEAVES SPINES HOSTS", 4, 4, parse_dragonfly},
 };
 
-/* Names the kind that was probably meant. */
+/* Reports an unknown kind, with the nearest one. */
 static int fail_unknown(const char *name)
 {
 	struct pm_nearest nearest = {0};
@@ -171,7 +171,7 @@ static int fail_unknown(const char *name)
 				     : " (-h lists them)");
 }
 
-/* Names the operands of a kind, of which too few or too many are given. */
+/* Reports too few or too many operands of a kind, and names them. */
 static int fail_count(const struct kind *kind, int given)
 {
 	const char *noun = strchr(kind->numbers, ',') ? "operand" : "number";
@@ -181,7 +181,7 @@ static int fail_count(const struct kind *kind, int given)
 			noun, kind->low == 1 ? "" : "s", kind->numbers, given);
 }
 
-/* An exit status. */
+/* Reads the kind and its operands; returns an exit status. */
 static int parse_kind(int argc, char **argv, struct pm_generate *config)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -202,7 +202,7 @@ static int parse_kind(int argc, char **argv, struct pm_generate *config)
 	return fail_unknown(argv[0]);
 }
 
-/* The fabric to print, and why it was not printed. */
+/* The fabric to print, and the error if that fails. */
 struct printing {
 	const struct pm_generate *config;
 	struct pm_error *err;
@@ -215,7 +215,7 @@ static int print_generated(FILE *file, const void *arg)
 	return pm_generate_write(printing->config, file, printing->err);
 }
 
-/* Generates a fabric and reads it; an exit status. */
+/* Generates a fabric and reads it; returns an exit status. */
 static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabric)
 {
 	struct pm_error err = {"out of memory"};
@@ -234,12 +234,12 @@ static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabr
 	return status;
 }
 
-/* Parts that were generated and are left out. */
+/* Parts that were generated and then removed. */
 struct left_out {
 	json_t *switches, *hosts, *links; /* lists */
 };
 
-/* Nodes, and cables between nodes that are still there. */
+/* Lists removed nodes, and removed cables between the other nodes. */
 static void find_left_out(const struct pm_fabric *fabric,
 			  const struct pm_fabric *degraded, struct left_out *left_out)
 {
@@ -264,7 +264,7 @@ static int print_netlist(FILE *file, const void *arg)
 	return 0;
 }
 
-/* Prints the object; takes over the left-out parts. An exit status. */
+/* Prints the object, and takes over the removed parts. Returns an exit status. */
 static int print_json(const struct request *request, const struct pm_fabric *fabric,
 		      struct left_out *left_out)
 {
@@ -299,7 +299,7 @@ static void print_left_out(const struct left_out *left_out, uint64_t seed)
 		links == 1 ? "" : "s", seed);
 }
 
-/* Writes the fabric without the left-out parts; an exit status. */
+/* Writes the fabric without the removed parts; returns an exit status. */
 static int write_fabric(const struct request *request)
 {
 	struct pm_fabric *fabric = NULL, *degraded = NULL;

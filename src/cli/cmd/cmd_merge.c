@@ -7,16 +7,16 @@
 
 #include <stdlib.h>
 
-/* The whole, as far as it has been read. */
+/* The whole, as far as it was read. */
 struct whole {
 	struct settings settings; /* those of the first file */
 	struct pm_failure_summary summary;
-	struct names names; /* of its rows */
+	struct names names; /* names in its rows */
 	bool *present;	    /* [shard - 1] */
 	uint32_t num_present;
 };
 
-/* Whether the file belongs with those before it; an exit status. */
+/* Checks that the file is a shard of the same whole; returns an exit status. */
 static int check_shard(struct whole *whole, const struct settings *settings,
 		       const char *path)
 {
@@ -63,7 +63,7 @@ static int add_shard(void *to, json_t *object, const char *path)
 	return status;
 }
 
-/* That no shard is missing; an exit status. */
+/* Checks that no shard is missing; returns an exit status. */
 static int check_whole(const struct whole *whole)
 {
 	uint32_t first = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor plan: planes, their runs of LIDs, and the owners of LIDs. */
+/* portmajor plan: prints planes, their runs of LIDs, and the owners of LIDs. */
 #include "commands.h"
 #include "json.h"
 #include "failure_options.h"
@@ -17,13 +17,13 @@ struct request {
 	struct cli_fabric fabric;
 	struct plan_files files;
 	const char *sm;
-	struct cli_failed failed; /* files are for the rest */
+	struct cli_failed failed; /* files are for the parts that remain */
 	bool lids;
-	uint32_t mlid_blocks; /* with orders of planes to print */
+	uint32_t mlid_blocks; /* to print with orders of planes */
 	struct cli_output output;
 };
 
-/* A plane's places and its runs of LIDs. */
+/* Prints a plane's places and its runs of LIDs. */
 static void print_plane(const json_t *plane, const struct pm_plan *plan)
 {
 	const json_t *runs = json_object_get(plane, "lids"), *run;
@@ -52,7 +52,7 @@ static void print_plane(const json_t *plane, const struct pm_plan *plan)
 	putchar('\n');
 }
 
-/* A place, and whether a host was there when the plan was made. */
+/* Prints a place, and whether it had a host when the plan was made. */
 static void print_place(const struct pm_plan *plan, const json_t *lid)
 {
 	uint32_t place = plan->owner[cli_json_number(lid, "lid")];
@@ -94,7 +94,7 @@ static void print_plan(const json_t *object, const struct pm_plan *plan)
 		plan_multicast_print(json_object_get(object, "multicast"));
 }
 
-/* The netlist's missing lines, for readers of the object alone. */
+/* Adds the netlist's missing lines, for readers of the object. */
 static void add_notes(json_t *list, const struct pm_netlist_notes *notes)
 {
 	uint32_t shown =
@@ -125,7 +125,7 @@ static int write_plan(const struct request *request, const struct cli_tables *ta
 	return EXIT_FINE;
 }
 
-/* The same plan, with tables for the rest after a failure; writes the files. */
+/* Writes the files for the parts that remain after a failure, with the same plan. */
 static int write_broken(const struct request *request, struct pm_plan *plan,
 			const struct pm_fabric *fabric, uint32_t sm)
 {
@@ -142,7 +142,7 @@ static int write_broken(const struct request *request, struct pm_plan *plan,
 	return status;
 }
 
-/* Plans, writes, prints; an exit status. */
+/* Makes a plan, writes files and prints; returns an exit status. */
 static int run_plan(const struct request *request, const struct pm_fabric *fabric)
 {
 	struct cli_tables tables = {0};
@@ -206,7 +206,7 @@ static const struct cli_command command = {
 	.max_operands = 1,
 };
 
-/* Options that stand for nothing without another one. */
+/* Refuses options that need another option. */
 static int check_request(const struct request *request)
 {
 	if (request->failed.num && !plan_files_any(&request->files))

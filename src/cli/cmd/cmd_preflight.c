@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor preflight: checks the installation before OpenSM starts, a line each. */
+/* portmajor preflight: checks the installation before OpenSM starts, a line per check. */
 #include "commands.h"
 #include "json.h"
 #include "preflight.h"
@@ -19,7 +19,7 @@
 #define LIBRARY "libportmajor.so"
 #define NAMED 4 /* unknown keys in a line */
 
-/* Whether there is an error; want of memory is no finding. */
+/* Whether there is an error; being out of memory is no finding, but ends the program. */
 static bool failed(int rc)
 {
 	if (rc == -ENOMEM)
@@ -44,7 +44,7 @@ static void check_opensm(struct preflight *p)
 		preflight_report(p, true, "opensm", "%s: %s", p->program, p->version);
 }
 
-/* One that OpenSM reads, but leaves out when it writes its configuration. */
+/* Whether OpenSM reads this key, but does not write it to its configuration. */
 static bool is_silent_key(const char *key)
 {
 	return !strcmp(key, "dimn_ports_file");
@@ -101,7 +101,7 @@ static void check_lmc(struct preflight *p)
 	p->lmc = (uint8_t)lmc;
 }
 
-/* The folder of files to be written must be there. */
+/* Checks that the folder of the metrics' file exists. */
 static void check_prometheus(struct preflight *p, const char *path)
 {
 	char *folder = strdup(path), *slash;
@@ -148,7 +148,7 @@ static void check_options(struct preflight *p)
 	p->plan.lmc = p->lmc;
 }
 
-/* Whether it reads this file, and starts. */
+/* Checks that OpenSM's service reads this file, and starts. */
 static void check_service(struct preflight *p)
 {
 	const struct preflight_service *service = &p->service;
@@ -236,7 +236,7 @@ static void check_library(struct preflight *p)
 
 /* ---- The plan and the fabric ---- */
 
-/* The plan, or NULL if there is something wrong with the file. */
+/* Reads the plan; NULL if the file is bad. */
 static struct pm_plan *check_plan(struct preflight *p, const char *path)
 {
 	struct pm_plan *plan = NULL;
@@ -284,7 +284,7 @@ static void free_plans(struct preflight *p)
 	cache_paths_free(&p->files);
 }
 
-/* Which plan is one for this fabric. */
+/* Reports which plan fits this fabric. */
 static void check_fit(struct preflight *p, const struct pm_fabric *fabric)
 {
 	size_t plans = 0;
@@ -317,7 +317,7 @@ static int read_fabric(struct preflight *p, struct pm_fabric **fabric)
 	return cli_fabric_read(p->netlist, &config, fabric);
 }
 
-/* A netlist that cannot be read is an error, not a finding. */
+/* Checks the fabric. An unreadable netlist is an error, not a finding. */
 static int check_fabric(struct preflight *p)
 {
 	struct pm_fabric *fabric = NULL;

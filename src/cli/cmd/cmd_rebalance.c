@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor rebalance: has a running OpenSM return to the plan's tables. */
+/* portmajor rebalance: requests that a running OpenSM return to the plan's tables. */
 #include "commands.h"
 #include "json.h"
 #include "masters.h"
@@ -11,7 +11,7 @@
 
 struct request {
 	bool dry_run;
-	uint32_t rate; /* 0: as configured */
+	uint32_t rate; /* 0: the configured rate */
 	struct cli_output output;
 };
 
@@ -23,7 +23,7 @@ static int print_request(FILE *file, const void *arg)
 	return 0;
 }
 
-/* The results of one fabric. */
+/* Describes the results of one fabric. */
 static json_t *describe_balance(const struct cli_master *master, bool requested)
 {
 	json_t *balance = json_object_get(master->root, "balance");
@@ -35,9 +35,9 @@ static json_t *describe_balance(const struct cli_master *master, bool requested)
 			 json_is_object(balance) ? json_incref(balance) : json_null());
 }
 
-/* ---- All of them ---- */
+/* ---- All fabrics ---- */
 
-/* Asks each, unless it is a dry run, and lists them; an exit status. */
+/* Writes each OpenSM's request, unless it is a dry run, and lists all; an exit status. */
 static int ask_all(const struct cli_masters *masters, const struct request *request,
 		   json_t *fabrics)
 {
@@ -84,7 +84,7 @@ static void print_fabric(const json_t *fabric)
 	puts(json_is_true(json_object_get(fabric, "requested")) ? "; requested" : "");
 }
 
-/* Prints the results; an exit status, that of findings if a dry run has any. */
+/* Prints the results. Returns an exit status: EXIT_FINDINGS if a dry run has any. */
 static int show_balance(json_t *fabrics, const struct request *request)
 {
 	json_t *object, *rate = request->rate ? json_integer(request->rate) : json_null();

@@ -16,7 +16,7 @@ static json_t *list_damped(const json_t *root)
 	return json_object_get(root, "flapping");
 }
 
-/* Kept out, or in use as a last path alone. */
+/* Whether a link is kept out of paths, or used only as a last path. */
 static bool is_held(const json_t *flap)
 {
 	const char *state = json_string_value(json_object_get(flap, "state"));
@@ -24,7 +24,7 @@ static bool is_held(const json_t *flap)
 	return state && (!strcmp(state, "on-hold") || !strcmp(state, "needed"));
 }
 
-/* Lines "GUID[PORT]", none for all links: names may be those of several switches. */
+/* Prints lines "GUID[PORT]", none for all links: several switches may have one name. */
 static int print_links(FILE *file, const void *arg)
 {
 	const struct settle_chosen *chosen = arg;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor status: reads, judges and prints the plugin's state, or goes on with changes.
+/*
+ * portmajor status: reads, judges and prints the plugin's state or, watching, its
+ * changes.
  */
 #include "cache.h"
 #include "commands.h"
@@ -15,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_AGE_S 180 /* the plugin writes every 60 */
+#define MAX_AGE_S 180 /* the plugin writes every 60 s */
 
 static json_t *describe_status(const char *path, const struct status *status,
 			       const struct findings *findings)
@@ -40,8 +42,8 @@ struct request {
 	uint32_t max_age; /* seconds */
 	bool watch;
 	const char *expect; /* netlist of the intended cabling, or NULL */
-	const char *file;   /* NULL: those of all fabrics */
-	json_t *shown;	    /* what --watch has printed, see status_print_changes */
+	const char *file;   /* NULL: the files of all fabrics */
+	json_t *shown;	    /* printed by --watch, see status_print_changes */
 	struct cli_output output;
 };
 
@@ -72,7 +74,7 @@ static int print(const char *path, const struct status *status,
 	return EXIT_FINE;
 }
 
-/* A standby knows nothing new of the fabric. */
+/* Compares cables, on a master: a standby knows nothing new of the fabric. */
 static int compare_cables(struct status *status, const char *path)
 {
 	return status->expected && !strcmp(status->state.sm, "master")
@@ -80,7 +82,7 @@ static int compare_cables(struct status *status, const char *path)
 		       : EXIT_FINE;
 }
 
-/* Sets *old, if that is sooner, to when the state will be an old one. */
+/* Sets *old to the time when the state becomes outdated, if that is sooner. */
 static int judge_and_print(const char *path, struct status *status,
 			   const struct request *request, time_t *old)
 {
@@ -89,7 +91,7 @@ static int judge_and_print(const char *path, struct status *status,
 	struct findings findings = {0};
 	int rc;
 
-	status->age = age < 0 ? 0 : age; /* clocks are set, now and then */
+	status->age = age < 0 ? 0 : age; /* clocks are adjusted at times */
 	findings_judge(status, &findings);
 	rc = print(path, status, &findings, request);
 	if (rc == EXIT_FINE && findings.count)
@@ -114,7 +116,7 @@ static int show_state(const char *path, const struct request *request, time_t *o
 	return rc;
 }
 
-/* Of all fabrics, one after the other; the worst exit status. */
+/* Prints the states of all fabrics; returns the worst exit status. */
 static int show_each(const struct cache_paths *paths, const struct request *request,
 		     time_t *old)
 {
@@ -163,7 +165,7 @@ static int show_states(const void *arg, time_t *old)
 			     : show_all(request, old);
 }
 
-/* A killed OpenSM writes nothing. */
+/* A killed OpenSM writes no end to its file. */
 static uint64_t mark_file(uint64_t hash, const char *path)
 {
 	return pm_hash_number(cli_watch_file(hash, path), cache_is_left(path));

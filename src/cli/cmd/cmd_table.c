@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor table: a switch's table and the load of every port, before and after a
- * failure.
+ * portmajor table: prints a switch's table and ports' loads, before and after a failure.
  */
 #include "commands.h"
 #include "groups.h"
@@ -29,22 +28,22 @@ struct request {
 	struct cli_output output;
 };
 
-/* Everything about one state of the fabric. */
+/* One state of the fabric: before or after the failure. */
 struct state {
 	const struct pm_plan *plan;
 	struct pm_routes *routes;
 	const struct pm_detours *detours;
 	uint8_t *usable;	    /* [port] of plan->topology */
-	uint32_t *loads;	    /* [port] flows that leave there, as they count */
+	uint32_t *loads;	    /* [port] flows out of it, weighted by rate */
 	uint8_t *table;		    /* [stride] of the switch */
-	const uint8_t **tables;	    /* [switch] in force, of the routes .. */
-	uint16_t *top;		    /* .. and the highest LID there */
-	uint32_t *changed, *blocks; /* [switch] entries and blocks, after */
+	const uint8_t **tables;	    /* [switch] tables in force, the routes' .. */
+	uint16_t *top;		    /* .. and their highest LIDs */
+	uint32_t *changed, *blocks; /* [switch] changed by it: entries, blocks */
 };
 
 /*
- * All-to-all traffic: every end port sends a flow to every LID of end ports. The fabric
- * has the rates of links, by the same ports.
+ * Counts the loads of all-to-all traffic: every end port sends a flow to every LID of an
+ * end port. The fabric has the rates of links, at the same ports.
  */
 static void count_loads(struct state *state, const struct pm_fabric *whole)
 {
@@ -88,7 +87,7 @@ static json_t *list_planes(const struct pm_plan *plan)
 	return list;
 }
 
-/* Entries: plane and ports, by LID; null without an owner. */
+/* Lists entries by LID: plane, and ports before and after; null without an owner. */
 static json_t *list_entries(const struct pm_plan *plan, const uint8_t *before,
 			    const uint8_t *after)
 {
@@ -104,7 +103,7 @@ static json_t *list_entries(const struct pm_plan *plan, const uint8_t *before,
 		plane = plan->plane[place];
 		if (plane != PM_NONE)
 			plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
-		/* An entry that may stay as it is does stay. */
+		/* If an entry may stay, it stays. */
 		json_array_append_new(
 			list, json_pack("[i, i, i]", plane == PM_NONE ? -1 : (int)plane,
 					before[lid] == PM_LFT_KEEP ? -1 : before[lid],
@@ -122,7 +121,7 @@ static const char *direction_name(const struct pm_tree *tree, uint32_t port)
 						  : "other";
 }
 
-/* A link's end, and the flows out of it. */
+/* Describes a link's end, and the flows out of it. */
 static json_t *port_loads_json(const struct state *before, const struct state *after,
 			       uint32_t i)
 {
@@ -152,7 +151,7 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 	return list;
 }
 
-/* The ports of a switch that have an end port before the failure. */
+/* Lists the ports of a switch that have an end port before the failure. */
 static json_t *list_hosts(const struct state *before, uint32_t sw)
 {
 	const struct pm_fabric *topology = before->plan->topology;
@@ -167,7 +166,7 @@ static json_t *list_hosts(const struct state *before, uint32_t sw)
 	return list;
 }
 
-/* The attached node; the fabric has the end nodes, by the same ports. */
+/* Lists the attached nodes; the fabric has the end nodes, at the same ports. */
 static json_t *list_host_names(const struct state *before, const struct pm_fabric *whole,
 			       uint32_t sw)
 {
@@ -210,7 +209,7 @@ static json_t *list_switches(const struct state *before, const struct state *aft
 	return list;
 }
 
-/* Counts what differs between tables: before is a copy of all, [switch][stride]. */
+/* Counts the differences between tables; before: a copy of all, [switch][stride]. */
 static void count_changes(struct state *after, const uint8_t *before)
 {
 	uint32_t stride = pm_routes_stride(after->routes);
@@ -262,7 +261,7 @@ static bool new_state(struct state *state, const struct pm_plan *plan,
 	       state->top && state->changed && state->blocks;
 }
 
-/* The tables for `now`, which is the whole fabric or a part of it. */
+/* Makes the tables for `now`, which is the whole fabric or a part of it. */
 static void route_state(struct state *state, const struct pm_fabric *whole,
 			const struct pm_fabric *now, uint32_t sw)
 {
@@ -302,7 +301,7 @@ static void print_loads(const struct state *before, const struct state *after,
 		table_mfts_print(multicast);
 }
 
-/* Takes `multicast`. */
+/* Prints the table; takes over `multicast`. */
 static int print_table(const struct state *before, const struct state *after,
 		       const struct pm_fabric *whole, const struct request *request,
 		       uint32_t sw, json_t *multicast)
@@ -320,7 +319,8 @@ static int print_table(const struct state *before, const struct state *after,
 	return cli_json_print(cli_json_join(cli_json_new("table", VERSION), more));
 }
 
-/* The switch that is requested; its index is that of plan->topology, too. An exit status.
+/*
+ * Finds the requested switch, which plan->topology has at the same index; an exit status.
  */
 static int find_named_switch(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			     const char *name, uint32_t *sw)
@@ -339,7 +339,7 @@ static int find_named_switch(const struct pm_fabric *fabric, const struct pm_pla
 		       : cli_fail(EXIT_USAGE, "--switch: \"%s\" is no switch", name);
 }
 
-/* The multicast table of the switch, null if no groups are named; an exit status. */
+/* Describes the switch's multicast table; null without groups. Returns an exit status. */
 static int describe_multicast(const struct pm_fabric *fabric,
 			      const struct pm_fabric *broken, const struct pm_plan *plan,
 			      uint32_t sm, uint32_t sw,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor whatif: the cost of a failure, or of every failure of a kind. */
+/* portmajor whatif: predicts the cost of a failure, or of every failure of a kind. */
 #include "commands.h"
 #include "groups.h"
 #include "json.h"
@@ -49,7 +49,7 @@ static json_t *fabric_json(const struct pm_fabric *fabric)
 			 pm_json_guid(cli_fabric_fingerprint(fabric)));
 }
 
-/* Members that a single failure and a sweep have in common. */
+/* Members that the objects of a failure and of a sweep have in common. */
 static json_t *settings_json(const struct pm_fabric *fabric,
 			     const struct request *request,
 			     const struct pm_whatif_config *config)
@@ -88,7 +88,7 @@ static json_t *levels_json(const struct pm_plan *plan,
 	return list;
 }
 
-/* The results before and after, or null if not requested. */
+/* Describes results before and after, or null if not requested. */
 static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 {
 	return wanted ? json_pack("{s:I, s:I}", "before", (json_int_t)before, "after",
@@ -96,7 +96,7 @@ static json_t *both_json(bool wanted, uint64_t before, uint64_t after)
 		      : json_null();
 }
 
-/* Pairs of hosts that cables connect, and those of them without an up-then-down path. */
+/* Describes connected pairs of hosts, and those of them without an up-then-down path. */
 static json_t *reachable_json(const struct pm_reachable *reachable)
 {
 	return json_pack("{s:I, s:I}", "connected", (json_int_t)reachable->connected,
@@ -105,7 +105,7 @@ static json_t *reachable_json(const struct pm_reachable *reachable)
 
 /* ---- One failure ---- */
 
-/* The hosts that the last failure cut off; NULL without memory. */
+/* Lists the hosts that the last failure cut off; NULL without memory. */
 static json_t *cut_off_json(const struct pm_fabric *fabric,
 			    const struct pm_whatif *whatif)
 {
@@ -119,7 +119,7 @@ static json_t *cut_off_json(const struct pm_fabric *fabric,
 	return list;
 }
 
-/* Takes `took`. */
+/* Describes a failure; takes over `took`. */
 static json_t *describe_whatif(const struct request *request,
 			       const struct pm_fabric *fabric,
 			       const struct pm_whatif_config *config,
@@ -226,7 +226,7 @@ static int write_whatif(json_t *object, bool json)
 
 /* ---- Multicast ---- */
 
-/* The place of the subnet manager, or PM_NONE. */
+/* The subnet manager's place, or PM_NONE. */
 static uint32_t find_sm(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			uint32_t sm)
 {
@@ -247,7 +247,7 @@ static const struct pm_json_row mft_rows[] = {
 	{0},
 };
 
-/* The failure's cost in multicast tables, null if no groups are named; an exit status. */
+/* Describes a failure's cost in multicast tables, null without groups; an exit status. */
 static int describe_multicast(const struct request *request,
 			      const struct pm_fabric *fabric, const struct pm_plan *plan,
 			      uint32_t sm, json_t **object)
@@ -279,7 +279,7 @@ static int describe_multicast(const struct request *request,
 	return status;
 }
 
-/* ---- One failure, all of it ---- */
+/* ---- One failure, with its output ---- */
 
 static int try_failures(const struct pm_fabric *fabric, const struct request *request,
 			const struct pm_whatif_config *config, struct pm_whatif *whatif)
@@ -351,8 +351,10 @@ static void show_progress(uint64_t done, uint64_t count, void *context)
 	cli_progress_show(context, done, count, done, count);
 }
 
-/* Names the rows of a summary, and the hosts that each of these cuts off, for which it is
- * failed once more; an exit status. */
+/*
+ * Names the rows of a summary, and the hosts that each of them cuts off. For these the
+ * failure is tried once more. Returns an exit status.
+ */
 static int name_rows(const struct pm_failures *failures, struct pm_whatif *whatif,
 		     struct pm_failure_summary *summary, struct names *names)
 {
@@ -365,7 +367,7 @@ static int name_rows(const struct pm_failures *failures, struct pm_whatif *whati
 
 		ports.num = 0;
 		row->name = names->num;
-		/* Without a cut pair no host is cut off, as with most failures. */
+		/* Most failures cut off no pair, and so no host. */
 		if ((row->value[PM_METRIC_PAIRS_CUT] &&
 		     pm_failures_ports(failures, row->number, &ports)) ||
 		    pm_whatif_fail(whatif, ports.list, ports.num, &ignored, NULL) ||
@@ -377,7 +379,7 @@ static int name_rows(const struct pm_failures *failures, struct pm_whatif *whati
 	return status;
 }
 
-/* Tries all of these failures and names the worst; an exit status. */
+/* Tries all these failures and names the worst; returns an exit status. */
 static int run_sweep(const struct request *request, const struct pm_failures *failures,
 		     const struct pm_whatif_config *config, struct pm_whatif *whatif,
 		     struct pm_failure_summary *summary, struct names *names)
@@ -528,7 +530,9 @@ static const struct cli_command command = {
 	.max_operands = INT_MAX,
 };
 
-/* Options that do not go together, and the default of `worst`; an exit status. */
+/*
+ * Refuses options that exclude each other; sets the default of `worst`. An exit status.
+ */
 static int check_request(struct request *request)
 {
 	const char *reason = NULL;
@@ -563,21 +567,21 @@ static int check_request(struct request *request)
 	return EXIT_FINE;
 }
 
-/* Reads the options; an exit status, or -1 to go on. */
+/* Reads the options; returns an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
 	int status = cli_command_read(&command, argc, argv, request);
 
 	if (status >= 0)
 		return status;
-	/* What follows --fail NAME are more names, up to the next option. */
+	/* Arguments after --fail NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
 		request->failed.list[request->failed.num++] = argv[i];
 	status = check_request(request);
 	return status ? status : -1;
 }
 
-/* Loads and shifts, dear for thousands of failures, are found there if requested. */
+/* Loads and shifts are dear for thousands of failures: found only if requested. */
 static void configure(const struct request *request, struct pm_whatif_config *config)
 {
 	config->plan = request->fabric.plan;
@@ -611,7 +615,7 @@ static int run_whatif(const char *path, const struct request *request)
 	return status;
 }
 
-/* Processors that this process may use, 1 and up. */
+/* The number of processors that this process may use, at least 1. */
 static unsigned int count_processors(void)
 {
 	cpu_set_t set;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor: its subcommands, by what a person wants. */
+/* portmajor: its subcommands, grouped by purpose. */
 #include "commands.h"
 #include "subcommands.h"
 

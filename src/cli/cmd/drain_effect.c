@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The effect of drains on the busiest link and on leaves' uplinks. */
+/* Finds the effect of drains on the busiest link and on leaves' uplinks. */
 #include "drain_effect.h"
 
 #include "json.h"
@@ -19,7 +19,7 @@ static void mark_away(const struct pm_fabric *topology, uint32_t port, uint8_t *
 		there[topology->ports[port].peer] = 0;
 }
 
-/* Of a missing part: a switch, or one port. */
+/* Marks the ports of a missing part, which is a switch or a port. */
 static void mark_part(const struct pm_fabric *topology, const json_t *part,
 		      uint8_t *there)
 {
@@ -67,7 +67,7 @@ static int find_busiest(const struct pm_plan *plan, const uint8_t *there,
 	return rc ? pm_error_no_memory(err) : 0;
 }
 
-/* Ports of a switch that lead up and are marked. */
+/* Counts the marked up ports of a switch. */
 static uint32_t count_up(const struct pm_plan *plan, uint32_t sw, const uint8_t *marked)
 {
 	const struct pm_fabric *topology = plan->topology;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names of links, switches and hosts by their ends, and their match with an operand. */
+/* Names links, switches and hosts by their ends, and matches these with an operand. */
 #include "ends.h"
 
 #include "json.h"
@@ -27,7 +27,7 @@ static bool matches(const char *operand, const char *text)
 	return !strcmp(operand, text) || !fnmatch(operand, text, 0);
 }
 
-/* The port of the switch of this name, "": it has none. */
+/* Whether an operand is this port of the switch of this name; "": it has no name. */
 static bool is_named(const char *operand, const char *name, json_int_t port,
 		     bool by_switch)
 {

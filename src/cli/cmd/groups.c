@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Multicast groups from a file, or those that IPoIB makes. */
+/* Reads multicast groups from a file, or makes those of IPoIB. */
 #include "groups.h"
 #include "output.h"
 
@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define LONGEST 1024 /* bytes of what a line names */
+#define LONGEST 1024 /* bytes of a name in a line */
 
 /* ---- Members ---- */
 
 /*
- * Adds a port of the fabric, an end port or a switch's port 0, or its place in a plan; a
+ * Adds a port of the fabric, an end port or a switch's port 0, or its place in a plan. A
  * port without a place is no member.
  */
 static int add_member_port(const struct pm_fabric *fabric, const struct pm_plan *plan,
@@ -48,9 +48,7 @@ static int add_members_of(const struct pm_fabric *fabric, const struct pm_plan *
 	return rc;
 }
 
-/*
- * A thing that pm_failures_find found. A port of a switch stands for the attached node.
- */
+/* Adds what pm_failures_find has found. A port of a switch means the attached node. */
 static int add_thing(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     uint16_t mlid, uint32_t thing, struct cli_groups *groups)
 {
@@ -76,7 +74,7 @@ static int compare_members(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Makes the groups of their members. -ENOMEM. */
+/* Makes groups from their members. -ENOMEM. */
 static int make_groups(struct cli_groups *groups)
 {
 	if (groups->num_members)
@@ -111,7 +109,7 @@ void cli_groups_free(struct cli_groups *groups)
 
 /* ---- Files ---- */
 
-/* The rest of a line, without blanks at its ends, as a string. */
+/* Copies the rest of a line, without blanks at its ends. */
 static bool copy_rest(struct pm_text line, char name[LONGEST])
 {
 	size_t length;
@@ -185,7 +183,7 @@ int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
 }
 
-/* The broadcast group of IPoIB as it is made first: all end ports of hosts. */
+/* Adds IPoIB's broadcast group, which is made first: all end ports of hosts. */
 static int add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		     struct cli_groups *groups)
 {

@@ -14,7 +14,7 @@
 
 #define POLL_US 100000
 
-/* Whether an OpenSM that would follow has written this state; root may be NULL. */
+/* Whether this state is of an OpenSM that follows requests; root may be NULL. */
 static bool is_followed(const json_t *root, const char *file, bool shadow)
 {
 	const char *sm = json_string_value(json_object_get(root, "sm_state"));
@@ -25,7 +25,7 @@ static bool is_followed(const json_t *root, const char *file, bool shadow)
 	       !cache_is_left(file);
 }
 
-/* Takes over root. */
+/* Adds a master; takes over root. */
 static void add_master(struct cli_masters *masters, const char *file, const char *name,
 		       json_t *root)
 {
@@ -89,7 +89,7 @@ static void renew(struct cli_master *master)
 	json_t *root = cli_json_load(master->state);
 
 	if (!root)
-		return; /* in between: the next look decides */
+		return; /* being replaced: the next read decides */
 	json_decref(master->root);
 	master->root = root;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Missing parts of the state as text. */
+/* Prints missing parts of the state. */
 #include "missing_output.h"
 
 #include "ends.h"
@@ -37,7 +37,7 @@ char *cli_missing_name(const json_t *part)
 	return host;
 }
 
-/* With how many hosts, where they are a switch's. */
+/* Names a part; a switch with the number of its hosts. */
 static char *name_with_hosts(const json_t *part)
 {
 	char *name = cli_missing_name(part), *both;
@@ -64,8 +64,10 @@ static void print_since(FILE *out, json_int_t seconds)
 	fputs(text, out);
 }
 
-/* Lists parts that are not acknowledged; returns how many they are, and since when: the
- * first and the last of them. */
+/*
+ * Lists the parts that are not acknowledged. Returns their number; *from and *to: since
+ * when the first and the last one are missing.
+ */
 static size_t list_open(FILE *out, const json_t *missing, json_int_t *from,
 			json_int_t *to)
 {

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #define OTHER_FOLDERS "/usr/sbin:/usr/local/sbin:/sbin"
-#define BUILT_FOR "portmajor built for " /* as in plugins/opensm/engine/plugin.c */
+#define BUILT_FOR "portmajor built for " /* also in engine/plugin.c */
 #define MAX_VERSION 64
-#define NO_MEMORY 126			/* exit status of a child, as is 127 */
-#define REFUSED "cannot be preloaded (" /* the dynamic linker's words */
+#define NO_MEMORY 126			/* exit status of a child; so is 127 */
+#define REFUSED "cannot be preloaded (" /* words of the dynamic linker */
 
 char *opensm_find(void)
 {
@@ -41,7 +41,7 @@ char *opensm_find(void)
 	return program;
 }
 
-/* In the child: becomes the program, with both its streams in the pipe. */
+/* In the child: runs the program, with both its streams to the pipe. */
 static void become(char *const argv[], char *const variables[], int out)
 {
 	int in = open("/dev/null", O_RDONLY);
@@ -55,8 +55,8 @@ static void become(char *const argv[], char *const variables[], int out)
 }
 
 /*
- * Runs a program with further variables in its environment, and gives its output, to be
- * freed. -EIO: it failed.
+ * Runs a program with further environment variables; *output is its output, which the
+ * caller frees. -EIO: the program failed.
  */
 static int run_program(char *const argv[], char *const variables[], char **output,
 		       struct pm_error *err)
@@ -138,7 +138,7 @@ int opensm_defaults(const char *program, struct pm_opensm_conf *conf,
 	return rc;
 }
 
-/* A copy of the text from `from` up to one of these characters. */
+/* Copies the text from `from` up to one of these characters. */
 static char *copy_until(const char *from, const char *ends)
 {
 	char *copy = strndup(from, strcspn(from, ends));
@@ -148,7 +148,7 @@ static char *copy_until(const char *from, const char *ends)
 	return copy;
 }
 
-/* One line of the dynamic linker. */
+/* Reads a line of the dynamic linker. */
 static void read_trace(const char *line, const char *name, struct opensm_library *library)
 {
 	const char *at = line + strspn(line, " \t"), *arrow = strstr(at, " => ");
@@ -200,10 +200,7 @@ void opensm_library_free(struct opensm_library *library)
 	*library = (struct opensm_library){0};
 }
 
-/*
- * Finds the text behind the mark in a file, read piece by piece; NULL: *rc has the
- * reason.
- */
+/* Finds the text after the mark in a file; NULL: *rc has the reason. */
 static char *find_mark(FILE *file, int *rc)
 {
 	char version[MAX_VERSION];
@@ -211,7 +208,7 @@ static char *find_mark(FILE *file, int *rc)
 	int c;
 
 	while (BUILT_FOR[matched] && (c = getc(file)) != EOF) {
-		/* The letter p is in the mark once, so no start of it is missed. */
+		/* Only the mark's first letter is a p: a new match begins there. */
 		if (c == BUILT_FOR[matched])
 			matched++;
 		else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor preflight: values of opensm.conf. OpenSM silently takes the default, or
- * FALSE, for an invalid value; a value's type is that of the default that OpenSM writes.
+ * portmajor preflight: checks the values of opensm.conf. For an invalid value OpenSM
+ * silently takes the default, or FALSE. A value has the type of the default that OpenSM
+ * writes.
  */
 #include "options.h"
 #include "preflight.h"
@@ -14,11 +15,11 @@
 #include <unistd.h>
 
 #define OURS "portmajor"
-#define BETWEEN ", \t" /* names of engines */
+#define BETWEEN ", \t" /* between names of engines */
 
 /* ---- Names ---- */
 
-/* Takes the next word of a list; false at its end. */
+/* Takes the next word of a list; false at the end. */
 static bool next_word(const char **list, char *word, size_t size)
 {
 	size_t length;
@@ -32,7 +33,7 @@ static bool next_word(const char **list, char *word, size_t size)
 	return true;
 }
 
-/* Whether a word is in a list; near gets one that may be meant for it. */
+/* Whether a word is in a list; *near: a similar one. */
 static bool find_word(const char *list, const char *wanted, struct pm_nearest *near,
 		      char word[PM_OPENSM_CONF_LINE])
 {
@@ -81,7 +82,7 @@ bool preflight_has_next_engine(const struct preflight *p)
 	return false;
 }
 
-/* False, and a line, if OpenSM has no engine of that name. */
+/* Reports a name of which OpenSM has no engine, and returns false. */
 static bool check_engine_name(struct preflight *p, const char *name)
 {
 	static const char *const known[] = {
@@ -151,12 +152,12 @@ static bool is_number(const char *value)
 	return !errno && end != value && !*end;
 }
 
-/* One value, beside OpenSM's default. */
+/* Checks a value, given OpenSM's default. */
 static void check_value(struct preflight *p, const struct pm_opensm_conf_item *item)
 {
 	const char *usual = pm_opensm_conf_value(&p->defaults, item->key);
 
-	if (!usual || !strcmp(item->key, "lmc")) /* which has a check of its own */
+	if (!usual || !strcmp(item->key, "lmc")) /* lmc has a check of its own */
 		return;
 	if (is_flag(usual) && !is_flag(item->value))
 		preflight_report(
@@ -216,7 +217,7 @@ static void check_files(struct preflight *p)
 		const char *path = pm_opensm_conf_value(&p->conf, keys[i]);
 		const char *usual = pm_opensm_conf_value(&p->defaults, keys[i]);
 
-		/* OpenSM does without those that it looks for by itself. */
+		/* OpenSM can do without the files of its defaults. */
 		if (path && (!usual || strcmp(path, usual)) && access(path, R_OK))
 			preflight_report(p, false, "files", "%s %s: %s", keys[i], path,
 					 strerror(errno));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor preflight: a line, or a member of "checks", for each check. */
+/* portmajor preflight: prints a line, or a member of "checks", for each check. */
 #include "json.h"
 #include "preflight.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor preflight: the configuration of OpenSM's service, and whether it starts.
- * systemd reads units of /usr/lib, /run and /etc, and the last line ExecStart= counts.
+ * portmajor preflight: finds the configuration of OpenSM's service, and whether it
+ * starts. systemd reads units in /usr/lib, /run and /etc, and the last line ExecStart=
+ * counts.
  */
 #include "preflight.h"
 
@@ -15,7 +16,7 @@
 
 #define MAX_UNIT (1 << 16)
 
-/* The file behind -F or --config in a command line, to be freed; NULL: none. */
+/* The file after -F or --config in a command line, for the caller to free; NULL: none. */
 static char *find_config(const char *line)
 {
 	static const char *const options[] = {" -F ", " --config ", " --config="};
@@ -51,7 +52,7 @@ static void read_unit(struct preflight_service *service, const char *path)
 	free(text);
 }
 
-/* Whether the last line PORTS= gives no port a subnet manager. */
+/* Whether the last line PORTS= leaves no port for a subnet manager. */
 static bool has_no_ports(void)
 {
 	char *text = NULL, *rest, *line;

@@ -50,7 +50,7 @@ int cli_watch_run(const struct cli_watch *watch)
 			if (fflush(stdout))
 				break;
 		}
-		nanosleep(&second, NULL); /* a signal ends that too */
+		nanosleep(&second, NULL); /* a signal ends this, too */
 	}
 	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Common parts of acknowledge and release: listing, requests and waiting. */
+/* Common parts of acknowledge and release: lists, requests and waits. */
 #include "settle.h"
 
 #include "ends.h"
@@ -11,7 +11,7 @@ struct settle {
 	const struct settle_request *request;
 };
 
-/* The listed parts of a state, as a new array. */
+/* The listed parts of a state, in a new array. */
 static json_t *list_matters(const struct settle *settle, const json_t *root)
 {
 	json_t *matters = settle->kind->list(root), *list = json_array(), *matter;
@@ -37,7 +37,7 @@ static bool is_meant(const struct settle *settle, const json_t *matter)
 	return meant;
 }
 
-/* Whether something is listed that an operand means; an exit status. */
+/* Checks that an operand means a listed part; returns an exit status. */
 static int check_operand(const struct settle *settle, const struct cli_masters *masters,
 			 const char *operand)
 {
@@ -57,7 +57,7 @@ static int check_operand(const struct settle *settle, const struct cli_masters *
 				operand, settle->kind->unknown);
 }
 
-/* Leaves the request for one of them; an exit status. */
+/* Writes the request for one OpenSM; returns an exit status. */
 static int query_master(const struct settle *settle, const struct cli_master *master)
 {
 	json_t *list = list_matters(settle, master->root), *meant = json_array(), *matter;
@@ -86,7 +86,7 @@ static int leave_requests(const struct settle *settle, const struct cli_masters 
 	return status;
 }
 
-/* Whether nothing is open that is meant, or without operands anything. */
+/* Whether all parts that are meant, or without operands all parts, are settled. */
 static bool is_done(const struct cli_master *master, const void *arg)
 {
 	const struct settle *settle = arg;
@@ -101,7 +101,7 @@ static bool is_done(const struct cli_master *master, const void *arg)
 	return done;
 }
 
-/* Prints the list; an exit status. */
+/* Prints the list; returns an exit status. */
 static int show_matters(const struct settle *settle, const struct cli_masters *masters,
 			bool done)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads the plugin's state. */
+/* Reads the plugin's state file. */
 #include "state_file.h"
 
 #include "cache.h"
@@ -80,7 +80,7 @@ static const struct {
 	{"drained", drained_rows},     {"port_errors", port_errors_rows},
 };
 
-/* Whether it is the plugin's document, of our version. */
+/* Checks that this is the plugin's document, of our version. */
 static int check_schema(json_t *root, const char *path)
 {
 	const char *schema = NULL;

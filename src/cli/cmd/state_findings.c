@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Judges the plugin's state. */
+/* Judges the plugin's state, and collects findings. */
 #include "state_findings.h"
 
 #include "cable_output.h"
@@ -31,7 +31,7 @@ add_finding(struct findings *findings, const char *kind, const char *format, ...
 	va_end(args);
 }
 
-/* Pairs that cables connect and our tables do not; another engine's are unknown. */
+/* Judges pairs that cables connect and our tables do not; other engines' are unknown. */
 static void judge_paths(const struct status *status, struct findings *findings)
 {
 	const struct state_file *state = &status->state;
@@ -48,7 +48,7 @@ static void judge_paths(const struct status *status, struct findings *findings)
 			    where);
 }
 
-/* A restart goes on with the files on disk. */
+/* Judges files: a restart goes on with those on disk. */
 static void judge_files(const struct status *status, struct findings *findings)
 {
 	const json_t *plan = state_file_member(&status->state, "plan");
@@ -59,13 +59,13 @@ static void judge_files(const struct status *status, struct findings *findings)
 		add_finding(findings, "files", "the plan is not saved: see OpenSM's log");
 }
 
-/* Text, or NULL where there is none. */
+/* A member's text, or NULL if it has none. */
 static const char *text_of(const json_t *object, const char *member)
 {
 	return json_string_value(json_object_get(object, member));
 }
 
-/* Appends to a text that is allocated. */
+/* Appends to an allocated text. */
 static void __attribute__((format(printf, 2, 3)))
 append(char **text, const char *format, ...)
 {
@@ -94,7 +94,7 @@ static void append_degraded(char **text, const json_t *link)
 	free(name);
 }
 
-/* The list may be shorter than the count. */
+/* The list may have fewer links than there are. */
 static void judge_links(const struct status *status, struct findings *findings)
 {
 	const json_t *list = json_object_get(
@@ -114,7 +114,7 @@ static void judge_links(const struct status *status, struct findings *findings)
 	free(text);
 }
 
-/* Errors by kind: the member, and one and more of them in words. */
+/* Errors by kind: the member's name, and the nouns for one and for more. */
 static const struct {
 	const char *member, *one, *more;
 } port_errors[] = {
@@ -166,8 +166,7 @@ static bool is_drained(const struct status *status, const json_t *link)
 }
 
 /*
- * The command that keeps the first link between switches out of paths that no drain
- * does, if there is one.
+ * Appends the command that drains the first link between switches which no drain has yet.
  */
 static void append_drain(const struct status *status, char **text, const json_t *list)
 {
@@ -191,7 +190,7 @@ static void append_drain(const struct status *status, char **text, const json_t 
 	}
 }
 
-/* The list may be shorter than the count. */
+/* The list may have fewer ports than there are. */
 static void judge_port_errors(const struct status *status, struct findings *findings)
 {
 	const json_t *list =
@@ -231,7 +230,7 @@ static void judge_cables(const struct status *status, struct findings *findings)
 	free(text);
 }
 
-/* Links that are kept out, or would be but for paths that need them. */
+/* Judges links that are kept out of paths, or would be if none needed them. */
 static void judge_holds(const struct status *status, struct findings *findings)
 {
 	const json_t *flapping = state_file_member(&status->state, "flapping");
@@ -275,7 +274,7 @@ static void judge_multicast(const struct status *status, struct findings *findin
 		add_finding(findings, "multicast", "multicast tables are not all sent");
 }
 
-/* Facts as of the last run: a standby knows nothing newer. */
+/* Judges the fabric as of the last run: a standby knows nothing newer. */
 static void judge_fabric(const struct status *status, struct findings *findings)
 {
 	uint64_t sent = status->state.run.sent, acked = status->state.run.acked;
@@ -296,7 +295,7 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 			    sent - acked, sent);
 }
 
-/* Whether OpenSM runs and writes its state. */
+/* Judges whether OpenSM runs and writes its state. */
 static void judge_process(const struct status *status, struct findings *findings)
 {
 	if (status->state.killed)
@@ -313,7 +312,7 @@ static void judge_process(const struct status *status, struct findings *findings
 			    status->age);
 }
 
-/* Of a master: which engine routes, and whether all hosts have paths. */
+/* Judges, of a master, which engine routes, and whether all hosts have paths. */
 static void judge_routing(const struct status *status, struct findings *findings)
 {
 	const struct state_file *state = &status->state;

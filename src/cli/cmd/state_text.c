@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LISTED 8 /* links in a line */
+#define LISTED 8 /* links of a list in a line */
 
 #define BLOCKS "LFT blocks sent {#sent}, acked {#acked}, bound {#bound}"
 #define EVENT "{#number}, {@time}: {change}\n            " BLOCKS
@@ -70,7 +70,7 @@ static void print_repair(const json_t *repair)
 	putchar('\n');
 }
 
-/* Those of a list that there is room for, each by `print_one`; ends the line. */
+/* Prints the first elements of a list, each by `print_one`; ends the line. */
 static void print_some(const json_t *list, void (*print_one)(const json_t *one))
 {
 	size_t count = json_array_size(list);
@@ -82,7 +82,7 @@ static void print_some(const json_t *list, void (*print_one)(const json_t *one))
 	puts(count > LISTED ? ", .." : "");
 }
 
-/* The name of a switch or, if it is not known, its GUID. */
+/* Prints a switch's name or, if unknown, its GUID. */
 static void put_name(const json_t *sw)
 {
 	const char *name = cli_json_label(sw);
@@ -107,8 +107,8 @@ static void print_link(const json_t *flap)
 }
 
 /*
- * Those that are or were on hold flap; another one went down, with a switch perhaps, and
- * may be whole.
+ * Links that are or were on hold are flapping. Any other one went down, perhaps with a
+ * switch, and may be whole.
  */
 static void print_flapping(const json_t *list)
 {
@@ -145,7 +145,7 @@ static void print_drain(const json_t *item)
 	putchar(')');
 }
 
-/* How far tables are off the plan's, where the plugin has said it. */
+/* Prints how far tables are from the plan's, if the plugin has measured it. */
 static void print_balance(const json_t *balance)
 {
 	if (!json_is_object(balance))
@@ -186,14 +186,14 @@ static void print_multicast(const json_t *multicast)
 			"acked {#acked}, bound {#bound}; {%milliseconds} ms\n");
 }
 
-/* The mean of times, which are sums over `sent` repairs. */
+/* The mean of times, given as sums over `sent` repairs. */
 static double mean_of(const json_t *repairs, const char *member)
 {
 	return json_number_value(json_object_get(repairs, member)) /
 	       (double)cli_json_number(repairs, "sent");
 }
 
-/* Repairs by the phase of OpenSM's sweep, and how long they took. */
+/* Prints repairs by the phase of OpenSM's sweep, and their times. */
 static void print_phases(const json_t *phases)
 {
 	json_t *of = json_object();
@@ -269,14 +269,14 @@ static void print_engine(const struct state_file *state, json_int_t age)
 	putchar('\n');
 }
 
-/* Which it is; a port's GUID is all that the plugin knows it by. */
+/* Prints which fabric it is: the plugin knows it only by a port's GUID. */
 void status_print_fabric(const struct state_file *state)
 {
 	if (*cli_json_text(state->root, "port_guid"))
 		cli_text_print(state->root, "fabric      of port {port_guid}\n");
 }
 
-/* Which OpenSM it is, and what it does. */
+/* Prints which OpenSM it is, and what it does. */
 static void print_process(const struct status *status)
 {
 	const json_t *root = status->state.root;
@@ -291,7 +291,7 @@ static void print_process(const struct status *status)
 		cli_text_print(root, "phase       {phase}\n");
 }
 
-/* Links and parts that are not as they should be. */
+/* Prints links and parts that are not as they should be. */
 static void print_parts(const struct status *status)
 {
 	const struct state_file *state = &status->state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Results of a sweep over failures as text, CSV and JSON, and read back from JSON. */
+/* Prints results of a sweep over failures as text, CSV and JSON, and reads the JSON. */
 #include "summary_output.h"
 
 #include "json.h"
@@ -24,13 +24,13 @@ double settings_ms(const struct settings *settings, uint64_t blocks)
 
 /* ---- Names ---- */
 
-/* The printed name of an array's item; NULL: it has none, or there is no such item. */
+/* The printed name of an array's item; NULL: no name, or no such item. */
 static const char *name_text(const json_t *failed, size_t i)
 {
 	return cli_json_label(json_array_get(failed, i));
 }
 
-/* Whether names of hosts are nothing but that. */
+/* Whether this is a list of host names, or null. */
 static bool is_cut_off(const json_t *cut_off)
 {
 	json_t *name;
@@ -169,7 +169,7 @@ static json_t *rows_json(const struct pm_failure_summary *summary,
 	return list;
 }
 
-/* All but the rows. */
+/* The object without its rows. */
 static json_t *head_json(const struct pm_failure_summary *summary,
 			 const struct settings *settings)
 {
@@ -225,7 +225,7 @@ void cut_off_print(const json_t *cut_off)
 	cli_text_first(cut_off, put_name);
 }
 
-/* A field of comma-separated values: quotes are doubled. */
+/* Prints inside a field of comma-separated values: quotes are doubled. */
 static void csv_put_inside(const char *text)
 {
 	for (; *text; text++) {
@@ -301,7 +301,7 @@ void summary_print_csv(const struct pm_failure_summary *summary,
 	}
 }
 
-/* Row by row: there may be tens of thousands. */
+/* Prints row by row, as there may be tens of thousands. */
 void summary_print(const struct pm_failure_summary *summary, const struct names *names,
 		   const struct settings *settings)
 {
@@ -331,7 +331,7 @@ static int bad_text(char text[SUMMARY_TEXT], const char *what)
 	return -1;
 }
 
-/* A whole number from low to high, a member of the object; -1 with a text. */
+/* Reads a whole number from low to high, a member of the object; -1 with a text. */
 static int get_number(const json_t *object, const char *name, uint64_t low, uint64_t high,
 		      uint64_t *value, char text[SUMMARY_TEXT])
 {
@@ -407,7 +407,7 @@ static int read_histogram(struct pm_histogram *h, const json_t *array, uint64_t 
 	return counted == count ? 0 : bad_text(text, "a histogram is damaged");
 }
 
-/* A metric of a row; null: not found. */
+/* Reads a metric of a row; null: it was not found. */
 static int read_value(json_t *object, enum pm_metric metric, uint64_t *value,
 		      char text[SUMMARY_TEXT])
 {

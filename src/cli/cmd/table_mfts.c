@@ -19,7 +19,7 @@ static json_t *ports_json(const struct pm_mfts *mfts, uint32_t sw, uint16_t mlid
 	return list;
 }
 
-/* The MLIDs of a block that have an entry before or after. */
+/* Describes the MLIDs of a block that have an entry before or after. */
 static json_t *entries_json(const struct pm_mft_failure *failure, uint32_t sw,
 			    uint32_t block)
 {
@@ -42,7 +42,7 @@ static json_t *entries_json(const struct pm_mft_failure *failure, uint32_t sw,
 	return list;
 }
 
-/* The positions that differ: a Set each. */
+/* Lists the positions that differ: a Set for each. */
 static json_t *changed_json(const struct pm_mft_failure *failure, uint32_t sw,
 			    uint32_t block)
 {

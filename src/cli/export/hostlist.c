@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Prints lists of names in Slurm's short form. */
+/* Prints lists of host names in Slurm's short form. */
 #include "hostlist.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DIGITS 9 /* that Slurm counts with, too */
+#define MAX_DIGITS 9 /* Slurm's own limit */
 
 /* The parts of a name. */
 struct parts {
@@ -31,7 +31,7 @@ static struct parts split_name(const char *name)
 	return parts;
 }
 
-/* By what stands before the number, how many digits that has, and its value. */
+/* Orders names by the text before the number, the number of its digits, and its value. */
 static int compare_names(const void *a, const void *b)
 {
 	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
@@ -47,7 +47,7 @@ static int compare_names(const void *a, const void *b)
 	return p.number < q.number ? -1 : p.number > q.number;
 }
 
-/* Whether a name is the first one's with another number. */
+/* Whether a name is the first one with another number. */
 static bool is_alike(const char *first, const char *name)
 {
 	struct parts p = split_name(first), q = split_name(name);
@@ -56,7 +56,7 @@ static bool is_alike(const char *first, const char *name)
 	       !strncmp(first, name, p.prefix);
 }
 
-/* How many names from names[0] on are numbers that follow each other. */
+/* Counts the names from names[0] on whose numbers are consecutive. */
 static uint32_t count_run(const char **names, uint32_t num)
 {
 	struct parts first = split_name(names[0]);
@@ -73,7 +73,7 @@ static uint32_t count_run(const char **names, uint32_t num)
 	return run;
 }
 
-/* Names with one prefix and numbers, in brackets if they are several. */
+/* Prints names with one prefix and number of digits, in brackets if they are several. */
 static void print_alike(FILE *out, const char **names, uint32_t num)
 {
 	size_t prefix = split_name(names[0]).prefix;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files for other programs, made from a plan. */
+/* Writes files for other programs, made from a plan. */
 #include "outfile.h"
 #include "output.h"
 #include "plan_command.h"
@@ -58,7 +58,7 @@ static int write_lfts(FILE *file, const void *arg)
 
 /* ---- ibdmchk ---- */
 
-/* The port that has a port's LID: a switch's port 0 for all of its ports. */
+/* The port whose LID a port has: for a switch's ports, its port 0. */
 static uint32_t lid_port(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t node = fabric->ports[port].node;
@@ -73,7 +73,7 @@ static unsigned int planned_lid(const struct plan_source *s, uint32_t port)
 	return place == PM_NONE ? 0 : s->plan->lid[place];
 }
 
-/* One end of a cable; ibdmchk knows no routers, and its names end at a brace. */
+/* Writes one end of a cable. ibdmchk knows no routers, and its names end at a brace. */
 static void write_end(const struct plan_source *s, uint32_t port,
 		      unsigned int vendor_digits, FILE *file)
 {
@@ -106,7 +106,9 @@ static int write_subnet(FILE *file, const void *arg)
 	return 0;
 }
 
-/* Switches on the path from one to the port with a LID, as OpenSM counts; -1: none. */
+/*
+ * Counts the switches on a path from a switch to a LID's port, as OpenSM does; -1: none.
+ */
 static int count_hops(const struct plan_source *s, const struct pm_lft_switch *from,
 		      uint32_t lid)
 {
@@ -189,7 +191,7 @@ static int write_ibdmchk(const char *folder, const struct plan_source *s)
 	return status;
 }
 
-/* One of the files of their own, NULL: none. */
+/* Writes one of the files; NULL: it was not requested. */
 static int write_one(const char *path, pm_print *print, const struct plan_source *s)
 {
 	return path ? cli_outfile_write(path, print, s) : EXIT_FINE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* `portmajor plan --json`: the plan as JSON. */
+/* The plan as JSON: `portmajor plan --json`. */
 #include "json.h"
 #include "failure_options.h"
 #include "output.h"
@@ -14,7 +14,7 @@
 
 #define NAMED 8 /* links in a note */
 
-/* How many places of a plane there are; plane PM_NONE: of none. */
+/* The number of places of a plane; PM_NONE: places without a plane. */
 struct plane_count {
 	uint32_t slots, switches;
 };
@@ -85,7 +85,7 @@ static json_t *list_planes(const struct pm_plan *plan)
 	return list;
 }
 
-/* A LID and its place, with the node attached there now. */
+/* Describes a LID and its place, with the present node there. */
 static json_t *describe_lid(const struct pm_plan *plan, const struct pm_fabric *fabric,
 			    uint32_t lid)
 {
@@ -151,7 +151,7 @@ static int print_degraded(FILE *out, const void *arg)
 	return 0;
 }
 
-/* A note on links that run below their neighbours', of the fabric as it is now. */
+/* Adds a note on links of the present fabric that run below their neighbours' rate. */
 static void note_degraded_links(const struct pm_plan *plan,
 				const struct pm_fabric *fabric, json_t *notes)
 {
@@ -162,7 +162,7 @@ static void note_degraded_links(const struct pm_plan *plan,
 	size_t length;
 
 	if (!pm_link_common_rate(fabric))
-		return; /* they are all alike */
+		return; /* all links are alike */
 	link = calloc(topology->num_ports + 1u, 1);
 	for (uint32_t i = 0; link && i < topology->num_ports; i++) {
 		uint32_t here = pm_fabric_same_port(topology, i, fabric);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Orders of planes of multicast LIDs. */
+/* Describes the orders of planes of multicast LIDs. */
 #include "output.h"
 #include "plan_command.h"
 #include "text.h"
@@ -20,7 +20,7 @@ static json_t *list_order(const struct pm_multicast *multicast, uint32_t mlid,
 	return list;
 }
 
-/* The first plane of each MLID's own order, which large groups have. */
+/* Lists the first plane of each MLID's own order, which large groups use. */
 static json_t *list_large(const struct pm_multicast *multicast, uint32_t first,
 			  uint32_t last, uint32_t *planes)
 {

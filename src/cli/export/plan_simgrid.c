@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A platform for SimGrid with the tables' routes. One zone with a route for each pair of
- * hosts: packets of different leaves to one host may take any paths, so no zone of fewer
- * routes has them all.
+ * Writes a platform for SimGrid, with the tables' routes. It has one zone, with a route
+ * for each pair of hosts: packets from different leaves to one host may take any paths,
+ * so no zone with fewer routes can have them all.
  */
 #include "plan_command.h"
 
@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_HOPS 64	   /* of a path, else it is a loop */
-#define RATE 200000	   /* Mb/s where it is not known, as in portmajor-lab traffic */
-#define WIRE_NS 50	   /* along a cable, likewise */
-#define CROSSING_NS 100	   /* through the switch before it */
+#define MAX_HOPS 64	   /* of a path; a longer one is a loop */
+#define RATE 200000	   /* Mb/s if unknown, as in portmajor-lab traffic */
+#define WIRE_NS 50	   /* along a cable, as there */
+#define CROSSING_NS 100	   /* through the switch before the cable */
 #define XML_NAME (6 * 256) /* of a name with all its bytes escaped */
 
 /* A host, at its first port with a cable to a switch. */
 struct host {
-	uint32_t port, sw; /* its own port; the switch that this leads to */
+	uint32_t port, sw; /* its own port; the switch at the other end */
 	uint16_t lid;
 };
 
@@ -31,7 +31,7 @@ struct platform {
 	const struct plan_source *source;
 	struct pm_pool pool;
 	struct host *hosts;
-	const char **name; /* [node] as XML, each once; NULL: neither switch nor host */
+	const char **name;     /* [node] unique, in XML; NULL: neither switch nor host */
 	const uint8_t **table; /* [switch] or NULL */
 	uint32_t *length;      /* [switch] of that */
 	uint32_t num_hosts;
@@ -41,7 +41,7 @@ struct platform {
 
 /* ---- Names ---- */
 
-/* A name as XML has it; bytes that are not ASCII become question marks. */
+/* Writes a name in XML; bytes that are not ASCII become question marks. */
 static void escape(const char *name, char out[XML_NAME])
 {
 	char *end = out;
@@ -70,7 +70,7 @@ static int compare_names(const void *a, const void *b)
 	return differ ? differ : x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* The GUID distinguishes nodes of one name. -ENOMEM. */
+/* Adds the GUID to names that several nodes have. -ENOMEM. */
 static int distinguish(struct platform *p, struct named *list, uint32_t num)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
@@ -94,7 +94,7 @@ static int distinguish(struct platform *p, struct named *list, uint32_t num)
 	return pm_pool_check(&p->pool, NULL) ? -ENOMEM : 0;
 }
 
-/* Of switches, and of hosts that are marked by any name. -ENOMEM. */
+/* Names switches, and the hosts, which find_hosts has marked with any name. -ENOMEM. */
 static int name_nodes(struct platform *p)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
@@ -119,7 +119,9 @@ static int name_nodes(struct platform *p)
 
 /* ---- Hosts and tables ---- */
 
-/* By switch and port; of a node with several ports that have cables the first alone. */
+/*
+ * Lists hosts by switch and port; a node with several cabled ports counts by the first.
+ */
 static void find_hosts(struct platform *p)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
@@ -157,7 +159,7 @@ static void find_tables(struct platform *p)
 
 /* ---- Printing ---- */
 
-/* Links are called as `--fail` has it, by the port that packets leave by. */
+/* Prints links by the names that `--fail` takes, with the port by which packets leave. */
 static void print_links(const struct platform *p, FILE *file)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
@@ -176,7 +178,7 @@ static void print_links(const struct platform *p, FILE *file)
 	}
 }
 
-/* Writes the path from a switch to a host into p->way; false: there is none. */
+/* Writes the path from a switch to a host to p->path; false: there is none. */
 static bool find_path(struct platform *p, uint32_t sw, const struct host *to)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
@@ -200,7 +202,7 @@ static bool find_path(struct platform *p, uint32_t sw, const struct host *to)
 	return false;
 }
 
-/* From all hosts to one; returns how many have no path there. */
+/* Prints the routes from all hosts to one; returns how many hosts have no path. */
 static uint32_t print_routes(struct platform *p, const struct host *to, FILE *file)
 {
 	const struct pm_fabric *fabric = p->source->fabric;

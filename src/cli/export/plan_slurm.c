@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * topology.conf for Slurm's topology/tree, which has one link up from each switch and no
- * planes. So a switch there stands for all switches of a level, in all planes, that
- * connect the same leaves: the number of switches for a job's hosts, by which Slurm
- * chooses, is the same. Example, director of 324 leaves and 18 chassis:
+ * Writes topology.conf for Slurm's topology/tree, where a switch has one link up, and no
+ * planes exist. So a switch in that file stands for all switches of a level, in all
+ * planes, that connect the same leaves. The number of switches for a job's hosts, by
+ * which Slurm chooses, is the same. Example, director of 324 leaves and 18 chassis:
  *
  *     level2.0      all fabric cards of all chassis
  *     level1.0 ..   the line cards, of all chassis, over one pod
  *     leaf0 ..      with its hosts
  *
- * Switches above no more than one of the next lower level are left out.
+ * A switch above only one of the next lower level is left out.
  */
 #include "hostlist.h"
 #include "output.h"
@@ -25,19 +25,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX 64 /* of a switch in Slurm, here */
+#define NAME_MAX 64 /* of a switch's name in that file */
 
-/* A host, and the switch that it is listed at. */
+/* A host, and the switch where it is listed. */
 struct host {
 	const char *name;
 	uint32_t sw, order; /* order: ports before */
 };
 
-/* A switch there: one of ours with hosts, or all of a level that connect some. */
+/* A switch in that file: one of ours with hosts, or all of a level that connect some. */
 struct box {
 	char name[NAME_MAX + 20];
 	uint32_t parent;     /* a box, or PM_NONE */
-	uint32_t sw;	     /* PM_NONE: it has boxes below it */
+	uint32_t sw;	     /* PM_NONE: there are boxes below it */
 	uint32_t first, num; /* its hosts */
 };
 
@@ -47,9 +47,9 @@ struct topology {
 	struct pm_pool pool;
 	struct host *hosts;
 	struct box *boxes;
-	uint32_t *join;	  /* [switch] another one of its group, itself: the last */
-	uint32_t *top;	  /* [switch] its highest box so far, PM_NONE: it has no hosts */
-	uint32_t *single; /* [switch] the only box of the group that it stands for .. */
+	uint32_t *join;	  /* [switch] another one of its group; the last: itself */
+	uint32_t *top;	  /* [switch] its highest box so far; PM_NONE: no hosts */
+	uint32_t *single; /* [switch] of its group: the only box .. */
 	uint32_t *made;	  /* .. and the one above several; PM_NONE: none */
 	const char **names;
 	uint32_t num_hosts, num_boxes, num_leaves;
@@ -57,7 +57,7 @@ struct topology {
 
 /* ---- Hosts ---- */
 
-/* The first word of a name, as much of it as Slurm takes; hosts have dots, too. */
+/* The first word of a name, as far as Slurm allows; hosts have dots, too. */
 static void shorten(const char *name, const char *more, char out[NAME_MAX + 1])
 {
 	size_t n = 0;
@@ -85,8 +85,8 @@ static int compare_places(const void *a, const void *b)
 }
 
 /*
- * Whether a node's description begins with what may be a host's name, "node017 mlx5_0":
- * one more word is the adapter, and more than that are a model.
+ * Whether a node's description begins with a host's name, as in "node017 mlx5_0": a
+ * second word names the adapter; more words are a model.
  */
 static bool is_host_name(const char *text)
 {
@@ -104,7 +104,7 @@ static bool is_host_name(const char *text)
 	return !text[strspn(text, " ")];
 }
 
-/* The adapter of a compute node at a switch's port, or PM_NONE. */
+/* Finds the adapter of a compute node at a switch's port, or PM_NONE. */
 static uint32_t find_adapter(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t node = pm_fabric_peer_node(fabric, port);
@@ -149,7 +149,7 @@ void plan_slurm_warn(const struct pm_fabric *fabric)
 			 shared.num, shared.text);
 }
 
-/* Adapters of compute nodes with a name, by switch; of one machine the first alone. */
+/* Lists adapters of named compute nodes, by switch; of a machine only the first one. */
 static void find_hosts(struct topology *t)
 {
 	const struct pm_fabric *fabric = t->fabric;
@@ -182,7 +182,7 @@ static void find_hosts(struct topology *t)
 
 /* ---- Boxes ---- */
 
-/* A box for a switch with hosts[first] and those that follow at the same one. */
+/* Adds a box for a switch with hosts[first] and the following hosts of this switch. */
 static void add_leaf(struct topology *t, uint32_t sw, uint32_t first)
 {
 	struct box *box = &t->boxes[t->num_boxes];
@@ -194,7 +194,7 @@ static void add_leaf(struct topology *t, uint32_t sw, uint32_t first)
 	t->top[sw] = t->num_boxes++;
 }
 
-/* By name, else as they are. */
+/* Orders boxes by name, else by address. */
 static int compare_boxes(const void *a, const void *b)
 {
 	struct box *const *x = a, *const *y = b;
@@ -203,7 +203,7 @@ static int compare_boxes(const void *a, const void *b)
 	return differ ? differ : *x < *y ? -1 : *x > *y;
 }
 
-/* The GUID distinguishes leaves of one name. -ENOMEM. */
+/* Adds the GUID to the name of leaves that share it. -ENOMEM. */
 static int name_leaves(struct topology *t)
 {
 	struct box **sorted = pm_pool_array(&t->pool, t->num_boxes, sizeof(struct box *));
@@ -236,7 +236,7 @@ static uint32_t find_group(struct topology *t, uint32_t sw)
 	return sw;
 }
 
-/* Joins what switches of a level are above. */
+/* Joins the switches below each switch of a level. */
 static void join_below(struct topology *t, uint32_t level)
 {
 	for (uint32_t sw = 0; sw < t->fabric->num_switches; sw++) {
@@ -250,7 +250,9 @@ static void join_below(struct topology *t, uint32_t level)
 	}
 }
 
-/* Boxes over those that a level connects. No dot is in a leaf's name. */
+/*
+ * Adds boxes over those that a level connects; their names differ from leaves' by a dot.
+ */
 static void add_level(struct topology *t, uint32_t level)
 {
 	uint32_t number = 0;
