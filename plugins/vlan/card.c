@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Network cards of a device: settings noted, changed and restored. */
+/* Records, changes and restores settings of a device's network cards. */
 #include "card.h"
 
 #include <portmajor/base/alloc.h>
@@ -16,7 +16,9 @@ const struct vlan_card_kernel vlan_card_kernel = {
 	.promiscuous_switch = vlan_promiscuous_switch,
 };
 
-/* Whether the filter is off now: drivers may refuse, or not follow. */
+/*
+ * Switches the filter off; returns whether it is off, as drivers may refuse or ignore it.
+ */
 static bool switch_off(const struct vlan_card_kernel *kernel, unsigned int device)
 {
 	enum vlan_feature state;
@@ -26,7 +28,7 @@ static bool switch_off(const struct vlan_card_kernel *kernel, unsigned int devic
 	       state == VLAN_FEATURE_OFF;
 }
 
-/* Another program's promiscuous mode does as well, and stays. */
+/* Bypasses the filter by promiscuous mode. If another program has set that, it stays. */
 static int pass_by(const struct vlan_card_kernel *kernel, struct vlan_card *card)
 {
 	bool on;
@@ -114,7 +116,10 @@ static bool is_among(const struct vlan_card *cards, uint32_t num, unsigned int d
 	return false;
 }
 
-/* A leader keeps its mode for members that remain, whichever it was set for. */
+/*
+ * Whether a change is still needed. A leader keeps its mode for the remaining members,
+ * whichever member it was set for.
+ */
 static bool is_kept(const struct vlan_card *cards, uint32_t num,
 		    const struct vlan_card *card)
 {

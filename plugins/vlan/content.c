@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Host tables to and from the maps of the tc program. */
+/* Copies host tables to and from the maps of the tc program. */
 #include "content.h"
 #include "vlan_maps.h"
 
@@ -84,7 +84,7 @@ static int put_all(int fd, const struct vlan_content *content,
 static uint32_t count_entries(const struct vlan_content *content)
 {
 	uint32_t num =
-		content->table.num + 2; /* the device's line, and its hook's owner */
+		content->table.num + 2; /* the device's line, and the owner of its hook */
 
 	for (uint32_t vlan = 0; vlan < VLAN_NUMBERS; vlan++)
 		num += content->popped[vlan];
@@ -142,7 +142,7 @@ static int compare_lines(const void *a, const void *b)
 	return x->mac < y->mac ? -1 : x->mac > y->mac;
 }
 
-/* A map that a program has is not changed any more: its keys stay where they are. */
+/* A program's map no longer changes, so its keys stay in their order. */
 static int take_all(int fd, uint32_t room, struct vlan_content *content,
 		    struct pm_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The tc program on a device, and its table. */
+/* The commands for a device: its tc program, and the table in it. */
 #include "device.h"
 #include "content.h"
 #include "loaded.h"
@@ -27,7 +27,7 @@
 
 #define FILTER_TEXT 160
 
-#define EXIT_REFUSED EXIT_FINDINGS /* by the device or the kernel */
+#define EXIT_REFUSED EXIT_FINDINGS /* the device or the kernel refuses */
 
 /* A command's arguments and results. */
 struct job {
@@ -35,12 +35,12 @@ struct job {
 	const char *file;
 	unsigned int device;
 	uint64_t mac;
-	int lock;		    /* a file that keeps the changes of cards */
+	int lock;		    /* the device's file, with its cards' changes */
 	struct pm_host_table input; /* the file's content */
 	struct pm_error err;
 };
 
-/* Of a device; `code` is 0 or what the message in the job is of. */
+/* Ends a command on a device; code: 0, or the error of the message in the job. */
 static int finish_job(const struct job *job, int code)
 {
 	if (!code)
@@ -91,7 +91,7 @@ static int find_own(const struct job *job, const struct pm_host_table *table,
 			       job->name, pm_mac_print(job->mac, text));
 }
 
-/* The loaded program, which is to be whole. */
+/* Finds the loaded program, which must be complete. */
 static int find_loaded(struct job *job, struct vlan_loaded *loaded,
 		       struct vlan_maps *maps)
 {
@@ -125,7 +125,7 @@ static int read_in_force(struct job *job, const struct vlan_maps *maps,
 
 static const char *const sides[] = {"ingress", "egress"};
 
-/* As "egress: a tc filter, preference 7, u32"; unknown facts are left out. */
+/* Describes a filter as far as known: "egress: a tc filter, preference 7, u32". */
 static void describe_filter(const struct vlan_filter *filter, char *text, size_t room)
 {
 	const char *side = sides[filter->hook], *name = filter->name;
@@ -150,7 +150,7 @@ static int check_free(struct job *job)
 		return cli_fail(EXIT_REFUSED,
 				"%s: already loaded: `replace` changes the table",
 				job->name);
-	/* By tcx ours is ahead of them; the order of two filters is theirs. */
+	/* With tcx our program runs first; of two tc filters the later one does. */
 	if (!loaded.num_others || vlan_tcx_exists(job->device))
 		return EXIT_FINE;
 	describe_filter(&loaded.other, text, sizeof(text));
@@ -158,7 +158,7 @@ static int check_free(struct job *job)
 			job->name, text);
 }
 
-/* Cards before the program: frames have to come with the tags that it takes off. */
+/* Sets the cards first: frames must arrive with the tags that the program pops. */
 static int attach(struct job *job, int table)
 {
 	struct reception reception;
@@ -193,7 +193,7 @@ static int load_content(struct job *job, struct vlan_content *content)
 	return finish_job(job, rc);
 }
 
-/* Takes a table out of where it was. */
+/* Moves a table out of its place. */
 static struct pm_host_table take_table(struct pm_host_table *table)
 {
 	struct pm_host_table taken = *table;
@@ -213,7 +213,7 @@ static int run_load(struct job *job)
 
 /* ---- replace, update ---- */
 
-/* A bond's members may have changed since. */
+/* Renews the cards' settings, as a bond's members may have changed. */
 static int renew_cards(struct job *job)
 {
 	struct reception reception;
@@ -227,8 +227,8 @@ static int renew_cards(struct job *job)
 }
 
 /*
- * Hosts change their tables one after the other: VLANs of earlier tables are popped as
- * well, or frames of hosts with an earlier table would be lost.
+ * Hosts change their tables one after the other. So VLANs of earlier tables are popped,
+ * too: otherwise frames from hosts with an earlier table would be lost.
  */
 static int put_in_force(struct job *job, const struct vlan_maps *maps,
 			struct vlan_content *content)
@@ -335,7 +335,7 @@ static void print_table(const struct job *job, const struct vlan_content *conten
 	if (own)
 		printf("%-12s%" PRIu32 "\n%-12s%" PRIu32 "\n", "vlan", own->vlan,
 		       "priority", own->priority);
-	else /* it was changed since */
+	else /* the address has changed */
 		printf("%-12snone: the address is not in the table\n", "vlan");
 	if (group)
 		printf("%-12s%" PRIu32 "\n", "group-vlan", group->vlan);
@@ -355,7 +355,7 @@ static void print_counts(const uint64_t counts[VLAN_COUNTS])
 		printf("%-12s%" PRIu64 "\n", names[i], counts[i]);
 }
 
-/* A filter that came after ours and runs first. */
+/* Prints filters that were added after ours and run before it. */
 static void print_ahead(const struct vlan_loaded *loaded)
 {
 	char text[FILTER_TEXT];
@@ -395,7 +395,7 @@ static int run_show(struct job *job)
 
 /* ---- status ---- */
 
-/* Programs ahead of ours. */
+/* Prints the programs that precede ours; returns their number. */
 static uint32_t find_ahead(const struct job *job, const struct vlan_loaded *loaded)
 {
 	char text[FILTER_TEXT];
@@ -450,7 +450,10 @@ static int run_status(struct job *job)
 
 /* ---- remove ---- */
 
-/* Also a program that is there in part, or of another version: then clsact stays. */
+/*
+ * Whether the hook is ours to remove. If our program is incomplete, or of another
+ * version, clsact stays.
+ */
 static bool has_our_hook(const struct vlan_loaded *loaded)
 {
 	struct vlan_content content = {0};
@@ -484,12 +487,12 @@ static int run_remove(struct job *job)
 	return finish_job(job, rc);
 }
 
-/* ---- All of them ---- */
+/* ---- All commands ---- */
 
 static const struct {
 	int (*read)(const char *path, struct pm_host_table *input, struct pm_error *err);
 	int (*run)(struct job *job);
-	bool changes; /* the device */
+	bool changes; /* whether it changes the device */
 } actions[DEVICE_ACTIONS] = {
 	[DEVICE_LOAD] = {pm_host_table_read, run_load, true},
 	[DEVICE_REPLACE] = {pm_host_table_read, run_replace, true},
@@ -499,7 +502,9 @@ static const struct {
 	[DEVICE_REMOVE] = {NULL, run_remove, true},
 };
 
-/* Reading comes first: standard input may take time, and must not lock others out. */
+/*
+ * Reads input before locking: standard input may take time, and must not lock others out.
+ */
 static int run_locked(enum device_action action, struct job *job)
 {
 	int rc = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lists tc filters by netlink, as libbpf queries one known filter only. */
+/* Lists tc filters by netlink: libbpf can query only a known filter. */
 #include "tcx.h"
 
 #include <portmajor/base/alloc.h>
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ANSWER_BYTES 32768 /* what the kernel puts in one message of a dump at most */
+#define ANSWER_BYTES 32768 /* most that the kernel puts in one message of a dump */
 
 struct question {
 	struct nlmsghdr header;
@@ -54,7 +54,7 @@ static void copy_text(const struct rtattr *attribute, char *text, size_t room)
 	text[length] = '\0';
 }
 
-/* Calls take for each attribute of some bytes. */
+/* Calls take for each attribute. */
 static void each_attribute(struct rtattr *at, size_t length, struct vlan_filter *filter,
 			   void (*take)(struct rtattr *, struct vlan_filter *))
 {
@@ -82,7 +82,7 @@ static void take_kind(struct rtattr *attribute, struct vlan_filter *filter)
 		copy_text(attribute, filter->kind, sizeof(filter->kind));
 }
 
-/* Numbers mean something else with filters of other kinds. */
+/* In filters of other kinds these numbers mean something else. */
 static void take_bpf(struct rtattr *attribute, struct vlan_filter *filter)
 {
 	if ((attribute->rta_type & NLA_TYPE_MASK) == TCA_OPTIONS &&
@@ -103,7 +103,7 @@ static int add_filter(struct vlan_filters *filters, enum vlan_hook hook,
 				     .preference = message->tcm_info >> 16,
 				     .handle = message->tcm_handle};
 
-	if (!filter.handle) /* a preference, ahead of its filters */
+	if (!filter.handle) /* a preference, before its filters */
 		return 0;
 	each_attribute(first, length, &filter, take_kind);
 	each_attribute(first, length, &filter, take_bpf);
@@ -113,7 +113,7 @@ static int add_filter(struct vlan_filters *filters, enum vlan_hook hook,
 	return 0;
 }
 
-/* One datagram; *more is false when the dump is over. */
+/* Takes one datagram; *more is false at the end of the dump. */
 static int take_answer(struct vlan_filters *filters, enum vlan_hook hook,
 		       struct nlmsghdr *at, size_t length, bool *more,
 		       struct pm_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the loaded program of a device, and its maps. */
+/* Finds a device's loaded program, and its maps. */
 #include "loaded.h"
 #include "content.h"
 
@@ -11,14 +11,14 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define MAPS 8 /* a program of ours has two */
+#define MAPS 8 /* our program has two */
 
 static bool is_ours(const struct vlan_filter *filter)
 {
 	static const char *const names[] = {"pm_vlan_ingress", "pm_vlan_egress"};
 	size_t length = strlen(names[filter->hook]);
 
-	/* To a filter's name libbpf has added the program's id, as ":[id]". */
+	/* libbpf appends the program's id to a filter's name, as ":[id]". */
 	return filter->program && !strncmp(filter->name, names[filter->hook], length) &&
 	       (!filter->name[length] || filter->name[length] == ':');
 }
@@ -42,7 +42,7 @@ int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
 		}
 		if (!found.num_others++)
 			found.other = *filter;
-		/* They are listed in the order in which they run. */
+		/* Filters are listed in the order in which they run. */
 		if (!found.ours[filter->hook].program && !*found.ahead[filter->hook].kind)
 			found.ahead[filter->hook] = *filter;
 	}
@@ -53,7 +53,7 @@ int vlan_loaded_find(unsigned int device, struct vlan_loaded *loaded,
 
 /* ---- Maps ---- */
 
-/* Takes the map if it is one of the two. */
+/* Takes a map if it is one of our two. */
 static int take_map(struct vlan_maps *maps, __u32 id)
 {
 	struct bpf_map_info info = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One lock for each device, so that two commands do not change it at a time. */
+/* One lock per device, so that no two commands change it at the same time. */
 #include "lock.h"
 
 #include <dirent.h>
@@ -27,7 +27,7 @@ static int refuse(struct pm_error *err, int code, const char *what)
 			    code == EACCES ? "only root may" : strerror(code));
 }
 
-/* Any user that can open a file can lock it. */
+/* Opens the folder. Any user that could open a file in it could lock the file. */
 static int open_folder(int *fd, struct pm_error *err)
 {
 	struct stat found;
@@ -44,8 +44,7 @@ static int open_folder(int *fd, struct pm_error *err)
 			    FOLDER);
 }
 
-/* A number that no other namespace has until the next boot; false: none, as before 5.14.
- */
+/* A number that no other namespace has until the next boot; false: Linux before 5.14. */
 static bool find_cookie(uint64_t *cookie)
 {
 	socklen_t length = sizeof(*cookie);
@@ -105,7 +104,10 @@ int vlan_lock(unsigned int device, int *fd, struct pm_error *err)
 
 /* ---- Devices that are gone ---- */
 
-/* The kernel gives no index twice in a namespace, unless a program requests it. */
+/*
+ * Whether a file's device is gone. The kernel reuses no index in a namespace, unless a
+ * program requests it.
+ */
 static bool is_gone_file(const char *name, const char *prefix)
 {
 	char device[IF_NAMESIZE], *end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* In place of device.c, where this was built without clang or libbpf. */
+/* Replaces device.c in builds without clang or libbpf. */
 #include "device.h"
 #include "output.h"
 

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where both are attached as tc filters: first of all. */
+/* preference of our tc filters: before all others */
 #define PREFERENCE 1
 #define HANDLE 1
 
 static const enum bpf_tc_attach_point points[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
 
-/* libbpf's last message: the kernel's own words, where it has some. */
+/* libbpf's last message: the kernel's words, if there are any */
 static char verifier_log[160];
 
 static int hear(enum libbpf_print_level level, const char *format, va_list args)
@@ -31,7 +31,7 @@ static int hear(enum libbpf_print_level level, const char *format, va_list args)
 	return 0;
 }
 
-/* Adds these words where the number alone does not show the remedy. */
+/* Reports an error, with these words if its number does not show the remedy. */
 static int fail_load(struct pm_error *err, int code, const char *what)
 {
 	int rc = vlan_bpf_error(err, code, what);
@@ -69,7 +69,7 @@ static int attach_one(unsigned int device, enum vlan_hook at, int program,
 				   .priority = PREFERENCE};
 	int rc = bpf_tc_attach(&hook, &opts);
 
-	/* A qdisc `ingress` has one list of filters, where that of ingress is by now. */
+	/* A qdisc `ingress` has one list of filters, with the ingress filter by now. */
 	if (rc == -EEXIST && at == VLAN_EGRESS)
 		return pm_error_set(err, rc,
 				    "cannot attach the program at egress: the device "
@@ -96,7 +96,7 @@ static int remove_hook(unsigned int device, struct pm_error *err)
 	return rc ? fail_load(err, rc, "cannot take clsact off the device") : 0;
 }
 
-/* Ingress comes first: before others hear of tags, theirs are popped. */
+/* Ingress comes first: tags must be popped before other hosts' frames have them. */
 static int attach_both(unsigned int device, const int programs[VLAN_HOOKS],
 		       struct pm_error *err)
 {
@@ -116,7 +116,7 @@ static int make_hook(unsigned int device, int table, bool *ours, struct pm_error
 	int rc = bpf_tc_hook_create(&hook);
 
 	*ours = !rc;
-	*verifier_log = '\0'; /* that it is there already */
+	*verifier_log = '\0'; /* no message that it exists already */
 	if (rc == -EEXIST)
 		return 0;
 	return rc ? fail_load(err, rc, "cannot give the device a clsact")
@@ -176,7 +176,7 @@ static int attach_object(unsigned int device, const struct bpf_object *object, i
 		programs[at] = bpf_program__fd(
 			bpf_object__find_program_by_name(object, names[at]));
 	rc = attach_tcx(device, programs, err);
-	/* No tcx in this kernel. */
+	/* This kernel has no tcx. */
 	return rc == -EINVAL ? attach_filters(device, programs, table, err) : rc;
 }
 
@@ -199,7 +199,7 @@ int vlan_program_attach(unsigned int device, int table, struct pm_error *err)
 	}
 	if (!rc)
 		rc = attach_object(device, object, table, err);
-	bpf_object__close(object); /* an attached program stays, and its maps with it */
+	bpf_object__close(object); /* an attached program stays, with its maps */
 	return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Has a card receive tagged frames: filter off, VIDs, or promiscuous mode. */
+/* Makes a card receive tagged frames: its filter off, its VIDs, or promiscuous mode. */
 #include "receive.h"
 
 #include <portmajor/base/alloc.h>
@@ -17,9 +17,9 @@
 
 #define BLOCKS 8 /* of 32 features; Linux 6 has 2 */
 #define NAMES (BLOCKS * 32)
-#define ANSWER_BYTES 32768 /* what the kernel puts in one message of a dump at most */
+#define ANSWER_BYTES 32768 /* most that the kernel puts in one message of a dump */
 
-/* An ioctl on a device; -errno. */
+/* Calls an ioctl on a device; -errno. */
 static int command(unsigned int device, unsigned long code, struct ifreq *request)
 {
 	int rc, fd;
@@ -60,7 +60,7 @@ static int count_names(unsigned int device, uint32_t *num)
 	return rc;
 }
 
-/* The feature's bit, or none; the kernel numbers them anew with its versions. */
+/* Finds a feature's bit, or none: numbers change with the kernel's version. */
 static int find_bit(unsigned int device, const char *name, uint32_t *bit, uint32_t *num)
 {
 	struct ethtool_gstrings *strings;
@@ -126,7 +126,7 @@ int vlan_feature_switch(unsigned int device, const char *name, bool on)
 	if (bit == num)
 		return -EOPNOTSUPP;
 	set.head.cmd = ETHTOOL_SFEATURES;
-	set.head.size = (num + 31) / 32; /* the kernel takes no other number */
+	set.head.size = (num + 31) / 32; /* the kernel accepts no other number */
 	mask = UINT32_C(1) << bit % 32;
 	set.head.features[bit / 32].valid = mask;
 	set.head.features[bit / 32].requested = on ? mask : 0;
@@ -164,7 +164,7 @@ int vlan_promiscuous_switch(unsigned int device, bool on)
 
 /* ---- Members ---- */
 
-/* All devices of the namespace. */
+/* All devices of this network namespace. */
 struct links {
 	struct link {
 		unsigned int device, master; /* 0: none */
@@ -173,7 +173,7 @@ struct links {
 	uint32_t num, room;
 };
 
-/* The kind of a device, as "bond". */
+/* Whether a device is a bond or a team. */
 static bool is_leader_kind(struct rtattr *info)
 {
 	size_t length = RTA_PAYLOAD(info);
@@ -210,7 +210,7 @@ static int take_link(struct links *links, const struct nlmsghdr *header)
 	return 0;
 }
 
-/* One datagram; *more is false when the dump is over. */
+/* Takes one datagram; *more is false at the end of the dump. */
 static int take_answer(struct links *links, struct nlmsghdr *at, size_t length,
 		       bool *more)
 {
@@ -264,7 +264,7 @@ static bool leads(const struct links *links, unsigned int device)
 	return false;
 }
 
-/* Masters have masters in turn; no device is below itself. */
+/* Collects members and their members in turn; no device is below itself. */
 static int collect_members(const struct links *links, unsigned int device,
 			   struct vlan_member **members, uint32_t *num)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Cards of a device and its members, for load, replace, update, show and remove. */
+/*
+ * Handles the cards of a device and its members for load, replace, update, show, remove.
+ */
 #include "reception.h"
 #include "lock.h"
 #include "output.h"
@@ -10,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As the kernel has it at this moment. */
+/* The present name of a card. */
 static const char *card_name(unsigned int device, char name[IF_NAMESIZE])
 {
 	return if_indextoname(device, name) ? name : "?";
 }
 
-/* The device and its members; the caller frees them. */
+/* Lists the device and its members; the caller frees them. */
 static int list_cards(unsigned int device, struct reception *reception,
 		      struct pm_error *err)
 {
@@ -167,7 +169,7 @@ int reception_restore(int lock, struct pm_error *err)
 
 /* ---- show ---- */
 
-/* Its filter, and the leader with the promiscuous mode that passes by it: 0 for none. */
+/* Finds a card's filter, and the device whose promiscuous mode bypasses it; 0: none. */
 static int find_state(const struct vlan_card *card, enum vlan_feature *state,
 		      unsigned int *mode)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tcx by libbpf 1.1, which does not have it, but passes unknown numbers on. */
+/* tcx by libbpf 1.1, which does not know it, but passes unknown numbers on. */
 #include "tcx.h"
 #include "content.h"
 
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define PROGRAMS 64 /* that Linux attaches to one hook at most */
+#define PROGRAMS 64 /* most that Linux attaches to a hook */
 
 /* BPF_TCX_INGRESS, BPF_TCX_EGRESS and BPF_F_BEFORE, which older headers lack. */
 static const int points[] = {46, 47};
@@ -30,7 +30,7 @@ bool vlan_tcx_exists(unsigned int device)
 	       -EINVAL;
 }
 
-/* A program that is gone by now is none. */
+/* A program that is gone by now is left out. */
 static int add_program(struct vlan_filters *filters, enum vlan_hook hook, __u32 id,
 		       struct pm_error *err)
 {
@@ -60,7 +60,7 @@ int vlan_tcx_list(unsigned int device, enum vlan_hook hook, struct vlan_filters 
 	__u32 ids[PROGRAMS], num = PROGRAMS;
 	int rc = bpf_prog_query((int)device, point_of(hook), 0, NULL, ids, &num);
 
-	/* No tcx; or none was ever attached (6.6's code for that). */
+	/* no tcx; or none was ever attached (6.6 returns that) */
 	if (rc == -EINVAL || rc == -ENOENT)
 		return 0;
 	if (rc)

@@ -23,12 +23,12 @@
 
 struct lines {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* those that are put in have their own size */
+	__uint(max_entries, 1); /* maps put in have their own sizes */
 	__uint(key_size, sizeof(struct vlan_key));
 	__uint(value_size, sizeof(struct vlan_line));
 };
 
-/* The table in force. */
+/* the table in force */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
@@ -110,7 +110,7 @@ static __always_inline struct vlan_line *choose(void *table, const struct ethhdr
 	return *why == VLAN_COUNT_OWN ? from : to;
 }
 
-/* 01:80:c2:00:00:00 to 0f (802.1Q, 8.6.3): switches look for those without a tag. */
+/* 01:80:c2:00:00:00 to 0f (802.1Q, 8.6.3): switches expect these frames without a tag. */
 static __always_inline int is_link_local(const __u8 *mac)
 {
 	return mac[0] == 0x01 && mac[1] == 0x80 && mac[2] == 0xc2 && !mac[3] && !mac[4] &&
@@ -149,8 +149,7 @@ static __always_inline int arrive(struct __sk_buff *skb)
 	__u16 vlan = (__u16)skb->vlan_tci;
 	void *table;
 
-	/* The stack has taken the tag out of the bytes before, whatever the device does.
-	 */
+	/* The kernel has moved the tag to the skb, whatever the device does. */
 	if (skb->vlan_present) {
 		type = (__be16)skb->vlan_proto;
 	} else if (!is_tag(type)) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Assigns VLANs and priorities. Hosts are taken one after the other, each with a lower
- * priority than those before. A host with a line that stays can be taken when its VLAN
- * connects it with all hosts that are not taken yet, as far as any VLAN does. The moving
- * hosts of a switch can be taken, together, when some VLAN does that; they go before
- * hosts that stay. A host that can be taken at one time can be taken later too, as fewer
- * remain: so if lines for the moving hosts connect all pairs, this finds some. Hosts that
- * VLANs connect with the fewest others are tried first, so that later hosts are not bound
- * to their VLANs.
+ * priority than the hosts before. A host whose line stays can be taken when its VLAN
+ * connects it with all remaining hosts, as far as any VLAN does. The moving hosts of a
+ * switch can be taken, together, when some VLAN does that; they precede hosts that stay.
+ * A host that can be taken now can be taken later, too, as fewer remain. So if lines for
+ * the moving hosts can connect all pairs, this finds such lines. Hosts that VLANs connect
+ * with the fewest others are tried first, so that later hosts are not bound to their
+ * VLANs.
  */
 #include "assign_vlans.h"
 
@@ -19,7 +19,10 @@
 
 /* ---- One switch ---- */
 
-/* By the number of hosts of the links up, from the lowest one; then by VLAN. */
+/*
+ * Whether VLAN a is better than b for a host of a switch: by the hosts on the links up,
+ * from the lowest link on; then by the VLANs' hosts; then by number.
+ */
 static bool is_better(const struct assigner *d, uint32_t sw, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = d->vlans;
@@ -49,7 +52,7 @@ static void count_host(struct assigner *d, uint32_t h)
 		d->load[up[sw]]++;
 }
 
-/* How many of the sites that remain some VLAN joins it with, itself among them. */
+/* Counts the remaining sites that some VLAN connects with this site, including itself. */
 static uint32_t count_connected(const struct assigner *d, uint32_t sw)
 {
 	const uint64_t *connected = d->connected + (size_t)d->number[sw] * d->words;
@@ -76,9 +79,9 @@ static bool moves_there(const struct assigner *d, uint32_t sw, uint32_t h)
 }
 
 /*
- * By how much a link that has hosts of the switch itself exceeds the emptiest suitable
- * one: 1 at most, as the last host of a link found it emptiest. A link that has hosts of
- * switches below alone may exceed it by more.
+ * Notes by how much a link with the switch's own hosts exceeds the emptiest suitable
+ * link: by 1 at most, as the link's last host found it emptiest. A link with hosts of
+ * lower switches alone may exceed it by more.
  */
 static void note_spread(struct assigner *d, uint32_t sw, uint32_t num)
 {
@@ -131,9 +134,9 @@ static void assign_site(struct assigner *d, uint32_t sw, uint32_t reach)
 			take_host(d, h);
 }
 
-/* ---- Places among those that stay ---- */
+/* ---- Places between hosts that stay ---- */
 
-/* Priorities at a place are between these: of the one before it, and of the one after. */
+/* Priorities at a place lie between these: those of the hosts before and after it. */
 static uint32_t top_of(const struct assigner *d, uint32_t place)
 {
 	return place ? d->host[d->fixed[place - 1]].priority
@@ -152,7 +155,7 @@ static bool fits(const struct assigner *d, uint32_t place, uint32_t num)
 	return top > bottom && top - bottom > num;
 }
 
-/* Whether there is room for so many more where those go that are taken now. */
+/* Whether the present place has room for so many more hosts. */
 static bool has_room(const struct assigner *d, uint32_t num)
 {
 	for (uint32_t i = d->num_moved; i && d->above[i - 1] == d->taken; i--)
@@ -170,8 +173,8 @@ static uint32_t count_movers(const struct assigner *d, uint32_t sw)
 }
 
 /*
- * The number of remaining sites that a staying host's VLAN does not connect it with,
- * though some VLAN does.
+ * Counts the remaining sites that a staying host's VLAN does not connect with it, though
+ * some VLAN does.
  */
 static uint32_t count_missed(const struct assigner *d, uint32_t h)
 {
@@ -182,11 +185,11 @@ static uint32_t count_missed(const struct assigner *d, uint32_t h)
 					  parts_reach(&d->parts, d->host[h].vlan, sw);
 }
 
-/* ---- All of them ---- */
+/* ---- All hosts ---- */
 
 /*
- * Takes hosts that a VLAN connects with all that remain; returns how many of the list are
- * left.
+ * Takes hosts that a VLAN connects with all remaining ones; returns how many switches of
+ * the list are left.
  */
 static uint32_t assign_pass(struct assigner *d, uint32_t *list, uint32_t num)
 {
@@ -204,7 +207,10 @@ static uint32_t assign_pass(struct assigner *d, uint32_t *list, uint32_t num)
 	return left;
 }
 
-/* Those that stay, as long as they meet all that remain; whether there were any. */
+/*
+ * Takes hosts that stay, as long as each is connected with all remaining hosts. Returns
+ * whether there were any.
+ */
 static bool take_fixed(struct assigner *d)
 {
 	uint32_t before = d->taken;
@@ -214,7 +220,7 @@ static bool take_fixed(struct assigner *d)
 	return d->taken != before;
 }
 
-/* Takes the host that misses the fewest; returns how many of the list are left. */
+/* Takes the hosts that miss the fewest sites; returns how many switches are left. */
 static uint32_t assign_stuck(struct assigner *d, uint32_t *list, uint32_t num)
 {
 	uint32_t best = 0, least = PM_NONE;
@@ -241,7 +247,7 @@ static uint32_t assign_stuck(struct assigner *d, uint32_t *list, uint32_t num)
 	return num - 1;
 }
 
-/* By priority, the highest one first. */
+/* Sorts hosts that stay by priority, the highest first. */
 static void sort_fixed(struct assigner *d)
 {
 	d->num_fixed = 0;
@@ -253,7 +259,7 @@ static void sort_fixed(struct assigner *d)
 	}
 }
 
-/* No host is taken, and loads are those of lines that stay. */
+/* Begins anew: no host is taken, and loads are those of lines that stay. */
 static void reset(struct assigner *d)
 {
 	const struct pm_vlans *v = d->vlans;
@@ -294,7 +300,7 @@ void assigner_run(struct assigner *d)
 
 /* ---- Priorities ---- */
 
-/* At a place; of those above all others no more than is usual. */
+/* Gives priorities at a place; above all other hosts, steps of the usual size at most. */
 static void rank(struct assigner *d, const uint32_t *hosts, uint32_t num, uint32_t place)
 {
 	uint32_t bottom = bottom_of(d, place);
@@ -341,7 +347,10 @@ static void sort_sites(struct assigner *d)
 		d->number[d->sites[i]] = i;
 }
 
-/* Sites of one part of a VLAN join each other: members[switch][word] of its parts. */
+/*
+ * Finds the sites that a VLAN connects: those of one part of it; members[switch][word]
+ * are those of each part.
+ */
 static void find_connected(struct assigner *d, uint64_t *members)
 {
 	for (uint32_t vlan = 0; vlan < d->vlans->num; vlan++) {
@@ -375,7 +384,7 @@ static int compare_priorities(const void *a, const void *b)
 	return *x > *y ? -1 : *x < *y;
 }
 
-/* Of the lines as they are. */
+/* Sorts hosts by the priorities of their present lines. */
 static int sort_hosts(struct assigner *d)
 {
 	uint32_t num = d->vlans->num_hosts;
@@ -442,7 +451,7 @@ int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *
 	return sort_hosts(d) ? pm_error_no_memory(err) : 0;
 }
 
-/* How many hear what is sent in a VLAN, in its largest part. */
+/* Counts the hosts that hear a broadcast in a VLAN, in its largest part. */
 static uint32_t count_heard(const struct assigner *d, uint32_t vlan, uint32_t *heard)
 {
 	const struct pm_vlans *v = d->vlans;
@@ -501,7 +510,7 @@ void assigner_count_unreachable(const struct parts *p, const struct pm_vlan_host
 		}
 }
 
-/* Hosts that send without tags get the access VLAN, and priority over all others. */
+/* Gives hosts without tags the access VLAN, and priority over all others. */
 static void pin_untagged(struct assigner *d)
 {
 	for (uint32_t h = 0; h < d->vlans->num_hosts; h++) {
@@ -526,7 +535,7 @@ int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
 	}
 	if (!rc) {
 		assigner_run(&d);
-		(void)assigner_rank(&d); /* none is in the way */
+		(void)assigner_rank(&d); /* no line is in the way */
 		assigner_count_unreachable(&d.parts, table->host, assignment);
 		assignment->spread = d.spread;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Checks that VLANs are trees, by tagged ports, as in the switches. */
+/* Checks that VLANs are trees, by the switches' tagged ports. */
 #include <portmajor/vlan/vlan.h>
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static bool join_cables(const struct pm_vlans *v, uint32_t vlan, uint32_t *paren
 	return true;
 }
 
-/* Whether all its switches hang together. */
+/* Whether all switches of a VLAN are connected. */
 static bool is_vlan_whole(const struct pm_vlans *v, uint32_t vlan, uint32_t *parent)
 {
 	const uint32_t *up = v->up + (size_t)vlan * v->tree->num_switches;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A small vertex cover, from a smallest cover with halves: in that each vertex counts 0,
- * 1/2 or 1, and both ends of an edge together at least 1. It comes from a largest
- * matching of the double cover, a graph that has each vertex twice, left and right, and
- * joins the left one of either end of an edge with the right one of the other. No vertex
- * cover is smaller, and some smallest one has all vertices that count 1 and none that
- * count 0 (Nemhauser and Trotter, 1975). Of those that count 1/2, a connected part adds
- * one side if it is bipartite; else the vertices with most edges.
+ * Finds a small vertex cover, from a smallest cover with halves. In that, each vertex
+ * counts 0, 1/2 or 1, and both ends of an edge together at least 1. It comes from a
+ * largest matching of the double cover: a graph with two copies of each vertex, left and
+ * right, where an edge joins each end's left copy with the other end's right copy. No
+ * vertex cover is smaller, and some smallest one has all vertices that count 1 and none
+ * that count 0 (Nemhauser and Trotter, 1975). Of the vertices that count 1/2, a connected
+ * component adds one side if it is bipartite; else it adds the vertices with the most
+ * edges.
  */
 #include "cover.h"
 
@@ -20,12 +21,12 @@ struct matcher {
 	const struct cover *c;
 	uint32_t *right;   /* [left] its mate, or NONE */
 	uint32_t *left;	   /* [right] its mate, or NONE */
-	uint32_t *from;	   /* [right] the left that a search came from */
+	uint32_t *from;	   /* [right] the left from which a search came */
 	uint32_t *queue;   /* of lefts */
-	uint64_t *visited; /* [word] rights that the search came to */
-	uint64_t *dead;	   /* [word] rights that lead to no free one */
+	uint64_t *visited; /* [word] rights that a search visited */
+	uint64_t *dead;	   /* [word] rights from which no free one is reached */
 	uint8_t *half;	   /* [vertex] counts 1/2 and is neither taken nor covered */
-	uint8_t *side;	   /* [vertex] 1 or 2; 0: not known yet */
+	uint8_t *side;	   /* [vertex] 1 or 2; 0: unknown */
 };
 
 int cover_begin(struct cover *c, uint32_t num, struct pm_pool *pool, struct pm_error *err)
@@ -49,8 +50,8 @@ void cover_join(struct cover *c, uint32_t a, uint32_t b)
 /* ---- Matching ---- */
 
 /*
- * Flips the path that ends at a free right: each left on it gets the right that it was
- * found by.
+ * Flips the path that ends at a free right: each left on it is matched with the right
+ * that it was searched from.
  */
 static void augment(struct matcher *m, uint32_t y)
 {
@@ -63,8 +64,10 @@ static void augment(struct matcher *m, uint32_t y)
 	}
 }
 
-/* Goes from a left to all rights that were not visited, and puts their mates at the
- * queue's end; a right without a mate ends it and is returned, else NONE. */
+/*
+ * Visits all rights next to a left that were not visited, and queues their mates. Returns
+ * a right without a mate, which ends the search, or NONE.
+ */
 static uint32_t look_from(struct matcher *m, uint32_t x, uint32_t *tail)
 {
 	for (uint32_t w = 0; w < m->c->words; w++) {
@@ -83,7 +86,9 @@ static uint32_t look_from(struct matcher *m, uint32_t x, uint32_t *tail)
 	return NONE;
 }
 
-/* Searches for a path from a left without mate to a right without one. */
+/*
+ * Searches an augmenting path: from this left, which has no mate, to a right without one.
+ */
 static bool search_match(struct matcher *m, uint32_t start)
 {
 	size_t size = m->c->words * sizeof(*m->visited);
@@ -103,7 +108,7 @@ static bool search_match(struct matcher *m, uint32_t start)
 	return false;
 }
 
-/* Matches all that can be; how many they are. */
+/* Finds a largest matching; returns its size. */
 static uint32_t match(struct matcher *m)
 {
 	uint32_t num = 0;
@@ -120,7 +125,7 @@ static bool is_dead(const struct matcher *m, uint32_t v)
 	return m->dead[v / 64] & BIT(v);
 }
 
-/* A left is in the cover if no search came to it, a right if one that failed did. */
+/* A left is in the cover if no failed search came to it; a right is, if one did. */
 static void weigh(struct matcher *m, uint8_t *chosen)
 {
 	for (uint32_t v = 0; v < m->c->num; v++) {
@@ -134,7 +139,7 @@ static void weigh(struct matcher *m, uint8_t *chosen)
 
 /* ---- Halves ---- */
 
-/* Those that hang together with one, in the queue; false: they have no two sides. */
+/* Finds the connected component of a vertex, in the queue; false: it is not bipartite. */
 static bool color(struct matcher *m, uint32_t start, uint32_t *tail, uint32_t ones[3])
 {
 	bool even = true;
@@ -163,7 +168,7 @@ static bool color(struct matcher *m, uint32_t start, uint32_t *tail, uint32_t on
 	return even;
 }
 
-/* Takes one side of what has two. */
+/* Takes one side of each bipartite component. */
 static void take_sides(struct matcher *m, uint8_t *chosen)
 {
 	for (uint32_t v = 0; v < m->c->num; v++) {
@@ -180,7 +185,7 @@ static void take_sides(struct matcher *m, uint8_t *chosen)
 	}
 }
 
-/* How many edges it has with others that count. */
+/* Counts a vertex's edges to vertices of a set. */
 static uint32_t count_edges(const struct cover *c, uint32_t v, const uint64_t *others)
 {
 	uint32_t num = 0;
@@ -191,7 +196,8 @@ static uint32_t count_edges(const struct cover *c, uint32_t v, const uint64_t *o
 }
 
 /*
- * Takes those with most edges, as long as there are edges, and then drops unneeded ones.
+ * Takes vertices with the most edges, as long as there are edges, and drops those that
+ * are not needed.
  */
 static void take_greedily(struct matcher *m, uint8_t *chosen)
 {

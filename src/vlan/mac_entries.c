@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts MAC entries if all hosts talk with all others. A switch has an entry for a host
- * in a VLAN if one of the host's pairs uses this VLAN through this switch: if beyond the
- * switch there is a host of this VLAN with a higher priority or, for the host's own VLAN,
- * any host with a lower one.
+ * Counts MAC entries, if all hosts communicate with all others. A switch has an entry for
+ * a host in a VLAN if one of the host's pairs uses this VLAN through this switch. That is
+ * so if, beyond the switch, there is a host of this VLAN with a higher priority or, for
+ * the host's own VLAN, any host with a lower one.
  */
 #include "vlan_parts.h"
 
@@ -12,15 +12,15 @@
 
 /* Hosts on one side. */
 struct extremes {
-	uint32_t lowest;  /* priority of all; PM_NONE: no hosts */
-	uint32_t highest; /* priority of hosts with this VLAN; 0: none */
+	uint32_t lowest;  /* lowest priority; PM_NONE: no hosts */
+	uint32_t highest; /* highest priority of this VLAN's hosts; 0: none */
 };
 
 struct learner {
 	const struct pm_vlans *vlans;
 	const struct pm_vlan_host *host;
 	uint32_t *sites, num_sites;	 /* switches with hosts */
-	uint32_t *first;		 /* [site] host; one more than there are */
+	uint32_t *first;		 /* [site] first host; one element more */
 	uint32_t *low, *high;		 /* [site] its hosts' priorities */
 	uint8_t *has_own;		 /* [site] hosts with this VLAN */
 	struct extremes *below, *beyond; /* [switch] in and not in its subtree */
@@ -63,8 +63,7 @@ static void add_all(struct extremes *e, const struct extremes *more)
 		e->highest = more->highest;
 }
 
-/* Where a switch of the VLAN is below another one: the last before it, going up; PM_NONE:
- * it is not below. */
+/* The switch just below sw on a site's path up; PM_NONE: the site is not below sw. */
 static uint32_t find_child(const struct pm_vlans *v, const uint32_t *up, uint32_t site,
 			   uint32_t sw)
 {
@@ -78,7 +77,7 @@ static uint32_t find_child(const struct pm_vlans *v, const uint32_t *up, uint32_
 	return last;
 }
 
-/* Hosts below and beyond each switch of a VLAN. */
+/* Finds the extremes of hosts below and beyond each switch of a VLAN. */
 static void find_extremes(struct learner *l, uint32_t vlan, const uint32_t *up)
 {
 	const struct pm_vlans *v = l->vlans;
@@ -105,7 +104,7 @@ static void find_extremes(struct learner *l, uint32_t vlan, const uint32_t *up)
 	}
 }
 
-/* Hosts of a site that have a pair with a host of the other side. */
+/* Counts the hosts of a site that have a pair with a host of the other side. */
 static uint32_t count_site(const struct learner *l, uint32_t site, uint32_t vlan,
 			   const struct extremes *other)
 {
@@ -123,7 +122,7 @@ static uint32_t count_site(const struct learner *l, uint32_t site, uint32_t vlan
 	return num;
 }
 
-/* The hosts of a switch itself talk with each other, too. */
+/* Counts pairs of a switch's own hosts, too. */
 static uint32_t count_own(const struct learner *l, uint32_t site, uint32_t vlan)
 {
 	struct extremes all = l->below[l->sites[site]];
@@ -132,7 +131,7 @@ static uint32_t count_own(const struct learner *l, uint32_t site, uint32_t vlan)
 	return count_site(l, site, vlan, &all);
 }
 
-/* Hosts that a switch learns in a VLAN. */
+/* Counts the hosts that a switch learns in a VLAN. */
 static uint32_t count_switch(const struct learner *l, const uint32_t *up, uint32_t vlan,
 			     uint32_t sw)
 {

@@ -9,7 +9,7 @@ struct counter {
 	const struct pm_vlans *vlans;
 	const uint8_t *cut;
 	uint32_t *up_flows, *down_flows; /* [port] of the lower end of a link */
-	uint32_t *step;			 /* [switch] stamp of the first switch's path */
+	uint32_t *step;			 /* [switch] stamp of a's path up */
 	uint32_t stamp;
 };
 
@@ -18,7 +18,7 @@ static bool is_top(const struct counter *c, const uint32_t *up, uint32_t sw)
 	return up[sw] >= PM_VLAN_TOP || (c->cut && c->cut[up[sw]]);
 }
 
-/* The switch at which the paths up from two switches meet, or PM_NONE. */
+/* The switch where the paths up from two switches meet, or PM_NONE. */
 static uint32_t find_turn(struct counter *c, const uint32_t *up, uint32_t a, uint32_t b)
 {
 	const uint32_t *remote = c->vlans->tree->remote;
@@ -49,7 +49,7 @@ static uint32_t add_to_flows(uint32_t *flows, const struct pm_vlans *v,
 	return most;
 }
 
-/* Adds a flow; returns the most flows on a link of its path. */
+/* Adds a flow; returns the largest number of flows on a link of its path. */
 static uint32_t add_flow(struct counter *c, uint32_t vlan, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = c->vlans;
@@ -63,7 +63,10 @@ static uint32_t add_flow(struct counter *c, uint32_t vlan, uint32_t a, uint32_t 
 	return most > down ? most : down;
 }
 
-/* A permutation, in the pairs' VLANs or, with no table, in one; flows on the fullest. */
+/*
+ * Tries a permutation, in the pairs' VLANs or, without a table, in one. Returns the flows
+ * on the busiest link.
+ */
 static uint32_t try_shift(struct counter *c, const struct pm_vlan_host *host,
 			  uint32_t vlan, uint32_t by)
 {

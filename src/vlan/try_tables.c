@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where no table connects all pairs, assigning hosts one by one finds good tables, but
- * not always one with the fewest lines. On small fabrics all tables can be tried: which
- * hosts have another line, at which place among the others by priority, and in which
- * VLAN. Only the order of priorities counts.
+ * Tries all tables, for small fabrics. Where no table connects all pairs, assigning hosts
+ * one by one finds good tables, but not always one with the fewest changed lines. A table
+ * is: which hosts have another line, at which place among the others by priority, and in
+ * which VLAN. Only the order of priorities counts.
  */
 #include "try_tables.h"
 
@@ -20,7 +20,7 @@ struct mover {
 struct tables {
 	struct assigner *d;
 	const struct pm_vlan_host *before;
-	struct mover *movers; /* by host; each is placed among those before it */
+	struct mover *movers; /* by host; places count the movers before, too */
 	uint32_t num_movers;
 	uint32_t *order; /* all hosts by priority, the highest one first */
 	uint32_t *vlan;	 /* [host] */
@@ -40,7 +40,7 @@ static bool can_move(const struct tables *t, uint32_t h)
 	return !t->d->parts.gone[h] && !t->d->vlans->untagged[h];
 }
 
-/* Untagged hosts have the highest priorities, always. */
+/* Untagged hosts always have the highest priorities. */
 static uint32_t first_place(const struct tables *t)
 {
 	uint32_t num = 0;
@@ -94,10 +94,9 @@ static bool is_good_enough(struct tables *t)
 	return true;
 }
 
-/* ---- One after the other ---- */
+/* ---- Enumeration ---- */
 
-/* The next host for a mover and, above all others, the first place; false: there is none.
- */
+/* Takes the next host for a mover, at the highest place; false: there is none. */
 static bool next_host(struct tables *t, uint32_t i, uint32_t from)
 {
 	for (uint32_t h = from; h < t->d->vlans->num_hosts; h++)
@@ -108,7 +107,7 @@ static bool next_host(struct tables *t, uint32_t i, uint32_t from)
 	return false;
 }
 
-/* Another line for a mover, or another mover. */
+/* Takes another line for a mover, or another host. */
 static bool next_line(struct tables *t, uint32_t i)
 {
 	struct mover *mover = &t->movers[i];
@@ -122,7 +121,7 @@ static bool next_line(struct tables *t, uint32_t i)
 	return next_host(t, i, mover->host + 1);
 }
 
-/* The first lines of the movers from one on. */
+/* Takes the first lines of the movers from one on. */
 static bool begin_from(struct tables *t, uint32_t from)
 {
 	for (uint32_t i = from; i < t->num_movers; i++)
@@ -140,7 +139,7 @@ static bool next_table(struct tables *t)
 	return false;
 }
 
-/* Priorities by the order, those of movers between the others'; false: no room. */
+/* Writes priorities in this order, movers' between the others'; false: no room. */
 static bool write_priorities(struct tables *t)
 {
 	uint32_t hosts = t->d->vlans->num_hosts, top = PM_VLAN_PINNED - hosts;
@@ -166,7 +165,7 @@ static bool write_priorities(struct tables *t)
 	return true;
 }
 
-/* How many pairs are to be looked at, at most. */
+/* The largest number of pairs to examine. */
 static double count_pairs(const struct tables *t)
 {
 	double hosts = t->d->vlans->num_hosts, num = hosts * hosts / 2;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes the trees. Each switch has one link up, to a switch of the tree one level above,
- * and the top switch none: so there is one path between any two.
+ * Makes the trees of VLANs. Each switch has one link up, to a switch of the tree one
+ * level above, and the top switch has none. So there is one path between any two
+ * switches.
  */
 #include <portmajor/vlan/vlan.h>
 
 #include <errno.h>
 #include <string.h>
 
-/* What making VLANs works with. */
+/* Data for making VLANs. */
 struct maker {
 	struct pm_vlans *vlans;
 	uint32_t *order;     /* switches with a level, the highest first */
-	uint32_t num;	     /* of them */
-	uint32_t *use;	     /* [port] up: VLANs so far */
-	uint32_t *hosts;     /* [switch] of its own */
-	uint64_t *load;	     /* [port] up: paths of hosts to the tops of VLANs so far */
+	uint32_t num;	     /* their number */
+	uint32_t *use;	     /* [port] up: number of VLANs so far */
+	uint32_t *hosts;     /* [switch] its own hosts */
+	uint64_t *load;	     /* [port] up: hosts' paths to the tops of VLANs so far */
 	uint32_t *row;	     /* [switch] as in pm_vlans.up */
-	uint32_t made, kept; /* VLANs, of which some are kept */
-	uint32_t total;	     /* how many will be made; 0: not known */
+	uint32_t made, kept; /* VLANs, and how many of them are kept */
+	uint32_t total;	     /* how many will be made; 0: unknown */
 };
 
 static bool is_usable(const struct pm_vlans *v, uint32_t port)
@@ -35,8 +36,7 @@ static bool is_top(const struct pm_vlans *v, uint32_t sw)
 	return true;
 }
 
-/* Whether fewer paths use the links above switch a than those above b, the lowest first.
- */
+/* Whether links above switch a have fewer paths than those above b, the lowest first. */
 static bool has_lighter_path(const struct maker *m, uint32_t a, uint32_t b)
 {
 	const uint32_t *remote = m->vlans->tree->remote;
@@ -53,9 +53,10 @@ static bool has_lighter_path(const struct maker *m, uint32_t a, uint32_t b)
 }
 
 /*
- * The link up to a switch of the tree that is in the fewest VLANs. Among these, the one
- * with the lightest path: were it the first port for all, leaves with links to the same
- * switches would use one switch in one VLAN, and the others' links to this top in none.
+ * The link up, to a switch of the tree, that is in the fewest VLANs. Of several, the one
+ * with the lightest path. If all switches took the first port, leaves with links to the
+ * same switches would all use one switch in one VLAN, and the links from the other
+ * switches to this top in none.
  */
 static uint32_t choose_up(const struct maker *m, uint32_t sw)
 {
@@ -73,7 +74,7 @@ static uint32_t choose_up(const struct maker *m, uint32_t sw)
 	return best;
 }
 
-/* Whether this one of all is among the `num` that are kept. */
+/* Whether this VLAN is among the v->num that are kept of all. */
 static bool is_kept(const struct maker *m)
 {
 	uint64_t before = (uint64_t)m->made * m->vlans->num;
@@ -81,7 +82,7 @@ static bool is_kept(const struct maker *m)
 	return m->total && before / m->total != (before + m->vlans->num) / m->total;
 }
 
-/* Adds a switch's hosts, or takes them away, on its path to the top. */
+/* Adds a switch's hosts to its path to the top, or removes them. */
 static void count_path(struct maker *m, uint32_t sw, bool add)
 {
 	uint64_t num = m->hosts[sw];
@@ -90,7 +91,7 @@ static void count_path(struct maker *m, uint32_t sw, bool add)
 		m->load[m->row[sw]] += add ? num : -num;
 }
 
-/* The tree below a top switch, over links that are in few VLANs; its paths count. */
+/* Makes the tree below a top switch, over links in few VLANs, and counts its paths. */
 static void fill_row(struct maker *m, uint32_t top)
 {
 	for (uint32_t i = 0; i < m->vlans->tree->num_switches; i++)
@@ -123,8 +124,10 @@ static void add_tree(struct maker *m, uint32_t top)
 	m->made++;
 }
 
-/* Whether a cable is in no VLAN yet that leads straight up to this top switch or, with
- * `below`, to one of its tree. */
+/*
+ * Whether some cable in no VLAN leads up to this top switch or, with `below`, to any
+ * switch of its tree.
+ */
 static bool lacks_cable(struct maker *m, uint32_t top, bool below)
 {
 	const struct pm_vlans *v = m->vlans;
@@ -143,9 +146,10 @@ static bool lacks_cable(struct maker *m, uint32_t top, bool below)
 }
 
 /*
- * One VLAN of each top switch, and more for its own parallel cables. Then for those below
- * that lack one: which switches are in a tree is the same whatever cables they choose,
- * and one with a cable that is in no VLAN chooses such a one, so that this ends.
+ * Makes a VLAN for each top switch, and more for its own parallel cables. Then makes more
+ * for cables below that are in none. Whatever cables the switches of a tree choose, the
+ * tree has the same switches, and a switch with a cable in no VLAN chooses such a cable:
+ * so this ends.
  */
 static void add_trees(struct maker *m)
 {
@@ -162,7 +166,7 @@ static void add_trees(struct maker *m)
 		}
 }
 
-/* Switches by level from the top, by component, as they are. */
+/* Sorts switches by level, from the top, then by component. */
 static void sort_switches(struct maker *m)
 {
 	const struct pm_tree *tree = m->vlans->tree;
@@ -202,7 +206,7 @@ static int find_hosts(struct pm_vlans *v, struct pm_error *err)
 	return v->num_hosts ? 0 : pm_error_set(err, -ENOENT, "there are no hosts");
 }
 
-/* Counts, then keeps. */
+/* Counts the trees first, and keeps them in a second pass. */
 static int make_trees(struct maker *m, uint32_t limit, struct pm_error *err)
 {
 	struct pm_vlans *v = m->vlans;
@@ -231,7 +235,7 @@ static int make_trees(struct maker *m, uint32_t limit, struct pm_error *err)
 	return 0;
 }
 
-/* The first VLAN that most hosts are in. */
+/* The first VLAN with the most hosts becomes the access VLAN. */
 static void choose_access(struct pm_vlans *v)
 {
 	uint32_t most = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Changes lines after a failure. Of each pair that its VLAN no longer connects one line
- * has to change: a vertex cover.
+ * Changes lines after a failure. Of each pair that its VLAN no longer connects, one line
+ * has to change: that is a vertex cover.
  */
 #include "cover.h"
 #include "assign_vlans.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a pair is unreachable, and another line would connect it. */
+/* Whether a pair is unreachable, but another line would connect it. */
 static bool is_broken(const struct assigner *d, uint32_t a, uint32_t b)
 {
 	const struct pm_vlans *v = d->vlans;
@@ -42,7 +42,7 @@ static int choose_movers(struct assigner *d, uint32_t *bound, struct pm_error *e
 	return cover_choose(&cover, d->moves, bound, err);
 }
 
-/* A host's unreachable pairs. */
+/* Counts a host's unreachable pairs. */
 static uint32_t count_unreachable(const struct assigner *d, uint32_t h)
 {
 	const uint32_t *site = d->vlans->site;
@@ -60,7 +60,7 @@ static bool is_same(const struct pm_vlan_host *a, const struct pm_vlan_host *b)
 	return a->vlan == b->vlan && a->priority == b->priority;
 }
 
-/* Gives a host another line, if that leaves no more pairs unreachable. */
+/* Gives a host another line, unless that leaves more pairs unreachable. */
 static bool try_line(struct assigner *d, uint32_t h, struct pm_vlan_host line)
 {
 	struct pm_vlan_host now = d->host[h];
@@ -77,9 +77,9 @@ static bool try_line(struct assigner *d, uint32_t h, struct pm_vlan_host line)
 }
 
 /*
- * Undoes changes that help no pair, for want of a table in which all meet; and of
- * priorities: those of a leaf's hosts were assigned together, and a host that decides
- * less for others leaves their VLANs as even as they were.
+ * Undoes changes that help no pair, which a table that cannot connect all pairs may have;
+ * and changes of priorities alone. A leaf's hosts were given their priorities together,
+ * and a host that decides for fewer pairs leaves the others' VLANs as even as they were.
  */
 static void give_back(struct assigner *d, const struct pm_vlan_host *before)
 {
@@ -94,16 +94,16 @@ static void give_back(struct assigner *d, const struct pm_vlan_host *before)
 
 #define MOST_WORK 20000000 /* of a search: runs x hosts x VLANs */
 
-/* For lines with which all pairs meet that can. */
+/* A search for lines that connect all pairs that can be connected. */
 struct search {
 	struct assigner *d;
 	const struct pm_vlan_host *before;
 	uint8_t *barred; /* [host] all tables in which it moves were tried */
 	uint64_t work;
-	uint64_t unreachable; /* as many pairs may be; 0: none that could meet */
+	uint64_t unreachable; /* pairs allowed; 0: none that could be connected */
 };
 
-/* Whether lines of those of moves[] are enough, and writes them. */
+/* Whether lines for the hosts in moves[] are enough; writes these. */
 static bool is_enough(struct search *s)
 {
 	struct assigner *d = s->d;
@@ -120,16 +120,16 @@ static bool is_enough(struct search *s)
 	return assignment.unreachable <= s->unreachable;
 }
 
-/* Hosts of which one is to move, next to those of the levels before. */
+/* Hosts of which one has to move, in addition to those of earlier levels. */
 struct level {
-	uint32_t *hosts; /* PM_NONE: barred already, or gone */
+	uint32_t *hosts; /* PM_NONE: barred, or gone */
 	uint32_t num, next;
 };
 
 /*
- * Where a run is stuck, of those that remain and stay one has to move: the one of those
- * that remain is taken first with a better choice would have been taken here. Where some
- * are to stay unreachable, any may do.
+ * Where a run is stuck, one of the remaining hosts that stay has to move. For in a better
+ * choice, the first remaining host to be taken would have been taken here. If some pairs
+ * may stay unreachable, any host will do.
  */
 static void open_level(const struct search *s, struct level *level)
 {
@@ -139,7 +139,7 @@ static void open_level(const struct search *s, struct level *level)
 	*level = (struct level){pm_copy(d->fixed + from, num, sizeof(*level->hosts)), num,
 				0};
 	if (!level->hosts)
-		level->num = 0; /* fewer are tried */
+		level->num = 0; /* so fewer are tried */
 }
 
 static void close_level(struct search *s, struct level *level)
@@ -150,7 +150,7 @@ static void close_level(struct search *s, struct level *level)
 	free(level->hosts);
 }
 
-/* Another one moves in place of the last; false: all were tried. */
+/* Moves the next host in place of the last one; false: all were tried. */
 static bool move_next(struct search *s, struct level *level)
 {
 	if (level->next && level->hosts[level->next - 1] != PM_NONE) {
@@ -169,7 +169,7 @@ static bool move_next(struct search *s, struct level *level)
 	return false;
 }
 
-/* Moves so many more at most; whether that is enough. */
+/* Moves at most so many more hosts; returns whether that is enough. */
 static bool move_more(struct search *s, uint32_t more)
 {
 	struct level *levels = pm_array(more, sizeof(*levels));
@@ -193,7 +193,10 @@ static bool move_more(struct search *s, uint32_t more)
 	return found;
 }
 
-/* Moves as few more as will do, from so many on; whether all pairs meet then. */
+/*
+ * Moves as few more hosts as are enough, at least `from`; whether all pairs are
+ * connected.
+ */
 static bool deepen(struct search *s, uint32_t from, uint32_t to)
 {
 	for (uint32_t more = from; more <= to && s->work < MOST_WORK; more++)
@@ -203,9 +206,9 @@ static bool deepen(struct search *s, uint32_t from, uint32_t to)
 }
 
 /*
- * A smallest cover, if that is enough; or any other choice of as many lines, or of more.
- * On a large fabric not all can be tried: then those with the cover's lines and more. If
- * none is found, the lines are as before.
+ * Chooses lines: those of a smallest cover, if they are enough; or any other as few
+ * lines; or more. On a large fabric not all choices can be tried: then the cover's lines
+ * and more. If none is enough, the lines stay as before.
  */
 static int choose_lines(struct assigner *d, const struct pm_vlan_host *before,
 			uint32_t *bound, struct pm_error *err)
@@ -239,7 +242,7 @@ static int choose_lines(struct assigner *d, const struct pm_vlan_host *before,
 	return 0;
 }
 
-/* Moves few; an error leaves the table half-changed. */
+/* Moves few hosts; after an error the table is half-changed. */
 static int move_few(struct assigner *d, const struct pm_vlan_table *before,
 		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
 		    struct pm_error *err)
@@ -256,8 +259,10 @@ static int move_few(struct assigner *d, const struct pm_vlan_table *before,
 	return 0;
 }
 
-/* Few lines leave pairs unreachable: assigns all anew if that leaves fewer, or leaves all
- * as it was if not even that is worse. */
+/*
+ * If few lines leave pairs unreachable: assigns all lines anew if that leaves fewer, or
+ * restores the former lines if these are as good as both.
+ */
 static int help(struct assigner *d, const uint8_t *cut,
 		const struct pm_vlan_table *before, struct pm_vlan_table *table,
 		struct pm_vlan_assignment *assignment, struct pm_error *err)
@@ -296,14 +301,14 @@ static uint32_t count_lines(const struct pm_vlan_host *a, const struct pm_vlan_h
 	return lines;
 }
 
-/* Lines that differ, with the broadcast's. */
+/* Counts the lines that differ, including the broadcast's. */
 static uint32_t count_moved(const struct pm_vlan_table *a, const struct pm_vlan_table *b,
 			    uint32_t num)
 {
 	return count_lines(a->host, b->host, num) + (a->broadcast != b->broadcast);
 }
 
-/* Not all meet that could: as many do with fewer lines, perhaps. */
+/* If pairs that could be connected are not, fewer lines may connect as many. */
 static int save_lines(struct assigner *d, const struct pm_vlan_host *before,
 		      struct pm_vlan_assignment *assignment, struct pm_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The hosts that each VLAN connects, after failures too. */
+/* Finds the hosts that each VLAN connects, also after failures. */
 #include "vlan_parts.h"
 
 #include <errno.h>
 
-/* The highest switch on the path up, to the first failed link. */
+/* The highest switch on the path up, below the first failed link. */
 static uint32_t climb(const struct pm_vlans *v, uint32_t vlan, const uint8_t *cut,
 		      uint32_t sw)
 {
@@ -30,7 +30,7 @@ static void find_live(struct parts *p, const uint8_t *cut)
 	}
 }
 
-/* Gives all switches that links connect with one its number. */
+/* Gives all switches that links connect with one switch its number. */
 static void flood(const struct pm_vlans *v, const uint8_t *cut, uint32_t start,
 		  uint32_t *island, uint32_t *queue)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor-vlan lldp: compares an Ethernet's cables, by its nodes' neighbours, with the
- * netlist.
+ * portmajor-vlan lldp: compares the cables of an Ethernet, as its nodes see their
+ * neighbours, with the netlist.
  */
 #include "json.h"
 #include "lldp.h"
@@ -20,13 +20,13 @@
 
 struct request {
 	struct cli_fabric fabric;
-	const char *ports; /* pattern of their names */
+	const char *ports; /* pattern of port names */
 	char **files;
 	int num_files;
 	struct cli_output output;
 };
 
-/* The neighbour that is heard at a port. */
+/* What is known of the neighbour at a port. */
 enum hearing { NOT_READ, SILENT, HEARD, OTHER };
 
 struct cabling {
@@ -35,12 +35,12 @@ struct cabling {
 	uint8_t *node;	  /* [node] 1: its file was read */
 	uint8_t *hearing; /* [port] enum hearing */
 	json_t *findings;
-	uint32_t elsewhere; /* neighbours that have nothing to do with the netlist */
+	uint32_t elsewhere; /* neighbours that are not in the netlist */
 };
 
 /* ---- Names ---- */
 
-/* The node of this name, or of what is left of it without domains; or PM_NONE. */
+/* The node with this name, with or without its domains; or PM_NONE. */
 static uint32_t find_heard(const struct pm_fabric *fabric, const char *name)
 {
 	char *text = strdup(name), *dot = text;
@@ -63,7 +63,7 @@ static bool is_switch(const struct cabling *c, uint32_t node)
 	return node < c->fabric->num_switches;
 }
 
-/* The switch's port of that name, or PM_NONE. */
+/* The switch's port with this name, or PM_NONE. */
 static uint32_t find_port(const struct cabling *c, uint32_t sw, const char *name)
 {
 	uint32_t found = PM_NONE;
@@ -78,7 +78,7 @@ static uint32_t find_port(const struct cabling *c, uint32_t sw, const char *name
 	return found;
 }
 
-/* "leaf0 swp3"; of a host, which names its devices as it likes, the name alone. */
+/* "leaf0 swp3"; for a host only its name, as hosts name their devices in many ways. */
 static char *end_name(const struct cabling *c, uint32_t port)
 {
 	uint32_t node = c->fabric->ports[port].node;
@@ -105,7 +105,7 @@ static char *neighbour_name(const struct lldp_neighbour *n)
 
 /* ---- Findings ---- */
 
-/* Texts may be NULL. */
+/* Adds a finding; both texts may be NULL. */
 static void add_cable_finding(struct cabling *c, const char *kind, uint32_t node,
 			      const char *interface, const char *expected,
 			      const char *heard)
@@ -119,7 +119,7 @@ static void add_cable_finding(struct cabling *c, const char *kind, uint32_t node
 			  heard ? pm_json_text(heard) : json_null()));
 }
 
-/* Hosts are known by their name, and ports of switches by theirs as well. */
+/* Whether a neighbour is the node at a port: by name, for switches also by port name. */
 static bool is_peer(const struct cabling *c, uint32_t peer,
 		    const struct lldp_neighbour *n)
 {
@@ -148,7 +148,7 @@ static void compare_port(struct cabling *c, uint32_t port, const struct lldp_nei
 	free(heard);
 }
 
-/* A host's device can be at any of its cables. */
+/* A host's device may be at any of its cables. */
 static void compare_host(struct cabling *c, uint32_t host, const struct lldp_neighbour *n)
 {
 	char *heard;
@@ -184,13 +184,13 @@ static void compare_neighbours(struct cabling *c, uint32_t node, const struct ll
 		}
 		port = find_port(c, node, n->interface);
 		if (port == PM_NONE)
-			c->elsewhere++; /* as a port of management */
+			c->elsewhere++; /* such as a management port */
 		else
 			compare_port(c, port, n);
 	}
 }
 
-/* One end that hears the other is enough: not all hosts send. */
+/* One end that has the other as neighbour is enough: not all hosts send. */
 static void find_missing(struct cabling *c)
 {
 	for (uint32_t port = 0; port < c->fabric->num_ports; port++) {
@@ -213,7 +213,7 @@ static void find_missing(struct cabling *c)
 
 /* ---- Files ---- */
 
-/* The node that a file is of, by the file's name. */
+/* The node that a file's name names. */
 static int find_owner(const struct cabling *c, const char *path, uint32_t *node)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -272,7 +272,7 @@ static int run_lldp(struct cabling *c, const struct request *request)
 	return status;
 }
 
-/* ---- What came of it ---- */
+/* ---- Results ---- */
 
 static json_t *describe_cabling(const struct cabling *c, const struct request *request)
 {

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define FIRST 101  /* VLAN */
+#define FIRST 101  /* first VLAN */
 #define SAMPLES 64 /* of shift permutations */
 
 struct request {
@@ -28,9 +28,9 @@ static int fail_vlans(int rc, const struct pm_error *err)
 	return cli_fail(EXIT_INPUT, "%s", err->text);
 }
 
-/* ---- As many VLANs as switches have room for ---- */
+/* ---- Fewer VLANs, for small MAC tables ---- */
 
-/* How many VLANs there are from the first number on. */
+/* Counts the numbers of VLANs from the first one on. */
 static uint32_t count_numbers(const struct plan_vlan *request)
 {
 	return PM_VLAN_MAX - request->first + 1;
@@ -43,7 +43,7 @@ static int make_at_most(struct vlan_job *job, const struct pm_tree *tree, uint32
 	struct pm_error err;
 	int rc;
 
-	if (job->vlans.num) { /* untagged hosts were set in the VLANs before */
+	if (job->vlans.num) { /* untagged hosts are known already */
 		untagged = pm_copy(job->vlans.untagged, job->vlans.num_hosts, 1);
 		if (!untagged)
 			cli_no_memory();
@@ -89,8 +89,10 @@ static int refuse_macs(const struct vlan_job *job)
 			job->request->merge ? "" : ": --merge makes do with fewer");
 }
 
-/* The most VLANs with which MAC tables are large enough, if entries grow with VLANs, as
- * they do where nothing is missing; else a number with which they are. */
+/*
+ * Finds the most VLANs for which MAC tables are large enough, if entries grow with VLANs,
+ * as they do in whole trees; else a number of VLANs for which they are.
+ */
 static int merge_vlans(struct vlan_job *job, const struct pm_tree *tree)
 {
 	uint32_t low = 1, high = job->vlans.num; /* high: too many */
@@ -165,7 +167,7 @@ static int find_cut(struct vlan_job *job, const struct pm_plan *plan,
 	return status;
 }
 
-/* The table after the failure, checked; and what flows on cables. */
+/* Checks the table after the failure, and counts flows on cables. */
 static int finish_vlans(struct vlan_job *job)
 {
 	struct pm_error err;
@@ -182,9 +184,9 @@ static int finish_vlans(struct vlan_job *job)
 	return rc ? fail_vlans(rc, &err) : EXIT_FINE;
 }
 
-/* ---- What came of it ---- */
+/* ---- Results ---- */
 
-/* Fewest and most hosts that have a VLAN. */
+/* The fewest and the most hosts of a VLAN. */
 static json_t *hosts_per_vlan(const struct vlan_job *job)
 {
 	uint32_t *num = pm_array(job->vlans.num, sizeof(*num));
@@ -303,9 +305,9 @@ static void end_vlans(struct vlan_job *job)
 }
 
 /*
- * Plans, checks and writes; *result is a JSON object of what came of it. An exit status:
- * EXIT_FINDINGS if no VLAN connects a pair of hosts, or a broadcast does not
- * reach all; all is written then, and *result is there.
+ * Makes VLANs and tables, checks them, and writes files; *result: the results as a JSON
+ * object. Returns an exit status. EXIT_FINDINGS: no VLAN connects some pair of hosts, or
+ * a broadcast does not reach all; even then all is written, and *result is set.
  */
 static int run_job(const struct request *request, const struct pm_plan *plan,
 		   const struct pm_fabric *fabric, json_t **result)

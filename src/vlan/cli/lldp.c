@@ -18,7 +18,7 @@ static int refuse(const char *path, const char *interface, const char *what)
 				    what);
 }
 
-/* The value of an id, {"type": .., "value": ..}; NULL: it is none. */
+/* The value of an id, {"type": .., "value": ..}; NULL: this is none. */
 static const char *id_value(const json_t *object)
 {
 	return json_string_value(json_object_get(json_object_get(object, "id"), "value"));
@@ -32,7 +32,7 @@ static bool is_address(const json_t *object)
 	return type && !strcmp(type, "mac");
 }
 
-/* A chassis stands below its name, if it has one. */
+/* A chassis is a member of its name, if it has one. */
 static bool take_chassis(json_t *chassis, struct lldp_neighbour *neighbour)
 {
 	void *first = json_object_iter(chassis);

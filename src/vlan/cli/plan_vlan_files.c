@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The files of portmajor-vlan plan: for hosts and for switches. */
+/* Writes the files of portmajor-vlan plan, for hosts and for switches. */
 #include "json.h"
 #include "outfile.h"
 #include "output.h"
@@ -27,7 +27,7 @@ static void print_line(FILE *file, const struct pm_host_line *line, const char *
 		line->vlan, line->priority, name);
 }
 
-/* Whether a line is to be written: all are, or those that differ from the old ones. */
+/* Whether to write a line: all are written, or those that differ from the old table. */
 static bool is_wanted(const struct vlan_job *job, const struct pm_host_line *line,
 		      bool changes)
 {
@@ -71,7 +71,7 @@ static int by_number(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Lines of addresses that the plan has no more. */
+/* Prints lines of addresses that the plan no longer has. */
 static int print_gone(FILE *file, const struct vlan_job *job)
 {
 	uint32_t num = job->vlans.num_hosts;
@@ -122,7 +122,7 @@ static bool is_plain(const char *text, const char *others)
 	return true;
 }
 
-/* What programs read without quotes. */
+/* Checks a port's name: programs read it without quotes. */
 static int check_port(const struct vlan_job *job, uint32_t port)
 {
 	char *name = port_name(job, port);
@@ -137,7 +137,7 @@ static int check_port(const struct vlan_job *job, uint32_t port)
 	return status;
 }
 
-/* A switch's file; the caller frees it. */
+/* The name of a switch's file; the caller frees it. */
 static char *file_name(const struct vlan_job *job, uint32_t sw, const char *suffix)
 {
 	char *path, *name;
@@ -159,7 +159,7 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Each switch has a file of its own. */
+/* Checks that all switches have different files. */
 static int check_files(const struct vlan_job *job)
 {
 	uint32_t num = job->fabric->num_switches;
@@ -194,15 +194,15 @@ int vlan_files_check(const struct vlan_job *job)
 
 /* ---- Ports ---- */
 
-/* What a port is given: VLANs with tags, and one without or PM_NONE. */
+/* VLANs of a port: tagged ones, and an untagged one or PM_NONE. */
 struct port_vlans {
 	uint8_t *tagged; /* [vlan] */
 	uint32_t untagged;
-	bool any;  /* is tagged */
-	bool bare; /* of a host that sends without tags */
+	bool any;  /* any is tagged */
+	bool bare; /* its host sends without tags */
 };
 
-/* Whether the host at this port of the fabric sends without tags. */
+/* Whether the host at this port sends without tags. */
 static bool is_untagged(const struct vlan_job *job, uint32_t port)
 {
 	for (uint32_t h = 0; h < job->vlans.num_hosts; h++)
@@ -211,7 +211,10 @@ static bool is_untagged(const struct vlan_job *job, uint32_t port)
 	return false;
 }
 
-/* A port without a cable is in no VLAN: a device plugged in later reaches no other. */
+/*
+ * Finds a port's VLANs. A port without a cable is in none: a device plugged in later
+ * reaches nothing.
+ */
 static void find_vlans(const struct vlan_job *job, uint32_t port, struct port_vlans *p)
 {
 	const struct pm_vlans *v = &job->vlans;
@@ -234,7 +237,7 @@ static void find_vlans(const struct vlan_job *job, uint32_t port, struct port_vl
 	}
 }
 
-/* Numbers from one to another; of one alone `bridge` takes no range. */
+/* Prints a range of numbers; `bridge` takes no range of one number. */
 static void print_run(FILE *file, uint32_t from, uint32_t to)
 {
 	fprintf(file, "%" PRIu32, from);
@@ -242,7 +245,7 @@ static void print_run(FILE *file, uint32_t from, uint32_t to)
 		fprintf(file, "-%" PRIu32, to);
 }
 
-/* Runs of VLANs by their numbers; `before` each. */
+/* Prints runs of VLANs by number, each with `before` and `after`. */
 static void print_runs(FILE *file, const struct vlan_job *job, const uint8_t *tagged,
 		       const char *before, const char *between, const char *after)
 {
@@ -279,8 +282,9 @@ static bool has_cable(const struct vlan_job *job, uint32_t port)
 /* ---- Open vSwitch ---- */
 
 /*
- * An access port would drop what a host sends with the tag of that same VLAN. A switch
- * may have fewer ports than the netlist says; those with a cable it has to have.
+ * Prints a port. An access port would drop frames that a host sends with the tag of the
+ * port's own VLAN. A switch may have fewer ports than the netlist, but must have those
+ * with a cable.
  */
 static void print_ovs_port(FILE *file, const struct vlan_job *job, uint32_t port,
 			   struct port_vlans *p)
@@ -304,7 +308,7 @@ static void print_ovs_port(FILE *file, const struct vlan_job *job, uint32_t port
 	else if (p->untagged != PM_NONE)
 		fprintf(file, "%" PRIu32, job->request->first + p->untagged);
 	else
-		fprintf(file, "%d", NOWHERE); /* no list at all would be all VLANs */
+		fprintf(file, "%d", NOWHERE); /* an empty list would mean all VLANs */
 	free(name);
 }
 
@@ -325,7 +329,7 @@ static int write_ovs(FILE *file, const void *arg)
 
 /* ---- Linux bridges ---- */
 
-/* What a port is in otherwise goes, in runs: 1 to 4094 without its VLANs. */
+/* Removes a port from all other VLANs, in runs: 1 to 4094 without the port's own. */
 static void print_others(FILE *file, const struct vlan_job *job, const char *name,
 			 const struct port_vlans *p)
 {
@@ -363,7 +367,7 @@ static void print_bridge_port(FILE *file, const struct vlan_job *job, uint32_t p
 	free(name);
 }
 
-/* Ports with a cable first: one that there is not ends the batch. */
+/* Ports with a cable come first: a missing port ends the batch. */
 static int write_bridge(FILE *file, const void *arg)
 {
 	const struct switch_source *s = arg;
@@ -380,7 +384,7 @@ static int write_bridge(FILE *file, const void *arg)
 	return 0;
 }
 
-/* ---- All others ---- */
+/* ---- Other switches ---- */
 
 static int print_tagged(FILE *file, const void *arg)
 {
@@ -393,7 +397,7 @@ static int print_tagged(FILE *file, const void *arg)
 	return 0;
 }
 
-/* Peer, its GUID and its port, null where there is no cable. */
+/* Adds the peer, its GUID and its port; null without a cable. */
 static void add_peer(const struct vlan_job *job, uint32_t port, json_t *object)
 {
 	uint32_t end = job->fabric->ports[port].peer;
@@ -514,7 +518,7 @@ static int write_switches(const struct vlan_job *job)
 	return status;
 }
 
-/* What an earlier plan wrote there would be taken for changes of this one's table. */
+/* Removes the file of an earlier plan's changes: it would be taken for this table's. */
 static int remove_changes(const struct vlan_job *job)
 {
 	int status = EXIT_FINE;

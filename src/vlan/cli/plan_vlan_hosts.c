@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hosts of VLANs: their addresses, and their previous table. */
+/* Reads the hosts' addresses and their previous table. */
 #include "output.h"
 #include "plan_vlan.h"
 
@@ -60,7 +60,7 @@ static int compare_host_macs(const void *a, const void *b)
 	return x->host < y->host ? -1 : x->host > y->host;
 }
 
-/* Those of a file are all different, and so may be those of a netlist; both together? */
+/* Checks that all addresses differ: a file's do, but some may be the netlist's. */
 static int check_macs(const struct vlan_job *job)
 {
 	uint32_t num = job->vlans.num_hosts;
@@ -169,7 +169,7 @@ struct pm_host_line vlan_group_line(const struct vlan_job *job)
 	};
 }
 
-/* A VLAN of the plan by its number in an old line. */
+/* Finds the plan's VLAN with the number in an old line. */
 static int take_vlan(const struct vlan_job *job, const struct pm_host_line *line,
 		     uint32_t *vlan)
 {
@@ -184,7 +184,7 @@ static int take_vlan(const struct vlan_job *job, const struct pm_host_line *line
 	return EXIT_FINE;
 }
 
-/* What is in the old table is what a failure comes upon. */
+/* Takes the old table, which is in force when the failure happens. */
 static int take_lines(struct vlan_job *job)
 {
 	const struct pm_host_line *line = pm_host_table_find(&job->old, PM_MAC_GROUP);

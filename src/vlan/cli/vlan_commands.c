@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-vlan: its subcommands, by what a person wants. */
+/* portmajor-vlan: its subcommands, grouped by purpose. */
 #include "subcommands.h"
 #include "vlan_commands.h"
 
