@@ -11,13 +11,13 @@
 struct halves {
 	const struct pm_bisection_config *config;
 	struct pm_bisection *result;
-	uint32_t *to;	 /* [sender] which one of the other half */
+	uint32_t *to;	 /* [sender] its receiver in the other half */
 	uint32_t *first; /* as in pm_share_flows */
 	uint32_t *ports;
 	double *rates;
 };
 
-/* The sum of all flows' rates. */
+/* Finds the sum of all flows' rates. */
 static int send_flows_through(struct halves *h, double *sum, struct pm_error *err)
 {
 	const struct pm_bisection_config *config = h->config;

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the ports that are full first, level by level; their flows are final. */
+/*
+ * Shares links fairly: finds ports that are full first, level by level; their flows are
+ * final.
+ */
 #include <portmajor/lab/share.h>
 
 #include <portmajor/base/pool.h>
 
 #include <errno.h>
 
-#define SAME (1 + 1e-12) /* shares that differ by rounding only */
+#define SAME (1 + 1e-12) /* shares that differ by rounding alone */
 
 struct sharing {
 	const struct pm_share_flows *flows;
-	double *rates;	   /* [flow]; below 0: it grows */
-	double *left;	   /* [port] room that no flow which stays has */
-	uint32_t *growing; /* [port] flows on it that grow */
-	uint32_t *first;   /* [port + 1] where its flows begin in on[] */
+	double *rates;	   /* [flow]; below 0: still growing */
+	double *left;	   /* [port] room that final flows leave */
+	uint32_t *growing; /* [port] number of its growing flows */
+	uint32_t *first;   /* [port + 1] index of its first flow in on[] */
 	uint32_t *on;	   /* flows, by port */
-	uint32_t *used;	   /* ports with flows that grow */
+	uint32_t *used;	   /* ports with growing flows */
 	uint32_t num_used;
 };
 
-/* Flows by port. */
+/* Lists flows by port. */
 static void index_flows(struct sharing *s, uint32_t num_ports)
 {
 	const struct pm_share_flows *flows = s->flows;
@@ -47,7 +50,7 @@ static double share_of(const struct sharing *s, uint32_t port)
 	return s->left[port] / s->growing[port];
 }
 
-/* Flows on a port that is full stay as they are. */
+/* Makes the flows on a full port final. */
 static void fill_port(struct sharing *s, uint32_t port, double rate)
 {
 	for (uint32_t i = s->first[port]; i < s->first[port + 1]; i++) {
@@ -63,7 +66,7 @@ static void fill_port(struct sharing *s, uint32_t port, double rate)
 	}
 }
 
-/* The next level, not below the one before. */
+/* The next level, which is not below the last one. */
 static double raise_level(struct sharing *s, double level)
 {
 	double next = share_of(s, s->used[0]);

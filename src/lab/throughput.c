@@ -16,7 +16,7 @@ struct senders {
 
 /* ---- Permutations ---- */
 
-/* The sum of all flows' rates. */
+/* Finds the sum of all flows' rates. */
 static int send_permutation(struct senders *s, double *sum, struct pm_error *err)
 {
 	const struct pm_bisection_config *of = &s->config->of;
@@ -95,8 +95,10 @@ static int try_permutations(struct senders *s, struct pm_error *err)
 
 /* ---- All to all ---- */
 
-/* The hosts of a switch, one behind the other, send to one over the same links but for
- * their own: adds their flows to the loads. */
+/*
+ * Adds the flows from all hosts of a switch to one host: these use the same links, except
+ * the hosts' own.
+ */
 static void load_path(const struct pm_throughput_config *config, uint32_t begin,
 		      uint32_t end, uint32_t to, uint32_t *load, uint64_t *unreachable)
 {
@@ -112,7 +114,7 @@ static void load_path(const struct pm_throughput_config *config, uint32_t begin,
 	*unreachable += hops ? 0 : flows;
 }
 
-/* The flows of the link that is full first, which are the slowest, are done last. */
+/* All hosts go at the pace of the slowest flows: those on the link that is full first. */
 static double find_pace(const struct pm_throughput_config *config, const uint32_t *load)
 {
 	uint32_t flows = config->of.num_hosts - 1;

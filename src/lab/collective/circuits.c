@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where circuits run out, they are set up in the order of the groups, so that none waits
- * for ever. Of all circuits not yet taken down, take the first in this order: all groups
- * before it are done, so both its ends have begun its group; and a group of several steps
- * has room for all of its circuits.
+ * Plays schedules on circuits. Where circuits are scarce, they are set up in the order of
+ * the groups, so that none waits for ever. For of all circuits not yet taken down, take
+ * the first in this order. All groups before it are done, so both its ends have begun its
+ * group; and a group of several steps has room for all of its circuits.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
@@ -21,14 +21,14 @@ struct circuit {
 	uint32_t ends[2];
 	uint32_t group;
 	uint32_t left; /* messages */
-	uint8_t ready; /* a bit for each end that has come */
+	uint8_t ready; /* a bit for each end that has requested it */
 	bool up;
 };
 
 struct process {
-	uint32_t at, end; /* of its messages, in run->own: the first of its step */
+	uint32_t at, end; /* its messages in run->own: the first of its step */
 	uint32_t left;	  /* messages of its step */
-	uint32_t group;	  /* that it has come to, or NONE */
+	uint32_t group;	  /* the group it has come to, or NONE */
 	uint32_t ports;	  /* in use */
 };
 
@@ -48,13 +48,13 @@ struct run {
 	uint32_t num_circuits;
 	struct process *processes;
 	uint32_t *own;	       /* messages of each process, by step */
-	uint32_t next_in_turn; /* circuit that is set up next where they run out */
+	uint32_t next_in_turn; /* circuit to set up next, where they are scarce */
 	uint32_t in_use;       /* circuits */
 };
 
 /* ---- Groups of steps, and their circuits ---- */
 
-/* Partners of each process, by circuits, in the group being made. */
+/* Partners of each process by circuits, in the group being made. */
 struct partners {
 	uint32_t *num;	   /* [process] */
 	uint32_t *circuit; /* [process][ports] */
@@ -81,7 +81,7 @@ static uint32_t find_circuit(struct run *run, struct partners *partners, uint32_
 	return c;
 }
 
-/* Finds circuits for a step's messages, first up to end; false: a port is missing. */
+/* Finds circuits for a step's messages, `first` up to `end`; false: a port is missing. */
 static bool add_step(struct run *run, struct partners *partners, uint32_t first,
 		     uint32_t end)
 {
@@ -166,7 +166,7 @@ static void set_up(struct run *run, uint32_t c)
 	pm_event_queue_add(&run->events, run->gamma, CIRCUIT_IS_UP, c);
 }
 
-/* As many as there is room for, in their order. */
+/* Sets up as many circuits as there is room for, in their order. */
 static void set_up_in_turn(struct run *run)
 {
 	while (run->next_in_turn < run->num_circuits &&
@@ -185,7 +185,7 @@ static void take_down(struct run *run, struct circuit *circuit)
 		set_up_in_turn(run);
 }
 
-/* A process has come to the group of its next step. */
+/* Requests the circuits of the group of a process's next step. */
 static void request_circuits(struct run *run, uint32_t p)
 {
 	struct process *process = &run->processes[p];
@@ -217,8 +217,7 @@ static void send_message(struct run *run, uint32_t m)
 			   m);
 }
 
-/* Sends what a process has to send in its step over circuits that are up: over this one,
- * or all. */
+/* Sends a process's messages of its step over circuits that are up: this one, or all. */
 static void send_step(struct run *run, uint32_t p, uint32_t over)
 {
 	const struct process *process = &run->processes[p];
@@ -238,7 +237,7 @@ static void send_step(struct run *run, uint32_t p, uint32_t over)
 	}
 }
 
-/* A process goes on to its next step in which something is left to do. */
+/* Moves a process on to its next step with something left to do. */
 static void go_on(struct run *run, uint32_t p)
 {
 	struct process *process = &run->processes[p];
@@ -262,13 +261,13 @@ static void go_on(struct run *run, uint32_t p)
 	}
 }
 
-/* Moves a process on if that was the last message of its step. */
+/* Counts a message of a step; after the last one the process goes on. */
 static void count_down(struct run *run, uint32_t p, uint32_t step)
 {
 	struct process *process = &run->processes[p];
 
 	if (process->at == process->end || message_at(run, process->at)->step != step)
-		return; /* it has not come to that step yet */
+		return; /* the process has not come to that step yet */
 	if (--process->left)
 		return;
 	while (process->at < process->end && message_at(run, process->at)->step == step)

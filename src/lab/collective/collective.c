@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Schedules of collective operations, and equations for their times. */
+/* Makes schedules of collective operations, and computes their times by equations. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/lab/collective.h>
 
@@ -137,7 +137,7 @@ static void add_binomial(struct pm_schedule *schedule)
 			add_transfer(schedule, step, from, from + (1U << step), num);
 }
 
-/* Without its messages; NULL: no memory. */
+/* Makes a schedule without messages; NULL: out of memory. */
 static struct pm_schedule *new_schedule(uint32_t processes, uint32_t parts,
 					uint64_t bytes, size_t messages)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Times of shared memory over datagrams. */
+/* Simulates shared memory over datagrams, and finds its times. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/dsm.h>
@@ -9,15 +9,15 @@
 
 #define NONE UINT32_MAX
 #define MAX_BYTES (1U << 20)
-#define MAX_CLOCK (UINT64_MAX / 4) /* no sum of a few times is too large then */
+#define MAX_CLOCK (UINT64_MAX / 4) /* so that sums of a few times do not overflow */
 
 /* A request and its outstanding answers. */
 struct request {
 	uint32_t node, owner;
-	uint64_t missing; /* a bit for each page, or bit 0 for the acknowledgement */
-	bool pages;	  /* they are requested, and not an acknowledgement */
+	uint64_t missing; /* a bit per page, or bit 0 for the acknowledgement */
+	bool pages;	  /* requests pages, not an acknowledgement */
 	bool done;
-	uint32_t next; /* is requested when this one is done; or NONE */
+	uint32_t next; /* request that begins when this one is done; or NONE */
 	uint32_t tries;
 };
 
@@ -26,20 +26,20 @@ enum kind { QUESTION, ANSWER };
 struct message {
 	enum kind kind;
 	uint32_t request;
-	uint64_t pages; /* bits: that are requested, or are in it */
+	uint64_t pages; /* bits: pages requested, or contained */
 	uint32_t to;
-	uint32_t packets; /* that the receiver has not got yet */
+	uint32_t packets; /* not yet received */
 	uint32_t last;	  /* bytes of the last packet; the others are full */
-	uint32_t on_link; /* packets that have not come to the receiver's link */
-	bool direct;	  /* into memory */
+	uint32_t on_link; /* packets that have not reached the receiver's link */
+	bool direct;	  /* written to memory directly */
 };
 
 struct node {
-	uint64_t processor, out, in; /* when they are free */
+	uint64_t processor, out, in; /* when each is free */
 	uint32_t posted;
 };
 
-/* The next event of a packet of a message, or of a request. */
+/* The next event of a message's packet, or of a request. */
 enum event { AT_LINK, ARRIVED, NOTICED, HANDLED, TIMED_OUT };
 
 struct run {
@@ -63,13 +63,13 @@ uint64_t pm_dsm_packets(uint64_t bytes)
 
 /* ---- Sending ---- */
 
-/* Picoseconds that bytes are on a link. */
+/* The time of bytes on a link, in picoseconds. */
 static uint64_t wire_time(const struct run *run, uint64_t bytes)
 {
 	return bytes * 8 * 1000000 / run->config->mbps;
 }
 
-/* Takes a thing that serves one after the other; returns when it is done. */
+/* Queues for a resource that serves in turn; returns when it has served. */
 static uint64_t take_turn(struct run *run, uint64_t *is_free, uint64_t ready,
 			  uint64_t time)
 {
@@ -90,7 +90,7 @@ static void put_on_link(struct run *run, uint32_t m, struct node *from, uint64_t
 			   AT_LINK, m);
 }
 
-/* RDMA: headers are InfiniBand's own and not counted, as those of UD are not. */
+/* RDMA has only InfiniBand's headers, which are not counted for UD either. */
 static uint32_t header_of(const struct message *message)
 {
 	return message->direct ? 0 : PM_DSM_HEADER;
@@ -168,7 +168,7 @@ static void give_answers(struct run *run, const struct message *question)
 	}
 }
 
-/* A message is whole. */
+/* Handles a complete message. */
 static void handle(struct run *run, struct message message)
 {
 	struct request *one = &run->requests[message.request];
@@ -197,14 +197,14 @@ static void time_out(struct run *run, uint32_t a)
 	request(run, a);
 }
 
-/* A packet has come through the switches: it waits until the link to its node is free. */
+/* A packet has passed the switches, and waits until the link to its node is free. */
 static void pass_link(struct run *run, uint32_t m)
 {
 	struct message *message = &run->messages[m];
 	struct node *node = &run->nodes[message->to];
 	uint64_t bytes = --message->on_link ? PM_DSM_PACKET : message->last, now;
 
-	/* It comes while it is on the sender's link, if no other packet is before it. */
+	/* It arrives while on the sender's link, unless another packet is first. */
 	now = run->events.now;
 	node->in = node->in + wire_time(run, bytes) > now
 			   ? node->in + wire_time(run, bytes)
@@ -249,7 +249,7 @@ static void finish_packet(struct run *run, uint32_t m)
 		if (--message->packets)
 			return;
 	}
-	handle(run, *message); /* a copy: more messages may move them */
+	handle(run, *message); /* a copy, as further messages may move the array */
 }
 
 static void play(struct run *run)
@@ -315,7 +315,7 @@ static void add_request(struct run *run, uint32_t node, uint32_t owner, uint32_t
 	};
 }
 
-/* Begins with each question that is not `next` to another one; frees all. */
+/* Begins with each request that is not another one's `next`; frees all. */
 static int end_run(struct run *run, int rc, struct pm_dsm_result *result,
 		   struct pm_error *err)
 {

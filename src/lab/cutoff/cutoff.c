@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For each LID the entries of all switches form trees and loops; each switch has a mark:
- * it leads to the host, into a loop, or to a dead end. When an entry changes, the new
- * path is followed; if it ends differently, so do the paths through this switch, which
- * are found from its neighbours on.
+ * Counts the paths that are cut off. For each LID the entries of all switches form trees
+ * and loops. Each switch has a mark: its path ends at the host, in a loop, or in a dead
+ * end. When an entry changes, the new path is followed. If it ends differently, so do the
+ * paths through this switch, which are found from its neighbours on.
  */
 #include <portmajor/base/bits.h>
 #include <portmajor/base/pool.h>
@@ -24,23 +24,23 @@ struct pm_cutoff {
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
 	uint32_t *by_lid;   /* [length] index into lids, or PM_NONE */
-	uint32_t *hosts;    /* [switch] that are usable */
-	uint64_t *leads;    /* [lid][words]: these switches lead to the host, */
-	uint64_t *loops;    /* and these into a loop; all others to a dead end */
+	uint32_t *hosts;    /* [switch] number of usable hosts */
+	uint64_t *leads;    /* [lid][words] switches whose path ends at the host, */
+	uint64_t *loops;    /* and those whose path is in a loop; others: dead end */
 	uint32_t words;	    /* of one LID */
 	uint32_t *queue;    /* [switch] room */
 	uint8_t *state;	    /* [switch] room: enum state */
-	uint64_t num_hosts; /* that are usable */
+	uint64_t num_hosts; /* number of usable hosts */
 	uint64_t paths, dead, looping;
 };
 
 /* How a path ends. */
 enum end { DEAD_END, LOOP, HOST };
 
-/* Ways while they are found out. */
+/* Progress of a search. */
 enum state { UNKNOWN, ON_THE_PATH, KNOWN };
 
-/* An entry's next switch where there is none. */
+/* There is no next switch. */
 #define NOWHERE PM_NONE
 #define ARRIVED (PM_NONE - 1)
 
@@ -59,13 +59,13 @@ static uint32_t next_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t s
 	return remote < cutoff->fabric->num_switches ? remote : NOWHERE;
 }
 
-/* A switch's bit in leads or loops. */
+/* The index of a switch's bit in leads or loops. */
 static size_t bit_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	return (size_t)lid * cutoff->words * 64 + sw;
 }
 
-/* How a switch's path is marked to end. */
+/* The marked end of a switch's path. */
 static enum end end_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	size_t bit = bit_of(cutoff, lid, sw);
@@ -75,7 +75,7 @@ static enum end end_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw
 	return cutoff->loops[bit / 64] >> bit % 64 & 1 ? LOOP : DEAD_END;
 }
 
-/* How many paths there are from a switch to a LID: a host needs none to itself. */
+/* The number of paths from a switch to a LID: a host has none to itself. */
 static uint32_t paths_from(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	uint32_t port = cutoff->lids[lid].port;
@@ -83,7 +83,7 @@ static uint32_t paths_from(const struct pm_cutoff *cutoff, uint32_t lid, uint32_
 	return cutoff->hosts[sw] - (cutoff->fabric->ports[port].node == sw);
 }
 
-/* Marks how a switch's path ends now. */
+/* Marks the present end of a switch's path. */
 static void mark(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end end)
 {
 	enum end before = end_of(cutoff, lid, sw);
@@ -101,10 +101,7 @@ static void mark(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end e
 	}
 }
 
-/*
- * Follows a switch's path to a switch with a known result, which then holds for all on
- * it.
- */
+/* Follows a switch's path to a switch with a known end: the whole path has that end. */
 static void find_out(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	uint32_t num = 0;
@@ -125,7 +122,7 @@ static void find_out(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 	}
 }
 
-/* Counts everything anew. */
+/* Marks and counts everything anew. */
 static void count(struct pm_cutoff *cutoff)
 {
 	const struct pm_fabric *fabric = cutoff->fabric;
@@ -212,7 +209,7 @@ void pm_cutoff_fail(struct pm_cutoff *cutoff, const uint8_t *usable)
 	count(cutoff);
 }
 
-/* How a switch's path ends now, whatever is marked. */
+/* The present end of a switch's path, whatever its mark is. */
 static enum end follow_entries(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	for (uint32_t hops = 0; hops <= cutoff->fabric->num_switches; hops++) {
@@ -223,7 +220,7 @@ static enum end follow_entries(const struct pm_cutoff *cutoff, uint32_t lid, uin
 	return LOOP;
 }
 
-/* The paths of switches that lead to this one end as its own does. */
+/* Marks the switches whose paths lead to this one with its end. */
 static void spread(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end end)
 {
 	const struct pm_fabric *fabric = cutoff->fabric;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * All dependencies but those that close a cycle are kept in a topological order of
- * channels (Pearce and Kelly, A dynamic topological sort algorithm for directed acyclic
- * graphs): a new dependency along the order needs no search. For a dependency against the
- * order, a search among the channels between its two ends looks for a path back. If there
- * is one, the dependency closes a cycle and stays out; else the channels found change
- * places.
+ * Finds cycles of dependencies. All dependencies except those that close a cycle are kept
+ * in a topological order of channels (Pearce and Kelly, A dynamic topological sort
+ * algorithm for directed acyclic graphs). A new dependency along the order needs no
+ * search. For a dependency against the order, a search among the channels between its two
+ * ends looks for a path back. If there is one, the dependency closes a cycle and stays
+ * out. Otherwise the channels found are reordered.
  *
  * A dependency that stays out is tried again when a dependency of its cycle is gone. So
  * there is a cycle exactly if a dependency stays out.
@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define CLOSING (UINT32_C(1) << 31)
-#define PRESENT (UINT32_C(1) << 30) /* as depend_settle left it */
+#define PRESENT (UINT32_C(1) << 30) /* as of the last depend_settle */
 #define COUNT (PRESENT - 1)
 
 static uint32_t *cell_of(const struct depend *d, struct dependency edge)
@@ -87,7 +87,7 @@ void depend_add(struct depend *d, uint32_t from, uint32_t to, bool more)
 
 /* ---- Searching ---- */
 
-/* Whether packets that come by `from` leave by `to`, of those in order. */
+/* Whether the order has a dependency: packets that come by `from` leave by `to`. */
 static bool is_in_order(const struct depend *d, uint32_t from, uint32_t to)
 {
 	const struct dependency edge = {from, to};
@@ -103,8 +103,10 @@ static void visit(struct depend *d, uint32_t channel, uint32_t before, uint32_t 
 	list[(*num)++] = channel;
 }
 
-/* Channels that can be reached from one, up to the place of another one: how many in
- * d->ahead. It ends when it comes to that one. */
+/*
+ * Finds the channels reachable from one, up to the place of `last`; the search ends at
+ * `last`. Returns their number in d->ahead.
+ */
 static uint32_t search_ahead(struct depend *d, uint32_t from, uint32_t last)
 {
 	const struct pm_fabric *fabric = d->fabric;
@@ -123,8 +125,10 @@ static uint32_t search_ahead(struct depend *d, uint32_t from, uint32_t last)
 	return num;
 }
 
-/* Channels from which one can be reached, down to the place of another one: how many in
- * d->behind. */
+/*
+ * Finds the channels that reach one, down to the place of `last`. Returns their number in
+ * d->behind.
+ */
 static uint32_t search_behind(struct depend *d, uint32_t to, uint32_t last)
 {
 	const struct pm_fabric *fabric = d->fabric;
@@ -171,7 +175,7 @@ static void sort_by_place(struct depend *d, uint32_t *list, uint32_t num)
 		list[i] = d->queue[list[i]];
 }
 
-/* Those behind get the first of the places of both, those ahead the rest. */
+/* Channels behind get the first of all these places, channels ahead get the rest. */
 static void reorder(struct depend *d, uint32_t behind, uint32_t ahead)
 {
 	uint32_t num = 0;
@@ -189,8 +193,10 @@ static void reorder(struct depend *d, uint32_t behind, uint32_t ahead)
 		d->place[d->ahead[i]] = d->places[behind + i];
 }
 
-/* Takes a dependency into the order; false: it closes a cycle, which d->before has from
- * edge.from back to edge.to. */
+/*
+ * Takes a dependency into the order. False: it closes a cycle, which d->before has from
+ * edge.from back to edge.to.
+ */
 static bool put_in_order(struct depend *d, struct dependency edge)
 {
 	uint32_t ahead;
@@ -240,7 +246,7 @@ static int keep_out(struct depend *d, struct dependency edge)
 	return 0;
 }
 
-/* Whether all dependencies of a cycle but the closing one are there. */
+/* Whether all dependencies of a cycle, except the closing one, exist. */
 static bool is_cycle_whole(const struct depend *d, const struct closing *closing)
 {
 	for (uint32_t i = 0; i + 1 < closing->length; i++)

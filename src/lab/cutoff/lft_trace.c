@@ -135,13 +135,13 @@ struct reader {
 	struct pm_lft_trace *trace;
 	struct held *held;
 	uint32_t num_held, held_room;
-	uint32_t top;	     /* the highest block of all that were read */
-	uint32_t set_line;   /* of the last Set */
-	struct pm_pool pool; /* of what follows */
+	uint32_t top;	     /* the highest block read */
+	uint32_t set_line;   /* line of the last Set */
+	struct pm_pool pool; /* of the following arrays */
 	struct pm_port_key *keys;
 	uint32_t num_keys;
-	uint32_t *lid_line;    /* [LID] where it is given; 0: not yet */
-	uint32_t *block_line;  /* [switch][BLOCKS] where it is held */
+	uint32_t *lid_line;    /* [LID] line that gives it; 0: none yet */
+	uint32_t *block_line;  /* [switch][BLOCKS] line with the held block */
 	uint32_t *failed_line; /* [port] */
 	bool *has_table;       /* [switch] */
 };
@@ -151,7 +151,7 @@ static int bad_row(struct reader *r, const char *form)
 	return pm_lexer_fail(&r->lexer, "not a row \"%s\"", form);
 }
 
-/* Whether nothing but blanks is left. */
+/* Whether only blanks are left. */
 static bool is_line_end(struct pm_text rest)
 {
 	pm_text_skip_blanks(&rest);
@@ -211,7 +211,7 @@ static int take_lid(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
-/* A switch of the fabric, by its GUID. */
+/* Finds a switch of the fabric by its GUID. */
 static int find_traced_switch(struct reader *r, uint64_t guid, uint32_t *sw)
 {
 	*sw = pm_fabric_find_guid(r->fabric, guid);
@@ -223,7 +223,7 @@ static int find_traced_switch(struct reader *r, uint64_t guid, uint32_t *sw)
 	return 0;
 }
 
-/* Two digits for each entry. */
+/* Reads two digits for each entry. */
 static bool take_entries(struct pm_text *rest, uint8_t *entries)
 {
 	struct pm_text word;
@@ -241,7 +241,7 @@ static bool take_entries(struct pm_text *rest, uint8_t *entries)
 	return true;
 }
 
-/* GUID BLOCK ENTRIES, behind which there is nothing. */
+/* Reads GUID BLOCK ENTRIES, and nothing more. */
 static int take_block(struct reader *r, struct pm_text rest, const char *form,
 		      struct held *held)
 {
@@ -320,7 +320,7 @@ static int take_failed(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
-/* "-" for never. */
+/* Reads a time; "-" means never. */
 static bool take_time(struct pm_text *rest, uint64_t *ns)
 {
 	struct pm_text behind = *rest, word;
@@ -412,7 +412,7 @@ static int take_row(struct reader *r, struct pm_text line)
 	return pm_lexer_fail(&r->lexer, "unknown row \"%.*s\"", PM_SHOWN(word));
 }
 
-/* Whether all that a recording needs has come. */
+/* Checks that the recording has everything it needs. */
 static int check_whole(struct reader *r)
 {
 	if (!r->lexer.line)
@@ -428,7 +428,7 @@ static int check_whole(struct reader *r)
 	return 0;
 }
 
-/* Puts the blocks together, now that the tables' length is known. */
+/* Assembles tables from blocks, now that their length is known. */
 static int make_tables(struct reader *r)
 {
 	struct pm_lft_trace *trace = r->trace;

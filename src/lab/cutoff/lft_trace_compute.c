@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The Sets of portmajor's early repair, from its plan, tables and order of blocks. */
+/* Computes the Sets of portmajor's early repair from its plan, tables and block order. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/lft_trace.h>
@@ -26,7 +26,7 @@ struct job {
 	uint32_t num_blocks;
 };
 
-/* Ports of the plan are ports of the fabric. */
+/* Lists LIDs; ports of the plan have the same indexes in the fabric. */
 static void list_fabric_lids(struct job *job)
 {
 	const struct pm_plan *plan = job->plan;
@@ -46,7 +46,7 @@ static void list_fabric_lids(struct job *job)
 	}
 }
 
-/* Cuts the links at these ports, and notes those that have a switch at an end. */
+/* Cuts the links at these ports, and records those with a switch at an end. */
 static void fail(struct job *job, const uint32_t *ports, uint32_t num)
 {
 	const struct pm_fabric *fabric = job->fabric;
@@ -54,7 +54,7 @@ static void fail(struct job *job, const uint32_t *ports, uint32_t num)
 
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t port = ports[i], peer = fabric->ports[port].peer;
-		uint32_t low = port < peer ? port : peer; /* switches come first */
+		uint32_t low = port < peer ? port : peer; /* a switch's is lower */
 
 		if (peer == PM_NONE || low >= job->plan->topology->num_ports ||
 		    !job->usable[low])
@@ -66,7 +66,7 @@ static void fail(struct job *job, const uint32_t *ports, uint32_t num)
 	}
 }
 
-/* The part, in part[], of the subnet manager: PM_NONE if it has no link any more. */
+/* The SM's component in part[]; PM_NONE: its link has failed. */
 static uint32_t find_managed_part(struct job *job)
 {
 	const struct pm_fabric *topology = job->plan->topology;
@@ -102,7 +102,7 @@ static void list_blocks(struct job *job, uint32_t part)
 				&job->blocks[job->num_blocks]);
 }
 
-/* As many at a time as may be on the wire, each as long as the others. */
+/* Sends as many Sets at a time as the wire takes; each takes the same time. */
 static int list_sets(struct job *job, struct pm_error *err)
 {
 	struct pm_lft_trace *trace = job->trace;
@@ -151,7 +151,7 @@ static int allocate_job(struct job *job, uint32_t num_ports, struct pm_error *er
 	job->usable = pm_pool_array(pool, job->plan->topology->num_ports, 1);
 	job->part = pm_pool_array(pool, switches, sizeof(uint32_t));
 	job->queue = pm_pool_array(pool, switches, sizeof(uint32_t));
-	/* One more: comparing writes to the place of the next one. */
+	/* One more, as a comparison writes to the next element. */
 	job->blocks = pm_pool_array(pool, (size_t)switches * (length / BLOCK) + 1,
 				    sizeof(*job->blocks));
 	if (!trace->lid || !trace->lmc || !trace->tables || !trace->failed)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * For a LID each switch leads to at most one other. So a changed entry ends the loop
- * through its switch, if there is one, and may close another loop through it.
+ * Follows loops and cycles in mixtures of tables. For a LID each switch leads to at most
+ * one other. So a changed entry ends the loop through its switch, if there is one, and
+ * may close another loop through it.
  *
- * Dependencies are counted by LIDs. A LID uses a switch that has hosts, or to which a
- * used switch leads; uses[] counts these reasons, so a change is followed only as far as
- * switches begin or cease to be used. In a loop each switch would be a reason for the
- * next: LIDs with a loop are counted anew.
+ * Dependencies are counted by LIDs. A LID uses a switch that has hosts, and a switch to
+ * which a used switch leads. uses[] counts these reasons, so that a change is followed
+ * only as far as switches begin or cease to be used. In a loop each switch would be a
+ * reason for the next one, so LIDs with a loop are counted anew.
  */
 #include "depend.h"
 
@@ -28,23 +29,23 @@ struct follower {
 	uint8_t *usable; /* [port] */
 	uint8_t *tables; /* [switch][length] */
 	uint32_t length;
-	uint32_t *port_of; /* [LID] port of the switch where its host is, or PM_NONE */
+	uint32_t *port_of; /* [LID] its host's port at the switch, or PM_NONE */
 	uint32_t *index;   /* [LID] in uses, or PM_NONE */
 	uint16_t *uses;	   /* [index][switch] */
-	uint32_t *hosts;   /* [switch] that are usable */
-	uint32_t *loops;   /* [LID] of it, there now */
+	uint32_t *hosts;   /* [switch] number of usable hosts */
+	uint32_t *loops;   /* [LID] its present loops */
 	uint8_t *state;	   /* [switch] room */
 	uint32_t *path;	   /* [switch] room */
 	struct pm_lft_trace_arrival *arrivals;
-	uint32_t now; /* Set at hand, or what mixture.h has in place of one */
-	uint32_t num_loops, num_cycles; /* there now */
-	uint64_t last;			/* time of the step before, since the failure */
+	uint32_t now; /* the present Set, or what mixture.h has instead */
+	uint32_t num_loops, num_cycles; /* present ones */
+	uint64_t last;			/* time of the last step, since the failure */
 	bool failed;
 };
 
-/* ---- Ways ---- */
+/* ---- Paths ---- */
 
-/* The port by which packets for a LID leave a switch for another one, or PM_NONE. */
+/* The port by which packets for a LID leave a switch to another switch, or PM_NONE. */
 static uint32_t exit_of(const struct follower *f, uint32_t lid, uint32_t sw)
 {
 	const struct pm_node *n = &f->fabric->nodes[sw];
@@ -64,9 +65,9 @@ static uint32_t next_of(const struct follower *f, uint32_t lid, uint32_t sw)
 	return port == PM_NONE ? PM_NONE : pm_fabric_peer_node(f->fabric, port);
 }
 
-/* ---- Rings ---- */
+/* ---- Loops and cycles ---- */
 
-/* A loop or cycle that the Set at hand makes; its number, or PM_NONE. */
+/* Adds a loop or cycle that the present Set makes; returns its number, or PM_NONE. */
 static uint32_t add_ring(struct follower *f, struct pm_mixture_rings *rings, uint32_t lid,
 			 const uint32_t *at, uint32_t length)
 {
@@ -112,7 +113,7 @@ static void end_loop(struct follower *f, struct pm_mixture_ring *loop)
 	f->num_loops--;
 }
 
-/* Ends the loop of a LID that a switch is in. */
+/* Ends the LID's loop through a switch. */
 static void end_loop_at(struct follower *f, uint32_t lid, uint32_t sw)
 {
 	struct pm_mixture_rings *loops = &f->found->loops;
@@ -130,7 +131,7 @@ static void end_loop_at(struct follower *f, uint32_t lid, uint32_t sw)
 	}
 }
 
-/* Whether a switch's path comes back to it. */
+/* Whether a switch's path returns to it. */
 static bool comes_back(const struct follower *f, uint32_t lid, uint32_t sw)
 {
 	uint32_t at = next_of(f, lid, sw);
@@ -143,7 +144,7 @@ static bool comes_back(const struct follower *f, uint32_t lid, uint32_t sw)
 	return at == sw;
 }
 
-/* All loops of a LID. */
+/* Finds all loops of a LID. */
 static void find_loops(struct follower *f, uint32_t lid)
 {
 	enum { UNKNOWN, ON_THE_PATH, KNOWN };
@@ -164,7 +165,7 @@ static void find_loops(struct follower *f, uint32_t lid)
 	}
 }
 
-/* Ends the loops and cycles that lead over a failed link. */
+/* Ends the loops that lead over a failed link. */
 static void cut_loops(struct follower *f)
 {
 	struct pm_mixture_rings *loops = &f->found->loops;
@@ -187,7 +188,7 @@ static uint16_t *uses_of(const struct follower *f, uint32_t lid)
 	return f->uses + (size_t)f->index[lid] * f->fabric->num_switches;
 }
 
-/* Packets come by a channel, if it is one, and go on. */
+/* Adds or removes the dependency of packets that come by a channel (PM_NONE: none). */
 static void depend_on_next(struct follower *f, uint32_t lid, uint32_t channel, bool more)
 {
 	uint32_t next;
@@ -199,7 +200,7 @@ static void depend_on_next(struct follower *f, uint32_t lid, uint32_t channel, b
 		depend_add(&f->depend, channel, next, more);
 }
 
-/* There is one more reason, or one less, why a LID's packets come to a switch. */
+/* Adds a reason for a LID's packets to come to a switch, or removes one. */
 static void use(struct follower *f, uint32_t lid, uint32_t sw, bool more)
 {
 	uint16_t *uses = uses_of(f, lid);
@@ -213,7 +214,7 @@ static void use(struct follower *f, uint32_t lid, uint32_t sw, bool more)
 	}
 }
 
-/* Takes back all that is counted of a LID. */
+/* Removes all that is counted for a LID. */
 static void use_nothing(struct follower *f, uint32_t lid)
 {
 	uint16_t *uses = uses_of(f, lid);
@@ -234,7 +235,7 @@ static void use_all(struct follower *f, uint32_t lid)
 			use(f, lid, sw, true);
 }
 
-/* The fate of packets that an entry forwards. */
+/* Adds the dependencies of packets that an entry forwards, or removes them. */
 static void use_entry(struct follower *f, uint32_t lid, uint32_t sw, bool more)
 {
 	const uint16_t *uses = uses_of(f, lid);
@@ -321,7 +322,7 @@ static void note_most(struct pm_mixture_rings *rings, uint32_t num, uint64_t ns)
 	rings->ns += num ? ns : 0;
 }
 
-/* The time of what comes next. */
+/* Sets the time of the next step. */
 static void step_to(struct follower *f, uint64_t ns)
 {
 	uint64_t now = pm_lft_trace_since(f->trace, ns);
@@ -333,7 +334,7 @@ static void step_to(struct follower *f, uint64_t ns)
 	f->last = now;
 }
 
-/* Writes blocks from the i-th on until a time. */
+/* Writes blocks from the i-th on, up to a time. */
 static int write_blocks(struct follower *f, uint32_t *i, uint32_t num, uint64_t until)
 {
 	int rc = 0;
@@ -381,7 +382,7 @@ static int fail(struct follower *f)
 	return settle_tables(f);
 }
 
-/* ---- The whole ---- */
+/* ---- The whole trace ---- */
 
 /* Lists the LIDs of end ports that have a link to a switch; returns their number. */
 static uint32_t list_end_lids(struct follower *f)
@@ -429,7 +430,7 @@ static int begin_mixtures(struct follower *f, struct pm_error *err)
 	return pm_pool_check(pool, err);
 }
 
-/* The faults before the first Set. */
+/* Finds the faults before the first Set. */
 static int look_first(struct follower *f)
 {
 	f->now = PM_MIXTURE_FIRST;
@@ -442,7 +443,7 @@ static int look_first(struct follower *f)
 	return settle_tables(f);
 }
 
-/* Leaves out faults that began and ended at one time. */
+/* Drops faults that began and ended at the same time. */
 static void drop_momentary(const struct follower *f, struct pm_mixture_rings *rings)
 {
 	uint32_t kept = 0;

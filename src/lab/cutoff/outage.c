@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The cost of a trace of LFT Sets to pairs of hosts, over time. */
+/* Finds how many pairs of hosts a trace of LFT Sets leaves cut off, over time. */
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/lab/outage.h>
@@ -19,11 +19,11 @@ struct follower {
 	uint32_t num_arrivals;
 	struct pm_cutoff *cutoff;
 	uint64_t looping,
-		loops_at; /* paths in loops, since so many ns after the failure */
+		loops_at; /* paths in loops, from this time after the failure on */
 	struct pm_outage found;
 };
 
-/* LIDs of end ports that have a link to a switch. */
+/* Lists the LIDs of end ports with a link to a switch. */
 static void list_end_lids(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
@@ -78,7 +78,7 @@ static void note_point(struct follower *f, uint64_t ns)
 		found->num_points--;
 }
 
-/* From this time on other paths may lead into loops than before. */
+/* From this time on, the number of paths in loops may differ. */
 static void note_loops(struct follower *f, uint64_t ns)
 {
 	struct pm_outage *found = &f->found;
@@ -95,7 +95,7 @@ static void note_loops(struct follower *f, uint64_t ns)
 	f->looping = pm_cutoff_looping(f->cutoff);
 }
 
-/* Writes the blocks that arrive before or after the failure; from the i-th on. */
+/* Writes blocks from the i-th on, up to a time: those before, or after, the failure. */
 static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 {
 	for (; i < f->num_arrivals && f->arrivals[i].ns < until; i++) {
@@ -138,7 +138,7 @@ static void follow_sets(struct follower *f)
 	found->end = pm_cutoff_dead(f->cutoff);
 }
 
-/* From when on no more than `rest` paths are dead of those that come back. */
+/* From when on at most `rest` of the paths that come back are still dead. */
 static uint64_t find_back(const struct pm_outage *found, uint64_t rest)
 {
 	uint32_t i = found->num_points;

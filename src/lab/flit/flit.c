@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * In a cycle, flits and signals sent `cable` cycles ago arrive, signals first; then nodes
- * send, then switches.
+ * Runs the network. In each cycle, flits and signals that were sent `cable` cycles ago
+ * arrive, signals first; then nodes send, then switches.
  */
 #include "flit_parts.h"
 
@@ -38,7 +38,7 @@ static void take_signal(struct pm_flit *flit, uint32_t signal)
 
 /* ---- Packets ---- */
 
-/* Sees to it that each node can begin one. */
+/* Makes room so that each node can begin a packet. */
 static int make_packet_room(struct pm_flit *flit, struct pm_error *err)
 {
 	uint32_t old = flit->room_packets;
@@ -71,7 +71,7 @@ static uint32_t bin_of(uint32_t latency)
 	return exponent * 1024 + (latency >> exponent);
 }
 
-/* The tail has come to its node. */
+/* The tail has arrived at its node. */
 static void finish_packet(struct pm_flit *flit, uint32_t what)
 {
 	const struct packet *packet = &flit->packets[what >> FLIT_SHIFT];
@@ -106,7 +106,7 @@ static void lose_flit(struct pm_flit *flit, struct vc *v, uint32_t what)
 	v->unseen = false;
 }
 
-/* The buffer is full: the packet's part in it gets an end. */
+/* The buffer is full: ends the packet's part in it. */
 static void begin_loss(struct pm_flit *flit, uint32_t vc, uint32_t what)
 {
 	struct vc *v = &flit->vcs[vc];
@@ -225,7 +225,7 @@ static void do_cycle(struct pm_flit *flit)
 
 int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err)
 {
-	/* Signals of what moved last have arrived by the time that it is looked at. */
+	/* The signals of the last movement must have arrived before the next search. */
 	uint32_t often =
 		2 * (flit->cable_span + flit->signal_span + 2 * flit->config.delay) +
 		1024;

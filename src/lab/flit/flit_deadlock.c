@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A buffer is stuck if its front can enter no VC, and each VC that it might take waits
- * for a stuck buffer: a VC of another packet waits for the buffer with that packet in
- * front, a full VC for itself. Candidates are buffers that have not moved for as long as
- * signals take, so senders know their state. Candidates that can move are removed until
- * no such candidate is left; the rest is stuck for ever.
+ * Finds deadlocks. A buffer is stuck if its front can enter no VC, and each VC that it
+ * might take waits for a stuck buffer. A VC of another packet waits for the buffer with
+ * that packet in front; a full VC waits for itself. Candidates are buffers that have not
+ * moved for as long as signals take, so that senders know their state. Candidates that
+ * can move are removed until there are none; the rest is stuck for ever.
  */
 #include "flit_parts.h"
 
@@ -12,7 +12,7 @@
 
 enum { STUCK, MOVES };
 
-/* Nothing has left it for so long that all signals of it have arrived. */
+/* Whether nothing has left a buffer for so long that all its signals have arrived. */
 static bool stands(const struct pm_flit *flit, uint32_t vc)
 {
 	const struct vc *v = &flit->vcs[vc];
@@ -21,7 +21,7 @@ static bool stands(const struct pm_flit *flit, uint32_t vc)
 	return v->ready && flit->now - last > flit->cable_span + flit->signal_span;
 }
 
-/* The VCs that the front waits for, as bits of the link that it wants. */
+/* The VCs that the front waits for, as bits, of the link that it wants. */
 static uint64_t wanted(const struct pm_flit *flit, uint32_t vc)
 {
 	const struct vc *v = &flit->vcs[vc];
@@ -30,7 +30,7 @@ static uint64_t wanted(const struct pm_flit *flit, uint32_t vc)
 	return v->next_vc == PM_NONE ? flit_choice(flit, vc) : (uint64_t)1 << number;
 }
 
-/* The buffer that a VC waits for that the front of `vc` cannot take now. */
+/* The buffer for which a VC waits that the front of `vc` cannot take now. */
 static uint32_t waits_for(const struct pm_flit *flit, uint32_t vc, uint32_t number)
 {
 	uint32_t next = flit->vcs[vc].want << flit->vc_shift | number;
@@ -39,13 +39,13 @@ static uint32_t waits_for(const struct pm_flit *flit, uint32_t vc, uint32_t numb
 	return owner == PM_NONE || owner == vc ? next : owner;
 }
 
-/* There is room. If another packet has that VC, it goes on, and its end will come. */
+/* Whether a VC has room. If another packet has the VC, that goes on, and will end. */
 static bool is_open(const struct pm_flit *flit, uint32_t vc, uint32_t number)
 {
 	return flit->links[flit->vcs[vc].want].open >> number & 1;
 }
 
-/* A buffer that is stuck as far as is known, and of which one lets through that moves. */
+/* Whether a VC that the front waits for has room, or waits for a buffer that moves. */
 static bool gets_out(const struct pm_flit *flit, uint32_t vc)
 {
 	for (uint64_t among = wanted(flit, vc); among; among &= among - 1) {
@@ -58,7 +58,7 @@ static bool gets_out(const struct pm_flit *flit, uint32_t vc)
 	return false;
 }
 
-/* Notes stuck buffers; returns their number. */
+/* Marks stuck buffers; returns their number. */
 static uint32_t find_stuck(struct pm_flit *flit)
 {
 	uint32_t vcs = flit->net->num_links << flit->vc_shift, stuck = 0;
@@ -89,7 +89,7 @@ static uint32_t next_stuck(const struct pm_flit *flit, uint32_t vc)
 	return waits_for(flit, vc, (uint32_t)__builtin_ctzll(wanted(flit, vc)));
 }
 
-/* Each that is stuck waits for another one that is: sooner or later in a loop. */
+/* Each stuck buffer waits for another stuck one, so this path ends in a loop. */
 static void note_loop(struct pm_flit *flit, uint32_t vc, uint32_t stuck)
 {
 	struct pm_flit_deadlock *found = &flit->deadlock;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* A backlog that grows by chance: packets a node, and a share of those that are born. */
+/* By chance a backlog may grow: by packets per node, and by a share of all packets. */
 #define CHANCE_PACKETS 2.0
 #define CHANCE_SHARE 0.01
 
@@ -22,7 +22,7 @@ void pm_flit_measure(struct pm_flit *flit)
 		flit->sources[i].arrived = 0;
 }
 
-/* The latency that so many of 100 packets do not exceed. */
+/* The latency that this percentage of packets does not exceed. */
 static uint32_t find_percentile(const struct pm_flit *flit, uint64_t percent)
 {
 	uint64_t counted = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How nodes and switches send. Each link out of a switch has a list of the VCs with a
- * flit for it in front: VCs that wait for flow control are not in the list; heads that
- * look for a VC are. An input that has sent goes to the end.
+ * Sends flits from nodes and switches. Each link out of a switch has a list of the VCs
+ * with a flit for it in front. VCs that wait for flow control are not in the list; heads
+ * that need a VC are. An input that has sent goes to the end of the list.
  */
 #include "flit_parts.h"
 
@@ -43,7 +43,7 @@ void flit_unlist_vc(struct pm_flit *flit, uint32_t vc)
 	flit->num_listed[flit->net->links[v->want].from]--;
 }
 
-/* It has sent, and waits to send again by the same link. */
+/* Moves a VC that has sent, and will send again by this link, to the end. */
 static void move_to_end(struct pm_flit *flit, uint32_t vc)
 {
 	struct vc *v = &flit->vcs[vc];
@@ -77,8 +77,10 @@ static uint32_t find_next_hop(struct pm_flit *flit, uint32_t sw, uint32_t node)
 	return first + next_hop;
 }
 
-/* Whether a packet for a node that is in front of a VC is to have an upper VC of the link
- * that it wants: a half is kept to the end of a row. */
+/*
+ * Whether the packet in front of a VC has to take an upper VC of the link that it wants.
+ * It stays in one half of the VCs to the end of a row.
+ */
 static bool takes_upper(struct pm_flit *flit, uint32_t vc, uint32_t node)
 {
 	const struct pm_flit_link *links = flit->net->links;
@@ -116,7 +118,7 @@ void flit_bring_forward(struct pm_flit *flit, uint32_t vc, uint32_t cycle)
 
 /* ---- Flits ---- */
 
-/* A flit has left a buffer. */
+/* Reports the room that a flit has left in a buffer. */
 static void log_room(struct pm_flit *flit, uint32_t vc)
 {
 	struct vc *v = &flit->vcs[vc];
@@ -129,7 +131,7 @@ static void log_room(struct pm_flit *flit, uint32_t vc)
 	}
 }
 
-/* Sends a flit into a VC that is open; it takes so many cycles. */
+/* Sends a flit into an open VC; it takes so many cycles. */
 static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what, uint32_t cycles)
 {
 	uint32_t number = vc >> flit->vc_shift;
@@ -145,7 +147,7 @@ static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what, uint32_t
 
 /* ---- Nodes and switches ---- */
 
-/* A VC of a link among these that is open and that no packet has, in turn; or PM_NONE. */
+/* Chooses, in turn, an open VC of a link that no packet has, among these; or PM_NONE. */
 static uint32_t choose_vc(const struct pm_flit *flit, uint32_t number, uint64_t among)
 {
 	struct link *link = &flit->links[number];
@@ -236,7 +238,7 @@ void flit_send_front(struct pm_flit *flit, uint32_t vc)
 		flit_bring_forward(flit, vc, flit->now + 1);
 }
 
-/* Whether the front may leave now; a head takes its VC then. */
+/* Whether the front may leave now; a head takes its VC. */
 static bool may_leave(struct pm_flit *flit, uint32_t vc)
 {
 	const struct link *from = &flit->links[vc >> flit->vc_shift];
@@ -272,7 +274,7 @@ static void send_by_link(struct pm_flit *flit, uint32_t number)
 		flit_send_front(flit, vc);
 }
 
-/* Its links in turn: another one is the first in each cycle. */
+/* Goes through a switch's links; each cycle begins with another one. */
 void flit_send_of_switch(struct pm_flit *flit, uint32_t sw)
 {
 	uint32_t first = flit->net->first_link[sw];

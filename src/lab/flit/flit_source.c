@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The traffic of nodes. Each has its own random numbers, and draws a packet when it
- * begins to send it: so traffic does not depend on the network, and a queue of any length
- * takes no memory.
+ * Makes the traffic of nodes. Each node has its own random numbers, and draws a packet
+ * when it begins to send it. So traffic does not depend on the network, and a queue of
+ * any length takes no memory.
  */
 #include "flit_parts.h"
 
 #include <portmajor/base/random.h>
 
-#define UNIT_BITS 16 /* times are in 1 / 65536 of a cycle */
+#define UNIT_BITS 16 /* times are in 1 / 65536 cycles */
 
 /*
  * An exponential variate of mean 1 << UNIT_BITS, by comparisons alone (von Neumann,
- * 1951): of uniform numbers as long as they fall, an odd number ends it with the first of
- * them; else the whole part is one more.
+ * 1951). Draws uniform numbers as long as they fall. If their number is odd, the first
+ * one is the fraction; else the whole part is one more, and new numbers are drawn.
  */
 static uint64_t draw_exponential(uint64_t *random)
 {
@@ -43,7 +43,7 @@ void flit_source_begin(struct pm_flit *flit, uint32_t node)
 	struct source *source = &flit->sources[node];
 	uint64_t state = config->seed + node;
 
-	/* Seeds that follow each other would give the same numbers, node by node. */
+	/* Otherwise consecutive seeds would give the same numbers to different nodes. */
 	source->random = pm_random_next(&state) ^ config->seed << 32;
 	if (config->arrivals == PM_FLIT_INTERVAL)
 		source->birth = pm_random_below(&source->random, flit->interval);

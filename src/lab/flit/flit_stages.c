@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Switches with stages: in a cycle, VCs of each link are given to heads that request
- * them, then turns in the crossbar to VCs with a flit. Both by one round of iSLIP
- * (McKeown, 1999): an output offers itself to the requesting input that is next in its
- * turn, and an input takes the offer that comes next in its own. Several outputs may
- * offer themselves to one input, and all but one stay idle; but a turn moves on only
- * after an offer that was taken, so that outputs come to offer themselves to different
- * inputs.
+ * Sends by switches with stages. In a cycle, heads get VCs of the links that they
+ * request, and then VCs with a flit get turns in the crossbar. Both use one round of
+ * iSLIP (McKeown, 1999): an output offers itself to the next requesting input in its
+ * turn, and an input takes the next offer in its own turn. Several outputs may offer
+ * themselves to one input, and all but one stay idle. But a turn moves on only after an
+ * offer was taken, so that outputs soon offer themselves to different inputs.
  */
 #include "flit_parts.h"
 
-/* Whether a number comes before another one, counted from a turn on and then from 0. */
+/* Whether one number precedes another, counted from `turn` on and then from 0. */
 static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 {
 	return one - turn < other - turn;
@@ -18,7 +17,7 @@ static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 
 /* ---- VCs ---- */
 
-/* Lists those that request a VC of a link; returns how many. */
+/* Lists the VCs whose heads request a VC of this link; returns their number. */
 static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
 {
 	uint32_t num = 0;
@@ -35,7 +34,7 @@ static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
 	return num;
 }
 
-/* Gives the VC of a link to a requester. */
+/* Offers a VC of a link to a requester. */
 static void offer_vc(struct pm_flit *flit, uint32_t next, uint32_t num)
 {
 	const struct stage_vc *output = &flit->stage_vcs[next];
@@ -56,7 +55,7 @@ static void offer_vc(struct pm_flit *flit, uint32_t next, uint32_t num)
 		input->offer = next;
 }
 
-/* The VC is the packet's from now on, whether flow control lets it through or not. */
+/* Gives the VC to the packet, whether flow control lets it pass now or not. */
 static void take_vc(struct pm_flit *flit, uint32_t vc)
 {
 	struct stage_vc *input = &flit->stage_vcs[vc];
@@ -91,7 +90,7 @@ static void allocate_vcs(struct pm_flit *flit, uint32_t number)
 
 /* ---- The crossbar ---- */
 
-/* Whether a VC comes before another one, for an output that both want. */
+/* Whether a VC precedes another one, for an output that both want. */
 static bool vc_first(const struct pm_flit *flit, uint32_t vc, uint32_t other,
 		     uint32_t turn)
 {
@@ -102,7 +101,7 @@ static bool vc_first(const struct pm_flit *flit, uint32_t vc, uint32_t other,
 	return comes_first(vc, other, flit->stage_links[from].reads);
 }
 
-/* The output offers itself to an input. */
+/* Offers an output to an input. */
 static void offer_output(struct pm_flit *flit, uint32_t number)
 {
 	struct stage_link *output = &flit->stage_links[number], *input;
@@ -122,7 +121,7 @@ static void offer_output(struct pm_flit *flit, uint32_t number)
 		input->offer = number;
 }
 
-/* Sends what it offered itself to, if the input has taken that. */
+/* Sends through an output, if the input has taken its offer. */
 static void use_output(struct pm_flit *flit, uint32_t number)
 {
 	struct stage_link *output = &flit->stage_links[number], *input;

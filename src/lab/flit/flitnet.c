@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Links are added in the order of the places that they leave. */
+/* Makes networks: links are added in the order of the places that they leave. */
 #include <portmajor/lab/flitnet.h>
 
 #include <errno.h>
@@ -44,7 +44,7 @@ void pm_flit_net_free(struct pm_flit_net *net)
 	free(net);
 }
 
-/* The links of the next place begin here. */
+/* Begins the links of the next place. */
 static void begin_place(struct pm_flit_net *net, uint32_t place)
 {
 	net->first_link[place] = net->num_links;
@@ -59,7 +59,7 @@ static struct pm_flit_link *add_link(struct pm_flit_net *net, uint32_t from, uin
 	return link;
 }
 
-/* The link of a node, into a switch or another node. */
+/* Adds a node's link, into a switch or another node. */
 static void add_node_link(struct pm_flit_net *net, uint32_t node, uint32_t to)
 {
 	begin_place(net, net->num_switches + node);
@@ -72,7 +72,7 @@ static void set_next_hop(struct pm_flit_net *net, uint32_t sw, uint32_t node,
 	net->next_hop[(size_t)sw * net->num_nodes + node] = (uint8_t)link;
 }
 
-/* Names such as s5 and n5. */
+/* Names switches and nodes: s5, n5. */
 static int finish_net(struct pm_flit_net *net, struct pm_flit_net **result,
 		      struct pm_error *err)
 {
@@ -135,7 +135,9 @@ static uint32_t coordinate(const struct grid *grid, uint32_t sw, uint32_t dimens
 	return sw / stride_of(grid, dimension) % grid->size[dimension];
 }
 
-/* Links 2d and 2d + 1 of a switch lead up and down dimension d; then comes the node. */
+/*
+ * Adds a switch's links: 2d and 2d + 1 lead up and down dimension d; the node's is last.
+ */
 static void add_torus_links(struct pm_flit_net *net, const struct grid *grid, uint32_t sw)
 {
 	begin_place(net, sw);
@@ -209,7 +211,7 @@ int pm_flit_net_torus(const uint32_t *size, uint32_t dimensions, bool ties_up,
 	return finish_net(net, result, err);
 }
 
-/* ---- Switches that are all joined; a chain ---- */
+/* ---- A full mesh, and a chain ---- */
 
 int pm_flit_net_mesh(uint32_t switches, uint32_t nodes, struct pm_flit_net **result,
 		     struct pm_error *err)
@@ -270,8 +272,8 @@ int pm_flit_net_chain(uint32_t cables, struct pm_flit_net **result, struct pm_er
 /* ---- Tree ---- */
 
 /*
- * A level has k^(n-1) switches, with n - 1 digits each; those of neighbouring levels l
- * and l + 1 are joined where all digits but digit l are the same.
+ * A level has k^(n-1) switches with n - 1 digits each. Switches of levels l and l + 1 are
+ * linked if all their digits except digit l are equal.
  */
 struct tree {
 	uint32_t k, n, width;
@@ -350,11 +352,11 @@ int pm_flit_net_tree(uint32_t k, uint32_t n, struct pm_flit_net **result,
 struct source {
 	const struct pm_fabric *fabric;
 	const struct pm_lfts *lfts;
-	uint32_t *node_at; /* [port of a switch] the node that is attached, or PM_NONE */
-	uint32_t *ends;	   /* [node] its own port */
+	uint32_t *node_at; /* [port of a switch] attached node, or PM_NONE */
+	uint32_t *ends;	   /* [node] its port */
 };
 
-/* Nodes, and links of all; how many there are. */
+/* Lists nodes, and counts all links. */
 static size_t list_nodes(struct source *source, uint32_t *nodes)
 {
 	const struct pm_fabric *fabric = source->fabric;
@@ -379,7 +381,7 @@ static size_t list_nodes(struct source *source, uint32_t *nodes)
 	return links;
 }
 
-/* Of a switch: its links, and the next hops to all nodes. */
+/* Adds a switch's links, and its next hops to all nodes. */
 static void add_table(struct pm_flit_net *net, const struct source *source, uint32_t sw)
 {
 	const struct pm_fabric *fabric = source->fabric;
@@ -410,7 +412,7 @@ static void add_table(struct pm_flit_net *net, const struct source *source, uint
 	}
 }
 
-/* Follows a path from a switch; false: it does not lead there. */
+/* Whether a path from a switch leads to a node. */
 static bool leads(struct pm_flit_net *net, uint32_t at, uint32_t node)
 {
 	for (uint32_t hops = 0; hops <= net->num_switches; hops++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of collective operations as messages of a workload. */
+/* Makes a workload's messages from calls of collective operations. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/lab/calls.h>
 
@@ -10,11 +10,11 @@
 
 #define BLOCK 64
 
-/* Where a process is, while the list is made. */
+/* State of a process while the list is made. */
 struct process {
-	uint32_t first, last; /* what its next step waits for, in run->next */
-	uint32_t step;	      /* the one in which it sent last */
-	uint32_t before;      /* what that waited for: place in calls->before, */
+	uint32_t first, last; /* list, in run->next, of what its next step waits for */
+	uint32_t step;	      /* the last step in which it sent */
+	uint32_t before;      /* what that waited for: index in calls->before, */
 	uint32_t num;	      /* and how many */
 };
 
@@ -24,18 +24,18 @@ struct run {
 	struct pm_calls *calls;
 	struct pm_pool pool;
 	struct process *processes;
-	uint32_t *next; /* [2 x message + (0: of its sender, 1: of its receiver)] */
+	uint32_t *next; /* [2 x message + (0: for its sender, 1: for its receiver)] */
 	uint32_t job;
 	uint32_t num_before;
 };
 
-/* Each of several bytes to all, and not all those of one. */
+/* Whether each process sends its share to all others, and not one process everything. */
 static bool is_shared(enum pm_collective algorithm)
 {
 	return algorithm == PM_COLLECTIVE_RING || algorithm == PM_COLLECTIVE_DOUBLING;
 }
 
-/* Blocks of what one process has in the beginning. */
+/* The blocks that one process has at the beginning. */
 static uint64_t share(enum pm_collective algorithm, uint32_t processes, uint64_t bytes)
 {
 	uint64_t unit = (uint64_t)BLOCK * (is_shared(algorithm) ? processes : 1);
@@ -52,8 +52,8 @@ uint64_t pm_calls_bytes(enum pm_collective algorithm, uint32_t processes, uint64
 /* ---- The list ---- */
 
 /*
- * A message of a process is to be waited for; end: 0 for a sent one, 1 for a received
- * one.
+ * Adds a message to those that a process waits for; end: 0 for a sent one, 1 for a
+ * received one.
  */
 static void wait_for(struct run *run, uint32_t p, uint32_t message, uint32_t end)
 {
@@ -68,7 +68,7 @@ static void wait_for(struct run *run, uint32_t p, uint32_t message, uint32_t end
 	process->last = at;
 }
 
-/* A process comes to a step in which it sends: what that waits for. */
+/* Begins a step in which a process sends: stores what this step waits for. */
 static void begin_step(struct run *run, struct process *process, uint32_t step)
 {
 	if (process->step == step)
@@ -102,7 +102,7 @@ static void add_message(struct run *run, const struct pm_schedule_message *messa
 	wait_for(run, message->from, index, 0);
 }
 
-/* The messages of a call, from `base` of the list on. */
+/* Adds the messages of a call, from `base` in the list on. */
 static void add_call(struct run *run, uint32_t call, uint32_t base)
 {
 	const struct pm_schedule *schedule = run->schedule;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * In a workload messages wait for messages alone. So the requirements of an event become
- * the set of messages that it waits for, each with the computing time in between. The
- * events of a rank are taken in an order in which requirements come first; behind a send
- * the set is the send itself.
+ * Reads GOAL schedules. In a workload, messages wait only for messages. So the
+ * requirements of an event become the set of messages that it waits for, each with the
+ * computing time in between. The events of a rank are taken in an order in which
+ * requirements come first. After a send, the set is the send itself.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
@@ -22,8 +22,8 @@ struct event {
 	enum kind kind;
 	uint32_t rank, peer, tag, line;
 	uint64_t size;	  /* bytes, or ns */
-	uint32_t message; /* that is sent, or received */
-	/* Its dependencies: places in goal->waits, and the soonest. */
+	uint32_t message; /* sent or received */
+	/* what it waits for: index in goal->waits; the earliest time */
 	uint32_t first, num;
 	uint64_t ns;
 };
@@ -33,7 +33,7 @@ struct label {
 	uint32_t event;
 };
 
-/* "A requires B", by labels, and then by events. */
+/* "A requires B", by labels first and then by events. */
 struct edge {
 	struct pm_text name, on_name;
 	uint32_t event, on, line;
@@ -45,15 +45,15 @@ struct reader {
 	struct pm_goal *goal;
 	struct event *events;
 	uint32_t num, room;
-	struct label *labels; /* of the rank at hand */
+	struct label *labels; /* of the present rank */
 	uint32_t num_labels, labels_room;
 	struct edge *edges;
 	uint32_t num_edges, edges_room;
-	uint32_t rank, first_edge; /* that rank, or PM_NONE, and its first edge */
+	uint32_t rank, first_edge; /* the present rank, or PM_NONE; its first edge */
 	uint8_t *visited;	   /* [rank] */
-	uint32_t *order;	   /* events, each behind those that it requires */
+	uint32_t *order;	   /* events, each after those that it requires */
 	uint32_t waits_room;
-	uint32_t *place; /* [message] in goal->waits, if it is in the set at hand */
+	uint32_t *place; /* [message] index in goal->waits, if in the present set */
 };
 
 /* ---- Lines ---- */
@@ -72,7 +72,7 @@ static int add_event(struct reader *r, struct event event, struct pm_text name)
 	return 0;
 }
 
-/* "SIZEb to R": its words. */
+/* Reads the words of "SIZEb to R". */
 static bool take_message(struct pm_text *line, const char *keyword, struct event *event)
 {
 	uint64_t peer;
@@ -88,7 +88,7 @@ static bool take_message(struct pm_text *line, const char *keyword, struct event
 	return true;
 }
 
-/* "tag T cpu C nic N", of which each may be left out. */
+/* Reads "tag T cpu C nic N", each of which may be left out. */
 static bool take_rest(struct pm_text *line, struct event *event)
 {
 	struct pm_text word;
@@ -224,7 +224,7 @@ static int read_ranks(struct reader *r, struct pm_text line)
 	return r->visited ? 0 : pm_error_no_memory(r->lexer.err);
 }
 
-/* A line of a rank. */
+/* Reads a line of a rank. */
 static int read_rank_line(struct reader *r, struct pm_text line, struct pm_text word)
 {
 	struct pm_text name = {line.at, line.at}, next;
@@ -305,8 +305,10 @@ static void sort_edges(struct reader *r, int (*compare)(const void *, const void
 		qsort(r->edges, r->num_edges, sizeof(*r->edges), compare);
 }
 
-/* Those that require nothing, then those that require these, and so on. first[event]:
- * where the edges of those that require it begin. */
+/*
+ * Orders events: first those that require nothing, then those that require these, and so
+ * on. first[event]: index of the first edge of events that require it.
+ */
 static int walk(struct reader *r, const uint32_t *first, uint32_t *missing)
 {
 	uint32_t end = 0;
@@ -352,7 +354,7 @@ static int order_events(struct reader *r)
 
 /* ---- Messages ---- */
 
-/* A send or a receive, to be matched; by its sender, receiver and tag. */
+/* A send or a receive to match, by its sender, receiver and tag. */
 struct end {
 	uint32_t from, to, tag, place, event;
 };
@@ -367,7 +369,7 @@ static int compare_ends(const void *a, const void *b)
 	return 0;
 }
 
-/* Sends or receives in their order, as ends; how many. */
+/* Lists sends or receives in their order; returns their number. */
 static uint32_t list_ends(const struct reader *r, enum kind kind, struct end *ends)
 {
 	uint32_t num = 0;
@@ -397,7 +399,7 @@ static int fail_match(const struct reader *r, const struct end *end)
 						   : "which does not send it");
 }
 
-/* The k-th receive of a sender, receiver and tag is of its k-th send. */
+/* Matches the k-th receive of a sender, receiver and tag with the k-th send. */
 static int match_ends(struct reader *r, const struct end *sends, uint32_t num_sends,
 		      const struct end *recvs, uint32_t num_recvs)
 {
@@ -449,7 +451,7 @@ static int list_messages(struct reader *r)
 
 /* ---- What each event waits for ---- */
 
-/* Adds a message to the set of an event, which is the last one. */
+/* Adds a message to the set of the last event. */
 static int add_wait(struct reader *r, struct event *event, uint32_t message, uint64_t ns)
 {
 	struct pm_goal *goal = r->goal;
@@ -474,7 +476,7 @@ static int add_wait(struct reader *r, struct event *event, uint32_t message, uin
 	return 0;
 }
 
-/* Adds all that another event waits for, and its computing. */
+/* Adds all that another event waits for, and its computing time. */
 static int add_event_waits(struct reader *r, struct event *event, const struct event *on,
 			   uint64_t ns)
 {

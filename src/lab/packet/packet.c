@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * Runs the packet engine: switches and events.
+ *
  *     host: packet_feed -> packet_queue -> packet_try_send
  *     ARRIVES at a switch -> table -> packet_queue -> packet_try_send -> ARRIVES
  *         or REACHES
@@ -11,7 +13,7 @@
 
 /* ---- Switches ---- */
 
-/* Where a packet goes; PM_NONE: nowhere, for that reason. */
+/* The output of a packet; PM_NONE: none, for *reason. */
 static uint32_t find_output(const struct pm_packet *sim, const struct packet *packet,
 			    uint32_t sw, enum pm_packet_drop *reason)
 {
@@ -84,7 +86,7 @@ static void arrives(struct pm_packet *sim, uint32_t in, uint32_t index)
 	line->tail = index;
 }
 
-/* The packet in front is gone. */
+/* Routes the next packet of an input: the one in front has left. */
 static void go_on(struct pm_packet *sim, uint32_t in, uint32_t number)
 {
 	struct line *line = line_of(sim, in, number);
@@ -99,9 +101,7 @@ static void go_on(struct pm_packet *sim, uint32_t in, uint32_t number)
 
 /* ---- Events ---- */
 
-/*
- * An output has ended sending: packets that waited for it, or for the input, may go on.
- */
+/* An output has finished sending: packets that waited for it or its input may go on. */
 static void is_free(struct pm_packet *sim, uint32_t out)
 {
 	struct port *p = port_of(sim, out);
@@ -173,10 +173,10 @@ static void handle(struct pm_packet *sim, struct event event)
 }
 
 /*
- * What events will look at is fetched into the cache while others are handled: on large
- * trees the time goes into waiting for memory. First the ports and packets of the chunk
- * after the next one, then the entries and the hosts that those of the next one need,
- * then the outputs that these lead to.
+ * Data of later events are fetched into the cache while others are handled: on large
+ * trees most time goes into waiting for memory. First the ports and packets of the chunk
+ * after the next one are fetched; then the entries and hosts that the next chunk needs;
+ * then the outputs to which these entries lead.
  */
 static void fetch_ports(const struct pm_packet *sim, const struct chunk *chunk)
 {
@@ -190,7 +190,7 @@ static void fetch_ports(const struct pm_packet *sim, const struct chunk *chunk)
 	}
 }
 
-/* The entry for the packet of such an event, or NULL. */
+/* The entry for an arriving packet, or NULL. */
 static const uint8_t *entry_of(const struct pm_packet *sim, struct event event)
 {
 	uint32_t lid;
@@ -206,7 +206,7 @@ static const uint8_t *entry_of(const struct pm_packet *sim, struct event event)
 		       : NULL;
 }
 
-/* What a packet's arrival at its host, or a host's next message, will need. */
+/* Fetches what a packet's arrival at its host, or a host's next message, will need. */
 static void fetch_host(const struct pm_packet *sim, struct event event)
 {
 	uint32_t host = port_of(sim, event.what & PORT_MASK)->host;
@@ -245,7 +245,7 @@ static void fetch_outputs(const struct pm_packet *sim, const struct chunk *chunk
 	}
 }
 
-/* Chunks are read one after the other, and two ahead. */
+/* Handles one chunk after the other, and fetches for the next two. */
 static void handle_chunks(struct pm_packet *sim, uint32_t c)
 {
 	while (c != PM_NONE) {
@@ -268,7 +268,7 @@ static void handle_chunks(struct pm_packet *sim, uint32_t c)
 	}
 }
 
-/* All events of the tick `now`, also those that come while it is looked at. */
+/* Handles all events of the tick `now`, including those that are added meanwhile. */
 static void run_tick(struct pm_packet *sim)
 {
 	uint32_t c;
@@ -277,7 +277,7 @@ static void run_tick(struct pm_packet *sim)
 		handle_chunks(sim, c);
 }
 
-/* ---- What happens from without ---- */
+/* ---- Changes from outside ---- */
 
 static uint32_t next_change(const struct pm_packet *sim)
 {

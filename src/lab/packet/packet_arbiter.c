@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Chooses the lane that an output sends a packet of. */
+/* Chooses the lane from which an output sends a packet. */
 #include "packet_parts.h"
 
 enum { HIGH, LOW };
@@ -17,7 +17,7 @@ bool pm_packet_is_served(const struct pm_packet_lanes *lanes, uint32_t sl)
 	return false;
 }
 
-/* The lanes that a table has, as bits. */
+/* The lanes in a table, as bits. */
 static uint16_t lanes_of(const struct pm_packet_weight *table, uint32_t num)
 {
 	uint16_t lanes = 0;
@@ -42,7 +42,7 @@ void arbiter_begin(struct pm_packet *sim)
 		};
 }
 
-/* The next lane in turn in a table that has one of these. */
+/* Takes the next of these lanes, in turn, in a table. */
 static uint32_t take_turn(const struct pm_packet_weight *table, uint32_t num, uint8_t *at,
 			  int16_t *left, uint32_t ready)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fails links. Packets that wait for them are dropped. A packet that is partly on the
- * link is cut off: the part beyond the link goes on, takes its time and space, and is
+ * Fails links. Packets that wait for such a link are dropped. A packet that is partly on
+ * it is cut off: the part beyond the link goes on, takes its time and space, and is
  * dropped at its end.
  *
  * The sender gets the credits of all these packets back at once. So a returning link has
@@ -27,8 +27,8 @@ static void flush(struct pm_packet *sim, uint32_t out)
 }
 
 /*
- * Packets from a failed link that have moved on already. Those still without a head are
- * found when it arrives.
+ * Cuts off the packet whose head has arrived from a failed link. If the head has not
+ * arrived, the packet is found when it does.
  */
 static void cut_input(struct pm_packet *sim, uint32_t in)
 {
@@ -63,7 +63,7 @@ void packet_fail_links(struct pm_packet *sim)
 	sim->links_failed = true;
 }
 
-/* In switches no packet waits for these links, but at hosts one may. */
+/* Brings the links back. No switch has a packet waiting for them, but a host may. */
 void packet_return(struct pm_packet *sim)
 {
 	for (uint32_t i = 0; i < sim->config.num_failed; i++) {

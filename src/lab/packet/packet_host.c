@@ -2,7 +2,7 @@
 /* Hosts: their messages become packets, and packets that arrive are counted. */
 #include "packet_parts.h"
 
-/* A message that the host may send now; false: none. */
+/* Takes a message that the host may send now; false: none. */
 static bool take_message(struct pm_packet *sim, uint32_t host)
 {
 	struct source *s = &sim->source[host];
@@ -25,7 +25,7 @@ static bool take_message(struct pm_packet *sim, uint32_t host)
 	return true;
 }
 
-/* A new packet at a host, in the queue of its port. */
+/* Puts a new packet into the queue of a host's port. */
 static void inject(struct pm_packet *sim, uint32_t host, uint32_t to,
 		   const struct packet *like, struct rc_tag tag)
 {
@@ -48,7 +48,7 @@ static void inject(struct pm_packet *sim, uint32_t host, uint32_t to,
 	packet_try_send(sim, port);
 }
 
-/* The next packet of the messages of a host that has them answered. */
+/* Injects the next packet of a host whose messages are acknowledged. */
 static void feed_reliably(struct pm_packet *sim, uint32_t host)
 {
 	struct source *s = &sim->source[host];
@@ -112,7 +112,7 @@ void packet_feed(struct pm_packet *sim, uint32_t host)
 	       (struct rc_tag){0});
 }
 
-/* A packet of a reliable connection is there; whether it is the one expected. */
+/* Receives a packet of a reliable connection; returns whether it is the expected one. */
 static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
 {
 	const struct packet *packet = &sim->packets[index];
@@ -138,7 +138,7 @@ static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
 	return answer & RC_TAKE;
 }
 
-/* A packet that was meant for this host. */
+/* Takes a packet for this host. */
 static void take_packet(struct pm_packet *sim, uint32_t host, uint32_t index)
 {
 	struct packet packet = sim->packets[index];

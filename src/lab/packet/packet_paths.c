@@ -14,7 +14,7 @@ uint32_t pm_packet_path_flat(const void *network, uint32_t from, uint32_t to,
 
 /* ---- Tables ---- */
 
-/* The port by which a LID leaves a switch, or PM_NONE. */
+/* The port by which packets for a LID leave a switch, or PM_NONE. */
 static uint32_t exit_port(const struct pm_packet_paths *paths, uint32_t sw, uint16_t lid)
 {
 	const struct pm_node *node = &paths->fabric->nodes[sw];
@@ -52,10 +52,10 @@ uint32_t pm_packet_path_by_lfts(const void *network, uint32_t from, uint32_t to,
 
 #define STEM_MAX (PM_PATH_MAX / 2 - 1)
 
-/* Goes up from a switch in a VLAN, as far as there are links. */
+/* The path up from a switch in a VLAN, as far as there are links. */
 struct stem {
-	uint32_t switches[STEM_MAX + 1]; /* itself first */
-	uint32_t ports[STEM_MAX];	 /* up, of each but the last */
+	uint32_t switches[STEM_MAX + 1]; /* the switch itself first */
+	uint32_t ports[STEM_MAX];	 /* up ports of all but the last */
 	uint32_t num;			 /* of ports */
 };
 
@@ -76,7 +76,7 @@ static void climb(const struct pm_packet_paths *paths, uint32_t vlan, uint32_t s
 	}
 }
 
-/* Where they meet first, as numbers of ports to go; false: nowhere. */
+/* Finds where two paths first meet, as numbers of ports on each; false: nowhere. */
 static bool find_meeting(const struct stem *a, const struct stem *b, uint32_t *of_a,
 			 uint32_t *of_b)
 {

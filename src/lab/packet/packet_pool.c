@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Packets: taken, dropped and given back. */
+/* Takes, drops and returns packets. */
 #include "packet_parts.h"
 
 #include <portmajor/base/alloc.h>
@@ -32,7 +32,7 @@ uint32_t packet_take(struct pm_packet *sim)
 	return sim->num_packets++;
 }
 
-/* Tells the sender that a packet's room in its input is free from a time on. */
+/* Returns a packet's credit to its sender, from a time on. */
 static void give_credit(struct pm_packet *sim, const struct packet *packet, uint32_t time)
 {
 	add_event(sim, time + sim->config.wire, CREDIT, port_of(sim, packet->in)->peer,
@@ -82,6 +82,6 @@ void packet_cut(struct pm_packet *sim, uint32_t in, uint32_t index)
 
 	packet->in = in;
 	give_credit(sim, packet, packet->tail > now ? packet->tail : now);
-	packet->in = PM_NONE; /* it holds up no other there */
+	packet->in = PM_NONE; /* it occupies its input no more */
 	packet_drop(sim, index, port_of(sim, out)->node, PM_DROP_CUT);
 }

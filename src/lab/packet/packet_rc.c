@@ -68,7 +68,7 @@ static int double_slots(struct rc *rc)
 	return 0;
 }
 
-/* PM_NONE: no memory. */
+/* Finds or adds a pair; PM_NONE: out of memory. */
 static uint32_t find_pair(struct rc *rc, uint32_t from, uint32_t to)
 {
 	uint32_t *slot = find_slot(rc, from, to);
@@ -91,7 +91,7 @@ static uint32_t find_pair(struct rc *rc, uint32_t from, uint32_t to)
 	return *slot;
 }
 
-/* Puts a pair at the end of its host's list if it may send. */
+/* Puts a pair that may send at the end of its host's list. */
 static void make_ready(struct rc *rc, uint32_t index)
 {
 	struct rc_pair *pair = &rc->pairs[index];
@@ -170,7 +170,7 @@ int rc_add(struct rc *rc, uint32_t from, const struct pm_message *message,
 	return 0;
 }
 
-/* The first packet that is not answered is answered. */
+/* Frees the first unanswered packet's record: it is answered. */
 static void free_record(struct rc *rc, struct rc_pair *pair)
 {
 	uint32_t index = pair->record;
@@ -245,7 +245,7 @@ static void give_up(struct rc *rc, uint32_t index)
 	rc->totals.broken++;
 }
 
-/* Once more, if there were not too many already. */
+/* Sends again, unless there were too many tries. */
 static void try_again(struct rc *rc, uint32_t index)
 {
 	if (rc->pairs[index].tries++ < rc->tries)
@@ -261,7 +261,7 @@ void rc_answered(struct rc *rc, struct rc_tag tag, bool gap, uint32_t now)
 	if (pair->broken)
 		return;
 	while (pair->answered < tag.number && pair->record != PM_NONE) {
-		if (pair->record == pair->sending) { /* sent before it went back */
+		if (pair->record == pair->sending) { /* sent before going back */
 			pair->sending = rc->records[pair->record].next;
 			pair->sent++;
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packets wait in the queue of an output, and leave it. send_packet schedules the three
- * events of a hop at once: the head comes to the next switch, the output is free again,
- * and the sender before learns of the room.
+ * Queues packets at outputs, and sends them. send_packet schedules the three events of a
+ * hop at once: the head arrives at the next switch, the output is free again, and the
+ * last sender gets the credit.
  */
 #include "packet_parts.h"
 
@@ -14,7 +14,7 @@ static void take_head(struct pm_packet *sim, struct lane *lane)
 	lane->since = sim->wheel.now;
 }
 
-/* Sends a packet that is in no queue any more. */
+/* Sends a packet that has left its queue. */
 static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 			uint32_t index)
 {
@@ -41,8 +41,8 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 }
 
 /*
- * The first packet of the lane, at an input that may send one more, if there is room for
- * it, or PM_NONE; and the one before it in the queue.
+ * Finds the first packet of the lane whose input may send one more, if there is credit
+ * for it, or PM_NONE. *before: the packet before it in the queue.
  */
 static uint32_t find_readable(const struct pm_packet *sim, const struct lane *lane,
 			      uint32_t *before)
@@ -60,7 +60,7 @@ static uint32_t find_readable(const struct pm_packet *sim, const struct lane *la
 	return PM_NONE;
 }
 
-/* Sends what find_readable has found. */
+/* Sends the packet that find_readable has found. */
 static void send_readable(struct pm_packet *sim, uint32_t out, struct lane *lane,
 			  uint32_t index, uint32_t before)
 {
@@ -92,7 +92,7 @@ static void mark_starved(struct pm_packet *sim, uint32_t out, bool starved)
 			: *word & ~((uint64_t)1 << bit % 64);
 }
 
-/* The same as packet_try_send, where inputs send so many packets at once and no more. */
+/* Like packet_try_send, where an input sends only a limited number of packets at once. */
 static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *lane)
 {
 	uint32_t before, index = find_readable(sim, lane, &before);
@@ -102,7 +102,7 @@ static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *l
 		send_readable(sim, out, lane, index, before);
 }
 
-/* Sees to it that the head of a switch's queue is looked at when its time is up. */
+/* Has the head of a switch's queue checked when its lifetime is over. */
 static void watch(struct pm_packet *sim, uint32_t out, uint32_t number,
 		  const struct lane *lane)
 {
@@ -115,7 +115,7 @@ static void watch(struct pm_packet *sim, uint32_t out, uint32_t number,
 	add_event(sim, time > now ? time : now, LIFETIME, out, number);
 }
 
-/* A packet has left a queue; maybe it was the last one. */
+/* Notes that a queue may be empty, as a packet has left it. */
 static void note_empty(struct pm_packet *sim, uint32_t out, uint32_t number)
 {
 	struct port *p = port_of(sim, out);
@@ -124,7 +124,7 @@ static void note_empty(struct pm_packet *sim, uint32_t out, uint32_t number)
 		p->waiting = (uint16_t)(p->waiting & ~(1u << number));
 }
 
-/* The same where there are several lanes. */
+/* Like packet_try_send, for several lanes. */
 static void try_send_lanes(struct pm_packet *sim, uint32_t out)
 {
 	uint32_t waiting = port_of(sim, out)->waiting, ready = 0, before, index, chosen;

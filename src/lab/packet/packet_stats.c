@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Statistics of the traffic: by batches, by windows, and in all. */
+/* Collects statistics of the traffic: by batches, by windows, and in all. */
 #include "packet_parts.h"
 
 #include <portmajor/lab/student.h>
@@ -85,7 +85,7 @@ uint32_t packet_see_next(const struct pm_packet *sim)
 	return other < time ? other : time;
 }
 
-/* How long ago the messages were to be sent that hosts have before them. */
+/* Sums, over hosts, how long the next message is overdue. */
 static uint64_t sum_lags(const struct pm_packet *sim)
 {
 	uint64_t sum = 0, now = sim->wheel.now;
@@ -101,7 +101,7 @@ static uint64_t sum_lags(const struct pm_packet *sim)
 	return sum;
 }
 
-/* Ticks in which a port has sent, of a packet being sent only that part. */
+/* Ticks in which a port has sent; of a packet being sent only the part so far. */
 static uint64_t busy_of(const struct pm_packet *sim, uint32_t port)
 {
 	const struct port *p = port_of(sim, port);
@@ -151,7 +151,7 @@ static uint64_t quantile(const struct pm_packet *sim, uint64_t messages, uint64_
 	return 0;
 }
 
-/* Ticks that were measured: up to now, or until nothing was left to arrive. */
+/* Measured ticks: until now, or until nothing was left to arrive. */
 static uint32_t find_time(const struct pm_packet *sim)
 {
 	const struct pm_packet_config *config = &sim->config;
@@ -164,7 +164,7 @@ static uint32_t find_time(const struct pm_packet *sim)
 	return end > config->warmup ? (uint32_t)(end - config->warmup) : 0;
 }
 
-/* The mean latency, and how sure it is by the means of whole batches. */
+/* Finds the mean latency, and its confidence interval from the means of whole batches. */
 static void find_mean(const struct pm_packet *sim, struct pm_packet_result *r)
 {
 	double sum = 0, squares = 0, total = 0;
@@ -197,7 +197,7 @@ static void find_mean(const struct pm_packet *sim, struct pm_packet_result *r)
 	}
 }
 
-/* The hosts' throughput, as a share of their links' rates, and how even it is. */
+/* Finds the hosts' throughput, as a share of their links' rates, and its fairness. */
 static void find_rates(const struct pm_packet *sim, struct pm_packet_result *r)
 {
 	double sum = 0, squares = 0, share = 0;
@@ -217,8 +217,8 @@ static void find_rates(const struct pm_packet *sim, struct pm_packet_result *r)
 }
 
 /*
- * Ever more waits if hosts lag behind by more at the end than in the middle, by more than
- * 1/50 of the time between.
+ * Whether ever more messages wait: hosts lag further behind at the end than in the
+ * middle, by more than 1/50 of the time between.
  */
 static bool is_unstable(const struct pm_packet *sim, const struct pm_packet_result *r)
 {

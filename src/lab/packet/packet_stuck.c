@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An output without credit waits for packets to leave the input at its other end. It is
- * not stuck if one of these packets is on a link, or waits for an output that is not
- * stuck. All other outputs wait for each other in loops.
+ * Finds deadlocks. An output without credit waits for packets to leave the input at its
+ * other end. It is not stuck if one of these packets is on a link, or waits for an output
+ * that is not stuck. All other outputs wait for each other in loops.
  */
 #include "packet_parts.h"
 
@@ -13,7 +13,7 @@
 struct stuck {
 	const struct pm_packet *sim;
 	struct pm_pool pool;
-	uint32_t *held; /* [port][lane] blocks of an input that wait */
+	uint32_t *held; /* [port][lane] waiting blocks of an input */
 	bool *moves;	/* [port][lane] outputs that are not stuck */
 };
 
@@ -47,7 +47,7 @@ static void count_held(struct stuck *stuck)
 	}
 }
 
-/* Whether an output waits for nothing but those that wait at its other end. */
+/* Whether an output waits only for packets that wait at its other end. */
 static bool is_blocked(const struct stuck *stuck, uint32_t port, uint32_t number)
 {
 	const struct pm_packet *sim = stuck->sim;
@@ -62,7 +62,7 @@ static bool is_blocked(const struct stuck *stuck, uint32_t port, uint32_t number
 	return lane->credit + (int32_t)held == (int32_t)sim->config.buffer;
 }
 
-/* An output to an input with a packet for this output moves if this one does. */
+/* If an output moves, so do the outputs to the inputs of its waiting packets. */
 static bool spread(struct stuck *stuck, uint32_t port, uint32_t number)
 {
 	const struct pm_packet *sim = stuck->sim;
@@ -100,7 +100,7 @@ static void find_moving(struct stuck *stuck)
 	}
 }
 
-/* An output with a packet that the stuck output at `port` waits for. */
+/* The next output that a stuck output waits for. */
 static uint32_t next_stuck(const struct stuck *stuck, uint32_t port, uint32_t number)
 {
 	const struct pm_packet *sim = stuck->sim;
@@ -115,7 +115,7 @@ static uint32_t next_stuck(const struct stuck *stuck, uint32_t port, uint32_t nu
 	return PM_NONE;
 }
 
-/* From a stuck output on; the loop is where it comes to the same one again. */
+/* Follows stuck outputs from one on, until a loop closes; returns the loop's length. */
 static int follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t number,
 			uint32_t *loop, uint32_t room)
 {
@@ -149,7 +149,10 @@ static int look_for_stuck(struct stuck *stuck)
 	return 0;
 }
 
-/* A loop, of which loop[] has up to `room` ports, and its lane; how many ports. */
+/*
+ * Finds a loop, of which loop[] gets up to `room` ports, and its lane; returns its
+ * length.
+ */
 static int find_loop(const struct stuck *stuck, uint32_t *loop, uint32_t room,
 		     uint32_t *lane)
 {
@@ -195,7 +198,7 @@ static uint32_t count_blocked(const struct stuck *stuck)
 	return num;
 }
 
-/* When the last packet in front of a queue of the loop came there. */
+/* When the last of the front packets in the loop's queues arrived there. */
 static uint32_t find_begin(const struct pm_packet *sim,
 			   const struct pm_packet_deadlock *found, uint32_t lane)
 {
@@ -210,7 +213,7 @@ static uint32_t find_begin(const struct pm_packet *sim,
 	return begin;
 }
 
-/* One that began when the one before had hardly gone is the same. */
+/* Adds a deadlock. One that began when the last had hardly ended is the same. */
 static int note_deadlock(struct pm_packet *sim, const struct pm_packet_deadlock *found)
 {
 	struct pm_packet_deadlock *last =

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A trace of LFT Sets on the packet engine's clock. */
+/* Puts a trace of LFT Sets on the packet engine's clock. */
 #include <portmajor/base/alloc.h>
 #include <portmajor/lab/replay.h>
 
-#define FS UINT64_C(1000000) /* in a ns */
+#define FS UINT64_C(1000000) /* per ns */
 
-/* A Set that happens in the run. */
+/* A Set in the run. */
 struct turn {
 	uint32_t time, set;
 };
@@ -19,7 +19,7 @@ static int compare_turns(const void *a, const void *b)
 	return x->set < y->set ? -1 : x->set > y->set;
 }
 
-/* Ticks of a time, or PM_PACKET_MAX_TICKS if there are more. */
+/* A time in ticks; PM_PACKET_MAX_TICKS if there are more. */
 static uint64_t ticks_of(const struct pm_replay_config *config, uint64_t ns)
 {
 	if (ns > config->tick * PM_PACKET_MAX_TICKS / FS)
@@ -27,7 +27,7 @@ static uint64_t ticks_of(const struct pm_replay_config *config, uint64_t ns)
 	return (ns * FS + config->tick / 2) / config->tick;
 }
 
-/* The tick of a time of the recording. */
+/* The tick of a time in the recording. */
 static uint64_t find_tick(const struct pm_lft_trace *trace,
 			  const struct pm_replay_config *config, uint64_t ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Events by time, in a wheel of slots with a heap for those far ahead. */
+/* Keeps events by time, in a wheel of slots, with a heap for those far ahead. */
 #include "wheel.h"
 
 #include <portmajor/base/alloc.h>
@@ -95,7 +95,7 @@ static struct later_event take_later(struct wheel *wheel)
 
 /* ---- Going on ---- */
 
-/* The first tick with events from `slot` on, round and round; one is used. */
+/* The first used slot from `slot` on, cyclically; there is one. */
 static uint32_t find_used(const struct wheel *wheel, uint32_t slot)
 {
 	uint32_t word = slot / 64;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages between hosts by patterns or lists: their starts and progress. */
+/* Makes messages between hosts, by patterns or lists, and follows their progress. */
 #include <portmajor/lab/workload.h>
 
 #include <portmajor/base/pool.h>
@@ -10,45 +10,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRACTION 20		    /* bits of times behind the point */
-#define LONGEST (UINT64_C(1) << 56) /* interval, with them: no run is as long */
+#define FRACTION 20		    /* bits of a time's fraction */
+#define LONGEST (UINT64_C(1) << 56) /* interval with fraction: longer than any run */
 
-/* Where a host is. */
+/* State of a host. */
 struct sender {
 	uint64_t random;
-	uint64_t next;	   /* open loop: time of the next message, with a fraction;
-			    * closed: the tick since when it may go */
-	uint64_t interval; /* open loop, with a fraction */
-	uint32_t job;	   /* of its job, the first place in `members` */
-	uint32_t rank;	   /* place in the job, or PM_NONE: it is in none */
-	uint32_t to;	   /* a place in the job; PM_NONE: another one each time */
+	uint64_t next;	   /* when the next message may go; open loop: with fraction */
+	uint64_t interval; /* open loop, with fraction */
+	uint32_t job;	   /* its job's index of the first member in `members` */
+	uint32_t rank;	   /* index in the job; PM_NONE: in no job */
+	uint32_t to;	   /* index in the job; PM_NONE: another one each time */
 	uint32_t left;	   /* messages to be sent */
 	uint32_t sent;	   /* so far */
-	uint32_t got;	   /* closed loop: blocks that have arrived */
-	uint64_t last;	   /* not with a load: when blocks of its arrived last */
-	bool waits;	   /* closed loop: for a message to arrive */
+	uint32_t got;	   /* closed loop: blocks received */
+	uint64_t last;	   /* without a load: when its blocks last arrived */
+	bool waits;	   /* closed loop: waits for a message to arrive */
 };
 
 struct pm_workload {
 	struct pm_pool pool;
 	struct pm_workload_config config;
 	struct sender *senders; /* [host] */
-	uint32_t *members;	/* as configured, also if those are NULL */
+	uint32_t *members;	/* as configured, even if that is NULL */
 	uint32_t num_senders;
 	uint64_t left; /* messages that have not arrived */
 
-	/* Progress, but for open loops. */
+	/* Progress, except in open loops: */
 	uint64_t blocks, blocks_got; /* of all messages */
-	uint64_t last;		     /* when any arrived last */
+	uint64_t last;		     /* when any last arrived */
 	struct pm_stall stall, host_stall;
 	uint64_t at[PM_PROGRESS_PARTS + 1];
-	uint32_t parts; /* of `at` that are known */
+	uint32_t parts; /* known elements of `at` */
 
-	/* Lists. */
+	/* Lists: */
 	uint32_t *first;   /* [host + 1] into `order` */
 	uint32_t *order;   /* messages of each host */
 	uint32_t *missing; /* [message] blocks that have not arrived */
-	uint64_t *arrived; /* [message] when it was whole */
+	uint64_t *arrived; /* [message] when it was complete */
 };
 
 static const char *const names[PM_PATTERNS] = {
@@ -80,8 +79,8 @@ static uint64_t multiply(uint64_t a, uint32_t b)
 }
 
 /*
- * A number with the exponential distribution of mean 1, times `mean`. By comparing random
- * numbers (von Neumann): integers only, so that it is the same on every machine.
+ * An exponential variate of mean 1, times `mean`. Compares random numbers (von Neumann),
+ * with integers only, so that it is the same on every machine.
  */
 static uint64_t draw_exponential(uint64_t *random, uint64_t mean)
 {
@@ -115,8 +114,10 @@ static uint32_t reverse(uint32_t number, uint32_t bits)
 	return result;
 }
 
-/* One loop through all hosts of a job (Sattolo), so that none sends to itself. It is
- * the same one whatever other jobs there are. */
+/*
+ * Makes one cycle of all hosts of a job (Sattolo), so that none sends to itself. It does
+ * not depend on other jobs.
+ */
 static void draw_ring(struct pm_workload *workload, const uint32_t *members)
 {
 	uint64_t random = workload->config.seed ^ 0x5f3759df;
@@ -134,8 +135,8 @@ static void draw_ring(struct pm_workload *workload, const uint32_t *members)
 }
 
 /*
- * The destination of each host of a job, itself if none; PM_NONE: it changes. All are
- * places in the job.
+ * The destination of each host of a job, as index in the job; the host itself: none;
+ * PM_NONE: it changes.
  */
 static void find_places(struct pm_workload *workload, const uint32_t *members)
 {
@@ -246,7 +247,7 @@ static uint32_t next_in_list(const struct pm_workload *workload, uint32_t host)
 	return workload->order[workload->first[host] + workload->senders[host].sent];
 }
 
-/* Since when a message may go, or PM_NEVER: not yet. */
+/* When a message of a list may go; PM_NEVER: not yet known. */
 static uint64_t time_in_list(const struct pm_workload *workload, uint32_t message)
 {
 	const struct pm_workload_message *m = &workload->config.list[message];
@@ -268,7 +269,7 @@ static uint64_t time_in_list(const struct pm_workload *workload, uint32_t messag
 
 /* ---- Life ---- */
 
-/* Of a job of so many hosts. */
+/* Checks the pattern for a job of so many hosts. */
 static int check_pattern(const struct pm_workload_config *config, uint32_t num,
 			 struct pm_error *err)
 {
@@ -339,7 +340,7 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 				  : pm_random_below(&s->random, s->interval);
 }
 
-/* Notes each host's job and place; -EINVAL: a host is in two, or does not exist. */
+/* Stores each host's job and place; -EINVAL: a host is in two jobs, or does not exist. */
 static int assign_jobs(struct pm_workload *workload, struct pm_error *err)
 {
 	const struct pm_workload_config *config = &workload->config;
@@ -435,9 +436,9 @@ void pm_workload_free(struct pm_workload *workload)
 	free(workload);
 }
 
-/* ---- Going on ---- */
+/* ---- Progress ---- */
 
-/* A sender may lie in two cache lines. */
+/* A sender may take two cache lines. */
 void pm_workload_fetch(const struct pm_workload *workload, uint32_t host)
 {
 	__builtin_prefetch(&workload->senders[host], 1);
@@ -484,14 +485,14 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 		s->left--;
 }
 
-/* Notes a time without progress if it is the longest so far. */
+/* Keeps a time without progress if it is the longest so far. */
 static void note_stall(struct pm_stall *stall, uint64_t from, uint64_t now, uint32_t host)
 {
 	if (now > from && now - from > stall->ticks)
 		*stall = (struct pm_stall){from, now - from, host, false};
 }
 
-/* Blocks of a host have arrived. */
+/* Records that blocks of a host have arrived. */
 static void note_progress(struct pm_workload *workload, uint32_t host, uint32_t blocks,
 			  uint64_t now)
 {
@@ -589,7 +590,7 @@ uint64_t pm_workload_arrived(const struct pm_workload *workload, uint32_t id)
 	return workload->missing[id] ? PM_NEVER : workload->arrived[id];
 }
 
-/* Likewise, of one that lasts. */
+/* Keeps a present time without progress if it is the longest so far. */
 static void note_last_stall(struct pm_stall *stall, uint64_t from, uint64_t now,
 			    uint32_t host)
 {
