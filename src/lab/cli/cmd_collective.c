@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-lab collective: times of collective operations on circuits. */
+/* portmajor-lab collective: finds the times of collective operations on circuits. */
 #include "lab_commands.h"
 #include "collective_events.h"
 #include "json.h"
@@ -13,7 +13,7 @@
 
 /* ---- Computing ---- */
 
-/* An algorithm's cost by the equations and as played; NULL: *status has the reason. */
+/* An algorithm's cost by equations and as played; NULL: *status has the reason. */
 static json_t *cost_json(const struct collective_request *request,
 			 enum pm_collective algorithm, uint32_t bytes,
 			 struct collective_way method, int *status)
@@ -35,7 +35,7 @@ static json_t *cost_json(const struct collective_request *request,
 			 (json_int_t)result.peak);
 }
 
-/* A size; an exit status. */
+/* Describes the costs of a size; returns an exit status. */
 static int describe_size(const struct collective_request *request,
 			 enum pm_collective algorithm, uint32_t bytes, json_t *rows)
 {
@@ -79,7 +79,7 @@ static json_t *setups_json(const struct collective_request *request,
 		"proposed", kept);
 }
 
-/* An algorithm; an exit status. */
+/* Describes the costs of an algorithm; returns an exit status. */
 static int describe_algorithm(const struct collective_request *request,
 			      enum pm_collective algorithm, json_t *list)
 {
@@ -222,7 +222,7 @@ static const struct cli_command command = {
 	.options = options,
 };
 
-/* An exit status. */
+/* Checks the number of processes; returns an exit status. */
 static int check_processes(const struct collective_request *request)
 {
 	struct pm_error err;
@@ -235,7 +235,7 @@ static int check_processes(const struct collective_request *request)
 	return EXIT_FINE;
 }
 
-/* Takes over the object; an exit status. */
+/* Writes the object, and takes it over; returns an exit status. */
 static int write_collective(json_t *object, const struct collective_request *request)
 {
 	if (request->output.json)
@@ -257,7 +257,7 @@ static int describe_algorithms(const struct collective_request *request, json_t 
 	uint64_t algorithms =
 		request->algorithm == PM_NUM_COLLECTIVES ? PM_NUM_COLLECTIVES : 1;
 
-	/* naive, with so many ports, and ideal */
+	/* naive, with this number of ports, and ideal */
 	lab_steps_begin(request->steps,
 			algorithms * request->sizes.num * (2 + request->ports.num),
 			request->output.quiet);

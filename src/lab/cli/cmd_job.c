@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-lab job: the cost of a failure to a job, with tables of several engines. */
+/*
+ * portmajor-lab job: finds the cost of a failure to a job, with several engines' tables.
+ */
 #include "lab_commands.h"
 #include "job.h"
 #include "lists.h"
@@ -86,8 +88,9 @@ static bool parse_name(struct packet_request *packet, const char *name)
 		packet->pattern == PM_SHIFT || packet->pattern == PM_BIT_REVERSE);
 }
 
-/* NAME[:BYTES], and of a shift NAME:N[:BYTES], of which parts are cut off; an exit
- * status. */
+/*
+ * Reads NAME[:BYTES], of a shift NAME:N[:BYTES], and cuts the parts off; an exit status.
+ */
 static int parse_pattern(struct packet_request *packet, char *text)
 {
 	char *whole, *name, *bytes;
@@ -116,7 +119,7 @@ static int parse_pattern(struct packet_request *packet, char *text)
 
 /* ---- Options ---- */
 
-/* Arguments behind this command's options; an exit status. */
+/* Checks and completes a request after its options are read; returns an exit status. */
 static int complete(struct job_request *request)
 {
 	struct packet_request *packet = &request->packet;
@@ -143,8 +146,10 @@ static int complete(struct job_request *request)
 	return status;
 }
 
-/* Arguments in which all that follows --compare, up to an option, is an argument of that
- * option: --compare A B becomes --compare A --compare B. For the caller to free. */
+/*
+ * Repeats the option for a list of arguments: --compare A B becomes --compare A --compare
+ * B. The caller frees the result.
+ */
 static char **spread_lists(int argc, char **argv, int *count)
 {
 	char **spread = calloc(2 * (size_t)argc + 1, sizeof(*spread));
@@ -168,7 +173,7 @@ static char **spread_lists(int argc, char **argv, int *count)
 	return spread;
 }
 
-/* Reads all that is requested; an exit status, or -1: go on. */
+/* Reads the request; returns an exit status, or -1 to go on. */
 static int read_request(int argc, char **argv, struct job_request *request)
 {
 	int status = cli_command_read(&command, argc, argv, request);

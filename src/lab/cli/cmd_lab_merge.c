@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-lab merge: the shards of traffic become the whole. */
+/* portmajor-lab merge: joins the shards of traffic to the whole. */
 #include "json.h"
 #include "lab_commands.h"
 #include "merge.h"
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The whole, as far as it has been read. */
+/* The whole, as far as it was read. */
 struct whole {
-	json_t *head;	/* what all shards have in common; NULL: nothing yet */
-	json_t *shards; /* runs by the shard's index */
+	json_t *head;	/* common to all shards; NULL: nothing read */
+	json_t *shards; /* runs, by index of the shard */
 	uint32_t of, total;
 };
 
@@ -23,7 +23,7 @@ static bool is_traffic(const json_t *object)
 	return schema && !strcmp(schema, "portmajor-lab-traffic");
 }
 
-/* Without what differs from shard to shard. */
+/* The members that are common to all shards. */
 static json_t *make_head(json_t *object)
 {
 	json_t *head = json_copy(object);
@@ -34,7 +34,7 @@ static json_t *make_head(json_t *object)
 	return head;
 }
 
-/* Which shard an object is; an exit status. */
+/* Reads which shard an object is; returns an exit status. */
 static int read_head(json_t *object, struct cli_shard *shard, uint32_t *total,
 		     json_t **runs, const char *path)
 {
@@ -57,7 +57,7 @@ static int read_head(json_t *object, struct cli_shard *shard, uint32_t *total,
 			json_array_size(*runs), traffic_shard_count(shard, *total));
 }
 
-/* Adds a shard; an exit status. */
+/* Adds a shard; returns an exit status. */
 static int add_shard(void *to, json_t *object, const char *path)
 {
 	struct whole *whole = to;
@@ -100,7 +100,7 @@ static json_t *runs_of(const struct whole *whole, uint32_t index)
 	return json_object_get(whole->shards, name);
 }
 
-/* That no shard is missing; an exit status. */
+/* Checks that no shard is missing; returns an exit status. */
 static int check_whole(const struct whole *whole)
 {
 	size_t present = json_object_size(whole->shards);
@@ -114,8 +114,10 @@ static int check_whole(const struct whole *whole)
 			whole->of - present, whole->of, first);
 }
 
-/* Prints what one run over all would have printed, and returns its exit status; another
- * one if a shard is missing. */
+/*
+ * Prints what one run over all would print, and returns its exit status, or another one
+ * if a shard is missing.
+ */
 static int print_whole(void *from, const struct cli_output *output)
 {
 	struct whole *whole = from;

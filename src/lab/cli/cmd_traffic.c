@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-lab traffic: what jobs feel, by one of several engines. */
+/* portmajor-lab traffic: simulates what jobs experience, with one of several engines. */
 #include "traffic.h"
 #include "lab_commands.h"
 
@@ -27,8 +27,10 @@ static const struct {
 			   "VLANs too"},
 };
 
-/* The argument of an option that is spelled out, the last one if it is given several
- * times; "": it has none; NULL: it is not given. */
+/*
+ * The argument of an option that is spelled out, the last one if there are several; "":
+ * it has none; NULL: no such option.
+ */
 static const char *find_option(int argc, char **argv, const char *option)
 {
 	size_t length = strlen(option);
@@ -45,7 +47,7 @@ static const char *find_option(int argc, char **argv, const char *option)
 	return found;
 }
 
-/* How many of the options that are spelled out an engine has. */
+/* Counts the options, spelled out, that an engine has. */
 static int count_known(int argc, char **argv, const struct cli_command *command)
 {
 	int known = 0;
@@ -57,8 +59,7 @@ static int count_known(int argc, char **argv, const struct cli_command *command)
 	return known;
 }
 
-/* The engine that is named, or the first one of those that have most of the options; or
- * less than 0. */
+/* The named engine, or the first one with most of the options; below 0: none. */
 static int choose_engine(int argc, char **argv)
 {
 	const char *name = find_option(argc, argv, "--engine");
@@ -90,7 +91,7 @@ static int print_engines(void)
 	return EXIT_FINE;
 }
 
-/* Without an engine, those of all. */
+/* Lists the options of all engines. */
 static int list_options(void)
 {
 	const struct cli_command *commands[TRAFFIC_ENGINES];

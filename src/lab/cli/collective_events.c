@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plays the events of a rank of an MPI program, as Takizawa, Matsuoka and Nakada do: it
- * computes, or calls a collective operation, and each event begins when the one before is
- * over. All ranks come to a call at the same time. The file is a JSON list, of
+ * Plays the events of a rank of an MPI program, as Takizawa, Matsuoka and Nakada do. The
+ * rank computes, or calls a collective operation, and each event begins when the last one
+ * is over. All ranks come to a call at the same time. The file is a JSON list of
  *
- *   {"compute": SECONDS}
- *   {"call": FUNCTION, "bytes": N}
+ * {"compute": SECONDS} {"call": FUNCTION, "bytes": N}
  */
 #include "collective_events.h"
 #include "json.h"
@@ -14,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The algorithm that a function of MPI is taken to use, as in the paper. */
+/* The algorithm of each MPI function, as in the paper. */
 static const struct {
 	const char *name;
 	enum pm_collective algorithm;
@@ -85,7 +84,7 @@ static int play_event(const struct collective_request *request, const json_t *ev
 			 played);
 }
 
-/* An exit status; *ways gets one more. */
+/* Plays the events in one way, and adds its results to *ways; returns an exit status. */
 static int play_way(const struct collective_request *request, const json_t *events,
 		    const char *name, struct collective_way way, json_t **ways,
 		    struct played *played)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Plays one collective operation on circuits, for the command and for a program's rank.
- */
+/* Plays a collective operation on circuits, for the command and for a program's rank. */
 #include "collective_events.h"
 #include "output.h"
 

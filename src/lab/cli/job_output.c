@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Results of a job, as JSON and as text. */
+/* Describes the results of a job, as JSON and as text. */
 #include "job.h"
 
 #include "json.h"
@@ -17,7 +17,7 @@ static json_t *ms_json(const struct packet_lab *lab, bool known, uint64_t ticks)
 	return known ? json_real(packet_us(lab, (double)ticks) / 1000) : json_null();
 }
 
-/* `ends`: false for one that nothing will ever end. */
+/* `ends`: false if nothing will ever end the stall. */
 static json_t *stall_json(const struct packet_lab *lab, const struct pm_stall *stall,
 			  bool ends)
 {
@@ -29,7 +29,7 @@ static json_t *stall_json(const struct packet_lab *lab, const struct pm_stall *s
 				 : pm_json_text(scene_name(&lab->scene, stall->host)));
 }
 
-/* [ms, percent of all blocks that have arrived by then], where either changes. */
+/* [ms, percent of all blocks arrived by then], at each change of either. */
 static json_t *curve_json(const struct packet_lab *lab,
 			  const struct pm_workload_progress *progress)
 {
@@ -42,7 +42,7 @@ static json_t *curve_json(const struct packet_lab *lab,
 	return list;
 }
 
-/* A run: when the job was done, its longest stall, that of a host, and its progress. */
+/* Describes a run: the job's end, its longest stall, that of a host, and its progress. */
 static json_t *run_json(const struct packet_lab *lab, const struct packet_run *run)
 {
 	struct pm_workload_progress progress;
@@ -65,7 +65,7 @@ void job_add_healthy(struct job_engine *engine, const struct packet_run *run)
 	engine->object = json_pack("{s:o}", "healthy", run_json(&engine->lab, run));
 }
 
-/* LFT Sets that arrive when the job is done. */
+/* Counts the LFT Sets that arrive after the job is done. */
 static uint32_t count_after(const struct packet_lab *lab, const struct packet_run *run)
 {
 	uint32_t num = lab->config.num_sets;
@@ -107,7 +107,7 @@ void job_add_failure(struct job_engine *engine, const struct packet_run *run,
 
 /* ---- Text ---- */
 
-/* In a column, a time or what stands for it. */
+/* Prints a time in a column, or the word in its place. */
 static void print_time_column(const json_t *run, const json_t *ms)
 {
 	const char *end = json_string_value(json_object_get(run, "end"));
@@ -144,7 +144,7 @@ static void print_engine(const json_t *engine)
 	cli_text_print(engine, " {9broken} {10point.dropped} {7sets.replayed}\n");
 }
 
-/* Facts that are in no row. */
+/* Prints notes that are in no row. */
 static void print_notes(const json_t *first, const json_t *engine)
 {
 	const json_t *failure = json_object_get(engine, "failure");

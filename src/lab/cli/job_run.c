@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Runs of `portmajor-lab job`: the healthy baseline, then each engine's failure. */
+/* Runs `portmajor-lab job`: the healthy baseline, then the failure with each engine. */
 #include "job.h"
 
 #include "json.h"
@@ -17,7 +17,7 @@ struct job {
 	const struct job_request *request;
 	struct recordings recordings;
 	char *netlist;
-	/* The fabric and what fails, to choose recordings by. */
+	/* The fabric and the failure, to choose recordings by: */
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_ports ports;
@@ -37,7 +37,7 @@ static int fail_length(const struct packet_lab *lab)
 			packet_us(lab, lab->times.end) / 1000);
 }
 
-/* Whether a host's messages fit into a run without other traffic; an exit status. */
+/* Checks that a host's messages fit into a run with no other traffic; an exit status. */
 static int check_length(const struct packet_lab *lab)
 {
 	const struct pm_workload_config *workload = &lab->workload;
@@ -70,7 +70,7 @@ static int read_fabric(struct job *job, const char *netlist)
 	return status;
 }
 
-/* Of ours without a recording *path is NULL; a file that is called so is not meant. */
+/* Chooses a recording. If ours has none *path is NULL, whatever file has that name. */
 static int choose_recording(const struct job *job, const char *name, char **path)
 {
 	bool ours = !strcmp(name, OURS);
@@ -131,7 +131,7 @@ static int begin_job(struct job *job, const char *netlist)
 
 /* ---- Runs ---- */
 
-/* One of two of an engine; to be ended in any case. An exit status. */
+/* Makes one of two runs of an engine, to be ended in any case. Returns an exit status. */
 static int run_engine(struct job *job, struct job_engine *engine, bool fails,
 		      struct packet_run *run)
 {
@@ -166,7 +166,7 @@ static int run_healthy(struct job *job, struct job_engine *engine)
 	return status;
 }
 
-/* When the failure is: in the job of all of them. An exit status. */
+/* Sets the failure's time, within the job of all engines. Returns an exit status. */
 static int choose_time(struct job *job)
 {
 	uint64_t least = UINT64_MAX;
@@ -205,7 +205,7 @@ static int run_failure(struct job *job, struct job_engine *engine)
 	return status;
 }
 
-/* ---- The whole ---- */
+/* ---- All runs ---- */
 
 static const char *name_of(const struct packet_request *packet)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-lab: its subcommands, by what a person wants. */
+/* portmajor-lab: its subcommands, grouped by purpose. */
 #include "lab_commands.h"
 #include "subcommands.h"
 

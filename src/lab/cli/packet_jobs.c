@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Jobs and collectives on the packet engine, and their results. */
+/* Runs jobs and collectives on the packet engine, and describes their results. */
 #include "packet_jobs.h"
 #include "json.h"
 #include "packet_lab.h"
@@ -74,7 +74,7 @@ int packet_jobs_begin(struct packet_lab *lab)
 	return status;
 }
 
-/* Messages of `num` jobs from one on; an exit status. */
+/* Lists the messages of `num` jobs, from one on; returns an exit status. */
 static int list_calls(const struct packet_lab *lab, uint32_t job, uint32_t num,
 		      struct pm_calls **calls)
 {
@@ -98,7 +98,7 @@ static int list_calls(const struct packet_lab *lab, uint32_t job, uint32_t num,
 	return EXIT_FINE;
 }
 
-/* The work of the jobs from one on. */
+/* Sets the workload of the jobs from one on. */
 static void set_workload(const struct packet_lab *lab, uint32_t job, uint32_t num,
 			 const struct pm_calls *calls,
 			 struct pm_workload_config *workload)
@@ -110,7 +110,7 @@ static void set_workload(const struct packet_lab *lab, uint32_t job, uint32_t nu
 	workload->num_list = calls ? calls->num : 0;
 }
 
-/* Where the host that a pattern names is in its job; an exit status. */
+/* Finds the place in its job of the host that a pattern names; an exit status. */
 static int find_pattern_host(struct packet_lab *lab)
 {
 	const struct packet_jobs *jobs = &lab->jobs;
@@ -168,7 +168,7 @@ void packet_jobs_free(struct packet_lab *lab)
 	packet_trace_free(lab->jobs.trace);
 }
 
-/* ---- What a job got ---- */
+/* ---- Results of a job ---- */
 
 struct outcome {
 	uint64_t messages, latency, slowest; /* ticks */
@@ -216,7 +216,7 @@ static double mean_of(const struct outcome *o)
 	return o->messages ? (double)o->latency / (double)o->messages : 0;
 }
 
-/* How much longer one took than another: until all was done, or a message. */
+/* Describes how much longer one run took than another: to its end, and for a message. */
 static json_t *ratio_json(const struct packet_lab *lab, const struct outcome *o,
 			  const struct outcome *other)
 {
@@ -247,7 +247,7 @@ static json_t *outcome_json(const struct packet_lab *lab, const struct outcome *
 
 /* ---- Collectives ---- */
 
-/* Switches on the path from a host to another; 0: no path. */
+/* Counts the switches on the path from a host to another; 0: no path. */
 static uint32_t count_switches(const struct packet_lab *lab, uint32_t from, uint32_t to)
 {
 	const struct pm_fabric *fabric = lab->scene.fabric;
@@ -270,14 +270,14 @@ static uint32_t count_switches(const struct packet_lab *lab, uint32_t from, uint
 	return 0;
 }
 
-/* Of the longest path that a message of a job takes: its delay without its bytes. */
+/* The delay, without bytes, of the longest path of a job's messages. */
 static uint64_t longest_delay(const struct packet_lab *lab, uint32_t job)
 {
 	const struct pm_calls *calls = lab->jobs.calls;
 	uint32_t num = calls->per_call, most = 0;
 
 	if (lab->request->algorithm == PM_COLLECTIVE_RING)
-		num = lab->jobs.processes; /* the others use the same paths */
+		num = lab->jobs.processes; /* others use the same paths */
 	for (uint32_t m = 0; m < num; m++) {
 		const struct pm_workload_message *message =
 			&calls->list[(size_t)job * lab->request->calls * calls->per_call +
@@ -290,7 +290,7 @@ static uint64_t longest_delay(const struct packet_lab *lab, uint32_t job)
 	       (uint64_t)most * lab->config.crossing;
 }
 
-/* When a call was through, or PM_NEVER. */
+/* When a call was complete, or PM_NEVER. */
 static uint64_t end_of_call(const struct packet_lab *lab, const struct packet_run *run,
 			    uint32_t job, uint32_t call)
 {
@@ -306,7 +306,7 @@ static uint64_t end_of_call(const struct packet_lab *lab, const struct packet_ru
 	return last;
 }
 
-/* The times of a job's calls, each from the end of those before; by the equation, too. */
+/* The times of a job's calls, each from the end of the last one, and by the equation. */
 static json_t *calls_json(const struct packet_lab *lab, const struct packet_run *run,
 			  uint32_t job)
 {
@@ -339,7 +339,7 @@ static json_t *calls_json(const struct packet_lab *lab, const struct packet_run 
 			 "calls_us", list);
 }
 
-/* ---- More runs ---- */
+/* ---- Further runs ---- */
 
 static bool has_healthy(const struct packet_lab *lab)
 {
@@ -351,7 +351,7 @@ uint32_t packet_jobs_runs(const struct packet_lab *lab)
 	return 1 + has_healthy(lab) + (lab->request->alone ? lab->jobs.num : 0);
 }
 
-/* The same without the failure; an exit status. */
+/* Adds a run without the failure; returns an exit status. */
 static int add_healthy(struct packet_lab *lab, const struct packet_run *run,
 		       json_t *point)
 {
@@ -377,7 +377,7 @@ static int add_healthy(struct packet_lab *lab, const struct packet_run *run,
 	return status;
 }
 
-/* The same job with no other one; an exit status. */
+/* Adds a run of a job without other jobs; returns an exit status. */
 static int add_alone(struct packet_lab *lab, uint32_t job, const struct outcome *o,
 		     json_t *object)
 {
@@ -481,7 +481,7 @@ static void print_calls(const json_t *collective)
 	}
 }
 
-/* The slowest call, or "not done"; in a column. */
+/* Prints the slowest call, or "not done", in a column. */
 static void print_slowest(const json_t *calls)
 {
 	const json_t *row;

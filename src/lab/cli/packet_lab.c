@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The common part of runs of the packet engine. */
+/* Prepares runs of the packet engine: patterns, rates and times. */
 #include "packet_lab.h"
 
 #include "packet_jobs.h"
@@ -12,8 +12,10 @@
 
 /* ---- Patterns, rates and times ---- */
 
-/* HOST or HOST:NUMBER behind the pattern's name, of which HOST may have colons, too; an
- * exit status. */
+/*
+ * Reads HOST or HOST:NUMBER after a pattern's name. HOST may have colons, too. Returns an
+ * exit status.
+ */
 static int read_host(struct packet_lab *lab, const char **rest)
 {
 	const char *text = lab->request->pattern_argument;
@@ -39,7 +41,7 @@ static int read_host(struct packet_lab *lab, const char **rest)
 		       : EXIT_FINE;
 }
 
-/* The arguments behind a host; an exit status. */
+/* Reads the arguments after a host; returns an exit status. */
 static int read_rest(struct packet_lab *lab, const char *rest)
 {
 	unsigned long number;
@@ -113,7 +115,7 @@ static int configure_rates(struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
-/* Service levels of hosts; an exit status. */
+/* Sets the service levels of hosts; returns an exit status. */
 static int configure_sls(struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -126,7 +128,7 @@ static int configure_sls(struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
-/* As long as requested, or as there are ticks. */
+/* The requested length, or as much as there are ticks. */
 static uint64_t longest_time(const struct packet_lab *lab)
 {
 	uint64_t most = lab->tick * (PM_PACKET_MAX_TICKS / UINT64_C(4) * 3) / 1000;
@@ -149,7 +151,7 @@ static void configure_workload(struct packet_lab *lab)
 	lab->workload.sls = lab->sls;
 }
 
-/* Sets the times when links fail and are back, and when the run is over. */
+/* Sets the times when links fail and return, and when the run ends. */
 static void configure_times(struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -216,13 +218,13 @@ static void configure_engine(struct packet_lab *lab)
 	configure_times(lab);
 }
 
-/* Whether a time that is said is below half a tick. */
+/* Whether a given time is below half a tick. */
 static bool is_none(const struct packet_lab *lab, uint64_t ps)
 {
 	return ps != PACKET_UNSET && !packet_ticks(lab, ps);
 }
 
-/* Times that are too short for their events; an exit status. */
+/* Refuses times that are too short for their events; returns an exit status. */
 static int check_short_times(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -249,7 +251,7 @@ static int check_short_times(const struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
-/* Delays that the engine has room for; an exit status. */
+/* Refuses delays that the engine has no room for; returns an exit status. */
 static int check_delays(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -263,7 +265,9 @@ static int check_delays(const struct packet_lab *lab)
 		    : EXIT_FINE;
 }
 
-/* A run of at most PM_PACKET_MAX_TICKS, with the failure in it; an exit status. */
+/*
+ * Checks that a run fits PM_PACKET_MAX_TICKS and has the failure in it; an exit status.
+ */
 static int check_times(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;

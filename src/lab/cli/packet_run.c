@@ -2,7 +2,7 @@
 /* Runs the packet engine, and converts between its ticks and microseconds. */
 #include "packet_run.h"
 
-#define PIECES 50 /* of a run, between two looks at how far it is */
+#define PIECES 50 /* of a run, between two updates of the progress */
 
 uint32_t packet_ticks(const struct packet_lab *lab, uint64_t ps)
 {
@@ -41,7 +41,7 @@ static bool is_done(const struct packet_lab *lab, const struct packet_run *run)
 	return packet_request_closed(lab->request) && !pm_workload_left(run->workload);
 }
 
-/* Runs to the end, or until a closed loop or list is done; an exit status. */
+/* Runs to the end, or until a closed loop or list is done; returns an exit status. */
 static int run_through(struct packet_lab *lab, struct packet_run *run)
 {
 	const struct pm_packet_config *config = &lab->config;

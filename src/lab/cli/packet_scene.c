@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Input of the packet engine: hosts, tables, failures and repairs. */
+/* Reads the input of the packet engine: hosts, tables, failures and repairs. */
 #include "packet_scene.h"
 
 #include "output.h"
@@ -18,7 +18,7 @@ static int no_memory(void)
 
 /* ---- Hosts and tables ---- */
 
-/* All end nodes' ports with a link to a switch, by switch and port. */
+/* Lists all end nodes' ports with a link to a switch, by switch and port. */
 static int list_hosts(struct scene *scene)
 {
 	const struct pm_fabric *fabric = scene->fabric;
@@ -50,7 +50,7 @@ static int plan_tables(struct scene *scene, const struct cli_fabric *config)
 	return EXIT_FINE;
 }
 
-/* Whether entries lead to ports that this switch has; an exit status. */
+/* Checks that entries name ports of this switch; returns an exit status. */
 static int check_entries(const struct pm_fabric *fabric, uint32_t sw,
 			 const struct pm_lft_switch *table, const char *path)
 {
@@ -66,7 +66,7 @@ static int check_entries(const struct pm_fabric *fabric, uint32_t sw,
 	return EXIT_FINE;
 }
 
-/* Whether the tables are of the fabric's switches; an exit status. */
+/* Checks that tables are of the fabric's switches; returns an exit status. */
 static int check_tables(const struct pm_fabric *fabric, const struct pm_lfts *lfts,
 			const char *path)
 {
@@ -89,7 +89,7 @@ static int check_tables(const struct pm_fabric *fabric, const struct pm_lfts *lf
 	return status;
 }
 
-/* Tables of a file as they are found by GUID; an exit status. */
+/* Copies tables of a file to their switches, by GUID; returns an exit status. */
 static int copy_lfts(struct scene *scene, const struct pm_lfts *lfts, const char *path)
 {
 	const struct pm_fabric *fabric = scene->fabric;
@@ -144,7 +144,7 @@ const char *scene_name(const struct scene *scene, uint32_t host)
 	return pm_fabric_label(scene->fabric, scene->fabric->ports[port].node);
 }
 
-/* Tables and LIDs of a recording; the fabric's LIDs do not count. */
+/* Takes the tables and LIDs of a recording; the fabric's LIDs do not count. */
 static int recorded_tables(struct scene *scene, const char *path)
 {
 	const struct pm_fabric *fabric = scene->fabric;
@@ -168,7 +168,7 @@ static int recorded_tables(struct scene *scene, const char *path)
 	return EXIT_FINE;
 }
 
-/* A recording's failures; --fail may name the same. */
+/* Takes a recording's failures; --fail may name the same. */
 static int recorded_failure(struct scene *scene, const struct scene_config *config)
 {
 	const struct pm_lft_trace *recording = scene->recording;
@@ -212,8 +212,10 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 
 /* ---- Failures ---- */
 
-/* The recording that the plugin would make, and at once: all at the moment when the first
- * block is sent. */
+/*
+ * Computes the recording that the plugin would make, with the failure at the moment when
+ * the first block is sent.
+ */
 static int compute_recording(struct scene *scene, const struct scene_config *config)
 {
 	const struct repair_config *repair = &config->repair;

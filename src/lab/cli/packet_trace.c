@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Event lists as messages of hosts. */
+/* Makes hosts' messages from event lists. */
 #include "packet_trace.h"
 
 #include <portmajor/base/alloc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the traces of LFT Sets that come with the package. */
+/* Finds the traces of LFT Sets in the package. */
 #include "recordings.h"
 
 #include "output.h"
@@ -30,8 +30,10 @@ static bool is_kind(const char *path, mode_t kind)
 	return !stat(path, &about) && (about.st_mode & S_IFMT) == kind;
 }
 
-/* Below the prefix that this program is installed in, or in the source tree that it was
- * built in; NULL: neither is there. */
+/*
+ * Finds the folder below the prefix of this program's installation, or in the source tree
+ * that it was built in; NULL: neither exists.
+ */
 static char *find_folder(void)
 {
 	static const char *const places[] = {"../share/portmajor-lab/recordings",
@@ -76,7 +78,7 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* A folder's files, by name; 0 without one. */
+/* Lists a folder's files by name; 0 without the folder. */
 static int list_folder(const char *folder, struct dirent ***list)
 {
 	int num = folder ? scandir(folder, list, is_visible, alphasort) : 0;
@@ -95,7 +97,7 @@ static void free_list(struct dirent **list, int num)
 
 /* ---- Netlists ---- */
 
-/* The names of the fabrics, with commas between; for the caller to free. */
+/* Joins the fabrics' names with commas; the caller frees the result. */
 static char *name_fabrics(const struct recordings *recordings)
 {
 	struct dirent **list;
@@ -160,7 +162,7 @@ static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t
 	}
 }
 
-/* Whether a recording is of this failure; an exit status. */
+/* Checks whether a recording is of this failure; returns an exit status. */
 static int check_recording(const char *path, const struct pm_fabric *fabric,
 			   const struct pm_ports *ports, bool *same)
 {
@@ -185,7 +187,7 @@ static int check_recording(const char *path, const struct pm_fabric *fabric,
 	return status;
 }
 
-/* In the folder of a failure; an exit status. */
+/* Searches the folder of a failure; returns an exit status. */
 static int look_in(const char *folder, const char *file, const struct pm_fabric *fabric,
 		   const struct pm_ports *ports, char **path)
 {
@@ -202,7 +204,7 @@ static int look_in(const char *folder, const char *file, const struct pm_fabric 
 	return status;
 }
 
-/* Of the engine's name, which may be that of its file. */
+/* The length of an engine's name, given that or its file's name. */
 static size_t engine_length(const char *name)
 {
 	static const char end[] = ".sets";

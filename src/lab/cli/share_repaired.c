@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Throughput of all hosts by fair shares, with the tables that recordings of routing
- * engines have before a failure and after the last LFT Set that repairs it.
+ * Finds the throughput of all hosts by fair shares, with the tables in recordings of
+ * routing engines: before a failure, and after the last LFT Set that repairs it.
  */
 #include "share_repaired.h"
 #include "json.h"
@@ -20,8 +20,8 @@
 struct scene {
 	const struct share_repaired *request;
 	struct pm_fabric *fabric;
-	struct pm_pool pool; /* of all below */
-	uint8_t *failed;     /* [port] by the first recording; NULL: it is not read yet */
+	struct pm_pool pool; /* of the following arrays */
+	uint8_t *failed;     /* [port] by the first recording; NULL: not read yet */
 	double *room;	     /* [port] */
 	struct pm_packet_host *hosts;
 	uint32_t *port, *leaf; /* [host] */
@@ -101,7 +101,7 @@ static void print_repairs(const json_t *object)
 
 /* ---- One recording ---- */
 
-/* The hosts that have a LID and a link to a switch, by switch and port. */
+/* Lists the hosts with a LID and a link to a switch, by switch and port. */
 static void list_senders(struct scene *scene, const struct pm_fabric *fabric,
 			 const uint16_t *lid)
 {
@@ -154,7 +154,7 @@ static int find_throughput(struct scene *scene, const struct pm_fabric *fabric,
 	return EXIT_FINE;
 }
 
-/* All Sets that arrive are written into the tables. */
+/* Writes all Sets that arrive into the tables. */
 static int write_sets(struct pm_lft_trace *trace)
 {
 	struct pm_lft_trace_arrival *list = calloc(trace->num + 1, sizeof(*list));
@@ -199,7 +199,7 @@ static int judge_repair(struct scene *scene, struct pm_lft_trace *trace,
 	return status;
 }
 
-/* Marks both ends of the links that fail in a recording; the first recording decides. */
+/* Marks both ends of failed links; all recordings must have those of the first one. */
 static int check_failed(struct scene *scene, const struct pm_lft_trace *trace,
 			const char *path)
 {
@@ -275,7 +275,7 @@ int share_repaired_run(const char *path, const struct share_repaired *request)
 	json_t *list = json_array(), *object;
 	int status = begin_scene(&scene, path);
 
-	/* before and after, of each recording */
+	/* before and after, for each recording */
 	lab_steps_begin(&scene.steps,
 			2 * (1 + (uint64_t)request->compare->num) *
 				(request->shifts + request->permutations),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether an LFT trace is of the failure that options name. */
+/* Checks whether an LFT trace is of the failure that options name. */
 #include "trace_check.h"
 
 #include "output.h"
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* failed[port] has both ends of the links that are to fail. */
+/* failed[port] has both ends of the links that should fail. */
 static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
 			  const struct pm_lft_trace *trace, const char *path)
 {

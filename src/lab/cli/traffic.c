@@ -29,7 +29,7 @@ int traffic_find_engine(const char *name)
 	return -1;
 }
 
-/* The engine was read before the options, without abbreviations. */
+/* The engine was read before the options, and not abbreviated. */
 int traffic_take_engine(const struct cli_option *option, char *argument, void *to)
 {
 	int engine = traffic_find_engine(argument);

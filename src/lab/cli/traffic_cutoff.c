@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor-lab traffic --engine cutoff: pairs of hosts that are cut off, from a failure
- * to the last LFT Set, by LFT traces of routing engines.
+ * portmajor-lab traffic --engine cutoff: finds the pairs of hosts that are cut off from a
+ * failure to the last LFT Set, with LFT traces of routing engines.
  */
 #include "lab_commands.h"
 #include "json.h"
@@ -30,13 +30,13 @@ struct request {
 	struct cli_output output;
 };
 
-/* The recordings' common data. */
+/* Data common to all recordings. */
 struct scene {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
-	struct pm_ports ports; /* of --fail: their links fail */
+	struct pm_ports ports; /* of --fail: links at these ports fail */
 	uint64_t hosts;	       /* of the first recording */
-	const char *first;     /* its file, or NULL */
+	const char *first;     /* the first recording's file, or NULL */
 };
 
 /* ---- Describing ---- */
@@ -46,7 +46,7 @@ static json_t *ms_json(uint64_t ns)
 	return json_real((double)ns / 1e6);
 }
 
-/* Paths, and as a share of all. */
+/* Describes a number of paths, and its share of all. */
 static json_t *paths_json(uint64_t dead, uint64_t paths)
 {
 	return json_pack("{s:I, s:f}", "paths", (json_int_t)dead, "share",
@@ -64,7 +64,7 @@ static json_t *curve_json(const struct pm_outage *outage)
 	return list;
 }
 
-/* Pairs times seconds: with LMC above 0, a pair has several paths. */
+/* Pair-seconds: with an LMC above 0, a pair has several paths. */
 static double pair_seconds(const struct pm_outage *outage, double path_seconds)
 {
 	return outage->paths
@@ -72,7 +72,7 @@ static double pair_seconds(const struct pm_outage *outage, double path_seconds)
 		       : 0;
 }
 
-/* Of the pairs cut off, those with paths into loops. */
+/* Describes, of the cut-off pairs, those with paths into loops. */
 static json_t *loops_json(const struct pm_outage *outage)
 {
 	return json_pack("{s:I, s:I, s:I, s:f}", "at_once",
@@ -129,7 +129,7 @@ static json_t *describe_cutoffs(const struct request *request, json_t *recording
 			  (json_int_t)request->wire_smps, "recordings", recordings));
 }
 
-/* ---- Telling ---- */
+/* ---- Text ---- */
 
 static void print_recording(const json_t *recording)
 {
@@ -147,7 +147,7 @@ static void print_recording(const json_t *recording)
 				  "{9%back_ms.most} {9%back_ms.all}\n");
 }
 
-/* What its times mean, unless they are those of the first one. */
+/* Prints what a recording's times mean, unless the first one's mean the same. */
 static void print_times(const json_t *first, const json_t *recording)
 {
 	const json_t *times = json_object_get(recording, "times");
@@ -169,7 +169,7 @@ static void print_notes(const json_t *recording)
 			"{name}: {cut.before.paths} paths were dead before the failure\n");
 }
 
-/* Cut-off paths that lead into loops; the others come to dead ends. */
+/* Prints cut-off paths into loops; the others come to dead ends. */
 static void print_loops(const json_t *recording)
 {
 	const json_t *loops = json_object_get(json_object_get(recording, "cut"), "loops");
@@ -217,7 +217,7 @@ static int write_cutoff(json_t *object, const struct cli_output *output)
 
 /* ---- Recordings ---- */
 
-/* Follows a recording and describes it; path is NULL for one that is computed. */
+/* Follows a recording and describes it; path: NULL for a computed one. */
 static int add_recording(struct scene *scene, const char *path,
 			 const struct pm_lft_trace *trace, json_t **list)
 {
@@ -299,7 +299,7 @@ static int compute_recording(struct scene *scene, const struct request *request,
 
 /* ---- Running ---- */
 
-/* Reads the fabric and its failures; an exit status. */
+/* Reads the fabric and its failures; returns an exit status. */
 static int begin_scene(struct scene *scene, const char *path,
 		       const struct request *request)
 {
@@ -383,14 +383,14 @@ const struct cli_command traffic_cutoff_command = {
 
 #define NOT_GIVEN UINT32_MAX
 
-/* Reads the options; an exit status, or -1 to go on. */
+/* Reads the options; returns an exit status, or -1 to go on. */
 static int read_options(int argc, char **argv, struct request *request)
 {
 	int status = cli_command_read(&traffic_cutoff_command, argc, argv, request);
 
 	if (status >= 0)
 		return status;
-	/* What follows --fail NAME are more names, up to the next option. */
+	/* Arguments after --fail NAME are more names, up to the next option. */
 	for (int i = optind + 1; i < argc; i++)
 		request->failed.list[request->failed.num++] = argv[i];
 	if (!request->failed.num)

@@ -20,7 +20,7 @@
 
 /* ---- The network ---- */
 
-/* "4x5" as numbers; returns how many, 0 for any other text. */
+/* Reads "4x5" as numbers; returns how many, 0 for any other text. */
 static uint32_t read_sizes(const char *text, uint32_t *sizes, uint32_t room)
 {
 	char copy[64], *rest = copy, *word;
@@ -37,7 +37,7 @@ static uint32_t read_sizes(const char *text, uint32_t *sizes, uint32_t room)
 	return num;
 }
 
-/* A network that is built in; an exit status. */
+/* Builds one of the built-in networks; returns an exit status. */
 static int build_net(const struct flit_request *request, struct pm_flit_net **net)
 {
 	const char *text = request->topology, *sizes = strchr(text, ':');
@@ -69,7 +69,7 @@ static int build_net(const struct flit_request *request, struct pm_flit_net **ne
 	return rc ? cli_fail(EXIT_USAGE, "--topology %s: %s", text, err.text) : EXIT_FINE;
 }
 
-/* The tables of a file, or those of the plan; an exit status. */
+/* Reads the tables of a file, or makes the plan's; returns an exit status. */
 static int get_tables(const struct flit_request *request, struct pm_fabric *fabric,
 		      struct pm_lfts **lfts)
 {
@@ -90,7 +90,7 @@ static int get_tables(const struct flit_request *request, struct pm_fabric *fabr
 	return status;
 }
 
-/* A network of a fabric, which has names of it; an exit status. */
+/* Makes the network of a fabric, whose names it uses; returns an exit status. */
 static int load_net(const struct flit_request *request, struct pm_fabric **fabric,
 		    struct pm_flit_net **net)
 {
@@ -120,14 +120,14 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 
 /* ---- Running ---- */
 
-/* The runs done so far. */
+/* Progress of the runs. */
 struct progress {
 	struct cli_progress bar;
 	uint32_t done, count;
-	double seconds; /* of CPU */
+	double seconds; /* of CPU time */
 };
 
-/* A run, which is added to a list; an exit status. */
+/* Makes a run, and adds its results to a list; returns an exit status. */
 static int run_once(const struct flit_request *request, const struct pm_flit_net *net,
 		    struct flit_run *run, json_t **runs)
 {
@@ -158,13 +158,13 @@ static int run_once(const struct flit_request *request, const struct pm_flit_net
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
 }
 
-/* By length, load and seed. */
+/* Counts runs: by length, load and seed. */
 static uint32_t count_runs(const struct flit_request *request)
 {
 	return request->lengths.num * request->loads.num * request->seeds;
 }
 
-/* All, or those of the shard, as a list; an exit status. */
+/* Makes all runs, or the shard's, as a list; returns an exit status. */
 static int run_all(const struct flit_request *request, const struct pm_flit_net *net,
 		   struct progress *progress, json_t **runs)
 {
@@ -201,7 +201,7 @@ static json_t *speed_json(const json_t *runs, double seconds,
 	double all = (double)request->warm_up + request->cycles;
 	size_t i;
 
-	/* Those of the warm-up are not counted, but take their time. */
+	/* The warm-up's hops are not counted, but take time. */
 	json_array_foreach(runs, i, run)
 		hops += cli_json_number(run, "hops");
 	return json_pack(
@@ -209,7 +209,7 @@ static json_t *speed_json(const json_t *runs, double seconds,
 		seconds > 0 ? (double)hops / 1e6 * all / request->cycles / seconds : 0);
 }
 
-/* Distinguishes shards: by input that is not in the settings, and by the paths. */
+/* A hash that distinguishes shards: of input that the settings lack, and of paths. */
 static uint64_t find_fingerprint(const struct flit_request *request,
 				 const struct pm_flit_net *net)
 {
@@ -243,7 +243,7 @@ static int print_shard(const struct flit_request *request, const struct pm_flit_
 		       : status;
 }
 
-/* An exit status. */
+/* Runs the engine; returns an exit status. */
 static int run_flit(const struct flit_request *request, const struct pm_flit_net *net)
 {
 	struct progress progress = {0};
@@ -265,7 +265,7 @@ static int run_flit(const struct flit_request *request, const struct pm_flit_net
 
 /* ---- Options ---- */
 
-/* A number with up to six digits behind the point, in units of 1 / unit. */
+/* Reads a number with up to six decimals, in units of 1 / unit. */
 static bool read_decimal(const char *text, uint32_t unit, const char **end,
 			 uint64_t *value)
 {
@@ -285,7 +285,7 @@ static bool read_decimal(const char *text, uint32_t unit, const char **end,
 	return any;
 }
 
-/* One of a list: N, or FROM..TO/STEP, of which STEP is FROM if it is left out. */
+/* Reads one item of a list: N, or FROM..TO/STEP, where the default of STEP is FROM. */
 static bool read_range(const char *text, uint32_t unit, struct flit_list *list)
 {
 	uint64_t from, to, step;
@@ -343,7 +343,7 @@ static int take_lengths(const struct cli_option *option, char *argument, void *t
 	return take_list(option, argument, 1, to);
 }
 
-/* One of the words of option->values; its number, or -1 with a message. */
+/* Finds a word of option->values; its number, or -1 with a message. */
 static int take_word(const struct cli_option *option, const char *argument)
 {
 	const char *at = option->values;
@@ -390,7 +390,7 @@ static int take_arrivals(const struct cli_option *option, char *argument, void *
 	return number < 0 ? EXIT_USAGE : EXIT_FINE;
 }
 
-/* ROUTING:VC:CROSSBAR:CROSSING, and :CREDIT, in cycles */
+/* Reads ROUTING:VC:CROSSBAR:CROSSING, and :CREDIT, in cycles. */
 static int take_router(const struct cli_option *option, char *argument, void *to)
 {
 	struct pm_flit_stages *stages = to;
@@ -451,7 +451,7 @@ static int take_go(const struct cli_option *option, char *argument, void *to)
 	return cli_take_number(option, argument, &request->config.go);
 }
 
-/* uniform, shift:N, hotspot:NODE[:PERCENT] or pair:FROM:TO */
+/* Reads uniform, shift:N, hotspot:NODE[:PERCENT] or pair:FROM:TO. */
 static int take_pattern(const struct cli_option *option, char *argument, void *to)
 {
 	struct flit_request *request = to;
@@ -586,7 +586,7 @@ const struct cli_command traffic_flit_command = {
 	.max_operands = 1,
 };
 
-/* Contradictory options; an exit status. */
+/* Refuses contradictory options; returns an exit status. */
 static int check_request(struct flit_request *request)
 {
 	if (request->config.flow == PM_FLIT_CREDIT &&
@@ -652,7 +652,7 @@ int traffic_flit(int argc, char **argv)
 		for (uint32_t i = 0; i < request.loads.num; i++)
 			request.loads.value[i] = (i + 1) * PM_FLIT_FULL_LOAD / 10;
 		status = cli_command_read(&traffic_flit_command, argc, argv, &request);
-		request.netlist = argv[optind]; /* NULL behind the last */
+		request.netlist = argv[optind]; /* NULL after the last one */
 		if (status < 0)
 			status = make_and_run(&request);
 	} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Results of the flit engine, as JSON and as text. */
+/* Describes the results of the flit engine, as JSON and as text. */
 #include "json.h"
 #include "text.h"
 #include "traffic.h"
@@ -50,7 +50,7 @@ static json_t *network_json(const struct flit_request *request,
 			 (json_int_t)net->num_nodes, "links", (json_int_t)net->num_links);
 }
 
-/* Null: none. */
+/* null: no stages */
 static json_t *stages_json(const struct pm_flit_stages *stages)
 {
 	if (!stages->vc)
@@ -101,7 +101,7 @@ static json_t *count_json(const struct pm_flit_count *count)
 			 (json_int_t)count->lost, "inside", (json_int_t)count->inside);
 }
 
-/* Flits that are nowhere, or too many. */
+/* Counts flits that are nowhere, or too many. */
 static uint64_t count_missing(const struct pm_flit_count *c)
 {
 	uint64_t known = c->arrived + c->lost + c->inside;
@@ -203,12 +203,12 @@ static void add_run(struct sum *sum, const json_t *run, double seeds)
 	sum->saturated |= json_is_true(json_object_get(run, "saturated"));
 	if (!sum->busiest || real(busiest, "load") > real(sum->busiest, "load"))
 		sum->busiest = busiest;
-	/* That of the first seed with one. */
+	/* The first seed's with one. */
 	if (!json_is_object(sum->deadlock))
 		sum->deadlock = json_object_get(run, "deadlock");
 }
 
-/* A point, of the runs of its seeds, which it takes. */
+/* Describes a point from the runs of its seeds, which it takes over. */
 static json_t *point_json(json_t *runs)
 {
 	const json_t *first = json_array_get(runs, 0), *run;
@@ -245,7 +245,7 @@ static json_t *point_json(json_t *runs)
 	});
 }
 
-/* All points, by the runs of all their seeds. */
+/* Describes all points from the runs of all their seeds. */
 static json_t *points_json(const json_t *runs, size_t seeds)
 {
 	json_t *points = json_array();
@@ -400,9 +400,9 @@ static void print_curve(const json_t *object)
 				       "CPU: {%%speed.millions} million a second\n");
 }
 
-/* ---- The whole ---- */
+/* ---- All results ---- */
 
-/* Whether runs have what points are made of; they may be of a file. */
+/* Whether runs have the members that points are made of; they may come from a file. */
 static bool are_good(const json_t *runs)
 {
 	static const char *const whole[] = {"seed",	    "length",	    "p50",

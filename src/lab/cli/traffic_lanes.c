@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Service levels and virtual lanes for the packet engine, in the words of OpenSM's
- * options for quality of service. */
+/*
+ * Reads service levels and virtual lanes for the packet engine, with the words of
+ * OpenSM's options for quality of service.
+ */
 #include "traffic_packet.h"
 
 #include <stdlib.h>
@@ -37,7 +39,7 @@ int packet_take_vls(const struct cli_option *option, char *argument, void *to)
 	return EXIT_FINE;
 }
 
-/* Numbers with commas between, at most 16; how many, or 0 and a message. */
+/* Reads at most 16 numbers with commas; returns how many, or 0 with a message. */
 static uint8_t take_list(const struct cli_option *option, char *argument, uint8_t *list)
 {
 	unsigned long number;
@@ -71,7 +73,7 @@ int packet_take_sls(const struct cli_option *option, char *argument, void *to)
 	return request->num_sls ? EXIT_FINE : EXIT_USAGE;
 }
 
-/* VL:WEIGHT with commas between; an exit status. */
+/* Reads VL:WEIGHT with commas; returns an exit status. */
 static int take_table(const struct cli_option *option, char *argument,
 		      struct pm_packet_weight *table, uint32_t *num)
 {
@@ -111,7 +113,7 @@ int packet_take_low(const struct cli_option *option, char *argument, void *to)
 	return take_table(option, argument, lanes->low, &lanes->num_low);
 }
 
-/* Lanes that ports do not have are folded onto those that they have. */
+/* Maps lanes that ports do not have to those that they have. */
 static void fold(struct pm_packet_weight *table, uint32_t num, uint8_t mask)
 {
 	for (uint32_t i = 0; i < num; i++)

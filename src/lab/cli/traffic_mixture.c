@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Loops and cycles in mixtures of tables, as JSON and as text. */
+/* Describes loops and cycles in mixtures of tables, as JSON and as text. */
 #include "traffic_mixture.h"
 
 #include "json.h"
@@ -13,7 +13,7 @@
 
 /* ---- Describing ---- */
 
-/* The cause of a fault or of its end; null: none. */
+/* Describes the cause of a fault or of its end; null: none. */
 static json_t *event_json(const struct pm_fabric *fabric,
 			  const struct pm_lft_trace *trace, uint32_t event)
 {
@@ -32,7 +32,7 @@ static json_t *event_json(const struct pm_fabric *fabric,
 			 "block", (json_int_t)set->block);
 }
 
-/* The host that has a LID, or null. */
+/* Describes the host with a LID, or null. */
 static json_t *owner_json(const struct pm_fabric *fabric,
 			  const struct pm_lft_trace *trace, uint32_t lid)
 {
@@ -90,7 +90,7 @@ json_t *traffic_mixture_json(const struct pm_fabric *fabric,
 			 rings_json(fabric, trace, mixture, &mixture->cycles, false));
 }
 
-/* ---- Telling ---- */
+/* ---- Text ---- */
 
 static void print_event(const char *verb, const json_t *event)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor-lab traffic with the packet engine. */
+/* portmajor-lab traffic --engine packet: runs the packet engine. */
 #include "json.h"
 #include "packet_jobs.h"
 #include "packet_lab.h"
@@ -20,7 +20,7 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* A run's results, with those of jobs in more runs; an exit status. */
+/* Adds a run's results, with those of jobs in further runs; returns an exit status. */
 static int add_point(struct packet_lab *lab, struct packet_run *run, double before,
 		     json_t *points)
 {
@@ -37,7 +37,7 @@ static int add_point(struct packet_lab *lab, struct packet_run *run, double befo
 	return status;
 }
 
-/* One load and seed; an exit status. */
+/* Runs one load and seed; returns an exit status. */
 static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
 {
 	const struct packet_request *request = lab->request;
@@ -60,7 +60,10 @@ static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
 
 /* ---- The command ---- */
 
-/* Tells shards of one whole from others: what settings do not say, tables and Sets. */
+/*
+ * A hash that distinguishes shards of different wholes: of tables and Sets, which are not
+ * in the settings.
+ */
 static uint64_t find_fingerprint(const struct packet_lab *lab)
 {
 	const struct pm_packet_config *c = &lab->config;
@@ -104,7 +107,7 @@ static int print_shard(const struct packet_lab *lab, json_t *object, uint32_t to
 	return cli_json_print(object) ? EXIT_INPUT : status;
 }
 
-/* Runs all loads and seeds; an exit status. */
+/* Runs all loads and seeds; returns an exit status. */
 static int run_points(struct packet_lab *lab, json_t *points)
 {
 	const struct packet_request *request = lab->request;
@@ -122,7 +125,7 @@ static int run_points(struct packet_lab *lab, json_t *points)
 	return status;
 }
 
-/* A lab with its runs, and their object with the settings; an exit status. */
+/* Makes a lab and its runs, and an object with the settings; returns an exit status. */
 static int run_lab(struct packet_lab *lab, struct packet_request *request,
 		   const char *path, json_t *points, json_t **object)
 {
@@ -137,7 +140,7 @@ static int run_lab(struct packet_lab *lab, struct packet_request *request,
 	return status;
 }
 
-/* The same with other recordings, as a list; an exit status. */
+/* Runs the other recordings, and lists their results; returns an exit status. */
 static int compare_recordings(const struct packet_request *first, const char *path,
 			      json_t *list)
 {
@@ -156,7 +159,7 @@ static int compare_recordings(const struct packet_request *first, const char *pa
 			json_array_append_new(
 				list, traffic_packet_describe(object, points, &status));
 		if (status == EXIT_FINDINGS)
-			status = EXIT_FINE; /* it is the first one that is judged */
+			status = EXIT_FINE; /* only the first one is judged */
 		packet_lab_end(&lab);
 		json_decref(points);
 	}

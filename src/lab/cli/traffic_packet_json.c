@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Results of the packet engine, as JSON and as text. */
+/* Describes the results of the packet engine, as JSON and as text. */
 #include "traffic_packet.h"
 
 #include "json.h"
@@ -20,7 +20,7 @@ static json_t *gbps_json(uint32_t mbps)
 	return mbps % 1000 ? json_real(mbps / 1000.0) : json_integer(mbps / 1000);
 }
 
-/* Rates of the fabric's links, the fastest first; none with --gbps. */
+/* Describes the rates of the fabric's links, the fastest first; none with --gbps. */
 static json_t *rates_json(const struct pm_rates *rates)
 {
 	json_t *list = json_array();
@@ -110,7 +110,7 @@ static json_t *drops_json(const struct packet_lab *lab, const struct pm_packet_r
 	return list;
 }
 
-/* Results of connections, or null. */
+/* Describes the results of connections, or null. */
 static json_t *pairs_json(const struct packet_lab *lab, const struct pm_packet_pairs *p)
 {
 	if (!lab->request->reliable)
@@ -122,8 +122,10 @@ static json_t *pairs_json(const struct packet_lab *lab, const struct pm_packet_p
 			 (json_int_t)p->resent, "refused", (json_int_t)p->refused);
 }
 
-/* How busy cables of a kind were, each in both directions: those between switches, or
- * those of hosts. */
+/*
+ * Describes how busy cables of a kind were, in both directions: those between switches,
+ * or those of hosts.
+ */
 static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_result *r,
 			  bool of_hosts)
 {
@@ -186,7 +188,7 @@ static json_t *windows_json(const struct packet_lab *lab,
 	return list;
 }
 
-/* Results of each service level used. */
+/* Describes the results of each service level in use. */
 static json_t *classes_json(const struct packet_lab *lab,
 			    const struct pm_packet_result *r)
 {
@@ -220,7 +222,7 @@ static json_t *latency_json(const struct packet_lab *lab,
 			 packet_us_json(lab, r->messages, (double)r->slowest));
 }
 
-/* The loop in which packets wait for each other, or null. */
+/* Describes the loop in which packets wait for each other, or null. */
 static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, int num)
 {
 	json_t *list = json_array();
@@ -234,13 +236,13 @@ static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, int
 	return list;
 }
 
-/* From the beginning of the measurement. */
+/* A time from the beginning of the measurement. */
 static json_t *when_json(const struct packet_lab *lab, uint32_t tick)
 {
 	return json_real(packet_us(lab, (double)tick - lab->config.warmup));
 }
 
-/* Deadlocks of the run, those too that are over. */
+/* Describes the run's deadlocks, including those that are over. */
 static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_run *run)
 {
 	json_t *list = json_array();
@@ -261,7 +263,7 @@ static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_
 	return list;
 }
 
-/* Findings. */
+/* Lists the findings of a run. */
 static json_t *findings_json(const struct packet_lab *lab, const struct packet_run *run,
 			     const uint32_t *loop, int num)
 {
@@ -282,7 +284,7 @@ static json_t *done_json(const struct packet_lab *lab, const struct packet_run *
 			 "left", (json_int_t)left);
 }
 
-/* With the loop of `num` ports in which packets wait for each other. */
+/* Describes a run, with the loop of `num` ports in which packets wait for each other. */
 static json_t *point_json(const struct packet_lab *lab, const struct packet_run *run,
 			  const uint32_t *loop, int num)
 {
@@ -328,7 +330,7 @@ int packet_run_point(const struct packet_lab *lab, struct packet_run *run, json_
 	return EXIT_FINE;
 }
 
-/* ---- Telling ---- */
+/* ---- Text ---- */
 
 static void print_loop(const json_t *loop)
 {
@@ -345,7 +347,7 @@ static void print_loop(const json_t *loop)
 	putchar('\n');
 }
 
-/* Deadlocks by time, the first ones. */
+/* Prints the first deadlocks, by time. */
 static void print_deadlocks(const json_t *list)
 {
 	size_t i, num = json_array_size(list);
@@ -364,7 +366,7 @@ static void print_deadlocks(const json_t *list)
 		printf("and %zu more\n", num - PRINTED_DEADLOCKS);
 }
 
-/* A line for each reason: how many, at how many nodes, and where most. */
+/* Prints a line for each reason: how many packets, at how many nodes, and where most. */
 static void print_drops(const json_t *list)
 {
 	for (unsigned int reason = 0; reason < PM_DROPS; reason++) {
@@ -435,7 +437,7 @@ static void print_more(const json_t *point)
 				      "{%%%cpu_seconds} s CPU\n");
 }
 
-/* Over the seeds of a load. */
+/* Prints means over the seeds of a load. */
 static void print_mean(const json_t *mean)
 {
 	if (json_is_number(json_object_get(mean, "offered")))
@@ -450,7 +452,7 @@ static void print_mean(const json_t *mean)
 	putchar('\n');
 }
 
-/* The settings, in a line. */
+/* Prints the settings in a line. */
 static void print_settings(const json_t *object)
 {
 	const json_t *settings = json_object_get(object, "settings"), *rate;
@@ -504,7 +506,7 @@ static void print_runs(const json_t *object)
 		print_mean(point);
 }
 
-/* Whether a point has what the text is made of; it may be of a file. */
+/* Whether a point has the members that the text needs; it may come from a file. */
 static bool is_good(const json_t *point)
 {
 	const json_t *row, *list = json_object_get(point, "drops");
@@ -533,7 +535,7 @@ bool packet_has_findings(const json_t *points)
 	return false;
 }
 
-/* Of a member's member that is a number with all seeds, or null. */
+/* The mean of an inner member, if it is a number for all seeds, or null. */
 static json_t *mean_json(const json_t *points, const char *member, const char *inner)
 {
 	struct traffic_estimate found = traffic_estimate(points, member, inner);
@@ -548,7 +550,7 @@ static json_t *mean_json(const json_t *points, const char *member, const char *i
 			 traffic_half_json(found));
 }
 
-/* Over the seeds of each load. */
+/* Lists the means over the seeds of each load. */
 static json_t *means_json(const json_t *points, size_t seeds)
 {
 	json_t *list = json_array();

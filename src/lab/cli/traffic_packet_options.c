@@ -11,7 +11,7 @@
 
 #define NOT_GIVEN UINT32_MAX
 
-/* Reports that an argument is none of the option's values; an exit status. */
+/* Reports that an argument is none of the option's values; returns an exit status. */
 static int fail_choice(const struct cli_option *option, const char *what,
 		       const char *argument)
 {
@@ -19,7 +19,7 @@ static int fail_choice(const struct cli_option *option, const char *what,
 			what, argument, option->values);
 }
 
-/* Likewise, with a longer list of choices. */
+/* Reports the same, with a longer list of choices. */
 static int fail_pattern(const char *argument)
 {
 	char names[256];
@@ -46,8 +46,10 @@ static int take_pattern(const struct cli_option *option, char *argument, void *t
 							     : EXIT_FINE;
 }
 
-/* A part of a list of loads, a number from 0.0001 to 1 or FROM..TO/STEP, of which STEP is
- * FROM if it is left out. */
+/*
+ * Reads a part of a list of loads: a number from 0.0001 to 1, or FROM..TO/STEP, where the
+ * default of STEP is FROM.
+ */
 static int take_some_loads(struct packet_request *request, char *text)
 {
 	char *end;
@@ -113,7 +115,7 @@ int packet_take_time(const struct cli_option *option, char *argument, void *to)
 		option->name, argument);
 }
 
-/* The same, also below 0. */
+/* Reads a time, which may be below 0. */
 static int take_at(const struct cli_option *option, char *argument, void *to)
 {
 	struct packet_request *request = to;
@@ -354,7 +356,7 @@ const struct cli_command traffic_packet_command = {
 	.max_operands = 1,
 };
 
-/* Options that do not go with --collective or --jobs; an exit status. */
+/* Refuses options that do not go with --collective or --jobs; returns an exit status. */
 static int check_jobs(const struct packet_request *request)
 {
 	if (request->collective &&
@@ -374,7 +376,7 @@ static int check_jobs(const struct packet_request *request)
 	return EXIT_FINE;
 }
 
-/* Options that stand for nothing without another one; an exit status. */
+/* Refuses options that need another option; returns an exit status. */
 static int check_company(const struct packet_request *request)
 {
 	bool loses = request->failed.num || request->sets;
@@ -395,7 +397,7 @@ static int check_company(const struct packet_request *request)
 	return reason ? cli_fail(EXIT_USAGE, "%s", reason) : EXIT_FINE;
 }
 
-/* Defaults. */
+/* Sets defaults. */
 static void set_defaults(struct packet_request *request)
 {
 	if (request->timeout == NOT_GIVEN)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Changes of tables and links during a run of the packet engine, as JSON and as text. */
+/* Changes of tables and links in a run of the packet engine, as JSON and as text. */
 #include "json.h"
 #include "packet_run.h"
 #include "text.h"
 
 #include <stdio.h>
 
-/* The time when links fail, from the beginning of the measurement; null: none fails. */
+/* When links fail, from the beginning of the measurement; null: none fails. */
 static json_t *failed_us(const struct packet_lab *lab)
 {
 	if (!lab->config.num_failed)
@@ -16,7 +16,7 @@ static json_t *failed_us(const struct packet_lab *lab)
 								    lab->config.warmup));
 }
 
-/* A recording's own facts, or null. */
+/* Describes a recording, or null. */
 static json_t *recording_json(const struct packet_lab *lab)
 {
 	const struct pm_lft_trace *recording = lab->scene.recording;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Runs of `portmajor-lab traffic` over loads and seeds, whole or as shards. */
+/* Makes the runs of `portmajor-lab traffic` over loads and seeds, whole or as shards. */
 #include "traffic_shard.h"
 #include "json.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor-lab traffic --engine share: bisection bandwidth by fair shares, of a fabric
- * as VLANs beside a flat switch, spanning tree and the plan's tables. With --sets: what
- * all hosts exchange with the tables of recordings (share_repaired.c).
+ * portmajor-lab traffic --engine share: finds the bisection bandwidth by fair shares, of
+ * a fabric as VLANs, and beside it of a flat switch, a spanning tree and the plan's
+ * tables. With --sets: what all hosts exchange with the tables of recordings
+ * (share_repaired.c).
  */
 #include "lab_commands.h"
 #include "json.h"
@@ -28,29 +29,29 @@
 struct request {
 	struct cli_fabric fabric;
 	struct cli_failed failed;
-	struct cli_list vlans; /* none: as many as are needed */
+	struct cli_list vlans; /* none: as many as needed */
 	const char *sets;
 	struct cli_failed compare;
-	uint32_t shifts, permutations, seed; /* NOT_GIVEN, but seed */
+	uint32_t shifts, permutations, seed; /* NOT_GIVEN, except seed */
 	struct cli_output output;
 };
 
 struct scene {
 	const struct request *request;
 	struct pm_fabric *fabric, *broken;
-	struct cli_tables tables; /* of the broken one, by the whole one's plan */
-	struct pm_pool pool;	  /* of all below */
+	struct cli_tables tables; /* the broken fabric's, by the whole one's plan */
+	struct pm_pool pool;	  /* of the following arrays */
 	uint8_t *cut;		  /* [port] */
 	double *room;
-	struct pm_packet_host *hosts; /* that are left */
+	struct pm_packet_host *hosts; /* remaining hosts */
 	uint32_t num_hosts;
-	uint32_t *index; /* their indexes among the VLANs' hosts */
+	uint32_t *index; /* [host] its index among the VLANs' hosts */
 	uint32_t needed; /* VLANs */
-	double full;	 /* what the links of the hosts that send carry */
+	double full;	 /* capacity of the senders' links */
 	struct lab_steps steps;
 };
 
-/* ---- Describing and telling ---- */
+/* ---- Describing and text ---- */
 
 static json_t *rates_json(const struct pm_bisection_rates *rates, double full)
 {
@@ -166,7 +167,7 @@ static int fail_sharing(const struct pm_error *err)
 	return cli_fail(EXIT_INPUT, "%s", err->text);
 }
 
-/* Finds a network's bisection and describes it. */
+/* Finds the bisection of a network, and describes it. */
 static int bisect(struct scene *scene, pm_packet_path *path,
 		  const struct pm_packet_paths *paths, const char *kind,
 		  json_t **networks)
@@ -194,7 +195,7 @@ static int bisect(struct scene *scene, pm_packet_path *path,
 	return EXIT_FINE;
 }
 
-/* The host table that a plan has, after the failure if there is one. */
+/* Assigns hosts to VLANs; after a failure, as the plan does then. */
 static int assignment(const struct scene *scene, const struct pm_vlans *vlans,
 		      struct pm_vlan_table *table)
 {
@@ -211,7 +212,7 @@ static int assignment(const struct scene *scene, const struct pm_vlans *vlans,
 	return EXIT_FINE;
 }
 
-/* At most so many VLANs; with `tree`, one of these for all hosts. */
+/* Makes at most so many VLANs; with `tree`, one of them for all hosts. */
 static int bisect_vlans(struct scene *scene, uint32_t limit, bool tree, json_t **networks)
 {
 	struct pm_vlan_table table = {0};
@@ -273,7 +274,7 @@ static int bisect_all(struct scene *scene, json_t **networks)
 	uint64_t pairings = scene->num_hosts / 2 + scene->request->permutations;
 	int status;
 
-	/* flat, spanning tree, those of VLANs and InfiniBand's */
+	/* a flat switch, a spanning tree, VLANs' and InfiniBand's */
 	lab_steps_begin(&scene->steps, (3 + (vlans->num ? vlans->num : 1)) * pairings,
 			scene->request->output.quiet);
 	status = bisect_flat(scene, networks);
@@ -291,7 +292,7 @@ static int bisect_all(struct scene *scene, json_t **networks)
 
 /* ---- Running ---- */
 
-/* The hosts that are left, in the order of the VLANs' hosts: by switch and port. */
+/* Lists the remaining hosts, in the order of the VLANs' hosts: by switch and port. */
 static void list_hosts(struct scene *scene)
 {
 	const struct pm_fabric *fabric = scene->fabric;
@@ -314,7 +315,7 @@ static void list_hosts(struct scene *scene)
 		scene->full += scene->room[scene->hosts[h].port];
 }
 
-/* Cuts the failed links, and sets the rates of the others. */
+/* Cuts failed links, and sets the rates of the others. */
 static int find_room(struct scene *scene)
 {
 	const struct pm_fabric *fabric = scene->fabric;
@@ -337,7 +338,7 @@ static int find_room(struct scene *scene)
 	return EXIT_FINE;
 }
 
-/* Reads the fabric and its failures; an exit status. */
+/* Reads the fabric and its failures; returns an exit status. */
 static int read_scene(struct scene *scene, const char *path)
 {
 	const struct request *request = scene->request;
