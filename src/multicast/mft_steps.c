@@ -9,7 +9,7 @@
  *
  *   any order  union of old and new masks: if it is a forest, there is nothing to order
  *   step 0     old masks and what is left of them: a part of the old tree
- *   step 1     what is left, and new masks: looked at; if it is no forest, only what old
+ *   step 1     what is left, and new masks: checked; if it is no forest, only what old
  *              and new masks have in common is left, and the union is the new tree
  */
 #include "mft_parts.h"

@@ -175,9 +175,9 @@ static void rotate(uint32_t *list, uint32_t num, uint32_t count)
 }
 
 /*
- * Appends the wide planes other than `first` whose position is (same) or is not that of
- * `first`. They form a cycle after `first`, which begins `round` places later. Returns
- * the new number of planes.
+ * Appends the wide planes after `first`, as a cycle that begins `round` places later.
+ * With `same`, these are the planes with the position of `first`; otherwise, the rest.
+ * Returns the new number of planes.
  */
 static uint32_t add_planes(const struct pm_multicast *m, uint32_t first, bool same,
 			   uint32_t round, uint32_t *planes, uint32_t num)

@@ -4,11 +4,11 @@
  * speed, and its peer. With -l each line has the GUIDs and names of both ends, but not
  * their types:
  *
- * 0x0000000000200001 "  a"  3   1[  ] ==( 4X  2.5 Gbps Active/  LinkUp)==>  0x.. 2  5[  ]
- * "b" ( )
+ *     0x0000000000200001 "  a"  3   1[  ] ==( 4X  2.5 Gbps Active/  LinkUp)==>
+ *     0x.. 2  5[  ] "b" ( )
  *
- * Without -l the lines of a node follow its name, `Switch: 0x0000000000200001 a:` or `CA:
- * b:`. Lines of an end node begin with the port's GUID, and a peer has only a LID.
+ * Without -l a line `Switch: 0x0000000000200001 a:` or `CA: b:` precedes a node's lines.
+ * Lines of an end node begin with the port's GUID, and a peer has only a LID.
  */
 #include "netlist_parts.h"
 

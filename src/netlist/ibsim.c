@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads ibsim's text: a base in the text gives GUIDs, by counting. */
+/* Reads ibsim's text. GUIDs count up from a base that the text sets. */
 #include "netlist_parts.h"
 
 #include <errno.h>

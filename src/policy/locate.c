@@ -18,8 +18,8 @@
  *    such as a director's chassis. For each first-level switch of that component, one
  *    neighbour below it is queried.
  * 4. Reports that no failed link explains: a switch with more reports than failed links
- *    found at it is queried for all its ports. If there are many such switches, which may
- *    have one cause, one at a time. When a few of them in a row have no port down, the
+ *    found at it is queried for all its ports. Many such switches may have one cause:
+ *    they are queried one at a time. When a few of them in a row have no port down, the
  *    others are left out: links came up, or hosts left. While OpenSM sweeps, links that
  *    were not up before are queried, too: the sweep may have found them.
  *

@@ -3,8 +3,8 @@
  * Assigns a block's foreign destinations to ports. The rules are in rules.c.
  *
  * A flow is a leaf that sends to a slot. When a plane fails, each leaf sends to the
- * plane's slots elsewhere over the n remaining planes in turn, slot by slot, and begins
- * with the plane before that of the leaf before it. So a switch of another plane, with L
+ * plane's slots elsewhere over the n remaining planes in turn, slot by slot. Each leaf
+ * begins one plane earlier than the previous leaf. So a switch of another plane, with L
  * leaves below it, gets L / n flows to each slot from each pod. This is rounded up for L
  * mod n of n consecutive slots, and down for the others. The `phase` of switch and plane
  * says for which slots it is rounded up.

@@ -77,9 +77,10 @@ static bool try_line(struct assigner *d, uint32_t h, struct pm_vlan_host line)
 }
 
 /*
- * Undoes changes that help no pair, which a table that cannot connect all pairs may have;
- * and changes of priorities alone. A leaf's hosts were given their priorities together,
- * and a host that decides for fewer pairs leaves the others' VLANs as even as they were.
+ * Undoes changes that connect no more pairs, and changes of priorities alone. Only a
+ * table that cannot connect all pairs may have the former. A leaf's hosts were given
+ * their priorities together, and a host that decides for fewer pairs leaves the others'
+ * VLANs as even as they were.
  */
 static void give_back(struct assigner *d, const struct pm_vlan_host *before)
 {
@@ -127,9 +128,9 @@ struct level {
 };
 
 /*
- * Where a run is stuck, one of the remaining hosts that stay has to move. For in a better
- * choice, the first remaining host to be taken would have been taken here. If some pairs
- * may stay unreachable, any host will do.
+ * Where a run is stuck, one of the remaining hosts that stay has to move. Proof: if none
+ * of them moved in a table that connects all pairs, the run could have taken that table's
+ * first remaining host here. If some pairs may stay unreachable, any host will do.
  */
 static void open_level(const struct search *s, struct level *level)
 {

@@ -691,7 +691,7 @@ static int fail_over(struct plugin *plugin, struct pm_error *err)
 /*
  * From now on OpenSM's Sets are out. If OpenSM writes all tables, none is known until the
  * Sets are answered: the repairer's view is void, and this returns false. The same holds
- * for a plan that was made just now. The view is handed over afterwards.
+ * for a plan that was made just now. offer_view hands the view over later.
  */
 static bool commit_view(struct plugin *plugin)
 {

@@ -120,9 +120,9 @@ static void put_tables(struct view *view, const uint8_t *tables)
 }
 
 /*
- * Mixes tables as the switches hold them. Where the links usable before, or after, have
- * no path, a switch has an entry for both kinds of links, from UNUSED to DETOURS. Packets
- * may meet it, so it is repaired as well.
+ * Mixes tables as the switches hold them. From UNUSED to DETOURS, a switch without a path
+ * over the links usable before (or after) has its entry of the tables for `both`. Packets
+ * may meet this entry, so it is repaired as well.
  */
 static void mix(const struct transition *t, struct view *view, const uint8_t *from,
 		const uint8_t *both, uint8_t *tables)

@@ -308,11 +308,11 @@ static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
 }
 
 /*
- * Moves an SMP to the head queue. OpenSM's poller serves the queue of answers before the
- * queue of requests, in which thousands wait while a large fabric is discovered. The last
- * SMP is near the end of that one, unless it has been sent. As many of our SMPs are out
- * as the wire takes, and a few more (window): so many answers of OpenSM's may wait behind
- * them.
+ * Moves an SMP to the queue of answers. OpenSM's poller serves it before the queue of
+ * requests, in which thousands wait while a large fabric is discovered. Unless our last
+ * SMP has been sent, it is near the end of the queue of requests. As many of our SMPs are
+ * out as the wire takes, and a few more (window): so many answers of OpenSM's may wait
+ * behind them.
  */
 static void pass_queue(const struct smp_sender *smps, const struct slot *slot)
 {

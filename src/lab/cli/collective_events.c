@@ -4,7 +4,8 @@
  * rank computes, or calls a collective operation, and each event begins when the last one
  * is over. All ranks come to a call at the same time. The file is a JSON list of
  *
- * {"compute": SECONDS} {"call": FUNCTION, "bytes": N}
+ *   {"compute": SECONDS}
+ *   {"call": FUNCTION, "bytes": N}
  */
 #include "collective_events.h"
 #include "json.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Plays schedules on circuits. Where circuits are scarce, they are set up in the order of
- * the groups, so that none waits for ever. For of all circuits not yet taken down, take
- * the first in this order. All groups before it are done, so both its ends have begun its
- * group; and a group of several steps has room for all of its circuits.
+ * the groups, so that none waits for ever. Proof: of all circuits not yet taken down,
+ * take the first in this order. All groups before it are done, so both its ends have
+ * begun its group; and a group of several steps has room for all of its circuits.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
