@@ -139,7 +139,6 @@ static bool take_step(struct pm_flows *flows, const struct pm_fabric *broken,
 typedef bool step_fn(struct pm_flows *flows, const struct pm_fabric *broken,
 		     struct walk *walk);
 
-/* Follows all walks to their ends. */
 static inline void follow_walks(struct pm_flows *flows, const struct pm_fabric *broken,
 				struct walk *walks, uint32_t num, step_fn *step)
 {

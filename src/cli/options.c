@@ -190,7 +190,6 @@ bool cli_command_has(const struct cli_command *command, const char *name, size_t
 	return false;
 }
 
-/* Whether one of the commands has an option of this name. */
 static bool has_name(const struct cli_command *const *commands, int num, const char *name)
 {
 	for (int i = 0; i < num; i++)
@@ -199,7 +198,6 @@ static bool has_name(const struct cli_command *const *commands, int num, const c
 	return false;
 }
 
-/* Whether one of the commands has an option of this letter. */
 static bool has_letter(const struct cli_command *const *commands, int num, char letter)
 {
 	struct options options;

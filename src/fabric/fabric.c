@@ -160,7 +160,6 @@ static int index_guids(struct pm_fabric *fabric, struct pm_error *err)
 	return 0;
 }
 
-/* Copies nodes and ports in this order. */
 static void reorder(const struct pm_fabric *fabric, const uint32_t *order,
 		    struct pm_node *nodes, struct pm_port *ports, uint32_t *moved)
 {

@@ -83,7 +83,6 @@ static uint32_t port_number(const struct layout *l, uint32_t node, uint32_t port
 	return port <= hosts ? port : hosts + 2 * (port - hosts) - 1;
 }
 
-/* The ports of the shape. */
 static uint32_t shape_ports(const struct layout *l, uint32_t node)
 {
 	uint32_t ports = l->shape->ports(l->config, node);
@@ -92,7 +91,6 @@ static uint32_t shape_ports(const struct layout *l, uint32_t node)
 						    : ports;
 }
 
-/* Switches of a level. */
 static uint32_t count_level(const struct layout *l, uint32_t level)
 {
 	return l->first[level + 1] - l->first[level];
@@ -262,7 +260,6 @@ static uint32_t print_host(const struct layout *l, uint32_t leaf, uint32_t port)
 	return 1;
 }
 
-/* Service node i of a level. */
 static const struct pm_generate_service *
 find_service(const struct layout *l, uint32_t level, uint64_t i, uint64_t *number)
 {

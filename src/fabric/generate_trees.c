@@ -111,8 +111,6 @@ const struct generate_shape generate_director = {
 	.level = director_level,
 };
 
-/* Two levels. */
-
 static int two_level_measure(const struct pm_generate *config, struct generate_size *size,
 			     struct pm_error *err)
 {

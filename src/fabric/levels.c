@@ -171,7 +171,7 @@ static bool belongs_higher(const struct levels *l, uint32_t sw, unsigned int lev
 
 /*
  * Gives levels upward from the leaves. A switch next to a level is one above it, unless
- * most of its links lead to switches that are next to it too. Then it stands above these,
+ * most of its links lead to other switches next to that level. Then it is above these,
  * and its link to this level skips one.
  */
 static void count_from_leaves(const struct levels *l)
@@ -193,7 +193,7 @@ static void count_from_leaves(const struct levels *l)
 			tree->level[l->list[i]] = (uint8_t)(level + 1);
 		top = level + 1;
 	}
-	/* Deferred switches get levels: the loop above was past their neighbours'. */
+	/* Deferred switches get levels: the loop above had passed their neighbours'. */
 	for (unsigned int level = 0; level <= top && level + 1 < PM_NO_LEVEL; level++) {
 		uint32_t count = find_candidates(l, level);
 
@@ -232,7 +232,7 @@ static void find_directions(const struct pm_fabric *skeleton, struct pm_tree *tr
 			tree->top_level = tree->level[sw];
 }
 
-/* Whether all of a switch's links lead down, and those to sets with leaves to one set. */
+/* Whether no link leads up, and the links down reach at most one set with leaves. */
 static bool connects_nothing(const struct levels *l, uint32_t sw)
 {
 	uint32_t root = PM_NONE;

@@ -30,7 +30,6 @@ __attribute__((format(printf, 2, 3))) static void append(struct line *line,
 		line->used += (size_t)length;
 }
 
-/* Begins a further part of the line. */
 static void begin_part(struct line *line)
 {
 	append(line, line->any ? "; " : "roles guessed: ");

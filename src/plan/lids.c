@@ -104,7 +104,6 @@ static uint32_t measure(const struct pm_plan *plan, const struct group *group, u
 	return at - start;
 }
 
-/* Whether these LIDs suit a place: aligned, and free. */
 bool plan_is_free(const struct pm_plan *plan, uint32_t lid, uint32_t num)
 {
 	if (lid == 0 || lid % num || lid + num - 1 > PM_MAX_LID)
@@ -616,7 +615,6 @@ void plan_take_back(struct pm_plan *plan, uint32_t place)
 	plan->lid[place] = 0;
 }
 
-/* Gives a place its port's LIDs; places that had these lose them. */
 bool plan_keep_place(struct pm_plan *plan, uint32_t place, uint32_t lid, uint8_t *kept)
 {
 	uint32_t num = pm_plan_num_lids(plan, place);

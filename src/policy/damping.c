@@ -158,7 +158,7 @@ static void come_up(struct pm_damping *damping, struct record *r, uint64_t now_m
 	r->changed_at = now_ms;
 }
 
-/* How long the link has to stay up still; if it is down, the whole hold. */
+/* How much longer the link has to stay up; if it is down, the whole hold. */
 static uint32_t hold_left(const struct record *r, uint64_t now_ms)
 {
 	if (r->up && now_ms - r->changed_at >= r->hold_ms)

@@ -272,7 +272,6 @@ static void query_undiscovered(struct pm_locate *locate, uint32_t port)
 		list_question(locate, port);
 }
 
-/* Queries all ports of a switch. */
 static void query_all_ports(struct pm_locate *locate, uint32_t sw)
 {
 	pm_for_each_port(i, locate->plan->topology, sw) {

@@ -280,7 +280,6 @@ static void move_plane(struct pm_routes *routes, uint32_t sw, uint32_t plane,
 	}
 }
 
-/* Moves the entries for one switch's places. */
 static void move_place(struct pm_routes *routes, struct leaving *from, const uint8_t *row,
 		       uint32_t to)
 {
@@ -292,7 +291,6 @@ static void move_place(struct pm_routes *routes, struct leaving *from, const uin
 	}
 }
 
-/* Moves the entries for these LIDs of a block. */
 static void move_block(struct pm_routes *routes, struct leaving *from, const uint8_t *row,
 		       uint32_t block, uint64_t lids)
 {

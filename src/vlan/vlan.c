@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes the trees of VLANs. Each switch has one link up, to a switch of the tree one
- * level above, and the top switch has none. So there is one path between any two
- * switches.
+ * Makes the trees of VLANs (vlan.h). Each switch below the top has one link up, so there
+ * is one path between any two switches.
  */
 #include <portmajor/vlan/vlan.h>
 

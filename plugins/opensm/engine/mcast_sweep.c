@@ -54,7 +54,7 @@ void groups_route(struct plugin *plugin)
 	if (reason && plugin->state)
 		state_note_multicast(plugin->state,
 				     &(struct state_multicast){.left = reason});
-	/* While OpenSM has multicast, there is no record: later all are doubted. */
+	/* While OpenSM has multicast, there is no record: all are doubted later. */
 	if (!reason)
 		repairer_route_groups(plugin->repairer, &plugin->doubt);
 	plugin->doubt.num = 0;

@@ -606,7 +606,6 @@ static void keep_known(const uint8_t *record, const uint8_t *table, uint8_t *ent
 			entries[i] = record[i];
 }
 
-/* The entries for a Set. */
 static void find_entries(const struct work *work, uint32_t item, const osm_switch_t *sw,
 			 uint8_t *entries)
 {

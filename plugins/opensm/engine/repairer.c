@@ -357,7 +357,6 @@ static void set_repairing(struct repairer *r, bool repairing, bool served)
 	unlock(r);
 }
 
-/* Makes repairs until there is nothing more to do. */
 static bool repair_all(struct repairer *r, uint32_t wait_ms)
 {
 	bool any = false;

@@ -234,7 +234,6 @@ static ib_net64_t key_of(const osm_switch_t *sw)
 	return port0 ? ib_port_info_get_m_key(&port0->port_info) : 0;
 }
 
-/* The time-out of one transmission. */
 static uint32_t time_out(const struct smp_sender *smps, const struct smp_batch *batch)
 {
 	uint64_t times = smps->osm->subn.opt.transaction_retries + UINT64_C(1);
@@ -291,7 +290,6 @@ static bool send_block(struct smp_sender *smps, const struct smp_batch *batch,
 			   &context) == IB_SUCCESS;
 }
 
-/* Whether a datagram is the SMP of this slot. */
 static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
 {
 	const osm_pi_context_t *pi = &madw->context.pi_context;

@@ -269,7 +269,7 @@ static bool read_node(struct subnet_cache *cache, const struct subnet_cache_node
 			continue;
 		if (!read_port(cache, &cache->ports[n->first + p], physp, flags))
 			return false;
-		/* An end node's port loses its LID, too, and that is searched for. */
+		/* An end node's port loses its LID, too, which is_lid_unchanged finds. */
 		if (n->is_switch && !n->here->physp_discovered[p])
 			cache->doubtful |= (*flags & LINKED) != 0;
 		if (n->is_switch && !cache->ports[n->first + p].reported)

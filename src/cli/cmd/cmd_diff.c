@@ -280,7 +280,6 @@ static json_t *json_topology(const struct result *r)
 		"links_new", (json_int_t)d->links_new);
 }
 
-/* Adds the differences between tables to an object. */
 static void describe_tables(const struct result *r, const struct side *before,
 			    const struct side *after, json_t *object)
 {

@@ -380,9 +380,8 @@ static int undrain(struct pm_drains *drains, const struct request *request,
 /* ---- What OpenSM has done ---- */
 
 /*
- * Merges the drains that another OpenSM follows. All follow one list, and only one OpenSM
- * knows the switch of an item. False if it has other items: one OpenSM has not followed
- * yet.
+ * Merges the drains that another OpenSM follows. All follow one list, but only one OpenSM
+ * knows an item's switch. False if the numbers of items differ: one OpenSM lags behind.
  */
 static bool merge_drained(json_t *list, const json_t *more)
 {

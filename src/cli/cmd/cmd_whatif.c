@@ -21,7 +21,6 @@
 
 #define NOT_GIVEN UINT32_MAX
 
-/* The options. */
 struct request {
 	struct cli_fabric fabric;
 	const char *sm;

@@ -67,7 +67,6 @@ static int find_busiest(const struct pm_plan *plan, const uint8_t *there,
 	return rc ? pm_error_no_memory(err) : 0;
 }
 
-/* Counts the marked up ports of a switch. */
 static uint32_t count_up(const struct pm_plan *plan, uint32_t sw, const uint8_t *marked)
 {
 	const struct pm_fabric *topology = plan->topology;

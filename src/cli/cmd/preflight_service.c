@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * portmajor preflight: finds the configuration of OpenSM's service, and whether it
- * starts. systemd reads units in /usr/lib, /run and /etc, and the last line ExecStart=
- * counts.
+ * starts. systemd reads units in /usr/lib, /run and /etc; the last ExecStart= counts.
  */
 #include "preflight.h"
 

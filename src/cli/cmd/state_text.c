@@ -269,7 +269,6 @@ static void print_engine(const struct state_file *state, json_int_t age)
 	putchar('\n');
 }
 
-/* Prints which fabric it is: the plugin knows it only by a port's GUID. */
 void status_print_fabric(const struct state_file *state)
 {
 	if (*cli_json_text(state->root, "port_guid"))

@@ -236,7 +236,6 @@ static uint32_t find_group(struct topology *t, uint32_t sw)
 	return sw;
 }
 
-/* Joins the switches below each switch of a level. */
 static void join_below(struct topology *t, uint32_t level)
 {
 	for (uint32_t sw = 0; sw < t->fabric->num_switches; sw++) {

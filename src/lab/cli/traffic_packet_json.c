@@ -263,7 +263,6 @@ static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_
 	return list;
 }
 
-/* Lists the findings of a run. */
 static json_t *findings_json(const struct packet_lab *lab, const struct packet_run *run,
 			     const uint32_t *loop, int num)
 {
@@ -452,7 +451,6 @@ static void print_mean(const json_t *mean)
 	putchar('\n');
 }
 
-/* Prints the settings in a line. */
 static void print_settings(const json_t *object)
 {
 	const json_t *settings = json_object_get(object, "settings"), *rate;

@@ -397,7 +397,6 @@ static int check_company(const struct packet_request *request)
 	return reason ? cli_fail(EXIT_USAGE, "%s", reason) : EXIT_FINE;
 }
 
-/* Sets defaults. */
 static void set_defaults(struct packet_request *request)
 {
 	if (request->timeout == NOT_GIVEN)

@@ -167,7 +167,6 @@ static int fail_sharing(const struct pm_error *err)
 	return cli_fail(EXIT_INPUT, "%s", err->text);
 }
 
-/* Finds the bisection of a network, and describes it. */
 static int bisect(struct scene *scene, pm_packet_path *path,
 		  const struct pm_packet_paths *paths, const char *kind,
 		  json_t **networks)

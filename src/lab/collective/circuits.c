@@ -309,7 +309,6 @@ static void play(struct run *run)
 
 /* ---- All of it ---- */
 
-/* Lists each process's messages. */
 static void list_messages(struct run *run)
 {
 	const struct pm_schedule *schedule = run->schedule;

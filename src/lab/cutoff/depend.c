@@ -163,7 +163,6 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts channels by place. */
 static void sort_by_place(struct depend *d, uint32_t *list, uint32_t num)
 {
 	for (uint32_t i = 0; i < num; i++)

@@ -211,7 +211,6 @@ static int take_lid(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
-/* Finds a switch of the fabric by its GUID. */
 static int find_traced_switch(struct reader *r, uint64_t guid, uint32_t *sw)
 {
 	*sw = pm_fabric_find_guid(r->fabric, guid);

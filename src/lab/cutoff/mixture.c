@@ -144,7 +144,6 @@ static bool comes_back(const struct follower *f, uint32_t lid, uint32_t sw)
 	return at == sw;
 }
 
-/* Finds all loops of a LID. */
 static void find_loops(struct follower *f, uint32_t lid)
 {
 	enum { UNKNOWN, ON_THE_PATH, KNOWN };

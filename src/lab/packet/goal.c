@@ -224,7 +224,6 @@ static int read_ranks(struct reader *r, struct pm_text line)
 	return r->visited ? 0 : pm_error_no_memory(r->lexer.err);
 }
 
-/* Reads a line of a rank. */
 static int read_rank_line(struct reader *r, struct pm_text line, struct pm_text word)
 {
 	struct pm_text name = {line.at, line.at}, next;

@@ -138,7 +138,6 @@ static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
 	return answer & RC_TAKE;
 }
 
-/* Takes a packet for this host. */
 static void take_packet(struct pm_packet *sim, uint32_t host, uint32_t index)
 {
 	struct packet packet = sim->packets[index];

@@ -269,7 +269,6 @@ static uint64_t time_in_list(const struct pm_workload *workload, uint32_t messag
 
 /* ---- Life ---- */
 
-/* Checks the pattern for a job of so many hosts. */
 static int check_pattern(const struct pm_workload_config *config, uint32_t num,
 			 struct pm_error *err)
 {

@@ -90,8 +90,8 @@ static int refuse_macs(const struct vlan_job *job)
 }
 
 /*
- * Finds the most VLANs for which MAC tables are large enough, if entries grow with VLANs,
- * as they do in whole trees; else a number of VLANs for which they are.
+ * Finds a number of VLANs for which MAC tables are large enough: the largest one if
+ * entries grow with VLANs, as they do in whole trees.
  */
 static int merge_vlans(struct vlan_job *job, const struct pm_tree *tree)
 {
