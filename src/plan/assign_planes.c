@@ -327,7 +327,7 @@ static void assign_kind(struct assignment *assign, uint32_t sw, enum pm_host hos
 }
 
 /*
- * Assigns compute ports first, then I/O and service ports: each kind by itself, so that
+ * Assigns compute ports first, then I/O and service ports: each kind separately, so that
  * none spoils another's balance. Empty slots come last, as they must not take the share
  * of used ones.
  */

@@ -78,9 +78,9 @@ static bool try_line(struct assigner *d, uint32_t h, struct pm_vlan_host line)
 
 /*
  * Undoes changes that connect no more pairs, and changes of priorities alone. Only a
- * table that cannot connect all pairs may have the former. A leaf's hosts were given
- * their priorities together, and a host that decides for fewer pairs leaves the others'
- * VLANs as even as they were.
+ * table that cannot connect all pairs may have changes of the first kind. A leaf's hosts
+ * were given their priorities together, and a host that decides for fewer pairs leaves
+ * the others' VLANs as even as they were.
  */
 static void give_back(struct assigner *d, const struct pm_vlan_host *before)
 {

@@ -18,7 +18,7 @@ struct repairer_settings settings_of_repairer(const struct pm_config *config)
 }
 
 /*
- * Links that went down lately stay in the view, with the new limits. Without memory the
+ * Links that went down recently stay in the view, with the new limits. Without memory the
  * former limits stay in force for the view.
  */
 static void renew_damping(struct plugin *plugin)

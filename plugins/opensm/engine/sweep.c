@@ -661,7 +661,7 @@ static bool has_next_engine(const struct plugin *plugin)
 	return !plugin->osm->no_fallback_routing_engine || (engine && engine->next);
 }
 
-/* -ENOTSUP: too few of the connected pairs are reachable, now or until lately. */
+/* -ENOTSUP: too few of the connected pairs are reachable, now or until recently. */
 static int fail_over(struct plugin *plugin, struct pm_error *err)
 {
 	const struct pm_plan *plan = plugin->planning.plan;

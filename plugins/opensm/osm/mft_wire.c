@@ -78,7 +78,7 @@ static const char *address(const struct sending *s, const struct pm_mft_place *p
 	return NULL;
 }
 
-/* Leaves a place as it is, and with it later Sets of its block. */
+/* Leaves out a place, and with it later Sets of its block. */
 static void leave_out(struct sending *s, uint32_t index, const char *reason)
 {
 	const struct pm_mft_set *set = s->sets ? &s->sets[index] : NULL;

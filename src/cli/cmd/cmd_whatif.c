@@ -580,7 +580,7 @@ static int read_options(int argc, char **argv, struct request *request)
 	return status ? status : -1;
 }
 
-/* Loads and shifts are dear for thousands of failures: found only if requested. */
+/* Loads and shifts take long for thousands of failures: found only if requested. */
 static void configure(const struct request *request, struct pm_whatif_config *config)
 {
 	config->plan = request->fabric.plan;
