@@ -155,8 +155,8 @@ class Documents(unittest.TestCase):
         """Its first table has the numbers that are written there for 5,832 hosts."""
         data = benchmark.read(benchmark.FOLDER / "benchmarks.json").get("5832", {})
         readme = (pmlab.ROOT / "README.md").read_text(encoding="ascii")
-        rows = {"chassis": "spine chassis lost", "cable": "leaf-chassis cable lost",
-                "host": "host lost, back or replaced"}
+        rows = {"chassis": "spine chassis fails", "cable": "leaf-chassis cable fails",
+                "host": "host fails, returns or is replaced"}
         for event, name in rows.items():
             stock, ours, _ = re.search(rf"^\| {name} \| (.*) \| (.*) \| (.*) \|$", readme,
                                        re.M).groups()
