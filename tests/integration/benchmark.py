@@ -420,27 +420,27 @@ INTRODUCTION = """\
 # Benchmarks
 
 `scripts/benchmark` writes this file and docs/benchmarks.json; do not edit it. `scripts/benchmark
---compare` measures again and names results that are worse. README's first table has the numbers of
-5,832 hosts.
+--compare` measures again and names results that are worse. The first table in README.md has the
+numbers of 5,832 hosts.
 
-ibsim simulates each fabric, and OpenSM routes it on the first host, h0-1. One part at a time fails
-in the whole fabric.
+ibsim simulates each fabric, and OpenSM runs on the first host, h0-1. One part at a time fails in the
+whole fabric.
 
-- `LFT Sets` and `SMPs` are counted on the simulated wire, from the failure until OpenSM rests;
-  `last is SMP`: the number of the SMP that is the last LFT Set.
-- `last LFT` and `SUBNET UP` are seconds from the first trap (or Get), computed and not timed: an SMP
-  takes {set_us} us and {hop_us} us a hop and direction, 4 are outstanding, and OpenSM computes in no time
-  (tests/integration/wiretime.py). Recorded waits are kept, and vary with the machine. `floor` is
-  the time of the SMPs alone up to the last LFT Set, which does not vary.
-- `CPU` is the CPU time, in ms, of all OpenSM's threads between the last answer before it sets
-  tables and the first such Set: routing, and what OpenSM does just before. `x ftree` is a multiple
-  of ftree's. -: not measured.
-- `load` is the fullest cable's load as a multiple of the mean of its level and direction, every host
-  sending to every other; `shift` the most flows on a cable in {shifts} shift permutations; `random`
-  the mean of that over {shifts} random permutations (seed 1). All are computed from tables read back
-  after the event.
+- `LFT Sets` and `SMPs` are counted on the simulated wire, from the failure until OpenSM is idle.
+  `last is SMP` is the number of the last LFT Set among these SMPs.
+- `last LFT` and `SUBNET UP` are seconds from the first trap (or Get), computed and not measured: an
+  SMP takes {set_us} us, and {hop_us} us for each hop and direction, 4 SMPs are outstanding, and OpenSM
+  computes in no time (tests/integration/wiretime.py). Recorded waits are kept, and vary with the
+  machine. `floor` is the time of the SMPs alone up to the last LFT Set, which does not vary.
+- `CPU` is the CPU time, in ms, of all OpenSM's threads between the last answer before the first LFT
+  Set and that Set: routing, and OpenSM's work just before it. `x ftree` is this time divided by
+  ftree's. -: not measured.
+- `load` is the load of the fullest cable as a multiple of the mean of its level and direction, with
+  every host sending to every other. `shift` is the most flows on a cable in {shifts} shift
+  permutations, `random` the mean of that number over {shifts} random permutations (seed 1). All are
+  computed from tables read back after the event.
 - \\* the engine gave up, and OpenSM went on to minhop. + OpenSM began its discovery anew when more
-  traps came; the counts of engines that route in its sweep depend on that.
+  traps came; the counts of engines that route in OpenSM's sweep depend on that.
 """
 
 
@@ -494,8 +494,8 @@ def memory_table(data):
 
     rows = [[engine, *(cell(name, engine) for name in names)] for engine in ENGINES
             if any(engine in data[name] for name in names)]
-    return ("\n## Memory\n\nThe most that OpenSM had in its first load (VmHWM, with the recording of "
-            "the wire), in MiB, and\nas a multiple of minhop's:\n\n"
+    return ("\n## Memory\n\nThe largest memory of OpenSM in its first load (VmHWM, with the "
+            "recording of the wire), in MiB,\nand as a multiple of minhop's:\n\n"
             + table(["hosts", *(f"{int(n):,}" for n in names)], rows, 1)) if names else ""
 
 
@@ -518,8 +518,8 @@ def memset_table(data):
     rows = [["memset, ms", *(show(c["memset_ms"], 2) for c in cores.values())]]
     rows += [[f"{part}, x memset", *(show(c["parts"].get(part), 2) for c in cores.values())]
              for part in parts]
-    return ("\nComputing in the core (`bench_tables 10`, best of 10), by a memset of as many "
-            "fresh bytes as\nthe tables have, in the same run:\n\n"
+    return ("\nThe time to compute in the core (`bench_tables 10`, best of 10), divided by that "
+            "of a memset of as\nmany new bytes as the tables have, in the same run:\n\n"
             + table(["", *(f"{int(n):,}" for n in cores)], rows, 1))
 
 
@@ -538,7 +538,7 @@ def growth_table(data):
                          grown("cable", "last_lft_s"), grown("chassis", "last_lft_s"),
                          grown(FIRST_LOAD, "computing_ms"), grown(None, "memory_mib")])
             growth = ""
-    return rows and ("\n## Growth\n\nBy what factor numbers grow with the number of hosts:\n\n"
+    return rows and ("\n## Growth\n\nThe factors by which numbers grow with that of hosts:\n\n"
                      + table(["hosts", "routing", *(f"LFT Sets, {e}" for e in
                                                     (FIRST_LOAD, *DIRECTOR)),
                               "last LFT, cable", "last LFT, chassis", "CPU, first load",
@@ -573,8 +573,8 @@ def document(data):
                                     for event, target in kind.victims.items())
                         + ".\n\n" + events_table(name, data[name]) + failures(data[name]))
     text += [memory_table(data),
-             "\n## The core alone\n\n`portmajor whatif` with the whole fabric before the failure; "
-             "CPU time with planning, loads and\nshifts:\n\n", core_table(data),
+             "\n## The core alone\n\nBy `portmajor whatif`, with the whole fabric before the "
+             "failure; the CPU time includes planning,\nloads and shifts:\n\n", core_table(data),
              memset_table(data), growth_table(data), throughput.document(repaired, table),
              not_run(data)]
     return "".join(text)

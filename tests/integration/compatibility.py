@@ -395,43 +395,43 @@ def measure(cache, name, open_place):
 
 # ------------------------------------------------------------------------- document
 
-HEAD = """# What portmajor was built and tried with
+HEAD = """# Versions that portmajor was built and tested with
 
-Made by `scripts/compatibility --update`; `tests/integration/compatibility.py` has the text.
+`scripts/compatibility --update` writes this file; `tests/integration/compatibility.py` has the text.
 
-Each row is one build of the same commit, with warnings as errors where it says "no warning", all
-unit tests, and OpenSM with the plugin on ibsim: 18 switches, 143 hosts and a router. A cable, a
-switch, a host and the router fail and return. Their cells have the LFT Sets counted on the wire
-for the failure and for the return, and in brackets the prediction of `portmajor whatif` for the
-failure. "ok" also means that the OpenSM that the plugin was built for loaded it, that it logged
-as many blocks sent and acknowledged, and that every pair was walked through tables read back
-from the switches.
+Each row is one build of the same commit, with warnings as errors if the row has "no warning". All
+unit tests were run, and OpenSM with the plugin on ibsim: 18 switches, 143 hosts and a router. A
+cable, a switch, a host and the router fail and return. Their cells have the LFT Sets counted on the
+wire for the failure and for the return, and in brackets the prediction of `portmajor whatif` for the
+failure. "ok" also means that the OpenSM for which the plugin was built loaded it, that the plugin
+logged as many blocks sent and acknowledged, and that every pair was reachable through tables read
+back from the switches.
 
-Debian's suites are folders made by debootstrap, on amd64. A row in `quotes` is a folder with
-OpenSM's source, which its owner built there and gave with `--source`, on Debian {release}.
+Debian's suites are folders made by debootstrap, on amd64. A row with a name in `quotes` is a folder
+with OpenSM's source, built on Debian {release} and given with `--source`.
 
-"groups" has likewise the MFT Sets of a link that most of 12 multicast groups use. There "ok"
-means that packets of each group came once to each member through MFTs read back, and that no MFT
-Set was sent in a sweep that found nothing changed.
+"groups" has the MFT Sets for a link that most of 12 multicast groups use. For groups "ok" means that
+packets of each group came once to each member through MFTs read back, and that no MFT Set was sent in
+a sweep without changes.
 
 """
 
 TAIL = """
-OpenSM compares the version that a plugin was built for with its own, as text, and refuses
-others: a plugin for 3.3.23 cannot harm a 3.3.24, where `osm_subn_opt_t` has one more member
-(`max_rate_enum`) and later members lie elsewhere. The plugin's source is the same for both. For
-OpenSM in a folder of its own: `cmake -DOPENSM_INCLUDE=DIR/include`.
+OpenSM compares the version for which a plugin was built with its own, as text, and refuses other
+versions. So a plugin for 3.3.23 cannot harm an OpenSM 3.3.24, in which `osm_subn_opt_t` has one more
+member (`max_rate_enum`) and later members have other offsets. The plugin's source is the same for
+both. To build for an OpenSM in another folder: `cmake -DOPENSM_INCLUDE=DIR/include`.
 
 ## What is not supported
 
-| what | why |
+| | reason |
 |---|---|
-| OpenSM before 3.3.23 | it has no `osm_register_external_routing_engine`: CMake stops and names that |
-| an opensm of the same version that was built otherwise than the headers that the plugin was built with | OpenSM compares only the version, but 3.3.23 without the performance manager and upstream's commits between 3.3.23 and 3.3.24 have other structures: build with the headers of the opensm that runs |
-| vendors' own SMs | the plugin needs the event plugin interface and the structures of OpenSM's headers |
-| adaptive routing | vendors' own MADs set it up, and OpenSM 3.3.23 and 3.3.24 have no code for these; the plan is for LFTs, with one port for each LID |
-| SHARP | a manager of its own beside the SM makes its trees; OpenSM 3.3.23 and 3.3.24 know nothing of it, and ibsim simulates none |
-| routers between subnets | a router's port is an end port like a host's (`router` above); OpenSM's SA (`prefix_routes_file`) chooses the router of a path to another subnet, and nothing is planned for it |
+| OpenSM before 3.3.23 | it has no `osm_register_external_routing_engine`; CMake stops with this reason |
+| an opensm of the same version, but built with other headers than the plugin | OpenSM compares only the version, but 3.3.23 without the performance manager and upstream's commits between 3.3.23 and 3.3.24 have other structures: build the plugin with the headers of the opensm that runs |
+| other subnet managers | the plugin needs the event plugin interface and the structures of OpenSM's headers |
+| adaptive routing | it needs vendors' own MADs, which OpenSM 3.3.23 and 3.3.24 do not support; the plan is for LFTs, with one port for each LID |
+| SHARP | a separate manager makes its trees; OpenSM 3.3.23 and 3.3.24 do not support it, and ibsim does not simulate it |
+| planning for routers between subnets | a router's port is an end port like a host's (`router` above); OpenSM's SA (`prefix_routes_file`) chooses the router of a path to another subnet |
 | other processors than amd64 | not tried |
 """
 

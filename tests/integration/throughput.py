@@ -131,25 +131,26 @@ def run(names, engines, limit, folder, tell):
 INTRODUCTION = """
 ## Throughput after repair
 
-What all hosts exchange when the engine has repaired a failure, as a share of what their links
-carry, by fair shares (`portmajor-lab traffic --engine share --sets`), with tables read back
-from the switches; measured by `scripts/benchmark --throughput`. Each cell has
-{engines}; values at the end that equal the one before them are left out.
+The throughput of all hosts after the engine has repaired a failure, as a share of the capacity of
+their links. It is computed by fair shares (`portmajor-lab traffic --engine share --sets`) with tables
+read back from the switches; `scripts/benchmark --throughput` measures again. Each cell has
+{engines}; values at the end of a cell that equal the one before are left out.
 
-- `shifts` is the mean of 16 shift permutations, `worst` the worst of them; `random` the mean
-  of 16 random permutations (seed 1), two thirds or so of which fixed paths give in a whole tree.
-- `all to all` is how fast messages of one size, from each host to each other, are through.
-- A plane of several switches fails switch by switch, and its Sets depend on when traps come.
+- `shifts` is the mean of 16 shift permutations, `worst` the worst of them; `random` is the mean
+  of 16 random permutations (seed 1), which is about two thirds with fixed paths in a whole tree.
+- `all to all` is the rate at which messages of one size, from each host to each other, are completed.
+- A plane of several switches fails switch by switch, so its Sets depend on when traps come.
 - `none` is before the failure. \\* the engine gave up, and OpenSM went on to minhop. ! some flows
   have no path, and count as 0.
 
-Where a plane or a leaf's cable has failed, ftree's shifts are mostly a little better than
-portmajor's, and its rate all to all is a half to two thirds. The reason: at every leaf ftree moves
-all flows of that plane to one other plane. In a shift they meet few others there. All to all, that
-plane's links carry twice as much. portmajor spreads a leaf's moved flows over all planes; in one
-shift those of all leaves go to the same plane (design.md, *Moved entries*). A difference remains in
-shifts by no whole number of leaves, where two flows that share a leaf's link may go to two leaves,
-and above the leaves, where moved flows share the few ports of their block (*Foreign entries*).
+After the failure of a plane or a leaf's cable, ftree's shifts are mostly a little better than
+portmajor's, but its all-to-all rate is only a half to two thirds. The reason: at every leaf ftree
+moves all flows of that plane to one other plane. In a shift they share links with few other flows
+there, but with all-to-all traffic that plane's links carry twice as much. portmajor spreads a leaf's
+moved flows over all planes; in one shift the moved flows of all leaves use the same plane (design.md,
+*Moved entries*). A difference remains in shifts by a distance that is no whole number of leaves, as
+two flows that share a leaf's link may go to two leaves. Above the leaves a difference remains, too,
+as moved flows share the few ports of their block (*Foreign entries*).
 """
 
 FIGURES = ("shifts", "worst", "random", "all_to_all")
