@@ -77,6 +77,29 @@ def generate(path, *args):
     return pathlib.Path(path)
 
 
+def small_director(path, leaves=12, chassis=8, hosts=4, uplinks=6):
+    """Writes a part of `generate director 36`, a sixth of its ports, under the same names:
+    for tests that count nothing. A line of each chassis has that many links to its fabric
+    switch. Returns the netlist's path."""
+    whole = run_cli("generate", "director", 36).stdout
+    nodes = {f"leaf{leaf}" for leaf in range(leaves)}
+    nodes |= {f"h{leaf}-{host}" for leaf in range(leaves) for host in range(1, hosts + 1)}
+    nodes |= {f"s{number}-{part}" for number in range(chassis) for part in ("line0", "fab0")}
+    out = []
+    for section in whole.strip().split("\n\n"):
+        head, *links = section.split("\n")
+        kind, name = re.match(r'(\w+)\s+\d+ "([^"]+)"', head).groups()
+        if name not in nodes:
+            continue
+        links = [(int(port), line) for port, peer, line in
+                 ((*re.match(r'\[(\d+)\]\s+"([^"]+)"', line).groups(), line) for line in links)
+                 if peer in nodes and not ("-line" in name and int(port) > 18 + uplinks)
+                 and not ("-fab" in name and int(port) > uplinks)]
+        out.append("\n".join([f'{kind}\t{links[-1][0]} "{name}"', *(line for _, line in links), ""]))
+    pathlib.Path(path).write_text("\n".join(out), encoding="ascii")
+    return pathlib.Path(path)
+
+
 def find_end(text, end):
     """Where the end (node:port) of a cable leads in a netlist's text: node and port."""
     node, port = end.split(":")
