@@ -44,7 +44,7 @@ class CacheCase(Folders):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", "director", 36))
+        cls.netlist = simlab.Netlist(pmlab.small_director(cls.folder / "fabric.net"))
 
     def setUp(self):
         self.cache = self.folder / self.id().rpartition(".")[2]
@@ -58,7 +58,7 @@ class LabCase(Folders):
     """One fabric and one OpenSM for all tests of a class.
 
     Each test takes back what it lost, so that the next finds the fabric healthy.
-    GENERATE or the class method make_netlist() give the fabric.
+    GENERATE or the class method make_netlist() give the fabric, else it is a small director.
     """
 
     GENERATE = ()
@@ -68,7 +68,8 @@ class LabCase(Folders):
 
     @classmethod
     def make_netlist(cls):
-        return pmlab.generate(cls.folder / "fabric.net", *cls.GENERATE)
+        path = cls.folder / "fabric.net"
+        return pmlab.generate(path, *cls.GENERATE) if cls.GENERATE else pmlab.small_director(path)
 
     @classmethod
     def options(cls):

@@ -26,7 +26,7 @@ class NoMemory(labtest.Folders):
         super().setUpClass()
         cls.seed = int(os.environ.get("PM_SEED") or random.SystemRandom().randrange(1 << 31))
         print(f"PM_SEED={cls.seed}", flush=True)
-        cls.netlist = pmlab.generate(cls.folder / "fabric.net", "director", 36)
+        cls.netlist = pmlab.small_director(cls.folder / "fabric.net")
 
     def check_served(self, lab):
         walked = lab.walk("-s", lab.osm.host)

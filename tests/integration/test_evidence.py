@@ -31,7 +31,7 @@ class EvidenceCase(labtest.CacheCase):
         """Absent parts, and hosts of absent leaves, forget their LIDs."""
         names = {name for target in targets for name in self.netlist.match(target)}
         names |= {f"h{leaf[4:]}-{k}" for leaf in names if leaf.startswith("leaf")
-                  for k in range(1, 19)}
+                  for k in range(1, 5)}
         fabric.console(*[f'Clear "{name}"' for name in sorted(names)])
         return names
 
@@ -118,7 +118,7 @@ class Standby(EvidenceCase):
             if reboot:
                 self.reboot(fabric, ["h7-3"])
             # With time-outs, since the one that dies answers no more.
-            with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
+            with self.lab(fabric, host="h10-1", conf={**self.POLL, "sm_priority": 2},
                           wire=wire.Wire()) as second:
                 second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
                 mark = second.osm.mark()

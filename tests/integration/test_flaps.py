@@ -21,7 +21,7 @@ class Flaps(labtest.Folders):
     LIMIT = 3
 
     def netlist(self):
-        return simlab.Netlist(pmlab.generate(self.folder / "fabric.net", "director", 36))
+        return simlab.Netlist(pmlab.small_director(self.folder / "fabric.net"))
 
     def lab(self, hold_s, fabric=None, **conf):
         config = self.folder / "flaps.conf"
@@ -170,13 +170,13 @@ class Flaps(labtest.Folders):
             lab.bring_up()
             self.flap(lab)
             lab.osm.wait_log(KEPT_OUT)
-            others = [f"leaf5:{port}" for port in range(19, 37) if port != 20]
+            others = [f"leaf5:{port}" for port in range(19, 27) if port != 20]
             lab.measure("all others", lambda: sum(lab.fabric.lose(t) for t in others))
             lab.osm.wait_traps_aged()
             lab.measure("SIGHUP", lab.osm.hup)
             lab.osm.wait_log("0 links kept out, 1 in use as last paths")
             self.check_right(lab)
-            self.assertGreater(self.entries(lab, "leaf5", 20), 600)
+            self.assertGreater(self.entries(lab, "leaf5", 20), 40)
             lab.osm.wait_traps_aged()
             lab.measure("back", lambda: sum(lab.fabric.back(t) for t in others))
             lab.osm.wait_traps_aged()
@@ -189,17 +189,17 @@ class Flaps(labtest.Folders):
         with self.lab(hold_s=3600) as lab:
             lab.bring_up()
             for _ in range(self.LIMIT + 1):
-                lab.event("lose", "s3-line1")
+                lab.event("lose", "s3-line0")
                 lab.osm.wait_traps_aged()
-                lab.event("back", "s3-line1")
+                lab.event("back", "s3-line0")
                 lab.osm.wait_traps_aged()
             lab.measure("SIGHUP", lab.osm.hup)
             lab.osm.wait_log(r"flapping: [1-9]\d* links? kept out")
-            self.assertEqual(self.entries(lab, "leaf20", 22), 0)
+            self.assertEqual(self.entries(lab, "leaf4", 22), 0)
             self.assertEqual(lab.walk("--from-all")["sm"], 0)
 
     def test_switched_off(self):
-        netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
+        netlist = pmlab.small_director(self.folder / "fabric.net")
         config = self.folder / "off.conf"
         config.write_text("flap_limit 0\n")
         with pmlab.Lab(netlist, conf={"event_plugin_options": config}) as lab:

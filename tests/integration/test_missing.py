@@ -18,7 +18,7 @@ class MissingCase(labtest.Folders):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.net = pmlab.generate(cls.folder / "fabric.net", "director", 36)
+        cls.net = pmlab.small_director(cls.folder / "fabric.net")
 
     def setUp(self):
         self.cache = self.folder / self.id().rpartition(".")[2]
@@ -72,9 +72,9 @@ class Found(MissingCase):
         """A dead leaf, a leaf without its uplinks, a chassis, a link, a host."""
         self.wait_for((0, 0, 0, 0))
         self.assertIn("missing     nothing\n", self.run_it("status").stdout)
-        self.check(["leaf9"], (1, 36, 18), "leaf9 (18 hosts), 36 links")
-        self.check([f"leaf8:{port}" for port in range(19, 37)], (1, 36, 18),
-                   "leaf8 (18 hosts), 36 links")
+        self.check(["leaf9"], (1, 12, 4), "leaf9 (4 hosts), 12 links")
+        self.check([f"leaf8:{port}" for port in range(19, 27)], (1, 12, 4),
+                   "leaf8 (4 hosts), 12 links")
         switches = [name for name in self.lab.netlist.switches if name.startswith("s1-")]
         links = {frozenset(((name, port), peer)) for name in switches
                  for port, peer in self.lab.netlist.nodes[name].ports.items()}
@@ -96,7 +96,7 @@ class Acknowledged(MissingCase):
         self.assertIn('"leaf9" is not missing', self.acknowledge("leaf9", status=2))
         self.lab.event("lose", "leaf9")
         self.lab.event("lose", "leaf5:20")
-        self.wait_for((1, 37, 18, 0))
+        self.wait_for((1, 13, 4, 0))
         self.assertRegex(self.acknowledge(status=1),
                          r"^missing      leaf9, since .*\n"
                          r"missing      leaf5\[20\]-s1-line0\[6\], since .*\n$")
@@ -106,8 +106,8 @@ class Acknowledged(MissingCase):
         self.assertRegex(found, r"^missing: leaf5\[20\]-s1-line0\[6\], since [^,]*$")
         self.acknowledge("--wait", 60, "s1-line0:6")  # its other end
         self.assertEqual(self.judge(), (0, []))
-        self.assertRegex(self.run_it("status").stdout, r"\nmissing     1 switch, 37 links, 18 hosts: "
-                         r"leaf9 \(18 hosts\) \(since [^,]*, acknowledged\), "
+        self.assertRegex(self.run_it("status").stdout, r"\nmissing     1 switch, 13 links, 4 hosts: "
+                         r"leaf9 \(4 hosts\) \(since [^,]*, acknowledged\), "
                          r"leaf5\[20\]-s1-line0\[6\] \(since [^,]*, acknowledged\)\n")
         self.assertRegex(self.acknowledge(), r"^acknowledged leaf9, since ")
         shown = json.loads(self.acknowledge("--json"))
@@ -125,7 +125,7 @@ class Acknowledged(MissingCase):
         self.lab.event("back", "leaf9")
         self.wait_for((0, 0, 0, 1))
         self.lab.event("lose", "leaf9")
-        self.wait_for((1, 36, 18, 1))
+        self.wait_for((1, 12, 4, 1))
         self.acknowledge("--wait", 60, "--all")
         self.assertEqual(self.numbers(), (0, 0, 0, 2))
         host, _ = self.lab.netlist.nodes["leaf5"].ports[3]

@@ -95,7 +95,6 @@ class Faults(labtest.LabCase):
 
 
 class Undelayed(Faults):
-    GENERATE = ("director", 36)
 
     def neighbours(self, target):
         return {name for link in self.lab.fabric._links_of_target(target) for name, _ in link
@@ -121,7 +120,7 @@ class Undelayed(Faults):
     def test_dropped_datagrams(self):
         dropped = 0
         for percent in (1, 10, 50):
-            for target in ("leaf5:20", "s3-line1", "s1-*"):
+            for target in ("leaf5:20", "s3-line0", "s1-*"):
                 with self.subTest(percent=percent, target=target):
                     delta = self.lose_with_errors(target, percent)
                     if percent >= 10:
@@ -152,7 +151,7 @@ class Undelayed(Faults):
     def test_back_before_the_sweep(self):
         """Gone and back in one breath, again and again."""
         lab = self.lab
-        for target in ("leaf5:20", "s3-line1:30", "s2-line0", "s1-*"):
+        for target in ("leaf5:20", "s3-line0:22", "s2-line0", "s1-*"):
             with self.subTest(target):
                 for _ in range(4):
                     lab.fabric.lose(target)
@@ -177,7 +176,7 @@ class Undelayed(Faults):
         """A thousand and more, of hosts and cables on all leaves."""
         lab = self.lab
         mark = lab.osm.mark()
-        targets = [f"leaf{i}:{p}" for i in range(1, 36) for p in (3, 19 + i % 18)]
+        targets = [f"leaf{i}:{p}" for i in range(1, 12) for p in (3, 19 + i % 8)]
         rounds = 0
         while lab.osm.delta(mark)["traps"] < 1000:
             for target in targets:
