@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Fabrics of real machines (sim-topologies/real).
+"""Fabrics of real machines (sim-topologies/real); test_large_fabrics.py has the large ones.
 
 Tables are read back from the simulated switches and followed by `portmajor check`, by a
 walker in Python that knows nothing of plans, and, where there are not too many pairs, by
@@ -150,29 +150,6 @@ class NdrPod(Real, labtest.LabCase):
     REAL = real_fabrics.NDR_POD
 
 
-class Large(Real):
-    @classmethod
-    def options(cls):
-        return {}  # too many pairs of hosts for ibdmchk
-
-
-class SeleneStorage(Large, labtest.LabCase):
-    REAL = real_fabrics.STORAGE
-
-
-class Director(Large, labtest.LabCase):
-    REAL = real_fabrics.DIRECTOR
-
-
-class SeleneCompute(Large, labtest.LabCase):
-    REAL = real_fabrics.COMPUTE
-    # A few management machines are below switches that have no common one above with most
-    # others; paths over the hub would have to turn up before it.
-    APART = {"A>A": 2027, "A>H": 1948, "H>A": 40, "H>H": 36}
-
-    test_events = None  # takes an hour: see scripts/fabric-costs --real
-
-
 def write_roots(path, netlist, levels):
     """OpenSM's root_guid_file: ibsim counts the GUIDs of switches in the netlist's order."""
     top = max(levels.values())
@@ -180,16 +157,6 @@ def write_roots(path, netlist, levels):
                             in enumerate(simlab.Netlist(netlist).switches)
                             if levels[name] == top), encoding="ascii")
     return path
-
-
-class SeleneComputeRoots(SeleneCompute):
-    """The same with OpenSM's root_guid_file."""
-
-    @classmethod
-    def options(cls):
-        path = write_roots(cls.folder / "roots", cls.netlist, cls.levels)
-        cls.WALK = ("--root_guid_file", path)
-        return {"conf": {"root_guid_file": path}}
 
 
 class Beside(labtest.Folders):
