@@ -44,7 +44,11 @@ class CacheCase(Folders):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.netlist = simlab.Netlist(pmlab.small_director(cls.folder / "fabric.net"))
+        cls.netlist = simlab.Netlist(cls.make_netlist(cls.folder / "fabric.net"))
+
+    @staticmethod
+    def make_netlist(path):
+        return pmlab.small_director(path)
 
     def setUp(self):
         self.cache = self.folder / self.id().rpartition(".")[2]

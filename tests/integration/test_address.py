@@ -23,13 +23,14 @@ TOO_MUCH_FOR_FTREE = "leaf5:20"
 class Address(labtest.Folders):
     """Engines in chains, each with a plan on disk, while all kinds of parts go and come."""
 
+    GENERATE = ("director", 36)
     AWAY = ("h3-2", "h8-3")  # at the start of each
-    MEMBERS = ("h0-2", "h9-1", "h10-3", "h10-4", "h11-4")
+    MEMBERS = ("h0-2", "h9-1", "h12-7", "h20-4", "h35-18")
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.netlist = simlab.Netlist(pmlab.small_director(cls.folder / "fabric.net"))
+        cls.netlist = simlab.Netlist(pmlab.generate(cls.folder / "fabric.net", *cls.GENERATE))
         cls.config = cls.folder / "portmajor.conf"
 
     def setUp(self):
@@ -102,9 +103,9 @@ class Address(labtest.Folders):
                 self.check_group(mlid)
             self.assertEqual(self.change(osm, back=[TOO_MUCH_FOR_FTREE, "h1-1"])[-1], with_all)
             self.check_group(mlid)
-            self.change(osm, ["s0-fab0"], ["h8-3"])
+            self.change(osm, ["s0-line1"], ["h8-3"])
             self.change(osm, ["h3-1", "s0-*"], ["h2-1"])
-            self.change(osm, ["h8-3"], ["s0-*", "s0-fab0"])
+            self.change(osm, ["h8-3"], ["s0-*", "s0-line1"])
             self.assertEqual(self.change(osm, ["h3-2", TOO_MUCH_FOR_FTREE], ["h3-1"])[-1],
                              with_less)
 

@@ -118,7 +118,7 @@ class Standby(EvidenceCase):
             if reboot:
                 self.reboot(fabric, ["h7-3"])
             # With time-outs, since the one that dies answers no more.
-            with self.lab(fabric, host="h10-1", conf={**self.POLL, "sm_priority": 2},
+            with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
                           wire=wire.Wire()) as second:
                 second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
                 mark = second.osm.mark()

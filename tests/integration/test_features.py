@@ -50,8 +50,8 @@ class FeatureCase(labtest.LabCase):
 class MulticastGroups(FeatureCase):
     ASKING = "h9-1"
     # What was there from the start, and one more that two of these join.
-    MEMBERS = {IPOIB_BROADCAST: ("h0-1", "h0-3", "h9-1", "h10-1", "h11-4"),
-               OTHER_GROUP: ("h2-2", "h9-1", "h5-4", "h6-1")}
+    MEMBERS = {IPOIB_BROADCAST: ("h0-1", "h0-3", "h9-1", "h20-1", "h21-4"),
+               OTHER_GROUP: ("h2-2", "h9-1", "h18-4", "h19-1")}
 
     def setUp(self):
         super().setUp()
@@ -95,13 +95,13 @@ class MulticastGroups(FeatureCase):
     def chassis_used(self, tables, mgid):
         """A chassis that this group's tree goes through."""
         switches = tables.users(self.mlids[mgid])
-        return min(name for name in switches if name.startswith("s")).partition("-")[0]
+        return min(name for name in switches if name.endswith("-fab0")).partition("-")[0]
 
     def test_joins_and_leaves(self):
         tables = self.check_groups()
         self.leave((OTHER_GROUP, "h9-1"), (IPOIB_BROADCAST, "h0-1"))
         self.check_groups()
-        self.join((OTHER_GROUP, "h11-1"))
+        self.join((OTHER_GROUP, "h21-1"))
         self.check_groups()
         self.leave(*((OTHER_GROUP, host) for host in self.members[OTHER_GROUP]))
         self.assertEqual(self.tables().users(self.mlids[OTHER_GROUP]), set())
@@ -113,7 +113,7 @@ class MulticastGroups(FeatureCase):
         self.lose(f"{chassis}-*")
         tables = self.check_groups()
         self.assertNotEqual(self.chassis_used(tables, IPOIB_BROADCAST), chassis)
-        self.join((OTHER_GROUP, "h10-3"))
+        self.join((OTHER_GROUP, "h20-3"))
         self.check_groups()
         self.back(f"{chassis}-*")
         self.check_groups()
@@ -123,11 +123,11 @@ class MulticastGroups(FeatureCase):
 
     def test_member_lost_and_back(self):
         """A lost host is no member any more; back, it joins again."""
-        self.lose("h10-1")
-        self.members[IPOIB_BROADCAST].remove("h10-1")
+        self.lose("h20-1")
+        self.members[IPOIB_BROADCAST].remove("h20-1")
         self.check_groups()
-        self.back("h10-1")
-        self.join((IPOIB_BROADCAST, "h10-1"))
+        self.back("h20-1")
+        self.join((IPOIB_BROADCAST, "h20-1"))
         self.check_groups()
 
 
@@ -137,7 +137,7 @@ class PathRecords:
     """Paths as the SA gives them; a class for each LMC below."""
 
     LMC = 0
-    HOSTS = ("h0-1", "h0-2", "h9-1", "h11-4")
+    HOSTS = ("h0-1", "h0-2", "h9-1", "h21-4")
 
     @property
     def lids_of(self):
@@ -388,7 +388,7 @@ class UnicastCache(FeatureCase):
         self.lose_and_back("leaf5:20")
 
     def test_chassis(self):
-        self.lose_and_back("s0-*", blocks=12, new_switches=2)
+        self.lose_and_back("s0-*", blocks=16, new_switches=3)
 
     def entry(self, switch, lid):
         dump = pmlab.Dump(self.lab.dump())
@@ -406,8 +406,8 @@ class UnicastCache(FeatureCase):
         self.check_costs(self.lab.lose(leaf))
         self.check_walk()
         # The chassis's traps arrive.
-        self.down.append("s1-line0:22")
-        event = self.lab.lose("s1-line0:22")
+        self.down.append("s1-line1:21")
+        event = self.lab.lose("s1-line1:21")
         self.assertEqual(event.measured["traps"], 2)
         self.check_walk()
         for target in reversed(list(self.down)):

@@ -189,13 +189,13 @@ class Flaps(labtest.Folders):
         with self.lab(hold_s=3600) as lab:
             lab.bring_up()
             for _ in range(self.LIMIT + 1):
-                lab.event("lose", "s3-line0")
+                lab.event("lose", "s3-line1")
                 lab.osm.wait_traps_aged()
-                lab.event("back", "s3-line0")
+                lab.event("back", "s3-line1")
                 lab.osm.wait_traps_aged()
             lab.measure("SIGHUP", lab.osm.hup)
             lab.osm.wait_log(r"flapping: [1-9]\d* links? kept out")
-            self.assertEqual(self.entries(lab, "leaf4", 22), 0)
+            self.assertEqual(self.entries(lab, "leaf20", 22), 0)
             self.assertEqual(lab.walk("--from-all")["sm"], 0)
 
     def test_switched_off(self):

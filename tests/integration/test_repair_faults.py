@@ -120,7 +120,7 @@ class Undelayed(Faults):
     def test_dropped_datagrams(self):
         dropped = 0
         for percent in (1, 10, 50):
-            for target in ("leaf5:20", "s3-line0", "s1-*"):
+            for target in ("leaf5:20", "s3-line1", "s1-*"):
                 with self.subTest(percent=percent, target=target):
                     delta = self.lose_with_errors(target, percent)
                     if percent >= 10:
@@ -151,7 +151,7 @@ class Undelayed(Faults):
     def test_back_before_the_sweep(self):
         """Gone and back in one breath, again and again."""
         lab = self.lab
-        for target in ("leaf5:20", "s3-line0:22", "s2-line0", "s1-*"):
+        for target in ("leaf5:20", "s3-line1:21", "s2-line0", "s1-*"):
             with self.subTest(target):
                 for _ in range(4):
                     lab.fabric.lose(target)

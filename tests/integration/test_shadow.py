@@ -20,7 +20,7 @@ class Shadow(labtest.Folders):
     ENGINE = "updn"
 
     def setUp(self):
-        self.netlist = pmlab.small_director(self.folder / "fabric.net")
+        self.netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         self.fabric = self.enterContext(pmlab.Fabric(self.netlist))
         self.config = self.folder / "portmajor.conf"
         self.cache = self.folder / self.id().rpartition(".")[2]

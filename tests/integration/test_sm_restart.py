@@ -147,10 +147,10 @@ class DegradedWithoutCache(RestartCase):
         self.take_over("s0-*", "leaf5:20")
 
     def test_cable_in_a_chassis(self):
-        self.take_over("s3-line0:22", "s4-fab0")
+        self.take_over("s3-line1:21", "s4-fab0")
 
     def test_line_switch(self):
-        self.take_over("s3-line0")
+        self.take_over("s3-line1")
 
     def test_host_away(self):
         """Its slot is empty for the new manager; it keeps its LID when it comes."""
@@ -184,7 +184,7 @@ class Standby(RestartCase):
             first.bring_up()
             before = self.dump(first)
             # With time-outs, since the one that dies answers no more.
-            with self.lab(fabric, host="h10-1", conf={**self.POLL, "sm_priority": 2},
+            with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
                           wire=wire.Wire()) as second:
                 second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
                 # It polls the first one now, so that neither ever stands still.
