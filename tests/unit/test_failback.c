@@ -77,7 +77,8 @@ static const struct {
 	{"nothing is joined", "0f- 10n-=60 70n+ 71a+"},
 	{"few are joined at first", "0b-"},
 	{"few are joined for a while", "0a+ 1b+=60 31b+=30 60b+=1 61a+ 62b+=60"},
-	{"few are joined for good", "0a+ 1b+=60 61b- 62a-=60 122a+"},
+	{"few are joined for good",
+	 "0a+ 1b+=60 61b- 62a-=60 122a+ 123b+=60 182b+=1 183b- 184a-=120"},
 	{"few are served of half", "0a+ 1b+=60 2f-"},
 	{"as few as before", "0a+ 1b+=60 2t+ 3b+=60 63b-"},
 };
