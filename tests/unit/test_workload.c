@@ -448,59 +448,95 @@ static void test_jobs(void **state)
 	}
 }
 
-static void assert_bad(const struct pm_workload_config *config)
+static void assert_bad(const struct pm_workload_config *config, const char *message)
 {
-	struct pm_workload *workload;
+	struct pm_workload *workload = NULL;
 	struct pm_error err = {""};
 
 	assert_int_equal(pm_workload_new(config, &workload, &err), -EINVAL);
-	assert_true(err.text[0]);
+	assert_null(workload);
+	assert_string_equal(err.text, message);
 }
 
-static void test_bad(void **state)
-{
-	static const uint32_t other[] = {0}, twice[] = {0, 1, 2, 1}, none[] = {0, HOSTS};
-	const struct pm_workload_message lists[][2] = {
-		{{0, 0, 1, 0, NULL}, {0, 1, 1, 0, NULL}},
-		{{0, 1, 0, 0, NULL}, {0, 1, 1, 0, NULL}},
-		{{0, 9, 1, 0, NULL}, {0, 1, 1, 0, NULL}},
-		{{0, 1, 1, 0, NULL}, {2, 1, 1, 1, other}},
-	};
-	enum pm_pattern pattern;
-
-	(void)state;
-#define BAD(pattern, ...)                                                                \
+#define BAD(message, pattern, ...)                                                       \
 	do {                                                                             \
 		struct pm_workload_config config = usual(pattern);                       \
 		__VA_ARGS__;                                                             \
-		assert_bad(&config);                                                     \
+		assert_bad(&config, message);                                            \
 	} while (0)
-	BAD(PM_UNIFORM, config.num_hosts = 1);
-	BAD(PM_UNIFORM, config.blocks = 0);
-	BAD(PM_UNIFORM, config.blocks = PM_MESSAGE_MAX + 1);
-	BAD(PM_UNIFORM, config.load = PM_LOAD_LEAST - 1);
-	BAD(PM_UNIFORM, config.load = PM_LOAD_FULL + 1);
-	BAD(PM_UNIFORM, config.load = 0);
-	BAD(PM_SHIFT, config.shift = 0);
-	BAD(PM_SHIFT, config.shift = HOSTS);
-	BAD(PM_HOT_SPOT, config.node = HOSTS);
-	BAD(PM_HOT_SPOT, config.share = PM_LOAD_FULL + 1);
-	BAD(PM_INCAST, config.senders = 0);
-	BAD(PM_INCAST, config.senders = HOSTS);
-	BAD(PM_UNIFORM, config.members = twice, config.num_jobs = 2,
-	    config.job_hosts = 2);
-	BAD(PM_UNIFORM, config.members = twice, config.num_jobs = 1,
-	    config.job_hosts = 1);
-	BAD(PM_UNIFORM, config.members = twice, config.num_jobs = 3,
-	    config.job_hosts = 9);
-	BAD(PM_UNIFORM, config.members = none, config.num_jobs = 1, config.job_hosts = 2);
-	BAD(PM_SHIFT, config.members = none, config.num_jobs = 1, config.job_hosts = 5);
-	for (size_t i = 0; i < LENGTH(lists); i++)
-		BAD(PM_LIST, config.list = lists[i], config.num_list = 2,
-		    config.num_hosts = 3);
+
+static void test_bad(void **state)
+{
+	static const char load[] = "a load that is not 0.0001 to 1";
+	enum pm_pattern pattern;
+
+	(void)state;
+	BAD("traffic needs two hosts: there are 1", PM_UNIFORM, config.num_hosts = 1);
+	BAD("messages of 0 blocks: not 1 to 1048576", PM_UNIFORM, config.blocks = 0);
+	BAD("messages of 1048577 blocks: not 1 to 1048576", PM_UNIFORM,
+	    config.blocks = PM_MESSAGE_MAX + 1);
+	BAD(load, PM_UNIFORM, config.load = PM_LOAD_LEAST - 1);
+	BAD(load, PM_UNIFORM, config.load = PM_LOAD_FULL + 1);
+	BAD("a closed loop without end", PM_UNIFORM, config.load = 0);
+	BAD("shift 0 of 24 hosts: not 1 to 23", PM_SHIFT, config.shift = 0);
+	BAD("shift 24 of 24 hosts: not 1 to 23", PM_SHIFT, config.shift = HOSTS);
+	BAD("no host 24: there are 24", PM_HOT_SPOT, config.node = HOSTS);
+	BAD("no host 24: there are 24", PM_INCAST, config.node = HOSTS);
+	BAD("a share above 1 for the hot spot", PM_HOT_SPOT,
+	    config.share = PM_LOAD_FULL + 1);
+	BAD("0 senders of 24 hosts: not 1 to 23", PM_INCAST, config.senders = 0);
+	BAD("24 senders of 24 hosts: not 1 to 23", PM_INCAST, config.senders = HOSTS);
 	assert_int_equal(pm_pattern_parse("list", &pattern), -EINVAL);
 	assert_int_equal(pm_pattern_parse("hot-spot", &pattern), 0);
 	assert_int_equal(pattern, PM_HOT_SPOT);
+}
+
+static void test_bad_jobs(void **state)
+{
+	static const uint32_t twice[] = {0, 1, 2, 1}, none[] = {0, HOSTS};
+
+	(void)state;
+	BAD("host 1 is in two jobs, or not there", PM_UNIFORM, config.members = twice,
+	    config.num_jobs = 2, config.job_hosts = 2);
+	BAD("1 jobs of 1 hosts: there are 24", PM_UNIFORM, config.members = twice,
+	    config.num_jobs = 1, config.job_hosts = 1);
+	BAD("0 jobs of 2 hosts: there are 24", PM_UNIFORM, config.members = twice,
+	    config.num_jobs = 0, config.job_hosts = 2);
+	BAD("3 jobs of 9 hosts: there are 24", PM_UNIFORM, config.members = twice,
+	    config.num_jobs = 3, config.job_hosts = 9);
+	BAD("host 24 is in two jobs, or not there", PM_UNIFORM, config.members = none,
+	    config.num_jobs = 1, config.job_hosts = 2);
+	BAD("shift 5 of 5 hosts: not 1 to 4", PM_SHIFT, config.members = none,
+	    config.num_jobs = 1, config.job_hosts = 5);
+}
+
+static void test_bad_lists(void **state)
+{
+	static const uint32_t others[] = {0}, later[] = {2};
+	static const struct {
+		const char *text;
+		struct pm_workload_message list[2];
+	} rows[] = {
+		{"message 0: from host 0 to host 0, 1 blocks: out of range",
+		 {{0, 0, 1, 0, NULL}, {0, 1, 1, 0, NULL}}},
+		{"message 0: from host 0 to host 1, 0 blocks: out of range",
+		 {{0, 1, 0, 0, NULL}, {0, 1, 1, 0, NULL}}},
+		{"message 1: from host 0 to host 1, 1048577 blocks: out of range",
+		 {{0, 1, 1, 0, NULL}, {0, 1, PM_MESSAGE_MAX + 1, 0, NULL}}},
+		{"message 0: from host 0 to host 3, 1 blocks: out of range",
+		 {{0, 3, 1, 0, NULL}, {0, 1, 1, 0, NULL}}},
+		{"message 1: from host 3 to host 0, 1 blocks: out of range",
+		 {{0, 1, 1, 0, NULL}, {3, 0, 1, 0, NULL}}},
+		{"message 1 waits for one that is not host 2's",
+		 {{0, 1, 1, 0, NULL}, {2, 1, 1, 1, others}}},
+		{"message 0 waits for one that is not host 0's",
+		 {{0, 1, 1, 1, later}, {2, 1, 1, 0, NULL}}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		BAD(rows[i].text, PM_LIST, config.list = rows[i].list,
+		    config.num_list = 2, config.num_hosts = 3);
 }
 
 int main(void)
@@ -512,6 +548,7 @@ int main(void)
 		cmocka_unit_test(test_list),	      cmocka_unit_test(test_progress),
 		cmocka_unit_test(test_list_progress), cmocka_unit_test(test_delays),
 		cmocka_unit_test(test_jobs),	      cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_bad_jobs),      cmocka_unit_test(test_bad_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
