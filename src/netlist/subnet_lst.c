@@ -63,8 +63,8 @@ static int need_next(struct netlist *n, struct pm_text *text, const char *word,
 }
 
 /*
- * `DevID:CF09`. OpenSM writes the 16 bits in front of 16 zeros where the end is not the
- * line's first one.
+ * `DevID:CF09`. Where the end is not the line's first one, OpenSM writes 16 zeros behind
+ * it; its node has it from another line.
  */
 static int need_device(struct netlist *n, struct pm_text *text, uint64_t *device)
 {
@@ -72,11 +72,7 @@ static int need_device(struct netlist *n, struct pm_text *text, uint64_t *device
 		return pm_lexer_fail(&n->lexer, "no \"DevID:\" before \"%.*s\"",
 				     PM_SHOWN(*text));
 	text->at -= strlen("DevID:");
-	if (need_next(n, text, "DevID:", UINT32_MAX, device))
-		return -EINVAL;
-	if (*device > UINT16_MAX)
-		*device >>= 16;
-	return 0;
+	return need_next(n, text, "DevID:", UINT32_MAX, device);
 }
 
 /* `{desc} LID:`, where the description may have braces; the text begins before it. */

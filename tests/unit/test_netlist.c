@@ -593,17 +593,25 @@ static void test_dump(void **state)
 
 /* ---- opensm-subnet.lst ---- */
 
-/* An end of a cable; of the first one OpenSM writes the vendor with six digits. */
-#define LST_END(kind, guid, port_guid, name, lid, port)                                  \
+/* An end of a cable; of the first one OpenSM writes vendor and device with fewer digits.
+ */
+#define LST_END_OF(kind, guid, port_guid, vendor_device, name, lid, port)                \
 	"{ " kind " SystemGUID:00000000000000ff NodeGUID:" guid " PortGUID:" port_guid   \
-	" VenID:0002C9 DevID:CF08 Rev:000000A1 {" name "} LID:" lid " PN:" port " } "
+	" " vendor_device " Rev:000000A1 {" name "} LID:" lid " PN:" port " } "
+#define LST_END(kind, guid, port_guid, name, lid, port)                                  \
+	LST_END_OF(kind, guid, port_guid, "VenID:0002C9 DevID:CF08", name, lid, port)
+#define LST_END_2(kind, guid, port_guid, name, lid, port)                                \
+	LST_END_OF(kind, guid, port_guid, "VenID:000002C9 DevID:CF080000", name, lid,    \
+		   port)
 #define LST_S                                                                            \
 	"SW Ports:24", "000000000020000a", "000000000020000a", "s {1} } LID x", "0002"
 #define LST_T "SW Ports:0C", "000000000020000b", "000000000020000b", "t", "000C"
 #define LST_H "CA-SM Ports:02", "0000000000100000", "0000000000100002", "h", "0101"
 #define LST_R "Rt Ports:01", "0000000000300000", "0000000000300001", "", "0009"
 #define LST_OF(...) LST_END(__VA_ARGS__)
-#define LST_LINE(a, port_a, b, port_b, rest) LST_OF(a, port_a) LST_OF(b, port_b) rest "\n"
+#define LST_OF_2(...) LST_END_2(__VA_ARGS__)
+#define LST_LINE(a, port_a, b, port_b, rest)                                             \
+	LST_OF(a, port_a) LST_OF_2(b, port_b) rest "\n"
 
 static const char subnet_lst[] = "\n" LST_LINE(LST_H, "02", LST_S, "0A",
 					       "PHY=4x LOG=ACT SPD=14")
@@ -626,7 +634,8 @@ static void test_subnet_lst(void **state)
 	assert_linked(f, "t", 1, "0000000000300000", 1);
 	assert_int_equal(f->nodes[node_named(f, "t")].num_ports, 12);
 	assert_int_equal(f->nodes[node_named(f, "t")].guid, 0x20000b);
-	assert_int_equal(f->nodes[node_named(f, "t")].device, 0xcf08);
+	for (uint32_t n = 0; n < f->num_nodes; n++)
+		assert_int_equal(f->nodes[n].device, 0xcf08);
 	assert_int_equal(f->nodes[node_named(f, "0000000000300000")].type, PM_ROUTER);
 	assert_int_equal(port_of(f, "t", 0)->lid, 12);
 	assert_int_equal(port_of(f, "t", 0)->guid, 0x20000b);
@@ -648,7 +657,7 @@ static const struct {
 	{"opensm-subnet.lst",
 	 LST_LINE(LST_S, "0A", LST_H, "02", "")
 		 LST_END("CA Ports:02", "0000000000100000", "0000000000100002", "h",
-			 "%04X", "02") LST_OF(LST_S, "0A") "\n"},
+			 "%04X", "02") LST_OF_2(LST_S, "0A") "\n"},
 	{"Dump", DUMP_SWITCH "10\t[1]\t\"h\"[2]\t  4x 10.0G Active/LinkUp\n\n"
 			     "Ca 2 \"h\"\tnodeguid 20\tsysimgguid 20\n"
 			     "22\t[2]\t\"a\"[1]\t lid %u lmc 0 smlid 65535\n\n"
