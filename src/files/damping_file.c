@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads and writes damped links. */
-#include <portmajor/base/alloc.h>
 #include <portmajor/files/damping_file.h>
 
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/sealed.h>
-#include <portmajor/base/textfile.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -165,18 +163,5 @@ int pm_damping_file_parse(const char *text, size_t length, const char *source,
 		rc = parse_hold(&r, line);
 	if (!rc && r.lexer.line < 2)
 		rc = bad_line(&r, "no time");
-	return rc;
-}
-
-int pm_damping_file_read(const char *path, const struct pm_damping_clock *clock,
-			 struct pm_damping *damping, struct pm_error *err)
-{
-	char *text = NULL;
-	size_t length = 0;
-	int rc = pm_textfile_read(path, &text, &length, err);
-
-	if (!rc)
-		rc = pm_damping_file_parse(text, length, path, clock, damping, err);
-	free(text);
 	return rc;
 }

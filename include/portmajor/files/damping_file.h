@@ -30,14 +30,10 @@ int pm_damping_file_print(const struct pm_damping *damping,
 			  size_t *length);
 
 /*
- * Adds a file's cables, with their ages increased by the time since it was written (0 if
- * that is in the future). -ENOENT: no file; -EBADMSG: damaged, another version, or
- * invalid, with path and line in the message: the lines before are added; other -errno.
+ * Adds the cables of a file's text, with their ages increased by the time since it was
+ * written (0 if that is in the future). Messages name `source` and the line. -EBADMSG:
+ * damaged, another version, or invalid: the lines before are added; -ENOMEM.
  */
-int pm_damping_file_read(const char *path, const struct pm_damping_clock *clock,
-			 struct pm_damping *damping, struct pm_error *err);
-
-/* The same for text in memory, called source in messages. */
 int pm_damping_file_parse(const char *text, size_t length, const char *source,
 			  const struct pm_damping_clock *clock,
 			  struct pm_damping *damping, struct pm_error *err);
