@@ -263,6 +263,29 @@ static void assert_even_planes(const struct pm_plan *plan)
 	}
 }
 
+/* The slots and the leaves that each plane is the own one of. */
+static void assert_own(const struct pm_plan *plan, const unsigned int *slots,
+		       const unsigned int *leaves)
+{
+	const struct pm_tree *tree = &plan->tree;
+
+	for (uint32_t p = 0; p < tree->num_planes; p++) {
+		unsigned int num[2] = {0};
+
+		for (uint32_t l = 0; l < tree->num_leaves; l++)
+			pm_for_each_port(i, plan->topology, tree->leaves[l])
+				num[0] += plan->lid[i] && plan->plane[i] == p;
+		for (uint32_t l = 0; l < tree->num_leaves; l++) {
+			uint32_t sw = tree->leaves[l];
+
+			num[1] += plan->plane[plan->topology->nodes[sw].first_port] == p;
+		}
+		if (num[0] != slots[p] || num[1] != leaves[p])
+			fail_msg("LMC %u, plane %u: %u slots, %u leaves", plan->lmc, p,
+				 num[0], num[1]);
+	}
+}
+
 /*
  * With LMC a block of 64 LIDs has 64 / 2^LMC of a plane at most; so 36 slots of 18 planes
  * on as many leaves take 3, 9 and 36 blocks at least.
@@ -271,12 +294,25 @@ static void test_bundles(void **state)
 {
 	static const struct {
 		uint8_t lmc;
-		unsigned int blocks;	    /* of a table */
-		unsigned int of_a_plane[3]; /* as few, one more, two more */
+		unsigned int blocks;		    /* of a table */
+		unsigned int of_a_plane[3];	    /* as few, one more, two more */
+		unsigned int slots[18], leaves[18]; /* by their own plane */
 	} rows[] = {
-		{1, 27, {18, 0, 0}},
-		{2, 43, {12, 6, 0}},
-		{3, 83, {17, 1, 0}},
+		{1,
+		 27,
+		 {18, 0, 0},
+		 {72, 0, 72, 0, 72, 0, 72, 0, 72, 0, 72, 0, 72, 0, 72, 0, 72, 0},
+		 {4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0}},
+		{2,
+		 43,
+		 {12, 6, 0},
+		 {144, 0, 0, 0, 144, 0, 0, 0, 144, 0, 0, 0, 72, 0, 72, 0, 72, 0},
+		 {[12] = 12, [14] = 12, [16] = 12}},
+		{3,
+		 83,
+		 {17, 1, 0},
+		 {[0] = 288, [8] = 72, [10] = 72, [12] = 72, [14] = 72, [16] = 72},
+		 {[16] = 36}},
 	};
 	static const unsigned int least[] = {1, 3, 9, 36};
 	struct recipe_xgft shape = {2, 18, {0, 36}, {18}, {1, 1}};
@@ -301,6 +337,7 @@ static void test_bundles(void **state)
 		}
 		assert_memory_equal(count, rows[i].of_a_plane, sizeof(count));
 		assert_even_planes(plan);
+		assert_own(plan, rows[i].slots, rows[i].leaves);
 		pm_plan_free(plan);
 	}
 	pm_fabric_free(fabric);
@@ -333,6 +370,10 @@ static void test_no_such_port(void **state)
 /* Leaves' own LIDs, for which a plane's last block has no room, fill others. */
 static void test_full_bundles(void **state)
 {
+	static const unsigned int slots[] = {62, 0, 62, 0, 62, 0,  62, 0,
+					     62, 0, 62, 0, 31, 31, 31};
+	static const unsigned int leaves[] = {4, 0, 4, 0, 4, 0, 4, 0,
+					      4, 0, 4, 0, 2, 2, 3};
 	struct recipe_xgft shape = {2, 15, {0, 31}, {15}, {1, 1}};
 	struct pm_plan_config config = {.order = PM_GROUPED, .lmc = 1};
 	struct recipe recipe = {0};
@@ -348,6 +389,7 @@ static void test_full_bundles(void **state)
 	for (uint32_t p = 0; p < plan->tree.num_planes; p++)
 		sum += count_blocks(plan, p);
 	assert_int_equal(sum, 13 * 2 + 2 * 3);
+	assert_own(plan, slots, leaves);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);
 	recipe_free(&recipe);
