@@ -532,6 +532,66 @@ static struct pm_flit_result in_pieces(const struct pm_flit_net *net,
 	return result;
 }
 
+/* Runs on, with a new measurement. */
+static struct pm_flit_result measure_on(struct pm_flit *flit, uint32_t cycles)
+{
+	struct pm_flit_result result;
+
+	pm_flit_measure(flit);
+	run(flit, cycles);
+	pm_flit_result(flit, &result);
+	return result;
+}
+
+static void assert_nothing(const struct pm_flit_result *found)
+{
+	assert_int_equal(found->cycles, 0);
+	assert_int_equal(found->flits + found->packets + found->hops, 0);
+	assert_int_equal(found->p50 + found->p99 + found->max, 0);
+	assert_int_equal(found->highest_fill, 0);
+	assert_int_equal(found->lost_flits + found->lost_packets, 0);
+	assert_true(found->accepted == 0 && found->mean == 0 && found->busiest == 0);
+	assert_true(found->backlog == 0 && found->fairness == 1 && !found->saturated);
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Three measurements, the third of no cycle; the first two are the parts of a whole. */
+static void test_measurements(void **state)
+{
+	struct pm_flit_net *net = torus(4, 3);
+
+	(void)state;
+	for (uint32_t number = 0; number < 128; number += 3) {
+		struct pm_flit_config config = config_of(number);
+		struct pm_flit *flit = begin(net, &config), *again = begin(net, &config);
+		struct pm_flit_result all = measure_on(flit, 3000);
+		struct pm_flit_result a = measure_on(again, 2800);
+		struct pm_flit_result b = measure_on(again, 200);
+		struct pm_flit_result none = measure_on(again, 0);
+
+		assert_int_equal(a.cycles + b.cycles, all.cycles);
+		assert_int_equal(a.flits + b.flits, all.flits);
+		assert_int_equal(a.packets + b.packets, all.packets);
+		assert_int_equal(a.hops + b.hops, all.hops);
+		assert_int_equal(a.lost_flits + b.lost_flits, all.lost_flits);
+		assert_int_equal(a.lost_packets + b.lost_packets, all.lost_packets);
+		assert_int_equal(larger(a.max, b.max), all.max);
+		assert_int_equal(larger(a.highest_fill, b.highest_fill),
+				 all.highest_fill);
+		assert_near(a.mean * (double)a.packets + b.mean * (double)b.packets,
+			    all.mean * (double)all.packets, 1e-9);
+		assert_near(a.backlog + b.backlog, all.backlog, 1e-9);
+		assert_nothing(&none);
+		pm_flit_free(flit);
+		pm_flit_free(again);
+	}
+	pm_flit_net_free(net);
+}
+
 /* To the last bit. */
 static bool same(double a, double b)
 {
@@ -983,6 +1043,7 @@ int main(void)
 		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_conservation),
+		cmocka_unit_test(test_measurements),
 		cmocka_unit_test(test_repeatable),
 		cmocka_unit_test(test_traffic_is_the_same),
 		cmocka_unit_test(test_deadlock),
