@@ -220,6 +220,88 @@ static void check_tree(struct trial *t, uint32_t vlan)
 	EXPECT(ends == 2 * (reached - 1));
 }
 
+/* What the VLANs before chose. */
+struct choices {
+	const struct trial *t;
+	const uint32_t *row; /* the present VLAN's links up */
+	uint32_t *use;	     /* [port] VLANs */
+	uint64_t *load;	     /* [port] hosts' paths, those of the present VLAN too */
+};
+
+static bool is_lighter(const struct choices *c, uint32_t a, uint32_t b)
+{
+	const uint32_t *remote = c->t->tree.remote;
+
+	for (; c->row[a] < PM_VLAN_TOP && c->row[b] < PM_VLAN_TOP;
+	     a = remote[c->row[a]], b = remote[c->row[b]])
+		if (c->load[c->row[a]] != c->load[c->row[b]])
+			return c->load[c->row[a]] < c->load[c->row[b]];
+	return false;
+}
+
+/* The first of the links up in the fewest VLANs, of those with the lightest path. */
+static uint32_t reference_up(const struct choices *c, uint32_t sw)
+{
+	uint32_t best = PM_NONE;
+
+	pm_for_each_port(i, c->t->fabric, sw) {
+		uint32_t to = c->t->tree.remote[i];
+
+		if (!is_up(c->t, i) || c->row[to] == PM_NONE)
+			continue;
+		if (best == PM_NONE || c->use[i] < c->use[best] ||
+		    (c->use[i] == c->use[best] &&
+		     is_lighter(c, to, c->t->tree.remote[best])))
+			best = i;
+	}
+	return best;
+}
+
+/* A switch chooses its link up, and its hosts' paths count for those after it. */
+static void check_choice(struct choices *c, uint32_t vlan, uint32_t sw)
+{
+	const struct trial *t = c->t;
+	uint32_t hosts = 0;
+
+	if (sw == t->vlans.top[vlan]) {
+		EXPECT(c->row[sw] == PM_VLAN_TOP);
+		return;
+	}
+	EXPECT(c->row[sw] == reference_up(c, sw));
+	for (uint32_t h = 0; h < t->vlans.num_hosts; h++)
+		hosts += t->vlans.site[h] == sw;
+	for (; c->row[sw] < PM_VLAN_TOP; sw = t->tree.remote[c->row[sw]])
+		c->load[c->row[sw]] += hosts;
+}
+
+/* Switches choose from the top down, above the leaves component by component. */
+static void check_choices(const struct trial *t)
+{
+	uint32_t num = t->tree.num_switches;
+	struct choices c = {.t = t,
+			    .use = calloc(t->fabric->num_ports, sizeof(*c.use)),
+			    .load = calloc(t->fabric->num_ports, sizeof(*c.load))};
+
+	assert_true(c.use && c.load);
+	for (uint32_t vlan = 0; vlan < t->vlans.num; vlan++) {
+		c.row = t->vlans.up + (size_t)vlan * num;
+		for (int level = t->tree.top_level; level >= 0; level--)
+			for (uint32_t part = 0; part <= t->tree.num_components; part++)
+				for (uint32_t sw = 0; sw < num; sw++) {
+					bool leaf = level <= t->tree.leaf_level;
+
+					if (t->tree.level[sw] == level &&
+					    part == (leaf ? 0 : t->tree.component[sw]))
+						check_choice(&c, vlan, sw);
+				}
+		for (uint32_t sw = 0; sw < num; sw++)
+			if (c.row[sw] < PM_VLAN_TOP)
+				c.use[c.row[sw]]++;
+	}
+	free(c.use);
+	free(c.load);
+}
+
 /* The first VLAN with the most hosts. */
 static uint32_t reference_access(struct trial *t)
 {
@@ -253,6 +335,8 @@ static void check_trees(struct trial *t)
 	EXPECT(cables == t->vlans.cables);
 	EXPECT(unused == t->vlans.unused);
 	EXPECT(t->vlans.access == reference_access(t));
+	if (t->vlans.num == t->vlans.needed)
+		check_choices(t);
 	EXPECT(t->vlans.num < t->vlans.needed || !unused);
 }
 
@@ -438,21 +522,28 @@ static bool is_emptier(const struct taking *k, uint32_t sw, uint32_t a, uint32_t
 	return num_a != num_b ? num_a < num_b : a < b;
 }
 
+/* Priorities go down in steps of 1000, to 1000. */
+static uint32_t next_priority(const struct taking *k)
+{
+	uint32_t left = 0;
+
+	for (uint32_t h = 0; h < k->t->vlans.num_hosts; h++)
+		left += !k->taken[h];
+	return 1000 * left;
+}
+
 static void take_site(struct taking *k, uint32_t sw, uint32_t best)
 {
-	uint32_t last = UINT32_MAX;
-
 	for (uint32_t h = 0; h < k->t->vlans.num_hosts; h++) {
 		uint32_t vlan = k->host[h].vlan;
 
 		if (k->t->vlans.site[h] != sw)
 			continue;
-		EXPECT(k->host[h].priority < last);
+		EXPECT(k->host[h].priority == next_priority(k));
 		EXPECT(is_suitable(k, vlan, sw, best));
 		for (uint32_t other = 0; other < k->t->vlans.num; other++)
 			EXPECT(other == vlan || !is_suitable(k, other, sw, best) ||
 			       is_emptier(k, sw, vlan, other));
-		last = k->host[h].priority;
 		k->taken[h] = 1;
 	}
 	k->site[sw] = 0;
