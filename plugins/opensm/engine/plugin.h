@@ -86,8 +86,8 @@
  *   datum                       written by            read by               lock
  *   smp: slots' done, outcome,  dispatcher, sender    sender                smps'
  *     data
- *   smp: slots' index, out;     sender                sender, dispatcher    smps' (1)
- *     out, batch
+ *   smp: slots' index, out,     sender                sender, dispatcher    smps' (1)
+ *     given_up; out, batch
  *   smp: slots' disowned        sweeper               dispatcher            smps'
  *   repair: lids, num_lids,     the trap handler,     sender, sweeper       repair's
  *     first_trap .. dropped     sender, sweeper
