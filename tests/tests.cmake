@@ -189,7 +189,7 @@ function(add_command_test name library)
 		target_compile_definitions(test_${name} PRIVATE EVERY=31)
 	endif()
 	add_test(NAME unit.${name} COMMAND test_${name})
-	set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 1200 COST 50)
+	set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 1200 COST 110)
 endfunction()
 add_command_test(commands pm_files $<TARGET_OBJECTS:portmajor_cli>)
 add_command_test(lab_commands pm_lab $<TARGET_OBJECTS:portmajor_lab>)
@@ -236,6 +236,7 @@ add_test(NAME unit.transition COMMAND test_transition)
 add_test(NAME unit.mcast COMMAND test_mcast)
 set_tests_properties(unit.plugin unit.repair unit.transition unit.mcast PROPERTIES LABELS unit
 	TIMEOUT 900)
+set_tests_properties(unit.plugin PROPERTIES COST 140)
 
 # Threads that wait for files, which are looked at for races.
 add_executable(test_worker tests/unit/test_worker.c plugins/opensm/engine/worker.c
