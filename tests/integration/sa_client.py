@@ -58,7 +58,9 @@ class Agent:
                         "umad_send")
             length = ctypes.c_int(self.SIZE)
             got = ctypes.create_string_buffer(len(buffer))
-            if self.umad.umad_recv(self.fd, got, ctypes.byref(length), self.TIMEOUT_MS) >= 0:
+            # A datagram that cannot be delivered comes back with a status, and is no answer.
+            if (self.umad.umad_recv(self.fd, got, ctypes.byref(length), self.TIMEOUT_MS) >= 0
+                    and self.umad.umad_status(got) == 0):
                 return got[at:at + self.SIZE]
         raise TimeoutError(f"LID {lid} does not answer")
 
