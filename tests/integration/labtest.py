@@ -6,6 +6,7 @@ import os
 import unittest
 
 import ibdmchk
+import odd_netlists
 import pmlab
 import simlab
 
@@ -48,7 +49,7 @@ class CacheCase(Folders):
 
     @staticmethod
     def make_netlist(path):
-        return pmlab.small_director(path)
+        return odd_netlists.small_director().write(path)
 
     def setUp(self):
         self.cache = self.folder / self.id().rpartition(".")[2]
@@ -73,7 +74,9 @@ class LabCase(Folders):
     @classmethod
     def make_netlist(cls):
         path = cls.folder / "fabric.net"
-        return pmlab.generate(path, *cls.GENERATE) if cls.GENERATE else pmlab.small_director(path)
+        if not cls.GENERATE:
+            return odd_netlists.small_director().write(path)
+        return pmlab.generate(path, *cls.GENERATE)
 
     @classmethod
     def options(cls):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Odd fabrics, built by hand: uneven trees, end nodes in odd places, no trees at all.
+"""Fabrics built by hand: a small director, and odd ones: uneven trees, end nodes in odd places,
+no trees at all.
 
     net = uneven_two_levels()
     net.write(path)                        # an ibsim netlist
@@ -41,6 +42,10 @@ class Net:
         """`count` hosts of one port, named after the switch: leaf3-h1, .."""
         for number in range(1, count + 1):
             self.host(f"{switch}-h{number}", switch)
+
+    def go_on_at(self, name, port):
+        """Has the next cable at a node use this port."""
+        self._used[name] = port - 1
 
     def cable(self, a, b, count=1):
         """`count` cables between the next free ports of two nodes."""
@@ -118,6 +123,34 @@ class Net:
 
 
 # ------------------------------------------------------------------ fat trees
+
+def small_director():
+    """A part of `portmajor generate director 36` with its names and, but for fabric switches, its
+    ports: 16 leaves of 4 hosts below 8 chassis of 2 lines, each with 3 cables to its fabric switch.
+
+    OpenSM discovers it with a seventh of the SMPs: for tests that do not need the size.
+    """
+    net = Net()
+    leaves = (*range(12), *range(18, 22))  # of the first line of each chassis, and of the second
+    for leaf in leaves:
+        net.switch(f"leaf{leaf}", 26)
+        for number in range(1, 5):
+            net.host(f"h{leaf}-{number}", f"leaf{leaf}")
+        net.go_on_at(f"leaf{leaf}", 19)
+    for chassis in range(8):
+        lines = [f"s{chassis}-line{number}" for number in range(2)]
+        for line in lines:
+            net.switch(line, 21, level=1)
+        net.switch(f"s{chassis}-fab0", 6, level=2)
+        for leaf in leaves:
+            number, place = divmod(leaf, 18)
+            net.go_on_at(lines[number], place + 1)
+            net.cable(f"leaf{leaf}", lines[number])
+        for line in lines:
+            net.go_on_at(line, 19)
+            net.cable(line, f"s{chassis}-fab0", 3)
+    return net
+
 
 def single_switch():
     """One level: no uplink anywhere. One host has two ports on it."""

@@ -77,45 +77,6 @@ def generate(path, *args):
     return pathlib.Path(path)
 
 
-SMALL_LEAVES = (*range(12), *range(18, 22))  # of its two lines
-
-
-def small_director(path):
-    """Writes a part of `generate director 36`, a quarter of its ports, for tests that count
-    nothing; returns its path. Names and ports are the same but for the ports of the fabric
-    switches: 8 chassis of 2 lines with 3 links to the fabric switch, 16 leaves of 4 hosts."""
-    whole = run_cli("generate", "director", 36).stdout
-    # The ports that are kept, by kinds of nodes.
-    kept = {"leaf": {*range(1, 5), *range(19, 27)}, "line": set(range(1, 22)),
-            "fab": {1, 2, 3, 19, 20, 21}, "h": {1}}
-    nodes = {f"leaf{leaf}" for leaf in SMALL_LEAVES}
-    nodes |= {f"h{leaf}-{host}" for leaf in SMALL_LEAVES for host in range(1, 5)}
-    nodes |= {f"s{number}-{part}" for number in range(8) for part in ("line0", "line1", "fab0")}
-
-    def new_port(name, port):
-        """None: is not kept."""
-        port, kind = int(port), re.match(r"(?:s\d+-)?([a-z]+)", name)[1]
-        if name not in nodes or port not in kept[kind]:
-            return None
-        return port - 15 if kind == "fab" and port > 18 else port
-
-    out = []
-    for section in whole.strip().split("\n\n"):
-        head, *lines = section.split("\n")
-        kind, name = re.match(r'(\w+)\s+\d+ "([^"]+)"', head).groups()
-        links = {}
-        for line in lines:
-            port, peer, peer_port, rest = re.match(r'\[(\d+)\]\s+"([^"]+)"\[(\d+)\](.*)',
-                                                   line).groups()
-            here, there = new_port(name, port), new_port(peer, peer_port)
-            if here and there:
-                links[here] = f'[{here}]\t"{peer}"[{there}]{rest}\n'
-        if links:
-            out.append(f'{kind}\t{max(links)} "{name}"\n' + "".join(links.values()))
-    pathlib.Path(path).write_text("\n".join(out), encoding="ascii")
-    return pathlib.Path(path)
-
-
 def find_end(text, end):
     """Where the end (node:port) of a cable leads in a netlist's text: node and port."""
     node, port = end.split(":")

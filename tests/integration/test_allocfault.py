@@ -12,6 +12,7 @@ import re
 import unittest
 
 import labtest
+import odd_netlists
 import pmlab
 import simlab
 
@@ -26,7 +27,7 @@ class NoMemory(labtest.Folders):
         super().setUpClass()
         cls.seed = int(os.environ.get("PM_SEED") or random.SystemRandom().randrange(1 << 31))
         print(f"PM_SEED={cls.seed}", flush=True)
-        cls.netlist = pmlab.small_director(cls.folder / "fabric.net")
+        cls.netlist = odd_netlists.small_director().write(cls.folder / "fabric.net")
 
     def check_served(self, lab):
         walked = lab.walk("-s", lab.osm.host)

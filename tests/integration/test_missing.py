@@ -9,6 +9,7 @@ import re
 import subprocess
 
 import labtest
+import odd_netlists
 import pmlab
 import simlab
 import test_status
@@ -18,7 +19,7 @@ class MissingCase(labtest.Folders):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.net = pmlab.small_director(cls.folder / "fabric.net")
+        cls.net = odd_netlists.small_director().write(cls.folder / "fabric.net")
 
     def setUp(self):
         self.cache = self.folder / self.id().rpartition(".")[2]

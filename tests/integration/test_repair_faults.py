@@ -176,7 +176,8 @@ class Undelayed(Faults):
         """A thousand and more, of hosts and cables on all leaves."""
         lab = self.lab
         mark = lab.osm.mark()
-        targets = [f"leaf{i}:{p}" for i in range(1, 12) for p in (3, 19 + i % 8)]
+        leaves = lab.netlist.match("leaf*")[1:]  # but the manager's
+        targets = [f"{leaf}:{port}" for i, leaf in enumerate(leaves) for port in (3, 19 + i % 8)]
         rounds = 0
         while lab.osm.delta(mark)["traps"] < 1000:
             for target in targets:
