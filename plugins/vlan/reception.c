@@ -169,7 +169,7 @@ int reception_restore(int lock, struct pm_error *err)
 
 /* ---- show ---- */
 
-/* Finds a card's filter, and the device whose promiscuous mode bypasses it; 0: none. */
+/* Finds a card's filter, and the device that bypasses it in promiscuous mode; 0: none. */
 static int find_state(const struct vlan_card *card, enum vlan_feature *state,
 		      unsigned int *mode)
 {

@@ -56,7 +56,8 @@ static uint32_t find_same(const struct pm_fabric *from, uint32_t node,
 		       : PM_NONE;
 }
 
-/* Lists, by name, the nodes whose GUID the other fabric lacks; returns their number. */
+/* Lists, by name, the nodes with a GUID that the other fabric lacks; returns their
+ * number. */
 static uint32_t list_named(const struct pm_fabric *fabric, const struct pm_fabric *other,
 			   struct named *list)
 {

@@ -42,7 +42,7 @@ struct pm_flows {
 	uint32_t *order; /* ports of links between levels, by weighted load before */
 	uint32_t num_order;
 
-	/* records, and links whose load has changed: */
+	/* records, and links with a changed load: */
 	struct changed *changed;
 	uint32_t *ends; /* ports */
 	uint32_t *touched;

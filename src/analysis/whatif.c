@@ -59,7 +59,7 @@ struct pm_whatif {
 
 /* ---- Links ---- */
 
-/* The switch of the end node whose link was cut, or PM_NONE. */
+/* The switch of the end node that lost its link, or PM_NONE. */
 static uint32_t switch_of_host(const struct pm_whatif *whatif, const struct cut *cut)
 {
 	uint32_t a = whatif->fabric->ports[cut->port].node;

@@ -70,7 +70,7 @@ static const struct pm_lft_switch *take_tables(struct judge *j, uint32_t *unknow
 	return first;
 }
 
-/* Finds tables whose switch is not in the fabric, and switches without a table. */
+/* Finds tables of switches that the fabric lacks, and switches without a table. */
 static int match_tables(struct judge *j, struct pm_error *err)
 {
 	uint32_t unknown = 0, missing = 0, first_missing = 0;

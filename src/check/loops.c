@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds LIDs whose packets return to a switch. */
+/* Finds LIDs with packets that return to a switch. */
 #include "step.h"
 
 #include <portmajor/base/alloc.h>

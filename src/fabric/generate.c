@@ -348,7 +348,7 @@ static void write_host_port(const struct layout *l, uint32_t own, uint32_t leaf,
 		port, host_comment(l));
 }
 
-/* Writes all adapters of the host whose first port is here. */
+/* Writes all adapters of the host that has its first port here. */
 static void write_host(const struct layout *l, uint32_t leaf, uint32_t port)
 {
 	bool rails = l->config->rails;

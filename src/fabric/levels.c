@@ -8,10 +8,10 @@
  *    at most half as many hosts as these have on average. If such a switch counted as a
  *    leaf, all its links would be side links, which no path uses. Where neighbours have
  *    equal shares (a ring, a torus), all of them stay leaves, the links between them are
- *    side links, and no tree is found. Levels count from the leaves upward. A switch
- *    above the first level whose links all go down to one subtree connects nothing that
- *    is not connected below. It is probably a leaf without hosts yet, and goes two levels
- *    down.
+ *    side links, and no tree is found. Levels count from the leaves upward. If all
+ *    links of a switch above the first level go down to one subtree, it connects nothing
+ *    that is not connected below. It is probably a leaf without hosts yet, and goes two
+ *    levels down.
  * 2. Large leaves first: the same, but only switches with a fair share of hosts are
  *    leaves. A core switch with one host has spines for neighbours, none of them a leaf,
  *    and only the whole fabric shows that it is no leaf.
@@ -403,7 +403,7 @@ static uint32_t count_neighbours(const struct levels *l, uint32_t sw, uint8_t *v
 /*
  * Finds centres: removes the ends of the graph, round after round, until at most two
  * switches of each component are left, and then one of these. False if there is a cycle,
- * whose switches are never ends.
+ * as its switches are never ends.
  */
 static bool take_centres(struct levels *l)
 {

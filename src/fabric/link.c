@@ -131,7 +131,7 @@ struct neighbour {
 	uint8_t link;
 };
 
-/* The link whose lower end is at this port; 0: no such link, or its rate is unknown. */
+/* The link with its lower end at this port; 0: no such link, or its rate is unknown. */
 static uint8_t own_link(const struct pm_fabric *skeleton, const uint8_t *link,
 			uint32_t port)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes a tree for a group whose members no switch reaches by going down alone, such as
- * members at two spines: the shortest paths from one member's switch to all others, over
- * any usable links. Like OpenSM's own trees it may go down and up again, and so be part
- * of a credit loop with unicast paths.
+ * Makes a tree for a group with members that no switch reaches by going down alone, such
+ * as members at two spines: the shortest paths from one member's switch to all others,
+ * over any usable links. Like OpenSM's own trees it may go down and up again, and so be
+ * part of a credit loop with unicast paths.
  */
 #include "mft_parts.h"
 #include "tree_rules.h"

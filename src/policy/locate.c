@@ -14,8 +14,8 @@
  *    switch that did report may have sent its last report if it has several failed links,
  *    or one on the path of its reports: one more neighbour is queried for its port to it.
  *    When three neighbours have no link to it, it is a suspect.
- * 3. A suspect whose links below are all down may have failed with its whole component,
- *    such as a director's chassis. For each first-level switch of that component, one
+ * 3. If all links below a suspect are down, its whole component may have failed, such as
+ *    a director's chassis. For each first-level switch of that component, one
  *    neighbour below it is queried.
  * 4. Reports that no failed link explains: a switch with more reports than failed links
  *    found at it is queried for all its ports. Many such switches may have one cause:
@@ -241,7 +241,7 @@ static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 
 /*
  * Queries a port, unless its link was queried. If the list is full the port comes later;
- * so does, while careful, a port whose path has to be proven first.
+ * so does, while careful, a port if its path has to be proven first.
  */
 static void query_port(struct pm_locate *locate, uint32_t port)
 {
@@ -294,7 +294,7 @@ static uint32_t count_to_reporters(const struct pm_locate *locate, uint32_t sw)
 }
 
 /*
- * Doubts reporting switches whose neighbours mostly report: one may be the common cause.
+ * Doubts reporting switches if most of their neighbours report: one may be the cause.
  */
 static void doubt_common_causes(struct pm_locate *locate)
 {
@@ -427,7 +427,7 @@ static bool is_odd(const struct pm_locate *locate, uint32_t sw)
 	       !is_suspect(locate, sw) && !is_known_up(locate, sw);
 }
 
-/* Whether a switch is a suspect whose links below have all failed. */
+/* Whether a switch is a suspect and all its links below have failed. */
 static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 {
 	struct tally below = count_links(locate, sw, PM_DOWN);

@@ -135,7 +135,7 @@ static uint32_t choose_hub(const struct pm_routes *routes)
 
 /* ---- Entries ---- */
 
-/* One place whose traffic goes over the hub. */
+/* One place with traffic over the hub. */
 struct beyond {
 	struct pm_routes *routes;
 	uint32_t hub, to;

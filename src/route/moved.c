@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Moves entries whose preferred port no longer leads to the place, by the rules in
+ * Moves entries if their preferred port no longer leads to the place, by the rules in
  * rules.c.
  */
 #include "route_parts.h"
@@ -124,7 +124,7 @@ static void list_survivors(const struct pm_routes *routes, uint32_t sw, uint8_t 
  */
 struct leaving {
 	uint32_t sw;
-	uint32_t plane; /* the only one whose entries use the port, or PM_NONE */
+	uint32_t plane; /* the only one with entries over the port, or PM_NONE */
 	uint8_t num;
 	bool listed; /* `up` has the survivors */
 	struct ports up;
@@ -132,7 +132,7 @@ struct leaving {
 	struct ports alike; /* the candidates for the places in routes->alike */
 };
 
-/* The only plane whose entries use a port, or PM_NONE. */
+/* The only plane with entries over a port, or PM_NONE. */
 static uint32_t only_plane(const struct pm_routes *routes, uint32_t sw, uint32_t port)
 {
 	return routes->irregular[sw] ? PM_NONE : routes->plan->tree.plane[port];

@@ -328,7 +328,7 @@ static void clear_unreachable(const struct pm_routes *routes, uint32_t sw, uint8
 	}
 }
 
-/* Fills up entries for a switch's places whose preferred port does not lead there. */
+/* Fills up entries for a switch's places without a preferred port that leads there. */
 static bool fill_hole(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 		      uint8_t *row)
 {

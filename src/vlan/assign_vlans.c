@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Assigns VLANs and priorities. Hosts are taken one after the other, each with a lower
- * priority than the hosts before. A host whose line stays can be taken when its VLAN
+ * priority than the hosts before. A host can be taken with its old line when its VLAN
  * connects it with all remaining hosts, as far as any VLAN does. The moving hosts of a
  * switch can be taken, together, when some VLAN does that; they precede hosts that stay.
  * A host that can be taken now can be taken later, too, as fewer remain. So if lines for

@@ -48,7 +48,7 @@ int64_t memfault_live(void)
 	return live;
 }
 
-/* At the program's end none fails: gcov needs some to write its counts. */
+/* At the program's end no allocation fails: gcov needs memory to write its counts. */
 static __attribute__((destructor)) void end_faults(void)
 {
 	nth = 0;

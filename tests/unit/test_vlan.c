@@ -481,7 +481,7 @@ static bool is_suitable(const struct taking *k, uint32_t vlan, uint32_t sw, uint
 	return met_by(k, vlan, sw)[sw] && count_met(k, vlan, sw) == best;
 }
 
-/* Hosts taken so far in a VLAN; with a port, those of all VLANs whose paths go up there.
+/* Hosts taken so far in a VLAN; with a port, those of all VLANs with paths up there.
  */
 static uint32_t count_taken(const struct taking *k, uint32_t vlan, uint32_t port)
 {
@@ -1280,7 +1280,7 @@ static void test_low_top(void **state)
 	end(&t);
 }
 
-/* Hosts whose path to the top of their VLAN has this link up. */
+/* Hosts with this link up on the path to the top of their VLAN. */
 static uint32_t count_paths(const struct trial *t, uint32_t port)
 {
 	uint32_t num = 0;

@@ -36,7 +36,7 @@
 struct repair {
 	struct clock_signal signal;
 	/* under its lock: */
-	uint16_t *lids; /* of switches whose traps were not handled yet */
+	uint16_t *lids; /* of switches with traps not handled yet */
 	uint32_t num_lids;
 	double first_trap, last_trap; /* of these; clock_ms */
 	double left;	  /* first trap of what the last repair left; 0: nothing */
@@ -704,7 +704,7 @@ static void send_batch(struct work *work, uint32_t num)
 	work->mode = QUERYING;
 }
 
-/* Marks the steps whose block is zeroed in OpenSM's record. With osm->lock held. */
+/* Marks the steps with a block that is zeroed in OpenSM's record. With osm->lock held. */
 static int note_unknown(struct work *work)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;

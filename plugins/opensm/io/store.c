@@ -617,7 +617,7 @@ static void restore(struct content *content, const struct content *taken)
 	content->unread |= taken->unread;
 }
 
-/* Renames bad files in whose place nothing is to be written. */
+/* Renames bad files that no new file will replace. */
 static void clear_bad(struct store *store)
 {
 	for (enum kept_file file = 0; file < KEPT_FILES; file++) {

@@ -56,7 +56,7 @@ static bool is_alike(const char *first, const char *name)
 	       !strncmp(first, name, p.prefix);
 }
 
-/* Counts the names from names[0] on whose numbers are consecutive. */
+/* Counts the names with consecutive numbers from names[0] on. */
 static uint32_t count_run(const char **names, uint32_t num)
 {
 	struct parts first = split_name(names[0]);

@@ -58,7 +58,7 @@ static int write_lfts(FILE *file, const void *arg)
 
 /* ---- ibdmchk ---- */
 
-/* The port whose LID a port has: for a switch's ports, its port 0. */
+/* The port that holds a port's LID: for a switch's ports, its port 0. */
 static uint32_t lid_port(const struct pm_fabric *fabric, uint32_t port)
 {
 	uint32_t node = fabric->ports[port].node;

@@ -90,7 +90,7 @@ static int get_tables(const struct flit_request *request, struct pm_fabric *fabr
 	return status;
 }
 
-/* Makes the network of a fabric, whose names it uses; returns an exit status. */
+/* Makes the network of a fabric, with its names; returns an exit status. */
 static int load_net(const struct flit_request *request, struct pm_fabric **fabric,
 		    struct pm_flit_net **net)
 {

@@ -25,8 +25,8 @@ struct pm_cutoff {
 	uint32_t num_lids;
 	uint32_t *by_lid;   /* [length] index into lids, or PM_NONE */
 	uint32_t *hosts;    /* [switch] number of usable hosts */
-	uint64_t *leads;    /* [lid][words] switches whose path ends at the host, */
-	uint64_t *loops;    /* and those whose path is in a loop; others: dead end */
+	uint64_t *leads;    /* [lid][words] switches with a path to the host, */
+	uint64_t *loops;    /* and those with a path into a loop; others: dead end */
 	uint32_t words;	    /* of one LID */
 	uint32_t *queue;    /* [switch] room */
 	uint8_t *state;	    /* [switch] room: enum state */
@@ -220,7 +220,7 @@ static enum end follow_entries(const struct pm_cutoff *cutoff, uint32_t lid, uin
 	return LOOP;
 }
 
-/* Marks the switches whose paths lead to this one with its end. */
+/* Marks the switches with paths over this one with its end. */
 static void spread(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end end)
 {
 	const struct pm_fabric *fabric = cutoff->fabric;

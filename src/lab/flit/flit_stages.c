@@ -17,7 +17,7 @@ static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 
 /* ---- VCs ---- */
 
-/* Lists the VCs whose heads request a VC of this link; returns their number. */
+/* Lists the VCs with heads that request a VC of this link; returns their number. */
 static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
 {
 	uint32_t num = 0;

@@ -27,8 +27,8 @@ static void flush(struct pm_packet *sim, uint32_t out)
 }
 
 /*
- * Cuts off the packet whose head has arrived from a failed link. If the head has not
- * arrived, the packet is found when it does.
+ * Cuts off the packet that arrives from a failed link. If its head has not arrived, the
+ * packet is found when the head does.
  */
 static void cut_input(struct pm_packet *sim, uint32_t in)
 {

@@ -48,7 +48,7 @@ static void inject(struct pm_packet *sim, uint32_t host, uint32_t to,
 	packet_try_send(sim, port);
 }
 
-/* Injects the next packet of a host whose messages are acknowledged. */
+/* Injects the next packet of a host with acknowledged messages. */
 static void feed_reliably(struct pm_packet *sim, uint32_t host)
 {
 	struct source *s = &sim->source[host];

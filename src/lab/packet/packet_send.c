@@ -41,8 +41,8 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 }
 
 /*
- * Finds the first packet of the lane whose input may send one more, if there is credit
- * for it, or PM_NONE. *before: the packet before it in the queue.
+ * Finds the first packet of the lane from an input that may send one more, if there is
+ * credit for it, or PM_NONE. *before: the packet before it in the queue.
  */
 static uint32_t find_readable(const struct pm_packet *sim, const struct lane *lane,
 			      uint32_t *before)
