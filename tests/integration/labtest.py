@@ -45,11 +45,11 @@ class CacheCase(Folders):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.netlist = simlab.Netlist(cls.make_netlist(cls.folder / "fabric.net"))
+        cls.netlist = simlab.Netlist(cls.make_netlist())
 
-    @staticmethod
-    def make_netlist(path):
-        return odd_netlists.small_director().write(path)
+    @classmethod
+    def make_netlist(cls):
+        return odd_netlists.small_director().write(cls.folder / "fabric.net")
 
     def setUp(self):
         self.cache = self.folder / self.id().rpartition(".")[2]

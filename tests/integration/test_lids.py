@@ -21,9 +21,9 @@ class LidCase(labtest.CacheCase):
 
 
 class InUse(LidCase):
-    @staticmethod
-    def make_netlist(path):
-        return pmlab.generate(path, "director", 36)
+    @classmethod
+    def make_netlist(cls):
+        return pmlab.generate(cls.folder / "fabric.net", "director", 36)
 
     def test_nothing_moves_until_asked(self):
         """A fabric that ran with minhop's LIDs keeps them; -r gives the plan's, once."""
