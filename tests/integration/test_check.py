@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """`portmajor check`, `diff`, plan's files and `generate --degrade`, with files of a real opensm."""
 
+import functools
 import json
 import pathlib
 import re
@@ -33,29 +34,36 @@ class Commands(labtest.Folders):
         return [finding["kind"] for finding in result["findings"]]
 
 
+@functools.cache
+def dump_director():
+    """(folder for Dumped, the manager's host, the loss of a host)"""
+    folder = unittest.enterModuleContext(pmlab.Folder())
+    netlist = pmlab.generate(folder / "director.net", "director", "36")
+    with pmlab.Lab(netlist, args=ibdmchk.OPENSM_ARGS) as lab:
+        lab.bring_up()
+        for name in ("opensm-lfts.dump", "opensm.fdbs"):
+            shutil.copy(lab.osm.path / name, folder)
+        host = lab.netlist.hosts[-1]
+        for name, argv in (("discovered", ["ibnetdiscover"]), ("fts", ["dump_fts"]),
+                           ("fts-all", ["dump_fts", "-a"]), ("fts-no-dests", ["dump_fts", "-n"])):
+            text = clients.ask(lab.fabric, host, *argv)
+            (folder / name).write_text(text, encoding="utf-8")
+        lab.lose("leaf5:20")
+        event = lab.event("lose", "h3-3")
+        shutil.copy(lab.osm.path / "opensm-lfts.dump", folder / "lost.dump")
+        return folder, lab.osm.host, event
+
+
 class Dumped(Commands):
     """A director with what OpenSM and infiniband-diags say of it."""
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.netlist = pmlab.generate(cls.folder / "director.net", "director", "36")
-        with pmlab.Lab(cls.netlist, args=ibdmchk.OPENSM_ARGS) as lab:
-            lab.bring_up()
-            cls.manager = lab.osm.host
-            for name in ("opensm-lfts.dump", "opensm.fdbs"):
-                shutil.copy(lab.osm.path / name, cls.folder)
-            cls.whole = cls.folder / "opensm-lfts.dump"
-            host = lab.netlist.hosts[-1]
-            for name, argv in (("discovered", ["ibnetdiscover"]), ("fts", ["dump_fts"]),
-                               ("fts-all", ["dump_fts", "-a"]),
-                               ("fts-no-dests", ["dump_fts", "-n"])):
-                text = clients.ask(lab.fabric, host, *argv)
-                (cls.folder / name).write_text(text, encoding="utf-8")
-            lab.lose("leaf5:20")
-            cls.event = lab.event("lose", "h3-3")
-            shutil.copy(lab.osm.path / "opensm-lfts.dump", cls.folder / "lost.dump")
-            cls.lost = cls.folder / "lost.dump"
+        made, cls.manager, cls.event = dump_director()
+        shutil.copytree(made, cls.folder, dirs_exist_ok=True)
+        cls.netlist = cls.folder / "director.net"
+        cls.whole, cls.lost = cls.folder / "opensm-lfts.dump", cls.folder / "lost.dump"
 
     def table(self, switch):
         """The text of one switch's table."""
