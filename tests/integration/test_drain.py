@@ -74,6 +74,7 @@ class Replay:
 
 
 class DrainCase(labtest.Folders):
+    APART = True
     ENV = {}
 
     def options(self):
@@ -632,4 +633,4 @@ class MeshedPods(DrainCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    labtest.main()

@@ -25,7 +25,7 @@ class SeleneCompute(Large, labtest.LabCase):
     REAL = real_fabrics.COMPUTE
     # A few management machines are below switches that have no common one above with most
     # others; paths over the hub would have to turn up before it.
-    APART = {"A>A": 2027, "A>H": 1948, "H>A": 40, "H>H": 36}
+    NOT_JOINED = {"A>A": 2027, "A>H": 1948, "H>A": 40, "H>H": 36}
 
     test_events = None  # takes an hour: see scripts/fabric-costs --real
 
@@ -38,6 +38,11 @@ class SeleneComputeRoots(SeleneCompute):
         path = test_real_fabrics.write_roots(cls.folder / "roots", cls.netlist, cls.levels)
         cls.WALK = ("--root_guid_file", path)
         return {"conf": {"root_guid_file": path}}
+
+
+class Beside(test_real_fabrics.EnginesBeside):
+    def test_ndr_pod(self):
+        self.check(real_fabrics.NDR_POD)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import os
 import pathlib
 import pty
 import re
-import resource
 import shutil
 import subprocess
 import unittest
@@ -146,7 +145,9 @@ class Making(labtest.Folders):
 
 @unittest.skipIf(modules_missing(), "no jinja2 here")
 @unittest.skipUnless(browser.PROGRAM, "no chromium here")
-class Pages(labtest.Folders):
+class Browsed(labtest.Folders):
+    """Pages in a browser."""
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -230,6 +231,11 @@ class Pages(labtest.Folders):
                          [])
         self.check_one_page()
 
+    def drawn(self, css):
+        """Lines or cells of a path: how often it begins anew."""
+        return self.browser.run(f"""Array.from(document.querySelectorAll("{css}"), path =>
+            path.getAttribute("d")).join("").split("M").length - 1""")
+
     def check_one_page(self):
         """The tree and its maps are printed on one page: Letter's, which is the shorter one."""
         self.browser.look(PRINTED[0], media="print")
@@ -261,6 +267,8 @@ class Pages(labtest.Folders):
             self.assertEqual(kinds[kind], [f"{number:,}"] * 2)
         return page
 
+
+class Pages(Browsed):
     def test_256_hosts(self):
         self.check_size("xgft", 2, "16,16", "1,16", lost="sw2-0")
 
@@ -268,34 +276,6 @@ class Pages(labtest.Folders):
         page = self.check_size("director", 36, lost="s0-*")
         self.check_legible(page)
         self.check_print()
-
-    @staticmethod
-    def cpu_s(action):
-        """(CPU seconds of the processes that this starts, its result)"""
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        result = action()
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, result
-
-    def test_11664_hosts(self):
-        """CPU of a dozen sweeps over all links at most, and 5 MB; and it can be searched."""
-        netlist = pmlab.generate(self.folder / "large.net", "director", 648)
-        sweep_s, _ = self.cpu_s(lambda: pmlab.run_cli("whatif", "-q", "--all", "links", netlist))
-        report_s, page = self.cpu_s(lambda: self.write("11664-hosts", netlist))
-        print(f"11,664 hosts: {report_s:.1f} s of CPU, a sweep over links {sweep_s:.1f} s, "
-              f"{page.stat().st_size / 1e6:.2f} MB")
-        self.assertLess(report_s, 12 * sweep_s)
-        self.assertLess(page.stat().st_size, 5e6)
-        self.browse(page, 360, dark=True)
-        self.assertEqual(self.browser.run(browser.TOO_WIDE), [])
-        # Of each leaf that has lost a link, its others are coloured; all the rest is grey.
-        self.assertEqual([self.drawn(f"svg.map.after path{name}") for name in
-                          (".fails", ":not(.fails, .g3, .g4)")], [18, 18])
-        self.find("leaf647[36]-")
-        self.assertEqual([row[:2] for row in self.rows("worst")],
-                         [[self.text("tbody.found td").split("\n")[0],
-                           "link between levels 0 and 1"]])
-        self.check_one_page()
 
     def test_search(self):
         """Rows, more rows, and the tree; hosts that are cut off have names."""
@@ -387,11 +367,6 @@ class Pages(labtest.Folders):
         wanted += [f"{writes} writes", f"{told['ms']:.1f}\u00a0ms"] if writes else ["no writes"]
         self.assertEqual(self.text("p.sum"), f"Failure of {', '.join(failed)}: {', '.join(wanted)}")
         return told
-
-    def drawn(self, css):
-        """Lines or cells of a path: how often it begins anew."""
-        return self.browser.run(f"""Array.from(document.querySelectorAll("{css}"), path =>
-            path.getAttribute("d")).join("").split("M").length - 1""")
 
     def test_one_failure(self):
         """What is drawn and said is what `portmajor whatif` says."""
