@@ -211,26 +211,33 @@ static void test_left_over(void **state)
 	unlink(other);
 }
 
+/* Nothing outside of the folder: code that is wrong would replace it. */
 static void test_no_file(void **state)
 {
 	static const struct {
 		const char *path;
 		int rc;
 	} rows[] = {
-		{"/dev/null", -EEXIST},
-		{"/tmp", -EISDIR},
-		{"/nowhere/file", -ENOENT},
-		{"/dev/null/file", -ENOTDIR},
+		{"pipe", -EEXIST},
+		{"folder", -EISDIR},
+		{"nowhere/file", -ENOENT},
+		{"pipe/file", -ENOTDIR},
 	};
-	char path[PATH_MAX + 16];
+	const struct folder *f = *state;
+	char pipe[96], folder[96], path[PATH_MAX + 16];
 	struct pm_error err;
 
-	(void)state;
+	snprintf(pipe, sizeof(pipe), "%s/pipe", f->path);
+	snprintf(folder, sizeof(folder), "%s/folder", f->path);
+	assert_int_equal(mkfifo(pipe, 0600) | mkdir(folder, 0700), 0);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		if (pm_replace(rows[i].path, ".new", OLD, 1, &err) != rows[i].rc ||
-		    strncmp(err.text, rows[i].path, strlen(rows[i].path)) != 0)
-			fail_msg("%s: %s", rows[i].path, err.text);
+		snprintf(path, sizeof(path), "%s/%s", f->path, rows[i].path);
+		if (pm_replace(path, ".new", OLD, 1, &err) != rows[i].rc ||
+		    strncmp(err.text, path, strlen(path)) != 0)
+			fail_msg("%s: %s", path, err.text);
 	}
+	unlink(pipe);
+	rmdir(folder);
 	memset(path, 'a', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	assert_int_equal(pm_replace(path, ".new", OLD, 1, &err), -ENAMETOOLONG);
@@ -345,7 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		IN_A_FOLDER(test_made_and_replaced),
 		IN_A_FOLDER(test_left_over),
-		cmocka_unit_test(test_no_file),
+		IN_A_FOLDER(test_no_file),
 		IN_A_FOLDER(test_short_and_interrupted),
 		IN_A_FOLDER(test_no_sync),
 		IN_A_FOLDER(test_each_fails),
