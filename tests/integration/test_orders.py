@@ -18,7 +18,7 @@ class Orders:
         self.assertEqual(walked["shift"], 1)
 
     def test_chassis(self):
-        self.lose_and_back("s0-*", new_switches=3, spread=2, over=1.2)
+        self.lose_and_back("s0-*", new_switches=3, spread=2)
 
     def first_of_leaves(self):
         """h0, h1, .. in the order of the leaves."""
