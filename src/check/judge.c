@@ -272,8 +272,9 @@ static void judge_paths(struct judge *j)
 			 "paths to end ports do not arrive, for which there "
 			 "is no path up and then down",
 			 p->unreachable},
-		[PM_FAULT_DEAF] = {"path to the subnet manager does not arrive",
-				   "paths to the subnet manager do not arrive", p->deaf},
+		[PM_FAULT_SM_UNREACHABLE] = {"path to the subnet manager does not arrive",
+					     "paths to the subnet manager do not arrive",
+					     p->sm_unreachable},
 	};
 
 	for (unsigned int i = 0; i < PM_FAULTS; i++)

@@ -50,7 +50,7 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 		[PM_FAULT_TURN] = "turns up after going down",
 		[PM_FAULT_MISROUTED] = "ends elsewhere",
 		[PM_FAULT_UNREACHABLE] = "not reached",
-		[PM_FAULT_DEAF] = "no path to the manager",
+		[PM_FAULT_SM_UNREACHABLE] = "no path to the manager",
 	};
 	const struct pm_fabric *fabric = check->fabric;
 
@@ -178,9 +178,9 @@ static void follow_to_sm(const struct pm_check *check, uint8_t *visited, uint32_
 
 		for (uint32_t k = 0; k < 1u << port->lmc; k++)
 			if (!arrives(check, x, check->sm, port->lid + k)) {
-				result->deaf++;
-				note(result, check, PM_FAULT_DEAF, x, port->lid + k,
-				     check->sm);
+				result->sm_unreachable++;
+				note(result, check, PM_FAULT_SM_UNREACHABLE, x,
+				     port->lid + k, check->sm);
 			}
 		for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports;
 		     i++) {

@@ -155,7 +155,7 @@ static void test_sm_without_lid(void **state)
 	hand.check.sm = world_port(hand.fabric, "b", 1);
 	hand.fabric->ports[hand.check.sm].lid = 0;
 	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
-	assert_int_equal(paths.deaf, 0);
+	assert_int_equal(paths.sm_unreachable, 0);
 	pm_fabric_free(hand.fabric);
 }
 
@@ -380,7 +380,7 @@ static void test_lmc(void **state)
 	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
 	assert_int_equal(paths.pairs, 8);
 	assert_int_equal(paths.delivered, 8);
-	assert_int_equal(paths.deaf, 0);
+	assert_int_equal(paths.sm_unreachable, 0);
 	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
 	assert_int_equal(credits.channels, 8);
 	assert_int_equal(credits.dependencies, 4);
@@ -396,8 +396,8 @@ static void test_lmc(void **state)
 	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
 	assert_int_equal(credits.length, 2);
 	/* From l0 and from s1, which has no end ports, it does not reach the manager. */
-	assert_int_equal(paths.deaf, 2);
-	assert_string_equal(paths.example[PM_FAULT_DEAF].text,
+	assert_int_equal(paths.sm_unreachable, 2);
+	assert_string_equal(paths.example[PM_FAULT_SM_UNREACHABLE].text,
 			    "no path to the manager: from \"s1\" to LID 6 of \"b\"");
 	/* Without cables there is nothing to be reached from l0. */
 	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 2));
@@ -405,7 +405,7 @@ static void test_lmc(void **state)
 	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
 	assert_int_equal(paths.pairs, 4);
 	assert_int_equal(paths.cut, 4);
-	assert_int_equal(paths.deaf, 1);
+	assert_int_equal(paths.sm_unreachable, 1);
 	pm_fabric_free(hand.fabric);
 }
 

@@ -173,7 +173,7 @@ static void count_to_sm(const struct trial *t, struct pm_check_paths *count)
 		     k++) {
 			struct trip trip = travel(t, from, p->lid + k);
 
-			count->deaf += trip.round || trip.end != t->check.sm;
+			count->sm_unreachable += trip.round || trip.end != t->check.sm;
 			free(trip.path);
 		}
 }
@@ -358,7 +358,7 @@ static void compare_paths(const struct trial *t, uint64_t seed, bool from_all)
 	} counts[] = {
 		COUNT(pairs),	    COUNT(delivered), COUNT(cut),
 		COUNT(unreachable), COUNT(lost),      COUNT(loops),
-		COUNT(turns),	    COUNT(misrouted), COUNT(deaf),
+		COUNT(turns),	    COUNT(misrouted), COUNT(sm_unreachable),
 	};
 	struct pm_check_paths right = count_paths(t, from_all), found;
 

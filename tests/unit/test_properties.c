@@ -344,7 +344,7 @@ static void check_checker(struct trial *t, bool from_all)
 	EXPECT(paths.pairs == reference_count_pairs(&t->reference, t->plan, from_all));
 	EXPECT(paths.delivered == paths.pairs);
 	EXPECT(!paths.lost && !paths.loops && !paths.turns && !paths.misrouted);
-	EXPECT(!paths.deaf);
+	EXPECT(!paths.sm_unreachable);
 	/* Detours may close one; paths over the hub may not. */
 	EXPECT(pm_check_credits(&check, &credits, NULL) == 0);
 	EXPECT(t->detours.sm != PM_NONE || t->detours.switches || !credits.length);

@@ -267,8 +267,8 @@ void world_assert_sound(const struct world *world, const struct pm_fabric *now)
 {
 	struct pm_check_paths paths = world_paths(world, now);
 
-	if (paths.lost || paths.loops || paths.turns || paths.misrouted || paths.deaf ||
-	    paths.pairs != paths.delivered)
+	if (paths.lost || paths.loops || paths.turns || paths.misrouted ||
+	    paths.sm_unreachable || paths.pairs != paths.delivered)
 		fail_msg("%s", paths.first.text);
 }
 

@@ -34,7 +34,7 @@ enum pm_check_fault {
 	PM_FAULT_TURN,
 	PM_FAULT_MISROUTED,
 	PM_FAULT_UNREACHABLE,
-	PM_FAULT_DEAF,
+	PM_FAULT_SM_UNREACHABLE,
 	PM_FAULTS
 };
 
@@ -49,17 +49,17 @@ struct pm_check_paths {
 	uint64_t loops;	      /* paths that came back to a switch */
 	uint64_t turns;	      /* paths that went up after going down */
 	uint64_t misrouted;   /* paths that ended at another port */
-	uint64_t deaf; /* (switch, LID of the subnet manager) connected by links, over any
-			  path, but not by the tables */
-	struct pm_error first; /* message on the first fault other than `unreachable` */
+	uint64_t sm_unreachable; /* (switch, LID of the subnet manager) connected by
+			  links, over any path, but not by the tables */
+	struct pm_error first;	 /* message on the first fault other than `unreachable` */
 	struct pm_error example[PM_FAULTS]; /* message on the first fault of each kind;
 					       empty: none */
 };
 
 /*
  * Follows every LID from every switch with end ports (or, with from_all, from every
- * switch). The tables are right if lost, loops, turns, misrouted and deaf are 0. -ENOMEM.
- * Cost: O(switches x (ports + LIDs x path length)).
+ * switch). The tables are right if lost, loops, turns, misrouted and sm_unreachable are
+ * 0. -ENOMEM. Cost: O(switches x (ports + LIDs x path length)).
  */
 int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err);

@@ -121,11 +121,11 @@ static int judge(struct judged *j, const struct request *request)
 #define JUDGED(member) PM_JSON_ROW(struct pm_judgement, member)
 
 static const struct pm_json_row path_rows[] = {
-	{"pairs", PATHS(pairs)}, {"delivered", PATHS(delivered)},
-	{"cut", PATHS(cut)},	 {"unreachable", PATHS(unreachable)},
-	{"lost", PATHS(lost)},	 {"loops", PATHS(loops)},
-	{"turns", PATHS(turns)}, {"misrouted", PATHS(misrouted)},
-	{"sm", PATHS(deaf)},	 {0},
+	{"pairs", PATHS(pairs)},       {"delivered", PATHS(delivered)},
+	{"cut", PATHS(cut)},	       {"unreachable", PATHS(unreachable)},
+	{"lost", PATHS(lost)},	       {"loops", PATHS(loops)},
+	{"turns", PATHS(turns)},       {"misrouted", PATHS(misrouted)},
+	{"sm", PATHS(sm_unreachable)}, {0},
 };
 
 static const struct pm_json_row load_rows[] = {
