@@ -415,8 +415,8 @@ static int print_status(struct job *job, const struct vlan_loaded *loaded,
 			const struct vlan_content *content)
 {
 	const struct pm_host_line *own = pm_host_table_find(&content->table, job->mac);
-	uint32_t deaf, num = find_ahead(job, loaded);
-	int rc = reception_find_deaf(job->device, &deaf, &job->err);
+	uint32_t filters, num = find_ahead(job, loaded);
+	int rc = reception_find_filters(job->device, &filters, &job->err);
 	char text[PM_MAC_TEXT];
 
 	if (rc)
@@ -424,7 +424,7 @@ static int print_status(struct job *job, const struct vlan_loaded *loaded,
 	if (!own)
 		printf("%s: its address, %s, is not in the table\n", job->name,
 		       pm_mac_print(job->mac, text));
-	if (!own || num || deaf)
+	if (!own || num || filters)
 		return EXIT_FINDINGS;
 	printf("%s: VLAN %" PRIu32 ", %" PRIu32 " lines, sum %08" PRIx32 "\n", job->name,
 	       own->vlan, content->table.num, pm_host_table_sum(&content->table));

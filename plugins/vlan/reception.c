@@ -215,7 +215,7 @@ int reception_print(unsigned int device, struct pm_error *err)
 	return 0;
 }
 
-int reception_find_deaf(unsigned int device, uint32_t *num, struct pm_error *err)
+int reception_find_filters(unsigned int device, uint32_t *num, struct pm_error *err)
 {
 	struct reception reception;
 	int rc = list_cards(device, &reception, err);

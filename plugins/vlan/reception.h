@@ -38,7 +38,7 @@ int reception_restore(int lock, struct pm_error *err);
 int reception_print(unsigned int device, struct pm_error *err);
 
 /* Prints a finding for each card that drops frames with tags. -errno. */
-int reception_find_deaf(unsigned int device, uint32_t *num, struct pm_error *err);
+int reception_find_filters(unsigned int device, uint32_t *num, struct pm_error *err);
 
 /* Restores cards of devices that are gone from this namespace, as far as possible. */
 void reception_sweep(void);
