@@ -25,7 +25,7 @@
 static struct fake {
 	enum vlan_feature filter;
 	bool promiscuous;
-	bool deaf;     /* takes what it is told, and does not follow */
+	bool ignores;  /* takes what it is told, and does not follow */
 	int refuses;   /* -errno of switching the filter */
 	int no_flags;  /* -errno of setting promiscuous mode */
 	int no_answer; /* -errno of asking for the filter */
@@ -45,7 +45,7 @@ static int fake_feature_switch(unsigned int device, const char *name, bool on)
 
 	assert_string_equal(name, "rx-vlan-filter");
 	assert_int_not_equal(fake->filter, VLAN_FEATURE_FIXED);
-	if (!fake->refuses && !fake->deaf)
+	if (!fake->refuses && !fake->ignores)
 		fake->filter = on ? VLAN_FEATURE_ON : VLAN_FEATURE_OFF;
 	return fake->refuses;
 }
@@ -114,7 +114,7 @@ static const struct row {
 	 VLAN_FEATURE_ON,
 	 true},
 	{"does not follow",
-	 {.filter = VLAN_FEATURE_ON, .deaf = true},
+	 {.filter = VLAN_FEATURE_ON, .ignores = true},
 	 0,
 	 VLAN_CARD_PROMISCUOUS,
 	 VLAN_FEATURE_ON,
