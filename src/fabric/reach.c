@@ -139,7 +139,7 @@ void pm_reach_failure_init(const struct pm_reach *reach, uint32_t num_switches,
 			   struct pm_pool *pool, struct pm_reach_failure *failure)
 {
 	*failure = (struct pm_reach_failure){
-		.stirred = pm_pool_array(pool, num_switches, sizeof(uint32_t)),
+		.affected = pm_pool_array(pool, num_switches, sizeof(uint32_t)),
 		.changed = pm_pool_array(pool, num_switches, 1),
 		.missing = pm_pool_array(pool, (size_t)num_switches * reach->words,
 					 sizeof(uint64_t)),
@@ -235,7 +235,7 @@ static void take_withdrawn(const struct wave *wave, uint32_t x, const uint64_t *
 	for (uint32_t w = span.first; w < span.end; w++)
 		set[w] &= ~missing[w];
 	if (!failure->changed[x])
-		failure->stirred[failure->num_stirred++] = x;
+		failure->affected[failure->num_affected++] = x;
 	failure->changed[x] |= wave->flag;
 	pm_for_each_port(i, wave->skeleton, x)
 		if (wave->tree->direction[i] == wave->to && wave->usable[i])
@@ -310,7 +310,7 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	failure->examined = 0;
 	miss_behind(&wave, ports, num_ports);
 	run_wave(&wave, reach->by_level);
-	num_down = failure->num_stirred;
+	num_down = failure->num_affected;
 	wave.sets = reach->updown;
 	wave.below = reach->down;
 	wave.from = PM_UP;
@@ -319,8 +319,8 @@ void pm_reach_fail(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 	miss_behind(&wave, ports, num_ports);
 	/* What a switch no longer reaches going down is still in its updown set. */
 	for (uint32_t i = 0; i < num_down; i++)
-		miss(&wave, failure->stirred[i],
-		     reach->updown + (size_t)failure->stirred[i] * reach->words,
+		miss(&wave, failure->affected[i],
+		     reach->updown + (size_t)failure->affected[i] * reach->words,
 		     (struct pm_span){0, reach->words});
 	run_wave(&wave, reach->by_level);
 }
@@ -330,8 +330,8 @@ void pm_reach_restore(const struct pm_reach *whole, struct pm_reach *reach,
 {
 	size_t bytes = reach->words * sizeof(uint64_t);
 
-	while (failure->num_stirred) {
-		uint32_t x = failure->stirred[--failure->num_stirred];
+	while (failure->num_affected) {
+		uint32_t x = failure->affected[--failure->num_affected];
 		size_t at = (size_t)x * reach->words;
 
 		if (failure->changed[x] & PM_REACH_DOWN)

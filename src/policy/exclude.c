@@ -47,8 +47,8 @@ static int find_reach(struct cut *cut, struct pm_error *err)
 /* Whether all pairs of switches with end ports still have the paths that they had. */
 static bool all_connected(const struct cut *cut)
 {
-	for (uint32_t i = 0; i < cut->failure.num_stirred; i++) {
-		uint32_t sw = cut->failure.stirred[i];
+	for (uint32_t i = 0; i < cut->failure.num_affected; i++) {
+		uint32_t sw = cut->failure.affected[i];
 		const uint64_t *before = pm_reach_updown(&cut->settled, sw);
 		const uint64_t *left = pm_reach_updown(&cut->left, sw);
 

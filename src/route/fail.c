@@ -31,7 +31,7 @@ static void make_whole(struct pm_routes *routes)
 	route_update(routes, NULL);
 	find_everywhere(routes);
 	routes->num_alone = routes->num_moved;
-	routes->num_cut = routes->num_changes = routes->failure.num_stirred = 0;
+	routes->num_cut = routes->num_changes = routes->failure.num_affected = 0;
 	memset(routes->indexed, 0, routes->num_switches);
 }
 
@@ -231,8 +231,8 @@ static bool lacks(const struct pm_routes *routes, uint32_t to)
 {
 	if (!pm_bits_test(routes->everywhere, to))
 		return true;
-	for (uint32_t i = 0; i < routes->failure.num_stirred; i++)
-		if (!pm_routes_reach_switch(routes, routes->failure.stirred[i], to))
+	for (uint32_t i = 0; i < routes->failure.num_affected; i++)
+		if (!pm_routes_reach_switch(routes, routes->failure.affected[i], to))
 			return true;
 	return false;
 }
@@ -261,8 +261,8 @@ int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 	routes->examined = routes->failure.examined;
 	for (uint32_t i = 0; i < routes->num_cut; i++)
 		move_from_cut(routes, routes->cut[i]);
-	for (uint32_t i = 0; i < routes->failure.num_stirred; i++)
-		move_around(routes, routes->failure.stirred[i]);
+	for (uint32_t i = 0; i < routes->failure.num_affected; i++)
+		move_around(routes, routes->failure.affected[i]);
 	if (detours && needs_detours(routes, detours)) {
 		route_add_detours(routes, detours);
 		note_again(routes);
@@ -287,8 +287,8 @@ const struct pm_reach *pm_routes_reach_before(const struct pm_routes *routes)
 
 const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *count)
 {
-	*count = routes->failure.num_stirred;
-	return routes->failure.stirred;
+	*count = routes->failure.num_affected;
+	return routes->failure.affected;
 }
 
 uint64_t pm_routes_examined(const struct pm_routes *routes)

@@ -47,7 +47,7 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
 {
 	memcpy(routes->usable, usable, routes->plan->topology->num_ports);
 	routes->whole_now = false;
-	routes->failure.num_stirred = 0;
+	routes->failure.num_affected = 0;
 	route_update(routes, detours);
 }
 

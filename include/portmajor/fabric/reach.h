@@ -56,8 +56,8 @@ struct pm_span {
 
 /* Working memory of pm_reach_fail. */
 struct pm_reach_failure {
-	uint32_t *stirred; /* switches with changed[] set, each once */
-	uint32_t num_stirred;
+	uint32_t *affected; /* switches with changed[] set, each once */
+	uint32_t num_affected;
 	uint8_t *changed;  /* [switch] as above */
 	uint64_t examined; /* sets examined */
 	/* Room; empty between two calls. */
