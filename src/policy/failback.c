@@ -34,15 +34,16 @@ static uint64_t observe_ours(struct pm_failback *failback,
 	if (pm_reachable_enough(reachable)) {
 		if (reachable->connected > failback->usual)
 			failback->usual = reachable->connected;
-		failback->blurred = false;
+		failback->doubtful = false;
 		return UINT64_MAX;
 	}
-	if (!failback->blurred)
-		failback->blurred_ms = now_ms;
-	failback->blurred = reachable->connected < failback->usual / 2;
-	if (failback->blurred && now_ms - failback->blurred_ms < failback->first_ms)
-		return failback->blurred_ms + failback->first_ms - now_ms;
-	failback->blurred = false;
+	if (!failback->doubtful)
+		failback->doubtful_since_ms = now_ms;
+	failback->doubtful = reachable->connected < failback->usual / 2;
+	if (failback->doubtful &&
+	    now_ms - failback->doubtful_since_ms < failback->first_ms)
+		return failback->doubtful_since_ms + failback->first_ms - now_ms;
+	failback->doubtful = false;
 	fail_over(failback, now_ms);
 	return UINT64_MAX;
 }

@@ -24,7 +24,7 @@ static const struct pm_reachable all = {.connected = 100, .pairs = 100},
 				 some = {.connected = 100, .pairs = 60},
 				 half = {.connected = 100, .pairs = 50},
 				 few = {.connected = 100, .pairs = 49},
-				 blurred = {.connected = 49, .pairs = 24},
+				 doubtful = {.connected = 49, .pairs = 24},
 				 tiny = {.connected = 20, .pairs = 20};
 
 static const struct pm_reachable *reachable_of(char letter)
@@ -39,7 +39,7 @@ static const struct pm_reachable *reachable_of(char letter)
 	case 'h':
 		return &half;
 	case 'b':
-		return &blurred;
+		return &doubtful;
 	case 't':
 		return &tiny;
 	default:

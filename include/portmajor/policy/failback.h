@@ -34,8 +34,8 @@ struct pm_failback {
 	bool well; /* the next engine routes, but three quarters are reachable again */
 	uint64_t since_ms; /* since when well, or since when portmajor routes */
 	uint64_t usual;	   /* most connected pairs while portmajor routes */
-	bool blurred;	   /* far fewer pairs are connected, and too few reachable, .. */
-	uint64_t blurred_ms; /* .. since this time */
+	bool doubtful;	   /* far fewer pairs are connected, and too few reachable, .. */
+	uint64_t doubtful_since_ms; /* .. since this time */
 };
 
 /* The state at the beginning: portmajor routes. 0 < first_ms <= longest_ms. */
