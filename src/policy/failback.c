@@ -53,16 +53,16 @@ uint64_t pm_failback_observe(struct pm_failback *failback,
 {
 	if (!failback->failed_over)
 		return observe_ours(failback, reachable, now_ms);
-	if (!pm_reachable_well(reachable)) {
-		failback->well = false;
+	if (!pm_reachable_recovered(reachable)) {
+		failback->recovered = false;
 		return UINT64_MAX;
 	}
-	if (!failback->well)
+	if (!failback->recovered)
 		failback->since_ms = now_ms;
-	failback->well = true;
+	failback->recovered = true;
 	if (now_ms - failback->since_ms < failback->hold_ms)
 		return failback->since_ms + failback->hold_ms - now_ms;
-	failback->failed_over = failback->well = false;
+	failback->failed_over = failback->recovered = false;
 	failback->since_ms = now_ms;
 	return UINT64_MAX;
 }

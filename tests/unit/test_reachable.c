@@ -57,7 +57,7 @@ static void test_counts(void **state)
 	static const struct {
 		const char *name, *failure;
 		uint64_t connected, pairs;
-		bool enough, well;
+		bool enough, recovered;
 	} rows[] = {
 		{"whole", "", 120, 120, true, true},
 		{"one spine", "s0", 120, 120, true, true},
@@ -89,7 +89,7 @@ static void test_counts(void **state)
 				 (unsigned long long)reachable.pairs,
 				 (unsigned long long)reachable.connected);
 		assert_int_equal(pm_reachable_enough(&reachable), rows[i].enough);
-		assert_int_equal(pm_reachable_well(&reachable), rows[i].well);
+		assert_int_equal(pm_reachable_recovered(&reachable), rows[i].recovered);
 		assert_int_equal(reachable.unreachable[0] == PM_NONE,
 				 reachable.pairs == reachable.connected);
 		pm_fabric_free(now);
@@ -156,7 +156,7 @@ static void test_marks(void **state)
 {
 	static const struct {
 		uint64_t connected, pairs;
-		bool enough, well;
+		bool enough, recovered;
 	} rows[] = {
 		{0, 0, true, true},	     {1, 0, false, false},
 		{2, 1, true, false},	     {100, 49, false, false},
@@ -173,7 +173,7 @@ static void test_marks(void **state)
 						 .pairs = rows[i].pairs};
 
 		if (pm_reachable_enough(&reachable) != rows[i].enough ||
-		    pm_reachable_well(&reachable) != rows[i].well)
+		    pm_reachable_recovered(&reachable) != rows[i].recovered)
 			fail_msg("row %zu", i);
 	}
 }

@@ -57,7 +57,7 @@ static inline bool pm_reachable_enough(const struct pm_reachable *reachable)
 }
 
 /* Whether three quarters of them or more are reachable: good enough for a failback. */
-static inline bool pm_reachable_well(const struct pm_reachable *reachable)
+static inline bool pm_reachable_recovered(const struct pm_reachable *reachable)
 {
 	return reachable->pairs >= 3 * (reachable->connected - reachable->pairs);
 }

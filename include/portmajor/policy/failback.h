@@ -31,8 +31,8 @@ struct pm_failback {
 	uint32_t first_ms, longest_ms; /* holds */
 	uint32_t hold_ms;	       /* the last hold; 0: none, or reset */
 	bool failed_over;	       /* the next engine routes */
-	bool well; /* the next engine routes, but three quarters are reachable again */
-	uint64_t since_ms; /* since when well, or since when portmajor routes */
+	bool recovered; /* three quarters are reachable again, the next engine routes */
+	uint64_t since_ms; /* since when recovered, or since when portmajor routes */
 	uint64_t usual;	   /* most connected pairs while portmajor routes */
 	bool doubtful;	   /* far fewer pairs are connected, and too few reachable, .. */
 	uint64_t doubtful_since_ms; /* .. since this time */
