@@ -320,7 +320,7 @@ static void test_follow(void **state)
 	assert_int_equal(found.at_once, 2);
 	assert_int_equal(found.end, 0);
 	assert_int_equal(found.differ, 2);
-	assert_int_equal(found.unheard, 2);
+	assert_int_equal(found.unacknowledged, 2);
 	assert_int_equal(found.first, 1000);
 	assert_int_equal(found.last, 5000);
 	assert_int_equal(found.num_points, 3);

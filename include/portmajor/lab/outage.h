@@ -41,8 +41,8 @@ struct pm_outage {
 	 */
 	uint64_t loops_at_once, loops_end, loops_most;
 	double loop_seconds;
-	uint32_t differ;      /* Sets that changed an entry */
-	uint32_t unheard;     /* unacknowledged Sets */
+	uint32_t differ;	 /* Sets that changed an entry */
+	uint32_t unacknowledged; /* Sets */
 	uint64_t first, last; /* first sending, and last arrival or acknowledgement; 0: no
 				 Sets, or before the failure */
 	/* Path-seconds of dead paths that return. */

@@ -104,7 +104,7 @@ static json_t *recording_json(const char *path, const struct pm_lft_trace *trace
 		{"paths", json_integer((json_int_t)outage->paths)},
 		{"sets", json_integer(trace->num)},
 		{"differ", json_integer(outage->differ)},
-		{"unacknowledged", json_integer(outage->unheard)},
+		{"unacknowledged", json_integer(outage->unacknowledged)},
 		{"first_ms", ms_json(outage->first)},
 		{"last_ms", ms_json(outage->last)},
 		{"cut", cut_json(outage)},

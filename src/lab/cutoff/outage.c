@@ -50,7 +50,7 @@ static void list_arrivals(struct follower *f)
 		uint64_t end =
 			set->acked != PM_LFT_TRACE_NEVER ? set->acked : set->arrived;
 
-		found->unheard += set->acked == PM_LFT_TRACE_NEVER;
+		found->unacknowledged += set->acked == PM_LFT_TRACE_NEVER;
 		if (end != PM_LFT_TRACE_NEVER &&
 		    pm_lft_trace_since(trace, end) > found->last)
 			found->last = pm_lft_trace_since(trace, end);
