@@ -452,42 +452,43 @@ int assigner_begin(struct assigner *d, const struct pm_vlans *v, const uint8_t *
 }
 
 /* Counts the hosts that hear a broadcast in a VLAN, in its largest part. */
-static uint32_t count_heard(const struct assigner *d, uint32_t vlan, uint32_t *heard)
+static uint32_t count_reached(const struct assigner *d, uint32_t vlan, uint32_t *reached)
 {
 	const struct pm_vlans *v = d->vlans;
 	uint32_t most = 0;
 
-	memset(heard, 0, d->parts.num_switches * sizeof(*heard));
+	memset(reached, 0, d->parts.num_switches * sizeof(*reached));
 	for (uint32_t h = 0; h < v->num_hosts; h++) {
 		uint32_t part = parts_of(&d->parts, vlan, v->site[h]);
 
 		if (d->parts.gone[h] || part == PM_NONE ||
 		    (v->untagged[h] && vlan != v->access))
 			continue;
-		if (++heard[part] > most)
-			most = heard[part];
+		if (++reached[part] > most)
+			most = reached[part];
 	}
 	return most;
 }
 
-int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *unheard,
+int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *without_broadcast,
 		       struct pm_error *err)
 {
-	uint32_t *heard = pm_pool_array(&d->pool, d->parts.num_switches, sizeof(*heard));
+	uint32_t *reached =
+		pm_pool_array(&d->pool, d->parts.num_switches, sizeof(*reached));
 	uint32_t best;
 
 	if (pm_pool_check(&d->pool, err))
 		return -ENOMEM;
-	best = count_heard(d, *vlan, heard);
+	best = count_reached(d, *vlan, reached);
 	for (uint32_t i = 0; i < d->vlans->num && best < d->parts.num_live; i++) {
-		uint32_t most = count_heard(d, i, heard);
+		uint32_t most = count_reached(d, i, reached);
 
 		if (most <= best)
 			continue;
 		best = most;
 		*vlan = i;
 	}
-	*unheard = d->parts.num_live - best;
+	*without_broadcast = d->parts.num_live - best;
 	return 0;
 }
 
@@ -531,7 +532,8 @@ int assigner_anew(const struct pm_vlans *vlans, const uint8_t *cut,
 	if (!rc) {
 		memset(d.moves, 1, vlans->num_hosts);
 		pin_untagged(&d);
-		rc = assigner_broadcast(&d, &table->broadcast, &assignment->unheard, err);
+		rc = assigner_broadcast(&d, &table->broadcast,
+					&assignment->without_broadcast, err);
 	}
 	if (!rc) {
 		assigner_run(&d);

@@ -59,7 +59,7 @@ bool assigner_rank(struct assigner *d);
  * Finds the VLAN in which a broadcast reaches the most hosts; the previous one, if it is
  * as good.
  */
-int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *unheard,
+int assigner_broadcast(struct assigner *d, uint32_t *vlan, uint32_t *without_broadcast,
 		       struct pm_error *err);
 
 /*

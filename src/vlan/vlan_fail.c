@@ -248,7 +248,8 @@ static int move_few(struct assigner *d, const struct pm_vlan_table *before,
 		    struct pm_vlan_table *table, struct pm_vlan_assignment *assignment,
 		    struct pm_error *err)
 {
-	int rc = assigner_broadcast(d, &table->broadcast, &assignment->unheard, err);
+	int rc = assigner_broadcast(d, &table->broadcast, &assignment->without_broadcast,
+				    err);
 
 	if (!rc)
 		rc = choose_lines(d, before->host, &assignment->bound, err);

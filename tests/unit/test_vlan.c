@@ -944,7 +944,7 @@ static void check_lines(struct trial *t, const struct pm_vlan_table *old, uint32
 }
 
 /* Hosts that a broadcast does not come to, from where most hear it. */
-static uint32_t reference_unheard(struct trial *t, uint32_t vlan)
+static uint32_t reference_without_broadcast(struct trial *t, uint32_t vlan)
 {
 	uint32_t best = 0, there = 0;
 
@@ -965,12 +965,13 @@ static uint32_t reference_unheard(struct trial *t, uint32_t vlan)
 
 static void check_broadcast(struct trial *t, uint32_t before)
 {
-	uint32_t unheard = reference_unheard(t, t->table.broadcast);
+	uint32_t without_broadcast = reference_without_broadcast(t, t->table.broadcast);
 
-	EXPECT(t->assignment.unheard == unheard);
+	EXPECT(t->assignment.without_broadcast == without_broadcast);
 	for (uint32_t vlan = 0; vlan < t->vlans.num; vlan++)
-		EXPECT(reference_unheard(t, vlan) >= unheard);
-	EXPECT(t->table.broadcast == before || reference_unheard(t, before) > unheard);
+		EXPECT(reference_without_broadcast(t, vlan) >= without_broadcast);
+	EXPECT(t->table.broadcast == before ||
+	       reference_without_broadcast(t, before) > without_broadcast);
 }
 
 /* Few lines leave no more pairs apart than the hosts assigned all anew. */
@@ -1218,7 +1219,7 @@ static void test_untagged(void **state)
 			 3); /* a's three, with the one that has no tags */
 	assert_int_equal(count_unreachable(&t, false), 3);
 	assert_int_not_equal(t.table.broadcast, t.vlans.access);
-	assert_int_equal(assignment.unheard, 1);
+	assert_int_equal(assignment.without_broadcast, 1);
 	end(&t);
 }
 
@@ -1401,7 +1402,7 @@ static void test_two_levels(void **state)
 	for (uint32_t h = 0; h < 648; h++)
 		assert_int_equal(t.table.host[h].priority, priority[h]);
 	assert_int_equal(assignment.unreachable, 0);
-	assert_int_equal(assignment.unheard, 0);
+	assert_int_equal(assignment.without_broadcast, 0);
 	assert_int_equal(assignment.moved, assignment.bound);
 	assert_in_range(assignment.moved, 34, 36);
 

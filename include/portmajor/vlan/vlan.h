@@ -74,12 +74,12 @@ int pm_vlans_check(const struct pm_vlans *vlans, struct pm_error *err);
 
 /* Result of an assignment. */
 struct pm_vlan_assignment {
-	uint32_t moved;	      /* changed lines, including the broadcast's */
-	uint32_t bound;	      /* lower bound of changed lines, for any table */
-	uint64_t pairs;	      /* of present hosts */
-	uint64_t unreachable; /* of these: in unconnected parts of their VLAN, .. */
-	uint64_t cabled;      /* .. and of those: connected by cables */
-	uint32_t unheard;     /* present hosts out of reach of broadcasts */
+	uint32_t moved;		    /* changed lines, including the broadcast's */
+	uint32_t bound;		    /* lower bound of changed lines, for any table */
+	uint64_t pairs;		    /* of present hosts */
+	uint64_t unreachable;	    /* of these: in unconnected parts of their VLAN, .. */
+	uint64_t cabled;	    /* .. and of those: connected by cables */
+	uint32_t without_broadcast; /* present hosts out of reach of broadcasts */
 	uint32_t spread; /* the largest difference in hosts between two cables up of a
 			    switch: one with the switch's own hosts, and the emptiest one
 			    with VLANs for these; 1 at most. A cable with only hosts of

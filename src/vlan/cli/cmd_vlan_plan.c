@@ -255,7 +255,7 @@ static json_t *describe_vlans(const struct vlan_job *job)
 			 json_integer((json_int_t)job->assignment.unreachable)},
 			{"unreachable_cabled",
 			 json_integer((json_int_t)job->assignment.cabled)},
-			{"unheard", json_integer(job->assignment.unheard)},
+			{"unheard", json_integer(job->assignment.without_broadcast)},
 			{"changes", changes_json(job)},
 			{0},
 		}));
@@ -329,7 +329,7 @@ static int run_job(const struct request *request, const struct pm_plan *plan,
 	}
 	if (!status) {
 		*result = describe_vlans(&job);
-		if (job.assignment.unreachable || job.assignment.unheard)
+		if (job.assignment.unreachable || job.assignment.without_broadcast)
 			status = EXIT_FINDINGS;
 	}
 	end_vlans(&job);
