@@ -32,8 +32,8 @@
 #define PM_PACKET_WEIGHTS 64 /* entries of a table, at most */
 #define PM_PACKET_NO_LIMIT 255
 #define PM_PACKET_BATCHES 64
-#define PM_PACKET_LOOP 64  /* ports of a deadlock that are reported */
-#define PM_PACKET_LOOKS 16 /* most searches for deadlocks in a lifetime */
+#define PM_PACKET_LOOP 64	  /* ports of a deadlock that are reported */
+#define PM_PACKET_MAX_SEARCHES 16 /* searches for deadlocks in a lifetime */
 
 /* A host: its end port, with a cable to a switch, and its LID. */
 struct pm_packet_host {
@@ -236,7 +236,7 @@ struct pm_packet_deadlock {
 /*
  * Deadlocks of the run, by time, with a present one (`end` is then the current tick).
  * Only the end of a lifetime or a failing cable ends a deadlock, so these start searches:
- * at most PM_PACKET_LOOKS in a lifetime. So a shorter deadlock may be missed, and
+ * at most PM_PACKET_MAX_SEARCHES in a lifetime. So a shorter deadlock may be missed, and
  * deadlocks closer than that count as one. *list is borrowed until the next call.
  * -ENOMEM. O(ports + packets).
  */

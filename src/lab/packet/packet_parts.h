@@ -134,7 +134,7 @@ struct pm_packet {
 
 	struct pm_packet_deadlock *deadlocks; /* found so far */
 	uint32_t num_deadlocks, deadlocks_room;
-	uint32_t looked; /* last time of a search for deadlocks, or 0 */
+	uint32_t last_search; /* for deadlocks: its time, or 0 */
 
 	uint32_t set;	   /* the next of config.sets */
 	bool links_failed; /* the failure has happened .. */

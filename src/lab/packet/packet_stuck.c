@@ -219,7 +219,8 @@ static int note_deadlock(struct pm_packet *sim, const struct pm_packet_deadlock 
 	struct pm_packet_deadlock *last =
 		sim->num_deadlocks ? &sim->deadlocks[sim->num_deadlocks - 1] : NULL;
 
-	if (last && found->begin <= last->end + sim->config.lifetime / PM_PACKET_LOOKS) {
+	if (last &&
+	    found->begin <= last->end + sim->config.lifetime / PM_PACKET_MAX_SEARCHES) {
 		last->end = found->end;
 		if (found->hosts > last->hosts)
 			last->hosts = found->hosts;
@@ -254,11 +255,11 @@ static int find_deadlock(struct pm_packet *sim)
 
 void packet_look_for_deadlock(struct pm_packet *sim)
 {
-	uint32_t pause = sim->config.lifetime / PM_PACKET_LOOKS;
+	uint32_t pause = sim->config.lifetime / PM_PACKET_MAX_SEARCHES;
 
-	if (sim->looked && sim->wheel.now - sim->looked < pause)
+	if (sim->last_search && sim->wheel.now - sim->last_search < pause)
 		return;
-	sim->looked = sim->wheel.now;
+	sim->last_search = sim->wheel.now;
 	sim->failed |= find_deadlock(sim) != 0;
 }
 
