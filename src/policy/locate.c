@@ -223,17 +223,17 @@ static void list_question(struct pm_locate *locate, uint32_t port)
 /* Queries the first unproven link on the path to a switch. */
 static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 {
-	struct way way;
+	struct directed_route route;
 
-	if (!locate_find_path(locate, sw, &way))
+	if (!locate_find_path(locate, sw, &route))
 		return;
-	for (int i = 0; i < way.hops; i++) {
-		uint32_t remote = locate_remote(locate, way.ports[i]);
+	for (int i = 0; i < route.hops; i++) {
+		uint32_t remote = locate_remote(locate, route.ports[i]);
 
-		if (locate->link[way.ports[i]] == UP)
-			locate_prove(locate, way.ports[i]);
+		if (locate->link[route.ports[i]] == UP)
+			locate_prove(locate, route.ports[i]);
 		if (!locate_is_proven(locate, remote)) {
-			list_question(locate, way.ports[i]);
+			list_question(locate, route.ports[i]);
 			return;
 		}
 	}
@@ -246,7 +246,7 @@ static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 static void query_port(struct pm_locate *locate, uint32_t port)
 {
 	const struct pm_port *ports = locate->plan->topology->ports;
-	struct way way;
+	struct directed_route route;
 
 	if (locate->link[port] != UNASKED || !locate_was_usable(locate, port))
 		return;
@@ -254,7 +254,7 @@ static void query_port(struct pm_locate *locate, uint32_t port)
 		port = ports[port].peer;
 	if (locate->careful && !locate_is_proven(locate, ports[port].node))
 		query_for_proof(locate, ports[port].node);
-	else if (locate_find_path(locate, ports[port].node, &way))
+	else if (locate_find_path(locate, ports[port].node, &route))
 		list_question(locate, port);
 }
 
@@ -262,13 +262,13 @@ static void query_port(struct pm_locate *locate, uint32_t port)
 static void query_undiscovered(struct pm_locate *locate, uint32_t port)
 {
 	uint32_t sw = locate->plan->topology->ports[port].node;
-	struct way way;
+	struct directed_route route;
 
 	if (locate->link[port] != UNASKED || locate_remote(locate, port) == PM_NONE)
 		return;
 	if (locate->careful && !locate_is_proven(locate, sw))
 		query_for_proof(locate, sw);
-	else if (locate_find_path(locate, sw, &way))
+	else if (locate_find_path(locate, sw, &route))
 		list_question(locate, port);
 }
 

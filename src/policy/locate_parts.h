@@ -18,8 +18,8 @@ enum link_state {
 	GONE,	  /* .. or not up now; it may have been up meanwhile */
 };
 
-/* A path: the output port at each switch. */
-struct way {
+/* A path as the output port at each switch. */
+struct directed_route {
 	int hops;
 	uint32_t ports[PM_LOCATE_HOPS];
 };
@@ -27,7 +27,7 @@ struct way {
 /* A probe: an SMP over a path that is not proven. */
 struct probe {
 	uint32_t sw;
-	struct way way;
+	struct directed_route route;
 };
 
 struct pm_locate {
@@ -102,6 +102,7 @@ void locate_prove_again(struct pm_locate *locate);
 uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw);
 
 /* A path to a switch, over proven links as far as possible; false if there is none. */
-bool locate_find_path(struct pm_locate *locate, uint32_t sw, struct way *way);
+bool locate_find_path(struct pm_locate *locate, uint32_t sw,
+		      struct directed_route *route);
 
 #endif

@@ -54,7 +54,7 @@ void locate_prove_again(struct pm_locate *locate)
 
 /* Follows by[], the ports into switches, back to the SM's; false: a path is too long. */
 static bool follow_back(const struct pm_locate *locate, const uint32_t *by, uint32_t sw,
-			struct way *way)
+			struct directed_route *route)
 {
 	const struct pm_port *ports = locate->plan->topology->ports;
 	int hops = 0;
@@ -62,9 +62,9 @@ static bool follow_back(const struct pm_locate *locate, const uint32_t *by, uint
 	for (uint32_t x = sw; x != locate->home; x = ports[by[x]].node)
 		if (++hops > PM_LOCATE_HOPS)
 			return false;
-	way->hops = hops;
+	route->hops = hops;
 	for (uint32_t x = sw; x != locate->home; x = ports[by[x]].node)
-		way->ports[--hops] = by[x];
+		route->ports[--hops] = by[x];
 	return true;
 }
 
@@ -81,7 +81,7 @@ uint32_t locate_reports_by(const struct pm_locate *locate, uint32_t sw)
  * the path has a failed link or a doubtful switch, or does not reach the SM.
  */
 static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
-			      struct way *way)
+			      struct directed_route *route)
 {
 	uint32_t reversed[PM_LOCATE_HOPS];
 	int count = 0;
@@ -97,14 +97,15 @@ static bool reverse_of_tables(const struct pm_locate *locate, uint32_t sw,
 		if (locate->doubtful[sw] && !locate_is_proven(locate, sw))
 			return false;
 	}
-	way->hops = count;
+	route->hops = count;
 	for (int i = 0; i < count; i++)
-		way->ports[i] = reversed[count - 1 - i];
+		route->ports[i] = reversed[count - 1 - i];
 	return sw == locate->home;
 }
 
 /* Finds a path over a proven neighbour. */
-static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct way *way)
+static bool beside_proven(const struct pm_locate *locate, uint32_t sw,
+			  struct directed_route *route)
 {
 	const struct pm_port *ports = locate->plan->topology->ports;
 
@@ -112,10 +113,11 @@ static bool beside_proven(const struct pm_locate *locate, uint32_t sw, struct wa
 		if (!locate_was_usable(locate, i) || locate->link[i] == DOWN ||
 		    !locate_is_proven(locate, ports[ports[i].peer].node))
 			continue;
-		if (!follow_back(locate, locate->proof, locate_remote(locate, i), way) ||
-		    way->hops == PM_LOCATE_HOPS)
+		if (!follow_back(locate, locate->proof, locate_remote(locate, i),
+				 route) ||
+		    route->hops == PM_LOCATE_HOPS)
 			continue;
-		way->ports[way->hops++] = ports[i].peer;
+		route->ports[route->hops++] = ports[i].peer;
 		return true;
 	}
 	return false;
@@ -152,38 +154,38 @@ static const uint32_t *find_paths(struct pm_locate *locate, uint32_t sw)
 	return locate->clear_by[sw] != PM_NONE ? locate->clear_by : locate->any_by;
 }
 
-bool locate_find_path(struct pm_locate *locate, uint32_t sw, struct way *way)
+bool locate_find_path(struct pm_locate *locate, uint32_t sw, struct directed_route *route)
 {
 	const uint32_t *by;
 
 	if (locate->mute[sw])
 		return false;
 	if (locate_is_proven(locate, sw))
-		return follow_back(locate, locate->proof, sw, way);
+		return follow_back(locate, locate->proof, sw, route);
 	/* its reports came by that path */
-	if (locate->reports[sw] && reverse_of_tables(locate, sw, way))
+	if (locate->reports[sw] && reverse_of_tables(locate, sw, route))
 		return true;
-	if (beside_proven(locate, sw, way) || reverse_of_tables(locate, sw, way))
+	if (beside_proven(locate, sw, route) || reverse_of_tables(locate, sw, route))
 		return true;
 	by = find_paths(locate, sw);
-	return by[sw] != PM_NONE && follow_back(locate, by, sw, way);
+	return by[sw] != PM_NONE && follow_back(locate, by, sw, route);
 }
 
-static int write_path(const struct pm_locate *locate, const struct way *way,
+static int write_path(const struct pm_locate *locate, const struct directed_route *route,
 		      uint8_t path[PM_LOCATE_HOPS])
 {
-	for (int i = 0; i < way->hops; i++)
-		path[i] = locate->plan->topology->ports[way->ports[i]].num;
-	return way->hops;
+	for (int i = 0; i < route->hops; i++)
+		path[i] = locate->plan->topology->ports[route->ports[i]].num;
+	return route->hops;
 }
 
 int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE_HOPS])
 {
-	struct way way;
+	struct directed_route route;
 
-	if (!locate_find_path(locate, sw, &way))
+	if (!locate_find_path(locate, sw, &route))
 		return PM_LOCATE_NO_PATH;
-	return write_path(locate, &way, path);
+	return write_path(locate, &route, path);
 }
 
 /* ---- Probes ---- */
@@ -197,8 +199,8 @@ static struct probe *find_probe(struct pm_locate *locate, uint32_t sw)
 }
 
 /* Whether two paths share an unproven switch or link. */
-static bool shares_risk(const struct pm_locate *locate, const struct way *a,
-			const struct way *b)
+static bool shares_risk(const struct pm_locate *locate, const struct directed_route *a,
+			const struct directed_route *b)
 {
 	for (int i = 0; i < a->hops; i++) {
 		uint32_t remote = locate_remote(locate, a->ports[i]);
@@ -215,10 +217,10 @@ static bool shares_risk(const struct pm_locate *locate, const struct way *a,
 	return false;
 }
 
-static bool may_probe(const struct pm_locate *locate, const struct way *way)
+static bool may_probe(const struct pm_locate *locate, const struct directed_route *route)
 {
 	for (uint32_t i = 0; i < locate->num_probes; i++)
-		if (shares_risk(locate, way, &locate->probes[i].way))
+		if (shares_risk(locate, route, &locate->probes[i].route))
 			return false;
 	return locate->num_probes < PM_LOCATE_PROBES;
 }
@@ -226,39 +228,39 @@ static bool may_probe(const struct pm_locate *locate, const struct way *way)
 int pm_locate_safe_path(struct pm_locate *locate, uint32_t sw,
 			uint8_t path[PM_LOCATE_HOPS])
 {
-	struct way way;
+	struct directed_route route;
 
-	if (!locate_find_path(locate, sw, &way))
+	if (!locate_find_path(locate, sw, &route))
 		return PM_LOCATE_NO_PATH;
 	if (locate->careful && !locate_is_proven(locate, sw))
 		return PM_LOCATE_NO_PATH;
 	if (!locate_is_proven(locate, sw)) {
-		if (!may_probe(locate, &way))
+		if (!may_probe(locate, &route))
 			return PM_LOCATE_LATER;
-		locate->probes[locate->num_probes++] = (struct probe){sw, way};
+		locate->probes[locate->num_probes++] = (struct probe){sw, route};
 	} else if (find_probe(locate, sw)) {
 		/* Otherwise one answer could be taken for the other. */
 		return PM_LOCATE_LATER;
 	}
-	return write_path(locate, &way, path);
+	return write_path(locate, &route, path);
 }
 
-static void prove_path(struct pm_locate *locate, const struct way *way)
+static void prove_path(struct pm_locate *locate, const struct directed_route *route)
 {
-	for (int i = 0; i < way->hops; i++) {
-		uint8_t state = locate->link[way->ports[i]];
+	for (int i = 0; i < route->hops; i++) {
+		uint8_t state = locate->link[route->ports[i]];
 
 		if (state == UNASKED || state == SILENT)
-			locate_set_link(locate, way->ports[i], UP);
-		locate_prove(locate, way->ports[i]);
+			locate_set_link(locate, route->ports[i], UP);
+		locate_prove(locate, route->ports[i]);
 	}
 }
 
 /* Doubts all unproven switches on the path to a switch that did not answer. */
-static void blame_path(struct pm_locate *locate, const struct way *way)
+static void blame_path(struct pm_locate *locate, const struct directed_route *route)
 {
-	for (int i = 0; i < way->hops; i++) {
-		uint32_t remote = locate_remote(locate, way->ports[i]);
+	for (int i = 0; i < route->hops; i++) {
+		uint32_t remote = locate_remote(locate, route->ports[i]);
 
 		if (!locate_is_proven(locate, remote))
 			locate->doubtful[remote] = 1;
@@ -271,7 +273,7 @@ void pm_locate_answered(struct pm_locate *locate, uint32_t sw, bool answered)
 
 	if (answered) {
 		if (probe)
-			prove_path(locate, &probe->way);
+			prove_path(locate, &probe->route);
 	} else {
 		locate->silences++;
 		locate->careful = true;
@@ -279,7 +281,7 @@ void pm_locate_answered(struct pm_locate *locate, uint32_t sw, bool answered)
 		/* It may have failed after its report. */
 		locate->heard[sw] = locate->answered[sw];
 		if (probe)
-			blame_path(locate, &probe->way);
+			blame_path(locate, &probe->route);
 		else
 			locate->mute[sw] = 1;
 	}
