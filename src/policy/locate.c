@@ -213,7 +213,7 @@ uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone)
 
 static void list_question(struct pm_locate *locate, uint32_t port)
 {
-	if (locate->count == locate->max || locate->link[port] != UNASKED)
+	if (locate->count == locate->max || locate->link[port] != UNQUERIED)
 		return;
 	locate_set_link(locate, port, QUERIED_REMOTE);
 	locate->link[port] = QUERIED;
@@ -248,7 +248,7 @@ static void query_port(struct pm_locate *locate, uint32_t port)
 	const struct pm_port *ports = locate->plan->topology->ports;
 	struct directed_route route;
 
-	if (locate->link[port] != UNASKED || !locate_was_usable(locate, port))
+	if (locate->link[port] != UNQUERIED || !locate_was_usable(locate, port))
 		return;
 	if (locate->careful && locate_is_proven(locate, ports[ports[port].peer].node))
 		port = ports[port].peer;
@@ -264,7 +264,7 @@ static void query_undiscovered(struct pm_locate *locate, uint32_t port)
 	uint32_t sw = locate->plan->topology->ports[port].node;
 	struct directed_route route;
 
-	if (locate->link[port] != UNASKED || locate_remote(locate, port) == PM_NONE)
+	if (locate->link[port] != UNQUERIED || locate_remote(locate, port) == PM_NONE)
 		return;
 	if (locate->careful && !locate_is_proven(locate, sw))
 		query_for_proof(locate, sw);
@@ -341,7 +341,7 @@ static void query_between_reporters(struct pm_locate *locate)
 
 /* A switch's links in one direction, by their state. */
 struct tally {
-	uint32_t unasked, up, down;
+	uint32_t unqueried, up, down;
 };
 
 static struct tally count_links(const struct pm_locate *locate, uint32_t sw,
@@ -353,7 +353,7 @@ static struct tally count_links(const struct pm_locate *locate, uint32_t sw,
 		if (locate->plan->tree.direction[i] != direction ||
 		    !locate_was_usable(locate, i))
 			continue;
-		tally.unasked += locate->link[i] == UNASKED;
+		tally.unqueried += locate->link[i] == UNQUERIED;
 		tally.up += locate->link[i] == UP;
 		tally.down += locate->link[i] == DOWN;
 	}
@@ -432,7 +432,7 @@ static bool is_dark(const struct pm_locate *locate, uint32_t sw)
 {
 	struct tally below = count_links(locate, sw, PM_DOWN);
 
-	return is_suspect(locate, sw) && below.down && !below.up && !below.unasked;
+	return is_suspect(locate, sw) && below.down && !below.up && !below.unqueried;
 }
 
 /* Whether some first-level switch of the component is known to be usable. */
@@ -454,7 +454,7 @@ static void query_one_below(struct pm_locate *locate, uint32_t sw)
 
 	pm_for_each_port(i, locate->plan->topology, sw) {
 		if (locate->plan->tree.direction[i] != PM_DOWN ||
-		    !locate_was_usable(locate, i) || locate->link[i] != UNASKED)
+		    !locate_was_usable(locate, i) || locate->link[i] != UNQUERIED)
 			continue;
 		if (found == PM_NONE)
 			found = i;
@@ -480,7 +480,7 @@ static void query_suspects(struct pm_locate *locate)
 	if (locate->count)
 		return;
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++) {
-		if (!is_suspect(locate, sw) || !count_links(locate, sw, PM_UP).unasked)
+		if (!is_suspect(locate, sw) || !count_links(locate, sw, PM_UP).unqueried)
 			continue;
 		if (!is_dark(locate, sw) || has_live_entry(locate, tree->component[sw]))
 			query_about(locate, sw, PM_UP);
@@ -557,7 +557,7 @@ void pm_locate_be_careful(struct pm_locate *locate)
 	locate->excused = locate->silences;
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
 		if (locate->link[i] == SILENT || locate->link[i] == UP)
-			locate_set_link(locate, i, UNASKED);
+			locate_set_link(locate, i, UNQUERIED);
 	locate_prove_again(locate);
 }
 
@@ -567,7 +567,7 @@ static void conclude(struct pm_locate *locate)
 	/* not queried in the end */
 	for (uint32_t i = 0; i < locate->plan->topology->num_ports; i++)
 		if (locate->link[i] == QUERIED)
-			locate_set_link(locate, i, UNASKED);
+			locate_set_link(locate, i, UNQUERIED);
 	locate->num_probes = 0;
 	if (locate->silences == locate->excused)
 		return;

@@ -8,7 +8,7 @@
 #include <portmajor/policy/locate.h>
 
 enum link_state {
-	UNASKED,
+	UNQUERIED,
 	QUERIED,	/* at this end .. */
 	QUERIED_REMOTE, /* .. or at the other end */
 	UP,

@@ -250,7 +250,7 @@ static void prove_path(struct pm_locate *locate, const struct directed_route *ro
 	for (int i = 0; i < route->hops; i++) {
 		uint8_t state = locate->link[route->ports[i]];
 
-		if (state == UNASKED || state == SILENT)
+		if (state == UNQUERIED || state == SILENT)
 			locate_set_link(locate, route->ports[i], UP);
 		locate_prove(locate, route->ports[i]);
 	}
