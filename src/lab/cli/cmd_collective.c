@@ -16,23 +16,22 @@
 /* An algorithm's cost by equations and as played; NULL: *status has the reason. */
 static json_t *cost_json(const struct collective_request *request,
 			 enum pm_collective algorithm, uint32_t bytes,
-			 struct collective_way method, int *status)
+			 struct circuit_rule rule, int *status)
 {
-	const struct pm_circuit_costs costs = collective_costs(request, method);
+	const struct pm_circuit_costs costs = collective_costs(request, rule);
 	struct pm_circuits_result result = {0};
-	uint32_t ports = method.kept ? method.ports : 1;
+	uint32_t ports = rule.kept ? rule.ports : 1;
 
-	*status = collective_simulate(request, algorithm, bytes, method, &result);
+	*status = collective_simulate(request, algorithm, bytes, rule, &result);
 	lab_steps_next(request->steps);
 	if (*status)
 		return NULL;
-	return json_pack("{s:I, s:f, s:f, s:I, s:I}", "ports", (json_int_t)method.ports,
-			 "equation",
-			 pm_collective_seconds(algorithm, request->processes, bytes,
-					       ports, &costs),
-			 "simulated", result.seconds, "circuits",
-			 (json_int_t)result.setups, "most_circuits",
-			 (json_int_t)result.peak);
+	return json_pack(
+		"{s:I, s:f, s:f, s:I, s:I}", "ports", (json_int_t)rule.ports, "equation",
+		pm_collective_seconds(algorithm, request->processes, bytes, ports,
+				      &costs),
+		"simulated", result.seconds, "circuits", (json_int_t)result.setups,
+		"most_circuits", (json_int_t)result.peak);
 }
 
 /* Describes the costs of a size; returns an exit status. */
@@ -45,20 +44,20 @@ static int describe_size(const struct collective_request *request,
 
 	json_object_set_new(row, "naive",
 			    cost_json(request, algorithm, bytes,
-				      (struct collective_way){.ports = 1}, &status));
+				      (struct circuit_rule){.ports = 1}, &status));
 	for (uint32_t i = 0; !status && i < request->ports.num; i++)
-		json_array_append_new(kept,
-				      cost_json(request, algorithm, bytes,
-						(struct collective_way){
-							.ports = request->ports.values[i],
+		json_array_append_new(
+			kept,
+			cost_json(request, algorithm, bytes,
+				  (struct circuit_rule){.ports = request->ports.values[i],
 							.kept = true},
-						&status));
+				  &status));
 	json_object_set_new(row, "proposed", kept);
 	if (!status)
 		json_object_set_new(row, "ideal",
 				    cost_json(request, algorithm, bytes,
-					      (struct collective_way){
-						      PM_CIRCUITS_MAX_PORTS, true, true},
+					      (struct circuit_rule){PM_CIRCUITS_MAX_PORTS,
+								    true, true},
 					      &status));
 	json_array_append_new(rows, row);
 	return status;

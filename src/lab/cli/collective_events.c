@@ -45,15 +45,15 @@ static int find_function(const json_t *call, enum pm_collective *algorithm)
 
 static int play_call(const struct collective_request *request,
 		     enum pm_collective algorithm, uint32_t bytes,
-		     struct collective_way way, struct played *played)
+		     struct circuit_rule rule, struct played *played)
 {
-	double gamma = way.ideal ? 0 : request->setup_us * 1e-6;
+	double gamma = rule.ideal ? 0 : request->setup_us * 1e-6;
 	struct pm_circuits_result result = {0};
 	struct pm_error err;
 	int status =
 		pm_collective_check(algorithm, request->processes, &err)
 			? cli_fail(EXIT_USAGE, "%s", err.text)
-			: collective_simulate(request, algorithm, bytes, way, &result);
+			: collective_simulate(request, algorithm, bytes, rule, &result);
 
 	played->calls++;
 	played->setups += result.groups + request->call_setups;
@@ -62,7 +62,7 @@ static int play_call(const struct collective_request *request,
 }
 
 static int play_event(const struct collective_request *request, const json_t *event,
-		      size_t number, struct collective_way way, struct played *played)
+		      size_t number, struct circuit_rule rule, struct played *played)
 {
 	const json_t *compute = json_object_get(event, "compute");
 	const json_t *bytes = json_object_get(event, "bytes");
@@ -81,14 +81,14 @@ static int play_event(const struct collective_request *request, const json_t *ev
 				"%s: event %zu is neither {\"compute\": SECONDS} nor "
 				"{\"call\": \"Alltoall\" or the like, \"bytes\": N}",
 				request->events, number + 1);
-	return play_call(request, algorithm, (uint32_t)json_integer_value(bytes), way,
+	return play_call(request, algorithm, (uint32_t)json_integer_value(bytes), rule,
 			 played);
 }
 
-/* Plays the events in one way, and adds its results to *ways; returns an exit status. */
-static int play_way(const struct collective_request *request, const json_t *events,
-		    const char *name, struct collective_way way, json_t **ways,
-		    struct played *played)
+/* Plays the events by one rule, and adds its results to *ways; returns an exit status. */
+static int play_rule(const struct collective_request *request, const json_t *events,
+		     const char *name, struct circuit_rule rule, json_t **ways,
+		     struct played *played)
 {
 	const json_t *event;
 	int status = EXIT_FINE;
@@ -97,13 +97,14 @@ static int play_way(const struct collective_request *request, const json_t *even
 	*played = (struct played){0};
 	json_array_foreach(events, i, event) {
 		if (!status)
-			status = play_event(request, event, i, way, played);
+			status = play_event(request, event, i, rule, played);
 		lab_steps_next(request->steps);
 	}
-	*ways = pm_json_append(
-		*ways, json_pack("{s:s, s:I, s:f, s:I}", "circuits", name, "ports",
-				 (json_int_t)way.ports, "seconds", played->seconds,
-				 "setups", (json_int_t)(way.ideal ? 0 : played->setups)));
+	*ways = pm_json_append(*ways,
+			       json_pack("{s:s, s:I, s:f, s:I}", "circuits", name,
+					 "ports", (json_int_t)rule.ports, "seconds",
+					 played->seconds, "setups",
+					 (json_int_t)(rule.ideal ? 0 : played->setups)));
 	return status;
 }
 
@@ -120,18 +121,18 @@ int collective_events_play(const struct collective_request *request, json_t **ob
 			(2 + request->ports.num) * (json_array_size(events) + 1),
 			request->output.quiet);
 	if (!status)
-		status = play_way(request, events, "naive",
-				  (struct collective_way){.ports = 1}, &ways, &played);
+		status = play_rule(request, events, "naive",
+				   (struct circuit_rule){.ports = 1}, &ways, &played);
 	for (uint32_t i = 0; !status && i < request->ports.num; i++)
 		status =
-			play_way(request, events, "proposed",
-				 (struct collective_way){
-					 .ports = request->ports.values[i], .kept = true},
-				 &ways, &played);
+			play_rule(request, events, "proposed",
+				  (struct circuit_rule){.ports = request->ports.values[i],
+							.kept = true},
+				  &ways, &played);
 	if (!status)
-		status = play_way(
+		status = play_rule(
 			request, events, "ideal",
-			(struct collective_way){PM_CIRCUITS_MAX_PORTS, true, true}, &ways,
+			(struct circuit_rule){PM_CIRCUITS_MAX_PORTS, true, true}, &ways,
 			&played);
 	lab_steps_end(request->steps);
 	*object = json_pack(
@@ -145,12 +146,12 @@ int collective_events_play(const struct collective_request *request, json_t **ob
 
 void collective_events_print(const json_t *object)
 {
-	const json_t *way;
+	const json_t *rule;
 	size_t i;
 
 	cli_text_print(object, "\n{calls|call|calls}, {%%%computing} s of computing, "
 			       "{call_setups} more set-ups in each call\n");
-	json_array_foreach(json_object_get(object, "ways"), i, way)
-		cli_text_print(way, "{circuits}, {ports|port|ports}: {%%%%%%seconds} s, "
-				    "{setups} set-ups one after the other\n");
+	json_array_foreach(json_object_get(object, "ways"), i, rule)
+		cli_text_print(rule, "{circuits}, {ports|port|ports}: {%%%%%%seconds} s, "
+				     "{setups} set-ups one after the other\n");
 }

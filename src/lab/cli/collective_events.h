@@ -22,19 +22,19 @@ struct collective_request {
 };
 
 /* A rule for circuits: naive, proposed or ideal. */
-struct collective_way {
+struct circuit_rule {
 	uint32_t ports;
 	bool kept;
 	bool ideal;
 };
 
 struct pm_circuit_costs collective_costs(const struct collective_request *request,
-					 struct collective_way method);
+					 struct circuit_rule rule);
 
 /* Simulates one operation by that rule; an exit status. */
 int collective_simulate(const struct collective_request *request,
 			enum pm_collective algorithm, uint32_t bytes,
-			struct collective_way method, struct pm_circuits_result *result);
+			struct circuit_rule rule, struct pm_circuits_result *result);
 
 /*
  * The first simulates the file of events by each rule, and describes the results in

@@ -6,26 +6,26 @@
 #include <errno.h>
 
 struct pm_circuit_costs collective_costs(const struct collective_request *request,
-					 struct collective_way method)
+					 struct circuit_rule rule)
 {
 	return (struct pm_circuit_costs){
 		.alpha = request->latency_ns * 1e-9,
 		.beta = 8e-6 / request->mbps,
-		.gamma = method.ideal ? 0 : request->setup_us * 1e-6,
+		.gamma = rule.ideal ? 0 : request->setup_us * 1e-6,
 	};
 }
 
 int collective_simulate(const struct collective_request *request,
 			enum pm_collective algorithm, uint32_t bytes,
-			struct collective_way method, struct pm_circuits_result *result)
+			struct circuit_rule rule, struct pm_circuits_result *result)
 {
 	const struct pm_circuits_config config = {
-		.costs = collective_costs(request, method),
-		.ports = method.ports,
-		.kept = method.kept,
-		.circuits = method.ideal ? 0 : request->circuits,
+		.costs = collective_costs(request, rule),
+		.ports = rule.ports,
+		.kept = rule.kept,
+		.circuits = rule.ideal ? 0 : request->circuits,
 	};
-	bool turns = !method.kept || method.ports == 1;
+	bool turns = !rule.kept || rule.ports == 1;
 	struct pm_schedule *schedule = NULL;
 	struct pm_error err;
 	int rc;
