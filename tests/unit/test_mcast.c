@@ -23,7 +23,7 @@
 
 /* As in repairer.c. */
 #define RETRY_MS 100 /* and a little more */
-#define UNASKED_MS 5000
+#define COMPARE_MS 5000
 #define REJOIN_MS 10000
 
 static struct pm_fabric *fabric;
@@ -167,7 +167,7 @@ static void test_nothing_configured(void **state)
 	subnet_mcast_run(false);
 	subnet_let_send();
 	assert_true(subnet_mcast_has_entries(PAIR));
-	work(UNASKED_MS);
+	work(COMPARE_MS);
 	assert_false(subnet_mcast_has_entries(PAIR));
 	subnet_join("b0", PAIR, false);
 	subnet_join("a1", PAIR, false);

@@ -457,7 +457,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 			rc == -ENOMEM ? "out of memory" : "groups are no groups";
 	else if (m->hushed || done->wire.sent)
 		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls, &m->shown);
-	done->unasked = is_hushed(m);
+	done->compare_later = is_hushed(m);
 	done->milliseconds = clock_ms() - start;
 	return true;
 }

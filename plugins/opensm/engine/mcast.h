@@ -38,12 +38,12 @@ struct mcast_subject {
 /* Result. */
 struct mcast_done {
 	uint32_t groups, trees; /* OpenSM's groups, and those with a tree */
-	uint32_t spanned;  /* of these: over any links, as no switch reaches all members
-			      downwards */
-	uint32_t excluded; /* members in no tree */
-	uint32_t places;   /* different MFT blocks */
-	uint32_t ordered;  /* groups with an order */
-	bool unasked; /* OpenSM does not report groups that end: compare again later */
+	uint32_t spanned;   /* of these: over any links, as no switch reaches all members
+			       downwards */
+	uint32_t excluded;  /* members in no tree */
+	uint32_t places;    /* different MFT blocks */
+	uint32_t ordered;   /* groups with an order */
+	bool compare_later; /* OpenSM does not report groups that end */
 	double milliseconds;
 	struct mft_wire_done wire; /* .gave_up: why some blocks are left */
 };

@@ -16,7 +16,7 @@
 #define RETRY_MS 50	   /* until the rest is tried again; doubled each time .. */
 #define RETRIES 6	   /* .. so many times */
 #define REST_MS 60000	   /* pause after rebalancing met a silent switch */
-#define UNASKED_MS 5000	   /* until groups are examined unasked */
+#define COMPARE_MS 5000	   /* until groups are compared without a report */
 #define REJOIN_MS 10000	   /* for hosts to join a new master's groups */
 #define LATER_MS 1000	   /* until failed work is tried again */
 
@@ -710,7 +710,7 @@ static void note_groups(struct repairer *r, const struct mcast_done *done)
 	r->groups_ms = 0;
 	if (!done->wire.gave_up) {
 		r->groups_retries = 0;
-		r->groups_ms = done->unasked ? clock_ms() + UNASKED_MS : 0;
+		r->groups_ms = done->compare_later ? clock_ms() + COMPARE_MS : 0;
 	} else if (r->groups_retries < RETRIES) {
 		r->groups_ms = clock_ms() + (double)(RETRY_MS << r->groups_retries++);
 	}
