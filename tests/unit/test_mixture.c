@@ -60,13 +60,13 @@ static void add_set(struct pm_lft_trace *trace, uint64_t ns, uint32_t sw,
 }
 
 static void assert_ring(const struct pm_mixture *found, const struct pm_mixture_ring *it,
-			uint32_t made, uint32_t mended, const uint32_t *at,
+			uint32_t made, uint32_t removed, const uint32_t *at,
 			uint32_t length)
 {
 	uint32_t turn = 0;
 
 	assert_int_equal(it->made, made);
-	assert_int_equal(it->mended, mended);
+	assert_int_equal(it->removed, removed);
 	assert_int_equal(it->length, length);
 	while (turn < length && found->at[it->first + turn] != at[0])
 		turn++;
@@ -104,7 +104,7 @@ static void test_loop(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* The same loop, made and mended by Sets that arrive at one time: it was never there. */
+/* The same loop, made and removed by Sets that arrive at one time: it was never there. */
 static void test_momentary_loop(void **state)
 {
 	static const uint8_t tables[] = {1, 2, 3, 3, 1, 2, 2, 3, 1};
@@ -154,7 +154,7 @@ static void test_cycle(void **state)
 	assert_ring(&found, &found.cycles.list[0], 1, PM_MIXTURE_NOTHING, at, 3);
 	assert_int_equal(found.cycles.most, 1);
 	pm_mixture_free(&found);
-	/* Made and mended at one time: nothing was there. */
+	/* Made and removed at one time: nothing was there. */
 	add_set(trace, 200, 2, (const uint8_t[]){2, 3, 1});
 	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.cycles.num, 0);
@@ -290,12 +290,12 @@ static bool is_there(const struct scene *s, const struct pm_mixture_ring *it, ui
 		it->made == PM_MIXTURE_FIRST ||
 		(it->made == PM_MIXTURE_FAILURE ? failed
 						: s->trace->set[it->made].arrived <= ns);
-	bool mended = it->mended == PM_MIXTURE_FAILURE
-			      ? failed
-			      : it->mended < PM_MIXTURE_NOTHING &&
-					s->trace->set[it->mended].arrived <= ns;
+	bool removed = it->removed == PM_MIXTURE_FAILURE
+			       ? failed
+			       : it->removed < PM_MIXTURE_NOTHING &&
+					 s->trace->set[it->removed].arrived <= ns;
 
-	return made && !mended;
+	return made && !removed;
 }
 
 static uint64_t loops_found, cycles_found, moments;

@@ -29,8 +29,8 @@
 
 /* A loop or cycle. */
 struct pm_mixture_ring {
-	uint32_t made, mended; /* indexes of Sets, or one of those above */
-	uint32_t lid;	       /* of a loop */
+	uint32_t made, removed; /* indexes of Sets, or one of those above */
+	uint32_t lid;		/* of a loop */
 	uint32_t length;
 	size_t first; /* at[first..first + length): switches of a loop, or of a cycle the
 		       * ports that packets leave by, in the order of packets */

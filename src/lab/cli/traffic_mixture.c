@@ -57,7 +57,7 @@ static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_lft_tra
 	}
 	object = json_pack("{s:o, s:o, s:o}", is_loop ? "switches" : "links", list,
 			   "made", event_json(fabric, trace, ring->made), "mended",
-			   event_json(fabric, trace, ring->mended));
+			   event_json(fabric, trace, ring->removed));
 	if (!is_loop)
 		return object;
 	return cli_json_join(object,

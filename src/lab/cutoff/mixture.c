@@ -81,7 +81,7 @@ static uint32_t add_ring(struct follower *f, struct pm_mixture_rings *rings, uin
 	}
 	rings->list[rings->num] = (struct pm_mixture_ring){
 		.made = f->now,
-		.mended = PM_MIXTURE_NOTHING,
+		.removed = PM_MIXTURE_NOTHING,
 		.lid = lid,
 		.length = length,
 		.first = found->num_at,
@@ -108,7 +108,7 @@ static void begin_loop(struct follower *f, uint32_t lid, uint32_t sw)
 
 static void end_loop(struct follower *f, struct pm_mixture_ring *loop)
 {
-	loop->mended = f->now;
+	loop->removed = f->now;
 	f->loops[loop->lid]--;
 	f->num_loops--;
 }
@@ -121,7 +121,7 @@ static void end_loop_at(struct follower *f, uint32_t lid, uint32_t sw)
 	for (uint32_t i = loops->num; i-- && f->loops[lid];) {
 		struct pm_mixture_ring *loop = &loops->list[i];
 
-		if (loop->lid != lid || loop->mended != PM_MIXTURE_NOTHING)
+		if (loop->lid != lid || loop->removed != PM_MIXTURE_NOTHING)
 			continue;
 		for (uint32_t k = 0; k < loop->length; k++)
 			if (f->found->at[loop->first + k] == sw) {
@@ -173,7 +173,7 @@ static void cut_loops(struct follower *f)
 		struct pm_mixture_ring *loop = &loops->list[i];
 
 		for (uint32_t k = 0;
-		     k < loop->length && loop->mended == PM_MIXTURE_NOTHING; k++)
+		     k < loop->length && loop->removed == PM_MIXTURE_NOTHING; k++)
 			if (next_of(f, loop->lid, f->found->at[loop->first + k]) ==
 			    PM_NONE)
 				end_loop(f, loop);
@@ -292,7 +292,7 @@ static void end_cycle(void *context, uint32_t ring)
 {
 	struct follower *f = context;
 
-	f->found->cycles.list[ring].mended = f->now;
+	f->found->cycles.list[ring].removed = f->now;
 	f->num_cycles--;
 }
 
@@ -450,10 +450,10 @@ static void drop_momentary(const struct follower *f, struct pm_mixture_rings *ri
 	for (uint32_t i = 0; i < rings->num; i++) {
 		const struct pm_mixture_ring *ring = &rings->list[i];
 		bool is_set = ring->made < PM_MIXTURE_NOTHING &&
-			      ring->mended < PM_MIXTURE_NOTHING;
+			      ring->removed < PM_MIXTURE_NOTHING;
 
 		if (!is_set || f->trace->set[ring->made].arrived !=
-				       f->trace->set[ring->mended].arrived)
+				       f->trace->set[ring->removed].arrived)
 			rings->list[kept++] = *ring;
 	}
 	rings->num = kept;
