@@ -295,7 +295,7 @@ int pm_lid_history_add_tables(struct pm_lid_history *history, const struct pm_pl
 		for (uint32_t lid = 1; lid < length && lid <= PM_MAX_LID; lid++)
 			if (!history->trace[lid].settled)
 				look_at(&look, lid, &history->trace[lid]);
-		history->unheeded = true;
+		history->tables_added = true;
 	}
 	pm_pool_free(&pool);
 	return rc;

@@ -33,7 +33,7 @@ struct pm_lid_history {
 	struct pm_claim *claims; /* by GUID; low is 0: no longer valid */
 	uint32_t num_claims;
 	struct trace *trace; /* [0..PM_MAX_LID] */
-	bool unheeded;	     /* tables have added history since the last plan */
+	bool tables_added;   /* tables were added since the last plan */
 };
 
 /* The valid claim of a GUID, or NULL. */

@@ -389,7 +389,7 @@ int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *hist
 	if (rc)
 		goto out;
 	history_settle(history, plan, restore->now, false);
-	if (!find_comers(&r) && !history->unheeded) {
+	if (!find_comers(&r) && !history->tables_added) {
 		*restored = NULL;
 		goto out;
 	}
@@ -397,7 +397,7 @@ int pm_plan_restore_lids(const struct pm_plan *plan, struct pm_lid_history *hist
 	rc = r.plan ? restore_all(&r, err) : -ENOMEM;
 	if (rc)
 		goto out;
-	history->unheeded = false;
+	history->tables_added = false;
 	history_settle(history, r.plan, restore->now, true);
 	history_release(history, r.plan);
 	*restored = NULL;
