@@ -82,7 +82,8 @@ static int keep_held(struct plugin *plugin, const struct routing_found *found,
 	}
 	if (rc)
 		return rc;
-	adopted = pm_routes_adopt(plugin->view.routes, held, !(found && found->strict));
+	adopted =
+		pm_routes_adopt(plugin->view.routes, held, !(found && found->same_plan));
 	if (adopted)
 		pm_routes_update(plugin->view.routes, plugin->view.usable,
 				 &plugin->view.detours);

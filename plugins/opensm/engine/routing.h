@@ -19,7 +19,7 @@ void routing_forget(struct plugin *plugin);
 /* Tables found in the switches, to keep if good. */
 struct routing_found {
 	struct recovered tables; /* empty: OpenSM's record is used instead */
-	bool strict;		 /* the tables' LIDs may be this plan's */
+	bool same_plan;		 /* the tables' LIDs may be of this plan */
 };
 
 /*

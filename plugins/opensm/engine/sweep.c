@@ -282,7 +282,7 @@ static int settle_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 		rc = routing_update_plan(plugin, fabric, true, err);
 	if (!rc && fresh && has_lids(fabric))
 		planning_set_adopted(planning, true);
-	found->strict = !rc && fresh && planning->plan == planning->base;
+	found->same_plan = !rc && fresh && planning->plan == planning->base;
 	if (!rc && planning->plan->adopted && plugin->repairer) {
 		repairer_acquire(plugin->repairer);
 		rc = recover_read(plugin->smps, plugin->osm, planning->plan,
@@ -314,7 +314,7 @@ static int plan_and_compute(struct plugin *plugin, struct pm_fabric *fabric,
 			    bool reassign, struct pm_error *err)
 {
 	bool standby = plugin->osm->subn.coming_out_of_standby;
-	struct routing_found found = {.strict = false};
+	struct routing_found found = {.same_plan = false};
 	bool settled;
 	int rc;
 
@@ -994,7 +994,7 @@ void sweep_publish(struct plugin *plugin)
  */
 static int compute_shadow(struct plugin *plugin, struct pm_error *err)
 {
-	struct routing_found found = {.strict = false};
+	struct routing_found found = {.same_plan = false};
 	struct pm_fabric *fabric;
 	int rc = check_options(plugin, err);
 
