@@ -324,14 +324,14 @@ static enum pm_damping_state state_of(const struct record *r, uint64_t now_ms)
 }
 
 bool pm_damping_next(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
-		     struct pm_damped_link *flap)
+		     struct pm_damped_link *link)
 {
 	const struct record *r;
 
 	if (*at >= damping->num)
 		return false;
 	r = &damping->records[(*at)++];
-	*flap = (struct pm_damped_link){
+	*link = (struct pm_damped_link){
 		.end = {r->end[0], r->end[1]},
 		.state = state_of(r, now_ms),
 		.downs = r->downs,

@@ -98,7 +98,7 @@ struct pm_damped_link {
  * there is none.
  */
 bool pm_damping_next(const struct pm_damping *damping, uint64_t now_ms, uint32_t *at,
-		     struct pm_damped_link *flap);
+		     struct pm_damped_link *link);
 
 /* "noted", "down", "on-hold", "needed" or "watched". */
 const char *pm_damping_state_name(enum pm_damping_state state);

@@ -104,15 +104,15 @@ static void list_holds(const struct view *view, char *text, size_t size)
 	const struct pm_fabric *topology = view->plan->topology;
 	uint64_t now = (uint64_t)clock_ms();
 	uint32_t at = 0, named = 0;
-	struct pm_damped_link flap;
+	struct pm_damped_link link;
 	size_t used = 0;
 
 	text[0] = '\0';
-	while (view->damping && pm_damping_next(view->damping, now, &at, &flap) &&
+	while (view->damping && pm_damping_next(view->damping, now, &at, &link) &&
 	       used < size) {
-		uint32_t sw = pm_fabric_find_guid(topology, flap.end[0].guid);
+		uint32_t sw = pm_fabric_find_guid(topology, link.end[0].guid);
 
-		if (flap.state != PM_DAMPING_ON_HOLD && flap.state != PM_DAMPING_NEEDED)
+		if (link.state != PM_DAMPING_ON_HOLD && link.state != PM_DAMPING_NEEDED)
 			continue;
 		if (named++ == NAMED) {
 			snprintf(text + used, size - used, ", ..");
@@ -122,8 +122,8 @@ static void list_holds(const struct view *view, char *text, size_t size)
 			text + used, size - used,
 			"%s%s[%u] (%s, %u times down, %u s left)", named > 1 ? ", " : "",
 			sw == PM_NONE ? "?" : pm_fabric_label(topology, sw),
-			flap.end[0].num, pm_damping_state_name(flap.state), flap.downs,
-			(flap.left_ms + 999) / 1000);
+			link.end[0].num, pm_damping_state_name(link.state), link.downs,
+			(link.left_ms + 999) / 1000);
 	}
 }
 

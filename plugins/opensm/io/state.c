@@ -624,18 +624,18 @@ static json_t *make_damping(const struct view *view)
 {
 	uint64_t now = (uint64_t)clock_ms();
 	json_t *list = json_array();
-	struct pm_damped_link flap;
+	struct pm_damped_link link;
 	uint32_t at = 0;
 
-	while (view->damping && pm_damping_next(view->damping, now, &at, &flap))
+	while (view->damping && pm_damping_next(view->damping, now, &at, &link))
 		list = pm_json_append(list,
 				      json_pack("{s:[o, o], s:s, s:I, s:I, s:I}", "ends",
-						make_end(view, &flap.end[0]),
-						make_end(view, &flap.end[1]), "state",
-						pm_damping_state_name(flap.state),
-						"downs", (json_int_t)flap.downs,
-						"hold_ms", (json_int_t)flap.hold_ms,
-						"left_ms", (json_int_t)flap.left_ms));
+						make_end(view, &link.end[0]),
+						make_end(view, &link.end[1]), "state",
+						pm_damping_state_name(link.state),
+						"downs", (json_int_t)link.downs,
+						"hold_ms", (json_int_t)link.hold_ms,
+						"left_ms", (json_int_t)link.left_ms));
 	return list;
 }
 

@@ -382,11 +382,11 @@ static void load_holds(const struct store *store, const struct candidate *from,
 	char *path = join_path(from->place, kept_name[KEPT_HOLDS]);
 	int rc = holds->rc;
 	uint32_t none = 0;
-	struct pm_damped_link flap;
+	struct pm_damped_link link;
 
 	/* Holds from the file are not mixed with those of this process. */
 	if (!request->damping ||
-	    pm_damping_next(request->damping, request->now_ms, &none, &flap))
+	    pm_damping_next(request->damping, request->now_ms, &none, &link))
 		rc = -ENOENT;
 	if (!rc)
 		rc = path ? pm_damping_file_parse(holds->text, holds->length, path,
