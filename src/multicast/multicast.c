@@ -23,17 +23,18 @@ static void mark_usable(const struct pm_multicast *m, const uint8_t *usable,
 	}
 }
 
-static void update_view(struct pm_multicast *m, struct view *view, const uint8_t *usable)
+static void update_range(struct pm_multicast *m, struct mlid_range *range,
+			 const uint8_t *usable)
 {
-	mark_usable(m, usable, view->first, view->usable);
-	pm_reach_compute(m->topology, m->tree, view->usable, &view->reach);
-	pm_reach_parts(m->topology, view->usable, view->part, m->queue);
+	mark_usable(m, usable, range->first, range->usable);
+	pm_reach_compute(m->topology, m->tree, range->usable, &range->reach);
+	pm_reach_parts(m->topology, range->usable, range->part, m->queue);
 }
 
 void pm_multicast_set_links(struct pm_multicast *m, const uint8_t *usable)
 {
-	for (uint32_t i = 0; i < m->num_views; i++)
-		update_view(m, &m->views[i], usable);
+	for (uint32_t i = 0; i < m->num_ranges; i++)
+		update_range(m, &m->ranges[i], usable);
 }
 
 /* The smallest capacity above `end`, or the number of all MLIDs. */
@@ -47,32 +48,32 @@ static uint32_t next_end(const struct pm_multicast *m, uint32_t end)
 	return next;
 }
 
-static void make_view(struct pm_multicast *m, struct view *view, uint32_t first)
+static void make_range(struct pm_multicast *m, struct mlid_range *range, uint32_t first)
 {
-	view->first = first;
-	view->end = next_end(m, first);
-	view->usable = pm_pool_array(&m->pool, m->topology->num_ports, 1);
-	view->part = pm_pool_array(&m->pool, m->num_switches, sizeof(uint32_t));
-	view->capable =
+	range->first = first;
+	range->end = next_end(m, first);
+	range->usable = pm_pool_array(&m->pool, m->topology->num_ports, 1);
+	range->part = pm_pool_array(&m->pool, m->num_switches, sizeof(uint32_t));
+	range->capable =
 		pm_pool_array(&m->pool, pm_bits_words(m->num_switches), sizeof(uint64_t));
-	pm_reach_init(m->tree, &m->pool, &view->reach);
-	if (view->capable)
+	pm_reach_init(m->tree, &m->pool, &range->reach);
+	if (range->capable)
 		for (uint32_t sw = 0; sw < m->num_switches; sw++)
 			if (m->capacity[sw] > first)
-				pm_bits_set(view->capable, sw);
+				pm_bits_set(range->capable, sw);
 }
 
-static int make_views(struct pm_multicast *m, struct pm_error *err)
+static int make_ranges(struct pm_multicast *m, struct pm_error *err)
 {
 	uint32_t count = 0, end = 0;
 
 	do
 		end = next_end(m, end);
 	while (count++, end < PM_MLIDS);
-	m->views = pm_pool_array(&m->pool, count, sizeof(*m->views));
-	for (end = 0; m->views && m->num_views < count; m->num_views++) {
-		make_view(m, &m->views[m->num_views], end);
-		end = m->views[m->num_views].end;
+	m->ranges = pm_pool_array(&m->pool, count, sizeof(*m->ranges));
+	for (end = 0; m->ranges && m->num_ranges < count; m->num_ranges++) {
+		make_range(m, &m->ranges[m->num_ranges], end);
+		end = m->ranges[m->num_ranges].end;
 	}
 	return pm_pool_check(&m->pool, err);
 }
@@ -156,7 +157,7 @@ int pm_multicast_new(const struct pm_plan *plan, const struct pm_multicast_confi
 	if (!rc)
 		rc = index_whole(m, err);
 	if (!rc)
-		rc = make_views(m, err);
+		rc = make_ranges(m, err);
 	if (rc) {
 		pm_multicast_free(m);
 		return rc;

@@ -14,9 +14,9 @@
 
 static bool is_link_usable(const void *context, uint32_t port)
 {
-	const struct view *view = context;
+	const struct mlid_range *range = context;
 
-	return view->usable[port];
+	return range->usable[port];
 }
 
 /* The first switch with members, in whatever order members are listed. */
@@ -76,7 +76,7 @@ int pm_multicast_span(struct pm_multicast *m, const struct pm_group *group,
 	start = find_start(m);
 	pm_search_begin(&search);
 	pm_search_start(&search, start);
-	pm_search_run(&search, is_link_usable, trees_view(m, index));
+	pm_search_run(&search, is_link_usable, trees_range(m, index));
 	m->growing.stamp[start] = ++m->growing.now;
 	for (uint32_t i = 0; i < m->num_sites; i++)
 		add_branch(m, search.by, m->sites[i], index, tables);

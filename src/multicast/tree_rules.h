@@ -18,7 +18,7 @@
 #define TREE_POSITIONS (PM_MAX_PORTS / PM_MFT_POSITION + 1)
 
 /* The fabric for MLIDs that the same switches can hold. */
-struct view {
+struct mlid_range {
 	uint32_t end;	   /* MLIDs PM_MLID_FIRST + i with i below `end`, and .. */
 	uint32_t first;	   /* .. from `first` on */
 	uint8_t *usable;   /* [port] usable, and both switches can hold the MLIDs */
@@ -62,8 +62,8 @@ struct pm_multicast {
 	uint32_t *ups;		/* .. by number */
 
 	/* With the usable links. */
-	struct view *views; /* by MLID */
-	uint32_t num_views;
+	struct mlid_range *ranges; /* by MLID */
+	uint32_t num_ranges;
 
 	/* Working memory for a group. */
 	uint32_t *order;		/* [plane] */
@@ -80,7 +80,7 @@ struct pm_multicast {
 
 /* A tree to build. */
 struct subject {
-	const struct view *view;
+	const struct mlid_range *range;
 	uint32_t index; /* MLID - PM_MLID_FIRST */
 	uint32_t key;	/* chooses among roots and parallel links */
 	uint32_t plane; /* the plane with preferred links */
@@ -102,7 +102,7 @@ uint32_t planes_top(const struct pm_multicast *m, uint32_t plane, uint32_t key);
 /* ---- trees.c ---- */
 
 /* The fabric for an MLID. */
-const struct view *trees_view(const struct pm_multicast *m, uint32_t index);
+const struct mlid_range *trees_range(const struct pm_multicast *m, uint32_t index);
 
 /*
  * Makes the tree of a group in m->growing, if the group's state needs one. m->sites are

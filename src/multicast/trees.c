@@ -59,29 +59,29 @@ static bool is_broad(const struct pm_multicast *m)
 	return without <= m->tree->num_leaves / BROAD_PART;
 }
 
-static bool is_capable(const struct view *view, uint32_t sw)
+static bool is_capable(const struct mlid_range *range, uint32_t sw)
 {
-	return pm_bits_test(view->capable, sw);
+	return pm_bits_test(range->capable, sw);
 }
 
 /*
  * The connected component with the most members, the first of equal ones; PM_NONE if no
  * site can take part.
  */
-static uint32_t find_main_part(struct pm_multicast *m, const struct view *view)
+static uint32_t find_main_part(struct pm_multicast *m, const struct mlid_range *range)
 {
 	uint32_t most = PM_NONE, members = 0;
 
 	for (uint32_t i = 0; i < m->num_sites; i++)
-		m->part_members[view->part[m->sites[i]]] = 0;
+		m->part_members[range->part[m->sites[i]]] = 0;
 	for (uint32_t i = 0; i < m->num_sites; i++) {
-		uint32_t sw = m->sites[i], part = view->part[sw];
+		uint32_t sw = m->sites[i], part = range->part[sw];
 
-		if (is_capable(view, sw))
+		if (is_capable(range, sw))
 			m->part_members[part] += m->site_members[sw];
 	}
 	for (uint32_t i = 0; i < m->num_sites; i++) {
-		uint32_t part = view->part[m->sites[i]], here = m->part_members[part];
+		uint32_t part = range->part[m->sites[i]], here = m->part_members[part];
 
 		if (here > members || (here && here == members && part < most)) {
 			most = part;
@@ -92,14 +92,14 @@ static uint32_t find_main_part(struct pm_multicast *m, const struct view *view)
 }
 
 /* Removes the sites that cannot take part; returns the number of their members. */
-static uint32_t exclude_sites(struct pm_multicast *m, const struct view *view)
+static uint32_t exclude_sites(struct pm_multicast *m, const struct mlid_range *range)
 {
-	uint32_t part = find_main_part(m, view), num = 0, excluded = 0;
+	uint32_t part = find_main_part(m, range), num = 0, excluded = 0;
 
 	for (uint32_t i = 0; i < m->num_sites; i++) {
 		uint32_t sw = m->sites[i];
 
-		if (is_capable(view, sw) && view->part[sw] == part) {
+		if (is_capable(range, sw) && range->part[sw] == part) {
 			m->sites[num++] = sw;
 		} else {
 			excluded += m->site_members[sw];
@@ -112,10 +112,10 @@ static uint32_t exclude_sites(struct pm_multicast *m, const struct view *view)
 
 /* ---- Root ---- */
 
-static bool reaches_all(const struct pm_multicast *m, const struct view *view,
+static bool reaches_all(const struct pm_multicast *m, const struct mlid_range *range,
 			uint32_t sw)
 {
-	const uint64_t *down = pm_reach_down(&view->reach, sw);
+	const uint64_t *down = pm_reach_down(&range->reach, sw);
 
 	for (uint32_t i = 0; i < m->num_sites; i++)
 		if (!pm_bits_test(down, m->sites[i]))
@@ -140,7 +140,7 @@ static uint32_t find_in_level(const struct pm_multicast *m, const struct subject
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t sw = switches[(i + subject->key) % num];
 
-		if (!reaches_all(m, subject->view, sw))
+		if (!reaches_all(m, subject->range, sw))
 			continue;
 		if (is_below_top(m, subject, sw))
 			return sw;
@@ -242,8 +242,8 @@ static bool leads_up(const struct pm_multicast *m, const struct subject *subject
 {
 	uint32_t remote = m->tree->remote[port];
 
-	return subject->view->usable[port] &&
-	       pm_bits_test(pm_reach_down(&subject->view->reach, root), remote);
+	return subject->range->usable[port] &&
+	       pm_bits_test(pm_reach_down(&subject->range->reach, root), remote);
 }
 
 /* Rates a port as a substitute for another port of the switch; 0 is best. */
@@ -347,7 +347,7 @@ static void trim_root(struct pm_multicast *m)
 /* Adds the leaves without members that the root reaches. */
 static void add_leaves(struct pm_multicast *m, const struct subject *subject)
 {
-	const uint64_t *down = pm_reach_down(&subject->view->reach, m->growing.root);
+	const uint64_t *down = pm_reach_down(&subject->range->reach, m->growing.root);
 
 	for (uint32_t l = 0; l < m->tree->num_leaves; l++)
 		if (pm_bits_test(down, m->tree->leaves[l]))
@@ -366,20 +366,20 @@ static void grow(struct pm_multicast *m, const struct subject *subject,
 	tree->root = m->growing.root;
 }
 
-const struct view *trees_view(const struct pm_multicast *m, uint32_t index)
+const struct mlid_range *trees_range(const struct pm_multicast *m, uint32_t index)
 {
-	const struct view *view = m->views;
+	const struct mlid_range *range = m->ranges;
 
-	while (index >= view->end)
-		view++;
-	return view;
+	while (index >= range->end)
+		range++;
+	return range;
 }
 
 void trees_make(struct pm_multicast *m, const struct pm_group *group,
 		struct pm_group_tree *tree)
 {
 	uint32_t index = group->mlid - (uint32_t)PM_MLID_FIRST, members;
-	struct subject subject = {.view = trees_view(m, index), .index = index};
+	struct subject subject = {.range = trees_range(m, index), .index = index};
 	bool large;
 
 	*tree = (struct pm_group_tree){.root = PM_NONE, .plane = PM_NONE};
@@ -388,7 +388,7 @@ void trees_make(struct pm_multicast *m, const struct pm_group *group,
 		return;
 	large = m->num_sites > m->large;
 	subject.broad = is_broad(m);
-	tree->excluded = exclude_sites(m, subject.view);
+	tree->excluded = exclude_sites(m, subject.range);
 	if (members - tree->excluded < 2)
 		return;
 	if (m->num_sites == 1) {
