@@ -211,7 +211,7 @@ uint32_t pm_locate_gone(const struct pm_locate *locate, uint8_t *gone)
 
 /* ---- Choosing ports ---- */
 
-static void list_question(struct pm_locate *locate, uint32_t port)
+static void list_query(struct pm_locate *locate, uint32_t port)
 {
 	if (locate->count == locate->max || locate->link[port] != UNQUERIED)
 		return;
@@ -233,7 +233,7 @@ static void query_for_proof(struct pm_locate *locate, uint32_t sw)
 		if (locate->link[route.ports[i]] == UP)
 			locate_prove(locate, route.ports[i]);
 		if (!locate_is_proven(locate, remote)) {
-			list_question(locate, route.ports[i]);
+			list_query(locate, route.ports[i]);
 			return;
 		}
 	}
@@ -255,7 +255,7 @@ static void query_port(struct pm_locate *locate, uint32_t port)
 	if (locate->careful && !locate_is_proven(locate, ports[port].node))
 		query_for_proof(locate, ports[port].node);
 	else if (locate_find_path(locate, ports[port].node, &route))
-		list_question(locate, port);
+		list_query(locate, port);
 }
 
 /* Queries a port with a link that was not up before. */
@@ -269,7 +269,7 @@ static void query_undiscovered(struct pm_locate *locate, uint32_t port)
 	if (locate->careful && !locate_is_proven(locate, sw))
 		query_for_proof(locate, sw);
 	else if (locate_find_path(locate, sw, &route))
-		list_question(locate, port);
+		list_query(locate, port);
 }
 
 static void query_all_ports(struct pm_locate *locate, uint32_t sw)
@@ -614,7 +614,7 @@ bool pm_locate_gave_up(const struct pm_locate *locate)
 	return locate->over || any_mute(locate);
 }
 
-uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t max)
+uint32_t pm_locate_queries(struct pm_locate *locate, uint32_t *ports, uint32_t max)
 {
 	static void (*const steps[])(struct pm_locate * locate) = {
 		query_at_home,	  query_between_reporters, query_suspects,

@@ -64,7 +64,7 @@ struct pm_locate {
 	struct probe probes[PM_LOCATE_PROBES];
 	uint32_t num_probes;
 
-	/* The list of pm_locate_questions. */
+	/* The list of pm_locate_queries. */
 	uint32_t *ports;
 	uint32_t count, max;
 };

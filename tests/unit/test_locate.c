@@ -160,7 +160,7 @@ static void run(struct truth *truth, struct pm_locate *locate)
 {
 	uint32_t ports[64], num;
 
-	while ((num = pm_locate_questions(locate, ports, LENGTH(ports)))) {
+	while ((num = pm_locate_queries(locate, ports, LENGTH(ports)))) {
 		query_all(truth, locate, ports, num);
 		assert_true(truth->queried <=
 			    2 * truth->world->plan->topology->num_ports);
@@ -456,7 +456,7 @@ static void test_unexplained(void **state)
 			snprintf(name, sizeof(name), "leaf%u", leaf);
 			pm_locate_report(locate, world_switch(&world, name));
 		}
-		while ((num = pm_locate_questions(locate, ports, LENGTH(ports)))) {
+		while ((num = pm_locate_queries(locate, ports, LENGTH(ports)))) {
 			assert_in_range(rounds, 0, 4);
 			assert_int_equal(num, 18 * cases[i].queried[rounds++]);
 			for (uint32_t q = 0; q < num; q++)
@@ -582,7 +582,7 @@ static void test_shared_link(void **state)
 	first = world.plan->topology->nodes[home].first_port;
 	out = world_entry(&world, "s0", "l0", 1) == 1 ? 2 : 3;
 	pm_locate_report(locate, home);
-	num = pm_locate_questions(locate, ports, LENGTH(ports));
+	num = pm_locate_queries(locate, ports, LENGTH(ports));
 	assert_int_equal(num, 2);
 	pm_locate_answer(locate, first + 5u - out, PM_ANSWER_UP);
 	pm_locate_report(locate, world_switch(&world, "l1"));
@@ -873,7 +873,7 @@ static void talk_to_the_end(struct talk *talk)
 
 	assert_non_null(usable);
 	for (int i = 0; i < 500; i++) {
-		num = pm_locate_questions(talk->locate, ports, max);
+		num = pm_locate_queries(talk->locate, ports, max);
 		write_down(talk, num);
 		if (!num)
 			break;

@@ -1004,7 +1004,7 @@ static void try_locate(struct world *world)
 	MAKE(locate,
 	     pm_locate_new(world->routes, world->usable, sm, &locate, &trial.err));
 	pm_locate_report(locate, world_switch(world, "s1"));
-	note(ports, pm_locate_questions(locate, ports, 8) * sizeof(*ports));
+	note(ports, pm_locate_queries(locate, ports, 8) * sizeof(*ports));
 	pm_locate_free(locate);
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Locates a failure with few queries. A switch reports that one of its ports changed
- * (trap 128); a question is a Get of the state of one port.
+ * (trap 128); a query is a Get of the state of one port.
  *
  *   pm_locate_new
  *   repeat: pm_locate_report for each new report
- *           pm_locate_questions, pm_locate_safe_path for each, pm_locate_answer
- *   until there are no more questions
+ *           pm_locate_queries, pm_locate_safe_path for each, pm_locate_answer
+ *   until there are no more queries
  *   pm_locate_failed
  *
- * A question to a dead switch costs the caller a time-out. So at most PM_LOCATE_PROBES
- * questions over unproven paths are out at a time, on different paths, and after the
+ * A query to a dead switch costs the caller a time-out. So at most PM_LOCATE_PROBES
+ * queries over unproven paths are out at a time, on different paths, and after the
  * first time-out only switches on proven paths are queried. src/policy/locate.c has the
- * order of questions, src/policy/locate_paths.c proven paths.
+ * order of queries, src/policy/locate_paths.c proven paths.
  *
  * The module has no clock and sends nothing: the caller does.
  */
@@ -56,11 +56,11 @@ void pm_locate_sweeping(struct pm_locate *locate);
 void pm_locate_report(struct pm_locate *locate, uint32_t sw);
 
 /*
- * The next questions: ports of plan->topology, at most `max`; returns their number. 0: no
- * more are useful, or pm_locate_gave_up. Unsent questions of the last call are forgotten;
+ * The next queries: ports of plan->topology, at most `max`; returns their number. 0: no
+ * more are useful, or pm_locate_gave_up. Unsent queries of the last call are forgotten;
  * no answer may be outstanding.
  */
-uint32_t pm_locate_questions(struct pm_locate *locate, uint32_t *ports, uint32_t max);
+uint32_t pm_locate_queries(struct pm_locate *locate, uint32_t *ports, uint32_t max);
 
 /*
  * The present path for an SMP to a switch, as the output ports from the subnet manager's
@@ -75,11 +75,11 @@ int pm_locate_safe_path(struct pm_locate *locate, uint32_t sw,
 			uint8_t path[PM_LOCATE_HOPS]);
 
 /*
- * Notes the answer to a question. After PM_NO_ANSWER do not send the remaining questions.
+ * Notes the answer to a query. After PM_NO_ANSWER do not send the remaining queries.
  */
 void pm_locate_answer(struct pm_locate *locate, uint32_t port, enum pm_answer answer);
 
-/* Notes that a question cannot be sent; it is not listed again soon. */
+/* Notes that a query cannot be sent; it is not listed again soon. */
 void pm_locate_skip(struct pm_locate *locate, uint32_t port);
 
 /* Notes whether another SMP over the path of pm_locate_safe_path was answered. */
@@ -90,11 +90,11 @@ int pm_locate_path(struct pm_locate *locate, uint32_t sw, uint8_t path[PM_LOCATE
 
 /*
  * Notes that the caller will send to this switch. If only proven paths are used, the next
- * questions look for one to it.
+ * queries look for one to it.
  */
 void pm_locate_want(struct pm_locate *locate, uint32_t sw);
 
-/* Uses only proven paths from now on, as after an unanswered question. */
+/* Uses only proven paths from now on, as after an unanswered query. */
 void pm_locate_be_careful(struct pm_locate *locate);
 
 /* Whether the search ended because an answer was missing even over a proven path. */

@@ -20,7 +20,7 @@ struct reading {
 	bool *missed; /* [switch] some block is unknown */
 };
 
-static enum smp_make make_question(void *context, uint32_t index, struct smp_request *smp)
+static enum smp_make make_query(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct reading *r = context;
 	uint32_t node = index / r->blocks, block = index % r->blocks;
@@ -98,7 +98,7 @@ int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_pla
 				    .ahead = AHEAD,
 				    .total_ms = SILENT_MS,
 				    .context = &reading,
-				    .make = make_question,
+				    .make = make_query,
 				    .take = take_block},
 		&count);
 	for (uint32_t sw = 0; sw < num; sw++)

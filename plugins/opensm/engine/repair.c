@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTIONS 256 /* Gets between two steps of the search */
+#define QUERIES 256   /* Gets between two steps of the search */
 #define REPORTS 8192  /* traps kept at a time */
 #define QUIET_MS 4    /* time without a trap that ends a burst */
 #define SEND_AHEAD 64 /* items sent before their turn while others wait */
@@ -60,12 +60,12 @@ struct work {
 	double progress; /* when the last failure was found, or the repair began */
 	double aside;	 /* ms since then that do not count in the budget */
 	uint32_t traps, failed, rounds;
-	struct smp_count questions, sets;
+	struct smp_count queries, sets;
 	uint32_t most_missing; /* missing blocks that end the batch */
 	uint64_t acked;
 	struct pm_delta listed, delta; /* of blocks to send; of all rounds */
 	const char *gave_up;
-	uint32_t ports[QUESTIONS];     /* ports to query */
+	uint32_t ports[QUERIES];       /* ports to query */
 	struct pm_order_block *blocks; /* blocks to send */
 	uint32_t num_blocks, blocks_room;
 	enum { QUERYING, SENDING_STEPS, SENDING } mode;
@@ -469,20 +469,20 @@ static enum smp_make take_item(struct work *work, uint32_t index, struct smp_req
 
 /* ---- Gets ---- */
 
-static uint32_t queried_switch(const struct work *work, uint32_t question)
+static uint32_t queried_switch(const struct work *work, uint32_t query)
 {
-	return work->plan->topology->ports[work->ports[question]].node;
+	return work->plan->topology->ports[work->ports[query]].node;
 }
 
-static void skip_question(struct work *work, uint32_t question)
+static void skip_query(struct work *work, uint32_t query)
 {
-	pm_locate_skip(work->locate, work->ports[question]);
+	pm_locate_skip(work->locate, work->ports[query]);
 }
 
-static enum smp_make make_question(void *context, uint32_t index, struct smp_request *smp)
+static enum smp_make make_query(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct work *work = context;
-	enum smp_make made = take_item(work, index, smp, queried_switch, skip_question);
+	enum smp_make made = take_item(work, index, smp, queried_switch, skip_query);
 
 	if (made == SMP_SEND) {
 		smp->kind = SMP_PORT_INFO;
@@ -538,9 +538,9 @@ static void query_all(struct work *work, uint32_t num)
 				      .total_ms = SILENT_MS,
 				      .urgent = work->on->urgent,
 				      .context = work,
-				      .make = make_question,
+				      .make = make_query,
 				      .take = take_answer},
-		  &work->questions);
+		  &work->queries);
 }
 
 /* Queries ports until the search has none left and no trap comes. */
@@ -551,7 +551,7 @@ static void search_failed(struct work *work)
 	do {
 		wait_for_quiet(work);
 		take_traps(work);
-		num = pm_locate_questions(work->locate, work->ports, QUESTIONS);
+		num = pm_locate_queries(work->locate, work->ports, QUERIES);
 		if (num)
 			query_all(work, num);
 	} while (num && !work->gave_up && !is_over(work));
@@ -891,7 +891,7 @@ static int compute(struct work *work, struct pm_error *err)
 /* Whether some SMP of ours was not answered: then only proven paths are used. */
 static bool is_careful(const struct work *work)
 {
-	return work->questions.silent + work->questions.refused + num_missing(work);
+	return work->queries.silent + work->queries.refused + num_missing(work);
 }
 
 /* Finds paths to switches that get blocks; returns the number of failed links so far. */
@@ -984,8 +984,8 @@ static void name_change(const struct work *work, const uint8_t *before,
 	*done = (struct repaired){
 		.number = work->failed || work->sets.sent ? ++work->repair->number : 0,
 		.traps = work->traps,
-		.queries = work->questions.sent,
-		.unanswered = work->questions.silent + work->questions.refused,
+		.queries = work->queries.sent,
+		.unanswered = work->queries.silent + work->queries.refused,
 		.links_down = work->failed,
 		.rounds = work->rounds,
 		.sent = work->sets.sent,
@@ -999,7 +999,7 @@ static void name_change(const struct work *work, const uint8_t *before,
 					: 0,
 		.milliseconds = work->first_trap > 0 ? clock_ms() - work->first_trap : 0,
 		.halted = is_halted(work),
-		.silences = work->questions.silent + work->sets.silent,
+		.silences = work->queries.silent + work->sets.silent,
 		.gave_up = work->gave_up,
 	};
 	pm_change_describe(work->plan, before, work->view->discovered, done->change,

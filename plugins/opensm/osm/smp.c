@@ -242,8 +242,8 @@ static uint32_t time_out(const struct smp_sender *smps, const struct smp_batch *
 	return each ? each : 1;
 }
 
-static bool send_question(struct smp_sender *smps, const struct smp_batch *batch,
-			  const struct slot *slot, struct smp_request *smp)
+static bool send_query(struct smp_sender *smps, const struct smp_batch *batch,
+		       const struct slot *slot, struct smp_request *smp)
 {
 	osm_madw_context_t context = {
 		.pi_context = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
@@ -417,7 +417,7 @@ static void send_smp(struct run *run, struct slot *slot, struct smp_request *smp
 	bool sent;
 
 	fill_slot(smps, slot, smp);
-	sent = smp->kind == SMP_PORT_INFO ? send_question(smps, run->batch, slot, smp)
+	sent = smp->kind == SMP_PORT_INFO ? send_query(smps, run->batch, slot, smp)
 					  : send_block(smps, run->batch, slot, smp);
 	run->count->sent += sent;
 	if (!sent)
