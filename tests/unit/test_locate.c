@@ -813,7 +813,7 @@ struct talk {
 	struct truth *truth;
 	struct pm_locate *locate;
 	struct random *random;
-	uint32_t deaf; /* percent of the questions that are not answered */
+	uint32_t unanswered; /* percent of the questions that are not answered */
 	uint64_t digest;
 };
 
@@ -831,7 +831,7 @@ static int talk_path(struct talk *talk, uint32_t sw, bool *there)
 	for (int i = 0; i < hops; i++)
 		write_down(talk, path[i]);
 	*there = hops >= 0 && arrives(talk->truth, path, hops, sw) &&
-		 !random_chance(talk->random, talk->deaf);
+		 !random_chance(talk->random, talk->unanswered);
 	return hops;
 }
 
@@ -908,7 +908,7 @@ static void test_pinned(void **state)
 {
 	static const struct {
 		const char *name;
-		uint32_t usable_report, dead_report, deaf;
+		uint32_t usable_report, dead_report, unanswered;
 		bool careful;
 		uint64_t digest;
 	} pinned[] = {
@@ -916,13 +916,14 @@ static void test_pinned(void **state)
 		{"last reports", 100, 100, 0, false, 0x2f39328cf16ca16b},
 		{"few reports", 30, 20, 0, false, 0x6f275c3e05720405},
 		{"careful", 60, 20, 0, true, 0xea9a0fe87d5f62a0},
-		{"some are deaf", 60, 20, 3, false, 0x5419141b886a20a0},
+		{"unanswered queries", 60, 20, 3, false, 0x5419141b886a20a0},
 	};
 	bool failed = false;
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(pinned); i++) {
-		struct talk talk = {.deaf = pinned[i].deaf, .digest = 0xcbf29ce484222325};
+		struct talk talk = {.unanswered = pinned[i].unanswered,
+				    .digest = 0xcbf29ce484222325};
 
 		for (uint64_t seed = 1; seed <= 60; seed++) {
 			struct random random = {seed};
