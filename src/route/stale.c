@@ -49,13 +49,6 @@ static uint8_t wanted_entry(const struct pm_stale_input *input, uint32_t sw, uin
 					   : PM_LFT_KEEP;
 }
 
-static uint8_t held_entry(const struct pm_stale_input *input, uint32_t sw, uint32_t lid)
-{
-	const struct pm_held *held = &input->held[sw];
-
-	return held->table && lid < held->length ? held->table[lid] : PM_LFT_KEEP;
-}
-
 static int compare_entries(const void *a, const void *b)
 {
 	const struct pm_stale_entry *x = a, *y = b;
@@ -80,7 +73,7 @@ uint8_t pm_stale_entry(const struct pm_stale_input *input, const struct pm_stale
 
 	if (entry != PM_LFT_KEEP)
 		return entry;
-	entry = held_entry(input, sw, lid);
+	entry = pm_held_entry(&input->held[sw], lid);
 	return entry == 0 || contains(stale, sw, lid) ? PM_LFT_KEEP : entry;
 }
 
@@ -145,7 +138,7 @@ static int look_at_block(struct search *s, uint32_t sw, uint32_t from, uint32_t 
 	const struct pm_node *n = route_node(input->routes, sw);
 
 	for (uint32_t lid = from; lid < end; lid++) {
-		uint8_t held = held_entry(input, sw, lid);
+		uint8_t held = pm_held_entry(&input->held[sw], lid);
 		uint8_t wanted = wanted_entry(input, sw, lid);
 
 		s->stale->differ |= wanted != PM_LFT_KEEP && wanted != held;

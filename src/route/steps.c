@@ -50,13 +50,6 @@ struct plan {
 	uint32_t *queue; /* [block] */
 };
 
-static uint8_t held_entry(const struct plan *p, uint32_t sw, uint32_t lid)
-{
-	const struct pm_held *held = &p->input->held[sw];
-
-	return held->table && lid < held->length ? held->table[lid] : PM_LFT_KEEP;
-}
-
 static uint8_t new_entry(const struct plan *p, uint32_t sw, uint32_t lid)
 {
 	return pm_stale_entry(p->input, p->stale, sw, lid);
@@ -143,7 +136,8 @@ static int note_all(struct plan *p)
 static uint32_t next_by(const struct plan *p, uint32_t sw, uint32_t lid, uint8_t which)
 {
 	return pm_stale_next(p->input, sw,
-			     which ? new_entry(p, sw, lid) : held_entry(p, sw, lid));
+			     which ? new_entry(p, sw, lid)
+				   : pm_held_entry(&p->input->held[sw], lid));
 }
 
 /* Whether a cycle of old and new edges can be reached from a switch. */
@@ -181,7 +175,7 @@ static bool could_loop(struct plan *p, const struct pm_stale_entry *changed, uin
 {
 	p->number++;
 	for (uint32_t i = 0; i < num; i++)
-		if (held_entry(p, changed[i].sw, changed[i].lid) == 0 ||
+		if (pm_held_entry(&p->input->held[changed[i].sw], changed[i].lid) == 0 ||
 		    has_cycle(p, changed[i].sw, changed[i].lid))
 			return true;
 	return false;
@@ -332,7 +326,7 @@ static int add_set(struct plan *p, const struct block *b, bool drop, bool *chang
 
 		set->entries[i] =
 			drop && ordered ? PM_LFT_KEEP : new_entry(p, b->sw, lid);
-		*changes |= set->entries[i] != held_entry(p, b->sw, lid);
+		*changes |= set->entries[i] != pm_held_entry(&p->input->held[b->sw], lid);
 	}
 	steps->num += *changes;
 	return 0;

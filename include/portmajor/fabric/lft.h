@@ -15,4 +15,10 @@ struct pm_held {
 	uint32_t length;
 };
 
+/* The table's entry for a LID; PM_LFT_KEEP: not known. */
+static inline uint8_t pm_held_entry(const struct pm_held *held, uint32_t lid)
+{
+	return held->table && lid < held->length ? held->table[lid] : PM_LFT_KEEP;
+}
+
 #endif
