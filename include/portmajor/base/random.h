@@ -6,6 +6,7 @@
 #ifndef PORTMAJOR_RANDOM_H
 #define PORTMAJOR_RANDOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 static inline uint64_t pm_random_next(uint64_t *state)
@@ -21,6 +22,29 @@ static inline uint64_t pm_random_next(uint64_t *state)
 static inline uint64_t pm_random_below(uint64_t *state, uint64_t count)
 {
 	return pm_random_next(state) % count;
+}
+
+/*
+ * An exponential variate, by comparisons alone (von Neumann, 1951): draws uniform numbers
+ * as long as they fall. If their number is odd, the first one is the fraction; else the
+ * whole part is one more, and new numbers are drawn. Integers, so that it is the same on
+ * every machine.
+ */
+static inline uint64_t pm_random_exponential(uint64_t *state, uint64_t mean)
+{
+	for (uint64_t whole = 0;; whole++) {
+		uint64_t first = pm_random_next(state), last = first, next;
+		uint32_t fraction = (uint32_t)(first >> 32); /* / 2^32 */
+		bool odd = true;
+
+		while ((next = pm_random_next(state)) < last) {
+			last = next;
+			odd = !odd;
+		}
+		if (odd)
+			return whole * mean + (mean >> 32) * fraction +
+			       ((mean & UINT32_MAX) * fraction >> 32);
+	}
 }
 
 #endif

@@ -10,31 +10,14 @@
 
 #define UNIT_BITS 16 /* times are in 1 / 65536 cycles */
 
-/*
- * An exponential variate of mean 1 << UNIT_BITS, by comparisons alone (von Neumann,
- * 1951). Draws uniform numbers as long as they fall. If their number is odd, the first
- * one is the fraction; else the whole part is one more, and new numbers are drawn.
- */
-static uint64_t draw_exponential(uint64_t *random)
-{
-	for (uint64_t whole = 0;; whole++) {
-		uint64_t first = pm_random_next(random), last = first, next;
-		bool odd = true;
-
-		while ((next = pm_random_next(random)) < last) {
-			last = next;
-			odd = !odd;
-		}
-		if (odd)
-			return (whole << UNIT_BITS) + (first >> (64 - UNIT_BITS));
-	}
-}
-
 static uint64_t next_interval(const struct pm_flit *flit, struct source *source)
 {
+	uint64_t factor;
+
 	if (flit->config.arrivals == PM_FLIT_INTERVAL)
 		return flit->interval;
-	return (draw_exponential(&source->random) * flit->interval) >> UNIT_BITS;
+	factor = pm_random_exponential(&source->random, 1 << UNIT_BITS);
+	return factor * flit->interval >> UNIT_BITS;
 }
 
 void flit_source_begin(struct pm_flit *flit, uint32_t node)

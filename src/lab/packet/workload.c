@@ -72,34 +72,9 @@ int pm_pattern_parse(const char *name, enum pm_pattern *pattern)
 
 /* ---- Times ---- */
 
-/* a x b / 2^32 */
-static uint64_t multiply(uint64_t a, uint32_t b)
-{
-	return (a >> 32) * b + ((a & UINT32_MAX) * b >> 32);
-}
-
-/*
- * An exponential variate of mean 1, times `mean`. Compares random numbers (von Neumann),
- * with integers only, so that it is the same on every machine.
- */
-static uint64_t draw_exponential(uint64_t *random, uint64_t mean)
-{
-	for (uint64_t whole = 0;; whole++) {
-		uint64_t first = pm_random_next(random), last = first, next;
-		unsigned int run = 1;
-
-		while ((next = pm_random_next(random)) < last) {
-			last = next;
-			run++;
-		}
-		if (run % 2)
-			return whole * mean + multiply(mean, (uint32_t)(first >> 32));
-	}
-}
-
 static uint64_t draw_interval(const struct pm_workload *workload, struct sender *s)
 {
-	return workload->config.poisson ? draw_exponential(&s->random, s->interval)
+	return workload->config.poisson ? pm_random_exponential(&s->random, s->interval)
 					: s->interval;
 }
 
@@ -335,7 +310,7 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 		s->interval = LONGEST;
 	else
 		s->interval *= share;
-	s->next = config->poisson ? draw_exponential(&s->random, s->interval)
+	s->next = config->poisson ? pm_random_exponential(&s->random, s->interval)
 				  : pm_random_below(&s->random, s->interval);
 }
 
