@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-#define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
-#define SILENT_MS 800  /* as OpenSM's default time-out and retries */
-
 /* One step. */
 struct step {
 	const struct ahead_subject *on;
@@ -55,8 +52,8 @@ static void send_step(struct step *step, uint32_t num)
 
 	smp_run(step->on->sender->smps,
 		&(struct smp_batch){.num = num,
-				    .ahead = BLOCKS_AHEAD,
-				    .total_ms = SILENT_MS,
+				    .ahead = SMP_AHEAD,
+				    .total_ms = SMP_TOTAL_MS,
 				    .exclusive = true,
 				    .context = step,
 				    .make = make_block,

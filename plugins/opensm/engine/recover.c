@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AHEAD 60      /* blocks in OpenSM's queue beside those on the wire */
-#define SILENT_MS 800 /* as OpenSM's default time-out and retries */
+#define AHEAD 60 /* blocks in OpenSM's queue beside those on the wire */
 
 /* LFTs being read. Get number i is for block i % blocks of switch i / blocks. */
 struct reading {
@@ -96,7 +95,7 @@ int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_pla
 	smp_run(smps,
 		&(struct smp_batch){.num = num * blocks,
 				    .ahead = AHEAD,
-				    .total_ms = SILENT_MS,
+				    .total_ms = SMP_TOTAL_MS,
 				    .context = &reading,
 				    .make = make_query,
 				    .take = take_block},

@@ -28,11 +28,6 @@
  */
 #define SILENT_MS 80
 
-/* Blocks in OpenSM's queue beside those on the wire; more where OpenSM uses it, too. */
-#define BLOCKS_AHEAD 4
-#define BLOCKS_AHEAD_BESIDE 16
-#define MOST_AHEAD 100 /* of 265 us each: a reply of OpenSM's waits 27 ms */
-
 struct repair {
 	struct clock_signal signal;
 	/* under its lock: */
@@ -534,7 +529,7 @@ static void query_all(struct work *work, uint32_t num)
 	}
 	run_batch(work,
 		  &(struct smp_batch){.num = num,
-				      .ahead_most = MOST_AHEAD,
+				      .ahead_most = SMP_AHEAD_MOST,
 				      .total_ms = SILENT_MS,
 				      .urgent = work->on->urgent,
 				      .context = work,
@@ -689,9 +684,9 @@ static void send_batch(struct work *work, uint32_t num)
 	work->most_missing = num_missing(work) + MOST_SETS_SILENT;
 	run_batch(work,
 		  &(struct smp_batch){.num = num,
-				      .ahead = work->on->urgent ? BLOCKS_AHEAD_BESIDE
-								: BLOCKS_AHEAD,
-				      .ahead_most = MOST_AHEAD,
+				      .ahead = work->on->urgent ? SMP_AHEAD_BESIDE
+								: SMP_AHEAD,
+				      .ahead_most = SMP_AHEAD_MOST,
 				      .total_ms = SILENT_MS,
 				      .exclusive = true,
 				      .urgent = work->on->urgent,

@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS_AHEAD 4 /* blocks in OpenSM's queue beside those on the wire */
-#define SILENT_MS 800  /* as OpenSM's default time-out and retries */
-
 /* A block to send. */
 struct block {
 	uint32_t node, number;
@@ -317,8 +314,8 @@ static void send_blocks(struct move *move)
 
 	smp_run(move->on->sender->smps,
 		&(struct smp_batch){.num = move->num,
-				    .ahead = BLOCKS_AHEAD,
-				    .total_ms = SILENT_MS,
+				    .ahead = SMP_AHEAD,
+				    .total_ms = SMP_TOTAL_MS,
 				    .exclusive = true,
 				    .urgent = true,
 				    .context = move,

@@ -6,15 +6,7 @@
 
 #include <string.h>
 
-/*
- * Blocks in OpenSM's queue beside those on the wire; more where OpenSM uses it, too, as
- * answers then wait behind those of a discovery.
- */
-#define BLOCKS_AHEAD 4
-#define BLOCKS_AHEAD_BESIDE 16
-#define MOST_AHEAD 100
-#define SILENT_MS 800 /* as OpenSM's default time-out and retries */
-#define MOST_SILENT 4 /* silent switches in a call, each of which takes so long */
+#define MOST_SILENT 4 /* silent switches in a call, each of which takes SMP_TOTAL_MS */
 
 struct sending {
 	const struct mft_wire *wire;
@@ -169,10 +161,10 @@ static uint32_t run_batch(struct sending *sending, uint32_t num)
 	smp_run(wire->smps,
 		&(struct smp_batch){.num = num,
 				    .ahead = wire->idle	    ? 0
-					     : wire->urgent ? BLOCKS_AHEAD_BESIDE
-							    : BLOCKS_AHEAD,
-				    .ahead_most = wire->idle ? 0 : MOST_AHEAD,
-				    .total_ms = SILENT_MS,
+					     : wire->urgent ? SMP_AHEAD_BESIDE
+							    : SMP_AHEAD,
+				    .ahead_most = wire->idle ? 0 : SMP_AHEAD_MOST,
+				    .total_ms = SMP_TOTAL_MS,
 				    .urgent = wire->urgent,
 				    .context = sending,
 				    .make = make_smp,

@@ -45,6 +45,15 @@ static inline uint32_t smp_mft_modifier(uint32_t block, uint32_t position)
 #define SMP_DATA 64   /* bytes of an SMP's data */
 #define SMP_SLOTS 128 /* SMPs that can be out */
 
+/*
+ * For struct smp_batch. SMPs in OpenSM's queue beside those on the wire; more where
+ * OpenSM uses it, too, as answers then wait behind those of a discovery.
+ */
+#define SMP_AHEAD 4
+#define SMP_AHEAD_BESIDE 16
+#define SMP_AHEAD_MOST 100 /* of 265 us each: a reply of OpenSM's waits 27 ms */
+#define SMP_TOTAL_MS 800   /* as OpenSM's default time-out and retries */
+
 /* An SMP for a switch. */
 struct smp_request {
 	enum smp_kind kind;
