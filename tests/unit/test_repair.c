@@ -189,7 +189,7 @@ static void lose_in_silence(const char *a, unsigned int port, const char *b)
 	subnet_set_link(a, port, false, true);
 	subnet_begin_sweep();
 	assert_int_not_equal(subnet_unreachable(), 0);
-	assert_int_equal(subnet_logged("left to the sweep: questions not answered"), 1);
+	assert_int_equal(subnet_logged("left to the sweep: queries not answered"), 1);
 	subnet_refuse_questions(a, 0);
 	subnet_refuse_questions(b, 0);
 	subnet_work(&result, 1000);
@@ -613,7 +613,7 @@ static void test_many_traps_left(void **state)
 	subnet_send_traps("l1-0", REMEMBERED);
 	subnet_on_question(send_more_traps);
 	work();
-	assert_int_equal(subnet_logged("left to the sweep: questions not answered"), 1);
+	assert_int_equal(subnet_logged("left to the sweep: queries not answered"), 1);
 	assert_int_equal(subnet_logged(": 100 " FORGOTTEN), 1);
 	assert_true(subn->force_heavy_sweep);
 	end();

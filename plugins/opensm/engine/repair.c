@@ -551,7 +551,7 @@ static void search_failed(struct work *work)
 			query_all(work, num);
 	} while (num && !work->gave_up && !is_over(work));
 	if (pm_locate_gave_up(work->locate))
-		work->gave_up = "questions not answered";
+		work->gave_up = "queries not answered";
 	else if (num && is_over(work))
 		work->gave_up = "out of time";
 }
@@ -790,7 +790,7 @@ static int send_steps(struct work *work)
 	if (!rc && !work->interrupted && work->acked - acked < work->steps.num) {
 		leave_ordered(work);
 		if (num_missing(work) + work->postponed == left)
-			work->gave_up = "no way to a switch that goes first";
+			work->gave_up = "no path to a switch whose block goes first";
 	}
 	pm_steps_free(&work->steps);
 	free(work->unknown);
@@ -1033,7 +1033,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	memcpy(before, view->discovered, num);
 	search_around(work, &err);
 	if (is_halted(work))
-		work->gave_up = "its tables are due";
+		work->gave_up = "a routing run is due";
 	if (work->gave_up || work->postponed)
 		leave_traps(work);
 	name_change(work, before, done);
