@@ -379,7 +379,7 @@ class SlowDisk(SlowCase):
             plan = pmlab.kept(self.cache, "plan").read_bytes()
             mark = lab.osm.mark()
             self.fabric.back(LATE)
-            self.wait_before_the_end(lab, "LIDs are given before the plan is on disk",
+            self.wait_before_the_end(lab, "ports get LIDs before it is on disk",
                                      mark.log_offset)
             lab.osm.wait_subnet_up(mark.log_offset)
             run, = pmlab.Run.find(lab.osm.log(mark.log_offset))
@@ -400,7 +400,7 @@ class SlowDisk(SlowCase):
             lab.bring_up()
             plan = pmlab.kept(self.cache, "plan").read_bytes()
             lab.event("back", LATE)
-            self.assertNotIn("LIDs are given before", lab.osm.log())
+            self.assertNotIn("ports get LIDs before", lab.osm.log())
             self.assertNotEqual(pmlab.kept(self.cache, "plan").read_bytes(), plan)
 
     def test_ended(self):
@@ -475,7 +475,7 @@ class HangingDisk(SlowCase):
         self.assertEqual(event.moved, 0)
         self.assertEqual(pmlab.Dump(lab.dump()).lids, self.lids)
         self.assertEqual(event.wire, self.again.wire)
-        self.assertEqual(lab.osm.log().count("LIDs are given before"), 0)
+        self.assertEqual(lab.osm.log().count("ports get LIDs before"), 0)
         return event
 
     def end(self, lab):

@@ -379,9 +379,10 @@ static int check_options(const struct plugin *plugin, struct pm_error *err)
 	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
 
 	if (opt->lmc && opt->lmc_esp0)
-		return pm_error_set(err, -ENOTSUP,
-				    "lmc_esp0 with LMC %u: switches get one LID here",
-				    opt->lmc);
+		return pm_error_set(
+			err, -ENOTSUP,
+			"lmc_esp0 TRUE with lmc %u is not supported: switches get one LID",
+			opt->lmc);
 	return 0;
 }
 
@@ -452,7 +453,7 @@ static void save_plan(struct plugin *plugin)
 	}
 	log_line(
 		&plugin->osm->log, OSM_LOG_INFO,
-		": LIDs are given before the plan is on disk, which takes more than %.0f ms",
+		": saving the plan takes more than %.0f ms: ports get LIDs before it is on disk",
 		waited);
 }
 
@@ -683,7 +684,7 @@ static int fail_over(struct plugin *plugin, struct pm_error *err)
 	routing_request_at(plugin, then);
 	return pm_error_set(
 		err, -ENOTSUP,
-		"it was no fat tree until lately, and is taken back in %.0f s "
+		"the fabric is a fat tree again; portmajor routes it in %.0f s "
 		"if it stays one",
 		(double)left / 1e3);
 }
