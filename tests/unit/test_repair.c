@@ -542,7 +542,7 @@ static void test_steps_not_answered(void **state)
 /* ---- More traps than are remembered ---- */
 
 #define REMEMBERED 8192
-#define FORGOTTEN "traps more than are remembered"
+#define FORGOTTEN "traps dropped"
 
 static void work(void)
 {

@@ -454,7 +454,7 @@ bool mcast_run(struct mcast *m, const struct mcast_subject *subject,
 		return false;
 	if (rc)
 		done->wire.gave_up =
-			rc == -ENOMEM ? "out of memory" : "groups are no groups";
+			rc == -ENOMEM ? "out of memory" : "OpenSM's groups are invalid";
 	else if (m->hushed || done->wire.sent)
 		mcast_quiet_show(m->quiet, m->plan, m->wanted, m->calls, &m->shown);
 	done->compare_later = is_hushed(m);

@@ -172,7 +172,7 @@ static void start_damping(struct plugin *plugin)
 	if (config->limit &&
 	    (!plugin->alarm || pm_damping_make(config, &plugin->view.damping, NULL)))
 		log_line(&plugin->osm->log, OSM_LOG_ERROR,
-			 ": flapping links are not watched for");
+			 ": link damping is off: flapping links stay in use");
 }
 
 static void renew_state(struct plugin *plugin, const struct view *view)
@@ -253,7 +253,8 @@ static void note_dropped(void *context, uint64_t traps)
 	struct plugin *plugin = context;
 
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
-		 ": %" PRIu64 " traps more than are remembered: a sweep is requested",
+		 ": %" PRIu64
+		 " traps dropped, as their queue is full: a sweep is requested",
 		 traps);
 	if (plugin->state)
 		state_note_traps_dropped(plugin->state, traps);
@@ -301,9 +302,8 @@ static void start_active(struct plugin *plugin)
 
 	plugin->smps = smp_start(plugin->osm);
 	if (!plugin->smps)
-		log_line(
-			log, OSM_LOG_ERROR,
-			": no early repair, and tables in the switches are not looked at");
+		log_line(log, OSM_LOG_ERROR,
+			 ": early repair is off, and the switches' tables are not read");
 	start_damping(plugin);
 	start_repairer(plugin);
 }
@@ -328,7 +328,7 @@ static void start_modules(struct plugin *plugin)
 		start_active(plugin);
 	plugin->events = events_start(&plugin->config);
 	if (!plugin->events)
-		log_line(log, OSM_LOG_ERROR, ": no file of events");
+		log_line(log, OSM_LOG_ERROR, ": no events file");
 	plugin->fabric_file = fabric_file_start(plugin->store, plugin->writer);
 	if (plugin->fabric_file)
 		plugin->state = state_start(plugin->osm, plugin->store, plugin->writer,

@@ -34,7 +34,7 @@ static void renew_damping(struct plugin *plugin)
 		rc = pm_damping_make(flap, &made, NULL);
 	if (rc) {
 		log_line(&plugin->osm->log, OSM_LOG_ERROR,
-			 ": flap_.. stay as they are: out of memory");
+			 ": out of memory: keys flap_.. keep their former values");
 		return;
 	}
 	plugin->view.damping = made;

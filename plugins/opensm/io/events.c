@@ -228,7 +228,7 @@ static char *join_lines(const struct events *events, size_t *length)
 		return NULL;
 	begin_line(begin, EVENT_WARNING, "events");
 	if (events->unwritten)
-		fprintf(out, "%s%u are missing here: too many, or a full disk\n", begin,
+		fprintf(out, "%s%u not recorded: too many, or a full disk\n", begin,
 			events->unwritten);
 	for (uint32_t i = 0; i < events->num_taken; i++)
 		fprintf(out, "%s\n", events->taken[i].line);

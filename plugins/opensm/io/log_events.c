@@ -29,11 +29,9 @@ void log_lid_restore(const struct plugin *plugin, const struct pm_lid_restore *r
 	size_t used = 0;
 
 	if (restore->restored)
-		log_line(
-			&plugin->osm->log, OSM_LOG_INFO,
-			": %u places have the LIDs back that they had before the plan was "
-			"lost",
-			restore->restored);
+		log_line(&plugin->osm->log, OSM_LOG_INFO,
+			 ": %u places got back their LIDs from before the plan was lost",
+			 restore->restored);
 	if (!restore->given_away)
 		return;
 	for (uint32_t i = 0; i < restore->given_away && i < PM_LID_RESTORE_NAMED; i++)
@@ -41,7 +39,7 @@ void log_lid_restore(const struct plugin *plugin, const struct pm_lid_restore *r
 					 "%s%u of 0x%016" PRIx64, i ? ", " : "",
 					 restore->away[i].lid, restore->away[i].guid);
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
-		 ": no LID is free: %u were given to others than had them before (%s%s)",
+		 ": no LID is free: %u LIDs went to other ports than before (%s%s)",
 		 restore->given_away, text,
 		 restore->given_away > PM_LID_RESTORE_NAMED ? ", .." : "");
 }

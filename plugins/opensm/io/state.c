@@ -464,10 +464,8 @@ static void log_trouble(struct state *state, const struct pm_error *why)
 {
 	if (why->text[0] && strcmp(why->text, state->failed.text) != 0) {
 		worker_enter(state->writer);
-		log_line(
-			&state->osm->log, OSM_LOG_ERROR,
-			": state not written: %s (said once until it can be written again)",
-			why->text);
+		log_line(&state->osm->log, OSM_LOG_ERROR,
+			 ": state not written: %s (retried; logged once)", why->text);
 		worker_leave(state->writer);
 	}
 	state->failed = *why;
@@ -580,7 +578,7 @@ static bool take_acknowledged(struct state *state)
 	worker_enter(state->writer);
 	if (rc)
 		log_line(&state->osm->log, OSM_LOG_ERROR,
-			 ": acknowledge: no such request, and removed");
+			 ": acknowledge: not a valid request, removed");
 	else
 		log_line(&state->osm->log, OSM_LOG_INFO,
 			 ": %u missing part%s acknowledged", count,
@@ -1022,7 +1020,8 @@ void state_note_traps_dropped(struct state *state, uint64_t more)
 {
 	activity_note_traps_dropped(&state->activity, more);
 	events_note(state->events, EVENT_WARNING, "traps",
-		    "%" PRIu64 " more than are remembered: a sweep is requested", more);
+		    "%" PRIu64 " dropped, as their queue is full: a sweep is requested",
+		    more);
 }
 
 void state_note_multicast(struct state *state, const struct state_multicast *groups)

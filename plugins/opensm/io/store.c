@@ -157,7 +157,7 @@ static void set_trouble(struct store *store, const struct pm_error *why)
 	worker_enter(store->writer);
 	if (why->text[0])
 		log_line(store->log, OSM_LOG_ERROR,
-			 ": not saved: %s (said once; it is tried again)", why->text);
+			 ": not saved: %s (retried; logged once)", why->text);
 	else
 		log_line(store->log, OSM_LOG_INFO, ": saved again");
 	worker_leave(store->writer);

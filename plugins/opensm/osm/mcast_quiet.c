@@ -30,7 +30,7 @@ bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reaso
 {
 	*reason = NULL;
 	if (!quiet->engine)
-		*reason = "there is no routing engine of ours";
+		*reason = "routing_engine does not name portmajor";
 	else if (quiet->osm->subn.opt.disable_multicast)
 		*reason = "disable_multicast";
 	return !*reason;

@@ -66,7 +66,7 @@ static const char *address(const struct sending *s, const struct pm_mft_place *p
 	if (!sw || !find_route(wire, place->sw, &smp->route))
 		return "a switch has no route";
 	if (smp_is_mft_out(wire->smps, osm_node_get_node_guid(sw->p_node), smp->modifier))
-		return "an earlier block is out";
+		return "an earlier SMP for the block is out";
 	return NULL;
 }
 
