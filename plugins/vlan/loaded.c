@@ -83,13 +83,13 @@ int vlan_maps_open(const struct vlan_loaded *loaded, struct vlan_maps *maps,
 	__u32 length = sizeof(info);
 
 	if (fd < 0)
-		return vlan_bpf_error(err, fd, "cannot look at the program");
+		return vlan_bpf_error(err, fd, "cannot inspect the program");
 	rc = bpf_obj_get_info_by_fd(fd, &info, &length);
 	close(fd);
 	for (__u32 i = 0; !rc && i < info.nr_map_ids && i < MAPS; i++)
 		rc = take_map(&found, ids[i]);
 	if (rc)
-		rc = vlan_bpf_error(err, rc, "cannot look at the program's maps");
+		rc = vlan_bpf_error(err, rc, "cannot inspect the program's maps");
 	else if (found.tables < 0 || found.counts < 0)
 		rc = pm_error_set(err, -EPROTO,
 				  "the program in the kernel is of another version: "
@@ -119,7 +119,7 @@ int vlan_maps_table(const struct vlan_maps *maps, int *fd, struct pm_error *err)
 		*fd = bpf_map_get_fd_by_id(id);
 		rc = *fd < 0 ? *fd : 0;
 	}
-	return rc ? vlan_bpf_error(err, rc, "cannot look at the table in force") : 0;
+	return rc ? vlan_bpf_error(err, rc, "cannot inspect the table in force") : 0;
 }
 
 int vlan_maps_swap(const struct vlan_maps *maps, int fd, struct pm_error *err)

@@ -73,7 +73,7 @@ static int attach_one(unsigned int device, enum vlan_hook at, int program,
 	if (rc == -EEXIST && at == VLAN_EGRESS)
 		return pm_error_set(err, rc,
 				    "cannot attach the program at egress: the device "
-				    "has a qdisc ingress in place of clsact");
+				    "has an ingress qdisc in place of clsact");
 	return rc ? fail_at(err, rc, at) : 0;
 }
 
@@ -93,7 +93,7 @@ static int remove_hook(unsigned int device, struct pm_error *err)
 	struct bpf_tc_hook hook = hook_of(device, BPF_TC_INGRESS | BPF_TC_EGRESS);
 	int rc = bpf_tc_hook_destroy(&hook);
 
-	return rc ? fail_load(err, rc, "cannot take clsact off the device") : 0;
+	return rc ? fail_load(err, rc, "cannot remove the device's clsact qdisc") : 0;
 }
 
 /* Ingress comes first: tags must be popped before other hosts' frames have them. */
@@ -119,7 +119,7 @@ static int make_hook(unsigned int device, int table, bool *ours, struct pm_error
 	*verifier_log = '\0'; /* no message that it exists already */
 	if (rc == -EEXIST)
 		return 0;
-	return rc ? fail_load(err, rc, "cannot give the device a clsact")
+	return rc ? fail_load(err, rc, "cannot add a clsact qdisc to the device")
 		  : vlan_content_mark_hook(table, err);
 }
 

@@ -51,7 +51,7 @@ static int keep_changes(int lock, const struct vlan_card *cards, uint32_t num,
 {
 	int rc = vlan_cards_write(lock, cards, num);
 
-	return rc ? pm_error_set(err, rc, "cannot keep what was switched: %s",
+	return rc ? pm_error_set(err, rc, "cannot save the cards' former settings: %s",
 				 strerror(-rc))
 		  : 0;
 }
@@ -61,7 +61,7 @@ static int read_changes(int lock, struct vlan_card **cards, uint32_t *num,
 {
 	int rc = vlan_cards_read(lock, cards, num);
 
-	return rc ? pm_error_set(err, rc, "cannot read what was switched: %s",
+	return rc ? pm_error_set(err, rc, "cannot read the cards' former settings: %s",
 				 strerror(-rc))
 		  : 0;
 }
@@ -194,9 +194,9 @@ static void print_card(const struct vlan_card *card)
 	else if (state == VLAN_FEATURE_OFF)
 		puts("off");
 	else if (mode == card->device)
-		puts("on, passed by in promiscuous mode");
+		puts("on, bypassed in promiscuous mode");
 	else if (mode)
-		printf("on, passed by in promiscuous mode of %s\n",
+		printf("on, bypassed in promiscuous mode of %s\n",
 		       card_name(card->leader, leader));
 	else
 		puts("on: frames with tags are not received");

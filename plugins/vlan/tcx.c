@@ -42,11 +42,11 @@ static int add_program(struct vlan_filters *filters, enum vlan_hook hook, __u32 
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
-		return vlan_bpf_error(err, fd, "cannot look at the program");
+		return vlan_bpf_error(err, fd, "cannot inspect the program");
 	rc = bpf_obj_get_info_by_fd(fd, &info, &length);
 	close(fd);
 	if (rc)
-		return vlan_bpf_error(err, rc, "cannot look at the program");
+		return vlan_bpf_error(err, rc, "cannot inspect the program");
 	snprintf(found.name, sizeof(found.name), "%s", info.name);
 	if (pm_grow(&filters->list, &filters->room, filters->num + 1, sizeof(found)))
 		return pm_error_no_memory(err);

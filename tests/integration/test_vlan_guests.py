@@ -114,7 +114,7 @@ class Cards(unittest.TestCase):
     def check_filter(self, card):
         self.assertEqual(self.pings(card), PINGS)
         self.assertEqual(self.each(f"portmajor-vlan load {card} /hosts"), [NOTE.format(card)] * 2)
-        self.assertEqual(self.filters(card), [[f"{card}: on, passed by in promiscuous mode"]] * 2)
+        self.assertEqual(self.filters(card), [[f"{card}: on, bypassed in promiscuous mode"]] * 2)
         before = self.tagged(card)
         self.assertEqual(self.pings(card), PINGS)
         self.assertEqual(self.tagged(card), before + PINGS)
@@ -148,7 +148,7 @@ class Cards(unittest.TestCase):
         for told in self.each(f"portmajor-vlan load {leader} /hosts"):
             self.assertEqual(set(told.splitlines()), notes)
         self.assertEqual([sorted(one) for one in self.filters(leader)], [sorted(
-            [*(f"{name}: off" for name in (leader, *others)), f"e0: on, passed by in {mode}"])] * 2)
+            [*(f"{name}: off" for name in (leader, *others)), f"e0: on, bypassed in {mode}"])] * 2)
         before = self.tagged("e0")
         self.assertEqual(self.pings("e0"), PINGS)
         self.assertEqual(self.tagged("e0"), before + PINGS)
@@ -197,7 +197,7 @@ class Cards(unittest.TestCase):
         self.addCleanup(self.each, "ip link del bond0")
         with self.up("bond0", "e0"):
             self.each("portmajor-vlan load bond0 /hosts; ip link set e1 master bond0")
-            mode = "on, passed by in promiscuous mode of bond0"
+            mode = "on, bypassed in promiscuous mode of bond0"
             self.assertEqual([sorted(one) for one in self.filters("bond0")],
                              [["bond0: off", f"e0: {mode}", f"e1: {mode}"]] * 2)
             one = self.guests[0]

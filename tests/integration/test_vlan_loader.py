@@ -675,7 +675,7 @@ class Refused(Hosts):
         if self.is_by_tcx():
             self.vlan(self.near, "load", "e0", self.table())
             return
-        self.refuse(1, "e0: cannot attach the program at egress: the device has a qdisc ingress "
+        self.refuse(1, "e0: cannot attach the program at egress: the device has an ingress qdisc "
                     "in place of clsact", "load", "e0", self.table())
 
     def test_a_part_is_missing(self):
@@ -722,7 +722,7 @@ class Filtering(Hosts):
         self.assertEqual(self.filtered("load", "e0", self.table()).stderr, self.NOTE.format("e0"))
         self.assertTrue(self.is_promiscuous())
         self.assertEqual(self.cards(self.filtered("show", "e0").stdout),
-                         ["e0: on, passed by in promiscuous mode"])
+                         ["e0: on, bypassed in promiscuous mode"])
         self.assertIn("VLAN 101", self.filtered("status", "e0").stdout)
         self.filtered("replace", "e0", self.table())
         self.assertTrue(self.is_promiscuous())
@@ -751,7 +751,7 @@ class Filtering(Hosts):
     def test_no_room_for_a_filter(self):
         """A qdisc `ingress` has none at egress."""
         self.near.must("tc", "qdisc", "add", "dev", "e0", "ingress")
-        self.check_cannot_be_loaded("the device has a qdisc ingress in place of clsact",
+        self.check_cannot_be_loaded("the device has an ingress qdisc in place of clsact",
                                     preexec_fn=no_tcx)
 
     def test_no_room_by_tcx(self):
@@ -775,8 +775,8 @@ class Filtering(Hosts):
         self.near.must("ip", "link", "add", "e1", "type", "veth", "peer", "name", "e2")
         self.near.must("ip", "link", "set", "e1", "master", "b0")
         self.assertEqual(sorted(self.cards(self.filtered("show", "b0").stdout)),
-                         ["b0: on, passed by in promiscuous mode",
-                          "e0: on, passed by in promiscuous mode",
+                         ["b0: on, bypassed in promiscuous mode",
+                          "e0: on, bypassed in promiscuous mode",
                           "e1: on: frames with tags are not received"])
         self.assertEqual(
             self.filtered("status", "b0", status=1).stdout,

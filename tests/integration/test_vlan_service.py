@@ -106,7 +106,7 @@ class Networkd(unittest.TestCase):
         self.assertRegex(shown, f"(?m)^address +{self.near.mac}\nlines +7\n.*\nvlan +102$")
         self.assertRegex(shown, "(?m)^rx-filter +bond0: off$")
         self.assertRegex(shown,
-                         "(?m)^rx-filter +e0: on, passed by in promiscuous mode of bond0$")
+                         "(?m)^rx-filter +e0: on, bypassed in promiscuous mode of bond0$")
         simlab.poll_until(lambda: "UP" in self.guest.must("ip -br link show bond0"), POLL_S,
                           "bond0 up")
         before = self.guest.wires["e0"].to_card[102]
