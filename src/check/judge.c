@@ -172,8 +172,8 @@ static int take_lids(struct judge *j, struct pm_error *err)
 		return rc;
 	if (!j->found.ports_with_lid)
 		return pm_error_set(err, -EINVAL,
-				    "no LIDs: neither %s nor %s has owners of LIDs "
-				    "(dump_fts without -n does, and ibnetdiscover)",
+				    "no LIDs: neither %s nor %s has the ports' LIDs "
+				    "(dump_fts without -n and ibnetdiscover write them)",
 				    j->config->topology, j->config->tables);
 	if (lids.first_differ != PM_NONE)
 		judge_find(j, PM_FOUND_OTHER_LID, lids.differ,
@@ -218,7 +218,7 @@ static int find_unassigned(struct judge *j, struct pm_error *err)
 	if (!of_somebody)
 		return pm_error_set(
 			err, -EINVAL,
-			"%s: tables of another fabric: nobody in %s has any of their LIDs",
+			"%s: tables of another fabric: no port in %s has any of their LIDs",
 			j->config->tables, j->config->topology);
 	return 0;
 }
@@ -260,7 +260,7 @@ static void judge_paths(struct judge *j)
 	} rows[PM_FAULTS] = {
 		[PM_FAULT_LOST] = {"path ends nowhere though there is a path",
 				   "paths end nowhere though there is a path", p->lost},
-		[PM_FAULT_LOOP] = {"path goes round for ever", "paths go round for ever",
+		[PM_FAULT_LOOP] = {"path ends in a loop", "paths end in a loop",
 				   p->loops},
 		[PM_FAULT_TURN] = {"path turns up after going down",
 				   "paths turn up after going down", p->turns},
@@ -326,8 +326,8 @@ static void judge_mfts(struct judge *j)
 	static const struct {
 		const char *one, *many;
 	} rows[PM_MFT_FAULTS] = {
-		[PM_MFT_LOOP] = {"multicast group has packets that go round for ever",
-				 "multicast groups have packets that go round for ever"},
+		[PM_MFT_LOOP] = {"multicast group has packets that loop",
+				 "multicast groups have packets that loop"},
 		[PM_MFT_TWICE] =
 			{"switch gets a second copy of multicast packets",
 			 "times a switch gets a second copy of multicast packets"},

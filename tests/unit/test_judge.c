@@ -361,7 +361,7 @@ static const struct {
 	{"misrouted", misroute, "misrouted 1",
 	 "1 path ends at another port (ends elsewhere"},
 	{"loop", make_loop, "loop 2, loops 1, credit-loop 2",
-	 "2 paths go round for ever (loop"},
+	 "2 paths end in a loop (loop"},
 	{"loop of nobody's LID", loop_strange_lid, "loops 1",
 	 "loops: 1 LID, LID 100 over \"l0\", \"s0\""},
 	{"loops above LinearFDBTop", loop_above_top, "", ""},
@@ -729,10 +729,10 @@ static const struct {
 	{"other switches", rename_all,
 	 "LFTS:3: tables of another fabric: no switch of NET has any of them"},
 	{"no LIDs", forget_lids,
-	 "no LIDs: neither NET nor LFTS has owners of LIDs (dump_fts without -n does, "
-	 "and ibnetdiscover)"},
+	 "no LIDs: neither NET nor LFTS has the ports' LIDs (dump_fts without -n and "
+	 "ibnetdiscover write them)"},
 	{"other LIDs", move_lids,
-	 "LFTS: tables of another fabric: nobody in NET has any of their LIDs"},
+	 "LFTS: tables of another fabric: no port in NET has any of their LIDs"},
 };
 
 static void test_refused(void **state)
