@@ -186,7 +186,7 @@ class Names(labtest.Folders):
         for text, port in ((MODEL, ""), (f"{MODEL}:1", ":1"), (f"{MODEL}[1]", ":1")):
             these = ", ".join(guid + port for guid in every)
             self.run_cli("drain", "-n", self.net, text, status=2,
-                         err=f'portmajor: drain: "{text}" is the name of 3: give a GUID '
+                         err=f'portmajor: drain: the name "{text}" is ambiguous: give a GUID '
                              f"({these})\n")
         self.assertFalse((self.folder / "portmajor.drained").exists())
         self.run_cli("drain", "-q", "-n", self.net, f"{S0}:2")
@@ -199,7 +199,7 @@ class Names(labtest.Folders):
         self.assertEqual([(d["name"], d.get("label"), d["guid"]) for d in document], [
             (MODEL, S0, guids[0]), (MODEL, S1, guids[1]), ("top", None, "0x0000000000000106")])
         self.run_cli("undrain", MODEL, status=2,
-                     err=f'portmajor: undrain: "{MODEL}" is the name of 2: give a GUID '
+                     err=f'portmajor: undrain: the name "{MODEL}" is ambiguous: give a GUID '
                          f"({guids[0]}:2, {guids[1]}:3)\n")
         self.assertEqual(len(self.drained()), 3)
         self.run_cli("undrain", f"{S0}:2")
@@ -210,7 +210,7 @@ class Names(labtest.Folders):
         self.assertEqual(pmlab.run_cli("drain", "-n", self.net, "leaf[23]:6").stderr.splitlines()[0],
                          'portmajor: drain: "leaf[23]:6" matches 2 cables: leaf2:6, leaf3:6')
         self.run_cli("drain", "-q", "-n", self.net, "leaf[12]:6")
-        self.run_cli("undrain", "leaf*", err='portmajor: undrain: "leaf*" matches 3 drained: '
+        self.run_cli("undrain", "leaf*", err='portmajor: undrain: "leaf*" matches 3 drains: '
                                              "leaf2:6, leaf3:6, leaf1:6\n")
         self.assertEqual(self.drained(), [])
 

@@ -53,8 +53,8 @@ static void add_guid(struct cli_names *guids, uint64_t guid, unsigned int num)
 static int refuse_several(const char *what, const char *text,
 			  const struct cli_names *guids)
 {
-	return cli_fail(EXIT_USAGE, "%s: \"%s\" is the name of %u: give a GUID (%s)",
-			what, text, guids->num, guids->text);
+	return cli_fail(EXIT_USAGE, "%s: the name \"%s\" is ambiguous: give a GUID (%s)",
+			what, text, guids->text);
 }
 
 /* ---- Adding ---- */
@@ -348,7 +348,7 @@ static int print_meant(const struct pm_drains *drains, const char *text, bool qu
 	if (differ)
 		return refuse_several("undrain", text, &guids);
 	if (names.num > 1 && !guids.num && !quiet)
-		cli_note("undrain: \"%s\" matches %u drained: %s", text, names.num,
+		cli_note("undrain: \"%s\" matches %u drains: %s", text, names.num,
 			 names.text);
 	return EXIT_FINE;
 }
@@ -718,8 +718,8 @@ int cmd_undrain(int argc, char **argv)
 	int status = cli_command_read(&undrain_command, argc, argv, &request);
 
 	if (status < 0 && request.all != (optind == argc))
-		status = cli_command_misused(&undrain_command,
-					     request.all ? "--all, and parts are named"
-							 : "no part is named, nor --all");
+		status = cli_command_misused(
+			&undrain_command, request.all ? "--all excludes operands"
+						      : "--all or an operand is needed");
 	return status < 0 ? change(&request, argv + optind, true) : status;
 }
