@@ -367,7 +367,7 @@ class Groups(labtest.Folders):
         for text, line, word in (
                 ("0xbfff h1-1\n", 1, "MLID"), ("0xc000 h1-1\n0xffff h1-1\n", 2, "MLID"),
                 ("0xc000\n", 1, "no member"), ("0xc000 nobody\n", 1, "nobody"),
-                ("0xc000 leaf0:20\n", 1, "no end port"), ("h1-1\n", 1, "MLID"),
+                ("0xc000 leaf0:20\n", 1, "neither an end port"), ("h1-1\n", 1, "MLID"),
                 ("0xc000 h1-1\0\n", 1, "not text")):
             with self.subTest(text):
                 done = pmlab.run_cli("whatif", self.net, "--fail", "h0-1", *self.write(text))

@@ -40,7 +40,7 @@ class Request(labtest.Folders):
 
     def test_nobody(self):
         """Those that would not follow are not asked."""
-        message = "of no OpenSM that runs, is the master and routes with portmajor"
+        message = "no running OpenSM is the master and routes with portmajor"
         self.assertIn(message, self.run_it(status=3))
         requests = [self.write(1, running=False), self.write(2, sm_state="standby"),
                     self.write(3, shadow={"number": 1})]

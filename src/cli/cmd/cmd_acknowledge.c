@@ -89,7 +89,7 @@ int cmd_acknowledge(int argc, char **argv)
 	int status = cli_command_read(&command, argc, argv, &request);
 
 	if (status < 0 && request.all && optind < argc)
-		status = cli_command_misused(&command, "--all, and parts are named");
+		status = cli_command_misused(&command, "--all excludes operands");
 	request.operands = argv + optind;
 	return status < 0 ? settle_run(&kind, &request) : status;
 }

@@ -371,10 +371,9 @@ static int compare_sides(struct side *before, struct side *after,
 	if (status)
 		return status;
 	if (!before->fabric != !after->fabric)
-		return cli_fail(
-			EXIT_USAGE,
-			"one of %s and %s is a topology, and the other one are tables",
-			before->path, after->path);
+		return cli_fail(EXIT_USAGE,
+				"%s and %s: one is a topology, the other has tables",
+				before->path, after->path);
 	r->topologies = before->fabric != NULL;
 	if (r->topologies)
 		r->cables = cable_diff_describe(before->fabric, after->fabric);

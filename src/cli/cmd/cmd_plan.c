@@ -210,7 +210,7 @@ static const struct cli_command command = {
 static int check_request(const struct request *request)
 {
 	if (request->failed.num && !plan_files_any(&request->files))
-		return cli_fail(EXIT_USAGE, "--fail is for files, and none is named");
+		return cli_fail(EXIT_USAGE, "--fail needs an option that writes a file");
 	return -1;
 }
 

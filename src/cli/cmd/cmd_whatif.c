@@ -537,23 +537,23 @@ static int check_request(struct request *request)
 	const char *reason = NULL;
 
 	if (request->all && request->failed.num)
-		reason = "--all tries one failure after the other, and --fail names one";
+		reason = "--all and --fail exclude each other";
 	else if (!request->all && !request->failed.num)
 		reason = "nothing fails: --fail WHAT, or --all KIND";
 	else if (!request->all &&
 		 (request->pairs || request->shard.of != 1 || request->csv ||
 		  request->by != PM_METRICS || request->worst != NOT_GIVEN))
-		reason = "--pairs, --shard, --csv, --by and --worst are for --all";
+		reason = "--pairs, --shard, --csv, --by and --worst need --all";
 	else if (request->all && cli_groups_named(&request->groups))
-		reason = "--groups and --ipoib are for --fail";
+		reason = "--groups and --ipoib need --fail";
 	else if (cli_groups_misused(&request->groups))
 		reason = cli_groups_misused(&request->groups);
 	else if (request->no_loads && (request->loads || request->by == PM_METRIC_LOAD))
-		reason = "loads are requested, and --no-loads";
+		reason = "--no-loads excludes --loads and --by load";
 	else if (request->by == PM_METRIC_SHIFT && !request->shifts)
-		reason = "--by shift, and no shift is tried";
+		reason = "--by shift excludes --shifts 0";
 	else if (request->csv && (request->output.json || request->shard.of != 1))
-		reason = "--csv is text, and of the whole";
+		reason = "--csv excludes --json and --shard";
 	if (reason)
 		return cli_command_misused(&command, reason);
 	if (request->worst == NOT_GIVEN)

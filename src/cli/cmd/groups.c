@@ -150,7 +150,9 @@ static int read_line(struct pm_lexer *lexer, struct pm_text line,
 	free(things.list);
 	if (rc == -ENOMEM)
 		return rc;
-	return rc ? pm_lexer_fail(lexer, "\"%s\" is no end port and no switch", name) : 0;
+	return rc ? pm_lexer_fail(lexer, "\"%s\" is neither an end port nor a switch",
+				  name)
+		  : 0;
 }
 
 int cli_groups_parse(const char *text, size_t length, const char *source,
@@ -201,9 +203,8 @@ static int add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
 
 const char *cli_groups_misused(const struct cli_group_options *options)
 {
-	return options->file && options->ipoib
-		       ? "--groups has all groups, also that of --ipoib"
-		       : NULL;
+	return options->file && options->ipoib ? "--groups and --ipoib exclude each other"
+					       : NULL;
 }
 
 bool cli_groups_named(const struct cli_group_options *options)

@@ -60,10 +60,10 @@ int cli_masters_find(const char *name, bool shadow, struct cli_masters *masters)
 			json_decref(root);
 	}
 	if (!masters->num)
-		status = cli_fail(EXIT_INPUT,
-				  "%s: of no OpenSM that runs, is the master and routes "
-				  "with portmajor",
-				  wanted);
+		status = cli_fail(
+			EXIT_INPUT,
+			"%s: no running OpenSM is the master and routes with portmajor",
+			wanted);
 	free(wanted);
 	cache_paths_free(&files);
 	return status;
