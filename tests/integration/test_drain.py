@@ -275,7 +275,7 @@ class Director(DrainCase):
                               r'"leaf6" is no GUID')
         self.lab.osm.settle()
         self.assertEqual(self.entries("leaf5", 20), 0)
-        self.assertIn("finding     what is drained is not followed: ",
+        self.assertIn("finding     drains are not followed: ",
                       self.run_it("status", status=1))
         path.write_text(good)
         self.lab.measure("SIGHUP", self.lab.osm.hup)

@@ -165,7 +165,8 @@ class NoTree(labtest.Folders):
             status, findings, _ = simlab.poll_until(
                 lambda: (found := self.status(lab))[0] and found, 60, "a finding")
             self.assertEqual(status, 1)
-            self.assertIn(f"40 of {PAIRS} pairs of hosts are cut off that cables join", findings)
+            self.assertIn(f"40 of {PAIRS} pairs of hosts are cut off although cables connect "
+                          "them", findings)
 
     def test_no_other_engine(self):
         """With nobody to give way to, some pairs are better than none."""

@@ -180,9 +180,9 @@ def findings():
          "configuration is not used: x.conf:1: unknown key"),
         ("nothing cut off", {"reachable": reachable(120, 120)}, None),
         ("hosts cut off", {"reachable": reachable(120, 118), "unreachable": unreachable},
-         "2 of 120 pairs of hosts are cut off that cables join: leaf0 and leaf1"),
+         "2 of 120 pairs of hosts are cut off although cables connect them: leaf0 and leaf1"),
         ("hosts cut off, a plugin that does not count them", {"unreachable": unreachable},
-         "hosts are cut off that cables join: leaf0 and leaf1"),
+         "hosts are cut off although cables connect them: leaf0 and leaf1"),
         ("cut off, but standby", {"reachable": reachable(120, 0), "unreachable": unreachable,
                                   "sm_state": "standby"}, None),
         ("what a standby saw as the master", {
@@ -209,7 +209,7 @@ def findings():
          "multicast tables are not all sent"),
         ("drained", {"drained": {"list": [], "error": None}}, None),
         ("not followed", {"drained": {"list": [], "error": "f:3: x"}},
-         "drained is not followed: f:3: x"),
+         "drains are not followed: f:3: x"),
         ("in the shadow", {"shadow": {"number": 1}, "engine": {
             "active": False, "used": "updn", "reason": "x"}, "unreachable": unreachable}, None),
         ("in the shadow of nothing", {"shadow": {"number": 1}, "engine": {
@@ -688,7 +688,8 @@ class Fabric(labtest.Folders):
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout,
-                             "finding .*hosts are cut off that cables join: .*leaf0 and leaf1")
+                             "finding .*hosts are cut off although cables connect them: "
+                             ".*leaf0 and leaf1")
 
 
 class Fallback(labtest.Folders):

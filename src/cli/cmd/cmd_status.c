@@ -208,16 +208,14 @@ static const struct cli_option options[] = {
 
 static const struct cli_command command = {
 	.synopsis = "status [OPTION]... [FILE]",
-	.about =
-		"Tells from the file that the plugin writes (portmajor.GUID/state in "
-		"OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
-		") whether the fabric is as it should be; if OpenSM runs for several "
-		"fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
-		"engine or does not run, parts are missing that were there, hosts are "
-		"cut "
-		"off that cables join, links are kept out for flapping, run below their "
-		"neighbours' or have errors, LFT blocks were not acknowledged, files cannot be written, "
-		"or the state is old.",
+	.about = "Tells from the file that the plugin writes (portmajor.GUID/state in "
+		 "OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
+		 ") whether the fabric is as it should be; if OpenSM runs for several "
+		 "fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
+		 "engine or does not run, parts are missing that were there, hosts are "
+		 "cut off although cables connect them, links are kept out for "
+		 "flapping, run below their neighbours' or have errors, LFT blocks were "
+		 "not acknowledged, files cannot be written, or the state is old.",
 	.options = options,
 	.max_operands = 1,
 };

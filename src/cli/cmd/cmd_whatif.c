@@ -202,7 +202,7 @@ static void print_whatif(const json_t *object)
 			object,
 			"the engine fails over to the next one: no up-then-down "
 			"path joins {reachable.cut} of {reachable.connected} pairs of hosts "
-			"that cables join\n");
+			"that cables connect\n");
 	print_multicast(object);
 	cli_text_print(object, "about {%ms} ms, with {settings.max_wire_smps} MADs of "
 			       "{settings.mad_us} us at a time\n");

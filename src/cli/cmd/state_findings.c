@@ -39,13 +39,14 @@ static void judge_paths(const struct status *status, struct findings *findings)
 	uint64_t connected = state->reachable.connected, pairs = state->reachable.pairs;
 
 	if (pairs < connected)
-		add_finding(findings, "paths",
-			    "%" PRIu64 " of %" PRIu64
-			    " pairs of hosts are cut off that cables join: %s",
-			    connected - pairs, connected, where);
+		add_finding(
+			findings, "paths",
+			"%" PRIu64 " of %" PRIu64
+			" pairs of hosts are cut off although cables connect them: %s",
+			connected - pairs, connected, where);
 	else if (state->unreachable.pairs)
-		add_finding(findings, "paths", "hosts are cut off that cables join: %s",
-			    where);
+		add_finding(findings, "paths",
+			    "hosts are cut off although cables connect them: %s", where);
 }
 
 /* Judges files: a restart goes on with those on disk. */
@@ -341,7 +342,7 @@ void findings_judge(const struct status *status, struct findings *findings)
 		add_finding(findings, "config", "the configuration is not used: %s",
 			    state->config_error);
 	if (state->drained.error)
-		add_finding(findings, "drain", "what is drained is not followed: %s",
+		add_finding(findings, "drain", "drains are not followed: %s",
 			    state->drained.error);
 }
 
