@@ -408,8 +408,9 @@ int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 			whatif->ports[num++] = i;
 	}
 	if (more)
-		return pm_error_set(err, -EINVAL,
-				    "the broken fabric has more than the whole");
+		return pm_error_set(
+			err, -EINVAL,
+			"the failed fabric has parts that the whole fabric lacks");
 	return pm_whatif_fail(whatif, whatif->ports, num, result, err);
 }
 

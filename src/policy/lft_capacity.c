@@ -85,7 +85,7 @@ static void name_switch(const struct pm_plan *plan, const struct pm_lft_capacity
 	add(line, "%s%s (0x%016" PRIx64 ")", line->used ? "; " : "",
 	    sw == PM_NONE ? "a switch" : pm_fabric_name(plan->topology, sw), bad->guid);
 	if (sw == PM_NONE) {
-		add(line, " cannot be planned with and is left out");
+		add(line, " does not fit into the plan and is left out");
 		return;
 	}
 	if (bad->max_lid < plan->top_lid)

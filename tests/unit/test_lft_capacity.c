@@ -137,7 +137,7 @@ static void test_judge(void **state)
 	} rows[] = {
 		{"all well", all_well, NULL, ""},
 		{"unknown", stranger, NULL,
-		 "a switch (0x0000000000000077) cannot be planned with and is left out"},
+		 "a switch (0x0000000000000077) does not fit into the plan and is left out"},
 		{"one LID too few", small_spine, "spine1",
 		 "spine1 (0x000000000020000d) has room for LIDs up to 62 of 63 and is "
 		 "left out"},

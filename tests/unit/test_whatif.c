@@ -721,7 +721,7 @@ static void test_more_than_whole(void **state)
 
 	(void)state;
 	assert_int_equal(pm_whatif_try(whatif, other, &result, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "more than the whole"));
+	assert_non_null(strstr(err.text, "parts that the whole fabric lacks"));
 	assert_int_equal(pm_whatif_try(whatif, fabric, &result, &err), 0);
 	assert_int_equal(result.pairs_cut, 0);
 	pm_whatif_free(whatif);
