@@ -203,7 +203,7 @@ static int begin_rank(struct reader *r, struct pm_text line)
 	    pm_text_take_word(&line, &word))
 		return pm_lexer_fail(&r->lexer, "not \"rank R {\", R below num_ranks");
 	if (r->visited[rank])
-		return pm_lexer_fail(&r->lexer, "rank %u stands twice", (uint32_t)rank);
+		return pm_lexer_fail(&r->lexer, "rank %u is given twice", (uint32_t)rank);
 	r->visited[rank] = 1;
 	r->rank = (uint32_t)rank;
 	r->num_labels = 0;
@@ -237,7 +237,7 @@ static int read_rank_line(struct reader *r, struct pm_text line, struct pm_text 
 	if (word.end[-1] == ':') {
 		name = (struct pm_text){word.at, word.end - 1};
 		if (!pm_text_take_word(&line, &word))
-			return pm_lexer_fail(&r->lexer, "nothing behind the label");
+			return pm_lexer_fail(&r->lexer, "no event after the label");
 		return read_event(r, name, word, line);
 	}
 	next = line;
@@ -321,9 +321,10 @@ static int walk(struct reader *r, const uint32_t *first, uint32_t *missing)
 				r->order[end++] = r->edges[e].event;
 	for (uint32_t i = 0; i < r->num && end < r->num; i++)
 		if (missing[i])
-			return pm_lexer_fail_at(&r->lexer, r->events[i].line,
-						"rank %u waits for itself",
-						r->events[i].rank);
+			return pm_lexer_fail_at(
+				&r->lexer, r->events[i].line,
+				"rank %u: events require each other in a cycle",
+				r->events[i].rank);
 	return 0;
 }
 

@@ -67,7 +67,8 @@ static int check_ticks(const struct pm_packet_config *config, struct pm_error *e
 {
 	for (uint32_t i = 0; config->ticks && i < config->fabric->num_ports; i++)
 		if (!config->ticks[i])
-			return pm_error_set(err, -EINVAL, "port %u takes no time", i);
+			return pm_error_set(err, -EINVAL,
+					    "port %u: a block takes 0 ticks", i);
 	return 0;
 }
 
