@@ -46,7 +46,7 @@ static int take_number(struct reader *r, struct pm_text *rest, const char *what,
 	digits = word;
 	if (pm_text_take_digits(&digits, 10, &value) || !pm_text_is_empty(digits) ||
 	    !value || value > max)
-		return pm_lexer_fail(&r->lexer, "%s %.*s: is to be 1 to %" PRIu32, what,
+		return pm_lexer_fail(&r->lexer, "%s %.*s is not 1 to %" PRIu32, what,
 				     PM_SHOWN(word), max);
 	*number = (uint32_t)value;
 	return 0;
@@ -144,7 +144,7 @@ static int finish_table(struct reader *r)
 	for (uint32_t i = 1; i < r->table.num; i++)
 		if (lines[i].mac == lines[i - 1].mac)
 			return pm_lexer_fail_at(&r->lexer, lines[i].line,
-						"%s stands in line %" PRIu32 ", too",
+						"%s is in line %" PRIu32 ", too",
 						pm_mac_print(lines[i].mac, text),
 						lines[i - 1].line);
 	rc = find_double(&r->table, pair, r->lexer.err);

@@ -128,7 +128,7 @@ static int find_port(const struct reader *r, struct pm_text name, uint32_t *port
 				links++;
 			}
 	if (node == SEVERAL || *port == SEVERAL)
-		return pm_lexer_fail(&r->lexer, "several nodes are called %.*s",
+		return pm_lexer_fail(&r->lexer, "several nodes are named %.*s",
 				     PM_SHOWN(name));
 	if (links > 1)
 		return pm_lexer_fail(&r->lexer,
@@ -137,7 +137,7 @@ static int find_port(const struct reader *r, struct pm_text name, uint32_t *port
 	if (*port == PM_NONE && node != PM_NONE)
 		return pm_lexer_fail(&r->lexer, "%.*s has no cable", PM_SHOWN(name));
 	if (*port == PM_NONE)
-		return pm_lexer_fail(&r->lexer, "nobody is called %.*s", PM_SHOWN(name));
+		return pm_lexer_fail(&r->lexer, "no node is named %.*s", PM_SHOWN(name));
 	if (r->fabric->ports[*port].node < r->fabric->num_switches)
 		return pm_lexer_fail(&r->lexer, "%.*s is a switch", PM_SHOWN(name));
 	return 0;
@@ -199,10 +199,9 @@ static int check_doubles(struct reader *r)
 		qsort(r->list, r->num, sizeof(*r->list), compare_macs);
 	for (uint32_t i = 1; i < r->num; i++)
 		if (list[i].mac == list[i - 1].mac)
-			return pm_lexer_fail_at(&r->lexer, list[i].line,
-						"%s stands in line %" PRIu32 ", too",
-						pm_mac_print(list[i].mac, text),
-						list[i - 1].line);
+			return pm_lexer_fail_at(
+				&r->lexer, list[i].line, "%s is in line %" PRIu32 ", too",
+				pm_mac_print(list[i].mac, text), list[i - 1].line);
 	if (r->num)
 		qsort(r->list, r->num, sizeof(*r->list), by_port);
 	for (uint32_t i = 1; i < r->num; i++)

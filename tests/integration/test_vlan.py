@@ -389,11 +389,11 @@ class Macs(VlanCase):
                 "h0-1 ff:ff:ff:ff:ff:ff": "macs:5: ff:ff:ff:ff:ff:ff is no host's address",
                 "h0-1 00:00:00:00:00:00": "macs:5: 00:00:00:00:00:00 is no host's address",
                 "h0-1 02:00:00:00:00:09": "macs:5: h0-1 has an address in line 1, too",
-                "h0-9 02:00:00:00:00:09": "macs:5: nobody is called h0-9",
-                "h0-1[2] 02:00:00:00:00:09": r"macs:5: nobody is called h0-1\[2\]",
+                "h0-9 02:00:00:00:00:09": "macs:5: no node is named h0-9",
+                "h0-1[2] 02:00:00:00:00:09": r"macs:5: no node is named h0-1\[2\]",
                 "leaf0 02:00:00:00:00:09": "macs:5: leaf0 has several ports",
                 "leaf0[1] 02:00:00:00:00:09": r"macs:5: leaf0\[1\] is a switch",
-                "h0-2 02:00:00:00:00:01": "macs:5: 02:00:00:00:00:01 stands in line 1, too",
+                "h0-2 02:00:00:00:00:01": "macs:5: 02:00:00:00:00:01 is in line 1, too",
         }.items():
             self.macs.write_text(good + line + "\n", encoding="ascii")
             self.refused(3, message, "--macs", self.macs)

@@ -521,10 +521,10 @@ class Refused(Hosts):
             (f"{FAR} 101 1\n", f"e0: its address, {NEAR}, is not in the table"),
             ("", f"e0: its address, {NEAR}, is not in the table"),
             (f"{TABLE}what\n", "{}:6: no MAC address: what"),
-            (f"{TABLE}{SECOND} 4095 9\n", "{}:6: VLAN 4095: is to be 1 to 4094"),
-            (f"{TABLE}{SECOND} 0 9\n", "{}:6: VLAN 0: is to be 1 to 4094"),
-            (f"{TABLE}{SECOND} 1 0\n", "{}:6: priority 0: is to be 1 to 4294967295"),
-            (f"{TABLE}{NEAR} 1 9\n", f"{{}}:6: {NEAR} stands in line 2, too"),
+            (f"{TABLE}{SECOND} 4095 9\n", "{}:6: VLAN 4095 is not 1 to 4094"),
+            (f"{TABLE}{SECOND} 0 9\n", "{}:6: VLAN 0 is not 1 to 4094"),
+            (f"{TABLE}{SECOND} 1 0\n", "{}:6: priority 0 is not 1 to 4294967295"),
+            (f"{TABLE}{NEAR} 1 9\n", f"{{}}:6: {NEAR} is in line 2, too"),
             (f"{TABLE}{SECOND} 1 20\n", "{}:6: priority 20 is that of line 3, too"),
         ]
         nowhere = self.folder / "nowhere"
