@@ -48,7 +48,7 @@ enum {
 
 #define ANSWERS 64
 #define REQUESTS 256 /* remembered, by their transaction */
-#define UNHEARD 64
+#define OVERDUE 64
 
 typedef int send_fn(int, int, void *, int, int, int);
 typedef int recv_fn(int, void *, int *, int);
@@ -73,8 +73,8 @@ static struct {
 
 	pthread_mutex_t lock; /* of what follows */
 	struct request requests[REQUESTS];
-	struct request unheard[UNHEARD]; /* the last LFT Sets answered late, or never */
-	uint32_t num_unheard;
+	struct request overdue[OVERDUE]; /* the last LFT Sets answered late, or never */
+	uint32_t num_overdue;
 } lib = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void fail(const char *what)
@@ -329,18 +329,18 @@ static void note_request(struct madcount *c, const uint8_t *mad)
 	for (size_t i = 0; i < REQUESTS && later.is_lft_set; i++)
 		if (is_late(&lib.requests[i], later.ns))
 			note_echo(c, &lib.requests[i], &later);
-	for (size_t i = 0; i < UNHEARD && later.is_lft_set; i++)
-		note_echo(c, &lib.unheard[i], &later);
+	for (size_t i = 0; i < OVERDUE && later.is_lft_set; i++)
+		note_echo(c, &lib.overdue[i], &later);
 	*request_of(mad) = later;
 	pthread_mutex_unlock(&lib.lock);
 }
 
-static void note_unheard(uint64_t *counter, const struct request *request)
+static void note_overdue(uint64_t *counter, const struct request *request)
 {
 	if (!request->is_lft_set)
 		return;
 	count(counter);
-	lib.unheard[lib.num_unheard++ % UNHEARD] = *request;
+	lib.overdue[lib.num_overdue++ % OVERDUE] = *request;
 }
 
 /* An answer, or the request itself, which could not be delivered. */
@@ -351,10 +351,10 @@ static void end_request(struct madcount *c, const uint8_t *mad, bool answered)
 	pthread_mutex_lock(&lib.lock);
 	if (request->transaction == transaction(mad) && request->ns) {
 		if (!answered) {
-			note_unheard(&c->lft_lost, request);
+			note_overdue(&c->lft_lost, request);
 		} else if (is_late(request, now_ns())) {
 			count(&c->late);
-			note_unheard(&c->lft_late, request);
+			note_overdue(&c->lft_late, request);
 		}
 		request->ns = 0;
 	}
