@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* From a slow cable a packet leaves only so late that it does not run dry; until then
  * its output is there for others. */
@@ -119,7 +120,9 @@ static void test_rates(void **state)
 
 	(void)state;
 	begin_star(&lab);
+	memset(&rates, 0xff, sizeof(rates));
 	find_rates(&lab, &rates, ticks);
+	assert_int_equal(rates.tick, 0);
 	assert_int_equal(rates.num, 0);
 	assert_int_equal(ticks[lab.hosts[0].port], 1);
 	for (uint32_t h = 0; h < 3; h++)
