@@ -10,7 +10,10 @@
 #include <portmajor/lab/goal.h>
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct pm_goal *parse(const char *text)
 {
@@ -164,12 +167,42 @@ static void test_bad(void **state)
 	}
 }
 
+/* The same in a file, with its name in messages. */
+static void test_file(void **state)
+{
+	static const char text[] = "num_ranks 2\n"
+				   "rank 0 {\nsend 3b to 1\n}\n"
+				   "rank 1 {\nrecv 3b from 0\n}\n"
+				   "rank 1 {\n";
+	char path[] = "/tmp/test_goal.XXXXXX", message[60];
+	struct pm_goal *goal = NULL;
+	struct pm_error err = {""};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(pm_goal_read(path, &goal, &err), -EINVAL);
+	snprintf(message, sizeof(message), "%s:8: rank 1 is given twice", path);
+	assert_string_equal(err.text, message);
+	assert_null(goal);
+	assert_int_equal(ftruncate(fd, (off_t)strlen(text) - 9), 0);
+	assert_int_equal(pm_goal_read(path, &goal, &err), 0);
+	assert_int_equal(goal->num, 1);
+	assert_message(goal, 0, 0, 3, 0);
+	pm_goal_free(goal);
+	close(fd);
+	unlink(path);
+	assert_int_equal(pm_goal_read(path, &goal, &err), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ping),
 		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
