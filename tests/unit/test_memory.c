@@ -32,6 +32,7 @@
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/lab/dsm.h>
 #include <portmajor/lab/flit.h>
+#include <portmajor/lab/goal.h>
 #include <portmajor/lab/lft_trace.h>
 #include <portmajor/lab/mixture.h>
 #include <portmajor/lab/outage.h>
@@ -41,6 +42,7 @@
 #include <portmajor/multicast/multicast.h>
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/lid_history.h>
+#include <portmajor/plan/missing.h>
 #include <portmajor/policy/exclude.h>
 #include <portmajor/policy/locate.h>
 #include <portmajor/route/order.h>
@@ -541,6 +543,22 @@ static void try_origin(struct world *world)
 	     pm_plan_find_origin(world->plan, world->fabric, &origin, &trial.err));
 	note_plan(origin);
 	pm_plan_free(origin);
+}
+
+static void try_missing(struct world *world)
+{
+	struct pm_fabric *broken = world_without(world, "l0:3 s0");
+	uint8_t *usable = copy_usable(world);
+	struct pm_missing missing;
+
+	pm_plan_match(world->plan, broken, usable);
+	FILL(missing,
+	     pm_missing_find(world->plan->topology, usable, &missing, &trial.err));
+	assert_int_equal(missing.switches, 1);
+	note(missing.parts, missing.num * sizeof(*missing.parts));
+	pm_missing_free(&missing);
+	free(usable);
+	pm_fabric_free(broken);
 }
 
 static struct pm_lid_history *history_of(const struct world *world)
@@ -1541,6 +1559,32 @@ static void try_dsm(struct world *world)
 	note(&result.last, sizeof(result.last));
 }
 
+/* Each receive waits for all before it, the send for all of them. */
+static void try_goal(struct world *world)
+{
+	const uint32_t num = 12;
+	struct pm_goal *goal;
+	FILE *file = fopen(file_with(NULL), "w");
+
+	(void)world;
+	assert_non_null(file);
+	fputs("num_ranks 2\nrank 0 {\n", file);
+	for (uint32_t i = 0; i < num; i++)
+		fprintf(file, "r%u: recv 1b from 1\n", i);
+	for (uint32_t i = 1; i < num; i++)
+		fprintf(file, "r%u requires r%u\n", i, i - 1);
+	fprintf(file, "s: send 1b to 1\ns requires r%u\n}\nrank 1 {\n", num - 1);
+	for (uint32_t i = 0; i < num; i++)
+		fputs("send 1b to 0\n", file);
+	fputs("recv 1b from 0\n}\n", file);
+	assert_int_equal(fclose(file), 0);
+	MAKE(goal, pm_goal_read(file_with(NULL), &goal, &trial.err));
+	note(goal->list, goal->num * sizeof(*goal->list));
+	for (uint32_t i = 0; i < goal->num_waits; i++)
+		note(&goal->waits[i].message, sizeof(goal->waits[i].message));
+	pm_goal_free(goal);
+}
+
 static void try_calls(struct world *world)
 {
 	static const uint32_t hosts[] = {0, 1, 2, 3};
@@ -1886,6 +1930,7 @@ static const struct row rows[] = {
 	ROW(mfts_clone),     ROW(mfts_set),
 	ROW(mfts_forget),    ROW(mft_delta),
 	ROW(mft_steps),	     ROW(mfts_move),
+	ROW(goal),	     ROW(missing),
 };
 
 /* Where it stands, for a test that fails. */
