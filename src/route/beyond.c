@@ -180,8 +180,7 @@ static void put_entries(const struct beyond *b, uint32_t sw)
 		uint32_t lid = routes->lids_of[i];
 
 		if (routes->to[lid].port)
-			route_put(routes, sw, lid,
-				  routes->table[(size_t)sw * routes->stride + lid], num);
+			route_set(routes, sw, lid, num);
 	}
 }
 
@@ -247,7 +246,7 @@ void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm)
 		if (!routes->moved[sw])
 			route_start_moving(routes, sw);
 		for (uint32_t lid = first; lid < first + num; lid++)
-			route_put(routes, sw, lid, PM_LFT_KEEP, num_out);
+			route_set(routes, sw, lid, num_out);
 	}
 }
 

@@ -108,7 +108,6 @@ static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t
 	if (!num || !find_distances(routes, spare, to, lids[0]))
 		return;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
-		const uint8_t *row = routes->table + (size_t)sw * routes->stride;
 		const uint8_t *preferred = route_preferred(routes, sw);
 
 		if (routes->distance[sw] == 0 || routes->distance[sw] == PM_NONE)
@@ -117,7 +116,7 @@ static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t
 			route_start_moving(routes, sw);
 		for (uint32_t k = 0; k < num; k++)
 			if (!routes->to[lids[k]].port == own)
-				route_put(routes, sw, lids[k], row[lids[k]],
+				route_set(routes, sw, lids[k],
 					  choose_spare(routes, spare, sw,
 						       preferred[lids[k]]));
 	}

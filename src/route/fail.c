@@ -59,7 +59,7 @@ static void mend(struct pm_routes *routes)
 	pm_reach_restore(&routes->whole, &routes->now, &routes->failure);
 }
 
-/* Records all changes anew, as detours change some entries once more. */
+/* Records all changes anew: detours change entries, some once more, without a note. */
 static void note_again(struct pm_routes *routes)
 {
 	routes->num_changes = 0;

@@ -219,11 +219,18 @@ static inline uint64_t *route_touched(const struct pm_routes *routes, uint32_t s
 }
 
 /* Changes an entry in the table of a switch. */
-static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid,
-			     uint8_t before, uint8_t after)
+static inline void route_set(struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			     uint8_t after)
 {
 	routes->table[(size_t)sw * routes->stride + lid] = after;
 	pm_bits_set(route_touched(routes, sw), lid / PM_LFT_BLOCK);
+}
+
+/* The same, and notes it if that is asked for. */
+static inline void route_put(struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			     uint8_t before, uint8_t after)
+{
+	route_set(routes, sw, lid, after);
 	if (routes->noting)
 		route_note(routes, sw, lid, before, after);
 }
@@ -298,7 +305,7 @@ uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t l
 			 uint8_t instead_of);
 void route_fill_own(const struct pm_routes *routes, uint32_t sw, uint8_t *row);
 void route_update_switch(struct pm_routes *routes, uint32_t sw);
-/* Makes the table a copy of the preferred one, for changes by route_put. */
+/* Makes the table a copy of the preferred one, for changes by route_set. */
 void route_start_moving(struct pm_routes *routes, uint32_t sw);
 /* Moves the entries with a port that no longer leads to their place. */
 void route_move_from(struct pm_routes *routes, uint32_t sw, uint32_t port);
