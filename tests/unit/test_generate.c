@@ -305,6 +305,13 @@ static const struct {
 	  .aggregation = true},
 	 -E2BIG,
 	 "49208 nodes need"},
+	{"LIDs of service nodes",
+	 {.kind = PM_GENERATE_TWO_LEVEL,
+	  .two_level = {240, 4, 203, 1},
+	  .services = {{"io", 188, 0}},
+	  .num_services = 1},
+	 -E2BIG,
+	 "49152 nodes need"},
 };
 
 static void test_refused(void **state)
