@@ -556,21 +556,21 @@ static void test_torus_links(void **state)
 /* Each spine has a link to its like in each other group. */
 static void test_dragonfly_links(void **state)
 {
-	static const struct pm_generate config = DRAGONFLY(4, 3, 2, 5);
+	static const struct pm_generate config = DRAGONFLY(4, 3, 5, 2);
 	struct pm_fabric *fabric = generate_fabric(&config);
 	char a[32], b[32];
 
 	(void)state;
 	for (unsigned int group = 0; group < 4; group++)
-		for (unsigned int spine = 0; spine < 2; spine++) {
-			snprintf(b, sizeof(b), "spine%u", 2 * group + spine);
+		for (unsigned int spine = 0; spine < 5; spine++) {
+			snprintf(b, sizeof(b), "spine%u", 5 * group + spine);
 			for (unsigned int leaf = 0; leaf < 3; leaf++) {
 				snprintf(a, sizeof(a), "leaf%u", 3 * group + leaf);
-				assert_linked(fabric, a, 6 + spine, b, 1 + leaf);
+				assert_linked(fabric, a, 3 + spine, b, 1 + leaf);
 			}
 			for (unsigned int i = 0; i < 3; i++) {
 				snprintf(a, sizeof(a), "spine%u",
-					 2 * ((group + 1 + i) % 4) + spine);
+					 5 * ((group + 1 + i) % 4) + spine);
 				assert_linked(fabric, b, 4 + i, a, 6 - i);
 			}
 		}
