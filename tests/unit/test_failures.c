@@ -431,7 +431,7 @@ static void test_planned_lids(void **state)
 	(void)state;
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	host = lid_of(&w, "host-b");
-	sw = w.fabric->ports[world_port(w.fabric, "left", 0)].lid;
+	sw = w.fabric->ports[world_port(w.fabric, "right", 0)].lid;
 	for (uint32_t i = 0; i < w.fabric->num_ports; i++)
 		w.fabric->ports[i].lid = 0;
 	snprintf(text, sizeof(text), "lid:%u", host);
@@ -440,7 +440,7 @@ static void test_planned_lids(void **state)
 	assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text, &ports, NULL), 0);
 	assert_int_equal(ports.num, 2);
 	assert_int_equal(ports.list[0], world_port(w.fabric, "host-b", 0));
-	assert_int_equal(ports.list[1], world_port(w.fabric, "left", 3));
+	assert_int_equal(ports.list[1], world_port(w.fabric, "right", 3));
 	/* What was found before a failure stays. */
 	snprintf(text, sizeof(text), "lid:%u", PM_MAX_LID + 1u);
 	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", text, &ports, &err),
@@ -453,7 +453,7 @@ static void test_planned_lids(void **state)
 	snprintf(text, sizeof(text), "lid:%u", host);
 	assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text, &ports, &err),
 			 -EINVAL);
-	w.fabric->ports[world_port(w.fabric, "right", 0)].lid = 1000;
+	w.fabric->ports[world_port(w.fabric, "left", 0)].lid = 1000;
 	snprintf(text, sizeof(text), "lid:%u", sw);
 	assert_int_equal(pm_failures_find(w.fabric, w.plan, "", text, &ports, &err),
 			 -EINVAL);
