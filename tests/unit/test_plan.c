@@ -436,6 +436,7 @@ static void test_top_is_a_switch(void **state)
 		{"two levels, LMC 1", {2, 4, {0, 4}, {2}, {1, 1}}, 1},
 		{"blocks that slots fill", {2, 8, {0, 4}, {8}, {1, 1}}, 2},
 		{"two levels, LMC 3", {2, 18, {0, 36}, {18}, {1, 1}}, 3},
+		{"six leaves, LMC 3", {2, 3, {0, 6}, {3}, {1, 1}}, 3},
 		{"three levels, LMC 2", {3, 8, {0, 4, 4}, {4, 4}, {1, 1, 1}}, 2},
 	};
 	bool failed = false;
