@@ -92,7 +92,7 @@ static int read_lid(struct netlist *n, struct pm_text comment, uint32_t index)
 static int take_description(struct netlist *n, struct pm_text *rest, struct pm_text *name)
 {
 	const char *hash = pm_text_find(*rest, '#');
-	struct pm_text description, after;
+	struct pm_text description;
 
 	if (!hash)
 		return 0;
@@ -100,13 +100,11 @@ static int take_description(struct netlist *n, struct pm_text *rest, struct pm_t
 	pm_text_skip_blanks(rest);
 	if (!pm_text_next_is(*rest, '"'))
 		return 0;
-	after = netlist_after_quotes(*rest);
-	description = (struct pm_text){rest->at + 1, after.at - 1};
+	description = (struct pm_text){rest->at + 1, netlist_after_quotes(*rest).at - 1};
 	if (description.at > description.end)
 		return need_quoted(n, rest, &description); /* there is one quote alone */
 	if (description.at < description.end)
 		*name = description;
-	*rest = after;
 	return 0;
 }
 
