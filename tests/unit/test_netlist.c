@@ -304,6 +304,35 @@ static void test_fine(void **state)
 	}
 }
 
+/* A switch's LID stands behind its description, not in it. */
+static void test_lid_of_switch(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned int lid, lmc;
+	} rows[] = {
+		{"Switch 2 \"s\"\n", 0, 0},
+		{"Switch 2 \"s\" # lid 4 lmc 1\n", 4, 1},
+		{"Switch 2 \"s\" # \"a\" base port 0 lid 4 lmc 1\n", 4, 1},
+		{"Switch 2 \"s\" # \"a lid 9 lmc 2\"\n", 0, 0},
+		{"Switch 2 \"s\" # \"a lid 9 \"lmc 2\"\" lid 4\n", 4, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct pm_fabric *fabric = NULL;
+		struct pm_error err = {""};
+		const struct pm_port *port;
+
+		if (parse(rows[i].text, &fabric, &err))
+			fail_msg("row %zu: %s", i, err.text);
+		port = &fabric->ports[fabric->nodes[0].first_port];
+		if (port->lid != rows[i].lid || port->lmc != rows[i].lmc)
+			fail_msg("row %zu: LID %u, LMC %u", i, port->lid, port->lmc);
+		pm_fabric_free(fabric);
+	}
+}
+
 /* Two ports of a switch, one with a cable, and of a host, too. */
 #define DUMP_SWITCH                                                                      \
 	"# Net status - today\n\nSwitch 2 \"a\"\tnodeguid 10\tsysimgguid 10\n"           \
@@ -1108,6 +1137,7 @@ int main(void)
 		cmocka_unit_test(test_guid_lines),
 		cmocka_unit_test(test_ibnetdiscover),
 		cmocka_unit_test(test_fine),
+		cmocka_unit_test(test_lid_of_switch),
 		cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_nul_byte),
 		cmocka_unit_test(test_long_names),
