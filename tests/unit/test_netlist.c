@@ -422,6 +422,10 @@ static const struct {
 	{"GUID too large", 1, "GUID is too large", "caguid=0x10000000000000000\n"},
 	{"duplicate GUID", 4, "\"t\" has the node GUID 0x0000000000200000 of \"s\"",
 	 S "\nswitchguid=0x200000\nSwitch 4 \"t\"\n"},
+	{"duplicate GUID behind another one", 7,
+	 "\"t\" has the node GUID 0x0000000000200000 of \"s\" on line 1",
+	 S
+	 "\nswitchguid=0x300000\nSwitch 4 \"u\"\n\nswitchguid=0x200000\nSwitch 4 \"t\"\n"},
 	{"duplicate GUID of other type", 4, "node GUID",
 	 S "\ncaguid=0x200000\nCa 1 \"t\"\n"},
 	{"duplicate port GUID", 8, "\"d\" has the port GUID 0x0000000000000007 of \"c\"",
