@@ -46,6 +46,7 @@
 #include <portmajor/policy/exclude.h>
 #include <portmajor/policy/locate.h>
 #include <portmajor/route/order.h>
+#include <portmajor/route/steps.h>
 
 #include <errno.h>
 #include <setjmp.h>
@@ -132,6 +133,14 @@ static void note_text(const char *text)
 			assert_ptr_equal(pointer, &trial);                               \
 			assert_int_equal((call), 0);                                     \
 		}                                                                        \
+	} while (0)
+
+/* One that has no message. */
+#define QUIETLY(call)                                                                    \
+	do {                                                                             \
+		CALL(call);                                                              \
+		if (trial.rc)                                                            \
+			assert_int_equal((call), 0);                                     \
 	} while (0)
 
 /* One that returns what it made, or NULL. */
@@ -788,6 +797,68 @@ static void try_order(struct world *world)
 	assert_true(waits.first[num] > 0);
 	pm_order_free(&waits);
 	pm_routes_update(world->routes, world->usable, &world->detours);
+	free(usable);
+	pm_fabric_free(broken);
+}
+
+/* Each entry of these tables leads to the next port with a cable: into loops. */
+static uint8_t *wrong_tables(const struct world *world)
+{
+	const struct pm_fabric *topology = world->plan->topology;
+	uint32_t stride = pm_routes_stride(world->routes);
+	uint8_t *tables = world_tables(world->routes, world->num_switches);
+
+	for (uint32_t i = 0; i < world->num_switches * stride; i++) {
+		const struct pm_node *n = &topology->nodes[i / stride];
+		uint8_t port = tables[i];
+
+		if (port == 0 || port == PM_LFT_KEEP)
+			continue;
+		do
+			port = (uint8_t)(port % n->num_ports + 1);
+		while (topology->ports[n->first_port + port].peer == PM_NONE &&
+		       topology->ports[n->first_port + port].host == PM_NO_HOST);
+		tables[i] = port;
+	}
+	return tables;
+}
+
+/* All cables are others than before, and l0 lacks a spine. */
+static void try_steps(struct world *world)
+{
+	struct pm_fabric *broken = world_without(world, "l0:3 l0:4");
+	uint8_t *usable = copy_usable(world), *held = wrong_tables(world);
+	uint8_t *recabled = malloc(world->plan->topology->num_ports);
+	struct pm_held tables[32];
+	struct pm_stale_input input = {
+		.routes = world->routes,
+		.held = tables,
+		.up = world->usable,
+		.recabled = recabled,
+	};
+	struct pm_stale stale = {0};
+	struct pm_steps steps = {0};
+
+	assert_non_null(recabled);
+	memset(recabled, 1, world->plan->topology->num_ports);
+	pm_plan_match(world->plan, broken, usable);
+	pm_routes_update(world->routes, usable, NULL);
+	for (uint32_t sw = 0; sw < world->num_switches; sw++)
+		tables[sw] = (struct pm_held){
+			held + (size_t)sw * pm_routes_stride(world->routes),
+			pm_routes_stride(world->routes)};
+	QUIETLY(pm_stale_find(&input, &stale));
+	assert_int_not_equal(stale.num, 0);
+	note(&stale.num, sizeof(stale.num));
+	QUIETLY(pm_steps_make(&input, &stale, &steps));
+	assert_int_not_equal(steps.twice, 0);
+	for (uint32_t i = 0; i < steps.num; i++)
+		note(steps.sets[i].entries, PM_LFT_BLOCK);
+	pm_steps_free(&steps);
+	pm_stale_free(&stale);
+	pm_routes_update(world->routes, world->usable, &world->detours);
+	free(recabled);
+	free(held);
 	free(usable);
 	pm_fabric_free(broken);
 }
@@ -1762,14 +1833,6 @@ static void try_mft_reroute(struct world *world)
 	pm_multicast_free(multicast);
 }
 
-/* One that has no message. */
-#define QUIETLY(call)                                                                    \
-	do {                                                                             \
-		CALL(call);                                                              \
-		if (trial.rc)                                                            \
-			assert_int_equal((call), 0);                                     \
-	} while (0)
-
 static const uint16_t some_masks[PM_MFT_BLOCK] = {1, 2, 3};
 
 static void try_mfts_new(struct world *world)
@@ -1931,6 +1994,7 @@ static const struct row rows[] = {
 	ROW(mfts_forget),    ROW(mft_delta),
 	ROW(mft_steps),	     ROW(mfts_move),
 	ROW(goal),	     ROW(missing),
+	ROW(steps),
 };
 
 /* Where it stands, for a test that fails. */
