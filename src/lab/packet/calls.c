@@ -12,10 +12,7 @@
 
 /* State of a process while the list is made. */
 struct process {
-	uint32_t first, last; /* list, in run->next, of what its next step waits for */
-	uint32_t step;	      /* the last step in which it sent */
-	uint32_t before;      /* what that waited for: index in calls->before, */
-	uint32_t num;	      /* and how many */
+	uint32_t first, last; /* list, in run->next, of what its next message waits for */
 };
 
 struct run {
@@ -68,42 +65,43 @@ static void wait_for(struct run *run, uint32_t p, uint32_t message, uint32_t end
 	process->last = at;
 }
 
-/* Begins a step in which a process sends: stores what this step waits for. */
-static void begin_step(struct run *run, struct process *process, uint32_t step)
+/* Stores what a process's next message waits for; returns how many. */
+static uint32_t store_before(struct run *run, struct process *process)
 {
-	if (process->step == step)
-		return;
-	process->step = step;
-	process->before = run->num_before;
+	uint32_t from = run->num_before;
+
 	for (uint32_t at = process->first; at != PM_NONE; at = run->next[at])
 		run->calls->before[run->num_before++] = at / 2;
-	process->num = run->num_before - process->before;
 	process->first = PM_NONE;
+	return run->num_before - from;
 }
 
 static void add_message(struct run *run, const struct pm_schedule_message *message,
-			uint32_t index, uint32_t step)
+			uint32_t index)
 {
 	const struct pm_calls_config *config = run->config;
 	const uint32_t *hosts = config->hosts + (size_t)run->job * config->stride;
 	struct process *process = &run->processes[message->from];
 	uint64_t blocks = share(config->algorithm, config->processes, config->bytes);
+	uint32_t num_before = store_before(run, process);
 
-	begin_step(run, process, step);
 	run->calls->list[index] = (struct pm_workload_message){
 		.from = hosts[message->from],
 		.to = hosts[message->to],
 		.blocks =
 			(uint32_t)(is_shared(config->algorithm) ? blocks * message->blocks
 								: blocks),
-		.num_before = process->num,
-		.before = run->calls->before + process->before,
+		.num_before = num_before,
+		.before = run->calls->before + run->num_before - num_before,
 	};
 	wait_for(run, message->from, index, 0);
 }
 
-/* Adds the messages of a call, from `base` in the list on. */
-static void add_call(struct run *run, uint32_t call, uint32_t base)
+/*
+ * Adds the messages of a call, from `base` in the list on. A process sends one message in
+ * a step, or none.
+ */
+static void add_call(struct run *run, uint32_t base)
 {
 	const struct pm_schedule *schedule = run->schedule;
 
@@ -112,8 +110,7 @@ static void add_call(struct run *run, uint32_t call, uint32_t base)
 
 		for (end = first;
 		     end < schedule->num && schedule->messages[end].step == step; end++)
-			add_message(run, &schedule->messages[end], base + end,
-				    call * schedule->steps + step);
+			add_message(run, &schedule->messages[end], base + end);
 		for (uint32_t m = first; m < end; m++)
 			wait_for(run, schedule->messages[m].to, base + m, 1);
 	}
@@ -124,9 +121,9 @@ static void add_job(struct run *run)
 	uint32_t calls = run->config->calls, per_call = run->schedule->num;
 
 	for (uint32_t p = 0; p < run->config->processes; p++)
-		run->processes[p] = (struct process){.first = PM_NONE, .step = PM_NONE};
+		run->processes[p] = (struct process){.first = PM_NONE};
 	for (uint32_t call = 0; call < calls; call++)
-		add_call(run, call, (run->job * calls + call) * per_call);
+		add_call(run, (run->job * calls + call) * per_call);
 }
 
 /* ---- All of it ---- */
