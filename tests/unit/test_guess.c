@@ -32,6 +32,9 @@ static const struct row rows[] = {
 	 "roles guessed: 1 aggregation node; 2 end ports above the leaves are service "
 	 "ports (s0[3], s1[4]), `role compute` in portmajor.conf or cn_guid_file says "
 	 "otherwise"},
+	{"a router", TWO_LEVEL "s0:3=r", NULL, NULL, "roles guessed: 1 router"},
+	{"a router, and an aggregation node", TWO_LEVEL "s0:3=r s1:3=g", "g", NULL,
+	 "roles guessed: 1 aggregation node; 1 router"},
 	{"two switches", "l0/2 l1/2 l0:1=a l1:1=b l0:2=l1:2", NULL, NULL,
 	 "roles guessed: levels count from 1 switch (l1), root_guid_file says otherwise"},
 };
@@ -42,6 +45,15 @@ static void set_device(struct pm_fabric *fabric, const char *name)
 
 	if (node != PM_NONE)
 		fabric->nodes[node].device = 0xcf09;
+}
+
+/* A node with the name r is a router. */
+static void set_router(struct pm_fabric *fabric)
+{
+	uint32_t node = pm_fabric_find_name(fabric, "r");
+
+	if (node != PM_NONE)
+		fabric->nodes[node].type = PM_ROUTER;
 }
 
 static void test_texts(void **state)
@@ -61,6 +73,7 @@ static void test_texts(void **state)
 				(struct pm_text){rows[i].rule,
 						 rows[i].rule + strlen(rows[i].rule)}));
 		set_device(fabric, rows[i].aggregation);
+		set_router(fabric);
 		pm_roles_apply(&roles, fabric);
 		assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
 		if (pm_guess_describe(plan, fabric, text, sizeof(text)) !=
