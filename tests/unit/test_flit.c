@@ -654,6 +654,7 @@ static void test_traffic_is_the_same(void **state)
 
 /* ---- Deadlocks ---- */
 
+/* By a rule that sends everything on VC 0. */
 static void find_one(struct pm_flit_net *net, const struct pm_flit_config *config)
 {
 	struct pm_flit *flit = begin(net, config);
@@ -667,6 +668,7 @@ static void find_one(struct pm_flit_net *net, const struct pm_flit_config *confi
 		uint32_t next = (i + 1) % found->length;
 		uint32_t to = net->links[found->loop[i].link].to;
 
+		assert_int_equal(found->loop[i].vc, 0);
 		/* the next buffer, or another input of the same switch */
 		assert_true(net->links[found->loop[next].link].from == to ||
 			    net->links[found->loop[next].link].to == to);
