@@ -767,6 +767,12 @@ static void test_tables(void **state)
 				 0);
 		try_pairs(net, config);
 	}
+	/* The first port of a leaf has no host. */
+	pm_fabric_cut(world.fabric, world_port(world.fabric, "leaf1", 1));
+	assert_int_equal(pm_flit_net_of_tables(world.fabric, lfts, &net, NULL), 0);
+	assert_int_equal(net->num_nodes, 15);
+	assert_string_equal(net->names[net->num_switches + 4], "h1-2");
+	try_pairs(net, config);
 	pm_lfts_free(lfts);
 	world_free(&world);
 }
