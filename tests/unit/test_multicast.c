@@ -210,6 +210,27 @@ static void check_shape(const struct mscene *scene, const struct pm_mfts *tables
 	EXPECT(roots == has_tree(tree));
 }
 
+/* Leaves go up by the plane's port, if it leads to the root. */
+static void check_plane(const struct mscene *scene, const struct pm_mfts *tables,
+			uint16_t mlid, const struct pm_group_tree *tree)
+{
+	uint8_t reached[256];
+
+	flood(scene, mlid - PM_MLID_FIRST, tree->root, true, reached);
+	for (uint32_t l = 0; l < scene->tree->num_leaves; l++) {
+		uint32_t leaf = scene->tree->leaves[l];
+
+		if (leaf == tree->root || !has_entry(scene, tables, leaf, mlid))
+			continue;
+		pm_for_each_port(i, scene->topology, leaf)
+			if (scene->tree->plane[i] == tree->plane &&
+			    is_usable(scene, i, mlid - PM_MLID_FIRST) &&
+			    reached[pm_fabric_peer_node(scene->topology, i)])
+				EXPECT(pm_mfts_has_port(tables, leaf, mlid,
+							scene->topology->ports[i].num));
+	}
+}
+
 /* Whether a group has members at all leaves but an eighth. */
 static bool is_broad(const struct mscene *scene, const struct pm_group *group)
 {
@@ -284,6 +305,8 @@ static void check_group(const struct mscene *scene, const struct pm_mfts *tables
 	if (!has_tree(tree))
 		return;
 	check_ends(scene, tables, g, tree);
+	if (tree->state == PM_GROUP_PLANE)
+		check_plane(scene, tables, included.mlid, tree);
 	expect_none(seed, "walk", mwalk_group(&walk, &included));
 }
 
