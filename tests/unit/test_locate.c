@@ -644,6 +644,46 @@ static void test_every_single_failure(void **state)
 	recipe_free(&recipe);
 }
 
+/* A link fails after an answer has come over it: what others have proven stays so. */
+static void test_lost_proof(void **state)
+{
+	uint32_t ports[4], to_s0, to_s1;
+	uint8_t path[PM_LOCATE_HOPS];
+	struct pm_locate *locate;
+	struct truth truth;
+	struct world world;
+
+	(void)state;
+	world_make(&world,
+		   recipe_draw("l0/3 l1/3 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 "
+			       "l1:2=s0:2 l1:3=s1:2"),
+		   PM_GROUPED);
+	locate = begin(&truth, &world, "", "l0:2", "a");
+	to_s0 = world_port(world.plan->topology, "l0", 2);
+	to_s1 = world_port(world.plan->topology, "l0", 3);
+	pm_locate_report(locate, world_switch(&world, "l0"));
+	assert_int_equal(pm_locate_queries(locate, ports, LENGTH(ports)), 2);
+	assert_int_equal(ports[0], to_s0);
+	assert_int_equal(ports[1], to_s1);
+	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "s0"), path),
+			 1);
+	pm_locate_answered(locate, world_switch(&world, "s0"), true);
+	pm_locate_answer(locate, to_s1, PM_ANSWER_UP);
+	pm_locate_answer(locate, to_s0, PM_ANSWER_DOWN);
+	/* After a silence only proven paths are used. */
+	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "l1"), path),
+			 2);
+	pm_locate_answered(locate, world_switch(&world, "l1"), false);
+	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "s0"), path),
+			 PM_LOCATE_NO_PATH);
+	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "s1"), path),
+			 1);
+	assert_int_equal(path[0], 3);
+	pm_locate_free(locate);
+	free_truth(&truth);
+	world_free(&world);
+}
+
 /* ---- Many dead switches ---- */
 
 #define DEFAULT_SEED 20240917u
@@ -976,6 +1016,7 @@ int main(void)
 		cmocka_unit_test(test_paths_around),
 		cmocka_unit_test(test_shared_link),
 		cmocka_unit_test(test_every_single_failure),
+		cmocka_unit_test(test_lost_proof),
 		cmocka_unit_test(test_dead_switches),
 		cmocka_unit_test(test_pinned),
 	};
