@@ -186,12 +186,30 @@ static void test_strings(void **state)
 	assert_int_equal(pm_textfile_read_string("-", 4, &untouched, NULL), -ENOENT);
 }
 
+/* The bound is told in MiB. */
+static void test_long_string(void **state)
+{
+	char path[] = "/tmp/test_textfile.XXXXXX", message[64], *text = NULL;
+	struct pm_error err = {""};
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, (3 << 20) + 1), 0);
+	assert_int_equal(pm_textfile_read_string(path, 3 << 20, &text, &err), -EFBIG);
+	snprintf(message, sizeof(message), "%s: longer than 3 MiB", path);
+	assert_string_equal(err.text, message);
+	assert_null(text);
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),  cmocka_unit_test(test_stdin),
-		cmocka_unit_test(test_errors), cmocka_unit_test(test_folder),
-		cmocka_unit_test(test_fifo),   cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_sizes),	    cmocka_unit_test(test_stdin),
+		cmocka_unit_test(test_errors),	    cmocka_unit_test(test_folder),
+		cmocka_unit_test(test_fifo),	    cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_long_string),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
