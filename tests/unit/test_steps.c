@@ -262,15 +262,117 @@ static bool could_loop(const struct trial *t, uint32_t lid)
 	return found;
 }
 
+/* Blocks with changed entries of LIDs that could loop, and which wait for which. */
+struct waits {
+	const bool *ordered;   /* [LID] could loop */
+	uint32_t num, *number; /* [switch x blocks of a table] of a block here, from 1 */
+	bool *waits;	       /* [block][block] directly or not */
+};
+
+static bool *wait(const struct waits *w, uint32_t block, uint32_t for_block)
+{
+	return &w->waits[(size_t)block * (w->num + 1) + for_block];
+}
+
+static uint32_t *number_of(const struct waits *w, uint32_t sw, uint32_t lid)
+{
+	return &w->number[sw * (LONGEST / PM_LFT_BLOCK) + lid / PM_LFT_BLOCK];
+}
+
+/* The first switch with a changed entry that a packet meets behind this one, or PM_NONE.
+ */
+static uint32_t next_changed(const struct trial *t, uint32_t sw, uint32_t lid)
+{
+	uint32_t hops = 0;
+
+	do
+		sw = next_by(t, sw, lid, true);
+	while (sw != PM_NONE && !is_changed(t, sw, lid) && ++hops < t->num);
+	return hops < t->num ? sw : PM_NONE;
+}
+
+static void find_waits(const struct trial *t, struct waits *w)
+{
+	for (uint32_t lid = 0; lid < LONGEST; lid++)
+		for (uint32_t sw = 0; sw < t->num; sw++)
+			if (w->ordered[lid] && is_changed(t, sw, lid) &&
+			    !*number_of(w, sw, lid))
+				*number_of(w, sw, lid) = ++w->num;
+	w->waits = calloc((size_t)(w->num + 1) * (w->num + 1), sizeof(*w->waits));
+	assert_non_null(w->waits);
+	for (uint32_t lid = 0; lid < LONGEST; lid++)
+		for (uint32_t sw = 0; sw < t->num; sw++) {
+			uint32_t next = w->ordered[lid] && is_changed(t, sw, lid)
+						? next_changed(t, sw, lid)
+						: PM_NONE;
+
+			if (next != PM_NONE)
+				*wait(w, *number_of(w, sw, lid),
+				      *number_of(w, next, lid)) = true;
+		}
+	for (uint32_t k = 1; k <= w->num; k++)
+		for (uint32_t i = 1; i <= w->num; i++)
+			for (uint32_t j = 1; j <= w->num && *wait(w, i, k); j++)
+				*wait(w, i, j) |= *wait(w, k, j);
+}
+
+/* Whether a block waits for some that wait for each other, and is waited for by such. */
+static bool is_between(const struct waits *w, uint32_t block)
+{
+	bool behind = false, before = false;
+
+	for (uint32_t i = 1; i <= w->num; i++) {
+		behind |= *wait(w, i, i) && *wait(w, block, i);
+		before |= *wait(w, i, i) && *wait(w, i, block);
+	}
+	return behind && before;
+}
+
+/* Whether a block changes when the entries that need an order drop. */
+static bool drops_some(const struct trial *t, const bool *ordered, uint32_t sw,
+		       uint32_t number)
+{
+	for (uint32_t i = 0; i < PM_LFT_BLOCK; i++) {
+		uint32_t lid = number * PM_LFT_BLOCK + i;
+
+		if (is_changed(t, sw, lid) &&
+		    (!ordered[lid] || t->held[sw].table[lid] != PM_LFT_KEEP))
+			return true;
+	}
+	return false;
+}
+
+/* No block is sent twice but one that waits for itself, or is between such blocks. */
+static uint32_t count_twice(const struct trial *t, const bool *ordered)
+{
+	uint32_t blocks = LONGEST / PM_LFT_BLOCK, count = 0;
+	struct waits w = {
+		.ordered = ordered,
+		.number = calloc((size_t)t->num * blocks + 1, sizeof(*w.number)),
+	};
+
+	assert_non_null(w.number);
+	find_waits(t, &w);
+	for (uint32_t i = 0; i < t->num * blocks; i++)
+		count += w.number[i] && is_between(&w, w.number[i]) &&
+			 drops_some(t, ordered, i / blocks, i % blocks);
+	free(w.number);
+	free(w.waits);
+	return count;
+}
+
 /* Nobody waits for what is cut off: it may never answer. */
 static void make_steps(struct trial *t)
 {
+	bool ordered[LONGEST];
 	uint32_t lids = 0;
 
 	EXPECT(pm_steps_make(&t->input, &t->stale, &t->steps) == 0);
 	for (uint32_t lid = 0; lid < LONGEST; lid++)
-		lids += could_loop(t, lid);
+		lids += ordered[lid] = could_loop(t, lid);
 	EXPECT(t->steps.lids == lids);
+	if (lids)
+		EXPECT(t->steps.twice == count_twice(t, ordered));
 	for (uint32_t i = 0; i < t->steps.num; i++)
 		EXPECT(is_connected(t, t->steps.sets[i].sw));
 }
