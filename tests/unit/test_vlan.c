@@ -415,28 +415,8 @@ struct taking {
 	uint8_t *meet;	/* [vlan][switch][switch] */
 	uint8_t *site;	/* [switch] it has hosts that are not gone, and is not taken */
 	uint8_t *taken; /* [host] */
+	uint32_t *met;	/* [switch] sites that VLANs join with it at first, each VLAN's */
 };
-
-static void begin_taking(struct taking *k)
-{
-	uint32_t num = k->t->fabric->num_switches, vlans = k->t->vlans.num;
-
-	k->meet = calloc((size_t)vlans * num * num, 1);
-	k->site = calloc(num, 1);
-	k->taken = calloc(k->t->vlans.num_hosts, 1);
-	assert_true(k->meet && k->site && k->taken);
-	for (uint32_t vlan = 0; vlan < vlans; vlan++)
-		for (uint32_t sw = 0; sw < num; sw++) {
-			if (k->t->vlans.up[(size_t)vlan * num + sw] == PM_NONE)
-				continue;
-			walk(k->t, vlan, sw);
-			for (uint32_t i = 0; i < num; i++)
-				k->meet[((size_t)vlan * num + sw) * num + i] =
-					k->t->from[i] != PM_NONE;
-		}
-	for (uint32_t h = 0; h < k->t->vlans.num_hosts; h++)
-		k->site[k->t->vlans.site[h]] |= !is_gone(k->t, h);
-}
 
 static const uint8_t *met_by(const struct taking *k, uint32_t vlan, uint32_t sw)
 {
@@ -453,6 +433,31 @@ static uint32_t count_met(const struct taking *k, uint32_t vlan, uint32_t sw)
 	for (uint32_t i = 0; i < k->t->fabric->num_switches; i++)
 		num += k->site[i] && met_by(k, vlan, sw)[i];
 	return num;
+}
+
+static void begin_taking(struct taking *k)
+{
+	uint32_t num = k->t->fabric->num_switches, vlans = k->t->vlans.num;
+
+	k->meet = calloc((size_t)vlans * num * num, 1);
+	k->site = calloc(num, 1);
+	k->taken = calloc(k->t->vlans.num_hosts, 1);
+	k->met = calloc(num, sizeof(*k->met));
+	assert_true(k->meet && k->site && k->taken && k->met);
+	for (uint32_t vlan = 0; vlan < vlans; vlan++)
+		for (uint32_t sw = 0; sw < num; sw++) {
+			if (k->t->vlans.up[(size_t)vlan * num + sw] == PM_NONE)
+				continue;
+			walk(k->t, vlan, sw);
+			for (uint32_t i = 0; i < num; i++)
+				k->meet[((size_t)vlan * num + sw) * num + i] =
+					k->t->from[i] != PM_NONE;
+		}
+	for (uint32_t h = 0; h < k->t->vlans.num_hosts; h++)
+		k->site[k->t->vlans.site[h]] |= !is_gone(k->t, h);
+	for (uint32_t vlan = 0; vlan < vlans; vlan++)
+		for (uint32_t sw = 0; sw < num; sw++)
+			k->met[sw] += count_met(k, vlan, sw);
 }
 
 /* The most that one VLAN joins with a switch; *missed: those that only others do. */
@@ -560,9 +565,18 @@ static uint32_t first_left(const struct taking *k)
 	return first;
 }
 
+/* Whether the switch of host a is tried before that of host b. */
+static bool is_tried_before(const struct taking *k, uint32_t a, uint32_t b)
+{
+	uint32_t x = k->met[k->t->vlans.site[a]], y = k->met[k->t->vlans.site[b]];
+
+	return x != y ? x < y : a < b;
+}
+
 /*
- * Hosts assigned anew: the next switch's miss the fewest of the sites not taken, and have
- * the emptiest of the VLANs that join the most.
+ * Hosts assigned anew: the next switch's miss the fewest of the sites not taken (of
+ * several, where all miss some, the one that VLANs join with the fewest), and have the
+ * emptiest of the VLANs that join the most.
  */
 static void check_taking(struct trial *t, const struct pm_vlan_host *host)
 {
@@ -578,12 +592,16 @@ static void check_taking(struct trial *t, const struct pm_vlan_host *host)
 				continue;
 			most_met(&k, t->vlans.site[i], &others);
 			EXPECT(missed <= others);
+			if (missed && missed == others &&
+			    t->vlans.site[i] != t->vlans.site[h])
+				EXPECT(is_tried_before(&k, h, i));
 		}
 		take_site(&k, sw, best);
 	}
 	free(k.meet);
 	free(k.site);
 	free(k.taken);
+	free(k.met);
 }
 
 /* ---- What is counted ---- */
