@@ -800,6 +800,49 @@ static void test_broken(void **state)
 	end(&lab);
 }
 
+/* A Set of a block drops its first LID and its last, not those beside it. */
+static void test_set(void **state)
+{
+	static const uint16_t lids[] = {63, 64, 127, 128};
+	struct pm_packet_set sets[2]; /* one, and what must not be read */
+	uint64_t before[4];
+	uint32_t outputs[4];
+	struct lab lab;
+
+	(void)state;
+	begin_star(&lab);
+	lab.tables = malloc(192);
+	assert_non_null(lab.tables);
+	memset(lab.tables, PM_LFT_KEEP, 192);
+	for (uint32_t h = 0; h < 4; h++) {
+		outputs[h] = lab.world.fabric->ports[lab.hosts[h].port].peer;
+		lab.hosts[h].lid = lids[h];
+		lab.tables[lids[h]] = lab.world.fabric->ports[outputs[h]].num;
+	}
+	memset(sets, PM_LFT_KEEP, sizeof(sets));
+	sets[0].time = 20000;
+	sets[0].sw = 0;
+	sets[0].block = 1;
+	lab.config.tables = lab.tables;
+	lab.config.length = 192;
+	lab.config.sets = sets;
+	lab.config.num_sets = 1;
+	lab.workload.pattern = PM_SHIFT;
+	lab.workload.shift = 1;
+	lab.workload.load = PM_LOAD_FULL / 2;
+	start(&lab);
+	run_to(&lab, 30000);
+	for (uint32_t h = 0; h < 4; h++)
+		before[h] = lab.r.busy[outputs[h]];
+	run_to(&lab, 60000);
+	for (uint32_t h = 0; h < 4; h++) {
+		assert_int_not_equal(before[h], 0);
+		assert_int_equal(lab.r.busy[outputs[h]] > before[h], h == 0 || h == 3);
+	}
+	finish(&lab);
+	end(&lab);
+}
+
 #define TIMES 10
 
 /* The way to a host is away again and again: at times[2 i], and back at times[2 i + 1].
@@ -1171,13 +1214,13 @@ int main(void)
 		cmocka_unit_test(test_cut),	   cmocka_unit_test(test_return),
 		cmocka_unit_test(test_mean),	   cmocka_unit_test(test_conservation),
 		cmocka_unit_test(test_root),	   cmocka_unit_test(test_reliable),
-		cmocka_unit_test(test_broken),	   cmocka_unit_test(test_gap),
-		cmocka_unit_test(test_answer),	   cmocka_unit_test(test_window),
-		cmocka_unit_test(test_waiting),	   cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_drops),	   cmocka_unit_test(test_deadlock),
-		cmocka_unit_test(test_deadlocks),  cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_many_pairs), cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_broken),	   cmocka_unit_test(test_set),
+		cmocka_unit_test(test_gap),	   cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_window),	   cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_ring),	   cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_deadlock),   cmocka_unit_test(test_deadlocks),
+		cmocka_unit_test(test_bad),	   cmocka_unit_test(test_many_pairs),
+		cmocka_unit_test(test_messages),   cmocka_unit_test(test_queued),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
