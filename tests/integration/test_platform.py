@@ -160,7 +160,7 @@ class Platform(Writer):
         net = pmlab.generate(self.folder / "two.net", "two-level", 4, 2, 2, 1)
         done = pmlab.run_cli("plan", "--fail", "spine0", net)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("--fail is for files", done.stderr)
+        self.assertIn("--fail needs an option that writes a file", done.stderr)
 
 
 @unittest.skipUnless(PROGRAM.exists() and shutil.which("smpirun"), "no SimGrid here")
