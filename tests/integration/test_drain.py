@@ -434,12 +434,16 @@ class Beside(DrainCase):
     SEEN_S = 1.5  # the file is looked at once a second
     LIMIT_S = 5
 
+    def make_netlist(self):
+        """A large one: the rest of the routing phase takes longer than a drain."""
+        return pmlab.generate(self.folder / "fabric.net", "director", 36)
+
     def follow(self, links):
         """The wire stops in the sweep in which a chassis returns; (seconds from the drain to
         the end of its transition, the log from the drain on)."""
         self.lab.event("lose", self.CHASSIS)
         mark = self.lab.osm.mark()
-        self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=10, times=1)
+        self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=40, times=1)
         self.fabric.back(self.CHASSIS)
         self.wire.wait_held()
         if links:  # the next Set of a port's state is of that phase
