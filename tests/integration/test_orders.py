@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The other LID orders, chosen by a configuration file."""
+"""The other LID orders, chosen by a configuration file, at 648 hosts."""
 
 import unittest
 
@@ -10,6 +10,8 @@ import labtest
 class Orders:
     """The tests; a class for each order below."""
 
+    GENERATE = ("director", 36)
+
     def test_bring_up(self):
         self.assertIn(f"lid_order {self.ORDER}", self.lab.osm.log())
         self.check_costs(self.start)
@@ -18,12 +20,7 @@ class Orders:
         self.assertEqual(walked["shift"], 1)
 
     def test_chassis(self):
-        self.lose_and_back("s0-*", new_switches=3, spread=2)
-
-    def first_of_leaves(self):
-        """h0, h1, .. in the order of the leaves."""
-        return [name.replace("leaf", "h") for name in self.lab.netlist.switches
-                if name.startswith("leaf")]
+        self.lose_and_back("s0-*", new_switches=3, spread=2, over=1.06)
 
     def test_cable(self):
         self.lose_and_back("leaf5:20", spread=2)
@@ -37,9 +34,9 @@ class LeafMajor(Orders, labtest.LabCase):
 
     def test_lids(self):
         """Hosts are numbered from 1, leaf by leaf and port by port."""
-        self.assertEqual([self.healthy.lids[f"{host}-{port}"]
-                          for host in self.first_of_leaves() for port in range(1, 5)],
-                         list(range(1, 65)))
+        self.assertEqual([self.healthy.lids[f"h{leaf}-{port}"]
+                          for leaf in range(36) for port in range(1, 19)],
+                         list(range(1, 649)))
 
 
 class PortMajor(Orders, labtest.LabCase):
@@ -50,9 +47,9 @@ class PortMajor(Orders, labtest.LabCase):
 
         The table does not say where a port's LIDs begin, only that they are together.
         """
-        for port in range(1, 5):
-            lids = [self.healthy.lids[f"{host}-{port}"] for host in self.first_of_leaves()]
-            self.assertEqual(lids, list(range(lids[0], lids[0] + 16)))
+        for port in range(1, 19):
+            lids = [self.healthy.lids[f"h{leaf}-{port}"] for leaf in range(36)]
+            self.assertEqual(lids, list(range(lids[0], lids[0] + 36)))
 
 
 if __name__ == "__main__":
