@@ -790,7 +790,7 @@ static int send_steps(struct work *work)
 	if (!rc && !work->interrupted && work->acked - acked < work->steps.num) {
 		leave_ordered(work);
 		if (num_missing(work) + work->postponed == left)
-			work->gave_up = "no path to a switch whose block goes first";
+			work->gave_up = "no path to a switch whose block has to go first";
 	}
 	pm_steps_free(&work->steps);
 	free(work->unknown);
