@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-lab traffic --engine flit: bad input, and what it finds."""
+"""portmajor-lab traffic --engine flit: errors on bad input, deadlocks, and lost flits."""
 
 import json
 import unittest

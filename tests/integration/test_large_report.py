@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""portmajor-report of 11,664 hosts: what it costs, how large it is, and what it shows."""
+"""The page of portmajor-report for 11,664 hosts: its cost, its size and its content."""
 
 import resource
 import unittest

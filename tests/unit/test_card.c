@@ -25,7 +25,7 @@
 static struct fake {
 	enum vlan_feature filter;
 	bool promiscuous;
-	bool ignores;  /* takes what it is told, and does not follow */
+	bool ignores;  /* accepts settings, and does not apply them */
 	int refuses;   /* -errno of switching the filter */
 	int no_flags;  /* -errno of setting promiscuous mode */
 	int no_answer; /* -errno of asking for the filter */
