@@ -198,6 +198,24 @@ add_command_test(vlan_commands pm_vlan ${sources} plugins/vlan/no_bpf.c)
 target_include_directories(test_vlan_commands PRIVATE src/vlan/cli)
 add_labels(lab unit.lab_commands)
 add_labels(vlan unit.vlan_commands)
+
+# Digests of what commands print and write: tests/data/results/PRODUCT.txt.
+function(add_results_test name product)
+	add_executable(test_${name} tests/unit/test_results.c)
+	target_link_libraries(test_${name} PRIVATE pm_base ${CMOCKA})
+	target_compile_definitions(test_${name} PRIVATE SOURCES="${PROJECT_SOURCE_DIR}"
+		PROGRAMS="$<TARGET_FILE_DIR:portmajor_cli>"
+		RESULTS="${PROJECT_SOURCE_DIR}/tests/data/results/${product}.txt")
+	add_dependencies(test_${name} portmajor_cli ${ARGN})
+	add_test(NAME unit.${name} COMMAND test_${name})
+	set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 900)
+endfunction()
+add_results_test(results portmajor)
+add_results_test(lab_results lab portmajor_lab)
+add_results_test(vlan_results vlan portmajor_vlan)
+add_labels(lab unit.lab_results)
+add_labels(vlan unit.vlan_results)
+
 # The store has OpenSM's headers, and the test in place of OpenSM's log.
 add_executable(test_store tests/unit/test_store.c plugins/opensm/io/store.c
 	plugins/opensm/io/candidates.c plugins/opensm/engine/planning.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
