@@ -178,7 +178,7 @@ def play(events, folder, *args):
     if done.returncode:
         sys.exit(f"portmajor-lab collective: {done.stderr}")
     return {0 if way["circuits"] == "ideal" else way["ports"]: way["seconds"]
-            for way in json.loads(done.stdout)["rank"]["ways"]}
+            for way in json.loads(done.stdout)["rank"]["rules"]}
 
 
 def rank_of_ft(computing):

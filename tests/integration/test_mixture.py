@@ -82,13 +82,13 @@ class Cutoff(Mixtures):
         return recording
 
     def test_loop(self):
-        """The loop, with the Sets that made and mended it."""
+        """The loop, with the Sets that made and removed it."""
         loops = self.recorded()["mixture"]["loops"]
         self.assertEqual((loops["num"], loops["most"], loops["ms"]), (1, 1, 20.0))
         [loop] = loops["list"]
         self.assertEqual((loop["lid"], loop["owner"]["name"]), (self.lid, LAST))
         self.assertEqual({node["name"] for node in loop["switches"]}, {LEAF, self.above})
-        for event, number, ms in (("made", 0, 1.0), ("mended", 1, 21.0)):
+        for event, number, ms in (("made", 0, 1.0), ("removed", 1, 21.0)):
             self.assertEqual((loop[event]["by"], loop[event]["set"], loop[event]["ms"],
                               loop[event]["node"]["name"], loop[event]["block"]),
                              ("set", number, ms, self.above, self.lid // 64))
@@ -99,7 +99,7 @@ class Cutoff(Mixtures):
         self.assertEqual((cycles["num"], cycles["most"], cycles["ms"]), (1, 1, 20.0))
         [cycle] = cycles["list"]
         self.assertEqual(len(cycle["links"]), 2)
-        self.assertEqual((cycle["made"]["set"], cycle["mended"]["set"]), (0, 1))
+        self.assertEqual((cycle["made"]["set"], cycle["removed"]["set"]), (0, 1))
 
     def test_paths(self):
         """Paths by the switch above that loop, and no others: no dead ends."""
@@ -113,7 +113,7 @@ class Cutoff(Mixtures):
         text = self.traffic("--fail", LOST, "--sets", self.loop)
         self.assertIn(f"LID {self.lid} ({LAST}): ", text)
         self.assertIn(f"made by Set 0 ({self.above}, block {self.lid // 64}) at 1.000 ms, "
-                      f"mended by Set 1 ({self.above}, block {self.lid // 64}) at 21.000 ms",
+                      f"removed by Set 1 ({self.above}, block {self.lid // 64}) at 21.000 ms",
                       text)
 
     def test_whole(self):

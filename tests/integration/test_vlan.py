@@ -50,7 +50,7 @@ class VlanCase(labtest.Folders):
         for part in parts.values():
             self.assertEqual(len(set(part.values())), 1)
             self.assertLessEqual(set(files.site.values()), set(part))
-        self.assertEqual([files.apart(), files.unheard(), files.unused()], [0, 0, 0])
+        self.assertEqual([files.apart(), files.without_broadcast(), files.unused()], [0, 0, 0])
         self.assertEqual(files.spread(), spread)
         self.assertEqual([result["vlans"], result["needed"], result["unused_cables"]],
                          [vlans, vlans, 0])
@@ -85,7 +85,7 @@ class VlanCase(labtest.Folders):
         files.read_hosts()
         cut = self.ends(files, lost)
         self.assertEqual(files.apart(cut) > 0, result["unreachable"] > 0)
-        self.assertEqual(files.unheard(cut), result["unheard"])
+        self.assertEqual(files.without_broadcast(cut), result["without_broadcast"])
         return result
 
     def switch_files(self):
@@ -96,7 +96,7 @@ class VlanCase(labtest.Folders):
         """Lines that a failure and the way back change; the bound is met, all pairs meet."""
         first = (self.out / "hosts").read_bytes()
         result = self.lose(files, *lost)
-        self.assertEqual([result["unreachable"], result["unheard"]], [0, 0])
+        self.assertEqual([result["unreachable"], result["without_broadcast"]], [0, 0])
         self.assertEqual(result["changes"]["lines"], result["changes"]["bound"])
         back = self.lose(files)
         self.assertEqual((self.out / "hosts").read_bytes(), first)
@@ -145,7 +145,7 @@ class Fabrics(VlanCase):
         result = self.lose(files, "leaf0:3", "leaf1:4", status=1)
         self.assertEqual(result["unreachable"], 4)  # leaf0 with leaf1
         self.assertEqual(result["unreachable_cabled"], 4)  # over leaf2
-        self.assertEqual(result["unheard"], 2)
+        self.assertEqual(result["without_broadcast"], 2)
         self.assertEqual(result["unreachable"], result["pairs"] - 15 + 4)
 
     def test_three_leaves_in_a_ring(self):
@@ -154,7 +154,7 @@ class Fabrics(VlanCase):
         self.plan()
         files = vlanfiles.Files(self.net, self.out)
         result = self.lose(files, "leaf0:2", "leaf1:3", "leaf2:4", status=1)
-        self.assertEqual([result["unreachable"], result["pairs"], result["unheard"]], [1, 3, 1])
+        self.assertEqual([result["unreachable"], result["pairs"], result["without_broadcast"]], [1, 3, 1])
         parts, _ = files.parts(self.ends(files, ["leaf0:2", "leaf1:3", "leaf2:4"]))
         for a, b in ("leaf0", "leaf1"), ("leaf0", "leaf2"), ("leaf1", "leaf2"):
             self.assertTrue(any(part[a] == part[b] for part in parts.values()))
@@ -189,7 +189,7 @@ class Fabrics(VlanCase):
             files = vlanfiles.Files(self.net, self.out)
             self.assertEqual(files.parts()[1], set())
             self.assertEqual([files.apart() > 0, files.unused()], [result["unreachable"] > 0, 0])
-            self.assertEqual(files.unheard(), result["unheard"])
+            self.assertEqual(files.without_broadcast(), result["without_broadcast"])
 
     def test_5832_hosts(self):
         self.make("director", 324)
@@ -200,7 +200,7 @@ class Fabrics(VlanCase):
         for lost, lines in (["leaf5:20"], 6), (["s7-fab3"], 34), (["leaf5:20", "leaf200:33"], 24):
             shutil.copy(self.home / "first", self.out / "hosts")
             result = self.lose(files, *lost)
-            self.assertEqual([result["unreachable"], result["unheard"]], [0, 0])
+            self.assertEqual([result["unreachable"], result["without_broadcast"]], [0, 0])
             self.assertEqual(result["changes"], {"lines": lines, "bound": lines})
 
 

@@ -206,7 +206,7 @@ class Files:
             below.add(site)
         return faults
 
-    def unheard(self, lost=frozenset()):
+    def without_broadcast(self, lost=frozenset()):
         """Hosts that are not in the largest part of the broadcasts' VLAN."""
         part = self.parts(lost)[0][self.group[0]]
         there = [host for end, (host, _) in self.cables.items()

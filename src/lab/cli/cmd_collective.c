@@ -295,7 +295,7 @@ int cmd_collective(int argc, char **argv)
 		status = describe_algorithms(&request, found);
 	}
 	object =
-		cli_json_join(cli_json_new("collective", 1),
+		cli_json_join(cli_json_new("collective", 2),
 			      json_pack("{s:o, s:o}", "settings", settings_json(&request),
 					request.events ? "rank" : "algorithms", found));
 	if (!status)

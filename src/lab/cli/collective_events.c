@@ -85,9 +85,10 @@ static int play_event(const struct collective_request *request, const json_t *ev
 			 played);
 }
 
-/* Plays the events by one rule, and adds its results to *ways; returns an exit status. */
+/* Plays the events by one rule, and adds its results to *rules; returns an exit status.
+ */
 static int play_rule(const struct collective_request *request, const json_t *events,
-		     const char *name, struct circuit_rule rule, json_t **ways,
+		     const char *name, struct circuit_rule rule, json_t **rules,
 		     struct played *played)
 {
 	const json_t *event;
@@ -100,17 +101,17 @@ static int play_rule(const struct collective_request *request, const json_t *eve
 			status = play_event(request, event, i, rule, played);
 		lab_steps_next(request->steps);
 	}
-	*ways = pm_json_append(*ways,
-			       json_pack("{s:s, s:I, s:f, s:I}", "circuits", name,
-					 "ports", (json_int_t)rule.ports, "seconds",
-					 played->seconds, "setups",
-					 (json_int_t)(rule.ideal ? 0 : played->setups)));
+	*rules = pm_json_append(*rules,
+				json_pack("{s:s, s:I, s:f, s:I}", "circuits", name,
+					  "ports", (json_int_t)rule.ports, "seconds",
+					  played->seconds, "setups",
+					  (json_int_t)(rule.ideal ? 0 : played->setups)));
 	return status;
 }
 
 int collective_events_play(const struct collective_request *request, json_t **object)
 {
-	json_t *events = cli_json_load(request->events), *ways = json_array();
+	json_t *events = cli_json_load(request->events), *rules = json_array();
 	struct played played = {0};
 	int status = json_is_array(events)
 			     ? EXIT_FINE
@@ -122,24 +123,24 @@ int collective_events_play(const struct collective_request *request, json_t **ob
 			request->output.quiet);
 	if (!status)
 		status = play_rule(request, events, "naive",
-				   (struct circuit_rule){.ports = 1}, &ways, &played);
+				   (struct circuit_rule){.ports = 1}, &rules, &played);
 	for (uint32_t i = 0; !status && i < request->ports.num; i++)
 		status =
 			play_rule(request, events, "proposed",
 				  (struct circuit_rule){.ports = request->ports.values[i],
 							.kept = true},
-				  &ways, &played);
+				  &rules, &played);
 	if (!status)
 		status = play_rule(
 			request, events, "ideal",
-			(struct circuit_rule){PM_CIRCUITS_MAX_PORTS, true, true}, &ways,
+			(struct circuit_rule){PM_CIRCUITS_MAX_PORTS, true, true}, &rules,
 			&played);
 	lab_steps_end(request->steps);
 	*object = json_pack(
 		"{s:o, s:I, s:I, s:f, s:I, s:o}", "file", pm_json_text(request->events),
 		"events", (json_int_t)json_array_size(events), "calls",
 		(json_int_t)played.calls, "computing", played.computing, "call_setups",
-		(json_int_t)request->call_setups, "ways", ways);
+		(json_int_t)request->call_setups, "rules", rules);
 	json_decref(events);
 	return status;
 }
@@ -151,7 +152,7 @@ void collective_events_print(const json_t *object)
 
 	cli_text_print(object, "\n{calls|call|calls}, {%%%computing} s of computing, "
 			       "{call_setups} more set-ups in each call\n");
-	json_array_foreach(json_object_get(object, "ways"), i, rule)
+	json_array_foreach(json_object_get(object, "rules"), i, rule)
 		cli_text_print(rule, "{circuits}, {ports|port|ports}: {%%%%%%seconds} s, "
 				     "{setups} set-ups one after the other\n");
 }

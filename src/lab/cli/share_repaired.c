@@ -54,7 +54,7 @@ static json_t *throughput_json(const struct scene *scene,
 
 static json_t *describe_repairs(const struct share_repaired *request, json_t *recordings)
 {
-	return cli_json_join(cli_json_new("traffic", 1),
+	return cli_json_join(cli_json_new("traffic", 2),
 			     json_pack("{s:s, s:I, s:I, s:I, s:o}", "engine", "share",
 				       "shifts", (json_int_t)request->shifts,
 				       "permutations", (json_int_t)request->permutations,

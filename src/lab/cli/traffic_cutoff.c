@@ -121,7 +121,7 @@ static json_t *recording_json(const char *path, const struct pm_lft_trace *trace
 static json_t *describe_cutoffs(const struct request *request, json_t *recordings)
 {
 	return cli_json_join(
-		cli_json_new("traffic", 1),
+		cli_json_new("traffic", 2),
 		json_pack("{s:s, s:o, s:o, s:I, s:I, s:o}", "engine", "cutoff", "failed",
 			  cli_failed_json(&request->failed), "sm",
 			  request->sm ? pm_json_text(request->sm) : json_null(), "mad_us",

@@ -89,7 +89,7 @@ json_t *flit_settings_json(const struct flit_request *request,
 		{0},
 	});
 
-	return cli_json_join(cli_json_new("traffic", 1),
+	return cli_json_join(cli_json_new("traffic", 2),
 			     json_pack("{s:s, s:o, s:o}", "engine", "flit", "settings",
 				       settings, "network", network_json(request, net)));
 }

@@ -56,7 +56,7 @@ static json_t *ring_json(const struct pm_fabric *fabric, const struct pm_lft_tra
 						    : cli_link_json(fabric, at));
 	}
 	object = json_pack("{s:o, s:o, s:o}", is_loop ? "switches" : "links", list,
-			   "made", event_json(fabric, trace, ring->made), "mended",
+			   "made", event_json(fabric, trace, ring->made), "removed",
 			   event_json(fabric, trace, ring->removed));
 	if (!is_loop)
 		return object;
@@ -132,7 +132,7 @@ static void print_ring(const json_t *ring)
 		cli_text_put(cli_json_label(one));
 	}
 	print_event("made", json_object_get(ring, "made"));
-	print_event("mended", json_object_get(ring, "mended"));
+	print_event("removed", json_object_get(ring, "removed"));
 	putchar('\n');
 }
 

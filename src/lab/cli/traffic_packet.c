@@ -175,7 +175,7 @@ static int run_packet(const struct packet_request *given, const char *path)
 
 	if (!status) {
 		status = compare_recordings(given, path, list);
-		object = cli_json_join(cli_json_new("traffic", 1), object);
+		object = cli_json_join(cli_json_new("traffic", 2), object);
 		if (json_array_size(list))
 			json_object_set(object, "compared", list);
 	}

@@ -78,7 +78,7 @@ static json_t *describe_shares(const struct scene *scene, json_t *networks)
 {
 	const struct request *request = scene->request;
 
-	return cli_json_join(cli_json_new("traffic", 1),
+	return cli_json_join(cli_json_new("traffic", 2),
 			     json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}",
 				       "engine", "share", "failed",
 				       cli_failed_json(&request->failed), "hosts",

@@ -226,7 +226,7 @@ static json_t *describe_vlans(const struct vlan_job *job)
 	json_int_t first = job->request->first;
 
 	return cli_json_join(
-		cli_json_new("plan", 1),
+		cli_json_new("plan", 2),
 		pm_json_object((const struct pm_json_member[]){
 			{"folder", json_string(job->request->folder)},
 			{"first", json_integer(first)},
@@ -255,7 +255,8 @@ static json_t *describe_vlans(const struct vlan_job *job)
 			 json_integer((json_int_t)job->assignment.unreachable)},
 			{"unreachable_cabled",
 			 json_integer((json_int_t)job->assignment.cabled)},
-			{"unheard", json_integer(job->assignment.without_broadcast)},
+			{"without_broadcast",
+			 json_integer(job->assignment.without_broadcast)},
 			{"changes", changes_json(job)},
 			{0},
 		}));
@@ -287,8 +288,10 @@ static void print_vlans(const json_t *result)
 			"cables connect {unreachable_cabled} of these, but over no "
 			"up-then-down path: mend what failed, or attach hosts to "
 			"leaves\n");
-	if (cli_json_number(result, "unheard"))
-		cli_text_print(result, "broadcasts do not reach {unheard|host|hosts}\n");
+	if (cli_json_number(result, "without_broadcast"))
+		cli_text_print(
+			result,
+			"broadcasts do not reach {without_broadcast|host|hosts}\n");
 	if (!json_is_null(changes))
 		cli_text_print(
 			changes,
