@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "json.h"
 #include "masters.h"
+#include "state_text.h"
 #include "text.h"
 
 #include <portmajor/files/rebalance.h>
@@ -67,20 +68,8 @@ static bool is_balanced(const json_t *fabric)
 
 static void print_fabric(const json_t *fabric)
 {
-	const json_t *balance = json_object_get(fabric, "balance");
-
 	cli_text_print(fabric, "port {port_guid}: ");
-	if (!json_is_object(balance))
-		fputs("how far tables are off the plan's is not known", stdout);
-	else if (is_balanced(fabric))
-		fputs("tables are the plan's", stdout);
-	else
-		cli_text_print(balance, "{#entries_off|entry|entries} off the plan's, in "
-					"{#blocks_off|LFT block|LFT blocks} of "
-					"{#switches_off|switch|switches}");
-	if (json_is_true(json_object_get(balance, "rebalancing")))
-		cli_text_print(balance,
-			       "; rebalancing, {#blocks_left|LFT block|LFT blocks} left");
+	status_print_balance(json_object_get(fabric, "balance"));
 	puts(json_is_true(json_object_get(fabric, "requested")) ? "; requested" : "");
 }
 

@@ -145,13 +145,11 @@ static void print_drain(const json_t *item)
 	putchar(')');
 }
 
-/* Prints how far tables are from the plan's, if the plugin has measured it. */
-static void print_balance(const json_t *balance)
+void status_print_balance(const json_t *balance)
 {
 	if (!json_is_object(balance))
-		return;
-	fputs("balance     ", stdout);
-	if (!cli_json_number(balance, "entries_off"))
+		fputs("how far tables are off the plan's is not known", stdout);
+	else if (!cli_json_number(balance, "entries_off"))
 		fputs("tables are the plan's", stdout);
 	else
 		cli_text_print(balance, "{#entries_off|entry|entries} off the plan's, in "
@@ -160,7 +158,6 @@ static void print_balance(const json_t *balance)
 	if (json_is_true(json_object_get(balance, "rebalancing")))
 		cli_text_print(balance,
 			       "; rebalancing, {#blocks_left|LFT block|LFT blocks} left");
-	putchar('\n');
 }
 
 static void print_multicast(const json_t *multicast)
@@ -317,6 +314,7 @@ static void print_parts(const struct status *status)
 void status_print(const struct status *status)
 {
 	const struct state_file *state = &status->state;
+	const json_t *balance = state_file_member(state, "balance");
 
 	print_process(status);
 	if (json_is_object(state_file_member(state, "shadow")))
@@ -330,7 +328,11 @@ void status_print(const struct status *status)
 			       ? "paths       {unreachable.text}\n"
 			       : "paths       between all switches with end ports\n");
 	print_plan(state_file_member(state, "plan"));
-	print_balance(state_file_member(state, "balance"));
+	if (json_is_object(balance)) {
+		fputs("balance     ", stdout);
+		status_print_balance(balance);
+		putchar('\n');
+	}
 	print_multicast(state_file_member(state, "multicast"));
 	cli_text_print(state->root, "since       {@started}");
 	print_totals(state_file_member(state, "since_start"));

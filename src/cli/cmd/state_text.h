@@ -11,6 +11,9 @@ void status_print_fabric(const struct state_file *state);
 /* Prints all lines but those of the fabric and the findings. */
 void status_print(const struct status *status);
 
+/* Prints how far tables are from the plan's; balance: that of a state, or none. */
+void status_print_balance(const json_t *balance);
+
 /*
  * Prints a dated line for each finding that is new or changed (`finding`), or gone
  * (`over`), since the last call for this state. `shown` has the findings by path, and is
