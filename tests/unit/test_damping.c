@@ -479,6 +479,32 @@ static void test_moved_link(void **state)
 		}
 }
 
+#define WITHOUT_FIRST                                                                    \
+	"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
+
+/* A link that is uncabled does not keep the links behind it from being observed. */
+static void test_observed_behind(void **state)
+{
+	struct ground old, new;
+	struct pm_damped_link record;
+
+	(void)state;
+	begin(&old, TWO_SPINES, &usual);
+	flap(&old, "l0", 2, 1, 0);
+	flap(&old, "l1", 2, 1, 2);
+	begin(&new, WITHOUT_FIRST, &usual);
+	set(&new, "l1", 2, 0);
+	assert_int_equal(pm_damping_observe(old.damping, new.topology, new.before,
+					    new.now, 4, NULL),
+			 0);
+	assert_true(find(&old, "l0", 2, 4, &record));
+	assert_int_equal(record.downs, 1);
+	assert_true(find(&old, "l1", 2, 4, &record));
+	assert_int_equal(record.downs, 2);
+	end(&new);
+	end(&old);
+}
+
 /* A copy knows the same, but by its own limits. */
 static void test_copy(void **state)
 {
@@ -1039,6 +1065,7 @@ int main(void)
 		cmocka_unit_test(test_out_of_sight),
 		cmocka_unit_test(test_hold_out_of_sight),
 		cmocka_unit_test(test_moved_link),
+		cmocka_unit_test(test_observed_behind),
 		cmocka_unit_test(test_clear),
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_random_series),
