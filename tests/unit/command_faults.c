@@ -6,24 +6,18 @@
  */
 #include "command_faults.h"
 #include "memfault.h"
+#include "unit.h"
 
 #include "../../src/cli/output.h"
 
 #include <portmajor/base/textfile.h>
 
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define MAX_ARGS 24
 #define SHOWN 8 /* wrong results of a row */

@@ -3,12 +3,7 @@
 #ifndef TESTS_EXPECT_H
 #define TESTS_EXPECT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 /* Fails the running test if there is a text. */
 static inline void expect_none(uint64_t seed, const char *where, const char *text)

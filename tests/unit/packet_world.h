@@ -4,15 +4,9 @@
 #define PORTMAJOR_TESTS_PACKET_WORLD_H
 
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/lab/packet.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define WIRE 7
 #define CROSSING 11

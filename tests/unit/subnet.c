@@ -3,6 +3,7 @@
 #include "subnet_mcast.h"
 
 #include "memfault.h"
+#include "unit.h"
 #include "engine/clock.h"
 #include "engine/worker.h"
 
@@ -12,16 +13,8 @@
 #include <opensm/osm_mcast_mgr.h>
 #include <opensm/osm_msgdef.h>
 
-#include <errno.h>
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define MOST_LIDS SUBNET_LFT
 #define MOST_HOPS 16

@@ -2,13 +2,7 @@
 #include "subnet_mcast.h"
 
 #include "mwalk.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define SWITCHES 16
 #define MLIDS 128

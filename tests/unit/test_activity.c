@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What is noted of phases, repairs and balance, in the document and as metrics. */
+#include "unit.h"
+
 #include "io/activity.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define PORT "0x0000000000000001"
 
@@ -100,7 +93,7 @@ static void test_noted(void **state)
 	json_t *document, *repairs, *change;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++)
+	for (size_t i = 0; i < LENGTH(times); i++)
 		activity_note_repair(&activity, &times[i]);
 	activity_note_balance(&activity, &balance);
 	activity_note_traps_dropped(&activity, 2);

@@ -5,17 +5,10 @@
  */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/analysis/cable_diff.h>
 #include <portmajor/base/random.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define PORTS 4
 #define NODES 8 /* l0 .. l3, s0, s1, h0, h1 */

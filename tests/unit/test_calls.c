@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Collective operations as messages, and what they take where nothing is in the way. */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/base/random.h>
 #include <portmajor/lab/calls.h>
 #include <portmajor/lab/packet.h>
 
-#include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define WIRE 7
 #define CROSSING 11
@@ -94,7 +87,7 @@ static void test_order(void **state)
 
 	(void)state;
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
-		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		for (size_t i = 0; i < LENGTH(sizes); i++) {
 			struct pm_calls_config config = {
 				.algorithm = (enum pm_collective)a,
 				.processes = sizes[i],
@@ -132,7 +125,7 @@ static void test_bytes(void **state)
 	(void)state;
 	count_up(hosts, 8);
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
-		for (size_t i = 0; i < sizeof(bytes) / sizeof(*bytes); i++) {
+		for (size_t i = 0; i < LENGTH(bytes); i++) {
 			struct pm_calls_config config = {
 				(enum pm_collective)a, 8, bytes[i], 2, hosts, 8, 1};
 			struct pm_calls *calls = make(&config);
@@ -297,7 +290,7 @@ static void test_switch(void **state)
 	count_up(hosts, 16);
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 		for (uint32_t p = 2; p <= 16; p++)
-			for (size_t i = 0; i < sizeof(bytes) / sizeof(*bytes); i++) {
+			for (size_t i = 0; i < LENGTH(bytes); i++) {
 				struct pm_calls_config config = {(enum pm_collective)a,
 								 p,
 								 bytes[i],

@@ -2,19 +2,11 @@
 /* Cards that filter VLANs: what is done to them and taken back, on fakes; and the kernel.
  */
 #include "card.h"
+#include "unit.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -132,7 +124,7 @@ static const struct row {
 static void test_one(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const struct row *row = &rows[i];
 		unsigned int failed = 0;
 

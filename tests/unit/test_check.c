@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/check/check.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /*
  * Tables written by hand, so that no other part of the core is needed: two leaves

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The event simulation of circuits gives what equations 1 to 8 say, and keeps its own
  * rules where they say nothing. */
+#include "unit.h"
+
 #include <portmajor/lab/circuits.h>
 
-#include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Table 1 of the paper. */
 static const struct pm_circuit_costs paper = {1e-4, 8e-9, 1e-2};

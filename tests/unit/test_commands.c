@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor with each of its allocations failing. */
 #include "command_faults.h"
+#include "unit.h"
 
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/files/plan_file.h>
 #include <portmajor/netlist/netlist.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define STATE(running)                                                                        \
 	"{\"schema\": \"portmajor-state\", \"version\": 2, \"time\": 0, "                     \
@@ -185,7 +180,7 @@ static int make_files(void)
 
 int __wrap_main(int argc, char **argv)
 {
-	const struct command_tests all = {rows, sizeof(rows) / sizeof(*rows), make_files};
+	const struct command_tests all = {rows, LENGTH(rows), make_files};
 
 	return command_tests_run(&all, argc, argv);
 }

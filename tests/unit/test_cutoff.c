@@ -5,17 +5,10 @@
  * as in test_properties.c.
  */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/route/order.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* ---- A failure ---- */
 

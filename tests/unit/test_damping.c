@@ -6,17 +6,9 @@
  */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/policy/damping.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const struct pm_damping_config usual = {3, 60000, 10000, 35000};
 
@@ -479,8 +471,7 @@ static void test_moved_link(void **state)
 		}
 }
 
-#define WITHOUT_FIRST                                                                    \
-	"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
+#define WITHOUT_FIRST "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
 
 /* A link that is uncabled does not keep the links behind it from being observed. */
 static void test_observed_behind(void **state)

@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Flapping cables on disk: a restart changes nothing but what time passing does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/files/damping_file.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct pm_damping_config config = {3, 60000, 30000, 3600000};
 

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/netlist/netlist.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static void test_parse(void **state)
 {

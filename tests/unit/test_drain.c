@@ -7,19 +7,12 @@
 #include "recipe.h"
 #include "reference.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/files/drain_file.h>
 #include <portmajor/route/steps.h>
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* ---- The file ---- */
 

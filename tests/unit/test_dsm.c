@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Shared memory over datagrams: times by hand, what is lost and when, and that all is
  * asked for again. */
+#include "unit.h"
+
 #include <portmajor/base/random.h>
 #include <portmajor/lab/dsm.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #define US 1000000 /* picoseconds */
 #define DATA (PM_DSM_PACKET - PM_DSM_HEADER)
@@ -290,7 +284,7 @@ static void test_refused(void **state)
 	struct pm_error err;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		config = usual;
 		*(uint32_t *)((char *)&config + rows[i].member) = rows[i].bad;
 		assert_int_equal(pm_dsm_exchange(&config, 1, &result, &err), -EINVAL);

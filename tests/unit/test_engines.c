@@ -4,18 +4,13 @@
  * They share nothing but the fabric and the generator of random numbers.
  */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/lab/flit.h>
 #include <portmajor/lab/packet.h>
 #include <portmajor/route/lfts.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #define HOSTS 64
 #define LONG 64 /* flits or blocks of a packet */

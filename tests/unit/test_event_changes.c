@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Events that are differences between two documents of the state. */
+#include "unit.h"
+
 #include "io/event_changes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char path[] = "test_event_changes.tmp";
 
@@ -112,7 +107,7 @@ static const struct row {
 static void test_rows(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_config config = {.event_syslog = false};
 		struct events *events = events_start(&config);
 		json_t *before = make(rows[i].before), *now = make(rows[i].now);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Events come by time, and those of one time as they were noted, beside a plain search.
  */
+#include "unit.h"
+
 #include <portmajor/base/random.h>
 #include <portmajor/lab/event_queue.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define MANY 300
 

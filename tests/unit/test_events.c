@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The file of events: its lines, its size, a disk that is full; and the command. */
+#include "unit.h"
+
 #include "io/event_command.h"
 #include "io/events.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/portmajor-events-XXXXXX";
 static char path[64], old[80];

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
+#include "unit.h"
 
 #include <portmajor/fabric/fabric.h>
 
-#include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What must hold in every sealed fabric. */
 static void check(const struct pm_fabric *f)

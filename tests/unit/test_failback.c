@@ -5,16 +5,9 @@
  */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/policy/failback.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define FIRST_MS 60000
 #define LONGEST_MS 3600000

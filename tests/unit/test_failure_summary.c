@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/analysis/failure_summary.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* A row with all values `value`, but for the one that makes it worse. */
 static struct pm_row make_row(uint64_t number, uint64_t value)

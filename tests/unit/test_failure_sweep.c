@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/analysis/failure_sweep.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* Leaves with two cables and with three, so that failures differ. */
 #define DRAWING                                                                          \

@@ -5,19 +5,12 @@
  * beside the figures of another simulator, booksim2, as far as the models agree.
  */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/lab/flit.h>
 #include <portmajor/route/lfts.h>
 
-#include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* The system of the RHiNET paper, with what it leaves open. */
 static const struct pm_flit_config rhinet = {

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "unit.h"
+
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/fabric/generate.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/netlist/netlist.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #define DIRECTOR(l)                                                                      \
 	{                                                                                \

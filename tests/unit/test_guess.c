@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/fabric/roles.h>
 #include <portmajor/plan/guess.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define TWO_LEVEL                                                                        \
 	"l0/4 l1/4 s0/5 s1/5 l0:1=a l0:2=b l1:1=c l1:2=d l0:3=s0:1 l0:4=s1:1 "           \

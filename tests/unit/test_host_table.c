@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Host tables and changes of them, and what is wrong in such files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/base/random.h>
 #include <portmajor/fabric/mac.h>
 #include <portmajor/files/host_table.h>
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define ONE "02:00:00:00:00:01"
@@ -125,7 +116,7 @@ static const struct {
 static void test_bad_lines(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < LENGTH(bad); i++) {
 		struct pm_host_table table = {(void *)1, 77};
 		struct pm_error err = {""};
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Lists of names, short: what comes of them, and that nothing is lost or made up. */
+#include "unit.h"
+
 #include "../../src/cli/output.h"
 #include "../../src/cli/export/hostlist.h"
 
 #include <portmajor/base/random.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 const char cli_program[] = "portmajor";
 
@@ -62,7 +57,7 @@ static void test_rows(void **state)
 	char printed[TEXT];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		print_words(rows[i].names, printed);
 		assert_string_equal(printed, rows[i].printed);
 	}

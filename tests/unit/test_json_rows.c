@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* JSON values and rows: each type of a member, texts that are not UTF-8, no memory. */
+#include "unit.h"
+
 #include <portmajor/json/rows.h>
 #include <portmajor/json/values.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 struct sample {
 	uint8_t u8;

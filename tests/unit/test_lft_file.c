@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/analysis/lft_diff.h>
 #include <portmajor/files/lft_file.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define HEAD "Unicast lids [0-3] of switch Lid 2 guid 0x0000000000000010 ('a (b) 'c''):\n"
 #define ENTRY "0x0001 001 # Channel Adapter portguid 0x0000000000000021: 'h'\n"

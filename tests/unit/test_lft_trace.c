@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Recordings of LFT Sets: read, written, computed, and followed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/analysis/failures.h>
 #include <portmajor/base/print.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/lab/lft_trace.h>
 #include <portmajor/lab/outage.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Hosts a and b have LIDs 1 and 2; l0 and l1 are joined by s0 and by s1. */
 static const char tree[] = "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 "

@@ -8,17 +8,9 @@
 #include "recipe.h"
 #include "reference.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/plan/lid_history.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define DEFAULT_SEED 20261122
 #define DEFAULT_ROUNDS 250

@@ -2,17 +2,10 @@
 /* Failures in simulated fabrics, found by questions that are answered by the truth. */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/fabric/reach.h>
 #include <portmajor/policy/locate.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* The usable parts, and those in reach of the manager. */
 struct truth {

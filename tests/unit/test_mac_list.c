@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which port has which MAC address, and what is wrong in such files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/fabric/mac.h>
 #include <portmajor/files/mac_list.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 static void test_guid(void **state)
 {

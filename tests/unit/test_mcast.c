@@ -8,14 +8,7 @@
 
 #include "memfault.h"
 #include "recipe.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define IPOIB 0xc000
 #define PAIR 0xc001
@@ -74,7 +67,7 @@ static void check(void)
 	static const uint16_t mlids[] = {IPOIB, PAIR, HIGH};
 
 	assert_int_equal(subnet_mcast_sets_of_opensm(), 0);
-	for (size_t i = 0; i < sizeof(mlids) / sizeof(*mlids); i++) {
+	for (size_t i = 0; i < LENGTH(mlids); i++) {
 		const char *fault = subnet_mcast_fault(mlids[i]);
 
 		if (fault)
@@ -241,7 +234,7 @@ static void test_silent_switch(void **state)
 	static const char *const switches[] = {"l0", "l1", "l2", "s0", "s1"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
+	for (size_t i = 0; i < LENGTH(switches); i++) {
 		begin(state);
 		subnet_mcast_silence(switches[i]);
 		join_ipoib();

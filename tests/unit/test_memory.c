@@ -10,6 +10,7 @@
 #include "recipe.h"
 #include "engine/view.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/analysis/change_text.h>
 #include <portmajor/analysis/lft_diff.h>
@@ -48,15 +49,7 @@
 #include <portmajor/route/order.h>
 #include <portmajor/route/steps.h>
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* In each of them l0:3 is a cable between switches, and s1 is at the top. */
 static const char *const trees[] = {

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Multicast forwarding tables (mft.h) beside a plain array, operation by operation. */
 #include "recipe.h"
+#include "unit.h"
 
 #include <portmajor/multicast/mft.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define SWITCHES 4
 #define BLOCKS 12

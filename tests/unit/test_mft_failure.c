@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The cost of failures in multicast tables (mft_failure.h), on a small fabric. */
 #include "mscene.h"
+#include "unit.h"
 
 #include <portmajor/analysis/mft_failure.h>
 #include <portmajor/multicast/mft.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 /* Two leaves with two hosts each, two spines; one group of all hosts. */
 static const char drawing[] = "l/4 m/4 s/4 t/4 l:1=a l:2=b m:1=c m:2=d l:3=s:1 l:4=t:1 "

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "recipe.h"
+#include "unit.h"
 
 #include <portmajor/files/mft_file.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #define READ(guid)                                                                       \
 	"Multicast mlids [0xc000-0xc3ff] of switch DR path slid 0; dlid 0; 0,1,5 guid "  \

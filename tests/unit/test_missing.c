@@ -3,16 +3,9 @@
  * of random trees, where every link and host counts once. */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/plan/missing.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct pm_missing find(struct world *world, const char *failure)
 {

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What is kept of missing parts from one document of the state to the next. */
+#include "unit.h"
+
 #include "io/missing_kept.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A document in which these parts are missing: a switch a with 2 hosts and 5 links, a
  * link b:3, a host c:1. */
@@ -173,7 +166,7 @@ static void test_bad_requests(void **state)
 
 	(void)state;
 	check(&kept, make("a"), 10, "1 5 2 0: 10");
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < LENGTH(bad); i++)
 		assert_int_equal(ask(&kept, bad[i], -EINVAL), 0);
 	assert_int_equal(ask(&kept, HEAD "\"parts\": 7}", 0), 0);
 	assert_int_equal(missing_acknowledge(&kept, "/nonexistent", &count), -ENOENT);

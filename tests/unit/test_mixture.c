@@ -4,16 +4,9 @@
  * PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/lab/mixture.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define SETS 40
 #define FAILED_AT 1000

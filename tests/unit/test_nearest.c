@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The nearest word: each kind of slip, ties, and what is no slip. */
+#include "unit.h"
+
 #include <portmajor/base/nearest.h>
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 static const struct row {
 	const char *a, *b;
 	unsigned int distance;
@@ -33,7 +26,7 @@ static void test_distance(void **state)
 	char remote[65];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		assert_int_equal(pm_edit_distance(rows[i].a, rows[i].b),
 				 rows[i].distance);
 		assert_int_equal(pm_edit_distance(rows[i].b, rows[i].a),
@@ -51,7 +44,7 @@ static const char *nearest(const char *mistyped)
 	static char hint[PM_NEAREST_HINT];
 	struct pm_nearest found = {0};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < LENGTH(known); i++)
 		pm_nearest_offer(&found, mistyped, known[i]);
 	return pm_nearest_hint(&found, hint);
 }

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Texts that programs wrote and that are not whole: what is read, and what is noted. */
+#include "unit.h"
+
 #include <portmajor/fabric/link.h>
 #include <portmajor/netlist/netlist.h>
 
-#include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
  *   h[2] --- [1]a[2] --- [2]b[1] --- i

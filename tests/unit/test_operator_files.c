@@ -3,22 +3,17 @@
  * Files of operators that appear while the thread looks, with the test in place of
  * OpenSM, its log and the store.
  */
+#include "unit.h"
+
 #include "io/operator_files.h"
 
 #include "io/log.h"
 #include "engine/clock.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LONG_MS 60e3
 

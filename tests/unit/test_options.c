@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What rows become: options read, help, and a list for shells. */
+#include "unit.h"
+
 #include "../../src/cli/options.h"
 #include "../../src/cli/output.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 const char cli_program[] = "portmajor";
 
@@ -169,7 +164,7 @@ static void test_read(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < LENGTH(table); i++) {
 		struct request r = {0};
 		struct caught caught = read_words(table[i].words, &r);
 		char result[100];
@@ -218,7 +213,7 @@ static void test_answers(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < LENGTH(table); i++) {
 		struct request r = {0};
 		struct caught caught = read_words(table[i].words, &r);
 

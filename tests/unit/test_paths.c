@@ -7,14 +7,7 @@
 #include "recipe.h"
 #include "reference.h"
 #include "world.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #define DEFAULT_SEED 20261122
 #define DEFAULT_ROUNDS 1000

@@ -8,18 +8,10 @@
 
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/files/plan_file.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define TREE "l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
 #define GROWN TREE " l1:4=c"

@@ -10,21 +10,13 @@
 
 #include "memfault.h"
 #include "recipe.h"
+#include "unit.h"
 
 #include <jansson.h>
 
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Of how many allocations one is tried, if PM_EVERY does not say; fewer without a sweep
  */

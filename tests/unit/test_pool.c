@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Pools: what they hand out, and that no failure is forgotten. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <portmajor/base/pool.h>
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- Faults: the linker has these called instead (--wrap) ---- */
@@ -169,7 +160,7 @@ static void test_too_much(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_pool pool = {0};
 
 		if (pm_pool_array(&pool, rows[i].length, rows[i].size) || !pool.failed)

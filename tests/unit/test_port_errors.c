@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Errors of ports in the last hour, and the hosts that are known by name. */
+#include "unit.h"
+
 #include "io/port_errors.h"
 
 #include <portmajor/json/values.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define START 999999600 /* where a slice begins */
 #define LEAF 0x10

@@ -8,18 +8,10 @@
 #include "recipe.h"
 #include "reference.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/fabric/roles.h>
 #include <portmajor/route/stale.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define DEFAULT_SEED 20240607
 #define DEFAULT_ROUNDS 1500

@@ -5,17 +5,9 @@
  */
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/plan/reachable.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct pm_reachable find(const struct world *world, const uint8_t *discovered)
 {

@@ -10,20 +10,14 @@
 
 #include "memfault.h"
 #include "recipe.h"
+#include "unit.h"
 
 #include "engine/repair.h"
 #include "osm/lft_records.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define TOPS 3
 

@@ -8,14 +8,9 @@
 #include "engine/clock.h"
 #include "io/log.h"
 #include "world.h"
+#include "unit.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define LONG_MS 20e3
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Recordings on the packet engine's clock, and what is lost between two Sets. */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/analysis/failures.h>
 #include <portmajor/lab/outage.h>
 #include <portmajor/lab/replay.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* ---- Times ---- */
 

@@ -10,23 +10,13 @@
  * version. A change that is meant goes into the file by `--update`; `--print COMMAND`
  * prints a command's results.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <portmajor/base/hash.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

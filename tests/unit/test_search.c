@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Breadth-first searches over a drawing, by what they find and by what they pass. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/fabric/reach.h>
 #include <portmajor/fabric/search.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /*
  *  a --- b --- d     f --- g     Switches, sorted as their names are; two cables

@@ -4,16 +4,11 @@
  * by little. PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
 #include "recipe.h"
+#include "unit.h"
 
 #include <portmajor/lab/share.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define CLOSE 1e-9
 

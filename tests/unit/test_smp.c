@@ -8,17 +8,12 @@
 #include "osm/smp.h"
 
 #include "recipe.h"
+#include "unit.h"
 
 #include <opensm/osm_madw.h>
 #include <opensm/osm_msgdef.h>
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define THREADS 3
 #define MOST_OUT 4096

@@ -8,17 +8,10 @@
 #include "expect.h"
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/route/order.h>
 #include <portmajor/route/steps.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define DEFAULT_SEED 1
 #define SEED_OF_HUBS 11269

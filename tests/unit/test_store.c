@@ -12,26 +12,19 @@
 
 #include "memfault.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/files/plan_file.h>
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <float.h>
 #include <glob.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define GUID 0x1234
 #define LONG_MS 60e3 /* more than any test takes */
@@ -534,7 +527,7 @@ static void hang_in_each(bool bare)
 		plan = read_plan();
 		assert_true(plan->adopted); /* the new one */
 		pm_plan_free(plan);
-		for (size_t i = 0; any && i < sizeof(names) / sizeof(*names); i++)
+		for (size_t i = 0; any && i < LENGTH(names); i++)
 			kinds |= (unsigned int)!strcmp(hung_call, names[i]) << i;
 	}
 }
@@ -556,7 +549,7 @@ static void test_hanging_anywhere(void **state)
 	unsigned int all = 0;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < LENGTH(names); i++)
 		all |= (unsigned int)is_wrapped(names[i]) << i;
 	hanging = false;
 	kinds = 0;

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Deadlocks in the flit engine, rule by rule: buffers are put into a state by hand. */
+#include "unit.h"
+
 #include "../../src/lab/flit/flit_parts.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define CABLE 30
 #define NOW 10000

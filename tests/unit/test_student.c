@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Student's t, in the table and behind it. */
+#include "unit.h"
+
 #include <portmajor/lab/student.h>
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 static void test_values(void **state)
 {
 	static const struct {
@@ -20,7 +15,7 @@ static void test_values(void **state)
 		    {63, 1.9983}, {120, 1.9799}, {999, 1.9623}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < LENGTH(rows); i++)
 		if (fabs(pm_student(rows[i].freedom) - rows[i].t) > rows[i].t / 500)
 			fail_msg("%u: %.4f, not %.4f", rows[i].freedom,
 				 pm_student(rows[i].freedom), rows[i].t);

@@ -4,16 +4,10 @@
  * random: either it says that there is something new, and there is, or both see the same.
  */
 #include "recipe.h"
+#include "unit.h"
 #include "osm/snapshot.h"
 
 #include <portmajor/fabric/link.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define ROUNDS 20000
 #define RELEARN 50 /* rounds */

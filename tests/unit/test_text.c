@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Members of an object in text: each kind, there, missing and of another type. */
+#include "unit.h"
+
 #include "../../src/cli/output.h"
 #include "../../src/cli/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 const char cli_program[] = "portmajor";
 
@@ -52,7 +47,7 @@ static void test_print(void **state)
 	(void)state;
 	assert_non_null(root);
 	setenv("TZ", "UTC", 1);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		char printed[200] = "";
 		FILE *file = tmpfile();
 		int kept = dup(STDOUT_FILENO);

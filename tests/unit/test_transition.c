@@ -12,16 +12,7 @@
 #include "subnet.h"
 
 #include "recipe.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+#include "unit.h"
 
 static const char *folder;
 static struct pm_fabric *fabric;

@@ -5,16 +5,9 @@
 
 #include "recipe.h"
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/analysis/change_text.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define TREE "l0/4 l1/4 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=s1:1 l1:3=s1:2"
 

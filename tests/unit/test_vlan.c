@@ -5,17 +5,9 @@
  */
 #include "expect.h"
 #include "recipe.h"
+#include "unit.h"
 
 #include <portmajor/vlan/vlan.h>
-
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t seed;
 
@@ -1100,7 +1092,7 @@ static void test_many_hosts(void **state)
 	static const uint64_t seeds[] = {166, 392};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(seeds) / sizeof(*seeds); i++) {
+	for (size_t i = 0; i < LENGTH(seeds); i++) {
 		struct trial t;
 
 		seed = seeds[i];
@@ -1128,9 +1120,9 @@ static void test_few_lines(void **state)
 	uint32_t above = 0;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(few) / sizeof(*few); i++)
+	for (size_t i = 0; i < LENGTH(few); i++)
 		above += fail_twice(&twelve, few[i], 1, 3).above;
-	for (size_t i = 0; i < sizeof(many) / sizeof(*many); i++)
+	for (size_t i = 0; i < LENGTH(many); i++)
 		above += fail_twice(&eight, many[i], 1, 8).above;
 	assert_int_equal(above, 0);
 }
@@ -1144,7 +1136,7 @@ static void test_fewest_missed(void **state)
 
 	(void)state;
 	assert_int_equal(fail_twice(&twelve, 30875, 1, 3).above, 0);
-	for (size_t i = 0; i < sizeof(many) / sizeof(*many); i++)
+	for (size_t i = 0; i < LENGTH(many); i++)
 		assert_int_equal(fail_twice(&eight, many[i], 1, 8).above, 0);
 }
 

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Rounds come when they are asked for or due, and a round that hangs holds nobody up. */
+#include "unit.h"
+
 #include "engine/worker.h"
 
 #include "engine/clock.h"
 
 #include <float.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #define LONG_MS 60e3 /* more than any test takes */
 

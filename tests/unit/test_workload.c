@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Patterns, times and lists of messages. */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/lab/workload.h>
 
-#include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define HOSTS 24
 

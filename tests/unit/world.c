@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "world.h"
+#include "unit.h"
 
 #include <portmajor/fabric/link.h>
 #include <portmajor/netlist/netlist.h>
 
 #include <fnmatch.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 struct pm_fabric *world_generate(const struct pm_generate *config)
 {

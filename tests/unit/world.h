@@ -14,8 +14,6 @@
 #include <portmajor/route/delta.h>
 #include <portmajor/route/route.h>
 
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-
 struct world {
 	struct pm_fabric *fabric; /* whole, with the plan's LIDs */
 	struct pm_plan *plan;
