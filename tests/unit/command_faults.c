@@ -229,7 +229,6 @@ static const struct command_tests *tests;
 
 static int make_folder(void **state)
 {
-	(void)state;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED || !mkdtemp(folder) || chdir(folder))
@@ -242,15 +241,11 @@ static int make_folder(void **state)
 static int remove_file(const char *path, const struct stat *about, int kind,
 		       struct FTW *place)
 {
-	(void)about;
-	(void)kind;
-	(void)place;
 	return remove(path);
 }
 
 static int remove_folder(void **state)
 {
-	(void)state;
 	return chdir("/") || nftw(folder, remove_file, 8, FTW_DEPTH | FTW_PHYS);
 }
 

@@ -75,7 +75,6 @@ void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms);
 /* A disk that is as fast as this needs no waiting for. */
 int __wrap_fsync(int fd)
 {
-	(void)fd;
 	return 0;
 }
 
@@ -96,7 +95,6 @@ void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms)
 
 void __wrap_clock_wait_until(struct clock_signal *signal, double when_ms)
 {
-	(void)signal;
 	fail_msg("waits until %f ms", when_ms);
 }
 
@@ -231,7 +229,6 @@ boolean_t osm_link_is_healthy(const osm_physp_t *physp)
 cl_status_t osm_register_external_routing_engine(
 	osm_opensm_t *osm, const external_routing_engine_module_t *module, void *context)
 {
-	(void)context;
 	fake.engine =
 		(osm_routing_engine_t){.name = module->name, .context = module->context};
 	fake.other = (osm_routing_engine_t){.name = "other"};
@@ -254,7 +251,6 @@ void osm_dump_mcast_routes(osm_opensm_t *osm)
 void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)
 {
 	assert_ptr_equal(sm, &fake.osm.sm);
-	(void)signal;
 }
 
 /* ---- guid2lid ---- */
@@ -271,7 +267,6 @@ int osm_db_guid2lid_guids(osm_db_domain_t *domain, cl_qlist_t *guids)
 {
 	bool spared = memfault_spare(true);
 
-	(void)domain;
 	for (unsigned int i = 0; i < SUBNET_NODES; i++) {
 		osm_db_guid_elem_t *element;
 
@@ -291,7 +286,6 @@ int osm_db_guid2lid_get(osm_db_domain_t *domain, uint64_t guid, uint16_t *low,
 {
 	const struct owner *owner = find_owner(guid);
 
-	(void)domain;
 	if (!owner)
 		return 1;
 	*low = owner->low;
@@ -304,7 +298,6 @@ int osm_db_guid2lid_set(osm_db_domain_t *domain, uint64_t guid, uint16_t low,
 {
 	struct owner *owner = find_owner(guid);
 
-	(void)domain;
 	owner = owner ? owner : find_owner(0);
 	assert_non_null(owner);
 	*owner = (struct owner){guid, low, high};
@@ -315,7 +308,6 @@ int osm_db_guid2lid_delete(osm_db_domain_t *domain, uint64_t guid)
 {
 	struct owner *owner = find_owner(guid);
 
-	(void)domain;
 	if (owner)
 		*owner = (struct owner){0};
 	return !owner;
@@ -323,7 +315,6 @@ int osm_db_guid2lid_delete(osm_db_domain_t *domain, uint64_t guid)
 
 int osm_db_clear(osm_db_domain_t *domain)
 {
-	(void)domain;
 	memset(fake.guid2lid, 0, sizeof(fake.guid2lid));
 	return 0;
 }
@@ -350,7 +341,6 @@ uint32_t subnet_double_lids(void)
 cl_disp_reg_handle_t cl_disp_register(cl_dispatcher_t *disp, cl_disp_msgid_t message,
 				      cl_pfn_msgrcv_cb_t callback, const void *context)
 {
-	(void)disp;
 	fake.handler[message] = callback;
 	fake.context[message] = (void *)(uintptr_t)context;
 	return (cl_disp_reg_handle_t)&fake.handler[message];
@@ -358,7 +348,6 @@ cl_disp_reg_handle_t cl_disp_register(cl_dispatcher_t *disp, cl_disp_msgid_t mes
 
 void cl_disp_unregister(const cl_disp_reg_handle_t handle)
 {
-	(void)handle;
 }
 
 static uint32_t number_of(ib_net64_t guid)
@@ -385,7 +374,6 @@ void osm_lft_rcv_process(void *sm, void *data)
 	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
 	uint32_t sw = number_of(madw->context.lft_context.node_guid);
 
-	(void)sm;
 	memcpy(fake.switches[sw].lft + cl_ntoh32(smp->attr_mod) * IB_SMP_DATA_SIZE,
 	       smp->data, IB_SMP_DATA_SIZE);
 }

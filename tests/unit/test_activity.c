@@ -48,7 +48,6 @@ static void test_nothing_known(void **state)
 	json_t *document = describe();
 	char *text = print(document);
 
-	(void)state;
 	assert_true(json_is_null(json_object_get(document, "phase")));
 	assert_true(json_is_null(json_object_get(document, "balance")));
 	check(json_object_get(document, "since_start"),
@@ -92,7 +91,6 @@ static void test_noted(void **state)
 	const time_t before = time(NULL);
 	json_t *document, *repairs, *change;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(times); i++)
 		activity_note_repair(&activity, &times[i]);
 	activity_note_balance(&activity, &balance);

@@ -209,7 +209,6 @@ static void assert_rates(const struct pm_bisection *b, double straight, double l
  * to four cables. One tree is one cable; four hosts assigned to n VLANs fill n cables. */
 static void test_figure(void **state)
 {
-	(void)state;
 	for (unsigned int links = 1; links <= 4; links++)
 		for (int parallel = 0; parallel < 2; parallel++) {
 			struct scene s;
@@ -239,7 +238,6 @@ static void test_by_priority(void **state)
 {
 	struct scene s;
 
-	(void)state;
 	scene_begin(&s, two_level(2, 2, 2, 1), PM_VLAN_MAX);
 	for (uint32_t h = 0; h < 4; h++)
 		s.table.host[h] = (struct pm_vlan_host){h % 2, 4 - h};
@@ -266,7 +264,6 @@ static void test_failure(void **state)
 	struct scene s;
 	uint32_t port;
 
-	(void)state;
 	scene_begin(&s, two_level(2, 2, 2, 1), PM_VLAN_MAX);
 	for (uint32_t h = 0; h < 4; h++)
 		s.table.host[h] = (struct pm_vlan_host){h % 2, 4 - h};
@@ -330,7 +327,6 @@ static void test_paths(void **state)
 {
 	struct pm_fabric *fabric;
 
-	(void)state;
 	assert_paths(tree(3, 3));
 	/* With a host at the top. */
 	fabric =
@@ -436,7 +432,6 @@ static void test_throughput(void **state)
 	struct scene s;
 	uint32_t port;
 
-	(void)state;
 	scene_begin(&s, tree(3, 3), PM_VLAN_MAX);
 	found = find_throughput(&s, 16);
 	assert_close(found.shifts.least, s.lab.num_hosts);

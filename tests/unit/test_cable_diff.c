@@ -122,7 +122,6 @@ static const struct {
 
 static void test_drawn(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		/* By GUID, and by name. */
 		for (uint64_t guid = 1; guid <= 0x100; guid += 0xff) {
@@ -266,7 +265,6 @@ static void test_random(void **state)
 	uint64_t seed = from_environment("PM_SEED", 29);
 	uint64_t rounds = from_environment("PM_ROUNDS", 2000), swapped = 0;
 
-	(void)state;
 	print_message("PM_SEED=%llu\n", (unsigned long long)seed);
 	for (uint64_t i = 0; i < rounds; i++)
 		swapped += compare_random(seed + i);
@@ -281,7 +279,6 @@ static void test_names(void **state)
 	struct pm_cable_diff diff;
 	uint32_t l1 = pm_fabric_find_name(b, "l1");
 
-	(void)state;
 	assert_int_equal(pm_fabric_rename(b, l1, 0x200, "l0", NULL), 0);
 	assert_int_equal(pm_cable_diff_find(a, b, &diff, NULL), 0);
 	assert_int_equal(diff.num_missing, 2);

@@ -85,7 +85,6 @@ static void test_order(void **state)
 	static const uint32_t sizes[] = {2, 4, 8};
 	uint32_t hosts[8];
 
-	(void)state;
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 		for (size_t i = 0; i < LENGTH(sizes); i++) {
 			struct pm_calls_config config = {
@@ -122,7 +121,6 @@ static void test_bytes(void **state)
 	static const uint64_t bytes[] = {1, 64, 65, 512, 4097};
 	uint32_t hosts[8];
 
-	(void)state;
 	count_up(hosts, 8);
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 		for (size_t i = 0; i < LENGTH(bytes); i++) {
@@ -154,7 +152,6 @@ static void test_jobs(void **state)
 	struct pm_calls_config config = {PM_COLLECTIVE_RING, 4, 256, 2, hosts, 5, 2};
 	struct pm_calls *calls = make(&config);
 
-	(void)state;
 	assert_int_equal(calls->num, 2 * 2 * 12);
 	for (uint32_t m = 0; m < calls->num; m++) {
 		uint32_t job = m / (2 * calls->per_call);
@@ -174,7 +171,6 @@ static void test_bad(void **state)
 	struct pm_calls *calls;
 	struct pm_error err;
 
-	(void)state;
 #define BAD(algorithm, processes, bytes, number)                                         \
 	do {                                                                             \
 		struct pm_calls_config config = {algorithm, processes, bytes, number,    \
@@ -285,7 +281,6 @@ static void test_switch(void **state)
 	uint32_t hosts[16], num = 0;
 	struct lab lab;
 
-	(void)state;
 	begin(&lab, 1, 16);
 	count_up(hosts, 16);
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
@@ -322,7 +317,6 @@ static void test_tree(void **state)
 	uint32_t hosts[16], remote = 4 * WIRE + 3 * CROSSING, near = 2 * WIRE + CROSSING;
 	struct lab lab;
 
-	(void)state;
 	begin(&lab, 2, 4);
 	for (uint32_t h = 0; h < 16; h++)
 		hosts[h] = h;
@@ -350,7 +344,6 @@ static void test_both(void **state)
 	uint64_t ends[2 * CALLS] = {0};
 	struct lab lab;
 
-	(void)state;
 	begin(&lab, 1, 16);
 	count_up(hosts, 16);
 	run(&lab, &config, ends);

@@ -123,7 +123,6 @@ static const struct row {
 
 static void test_one(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const struct row *row = &rows[i];
 		unsigned int failed = 0;
@@ -147,7 +146,6 @@ static void test_one_of_several_fails(void **state)
 {
 	unsigned int failed = 0;
 
-	(void)state;
 	fakes[1] = (struct fake){.filter = VLAN_FEATURE_ON};
 	fakes[2] = (struct fake){.filter = VLAN_FEATURE_FIXED};
 	fakes[3] = (struct fake){.filter = VLAN_FEATURE_FIXED, .no_flags = -EPERM};
@@ -165,7 +163,6 @@ static void test_restore(void **state)
 						     {3, 3, VLAN_CARD_PROMISCUOUS}};
 	unsigned int failed = 0;
 
-	(void)state;
 	fakes[1] = (struct fake){.refuses = -ENODEV};
 	fakes[2] = (struct fake){.refuses = -EIO};
 	fakes[3] = (struct fake){.promiscuous = true};
@@ -198,7 +195,6 @@ static void test_members(void **state)
 {
 	unsigned int failed;
 
-	(void)state;
 	set_bond(filters, fixed);
 	assert_int_equal(vlan_cards_open(&fake_kernel, cards, CARDS, &failed), 0);
 	assert_int_equal(fakes[1].filter, VLAN_FEATURE_OFF);
@@ -227,7 +223,6 @@ static void test_renew(void **state)
 	unsigned int failed;
 	uint32_t num = 0;
 
-	(void)state;
 	set_bond(filters, fixed);
 	renew(2, &kept, &num);
 	assert_false(fakes[1].promiscuous);
@@ -252,7 +247,6 @@ static void test_renew_fails(void **state)
 	unsigned int failed;
 	uint32_t num = 0;
 
-	(void)state;
 	set_bond(filters, (struct fake){.filter = VLAN_FEATURE_FIXED});
 	renew(2, &kept, &num);
 	fakes[1].no_flags = -EPERM;
@@ -273,7 +267,6 @@ static void test_file(void **state)
 	struct vlan_card *read;
 	uint32_t num;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(vlan_cards_read(fd, &read, &num), 0);
 	assert_int_equal(num, 0);
@@ -306,7 +299,6 @@ static void test_kernel(void **state)
 	uint32_t num;
 	bool on;
 
-	(void)state;
 	if (unshare(CLONE_NEWNET))
 		skip();
 	lo = if_nametoindex("lo");

@@ -49,7 +49,6 @@ static void test_texts(void **state)
 {
 	struct world world;
 
-	(void)state;
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		uint8_t *before = marks_without(&world, rows[i].before);
@@ -84,7 +83,6 @@ static void test_drained(void **state)
 {
 	struct world world;
 
-	(void)state;
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(uses); i++) {
 		uint8_t *marks[4];
@@ -114,7 +112,6 @@ static void test_truncated(void **state)
 	uint8_t *before, *after;
 	char whole[256];
 
-	(void)state;
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
 	before = marks_without(&world, "s0");
 	after = marks_without(&world, "s1 a");
@@ -181,7 +178,6 @@ static void test_oddities(void **state)
 		{33, "33 cables lead ", "3]-l1[33], l0[34]-l1[34], .." UNUSED},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		char text[PM_CHANGE_TEXT] = "untouched";
 		struct world world;
@@ -230,7 +226,6 @@ static void test_unreachable(void **state)
 	char both[PM_CHANGE_TEXT];
 	struct world world;
 
-	(void)state;
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
 	for (uint32_t i = 0; i < PM_UNREACHABLE_NAMED; i++) {
 		unreachable.pair[i][0] = i % 2;

@@ -99,7 +99,6 @@ static void break_one(struct hand *hand, const struct row *row)
 
 static void test_paths(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const struct row *row = &rows[i];
 		struct pm_check_paths paths;
@@ -130,7 +129,6 @@ static void test_from_all(void **state)
 	struct pm_check_paths paths;
 	struct hand hand;
 
-	(void)state;
 	set_up(&hand);
 	assert_int_equal(pm_check_paths(&hand.check, true, &paths, NULL), 0);
 	assert_int_equal(paths.pairs, 22);
@@ -145,7 +143,6 @@ static void test_sm_without_lid(void **state)
 	struct pm_check_paths paths;
 	struct hand hand;
 
-	(void)state;
 	set_up(&hand);
 	hand.check.sm = world_port(hand.fabric, "b", 1);
 	hand.fabric->ports[hand.check.sm].lid = 0;
@@ -167,7 +164,6 @@ static void test_turns(void **state)
 	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_paths paths;
 
-	(void)state;
 	fabric->ports[world_port(fabric, "b", 1)].lid = 1;
 	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
 	/* No legal path, so what the tables do does not count. */
@@ -199,7 +195,6 @@ static void test_sideways(void **state)
 	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_paths paths;
 
-	(void)state;
 	fabric->ports[world_port(fabric, "b", 1)].lid = 1;
 	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
 	assert_int_equal(paths.turns, 1);
@@ -212,7 +207,6 @@ static void test_loads(void **state)
 	struct hand hand;
 	uint32_t most;
 
-	(void)state;
 	set_up(&hand);
 	assert_int_equal(pm_check_loads(&hand.check, &loads, NULL), 0);
 	/* a to b by s1, b to a by s0: each of 4 links up and 4 down has 1 or 0. */
@@ -249,7 +243,6 @@ static void test_contention(void **state)
 	struct pm_check_loads loads;
 	uint32_t most = 0;
 
-	(void)state;
 	for (uint16_t i = 0; i < 8; i++) {
 		char name[2] = {(char)('a' + i), '\0'};
 
@@ -298,7 +291,6 @@ static void test_samples(void **state)
 	uint16_t top[] = {6, 6, 6, 6, 6};
 	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 
-	(void)state;
 	for (uint16_t i = 0; i < 6; i++) {
 		char name[2] = {(char)('a' + i), '\0'};
 
@@ -324,7 +316,6 @@ static void test_unreachable(void **state)
 	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_paths paths;
 
-	(void)state;
 	fabric->ports[world_port(fabric, "a", 1)].lid = 1;
 	fabric->ports[world_port(fabric, "b", 1)].lid = 2;
 	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
@@ -355,7 +346,6 @@ static void test_lmc(void **state)
 	struct pm_check_paths paths;
 	struct hand hand;
 
-	(void)state;
 	set_up(&hand);
 	for (uint32_t i = 0; i < hand.fabric->num_ports; i++)
 		hand.fabric->ports[i].lid = 0;
@@ -466,7 +456,6 @@ static void test_ring_has_a_credit_loop(void **state)
 {
 	struct pm_check_credits credits = ring_credits(5, 2);
 
-	(void)state;
 	/* Two hops either way: a credit loop in each direction, of which one is told. */
 	assert_int_equal(credits.channels, 10);
 	assert_int_equal(credits.dependencies, 10);
@@ -500,7 +489,6 @@ static void test_path_into_a_credit_loop(void **state)
 	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_credits credits;
 
-	(void)state;
 	fabric->ports[world_port(fabric, "h0", 1)].lid = 1;
 	fabric->ports[world_port(fabric, "h1", 1)].lid = 2;
 	fabric->ports[world_port(fabric, "h2", 1)].lid = 3;
@@ -520,7 +508,6 @@ static void test_trees_have_no_credit_loop(void **state)
 	struct world world;
 	struct hand hand;
 
-	(void)state;
 	set_up(&hand);
 	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
 	/* a to b by s1, b to a by s0. */

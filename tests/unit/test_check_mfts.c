@@ -165,7 +165,6 @@ static void test_faults(void **state)
 {
 	struct world world;
 
-	(void)state;
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		check_row(&world, &rows[i]);
@@ -186,7 +185,6 @@ static void test_credits(void **state)
 	const uint8_t *table[5], *nothing[5] = {NULL};
 	uint16_t top[5];
 
-	(void)state;
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
 	check.fabric = world.fabric;
 	for (uint32_t sw = 0; sw < 5; sw++) {
@@ -287,7 +285,6 @@ static void test_random(void **state)
 	uint64_t first = from_environment("PM_SEED", DEFAULT_SEED);
 	uint64_t rounds = from_environment("PM_ROUNDS", DEFAULT_ROUNDS);
 
-	(void)state;
 	for (seed = first; seed < first + rounds; seed++) {
 		struct random random = {seed};
 		struct mscene scene;

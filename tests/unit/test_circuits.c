@@ -93,7 +93,6 @@ static void test_equations(void **state)
 {
 	unsigned int comparisons = 0;
 
-	(void)state;
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 		for (uint32_t p = a == PM_COLLECTIVE_RING ? 4 : 2; p <= 1024; p *= 2)
 			for (size_t size = 0; size < LENGTH(sizes); size++)
@@ -122,7 +121,6 @@ static void test_paper(void **state)
 		{PM_COLLECTIVE_BINOMIAL, 3, 2, 0.020500, 0.060500},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		enum pm_collective a = rows[i].algorithm;
 		uint32_t k = rows[i].ports;
@@ -138,7 +136,6 @@ static void test_paper(void **state)
 /* Proposed is never dearer than naive, nor are more ports dearer than fewer. */
 static void test_order(void **state)
 {
-	(void)state;
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 		for (uint32_t p = 4; p <= PM_COLLECTIVE_MAX; p *= 2)
 			for (uint64_t n = 0; n <= 1000000000; n = n ? 10 * n : 1)
@@ -154,7 +151,6 @@ static void test_order(void **state)
 /* What a process has at the end, in blocks of bytes / processes: those of all. */
 static void test_all_arrives(void **state)
 {
-	(void)state;
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 		for (uint32_t p = 4; p <= 64; p *= 2)
 			for (unsigned int turns = 0; turns < 2; turns++) {
@@ -193,7 +189,6 @@ static void test_sizes(void **state)
 	const struct pm_schedule_message one = {0, 0, 1, 1}, most = {0, 0, 1, 31},
 					 all = {0, 0, 1, 32};
 
-	(void)state;
 	assert_int_equal(pm_schedule_whole_size(&s, &one), 32);
 	assert_int_equal(pm_schedule_whole_size(&s, &most), 969);
 	assert_int_equal(pm_schedule_whole_size(&s, &all), 1000);
@@ -210,7 +205,6 @@ static void test_processes(void **state)
 	enum pm_collective algorithm = PM_COLLECTIVE_RING;
 	struct pm_error err;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 			assert_int_equal(pm_collective_check((enum pm_collective)a,
@@ -230,7 +224,6 @@ static void test_processes(void **state)
  * one does everything one after the other. */
 static void test_few_circuits(void **state)
 {
-	(void)state;
 	for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 		for (uint32_t p = 4; p <= 64; p *= 2)
 			for (uint32_t ports = 1; ports <= 6; ports++) {
@@ -259,7 +252,6 @@ static void test_one_circuit(void **state)
 		play(s, (struct pm_circuits_config){
 				.costs = paper, .ports = 2, .kept = true, .circuits = 1});
 
-	(void)state;
 	assert_int_equal(found.setups, 15);
 	assert_int_equal(found.peak, 1);
 	assert_true(fabs(found.seconds - 15 * (1e-2 + 1e-4 + 8e-6)) < 1e-9);
@@ -273,7 +265,6 @@ static void test_kept_ring(void **state)
 	struct pm_circuits_result found = play(
 		s, (struct pm_circuits_config){.costs = paper, .ports = 2, .kept = true});
 
-	(void)state;
 	assert_int_equal(found.setups, 16);
 	assert_int_equal(found.peak, 16);
 	assert_int_equal(found.groups, 1);
@@ -303,7 +294,6 @@ static void test_early(void **state)
 		{0, 0, 1, 3}, {1, 2, 1, 1}, {2, 1, 0, 1}};
 	double seconds = play_these(messages, LENGTH(messages), 2, true).seconds;
 
-	(void)state;
 	assert_true(fabs(seconds - (1e-2 + 2e-4 + 4e6 * 8e-9)) < 1e-9);
 }
 
@@ -314,7 +304,6 @@ static void test_one_after_the_other(void **state)
 		{0, 2, 3, 1}, {1, 0, 1, 4}, {1, 0, 2, 1}};
 	double seconds = play_these(messages, LENGTH(messages), 2, false).seconds;
 
-	(void)state;
 	assert_true(fabs(seconds - (1e-2 + 1e-4 + 4e6 * 8e-9)) < 1e-9);
 }
 
@@ -325,7 +314,6 @@ static void test_receiver_has_ports_too(void **state)
 	struct pm_circuits_config config = {.costs = paper, .ports = 1};
 	struct pm_circuits_result result;
 
-	(void)state;
 	assert_int_equal(pm_circuits_run(&schedule, &config, &result, NULL), -EINVAL);
 	config.ports = 2;
 	assert_int_equal(pm_circuits_run(&schedule, &config, &result, NULL), 0);
@@ -339,7 +327,6 @@ static void test_refused(void **state)
 	struct pm_circuits_result result;
 	struct pm_error err;
 
-	(void)state;
 	assert_int_equal(pm_circuits_run(s, &config, &result, &err), -EINVAL);
 	assert_string_equal(err.text, "more than 1 ports are needed in a step");
 	config.ports = 0;
@@ -368,7 +355,6 @@ static void test_ring_of_four(void **state)
 	static const struct pm_circuit_costs costs[] = {
 		{1e-4, 8e-9, 1e-2}, {0, 8e-9, 1e-6}, {1e-3, 0, 0}, {1e-6, 1e-7, 1e-3}};
 
-	(void)state;
 	for (uint32_t processes = 4; processes <= 50; processes += 2)
 		for (uint32_t i = 0; i < 4 * LENGTH(costs); i++) {
 			struct pm_circuits_config config = {.costs = costs[i / 4],

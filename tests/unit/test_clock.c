@@ -10,7 +10,6 @@ static void test_clock(void **state)
 {
 	double before = clock_ms();
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		double now = clock_ms();
 
@@ -24,7 +23,6 @@ static void test_until(void **state)
 	struct clock_signal signal;
 	double due = clock_ms() + 5;
 
-	(void)state;
 	clock_signal_init(&signal);
 	pthread_mutex_lock(&signal.lock);
 	while (clock_ms() < due)
@@ -56,7 +54,6 @@ static void test_signal(void **state)
 	struct door door = {.open = false};
 	pthread_t thread;
 
-	(void)state;
 	clock_signal_init(&door.signal);
 	pthread_mutex_lock(&door.signal.lock);
 	assert_int_equal(pthread_create(&thread, NULL, open_door, &door), 0);

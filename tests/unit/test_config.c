@@ -27,7 +27,6 @@ static void test_good(void **state)
 		{"two keys", "migrate yes\nlid_order leaf-major\n", PM_LEAF_MAJOR, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_config config = {.lid_order = PM_LEAF_MAJOR, .migrate = true};
 		struct pm_error err = {""};
@@ -61,7 +60,6 @@ static void test_roles(void **state)
 		{"role io guid one", -EINVAL, "not a number, such as 0xcf09, last"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_config config;
 		struct pm_error err = {""};
@@ -82,7 +80,6 @@ static void test_prometheus(void **state)
 	struct pm_config config;
 	char text[PM_CONFIG_PATH + 32] = "prometheus /";
 
-	(void)state;
 	assert_int_equal(pm_config_parse("", "x", &config, NULL), 0);
 	assert_string_equal(config.prometheus, "");
 	assert_int_equal(pm_config_parse("prometheus /a/b.prom # c", "x", &config, NULL),
@@ -134,7 +131,6 @@ static bool same(const struct pm_config *a, const struct pm_config *b)
 
 static void test_numbers(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(numbers); i++) {
 		struct pm_config config = {.migrate = true}, wanted = defaults;
 		struct pm_error err = {""};
@@ -151,7 +147,6 @@ static void test_early_repair(void **state)
 {
 	struct pm_config config, wanted = defaults;
 
-	(void)state;
 	assert_int_equal(pm_config_parse("early_repair yes", "x", &config, NULL), 0);
 	assert_true(same(&config, &wanted));
 	wanted.early_repair = false;
@@ -165,7 +160,6 @@ static void test_rebalance(void **state)
 {
 	struct pm_config config, wanted = defaults;
 
-	(void)state;
 	assert_int_equal(pm_config_parse("rebalance auto", "x", &config, NULL), 0);
 	assert_true(same(&config, &wanted));
 	wanted.rebalance_auto = false;
@@ -272,7 +266,6 @@ static const struct {
 
 static void test_bad(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(bad); i++) {
 		struct pm_config config = {.lid_order = PM_PORT_MAJOR, .migrate = true};
 		struct pm_error err = {""};
@@ -312,7 +305,6 @@ static void test_files(void **state)
 	char *path = write_file("lid_order leaf-major\n", 21);
 	char *large = calloc(1, (1 << 20) + 1);
 
-	(void)state;
 	assert_non_null(large);
 	memset(large, '\n', (1 << 20) + 1);
 	assert_int_equal(pm_config_read(path, &config, &err), 0);
@@ -368,7 +360,6 @@ static void test_shadow(void **state)
 		{"flap_limmit 3\n", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_config config;
 		struct pm_error err;
@@ -399,7 +390,6 @@ static void test_compare(void **state)
 		 "rebalance, rebalance_rate, event_syslog, event_command, role", ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		char names[PM_CONFIG_KEYS];
 		struct pm_config config, now;

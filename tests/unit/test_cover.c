@@ -145,7 +145,6 @@ static void test_random(void **state)
 	uint64_t first = from_environment("PM_SEED", 20261690);
 	uint64_t rounds = from_environment("PM_ROUNDS", 3000);
 
-	(void)state;
 	for (seed = first; seed < first + rounds; seed++) {
 		struct random random = {seed};
 		struct pm_pool pool = {0};
@@ -174,7 +173,6 @@ static void test_many(void **state)
 	uint8_t chosen[300] = {0};
 	uint32_t bound;
 
-	(void)state;
 	assert_int_equal(cover_begin(&cover, 300, &pool, NULL), 0);
 	for (uint32_t v = 0; v < 100; v++) {
 		cover_join(&cover, v, 100 + v);

@@ -171,10 +171,6 @@ static uint64_t for_paths(struct scene *s, const uint8_t *tables,
 static uint64_t is_path(struct scene *s, const uint8_t *tables, uint32_t sw,
 			const struct pm_cutoff_lid *to)
 {
-	(void)s;
-	(void)tables;
-	(void)sw;
-	(void)to;
 	return 1;
 }
 
@@ -625,20 +621,17 @@ static void for_random(uint64_t rounds, void (*check)(struct scene *s, uint64_t 
 
 static void test_counts(void **state)
 {
-	(void)state;
 	for_random(200, check_counts);
 	printf("%llu times some paths looped\n", (unsigned long long)loops_found);
 }
 
 static void test_by_check(void **state)
 {
-	(void)state;
 	for_random(200, check_by_check);
 }
 
 static void test_order(void **state)
 {
-	(void)state;
 	for_random(1000, check_order);
 	printf("%llu blocks, %llu that break more paths than they mend, %llu not in "
 	       "order\n",
@@ -648,7 +641,6 @@ static void test_order(void **state)
 
 static void test_lost(void **state)
 {
-	(void)state;
 	/* An entry that leads nowhere any more is not answered for. */
 	for_seed(777059813, check_lost);
 	for_seed(73, check_lost); /* leaves a block out */

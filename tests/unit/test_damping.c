@@ -189,7 +189,6 @@ static void check_out(const struct ground *g, const char *name, uint64_t at)
 
 static void test_series(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(series); i++) {
 		char *copy = strdup(series[i].series), *rest = copy, *token;
 		struct ground g;
@@ -216,7 +215,6 @@ static void test_off(void **state)
 	struct pm_damping_config config = usual;
 	struct ground g;
 
-	(void)state;
 	config.limit = 0;
 	begin(&g, TWO_SPINES, &config);
 	flap(&g, "l0", 2, 40, 0);
@@ -226,7 +224,6 @@ static void test_off(void **state)
 
 static void test_limits(void **state)
 {
-	(void)state;
 	for (uint32_t limit = 1; limit <= PM_DAMPING_LIMIT_MAX; limit++) {
 		struct pm_damping_config config = usual;
 		struct ground g;
@@ -251,7 +248,6 @@ static void test_bad_config(void **state)
 		{1, 1, 2, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_damping *damping = NULL;
 		struct pm_error err = {""};
@@ -271,7 +267,6 @@ static void test_long_holds(void **state)
 	struct ground g;
 	uint64_t at = (uint64_t)1 << 40;
 
-	(void)state;
 	begin(&g, TWO_SPINES, &config);
 	at = flap(&g, "l0", 2, 2, at);
 	assert_int_equal(g.holds.next_ms, 3u << 30);
@@ -306,7 +301,6 @@ static void test_last_path(void **state)
 	struct ground g;
 	uint64_t at;
 
-	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 5, 0);
 	at = flap(&g, "l0", 3, 4, at);
@@ -330,7 +324,6 @@ static void test_other_path(void **state)
 	struct ground g;
 	uint64_t at;
 
-	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 4, 0);
 	expect_state(&g, "l0", 2, at, PM_DAMPING_ON_HOLD);
@@ -349,7 +342,6 @@ static void test_no_end_ports(void **state)
 	struct ground g;
 	uint64_t at;
 
-	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 4, 0);
 	at = flap(&g, "l1", 2, 4, at);
@@ -381,7 +373,6 @@ static void test_out_of_sight(void **state)
 	uint8_t *all;
 	struct pm_damped_link record;
 
-	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	all = zeros(g.topology->num_ports, 1);
 	memcpy(all, g.now, g.topology->num_ports);
@@ -408,7 +399,6 @@ static void test_hold_out_of_sight(void **state)
 	struct ground g;
 	uint8_t *all;
 
-	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	all = zeros(g.topology->num_ports, 1);
 	memcpy(all, g.now, g.topology->num_ports);
@@ -444,7 +434,6 @@ static void test_moved_link(void **state)
 	static const char *const others[] = {ELSEWHERE, NOWHERE, NO_SUCH_SWITCH};
 	struct ground old, new;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(others); i++)
 		for (int downs = 1; downs <= 4; downs += 3) {
 			uint64_t at;
@@ -479,7 +468,6 @@ static void test_observed_behind(void **state)
 	struct ground old, new;
 	struct pm_damped_link record;
 
-	(void)state;
 	begin(&old, TWO_SPINES, &usual);
 	flap(&old, "l0", 2, 1, 0);
 	flap(&old, "l1", 2, 1, 2);
@@ -505,7 +493,6 @@ static void test_copy(void **state)
 	struct ground g;
 	uint64_t at;
 
-	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 4, 0);
 	look(&g, at);
@@ -529,7 +516,6 @@ static void test_clear(void **state)
 	struct ground g;
 	uint64_t guid, at;
 
-	(void)state;
 	begin(&g, TWO_SPINES, &usual);
 	at = flap(&g, "l0", 2, 4, 0);
 	at = flap(&g, "l1", 3, 4, at);
@@ -1024,7 +1010,6 @@ static void test_random_series(void **state)
 	uint64_t rounds = from_environment("PM_ROUNDS", 600);
 	struct totals totals = {0};
 
-	(void)state;
 	print_message("PM_SEED=%llu PM_ROUNDS=%llu\n", (unsigned long long)first,
 		      (unsigned long long)rounds);
 	for (seed = first; seed < first + rounds; seed++) {

@@ -54,7 +54,6 @@ static void test_round_trip(void **state)
 	char *text, *again;
 	size_t length, same;
 
-	(void)state;
 	for (int i = 2; i >= 0; i--) /* they come sorted all the same */
 		assert_int_equal(pm_damping_import(a, then.now_ms, &r[i], NULL), 0);
 	assert_int_equal(pm_damping_file_print(a, &then, &text, &length), 0);
@@ -96,7 +95,6 @@ static void test_clock_set_back(void **state)
 	size_t length;
 	char *text;
 
-	(void)state;
 	assert_int_equal(pm_damping_import(a, then.now_ms, &r, NULL), 0);
 	assert_int_equal(pm_damping_file_print(a, &then, &text, &length), 0);
 	assert_int_equal(pm_damping_file_parse(text, length, "x", &before, b, NULL), 0);
@@ -114,7 +112,6 @@ static void test_other_limits(void **state)
 	struct pm_damping *more = make_damping(31), *less = make_damping(1);
 	uint32_t at = 0;
 
-	(void)state;
 	assert_int_equal(pm_damping_import(more, now, &r, NULL), 0);
 	assert_int_equal(pm_damping_import(less, now, &r, NULL), 0);
 	assert_true(pm_damping_export(more, now, &at, &out));
@@ -141,7 +138,6 @@ static void test_changes(void **state)
 	struct pm_damping *damping = make_damping(3);
 	uint64_t before = pm_damping_changes(damping);
 
-	(void)state;
 	assert_int_equal(pm_damping_import(damping, 10000, &r, NULL), 0);
 	assert_int_not_equal(pm_damping_changes(damping), before);
 	before = pm_damping_changes(damping);
@@ -195,7 +191,6 @@ static void test_nonsense(void **state)
 	};
 	const struct pm_damping_clock clock = {100000, 5};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_damping *damping = make_damping(3);
 		uint64_t hash = 0xcbf29ce484222325;

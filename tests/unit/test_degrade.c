@@ -27,7 +27,6 @@ static void test_parse(void **state)
 	struct pm_degrade degrade = {.seed = 7};
 	struct pm_error err;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(good); i++) {
 		assert_int_equal(pm_degrade_parse(good[i].text, &degrade, &err), 0);
 		assert_int_equal(degrade.links.number, good[i].links.number);
@@ -92,7 +91,6 @@ static void test_numbers(void **state)
 		{"switches=100%", {0, 0, 0}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		for (uint64_t seed = 0; seed < 3; seed++) {
 			struct pm_fabric *fabric = degraded(rows[i].what, seed);
@@ -120,7 +118,6 @@ static void test_seeds(void **state)
 	struct pm_fabric *b = degraded("hosts=1,links=2,switches=1", 5);
 	struct pm_fabric *c = degraded("links=2,switches=1,hosts=1", 6);
 
-	(void)state;
 	assert_true(equal(a, b));
 	assert_false(equal(a, c));
 	pm_fabric_free(a);
@@ -133,7 +130,6 @@ static void test_pinned(void **state)
 {
 	static const uint32_t hosts[] = {7, 113, 166};
 
-	(void)state;
 	for (uint64_t seed = 0; seed < LENGTH(hosts); seed++) {
 		struct pm_fabric *fabric = degraded("hosts=1", seed);
 		uint32_t failed = PM_NONE;
@@ -151,7 +147,6 @@ static void test_spread(void **state)
 {
 	unsigned int high = 0;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 100; seed++) {
 		struct pm_fabric *fabric = degraded("hosts=1", seed);
 		uint32_t middle = (fabric->num_switches + fabric->num_nodes) / 2;
@@ -170,7 +165,6 @@ static void test_too_many(void **state)
 	struct pm_fabric *fabric = world_director(36);
 	struct pm_error err;
 
-	(void)state;
 	assert_int_equal(pm_degrade_apply(&degrade, fabric, &err), -EINVAL);
 	assert_string_equal(err.text, "there are only 90 switches");
 	pm_fabric_free(fabric);
@@ -207,7 +201,6 @@ static void test_write(void **state)
 	size_t length = 0;
 	FILE *file = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(file);
 	mix_links(fabric);
 	pm_netlist_write(fabric, file);
@@ -249,7 +242,6 @@ static void test_write_roles(void **state)
 	size_t length = 0;
 	FILE *file = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(file);
 	pm_netlist_write(fabric, file);
 	assert_int_equal(fclose(file), 0);
@@ -284,7 +276,6 @@ static void test_write_names(void **state)
 	size_t length = 0;
 	FILE *file = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(file);
 	for (uint32_t i = 0; i < 6; i++)
 		assert_int_equal(pm_fabric_rename(fabric, i, fabric->nodes[i].guid,

@@ -23,7 +23,6 @@ static const struct {
 
 static void test_rows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		uint8_t held[SIZE], wanted[SIZE], result[SIZE];
 		struct pm_delta delta = {0};
@@ -53,7 +52,6 @@ static void test_full(void **state)
 	uint8_t held[SIZE], wanted[SIZE];
 	struct pm_delta delta = {0};
 
-	(void)state;
 	memset(held, PM_LFT_KEEP, SIZE);
 	memset(wanted, 3, SIZE);
 	pm_delta_add(&delta, held, wanted, SIZE);
@@ -74,7 +72,6 @@ static void test_bound(void **state)
 		{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(counts); i++) {
 		uint8_t held[SIZE] = {0}, wanted[SIZE] = {0};
 		struct pm_delta delta = {0};
@@ -126,7 +123,6 @@ static void test_paper(void **state)
 		{648, PM_PORT_MAJOR, 7128},  {648, PM_GROUPED, 7128},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(paper); i++) {
 		struct world world;
 		uint64_t blocks;

@@ -71,7 +71,6 @@ static char *print(const struct pm_drains *drains)
 
 static void test_files(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(files); i++) {
 		struct pm_drains drains = {0};
 		struct pm_error err = {""};
@@ -101,7 +100,6 @@ static void test_nul_and_long_line(void **state)
 	struct pm_error err;
 	char text[1000];
 
-	(void)state;
 	assert_int_equal(pm_drains_parse("a\0b", 3, "f", &drains, &err), -EINVAL);
 	memset(text, 'x', sizeof(text));
 	assert_int_equal(pm_drains_parse(text, sizeof(text), "f", &drains, &err),
@@ -113,7 +111,6 @@ static void test_long_names(void **state)
 {
 	static const size_t lengths[] = {0, 1, 255, 256, 257, 511, 2000};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(lengths); i++) {
 		struct pm_drains drains = {0}, again = {0};
 		struct pm_error err = {""};
@@ -139,7 +136,6 @@ static void test_no_file(void **state)
 	struct pm_drains drains = {0};
 	struct pm_error err = {"untouched"};
 
-	(void)state;
 	assert_int_equal(pm_drains_read("/nowhere/x", &drains, &err), 0);
 	assert_string_equal(err.text, "untouched");
 	assert_int_equal(drains.num, 0);
@@ -154,7 +150,6 @@ static void test_huge_file(void **state)
 	struct pm_drains drains = {0};
 	struct pm_error err = {""};
 
-	(void)state;
 	assert_true(fd >= 0 && !ftruncate(fd, (16 << 20) + 1));
 	assert_int_equal(pm_drains_read(path, &drains, &err), -EFBIG);
 	assert_int_equal(drains.num, 0);
@@ -167,7 +162,6 @@ static void test_list(void **state)
 	struct pm_drains a = {0}, b = {0};
 	bool added;
 
-	(void)state;
 	for (unsigned int num = 0; num < 40; num++)
 		assert_int_equal(pm_drains_add(&a, 7, num, "s", &added, NULL), 0);
 	assert_true(added);
@@ -259,7 +253,6 @@ static void check_rule(const char *failed, const char *drained)
 
 static void test_rules(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rules); i++)
 		check_rule(rules[i].failed, rules[i].drained);
 }
@@ -271,7 +264,6 @@ static void test_unknown(void **state)
 	struct world world;
 	uint8_t *usable;
 
-	(void)state;
 	world_make(&world, recipe_draw(TWO_SPINES), PM_GROUPED);
 	usable = calloc(world.plan->topology->num_ports, 1);
 	pm_plan_match(world.plan, world.fabric, usable);
@@ -447,7 +439,6 @@ static void for_random(const char *name, uint64_t rounds,
 
 static void test_never_costs_a_path(void **state)
 {
-	(void)state;
 	for_random("drains", 400, check_drains);
 }
 
@@ -691,7 +682,6 @@ static void count_way(struct scene *s, struct pm_drains *drains, uint64_t seed)
 
 static void test_new_paths_first(void **state)
 {
-	(void)state;
 	total_blocks = 0;
 	for_random("moves", 1000, check_way);
 	printf("%u blocks\n", total_blocks);
@@ -701,7 +691,6 @@ static void test_new_paths_first(void **state)
 /* Sent in any order, packets would be lost: so the test above can fail. */
 static void test_order_matters(void **state)
 {
-	(void)state;
 	total_blocks = total_lost = 0;
 	for_random("moves in any order", 400, count_way);
 	printf("%u blocks, %u packets lost\n", total_blocks, total_lost);

@@ -51,7 +51,6 @@ static void test_packets(void **state)
 {
 	struct pm_dsm_config config = usual;
 
-	(void)state;
 	assert_int_equal(DATA, 2042);
 	assert_int_equal(pm_dsm_packets(0), 1);
 	assert_int_equal(pm_dsm_packets(1), 1);
@@ -77,7 +76,6 @@ static void test_times(void **state)
 	const uint64_t way = 2 * (23 + 1) * US + 2 * US;
 	struct pm_dsm_config config = usual;
 
-	(void)state;
 	assert_int_equal(invalidate(config).last, 2 * (way + 38 * 1000));
 	config.page = 100;
 	assert_int_equal(update(config, 1).last, way + 38 * 1000 + way + 106 * 1000);
@@ -107,7 +105,6 @@ static void test_costs(void **state)
 {
 	struct pm_dsm_config slow = usual, busy = usual, quick = usual;
 
-	(void)state;
 	slow.delay += 25 * US;
 	busy.touch += 25 * US;
 	for (uint32_t nodes = 2; nodes <= 16; nodes++) {
@@ -130,7 +127,6 @@ static void test_bursts(void **state)
 {
 	struct pm_dsm_config config = usual;
 
-	(void)state;
 	config.page = DATA;
 	for (config.posted = 1; config.posted <= 10; config.posted++) {
 		for (uint32_t burst = 1; burst <= config.posted; burst++) {
@@ -150,7 +146,6 @@ static void test_acknowledgements_are_lost(void **state)
 	struct pm_dsm_config config = usual;
 	struct pm_dsm_result found;
 
-	(void)state;
 	config.nodes = 12;
 	config.posted = 11;
 	found = invalidate(config);
@@ -169,7 +164,6 @@ static void test_gives_up(void **state)
 	struct pm_dsm_config config = usual;
 	struct pm_dsm_result found;
 
-	(void)state;
 	config.tries = 5;
 	config.posted = 3;
 	assert_int_equal(update(config, 1).unanswered, 0);
@@ -186,7 +180,6 @@ static void test_rdma(void **state)
 	struct pm_dsm_config config = usual;
 	struct pm_dsm_result found;
 
-	(void)state;
 	config.rdma = true;
 	config.posted = 1;
 	found = update(config, PM_DSM_MAX_PAGES);
@@ -210,7 +203,6 @@ static void test_two_nodes_slower_than_one(void **state)
 	struct pm_dsm_config config = usual;
 	uint64_t before = iteration, time[5];
 
-	(void)state;
 	for (uint32_t nodes = 1; nodes <= 4; nodes++) {
 		config.nodes = nodes;
 		config.posted = 4 * nodes;
@@ -235,7 +227,6 @@ static void test_properties(void **state)
 {
 	uint64_t seed = 1;
 
-	(void)state;
 	for (unsigned int i = 0; i < 2000; i++) {
 		struct pm_dsm_config config = usual;
 		uint32_t pages = 1 + (uint32_t)pm_random_below(&seed, 8);
@@ -283,7 +274,6 @@ static void test_refused(void **state)
 	struct pm_dsm_result result;
 	struct pm_error err;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		config = usual;
 		*(uint32_t *)((char *)&config + rows[i].member) = rows[i].bad;

@@ -136,7 +136,6 @@ static void test_zero_load(void **state)
 {
 	struct both both;
 
-	(void)state;
 	begin(&both);
 	both.flit.pattern = PM_FLIT_PAIR;
 	both.flit.load = LONG * (PM_FLIT_FULL_LOAD / 500);
@@ -189,7 +188,6 @@ static void test_one_vc(void **state)
 {
 	struct both both;
 
-	(void)state;
 	begin(&both);
 	both.flit.arrivals = PM_FLIT_POISSON;
 	both.workload.poisson = true;
@@ -210,7 +208,6 @@ static void test_many_vcs(void **state)
 {
 	struct both both;
 
-	(void)state;
 	begin(&both);
 	both.flit.vcs = 8;
 	both.flit.arrivals = PM_FLIT_POISSON;
@@ -229,7 +226,6 @@ static void test_turns_by_packet(void **state)
 {
 	struct both both;
 
-	(void)state;
 	begin(&both);
 	both.flit.vcs = 8;
 	both.flit.turns = PM_FLIT_BY_PACKET;
@@ -247,7 +243,6 @@ static void test_single_flits(void **state)
 {
 	struct both both;
 
-	(void)state;
 	begin(&both);
 	both.flit.vcs = 8;
 	both.flit.arrivals = PM_FLIT_POISSON;

@@ -106,7 +106,6 @@ static const struct row {
 
 static void test_rows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_config config = {.event_syslog = false};
 		struct events *events = events_start(&config);
@@ -134,7 +133,6 @@ static void test_first(void **state)
 	struct pm_error err = {""};
 	char lines[1024];
 
-	(void)state;
 	event_changes_note(events, NULL, now);
 	assert_int_equal(events_write(events, path, &err), 0);
 	read_lines(lines, sizeof(lines));

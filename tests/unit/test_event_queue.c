@@ -28,7 +28,6 @@ static void test_order(void **state)
 	uint64_t random = 1, now = 0;
 	uint32_t num = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 20000; i++) {
 		if (num < MANY && pm_random_below(&random, 2)) {
 			uint64_t delay = pm_random_below(&random, 20);
@@ -58,7 +57,6 @@ static void test_end_of_time(void **state)
 	struct pm_event_queue events = {0};
 	struct pm_event event;
 
-	(void)state;
 	pm_event_queue_add(&events, UINT64_MAX, 0, 1);
 	assert_true(pm_event_queue_take(&events, &event));
 	pm_event_queue_add(&events, 0, 0, 2);

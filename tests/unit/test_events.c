@@ -47,7 +47,6 @@ static void test_line(void **state)
 	struct events *events = start("");
 	const char *text;
 
-	(void)state;
 	events_note(events, EVENT_WARNING, "repair", "%s \x1b[2J %d", "failed", 7);
 	assert_true(events_pending(events));
 	assert_int_equal(write_all(events), 0);
@@ -65,7 +64,6 @@ static void test_long(void **state)
 	char name[400];
 	const char *text;
 
-	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	events_note(events, EVENT_ERROR, "files", "%s", name);
@@ -81,7 +79,6 @@ static void test_many(void **state)
 {
 	struct events *events = start("");
 
-	(void)state;
 	for (unsigned int i = 0; i < EVENTS_PENDING + 3; i++)
 		events_note(events, EVENT_INFO, "run", "%u", i);
 	assert_int_equal(write_all(events), 0);
@@ -97,7 +94,6 @@ static void test_no_folder(void **state)
 	struct events *events = start("");
 	struct pm_error err;
 
-	(void)state;
 	events_note(events, EVENT_INFO, "run", "first");
 	assert_int_equal(events_write(events, "/nowhere/events", &err), -2);
 	assert_non_null(strstr(err.text, "/nowhere/events: "));
@@ -113,7 +109,6 @@ static void test_size(void **state)
 	struct events *events = start("");
 	struct stat file;
 
-	(void)state;
 	for (unsigned int i = 0; stat(old, &file); i++) {
 		events_note(events, EVENT_INFO, "run", "%0100u", i);
 		assert_int_equal(write_all(events), 0);
@@ -168,7 +163,6 @@ static void test_command(void **state)
 	struct events *events;
 	struct pm_error err;
 
-	(void)state;
 	snprintf(told, sizeof(told), "%s/told", folder);
 	snprintf(body, sizeof(body), "printf '%%s\\n' \"$1\" >>%s", told);
 	make_command(command, body);
@@ -192,7 +186,6 @@ static void test_other_command(void **state)
 	char command[64], told[64], body[160];
 	struct events *events = start("");
 
-	(void)state;
 	snprintf(told, sizeof(told), "%s/told", folder);
 	snprintf(body, sizeof(body), "printf '%%s\\n' \"$1\" >>%s", told);
 	make_command(command, body);
@@ -220,7 +213,6 @@ static void test_failure(void **state)
 	struct events *events;
 	struct pm_error err;
 
-	(void)state;
 	make_command(command, "exit 3");
 	events = start(command);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -248,7 +240,6 @@ static void test_hanging(void **state)
 	struct events *events;
 	struct pm_error err;
 
-	(void)state;
 	make_command(command, "sleep 1000");
 	events = start(command);
 	events_note(events, EVENT_INFO, "run", "one");
@@ -268,7 +259,6 @@ static void test_behind(void **state)
 	struct events *events;
 	struct pm_error err;
 
-	(void)state;
 	make_command(command, "exit 0");
 	events = start(command);
 	for (unsigned int i = 0; i < EVENT_COMMAND_LINES + 1; i++)

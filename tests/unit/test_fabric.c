@@ -66,7 +66,6 @@ static void test_empty(void **state)
 {
 	struct pm_fabric *fabric = pm_fabric_new(), *copy;
 
-	(void)state;
 	assert_non_null(fabric);
 	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
 	check(fabric);
@@ -111,7 +110,6 @@ static void test_node_limit(void **state)
 	struct pm_fabric *fabric = pm_fabric_new();
 	uint32_t node = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < PM_MAX_NODES; i++)
 		if (pm_fabric_add_node(fabric, PM_CA, i, 1, "", &node, NULL))
 			fail_msg("node %u", i);
@@ -130,7 +128,6 @@ static void test_merge_limit(void **state)
 	struct pm_fabric *was = pm_fabric_new(), *now = pm_fabric_new(), *merged = NULL;
 	uint32_t node;
 
-	(void)state;
 	for (uint32_t i = 0; i < PM_MAX_NODES; i++)
 		if (pm_fabric_add_node(was, PM_SWITCH, i, 1, "", &node, NULL))
 			fail_msg("node %u", i);
@@ -220,7 +217,6 @@ static void test_same_guid(void **state)
 		{"two CAs", PM_CA, 7},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_error err = {""};
 		struct three *t;
@@ -334,7 +330,6 @@ static void test_renamed_labels(void **state)
 	static const char *const names[] = {"a", "b", "c", "longer", ""};
 	unsigned int seed = 1234;
 
-	(void)state;
 	print_message("seed %u\n", seed);
 	for (int round = 0; round < 50; round++) {
 		struct pm_fabric *fabric = pm_fabric_new();
@@ -468,7 +463,6 @@ static void test_order_does_not_matter(void **state)
 	unsigned int seed = 4711;
 	struct plan plan;
 
-	(void)state;
 	print_message("seed %u\n", seed);
 	for (int round = 0; round < 50; round++) {
 		struct pm_fabric *first, *second;
@@ -513,7 +507,6 @@ static void test_merge(void **state)
 		{11, 0, 0},	    {12, 0, 0},		{13, 0, 8}, {14, 0, 0},
 	};
 
-	(void)state;
 	now->nodes[0].root = topology->nodes[1].root = topology->nodes[2].root = 1;
 	topology->nodes[1].key = 7;
 	topology->nodes[2].key = 8;

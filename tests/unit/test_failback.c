@@ -95,7 +95,6 @@ static void test_series(void **state)
 {
 	static const struct pm_reachable none = {.connected = 0};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(series); i++) {
 		char *copy = strdup(series[i].series), *rest = copy, *token;
 		struct pm_failback failback;
@@ -177,7 +176,6 @@ static void test_flaps(void **state)
 		{"up for two hours", 5, 7260, 20, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct watch w = {.now = 5};
 
@@ -202,7 +200,6 @@ static void test_bound(void **state)
 		 rounds = from_environment("PM_ROUNDS", 300);
 	uint32_t most_in_an_hour = 0;
 
-	(void)state;
 	for (uint64_t end = seed + rounds; seed < end; seed++) {
 		struct random random = {seed};
 		uint32_t longest = random_range(&random, 1, 400);

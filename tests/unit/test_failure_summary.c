@@ -19,7 +19,6 @@ static void test_names(void **state)
 {
 	enum pm_metric metric;
 
-	(void)state;
 	for (unsigned int m = 0; m < PM_METRICS; m++) {
 		assert_int_equal(pm_metric_parse(pm_metric_name(m), &metric), 0);
 		assert_int_equal(metric, m);
@@ -34,7 +33,6 @@ static void test_nothing(void **state)
 	struct pm_failure_summary summary = {.worst = 3};
 	struct pm_statistics s;
 
-	(void)state;
 	pm_failure_summary_finish(&summary);
 	s = pm_failure_summary_statistics(&summary, PM_METRIC_BLOCKS);
 	assert_memory_equal(&s, &none, sizeof(s));
@@ -60,7 +58,6 @@ static const struct {
 /* By nearest rank, whichever way round the values come, and in two parts. */
 static void test_percentiles(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(percentiles); i++) {
 		uint64_t n = percentiles[i].count;
 		struct pm_failure_summary part[2] = {{0}, {0}};
@@ -92,7 +89,6 @@ static void test_histograms(void **state)
 	enum { VALUES = 300 };
 	const uint64_t seed = 0x5eed;
 
-	(void)state;
 	print_message("seed 0x%llx\n", (unsigned long long)seed);
 	for (uint32_t values = 1; values <= VALUES; values += 13) {
 		struct random random = {seed + values};
@@ -134,7 +130,6 @@ static void test_order(void **state)
 	static const uint64_t expected[] = {9, 2, 5, 3, 7};
 	struct pm_failure_summary summary = {.by = PM_METRIC_LOAD, .worst = 9};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_row row = make_row(rows[i].number, 0);
 
@@ -160,7 +155,6 @@ static void test_worst(void **state)
 					 63, 64, 65, 999, 1000, 5000};
 	enum { NUM = 1000 };
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(worst); i++)
 		for (uint32_t parts = 1; parts <= 3; parts++) {
 			struct pm_failure_summary sum = {.worst = worst[i]};

@@ -76,7 +76,6 @@ static void test_rows(void **state)
 	struct pm_failure_summary summary;
 	struct bench b;
 
-	(void)state;
 	set_up(&b, PM_FAIL_SWITCHES, true);
 	summary = run(&b, 1000);
 	assert_int_equal(summary.count, 15);
@@ -115,7 +114,6 @@ static void test_threads_and_shards(void **state)
 	struct pm_failure_summary whole, again;
 	struct bench b;
 
-	(void)state;
 	set_up(&b, PM_FAIL_LINKS, false);
 	whole = run(&b, 4);
 	assert_int_equal(whole.count, 9);
@@ -162,7 +160,6 @@ static void test_progress(void **state)
 	struct bench b;
 	uint64_t counted = 0;
 
-	(void)state;
 	set_up(&b, PM_FAIL_HOSTS, false);
 	b.sweep.progress = note_progress;
 	b.sweep.context = &counted;
@@ -188,7 +185,6 @@ static void test_failure(void **state)
 	struct pm_error err = {""};
 	struct bench b;
 
-	(void)state;
 	set_up(&b, PM_FAIL_LINKS, true);
 	bad = b.config;
 	bad.plan.lmc = PM_MAX_LMC + 1;

@@ -131,7 +131,6 @@ static void test_chassis(void **state)
 	struct pm_error err;
 	struct world w;
 
-	(void)state;
 	world_make(&w, world_director(36), PM_GROUPED);
 	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", "s1", &chassis, &err), 0);
 	assert_int_equal(pm_failures_add(w.fabric, w.plan, "", "s1-*", &pattern, &err),
@@ -154,7 +153,6 @@ static void test_names(void **state)
 {
 	struct world w;
 
-	(void)state;
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	give_lids(&w);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -188,7 +186,6 @@ static void test_host_of_plan(void **state)
 	struct pm_error err = {""};
 	struct world w;
 
-	(void)state;
 	world_make(&w, world_director(36), PM_GROUPED);
 	assert_int_equal(pm_failures_find(w.plan->topology, w.plan, "drain", "leaf0:1",
 					  &ports, &err),
@@ -225,7 +222,6 @@ static void test_one_node(void **state)
 	struct world w;
 	char guid[24], several[200];
 
-	(void)state;
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	give_lids(&w);
 	snprintf(several, sizeof(several),
@@ -318,7 +314,6 @@ static void test_shared_names(void **state)
 {
 	struct pm_fabric *fabric = make_shared();
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(shared_rows); i++) {
 		struct pm_ports things = {0};
 		char found[100] = "";
@@ -350,7 +345,6 @@ static void test_labels(void **state)
 	struct pm_fabric *fabric = make_shared();
 	char text[200];
 
-	(void)state;
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		const struct pm_port *p = &fabric->ports[i];
 		struct pm_ports things = {0};
@@ -380,7 +374,6 @@ static void test_guids(void **state)
 	struct world w;
 	char text[40];
 
-	(void)state;
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	for (uint32_t node = 0; node < w.fabric->num_nodes; node++) {
 		const struct pm_node *n = &w.fabric->nodes[node];
@@ -420,7 +413,6 @@ static void test_planned_lids(void **state)
 	char text[40];
 	uint16_t host, sw;
 
-	(void)state;
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	host = lid_of(&w, "host-b");
 	sw = w.fabric->ports[world_port(w.fabric, "right", 0)].lid;
@@ -490,7 +482,6 @@ static void test_kinds(void **state)
 	};
 	struct world w;
 
-	(void)state;
 	world_make(
 		&w,
 		recipe_draw(
@@ -526,7 +517,6 @@ static void test_pairs(void **state)
 		.pairs = true, .element = elements, .num_elements = NUM};
 	uint64_t k = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < NUM; i++)
 		elements[i] = 1000 + i;
 	for (uint32_t j = 0; j < NUM; j++)
@@ -546,7 +536,6 @@ static void test_none(void **state)
 	struct pm_failures failures;
 	struct world w;
 
-	(void)state;
 	world_make(&w, recipe_draw("s/4 s:1=a s:2=b"), PM_GROUPED);
 	assert_int_equal(pm_failures_list(w.fabric, &w.plan->tree, PM_FAIL_LINKS, true,
 					  &failures, NULL),

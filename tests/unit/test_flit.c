@@ -147,7 +147,6 @@ static void test_zero_load(void **state)
 {
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	config.buffer = 200;
 	try_pairs(torus(4, 4), config);
 	config.length = 1;
@@ -179,7 +178,6 @@ static void test_zero_load_of_stages(void **state)
 {
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	config.cable = 2;
 	config.length = 5;
 	config.stages = (struct pm_flit_stages){.vc = 1, .crossbar = 1};
@@ -204,7 +202,6 @@ static void test_mean_distance(void **state)
 	struct pm_flit_net *net = torus(4, 4);
 	uint32_t sum = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 16; i++)
 		for (uint32_t j = 0; j < 16; j++)
 			sum += i == j ? 0 : pm_flit_net_distance(net, i, j);
@@ -221,7 +218,6 @@ static void test_credit_throughput(void **state)
 	struct pm_flit_net *net = chain(1), *longer = chain(3);
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	config.rule = PM_FLIT_ONE;
 	config.pattern = PM_FLIT_SHIFT;
 	config.node = 1;
@@ -251,7 +247,6 @@ static void test_slack_fill(void **state)
 	struct pm_flit_net *net = mesh(4, 5);
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	config.rule = PM_FLIT_ONE;
 	config.length = 32;
 	for (size_t i = 0; i < LENGTH(cables); i++) {
@@ -282,7 +277,6 @@ static void test_failures(void **state)
 	struct pm_flit_net *nets[] = {mesh(1, 3), mesh(4, 5)};
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	config.flow = PM_FLIT_SLACK;
 	config.rule = PM_FLIT_ONE;
 	config.cable = 40;
@@ -317,7 +311,6 @@ static void test_slack_goes_on(void **state)
 	struct pm_flit_net *net = mesh(1, 3);
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	config.flow = PM_FLIT_SLACK;
 	config.rule = PM_FLIT_ONE;
 	config.pattern = PM_FLIT_HOT_SPOT;
@@ -340,7 +333,6 @@ static void test_queue(void **state)
 	struct pm_flit_net *net = chain(1);
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	config.arrivals = PM_FLIT_POISSON;
 	config.pattern = PM_FLIT_PAIR;
 	config.node = 1;
@@ -365,7 +357,6 @@ static void test_hot_spot(void **state)
 	struct pm_flit_net *net = torus(4, 4);
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	config.pattern = PM_FLIT_HOT_SPOT;
 	config.node = 5;
 	config.share = 100;
@@ -389,7 +380,6 @@ static void test_patterns(void **state)
 	struct pm_flit_config config = rhinet;
 	struct pm_flit_result found;
 
-	(void)state;
 	assert_near(measure(net, &config, 20000).accepted, 1, 0.005);
 	config.pattern = PM_FLIT_HOT_SPOT;
 	config.share = 50;
@@ -411,7 +401,6 @@ static void test_low_load(void **state)
 	struct pm_flit_config config = rhinet;
 	struct pm_flit_net *nets[] = {torus(4, 4), mesh(4, 5), tree(4, 2)};
 
-	(void)state;
 	config.load = 100000;
 	for (size_t i = 0; i < LENGTH(nets); i++) {
 		struct pm_flit_result found;
@@ -437,7 +426,6 @@ static void test_backlog(void **state)
 	struct pm_flit_result found;
 	double waits;
 
-	(void)state;
 	found = measure(net, &rhinet, 40000);
 	waits = (1 - found.accepted) * (double)found.cycles / rhinet.length;
 	assert_true(found.saturated);
@@ -452,7 +440,6 @@ static void test_reads(void **state)
 	struct pm_flit_config config = rhinet;
 	double before = 0;
 
-	(void)state;
 	config.rule = PM_FLIT_ANY;
 	config.cable = 4;
 	config.vcs = 4;
@@ -489,7 +476,6 @@ static void test_conservation(void **state)
 {
 	struct pm_flit_net *net = torus(4, 3);
 
-	(void)state;
 	for (uint32_t number = 0; number < 128; number += 3) {
 		struct pm_flit_config config = config_of(number);
 		struct pm_flit *flit = begin(net, &config);
@@ -557,7 +543,6 @@ static void test_measurements(void **state)
 {
 	struct pm_flit_net *net = torus(4, 3);
 
-	(void)state;
 	for (uint32_t number = 0; number < 128; number += 3) {
 		struct pm_flit_config config = config_of(number);
 		struct pm_flit *flit = begin(net, &config), *again = begin(net, &config);
@@ -608,7 +593,6 @@ static void test_repeatable(void **state)
 {
 	struct pm_flit_net *nets[] = {torus(4, 3), tree(2, 3)};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(nets); i++) {
 		struct pm_flit_config config = config_of(65);
 		struct pm_flit_result first, again;
@@ -635,7 +619,6 @@ static void test_traffic_is_the_same(void **state)
 	struct pm_flit_config config = rhinet;
 	struct pm_flit_result one, other;
 
-	(void)state;
 	config.load = 100000;
 	one = measure(net, &config, 40000);
 	config.flow = PM_FLIT_SLACK;
@@ -675,7 +658,6 @@ static void test_deadlock(void **state)
 	struct pm_flit_config config = rhinet;
 	struct pm_flit_net *net = NULL;
 
-	(void)state;
 	config.rule = PM_FLIT_ONE;
 	for (int flow = 0; flow < 2; flow++) {
 		config.flow = flow ? PM_FLIT_SLACK : PM_FLIT_CREDIT;
@@ -694,7 +676,6 @@ static void test_no_deadlock(void **state)
 	struct pm_flit_net *net = torus(4, 4), *odd = torus(5, 3), *ties = NULL;
 	struct pm_flit_config config = rhinet;
 
-	(void)state;
 	assert_int_equal(pm_flit_net_torus((uint32_t[]){4, 4}, 2, true, &ties, NULL), 0);
 	for (config.seed = 1; config.seed <= 10; config.seed++) {
 		config.flow = config.seed % 2 ? PM_FLIT_CREDIT : PM_FLIT_SLACK;
@@ -735,7 +716,6 @@ static void test_tables(void **state)
 	struct pm_lfts *lfts = NULL;
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_generate(&whole), PM_GROUPED);
 	assert_int_equal(
 		pm_lfts_of_plan(world.plan, world.routes, world.fabric, &lfts, NULL), 0);
@@ -780,7 +760,6 @@ static void test_bad_tables(void **state)
 	struct pm_error err;
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_generate(&whole), PM_GROUPED);
 	assert_int_equal(
 		pm_lfts_of_plan(world.plan, world.routes, world.fabric, &lfts, NULL), 0);
@@ -834,7 +813,6 @@ static void test_refused(void **state)
 {
 	struct pm_flit_net *net = torus(4, 4), *other = mesh(4, 5), *none = NULL;
 
-	(void)state;
 	REFUSE(net, "load in millionths: 0", c.load = 0);
 	REFUSE(net, "load in millionths: 2000000", c.load = 2000000);
 	REFUSE(net, "cycles of a cable: 0", c.cable = 0);
@@ -945,7 +923,6 @@ static void test_booksim(void **state)
 				    .saturation = 0.40,
 				    .points = {{200000, 32.41}, {300000, 36.14}}};
 
-	(void)state;
 	compare(&ft64);
 	compare(&t64);
 }
@@ -1019,7 +996,6 @@ static void test_booksim_stages(void **state)
 				     .cable = 2,
 				     .saturation = 0.659};
 
-	(void)state;
 	compare_stages(ft64, 4, 16);
 	compare_stages(t64, 4, 16);
 	compare_stages(many, 4, 16);

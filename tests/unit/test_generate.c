@@ -161,7 +161,6 @@ static const struct {
 
 static void test_sizes(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(sizes); i++) {
 		struct pm_fabric *fabric = generate_fabric(&sizes[i].config);
 		uint32_t empty, links = count_links(fabric, &empty);
@@ -307,7 +306,6 @@ static const struct {
 
 static void test_refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(refused); i++) {
 		struct pm_error err = {""};
 		char *text = NULL;
@@ -331,7 +329,6 @@ static void test_write_error(void **state)
 	struct pm_error err = {""};
 	FILE *file = fopen("/dev/full", "w");
 
-	(void)state;
 	if (!file)
 		skip();
 	assert_int_equal(pm_generate_write(&config, file, &err), -EIO);
@@ -345,7 +342,6 @@ static void test_text(void **state)
 	static const struct pm_generate config = TWO_LEVEL(1, 1, 1, 2);
 	char *text = generate(&config);
 
-	(void)state;
 	assert_string_equal(text, "Switch\t3 \"leaf0\"\n"
 				  "[1]\t\"h0-1\"[1]\t# lid 0 4xQDR\n"
 				  "[2]\t\"spine0\"[1]\t# lid 0 4xQDR\n"
@@ -375,7 +371,6 @@ static void test_order(void **state)
 	};
 	struct pm_fabric *fabric = generate_fabric(&config);
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		assert_string_equal(pm_fabric_name(fabric, rows[i].node), rows[i].name);
 	assert_int_equal(fabric->nodes[0].guid, 0x200000);
@@ -420,7 +415,6 @@ static void check_director(unsigned int leaves)
 
 static void test_director_links(void **state)
 {
-	(void)state;
 	check_director(72);
 	check_director(108);
 	check_director(144);
@@ -432,7 +426,6 @@ static void test_two_level_links(void **state)
 	struct pm_fabric *fabric = generate_fabric(&config);
 	char a[32], b[32];
 
-	(void)state;
 	for (unsigned int leaf = 0; leaf < 4; leaf++)
 		for (unsigned int spine = 0; spine < 3; spine++)
 			for (unsigned int link = 0; link < 2; link++) {
@@ -454,7 +447,6 @@ static void test_xgft_links(void **state)
 	struct pm_fabric *fabric = generate_fabric(&config);
 	char a[32], b[32];
 
-	(void)state;
 	for (unsigned int a3 = 0; a3 < 2; a3++)
 		for (unsigned int b2 = 0; b2 < 2; b2++) {
 			snprintf(b, sizeof(b), "sw2-%u", a3 * 2 + b2);
@@ -477,7 +469,6 @@ static void test_line_boards_links(void **state)
 	struct pm_fabric *fabric = generate_fabric(&config);
 	char a[32], b[32];
 
-	(void)state;
 	for (unsigned int j = 0; j < 9; j++) {
 		snprintf(a, sizeof(a), "leaf%u", j / 3);
 		snprintf(b, sizeof(b), "line%u", j % 4);
@@ -498,7 +489,6 @@ static void test_islands_links(void **state)
 	struct pm_fabric *fabric = generate_fabric(&config);
 	char a[32], b[32];
 
-	(void)state;
 	for (unsigned int leaf = 0; leaf < 3; leaf++)
 		for (unsigned int spine = 0; spine < 2; spine++) {
 			snprintf(a, sizeof(a), "leaf%u", leaf);
@@ -527,7 +517,6 @@ static void test_torus_links(void **state)
 	static const struct pm_generate open = MESH(2, LIST(4, 3), 2);
 	struct pm_fabric *fabric = generate_fabric(&config);
 
-	(void)state;
 	assert_linked(fabric, "leaf0", 3, "leaf1", 4);
 	assert_linked(fabric, "leaf3", 3, "leaf0", 4);
 	assert_linked(fabric, "leaf7", 3, "leaf4", 4);
@@ -551,7 +540,6 @@ static void test_dragonfly_links(void **state)
 	struct pm_fabric *fabric = generate_fabric(&config);
 	char a[32], b[32];
 
-	(void)state;
 	for (unsigned int group = 0; group < 4; group++)
 		for (unsigned int spine = 0; spine < 5; spine++) {
 			snprintf(b, sizeof(b), "spine%u", 5 * group + spine);
@@ -585,7 +573,6 @@ static void test_service_nodes(void **state)
 	struct pm_fabric *fabric = generate_fabric(&config);
 	uint32_t aggregation = 0;
 
-	(void)state;
 	assert_linked(fabric, "spine0", 5, "sm-1", 1);
 	assert_linked(fabric, "spine1", 5, "router-1", 1);
 	assert_linked(fabric, "spine0", 6, "router-2", 1);
@@ -616,7 +603,6 @@ static void test_host_ports(void **state)
 	static const struct pm_generate rails = {SMALL, .host_ports = 2, .rails = true};
 	struct pm_fabric *fabric = generate_fabric(&ports);
 
-	(void)state;
 	assert_linked(fabric, "leaf1", 3, "h1-3", 1);
 	assert_linked(fabric, "leaf3", 3, "h1-3", 2);
 	pm_fabric_free(fabric);
@@ -632,7 +618,6 @@ static void test_split(void **state)
 	struct pm_fabric *fabric = generate_fabric(&config);
 	char text[PM_LINK_TEXT];
 
-	(void)state;
 	assert_int_equal(node_of(fabric, "leaf0")->num_ports, 7);
 	assert_linked(fabric, "leaf0", 3, "h0-3", 1);
 	assert_linked(fabric, "leaf0", 4, "spine0", 1);

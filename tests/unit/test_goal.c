@@ -56,7 +56,6 @@ static void test_ping(void **state)
 				     "recv 8b from 1\n"
 				     "}\n");
 
-	(void)state;
 	assert_int_equal(goal->ranks, 2);
 	assert_int_equal(goal->num, 2);
 	assert_int_equal(goal->calc_ns, 1070);
@@ -97,7 +96,6 @@ static void test_waits(void **state)
 				     "u irequires s\n"
 				     "}\n");
 
-	(void)state;
 	assert_int_equal(goal->num, 6);
 	for (uint32_t i = 0; i < 6; i++) {
 		assert_message(goal, i, i > 2, (uint64_t[]){1, 2, 3, 5, 6, 7}[i],
@@ -144,7 +142,6 @@ static void test_bad(void **state)
 		 "in:3: rank 0 receives from rank 1, tag 0, which does not send it"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_goal *goal = NULL;
 		struct pm_error err = {""};
@@ -170,7 +167,6 @@ static void test_file(void **state)
 	struct pm_error err = {""};
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	assert_int_equal(pm_goal_read(path, &goal, &err), -EINVAL);

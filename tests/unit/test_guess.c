@@ -54,7 +54,6 @@ static void test_texts(void **state)
 {
 	struct pm_plan_config config = {.order = PM_GROUPED};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric = recipe_draw(rows[i].drawing);
 		struct pm_roles roles = {.rules = {.count = 0}};
@@ -91,7 +90,6 @@ static void test_roles_stay(void **state)
 	struct pm_plan *plan = NULL, *grown = NULL;
 	uint32_t port = world_port(fabric, "s0", 3);
 
-	(void)state;
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
 	assert_int_equal(plan->topology->ports[port].host, PM_SERVICE);
 	assert_int_equal(pm_plan_grow(plan, more, &grown, NULL), 0);
@@ -116,7 +114,6 @@ static void test_same_names(void **state)
 	struct pm_plan *plan = NULL;
 	char text[PM_GUESS_TEXT];
 
-	(void)state;
 	assert_int_equal(pm_fabric_rename(fabric, pm_fabric_find_name(fabric, "s1"),
 					  0xabc, "model", NULL),
 			 0);

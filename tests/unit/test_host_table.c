@@ -40,7 +40,6 @@ static void test_read(void **state)
 	const struct pm_host_line *line = pm_host_table_find(&table, 0x020000000001);
 	char text[PM_MAC_TEXT];
 
-	(void)state;
 	assert_int_equal(table.num, 3);
 	assert_ptr_equal(line, table.lines);
 	assert_int_equal(line->vlan, 1);
@@ -67,7 +66,6 @@ static void test_files(void **state)
 	struct pm_error err = {""};
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	dprintf(fd, "%s 2 3\n", ONE);
 	close(fd);
@@ -115,7 +113,6 @@ static const struct {
 
 static void test_bad_lines(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(bad); i++) {
 		struct pm_host_table table = {(void *)1, 77};
 		struct pm_error err = {""};
@@ -133,7 +130,6 @@ static void test_bad_changes(void **state)
 	struct pm_host_table changes = read_well(TWO " 3 1\n", true), made;
 	struct pm_error err;
 
-	(void)state;
 	assert_int_equal(pm_host_table_change(&table, &changes, "c", &made, &err),
 			 -EINVAL);
 	assert_string_equal(err.text,
@@ -209,7 +205,6 @@ static void test_drawn(void **state)
 	uint64_t seed = from_environment("PM_SEED", 1),
 		 rounds = from_environment("PM_ROUNDS", 300);
 
-	(void)state;
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t random = seed + round;
 		uint32_t vlans[2][HOSTS], priority[2][HOSTS];

@@ -56,7 +56,6 @@ static void test_rows(void **state)
 {
 	char printed[TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		print_words(rows[i].names, printed);
 		assert_string_equal(printed, rows[i].printed);
@@ -119,7 +118,6 @@ static void test_random(void **state)
 	uint64_t random = 7;
 	char words[TEXT], printed[TEXT], names[TEXT], sorted[2][TEXT];
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		uint32_t num = 1 + (uint32_t)(pm_random_next(&random) % (MAX_NAMES - 1));
 		char *end = words;

@@ -51,7 +51,6 @@ static void test_types(void **state)
 				      -1,  1790000000, 1.5,	   true,
 				      "x", NULL,       "text"};
 
-	(void)state;
 	check_dump(pm_json_rows(sample_rows, &sample),
 		   "{\"u8\":255,\"u16\":65535,\"u32\":4294967295,"
 		   "\"u64\":4611686018427387904,\"number\":-1,\"time\":1790000000,"
@@ -68,7 +67,6 @@ static void test_back(void **state)
 	struct sample back = {.none = "before", .text = "before"};
 	json_t *object = pm_json_rows(sample_rows, &sample);
 
-	(void)state;
 	pm_json_rows_get(sample_rows, object, &back);
 	assert_int_equal(back.u8, sample.u8);
 	assert_int_equal(back.u16, sample.u16);
@@ -98,7 +96,6 @@ static void test_back(void **state)
 /* Bytes that begin no character, or one that does not end, are replaced one by one. */
 static void test_texts(void **state)
 {
-	(void)state;
 	check_dump(pm_json_text("s\xc3\xbc\xffx\xe2\x82"),
 		   "\"s\xc3\xbc\xef\xbf\xbdx\xef\xbf\xbd\xef\xbf\xbd\"");
 	check_dump(pm_json_text(NULL), "null");
@@ -108,7 +105,6 @@ static void test_texts(void **state)
 
 static void test_no_list(void **state)
 {
-	(void)state;
 	assert_null(pm_json_append(NULL, json_true()));
 	assert_null(pm_json_append(json_array(), NULL));
 	assert_null(pm_json_object((const struct pm_json_member[]){{"a", NULL}, {0}}));

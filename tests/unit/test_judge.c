@@ -110,7 +110,6 @@ static void assert_found(const struct bench *b, const char *name, const char *ex
 
 static void change_nothing(struct bench *b)
 {
-	(void)b;
 }
 
 static void drop_entry(struct bench *b)
@@ -397,7 +396,6 @@ static const struct {
 
 static void test_findings(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct bench b;
 
@@ -418,7 +416,6 @@ static void test_whole(void **state)
 	struct pm_fabric *whole = recipe_draw(DRAWING), *now;
 	struct bench b;
 
-	(void)state;
 	set_up(&b);
 	now = world_without(&b.world, "l0:4");
 	world_update(&b.world, now);
@@ -445,7 +442,6 @@ static void test_other_whole(void **state)
 		"l2:2=f l0:3=s1:3 l0:4=s0:3 l1:3=s1:1 l1:4=s0:1 l2:3=s1:2 l2:4=s0:2");
 	struct bench b;
 
-	(void)state;
 	set_up(&b);
 	b.config.conform = true;
 	b.config.whole = whole;
@@ -462,7 +458,6 @@ static void test_whole_tables(void **state)
 	struct pm_fabric *whole = recipe_draw(DRAWING);
 	struct bench b;
 
-	(void)state;
 	set_up(&b);
 	b.config.conform = true;
 	b.config.whole = whole;
@@ -483,7 +478,6 @@ static void test_shifts(void **state)
 {
 	struct bench b;
 
-	(void)state;
 	set_up(&b);
 	assert_int_equal(judge(&b), 0);
 	assert_int_equal(b.found.shift, 0);
@@ -503,7 +497,6 @@ static void test_counts(void **state)
 	const struct pm_judgement *f;
 	struct bench b;
 
-	(void)state;
 	set_up(&b);
 	assert_int_equal(judge(&b), 0);
 	f = &b.found;
@@ -527,7 +520,6 @@ static void test_unassigned_lid(void **state)
 {
 	struct bench b;
 
-	(void)state;
 	set_up(&b);
 	add_strange_lid(&b);
 	assert_int_equal(judge(&b), 0);
@@ -543,7 +535,6 @@ static void test_empty_places(void **state)
 	struct bench b;
 	uint32_t lid;
 
-	(void)state;
 	set_up(&b);
 	/* f goes: its place stays in the plan. */
 	lid = port(&b, "f", 1)->lid;
@@ -566,7 +557,6 @@ static void test_differences(void **state)
 {
 	struct bench b;
 
-	(void)state;
 	set_up(&b);
 	use_other_spine(&b);
 	assert_int_equal(judge(&b), 0);
@@ -589,7 +579,6 @@ static void test_lmc(void **state)
 	struct bench b;
 	uint16_t lid;
 
-	(void)state;
 	set_up_with(&b, DRAWING, &config);
 	for (uint32_t i = 0; i < b.world.fabric->num_ports; i++)
 		b.world.fabric->ports[i].lid = 0; /* the file knows them */
@@ -616,7 +605,6 @@ static void test_idle_switch(void **state)
 {
 	struct bench b;
 
-	(void)state;
 	set_up(&b);
 	for (unsigned int p = 1; p <= 3; p++)
 		pm_fabric_cut(b.world.fabric, world_port(b.world.fabric, "s1", p));
@@ -665,7 +653,6 @@ static void test_long_loop(void **state)
 {
 	struct bench b;
 
-	(void)state;
 	draw_ring(&b);
 	for (uint16_t i = 0; i < RING; i++) {
 		const struct pm_node *n = &b.world.fabric->nodes[i];
@@ -730,7 +717,6 @@ static const struct {
 
 static void test_refused(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(refused); i++) {
 		struct bench b;
 

@@ -65,7 +65,6 @@ static void test_weights(void **state)
 	struct pm_packet_lanes lanes = make_lanes(3, 0);
 	struct lab lab;
 
-	(void)state;
 	begin_three(&lab, &lanes);
 	for (size_t i = 0; i < LENGTH(weights); i++)
 		for (size_t p = 0; p < LENGTH(packets); p++) {
@@ -89,7 +88,6 @@ static void test_high(void **state)
 	struct pm_packet_lanes lanes = make_lanes(3, 64);
 	struct lab lab;
 
-	(void)state;
 	lanes.high[0] = (struct pm_packet_weight){0, 128};
 	lanes.high[1] = (struct pm_packet_weight){1, 64};
 	lanes.high[2] = (struct pm_packet_weight){0, 64};
@@ -127,7 +125,6 @@ static void test_starvation(void **state)
 	struct random random = {11};
 	struct lab lab;
 
-	(void)state;
 	for (uint32_t i = 0; i < 60; i++) {
 		struct pm_packet_lanes lanes = make_lanes(3, 0);
 
@@ -190,7 +187,6 @@ static void test_victim(void **state)
 	uint16_t ticks[32];
 	struct lab lab;
 
-	(void)state;
 	begin_slow(&lab, ticks, 40);
 	lab.workload.pattern = PM_SHIFT;
 	lab.workload.shift = 2;
@@ -213,7 +209,6 @@ static void test_unused(void **state)
 	uint8_t sls[64];
 	struct lab lab;
 
-	(void)state;
 	for (uint32_t variant = 0; variant < 8; variant++) {
 		uint64_t digest;
 
@@ -248,7 +243,6 @@ static void test_lifetime(void **state)
 	uint16_t ticks[32];
 	struct lab lab;
 
-	(void)state;
 	begin_slow(&lab, ticks, 1000);
 	lab.workload.pattern = PM_SHIFT;
 	lab.workload.shift = 2;
@@ -271,7 +265,6 @@ static void test_host_lifetime(void **state)
 	uint16_t ticks[32];
 	struct lab lab;
 
-	(void)state;
 	begin_slow(&lab, ticks, 100);
 	lab.workload.pattern = PM_INCAST;
 	lab.workload.node = 2;
@@ -298,7 +291,6 @@ static void test_waiting(void **state)
 	uint16_t ticks[32];
 	struct lab lab;
 
-	(void)state;
 	begin_slow(&lab, ticks, 1000);
 	for (uint32_t i = 0; i < MESSAGES; i++)
 		list[i] = (struct pm_workload_message){i % 3 ? 3 : 1, i % 3 ? 1 : 2, 64,
@@ -327,7 +319,6 @@ static void test_answers(void **state)
 	struct pm_packet_lanes lanes = make_lanes(3, 64);
 	struct lab lab;
 
-	(void)state;
 	lanes.low[0].weight = 0;
 	begin_star(&lab);
 	lab.workload.pattern = PM_SHIFT;
@@ -397,7 +388,6 @@ static void test_deadlock(void **state)
 	struct lab lab;
 	uint32_t loop[8];
 
-	(void)state;
 	begin_ring_of_eight(&lab, list);
 	lab.workload.sls = sls;
 	lab.config.lanes = &lanes;
@@ -518,7 +508,6 @@ static void test_conservation(void **state)
 {
 	uint64_t delivered = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 150; seed++)
 		delivered += conserve(seed);
 	assert_true(delivered > 20000);
@@ -531,7 +520,6 @@ static void test_bad(void **state)
 	struct pm_error err;
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 #define BAD(...)                                                                         \
 	do {                                                                             \

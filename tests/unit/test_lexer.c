@@ -52,7 +52,6 @@ static void test_digits(void **state)
 		{"a", 10, -EINVAL, 0, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_text text = text_of(rows[i].text);
 		uint64_t value = 77;
@@ -80,7 +79,6 @@ static void test_numbers(void **state)
 		{"", 12, false},    {"x", 12, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_text text = text_of(rows[i].text);
 		uint64_t value;
@@ -96,7 +94,6 @@ static void test_words(void **state)
 {
 	struct pm_text text = text_of(" one\ttwo  \"a \"b c \r"), word;
 
-	(void)state;
 	assert_true(pm_text_take_word(&text, &word));
 	assert_text("first", word, "one");
 	assert_text("before", pm_text_before(text, '"'), "\ttwo  ");
@@ -123,7 +120,6 @@ static void test_comparing(void **state)
 {
 	static const char *const sorted[] = {"", "a", "aa", "ab", "b", "\xc3"};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(sorted); i++)
 		for (size_t k = 0; k < LENGTH(sorted); k++) {
 			struct pm_text a = text_of(sorted[i]), b = text_of(sorted[k]);
@@ -148,7 +144,6 @@ static void test_lines(void **state)
 	struct pm_lexer lexer = pm_lexer_begin(text, strlen(text), "in", -EINVAL, NULL);
 	struct pm_text line;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(expected); i++) {
 		assert_true(pm_lexer_next(&lexer, &line));
 		assert_text("line", line, expected[i]);
@@ -168,7 +163,6 @@ static void test_messages(void **state)
 	struct pm_lexer lexer = pm_lexer_begin("a\nb", 3, "in", -EBADMSG, &err);
 	struct pm_text line, shown = {long_text, long_text + sizeof(long_text)};
 
-	(void)state;
 	assert_int_equal(pm_lexer_fail(&lexer, "nothing"), -EBADMSG);
 	assert_string_equal(err.text, "in:1: nothing");
 	while (pm_lexer_next(&lexer, &line))
@@ -188,7 +182,6 @@ static void test_messages(void **state)
 /* Each byte at each place of a line, alone among letters. */
 static void test_bytes(void **state)
 {
-	(void)state;
 	for (unsigned int c = 0; c < 256; c++)
 		for (size_t length = 1; length < 20; length++)
 			for (size_t at = 0; at < length; at++) {

@@ -26,7 +26,6 @@ static void test_limits(void **state)
 		{"all the same", {80, 80, 80, 80, 80}, 5, 80, 70, 80},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_lft_capacity switches[5];
 
@@ -88,8 +87,6 @@ static void judge(const struct world *world,
 
 static void all_well(const struct world *world, struct pm_lft_capacity *switches)
 {
-	(void)world;
-	(void)switches;
 }
 
 static void small_spine(const struct world *world, struct pm_lft_capacity *switches)
@@ -147,7 +144,6 @@ static void test_judge(void **state)
 	};
 	struct world world;
 
-	(void)state;
 	make_world(&world);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct judged judged;
@@ -166,7 +162,6 @@ static void test_judge(void **state)
 
 static void small_all(const struct world *world, struct pm_lft_capacity *switches)
 {
-	(void)world;
 	for (uint32_t i = 0; i < SWITCHES; i++)
 		switches[i].max_lid = 1;
 }
@@ -178,7 +173,6 @@ static void test_names(void **state)
 	struct world world;
 	struct pm_lft_capacity *switches;
 
-	(void)state;
 	make_world(&world);
 	judge(&world, small_all, &judged);
 	assert_non_null(strstr(judged.text, "leaf7 "));

@@ -189,7 +189,6 @@ static void check_good(const struct row *row, const struct pm_lfts *lfts)
 
 static void test_parse(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const struct row *row = &rows[i];
 		struct pm_lfts *lfts = NULL;
@@ -218,7 +217,6 @@ static void test_dump(void **state)
 	struct pm_lfts *lfts = NULL;
 	const struct pm_lft_switch *sw;
 
-	(void)state;
 	assert_int_equal(pm_lfts_parse(DUMP, strlen(DUMP), "in", &lfts, NULL), 0);
 	sw = lfts->switches;
 	assert_int_equal(sw->top, 3);
@@ -238,7 +236,6 @@ static void test_shown(void **state)
 {
 	static const size_t lengths[] = {1, 63, 64, 65, 199, 200, 201, 999};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(lengths); i++) {
 		size_t length = lengths[i];
 		char source[1000] = "", line[1001] = "";
@@ -268,7 +265,6 @@ static void test_ranges(void **state)
 		{1, 49151, 255, true}, {1, 49152, 1, false},  {1, 1, 256, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct pm_error err = {""};
 		struct pm_lfts *lfts = NULL;
@@ -302,7 +298,6 @@ static void test_most_switches(void **state)
 	struct pm_error err = {""};
 	struct pm_lfts *lfts = NULL;
 
-	(void)state;
 	assert_non_null(file);
 	for (uint32_t i = 1; i <= PM_MAX_NODES; i++)
 		fprintf(file, "dump_ucast_routes: Switch 0x%x\n", i);
@@ -321,7 +316,6 @@ static void test_most_switches(void **state)
 
 static void test_recognise(void **state)
 {
-	(void)state;
 	assert_true(pm_lfts_recognise(HEAD, strlen(HEAD)));
 	assert_true(pm_lfts_recognise("\n \ndump_ucast_routes: S", 23));
 	assert_true(pm_lfts_recognise(DUMP, strlen(DUMP)));
@@ -404,7 +398,6 @@ static void test_long_names(void **state)
 {
 	static const unsigned int lengths[] = {1, 199, 200, 201, 1000};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(lengths); i++) {
 		struct recipe recipe = {0};
 		struct pm_fabric *fabric;
@@ -442,7 +435,6 @@ static void test_give_lids(void **state)
 	struct pm_lfts *lfts;
 	char text[512];
 
-	(void)state;
 	snprintf(text, sizeof(text),
 		 HEAD "0x0004 001 # portguid 0x%llx: 'x'\n0x0005 001 # portguid 0x%llx: "
 		      "'y'\n0x0006 001 # portguid 0xdead: 'z'\n6 lids dumped\n",
@@ -491,7 +483,6 @@ static void test_compare(void **state)
 	struct pm_lft_move *moves;
 	uint32_t num_moves;
 
-	(void)state;
 	/* LIDs 1 and 2 in block 0, 0x40 gone and 0x41 new in block 1. */
 	assert_int_equal(diff.entries, 4);
 	assert_int_equal(diff.blocks, 2);

@@ -40,14 +40,12 @@ static struct pm_fabric *fabric;
 
 static int draw(void **state)
 {
-	(void)state;
 	fabric = recipe_draw(tree);
 	return 0;
 }
 
 static int drop(void **state)
 {
-	(void)state;
 	pm_fabric_free(fabric);
 	return 0;
 }
@@ -71,7 +69,6 @@ static void test_read(void **state)
 {
 	struct pm_lft_trace *trace = parse(WHOLE);
 
-	(void)state;
 	assert_string_equal(trace->engine, "of a test");
 	assert_string_equal(trace->times, "");
 	assert_int_equal(trace->length, 64);
@@ -102,7 +99,6 @@ static void test_forms(void **state)
 					  "lid 100008 64 1  \n lid 10000a 200 0\n"
 					  "set 9 9 9 200000 5 " ENTRIES("ff", "FF"));
 
-	(void)state;
 	assert_string_equal(trace->times, "of a wire");
 	assert_int_equal(trace->length, 6 * 64);
 	assert_int_equal(trace->lid[port_of("a", 1)], 64);
@@ -122,7 +118,6 @@ static void test_length(void **state)
 		parse(MAGIC "lid 100008 638 1\nlid 10000a 640 3\n" TABLES FAILED);
 	struct pm_outage found;
 
-	(void)state;
 	assert_int_equal(trace->length, 11 * 64);
 	assert_int_equal(pm_outage_follow(fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.at_once, found.paths);
@@ -170,7 +165,6 @@ static void test_round_trip(void **state)
 {
 	struct pm_lft_trace *trace = parse(WHOLE "times of a wire\n");
 
-	(void)state;
 	check_round_trip(trace);
 	pm_lft_trace_free(trace);
 }
@@ -254,7 +248,6 @@ static void test_errors(void **state)
 	struct pm_lft_trace *none = NULL;
 	struct pm_error big = {""};
 
-	(void)state;
 	assert_int_equal(pm_lft_trace_parse("", PM_TEXTFILE_MAX_BYTES + 1, "in", fabric,
 					    &none, &big),
 			 -EFBIG);
@@ -275,7 +268,6 @@ static void test_files(void **state)
 	struct pm_lft_trace *trace = NULL;
 	struct pm_error err = {""};
 
-	(void)state;
 	assert_int_equal(pm_lft_trace_read("/nowhere/to.sets", fabric, &trace, &err),
 			 -ENOENT);
 	assert_non_null(strstr(err.text, "/nowhere/to.sets"));
@@ -302,7 +294,6 @@ static void test_follow(void **state)
 {
 	struct pm_outage found = follow(WHOLE);
 
-	(void)state;
 	assert_int_equal(found.hosts, 2);
 	assert_int_equal(found.pairs, 2);
 	assert_int_equal(found.paths, 2);
@@ -333,7 +324,6 @@ static void test_follow_worse(void **state)
 			       SET("1500 1700 1700 200003", "01", "ff")
 				       SET("1500 1900 1900 200003", "01", "02"));
 
-	(void)state;
 	assert_int_equal(found.at_once, 2);
 	assert_int_equal(found.end, 1);
 	assert_int_equal(found.back[PM_OUTAGE_HALF], 900);
@@ -352,7 +342,6 @@ static void test_follow_loops(void **state)
 				       SET("6000 6000 6000 200002", "01", "01")
 					       SET("8000 8000 8000 200000", "01", "02"));
 
-	(void)state;
 	assert_int_equal(found.loops_at_once, 0);
 	assert_int_equal(found.loops_most, 1);
 	assert_int_equal(found.loops_end, 1);
@@ -368,7 +357,6 @@ static void test_follow_others(void **state)
 		"0 500 500 200000", "01", "ff") SET("1500 1700 1700 200003", "01", "ff")
 						SET("1500 1700 1700 200003", "01", "02"));
 
-	(void)state;
 	assert_int_equal(found.before, 1);
 	assert_int_equal(found.all_before, 2);
 	assert_int_equal(found.hosts, 1);
@@ -387,7 +375,6 @@ static void test_follow_before(void **state)
 	struct pm_outage found = follow(MAGIC LIDS TABLES "failed 1000 200000 2\n" SET(
 		"0 500 500 200000", "01", "ff") SET("0 600 600 200000", "01", "02"));
 
-	(void)state;
 	assert_int_equal(found.before, 0);
 	assert_int_equal(found.at_once, 2);
 	assert_int_equal(found.differ, 2);
@@ -401,7 +388,6 @@ static void test_follow_at_once(void **state)
 	struct pm_outage found = follow(MAGIC LIDS TABLES "failed 1000 200000 2\n" SET(
 		"0 1000 1000 200000", "01", "03"));
 
-	(void)state;
 	assert_int_equal(found.at_once, 2);
 	assert_int_equal(found.end, 1);
 	assert_int_equal(found.num_points, 1);
@@ -418,7 +404,6 @@ static void test_follow_one_time(void **state)
 				       SET("1000 1700 1700 200000", "01", "03")
 					       SET("1000 1700 1700 200001", "03", "01"));
 
-	(void)state;
 	assert_int_equal(found.num_points, 2);
 	assert_int_equal(found.curve[1].ns, 700);
 	assert_int_equal(found.curve[1].dead, 0);
@@ -436,7 +421,6 @@ static void test_follow_lmc(void **state)
 			    "table 200003 0 ffff01010202ffff" TAIL "\n" FAILED);
 	struct pm_outage found;
 
-	(void)state;
 	assert_int_equal(pm_outage_follow(fabric, trace, &found, NULL), 0);
 	assert_int_equal(found.hosts, 2);
 	assert_int_equal(found.pairs, 2);
@@ -503,7 +487,6 @@ static void test_compute(void **state)
 	static const char *const failures[] = {"s0-*", "leaf5:20", "s1-fab0",
 					       "s2-line1:20"};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(failures); i++) {
 		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = i % 2};
 		struct pm_fabric *drawn = fabric;
@@ -542,7 +525,6 @@ static void test_compute_parts(void **state)
 	struct pm_plan *plan;
 	struct pm_lft_trace *trace;
 
-	(void)state;
 	assert_int_equal(pm_plan_make(of, &(struct pm_plan_config){0}, &plan, NULL), 0);
 	assert_int_equal(
 		pm_lft_trace_compute(of, plan, &config, unreachable, 4, &trace, NULL), 0);

@@ -656,7 +656,6 @@ static void test_kinds(void **state)
 {
 	static const uint32_t hosts[] = {HOST(0, 0), HOST(1, 3), HOST(2, 1)};
 
-	(void)state;
 	for (int kind = 0; kind < 3; kind++)
 		for (uint8_t lmc = 0; lmc <= PM_MAX_LMC; lmc++) {
 			struct run run;
@@ -704,7 +703,6 @@ static void test_moved(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(3, 2);
 
-	(void)state;
 	for (int claims = 0; claims < 2; claims++) {
 		struct run run;
 
@@ -731,7 +729,6 @@ static void test_exchange(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(3, 2), assigned = 0;
 
-	(void)state;
 	for (int i = 0; i < 2 * (PM_MAX_LMC + 1); i++) {
 		uint32_t slot_a, slot_b, lid;
 		struct run run;
@@ -764,7 +761,6 @@ static void test_left(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(3, 2), assigned = 0;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct run run;
 
@@ -794,7 +790,6 @@ static void test_short_stay(void **state)
 	uint32_t a = HOST(0, 0), b = HOST(1, 1);
 	struct run run;
 
-	(void)state;
 	begin_small(&run, 0);
 	go(&run, a);
 	go(&run, b);
@@ -819,7 +814,6 @@ static void test_stale_claims(void **state)
 	uint32_t a = HOST(1, 1), b = HOST(2, 2), lid;
 	struct run run;
 
-	(void)state;
 	begin_small(&run, 0);
 	lid = run.parts[a].had;
 	last_tables(&run);
@@ -843,7 +837,6 @@ static void test_claimed_in_use(void **state)
 {
 	uint32_t a = HOST(0, 0), b = HOST(1, 1), c = HOST(2, 2);
 
-	(void)state;
 	/* Of two claims to a LID one counts: a's, or b's if that is the only one. */
 	for (int both = 0; both < 2; both++) {
 		struct run run;
@@ -884,7 +877,6 @@ static void test_votes(void **state)
 		{{0, 1, 1}, 1}, {{1, 1, 0}, 1}, {{0, 1, 2}, 9},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct run run;
 
@@ -925,7 +917,6 @@ static void test_given_away(void **state)
 {
 	uint32_t a = HOST(0, 0), host = 22;
 
-	(void)state;
 	for (int tight = 0; tight < 2; tight++) {
 		struct run run;
 		struct recipe_link *link;
@@ -963,7 +954,6 @@ static void test_given_away(void **state)
  */
 static void test_no_room(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		bool is_there = i % 2, tight = i / 2;
 		struct pm_lid_history *history;
@@ -1018,7 +1008,6 @@ static void test_no_room(void **state)
 /* The same when no tables were looked at, be it that nobody came in that sweep. */
 static void test_used_without_tables(void **state)
 {
-	(void)state;
 	for (int before = 0; before < 2; before++) {
 		struct pm_lid_restore restore = {.max_lid = PM_MAX_LID};
 		struct pm_lid_history *history;
@@ -1067,7 +1056,6 @@ static void test_leaf(void **state)
 	struct pm_fabric *now;
 	struct run run;
 
-	(void)state;
 	begin_small(&run, 0);
 	go(&run, LEAF(2));
 	for (uint32_t k = 0; k < 4; k++)
@@ -1098,7 +1086,6 @@ static void test_trust(void **state)
 	uint32_t a = HOST(0, 0), b = HOST(3, 2), lid;
 	struct run run;
 
-	(void)state;
 	begin_small(&run, 0);
 	claim_all(&run, true);
 	last_tables(&run);
@@ -1134,7 +1121,6 @@ static void test_claims(void **state)
 	struct pm_plan *restored;
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	assert_int_equal(pm_lid_history_make(bad, LENGTH(bad), &history, NULL), 0);
 	restore.now = world.fabric;
@@ -1155,7 +1141,6 @@ static void test_random(void **state)
 	 * a LID that its place had to give up. */
 	static const uint64_t rare[] = {20262359, 1024, 20277562, 20302287};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rare); i++) {
 		seed = rare[i];
 		random_run();

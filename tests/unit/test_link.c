@@ -14,7 +14,6 @@ static void test_codes(void **state)
 {
 	bool used[256] = {false};
 
-	(void)state;
 	assert_int_equal(pm_link_code(0, PM_SPEED_UNKNOWN), 0);
 	for (size_t w = 0; w < LENGTH(lanes); w++)
 		for (enum pm_speed s = PM_SPEED_UNKNOWN; s < PM_SPEEDS; s++) {
@@ -40,7 +39,6 @@ static void test_names(void **state)
 {
 	char text[PM_LINK_TEXT];
 
-	(void)state;
 	for (enum pm_speed s = PM_SDR; s < PM_SPEEDS; s++) {
 		const char *name = pm_speed_name(s);
 
@@ -76,7 +74,6 @@ static void test_rates(void **state)
 		{4, PM_SPEED_UNKNOWN, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rates); i++)
 		assert_int_equal(
 			pm_link_rate(pm_link_code(rates[i].lanes, rates[i].speed)),
@@ -88,7 +85,6 @@ static void test_slower(void **state)
 	uint8_t fast = pm_link_code(4, PM_QDR), degraded = pm_link_code(1, PM_QDR);
 	uint8_t half = pm_link_code(4, PM_SPEED_UNKNOWN);
 
-	(void)state;
 	assert_int_equal(pm_link_slower(fast, degraded), degraded);
 	assert_int_equal(pm_link_slower(degraded, fast), degraded);
 	assert_int_equal(pm_link_slower(fast, 0), fast);
@@ -132,7 +128,6 @@ static void test_ends(void **state)
 	uint32_t port = port_of(f, "a", 3);
 	uint8_t fast = pm_link_code(4, PM_HDR), degraded = pm_link_code(4, PM_EDR);
 
-	(void)state;
 	assert_int_equal(pm_link_at(f, port), 0);
 	f->ports[port].link = fast;
 	assert_int_equal(pm_link_at(f, port), fast);
@@ -156,7 +151,6 @@ static void test_common(void **state)
 	uint8_t fast = pm_link_code(4, PM_EDR), degraded = pm_link_code(1, PM_EDR);
 	uint32_t port = port_of(f, "a", 3);
 
-	(void)state;
 	assert_int_equal(pm_link_common_rate(f), 0);
 	set_all(f, fast);
 	assert_int_equal(pm_link_common_rate(f), 0);
@@ -259,7 +253,6 @@ static void test_slow(void **state)
 	struct pm_fabric *f = recipe_draw(TREE);
 	uint8_t usual = pm_link_code(4, PM_QDR);
 
-	(void)state;
 	assert_slow(f, "");
 	set_all(f, usual);
 	assert_slow(f, "");
@@ -285,7 +278,6 @@ static void test_generations(void **state)
 {
 	struct pm_fabric *f = recipe_draw(TREE);
 
-	(void)state;
 	set_all(f, pm_link_code(4, PM_EDR));
 	for (unsigned int p = 1; p <= 6; p++)
 		set_link(f, port_of(f, "t", p), pm_link_code(4, PM_FDR));
@@ -308,7 +300,6 @@ static void test_half(void **state)
 {
 	struct pm_fabric *f = recipe_draw(TREE);
 
-	(void)state;
 	set_all(f, pm_link_code(4, PM_HDR));
 	for (unsigned int p = 3; p <= 7; p++)
 		set_link(f, port_of(f, "a", p), pm_link_code(2, PM_HDR));
@@ -428,7 +419,6 @@ static void test_random(void **state)
 	static const struct recipe_limits limits = {14, 20};
 	uint32_t found = 0, with = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 400; seed++) {
 		struct random random = {seed};
 		struct recipe recipe = {0};
@@ -461,7 +451,6 @@ static void test_loads(void **state)
 	struct pm_check_loads before, after;
 	uint32_t port;
 
-	(void)state;
 	world_make(&w, recipe_draw(TREE), PM_GROUPED);
 	before = world_loads(&w, w.fabric);
 	set_all(w.fabric, pm_link_code(4, PM_EDR));

@@ -242,7 +242,6 @@ static void test_director(void **state)
 {
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(324), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_locate *locate;
@@ -290,7 +289,6 @@ static void test_gone(void **state)
 {
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	check_gone(&world, false);
 	check_gone(&world, true);
@@ -322,7 +320,6 @@ static void test_few_reports(void **state)
 	};
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(324), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct pm_locate *locate;
@@ -352,7 +349,6 @@ static void test_last_reports(void **state)
 	};
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct pm_locate *locate;
@@ -377,7 +373,6 @@ static void test_one_report_missing(void **state)
 	struct world world;
 	bool skipped = false;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	locate = begin(&truth, &world, "", "s3-line1", "h0-1");
 	for (uint32_t i = 0; i < world.plan->topology->num_ports; i++) {
@@ -405,7 +400,6 @@ static void test_half_of_the_reports(void **state)
 	struct truth truth;
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	locate = begin(&truth, &world, "", "s3-line1", "h20-1");
 	for (unsigned int leaf = 18; leaf < 36; leaf++) {
@@ -435,7 +429,6 @@ static void test_unexplained(void **state)
 	};
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct pm_locate *locate;
@@ -470,7 +463,6 @@ static void test_paths(void **state)
 	struct truth truth;
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	locate = begin(&truth, &world, "s3-* leaf7", "s3-* leaf7", "h0-1");
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
@@ -513,7 +505,6 @@ static void test_paths_around(void **state)
 	struct world world;
 	uint32_t in_doubt, lid, through = 0;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	locate = begin(&truth, &world, "", "", "h0-5");
 	lid = world.plan->lid[truth.sm];
@@ -565,7 +556,6 @@ static void test_shared_link(void **state)
 	uint32_t ports[8], num, home, first;
 	uint8_t out;
 
-	(void)state;
 	world_make(&world,
 		   recipe_draw("l0/3 l1/2 l2/2 s0/4 l0:1=a l1:1=b l2:1=c l0:2=s0:1 "
 			       "l0:3=s0:2 l1:2=s0:3 l2:2=s0:4"),
@@ -606,7 +596,6 @@ static void test_every_single_failure(void **state)
 	struct world world;
 	uint32_t silent = 0, tried = 0;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
 	for (uint32_t i = 0; i < world.plan->topology->num_ports; i++) {
@@ -646,7 +635,6 @@ static void test_lost_proof(void **state)
 	struct truth truth;
 	struct world world;
 
-	(void)state;
 	world_make(&world,
 		   recipe_draw("l0/3 l1/3 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 "
 			       "l1:2=s0:2 l1:3=s1:2"),
@@ -804,7 +792,6 @@ static void test_dead_switches(void **state)
 		{"with few reports", 30, 30, 50},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(kinds); i++) {
 		uint32_t tried = 0, all = 0, most = 0, silent = 0, queried = 0;
 
@@ -953,7 +940,6 @@ static void test_pinned(void **state)
 	};
 	bool failed = false;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(pinned); i++) {
 		struct talk talk = {.unanswered = pinned[i].unanswered,
 				    .digest = 0xcbf29ce484222325};

@@ -8,7 +8,6 @@
 
 static void test_guid(void **state)
 {
-	(void)state;
 	/* As in the example of EUI-64: the bit of local addresses is turned round. */
 	assert_int_equal(pm_mac_guid(0x001122334455), 0x021122fffe334455);
 	assert_int_equal(pm_mac_guid(0x020000000001), 0x000000fffe000001);
@@ -91,7 +90,6 @@ static void test_read(void **state)
 	struct pm_error err = {""};
 	uint32_t num = 0;
 
-	(void)state;
 	mac[port_of(fabric, 0x23, 1)] = 7;
 	if (parse(text, fabric, mac, &err))
 		fail_msg("%s", err.text);
@@ -149,7 +147,6 @@ static void test_refused(void **state)
 	struct pm_fabric *fabric = make();
 	uint64_t *mac = calloc(fabric->num_ports, sizeof(*mac));
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_error err = {""};
 
@@ -172,7 +169,6 @@ static void test_many(void **state)
 	uint32_t leaf;
 	uint64_t *mac;
 
-	(void)state;
 	assert_non_null(fabric);
 	leaf = add(fabric, PM_SWITCH, 0x10, 200, "h");
 	for (unsigned int i = 0; i < 100; i++) {

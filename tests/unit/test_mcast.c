@@ -24,7 +24,6 @@ static const char *folder;
 
 static int set_up(void **state)
 {
-	(void)state;
 	fabric = recipe_draw("l0/6 l1/6 l2/6 s0/4 s1/4 l0:1=a0 l0:2=b0 l1:1=a1 l1:2=b1 "
 			     "l2:1=a2 l2:2=b2 l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 "
 			     "l2:3=s0:3 l2:4=s1:3 s0:4=x0 s1:4=x1");
@@ -34,7 +33,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	subnet_remove_folder();
 	pm_fabric_free(fabric);
 	return 0;
@@ -42,7 +40,6 @@ static int tear_down(void **state)
 
 static int begin(void **state)
 {
-	(void)state;
 	subnet_remove_files("*/*");
 	subnet_remove_files("*");
 	subnet_begin(fabric);
@@ -55,7 +52,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	subnet_unload();
 	subnet_end();
 	return 0;
@@ -94,7 +90,6 @@ static void join_ipoib(void)
 
 static void test_joins(void **state)
 {
-	(void)state;
 	join_ipoib();
 	follow();
 	assert_true(subnet_mcast_sets() > 0);
@@ -108,7 +103,6 @@ static void test_joins(void **state)
 
 static void test_quiet(void **state)
 {
-	(void)state;
 	join_ipoib();
 	subnet_sweep_well();
 	check();
@@ -123,7 +117,6 @@ static void test_quiet(void **state)
 /* A run without a group that exists calls no engine. */
 static void test_ended(void **state)
 {
-	(void)state;
 	join_ipoib();
 	subnet_join("a0", HIGH, false);
 	subnet_join("a1", HIGH, false);
@@ -149,7 +142,6 @@ static void work(double ms)
  * groups that end: they are looked for. */
 static void test_nothing_configured(void **state)
 {
-	(void)state;
 	subnet_join("a0", PAIR, false);
 	subnet_join("a1", PAIR, false);
 	subnet_mcast_run(false);
@@ -173,7 +165,6 @@ static void test_nothing_configured(void **state)
 /* A cable of the tree, mended before OpenSM discovers anything. */
 static void test_repair(void **state)
 {
-	(void)state;
 	join_ipoib();
 	follow();
 	for (unsigned int port = 3; port <= 4; port++) {
@@ -193,7 +184,6 @@ static void test_repair(void **state)
 /* Members at both spines, which no switch reaches downwards. */
 static void test_spines(void **state)
 {
-	(void)state;
 	subnet_join("x0", IPOIB, true);
 	subnet_join("x1", IPOIB, true);
 	subnet_join("a2", IPOIB, true);
@@ -202,7 +192,6 @@ static void test_spines(void **state)
 
 static void test_silent(void **state)
 {
-	(void)state;
 	join_ipoib();
 	subnet_mcast_refuse(1);
 	subnet_mcast_run(false);
@@ -215,7 +204,6 @@ static void test_silent(void **state)
 /* OpenSM would set the top to what passes nothing. */
 static void test_top(void **state)
 {
-	(void)state;
 	subnet_mcast_have_top();
 	join_ipoib();
 	follow();
@@ -233,7 +221,6 @@ static void test_silent_switch(void **state)
 {
 	static const char *const switches[] = {"l0", "l1", "l2", "s0", "s1"};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(switches); i++) {
 		begin(state);
 		subnet_mcast_silence(switches[i]);
@@ -255,7 +242,6 @@ static void test_silent_switch(void **state)
 /* A Set without an answer leaves that block unknown, and nothing else. */
 static void test_one_block_unknown(void **state)
 {
-	(void)state;
 	join_ipoib();
 	subnet_join("a0", HIGH, false);
 	subnet_join("a1", HIGH, false);
@@ -276,7 +262,6 @@ static void test_one_block_unknown(void **state)
 /* A sweep that has ended with errors is followed by others that write all LFTs. */
 static void test_errors(void **state)
 {
-	(void)state;
 	join_ipoib();
 	follow();
 	subnet_mcast_sets();
@@ -306,7 +291,6 @@ static void restart(void)
 /* It reads the blocks that groups need, once, and sends nothing that is there. */
 static void test_restart_whole(void **state)
 {
-	(void)state;
 	join_ipoib();
 	follow();
 	restart();
@@ -321,7 +305,6 @@ static void test_restart_whole(void **state)
 /* What other masters left in tables is not known to a new one. */
 static void test_restart(void **state)
 {
-	(void)state;
 	join_ipoib();
 	subnet_join("a0", HIGH, false);
 	subnet_join("b1", HIGH, false);
@@ -338,7 +321,6 @@ static void test_restart(void **state)
 /* Where no group has a member there any more it is found later. */
 static void test_restart_above(void **state)
 {
-	(void)state;
 	join_ipoib();
 	subnet_join("a0", HIGH, false);
 	subnet_join("b1", HIGH, false);
@@ -364,7 +346,6 @@ static void test_declined(void **state)
 	osm_routing_engine_t *engine = osm->routing_engine_used;
 	int rc;
 
-	(void)state;
 	subnet_join("a0", PAIR, false);
 	subnet_join("b1", PAIR, false);
 	subnet_mcast_run(false);
@@ -394,7 +375,6 @@ static void test_disabled(void **state)
 {
 	osm_subn_opt_t *opt = &subnet_opensm()->subn.opt;
 
-	(void)state;
 	join_ipoib();
 	for (int i = 0; i < 3; i++)
 		follow();

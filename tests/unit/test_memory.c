@@ -259,7 +259,6 @@ static void try_textfile(struct world *world)
 	size_t length = 0;
 	char *text;
 
-	(void)world;
 	MAKE(text, pm_textfile_read(path, &text, &length, &trial.err));
 	note(text, length);
 	free(text);
@@ -277,7 +276,6 @@ static void try_print(struct world *world)
 	char *text;
 	size_t length = 0;
 
-	(void)world;
 	PRINT(text, pm_text_print(print_much, "x", &text, &length));
 	note(text, length);
 	free(text);
@@ -288,7 +286,6 @@ static void try_sealed(struct world *world)
 	char *text;
 	size_t length = 0;
 
-	(void)world;
 	PRINT(text, pm_sealed_print(print_much, "x", &text, &length));
 	note(text, length);
 	free(text);
@@ -453,7 +450,6 @@ static void try_roles(struct world *world)
 	const struct pm_role_files files = {.roots = path, .io = path};
 	struct pm_roles roles;
 
-	(void)world;
 	FILL(roles, pm_roles_read(&files, &roles, &trial.err));
 	note(roles.roots.list, roles.roots.count * sizeof(*roles.roots.list));
 	note(roles.io.list, roles.io.count * sizeof(*roles.io.list));
@@ -670,7 +666,6 @@ static void try_drains_add(struct world *world)
 	struct pm_drains drains = {0};
 	bool added;
 
-	(void)world;
 	CHANGE(pm_drains_add(&drains, 7, 1, "a name", &added, &trial.err));
 	CHANGE(pm_drains_note(&drains, 0, 5, "root", "a reason", &trial.err));
 	assert_true(added);
@@ -684,7 +679,6 @@ static void try_drains_read(struct world *world)
 	const char *path = file_with("portmajor-drained 1\n0x1 1 a\n0x2 - b\n");
 	struct pm_drains drains;
 
-	(void)world;
 	FILL(drains, pm_drains_read(path, &drains, &trial.err));
 	for (uint32_t i = 0; i < drains.num; i++)
 		note_text(drains.list[i].name);
@@ -991,7 +985,6 @@ static void try_damping_make(struct world *world)
 {
 	struct pm_damping *damping;
 
-	(void)world;
 	MAKE(damping, pm_damping_make(&flapping, &damping, &trial.err));
 	note_damping(damping, 0);
 	pm_damping_free(damping);
@@ -1071,7 +1064,6 @@ static void try_damping_import(struct world *world)
 						 .down_ms = {500}};
 	struct pm_damping *damping = NULL;
 
-	(void)world;
 	assert_int_equal(pm_damping_make(&flapping, &damping, NULL), 0);
 	CHANGE(pm_damping_import(damping, 1000, &record, &trial.err));
 	note_damping(damping, 1000);
@@ -1163,13 +1155,11 @@ static void try_netlist_of(const char *text)
 
 static void try_ibsim(struct world *world)
 {
-	(void)world;
 	try_netlist_of(ibsim);
 }
 
 static void try_ibnetdiscover(struct world *world)
 {
-	(void)world;
 	try_netlist_of(discovered);
 }
 
@@ -1178,7 +1168,6 @@ static void try_netlist_read(struct world *world)
 	const char *path = file_with(ibsim);
 	struct pm_fabric *fabric;
 
-	(void)world;
 	MAKE(fabric, pm_netlist_read(path, &fabric, NULL, &trial.err));
 	note_fabric(fabric);
 	pm_fabric_free(fabric);
@@ -1292,7 +1281,6 @@ static void try_smconf(struct world *world)
 	const char *path = file_with("lmc 1\n# none\nrouting_engine portmajor,updn\n");
 	struct pm_opensm_conf conf;
 
-	(void)world;
 	FILL(conf, pm_opensm_conf_read(path, &conf, &trial.err));
 	note_text(pm_opensm_conf_value(&conf, "lmc"));
 	pm_opensm_conf_free(&conf);
@@ -1303,7 +1291,6 @@ static void try_config(struct world *world)
 	const char *path = file_with("lid_order port-major\nearly_repair no\n");
 	struct pm_config config;
 
-	(void)world;
 	FILL(config, pm_config_read(path, &config, &trial.err));
 	note(&config.lid_order, sizeof(config.lid_order));
 	note(&config.early_repair, sizeof(config.early_repair));
@@ -1458,7 +1445,6 @@ static void try_flit_torus(struct world *world)
 {
 	struct pm_flit_net *net;
 
-	(void)world;
 	MAKE(net, pm_flit_net_torus((uint32_t[]){2, 3}, 2, false, &net, &trial.err));
 	note_net(net);
 }
@@ -1467,7 +1453,6 @@ static void try_flit_mesh(struct world *world)
 {
 	struct pm_flit_net *net;
 
-	(void)world;
 	MAKE(net, pm_flit_net_mesh(2, 2, &net, &trial.err));
 	note_net(net);
 }
@@ -1476,7 +1461,6 @@ static void try_flit_chain(struct world *world)
 {
 	struct pm_flit_net *net;
 
-	(void)world;
 	MAKE(net, pm_flit_net_chain(3, &net, &trial.err));
 	note_net(net);
 }
@@ -1485,7 +1469,6 @@ static void try_flit_tree(struct world *world)
 {
 	struct pm_flit_net *net;
 
-	(void)world;
 	MAKE(net, pm_flit_net_tree(2, 2, &net, &trial.err));
 	note_net(net);
 }
@@ -1519,7 +1502,6 @@ static void try_flit(struct world *world)
 	struct pm_flit_net *net = NULL;
 	struct pm_flit *flit;
 
-	(void)world;
 	assert_int_equal(pm_flit_net_mesh(2, 2, &net, NULL), 0);
 	MAKE(flit, pm_flit_new(net, &wormhole, &flit, &trial.err));
 	pm_flit_free(flit);
@@ -1532,7 +1514,6 @@ static void try_flit_run(struct world *world)
 	struct pm_flit *flit = NULL;
 	struct pm_flit_count count;
 
-	(void)world;
 	assert_int_equal(pm_flit_net_mesh(2, 2, &net, NULL), 0);
 	assert_int_equal(pm_flit_new(net, &wormhole, &flit, NULL), 0);
 	CHANGE(pm_flit_run(flit, 1, &trial.err));
@@ -1599,7 +1580,6 @@ static void try_circuits(struct world *world)
 	struct pm_schedule *schedule;
 	struct pm_circuits_result result;
 
-	(void)world;
 	MAKE(schedule, pm_schedule_make(PM_COLLECTIVE_DOUBLING, 32, 1000, false,
 					&schedule, &trial.err));
 	FILL(result, pm_circuits_run(schedule, &config, &result, &trial.err));
@@ -1618,7 +1598,6 @@ static void try_dsm(struct world *world)
 					     .page = 5000};
 	struct pm_dsm_result result;
 
-	(void)world;
 	FILL(result, pm_dsm_exchange(&config, 4, &result, &trial.err));
 	note(&result.last, sizeof(result.last));
 }
@@ -1630,7 +1609,6 @@ static void try_goal(struct world *world)
 	struct pm_goal *goal;
 	FILE *file = fopen(file_with(NULL), "w");
 
-	(void)world;
 	assert_non_null(file);
 	fputs("num_ranks 2\nrank 0 {\n", file);
 	for (uint32_t i = 0; i < num; i++)
@@ -1665,7 +1643,6 @@ static void try_calls(struct world *world)
 	struct pm_workload *list;
 	struct pm_calls *calls;
 
-	(void)world;
 	MAKE(calls, pm_calls_make(&config, &calls, &trial.err));
 	workload.list = calls->list;
 	workload.num_list = calls->num;
@@ -1748,7 +1725,6 @@ static void try_share(struct world *world)
 	const struct pm_share_flows flows = {2, first, ports};
 	double rates[2] = {0};
 
-	(void)world;
 	CHANGE(pm_share_rates(&flows, 2, room, rates, &trial.err));
 	note(rates, sizeof(rates));
 }
@@ -2048,7 +2024,6 @@ static void test_row(void **state)
 
 static int say_place(void **state)
 {
-	(void)state;
 	if (place[0])
 		fputs(place, stderr);
 	place[0] = '\0';
@@ -2057,14 +2032,12 @@ static int say_place(void **state)
 
 static int make_folder(void **state)
 {
-	(void)state;
 	snprintf(trial.folder, sizeof(trial.folder), "/tmp/test_memory-XXXXXX");
 	return mkdtemp(trial.folder) ? 0 : -1;
 }
 
 static int remove_folder(void **state)
 {
-	(void)state;
 	unlink(file_with(NULL));
 	return rmdir(trial.folder);
 }

@@ -156,7 +156,6 @@ static void test_model(void **state)
 	struct random random = {from_environment("PM_SEED", 1)};
 	struct pm_mft_delta delta = {0};
 
-	(void)state;
 	printf("seed %llu\n", (unsigned long long)random.state);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		struct pm_mfts *mfts = pm_mfts_new(fabric), *copy;
@@ -198,7 +197,6 @@ static void test_ports(void **state)
 		    {0xc021, 32}, {0xc03f, 36}, {0xfffe, 36}};
 	struct pm_fabric *fabric = draw_switches();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct pm_mfts *mfts = pm_mfts_new(fabric);
 		uint32_t index = rows[i].mlid - PM_MLID_FIRST;
@@ -226,7 +224,6 @@ static void test_move(void **state)
 	uint16_t masks[PM_MFT_BLOCK] = {5};
 	uint32_t node;
 
-	(void)state;
 	for (uint64_t guid = 1; guid <= 4; guid++) {
 		if (guid != 2)
 			assert_int_equal(pm_fabric_add_node(from, PM_SWITCH, guid, 36,

@@ -454,7 +454,6 @@ static void test_bound(void **state)
 	uint64_t first = from_environment("PM_SEED", DEFAULT_SEED);
 	uint64_t rounds = from_environment("PM_ROUNDS", DEFAULT_ROUNDS);
 
-	(void)state;
 	for (seed = first; seed < first + rounds; seed++) {
 		struct random random = {seed};
 

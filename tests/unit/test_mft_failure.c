@@ -57,7 +57,6 @@ static void test_failed_member(void **state)
 {
 	struct trial t;
 
-	(void)state;
 	begin_failure(&t, "a", 1);
 	assert_int_equal(t.failure.blocks, 1);
 	assert_int_equal(t.failure.sets, 1);
@@ -73,7 +72,6 @@ static void test_lost_leaf(void **state)
 {
 	struct trial t;
 
-	(void)state;
 	begin_failure(&t, "l:3 l:4", 3);
 	assert_true(has_member(&t, t.failure.after, 2));
 	assert_true(has_member(&t, t.failure.after, 3));

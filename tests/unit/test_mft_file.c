@@ -70,7 +70,6 @@ static void test_rows(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw("l0/4 l1/20 l0:1=l1:1 l1:18=a");
 
-	(void)state;
 	fabric->nodes[0].guid = 0x10;
 	fabric->nodes[1].guid = 0x11;
 	for (size_t i = 0; i < LENGTH(rows); i++) {

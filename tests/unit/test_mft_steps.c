@@ -513,7 +513,6 @@ static void run(bool in_steps)
 
 static void test_steps(void **state)
 {
-	(void)state;
 	run(true);
 	if (from_environment("PM_ROUNDS", DEFAULT_ROUNDS) < DEFAULT_ROUNDS)
 		return;
@@ -525,7 +524,6 @@ static void test_steps(void **state)
 /* The order matters. */
 static void test_any_order(void **state)
 {
-	(void)state;
 	run(false);
 	if (from_environment("PM_ROUNDS", DEFAULT_ROUNDS) >= DEFAULT_ROUNDS)
 		assert_true(met.harm > 100);

@@ -63,7 +63,6 @@ static void test_drawn(void **state)
 	};
 	struct world world;
 
-	(void)state;
 	world_make(&world,
 		   recipe_draw(
 			   "l0/4 l1/4 l2/6 s0/6 s1/6 l0:1=h0 l0:2=h1 l0:3=s0:1 l0:4=s1:1 "
@@ -93,7 +92,6 @@ static void test_recabled(void **state)
 	struct pm_fabric *fabric = recipe_draw("a/4 b/4 c/4 a:1=h0 b:1=h1 a:2=b:2");
 	uint8_t discovered[16] = {0};
 
-	(void)state;
 	pm_for_each_port(i, fabric, 0)
 		discovered[i] = 1;
 	pm_for_each_port(i, fabric, 1)
@@ -125,7 +123,6 @@ static void test_random(void **state)
 	struct random random = {from_environment("PM_SEED", 29)};
 	uint32_t compared = 0;
 
-	(void)state;
 	print_message("PM_SEED=%llu\n", (unsigned long long)random.state);
 	for (int round = 0; round < 200; round++) {
 		struct recipe recipe = {0};

@@ -98,7 +98,6 @@ static void test_since(void **state)
 {
 	struct missing_kept kept = {NULL, NULL};
 
-	(void)state;
 	check(&kept, json_pack("{s:n}", "missing"), 1, "0 0 0 0:");
 	check(&kept, make("a"), 10, "1 5 2 0: 10");
 	check(&kept, make("ab"), 20, "1 6 2 0: 10 20");
@@ -114,7 +113,6 @@ static void test_acknowledged(void **state)
 {
 	struct missing_kept kept = {NULL, NULL};
 
-	(void)state;
 	check(&kept, make("abc"), 10, "1 7 3 0: 10 10 10");
 	assert_int_equal(ask(&kept,
 			     HEAD "\"parts\": [{\"guid\": \"0xa\", \"port\": 0}, "
@@ -137,7 +135,6 @@ static void test_restart(void **state)
 	struct missing_kept kept = {NULL, NULL}, next = {NULL, NULL};
 	json_t *document = make("ab");
 
-	(void)state;
 	check(&kept, json_incref(document), 10, "1 6 2 0: 10 10");
 	ask(&kept, HEAD "\"parts\": [{\"guid\": \"0xb\", \"port\": 3}]}", 0);
 	check(&kept, json_incref(document), 10, "1 5 2 1: 10 10*");
@@ -164,7 +161,6 @@ static void test_bad_requests(void **state)
 	struct missing_kept kept = {NULL, NULL};
 	uint32_t count;
 
-	(void)state;
 	check(&kept, make("a"), 10, "1 5 2 0: 10");
 	for (size_t i = 0; i < LENGTH(bad); i++)
 		assert_int_equal(ask(&kept, bad[i], -EINVAL), 0);
@@ -181,7 +177,6 @@ static void test_host(void **unused)
 	struct missing_kept kept = {0}, next = {0};
 	json_t *last;
 
-	(void)unused;
 	known = (struct known_hosts){list, 1};
 	check(&kept, make("abc"), 10, "1 7 3 0: 10 10 10h1");
 	last = json_pack("{s:O}", "missing", kept.last);

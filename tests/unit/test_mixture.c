@@ -75,7 +75,6 @@ static void test_loop(void **state)
 	struct pm_lft_trace *trace = make_ring(fabric, tables);
 	struct pm_mixture found;
 
-	(void)state;
 	add_set(trace, 1500, 0, (const uint8_t[]){1, 2, 2}); /* over r1: no loop yet */
 	add_set(trace, 2000, 1, (const uint8_t[]){3, 1, 3});
 	add_set(trace, 2500, 2, (const uint8_t[]){2, 3, 1}); /* nothing new */
@@ -105,7 +104,6 @@ static void test_momentary_loop(void **state)
 	struct pm_lft_trace *trace = make_ring(fabric, tables);
 	struct pm_mixture found;
 
-	(void)state;
 	add_set(trace, 1500, 0, (const uint8_t[]){1, 2, 2});
 	add_set(trace, 2000, 1, (const uint8_t[]){3, 1, 3});
 	add_set(trace, 2000, 0, (const uint8_t[]){1, 2, 3});
@@ -129,7 +127,6 @@ static void test_cycle(void **state)
 	const uint32_t at[] = {world_port(fabric, "r0", 2), failed,
 			       world_port(fabric, "r2", 2)};
 
-	(void)state;
 	trace->failed = malloc(sizeof(failed));
 	assert_non_null(trace->failed);
 	trace->failed[trace->num_failed++] = failed;
@@ -362,7 +359,6 @@ static void test_by_check(void **state)
 	uint64_t seed = from_environment("PM_SEED", 1);
 	uint64_t end = seed + from_environment("PM_ROUNDS", 400);
 
-	(void)state;
 	printf("seeds %llu to %llu\n", (unsigned long long)seed,
 	       (unsigned long long)(end - 1));
 	for (; seed < end; seed++)

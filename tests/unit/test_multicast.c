@@ -167,7 +167,6 @@ static bool has_entry(const struct mscene *scene, const struct pm_mfts *tables,
 	for (uint32_t p = 0; p < pm_mfts_num_positions(tables, sw); p++)
 		if (pm_mfts_mask(tables, sw, mlid, p))
 			return true;
-	(void)scene;
 	return false;
 }
 
@@ -496,7 +495,6 @@ static void test_random(void **state)
 	uint64_t first = from_environment("PM_SEED", DEFAULT_SEED);
 	uint64_t rounds = from_environment("PM_ROUNDS", DEFAULT_ROUNDS);
 
-	(void)state;
 	memset(&met, 0, sizeof(met));
 	for (seed = first; seed < first + rounds; seed++) {
 		struct random random = {seed};
@@ -529,7 +527,6 @@ static void test_input(void **state)
 	struct pm_mfts *tables = NULL;
 	uint32_t host, link;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	mscene_make(&scene, &world);
 	host = scene.places[0];
@@ -568,7 +565,6 @@ static void test_limits(void **state)
 	struct pm_group_tree trees[3];
 	struct pm_mfts *tables;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	mscene_make(&scene, &world);
 	scene.num_groups = 3;
@@ -645,7 +641,6 @@ static void test_joins(void **state)
 	};
 	struct random random = {from_environment("PM_SEED", DEFAULT_SEED)};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(configs); i++) {
 		struct world world;
 		struct mscene scene;
@@ -682,7 +677,6 @@ static void test_broad(void **state)
 	struct mscene scene;
 	struct pm_mfts *tables, *after;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	mscene_make(&scene, &world);
 	scene.num_groups = 1;
@@ -722,7 +716,6 @@ static void test_narrow_plane(void **state)
 	struct mscene scene;
 	uint32_t narrow, order[3];
 
-	(void)state;
 	world_make(&world, recipe_draw(text), PM_GROUPED);
 	mscene_make(&scene, &world);
 	assert_int_equal(scene.tree->num_planes, 3);
@@ -747,7 +740,6 @@ static void test_lids(void **state)
 	};
 	struct pm_mfts *first = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(configs); i++) {
 		struct random random = {DEFAULT_SEED};
 		struct world world;
@@ -779,7 +771,6 @@ static void test_all_mlids(void **state)
 	struct world world;
 	struct mscene scene;
 
-	(void)state;
 	assert_true(groups && trees && members);
 	world_make(&world, world_director(36), PM_GROUPED);
 	mscene_make(&scene, &world);

@@ -25,7 +25,6 @@ static void test_distance(void **state)
 {
 	char remote[65];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		assert_int_equal(pm_edit_distance(rows[i].a, rows[i].b),
 				 rows[i].distance);
@@ -51,7 +50,6 @@ static const char *nearest(const char *mistyped)
 
 static void test_nearest(void **state)
 {
-	(void)state;
 	assert_string_equal(nearest("drian"), ": did you mean drain?");
 	assert_string_equal(nearest("undrian"), ": did you mean undrain?");
 	assert_string_equal(nearest("plant"), ": did you mean plan?");

@@ -122,7 +122,6 @@ static void test_small(void **state)
 {
 	static const char *const ends[] = {"\n", "\r\n", " \n", "\t\r\n"};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(ends); i++) {
 		struct pm_fabric *fabric = parse_small(ends[i]);
 
@@ -135,7 +134,6 @@ static void test_no_final_newline(void **state)
 {
 	struct pm_fabric *fabric = NULL;
 
-	(void)state;
 	assert_int_equal(
 		pm_netlist_parse(small_net, strlen(small_net) - 1, "t", &fabric, NULL),
 		0);
@@ -148,7 +146,6 @@ static void test_guids(void **state)
 {
 	struct pm_fabric *f = must_parse(small_net);
 
-	(void)state;
 	assert_int_equal(port_of(f, "s1", 0)->guid, 0x200000);
 	assert_int_equal(port_of(f, "s1", 8)->guid, 0x200000);
 	assert_int_equal(port_of(f, "s2", 0)->guid, 0x200001);
@@ -186,7 +183,6 @@ static void test_guid_lines(void **state)
 	};
 	struct pm_fabric *f = must_parse(text);
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		assert_int_equal(f->nodes[node_named(f, rows[i].name)].guid,
 				 rows[i].guid);
@@ -231,7 +227,6 @@ static void test_ibnetdiscover(void **state)
 {
 	struct pm_fabric *f = must_parse(ibnetdiscover_net);
 
-	(void)state;
 	assert_int_equal(f->num_nodes, 4);
 	assert_int_equal(count_links(f), 3);
 	assert_linked(f, "ISR9024 #2", 22, "MT23108 InfiniHost", 1);
@@ -283,7 +278,6 @@ static const struct {
 
 static void test_fine(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(fine); i++) {
 		struct pm_fabric *fabric = NULL;
 		struct pm_error err = {""};
@@ -310,7 +304,6 @@ static void test_lid_of_switch(void **state)
 		{"Switch 2 \"s\" # \"a lid 9 \"lmc 2\"\" lid 4\n", 4, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric = NULL;
 		struct pm_error err = {""};
@@ -488,7 +481,6 @@ static const struct {
 
 static void test_bad(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(bad); i++) {
 		struct pm_fabric *untouched = (struct pm_fabric *)&bad[i];
 		struct pm_fabric *fabric = untouched;
@@ -513,7 +505,6 @@ static void test_nul_byte(void **state)
 	struct pm_fabric *fabric = NULL;
 	struct pm_error err = {""};
 
-	(void)state;
 	assert_int_equal(pm_netlist_parse(text, sizeof(text) - 1, "t", &fabric, &err),
 			 -EINVAL);
 	assert_string_equal(err.text, "t:3: not text: byte 0x00");
@@ -529,7 +520,6 @@ static void test_long_names(void **state)
 	struct pm_fabric *fabric = NULL;
 	struct pm_error err = {""};
 
-	(void)state;
 	memset(source, 'x', sizeof(source) - 1);
 	source[sizeof(source) - 1] = '\0';
 	snprintf(text, sizeof(text), "Switch 4 \"%s\"\n[3]\"%s\"[2]\n", source, source);
@@ -556,7 +546,6 @@ static void test_shown(void **state)
 {
 	static const size_t lengths[] = {1, 63, 64, 65, 199, 200, 201, 999};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(lengths); i++) {
 		size_t length = lengths[i];
 		char source[1000] = "", id[1000] = "", text[1100];
@@ -583,7 +572,6 @@ static void test_hosts_alone(void **state)
 					 "Ca 2 \"a\"\n[1]\"s\"\n[2]\"b\"[1]\n\n"
 					 "Ca 1 \"b\"\n[1]\"a\"[2]\n");
 
-	(void)state;
 	assert_int_equal(count_links(f), 2);
 	assert_linked(f, "s", 1, "a", 1);
 	assert_linked(f, "a", 2, "b", 1);
@@ -598,7 +586,6 @@ static void test_dump(void **state)
 {
 	struct pm_fabric *f = must_parse(DUMP_SWITCH DUMP_CABLE DUMP_HOST DUMP_ROUTER);
 
-	(void)state;
 	assert_int_equal(f->num_switches, 2);
 	assert_int_equal(f->num_nodes, 4);
 	assert_int_equal(f->nodes[node_named(f, "a")].guid, 0x10);
@@ -650,7 +637,6 @@ static void test_subnet_lst(void **state)
 {
 	struct pm_fabric *f = must_parse(subnet_lst);
 
-	(void)state;
 	assert_int_equal(f->num_nodes, 4);
 	assert_int_equal(f->num_switches, 2);
 	assert_int_equal(count_links(f), 3);
@@ -696,7 +682,6 @@ static void test_no_lids(void **state)
 		unsigned int said, lid;
 	} rows[] = {{0xbfff, 0xbfff}, {0xc000, 0}, {0xfffe, 0}, {0xffff, 0}};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(lid_texts); i++)
 		for (size_t k = 0; k < LENGTH(rows); k++) {
 			struct pm_fabric *f;
@@ -733,7 +718,6 @@ static void test_bad_subnet_lst(void **state)
 		{"{h}", "{h\033}", "t:1: not text: byte 0x1b"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		static const char good[] = LST_LINE(LST_H, "02", LST_S, "0A", "");
 		const char *at = strstr(good, rows[i].from);
@@ -768,7 +752,6 @@ static void test_contradicting_subnet_lst(void **state)
 		 "is used already on line 1"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric = NULL;
 		struct pm_error err = {""};
@@ -796,7 +779,6 @@ static void test_formats(void **state)
 		{"a comment that comes late", "vendid=0x2\n# Topology file: x\n", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *f = NULL;
 		struct pm_error err = {""};
@@ -836,7 +818,6 @@ static void test_node_limit(void **state)
 	struct pm_fabric *fabric = NULL;
 	struct pm_error err = {""};
 
-	(void)state;
 	assert_int_equal(parse_many(PM_MAX_NODES, &fabric, &err), 0);
 	assert_int_equal(fabric->num_nodes, PM_MAX_NODES);
 	pm_fabric_free(fabric);
@@ -851,7 +832,6 @@ static void test_too_long(void **state)
 	struct pm_fabric *fabric = NULL;
 	struct pm_error err = {""};
 
-	(void)state;
 	assert_int_equal(
 		pm_netlist_parse("", PM_NETLIST_MAX_BYTES + 1, "t", &fabric, &err),
 		-EFBIG);
@@ -865,7 +845,6 @@ static void test_read(void **state)
 	struct pm_error err = {""};
 	int fd = mkstemp(path), saved;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, small_net, strlen(small_net)), strlen(small_net));
 	assert_int_equal(pm_netlist_read(path, &fabric, NULL, &err), 0);
@@ -966,7 +945,6 @@ static void test_shuffled(void **state)
 	uint32_t order[3 * RING];
 	struct pm_fabric *first;
 
-	(void)state;
 	print_message("seed %u\n", seed);
 	for (uint32_t i = 0; i < 3 * RING; i++)
 		order[i] = i;
@@ -1057,7 +1035,6 @@ static void assert_link(const char *name, const char *text, const char *a, const
 
 static void test_links(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(link_texts); i++) {
 		const char *start[] = {"", "# Topology file: generated\n#\n"};
 
@@ -1081,7 +1058,6 @@ static void test_host_links(void **state)
 	struct pm_fabric *f = must_parse(ibnetdiscover_net);
 	char text[PM_LINK_TEXT];
 
-	(void)state;
 	pm_link_print(port_of(f, "ISR9024 #2", 22)->link, text);
 	assert_string_equal(text, "4xSDR");
 	pm_link_print(port_of(f, "MT23108 InfiniHost", 1)->link, text);
@@ -1107,7 +1083,6 @@ static void test_dumped_links(void **state)
 		{"- -", "?"},		{" 3x 10.0G", "?xQDR"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		char text[1024];
 

@@ -382,7 +382,6 @@ static void check_messages(const char *name, const char *const *wanted, size_t r
 
 static void test_rows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_netlist_notes notes = {.count = 77};
 		struct pm_fabric *f = NULL;
@@ -415,7 +414,6 @@ static void test_node(void **state)
 	static const char *const texts[] = {HEAD A B I, LST_OF_A LST_OF_B LST_OF_I};
 	static const unsigned int num_ports[] = {2, 2};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(texts); i++) {
 		struct pm_fabric *f = NULL;
 		uint32_t node;
@@ -445,7 +443,6 @@ static void test_names(void **state)
 		 "0x000000000000001f"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(names); i++) {
 		struct pm_fabric *f = NULL;
 		const struct pm_node *node;
@@ -484,7 +481,6 @@ static void test_speeds(void **state)
 		{"?? SDR", " ??           2.5 Gbps Active/  LinkUp", 0, PM_SDR},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(links); i++) {
 		char text[2][1000];
 
@@ -519,7 +515,6 @@ static void test_many(void **state)
 	struct pm_fabric *f = NULL;
 	char text[2000] = HEAD "Switch\t20 \"S-000000000000000a\"\n";
 
-	(void)state;
 	for (size_t i = 1; i <= 9; i++) {
 		size_t length = strlen(text);
 
@@ -574,7 +569,6 @@ static uint32_t try_cuts(const char *text, const char *whole)
 
 static void test_cuts(void **state)
 {
-	(void)state;
 	assert_in_range(try_cuts(net, WHOLE), 500, sizeof(net));
 	assert_in_range(try_cuts(lst, WHOLE), 1000, sizeof(lst));
 	assert_in_range(try_cuts(ports, BY_PORT), 500, sizeof(ports));

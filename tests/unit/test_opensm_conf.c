@@ -35,7 +35,6 @@ static const struct {
 
 static void test_values(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const struct pm_opensm_conf_item *item;
 		struct pm_opensm_conf conf = {0};
@@ -58,7 +57,6 @@ static void test_long_lines(void **state)
 	struct pm_opensm_conf conf = {0};
 	struct pm_error err = {""};
 
-	(void)state;
 	memset(text + 6, 'x', PM_OPENSM_CONF_LINE - 2); /* one byte more than is read */
 	assert_int_equal(pm_opensm_conf_parse(text, "sm", &conf, &err), -EINVAL);
 	assert_int_equal(strncmp(err.text, "sm:2: ", 6), 0);
@@ -84,7 +82,6 @@ static void test_files(void **state)
 	struct pm_opensm_conf conf = {0};
 	struct pm_error err = {""};
 
-	(void)state;
 	write_file(good, "k 1\n", 4);
 	assert_int_equal(pm_opensm_conf_read(good, &conf, &err), 0);
 	assert_string_equal(pm_opensm_conf_value(&conf, "k"), "1");

@@ -105,7 +105,6 @@ static void write_drained(const char *text)
 
 static void count_request(void *context)
 {
-	(void)context;
 	requests++;
 }
 
@@ -151,7 +150,6 @@ static void test_rebalance(void **state)
 	struct rebalance_request request = {77};
 	struct operator_files *operator_files = start(false);
 
-	(void)state;
 	sweep(operator_files);
 	assert_false(operator_files_take_rebalance(operator_files, &request));
 	write_request("rate 500\n");
@@ -176,7 +174,6 @@ static void test_bad_request(void **state)
 	struct rebalance_request request;
 	struct operator_files *operator_files = start(false);
 
-	(void)state;
 	sweep(operator_files);
 	write_request("rate many\n");
 	await_count(&lines, 1);
@@ -201,7 +198,6 @@ static void test_later(void **state)
 	struct rebalance_request request;
 	struct operator_files *operator_files;
 
-	(void)state;
 	write_request("rate 5\n");
 	stop_following(start(true));
 	closed = true;
@@ -220,7 +216,6 @@ static void test_clear_holds(void **state)
 	struct operator_files *operator_files = start(false);
 	char path[80], *text;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/clear-holds", folder);
 	sweep(operator_files);
 	write_file(path, "a[1]\n"); /* nobody looks: another engine routes */
@@ -258,7 +253,6 @@ static void test_claim(void **state)
 	struct pm_drains now = {0};
 	struct operator_files *operator_files;
 
-	(void)state;
 	write_drained("portmajor-drained 1\n0x17 - a\n");
 	operator_files = start(false);
 	requests = 0; /* of the first look */
@@ -290,7 +284,6 @@ static void take_long(void *context)
 {
 	double start = clock_ms();
 
-	(void)context;
 	in_call = 1;
 	while (clock_ms() < start + 50)
 		sched_yield();
@@ -302,7 +295,6 @@ static void test_no_more(void **state)
 {
 	struct operator_files *operator_files = start(false);
 
-	(void)state;
 	sweep(operator_files);
 	operator_files_on_request(operator_files, take_long, NULL);
 	write_request("rate 5\n");
@@ -333,7 +325,6 @@ static void test_configuration(void **state)
 	struct pm_roles roles = {0};
 	struct operator_files *operator_files;
 
-	(void)state;
 	osm.subn.opt.event_plugin_options = conf_path;
 	pm_config_init(&config);
 	write_file(conf_path, "");
@@ -374,7 +365,6 @@ static void test_late_configuration(void **state)
 	struct operator_files *operator_files;
 	struct pm_roles roles = {0};
 
-	(void)state;
 	osm.subn.opt.event_plugin_options = conf_path;
 	pm_config_init(&config);
 	write_file(conf_path, "");
@@ -391,7 +381,6 @@ static void test_late_configuration(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	if (!mkdtemp(folder))
 		return -1;
 	snprintf(request_path, sizeof(request_path), "%s/rebalance", folder);
@@ -402,7 +391,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	return rmdir(folder);
 }
 

@@ -163,7 +163,6 @@ static void test_read(void **state)
 		{"a --list-options", EXIT_USAGE, NULL, "usage: portmajor try ONE"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(table); i++) {
 		struct request r = {0};
 		struct caught caught = read_words(table[i].words, &r);
@@ -212,7 +211,6 @@ static void test_answers(void **state)
 		{"--list-options", list},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(table); i++) {
 		struct request r = {0};
 		struct caught caught = read_words(table[i].words, &r);

@@ -57,7 +57,6 @@ static void test_zero_load(void **state)
 		world_generate(&(struct pm_generate){.kind = PM_GENERATE_TWO_LEVEL,
 						     .two_level = {2, 2, 3, 2}})};
 
-	(void)state;
 	for (size_t f = 0; f < LENGTH(fabrics); f++) {
 		struct lab lab;
 		uint32_t path[MAX_PATH];
@@ -80,7 +79,6 @@ static void test_speeds(void **state)
 	struct lab lab;
 	uint16_t *ticks;
 
-	(void)state;
 	begin_with(&lab, tree(3, 2));
 	ticks = calloc(lab.world.fabric->num_ports, sizeof(*ticks));
 	assert_non_null(ticks);
@@ -110,7 +108,6 @@ static void test_credits(void **state)
 	static const uint32_t packets[] = {1, 4, 16, 64};
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	lab.workload.pattern = PM_INCAST;
 	lab.workload.node = 3;
@@ -140,7 +137,6 @@ static void test_md1(void **state)
 	static const double loads[] = {0.2, 0.5, 0.8};
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	lab.workload.pattern = PM_INCAST;
 	lab.workload.node = 3;
@@ -170,7 +166,6 @@ static void test_mean(void **state)
 	uint64_t slowest = 0;
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	lab.workload.load = 700000;
 	lab.workload.poisson = true;
@@ -230,7 +225,6 @@ static void test_passing(void **state)
 	const uint32_t ready = WIRE + CROSSING, freed = ready + 64;
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	lab.config.warmup = 0;
 	assert_int_equal(pass(&lab, 20), 10 + ready + 20 + WIRE);
@@ -260,7 +254,6 @@ static void test_shift(void **state)
 	struct lab lab;
 	uint32_t path[MAX_PATH], half;
 
-	(void)state;
 	begin_with(&lab, tree(3, 4));
 	half = lab.num_hosts / 2;
 	lab.workload.pattern = PM_SHIFT;
@@ -292,7 +285,6 @@ static void test_messages(void **state)
 {
 	struct lab lab;
 
-	(void)state;
 	begin_with(&lab, tree(2, 4));
 	lab.workload.pattern = PM_SHIFT;
 	lab.workload.shift = 1;
@@ -310,7 +302,6 @@ static void test_saturation(void **state)
 {
 	struct lab lab;
 
-	(void)state;
 	begin_with(&lab, tree(2, 4));
 	lab.workload.pattern = PM_UNIFORM;
 	lab.workload.load = PM_LOAD_FULL;
@@ -338,7 +329,6 @@ static void test_same(void **state)
 	struct random random = {5};
 	uint64_t first = 0;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &(struct recipe_xgft){.levels = 2,
 						       .hosts = 4,
 						       .children = {0, 4},
@@ -381,7 +371,6 @@ static void test_cut(void **state)
 	struct lab lab;
 	uint32_t path[MAX_PATH], num;
 
-	(void)state;
 	begin_with(&lab, tree(3, 2));
 	lab.config.num_failed = 1;
 	num = find_path(&lab, 0, lab.num_hosts - 1, path);
@@ -412,7 +401,6 @@ static void test_queued(void **state)
 	struct lab lab;
 	uint32_t ends[2];
 
-	(void)state;
 	begin_star(&lab);
 	ends[0] = lab.hosts[2].port;
 	ends[1] = lab.world.fabric->ports[ends[0]].peer;
@@ -472,7 +460,6 @@ static void test_return(void **state)
 	uint32_t path[MAX_PATH], num;
 	struct lab lab;
 
-	(void)state;
 	begin_with(&lab, tree(3, 2));
 	list[0].to = list[1].to = lab.num_hosts - 1;
 	lab.workload.pattern = PM_LIST;
@@ -528,7 +515,6 @@ static void test_conservation(void **state)
 {
 	uint64_t dropped = 0, delivered = 0;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 150; seed++) {
 		struct random random = {seed};
 		struct recipe recipe = {0};
@@ -685,7 +671,6 @@ static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 
 static void test_root(void **state)
 {
-	(void)state;
 	try_root(2, 6, 300000);
 	try_root(3, 4, 500000);
 }
@@ -733,7 +718,6 @@ static void test_reliable(void **state)
 	uint32_t dead = count_dead(&lab, usable), num = lab.config.num_failed;
 	struct pm_packet_set *sets;
 
-	(void)state;
 	assert_int_equal(dead, 4);
 	lab.config.num_failed = 0;
 	run(&lab);
@@ -764,7 +748,6 @@ static void test_many_pairs(void **state)
 {
 	struct lab lab;
 
-	(void)state;
 	begin_with(&lab, tree(2, 4));
 	lab.workload.pattern = PM_ALL_TO_ALL;
 	lab.workload.load = PM_LOAD_FULL / 2;
@@ -783,7 +766,6 @@ static void test_broken(void **state)
 	uint8_t *usable = begin_reliable(&lab);
 	uint32_t dead = count_dead(&lab, usable);
 
-	(void)state;
 	start(&lab);
 	run_to(&lab, 15000 + 8 * 20000 - 1000);
 	assert_int_equal(lab.r.pairs.broken, 0);
@@ -809,7 +791,6 @@ static void test_set(void **state)
 	uint32_t outputs[4];
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	lab.tables = malloc(192);
 	assert_non_null(lab.tables);
@@ -874,7 +855,6 @@ static void test_gap(void **state)
 	struct pm_packet_set *sets;
 	uint32_t times[2 * TIMES];
 
-	(void)state;
 	begin_star(&lab);
 	lab.workload.pattern = PM_INCAST;
 	lab.workload.node = 3;
@@ -926,7 +906,6 @@ static void test_answer(void **state)
 	struct lab lab;
 	struct pm_packet_set *sets = begin_unanswered(&lab);
 
-	(void)state;
 	lab.workload.messages = 1;
 	lab.config.warmup = 0;
 	lab.config.batch = 11000;
@@ -950,7 +929,6 @@ static void test_window(void **state)
 	struct lab lab;
 	struct pm_packet_set *sets = begin_unanswered(&lab);
 
-	(void)state;
 	lab.workload.messages = 100;
 	start(&lab);
 	run_to(&lab, 9000);
@@ -968,7 +946,6 @@ static void test_drops(void **state)
 	struct lab lab;
 	uint8_t *entry;
 
-	(void)state;
 	begin_star(&lab);
 	lab.tables = malloc(lab.world.stride);
 	assert_non_null(lab.tables);
@@ -998,7 +975,6 @@ static void test_deadlock(void **state)
 	struct lab lab;
 	uint32_t loop[8];
 
-	(void)state;
 	begin_ring(&lab);
 	lab.workload.shift = 1;
 	run(&lab); /* nobody waits for anybody */
@@ -1043,7 +1019,6 @@ static void test_deadlocks(void **state)
 	uint32_t stuck = 0, failed, num;
 	struct lab lab;
 
-	(void)state;
 	begin_ring(&lab);
 	lab.workload.shift = 1;
 	start(&lab);
@@ -1132,7 +1107,6 @@ static void try_ring(uint64_t seed, uint32_t buffer)
 
 static void test_ring(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++)
 		try_ring(seed, 16 * (1 + (uint32_t)seed % 4));
 }
@@ -1144,7 +1118,6 @@ static void test_waiting(void **state)
 	struct lab lab;
 	uint32_t num;
 
-	(void)state;
 	begin_with(&lab, tree(3, 4));
 	lab.workload.pattern = PM_INCAST;
 	lab.workload.senders = lab.num_hosts - 1;
@@ -1173,7 +1146,6 @@ static void test_bad(void **state)
 	struct pm_packet *packet;
 	struct pm_error err;
 
-	(void)state;
 	begin_star(&lab);
 #define BAD(...)                                                                         \
 	do {                                                                             \

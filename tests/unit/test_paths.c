@@ -414,7 +414,6 @@ static void test_random_tables(void **state)
 	uint64_t first = from_environment("PM_SEED", DEFAULT_SEED);
 	uint64_t rounds = from_environment("PM_ROUNDS", DEFAULT_ROUNDS), done = 0;
 
-	(void)state;
 	print_message("PM_SEED=%llu PM_ROUNDS=%llu\n", (unsigned long long)first,
 		      (unsigned long long)rounds);
 	for (uint64_t seed = first; seed < first + rounds; seed++) {

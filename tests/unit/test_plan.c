@@ -64,7 +64,6 @@ static void test_orders(void **state)
 	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
 	struct pm_plan *plan;
 
-	(void)state;
 	plan = make_plan(fabric, PM_GROUPED);
 	expect_lids(plan, grouped, LENGTH(grouped));
 	assert_int_equal(plan->top_lid, 11);
@@ -95,7 +94,6 @@ static void test_surplus_rotates(void **state)
 	struct pm_plan *plan;
 	uint32_t slots[2] = {0, 0};
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	plan = make_plan(fabric, PM_GROUPED);
@@ -116,7 +114,6 @@ static void test_empty_slots(void **state)
 					       "l0:6=s0:1 l1:6=s0:2 x:1=d x:8=s0:3");
 	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
 
-	(void)state;
 	assert_true(plan->lid[world_port(plan->topology, "l1", 1)] != 0);
 	assert_int_equal(plan->lid[world_port(plan->topology, "l1", 3)], 0);
 	assert_int_equal(plan->lid[world_port(plan->topology, "x", 2)], 0);
@@ -141,7 +138,6 @@ static void test_director(void **state)
 		{648, 218},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric = world_director(rows[i].leaves);
 		struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
@@ -172,7 +168,6 @@ static void test_one_pod(void **state)
 	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
 
-	(void)state;
 	recipe_add_director(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	pm_plan_free(make_plan(fabric, PM_GROUPED));
@@ -188,7 +183,6 @@ static void test_pods_do_not_straddle(void **state)
 	uint32_t *block =
 		calloc(plan->tree.num_pods * plan->tree.num_planes, sizeof(*block));
 
-	(void)state;
 	assert_non_null(block);
 	for (uint32_t lid = 1; lid <= plan->top_lid; lid++) {
 		uint32_t place = plan->owner[lid], sw, *b;
@@ -311,7 +305,6 @@ static void test_bundles(void **state)
 	struct recipe recipe = {0};
 	struct pm_fabric *fabric;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -345,7 +338,6 @@ static void test_no_such_port(void **state)
 	struct pm_error err = {""};
 	struct world world;
 
-	(void)state;
 	world_make(&world, recipe_draw("l0/3 l1/3 s/2 l0:1=a l1:1=b l0:3=s:1 l1:3=s:2"),
 		   PM_GROUPED);
 	skeleton = pm_fabric_clone(world.plan->topology);
@@ -373,7 +365,6 @@ static void test_full_bundles(void **state)
 	struct pm_plan *plan;
 	unsigned int sum = 0;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	plan = make_as(fabric, &config);
@@ -395,7 +386,6 @@ static void test_shared_block(void **state)
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	plan = make_plan(fabric, PM_GROUPED);
@@ -433,7 +423,6 @@ static void test_top_is_a_switch(void **state)
 	};
 	bool failed = false;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = rows[i].lmc};
 		struct recipe recipe = {0};
@@ -524,7 +513,6 @@ static void check_keeping(const struct keeping *row)
 
 static void test_keep_lids(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(keepings); i++)
 		check_keeping(&keepings[i]);
 }
@@ -536,7 +524,6 @@ static void test_recover(void **state)
 	struct pm_plan *again, *port_major;
 	uint32_t differ;
 
-	(void)state;
 	world_make(&world, world_director(72), PM_GROUPED);
 	port_major = make_plan(world.fabric, PM_PORT_MAJOR);
 	pm_plan_set_adopted(port_major, true);
@@ -590,7 +577,6 @@ static void test_two_rounds(void **state)
 	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
 	struct pm_plan *planned = make_plan(fabric, PM_GROUPED), *plan = NULL;
 
-	(void)state;
 	world_set_lids(fabric, planned);
 	set_lid(fabric, "a", 1, 3);
 	set_lid(fabric, "c", 1, 1);
@@ -609,7 +595,6 @@ static void test_older(void **state)
 {
 	struct pm_plan_config config = {.order = PM_GROUPED, .lmc = 1};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
 		struct pm_plan *planned, *older, *kept = NULL;
@@ -676,7 +661,6 @@ static void test_keep_planes(void **state)
 	struct pm_plan *before = make_plan(fabric, PM_GROUPED), *planned, *plan = NULL;
 	uint32_t differ;
 
-	(void)state;
 	pm_fabric_free(fabric);
 	fabric = recipe_draw(ONE_SPINE " l0:3=s0:1 l1:3=s0:2");
 	planned = make_plan(fabric, PM_GROUPED);
@@ -770,7 +754,6 @@ static void expect_error(const char *name, struct pm_fabric *fabric, int code,
 
 static void test_errors(void **state)
 {
-	(void)state;
 	expect_error(
 		"ring", recipe_draw(RING), -ENOTSUP, "not a fat tree",
 		"12 of 12 pairs of hosts, such as those at \"r0\" and \"r1\" (4 cables");
@@ -791,7 +774,6 @@ static void test_order_names(void **state)
 {
 	enum pm_lid_order order = PM_LEAF_MAJOR;
 
-	(void)state;
 	for (enum pm_lid_order i = PM_GROUPED; i <= PM_PORT_MAJOR; i++) {
 		assert_int_equal(pm_lid_order_parse(pm_lid_order_name(i), &order), 0);
 		assert_int_equal(order, i);
@@ -843,7 +825,6 @@ static void test_grow(void **state)
 		{"l0", 2, 8}, {"l1", 2, 9}, {"l1", 0, 10}, {"s1", 0, 11},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		/* Ports to spare, and switches in the order of the GUIDs of old. */
 		char before[400], after[400];
@@ -887,7 +868,6 @@ static void test_newcomers(void **state)
 		"l0/5 l1/5 s0/2 s1/2 l0:1=a l0:2=b l0:3=s0:1 l0:4=s1:1 "
 		"l1:1=c l1:2=d l1:3=s0:2 l1:4=s1:2 l0:5=e";
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_plan_config config = {.order = PM_GROUPED, .lmc = rows[i].lmc};
 		struct pm_fabric *fabric = recipe_draw(drawing), *before;
@@ -922,7 +902,6 @@ static void test_grown_planes(void **state)
 	struct pm_fabric *fabric = recipe_draw(ONE_SPINE), *now;
 	struct pm_plan *before = make_plan(fabric, PM_GROUPED), *grown = NULL;
 
-	(void)state;
 	now = recipe_draw(ONE_SPINE " l0:3=s0:1 l1:3=s0:2");
 	assert_int_equal(pm_plan_grow(before, now, &grown, NULL), 0);
 	assert_non_null(grown);
@@ -951,7 +930,6 @@ static void test_grown_beside(void **state)
 	struct pm_plan *base, *planned = NULL, *plan = NULL, *grown = NULL;
 	uint32_t e, f, differ;
 
-	(void)state;
 	snprintf(old, sizeof(old), "%.*s", (int)(strstr(drawing, " l0:3") - drawing),
 		 drawing);
 	before = recipe_draw(old);
@@ -1075,7 +1053,6 @@ static void test_replaced(void **state)
 	struct pm_plan *before = make_plan(fabric, PM_GROUPED);
 	uint64_t guid_of_m0 = fabric->nodes[pm_fabric_find_name(fabric, "m0")].guid;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(replacements); i++)
 		check_replacement(before, guid_of_m0, &replacements[i]);
 	pm_plan_free(before);
@@ -1094,7 +1071,6 @@ static void test_nothing_to_grow(void **state)
 	struct pm_fabric *fabric = recipe_draw(TWO_LEVEL);
 	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(drawings); i++) {
 		struct pm_fabric *now = recipe_draw(drawings[i]);
 		struct pm_plan *grown = plan;
@@ -1113,7 +1089,6 @@ static void test_match_marks(void **state)
 	struct pm_plan *plan = make_plan(fabric, PM_GROUPED);
 	uint8_t usable[64];
 
-	(void)state;
 	assert_true(plan->topology->num_ports <= sizeof(usable));
 	now = recipe_draw("l0/4 l1/4 s0/2 l0:1=a l0:3=s0:1 l1:2=x");
 	assert_true(pm_plan_match(plan, now, usable));
@@ -1185,7 +1160,6 @@ static void test_fits(void **state)
 		{"g", 8, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric = make_leaves(rows[i].leaves, "");
 		struct pm_fabric *now = make_leaves(rows[i].leaves, rows[i].strange);
@@ -1208,7 +1182,6 @@ static void test_hosts_connected(void **state)
 	struct pm_plan *plan;
 	uint8_t usable[3];
 
-	(void)state;
 	recipe_add_node(&recipe, PM_SWITCH, 1, 2, 0, "l");
 	recipe_add_host(&recipe, 0, 1);
 	recipe_add_node(&recipe, PM_CA, 20, 1, 0, "x");
@@ -1243,7 +1216,6 @@ static void test_slot_link_slot(void **state)
 	struct pm_plan *plan = make_plan(now, PM_GROUPED), *grown;
 	uint16_t lid;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(steps); i++) {
 		struct pm_routes *routes;
 		uint8_t usable[32];
@@ -1283,7 +1255,6 @@ static void test_share(void **state)
 	static const struct lid lids[] = {{"l0", 1, 1}, {"l0", 0, 2}, {"s1", 0, 11}};
 	struct pm_plan *plan;
 
-	(void)state;
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
 	assert_int_equal(plan->sharers, 0);
 	assert_ptr_equal(pm_plan_share(plan), plan);

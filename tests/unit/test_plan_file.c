@@ -258,7 +258,6 @@ static const struct {
 
 static void test_nonsense(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(nonsense); i++) {
 		char text[512];
 		uint64_t hash = 0xcbf29ce484222325;
@@ -301,7 +300,6 @@ static void test_ranges(void **state)
 		{"place 0 1 5 - 0 0\nrun 64 0 -\n", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		char text[512];
 		uint64_t hash = 0xcbf29ce484222325;

@@ -84,7 +84,6 @@ static void test_made_and_grown(void **state)
 	struct planning_change change;
 	uint16_t lid;
 
-	(void)state;
 	change = propose(&planning, &first);
 	check_empty(&planning);
 	assert_non_null(change.base);
@@ -126,7 +125,6 @@ static void test_loaded(void **state)
 	struct pm_plan *base = plan_of(fabric, true);
 	struct planning_change change;
 
-	(void)state;
 	request.keep = true;
 	planning_load(&planning, base, plan_of(fabric, false));
 	assert_int_equal(planning.phase, PLANNING_LOADED);
@@ -177,7 +175,6 @@ static void test_lids_in_use(void **state)
 	struct pm_plan *base = plan_of(fabric, true);
 	struct planning_change change;
 
-	(void)state;
 	planning_load(&planning, base, NULL);
 	swap_hosts(fabric);
 	request.keep = true;
@@ -211,7 +208,6 @@ static void test_migrate(void **state)
 	struct pm_plan *base = plan_of(fabric, true);
 	struct planning_change change;
 
-	(void)state;
 	request.migrate = true;
 	planning_load(&planning, base, NULL);
 	swap_hosts(fabric);
@@ -247,7 +243,6 @@ static void test_no_room(void **state)
 	struct planning_change change;
 	struct pm_error err = {""};
 
-	(void)state;
 	request.max_lid = 1;
 	assert_int_equal(planning_propose(&planning, &request, &change, &err), -ENOSPC);
 	assert_non_null(strstr(err.text, "have room for LIDs up to 1"));
@@ -494,7 +489,6 @@ static void test_stays(void **state)
 	uint32_t differ = take_over(&site, NULL);
 	uint16_t before[MAX_NODES];
 
-	(void)state;
 	memcpy(before, site.lid, sizeof(before));
 	check_base(&site, &site.recipe);
 	assert_int_equal(sweep(&site, false), differ);
@@ -519,7 +513,6 @@ static void test_no_yes_no(void **state)
 	uint32_t differ = take_over(&site, NULL), left = differ;
 	uint16_t before[MAX_NODES];
 
-	(void)state;
 	assert_int_equal(restart(&site, true, false), differ);
 	assert_int_equal(site.moved, 0);
 	assert_int_equal(sweep(&site, false), differ);
@@ -595,7 +588,6 @@ static void check_arrival(const char *name, bool planes)
 
 static void test_arrivals(void **state)
 {
-	(void)state;
 	check_arrival("sw0-2", false); /* a leaf with its hosts */
 	check_arrival("h9", false);
 	check_arrival("sw1-1", true);
@@ -626,7 +618,6 @@ static void check_replaced(const char *name)
 
 static void test_replaced(void **state)
 {
-	(void)state;
 	check_replaced("sw0-3");
 	check_replaced("sw1-0");
 }
@@ -638,7 +629,6 @@ static void test_file_lost(void **state)
 	uint32_t differ = take_over(&site, NULL);
 	uint16_t before[MAX_NODES];
 
-	(void)state;
 	memcpy(before, site.lid, sizeof(before));
 	assert_int_equal(restart(&site, false, true), differ);
 	assert_int_equal(site.moved, 0);
@@ -660,7 +650,6 @@ static void test_origin(void **state)
 	struct pm_plan *whole;
 	uint16_t before[MAX_NODES];
 
-	(void)state;
 	take_over(&site, NULL);
 	fabric = recipe_build(&site.recipe, NULL);
 	whole = plan_of(fabric, false);
@@ -783,7 +772,6 @@ static void test_random(void **state)
 		 rounds = from_environment("PM_ROUNDS", 60);
 	const struct recipe_limits limits = {.switches = 30, .hosts = 60};
 
-	(void)state;
 	for (uint64_t round = 0; round < rounds; round++) {
 		struct random random = {seed + round};
 		struct planning planning = {.phase = PLANNING_EMPTY};

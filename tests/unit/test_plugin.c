@@ -527,7 +527,6 @@ static void try_all(const struct scenario *s, uint64_t first, uint64_t every)
 
 static void test_each(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(scenarios); i++) {
 		const char *only = getenv("PM_ONLY");
 		uint64_t every;
@@ -555,7 +554,6 @@ static void test_quiet(void **state)
 {
 	uint64_t first, second, third;
 
-	(void)state;
 	subnet_remove_files("*/*");
 	subnet_remove_files("*");
 	fabric = fabrics[0];
@@ -585,7 +583,6 @@ static void test_phases(void **state)
 {
 	struct subnet_sweep result;
 
-	(void)state;
 	subnet_remove_files("*/*");
 	subnet_remove_files("*");
 	fabric = fabrics[0];
@@ -606,7 +603,6 @@ static void test_no_end_of_discovery(void **state)
 {
 	struct subnet_sweep result;
 
-	(void)state;
 	subnet_remove_files("*/*");
 	subnet_remove_files("*");
 	fabric = fabrics[0];
@@ -630,7 +626,6 @@ static void test_phase_of_repair(void **state)
 	json_t *document;
 	const json_t *repairs;
 
-	(void)state;
 	subnet_remove_files("*/*");
 	subnet_remove_files("*");
 	fabric = fabrics[0];
@@ -653,7 +648,6 @@ static void test_phase_of_repair(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	fabrics[0] =
 		recipe_draw("l0/6 l1/6 l2/6 s0/4 s1/4 l0:1=a0 l0:2=b0 l1:1=a1 l1:2=b1 "
 			    "l2:1=a2 l2:2=b2 l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 "
@@ -669,7 +663,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	if (name)
 		print_message("%s: with allocation %u%s failing\n", name,
 			      (unsigned int)failing.nth,

@@ -56,7 +56,6 @@ void __wrap_free(void *piece)
 
 static int reset(void **state)
 {
-	(void)state;
 	memset(&memory, 0, sizeof(memory));
 	return 0;
 }
@@ -71,7 +70,6 @@ static void test_arrays(void **state)
 	struct pm_pool pool = {0};
 	uint8_t *array[6];
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		array[i] = pm_pool_array(&pool, lengths[i], 1);
 		assert_non_null(array[i]);
@@ -96,7 +94,6 @@ static void test_bytes_and_copies(void **state)
 	uint8_t *bytes = pm_pool_bytes(&pool, 1000);
 	uint32_t *copy = pm_pool_copy(&pool, from, 3, sizeof(*from));
 
-	(void)state;
 	assert_non_null(bytes);
 	memset(bytes, 0xff, 1000);
 	assert_memory_equal(copy, from, sizeof(from));
@@ -132,7 +129,6 @@ static void test_large_pages(void **state)
 	struct pm_pool pool = {0};
 	uint8_t *bytes = pm_pool_bytes(&pool, size);
 
-	(void)state;
 	assert_non_null(bytes);
 	bytes[0] = bytes[size - 1] = 1;
 	/* No part of it is before the first large page. */
@@ -159,7 +155,6 @@ static void test_too_much(void **state)
 		{"all but the sum's last", SIZE_MAX - 1, 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_pool pool = {0};
 
@@ -181,7 +176,6 @@ static void test_too_much(void **state)
 /* Whichever fails, it is known after all of them, and what there is can be freed. */
 static void test_failures(void **state)
 {
-	(void)state;
 	for (int at = 1; at <= 3; at++) {
 		struct pm_pool pool = {0};
 		struct pm_error err = {""};

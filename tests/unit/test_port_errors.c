@@ -75,7 +75,6 @@ static void test_hour(void **unused)
 {
 	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-	(void)unused;
 	check(&errors, 10, NULL, &nobody, 0, "null");
 	/* The first reading is of an unknown time. */
 	note(&errors, LEAF, 1, 0, 5000, 7, 0);
@@ -101,7 +100,6 @@ static void test_readings(void **unused)
 {
 	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-	(void)unused;
 	note(&errors, LEAF, 1, 0, 0, 0, 0);
 	/* Cleared by another program: below the reading before. */
 	note(&errors, LEAF, 1, 10, (uint64_t)-20, 3, 10);
@@ -129,7 +127,6 @@ static void test_names(void **unused)
 	struct pm_fabric *topology = pm_fabric_skeleton(fabric);
 	struct known_hosts hosts = {0};
 
-	(void)unused;
 	assert_int_equal(known_hosts_learn(&hosts, fabric), 0);
 	for (int at = 0; at <= 10; at += 10) {
 		note(&errors, HOST, 1, 10, 7, 0, at);
@@ -154,7 +151,6 @@ static void test_listed(void **unused)
 	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 	json_t *found;
 
-	(void)unused;
 	for (uint64_t guid = 1; guid <= PORT_ERRORS_LISTED + 5; guid++) {
 		note(&errors, guid, 1, 0, 0, 0, 0);
 		note(&errors, guid, 1, 5, guid, 0, 5);
@@ -181,7 +177,6 @@ static void test_known_hosts(void **unused)
 	struct pm_fabric *empty = pm_fabric_new();
 	struct known_hosts hosts = {0};
 
-	(void)unused;
 	assert_null(known_hosts_at(&hosts, LEAF, 2));
 	learn(&hosts, "before", 2);
 	learn(&hosts, "h0", 2);

@@ -486,7 +486,6 @@ static void test_failures_and_returns(void **state)
 {
 	uint32_t tried = 0;
 
-	(void)state;
 	for (uint32_t round = 0; round < rounds; round++) {
 		struct trial t;
 		uint32_t steps;
@@ -750,7 +749,6 @@ static void test_growth(void **state)
 {
 	uint32_t grew = 0;
 
-	(void)state;
 	for (uint32_t round = 0; round < rounds; round++) {
 		struct trial t;
 
@@ -870,7 +868,6 @@ static void check_failure(struct trial *t, struct pm_routes *again)
 
 static void test_failure_after_failure(void **state)
 {
-	(void)state;
 	for (uint32_t round = 0; round < rounds; round++) {
 		struct pm_routes *again = NULL;
 		struct trial t;
@@ -976,7 +973,6 @@ static void try_director(struct random *random)
 
 static void test_balance(void **state)
 {
-	(void)state;
 	for (uint32_t round = 0; round < (rounds + 3) / 4; round++) {
 		struct random random = {seed = first_seed + round};
 
@@ -1063,7 +1059,6 @@ static uint32_t parallel_spread(const struct world *world)
 
 static void test_uneven_balance(void **state)
 {
-	(void)state;
 	for (uint32_t round = 0; round < (rounds + 3) / 4; round++) {
 		struct random random = {seed = first_seed + round};
 		struct recipe_xgft shape = {
@@ -1114,7 +1109,6 @@ static void test_shifts(void **state)
 		{"more up than down", {3, 2, {0, 2, 3}, {4, 8}, {1, 1, 1}}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct recipe recipe = {0};
 		struct pm_check_loads loads;

@@ -20,7 +20,6 @@ static void test_dry(void **state)
 	uint16_t ticks[32];
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	for (uint32_t i = 0; i < lab.world.fabric->num_ports; i++)
 		ticks[i] = 1;
@@ -59,7 +58,6 @@ static void test_degraded(void **state)
 	uint32_t path[MAX_PATH], slow;
 	struct lab lab;
 
-	(void)state;
 	begin_with(&lab, tree(2, 4));
 	assert_int_equal(lab.num_hosts, 16);
 	ticks = calloc(lab.world.fabric->num_ports, sizeof(*ticks));
@@ -118,7 +116,6 @@ static void test_rates(void **state)
 	struct pm_rates rates;
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	memset(&rates, 0xff, sizeof(rates));
 	find_rates(&lab, &rates, ticks);
@@ -160,7 +157,6 @@ static void test_all_rates(void **state)
 	struct pm_rates rates;
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	for (uint32_t a = 0; a < kinds; a++)
 		for (uint32_t b = 0; b < a; b++) {
@@ -190,7 +186,6 @@ static void test_bad(void **state)
 	struct pm_error err = {""};
 	struct lab lab;
 
-	(void)state;
 	begin_star(&lab);
 	lab.config.ticks = ticks;
 	assert_int_equal(pm_packet_new(&lab.config, &packet, &err), -EINVAL);

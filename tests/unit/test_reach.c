@@ -118,7 +118,6 @@ static void check_sets(const struct row *row, const char *what,
 
 static void test_drawing(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct ground g;
 
@@ -189,7 +188,6 @@ static void test_since(void **state)
 		unsigned int port;
 	} links[] = {{"p", 1}, {"p", 2}, {"q", 1}, {"p", 3}, {"q", 3}, {"l1", 3}};
 
-	(void)state;
 	for (unsigned int set = 0; set < 1u << LENGTH(links); set++) {
 		struct ground g;
 
@@ -208,7 +206,6 @@ static void test_no_marks(void **state)
 {
 	struct ground g;
 
-	(void)state;
 	make(&g, recipe_draw(DRAWING));
 	lose(&g, "p", 3);
 	pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
@@ -222,7 +219,6 @@ static void test_parallel(void **state)
 {
 	struct ground g;
 
-	(void)state;
 	make(&g, recipe_draw("l0/3 l1/2 s/3 l0:1=a l1:1=b l0:2=s:1 l0:3=s:2 l1:2=s:3"));
 	lose(&g, "l0", 2);
 	pm_reach_compute(g.skeleton, &g.tree, g.usable, &g.reach);
@@ -242,7 +238,6 @@ static void test_many_words(void **state)
 	struct recipe recipe = {0};
 	struct ground g;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	make(&g, recipe_build(&recipe, NULL));
 	assert_int_equal(g.reach.words, 2);
@@ -277,7 +272,6 @@ static void test_failures(void **state)
 	struct ground g;
 	size_t bytes;
 
-	(void)state;
 	print_message("seed %llu\n", (unsigned long long)random.state);
 	recipe_add_xgft(&recipe, &shape);
 	make(&g, recipe_build(&recipe, NULL));

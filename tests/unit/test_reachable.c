@@ -67,7 +67,6 @@ static void test_counts(void **state)
 	};
 	struct world world;
 
-	(void)state;
 	world_make(&world, make_ring_below_spines(), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *now = world_without(&world, rows[i].failure);
@@ -105,7 +104,6 @@ static void test_many(void **state)
 	struct pm_fabric *now;
 	struct world world;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
 	recipe_free(&recipe);
@@ -125,7 +123,6 @@ static void test_kept_out(void **state)
 	uint8_t *discovered;
 	uint32_t port, peer;
 
-	(void)state;
 	world_make(&world,
 		   recipe_draw("l0/3 l1/3 s0/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2"),
 		   PM_GROUPED);
@@ -159,7 +156,6 @@ static void test_marks(void **state)
 		{1u << 31, 1, false, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_reachable reachable = {.connected = rows[i].connected,
 						 .pairs = rows[i].pairs};
@@ -187,7 +183,6 @@ static void test_plan_agrees(void **state)
 	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct world world;
 
-	(void)state;
 	world_make(&world, make_ring_below_spines(), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *now = world_without(&world, rows[i].failure);
@@ -291,7 +286,6 @@ static void test_random(void **state)
 		 rounds = from_environment("PM_ROUNDS", 300);
 	uint32_t made = 0, less = 0;
 
-	(void)state;
 	for (uint64_t end = seed + rounds; seed < end; seed++) {
 		struct pm_plan_config config = {.order = PM_GROUPED};
 		struct random random = {seed};

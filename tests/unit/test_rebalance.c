@@ -36,7 +36,6 @@ static const struct {
 
 static void test_parse(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_rebalance request = {.rate = 3};
 		struct pm_error err = {""};
@@ -65,7 +64,6 @@ static void test_file(void **state)
 	struct pm_error err;
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	for (size_t i = 0; i < LENGTH(rates); i++) {
 		const struct pm_rebalance wanted = {rates[i]};

@@ -29,7 +29,6 @@ static int set_up(void **state)
 	const struct recipe_meshed shape = {
 		.pods = 2, .leaves = 2, .middles = 2, .tops = TOPS, .hosts = 3};
 
-	(void)state;
 	recipe_add_meshed(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	subnet_make_folder();
@@ -48,7 +47,6 @@ static int set_up_upper_end(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	subnet_remove_folder();
 	pm_fabric_free(fabric);
 	recipe_free(&recipe);
@@ -93,7 +91,6 @@ static void fail_link(void)
 
 static void test_all_answer(void **state)
 {
-	(void)state;
 	subnet_begin_routed(fabric);
 	fail_link();
 	assert_int_equal(subnet_unreachable(), 0);
@@ -109,7 +106,6 @@ static void test_all_answer(void **state)
  */
 static void test_taken_over(void **state)
 {
-	(void)state;
 	subnet_begin_routed(fabric);
 	subnet_opensm()->subn.coming_out_of_standby = TRUE;
 	fail_link();
@@ -126,7 +122,6 @@ static void test_above_does_not_answer(void **state)
 	char host[16];
 	const char *top;
 
-	(void)state;
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, UINT32_MAX);
@@ -156,7 +151,6 @@ static void test_above_answers_later(void **state)
 	char host[16];
 	const char *top;
 
-	(void)state;
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, 1);
@@ -195,13 +189,11 @@ static void lose_in_silence(const char *a, unsigned int port, const char *b)
 
 static void test_ends_answer_later(void **state)
 {
-	(void)state;
 	lose_in_silence("m1-0", 1, "l1-0");
 }
 
 static void test_home_answers_later(void **state)
 {
-	(void)state;
 	lose_in_silence("m0-0", 1, "l0-0");
 }
 
@@ -212,7 +204,6 @@ static void test_above_is_tried_again(void **state)
 	char host[16];
 	const char *top;
 
-	(void)state;
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_refuse_blocks(top, UINT32_MAX);
@@ -233,7 +224,6 @@ static void test_above_answers_late(void **state)
 	char host[16];
 	const char *top;
 
-	(void)state;
 	subnet_begin_routed(fabric);
 	top = find_sender(host, sizeof(host));
 	subnet_delay_block(top);
@@ -262,7 +252,6 @@ static void test_seen_before(void **state)
 {
 	osm_subn_t *subn = &subnet_opensm()->subn;
 
-	(void)state;
 	subnet_begin_routed(fabric);
 	subn->opt.sweep_on_trap = TRUE;
 	subn->force_heavy_sweep = FALSE;
@@ -292,7 +281,6 @@ static void test_dealt_with(void **state)
 	osm_subn_t *subn = &subnet_opensm()->subn;
 	struct subnet_sweep result;
 
-	(void)state;
 	subnet_begin_routed(fabric);
 	subn->opt.sweep_on_trap = TRUE;
 	subn->force_heavy_sweep = FALSE;
@@ -326,7 +314,6 @@ static void *report(void *context)
 
 static bool report_meanwhile(const void *context)
 {
-	(void)context;
 	assert_int_equal(pthread_create(&reporter, NULL, report, NULL), 0);
 	for (int i = 0; i < 1000000 && !reported; i++)
 		sched_yield();
@@ -336,7 +323,6 @@ static bool report_meanwhile(const void *context)
 /* It is newer than the discovery, and stays. */
 static void test_trap_meanwhile(void **state)
 {
-	(void)state;
 	repair_alone = repair_start();
 	assert_non_null(repair_alone);
 	report(NULL);
@@ -356,7 +342,6 @@ static void test_trap_meanwhile(void **state)
 /* It begins anew with each cable that is found lost. */
 static void test_slow_answers(void **state)
 {
-	(void)state;
 	subnet_begin_routed(fabric);
 	subnet_set_answer_ms(SLOW_MS);
 	for (unsigned int p = 1; p <= 4; p++)
@@ -370,7 +355,6 @@ static void test_slow_answers(void **state)
 
 static void test_slow_answers_in_vain(void **state)
 {
-	(void)state;
 	subnet_begin_routed(fabric);
 	subnet_set_answer_ms(SLOW_MS);
 	subnet_send_traps("m0-0", 1); /* which has five cables */
@@ -391,7 +375,6 @@ static void send_trap(void)
 /* A burst of traps that takes as long is no part of it. */
 static void test_long_burst(void **state)
 {
-	(void)state;
 	subnet_begin_routed(fabric);
 	traps_to_come = 100; /* one each 4 ms */
 	subnet_on_wait(send_trap);
@@ -456,7 +439,6 @@ static void test_interrupted(void **state)
 {
 	uint32_t together = count_repair(lose_other, count_block);
 
-	(void)state;
 	end();
 	assert_in_range(count_repair(NULL, lose_other_meanwhile), together, together + 1);
 	subnet_sweep_well();
@@ -470,7 +452,6 @@ static void test_vain_traps(void **state)
 	static void (*const after_block[])(void) = {send_one_trap, send_each_trap};
 	uint32_t alone = count_repair(NULL, count_block);
 
-	(void)state;
 	end();
 	for (unsigned int i = 0; i < 2; i++) {
 		assert_int_equal(count_repair(NULL, after_block[i]), alone);
@@ -497,7 +478,6 @@ static void return_link(void)
  */
 static void test_steps_interrupted(void **state)
 {
-	(void)state;
 	return_link();
 	assert_int_equal(subnet_logged("left to the repairer: something failed"), 1);
 	assert_int_equal(subnet_blocks_missing(), 0);
@@ -514,7 +494,6 @@ static void test_steps_not_answered(void **state)
 {
 	osm_subn_t *subn = &subnet_opensm()->subn;
 
-	(void)state;
 	subnet_begin_routed(fabric);
 	fail_link();
 	subnet_sweep_well();
@@ -575,7 +554,6 @@ static void check_overflow(uint32_t dropped)
 
 static void test_many_traps(void **state)
 {
-	(void)state;
 	subnet_begin_routed(fabric);
 	subnet_opensm()->subn.opt.sweep_on_trap = FALSE;
 	subnet_send_traps("l1-0", REMEMBERED);
@@ -599,7 +577,6 @@ static void test_many_traps_left(void **state)
 {
 	osm_subn_t *subn = &subnet_opensm()->subn;
 
-	(void)state;
 	subnet_begin_routed(fabric);
 	subn->opt.sweep_on_trap = FALSE;
 	subn->force_heavy_sweep = FALSE;
@@ -619,7 +596,6 @@ static void test_many_traps_left(void **state)
  */
 static void test_dead_holds_nobody_up(void **state)
 {
-	(void)state;
 	subnet_begin_routed(fabric);
 	subnet_refuse_blocks("t1", UINT32_MAX);
 	subnet_set_link("m1-0", 1, false, true);
@@ -641,7 +617,6 @@ static void test_dead_holds_nobody_up(void **state)
  */
 static int set_up_islands(void **state)
 {
-	(void)state;
 	fabric = recipe_draw(
 		"l0/5 l1/5 a0/3 a1/3 b0/3 b1/3 ta/3 tb/3 "
 		"l0:1=a0:1 l0:2=b0:1 l1:1=a1:1 l1:2=b1:1 "
@@ -661,7 +636,6 @@ static void lose_hub(void)
 
 static void test_hub_moves(void **state)
 {
-	(void)state;
 	lose_hub();
 	subnet_begin_sweep();
 	assert_int_equal(subnet_entry("ta", "x"), 2);
@@ -675,7 +649,6 @@ static void test_hub_moves_while_discovering(void **state)
 	const osm_subn_t *subn = &subnet_opensm()->subn;
 	uint32_t a1 = pm_fabric_find_name(fabric, "a1");
 
-	(void)state;
 	lose_hub();
 	osm_get_switch_by_guid(subn, cl_hton64(fabric->nodes[a1].guid))
 		->p_node->discovery_count = 0;
@@ -691,7 +664,6 @@ static void test_zeroed(void **state)
 	uint8_t lft[2 * PM_LFT_BLOCK] = {0};
 	osm_switch_t sw = {.lft = lft, .lft_size = PM_LFT_BLOCK};
 
-	(void)state;
 	assert_true(lft_records_is_zeroed(&sw, 0));
 	assert_false(lft_records_is_zeroed(&sw, 1));
 	lft[PM_LFT_BLOCK - 1] = 1;

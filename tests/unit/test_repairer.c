@@ -41,72 +41,52 @@ static void (*when_repairing)(void);
 /* No test here runs out of memory. */
 void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 {
-	(void)log;
-	(void)level;
 	fail_msg("%s", format);
 }
 
 void osm_sm_signal(osm_sm_t *sm, osm_signal_t signal)
 {
-	(void)sm;
-	(void)signal;
 }
 
 uint32_t repair_count_traps(struct repair *repair)
 {
-	(void)repair;
 	return traps;
 }
 
 bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
 {
-	(void)repair;
-	(void)dropped;
 	rounds++;
 	return false;
 }
 
 void repair_skip(struct repair *repair, uint32_t num)
 {
-	(void)repair;
 	traps -= num;
 }
 
 /* No multicast. */
 struct mcast *mcast_start(struct smp_sender *smps, struct mcast_quiet *quiet)
 {
-	(void)smps;
-	(void)quiet;
 	return NULL;
 }
 
 void mcast_free(struct mcast *mcast)
 {
-	(void)mcast;
 }
 
 void mcast_forget(struct mcast *mcast, const struct mcast_doubt *doubt)
 {
-	(void)mcast;
-	(void)doubt;
 }
 
 bool mcast_run(struct mcast *mcast, const struct mcast_subject *subject,
 	       struct mcast_done *done)
 {
-	(void)mcast;
-	(void)subject;
-	(void)done;
 	return false;
 }
 
 bool mcast_search_above(struct mcast *mcast, const struct mcast_subject *subject,
 			uint32_t *from, struct mcast_done *done)
 {
-	(void)mcast;
-	(void)subject;
-	(void)from;
-	(void)done;
 	return false;
 }
 
@@ -116,7 +96,6 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	uint8_t *discovered = subject->view->discovered;
 	int port = atomic_exchange(&fails, -1);
 
-	(void)repair;
 	is_discovered = failed >= 0 && discovered[failed];
 	resends += subject->resend;
 	*done = (struct repaired){.gave_up = gives_up, .number = port >= 0};
@@ -137,8 +116,6 @@ bool operator_files_has_drains(struct operator_files *files, const struct pm_dra
 {
 	void (*hook)(void);
 
-	(void)files;
-	(void)now;
 	if (!drains)
 		return false;
 	hook = when_drains_are_requested;
@@ -151,14 +128,11 @@ bool operator_files_has_drains(struct operator_files *files, const struct pm_dra
 bool operator_files_claim_drains(struct operator_files *files,
 				 const struct pm_drains *now)
 {
-	(void)files;
-	(void)now;
 	return false;
 }
 
 bool operator_files_take_drains(struct operator_files *files, struct pm_drains *now)
 {
-	(void)files;
 	drains = false;
 	return !pm_drains_add(now, 0x17, 0, "a", NULL, NULL);
 }
@@ -166,14 +140,12 @@ bool operator_files_take_drains(struct operator_files *files, struct pm_drains *
 bool operator_files_take_rebalance(struct operator_files *files,
 				   struct rebalance_request *request)
 {
-	(void)files;
 	*request = (struct rebalance_request){.rate = 1};
 	return atomic_exchange(&rebalances, false);
 }
 
 int transition_begin(struct transition *transition, const struct view *of)
 {
-	(void)of;
 	transition->stage = TRANSITION_UNUSED;
 	transitions++;
 	return 0;
@@ -182,7 +154,6 @@ int transition_begin(struct transition *transition, const struct view *of)
 bool transition_run(struct transition *transition,
 		    const struct transition_subject *subject)
 {
-	(void)transition;
 	while (!subject->is_interrupted(subject->context))
 		sched_yield();
 	return false;
@@ -190,8 +161,6 @@ bool transition_run(struct transition *transition,
 
 int transition_mix(const struct transition *transition, struct view *of)
 {
-	(void)transition;
-	(void)of;
 	return 0;
 }
 
@@ -207,31 +176,22 @@ void transition_end(struct transition *transition)
 
 int balance_make(struct balance *balance, const struct view *of)
 {
-	(void)balance;
-	(void)of;
 	return 0;
 }
 
 void balance_measure(struct balance *balance, const struct view *of)
 {
-	(void)balance;
-	(void)of;
 }
 
 int balance_helps(const struct balance *balance, const struct view *of,
 		  bool (*stop)(void *context), void *context, bool *helps)
 {
-	(void)balance;
-	(void)of;
-	(void)stop;
-	(void)context;
 	*helps = true;
 	return 0;
 }
 
 void balance_begin(struct balance *balance, uint32_t rate)
 {
-	(void)rate;
 	balance->active = true;
 }
 
@@ -247,8 +207,6 @@ bool balance_run(struct balance *balance, const struct balance_subject *subject,
 
 void balance_apply(const struct balance *balance, struct view *of)
 {
-	(void)balance;
-	(void)of;
 }
 
 void balance_forget(struct balance *balance)
@@ -261,25 +219,15 @@ void balance_forget(struct balance *balance)
 static void log_repair(void *context, const struct view *of, enum sweep_phase phase,
 		       const struct repaired *done)
 {
-	(void)context;
-	(void)of;
-	(void)phase;
-	(void)done;
 }
 
 static void log_transition(void *context, const struct view *of, uint64_t number,
 			   const struct moved *done)
 {
-	(void)context;
-	(void)of;
-	(void)number;
-	(void)done;
 }
 
 static void log_balance(void *context, const struct balance *balance)
 {
-	(void)context;
-	(void)balance;
 }
 
 static void await_count(const atomic_int *count, int wanted)
@@ -322,7 +270,6 @@ static int begin(void **state)
 	struct view_sight discovered = {.detours = {.sm = PM_NONE}};
 	bool changed;
 
-	(void)state;
 	osm.subn.sm_state = IB_SMINFO_STATE_MASTER;
 	rounds = repairs = transitions = balances = resends = 0;
 	traps = 0;
@@ -342,7 +289,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	assert_true(repairer_stop(repairer, clock_ms() + LONG_MS));
 	repairer_free(repairer);
 	view_free(&view);
@@ -357,7 +303,6 @@ static atomic_bool is_void;
 
 static void *make_void(void *context)
 {
-	(void)context;
 	repairer_void(repairer);
 	is_void = true;
 	return NULL;
@@ -377,7 +322,6 @@ static void begin_to_make_void(void)
 /* A view that is made void while it is taken over is void. */
 static void test_void_meanwhile(void **state)
 {
-	(void)state;
 	is_void = false;
 	when_taken_over = begin_to_make_void;
 	hand_over();
@@ -403,7 +347,6 @@ static void test_late_drains(void **state)
 {
 	struct pm_drains now = {0};
 
-	(void)state;
 	repairer_set_phase(repairer, PHASE_DISCOVERY);
 	hand_over();
 	have_it_searched();
@@ -425,7 +368,6 @@ static void test_late_drains(void **state)
 /* One that was to be given up, and went with its view, disturbs nothing afterwards. */
 static void test_given_up(void **state)
 {
-	(void)state;
 	hand_over();
 	drains = true;
 	repairer_wake(repairer);
@@ -450,7 +392,6 @@ static void test_new_traps(void **state)
 {
 	double start;
 
-	(void)state;
 	osm.subn.opt.sweep_on_trap = TRUE;
 	gives_up = "out of time";
 	traps = 3;
@@ -475,7 +416,6 @@ static void test_sleeps_while_void(void **state)
 	double start;
 	int before;
 
-	(void)state;
 	osm.subn.opt.sweep_on_trap = TRUE;
 	gives_up = "out of time";
 	traps = 1;
@@ -537,7 +477,6 @@ static uint32_t count_failed(void)
 /* Each failure is told of once: a discovery that saw it up since is right. */
 static void test_logged_once(void **state)
 {
-	(void)state;
 	hand_over();
 	fail_link(0);
 	assert_int_equal(count_failed(), 1);
@@ -552,7 +491,6 @@ static void test_stays_failed(void **state)
 	struct pm_drains now = {0};
 	int before;
 
-	(void)state;
 	hand_over();
 	fail_link(0);
 	drains = true;

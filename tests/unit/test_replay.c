@@ -61,7 +61,6 @@ static void test_times(void **state)
 		.tick = 2560000, .fail_at = 300, .end = 1000};
 	struct pm_replay found = replay(arrived, SETS, &config);
 
-	(void)state;
 	assert_int_equal(found.num, 7);
 	assert_int_equal(found.late, 0);
 	assert_set(&found, 0, 6, 0);
@@ -81,7 +80,6 @@ static void test_late(void **state)
 	const struct pm_replay_config config = {.tick = 1000000, .fail_at = 5, .end = 25};
 	struct pm_replay found = replay(arrived, 4, &config);
 
-	(void)state;
 	assert_int_equal(found.num, 1);
 	assert_set(&found, 0, 1, 24);
 	assert_int_equal(found.late, 3);
@@ -97,7 +95,6 @@ static void test_before(void **state)
 		.tick = 1000000, .before = 500, .end = 25};
 	struct pm_replay found = replay(arrived, 5, &config);
 
-	(void)state;
 	assert_int_equal(found.num, 5);
 	assert_set(&found, 0, 0, 0);
 	assert_set(&found, 1, 1, 0);
@@ -258,7 +255,6 @@ static void test_share(void **state)
 {
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	try_share(&world, "s0-*");
 	try_share(&world, "s0-fab0");

@@ -171,9 +171,6 @@ static int make_folder(void)
 static int remove_file(const char *path, const struct stat *about, int kind,
 		       struct FTW *place)
 {
-	(void)about;
-	(void)kind;
-	(void)place;
 	return remove(path);
 }
 

@@ -28,7 +28,6 @@ static const struct row texts[] = {
 
 static void test_parse(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(texts); i++) {
 		struct pm_guids guids = {0};
 		struct pm_error err = {""};
@@ -55,7 +54,6 @@ static void test_files(void **state)
 	struct pm_error err = {""};
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "0x7\n", 4), 4);
 	close(fd);
@@ -95,7 +93,6 @@ static void test_rules(void **state)
 	struct pm_role_rules rules = {.count = 0};
 	char name[PM_ROLE_PATTERN + 8] = "io name ";
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const char *wrong = add(&rules, rows[i].text);
 
@@ -162,7 +159,6 @@ static void test_first_word_counts(void **state)
 		{"ufm 1", "service guid 0x22", NULL, NULL, 0, PM_CA, PM_COMPUTE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_roles roles = {.rules = {.count = 0}};
 		uint8_t host;
@@ -218,7 +214,6 @@ static void test_kinds_are_balanced_apart(void **state)
 	struct pm_plan_config config = {.order = PM_GROUPED};
 	struct pm_plan *plan;
 
-	(void)state;
 	roles.io.list = calloc(16, sizeof(uint64_t));
 	assert_non_null(roles.io.list);
 	for (unsigned int leaf = 0; leaf < 16; leaf++) {
@@ -247,7 +242,6 @@ static void test_compute_file(void **state)
 	struct pm_roles roles = {.compute = {compute, 2, true}, .io = {io, 1, true}};
 	const struct pm_port *ports = fabric->ports;
 
-	(void)state;
 	pm_roles_apply(&roles, fabric);
 	assert_int_equal(ports[1].host, PM_COMPUTE);
 	assert_int_equal(ports[2].host, PM_IO);
@@ -272,7 +266,6 @@ static void test_roots(void **state)
 	uint8_t usable[20];
 	struct world world;
 
-	(void)state;
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), -ENOTSUP);
 	pm_roles_apply(&roles, fabric);
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);

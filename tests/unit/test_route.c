@@ -46,7 +46,6 @@ static void test_small(void **state)
 {
 	struct world world;
 
-	(void)state;
 	world_make(&world, recipe_draw(TWO_LEVEL), PM_GROUPED);
 	assert_int_equal(world.stride, 64);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
@@ -74,7 +73,6 @@ static void test_one_switch(void **state)
 		"l/2 m/2 l:1=a m:1=b m:2=l:2",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(drawings); i++) {
 		struct pm_plan_config config = {.order = PM_GROUPED};
 		struct pm_fabric *fabric = recipe_draw(drawings[i]);
@@ -102,7 +100,6 @@ static void test_tall(void **state)
 	struct pm_fabric *fabric;
 	struct world world;
 
-	(void)state;
 	for (unsigned int i = 0; i < 41; i++) {
 		char name[8];
 
@@ -144,7 +141,6 @@ static void test_beyond(void **state)
 	};
 	struct world world;
 
-	(void)state;
 	world_make(&world, recipe_draw(UPPER_ENDS), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(failures); i++) {
 		struct pm_fabric *now = world_without(&world, failures[i].failure);
@@ -182,7 +178,6 @@ static void test_moved_are_spread(void **state)
 	uint32_t paths = 0;
 	struct world world;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
 	world_fail(&world, "sw1-0");
@@ -352,7 +347,6 @@ static void test_spread(void **state)
 		{0, {3, 8, {0, 4, 4}, {2, 2}, {1, 1}}, 2, UNEVEN},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct recipe recipe = {0};
 		struct world world;
@@ -382,7 +376,6 @@ static void test_parallel(void **state)
 	struct world world;
 	uint32_t failed = 0;
 
-	(void)state;
 	world_make(
 		&world,
 		recipe_draw(
@@ -418,7 +411,6 @@ static void test_moved_stay(void **state)
 	uint32_t moved = 0;
 	uint8_t *once;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
 	assert_int_equal(world_switch(&world, "sw0-0"), 0);
@@ -447,7 +439,6 @@ static void test_side_by_side(void **state)
 	struct world world;
 	uint32_t tried = 0;
 
-	(void)state;
 	world_make(&world,
 		   recipe_draw("l0/3 l1/3 l2/3 l3/3 m0/6 m1/6 t0/4 t1/4 "
 			       "l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e l2:2=f l3:1=g l3:2=h "
@@ -483,7 +474,6 @@ static void test_uneven(void **state)
 	};
 	struct world world;
 
-	(void)state;
 	world_make(&world,
 		   recipe_draw("l0/6 l1/3 l2/3 l3/3 s0/6 l0:1=a l1:1=b l1:2=c l2:1=d "
 			       "l2:2=e l3:1=f l3:2=g l0:4=s0:1 l0:5=s0:2 l0:6=s0:3 "
@@ -504,7 +494,6 @@ static void test_connected(void **state)
 {
 	struct world world;
 
-	(void)state;
 	world_make(&world, recipe_draw(TWO_LEVEL), PM_GROUPED);
 	assert_true(pm_routes_reach_switch(world.routes, 0, 1));
 	assert_true(pm_routes_reach_switch(world.routes, 2, 1));
@@ -526,7 +515,6 @@ static void test_director(void **state)
 	struct pm_check_loads loads;
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(72), PM_GROUPED);
 	world_assert_sound(&world, world.fabric);
 	assert_int_equal(world_shifts(&world, world.fabric, 0), 1);
@@ -566,7 +554,6 @@ static double reference_ratio(const struct world *world, const struct pm_fabric 
 
 static bool stop_at_once(void *context)
 {
-	(void)context;
 	return true;
 }
 
@@ -575,7 +562,6 @@ static void test_load_ratio(void **state)
 	uint32_t with = 0;
 	double ratio;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 300; seed++) {
 		struct random random = {seed};
 		struct recipe recipe = {0};
@@ -727,7 +713,6 @@ static void test_taken_over(void **state)
 					       "s3-line1:30 s4-fab0", "leaf5:20 h7-3"};
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(failures); i++)
 		expect_taken_over(&world, failures[i]);
@@ -740,7 +725,6 @@ static void test_leftovers(void **state)
 	static const char *const failures[] = {"s0-*", "s3-line1", "leaf5:20"};
 	struct world world;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(failures); i++) {
 		struct pm_fabric *broken = world_without(&world, failures[i]);
@@ -787,7 +771,6 @@ static void test_not_taken_over(void **state)
 	struct world world;
 	uint8_t *tables = begin_held(&world);
 
-	(void)state;
 	for (uint32_t l = 0; l < world.plan->tree.num_leaves; l++) {
 		uint8_t *row = tables + (size_t)world.plan->tree.leaves[l] * world.stride;
 
@@ -805,7 +788,6 @@ static void test_uneven_held(void **state)
 	struct world world;
 	uint8_t *tables = begin_held(&world);
 
-	(void)state;
 	for (uint32_t l = 0; l < world.plan->tree.num_leaves; l++) {
 		uint8_t *row = tables + (size_t)world.plan->tree.leaves[l] * world.stride;
 		uint32_t places = 0;
@@ -830,7 +812,6 @@ static void test_held_loses(void **state)
 	const struct pm_port *ports = world.plan->topology->ports;
 	struct pm_held *held;
 
-	(void)state;
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
 		uint8_t *row = tables + (size_t)tree->leaves[l] * world.stride;
 
@@ -863,7 +844,6 @@ static void test_put(void **state)
 	struct world world;
 	uint8_t entries[PM_LFT_BLOCK];
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(put_failures); i++) {
 		uint8_t *before;
@@ -962,7 +942,6 @@ static void test_prefer(void **state)
 	struct pm_routes *turned, *plain;
 	uint8_t *own_rows, *turned_rows;
 
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	world_fail(&world, "");
 	turned = make_turned(&world);
@@ -1039,7 +1018,6 @@ static void test_pinned(void **state)
 	};
 	bool failed = false;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(pinned); i++) {
 		struct recipe recipe = {0};
 		struct world world;
@@ -1097,7 +1075,6 @@ static void test_failure_is_local(void **state)
 		{"s3-line0", 19, 2},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(failures); i++) {
 		double small =
 			examined_per_change(72, failures[i].node, failures[i].port);

@@ -109,7 +109,6 @@ static void test_rows(void **state)
 {
 	struct ground g = {.fabric = recipe_draw(DRAWING)};
 
-	(void)state;
 	assert_int_equal(g.fabric->num_nodes, NUM);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		const struct row *row = &rows[i];
@@ -143,7 +142,6 @@ static void test_parts(void **state)
 	static const uint32_t whole[NUM] = {0, 0, 0, 0, 0, 5, 5, 7};
 	static const uint32_t cut[NUM] = {0, 0, 2, 0, 2, 5, 5, 7};
 
-	(void)state;
 	assert_non_null(usable);
 	pm_reach_parts(fabric, NULL, part, queue);
 	assert_memory_equal(part, whole, sizeof(part));

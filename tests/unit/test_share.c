@@ -26,7 +26,6 @@ static void test_by_hand(void **state)
 	struct pm_share_flows flows = {5, first, ports};
 	double rates[5];
 
-	(void)state;
 	assert_int_equal(pm_share_rates(&flows, 2, room, rates, NULL), 0);
 	for (uint32_t f = 0; f < 3; f++)
 		assert_close(rates[f], 1. / 3);
@@ -136,7 +135,6 @@ static void test_drawn(void **state)
 	uint64_t seed = from_environment("PM_SEED", 1);
 	uint32_t rounds = (uint32_t)from_environment("PM_ROUNDS", 200);
 
-	(void)state;
 	printf("seeds from %llu on\n", (unsigned long long)seed);
 	for (uint32_t round = 0; round < rounds; round++) {
 		struct random random = {seed + round};

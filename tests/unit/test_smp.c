@@ -127,7 +127,6 @@ static void note(void *sm, uint32_t *count)
 
 void osm_pi_rcv_process(void *sm, void *data)
 {
-	(void)data;
 	if (fake.smps)
 		assert_true(smp_has_infos_since(fake.smps, smp_count_infos(fake.smps)));
 	note(sm, &fake.strangers_noted);
@@ -150,7 +149,6 @@ void osm_lft_rcv_process(void *sm, void *data)
 /* No answer to an MFT Set of ours gets here. */
 void osm_mft_rcv_process(void *sm, void *data)
 {
-	(void)data;
 	note(sm, &fake.strangers_noted);
 }
 
@@ -286,7 +284,6 @@ static struct posted *pick(void)
 
 static void *dispatch(void *context)
 {
-	(void)context;
 	pthread_mutex_lock(&fake.lock);
 	while (!fake.leaving) {
 		struct posted *p = pick();
@@ -329,7 +326,6 @@ static void stop_threads(void)
 
 static int begin(void **state)
 {
-	(void)state;
 	fake.registered = fake.refuse = 0;
 	cl_plock_init(&fake.osm.lock);
 	cl_spinlock_construct(&fake.osm.vl15.lock);
@@ -356,7 +352,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	stop_threads(); /* of a test that failed */
 	while (fake.num_out)
 		free(fake.out[--fake.num_out]);
@@ -485,7 +480,6 @@ static void test_random(void **state)
 	struct smp_sender *smps = smp_start(&fake.osm);
 	static struct trial trial;
 
-	(void)state;
 	assert_non_null(smps);
 	fake.smps = smps;
 	start_threads();
@@ -528,14 +522,12 @@ static void run_all_silent(void)
 
 static void test_all_silent(void **state)
 {
-	(void)state;
 	run_all_silent();
 }
 
 /* What OpenSM makes of --retries -1. */
 static void test_most_retries(void **state)
 {
-	(void)state;
 	fake.osm.subn.opt.transaction_retries = UINT32_MAX;
 	run_all_silent();
 }
@@ -554,7 +546,6 @@ static void test_leaving(void **state)
 	struct smp_count count = {0};
 	static struct trial t;
 
-	(void)state;
 	assert_non_null(smps);
 	t = (struct trial){.batch = {.num = MOST_SMPS,
 				     .total_ms = HOUR_MS,
@@ -574,7 +565,6 @@ static void test_leaving(void **state)
 /* The dispatcher refuses one of our handlers. */
 static void test_no_memory(void **state)
 {
-	(void)state;
 	for (fake.refuse = 1; fake.refuse <= 3; fake.refuse++) {
 		fake.registered = 0;
 		assert_null(smp_start(&fake.osm));
@@ -637,13 +627,11 @@ static void try_late(bool disowned)
 
 static void test_late(void **state)
 {
-	(void)state;
 	try_late(false);
 }
 
 static void test_disowned(void **state)
 {
-	(void)state;
 	try_late(true);
 }
 

@@ -760,7 +760,6 @@ static void try_many(enum manner manner, uint64_t start, uint64_t usual)
 
 static void test_steps(void **state)
 {
-	(void)state;
 	try_many(IN_STEPS, DEFAULT_SEED, DEFAULT_ROUNDS);
 	assert_true(met.stale && met.ordered && met.twice && met.adopted);
 }
@@ -768,7 +767,6 @@ static void test_steps(void **state)
 /* In any order packets would loop on the way: so the test above can fail. */
 static void test_any_order(void **state)
 {
-	(void)state;
 	try_many(IN_ANY_ORDER, DEFAULT_SEED, DEFAULT_ROUNDS / 10);
 	assert_true(met.loops > 0);
 }
@@ -776,7 +774,6 @@ static void test_any_order(void **state)
 /* With all entries kept, they would loop for good. */
 static void test_keeping_all(void **state)
 {
-	(void)state;
 	try_many(KEEPING_ALL, DEFAULT_SEED, DEFAULT_ROUNDS / 10);
 	assert_true(met.loop_lids > 0);
 }
@@ -784,7 +781,6 @@ static void test_keeping_all(void **state)
 /* Where no cable was moved and none comes into use, order.h does as well. */
 static void test_repair(void **state)
 {
-	(void)state;
 	try_many(REPAIRING, DEFAULT_SEED, DEFAULT_ROUNDS / 3);
 	assert_true(met.sets > 0);
 }
@@ -792,7 +788,6 @@ static void test_repair(void **state)
 /* The hub moves, and a LID would loop by order.h alone. */
 static void test_repair_over_hubs(void **state)
 {
-	(void)state;
 	try_many(REPAIRING, SEED_OF_HUBS, 1);
 	assert_true(met.sets > 0);
 }

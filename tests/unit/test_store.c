@@ -34,9 +34,6 @@ static struct world world;
 
 void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 {
-	(void)log;
-	(void)level;
-	(void)format;
 }
 
 static struct worker *writer;
@@ -49,8 +46,6 @@ static _Thread_local bool is_writer;
 static double go_round(void *context, bool last)
 {
 	is_writer = true;
-	(void)context;
-	(void)last;
 	memfault_spare(true); /* what fails does so on the test's thread */
 	if (!by_hand)
 		store_write(the_store);
@@ -153,7 +148,6 @@ static void test_good(void **state)
 	size_t length;
 	int rc;
 
-	(void)state;
 	open_store();
 	close_store();
 	assert_int_equal(pm_plan_file_print(world.plan, &text, &length), 0);
@@ -177,7 +171,6 @@ static void test_damaged(void **state)
 	bool failed = true;
 	int rc;
 
-	(void)state;
 	for (uint64_t nth = 1; failed; nth++) {
 		char path[128];
 		glob_t aside = {0};
@@ -206,7 +199,6 @@ static void test_damaged_again(void **state)
 	glob_t aside = {0};
 	int rc;
 
-	(void)state;
 	for (size_t i = 1; i <= 3; i++) {
 		write_plan("no plan\n", 8);
 		load(UINT64_MAX, &planning, &rc);
@@ -247,7 +239,6 @@ static atomic_int syncs; /* begun */
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd)
 {
-	(void)fd;
 	count_call("fsync");
 	syncs++;
 	while (hanging)
@@ -293,7 +284,6 @@ static void test_hanging(void **state)
 	struct pm_plan *plan;
 	char *path;
 
-	(void)state;
 	hanging = true;
 	syncs = 0;
 	assert_false(store_await_plan(store));
@@ -536,7 +526,6 @@ static void hang_in_each(bool bare)
 static bool is_wrapped(const char *name)
 {
 #if __GLIBC_PREREQ(2, 33)
-	(void)name;
 	return true;
 #else
 	return !strstr(name, "stat"); /* it is __xstat, inline */
@@ -548,7 +537,6 @@ static void test_hanging_anywhere(void **state)
 {
 	unsigned int all = 0;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(names); i++)
 		all |= (unsigned int)is_wrapped(names[i]) << i;
 	hanging = false;
@@ -569,7 +557,6 @@ static void test_in_use(void **state)
 	char path[128];
 	int other;
 
-	(void)state;
 	open_store();
 	close_store();
 	snprintf(path, sizeof(path), "%s/portmajor.%016x/lock", folder, GUID);
@@ -630,7 +617,6 @@ static void test_of_others(void **state)
 	size_t length;
 	bool opens;
 
-	(void)state;
 	snprintf(ours, sizeof(ours), "%s/portmajor.%016x", folder, GUID);
 	snprintf(plan, sizeof(plan), "%s/plan", ours);
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", ours);
@@ -670,7 +656,6 @@ static void test_of_others(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	world_make(&world, world_director(36), PM_GROUPED);
 	return !mkdtemp(folder) || setenv("OSM_CACHE_DIR", folder, 1);
 }
@@ -680,7 +665,6 @@ static int tear_down(void **state)
 	glob_t left = {0};
 	char path[128];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/*/*", folder);
 	if (!glob(path, 0, NULL, &left))
 		for (size_t i = 0; i < left.gl_pathc; i++)

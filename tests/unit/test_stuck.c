@@ -94,7 +94,6 @@ static void test_next(void **state)
 	const struct pm_flit_deadlock *found;
 	struct lab lab;
 
-	(void)state;
 	begin(&lab);
 	found = look(&lab);
 	assert_int_equal(found->cycle, NOW);
@@ -122,7 +121,6 @@ static void test_standing(void **state)
 {
 	struct lab lab;
 
-	(void)state;
 	for (uint32_t i = 0; i < 3; i++)
 		for (uint32_t ago = 2 * CABLE - 1; ago <= 2 * CABLE + 2; ago++) {
 			begin(&lab);
@@ -148,7 +146,6 @@ static void test_owner(void **state)
 	struct lab lab;
 	uint32_t at;
 
-	(void)state;
 	begin(&lab);
 	fill(&lab, lab.side, lab.ring[1], true, 0);
 	fill(&lab, lab.ring[0], lab.ring[1], false, 0);

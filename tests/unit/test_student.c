@@ -14,7 +14,6 @@ static void test_values(void **state)
 		    {21, 2.080},  {30, 2.042},	 {31, 2.0395}, {40, 2.0211},
 		    {63, 1.9983}, {120, 1.9799}, {999, 1.9623}};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		if (fabs(pm_student(rows[i].freedom) - rows[i].t) > rows[i].t / 500)
 			fail_msg("%u: %.4f, not %.4f", rows[i].freedom,

@@ -296,7 +296,6 @@ static void test_random(void **state)
 	uint8_t *discovered = calloc(2, num), *expected = discovered + num;
 	struct subnet_cache cache = {.plan = NULL};
 
-	(void)state;
 	assert_non_null(discovered);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
 		bool matches, known, whole = round / RELEARN % 2;
@@ -333,7 +332,6 @@ static void test_unchanged(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
 
-	(void)state;
 	restore();
 	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
 	assert_false(subnet_cache_is_unchanged(&cache, &subn, true));
@@ -381,7 +379,6 @@ static void test_unheard(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
 
-	(void)state;
 	restore();
 	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
 	assert_false(subnet_cache_is_unchanged(&cache, &subn, false));
@@ -461,7 +458,6 @@ static void test_freed(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
 
-	(void)state;
 	restore();
 	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
 	subnet_cache_bind(&cache, plan);
@@ -496,7 +492,6 @@ static void test_unusable(void **state)
 	struct subnet_cache cache = {.plan = NULL};
 	uint32_t sw = fabric->num_switches - 1;
 
-	(void)state;
 	restore();
 	nodes[sw]->sw = NULL; /* it did not answer */
 	assert_int_equal(subnet_cache_learn(&cache, &subn, NULL), 0);
@@ -528,7 +523,6 @@ static void test_links(void **state)
 	uint32_t port = fabric->nodes[0].first_port + 3, dark = port + 2;
 	char text[PM_LINK_TEXT];
 
-	(void)state;
 	assert_non_null(link);
 	assert_true(fabric->ports[port].peer != PM_NONE);
 	assert_true(fabric->ports[dark].peer == PM_NONE);
@@ -571,7 +565,6 @@ static void test_lids_given(void **state)
 {
 	struct subnet_cache cache = {.plan = NULL};
 
-	(void)state;
 	restore();
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		if (physp_at(i)->port_guid && has_lid(i))
@@ -589,7 +582,6 @@ static int set_up(void **state)
 {
 	const struct pm_plan_config config = {.order = PM_GROUPED};
 
-	(void)state;
 	fabric = recipe_draw("l0/6 l1/6 l2/6 s0/4 s1/4 l0:1=a0 l0:2=b0 l1:1=a1 l1:2=b1 "
 			     "l2:1=a2 l2:2=b2 l0:3=s0:1 l0:4=s1:1 l1:3=s0:2 l1:4=s1:2 "
 			     "l2:3=s0:3 l2:4=s1:3");
@@ -604,7 +596,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < fabric->num_nodes; i++)
 		free(nodes[i]);
 	cl_ptr_vector_destroy(&subn.port_lid_tbl);

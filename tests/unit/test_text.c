@@ -44,7 +44,6 @@ static void test_print(void **state)
 {
 	json_t *root = json_loads(object, 0, NULL);
 
-	(void)state;
 	assert_non_null(root);
 	setenv("TZ", "UTC", 1);
 	for (size_t i = 0; i < LENGTH(rows); i++) {

@@ -23,7 +23,6 @@ static void test_sizes(void **state)
 	static const size_t sizes[] = {0,     1,      65535,  65536,
 				       65537, 131072, 131073, 1000000};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(sizes); i++) {
 		char path[] = "/tmp/test_textfile.XXXXXX", *text = NULL;
 		char *wanted = make_text(sizes[i]);
@@ -52,7 +51,6 @@ static void test_stdin(void **state)
 	char *text = NULL;
 	size_t length;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "two\nlines\n", 10), 10);
 	close(ends[1]);
@@ -73,7 +71,6 @@ static void test_errors(void **state)
 {
 	static const size_t lengths[] = {3, 199, 200, 201, 240};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(lengths); i++) {
 		char path[300] = "/", message[300], *text = (char *)path;
 		struct pm_error err = {""};
@@ -96,7 +93,6 @@ static void test_folder(void **state)
 	char *text = NULL;
 	size_t length;
 
-	(void)state;
 	assert_int_equal(pm_textfile_read("/", &text, &length, &err), -EISDIR);
 	assert_string_equal(err.text, "/: Is a directory");
 	assert_null(text);
@@ -110,7 +106,6 @@ static void test_fifo(void **state)
 	size_t length;
 	int ends[2];
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/fifo", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -152,7 +147,6 @@ static void test_strings(void **state)
 	char path[] = "/tmp/test_textfile.XXXXXX", *untouched = path;
 	int fd = mkstemp(path);
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_error err = {""};
 		char *text = untouched;
@@ -182,7 +176,6 @@ static void test_long_string(void **state)
 	struct pm_error err = {""};
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, (3 << 20) + 1), 0);
 	assert_int_equal(pm_textfile_read_string(path, 3 << 20, &text, &err), -EFBIG);
 	snprintf(message, sizeof(message), "%s: longer than 3 MiB", path);

@@ -208,7 +208,6 @@ static void interrupt(const struct scenario *s, uint32_t at, bool back, uint64_t
 
 static void test_any_set(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(scenarios); i++) {
 		const struct scenario *s = &scenarios[i];
 		uint32_t blocks = count_blocks(s);
@@ -264,7 +263,6 @@ static void test_drawn(void **state)
 	uint64_t end = seed + from_environment("PM_ROUNDS", 300);
 	uint32_t tried = 0;
 
-	(void)state;
 	print_message("seeds %llu to %llu\n", (unsigned long long)seed,
 		      (unsigned long long)(end - 1));
 	for (; seed < end; seed++) {
@@ -299,7 +297,6 @@ static int set_up(void **state)
 	const struct recipe_meshed shape = {
 		.pods = 2, .leaves = 2, .middles = 3, .tops = 3, .hosts = 3};
 
-	(void)state;
 	recipe_add_meshed(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	folder = subnet_make_folder();
@@ -308,7 +305,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	subnet_remove_folder();
 	pm_fabric_free(fabric);
 	recipe_free(&recipe);

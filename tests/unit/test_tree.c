@@ -140,7 +140,6 @@ static void check_row(const struct row *row, const struct pm_tree *tree)
 
 static void test_drawings(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric, *skeleton;
 		struct pm_error err = {""};
@@ -182,7 +181,6 @@ static void test_directions(void **state)
 	struct pm_fabric *skeleton;
 	struct pm_tree tree;
 
-	(void)state;
 	make(DIRECTOR, &skeleton, &tree);
 	for (size_t i = 0; i < LENGTH(ports); i++)
 		if (tree.direction[world_port(skeleton, ports[i].sw, ports[i].port)] !=
@@ -210,7 +208,6 @@ static void test_planes(void **state)
 	struct pm_fabric *skeleton;
 	struct pm_tree tree;
 
-	(void)state;
 	make(DIRECTOR, &skeleton, &tree);
 	for (size_t i = 0; i < LENGTH(leaves); i++) {
 		assert_int_equal(tree.plane[world_port(skeleton, leaves[i], 1)], PM_NONE);
@@ -247,7 +244,6 @@ static void test_ranks(void **state)
 	struct pm_fabric *fabric, *skeleton;
 	struct pm_tree tree;
 
-	(void)state;
 	recipe_add_xgft(&recipe, &shape);
 	fabric = recipe_build(&recipe, NULL);
 	skeleton = pm_fabric_skeleton(fabric);
@@ -292,7 +288,6 @@ static void test_roots(void **state)
 		 4, "01201", "03"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		struct pm_fabric *fabric = recipe_draw(cases[i].drawing);
 		struct pm_fabric *skeleton = pm_fabric_skeleton(fabric);
@@ -320,7 +315,6 @@ static void test_no_hosts(void **state)
 {
 	static const char *const drawings[] = {"l0/2 s0/2 l0:1=s0:1", "l0/3", ""};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(drawings); i++) {
 		struct pm_fabric *fabric = recipe_draw(drawings[i]);
 		struct pm_fabric *skeleton = pm_fabric_skeleton(fabric);
@@ -341,7 +335,6 @@ static void test_director(void **state)
 	struct pm_fabric *skeleton = pm_fabric_skeleton(fabric);
 	struct pm_tree tree;
 
-	(void)state;
 	assert_int_equal(pm_tree_make(skeleton, &tree, NULL), 0);
 	assert_int_equal(tree.num_switches, 810);
 	assert_int_equal(tree.num_leaves, 324);

@@ -122,7 +122,6 @@ static void test_update(void **state)
 	struct ground g;
 	uint8_t *before;
 
-	(void)state;
 	begin(&g, false);
 	before = copy_of(g.discovered, g.topology->num_ports);
 	memset(g.discovered, 0, g.topology->num_ports);
@@ -155,7 +154,6 @@ static void test_log(void **state)
 	struct ground g;
 	uint8_t *before;
 
-	(void)state;
 	begin(&g, false);
 	look(&g);
 	view_log(&g.view, text, sizeof(text));
@@ -190,7 +188,6 @@ static void test_hold(void **state)
 {
 	struct ground g;
 
-	(void)state;
 	begin(&g, true);
 	look(&g);
 	flap(&g, "l0", 2, (int)usual.limit);
@@ -223,7 +220,6 @@ static void test_bounced(void **state)
 {
 	struct ground g;
 
-	(void)state;
 	begin(&g, true);
 	look(&g);
 	g.stayed = copy_of(g.discovered, g.topology->num_ports);
@@ -239,7 +235,6 @@ static void test_silent(void **state)
 {
 	struct ground g;
 
-	(void)state;
 	begin(&g, true);
 	look(&g);
 	for (uint32_t i = 0; i <= usual.limit; i++) {
@@ -323,7 +318,6 @@ static void test_rebase(void **state)
 	struct ground g;
 	char text[PM_CHANGE_TEXT];
 
-	(void)state;
 	begin(&g, true);
 	look(&g);
 	flap(&g, "l0", 2, (int)usual.limit + 1);

@@ -736,7 +736,6 @@ static void test_trees(void **state)
 	/* Of the first 25, in one few shifts have more flows on a way up than down. */
 	uint64_t first = from_environment("PM_SEED", 20261160);
 
-	(void)state;
 	for (uint32_t round = 0; round < num_rounds(300); round++) {
 		struct trial t;
 
@@ -764,7 +763,6 @@ static void test_merged(void **state)
 	static const struct recipe_limits limits = {.switches = 16, .hosts = 24};
 	uint64_t first = from_environment("PM_SEED", 20261123);
 
-	(void)state;
 	for (uint32_t round = 0; round < num_rounds(100); round++) {
 		struct trial t;
 		uint32_t limit;
@@ -1065,7 +1063,6 @@ static void test_failures(void **state)
 	uint64_t first = from_environment("PM_SEED", 20261180);
 	struct tally tally = fail_twice(&limits, first, num_rounds(400), 3);
 
-	(void)state;
 	if (tally.failures > 100)
 		assert_true(tally.exact * 100 >= tally.failures * 95);
 	assert_int_equal(tally.above, 0);
@@ -1078,7 +1075,6 @@ static void test_many_failures(void **state)
 	uint64_t first = from_environment("PM_SEED", 20261240);
 	struct tally tally = fail_twice(&limits, first, num_rounds(1000), 8);
 
-	(void)state;
 	assert_int_equal(tally.above, 0);
 }
 
@@ -1091,7 +1087,6 @@ static void test_many_hosts(void **state)
 	static const struct recipe_limits limits = {.switches = 16, .hosts = 60};
 	static const uint64_t seeds[] = {166, 392};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(seeds); i++) {
 		struct trial t;
 
@@ -1119,7 +1114,6 @@ static void test_few_lines(void **state)
 					8926, 101454, 105947, 107068};
 	uint32_t above = 0;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(few); i++)
 		above += fail_twice(&twelve, few[i], 1, 3).above;
 	for (size_t i = 0; i < LENGTH(many); i++)
@@ -1134,7 +1128,6 @@ static void test_fewest_missed(void **state)
 					  eight = {.switches = 12, .hosts = 8};
 	static const uint64_t many[] = {41406, 50589};
 
-	(void)state;
 	assert_int_equal(fail_twice(&twelve, 30875, 1, 3).above, 0);
 	for (size_t i = 0; i < LENGTH(many); i++)
 		assert_int_equal(fail_twice(&eight, many[i], 1, 8).above, 0);
@@ -1160,7 +1153,6 @@ static void test_parallel(void **state)
 {
 	struct trial t;
 
-	(void)state;
 	make_drawn(&t, parallel);
 	assert_int_equal(t.vlans.num, 3);
 	assert_int_equal(t.vlans.needed, 3);
@@ -1201,7 +1193,6 @@ static void check_lone_cable(uint8_t untagged)
 /* A leaf that has one VLAN comes first, and others have all of theirs. */
 static void test_lone_cable(void **state)
 {
-	(void)state;
 	check_lone_cable(0);
 	check_lone_cable(1);
 }
@@ -1212,7 +1203,6 @@ static void test_untagged(void **state)
 	struct pm_vlan_assignment assignment;
 	struct trial t;
 
-	(void)state;
 	make_drawn(&t, parallel);
 	t.vlans.untagged[4] = 1;
 	assert_int_equal(pm_vlans_assign(&t.vlans, NULL, &t.table, &assignment, NULL), 0);
@@ -1239,7 +1229,6 @@ static void test_no_priorities(void **state)
 	struct pm_vlan_assignment assignment;
 	struct trial t;
 
-	(void)state;
 	for (uint32_t h = 0; h < 6; h++) {
 		make_drawn(&t, parallel);
 		t.table.host[h].priority = PM_VLAN_PINNED - 7;
@@ -1264,7 +1253,6 @@ static void test_middle(void **state)
 	uint64_t macs;
 	uint32_t sw;
 
-	(void)state;
 	make_drawn(&t, text);
 	assert_int_equal(t.vlans.num, 3);
 	assert_int_equal(pm_vlans_count_macs(&t.vlans, &t.table, &macs, &sw, NULL), 0);
@@ -1281,7 +1269,6 @@ static void test_low_top(void **state)
 		"c:2=n:1 m:3=top:1 n:3=top:2 a:3=low:1 b:3=low:2";
 	struct trial t;
 
-	(void)state;
 	make_drawn(&t, text);
 	assert_int_equal(t.vlans.num, 2);
 	assert_string_equal(pm_fabric_name(t.fabric, t.vlans.top[0]), "top");
@@ -1337,7 +1324,6 @@ static void test_host_above(void **state)
 	struct trial t;
 	uint32_t even = 0;
 
-	(void)state;
 	make_drawn(&t, text);
 	assert_int_equal(t.vlans.num, 2);
 	assert_int_equal(t.vlans.num_hosts, 9);
@@ -1368,7 +1354,6 @@ static void test_full_groups(void **state)
 		"o:3=t:3 o:4=u:3 p:3=t:4 p:4=u:4";
 	struct trial t;
 
-	(void)state;
 	make_drawn(&t, text);
 	assert_int_equal(t.vlans.num, 2);
 	pm_for_each_port(i, t.fabric, pm_fabric_find_name(t.fabric, "m"))
@@ -1392,7 +1377,6 @@ static void test_two_levels(void **state)
 	uint64_t macs;
 	uint32_t sw;
 
-	(void)state;
 	recipe_add_xgft(&t.recipe, &shape);
 	t.fabric = recipe_build(&t.recipe, NULL);
 	assert_true(make(&t, PM_VLAN_MAX));

@@ -82,7 +82,6 @@ static void test_costs(void **state)
 	struct pm_whatif *whatif = NULL;
 	unsigned int leaves = 0;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(costs); i++) {
 		struct pm_whatif_result result;
 
@@ -121,7 +120,6 @@ static void test_counts(void **state)
 			    "l1:1=c l1:2=d l1:5=e l1:3=s0:2 l1:4=s1:2");
 	struct pm_whatif *whatif = make(fabric);
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_whatif_result result =
 			try_failure(whatif, fabric, rows[i].failure);
@@ -156,7 +154,6 @@ static void test_reachable(void **state)
 			    "c:1=h2 d:1=h3 e:1=h4 a:2=s0:1 b:2=s0:2 c:2=s0:3 d:2=s0:4 "
 			    "e:2=s0:5 a:3=s1:1 b:3=s1:2 c:3=d:4 d:3=e:4 e:3=c:4");
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_whatif_config config = grouped;
 		struct pm_whatif *whatif = NULL;
@@ -185,7 +182,6 @@ static void test_levels(void **state)
 	struct pm_whatif *whatif = make(fabric);
 	struct pm_whatif_result first = {0}, last;
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(failures); i++) {
 		struct pm_whatif_result result = try_failure(whatif, fabric, failures[i]);
 		uint64_t blocks = 0, bound = 0;
@@ -267,7 +263,6 @@ static void test_moved_is_all(void **state)
 		"l1:1=c l1:2=d l1:5=e l1:3=s0:2 l1:4=s1:2 l2:1=f l2:3=s1:3 l0:6=l1:6";
 	struct pm_whatif_config config = grouped;
 
-	(void)state;
 	check_links(world_director(36), &config, 31);
 	check_links(recipe_draw(drawing), &config, 1);
 	config.connect_roots = true;
@@ -517,7 +512,6 @@ static void test_sampled_loads(void **state)
 	uint64_t samples = from_environment("PM_SAMPLES", 4), changed = 0;
 	struct trial t = {.random = {seed}, .seed = seed, .config = grouped};
 
-	(void)state;
 	t.config.loads = true;
 	world_make(&t.world, world_director(324), PM_GROUPED);
 	assert_int_equal(pm_whatif_new(t.world.fabric, &t.config, &t.whatif, NULL), 0);
@@ -571,7 +565,6 @@ static void test_random_failures(void **state)
 	uint64_t seed = from_environment("PM_SEED", 20261122);
 	uint32_t tried = 0, changed = 0;
 
-	(void)state;
 	print_message("PM_SEED=%llu\n", (unsigned long long)seed);
 	while (tried < 600)
 		changed += check_seed(seed++, &tried);
@@ -591,7 +584,6 @@ static void test_loads(void **state)
 	struct pm_error err = {""};
 	uint32_t ports[2];
 
-	(void)state;
 	config.loads = true;
 	config.shifts = UINT32_MAX;
 	ports[0] = fabric->nodes[leaf].first_port + 20;
@@ -633,7 +625,6 @@ static void test_loads_each_direction(void **state)
 	};
 	struct pm_whatif_config config = grouped;
 
-	(void)state;
 	config.loads = true;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_fabric *fabric = recipe_draw(rows[i].drawing);
@@ -656,7 +647,6 @@ static void test_parts(void **state)
 	struct pm_whatif *whatif = make(fabric);
 	struct pm_whatif_result result = try_failure(whatif, fabric, "l0:4 l0:5");
 
-	(void)state;
 	assert_int_equal(result.switches, 1);
 	assert_int_equal(result.switches_cut, 4);
 	pm_whatif_free(whatif);
@@ -685,7 +675,6 @@ static void test_cut_off(void **state)
 	} rows[] = {
 		{"a", 5, {"h1", "h2", NULL}}, {"b", 1, {"h3", NULL}}, {"a", 4, {NULL}}};
 
-	(void)state;
 	assert_int_equal(pm_whatif_new(fabric, &grouped, &whatif, &err), 0);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		uint32_t port = world_port(fabric, rows[i].node, rows[i].port), num, k;
@@ -712,7 +701,6 @@ static void test_more_than_whole(void **state)
 	struct pm_whatif_result result;
 	struct pm_error err = {""};
 
-	(void)state;
 	assert_int_equal(pm_whatif_try(whatif, other, &result, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "parts that the whole fabric lacks"));
 	assert_int_equal(pm_whatif_try(whatif, fabric, &result, &err), 0);
@@ -728,7 +716,6 @@ static void test_errors(void **state)
 	struct pm_whatif *whatif = NULL;
 	struct pm_error err = {""};
 
-	(void)state;
 	assert_int_equal(pm_whatif_new(fabric, &grouped, &whatif, &err), -ENOENT);
 	assert_null(whatif);
 	assert_non_null(strstr(err.text, "no switch has an end port"));

@@ -68,7 +68,6 @@ static void test_poked(void **state)
 {
 	struct work *work = start();
 
-	(void)state;
 	assert_int_equal(work->rounds, 0);
 	for (int i = 1; i <= 100; i++) {
 		worker_poke(work->worker);
@@ -83,7 +82,6 @@ static void test_poked_in_a_round(void **state)
 {
 	struct work *work = start();
 
-	(void)state;
 	work->hold = true;
 	worker_poke(work->worker);
 	await(&work->rounds, 1);
@@ -99,7 +97,6 @@ static void test_due(void **state)
 {
 	struct work *work = start();
 
-	(void)state;
 	work->due_in_ms = 1;
 	worker_poke(work->worker);
 	await(&work->rounds, 20);
@@ -110,7 +107,6 @@ static void test_never_poked(void **state)
 {
 	struct work *work = start();
 
-	(void)state;
 	worker_end(work->worker);
 	await(&work->lasts, 1);
 	end_work(work);
@@ -124,7 +120,6 @@ static void test_left_behind(void **state)
 	struct work *work = start();
 	double before;
 
-	(void)state;
 	work->hold = true;
 	worker_poke(work->worker);
 	await(&work->rounds, 1);

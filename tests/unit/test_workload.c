@@ -59,7 +59,6 @@ static void test_fixed(void **state)
 	struct pm_workload *workload = make(&config);
 	uint32_t count[HOSTS];
 
-	(void)state;
 	for (uint32_t h = 0; h < HOSTS; h++) {
 		count_places(workload, h, 9, count);
 		assert_int_equal(count[(h + 5) % HOSTS], 9);
@@ -91,7 +90,6 @@ static void test_permutation(void **state)
 	struct pm_workload_config config = usual(PM_PERMUTATION);
 	uint32_t first[HOSTS] = {0}, differ = 0;
 
-	(void)state;
 	for (config.seed = 1; config.seed < 20; config.seed++) {
 		struct pm_workload *workload = make(&config);
 		uint32_t got[HOSTS] = {0};
@@ -128,7 +126,6 @@ static void test_random(void **state)
 	struct pm_workload *workload = make(&config);
 	uint32_t count[HOSTS];
 
-	(void)state;
 	for (uint32_t h = 0; h < HOSTS; h++) {
 		count_places(workload, h, 20000, count);
 		for (uint32_t to = 0; to < HOSTS; to++)
@@ -160,7 +157,6 @@ static void test_even(void **state)
 	struct pm_workload *workload;
 	struct pm_message m;
 
-	(void)state;
 	for (uint32_t h = 0; h < HOSTS; h++)
 		ticks[h] = 3;
 	config.ticks = ticks;
@@ -194,7 +190,6 @@ static void test_poisson(void **state)
 	uint32_t num = 400000, longer = 0;
 	struct pm_message m;
 
-	(void)state;
 	config.poisson = true;
 	config.blocks = 1000;
 	workload = make(&config);
@@ -220,7 +215,6 @@ static void test_closed(void **state)
 	struct pm_message m;
 	uint32_t woken[2];
 
-	(void)state;
 	config.load = 0;
 	config.messages = 2;
 	workload = make(&config);
@@ -255,7 +249,6 @@ static void test_list(void **state)
 	struct pm_message m;
 	uint32_t woken[2];
 
-	(void)state;
 	assert_int_equal(pm_workload_senders(workload), 3);
 	assert_true(pm_workload_time(workload, 0) == PM_NEVER);
 	assert_true(pm_workload_time(workload, 3) == PM_NEVER);
@@ -296,7 +289,6 @@ static void test_progress(void **state)
 	struct pm_message m[2];
 	uint32_t woken[2];
 
-	(void)state;
 	config.num_hosts = 2;
 	config.shift = config.messages = 1;
 	config.load = 0;
@@ -337,7 +329,6 @@ static void test_list_progress(void **state)
 	struct pm_workload_progress p;
 	uint32_t woken[2];
 
-	(void)state;
 	pm_workload_got(workload, 0, 5, 20, woken);
 	pm_workload_got(workload, 1, 15, 32, woken);
 	pm_workload_progress(workload, 99, &p);
@@ -366,7 +357,6 @@ static void test_delays(void **state)
 	} rows[] = {{20, 30}, {23, 30}, {24, 31}};
 	uint32_t woken[2];
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct pm_workload *workload = make(&config);
 
@@ -400,7 +390,6 @@ static void test_jobs(void **state)
 	uint32_t members[16], both[9][HOSTS], alone[9][HOSTS];
 	struct pm_workload *workload;
 
-	(void)state;
 	for (uint32_t i = 0; i < 16; i++)
 		members[i] = 23 - i;
 	for (unsigned int pattern = 0; pattern < PM_LIST; pattern++) {
@@ -464,7 +453,6 @@ static void test_bad(void **state)
 	static const char load[] = "a load that is not 0.0001 to 1";
 	enum pm_pattern pattern;
 
-	(void)state;
 	BAD("traffic needs two hosts: there are 1", PM_UNIFORM, config.num_hosts = 1);
 	BAD("messages of 0 blocks: not 1 to 1048576", PM_UNIFORM, config.blocks = 0);
 	BAD("messages of 1048577 blocks: not 1 to 1048576", PM_UNIFORM,
@@ -489,7 +477,6 @@ static void test_bad_jobs(void **state)
 {
 	static const uint32_t twice[] = {0, 1, 2, 1}, none[] = {0, HOSTS};
 
-	(void)state;
 	BAD("host 1 is in two jobs, or not there", PM_UNIFORM, config.members = twice,
 	    config.num_jobs = 2, config.job_hosts = 2);
 	BAD("1 jobs of 1 hosts: there are 24", PM_UNIFORM, config.members = twice,
@@ -527,7 +514,6 @@ static void test_bad_lists(void **state)
 		 {{0, 1, 1, 1, later}, {2, 1, 1, 0, NULL}}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < LENGTH(rows); i++)
 		BAD(rows[i].text, PM_LIST, config.list = rows[i].list,
 		    config.num_list = 2, config.num_hosts = 3);
