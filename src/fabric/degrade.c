@@ -21,7 +21,7 @@ static bool take_share(const char **at, struct pm_share *share)
 	for (;; (*at)++) {
 		if (**at == '.' && !point) {
 			point = true;
-		} else if (**at >= '0' && **at <= '9' && scale > (point ? 1u : 0u)) {
+		} else if (**at >= '0' && **at <= '9' && scale > 1) {
 			number = number * 10 + (uint64_t)(**at - '0');
 			scale /= point ? 10 : 1;
 			digits = true;
