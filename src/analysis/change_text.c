@@ -230,8 +230,7 @@ static void describe_unreachable_hosts(const struct pm_plan *plan,
 				       struct text *text)
 {
 	append(text,
-	       "no up-then-down path joins %llu of %llu pairs of switches with end "
-	       "ports:",
+	       "no up-then-down path joins %llu of %llu pairs of switches with end ports:",
 	       (unsigned long long)unreachable->count,
 	       (unsigned long long)unreachable->pairs);
 	for (uint32_t i = 0; i < unreachable->count && i < PM_UNREACHABLE_NAMED; i++)

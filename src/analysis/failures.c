@@ -290,10 +290,10 @@ static int fail_no_cable(const struct pm_fabric *fabric, const struct pm_plan *p
 
 	if (plan && fabric == plan->topology && num <= n->num_ports &&
 	    plan->lid[n->first_port + num])
-		return pm_error_set(err, -EINVAL,
-				    "%s: port %u of %s is a host's, and no link between "
-				    "switches",
-				    what, num, pm_fabric_label(fabric, node));
+		return pm_error_set(
+			err, -EINVAL,
+			"%s: port %u of %s is a host's, and no link between switches",
+			what, num, pm_fabric_label(fabric, node));
 	return pm_error_set(err, -EINVAL, "%s: \"%s\" has no cable at port %u", what,
 			    pm_fabric_label(fabric, node), num);
 }

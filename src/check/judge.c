@@ -176,13 +176,13 @@ static int take_lids(struct judge *j, struct pm_error *err)
 				    "(dump_fts without -n and ibnetdiscover write them)",
 				    j->config->topology, j->config->tables);
 	if (lids.first_differ != PM_NONE)
-		judge_find(j, PM_FOUND_OTHER_LID, lids.differ,
-			   "%u %s another LID in the tables' file than in the topology: "
-			   "\"%s\" (%u)",
-			   lids.differ, lids.differ == 1 ? "port has" : "ports have",
-			   pm_fabric_label(j->fabric,
-					   j->fabric->ports[lids.first_differ].node),
-			   j->fabric->ports[lids.first_differ].lid);
+		judge_find(
+			j, PM_FOUND_OTHER_LID, lids.differ,
+			"%u %s another LID in the tables' file than in the topology: \"%s\" (%u)",
+			lids.differ, lids.differ == 1 ? "port has" : "ports have",
+			pm_fabric_label(j->fabric,
+					j->fabric->ports[lids.first_differ].node),
+			j->fabric->ports[lids.first_differ].lid);
 	judge_find(j, PM_FOUND_UNKNOWN_PORT, lids.unknown,
 		   "%u %s not in the topology: 0x%016" PRIx64
 		   " with LID %u, on line %u of %s",

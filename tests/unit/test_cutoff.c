@@ -633,8 +633,7 @@ static void test_by_check(void **state)
 static void test_order(void **state)
 {
 	for_random(1000, check_order);
-	printf("%llu blocks, %llu that break more paths than they mend, %llu not in "
-	       "order\n",
+	printf("%llu blocks, %llu that break more paths than they mend, %llu not in order\n",
 	       (unsigned long long)prefixes, (unsigned long long)breaks,
 	       (unsigned long long)all_forced);
 }

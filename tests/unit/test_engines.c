@@ -174,8 +174,7 @@ static double compare(struct both *both, uint32_t load)
 	flit = run_flit(both, CYCLES / 4, CYCLES);
 	packet = run_packet(both, CYCLES / 4, CYCLES);
 	share = (flit.mean + 1) / packet.mean - 1;
-	printf("%2u read at once, load %.2f: flit engine %.2f + 1, packet engine %.2f: "
-	       "%+.2f%%\n",
+	printf("%2u read at once, load %.2f: flit engine %.2f + 1, packet engine %.2f: %+.2f%%\n",
 	       both->flit.reads, load / 1e6, flit.mean, packet.mean, 100 * share);
 	assert_false(flit.saturated || packet.unstable);
 	assert_true(fabs(flit.accepted - load / 1e6) < 0.02);

@@ -224,11 +224,11 @@ static void test_one_node(void **state)
 
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	give_lids(&w);
-	snprintf(several, sizeof(several),
-		 "!-s: 2 nodes are named \"*t\": give the GUID of one (0x%016llx, "
-		 "0x%016llx)",
-		 (unsigned long long)guid_of(&w, "left"),
-		 (unsigned long long)guid_of(&w, "right"));
+	snprintf(
+		several, sizeof(several),
+		"!-s: 2 nodes are named \"*t\": give the GUID of one (0x%016llx, 0x%016llx)",
+		(unsigned long long)guid_of(&w, "left"),
+		(unsigned long long)guid_of(&w, "right"));
 	for (size_t i = 0; i < LENGTH(one); i++) {
 		const char *wanted = one[i].found ? one[i].found : several;
 		int rc = pm_failures_find_node(w.fabric, w.plan, "-s", one[i].text, &node,

@@ -6,8 +6,7 @@
 	"traffic --engine flit --json --topology chain:1 --load .5,1 --seeds 2 "         \
 	"--cycles 20 --warm-up 0 --length 2 --shard "
 #define PACKET_SHARD                                                                     \
-	"traffic --engine packet --json --time 2us --warmup 0us --load .2,.5 --seeds 2 " \
-	"--shard "
+	"traffic --engine packet --json --time 2us --warmup 0us --load .2,.5 --seeds 2 --shard "
 
 static const struct command_row rows[] = {
 	{"dsm", "dsm -N 2 --bursts 1,9", NULL, NULL},

@@ -500,12 +500,9 @@ static void run(bool in_steps)
 	memset(&met, 0, sizeof(met));
 	for (seed = first; seed < first + rounds; seed++)
 		run_round(in_steps);
-	printf("seeds from %llu on: %u events, %u Sets (%u the second of a place), %u "
-	       "groups "
-	       "in order, of which %u cleared, longest block %u Sets; %u groups lost "
-	       "packets, "
-	       "for %u Sets at most; %u switches rebooted, %u unknown; harm after %u "
-	       "Sets\n",
+	printf("seeds from %llu on: %u events, %u Sets (%u the second of a place), %u groups "
+	       "in order, of which %u cleared, longest block %u Sets; %u groups lost packets, "
+	       "for %u Sets at most; %u switches rebooted, %u unknown; harm after %u Sets\n",
 	       (unsigned long long)first, met.events, met.sets, met.twice, met.ordered,
 	       met.cleared, met.longest, met.losing, met.lost, met.rebooted, met.garbage,
 	       met.harm);

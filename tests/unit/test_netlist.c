@@ -329,11 +329,10 @@ static void test_lid_of_switch(void **state)
 	"Ca 2 \"h\"\tnodeguid 20\tsysimgguid 20\n"                                       \
 	"2b\t[1]\t\"a\"[1]\t lid 8 lmc 1 smlid 9  4x 10.0G Active/LinkUp\n"              \
 	"22\t[2]\t\t\t lid 1 lmc 0 smlid 7  4x 10.0G Down/Polling\n\n"
-#define DUMP_ROUTER                                                                      \
-	"Router 1 \"r\"\tnodeguid 30\tsysimgguid 30\n31\t[1]\t\t lid 9 lmc 0 smlid "     \
-	"8\n\n"                                                                          \
-	"Switch 4 \"b\"\tnodeguid 11\tsysimgguid 11\n"                                   \
-	"11\t[0]\t\"Sma Port\"[0]\t lid 8 lmc 0 smlid 8  4x  2.5G Active/LinkUp\n"       \
+#define DUMP_ROUTER                                                                       \
+	"Router 1 \"r\"\tnodeguid 30\tsysimgguid 30\n31\t[1]\t\t lid 9 lmc 0 smlid 8\n\n" \
+	"Switch 4 \"b\"\tnodeguid 11\tsysimgguid 11\n"                                    \
+	"11\t[0]\t\"Sma Port\"[0]\t lid 8 lmc 0 smlid 8  4x  2.5G Active/LinkUp\n"        \
 	"#  dumped 4 nodes\n"
 
 #define P_ROW "SW 3 4 0xa 4x SDR 'a'\n"

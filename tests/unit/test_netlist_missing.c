@@ -13,17 +13,13 @@
  */
 #define HEAD "# Topology file: generated\n\n"
 #define A_HEAD                                                                           \
-	"switchguid=0xa(a)\nSwitch\t4 \"S-000000000000000a\"\t\t# \"a\" base port 0 "    \
-	"lid "                                                                           \
-	"1 lmc 0\n"
+	"switchguid=0xa(a)\nSwitch\t4 \"S-000000000000000a\"\t\t# \"a\" base port 0 lid 1 lmc 0\n"
 #define A_H "[1]\t\"H-0000000000000010\"[2](1f) \t\t# \"h \"x\" y\" lid 7 4xEDR\n"
 #define A_B                                                                              \
 	"[2]\t\"S-000000000000000b\"[2]\t\t# \"b\" lid 2 4xEDR\n"                        \
 	"[3]\t\"S-000000000000000b\"[3]\t\t# \"b\" lid 2 4xEDR\n"
 #define B_HEAD                                                                           \
-	"switchguid=0xb(b)\nSwitch\t4 \"S-000000000000000b\"\t\t# \"b\" base port 0 "    \
-	"lid "                                                                           \
-	"2 lmc 0\n"
+	"switchguid=0xb(b)\nSwitch\t4 \"S-000000000000000b\"\t\t# \"b\" base port 0 lid 2 lmc 0\n"
 #define B_I "[1]\t\"H-0000000000000020\"[1](21) \t\t# \"i\" lid 65535 4xEDR\n"
 #define B_A                                                                              \
 	"[2]\t\"S-000000000000000a\"[2]\t\t# \"a\" lid 1 4xEDR\n"                        \

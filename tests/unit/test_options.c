@@ -44,8 +44,7 @@ static const struct cli_option rows[] = {
 	{'x', NULL, "TEXT", "a text", CLI_MEMBER(struct request, text)},
 	CLI_INCLUDE(struct request, shared, shared_options),
 	{'n', "number", "N",
-	 "a number, with help that is longer than a line of it has room for, and so is "
-	 "broken",
+	 "a number, with help that is longer than a line of it has room for, and so is broken",
 	 CLI_MEMBER(struct request, number), .low = 2, .high = 9},
 	{'t', "take", "THIS", "or that", .take = take, .values = "this|bad"},
 	{0},

@@ -658,8 +658,7 @@ static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 	finish(&lab);
 	found = (double)dropped / (double)(dropped + arrived);
 	deviation = sqrt(share * (1 - share) / (double)(dropped + arrived));
-	printf("root of %u hosts: %.5f of packets lost, %.5f of paths dead, deviation "
-	       "%.5f\n",
+	printf("root of %u hosts: %.5f of packets lost, %.5f of paths dead, deviation %.5f\n",
 	       lab.num_hosts, found, share, deviation);
 	assert_true(fabs(found - share) < 3 * deviation);
 	assert_int_equal(after, 0);

@@ -685,8 +685,7 @@ static void test_keep_planes(void **state)
 /* ---- Errors ---- */
 
 #define RING                                                                             \
-	"r0/3 r1/3 r2/3 r3/3 r0:1=a r1:1=b r2:1=c r3:1=d r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 " \
-	"r3:2=r0:3"
+	"r0/3 r1/3 r2/3 r3/3 r0:1=a r1:1=b r2:1=c r3:1=d r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 r3:2=r0:3"
 #define WIDE_RING                                                                        \
 	"l0/3 l1/3 l2/3 l3/3 l4/3 l5/3 m0/2 m1/2 m2/2 m3/2 m4/2 m5/2 "                   \
 	"l0:1=a l1:1=b l2:1=c l3:1=d l4:1=e l5:1=f l0:2=m0:1 l1:3=m0:2 l1:2=m1:1 "       \
@@ -759,9 +758,9 @@ static void test_errors(void **state)
 		"12 of 12 pairs of hosts, such as those at \"r0\" and \"r1\" (4 cables");
 	expect_error("ring of leaves and spines", recipe_draw(WIDE_RING), -ENOTSUP,
 		     "18 of 30 pairs of hosts", "\"l0\" and \"l2\"");
-	expect_error("torus", make_torus(), -ENOTSUP, "not a fat tree",
-		     "288 of 288 pairs of hosts, such as those at \"t00\" and \"t01\" "
-		     "(18 cables");
+	expect_error(
+		"torus", make_torus(), -ENOTSUP, "not a fat tree",
+		"288 of 288 pairs of hosts, such as those at \"t00\" and \"t01\" (18 cables");
 	expect_error("no hosts", recipe_draw("l/2 s/2 l:1=s:1"), -ENOENT,
 		     "no switch has an end port", "");
 	expect_error("no switches", recipe_draw(""), -ENOENT, "no switch has an end port",

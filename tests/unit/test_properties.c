@@ -510,10 +510,10 @@ static void test_failures_and_returns(void **state)
 		}
 		end(&t);
 	}
-	print_message("%u of %u trees had a plan; %llu of %llu pairs with service ports "
-		      "are apart\n",
-		      tried, rounds, (unsigned long long)pairs_unreachable,
-		      (unsigned long long)pairs_with_services);
+	print_message(
+		"%u of %u trees had a plan; %llu of %llu pairs with service ports are apart\n",
+		tried, rounds, (unsigned long long)pairs_unreachable,
+		(unsigned long long)pairs_with_services);
 	assert_true(rounds < 100 || pairs_unreachable);
 	assert_true(tried * 10 >= rounds * 8 || rounds < 20);
 }
@@ -905,8 +905,7 @@ static void expect_spread(const struct world *world, const struct pm_fabric *now
 
 	if (loads.uplink_spread > most)
 		fail_msg(
-			"PM_SEED=%llu PM_ROUNDS=1: %s, %s: up ports of a leaf serve %u to "
-			"%u LIDs",
+			"PM_SEED=%llu PM_ROUNDS=1: %s, %s: up ports of a leaf serve %u to %u LIDs",
 			(unsigned long long)seed, tree, what, loads.uplink_least,
 			loads.uplink_most);
 }

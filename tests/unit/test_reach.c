@@ -56,9 +56,8 @@ static void lose(struct ground *g, const char *sw, unsigned int port)
  *  | \---\-l1
  *  l0     l2
  */
-#define DRAWING                                                                          \
-	"l0/3 l1/4 l2/3 p/3 q/3 t/3 x/2 l0:1=a l1:1=b l2:1=c l0:2=p:1 l1:2=p:2 "         \
-	"l2:2=q:1 "                                                                      \
+#define DRAWING                                                                           \
+	"l0/3 l1/4 l2/3 p/3 q/3 t/3 x/2 l0:1=a l1:1=b l2:1=c l0:2=p:1 l1:2=p:2 l2:2=q:1 " \
 	"p:3=t:1 q:3=t:2 l1:3=x:1"
 
 /* Per switch, in the order drawn, what it reaches: a letter for each. */

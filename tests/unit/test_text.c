@@ -10,10 +10,8 @@
 const char cli_program[] = "portmajor";
 
 static const char object[] =
-	"{\"name\": \"a\\u001b[31m\\tb\\u007f\", \"n\": -7, \"r\": 2.25, \"none\": null, "
-	"\"one\": 1,"
-	" \"list\": [4, 5, 6], \"in\": {\"deep\": {\"n\": 9007199254740993}}, \"t\": "
-	"86399}";
+	"{\"name\": \"a\\u001b[31m\\tb\\u007f\", \"n\": -7, \"r\": 2.25, \"none\": null, \"one\": 1,"
+	" \"list\": [4, 5, 6], \"in\": {\"deep\": {\"n\": 9007199254740993}}, \"t\": 86399}";
 
 static const struct row {
 	const char *text, *printed;

@@ -35,10 +35,9 @@
 	"p0:4=m p1:4=n p2:4=o p3:4=p c0:3=q c1:3=r"
 
 /* Line boards with hosts below two spine chips, and an edge switch below two of them. */
-#define LINE_BOARDS                                                                      \
-	"e0/5 b0/6 b1/6 b2/6 s0/3 s1/3 e0:1=a e0:2=h b0:1=b b0:2=c b1:1=d b1:2=e "       \
-	"b2:1=f "                                                                        \
-	"b2:2=g b0:3=s0:1 b0:4=s1:1 b1:3=s0:2 b1:4=s1:2 b2:3=s0:3 b2:4=s1:3 "            \
+#define LINE_BOARDS                                                                       \
+	"e0/5 b0/6 b1/6 b2/6 s0/3 s1/3 e0:1=a e0:2=h b0:1=b b0:2=c b1:1=d b1:2=e b2:1=f " \
+	"b2:2=g b0:3=s0:1 b0:4=s1:1 b1:3=s0:2 b1:4=s1:2 b2:3=s0:3 b2:4=s1:3 "             \
 	"e0:3=b0:5 e0:4=b1:5"
 
 struct row {
@@ -57,9 +56,8 @@ static const struct row rows[] = {
 	 "l1:2=s0:2 l1:3=s1:2",
 	 "1100", "23", 2, 2, 1, 0},
 	{"parallel cables",
-	 "l0/5 l1/5 s0/4 l0:1=a l1:1=b l0:2=s0:1 l0:4=s0:3 l1:2=s0:2 "
-	 "l1:3=s0:4",
-	 "001", "01", 2, 1, 1, 0},
+	 "l0/5 l1/5 s0/4 l0:1=a l1:1=b l0:2=s0:1 l0:4=s0:3 l1:2=s0:2 l1:3=s0:4", "001",
+	 "01", 2, 1, 1, 0},
 	{"three cables here, one there",
 	 "l0/5 l1/5 s0/4 l0:1=a l1:1=b l0:2=s0:1 "
 	 "l0:3=s0:2 l0:4=s0:3 l1:2=s0:4",

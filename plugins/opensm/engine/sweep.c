@@ -257,8 +257,7 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 	if (base && base->order != plugin->config.lid_order)
 		log_line(
 			&plugin->osm->log, OSM_LOG_INFO,
-			": the plan was made with lid_order %s, which stays until LIDs are "
-			"reassigned",
+			": the plan was made with lid_order %s, which stays until LIDs are reassigned",
 			pm_lid_order_name(base->order));
 	return 0;
 }

@@ -72,10 +72,8 @@ static const struct cli_command command = {
 	.synopsis = "acknowledge [OPTION]... [--all | PART...]",
 	.about =
 		"Has a running OpenSM note that parts are missing by intent: `portmajor "
-		"status` shows them, and they are no finding and raise no alert until "
-		"they "
-		"have returned. PART is the name, a pattern with * and ?, or the GUID "
-		"of a "
+		"status` shows them, and they are no finding and raise no alert until they "
+		"have returned. PART is the name, a pattern with * and ?, or the GUID of a "
 		"switch, an end of a link (SWITCH:PORT), or the name or port of a host. "
 		"Then, or without operands, lists what is missing. Exit status 1, for a list or "
 		"with --wait, if any of it is not acknowledged.",

@@ -416,8 +416,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, whole)},
 	{0, "mfts", "FILE",
 	 "judge the multicast tables in FILE, too, which OpenSM (opensm.mcfdbs) or "
-	 "dump_fts -M wrote: each member of a group gets one copy of what the others "
-	 "send, "
+	 "dump_fts -M wrote: each member of a group gets one copy of what the others send, "
 	 "nobody else any, and no credit loop comes of unicast and multicast together",
 	 CLI_MEMBER(struct request, mfts)},
 	{0, "groups", "FILE",

@@ -337,8 +337,7 @@ static void print_tables(const json_t *object)
 		"{tables.switches|switch differs|switches differ} in "
 		"{tables.entries|entry|entries}, {tables.blocks|block|blocks} (bound "
 		"{tables.bound})\n"
-		"MADs: {mads.all|LFT Set|LFT Sets}, of these {mads.new_switches} for new "
-		"switches\n");
+		"MADs: {mads.all|LFT Set|LFT Sets}, of these {mads.new_switches} for new switches\n");
 }
 
 static int write_diff(const struct result *r, const struct side *before,
@@ -399,8 +398,7 @@ static int compare_sides(struct side *before, struct side *after,
 
 static const struct cli_option options[] = {
 	{'l', "list", NULL,
-	 "list every cable that differs, port with another LID, and switch with another "
-	 "table",
+	 "list every cable that differs, port with another LID, and switch with another table",
 	 CLI_MEMBER(struct request, list)},
 	{0, "cables", NULL,
 	 "compare the cables of topologies alone, and make no tables: also where one of "
@@ -419,8 +417,7 @@ static const struct cli_command command = {
 		"Sets) lead from OLD to NEW. Both are tables (opensm-lfts.dump, "
 		"opensm.fdbs, dump_fts) or both are topologies (ibsim, ibnetdiscover or "
 		"opensm-subnet.lst "
-		"files); one may be - for standard input. Topologies are given the "
-		"tables "
+		"files); one may be - for standard input. Topologies are given the tables "
 		"of a plan made for OLD that grows to NEW, with the LIDs that OLD and "
 		"NEW have in the files, and their missing, additional and swapped cables "
 		"are named. Exit status 1 if anything differs.",

@@ -69,10 +69,10 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 	struct pm_error err;
 
 	if (port->node >= fabric->num_switches)
-		return cli_fail(EXIT_USAGE,
-				"drain: %s is a host: only links between switches can be "
-				"drained",
-				name);
+		return cli_fail(
+			EXIT_USAGE,
+			"drain: %s is a host: only links between switches can be drained",
+			name);
 	if (port->num && pm_fabric_peer_node(fabric, thing) >= fabric->num_switches)
 		return cli_fail(
 			EXIT_USAGE,
@@ -677,8 +677,7 @@ static const struct cli_command drain_command = {
 		"Has a running OpenSM take cables, or all cables of switches, out of "
 		"hosts' paths, new paths first, until `portmajor undrain`; also over "
 		"restarts. Nodes are named as for whatif --fail: by name, pattern with * "
-		"and ?, or GUID. A cable without which hosts would be cut off stays in "
-		"use "
+		"and ?, or GUID. A cable without which hosts would be cut off stays in use "
 		"(\"needed\"). Says first how much busier the busiest link gets, and how "
 		"many uplinks leaves keep: less than half is refused. Then, or without "
 		"operands, lists what is drained: \"out\" "

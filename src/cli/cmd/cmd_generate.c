@@ -418,24 +418,19 @@ static const struct cli_command command = {
 		    "generate [OPTION]... torus SIDE,.. HOSTS\n"
 		    "generate [OPTION]... mesh SIDE,.. HOSTS\n"
 		    "generate [OPTION]... dragonfly GROUPS LEAVES SPINES HOSTS",
-	.about = "Writes an ibsim netlist to standard output.\n"
-		 "  director   LEAVES (36 to 648, in steps of 36) leaves of 18 hosts "
-		 "below\n"
-		 "             18 director chassis: 36 make 648 hosts, 324 5832, 648 "
-		 "11664\n"
-		 "  two-level  HOSTS per leaf, PARALLEL cables from each leaf to each "
-		 "spine\n"
-		 "  xgft       extended generalised fat tree with M children and W "
-		 "parents\n"
-		 "             per level, from the hosts upward (W1 is 1)\n"
-		 "  line-boards  EDGES switches of HOSTS hosts, each with UPLINKS links "
-		 "to\n"
-		 "             the LINES of a director, assigned in turn\n"
-		 "  islands    of LEAVES and SPINES, with HOSTS per leaf; UPLINKS links "
-		 "of\n"
-		 "             each spine go to CORES, assigned in turn\n"
-		 "  torus, mesh  no tree: 1 to 4 dimensions, HOSTS per switch\n"
-		 "  dragonfly  no tree: Dragonfly+, GROUPS of LEAVES and SPINES",
+	.about =
+		"Writes an ibsim netlist to standard output.\n"
+		"  director   LEAVES (36 to 648, in steps of 36) leaves of 18 hosts below\n"
+		"             18 director chassis: 36 make 648 hosts, 324 5832, 648 11664\n"
+		"  two-level  HOSTS per leaf, PARALLEL cables from each leaf to each spine\n"
+		"  xgft       extended generalised fat tree with M children and W parents\n"
+		"             per level, from the hosts upward (W1 is 1)\n"
+		"  line-boards  EDGES switches of HOSTS hosts, each with UPLINKS links to\n"
+		"             the LINES of a director, assigned in turn\n"
+		"  islands    of LEAVES and SPINES, with HOSTS per leaf; UPLINKS links of\n"
+		"             each spine go to CORES, assigned in turn\n"
+		"  torus, mesh  no tree: 1 to 4 dimensions, HOSTS per switch\n"
+		"  dragonfly  no tree: Dragonfly+, GROUPS of LEAVES and SPINES",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 3 + PM_GENERATE_MAX_ISLANDS,

@@ -93,8 +93,7 @@ static void check_lmc(struct preflight *p)
 	else if (lmc && esp0 && !strcmp(esp0, "TRUE"))
 		preflight_report(
 			p, false, "lmc",
-			"lmc_esp0 TRUE with lmc %lu: portmajor declines that; set it to "
-			"FALSE",
+			"lmc_esp0 TRUE with lmc %lu: portmajor declines that; set it to FALSE",
 			lmc);
 	else
 		preflight_report(p, true, "lmc", "%lu", lmc);

@@ -134,8 +134,7 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "rebalance [OPTION]...",
 	.about =
-		"Has a running OpenSM, of several each, go over to the plan's tables "
-		"where "
+		"Has a running OpenSM, of several each, go over to the plan's tables where "
 		"switches hold others: those that were found in them when all files were "
 		"lost, say. New paths come first, and no packet is lost. Prints how far "
 		"tables are off the plan's, from the file that the plugin writes. Exit "

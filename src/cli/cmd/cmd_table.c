@@ -456,8 +456,7 @@ static const struct cli_command command = {
 	.synopsis = "table [OPTION]... NETLIST [--fail WHAT[:PORT]]...",
 	.about =
 		"Prints the flows that each port of a switch carries, every host sending "
-		"to every LID of a host, before and after a failure, and what of the table "
-		"changes.",
+		"to every LID of a host, before and after a failure, and what of the table changes.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = 1,

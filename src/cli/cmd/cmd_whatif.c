@@ -190,8 +190,7 @@ static void print_whatif(const json_t *object)
 	cli_text_print(
 		object,
 		"full load {full_load|block|blocks} for {switches|switch|switches}; "
-		"{switches_cut|switch|switches} cut off; {pairs_cut|pair|pairs} of end "
-		"ports cut\n");
+		"{switches_cut|switch|switches} cut off; {pairs_cut|pair|pairs} of end ports cut\n");
 	if (json_array_size(json_object_get(object, "cut_off"))) {
 		fputs("hosts cut off: ", stdout);
 		cut_off_print(json_object_get(object, "cut_off"));
@@ -498,8 +497,7 @@ static const struct cli_option options[] = {
 	 CLI_MEMBER(struct request, worst), .high = INT32_MAX},
 	{0, "by", "METRIC",
 	 "what is worst: blocks (default; of leaves and hosts pairs_cut), bound, "
-	 "switches, entries, pairs_cut, switches_cut, load or shift, which are found "
-	 "then",
+	 "switches, entries, pairs_cut, switches_cut, load or shift, which are found then",
 	 take_metric, offsetof(struct request, by),
 	 .values = "blocks|bound|switches|entries|pairs_cut|switches_cut|load|shift"},
 	{0, "csv", NULL,

@@ -162,8 +162,7 @@ static void check_value(struct preflight *p, const struct pm_opensm_conf_item *i
 	if (is_flag(usual) && !is_flag(item->value))
 		preflight_report(
 			p, false, "values",
-			"%s:%u: %s must be TRUE or FALSE; OpenSM takes \"%s\" for "
-			"FALSE",
+			"%s:%u: %s must be TRUE or FALSE; OpenSM takes \"%s\" for FALSE",
 			p->conf_path, item->line, item->key, item->value);
 	else if (is_number(usual) && !is_number(item->value))
 		preflight_report(p, false, "values",
@@ -237,6 +236,5 @@ void preflight_check_values(struct preflight *p)
 	if (p->findings == before)
 		preflight_report(
 			p, true, "values",
-			"numbers and flags can be read, files that are named are "
-			"there");
+			"numbers and flags can be read, files that are named are there");
 }

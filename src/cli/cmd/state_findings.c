@@ -302,8 +302,7 @@ static void judge_process(const struct status *status, struct findings *findings
 	if (status->state.killed)
 		add_finding(
 			findings, "process",
-			"OpenSM was killed or has crashed: no process holds the lock of its "
-			"folder");
+			"OpenSM was killed or has crashed: no process holds the lock of its folder");
 	else if (!status->state.running)
 		add_finding(findings, "process", "OpenSM has ended");
 	else if (status->age > (json_int_t)status->max_age)

@@ -186,8 +186,7 @@ static const struct cli_option options[] = {
 	 cli_take_list, offsetof(struct collective_request, ports), .low = 1,
 	 .high = PM_CIRCUITS_MAX_PORTS},
 	{'n', "bytes", "LIST",
-	 "1,1000,1M; 1..1000000 (the default) is 1, 10 and so on; K is 1,024, M "
-	 "1,048,576",
+	 "1,1000,1M; 1..1000000 (the default) is 1, 10 and so on; K is 1,024, M 1,048,576",
 	 cli_take_sizes, offsetof(struct collective_request, sizes), .high = 1000000000},
 	{0, "latency-ns", "N", "delay of a message (default 100000)",
 	 CLI_MEMBER(struct collective_request, latency_ns), .high = 1000000000},

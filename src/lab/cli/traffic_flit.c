@@ -498,8 +498,7 @@ static const struct cli_option options[] = {
 	 "or tree:KxN, the K-ary N-tree (default torus:4x4)",
 	 CLI_MEMBER(struct flit_request, topology)},
 	{0, "lfts", "FILE",
-	 "tables for NETLIST as OpenSM or dump_fts writes them (default: those of its "
-	 "plan)",
+	 "tables for NETLIST as OpenSM or dump_fts writes them (default: those of its plan)",
 	 CLI_MEMBER(struct flit_request, lfts)},
 	{0, "ties", "HOW",
 	 "in a torus, where both directions are as long: parity of the coordinates "

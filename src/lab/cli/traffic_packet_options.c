@@ -195,8 +195,7 @@ const struct cli_option packet_network_options[] = {
 	{0, "mtu", "BYTES", "256 to 4096 (default)", take_mtu,
 	 offsetof(struct packet_request, mtu), .values = "256|512|1024|2048|4096"},
 	{0, "gbps", "N",
-	 "of every link (default: as the file says how wide and fast each is; 200 if it "
-	 "does not)",
+	 "of every link (default: as the file says how wide and fast each is; 200 if it does not)",
 	 CLI_MEMBER(struct packet_request, gbps), .low = 1, .high = 3200},
 	{0, "wire", "TIME", "from one end of a cable to the other (default 50ns)",
 	 TIME(wire)},
@@ -227,8 +226,7 @@ const struct cli_option packet_network_options[] = {
 	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
 	 CLI_MEMBER(struct packet_request, reads), .low = 1, .high = PM_MAX_PORTS},
 	{0, "in-line", NULL,
-	 "no packet passes another one of its input (default: only those for the same "
-	 "output)",
+	 "no packet passes another one of its input (default: only those for the same output)",
 	 CLI_MEMBER(struct packet_request, in_line)},
 	{0, "hoq-life", "N",
 	 "packets that are first in a queue for 4.096 us x 2^N are dropped (default 18, "
@@ -261,8 +259,7 @@ static const struct cli_option options[] = {
 	 .take = take_pattern},
 	{0, "load", "LIST",
 	 "what hosts send, as a share of what their links carry: numbers and "
-	 "FROM..TO/STEP with commas between; STEP is FROM if it is left out (default "
-	 "0.5)",
+	 "FROM..TO/STEP with commas between; STEP is FROM if it is left out (default 0.5)",
 	 .take = take_loads},
 	{0, "poisson", NULL, "messages come at random times (default: evenly)",
 	 CLI_MEMBER(struct packet_request, poisson)},
@@ -295,8 +292,7 @@ static const struct cli_option options[] = {
 	 take_bytes, offsetof(struct packet_request, bytes), .high = PM_MESSAGE_MAX * 64},
 	{.include = packet_network_options},
 	{0, "transport", "HOW",
-	 "none (default): what is lost is lost; or rc: reliable connections, that send "
-	 "it again",
+	 "none (default): what is lost is lost; or rc: reliable connections, that send it again",
 	 take_transport, offsetof(struct packet_request, reliable), .values = "none|rc"},
 	CLI_FAIL(struct packet_request, failed,
 		 "failed at the time of --at; as for whatif"),

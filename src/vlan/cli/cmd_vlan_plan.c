@@ -286,8 +286,7 @@ static void print_vlans(const json_t *result)
 		cli_text_print(
 			result,
 			"cables connect {unreachable_cabled} of these, but over no "
-			"up-then-down path: mend what failed, or attach hosts to "
-			"leaves\n");
+			"up-then-down path: mend what failed, or attach hosts to leaves\n");
 	if (cli_json_number(result, "without_broadcast"))
 		cli_text_print(
 			result,

@@ -57,8 +57,7 @@ static void print_hosts(FILE *file, const struct vlan_job *job, bool changes)
 
 static int write_hosts(FILE *file, const void *arg)
 {
-	fputs("# MAC VLAN PRIORITY # host: of two, that with the higher priority "
-	      "decides\n",
+	fputs("# MAC VLAN PRIORITY # host: of two, that with the higher priority decides\n",
 	      file);
 	print_hosts(file, arg, false);
 	return 0;
