@@ -214,56 +214,26 @@ class DiskFault(labtest.Folders):
                           f"status to tell of {name}")
         self.assertEqual(self.status().returncode, 1)
 
-    def check_killed(self, name, happen, most=None, least=A_REPLACE):
-        self.assertGreaterEqual(self.walk(name, 0, happen, most), least)
+    # The files, and what has each of them written.
+    WRITTEN = {"plan": grow, "drifting": grow, "holds": flap, "state": sweep,
+               "portmajor.prom": sweep}
 
-    def test_killed_plan(self):
-        self.check_killed("plan", DiskFault.grow)
+    def test_killed(self):
+        for name, happen in self.WRITTEN.items():
+            with self.subTest(name):
+                self.assertGreaterEqual(self.walk(name, 0, happen),
+                                        A_REPLACE * (2 if name == "holds" else 1))
 
-    def test_killed_drifting(self):
-        self.check_killed("drifting", DiskFault.grow)
+    def check_errors(self, how):
+        for name, happen in self.WRITTEN.items():
+            with self.subTest(name):
+                self.assertEqual(self.walk(name, how, happen, A_REPLACE), A_REPLACE)
 
-    def test_killed_holds(self):
-        self.check_killed("holds", DiskFault.flap, least=2 * A_REPLACE)
+    def test_full(self):
+        self.check_errors(errno.ENOSPC)
 
-    def test_killed_state(self):
-        self.check_killed("state", DiskFault.sweep, A_REPLACE)
-
-    def test_killed_prom(self):
-        self.check_killed("portmajor.prom", DiskFault.sweep, A_REPLACE)
-
-    def check_errors(self, name, happen, how):
-        self.assertEqual(self.walk(name, how, happen, A_REPLACE), A_REPLACE)
-
-    def test_full_plan(self):
-        self.check_errors("plan", DiskFault.grow, errno.ENOSPC)
-
-    def test_full_drifting(self):
-        self.check_errors("drifting", DiskFault.grow, errno.ENOSPC)
-
-    def test_full_holds(self):
-        self.check_errors("holds", DiskFault.flap, errno.ENOSPC)
-
-    def test_full_state(self):
-        self.check_errors("state", DiskFault.sweep, errno.ENOSPC)
-
-    def test_full_prom(self):
-        self.check_errors("portmajor.prom", DiskFault.sweep, errno.ENOSPC)
-
-    def test_broken_plan(self):
-        self.check_errors("plan", DiskFault.grow, errno.EIO)
-
-    def test_broken_drifting(self):
-        self.check_errors("drifting", DiskFault.grow, errno.EIO)
-
-    def test_broken_holds(self):
-        self.check_errors("holds", DiskFault.flap, errno.EIO)
-
-    def test_broken_state(self):
-        self.check_errors("state", DiskFault.sweep, errno.EIO)
-
-    def test_broken_prom(self):
-        self.check_errors("portmajor.prom", DiskFault.sweep, errno.EIO)
+    def test_broken(self):
+        self.check_errors(errno.EIO)
 
 
 class SlowCase(labtest.Folders):
