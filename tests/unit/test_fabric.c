@@ -375,6 +375,9 @@ static void test_renamed_ports(void **state)
 		assert_int_equal(fabric->ports[s->first_port + p].guid, 0x77);
 	assert_int_equal(fabric->ports[host->first_port + 1].guid, 0x51);
 	assert_int_equal(fabric->nodes[1].guid, 0x78);
+	assert_int_equal(pm_fabric_rename(fabric, 1, 0x77, "third", NULL), -EEXIST);
+	assert_int_equal(fabric->nodes[1].guid, 0x78);
+	assert_string_equal(pm_fabric_name(fabric, 1), "other");
 }
 
 static void test_cut_and_clone(void **state)
