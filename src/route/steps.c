@@ -283,8 +283,6 @@ static void list_after(struct plan *p)
 		for (uint32_t k = p->first[i]; k < p->first[i + 1]; k++)
 			p->after[p->first_after[p->before[k] + 1] -
 				 p->blocks[p->before[k]].behind--] = i;
-	for (uint32_t i = 0; i < p->num_blocks; i++)
-		p->blocks[i].behind = p->first_after[i + 1] - p->first_after[i];
 }
 
 static int list_waits(struct plan *p)
