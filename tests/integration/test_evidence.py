@@ -11,7 +11,7 @@ import unittest
 import labtest
 import pmlab
 import wire
-from test_handover import wait_polled
+from test_handover import take_over
 
 
 class EvidenceCase(labtest.CacheCase):
@@ -120,13 +120,7 @@ class Standby(EvidenceCase):
             # With time-outs, since the one that dies answers no more.
             with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
                           wire=wire.Wire()) as second:
-                second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
-                mark = second.osm.mark()
-                wait_polled(second.osm)
-                fabric.kill_client(first.osm.process)
-                second.osm.wait_log(r"Entering MASTER state", mark.log_offset,
-                                    timeout=pmlab.TIMEOUT_S)
-                second.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+                take_over(fabric, first.osm, second.osm)
                 self.check_back(second, ["h7-3"], before)
 
     def test_host(self):

@@ -132,12 +132,7 @@ class Handover(MasterCase):
                 for number in ALL:
                     members.join(number, "h1-1")
                     members.join(number, "h6-2")
-                mark = second.osm.mark()
-                test_handover.wait_polled(second.osm)
-                fabric.kill_client(first.osm.process)
-                second.osm.wait_log("Entering MASTER state", mark.log_offset,
-                                    timeout=pmlab.TIMEOUT_S)
-                second.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+                test_handover.take_over(fabric, first.osm, second.osm)
                 self.join(second, KEPT)
                 self.wait_cleared(fabric, self.fresh)
                 self.check_back(fabric, second)

@@ -131,6 +131,17 @@ class OverTime(labtest.Folders):
             fabric.lose(target)
         return fabric
 
+    def run_another(self, fabric, engine="minhop"):
+        """The state that OpenSM leaves with another engine."""
+        with simlab.OpenSM(fabric, engine=engine, cache_dir=self.cache) as osm:
+            osm.settle()
+        return State(self.dump(fabric))
+
+    def dump(self, fabric):
+        path = self.folder / "fabric.dump"
+        fabric.dump(path)
+        return path
+
     def lab(self, fabric, *args, **kwargs):
         if self.LMC:
             args += ("-l", str(self.LMC))
@@ -548,11 +559,6 @@ class Duplicates(OverTime):
             self.assertEqual([now.lids[w] for w in both].count(lid), 1)
             self.check_nothing_more(lab)
 
-    def dump(self, fabric):
-        path = self.folder / "fabric.dump"
-        fabric.dump(path)
-        return path
-
     def with_one_guid(self, fabric, osm):
         """Two hosts have one GUID for a while; what OpenSM does about it."""
         osm.settle()
@@ -591,11 +597,7 @@ class FirstStart(OverTime):
 
     def test_keeps_them_until_asked(self):
         fabric = self.fabric()
-        with simlab.OpenSM(fabric, engine="minhop", cache_dir=self.cache) as osm:
-            osm.settle()
-        path = self.folder / "fabric.dump"
-        fabric.dump(path)
-        before = State(path)
+        before = self.run_another(fabric)
         with self.lab(fabric) as lab:
             event = lab.bring_up()
             now = self.check_event(lab, event, before)
@@ -664,11 +666,7 @@ class Migrate(OverTime):
         The manager's own host is not rebooted: it has its planned LID, the first.
         """
         fabric = self.fabric()
-        with simlab.OpenSM(fabric, engine="minhop", cache_dir=self.cache) as osm:
-            osm.settle()
-        path = self.folder / "fabric.dump"
-        fabric.dump(path)
-        before = State(path)
+        before = self.run_another(fabric)
         with self.migrating(fabric) as lab:
             now = self.check_event(lab, lab.bring_up(), before)
             self.assertEqual(now.places, before.places)
@@ -687,8 +685,7 @@ class Migrate(OverTime):
     def test_cable_out_and_in(self):
         """A host that keeps its LID meanwhile is moved as well, and counted."""
         fabric = self.fabric()
-        with simlab.OpenSM(fabric, engine="minhop", cache_dir=self.cache) as osm:
-            osm.settle()
+        self.run_another(fabric)
         with self.migrating(fabric) as lab:
             before = self.check_event(lab, lab.bring_up())
             planned = planned_lids(self.plain.path)
@@ -785,11 +782,7 @@ class Migrate(OverTime):
     def test_no_yes_no(self):
         """What is planned is kept beside what is in use, and counted until they are one."""
         fabric = self.fabric()
-        with simlab.OpenSM(fabric, engine="updn", cache_dir=self.cache) as osm:
-            osm.settle()
-        path = self.folder / "fabric.dump"
-        fabric.dump(path)
-        before = State(path)
+        before = self.run_another(fabric, "updn")
         planned = planned_lids(self.plain.path)
         hosts = [[name] for names in self.ROUND[:2] for name in names]
         first = sum(lid != planned[where] for where, lid in before.lids.items())

@@ -195,6 +195,17 @@ def wait_state(osm, state, since=0):
     return since + found.start()
 
 
+def take_over(fabric, master, standby):
+    """Kills the master. Returns the mark of the standby before; it has swept as master."""
+    wait_state(standby, "STANDBY")
+    mark = standby.mark()
+    wait_polled(standby)
+    fabric.kill_client(master.process)
+    wait_state(standby, "MASTER", mark.log_offset)
+    standby.settle(mark, timeout=TIMEOUT_S)
+    return mark
+
+
 class Handover(SmCase):
     """A and B, each with its own cache folder, on leaves apart."""
 

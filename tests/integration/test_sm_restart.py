@@ -5,7 +5,7 @@
 import labtest
 import pmlab
 import wire
-from test_handover import wait_polled
+from test_handover import take_over
 
 
 class RestartCase(labtest.CacheCase):
@@ -186,14 +186,7 @@ class Standby(RestartCase):
             # With time-outs, since the one that dies answers no more.
             with self.lab(fabric, host="h20-1", conf={**self.POLL, "sm_priority": 2},
                           wire=wire.Wire()) as second:
-                second.osm.wait_log(r"Entering STANDBY state", timeout=pmlab.TIMEOUT_S)
-                # It polls the first one now, so that neither ever stands still.
-                mark = second.osm.mark()
-                wait_polled(second.osm)
-                fabric.kill_client(first.osm.process)
-                second.osm.wait_log(r"Entering MASTER state", mark.log_offset,
-                                    timeout=pmlab.TIMEOUT_S)
-                second.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+                mark = take_over(fabric, first.osm, second.osm)
                 event = pmlab.Event.of("takeover", dict(second.osm.delta(mark)),
                                        second.osm.log(mark.log_offset))
                 self.check_taken_over(second, event, before)
