@@ -124,6 +124,7 @@ static void test_bad(void **state)
 		{"num_ranks 2\nrank 0 {\n}\nrank 0 {\n}", "in:4: rank 0 is given twice"},
 		{"num_ranks 2\nrank 0 {\n", "rank 0 has no end"},
 		{"num_ranks 2\n", "no messages"},
+		{"num_ranks 2\n\x01", "in:2: not text"},
 		{"num_ranks 2\ncalc 3", "in:2: neither num_ranks nor rank"},
 		{"num_ranks 2\nrank 0 {\na:\n}", "in:3: no event after the label"},
 		{"num_ranks 2\nrank 0 {\nsend 3 to 1\n}", "in:3: not \"send"},
