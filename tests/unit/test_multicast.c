@@ -546,6 +546,9 @@ static void test_input(void **state)
 		{"a link",
 		 "MLID 0xc000: port 19 of leaf0 has a link to a switch",
 		 {{0xc000, 1, &link}, {0xc003, 1, &host}}},
+		{"a link behind a host",
+		 "MLID 0xc003: port 19 of leaf0 has a link to a switch",
+		 {{0xc000, 1, &host}, {0xc003, 2, (uint32_t[]){host, link}}}},
 	};
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		if (pm_multicast_route(scene.multicast, rows[i].groups, 2, &tables, NULL,
