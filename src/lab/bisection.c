@@ -6,8 +6,6 @@
 #include <portmajor/base/random.h>
 #include <portmajor/lab/share.h>
 
-#include <errno.h>
-
 struct halves {
 	const struct pm_bisection_config *config;
 	struct pm_bisection *result;

@@ -7,8 +7,6 @@
 
 #include <portmajor/base/pool.h>
 
-#include <errno.h>
-
 #define SAME (1 + 1e-12) /* shares that differ by rounding alone */
 
 struct sharing {

@@ -3,7 +3,6 @@
 #include "lab_commands.h"
 #include "collective_events.h"
 #include "json.h"
-#include "lists.h"
 #include "text.h"
 
 #include <portmajor/lab/circuits.h>

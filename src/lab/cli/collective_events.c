@@ -11,7 +11,6 @@
 #include "json.h"
 #include "text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* The algorithm of each MPI function, as in the paper. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Plays a collective operation on circuits, for the command and for a program's rank. */
 #include "collective_events.h"
-#include "output.h"
 
 #include <errno.h>
 

@@ -2,7 +2,6 @@
 /* Runs jobs and collectives on the packet engine, and describes their results. */
 #include "packet_jobs.h"
 #include "json.h"
-#include "packet_lab.h"
 #include "packet_trace.h"
 #include "text.h"
 
@@ -11,7 +10,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #define FARTHEST 64 /* switches on a path */
 

@@ -9,7 +9,6 @@
 #include <portmajor/base/textfile.h>
 
 #include <inttypes.h>
-#include <string.h>
 
 static int no_memory(void)
 {

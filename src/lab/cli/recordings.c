@@ -8,7 +8,6 @@
 
 #include <dirent.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -7,8 +7,6 @@
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
 
-#include <stdlib.h>
-
 /* failed[port] has both ends of the links that should fail. */
 static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
 			  const struct pm_lft_trace *trace, const char *path)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds the engine of `portmajor-lab traffic`. */
 #include "traffic.h"
-#include "output.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * portmajor-lab traffic --engine cutoff: finds the pairs of hosts that are cut off from a
  * failure to the last LFT Set, with LFT traces of routing engines.
  */
-#include "lab_commands.h"
 #include "json.h"
 #include "failure_options.h"
 #include "outfile.h"

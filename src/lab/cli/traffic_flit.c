@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor-lab traffic --engine flit: wormhole switching with virtual channels. */
-#include "lab_commands.h"
 #include "json.h"
 #include "progress.h"
 #include "planned_tables.h"

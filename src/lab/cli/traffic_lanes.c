@@ -5,7 +5,6 @@
  */
 #include "traffic_packet.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define DATA_VLS 15

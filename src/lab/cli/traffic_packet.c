@@ -4,7 +4,6 @@
 #include "packet_jobs.h"
 #include "packet_lab.h"
 #include "traffic.h"
-#include "traffic_packet.h"
 
 #include <portmajor/base/hash.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Describes the results of the packet engine, as JSON and as text. */
-#include "traffic_packet.h"
 
 #include "json.h"
 #include "packet_jobs.h"

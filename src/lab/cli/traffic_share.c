@@ -5,10 +5,8 @@
  * tables. With --sets: what all hosts exchange with the tables of recordings
  * (share_repaired.c).
  */
-#include "lab_commands.h"
 #include "json.h"
 #include "lists.h"
-#include "failure_options.h"
 #include "planned_tables.h"
 #include "share_repaired.h"
 #include "text.h"
@@ -19,7 +17,6 @@
 #include <portmajor/lab/packet_paths.h>
 #include <portmajor/lab/rates.h>
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

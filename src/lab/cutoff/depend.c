@@ -15,8 +15,6 @@
 #include <portmajor/base/alloc.h>
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define CLOSING (UINT32_C(1) << 31)
 #define PRESENT (UINT32_C(1) << 30) /* as of the last depend_settle */

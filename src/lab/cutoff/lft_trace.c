@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MAGIC "portmajor-sets 1"
 #define BLOCK PM_LFT_BLOCK

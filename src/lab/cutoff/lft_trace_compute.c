@@ -7,8 +7,6 @@
 #include <portmajor/route/order.h>
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define BLOCK PM_LFT_BLOCK
 

@@ -15,8 +15,6 @@
 #include <portmajor/lab/mixture.h>
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define BLOCK PM_LFT_BLOCK
 

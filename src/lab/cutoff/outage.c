@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct follower {
 	const struct pm_fabric *fabric;

@@ -8,7 +8,6 @@
 #include <portmajor/base/alloc.h>
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define NOTHING_YET (UINT32_MAX / 2) /* a cycle that never comes */
 

@@ -8,8 +8,6 @@
  */
 #include "flit_parts.h"
 
-#include <string.h>
-
 enum { STUCK, MOVES };
 
 /* Whether nothing has left a buffer for so long that all its signals have arrived. */
