@@ -18,7 +18,7 @@ static void take_signal(struct pm_flit *flit, uint32_t signal)
 	uint32_t vc = signal >> 1, owner;
 	struct vc *v = &flit->vcs[vc];
 	struct link *link = &flit->links[vc >> flit->vc_shift];
-	uint64_t bit = (uint64_t)1 << (vc & ((1u << flit->vc_shift) - 1));
+	uint64_t bit = flit_bit(flit, vc);
 
 	v->credits++;
 	if (signal & 1) {

@@ -23,9 +23,8 @@ static bool stands(const struct pm_flit *flit, uint32_t vc)
 static uint64_t wanted(const struct pm_flit *flit, uint32_t vc)
 {
 	const struct vc *v = &flit->vcs[vc];
-	uint32_t number = v->next_vc & ((1u << flit->vc_shift) - 1);
 
-	return v->next_vc == PM_NONE ? flit_choice(flit, vc) : (uint64_t)1 << number;
+	return v->next_vc == PM_NONE ? flit_choice(flit, vc) : flit_bit(flit, v->next_vc);
 }
 
 /* The buffer for which a VC waits that the front of `vc` cannot take now. */
@@ -99,7 +98,7 @@ static void note_loop(struct pm_flit *flit, uint32_t vc, uint32_t stuck)
 	do {
 		if (found->length < PM_FLIT_LOOP)
 			found->loop[found->length] = (struct pm_flit_buffer){
-				vc >> flit->vc_shift, vc & ((1u << flit->vc_shift) - 1)};
+				vc >> flit->vc_shift, flit_number(flit, vc)};
 		found->length++;
 		vc = next_stuck(flit, vc);
 	} while (vc != first);

@@ -127,6 +127,17 @@ struct pm_flit {
  */
 #define FLIT_BINS 23552u /* 23 x 1024 */
 
+/* The number of a VC in its link, and its bit. */
+static inline uint32_t flit_number(const struct pm_flit *flit, uint32_t vc)
+{
+	return vc & ((1u << flit->vc_shift) - 1);
+}
+
+static inline uint64_t flit_bit(const struct pm_flit *flit, uint32_t vc)
+{
+	return (uint64_t)1 << flit_number(flit, vc);
+}
+
 static inline uint32_t flit_vc_shift(uint32_t vcs)
 {
 	uint32_t shift = 0;
@@ -136,49 +147,30 @@ static inline uint32_t flit_vc_shift(uint32_t vcs)
 	return shift;
 }
 
-/* The VCs of the lower or upper half. */
-static inline uint64_t flit_half(const struct pm_flit *flit, bool upper)
-{
-	uint64_t lower = ((uint64_t)1 << flit->config.vcs / 2) - 1;
-
-	return upper ? flit->all_vcs & ~lower : lower;
-}
-
 /* The VCs that the packet in front of a VC may take of the link that it wants. */
 static inline uint64_t flit_choice(const struct pm_flit *flit, uint32_t vc)
 {
 	const struct vc *v = &flit->vcs[vc];
 	const struct pm_flit_link *to = &flit->net->links[v->want];
 	const struct pm_flit_link *from = &flit->net->links[vc >> flit->vc_shift];
-	uint32_t number = vc & ((1u << flit->vc_shift) - 1);
-	uint32_t half = flit->config.vcs / 2;
-	bool out = to->to >= flit->net->num_switches, upper;
+	uint32_t number = flit_number(flit, vc), half = flit->config.vcs / 2;
+	uint64_t lower = ((uint64_t)1 << half) - 1;
+	bool out = to->to >= flit->net->num_switches, upper = v->upper;
 
-	switch (flit->config.rule) {
-	case PM_FLIT_ONE:
+	if (flit->config.rule == PM_FLIT_ONE)
 		return 1;
-	case PM_FLIT_HOP:
+	if (flit->config.rule == PM_FLIT_HOP)
 		return (uint64_t)1 << (number + !out);
-	case PM_FLIT_DATELINE:
-		if (out)
-			break;
+	if (flit->config.rule == PM_FLIT_ANY || out)
+		return flit->all_vcs;
+	if (flit->config.rule == PM_FLIT_DATELINE)
 		upper = to->wrap || (from->dimension == to->dimension && number >= half);
-		return flit_half(flit, upper);
-	case PM_FLIT_ROW:
-		if (out)
-			break;
-		return flit_half(flit, v->upper);
-	case PM_FLIT_ANY:
-		break;
-	}
-	return flit->all_vcs;
+	return upper ? flit->all_vcs & ~lower : lower;
 }
 
 static inline bool flit_vc_open(const struct pm_flit *flit, uint32_t vc)
 {
-	uint32_t number = vc & ((1u << flit->vc_shift) - 1);
-
-	return flit->links[vc >> flit->vc_shift].open >> number & 1;
+	return flit->links[vc >> flit->vc_shift].open & flit_bit(flit, vc);
 }
 
 /* Sends a buffer's flow-control signal to the sending end of its link. */

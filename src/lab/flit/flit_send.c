@@ -10,7 +10,7 @@
 
 /* ---- Lists ---- */
 
-void flit_list_vc(struct pm_flit *flit, uint32_t vc)
+static void append_vc(struct pm_flit *flit, uint32_t vc)
 {
 	struct vc *v = &flit->vcs[vc];
 	struct link *link = &flit->links[v->want];
@@ -22,13 +22,11 @@ void flit_list_vc(struct pm_flit *flit, uint32_t vc)
 	else
 		flit->vcs[link->end].after = vc;
 	link->end = vc;
-	v->listed = true;
-	flit->num_listed[flit->net->links[v->want].from]++;
 }
 
-void flit_unlist_vc(struct pm_flit *flit, uint32_t vc)
+static void take_out_vc(struct pm_flit *flit, uint32_t vc)
 {
-	struct vc *v = &flit->vcs[vc];
+	const struct vc *v = &flit->vcs[vc];
 	struct link *link = &flit->links[v->want];
 
 	if (v->before == PM_NONE)
@@ -39,27 +37,20 @@ void flit_unlist_vc(struct pm_flit *flit, uint32_t vc)
 		link->end = v->before;
 	else
 		flit->vcs[v->after].before = v->before;
-	v->listed = false;
-	flit->num_listed[flit->net->links[v->want].from]--;
 }
 
-/* Moves a VC that has sent, and will send again by this link, to the end. */
-static void move_to_end(struct pm_flit *flit, uint32_t vc)
+void flit_list_vc(struct pm_flit *flit, uint32_t vc)
 {
-	struct vc *v = &flit->vcs[vc];
-	struct link *link = &flit->links[v->want];
+	append_vc(flit, vc);
+	flit->vcs[vc].listed = true;
+	flit->num_listed[flit->net->links[flit->vcs[vc].want].from]++;
+}
 
-	if (link->end == vc)
-		return;
-	if (v->before == PM_NONE)
-		link->head = v->after;
-	else
-		flit->vcs[v->before].after = v->after;
-	flit->vcs[v->after].before = v->before;
-	flit->vcs[link->end].after = vc;
-	v->before = link->end;
-	v->after = PM_NONE;
-	link->end = vc;
+void flit_unlist_vc(struct pm_flit *flit, uint32_t vc)
+{
+	take_out_vc(flit, vc);
+	flit->vcs[vc].listed = false;
+	flit->num_listed[flit->net->links[flit->vcs[vc].want].from]--;
 }
 
 /* The link that leads from a switch to a node. */
@@ -90,7 +81,7 @@ static bool takes_upper(struct pm_flit *flit, uint32_t vc, uint32_t node)
 	if (row == PM_FLIT_NO_DIMENSION)
 		return false;
 	if (links[from].dimension == row)
-		return (vc & ((1u << flit->vc_shift) - 1)) >= flit->config.vcs / 2;
+		return flit_number(flit, vc) >= flit->config.vcs / 2;
 	while (links[to].dimension == row && !links[to].wrap)
 		to = find_next_hop(flit, links[to].to, node);
 	return links[to].dimension == row;
@@ -142,7 +133,7 @@ static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what, uint32_t
 	flit->cables[(size_t)slot * flit->net->num_links + i] = (struct moving){vc, what};
 	link->sent++;
 	if (flit->config.flow == PM_FLIT_CREDIT && !--flit->vcs[vc].credits)
-		link->open &= ~((uint64_t)1 << (vc & ((1u << flit->vc_shift) - 1)));
+		link->open &= ~flit_bit(flit, vc);
 }
 
 /* ---- Nodes and switches ---- */
@@ -223,14 +214,13 @@ void flit_send_front(struct pm_flit *flit, uint32_t vc)
 		flit->links[v->want].sending = what & FLIT_TAIL ? PM_NONE : vc;
 	if (!flit_has_stages(flit) && !(what & FLIT_TAIL) && v->ready &&
 	    flit_vc_open(flit, next)) {
-		move_to_end(flit, vc);
+		take_out_vc(flit, vc);
+		append_vc(flit, vc);
 		return;
 	}
 	flit_unlist_vc(flit, vc);
 	if (what & FLIT_TAIL) {
-		uint32_t number = next & ((1u << flit->vc_shift) - 1);
-
-		flit->links[v->want].taken &= ~((uint64_t)1 << number);
+		flit->links[v->want].taken &= ~flit_bit(flit, next);
 		flit->vcs[next].owner = PM_NONE;
 		v->next_vc = PM_NONE;
 	}
@@ -255,8 +245,7 @@ static bool may_leave(struct pm_flit *flit, uint32_t vc)
 		return false;
 	v->next_vc = next;
 	flit->vcs[next].owner = vc;
-	flit->links[v->want].taken |= (uint64_t)1
-				      << (next & ((1u << flit->vc_shift) - 1));
+	flit->links[v->want].taken |= flit_bit(flit, next);
 	return true;
 }
 

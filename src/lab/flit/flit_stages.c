@@ -38,13 +38,13 @@ static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
 static void offer_vc(struct pm_flit *flit, uint32_t next, uint32_t num)
 {
 	const struct stage_vc *output = &flit->stage_vcs[next];
-	uint32_t number = next & ((1u << flit->vc_shift) - 1), best = PM_NONE;
+	uint32_t best = PM_NONE;
 	struct stage_vc *input;
 
 	for (uint32_t i = 0; i < num; i++) {
 		uint32_t vc = flit->asking[i];
 
-		if ((flit_choice(flit, vc) >> number & 1) &&
+		if (flit_choice(flit, vc) & flit_bit(flit, next) &&
 		    (best == PM_NONE || comes_first(vc, best, output->grants)))
 			best = vc;
 	}
@@ -65,8 +65,7 @@ static void take_vc(struct pm_flit *flit, uint32_t vc)
 	flit->stage_vcs[next].grants = vc + 1;
 	flit->vcs[vc].next_vc = next;
 	flit->vcs[next].owner = vc;
-	flit->links[next >> flit->vc_shift].taken |=
-		(uint64_t)1 << (next & ((1u << flit->vc_shift) - 1));
+	flit->links[next >> flit->vc_shift].taken |= flit_bit(flit, next);
 	flit_enter_stages(flit, vc, flit->now + 1);
 	if (!flit_vc_open(flit, next))
 		flit_unlist_vc(flit, vc);
