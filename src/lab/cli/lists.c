@@ -21,6 +21,19 @@ bool cli_size(const char *text, uint32_t low, uint32_t high, uint32_t *bytes)
 	return true;
 }
 
+int cli_find_word(const char *words, const char *word)
+{
+	for (int number = 0;; number++) {
+		size_t length = strcspn(words, "|");
+
+		if (length == strlen(word) && !strncmp(words, word, length))
+			return number;
+		words += length;
+		if (!*words++)
+			return -1;
+	}
+}
+
 static bool read_item(const struct cli_option *option, const char *text, bool sizes,
 		      uint32_t *value)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sizes, and lists of numbers and sizes, as options name them. */
+/* Words, sizes, and lists of numbers and sizes, as options name them. */
 #ifndef PORTMAJOR_CLI_LISTS_H
 #define PORTMAJOR_CLI_LISTS_H
 
@@ -26,5 +26,8 @@ int cli_take_list(const struct cli_option *option, char *argument, void *to);
 int cli_take_sizes(const struct cli_option *option, char *argument, void *to);
 
 json_t *cli_list_json(const struct cli_list *list);
+
+/* The number of a word among words with | between, from 0; -1: not there. */
+int cli_find_word(const char *words, const char *word);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor-lab traffic --engine flit: wormhole switching with virtual channels. */
 #include "json.h"
+#include "lists.h"
 #include "progress.h"
 #include "planned_tables.h"
 #include "traffic.h"
@@ -16,6 +17,7 @@
 #include <time.h>
 
 #define MILLION 1000000u
+#define NOT_GIVEN UINT32_MAX
 
 /* ---- The network ---- */
 
@@ -48,10 +50,10 @@ static int build_net(const struct flit_request *request, struct pm_flit_net **ne
 
 	if (sizes)
 		num = read_sizes(sizes + 1, size, PM_FLIT_MAX_DIMENSIONS);
-	if (request->ties_given && !torus)
+	if (request->ties != NOT_GIVEN && !torus)
 		return cli_fail(EXIT_USAGE, "--ties is for a torus");
 	if (torus && num)
-		rc = pm_flit_net_torus(size, num, request->ties_up, net, &err);
+		rc = pm_flit_net_torus(size, num, request->ties == 1, net, &err);
 	else if (length == 4 && !strncmp(text, "mesh", length) && num == 2)
 		rc = pm_flit_net_mesh(size[0], size[1], net, &err);
 	else if (length == 5 && !strncmp(text, "chain", length) && num == 1)
@@ -342,51 +344,15 @@ static int take_lengths(const struct cli_option *option, char *argument, void *t
 	return take_list(option, argument, 1, to);
 }
 
-/* Finds a word of option->values; its number, or -1 with a message. */
-static int take_word(const struct cli_option *option, const char *argument)
+/* Reads a word of option->values into an enumeration that numbers them from 0. */
+static int take_word(const struct cli_option *option, char *argument, void *to)
 {
-	const char *at = option->values;
+	int number = cli_find_word(option->values, argument);
 
-	for (int number = 0;; number++) {
-		size_t length = strcspn(at, "|");
-
-		if (length == strlen(argument) && !strncmp(at, argument, length))
-			return number;
-		at += length;
-		if (!*at++)
-			break;
-	}
-	cli_fail(EXIT_USAGE, "--%s %s: not one of %s", option->name, argument,
-		 option->values);
-	return -1;
-}
-
-static int take_flow(const struct cli_option *option, char *argument, void *to)
-{
-	int number = take_word(option, argument);
-
-	*(enum pm_flit_flow *)to = number == 1 ? PM_FLIT_SLACK : PM_FLIT_CREDIT;
-	return number < 0 ? EXIT_USAGE : EXIT_FINE;
-}
-
-static int take_rule(const struct cli_option *option, char *argument, void *to)
-{
-	struct flit_request *request = to;
-	int number = take_word(option, argument);
-
-	if (number < 0)
-		return EXIT_USAGE;
-	request->rule_given = true;
-	request->config.rule = (enum pm_flit_rule)number;
-	return EXIT_FINE;
-}
-
-static int take_arrivals(const struct cli_option *option, char *argument, void *to)
-{
-	int number = take_word(option, argument);
-
-	*(enum pm_flit_arrivals *)to = number == 1 ? PM_FLIT_POISSON : PM_FLIT_INTERVAL;
-	return number < 0 ? EXIT_USAGE : EXIT_FINE;
+	*(unsigned int *)to = (unsigned int)number;
+	return number < 0 ? cli_fail(EXIT_USAGE, "--%s %s: not one of %s", option->name,
+				     argument, option->values)
+			  : EXIT_FINE;
 }
 
 /* Reads ROUTING:VC:CROSSBAR:CROSSING, and :CREDIT, in cycles. */
@@ -414,40 +380,6 @@ static int take_router(const struct cli_option *option, char *argument, void *to
 				"cycles up to %d, of VC and CROSSBAR 1 and up",
 				option->name, argument, PM_FLIT_MAX_STAGE);
 	return EXIT_FINE;
-}
-
-static int take_turns(const struct cli_option *option, char *argument, void *to)
-{
-	int number = take_word(option, argument);
-
-	*(enum pm_flit_turns *)to = number == 1 ? PM_FLIT_BY_PACKET : PM_FLIT_BY_FLIT;
-	return number < 0 ? EXIT_USAGE : EXIT_FINE;
-}
-
-static int take_ties(const struct cli_option *option, char *argument, void *to)
-{
-	struct flit_request *request = to;
-	int number = take_word(option, argument);
-
-	request->ties_given = true;
-	request->ties_up = number == 1;
-	return number < 0 ? EXIT_USAGE : EXIT_FINE;
-}
-
-static int take_stop(const struct cli_option *option, char *argument, void *to)
-{
-	struct flit_request *request = to;
-
-	request->stop_given = true;
-	return cli_take_number(option, argument, &request->config.stop);
-}
-
-static int take_go(const struct cli_option *option, char *argument, void *to)
-{
-	struct flit_request *request = to;
-
-	request->go_given = true;
-	return cli_take_number(option, argument, &request->config.go);
 }
 
 /* Reads uniform, shift:N, hotspot:NODE[:PERCENT] or pair:FROM:TO. */
@@ -487,7 +419,10 @@ static int take_pattern(const struct cli_option *option, char *argument, void *t
 	return EXIT_FINE;
 }
 
-#define CONFIG(member) CLI_MEMBER(struct flit_request, config.member)
+#define MEMBER(member) CLI_MEMBER(struct flit_request, member)
+#define CONFIG(member) MEMBER(config.member)
+#define WORD(member, words)                                                              \
+	.take = take_word, .to = offsetof(struct flit_request, member), .values = (words)
 
 static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_FLIT),
@@ -495,21 +430,21 @@ static const struct cli_option options[] = {
 	 "torus:XxY (also of other dimensions; a node at each switch), "
 	 "mesh:SWITCHESxNODES (each switch joined with each), chain:CABLES (two nodes) "
 	 "or tree:KxN, the K-ary N-tree (default torus:4x4)",
-	 CLI_MEMBER(struct flit_request, topology)},
+	 MEMBER(topology)},
 	{0, "lfts", "FILE",
-	 "tables for NETLIST as OpenSM or dump_fts writes them (default: those of its plan)",
-	 CLI_MEMBER(struct flit_request, lfts)},
+	 "tables for NETLIST as OpenSM or dump_fts writes them (default: those of its "
+	 "plan)",
+	 MEMBER(lfts)},
 	{0, "ties", "HOW",
 	 "in a torus, where both directions are as long: parity of the coordinates "
 	 "(default), or always up",
-	 .take = take_ties, .values = "parity|up"},
+	 WORD(ties, "parity|up")},
 	{0, "flow", "CONTROL", "credit (default) or slack: STOP and GO",
-	 .take = take_flow, .to = offsetof(struct flit_request, config.flow),
-	 .values = "credit|slack"},
-	{0, "stop", "N", "slack: STOP is said at N flits (default 68)", .take = take_stop,
+	 WORD(config.flow, "credit|slack")},
+	{0, "stop", "N", "slack: STOP is said at N flits (default 68)", CONFIG(stop),
 	 .low = 1, .high = PM_FLIT_MAX_BUFFER},
-	{0, "go", "N", "slack: GO is said at N flits and less (default 60)",
-	 .take = take_go, .high = PM_FLIT_MAX_BUFFER},
+	{0, "go", "N", "slack: GO is said at N flits and less (default 60)", CONFIG(go),
+	 .high = PM_FLIT_MAX_BUFFER},
 	{0, "cable", "N", "cycles that a flit takes through a cable (default 30)",
 	 CONFIG(cable), .low = 1, .high = PM_FLIT_MAX_CABLE},
 	{0, "delay", "N", "cycles that a flit takes through a switch (default 0)",
@@ -523,14 +458,13 @@ static const struct cli_option options[] = {
 	 "far; default for a torus), dateline (a torus; the upper half from where a row "
 	 "is joined to its beginning), row (likewise, all along such a row), any (default "
 	 "otherwise) or one (VC 0)",
-	 .take = take_rule, .values = "hop|dateline|any|one|row"},
+	 WORD(rule, "hop|dateline|any|one|row")},
 	{0, "reads", "N", "flits that a switch reads of an input in a cycle (default 1)",
 	 CONFIG(reads), .low = 1, .high = PM_MAX_PORTS},
 	{0, "turns", "HOW",
 	 "an output goes on to the next VC after each flit (default) or packet, as the "
 	 "packet engine does",
-	 .take = take_turns, .to = offsetof(struct flit_request, config.turns),
-	 .values = "flit|packet"},
+	 WORD(config.turns, "flit|packet")},
 	{0, "router", "STAGES",
 	 "switches with stages, ROUTING:VC:CROSSBAR:CROSSING[:CREDIT], in cycles: a head "
 	 "is routed, gets a VC, each flit its turn, and crosses; CREDIT is added to what "
@@ -551,22 +485,19 @@ static const struct cli_option options[] = {
 	 .take = take_pattern},
 	{0, "arrivals", "HOW",
 	 "of packets at nodes: at an interval (default) that begins anywhere, or poisson",
-	 .take = take_arrivals, .to = offsetof(struct flit_request, config.arrivals),
-	 .values = "interval|poisson"},
-	{0, "warm-up", "N", "cycles before measuring (default 20000)",
-	 CLI_MEMBER(struct flit_request, warm_up), .high = PM_FLIT_MAX_CYCLES / 2},
-	{0, "cycles", "N", "cycles that are measured (default 60000)",
-	 CLI_MEMBER(struct flit_request, cycles), .low = 1,
+	 WORD(config.arrivals, "interval|poisson")},
+	{0, "warm-up", "N", "cycles before measuring (default 20000)", MEMBER(warm_up),
 	 .high = PM_FLIT_MAX_CYCLES / 2},
-	{0, "seed", "N", "the first seed (default 1)",
-	 CLI_MEMBER(struct flit_request, first_seed), .high = INT32_MAX},
-	{0, "seeds", "N", "each point with so many seeds (default 3)",
-	 CLI_MEMBER(struct flit_request, seeds), .low = 1, .high = FLIT_MAX_SEEDS},
+	{0, "cycles", "N", "cycles that are measured (default 60000)", MEMBER(cycles),
+	 .low = 1, .high = PM_FLIT_MAX_CYCLES / 2},
+	{0, "seed", "N", "the first seed (default 1)", MEMBER(first_seed),
+	 .high = INT32_MAX},
+	{0, "seeds", "N", "each point with so many seeds (default 3)", MEMBER(seeds),
+	 .low = 1, .high = FLIT_MAX_SEEDS},
 	{0, "shard", "I/N",
 	 "just the I-th of N parts of all lengths, loads and seeds: see portmajor-lab merge",
 	 .take = cli_take_shard, .to = offsetof(struct flit_request, shard)},
-	{0, "speed", NULL, "print flit-hops per second of CPU as well",
-	 CLI_MEMBER(struct flit_request, speed)},
+	{0, "speed", NULL, "print flit-hops per second of CPU as well", MEMBER(speed)},
 	CLI_OUTPUT(struct flit_request, output, "no text and no progress bar",
 		   "print JSON, see docs/json.md"),
 	CLI_INCLUDE(struct flit_request, fabric, cli_fabric_options),
@@ -587,12 +518,18 @@ const struct cli_command traffic_flit_command = {
 /* Refuses contradictory options; returns an exit status. */
 static int check_request(struct flit_request *request)
 {
-	if (request->config.flow == PM_FLIT_CREDIT &&
-	    (request->stop_given || request->go_given))
+	struct pm_flit_config *config = &request->config;
+
+	if (config->flow == PM_FLIT_CREDIT &&
+	    (config->stop != NOT_GIVEN || config->go != NOT_GIVEN))
 		return cli_fail(EXIT_USAGE, "--stop and --go are for --flow slack");
+	if (config->stop == NOT_GIVEN)
+		config->stop = 68;
+	if (config->go == NOT_GIVEN)
+		config->go = 60;
 	if (request->netlist && request->topology)
 		return cli_fail(EXIT_USAGE, "either NETLIST or --topology");
-	if (request->netlist && request->ties_given)
+	if (request->netlist && request->ties != NOT_GIVEN)
 		return cli_fail(EXIT_USAGE, "--ties is for a torus");
 	if (request->lfts && !request->netlist)
 		return cli_fail(EXIT_USAGE, "--lfts needs NETLIST");
@@ -616,8 +553,9 @@ static int make_and_run(struct flit_request *request)
 		status = request->netlist ? load_net(request, &fabric, &net)
 					  : build_net(request, &net);
 	if (!status) {
-		if (!request->rule_given)
-			request->config.rule = net->torus ? PM_FLIT_HOP : PM_FLIT_ANY;
+		if (request->rule == NOT_GIVEN)
+			request->rule = net->torus ? PM_FLIT_HOP : PM_FLIT_ANY;
+		request->config.rule = (enum pm_flit_rule)request->rule;
 		status = run_flit(request, net);
 	}
 	pm_flit_net_free(net);
@@ -630,8 +568,10 @@ int traffic_flit(int argc, char **argv)
 	static const uint32_t usual_length = 64;
 	struct flit_request request = {
 		.pattern = "uniform",
-		.config = {.stop = 68,
-			   .go = 60,
+		.rule = NOT_GIVEN,
+		.ties = NOT_GIVEN,
+		.config = {.stop = NOT_GIVEN,
+			   .go = NOT_GIVEN,
 			   .cable = 30,
 			   .buffer = 128,
 			   .vcs = 16,

@@ -24,7 +24,7 @@ struct flit_request {
 	const char *netlist, *topology, *lfts; /* NULL: not given */
 	const char *pattern;
 	struct pm_flit_config config; /* length and load: of the present point */
-	bool stop_given, go_given, rule_given, ties_given, ties_up;
+	uint32_t rule, ties; /* enum pm_flit_rule; 1: up; UINT32_MAX: not given */
 	struct flit_list lengths, loads;
 	uint32_t warm_up, cycles, seeds, first_seed;
 	bool speed;
@@ -47,9 +47,5 @@ json_t *flit_run_json(const struct pm_flit_net *net, const struct flit_run *run)
 
 /* The findings in points or runs. */
 json_t *flit_findings_json(const json_t *points, bool may_lose);
-
-const char *flit_flow_name(enum pm_flit_flow flow);
-const char *flit_rule_name(enum pm_flit_rule rule);
-const char *flit_arrivals_name(enum pm_flit_arrivals arrivals);
 
 #endif

@@ -11,23 +11,6 @@
 
 #define MILLION 1e6
 
-const char *flit_flow_name(enum pm_flit_flow flow)
-{
-	return flow == PM_FLIT_CREDIT ? "credit" : "slack";
-}
-
-const char *flit_rule_name(enum pm_flit_rule rule)
-{
-	static const char *const names[] = {"hop", "dateline", "any", "one", "row"};
-
-	return names[rule];
-}
-
-const char *flit_arrivals_name(enum pm_flit_arrivals arrivals)
-{
-	return arrivals == PM_FLIT_INTERVAL ? "interval" : "poisson";
-}
-
 /* ---- JSON ---- */
 
 static json_t *number_if(bool wanted, uint32_t number)
@@ -64,24 +47,26 @@ static json_t *stages_json(const struct pm_flit_stages *stages)
 json_t *flit_settings_json(const struct flit_request *request,
 			   const struct pm_flit_net *net)
 {
+	static const char *const rules[] = {"hop", "dateline", "any", "one", "row"};
 	const struct pm_flit_config *c = &request->config;
 	bool slack = c->flow == PM_FLIT_SLACK;
 	json_t *settings = pm_json_object((const struct pm_json_member[]){
-		{"flow", json_string(flit_flow_name(c->flow))},
+		{"flow", json_string(slack ? "slack" : "credit")},
 		{"stop", number_if(slack, c->stop)},
 		{"go", number_if(slack, c->go)},
 		{"cable", json_integer(c->cable)},
 		{"buffer", json_integer(c->buffer)},
 		{"vcs", json_integer(c->vcs)},
-		{"vc_rule", json_string(flit_rule_name(c->rule))},
-		{"ties", net->torus ? json_string(request->ties_up ? "up" : "parity")
+		{"vc_rule", json_string(rules[c->rule])},
+		{"ties", net->torus ? json_string(request->ties == 1 ? "up" : "parity")
 				    : json_null()},
 		{"reads", json_integer(c->reads)},
 		{"delay", json_integer(c->delay)},
 		{"turns", json_string(c->turns == PM_FLIT_BY_PACKET ? "packet" : "flit")},
 		{"router", stages_json(&c->stages)},
 		{"pattern", pm_json_text(request->pattern)},
-		{"arrivals", json_string(flit_arrivals_name(c->arrivals))},
+		{"arrivals",
+		 json_string(c->arrivals == PM_FLIT_POISSON ? "poisson" : "interval")},
 		{"warm_up", json_integer(request->warm_up)},
 		{"cycles", json_integer(request->cycles)},
 		{"seed", json_integer(request->first_seed)},

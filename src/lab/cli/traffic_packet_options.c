@@ -157,37 +157,29 @@ static int take_collective(const struct cli_option *option, char *argument, void
 
 int packet_take_placement(const struct cli_option *option, char *argument, void *to)
 {
-	bool *random = to;
+	int number = cli_find_word(option->values, argument);
 
-	*random = !strcmp(argument, "random");
-	return *random || !strcmp(argument, "in-order")
-		       ? EXIT_FINE
-		       : fail_choice(option, "way", argument);
+	*(bool *)to = number == 1;
+	return number < 0 ? fail_choice(option, "way", argument) : EXIT_FINE;
 }
 
 static int take_repair(const struct cli_option *option, char *argument, void *to)
 {
-	static const char *const names[] = {"none", "at-once", "order"};
-	struct repair_config *repair = to;
+	int number = cli_find_word(option->values, argument);
 
-	for (unsigned int i = 0; i < 3; i++)
-		if (!strcmp(argument, names[i])) {
-			repair->kind = (enum repair)i;
-			return EXIT_FINE;
-		}
-	return fail_choice(option, "way", argument);
+	*(enum repair *)to = (enum repair)number;
+	return number < 0 ? fail_choice(option, "way", argument) : EXIT_FINE;
 }
 
 static int take_transport(const struct cli_option *option, char *argument, void *to)
 {
-	bool *reliable = to;
+	int number = cli_find_word(option->values, argument);
 
-	*reliable = !strcmp(argument, "rc");
-	return *reliable || !strcmp(argument, "none")
-		       ? EXIT_FINE
-		       : fail_choice(option, "transport", argument);
+	*(bool *)to = number == 1;
+	return number < 0 ? fail_choice(option, "transport", argument) : EXIT_FINE;
 }
 
+#define MEMBER(member) CLI_MEMBER(struct packet_request, member)
 #define TIME(member)                                                                     \
 	.take = packet_take_time, .to = offsetof(struct packet_request, member)
 
@@ -195,14 +187,15 @@ const struct cli_option packet_network_options[] = {
 	{0, "mtu", "BYTES", "256 to 4096 (default)", take_mtu,
 	 offsetof(struct packet_request, mtu), .values = "256|512|1024|2048|4096"},
 	{0, "gbps", "N",
-	 "of every link (default: as the file says how wide and fast each is; 200 if it does not)",
-	 CLI_MEMBER(struct packet_request, gbps), .low = 1, .high = 3200},
+	 "of every link (default: as the file says how wide and fast each is; 200 if it "
+	 "does not)",
+	 MEMBER(gbps), .low = 1, .high = 3200},
 	{0, "wire", "TIME", "from one end of a cable to the other (default 50ns)",
 	 TIME(wire)},
 	{0, "crossing", "TIME", "from a switch's input to its output (default 100ns)",
 	 TIME(crossing)},
 	{0, "buffer", "N", "of 64 bytes in each input, for each lane (default 256)",
-	 CLI_MEMBER(struct packet_request, buffer), .low = 1, .high = INT16_MAX},
+	 MEMBER(buffer), .low = 1, .high = INT16_MAX},
 	{0, "vls", "N",
 	 "virtual lanes, each with a buffer of its own: 1 (default), 2, 4, 8 or 15",
 	 packet_take_vls, 0, .values = "1|2|4|8|15"},
@@ -222,22 +215,23 @@ const struct cli_option packet_network_options[] = {
 	{0, "high-limit", "N",
 	 "4096 bytes of the former after which one packet of the others may go (default "
 	 "0: one packet; 255: no limit)",
-	 CLI_MEMBER(struct packet_request, lanes.limit), .high = PM_PACKET_NO_LIMIT},
+	 MEMBER(lanes.limit), .high = PM_PACKET_NO_LIMIT},
 	{0, "reads", "N", "packets that may leave an input at once (default: any number)",
-	 CLI_MEMBER(struct packet_request, reads), .low = 1, .high = PM_MAX_PORTS},
+	 MEMBER(reads), .low = 1, .high = PM_MAX_PORTS},
 	{0, "in-line", NULL,
-	 "no packet passes another one of its input (default: only those for the same output)",
-	 CLI_MEMBER(struct packet_request, in_line)},
+	 "no packet passes another one of its input (default: only those for the same "
+	 "output)",
+	 MEMBER(in_line)},
 	{0, "hoq-life", "N",
 	 "packets that are first in a queue for 4.096 us x 2^N are dropped (default 18, "
 	 "as OpenSM's; 20: never)",
-	 CLI_MEMBER(struct packet_request, hoq), .high = 20},
+	 MEMBER(hoq), .high = 20},
 	{0, "timeout", "N",
 	 "reliable connections: answers may take 4.096 us x 2^N (default 14, 67 ms)",
-	 CLI_MEMBER(struct packet_request, timeout), .high = 20},
+	 MEMBER(timeout), .high = 20},
 	{0, "retries", "N",
 	 "reliable connections: without an answer, until a pair is given up (default 7)",
-	 CLI_MEMBER(struct packet_request, retries), .high = 7},
+	 MEMBER(retries), .high = 7},
 	{0},
 };
 
@@ -245,11 +239,11 @@ static const struct cli_option options[] = {
 	TRAFFIC_ENGINE_ROW(TRAFFIC_PACKET),
 	{0, "lfts", "FILE",
 	 "tables as OpenSM or dump_fts wrote them (default: those of the plan)",
-	 CLI_MEMBER(struct packet_request, lfts)},
+	 MEMBER(lfts)},
 	{0, "sets", "FILE",
 	 "a recording (scripts/record-sets): its tables and LIDs, its failure at the time "
 	 "of --at, and its LFT Sets, as long after that as they were",
-	 CLI_MEMBER(struct packet_request, sets)},
+	 MEMBER(sets)},
 	{0, "compare", "FILE", "another one. May be given several times",
 	 .take = cli_take_failed, .to = offsetof(struct packet_request, compare)},
 	{0, "pattern", "PATTERN",
@@ -262,7 +256,7 @@ static const struct cli_option options[] = {
 	 "FROM..TO/STEP with commas between; STEP is FROM if it is left out (default 0.5)",
 	 .take = take_loads},
 	{0, "poisson", NULL, "messages come at random times (default: evenly)",
-	 CLI_MEMBER(struct packet_request, poisson)},
+	 MEMBER(poisson)},
 	{0, "messages", "N",
 	 "in place of a load: each host sends N messages, each when the one before has "
 	 "arrived; or all, as many as there are other hosts",
@@ -273,19 +267,19 @@ static const struct cli_option options[] = {
 	 .take = take_collective, .values = "linear|ring|recursive-doubling|binomial"},
 	{0, "processes", "N",
 	 "in it, one on a host (default: as many as there can be of the hosts of a job)",
-	 CLI_MEMBER(struct packet_request, processes), .low = 1, .high = UINT32_MAX},
-	{0, "repeat", "N", "calls of it, one after the other (default 1)",
-	 CLI_MEMBER(struct packet_request, calls), .low = 1, .high = 1000000},
+	 MEMBER(processes), .low = 1, .high = UINT32_MAX},
+	{0, "repeat", "N", "calls of it, one after the other (default 1)", MEMBER(calls),
+	 .low = 1, .high = 1000000},
 	{0, "jobs", "N",
 	 "each of N jobs, with as many hosts, does that among its own hosts (default 1)",
-	 CLI_MEMBER(struct packet_request, jobs), .low = 1, .high = 65536},
+	 MEMBER(jobs), .low = 1, .high = 65536},
 	{0, "placement", "HOW",
 	 "which hosts jobs and processes get: in-order (default), or random, by the seed",
 	 packet_take_placement, offsetof(struct packet_request, random),
 	 .values = "in-order|random"},
 	{0, "alone", NULL,
 	 "run each job on its own as well, for the share of others in its time",
-	 CLI_MEMBER(struct packet_request, alone)},
+	 MEMBER(alone)},
 	{0, "bytes", "N",
 	 "of a message, or what a collective brings to each process (default: a packet); "
 	 "K is 1,024, M 1,048,576",
@@ -306,34 +300,33 @@ static const struct cli_option options[] = {
 	{0, "repair", "HOW",
 	 "the tables after the failure: none (default), at-once, or order: one after the "
 	 "other as the plugin sends them",
-	 take_repair, offsetof(struct packet_request, repair),
+	 take_repair, offsetof(struct packet_request, repair.kind),
 	 .values = "none|at-once|order"},
 	{0, "repair-after", "TIME",
 	 "when the first block is sent, after the failure (default 0)", TIME(repair_at)},
 	{0, "smp", "TIME", "from sending a block to its answer (default 265us)",
 	 TIME(smp)},
 	{0, "max-wire-smps", "N", "blocks under way at a time (default 4)",
-	 CLI_MEMBER(struct packet_request, repair.wire_smps), .low = 1,
-	 .high = INT32_MAX},
+	 MEMBER(repair.wire_smps), .low = 1, .high = INT32_MAX},
 	{0, "warmup", "TIME",
 	 "before anything is measured (default 50us; of a collective 0)", TIME(warmup)},
 	{0, "time", "TIME",
 	 "that is measured; of a closed loop or collective at most (default 200us; of a "
 	 "collective 1 s)",
 	 TIME(time)},
-	{0, "batches", "N", "parts of that, for confidence (default 20)",
-	 CLI_MEMBER(struct packet_request, batches), .low = 2, .high = PM_PACKET_BATCHES},
+	{0, "batches", "N", "parts of that, for confidence (default 20)", MEMBER(batches),
+	 .low = 2, .high = PM_PACKET_BATCHES},
 	{0, "window", "TIME", "also print what happened in every such time",
 	 TIME(window)},
-	{0, "seed", "N", "of all that is random (default 1)",
-	 CLI_MEMBER(struct packet_request, seed), .high = UINT32_MAX},
+	{0, "seed", "N", "of all that is random (default 1)", MEMBER(seed),
+	 .high = UINT32_MAX},
 	{0, "seeds", "N", "each load with so many seeds, from that on (default 1)",
-	 CLI_MEMBER(struct packet_request, seeds), .low = 1, .high = PACKET_MAX_SEEDS},
+	 MEMBER(seeds), .low = 1, .high = PACKET_MAX_SEEDS},
 	{0, "shard", "I/N",
 	 "just the I-th of N parts of all loads and seeds: see portmajor-lab merge",
 	 .take = cli_take_shard, .to = offsetof(struct packet_request, shard)},
 	{0, "timing", NULL, "print CPU time too, so that no two runs print the same",
-	 CLI_MEMBER(struct packet_request, timing)},
+	 MEMBER(timing)},
 	CLI_OUTPUT(struct packet_request, output, "no text and no progress bar",
 		   "print JSON, see docs/json.md"),
 	CLI_INCLUDE(struct packet_request, fabric, cli_fabric_options),
