@@ -37,27 +37,19 @@ static json_t *cost_json(const struct collective_request *request,
 static int describe_size(const struct collective_request *request,
 			 enum pm_collective algorithm, uint32_t bytes, json_t *rows)
 {
-	json_t *row = json_pack("{s:I}", "bytes", (json_int_t)bytes);
-	json_t *kept = json_array();
-	int status;
+	json_t *row = json_pack("{s:I, s:n, s:[]}", "bytes", (json_int_t)bytes, "naive",
+				"proposed");
+	int status = EXIT_FINE;
 
-	json_object_set_new(row, "naive",
-			    cost_json(request, algorithm, bytes,
-				      (struct circuit_rule){.ports = 1}, &status));
-	for (uint32_t i = 0; !status && i < request->ports.num; i++)
-		json_array_append_new(
-			kept,
-			cost_json(request, algorithm, bytes,
-				  (struct circuit_rule){.ports = request->ports.values[i],
-							.kept = true},
-				  &status));
-	json_object_set_new(row, "proposed", kept);
-	if (!status)
-		json_object_set_new(row, "ideal",
-				    cost_json(request, algorithm, bytes,
-					      (struct circuit_rule){PM_CIRCUITS_MAX_PORTS,
-								    true, true},
-					      &status));
+	for (uint32_t i = 0; !status && i < collective_num_rules(request); i++) {
+		struct circuit_rule rule = collective_rule(request, i);
+		json_t *cost = cost_json(request, algorithm, bytes, rule, &status);
+
+		if (rule.kept && !rule.ideal)
+			json_array_append_new(json_object_get(row, rule.name), cost);
+		else
+			json_object_set_new(row, rule.name, cost);
+	}
 	json_array_append_new(rows, row);
 	return status;
 }
@@ -174,35 +166,37 @@ static int take_algorithm(const struct cli_option *option, char *argument, void 
 		       : EXIT_FINE;
 }
 
+#define MEMBER(member) CLI_MEMBER(struct collective_request, member)
+
 static const struct cli_option options[] = {
 	{'a', "algorithm", "NAME", "which (default: all)", take_algorithm,
 	 offsetof(struct collective_request, algorithm),
 	 .values = "linear|ring|recursive-doubling|binomial|all"},
 	{'p', "processes", "N",
 	 "a power of two (linear: 2 and more; ring: even, 4 and more; default 32)",
-	 CLI_MEMBER(struct collective_request, processes), .high = UINT32_MAX},
+	 MEMBER(processes), .high = UINT32_MAX},
 	{'k', "ports", "LIST", "ports of a process: 2,3,4 (the default) or 2..4",
 	 cli_take_list, offsetof(struct collective_request, ports), .low = 1,
 	 .high = PM_CIRCUITS_MAX_PORTS},
 	{'n', "bytes", "LIST",
 	 "1,1000,1M; 1..1000000 (the default) is 1, 10 and so on; K is 1,024, M 1,048,576",
 	 cli_take_sizes, offsetof(struct collective_request, sizes), .high = 1000000000},
-	{0, "latency-ns", "N", "delay of a message (default 100000)",
-	 CLI_MEMBER(struct collective_request, latency_ns), .high = 1000000000},
-	{0, "mbps", "N", "rate of a circuit (default 1000)",
-	 CLI_MEMBER(struct collective_request, mbps), .low = 1, .high = 10000000},
+	{0, "latency-ns", "N", "delay of a message (default 100000)", MEMBER(latency_ns),
+	 .high = 1000000000},
+	{0, "mbps", "N", "rate of a circuit (default 1000)", MEMBER(mbps), .low = 1,
+	 .high = 10000000},
 	{0, "setup-us", "N", "to set up a circuit and to take it down (default 10000)",
-	 CLI_MEMBER(struct collective_request, setup_us), .high = 100000000},
+	 MEMBER(setup_us), .high = 100000000},
 	{0, "circuits", "N",
 	 "so many at a time (default 0: any number); the equations know nothing of it",
-	 CLI_MEMBER(struct collective_request, circuits), .high = UINT32_MAX},
+	 MEMBER(circuits), .high = UINT32_MAX},
 	{0, "events", "FILE",
 	 "play the events of one rank, a JSON list of {\"compute\": SECONDS} and "
 	 "{\"call\": \"Alltoall\", \"bytes\": N}, instead of sizes",
-	 CLI_MEMBER(struct collective_request, events)},
+	 MEMBER(events)},
 	{0, "call-setups", "N",
 	 "with --events: set-ups that each call waits for on top (default 0)",
-	 CLI_MEMBER(struct collective_request, call_setups), .high = 1000},
+	 MEMBER(call_setups), .high = 1000},
 	CLI_OUTPUT(struct collective_request, output, "print nothing",
 		   "print JSON, see docs/json.md"),
 	{0},
@@ -254,9 +248,8 @@ static int describe_algorithms(const struct collective_request *request, json_t 
 	uint64_t algorithms =
 		request->algorithm == PM_NUM_COLLECTIVES ? PM_NUM_COLLECTIVES : 1;
 
-	/* naive, with this number of ports, and ideal */
 	lab_steps_begin(request->steps,
-			algorithms * request->sizes.num * (2 + request->ports.num),
+			algorithms * request->sizes.num * collective_num_rules(request),
 			request->output.quiet);
 	for (unsigned int i = 0; !status && i < PM_NUM_COLLECTIVES; i++)
 		if (request->algorithm == PM_NUM_COLLECTIVES ||

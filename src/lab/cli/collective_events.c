@@ -87,8 +87,7 @@ static int play_event(const struct collective_request *request, const json_t *ev
 /* Plays the events by one rule, and adds its results to *rules; returns an exit status.
  */
 static int play_rule(const struct collective_request *request, const json_t *events,
-		     const char *name, struct circuit_rule rule, json_t **rules,
-		     struct played *played)
+		     struct circuit_rule rule, json_t **rules, struct played *played)
 {
 	const json_t *event;
 	int status = EXIT_FINE;
@@ -101,7 +100,7 @@ static int play_rule(const struct collective_request *request, const json_t *eve
 		lab_steps_next(request->steps);
 	}
 	*rules = pm_json_append(*rules,
-				json_pack("{s:s, s:I, s:f, s:I}", "circuits", name,
+				json_pack("{s:s, s:I, s:f, s:I}", "circuits", rule.name,
 					  "ports", (json_int_t)rule.ports, "seconds",
 					  played->seconds, "setups",
 					  (json_int_t)(rule.ideal ? 0 : played->setups)));
@@ -118,22 +117,11 @@ int collective_events_play(const struct collective_request *request, json_t **ob
 					request->events);
 
 	lab_steps_begin(request->steps,
-			(2 + request->ports.num) * (json_array_size(events) + 1),
+			collective_num_rules(request) * (json_array_size(events) + 1),
 			request->output.quiet);
-	if (!status)
-		status = play_rule(request, events, "naive",
-				   (struct circuit_rule){.ports = 1}, &rules, &played);
-	for (uint32_t i = 0; !status && i < request->ports.num; i++)
-		status =
-			play_rule(request, events, "proposed",
-				  (struct circuit_rule){.ports = request->ports.values[i],
-							.kept = true},
-				  &rules, &played);
-	if (!status)
-		status = play_rule(
-			request, events, "ideal",
-			(struct circuit_rule){PM_CIRCUITS_MAX_PORTS, true, true}, &rules,
-			&played);
+	for (uint32_t i = 0; !status && i < collective_num_rules(request); i++)
+		status = play_rule(request, events, collective_rule(request, i), &rules,
+				   &played);
 	lab_steps_end(request->steps);
 	*object = json_pack(
 		"{s:o, s:I, s:I, s:f, s:I, s:o}", "file", pm_json_text(request->events),

@@ -21,12 +21,17 @@ struct collective_request {
 	struct lab_steps *steps; /* of all operations */
 };
 
-/* A rule for circuits: naive, proposed or ideal. */
+/* A rule for circuits. */
 struct circuit_rule {
+	const char *name; /* "naive", "proposed" or "ideal" */
 	uint32_t ports;
-	bool kept;
-	bool ideal;
+	bool kept, ideal;
 };
+
+/* The rules: naive, proposed with each number of ports, and ideal. */
+uint32_t collective_num_rules(const struct collective_request *request);
+struct circuit_rule collective_rule(const struct collective_request *request,
+				    uint32_t number);
 
 struct pm_circuit_costs collective_costs(const struct collective_request *request,
 					 struct circuit_rule rule);

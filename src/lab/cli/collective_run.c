@@ -4,6 +4,22 @@
 
 #include <errno.h>
 
+uint32_t collective_num_rules(const struct collective_request *request)
+{
+	return request->ports.num + 2;
+}
+
+struct circuit_rule collective_rule(const struct collective_request *request,
+				    uint32_t number)
+{
+	if (!number)
+		return (struct circuit_rule){"naive", 1, false, false};
+	if (number <= request->ports.num)
+		return (struct circuit_rule){
+			"proposed", request->ports.values[number - 1], true, false};
+	return (struct circuit_rule){"ideal", PM_CIRCUITS_MAX_PORTS, true, true};
+}
+
 struct pm_circuit_costs collective_costs(const struct collective_request *request,
 					 struct circuit_rule rule)
 {
