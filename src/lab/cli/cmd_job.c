@@ -5,6 +5,8 @@
 #include "lab_commands.h"
 #include "job.h"
 #include "lists.h"
+#include "memory.h"
+#include "text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +102,8 @@ static int parse_pattern(struct packet_request *packet, char *text)
 		packet->trace = text + 5;
 		return EXIT_FINE;
 	}
-	whole = strdup(text);
+	whole = cli_text_make("%s", text);
 	name = strsep(&text, ":");
-	if (!whole)
-		cli_no_memory();
 	packet->bytes = DEFAULT_BYTES;
 	if (!parse_name(packet, name))
 		status = fail_pattern(whole);
@@ -152,12 +152,10 @@ static int complete(struct job_request *request)
  */
 static char **spread_lists(int argc, char **argv, int *count)
 {
-	char **spread = calloc(2 * (size_t)argc + 1, sizeof(*spread));
+	char **spread = lab_array(2 * (size_t)argc + 1, sizeof(*spread));
 	static char option[] = "--compare";
 	bool listed = false;
 
-	if (!spread)
-		cli_no_memory();
 	*count = 0;
 	for (int i = 0; i < argc; i++) {
 		bool begins =
@@ -191,13 +189,11 @@ static int read_request(int argc, char **argv, struct job_request *request)
 static int run_job(int argc, char **argv)
 {
 	struct job_request request = {.engine = "ours", .repeat = 1};
-	int status = packet_request_begin(&request.packet, argc);
+	int status;
 
-	request.compare.list = calloc((size_t)argc, sizeof(char *));
-	if (!status && !request.compare.list)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	if (!status)
-		status = read_request(argc, argv, &request);
+	packet_request_begin(&request.packet, argc);
+	request.compare.list = lab_array((size_t)argc, sizeof(char *));
+	status = read_request(argc, argv, &request);
 	if (status < 0)
 		status = job_run(&request,
 				 optind + 1 < argc ? argv[optind + 1] : DEFAULT_FABRIC);

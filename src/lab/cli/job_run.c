@@ -3,10 +3,10 @@
 #include "job.h"
 
 #include "json.h"
+#include "memory.h"
 #include "packet_jobs.h"
 #include "packet_trace.h"
-
-#include <portmajor/base/alloc.h>
+#include "text.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -80,8 +80,8 @@ static int choose_recording(const struct job *job, const char *name, char **path
 	if (status || *path || ours)
 		return status;
 	if (access(name, F_OK) == 0) {
-		*path = strdup(name);
-		return *path ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
+		*path = cli_text_make("%s", name);
+		return EXIT_FINE;
 	}
 	return job->recordings.fabric
 		       ? cli_fail(EXIT_INPUT,
@@ -119,9 +119,7 @@ static int begin_job(struct job *job, const char *netlist)
 	const struct cli_failed *compare = &job->request->compare;
 	int status = read_fabric(job, netlist);
 
-	job->engines = pm_array((size_t)compare->num + 1, sizeof(*job->engines));
-	if (!job->engines)
-		return cli_fail(EXIT_INPUT, "out of memory");
+	job->engines = lab_array((size_t)compare->num + 1, sizeof(*job->engines));
 	if (!status)
 		status = begin_engine(job, job->request->engine);
 	for (uint32_t i = 0; i < compare->num && !status; i++)

@@ -2,10 +2,10 @@
 /* Runs jobs and collectives on the packet engine, and describes their results. */
 #include "packet_jobs.h"
 #include "json.h"
+#include "memory.h"
 #include "packet_trace.h"
 #include "text.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/random.h>
 
 #include <errno.h>
@@ -60,9 +60,7 @@ int packet_jobs_begin(struct packet_lab *lab)
 	if (jobs->hosts < 2)
 		return cli_fail(EXIT_USAGE, "--jobs %u: %u hosts are fewer than two each",
 				jobs->num, lab->scene.num_hosts);
-	jobs->order = pm_array(lab->scene.num_hosts, sizeof(*jobs->order));
-	if (!jobs->order)
-		return cli_fail(EXIT_INPUT, "out of memory");
+	jobs->order = lab_array(lab->scene.num_hosts, sizeof(*jobs->order));
 	if (!request->collective)
 		return EXIT_FINE;
 	status = begin_collective(lab);

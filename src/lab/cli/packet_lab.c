@@ -2,7 +2,9 @@
 /* Prepares runs of the packet engine: patterns, rates and times. */
 #include "packet_lab.h"
 
+#include "memory.h"
 #include "packet_jobs.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,14 +22,12 @@ static int read_host(struct packet_lab *lab, const char **rest)
 {
 	const char *text = lab->request->pattern_argument;
 	const char *colon = text ? strrchr(text, ':') : NULL;
-	char *name;
 
 	*rest = NULL;
 	lab->node = scene_host(&lab->scene, text ? text : "");
 	if (lab->node == PM_NONE && colon) {
-		name = strndup(text, (size_t)(colon - text));
-		if (!name)
-			return cli_fail(EXIT_INPUT, "out of memory");
+		char *name = cli_text_make("%.*s", (int)(colon - text), text);
+
 		lab->node = scene_host(&lab->scene, name);
 		free(name);
 		*rest = colon + 1;
@@ -102,10 +102,8 @@ static int configure_rates(struct packet_lab *lab)
 	lab->tick = GBPS_FS / (lab->request->gbps ? lab->request->gbps : PACKET_GBPS);
 	if (lab->request->gbps)
 		return EXIT_FINE;
-	lab->ticks = calloc(fabric->num_ports, sizeof(*lab->ticks));
-	lab->host_ticks = calloc(lab->scene.num_hosts, sizeof(*lab->host_ticks));
-	if (!lab->ticks || !lab->host_ticks)
-		return cli_fail(EXIT_INPUT, "out of memory");
+	lab->ticks = lab_array(fabric->num_ports, sizeof(*lab->ticks));
+	lab->host_ticks = lab_array(lab->scene.num_hosts, sizeof(*lab->host_ticks));
 	if (pm_rates_find(fabric, lab->ticks, &lab->rates, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	if (lab->rates.num)
@@ -115,17 +113,14 @@ static int configure_rates(struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
-/* Sets the service levels of hosts; returns an exit status. */
-static int configure_sls(struct packet_lab *lab)
+/* Sets the service levels of hosts. */
+static void configure_sls(struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
 
-	lab->sls = calloc(lab->scene.num_hosts, 1);
-	if (!lab->sls)
-		return cli_fail(EXIT_INPUT, "out of memory");
+	lab->sls = lab_array(lab->scene.num_hosts, 1);
 	for (uint32_t h = 0; h < lab->scene.num_hosts; h++)
 		lab->sls[h] = request->sls[h % request->num_sls];
-	return EXIT_FINE;
 }
 
 /* The requested length, or as much as there are ticks. */
@@ -323,8 +318,7 @@ int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
 	status = configure_rates(lab);
 	if (request->time == PACKET_UNSET)
 		request->time = longest_time(lab);
-	if (!status)
-		status = configure_sls(lab);
+	configure_sls(lab);
 	if (!status)
 		status = configure_pattern(lab);
 	if (!status)

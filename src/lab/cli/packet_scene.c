@@ -2,32 +2,14 @@
 /* Reads the input of the packet engine: hosts, tables, failures and repairs. */
 #include "packet_scene.h"
 
-#include "output.h"
+#include "memory.h"
 #include "trace_check.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
 
 #include <inttypes.h>
 
-static int no_memory(void)
-{
-	return cli_fail(EXIT_INPUT, "out of memory");
-}
-
 /* ---- Hosts and tables ---- */
-
-/* Lists all end nodes' ports with a link to a switch, by switch and port. */
-static int list_hosts(struct scene *scene)
-{
-	const struct pm_fabric *fabric = scene->fabric;
-
-	scene->hosts = pm_array(fabric->num_ports, sizeof(*scene->hosts));
-	if (!scene->hosts)
-		return no_memory();
-	scene->num_hosts = pm_packet_list_hosts(fabric, scene->hosts);
-	return EXIT_FINE;
-}
 
 static int plan_tables(struct scene *scene, const struct cli_fabric *config)
 {
@@ -37,9 +19,7 @@ static int plan_tables(struct scene *scene, const struct cli_fabric *config)
 	if (status)
 		return status;
 	scene->length = pm_routes_stride(scene->tables.routes);
-	scene->lfts = pm_array(fabric->num_switches, scene->length);
-	if (!scene->lfts)
-		return no_memory();
+	scene->lfts = lab_array(fabric->num_switches, scene->length);
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		memcpy(scene->lfts + (size_t)sw * scene->length,
 		       pm_routes_table(scene->tables.routes, sw), scene->length);
@@ -96,9 +76,7 @@ static int copy_lfts(struct scene *scene, const struct pm_lfts *lfts, const char
 	for (uint32_t i = 0; i < lfts->num_switches; i++)
 		if (lfts->switches[i].length > scene->length)
 			scene->length = lfts->switches[i].length;
-	scene->lfts = pm_array(fabric->num_switches, scene->length);
-	if (!scene->lfts)
-		return no_memory();
+	scene->lfts = lab_array(fabric->num_switches, scene->length);
 	memset(scene->lfts, PM_LFT_KEEP, (size_t)fabric->num_switches * scene->length);
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
 		const struct pm_lft_switch *found =
@@ -155,7 +133,7 @@ static int recorded_tables(struct scene *scene, const char *path)
 	scene->lfts =
 		pm_copy(scene->recording->tables, fabric->num_switches, scene->length);
 	if (!scene->lfts)
-		return no_memory();
+		cli_no_memory();
 	for (uint32_t h = 0; h < scene->num_hosts; h++) {
 		scene->hosts[h].lid = scene->recording->lid[scene->hosts[h].port];
 		if (!scene->hosts[h].lid)
@@ -178,7 +156,7 @@ static int recorded_failure(struct scene *scene, const struct scene_config *conf
 	scene->failed.list = pm_copy(recording->failed, recording->num_failed,
 				     sizeof(*recording->failed));
 	if (!scene->failed.list)
-		return no_memory();
+		cli_no_memory();
 	scene->failed.num = recording->num_failed;
 	return EXIT_FINE;
 }
@@ -189,8 +167,10 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 
 	if (!status && config->lfts)
 		status = file_tables(scene, config->lfts);
-	if (!status)
-		status = list_hosts(scene);
+	if (!status) {
+		scene->hosts = lab_array(scene->fabric->num_ports, sizeof(*scene->hosts));
+		scene->num_hosts = pm_packet_list_hosts(scene->fabric, scene->hosts);
+	}
 	if (!status && config->sets)
 		status = recorded_tables(scene, config->sets);
 	if (!status && !config->lfts && !config->sets)

@@ -2,7 +2,7 @@
 /* Makes hosts' messages from event lists. */
 #include "packet_trace.h"
 
-#include <portmajor/base/alloc.h>
+#include "memory.h"
 
 #define BLOCK 64
 
@@ -13,19 +13,15 @@ static uint64_t ticks_of(const struct packet_lab *lab, uint64_t ns)
 	return (uint64_t)(ticks + 0.5);
 }
 
-static int allocate_trace(struct packet_trace *trace)
+static void allocate_trace(struct packet_trace *trace)
 {
 	const struct pm_goal *goal = trace->goal;
 
-	trace->list = pm_array(goal->num, sizeof(*trace->list));
-	trace->starts = pm_array(goal->num, sizeof(*trace->starts));
-	trace->delays = pm_array(goal->num, sizeof(*trace->delays));
-	trace->before = pm_array(goal->num_waits, sizeof(*trace->before));
-	trace->after = pm_array(goal->num_waits, sizeof(*trace->after));
-	return trace->list && trace->starts && trace->delays && trace->before &&
-			       trace->after
-		       ? EXIT_FINE
-		       : cli_fail(EXIT_INPUT, "out of memory");
+	trace->list = lab_array(goal->num, sizeof(*trace->list));
+	trace->starts = lab_array(goal->num, sizeof(*trace->starts));
+	trace->delays = lab_array(goal->num, sizeof(*trace->delays));
+	trace->before = lab_array(goal->num_waits, sizeof(*trace->before));
+	trace->after = lab_array(goal->num_waits, sizeof(*trace->after));
 }
 
 static void convert(const struct packet_lab *lab, struct packet_trace *trace)
@@ -56,22 +52,18 @@ static void convert(const struct packet_lab *lab, struct packet_trace *trace)
 
 int packet_trace_begin(const struct packet_lab *lab, struct packet_trace **result)
 {
-	struct packet_trace *trace = calloc(1, sizeof(*trace));
+	struct packet_trace *trace = lab_array(1, sizeof(*trace));
 	struct pm_error err;
-	int status;
 
 	*result = trace;
-	if (!trace)
-		return cli_fail(EXIT_INPUT, "out of memory");
 	if (pm_goal_read(lab->request->trace, &trace->goal, &err))
 		return cli_fail(EXIT_INPUT, "%s", err.text);
 	if (trace->goal->ranks > lab->jobs.hosts)
 		return cli_fail(EXIT_INPUT, "%s has %u ranks; there are %u hosts",
 				lab->request->trace, trace->goal->ranks, lab->jobs.hosts);
-	status = allocate_trace(trace);
-	if (!status)
-		convert(lab, trace);
-	return status;
+	allocate_trace(trace);
+	convert(lab, trace);
+	return EXIT_FINE;
 }
 
 void packet_trace_free(struct packet_trace *trace)

@@ -2,9 +2,8 @@
 /* Finds the traces of LFT Sets in the package. */
 #include "recordings.h"
 
-#include "output.h"
-
-#include <portmajor/base/alloc.h>
+#include "memory.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -15,11 +14,7 @@
 
 static char *join_path(const char *folder, const char *rest)
 {
-	char *path;
-
-	if (asprintf(&path, "%s/%s", folder, rest) < 0)
-		cli_no_memory();
-	return path;
+	return cli_text_make("%s/%s", folder, rest);
 }
 
 static bool is_kind(const char *path, mode_t kind)
@@ -61,9 +56,7 @@ int recordings_begin(struct recordings *recordings, const char *folder)
 	*recordings = (struct recordings){0};
 	if (folder && !is_kind(folder, S_IFDIR))
 		return cli_fail(EXIT_INPUT, "%s: no folder of recordings", folder);
-	recordings->folder = folder ? strdup(folder) : find_folder();
-	if (folder && !recordings->folder)
-		cli_no_memory();
+	recordings->folder = folder ? cli_text_make("%s", folder) : find_folder();
 	return EXIT_FINE;
 }
 
@@ -126,8 +119,8 @@ int recordings_find_netlist(struct recordings *recordings, const char *name, cha
 	char *folder, *names;
 
 	if (access(name, F_OK) == 0) {
-		*path = strdup(name);
-		return *path ? EXIT_FINE : cli_fail(EXIT_INPUT, "out of memory");
+		*path = cli_text_make("%s", name);
+		return EXIT_FINE;
 	}
 	if (recordings->folder && !strchr(name, '/')) {
 		folder = join_path(recordings->folder, name);
@@ -165,14 +158,12 @@ static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t
 static int check_recording(const char *path, const struct pm_fabric *fabric,
 			   const struct pm_ports *ports, bool *same)
 {
-	uint8_t *wanted = pm_array(fabric->num_ports, 1);
-	uint8_t *there = pm_array(fabric->num_ports, 1);
+	uint8_t *wanted = lab_array(fabric->num_ports, 1);
+	uint8_t *there = lab_array(fabric->num_ports, 1);
 	struct pm_lft_trace *trace = NULL;
 	struct pm_error err;
 	int status = EXIT_FINE;
 
-	if (!wanted || !there)
-		cli_no_memory();
 	if (pm_lft_trace_read(path, fabric, &trace, &err)) {
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	} else {
@@ -225,8 +216,7 @@ int recordings_find_engine(const struct recordings *recordings, const char *name
 	if (!recordings->fabric || strchr(name, '/'))
 		return EXIT_FINE;
 	of_fabric = join_path(recordings->folder, recordings->fabric);
-	if (asprintf(&file, "%.*s.sets", (int)engine_length(name), name) < 0)
-		cli_no_memory();
+	file = cli_text_make("%.*s.sets", (int)engine_length(name), name);
 	num = list_folder(of_fabric, &list);
 	for (int i = 0; i < num && !status && !*path; i++) {
 		char *folder = join_path(of_fabric, list[i]->d_name);

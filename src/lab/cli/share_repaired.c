@@ -5,6 +5,7 @@
  */
 #include "share_repaired.h"
 #include "json.h"
+#include "memory.h"
 #include "progress_steps.h"
 #include "text.h"
 
@@ -155,14 +156,11 @@ static int find_throughput(struct scene *scene, const struct pm_fabric *fabric,
 }
 
 /* Writes all Sets that arrive into the tables. */
-static int write_sets(struct pm_lft_trace *trace)
+static void write_sets(struct pm_lft_trace *trace)
 {
-	struct pm_lft_trace_arrival *list = calloc(trace->num + 1, sizeof(*list));
-	uint32_t num;
+	struct pm_lft_trace_arrival *list = lab_array(trace->num, sizeof(*list));
+	uint32_t num = pm_lft_trace_arrivals(trace, list);
 
-	if (!list)
-		return cli_fail(EXIT_INPUT, "out of memory");
-	num = pm_lft_trace_arrivals(trace, list);
 	for (uint32_t i = 0; i < num; i++) {
 		const struct pm_lft_trace_set *set = &trace->set[list[i].set];
 
@@ -171,7 +169,6 @@ static int write_sets(struct pm_lft_trace *trace)
 		       trace->entries + (size_t)list[i].set * PM_LFT_BLOCK, PM_LFT_BLOCK);
 	}
 	free(list);
-	return EXIT_FINE;
 }
 
 static int judge_repair(struct scene *scene, struct pm_lft_trace *trace,
@@ -179,12 +176,13 @@ static int judge_repair(struct scene *scene, struct pm_lft_trace *trace,
 {
 	struct pm_fabric *broken = pm_fabric_clone(scene->fabric);
 	json_t *before = NULL, *after = NULL;
-	int status = broken ? find_throughput(scene, scene->fabric, trace, &before)
-			    : cli_fail(EXIT_INPUT, "out of memory");
+	int status;
 
-	if (!status)
-		status = write_sets(trace);
-	for (uint32_t i = 0; i < trace->num_failed && broken; i++)
+	if (!broken)
+		cli_no_memory();
+	status = find_throughput(scene, scene->fabric, trace, &before);
+	write_sets(trace);
+	for (uint32_t i = 0; i < trace->num_failed; i++)
 		if (broken->ports[trace->failed[i]].peer != PM_NONE)
 			pm_fabric_cut(broken, trace->failed[i]);
 	if (!status)
@@ -207,7 +205,7 @@ static int check_failed(struct scene *scene, const struct pm_lft_trace *trace,
 	uint8_t *failed = pm_pool_array(&scene->pool, fabric->num_ports, 1);
 
 	if (!failed)
-		return cli_fail(EXIT_INPUT, "out of memory");
+		cli_no_memory();
 	for (uint32_t i = 0; i < trace->num_failed; i++) {
 		uint32_t peer = fabric->ports[trace->failed[i]].peer;
 

@@ -2,9 +2,8 @@
 /* Checks whether an LFT trace is of the failure that options name. */
 #include "trace_check.h"
 
-#include "output.h"
+#include "memory.h"
 
-#include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
 
 /* failed[port] has both ends of the links that should fail. */
@@ -33,11 +32,9 @@ static int compare_failed(const struct pm_fabric *fabric, const uint8_t *failed,
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		    const struct pm_lft_trace *trace, const char *path)
 {
-	uint8_t *failed = pm_array(fabric->num_ports, 1);
+	uint8_t *failed = lab_array(fabric->num_ports, 1);
 	int status;
 
-	if (!failed)
-		return cli_fail(EXIT_INPUT, "out of memory");
 	for (uint32_t i = 0; i < ports->num; i++) {
 		uint32_t peer = fabric->ports[ports->list[i]].peer;
 

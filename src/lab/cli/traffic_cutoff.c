@@ -5,6 +5,7 @@
  */
 #include "json.h"
 #include "failure_options.h"
+#include "memory.h"
 #include "outfile.h"
 #include "planned_tables.h"
 #include "text.h"
@@ -411,17 +412,13 @@ static int read_options(int argc, char **argv, struct request *request)
 int traffic_cutoff(int argc, char **argv)
 {
 	struct request request = {
-		.failed.list = calloc((size_t)argc, sizeof(char *)),
-		.compare.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = lab_array((size_t)argc, sizeof(char *)),
+		.compare.list = lab_array((size_t)argc, sizeof(char *)),
 		.mad_us = NOT_GIVEN,
 		.wire_smps = NOT_GIVEN,
 	};
-	int status;
+	int status = read_options(argc, argv, &request);
 
-	if (request.failed.list && request.compare.list)
-		status = read_options(argc, argv, &request);
-	else
-		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
 		status = run_cutoffs(argv[optind], &request);
 	free(request.failed.list);

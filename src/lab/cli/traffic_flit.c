@@ -2,6 +2,7 @@
 /* portmajor-lab traffic --engine flit: wormhole switching with virtual channels. */
 #include "json.h"
 #include "lists.h"
+#include "memory.h"
 #include "progress.h"
 #include "planned_tables.h"
 #include "traffic.h"
@@ -565,7 +566,6 @@ static int make_and_run(struct flit_request *request)
 
 int traffic_flit(int argc, char **argv)
 {
-	static const uint32_t usual_length = 64;
 	struct flit_request request = {
 		.pattern = "uniform",
 		.rule = NOT_GIVEN,
@@ -576,8 +576,8 @@ int traffic_flit(int argc, char **argv)
 			   .buffer = 128,
 			   .vcs = 16,
 			   .reads = 1},
-		.lengths = {calloc(FLIT_MAX_POINTS, sizeof(uint32_t)), 1},
-		.loads = {calloc(FLIT_MAX_POINTS, sizeof(uint32_t)), 10},
+		.lengths = {lab_array(FLIT_MAX_POINTS, sizeof(uint32_t)), 1},
+		.loads = {lab_array(FLIT_MAX_POINTS, sizeof(uint32_t)), 10},
 		.warm_up = 20000,
 		.cycles = 60000,
 		.seeds = 3,
@@ -585,17 +585,13 @@ int traffic_flit(int argc, char **argv)
 	};
 	int status;
 
-	if (request.lengths.value && request.loads.value) {
-		request.lengths.value[0] = usual_length;
-		for (uint32_t i = 0; i < request.loads.num; i++)
-			request.loads.value[i] = (i + 1) * PM_FLIT_FULL_LOAD / 10;
-		status = cli_command_read(&traffic_flit_command, argc, argv, &request);
-		request.netlist = argv[optind]; /* NULL after the last one */
-		if (status < 0)
-			status = make_and_run(&request);
-	} else {
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	}
+	request.lengths.value[0] = 64;
+	for (uint32_t i = 0; i < request.loads.num; i++)
+		request.loads.value[i] = (i + 1) * PM_FLIT_FULL_LOAD / 10;
+	status = cli_command_read(&traffic_flit_command, argc, argv, &request);
+	request.netlist = argv[optind]; /* NULL after the last one */
+	if (status < 0)
+		status = make_and_run(&request);
 	free(request.lengths.value);
 	free(request.loads.value);
 	return status;

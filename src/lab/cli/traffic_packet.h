@@ -56,9 +56,9 @@ void packet_request_free(struct packet_request *request);
 /*
  * The two steps of packet_request_read; options are read in between. The first sets
  * members to "not given", and makes room for as many failures as there are arguments. The
- * second checks that options agree, and sets the defaults. Exit statuses.
+ * second checks that options agree, and sets the defaults; an exit status.
  */
-int packet_request_begin(struct packet_request *request, int argc);
+void packet_request_begin(struct packet_request *request, int argc);
 int packet_request_check(struct packet_request *request);
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options of the packet engine. */
 #include "lists.h"
+#include "memory.h"
 #include "traffic.h"
 #include "traffic_packet.h"
 
@@ -441,11 +442,11 @@ int packet_request_check(struct packet_request *request)
 	return traffic_shard_check(&request->shard, &request->output);
 }
 
-int packet_request_begin(struct packet_request *request, int argc)
+void packet_request_begin(struct packet_request *request, int argc)
 {
 	*request = (struct packet_request){
-		.failed.list = calloc((size_t)argc, sizeof(char *)),
-		.compare.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = lab_array((size_t)argc, sizeof(char *)),
+		.compare.list = lab_array((size_t)argc, sizeof(char *)),
 		.repair.wire_smps = 4,
 		.pattern = PM_PATTERNS,
 		.jobs = 1,
@@ -469,17 +470,13 @@ int packet_request_begin(struct packet_request *request, int argc)
 		.smp = PACKET_UNSET,
 	};
 	packet_lanes_begin(request);
-	return request->failed.list && request->compare.list
-		       ? EXIT_FINE
-		       : cli_fail(EXIT_INPUT, "out of memory");
 }
 
 int packet_request_read(int argc, char **argv, struct packet_request *request)
 {
-	int status = packet_request_begin(request, argc);
+	int status;
 
-	if (status)
-		return status;
+	packet_request_begin(request, argc);
 	status = cli_command_read(&traffic_packet_command, argc, argv, request);
 	if (status < 0 && packet_request_check(request))
 		status = EXIT_USAGE;

@@ -7,6 +7,7 @@
  */
 #include "json.h"
 #include "lists.h"
+#include "memory.h"
 #include "planned_tables.h"
 #include "share_repaired.h"
 #include "text.h"
@@ -198,9 +199,7 @@ static int assignment(const struct scene *scene, const struct pm_vlans *vlans,
 	struct pm_vlan_assignment assigned;
 	struct pm_error err;
 
-	table->host = calloc(vlans->num_hosts, sizeof(*table->host));
-	if (!table->host)
-		return cli_fail(EXIT_INPUT, "out of memory");
+	table->host = lab_array(vlans->num_hosts, sizeof(*table->host));
 	if (pm_vlans_assign(vlans, NULL, table, &assigned, &err) ||
 	    (scene->request->failed.num &&
 	     pm_vlans_fail(vlans, scene->cut, table, &assigned, &err)))
@@ -249,13 +248,11 @@ static int bisect_tables(struct scene *scene, json_t **networks)
 {
 	const struct pm_fabric *fabric = scene->broken;
 	uint32_t length = pm_routes_stride(scene->tables.routes);
-	uint8_t *lfts = calloc(fabric->num_switches, length);
+	uint8_t *lfts = lab_array(fabric->num_switches, length);
 	const struct pm_packet_paths paths = {
 		.fabric = fabric, .hosts = scene->hosts, .lfts = lfts, .length = length};
 	int status;
 
-	if (!lfts)
-		return cli_fail(EXIT_INPUT, "out of memory");
 	for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
 		memcpy(lfts + (size_t)sw * length,
 		       pm_routes_table(scene->tables.routes, sw), length);
@@ -459,18 +456,14 @@ static int run_bisection(const char *path, struct request *request)
 int traffic_share(int argc, char **argv)
 {
 	struct request request = {
-		.failed.list = calloc((size_t)argc, sizeof(char *)),
-		.compare.list = calloc((size_t)argc, sizeof(char *)),
+		.failed.list = lab_array((size_t)argc, sizeof(char *)),
+		.compare.list = lab_array((size_t)argc, sizeof(char *)),
 		.shifts = NOT_GIVEN,
 		.permutations = NOT_GIVEN,
 		.seed = 1,
 	};
-	int status;
+	int status = cli_command_read(&traffic_share_command, argc, argv, &request);
 
-	if (request.failed.list && request.compare.list)
-		status = cli_command_read(&traffic_share_command, argc, argv, &request);
-	else
-		status = cli_fail(EXIT_INPUT, "out of memory");
 	if (status < 0)
 		status = request.sets ? run_repaired(argv[optind], &request)
 				      : run_bisection(argv[optind], &request);
