@@ -17,9 +17,9 @@ struct pm_event {
 	uint32_t index;
 };
 
-/* Zeroed: empty. Callers only read `now` and the last two members. */
+/* Zeroed: empty. Callers only read heap[0], num, now and the last two members. */
 struct pm_event_queue {
-	struct pm_event *heap;
+	struct pm_event *heap; /* the next event first */
 	uint32_t room;
 	uint32_t num;	   /* events in the queue */
 	uint64_t next;	   /* `order` of the next event */

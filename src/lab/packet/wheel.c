@@ -15,7 +15,7 @@ void wheel_begin(struct wheel *wheel)
 void wheel_end(struct wheel *wheel)
 {
 	free(wheel->chunks);
-	free(wheel->later);
+	pm_event_queue_free(&wheel->later);
 }
 
 static uint32_t take_chunk(struct wheel *wheel)
@@ -53,44 +53,10 @@ struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot)
 	return &wheel->chunks[c];
 }
 
-/* ---- The heap ---- */
-
-static bool is_before(const struct later_event *a, const struct later_event *b)
+void wheel_add_later(struct wheel *wheel, uint32_t time, uint32_t what, uint32_t arg)
 {
-	return a->time != b->time ? a->time < b->time : a->turn < b->turn;
-}
-
-void wheel_add_later(struct wheel *wheel, uint32_t time, struct event event)
-{
-	struct later_event one = {time, wheel->turn++, event};
-	uint32_t at = wheel->num_later;
-
-	if (pm_grow(&wheel->later, &wheel->later_room, at + 1, sizeof(*wheel->later))) {
-		wheel->failed = true;
-		return;
-	}
-	wheel->num_later++;
-	for (; at && is_before(&one, &wheel->later[(at - 1) / 2]); at = (at - 1) / 2)
-		wheel->later[at] = wheel->later[(at - 1) / 2];
-	wheel->later[at] = one;
-}
-
-static struct later_event take_later(struct wheel *wheel)
-{
-	struct later_event first = wheel->later[0],
-			   last = wheel->later[--wheel->num_later];
-	uint32_t at = 0, below;
-
-	while ((below = 2 * at + 1) < wheel->num_later) {
-		below += below + 1 < wheel->num_later &&
-			 is_before(&wheel->later[below + 1], &wheel->later[below]);
-		if (!is_before(&wheel->later[below], &last))
-			break;
-		wheel->later[at] = wheel->later[below];
-		at = below;
-	}
-	wheel->later[at] = last;
-	return first;
+	pm_event_queue_add(&wheel->later, time - wheel->later.now, what, arg);
+	wheel->failed |= wheel->later.no_memory;
 }
 
 /* ---- Going on ---- */
@@ -114,15 +80,14 @@ static uint32_t find_used(const struct wheel *wheel, uint32_t slot)
 uint32_t wheel_next(struct wheel *wheel)
 {
 	uint32_t now = wheel->now % WHEEL;
+	struct pm_event event;
 
-	while (wheel->num_later && wheel->later[0].time - wheel->now < WHEEL) {
-		struct later_event one = take_later(wheel);
-
-		wheel_add(wheel, one.time, one.event.what, one.event.arg);
-	}
+	while (wheel->later.num && wheel->later.heap[0].time - wheel->now < WHEEL &&
+	       pm_event_queue_take(&wheel->later, &event))
+		wheel_add(wheel, (uint32_t)event.time, event.kind, event.index);
 	if (wheel->used_words)
 		return wheel->now + (find_used(wheel, now) + WHEEL - now) % WHEEL;
-	return wheel->num_later ? wheel->later[0].time : NO_TIME;
+	return wheel->later.num ? (uint32_t)wheel->later.heap[0].time : NO_TIME;
 }
 
 uint32_t wheel_take(struct wheel *wheel)

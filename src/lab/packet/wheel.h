@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A queue of events by time. Events of the next WHEEL ticks are in a list for each tick,
- * all others in a heap. Events of a tick come in the order in which they were added, but
- * events from the heap come first.
+ * all others in a heap, from which they come first in their tick. Otherwise events of a
+ * tick come in the order in which they were added.
  */
 #ifndef PORTMAJOR_LAB_WHEEL_H
 #define PORTMAJOR_LAB_WHEEL_H
 
 #include <portmajor/fabric/fabric.h>
+#include <portmajor/lab/event_queue.h>
 
 #define WHEEL 4096 /* ticks, a multiple of 64, at most 64 x 64 */
 #define NO_TIME UINT32_MAX
@@ -24,12 +25,6 @@ struct chunk {
 	struct event list[CHUNK];
 };
 
-struct later_event {
-	uint32_t time;
-	uint32_t turn; /* the order in which events were added */
-	struct event event;
-};
-
 struct wheel {
 	uint32_t now;
 	bool failed;			    /* no memory for an event */
@@ -38,8 +33,7 @@ struct wheel {
 	uint64_t used_words;
 	struct chunk *chunks;
 	uint32_t num_chunks, room, free; /* free: the first of a list, or PM_NONE */
-	struct later_event *later;	 /* a heap */
-	uint32_t num_later, later_room, turn;
+	struct pm_event_queue later;
 };
 
 void wheel_begin(struct wheel *wheel);
@@ -47,7 +41,7 @@ void wheel_end(struct wheel *wheel);
 
 /* The rest of wheel_add, for rare cases. */
 struct chunk *wheel_add_chunk(struct wheel *wheel, uint32_t slot);
-void wheel_add_later(struct wheel *wheel, uint32_t time, struct event event);
+void wheel_add_later(struct wheel *wheel, uint32_t time, uint32_t what, uint32_t arg);
 
 /* Adds an event at a time, now or later. Sets `failed` without memory. */
 static inline void wheel_add(struct wheel *wheel, uint32_t time, uint32_t what,
@@ -57,7 +51,7 @@ static inline void wheel_add(struct wheel *wheel, uint32_t time, uint32_t what,
 	struct chunk *chunk;
 
 	if (time - wheel->now >= WHEEL) {
-		wheel_add_later(wheel, time, (struct event){what, arg});
+		wheel_add_later(wheel, time, what, arg);
 		return;
 	}
 	c = wheel->last[slot];
@@ -73,7 +67,7 @@ uint32_t wheel_next(struct wheel *wheel);
 
 static inline bool wheel_is_empty(const struct wheel *wheel)
 {
-	return !wheel->used_words && !wheel->num_later;
+	return !wheel->used_words && !wheel->later.num;
 }
 
 /*
