@@ -4,19 +4,6 @@
 
 enum { HIGH, LOW };
 
-bool pm_packet_is_served(const struct pm_packet_lanes *lanes, uint32_t sl)
-{
-	uint32_t lane = lanes->of_sl[sl];
-
-	for (uint32_t i = 0; i < lanes->num_high; i++)
-		if (lanes->high[i].lane == lane && lanes->high[i].weight)
-			return true;
-	for (uint32_t i = 0; i < lanes->num_low; i++)
-		if (lanes->low[i].lane == lane && lanes->low[i].weight)
-			return true;
-	return false;
-}
-
 /* The lanes in a table, as bits. */
 static uint16_t lanes_of(const struct pm_packet_weight *table, uint32_t num)
 {
@@ -26,6 +13,14 @@ static uint16_t lanes_of(const struct pm_packet_weight *table, uint32_t num)
 		if (table[i].weight)
 			lanes = (uint16_t)(lanes | 1u << table[i].lane);
 	return lanes;
+}
+
+bool pm_packet_is_served(const struct pm_packet_lanes *lanes, uint32_t sl)
+{
+	uint32_t served = lanes_of(lanes->high, lanes->num_high) |
+			  lanes_of(lanes->low, lanes->num_low);
+
+	return served >> lanes->of_sl[sl] & 1;
 }
 
 void arbiter_begin(struct pm_packet *sim)
