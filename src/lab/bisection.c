@@ -2,48 +2,51 @@
 /* Computes the rate at which half of the hosts can send to the other half. */
 #include "bisection_parts.h"
 
-#include <portmajor/base/pool.h>
 #include <portmajor/base/random.h>
 #include <portmajor/lab/share.h>
 
-struct halves {
-	const struct pm_bisection_config *config;
-	struct pm_bisection *result;
-	uint32_t *to;	 /* [sender] its receiver in the other half */
-	uint32_t *first; /* as in pm_share_flows */
-	uint32_t *ports;
-	double *rates;
-};
+/* ---- Flows ---- */
 
-/* Finds the sum of all flows' rates. */
-static int send_flows_through(struct halves *h, double *sum, struct pm_error *err)
+int pm_flows_begin(struct flows *flows, struct pm_error *err)
 {
-	const struct pm_bisection_config *config = h->config;
-	uint32_t half = h->result->half;
-	struct pm_share_flows flows = {.num = half, .first = h->first, .ports = h->ports};
-	int rc;
+	struct pm_pool *pool = &flows->pool;
+	size_t num = flows->num;
 
-	for (uint32_t i = 0; i < half; i++) {
-		uint32_t hops = config->path(config->network, i, half + h->to[i],
-					     h->ports + h->first[i]);
-
-		h->first[i + 1] = h->first[i] + hops;
-		h->result->unreachable += !hops;
-	}
-	rc = pm_share_rates(&flows, config->num_ports, config->room, h->rates, err);
-	if (config->tried)
-		config->tried(config->about);
-	*sum = 0;
-	for (uint32_t i = 0; i < half && !rc; i++) {
-		*sum += h->rates[i];
-		if (h->rates[i] < h->result->slowest)
-			h->result->slowest = h->rates[i];
-	}
-	return rc;
+	flows->to = pm_pool_array(pool, num, sizeof(uint32_t));
+	flows->first = pm_pool_array(pool, num + 1, sizeof(uint32_t));
+	flows->ports = pm_pool_array(pool, num * PM_PATH_MAX, sizeof(uint32_t));
+	flows->rates = pm_pool_array(pool, num, sizeof(double));
+	return pm_pool_check(pool, err);
 }
 
-void pm_bisection_count(struct pm_bisection_rates *rates, uint32_t number, double sum)
+/* Sends all flows; adds their total rate. */
+static int send_flows(struct flows *flows, uint32_t number,
+		      struct pm_bisection_rates *rates, struct pm_error *err)
 {
+	const struct pm_bisection_config *config = flows->config;
+	const struct pm_share_flows shared = {
+		.num = flows->num, .first = flows->first, .ports = flows->ports};
+	double sum = 0;
+	int rc;
+
+	for (uint32_t i = 0; i < flows->num; i++) {
+		uint32_t hops =
+			config->path(config->network, i, flows->first_to + flows->to[i],
+				     flows->ports + flows->first[i]);
+
+		flows->first[i + 1] = flows->first[i] + hops;
+		flows->unreachable += !hops;
+	}
+	rc = pm_share_rates(&shared, config->num_ports, config->room, flows->rates, err);
+	if (config->tried)
+		config->tried(config->about);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < flows->num; i++) {
+		sum += flows->rates[i];
+		if (flows->rates[i] < flows->slowest)
+			flows->slowest = flows->rates[i];
+	}
 	if (!number || sum < rates->least) {
 		rates->least = sum;
 		rates->worst = number;
@@ -51,75 +54,65 @@ void pm_bisection_count(struct pm_bisection_rates *rates, uint32_t number, doubl
 	if (!number || sum > rates->most)
 		rates->most = sum;
 	rates->mean += (sum - rates->mean) / (number + 1);
+	return 0;
 }
 
-void pm_bisection_shuffle(uint64_t *random, uint32_t *to, uint32_t num)
+int pm_flows_shift(struct flows *flows, uint32_t shift, uint32_t number,
+		   struct pm_bisection_rates *rates, struct pm_error *err)
 {
-	for (uint32_t i = num; i > 1; i--) {
-		uint32_t other = (uint32_t)pm_random_below(random, i), moved = to[other];
-
-		to[other] = to[i - 1];
-		to[i - 1] = moved;
-	}
+	for (uint32_t i = 0; i < flows->num; i++)
+		flows->to[i] = (i + shift) % flows->num;
+	return send_flows(flows, number, rates, err);
 }
 
-static int try_shifts(struct halves *h, struct pm_error *err)
+int pm_flows_draw(struct flows *flows, struct pm_bisection_rates *rates,
+		  struct pm_error *err)
 {
-	uint32_t half = h->result->half;
-	double sum;
+	uint64_t random = flows->config->seed;
+	uint32_t *to = flows->to;
 	int rc = 0;
 
-	for (uint32_t k = 0; k < half && !rc; k++) {
-		for (uint32_t i = 0; i < half; i++)
-			h->to[i] = (i + k) % half;
-		rc = send_flows_through(h, &sum, err);
-		if (!k)
-			h->result->straight = sum;
-		pm_bisection_count(&h->result->shifts, k, sum);
+	for (uint32_t k = 0; k < flows->config->drawn && !rc; k++) {
+		for (uint32_t i = flows->num; i > 1; i--) {
+			uint32_t other = (uint32_t)pm_random_below(&random, i);
+			uint32_t moved = to[other];
+
+			to[other] = to[i - 1];
+			to[i - 1] = moved;
+		}
+		rc = send_flows(flows, k, rates, err);
 	}
 	return rc;
 }
 
-static int try_drawn(struct halves *h, struct pm_error *err)
-{
-	uint64_t random = h->config->seed;
-	double sum;
-	int rc = 0;
-
-	for (uint32_t k = 0; k < h->config->drawn && !rc; k++) {
-		pm_bisection_shuffle(&random, h->to, h->result->half);
-		rc = send_flows_through(h, &sum, err);
-		pm_bisection_count(&h->result->drawn, k, sum);
-	}
-	return rc;
-}
+/* ---- Halves ---- */
 
 int pm_bisection_find(const struct pm_bisection_config *config,
 		      struct pm_bisection *bisection, struct pm_error *err)
 {
-	struct pm_bisection found = {.half = config->num_hosts / 2,
-				     .slowest = config->room[0]};
-	struct pm_pool pool = {0};
-	size_t half = found.half;
-	struct halves h = {
-		.config = config,
-		.result = &found,
-		.to = pm_pool_array(&pool, half, sizeof(uint32_t)),
-		.first = pm_pool_array(&pool, half + 1, sizeof(uint32_t)),
-		.ports = pm_pool_array(&pool, half * PM_PATH_MAX, sizeof(uint32_t)),
-		.rates = pm_pool_array(&pool, half, sizeof(double)),
-	};
-	int rc = pm_pool_check(&pool, err);
+	uint32_t half = config->num_hosts / 2;
+	struct flows flows = {.config = config,
+			      .num = half,
+			      .first_to = half,
+			      .slowest = config->room[0]};
+	struct pm_bisection found = {.half = half};
+	int rc = pm_flows_begin(&flows, err);
 
 	for (uint32_t i = 1; i < config->num_ports; i++)
-		if (config->room[i] > found.slowest)
-			found.slowest = config->room[i];
+		if (config->room[i] > flows.slowest)
+			flows.slowest = config->room[i];
+	for (uint32_t k = 0; k < half && !rc; k++) {
+		rc = pm_flows_shift(&flows, k, k, &found.shifts, err);
+		if (!k)
+			found.straight = found.shifts.mean;
+	}
 	if (!rc)
-		rc = try_shifts(&h, err);
-	if (!rc)
-		rc = try_drawn(&h, err);
-	if (!rc)
+		rc = pm_flows_draw(&flows, &found.drawn, err);
+	if (!rc) {
+		found.slowest = flows.slowest;
+		found.unreachable = flows.unreachable;
 		*bisection = found;
-	pm_pool_free(&pool);
+	}
+	pm_pool_free(&flows.pool);
 	return rc;
 }

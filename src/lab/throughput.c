@@ -2,98 +2,25 @@
 /* Computes the rate of all hosts together: in permutations, and each to all others. */
 #include "bisection_parts.h"
 
-#include <portmajor/base/pool.h>
-#include <portmajor/base/random.h>
-#include <portmajor/lab/share.h>
-
-struct senders {
-	const struct pm_throughput_config *config;
-	struct pm_throughput *result;
-	uint32_t *to; /* [host] */
-	uint32_t *first, *ports;
-	double *rates;
-};
-
-/* ---- Permutations ---- */
-
-/* Finds the sum of all flows' rates. */
-static int send_permutation(struct senders *s, double *sum, struct pm_error *err)
+static int try_permutations(const struct pm_throughput_config *config,
+			    struct pm_throughput *result, struct pm_error *err)
 {
-	const struct pm_bisection_config *of = &s->config->of;
-	struct pm_share_flows flows = {
-		.num = of->num_hosts, .first = s->first, .ports = s->ports};
-	int rc;
+	uint32_t num = config->of.num_hosts;
+	uint32_t steps = config->shifts < num ? config->shifts + 1 : num;
+	struct flows flows = {.config = &config->of, .num = num};
+	int rc = pm_flows_begin(&flows, err);
 
-	for (uint32_t i = 0; i < of->num_hosts; i++) {
-		uint32_t hops =
-			of->path(of->network, i, s->to[i], s->ports + s->first[i]);
-
-		s->first[i + 1] = s->first[i] + hops;
-		s->result->unreachable += !hops;
-	}
-	rc = pm_share_rates(&flows, of->num_ports, of->room, s->rates, err);
-	if (of->tried)
-		of->tried(of->about);
-	*sum = 0;
-	for (uint32_t i = 0; i < of->num_hosts && !rc; i++)
-		*sum += s->rates[i];
-	return rc;
-}
-
-static int send_shifts(struct senders *s, struct pm_error *err)
-{
-	uint32_t num = s->config->of.num_hosts;
-	uint32_t steps = s->config->shifts < num ? s->config->shifts + 1 : num;
-	double sum;
-	int rc = 0;
-
-	for (uint32_t step = 1; step < steps && !rc; step++) {
-		uint32_t k = (uint32_t)((uint64_t)step * num / steps);
-
-		for (uint32_t i = 0; i < num; i++)
-			s->to[i] = (i + k) % num;
-		rc = send_permutation(s, &sum, err);
-		pm_bisection_count(&s->result->shifts, step - 1, sum);
-	}
-	return rc;
-}
-
-static int send_drawn(struct senders *s, struct pm_error *err)
-{
-	uint64_t random = s->config->of.seed;
-	double sum;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < s->config->of.num_hosts; i++)
-		s->to[i] = i;
-	for (uint32_t k = 0; k < s->config->of.drawn && !rc; k++) {
-		pm_bisection_shuffle(&random, s->to, s->config->of.num_hosts);
-		rc = send_permutation(s, &sum, err);
-		pm_bisection_count(&s->result->drawn, k, sum);
-	}
-	return rc;
-}
-
-static int try_permutations(struct senders *s, struct pm_error *err)
-{
-	size_t num = s->config->of.num_hosts;
-	struct pm_pool pool = {0};
-	int rc;
-
-	s->to = pm_pool_array(&pool, num, sizeof(uint32_t));
-	s->first = pm_pool_array(&pool, num + 1, sizeof(uint32_t));
-	s->ports = pm_pool_array(&pool, num * PM_PATH_MAX, sizeof(uint32_t));
-	s->rates = pm_pool_array(&pool, num, sizeof(double));
-	rc = pm_pool_check(&pool, err);
+	for (uint32_t step = 1; step < steps && !rc; step++)
+		rc = pm_flows_shift(&flows, (uint32_t)((uint64_t)step * num / steps),
+				    step - 1, &result->shifts, err);
+	for (uint32_t i = 0; i < num && !rc; i++)
+		flows.to[i] = i;
 	if (!rc)
-		rc = send_shifts(s, err);
-	if (!rc)
-		rc = send_drawn(s, err);
-	pm_pool_free(&pool);
+		rc = pm_flows_draw(&flows, &result->drawn, err);
+	result->unreachable = flows.unreachable;
+	pm_pool_free(&flows.pool);
 	return rc;
 }
-
-/* ---- All to all ---- */
 
 /*
  * Adds the flows from all hosts of a switch to one host: these use the same links, except
@@ -154,8 +81,7 @@ int pm_throughput_find(const struct pm_throughput_config *config,
 		       struct pm_throughput *throughput, struct pm_error *err)
 {
 	struct pm_throughput found = {0};
-	struct senders s = {.config = config, .result = &found};
-	int rc = try_permutations(&s, err);
+	int rc = try_permutations(config, &found, err);
 
 	if (!rc)
 		rc = try_all(config, &found, err);
