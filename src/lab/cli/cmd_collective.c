@@ -33,7 +33,6 @@ static json_t *cost_json(const struct collective_request *request,
 		"most_circuits", (json_int_t)result.peak);
 }
 
-/* Describes the costs of a size; returns an exit status. */
 static int describe_size(const struct collective_request *request,
 			 enum pm_collective algorithm, uint32_t bytes, json_t *rows)
 {
@@ -69,7 +68,6 @@ static json_t *setups_json(const struct collective_request *request,
 		"proposed", kept);
 }
 
-/* Describes the costs of an algorithm; returns an exit status. */
 static int describe_algorithm(const struct collective_request *request,
 			      enum pm_collective algorithm, json_t *list)
 {
@@ -213,7 +211,6 @@ static const struct cli_command command = {
 	.options = options,
 };
 
-/* Checks the number of processes; returns an exit status. */
 static int check_processes(const struct collective_request *request)
 {
 	struct pm_error err;
@@ -226,7 +223,7 @@ static int check_processes(const struct collective_request *request)
 	return EXIT_FINE;
 }
 
-/* Writes the object, and takes it over; returns an exit status. */
+/* Writes the object, and takes it over. */
 static int write_collective(json_t *object, const struct collective_request *request)
 {
 	if (request->output.json)

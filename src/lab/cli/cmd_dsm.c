@@ -74,7 +74,6 @@ static json_t *result_json(const struct pm_dsm_result *result)
 			     pm_json_rows(result_rows, result));
 }
 
-/* Reports an error, if there is one; returns an exit status. */
 static int failed(int rc, const struct pm_error *err)
 {
 	if (!rc)
@@ -82,7 +81,7 @@ static int failed(int rc, const struct pm_error *err)
 	return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err->text);
 }
 
-/* Runs a number of nodes with one transport; returns an exit status. */
+/* Runs a number of nodes with one transport. */
 static int describe_transport(const struct request *request, uint32_t nodes,
 			      enum transport transport, json_t *rows, bool *gave_up)
 {
@@ -109,7 +108,7 @@ static int describe_transport(const struct request *request, uint32_t nodes,
 	return EXIT_FINE;
 }
 
-/* Runs bursts of pages of one packet each; returns an exit status. */
+/* Runs bursts of pages of one packet each. */
 static int describe_burst(const struct request *request, uint32_t packets, json_t *rows,
 			  bool *gave_up)
 {
@@ -151,7 +150,6 @@ static const struct pm_json_row setting_rows[] = {
 	{0},
 };
 
-/* Makes both tables; returns an exit status. */
 static int describe_tables(const struct request *request, json_t *object, bool *gave_up)
 {
 	json_t *rows = json_array(), *bursts = json_array();

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * portmajor-lab job: finds the cost of a failure to a job, with several engines' tables.
- */
+/* portmajor-lab job: the cost of a failure to a job, with several engines' tables. */
 #include "lab_commands.h"
 #include "job.h"
 #include "lists.h"
@@ -91,7 +89,7 @@ static bool parse_name(struct packet_request *packet, const char *name)
 }
 
 /*
- * Reads NAME[:BYTES], of a shift NAME:N[:BYTES], and cuts the parts off; an exit status.
+ * Reads NAME[:BYTES], of a shift NAME:N[:BYTES], and cuts the parts off.
  */
 static int parse_pattern(struct packet_request *packet, char *text)
 {
@@ -119,7 +117,6 @@ static int parse_pattern(struct packet_request *packet, char *text)
 
 /* ---- Options ---- */
 
-/* Checks and completes a request after its options are read; returns an exit status. */
 static int complete(struct job_request *request)
 {
 	struct packet_request *packet = &request->packet;
@@ -146,10 +143,7 @@ static int complete(struct job_request *request)
 	return status;
 }
 
-/*
- * Repeats the option for a list of arguments: --compare A B becomes --compare A --compare
- * B. The caller frees the result.
- */
+/* --compare A B becomes --compare A --compare B. The caller frees the result. */
 static char **spread_lists(int argc, char **argv, int *count)
 {
 	char **spread = lab_array(2 * (size_t)argc + 1, sizeof(*spread));

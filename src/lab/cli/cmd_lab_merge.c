@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The whole, as far as it was read. */
 struct whole {
 	json_t *head;	/* common to all shards; NULL: nothing read */
 	json_t *shards; /* runs, by index of the shard */
@@ -23,7 +22,6 @@ static bool is_traffic(const json_t *object)
 	return schema && !strcmp(schema, "portmajor-lab-traffic");
 }
 
-/* The members that are common to all shards. */
 static json_t *make_head(json_t *object)
 {
 	json_t *head = json_copy(object);
@@ -34,7 +32,7 @@ static json_t *make_head(json_t *object)
 	return head;
 }
 
-/* Reads which shard an object is; returns an exit status. */
+/* Reads which shard an object is. */
 static int read_head(json_t *object, struct cli_shard *shard, uint32_t *total,
 		     json_t **runs, const char *path)
 {
@@ -57,7 +55,6 @@ static int read_head(json_t *object, struct cli_shard *shard, uint32_t *total,
 			json_array_size(*runs), traffic_shard_count(shard, *total));
 }
 
-/* Adds a shard; returns an exit status. */
 static int add_shard(void *to, json_t *object, const char *path)
 {
 	struct whole *whole = to;
@@ -100,7 +97,7 @@ static json_t *runs_of(const struct whole *whole, uint32_t index)
 	return json_object_get(whole->shards, name);
 }
 
-/* Checks that no shard is missing; returns an exit status. */
+/* Checks that no shard is missing. */
 static int check_whole(const struct whole *whole)
 {
 	size_t present = json_object_size(whole->shards);
@@ -114,10 +111,7 @@ static int check_whole(const struct whole *whole)
 			whole->of - present, whole->of, first);
 }
 
-/*
- * Prints what one run over all would print, and returns its exit status, or another one
- * if a shard is missing.
- */
+/* Prints what one run over all would print. */
 static int print_whole(void *from, const struct cli_output *output)
 {
 	struct whole *whole = from;

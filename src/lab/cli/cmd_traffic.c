@@ -28,8 +28,8 @@ static const struct {
 };
 
 /*
- * The argument of an option that is spelled out, the last one if there are several; "":
- * it has none; NULL: no such option.
+ * The argument of an option that is spelled out, of the last one; "": none; NULL: no such
+ * option.
  */
 static const char *find_option(int argc, char **argv, const char *option)
 {
@@ -47,7 +47,7 @@ static const char *find_option(int argc, char **argv, const char *option)
 	return found;
 }
 
-/* Counts the options, spelled out, that an engine has. */
+/* Counts the spelled-out options that a command has. */
 static int count_known(int argc, char **argv, const struct cli_command *command)
 {
 	int known = 0;
@@ -91,7 +91,6 @@ static int print_engines(void)
 	return EXIT_FINE;
 }
 
-/* Lists the options of all engines. */
 static int list_options(void)
 {
 	const struct cli_command *commands[TRAFFIC_ENGINES];

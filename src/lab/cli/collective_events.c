@@ -84,7 +84,8 @@ static int play_event(const struct collective_request *request, const json_t *ev
 			 played);
 }
 
-/* Plays the events by one rule, and adds its results to *rules; returns an exit status.
+/*
+ * Plays the events by one rule, and adds its results to *rules.
  */
 static int play_rule(const struct collective_request *request, const json_t *events,
 		     struct circuit_rule rule, json_t **rules, struct played *played)

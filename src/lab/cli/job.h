@@ -17,8 +17,8 @@ struct job_request {
 };
 
 /*
- * Tables of an engine, or from a file. The job runs with them without the failure, and
- * with it. Zeroed: nothing yet.
+ * Tables of an engine or a file; the job runs with them without the failure, and with it.
+ * Zeroed: nothing yet.
  */
 struct job_engine {
 	char *path; /* of the recording; NULL: portmajor's Sets are computed */
@@ -28,17 +28,14 @@ struct job_engine {
 	json_t *object;
 };
 
-/*
- * Add members to an engine's object: after the run without the failure, and after the run
- * with it.
- */
+/* Add a run's results to an engine's object: the one without the failure, and with it. */
 void job_add_healthy(struct job_engine *engine, const struct packet_run *run);
 void job_add_failure(struct job_engine *engine, const struct packet_run *run,
 		     json_t *point);
 
 /*
  * Prints the object, and takes it over. An exit status: EXIT_FINDINGS if the first
- * engine's job is not done, or the failure breaks its connections.
+ * engine's job is not done, or connections of it break.
  */
 int job_print(json_t *object, const struct cli_output *output);
 

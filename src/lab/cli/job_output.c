@@ -144,7 +144,6 @@ static void print_engine(const json_t *engine)
 	cli_text_print(engine, " {9broken} {10point.dropped} {7sets.replayed}\n");
 }
 
-/* Prints notes that are in no row. */
 static void print_notes(const json_t *first, const json_t *engine)
 {
 	const json_t *failure = json_object_get(engine, "failure");

@@ -37,7 +37,7 @@ static int fail_length(const struct packet_lab *lab)
 			packet_us(lab, lab->times.end) / 1000);
 }
 
-/* Checks that a host's messages fit into a run with no other traffic; an exit status. */
+/* Checks that a host's messages fit into a run with no other traffic. */
 static int check_length(const struct packet_lab *lab)
 {
 	const struct pm_workload_config *workload = &lab->workload;
@@ -129,7 +129,7 @@ static int begin_job(struct job *job, const char *netlist)
 
 /* ---- Runs ---- */
 
-/* Makes one of two runs of an engine, to be ended in any case. Returns an exit status. */
+/* Makes one of two runs of an engine, to be ended in any case. */
 static int run_engine(struct job *job, struct job_engine *engine, bool fails,
 		      struct packet_run *run)
 {
@@ -164,7 +164,7 @@ static int run_healthy(struct job *job, struct job_engine *engine)
 	return status;
 }
 
-/* Sets the failure's time, within the job of all engines. Returns an exit status. */
+/* Sets the failure's time, within the job of all engines. */
 static int choose_time(struct job *job)
 {
 	uint64_t least = UINT64_MAX;

@@ -70,7 +70,7 @@ int packet_jobs_begin(struct packet_lab *lab)
 	return status;
 }
 
-/* Lists the messages of `num` jobs, from one on; returns an exit status. */
+/* Lists the messages of `num` jobs, from one on. */
 static int list_calls(const struct packet_lab *lab, uint32_t job, uint32_t num,
 		      struct pm_calls **calls)
 {
@@ -94,7 +94,6 @@ static int list_calls(const struct packet_lab *lab, uint32_t job, uint32_t num,
 	return EXIT_FINE;
 }
 
-/* Sets the workload of the jobs from one on. */
 static void set_workload(const struct packet_lab *lab, uint32_t job, uint32_t num,
 			 const struct pm_calls *calls,
 			 struct pm_workload_config *workload)
@@ -106,7 +105,7 @@ static void set_workload(const struct packet_lab *lab, uint32_t job, uint32_t nu
 	workload->num_list = calls ? calls->num : 0;
 }
 
-/* Finds the place in its job of the host that a pattern names; an exit status. */
+/* Finds the place in its job of the host that a pattern names. */
 static int find_pattern_host(struct packet_lab *lab)
 {
 	const struct packet_jobs *jobs = &lab->jobs;
@@ -212,7 +211,7 @@ static double mean_of(const struct outcome *o)
 	return o->messages ? (double)o->latency / (double)o->messages : 0;
 }
 
-/* Describes how much longer one run took than another: to its end, and for a message. */
+/* How much longer one run took than another, to its end or for a message. */
 static json_t *ratio_json(const struct packet_lab *lab, const struct outcome *o,
 			  const struct outcome *other)
 {
@@ -302,7 +301,7 @@ static uint64_t end_of_call(const struct packet_lab *lab, const struct packet_ru
 	return last;
 }
 
-/* The times of a job's calls, each from the end of the last one, and by the equation. */
+/* The times of a job's calls, each since the last one, and by the equation. */
 static json_t *calls_json(const struct packet_lab *lab, const struct packet_run *run,
 			  uint32_t job)
 {
@@ -347,7 +346,6 @@ uint32_t packet_jobs_runs(const struct packet_lab *lab)
 	return 1 + has_healthy(lab) + (lab->request->alone ? lab->jobs.num : 0);
 }
 
-/* Adds a run without the failure; returns an exit status. */
 static int add_healthy(struct packet_lab *lab, const struct packet_run *run,
 		       json_t *point)
 {
@@ -373,7 +371,7 @@ static int add_healthy(struct packet_lab *lab, const struct packet_run *run,
 	return status;
 }
 
-/* Adds a run of a job without other jobs; returns an exit status. */
+/* Adds a run of a job without other jobs. */
 static int add_alone(struct packet_lab *lab, uint32_t job, const struct outcome *o,
 		     json_t *object)
 {
@@ -400,7 +398,6 @@ static int add_alone(struct packet_lab *lab, uint32_t job, const struct outcome 
 
 /* ---- All of it ---- */
 
-/* Jain's index. */
 static json_t *fairness_json(double sum, double squares, uint32_t num)
 {
 	return squares > 0 ? json_real(sum * sum / squares / num) : json_null();
@@ -477,7 +474,6 @@ static void print_calls(const json_t *collective)
 	}
 }
 
-/* Prints the slowest call, or "not done", in a column. */
 static void print_slowest(const json_t *calls)
 {
 	const json_t *row;

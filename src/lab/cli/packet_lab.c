@@ -15,8 +15,7 @@
 /* ---- Patterns, rates and times ---- */
 
 /*
- * Reads HOST or HOST:NUMBER after a pattern's name. HOST may have colons, too. Returns an
- * exit status.
+ * Reads HOST or HOST:NUMBER after a pattern's name. HOST may have colons, too.
  */
 static int read_host(struct packet_lab *lab, const char **rest)
 {
@@ -41,7 +40,7 @@ static int read_host(struct packet_lab *lab, const char **rest)
 		       : EXIT_FINE;
 }
 
-/* Reads the arguments after a host; returns an exit status. */
+/* Reads the arguments after a host. */
 static int read_rest(struct packet_lab *lab, const char *rest)
 {
 	unsigned long number;
@@ -93,7 +92,7 @@ static int configure_pattern(struct packet_lab *lab)
 	}
 }
 
-/* Sets the length of a tick, and the ticks of a block on each link; an exit status. */
+/* Sets the tick, and the ticks of a block on each link. */
 static int configure_rates(struct packet_lab *lab)
 {
 	const struct pm_fabric *fabric = lab->scene.fabric;
@@ -113,7 +112,6 @@ static int configure_rates(struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
-/* Sets the service levels of hosts. */
 static void configure_sls(struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -123,7 +121,6 @@ static void configure_sls(struct packet_lab *lab)
 		lab->sls[h] = request->sls[h % request->num_sls];
 }
 
-/* The requested length, or as much as there are ticks. */
 static uint64_t longest_time(const struct packet_lab *lab)
 {
 	uint64_t most = lab->tick * (PM_PACKET_MAX_TICKS / UINT64_C(4) * 3) / 1000;
@@ -146,7 +143,6 @@ static void configure_workload(struct packet_lab *lab)
 	lab->workload.sls = lab->sls;
 }
 
-/* Sets the times when links fail and return, and when the run ends. */
 static void configure_times(struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -219,7 +215,6 @@ static bool is_none(const struct packet_lab *lab, uint64_t ps)
 	return ps != PACKET_UNSET && !packet_ticks(lab, ps);
 }
 
-/* Refuses times that are too short for their events; returns an exit status. */
 static int check_short_times(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -246,7 +241,6 @@ static int check_short_times(const struct packet_lab *lab)
 	return EXIT_FINE;
 }
 
-/* Refuses delays that the engine has no room for; returns an exit status. */
 static int check_delays(const struct packet_lab *lab)
 {
 	const struct packet_request *request = lab->request;
@@ -261,7 +255,7 @@ static int check_delays(const struct packet_lab *lab)
 }
 
 /*
- * Checks that a run fits PM_PACKET_MAX_TICKS and has the failure in it; an exit status.
+ * Checks that a run fits PM_PACKET_MAX_TICKS and has the failure in it.
  */
 static int check_times(const struct packet_lab *lab)
 {

@@ -7,18 +7,16 @@
 
 /*
  * Reads the fabric at a path, its tables and the failure, and sets up the engine for a
- * run without repair. Completes the request by the fabric: `messages` of INT32_MAX become
- * one to each other host, `calls` times, and a `time` that is not given becomes the
- * longest one. The lab borrows the request. Call packet_lab_end in any case. An exit
- * status.
+ * run without repair. Completes the request, which it borrows: `messages` of INT32_MAX
+ * become one to each other host, `calls` times, and a `time` that is not given becomes
+ * the longest. Call packet_lab_end in any case. An exit status.
  */
 int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
 		     const char *path);
 
 /*
- * Sets up the engine for the failure at the request's `at`, which may have been set after
- * packet_lab_begin, and for the LFT Sets that follow. Call it once at most. An exit
- * status.
+ * Sets up the engine for the failure at the request's `at`, which may be set after
+ * packet_lab_begin, and for the LFT Sets that follow. Call it once. An exit status.
  */
 int packet_lab_mend(struct packet_lab *lab);
 

@@ -41,7 +41,6 @@ static bool is_done(const struct packet_lab *lab, const struct packet_run *run)
 	return packet_request_closed(lab->request) && !pm_workload_left(run->workload);
 }
 
-/* Runs to the end, or until a closed loop or list is done; returns an exit status. */
 static int run_through(struct packet_lab *lab, struct packet_run *run)
 {
 	const struct pm_packet_config *config = &lab->config;

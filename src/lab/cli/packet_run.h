@@ -24,8 +24,8 @@ struct packet_run {
 };
 
 /*
- * Runs a workload (not the one in `engine`) to the end, or until a closed loop or list is
- * done. Call packet_run_end in any case. An exit status.
+ * Runs a workload, in place of that in `engine`, to the end, or until a closed loop or
+ * list is done. Call packet_run_end in any case. An exit status.
  */
 int packet_run_begin(struct packet_lab *lab, const struct pm_workload_config *workload,
 		     const struct pm_packet_config *engine, struct packet_run *run);

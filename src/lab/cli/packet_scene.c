@@ -29,7 +29,7 @@ static int plan_tables(struct scene *scene, const struct cli_fabric *config)
 	return EXIT_FINE;
 }
 
-/* Checks that entries name ports of this switch; returns an exit status. */
+/* Checks that entries name ports of this switch. */
 static int check_entries(const struct pm_fabric *fabric, uint32_t sw,
 			 const struct pm_lft_switch *table, const char *path)
 {
@@ -45,7 +45,7 @@ static int check_entries(const struct pm_fabric *fabric, uint32_t sw,
 	return EXIT_FINE;
 }
 
-/* Checks that tables are of the fabric's switches; returns an exit status. */
+/* Checks that tables are of the fabric's switches. */
 static int check_tables(const struct pm_fabric *fabric, const struct pm_lfts *lfts,
 			const char *path)
 {
@@ -68,7 +68,7 @@ static int check_tables(const struct pm_fabric *fabric, const struct pm_lfts *lf
 	return status;
 }
 
-/* Copies tables of a file to their switches, by GUID; returns an exit status. */
+/* Copies tables of a file to their switches, by GUID. */
 static int copy_lfts(struct scene *scene, const struct pm_lfts *lfts, const char *path)
 {
 	const struct pm_fabric *fabric = scene->fabric;
@@ -191,10 +191,7 @@ int scene_read(struct scene *scene, const char *path, const struct scene_config 
 
 /* ---- Failures ---- */
 
-/*
- * Computes the recording that the plugin would make, with the failure at the moment when
- * the first block is sent.
- */
+/* Computes the plugin's recording; its time 0 is that of the first block. */
 static int compute_recording(struct scene *scene, const struct scene_config *config)
 {
 	const struct repair_config *repair = &config->repair;

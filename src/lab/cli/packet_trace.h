@@ -18,13 +18,12 @@ struct packet_trace {
 };
 
 /*
- * Reads the file of the request. Its ranks become the first hosts of the job, in the
- * order of lab->jobs. An exit status. The caller frees *trace in any case.
+ * Reads the request's file. Its ranks become the first hosts of lab->jobs. An exit
+ * status. The caller frees *trace in any case.
  */
 int packet_trace_begin(const struct packet_lab *lab, struct packet_trace **trace);
 void packet_trace_free(struct packet_trace *trace);
 
-/* Sets the list of a workload's configuration. */
 void packet_trace_set(const struct packet_trace *trace,
 		      struct pm_workload_config *workload);
 

@@ -25,8 +25,7 @@ static bool is_kind(const char *path, mode_t kind)
 }
 
 /*
- * Finds the folder below the prefix of this program's installation, or in the source tree
- * that it was built in; NULL: neither exists.
+ * The folder of this program's installation, or of its source tree; NULL: neither exists.
  */
 static char *find_folder(void)
 {
@@ -70,7 +69,6 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Lists a folder's files by name; 0 without the folder. */
 static int list_folder(const char *folder, struct dirent ***list)
 {
 	int num = folder ? scandir(folder, list, is_visible, alphasort) : 0;
@@ -142,7 +140,6 @@ int recordings_find_netlist(struct recordings *recordings, const char *name, cha
 
 /* ---- Recordings ---- */
 
-/* Marks both ends of the links at these ports. */
 static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t num,
 		 uint8_t *marks)
 {
@@ -154,7 +151,7 @@ static void mark(const struct pm_fabric *fabric, const uint32_t *ports, uint32_t
 	}
 }
 
-/* Checks whether a recording is of this failure; returns an exit status. */
+/* Checks whether a recording is of this failure. */
 static int check_recording(const char *path, const struct pm_fabric *fabric,
 			   const struct pm_ports *ports, bool *same)
 {
@@ -177,7 +174,6 @@ static int check_recording(const char *path, const struct pm_fabric *fabric,
 	return status;
 }
 
-/* Searches the folder of a failure; returns an exit status. */
 static int look_in(const char *folder, const char *file, const struct pm_fabric *fabric,
 		   const struct pm_ports *ports, char **path)
 {
@@ -194,7 +190,7 @@ static int look_in(const char *folder, const char *file, const struct pm_fabric 
 	return status;
 }
 
-/* The length of an engine's name, given that or its file's name. */
+/* The length of an engine's name, given that or a file's name. */
 static size_t engine_length(const char *name)
 {
 	static const char end[] = ".sets";

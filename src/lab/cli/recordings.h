@@ -17,8 +17,8 @@ struct recordings {
 };
 
 /*
- * Finds the folder: the given one or, for NULL, that of this program's installation or
- * source tree. The caller calls recordings_free. An exit status.
+ * Finds the folder: the given one, or for NULL that of the installation or source tree.
+ * The caller calls recordings_free. An exit status.
  */
 int recordings_begin(struct recordings *recordings, const char *folder);
 void recordings_free(struct recordings *recordings);
@@ -30,10 +30,9 @@ void recordings_free(struct recordings *recordings);
 int recordings_find_netlist(struct recordings *recordings, const char *name, char **path);
 
 /*
- * Finds the recording of an engine, named ENGINE or ENGINE.sets, for the fabric and the
- * failure of the cables at these ports. The caller frees *path; NULL: there is none,
- * which is no error. An exit status. Cost: reading all recordings of this engine and
- * fabric.
+ * Finds the recording of an engine, ENGINE or ENGINE.sets, for the fabric and the failure
+ * of the cables at these ports. The caller frees *path; NULL: there is none. An exit
+ * status. Cost: reading all recordings of this engine and fabric.
  */
 int recordings_find_engine(const struct recordings *recordings, const char *name,
 			   const struct pm_fabric *fabric, const struct pm_ports *ports,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds the throughput of all hosts by fair shares, with the tables in recordings of
- * routing engines: before a failure, and after the last LFT Set that repairs it.
+ * The throughput of all hosts by fair shares, with the tables in recordings of routing
+ * engines: before a failure, and after the last LFT Set.
  */
 #include "share_repaired.h"
 #include "json.h"

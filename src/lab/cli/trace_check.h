@@ -6,10 +6,7 @@
 #include <portmajor/analysis/failures.h>
 #include <portmajor/lab/lft_trace.h>
 
-/*
- * Checks that a trace, read from path, has failures of the links at these ports and no
- * others; an exit status.
- */
+/* Checks that the links at these ports fail in a trace, and no others; an exit status. */
 int lab_trace_check(const struct pm_fabric *fabric, const struct pm_ports *ports,
 		    const struct pm_lft_trace *trace, const char *path);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor-lab traffic --engine cutoff: finds the pairs of hosts that are cut off from a
- * failure to the last LFT Set, with LFT traces of routing engines.
+ * portmajor-lab traffic --engine cutoff: pairs of hosts cut off from a failure to the
+ * last LFT Set, by LFT traces.
  */
 #include "json.h"
 #include "failure_options.h"
@@ -30,7 +30,6 @@ struct request {
 	struct cli_output output;
 };
 
-/* Data common to all recordings. */
 struct scene {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
@@ -46,7 +45,6 @@ static json_t *ms_json(uint64_t ns)
 	return json_real((double)ns / 1e6);
 }
 
-/* Describes a number of paths, and its share of all. */
 static json_t *paths_json(uint64_t dead, uint64_t paths)
 {
 	return json_pack("{s:I, s:f}", "paths", (json_int_t)dead, "share",
@@ -72,7 +70,6 @@ static double pair_seconds(const struct pm_outage *outage, double path_seconds)
 		       : 0;
 }
 
-/* Describes, of the cut-off pairs, those with paths into loops. */
 static json_t *loops_json(const struct pm_outage *outage)
 {
 	return json_pack("{s:I, s:I, s:I, s:f}", "at_once",
@@ -147,7 +144,6 @@ static void print_recording(const json_t *recording)
 				  "{9%back_ms.most} {9%back_ms.all}\n");
 }
 
-/* Prints what a recording's times mean, unless the first one's mean the same. */
 static void print_times(const json_t *first, const json_t *recording)
 {
 	const json_t *times = json_object_get(recording, "times");
@@ -169,7 +165,6 @@ static void print_notes(const json_t *recording)
 			"{name}: {cut.before.paths} paths were dead before the failure\n");
 }
 
-/* Prints cut-off paths into loops; the others come to dead ends. */
 static void print_loops(const json_t *recording)
 {
 	const json_t *loops = json_object_get(json_object_get(recording, "cut"), "loops");
@@ -217,7 +212,7 @@ static int write_cutoff(json_t *object, const struct cli_output *output)
 
 /* ---- Recordings ---- */
 
-/* Follows a recording and describes it; path: NULL for a computed one. */
+/* path: NULL for a computed one. */
 static int add_recording(struct scene *scene, const char *path,
 			 const struct pm_lft_trace *trace, json_t **list)
 {
@@ -299,7 +294,6 @@ static int compute_recording(struct scene *scene, const struct request *request,
 
 /* ---- Running ---- */
 
-/* Reads the fabric and its failures; returns an exit status. */
 static int begin_scene(struct scene *scene, const char *path,
 		       const struct request *request)
 {

@@ -39,7 +39,6 @@ static uint32_t read_sizes(const char *text, uint32_t *sizes, uint32_t room)
 	return num;
 }
 
-/* Builds one of the built-in networks; returns an exit status. */
 static int build_net(const struct flit_request *request, struct pm_flit_net **net)
 {
 	const char *text = request->topology, *sizes = strchr(text, ':');
@@ -71,7 +70,6 @@ static int build_net(const struct flit_request *request, struct pm_flit_net **ne
 	return rc ? cli_fail(EXIT_USAGE, "--topology %s: %s", text, err.text) : EXIT_FINE;
 }
 
-/* Reads the tables of a file, or makes the plan's; returns an exit status. */
 static int get_tables(const struct flit_request *request, struct pm_fabric *fabric,
 		      struct pm_lfts **lfts)
 {
@@ -92,7 +90,6 @@ static int get_tables(const struct flit_request *request, struct pm_fabric *fabr
 	return status;
 }
 
-/* Makes the network of a fabric, with its names; returns an exit status. */
 static int load_net(const struct flit_request *request, struct pm_fabric **fabric,
 		    struct pm_flit_net **net)
 {
@@ -122,14 +119,12 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 
 /* ---- Running ---- */
 
-/* Progress of the runs. */
 struct progress {
 	struct cli_progress bar;
 	uint32_t done, count;
 	double seconds; /* of CPU time */
 };
 
-/* Makes a run, and adds its results to a list; returns an exit status. */
 static int run_once(const struct flit_request *request, const struct pm_flit_net *net,
 		    struct flit_run *run, json_t **runs)
 {
@@ -160,13 +155,12 @@ static int run_once(const struct flit_request *request, const struct pm_flit_net
 	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
 }
 
-/* Counts runs: by length, load and seed. */
 static uint32_t count_runs(const struct flit_request *request)
 {
 	return request->lengths.num * request->loads.num * request->seeds;
 }
 
-/* Makes all runs, or the shard's, as a list; returns an exit status. */
+/* Makes all runs, or the shard's. */
 static int run_all(const struct flit_request *request, const struct pm_flit_net *net,
 		   struct progress *progress, json_t **runs)
 {
@@ -245,7 +239,6 @@ static int print_shard(const struct flit_request *request, const struct pm_flit_
 		       : status;
 }
 
-/* Runs the engine; returns an exit status. */
 static int run_flit(const struct flit_request *request, const struct pm_flit_net *net)
 {
 	struct progress progress = {0};
@@ -516,7 +509,6 @@ const struct cli_command traffic_flit_command = {
 	.max_operands = 1,
 };
 
-/* Refuses contradictory options; returns an exit status. */
 static int check_request(struct flit_request *request)
 {
 	struct pm_flit_config *config = &request->config;

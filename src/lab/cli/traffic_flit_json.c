@@ -230,7 +230,6 @@ static json_t *point_json(json_t *runs)
 	});
 }
 
-/* Describes all points from the runs of all their seeds. */
 static json_t *points_json(const json_t *runs, size_t seeds)
 {
 	json_t *points = json_array();

@@ -72,7 +72,7 @@ int packet_take_sls(const struct cli_option *option, char *argument, void *to)
 	return request->num_sls ? EXIT_FINE : EXIT_USAGE;
 }
 
-/* Reads VL:WEIGHT with commas; returns an exit status. */
+/* Reads VL:WEIGHT with commas. */
 static int take_table(const struct cli_option *option, char *argument,
 		      struct pm_packet_weight *table, uint32_t *num)
 {

@@ -19,7 +19,6 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Adds a run's results, with those of jobs in further runs; returns an exit status. */
 static int add_point(struct packet_lab *lab, struct packet_run *run, double before,
 		     json_t *points)
 {
@@ -36,7 +35,6 @@ static int add_point(struct packet_lab *lab, struct packet_run *run, double befo
 	return status;
 }
 
-/* Runs one load and seed; returns an exit status. */
 static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
 {
 	const struct packet_request *request = lab->request;
@@ -59,10 +57,7 @@ static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
 
 /* ---- The command ---- */
 
-/*
- * A hash that distinguishes shards of different wholes: of tables and Sets, which are not
- * in the settings.
- */
+/* Distinguishes shards of different wholes, by what is not in the settings. */
 static uint64_t find_fingerprint(const struct packet_lab *lab)
 {
 	const struct pm_packet_config *c = &lab->config;
@@ -106,7 +101,6 @@ static int print_shard(const struct packet_lab *lab, json_t *object, uint32_t to
 	return cli_json_print(object) ? EXIT_INPUT : status;
 }
 
-/* Runs all loads and seeds; returns an exit status. */
 static int run_points(struct packet_lab *lab, json_t *points)
 {
 	const struct packet_request *request = lab->request;
@@ -124,7 +118,6 @@ static int run_points(struct packet_lab *lab, json_t *points)
 	return status;
 }
 
-/* Makes a lab and its runs, and an object with the settings; returns an exit status. */
 static int run_lab(struct packet_lab *lab, struct packet_request *request,
 		   const char *path, json_t *points, json_t **object)
 {
@@ -139,7 +132,6 @@ static int run_lab(struct packet_lab *lab, struct packet_request *request,
 	return status;
 }
 
-/* Runs the other recordings, and lists their results; returns an exit status. */
 static int compare_recordings(const struct packet_request *first, const char *path,
 			      json_t *list)
 {

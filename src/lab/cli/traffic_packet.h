@@ -41,12 +41,10 @@ struct packet_request {
 	uint8_t sls[PM_MAX_SLS], num_sls; /* of hosts, in turn */
 	uint32_t bytes, mtu, buffer, reads, gbps, batches, seed, seeds, hoq, timeout,
 		retries;
-	/*
-	 * In picoseconds. time PACKET_UNSET: until a collective is done, up to `longest`.
-	 */
+	/* In picoseconds. time PACKET_UNSET: until all is done, up to `longest`. */
 	uint64_t wire, crossing, warmup, time, window, at, return_after, repair_at, smp;
-	uint64_t longest; /* limit of a `time` that is not given, in picoseconds */
-	bool before;	  /* `at` is the time from the failure to the measurement */
+	uint64_t longest;
+	bool before; /* `at` is the time from the failure to the measurement */
 };
 
 /* Reads the request, with defaults; an exit status, or -1: go on. */
@@ -54,21 +52,18 @@ int packet_request_read(int argc, char **argv, struct packet_request *request);
 void packet_request_free(struct packet_request *request);
 
 /*
- * The two steps of packet_request_read; options are read in between. The first sets
- * members to "not given", and makes room for as many failures as there are arguments. The
- * second checks that options agree, and sets the defaults; an exit status.
+ * The steps of packet_request_read before and after the options. The first sets members
+ * to "not given", with room for as many failures as there are arguments. The second
+ * checks that options agree, and sets the defaults; an exit status.
  */
 void packet_request_begin(struct packet_request *request, int argc);
 int packet_request_check(struct packet_request *request);
 
-/*
- * For rows. The first reads a time with its unit into a uint64_t, in picoseconds; the
- * second in-order or random into a bool.
- */
+/* For rows: a time with its unit as uint64_t picoseconds; whether it is random. */
 int packet_take_time(const struct cli_option *option, char *argument, void *to);
 int packet_take_placement(const struct cli_option *option, char *argument, void *to);
 
-/* Options of links, switches and connections, for a struct packet_request. */
+/* Options of links, switches and connections. */
 extern const struct cli_option packet_network_options[];
 
 /* Sets OpenSM's default lanes and arbitration. */
@@ -82,12 +77,12 @@ int packet_take_low(const struct cli_option *option, char *argument, void *to);
 int packet_take_sls(const struct cli_option *option, char *argument, void *to);
 
 /*
- * Reduces the given lanes to those that exist, as OpenSM would; an exit status, with a
- * message if a service level in use has no lane.
+ * Reduces the given lanes to those that exist, as OpenSM would; an exit status: each
+ * service level in use needs a lane.
  */
 int packet_lanes_end(struct packet_request *request);
 
-/* Whether hosts send a limited number of messages: not with a load. */
+/* Whether hosts send a limited number of messages, without a load. */
 static inline bool packet_request_closed(const struct packet_request *request)
 {
 	return request->messages || request->collective || request->trace;
@@ -129,9 +124,7 @@ json_t *packet_settings_json(const struct packet_lab *lab);
 json_t *traffic_replay_json(const struct packet_lab *lab);
 void traffic_replay_print(const json_t *settings);
 
-/*
- * Describes the results of a run with lab->workload, with its deadlocks; an exit status.
- */
+/* Describes a run with lab->workload, and its deadlocks; an exit status. */
 struct packet_run;
 int packet_run_point(const struct packet_lab *lab, struct packet_run *run,
 		     json_t **point);

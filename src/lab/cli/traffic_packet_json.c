@@ -19,7 +19,7 @@ static json_t *gbps_json(uint32_t mbps)
 	return mbps % 1000 ? json_real(mbps / 1000.0) : json_integer(mbps / 1000);
 }
 
-/* Describes the rates of the fabric's links, the fastest first; none with --gbps. */
+/* The fastest first; none with --gbps. */
 static json_t *rates_json(const struct pm_rates *rates)
 {
 	json_t *list = json_array();
@@ -109,7 +109,6 @@ static json_t *drops_json(const struct packet_lab *lab, const struct pm_packet_r
 	return list;
 }
 
-/* Describes the results of connections, or null. */
 static json_t *pairs_json(const struct packet_lab *lab, const struct pm_packet_pairs *p)
 {
 	if (!lab->request->reliable)
@@ -121,10 +120,7 @@ static json_t *pairs_json(const struct packet_lab *lab, const struct pm_packet_p
 			 (json_int_t)p->resent, "refused", (json_int_t)p->refused);
 }
 
-/*
- * Describes how busy cables of a kind were, in both directions: those between switches,
- * or those of hosts.
- */
+/* How busy cables were, in both directions: those between switches, or of hosts. */
 static json_t *links_json(const struct packet_lab *lab, const struct pm_packet_result *r,
 			  bool of_hosts)
 {
@@ -187,7 +183,7 @@ static json_t *windows_json(const struct packet_lab *lab,
 	return list;
 }
 
-/* Describes the results of each service level in use. */
+/* The service levels in use. */
 static json_t *classes_json(const struct packet_lab *lab,
 			    const struct pm_packet_result *r)
 {
@@ -221,7 +217,6 @@ static json_t *latency_json(const struct packet_lab *lab,
 			 packet_us_json(lab, r->messages, (double)r->slowest));
 }
 
-/* Describes the loop in which packets wait for each other, or null. */
 static json_t *loop_json(const struct packet_lab *lab, const uint32_t *loop, int num)
 {
 	json_t *list = json_array();
@@ -241,7 +236,6 @@ static json_t *when_json(const struct packet_lab *lab, uint32_t tick)
 	return json_real(packet_us(lab, (double)tick - lab->config.warmup));
 }
 
-/* Describes the run's deadlocks, including those that are over. */
 static json_t *deadlocks_json(const struct packet_lab *lab, const struct packet_run *run)
 {
 	json_t *list = json_array();
@@ -282,7 +276,7 @@ static json_t *done_json(const struct packet_lab *lab, const struct packet_run *
 			 "left", (json_int_t)left);
 }
 
-/* Describes a run, with the loop of `num` ports in which packets wait for each other. */
+/* loop: `num` ports with packets that wait for each other. */
 static json_t *point_json(const struct packet_lab *lab, const struct packet_run *run,
 			  const uint32_t *loop, int num)
 {
@@ -345,7 +339,6 @@ static void print_loop(const json_t *loop)
 	putchar('\n');
 }
 
-/* Prints the first deadlocks, by time. */
 static void print_deadlocks(const json_t *list)
 {
 	size_t i, num = json_array_size(list);
@@ -364,7 +357,6 @@ static void print_deadlocks(const json_t *list)
 		printf("and %zu more\n", num - PRINTED_DEADLOCKS);
 }
 
-/* Prints a line for each reason: how many packets, at how many nodes, and where most. */
 static void print_drops(const json_t *list)
 {
 	for (unsigned int reason = 0; reason < PM_DROPS; reason++) {
@@ -435,7 +427,6 @@ static void print_more(const json_t *point)
 				      "{%%%cpu_seconds} s CPU\n");
 }
 
-/* Prints means over the seeds of a load. */
 static void print_mean(const json_t *mean)
 {
 	if (json_is_number(json_object_get(mean, "offered")))
@@ -532,7 +523,7 @@ bool packet_has_findings(const json_t *points)
 	return false;
 }
 
-/* The mean of an inner member, if it is a number for all seeds, or null. */
+/* Null unless the inner member is a number for all seeds. */
 static json_t *mean_json(const json_t *points, const char *member, const char *inner)
 {
 	struct traffic_estimate found = traffic_estimate(points, member, inner);
@@ -547,7 +538,6 @@ static json_t *mean_json(const json_t *points, const char *member, const char *i
 			 traffic_half_json(found));
 }
 
-/* Lists the means over the seeds of each load. */
 static json_t *means_json(const json_t *points, size_t seeds)
 {
 	json_t *list = json_array();

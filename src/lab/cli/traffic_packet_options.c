@@ -12,7 +12,6 @@
 
 #define NOT_GIVEN UINT32_MAX
 
-/* Reports that an argument is none of the option's values; returns an exit status. */
 static int fail_choice(const struct cli_option *option, const char *what,
 		       const char *argument)
 {
@@ -20,7 +19,6 @@ static int fail_choice(const struct cli_option *option, const char *what,
 			what, argument, option->values);
 }
 
-/* Reports the same, with a longer list of choices. */
 static int fail_pattern(const char *argument)
 {
 	char names[256];
@@ -48,8 +46,7 @@ static int take_pattern(const struct cli_option *option, char *argument, void *t
 }
 
 /*
- * Reads a part of a list of loads: a number from 0.0001 to 1, or FROM..TO/STEP, where the
- * default of STEP is FROM.
+ * Reads a number from 0.0001 to 1, or FROM..TO/STEP, where the default of STEP is FROM.
  */
 static int take_some_loads(struct packet_request *request, char *text)
 {
@@ -116,7 +113,6 @@ int packet_take_time(const struct cli_option *option, char *argument, void *to)
 		option->name, argument);
 }
 
-/* Reads a time, which may be below 0. */
 static int take_at(const struct cli_option *option, char *argument, void *to)
 {
 	struct packet_request *request = to;
@@ -346,7 +342,7 @@ const struct cli_command traffic_packet_command = {
 	.max_operands = 1,
 };
 
-/* Refuses options that do not go with --collective or --jobs; returns an exit status. */
+/* Refuses options that do not go with --collective or --jobs. */
 static int check_jobs(const struct packet_request *request)
 {
 	if (request->collective &&
@@ -366,7 +362,7 @@ static int check_jobs(const struct packet_request *request)
 	return EXIT_FINE;
 }
 
-/* Refuses options that need another option; returns an exit status. */
+/* Refuses options that need another option. */
 static int check_company(const struct packet_request *request)
 {
 	bool loses = request->failed.num || request->sets;

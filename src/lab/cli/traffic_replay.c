@@ -16,7 +16,6 @@ static json_t *failed_us(const struct packet_lab *lab)
 								    lab->config.warmup));
 }
 
-/* Describes a recording, or null. */
 static json_t *recording_json(const struct packet_lab *lab)
 {
 	const struct pm_lft_trace *recording = lab->scene.recording;

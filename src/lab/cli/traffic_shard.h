@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Shards of the runs of `portmajor-lab traffic`, one run for each load and seed, with
- * their common settings.
+ * Shards of the runs of `portmajor-lab traffic`, one for each load and seed, and means.
  */
 #ifndef PORTMAJOR_CLI_TRAFFIC_SHARD_H
 #define PORTMAJOR_CLI_TRAFFIC_SHARD_H
@@ -18,8 +17,8 @@ bool traffic_shard_has(const struct cli_shard *shard, uint32_t run);
 uint32_t traffic_shard_count(const struct cli_shard *shard, uint32_t total);
 
 /*
- * The object of a shard: the engine's object without results, and the shard's own runs in
- * their order; takes over both. All shards of a whole have the same fingerprint.
+ * Adds the shard's runs, in their order, to the engine's object; takes over both. All
+ * shards of a whole have the same fingerprint.
  */
 json_t *traffic_shard_json(json_t *object, const struct cli_shard *shard, uint32_t total,
 			   uint64_t fingerprint, json_t *runs);
@@ -27,7 +26,7 @@ json_t *traffic_shard_json(json_t *object, const struct cli_shard *shard, uint32
 /* Checks that --shard comes with --json; an exit status. */
 int traffic_shard_check(const struct cli_shard *shard, const struct cli_output *output);
 
-/* Mean of a number over all runs of a list, and half its 95% confidence interval. */
+/* Mean of a number over all runs, and half its 95% confidence interval. */
 struct traffic_estimate {
 	double mean, half;
 	bool known; /* `half` is known: with two runs or more */

@@ -331,7 +331,6 @@ static int find_room(struct scene *scene)
 	return EXIT_FINE;
 }
 
-/* Reads the fabric and its failures; returns an exit status. */
 static int read_scene(struct scene *scene, const char *path)
 {
 	const struct request *request = scene->request;
