@@ -2,8 +2,8 @@
 /* portmajor-lab collective: finds the times of collective operations on circuits. */
 #include "lab_commands.h"
 #include "collective_events.h"
-#include "json.h"
 #include "text.h"
+#include "write.h"
 
 #include <portmajor/lab/circuits.h>
 
@@ -134,19 +134,17 @@ static void print_algorithm(const json_t *algorithm)
 	}
 }
 
-static void print_settings(const json_t *object)
+static void print_collective(const json_t *object)
 {
+	const json_t *rank = json_object_get(object, "rank"), *algorithm;
+	size_t i;
+
 	cli_text_print(
 		object,
 		"{settings.processes} processes, {settings.mbps} Mb/s, "
 		"{settings.latency_ns} ns, {settings.setup_us} us for a circuit\n");
-}
-
-static void print_algorithms(const json_t *object)
-{
-	const json_t *algorithm;
-	size_t i;
-
+	if (rank)
+		collective_events_print(rank);
 	json_array_foreach(json_object_get(object, "algorithms"), i, algorithm)
 		print_algorithm(algorithm);
 }
@@ -223,22 +221,6 @@ static int check_processes(const struct collective_request *request)
 	return EXIT_FINE;
 }
 
-/* Writes the object, and takes it over. */
-static int write_collective(json_t *object, const struct collective_request *request)
-{
-	if (request->output.json)
-		return cli_json_print(object);
-	if (!request->output.quiet) {
-		print_settings(object);
-		if (request->events)
-			collective_events_print(json_object_get(object, "rank"));
-		else
-			print_algorithms(object);
-	}
-	json_decref(object);
-	return EXIT_FINE;
-}
-
 static int describe_algorithms(const struct collective_request *request, json_t *list)
 {
 	int status = check_processes(request);
@@ -287,7 +269,7 @@ int cmd_collective(int argc, char **argv)
 			      json_pack("{s:o, s:o}", "settings", settings_json(&request),
 					request.events ? "rank" : "algorithms", found));
 	if (!status)
-		return write_collective(object, &request);
+		return lab_write(object, &request.output, print_collective, EXIT_FINE);
 	json_decref(object);
 	return status;
 }

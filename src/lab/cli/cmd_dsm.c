@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor-lab dsm: finds the times of software shared memory over InfiniBand. */
 #include "lab_commands.h"
-#include "json.h"
 #include "lists.h"
 #include "text.h"
+#include "write.h"
 
 #include <portmajor/json/rows.h>
 #include <portmajor/lab/dsm.h>
@@ -272,12 +272,10 @@ int cmd_dsm(int argc, char **argv)
 		return status;
 	object = cli_json_new("dsm", 1);
 	status = describe_tables(&request, object, &gave_up);
-	if (!status && !request.output.quiet && !request.output.json)
-		print_tables(object);
-	if (!status && request.output.json)
-		status = cli_json_print(object);
-	else
+	if (status)
 		json_decref(object);
+	else
+		status = lab_write(object, &request.output, print_tables, EXIT_FINE);
 	if (!status && gave_up)
 		status = cli_fail(EXIT_FINDINGS, "a node gave up: see --tries");
 	return status;

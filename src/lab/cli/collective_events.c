@@ -46,7 +46,6 @@ static int play_call(const struct collective_request *request,
 		     enum pm_collective algorithm, uint32_t bytes,
 		     struct circuit_rule rule, struct played *played)
 {
-	double gamma = rule.ideal ? 0 : request->setup_us * 1e-6;
 	struct pm_circuits_result result = {0};
 	struct pm_error err;
 	int status =
@@ -56,7 +55,8 @@ static int play_call(const struct collective_request *request,
 
 	played->calls++;
 	played->setups += result.groups + request->call_setups;
-	played->seconds += result.seconds + request->call_setups * gamma;
+	played->seconds += result.seconds +
+			   request->call_setups * collective_costs(request, rule).gamma;
 	return status;
 }
 

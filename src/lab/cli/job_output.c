@@ -2,8 +2,8 @@
 /* Describes the results of a job, as JSON and as text. */
 #include "job.h"
 
-#include "json.h"
 #include "text.h"
+#include "write.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -205,12 +205,6 @@ int job_print(json_t *object, const struct cli_output *output)
 	const json_t *failure = json_object_get(first, "failure");
 	bool fine = json_is_number(json_object_get(failure, "done_ms")) &&
 		    !cli_json_number(first, "broken");
-	int status = fine ? EXIT_FINE : EXIT_FINDINGS;
 
-	if (output->json)
-		return cli_json_print(object) ? EXIT_INPUT : status;
-	if (!output->quiet)
-		print_engines(object);
-	json_decref(object);
-	return status;
+	return lab_write(object, output, print_engines, fine ? EXIT_FINE : EXIT_FINDINGS);
 }

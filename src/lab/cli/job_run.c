@@ -27,8 +27,6 @@ struct job {
 	struct cli_progress progress;
 };
 
-/* ---- Beginning ---- */
-
 static int fail_length(const struct packet_lab *lab)
 {
 	return cli_fail(EXIT_USAGE,

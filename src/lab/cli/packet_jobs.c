@@ -396,8 +396,6 @@ static int add_alone(struct packet_lab *lab, uint32_t job, const struct outcome 
 	return status;
 }
 
-/* ---- All of it ---- */
-
 static json_t *fairness_json(double sum, double squares, uint32_t num)
 {
 	return squares > 0 ? json_real(sum * sum / squares / num) : json_null();

@@ -276,8 +276,6 @@ static int check_times(const struct packet_lab *lab)
 	return check_short_times(lab);
 }
 
-/* ---- Beginning and end ---- */
-
 static struct scene_config scene_config_of(const struct packet_request *request)
 {
 	return (struct scene_config){

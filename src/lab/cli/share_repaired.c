@@ -4,10 +4,10 @@
  * engines: before a failure, and after the last LFT Set.
  */
 #include "share_repaired.h"
-#include "json.h"
 #include "memory.h"
 #include "progress_steps.h"
 #include "text.h"
+#include "write.h"
 
 #include <portmajor/base/pool.h>
 #include <portmajor/base/textfile.h>
@@ -243,8 +243,6 @@ static int add_repair(struct scene *scene, const char *path, json_t **list)
 	return status;
 }
 
-/* ---- Running ---- */
-
 static int begin_scene(struct scene *scene, const char *path)
 {
 	int status = cli_fabric_read(path, scene->request->fabric, &scene->fabric);
@@ -270,7 +268,7 @@ static int begin_scene(struct scene *scene, const char *path)
 int share_repaired_run(const char *path, const struct share_repaired *request)
 {
 	struct scene scene = {.request = request};
-	json_t *list = json_array(), *object;
+	json_t *list = json_array();
 	int status = begin_scene(&scene, path);
 
 	/* before and after, for each recording */
@@ -283,13 +281,11 @@ int share_repaired_run(const char *path, const struct share_repaired *request)
 	for (uint32_t i = 0; i < request->compare->num && !status; i++)
 		status = add_repair(&scene, request->compare->list[i], &list);
 	lab_steps_end(&scene.steps);
-	object = describe_repairs(request, list);
-	if (!status && request->output->json)
-		status = cli_json_print(object);
-	else if (!status && !request->output->quiet)
-		print_repairs(object);
-	if (status || !request->output->json)
-		json_decref(object);
+	if (status)
+		json_decref(list);
+	else
+		status = lab_write(describe_repairs(request, list), request->output,
+				   print_repairs, EXIT_FINE);
 	pm_pool_free(&scene.pool);
 	pm_fabric_free(scene.fabric);
 	return status;

@@ -3,7 +3,6 @@
  * portmajor-lab traffic --engine cutoff: pairs of hosts cut off from a failure to the
  * last LFT Set, by LFT traces.
  */
-#include "json.h"
 #include "failure_options.h"
 #include "memory.h"
 #include "outfile.h"
@@ -12,6 +11,7 @@
 #include "trace_check.h"
 #include "traffic.h"
 #include "traffic_mixture.h"
+#include "write.h"
 
 #include <portmajor/base/textfile.h>
 #include <portmajor/lab/outage.h>
@@ -200,16 +200,6 @@ static void print_cutoffs(const json_t *object)
 	}
 }
 
-static int write_cutoff(json_t *object, const struct cli_output *output)
-{
-	if (output->json)
-		return cli_json_print(object);
-	if (!output->quiet)
-		print_cutoffs(object);
-	json_decref(object);
-	return EXIT_FINE;
-}
-
 /* ---- Recordings ---- */
 
 /* path: NULL for a computed one. */
@@ -292,8 +282,6 @@ static int compute_recording(struct scene *scene, const struct request *request,
 	return status;
 }
 
-/* ---- Running ---- */
-
 static int begin_scene(struct scene *scene, const char *path,
 		       const struct request *request)
 {
@@ -325,7 +313,8 @@ static int run_cutoffs(const char *path, const struct request *request)
 	if (status)
 		json_decref(list);
 	else
-		status = write_cutoff(describe_cutoffs(request, list), &request->output);
+		status = lab_write(describe_cutoffs(request, list), &request->output,
+				   print_cutoffs, EXIT_FINE);
 	free(scene.ports.list);
 	pm_plan_free(scene.plan);
 	pm_fabric_free(scene.fabric);

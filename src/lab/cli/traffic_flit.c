@@ -117,8 +117,6 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 	return status;
 }
 
-/* ---- Running ---- */
-
 struct progress {
 	struct cli_progress bar;
 	uint32_t done, count;

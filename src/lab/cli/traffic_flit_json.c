@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Describes the results of the flit engine, as JSON and as text. */
-#include "json.h"
 #include "text.h"
 #include "traffic.h"
 #include "traffic_flit.h"
 #include "traffic_shard.h"
+#include "write.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -435,10 +435,5 @@ int traffic_flit_print(json_t *object, const json_t *runs,
 	object = cli_json_join(object, json_pack("{s:o, s:o, s:o}", "points", points,
 						 "saturation", saturation_json(points),
 						 "findings", findings));
-	if (output->json)
-		return cli_json_print(object) ? EXIT_INPUT : status;
-	if (!output->quiet)
-		print_curve(object);
-	json_decref(object);
-	return status;
+	return lab_write(object, output, print_curve, status);
 }

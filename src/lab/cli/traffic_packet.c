@@ -9,8 +9,6 @@
 
 #include <time.h>
 
-/* ---- Running ---- */
-
 static double cpu_seconds(void)
 {
 	struct timespec now;
@@ -54,8 +52,6 @@ static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
 	packet_run_end(&run);
 	return status;
 }
-
-/* ---- The command ---- */
 
 /* Distinguishes shards of different wholes, by what is not in the settings. */
 static uint64_t find_fingerprint(const struct packet_lab *lab)

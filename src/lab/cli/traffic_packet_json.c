@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Describes the results of the packet engine, as JSON and as text. */
 
-#include "json.h"
 #include "packet_jobs.h"
 #include "text.h"
 #include "traffic.h"
+#include "write.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -472,7 +472,7 @@ static void print_settings(const json_t *object)
 
 static void print_runs(const json_t *object)
 {
-	const json_t *point;
+	const json_t *point, *other;
 	size_t i;
 
 	print_settings(object);
@@ -492,6 +492,10 @@ static void print_runs(const json_t *object)
 	}
 	json_array_foreach(json_object_get(object, "means"), i, point)
 		print_mean(point);
+	json_array_foreach(json_object_get(object, "compared"), i, other) {
+		putchar('\n');
+		print_runs(other);
+	}
 }
 
 /* Whether a point has the members that the text needs; it may come from a file. */
@@ -584,20 +588,11 @@ json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status)
 int traffic_packet_print(json_t *object, const json_t *runs,
 			 const struct cli_output *output)
 {
-	const json_t *other, *list = json_object_get(object, "compared");
 	int status;
-	size_t i;
 
 	object = traffic_packet_describe(object, runs, &status);
-	if (status != EXIT_INPUT && output->json)
-		return cli_json_print(object) ? EXIT_INPUT : status;
-	if (status != EXIT_INPUT && !output->quiet) {
-		print_runs(object);
-		json_array_foreach(list, i, other) {
-			putchar('\n');
-			print_runs(other);
-		}
-	}
+	if (status != EXIT_INPUT)
+		return lab_write(object, output, print_runs, status);
 	json_decref(object);
 	return status;
 }

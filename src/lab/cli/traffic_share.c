@@ -5,7 +5,6 @@
  * tables. With --sets: what all hosts exchange with the tables of recordings
  * (share_repaired.c).
  */
-#include "json.h"
 #include "lists.h"
 #include "memory.h"
 #include "planned_tables.h"
@@ -13,6 +12,7 @@
 #include "text.h"
 #include "progress_steps.h"
 #include "traffic.h"
+#include "write.h"
 
 #include <portmajor/base/pool.h>
 #include <portmajor/lab/packet_paths.h>
@@ -148,16 +148,6 @@ static void print_shares(const json_t *object)
 		print_unreachable(object, network);
 }
 
-static int write_share(json_t *object, const struct cli_output *output)
-{
-	if (output->json)
-		return cli_json_print(object);
-	if (!output->quiet)
-		print_shares(object);
-	json_decref(object);
-	return EXIT_FINE;
-}
-
 /* ---- Networks ---- */
 
 static int fail_sharing(const struct pm_error *err)
@@ -180,7 +170,6 @@ static int bisect(struct scene *scene, pm_packet_path *path,
 		.tried = lab_steps_next,
 		.about = &scene->steps,
 	};
-	bool of_vlans = !strcmp(kind, "vlan");
 	struct pm_bisection found;
 	struct pm_error err;
 
@@ -188,7 +177,8 @@ static int bisect(struct scene *scene, pm_packet_path *path,
 		return fail_sharing(&err);
 	*networks = pm_json_append(
 		*networks,
-		network_json(scene, kind, of_vlans ? paths->vlans->num : 0, &found));
+		network_json(scene, kind, !strcmp(kind, "vlan") ? paths->vlans->num : 0,
+			     &found));
 	return EXIT_FINE;
 }
 
@@ -283,8 +273,6 @@ static int bisect_all(struct scene *scene, json_t **networks)
 	return status;
 }
 
-/* ---- Running ---- */
-
 /* Lists the remaining hosts, in the order of the VLANs' hosts: by switch and port. */
 static void list_hosts(struct scene *scene)
 {
@@ -368,7 +356,8 @@ static int run_shares(const char *path, const struct request *request)
 	if (status)
 		json_decref(networks);
 	else
-		status = write_share(describe_shares(&scene, networks), &request->output);
+		status = lab_write(describe_shares(&scene, networks), &request->output,
+				   print_shares, EXIT_FINE);
 	pm_pool_free(&scene.pool);
 	cli_tables_free(&scene.tables);
 	pm_fabric_free(scene.broken);
