@@ -8,9 +8,7 @@
 
 static uint64_t ticks_of(const struct packet_lab *lab, uint64_t ns)
 {
-	double ticks = (double)ns * 1e6 / (double)lab->tick;
-
-	return (uint64_t)(ticks + 0.5);
+	return (uint64_t)((double)ns * 1e6 / (double)lab->tick + 0.5);
 }
 
 static void allocate_trace(struct packet_trace *trace)

@@ -27,14 +27,13 @@ void packet_lanes_begin(struct packet_request *request)
 
 int packet_take_vls(const struct cli_option *option, char *argument, void *to)
 {
-	struct packet_request *request = to;
 	unsigned long vls;
 
 	(void)option;
 	if (!cli_number(argument, 1, DATA_VLS, &vls) ||
 	    (vls != DATA_VLS && (vls & (vls - 1))))
 		return cli_fail(EXIT_USAGE, "--vls %s: not 1, 2, 4, 8 or 15", argument);
-	request->vls = (uint32_t)vls;
+	*(uint32_t *)to = (uint32_t)vls;
 	return EXIT_FINE;
 }
 

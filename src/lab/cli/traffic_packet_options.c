@@ -195,7 +195,7 @@ const struct cli_option packet_network_options[] = {
 	 MEMBER(buffer), .low = 1, .high = INT16_MAX},
 	{0, "vls", "N",
 	 "virtual lanes, each with a buffer of its own: 1 (default), 2, 4, 8 or 15",
-	 packet_take_vls, 0, .values = "1|2|4|8|15"},
+	 packet_take_vls, offsetof(struct packet_request, vls), .values = "1|2|4|8|15"},
 	{0, "sl", "LIST",
 	 "service levels of what hosts send, or jobs, one after the other, round and "
 	 "round (default 0)",

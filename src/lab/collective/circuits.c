@@ -209,8 +209,7 @@ static void request_circuits(struct run *run, uint32_t p)
 
 static void send_message(struct run *run, uint32_t m)
 {
-	const struct pm_schedule_message *message = &run->schedule->messages[m];
-	double bytes = pm_schedule_size(run->schedule, message);
+	double bytes = pm_schedule_size(run->schedule, &run->schedule->messages[m]);
 	double ticks = bytes * run->config->costs.beta * TICKS + 0.5;
 
 	pm_event_queue_add(&run->events, run->alpha + (uint64_t)ticks, MESSAGE_IS_THROUGH,
@@ -306,8 +305,6 @@ static void play(struct run *run)
 	}
 	run->result.seconds = (double)run->events.now / TICKS;
 }
-
-/* ---- All of it ---- */
 
 static void list_messages(struct run *run)
 {

@@ -264,8 +264,6 @@ static void play(struct run *run)
 		handlers[event.kind](run, event.index);
 }
 
-/* ---- All of it ---- */
-
 static int check_dsm(const struct pm_dsm_config *config, uint32_t pages,
 		     struct pm_error *err)
 {

@@ -87,9 +87,8 @@ void depend_add(struct depend *d, uint32_t from, uint32_t to, bool more)
 /* Whether a dependency is in the order. */
 static bool is_in_order(const struct depend *d, uint32_t from, uint32_t to)
 {
-	const struct dependency edge = {from, to};
-
-	return (*cell_of(d, edge) & (PRESENT | CLOSING)) == PRESENT;
+	return (*cell_of(d, (struct dependency){from, to}) & (PRESENT | CLOSING)) ==
+	       PRESENT;
 }
 
 static void visit(struct depend *d, uint32_t channel, uint32_t before, uint32_t *list,

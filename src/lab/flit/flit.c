@@ -239,8 +239,6 @@ int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err)
 	return 0;
 }
 
-/* ---- Life ---- */
-
 static int check_flow(const struct pm_flit_config *config, struct pm_error *err)
 {
 	if (config->flow == PM_FLIT_SLACK &&

@@ -122,8 +122,7 @@ static void log_room(struct pm_flit *flit, uint32_t vc)
 /* Sends a flit into an open VC; it takes so many cycles. */
 static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what, uint32_t cycles)
 {
-	uint32_t number = vc >> flit->vc_shift;
-	struct link *link = &flit->links[number];
+	struct link *link = &flit->links[vc >> flit->vc_shift];
 	uint32_t slot = (flit->now + cycles) % flit->cable_span;
 	uint32_t i = flit->num_cables[slot]++;
 

@@ -12,8 +12,6 @@
 #define MAX_SWITCHES 4096
 #define MAX_NODES 4096
 
-/* ---- Parts that all kinds have in common ---- */
-
 static int make_net(uint32_t switches, uint32_t nodes, size_t links,
 		    struct pm_flit_net **result, struct pm_error *err)
 {

@@ -123,8 +123,6 @@ static void add_job(struct run *run)
 		add_call(run, (run->job * calls + call) * per_call);
 }
 
-/* ---- All of it ---- */
-
 static int check_calls(const struct pm_calls_config *config,
 		       const struct pm_schedule *schedule, struct pm_error *err)
 {

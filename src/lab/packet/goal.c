@@ -537,8 +537,6 @@ static int find_waits(struct reader *r)
 	return rc;
 }
 
-/* ---- All of it ---- */
-
 static int read_goal(struct reader *r)
 {
 	int rc = read_all(r);

@@ -51,11 +51,6 @@ static int check_numbers(const struct pm_packet_config *config, struct pm_error 
 			err, -EINVAL,
 			"a lifetime of %u ticks, answers in %u and %u tries: too many",
 			config->lifetime, config->timeout, config->tries);
-	return 0;
-}
-
-static int check_return(const struct pm_packet_config *config, struct pm_error *err)
-{
 	if (config->return_at && config->return_at <= config->fail_at)
 		return pm_error_set(err, -EINVAL,
 				    "cables are back at tick %u, and failed at %u",
@@ -124,8 +119,6 @@ static int check_config(const struct pm_packet_config *config, struct pm_error *
 	int rc = check_numbers(config, err);
 
 	if (!rc)
-		rc = check_return(config, err);
-	if (!rc)
 		rc = check_ticks(config, err);
 	if (!rc && config->lanes)
 		rc = check_lanes(config->lanes, err);
@@ -133,10 +126,9 @@ static int check_config(const struct pm_packet_config *config, struct pm_error *
 		return rc;
 	for (uint32_t h = 0; h < config->num_hosts; h++) {
 		uint32_t port = config->hosts[h].port;
-		uint32_t remote = pm_fabric_peer_node(fabric, port);
 
 		if (fabric->ports[port].node < fabric->num_switches ||
-		    remote >= fabric->num_switches)
+		    pm_fabric_peer_node(fabric, port) >= fabric->num_switches)
 			return pm_error_set(
 				err, -EINVAL,
 				"\"%s\" is no host with a cable to a switch",
@@ -154,15 +146,13 @@ static void begin_ports(struct pm_packet *sim)
 	const struct pm_fabric *fabric = sim->config.fabric;
 
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
-		uint32_t remote = pm_fabric_peer_node(fabric, i);
-
 		*port_of(sim, i) = (struct port){
 			.peer = fabric->ports[i].peer,
 			.node = fabric->ports[i].node,
 			.from = PM_NONE,
 			.ticks = sim->config.ticks ? sim->config.ticks[i] : 1,
 			.arrived = PM_NONE,
-			.to_host = remote >= fabric->num_switches,
+			.to_host = pm_fabric_peer_node(fabric, i) >= fabric->num_switches,
 			.host = PM_NONE,
 		};
 		for (uint32_t l = 0; l < sim->lanes; l++) {

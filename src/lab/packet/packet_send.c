@@ -80,8 +80,7 @@ static void send_readable(struct pm_packet *sim, uint32_t out, struct lane *lane
 static void mark_starved(struct pm_packet *sim, uint32_t out, bool starved)
 {
 	uint32_t sw = port_of(sim, out)->node;
-	const struct pm_node *n = &sim->config.fabric->nodes[sw];
-	uint32_t bit = out - n->first_port;
+	uint32_t bit = out - sim->config.fabric->nodes[sw].first_port;
 	uint64_t *word;
 
 	if (sw >= sim->config.fabric->num_switches)

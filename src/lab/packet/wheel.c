@@ -59,8 +59,6 @@ void wheel_add_later(struct wheel *wheel, uint32_t time, uint32_t what, uint32_t
 	wheel->failed |= wheel->later.no_memory;
 }
 
-/* ---- Going on ---- */
-
 /* The first used slot from `slot` on, cyclically; there is one. */
 static uint32_t find_used(const struct wheel *wheel, uint32_t slot)
 {

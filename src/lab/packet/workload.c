@@ -197,6 +197,7 @@ static void sort_list(struct pm_workload *workload)
 
 	for (uint32_t i = 0; i < config->num_list; i++) {
 		workload->missing[i] = config->list[i].blocks;
+		workload->blocks += config->list[i].blocks;
 		first[config->list[i].from + 1]++;
 	}
 	for (uint32_t h = 0; h < config->num_hosts; h++) {
@@ -205,15 +206,13 @@ static void sort_list(struct pm_workload *workload)
 		first[h + 1] += first[h];
 	}
 	for (uint32_t i = 0; i < config->num_list; i++) {
-		struct sender *s = &workload->senders[config->list[i].from];
+		uint32_t from = config->list[i].from;
 
-		workload->order[first[config->list[i].from] + s->sent++] = i;
+		workload->order[first[from] + workload->senders[from].sent++] = i;
 	}
 	for (uint32_t h = 0; h < config->num_hosts; h++)
 		workload->senders[h].sent = 0;
 	workload->left = config->num_list;
-	for (uint32_t i = 0; i < config->num_list; i++)
-		workload->blocks += config->list[i].blocks;
 }
 
 static uint32_t next_in_list(const struct pm_workload *workload, uint32_t host)
@@ -240,8 +239,6 @@ static uint64_t time_in_list(const struct pm_workload *workload, uint32_t messag
 	}
 	return time;
 }
-
-/* ---- Life ---- */
 
 static int check_pattern(const struct pm_workload_config *config, uint32_t num,
 			 struct pm_error *err)
