@@ -297,10 +297,21 @@ static int compare_event(const void *a, const void *b)
 	return x->on < y->on ? -1 : x->on > y->on;
 }
 
-static void sort_edges(struct reader *r, int (*compare)(const void *, const void *))
+/* Sorts edges by one of their events. first[event] is the event's first edge; or NULL. */
+static uint32_t *sort_edges(struct reader *r, bool by_on)
 {
+	uint32_t *first = pm_array((size_t)r->num + 1, sizeof(*first));
+
+	if (!first)
+		return NULL;
 	if (r->num_edges)
-		qsort(r->edges, r->num_edges, sizeof(*r->edges), compare);
+		qsort(r->edges, r->num_edges, sizeof(*r->edges),
+		      by_on ? compare_on : compare_event);
+	for (uint32_t i = 0; i < r->num_edges; i++)
+		first[(by_on ? r->edges[i].on : r->edges[i].event) + 1]++;
+	for (uint32_t i = 0; i < r->num; i++)
+		first[i + 1] += first[i];
+	return first;
 }
 
 /*
@@ -329,7 +340,7 @@ static int walk(struct reader *r, const uint32_t *first, uint32_t *missing)
 
 static int order_events(struct reader *r)
 {
-	uint32_t *first = pm_array((size_t)r->num + 1, sizeof(*first));
+	uint32_t *first = sort_edges(r, true);
 	uint32_t *missing = pm_array(r->num, sizeof(*missing));
 	int rc;
 
@@ -337,13 +348,8 @@ static int order_events(struct reader *r)
 	if (!first || !missing || !r->order) {
 		rc = pm_error_no_memory(r->lexer.err);
 	} else {
-		sort_edges(r, compare_on);
-		for (uint32_t i = 0; i < r->num_edges; i++) {
-			first[r->edges[i].on + 1]++;
+		for (uint32_t i = 0; i < r->num_edges; i++)
 			missing[r->edges[i].event]++;
-		}
-		for (uint32_t i = 0; i < r->num; i++)
-			first[i + 1] += first[i];
 		rc = walk(r, first, missing);
 	}
 	free(first);
@@ -505,19 +511,12 @@ static int add_edge(struct reader *r, const struct edge *edge)
 
 static int find_waits(struct reader *r)
 {
-	uint32_t *first = pm_array((size_t)r->num + 1, sizeof(*first));
+	uint32_t *first = sort_edges(r, false);
 	int rc = 0;
 
 	r->place = pm_array(r->goal->num, sizeof(*r->place));
 	if (!first || !r->place)
 		rc = pm_error_no_memory(r->lexer.err);
-	if (!rc) {
-		sort_edges(r, compare_event);
-		for (uint32_t i = 0; i < r->num_edges; i++)
-			first[r->edges[i].event + 1]++;
-		for (uint32_t i = 0; i < r->num; i++)
-			first[i + 1] += first[i];
-	}
 	for (uint32_t i = 0; i < r->num && !rc; i++) {
 		struct event *event = &r->events[r->order[i]];
 
