@@ -9,20 +9,20 @@
 static const struct {
 	int (*run)(int argc, char **argv);
 	const struct cli_command *command;
-	const char *help;
+	const char *name, *help;
 } engines[TRAFFIC_ENGINES] = {
 	[TRAFFIC_CUTOFF] =
-		{traffic_cutoff, &traffic_cutoff_command,
+		{traffic_cutoff, &traffic_cutoff_command, "cutoff",
 		 "NETLIST --fail WHAT: pairs of hosts cut off, from a failure to "
 		 "the last LFT Set"},
 	[TRAFFIC_PACKET] =
-		{traffic_packet, &traffic_packet_command,
+		{traffic_packet, &traffic_packet_command, "packet",
 		 "NETLIST --pattern KIND: rates and latencies of packets, also "
 		 "through a failure"},
 	[TRAFFIC_FLIT] =
-		{traffic_flit, &traffic_flit_command,
+		{traffic_flit, &traffic_flit_command, "flit",
 		 "--topology KIND, or NETLIST: wormhole switching, flit by flit"},
-	[TRAFFIC_SHARE] = {traffic_share, &traffic_share_command,
+	[TRAFFIC_SHARE] = {traffic_share, &traffic_share_command, "share",
 			   "NETLIST: bisection bandwidth by fair shares, with planes as "
 			   "VLANs too"},
 };
@@ -82,8 +82,7 @@ static int print_engines(void)
 {
 	puts("usage: portmajor-lab traffic [--engine ENGINE] [OPTION]... [NETLIST]\n");
 	for (int i = 0; i < TRAFFIC_ENGINES; i++)
-		printf("  %-7s %s\n", traffic_engine_name((enum traffic_engine)i),
-		       engines[i].help);
+		printf("  %-7s %s\n", engines[i].name, engines[i].help);
 	for (int i = 0; i < TRAFFIC_ENGINES; i++) {
 		putchar('\n');
 		cli_command_help(engines[i].command);

@@ -108,39 +108,30 @@ void job_add_failure(struct job_engine *engine, const struct packet_run *run,
 /* ---- Text ---- */
 
 /* Prints a time in a column, or the word in its place. */
-static void print_time_column(const json_t *run, const json_t *ms)
+static void print_ms(const json_t *object, const char *member, const char *word)
 {
-	const char *end = json_string_value(json_object_get(run, "end"));
+	const json_t *ms = json_object_get(object, member);
 
 	if (json_is_number(ms))
 		printf(" %11.3f", json_number_value(ms));
 	else
-		printf(" %11s", strcmp(end, "stuck") ? "-" : "never");
-}
-
-static void print_stall(const json_t *run, const char *member)
-{
-	const json_t *ms = json_object_get(json_object_get(run, member), "ms");
-
-	if (json_is_number(ms))
-		printf(" %11.3f", json_number_value(ms));
-	else
-		printf(" %11s", "for ever");
+		printf(" %11s", word);
 }
 
 static void print_engine(const json_t *engine)
 {
 	const char *name = json_string_value(json_object_get(engine, "name"));
 	const json_t *failure = json_object_get(engine, "failure");
+	const char *end = json_string_value(json_object_get(failure, "end"));
 	size_t length = strlen(name);
 
 	cli_text_put(name);
 	printf("%*s", (int)(length < NAME_WIDTH ? NAME_WIDTH - length : 0), "");
 	cli_text_print(engine, " {11%%%healthy.done_ms}");
-	print_time_column(failure, json_object_get(failure, "done_ms"));
+	print_ms(failure, "done_ms", strcmp(end, "stuck") ? "-" : "never");
 	cli_text_print(engine, " {8%%ratio}");
-	print_stall(failure, "stall");
-	print_stall(failure, "host_stall");
+	print_ms(json_object_get(failure, "stall"), "ms", "for ever");
+	print_ms(json_object_get(failure, "host_stall"), "ms", "for ever");
 	cli_text_print(engine, " {9broken} {10point.dropped} {7sets.replayed}\n");
 }
 

@@ -1,31 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds the engine of `portmajor-lab traffic`. */
+#include "lists.h"
 #include "traffic.h"
-
-#include <string.h>
-
-static const char *const names[TRAFFIC_ENGINES] = {
-	[TRAFFIC_CUTOFF] = "cutoff",
-	[TRAFFIC_PACKET] = "packet",
-	[TRAFFIC_FLIT] = "flit",
-	[TRAFFIC_SHARE] = "share",
-};
-
-const char *traffic_engine_name(enum traffic_engine engine)
-{
-	return names[engine];
-}
 
 int traffic_find_engine(const char *name)
 {
-	int i = 0;
+	int engine = cli_find_word(TRAFFIC_NAMES, name);
 
-	while (i < TRAFFIC_ENGINES && strcmp(name, names[i]) != 0)
-		i++;
-	if (i < TRAFFIC_ENGINES)
-		return i;
-	cli_fail(EXIT_USAGE, "--engine: no engine \"%s\"", name);
-	return -1;
+	if (engine < 0)
+		cli_fail(EXIT_USAGE, "--engine: no engine \"%s\"", name);
+	return engine;
 }
 
 /* The engine was read before the options, and not abbreviated. */

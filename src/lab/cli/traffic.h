@@ -16,7 +16,8 @@ enum traffic_engine {
 	TRAFFIC_ENGINES,
 };
 
-const char *traffic_engine_name(enum traffic_engine engine);
+#define TRAFFIC_NAMES "cutoff|packet|flit|share"
+
 /* The engine of this name; -1, with a message: there is none. */
 int traffic_find_engine(const char *name);
 
@@ -51,7 +52,7 @@ extern const struct cli_command traffic_share_command;
 			"flows; each has options of its own (default: the first that "   \
 			"has most of the options given)",                                \
 			.take = traffic_take_engine, .low = (engine),                    \
-			.values = "cutoff|packet|flit|share"                             \
+			.values = TRAFFIC_NAMES                                          \
 	}
 int traffic_take_engine(const struct cli_option *option, char *argument, void *to);
 

@@ -3,7 +3,7 @@
 #include "json.h"
 #include "lists.h"
 #include "memory.h"
-#include "progress.h"
+#include "progress_steps.h"
 #include "planned_tables.h"
 #include "traffic.h"
 #include "traffic_flit.h"
@@ -117,12 +117,6 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 	return status;
 }
 
-struct progress {
-	struct cli_progress bar;
-	uint32_t done, count;
-	double seconds; /* of CPU time */
-};
-
 static int run_once(const struct flit_request *request, const struct pm_flit_net *net,
 		    struct flit_run *run, json_t **runs)
 {
@@ -158,14 +152,15 @@ static uint32_t count_runs(const struct flit_request *request)
 	return request->lengths.num * request->loads.num * request->seeds;
 }
 
-/* Makes all runs, or the shard's. */
+/* Makes all runs, or the shard's; adds their CPU time. */
 static int run_all(const struct flit_request *request, const struct pm_flit_net *net,
-		   struct progress *progress, json_t **runs)
+		   double *seconds, json_t **runs)
 {
+	struct lab_steps steps;
 	int status = EXIT_FINE;
 
-	progress->count = traffic_shard_count(&request->shard, count_runs(request));
-	cli_progress_begin(&progress->bar, request->output.quiet);
+	lab_steps_begin(&steps, traffic_shard_count(&request->shard, count_runs(request)),
+			request->output.quiet);
 	for (uint32_t i = 0; i < count_runs(request) && !status; i++) {
 		uint32_t point = i / request->seeds, loads = request->loads.num;
 		struct flit_run run = {
@@ -178,12 +173,10 @@ static int run_all(const struct flit_request *request, const struct pm_flit_net 
 		if (!traffic_shard_has(&request->shard, i))
 			continue;
 		status = run_once(request, net, &run, runs);
-		progress->seconds += (double)(clock() - begin) / CLOCKS_PER_SEC;
-		progress->done++;
-		cli_progress_show(&progress->bar, progress->done, progress->count,
-				  progress->done, progress->count);
+		*seconds += (double)(clock() - begin) / CLOCKS_PER_SEC;
+		lab_steps_next(&steps);
 	}
-	cli_progress_end(&progress->bar);
+	lab_steps_end(&steps);
 	return status;
 }
 
@@ -239,9 +232,9 @@ static int print_shard(const struct flit_request *request, const struct pm_flit_
 
 static int run_flit(const struct flit_request *request, const struct pm_flit_net *net)
 {
-	struct progress progress = {0};
+	double seconds = 0;
 	json_t *runs = json_array(), *object;
-	int status = run_all(request, net, &progress, &runs);
+	int status = run_all(request, net, &seconds, &runs);
 
 	if (!status && request->shard.of) {
 		status = print_shard(request, net, runs);
@@ -249,7 +242,7 @@ static int run_flit(const struct flit_request *request, const struct pm_flit_net
 		object = flit_settings_json(request, net);
 		if (request->speed)
 			json_object_set_new(object, "speed",
-					    speed_json(runs, progress.seconds, request));
+					    speed_json(runs, seconds, request));
 		status = traffic_flit_print(object, runs, &request->output);
 	}
 	json_decref(runs);

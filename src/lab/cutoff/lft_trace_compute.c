@@ -183,19 +183,21 @@ int pm_lft_trace_compute(const struct pm_fabric *fabric, const struct pm_plan *p
 			 uint32_t num_ports, struct pm_lft_trace **trace,
 			 struct pm_error *err)
 {
-	struct job job = {.fabric = fabric, .plan = plan, .config = config};
+	struct job job = {
+		.fabric = fabric,
+		.plan = plan,
+		.config = config,
+		.detours = {.sm = config->sm == PM_NONE
+					  ? PM_NONE
+					  : pm_plan_place(plan, fabric, config->sm),
+			    .switches = config->connect_roots},
+	};
 	int rc = pm_routes_make(plan, &job.routes, err);
 
 	if (!rc)
 		rc = allocate_job(&job, num_ports, err);
-	if (rc)
-		goto out;
-	job.detours = (struct pm_detours){
-		.sm = config->sm == PM_NONE ? PM_NONE
-					    : pm_plan_place(plan, fabric, config->sm),
-		.switches = config->connect_roots};
-	rc = compute(&job, ports, num_ports, err);
-out:
+	if (!rc)
+		rc = compute(&job, ports, num_ports, err);
 	if (rc)
 		pm_lft_trace_free(job.trace);
 	else
