@@ -7,11 +7,10 @@
 #include "text.h"
 
 #include <portmajor/base/random.h>
+#include <portmajor/lab/packet_paths.h>
 
 #include <errno.h>
 #include <stdio.h>
-
-#define FARTHEST 64 /* switches on a path */
 
 /* ---- Hosts of jobs ---- */
 
@@ -242,34 +241,15 @@ static json_t *outcome_json(const struct packet_lab *lab, const struct outcome *
 
 /* ---- Collectives ---- */
 
-/* Counts the switches on the path from a host to another; 0: no path. */
-static uint32_t count_switches(const struct packet_lab *lab, uint32_t from, uint32_t to)
-{
-	const struct pm_fabric *fabric = lab->scene.fabric;
-	uint16_t lid = lab->scene.hosts[to].lid;
-	uint32_t port = lab->scene.hosts[from].port;
-
-	for (uint32_t num = 0; num < FARTHEST; num++) {
-		uint32_t node = pm_fabric_peer_node(fabric, port);
-		uint8_t entry;
-
-		if (node == PM_NONE || lid >= lab->scene.length)
-			return 0;
-		if (node >= fabric->num_switches)
-			return num;
-		entry = lab->scene.lfts[(size_t)node * lab->scene.length + lid];
-		if (!entry || entry > fabric->nodes[node].num_ports)
-			return 0;
-		port = fabric->nodes[node].first_port + entry;
-	}
-	return 0;
-}
-
 /* The delay, without bytes, of the longest path of a job's messages. */
 static uint64_t longest_delay(const struct packet_lab *lab, uint32_t job)
 {
+	const struct pm_packet_paths paths = {.fabric = lab->scene.fabric,
+					      .hosts = lab->scene.hosts,
+					      .lfts = lab->scene.lfts,
+					      .length = lab->scene.length};
 	const struct pm_calls *calls = lab->jobs.calls;
-	uint32_t num = calls->per_call, most = 0;
+	uint32_t num = calls->per_call, most = 0, ports[PM_PATH_MAX];
 
 	if (lab->request->algorithm == PM_COLLECTIVE_RING)
 		num = lab->jobs.processes; /* others use the same paths */
@@ -277,9 +257,11 @@ static uint64_t longest_delay(const struct packet_lab *lab, uint32_t job)
 		const struct pm_workload_message *message =
 			&calls->list[(size_t)job * lab->request->calls * calls->per_call +
 				     m];
-		uint32_t switches = count_switches(lab, message->from, message->to);
+		uint32_t hops =
+			pm_packet_path_by_lfts(&paths, message->from, message->to, ports);
 
-		most = switches > most ? switches : most;
+		if (hops > most + 1)
+			most = hops - 1; /* switches */
 	}
 	return (uint64_t)(most + 1) * lab->config.wire +
 	       (uint64_t)most * lab->config.crossing;
