@@ -10,16 +10,12 @@ struct lab_steps {
 	uint64_t done, all;
 };
 
-/* Begins a bar of `all` steps, 1 and up; draws nothing if quiet. */
+/* Draws a bar of `all` steps, 1 and up, unless quiet. */
 void lab_steps_begin(struct lab_steps *steps, uint64_t all, bool quiet);
 
-/*
- * Notes that a step is done. `steps` is a struct lab_steps, so that libraries can call
- * it.
- */
+/* A step is done. `steps` is a struct lab_steps: libraries can call it. */
 void lab_steps_next(void *steps);
 
-/* Erases the bar. */
 void lab_steps_end(const struct lab_steps *steps);
 
 #endif
