@@ -123,6 +123,8 @@ static const struct row rows[] = {
 	      "0x0002 000\r\n3 lids dumped\r\n",
 	 0, "a (b) 'c'"},
 	{"empty", "", 1, "no tables"},
+	{"not text in a table", HEAD "0x0001 001 # portguid 0x21: '\x01'\n", 2,
+	 "not text: byte 0x01"},
 	{"not text",
 	 "\x7f"
 	 "ELF\n",
