@@ -9,6 +9,7 @@
 #include "clock.h"
 
 #include <portmajor/base/alloc.h>
+#include <portmajor/base/pool.h>
 #include <portmajor/fabric/search.h>
 
 #include <errno.h>
@@ -19,6 +20,7 @@ struct mcast {
 	struct smp_sender *smps;
 	struct mcast_quiet *quiet;
 	const struct pm_plan *plan; /* shared; NULL: none yet */
+	struct pm_pool pool; /* of the arrays by the plan's ports, switches, nodes */
 	struct pm_multicast *multicast;
 	struct pm_mfts *held, *wanted;
 	struct mcast_groups groups; /* as last read .. */
@@ -51,24 +53,11 @@ static void free_rooms(struct mcast *m)
 	pm_multicast_free(m->multicast);
 	pm_mfts_free(m->held);
 	pm_mfts_free(m->wanted);
-	free(m->shown.cells);
-	free(m->usable);
-	free(m->capacity);
-	free(m->doubted);
-	free(m->reachable);
-	free(m->silent);
-	free(m->up);
-	free(m->by);
-	free(m->queue);
+	pm_pool_free(&m->pool);
 	pm_plan_free((struct pm_plan *)(uintptr_t)m->plan);
 	m->multicast = NULL;
 	m->held = m->wanted = NULL;
 	m->computed = m->in_step = false;
-	m->shown.cells = NULL;
-	m->usable = NULL;
-	m->capacity = NULL;
-	m->doubted = m->reachable = m->silent = m->up = NULL;
-	m->by = m->queue = NULL;
 	m->plan = NULL;
 }
 
@@ -77,27 +66,29 @@ static int make_rooms(struct mcast *m, const struct pm_plan *plan,
 		      const struct pm_plan *before)
 {
 	const struct pm_fabric *topology = plan->topology;
+	uint32_t ports = topology->num_ports, switches = topology->num_switches;
+	struct pm_pool *pool = &m->pool;
 
 	m->multicast = NULL;
 	m->wanted = NULL;
 	m->computed = m->in_step = false;
-	m->shown.cells = pm_array(mcast_quiet_words(topology->num_switches),
-				  sizeof(*m->shown.cells));
+	m->pool = (struct pm_pool){0};
+	m->shown.cells =
+		pm_pool_array(pool, mcast_quiet_words(switches), sizeof(*m->shown.cells));
 	m->shown.valid = false;
-	m->usable = pm_array(topology->num_ports, 1);
-	m->capacity = pm_array(topology->num_switches, sizeof(*m->capacity));
-	m->doubted = pm_array(topology->num_switches, 1);
-	m->reachable = pm_array(topology->num_switches, 1);
-	m->silent = pm_array(topology->num_switches, 1);
-	m->up = pm_array(topology->num_ports, 1);
-	m->by = pm_array(topology->num_nodes, sizeof(*m->by));
-	m->queue = pm_array(topology->num_nodes, sizeof(*m->queue));
+	m->usable = pm_pool_array(pool, ports, 1);
+	m->capacity = pm_pool_array(pool, switches, sizeof(*m->capacity));
+	m->doubted = pm_pool_array(pool, switches, 1);
+	m->reachable = pm_pool_array(pool, switches, 1);
+	m->silent = pm_pool_array(pool, switches, 1);
+	m->up = pm_pool_array(pool, ports, 1);
+	m->by = pm_pool_array(pool, topology->num_nodes, sizeof(*m->by));
+	m->queue = pm_pool_array(pool, topology->num_nodes, sizeof(*m->queue));
 	m->held = pm_mfts_new(topology);
 	m->plan = pm_plan_share(plan);
-	if (!m->shown.cells || !m->usable || !m->capacity || !m->doubted ||
-	    !m->reachable || !m->silent || !m->up || !m->by || !m->queue || !m->held)
+	if (pm_pool_check(pool, NULL) || !m->held)
 		return -ENOMEM;
-	for (uint32_t sw = 0; sw < topology->num_switches; sw++)
+	for (uint32_t sw = 0; sw < switches; sw++)
 		m->doubted[sw] = !before ||
 				 pm_fabric_find_guid(before->topology,
 						     topology->nodes[sw].guid) == PM_NONE;

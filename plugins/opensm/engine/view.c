@@ -16,15 +16,7 @@ void view_forget(struct view *view)
 	uint32_t serial = view->serial;
 
 	pm_routes_free(view->routes);
-	free(view->discovered);
-	free(view->usable);
-	free(view->believed);
-	free(view->unfit);
-	free(view->drained);
-	free(view->recabled);
-	free(view->failed);
-	free(view->logged.discovered);
-	free(view->logged.drained);
+	pm_pool_free(&view->pool);
 	*view = (struct view){.damping = damping, .drains = drains, .serial = serial};
 }
 
@@ -56,28 +48,28 @@ static void carry_over(const struct view *from, struct view *to)
 
 int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *err)
 {
-	size_t num = plan->topology->num_ports + 1u;
+	uint32_t num = plan->topology->num_ports;
 	struct view next = {
 		.plan = plan,
-		.discovered = calloc(num, 1),
-		.usable = calloc(num, 1),
-		.believed = calloc(num, 1),
-		.unfit = calloc(plan->topology->num_switches + 1u, 1),
-		.drained = calloc(num, 1),
-		.recabled = calloc(num, 1),
-		.failed = calloc(num, 1),
-		.logged = {calloc(num, 1), calloc(num, 1)},
 		.damping = view->damping,
 		.holds = view->holds,
 		.drains = view->drains,
 		.serial = view->serial + 1,
 	};
+	uint8_t **const arrays[] = {
+		&next.discovered,	 &next.usable,	       &next.believed,
+		&next.drained,		 &next.recabled,       &next.failed,
+		&next.logged.discovered, &next.logged.drained,
+	};
+	int rc;
 
-	if (!next.discovered || !next.usable || !next.believed || !next.unfit ||
-	    !next.drained || !next.recabled || !next.failed || !next.logged.discovered ||
-	    !next.logged.drained) {
-		view_forget(&next);
-		return pm_error_no_memory(err);
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
+		*arrays[i] = pm_pool_array(&next.pool, num, 1);
+	next.unfit = pm_pool_array(&next.pool, plan->topology->num_switches, 1);
+	rc = pm_pool_check(&next.pool, err);
+	if (rc) {
+		pm_pool_free(&next.pool);
+		return rc;
 	}
 	if (view->plan) {
 		carry_over(view, &next);

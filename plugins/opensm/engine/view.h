@@ -11,6 +11,7 @@
 #ifndef PORTMAJOR_VIEW_H
 #define PORTMAJOR_VIEW_H
 
+#include <portmajor/base/pool.h>
 #include <portmajor/plan/reachable.h>
 #include <portmajor/policy/damping.h>
 #include <portmajor/policy/drain.h>
@@ -20,6 +21,7 @@ enum { VIEW_FAILED = 1, VIEW_FAILED_BEFORE };
 
 /* All zero at first. */
 struct view {
+	struct pm_pool pool;	    /* of the arrays */
 	const struct pm_plan *plan; /* borrowed; NULL: none yet */
 	struct pm_routes *routes;   /* tables of the plan; NULL: to be made */
 	uint8_t *discovered;	    /* [port] up at the last look */
