@@ -24,8 +24,8 @@ enum validity { VOID, VALID, HALTED };
 
 /* A view that is prepared or handed over. */
 struct handover {
-	struct view
-		view; /* with memory and tables for another plan than in use, or empty */
+	/* With memory and tables for another plan than in use, or empty. */
+	struct view view;
 	uint32_t serial; /* of the plan that it is prepared for; 0: none */
 	uint32_t num_ports, num_switches;
 	uint8_t *discovered, *believed, *unfit;
@@ -201,20 +201,26 @@ static void take_over(struct repairer *r)
 	atomic_store(&r->halted, false);
 }
 
-/* Computes the tables that the switches hold, before any failure is found. -ENOMEM. */
-static int update_first(struct repairer *r)
+/* Updates the view over these parts; nothing new is known of others. -ENOMEM. */
+static int update(struct repairer *r, const uint8_t *discovered)
 {
-	struct view_sight sight = {
-		.discovered = r->discovered,
+	const struct view_sight sight = {
+		.discovered = discovered,
 		.silent = r->view.believed,
 		.detours = r->view.detours,
 		.now_ms = (uint64_t)clock_ms(),
 	};
 	bool changed;
 
+	return view_update(&r->view, &sight, &changed, NULL);
+}
+
+/* Computes the tables that the switches hold, before any failure is found. -ENOMEM. */
+static int update_first(struct repairer *r)
+{
 	if (!r->unlooked && r->view.current)
 		return 0;
-	r->unlooked = view_update(&r->view, &sight, &changed, NULL) != 0;
+	r->unlooked = update(r, r->discovered) != 0;
 	return r->unlooked ? -ENOMEM : 0;
 }
 
@@ -224,13 +230,6 @@ static int update_first(struct repairer *r)
 static void request_sweep(struct repairer *r)
 {
 	r->config.osm->subn.force_heavy_sweep = TRUE;
-	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
-}
-
-/* Requests a routing run without a discovery, which sends what the records lack. */
-static void request_reroute(struct repairer *r)
-{
-	r->config.osm->subn.force_reroute = TRUE;
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
 
@@ -388,36 +387,30 @@ static bool may_change(const struct repairer *r)
 	return phase != PHASE_MANAGEMENT && phase != PHASE_ROUTING;
 }
 
-static bool is_interrupted(void *context)
+/* Whether the transition has to end. */
+static bool is_abandoned(struct repairer *r)
 {
-	struct repairer *r = context;
 	bool abandon;
 
 	lock(r);
 	abandon = r->abandon;
 	unlock(r);
-	return abandon || is_halted(r) || repairer_has_traps(r);
+	return abandon || is_halted(r);
 }
 
-/* Updates the view with other drains, over the parts discovered last. -ENOMEM. */
-static int update_anew(struct repairer *r)
+static bool is_interrupted(void *context)
 {
-	const struct view_sight sight = {
-		.discovered = r->view.discovered,
-		.silent = r->view.believed, /* nothing new is known of it */
-		.detours = r->view.detours,
-		.now_ms = (uint64_t)clock_ms(),
-	};
-	bool changed;
-
-	return view_update(&r->view, &sight, &changed, NULL);
+	return is_abandoned(context) || repairer_has_traps(context);
 }
 
 static void log_transition(struct repairer *r, const struct moved *done)
 {
 	r->config.log_transition(r->config.context, &r->view, ++r->num_moves, done);
-	if (done->gave_up && !is_halted(r))
-		request_reroute(r);
+	if (!done->gave_up || is_halted(r))
+		return;
+	/* A routing run without a discovery sends what the records lack. */
+	r->config.osm->subn.force_reroute = TRUE;
+	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
 
 /*
@@ -480,7 +473,7 @@ static bool begin_transition(struct repairer *r)
 	ready = ready && !transition_begin(&r->transition, &r->view);
 	view_log(&r->view, change, MOVED_CHANGE_TEXT); /* logged already */
 	take_drains(r);
-	if (ready && !update_anew(r)) {
+	if (ready && !update(r, r->view.discovered)) {
 		view_log(&r->view, change, MOVED_CHANGE_TEXT);
 		return true;
 	}
@@ -508,16 +501,6 @@ static void abandon_transition(struct repairer *r)
 	r->transition.done.gave_up = "a routing run is due";
 	r->view.current = false; /* its tables are those of a stage */
 	end_transition(r);
-}
-
-static bool is_abandoned(struct repairer *r)
-{
-	bool abandon;
-
-	lock(r);
-	abandon = r->abandon;
-	unlock(r);
-	return abandon || is_halted(r);
 }
 
 /* Begins a transition, or goes on with it; false: there is nothing to do. */
@@ -601,12 +584,10 @@ static bool helps(struct repairer *r)
 /* Measures if nothing was measured, and begins to rebalance if there is a reason. */
 static void judge_balance(struct repairer *r)
 {
-	bool requested, measures;
+	bool requested;
 	uint32_t rate = find_reason(r, &requested);
 
-	measures = r->unmeasured || rate;
-
-	if (!measures)
+	if (!r->unmeasured && !rate)
 		return;
 	if (update_first(r) || make_balance(r)) {
 		r->resumed_rate = rate; /* the next round begins with it */
@@ -772,12 +753,8 @@ static void search_above(struct repairer *r)
 /* Leaves drains that the repairer cannot follow to a sweep. */
 static void leave_drains(struct repairer *r)
 {
-	bool follows;
-
-	lock(r);
-	follows = r->validity != VOID;
-	unlock(r);
-	if (!follows && phase_of(r) == PHASE_IDLE && r->config.osm->routing_engine_used &&
+	if (repairer_is_void(r) && phase_of(r) == PHASE_IDLE &&
+	    r->config.osm->routing_engine_used &&
 	    operator_files_claim_drains(r->config.operator_files, &r->view.drains))
 		request_sweep(r);
 }
@@ -1004,24 +981,24 @@ void repairer_void(struct repairer *r)
 	invalidate(r, VOID);
 }
 
-bool repairer_is_void(struct repairer *r)
+static enum validity validity_of(struct repairer *r)
 {
-	bool is_void;
+	enum validity validity;
 
 	lock(r);
-	is_void = r->validity == VOID;
+	validity = r->validity;
 	unlock(r);
-	return is_void;
+	return validity;
+}
+
+bool repairer_is_void(struct repairer *r)
+{
+	return validity_of(r) == VOID;
 }
 
 bool repairer_is_valid(struct repairer *r)
 {
-	bool valid;
-
-	lock(r);
-	valid = r->validity == VALID;
-	unlock(r);
-	return valid;
+	return validity_of(r) == VALID;
 }
 
 void repairer_resend(struct repairer *r)
