@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Lists tc filters by netlink: libbpf can query only a known filter. */
+#include "receive.h"
 #include "tcx.h"
 
 #include <portmajor/base/alloc.h>
@@ -12,35 +13,12 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#define ANSWER_BYTES 32768 /* most that the kernel puts in one message of a dump */
-
-struct question {
-	struct nlmsghdr header;
-	struct tcmsg filter;
+/* The filters of a hook. */
+struct listing {
+	enum vlan_hook hook;
+	struct vlan_filters *filters;
 };
-
-static int fail_filter(struct pm_error *err, int code)
-{
-	return pm_error_set(err, -code, "the kernel does not list its tc filters: %s",
-			    strerror(code));
-}
-
-static int request_filters(int fd, unsigned int device, enum vlan_hook hook)
-{
-	static const uint32_t parents[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
-	const struct question question = {
-		.header = {.nlmsg_len = sizeof(question),
-			   .nlmsg_type = RTM_GETTFILTER,
-			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		.filter = {.tcm_family = AF_UNSPEC,
-			   .tcm_ifindex = (int)device,
-			   .tcm_parent = TC_H_MAKE(TC_H_CLSACT, parents[hook])},
-	};
-
-	return send(fd, &question, sizeof(question), 0) < 0 ? errno : 0;
-}
 
 /* ---- Attributes ---- */
 
@@ -93,13 +71,14 @@ static void take_bpf(struct rtattr *attribute, struct vlan_filter *filter)
 
 /* ---- Messages ---- */
 
-static int add_filter(struct vlan_filters *filters, enum vlan_hook hook,
-		      const struct nlmsghdr *header, struct pm_error *err)
+static int add_filter(const struct nlmsghdr *header, void *context)
 {
+	const struct listing *listing = context;
+	struct vlan_filters *filters = listing->filters;
 	struct tcmsg *message = NLMSG_DATA(header);
 	struct rtattr *first = (struct rtattr *)(message + 1);
 	size_t length = header->nlmsg_len - NLMSG_LENGTH(sizeof(*message));
-	struct vlan_filter filter = {.hook = hook,
+	struct vlan_filter filter = {.hook = listing->hook,
 				     .preference = message->tcm_info >> 16,
 				     .handle = message->tcm_handle};
 
@@ -108,78 +87,48 @@ static int add_filter(struct vlan_filters *filters, enum vlan_hook hook,
 	each_attribute(first, length, &filter, take_kind);
 	each_attribute(first, length, &filter, take_bpf);
 	if (pm_grow(&filters->list, &filters->room, filters->num + 1, sizeof(filter)))
-		return pm_error_no_memory(err);
+		return -ENOMEM;
 	filters->list[filters->num++] = filter;
 	return 0;
 }
 
-/* Takes one datagram; *more is false at the end of the dump. */
-static int take_answer(struct vlan_filters *filters, enum vlan_hook hook,
-		       struct nlmsghdr *at, size_t length, bool *more,
-		       struct pm_error *err)
-{
-	while (NLMSG_OK(at, length)) {
-		if (at->nlmsg_type == NLMSG_DONE) {
-			*more = false;
-			return 0;
-		}
-		if (at->nlmsg_type == NLMSG_ERROR) {
-			const struct nlmsgerr *error = NLMSG_DATA(at);
-
-			return fail_filter(err, -error->error);
-		}
-		if (at->nlmsg_type == RTM_NEWTFILTER &&
-		    at->nlmsg_len >= NLMSG_LENGTH(sizeof(struct tcmsg))) {
-			int rc = add_filter(filters, hook, at, err);
-
-			if (rc)
-				return rc;
-		}
-		at = NLMSG_NEXT(at, length);
-	}
-	return 0;
-}
-
-static int list_hook(int fd, unsigned int device, enum vlan_hook hook,
+static int list_hook(unsigned int device, enum vlan_hook hook,
 		     struct vlan_filters *filters, struct pm_error *err)
 {
-	struct nlmsghdr *answer = malloc(ANSWER_BYTES);
-	bool more = true;
-	int rc;
+	static const uint32_t parents[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
+	const struct {
+		struct nlmsghdr header;
+		struct tcmsg filter;
+	} question = {
+		.header = {.nlmsg_len = sizeof(question),
+			   .nlmsg_type = RTM_GETTFILTER,
+			   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.filter = {.tcm_family = AF_UNSPEC,
+			   .tcm_ifindex = (int)device,
+			   .tcm_parent = TC_H_MAKE(TC_H_CLSACT, parents[hook])},
+	};
+	struct listing listing = {hook, filters};
+	int rc = vlan_dump(&question.header, RTM_NEWTFILTER, sizeof(question.filter),
+			   add_filter, &listing);
 
-	if (!answer)
+	if (rc == -ENOMEM)
 		return pm_error_no_memory(err);
-	rc = request_filters(fd, device, hook);
-	if (rc)
-		rc = fail_filter(err, rc);
-	while (!rc && more) {
-		ssize_t length = recv(fd, answer, ANSWER_BYTES, 0);
-
-		if (length <= 0)
-			rc = fail_filter(err, length ? errno : EPIPE);
-		else
-			rc = take_answer(filters, hook, answer, (size_t)length, &more,
-					 err);
-	}
-	free(answer);
-	return rc;
+	return rc ? pm_error_set(err, rc, "the kernel does not list its tc filters: %s",
+				 strerror(-rc))
+		  : 0;
 }
 
 int vlan_filters_list(unsigned int device, struct vlan_filters *filters,
 		      struct pm_error *err)
 {
 	struct vlan_filters found = {0};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	int rc = 0;
 
-	if (fd < 0)
-		return fail_filter(err, errno);
 	for (enum vlan_hook hook = 0; !rc && hook < VLAN_HOOKS; hook++) {
 		rc = vlan_tcx_list(device, hook, &found, err);
 		if (!rc)
-			rc = list_hook(fd, device, hook, &found, err);
+			rc = list_hook(device, hook, &found, err);
 	}
-	close(fd);
 	if (rc)
 		free(found.list);
 	else

@@ -162,6 +162,58 @@ int vlan_promiscuous_switch(unsigned int device, bool on)
 	return command(device, SIOCSIFFLAGS, &request);
 }
 
+/* ---- Dumps ---- */
+
+/* A dump, until its end or an error. */
+struct dump {
+	uint16_t type;
+	size_t body;
+	int (*take)(const struct nlmsghdr *message, void *context);
+	void *context;
+	bool over;
+};
+
+/* Takes one datagram. */
+static int take_datagram(struct dump *dump, struct nlmsghdr *at, size_t length)
+{
+	int rc = 0;
+
+	for (; !rc && !dump->over && NLMSG_OK(at, length); at = NLMSG_NEXT(at, length)) {
+		if (at->nlmsg_type == NLMSG_DONE)
+			dump->over = true;
+		else if (at->nlmsg_type == NLMSG_ERROR)
+			rc = ((const struct nlmsgerr *)NLMSG_DATA(at))->error;
+		else if (at->nlmsg_type == dump->type &&
+			 at->nlmsg_len >= NLMSG_LENGTH(dump->body))
+			rc = dump->take(at, dump->context);
+	}
+	return rc;
+}
+
+int vlan_dump(const struct nlmsghdr *question, uint16_t type, size_t body,
+	      int (*take)(const struct nlmsghdr *message, void *context), void *context)
+{
+	struct dump dump = {type, body, take, context, false};
+	struct nlmsghdr *answer = pm_array(ANSWER_BYTES, 1);
+	int rc = 0, fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (!answer)
+		rc = -ENOMEM;
+	else if (fd < 0 || send(fd, question, question->nlmsg_len, 0) < 0)
+		rc = -errno;
+	while (!rc && !dump.over) {
+		ssize_t length = recv(fd, answer, ANSWER_BYTES, 0);
+
+		rc = length > 0 ? take_datagram(&dump, answer, (size_t)length)
+		     : length	? -errno
+				: -EPIPE;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(answer);
+	return rc;
+}
+
 /* ---- Members ---- */
 
 /* All devices of this network namespace. */
@@ -189,8 +241,9 @@ static bool is_leader_kind(struct rtattr *info)
 	return false;
 }
 
-static int take_link(struct links *links, const struct nlmsghdr *header)
+static int take_link(const struct nlmsghdr *header, void *context)
 {
+	struct links *links = context;
 	struct ifinfomsg *message = NLMSG_DATA(header);
 	size_t length = header->nlmsg_len - NLMSG_LENGTH(sizeof(*message));
 	struct link link = {.device = (unsigned int)message->ifi_index};
@@ -210,25 +263,7 @@ static int take_link(struct links *links, const struct nlmsghdr *header)
 	return 0;
 }
 
-/* Takes one datagram; *more is false at the end of the dump. */
-static int take_answer(struct links *links, struct nlmsghdr *at, size_t length,
-		       bool *more)
-{
-	int rc = 0;
-
-	for (; !rc && NLMSG_OK(at, length); at = NLMSG_NEXT(at, length)) {
-		if (at->nlmsg_type == NLMSG_DONE)
-			*more = false;
-		else if (at->nlmsg_type == NLMSG_ERROR)
-			rc = ((const struct nlmsgerr *)NLMSG_DATA(at))->error;
-		else if (at->nlmsg_type == RTM_NEWLINK &&
-			 at->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg)))
-			rc = take_link(links, at);
-	}
-	return rc;
-}
-
-static int list_links(int fd, struct links *links)
+static int list_links(struct links *links)
 {
 	const struct {
 		struct nlmsghdr header;
@@ -237,23 +272,9 @@ static int list_links(int fd, struct links *links)
 				 .nlmsg_type = RTM_GETLINK,
 				 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		      .link = {.ifi_family = AF_UNSPEC}};
-	struct nlmsghdr *answer = pm_array(ANSWER_BYTES, 1);
-	bool more = true;
-	int rc = 0;
 
-	if (!answer)
-		return -ENOMEM;
-	if (send(fd, &question, sizeof(question), 0) < 0)
-		rc = -errno;
-	while (!rc && more) {
-		ssize_t length = recv(fd, answer, ANSWER_BYTES, 0);
-
-		rc = length > 0 ? take_answer(links, answer, (size_t)length, &more)
-		     : length	? -errno
-				: -EPIPE;
-	}
-	free(answer);
-	return rc;
+	return vlan_dump(&question.header, RTM_NEWLINK, sizeof(question.link), take_link,
+			 links);
 }
 
 static bool leads(const struct links *links, unsigned int device)
@@ -294,11 +315,8 @@ static int collect_members(const struct links *links, unsigned int device,
 int vlan_members_list(unsigned int device, struct vlan_member **members, uint32_t *num)
 {
 	struct links links = {0};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	int rc = fd < 0 ? -errno : list_links(fd, &links);
+	int rc = list_links(&links);
 
-	if (fd >= 0)
-		close(fd);
 	if (!rc)
 		rc = collect_members(&links, device, members, num);
 	free(links.list);

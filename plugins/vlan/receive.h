@@ -6,6 +6,7 @@
 #include <portmajor/base/error.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* ETHTOOL's name of the feature that a card that filters VLANs has on. */
@@ -22,6 +23,15 @@ int vlan_feature_switch(unsigned int device, const char *name, bool on);
 /* Whether the device's flag is set; promiscuous packet sockets do not set it. -errno. */
 int vlan_promiscuous_find(unsigned int device, bool *on);
 int vlan_promiscuous_switch(unsigned int device, bool on);
+
+struct nlmsghdr;
+
+/*
+ * Sends a netlink request for a dump, and calls take for each message of this type with a
+ * body of at least this size; -errno of take ends the dump. -errno.
+ */
+int vlan_dump(const struct nlmsghdr *question, uint16_t type, size_t body,
+	      int (*take)(const struct nlmsghdr *message, void *context), void *context);
 
 struct vlan_member {
 	unsigned int device;
