@@ -91,6 +91,13 @@ static int find_own(const struct job *job, const struct pm_host_table *table,
 			       job->name, pm_mac_print(job->mac, text));
 }
 
+/* The loaded program, its maps, and the table in force. */
+struct program {
+	struct vlan_loaded loaded;
+	struct vlan_maps maps;
+	struct vlan_content content;
+};
+
 /* Finds the loaded program, which must be complete. */
 static int find_loaded(struct job *job, struct vlan_loaded *loaded,
 		       struct vlan_maps *maps)
@@ -119,6 +126,22 @@ static int read_in_force(struct job *job, const struct vlan_maps *maps,
 		close(fd);
 	}
 	return finish_job(job, rc);
+}
+
+/* Calls use with the loaded program. */
+static int with_program(struct job *job, int (*use)(struct job *, struct program *))
+{
+	struct program program = {0};
+	int status = find_loaded(job, &program.loaded, &program.maps);
+
+	if (status)
+		return status;
+	status = read_in_force(job, &program.maps, &program.content);
+	if (!status)
+		status = use(job, &program);
+	vlan_content_free(&program.content);
+	vlan_maps_close(&program.maps);
+	return status;
 }
 
 /* ---- load ---- */
@@ -230,11 +253,16 @@ static int renew_cards(struct job *job)
  * Hosts change their tables one after the other. So VLANs of earlier tables are popped,
  * too: otherwise frames from hosts with an earlier table would be lost.
  */
-static int put_in_force(struct job *job, const struct vlan_maps *maps,
-			struct vlan_content *content)
+static int put_in_force(struct job *job, struct program *program,
+			struct pm_host_table *table)
 {
+	struct vlan_content *content = &program->content;
 	const struct pm_host_line *own;
-	int fd, rc, status = find_own(job, &content->table, &own);
+	int fd, rc, status;
+
+	pm_host_table_free(&content->table);
+	content->table = take_table(table);
+	status = find_own(job, &content->table, &own);
 
 	if (status)
 		return status;
@@ -243,61 +271,34 @@ static int put_in_force(struct job *job, const struct vlan_maps *maps,
 	if (!rc) {
 		rc = renew_cards(job);
 		if (!rc)
-			rc = vlan_maps_swap(maps, fd, &job->err);
+			rc = vlan_maps_swap(&program->maps, fd, &job->err);
 		close(fd);
 	}
 	return finish_job(job, rc);
 }
 
-typedef int next_table(struct job *job, const struct pm_host_table *before,
-		       struct pm_host_table *table);
-
-static int take_whole(struct job *job, const struct pm_host_table *before,
-		      struct pm_host_table *table)
+static int replace_table(struct job *job, struct program *program)
 {
-	(void)before;
-	*table = take_table(&job->input);
-	return 0;
+	return put_in_force(job, program, &job->input);
 }
 
-static int take_changes(struct job *job, const struct pm_host_table *before,
-			struct pm_host_table *table)
+static int change_table(struct job *job, struct program *program)
 {
-	return pm_host_table_change(before, &job->input, pm_textfile_name(job->file),
-				    table, &job->err);
-}
-
-static int change(struct job *job, next_table *next)
-{
-	struct vlan_content content = {0};
 	struct pm_host_table table = {0};
-	struct vlan_loaded loaded;
-	struct vlan_maps maps;
-	int status = find_loaded(job, &loaded, &maps);
+	int rc = pm_host_table_change(&program->content.table, &job->input,
+				      pm_textfile_name(job->file), &table, &job->err);
 
-	if (status)
-		return status;
-	status = read_in_force(job, &maps, &content);
-	if (!status)
-		status = finish_input(job, next(job, &content.table, &table));
-	if (!status) {
-		pm_host_table_free(&content.table);
-		content.table = table;
-		status = put_in_force(job, &maps, &content);
-	}
-	vlan_content_free(&content);
-	vlan_maps_close(&maps);
-	return status;
+	return rc ? finish_input(job, rc) : put_in_force(job, program, &table);
 }
 
 static int run_replace(struct job *job)
 {
-	return change(job, take_whole);
+	return with_program(job, replace_table);
 }
 
 static int run_update(struct job *job)
 {
-	return change(job, take_changes);
+	return with_program(job, change_table);
 }
 
 /* ---- show ---- */
@@ -355,48 +356,9 @@ static void print_counts(const uint64_t counts[VLAN_COUNTS])
 		printf("%-12s%" PRIu64 "\n", names[i], counts[i]);
 }
 
-/* Prints filters that were added after ours and run before it. */
-static void print_ahead(const struct vlan_loaded *loaded)
-{
-	char text[FILTER_TEXT];
-
-	for (int hook = 0; hook < VLAN_HOOKS; hook++) {
-		if (!*loaded->ahead[hook].kind)
-			continue;
-		describe_filter(&loaded->ahead[hook], text, sizeof(text));
-		printf("%-12s%s\n", "ahead", text);
-	}
-}
-
-static int run_show(struct job *job)
-{
-	struct vlan_content content = {0};
-	uint64_t counts[VLAN_COUNTS];
-	struct vlan_loaded loaded;
-	struct vlan_maps maps;
-	int status = find_loaded(job, &loaded, &maps);
-
-	if (status)
-		return status;
-	status = read_in_force(job, &maps, &content);
-	if (!status)
-		status = finish_job(job, vlan_maps_count(&maps, counts, &job->err));
-	if (!status) {
-		print_table(job, &content);
-		print_ahead(&loaded);
-		status = finish_job(job, reception_print(job->device, &job->err));
-	}
-	if (!status)
-		print_counts(counts);
-	vlan_content_free(&content);
-	vlan_maps_close(&maps);
-	return status;
-}
-
-/* ---- status ---- */
-
-/* Prints the programs that precede ours; returns their number. */
-static uint32_t find_ahead(const struct job *job, const struct vlan_loaded *loaded)
+/* Prints filters that were added after ours and run before it; returns their number. */
+static uint32_t print_ahead(const struct vlan_loaded *loaded, const char *name,
+			    const char *what)
 {
 	char text[FILTER_TEXT];
 	uint32_t num = 0;
@@ -405,19 +367,42 @@ static uint32_t find_ahead(const struct job *job, const struct vlan_loaded *load
 		if (!*loaded->ahead[hook].kind)
 			continue;
 		describe_filter(&loaded->ahead[hook], text, sizeof(text));
-		printf("%s: ahead of the program: %s\n", job->name, text);
+		printf("%s%s%s\n", name, what, text);
 		num++;
 	}
 	return num;
 }
 
-static int print_status(struct job *job, const struct vlan_loaded *loaded,
-			const struct vlan_content *content)
+static int show(struct job *job, struct program *program)
 {
-	const struct pm_host_line *own = pm_host_table_find(&content->table, job->mac);
-	uint32_t filters, num = find_ahead(job, loaded);
-	int rc = reception_find_filters(job->device, &filters, &job->err);
+	uint64_t counts[VLAN_COUNTS];
+	int rc = vlan_maps_count(&program->maps, counts, &job->err);
+
+	if (!rc) {
+		print_table(job, &program->content);
+		print_ahead(&program->loaded, "", "ahead       ");
+		rc = reception_print(job->device, &job->err);
+	}
+	if (!rc)
+		print_counts(counts);
+	return finish_job(job, rc);
+}
+
+static int run_show(struct job *job)
+{
+	return with_program(job, show);
+}
+
+/* ---- status ---- */
+
+static int print_status(struct job *job, struct program *program)
+{
+	const struct pm_host_table *table = &program->content.table;
+	const struct pm_host_line *own = pm_host_table_find(table, job->mac);
 	char text[PM_MAC_TEXT];
+	uint32_t filters, num = print_ahead(&program->loaded, job->name,
+					    ": ahead of the program: ");
+	int rc = reception_find_filters(job->device, &filters, &job->err);
 
 	if (rc)
 		return finish_job(job, rc);
@@ -427,25 +412,13 @@ static int print_status(struct job *job, const struct vlan_loaded *loaded,
 	if (!own || num || filters)
 		return EXIT_FINDINGS;
 	printf("%s: VLAN %" PRIu32 ", %" PRIu32 " lines, sum %08" PRIx32 "\n", job->name,
-	       own->vlan, content->table.num, pm_host_table_sum(&content->table));
+	       own->vlan, table->num, pm_host_table_sum(table));
 	return EXIT_FINE;
 }
 
 static int run_status(struct job *job)
 {
-	struct vlan_content content = {0};
-	struct vlan_loaded loaded;
-	struct vlan_maps maps;
-	int status = find_loaded(job, &loaded, &maps);
-
-	if (status)
-		return status;
-	status = read_in_force(job, &maps, &content);
-	if (!status)
-		status = print_status(job, &loaded, &content);
-	vlan_content_free(&content);
-	vlan_maps_close(&maps);
-	return status;
+	return with_program(job, print_status);
 }
 
 /* ---- remove ---- */
