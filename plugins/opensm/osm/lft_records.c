@@ -18,26 +18,6 @@ osm_switch_t *lft_records_switch(const osm_subn_t *subn, const struct pm_plan *p
 	return osm_get_switch_by_guid(subn, cl_hton64(plan->topology->nodes[node].guid));
 }
 
-static osm_switch_t *first_switch(const osm_subn_t *subn)
-{
-	return (osm_switch_t *)cl_qmap_head(&subn->sw_guid_tbl);
-}
-
-static osm_switch_t *next_switch(const osm_switch_t *sw)
-{
-
-	return (osm_switch_t *)cl_qmap_next(&sw->map_item);
-}
-
-static bool is_last_switch(const osm_subn_t *subn, const osm_switch_t *sw)
-{
-	return &sw->map_item == cl_qmap_end(&subn->sw_guid_tbl);
-}
-
-#define FOR_EACH_SWITCH(sw, subn)                                                        \
-	for (osm_switch_t *sw = first_switch(subn); !is_last_switch(subn, sw);           \
-	     sw = next_switch(sw))
-
 /* The key by which OpenSM's table of switches is ordered. */
 static uint64_t key_of(const osm_switch_t *sw)
 {
@@ -229,8 +209,7 @@ static void count_sent(const osm_subn_t *subn, const osm_switch_t *sw,
 	written->whole += all;
 }
 
-/* The number of blocks of each switch that OpenSM compares. */
-static uint32_t most_blocks(const osm_subn_t *subn)
+uint32_t lft_records_most_blocks(const osm_subn_t *subn)
 {
 	uint32_t most = 0;
 
@@ -373,7 +352,7 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 	uint32_t at = 0, low_at = 0;
 
 	*written =
-		(struct lft_records_written){.max_block = most_blocks(subn),
+		(struct lft_records_written){.max_block = lft_records_most_blocks(subn),
 					     .withheld = withheld->num + withheld->all};
 	FOR_EACH_SWITCH(sw, subn)
 	{

@@ -22,6 +22,12 @@
 #include <portmajor/route/delta.h>
 #include <portmajor/route/stale.h>
 
+/* Each of OpenSM's switches in turn. */
+#define FOR_EACH_SWITCH(sw, subn)                                                        \
+	for (osm_switch_t *sw = (osm_switch_t *)cl_qmap_head(&(subn)->sw_guid_tbl);      \
+	     &sw->map_item != cl_qmap_end(&(subn)->sw_guid_tbl);                         \
+	     sw = (osm_switch_t *)cl_qmap_next(&sw->map_item))
+
 struct lft_records_noted {
 	uint64_t key;  /* in OpenSM's table of switches */
 	uint32_t node; /* its index in the plan, or PM_NONE */
@@ -113,6 +119,9 @@ const osm_dr_path_t *lft_records_route(const osm_switch_t *sw);
  * OpenSM sends.
  */
 uint32_t lft_records_blocks(const struct pm_routes *routes, const osm_switch_t *sw);
+
+/* The number of blocks of each switch that OpenSM compares. */
+uint32_t lft_records_most_blocks(const osm_subn_t *subn);
 
 /*
  * The number of OpenSM's unacknowledged blocks, without `ours`: blocks with the plugin's

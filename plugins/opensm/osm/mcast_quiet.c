@@ -10,20 +10,6 @@
 
 #define NO_BLOCK -1
 
-static osm_switch_t *first_switch(const osm_subn_t *subn)
-{
-	return (osm_switch_t *)cl_qmap_head(&subn->sw_guid_tbl);
-}
-
-static bool is_last_switch(const osm_subn_t *subn, const osm_switch_t *sw)
-{
-	return &sw->map_item == cl_qmap_end(&subn->sw_guid_tbl);
-}
-
-#define FOR_EACH_SWITCH(sw, subn)                                                        \
-	for (osm_switch_t *sw = first_switch(subn); !is_last_switch(subn, sw);           \
-	     sw = (osm_switch_t *)cl_qmap_next(&sw->map_item))
-
 /* ---- The engine of multicast ---- */
 
 bool mcast_quiet_is_possible(const struct mcast_quiet *quiet, const char **reason)

@@ -2,7 +2,7 @@
 /* Counts the LFT blocks that another engine sends, from OpenSM's records. */
 #include "other_engine.h"
 
-#include <portmajor/route/delta.h>
+#include "lft_records.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,18 +35,15 @@ static bool keep_record(struct other_engine *other, const osm_subn_t *subn,
 
 void other_engine_begin(struct other_engine *other, const osm_subn_t *subn)
 {
-	const cl_qmap_t *map = &subn->sw_guid_tbl;
-
 	other_engine_forget(other);
-	other->list = calloc(cl_qmap_count(map) + 1, sizeof(*other->list));
+	other->list = calloc(cl_qmap_count(&subn->sw_guid_tbl) + 1, sizeof(*other->list));
 	if (!other->list)
 		return;
-	for (cl_map_item_t *item = cl_qmap_head(map); item != cl_qmap_end(map);
-	     item = cl_qmap_next(item))
-		if (!keep_record(other, subn, (const osm_switch_t *)item)) {
-			other_engine_forget(other);
-			return;
-		}
+	FOR_EACH_SWITCH(sw, subn)
+	if (!keep_record(other, subn, sw)) {
+		other_engine_forget(other);
+		return;
+	}
 }
 
 /* Whether a block was sent. Beyond the end of a shorter record there was no path. */
@@ -75,23 +72,11 @@ static void count_switch(const struct other_engine_switch *kept, const osm_switc
 	}
 }
 
-/* The number of blocks of each switch that OpenSM compares. */
-static uint32_t count_blocks(const cl_qmap_t *map)
-{
-	uint32_t top = 0;
-
-	for (cl_map_item_t *item = cl_qmap_head(map); item != cl_qmap_end(map);
-	     item = cl_qmap_next(item))
-		if (top < ((const osm_switch_t *)item)->max_lid_ho)
-			top = ((const osm_switch_t *)item)->max_lid_ho;
-	return top / PM_LFT_BLOCK + 1;
-}
-
 bool other_engine_end(struct other_engine *other, const osm_subn_t *subn,
 		      struct other_engine_sent *sent)
 {
 	const cl_qmap_t *map = &subn->sw_guid_tbl;
-	uint32_t blocks = count_blocks(map);
+	uint32_t blocks = lft_records_most_blocks(subn);
 	bool kept = other->num > 0;
 
 	if (kept)
