@@ -39,11 +39,26 @@ static bool is_of_fabric(osm_opensm_t *osm, const struct pm_claim *claims, uint3
 	return there >= num - there;
 }
 
+/* Takes the next GUID that guid2lid has LIDs for off a list; false: none is left. */
+static bool take_claim(osm_db_domain_t *guid2lid, cl_qlist_t *guids,
+		       struct pm_claim *claim)
+{
+	cl_list_item_t *item;
+
+	while ((item = cl_qlist_remove_head(guids)) != cl_qlist_end(guids)) {
+		claim->guid = ((osm_db_guid_elem_t *)item)->guid;
+		free(item);
+		if (!osm_db_guid2lid_get(guid2lid, claim->guid, &claim->low,
+					 &claim->high))
+			return true;
+	}
+	return false;
+}
+
 struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
 {
 	osm_db_domain_t *guid2lid = osm->sm.lid_mgr.p_g2l;
-	struct pm_claim *claims;
-	cl_list_item_t *item;
+	struct pm_claim *claims, claim;
 	cl_qlist_t guids;
 
 	*num = 0;
@@ -51,14 +66,9 @@ struct pm_claim *lids_claims(osm_opensm_t *osm, uint32_t *num)
 	if (osm_db_guid2lid_guids(guid2lid, &guids))
 		return calloc(1, sizeof(*claims));
 	claims = calloc(cl_qlist_count(&guids) + 1, sizeof(*claims));
-	while ((item = cl_qlist_remove_head(&guids)) != cl_qlist_end(&guids)) {
-		struct pm_claim claim = {.guid = ((osm_db_guid_elem_t *)item)->guid};
-
-		if (claims &&
-		    !osm_db_guid2lid_get(guid2lid, claim.guid, &claim.low, &claim.high))
+	while (take_claim(guid2lid, &guids, &claim))
+		if (claims)
 			claims[(*num)++] = claim;
-		free(item);
-	}
 	if (claims && (!is_of_lmc(claims, *num, osm->subn.opt.lmc) ||
 		       !is_of_fabric(osm, claims, *num)))
 		*num = 0;
@@ -72,21 +82,16 @@ struct owners {
 
 static void list_owners(osm_db_domain_t *guid2lid, struct owners *owners)
 {
+	struct pm_claim claim;
 	cl_qlist_t guids;
-	cl_list_item_t *item;
 
 	cl_qlist_init(&guids);
 	if (osm_db_guid2lid_guids(guid2lid, &guids))
 		return;
-	while ((item = cl_qlist_remove_head(&guids)) != cl_qlist_end(&guids)) {
-		uint64_t guid = ((osm_db_guid_elem_t *)item)->guid;
-		uint16_t low, high;
-
-		if (!osm_db_guid2lid_get(guid2lid, guid, &low, &high))
-			for (uint32_t lid = low; lid <= high && lid <= PM_MAX_LID; lid++)
-				owners->guid[lid] = guid;
-		free(item);
-	}
+	while (take_claim(guid2lid, &guids, &claim))
+		for (uint32_t lid = claim.low; lid <= claim.high && lid <= PM_MAX_LID;
+		     lid++)
+			owners->guid[lid] = claim.guid;
 }
 
 /* The base LIDs that a port should have, and has now. */
