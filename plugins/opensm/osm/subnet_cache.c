@@ -687,18 +687,23 @@ bool subnet_cache_is_kept(const struct subnet_cache *cache)
 	return !memcmp(cache->kept, cache->connected, cache->num_ports);
 }
 
-/* The switches' ports that the plan knows. */
 #define FOR_EACH_SWITCH_PORT(i, cache)                                                   \
 	for (const struct subnet_cache_node *n = (cache)->nodes;                         \
 	     n != (cache)->nodes + (cache)->num_nodes; n++)                              \
 		for (uint32_t i = n->first, end = n->is_switch ? i + n->ports + 1u : i;  \
 		     i < end; i++)
 
+static bool is_planned_link(const struct subnet_cache *cache, uint32_t port)
+{
+	return cache->ports[port].planned != PM_NONE &&
+	       subnet_cache_is_connected(cache, port);
+}
+
 void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered)
 {
 	memset(discovered, 0, cache->plan->topology->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].planned != PM_NONE && subnet_cache_is_connected(cache, i))
+	if (is_planned_link(cache, i))
 		discovered[cache->ports[i].planned] = 1;
 }
 
@@ -707,8 +712,7 @@ bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *port
 	if (!cache->plan)
 		return false;
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].planned != PM_NONE && subnet_cache_is_connected(cache, i) &&
-	    ports[cache->ports[i].planned])
+	if (is_planned_link(cache, i) && ports[cache->ports[i].planned])
 		return true;
 	return false;
 }
@@ -736,7 +740,7 @@ void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link)
 {
 	memset(link, 0, cache->plan->topology->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (cache->ports[i].planned != PM_NONE && subnet_cache_is_connected(cache, i))
+	if (is_planned_link(cache, i))
 		link[cache->ports[i].planned] = code_of(&cache->links[i]);
 }
 
