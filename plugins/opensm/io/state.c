@@ -421,19 +421,18 @@ static int complete(struct state *state, json_t *document,
 	worker_enter(state->writer);
 	sm = sm_state(state->osm);
 	worker_leave(state->writer);
-	rc = json_object_set_new(document, "time", json_integer(time(NULL)));
-	rc |= json_object_set_new(document, "running", json_boolean(running));
-	rc |= json_object_set_new(document, "sm_state", json_string(sm));
-	rc |= json_object_set_new(document, "port_guid",
-				  pm_json_guid(store_guid(state->store)));
-	rc |= json_object_set_new(document, "port_errors",
-				  make_port_errors(state, hosts));
+	rc = json_object_update_new(
+		document,
+		json_pack("{s:I, s:b, s:s, s:o, s:o}", "time", (json_int_t)time(NULL),
+			  "running", running, "sm_state", sm, "port_guid",
+			  pm_json_guid(store_guid(state->store)), "port_errors",
+			  make_port_errors(state, hosts)));
 	rc |= activity_describe(&state->activity, document);
-	if (json_is_object(plan)) {
-		rc |= file ? 0 : -1;
-		rc |= json_object_set_new(plan, "file", pm_json_text(file));
-		rc |= json_object_set_new(plan, "saved", json_boolean(!trouble.text[0]));
-	}
+	if (json_is_object(plan))
+		rc |= json_object_update_new(plan,
+					     json_pack("{s:o, s:b}", "file",
+						       file ? pm_json_text(file) : NULL,
+						       "saved", !trouble.text[0]));
 	free(file);
 	rc |= missing_complete(&state->missing, document, hosts, time(NULL));
 	if (!trouble.text[0])
