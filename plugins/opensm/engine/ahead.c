@@ -2,8 +2,6 @@
 /* Sends, step by step, the blocks that need an order. */
 #include "ahead.h"
 
-#include "osm/lft_records.h"
-
 #include <string.h>
 
 /* One step. */
@@ -16,18 +14,13 @@ struct step {
 static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
 {
 	const struct step *step = context;
-	const struct lft_sender *sender = step->on->sender;
 	const struct pm_steps_set *set = &step->sets[index];
-	const osm_switch_t *sw =
-		lft_records_switch(&sender->osm->subn, step->on->view->plan, set->sw);
-	const osm_dr_path_t *route = sw ? lft_records_route(sw) : NULL;
-	size_t at = (size_t)set->number * PM_LFT_BLOCK;
 
 	step->done->interrupted |= step->on->is_interrupted(step->on->context);
-	if (step->done->interrupted || !route || at + PM_LFT_BLOCK > sw->lft_size ||
-	    !lft_set_is_free(sender, sw, set->number))
+	if (step->done->interrupted ||
+	    !lft_set_address(step->on->sender, step->on->view->plan, set->sw, set->number,
+			     smp))
 		return SMP_OMIT;
-	*smp = (struct smp_request){.sw = sw, .route = *route};
 	lft_set_make(set->number, set->entries, smp);
 	return SMP_SEND;
 }

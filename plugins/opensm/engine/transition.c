@@ -274,20 +274,14 @@ static void count_switch(struct move *move, uint32_t node)
 static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct move *move = context;
-	const struct lft_sender *sender = move->on->sender;
 	const struct block *block = &move->blocks[index];
-	const osm_switch_t *sw =
-		lft_records_switch(&sender->osm->subn, move->plan, block->node);
-	const osm_dr_path_t *route = sw ? lft_records_route(sw) : NULL;
-	uint32_t at = block->number * PM_LFT_BLOCK;
 	uint8_t wanted[PM_LFT_BLOCK];
 
 	move->interrupted |= move->on->is_interrupted(move->on->context);
-	if (move->interrupted || !route || at + PM_LFT_BLOCK > sw->lft_size ||
-	    !lft_set_is_free(sender, sw, block->number))
+	if (move->interrupted || !lft_set_address(move->on->sender, move->plan,
+						  block->node, block->number, smp))
 		return SMP_OMIT;
-	*smp = (struct smp_request){.sw = sw, .route = *route};
-	find_wanted(move, sw, block->node, at, wanted);
+	find_wanted(move, smp->sw, block->node, block->number * PM_LFT_BLOCK, wanted);
 	lft_set_make(block->number, wanted, smp);
 	return SMP_SEND;
 }

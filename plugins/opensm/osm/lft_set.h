@@ -9,13 +9,15 @@
  *     is sent again.
  *   - new_lft has the last Set of each block, OpenSM's or ours. OpenSM logs an error at
  *     the end of a sweep where it differs from the record. While it has Sets of its own
- * out, from the engine's callback to UCAST_ROUTING_DONE, a block that differs from the
- *     record is out.
+ *     out, from the engine's callback to UCAST_ROUTING_DONE, a block that differs from
+ *     the record is out.
  */
 #ifndef PORTMAJOR_LFT_SET_H
 #define PORTMAJOR_LFT_SET_H
 
 #include "smp.h"
+
+#include <portmajor/plan/plan.h>
 
 #include <stdatomic.h>
 
@@ -25,6 +27,14 @@ struct lft_sender {
 	atomic_bool routing; /* OpenSM has Sets out; written with osm->lock held
 				exclusively, or when all of them have been answered */
 };
+
+/*
+ * Addresses *smp to a switch of the plan, for a Set of this block. False: OpenSM has no
+ * route to the switch, its record has no such block, or a Set for the block is out. With
+ * osm->lock held.
+ */
+bool lft_set_address(const struct lft_sender *sender, const struct pm_plan *plan,
+		     uint32_t node, uint32_t number, struct smp_request *smp);
 
 /*
  * Whether no Set for this block is out. Here and below the block is within the switch's
