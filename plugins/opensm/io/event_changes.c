@@ -5,24 +5,15 @@
  */
 #include "event_changes.h"
 
+#include "members.h"
+
 #include <portmajor/json/values.h>
 
-#include <stdio.h>
 #include <string.h>
 
 #define NAMED 4	  /* elements named in an event */
 #define NAME 80	  /* bytes of a name */
 #define NAMES 512 /* bytes of all of them */
-
-static const char *text_of(const json_t *object, const char *member)
-{
-	return json_string_value(json_object_get(object, member));
-}
-
-static json_int_t number_of(const json_t *object, const char *member)
-{
-	return json_integer_value(json_object_get(object, member));
-}
 
 static bool is_text(const json_t *object, const char *member, const char *text)
 {
@@ -144,26 +135,15 @@ static const json_t *find_list(const json_t *document, const struct list *list)
 	return json_object_get(object, list->member);
 }
 
-/* "GUID:PORT" of an element's first end, or of the element; false: it has none. */
-static bool make_thing_key(const json_t *thing, char *key, size_t size)
-{
-	const json_t *ends = json_object_get(thing, "ends");
-	const json_t *end = ends ? json_array_get(ends, 0) : thing;
-	const char *guid = text_of(end, "guid");
-
-	return guid && snprintf(key, size, "%s:%" JSON_INTEGER_FORMAT, guid,
-				number_of(end, "port")) < (int)size;
-}
-
 /* Makes {"GUID:PORT": element}; NULL without memory. */
 static json_t *index_things(const json_t *document, const struct list *list)
 {
 	json_t *index = json_object(), *thing;
-	char key[48];
+	char key[MEMBERS_KEY];
 	size_t i;
 
 	json_array_foreach(find_list(document, list), i, thing) {
-		if (list->is_one(thing) && make_thing_key(thing, key, sizeof(key)) &&
+		if (list->is_one(thing) && make_key(thing, key) &&
 		    json_object_set(index, key, thing)) {
 			json_decref(index);
 			return NULL;

@@ -2,10 +2,11 @@
 /* Keeps the times and acknowledgements of missing parts in the state document. */
 #include "missing_kept.h"
 
+#include "members.h"
+
 #include <portmajor/json/values.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,28 +67,6 @@ json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree 
 
 /* ---- Kept data ---- */
 
-/* "GUID:PORT" of a part's first end, or of a part in a request; false: it has none. */
-static bool make_key(const json_t *part, char *key, size_t size)
-{
-	const json_t *ends = json_object_get(part, "ends");
-	const json_t *end = ends ? json_array_get(ends, 0) : part;
-	const char *guid = json_string_value(json_object_get(end, "guid"));
-	json_int_t port = json_integer_value(json_object_get(end, "port"));
-
-	return guid &&
-	       snprintf(key, size, "%s:%" JSON_INTEGER_FORMAT, guid, port) < (int)size;
-}
-
-static const char *text_of(const json_t *object, const char *member)
-{
-	return json_string_value(json_object_get(object, member));
-}
-
-static json_int_t number_of(const json_t *object, const char *member)
-{
-	return json_integer_value(json_object_get(object, member));
-}
-
 static bool is_acknowledged(const json_t *part)
 {
 	return json_is_true(json_object_get(part, "acknowledged"));
@@ -97,7 +76,7 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 {
 	json_t *missing = json_object_get(state, "missing");
 	json_t *parts = json_object();
-	char key[48];
+	char key[MEMBERS_KEY];
 	json_t *part;
 	size_t i;
 
@@ -107,7 +86,7 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 				  "acknowledged", is_acknowledged(part), "host",
 				  text_of(part, "host"));
 
-		if (!make_key(part, key, sizeof(key)) || !entry)
+		if (!make_key(part, key) || !entry)
 			json_decref(entry);
 		else
 			json_object_set_new(parts, key, entry);
@@ -136,13 +115,13 @@ static const char *find_host(const json_t *part, const struct known_hosts *hosts
 static int complete_part(const struct missing_kept *kept, json_t *part, json_t *parts,
 			 const struct known_hosts *hosts, time_t now)
 {
-	char key[48];
+	char key[MEMBERS_KEY];
 	const char *host;
 	const json_t *before;
 	json_t *entry;
 	int rc;
 
-	if (!make_key(part, key, sizeof(key)))
+	if (!make_key(part, key))
 		return 0;
 	before = json_object_get(kept->parts, key);
 	host = text_of(before, "host");
@@ -162,7 +141,7 @@ static int set_sum(json_t *missing, const char *name)
 	size_t i;
 
 	json_array_foreach(json_object_get(missing, "parts"), i, part) {
-		const char *kind = json_string_value(json_object_get(part, "kind"));
+		const char *kind = text_of(part, "kind");
 
 		if (!is_acknowledged(part))
 			continue;
@@ -248,11 +227,11 @@ static uint32_t acknowledge_named(struct missing_kept *kept, const json_t *parts
 {
 	uint32_t count = 0;
 	const json_t *part;
-	char key[48];
+	char key[MEMBERS_KEY];
 	size_t i;
 
 	json_array_foreach(parts, i, part) {
-		if (make_key(part, key, sizeof(key)))
+		if (make_key(part, key))
 			count += acknowledge(json_object_get(kept->parts, key));
 	}
 	return count;
@@ -271,7 +250,7 @@ int missing_acknowledge(struct missing_kept *kept, const char *path, uint32_t *c
 	if (!request && json_error_code(&error) == json_error_out_of_memory)
 		return -ENOMEM;
 	unlink(path);
-	schema = json_string_value(json_object_get(request, "schema"));
+	schema = text_of(request, "schema");
 	if (!schema || strcmp(schema, "portmajor-acknowledge") != 0 ||
 	    number_of(request, "version") != 1) {
 		json_decref(request);
