@@ -599,10 +599,11 @@ void sweep_discovered(struct plugin *plugin)
 					routing_find_stale(plugin, true, &plugin->failure)
 				? FOUND_FAILURE
 				: FOUND_TABLES;
-	if (plugin->found == FOUND_TABLES)
+	if (plugin->found == FOUND_TABLES) {
 		log_changes(plugin);
-	if (plugin->found == FOUND_TABLES && plugin->repairer)
-		repairer_prepare(plugin->repairer, &plugin->view);
+		if (plugin->repairer)
+			repairer_prepare(plugin->repairer, &plugin->view);
+	}
 	plugin->milliseconds += clock_ms() - start;
 }
 
