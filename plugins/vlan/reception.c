@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The present name of a card. */
 static const char *card_name(unsigned int device, char name[IF_NAMESIZE])
 {
 	return if_indextoname(device, name) ? name : "?";

@@ -733,7 +733,6 @@ static void write_tables(struct plugin *plugin, bool merged)
 			  &plugin->run.written);
 }
 
-/* Whether OpenSM's fabric is still the discovered one. */
 static bool is_as_discovered(struct plugin *plugin)
 {
 	bool heard = !plugin->smps || smp_has_infos_since(plugin->smps, plugin->infos);
@@ -1146,7 +1145,6 @@ static void begin_discovery(struct plugin *plugin)
 	merge_known(plugin);
 }
 
-/* Whether the plans on disk are wanted in this sweep. */
 static bool wants_plans(const struct plugin *plugin)
 {
 	if (plugin->planning.phase != PLANNING_SETTLED)

@@ -76,7 +76,6 @@ static bool is_awaited(const struct smp_sender *smps, uint32_t slot, uint32_t se
 	return slot < SLOTS && s->out && !s->done && s->serial == serial;
 }
 
-/* Records the outcome of an SMP. */
 static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw, uint32_t slot,
 			uint32_t serial)
 {
@@ -331,7 +330,6 @@ static void pass_queue(const struct smp_sender *smps, const struct slot *slot)
 	cl_spinlock_release(&vl15->lock);
 }
 
-/* The present batch. */
 struct run {
 	struct smp_sender *smps;
 	const struct smp_batch *batch;
@@ -394,7 +392,6 @@ static void fill_slot(struct smp_sender *smps, struct slot *slot,
 	pthread_mutex_unlock(&smps->signal.lock);
 }
 
-/* Records that the SMP was not sent. */
 static void fail_slot(struct smp_sender *smps, struct slot *slot)
 {
 	pthread_mutex_lock(&smps->signal.lock);
