@@ -47,6 +47,7 @@
  *       events         events for operators: file, syslog, and event_command,
  *                      for later reading                          no OpenSM
  *       event_changes  events that are differences of two states  no OpenSM
+ *       members.h      members of the state's document            no OpenSM
  *       prometheus     metrics of the state's document            no OpenSM
  *
  * plugin, sweep, settings, routing, mcast_sweep and log_events share struct plugin, which
