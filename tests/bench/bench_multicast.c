@@ -9,23 +9,13 @@
  *
  *   bench_multicast [LARGE]     as in struct pm_multicast_config; 0: the default
  */
+#include "bench.h"
+
 #include <portmajor/base/random.h>
-#include <portmajor/fabric/generate.h>
 #include <portmajor/multicast/mft_steps.h>
 #include <portmajor/multicast/multicast.h>
-#include <portmajor/netlist/netlist.h>
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-#define RATIOS_COUNT false /* this is not the code that is to be fast */
-#else
-#define RATIOS_COUNT true
-#endif
 
 #define SEED 1
 #define POSITIONS 3 /* of switches with 36 ports */
@@ -57,8 +47,6 @@ static const struct size {
 	 0.02},
 };
 
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-
 struct bench {
 	const struct size *size;
 	struct pm_fabric *fabric;
@@ -78,45 +66,7 @@ struct bench {
 	bool good;
 };
 
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "bench_multicast: %s\n", what);
-	exit(2);
-}
-
-static void *claim(size_t bytes)
-{
-	void *memory = calloc(bytes + 1, 1);
-
-	if (!memory)
-		die("out of memory");
-	return memory;
-}
-
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 /* ---- Fabric and groups ---- */
-
-static struct pm_fabric *generate(const struct pm_generate *config)
-{
-	struct pm_fabric *fabric;
-	struct pm_error err;
-	char *text;
-	size_t size;
-	FILE *file = open_memstream(&text, &size);
-
-	if (!file || pm_generate_write(config, file, &err) || fclose(file) ||
-	    pm_netlist_parse(text, size, "generated", &fabric, &err))
-		die("no fabric");
-	free(text);
-	return fabric;
-}
 
 /* The slot of a leaf with this number among those of the leaf, in turn. */
 static uint32_t slot_of(const struct bench *b, uint32_t leaf, uint32_t number)
@@ -313,9 +263,9 @@ static void make(struct bench *b, const struct size *size, uint32_t large)
 	find_hops(b);
 	b->masks =
 		claim((size_t)b->num_groups * b->topology->num_switches * POSITIONS * 2);
-	start = now_ms();
+	start = cpu_ms();
 	imitate(b, b->masks);
-	b->imitation_ms = now_ms() - start;
+	b->imitation_ms = cpu_ms() - start;
 	count_full(b);
 }
 
@@ -546,10 +496,10 @@ static double time_route(struct bench *b)
 	double best = 1e9;
 
 	for (int run = 0; run < 3; run++) {
-		double start = now_ms(), took;
+		double start = cpu_ms(), took;
 		struct pm_mfts *tables = route(b);
 
-		took = now_ms() - start;
+		took = cpu_ms() - start;
 		pm_mfts_free(tables);
 		if (took < best)
 			best = took;
@@ -561,12 +511,12 @@ static double time_reroute(struct bench *b)
 {
 	uint32_t num = b->num_groups < 1000 ? b->num_groups : 1000;
 	struct pm_mfts *tables = pm_mfts_clone(b->whole);
-	double start = now_ms();
+	double start = cpu_ms();
 
 	for (uint32_t g = 0; tables && g < num; g++)
 		if (pm_multicast_reroute(b->multicast, &b->groups[g], tables, NULL, NULL))
 			die("out of memory");
-	start = (now_ms() - start) / num;
+	start = (cpu_ms() - start) / num;
 	pm_mfts_free(tables);
 	return start;
 }
@@ -574,10 +524,10 @@ static double time_reroute(struct bench *b)
 static double time_steps(struct bench *b, const struct pm_mfts *held)
 {
 	struct range range = {0};
-	double start = now_ms();
+	double start = cpu_ms();
 
 	transit(b, held, b->whole, &range);
-	return now_ms() - start;
+	return cpu_ms() - start;
 }
 
 static void compare(struct bench *b)

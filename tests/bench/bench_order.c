@@ -5,17 +5,12 @@
  * as the mean over all Sets; exact, and the same in every run. Exit 1 if another order is
  * better than the rule, or blocks could not be put before others that have to wait.
  */
+#include "bench.h"
+
 #include <portmajor/analysis/failures.h>
-#include <portmajor/fabric/generate.h>
 #include <portmajor/lab/cutoff.h>
-#include <portmajor/netlist/netlist.h>
 #include <portmajor/route/delta.h>
 #include <portmajor/route/order.h>
-
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct {
 	const char *name;
@@ -36,8 +31,6 @@ static const struct {
 	 {"leaf5:9", "sw2-0", "sw3-0", "sw2-0:9"}},
 };
 
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
-
 struct bench {
 	struct pm_fabric *fabric;
 	struct pm_plan *plan;
@@ -50,21 +43,6 @@ struct bench {
 	struct pm_order_block *blocks; /* that are to be sent, in the rule's order */
 	uint32_t num;
 };
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "bench_order: %s\n", what);
-	exit(2);
-}
-
-static void *claim(size_t bytes)
-{
-	void *memory = calloc(bytes + 1, 1);
-
-	if (!memory)
-		die("out of memory");
-	return memory;
-}
 
 /* ---- Orders ---- */
 
@@ -232,21 +210,6 @@ static bool try_failure(struct bench *b, const char *name, const char *failure)
 }
 
 /* ---- Fabrics ---- */
-
-static struct pm_fabric *generate(const struct pm_generate *config)
-{
-	struct pm_fabric *fabric;
-	struct pm_error err;
-	char *text;
-	size_t size;
-	FILE *file = open_memstream(&text, &size);
-
-	if (!file || pm_generate_write(config, file, &err) || fclose(file) ||
-	    pm_netlist_parse(text, size, "generated", &fabric, &err))
-		die("no fabric");
-	free(text);
-	return fabric;
-}
 
 static void make(struct bench *b, const struct pm_generate *config)
 {

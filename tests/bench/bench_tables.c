@@ -6,23 +6,13 @@
  *
  *   bench_tables [RUNS]
  */
-#include <portmajor/fabric/generate.h>
-#include <portmajor/netlist/netlist.h>
+#include "bench.h"
+
 #include <portmajor/plan/reachable.h>
 #include <portmajor/route/delta.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
-
-#if defined(__SANITIZE_ADDRESS__) || !defined(__OPTIMIZE__)
-#define RATIOS_COUNT false /* this is not the code that is to be fast */
-#else
-#define RATIOS_COUNT true
-#endif
 
 static unsigned int runs = 5;
 
@@ -53,21 +43,6 @@ struct bench {
 	uint64_t blocks, entries;	     /* of the last delta */
 };
 
-static void die(const char *what)
-{
-	fprintf(stderr, "bench_tables: %s\n", what);
-	exit(2);
-}
-
-static void *claim(size_t bytes)
-{
-	void *memory = malloc(bytes);
-
-	if (!memory)
-		die("out of memory");
-	return memory;
-}
-
 /* Pages that no allocator has used before. */
 static uint8_t *claim_fresh(size_t bytes)
 {
@@ -81,10 +56,7 @@ static uint8_t *claim_fresh(size_t bytes)
 
 static double now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+	return clock_time_ms(CLOCK_MONOTONIC);
 }
 
 /* ---- What is measured: each returns its own milliseconds ---- */
@@ -220,19 +192,6 @@ static double best(struct bench *bench, double (*run)(struct bench *bench))
 
 /* ---- Setting up ---- */
 
-static void generate(struct bench *bench, const struct size *size)
-{
-	struct pm_error err;
-	char *text = NULL;
-	size_t length;
-	FILE *file = open_memstream(&text, &length);
-
-	if (!file || pm_generate_write(&size->config, file, &err) || fclose(file) ||
-	    pm_netlist_parse(text, length, size->name, &bench->fabric, &err))
-		die(size->name);
-	free(text);
-}
-
 static void fail_link(const struct bench *bench, uint8_t *usable, uint32_t port)
 {
 	uint32_t peer = bench->plan->topology->ports[port].peer;
@@ -271,7 +230,7 @@ static void set_up(struct bench *bench, const struct size *size)
 	uint32_t stride;
 
 	*bench = (struct bench){0};
-	generate(bench, size);
+	bench->fabric = generate(&size->config);
 	if (pm_plan_make(bench->fabric, &config, &bench->plan, NULL) ||
 	    pm_routes_make(bench->plan, &bench->routes, NULL))
 		die(size->name);
@@ -315,14 +274,12 @@ static const struct {
 	{"reachable pairs alone", run_reachable, 3, true},
 };
 
-#define PARTS (sizeof(parts) / sizeof(parts[0]))
-
 static bool measure(struct bench *bench, const struct size *size)
 {
 	double reference = 0;
 	bool fine = true;
 
-	for (size_t i = 0; i < PARTS; i++) {
+	for (size_t i = 0; i < LENGTH(parts); i++) {
 		double ms = best(bench, parts[i].run);
 		double goal = parts[i].event ? size->event_ms : 0;
 
@@ -379,7 +336,7 @@ int main(int argc, char **argv)
 	if (!runs)
 		die("usage: bench_tables [RUNS]");
 	printf("best of %u runs, one core, no seed (nothing is random)\n", runs);
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (size_t i = 0; i < LENGTH(sizes); i++)
 		fine &= try_size(&sizes[i]);
 	return fine || !RATIOS_COUNT ? 0 : 1;
 }

@@ -5,17 +5,12 @@
  * that of a low one, and blocks over cables beside the flit engine's. Exit 1 if one is
  * worse than it is to be.
  */
-#include <portmajor/fabric/generate.h>
+#include "bench.h"
+
 #include <portmajor/lab/flit.h>
 #include <portmajor/lab/packet.h>
-#include <portmajor/netlist/netlist.h>
 #include <portmajor/route/lfts.h>
 #include <portmajor/route/route.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #define TRIES 3
 
@@ -32,12 +27,6 @@ struct speed {
 	double seconds, events, hops;
 };
 
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "bench_traffic: %s\n", what);
-	exit(2);
-}
-
 static void make(struct bench *b, const struct pm_generate *config)
 {
 	struct pm_plan_config planned = {.order = PM_GROUPED};
@@ -45,21 +34,14 @@ static void make(struct bench *b, const struct pm_generate *config)
 	struct pm_routes *routes;
 	struct pm_lfts *lfts;
 	struct pm_error err;
-	char *text;
-	size_t size;
-	FILE *file = open_memstream(&text, &size);
 
-	if (!file || pm_generate_write(config, file, &err) || fclose(file) ||
-	    pm_netlist_parse(text, size, "generated", &b->fabric, &err) ||
-	    pm_plan_make(b->fabric, &planned, &plan, &err) ||
+	b->fabric = generate(config);
+	if (pm_plan_make(b->fabric, &planned, &plan, &err) ||
 	    pm_routes_make(plan, &routes, &err))
 		die("no fabric");
-	free(text);
 	b->length = pm_routes_stride(routes);
-	b->tables = malloc((size_t)b->fabric->num_switches * b->length);
-	b->hosts = calloc(b->fabric->num_ports, sizeof(*b->hosts));
-	if (!b->tables || !b->hosts)
-		die("out of memory");
+	b->tables = claim((size_t)b->fabric->num_switches * b->length);
+	b->hosts = claim(b->fabric->num_ports * sizeof(*b->hosts));
 	for (uint32_t sw = 0; sw < b->fabric->num_switches; sw++) {
 		memcpy(b->tables + (size_t)sw * b->length, pm_routes_table(routes, sw),
 		       b->length);
@@ -83,14 +65,6 @@ static void end(struct bench *b)
 	free(b->tables);
 	free(b->hosts);
 	pm_fabric_free(b->fabric);
-}
-
-static double cpu_seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 /* Uniform traffic, packets of 64 blocks; the engine's own arrays are made before. */
@@ -128,10 +102,10 @@ static struct speed run_once(const struct bench *b, uint32_t load, uint32_t tick
 	pm_packet_result(packet, &r);
 	events = (double)r.events;
 	hops = (double)r.hops;
-	begin = cpu_seconds();
+	begin = cpu_ms();
 	if (pm_packet_run(packet, 5000 + 2 * ticks, &err))
 		die(err.text);
-	begin = cpu_seconds() - begin;
+	begin = (cpu_ms() - begin) / 1e3;
 	pm_packet_result(packet, &r);
 	if (r.dropped)
 		die("packets were dropped");
@@ -185,10 +159,10 @@ static double run_flits(const struct bench *b)
 		    pm_flit_run(flit, 1000, &err))
 			die(err.text);
 		pm_flit_measure(flit);
-		begin = cpu_seconds();
+		begin = cpu_ms();
 		if (pm_flit_run(flit, 3000, &err))
 			die(err.text);
-		begin = cpu_seconds() - begin;
+		begin = (cpu_ms() - begin) / 1e3;
 		pm_flit_result(flit, &r);
 		pm_flit_free(flit);
 		speed = (double)r.hops / begin;
