@@ -7,24 +7,28 @@
 #include <portmajor/fabric/reach.h>
 #include <portmajor/policy/locate.h>
 
-/* The usable parts, and those in reach of the manager. */
+/* A search, the usable parts, and those in reach of the manager. */
 struct truth {
 	const struct world *world;
+	const struct pm_fabric *topology; /* of its plan */
+	struct pm_locate *locate;
 	uint8_t *before, *usable; /* [port] */
 	uint32_t *part, *queue;	  /* [switch] */
 	uint32_t sm;		  /* place */
 	uint32_t queried, silent;
 };
 
-static void make_truth(struct truth *truth, struct world *world, const char *before,
-		       const char *failure, const char *sm)
+/* Something failed, and nobody has reported it yet: the fabric is `before`, then
+ * `failure` without these parts (see world_without). */
+static void begin(struct truth *truth, struct world *world, const char *before,
+		  const char *failure, const char *sm)
 {
 	struct pm_fabric *start = world_without(world, before);
 	struct pm_fabric *broken = world_without(world, failure);
 	uint32_t ports = world->plan->topology->num_ports;
 	uint32_t host = world_port(world->fabric, sm, 1);
 
-	*truth = (struct truth){.world = world};
+	*truth = (struct truth){.world = world, .topology = world->plan->topology};
 	truth->before = calloc(ports, 1);
 	truth->usable = calloc(ports, 1);
 	truth->part = calloc(world->num_switches, sizeof(uint32_t));
@@ -32,16 +36,20 @@ static void make_truth(struct truth *truth, struct world *world, const char *bef
 	assert_true(truth->before && truth->usable && truth->part && truth->queue);
 	assert_true(pm_plan_match(world->plan, start, truth->before));
 	assert_true(pm_plan_match(world->plan, broken, truth->usable));
-	pm_reach_parts(world->plan->topology, truth->usable, truth->part, truth->queue);
+	pm_reach_parts(truth->topology, truth->usable, truth->part, truth->queue);
 	truth->sm = pm_plan_place(world->plan, world->fabric, host);
 	world->detours.sm = truth->sm;
 	pm_routes_update(world->routes, truth->before, &world->detours);
+	assert_int_equal(pm_locate_new(world->routes, truth->before, truth->sm,
+				       &truth->locate, NULL),
+			 0);
 	pm_fabric_free(start);
 	pm_fabric_free(broken);
 }
 
 static void free_truth(struct truth *truth)
 {
+	pm_locate_free(truth->locate);
 	free(truth->before);
 	free(truth->usable);
 	free(truth->part);
@@ -50,36 +58,54 @@ static void free_truth(struct truth *truth)
 
 static bool is_reached(const struct truth *truth, uint32_t sw)
 {
-	uint32_t home = truth->world->plan->topology->ports[truth->sm].node;
+	uint32_t home = truth->topology->ports[truth->sm].node;
 
 	return truth->part[sw] == truth->part[home];
 }
 
 /* Every switch that can reports once for each port that changed. */
-static void report_all(const struct truth *truth, struct pm_locate *locate)
+static void report_all(const struct truth *truth)
 {
-	const struct pm_fabric *topology = truth->world->plan->topology;
 
-	for (uint32_t i = 0; i < topology->num_ports; i++)
+	for (uint32_t i = 0; i < truth->topology->num_ports; i++)
 		if (truth->before[i] != truth->usable[i] &&
-		    is_reached(truth, topology->ports[i].node))
-			pm_locate_report(locate, topology->ports[i].node);
+		    is_reached(truth, truth->topology->ports[i].node))
+			pm_locate_report(truth->locate, truth->topology->ports[i].node);
+}
+
+static void report(const struct truth *truth, const char *sw)
+{
+	pm_locate_report(truth->locate, world_switch(truth->world, sw));
+}
+
+static void report_leaves(const struct truth *truth, unsigned int leaf, unsigned int last)
+{
+	char name[16];
+
+	for (; leaf <= last; leaf++) {
+		snprintf(name, sizeof(name), "leaf%u", leaf);
+		report(truth, name);
+	}
 }
 
 /* Whether a packet sent along a path arrives at this switch. */
 static bool arrives(const struct truth *truth, const uint8_t *path, int hops, uint32_t sw)
 {
-	const struct pm_fabric *topology = truth->world->plan->topology;
-	uint32_t at = topology->ports[truth->sm].node;
+	uint32_t at = truth->topology->ports[truth->sm].node;
 
 	for (int i = 0; i < hops; i++) {
-		uint32_t port = topology->nodes[at].first_port + path[i];
+		uint32_t port = truth->topology->nodes[at].first_port + path[i];
 
 		if (!truth->usable[port])
 			return false;
-		at = pm_fabric_peer_node(topology, port);
+		at = pm_fabric_peer_node(truth->topology, port);
 	}
 	return at == sw;
+}
+
+static int safe_path(const struct truth *truth, const char *sw, uint8_t *path)
+{
+	return pm_locate_safe_path(truth->locate, world_switch(truth->world, sw), path);
 }
 
 #define WIRE_SMPS 16 /* more than may be out in vain */
@@ -91,14 +117,14 @@ struct wire {
 };
 
 /* Sends the first question that can be sent; false: none can. */
-static bool send_one(struct truth *truth, struct pm_locate *locate, uint32_t *ports,
-		     uint32_t num, struct wire *wire)
+static bool send_one(struct truth *truth, uint32_t *ports, uint32_t num,
+		     struct wire *wire)
 {
 	uint8_t path[PM_LOCATE_HOPS];
 
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t sw = truth->world->plan->topology->ports[ports[i]].node;
-		int hops = pm_locate_safe_path(locate, sw, path);
+		uint32_t sw = truth->topology->ports[ports[i]].node;
+		int hops = pm_locate_safe_path(truth->locate, sw, path);
 
 		if (hops < 0)
 			continue;
@@ -112,7 +138,7 @@ static bool send_one(struct truth *truth, struct pm_locate *locate, uint32_t *po
 }
 
 /* One answer comes, or, if there will be none, time is over. */
-static bool receive_one(struct truth *truth, struct pm_locate *locate, struct wire *wire)
+static bool receive_one(struct truth *truth, struct wire *wire)
 {
 	uint32_t i = 0, port;
 	bool arrived;
@@ -125,7 +151,7 @@ static bool receive_one(struct truth *truth, struct pm_locate *locate, struct wi
 	wire->ports[i] = wire->ports[wire->num];
 	wire->arrives[i] = wire->arrives[wire->num];
 	truth->silent += !arrived;
-	pm_locate_answer(locate, port,
+	pm_locate_answer(truth->locate, port,
 			 !arrived	       ? PM_NO_ANSWER
 			 : truth->usable[port] ? PM_ANSWER_UP
 					       : PM_ANSWER_DOWN);
@@ -133,61 +159,54 @@ static bool receive_one(struct truth *truth, struct pm_locate *locate, struct wi
 }
 
 /* Asks as OpenSM's wire lets it: so many at a time, none after a silence. */
-static void query_all(struct truth *truth, struct pm_locate *locate, uint32_t *ports,
-		      uint32_t num)
+static void query_all(struct truth *truth, uint32_t *ports, uint32_t num)
 {
 	struct wire wire = {.num = 0};
 	bool more = true;
 
 	for (;;) {
 		while (more && num && wire.num < WIRE_SMPS &&
-		       send_one(truth, locate, ports, num, &wire))
+		       send_one(truth, ports, num, &wire))
 			num--;
 		if (!wire.num)
 			return;
-		more &= receive_one(truth, locate, &wire);
+		more &= receive_one(truth, &wire);
 	}
 }
 
-static void run(struct truth *truth, struct pm_locate *locate)
+static void run(struct truth *truth)
 {
 	uint32_t ports[64], num;
 
-	while ((num = pm_locate_queries(locate, ports, LENGTH(ports)))) {
-		query_all(truth, locate, ports, num);
-		assert_true(truth->queried <=
-			    2 * truth->world->plan->topology->num_ports);
+	while ((num = pm_locate_queries(truth->locate, ports, LENGTH(ports)))) {
+		query_all(truth, ports, num);
+		assert_true(truth->queried <= 2 * truth->topology->num_ports);
 	}
 }
 
-/* Something is lost, and nobody has reported it yet; see make_truth. */
-static struct pm_locate *begin(struct truth *truth, struct world *world,
-			       const char *before, const char *failure, const char *sm)
+/* The ports found to have failed are 0, and no usable port in reach is among them. */
+static uint8_t *find_failed(const struct truth *truth, const char *name)
 {
-	struct pm_locate *locate;
+	uint32_t ports = truth->topology->num_ports;
+	uint8_t *found = calloc(ports, 1);
 
-	make_truth(truth, world, before, failure, sm);
-	assert_int_equal(
-		pm_locate_new(world->routes, truth->before, truth->sm, &locate, NULL), 0);
-	return locate;
+	assert_non_null(found);
+	pm_locate_failed(truth->locate, found);
+	for (uint32_t i = 0; i < ports; i++)
+		if (truth->usable[i] && truth->before[i] && !found[i] &&
+		    is_reached(truth, truth->topology->ports[i].node))
+			fail_msg("%s: port %u is alive", name, i);
+	return found;
 }
 
 /* Nothing is taken for lost that is not; the tables are what the truth makes them. */
-static void check_found(struct truth *truth, struct pm_locate *locate, const char *name)
+static void check_found(struct truth *truth, const char *name)
 {
 	const struct world *world = truth->world;
-	uint32_t ports = world->plan->topology->num_ports;
-	uint8_t *found = calloc(ports, 1);
-	uint8_t *tables;
+	uint8_t *found = find_failed(truth, name), *tables;
 
-	assert_non_null(found);
-	pm_locate_failed(locate, found);
-	for (uint32_t i = 0; i < ports; i++)
-		if (truth->usable[i] && truth->before[i] && !found[i] &&
-		    is_reached(truth, world->plan->topology->ports[i].node))
-			fail_msg("%s: port %u is alive", name, i);
 	/* What came up is left to others. */
-	for (uint32_t i = 0; i < ports; i++)
+	for (uint32_t i = 0; i < truth->topology->num_ports; i++)
 		truth->usable[i] &= truth->before[i];
 	pm_routes_update(world->routes, found, &world->detours);
 	tables = world_tables(world->routes, world->num_switches);
@@ -197,16 +216,15 @@ static void check_found(struct truth *truth, struct pm_locate *locate, const cha
 		    memcmp(tables + (size_t)sw * world->stride,
 			   pm_routes_table(world->routes, sw), world->stride) != 0)
 			fail_msg("%s: other tables on %s", name,
-				 pm_fabric_name(world->plan->topology, sw));
+				 pm_fabric_name(truth->topology, sw));
 	free(tables);
 	free(found);
 }
 
 /* What was lost is known. */
-static void end(struct truth *truth, struct pm_locate *locate, const char *name)
+static void end(struct truth *truth, const char *name)
 {
-	check_found(truth, locate, name);
-	pm_locate_free(locate);
+	check_found(truth, name);
 	free_truth(truth);
 }
 
@@ -244,17 +262,15 @@ static void test_director(void **state)
 
 	world_make(&world, world_director(324), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_locate *locate;
 		struct truth truth;
 
-		locate = begin(&truth, &world, rows[i].before, rows[i].failure,
-			       rows[i].sm);
-		report_all(&truth, locate);
-		run(&truth, locate);
+		begin(&truth, &world, rows[i].before, rows[i].failure, rows[i].sm);
+		report_all(&truth);
+		run(&truth);
 		if (truth.queried > rows[i].most || truth.silent)
 			fail_msg("\"%s\": asked %u, in vain %u", rows[i].failure,
 				 truth.queried, truth.silent);
-		end(&truth, locate, rows[i].failure);
+		end(&truth, rows[i].failure);
 	}
 	world_free(&world);
 }
@@ -268,20 +284,19 @@ static void check_gone(struct world *world, bool sweeping)
 	uint32_t link = world_port(world->plan->topology, "s3-line1", 1);
 	uint32_t peer = world->plan->topology->ports[link].peer;
 	uint8_t *gone = calloc(world->plan->topology->num_ports, 1);
-	struct pm_locate *locate;
 	struct truth truth;
 
 	assert_non_null(gone);
-	locate = begin(&truth, world, "s3-line1", "s3-line1:1", "h0-1");
+	begin(&truth, world, "s3-line1", "s3-line1:1", "h0-1");
 	if (sweeping)
-		pm_locate_sweeping(locate);
-	pm_locate_report(locate, world->plan->topology->ports[peer].node);
-	run(&truth, locate);
+		pm_locate_sweeping(truth.locate);
+	pm_locate_report(truth.locate, world->plan->topology->ports[peer].node);
+	run(&truth);
 	assert_int_equal(truth.silent, 0);
-	assert_int_equal(pm_locate_gone(locate, gone), sweeping ? 2 : 0);
+	assert_int_equal(pm_locate_gone(truth.locate, gone), sweeping ? 2 : 0);
 	assert_true(gone[link] == sweeping && gone[peer] == sweeping);
-	assert_int_equal(pm_locate_failed(locate, gone), 0);
-	end(&truth, locate, "s3-line1:1");
+	assert_int_equal(pm_locate_failed(truth.locate, gone), 0);
+	end(&truth, "s3-line1:1");
 	free(gone);
 }
 
@@ -322,15 +337,14 @@ static void test_few_reports(void **state)
 
 	world_make(&world, world_director(324), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		struct pm_locate *locate;
 		struct truth truth;
 
-		locate = begin(&truth, &world, "", cases[i].failure, "h0-1");
-		pm_locate_report(locate, world_switch(&world, cases[i].reporter));
-		run(&truth, locate);
+		begin(&truth, &world, "", cases[i].failure, "h0-1");
+		report(&truth, cases[i].reporter);
+		run(&truth);
 		if (truth.queried > cases[i].most)
 			fail_msg("%s: asked %u", cases[i].failure, truth.queried);
-		end(&truth, locate, cases[i].failure);
+		end(&truth, cases[i].failure);
 	}
 	world_free(&world);
 }
@@ -351,15 +365,14 @@ static void test_last_reports(void **state)
 
 	world_make(&world, world_director(36), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		struct pm_locate *locate;
 		struct truth truth;
 
-		locate = begin(&truth, &world, "", cases[i].failure, "h0-1");
+		begin(&truth, &world, "", cases[i].failure, "h0-1");
 		for (const char *const *name = cases[i].reporters; *name; name++)
-			pm_locate_report(locate, world_switch(&world, *name));
-		run(&truth, locate);
+			report(&truth, *name);
+		run(&truth);
 		assert_int_equal(truth.silent, 0);
-		end(&truth, locate, cases[i].failure);
+		end(&truth, cases[i].failure);
 	}
 	world_free(&world);
 }
@@ -368,49 +381,42 @@ static void test_last_reports(void **state)
  */
 static void test_one_report_missing(void **state)
 {
-	struct pm_locate *locate;
 	struct truth truth;
 	struct world world;
 	bool skipped = false;
 
 	world_make(&world, world_director(36), PM_GROUPED);
-	locate = begin(&truth, &world, "", "s3-line1", "h0-1");
-	for (uint32_t i = 0; i < world.plan->topology->num_ports; i++) {
-		uint32_t sw = world.plan->topology->ports[i].node;
+	begin(&truth, &world, "", "s3-line1", "h0-1");
+	for (uint32_t i = 0; i < truth.topology->num_ports; i++) {
+		uint32_t sw = truth.topology->ports[i].node;
 
 		if (truth.before[i] == truth.usable[i] || !is_reached(&truth, sw))
 			continue;
 		if (!skipped && sw == world_switch(&world, "leaf19"))
 			skipped = true;
 		else
-			pm_locate_report(locate, sw);
+			pm_locate_report(truth.locate, sw);
 	}
 	assert_true(skipped);
 	for (int i = 0; i < 10; i++)
-		pm_locate_report(locate, world_switch(&world, "s3-line1"));
-	run(&truth, locate);
-	end(&truth, locate, "s3-line1");
+		report(&truth, "s3-line1");
+	run(&truth);
+	end(&truth, "s3-line1");
 	world_free(&world);
 }
 
 /* Its own neighbours below report, those above cannot. */
 static void test_half_of_the_reports(void **state)
 {
-	struct pm_locate *locate;
 	struct truth truth;
 	struct world world;
 
 	world_make(&world, world_director(36), PM_GROUPED);
-	locate = begin(&truth, &world, "", "s3-line1", "h20-1");
-	for (unsigned int leaf = 18; leaf < 36; leaf++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "leaf%u", leaf);
-		pm_locate_report(locate, world_switch(&world, name));
-	}
-	pm_locate_report(locate, world_switch(&world, "s3-line1"));
-	run(&truth, locate);
-	end(&truth, locate, "s3-line1");
+	begin(&truth, &world, "", "s3-line1", "h20-1");
+	report_leaves(&truth, 18, 35);
+	report(&truth, "s3-line1");
+	run(&truth);
+	end(&truth, "s3-line1");
 	world_free(&world);
 }
 
@@ -431,25 +437,18 @@ static void test_unexplained(void **state)
 
 	world_make(&world, world_director(36), PM_GROUPED);
 	for (size_t i = 0; i < LENGTH(cases); i++) {
-		struct pm_locate *locate;
 		struct truth truth;
 		uint32_t ports[512], num, rounds = 0;
 
-		locate = begin(&truth, &world, "", "", "h0-1");
-		for (unsigned int leaf = 1; leaf <= cases[i].leaves; leaf++) {
-			char name[16];
-
-			snprintf(name, sizeof(name), "leaf%u", leaf);
-			pm_locate_report(locate, world_switch(&world, name));
-		}
-		while ((num = pm_locate_queries(locate, ports, LENGTH(ports)))) {
+		begin(&truth, &world, "", "", "h0-1");
+		report_leaves(&truth, 1, cases[i].leaves);
+		while ((num = pm_locate_queries(truth.locate, ports, LENGTH(ports)))) {
 			assert_in_range(rounds, 0, 4);
 			assert_int_equal(num, 18 * cases[i].queried[rounds++]);
 			for (uint32_t q = 0; q < num; q++)
-				pm_locate_answer(locate, ports[q], PM_ANSWER_UP);
+				pm_locate_answer(truth.locate, ports[q], PM_ANSWER_UP);
 		}
 		assert_int_equal(cases[i].queried[rounds], 0);
-		pm_locate_free(locate);
 		free_truth(&truth);
 	}
 	world_free(&world);
@@ -459,21 +458,20 @@ static void test_unexplained(void **state)
 static void test_paths(void **state)
 {
 	uint8_t path[PM_LOCATE_HOPS];
-	struct pm_locate *locate;
 	struct truth truth;
 	struct world world;
 
 	world_make(&world, world_director(36), PM_GROUPED);
-	locate = begin(&truth, &world, "s3-* leaf7", "s3-* leaf7", "h0-1");
+	begin(&truth, &world, "s3-* leaf7", "s3-* leaf7", "h0-1");
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
-		int hops = pm_locate_path(locate, sw, path);
+		int hops = pm_locate_path(truth.locate, sw, path);
 
 		assert_int_equal(hops >= 0, is_reached(&truth, sw));
 		if (hops >= 0)
 			assert_true(arrives(&truth, path, hops, sw));
 	}
-	assert_int_equal(pm_locate_path(locate, world_switch(&world, "leaf0"), path), 0);
-	pm_locate_free(locate);
+	assert_int_equal(
+		pm_locate_path(truth.locate, world_switch(&world, "leaf0"), path), 0);
 	free_truth(&truth);
 	world_free(&world);
 }
@@ -481,14 +479,13 @@ static void test_paths(void **state)
 /* Whether a path comes through a switch on its way. */
 static bool passes(const struct truth *truth, const uint8_t *path, int hops, uint32_t sw)
 {
-	const struct pm_fabric *topology = truth->world->plan->topology;
-	uint32_t at = topology->ports[truth->sm].node;
+	uint32_t at = truth->topology->ports[truth->sm].node;
 
 	for (int i = 0; i < hops; i++) {
 		if (at == sw)
 			return true;
-		at = pm_fabric_peer_node(topology,
-					 topology->nodes[at].first_port + path[i]);
+		at = pm_fabric_peer_node(truth->topology,
+					 truth->topology->nodes[at].first_port + path[i]);
 	}
 	return false;
 }
@@ -500,45 +497,44 @@ static bool passes(const struct truth *truth, const uint8_t *path, int hops, uin
 static void test_paths_around(void **state)
 {
 	uint8_t path[PM_LOCATE_HOPS];
-	struct pm_locate *locate;
 	struct truth truth;
 	struct world world;
 	uint32_t in_doubt, lid, through = 0;
 
 	world_make(&world, world_director(36), PM_GROUPED);
-	locate = begin(&truth, &world, "", "", "h0-5");
+	begin(&truth, &world, "", "", "h0-5");
 	lid = world.plan->lid[truth.sm];
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
-		const struct pm_fabric *topology = world.plan->topology;
 		uint32_t at = sw;
-		int hops = pm_locate_path(locate, sw, path);
+		int hops = pm_locate_path(truth.locate, sw, path);
 
 		assert_true(hops >= 0 && arrives(&truth, path, hops, sw));
 		for (int i = hops - 1; i >= 0; i--) {
-			uint32_t out = topology->nodes[at].first_port +
+			uint32_t out = truth.topology->nodes[at].first_port +
 				       pm_routes_table(world.routes, at)[lid];
 
-			assert_int_equal(topology->ports[topology->ports[out].peer].num,
-					 path[i]);
-			at = pm_fabric_peer_node(topology, out);
+			assert_int_equal(
+				truth.topology->ports[truth.topology->ports[out].peer]
+					.num,
+				path[i]);
+			at = pm_fabric_peer_node(truth.topology, out);
 		}
 	}
 	/* The first switch on the tables' way from leaf30. */
-	pm_locate_path(locate, world_switch(&world, "leaf30"), path);
+	pm_locate_path(truth.locate, world_switch(&world, "leaf30"), path);
 	in_doubt = pm_fabric_peer_node(
-		world.plan->topology,
-		world.plan->topology->nodes[world_switch(&world, "leaf0")].first_port +
+		truth.topology,
+		truth.topology->nodes[world_switch(&world, "leaf0")].first_port +
 			path[0]);
 	for (int i = 0; i < 40; i++)
-		pm_locate_report(locate, in_doubt);
+		pm_locate_report(truth.locate, in_doubt);
 	for (uint32_t sw = 0; sw < world.num_switches; sw++) {
-		int hops = pm_locate_path(locate, sw, path);
+		int hops = pm_locate_path(truth.locate, sw, path);
 
 		assert_true(hops >= 0 && arrives(&truth, path, hops, sw));
 		through += passes(&truth, path, hops, in_doubt);
 	}
 	assert_int_equal(through, 0);
-	pm_locate_free(locate);
 	free_truth(&truth);
 	world_free(&world);
 }
@@ -550,7 +546,6 @@ static void test_paths_around(void **state)
 static void test_shared_link(void **state)
 {
 	uint8_t path[PM_LOCATE_HOPS];
-	struct pm_locate *locate;
 	struct truth truth;
 	struct world world;
 	uint32_t ports[8], num, home, first;
@@ -560,26 +555,22 @@ static void test_shared_link(void **state)
 		   recipe_draw("l0/3 l1/2 l2/2 s0/4 l0:1=a l1:1=b l2:1=c l0:2=s0:1 "
 			       "l0:3=s0:2 l1:2=s0:3 l2:2=s0:4"),
 		   PM_GROUPED);
-	locate = begin(&truth, &world, "", "", "a");
+	begin(&truth, &world, "", "", "a");
 	home = world_switch(&world, "l0");
-	first = world.plan->topology->nodes[home].first_port;
+	first = truth.topology->nodes[home].first_port;
 	out = world_entry(&world, "s0", "l0", 1) == 1 ? 2 : 3;
-	pm_locate_report(locate, home);
-	num = pm_locate_queries(locate, ports, LENGTH(ports));
+	pm_locate_report(truth.locate, home);
+	num = pm_locate_queries(truth.locate, ports, LENGTH(ports));
 	assert_int_equal(num, 2);
-	pm_locate_answer(locate, first + 5u - out, PM_ANSWER_UP);
-	pm_locate_report(locate, world_switch(&world, "l1"));
-	pm_locate_report(locate, world_switch(&world, "l2"));
-	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "l1"), path),
-			 2);
+	pm_locate_answer(truth.locate, first + 5u - out, PM_ANSWER_UP);
+	report(&truth, "l1");
+	report(&truth, "l2");
+	assert_int_equal(safe_path(&truth, "l1", path), 2);
 	assert_int_equal(path[0], out);
-	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "l2"), path),
-			 PM_LOCATE_LATER);
-	pm_locate_answered(locate, world_switch(&world, "l1"), true);
-	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "l2"), path),
-			 2);
+	assert_int_equal(safe_path(&truth, "l2", path), PM_LOCATE_LATER);
+	pm_locate_answered(truth.locate, world_switch(&world, "l1"), true);
+	assert_int_equal(safe_path(&truth, "l2", path), 2);
 	assert_int_equal(path[0], out);
-	pm_locate_free(locate);
 	free_truth(&truth);
 	world_free(&world);
 }
@@ -599,24 +590,21 @@ static void test_every_single_failure(void **state)
 	recipe_add_xgft(&recipe, &shape);
 	world_make(&world, recipe_build(&recipe, NULL), PM_GROUPED);
 	for (uint32_t i = 0; i < world.plan->topology->num_ports; i++) {
-		const struct pm_fabric *topology = world.plan->topology;
-		const struct pm_port *p = &topology->ports[i];
-		struct pm_locate *locate;
+		const struct pm_port *p = &world.plan->topology->ports[i];
 		struct truth truth;
 		char failure[128];
 
 		if (p->num && p->peer == PM_NONE)
 			continue;
 		snprintf(failure, sizeof(failure), p->num ? "%s:%u" : "%s",
-			 pm_fabric_name(topology, p->node), p->num);
-		locate = begin(&truth, &world, "", failure,
-			       pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
-		report_all(&truth, locate);
-		run(&truth, locate);
-		check_found(&truth, locate, failure);
+			 pm_fabric_name(world.plan->topology, p->node), p->num);
+		begin(&truth, &world, "", failure,
+		      pm_fabric_name(world.fabric, world.fabric->num_nodes - 1));
+		report_all(&truth);
+		run(&truth);
+		check_found(&truth, failure);
 		silent += truth.silent;
 		tried++;
-		pm_locate_free(locate);
 		free_truth(&truth);
 	}
 	/* Only of those that lost their own path to the manager with it. */
@@ -631,7 +619,6 @@ static void test_lost_proof(void **state)
 {
 	uint32_t ports[4], to_s0, to_s1;
 	uint8_t path[PM_LOCATE_HOPS];
-	struct pm_locate *locate;
 	struct truth truth;
 	struct world world;
 
@@ -639,28 +626,23 @@ static void test_lost_proof(void **state)
 		   recipe_draw("l0/3 l1/3 s0/2 s1/2 l0:1=a l1:1=b l0:2=s0:1 l0:3=s1:1 "
 			       "l1:2=s0:2 l1:3=s1:2"),
 		   PM_GROUPED);
-	locate = begin(&truth, &world, "", "l0:2", "a");
-	to_s0 = world_port(world.plan->topology, "l0", 2);
-	to_s1 = world_port(world.plan->topology, "l0", 3);
-	pm_locate_report(locate, world_switch(&world, "l0"));
-	assert_int_equal(pm_locate_queries(locate, ports, LENGTH(ports)), 2);
+	begin(&truth, &world, "", "l0:2", "a");
+	to_s0 = world_port(truth.topology, "l0", 2);
+	to_s1 = world_port(truth.topology, "l0", 3);
+	report(&truth, "l0");
+	assert_int_equal(pm_locate_queries(truth.locate, ports, LENGTH(ports)), 2);
 	assert_int_equal(ports[0], to_s0);
 	assert_int_equal(ports[1], to_s1);
-	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "s0"), path),
-			 1);
-	pm_locate_answered(locate, world_switch(&world, "s0"), true);
-	pm_locate_answer(locate, to_s1, PM_ANSWER_UP);
-	pm_locate_answer(locate, to_s0, PM_ANSWER_DOWN);
+	assert_int_equal(safe_path(&truth, "s0", path), 1);
+	pm_locate_answered(truth.locate, world_switch(&world, "s0"), true);
+	pm_locate_answer(truth.locate, to_s1, PM_ANSWER_UP);
+	pm_locate_answer(truth.locate, to_s0, PM_ANSWER_DOWN);
 	/* After a silence only proven paths are used. */
-	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "l1"), path),
-			 2);
-	pm_locate_answered(locate, world_switch(&world, "l1"), false);
-	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "s0"), path),
-			 PM_LOCATE_NO_PATH);
-	assert_int_equal(pm_locate_safe_path(locate, world_switch(&world, "s1"), path),
-			 1);
+	assert_int_equal(safe_path(&truth, "l1", path), 2);
+	pm_locate_answered(truth.locate, world_switch(&world, "l1"), false);
+	assert_int_equal(safe_path(&truth, "s0", path), PM_LOCATE_NO_PATH);
+	assert_int_equal(safe_path(&truth, "s1", path), 1);
 	assert_int_equal(path[0], 3);
-	pm_locate_free(locate);
 	free_truth(&truth);
 	world_free(&world);
 }
@@ -675,7 +657,7 @@ static uint32_t rounds = DEFAULT_ROUNDS;
 
 static void kill_link(struct truth *truth, uint32_t port)
 {
-	uint32_t peer = truth->world->plan->topology->ports[port].peer;
+	uint32_t peer = truth->topology->ports[port].peer;
 
 	truth->usable[port] = 0;
 	if (peer != PM_NONE)
@@ -684,9 +666,9 @@ static void kill_link(struct truth *truth, uint32_t port)
 
 static void kill_switch(struct truth *truth, uint32_t sw)
 {
-	const struct pm_node *n = &truth->world->plan->topology->nodes[sw];
+	const struct pm_node *n = &truth->topology->nodes[sw];
 
-	if (sw == truth->world->plan->topology->ports[truth->sm].node)
+	if (sw == truth->topology->ports[truth->sm].node)
 		return;
 	for (uint32_t i = n->first_port; i <= n->first_port + n->num_ports; i++)
 		kill_link(truth, i);
@@ -700,51 +682,42 @@ static void kill_some(struct truth *truth, struct random *random)
 
 	for (uint32_t i = 0; i < dead; i++)
 		kill_switch(truth, random_below(random, num));
-	ports = truth->world->plan->topology->num_ports;
+	ports = truth->topology->num_ports;
 	for (uint32_t i = random_below(random, 4); i; i--) {
 		uint32_t port = random_below(random, ports);
 
-		if (truth->world->plan->topology->ports[port].num)
+		if (truth->topology->ports[port].num)
 			kill_link(truth, port);
 	}
-	pm_reach_parts(truth->world->plan->topology, truth->usable, truth->part,
-		       truth->queue);
+	pm_reach_parts(truth->topology, truth->usable, truth->part, truth->queue);
 }
 
 /* With some chance each, of those that are usable, and last ones of those that are not.
  */
-static void report_some(const struct truth *truth, struct pm_locate *locate,
-			struct random *random, uint32_t usable, uint32_t dead)
+static void report_some(const struct truth *truth, struct random *random, uint32_t usable,
+			uint32_t dead)
 {
-	const struct pm_fabric *topology = truth->world->plan->topology;
 
-	for (uint32_t i = 0; i < topology->num_ports; i++)
-		if (truth->before[i] != truth->usable[i] && topology->ports[i].num &&
-		    random_chance(random, is_reached(truth, topology->ports[i].node)
-						  ? usable
-						  : dead))
-			pm_locate_report(locate, topology->ports[i].node);
+	for (uint32_t i = 0; i < truth->topology->num_ports; i++)
+		if (truth->before[i] != truth->usable[i] &&
+		    truth->topology->ports[i].num &&
+		    random_chance(random,
+				  is_reached(truth, truth->topology->ports[i].node)
+					  ? usable
+					  : dead))
+			pm_locate_report(truth->locate, truth->topology->ports[i].node);
 }
 
 /* Whether all that was lost and can be reached was found; nothing else ever is. */
-static bool found_all(const struct truth *truth, struct pm_locate *locate)
+static bool found_all(const struct truth *truth)
 {
-	uint32_t ports = truth->world->plan->topology->num_ports;
-	uint8_t *found = calloc(ports, 1);
+	uint8_t *found = find_failed(truth, "dead switches");
 	bool all = true;
 
-	assert_non_null(found);
-	pm_locate_failed(locate, found);
-	for (uint32_t i = 0; i < ports; i++) {
-		uint32_t sw = truth->world->plan->topology->ports[i].node;
-
-		if (!truth->before[i] || !is_reached(truth, sw))
-			continue;
-		if (truth->usable[i] && !found[i])
-			fail_msg("port %u is alive", i);
-		all &= truth->usable[i] || !found[i] ||
-		       pm_fabric_peer_node(truth->world->plan->topology, i) == PM_NONE;
-	}
+	for (uint32_t i = 0; i < truth->topology->num_ports; i++)
+		all &= !truth->before[i] || truth->usable[i] || !found[i] ||
+		       !is_reached(truth, truth->topology->ports[i].node) ||
+		       pm_fabric_peer_node(truth->topology, i) == PM_NONE;
 	free(found);
 	return all;
 }
@@ -758,23 +731,18 @@ struct trial {
 static struct trial search_dead(struct world *world, struct random *random,
 				uint32_t usable_report, uint32_t dead_report)
 {
-	struct pm_locate *locate;
 	struct truth truth;
 	struct trial trial;
 
-	make_truth(&truth, world, "", "",
-		   pm_fabric_name(
-			   world->fabric,
-			   world->fabric->num_switches +
-				   random_below(random, world->fabric->num_nodes -
-								world->num_switches)));
+	begin(&truth, world, "", "",
+	      pm_fabric_name(world->fabric,
+			     world->fabric->num_switches +
+				     random_below(random, world->fabric->num_nodes -
+								  world->num_switches)));
 	kill_some(&truth, random);
-	assert_int_equal(
-		pm_locate_new(world->routes, truth.before, truth.sm, &locate, NULL), 0);
-	report_some(&truth, locate, random, usable_report, dead_report);
-	run(&truth, locate);
-	trial = (struct trial){truth.queried, truth.silent, found_all(&truth, locate)};
-	pm_locate_free(locate);
+	report_some(&truth, random, usable_report, dead_report);
+	run(&truth);
+	trial = (struct trial){truth.queried, truth.silent, found_all(&truth)};
 	free_truth(&truth);
 	return trial;
 }
@@ -831,7 +799,6 @@ static void test_dead_switches(void **state)
 /* All that was said in some searches, as one number. */
 struct talk {
 	struct truth *truth;
-	struct pm_locate *locate;
 	struct random *random;
 	uint32_t unanswered; /* percent of the questions that are not answered */
 	uint64_t digest;
@@ -845,7 +812,7 @@ static void write_down(struct talk *talk, uint64_t word)
 static int talk_path(struct talk *talk, uint32_t sw, bool *there)
 {
 	uint8_t path[PM_LOCATE_HOPS];
-	int hops = pm_locate_safe_path(talk->locate, sw, path);
+	int hops = pm_locate_safe_path(talk->truth->locate, sw, path);
 
 	write_down(talk, (uint64_t)(hops + 3));
 	for (int i = 0; i < hops; i++)
@@ -858,7 +825,7 @@ static int talk_path(struct talk *talk, uint32_t sw, bool *there)
 /* Sends a question, or something else now and then, and hands over what comes back. */
 static void talk_once(struct talk *talk, uint32_t port)
 {
-	uint32_t sw = talk->truth->world->plan->topology->ports[port].node;
+	uint32_t sw = talk->truth->topology->ports[port].node;
 	bool there;
 
 	if (random_chance(talk->random, 10)) {
@@ -866,10 +833,10 @@ static void talk_once(struct talk *talk, uint32_t port)
 			random_below(talk->random, talk->truth->world->num_switches);
 
 		if (talk_path(talk, other, &there) >= 0)
-			pm_locate_answered(talk->locate, other, there);
+			pm_locate_answered(talk->truth->locate, other, there);
 	}
 	if (random_chance(talk->random, 2)) {
-		pm_locate_skip(talk->locate, port);
+		pm_locate_skip(talk->truth->locate, port);
 		return;
 	}
 	if (talk_path(talk, sw, &there) < 0)
@@ -879,7 +846,7 @@ static void talk_once(struct talk *talk, uint32_t port)
 		talk_path(talk,
 			  random_below(talk->random, talk->truth->world->num_switches),
 			  &(bool){false});
-	pm_locate_answer(talk->locate, port,
+	pm_locate_answer(talk->truth->locate, port,
 			 !there			     ? PM_NO_ANSWER
 			 : talk->truth->usable[port] ? PM_ANSWER_UP
 						     : PM_ANSWER_DOWN);
@@ -887,13 +854,13 @@ static void talk_once(struct talk *talk, uint32_t port)
 
 static void talk_to_the_end(struct talk *talk)
 {
-	const struct pm_fabric *topology = talk->truth->world->plan->topology;
+	const struct pm_fabric *topology = talk->truth->topology;
 	uint32_t ports[40], num, max = random_range(talk->random, 1, LENGTH(ports));
 	uint8_t *usable = calloc(topology->num_ports, 1), path[PM_LOCATE_HOPS];
 
 	assert_non_null(usable);
 	for (int i = 0; i < 500; i++) {
-		num = pm_locate_queries(talk->locate, ports, max);
+		num = pm_locate_queries(talk->truth->locate, ports, max);
 		write_down(talk, num);
 		if (!num)
 			break;
@@ -903,15 +870,15 @@ static void talk_to_the_end(struct talk *talk)
 		}
 		if (random_chance(talk->random, 5))
 			pm_locate_want(
-				talk->locate,
+				talk->truth->locate,
 				random_below(talk->random, topology->num_switches));
 	}
-	write_down(talk, pm_locate_gave_up(talk->locate));
-	write_down(talk, pm_locate_failed(talk->locate, usable));
+	write_down(talk, pm_locate_gave_up(talk->truth->locate));
+	write_down(talk, pm_locate_failed(talk->truth->locate, usable));
 	for (uint32_t i = 0; i < topology->num_ports; i++)
 		write_down(talk, usable[i]);
 	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
-		int hops = pm_locate_path(talk->locate, sw, path);
+		int hops = pm_locate_path(talk->truth->locate, sw, path);
 
 		for (int i = 0; i < hops; i++)
 			write_down(talk, path[i]);
@@ -951,23 +918,17 @@ static void test_pinned(void **state)
 			struct world world;
 
 			if (world_make_random(&world, &random, &recipe)) {
-				make_truth(&truth, &world, "", "",
-					   pm_fabric_name(world.fabric,
-							  world.fabric->num_switches));
+				begin(&truth, &world, "", "",
+				      pm_fabric_name(world.fabric,
+						     world.fabric->num_switches));
 				kill_some(&truth, &random);
 				talk.truth = &truth;
 				talk.random = &random;
-				assert_int_equal(pm_locate_new(world.routes, truth.before,
-							       truth.sm, &talk.locate,
-							       NULL),
-						 0);
-				report_some(&truth, talk.locate, &random,
-					    pinned[i].usable_report,
+				report_some(&truth, &random, pinned[i].usable_report,
 					    pinned[i].dead_report);
 				if (pinned[i].careful)
-					pm_locate_be_careful(talk.locate);
+					pm_locate_be_careful(truth.locate);
 				talk_to_the_end(&talk);
-				pm_locate_free(talk.locate);
 				free_truth(&truth);
 				world_free(&world);
 			}
