@@ -91,8 +91,8 @@ static void test_noted(void **state)
 	const time_t before = time(NULL);
 	json_t *document, *repairs, *change;
 
-	for (size_t i = 0; i < LENGTH(times); i++)
-		activity_note_repair(&activity, &times[i]);
+	for_each_row(row, times)
+		activity_note_repair(&activity, row);
 	activity_note_balance(&activity, &balance);
 	activity_note_traps_dropped(&activity, 2);
 	activity_note_traps_dropped(&activity, 3);

@@ -122,19 +122,19 @@ static const struct {
 
 static void test_drawn(void **state)
 {
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		/* By GUID, and by name. */
 		for (uint64_t guid = 1; guid <= 0x100; guid += 0xff) {
-			struct pm_fabric *wanted = draw(rows[i].wanted, 1);
-			struct pm_fabric *found = draw(rows[i].found, guid);
+			struct pm_fabric *wanted = draw(row->wanted, 1);
+			struct pm_fabric *found = draw(row->found, guid);
 			struct pm_cable_diff diff;
 			char *text;
 
 			assert_int_equal(pm_cable_diff_find(wanted, found, &diff, NULL),
 					 0);
 			text = print(wanted, found, &diff);
-			if (strcmp(text, rows[i].diff) != 0)
-				fail_msg("%s: \"%s\"", rows[i].name, text);
+			if (strcmp(text, row->diff) != 0)
+				fail_msg("%s: \"%s\"", row->name, text);
 			free(text);
 			pm_cable_diff_free(&diff);
 			pm_fabric_free(wanted);

@@ -123,8 +123,7 @@ static const struct row {
 
 static void test_one(void **state)
 {
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		const struct row *row = &rows[i];
+	for_each_row(row, rows) {
 		unsigned int failed = 0;
 
 		print_message("%s\n", row->name);

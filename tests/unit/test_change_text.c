@@ -50,15 +50,15 @@ static void test_texts(void **state)
 	struct world world;
 
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		uint8_t *before = marks_without(&world, rows[i].before);
-		uint8_t *after = marks_without(&world, rows[i].after);
+	for_each_row(row, rows) {
+		uint8_t *before = marks_without(&world, row->before);
+		uint8_t *after = marks_without(&world, row->after);
 		char text[256] = "untouched";
 
 		pm_change_describe(world.plan, before, after, text, sizeof(text));
-		if (strcmp(text, rows[i].text))
-			fail_msg("\"%s\" to \"%s\": \"%s\", not \"%s\"", rows[i].before,
-				 rows[i].after, text, rows[i].text);
+		if (strcmp(text, row->text))
+			fail_msg("\"%s\" to \"%s\": \"%s\", not \"%s\"", row->before,
+				 row->after, text, row->text);
 		free(before);
 		free(after);
 	}
@@ -178,18 +178,18 @@ static void test_oddities(void **state)
 		{33, "33 cables lead ", "3]-l1[33], l0[34]-l1[34], .." UNUSED},
 	};
 
-	for (size_t i = 0; i < LENGTH(cases); i++) {
+	for_each_row(row, cases) {
 		char text[PM_CHANGE_TEXT] = "untouched";
 		struct world world;
-		size_t begin = strlen(cases[i].begin), end = strlen(cases[i].end);
+		size_t begin = strlen(row->begin), end = strlen(row->end);
 
-		world_make(&world, with_side_links(cases[i].num), PM_GROUPED);
+		world_make(&world, with_side_links(row->num), PM_GROUPED);
 		assert_int_equal(pm_change_oddities(world.plan, text, sizeof(text)),
-				 cases[i].num != 0);
+				 row->num != 0);
 		if (strlen(text) < begin + end ||
-		    strncmp(text, cases[i].begin, end ? begin : sizeof(text)) ||
-		    strcmp(text + strlen(text) - end, cases[i].end))
-			fail_msg("%u: \"%s\"", cases[i].num, text);
+		    strncmp(text, row->begin, end ? begin : sizeof(text)) ||
+		    strcmp(text + strlen(text) - end, row->end))
+			fail_msg("%u: \"%s\"", row->num, text);
 		strcpy(text, "xy");
 		pm_change_oddities(world.plan, text, 0);
 		assert_string_equal(text, "xy");
@@ -231,14 +231,14 @@ static void test_unreachable(void **state)
 		unreachable.pair[i][0] = i % 2;
 		unreachable.pair[i][1] = 2 + i % 2;
 	}
-	for (size_t i = 0; i < LENGTH(cases); i++) {
+	for_each_row(row, cases) {
 		char text[PM_CHANGE_TEXT] = "untouched";
 
-		unreachable.count = cases[i].count;
+		unreachable.count = row->count;
 		assert_int_equal(pm_change_unreachable(world.plan, &unreachable, text,
 						       sizeof(text)),
-				 cases[i].count != 0);
-		assert_string_equal(text, cases[i].text);
+				 row->count != 0);
+		assert_string_equal(text, row->text);
 		strcpy(text, "xy");
 		pm_change_unreachable(world.plan, &unreachable, text, 0);
 		assert_string_equal(text, "xy");

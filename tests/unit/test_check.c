@@ -99,8 +99,7 @@ static void break_one(struct hand *hand, const struct row *row)
 
 static void test_paths(void **state)
 {
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		const struct row *row = &rows[i];
+	for_each_row(row, rows) {
 		struct pm_check_paths paths;
 		struct hand hand;
 

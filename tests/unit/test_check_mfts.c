@@ -166,8 +166,8 @@ static void test_faults(void **state)
 	struct world world;
 
 	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(rows); i++)
-		check_row(&world, &rows[i]);
+	for_each_row(row, rows)
+		check_row(&world, row);
 	world_free(&world);
 }
 

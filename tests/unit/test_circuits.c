@@ -121,15 +121,15 @@ static void test_paper(void **state)
 		{PM_COLLECTIVE_BINOMIAL, 3, 2, 0.020500, 0.060500},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		enum pm_collective a = rows[i].algorithm;
-		uint32_t k = rows[i].ports;
+	for_each_row(row, rows) {
+		enum pm_collective a = row->algorithm;
+		uint32_t k = row->ports;
 
-		assert_int_equal(pm_collective_setups(a, 32, k), rows[i].setups);
-		assert_true(fabs(pm_collective_seconds(a, 32, 1, k, &paper) -
-				 rows[i].at_1) < 1e-6);
+		assert_int_equal(pm_collective_setups(a, 32, k), row->setups);
+		assert_true(fabs(pm_collective_seconds(a, 32, 1, k, &paper) - row->at_1) <
+			    1e-6);
 		assert_true(fabs(pm_collective_seconds(a, 32, 1000000, k, &paper) -
-				 rows[i].at_1m) < 1e-6);
+				 row->at_1m) < 1e-6);
 	}
 }
 
@@ -205,11 +205,11 @@ static void test_processes(void **state)
 	enum pm_collective algorithm = PM_COLLECTIVE_RING;
 	struct pm_error err;
 
-	for (size_t i = 0; i < LENGTH(rows); i++)
+	for_each_row(row, rows)
 		for (unsigned int a = 0; a < PM_NUM_COLLECTIVES; a++)
 			assert_int_equal(pm_collective_check((enum pm_collective)a,
-							     rows[i].processes, &err),
-					 rows[i].fine & 1U << a ? 0 : -EINVAL);
+							     row->processes, &err),
+					 row->fine & 1U << a ? 0 : -EINVAL);
 	assert_int_equal(pm_collective_check(PM_COLLECTIVE_BINOMIAL, 3, &err), -EINVAL);
 	assert_string_equal(err.text,
 			    "binomial: 3 processes: not a power of two from 2 to 4096");

@@ -27,15 +27,13 @@ static void test_good(void **state)
 		{"two keys", "migrate yes\nlid_order leaf-major\n", PM_LEAF_MAJOR, true},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_config config = {.lid_order = PM_LEAF_MAJOR, .migrate = true};
 		struct pm_error err = {""};
 
-		if (pm_config_parse(rows[i].text, "x", &config, &err) ||
-		    config.lid_order != rows[i].order ||
-		    config.migrate != rows[i].migrate)
-			fail_msg("%s: %d \"%s\"", rows[i].name, config.lid_order,
-				 err.text);
+		if (pm_config_parse(row->text, "x", &config, &err) ||
+		    config.lid_order != row->order || config.migrate != row->migrate)
+			fail_msg("%s: %d \"%s\"", row->name, config.lid_order, err.text);
 	}
 }
 
@@ -60,13 +58,13 @@ static void test_roles(void **state)
 		{"role io guid one", -EINVAL, "not a number, such as 0xcf09, last"},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_config config;
 		struct pm_error err = {""};
-		int rc = pm_config_parse(rows[i].text, "x", &config, &err);
+		int rc = pm_config_parse(row->text, "x", &config, &err);
 
-		if (rc != rows[i].rc || (rc && !strstr(err.text, rows[i].message)))
-			fail_msg("%s: %d %s", rows[i].text, rc, err.text);
+		if (rc != row->rc || (rc && !strstr(err.text, row->message)))
+			fail_msg("%s: %d %s", row->text, rc, err.text);
 		if (rc)
 			continue;
 		assert_int_equal(config.roles.count, 2);
@@ -131,15 +129,14 @@ static bool same(const struct pm_config *a, const struct pm_config *b)
 
 static void test_numbers(void **state)
 {
-	for (size_t i = 0; i < LENGTH(numbers); i++) {
+	for_each_row(row, numbers) {
 		struct pm_config config = {.migrate = true}, wanted = defaults;
 		struct pm_error err = {""};
 
-		memcpy((char *)&wanted + numbers[i].offset, &numbers[i].value,
-		       sizeof(numbers[i].value));
-		if (pm_config_parse(numbers[i].text, "x", &config, &err) ||
+		memcpy((char *)&wanted + row->offset, &row->value, sizeof(row->value));
+		if (pm_config_parse(row->text, "x", &config, &err) ||
 		    !same(&config, &wanted))
-			fail_msg("%s: \"%s\"", numbers[i].name, err.text);
+			fail_msg("%s: \"%s\"", row->name, err.text);
 	}
 }
 
@@ -266,21 +263,19 @@ static const struct {
 
 static void test_bad(void **state)
 {
-	for (size_t i = 0; i < LENGTH(bad); i++) {
+	for_each_row(row, bad) {
 		struct pm_config config = {.lid_order = PM_PORT_MAJOR, .migrate = true};
 		struct pm_error err = {""};
 		char start[64];
-		int rc = pm_config_parse(bad[i].text, "pm.conf", &config, &err);
+		int rc = pm_config_parse(row->text, "pm.conf", &config, &err);
 
-		snprintf(start, sizeof(start), "pm.conf%s", bad[i].start);
+		snprintf(start, sizeof(start), "pm.conf%s", row->start);
 		if (rc != -EINVAL || strncmp(err.text, start, strlen(start)) ||
-		    !strstr(err.text, bad[i].more[0]) ||
-		    !strstr(err.text, bad[i].more[1]))
-			fail_msg("%s: %d \"%s\"", bad[i].name, rc, err.text);
+		    !strstr(err.text, row->more[0]) || !strstr(err.text, row->more[1]))
+			fail_msg("%s: %d \"%s\"", row->name, rc, err.text);
 		assert_int_equal(config.lid_order, PM_PORT_MAJOR);
 		assert_true(config.migrate);
-		assert_int_equal(pm_config_parse(bad[i].text, "x", &config, NULL),
-				 -EINVAL);
+		assert_int_equal(pm_config_parse(row->text, "x", &config, NULL), -EINVAL);
 	}
 }
 
@@ -360,14 +355,14 @@ static void test_shadow(void **state)
 		{"flap_limmit 3\n", false},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_config config;
 		struct pm_error err;
 
 		pm_config_init(&config);
-		pm_config_parse(rows[i].text, "f", &config, &err);
-		if (config.shadow != rows[i].shadow || config.flap.limit != 3)
-			fail_msg("%s", rows[i].text);
+		pm_config_parse(row->text, "f", &config, &err);
+		if (config.shadow != row->shadow || config.flap.limit != 3)
+			fail_msg("%s", row->text);
 	}
 }
 
@@ -390,23 +385,23 @@ static void test_compare(void **state)
 		 "rebalance, rebalance_rate, event_syslog, event_command, role", ""},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		char names[PM_CONFIG_KEYS];
 		struct pm_config config, now;
 
 		pm_config_init(&config);
-		assert_int_equal(pm_config_parse(rows[i].text, "f", &now, NULL), 0);
+		assert_int_equal(pm_config_parse(row->text, "f", &now, NULL), 0);
 		assert_int_equal(pm_config_compare(&config, &now, PM_CONFIG_LIVE, names),
-				 rows[i].live[0] != 0);
-		assert_string_equal(names, rows[i].live);
+				 row->live[0] != 0);
+		assert_string_equal(names, row->live);
 		assert_int_equal(
 			pm_config_compare(&config, &now, PM_CONFIG_RESTART, names),
-			rows[i].restart[0] != 0);
-		assert_string_equal(names, rows[i].restart);
+			row->restart[0] != 0);
+		assert_string_equal(names, row->restart);
 		pm_config_take_live(&config, &now);
 		assert_false(pm_config_compare(&config, &now, PM_CONFIG_LIVE, names));
 		pm_config_compare(&config, &now, PM_CONFIG_RESTART, names);
-		assert_string_equal(names, rows[i].restart);
+		assert_string_equal(names, row->restart);
 	}
 }
 

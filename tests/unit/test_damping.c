@@ -189,8 +189,8 @@ static void check_out(const struct ground *g, const char *name, uint64_t at)
 
 static void test_series(void **state)
 {
-	for (size_t i = 0; i < LENGTH(series); i++) {
-		char *copy = strdup(series[i].series), *rest = copy, *token;
+	for_each_row(row, series) {
+		char *copy = strdup(row->series), *rest = copy, *token;
 		struct ground g;
 
 		begin(&g, TWO_SPINES, &usual);
@@ -201,9 +201,9 @@ static void test_series(void **state)
 			if (*what != '=')
 				set(&g, "l0", 2, *what == 'u');
 			look(&g, at);
-			check_out(&g, series[i].name, at);
+			check_out(&g, row->name, at);
 			if (*what == '=')
-				expect(&g, series[i].name, token, at);
+				expect(&g, row->name, token, at);
 		}
 		free(copy);
 		end(&g);
@@ -248,11 +248,11 @@ static void test_bad_config(void **state)
 		{1, 1, 2, 1},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_damping *damping = NULL;
 		struct pm_error err = {""};
 
-		assert_int_equal(pm_damping_make(&rows[i], &damping, &err), -EINVAL);
+		assert_int_equal(pm_damping_make(row, &damping, &err), -EINVAL);
 		assert_true(err.text[0] && !damping);
 	}
 	pm_damping_free(NULL);

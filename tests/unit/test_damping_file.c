@@ -191,20 +191,20 @@ static void test_nonsense(void **state)
 	};
 	const struct pm_damping_clock clock = {100000, 5};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_damping *damping = make_damping(3);
 		uint64_t hash = 0xcbf29ce484222325;
 		struct pm_error err = {""};
 		char text[512];
 
-		for (const char *c = rows[i].body; *c; c++)
+		for (const char *c = row->body; *c; c++)
 			hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
-		snprintf(text, sizeof(text), "%send %016llx\n", rows[i].body,
+		snprintf(text, sizeof(text), "%send %016llx\n", row->body,
 			 (unsigned long long)hash);
 		if (pm_damping_file_parse(text, strlen(text), "x", &clock, damping,
 					  &err) != -EBADMSG ||
-		    !strstr(err.text, rows[i].says))
-			fail_msg("%s: \"%s\"", rows[i].name, err.text);
+		    !strstr(err.text, row->says))
+			fail_msg("%s: \"%s\"", row->name, err.text);
 		text[0] ^= 1;
 		assert_int_equal(pm_damping_file_parse(text, strlen(text), "x", &clock,
 						       damping, &err),

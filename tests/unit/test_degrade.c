@@ -91,14 +91,14 @@ static void test_numbers(void **state)
 		{"switches=100%", {0, 0, 0}},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++)
+	for_each_row(row, rows)
 		for (uint64_t seed = 0; seed < 3; seed++) {
-			struct pm_fabric *fabric = degraded(rows[i].what, seed);
+			struct pm_fabric *fabric = degraded(row->what, seed);
 			struct counts counts = count(fabric);
 
-			if (memcmp(&counts, &rows[i].left, sizeof(counts)))
+			if (memcmp(&counts, &row->left, sizeof(counts)))
 				fail_msg("%s: %u switches, %u hosts, %u cables",
-					 rows[i].what, counts.switches, counts.hosts,
+					 row->what, counts.switches, counts.hosts,
 					 counts.links);
 			pm_fabric_free(fabric);
 		}

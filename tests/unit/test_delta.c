@@ -23,18 +23,18 @@ static const struct {
 
 static void test_rows(void **state)
 {
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		uint8_t held[SIZE], wanted[SIZE], result[SIZE];
 		struct pm_delta delta = {0};
 
 		memset(held, 7, SIZE);
 		memset(wanted, 7, SIZE);
-		for (unsigned int k = 0; k < rows[i].num; k++)
-			wanted[rows[i].change[k]] = k < rows[i].keep ? PM_LFT_KEEP : 9;
+		for (unsigned int k = 0; k < row->num; k++)
+			wanted[row->change[k]] = k < row->keep ? PM_LFT_KEEP : 9;
 		pm_delta_add(&delta, held, wanted, SIZE);
-		if (memcmp(&delta, &rows[i].expected, sizeof(delta)))
-			fail_msg("%s: %llu blocks, %llu entries, bound %llu",
-				 rows[i].name, (unsigned long long)delta.blocks,
+		if (memcmp(&delta, &row->expected, sizeof(delta)))
+			fail_msg("%s: %llu blocks, %llu entries, bound %llu", row->name,
+				 (unsigned long long)delta.blocks,
 				 (unsigned long long)delta.entries,
 				 (unsigned long long)delta.bound);
 		pm_delta_apply(result, held, wanted, SIZE);
@@ -72,14 +72,14 @@ static void test_bound(void **state)
 		{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3},
 	};
 
-	for (size_t i = 0; i < LENGTH(counts); i++) {
+	for_each_row(row, counts) {
 		uint8_t held[SIZE] = {0}, wanted[SIZE] = {0};
 		struct pm_delta delta = {0};
 
-		memset(wanted + 20, 1, counts[i].entries);
+		memset(wanted + 20, 1, row->entries);
 		pm_delta_add(&delta, held, wanted, SIZE);
-		assert_int_equal(delta.entries, counts[i].entries);
-		assert_int_equal(delta.bound, counts[i].bound);
+		assert_int_equal(delta.entries, row->entries);
+		assert_int_equal(delta.bound, row->bound);
 	}
 }
 
@@ -123,18 +123,18 @@ static void test_paper(void **state)
 		{648, PM_PORT_MAJOR, 7128},  {648, PM_GROUPED, 7128},
 	};
 
-	for (size_t i = 0; i < LENGTH(paper); i++) {
+	for_each_row(row, paper) {
 		struct world world;
 		uint64_t blocks;
 
-		world_make(&world, world_director(paper[i].leaves), paper[i].order);
+		world_make(&world, world_director(row->leaves), row->order);
 		world_fail(&world, "s0-*");
 		blocks = count_slot_blocks(&world);
-		if (blocks != paper[i].slot_blocks)
-			fail_msg("%u leaves, %s: %llu blocks, not %llu", paper[i].leaves,
-				 pm_lid_order_name(paper[i].order),
+		if (blocks != row->slot_blocks)
+			fail_msg("%u leaves, %s: %llu blocks, not %llu", row->leaves,
+				 pm_lid_order_name(row->order),
 				 (unsigned long long)blocks,
-				 (unsigned long long)paper[i].slot_blocks);
+				 (unsigned long long)row->slot_blocks);
 		world_free(&world);
 	}
 }

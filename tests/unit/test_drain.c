@@ -71,22 +71,22 @@ static char *print(const struct pm_drains *drains)
 
 static void test_files(void **state)
 {
-	for (size_t i = 0; i < LENGTH(files); i++) {
+	for_each_row(row, files) {
 		struct pm_drains drains = {0};
 		struct pm_error err = {""};
-		int rc = pm_drains_parse(files[i].text, strlen(files[i].text), "f",
-					 &drains, &err);
+		int rc =
+			pm_drains_parse(row->text, strlen(row->text), "f", &drains, &err);
 		char *text;
 
-		if (files[i].error) {
+		if (row->error) {
 			if (rc != -EINVAL || drains.num ||
-			    strncmp(err.text, files[i].error, strlen(files[i].error)))
-				fail_msg("%s: %d %s", files[i].name, rc, err.text);
+			    strncmp(err.text, row->error, strlen(row->error)))
+				fail_msg("%s: %d %s", row->name, rc, err.text);
 			continue;
 		}
 		text = print(&drains);
-		if (rc || strcmp(text, files[i].printed) != 0)
-			fail_msg("%s: %d %s %s", files[i].name, rc, err.text, text);
+		if (rc || strcmp(text, row->printed) != 0)
+			fail_msg("%s: %d %s %s", row->name, rc, err.text, text);
 		free(text);
 		pm_drains_free(&drains);
 		assert_null(drains.list);
@@ -253,8 +253,8 @@ static void check_rule(const char *failed, const char *drained)
 
 static void test_rules(void **state)
 {
-	for (size_t i = 0; i < LENGTH(rules); i++)
-		check_rule(rules[i].failed, rules[i].drained);
+	for_each_row(row, rules)
+		check_rule(row->failed, row->drained);
 }
 
 /* A switch that the plan does not know any more, or a port that it never had. */

@@ -274,9 +274,9 @@ static void test_refused(void **state)
 	struct pm_dsm_result result;
 	struct pm_error err;
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		config = usual;
-		*(uint32_t *)((char *)&config + rows[i].member) = rows[i].bad;
+		*(uint32_t *)((char *)&config + row->member) = row->bad;
 		assert_int_equal(pm_dsm_exchange(&config, 1, &result, &err), -EINVAL);
 	}
 	config = usual;

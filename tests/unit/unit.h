@@ -21,4 +21,8 @@
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
+/* With a pointer to each row of an array, one after the other. */
+#define for_each_row(row, rows)                                                          \
+	for (const __typeof__(*(rows)) *row = (rows); row < (rows) + LENGTH(rows); row++)
+
 #endif
