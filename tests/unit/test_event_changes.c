@@ -106,18 +106,18 @@ static const struct row {
 
 static void test_rows(void **state)
 {
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_config config = {.event_syslog = false};
 		struct events *events = events_start(&config);
-		json_t *before = make(rows[i].before), *now = make(rows[i].now);
+		json_t *before = make(row->before), *now = make(row->now);
 		struct pm_error err = {""};
 		char lines[1024];
 
-		print_message("%s\n", rows[i].name);
+		print_message("%s\n", row->name);
 		event_changes_note(events, before, now);
 		assert_int_equal(events_write(events, path, &err), 0);
 		read_lines(lines, sizeof(lines));
-		assert_string_equal(lines, rows[i].lines);
+		assert_string_equal(lines, row->lines);
 		json_decref(before);
 		json_decref(now);
 		events_stop(events);

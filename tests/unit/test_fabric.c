@@ -91,14 +91,14 @@ static void test_add_node_refuses(void **state)
 	};
 	struct three *t = *state;
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_error err = {""};
 		uint32_t node = 1234;
 
-		if (pm_fabric_add_node(t->fabric, PM_SWITCH, 1, rows[i].ports, "x", &node,
+		if (pm_fabric_add_node(t->fabric, PM_SWITCH, 1, row->ports, "x", &node,
 				       &err) != -EINVAL ||
 		    !strstr(err.text, "\"x\""))
-			fail_msg("%s: \"%s\"", rows[i].name, err.text);
+			fail_msg("%s: \"%s\"", row->name, err.text);
 		assert_int_equal(node, 1234);
 	}
 	assert_int_equal(t->fabric->num_nodes, 3);
@@ -172,13 +172,13 @@ static void test_link(void **state)
 		{"two ports of a switch", t->s, 7, t->s, 8, 0},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_error err = {""};
-		int rc = pm_fabric_link(t->fabric, rows[i].a, rows[i].port_a, rows[i].b,
-					rows[i].port_b, &err);
+		int rc = pm_fabric_link(t->fabric, row->a, row->port_a, row->b,
+					row->port_b, &err);
 
-		if (rc != rows[i].code || !rc != !*err.text)
-			fail_msg("%s: %d \"%s\"", rows[i].name, rc, err.text);
+		if (rc != row->code || !rc != !*err.text)
+			fail_msg("%s: %d \"%s\"", row->name, rc, err.text);
 	}
 	assert_int_equal(pm_fabric_seal(t->fabric, NULL), 0);
 	check(t->fabric);
@@ -217,18 +217,18 @@ static void test_same_guid(void **state)
 		{"two CAs", PM_CA, 7},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_error err = {""};
 		struct three *t;
 		uint32_t node;
 
 		assert_int_equal(make_three((void **)&t), 0);
-		assert_int_equal(pm_fabric_add_node(t->fabric, rows[i].type, rows[i].guid,
-						    1, "twin", &node, NULL),
+		assert_int_equal(pm_fabric_add_node(t->fabric, row->type, row->guid, 1,
+						    "twin", &node, NULL),
 				 0);
 		if (pm_fabric_seal(t->fabric, &err) != -EEXIST ||
 		    !strstr(err.text, "\"twin\""))
-			fail_msg("%s: \"%s\"", rows[i].name, err.text);
+			fail_msg("%s: \"%s\"", row->name, err.text);
 		free_three((void **)&t);
 	}
 }
@@ -525,12 +525,12 @@ static void test_merge(void **state)
 	topology->nodes[2].key = topology->nodes[2].guid;
 	assert_int_equal(pm_fabric_merge(topology, now, &merged, NULL), 0);
 	assert_int_equal(merged->num_ports, 15);
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		const struct pm_port *port = &merged->ports[rows[i].port];
+	for_each_row(row, rows) {
+		const struct pm_port *port = &merged->ports[row->port];
 
-		if (port->host != rows[i].host ||
-		    port->peer != (rows[i].peer ? rows[i].peer : PM_NONE))
-			fail_msg("port %u: host %u, peer %u", rows[i].port, port->host,
+		if (port->host != row->host ||
+		    port->peer != (row->peer ? row->peer : PM_NONE))
+			fail_msg("port %u: host %u, peer %u", row->port, port->host,
 				 port->peer);
 	}
 	pm_fabric_free(merged);

@@ -94,8 +94,8 @@ static void test_series(void **state)
 {
 	static const struct pm_reachable none = {.connected = 0};
 
-	for (size_t i = 0; i < LENGTH(series); i++) {
-		char *copy = strdup(series[i].series), *rest = copy, *token;
+	for_each_row(row, series) {
+		char *copy = strdup(row->series), *rest = copy, *token;
 		struct pm_failback failback;
 
 		pm_failback_init(&failback, FIRST_MS, LONGEST_MS);
@@ -114,7 +114,7 @@ static void test_series(void **state)
 						   *what == 'n' ? &none
 								: reachable_of(*what),
 						   at),
-					   series[i].name, token);
+					   row->name, token);
 		}
 		free(copy);
 	}
@@ -175,19 +175,19 @@ static void test_flaps(void **state)
 		{"up for two hours", 5, 7260, 20, true},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct watch w = {.now = 5};
 
 		pm_failback_init(&w.failback, FIRST_MS, LONGEST_MS);
 		stay(&w, &all, 1000);
 		for (int flap = 0; flap < 20; flap++) {
-			stay(&w, &few, 1000u * rows[i].down_s);
-			stay(&w, &all, 1000u * rows[i].up_s);
+			stay(&w, &few, 1000u * row->down_s);
+			stay(&w, &all, 1000u * row->up_s);
 		}
 		stay(&w, &all, LONGEST_MS);
 		stay(&w, &all, 1);
-		if (w.given != rows[i].given || w.failback.failed_over == rows[i].back)
-			fail_msg("%s: given away %u times", rows[i].name, w.given);
+		if (w.given != row->given || w.failback.failed_over == row->back)
+			fail_msg("%s: given away %u times", row->name, w.given);
 	}
 }
 

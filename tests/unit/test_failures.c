@@ -38,12 +38,12 @@ static void give_lids(struct world *w)
 
 	for (uint32_t i = 0; i < w->fabric->num_ports; i++)
 		w->fabric->ports[i].lid = 0;
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_port *p = &w->fabric->ports[world_port(w->fabric, rows[i].name,
-								 rows[i].port)];
+	for_each_row(row, rows) {
+		struct pm_port *p =
+			&w->fabric->ports[world_port(w->fabric, row->name, row->port)];
 
-		p->lid = rows[i].lid;
-		p->lmc = rows[i].lmc;
+		p->lid = row->lid;
+		p->lmc = row->lmc;
 	}
 }
 
@@ -155,16 +155,16 @@ static void test_names(void **state)
 
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	give_lids(&w);
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		const char *expected[] = {rows[i].found, rows[i].failed};
+	for_each_row(row, rows) {
+		const char *expected[] = {row->found, row->failed};
 
 		for (int add = 0; add < 2; add++) {
 			struct pm_ports ports = {0};
 			struct pm_error err = {""};
 			char text[1000] = "!";
-			bool refused = rows[i].found[0] == '!';
+			bool refused = row->found[0] == '!';
 			int rc = (add ? pm_failures_add : pm_failures_find)(
-				w.fabric, w.plan, "--fail", rows[i].text, &ports, &err);
+				w.fabric, w.plan, "--fail", row->text, &ports, &err);
 
 			if (rc)
 				snprintf(text + 1, sizeof(text) - 1, "%s", err.text);
@@ -172,7 +172,7 @@ static void test_names(void **state)
 				print_ports(w.fabric, &ports, text, sizeof(text));
 			if (rc != (refused ? -EINVAL : 0) || (rc && ports.num) ||
 			    strcmp(text, expected[refused ? 0 : add]))
-				fail_msg("%s: %s", rows[i].text, text);
+				fail_msg("%s: %s", row->text, text);
 			free(ports.list);
 		}
 	}
@@ -224,14 +224,14 @@ static void test_one_node(void **state)
 
 	world_make(&w, recipe_draw(DRAWING), PM_GROUPED);
 	give_lids(&w);
-	snprintf(
-		several, sizeof(several),
-		"!-s: 2 nodes are named \"*t\": give the GUID of one (0x%016llx, 0x%016llx)",
-		(unsigned long long)guid_of(&w, "left"),
-		(unsigned long long)guid_of(&w, "right"));
-	for (size_t i = 0; i < LENGTH(one); i++) {
-		const char *wanted = one[i].found ? one[i].found : several;
-		int rc = pm_failures_find_node(w.fabric, w.plan, "-s", one[i].text, &node,
+	snprintf(several, sizeof(several),
+		 "!-s: 2 nodes are named \"*t\": give the GUID of one (0x%016llx, "
+		 "0x%016llx)",
+		 (unsigned long long)guid_of(&w, "left"),
+		 (unsigned long long)guid_of(&w, "right"));
+	for_each_row(row, one) {
+		const char *wanted = row->found ? row->found : several;
+		int rc = pm_failures_find_node(w.fabric, w.plan, "-s", row->text, &node,
 					       &err);
 
 		assert_int_equal(rc, *wanted == '!' ? -EINVAL : 0);
@@ -314,11 +314,10 @@ static void test_shared_names(void **state)
 {
 	struct pm_fabric *fabric = make_shared();
 
-	for (size_t i = 0; i < LENGTH(shared_rows); i++) {
+	for_each_row(row, shared_rows) {
 		struct pm_ports things = {0};
 		char found[100] = "";
-		int rc = pm_failures_find(fabric, NULL, "-", shared_rows[i].text, &things,
-					  NULL);
+		int rc = pm_failures_find(fabric, NULL, "-", row->text, &things, NULL);
 
 		if (rc)
 			strcpy(found, "!");
@@ -327,13 +326,12 @@ static void test_shared_names(void **state)
 
 			sprintf(found + strlen(found), "%s%u:%u", k ? " " : "",
 				(unsigned int)fabric->nodes[p->node].guid, p->num);
-			if (pm_failures_is_name(fabric, things.list[k],
-						shared_rows[i].text) !=
-			    shared_rows[i].is_name)
-				fail_msg("\"%s\": not as a name", shared_rows[i].text);
+			if (pm_failures_is_name(fabric, things.list[k], row->text) !=
+			    row->is_name)
+				fail_msg("\"%s\": not as a name", row->text);
 		}
-		if (strcmp(found, shared_rows[i].found) != 0)
-			fail_msg("\"%s\": %s", shared_rows[i].text, found);
+		if (strcmp(found, row->found) != 0)
+			fail_msg("\"%s\": %s", row->text, found);
 		free(things.list);
 	}
 	pm_fabric_free(fabric);
@@ -487,19 +485,19 @@ static void test_kinds(void **state)
 		recipe_draw(
 			"l0/4 l1/4 s0/2 s1/2 l0:1=a l1:1=b l0:3=s0:1 l0:4=s1:1 l1:3=s0:2"),
 		PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(kinds); i++) {
+	for_each_row(row, kinds) {
 		enum pm_failure_kind kind;
 		struct pm_failures failures;
 		char text[1000];
 
-		assert_int_equal(pm_failure_kind_parse(kinds[i].name, &kind), 0);
-		assert_string_equal(pm_failure_kind_name(kind), kinds[i].name);
+		assert_int_equal(pm_failure_kind_parse(row->name, &kind), 0);
+		assert_string_equal(pm_failure_kind_name(kind), row->name);
 		assert_int_equal(pm_failures_list(w.fabric, &w.plan->tree, kind,
-						  kinds[i].pairs, &failures, NULL),
+						  row->pairs, &failures, NULL),
 				 0);
 		print_failures(&failures, text, sizeof(text));
-		if (strcmp(text, kinds[i].failures))
-			fail_msg("%s: %s", kinds[i].name, text);
+		if (strcmp(text, row->failures))
+			fail_msg("%s: %s", row->name, text);
 		pm_failures_free(&failures);
 		pm_failures_free(&failures); /* again does no harm */
 	}

@@ -161,15 +161,15 @@ static const struct {
 
 static void test_sizes(void **state)
 {
-	for (size_t i = 0; i < LENGTH(sizes); i++) {
-		struct pm_fabric *fabric = generate_fabric(&sizes[i].config);
+	for_each_row(row, sizes) {
+		struct pm_fabric *fabric = generate_fabric(&row->config);
 		uint32_t empty, links = count_links(fabric, &empty);
 
-		if (fabric->num_switches != sizes[i].switches ||
-		    fabric->num_nodes != sizes[i].switches + sizes[i].hosts ||
-		    links != sizes[i].links || empty != sizes[i].empty)
+		if (fabric->num_switches != row->switches ||
+		    fabric->num_nodes != row->switches + row->hosts ||
+		    links != row->links || empty != row->empty)
 			fail_msg("%s: %u nodes, %u switches, %u links, %u empty ports",
-				 sizes[i].name, fabric->num_nodes, fabric->num_switches,
+				 row->name, fabric->num_nodes, fabric->num_switches,
 				 links, empty);
 		pm_fabric_free(fabric);
 	}
@@ -306,17 +306,16 @@ static const struct {
 
 static void test_refused(void **state)
 {
-	for (size_t i = 0; i < LENGTH(refused); i++) {
+	for_each_row(row, refused) {
 		struct pm_error err = {""};
 		char *text = NULL;
 		size_t size;
 		FILE *file = open_memstream(&text, &size);
 
 		assert_non_null(file);
-		if (pm_generate_write(&refused[i].config, file, &err) !=
-			    refused[i].code ||
-		    !strstr(err.text, refused[i].message))
-			fail_msg("%s: \"%s\"", refused[i].name, err.text);
+		if (pm_generate_write(&row->config, file, &err) != row->code ||
+		    !strstr(err.text, row->message))
+			fail_msg("%s: \"%s\"", row->name, err.text);
 		fclose(file);
 		assert_int_equal(size, 0);
 		free(text);
@@ -371,8 +370,8 @@ static void test_order(void **state)
 	};
 	struct pm_fabric *fabric = generate_fabric(&config);
 
-	for (size_t i = 0; i < LENGTH(rows); i++)
-		assert_string_equal(pm_fabric_name(fabric, rows[i].node), rows[i].name);
+	for_each_row(row, rows)
+		assert_string_equal(pm_fabric_name(fabric, row->node), row->name);
 	assert_int_equal(fabric->nodes[0].guid, 0x200000);
 	assert_int_equal(fabric->nodes[90].guid, 0x100000);
 	pm_fabric_free(fabric);

@@ -143,15 +143,15 @@ static void test_bad(void **state)
 		 "in:3: rank 0 receives from rank 1, tag 0, which does not send it"},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_goal *goal = NULL;
 		struct pm_error err = {""};
 
-		assert_int_equal(pm_goal_parse(rows[i].text, strlen(rows[i].text), "in",
-					       &goal, &err),
-				 -EINVAL);
-		if (!strstr(err.text, rows[i].message))
-			fail_msg("%s: not %s", err.text, rows[i].message);
+		assert_int_equal(
+			pm_goal_parse(row->text, strlen(row->text), "in", &goal, &err),
+			-EINVAL);
+		if (!strstr(err.text, row->message))
+			fail_msg("%s: not %s", err.text, row->message);
 		assert_null(goal);
 	}
 }

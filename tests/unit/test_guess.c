@@ -54,25 +54,25 @@ static void test_texts(void **state)
 {
 	struct pm_plan_config config = {.order = PM_GROUPED};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_fabric *fabric = recipe_draw(rows[i].drawing);
+	for_each_row(row, rows) {
+		struct pm_fabric *fabric = recipe_draw(row->drawing);
 		struct pm_roles roles = {.rules = {.count = 0}};
 		char text[PM_GUESS_TEXT];
 		struct pm_plan *plan = NULL;
 
-		if (rows[i].rule)
+		if (row->rule)
 			assert_null(pm_role_rules_add(
 				&roles.rules,
-				(struct pm_text){rows[i].rule,
-						 rows[i].rule + strlen(rows[i].rule)}));
-		set_device(fabric, rows[i].aggregation);
+				(struct pm_text){row->rule,
+						 row->rule + strlen(row->rule)}));
+		set_device(fabric, row->aggregation);
 		set_router(fabric);
 		pm_roles_apply(&roles, fabric);
 		assert_int_equal(pm_plan_make(fabric, &config, &plan, NULL), 0);
 		if (pm_guess_describe(plan, fabric, text, sizeof(text)) !=
-			    (rows[i].text[0] != '\0') ||
-		    strcmp(text, rows[i].text) != 0)
-			fail_msg("%s: \"%s\"", rows[i].name, text);
+			    (row->text[0] != '\0') ||
+		    strcmp(text, row->text) != 0)
+			fail_msg("%s: \"%s\"", row->name, text);
 		/* What does not fit is cut off. */
 		pm_guess_describe(plan, fabric, text, 8);
 		assert_true(strlen(text) < 8);

@@ -113,13 +113,12 @@ static const struct {
 
 static void test_bad_lines(void **state)
 {
-	for (size_t i = 0; i < LENGTH(bad); i++) {
+	for_each_row(row, bad) {
 		struct pm_host_table table = {(void *)1, 77};
 		struct pm_error err = {""};
 
-		assert_int_equal(parse(bad[i].text, bad[i].changes, &table, &err),
-				 -EINVAL);
-		assert_string_equal(err.text, bad[i].message);
+		assert_int_equal(parse(row->text, row->changes, &table, &err), -EINVAL);
+		assert_string_equal(err.text, row->message);
 		assert_int_equal(table.num, 77);
 	}
 }

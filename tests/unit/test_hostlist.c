@@ -56,9 +56,9 @@ static void test_rows(void **state)
 {
 	char printed[TEXT];
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		print_words(rows[i].names, printed);
-		assert_string_equal(printed, rows[i].printed);
+	for_each_row(row, rows) {
+		print_words(row->names, printed);
+		assert_string_equal(printed, row->printed);
 	}
 }
 

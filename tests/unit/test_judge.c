@@ -396,14 +396,14 @@ static const struct {
 
 static void test_findings(void **state)
 {
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct bench b;
 
 		set_up(&b);
-		rows[i].damage(&b);
+		row->damage(&b);
 		if (judge(&b))
-			fail_msg("%s: %s", rows[i].name, b.err.text);
-		assert_found(&b, rows[i].name, rows[i].expected, rows[i].text);
+			fail_msg("%s: %s", row->name, b.err.text);
+		assert_found(&b, row->name, row->expected, row->text);
 		tear_down(&b);
 	}
 }
@@ -717,15 +717,15 @@ static const struct {
 
 static void test_refused(void **state)
 {
-	for (size_t i = 0; i < LENGTH(refused); i++) {
+	for_each_row(row, refused) {
 		struct bench b;
 
 		set_up(&b);
-		refused[i].damage(&b);
+		row->damage(&b);
 		b.found.tables = 77;
-		if (judge(&b) != -EINVAL || strcmp(b.err.text, refused[i].text) ||
+		if (judge(&b) != -EINVAL || strcmp(b.err.text, row->text) ||
 		    b.found.tables != 77)
-			fail_msg("%s: %s", refused[i].name, b.err.text);
+			fail_msg("%s: %s", row->name, b.err.text);
 		tear_down(&b);
 	}
 }

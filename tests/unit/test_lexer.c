@@ -52,15 +52,15 @@ static void test_digits(void **state)
 		{"a", 10, -EINVAL, 0, NULL},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_text text = text_of(rows[i].text);
+	for_each_row(row, rows) {
+		struct pm_text text = text_of(row->text);
 		uint64_t value = 77;
 
-		if (pm_text_take_digits(&text, rows[i].base, &value) != rows[i].rc ||
-		    value != (rows[i].rc ? 77 : rows[i].value))
-			fail_msg("\"%s\": %" PRIu64, rows[i].text, value);
-		if (rows[i].rest)
-			assert_text(rows[i].text, text, rows[i].rest);
+		if (pm_text_take_digits(&text, row->base, &value) != row->rc ||
+		    value != (row->rc ? 77 : row->value))
+			fail_msg("\"%s\": %" PRIu64, row->text, value);
+		if (row->rest)
+			assert_text(row->text, text, row->rest);
 	}
 }
 
@@ -79,13 +79,13 @@ static void test_numbers(void **state)
 		{"", 12, false},    {"x", 12, false},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_text text = text_of(rows[i].text);
+	for_each_row(row, rows) {
+		struct pm_text text = text_of(row->text);
 		uint64_t value;
 
-		if (pm_text_take_number(&text, 10, rows[i].max, &value) != rows[i].good)
-			fail_msg("\"%s\"", rows[i].text);
-		if (rows[i].good)
+		if (pm_text_take_number(&text, 10, row->max, &value) != row->good)
+			fail_msg("\"%s\"", row->text);
+		if (row->good)
 			assert_int_equal(value, 12);
 	}
 }

@@ -26,18 +26,16 @@ static void test_limits(void **state)
 		{"all the same", {80, 80, 80, 80, 80}, 5, 80, 70, 80},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct pm_lft_capacity switches[5];
 
-		for (uint32_t k = 0; k < rows[i].num; k++)
-			switches[k] =
-				(struct pm_lft_capacity){k + 1, rows[i].rooms[k], 0};
-		print_message("%s\n", rows[i].name);
-		assert_int_equal(pm_lft_capacity_max_lid(switches, rows[i].num),
-				 rows[i].max_lid);
-		assert_int_equal(
-			pm_lft_capacity_limit(switches, rows[i].num, rows[i].top_lid),
-			rows[i].limit);
+		for (uint32_t k = 0; k < row->num; k++)
+			switches[k] = (struct pm_lft_capacity){k + 1, row->rooms[k], 0};
+		print_message("%s\n", row->name);
+		assert_int_equal(pm_lft_capacity_max_lid(switches, row->num),
+				 row->max_lid);
+		assert_int_equal(pm_lft_capacity_limit(switches, row->num, row->top_lid),
+				 row->limit);
 	}
 }
 
@@ -145,17 +143,16 @@ static void test_judge(void **state)
 	struct world world;
 
 	make_world(&world);
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct judged judged;
 
-		print_message("%s\n", rows[i].name);
-		judge(&world, rows[i].change, &judged);
-		assert_string_equal(judged.text, rows[i].text);
+		print_message("%s\n", row->name);
+		judge(&world, row->change, &judged);
+		assert_string_equal(judged.text, row->text);
 		for (uint32_t sw = 0; sw < SWITCHES; sw++)
-			assert_int_equal(
-				judged.unfit[sw],
-				rows[i].unfit &&
-					sw == world_switch(&world, rows[i].unfit));
+			assert_int_equal(judged.unfit[sw],
+					 row->unfit &&
+						 sw == world_switch(&world, row->unfit));
 	}
 	world_free(&world);
 }

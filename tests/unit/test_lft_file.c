@@ -191,8 +191,7 @@ static void check_good(const struct row *row, const struct pm_lfts *lfts)
 
 static void test_parse(void **state)
 {
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		const struct row *row = &rows[i];
+	for_each_row(row, rows) {
 		struct pm_lfts *lfts = NULL;
 		struct pm_error err = {""};
 		char place[32];

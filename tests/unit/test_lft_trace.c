@@ -252,14 +252,14 @@ static void test_errors(void **state)
 					    &none, &big),
 			 -EFBIG);
 	assert_string_equal(big.text, "in: more than 1073741824 bytes");
-	for (size_t i = 0; i < LENGTH(errors); i++) {
+	for_each_row(row, errors) {
 		struct pm_lft_trace *trace = NULL;
 		struct pm_error err = {""};
-		int rc = pm_lft_trace_parse(errors[i].text, strlen(errors[i].text), "in",
-					    fabric, &trace, &err);
+		int rc = pm_lft_trace_parse(row->text, strlen(row->text), "in", fabric,
+					    &trace, &err);
 
-		if (rc != -EINVAL || trace || strcmp(err.text, errors[i].message) != 0)
-			fail_msg("%s: %d, \"%s\"", errors[i].name, rc, err.text);
+		if (rc != -EINVAL || trace || strcmp(err.text, row->message) != 0)
+			fail_msg("%s: %d, \"%s\"", row->name, rc, err.text);
 	}
 }
 

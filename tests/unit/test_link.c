@@ -74,10 +74,9 @@ static void test_rates(void **state)
 		{4, PM_SPEED_UNKNOWN, 0},
 	};
 
-	for (size_t i = 0; i < LENGTH(rates); i++)
-		assert_int_equal(
-			pm_link_rate(pm_link_code(rates[i].lanes, rates[i].speed)),
-			rates[i].mbits);
+	for_each_row(row, rates)
+		assert_int_equal(pm_link_rate(pm_link_code(row->lanes, row->speed)),
+				 row->mbits);
 }
 
 static void test_slower(void **state)

@@ -261,16 +261,16 @@ static void test_director(void **state)
 	struct world world;
 
 	world_make(&world, world_director(324), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(rows); i++) {
+	for_each_row(row, rows) {
 		struct truth truth;
 
-		begin(&truth, &world, rows[i].before, rows[i].failure, rows[i].sm);
+		begin(&truth, &world, row->before, row->failure, row->sm);
 		report_all(&truth);
 		run(&truth);
-		if (truth.queried > rows[i].most || truth.silent)
-			fail_msg("\"%s\": asked %u, in vain %u", rows[i].failure,
+		if (truth.queried > row->most || truth.silent)
+			fail_msg("\"%s\": asked %u, in vain %u", row->failure,
 				 truth.queried, truth.silent);
-		end(&truth, rows[i].failure);
+		end(&truth, row->failure);
 	}
 	world_free(&world);
 }
@@ -336,15 +336,15 @@ static void test_few_reports(void **state)
 	struct world world;
 
 	world_make(&world, world_director(324), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(cases); i++) {
+	for_each_row(row, cases) {
 		struct truth truth;
 
-		begin(&truth, &world, "", cases[i].failure, "h0-1");
-		report(&truth, cases[i].reporter);
+		begin(&truth, &world, "", row->failure, "h0-1");
+		report(&truth, row->reporter);
 		run(&truth);
-		if (truth.queried > cases[i].most)
-			fail_msg("%s: asked %u", cases[i].failure, truth.queried);
-		end(&truth, cases[i].failure);
+		if (truth.queried > row->most)
+			fail_msg("%s: asked %u", row->failure, truth.queried);
+		end(&truth, row->failure);
 	}
 	world_free(&world);
 }
@@ -364,15 +364,15 @@ static void test_last_reports(void **state)
 	struct world world;
 
 	world_make(&world, world_director(36), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(cases); i++) {
+	for_each_row(row, cases) {
 		struct truth truth;
 
-		begin(&truth, &world, "", cases[i].failure, "h0-1");
-		for (const char *const *name = cases[i].reporters; *name; name++)
+		begin(&truth, &world, "", row->failure, "h0-1");
+		for (const char *const *name = row->reporters; *name; name++)
 			report(&truth, *name);
 		run(&truth);
 		assert_int_equal(truth.silent, 0);
-		end(&truth, cases[i].failure);
+		end(&truth, row->failure);
 	}
 	world_free(&world);
 }
@@ -436,19 +436,19 @@ static void test_unexplained(void **state)
 	struct world world;
 
 	world_make(&world, world_director(36), PM_GROUPED);
-	for (size_t i = 0; i < LENGTH(cases); i++) {
+	for_each_row(row, cases) {
 		struct truth truth;
 		uint32_t ports[512], num, rounds = 0;
 
 		begin(&truth, &world, "", "", "h0-1");
-		report_leaves(&truth, 1, cases[i].leaves);
+		report_leaves(&truth, 1, row->leaves);
 		while ((num = pm_locate_queries(truth.locate, ports, LENGTH(ports)))) {
 			assert_in_range(rounds, 0, 4);
-			assert_int_equal(num, 18 * cases[i].queried[rounds++]);
+			assert_int_equal(num, 18 * row->queried[rounds++]);
 			for (uint32_t q = 0; q < num; q++)
 				pm_locate_answer(truth.locate, ports[q], PM_ANSWER_UP);
 		}
-		assert_int_equal(cases[i].queried[rounds], 0);
+		assert_int_equal(row->queried[rounds], 0);
 		free_truth(&truth);
 	}
 	world_free(&world);
@@ -760,7 +760,7 @@ static void test_dead_switches(void **state)
 		{"with few reports", 30, 30, 50},
 	};
 
-	for (size_t i = 0; i < LENGTH(kinds); i++) {
+	for_each_row(row, kinds) {
 		uint32_t tried = 0, all = 0, most = 0, silent = 0, queried = 0;
 
 		for (uint32_t round = 0; round < rounds; round++) {
@@ -770,9 +770,8 @@ static void test_dead_switches(void **state)
 			struct trial trial;
 
 			if (world_make_random(&world, &random, &recipe)) {
-				trial = search_dead(&world, &random,
-						    kinds[i].usable_report,
-						    kinds[i].dead_report);
+				trial = search_dead(&world, &random, row->usable_report,
+						    row->dead_report);
 				tried++;
 				all += trial.all;
 				silent += trial.silent;
@@ -782,15 +781,15 @@ static void test_dead_switches(void **state)
 					fail_msg(
 						"PM_SEED=%llu PM_ROUNDS=1: %s: %u questions in vain",
 						(unsigned long long)first_seed + round,
-						kinds[i].name, trial.silent);
+						row->name, trial.silent);
 				world_free(&world);
 			}
 			recipe_free(&recipe);
 		}
 		print_message("%s: %u losses, %u found whole, %u questions, %u in vain, "
 			      "at most %u\n",
-			      kinds[i].name, tried, all, queried, silent, most);
-		assert_true(all * 100 >= tried * kinds[i].least);
+			      row->name, tried, all, queried, silent, most);
+		assert_true(all * 100 >= tried * row->least);
 	}
 }
 
@@ -907,8 +906,8 @@ static void test_pinned(void **state)
 	};
 	bool failed = false;
 
-	for (size_t i = 0; i < LENGTH(pinned); i++) {
-		struct talk talk = {.unanswered = pinned[i].unanswered,
+	for_each_row(row, pinned) {
+		struct talk talk = {.unanswered = row->unanswered,
 				    .digest = 0xcbf29ce484222325};
 
 		for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -924,9 +923,9 @@ static void test_pinned(void **state)
 				kill_some(&truth, &random);
 				talk.truth = &truth;
 				talk.random = &random;
-				report_some(&truth, &random, pinned[i].usable_report,
-					    pinned[i].dead_report);
-				if (pinned[i].careful)
+				report_some(&truth, &random, row->usable_report,
+					    row->dead_report);
+				if (row->careful)
 					pm_locate_be_careful(truth.locate);
 				talk_to_the_end(&talk);
 				free_truth(&truth);
@@ -934,10 +933,10 @@ static void test_pinned(void **state)
 			}
 			recipe_free(&recipe);
 		}
-		if (talk.digest != pinned[i].digest)
-			print_error("%s: 0x%016llx\n", pinned[i].name,
+		if (talk.digest != row->digest)
+			print_error("%s: 0x%016llx\n", row->name,
 				    (unsigned long long)talk.digest);
-		failed |= talk.digest != pinned[i].digest;
+		failed |= talk.digest != row->digest;
 	}
 	assert_false(failed);
 }
