@@ -27,13 +27,6 @@ struct both {
 	struct pm_workload_config workload;
 };
 
-/* By switch and port, as the flit engine numbers its nodes. */
-static void list_hosts(struct both *both)
-{
-	assert_int_equal(both->net->num_nodes, HOSTS);
-	assert_int_equal(pm_packet_list_hosts(both->world.fabric, both->hosts), HOSTS);
-}
-
 static void configure(struct both *both)
 {
 	both->flit = (struct pm_flit_config){
@@ -81,8 +74,19 @@ static void begin(struct both *both)
 	assert_int_equal(
 		pm_flit_net_of_tables(both->world.fabric, lfts, &both->net, NULL), 0);
 	pm_lfts_free(lfts);
-	list_hosts(both);
+	/* By switch and port, as the flit engine numbers its nodes. */
+	assert_int_equal(both->net->num_nodes, HOSTS);
+	assert_int_equal(pm_packet_list_hosts(both->world.fabric, both->hosts), HOSTS);
 	configure(both);
+}
+
+/* Poisson arrivals, with so many VCs, all of which may be read at once. */
+static void begin_poisson(struct both *both, uint32_t vcs)
+{
+	begin(both);
+	both->flit.arrivals = PM_FLIT_POISSON;
+	both->workload.poisson = true;
+	both->flit.vcs = both->flit.reads = both->packet.reads = vcs;
 }
 
 static void end(struct both *both)
@@ -187,9 +191,7 @@ static void test_one_vc(void **state)
 {
 	struct both both;
 
-	begin(&both);
-	both.flit.arrivals = PM_FLIT_POISSON;
-	both.workload.poisson = true;
+	begin_poisson(&both, 1);
 	both.packet.in_line = true;
 	both.packet.buffer = both.flit.buffer;
 	for (uint32_t load = 50000; load <= 200000; load += 50000)
@@ -207,11 +209,7 @@ static void test_many_vcs(void **state)
 {
 	struct both both;
 
-	begin(&both);
-	both.flit.vcs = 8;
-	both.flit.arrivals = PM_FLIT_POISSON;
-	both.workload.poisson = true;
-	both.flit.reads = both.packet.reads = 8;
+	begin_poisson(&both, 8);
 	for (uint32_t load = 50000; load <= 400000; load += 50000) {
 		double share = compare(&both, load);
 
@@ -225,12 +223,8 @@ static void test_turns_by_packet(void **state)
 {
 	struct both both;
 
-	begin(&both);
-	both.flit.vcs = 8;
+	begin_poisson(&both, 8);
 	both.flit.turns = PM_FLIT_BY_PACKET;
-	both.flit.arrivals = PM_FLIT_POISSON;
-	both.workload.poisson = true;
-	both.flit.reads = both.packet.reads = 8;
 	for (uint32_t load = 50000; load <= 400000; load += 50000)
 		assert_true(fabs(compare(&both, load)) < 0.03);
 	end(&both);
@@ -242,11 +236,7 @@ static void test_single_flits(void **state)
 {
 	struct both both;
 
-	begin(&both);
-	both.flit.vcs = 8;
-	both.flit.arrivals = PM_FLIT_POISSON;
-	both.workload.poisson = true;
-	both.flit.reads = both.packet.reads = 8;
+	begin_poisson(&both, 8);
 	both.flit.cable = both.packet.wire = 1;
 	both.flit.delay = both.packet.crossing = 0;
 	both.flit.length = both.workload.blocks = both.packet.packet = 1;
