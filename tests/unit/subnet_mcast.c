@@ -272,13 +272,6 @@ void subnet_mcast_scribble(const char *sw, uint16_t mlid)
 	fake.records[node][mlid - PM_MLID_FIRST][0] = cl_hton16(1 << 1);
 }
 
-void subnet_mcast_wipe(const char *sw)
-{
-	uint32_t node = find(sw);
-
-	memset(fake.held[node], 0, sizeof(fake.held[node]));
-}
-
 uint32_t subnet_mcast_sets_of_opensm(void)
 {
 	uint32_t sets = fake.sets_of_opensm;

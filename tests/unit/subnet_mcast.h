@@ -34,9 +34,6 @@ void subnet_mcast_silence(const char *sw);
  * own. */
 void subnet_mcast_scribble(const char *sw, uint16_t mlid);
 
-/* A switch loses its multicast table. */
-void subnet_mcast_wipe(const char *sw);
-
 /* The switches have a MulticastFDBTop, and packets of MLIDs above it are dropped. */
 void subnet_mcast_have_top(void);
 
