@@ -146,7 +146,6 @@ static void turn_up(struct bench *b)
 	set_entry(b, spine_of(b, "l0", "c", false), "c", 3);
 }
 
-/* l0 hangs on l1 by a cable that no tree has, and by no other. */
 /* A ring of leaves is no tree, whatever its root. */
 static void set_unreachable(struct bench *b)
 {
@@ -165,39 +164,22 @@ static void set_unreachable(struct bench *b)
 }
 
 /* The spine that a's traffic does not use has no entry for it. */
-static void hide_sm(struct bench *b)
+static void hide_path(struct bench *b)
 {
-	b->config.sm = world_port(b->world.fabric, "a", 1);
 	set_entry(b, spine_of(b, "l1", "a", true), "a", PM_LFT_KEEP);
-}
-
-static void hide_sm_untold(struct bench *b)
-{
-	hide_sm(b);
-	b->config.sm = PM_NONE;
 }
 
 /* Only the file has its owner. */
 static void hide_sm_of_file(struct bench *b)
 {
-	hide_sm(b);
-	b->config.sm = PM_NONE;
+	hide_path(b);
 	b->lfts->sm_lid = port(b, "a", 1)->lid;
 }
 
 static void name_sm_of_nobody(struct bench *b)
 {
-	hide_sm(b);
-	b->config.sm = PM_NONE;
+	hide_path(b);
 	b->lfts->sm_lid = 1000;
-}
-
-/* From the leaves all is well. */
-static void hide_host_from_spine(struct bench *b)
-{
-	hide_sm(b);
-	b->config.sm = PM_NONE;
-	b->config.from_all = true;
 }
 
 static void drop_table(struct bench *b)
@@ -278,28 +260,9 @@ static void loop_above_top(struct bench *b)
 	table(b, "s0")->top = top;
 }
 
-/* The same with a plan that does not know this LID either. */
-static void add_unplanned_lid(struct bench *b)
-{
-	add_strange_lid(b);
-	b->config.plan = b->world.plan;
-}
-
 static void use_other_spine(struct bench *b)
 {
 	set_entry(b, "l0", "c", !strcmp(spine_of(b, "l0", "c", true), "s0") ? 3 : 4);
-}
-
-static void use_other_spine_conform(struct bench *b)
-{
-	use_other_spine(b);
-	b->config.conform = true;
-}
-
-static void use_other_spine_plan(struct bench *b)
-{
-	use_other_spine(b);
-	b->config.plan = b->world.plan;
 }
 
 /* One of l0's up ports carries both hosts of l1: 3 of 8 flows up from l0. */
@@ -320,78 +283,74 @@ static void plan_otherwise(struct bench *b)
 	b->config.plan_config.order = PM_PORT_MAJOR;
 }
 
-static void plan_otherwise_conform(struct bench *b)
-{
-	plan_otherwise(b);
-	b->config.conform = true;
-}
-
 static void plan_nothing(struct bench *b)
 {
 	b->config.plan_config.lmc = PM_MAX_LMC + 1;
 	b->config.lmc_of_ports = false;
 }
 
-static void plan_nothing_conform(struct bench *b)
-{
-	plan_nothing(b);
-	b->config.conform = true;
-}
+/* Options of a judgement: a is the subnet manager's host; paths from all switches count;
+ * a plan is given; the tables must conform to a plan. */
+enum { SM = 1, FROM_ALL = 2, PLAN = 4, CONFORM = 8 };
 
 static const struct {
 	const char *name;
 	void (*damage)(struct bench *b);
+	unsigned int with;
 	const char *expected, *text;
 } rows[] = {
-	{"right", change_nothing, "", ""},
-	{"no entry", drop_entry, "lost 1",
+	{"right", change_nothing, 0, "", ""},
+	{"no entry", drop_entry, 0, "lost 1",
 	 "1 path ends nowhere though there is a path (lost: from \"l0\" to LID "},
-	{"no port", name_no_port, "no-such-port 1, lost 1",
+	{"no port", name_no_port, 0, "no-such-port 1, lost 1",
 	 "1 entry names a port that the switch does not have: port 7 for LID "},
-	{"no ports", name_no_ports, "no-such-port 2, lost 2",
+	{"no ports", name_no_ports, 0, "no-such-port 2, lost 2",
 	 "2 entries name a port that the switch does not have: port 77 for LID "},
-	{"misrouted", misroute, "misrouted 1",
+	{"misrouted", misroute, 0, "misrouted 1",
 	 "1 path ends at another port (ends elsewhere"},
-	{"loop", make_loop, "loop 2, loops 1, credit-loop 2",
+	{"loop", make_loop, 0, "loop 2, loops 1, credit-loop 2",
 	 "2 paths end in a loop (loop"},
-	{"loop of nobody's LID", loop_strange_lid, "loops 1",
+	{"loop of nobody's LID", loop_strange_lid, 0, "loops 1",
 	 "loops: 1 LID, LID 100 over \"l0\", \"s0\""},
-	{"loops above LinearFDBTop", loop_above_top, "", ""},
-	{"turn", turn_up, "turn 1", "1 path turns up after going down"},
-	{"unreachable", set_unreachable, "unreachable 12",
+	{"loops above LinearFDBTop", loop_above_top, 0, "", ""},
+	{"turn", turn_up, 0, "turn 1", "1 path turns up after going down"},
+	{"unreachable", set_unreachable, 0, "unreachable 12",
 	 "12 paths to end ports do not arrive, for which"},
-	{"the SM", hide_sm, "sm 1",
+	{"the SM", hide_path, SM, "sm 1",
 	 "1 path to the subnet manager does not arrive (no path to the manager: from \"s"},
-	{"manager untold", hide_sm_untold, "", ""},
-	{"the SM that the file names", hide_sm_of_file, "sm 1", ""},
-	{"an SM that nobody is", name_sm_of_nobody, "", ""},
-	{"from all switches", hide_host_from_spine, "lost 1", ""},
-	{"no table", drop_table, "no-table 1, lost 11", "1 switch has no table: \"s1\""},
-	{"unknown switch", rename_switch, "unknown-switch 1, no-table 1, lost 11",
+	{"manager untold", hide_path, 0, "", ""},
+	{"the SM that the file names", hide_sm_of_file, 0, "sm 1", ""},
+	{"an SM that nobody is", name_sm_of_nobody, 0, "", ""},
+	{"from all switches", hide_path, FROM_ALL, "lost 1", ""},
+	{"no table", drop_table, 0, "no-table 1, lost 11",
+	 "1 switch has no table: \"s1\""},
+	{"unknown switch", rename_switch, 0, "unknown-switch 1, no-table 1, lost 11",
 	 "1 table is of a switch that the topology does not have: 0x000000000000ffff "
 	 "(\"s1\") on line 17 of LFTS"},
-	{"unknown port", rename_port, "no-lid 1, unknown-port 1",
+	{"unknown port", rename_port, 0, "no-lid 1, unknown-port 1",
 	 "1 port with a cable has no LID: \"d\"[1]"},
-	{"a LID twice", give_lid_twice, "duplicate-lid 1, other-lid 1, misrouted 3",
+	{"a LID twice", give_lid_twice, 0, "duplicate-lid 1, other-lid 1, misrouted 3",
 	 "1 port has the LID of another one: "},
-	{"other LIDs", exchange_lids, "other-lid 2",
+	{"other LIDs", exchange_lids, 0, "other-lid 2",
 	 "2 ports have another LID in the tables' file than in the topology: \""},
-	{"LID of nobody", add_strange_lid, "", ""},
-	{"LID unknown to the plan", add_unplanned_lid, "unknown-lid 1",
+	{"LID of nobody", add_strange_lid, 0, "", ""},
+	{"LID unknown to the plan", add_strange_lid, PLAN, "unknown-lid 1",
 	 "1 LID has entries and no place, neither in the topology nor in the plan: "
 	 "100"},
-	{"other entry", use_other_spine, "", ""},
-	{"other entry than planned", use_other_spine_conform, "entry-out-of-plan 1",
+	{"other entry", use_other_spine, 0, "", ""},
+	{"other entry than planned", use_other_spine, CONFORM, "entry-out-of-plan 1",
 	 "1 entry is not as planned for these LIDs, in 1 block of 1 switch"},
-	{"other entry than in the plan", use_other_spine_plan, "entry-out-of-plan 1", ""},
-	{"load", use_other_spine_balance, "balance 1, balance 1",
+	{"other entry than in the plan", use_other_spine, PLAN, "entry-out-of-plan 1",
+	 ""},
+	{"load", use_other_spine_balance, 0, "balance 1, balance 1",
 	 "a cable up between levels 0 and 1 carries 1.50 times the mean, more than 1.40"},
-	{"load that may be", use_other_spine_balanced, "", ""},
-	{"other order", plan_otherwise, "", ""},
-	{"other order than planned", plan_otherwise_conform, "lid-out-of-plan 10",
+	{"load that may be", use_other_spine_balanced, 0, "", ""},
+	{"other order", plan_otherwise, 0, "", ""},
+	{"other order than planned", plan_otherwise, CONFORM, "lid-out-of-plan 10",
 	 "10 ports have no planned LID"},
-	{"no plan", plan_nothing, "", ""},
-	{"no plan though wanted", plan_nothing_conform, "no-plan 1", "no plan: LMC is 4"},
+	{"no plan", plan_nothing, 0, "", ""},
+	{"no plan though wanted", plan_nothing, CONFORM, "no-plan 1",
+	 "no plan: LMC is 4"},
 };
 
 static void test_findings(void **state)
@@ -401,6 +360,12 @@ static void test_findings(void **state)
 
 		set_up(&b);
 		row->damage(&b);
+		if (row->with & SM)
+			b.config.sm = world_port(b.world.fabric, "a", 1);
+		if (row->with & PLAN)
+			b.config.plan = b.world.plan;
+		b.config.from_all = row->with & FROM_ALL;
+		b.config.conform = row->with & CONFORM;
 		if (judge(&b))
 			fail_msg("%s: %s", row->name, b.err.text);
 		assert_found(&b, row->name, row->expected, row->text);
