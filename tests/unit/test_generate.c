@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "unit.h"
+#include "world.h"
 
 #include <portmajor/fabric/fabric.h>
 #include <portmajor/fabric/generate.h>
@@ -59,27 +60,24 @@ static char *generate(const struct pm_generate *config)
 	return text;
 }
 
-static struct pm_fabric *generate_fabric(const struct pm_generate *config)
-{
-	struct pm_fabric *fabric = NULL;
-	struct pm_error err = {""};
-	char *text = generate(config);
-
-	if (pm_netlist_parse(text, strlen(text), "generated", &fabric, &err))
-		fail_msg("%s", err.text);
-	free(text);
-	return fabric;
-}
-
 static const struct pm_port *port_of(const struct pm_fabric *fabric, const char *name,
 				     unsigned int num)
 {
-	uint32_t node = pm_fabric_find_name(fabric, name);
+	return &fabric->ports[world_port(fabric, name, num)];
+}
 
-	if (node == PM_NONE)
-		fail_msg("no node is named \"%s\"", name);
-	assert_in_range(num, 1, fabric->nodes[node].num_ports);
-	return &fabric->ports[fabric->nodes[node].first_port + num];
+/* A name with one or two numbers; it stays until the fourth call from then on. */
+static const char *name(const char *format, ...)
+{
+	static char names[4][32];
+	static unsigned int next;
+	char *text = names[next++ % LENGTH(names)];
+	va_list numbers;
+
+	va_start(numbers, format);
+	vsnprintf(text, sizeof(names[0]), format, numbers);
+	va_end(numbers);
+	return text;
 }
 
 static void assert_linked(const struct pm_fabric *fabric, const char *a,
@@ -162,7 +160,7 @@ static const struct {
 static void test_sizes(void **state)
 {
 	for_each_row(row, sizes) {
-		struct pm_fabric *fabric = generate_fabric(&row->config);
+		struct pm_fabric *fabric = world_generate(&row->config);
 		uint32_t empty, links = count_links(fabric, &empty);
 
 		if (fabric->num_switches != row->switches ||
@@ -368,7 +366,7 @@ static void test_order(void **state)
 		{38, "s0-fab0"}, {39, "s1-line0"}, {89, "s17-fab0"}, {90, "h0-1"},
 		{107, "h0-18"},	 {108, "h1-1"},	   {737, "h35-18"},
 	};
-	struct pm_fabric *fabric = generate_fabric(&config);
+	struct pm_fabric *fabric = world_generate(&config);
 
 	for_each_row(row, rows)
 		assert_string_equal(pm_fabric_name(fabric, row->node), row->name);
@@ -381,17 +379,15 @@ static void test_order(void **state)
 static void check_director(unsigned int leaves)
 {
 	const struct pm_generate config = DIRECTOR(leaves);
-	struct pm_fabric *fabric = generate_fabric(&config);
+	struct pm_fabric *fabric = world_generate(&config);
 	unsigned int fabrics = leaves / 36, taken[18];
-	char a[32], b[32];
 
 	for (unsigned int leaf = 0; leaf < leaves; leaf++)
 		for (unsigned int i = 0; i < 18; i++) {
-			snprintf(a, sizeof(a), "leaf%u", leaf);
-			snprintf(b, sizeof(b), "h%u-%u", leaf, i + 1);
-			assert_linked(fabric, a, i + 1, b, 1);
-			snprintf(b, sizeof(b), "s%u-line%u", i, leaf / 18);
-			assert_linked(fabric, a, 19 + i, b, 1 + leaf % 18);
+			assert_linked(fabric, name("leaf%u", leaf), i + 1,
+				      name("h%u-%u", leaf, i + 1), 1);
+			assert_linked(fabric, name("leaf%u", leaf), 19 + i,
+				      name("s%u-line%u", i, leaf / 18), 1 + leaf % 18);
 		}
 	for (unsigned int chassis = 0; chassis < 18; chassis++) {
 		memset(taken, 0, sizeof(taken));
@@ -404,9 +400,8 @@ static void check_director(unsigned int leaves)
 				assert_int_equal(port,
 						 line * (18 / fabrics) + k / fabrics + 1);
 			}
-			snprintf(a, sizeof(a), "s%u-line%u", chassis, line);
-			snprintf(b, sizeof(b), "s%u-fab%u", chassis, fab);
-			assert_linked(fabric, a, 19 + k, b, port);
+			assert_linked(fabric, name("s%u-line%u", chassis, line), 19 + k,
+				      name("s%u-fab%u", chassis, fab), port);
 		}
 	}
 	pm_fabric_free(fabric);
@@ -422,17 +417,15 @@ static void test_director_links(void **state)
 static void test_two_level_links(void **state)
 {
 	static const struct pm_generate config = TWO_LEVEL(4, 3, 5, 2);
-	struct pm_fabric *fabric = generate_fabric(&config);
-	char a[32], b[32];
+	struct pm_fabric *fabric = world_generate(&config);
 
 	for (unsigned int leaf = 0; leaf < 4; leaf++)
 		for (unsigned int spine = 0; spine < 3; spine++)
-			for (unsigned int link = 0; link < 2; link++) {
-				snprintf(a, sizeof(a), "leaf%u", leaf);
-				snprintf(b, sizeof(b), "spine%u", spine);
-				assert_linked(fabric, a, 5 + 1 + spine * 2 + link, b,
+			for (unsigned int link = 0; link < 2; link++)
+				assert_linked(fabric, name("leaf%u", leaf),
+					      5 + 1 + spine * 2 + link,
+					      name("spine%u", spine),
 					      1 + leaf * 2 + link);
-			}
 	pm_fabric_free(fabric);
 }
 
@@ -443,20 +436,18 @@ static void test_two_level_links(void **state)
 static void test_xgft_links(void **state)
 {
 	static const struct pm_generate config = XGFT(3, LIST(4, 3, 2), LIST(1, 2, 3));
-	struct pm_fabric *fabric = generate_fabric(&config);
-	char a[32], b[32];
+	struct pm_fabric *fabric = world_generate(&config);
 
 	for (unsigned int a3 = 0; a3 < 2; a3++)
 		for (unsigned int b2 = 0; b2 < 2; b2++) {
-			snprintf(b, sizeof(b), "sw2-%u", a3 * 2 + b2);
-			for (unsigned int a2 = 0; a2 < 3; a2++) {
-				snprintf(a, sizeof(a), "leaf%u", a3 * 3 + a2);
-				assert_linked(fabric, a, 4 + 1 + b2, b, 1 + a2);
-			}
-			for (unsigned int b3 = 0; b3 < 3; b3++) {
-				snprintf(a, sizeof(a), "sw3-%u", b3 * 2 + b2);
-				assert_linked(fabric, b, 3 + 1 + b3, a, 1 + a3);
-			}
+			for (unsigned int a2 = 0; a2 < 3; a2++)
+				assert_linked(fabric, name("leaf%u", a3 * 3 + a2),
+					      4 + 1 + b2, name("sw2-%u", a3 * 2 + b2),
+					      1 + a2);
+			for (unsigned int b3 = 0; b3 < 3; b3++)
+				assert_linked(fabric, name("sw2-%u", a3 * 2 + b2),
+					      3 + 1 + b3, name("sw3-%u", b3 * 2 + b2),
+					      1 + a3);
 		}
 	pm_fabric_free(fabric);
 }
@@ -465,46 +456,34 @@ static void test_xgft_links(void **state)
 static void test_line_boards_links(void **state)
 {
 	static const struct pm_generate config = LINE_BOARDS(4, 3, 3, 2, 3);
-	struct pm_fabric *fabric = generate_fabric(&config);
-	char a[32], b[32];
+	struct pm_fabric *fabric = world_generate(&config);
 
-	for (unsigned int j = 0; j < 9; j++) {
-		snprintf(a, sizeof(a), "leaf%u", j / 3);
-		snprintf(b, sizeof(b), "line%u", j % 4);
-		assert_linked(fabric, a, 3 + j % 3, b, 1 + j / 4);
-	}
+	for (unsigned int j = 0; j < 9; j++)
+		assert_linked(fabric, name("leaf%u", j / 3), 3 + j % 3,
+			      name("line%u", j % 4), 1 + j / 4);
 	for (unsigned int line = 0; line < 4; line++)
-		for (unsigned int spine = 0; spine < 3; spine++) {
-			snprintf(a, sizeof(a), "line%u", line);
-			snprintf(b, sizeof(b), "spine%u", spine);
-			assert_linked(fabric, a, 4 + spine, b, 1 + line);
-		}
+		for (unsigned int spine = 0; spine < 3; spine++)
+			assert_linked(fabric, name("line%u", line), 4 + spine,
+				      name("spine%u", spine), 1 + line);
 	pm_fabric_free(fabric);
 }
 
 static void test_islands_links(void **state)
 {
 	static const struct pm_generate config = ISLANDS(2, 3, 2, {3, 2, 4}, {2, 3, 5});
-	struct pm_fabric *fabric = generate_fabric(&config);
-	char a[32], b[32];
+	struct pm_fabric *fabric = world_generate(&config);
 
 	for (unsigned int leaf = 0; leaf < 3; leaf++)
-		for (unsigned int spine = 0; spine < 2; spine++) {
-			snprintf(a, sizeof(a), "leaf%u", leaf);
-			snprintf(b, sizeof(b), "spine%u", spine);
-			assert_linked(fabric, a, 5 + spine, b, 1 + leaf);
-		}
+		for (unsigned int spine = 0; spine < 2; spine++)
+			assert_linked(fabric, name("leaf%u", leaf), 5 + spine,
+				      name("spine%u", spine), 1 + leaf);
 	for (unsigned int leaf = 0; leaf < 2; leaf++)
-		for (unsigned int spine = 0; spine < 3; spine++) {
-			snprintf(a, sizeof(a), "leaf%u", 3 + leaf);
-			snprintf(b, sizeof(b), "spine%u", 2 + spine);
-			assert_linked(fabric, a, 6 + spine, b, 1 + leaf);
-		}
-	for (unsigned int j = 0; j < 10; j++) {
-		snprintf(a, sizeof(a), "spine%u", j / 2);
-		snprintf(b, sizeof(b), "core%u", j % 3);
-		assert_linked(fabric, a, (j < 4 ? 4 : 3) + j % 2, b, 1 + j / 3);
-	}
+		for (unsigned int spine = 0; spine < 3; spine++)
+			assert_linked(fabric, name("leaf%u", 3 + leaf), 6 + spine,
+				      name("spine%u", 2 + spine), 1 + leaf);
+	for (unsigned int j = 0; j < 10; j++)
+		assert_linked(fabric, name("spine%u", j / 2), (j < 4 ? 4 : 3) + j % 2,
+			      name("core%u", j % 3), 1 + j / 3);
 	assert_linked(fabric, "leaf2", 4, "h2-4", 1);
 	assert_linked(fabric, "leaf4", 5, "h4-5", 1);
 	pm_fabric_free(fabric);
@@ -514,7 +493,7 @@ static void test_torus_links(void **state)
 {
 	static const struct pm_generate config = TORUS(2, LIST(4, 3), 2);
 	static const struct pm_generate open = MESH(2, LIST(4, 3), 2);
-	struct pm_fabric *fabric = generate_fabric(&config);
+	struct pm_fabric *fabric = world_generate(&config);
 
 	assert_linked(fabric, "leaf0", 3, "leaf1", 4);
 	assert_linked(fabric, "leaf3", 3, "leaf0", 4);
@@ -522,7 +501,7 @@ static void test_torus_links(void **state)
 	assert_linked(fabric, "leaf1", 5, "leaf5", 6);
 	assert_linked(fabric, "leaf9", 5, "leaf1", 6);
 	pm_fabric_free(fabric);
-	fabric = generate_fabric(&open);
+	fabric = world_generate(&open);
 	assert_linked(fabric, "leaf0", 3, "leaf1", 4);
 	assert_linked(fabric, "leaf1", 5, "leaf5", 6);
 	assert_int_equal(port_of(fabric, "leaf3", 3)->peer, PM_NONE);
@@ -536,21 +515,21 @@ static void test_torus_links(void **state)
 static void test_dragonfly_links(void **state)
 {
 	static const struct pm_generate config = DRAGONFLY(4, 3, 5, 2);
-	struct pm_fabric *fabric = generate_fabric(&config);
-	char a[32], b[32];
+	struct pm_fabric *fabric = world_generate(&config);
 
 	for (unsigned int group = 0; group < 4; group++)
 		for (unsigned int spine = 0; spine < 5; spine++) {
-			snprintf(b, sizeof(b), "spine%u", 5 * group + spine);
-			for (unsigned int leaf = 0; leaf < 3; leaf++) {
-				snprintf(a, sizeof(a), "leaf%u", 3 * group + leaf);
-				assert_linked(fabric, a, 3 + spine, b, 1 + leaf);
-			}
-			for (unsigned int i = 0; i < 3; i++) {
-				snprintf(a, sizeof(a), "spine%u",
-					 5 * ((group + 1 + i) % 4) + spine);
-				assert_linked(fabric, b, 4 + i, a, 6 - i);
-			}
+			for (unsigned int leaf = 0; leaf < 3; leaf++)
+				assert_linked(fabric, name("leaf%u", 3 * group + leaf),
+					      3 + spine,
+					      name("spine%u", 5 * group + spine),
+					      1 + leaf);
+			for (unsigned int i = 0; i < 3; i++)
+				assert_linked(fabric, name("spine%u", 5 * group + spine),
+					      4 + i,
+					      name("spine%u",
+						   5 * ((group + 1 + i) % 4) + spine),
+					      6 - i);
 		}
 	pm_fabric_free(fabric);
 }
@@ -569,7 +548,7 @@ static void test_service_nodes(void **state)
 		.services = {{"sm", 1, 1}, {"router", 2, 1}, {"io", 1, 0}, {"io", 1, 1}},
 		.num_services = 4,
 	};
-	struct pm_fabric *fabric = generate_fabric(&config);
+	struct pm_fabric *fabric = world_generate(&config);
 	uint32_t aggregation = 0;
 
 	assert_linked(fabric, "spine0", 5, "sm-1", 1);
@@ -600,12 +579,12 @@ static void test_host_ports(void **state)
 {
 	static const struct pm_generate ports = {SMALL, .host_ports = 2};
 	static const struct pm_generate rails = {SMALL, .host_ports = 2, .rails = true};
-	struct pm_fabric *fabric = generate_fabric(&ports);
+	struct pm_fabric *fabric = world_generate(&ports);
 
 	assert_linked(fabric, "leaf1", 3, "h1-3", 1);
 	assert_linked(fabric, "leaf3", 3, "h1-3", 2);
 	pm_fabric_free(fabric);
-	fabric = generate_fabric(&rails);
+	fabric = world_generate(&rails);
 	assert_linked(fabric, "leaf1", 3, "h1-3-1", 1);
 	assert_linked(fabric, "leaf3", 3, "h1-3-2", 1);
 	pm_fabric_free(fabric);
@@ -614,7 +593,7 @@ static void test_host_ports(void **state)
 static void test_split(void **state)
 {
 	static const struct pm_generate config = {SMALL, .split = true};
-	struct pm_fabric *fabric = generate_fabric(&config);
+	struct pm_fabric *fabric = world_generate(&config);
 	char text[PM_LINK_TEXT];
 
 	assert_int_equal(node_of(fabric, "leaf0")->num_ports, 7);
