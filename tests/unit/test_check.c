@@ -16,13 +16,57 @@
 
 #define TOP 6
 
+#define MAX_RING 20
+
+/* A fabric and its tables, for a check. */
 struct hand {
 	struct pm_fabric *fabric;
-	uint8_t table[4][TOP + 1];
-	const uint8_t *tables[4];
-	uint16_t top[4];
+	uint8_t table[4][TOP + 1]; /* of DRAWING */
+	const uint8_t *tables[MAX_RING];
+	uint16_t top[MAX_RING];
 	struct pm_check check;
 };
+
+/* Tables of `top` entries behind that of LID 0, switch by switch. */
+static void draw(struct hand *hand, const char *drawing, const uint8_t *levels,
+		 const uint8_t *tables, uint16_t top)
+{
+	hand->fabric = recipe_draw(drawing);
+	for (uint32_t sw = 0; sw < hand->fabric->num_switches; sw++) {
+		hand->tables[sw] = tables + (size_t)sw * (top + 1u);
+		hand->top[sw] = top;
+	}
+	hand->check = (struct pm_check){hand->fabric, levels, hand->tables, hand->top,
+					PM_NONE,      0,      NULL};
+}
+
+static struct pm_port *port_of(const struct hand *hand, const char *name)
+{
+	return &hand->fabric->ports[world_port(hand->fabric, name, 1)];
+}
+
+/* Hosts a, b, .. get LIDs from 1 on. */
+static void number_hosts(const struct hand *hand, uint16_t num)
+{
+	for (uint16_t i = 0; i < num; i++)
+		port_of(hand, (char[]){(char)('a' + i), '\0'})->lid = i + 1;
+}
+
+static struct pm_check_paths find_paths(const struct hand *hand)
+{
+	struct pm_check_paths paths;
+
+	assert_int_equal(pm_check_paths(&hand->check, false, &paths, NULL), 0);
+	return paths;
+}
+
+static struct pm_check_credits find_credits(const struct hand *hand)
+{
+	struct pm_check_credits credits;
+
+	assert_int_equal(pm_check_credits(&hand->check, &credits, NULL), 0);
+	return credits;
+}
 
 static const uint8_t level[4] = {0, 0, 1, 1};
 
@@ -43,18 +87,12 @@ static void set_up(struct hand *hand)
 		{"l0", 0}, {"l1", 0}, {"s0", 0}, {"s1", 0}, {"a", 1}, {"b", 1},
 	};
 
-	hand->fabric = recipe_draw(DRAWING);
+	memcpy(hand->table, right, sizeof(right));
+	draw(hand, DRAWING, level, hand->table[0], TOP);
 	for (uint16_t i = 0; i < LENGTH(owners); i++)
 		hand->fabric
 			->ports[world_port(hand->fabric, owners[i].name, owners[i].port)]
 			.lid = i + 1;
-	memcpy(hand->table, right, sizeof(right));
-	for (int sw = 0; sw < 4; sw++) {
-		hand->tables[sw] = hand->table[sw];
-		hand->top[sw] = TOP;
-	}
-	hand->check = (struct pm_check){hand->fabric, level, hand->tables, hand->top,
-					PM_NONE,      0,     NULL};
 }
 
 /* One thing that is wrong, and what must be seen. */
@@ -105,7 +143,7 @@ static void test_paths(void **state)
 
 		set_up(&hand);
 		break_one(&hand, row);
-		assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+		paths = find_paths(&hand);
 		if (paths.pairs != row->pairs || paths.delivered != row->delivered ||
 		    paths.lost != row->lost || paths.loops != row->loops ||
 		    paths.turns != row->turns || paths.misrouted != row->misrouted ||
@@ -145,7 +183,7 @@ static void test_sm_without_lid(void **state)
 	set_up(&hand);
 	hand.check.sm = world_port(hand.fabric, "b", 1);
 	hand.fabric->ports[hand.check.sm].lid = 0;
-	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+	paths = find_paths(&hand);
 	assert_int_equal(paths.sm_unreachable, 0);
 	pm_fabric_free(hand.fabric);
 }
@@ -154,50 +192,47 @@ static void test_sm_without_lid(void **state)
 static void test_turns(void **state)
 {
 	static const uint8_t levels[] = {0, 0, 0, 1, 1};
-	struct pm_fabric *fabric = recipe_draw(
-		"l0/2 l1/2 l2/3 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l2:2=s0:2 l2:3=s1:2 "
-		"l1:2=s1:1 s0:3=s1:3");
-	uint8_t table[5][2] = {{255, 2}, {255, 1}, {255, 3}, {255, 2}, {255, 1}};
-	const uint8_t *tables[] = {table[0], table[1], table[2], table[3], table[4]};
-	uint16_t top[] = {1, 1, 1, 1, 1};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
+	static const uint8_t table[5][2] = {
+		{255, 2}, {255, 1}, {255, 3}, {255, 2}, {255, 1}};
 	struct pm_check_paths paths;
+	struct hand hand;
 
-	fabric->ports[world_port(fabric, "b", 1)].lid = 1;
-	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
+	draw(&hand,
+	     "l0/2 l1/2 l2/3 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l2:2=s0:2 l2:3=s1:2 "
+	     "l1:2=s1:1 s0:3=s1:3",
+	     levels, table[0], 1);
+	port_of(&hand, "b")->lid = 1;
+	paths = find_paths(&hand);
 	/* No legal path, so what the tables do does not count. */
 	assert_int_equal(paths.cut, 1);
 	assert_int_equal(paths.pairs, 1);
 	assert_int_equal(paths.turns, 0);
 	/* Now there is one, by s0 straight to l1. */
-	pm_fabric_free(fabric);
-	fabric = recipe_draw("l0/2 l1/3 l2/3 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l2:2=s0:2 "
-			     "l2:3=s1:2 l1:2=s1:1 l1:3=s0:3");
-	check.fabric = fabric;
-	fabric->ports[world_port(fabric, "b", 1)].lid = 1;
-	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
+	pm_fabric_free(hand.fabric);
+	draw(&hand,
+	     "l0/2 l1/3 l2/3 s0/3 s1/3 l0:1=a l1:1=b l0:2=s0:1 l2:2=s0:2 "
+	     "l2:3=s1:2 l1:2=s1:1 l1:3=s0:3",
+	     levels, table[0], 1);
+	port_of(&hand, "b")->lid = 1;
+	paths = find_paths(&hand);
 	assert_int_equal(paths.turns, 1);
 	assert_int_equal(paths.delivered, 2);
 	assert_non_null(strstr(paths.first.text, "turns up after going down"));
-	pm_fabric_free(fabric);
+	pm_fabric_free(hand.fabric);
 }
 
 /* A sideways cable is no way up or down. */
 static void test_sideways(void **state)
 {
 	static const uint8_t levels[] = {0, 0, 1};
-	struct pm_fabric *fabric =
-		recipe_draw("l0/3 l1/3 s0/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=l1:3");
-	uint8_t table[3][2] = {{255, 3}, {255, 1}, {255, 2}};
-	const uint8_t *tables[] = {table[0], table[1], table[2]};
-	uint16_t top[] = {1, 1, 1};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
-	struct pm_check_paths paths;
+	static const uint8_t table[3][2] = {{255, 3}, {255, 1}, {255, 2}};
+	struct hand hand;
 
-	fabric->ports[world_port(fabric, "b", 1)].lid = 1;
-	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
-	assert_int_equal(paths.turns, 1);
-	pm_fabric_free(fabric);
+	draw(&hand, "l0/3 l1/3 s0/2 l0:1=a l1:1=b l0:2=s0:1 l1:2=s0:2 l0:3=l1:3", levels,
+	     table[0], 1);
+	port_of(&hand, "b")->lid = 1;
+	assert_int_equal(find_paths(&hand).turns, 1);
+	pm_fabric_free(hand.fabric);
 }
 
 static void test_loads(void **state)
@@ -227,47 +262,42 @@ static void test_loads(void **state)
 /* Four hosts on each of two leaves, all by one of two spines: four flows meet. */
 static void test_contention(void **state)
 {
-	struct pm_fabric *fabric = recipe_draw("l0/6 l1/6 s0/2 s1/2 l0:1=a l0:2=b l0:3=c "
-					       "l0:4=d l1:1=e l1:2=f l1:3=g l1:4=h "
-					       "l0:5=s0:1 l0:6=s1:1 l1:5=s0:2 l1:6=s1:2");
 	uint8_t table[4][9] = {
 		{255, 1, 2, 3, 4, 5, 5, 5, 5},
 		{255, 5, 5, 6, 6, 1, 2, 3, 4},
 		{255, 1, 1, 1, 1, 2, 2, 2, 2},
 		{255, 1, 1, 1, 1, 2, 2, 2, 2},
 	};
-	const uint8_t *tables[] = {table[0], table[1], table[2], table[3]};
-	uint16_t top[] = {8, 8, 8, 8};
-	struct pm_check check = {fabric, level, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_loads loads;
+	struct hand hand;
 	uint32_t most = 0;
 
-	for (uint16_t i = 0; i < 8; i++) {
-		char name[2] = {(char)('a' + i), '\0'};
-
-		fabric->ports[world_port(fabric, name, 1)].lid = i + 1;
-	}
-	assert_int_equal(pm_check_shifts(&check, 0, &most, NULL), 0);
+	draw(&hand,
+	     "l0/6 l1/6 s0/2 s1/2 l0:1=a l0:2=b l0:3=c l0:4=d l1:1=e l1:2=f l1:3=g "
+	     "l1:4=h l0:5=s0:1 l0:6=s1:1 l1:5=s0:2 l1:6=s1:2",
+	     level, table[0], 8);
+	number_hosts(&hand, 8);
+	assert_int_equal(pm_check_shifts(&hand.check, 0, &most, NULL), 0);
 	assert_int_equal(most, 4);
-	assert_int_equal(pm_check_loads(&check, &loads, NULL), 0);
+	assert_int_equal(pm_check_loads(&hand.check, &loads, NULL), 0);
 	assert_int_equal(loads.up[0].maximum, 16);
 	assert_int_equal(loads.up[0].minimum, 0);
 	assert_int_equal(loads.up[0].flows, 32);
 	assert_int_equal(loads.uplink_spread, 4);
 	/* One permutation is the one half round, three are by 2, 4 and 6. */
-	assert_int_equal(pm_check_shifts(&check, 1, &most, NULL), 0);
+	assert_int_equal(pm_check_shifts(&hand.check, 1, &most, NULL), 0);
 	assert_int_equal(most, 4);
-	assert_int_equal(pm_check_shifts(&check, 3, &most, NULL), 0);
+	assert_int_equal(pm_check_shifts(&hand.check, 3, &most, NULL), 0);
 	assert_int_equal(most, 4);
 	/* Half of l0's packets by the other spine: now all links bear the same. */
 	table[0][7] = 6;
 	table[0][8] = 6;
-	assert_int_equal(pm_check_loads(&check, &loads, NULL), 0);
+	assert_int_equal(pm_check_loads(&hand.check, &loads, NULL), 0);
 	assert_int_equal(loads.up[0].maximum, 8);
 	assert_int_equal(loads.up[0].minimum, 8);
 	assert_int_equal(loads.down[0].minimum, 8);
 	assert_int_equal(loads.uplink_spread, 0);
-	pm_fabric_free(fabric);
+	pm_fabric_free(hand.fabric);
 }
 
 /*
@@ -283,58 +313,50 @@ static void test_samples(void **state)
 		{255, 1, 1, 2, 2, 3, 3}, {255, 1, 1, 2, 2, 3, 3},
 	};
 	static const uint32_t most[] = {2, 1, 2, 2, 2, 2, 2, 2}; /* [samples] */
-	struct pm_fabric *fabric = recipe_draw(
-		"l0/5 l1/4 l2/4 s0/3 s1/3 l0:5=g l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e "
-		"l2:2=f l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3");
-	const uint8_t *tables[] = {table[0], table[1], table[2], table[3], table[4]};
-	uint16_t top[] = {6, 6, 6, 6, 6};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
+	struct hand hand;
 
-	for (uint16_t i = 0; i < 6; i++) {
-		char name[2] = {(char)('a' + i), '\0'};
-
-		fabric->ports[world_port(fabric, name, 1)].lid = i + 1;
-	}
+	draw(&hand,
+	     "l0/5 l1/4 l2/4 s0/3 s1/3 l0:5=g l0:1=a l0:2=b l1:1=c l1:2=d l2:1=e "
+	     "l2:2=f l0:3=s0:1 l1:3=s0:2 l2:3=s0:3 l0:4=s1:1 l1:4=s1:2 l2:4=s1:3",
+	     levels, table[0], 6);
+	number_hosts(&hand, 6);
 	for (uint32_t samples = 0; samples < LENGTH(most); samples++) {
 		uint32_t found = 99;
 
-		assert_int_equal(pm_check_shifts(&check, samples, &found, NULL), 0);
+		assert_int_equal(pm_check_shifts(&hand.check, samples, &found, NULL), 0);
 		assert_int_equal(found, most[samples]);
 	}
-	pm_fabric_free(fabric);
+	pm_fabric_free(hand.fabric);
 }
 
 /* A path that no cables up and then down make, and that the tables do not serve. */
 static void test_unreachable(void **state)
 {
 	static const uint8_t levels[] = {0, 0};
-	struct pm_fabric *fabric = recipe_draw("l0/2 l1/2 l0:1=a l1:1=b l0:2=l1:2");
-	uint8_t table[2][3] = {{255, 1, 2}, {255, 255, 1}};
-	const uint8_t *tables[] = {table[0], table[1]};
-	uint16_t top[] = {2, 2};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
+	static const uint8_t table[2][3] = {{255, 1, 2}, {255, 255, 1}};
 	struct pm_check_paths paths;
+	struct hand hand;
 
-	fabric->ports[world_port(fabric, "a", 1)].lid = 1;
-	fabric->ports[world_port(fabric, "b", 1)].lid = 2;
-	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
+	draw(&hand, "l0/2 l1/2 l0:1=a l1:1=b l0:2=l1:2", levels, table[0], 2);
+	number_hosts(&hand, 2);
+	paths = find_paths(&hand);
 	assert_int_equal(paths.cut, 2);
 	/* From l0 the table leads to b over the side cable all the same. */
 	assert_int_equal(paths.unreachable, 1);
 	assert_string_equal(paths.example[PM_FAULT_UNREACHABLE].text,
 			    "not reached: from \"l1\" to LID 1 of \"a\"");
 	/* With LMC 1 b has LID 3 as well, which l0 has no entry for. */
-	fabric->ports[world_port(fabric, "b", 1)].lmc = 1;
-	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
+	port_of(&hand, "b")->lmc = 1;
+	paths = find_paths(&hand);
 	assert_int_equal(paths.cut, 3);
 	assert_int_equal(paths.unreachable, 2);
-	fabric->ports[world_port(fabric, "b", 1)].lmc = 0;
+	port_of(&hand, "b")->lmc = 0;
 	/* Without the cable there is nothing to be reached. */
-	pm_fabric_cut(fabric, world_port(fabric, "l0", 2));
-	assert_int_equal(pm_check_paths(&check, false, &paths, NULL), 0);
+	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 2));
+	paths = find_paths(&hand);
 	assert_int_equal(paths.cut, 2);
 	assert_int_equal(paths.unreachable, 0);
-	pm_fabric_free(fabric);
+	pm_fabric_free(hand.fabric);
 }
 
 /* With LMC 1 each LID of a port counts by itself. */
@@ -356,16 +378,16 @@ static void test_lmc(void **state)
 						   {255, 255, 255, 1, 1, 2, 2},
 						   {255, 255, 255, 1, 1, 2, 2}}[sw],
 		       TOP + 1);
-	hand.fabric->ports[world_port(hand.fabric, "a", 1)].lid = 3;
-	hand.fabric->ports[world_port(hand.fabric, "a", 1)].lmc = 1;
+	port_of(&hand, "a")->lid = 3;
+	port_of(&hand, "a")->lmc = 1;
 	hand.check.sm = world_port(hand.fabric, "b", 1);
 	hand.fabric->ports[hand.check.sm].lid = 5;
 	hand.fabric->ports[hand.check.sm].lmc = 1;
-	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+	paths = find_paths(&hand);
 	assert_int_equal(paths.pairs, 8);
 	assert_int_equal(paths.delivered, 8);
 	assert_int_equal(paths.sm_unreachable, 0);
-	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
+	credits = find_credits(&hand);
 	assert_int_equal(credits.channels, 8);
 	assert_int_equal(credits.dependencies, 4);
 	/* Each leaf sends one of the two to either spine. */
@@ -374,10 +396,10 @@ static void test_lmc(void **state)
 	assert_int_equal(loads.uplink_most, 1);
 	/* The second one only goes round between l0 and s1. */
 	hand.table[3][6] = 1;
-	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+	paths = find_paths(&hand);
 	assert_int_equal(paths.loops, 1);
 	assert_int_equal(paths.delivered, 7);
-	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
+	credits = find_credits(&hand);
 	assert_int_equal(credits.length, 2);
 	/* From l0 and from s1, which has no end ports, it does not reach the manager. */
 	assert_int_equal(paths.sm_unreachable, 2);
@@ -386,14 +408,12 @@ static void test_lmc(void **state)
 	/* Without cables there is nothing to be reached from l0. */
 	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 2));
 	pm_fabric_cut(hand.fabric, world_port(hand.fabric, "l0", 3));
-	assert_int_equal(pm_check_paths(&hand.check, false, &paths, NULL), 0);
+	paths = find_paths(&hand);
 	assert_int_equal(paths.pairs, 4);
 	assert_int_equal(paths.cut, 4);
 	assert_int_equal(paths.sm_unreachable, 1);
 	pm_fabric_free(hand.fabric);
 }
-
-#define MAX_RING 20
 
 /*
  * A ring of `size` switches with a host each, numbered as their LIDs less 1; port 1 is
@@ -478,26 +498,23 @@ static void test_ring_has_a_credit_loop(void **state)
 static void test_path_into_a_credit_loop(void **state)
 {
 	static const uint8_t levels[4];
-	struct pm_fabric *fabric =
-		recipe_draw("t/2 s0/4 s1/3 s2/3 t:1=x t:2=s0:4 s0:1=h0 s1:1=h1 s2:1=h2 "
-			    "s0:2=s1:3 s1:2=s2:3 s2:2=s0:3");
-	uint8_t table[4][4] = {
+	static const uint8_t table[4][4] = {
 		{255, 2, 2, 2}, {255, 1, 2, 2}, {255, 2, 1, 2}, {255, 2, 2, 1}};
-	const uint8_t *tables[] = {table[0], table[1], table[2], table[3]};
-	uint16_t top[] = {3, 3, 3, 3};
-	struct pm_check check = {fabric, levels, tables, top, PM_NONE, 0, NULL};
 	struct pm_check_credits credits;
+	struct hand hand;
 
-	fabric->ports[world_port(fabric, "h0", 1)].lid = 1;
-	fabric->ports[world_port(fabric, "h1", 1)].lid = 2;
-	fabric->ports[world_port(fabric, "h2", 1)].lid = 3;
-	assert_int_equal(pm_check_credits(&check, &credits, NULL), 0);
+	draw(&hand,
+	     "t/2 s0/4 s1/3 s2/3 t:1=x t:2=s0:4 s0:1=a s1:1=b s2:1=c s0:2=s1:3 "
+	     "s1:2=s2:3 s2:2=s0:3",
+	     levels, table[0], 3);
+	number_hosts(&hand, 3);
+	credits = find_credits(&hand);
 	assert_int_equal(credits.channels, 4);
 	assert_int_equal(credits.length, 3);
 	for (uint32_t i = 0; i < 3; i++)
-		assert_int_equal(fabric->ports[credits.credit_loop[i]].num, 2);
-	assert_int_equal(credits.credit_loop[0], world_port(fabric, "s0", 2));
-	pm_fabric_free(fabric);
+		assert_int_equal(hand.fabric->ports[credits.credit_loop[i]].num, 2);
+	assert_int_equal(credits.credit_loop[0], world_port(hand.fabric, "s0", 2));
+	pm_fabric_free(hand.fabric);
 }
 
 static void test_trees_have_no_credit_loop(void **state)
@@ -508,14 +525,14 @@ static void test_trees_have_no_credit_loop(void **state)
 	struct hand hand;
 
 	set_up(&hand);
-	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
+	credits = find_credits(&hand);
 	/* a to b by s1, b to a by s0. */
 	assert_int_equal(credits.channels, 4);
 	assert_int_equal(credits.dependencies, 2);
 	assert_int_equal(credits.length, 0);
 	/* b's packets go round between s1 and l0. */
 	hand.table[3][6] = 1;
-	assert_int_equal(pm_check_credits(&hand.check, &credits, NULL), 0);
+	credits = find_credits(&hand);
 	assert_int_equal(credits.length, 2);
 	pm_fabric_free(hand.fabric);
 
