@@ -459,24 +459,28 @@ static struct recipe_link *link_of(struct run *run, uint32_t host, int *end)
 	return NULL;
 }
 
-/* Two hosts that are away change places. */
-static void swap_hosts(struct run *run)
+/* Makes two hosts with a cable each change places. */
+static void swap(struct run *run, uint32_t a, uint32_t b)
 {
-	uint32_t a = random_part(run, true), b = random_part(run, true);
-	struct recipe_link *x, *y;
 	int end_a, end_b;
+	struct recipe_link *x = link_of(run, a, &end_a), *y = link_of(run, b, &end_b);
 
-	if (a == PM_NONE || b == PM_NONE || a == b ||
-	    run->recipe.nodes[a].type == PM_SWITCH ||
-	    run->recipe.nodes[b].type == PM_SWITCH)
-		return;
-	x = link_of(run, a, &end_a);
-	y = link_of(run, b, &end_b);
 	if (!x || !y)
 		return;
 	x->node[end_a] = b;
 	y->node[end_b] = a;
 	run->parts[a].moved = run->parts[b].moved = true;
+}
+
+/* Two hosts that are away change places. */
+static void swap_hosts(struct run *run)
+{
+	uint32_t a = random_part(run, true), b = random_part(run, true);
+
+	if (a != PM_NONE && b != PM_NONE && a != b &&
+	    run->recipe.nodes[a].type != PM_SWITCH &&
+	    run->recipe.nodes[b].type != PM_SWITCH)
+		swap(run, a, b);
 }
 
 /* Somebody new, at a port that nobody had or at that of a host that is away. */
@@ -600,6 +604,11 @@ static void come(struct run *run, uint32_t node)
 	run->recipe.nodes[node].away = false;
 }
 
+static void sweep_well(struct run *run)
+{
+	assert_true(sweep(run, PM_MAX_LID));
+}
+
 static void claim_all(struct run *run, bool claims)
 {
 	for (uint32_t i = 0; i < run->recipe.num_nodes; i++)
@@ -625,6 +634,11 @@ static uint32_t slot_of(const struct run *run, const struct pm_plan *plan, uint3
 
 	assert_true(sw != PM_NONE);
 	return plan->topology->nodes[sw].first_port + 1 + (host - 6) % 4;
+}
+
+static uint32_t slot_now(const struct run *run, uint32_t host)
+{
+	return slot_of(run, run->plan, host);
 }
 
 /* The up port of the leaf in the plane of a slot's traffic. */
@@ -667,35 +681,23 @@ static void test_kinds(void **state)
 			hold_all(&run, kind == 1);
 			run.hosts_only = true;
 			last_tables(&run);
-			assert_true(sweep(&run, PM_MAX_LID));
+			sweep_well(&run);
 			for (size_t i = 0; i < LENGTH(hosts); i++) {
 				uint32_t host = hosts[i], had = run.parts[host].had;
 
 				come(&run, host);
 				if (kind == 2)
 					run.parts[host].lid = had;
-				assert_true(sweep(&run, PM_MAX_LID));
+				sweep_well(&run);
 				assert_int_equal(lid_of(&run, host), had);
 				if (kind != 1 || lmc)
 					continue;
-				assert_int_equal(
-					up_port(run.plan, slot_of(&run, run.plan, host)),
-					up_port(run.first,
-						slot_of(&run, run.first, host)));
+				assert_int_equal(up_port(run.plan, slot_now(&run, host)),
+						 up_port(run.first,
+							 slot_of(&run, run.first, host)));
 			}
 			run_end(&run);
 		}
-}
-
-/* Makes two hosts change places. */
-static void swap(struct run *run, uint32_t a, uint32_t b)
-{
-	int end_a, end_b;
-	struct recipe_link *x = link_of(run, a, &end_a), *y = link_of(run, b, &end_b);
-
-	x->node[end_a] = b;
-	y->node[end_b] = a;
-	run->parts[a].moved = run->parts[b].moved = true;
 }
 
 /* A claim holds at whatever slot; without one the slot's LID, by tables, is taken. */
@@ -712,12 +714,12 @@ static void test_moved(void **state)
 		claim_all(&run, claims);
 		hold_all(&run, true);
 		last_tables(&run);
-		assert_true(sweep(&run, PM_MAX_LID));
+		sweep_well(&run);
 		swap(&run, a, b);
 		come(&run, a);
-		assert_true(sweep(&run, PM_MAX_LID));
+		sweep_well(&run);
 		come(&run, b);
-		assert_true(sweep(&run, PM_MAX_LID));
+		sweep_well(&run);
 		assert_int_equal(lid_of(&run, a), run.parts[claims ? a : b].had);
 		assert_int_equal(lid_of(&run, b), run.parts[claims ? b : a].had);
 		run_end(&run);
@@ -740,15 +742,15 @@ static void test_exchange(void **state)
 		last_tables(&run);
 		run.parts[a].claims = i % 2; /* after a first look at what is assigned */
 		run.parts[a].had = assigned;
-		assert_true(sweep(&run, PM_MAX_LID));
-		slot_a = slot_of(&run, run.plan, a);
-		slot_b = slot_of(&run, run.plan, b);
+		sweep_well(&run);
+		slot_a = slot_now(&run, a);
+		slot_b = slot_now(&run, b);
 		assigned = run.plan->lid[slot_a];
 		lid = run.plan->lid[slot_b];
 		if (i % 2) {
 			swap(&run, a, b);
 			come(&run, a);
-			assert_true(sweep(&run, PM_MAX_LID));
+			sweep_well(&run);
 			assert_int_equal(run.plan->lid[slot_b], assigned);
 			assert_int_equal(run.plan->lid[slot_a], lid);
 		}
@@ -770,13 +772,13 @@ static void test_left(void **state)
 		last_tables(&run);
 		run.parts[a].claims = i; /* after a first look at what is assigned */
 		run.parts[a].had = assigned;
-		assert_true(sweep(&run, PM_MAX_LID));
-		assigned = run.plan->lid[slot_of(&run, run.plan, a)];
+		sweep_well(&run);
+		assigned = run.plan->lid[slot_now(&run, a)];
 		if (i) {
 			go(&run, b);
 			swap(&run, a, b);
 			come(&run, a);
-			assert_true(sweep(&run, PM_MAX_LID));
+			sweep_well(&run);
 			assert_int_equal(lid_of(&run, a), assigned);
 			assert_int_equal(run.plan->owner[run.parts[b].had], PM_NONE);
 		}
@@ -795,16 +797,16 @@ static void test_short_stay(void **state)
 	go(&run, b);
 	hold_all(&run, false);
 	last_tables(&run);
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	come(&run, a);
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	run.parts[b].lid = lid_of(&run, a); /* so it says, and it is not so */
 	run.parts[b].met = true;
 	go(&run, a);
 	come(&run, b);
-	assert_true(sweep(&run, PM_MAX_LID));
-	assert_int_equal(lid_of(&run, b), run.plan->lid[slot_of(&run, run.plan, b)]);
-	assert_int_not_equal(lid_of(&run, b), run.plan->lid[slot_of(&run, run.plan, a)]);
+	sweep_well(&run);
+	assert_int_equal(lid_of(&run, b), run.plan->lid[slot_now(&run, b)]);
+	assert_int_not_equal(lid_of(&run, b), run.plan->lid[slot_now(&run, a)]);
 	run_end(&run);
 }
 
@@ -820,14 +822,14 @@ static void test_stale_claims(void **state)
 	hold_all(&run, false);
 	run.parts[a].claims = true;
 	run.parts[a].had = 100;
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	assert_int_equal(lid_of(&run, a), lid);
 	go(&run, a);
 	go(&run, b);
 	swap(&run, a, b);
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	come(&run, a);
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	assert_int_equal(lid_of(&run, a), run.parts[b].had);
 	run_end(&run);
 }
@@ -851,13 +853,13 @@ static void test_claimed_in_use(void **state)
 		run.parts[b].claims = true;
 		run.parts[b].had = run.parts[c].had;
 		run.user[run.parts[c].had] = 1;
-		assert_true(sweep(&run, PM_MAX_LID));
+		sweep_well(&run);
 		assert_int_equal(lid_of(&run, c), run.parts[c].had);
 		assert_int_not_equal(lid_of(&run, b), run.parts[c].had);
 		go(&run, c);
-		assert_true(sweep(&run, PM_MAX_LID));
+		sweep_well(&run);
 		come(&run, a);
-		assert_true(sweep(&run, PM_MAX_LID));
+		sweep_well(&run);
 		assert_int_not_equal(lid_of(&run, a), run.parts[c].had);
 		run_end(&run);
 	}
@@ -900,10 +902,10 @@ static void test_votes(void **state)
 			if (at < 9 && at != leaf)
 				set_entry(&run, 4, 60, (uint8_t)(at + 1));
 		}
-		assert_true(sweep(&run, PM_MAX_LID));
+		sweep_well(&run);
 		for (uint32_t leaf = 0; leaf < 3; leaf++)
-			if ((run.plan->lid[slot_of(&run, run.plan, HOST(leaf, 0))] ==
-			     60) != (rows[i].slot == leaf))
+			if ((run.plan->lid[slot_now(&run, HOST(leaf, 0))] == 60) !=
+			    (rows[i].slot == leaf))
 				fail_msg("row %zu: leaf %u", i, leaf);
 		run_end(&run);
 	}
@@ -948,6 +950,8 @@ static void test_given_away(void **state)
 	}
 }
 
+#define TWO_LEAVES "l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 l1:3=s0:2"
+
 /*
  * One host's LID is another's by guid2lid, and all other LIDs are somebody's: whether the
  * first is there or not, its slot gets one of those, or it is an error.
@@ -965,11 +969,7 @@ static void test_no_room(void **state)
 		uint16_t lid, others;
 		int rc;
 
-		world_make(
-			&world,
-			recipe_draw(
-				"l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 l1:3=s0:2"),
-			PM_GROUPED);
+		world_make(&world, recipe_draw(TWO_LEAVES), PM_GROUPED);
 		lid = world_lid(&world, "l0", 1);
 		others = world_lid(&world, "l0", 2);
 		now = world_without(&world, is_there ? "" : "a");
@@ -1017,11 +1017,7 @@ static void test_used_without_tables(void **state)
 		struct world world;
 		uint32_t place;
 
-		world_make(
-			&world,
-			recipe_draw(
-				"l0/3 l1/3 s0/2 l0:1=a l0:2=b l1:1=c l0:3=s0:1 l1:3=s0:2"),
-			PM_GROUPED);
+		world_make(&world, recipe_draw(TWO_LEAVES), PM_GROUPED);
 		claim.guid = world.fabric->ports[world_port(world.fabric, "b", 1)].guid;
 		claim.low = claim.high = world_lid(&world, "l1", 1);
 		place = world_port(world.plan->topology, "l1", 1);
@@ -1063,11 +1059,11 @@ static void test_leaf(void **state)
 	claim_all(&run, true);
 	hold_all(&run, true);
 	last_tables(&run);
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	come(&run, LEAF(2));
 	for (uint32_t k = 0; k < 4; k++)
 		come(&run, HOST(2, k));
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	for (uint32_t i = 0; i < run.recipe.num_nodes; i++)
 		assert_int_equal(lid_of(&run, i), run.parts[i].had);
 	now = look(&run);
@@ -1099,11 +1095,11 @@ static void test_trust(void **state)
 	go(&run, b);
 	for (uint32_t i = 0; i < run.recipe.num_nodes; i++)
 		run.parts[i].met = true; /* nothing else is expected of them */
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	swap(&run, a, b);
 	come(&run, a);
 	come(&run, b);
-	assert_true(sweep(&run, PM_MAX_LID));
+	sweep_well(&run);
 	assert_int_equal(lid_of(&run, a), lid);
 	assert_int_equal(lid_of(&run, b), run.parts[a].had);
 	run_end(&run);
