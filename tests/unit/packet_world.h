@@ -84,22 +84,29 @@ static inline void begin_star(struct lab *lab)
 	assert_int_equal(lab->num_hosts, 4);
 }
 
-/* Four switches in a ring, each with a host: all traffic goes round one way. */
-static inline void begin_ring(struct lab *lab)
+/* Four switches in a ring with hosts: all traffic goes round one way, by ports 2. */
+static inline void begin_ring_of(struct lab *lab, const char *drawing)
 {
-	*lab = (struct lab){0};
-	lab->world.fabric = recipe_draw("r0/3 r1/3 r2/3 r3/3 r0:1=a r1:1=b r2:1=c r3:1=d "
-					"r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 r3:2=r0:3");
-	lab->world.stride = 64;
+	*lab = (struct lab){.world = {.fabric = recipe_draw(drawing), .stride = 64}};
 	lab->tables = malloc(4 * 64);
 	assert_non_null(lab->tables);
 	memset(lab->tables, 2, 4 * 64);
 	configure(lab);
-	for (uint32_t h = 0; h < 4; h++) {
+	for (uint32_t h = 0; h < lab->num_hosts; h++) {
+		const struct pm_port *ports = lab->world.fabric->ports;
+		const struct pm_port *port = &ports[ports[lab->hosts[h].port].peer];
+
 		lab->hosts[h].lid = (uint16_t)(h + 1);
-		lab->tables[h * 64 + h + 1] = 1;
+		lab->tables[port->node * 64 + h + 1] = port->num;
 	}
 	lab->config.buffer = 64;
+}
+
+/* Each switch has a host. */
+static inline void begin_ring(struct lab *lab)
+{
+	begin_ring_of(lab, "r0/3 r1/3 r2/3 r3/3 r0:1=a r1:1=b r2:1=c r3:1=d r0:2=r1:3 "
+			   "r1:2=r2:3 r2:2=r3:3 r3:2=r0:3");
 	lab->workload.pattern = PM_SHIFT;
 	lab->workload.load = PM_LOAD_FULL;
 }
@@ -139,11 +146,17 @@ static inline uint32_t end_of(const struct lab *lab)
 	return lab->config.warmup + lab->config.batch * lab->config.batches + 1;
 }
 
-/* All of it; lab->r has no arrays then. */
-static inline void run(struct lab *lab)
+/* All of a run but finish(). */
+static inline void start_to_end(struct lab *lab)
 {
 	start(lab);
 	run_to(lab, end_of(lab));
+}
+
+/* All of it; lab->r has no arrays then. */
+static inline void run(struct lab *lab)
+{
+	start_to_end(lab);
 	assert_int_equal(pm_packet_stuck(lab->packet, NULL, 0, NULL), 0);
 	finish(lab);
 }
@@ -196,8 +209,7 @@ static inline uint64_t run_digest(struct lab *lab)
 {
 	uint64_t digest;
 
-	start(lab);
-	run_to(lab, end_of(lab));
+	start_to_end(lab);
 	digest = digest_of(lab);
 	finish(lab);
 	return digest;

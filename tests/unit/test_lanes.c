@@ -41,8 +41,7 @@ static void assert_shares(struct lab *lab, const uint32_t *shares)
 	uint32_t ticks = lab->config.batch * lab->config.batches;
 	uint32_t turn = shares[0] + shares[1] + shares[2];
 
-	start(lab);
-	run_to(lab, end_of(lab));
+	start_to_end(lab);
 	for (uint32_t sl = 0; sl < 3; sl++) {
 		double most = (double)ticks * shares[sl] / turn;
 		double found = (double)lab->r.sls[sl].blocks;
@@ -103,15 +102,13 @@ static void test_high(void **state)
 		assert_shares(&lab, (uint32_t[]){3 * 64 * limit, 64 * limit, 4 * 64});
 	}
 	lanes.limit = PM_PACKET_NO_LIMIT;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_int_equal(lab.r.sls[2].packets, 0);
 	assert_true(lab.r.accepted * 3 > 0.999);
 	finish(&lab);
 	/* What the high table leaves is for the low one, whatever the limit. */
 	lab.workload.load = PM_LOAD_FULL / 4;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	for (uint32_t sl = 0; sl < 3; sl++)
 		assert_true(fabs((double)lab.r.sls[sl].blocks / 100000 - 0.25) < 0.01);
 	finish(&lab);
@@ -140,8 +137,7 @@ static void test_starvation(void **state)
 		lab.config.packet = lab.workload.blocks = random_range(&random, 1, 64);
 		lab.config.reads = random_below(&random, 2);
 		lab.config.in_line = random_chance(&random, 50);
-		start(&lab);
-		run_to(&lab, end_of(&lab));
+		start_to_end(&lab);
 		for (uint32_t sl = 0; sl < 3; sl++)
 			assert_true(lab.r.sls[sl].packets > 3);
 		assert_true(lab.r.accepted * 3 > 0.99);
@@ -168,13 +164,21 @@ static void begin_slow(struct lab *lab, uint16_t *ticks, uint16_t slow)
 	lab->config.ticks = ticks;
 }
 
+/* Each host sends all it can to the one across. */
+static void begin_across(struct lab *lab, uint16_t *ticks, uint16_t slow)
+{
+	begin_slow(lab, ticks, slow);
+	lab->workload.pattern = PM_SHIFT;
+	lab->workload.shift = 2;
+	lab->workload.load = PM_LOAD_FULL;
+}
+
 /* The share of its cable that b gets to d while a sends all it can to c. */
 static double share_of_b(struct lab *lab)
 {
 	double share;
 
-	start(lab);
-	run_to(lab, end_of(lab));
+	start_to_end(lab);
 	share = (double)lab->r.sls[1].blocks / lab->config.batch / lab->config.batches;
 	finish(lab);
 	return share;
@@ -187,10 +191,7 @@ static void test_victim(void **state)
 	uint16_t ticks[32];
 	struct lab lab;
 
-	begin_slow(&lab, ticks, 40);
-	lab.workload.pattern = PM_SHIFT;
-	lab.workload.shift = 2;
-	lab.workload.load = PM_LOAD_FULL;
+	begin_across(&lab, ticks, 40);
 	lab.workload.sls = sls;
 	/* In one lane b gets what c takes; with one of its own what a leaves. */
 	assert_true(fabs(share_of_b(&lab) - 1 / 40.0) < 0.003);
@@ -243,15 +244,11 @@ static void test_lifetime(void **state)
 	uint16_t ticks[32];
 	struct lab lab;
 
-	begin_slow(&lab, ticks, 1000);
-	lab.workload.pattern = PM_SHIFT;
-	lab.workload.shift = 2;
-	lab.workload.load = PM_LOAD_FULL;
+	begin_across(&lab, ticks, 1000);
 	lab.workload.sls = sls;
 	lab.config.lanes = &lanes;
 	lab.config.lifetime = 5000;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	/* The cable's turn of 5,000 ticks, for most of the time. */
 	assert_in_range(lab.r.drops[PM_DROP_LIFETIME], 15, 30);
 	assert_true(lab.r.sls[1].blocks > 97000);
@@ -272,8 +269,7 @@ static void test_host_lifetime(void **state)
 	lab.workload.load = PM_LOAD_FULL;
 	lab.config.buffer = 64;
 	lab.config.lifetime = 500;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_int_equal(lab.r.dropped, 0);
 	assert_in_range(lab.r.delivered, 110000 / 6400 - 2, 110000 / 6400);
 	finish(&lab);
@@ -330,8 +326,7 @@ static void test_answers(void **state)
 	lab.config.timeout = 5000;
 	lab.config.tries = 7;
 	lab.config.warmup = 0;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
 	assert_int_equal(lab.r.pairs.timeouts, 0);
 	assert_int_equal(lab.r.spare, 400);
@@ -350,20 +345,10 @@ static void test_answers(void **state)
  * of the other to the next switch. */
 static void begin_ring_of_eight(struct lab *lab, struct pm_workload_message *list)
 {
-	*lab = (struct lab){0};
-	lab->world.fabric = recipe_draw(
-		"r0/4 r1/4 r2/4 r3/4 r0:1=a r1:1=b r2:1=c r3:1=d r0:4=e r1:4=f r2:4=g "
-		"r3:4=h r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 r3:2=r0:3");
-	lab->world.stride = 64;
-	lab->tables = malloc(4 * 64);
-	assert_non_null(lab->tables);
-	memset(lab->tables, 2, 4 * 64);
-	configure(lab);
+	begin_ring_of(lab,
+		      "r0/4 r1/4 r2/4 r3/4 r0:1=a r1:1=b r2:1=c r3:1=d r0:4=e "
+		      "r1:4=f r2:4=g r3:4=h r0:2=r1:3 r1:2=r2:3 r2:2=r3:3 r3:2=r0:3");
 	assert_int_equal(lab->num_hosts, 8);
-	for (uint32_t h = 0; h < 8; h++) {
-		lab->hosts[h].lid = (uint16_t)(h + 1);
-		lab->tables[(size_t)h / 2 * 64 + h + 1] = h % 2 ? 4 : 1;
-	}
 	for (uint32_t i = 0; i < 8 * ROUNDS; i++) {
 		uint32_t from = i % 8;
 
@@ -376,7 +361,6 @@ static void begin_ring_of_eight(struct lab *lab, struct pm_workload_message *lis
 	lab->workload.pattern = PM_LIST;
 	lab->workload.list = list;
 	lab->workload.num_list = 8 * ROUNDS;
-	lab->config.buffer = 64;
 	lab->config.warmup = 0;
 }
 
@@ -407,14 +391,11 @@ static void test_deadlock(void **state)
 	finish(&lab);
 	/* With one lane for all the others wait for ever, too. */
 	lab.config.lanes = NULL;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_int_equal(pm_packet_stuck(lab.packet, loop, 8, NULL), 4);
 	assert_true(lab.r.sls[1].messages < 4 * ROUNDS);
 	finish(&lab);
-	free(lab.tables);
-	free(lab.hosts);
-	pm_fabric_free(lab.world.fabric);
+	end(&lab);
 }
 
 /* ---- All of it at random ---- */
@@ -488,8 +469,7 @@ static uint64_t conserve(uint64_t seed)
 		lab.config.failed = failed;
 		lab.config.lanes = &lanes;
 		lab.workload.sls = sls;
-		start(&lab);
-		run_to(&lab, end_of(&lab));
+		start_to_end(&lab);
 		if (lab.r.created != lab.r.delivered + lab.r.spare + lab.r.dropped ||
 		    !lab.r.over || lab.r.inside || !pm_packet_is_idle(lab.packet))
 			fail_msg("seed %llu: something is left",
