@@ -96,7 +96,7 @@ static int rename_nodes(struct pm_fabric *fabric, const char *path)
 	size_t length = 0;
 
 	if (pm_textfile_read(path, &text, &length, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	copy = rest = strndup(text ? text : "", length);
 	if (!copy)
 		status = cli_fail(EXIT_INPUT, "out of memory");
@@ -119,10 +119,10 @@ int cli_fabric_describe(struct pm_fabric *fabric, const struct cli_fabric *confi
 
 	pm_config_init(&plugin);
 	if (config->config && pm_config_read(config->config, &plugin, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	files.rules = &plugin.roles;
 	if (pm_roles_read(&files, &roles, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	pm_roles_apply(&roles, fabric);
 	pm_roles_free(&roles);
 	return config->names ? rename_nodes(fabric, config->names) : EXIT_FINE;
@@ -147,7 +147,7 @@ int cli_fabric_read(const char *path, const struct cli_fabric *config,
 	struct pm_error err;
 
 	if (pm_netlist_read(path, fabric, &notes, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	cli_fabric_warn(&notes);
 	if (config->notes)
 		*config->notes = notes;

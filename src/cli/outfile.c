@@ -52,7 +52,7 @@ static int replace_output(const char *path, pm_print *print, const void *arg)
 	if (!rc)
 		rc = pm_replace(path, suffix, text, length, &err);
 	free(text);
-	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
+	return rc ? cli_refuse(&err) : EXIT_FINE;
 }
 
 int cli_outfile_write(const char *path, pm_print *print, const void *arg)

@@ -25,6 +25,11 @@ int cli_fail(enum exit_status status, const char *format, ...)
 	return (int)status;
 }
 
+int cli_refuse(const struct pm_error *err)
+{
+	return cli_fail(EXIT_INPUT, "%s", err->text);
+}
+
 void cli_note(const char *format, ...)
 {
 	va_list args;

@@ -3,6 +3,8 @@
 #ifndef PORTMAJOR_CLI_OUTPUT_H
 #define PORTMAJOR_CLI_OUTPUT_H
 
+#include <portmajor/base/error.h>
+
 #include <stdbool.h>
 
 enum exit_status {
@@ -24,6 +26,9 @@ struct cli_output {
 /* Prints "PROGRAM: MESSAGE" to stderr and returns status. */
 int cli_fail(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The same with the error's message; EXIT_INPUT. */
+int cli_refuse(const struct pm_error *err);
 
 /* Prints "PROGRAM: MESSAGE" to stderr, when it is no failure. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -16,7 +16,7 @@ int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 	if (pm_routes_make_for(tables->plan, fabric, sm, config->connect_roots,
 			       &tables->routes, &err) ||
 	    pm_routes_unreachable(tables->routes, &tables->unreachable, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	return EXIT_FINE;
 }
 
@@ -26,7 +26,7 @@ int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
 	struct pm_error err;
 
 	if (pm_plan_make(fabric, &config->plan, &tables->plan, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	return cli_tables_route(tables, config, fabric, sm);
 }
 

@@ -46,7 +46,7 @@ static int read_plan(struct judged *j, const char *path)
 	if (!path)
 		return EXIT_FINE;
 	if (pm_plan_file_read(path, &j->plan, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	return pm_plan_fits(j->plan, j->fabric)
 		       ? EXIT_FINE
 		       : cli_fail(EXIT_INPUT, "%s is a plan of another fabric", path);
@@ -62,7 +62,7 @@ static int read_multicast(struct judged *j, const struct request *request,
 	if (!request->mfts)
 		return EXIT_FINE;
 	if (pm_mfts_read(request->mfts, j->fabric, &j->mfts, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	config->mfts = j->mfts;
 	if (!request->groups)
 		return EXIT_FINE;
@@ -107,7 +107,7 @@ static int judge(struct judged *j, const struct request *request)
 		status = read_multicast(j, request, &config);
 	config.plan = j->plan;
 	if (!status && pm_judge(j->fabric, j->lfts, &config, &j->found, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	return status;
 }
 

@@ -61,7 +61,7 @@ static int read_side(struct side *side, const struct request *request)
 					     &err);
 	free(text);
 	if (rc)
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	cli_fabric_warn(&notes);
 	return side->fabric ? cli_fabric_describe(side->fabric, &request->fabric)
 			    : EXIT_FINE;
@@ -104,7 +104,7 @@ static int keep_lids(struct pm_plan **plan, const struct pm_fabric *fabric,
 	uint32_t differ;
 
 	if (pm_plan_keep(*plan, fabric, before, &kept, &differ, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	if (kept) {
 		pm_plan_free(*plan);
 		*plan = kept;
@@ -121,7 +121,7 @@ static int make_side(struct side *side, const struct request *request,
 
 	if (!status && pm_lfts_of_plan(tables->plan, tables->routes, side->fabric,
 				       &side->lfts, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	return status;
 }
 
@@ -392,7 +392,7 @@ static int compare_sides(struct side *before, struct side *after,
 		return status;
 	r->tables = pm_lfts_compare(before->lfts, after->lfts, r->topologies);
 	if (pm_lfts_moves(before->lfts, after->lfts, &r->moves, &r->num_moves, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	return EXIT_FINE;
 }
 

@@ -86,7 +86,7 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 			"drain: %s has hosts, which need it: name cables of it (%s:PORT)",
 			name, name);
 	if (pm_drains_add(drains, node->guid, port->num, name, NULL, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	return EXIT_FINE;
 }
 
@@ -145,7 +145,7 @@ static int read_plan(struct pm_plan **plan, json_t **state)
 				  "%s: plans of %zu fabrics (name a netlist with -n)",
 				  wanted, files.count);
 	else if (pm_plan_file_read(files.path[0], plan, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (!status) {
 		if (asprintf(&path, "%.*sstate",
 			     (int)(strlen(files.path[0]) - strlen("plan")),
@@ -619,7 +619,7 @@ static int change(struct request *request, char **operands, bool back)
 	int status = EXIT_FINE;
 
 	if (!path || pm_drains_read(path, &drains, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	else if (request->all)
 		pm_drains_free(&drains);
 	else if (back)

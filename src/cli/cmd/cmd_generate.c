@@ -229,7 +229,7 @@ static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabr
 		status =
 			cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err.text);
 	else if (pm_netlist_parse(text, length, "generated", fabric, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	free(text);
 	return status;
 }

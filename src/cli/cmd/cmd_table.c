@@ -357,7 +357,7 @@ static int describe_multicast(const struct pm_fabric *fabric,
 	status = cli_groups_get(options, fabric, plan, &groups);
 	if (!status && pm_mft_failure_find(plan, broken, sm, groups.list, groups.num,
 					   &failure, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (!status)
 		*object = table_mfts_json(&failure, sw);
 	pm_mft_failure_free(&failure);
@@ -382,7 +382,7 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 					&request->groups, &multicast);
 
 	if (!status && pm_routes_make(plan, &routes, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (status)
 		goto out;
 	stride = pm_routes_stride(routes);
@@ -422,7 +422,7 @@ static int run_table(const char *path, const struct request *request)
 	if (!status)
 		status = cli_tables_sm(fabric, request->sm, &sm);
 	if (!status && pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (!status)
 		status = find_named_switch(fabric, plan, request->table, &sw);
 	if (!status && !request->output.quiet)

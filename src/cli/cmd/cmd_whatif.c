@@ -266,7 +266,7 @@ static int describe_multicast(const struct request *request,
 		status = cli_failures_cut(fabric, plan, &request->failed, &broken);
 	if (!status && pm_mft_failure_find(plan, broken, find_sm(fabric, plan, sm),
 					   groups.list, groups.num, &failure, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (!status)
 		*object = cli_json_join(
 			json_pack("{s:I}", "groups", (json_int_t)groups.num),
@@ -304,7 +304,7 @@ static int try_failures(const struct pm_fabric *fabric, const struct request *re
 	if (status)
 		goto out;
 	if (pm_whatif_fail(whatif, ports.list, ports.num, &result, &err)) {
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	} else if (request->output.json || !request->output.quiet) {
 		object = describe_whatif(request, fabric, config, &settings, whatif,
 					 &result, json_incref(took));
@@ -399,8 +399,7 @@ static int run_sweep(const struct request *request, const struct pm_failures *fa
 	cli_progress_begin(&progress, request->output.quiet);
 	rc = pm_failure_sweep_run(&sweep, whatif, summary, &err);
 	cli_progress_end(&progress);
-	return rc ? cli_fail(EXIT_INPUT, "%s", err.text)
-		  : name_rows(failures, whatif, summary, names);
+	return rc ? cli_refuse(&err) : name_rows(failures, whatif, summary, names);
 }
 
 static int sweep_all(const struct pm_fabric *fabric, const struct request *request,
@@ -420,7 +419,7 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 
 	if (pm_failures_list(fabric, &pm_whatif_plan(whatif)->tree, request->kind,
 			     request->pairs, &failures, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	settings.total = failures.count;
 	settings.json = sweep_settings_json(fabric, request, config,
 					    pm_whatif_before(whatif), failures.count);
@@ -603,7 +602,7 @@ static int run_whatif(const char *path, const struct request *request)
 	if (!status)
 		status = cli_tables_sm(fabric, request->sm, &config.sm);
 	if (!status && pm_whatif_new(fabric, &config, &whatif, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	if (!status)
 		status = request->all ? sweep_all(fabric, request, &config, whatif)
 				      : try_failures(fabric, request, &config, whatif);

@@ -25,9 +25,7 @@ static int read_netlist(const char *path, struct pm_fabric **fabric)
 {
 	struct pm_error err;
 
-	return pm_netlist_read(path, fabric, NULL, &err)
-		       ? cli_fail(EXIT_INPUT, "%s", err.text)
-		       : EXIT_FINE;
+	return pm_netlist_read(path, fabric, NULL, &err) ? cli_refuse(&err) : EXIT_FINE;
 }
 
 int expected_compare(const char *netlist, const char *state, json_t **cables)

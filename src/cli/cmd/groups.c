@@ -182,7 +182,7 @@ int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 	free(text);
 	if (rc == -ENOMEM)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	return rc ? cli_fail(EXIT_INPUT, "%s", err.text) : EXIT_FINE;
+	return rc ? cli_refuse(&err) : EXIT_FINE;
 }
 
 /* Adds IPoIB's broadcast group, which is made first: all end ports of hosts. */

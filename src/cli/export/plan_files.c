@@ -236,7 +236,7 @@ int plan_files_write(const struct plan_files *files, const struct cli_tables *ta
 				"them: at most %u",
 				plan_simgrid_hosts(fabric), PLAN_SIMGRID_HOSTS);
 	if (pm_lfts_of_plan(tables->plan, tables->routes, fabric, &lfts, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	s.lfts = lfts;
 	status = write_all(files, &s);
 	pm_lfts_free(lfts);

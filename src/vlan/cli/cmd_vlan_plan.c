@@ -25,7 +25,7 @@ static int fail_vlans(int rc, const struct pm_error *err)
 {
 	if (rc == -ENOMEM)
 		cli_no_memory();
-	return cli_fail(EXIT_INPUT, "%s", err->text);
+	return cli_refuse(err);
 }
 
 /* ---- Fewer VLANs, for small MAC tables ---- */
@@ -356,7 +356,7 @@ static int plan_fabric(const struct request *request, const struct pm_fabric *fa
 	int status, printed = EXIT_FINE;
 
 	if (pm_plan_make(fabric, &request->fabric.plan, &plan, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	if (!request->output.quiet)
 		cli_failed_print(fabric, plan, &request->failed);
 	status = run_job(request, plan, fabric, &result);

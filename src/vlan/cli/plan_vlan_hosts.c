@@ -100,7 +100,7 @@ static int read_macs(struct vlan_job *job)
 	if (!mac || !job->mac)
 		cli_no_memory();
 	if (job->request->macs && pm_mac_list_read(job->request->macs, fabric, mac, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
+		status = cli_refuse(&err);
 	for (uint32_t h = 0; h < job->vlans.num_hosts && !status; h++) {
 		uint32_t port = job->vlans.hosts[h];
 
@@ -216,7 +216,7 @@ int vlan_old_read(struct vlan_job *job)
 	if (!job->request->old)
 		return EXIT_FINE;
 	if (pm_host_table_read(job->request->old, &job->old, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
+		return cli_refuse(&err);
 	return job->cut ? take_lines(job) : EXIT_FINE;
 }
 
