@@ -99,8 +99,8 @@ static int rename_nodes(struct pm_fabric *fabric, const char *path)
 		return cli_refuse(&err);
 	copy = rest = strndup(text ? text : "", length);
 	if (!copy)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	else if (strlen(copy) < length)
+		cli_no_memory();
+	if (strlen(copy) < length)
 		status = cli_fail(EXIT_INPUT, "%s: not text: byte 0x00",
 				  pm_textfile_name(path));
 	for (unsigned int number = 1; !status && (line = strsep(&rest, "\n")); number++)

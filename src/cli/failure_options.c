@@ -103,11 +103,9 @@ int cli_failures_cut(const struct pm_fabric *fabric, const struct pm_plan *plan,
 	struct pm_ports ports = {0};
 	int status = cli_failures_add(fabric, plan, failed, &ports);
 
-	if (!status) {
-		*broken = pm_fabric_clone(fabric);
-		if (!*broken)
-			status = cli_fail(EXIT_INPUT, "out of memory");
-	}
+	*broken = status ? NULL : pm_fabric_clone(fabric);
+	if (!status && !*broken)
+		cli_no_memory();
 	for (uint32_t i = 0; i < ports.num && !status; i++)
 		pm_fabric_cut(*broken, ports.list[i]);
 	free(ports.list);

@@ -136,7 +136,7 @@ static int read_plan(struct pm_plan **plan, json_t **state)
 	int status = EXIT_FINE;
 
 	if (cache_find("plan", &files, &wanted))
-		return cli_fail(EXIT_INPUT, "out of memory");
+		cli_no_memory();
 	if (!files.count)
 		status = cli_fail(EXIT_INPUT, "%s: no such file (name a netlist with -n)",
 				  wanted);

@@ -273,7 +273,7 @@ static int print_json(const struct request *request, const struct pm_fabric *fab
 	size_t length = 0;
 
 	if (pm_text_print(print_netlist, fabric, &text, &length))
-		return cli_fail(EXIT_INPUT, "out of memory");
+		cli_no_memory();
 	object = cli_json_new("generate", 1);
 	more = json_pack("{s:I, s:{s:o, s:o, s:o}, s:s#}", "seed",
 			 (json_int_t)request->degrade.seed, "left_out", "switches",
@@ -307,16 +307,16 @@ static int write_fabric(const struct request *request)
 	struct pm_error err;
 	int status = make_fabric(&request->config, &fabric), rc;
 
-	if (!status) {
-		degraded = pm_fabric_clone(fabric);
-		if (!degraded)
-			status = cli_fail(EXIT_INPUT, "out of memory");
-	}
-	rc = status ? 0 : pm_degrade_apply(&request->degrade, degraded, &err);
-	if (rc)
+	if (status)
+		return status;
+	degraded = pm_fabric_clone(fabric);
+	if (!degraded)
+		cli_no_memory();
+	rc = pm_degrade_apply(&request->degrade, degraded, &err);
+	if (rc) {
 		status = cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE,
 				  "--degrade: %s", err.text);
-	if (!status) {
+	} else {
 		find_left_out(fabric, degraded, &left_out);
 		if (request->degraded && !request->output.quiet)
 			print_left_out(&left_out, request->degrade.seed);

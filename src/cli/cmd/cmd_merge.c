@@ -27,7 +27,7 @@ static int check_shard(struct whole *whole, const struct settings *settings,
 		json_incref(settings->json);
 		whole->present = calloc(settings->num_shards, sizeof(*whole->present));
 		if (!whole->present)
-			return cli_fail(EXIT_INPUT, "out of memory");
+			cli_no_memory();
 	}
 	if (settings->num_shards != whole->settings.num_shards ||
 	    !json_equal(settings->json, whole->settings.json))
@@ -57,7 +57,7 @@ static int add_shard(void *to, json_t *object, const char *path)
 	else
 		status = check_shard(whole, &settings, path);
 	if (!status && pm_failure_summary_merge(&whole->summary, &summary))
-		status = cli_fail(EXIT_INPUT, "out of memory");
+		cli_no_memory();
 	pm_failure_summary_free(&summary);
 	json_decref(settings.json);
 	return status;

@@ -221,12 +221,11 @@ int cmd_plan(int argc, char **argv)
 		.failed.list = calloc((size_t)argc, sizeof(char *)),
 	};
 	struct pm_fabric *fabric = NULL;
-	int status = -1;
+	int status;
 
 	if (!request.failed.list)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	if (status < 0)
-		status = cli_command_read(&command, argc, argv, &request);
+		cli_no_memory();
+	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0)
 		status = check_request(&request);
 	if (status < 0) {

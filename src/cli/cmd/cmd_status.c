@@ -141,7 +141,7 @@ static int show_all(const struct request *request, time_t *old)
 	int status;
 
 	if (cache_find("state", &paths, &wanted))
-		return cli_fail(EXIT_INPUT, "out of memory");
+		cli_no_memory();
 	if (!paths.count)
 		status = cli_fail(EXIT_INPUT, "%s: no such file", wanted);
 	else if (paths.count > 1 && request->expect)

@@ -387,21 +387,19 @@ static int make_table(const struct pm_fabric *fabric, const struct pm_fabric *br
 		goto out;
 	stride = pm_routes_stride(routes);
 	held = calloc(plan->topology->num_switches, stride);
-	if (held && new_state(&before, plan, routes, &detours) &&
-	    new_state(&after, plan, routes, &detours)) {
-		route_state(&before, fabric, fabric, sw);
-		for (uint32_t i = 0; i < plan->topology->num_switches; i++)
-			memcpy(held + i * stride, pm_routes_table(routes, i), stride);
-		route_state(&after, fabric, broken, sw);
-		count_changes(&after, held);
-		if (request->output.json)
-			status = print_table(&before, &after, fabric, request, sw,
-					     json_incref(multicast));
-		else if (!request->output.quiet)
-			print_loads(&before, &after, sw, multicast);
-	} else {
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	}
+	if (!held || !new_state(&before, plan, routes, &detours) ||
+	    !new_state(&after, plan, routes, &detours))
+		cli_no_memory();
+	route_state(&before, fabric, fabric, sw);
+	for (uint32_t i = 0; i < plan->topology->num_switches; i++)
+		memcpy(held + i * stride, pm_routes_table(routes, i), stride);
+	route_state(&after, fabric, broken, sw);
+	count_changes(&after, held);
+	if (request->output.json)
+		status = print_table(&before, &after, fabric, request, sw,
+				     json_incref(multicast));
+	else if (!request->output.quiet)
+		print_loads(&before, &after, sw, multicast);
 out:
 	free_state(&before);
 	free_state(&after);
@@ -468,7 +466,7 @@ int cmd_table(int argc, char **argv)
 	int status;
 
 	if (!request.failed.list)
-		return cli_fail(EXIT_INPUT, "out of memory");
+		cli_no_memory();
 	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0 && cli_groups_misused(&request.groups))
 		status = cli_command_misused(&command,

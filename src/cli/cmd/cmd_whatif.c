@@ -351,16 +351,15 @@ static void show_progress(uint64_t done, uint64_t count, void *context)
 
 /*
  * Names the rows of a summary, and the hosts that each of them cuts off. For these the
- * failure is tried once more. Returns an exit status.
+ * failure is tried once more.
  */
-static int name_rows(const struct pm_failures *failures, struct pm_whatif *whatif,
-		     struct pm_failure_summary *summary, struct names *names)
+static void name_rows(const struct pm_failures *failures, struct pm_whatif *whatif,
+		      struct pm_failure_summary *summary, struct names *names)
 {
 	struct pm_whatif_result ignored;
 	struct pm_ports ports = {0};
-	int status = EXIT_FINE;
 
-	for (uint32_t i = 0; i < summary->num_rows && !status; i++) {
+	for (uint32_t i = 0; i < summary->num_rows; i++) {
 		struct pm_row *row = &summary->row[i];
 
 		ports.num = 0;
@@ -371,10 +370,9 @@ static int name_rows(const struct pm_failures *failures, struct pm_whatif *whati
 		    pm_whatif_fail(whatif, ports.list, ports.num, &ignored, NULL) ||
 		    names_add(names, cli_failures_json(failures, row->number),
 			      cut_off_json(failures->fabric, whatif)))
-			status = cli_fail(EXIT_INPUT, "out of memory");
+			cli_no_memory();
 	}
 	free(ports.list);
-	return status;
 }
 
 /* Tries all these failures and names the worst; returns an exit status. */
@@ -399,7 +397,10 @@ static int run_sweep(const struct request *request, const struct pm_failures *fa
 	cli_progress_begin(&progress, request->output.quiet);
 	rc = pm_failure_sweep_run(&sweep, whatif, summary, &err);
 	cli_progress_end(&progress);
-	return rc ? cli_refuse(&err) : name_rows(failures, whatif, summary, names);
+	if (rc)
+		return cli_refuse(&err);
+	name_rows(failures, whatif, summary, names);
+	return EXIT_FINE;
 }
 
 static int sweep_all(const struct pm_fabric *fabric, const struct request *request,
@@ -423,9 +424,7 @@ static int sweep_all(const struct pm_fabric *fabric, const struct request *reque
 	settings.total = failures.count;
 	settings.json = sweep_settings_json(fabric, request, config,
 					    pm_whatif_before(whatif), failures.count);
-	status = settings.json
-			 ? run_sweep(request, &failures, config, whatif, &summary, &names)
-			 : cli_fail(EXIT_INPUT, "out of memory");
+	status = run_sweep(request, &failures, config, whatif, &summary, &names);
 	if (!status && request->output.json)
 		status = cli_json_print(summary_json(&summary, &names, &settings));
 	else if (!status && request->csv)
@@ -638,7 +637,7 @@ int cmd_whatif(int argc, char **argv)
 	int status;
 
 	if (!request.failed.list)
-		return cli_fail(EXIT_INPUT, "out of memory");
+		cli_no_memory();
 	status = read_options(argc, argv, &request);
 	if (status < 0)
 		status = run_whatif(argv[optind], &request);

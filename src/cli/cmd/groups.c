@@ -180,23 +180,20 @@ int cli_groups_read(const char *path, const struct pm_fabric *fabric,
 		rc = cli_groups_parse(text, length, pm_textfile_name(path), fabric, plan,
 				      groups, &err);
 	free(text);
-	if (rc == -ENOMEM)
-		return cli_fail(EXIT_INPUT, "out of memory");
 	return rc ? cli_refuse(&err) : EXIT_FINE;
 }
 
 /* Adds IPoIB's broadcast group, which is made first: all end ports of hosts. */
-static int add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
-		     struct cli_groups *groups)
+static void add_ipoib(const struct pm_fabric *fabric, const struct pm_plan *plan,
+		      struct cli_groups *groups)
 {
 	int rc = 0;
 
 	for (uint32_t i = fabric->num_switches; i < fabric->num_nodes && !rc; i++)
 		if (fabric->nodes[i].type == PM_CA && !pm_is_aggregation_node(fabric, i))
 			rc = add_members_of(fabric, plan, PM_MLID_FIRST, i, groups);
-	if (!rc)
-		rc = make_groups(groups);
-	return rc ? cli_fail(EXIT_INPUT, "out of memory") : EXIT_FINE;
+	if (rc || make_groups(groups))
+		cli_no_memory();
 }
 
 /* ---- Options ---- */
@@ -216,6 +213,8 @@ int cli_groups_get(const struct cli_group_options *options,
 		   const struct pm_fabric *fabric, const struct pm_plan *plan,
 		   struct cli_groups *groups)
 {
-	return options->ipoib ? add_ipoib(fabric, plan, groups)
-			      : cli_groups_read(options->file, fabric, plan, groups);
+	if (!options->ipoib)
+		return cli_groups_read(options->file, fabric, plan, groups);
+	add_ipoib(fabric, plan, groups);
+	return EXIT_FINE;
 }

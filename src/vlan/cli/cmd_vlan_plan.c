@@ -409,12 +409,11 @@ int cmd_plan(int argc, char **argv)
 		.failed.list = calloc((size_t)argc, sizeof(char *)),
 	};
 	struct pm_fabric *fabric = NULL;
-	int status = -1;
+	int status;
 
 	if (!request.vlan.untagged.list || !request.failed.list)
-		status = cli_fail(EXIT_INPUT, "out of memory");
-	if (status < 0)
-		status = cli_command_read(&command, argc, argv, &request);
+		cli_no_memory();
+	status = cli_command_read(&command, argc, argv, &request);
 	if (status < 0) {
 		request.vlan.folder = argv[optind + 1];
 		status = cli_fabric_read(argv[optind], &request.fabric, &fabric);
