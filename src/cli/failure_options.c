@@ -128,12 +128,9 @@ typedef const char *name_of(const struct pm_fabric *fabric, uint32_t node);
 static char *name_link(const struct pm_fabric *fabric, uint32_t port, name_of *name)
 {
 	const struct pm_port *a = &fabric->ports[port], *b = &fabric->ports[a->peer];
-	char *text;
 
-	if (asprintf(&text, "%s[%u]-%s[%u]", name(fabric, a->node), a->num,
-		     name(fabric, b->node), b->num) < 0)
-		cli_no_memory();
-	return text;
+	return cli_text_make("%s[%u]-%s[%u]", name(fabric, a->node), a->num,
+			     name(fabric, b->node), b->num);
 }
 
 json_t *cli_link_json(const struct pm_fabric *fabric, uint32_t port)

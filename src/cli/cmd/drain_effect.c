@@ -3,7 +3,7 @@
 #include "drain_effect.h"
 
 #include "json.h"
-#include "output.h"
+#include "text.h"
 
 #include <portmajor/route/route.h>
 
@@ -139,16 +139,15 @@ char *drain_effect_text(const struct pm_plan *plan, const struct drain_effect *e
 			? ((double)effect->load_after / (double)effect->load_before - 1) *
 				  100
 			: 0;
-	char uplinks[512] = "leaves keep all uplinks", *text;
+	char uplinks[512] = "leaves keep all uplinks";
 
 	if (effect->leaf != PM_NONE)
 		snprintf(uplinks, sizeof(uplinks),
 			 "leaves keep at least %u of %u uplinks (%s)", effect->kept,
 			 effect->of, pm_fabric_label(plan->topology, effect->leaf));
-	if (asprintf(&text, "busiest link %" PRIu64 " -> %" PRIu64 " flows (%+.1f%%); %s",
-		     effect->load_before, effect->load_after, more, uplinks) < 0)
-		cli_no_memory();
-	return text;
+	return cli_text_make("busiest link %" PRIu64 " -> %" PRIu64
+			     " flows (%+.1f%%); %s",
+			     effect->load_before, effect->load_after, more, uplinks);
 }
 
 json_t *drain_effect_describe(const struct pm_plan *plan,

@@ -6,6 +6,7 @@
 #include "json.h"
 #include "outfile.h"
 #include "output.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +35,9 @@ static void add_master(struct cli_masters *masters, const char *file, const char
 
 	master->root = root;
 	master->state = strdup(file);
-	if (!master->state ||
-	    asprintf(&master->request, "%.*s/%s", folder, file, name) < 0)
+	if (!master->state)
 		cli_no_memory();
+	master->request = cli_text_make("%.*s/%s", folder, file, name);
 }
 
 int cli_masters_find(const char *name, bool shadow, struct cli_masters *masters)

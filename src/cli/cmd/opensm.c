@@ -3,6 +3,7 @@
 #include "opensm.h"
 
 #include "output.h"
+#include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,16 +23,13 @@
 char *opensm_find(void)
 {
 	const char *path = getenv("PATH");
-	char *folders, *rest, *folder, *program = NULL;
+	char *folders = cli_text_make("%s:%s", path ? path : "", OTHER_FOLDERS);
+	char *rest = folders, *folder, *program = NULL;
 
-	if (asprintf(&folders, "%s:%s", path ? path : "", OTHER_FOLDERS) < 0)
-		cli_no_memory();
-	rest = folders;
 	while (!program && (folder = strsep(&rest, ":"))) {
 		if (!*folder)
 			continue;
-		if (asprintf(&program, "%s/opensm", folder) < 0)
-			cli_no_memory();
+		program = cli_text_make("%s/opensm", folder);
 		if (access(program, X_OK)) {
 			free(program);
 			program = NULL;

@@ -7,6 +7,7 @@
 #include "ends.h"
 #include "json.h"
 #include "missing_output.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -77,8 +78,7 @@ append(char **text, const char *format, ...)
 	if (vasprintf(&more, format, args) < 0)
 		cli_no_memory();
 	va_end(args);
-	if (asprintf(&both, "%s%s", *text ? *text : "", more) < 0)
-		cli_no_memory();
+	both = cli_text_make("%s%s", *text ? *text : "", more);
 	free(more);
 	free(*text);
 	*text = both;

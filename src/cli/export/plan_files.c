@@ -3,6 +3,7 @@
 #include "outfile.h"
 #include "output.h"
 #include "plan_command.h"
+#include "text.h"
 
 #include <portmajor/analysis/lft_diff.h>
 
@@ -181,10 +182,8 @@ static int write_ibdmchk(const char *folder, const struct plan_source *s)
 	if (mkdir(folder, 0777) && errno != EEXIST)
 		return cli_fail(EXIT_INPUT, "%s: %s", folder, strerror(errno));
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !status; i++) {
-		char *path;
+		char *path = cli_text_make("%s/%s", folder, files[i].name);
 
-		if (asprintf(&path, "%s/%s", folder, files[i].name) < 0)
-			return cli_fail(EXIT_INPUT, "out of memory");
 		status = cli_outfile_write(path, files[i].print, s);
 		free(path);
 	}

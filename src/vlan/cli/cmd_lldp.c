@@ -84,23 +84,17 @@ static char *end_name(const struct cabling *c, uint32_t port)
 	uint32_t node = c->fabric->ports[port].node;
 	char *name =
 		is_switch(c, node) ? cli_port_name(c->fabric, port, c->pattern) : NULL;
-	char *text;
+	char *text = cli_text_make("%s%s%s", pm_fabric_name(c->fabric, node),
+				   name ? " " : "", name ? name : "");
 
-	if (asprintf(&text, "%s%s%s", pm_fabric_name(c->fabric, node), name ? " " : "",
-		     name ? name : "") < 0)
-		cli_no_memory();
 	free(name);
 	return text;
 }
 
 static char *neighbour_name(const struct lldp_neighbour *n)
 {
-	char *text;
-
-	if (asprintf(&text, "%s%s%s", n->name ? n->name : n->id, *n->port ? " " : "",
-		     n->port) < 0)
-		cli_no_memory();
-	return text;
+	return cli_text_make("%s%s%s", n->name ? n->name : n->id, *n->port ? " " : "",
+			     n->port);
 }
 
 /* ---- Findings ---- */

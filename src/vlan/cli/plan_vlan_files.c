@@ -5,6 +5,7 @@
 #include "output.h"
 #include "plan_vlan.h"
 #include "port_names.h"
+#include "text.h"
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/fabric/mac.h>
@@ -139,12 +140,10 @@ static int check_port(const struct vlan_job *job, uint32_t port)
 /* The name of a switch's file; the caller frees it. */
 static char *file_name(const struct vlan_job *job, uint32_t sw, const char *suffix)
 {
-	char *path, *name;
+	char *path = cli_text_make("%s/%s%s", job->request->folder,
+				   pm_fabric_name(job->fabric, sw), suffix);
+	char *name = path + strlen(job->request->folder) + 1;
 
-	if (asprintf(&path, "%s/%s%s", job->request->folder,
-		     pm_fabric_name(job->fabric, sw), suffix) < 0)
-		cli_no_memory();
-	name = path + strlen(job->request->folder) + 1;
 	for (char *c = name; *c; c++)
 		if (!is_plain((char[]){*c, 0}, "._+-"))
 			*c = '_';
@@ -352,15 +351,14 @@ static void print_others(FILE *file, const struct vlan_job *job, const char *nam
 static void print_bridge_port(FILE *file, const struct vlan_job *job, uint32_t port,
 			      struct port_vlans *p)
 {
-	char *name = port_name(job, port), *add;
+	char *name = port_name(job, port);
+	char *add = cli_text_make("vlan add dev %s vid ", name);
 
 	find_vlans(job, port, p);
 	print_others(file, job, name, p);
 	if (p->untagged != PM_NONE)
 		fprintf(file, "vlan add dev %s vid %" PRIu32 " pvid untagged\n", name,
 			job->request->first + p->untagged);
-	if (asprintf(&add, "vlan add dev %s vid ", name) < 0)
-		cli_no_memory();
 	print_runs(file, job, p->tagged, add, "", "\n");
 	free(add);
 	free(name);
@@ -484,12 +482,9 @@ static int write_json(FILE *file, const void *arg)
 
 static int write_named(const struct vlan_job *job, const char *name, pm_print *print)
 {
-	char *path;
-	int status;
+	char *path = cli_text_make("%s/%s", job->request->folder, name);
+	int status = cli_outfile_write(path, print, job);
 
-	if (asprintf(&path, "%s/%s", job->request->folder, name) < 0)
-		cli_no_memory();
-	status = cli_outfile_write(path, print, job);
 	free(path);
 	return status;
 }
@@ -520,11 +515,9 @@ static int write_switches(const struct vlan_job *job)
 /* Removes the file of an earlier plan's changes: it would be taken for this table's. */
 static int remove_changes(const struct vlan_job *job)
 {
+	char *path = cli_text_make("%s/hosts.diff", job->request->folder);
 	int status = EXIT_FINE;
-	char *path;
 
-	if (asprintf(&path, "%s/hosts.diff", job->request->folder) < 0)
-		cli_no_memory();
 	if (unlink(path) && errno != ENOENT)
 		status = cli_fail(EXIT_INPUT, "%s: %s", path, strerror(errno));
 	free(path);

@@ -2,6 +2,7 @@
 /* Reads the hosts' addresses and their previous table. */
 #include "output.h"
 #include "plan_vlan.h"
+#include "text.h"
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/fabric/mac.h>
@@ -22,17 +23,12 @@ char *vlan_host_name(const struct vlan_job *job, uint32_t host)
 	const struct pm_node *node = host_node(job, host);
 	const char *name = job->fabric->names + node->name;
 	uint32_t cables = 0;
-	char *text;
-	int rc;
 
 	for (uint32_t i = 1; i <= node->num_ports; i++)
 		cables += job->fabric->ports[node->first_port + i].peer != PM_NONE;
-	rc = cables > 1 ? asprintf(&text, "%s[%u]", name,
-				   job->fabric->ports[job->vlans.hosts[host]].num)
-			: asprintf(&text, "%s", name);
-	if (rc < 0)
-		cli_no_memory();
-	return text;
+	return cables > 1 ? cli_text_make("%s[%u]", name,
+					  job->fabric->ports[job->vlans.hosts[host]].num)
+			  : cli_text_make("%s", name);
 }
 
 /* ---- Addresses ---- */
