@@ -147,10 +147,9 @@ static int read_plan(struct pm_plan **plan, json_t **state)
 	else if (pm_plan_file_read(files.path[0], plan, &err))
 		status = cli_refuse(&err);
 	if (!status) {
-		if (asprintf(&path, "%.*sstate",
-			     (int)(strlen(files.path[0]) - strlen("plan")),
-			     files.path[0]) < 0)
-			cli_no_memory();
+		path = cli_text_make("%.*sstate",
+				     (int)(strlen(files.path[0]) - strlen("plan")),
+				     files.path[0]);
 		*state = cli_json_load(path);
 		free(path);
 	}
@@ -206,15 +205,14 @@ static void close_place(struct place *place)
 static char *find_user(void)
 {
 	static const char *const variables[] = {"SUDO_USER", "LOGNAME", "USER"};
-	char *name;
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
 		const char *user = getenv(variables[i]);
 
 		if (user && *user)
-			return strdup(user);
+			return cli_text_make("%s", user);
 	}
-	return asprintf(&name, "uid:%u", (unsigned int)getuid()) < 0 ? NULL : name;
+	return cli_text_make("uid:%u", (unsigned int)getuid());
 }
 
 /* Adds the time, user and reason to new drains. */
@@ -222,8 +220,6 @@ static void note_new(struct pm_drains *drains, uint32_t first, const char *reaso
 {
 	char *user = find_user();
 
-	if (!user)
-		cli_no_memory();
 	for (uint32_t i = first; i < drains->num; i++)
 		if (pm_drains_note(drains, i, (uint64_t)time(NULL), user, reason, NULL))
 			cli_no_memory();
@@ -294,8 +290,7 @@ static bool is_named(const char *text, const char *name, unsigned int num, bool 
 
 	if (named || !num)
 		return named;
-	if (asprintf(&with_port, "%s:%u", name, num) < 0)
-		cli_no_memory();
+	with_port = cli_text_make("%s:%u", name, num);
 	named = pattern ? !fnmatch(text, with_port, 0) : !strcmp(text, with_port);
 	free(with_port);
 	return named;
@@ -400,33 +395,45 @@ static bool merge_drained(json_t *list, const json_t *more)
 	return true;
 }
 
-/* Reads the drains that running OpenSMs follow; false if unknown, or not the same. */
-static bool read_followed(json_t **list, bool *running)
+/* The states of all running OpenSMs, in a new array. */
+static json_t *read_running(void)
 {
+	json_t *states = json_array();
 	struct cache_paths files;
-	bool same = true;
 	char *wanted;
 
-	*list = NULL;
-	*running = false;
 	if (cache_find("state", &files, &wanted))
 		cli_no_memory();
 	for (size_t i = 0; i < files.count; i++) {
 		json_t *root = cli_json_load(files.path[i]);
-		json_t *its = json_object_get(json_object_get(root, "drained"), "list");
 
 		if (json_is_true(json_object_get(root, "running")) &&
-		    !cache_is_left(files.path[i])) {
-			*running = true;
-			if (!*list)
-				*list = json_incref(its);
-			else
-				same = same && merge_drained(*list, its);
-		}
+		    !cache_is_left(files.path[i]))
+			json_array_append(states, root);
 		json_decref(root);
 	}
 	free(wanted);
 	cache_paths_free(&files);
+	return states;
+}
+
+/* Reads the drains that running OpenSMs follow; false if unknown, or not the same. */
+static bool read_followed(json_t **list)
+{
+	json_t *states = read_running(), *state;
+	bool same = true;
+	size_t i;
+
+	*list = NULL;
+	json_array_foreach(states, i, state) {
+		json_t *its = json_object_get(json_object_get(state, "drained"), "list");
+
+		if (!*list)
+			*list = json_incref(its);
+		else
+			same = same && merge_drained(*list, its);
+	}
+	json_decref(states);
 	return same && json_is_array(*list);
 }
 
@@ -464,10 +471,7 @@ static bool is_followed(const json_t *list, const struct pm_drains *drains)
 static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_t **list)
 {
 	for (uint64_t looks = wait_s * UINT64_C(1000000) / POLL_US;; looks--) {
-		bool running;
-
-		if (read_followed(list, &running) && running &&
-		    is_followed(*list, drains))
+		if (read_followed(list) && is_followed(*list, drains))
 			return true;
 		if (!looks)
 			return false;
@@ -590,22 +594,13 @@ static int write_drains(FILE *file, const void *arg)
 /* Whether an OpenSM runs in shadow mode, and so follows no drain. */
 static bool is_in_shadow(void)
 {
-	struct cache_paths files;
+	json_t *states = read_running(), *state;
 	bool shadow = false;
-	char *wanted;
+	size_t i;
 
-	if (cache_find("state", &files, &wanted))
-		cli_no_memory();
-	for (size_t i = 0; i < files.count; i++) {
-		json_t *root = cli_json_load(files.path[i]);
-
-		shadow = shadow || (json_is_true(json_object_get(root, "running")) &&
-				    json_is_object(json_object_get(root, "shadow")) &&
-				    !cache_is_left(files.path[i]));
-		json_decref(root);
-	}
-	free(wanted);
-	cache_paths_free(&files);
+	json_array_foreach(states, i, state)
+		shadow = shadow || json_is_object(json_object_get(state, "shadow"));
+	json_decref(states);
 	return shadow;
 }
 
