@@ -5,61 +5,31 @@
 
 static const struct cli_option options[] = {{0}};
 
+#define DEVICE_COMMAND(usage, operands, text)                                            \
+	{                                                                                \
+		.synopsis = (usage), .about = (text), .options = options,                \
+		.min_operands = (operands), .max_operands = (operands)                   \
+	}
+
 static const struct cli_command commands[DEVICE_ACTIONS] = {
-	[DEVICE_LOAD] =
-		{
-			.synopsis = "load DEVICE TABLE",
-			.about =
-				"Puts the program on a device, with a host table as `portmajor-vlan plan` writes it.",
-			.options = options,
-			.min_operands = 2,
-			.max_operands = 2,
-		},
-	[DEVICE_REPLACE] =
-		{
-			.synopsis = "replace DEVICE TABLE",
-			.about =
-				"Gives the program on a device another host table, at once, while traffic runs.",
-			.options = options,
-			.min_operands = 2,
-			.max_operands = 2,
-		},
-	[DEVICE_UPDATE] =
-		{
-			.synopsis = "update DEVICE CHANGES",
-			.about =
-				"Changes lines of the host table that is in force, at once: CHANGES is the hosts.diff of `portmajor-vlan plan --diff`.",
-			.options = options,
-			.min_operands = 2,
-			.max_operands = 2,
-		},
-	[DEVICE_SHOW] =
-		{
-			.synopsis = "show DEVICE",
-			.about =
-				"Prints the host table's size and sum, and counters of frames.",
-			.options = options,
-			.min_operands = 1,
-			.max_operands = 1,
-		},
-	[DEVICE_STATUS] =
-		{
-			.synopsis = "status DEVICE",
-			.about =
-				"Tells whether the program on a device does its work: exit status 1 and a line for each finding if not.",
-			.options = options,
-			.min_operands = 1,
-			.max_operands = 1,
-		},
-	[DEVICE_REMOVE] =
-		{
-			.synopsis = "remove DEVICE",
-			.about =
-				"Takes the program off a device, and has its cards receive as before.",
-			.options = options,
-			.min_operands = 1,
-			.max_operands = 1,
-		},
+	[DEVICE_LOAD] = DEVICE_COMMAND(
+		"load DEVICE TABLE", 2,
+		"Puts the program on a device, with a host table as `portmajor-vlan plan` writes it."),
+	[DEVICE_REPLACE] = DEVICE_COMMAND(
+		"replace DEVICE TABLE", 2,
+		"Gives the program on a device another host table, at once, while traffic runs."),
+	[DEVICE_UPDATE] = DEVICE_COMMAND(
+		"update DEVICE CHANGES", 2,
+		"Changes lines of the host table that is in force, at once: CHANGES is the hosts.diff of `portmajor-vlan plan --diff`."),
+	[DEVICE_SHOW] = DEVICE_COMMAND(
+		"show DEVICE", 1,
+		"Prints the host table's size and sum, and counters of frames."),
+	[DEVICE_STATUS] = DEVICE_COMMAND(
+		"status DEVICE", 1,
+		"Tells whether the program on a device does its work: exit status 1 and a line for each finding if not."),
+	[DEVICE_REMOVE] = DEVICE_COMMAND(
+		"remove DEVICE", 1,
+		"Takes the program off a device, and has its cards receive as before."),
 };
 
 static int run_action(enum device_action action, int argc, char **argv)
