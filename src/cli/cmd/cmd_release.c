@@ -70,10 +70,7 @@ static const struct cli_option options[] = {
 	{0, "all", NULL,
 	 "all links on hold, and a fabric that is left to another engine for a while",
 	 CLI_MEMBER(struct settle_request, all)},
-	{0, "wait", "SECONDS", "wait until the plugin has followed, at most so long",
-	 CLI_MEMBER(struct settle_request, wait_s), .high = 86400},
-	CLI_OUTPUT(struct settle_request, output, "print nothing but errors",
-		   "print JSON, see docs/json.md"),
+	{.include = settle_options},
 	{0},
 };
 
@@ -91,11 +88,5 @@ static const struct cli_command command = {
 
 int cmd_release(int argc, char **argv)
 {
-	struct settle_request request = {0};
-	int status = cli_command_read(&command, argc, argv, &request);
-
-	if (status < 0 && request.all && optind < argc)
-		status = cli_command_misused(&command, "--all excludes operands");
-	request.operands = argv + optind;
-	return status < 0 ? settle_run(&kind, &request) : status;
+	return settle_run(&kind, &command, argc, argv);
 }

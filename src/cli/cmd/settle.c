@@ -127,7 +127,7 @@ static int show_matters(const struct settle *settle, const struct cli_masters *m
 	return EXIT_FINE;
 }
 
-int settle_run(const struct settle_kind *kind, const struct settle_request *request)
+static int settle(const struct settle_kind *kind, const struct settle_request *request)
 {
 	const struct settle settle = {kind, request};
 	bool changes = *request->operands || request->all, done;
@@ -144,4 +144,24 @@ int settle_run(const struct settle_kind *kind, const struct settle_request *requ
 	}
 	cli_masters_free(&masters);
 	return status;
+}
+
+const struct cli_option settle_options[] = {
+	{0, "wait", "SECONDS", "wait until the plugin has followed, at most so long",
+	 CLI_MEMBER(struct settle_request, wait_s), .high = 86400},
+	CLI_OUTPUT(struct settle_request, output, "print nothing but errors",
+		   "print JSON, see docs/json.md"),
+	{0},
+};
+
+int settle_run(const struct settle_kind *kind, const struct cli_command *command,
+	       int argc, char **argv)
+{
+	struct settle_request request = {0};
+	int status = cli_command_read(command, argc, argv, &request);
+
+	if (status < 0 && request.all && optind < argc)
+		status = cli_command_misused(command, "--all excludes operands");
+	request.operands = argv + optind;
+	return status < 0 ? settle(kind, &request) : status;
 }

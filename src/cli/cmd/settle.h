@@ -38,6 +38,9 @@ struct settle_request {
 	char **operands; /* NULL is the last */
 };
 
+/* Rows of both commands behind that of --all. */
+extern const struct cli_option settle_options[];
+
 /* A request to one OpenSM. */
 struct settle_chosen {
 	bool all;
@@ -45,10 +48,11 @@ struct settle_chosen {
 };
 
 /*
- * Writes a request if there are operands or `all`, waits as requested, and lists the
- * matters that remain. An exit status: EXIT_FINDINGS if some are open, unless a request
- * is not waited for.
+ * Runs a command: writes a request if there are operands or `all`, waits as requested,
+ * and lists the matters that remain. An exit status: EXIT_FINDINGS if some are open,
+ * unless a request is not waited for.
  */
-int settle_run(const struct settle_kind *kind, const struct settle_request *request);
+int settle_run(const struct settle_kind *kind, const struct cli_command *command,
+	       int argc, char **argv);
 
 #endif
