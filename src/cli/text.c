@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +18,7 @@ void cli_text_put(const char *text)
 		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
-static void print_date(json_int_t seconds)
+void cli_text_date(FILE *out, json_int_t seconds)
 {
 	time_t when = (time_t)seconds;
 	struct tm local;
@@ -27,7 +26,7 @@ static void print_date(json_int_t seconds)
 
 	if (localtime_r(&when, &local))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
-	fputs(text, stdout);
+	fputs(text, out);
 }
 
 /* The member at a path such as "a.b}" or "a.b|"; NULL: none. A member of null is null. */
@@ -71,7 +70,7 @@ static void print_member(const json_t *object, const char *spec)
 	else if (digits)
 		printf("%*.*f", width, digits, json_number_value(value));
 	else if (*mark == '@')
-		print_date(json_integer_value(value));
+		cli_text_date(stdout, json_integer_value(value));
 	else if (*mark == '#' && json_is_array(value))
 		printf("%*zu", width, json_array_size(value));
 	else if (*mark == '#' || json_is_integer(value))

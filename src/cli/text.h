@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /*
  * Prints `text` to stdout with members of an object in it:
@@ -29,6 +30,9 @@ void cli_text_print(const json_t *object, const char *text);
 
 /* Prints text from a fabric, without characters that control a terminal. */
 void cli_text_put(const char *text);
+
+/* Prints seconds since 1970 as local time. */
+void cli_text_date(FILE *out, json_int_t seconds);
 
 /* The number of things, and the names of the first: "s0, s1:4, ..". */
 struct cli_names {

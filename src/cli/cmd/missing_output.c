@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define NAMED 8 /* parts in a line */
 
@@ -52,17 +51,6 @@ static char *name_with_hosts(const json_t *part)
 }
 
 /* ---- Text ---- */
-
-static void print_since(FILE *out, json_int_t seconds)
-{
-	time_t when = (time_t)seconds;
-	struct tm local;
-	char text[32] = "?";
-
-	if (localtime_r(&when, &local))
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
-	fputs(text, out);
-}
 
 /*
  * Lists the parts that are not acknowledged. Returns their number; *from and *to: since
@@ -111,11 +99,11 @@ char *cli_missing_finding(const json_t *missing)
 		fprintf(out, ", %" JSON_INTEGER_FORMAT " links", links);
 	if (count) {
 		fputs(", since ", out);
-		print_since(out, from);
+		cli_text_date(out, from);
 	}
 	if (from != to) {
 		fputs(", the last since ", out);
-		print_since(out, to);
+		cli_text_date(out, to);
 	}
 	if (fclose(out))
 		cli_no_memory();
