@@ -50,7 +50,6 @@ uint32_t cli_tables_plane(const struct pm_plan *plan, uint32_t p)
 
 int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *port)
 {
-	const struct pm_node *n;
 	struct pm_error err;
 	uint32_t node;
 	int rc;
@@ -61,11 +60,10 @@ int cli_tables_sm(const struct pm_fabric *fabric, const char *name, uint32_t *po
 	rc = pm_failures_find_node(fabric, NULL, "--sm", name, &node, &err);
 	if (rc)
 		return cli_fail(rc == -EINVAL ? EXIT_USAGE : EXIT_INPUT, "%s", err.text);
-	n = &fabric->nodes[node];
-	*port = n->first_port;
+	*port = fabric->nodes[node].first_port;
 	if (node < fabric->num_switches)
 		return EXIT_FINE;
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++) {
+	pm_for_each_port(i, fabric, node) {
 		uint32_t peer = pm_fabric_peer_node(fabric, i);
 
 		if (peer == PM_NONE || peer >= fabric->num_switches)

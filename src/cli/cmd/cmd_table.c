@@ -142,10 +142,9 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 			  uint32_t sw)
 {
 	const struct pm_fabric *topology = before->plan->topology;
-	const struct pm_node *n = &topology->nodes[sw];
 	json_t *list = json_array();
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, topology, sw)
 		if (pm_fabric_peer_node(topology, i) != PM_NONE)
 			json_array_append_new(list, port_loads_json(before, after, i));
 	return list;
@@ -155,14 +154,11 @@ static json_t *list_ports(const struct state *before, const struct state *after,
 static json_t *list_hosts(const struct state *before, uint32_t sw)
 {
 	const struct pm_fabric *topology = before->plan->topology;
-	const struct pm_node *n = &topology->nodes[sw];
 	json_t *list = json_array();
 
-	for (uint32_t p = 1; p <= n->num_ports; p++) {
-		if (!topology->ports[n->first_port + p].host)
-			continue;
-		json_array_append_new(list, json_integer(p));
-	}
+	pm_for_each_port(i, topology, sw)
+		if (topology->ports[i].host)
+			json_array_append_new(list, json_integer(topology->ports[i].num));
 	return list;
 }
 
@@ -170,11 +166,11 @@ static json_t *list_hosts(const struct state *before, uint32_t sw)
 static json_t *list_host_names(const struct state *before, const struct pm_fabric *whole,
 			       uint32_t sw)
 {
-	const struct pm_node *n = &before->plan->topology->nodes[sw];
+	const struct pm_fabric *topology = before->plan->topology;
 	json_t *list = json_array();
 
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
-		if (before->plan->topology->ports[i].host)
+	pm_for_each_port(i, topology, sw)
+		if (topology->ports[i].host)
 			json_array_append_new(
 				list, pm_json_text(pm_fabric_label(
 					      whole, pm_fabric_peer_node(whole, i))));
@@ -287,14 +283,13 @@ static void print_loads(const struct state *before, const struct state *after,
 			uint32_t sw, const json_t *multicast)
 {
 	const struct pm_fabric *topology = before->plan->topology;
-	const struct pm_node *n = &topology->nodes[sw];
 
 	printf("\"%s\": %u entr%s in %u block%s differ%s after the failure\n"
 	       "port  way       before      after  to\n",
 	       pm_fabric_label(topology, sw), after->changed[sw],
 	       after->changed[sw] == 1 ? "y" : "ies", after->blocks[sw],
 	       after->blocks[sw] == 1 ? "" : "s", after->changed[sw] == 1 ? "s" : "");
-	for (uint32_t i = n->first_port + 1; i <= n->first_port + n->num_ports; i++)
+	pm_for_each_port(i, topology, sw)
 		if (pm_fabric_peer_node(topology, i) != PM_NONE)
 			print_port(before, after, i);
 	if (json_is_object(multicast))

@@ -11,21 +11,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const struct pm_node *host_node(const struct vlan_job *job, uint32_t host)
+static uint32_t host_node(const struct vlan_job *job, uint32_t host)
 {
-	const struct pm_fabric *fabric = job->fabric;
-
-	return &fabric->nodes[fabric->ports[job->vlans.hosts[host]].node];
+	return job->fabric->ports[job->vlans.hosts[host]].node;
 }
 
 char *vlan_host_name(const struct vlan_job *job, uint32_t host)
 {
-	const struct pm_node *node = host_node(job, host);
-	const char *name = job->fabric->names + node->name;
+	uint32_t node = host_node(job, host);
+	const char *name = pm_fabric_name(job->fabric, node);
 	uint32_t cables = 0;
 
-	for (uint32_t i = 1; i <= node->num_ports; i++)
-		cables += job->fabric->ports[node->first_port + i].peer != PM_NONE;
+	pm_for_each_port(i, job->fabric, node)
+		cables += job->fabric->ports[i].peer != PM_NONE;
 	return cables > 1 ? cli_text_make("%s[%u]", name,
 					  job->fabric->ports[job->vlans.hosts[host]].num)
 			  : cli_text_make("%s", name);
@@ -128,7 +126,7 @@ static int find_untagged(struct vlan_job *job, const char *wanted)
 			job->vlans.untagged[h] = 1;
 			return EXIT_FINE;
 		}
-		if (!strcmp(job->fabric->names + host_node(job, h)->name, wanted))
+		if (!strcmp(pm_fabric_name(job->fabric, host_node(job, h)), wanted))
 			why = "it has several ports: NAME[PORT] says which";
 	}
 	return cli_fail(EXIT_USAGE, "--untagged %s: %s", wanted, why);
