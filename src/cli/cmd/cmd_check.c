@@ -196,6 +196,12 @@ static json_t *loads_json(const struct pm_check_loads *loads)
 	return list;
 }
 
+static json_t *place_json(const struct judged *j, uint32_t node)
+{
+	return json_pack("{s:o, s:o}", "guid", pm_json_guid(j->fabric->nodes[node].guid),
+			 "name", pm_json_text(pm_fabric_name(j->fabric, node)));
+}
+
 static json_t *credit_loop_json(const struct judged *j)
 {
 	const struct pm_check_credits *credits = &j->found.credits;
@@ -204,12 +210,9 @@ static json_t *credit_loop_json(const struct judged *j)
 	for (uint32_t i = 0; i < credits->length && i < PM_CHECK_CREDIT_LOOP; i++) {
 		const struct pm_port *p = &j->fabric->ports[credits->credit_loop[i]];
 
-		list = pm_json_append(
-			list,
-			json_pack("{s:o, s:o, s:i}", "guid",
-				  pm_json_guid(j->fabric->nodes[p->node].guid), "name",
-				  pm_json_text(pm_fabric_name(j->fabric, p->node)),
-				  "port", p->num));
+		list = pm_json_append(list,
+				      cli_json_join(place_json(j, p->node),
+						    json_pack("{s:i}", "port", p->num)));
 	}
 	return list;
 }
@@ -235,14 +238,8 @@ static json_t *loops_json(const struct judged *j)
 	const struct pm_check_loops *loops = &j->found.loops;
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < loops->length && i < PM_CHECK_LOOP; i++) {
-		uint32_t sw = loops->loop[i];
-
-		list = pm_json_append(
-			list, json_pack("{s:o, s:o}", "guid",
-					pm_json_guid(j->fabric->nodes[sw].guid), "name",
-					pm_json_text(pm_fabric_name(j->fabric, sw))));
-	}
+	for (uint32_t i = 0; i < loops->length && i < PM_CHECK_LOOP; i++)
+		list = pm_json_append(list, place_json(j, loops->loop[i]));
 	return json_pack("{s:I, s:o, s:I, s:o}", "lids", (json_int_t)loops->lids, "lid",
 			 loops->lids ? json_integer(loops->lid) : json_null(), "length",
 			 (json_int_t)loops->length, "switches", list);
@@ -260,9 +257,9 @@ static json_t *unassigned_json(const struct judged *j)
 
 	if (!found->unassigned)
 		return json_null();
-	return json_pack("{s:I, s:o, s:o}", "lid", (json_int_t)found->first_unassigned,
-			 "guid", pm_json_guid(j->fabric->nodes[found->at].guid), "name",
-			 pm_json_text(pm_fabric_name(j->fabric, found->at)));
+	return cli_json_join(
+		json_pack("{s:I}", "lid", (json_int_t)found->first_unassigned),
+		place_json(j, found->at));
 }
 
 static json_t *describe_check(const struct judged *j, const struct request *request)
