@@ -387,9 +387,9 @@ static bool merge_drained(json_t *list, const json_t *more)
 	if (json_array_size(list) != json_array_size(more))
 		return false;
 	json_array_foreach(more, i, item) {
-		const char *state = json_string_value(json_object_get(item, "state"));
+		const char *state = cli_json_text(item, "state");
 
-		if (state && strcmp(state, unknown) != 0)
+		if (*state && strcmp(state, unknown) != 0)
 			json_array_set(list, i, item);
 	}
 	return true;
@@ -446,11 +446,10 @@ static const char *find_state(const json_t *list, const struct pm_drain *d)
 
 	snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
 	json_array_foreach(list, i, item) {
-		const char *has = json_string_value(json_object_get(item, "guid"));
-		const char *state = json_string_value(json_object_get(item, "state"));
+		const char *state = cli_json_text(item, "state");
 
-		if (has && state && !strcmp(has, guid) &&
-		    json_integer_value(json_object_get(item, "port")) == (int)d->num)
+		if (*state && !strcmp(cli_json_text(item, "guid"), guid) &&
+		    cli_json_number(item, "port") == (int)d->num)
 			return state;
 	}
 	return "pending";
@@ -569,7 +568,7 @@ static int show_drained(const struct pm_drains *drains, const struct request *re
 
 	object = describe_drained(drains, list, followed, outcome);
 	json_array_foreach(json_object_get(object, "drained"), i, thing) {
-		const char *state = json_string_value(json_object_get(thing, "state"));
+		const char *state = cli_json_text(thing, "state");
 
 		out = out && !strcmp(state, pm_drain_state_name(PM_DRAIN_OUT));
 		if (!request->output.json && !request->output.quiet)

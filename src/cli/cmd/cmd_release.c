@@ -19,9 +19,9 @@ static json_t *list_damped(const json_t *root)
 /* Whether a link is kept out of paths, or used only as a last path. */
 static bool is_held(const json_t *flap)
 {
-	const char *state = json_string_value(json_object_get(flap, "state"));
+	const char *state = cli_json_text(flap, "state");
 
-	return state && (!strcmp(state, "on-hold") || !strcmp(state, "needed"));
+	return !strcmp(state, "on-hold") || !strcmp(state, "needed");
 }
 
 /* Prints lines "GUID[PORT]", none for all links: several switches may have one name. */

@@ -18,10 +18,8 @@
 /* Whether this state is of an OpenSM that follows requests; root may be NULL. */
 static bool is_followed(const json_t *root, const char *file, bool shadow)
 {
-	const char *sm = json_string_value(json_object_get(root, "sm_state"));
-
-	return json_is_true(json_object_get(root, "running")) && sm &&
-	       !strcmp(sm, "master") &&
+	return json_is_true(json_object_get(root, "running")) &&
+	       !strcmp(cli_json_text(root, "sm_state"), "master") &&
 	       (shadow || !json_is_object(json_object_get(root, "shadow"))) &&
 	       !cache_is_left(file);
 }

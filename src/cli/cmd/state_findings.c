@@ -241,10 +241,9 @@ static void judge_holds(const struct status *status, struct findings *findings)
 	size_t i;
 
 	json_array_foreach(flapping, i, flap) {
-		const char *word = text_of(flap, "state");
+		const char *word = cli_json_text(flap, "state");
 
-		if (!word ||
-		    (strcmp(word, "on-hold") != 0 && strcmp(word, "needed") != 0))
+		if (strcmp(word, "on-hold") != 0 && strcmp(word, "needed") != 0)
 			continue;
 		if (held++ >= NAMED)
 			continue;

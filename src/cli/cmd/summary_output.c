@@ -348,10 +348,8 @@ static int get_number(const json_t *object, const char *name, uint64_t low, uint
 
 static bool is_header_right(json_t *object)
 {
-	const char *schema = json_string_value(json_object_get(object, "schema"));
-	json_int_t version = cli_json_number(object, "version");
-
-	return schema && !strcmp(schema, "portmajor-sweep") && version == VERSION;
+	return !strcmp(cli_json_text(object, "schema"), "portmajor-sweep") &&
+	       cli_json_number(object, "version") == VERSION;
 }
 
 int settings_read(struct settings *settings, json_t *object, char text[SUMMARY_TEXT])

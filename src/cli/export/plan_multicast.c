@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Describes the orders of planes of multicast LIDs. */
+#include "json.h"
 #include "output.h"
 #include "plan_command.h"
 #include "text.h"
@@ -91,10 +92,8 @@ void plan_multicast_print(const json_t *object)
 		       "{large_above|switch|switches} begin with a plane of their own\n");
 	json_array_foreach(json_object_get(object, "blocks"), i, block) {
 		printf("MLIDs 0x%llx-0x%llx, planes:",
-		       (unsigned long long)json_integer_value(
-			       json_object_get(block, "first")),
-		       (unsigned long long)json_integer_value(
-			       json_object_get(block, "last")));
+		       (unsigned long long)cli_json_number(block, "first"),
+		       (unsigned long long)cli_json_number(block, "last"));
 		print_list(json_object_get(block, "planes"));
 		fputs(" first plane of large groups:", stdout);
 		print_list(json_object_get(block, "large"));
