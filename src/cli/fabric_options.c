@@ -60,7 +60,7 @@ const struct cli_option cli_fabric_options[] = {
 	{0},
 };
 
-/* Applies a line of a map, 0xGUID "NAME" or a comment; returns an exit status. */
+/* Applies a line of a map, 0xGUID "NAME" or a comment. */
 static int rename_one(struct pm_fabric *fabric, char *line, const char *path,
 		      unsigned int number)
 {
@@ -87,7 +87,7 @@ static int rename_one(struct pm_fabric *fabric, char *line, const char *path,
 	return EXIT_FINE;
 }
 
-/* Names nodes as the file of --node-name-map has it; returns an exit status. */
+/* Names nodes as the file of --node-name-map has it. */
 static int rename_nodes(struct pm_fabric *fabric, const char *path)
 {
 	int status = EXIT_FINE;

@@ -23,7 +23,7 @@ static bool is_special(const char *path)
 	return !lstat(path, &there) && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
 }
 
-/* Prints to a pipe, a link or a device; returns an exit status. */
+/* Prints to a pipe, a link or a device. */
 static int print_to(const char *path, pm_print *print, const void *arg)
 {
 	FILE *file = fopen(path, "we");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A command's exit status, and its output streams. */
+/*
+ * A command's exit status, and its output streams. A command's own functions that return
+ * int return an exit status unless they say otherwise.
+ */
 #ifndef PORTMAJOR_CLI_OUTPUT_H
 #define PORTMAJOR_CLI_OUTPUT_H
 

@@ -95,7 +95,7 @@ static void count_gone(const struct pm_fabric *a, const struct pm_fabric *b,
 	}
 }
 
-/* Replaces a plan by one that keeps the fabric's LIDs; returns an exit status. */
+/* Replaces a plan by one that keeps the fabric's LIDs. */
 static int keep_lids(struct pm_plan **plan, const struct pm_fabric *fabric,
 		     const struct pm_plan *before)
 {
@@ -112,7 +112,7 @@ static int keep_lids(struct pm_plan **plan, const struct pm_fabric *fabric,
 	return EXIT_FINE;
 }
 
-/* Makes a plan's tables for one side, as if read from a file; returns an exit status. */
+/* Makes a plan's tables for one side, as if read from a file. */
 static int make_side(struct side *side, const struct request *request,
 		     struct cli_tables *tables)
 {

@@ -32,7 +32,6 @@ struct request {
 	struct cli_output output;
 };
 
-/* The effects of a drain. */
 struct outcome {
 	json_t *effect; /* NULL: no new drain */
 	char *text;	/* the effect in words */
@@ -59,7 +58,7 @@ static int refuse_several(const char *what, const char *text,
 
 /* ---- Adding ---- */
 
-/* Adds one part, as cli_failures_find gives it; returns an exit status. */
+/* Adds one part, as cli_failures_find gives it. */
 static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 		     uint32_t thing)
 {
@@ -90,7 +89,7 @@ static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
 	return EXIT_FINE;
 }
 
-/* A pattern may mean several parts, but a name only one; returns an exit status. */
+/* A pattern may mean several parts, but a name only one. */
 static int check_several(const struct pm_fabric *fabric, const char *text,
 			 const struct pm_ports *things, bool quiet)
 {
@@ -127,7 +126,7 @@ static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
 	return status;
 }
 
-/* Reads the plugin's plan and state; returns an exit status. */
+/* Reads the plugin's plan and state. */
 static int read_plan(struct pm_plan **plan, json_t **state)
 {
 	struct cache_paths files;
@@ -226,7 +225,7 @@ static void note_new(struct pm_drains *drains, uint32_t first, const char *reaso
 	free(user);
 }
 
-/* Finds the effects of new drains, and if they are allowed; returns an exit status. */
+/* Finds the effects of new drains, and if they are allowed. */
 static int judge(const struct place *place, struct pm_drains *before,
 		 struct pm_drains *drains, const struct request *request,
 		 struct outcome *outcome)
@@ -528,7 +527,7 @@ static void print_thing(const json_t *thing, const char *state)
 	putchar('\n');
 }
 
-/* Prints the parts to drain and the effects, of a dry run; returns an exit status. */
+/* Prints the result of a dry run. */
 static int show_trial(const struct pm_drains *drains, const struct request *request,
 		      const struct outcome *outcome)
 {

@@ -181,7 +181,7 @@ static int fail_count(const struct kind *kind, int given)
 			noun, kind->low == 1 ? "" : "s", kind->numbers, given);
 }
 
-/* Reads the kind and its operands; returns an exit status. */
+/* Reads the kind and its operands. */
 static int parse_kind(int argc, char **argv, struct pm_generate *config)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -215,7 +215,7 @@ static int print_generated(FILE *file, const void *arg)
 	return pm_generate_write(printing->config, file, printing->err);
 }
 
-/* Generates a fabric and reads it; returns an exit status. */
+/* Generates a fabric and reads it. */
 static int make_fabric(const struct pm_generate *config, struct pm_fabric **fabric)
 {
 	struct pm_error err = {"out of memory"};
@@ -264,7 +264,7 @@ static int print_netlist(FILE *file, const void *arg)
 	return 0;
 }
 
-/* Prints the object, and takes over the removed parts. Returns an exit status. */
+/* Prints the object, and takes over the removed parts. */
 static int print_json(const struct request *request, const struct pm_fabric *fabric,
 		      struct left_out *left_out)
 {
@@ -299,7 +299,7 @@ static void print_left_out(const struct left_out *left_out, uint64_t seed)
 		links == 1 ? "" : "s", seed);
 }
 
-/* Writes the fabric without the removed parts; returns an exit status. */
+/* Writes the fabric without the removed parts. */
 static int write_fabric(const struct request *request)
 {
 	struct pm_fabric *fabric = NULL, *degraded = NULL;

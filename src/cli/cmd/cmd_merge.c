@@ -16,7 +16,7 @@ struct whole {
 	uint32_t num_present;
 };
 
-/* Checks that the file is a shard of the same whole; returns an exit status. */
+/* Checks that the file is a shard of the same whole. */
 static int check_shard(struct whole *whole, const struct settings *settings,
 		       const char *path)
 {
@@ -63,7 +63,7 @@ static int add_shard(void *to, json_t *object, const char *path)
 	return status;
 }
 
-/* Checks that no shard is missing; returns an exit status. */
+/* Checks that no shard is missing. */
 static int check_whole(const struct whole *whole)
 {
 	uint32_t first = 0;

@@ -142,7 +142,7 @@ static int write_broken(const struct request *request, struct pm_plan *plan,
 	return status;
 }
 
-/* Makes a plan, writes files and prints; returns an exit status. */
+/* Makes a plan, writes files and prints. */
 static int run_plan(const struct request *request, const struct pm_fabric *fabric)
 {
 	struct cli_tables tables = {0};

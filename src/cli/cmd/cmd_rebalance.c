@@ -38,7 +38,7 @@ static json_t *describe_balance(const struct cli_master *master, bool requested)
 
 /* ---- All fabrics ---- */
 
-/* Writes each OpenSM's request, unless it is a dry run, and lists all; an exit status. */
+/* Writes each OpenSM's request, unless it is a dry run, and lists all. */
 static int ask_all(const struct cli_masters *masters, const struct request *request,
 		   json_t *fabrics)
 {

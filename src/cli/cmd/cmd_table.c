@@ -315,7 +315,7 @@ static int print_table(const struct state *before, const struct state *after,
 }
 
 /*
- * Finds the requested switch, which plan->topology has at the same index; an exit status.
+ * Finds the requested switch, which plan->topology has at the same index.
  */
 static int find_named_switch(const struct pm_fabric *fabric, const struct pm_plan *plan,
 			     const char *name, uint32_t *sw)
@@ -334,7 +334,7 @@ static int find_named_switch(const struct pm_fabric *fabric, const struct pm_pla
 		       : cli_fail(EXIT_USAGE, "--switch: \"%s\" is no switch", name);
 }
 
-/* Describes the switch's multicast table; null without groups. Returns an exit status. */
+/* Describes the switch's multicast table; null without groups. */
 static int describe_multicast(const struct pm_fabric *fabric,
 			      const struct pm_fabric *broken, const struct pm_plan *plan,
 			      uint32_t sm, uint32_t sw,

@@ -245,7 +245,7 @@ static const struct pm_json_row mft_rows[] = {
 	{0},
 };
 
-/* Describes a failure's cost in multicast tables, null without groups; an exit status. */
+/* Describes a failure's cost in multicast tables, null without groups. */
 static int describe_multicast(const struct request *request,
 			      const struct pm_fabric *fabric, const struct pm_plan *plan,
 			      uint32_t sm, json_t **object)
@@ -375,7 +375,7 @@ static void name_rows(const struct pm_failures *failures, struct pm_whatif *what
 	free(ports.list);
 }
 
-/* Tries all these failures and names the worst; returns an exit status. */
+/* Tries all these failures and names the worst. */
 static int run_sweep(const struct request *request, const struct pm_failures *failures,
 		     const struct pm_whatif_config *config, struct pm_whatif *whatif,
 		     struct pm_failure_summary *summary, struct names *names)

@@ -37,7 +37,7 @@ static bool is_meant(const struct settle *settle, const json_t *matter)
 	return meant;
 }
 
-/* Checks that an operand means a listed part; returns an exit status. */
+/* Checks that an operand means a listed part. */
 static int check_operand(const struct settle *settle, const struct cli_masters *masters,
 			 const char *operand)
 {
@@ -57,7 +57,6 @@ static int check_operand(const struct settle *settle, const struct cli_masters *
 				operand, settle->kind->unknown);
 }
 
-/* Writes the request for one OpenSM; returns an exit status. */
 static int query_master(const struct settle *settle, const struct cli_master *master)
 {
 	json_t *list = list_matters(settle, master->root), *meant = json_array(), *matter;
@@ -101,7 +100,6 @@ static bool is_done(const struct cli_master *master, const void *arg)
 	return done;
 }
 
-/* Prints the list; returns an exit status. */
 static int show_matters(const struct settle *settle, const struct cli_masters *masters,
 			bool done)
 {
