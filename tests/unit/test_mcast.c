@@ -74,11 +74,28 @@ static void check(void)
 }
 
 /* Joins and leaves, between sweeps. */
-static void follow(void)
+static void run(void)
 {
 	subnet_mcast_run(false);
 	subnet_let_send();
+}
+
+static void follow(void)
+{
+	run();
 	check();
+}
+
+static void join_two(const char *a, const char *b, uint16_t mlid)
+{
+	subnet_join(a, mlid, false);
+	subnet_join(b, mlid, false);
+}
+
+static void leave_two(const char *a, const char *b, uint16_t mlid)
+{
+	subnet_leave(a, mlid);
+	subnet_leave(b, mlid);
 }
 
 static void join_ipoib(void)
@@ -118,16 +135,13 @@ static void test_quiet(void **state)
 static void test_ended(void **state)
 {
 	join_ipoib();
-	subnet_join("a0", HIGH, false);
-	subnet_join("a1", HIGH, false);
+	join_two("a0", "a1", HIGH);
 	follow();
-	subnet_leave("a0", HIGH);
-	subnet_leave("a1", HIGH);
+	leave_two("a0", "a1", HIGH);
 	subnet_mcast_sets();
 	follow();
 	assert_int_equal(subnet_mcast_sets(), 2 + 1);
-	subnet_join("a2", HIGH, false);
-	subnet_join("b0", HIGH, false);
+	join_two("a2", "b0", HIGH);
 	follow();
 }
 
@@ -142,22 +156,16 @@ static void work(double ms)
  * groups that end: they are looked for. */
 static void test_nothing_configured(void **state)
 {
-	subnet_join("a0", PAIR, false);
-	subnet_join("a1", PAIR, false);
-	subnet_mcast_run(false);
-	subnet_let_send();
+	join_two("a0", "a1", PAIR);
+	run();
 	assert_null(subnet_mcast_fault(PAIR));
-	subnet_leave("a0", PAIR);
-	subnet_leave("a1", PAIR);
-	subnet_mcast_run(false);
-	subnet_let_send();
+	leave_two("a0", "a1", PAIR);
+	run();
 	assert_true(subnet_mcast_has_entries(PAIR));
 	work(COMPARE_MS);
 	assert_false(subnet_mcast_has_entries(PAIR));
-	subnet_join("b0", PAIR, false);
-	subnet_join("a1", PAIR, false);
-	subnet_mcast_run(false);
-	subnet_let_send();
+	join_two("b0", "a1", PAIR);
+	run();
 	assert_null(subnet_mcast_fault(PAIR));
 	assert_int_equal(subnet_mcast_sets_of_opensm(), 0);
 }
@@ -194,8 +202,7 @@ static void test_silent(void **state)
 {
 	join_ipoib();
 	subnet_mcast_refuse(1);
-	subnet_mcast_run(false);
-	subnet_let_send();
+	run();
 	for (int i = 0; i < 8 && subnet_mcast_fault(IPOIB); i++)
 		subnet_sweep_well();
 	check();
@@ -207,8 +214,7 @@ static void test_top(void **state)
 	subnet_mcast_have_top();
 	join_ipoib();
 	follow();
-	subnet_join("a0", HIGH, false);
-	subnet_join("a1", HIGH, false);
+	join_two("a0", "a1", HIGH);
 	follow();
 	subnet_sweep_well();
 	check();
@@ -225,10 +231,8 @@ static void test_silent_switch(void **state)
 		begin(state);
 		subnet_mcast_silence(switches[i]);
 		join_ipoib();
-		subnet_join("a0", HIGH, false);
-		subnet_join("b0", HIGH, false);
-		subnet_mcast_run(false);
-		subnet_let_send();
+		join_two("a0", "b0", HIGH);
+		run();
 		/* Of the leaf alone. */
 		if (i)
 			assert_null(subnet_mcast_fault(HIGH));
@@ -243,15 +247,13 @@ static void test_silent_switch(void **state)
 static void test_one_block_unknown(void **state)
 {
 	join_ipoib();
-	subnet_join("a0", HIGH, false);
-	subnet_join("a1", HIGH, false);
+	join_two("a0", "a1", HIGH);
 	follow();
 	subnet_mcast_sets();
 	subnet_mcast_gets();
 	subnet_mcast_refuse(1);
 	subnet_join("b0", IPOIB, true);
-	subnet_mcast_run(false);
-	subnet_let_send();
+	run();
 	assert_int_equal(subnet_mcast_sets(), 0);
 	work(RETRY_MS);
 	check();
@@ -306,15 +308,12 @@ static void test_restart_whole(void **state)
 static void test_restart(void **state)
 {
 	join_ipoib();
-	subnet_join("a0", HIGH, false);
-	subnet_join("b1", HIGH, false);
+	join_two("a0", "b1", HIGH);
 	follow();
-	subnet_leave("a0", HIGH);
-	subnet_leave("b1", HIGH);
+	leave_two("a0", "b1", HIGH);
 	restart();
 	assert_null(subnet_mcast_fault(IPOIB));
-	subnet_join("a1", HIGH, false);
-	subnet_join("a2", HIGH, false);
+	join_two("a1", "a2", HIGH);
 	follow();
 }
 
@@ -322,11 +321,9 @@ static void test_restart(void **state)
 static void test_restart_above(void **state)
 {
 	join_ipoib();
-	subnet_join("a0", HIGH, false);
-	subnet_join("b1", HIGH, false);
+	join_two("a0", "b1", HIGH);
 	follow();
-	subnet_leave("a0", HIGH);
-	subnet_leave("b1", HIGH);
+	leave_two("a0", "b1", HIGH);
 	restart();
 	assert_true(subnet_mcast_has_entries(HIGH));
 	work(REJOIN_MS);
@@ -346,10 +343,8 @@ static void test_declined(void **state)
 	osm_routing_engine_t *engine = osm->routing_engine_used;
 	int rc;
 
-	subnet_join("a0", PAIR, false);
-	subnet_join("b1", PAIR, false);
-	subnet_mcast_run(false);
-	subnet_let_send();
+	join_two("a0", "b1", PAIR);
+	run();
 	subnet_set_link("l0", 3, false, false);
 	memfault_begin(&(struct memfault){1, true});
 	CL_PLOCK_EXCL_ACQUIRE(&osm->lock);
