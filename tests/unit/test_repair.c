@@ -54,10 +54,10 @@ static int tear_down(void **state)
 }
 
 /* A top switch that sends to a host below l0-0 by way of m0-0. */
-static const char *find_sender(char *host, size_t size)
-{
-	static char name[16];
+static char top[16], host[16];
 
+static void find_sender(void)
+{
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		const struct pm_node *n = &fabric->nodes[i];
 		uint32_t peer = fabric->ports[n->first_port + 1].peer;
@@ -65,15 +65,14 @@ static const char *find_sender(char *host, size_t size)
 		if (i < fabric->num_switches ||
 		    strcmp(pm_fabric_name(fabric, fabric->ports[peer].node), "l0-0") != 0)
 			continue;
-		snprintf(host, size, "%s", pm_fabric_name(fabric, i));
+		snprintf(host, sizeof(host), "%s", pm_fabric_name(fabric, i));
 		for (int t = 0; t < TOPS; t++) {
-			snprintf(name, sizeof(name), "t%d", t);
-			if (subnet_entry(name, host) == 1)
-				return name;
+			snprintf(top, sizeof(top), "t%d", t);
+			if (subnet_entry(top, host) == 1)
+				return;
 		}
 	}
 	fail_msg("nobody");
-	return NULL;
 }
 
 static void end(void)
@@ -116,16 +115,19 @@ static void test_taken_over(void **state)
 	end();
 }
 
+/* The switch above m0-0 refuses so many blocks while the cable fails. */
+static void fail_below_refusing(uint32_t num_blocks)
+{
+	subnet_begin_routed(fabric);
+	find_sender();
+	subnet_refuse_blocks(top, num_blocks);
+	fail_link();
+}
+
 /* The one above keeps its old table: m0-0 must not send back up, to nobody at all. */
 static void test_above_does_not_answer(void **state)
 {
-	char host[16];
-	const char *top;
-
-	subnet_begin_routed(fabric);
-	top = find_sender(host, sizeof(host));
-	subnet_refuse_blocks(top, UINT32_MAX);
-	fail_link();
+	fail_below_refusing(UINT32_MAX);
 	assert_int_equal(subnet_repaired(top), 0);
 	assert_int_equal(subnet_entry(top, host), 1);
 	assert_int_equal(subnet_entry("m0-0", host), 1);
@@ -148,13 +150,7 @@ static void test_above_does_not_answer(void **state)
 /* Once alone: the next look sends that, and then what waits for it. */
 static void test_above_answers_later(void **state)
 {
-	char host[16];
-	const char *top;
-
-	subnet_begin_routed(fabric);
-	top = find_sender(host, sizeof(host));
-	subnet_refuse_blocks(top, 1);
-	fail_link();
+	fail_below_refusing(1);
 	assert_int_equal(subnet_repaired(top), 1);
 	assert_int_equal(subnet_repaired("m0-0"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
@@ -201,13 +197,7 @@ static void test_home_answers_later(void **state)
 static void test_above_is_tried_again(void **state)
 {
 	struct subnet_sweep result;
-	char host[16];
-	const char *top;
-
-	subnet_begin_routed(fabric);
-	top = find_sender(host, sizeof(host));
-	subnet_refuse_blocks(top, UINT32_MAX);
-	fail_link();
+	fail_below_refusing(UINT32_MAX);
 	assert_int_equal(subnet_repaired("m0-0"), 0);
 	subnet_refuse_blocks(top, 0);
 	subnet_work(&result, 200);
@@ -221,11 +211,8 @@ static void test_above_is_tried_again(void **state)
 /* Behind OpenSM's own, which are all acknowledged. */
 static void test_above_answers_late(void **state)
 {
-	char host[16];
-	const char *top;
-
 	subnet_begin_routed(fabric);
-	top = find_sender(host, sizeof(host));
+	find_sender();
 	subnet_delay_block(top);
 	fail_link();
 	assert_int_equal(subnet_repaired(top), 0);
