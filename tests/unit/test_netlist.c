@@ -18,10 +18,27 @@ static struct pm_fabric *must_parse(const char *text)
 	struct pm_error err = {""};
 
 	if (parse(text, &fabric, &err))
-		fail_msg("%s", err.text);
+		fail_msg("%s\n%s", err.text, text);
 	assert_non_null(fabric);
 	assert_true(fabric->sealed);
 	return fabric;
+}
+
+/* A text is rejected with a message, part of which is given; line 0: on any line. */
+static void assert_rejected(const char *name, const char *text, uint32_t line,
+			    const char *message)
+{
+	struct pm_fabric *untouched = (struct pm_fabric *)&name, *fabric = untouched;
+	struct pm_error err = {""};
+	char start[32] = "t:";
+
+	if (line)
+		snprintf(start, sizeof(start), "t:%" PRIu32 ": ", line);
+	if (parse(text, &fabric, &err) != -EINVAL)
+		fail_msg("%s: accepted", name);
+	assert_ptr_equal(fabric, untouched);
+	if (strncmp(err.text, start, strlen(start)) || !strstr(err.text, message))
+		fail_msg("%s: \"%s\"", name, err.text);
 }
 
 static uint32_t node_named(const struct pm_fabric *fabric, const char *name)
@@ -279,11 +296,8 @@ static const struct {
 static void test_fine(void **state)
 {
 	for (size_t i = 0; i < LENGTH(fine); i++) {
-		struct pm_fabric *fabric = NULL;
-		struct pm_error err = {""};
+		struct pm_fabric *fabric = must_parse(fine[i].text);
 
-		if (parse(fine[i].text, &fabric, &err))
-			fail_msg("%s: %s", fine[i].name, err.text);
 		assert_int_equal(fabric->num_switches, 1);
 		assert_string_equal(pm_fabric_name(fabric, 0), fine[i].node);
 		pm_fabric_free(fabric);
@@ -305,13 +319,9 @@ static void test_lid_of_switch(void **state)
 	};
 
 	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_fabric *fabric = NULL;
-		struct pm_error err = {""};
-		const struct pm_port *port;
+		struct pm_fabric *fabric = must_parse(rows[i].text);
+		const struct pm_port *port = &fabric->ports[fabric->nodes[0].first_port];
 
-		if (parse(rows[i].text, &fabric, &err))
-			fail_msg("row %zu: %s", i, err.text);
-		port = &fabric->ports[fabric->nodes[0].first_port];
 		if (port->lid != rows[i].lid || port->lmc != rows[i].lmc)
 			fail_msg("row %zu: LID %u, LMC %u", i, port->lid, port->lmc);
 		pm_fabric_free(fabric);
@@ -481,18 +491,9 @@ static const struct {
 static void test_bad(void **state)
 {
 	for (size_t i = 0; i < LENGTH(bad); i++) {
-		struct pm_fabric *untouched = (struct pm_fabric *)&bad[i];
-		struct pm_fabric *fabric = untouched;
-		struct pm_error err = {""};
-		char start[32];
+		struct pm_fabric *fabric;
 
-		snprintf(start, sizeof(start), "t:%" PRIu32 ": ", bad[i].line);
-		if (parse(bad[i].text, &fabric, &err) != -EINVAL)
-			fail_msg("%s: accepted", bad[i].name);
-		assert_ptr_equal(fabric, untouched);
-		if (strncmp(err.text, start, strlen(start)) ||
-		    !strstr(err.text, bad[i].message))
-			fail_msg("%s: \"%s\"", bad[i].name, err.text);
+		assert_rejected(bad[i].name, bad[i].text, bad[i].line, bad[i].message);
 		/* The detail may be left out. */
 		assert_int_equal(parse(bad[i].text, &fabric, NULL), -EINVAL);
 	}
@@ -720,16 +721,12 @@ static void test_bad_subnet_lst(void **state)
 	for (size_t i = 0; i < LENGTH(rows); i++) {
 		static const char good[] = LST_LINE(LST_H, "02", LST_S, "0A", "");
 		const char *at = strstr(good, rows[i].from);
-		struct pm_fabric *fabric = NULL;
-		struct pm_error err = {""};
 		char text[1000];
 
 		assert_non_null(at);
 		snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - good), good,
 			 rows[i].to, at + strlen(rows[i].from));
-		assert_int_equal(parse(text, &fabric, &err), -EINVAL);
-		if (!strstr(err.text, rows[i].message))
-			fail_msg("%s: %s", rows[i].from, err.text);
+		assert_rejected(rows[i].from, text, 0, rows[i].message);
 	}
 }
 
@@ -751,14 +748,8 @@ static void test_contradicting_subnet_lst(void **state)
 		 "is used already on line 1"},
 	};
 
-	for (size_t i = 0; i < LENGTH(rows); i++) {
-		struct pm_fabric *fabric = NULL;
-		struct pm_error err = {""};
-
-		assert_int_equal(parse(rows[i].text, &fabric, &err), -EINVAL);
-		if (!strstr(err.text, rows[i].message))
-			fail_msg("%s", err.text);
-	}
+	for (size_t i = 0; i < LENGTH(rows); i++)
+		assert_rejected(rows[i].message, rows[i].text, 0, rows[i].message);
 }
 
 /* ibsim counts GUIDs from a base, which ibnetdiscover's text has not. */
@@ -1019,16 +1010,22 @@ static const struct {
 	{"for all, bad", "width=0\nspeed\nwidth=x\nspeed=9\n", "", "", "?"},
 };
 
-static void assert_link(const char *name, const char *text, const char *a, const char *b,
-			const char *wanted)
+static void assert_link(const char *name, const struct pm_port *port, const char *wanted)
 {
-	struct pm_fabric *f = must_parse(text);
 	char found[PM_LINK_TEXT];
 
-	pm_link_print(port_of(f, a, 1)->link, found);
+	pm_link_print(port->link, found);
 	if (strcmp(found, wanted) != 0)
 		fail_msg("%s: %s instead of %s", name, found, wanted);
-	assert_int_equal(port_of(f, b, 1)->link, port_of(f, a, 1)->link);
+}
+
+static void assert_links(const char *name, const char *text, const char *a, const char *b,
+			 const char *wanted)
+{
+	struct pm_fabric *f = must_parse(text);
+
+	assert_link(name, port_of(f, a, 1), wanted);
+	assert_link(name, port_of(f, b, 1), wanted);
 	pm_fabric_free(f);
 }
 
@@ -1045,8 +1042,8 @@ static void test_links(void **state)
 				 "switchguid=0x77\nSwitch 1 \"b\"\n[1] \"a\"[1]%s\n",
 				 start[k], link_texts[i].before, link_texts[i].one,
 				 link_texts[i].other);
-			assert_link(link_texts[i].name, text, "a", "b",
-				    link_texts[i].link);
+			assert_links(link_texts[i].name, text, "a", "b",
+				     link_texts[i].link);
 		}
 	}
 }
@@ -1055,14 +1052,10 @@ static void test_links(void **state)
 static void test_host_links(void **state)
 {
 	struct pm_fabric *f = must_parse(ibnetdiscover_net);
-	char text[PM_LINK_TEXT];
 
-	pm_link_print(port_of(f, "ISR9024 #2", 22)->link, text);
-	assert_string_equal(text, "4xSDR");
-	pm_link_print(port_of(f, "MT23108 InfiniHost", 1)->link, text);
-	assert_string_equal(text, "4xSDR");
-	pm_link_print(port_of(f, "ISR9024 #2", 10)->link, text);
-	assert_string_equal(text, "1xSDR"); /* its peer says so */
+	assert_link("switch", port_of(f, "ISR9024 #2", 22), "4xSDR");
+	assert_link("host", port_of(f, "MT23108 InfiniHost", 1), "4xSDR");
+	assert_link("peer's words", port_of(f, "ISR9024 #2", 10), "1xSDR");
 	assert_int_equal(port_of(f, "MT23108 InfiniHost", 2)->link, 0);
 	assert_int_equal(port_of(f, "ISR9024 #2", 0)->link, 0);
 	pm_fabric_free(f);
@@ -1094,7 +1087,7 @@ static void test_dumped_links(void **state)
 			 "21\t[1]\t\"a\"[1]\t lid 8 lmc 1 smlid 9 %s Active/LinkUp\n\n"
 			 "#  dumped 2 nodes\n",
 			 rows[i].words, rows[i].words);
-		assert_link(rows[i].words, text, "a", "12x 25G", rows[i].link);
+		assert_links(rows[i].words, text, "a", "12x 25G", rows[i].link);
 	}
 }
 
