@@ -80,6 +80,8 @@ static void note(const void *bytes, size_t size)
 			(trial.digest ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3u;
 }
 
+#define NOTE(object) note(&(object), sizeof(object))
+
 static void note_text(const char *text)
 {
 	note(text, strlen(text) + 1);
@@ -164,19 +166,19 @@ static void note_fabric(const struct pm_fabric *fabric)
 	for (uint32_t i = 0; i < fabric->num_nodes; i++) {
 		const struct pm_node *n = &fabric->nodes[i];
 
-		note(&n->guid, sizeof(n->guid));
-		note(&n->key, sizeof(n->key));
-		note(&n->first_port, sizeof(n->first_port));
+		NOTE(n->guid);
+		NOTE(n->key);
+		NOTE(n->first_port);
 		note_text(pm_fabric_name(fabric, i));
 		note_text(pm_fabric_label(fabric, i));
 	}
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		const struct pm_port *p = &fabric->ports[i];
 
-		note(&p->guid, sizeof(p->guid));
-		note(&p->peer, sizeof(p->peer));
-		note(&p->lid, sizeof(p->lid));
-		note(&p->host, sizeof(p->host));
+		NOTE(p->guid);
+		NOTE(p->peer);
+		NOTE(p->lid);
+		NOTE(p->host);
 	}
 }
 
@@ -204,7 +206,7 @@ static void note_lfts(const struct pm_lfts *lfts)
 	for (uint32_t i = 0; i < lfts->num_switches; i++) {
 		const struct pm_lft_switch *sw = &lfts->switches[i];
 
-		note(&sw->guid, sizeof(sw->guid));
+		NOTE(sw->guid);
 		note_text(sw->name);
 		note(sw->table, sw->length);
 	}
@@ -218,10 +220,10 @@ static void note_damping(const struct pm_damping *damping, uint64_t now_ms)
 	struct pm_damped_link flap;
 
 	while (pm_damping_next(damping, now_ms, &at, &flap)) {
-		note(&flap.end[0].guid, sizeof(flap.end[0].guid));
-		note(&flap.end[0].num, sizeof(flap.end[0].num));
-		note(&flap.state, sizeof(flap.state));
-		note(&flap.downs, sizeof(flap.downs));
+		NOTE(flap.end[0].guid);
+		NOTE(flap.end[0].num);
+		NOTE(flap.state);
+		NOTE(flap.downs);
 	}
 }
 
@@ -383,7 +385,7 @@ static void try_ports_by_guid(struct world *world)
 
 	RETURN(keys, pm_fabric_ports_by_guid(world->fabric, &count));
 	for (uint32_t i = 0; i < count; i++)
-		note(&keys[i].port, sizeof(keys[i].port));
+		NOTE(keys[i].port);
 	free(keys);
 }
 
@@ -528,7 +530,7 @@ static void try_keep(struct world *world)
 	MAKE(kept, pm_plan_keep(world->plan, world->fabric, world->plan, &kept, &differ,
 				&trial.err));
 	assert_non_null(kept);
-	note(&differ, sizeof(differ));
+	NOTE(differ);
 	note_plan(kept);
 	pm_plan_free(kept);
 }
@@ -599,7 +601,7 @@ static void note_history(const struct world *world, struct pm_lid_history *histo
 		world->fabric->ports[i].lid = 0;
 	assert_int_equal(pm_plan_restore_lids(part, history, &restore, &restored, NULL),
 			 0);
-	note(&restore.restored, sizeof(restore.restored));
+	NOTE(restore.restored);
 	note_plan(restored);
 	pm_plan_free(restored);
 	pm_plan_free(part);
@@ -641,7 +643,7 @@ static void try_restore(struct world *world)
 		world->fabric->ports[i].lid = 0;
 	MAKE(restored,
 	     pm_plan_restore_lids(part, history, &restore, &restored, &trial.err));
-	note(&restore.restored, sizeof(restore.restored));
+	NOTE(restore.restored);
 	note_plan(restored);
 	pm_plan_free(restored);
 	pm_plan_free(part);
@@ -699,7 +701,7 @@ static void try_drains_apply(struct world *world)
 		assert_int_equal(pm_drains_apply(&drains, world->plan, usable, NULL), 0);
 	}
 	note(usable, num);
-	note(&drains.list[1].needed, sizeof(drains.list[1].needed));
+	NOTE(drains.list[1].needed);
 	pm_drains_free(&drains);
 	free(usable);
 }
@@ -729,8 +731,8 @@ static void try_reachable(struct world *world)
 	FILL(reachable,
 	     pm_reachable_find(world->plan->topology, pm_routes_reach(world->routes),
 			       world->usable, &reachable, &trial.err));
-	note(&reachable.connected, sizeof(reachable.connected));
-	note(&reachable.pairs, sizeof(reachable.pairs));
+	NOTE(reachable.connected);
+	NOTE(reachable.pairs);
 }
 
 /* ---- route ---- */
@@ -780,7 +782,7 @@ static void try_order(struct world *world)
 		assert_int_equal(
 			pm_order_sort(world->routes, usable, blocks, num, &waits), 0);
 	for (uint32_t i = 0; i < num; i++)
-		note(&blocks[i].sw, sizeof(blocks[i].sw));
+		NOTE(blocks[i].sw);
 	assert_true(waits.first[num] > 0);
 	pm_order_free(&waits);
 	pm_routes_update(world->routes, world->usable, &world->detours);
@@ -836,7 +838,7 @@ static void try_steps(struct world *world)
 			pm_routes_stride(world->routes)};
 	QUIETLY(pm_stale_find(&input, &stale));
 	assert_int_not_equal(stale.num, 0);
-	note(&stale.num, sizeof(stale.num));
+	NOTE(stale.num);
 	QUIETLY(pm_steps_make(&input, &stale, &steps));
 	assert_int_not_equal(steps.twice, 0);
 	for (uint32_t i = 0; i < steps.num; i++)
@@ -855,7 +857,7 @@ static void try_unreachable(struct world *world)
 	struct pm_unreachable unreachable;
 
 	FILL(unreachable, pm_routes_unreachable(world->routes, &unreachable, &trial.err));
-	note(&unreachable.pairs, sizeof(unreachable.pairs));
+	NOTE(unreachable.pairs);
 }
 
 static void try_lfts_of_plan(struct world *world)
@@ -886,7 +888,7 @@ static void try_give_lids(struct world *world)
 	for (uint32_t i = 0; i < world->fabric->num_ports; i++)
 		world->fabric->ports[i].lid = 0;
 	FILL(result, pm_lfts_give_lids(lfts, world->fabric, &result, &trial.err));
-	note(&result.given, sizeof(result.given));
+	NOTE(result.given);
 	note_fabric(world->fabric);
 	pm_lfts_free(lfts);
 }
@@ -916,7 +918,7 @@ static void try_check(struct world *world)
 	struct pm_check_paths paths;
 
 	FILL(paths, pm_check_paths(&check, true, &paths, &trial.err));
-	note(&paths.delivered, sizeof(paths.delivered));
+	NOTE(paths.delivered);
 }
 
 static void try_credits(struct world *world)
@@ -926,7 +928,7 @@ static void try_credits(struct world *world)
 	struct pm_check_credits credits;
 
 	FILL(credits, pm_check_credits(&check, &credits, &trial.err));
-	note(&credits.dependencies, sizeof(credits.dependencies));
+	NOTE(credits.dependencies);
 }
 
 static void try_loads(struct world *world)
@@ -936,7 +938,7 @@ static void try_loads(struct world *world)
 	struct pm_check_loads loads;
 
 	FILL(loads, pm_check_loads(&check, &loads, &trial.err));
-	note(&loads.up[0].flows, sizeof(loads.up[0].flows));
+	NOTE(loads.up[0].flows);
 }
 
 static void try_shifts(struct world *world)
@@ -946,7 +948,7 @@ static void try_shifts(struct world *world)
 	uint32_t most;
 
 	FILL(most, pm_check_shifts(&check, 4, &most, &trial.err));
-	note(&most, sizeof(most));
+	NOTE(most);
 }
 
 static void try_moves(struct world *world)
@@ -1047,7 +1049,7 @@ static void try_damping_hold(struct world *world)
 	FILL(holds,
 	     pm_damping_hold(damping, world->plan, usable, 5000, &holds, &trial.err));
 	assert_true(holds.on_hold + holds.released > 0);
-	note(&holds.on_hold, sizeof(holds.on_hold));
+	NOTE(holds.on_hold);
 	note(usable, num);
 	note_damping(damping, 5000);
 	free(usable);
@@ -1097,11 +1099,11 @@ static void try_whatif(struct world *world)
 
 static void note_result(const struct pm_whatif_result *result)
 {
-	note(&result->total.blocks, sizeof(result->total.blocks));
-	note(&result->total.entries, sizeof(result->total.entries));
-	note(&result->load, sizeof(result->load));
-	note(&result->shift, sizeof(result->shift));
-	note(&result->pairs_cut, sizeof(result->pairs_cut));
+	NOTE(result->total.blocks);
+	NOTE(result->total.entries);
+	NOTE(result->load);
+	NOTE(result->shift);
+	NOTE(result->pairs_cut);
 }
 
 static void try_fail(struct world *world)
@@ -1292,15 +1294,15 @@ static void try_config(struct world *world)
 	struct pm_config config;
 
 	FILL(config, pm_config_read(path, &config, &trial.err));
-	note(&config.lid_order, sizeof(config.lid_order));
-	note(&config.early_repair, sizeof(config.early_repair));
+	NOTE(config.lid_order);
+	NOTE(config.early_repair);
 }
 
 /* ---- The plugin's rooms ---- */
 
 static void note_planning(const struct planning *planning)
 {
-	note(&planning->phase, sizeof(planning->phase));
+	NOTE(planning->phase);
 	note_plan(planning->base);
 	note_plan(planning->plan);
 	if (planning->planned)
@@ -1429,7 +1431,7 @@ static void try_cutoff(struct world *world)
 	MAKE(cutoff, pm_cutoff_new(topology, world->usable, tables, world->stride, lids,
 				   LENGTH(lids), &cutoff, &trial.err));
 	dead = pm_cutoff_dead(cutoff);
-	note(&dead, sizeof(dead));
+	NOTE(dead);
 	pm_cutoff_free(cutoff);
 	free(tables);
 }
@@ -1476,11 +1478,8 @@ static void try_flit_tree(struct world *world)
 static void try_flit_tables(struct world *world)
 {
 	struct pm_flit_net *net;
-	struct pm_lfts *lfts = NULL;
+	struct pm_lfts *lfts = lfts_of(world);
 
-	assert_int_equal(
-		pm_lfts_of_plan(world->plan, world->routes, world->fabric, &lfts, NULL),
-		0);
 	MAKE(net, pm_flit_net_of_tables(world->fabric, lfts, &net, &trial.err));
 	note_net(net);
 	pm_lfts_free(lfts);
@@ -1539,8 +1538,8 @@ static void try_mixture(const struct pm_fabric *fabric, const struct pm_lft_trac
 	struct pm_mixture mixture;
 
 	FILL(mixture, pm_mixture_follow(fabric, trace, &mixture, &trial.err));
-	note(&mixture.cycles.num, sizeof(mixture.cycles.num));
-	note(&mixture.loops.num, sizeof(mixture.loops.num));
+	NOTE(mixture.cycles.num);
+	NOTE(mixture.loops.num);
 	pm_mixture_free(&mixture);
 }
 
@@ -1565,7 +1564,7 @@ static void try_sets(struct world *world)
 	     pm_lft_trace_parse(text, length, "in", world->fabric, &again, &trial.err));
 	note_sets(again, world->fabric);
 	FILL(outage, pm_outage_follow(world->fabric, again, &outage, &trial.err));
-	note(&outage.path_seconds, sizeof(outage.path_seconds));
+	NOTE(outage.path_seconds);
 	free(outage.curve);
 	try_mixture(world->fabric, again);
 	free(text);
@@ -1583,7 +1582,7 @@ static void try_circuits(struct world *world)
 	MAKE(schedule, pm_schedule_make(PM_COLLECTIVE_DOUBLING, 32, 1000, false,
 					&schedule, &trial.err));
 	FILL(result, pm_circuits_run(schedule, &config, &result, &trial.err));
-	note(&result.seconds, sizeof(result.seconds));
+	NOTE(result.seconds);
 	pm_schedule_free(schedule);
 }
 
@@ -1599,7 +1598,7 @@ static void try_dsm(struct world *world)
 	struct pm_dsm_result result;
 
 	FILL(result, pm_dsm_exchange(&config, 4, &result, &trial.err));
-	note(&result.last, sizeof(result.last));
+	NOTE(result.last);
 }
 
 /* Each receive waits for all before it, the send for all of them. */
@@ -1623,7 +1622,7 @@ static void try_goal(struct world *world)
 	MAKE(goal, pm_goal_read(file_with(NULL), &goal, &trial.err));
 	note(goal->list, goal->num * sizeof(*goal->list));
 	for (uint32_t i = 0; i < goal->num_waits; i++)
-		note(&goal->waits[i].message, sizeof(goal->waits[i].message));
+		NOTE(goal->waits[i].message);
 	pm_goal_free(goal);
 }
 
@@ -1715,7 +1714,7 @@ static void try_traffic(struct world *world)
 	CHANGE(send_traffic(world, tables, &events));
 	free(tables);
 	assert_true(events > 100);
-	note(&events, sizeof(events));
+	NOTE(events);
 }
 
 static void try_share(struct world *world)
@@ -1870,7 +1869,7 @@ static void try_mft_delta(struct world *world)
 
 	assert_non_null(none);
 	QUIETLY(pm_mft_delta_find(mfts, none, 0, PM_MFT_BLOCKS, NULL, &delta));
-	note(&delta.num, sizeof(delta.num));
+	NOTE(delta.num);
 	pm_mft_delta_free(&delta);
 	pm_mfts_free(mfts);
 	pm_mfts_free(none);
@@ -1898,7 +1897,7 @@ static void try_mft_steps(struct world *world)
 		assert_int_equal(pm_mft_steps_find(&input, &steps), 0);
 	}
 	assert_int_not_equal(steps.num, 0);
-	note(&steps.num, sizeof(steps.num));
+	NOTE(steps.num);
 	pm_mft_steps_free(&steps);
 	pm_mfts_free(held);
 	pm_mfts_free(wanted);
