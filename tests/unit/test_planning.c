@@ -76,6 +76,14 @@ static uint32_t count(struct planning *planning, const struct pm_fabric *fabric)
 	return planning->out_of_plan;
 }
 
+static uint16_t lid_in_force(const struct planning *planning, const char *leaf,
+			     unsigned int port)
+{
+	const struct pm_plan *plan = planning->plan;
+
+	return plan->lid[world_port(plan->topology, leaf, port)];
+}
+
 static void test_made_and_grown(void **state)
 {
 	struct pm_fabric *small = recipe_draw(TREE), *large = recipe_draw(GROWN);
@@ -92,7 +100,7 @@ static void test_made_and_grown(void **state)
 	assert_int_equal(planning.phase, PLANNING_SETTLED);
 	assert_ptr_equal(planning.plan, change.plan);
 	assert_true(planning.unsaved);
-	lid = planning.plan->lid[world_port(planning.plan->topology, "l0", 1)];
+	lid = lid_in_force(&planning, "l0", 1);
 	assert_int_not_equal(lid, 0);
 
 	planning.unsaved = false;
@@ -106,10 +114,8 @@ static void test_made_and_grown(void **state)
 	assert_non_null(change.base);
 	planning_adopt(&planning, &change);
 	assert_true(planning.unsaved);
-	assert_int_equal(planning.plan->lid[world_port(planning.plan->topology, "l0", 1)],
-			 lid);
-	assert_int_not_equal(
-		planning.plan->lid[world_port(planning.plan->topology, "l1", 4)], 0);
+	assert_int_equal(lid_in_force(&planning, "l0", 1), lid);
+	assert_int_not_equal(lid_in_force(&planning, "l1", 4), 0);
 
 	planning_forget(&planning);
 	check_empty(&planning);
@@ -160,11 +166,15 @@ static void swap_hosts(struct pm_fabric *fabric)
 	fabric->ports[b].lid = lid;
 }
 
-static uint16_t lid_in_force(const struct planning *planning, const char *leaf)
+/* LIDs in use are in force, beside the base. */
+static void check_swapped(struct planning *planning, const struct pm_plan *base,
+			  const struct pm_fabric *fabric)
 {
-	const struct pm_plan *plan = planning->plan;
-
-	return plan->lid[world_port(plan->topology, leaf, 1)];
+	assert_ptr_equal(planning->base, base);
+	assert_ptr_not_equal(planning->plan, base);
+	assert_int_equal(count(planning, fabric), 2);
+	assert_int_equal(lid_in_force(planning, "l0", 1),
+			 fabric->ports[world_port(fabric, "a", 1)].lid);
 }
 
 static void test_lids_in_use(void **state)
@@ -181,11 +191,7 @@ static void test_lids_in_use(void **state)
 	change = propose(&planning, &request);
 	planning_discard(&planning, &change);
 	adopt(&planning, &request);
-	assert_ptr_equal(planning.base, base);
-	assert_ptr_not_equal(planning.plan, base);
-	assert_int_equal(count(&planning, fabric), 2);
-	assert_int_equal(lid_in_force(&planning, "l0"),
-			 fabric->ports[world_port(fabric, "a", 1)].lid);
+	check_swapped(&planning, base, fabric);
 
 	/* Nothing more happens, whether LIDs in use are kept or not. */
 	for (int keep = 0; keep <= 1; keep++) {
@@ -215,11 +221,7 @@ static void test_migrate(void **state)
 	assert_ptr_not_equal(change.plan, base);
 	planning_discard(&planning, &change);
 	adopt(&planning, &request);
-	assert_ptr_equal(planning.base, base);
-	assert_ptr_not_equal(planning.plan, base);
-	assert_int_equal(count(&planning, fabric), 2);
-	assert_int_equal(lid_in_force(&planning, "l0"),
-			 fabric->ports[world_port(fabric, "a", 1)].lid);
+	check_swapped(&planning, base, fabric);
 
 	/* The same again changes nothing; LIDs as planned end it. */
 	change = propose(&planning, &request);
@@ -272,7 +274,8 @@ struct site {
 	bool down[MAX_NODES];	 /* not active: it comes up in the next sweep */
 	struct planning planning;
 	bool migrate;
-	uint32_t moved; /* by the last sweep, of ports that were up */
+	uint32_t moved;		    /* by the last sweep, of ports that were up */
+	uint16_t before[MAX_NODES]; /* LIDs that are to stay */
 };
 
 static uint32_t port_of(const struct pm_fabric *fabric, const struct recipe_node *node)
@@ -460,13 +463,18 @@ static void close_site(struct site *site)
 	recipe_free(&site->recipe);
 }
 
+static void keep_lids(struct site *site)
+{
+	memcpy(site->before, site->lid, sizeof(site->before));
+}
+
 /* Whether all that are there have the LIDs that they had. */
-static void check_lids(const struct site *site, const uint16_t *before)
+static void check_lids(const struct site *site)
 {
 	for (uint32_t i = 0; i < site->recipe.num_nodes; i++)
-		if (!site->recipe.nodes[i].away && site->lid[i] != before[i])
+		if (!site->recipe.nodes[i].away && site->lid[i] != site->before[i])
 			fail_msg("%s had LID %u, has %u", site->recipe.nodes[i].name,
-				 before[i], site->lid[i]);
+				 site->before[i], site->lid[i]);
 }
 
 /* The base is the plan of the fabric alone, whatever its ports have. */
@@ -487,9 +495,8 @@ static void test_stays(void **state)
 {
 	struct site site;
 	uint32_t differ = take_over(&site, NULL);
-	uint16_t before[MAX_NODES];
 
-	memcpy(before, site.lid, sizeof(before));
+	keep_lids(&site);
 	check_base(&site, &site.recipe);
 	assert_int_equal(sweep(&site, false), differ);
 	assert_int_equal(restart(&site, false, false), differ);
@@ -502,7 +509,7 @@ static void test_stays(void **state)
 	assert_int_equal(restart(&site, false, false), differ - 1);
 	set_away(&site, "h7", false);
 	assert_int_equal(sweep(&site, false), differ);
-	check_lids(&site, before);
+	check_lids(&site);
 	check_base(&site, &site.recipe);
 	close_site(&site);
 }
@@ -511,7 +518,6 @@ static void test_no_yes_no(void **state)
 {
 	struct site site;
 	uint32_t differ = take_over(&site, NULL), left = differ;
-	uint16_t before[MAX_NODES];
 
 	assert_int_equal(restart(&site, true, false), differ);
 	assert_int_equal(site.moved, 0);
@@ -521,20 +527,20 @@ static void test_no_yes_no(void **state)
 	assert_in_range(left, 1, differ - 1);
 
 	/* Frozen in the middle of it. */
-	memcpy(before, site.lid, sizeof(before));
+	keep_lids(&site);
 	assert_int_equal(restart(&site, false, false), left);
 	for (uint32_t i = 0; i < site.recipe.num_nodes; i++)
 		assert_int_equal(reboot(&site, i), left);
 	assert_int_equal(restart(&site, false, false), left);
-	check_lids(&site, before);
+	check_lids(&site);
 
 	/* And on, in this OpenSM; then no changes nothing more. */
 	assert_int_equal(restart(&site, true, false), left);
 	migrate_all(&site);
 	check_base(&site, &site.recipe);
-	memcpy(before, site.lid, sizeof(before));
+	keep_lids(&site);
 	assert_int_equal(restart(&site, false, false), 0);
-	check_lids(&site, before);
+	check_lids(&site);
 	close_site(&site);
 }
 
@@ -547,10 +553,9 @@ static void check_arrival(const char *name, bool planes)
 {
 	struct site site;
 	uint32_t differ = take_over(&site, name), now;
-	uint16_t before[MAX_NODES];
 	struct pm_fabric *fabric;
 
-	memcpy(before, site.lid, sizeof(before));
+	keep_lids(&site);
 	set_away(&site, name, false);
 	now = sweep(&site, false);
 	assert_int_equal(site.moved, 0);
@@ -560,12 +565,12 @@ static void check_arrival(const char *name, bool planes)
 			lid_by(site.planning.base, fabric, &site.recipe.nodes[i]);
 		bool taken = false;
 
-		if (before[i]) {
-			assert_int_equal(site.lid[i], before[i]);
+		if (site.before[i]) {
+			assert_int_equal(site.lid[i], site.before[i]);
 			continue;
 		}
 		for (uint32_t j = 0; j < site.recipe.num_nodes; j++)
-			taken |= before[j] == planned;
+			taken |= site.before[j] == planned;
 		if (!taken && site.lid[i] != planned)
 			fail_msg("%s came: %s has LID %u, not %u", name,
 				 site.recipe.nodes[i].name, site.lid[i], planned);
@@ -573,11 +578,11 @@ static void check_arrival(const char *name, bool planes)
 	}
 	assert_int_equal(now, differ);
 	pm_fabric_free(fabric);
-	memcpy(before, site.lid, sizeof(before));
+	keep_lids(&site);
 	assert_int_equal(restart(&site, false, false), differ);
-	check_lids(&site, before);
+	check_lids(&site);
 	now = restart(&site, true, false);
-	check_lids(&site, before);
+	check_lids(&site);
 	if (planes)
 		check_base(&site, &site.recipe);
 	else
@@ -599,18 +604,17 @@ static void check_replaced(const char *name)
 	struct site site;
 	uint32_t differ = take_over(&site, NULL);
 	uint32_t node = node_of(&site, name);
-	uint16_t before[MAX_NODES];
 
-	memcpy(before, site.lid, sizeof(before));
+	keep_lids(&site);
 	site.recipe.nodes[node].away = true;
 	sweep(&site, false);
 	site.recipe.nodes[node].guid += 0x700000;
 	site.recipe.nodes[node].away = false;
 	site.lid[node] = 0;
 	assert_int_equal(sweep(&site, false), differ);
-	check_lids(&site, before);
+	check_lids(&site);
 	assert_int_equal(restart(&site, false, false), differ);
-	check_lids(&site, before);
+	check_lids(&site);
 	assert_int_equal(restart(&site, true, false), differ);
 	migrate_all(&site);
 	close_site(&site);
@@ -627,12 +631,11 @@ static void test_file_lost(void **state)
 {
 	struct site site;
 	uint32_t differ = take_over(&site, NULL);
-	uint16_t before[MAX_NODES];
 
-	memcpy(before, site.lid, sizeof(before));
+	keep_lids(&site);
 	assert_int_equal(restart(&site, false, true), differ);
 	assert_int_equal(site.moved, 0);
-	check_lids(&site, before);
+	check_lids(&site);
 	assert_int_equal(restart(&site, true, true), differ);
 	assert_int_equal(site.moved, 0);
 	migrate_all(&site);
@@ -648,23 +651,22 @@ static void test_origin(void **state)
 	struct site site;
 	struct pm_fabric *fabric;
 	struct pm_plan *whole;
-	uint16_t before[MAX_NODES];
 
 	take_over(&site, NULL);
 	fabric = recipe_build(&site.recipe, NULL);
 	whole = plan_of(fabric, false);
 	for (uint32_t i = 0; i < site.recipe.num_nodes; i++)
 		site.lid[i] = lid_by(whole, fabric, &site.recipe.nodes[i]);
-	memcpy(before, site.lid, sizeof(before));
+	keep_lids(&site);
 	planning_forget(&site.planning);
 	set_away(&site, "sw1-1", true);
 	assert_true(sweep(&site, true) > 0);
-	check_lids(&site, before);
+	check_lids(&site);
 	site.recipe.nodes[node_of(&site, "sw1-1")].away = false;
 	site.down[node_of(&site, "sw1-1")] = false; /* it reports its LID */
 	assert_int_equal(sweep(&site, false), 0);
 	assert_ptr_equal(site.planning.plan, site.planning.base);
-	check_lids(&site, before);
+	check_lids(&site);
 	pm_plan_free(whole);
 	pm_fabric_free(fabric);
 	close_site(&site);
