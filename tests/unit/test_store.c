@@ -622,7 +622,7 @@ static void test_of_others(void **state)
 	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", ours);
 	assert_int_equal(pm_plan_file_print(world.plan, &text, &length), 0);
 	write_plan(text, length);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		struct stat before;
 
 		assert_int_equal(stat(rows[i].path, &before), 0);

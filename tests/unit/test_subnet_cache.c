@@ -530,7 +530,7 @@ static void test_links(void **state)
 	/* This end is not asked. */
 	physp_at(fabric->ports[port].peer)->port_info.link_width_active = 1;
 	physp_at(fabric->ports[port].peer)->port_info.link_speed = 0x10;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < LENGTH(rows); i++) {
 		for (uint32_t k = 0; k < 2; k++) {
 			osm_physp_t *physp = physp_at(k ? dark : port);
 
