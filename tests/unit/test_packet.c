@@ -8,6 +8,27 @@
 #include <math.h>
 #include <stdio.h>
 
+static void start_to_end(struct lab *lab)
+{
+	start(lab);
+	run_to(lab, end_of(lab));
+}
+
+static void end_ring(struct lab *lab)
+{
+	free(lab->tables);
+	free(lab->hosts);
+	pm_fabric_free(lab->world.fabric);
+}
+
+/* One host of a star sends to another. */
+static void send_to_one(struct lab *lab)
+{
+	lab->workload.pattern = PM_INCAST;
+	lab->workload.node = 3;
+	lab->workload.senders = 1;
+}
+
 /* ---- Paths ---- */
 
 /* When a single packet has come in, cable after cable, whatever their speeds. */
@@ -109,9 +130,7 @@ static void test_credits(void **state)
 	struct lab lab;
 
 	begin_star(&lab);
-	lab.workload.pattern = PM_INCAST;
-	lab.workload.node = 3;
-	lab.workload.senders = 1;
+	send_to_one(&lab);
 	lab.workload.load = PM_LOAD_FULL;
 	lab.config.wire = 200;
 	for (size_t i = 0; i < LENGTH(packets); i++)
@@ -138,9 +157,7 @@ static void test_md1(void **state)
 	struct lab lab;
 
 	begin_star(&lab);
-	lab.workload.pattern = PM_INCAST;
-	lab.workload.node = 3;
-	lab.workload.senders = 1;
+	send_to_one(&lab);
 	lab.workload.poisson = true;
 	lab.config.batch = 4000000;
 	for (size_t i = 0; i < LENGTH(loads); i++) {
@@ -169,8 +186,7 @@ static void test_mean(void **state)
 	begin_star(&lab);
 	lab.workload.load = 700000;
 	lab.workload.poisson = true;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_int_equal(lab.r.num_batches, 10);
 	for (uint32_t i = 0; i < 10; i++) {
 		const struct pm_packet_while *b = &lab.r.batches[i];
@@ -646,8 +662,7 @@ static void try_root(unsigned int height, unsigned int arity, uint32_t load)
 	sets = make_sets(&lab, usable, 420000);
 	lab.config.window = 10000;
 	lab.config.batch = 50000;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	/* Windows begin after what was on its way at the failure. */
 	for (uint32_t i = 3; i < 42; i++) {
 		dropped += lab.r.windows[i].dropped;
@@ -692,6 +707,14 @@ static uint8_t *begin_reliable(struct lab *lab)
 	return fail_root(lab, "sw3-0");
 }
 
+static void end_reliable(struct lab *lab, uint8_t *usable)
+{
+	finish(lab);
+	free((void *)(uintptr_t)lab->config.failed);
+	free(usable);
+	end(lab);
+}
+
 /* Pairs with a path through a failed part. */
 static uint32_t count_dead(const struct lab *lab, const uint8_t *usable)
 {
@@ -725,8 +748,7 @@ static void test_reliable(void **state)
 	assert_int_equal(lab.r.delivered, lab.num_hosts * 400u * 2);
 	lab.config.num_failed = num;
 	sets = make_sets(&lab, usable, 25000);
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
 	assert_int_equal(lab.r.delivered, lab.num_hosts * 400u * 2);
 	assert_int_equal(lab.r.pairs.broken, 0);
@@ -735,11 +757,8 @@ static void test_reliable(void **state)
 	assert_int_equal(lab.r.pairs.timeouts, dead);
 	assert_true(lab.r.dropped >= dead);
 	assert_in_range(lab.r.slowest, 20000, 20000 + 15000);
-	finish(&lab);
+	end_reliable(&lab, usable);
 	free(sets);
-	free((void *)(uintptr_t)lab.config.failed);
-	free(usable);
-	end(&lab);
 }
 
 /* Each pair is found again, however many there come to be. */
@@ -775,10 +794,7 @@ static void test_broken(void **state)
 	assert_int_equal(lab.r.pairs.timeouts, dead * 8);
 	assert_true(lab.r.pairs.refused > 0);
 	assert_true(lab.r.over && pm_packet_is_idle(lab.packet));
-	finish(&lab);
-	free((void *)(uintptr_t)lab.config.failed);
-	free(usable);
-	end(&lab);
+	end_reliable(&lab, usable);
 }
 
 /* A Set of a block drops its first LID and its last, not those beside it. */
@@ -855,9 +871,7 @@ static void test_gap(void **state)
 	uint32_t times[2 * TIMES];
 
 	begin_star(&lab);
-	lab.workload.pattern = PM_INCAST;
-	lab.workload.node = 3;
-	lab.workload.senders = 1;
+	send_to_one(&lab);
 	lab.workload.load = PM_LOAD_FULL / 2;
 	lab.workload.messages = 500;
 	lab.config.timeout = 50000;
@@ -891,9 +905,7 @@ static struct pm_packet_set *begin_unanswered(struct lab *lab)
 	sets = make_holes(lab, 0, times);
 	for (uint32_t i = 2; i < 2 * TIMES; i++)
 		sets[i] = sets[1];
-	lab->workload.pattern = PM_INCAST;
-	lab->workload.node = 3;
-	lab->workload.senders = 1;
+	send_to_one(lab);
 	lab->config.timeout = 10000;
 	lab->config.tries = 7;
 	return sets;
@@ -908,8 +920,7 @@ static void test_answer(void **state)
 	lab.workload.messages = 1;
 	lab.config.warmup = 0;
 	lab.config.batch = 11000;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_int_equal(lab.r.delivered, 1);
 	assert_int_equal(lab.r.pairs.timeouts, 4);
 	assert_int_equal(lab.r.pairs.broken, 0);
@@ -978,8 +989,7 @@ static void test_deadlock(void **state)
 	lab.workload.shift = 1;
 	run(&lab); /* nobody waits for anybody */
 	lab.workload.shift = 3;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_int_equal(pm_packet_stuck(lab.packet, loop, 8, NULL), 4);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(pm_fabric_peer_node(lab.world.fabric, loop[i]),
@@ -989,15 +999,12 @@ static void test_deadlock(void **state)
 	finish(&lab);
 	/* Lifetimes end it. */
 	lab.config.lifetime = 2000;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_true(lab.r.drops[PM_DROP_LIFETIME] > 10);
 	assert_int_equal(lab.r.drops[PM_DROP_LIFETIME], lab.r.dropped);
 	assert_true(lab.r.created > 100);
 	finish(&lab);
-	free(lab.tables);
-	free(lab.hosts);
-	pm_fabric_free(lab.world.fabric);
+	end_ring(&lab);
 }
 
 static uint32_t list_deadlocks(struct lab *lab, const struct pm_packet_deadlock **list)
@@ -1020,8 +1027,7 @@ static void test_deadlocks(void **state)
 
 	begin_ring(&lab);
 	lab.workload.shift = 1;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_int_equal(list_deadlocks(&lab, &list), 0);
 	finish(&lab);
 	/* It is there to the end, and the same however often somebody looks. */
@@ -1047,8 +1053,7 @@ static void test_deadlocks(void **state)
 	lab.config.failed = &failed;
 	lab.config.num_failed = 1;
 	lab.config.fail_at = 50000;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_int_equal(pm_packet_stuck(lab.packet, NULL, 0, NULL), 0);
 	assert_int_equal(list_deadlocks(&lab, &list), 1);
 	assert_int_equal(list[0].end, lab.config.fail_at);
@@ -1066,9 +1071,7 @@ static void test_deadlocks(void **state)
 	assert_true(num > 0);
 	assert_true(list[0].begin <= stuck && list[0].end > stuck + 1500);
 	finish(&lab);
-	free(lab.tables);
-	free(lab.hosts);
-	pm_fabric_free(lab.world.fabric);
+	end_ring(&lab);
 }
 
 /* A deadlock is found once nothing arrives any more, and not before. */
@@ -1099,9 +1102,7 @@ static void try_ring(uint64_t seed, uint32_t buffer)
 		fail_msg("seed %llu: stuck at %u, the last packet came at %u",
 			 (unsigned long long)seed, found, last);
 	finish(&lab);
-	free(lab.tables);
-	free(lab.hosts);
-	pm_fabric_free(lab.world.fabric);
+	end_ring(&lab);
 }
 
 static void test_ring(void **state)
@@ -1129,8 +1130,7 @@ static void test_waiting(void **state)
 	}
 	/* Nor do lifetimes make one of it. */
 	lab.config.lifetime = 100;
-	start(&lab);
-	run_to(&lab, end_of(&lab));
+	start_to_end(&lab);
 	assert_true(lab.r.drops[PM_DROP_LIFETIME] > 10);
 	assert_int_equal(pm_packet_deadlocks(lab.packet, &list, &num, NULL), 0);
 	assert_int_equal(num, 0);
