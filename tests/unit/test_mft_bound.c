@@ -6,8 +6,7 @@
  * which may have any. Whoever may choose by what switches hold gets along with fewer
  * blocks: when what failed is back, it changes nothing. Printed are both numbers, and the
  * fewest if any group's tree might keep leaves that lost their members; asserted is that
- * ours is not below, and how far above it may be after failures. PM_SEED and PM_ROUNDS
- * are as in test_properties.c.
+ * ours is not below, and how far above it may be after failures.
  */
 #include "expect.h"
 #include "mscene.h"

@@ -3,7 +3,7 @@
  * Transitions between multicast tables (mft_steps.h), on random trees: links fail
  * and come back, are drained, switches go away, reboot or forget, and groups
  * change: after each Set, the Sets of a step in any order, no packet arrives twice, loops
- * or goes to somebody else. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ * or goes to somebody else.
  */
 #include "expect.h"
 #include "mscene.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Loops and cycles while Sets arrive, against what check finds in each mixture of tables.
- * PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
 #include "world.h"
 #include "unit.h"

@@ -2,8 +2,7 @@
 /*
  * Trees and their tables (multicast.h) on random trees with links that fail and groups
  * that change: packets are followed copy by copy, roots are looked for slowly, and tables
- * depend on nothing but what they are to depend on. PM_SEED and PM_ROUNDS are as in
- * test_properties.c.
+ * depend on nothing but what they are to depend on.
  */
 #include "expect.h"
 #include "mscene.h"

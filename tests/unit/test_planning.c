@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Ways through the phases of planning.h, then random ones in random trees. Leaks and
- * double frees are found by the asan-ubsan preset. PM_SEED and PM_ROUNDS are as in
- * test_properties.c.
+ * double frees are found by the asan-ubsan preset.
  */
 #include "engine/planning.h"
 

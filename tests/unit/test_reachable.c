@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Counts on drawings, then in random trees with failures against a walk over all pairs.
- * PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
 #include "recipe.h"
 #include "world.h"

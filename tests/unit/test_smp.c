@@ -3,7 +3,7 @@
  * Our SMPs with an OpenSM of a few stubs below them: threads that answer what is out in
  * random order, refuse it, let it time out, answer when nobody waits any more, or never.
  * Built with ThreadSanitizer, with which a race fails the test, unless another sanitizer
- * was asked for. PM_SEED and PM_ROUNDS are as in test_properties.c.
+ * was asked for.
  */
 #include "osm/smp.h"
 

@@ -2,8 +2,7 @@
 /*
  * Stale entries and steps (stale.h, steps.h), on random trees that are cabled anew again
  * and again, lose parts and plans, and have tables that are adopted: no LID's packets
- * loop, up to the highest entry, after each Set. PM_SEED and PM_ROUNDS are as in
- * test_properties.c.
+ * loop, up to the highest entry, after each Set.
  */
 #include "expect.h"
 #include "recipe.h"

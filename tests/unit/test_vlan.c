@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * VLANs of random trees against walks over tagged ports, and numbers of lines against all
- * sets of lines there are. PM_SEED and PM_ROUNDS as in test_properties.
+ * sets of lines there are.
  */
 #include "expect.h"
 #include "recipe.h"
