@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give messages that wait for earlier ones of their rank alone, or an error
  * with its line; see goal.h. */
+#include "fuzz.h"
+
 #include <portmajor/lab/goal.h>
-
-#include <errno.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_message(const struct pm_goal *goal, const struct pm_goal_message *m)
 {

@@ -3,16 +3,12 @@
  * Any text gives groups by MLID, with members in order and at ports that end ports or
  * switches have, for which trees can be made, or an error with its line.
  */
+#include "fuzz.h"
+
 #include "../../src/cli/cmd/groups.h"
 #include "../../src/cli/output.h"
 
 #include <portmajor/netlist/netlist.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 const char cli_program[] = "portmajor";
 
@@ -42,7 +38,7 @@ static void make_plan(void)
 		abort();
 }
 
-static void check(const struct cli_groups *groups)
+static void check_groups(const struct cli_groups *groups)
 {
 	struct pm_mfts *tables;
 
@@ -74,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rc = cli_groups_parse((const char *)data, size, "in", fabric, plan, &groups,
 			      &err);
 	if (!rc)
-		check(&groups);
+		check_groups(&groups);
 	else if (rc != -EINVAL || strncmp(err.text, "in:", 3) != 0)
 		abort();
 	cli_groups_free(&groups);

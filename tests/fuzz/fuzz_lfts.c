@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give sound tables, or an error with its line; see lft_file.h. */
+#include "fuzz.h"
+
 #include <portmajor/analysis/lft_diff.h>
 #include <portmajor/files/lft_file.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_tables(const struct pm_lfts *lfts)
 {

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give multicast tables that can be judged, or an error; see mft_file.h. */
+#include "fuzz.h"
+
 #include <portmajor/check/check_mfts.h>
 #include <portmajor/files/mft_file.h>
 #include <portmajor/netlist/netlist.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char net[] =
 	"switchguid=0x10(10)\nSwitch 4 \"leaf0\"\n[1] \"h0\"[1]\n[2] \"h1\"[1]\n"

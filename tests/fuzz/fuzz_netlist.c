@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any bytes give a fabric or an error with its line; see netlist.h. */
+#include "fuzz.h"
+
 #include <portmajor/netlist/netlist.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_fabric(const struct pm_fabric *fabric)
 {

@@ -3,15 +3,10 @@
  * Any bytes give a plan or an error; see plan_file.h. The checksum is made right, so
  * that what is behind it is reached.
  */
+#include "fuzz.h"
+
 #include <portmajor/files/plan_file.h>
 #include <portmajor/route/route.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

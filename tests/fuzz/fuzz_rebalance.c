@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Any text gives a request that can be printed and read, or an error with its line. */
+#include "fuzz.h"
+
 #include <portmajor/base/print.h>
 #include <portmajor/files/rebalance.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int print(FILE *file, const void *arg)
 {

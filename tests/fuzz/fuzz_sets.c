@@ -3,16 +3,12 @@
  * Any bytes give a recording of a small fabric, which can be followed and reads back the
  * same, or an error with its line; see lft_trace.h.
  */
+#include "fuzz.h"
+
 #include <portmajor/base/print.h>
 #include <portmajor/lab/mixture.h>
 #include <portmajor/lab/outage.h>
 #include <portmajor/netlist/netlist.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char net[] =
 	"Switch 4 \"l0\"\n[1] \"a\"[1]\n[2] \"s0\"[1]\n[3] \"s1\"[1]\n\n"
@@ -20,12 +16,6 @@ static const char net[] =
 	"Switch 2 \"s0\"\n[1] \"l0\"[2]\n[2] \"l1\"[2]\n\n"
 	"Switch 2 \"s1\"\n[1] \"l0\"[3]\n[2] \"l1\"[3]\n\n"
 	"Hca 1 \"a\"\n[1] \"l0\"[1]\n\nHca 1 \"b\"\n[1] \"l1\"[1]\n";
-
-static void check(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void check_sets(const struct pm_fabric *fabric, const struct pm_lft_trace *trace)
 {

@@ -3,12 +3,10 @@
  * Any text is refused with a message or is a shard of a sweep, which then is written and
  * read again as the same; see summary.h.
  */
+#include "fuzz.h"
+
 #include "../../src/cli/cmd/summary_output.h"
 #include "../../src/cli/output.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 const char cli_program[] = "portmajor";
 

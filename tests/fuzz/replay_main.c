@@ -4,11 +4,7 @@
  * `replay FILE...`. Exits with 0 when the target has taken them all, 1 when a file
  * cannot be read or there are none; the target aborts when something is wrong.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* The contents in memory of exactly their size, so that ASan sees overruns. */
 static uint8_t *read_file(const char *path, size_t *size)
