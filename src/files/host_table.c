@@ -221,20 +221,21 @@ static void merge_tables(const struct pm_host_table *table,
 			 const struct pm_host_table *changes,
 			 struct pm_host_table *changed)
 {
-	const struct pm_host_line *old = table->lines, *end = old + table->num;
+	const struct pm_host_line *old = table->lines;
+	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < changes->num; i++) {
 		const struct pm_host_line *change = &changes->lines[i];
 
-		while (old < end && old->mac < change->mac)
-			changed->lines[changed->num++] = *old++;
-		if (old < end && old->mac == change->mac)
-			old++;
+		while (at < table->num && old[at].mac < change->mac)
+			changed->lines[changed->num++] = old[at++];
+		if (at < table->num && old[at].mac == change->mac)
+			at++;
 		if (change->vlan)
 			changed->lines[changed->num++] = *change;
 	}
-	while (old < end)
-		changed->lines[changed->num++] = *old++;
+	while (at < table->num)
+		changed->lines[changed->num++] = old[at++];
 }
 
 int pm_host_table_change(const struct pm_host_table *table,
