@@ -8,12 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static void start_to_end(struct lab *lab)
-{
-	start(lab);
-	run_to(lab, end_of(lab));
-}
-
 static void end_ring(struct lab *lab)
 {
 	free(lab->tables);
