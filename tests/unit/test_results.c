@@ -155,7 +155,8 @@ static int print_row(const char *command)
 	for (size_t i = 0; i < num_rows; i++) {
 		run_command(rows[i].command);
 		if (!strcmp(rows[i].command, command))
-			return system("tail -n +1 printed errors $(find out -type f | sort)");
+			return system(
+				"tail -n +1 printed errors $(find out -type f | sort)");
 	}
 	fprintf(stderr, "%s has no such command\n", RESULTS);
 	return 2;
