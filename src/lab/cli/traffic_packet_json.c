@@ -470,9 +470,9 @@ static void print_settings(const json_t *object)
 	puts("; latencies in us");
 }
 
-static void print_runs(const json_t *object)
+static void print_run(const json_t *object)
 {
-	const json_t *point, *other;
+	const json_t *point;
 	size_t i;
 
 	print_settings(object);
@@ -492,9 +492,17 @@ static void print_runs(const json_t *object)
 	}
 	json_array_foreach(json_object_get(object, "means"), i, point)
 		print_mean(point);
+}
+
+static void print_runs(const json_t *object)
+{
+	const json_t *other;
+	size_t i;
+
+	print_run(object);
 	json_array_foreach(json_object_get(object, "compared"), i, other) {
 		putchar('\n');
-		print_runs(other);
+		print_run(other);
 	}
 }
 
