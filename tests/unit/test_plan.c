@@ -791,9 +791,11 @@ static struct pm_plan *grow(struct pm_plan *plan, const char *drawing)
 	struct pm_error err = {""};
 	uint8_t *usable;
 
+	pm_plan_set_adopted(plan, true);
 	if (pm_plan_grow(plan, now, &grown, &err))
 		fail_msg("%s", err.text);
 	assert_non_null(grown);
+	assert_true(grown->adopted);
 	pm_plan_free(plan);
 	usable = calloc(grown->topology->num_ports, 1);
 	assert_non_null(usable);
