@@ -305,6 +305,8 @@ static void test_most_switches(void **state)
 	fflush(file);
 	assert_int_equal(pm_lfts_parse(text, length, "in", &lfts, &err), 0);
 	assert_int_equal(lfts->num_switches, PM_MAX_NODES);
+	for (uint32_t i = 0; i < PM_MAX_NODES; i++)
+		assert_int_equal(lfts->switches[i].lid, 0); /* not in the file */
 	pm_lfts_free(lfts);
 	lfts = NULL;
 	fprintf(file, "dump_ucast_routes: Switch 0xffffff\n");
