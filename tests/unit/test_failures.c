@@ -90,6 +90,7 @@ static const struct {
 	{"left[3", "!--fail: no node is named \"left[3\"", NULL},
 	{"left[30000000003]", "!--fail left[30000000003]: no such node, port or cable",
 	 NULL},
+	{"left:00000003", "!--fail left:00000003: no such node, port or cable", NULL},
 	{"]", "!--fail: no node is named \"]\"", NULL},
 	/* Its very name goes before the pattern, and a name before a LID. */
 	{"host-*", "host-*:0", "host-*:1"},
