@@ -10,6 +10,7 @@
 #define BLOCK_FS UINT64_C(512000000000) /* a block at 1 Mb/s, in femtoseconds */
 #define MOST_PARTS 1000			/* ticks of a block on the fastest link */
 
+/* Inserts a new rate at its place. */
 static void count_rate(struct pm_rates *rates, uint32_t rate, uint32_t links)
 {
 	uint32_t at = 0;
@@ -25,7 +26,9 @@ static void count_rate(struct pm_rates *rates, uint32_t rate, uint32_t links)
 	rates->list[at].links += links;
 }
 
-/* Sets ticks, given those of the fastest link; whether all are right. */
+/*
+ * Sets ticks, given those of a block on the fastest link; returns whether all are right.
+ */
 static bool try_parts(struct pm_rates *rates, uint32_t parts)
 {
 	uint64_t whole = (uint64_t)parts * rates->list[0].rate;

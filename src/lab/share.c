@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Shares links fairly: level by level, flows on the ports that are full first are final.
+ * Shares links fairly: finds ports that are full first, level by level; their flows are
+ * final.
  */
 #include <portmajor/lab/share.h>
 
@@ -19,6 +20,7 @@ struct sharing {
 	uint32_t num_used;
 };
 
+/* Lists flows by port. */
 static void index_flows(struct sharing *s, uint32_t num_ports)
 {
 	const struct pm_share_flows *flows = s->flows;

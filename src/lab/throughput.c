@@ -23,7 +23,8 @@ static int try_permutations(const struct pm_throughput_config *config,
 }
 
 /*
- * Adds the flows from a switch's hosts to one host: they share all links but their own.
+ * Adds the flows from all hosts of a switch to one host: these use the same links, except
+ * the hosts' own.
  */
 static void load_path(const struct pm_throughput_config *config, uint32_t begin,
 		      uint32_t end, uint32_t to, uint32_t *load, uint64_t *unreachable)
@@ -40,7 +41,7 @@ static void load_path(const struct pm_throughput_config *config, uint32_t begin,
 	*unreachable += hops ? 0 : flows;
 }
 
-/* The pace of the flows on the link that is full first. */
+/* All hosts go at the pace of the slowest flows: those on the link that is full first. */
 static double find_pace(const struct pm_throughput_config *config, const uint32_t *load)
 {
 	uint32_t flows = config->of.num_hosts - 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bisection bandwidth: each host of one half sends to another host of the other half, and
- * the flows share links (share.h). Halves are by the hosts' order; an odd last host is
- *left out. The pairings:
+ * Bisection bandwidth: each host of one half sends to another host of the other half, all
+ * at the same time, and the flows share links (share.h). Halves are by the hosts' order;
+ * an odd last host is left out. The pairings:
  *
  *	straight    host i to host half + i
  *	shifts      host i to host half + (i + k) mod half, for each k
@@ -21,8 +21,8 @@
 #define PM_PATH_MAX 64
 
 /*
- * Writes output ports from a host to another, its own first; returns how many, 0: no
- * path.
+ * Writes the output ports of the path from a host to another, its own first; returns
+ * their number; 0: no path.
  */
 typedef uint32_t pm_packet_path(const void *network, uint32_t from, uint32_t to,
 				uint32_t ports[PM_PATH_MAX]);
@@ -63,19 +63,21 @@ struct pm_throughput_config {
 	struct pm_bisection_config of; /* of.drawn permutations, by of.seed */
 	uint32_t shifts;      /* tried, evenly spread as in pm_check_shifts; 1 and up */
 	const uint32_t *port; /* [host] its output port, with which its paths begin */
-	const uint32_t
-		*leaf; /* [host] its switch: paths of its hosts differ in `port` only */
+	/* [host] its switch. Paths of hosts of one switch differ in that port only.
+	 */
+	const uint32_t *leaf;
 };
 
 struct pm_throughput {
 	struct pm_bisection_rates shifts, drawn; /* total rates of all flows */
 	/*
-	 * The sum of a host's flows when every flow has the rate of the slowest: with
-	 * fair shares, messages of one size all end as early, as the slowest flows end
-	 * last.
+	 * The sum of a host's flows when every flow has the rate of the slowest. Messages
+	 * of one size, with fair shares, end as early as at this rate: the flows over the
+	 * link that fills first have the lowest rate, and end together, after all others.
 	 */
 	double pace;
-	uint64_t unreachable; /* flows without a path: 0, but left out of `pace` */
+	uint64_t unreachable; /* flows without a path, which count as 0; `pace` leaves
+				 them out */
 };
 
 /*

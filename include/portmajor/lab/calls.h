@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Collective operations as a list of messages (workload.h): jobs, each with calls one
- * after the other. A process sends the messages of a step when all that it sends and
- * receives in earlier steps and calls is over: there is no barrier between calls.
+ * Collective operations as a list of messages (workload.h): one or more jobs, each with
+ * some calls one after the other.
+ *
+ * A process sends the messages of a step when all that it sends and receives in earlier
+ * steps, also of earlier calls, is over. So it begins the next call when its part of this
+ * one is over: there is no barrier.
  */
 #ifndef PORTMAJOR_CALLS_H
 #define PORTMAJOR_CALLS_H
@@ -14,12 +17,15 @@
 
 struct pm_calls_config {
 	enum pm_collective algorithm;
-	uint32_t processes;    /* a number that the algorithm allows */
-	uint64_t bytes;	       /* as in pm_schedule_make, 1 and up */
-	uint32_t calls;	       /* of each job, 1 and up */
-	const uint32_t *hosts; /* [job * stride + process], all different */
-	uint32_t stride;       /* `processes` and up */
-	uint32_t jobs;	       /* 1 and up */
+	uint32_t processes; /* a number that the algorithm allows */
+	uint64_t bytes;	    /* as in pm_schedule_make, 1 and up */
+	uint32_t calls;	    /* of each job, 1 and up */
+	/*
+	 * hosts[job * stride + i] is the host of process i of a job. All are different.
+	 */
+	const uint32_t *hosts;
+	uint32_t stride; /* `processes` and up */
+	uint32_t jobs;	 /* 1 and up */
 };
 
 /*
@@ -36,8 +42,8 @@ struct pm_calls {
 };
 
 /*
- * The caller frees *calls. -EINVAL: more than PM_CALLS_MAX_MESSAGES, or one longer than
- * PM_MESSAGE_MAX; -ENOMEM. O(messages): about 40 bytes each.
+ * The caller frees *calls. -EINVAL: more than PM_CALLS_MAX_MESSAGES, or a message is
+ * longer than PM_MESSAGE_MAX; -ENOMEM. O(messages): about 40 bytes each.
  */
 int pm_calls_make(const struct pm_calls_config *config, struct pm_calls **calls,
 		  struct pm_error *err);

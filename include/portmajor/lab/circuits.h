@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Simulates schedules of messages on a network with limited ports and circuits, by
- * events.
+ * Simulates schedules of messages on a network of circuits, by events. Each process has
+ * its own clock. Ports and circuits are limited.
  *
  * Steps form groups. A process that begins a group requests circuits to all its partners
- * there; a circuit is set up when both ends have begun. It is full duplex, uses a port at
- * each end, and is taken down after its last message of the group. Setup and teardown
- * together take gamma, counted before the first message.
+ * there at once; a circuit is set up when both ends have begun. It is full duplex, uses a
+ * port at each end, and is taken down after its last message of the group. Setup and
+ * teardown together take gamma, counted before the first message.
  */
 #ifndef PORTMAJOR_CIRCUITS_H
 #define PORTMAJOR_CIRCUITS_H
@@ -18,10 +18,15 @@
 struct pm_circuits_config {
 	struct pm_circuit_costs costs; /* at most 1,000 seconds for a message */
 	uint32_t ports;		       /* of each process, 1 to PM_CIRCUITS_MAX_PORTS */
-	bool kept; /* a group has as many steps as there are ports for; else one */
 	/*
-	 * Most circuits at a time; 0: any number. Groups are made to fit. The circuits of
-	 * a single step that does not fit are set up in the order of the schedule.
+	 * Whether a group has as many steps as a process has ports for; else it has one
+	 * step.
+	 */
+	bool kept;
+	/*
+	 * Most circuits at a time; 0: any number. Groups are made to fit. In a single
+	 * step that does not fit, circuits are set up in the order of the schedule, so
+	 * that none waits for ever.
 	 */
 	uint32_t circuits;
 };

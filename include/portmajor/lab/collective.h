@@ -34,13 +34,13 @@ enum pm_collective {
 
 const char *pm_collective_name(enum pm_collective algorithm);
 
-/* -EINVAL: no such algorithm. */
+/* The algorithm of this name; -EINVAL: there is none. */
 int pm_collective_parse(const char *name, enum pm_collective *algorithm);
 
 /*
- * -EINVAL with a message: the algorithm does not allow this number of processes. Linear
- * allows 2 and up, ring even numbers from 4, the others powers of two from 2, all up to
- * PM_COLLECTIVE_MAX. The functions below take such numbers only.
+ * Whether an algorithm allows a number of processes: linear from 2, ring even numbers
+ * from 4, the others powers of two from 2, all up to PM_COLLECTIVE_MAX. Else -EINVAL with
+ * a message. The functions below take such numbers only.
  */
 int pm_collective_check(enum pm_collective algorithm, uint32_t processes,
 			struct pm_error *err);
@@ -55,9 +55,9 @@ struct pm_circuit_costs {
 };
 
 /*
- * Circuits for `ports` steps, 1 and up, are set up at once; with 2 and more a ring's
- * stay. One port is the paper's naive algorithm (equations 1, 3, 5, 7), more are
- * equations 2, 4, 6, 8; its ideal is gamma 0 with 2 ports or more.
+ * Circuits for `ports` steps, 1 and up, are set up at once. With 2 and more a ring's
+ * circuits stay. One port is the paper's naive algorithm (equations 1, 3, 5, 7), more are
+ * equations 2, 4, 6, 8. The paper's ideal is gamma 0 with 2 ports or more.
  */
 
 /* The number of times that gamma is waited for in sequence. */
@@ -78,8 +78,9 @@ struct pm_schedule_message {
 };
 
 /*
- * A process sends the messages of a step when all that it sends and receives in earlier
- * steps is over. A message may arrive before its receiver begins that step.
+ * Each process takes its own steps in order, independent of others: it sends the messages
+ * of a step when all that it sends and receives in earlier steps is over. A message may
+ * arrive before its receiver begins that step.
  */
 struct pm_schedule {
 	uint32_t processes;
@@ -91,26 +92,27 @@ struct pm_schedule {
 };
 
 /*
- * With `turns` a ring's even processes send in one step and its odd ones in the next, so
- * that each has one partner at a time; other algorithms ignore it. The caller frees
- * *schedule. -ENOMEM. O(messages): processes - 1 (linear, binomial), processes x log2
- * processes (recursive doubling), or processes x (processes - 1) (ring).
+ * The messages of an algorithm. With `turns` the even processes of a ring send in one
+ * step and the odd ones in the next, so that each has one partner at a time; other
+ * algorithms ignore it. The caller frees *schedule. -ENOMEM. O(messages): processes - 1
+ * of them (linear, binomial), processes x log2 processes (recursive doubling), or
+ * processes x (processes - 1) (ring).
  */
 int pm_schedule_make(enum pm_collective algorithm, uint32_t processes, uint64_t bytes,
 		     bool turns, struct pm_schedule **schedule, struct pm_error *err);
 
 /*
- * Four processes of a ring of `processes`, joined to a ring of their own, with all its
- * steps. All processes of a ring, or with `turns` every second one, do the same at the
- * same time, and depend on their neighbours alone. So each of the four does what every
- * fourth process of the long ring does. The caller frees *schedule. -ENOMEM.
- * O(processes).
+ * Four processes of a ring of `processes`, joined to a ring of their own, with all steps
+ * of the long ring. A process of a ring depends on its two neighbours alone, and all
+ * processes, or with `turns` every second one, do the same at the same time. So each of
+ * the four does what every fourth process of the long ring does. The caller frees
+ * *schedule. -ENOMEM. O(processes).
  */
 int pm_schedule_make_four(uint32_t processes, uint64_t bytes, bool turns,
 			  struct pm_schedule **schedule, struct pm_error *err);
 void pm_schedule_free(struct pm_schedule *schedule);
 
-/* Bytes of a message: not rounded, and rounded up. */
+/* Bytes of a message as a number, not rounded, and in whole bytes, rounded up. */
 double pm_schedule_size(const struct pm_schedule *schedule,
 			const struct pm_schedule_message *message);
 uint64_t pm_schedule_whole_size(const struct pm_schedule *schedule,

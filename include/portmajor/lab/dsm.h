@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Shared memory in software over InfiniBand, as Araki et al. built it ("Fagus over the
- * Verb layer"): datagrams (UD), posted receives, acknowledgements and time-outs.
+ * Verb layer"): datagrams (UD), rings of posted receives, acknowledgements and time-outs.
  *
  * A node requests pages, or only an acknowledgement, from another. A message is sent as
- * packets of at most PM_DSM_PACKET bytes, PM_DSM_HEADER of them a header. Each packet
+ * packets of at most PM_DSM_PACKET bytes, of which PM_DSM_HEADER are a header (size and
+ * number of the message, number of the packet). Each packet
  *
  * 	waits for the sender's processor, which takes `touch` for it,
  * 	passes the sender's software in `delay`, together with others,
- * 	waits for the sender's link, and is on it as long as its bytes take,
+ * 	waits for the sender's link, and is on it for as long as its bytes take,
  * 	passes the switches in `latency`, and waits for the receiver's link,
  * 	takes one of the receives that the receiver has posted, or is lost,
  * 	passes the receiver's software in `delay`,
  * 	waits for the receiver's processor, which takes `touch`, and posts it again.
  *
- * A message with a lost packet is lost. A node requests again what it lacks after
- * `timeout`.
+ * A message with a lost packet is lost. A node that lacks answers after `timeout`
+ * requests the rest again.
  */
 #ifndef PORTMAJOR_DSM_H
 #define PORTMAJOR_DSM_H
@@ -34,8 +35,9 @@
 struct pm_dsm_config {
 	uint32_t nodes; /* 1 to PM_DSM_MAX_NODES */
 	/*
-	 * Pages are written into the requester's memory: one message, split by the
-	 * adapter, without a posted receive, with one use of the processor at its end.
+	 * Pages are written into the requester's memory (RDMA): one message, split by the
+	 * adapter, without a posted receive, and with one use of the processor at its
+	 * end.
 	 */
 	bool rdma;
 	/* Picoseconds, each at most PM_DSM_MAX_TIME. */
@@ -48,8 +50,8 @@ struct pm_dsm_config {
 };
 
 struct pm_dsm_result {
-	uint64_t first, last; /* picoseconds until the first, and the last, node had all
-				 its answers */
+	uint64_t first, last; /* picoseconds until the first node, and until the last
+				 node, had all its answers */
 	uint64_t messages, packets, lost, bytes;
 	uint64_t headers;    /* bytes of headers, among `bytes` */
 	uint64_t repeats;    /* repeated requests */
@@ -60,11 +62,11 @@ struct pm_dsm_result {
 uint64_t pm_dsm_packets(uint64_t bytes);
 
 /*
- * All three: -EINVAL with a message: out of range; -ERANGE: more than 50 days; -ENOMEM.
- * O(packets x log packets).
+ * All three functions: -EINVAL, with a message: the configuration is out of range;
+ * -ERANGE: more than 50 days; -ENOMEM. O(packets x log packets).
  *
- * Node 0 invalidates the copies of all others: it requests their acknowledgements at
- * once.
+ * Node 0 invalidates the copies of all others: it requests an acknowledgement of each,
+ * all at once.
  */
 int pm_dsm_invalidate(const struct pm_dsm_config *config, struct pm_dsm_result *result,
 		      struct pm_error *err);

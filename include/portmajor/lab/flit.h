@@ -3,11 +3,12 @@
  * Wormhole switching with virtual channels (VCs), cycle by cycle and flit by flit.
  *
  * A link takes one flit per cycle, and carries it in `cable` cycles into a buffer of
- * `buffer` flits per VC. It may leave `delay` cycles after its arrival; or switches have
- * stages (pm_flit_stages). In each cycle an output sends one flit, from the inputs with
- * flits for it in turn; an input gives at most `reads` flits, of different VCs. The head
- * of a packet takes a free VC of the next link; the tail frees it. Nodes send one packet
- * at a time, as early as possible, and take all flits that arrive.
+ * `buffer` flits per VC. A flit may leave in the cycle of its arrival, or `delay` cycles
+ * later. In each cycle an output sends one flit, from the inputs with flits for it in
+ * turn; an input gives at most `reads` flits, of different VCs. The head of a packet
+ * takes a free VC of the next link; the tail frees it. Nodes send one packet at a time,
+ * as early as possible, and take all flits that arrive. Switches may have stages instead
+ * of `delay`: see pm_flit_stages.
  *
  * Flow control; its signals take the cable's delay, too:
  *
@@ -59,10 +60,10 @@ enum pm_flit_arrivals {
 /*
  * The pipeline of a switch, in cycles: a head is routed, gets a VC of the next link and
  * then, as each flit of the packet, its turn in the crossbar, and crosses it. VCs and
- * turns are given by one round of iSLIP: outputs offer in turn to requesting inputs, and
- * inputs accept one offer in turn. A packet alone takes routing + vc + crossbar +
- * crossing
- * - 1 cycles in a switch.
+ * turns are given to a matching of one round, without conflicts but not always the
+ * largest: outputs offer in turn to requesting inputs, and inputs accept one offer in
+ * turn (iSLIP). So a packet without others takes routing + vc + crossbar + crossing - 1
+ * cycles in a switch.
  */
 struct pm_flit_stages {
 	uint32_t routing;  /* 0: known when the head arrives */
@@ -140,8 +141,9 @@ struct pm_flit_count {
 struct pm_flit; /* opaque */
 
 /*
- * The net is borrowed. -EINVAL with a message: numbers are out of range or contradictory;
- * -ENOMEM. Takes 4 bytes for each flit that buffers have room for, 8 for each on links.
+ * The net is borrowed. -EINVAL with a message: numbers are out of range or contradict
+ * each other; -ENOMEM. Memory: 4 bytes for each flit that buffers have room for, and 8
+ * for each that links hold.
  */
 int pm_flit_new(const struct pm_flit_net *net, const struct pm_flit_config *config,
 		struct pm_flit **flit, struct pm_error *err);
@@ -149,7 +151,7 @@ void pm_flit_free(struct pm_flit *flit);
 
 /*
  * Runs more cycles, up to PM_FLIT_MAX_CYCLES in all, or until a deadlock is found. After
- * -ENOMEM it can only be freed. O(moving flits + switches + nodes) a cycle.
+ * -ENOMEM flit can only be freed. Cost: of moving flits, and O(switches + nodes) a cycle.
  */
 int pm_flit_run(struct pm_flit *flit, uint32_t cycles, struct pm_error *err);
 

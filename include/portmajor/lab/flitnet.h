@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Networks for the flit engine, with next hops to each node. Places are switches, from 0,
- * and then nodes; a link is one direction of a cable.
+ * Networks for the flit engine: switches, nodes and links, with next hops to each node.
+ * Places are switches, from 0, and then nodes; a link is one direction of a cable.
  */
 #ifndef PORTMAJOR_FLITNET_H
 #define PORTMAJOR_FLITNET_H
@@ -35,13 +35,15 @@ struct pm_flit_net {
 };
 
 /*
- * Each makes a network, which the caller frees. -EINVAL with a message: a number is out
- * of range; -ENOMEM.
- *
- * A torus: up to 4,096 switches in closed rows of size[d], 2 to 64, in each of 1 to 4
- * dimensions, a node at each. Paths take the first dimension first, and the shorter
- * direction; of equal ones up with ties_up, or else from switches with an even sum of
- * coordinates, and down from the others.
+ * The following functions make a network, which the caller frees with pm_flit_net_free.
+ * -EINVAL with a message: a number is out of range; -ENOMEM.
+ */
+
+/*
+ * A torus: switches in closed rows of size[d], 2 to 64, in each of 1 to 4 dimensions, a
+ * node at each; up to 4,096 switches. Paths take the first dimension first, and the
+ * shorter direction. Of equal directions they take up with ties_up; else up from switches
+ * with an even sum of coordinates, and down from the others.
  */
 int pm_flit_net_torus(const uint32_t *size, uint32_t dimensions, bool ties_up,
 		      struct pm_flit_net **net, struct pm_error *err);
@@ -70,7 +72,10 @@ int pm_flit_net_of_tables(const struct pm_fabric *fabric, const struct pm_lfts *
 
 void pm_flit_net_free(struct pm_flit_net *net);
 
-/* Links on the path from a node to another; where paths are drawn, the fewest. */
+/*
+ * The number of links on the path from a node to another; where paths are drawn at
+ * random, the fewest.
+ */
 uint32_t pm_flit_net_distance(const struct pm_flit_net *net, uint32_t from, uint32_t to);
 
 #endif

@@ -12,11 +12,12 @@
  *   LABEL irequires LABEL                begins when the second event has begun
  *   }
  *
- * `cpu C` and `nic C` behind the tag are ignored, as are empty lines and lines with // at
- * first. LABEL: may be left out. A send ends when its message arrives; a receive when it
- * has begun and its message has arrived. Events do not compete for CPUs. A rank sends one
- * message after the other: first sends that require nothing, in the order of the file,
- * then those that require these, and so on. A waiting send holds up those behind it.
+ * `cpu C` and `nic C` behind the tag are ignored, as are empty lines and lines that begin
+ * with //. LABEL: may be left out. A send ends when its message arrives; a receive when
+ * it has begun and its message has arrived. Events do not compete for CPUs: those without
+ * requirements run at the same time. A rank sends one message after the other: first
+ * sends that require nothing, in the order of the file, then those that require these,
+ * and so on. A waiting send holds up those behind it.
  */
 #ifndef PORTMAJOR_GOAL_H
 #define PORTMAJOR_GOAL_H
@@ -39,8 +40,9 @@ struct pm_goal_wait {
 struct pm_goal_message {
 	uint32_t from, to; /* ranks */
 	uint64_t bytes;
-	uint64_t ns;			/* earliest, from the beginning of the job */
-	uint32_t first_wait, num_waits; /* in waits */
+	uint64_t ns; /* earliest, from the beginning of the job */
+	/* It waits for waits[first_wait .. first_wait + num_waits). */
+	uint32_t first_wait, num_waits;
 };
 
 struct pm_goal {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * LFT traces: the LFT Sets after a failure and their times, recorded from OpenSM or
+ * LFT traces: the LFT Sets after a failure with their times, recorded from OpenSM or
  * computed. A recording is text, a row on each line, in any order but for the first:
  *
  *   portmajor-sets 1                          the format and its version
@@ -11,13 +11,16 @@
  *   failed NS GUID PORT                       a link, by a switch at one of its ends
  *   set SENT ARRIVED ACKED GUID BLOCK ENTRIES an LFT Set to a switch
  *
- * GUIDs are hexadecimal with or without 0x, of an end node's port or a switch's node.
- * ENTRIES are 64 ports of two hexadecimal digits, from LID 64 x BLOCK on; ff: no port. A
- * block without a row has no ports. Times are ns of one clock, since any moment. All
- * links fail at one time. Sets are in the order of SENT. The table changes at ARRIVED,
- * and the subnet manager gets the answer at ACKED; each is - if it did not happen. Empty
- * lines, and lines that begin with #, are ignored. LIDs do not change while Sets are
- * sent.
+ * GUIDs are hexadecimal with or without 0x, of the port of an end node and of the node of
+ * a switch. ENTRIES are 64 ports of two hexadecimal digits, from LID 64 x BLOCK on; ff:
+ * no port. A block without a row has no ports. Times are ns of one clock, since any
+ * moment. All links fail at one time. Sets are in the order of SENT. The switch's table
+ * changes at ARRIVED, and the subnet manager gets the answer at ACKED. Each of these two
+ * is - if it did not happen: a lost Set has neither. Empty lines, and lines that begin
+ * with #, are ignored.
+ *
+ * LIDs do not change while Sets are sent. Recordings with different LIDs can be compared
+ * by hosts.
  */
 #ifndef PORTMAJOR_LFT_TRACE_H
 #define PORTMAJOR_LFT_TRACE_H
@@ -31,7 +34,10 @@
 #define PM_LFT_TRACE_NEVER UINT64_MAX
 #define PM_LFT_TRACE_TEXT 80 /* room for the texts of a recording, with a NUL */
 
-/* A Set. sent <= arrived <= acked in ns, or PM_LFT_TRACE_NEVER. */
+/*
+ * An LFT Set to a switch of the fabric. Times in ns, PM_LFT_TRACE_NEVER if it did not
+ * happen; else sent <= arrived <= acked.
+ */
 struct pm_lft_trace_set {
 	uint64_t sent, arrived, acked;
 	uint32_t sw, block;
@@ -55,7 +61,8 @@ struct pm_lft_trace {
 /*
  * Reads a recording of this fabric, which is complete; text[] needs no NUL at its end.
  * The caller frees *trace. -EINVAL: bad content, unknown GUIDs or ports, or a switch
- * without a table, with "source:LINE: fault". -EFBIG; -ENOMEM. O(length + switches).
+ * without a table, with "source:LINE: fault". -EFBIG; -ENOMEM. Cost: O(length +
+ * switches).
  */
 int pm_lft_trace_parse(const char *text, size_t length, const char *source,
 		       const struct pm_fabric *fabric, struct pm_lft_trace **trace,
@@ -100,8 +107,9 @@ struct pm_lft_trace_config {
 };
 
 /*
- * Computes the recording of portmajor with this plan of the fabric. At time 0 the links
- * at these ports fail and the first blocks are sent: detection takes no time. A block
+ * Computes the recording of portmajor with this plan of the fabric: its tables before and
+ * after the failure of the links at these ports, and its order of blocks. At time 0 all
+ * these links fail and the first blocks are sent: detection takes no time. Each block
  * arrives when it is acknowledged. Switches out of the subnet manager's reach get no
  * blocks; with PM_NONE the subnet manager is where most hosts are. The caller frees
  * *trace. -ENOMEM.

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Mixtures of tables: while the LFT Sets of a recording arrive, some switches have new
- * entries and others old ones. Finds their loops and credit cycles, and the Sets that
- * made and removed them.
+ * entries and others old ones. Finds the loops and credit cycles of these mixtures, and
+ * the Sets that made and removed them.
  *
- * A loop: switches whose entries for a LID, used or not, lead from each to the next and
- * from the last to the first, over usable links.
+ * A loop: switches with entries for a LID that lead from each to the next, and from the
+ * last to the first, over usable links. Every LID with entries counts, used or not.
  *
  * A cycle: channels (links between switches, in one direction), each of which depends on
  * the next, and the last on the first. A channel depends on another if a packet from a
- * host to a LID of another host (outage.h) may hold it while it waits for the other.
- * Packets of one virtual lane that fill a cycle wait for ever. A cycle is made by the Set
- * that adds the dependency that closes it, and counts as the same while that is in any
- * cycle. So there are about as many cycles as dependencies to remove until none is left.
+ * host to a LID of another host may hold it while it waits for the other. Packets in one
+ * virtual lane that fill such a cycle wait for ever. Hosts are those of outage.h. A cycle
+ * is made by the Set that adds the dependency that closes it. As long as that dependency
+ * is in any cycle, the cycle counts as the same. So the number of cycles is about the
+ * number of dependencies to remove until no cycle is left.
  *
  * Sets that arrive at one time count as one.
  */
@@ -31,8 +32,8 @@ struct pm_mixture_ring {
 	uint32_t made, removed; /* indexes of Sets, or one of those above */
 	uint32_t lid;		/* of a loop */
 	uint32_t length;
-	size_t first; /* at[first..first + length): switches, or ports that packets leave
-		       * by, in the order of packets */
+	size_t first; /* at[first..first + length): switches of a loop, or of a cycle the
+		       * ports that packets leave by, in the order of packets */
 };
 
 /* All of a kind. */
@@ -50,9 +51,10 @@ struct pm_mixture {
 };
 
 /*
- * Follows a recording of this fabric. The caller frees *mixture. -ENOMEM. O(length x
- * switches) at first, twice that at the failure; for a Set O(changed entries x ports);
- * for a new dependency the channels between its ends in a topological order.
+ * Follows a recording of this fabric. The caller frees *mixture with pm_mixture_free.
+ * -ENOMEM. Cost: O(length x switches) at the beginning and twice that at the failure; of
+ * a Set O(changed entries x ports); of a new dependency the channels between its ends in
+ * a topological order.
  */
 int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		      struct pm_mixture *mixture, struct pm_error *err);

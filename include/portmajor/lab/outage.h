@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The outage in an LFT trace: pairs of hosts cut off, from the failure to the last Set,
- * exact after every Set. Hosts are end ports with a LID and a usable link to a switch. A
- * path leads from a host to a LID of another. With LMC above 0 a pair has 2^LMC paths,
- * and is cut off by the share of its dead paths.
+ * The outage in an LFT trace: the share of pairs of hosts cut off, from the failure to
+ * the last Set, exact after every Set.
+ *
+ * Hosts are end ports with a LID and a usable link to a switch. A path leads from a host
+ * to a LID of another host. With LMC above 0 a pair of hosts has 2^LMC paths, and is cut
+ * off in part: by the share of its dead paths.
  */
 #ifndef PORTMAJOR_OUTAGE_H
 #define PORTMAJOR_OUTAGE_H
@@ -16,7 +18,9 @@ struct pm_outage_point {
 	uint64_t dead;
 };
 
-/* Parts of the returning paths; pm_outage.back: when they are back for good. */
+/*
+ * Parts of the returning paths; pm_outage.back has the time when a part is back for good.
+ */
 enum pm_outage_part {
 	PM_OUTAGE_HALF,
 	PM_OUTAGE_MOST, /* 99% */
@@ -31,9 +35,12 @@ struct pm_outage {
 	uint64_t before;       /* dead paths before the failure, .. */
 	uint64_t all_before;   /* .. of all paths then */
 	uint64_t at_once, end; /* dead after the failure, and after the last Set */
-	/* Of dead paths, those into loops: */
-	uint64_t loops_at_once, loops_end, loops_most; /* most at a time */
-	double loop_seconds;	 /* path-seconds up to the last Set */
+	/*
+	 * Dead paths that lead into loops: after the failure and after the last Set, most
+	 * at a time, and path-seconds up to the last Set.
+	 */
+	uint64_t loops_at_once, loops_end, loops_most;
+	double loop_seconds;
 	uint32_t differ;	 /* Sets that changed an entry */
 	uint32_t unacknowledged; /* Sets */
 	uint64_t first, last; /* first sending, and last arrival or acknowledgement; 0: no
@@ -47,7 +54,7 @@ struct pm_outage {
 
 /*
  * Follows a recording of this fabric. The caller frees outage->curve with free().
- * -ENOMEM. Three times O(LIDs x switches), and each Set (cutoff.h).
+ * -ENOMEM. Cost: three times O(LIDs x switches), and that of each Set (cutoff.h).
  */
 int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		     struct pm_outage *outage, struct pm_error *err);

@@ -3,20 +3,22 @@
  * Simulates traffic packet by packet: virtual cut-through with credits, exact to a block
  * of 64 bytes, by events. Time is in ticks of any length.
  *
- * A packet of n blocks leaves a port in n x ticks[port] ticks, once the remote input
- * buffer has room for all of it. Its head arrives `wire` ticks later, and may leave the
- * switch `crossing` ticks after that. The sender gets the credit `wire` ticks after the
- * last block left the buffer. Alone, with one speed and s switches on the path, it takes
+ * A packet of n blocks leaves a port in n x ticks[port] ticks, once the input buffer at
+ * the other end has room for all of it. Its head arrives `wire` ticks later, and may
+ * leave the switch `crossing` ticks after that. The sender gets the credit `wire` ticks
+ * after the last block left the buffer. Without other traffic, with one speed and s
+ * switches on the path, it takes
  *
  * 	n x ticks + (s + 1) x wire + s x crossing
  *
- * From a slower cable to a faster one a packet leaves without gaps: its head leaves so
- * late that its end arrives at least `crossing` ticks before it has to leave. From a
- * faster one to a slower one it moves as if both were slow.
+ * A packet from a slower cable to a faster one leaves without gaps: its head leaves the
+ * switch so late that its end arrives at least `crossing` ticks before it has to leave.
+ * From a faster cable to a slower one a packet moves as if both were slow.
  *
  * Packets wait in the input buffers. An output sends them in the order of arrival at any
- * input; with `in_line` none passes another of its input and lane. Hosts take packets at
- * once, and send one after the other: a waiting packet holds up the next ones.
+ * input; with `in_line` no packet passes another one of its input and lane. Hosts take
+ * packets at once, and send one after the other: a waiting packet holds up the host's
+ * next ones.
  */
 #ifndef PORTMAJOR_PACKET_H
 #define PORTMAJOR_PACKET_H
@@ -33,7 +35,7 @@
 #define PM_PACKET_LOOP 64	  /* ports of a deadlock that are reported */
 #define PM_PACKET_MAX_SEARCHES 16 /* searches for deadlocks in a lifetime */
 
-/* A host: an end port with a cable to a switch. */
+/* A host: its end port, with a cable to a switch, and its LID. */
 struct pm_packet_host {
 	uint32_t port;
 	uint16_t lid;
@@ -54,19 +56,20 @@ struct pm_packet_set {
 };
 
 /*
- * An arbitration entry. weight: blocks to send in a turn, to the end of a packet; 0:
- * none.
+ * An entry of an arbitration table. weight: blocks that a lane may send in its turn; it
+ * then ends its packet. 0: none.
  */
 struct pm_packet_weight {
 	uint8_t lane, weight;
 };
 
 /*
- * Virtual lanes, the same at all ports, each with its own queue at each output, buffer
- * and credits. A free output serves the lanes of the high table that can send, in turn by
- * weights. It serves those of the low table if the high table has none, or after `limit`
- * x 64 blocks (0: one packet; PM_PACKET_NO_LIMIT: never) if the low table has one. A lane
- * without a weight sends nothing.
+ * Virtual lanes, the same at all ports. Each has its own queue at each output, buffer and
+ * credits, so that a waiting lane holds up no other. A free output serves the lanes of
+ * the high table that can send, in turn by weights. It serves those of the low table if
+ * the high table has none, or after `limit` x 64 blocks from the high table (0: one
+ * packet; PM_PACKET_NO_LIMIT: never). If the low table has no such lane, the high table
+ * goes on. A lane without a weight sends nothing.
  */
 struct pm_packet_lanes {
 	uint32_t num;		   /* 1..PM_PACKET_MAX_LANES */
@@ -98,9 +101,11 @@ struct pm_packet_config {
 	const struct pm_packet_set *sets; /* by time */
 	uint32_t num_sets;
 
-	/* Reliable connections: */
-	uint32_t timeout; /* ticks; 0: none, packets are sent once */
-	uint32_t tries;	  /* repetitions before a pair is given up */
+	/*
+	 * Reliable connections: ticks until a time-out (0: no such connections, packets
+	 * are sent once), and repetitions before a pair is given up.
+	 */
+	uint32_t timeout, tries;
 
 	uint32_t warmup;  /* ticks before measuring */
 	uint32_t batch;	  /* ticks of a part of the measurement */
@@ -128,8 +133,8 @@ struct pm_packet_while {
 	uint64_t dropped;	    /* packets */
 	uint64_t messages, latency; /* messages that arrived; sum of their ticks */
 	uint64_t slowest;	    /* of these, ticks */
-	uint64_t lag; /* at the end: sum over hosts of the delay of the next or present
-			 message */
+	uint64_t lag; /* at the end of the time: sum over hosts of the delay of the next
+			 message, or of the one being sent */
 };
 
 /* A host's messages during the measurement. */
@@ -154,8 +159,8 @@ struct pm_packet_pairs {
 /* Of the whole run unless noted. */
 struct pm_packet_result {
 	/*
-	 * Packets: created = delivered + spare + dropped + inside. Spare ones are
-	 * answers, and repeated or early packets, of reliable connections.
+	 * Packets: created = delivered + spare + dropped + inside (now). With reliable
+	 * connections spare ones are answers, and repeated or early packets.
 	 */
 	uint64_t created, delivered, spare, dropped, inside;
 	struct pm_packet_pairs pairs;
@@ -193,8 +198,8 @@ struct pm_packet;
 bool pm_packet_is_served(const struct pm_packet_lanes *lanes, uint32_t sl);
 
 /*
- * -EINVAL with a message: out of range; -ENOMEM. The caller frees *packet. Takes messages
- * from the workload, even on failure.
+ * -EINVAL: out of range, with a message; -ENOMEM. The caller frees *packet. Takes the
+ * first messages from the workload, even on failure.
  */
 int pm_packet_new(const struct pm_packet_config *config, struct pm_packet **packet,
 		  struct pm_error *err);
@@ -202,8 +207,8 @@ void pm_packet_free(struct pm_packet *packet);
 
 /*
  * Runs up to the tick `until`, which is excluded, or until no events are left. After
- * -ENOMEM it can only be freed. 20 to 40 ns an event, three events for each packet and
- * cable.
+ * -ENOMEM the packet can only be freed. Cost: 20 to 40 ns an event, three events for each
+ * packet and cable.
  */
 int pm_packet_run(struct pm_packet *packet, uint32_t until, struct pm_error *err);
 
@@ -211,16 +216,17 @@ int pm_packet_run(struct pm_packet *packet, uint32_t until, struct pm_error *err
 void pm_packet_result(struct pm_packet *packet, struct pm_packet_result *result);
 
 /*
- * Finds a loop of outputs that wait for each other for ever. Writes at most `room` ports,
- * each waiting for the next, and returns its length; 0: none. -ENOMEM. O(ports +
- * packets).
+ * Looks for a loop of outputs that wait for each other for ever. Writes at most `room`
+ * ports of it, each waiting for the next, and returns its length; 0: none. -ENOMEM.
+ * O(ports + packets).
  */
 int pm_packet_stuck(const struct pm_packet *packet, uint32_t *loop, uint32_t room,
 		    struct pm_error *err);
 
 /* A loop of outputs that waited for each other for a while. */
 struct pm_packet_deadlock {
-	uint32_t begin;	 /* tick when the last of its queues got its head */
+	uint32_t begin;	 /* tick of the arrival of the last packet at the head of its
+			  * queues */
 	uint32_t end;	 /* last tick of the loop */
 	uint32_t hosts;	 /* most hosts at a time with a packet waiting for it */
 	uint32_t length; /* of the first loop found, .. */
@@ -229,15 +235,15 @@ struct pm_packet_deadlock {
 
 /*
  * Deadlocks of the run, by time, with a present one (`end` is then the current tick).
- * Only the end of a lifetime or a failing cable ends a deadlock, so these start searches,
- * at most PM_PACKET_MAX_SEARCHES in a lifetime: a shorter deadlock may be missed, and
- * closer ones count as one. *list is borrowed until the next call. -ENOMEM. O(ports +
- * packets).
+ * Only the end of a lifetime or a failing cable ends a deadlock, so these start searches:
+ * at most PM_PACKET_MAX_SEARCHES in a lifetime. So a shorter deadlock may be missed, and
+ * deadlocks closer than that count as one. *list is borrowed until the next call.
+ * -ENOMEM. O(ports + packets).
  */
 int pm_packet_deadlocks(struct pm_packet *packet, const struct pm_packet_deadlock **list,
 			uint32_t *num, struct pm_error *err);
 
-/* Whether nothing is on a cable or in an input, with all credits back. */
+/* Whether no packet is on a cable and all inputs are empty, with all credits back. */
 bool pm_packet_is_idle(const struct pm_packet *packet);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths through a fabric: over one switch with all hosts (flat), by LFTs, and along the
- * tree of a VLAN: a pair uses that of its host with the higher priority.
+ * Paths through a fabric: over one switch with all hosts (flat), by LFTs, and in VLANs. A
+ * frame goes along its VLAN's tree, where switches learn addresses. Hosts have the plan's
+ * table, and a pair uses the VLAN of its host with the higher priority.
  */
 #ifndef PORTMAJOR_PACKET_PATHS_H
 #define PORTMAJOR_PACKET_PATHS_H

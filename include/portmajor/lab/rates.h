@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A tick for links of different rates, in which each sends a block of 64 bytes in whole
- * ticks.
+ * A tick for links with different rates: a block of 64 bytes takes a whole number of
+ * ticks on each link.
  */
 #ifndef PORTMAJOR_RATES_H
 #define PORTMAJOR_RATES_H
@@ -23,9 +23,9 @@ struct pm_rates {
 };
 
 /*
- * Finds the longest tick by which a block's time is exact on the fastest link, and within
- * 1/1000 on the others. Writes ticks[port], 1 without a cable. Links of unknown rate
- * count as the fastest. -EINVAL: rates differ too much. O(ports).
+ * Finds the longest tick that gives a block's time exactly on the fastest link, and
+ * within 1/1000 on the others. Writes ticks[port], 1 without a cable. Links of unknown
+ * rate count as the fastest. -EINVAL: rates differ too much. O(ports).
  */
 int pm_rates_find(const struct pm_fabric *fabric, uint16_t *ticks, struct pm_rates *rates,
 		  struct pm_error *err);

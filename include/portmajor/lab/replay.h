@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The Sets of an LFT trace on the clock of a run of the packet engine. */
+/*
+ * An LFT trace for the packet engine: its Sets on the clock of a run (tables and LIDs:
+ * lft_trace.h).
+ */
 #ifndef PORTMAJOR_REPLAY_H
 #define PORTMAJOR_REPLAY_H
 
@@ -21,9 +24,9 @@ struct pm_replay {
 };
 
 /*
- * Puts each Set at the tick nearest to its arrival, in the order of sending. Sets from
- * before the run are at tick 0; those that never arrived are left out. The caller frees
- * replay->list with free(). -ENOMEM. O(Sets x log Sets).
+ * Puts each Set at the tick nearest to its arrival, several at one tick in the order of
+ * sending. Sets from before the run are at tick 0; those that never arrived are left out.
+ * The caller frees replay->list with free(). -ENOMEM. Cost: O(Sets x log Sets).
  */
 int pm_replay_make(const struct pm_lft_trace *trace,
 		   const struct pm_replay_config *config, struct pm_replay *replay,

@@ -6,7 +6,8 @@
  * 	cables of 1:    a: flows 1, 2, 3    b: flows 3, 4
  * 	shares:         1, 2, 3 get 1/3 of a; then 4 gets 2/3, the rest of b
  *
- * Directions of a cable are independent. Congestion control approximates this ideal.
+ * Directions of a cable are independent. There are no packets, queues or time: this is an
+ * ideal that congestion control approximates.
  */
 #ifndef PORTMAJOR_SHARE_H
 #define PORTMAJOR_SHARE_H

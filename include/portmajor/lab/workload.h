@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages between hosts, in 64-byte blocks, and their times, repeatable by seed. Open
- * loop: each message has its own time. Closed loop: a message can be sent when the one
- * before has arrived.
+ * Messages between hosts, and their times. Hosts are numbered 0 to num_hosts - 1; a
+ * message is a number of 64-byte blocks. All numbers are integers, repeatable by seed.
+ *
+ * Open loop: each message of a host has its own time, independent of earlier ones. Closed
+ * loop: a message can be sent when the one before has arrived.
  */
 #ifndef PORTMAJOR_WORKLOAD_H
 #define PORTMAJOR_WORKLOAD_H
@@ -38,8 +40,8 @@ const char *pm_pattern_name(enum pm_pattern pattern);
 int pm_pattern_parse(const char *name, enum pm_pattern *pattern);
 
 /*
- * A message of a list. A host's messages go in the list's order, each when those of
- * before[], to or from this host, have arrived.
+ * A message of a list. A host's messages go in the list's order, each when the messages
+ * before[0..num_before), which are to or from this host, have arrived.
  */
 struct pm_workload_message {
 	uint32_t from, to; /* hosts */
@@ -52,13 +54,14 @@ struct pm_workload_config {
 	enum pm_pattern pattern;
 	uint32_t num_hosts; /* 2 and up */
 	/*
-	 * members[job * job_hosts + i] is host i of a job, to which the pattern applies.
-	 * A host is in one job at most, and sends nothing if it is in none. NULL: one job
-	 * of all hosts. Lists ignore it.
+	 * Jobs of job_hosts hosts each, 2 and up: members[job * job_hosts + i] is host i
+	 * of a job; the pattern applies to these numbers. A host is in one job at most,
+	 * and sends nothing if it is in none. NULL: one job, of all hosts. Lists ignore
+	 * it.
 	 */
 	const uint32_t *members;
-	uint32_t num_jobs, job_hosts; /* job_hosts: 2 and up */
-	uint32_t blocks;	      /* of a message, 1..PM_MESSAGE_MAX */
+	uint32_t num_jobs, job_hosts;
+	uint32_t blocks; /* of a message, 1..PM_MESSAGE_MAX */
 	uint32_t load; /* open loop: share of a host's link, PM_LOAD_LEAST.. PM_LOAD_FULL;
 			* 0: closed loop */
 	bool poisson;  /* open loop: random intervals; else equal ones, from a random time
@@ -74,9 +77,13 @@ struct pm_workload_config {
 		sls; /* [host] service level; NULL: 0; borrowed as long as the workload */
 	const struct pm_workload_message *list; /* borrowed as long as the workload */
 	uint32_t num_list;
-	/* Of a list, or NULL; borrowed likewise. */
-	const uint64_t *starts;	       /* [message] earliest tick */
-	const uint64_t *const *delays; /* [message][num_before] ticks after that one */
+	/*
+	 * Of a list, or NULL: starts[message] is its earliest tick,
+	 * delays[message][num_before] are the ticks that it waits after each message
+	 * before it. Borrowed likewise.
+	 */
+	const uint64_t *starts;
+	const uint64_t *const *delays;
 	uint64_t seed;
 };
 
@@ -91,7 +98,9 @@ struct pm_message {
 /* Opaque: the position of every host in its messages. */
 struct pm_workload;
 
-/* -EINVAL with a message: out of range; -ENOMEM. The caller frees it. O(hosts + list). */
+/*
+ * -EINVAL: out of range, with a message; -ENOMEM. The caller frees it. O(hosts + list).
+ */
 int pm_workload_new(const struct pm_workload_config *config,
 		    struct pm_workload **workload, struct pm_error *err);
 void pm_workload_free(struct pm_workload *workload);
@@ -111,12 +120,15 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 
 /*
  * Notes arrived blocks of a message. If it is complete, writes the hosts that may send
- * now; returns how many, 0 to 2. O(1).
+ * now, and returns their number: 0 to 2. O(1).
  */
 uint32_t pm_workload_got(struct pm_workload *workload, uint32_t id, uint32_t blocks,
 			 uint64_t now, uint32_t woken[2]);
 
-/* Hosts that send, and messages that have not arrived (of an open loop 0). */
+/*
+ * The number of hosts that send, and of messages that have not arrived: of closed loops
+ * and lists, else 0.
+ */
 uint32_t pm_workload_senders(const struct pm_workload *workload);
 uint64_t pm_workload_left(const struct pm_workload *workload);
 
@@ -124,17 +136,20 @@ uint64_t pm_workload_left(const struct pm_workload *workload);
 bool pm_workload_sends(const struct pm_workload *workload, uint32_t host);
 uint64_t pm_workload_left_of(const struct pm_workload *workload, uint32_t host);
 
-/* The last arrival of a host's messages (of an open loop 0). The same cost. */
+/*
+ * The last arrival of a host's messages, of closed loops and lists; else 0. The same
+ * cost.
+ */
 uint64_t pm_workload_done_of(const struct pm_workload *workload, uint32_t host);
 
 /* The arrival of a message of a list, or PM_NEVER. O(1). */
 uint64_t pm_workload_arrived(const struct pm_workload *workload, uint32_t id);
 
-/* A time without progress. */
+/* A time without progress, in ticks. */
 struct pm_stall {
 	uint64_t from, ticks;
 	uint32_t host; /* sender, or PM_NONE: all of them */
-	bool lasts;    /* at the time of the query */
+	bool lasts;    /* it is not over at the tick of the query */
 };
 
 /* Progress of a closed loop or list, in arrived blocks; ticks from 0 on. */
@@ -146,9 +161,9 @@ struct pm_workload_progress {
 };
 
 /*
- * Progress up to now, at or after the last arrival, or to the end if done. Of an open
- * loop, or without messages: no stall, and `at` is PM_NEVER. O(hosts); of a list O(hosts
- * + messages).
+ * Progress up to tick now, which is not before the last arrival, or up to the end if
+ * done. Of an open loop, or without messages: no stall, and `at` is PM_NEVER. O(hosts);
+ * of a list O(hosts + messages).
  */
 void pm_workload_progress(const struct pm_workload *workload, uint64_t now,
 			  struct pm_workload_progress *progress);

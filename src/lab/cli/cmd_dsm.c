@@ -81,6 +81,7 @@ static int failed(int rc, const struct pm_error *err)
 	return cli_fail(rc == -ENOMEM ? EXIT_INPUT : EXIT_USAGE, "%s", err->text);
 }
 
+/* Runs a number of nodes with one transport. */
 static int describe_transport(const struct request *request, uint32_t nodes,
 			      enum transport transport, json_t *rows, bool *gave_up)
 {
@@ -107,7 +108,7 @@ static int describe_transport(const struct request *request, uint32_t nodes,
 	return EXIT_FINE;
 }
 
-/* A burst of pages of one packet each. */
+/* Runs bursts of pages of one packet each. */
 static int describe_burst(const struct request *request, uint32_t packets, json_t *rows,
 			  bool *gave_up)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Plays the events of a rank of an MPI program, as Takizawa, Matsuoka and Nakada do: each
- * begins when the last one is over, and all ranks come to a call at the same time. The
- * file is a JSON list of
+ * Plays the events of a rank of an MPI program, as Takizawa, Matsuoka and Nakada do. The
+ * rank computes, or calls a collective operation, and each event begins when the last one
+ * is over. All ranks come to a call at the same time. The file is a JSON list of
  *
  *   {"compute": SECONDS}
  *   {"call": FUNCTION, "bytes": N}
@@ -84,7 +84,9 @@ static int play_event(const struct collective_request *request, const json_t *ev
 			 played);
 }
 
-/* Plays the events, and adds the rule's results to *rules. */
+/*
+ * Plays the events by one rule, and adds its results to *rules.
+ */
 static int play_rule(const struct collective_request *request, const json_t *events,
 		     struct circuit_rule rule, json_t **rules, struct played *played)
 {

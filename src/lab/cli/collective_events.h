@@ -16,7 +16,7 @@ struct collective_request {
 	enum pm_collective algorithm; /* PM_NUM_COLLECTIVES: all */
 	struct cli_list ports, sizes;
 	const char *events;   /* a file; NULL: none */
-	uint32_t call_setups; /* more set-ups before each call */
+	uint32_t call_setups; /* additional setups that each call waits for */
 	struct cli_output output;
 	struct lab_steps *steps; /* of all operations */
 };
@@ -41,7 +41,10 @@ int collective_simulate(const struct collective_request *request,
 			enum pm_collective algorithm, uint32_t bytes,
 			struct circuit_rule rule, struct pm_circuits_result *result);
 
-/* Describes the file of events by each rule, an exit status; and prints the object. */
+/*
+ * The first simulates the file of events by each rule, and describes the results in
+ * *object; an exit status. The second prints the object as text.
+ */
 int collective_events_play(const struct collective_request *request, json_t **object);
 void collective_events_print(const json_t *object);
 

@@ -29,7 +29,7 @@ static json_t *stall_json(const struct packet_lab *lab, const struct pm_stall *s
 				 : pm_json_text(scene_name(&lab->scene, stall->host)));
 }
 
-/* [ms, percent of all blocks arrived by then]. */
+/* [ms, percent of all blocks arrived by then], at each change of either. */
 static json_t *curve_json(const struct packet_lab *lab,
 			  const struct pm_workload_progress *progress)
 {
@@ -42,6 +42,7 @@ static json_t *curve_json(const struct packet_lab *lab,
 	return list;
 }
 
+/* Describes a run: the job's end, its longest stall, that of a host, and its progress. */
 static json_t *run_json(const struct packet_lab *lab, const struct packet_run *run)
 {
 	struct pm_workload_progress progress;
@@ -64,7 +65,7 @@ void job_add_healthy(struct job_engine *engine, const struct packet_run *run)
 	engine->object = json_pack("{s:o}", "healthy", run_json(&engine->lab, run));
 }
 
-/* LFT Sets after the job is done. */
+/* Counts the LFT Sets that arrive after the job is done. */
 static uint32_t count_after(const struct packet_lab *lab, const struct packet_run *run)
 {
 	uint32_t num = lab->config.num_sets;

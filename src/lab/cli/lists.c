@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads words, sizes and lists in options. */
+/* Reads sizes, and lists of numbers and sizes, in options. */
 #include "lists.h"
 
 #include "json.h"
@@ -47,7 +47,7 @@ static bool read_item(const struct cli_option *option, const char *text, bool si
 	return true;
 }
 
-/* Adds an item's numbers; false: not a number, too many, or out of range. */
+/* Adds the numbers of an item; false: not a number, too many of them, or out of range. */
 static bool add_item(const struct cli_option *option, char *item, bool sizes,
 		     struct cli_list *list)
 {

@@ -18,8 +18,9 @@ struct cli_list {
 bool cli_size(const char *text, uint32_t low, uint32_t high, uint32_t *bytes);
 
 /*
- * For `take` of an option: numbers and ranges, "2,3,8..10"; or sizes, where "1..1M" means
- * 1, ten times that and so on, and 1M. Each is from the option's `low` to `high`.
+ * For `take` of an option. The first reads numbers and ranges, "2,3,8..10". The second
+ * reads sizes; the range "1..1M" means 1, ten times that and so on, and 1M. Each value is
+ * from `low` to `high` of the option.
  */
 int cli_take_list(const struct cli_option *option, char *argument, void *to);
 int cli_take_sizes(const struct cli_option *option, char *argument, void *to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A progress bar of steps. */
+/* Shows a progress bar of work in steps. */
 #include "progress_steps.h"
 
 void lab_steps_begin(struct lab_steps *steps, uint64_t all, bool quiet)

@@ -10,12 +10,16 @@ struct lab_steps {
 	uint64_t done, all;
 };
 
-/* Draws a bar of `all` steps, 1 and up, unless quiet. */
+/* Begins a bar of `all` steps, 1 and up; draws nothing if quiet. */
 void lab_steps_begin(struct lab_steps *steps, uint64_t all, bool quiet);
 
-/* A step is done. `steps` is a struct lab_steps: libraries can call it. */
+/*
+ * Notes that a step is done. `steps` is a struct lab_steps, so that libraries can call
+ * it.
+ */
 void lab_steps_next(void *steps);
 
+/* Erases the bar. */
 void lab_steps_end(const struct lab_steps *steps);
 
 #endif

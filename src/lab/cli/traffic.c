@@ -12,7 +12,7 @@ int traffic_find_engine(const char *name)
 	return engine;
 }
 
-/* The engine was read before, and not abbreviated. */
+/* The engine was read before the options, and not abbreviated. */
 int traffic_take_engine(const struct cli_option *option, char *argument, void *to)
 {
 	int engine = traffic_find_engine(argument);

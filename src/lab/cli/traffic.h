@@ -18,7 +18,7 @@ enum traffic_engine {
 
 #define TRAFFIC_NAMES "cutoff|packet|flit|share"
 
-/* -1, with a message: no such engine. */
+/* The engine of this name; -1, with a message: there is none. */
 int traffic_find_engine(const char *name);
 
 int traffic_cutoff(int argc, char **argv);
@@ -27,22 +27,23 @@ int traffic_flit(int argc, char **argv);
 int traffic_share(int argc, char **argv);
 
 /*
- * Adds the results of all runs, one for each load and seed, to an engine's object, and
- * prints it; takes over the object. The engine's exit status.
+ * Prints an engine's object with the results of all its runs, one for each load and seed,
+ * and takes over the object. The exit status is that of the engine.
  */
 int traffic_flit_print(json_t *object, const json_t *runs,
 		       const struct cli_output *output);
-/* The same without printing. */
+/* The same without printing: the whole object. */
 json_t *traffic_packet_describe(json_t *object, const json_t *runs, int *status);
 int traffic_packet_print(json_t *object, const json_t *runs,
 			 const struct cli_output *output);
 
+/* Their options and operands. */
 extern const struct cli_command traffic_cutoff_command;
 extern const struct cli_command traffic_packet_command;
 extern const struct cli_command traffic_flit_command;
 extern const struct cli_command traffic_share_command;
 
-/* An engine's row for --engine. */
+/* The row for --engine in the table of this engine. */
 #define TRAFFIC_ENGINE_ROW(engine)                                                       \
 	{                                                                                \
 		0, "engine", "ENGINE",                                                   \

@@ -86,7 +86,7 @@ static json_t *count_json(const struct pm_flit_count *count)
 			 (json_int_t)count->lost, "inside", (json_int_t)count->inside);
 }
 
-/* Flits that are nowhere, or too many. */
+/* Counts flits that are nowhere, or too many. */
 static uint64_t count_missing(const struct pm_flit_count *c)
 {
 	uint64_t known = c->arrived + c->lost + c->inside;
@@ -193,7 +193,7 @@ static void add_run(struct sum *sum, const json_t *run, double seeds)
 		sum->deadlock = json_object_get(run, "deadlock");
 }
 
-/* Takes over the runs of a point's seeds. */
+/* Describes a point from the runs of its seeds, which it takes over. */
 static json_t *point_json(json_t *runs)
 {
 	const json_t *first = json_array_get(runs, 0), *run;
@@ -386,7 +386,7 @@ static void print_curve(const json_t *object)
 
 /* ---- All results ---- */
 
-/* Whether runs, perhaps of a file, have the members that points need. */
+/* Whether runs have the members that points are made of; they may come from a file. */
 static bool are_good(const json_t *runs)
 {
 	static const char *const whole[] = {"seed",	    "length",	    "p50",

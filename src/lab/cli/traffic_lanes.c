@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reads service levels and virtual lanes, as OpenSM's options for quality of service. */
+/*
+ * Reads service levels and virtual lanes for the packet engine, with the words of
+ * OpenSM's options for quality of service.
+ */
 #include "traffic_packet.h"
 
 #include <string.h>
@@ -68,6 +71,7 @@ int packet_take_sls(const struct cli_option *option, char *argument, void *to)
 	return request->num_sls ? EXIT_FINE : EXIT_USAGE;
 }
 
+/* Reads VL:WEIGHT with commas. */
 static int take_table(const struct cli_option *option, char *argument,
 		      struct pm_packet_weight *table, uint32_t *num)
 {
@@ -107,7 +111,7 @@ int packet_take_low(const struct cli_option *option, char *argument, void *to)
 	return take_table(option, argument, lanes->low, &lanes->num_low);
 }
 
-/* Maps lanes to those that ports have. */
+/* Maps lanes that ports do not have to those that they have. */
 static void fold(struct pm_packet_weight *table, uint32_t num, uint8_t mask)
 {
 	for (uint32_t i = 0; i < num; i++)

@@ -13,7 +13,7 @@
 
 /* ---- Describing ---- */
 
-/* The cause of a fault or of its end; null: none. */
+/* Describes the cause of a fault or of its end; null: none. */
 static json_t *event_json(const struct pm_fabric *fabric,
 			  const struct pm_lft_trace *trace, uint32_t event)
 {
@@ -32,6 +32,7 @@ static json_t *event_json(const struct pm_fabric *fabric,
 			 "block", (json_int_t)set->block);
 }
 
+/* Describes the host with a LID, or null. */
 static json_t *owner_json(const struct pm_fabric *fabric,
 			  const struct pm_lft_trace *trace, uint32_t lid)
 {

@@ -7,12 +7,12 @@
 
 #include <jansson.h>
 
-/* Lists only the first of many. */
+/* The loops and cycles while the Sets of a recording arrived; only the first of many. */
 json_t *traffic_mixture_json(const struct pm_fabric *fabric,
 			     const struct pm_lft_trace *trace,
 			     const struct pm_mixture *mixture);
 
-/* Prints a recording's member "mixture", if any. */
+/* Prints the member "mixture" of a recording, if there is one. */
 void traffic_mixture_print(const json_t *recording);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * portmajor-lab traffic --engine share: bisection bandwidth by fair shares, of a fabric
- * as VLANs, a flat switch, a spanning tree and the plan's tables. With --sets: what all
- * hosts exchange with the tables of recordings (share_repaired.c).
+ * portmajor-lab traffic --engine share: finds the bisection bandwidth by fair shares, of
+ * a fabric as VLANs, and beside it of a flat switch, a spanning tree and the plan's
+ * tables. With --sets: what all hosts exchange with the tables of recordings
+ * (share_repaired.c).
  */
 #include "lists.h"
 #include "memory.h"
@@ -181,6 +182,7 @@ static int bisect(struct scene *scene, pm_packet_path *path,
 	return EXIT_FINE;
 }
 
+/* Assigns hosts to VLANs; after a failure, as the plan does then. */
 static int assignment(const struct scene *scene, const struct pm_vlans *vlans,
 		      struct pm_vlan_table *table)
 {
@@ -255,7 +257,7 @@ static int bisect_all(struct scene *scene, json_t **networks)
 	uint64_t pairings = scene->num_hosts / 2 + scene->request->permutations;
 	int status;
 
-	/* flat, tree and tables; and VLANs */
+	/* a flat switch, a spanning tree, VLANs' and InfiniBand's */
 	lab_steps_begin(&scene->steps, (3 + (vlans->num ? vlans->num : 1)) * pairings,
 			scene->request->output.quiet);
 	status = bisect_flat(scene, networks);
@@ -271,7 +273,7 @@ static int bisect_all(struct scene *scene, json_t **networks)
 	return status;
 }
 
-/* Lists remaining hosts, as the VLANs' hosts by switch and port. */
+/* Lists the remaining hosts, in the order of the VLANs' hosts: by switch and port. */
 static void list_hosts(struct scene *scene)
 {
 	const struct pm_fabric *fabric = scene->fabric;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Plays schedules on circuits. Where circuits are scarce, they are set up in the order of
- * the groups, so that none waits for ever: when all groups before a circuit's are done,
- * both its ends have begun its group, and a group of several steps has room for all of
- * its circuits.
+ * the groups, so that none waits for ever. Proof: of all circuits not yet taken down,
+ * take the first in this order. All groups before it are done, so both its ends have
+ * begun its group; and a group of several steps has room for all of its circuits.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/pool.h>
@@ -54,7 +54,7 @@ struct run {
 
 /* ---- Groups of steps, and their circuits ---- */
 
-/* Partners of each process in the group being made. */
+/* Partners of each process by circuits, in the group being made. */
 struct partners {
 	uint32_t *num;	   /* [process] */
 	uint32_t *circuit; /* [process][ports] */
@@ -81,7 +81,7 @@ static uint32_t find_circuit(struct run *run, struct partners *partners, uint32_
 	return c;
 }
 
-/* Finds circuits for messages `first` up to `end`; false: a port is missing. */
+/* Finds circuits for a step's messages, `first` up to `end`; false: a port is missing. */
 static bool add_step(struct run *run, struct partners *partners, uint32_t first,
 		     uint32_t end)
 {
@@ -166,7 +166,7 @@ static void set_up(struct run *run, uint32_t c)
 	pm_event_queue_add(&run->events, run->gamma, CIRCUIT_IS_UP, c);
 }
 
-/* Sets up circuits in their order, as far as there is room. */
+/* Sets up as many circuits as there is room for, in their order. */
 static void set_up_in_turn(struct run *run)
 {
 	while (run->next_in_turn < run->num_circuits &&
@@ -185,7 +185,7 @@ static void take_down(struct run *run, struct circuit *circuit)
 		set_up_in_turn(run);
 }
 
-/* Requests the circuits of a process's group. */
+/* Requests the circuits of the group of a process's next step. */
 static void request_circuits(struct run *run, uint32_t p)
 {
 	struct process *process = &run->processes[p];
@@ -216,7 +216,7 @@ static void send_message(struct run *run, uint32_t m)
 			   m);
 }
 
-/* Sends a process's messages of its step over this circuit, or all (NONE) that are up. */
+/* Sends a process's messages of its step over circuits that are up: this one, or all. */
 static void send_step(struct run *run, uint32_t p, uint32_t over)
 {
 	const struct process *process = &run->processes[p];
@@ -236,7 +236,7 @@ static void send_step(struct run *run, uint32_t p, uint32_t over)
 	}
 }
 
-/* Moves a process to its next step with messages left. */
+/* Moves a process on to its next step with something left to do. */
 static void go_on(struct run *run, uint32_t p)
 {
 	struct process *process = &run->processes[p];

@@ -14,10 +14,10 @@
 /* A request and its outstanding answers. */
 struct request {
 	uint32_t node, owner;
-	uint64_t missing; /* a bit per page, or bit 0: the acknowledgement */
+	uint64_t missing; /* a bit per page, or bit 0 for the acknowledgement */
 	bool pages;	  /* requests pages, not an acknowledgement */
 	bool done;
-	uint32_t next; /* request that begins after this one, or NONE */
+	uint32_t next; /* request that begins when this one is done; or NONE */
 	uint32_t tries;
 };
 
@@ -30,8 +30,8 @@ struct message {
 	uint32_t to;
 	uint32_t packets; /* not yet received */
 	uint32_t last;	  /* bytes of the last packet; the others are full */
-	uint32_t on_link; /* packets before the receiver's link */
-	bool direct;	  /* RDMA */
+	uint32_t on_link; /* packets that have not reached the receiver's link */
+	bool direct;	  /* written to memory directly */
 };
 
 struct node {
@@ -69,7 +69,7 @@ static uint64_t wire_time(const struct run *run, uint64_t bytes)
 	return bytes * 8 * 1000000 / run->config->mbps;
 }
 
-/* Waits for a resource that serves in turn; returns when it has served. */
+/* Queues for a resource that serves in turn; returns when it has served. */
 static uint64_t take_turn(struct run *run, uint64_t *is_free, uint64_t ready,
 			  uint64_t time)
 {
@@ -90,7 +90,7 @@ static void put_on_link(struct run *run, uint32_t m, struct node *from, uint64_t
 			   AT_LINK, m);
 }
 
-/* InfiniBand's own headers are not counted. */
+/* RDMA has only InfiniBand's headers, which are not counted for UD either. */
 static uint32_t header_of(const struct message *message)
 {
 	return message->direct ? 0 : PM_DSM_HEADER;
@@ -197,14 +197,14 @@ static void time_out(struct run *run, uint32_t a)
 	request(run, a);
 }
 
-/* A packet has passed the switches, and waits for its node's link. */
+/* A packet has passed the switches, and waits until the link to its node is free. */
 static void pass_link(struct run *run, uint32_t m)
 {
 	struct message *message = &run->messages[m];
 	struct node *node = &run->nodes[message->to];
 	uint64_t bytes = --message->on_link ? PM_DSM_PACKET : message->last, now;
 
-	/* It arrives while on the sender's link, unless another is first. */
+	/* It arrives while on the sender's link, unless another packet is first. */
 	now = run->events.now;
 	node->in = node->in + wire_time(run, bytes) > now
 			   ? node->in + wire_time(run, bytes)
@@ -313,7 +313,7 @@ static void add_request(struct run *run, uint32_t node, uint32_t owner, uint32_t
 	};
 }
 
-/* Begins with requests that are nobody's `next`; frees all. */
+/* Begins with each request that is not another one's `next`; frees all. */
 static int end_run(struct run *run, int rc, struct pm_dsm_result *result,
 		   struct pm_error *err)
 {

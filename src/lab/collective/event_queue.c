@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A binary heap: the children of event i are 2i + 1 and 2i + 2, none earlier. */
+/*
+ * A binary heap of events: the children of event i are 2i + 1 and 2i + 2, none earlier.
+ */
 #include <portmajor/base/alloc.h>
 #include <portmajor/lab/event_queue.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts the paths that are cut off. Each switch has a mark for each LID: its path ends
- * at the host, in a loop, or in a dead end. When an entry changes, the new path is
- * followed. If it ends differently, so do the paths through this switch, found from its
- * neighbours on.
+ * Counts the paths that are cut off. For each LID the entries of all switches form trees
+ * and loops. Each switch has a mark: its path ends at the host, in a loop, or in a dead
+ * end. When an entry changes, the new path is followed. If it ends differently, so do the
+ * paths through this switch, which are found from its neighbours on.
  */
 #include <portmajor/base/bits.h>
 #include <portmajor/base/pool.h>
@@ -34,11 +34,13 @@ struct pm_cutoff {
 	uint64_t paths, dead, looping;
 };
 
+/* How a path ends. */
 enum end { DEAD_END, LOOP, HOST };
 
+/* Progress of a search. */
 enum state { UNKNOWN, ON_THE_PATH, KNOWN };
 
-/* No next switch. */
+/* There is no next switch. */
 #define NOWHERE PM_NONE
 #define ARRIVED (PM_NONE - 1)
 
@@ -63,6 +65,7 @@ static size_t bit_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 	return (size_t)lid * cutoff->words * 64 + sw;
 }
 
+/* The marked end of a switch's path. */
 static enum end end_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	size_t bit = bit_of(cutoff, lid, sw);
@@ -72,7 +75,7 @@ static enum end end_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw
 	return cutoff->loops[bit / 64] >> bit % 64 & 1 ? LOOP : DEAD_END;
 }
 
-/* Counts paths from a switch to a LID: a host has none to itself. */
+/* The number of paths from a switch to a LID: a host has none to itself. */
 static uint32_t paths_from(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	uint32_t port = cutoff->lids[lid].port;
@@ -98,7 +101,7 @@ static void mark(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw, enum end e
 	}
 }
 
-/* Follows a switch's path to one with a known end, which the whole path has. */
+/* Follows a switch's path to a switch with a known end: the whole path has that end. */
 static void find_out(struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	uint32_t num = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds cycles of dependencies. All dependencies except those that close a cycle are in a
- * topological order of channels (Pearce and Kelly, A dynamic topological sort algorithm
- * for directed acyclic graphs). For a new dependency against the order, a search among
- * the channels between its ends looks for a path back. If there is one, the dependency
- * closes a cycle and stays out; otherwise the channels found are reordered.
+ * Finds cycles of dependencies. All dependencies except those that close a cycle are kept
+ * in a topological order of channels (Pearce and Kelly, A dynamic topological sort
+ * algorithm for directed acyclic graphs). A new dependency along the order needs no
+ * search. For a dependency against the order, a search among the channels between its two
+ * ends looks for a path back. If there is one, the dependency closes a cycle and stays
+ * out. Otherwise the channels found are reordered.
  *
- * A dependency that stays out is tried again when one of its cycle is gone. So there is a
- * cycle exactly if a dependency stays out.
+ * A dependency that stays out is tried again when a dependency of its cycle is gone. So
+ * there is a cycle exactly if a dependency stays out.
  */
 #include "depend.h"
 
@@ -84,7 +85,7 @@ void depend_add(struct depend *d, uint32_t from, uint32_t to, bool more)
 
 /* ---- Searching ---- */
 
-/* Whether a dependency is in the order. */
+/* Whether the order has a dependency: packets that come by `from` leave by `to`. */
 static bool is_in_order(const struct depend *d, uint32_t from, uint32_t to)
 {
 	return (*cell_of(d, (struct dependency){from, to}) & (PRESENT | CLOSING)) ==
@@ -100,7 +101,8 @@ static void visit(struct depend *d, uint32_t channel, uint32_t before, uint32_t 
 }
 
 /*
- * Lists in d->ahead the channels reachable from one, up to `last`; returns their number.
+ * Finds the channels reachable from one, up to the place of `last`; the search ends at
+ * `last`. Returns their number in d->ahead.
  */
 static uint32_t search_ahead(struct depend *d, uint32_t from, uint32_t last)
 {
@@ -121,7 +123,8 @@ static uint32_t search_ahead(struct depend *d, uint32_t from, uint32_t last)
 }
 
 /*
- * Lists in d->behind the channels that reach one, down to `last`; returns their number.
+ * Finds the channels that reach one, down to the place of `last`. Returns their number in
+ * d->behind.
  */
 static uint32_t search_behind(struct depend *d, uint32_t to, uint32_t last)
 {
@@ -168,7 +171,7 @@ static void sort_by_place(struct depend *d, uint32_t *list, uint32_t num)
 		list[i] = d->queue[list[i]];
 }
 
-/* Channels behind get the first of these places, channels ahead the rest. */
+/* Channels behind get the first of all these places, channels ahead get the rest. */
 static void reorder(struct depend *d, uint32_t behind, uint32_t ahead)
 {
 	uint32_t num = 0;
@@ -186,7 +189,10 @@ static void reorder(struct depend *d, uint32_t behind, uint32_t ahead)
 		d->place[d->ahead[i]] = d->places[behind + i];
 }
 
-/* False: it closes a cycle, which d->before has from edge.from back to edge.to. */
+/*
+ * Takes a dependency into the order. False: it closes a cycle, which d->before has from
+ * edge.from back to edge.to.
+ */
 static bool put_in_order(struct depend *d, struct dependency edge)
 {
 	uint32_t ahead;
@@ -236,7 +242,7 @@ static int keep_out(struct depend *d, struct dependency edge)
 	return 0;
 }
 
-/* Whether all other dependencies of a cycle exist. */
+/* Whether all dependencies of a cycle, except the closing one, exist. */
 static bool is_cycle_whole(const struct depend *d, const struct closing *closing)
 {
 	for (uint32_t i = 0; i + 1 < closing->length; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A graph of channels that depend on each other: keeps the dependencies that close cycles
- * while others come and go. A channel is a switch's port to another switch.
+ * A graph of channels that depend on each other. While dependencies come and go, it keeps
+ * the dependencies that close cycles. A channel is the port of a switch by which packets
+ * leave for another switch.
  */
 #ifndef PORTMAJOR_LAB_DEPEND_H
 #define PORTMAJOR_LAB_DEPEND_H
@@ -25,11 +26,13 @@ struct closing {
 struct depend {
 	const struct pm_fabric *fabric;
 	struct pm_pool pool;
-	size_t *first;	  /* [switch] beginning of its matrix in cells[] */
-	uint32_t *cells;  /* [in port][out port] LIDs with such packets, and flags */
-	uint32_t *place;  /* [port] in a topological order without closing dependencies */
-	uint32_t *before; /* [port] channel by which a search came to it */
-	uint32_t *visited; /* [port] the last search that came to it */
+	size_t *first;	   /* [switch] beginning of its matrix in cells[] */
+	uint32_t *cells;   /* [in port][out port]: number of LIDs with such packets, and
+			      flags */
+	uint32_t *place;   /* [port] position in a topological order, without closing
+			      dependencies */
+	uint32_t *before;  /* [port] channel by which a search came to it */
+	uint32_t *visited; /* [port] number of the last search that came to it */
 	uint32_t search;   /* number of the last search */
 	uint32_t *queue, *behind, *ahead, *places; /* [port] working memory */
 	struct dependency *touched;
@@ -43,10 +46,16 @@ struct depend {
 int depend_begin(struct depend *d, const struct pm_fabric *fabric);
 void depend_free(struct depend *d);
 
-/* One LID more, or one less, has packets that come by `from` and leave by `to`. */
+/*
+ * Notes that one LID more, or one less, has packets that come by `from` and leave by
+ * `to`.
+ */
 void depend_add(struct depend *d, uint32_t from, uint32_t to, bool more);
 
-/* Updates d->closing; calls `ended` for each cycle that is gone. -ENOMEM. */
+/*
+ * Finds the cycles that added dependencies have closed. Calls `ended` for cycles that are
+ * gone, before they leave the list. -ENOMEM.
+ */
 int depend_settle(struct depend *d, void (*ended)(void *context, uint32_t ring),
 		  void *context);
 

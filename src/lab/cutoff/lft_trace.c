@@ -149,6 +149,7 @@ static int bad_row(struct reader *r, const char *form)
 	return pm_lexer_fail(&r->lexer, "not a row \"%s\"", form);
 }
 
+/* Whether only blanks are left. */
 static bool is_line_end(struct pm_text rest)
 {
 	pm_text_skip_blanks(&rest);
@@ -329,7 +330,7 @@ static bool take_time(struct pm_text *rest, uint64_t *ns)
 	return pm_text_take_number(rest, 10, MAX_NS, ns);
 }
 
-/* -ENOMEM. */
+/* Adds a Set; -ENOMEM. */
 static int add_set(struct pm_lft_trace *trace, const struct pm_lft_trace_set *set,
 		   const uint8_t *entries)
 {
@@ -408,6 +409,7 @@ static int take_row(struct reader *r, struct pm_text line)
 	return pm_lexer_fail(&r->lexer, "unknown row \"%.*s\"", PM_SHOWN(word));
 }
 
+/* Checks that the recording has everything it needs. */
 static int check_whole(struct reader *r)
 {
 	if (!r->lexer.line)
@@ -423,7 +425,7 @@ static int check_whole(struct reader *r)
 	return 0;
 }
 
-/* Assembles tables, now that their length is known. */
+/* Assembles tables from blocks, now that their length is known. */
 static int make_tables(struct reader *r)
 {
 	struct pm_lft_trace *trace = r->trace;

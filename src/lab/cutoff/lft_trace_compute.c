@@ -24,7 +24,7 @@ struct job {
 	uint32_t num_blocks;
 };
 
-/* Ports of the plan have the same indexes in the fabric. */
+/* Lists LIDs; ports of the plan have the same indexes in the fabric. */
 static void list_fabric_lids(struct job *job)
 {
 	const struct pm_plan *plan = job->plan;
@@ -44,7 +44,7 @@ static void list_fabric_lids(struct job *job)
 	}
 }
 
-/* Cuts links, and records those with a switch at an end. */
+/* Cuts the links at these ports, and records those with a switch at an end. */
 static void fail(struct job *job, const uint32_t *ports, uint32_t num)
 {
 	const struct pm_fabric *fabric = job->fabric;
@@ -100,7 +100,7 @@ static void list_blocks(struct job *job, uint32_t part)
 				&job->blocks[job->num_blocks]);
 }
 
-/* Sends as many Sets at a time as the wire takes. */
+/* Sends as many Sets at a time as the wire takes; each takes the same time. */
 static int list_sets(struct job *job, struct pm_error *err)
 {
 	struct pm_lft_trace *trace = job->trace;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Follows loops and cycles in mixtures of tables. For a LID each switch leads to at most
- * one other. So a changed entry ends the loop through its switch, and may close another.
+ * one other. So a changed entry ends the loop through its switch, if there is one, and
+ * may close another loop through it.
  *
- * Dependencies are counted by LIDs. A LID uses a switch that has hosts, and one to which
- * a used switch leads. uses[] counts these reasons, so that a change is followed only as
- * far as switches begin or cease to be used. In a loop each switch would be a reason for
- * the next, so LIDs with a loop are counted anew.
+ * Dependencies are counted by LIDs. A LID uses a switch that has hosts, and a switch to
+ * which a used switch leads. uses[] counts these reasons, so that a change is followed
+ * only as far as switches begin or cease to be used. In a loop each switch would be a
+ * reason for the next one, so LIDs with a loop are counted anew.
  */
 #include "depend.h"
 
@@ -42,7 +43,7 @@ struct follower {
 
 /* ---- Paths ---- */
 
-/* The port by which a LID's packets leave a switch for another, or PM_NONE. */
+/* The port by which packets for a LID leave a switch to another switch, or PM_NONE. */
 static uint32_t exit_of(const struct follower *f, uint32_t lid, uint32_t sw)
 {
 	const struct pm_node *n = &f->fabric->nodes[sw];
@@ -64,7 +65,7 @@ static uint32_t next_of(const struct follower *f, uint32_t lid, uint32_t sw)
 
 /* ---- Loops and cycles ---- */
 
-/* Adds what the present Set makes; returns its number, or PM_NONE. */
+/* Adds a loop or cycle that the present Set makes; returns its number, or PM_NONE. */
 static uint32_t add_ring(struct follower *f, struct pm_mixture_rings *rings, uint32_t lid,
 			 const uint32_t *at, uint32_t length)
 {
@@ -184,7 +185,7 @@ static uint16_t *uses_of(const struct follower *f, uint32_t lid)
 	return f->uses + (size_t)f->index[lid] * f->fabric->num_switches;
 }
 
-/* Adds or removes the dependency of a channel (PM_NONE: none) on the next one. */
+/* Adds or removes the dependency of packets that come by a channel (PM_NONE: none). */
 static void depend_on_next(struct follower *f, uint32_t lid, uint32_t channel, bool more)
 {
 	uint32_t next;
@@ -196,7 +197,7 @@ static void depend_on_next(struct follower *f, uint32_t lid, uint32_t channel, b
 		depend_add(&f->depend, channel, next, more);
 }
 
-/* Adds or removes a reason for a LID's packets to come to a switch. */
+/* Adds a reason for a LID's packets to come to a switch, or removes one. */
 static void use(struct follower *f, uint32_t lid, uint32_t sw, bool more)
 {
 	uint16_t *uses = uses_of(f, lid);
@@ -231,7 +232,7 @@ static void use_all(struct follower *f, uint32_t lid)
 			use(f, lid, sw, true);
 }
 
-/* Adds or removes the dependencies of what an entry forwards. */
+/* Adds the dependencies of packets that an entry forwards, or removes them. */
 static void use_entry(struct follower *f, uint32_t lid, uint32_t sw, bool more)
 {
 	const uint16_t *uses = uses_of(f, lid);
@@ -318,6 +319,7 @@ static void note_most(struct pm_mixture_rings *rings, uint32_t num, uint64_t ns)
 	rings->ns += num ? ns : 0;
 }
 
+/* Sets the time of the next step. */
 static void step_to(struct follower *f, uint64_t ns)
 {
 	uint64_t now = pm_lft_trace_since(f->trace, ns);
@@ -379,7 +381,7 @@ static int fail(struct follower *f)
 
 /* ---- The whole trace ---- */
 
-/* Lists LIDs of end ports with a link to a switch; returns their number. */
+/* Lists the LIDs of end ports that have a link to a switch; returns their number. */
 static uint32_t list_end_lids(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
@@ -425,7 +427,7 @@ static int begin_mixtures(struct follower *f, struct pm_error *err)
 	return pm_pool_check(pool, err);
 }
 
-/* Faults before the first Set. */
+/* Finds the faults before the first Set. */
 static int look_first(struct follower *f)
 {
 	f->now = PM_MIXTURE_FIRST;

@@ -17,10 +17,12 @@ struct follower {
 	struct pm_lft_trace_arrival *arrivals;
 	uint32_t num_arrivals;
 	struct pm_cutoff *cutoff;
-	uint64_t looping, loops_at; /* paths in loops, since this time */
+	uint64_t looping,
+		loops_at; /* paths in loops, from this time after the failure on */
 	struct pm_outage found;
 };
 
+/* Lists the LIDs of end ports with a link to a switch. */
 static void list_end_lids(struct follower *f)
 {
 	const struct pm_fabric *fabric = f->fabric;
@@ -75,7 +77,7 @@ static void note_point(struct follower *f, uint64_t ns)
 		found->num_points--;
 }
 
-/* The number of paths in loops may differ from this time on. */
+/* From this time on, the number of paths in loops may differ. */
 static void note_loops(struct follower *f, uint64_t ns)
 {
 	struct pm_outage *found = &f->found;
@@ -92,7 +94,7 @@ static void note_loops(struct follower *f, uint64_t ns)
 	f->looping = pm_cutoff_looping(f->cutoff);
 }
 
-/* Writes blocks from the i-th on, up to a time. */
+/* Writes blocks from the i-th on, up to a time: those before, or after, the failure. */
 static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 {
 	for (; i < f->num_arrivals && f->arrivals[i].ns < until; i++) {
@@ -135,7 +137,7 @@ static void follow_sets(struct follower *f)
 	found->end = pm_cutoff_dead(f->cutoff);
 }
 
-/* When at most `rest` of the paths that come back are still dead, for good. */
+/* From when on at most `rest` of the paths that come back are still dead. */
 static uint64_t find_back(const struct pm_outage *found, uint64_t rest)
 {
 	uint32_t i = found->num_points;

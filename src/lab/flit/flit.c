@@ -37,7 +37,7 @@ static void take_signal(struct pm_flit *flit, uint32_t signal)
 
 /* ---- Packets ---- */
 
-/* Makes room for a packet of each node. */
+/* Makes room so that each node can begin a packet. */
 static int make_packet_room(struct pm_flit *flit, struct pm_error *err)
 {
 	uint32_t old = flit->room_packets;

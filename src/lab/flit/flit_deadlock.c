@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Finds deadlocks. A buffer is stuck if its front can enter no VC, and each VC that it
- * might take waits for a stuck buffer: another packet's VC for the buffer with that
- * packet in front, a full VC for itself. Candidates are buffers that stood still for as
- * long as signals take, so that senders know their state. Those that can move are
- * removed; the rest is stuck for ever.
+ * might take waits for a stuck buffer. A VC of another packet waits for the buffer with
+ * that packet in front; a full VC waits for itself. Candidates are buffers that have not
+ * moved for as long as signals take, so that senders know their state. Candidates that
+ * can move are removed until there are none; the rest is stuck for ever.
  */
 #include "flit_parts.h"
 
 enum { STUCK, MOVES };
 
-/* Whether a buffer stood still until all its signals had arrived. */
+/* Whether nothing has left a buffer for so long that all its signals have arrived. */
 static bool stands(const struct pm_flit *flit, uint32_t vc)
 {
 	const struct vc *v = &flit->vcs[vc];
@@ -19,7 +19,7 @@ static bool stands(const struct pm_flit *flit, uint32_t vc)
 	return v->ready && flit->now - last > flit->cable_span + flit->signal_span;
 }
 
-/* VCs that the front waits for, as bits. */
+/* The VCs that the front waits for, as bits, of the link that it wants. */
 static uint64_t wanted(const struct pm_flit *flit, uint32_t vc)
 {
 	const struct vc *v = &flit->vcs[vc];
@@ -27,7 +27,7 @@ static uint64_t wanted(const struct pm_flit *flit, uint32_t vc)
 	return v->next_vc == PM_NONE ? flit_choice(flit, vc) : flit_bit(flit, v->next_vc);
 }
 
-/* The buffer for which a VC waits that the front of `vc` cannot take. */
+/* The buffer for which a VC waits that the front of `vc` cannot take now. */
 static uint32_t waits_for(const struct pm_flit *flit, uint32_t vc, uint32_t number)
 {
 	uint32_t next = flit->vcs[vc].want << flit->vc_shift | number;
@@ -42,7 +42,7 @@ static bool is_open(const struct pm_flit *flit, uint32_t vc, uint32_t number)
 	return flit->links[flit->vcs[vc].want].open >> number & 1;
 }
 
-/* Whether a VC that the front wants has room, or waits for a buffer that moves. */
+/* Whether a VC that the front waits for has room, or waits for a buffer that moves. */
 static bool gets_out(const struct pm_flit *flit, uint32_t vc)
 {
 	for (uint64_t among = wanted(flit, vc); among; among &= among - 1) {

@@ -10,35 +10,38 @@
 #define FLIT_DAMAGED 2u /* the packet has lost its end */
 #define FLIT_SHIFT 2
 
-/* A VC: number link << vc_shift | vc. */
+/* A VC of a link: number link << vc_shift | vc. */
 struct vc {
 	/* The buffer at the link's end: a ring. */
 	uint32_t first, fill;
-	uint32_t ready;	    /* of these: past the switch's delay */
+	uint32_t ready;	    /* flits of these that have passed the switch's delay */
 	uint32_t last_read; /* cycle */
-	/* The packet in front: */
-	uint32_t next_vc;	/* PM_NONE: its head waits for one */
-	uint32_t want;		/* link */
-	uint32_t after, before; /* neighbours in that link's list */
+	/* The packet in front: its VC, or PM_NONE while its head waits for one. */
+	uint32_t next_vc;
+	uint32_t want;		/* the link that it wants */
+	uint32_t after, before; /* neighbours in the list of that link */
 	bool listed;
-	bool upper; /* PM_FLIT_ROW: it wants that link's upper half of VCs */
+	bool upper; /* PM_FLIT_ROW: it wants the upper half of that link's VCs */
 	bool sent_stop;
-	/* Of arriving packets: */
-	bool within;   /* the last kept flit was no tail */
-	bool throwing; /* the rest of the packet is discarded */
-	bool unseen;   /* no flit of it was kept */
+	/*
+	 * Of arriving packets: within: the last kept flit was no tail; throwing: the rest
+	 * of the packet is discarded; unseen: no flit of it was kept.
+	 */
+	bool within, throwing, unseen;
 	/* For the sender at the other end of the link. */
 	uint32_t credits;
 	uint32_t owner; /* VC with its packet in front, or PM_NONE */
 };
 
 struct link {
-	uint64_t open;		 /* VCs that flow control lets through */
-	uint64_t taken;		 /* VCs that belong to a packet */
-	uint32_t head, end;	 /* list of VCs that wait to send by it, in turn */
-	uint32_t sending;	 /* PM_FLIT_BY_PACKET: VC within a packet, or PM_NONE */
-	uint32_t turn;		 /* the search for a free VC begins here */
-	uint32_t read_at, reads; /* at its end: last cycle, and number in it */
+	uint64_t open;	    /* VCs that flow control lets through */
+	uint64_t taken;	    /* VCs that belong to a packet */
+	uint32_t head, end; /* list of VCs that wait to send by it, in turn */
+	uint32_t
+		sending; /* PM_FLIT_BY_PACKET: VC in the middle of a packet, or PM_NONE */
+	uint32_t turn;	 /* VC at which the search for a free VC begins */
+	uint32_t read_at,
+		reads; /* reads at its end: the last cycle, and their number in it */
 	uint64_t sent;
 };
 
@@ -49,26 +52,28 @@ struct packet {
 
 struct source {
 	uint64_t random;
-	uint64_t birth; /* next packet, in 1 / 65536 cycles; UINT64_MAX: none */
-	uint32_t vc;	/* of the packet being sent */
+	uint64_t
+		birth; /* of the next packet, in 1 / 65536 of a cycle; UINT64_MAX: none */
+	uint32_t vc;   /* of the packet being sent */
 	uint32_t packet, left;
 	uint64_t arrived; /* its arrived packets, since measuring */
 };
 
-/* With stages. A turn is the number behind the last one served. */
+/* For a switch with stages. A turn is the number behind the last one served. */
 struct stage_vc {
-	uint32_t at;	 /* cycle from which on the front takes part */
-	uint32_t grants; /* output: turn of requesting VCs */
-	uint32_t takes;	 /* input: turn of VCs to take */
+	uint32_t at;	 /* the front takes part in allocation from this cycle on */
+	uint32_t grants; /* as an output: turn of the VCs that request it */
+	uint32_t takes;	 /* as an input: turn of the VCs that it may take */
 	uint32_t offer;	 /* in a cycle, or PM_NONE */
 };
 
 struct stage_link {
-	uint32_t reads;	 /* input: turn of its VCs */
-	uint32_t grants; /* output: turn of inputs */
-	uint32_t takes;	 /* input: turn of outputs */
-	uint32_t front;	 /* in a cycle: VC with its offer, or PM_NONE */
-	uint32_t offer;	 /* in a cycle: output to take, or PM_NONE */
+	uint32_t reads;	 /* as an input: turn of its VCs */
+	uint32_t grants; /* as an output: turn of the inputs */
+	uint32_t takes;	 /* as an input: turn of the outputs */
+	uint32_t front;	 /* in a cycle: the VC with its offer, or PM_NONE */
+	uint32_t offer; /* in a cycle: the output with the offer that it takes, or PM_NONE
+			 */
 };
 
 /* A flit on a link. */
@@ -81,7 +86,8 @@ struct pm_flit {
 	const struct pm_flit_net *net;
 	struct pm_flit_config config;
 	uint32_t now;
-	uint32_t cable_span; /* slots for flits on links: cycle % cable_span */
+	uint32_t cable_span; /* slots for flits on links; now is in now % cable_span
+			      */
 	uint32_t signal_span;
 	uint32_t vc_shift;
 	uint64_t all_vcs; /* as bits */
@@ -112,10 +118,13 @@ struct pm_flit {
 	uint32_t longest, highest_fill;
 	uint64_t *histogram; /* [FLIT_BINS] of latencies */
 	struct pm_flit_deadlock deadlock;
-	uint8_t *moves; /* [vc] scratch for finding deadlocks */
+	uint8_t *moves; /* [vc] scratch for the search of deadlocks */
 };
 
-/* Latencies below 2048 have bins of their own, longer ones by their first 11 bits. */
+/*
+ * Each latency below 2048 has its own bin; longer ones are counted by their first 11
+ * bits.
+ */
 #define FLIT_BINS 23552u /* 23 x 1024 */
 
 /* The number of a VC in its link, and its bit. */
@@ -138,7 +147,7 @@ static inline uint32_t flit_vc_shift(uint32_t vcs)
 	return shift;
 }
 
-/* VCs that the packet in front may take of the link that it wants. */
+/* The VCs that the packet in front of a VC may take of the link that it wants. */
 static inline uint64_t flit_choice(const struct pm_flit *flit, uint32_t vc)
 {
 	const struct vc *v = &flit->vcs[vc];
@@ -164,7 +173,7 @@ static inline bool flit_vc_open(const struct pm_flit *flit, uint32_t vc)
 	return flit->links[vc >> flit->vc_shift].open & flit_bit(flit, vc);
 }
 
-/* Sends a buffer's flow-control signal to its link's sender. */
+/* Sends a buffer's flow-control signal to the sending end of its link. */
 static inline void flit_send_signal(struct pm_flit *flit, uint32_t vc, bool stop)
 {
 	size_t room = (size_t)2 * flit->net->num_links;
@@ -175,17 +184,17 @@ static inline void flit_send_signal(struct pm_flit *flit, uint32_t vc, bool stop
 	flit->signals[slot * room + i] = vc << 1 | stop;
 }
 
-/* The list of the link that a VC's front wants. */
+/* Add a VC to, and remove it from, the list of the link that its front wants. */
 void flit_list_vc(struct pm_flit *flit, uint32_t vc);
 void flit_unlist_vc(struct pm_flit *flit, uint32_t vc);
 
-/* Another flit is in front, and may leave in this cycle. */
+/* Notes that another flit is in front of a VC, and may leave in this cycle. */
 void flit_bring_forward(struct pm_flit *flit, uint32_t vc, uint32_t cycle);
 
 /* Sends the front flit of a VC by its link. */
 void flit_send_front(struct pm_flit *flit, uint32_t vc);
 
-/* Send what leaves a node, or a switch with listed VCs, in this cycle. */
+/* Send the flits that leave a node, or a switch with listed VCs, in this cycle. */
 void flit_send_of_node(struct pm_flit *flit, uint32_t node);
 void flit_send_of_switch(struct pm_flit *flit, uint32_t sw);
 
@@ -194,7 +203,7 @@ static inline bool flit_has_stages(const struct pm_flit *flit)
 	return flit->config.stages.vc;
 }
 
-/* A front flit enters the stages in a cycle. */
+/* Notes that a front flit enters the stages in a cycle. */
 static inline void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t cycle)
 {
 	const struct pm_flit_stages *stages = &flit->config.stages;
@@ -209,6 +218,7 @@ static inline void flit_enter_stages(struct pm_flit *flit, uint32_t vc, uint32_t
 /* As flit_send_of_switch, for a switch with stages. */
 void flit_send_by_stages(struct pm_flit *flit, uint32_t sw);
 
+/* Starts a node's packets. */
 void flit_source_begin(struct pm_flit *flit, uint32_t node);
 
 /* Whether a node has a packet to send. */
@@ -217,15 +227,14 @@ static inline bool flit_source_waits(const struct pm_flit *flit, uint32_t node)
 	return flit->sources[node].birth <= (uint64_t)flit->now << 16;
 }
 
-/* Takes a node's next packet, when it is due. */
+/* Takes a node's next packet, when it is due, so that another one can be created. */
 struct packet flit_source_take(struct pm_flit *flit, uint32_t node);
 
-/*
- * Created and unsent packets of all nodes; with Poisson arrivals their expected number.
- */
+/* The number of created and unsent packets over all nodes; with Poisson arrivals the
+ * expected number. */
 uint64_t flit_source_backlog(const struct pm_flit *flit);
 
-/* Notes packets that wait for each other. */
+/* Looks for packets that wait for each other, and notes them. */
 void flit_find_deadlock(struct pm_flit *flit);
 
 #endif

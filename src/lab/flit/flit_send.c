@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sends flits from nodes and switches. Each link out of a switch lists the VCs with a
- * flit for it in front: not those that wait for flow control, but heads that need a VC.
- * An input that has sent goes to the end.
+ * Sends flits from nodes and switches. Each link out of a switch has a list of the VCs
+ * with a flit for it in front. VCs that wait for flow control are not in the list; heads
+ * that need a VC are. An input that has sent goes to the end of the list.
  */
 #include "flit_parts.h"
 
@@ -68,7 +68,10 @@ static uint32_t find_next_hop(struct pm_flit *flit, uint32_t sw, uint32_t node)
 	return first + next_hop;
 }
 
-/* Whether the packet in front takes the upper VCs: one half all along a row. */
+/*
+ * Whether the packet in front of a VC has to take an upper VC of the link that it wants.
+ * It stays in one half of the VCs to the end of a row.
+ */
 static bool takes_upper(struct pm_flit *flit, uint32_t vc, uint32_t node)
 {
 	const struct pm_flit_link *links = flit->net->links;
@@ -134,7 +137,7 @@ static void send_flit(struct pm_flit *flit, uint32_t vc, uint32_t what, uint32_t
 
 /* ---- Nodes and switches ---- */
 
-/* The next open and free VC of a link, in turn, among these; or PM_NONE. */
+/* Chooses, in turn, an open VC of a link that no packet has, among these; or PM_NONE. */
 static uint32_t choose_vc(const struct pm_flit *flit, uint32_t number, uint64_t among)
 {
 	struct link *link = &flit->links[number];

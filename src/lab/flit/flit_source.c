@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Makes the traffic of nodes. Each has its own random numbers, and draws a packet when it
- * begins to send it. So traffic does not depend on the network, and queues take no
- * memory.
+ * Makes the traffic of nodes. Each node has its own random numbers, and draws a packet
+ * when it begins to send it. So traffic does not depend on the network, and a queue of
+ * any length takes no memory.
  */
 #include "flit_parts.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Sends by switches with stages. In a cycle, heads get VCs of the links that they
- * request, and then VCs with a flit get turns in the crossbar: both by one round of iSLIP
- * (McKeown, 1999). An output offers itself to the next requesting input in its turn, and
- * an input takes the next offer in its own. Other outputs with an offer to that input
- * stay idle. As turns move on only when an offer was taken, outputs soon offer to
- * different inputs.
+ * request, and then VCs with a flit get turns in the crossbar. Both use one round of
+ * iSLIP (McKeown, 1999): an output offers itself to the next requesting input in its
+ * turn, and an input takes the next offer in its own turn. Several outputs may offer
+ * themselves to one input, and all but one stay idle. But a turn moves on only after an
+ * offer was taken, so that outputs soon offer themselves to different inputs.
  */
 #include "flit_parts.h"
 
-/* Whether one number precedes another, cyclically from `turn` on. */
+/* Whether one number precedes another, counted from `turn` on and then from 0. */
 static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 {
 	return one - turn < other - turn;
@@ -17,7 +17,7 @@ static bool comes_first(uint32_t one, uint32_t other, uint32_t turn)
 
 /* ---- VCs ---- */
 
-/* Lists VCs with heads that request a VC of this link; returns their number. */
+/* Lists the VCs with heads that request a VC of this link; returns their number. */
 static uint32_t find_asking(struct pm_flit *flit, uint32_t number)
 {
 	uint32_t num = 0;
@@ -55,7 +55,7 @@ static void offer_vc(struct pm_flit *flit, uint32_t next, uint32_t num)
 		input->offer = next;
 }
 
-/* Gives the VC to the packet, even if flow control is against it now. */
+/* Gives the VC to the packet, whether flow control lets it pass now or not. */
 static void take_vc(struct pm_flit *flit, uint32_t vc)
 {
 	struct stage_vc *input = &flit->stage_vcs[vc];
@@ -89,7 +89,7 @@ static void allocate_vcs(struct pm_flit *flit, uint32_t number)
 
 /* ---- The crossbar ---- */
 
-/* Whether a VC precedes another, for an output that both want. */
+/* Whether a VC precedes another one, for an output that both want. */
 static bool vc_first(const struct pm_flit *flit, uint32_t vc, uint32_t other,
 		     uint32_t turn)
 {

@@ -26,13 +26,13 @@ struct run {
 	uint32_t num_before;
 };
 
-/* Whether each process sends a share, and not one process everything. */
+/* Whether each process sends its share to all others, and not one process everything. */
 static bool is_shared(enum pm_collective algorithm)
 {
 	return algorithm == PM_COLLECTIVE_RING || algorithm == PM_COLLECTIVE_DOUBLING;
 }
 
-/* Blocks that one process has at first. */
+/* The blocks that one process has at the beginning. */
 static uint64_t share(enum pm_collective algorithm, uint32_t processes, uint64_t bytes)
 {
 	uint64_t unit = (uint64_t)BLOCK * (is_shared(algorithm) ? processes : 1);
@@ -48,7 +48,10 @@ uint64_t pm_calls_bytes(enum pm_collective algorithm, uint32_t processes, uint64
 
 /* ---- The list ---- */
 
-/* Adds a message that a process waits for; end: 0 if it sent it, 1 if it receives it. */
+/*
+ * Adds a message to those that a process waits for; end: 0 for a sent one, 1 for a
+ * received one.
+ */
 static void wait_for(struct run *run, uint32_t p, uint32_t message, uint32_t end)
 {
 	struct process *process = &run->processes[p];
@@ -95,8 +98,8 @@ static void add_message(struct run *run, const struct pm_schedule_message *messa
 }
 
 /*
- * Adds a call's messages to the list, from `base` on; a process sends one in a step at
- * most.
+ * Adds the messages of a call, from `base` in the list on. A process sends one message in
+ * a step, or none.
  */
 static void add_call(struct run *run, uint32_t base)
 {

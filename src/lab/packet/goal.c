@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads GOAL schedules. In a workload, messages wait only for messages. So an event's
- * requirements become the set of messages that it waits for, each with the computing time
- * in between; after a send, the set is the send itself. Requirements are taken first.
+ * Reads GOAL schedules. In a workload, messages wait only for messages. So the
+ * requirements of an event become the set of messages that it waits for, each with the
+ * computing time in between. The events of a rank are taken in an order in which
+ * requirements come first. After a send, the set is the send itself.
  */
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/lexer.h>
@@ -22,7 +23,7 @@ struct event {
 	uint32_t rank, peer, tag, line;
 	uint64_t size;	  /* bytes, or ns */
 	uint32_t message; /* sent or received */
-	/* what it waits for, in goal->waits; the earliest time */
+	/* what it waits for: index in goal->waits; the earliest time */
 	uint32_t first, num;
 	uint64_t ns;
 };
@@ -315,8 +316,8 @@ static uint32_t *sort_edges(struct reader *r, bool by_on)
 }
 
 /*
- * Orders events, each after those that it requires. first[event]: the first edge of
- * events that require it.
+ * Orders events: first those that require nothing, then those that require these, and so
+ * on. first[event]: index of the first edge of events that require it.
  */
 static int walk(struct reader *r, const uint32_t *first, uint32_t *missing)
 {
@@ -481,7 +482,7 @@ static int add_wait(struct reader *r, struct event *event, uint32_t message, uin
 	return 0;
 }
 
-/* Adds all that another event waits for, each `ns` later. */
+/* Adds all that another event waits for, and its computing time. */
 static int add_event_waits(struct reader *r, struct event *event, const struct event *on,
 			   uint64_t ns)
 {

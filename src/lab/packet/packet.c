@@ -86,7 +86,7 @@ static void arrives(struct pm_packet *sim, uint32_t in, uint32_t index)
 	line->tail = index;
 }
 
-/* Routes an input's next packet, as the one in front has left. */
+/* Routes the next packet of an input: the one in front has left. */
 static void go_on(struct pm_packet *sim, uint32_t in, uint32_t number)
 {
 	struct line *line = line_of(sim, in, number);
@@ -101,7 +101,7 @@ static void go_on(struct pm_packet *sim, uint32_t in, uint32_t number)
 
 /* ---- Events ---- */
 
-/* Packets that waited for this output, or for its input, may go on. */
+/* An output has finished sending: packets that waited for it or its input may go on. */
 static void is_free(struct pm_packet *sim, uint32_t out)
 {
 	struct port *p = port_of(sim, out);
@@ -173,9 +173,10 @@ static void handle(struct pm_packet *sim, struct event event)
 }
 
 /*
- * On large trees most time goes into waiting for memory. So data of later events are
- * fetched meanwhile: ports and packets of the chunk after the next one, then entries and
- * hosts of the next chunk, then the outputs of these entries.
+ * Data of later events are fetched into the cache while others are handled: on large
+ * trees most time goes into waiting for memory. First the ports and packets of the chunk
+ * after the next one are fetched; then the entries and hosts that the next chunk needs;
+ * then the outputs to which these entries lead.
  */
 static void fetch_ports(const struct pm_packet *sim, const struct chunk *chunk)
 {
@@ -205,7 +206,7 @@ static const uint8_t *entry_of(const struct pm_packet *sim, struct event event)
 		       : NULL;
 }
 
-/* Fetches what an arrival at a host, or its next message, needs. */
+/* Fetches what a packet's arrival at its host, or a host's next message, will need. */
 static void fetch_host(const struct pm_packet *sim, struct event event)
 {
 	uint32_t host = port_of(sim, event.what & PORT_MASK)->host;
@@ -244,6 +245,7 @@ static void fetch_outputs(const struct pm_packet *sim, const struct chunk *chunk
 	}
 }
 
+/* Handles one chunk after the other, and fetches for the next two. */
 static void handle_chunks(struct pm_packet *sim, uint32_t c)
 {
 	while (c != PM_NONE) {
@@ -266,7 +268,7 @@ static void handle_chunks(struct pm_packet *sim, uint32_t c)
 	}
 }
 
-/* Handles all events of the tick, with those that are added meanwhile. */
+/* Handles all events of the tick `now`, including those that are added meanwhile. */
 static void run_tick(struct pm_packet *sim)
 {
 	uint32_t c;

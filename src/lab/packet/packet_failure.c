@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Fails links. Packets that wait for one are dropped. A packet that is partly on it is
- * cut off: the part beyond the link goes on, takes its time and space, and is dropped at
- * its end. The sender gets all their credits at once, so a returning link is like a new
- * one.
+ * Fails links. Packets that wait for such a link are dropped. A packet that is partly on
+ * it is cut off: the part beyond the link goes on, takes its time and space, and is
+ * dropped at its end.
+ *
+ * The sender gets the credits of all these packets back at once. So a returning link has
+ * credits for its whole buffer, like a new link.
  */
 #include "packet_parts.h"
 
@@ -25,8 +27,8 @@ static void flush(struct pm_packet *sim, uint32_t out)
 }
 
 /*
- * Cuts off the packet that is arriving; if its head is not there yet, the head's event
- * does.
+ * Cuts off the packet that arrives from a failed link. If its head has not arrived, the
+ * packet is found when the head does.
  */
 static void cut_input(struct pm_packet *sim, uint32_t in)
 {

@@ -48,6 +48,7 @@ static void inject(struct pm_packet *sim, uint32_t host, uint32_t to,
 	packet_try_send(sim, port);
 }
 
+/* Injects the next packet of a host with acknowledged messages. */
 static void feed_reliably(struct pm_packet *sim, uint32_t host)
 {
 	struct source *s = &sim->source[host];
@@ -111,7 +112,7 @@ void packet_feed(struct pm_packet *sim, uint32_t host)
 	       (struct rc_tag){0});
 }
 
-/* Receives a packet of a reliable connection; whether it is the expected one. */
+/* Receives a packet of a reliable connection; returns whether it is the expected one. */
 static bool receive(struct pm_packet *sim, uint32_t host, uint32_t index)
 {
 	const struct packet *packet = &sim->packets[index];

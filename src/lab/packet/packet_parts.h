@@ -12,15 +12,15 @@
 /* Events: a kind and a port in `what`. */
 enum kind {
 	ARRIVES,  /* a packet's head is at an input, and may go on; arg: packet */
-	READY,	  /* its output can send a packet without a gap; arg: packet */
+	READY,	  /* a packet can be sent without a gap by its output; arg: packet */
 	FREE,	  /* an output has sent the last block */
 	CREDIT,	  /* a credit comes to an output; arg: blocks and lane */
 	REACHES,  /* a packet's last block is at a host; arg: packet */
 	WAKE,	  /* a host has a message to send */
 	NEXT,	  /* in line: the packet in front has left; arg: lane */
 	DISCARD,  /* a dropped packet has come in completely; arg: packet */
-	TIMEOUT,  /* an answer may be late; arg: pair */
-	LIFETIME, /* the head of a queue may be too old; arg: lane */
+	TIMEOUT,  /* an answer may not have come in time; arg: pair */
+	LIFETIME, /* the head of an output's queue may be too old; arg: lane */
 };
 
 #define KIND_SHIFT 28
@@ -57,7 +57,10 @@ struct lane {
 	uint32_t since;	     /* when its present head became the head */
 };
 
-/* A port, as output and as input. Members used together lie together, for the cache. */
+/*
+ * A port, as output and as input. Members used together lie together, as on large trees
+ * most time is spent waiting for memory.
+ */
 struct port {
 	uint32_t peer; /* PM_NONE: no link */
 	uint32_t node;
@@ -124,7 +127,7 @@ struct pm_packet {
 	uint32_t num_packets, room, free;
 	uint64_t inside;     /* packets that are neither bad nor dropped */
 	uint64_t waste;	     /* bad and dropped packets that still come in */
-	bool failed;	     /* no memory for a packet */
+	bool failed;	     /* there was no memory for a packet */
 	struct rc rc;	     /* with config.timeout */
 	struct rc_tag *tags; /* [packet] then */
 	uint32_t tags_room;
@@ -195,33 +198,39 @@ static inline bool packet_is_cut(const struct pm_packet *sim, uint32_t in,
 	return packet->tail - takes < sim->config.fail_at; /* not sent after it */
 }
 
-/* packet_send.c: appends to an output's queue. */
+/* packet_send.c: adds a packet to the queue of an output. */
 void packet_queue(struct pm_packet *sim, uint32_t out, uint32_t index);
-/* Sends the next packet if it can. */
+/* Sends the next packet, if there is one, and room for it. */
 void packet_try_send(struct pm_packet *sim, uint32_t out);
-/* Drops a queue's head if it is too old. */
+/* Drops a packet that has been the head of a queue for too long. */
 void packet_look_at_head(struct pm_packet *sim, uint32_t out, uint32_t number);
 
-/* packet_arbiter.c */
+/* packet_arbiter.c: begins, with nothing sent yet. */
 void arbiter_begin(struct pm_packet *sim);
-/* The next lane to send, among the ready ones (bits); PM_NONE: none may. */
+/* The lane that sends next, among the ready ones (bits); PM_NONE: none may. */
 uint32_t arbiter_choose(struct pm_packet *sim, uint32_t out, uint32_t ready);
-/* Notes that the chosen lane sends a packet. */
+/* Notes that this lane sends a packet. */
 void arbiter_sent(struct pm_packet *sim, uint32_t out, uint32_t blocks);
 
-/* packet_host.c: queues a host's next packet if its port has none. */
+/* packet_host.c: gives a host's port the host's next packet, if the port has none. */
 void packet_feed(struct pm_packet *sim, uint32_t host);
-/* A packet has reached a host. */
+/* Handles a packet that has reached a host. */
 void packet_reaches(struct pm_packet *sim, uint32_t in, uint32_t index);
-/* An answer may be late. */
+/* Handles an answer that may be overdue. */
 void packet_look_at_pair(struct pm_packet *sim, uint32_t pair);
 
-/* packet_pool.c: takes an unused packet; PM_NONE: no memory. sim->packets may move. */
+/*
+ * packet_pool.c: takes an unused packet; PM_NONE: no memory. The array of packets may
+ * move.
+ */
 uint32_t packet_take(struct pm_packet *sim);
+
 /* Returns a packet's credits to the sender at this time. */
 void packet_leave(struct pm_packet *sim, const struct packet *packet, uint32_t time);
 
+/* Counts a packet as dropped. */
 void packet_count_drop(struct pm_packet *sim, uint32_t node, enum pm_packet_drop reason);
+
 /* Drops a packet that is in no queue. It is freed when its end has come in. */
 void packet_drop(struct pm_packet *sim, uint32_t index, uint32_t node,
 		 enum pm_packet_drop reason);
@@ -229,6 +238,7 @@ void packet_drop(struct pm_packet *sim, uint32_t index, uint32_t node,
 /* Drops a packet that was cut on the link of an input. */
 void packet_cut(struct pm_packet *sim, uint32_t in, uint32_t index);
 
+/* Frees a packet. */
 static inline void packet_free(struct pm_packet *sim, uint32_t index)
 {
 	sim->packets[index].next = sim->free;
@@ -239,10 +249,10 @@ static inline void packet_free(struct pm_packet *sim, uint32_t index)
 void packet_fail_links(struct pm_packet *sim);
 void packet_return(struct pm_packet *sim);
 
-/* packet_stuck.c: call before what may end a deadlock. */
+/* packet_stuck.c: looks for a deadlock, before an event that may end it. */
 void packet_look_for_deadlock(struct pm_packet *sim);
 
-/* packet_stats.c: counts a packet that has reached its host. */
+/* packet_stats.c: counts a packet that has come to its host. */
 void packet_see(struct pm_packet *sim, const struct packet *packet);
 /* The time when the next batch or window ends, or NO_TIME. */
 uint32_t packet_see_next(const struct pm_packet *sim);

@@ -52,7 +52,7 @@ uint32_t pm_packet_path_by_lfts(const void *network, uint32_t from, uint32_t to,
 
 #define STEM_MAX (PM_PATH_MAX / 2 - 1)
 
-/* The path up from a switch in a VLAN. */
+/* The path up from a switch in a VLAN, as far as there are links. */
 struct stem {
 	uint32_t switches[STEM_MAX + 1]; /* the switch itself first */
 	uint32_t ports[STEM_MAX];	 /* up ports of all but the last */

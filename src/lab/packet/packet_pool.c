@@ -32,6 +32,7 @@ uint32_t packet_take(struct pm_packet *sim)
 	return sim->num_packets++;
 }
 
+/* Returns a packet's credit to its sender, from a time on. */
 static void give_credit(struct pm_packet *sim, const struct packet *packet, uint32_t time)
 {
 	add_event(sim, time + sim->config.wire, CREDIT, port_of(sim, packet->in)->peer,

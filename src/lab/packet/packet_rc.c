@@ -91,7 +91,7 @@ static uint32_t find_pair(struct rc *rc, uint32_t from, uint32_t to)
 	return *slot;
 }
 
-/* Appends a pair that may send to its host's list. */
+/* Puts a pair that may send at the end of its host's list. */
 static void make_ready(struct rc *rc, uint32_t index)
 {
 	struct rc_pair *pair = &rc->pairs[index];
@@ -170,7 +170,7 @@ int rc_add(struct rc *rc, uint32_t from, const struct pm_message *message,
 	return 0;
 }
 
-/* Frees the record of the first unanswered packet. */
+/* Frees the first unanswered packet's record: it is answered. */
 static void free_record(struct rc *rc, struct rc_pair *pair)
 {
 	uint32_t index = pair->record;
@@ -245,6 +245,7 @@ static void give_up(struct rc *rc, uint32_t index)
 	rc->totals.broken++;
 }
 
+/* Sends again, unless there were too many tries. */
 static void try_again(struct rc *rc, uint32_t index)
 {
 	if (rc->pairs[index].tries++ < rc->tries)

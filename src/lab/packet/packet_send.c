@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queues packets at outputs, and sends them. A hop's events are scheduled at once: the
- * head arrives, the output is free again, and the last sender gets the credit.
+ * Queues packets at outputs, and sends them. send_packet schedules the three events of a
+ * hop at once: the head arrives at the next switch, the output is free again, and the
+ * last sender gets the credit.
  */
 #include "packet_parts.h"
 
@@ -40,8 +41,8 @@ static void send_packet(struct pm_packet *sim, uint32_t out, struct lane *lane,
 }
 
 /*
- * The lane's first packet from an input that may send one more; PM_NONE: none, or no
- * credit for it. *before: the packet before it in the queue.
+ * Finds the first packet of the lane from an input that may send one more, if there is
+ * credit for it, or PM_NONE. *before: the packet before it in the queue.
  */
 static uint32_t find_readable(const struct pm_packet *sim, const struct lane *lane,
 			      uint32_t *before)
@@ -90,7 +91,7 @@ static void mark_starved(struct pm_packet *sim, uint32_t out, bool starved)
 			: *word & ~((uint64_t)1 << bit % 64);
 }
 
-/* Like packet_try_send, with a limit of packets that leave an input at once. */
+/* Like packet_try_send, where an input sends only a limited number of packets at once. */
 static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *lane)
 {
 	uint32_t before, index = find_readable(sim, lane, &before);
@@ -100,7 +101,7 @@ static void try_send_limited(struct pm_packet *sim, uint32_t out, struct lane *l
 		send_readable(sim, out, lane, index, before);
 }
 
-/* Schedules the end of the lifetime of the head of a switch's queue. */
+/* Has the head of a switch's queue checked when its lifetime is over. */
 static void watch(struct pm_packet *sim, uint32_t out, uint32_t number,
 		  const struct lane *lane)
 {
@@ -113,7 +114,7 @@ static void watch(struct pm_packet *sim, uint32_t out, uint32_t number,
 	add_event(sim, time > now ? time : now, LIFETIME, out, number);
 }
 
-/* Call when a packet has left a queue. */
+/* Notes that a queue may be empty, as a packet has left it. */
 static void note_empty(struct pm_packet *sim, uint32_t out, uint32_t number)
 {
 	struct port *p = port_of(sim, out);

@@ -101,7 +101,7 @@ static uint64_t sum_lags(const struct pm_packet *sim)
 	return sum;
 }
 
-/* Ticks in which a port has sent. */
+/* Ticks in which a port has sent; of a packet being sent only the part so far. */
 static uint64_t busy_of(const struct pm_packet *sim, uint32_t port)
 {
 	const struct port *p = port_of(sim, port);
@@ -164,7 +164,7 @@ static uint32_t find_time(const struct pm_packet *sim)
 	return end > config->warmup ? (uint32_t)(end - config->warmup) : 0;
 }
 
-/* The confidence interval is from the means of whole batches. */
+/* Finds the mean latency, and its confidence interval from the means of whole batches. */
 static void find_mean(const struct pm_packet *sim, struct pm_packet_result *r)
 {
 	double sum = 0, squares = 0, total = 0;
@@ -197,6 +197,7 @@ static void find_mean(const struct pm_packet *sim, struct pm_packet_result *r)
 	}
 }
 
+/* Finds the hosts' throughput, as a share of their links' rates, and its fairness. */
 static void find_rates(const struct pm_packet *sim, struct pm_packet_result *r)
 {
 	double sum = 0, squares = 0, share = 0;

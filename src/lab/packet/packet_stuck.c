@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds deadlocks. An output without credit waits for packets to leave its remote input.
- * It is not stuck if one of these is on a link, or waits for an output that is not stuck.
- * All other outputs wait for each other in loops.
+ * Finds deadlocks. An output without credit waits for packets to leave the input at its
+ * other end. It is not stuck if one of these packets is on a link, or waits for an output
+ * that is not stuck. All other outputs wait for each other in loops.
  */
 #include "packet_parts.h"
 
@@ -47,7 +47,7 @@ static void count_held(struct stuck *stuck)
 	}
 }
 
-/* Whether an output waits only for packets that wait in its remote input. */
+/* Whether an output waits only for packets that wait at its other end. */
 static bool is_blocked(const struct stuck *stuck, uint32_t port, uint32_t number)
 {
 	const struct pm_packet *sim = stuck->sim;
@@ -115,7 +115,7 @@ static uint32_t next_stuck(const struct stuck *stuck, uint32_t port, uint32_t nu
 	return PM_NONE;
 }
 
-/* Follows stuck outputs until a loop closes; returns its length. */
+/* Follows stuck outputs from one on, until a loop closes; returns the loop's length. */
 static int follow_stuck(const struct stuck *stuck, uint32_t port, uint32_t number,
 			uint32_t *loop, uint32_t room)
 {
@@ -149,7 +149,10 @@ static int look_for_stuck(struct stuck *stuck)
 	return 0;
 }
 
-/* Finds a loop, its first ports up to `room`, and its lane; returns its length. */
+/*
+ * Finds a loop, of which loop[] gets up to `room` ports, and its lane; returns its
+ * length.
+ */
 static int find_loop(const struct stuck *stuck, uint32_t *loop, uint32_t room,
 		     uint32_t *lane)
 {
@@ -195,7 +198,7 @@ static uint32_t count_blocked(const struct stuck *stuck)
 	return num;
 }
 
-/* When the last of the loop's queues got its head. */
+/* When the last of the front packets in the loop's queues arrived there. */
 static uint32_t find_begin(const struct pm_packet *sim,
 			   const struct pm_packet_deadlock *found, uint32_t lane)
 {
@@ -210,7 +213,7 @@ static uint32_t find_begin(const struct pm_packet *sim,
 	return begin;
 }
 
-/* Adds a deadlock, unless it began when the last had hardly ended. */
+/* Adds a deadlock. One that began when the last had hardly ended is the same. */
 static int note_deadlock(struct pm_packet *sim, const struct pm_packet_deadlock *found)
 {
 	struct pm_packet_deadlock *last =

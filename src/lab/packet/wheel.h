@@ -13,7 +13,7 @@
 #define WHEEL 4096 /* ticks, a multiple of 64, at most 64 x 64 */
 #define NO_TIME UINT32_MAX
 
-/* The meaning is the caller's. */
+/* An event; its meaning is the caller's. */
 struct event {
 	uint32_t what, arg;
 };
@@ -71,7 +71,8 @@ static inline bool wheel_is_empty(const struct wheel *wheel)
 }
 
 /*
- * Takes the chunks of `now`; returns the first, or PM_NONE. The caller gives each back.
+ * Takes the chunks of the tick `now`; returns the first, or PM_NONE. The caller gives
+ * each back when it has been read.
  */
 uint32_t wheel_take(struct wheel *wheel);
 

@@ -16,7 +16,7 @@
 /* State of a host. */
 struct sender {
 	uint64_t random;
-	uint64_t next;	   /* time of the next message; open loop: with fraction */
+	uint64_t next;	   /* when the next message may go; open loop: with fraction */
 	uint64_t interval; /* open loop, with fraction */
 	uint32_t job;	   /* its job's index of the first member in `members` */
 	uint32_t rank;	   /* index in the job; PM_NONE: in no job */
@@ -90,8 +90,8 @@ static uint32_t reverse(uint32_t number, uint32_t bits)
 }
 
 /*
- * Makes one cycle of a job's hosts (Sattolo): none sends to itself; other jobs do not
- * matter.
+ * Makes one cycle of all hosts of a job (Sattolo), so that none sends to itself. It does
+ * not depend on other jobs.
  */
 static void draw_ring(struct pm_workload *workload, const uint32_t *members)
 {
@@ -110,7 +110,8 @@ static void draw_ring(struct pm_workload *workload, const uint32_t *members)
 }
 
 /*
- * Finds each host's destination, as index in the job; itself: none; PM_NONE: it changes.
+ * The destination of each host of a job, as index in the job; the host itself: none;
+ * PM_NONE: it changes.
  */
 static void find_places(struct pm_workload *workload, const uint32_t *members)
 {
@@ -310,7 +311,7 @@ static void begin_sender(struct pm_workload *workload, uint32_t host)
 				  : pm_random_below(&s->random, s->interval);
 }
 
-/* Stores each host's job and place; -EINVAL. */
+/* Stores each host's job and place; -EINVAL: a host is in two jobs, or does not exist. */
 static int assign_jobs(struct pm_workload *workload, struct pm_error *err)
 {
 	const struct pm_workload_config *config = &workload->config;
@@ -408,7 +409,7 @@ void pm_workload_free(struct pm_workload *workload)
 
 /* ---- Progress ---- */
 
-/* A sender may be in two cache lines. */
+/* A sender may take two cache lines. */
 void pm_workload_fetch(const struct pm_workload *workload, uint32_t host)
 {
 	__builtin_prefetch(&workload->senders[host], 1);
@@ -455,14 +456,14 @@ void pm_workload_take(struct pm_workload *workload, uint32_t host,
 		s->left--;
 }
 
-/* Keeps the longest time without progress. */
+/* Keeps a time without progress if it is the longest so far. */
 static void note_stall(struct pm_stall *stall, uint64_t from, uint64_t now, uint32_t host)
 {
 	if (now > from && now - from > stall->ticks)
 		*stall = (struct pm_stall){from, now - from, host, false};
 }
 
-/* Blocks of a host have arrived. */
+/* Records that blocks of a host have arrived. */
 static void note_progress(struct pm_workload *workload, uint32_t host, uint32_t blocks,
 			  uint64_t now)
 {
@@ -560,7 +561,7 @@ uint64_t pm_workload_arrived(const struct pm_workload *workload, uint32_t id)
 	return workload->missing[id] ? PM_NEVER : workload->arrived[id];
 }
 
-/* The same for a time that is not over. */
+/* Keeps a present time without progress if it is the longest so far. */
 static void note_last_stall(struct pm_stall *stall, uint64_t from, uint64_t now,
 			    uint32_t host)
 {
