@@ -214,7 +214,7 @@ class DiskFault(labtest.Folders):
                           f"status to tell of {name}")
         self.assertEqual(self.status().returncode, 1)
 
-    # The files, and what has each of them written.
+    # The files, and for each the event that makes the plugin write it.
     WRITTEN = {"plan": grow, "drifting": grow, "holds": flap, "state": sweep,
                "portmajor.prom": sweep}
 

@@ -858,12 +858,12 @@ static void test_refused(void **state)
 /* ---- booksim2 ---- */
 
 /*
- * Figures of booksim2 (28f43299) for 64 nodes and uniform traffic. Latency is compared
- * by what it grows from that at load 0.02: up to 3/4 of saturation where our switches
- * have no stages, as its routers have. With stages as booksim2 has them (routing in
- * advance; its channels of 1 cycle take 2) latency of both is the same, but for packets
- * to the sender itself, which booksim2 has, and hosts' cables of the torus, which take 3
- * cycles here and 2 there.
+ * Figures of booksim2 (28f43299) for 64 nodes and uniform traffic. The test compares how
+ * much latency exceeds that at load 0.02. Switches without stages, unlike booksim2's
+ * routers, are compared up to 3/4 of saturation. With booksim2's stages (routing in
+ * advance; its channels of 1 cycle take 2) both have the same latency, with two
+ * exceptions: booksim2 has packets to the sender itself, and hosts' cables of the torus
+ * take 3 cycles here and 2 there.
  */
 struct figures {
 	struct pm_flit_net *net;

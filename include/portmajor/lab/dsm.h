@@ -15,7 +15,7 @@
  * 	passes the receiver's software in `delay`,
  * 	waits for the receiver's processor, which takes `touch`, and posts it again.
  *
- * A message with a lost packet is lost. A node that lacks answers after `timeout`
+ * A message is lost if one of its packets is. A node that lacks answers after `timeout`
  * requests the rest again.
  */
 #ifndef PORTMAJOR_DSM_H

@@ -53,7 +53,10 @@ static int run_point(struct packet_lab *lab, uint32_t number, json_t *points)
 	return status;
 }
 
-/* Distinguishes shards of different wholes, by what is not in the settings. */
+/*
+ * A hash of the fabric, the tables and the numbers that the settings do not show: shards
+ * of one run have the same.
+ */
 static uint64_t find_fingerprint(const struct packet_lab *lab)
 {
 	const struct pm_packet_config *c = &lab->config;

@@ -283,7 +283,7 @@ static const struct cli_option options[] = {
 	 take_bytes, offsetof(struct packet_request, bytes), .high = PM_MESSAGE_MAX * 64},
 	{.include = packet_network_options},
 	{0, "transport", "HOW",
-	 "none (default): what is lost is lost; or rc: reliable connections, that send it again",
+	 "none (default), where lost packets are not sent again; or rc, reliable connections",
 	 take_transport, offsetof(struct packet_request, reliable), .values = "none|rc"},
 	CLI_FAIL(struct packet_request, failed,
 		 "failed at the time of --at; as for whatif"),
