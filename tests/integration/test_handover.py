@@ -189,20 +189,20 @@ def wait_polled(osm):
                       and not osm.counters().outstanding, TIMEOUT_S, "a poll to be answered")
 
 
-def wait_state(osm, state, since=0):
+def wait_state(osm, state, since=0, timeout=TIMEOUT_S):
     """Waits until a manager enters a state; the log's offset there."""
-    found = osm.wait_log(rf"Entering {state} state", since, timeout=TIMEOUT_S)
+    found = osm.wait_log(rf"Entering {state} state", since, timeout=timeout)
     return since + found.start()
 
 
 def take_over(fabric, master, standby):
     """Kills the master. Returns the mark of the standby before; it has swept as master."""
-    wait_state(standby, "STANDBY")
+    wait_state(standby, "STANDBY", timeout=pmlab.TIMEOUT_S)
     mark = standby.mark()
     wait_polled(standby)
     fabric.kill_client(master.process)
-    wait_state(standby, "MASTER", mark.log_offset)
-    standby.settle(mark, timeout=TIMEOUT_S)
+    wait_state(standby, "MASTER", mark.log_offset, pmlab.TIMEOUT_S)
+    standby.settle(mark, timeout=pmlab.TIMEOUT_S)
     return mark
 
 
