@@ -640,4 +640,7 @@ void plan_find_top(struct pm_plan *plan)
 	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++)
 		if (plan->owner[lid] != PM_NONE)
 			plan->top_lid = (uint16_t)lid;
+	/* LinearFDBTop, see plan.h */
+	if (plan->top_lid && plan->top_lid % PM_LFT_BLOCK == 0)
+		plan->top_lid++;
 }

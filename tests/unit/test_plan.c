@@ -402,6 +402,34 @@ static void test_shared_block(void **state)
 	recipe_free(&recipe);
 }
 
+/* Eight leaves, eight spines: with 6 hosts below each leaf the highest LID is 64. */
+static void test_top_is_no_multiple(void **state)
+{
+	static const struct {
+		uint32_t hosts;
+		uint16_t top;
+	} rows[] = {{5, 56}, {6, 65}, {7, 72}, {14, 129}};
+
+	(void)state;
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		struct recipe_xgft shape = {2, rows[i].hosts, {0, 8}, {8}, {1, 1}};
+		struct recipe recipe = {0};
+		struct pm_fabric *fabric;
+		struct pm_plan *plan;
+
+		recipe_add_xgft(&recipe, &shape);
+		fabric = recipe_build(&recipe, NULL);
+		plan = make_plan(fabric, PM_LEAF_MAJOR);
+		assert_int_equal(plan->top_lid, rows[i].top);
+		assert_int_equal(plan->owner[rows[i].top] == PM_NONE,
+				 rows[i].top % PM_LFT_BLOCK == 1);
+		assert_int_equal(pm_plan_blocks(plan), rows[i].top / PM_LFT_BLOCK + 1);
+		pm_plan_free(plan);
+		pm_fabric_free(fabric);
+		recipe_free(&recipe);
+	}
+}
+
 /* LinearFDBTop must not change with hosts. */
 static void test_top_is_a_switch(void **state)
 {
@@ -1302,6 +1330,7 @@ int main(void)
 		cmocka_unit_test(test_hosts_connected),
 		cmocka_unit_test(test_slot_link_slot),
 		cmocka_unit_test(test_share),
+		cmocka_unit_test(test_top_is_no_multiple),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,8 @@ struct pm_plan {
 			*/
 	uint32_t *rank;	     /* [port] number of the place in its plane, in subtree order;
 			      * slots, leaves and other switches are counted separately */
-	uint16_t top_lid;    /* highest LID of the plan */
+	uint16_t top_lid;    /* LinearFDBTop: the highest LID of a place, or the free one
+			      * above a multiple of 64, which dump_fts would leave out */
 	uint32_t *owner;     /* [0..PM_MAX_LID] place (port) of this LID or PM_NONE */
 	struct pm_run *runs; /* by start */
 	uint32_t num_runs;
