@@ -23,6 +23,8 @@ struct pm_lft_change pm_lft_compare(const struct pm_lft_switch *before,
 		for (uint32_t lid = start; lid < start + PM_LFT_BLOCK; lid++) {
 			uint8_t wanted = entry(after, lid);
 
+			if (lid && (lid == before->left_out || lid == after->left_out))
+				continue;
 			entries += wanted != entry(before, lid) &&
 				   !(keep && wanted == PM_LFT_KEEP);
 		}
@@ -43,13 +45,15 @@ static uint32_t whole_table(const struct pm_lft_switch *sw)
 static void compare_lids(const struct pm_lfts *before, const struct pm_lfts *after,
 			 struct pm_lft_diff *diff)
 {
+	uint16_t x = pm_lfts_left_out(before), y = pm_lfts_left_out(after);
+
 	if (!before->num_owned || !after->num_owned)
 		return;
-	for (uint32_t lid = 0; lid <= PM_MAX_LID; lid++) {
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++) {
 		uint64_t a = before->owner[lid].guid, b = after->owner[lid].guid;
 
-		diff->lids_gone += a && !b;
-		diff->lids_new += b && !a;
+		diff->lids_gone += a && !b && lid != y;
+		diff->lids_new += b && !a && lid != x;
 		diff->lids_moved += a && b && a != b;
 	}
 }
@@ -112,6 +116,14 @@ static uint32_t list_ports(const struct pm_lfts *lfts, bool is_after,
 	return kept;
 }
 
+/* Whether dump_fts left out a port's only LID on one side. */
+static bool is_left_out(const struct pm_lft_move *move, const struct pm_lfts *before,
+			const struct pm_lfts *after)
+{
+	return (!move->before && move->after == pm_lfts_left_out(before)) ||
+	       (!move->after && move->before == pm_lfts_left_out(after));
+}
+
 int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,
 		  struct pm_lft_move **moves, uint32_t *num_moves, struct pm_error *err)
 {
@@ -134,7 +146,7 @@ int pm_lfts_moves(const struct pm_lfts *before, const struct pm_lfts *after,
 			move.before = (uint16_t)(move.before + list[i].before);
 			move.after = (uint16_t)(move.after + list[i].after);
 		}
-		if (move.before != move.after)
+		if (move.before != move.after && !is_left_out(&move, before, after))
 			list[kept++] = move;
 	}
 	*moves = list;

@@ -147,7 +147,7 @@ static int count_lids(struct judge *j, struct pm_error *err)
 		if (!p->lid)
 			continue;
 		lids[count++] = p->lid;
-		for (uint32_t k = 0; k < 1u << p->lmc; k++)
+		for (uint32_t k = 0; i != j->found.left_out && k < 1u << p->lmc; k++)
 			pm_bits_set(j->in_use, (p->lid + k) & UINT16_MAX);
 	}
 	j->found.ports_with_lid = count;
@@ -166,8 +166,10 @@ static int take_lids(struct judge *j, struct pm_error *err)
 	struct pm_lft_lids lids;
 	int rc = pm_lfts_give_lids(j->lfts, j->fabric, &lids, err);
 
-	if (!rc)
+	if (!rc) {
+		j->found.left_out = lids.left_out;
 		rc = count_lids(j, err);
+	}
 	if (rc)
 		return rc;
 	if (!j->found.ports_with_lid)
@@ -361,7 +363,7 @@ static void judge_load(struct judge *j, const struct pm_check_load *load,
 			   direction, level, level + 1, ratio, limit);
 }
 
-static int walk(struct judge *j, struct pm_error *err)
+static int walk_all(struct judge *j, struct pm_error *err)
 {
 	const struct pm_check check = {j->fabric,      j->level,
 				       j->table,       j->top,
@@ -392,6 +394,22 @@ static int walk(struct judge *j, struct pm_error *err)
 		judge_load(j, &found->loads.down[l], "down", l);
 	}
 	return 0;
+}
+
+/* Follows paths to all LIDs but the one that the file leaves out. */
+static int walk(struct judge *j, struct pm_error *err)
+{
+	uint32_t left_out = j->found.left_out;
+	uint16_t lid;
+	int rc;
+
+	if (left_out == PM_NONE)
+		return walk_all(j, err);
+	lid = j->fabric->ports[left_out].lid;
+	j->fabric->ports[left_out].lid = 0;
+	rc = walk_all(j, err);
+	j->fabric->ports[left_out].lid = lid;
+	return rc;
 }
 
 /* ---- All of it ---- */

@@ -16,7 +16,7 @@ struct judge {
 	uint16_t *top;		       /* [switch] likewise */
 	uint8_t *level;		       /* [switch] likewise */
 	uint32_t sm;		       /* likewise */
-	uint64_t in_use[LID_WORDS];    /* LIDs of ports */
+	uint64_t in_use[LID_WORDS];    /* LIDs of ports, but for found.left_out */
 	uint64_t has_entry[LID_WORDS]; /* LIDs with an entry in a table */
 	struct pm_judgement found;
 };

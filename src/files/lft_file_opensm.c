@@ -47,17 +47,28 @@ static int end_table(struct lft_reader *r)
 	return 0;
 }
 
+/*
+ * dump_fts, which writes LIDs of a range in hexadecimal, reads no block that begins with
+ * the last one of these.
+ */
+static uint16_t find_cut(struct pm_text last, uint64_t top)
+{
+	return pm_text_starts(last, "0x") && top <= PM_MAX_LID && top % PM_LFT_BLOCK == 0
+		       ? (uint16_t)top
+		       : 0;
+}
+
 /* `Unicast lids [0-70] of switch Lid 2 guid 0x0000000000200000 ('leaf0'):` */
 static int parse_lfts_header(struct lft_reader *r, struct pm_text line)
 {
 	uint64_t guid, top = 0, lid = 0;
-	struct pm_text rest = line, own;
+	struct pm_text rest = line, own, last;
 	int rc;
 
 	if (!pm_text_skip_past(&rest, "-"))
 		return pm_lexer_fail(&r->lexer, "no range of LIDs in \"%.*s\"",
 				     PM_SHOWN(line));
-	own = rest;
+	own = last = rest;
 	if (!pm_text_take_number(&rest, pm_text_starts(rest, "0x") ? 16 : 10, UINT64_MAX,
 				 &top))
 		return pm_lexer_fail(&r->lexer, "no range of LIDs in \"%.*s\"",
@@ -72,6 +83,7 @@ static int parse_lfts_header(struct lft_reader *r, struct pm_text line)
 				     PM_SHOWN(line));
 	rc = lft_begin(r, guid, lid, find_name(rest));
 	r->open = !rc;
+	r->cut = find_cut(last, top);
 	return rc;
 }
 
@@ -101,6 +113,8 @@ static int parse_footer(struct lft_reader *r, struct pm_text line)
 		return pm_lexer_fail(&r->lexer,
 				     "%" PRIu64 " entries, but %" PRIu32 " are here",
 				     count, r->entries);
+	if (r->cut > r->lfts->switches[r->current].top)
+		r->lfts->switches[r->current].left_out = r->cut;
 	r->open = false;
 	return end_table(r);
 }

@@ -20,6 +20,7 @@ struct lft_reader {
 	uint32_t current; /* switch of the table being read, or LFT_NO_TABLE */
 	uint32_t entries; /* its lines with an entry */
 	bool open;	  /* a table that ends with a count has not ended yet */
+	uint16_t cut; /* its LID that dump_fts leaves out if no line has it; 0: none */
 };
 
 /* ---- Tables and owners: lft_file_tables.c ---- */

@@ -148,6 +148,19 @@ int pm_lfts_of_plan(const struct pm_plan *plan, const struct pm_routes *routes,
 	return 0;
 }
 
+uint16_t pm_lfts_left_out(const struct pm_lfts *lfts)
+{
+	uint16_t lid = 0;
+
+	for (uint32_t i = 0; i < lfts->num_switches; i++)
+		if (lfts->switches[i].left_out > lid)
+			lid = lfts->switches[i].left_out;
+	for (uint32_t i = 0; i < lfts->num_switches; i++)
+		if (lfts->switches[i].top >= lid)
+			return 0;
+	return lid;
+}
+
 /* The LMC of so many consecutive LIDs. */
 static uint8_t lmc_of(uint32_t count)
 {
@@ -158,10 +171,33 @@ static uint8_t lmc_of(uint32_t count)
 	return lmc;
 }
 
+/*
+ * The port with the LID that the file leaves out, or PM_NONE: where no port has it, the
+ * only one without a LID. With LMC it is a switch's, as the highest LID of a host is odd.
+ */
+static uint32_t find_left_out(const struct pm_fabric *fabric, uint16_t lid,
+			      const struct pm_port_key *keys, uint32_t count)
+{
+	uint32_t without = 0, port = PM_NONE;
+
+	for (uint32_t i = 0; lid && i < count; i++) {
+		const struct pm_port *p = &fabric->ports[keys[i].port];
+
+		if (p->lid == lid)
+			return p->lmc ? PM_NONE : keys[i].port;
+		if (p->lid || !pm_fabric_has_link(fabric, p->node))
+			continue;
+		without++;
+		port = keys[i].port;
+	}
+	return without == 1 ? port : PM_NONE;
+}
+
 int pm_lfts_give_lids(const struct pm_lfts *lfts, struct pm_fabric *fabric,
 		      struct pm_lft_lids *result, struct pm_error *err)
 {
 	uint32_t count, next;
+	uint16_t left_out = pm_lfts_left_out(lfts);
 	struct pm_port_key *keys = pm_fabric_ports_by_guid(fabric, &count);
 
 	if (!keys)
@@ -190,6 +226,11 @@ int pm_lfts_give_lids(const struct pm_lfts *lfts, struct pm_fabric *fabric,
 		} else if (p->lid != lid && !result->differ++) {
 			result->first_differ = port;
 		}
+	}
+	result->left_out = find_left_out(fabric, left_out, keys, count);
+	if (result->left_out != PM_NONE && !fabric->ports[result->left_out].lid) {
+		fabric->ports[result->left_out].lid = left_out;
+		result->given++;
 	}
 	free(keys);
 	return 0;

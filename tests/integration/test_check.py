@@ -316,6 +316,73 @@ class Check(Dumped):
         self.assertNotIn(ibdmchk.CLEAN, judged)
 
 
+class LastBlock(Commands):
+    """dump_fts leaves out the highest LID where that is a multiple of 64."""
+
+    LID, HOST = 64, "h7-6"
+
+    def dump(self, fabric, osm, name):
+        """(what ibnetdiscover, dump_fts and OpenSM wrote): paths"""
+        path = self.folder / name
+        path.mkdir()
+        for tool in ("ibnetdiscover", "dump_fts"):
+            text = clients.ask(fabric, fabric.netlist.hosts[0], tool)
+            (path / tool).write_text(text, encoding="utf-8")
+        shutil.copy(osm.path / "opensm-lfts.dump", path)
+        return path / "ibnetdiscover", path / "dump_fts", path / "opensm-lfts.dump"
+
+    def entries(self, path):
+        return len(re.findall(f"^0x{self.LID:04x} ", path.read_text(encoding="utf-8"), re.M))
+
+    def test_before_and_after_taking_over(self):
+        netlist = simlab.Netlist(pmlab.TOPOLOGIES / "two-level-48.net")
+        with pmlab.Fabric(netlist) as fabric:
+            fabric.dump(self.folder / "cold.dump")
+            guid = pmlab.Dump(self.folder / "cold.dump").guids[self.HOST] + 1
+            (self.folder / "guid2lid").write_text(f"0x{guid:016x} 0x{self.LID:04x} "
+                                                  f"0x{self.LID:04x}\n\n", encoding="ascii")
+            with simlab.OpenSM(fabric, engine="updn", cache_dir=self.folder,
+                               args=ibdmchk.OPENSM_ARGS) as osm:
+                osm.settle()
+                before = self.dump(fabric, osm, "updn")
+            with pmlab.Lab(netlist, fabric=fabric, args=ibdmchk.OPENSM_ARGS) as lab:
+                lab.bring_up()
+                after = self.dump(fabric, lab.osm, "portmajor")
+        self.before(*before)
+        self.after(*after)
+
+    def before(self, found, tables, whole):
+        self.assertEqual((self.entries(tables), self.entries(whole)), (0, 12))
+        note = f'LID {self.LID} of "{self.HOST}" is not judged: dump_fts leaves out the last LID'
+        for topology in (found, pmlab.TOPOLOGIES / "two-level-48.net"):
+            result = self.check(topology, tables)
+            self.assertEqual(result["findings"], [], topology)
+            self.assertEqual(result["ports_with_lid"], 60)
+            self.assertEqual(result["paths"]["delivered"], 8 * 59)
+            self.assertEqual((result["left_out"]["lid"], result["left_out"]["name"]),
+                             (self.LID, self.HOST))
+            self.assertIn(note, self.run_ok("check", topology, tables))
+        result = self.check(found, whole)
+        self.assertEqual((result["findings"], result["left_out"]), ([], None))
+        self.assertEqual(result["paths"]["delivered"], 8 * 60)
+
+        self.assertIn(f"LID {self.LID} is not compared: dump_fts left it out of {whole.parent}",
+                      self.run_ok("diff", whole, tables))
+        self.assertEqual(json.loads(self.run_ok("diff", "--json", tables, whole))["left_out"],
+                         {"before": self.LID, "after": 0})
+        for engine in ("packet", "flit"):
+            done = pmlab.run_lab("traffic", "--engine", engine, "--lfts", tables, found)
+            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+            self.assertIn(f'no entry for LID {self.LID} of "{self.HOST}"', done.stderr)
+
+    def after(self, found, tables, whole):
+        """Tables of a plan do not end with such a LID."""
+        self.assertEqual((self.entries(tables), self.entries(whole)), (12, 12))
+        result = self.check(found, tables)
+        self.assertEqual((result["findings"], result["left_out"]), ([], None))
+        self.assertEqual(result["paths"]["delivered"], 8 * 60)
+
+
 class Multicast(Commands):
     """Groups of a two-level fabric, as a real opensm's dumps and dump_mfts have them; ibdmchk
     judges the same dumps."""

@@ -565,6 +565,55 @@ static void test_lmc(void **state)
 	tear_down(&b);
 }
 
+/* Moves the host f to LID 64, which dump_fts left out of all tables. */
+static void leave_out_f(struct bench *b)
+{
+	struct pm_port *f = port(b, "f", 1);
+	uint16_t lid = f->lid;
+
+	for (uint32_t i = 0; i < b->lfts->num_switches; i++) {
+		struct pm_lft_switch *sw = &b->lfts->switches[i];
+
+		sw->table[lid] = PM_LFT_KEEP;
+		sw->left_out = 64;
+	}
+	b->lfts->owner[lid].guid = 0;
+	f->lid = 64;
+}
+
+/* Paths to that LID are not judged; all else is, and so is that LID if a table has it. */
+static void test_left_out(void **state)
+{
+	struct bench b;
+
+	set_up(&b);
+	leave_out_f(&b);
+	b.config.balance = 1.5;
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "left out", "", "");
+	assert_int_equal(b.found.left_out, port(&b, "f", 1) - b.world.fabric->ports);
+	assert_int_equal(port(&b, "f", 1)->lid, 64);
+	assert_int_equal(b.found.ports_with_lid, 11);
+	assert_int_equal(b.found.paths.delivered, 3 * 10);
+	assert_int_equal(b.found.delta.entries, 0);
+	b.config.balance = 0;
+	set_entry(&b, "l0", "e", PM_LFT_KEEP);
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "another LID", "lost 1", "of \"e\"");
+	tear_down(&b);
+
+	/* The entry of one switch shows that the others have none. */
+	set_up(&b);
+	leave_out_f(&b);
+	assert_int_equal(pm_lft_grow(table(&b, "l2"), 64), 0);
+	table(&b, "l2")->top = 64;
+	set_entry(&b, "l2", "f", 2);
+	assert_int_equal(judge(&b), 0);
+	assert_found(&b, "in one table", "lost 2", "to LID 64 of \"f\"");
+	assert_int_equal(b.found.left_out, PM_NONE);
+	tear_down(&b);
+}
+
 /* A switch without cables can have neither LID nor table, which is nobody's fault. */
 static void test_idle_switch(void **state)
 {
@@ -708,6 +757,7 @@ int main(void)
 		cmocka_unit_test(test_empty_places),
 		cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_lmc),
+		cmocka_unit_test(test_left_out),
 		cmocka_unit_test(test_idle_switch),
 		cmocka_unit_test(test_long_loop),
 		cmocka_unit_test(test_refused),

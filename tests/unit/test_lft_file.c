@@ -467,6 +467,96 @@ static void test_give_lids(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* Of dump_fts: LIDs up to `top`; OpenSM's numbers of a range are decimal. */
+#define FTS_TABLE(guid, top, entries)                                                    \
+	"Unicast lids [0x0-" top "] of switch DR path guid 0x" guid " (s):\n" entries    \
+	"3 lids dumped \n"
+
+static const struct {
+	const char *name, *text;
+	uint16_t left_out;
+} cuts[] = {
+	{"top 64", FTS_TABLE("10", "0x40", "0x0001 001\n"), 64},
+	{"top 128, all of -a", FTS_TABLE("10", "0x80", "0x007f 255\n"), 128},
+	{"top 63", FTS_TABLE("10", "0x3f", "0x0001 001\n"), 0},
+	{"top 65", FTS_TABLE("10", "0x41", "0x0001 001\n"), 0},
+	{"top 0", FTS_TABLE("10", "0x0", ""), 0},
+	{"top of no LID", FTS_TABLE("10", "0xc000", "0x0001 001\n"), 0},
+	{"OpenSM's",
+	 "Unicast lids [0-64] of switch Lid 2 guid 0x10 ('s'):\n64 lids dumped\n", 0},
+	{"with the entry", FTS_TABLE("10", "0x40", "0x0040 001\n"), 0},
+	{"with an empty entry", FTS_TABLE("10", "0x40", "0x0040 255\n"), 0},
+	{"in two tables", FTS_TABLE("10", "0x40", "") FTS_TABLE("11", "0x40", ""), 64},
+	{"another has the entry",
+	 FTS_TABLE("10", "0x40", "") FTS_TABLE("11", "0x41", "0x0040 001\n"), 0},
+	{"a table that ends below",
+	 FTS_TABLE("10", "0x40", "") FTS_TABLE("11", "0x20", "0x0001 001\n"), 64},
+};
+
+static void test_left_out(void **state)
+{
+	for_each_row(row, cuts) {
+		struct pm_lfts *lfts = parse(row->text);
+
+		if (pm_lfts_left_out(lfts) != row->left_out)
+			fail_msg("%s: %u", row->name, pm_lfts_left_out(lfts));
+		pm_lfts_free(lfts);
+	}
+}
+
+/* The LID goes to the only port that has none, and to no port if there are two. */
+static void test_left_out_port(void **state)
+{
+	struct pm_lfts *lfts = parse(FTS_TABLE("10", "0x40", "0x0001 001\n"));
+
+	for (unsigned int without = 0; without <= 2; without++) {
+		struct pm_fabric *fabric = recipe_draw("a/2 b/2 a:1=x b:1=y a:2=b:2");
+		uint32_t x = world_port(fabric, "x", 1), y = world_port(fabric, "y", 1);
+		struct pm_lft_lids lids;
+
+		fabric->ports[world_port(fabric, "a", 0)].lid = 1;
+		fabric->ports[world_port(fabric, "b", 0)].lid = 2;
+		fabric->ports[x].lid = without < 2 ? 3 : 0;
+		fabric->ports[y].lid = without ? 0 : 64;
+		assert_int_equal(pm_lfts_give_lids(lfts, fabric, &lids, NULL), 0);
+		assert_int_equal(lids.left_out, without < 2 ? y : PM_NONE);
+		assert_int_equal(lids.given, without == 1);
+		assert_int_equal(fabric->ports[y].lid, without < 2 ? 64 : 0);
+		/* With LMC the port's second LID is above the tables' end. */
+		fabric->ports[y].lmc = 1;
+		assert_int_equal(pm_lfts_give_lids(lfts, fabric, &lids, NULL), 0);
+		assert_int_equal(lids.left_out, PM_NONE);
+		pm_fabric_free(fabric);
+	}
+	pm_lfts_free(lfts);
+}
+
+/* A LID that one side leaves out is neither gone nor new, and has no other entry. */
+static void test_compare_left_out(void **state)
+{
+	static const char *const sides[] = {
+		FTS_TABLE("10", "0x40", "0x0001 001 : (portguid 0xa:)\n"),
+		FTS_TABLE("10", "0x41",
+			  "0x0001 001 : (portguid 0xa:)\n0x0040 002 : (portguid 0xb:)\n"),
+	};
+
+	for (int i = 0; i < 2; i++) {
+		struct pm_lfts *before = parse(sides[i]), *after = parse(sides[!i]);
+		struct pm_lft_diff diff = pm_lfts_compare(before, after, false);
+		struct pm_lft_move *moves;
+		uint32_t num_moves;
+
+		assert_int_equal(diff.entries + diff.blocks + diff.switches, 0);
+		assert_int_equal(diff.lids_gone + diff.lids_new + diff.lids_moved, 0);
+		assert_int_equal(pm_lfts_moves(before, after, &moves, &num_moves, NULL),
+				 0);
+		assert_int_equal(num_moves, 0);
+		free(moves);
+		pm_lfts_free(before);
+		pm_lfts_free(after);
+	}
+}
+
 #define TABLE(guid, entries)                                                             \
 	"Unicast lids [0-200] of switch Lid 1 guid 0x" guid " ('s'):\n" entries          \
 	"200 lids dumped\n"
@@ -516,11 +606,19 @@ static void test_compare(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),	   cmocka_unit_test(test_shown),
-		cmocka_unit_test(test_ranges),	   cmocka_unit_test(test_most_switches),
-		cmocka_unit_test(test_recognise),  cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_give_lids),
-		cmocka_unit_test(test_compare),	   cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_shown),
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_most_switches),
+		cmocka_unit_test(test_recognise),
+		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_give_lids),
+		cmocka_unit_test(test_compare),
+		cmocka_unit_test(test_dump),
+		cmocka_unit_test(test_left_out),
+		cmocka_unit_test(test_left_out_port),
+		cmocka_unit_test(test_compare_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ struct pm_lft_change {
 /*
  * Both compare tables; pm_lfts_compare also compares the LIDs' owners, if they are known
  * on both sides. An entry that only the old table has counts as different, unless `keep`
- * is set. O(entries).
+ * is set. The LID that dump_fts left out of a table does not count. O(entries).
  */
 struct pm_lft_change pm_lft_compare(const struct pm_lft_switch *before,
 				    const struct pm_lft_switch *after, bool keep);

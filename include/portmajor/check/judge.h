@@ -98,6 +98,11 @@ struct pm_judgement {
 	uint32_t end_ports;	 /* with a link */
 	uint32_t ports_with_lid; /* switches' port 0 and end ports */
 	/*
+	 * The port whose LID dump_fts left out of the tables, see pm_lfts_left_out, or
+	 * PM_NONE. Its LID is no destination, and entries for it are not compared.
+	 */
+	uint32_t left_out;
+	/*
 	 * LIDs with entries and no port, such as those of empty places; the first of
 	 * these LIDs, and a switch with an entry for it.
 	 */

@@ -6,7 +6,9 @@
  *                      Lid 2 guid 0x.. ('name'):`, lines `0x0001 001 # Channel
  *                      Adapter portguid 0x..: 'name'`, and `70 lids dumped`
  *   dump_fts           of infiniband-diags: alike, with ` : (` for ` # ` and a header of
- *                      its own; -n leaves out owners of LIDs, -a adds empty entries
+ *                      its own; -n leaves out owners of LIDs, -a adds empty entries.
+ *                      It leaves out the last LID where that is a multiple of 64, and so
+ *                      does ibroute, see pm_lfts_left_out
  *   opensm.fdbs        `dump_ucast_routes: Switch 0x..`, then lines
  *                      `0x0001 : 001  : 02   : yes` or `0x0001 : UNREACHABLE`
  *

@@ -14,6 +14,7 @@ struct pm_lft_switch {
 	uint32_t line;	 /* first line in the file; 0: no file */
 	uint16_t top;	 /* highest LID with an entry in the file or plan; below length */
 	uint16_t lid;	 /* its own; 0: not in the file */
+	uint16_t left_out; /* LID that dump_fts did not read; 0: none */
 };
 
 struct pm_lft_owner {
@@ -65,6 +66,13 @@ const struct pm_lft_switch *pm_lfts_find(const struct pm_lfts *lfts, uint64_t gu
 /* The highest LID with a known owner. */
 uint16_t pm_lfts_top(const struct pm_lfts *lfts);
 
+/*
+ * The LID that dump_fts left out of all tables though the switches may have entries for
+ * it: their LinearFDBTop, a multiple of 64. 0: none, or a table has an entry for it.
+ * O(switches).
+ */
+uint16_t pm_lfts_left_out(const struct pm_lfts *lfts);
+
 /* Result of pm_lfts_give_lids. */
 struct pm_lft_lids {
 	uint32_t given;		/* ports that got their LID from the file */
@@ -72,11 +80,12 @@ struct pm_lft_lids {
 	uint32_t unknown;	/* port GUIDs that the fabric does not have */
 	uint32_t first_differ;	/* a port of the fabric, or PM_NONE */
 	uint16_t first_unknown; /* LID of the first unknown port GUID */
+	uint32_t left_out;	/* the port with the LID pm_lfts_left_out, or PM_NONE */
 };
 
 /*
- * Gives a fabric's ports without a LID those of the tables' file. -ENOMEM. O(ports log
- * ports + LIDs).
+ * Gives a fabric's ports without a LID those of the tables' file. Its last one with a
+ * link gets the LID that the file leaves out. -ENOMEM. O(ports log ports + LIDs).
  */
 int pm_lfts_give_lids(const struct pm_lfts *lfts, struct pm_fabric *fabric,
 		      struct pm_lft_lids *result, struct pm_error *err);

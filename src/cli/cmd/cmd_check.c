@@ -262,6 +262,16 @@ static json_t *unassigned_json(const struct judged *j)
 		place_json(j, found->at));
 }
 
+static json_t *left_out_json(const struct judged *j)
+{
+	uint32_t port = j->found.left_out;
+
+	if (port == PM_NONE)
+		return json_null();
+	return cli_json_join(json_pack("{s:i}", "lid", j->fabric->ports[port].lid),
+			     place_json(j, j->fabric->ports[port].node));
+}
+
 static json_t *describe_check(const struct judged *j, const struct request *request)
 {
 	const struct pm_judgement *found = &j->found;
@@ -274,6 +284,7 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 			{"tables", json_integer(found->tables)},
 			{"end_ports", json_integer(found->end_ports)},
 			{"ports_with_lid", json_integer(found->ports_with_lid)},
+			{"left_out", left_out_json(j)},
 			{"unassigned_lids", json_integer(found->unassigned)},
 			{"first_unassigned", unassigned_json(j)},
 			{"from_all", json_boolean(request->from_all)},
@@ -347,6 +358,13 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 	cli_text_print(object,
 		       "{switches|switch|switches}, {tables} with a table, {end_ports} "
 		       "end ports, {ports_with_lid} ports with a LID\n");
+	if (found->left_out != PM_NONE) {
+		cli_text_print(object, "LID {left_out.lid} of ");
+		printf("\"%s\" is not judged: dump_fts leaves out the last LID of a "
+		       "fabric where that is a multiple of 64\n",
+		       pm_fabric_label(j->fabric,
+				       j->fabric->ports[found->left_out].node));
+	}
 	if (found->unassigned) {
 		cli_text_print(object, "{unassigned_lids} unassigned LIDs have entries: "
 				       "LID {first_unassigned.lid} on ");

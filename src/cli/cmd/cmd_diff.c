@@ -303,6 +303,10 @@ static void describe_tables(const struct result *r, const struct side *before,
 			    json_pack("{s:I, s:I}", "all",
 				      (json_int_t)(t->blocks + t->whole), "new_switches",
 				      (json_int_t)t->whole));
+	json_object_set_new(object, "left_out",
+			    json_pack("{s:i, s:i}", "before",
+				      pm_lfts_left_out(before->lfts), "after",
+				      pm_lfts_left_out(after->lfts)));
 	json_object_set_new(object, "ports", json_moves(r, before, after));
 	json_object_set_new(object, "switches", json_switches(r, before, after));
 }
@@ -340,6 +344,16 @@ static void print_tables(const json_t *object)
 		"MADs: {mads.all|LFT Set|LFT Sets}, of these {mads.new_switches} for new switches\n");
 }
 
+static void print_left_out(const struct side *side)
+{
+	uint16_t lid = pm_lfts_left_out(side->lfts);
+
+	if (lid)
+		printf("LID %u is not compared: dump_fts left it out of %s, as it does with "
+		       "the last LID of a fabric where that is a multiple of 64\n",
+		       lid, pm_textfile_name(side->path));
+}
+
 static int write_diff(const struct result *r, const struct side *before,
 		      const struct side *after, const struct request *request)
 {
@@ -351,8 +365,11 @@ static int write_diff(const struct result *r, const struct side *before,
 		cable_diff_print(r->cables, request->list);
 	if (request->list && !request->cables)
 		list_changes(r, before, after);
-	if (!request->cables)
+	if (!request->cables) {
+		print_left_out(before);
+		print_left_out(after);
 		print_tables(object);
+	}
 	json_decref(object);
 	return EXIT_FINE;
 }

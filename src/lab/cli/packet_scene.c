@@ -2,6 +2,7 @@
 /* Reads the input of the packet engine: hosts, tables, failures and repairs. */
 #include "packet_scene.h"
 
+#include "lft_input.h"
 #include "memory.h"
 #include "trace_check.h"
 
@@ -94,19 +95,10 @@ static int copy_lfts(struct scene *scene, const struct pm_lfts *lfts, const char
 
 static int file_tables(struct scene *scene, const char *path)
 {
-	struct pm_lft_lids given;
 	struct pm_lfts *lfts;
-	struct pm_error err;
-	int status;
+	int status = lft_input_read(path, scene->fabric, &lfts);
 
-	if (pm_lfts_read(path, &lfts, &err))
-		return cli_fail(EXIT_INPUT, "%s", err.text);
-	if (pm_lfts_give_lids(lfts, scene->fabric, &given, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	else if (given.first_differ != PM_NONE)
-		status = cli_fail(EXIT_INPUT, "%s is of other LIDs than the fabric's",
-				  path);
-	else
+	if (!status)
 		status = check_tables(scene->fabric, lfts, path);
 	if (!status)
 		status = copy_lfts(scene, lfts, path);

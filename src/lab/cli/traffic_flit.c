@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor-lab traffic --engine flit: wormhole switching with virtual channels. */
 #include "json.h"
+#include "lft_input.h"
 #include "lists.h"
 #include "memory.h"
 #include "progress_steps.h"
@@ -74,17 +75,18 @@ static int get_tables(const struct flit_request *request, struct pm_fabric *fabr
 		      struct pm_lfts **lfts)
 {
 	struct cli_tables tables = {0};
+	struct pm_lft_lids lids;
 	struct pm_error err;
 	int status;
 
 	if (request->lfts)
-		return pm_lfts_read(request->lfts, lfts, &err)
-			       ? cli_fail(EXIT_INPUT, "%s", err.text)
-			       : EXIT_FINE;
+		return lft_input_read(request->lfts, fabric, lfts);
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
 		fabric->ports[i].lid = 0;
 	status = cli_tables_make(&tables, &request->fabric, fabric, PM_NONE);
 	if (!status && pm_lfts_of_plan(tables.plan, tables.routes, fabric, lfts, &err))
+		status = cli_fail(EXIT_INPUT, "%s", err.text);
+	if (!status && pm_lfts_give_lids(*lfts, fabric, &lids, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	cli_tables_free(&tables);
 	return status;
@@ -94,23 +96,11 @@ static int load_net(const struct flit_request *request, struct pm_fabric **fabri
 		    struct pm_flit_net **net)
 {
 	struct pm_lfts *lfts = NULL;
-	struct pm_lft_lids lids;
 	struct pm_error err;
 	int status = cli_fabric_read(request->netlist, &request->fabric, fabric);
 
 	if (!status)
 		status = get_tables(request, *fabric, &lfts);
-	if (!status && pm_lfts_give_lids(lfts, *fabric, &lids, &err))
-		status = cli_fail(EXIT_INPUT, "%s", err.text);
-	if (!status && lids.first_differ != PM_NONE)
-		status = cli_fail(
-			EXIT_INPUT,
-			"%s: \"%s\" has another LID there than in %s: tables "
-			"of another fabric?",
-			request->lfts,
-			pm_fabric_label(*fabric,
-					(*fabric)->ports[lids.first_differ].node),
-			request->netlist);
 	if (!status && pm_flit_net_of_tables(*fabric, lfts, net, &err))
 		status = cli_fail(EXIT_INPUT, "%s", err.text);
 	pm_lfts_free(lfts);
