@@ -167,6 +167,11 @@ class Tap:
         self._end.close()
 
 
+def received(text):
+    """{device: frames that it has received}, of the text of /proc/net/dev."""
+    return {name: int(count) for name, count in re.findall(r"(?m)^ *(\S+): *\d+ +(\d+)", text)}
+
+
 # ----------------------------------------------------------------------- the plan
 
 class Line(NamedTuple):
@@ -231,7 +236,8 @@ class Lab:
     rate      of each cable, both ways, as tc takes it; None: unlimited
     plain     hosts that never get the program
     stp       switches run the rapid spanning tree protocol
-    stray     cables that the netlist does not know, as pairs of (switch, port)
+    stray     cables that the netlist does not know, as pairs of (switch, port); an end at a
+              switch that it does not know, either, is a device for tests
     """
 
     def __init__(self, netlist, plan=None, rate=None, plain=(), stp=False, stray=()):
@@ -351,6 +357,16 @@ class Lab:
         return run(["ovs-appctl", "--timeout=60", "-t", "ovs-vswitchd", *words],
                    env=self._environment())
 
+    def taken(self):
+        """How many frames the switches have received and dealt with since their start."""
+        return sum(map(int, re.findall(r"(?:hit|missed):(\d+)", self.appctl("dpctl/show"))))
+
+    def received(self):
+        """{device in the switches' namespace: frames that it has received}."""
+        with self.net.inside():
+            text = pathlib.Path("/proc/thread-self/net/dev").read_text(encoding="ascii")
+        return received(text)
+
     def _add_bridges(self):
         # By default Open vSwitch takes away queues that others have made.
         words = ["--", "--id=@noop", "create", "qos", "type=linux-noop"]
@@ -362,7 +378,8 @@ class Lab:
         for (switch, _), name in self.devices.items():
             words += ["--", "add-port", switch, name, "--", "set", "port", name, "qos=@noop"]
         for switch, port in itertools.chain(*self.stray):
-            words += ["--", "add-port", switch, device_name(switch, port)]
+            if switch in self.netlist.switches:
+                words += ["--", "add-port", switch, device_name(switch, port)]
         self.vsctl(*words)
         if self.plan:
             for switch in self.netlist.switches:

@@ -236,6 +236,16 @@ class Options(VlanCase):
                 self.assertNotIn("nvalid", done.stderr, path)
                 self.assertEqual(done.stderr.count("RTNETLINK answers"), text.count("vlan "))
 
+    def test_from_plan_to_plan(self):
+        """VLANs change trees: no bridge joins the two of one, wherever its file is interrupted."""
+        old, first, second = self.home / "old", (101, 103), (102, 101)
+        for before, after in zip(first, second):
+            self.plan("--first-vlan", before)
+            shutil.copytree(self.out, old, dirs_exist_ok=True)
+            self.plan("--first-vlan", after)
+            for path in self.out.glob("*.bridge"):
+                self.assertTrue(vlanfiles.between(old / path.name, path), path.name)
+
     def test_mac_table(self):
         entries = self.plan()["macs"]["entries"]
         self.plan("--mac-table", entries)

@@ -89,34 +89,60 @@ def read_ovs(path):
         assert {"trunk": tag is None, "access": tag is not None,
                 "native-untagged": tag is not None}[mode], words
         trunks = 0 if columns["trunks"] == "[]" else bits(columns["trunks"])
+        assert (columns["protected"] == "true") == (tag is None and trunks == 1 << NOWHERE), words
         # with access no list counts, and otherwise none at all would be all VLANs
         assert (mode == "access") != bool(trunks), words
         ports[name] = (tag, numbers(trunks & ~(1 << NOWHERE)))
     return ports
 
 
-def read_bridge(path):
-    """The same, of a bridge that had all VLANs before; none that stays may be taken out."""
-    ports, deleted = {}, collections.Counter()
+def bridge_steps(path, ports):
+    """What each line of a file does to {port's name: (untagged, bits of tagged)} of a bridge."""
     for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
         if line.startswith("#"):
             continue
         verb, port, run, flags = re.fullmatch(r"vlan (add|del) dev (\S+) vid (\S+)(.*)",
                                               line).groups()
         untagged, tagged = ports.get(port, (None, ALL))
-        if verb == "del":
-            tagged &= ~bits(run)
-            deleted[port] |= bits(run)
-        elif flags:
-            assert flags == " pvid untagged" and untagged is None
-            untagged = int(run)
-            tagged &= ~bits(run)
+        run = bits(run)
+        if verb == "del" or flags:
+            tagged &= ~run
         else:
-            tagged |= bits(run)
+            tagged |= run
+        if untagged and run >> untagged & 1:
+            untagged = None
+        if flags:
+            assert flags == " pvid untagged"
+            untagged, = numbers(run)
         ports[port] = (untagged, tagged)
+        yield verb, port, run
+
+
+def read_bridge(path):
+    """The same, of a bridge that had all VLANs before; none that stays may be taken out."""
+    ports, deleted = {}, collections.Counter()
+    for verb, port, run in bridge_steps(path, ports):
+        deleted[port] |= run if verb == "del" else 0
     for port, (untagged, tagged) in ports.items():
         assert not deleted[port] & (tagged | 1 << (untagged or 0)), port
     return {port: (untagged, numbers(tagged)) for port, (untagged, tagged) in ports.items()}
+
+
+def between(old, new):
+    """Whether a bridge has at all times, from one of its files to the other, VLANs of one alone."""
+    def bit_sets(ports):
+        return {name: tagged | (1 << untagged if untagged else 0)
+                for name, (untagged, tagged) in ports.items()}
+
+    ends, ports = [], {}
+    for path in old, new:
+        for _ in bridge_steps(path, ports):
+            pass
+        ends.append(bit_sets(ports))
+    for _ in bridge_steps(old, ports := {}):
+        pass
+    return all(any(all(not now & ~end[name] for name, now in bit_sets(ports).items())
+                   for end in ends) for _ in bridge_steps(new, ports))
 
 
 class Files:

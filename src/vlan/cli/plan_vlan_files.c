@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NOWHERE 4095 /* no frame can have this VLAN */
+#define NOWHERE 4095 /* in place of no VLAN: none of a plan */
 
 /* ---- Hosts ---- */
 
@@ -281,8 +281,9 @@ static bool has_cable(const struct vlan_job *job, uint32_t port)
 
 /*
  * Prints a port. An access port would drop frames that a host sends with the tag of the
- * port's own VLAN. A switch may have fewer ports than the netlist, but must have those
- * with a cable.
+ * port's own VLAN. Open vSwitch forwards the tag 4095, too, but no frame from a protected
+ * port to another one. A switch may have fewer ports than the netlist, but must have
+ * those with a cable.
  */
 static void print_ovs_port(FILE *file, const struct vlan_job *job, uint32_t port,
 			   struct port_vlans *p)
@@ -290,8 +291,9 @@ static void print_ovs_port(FILE *file, const struct vlan_job *job, uint32_t port
 	char *name = port_name(job, port);
 
 	find_vlans(job, port, p);
-	fprintf(file, " \\\n\t-- %sset port %s",
-		has_cable(job, port) ? "" : "--if-exists ", name);
+	fprintf(file, " \\\n\t-- %sset port %s protected=%s",
+		has_cable(job, port) ? "" : "--if-exists ", name,
+		p->any || p->untagged != PM_NONE ? "false" : "true");
 	if (p->untagged != PM_NONE)
 		fprintf(file, " vlan_mode=%s tag=%" PRIu32,
 			p->bare ? "access" : "native-untagged",
@@ -348,36 +350,51 @@ static void print_others(FILE *file, const struct vlan_job *job, const char *nam
 	}
 }
 
-static void print_bridge_port(FILE *file, const struct vlan_job *job, uint32_t port,
-			      struct port_vlans *p)
+/* Adds a port to its own VLANs. */
+static void print_own(FILE *file, const struct vlan_job *job, const char *name,
+		      const struct port_vlans *p)
 {
-	char *name = port_name(job, port);
 	char *add = cli_text_make("vlan add dev %s vid ", name);
 
-	find_vlans(job, port, p);
-	print_others(file, job, name, p);
 	if (p->untagged != PM_NONE)
-		fprintf(file, "vlan add dev %s vid %" PRIu32 " pvid untagged\n", name,
+		fprintf(file, "%s%" PRIu32 " pvid untagged\n", add,
 			job->request->first + p->untagged);
 	print_runs(file, job, p->tagged, add, "", "\n");
 	free(add);
-	free(name);
 }
 
-/* Ports with a cable come first: a missing port ends the batch. */
-static int write_bridge(FILE *file, const void *arg)
+typedef void print_bridge(FILE *, const struct vlan_job *, const char *name,
+			  const struct port_vlans *);
+
+static void print_bridge_ports(FILE *file, const struct switch_source *s, bool cable,
+			       print_bridge *print)
 {
-	const struct switch_source *s = arg;
 	struct port_vlans p = begin_ports(s->job);
 
-	fputs("# for bridge -force -batch; the bridge has vlan_filtering 1\n", file);
 	pm_for_each_port(i, s->job->fabric, s->sw)
-		if (has_cable(s->job, i))
-			print_bridge_port(file, s->job, i, &p);
-	pm_for_each_port(i, s->job->fabric, s->sw)
-		if (!has_cable(s->job, i))
-			print_bridge_port(file, s->job, i, &p);
+		if (has_cable(s->job, i) == cable) {
+			char *name = port_name(s->job, i);
+
+			find_vlans(s->job, i, &p);
+			print(file, s->job, name, &p);
+			free(name);
+		}
 	free(p.tagged);
+}
+
+/*
+ * All ports leave their former VLANs before any gets another one: with ports of two plans
+ * in one VLAN the switch could close a loop. Unused ports may be missing, so they are the
+ * last ones to leave.
+ */
+static int write_bridge(FILE *file, const void *arg)
+{
+	fputs("# for bridge -force -batch; the bridge has vlan_filtering 1 "
+	      "vlan_default_pvid 0\n",
+	      file);
+	print_bridge_ports(file, arg, true, print_others);
+	print_bridge_ports(file, arg, false, print_others);
+	print_bridge_ports(file, arg, true, print_own);
 	return 0;
 }
 
