@@ -40,7 +40,7 @@ OLD, NEW = "linux-image-cloud-amd64", "linux-image-6.12-cloud-amd64"
 PROGRAMS = ("sh", "mount", "stty", "cat", "wc", "timeout", "insmod", "ip", "tc", "ethtool", "ping",
             "iperf3", "teamnl")
 MODULES = ("virtio_pci", "virtio_net", "vmxnet3", "sch_ingress", "cls_bpf", "cls_u32", "bonding",
-           "team_mode_broadcast")
+           "team_mode_broadcast", "bridge", "veth")
 BOOT_S, COMMAND_S = 300, 120
 
 _SOL_PACKET, _PACKET_VNET_HDR, _PACKET_IGNORE_OUTGOING, _NEEDS_CHECKSUM = 263, 15, 23, 1
