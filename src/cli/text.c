@@ -18,15 +18,22 @@ void cli_text_put(const char *text)
 		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
-void cli_text_date(FILE *out, json_int_t seconds)
+const char *cli_text_when(json_int_t seconds, char text[CLI_TEXT_WHEN])
 {
 	time_t when = (time_t)seconds;
 	struct tm local;
-	char text[32] = "?";
 
-	if (localtime_r(&when, &local))
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local);
-	fputs(text, out);
+	if (!localtime_r(&when, &local) ||
+	    !strftime(text, CLI_TEXT_WHEN, "%Y-%m-%d %H:%M:%S", &local))
+		memcpy(text, "?", sizeof("?"));
+	return text;
+}
+
+void cli_text_date(FILE *out, json_int_t seconds)
+{
+	char text[CLI_TEXT_WHEN];
+
+	fputs(cli_text_when(seconds, text), out);
 }
 
 /* The member at a path such as "a.b}" or "a.b|"; NULL: none. A member of null is null. */

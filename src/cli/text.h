@@ -31,6 +31,10 @@ void cli_text_print(const json_t *object, const char *text);
 /* Prints text from a fabric, without characters that control a terminal. */
 void cli_text_put(const char *text);
 
+/* Writes seconds since 1970 as local time into the text, and returns it. */
+#define CLI_TEXT_WHEN 32
+const char *cli_text_when(json_int_t seconds, char text[CLI_TEXT_WHEN]);
+
 /* Prints seconds since 1970 as local time. */
 void cli_text_date(FILE *out, json_int_t seconds);
 

@@ -4,7 +4,8 @@
  * test_diskfault.py.
  *
  *     DISKFAULT_UNDER=FOLDER  only files below this one count
- *     DISKFAULT_NAME=NAME     and only those with this name, or this and ".new"
+ *     DISKFAULT_NAME=NAME     and only those with this name, or this and ".new"; *: all
+ * of FOLDER/portmajor.*, but on a full disk not the spare, whose blocks are there
  *     DISKFAULT_AT=N          from the N-th of their open (to write), write, fsync,
  *                             rename, and unlink on, and of what is done to their folder
  *                             between rename and the next open,
@@ -21,6 +22,7 @@
  *     DISKFAULT_CALLS=NAMES   instead of fsync, these: names of calls here, separated by
  *                             commas; scandir of FOLDER counts as well
  *     DISKFAULT_HANG=1        and each takes until FILE is gone
+ *     DISKFAULT_DISK=WORD     what statvfs says: `full` or `read-only`
  *
  * A write that fails writes its first half before, as on a disk that gets full.
  */
@@ -38,6 +40,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +68,22 @@ static const char *option(const char *name)
 	return value ? value : "";
 }
 
+/* Whether it is a file or a folder of the plugin's. */
+static bool is_ours(const char *path)
+{
+	char ours[512];
+
+	snprintf(ours, sizeof(ours), "%s/portmajor.", option("DISKFAULT_UNDER"));
+	return !strncmp(path, ours, strlen(ours));
+}
+
+static bool is_spare(const char *path)
+{
+	size_t length = strlen(path), suffix = strlen(".spare");
+
+	return length > suffix && !strcmp(path + length - suffix, ".spare");
+}
+
 /* Whether a path is below the folder and its last part is the name that counts. */
 static bool counts(const char *path)
 {
@@ -74,6 +93,9 @@ static bool counts(const char *path)
 
 	if (!*under || strncmp(path, under, strlen(under)) != 0 || !last)
 		return false;
+	if (!strcmp(name, "*"))
+		return is_ours(path) &&
+		       (atoi(option("DISKFAULT_HOW")) != ENOSPC || !is_spare(path));
 	last++;
 	return !strncmp(last, name, length) &&
 	       (!last[length] || !strcmp(last + length, ".new"));
@@ -112,15 +134,6 @@ static void touch(const char *call, const char *path)
 		return;
 	prctl(PR_GET_NAME, name);
 	add_line(file, "%s %s %s\n", name, call, path);
-}
-
-/* Whether it is a file or a folder of the plugin's. */
-static bool is_ours(const char *path)
-{
-	char ours[512];
-
-	snprintf(ours, sizeof(ours), "%s/portmajor.", option("DISKFAULT_UNDER"));
-	return !strncmp(path, ours, strlen(ours));
 }
 
 /* Whether a call is one of those that are slow. */
@@ -329,6 +342,17 @@ int lstat(const char *path, struct stat *found)
 	touch("lstat", path);
 	slow_path("lstat", path);
 	return REAL(lstat)(path, found);
+}
+
+int statvfs(const char *path, struct statvfs *disk)
+{
+	int rc = REAL(statvfs)(path, disk);
+
+	if (!strcmp(option("DISKFAULT_DISK"), "full"))
+		disk->f_bfree = disk->f_bavail = 0;
+	if (!strcmp(option("DISKFAULT_DISK"), "read-only"))
+		disk->f_flag |= ST_RDONLY;
+	return rc;
 }
 
 int mkdir(const char *path, mode_t mode)

@@ -3,7 +3,9 @@
 """The file of events on a simulated fabric: what `portmajor events` prints of failures, drains,
 a second OpenSM's life, and what an operator's command gets."""
 
+import errno
 import json
+import os
 import re
 import unittest
 
@@ -15,19 +17,7 @@ LINE = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[-+]\d{4}) (error|warning|no
                   r"([a-z]+) +(.+)$")
 
 
-class EventLog(test_missing.MissingCase):
-    def start(self):
-        self.told = self.cache / "told"
-        command = self.cache / "tell"
-        command.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >>{self.told}\n', encoding="utf-8")
-        command.chmod(0o755)
-        config = self.cache / "portmajor.conf"
-        config.write_text(f"event_command {command}\nflap_limit 3\n", encoding="utf-8")
-        self.lab = self.enterContext(pmlab.Lab(
-            self.net, fabric=self.fabric, cache_dir=self.cache,
-            conf={"event_plugin_options": str(config)}))
-        self.lab.bring_up()
-
+class EventCase(test_missing.MissingCase):
     def events(self, *options):
         """(severity, kind, text) of each line that the command prints."""
         done = self.run_it("events", *options)
@@ -42,6 +32,20 @@ class EventLog(test_missing.MissingCase):
             lambda: any(event[:2] == (severity, kind) and re.search(pattern, event[2])
                         for event in self.events()),
             pmlab.TIMEOUT_S, f"{severity} {kind} {pattern}", state=lambda: str(self.events()))
+
+
+class EventLog(EventCase):
+    def start(self):
+        self.told = self.cache / "told"
+        command = self.cache / "tell"
+        command.write_text(f'#!/bin/sh\nprintf "%s\\n" "$1" >>{self.told}\n', encoding="utf-8")
+        command.chmod(0o755)
+        config = self.cache / "portmajor.conf"
+        config.write_text(f"event_command {command}\nflap_limit 3\n", encoding="utf-8")
+        self.lab = self.enterContext(pmlab.Lab(
+            self.net, fabric=self.fabric, cache_dir=self.cache,
+            conf={"event_plugin_options": str(config)}))
+        self.lab.bring_up()
 
     def test_life(self):
         self.wait_for_event("notice", "opensm", r"^OpenSM .* started, pid \d+, with portmajor")
@@ -75,6 +79,65 @@ class EventLog(test_missing.MissingCase):
         path = next(self.cache.glob("portmajor.*/events"))
         simlab.poll_until(lambda: self.told.exists() and self.told.read_text("utf-8")
                           == path.read_text("utf-8"), pmlab.TIMEOUT_S, "the command's lines")
+
+
+class NoDisk(EventCase):
+    """A cable fails and comes back while no file can be written."""
+
+    def start(self):
+        self.room = self.folder / f"{self.cache.name}.room"
+        self.room.touch()
+        how = {"test_full": errno.ENOSPC, "test_read_only": errno.EROFS}[self.cache.name]
+        self.why = os.strerror(how)
+        self.lab = self.enterContext(pmlab.Lab(
+            self.net, fabric=self.fabric, cache_dir=self.cache,
+            preload=[str(pmlab.BUILD / "libdiskfault.so")], env={
+                "DISKFAULT_UNDER": str(self.cache), "DISKFAULT_NAME": "*", "DISKFAULT_AT": "1",
+                "DISKFAULT_HOW": str(how), "DISKFAULT_ROOM": str(self.room),
+                "DISKFAULT_LOG": str(self.folder / "calls")}))
+        self.lab.bring_up()
+        self.wait_for_event("notice", "engine", "^portmajor routes$")
+        self.poll((0, []))
+        self.before = self.run_it("events").stdout
+        self.room.unlink()
+
+    def poll(self, *wanted):
+        simlab.poll_until(lambda: self.judge() in wanted, pmlab.TIMEOUT_S, f"{wanted}",
+                          state=lambda: str(self.judge()))
+
+    def check(self, while_away=lambda: None):
+        self.lab.event("lose", "leaf5:20")
+        while_away()
+        self.lab.event("back", "leaf5:20")
+        self.assertEqual(self.run_it("events").stdout, self.before)
+        self.room.touch()
+        self.wait_for_event("notice", "files", "^saved again$")
+        self.poll((0, []))
+        lines = self.run_it("events").stdout
+        self.assertTrue(lines.startswith(self.before))
+        times = [line.split()[0] for line in lines.splitlines()]
+        self.assertEqual(times, sorted(times))
+        said = [event[1:] for event in self.events()[self.before.count("\n"):]
+                if event[0] != "info"]
+        lost = "leaf5[20]-s1-line0[6]"
+        self.assertRegex(said.pop([kind for kind, _ in said].index("files"))[1],
+                         rf"^not saved: {self.cache}/portmajor\..*: {self.why}$")
+        self.assertEqual(said.pop(0)[0], "repair")
+        self.assertEqual(said, [("missing", lost), ("returned", lost), ("files", "saved again")])
+
+    def test_full(self):
+        """What is missing is a finding all the same."""
+        def look():
+            simlab.poll_until(lambda: len(self.judge()[1]) == 2, pmlab.TIMEOUT_S, "two findings",
+                              state=lambda: str(self.judge()))
+            status, (unsaved, gone) = self.judge()
+            self.assertEqual(status, 1)
+            self.assertRegex(unsaved, rf"^not saved: .*: {self.why}$")
+            self.assertRegex(gone, r"^missing: leaf5\[20\]-s1-line0\[6\], since ")
+        self.check(look)
+
+    def test_read_only(self):
+        self.check()
 
 
 if __name__ == "__main__":

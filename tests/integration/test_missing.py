@@ -161,6 +161,60 @@ class Killed(MissingCase):
                           state=self.judge)
 
 
+class NoMaster(MissingCase):
+    """The cable of OpenSM's own port is out, and there is no other subnet manager."""
+
+    def start(self):
+        self.lab = self.enterContext(pmlab.Lab(self.net, fabric=self.fabric, sweep_interval=2,
+                                               cache_dir=self.cache))
+        self.lab.bring_up()
+
+    def gauges(self):
+        found = test_status.metrics_of(pmlab.kept(self.cache, "portmajor.prom"))
+        return tuple(int(found[f"portmajor_{name}"]) for name in ("sm_master", "sm_no_master"))
+
+    def wait(self, status, gauges):
+        simlab.poll_until(lambda: (self.judge()[0], self.gauges()) == (status, gauges),
+                          pmlab.TIMEOUT_S, f"{status} and {gauges}",
+                          state=lambda: f"{self.judge()} {self.gauges()}")
+
+    def test_port_down(self):
+        self.wait(0, (1, 0))
+        self.fabric.lose(self.lab.osm.host)
+        self.wait(1, (0, 1))
+        self.assertRegex(self.judge()[1][0], r"^no master since \d{4}-[-\d]+ [:\d]+: the port of "
+                                             "OpenSM is down; the fabric is as last known$")
+        self.fabric.back(self.lab.osm.host)
+        self.wait(0, (1, 0))
+        said = re.findall(r"^\S+ (\w+) +master +(.*)$", self.run_it("events").stdout, re.M)
+        self.assertEqual(said, [("error", "none: the port of OpenSM is down"),
+                                ("notice", "there is one again")])
+        self.lab.close()
+        self.assertEqual(self.gauges(), (0, 0))
+
+    def test_standby(self):
+        """One that is on standby knows a master, unless its own port is down."""
+        cache = self.folder / "standby"
+        cache.mkdir()
+        host = self.lab.netlist.hosts[-1]
+        with pmlab.open_sm(self.fabric, host=host, cache_dir=cache, sweep_interval=2, conf={
+                "sminfo_polling_timeout": 1000, "polling_retry_number": 2}) as standby:
+            for happen, name, finding in ((None, "standby", None),
+                                          (self.fabric.lose, "discovering", "no master since "),
+                                          (self.fabric.back, "standby", None)):
+                if happen:
+                    happen(host)
+                state = test_status.wait_state(
+                    standby, lambda now: (now["sm_state"], now["no_master"] is not None)
+                    == (name, finding is not None))
+                self.assertLess(state["sm_since"], state["time"] + 1)
+                done = subprocess.run([pmlab.CLI, "status", "-q", pmlab.kept(cache, "state")],
+                                      capture_output=True, text=True, check=False, timeout=30)
+                self.assertEqual(done.returncode, int(finding is not None), done.stdout)
+                self.assertIn(finding or "", done.stdout)
+            self.assertEqual(self.gauges(), (1, 0))
+
+
 if __name__ == "__main__":
     import unittest
     unittest.main()

@@ -202,9 +202,11 @@ class Live(labtest.Folders):
                   "HostsMissing": {"hosts_missing": 1, "links_missing": 1},
                   "LinkHeld": {'flapping_links(?=.*"on-hold")': 1},
                   "MulticastMembersLeftOut": {"multicast_members_left_out": 1},
-                  "MulticastIncomplete": {"multicast_incomplete": 1}}
+                  "MulticastIncomplete": {"multicast_incomplete": 1},
+                  "MasterUnknown": {"sm_no_master": 1}}
         self.assertEqual({f"Portmajor{name}" for name in faults} | {
-            "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing"}, ALERTS)
+            "PortmajorPairsCutOff", "PortmajorEnded", "PortmajorMissing", "PortmajorNoMaster"},
+                         ALERTS)
         for name, values in faults.items():
             self.edit(name, healthy, **values)
         for name, counter, value in (("BlocksAboveBound", "blocks_sent_total", 1000),

@@ -222,6 +222,14 @@ def findings():
         ("ended", {"running": False}, "has ended"),
         ("ended long ago", {"running": False, "time": 0}, "has ended"),
         ("old", {"time": int(time.time()) - 1000}, "is old"),
+        ("a minute old", {"time": int(time.time()) - 60}, None),
+        ("older than a minute and what writing takes", {"time": int(time.time()) - 77}, "is old"),
+        ("hangs", {"time": int(time.time()) - 186, "pid": os.getpid()},
+         f"OpenSM (pid {os.getpid()}) runs, but has written nothing for 18"),
+        ("its port is down", {"sm_state": "discovering", "sm_since": 1, "no_master": "x is down"},
+         "no master since 19"),
+        ("discovers", {"sm_state": "discovering", "sm_since": 1, "no_master": None}, None),
+        ("had no master, and ended", {"running": False, "no_master": "x is down"}, "has ended"),
         ("future", {"time": int(time.time()) + 1000}, None))
 
 
@@ -279,9 +287,40 @@ class Bad(Written):
     def test_max_age(self):
         path = self.changed(time=int(time.time()) - 1000)
         self.assertEqual(self.judge(path, "--max-age", 100000), (0, []))
-        path = self.changed(time=int(time.time()) - 100)
+        path = self.changed(time=int(time.time()) - 30)
         self.assertEqual(self.judge(path), (0, []))
         self.assertEqual(self.judge(path, "--max-age", 10)[0], 1)
+
+    def test_disk(self):
+        """A young state of a disk that takes no other one, whoever filled it."""
+        library = pmlab.BUILD / "libdiskfault.so"
+        for word in ("full", "read-only"):
+            env = {"LD_PRELOAD": " ".join([*pmlab.preload(), str(library)]),
+                   "DISKFAULT_DISK": word}
+            for members, wanted in (
+                    ({}, f" is {word}: what is known may be old"),
+                    ({"unsaved": "f: No space"}, "not saved: f: No space"),
+                    ({"running": False}, "OpenSM has ended")):
+                with self.subTest(word, **members), unittest.mock.patch.dict(os.environ, env):
+                    status, (found,) = self.judge(self.changed(**members))
+                    self.assertEqual(status, 1)
+                    self.assertIn(wanted, found)
+
+    def test_spare(self):
+        """It counts if it is newer, and can be read."""
+        path = self.changed(time=int(time.time()) - 20)
+        text = path.read_text("utf-8")
+        spare = path.with_name("state.spare")
+        self.addCleanup(spare.unlink)
+        young = json.dumps({**json.loads(text), "time": int(time.time()), "unsaved": "x"})
+        for name, content, counts in (
+                ("blank", "\n" * 100, False), ("younger", young + "\n" * 100, True),
+                ("as old", json.dumps({**json.loads(text), "unsaved": "x"}), True),
+                ("older", json.dumps({**json.loads(young), "time": 0}), False),
+                ("half of it", young[:50], False), ("a list", "[]", False)):
+            with self.subTest(name):
+                spare.write_text(content, "utf-8")
+                self.assertEqual(self.judge(path)[0], int(counts))
 
     def test_quiet(self):
         done = pmlab.run_cli("status", "-q", self.changed())

@@ -42,6 +42,15 @@ static int write_all(struct events *events)
 	return events_write(events, path, &err);
 }
 
+/* Both are in the text, in this order. */
+static void assert_in_order(const char *text, const char *first, const char *second)
+{
+	const char *at = strstr(text, first);
+
+	assert_non_null(at);
+	assert_non_null(strstr(at, second));
+}
+
 static void test_line(void **state)
 {
 	struct events *events = start("");
@@ -83,8 +92,8 @@ static void test_many(void **state)
 		events_note(events, EVENT_INFO, "run", "%u", i);
 	assert_int_equal(write_all(events), 0);
 	assert_non_null(strstr(read_text(path), " warning events 3 not recorded"));
-	assert_non_null(strstr(read_text(path), " info run 255\n"));
-	assert_null(strstr(read_text(path), " info run 256\n"));
+	assert_non_null(strstr(read_text(path), " info run 1023\n"));
+	assert_null(strstr(read_text(path), " info run 1024\n"));
 	events_stop(events);
 }
 
@@ -96,11 +105,32 @@ static void test_no_folder(void **state)
 
 	events_note(events, EVENT_INFO, "run", "first");
 	assert_int_equal(events_write(events, "/nowhere/events", &err), -2);
+	assert_true(events_pending(events));
 	assert_non_null(strstr(err.text, "/nowhere/events: "));
 	events_note(events, EVENT_INFO, "run", "second");
 	assert_int_equal(write_all(events), 0);
-	assert_non_null(strstr(read_text(path), " info run first\n"));
-	assert_non_null(strstr(read_text(path), " info run second\n"));
+	assert_false(events_pending(events));
+	assert_in_order(read_text(path), " info run first\n", " info run second\n");
+	events_stop(events);
+}
+
+/* If the disk stays full, the oldest are dropped, and counted. */
+static void test_full_for_long(void **state)
+{
+	struct events *events = start("");
+	struct pm_error err;
+
+	for (unsigned int i = 0; i < EVENTS_PENDING + 7; i++) {
+		events_note(events, EVENT_INFO, "run", "%u", i);
+		if (i % 100 == 0)
+			assert_int_equal(events_write(events, "/nowhere/events", &err),
+					 -2);
+	}
+	assert_int_equal(write_all(events), 0);
+	assert_in_order(read_text(path), " warning events 7 not recorded",
+			" info run 7\n");
+	assert_in_order(read_text(path), " info run 7\n", " info run 1030\n");
+	assert_null(strstr(read_text(path), " info run 6\n"));
 	events_stop(events);
 }
 
@@ -273,11 +303,17 @@ static void test_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),	      cmocka_unit_test(test_long),
-		cmocka_unit_test(test_many),	      cmocka_unit_test(test_no_folder),
-		cmocka_unit_test(test_size),	      cmocka_unit_test(test_command),
-		cmocka_unit_test(test_other_command), cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_hanging),	      cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_no_folder),
+		cmocka_unit_test(test_full_for_long),
+		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_command),
+		cmocka_unit_test(test_other_command),
+		cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_hanging),
+		cmocka_unit_test(test_behind),
 	};
 	int failed;
 

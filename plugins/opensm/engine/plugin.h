@@ -41,6 +41,7 @@
  *       log_events     log lines about events; log: writes them
  *       candidates     plans on disk that may be this fabric's    no OpenSM
  *       activity       phases, repairs by phase, balance          no OpenSM
+ *       mastership     whether OpenSM is the master or knows one
  *       missing_kept   missing parts: since when, acknowledged    no OpenSM
  *       known_hosts    hosts, each at its last port                no OpenSM
  *       port_errors    errors of ports in the last hour            no OpenSM
@@ -48,6 +49,7 @@
  *                      for later reading                          no OpenSM
  *       event_changes  events that are differences of two states  no OpenSM
  *       members.h      members of the state's document            no OpenSM
+ *       spare_file     room for the state on a full disk          no OpenSM
  *       prometheus     metrics of the state's document            no OpenSM
  *
  * plugin, sweep, settings, routing, mcast_sweep and log_events share struct plugin, which
@@ -145,7 +147,7 @@
  *
  *   of OpenSM
  *   nodes, ports, switches,     dispatcher, sweeper   sweeper, sender       osm->lock (3)
- *     guid2lid
+ *     guid2lid                                          writer (11)
  *   lft, new_lft of a switch    dispatcher, sweeper,  sweeper, sender       osm->lock
  *                               sender
  *   records of multicast tables sweeper, sender,      sweeper, sender,      osm->lock
@@ -175,6 +177,7 @@
  *   (8) the sender reads these two without the lock
  *   (9) written with the lock held exclusively
  *   (10) the dispatcher takes it while a lock of the performance manager is held
+ *   (11) the port of OpenSM only; the writer does not wait for the lock
  *
  * Locks: a thread that holds a lock of the plugin does not take osm->lock; the reverse is
  * allowed. It takes no second lock of the plugin either, and touches no file. A worker's

@@ -2,6 +2,7 @@
 /* Keeps the plugin's activity (phase, repairs and their times), as metrics and JSON. */
 #include "activity.h"
 
+#include "engine/clock.h"
 #include "prometheus.h"
 
 #include <portmajor/json/rows.h>
@@ -21,10 +22,27 @@ static const char *const phases[PHASES] = {
 
 void activity_note_phase(struct activity *activity, enum sweep_phase phase)
 {
+	double now = clock_ms();
+
 	pthread_mutex_lock(&activity->lock);
+	if (phase == PHASE_DISCOVERY)
+		activity->discovery_ms = now;
+	else if (phase == PHASE_MANAGEMENT && activity->phase == PHASE_DISCOVERY &&
+		 now - activity->discovery_ms > activity->longest_ms)
+		activity->longest_ms = now - activity->discovery_ms;
 	activity->phase = phase;
 	activity->phase_known = true;
 	pthread_mutex_unlock(&activity->lock);
+}
+
+double activity_longest_discovery(struct activity *activity)
+{
+	double longest_ms;
+
+	pthread_mutex_lock(&activity->lock);
+	longest_ms = activity->longest_ms;
+	pthread_mutex_unlock(&activity->lock);
+	return longest_ms;
 }
 
 void activity_note_balance(struct activity *activity, const struct state_balance *now)

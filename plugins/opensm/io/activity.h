@@ -62,6 +62,7 @@ struct activity {
 	/* Under it. */
 	bool phase_known, balance_known;
 	enum sweep_phase phase;
+	double discovery_ms, longest_ms; /* begin by clock_ms; duration of the longest */
 	struct state_balance balance;
 	struct activity_repairs repairs[PHASES];
 	uint64_t traps_dropped;
@@ -71,6 +72,9 @@ struct activity {
 };
 
 void activity_note_phase(struct activity *activity, enum sweep_phase phase);
+/* The duration of the longest discovery that came to an end; 0: none did. */
+double activity_longest_discovery(struct activity *activity);
+
 void activity_note_balance(struct activity *activity, const struct state_balance *now);
 void activity_note_repair(struct activity *activity,
 			  const struct state_repair_time *took);

@@ -212,7 +212,7 @@ static const struct text {
 	const char *begun; /* precedes the text */
 	const char *ended;
 } texts[] = {
-	{"files", NULL, "unsaved", EVENT_ERROR, "not saved: ", "saved again"},
+	{"master", NULL, "no_master", EVENT_ERROR, "none: ", "there is one again"},
 	{"config", NULL, "config_error", EVENT_ERROR, "not used: ", "used again"},
 	{"drain", "drained", "error", EVENT_ERROR, "not followed: ", "followed again"},
 	{"switch", NULL, "bad_switches", EVENT_ERROR,

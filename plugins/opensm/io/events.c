@@ -289,7 +289,7 @@ bool events_pending(struct events *events)
 	pthread_mutex_lock(&events->lock);
 	pending = events->num_pending || events->lost;
 	pthread_mutex_unlock(&events->lock);
-	return pending || event_command_is_busy(events->command);
+	return pending || events->num_taken || event_command_is_busy(events->command);
 }
 
 void events_command_trouble(struct events *events, struct pm_error *err)

@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #define EVENTS_SIZE (512 * 1024L)
-#define EVENTS_PENDING 256 /* most unwritten events; losing more is an event */
-#define EVENT_LINE 160	   /* bytes, with the NUL */
+#define EVENTS_PENDING 1024 /* most unwritten events; losing more is an event */
+#define EVENT_LINE 160	    /* bytes, with the NUL */
 
 enum event_severity {
 	EVENT_ERROR,
@@ -59,7 +59,10 @@ __attribute__((format(printf, 4, 5))) void events_note(struct events *events,
  */
 int events_write(struct events *events, const char *path, struct pm_error *err);
 
-/* Whether events were noted since the last round, or a command runs or waits. */
+/*
+ * Whether events are not in the file yet, or a command runs or waits. On the writer's
+ * thread.
+ */
 bool events_pending(struct events *events);
 
 /* The last failure of the command, or ""; it is returned once. On the writer's thread. */

@@ -7,10 +7,12 @@
 
 #include "event_changes.h"
 #include "events.h"
+#include "mastership.h"
 #include "missing_kept.h"
 #include "log.h"
 #include "port_errors.h"
 #include "prometheus.h"
+#include "spare_file.h"
 #include "engine/clock.h"
 
 #include <opensm/osm_version.h>
@@ -36,7 +38,8 @@
 
 #define SCHEMA_VERSION 2
 #define REFRESH_S 60
-#define REQUEST_MS 1000	      /* between checks for a request */
+#define REQUEST_MS 1000	      /* between looks at requests and OpenSM's state */
+#define RETRY_MS 5000	      /* between tries to write */
 #define MAX_DEGRADED 100      /* links in the list */
 #define CHANGE_TEXT 512	      /* bytes of a change in words */
 #define NO_CHANGE "no change" /* as view_log has it */
@@ -94,6 +97,9 @@ struct state {
 	double due;		/* clock_ms to write it again */
 	struct pm_error failed; /* last error in writing, as logged; or "" */
 	struct pm_error logged; /* the store's error logged last */
+	bool spare_used;	/* the state's spare has content */
+	bool unsaved;		/* as last noted as an event */
+	struct mastership mastership;
 	struct missing_kept missing;
 	bool begun;	  /* `missing` has the data of the last process */
 	json_t *previous; /* the last document compared for events, or NULL */
@@ -277,13 +283,18 @@ static void print_metric(FILE *out, const struct metric *metric, const json_t *d
 	prometheus_print_value(out, metric->name, labels, value);
 }
 
-/* Metrics that are 1 or 0: whether a member is this text, or, with "", is not null. */
+/*
+ * Metrics that are 1 or 0: whether OpenSM runs and a member is this text, or, with "",
+ * the member is not null.
+ */
 static const struct condition {
 	const char *name, *help;
 	const char *object, *member; /* as in struct metric */
 	const char *text;
 } conditions[] = {
 	{"sm_master", "1 while OpenSM is the master", NULL, "sm_state", "master"},
+	{"sm_no_master", "1 if OpenSM neither is the master nor knows one", NULL,
+	 "no_master", ""},
 	{"shadow_mode", "1 in shadow mode, once another engine has routed", NULL,
 	 "shadow", ""},
 	{"unsaved", "1 if the plan or the holds could not be written", NULL, "unsaved",
@@ -301,9 +312,9 @@ static void print_condition(FILE *out, const struct condition *is, const json_t 
 {
 	const json_t *value = find_member(document, is->object, is->member);
 	const char *text = json_string_value(value);
-	bool holds = is->text[0] ? text && !strcmp(text, is->text)
+	bool runs = json_is_true(json_object_get(document, "running"));
+	bool holds = is->text[0] ? runs && text && !strcmp(text, is->text)
 				 : value && !json_is_null(value);
-
 	prometheus_print_head(out, is->name, is->help);
 	fprintf(out, "portmajor_%s{%s} %d\n", is->name, labels, holds);
 }
@@ -362,31 +373,18 @@ static int print_json(FILE *out, const void *arg)
 	return rc ? -ENOMEM : 0; /* other errors cannot occur with memory */
 }
 
-/* Replaces a file in one step; path NULL: out of memory. -errno. */
+/*
+ * Replaces a file in one step; path NULL: out of memory. *length: bytes written. -errno.
+ */
 static int replace_file(const char *path, pm_print *print, const json_t *document,
-			struct pm_error *err)
+			size_t *length, struct pm_error *err)
 {
 	char *text = NULL;
-	size_t length = 0;
-	int rc = path ? pm_text_print(print, document, &text, &length) : -ENOMEM;
+	int rc = path ? pm_text_print(print, document, &text, length) : -ENOMEM;
 
-	rc = rc ? pm_error_no_memory(err) : pm_replace(path, ".new", text, length, err);
+	rc = rc ? pm_error_no_memory(err) : pm_replace(path, ".new", text, *length, err);
 	free(text);
 	return rc;
-}
-
-static const char *sm_state(const osm_opensm_t *osm)
-{
-	switch (osm->subn.sm_state) {
-	case IB_SMINFO_STATE_DISCOVERING:
-		return "discovering";
-	case IB_SMINFO_STATE_STANDBY:
-		return "standby";
-	case IB_SMINFO_STATE_MASTER:
-		return "master";
-	default:
-		return "not active";
-	}
 }
 
 /* Describes port errors, with the links of the last plan. */
@@ -411,22 +409,18 @@ static int complete(struct state *state, json_t *document,
 		    const struct pm_error *err)
 {
 	struct pm_error trouble;
-	const char *sm;
 	json_t *plan = json_object_get(document, "plan");
 	char *file = store_path(state->store, "plan");
 	int rc;
 
 	store_trouble(state->store, &trouble);
 	state->logged = trouble;
-	worker_enter(state->writer);
-	sm = sm_state(state->osm);
-	worker_leave(state->writer);
 	rc = json_object_update_new(
-		document,
-		json_pack("{s:I, s:b, s:s, s:o, s:o}", "time", (json_int_t)time(NULL),
-			  "running", running, "sm_state", sm, "port_guid",
-			  pm_json_guid(store_guid(state->store)), "port_errors",
-			  make_port_errors(state, hosts)));
+		document, json_pack("{s:I, s:b, s:o, s:o}", "time",
+				    (json_int_t)time(NULL), "running", running,
+				    "port_guid", pm_json_guid(store_guid(state->store)),
+				    "port_errors", make_port_errors(state, hosts)));
+	rc |= mastership_describe(&state->mastership, running, document);
 	rc |= activity_describe(&state->activity, document);
 	if (json_is_object(plan))
 		rc |= json_object_update_new(plan,
@@ -470,15 +464,37 @@ static void log_trouble(struct state *state, const struct pm_error *why)
 	state->failed = *why;
 }
 
-/* Writes the present document to a file; on entry, err has the last file's error. */
-static void write_file(struct state *state, json_t *document,
-		       const struct known_hosts *hosts, bool running, const char *path,
-		       pm_print *print, struct pm_error *err)
+/* Writes the document into the spare of the state's file. */
+static void write_spare(struct state *state, const json_t *document, const char *path)
 {
-	if (complete(state, document, hosts, running, err))
+	char *text = NULL;
+	size_t length;
+
+	state->spare_used = true;
+	/* If this fails, too, `status` finds a full disk or an old state. */
+	if (!pm_text_print(print_json, document, &text, &length))
+		spare_file_write(path, text, length);
+	free(text);
+}
+
+/*
+ * Writes the state; on entry, err has the last file's error. If it cannot be written, its
+ * spare gets it, with the reason.
+ */
+static void write_state(struct state *state, json_t *document,
+			const struct known_hosts *hosts, bool running, const char *path,
+			struct pm_error *err)
+{
+	size_t length;
+
+	if (complete(state, document, hosts, running, err)) {
 		pm_error_no_memory(err);
-	else
-		replace_file(path, print, document, err);
+	} else if (!replace_file(path, print_json, document, &length, err)) {
+		spare_file_keep(path, length, state->spare_used);
+		state->spare_used = false;
+	} else if (!complete(state, document, hosts, running, err)) {
+		write_spare(state, document, path);
+	}
 }
 
 /* Reads the missing parts from the last process's file. */
@@ -489,6 +505,7 @@ static void begin_missing(struct state *state, const char *file)
 	if (state->begun)
 		return;
 	state->previous = json_load_file(file, 0, &error);
+	state->unsaved = json_is_string(json_object_get(state->previous, "unsaved"));
 	missing_begin(&state->missing, state->previous);
 	state->begun = true;
 }
@@ -533,6 +550,21 @@ static void tell_events(struct state *state, const json_t *document, struct pm_e
 	write_events(state, err);
 }
 
+/*
+ * Notes when files, of the store or here, cannot be written any more, and when they can.
+ * The first event gets its time now, and is in its file when that can be written.
+ */
+static void note_unsaved(struct state *state, const struct pm_error *why)
+{
+	const char *text = state->logged.text[0] ? state->logged.text : why->text;
+
+	if (text[0] && !state->unsaved)
+		events_note(state->events, EVENT_ERROR, "files", "not saved: %s", text);
+	else if (!text[0] && state->unsaved)
+		events_note(state->events, EVENT_NOTICE, "files", "saved again");
+	state->unsaved = text[0] != '\0';
+}
+
 /* Writes all files; false: the store is not open. */
 static bool write_files(struct state *state, json_t *document,
 			const struct known_hosts *hosts, bool running)
@@ -540,14 +572,20 @@ static bool write_files(struct state *state, json_t *document,
 	char *file = store_path(state->store, "state");
 	char *prometheus = file ? find_prometheus(state) : NULL;
 	struct pm_error err = {""};
+	size_t length;
 
 	if (!file)
 		return false;
 	begin_missing(state, file);
-	/* The state comes last, to report how the others went. */
-	write_file(state, document, hosts, running, prometheus, print_metrics, &err);
+	/* Metrics may be on another disk: they have how the last round went. */
+	if (complete(state, document, hosts, running, &state->failed))
+		pm_error_no_memory(&err);
+	else
+		replace_file(prometheus, print_metrics, document, &length, &err);
 	tell_events(state, document, &err);
-	write_file(state, document, hosts, running, file, print_json, &err);
+	/* The state comes last, to report how the others went. */
+	write_state(state, document, hosts, running, file, &err);
+	note_unsaved(state, &err);
 	log_trouble(state, &err);
 	free(file);
 	free(prometheus);
@@ -586,9 +624,22 @@ static bool take_acknowledged(struct state *state)
 	return !rc;
 }
 
+/* Whether OpenSM has another state, or has lost or found a master. */
+static bool look_at_mastership(struct state *state)
+{
+	double longest_ms = activity_longest_discovery(&state->activity);
+	bool changed;
+
+	worker_enter(state->writer);
+	changed = mastership_look(&state->mastership, state->osm, longest_ms);
+	worker_leave(state->writer);
+	return changed;
+}
+
 double state_write(struct state *state, const struct known_hosts *hosts, bool last)
 {
 	double next = clock_ms() + REQUEST_MS;
+	bool failed;
 
 	pthread_mutex_lock(&state->mutex);
 	if (state->document) {
@@ -600,10 +651,15 @@ double state_write(struct state *state, const struct known_hosts *hosts, bool la
 	pthread_mutex_unlock(&state->mutex);
 	if (!state->topology)
 		return DBL_MAX;
+	state->news |= look_at_mastership(state);
 	state->news |= take_acknowledged(state);
 	if (has_news(state, last)) {
+		failed = state->failed.text[0];
 		state->news = !write_files(state, state->topology, hosts, !last);
-		state->due = clock_ms() + REFRESH_S * 1e3;
+		/* When the disk is back, metrics have that in one more round. */
+		state->news |= failed && !state->failed.text[0];
+		state->due =
+			clock_ms() + (state->failed.text[0] ? RETRY_MS : REFRESH_S * 1e3);
 	} else if (state->events && events_pending(state->events)) {
 		write_events(state, &(struct pm_error){""});
 	}
@@ -815,6 +871,8 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"time", json_integer(0)},
 		{"running", json_true()},
 		{"sm_state", json_string("")},
+		{"sm_since", json_integer(0)},
+		{"no_master", json_null()},
 		{"opensm", json_string(OSM_VERSION)},
 		{"plugin", json_string(PORTMAJOR_VERSION)},
 		{"pid", json_integer(getpid())},
@@ -1076,6 +1134,7 @@ struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker 
 	if (!state)
 		return NULL;
 	state->osm = osm;
+	state->spare_used = true; /* perhaps by the last process */
 	state->started = time(NULL);
 	state->store = store;
 	state->writer = writer;

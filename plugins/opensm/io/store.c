@@ -692,11 +692,11 @@ static void take_over_events(struct store *store, const char *place)
 /* Removes the files that were taken over. Other files, such as renamed ones, stay. */
 static void empty(struct store *store, const char *place)
 {
-	static const char *const taken[] = {"plan",	   "drifting",	     "holds",
-					    "state",	   "clear-holds",    "rebalance",
-					    "acknowledge", "portmajor.prom", "prom",
-					    "fabric.net",  "events",	     "events.old",
-					    "lock"};
+	static const char *const taken[] = {"plan",	  "drifting",	 "holds",
+					    "state",	  "state.spare", "clear-holds",
+					    "rebalance",  "acknowledge", "portmajor.prom",
+					    "prom",	  "fabric.net",	 "events",
+					    "events.old", "lock"};
 	char *path;
 
 	take_over_events(store, place);

@@ -9,6 +9,7 @@
 #include "json.h"
 #include "state_text.h"
 #include "repeat.h"
+#include "text.h"
 
 #include <portmajor/base/hash.h>
 
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_AGE_S 180 /* the plugin writes every 60 s */
+#define MAX_AGE_S 75 /* the plugin writes every 60 s */
 
 static json_t *describe_status(const char *path, const struct status *status,
 			       const struct findings *findings)
@@ -104,7 +105,8 @@ static int judge_and_print(const char *path, struct status *status,
 
 static int show_state(const char *path, const struct request *request, time_t *old)
 {
-	struct status status = {.max_age = request->max_age, .expected = request->expect};
+	struct status status = {
+		.path = path, .max_age = request->max_age, .expected = request->expect};
 	int rc = state_file_read(path, &status.state);
 
 	if (rc == EXIT_FINE)
@@ -168,7 +170,11 @@ static int show_states(const void *arg, time_t *old)
 /* A killed OpenSM writes no end to its file. */
 static uint64_t mark_file(uint64_t hash, const char *path)
 {
-	return pm_hash_number(cli_watch_file(hash, path), cache_is_left(path));
+	char *spare = cli_text_make("%s" STATE_FILE_SPARE, path);
+
+	hash = cli_watch_file(cli_watch_file(hash, path), spare);
+	free(spare);
+	return pm_hash_number(hash, cache_is_left(path));
 }
 
 static uint64_t mark(const void *arg)
@@ -194,7 +200,7 @@ static const struct cli_option options[] = {
 	 "go on until interrupted: a dated line for each finding, and when it is over",
 	 CLI_MEMBER(struct request, watch)},
 	{0, "max-age", "SECONDS",
-	 "a file not written for so long is old (default 180; the plugin writes it after "
+	 "a file not written for so long is old (default 75; the plugin writes it after "
 	 "each run and every minute)",
 	 CLI_MEMBER(struct request, max_age), .high = INT32_MAX},
 	{0, "expect", "NETLIST",
@@ -208,14 +214,15 @@ static const struct cli_option options[] = {
 
 static const struct cli_command command = {
 	.synopsis = "status [OPTION]... [FILE]",
-	.about = "Tells from the file that the plugin writes (portmajor.GUID/state in "
-		 "OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
-		 ") whether the fabric is as it should be; if OpenSM runs for several "
-		 "fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
-		 "engine or does not run, parts are missing that were there, hosts are "
-		 "cut off although cables connect them, links are kept out for "
-		 "flapping, run below their neighbours' or have errors, LFT blocks were "
-		 "not acknowledged, files cannot be written, or the state is old.",
+	.about =
+		"Tells from the file that the plugin writes (portmajor.GUID/state in "
+		"OpenSM's cache folder, $OSM_CACHE_DIR or " CLI_CACHE_DIR
+		") whether the fabric is as it should be; if OpenSM runs for several "
+		"fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
+		"engine or does not run, there is no master, parts are missing that were there, hosts are "
+		"cut off although cables connect them, links are kept out for "
+		"flapping, run below their neighbours' or have errors, LFT blocks were "
+		"not acknowledged, files cannot be written, or the state is old.",
 	.options = options,
 	.max_operands = 1,
 };

@@ -4,9 +4,11 @@
 
 #include "cache.h"
 #include "commands.h"
+#include "text.h"
 
 #include <portmajor/json/rows.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STATE_VERSION 2
@@ -17,6 +19,8 @@ static const struct pm_json_row root_rows[] = {
 	{"time", MEMBER(time)},
 	{"running", MEMBER(written_running)},
 	{"sm_state", MEMBER(sm)},
+	{"sm_since", MEMBER(sm_since)},
+	{"no_master", MEMBER(no_master)},
 	{"unsaved", MEMBER(unsaved)},
 	{"config_error", MEMBER(config_error)},
 	{"bad_switches", MEMBER(bad_switches)},
@@ -125,12 +129,38 @@ static void read_members(const char *path, struct state_file *state)
 	state->running = state->written_running && !state->killed;
 }
 
+static json_int_t time_of(const json_t *root)
+{
+	return json_integer_value(json_object_get(root, "time"));
+}
+
+/*
+ * On a full disk the plugin writes a newer document than that of the file into its spare.
+ * The plugin may be writing it now: what cannot be read is ignored.
+ */
+static void prefer_spare(const char *path, json_t **root)
+{
+	char *spare = cli_text_make("%s" STATE_FILE_SPARE, path);
+	json_error_t error;
+	json_t *other = json_load_file(spare, 0, &error);
+
+	free(spare);
+	if (!json_is_object(other) || time_of(other) < time_of(*root)) {
+		json_decref(other);
+		return;
+	}
+	json_decref(*root);
+	*root = other;
+}
+
 int state_file_read(const char *path, struct state_file *state)
 {
 	json_error_t error;
 	int status;
 
 	*state = (struct state_file){.root = json_load_file(path, 0, &error)};
+	if (state->root)
+		prefer_spare(path, &state->root);
 	if (!state->root)
 		return error.line > 0 ? cli_fail(EXIT_INPUT, "%s:%d: %s", path,
 						 error.line, error.text)

@@ -21,7 +21,8 @@ struct state_file {
 	bool killed; /* OpenSM was killed: no process holds the folder's lock */
 	bool routed; /* an engine has routed .. */
 	bool active; /* .. and it was portmajor */
-	const char *sm, *unsaved, *config_error, *bad_switches;
+	const char *sm, *no_master, *unsaved, *config_error, *bad_switches;
+	time_t sm_since; /* of sm */
 	struct {
 		const char *used, *reason;
 	} engine;
@@ -51,9 +52,12 @@ struct state_file {
 	} drained;
 };
 
+/* The suffix of the file's spare, which has the state when the disk is full. */
+#define STATE_FILE_SPARE ".spare"
+
 /*
- * Reads and checks the file; an exit status, with a message. The caller frees *state in
- * any case.
+ * Reads and checks the file, or its spare if that is newer; an exit status, with a
+ * message. The caller frees *state in any case.
  */
 int state_file_read(const char *path, struct state_file *state);
 

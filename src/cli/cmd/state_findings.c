@@ -9,11 +9,15 @@
 #include "missing_output.h"
 #include "text.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <sys/types.h>
 
 #define NAMED 8 /* links in a finding */
 
@@ -50,15 +54,35 @@ static void judge_paths(const struct status *status, struct findings *findings)
 			    "hosts are cut off although cables connect them: %s", where);
 }
 
-/* Judges files: a restart goes on with those on disk. */
+/* Why no file can be written to the disk of the state, or NULL. */
+static const char *find_disk_fault(const struct status *status)
+{
+	struct statvfs disk;
+
+	if (!status->state.running || statvfs(status->path, &disk))
+		return NULL;
+	if (disk.f_flag & ST_RDONLY)
+		return "read-only";
+	return !disk.f_bfree || (disk.f_files && !disk.f_ffree) ? "full" : NULL;
+}
+
+/*
+ * Judges files: a restart goes on with those on disk. The plugin may have been unable to
+ * write that it cannot write.
+ */
 static void judge_files(const struct status *status, struct findings *findings)
 {
 	const json_t *plan = state_file_member(&status->state, "plan");
+	const char *fault = find_disk_fault(status);
 
 	if (status->state.unsaved)
 		add_finding(findings, "files", "not saved: %s", status->state.unsaved);
 	else if (json_is_false(json_object_get(plan, "saved")))
 		add_finding(findings, "files", "the plan is not saved: see OpenSM's log");
+	else if (fault)
+		add_finding(findings, "files",
+			    "the file system of %s is %s: what is known may be old",
+			    status->path, fault);
 }
 
 /* A member's text, or NULL if it has none. */
@@ -295,6 +319,17 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 			    sent - acked, sent);
 }
 
+/*
+ * Whether OpenSM's process is there. Its pid may be another process's only where the
+ * folder's lock cannot be read, or on another machine.
+ */
+static bool lives(const struct status *status)
+{
+	json_int_t pid = cli_json_number(status->state.root, "pid");
+
+	return pid > 1 && pid <= INT32_MAX && (!kill((pid_t)pid, 0) || errno == EPERM);
+}
+
 /* Judges whether OpenSM runs and writes its state. */
 static void judge_process(const struct status *status, struct findings *findings)
 {
@@ -304,11 +339,29 @@ static void judge_process(const struct status *status, struct findings *findings
 			"OpenSM was killed or has crashed: no process holds the lock of its folder");
 	else if (!status->state.running)
 		add_finding(findings, "process", "OpenSM has ended");
+	else if (status->age > (json_int_t)status->max_age && lives(status))
+		add_finding(findings, "process",
+			    "OpenSM (pid %" JSON_INTEGER_FORMAT
+			    ") runs, but has written nothing for %" JSON_INTEGER_FORMAT
+			    " s: it hangs, or its disk is full or does not answer",
+			    cli_json_number(status->state.root, "pid"), status->age);
 	else if (status->age > (json_int_t)status->max_age)
 		add_finding(findings, "process",
 			    "the state is old: written %" JSON_INTEGER_FORMAT
 			    " s ago; is OpenSM running, and its disk not full?",
 			    status->age);
+}
+
+/* Judges whether anybody runs the fabric, as far as this OpenSM knows. */
+static void judge_master(const struct status *status, struct findings *findings)
+{
+	const struct state_file *state = &status->state;
+	char since[CLI_TEXT_WHEN];
+
+	if (state->running && state->no_master)
+		add_finding(findings, "master",
+			    "no master since %s: %s; the fabric is as last known",
+			    cli_text_when(state->sm_since, since), state->no_master);
 }
 
 /* Judges, of a master, which engine routes, and whether all hosts have paths. */
@@ -331,6 +384,7 @@ void findings_judge(const struct status *status, struct findings *findings)
 	bool master = !strcmp(state->sm, "master");
 
 	judge_process(status, findings);
+	judge_master(status, findings);
 	judge_files(status, findings);
 	if (master)
 		judge_routing(status, findings);

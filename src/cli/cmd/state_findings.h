@@ -7,6 +7,7 @@
 
 /* The input. */
 struct status {
+	const char *path; /* of the state's file */
 	struct state_file state;
 	json_int_t age;	      /* of the state, seconds, at least 0 */
 	uint32_t max_age;     /* seconds: an older state is a finding */
