@@ -68,6 +68,48 @@ class Dashboard(unittest.TestCase):
             taken |= cells
 
 
+class Metrics(labtest.Folders):
+    """Each HELP and TYPE is as tests/data/metrics.txt has it."""
+
+    GOLDEN = [line for line in (pmlab.ROOT / "tests" / "data" / "metrics.txt")
+              .read_text("ascii").splitlines() if line.startswith(("# HELP", "# TYPE"))]
+
+    def read(self):
+        """The file, with numbers of the performance manager."""
+        path = self.folder / "portmajor.prom"
+        config = self.folder / "portmajor.conf"
+        config.write_text(f"prometheus {path}\n", "ascii")
+        net = pmlab.generate(self.folder / "fabric.net", "two-level", 3, 2, 2, 1)
+        with pmlab.Lab(net, conf={"event_plugin_options": config, "perfmgr": "TRUE",
+                                  "perfmgr_sweep_time_s": 1}) as lab:
+            lab.bring_up()
+            def look():  # it is written after each sweep
+                lab.measure("SIGHUP", lab.osm.hup)
+                text = path.read_text("ascii")
+                return text if "portmajor_ports_with_errors{" in text else None
+            return simlab.poll_until(look, LATE_S, "the performance manager")
+
+    def test_names(self):
+        text = self.read()
+        heads = [line for line in text.splitlines() if line.startswith("#")]
+        self.assertEqual([line for line in heads if line not in self.GOLDEN], [])
+        self.assertEqual(len(heads), len(set(heads)))
+        self.assertEqual({line.split()[2] for line in heads}, names_in(
+            "\n".join(line for line in text.splitlines() if not line.startswith("#"))))
+        # What comes only while tables differ from the plan's is printed from the same tables.
+        source = (pmlab.ROOT / "plugins" / "opensm" / "io" / "activity.c").read_text("ascii")
+        for line in set(self.GOLDEN) - set(heads):
+            word, name, said = re.fullmatch(r"# (\w+) portmajor_(\w+) (.*)", line).groups()
+            self.assertIn("balanc", name)
+            self.assertIn(f'"{name}"', source)
+            if word == "HELP":
+                self.assertIn(f'"{said}"', source)
+        if shutil.which("promtool"):
+            done = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
+                                  capture_output=True, check=False, timeout=60)
+            self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+
 class Conditions(labtest.Folders):
     """What is 0 in a healthy fabric."""
 

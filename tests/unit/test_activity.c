@@ -70,9 +70,9 @@ static void check_metrics(const json_t *document)
 				     "\",phase=\"routing\"} 1\n"));
 	assert_non_null(strstr(text, ",phase=\"idle\"} 0\n"));
 	assert_non_null(strstr(text, "# TYPE portmajor_phase_repairs_total counter\n"));
-	assert_non_null(strstr(
-		text, "portmajor_phase_first_set_milliseconds_total{port_guid=\"" PORT
-		      "\",phase=\"discovery\"} 6.000\n"));
+	assert_non_null(strstr(text,
+			       "portmajor_phase_first_set_seconds_total{port_guid=\"" PORT
+			       "\",phase=\"discovery\"} 0.006000\n"));
 	assert_non_null(strstr(text,
 			       "portmajor_phase_repairs_sent_total{port_guid=\"" PORT
 			       "\",phase=\"discovery\"} 2\n"));

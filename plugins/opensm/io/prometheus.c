@@ -23,6 +23,20 @@ void prometheus_print_value(FILE *out, const char *metric, const char *labels,
 			labels, json_is_true(value) ? 1 : json_integer_value(value));
 }
 
+/* A member in milliseconds, by its name, is a metric in seconds, the base unit. */
+static void print_row(FILE *out, const struct pm_json_row *row,
+		      const struct prometheus_source *source)
+{
+	const json_t *value = json_object_get(source->object, row->name);
+
+	if (json_is_real(value) &&
+	    (strstr(row->name, "milliseconds") || strstr(row->name, "_ms")))
+		fprintf(out, "portmajor_%s{%s} %.6f\n", row->metric, source->labels,
+			json_real_value(value) / 1e3);
+	else
+		prometheus_print_value(out, row->metric, source->labels, value);
+}
+
 void prometheus_print_rows(FILE *out, const struct pm_json_row *rows,
 			   const struct prometheus_source *sources, size_t num)
 {
@@ -31,8 +45,6 @@ void prometheus_print_rows(FILE *out, const struct pm_json_row *rows,
 			continue;
 		prometheus_print_head(out, row->metric, row->help);
 		for (size_t i = 0; i < num; i++)
-			prometheus_print_value(
-				out, row->metric, sources[i].labels,
-				json_object_get(sources[i].object, row->name));
+			print_row(out, row, &sources[i]);
 	}
 }

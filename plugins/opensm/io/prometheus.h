@@ -22,7 +22,9 @@ void prometheus_print_value(FILE *out, const char *metric, const char *labels,
 
 /*
  * Prints the metrics of all rows, each with the values of all sources. Without sources
- * prints nothing.
+ * prints nothing. Of two files whose HELP of a metric differs, node_exporter drops one
+ * file's values and reports no error: hence a HELP never has a value or a version, and is
+ * not changed for a name that was released.
  */
 void prometheus_print_rows(FILE *out, const struct pm_json_row *rows,
 			   const struct prometheus_source *sources, size_t num);

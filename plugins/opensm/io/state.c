@@ -140,7 +140,7 @@ static const struct pm_json_row run_rows[] = {
 	{"lids_out_of_plan", LAST(run.out_of_plan)},
 	{"stale_entries", LAST(run.stale)},
 	{"looping_lids", LAST(run.loops)},
-	{"milliseconds", LAST(run.milliseconds), "run_milliseconds",
+	{"milliseconds", LAST(run.milliseconds), "run_compute_seconds",
 	 "Time of computing in the last run"},
 	{0},
 };
@@ -206,7 +206,7 @@ static const struct pm_json_row total_rows[] = {
 	 "Entries removed as their ports led elsewhere or they would have looped"},
 	{"looping_lids", TOTAL(loops), "looping_lids_total",
 	 "LIDs that would have looped"},
-	{"milliseconds", TOTAL(milliseconds), "milliseconds_total",
+	{"milliseconds", TOTAL(milliseconds), "compute_seconds_total",
 	 "Time of computing in runs"},
 	{"runs", TOTAL(runs.times), "runs_total", "Routing runs of portmajor"},
 	{"sent", TOTAL(runs.sent), "blocks_sent_total", "LFT blocks sent in runs"},
