@@ -89,6 +89,14 @@ target_link_libraries(test_json_rows PRIVATE pm_json ${CMOCKA})
 add_test(NAME unit.json_rows COMMAND test_json_rows)
 set_tests_properties(unit.json_rows PROPERTIES LABELS unit TIMEOUT 900)
 
+# All ways out, JSON among them.
+add_executable(test_escape tests/unit/test_escape.c)
+target_link_libraries(test_escape PRIVATE pm_json ${CMOCKA})
+target_compile_definitions(test_escape PRIVATE
+	HOSTILE_NAMES="${PROJECT_SOURCE_DIR}/tests/data/hostile_names.json")
+add_test(NAME unit.escape COMMAND test_escape)
+set_tests_properties(unit.escape PROPERTIES LABELS unit TIMEOUT 900)
+
 # Parts of the command.
 foreach(file options text export/hostlist)
 	get_filename_component(part ${file} NAME)

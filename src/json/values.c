@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Texts, GUIDs, ends of links, lists and objects as JSON. */
+#include <portmajor/base/escape.h>
 #include <portmajor/json/values.h>
 
 #include <inttypes.h>
@@ -7,44 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies one character, or U+FFFD for a byte that begins none; returns the next one. */
-static const char *copy_character(const char *from, char **to)
-{
-	unsigned char lead = (unsigned char)*from;
-	size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-
-	/* jansson checks UTF-8. */
-	if (strnlen(from, length) == length) {
-		json_t *one = json_stringn(from, length);
-
-		if (one) {
-			json_decref(one);
-			memcpy(*to, from, length);
-			*to += length;
-			return from + length;
-		}
-	}
-	memcpy(*to, "\xef\xbf\xbd", 3);
-	*to += 3;
-	return from + 1;
-}
-
 json_t *pm_json_text(const char *text)
 {
 	json_t *string;
-	char *copy, *at;
+	char *copy, *to;
 
 	if (!text)
 		return json_null();
 	string = json_string(text);
 	if (string)
 		return string;
-	at = copy = malloc(strlen(text) * 3 + 1);
+	to = copy = malloc(strlen(text) * 3 + 1);
 	if (!copy)
 		return NULL;
-	while (*text)
-		text = copy_character(text, &at);
-	*at = '\0';
+	while (*text) {
+		const char *from = text;
+
+		if (pm_utf8_take(&text) == PM_NO_CHARACTER)
+			to = stpcpy(to, "\xef\xbf\xbd");
+		else
+			while (from < text)
+				*to++ = *from++;
+	}
+	*to = '\0';
 	string = json_string(copy);
 	free(copy);
 	return string;
