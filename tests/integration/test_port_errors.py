@@ -61,7 +61,7 @@ class PortErrors(test_missing.MissingCase):
         self.assertEqual(
             found, f"3 ports had errors in the last hour: {link} (57 symbol errors, 2 link "
             f"downs), {end} (12 link downs), leaf2[1]-{host}[{port}] (11 link downs); "
-            "`portmajor drain 'spine0:1'` keeps the first link out of paths")
+            f"`portmajor drain spine0:1` keeps {link} out of paths")
         self.assertIn("port errors 3 ports with many in the last hour\n",
                       self.run_it("status").stdout)
         self.assertEqual(test_status.metrics_of(pmlab.kept(self.cache, "portmajor.prom"))[

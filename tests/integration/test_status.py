@@ -160,8 +160,8 @@ def findings():
         ("ports of links, too", {"port_errors": errors(
             "host", {"symbol_errors": 1, "link_recoveries": 12}, "link", {"link_downed": 1})},
          "2 ports had errors in the last hour: leaf0[5]-0x2[6] (1 symbol error, 12 link "
-         "recoveries), leaf1[5]-0x2[6] (1 link down); `portmajor drain 'leaf1:5'` keeps the "
-         "first link out of paths"),
+         "recoveries), leaf1[5]-0x2[6] (1 link down); `portmajor drain leaf1:5` keeps "
+         "leaf1[5]-0x2[6] out of paths"),
         ("nothing missing", {"missing": missing()}, None),
         ("missing parts are not known", {"missing": None}, None),
         ("a leaf is missing", {"missing": missing(part("leaf9", hosts=18, links=36))},

@@ -7,7 +7,10 @@
 #include "ends.h"
 #include "json.h"
 #include "missing_output.h"
+#include "output.h"
 #include "text.h"
+
+#include <portmajor/base/escape.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -190,6 +193,24 @@ static bool is_drained(const struct status *status, const json_t *link)
 	return false;
 }
 
+/* The operand of `portmajor drain` for an end of a link, as a word for the shell. */
+static char *drain_word(const json_t *end)
+{
+	json_int_t port = cli_json_number(end, "port");
+	const char *name = cli_json_label(end);
+	char *text = cli_text_make("%s:%" JSON_INTEGER_FORMAT, name ? name : "", port);
+	size_t size = 4 * strlen(text) + 32; /* of it in quotes, or a GUID */
+	char *word = malloc(size);
+
+	if (!word)
+		cli_no_memory();
+	if (!name || !*name || !pm_escape_shell(text, word, size))
+		snprintf(word, size, "%s:%" JSON_INTEGER_FORMAT,
+			 cli_json_text(end, "guid"), port);
+	free(text);
+	return word;
+}
+
 /*
  * Appends the command that drains the first link between switches which no drain has yet.
  */
@@ -199,18 +220,16 @@ static void append_drain(const struct status *status, char **text, const json_t 
 	size_t i;
 
 	json_array_foreach(list, i, port) {
-		const json_t *end = json_array_get(json_object_get(port, "ends"), 0);
-		const char *name = cli_json_label(end);
+		char *word, *name;
 
 		if (strcmp(cli_json_text(port, "kind"), "link") != 0 ||
 		    is_drained(status, port))
 			continue;
-		append(text,
-		       "; `portmajor drain '%s:%" JSON_INTEGER_FORMAT
-		       "'` keeps %s out of paths",
-		       name ? name : cli_json_text(end, "guid"),
-		       cli_json_number(end, "port"),
-		       json_array_size(list) > 1 ? "the first link" : "the link");
+		word = drain_word(json_array_get(json_object_get(port, "ends"), 0));
+		name = cli_ends_name(port);
+		append(text, "; `portmajor drain %s` keeps %s out of paths", word, name);
+		free(name);
+		free(word);
 		return;
 	}
 }
