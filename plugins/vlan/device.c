@@ -367,7 +367,7 @@ static uint32_t print_ahead(const struct vlan_loaded *loaded, const char *name,
 		if (!*loaded->ahead[hook].kind)
 			continue;
 		describe_filter(&loaded->ahead[hook], text, sizeof(text));
-		printf("%s%s%s\n", name, what, text);
+		cli_print_line("%s%s%s", name, what, text);
 		num++;
 	}
 	return num;

@@ -4,6 +4,8 @@
 
 #include "output.h"
 
+#include <portmajor/base/escape.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,13 +63,46 @@ json_int_t cli_json_number(const json_t *object, const char *member)
 	return json_integer_value(json_object_get(object, member));
 }
 
+/* Prints characters that a terminal would obey in JSON's own way; only texts have them.
+ */
+static void put_character(uint32_t character)
+{
+	if (character > 0xffff)
+		printf("\\u%04x\\u%04x", (unsigned int)(0xd7c0 + (character >> 10)),
+		       (unsigned int)(0xdc00 | (character & 0x3ff)));
+	else
+		printf("\\u%04x", (unsigned int)character);
+}
+
+/* Prints a piece of JSON, which ends with a whole character. */
+static int put_json(const char *text, size_t length, void *data)
+{
+	const char *end = text + length;
+
+	(void)data;
+	while (text < end) {
+		const char *begin = text, *hidden;
+		uint32_t character = ' ';
+
+		for (hidden = text; hidden < end; hidden = text) {
+			character = pm_utf8_take(&text);
+			if (character >= 0x7f && pm_is_hidden(character))
+				break;
+		}
+		fwrite(begin, 1, (size_t)(hidden - begin), stdout);
+		if (hidden < end)
+			put_character(character);
+	}
+	return ferror(stdout) ? -1 : 0;
+}
+
 static int print(json_t *object, size_t flags)
 {
 	int status = EXIT_FINE;
 
 	if (!object)
 		return cli_fail(EXIT_INPUT, "out of memory");
-	if (json_dumpf(object, stdout, flags | JSON_PRESERVE_ORDER))
+	if (json_dump_callback(object, put_json, NULL, flags | JSON_PRESERVE_ORDER))
 		status = cli_fail(EXIT_INPUT, "cannot write");
 	else
 		putchar('\n');

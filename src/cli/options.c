@@ -27,7 +27,7 @@ struct bound {
 struct options {
 	struct bound list[MAX_OPTIONS];
 	int num;
-	char letters[2 * MAX_OPTIONS + 1];
+	char letters[2 * MAX_OPTIONS + 2]; /* begins with ":", see report_option */
 	struct option names[MAX_OPTIONS + 1];
 };
 
@@ -64,6 +64,7 @@ static void list_options(struct options *options, const struct cli_command *comm
 	struct option *name = options->names;
 
 	*options = (struct options){.num = 0};
+	*letter++ = ':';
 	add_table(options, command->options, 0);
 	add_table(options, common, 0);
 	for (int i = 0; i < options->num; i++) {
@@ -299,6 +300,27 @@ static int answer(const struct cli_command *command, char letter)
 	return EXIT_FINE;
 }
 
+/*
+ * Reports an option that getopt_long did not take: ':' an argument is missing. Its own
+ * messages would print the option as it is.
+ */
+static int report_option(const struct cli_command *command, int found, const char *word)
+{
+	char reason[120];
+
+	if (!optopt)
+		snprintf(reason, sizeof(reason),
+			 "option \"%.60s\" is unknown or ambiguous", word);
+	else if (optopt >= FIRST_LONG)
+		snprintf(reason, sizeof(reason), "option \"%.60s\" %s", word,
+			 found == ':' ? "needs an argument" : "takes no argument");
+	else if (found == ':')
+		snprintf(reason, sizeof(reason), "option -%c needs an argument", optopt);
+	else
+		snprintf(reason, sizeof(reason), "invalid option -%c", optopt);
+	return cli_command_misused(command, reason);
+}
+
 /* Reports an operand too many. */
 static int misused_by(const struct cli_command *command, const char *operand)
 {
@@ -320,12 +342,13 @@ int cli_command_read(const struct cli_command *command, int argc, char **argv,
 		return EXIT_FINE;
 	}
 	optind = 0; /* has getopt_long begin anew */
+	opterr = 0;
 	while ((found = getopt_long(argc, argv, options.letters, options.names, NULL)) !=
 	       -1) {
 		const struct bound *bound = find_option(&options, found);
 
-		if (!bound) /* getopt_long has reported it */
-			return cli_command_misused(command, NULL);
+		if (!bound)
+			return report_option(command, found, argv[optind - 1]);
 		if (!bound->option->take)
 			return answer(command, bound->option->letter);
 		status = bound->option->take(bound->option, optarg,

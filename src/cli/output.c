@@ -2,17 +2,34 @@
 /* Exit statuses and messages of the command. */
 #include "output.h"
 
+#include <portmajor/base/escape.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void print_message(const char *format, va_list args)
+#define LINE 8192 /* longest line with text from outside; the rest is cut off */
+
+static void print_line(FILE *out, const char *before, const char *format, va_list args)
 {
-	fprintf(stderr, "%s: ", cli_program);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	char line[LINE];
+	int length = vsnprintf(line, sizeof(line), format, args);
+
+	if (length >= LINE)
+		strcpy(line + LINE - sizeof(" .."), " ..");
+	pm_escape_terminal(line);
+	fprintf(out, "%s%s%s\n", before, *before ? ": " : "", line);
+}
+
+void cli_print_line(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line(stdout, "", format, args);
+	va_end(args);
 }
 
 int cli_fail(enum exit_status status, const char *format, ...)
@@ -20,7 +37,7 @@ int cli_fail(enum exit_status status, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print_message(format, args);
+	print_line(stderr, cli_program, format, args);
 	va_end(args);
 	return (int)status;
 }
@@ -35,7 +52,7 @@ void cli_note(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print_message(format, args);
+	print_line(stderr, cli_program, format, args);
 	va_end(args);
 }
 

@@ -26,7 +26,13 @@ struct cli_output {
 	bool quiet; /* see the subcommand's help */
 };
 
-/* Prints "PROGRAM: MESSAGE" to stderr and returns status. */
+/*
+ * Prints a line to stdout, made of text from outside: without what controls a terminal,
+ * so the format has no newline. At most 8 KiB, and so are messages.
+ */
+void cli_print_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints "PROGRAM: MESSAGE" to stderr, one line, and returns status. */
 int cli_fail(enum exit_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -4,6 +4,8 @@
 
 #include "output.h"
 
+#include <portmajor/base/escape.h>
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,8 +16,7 @@
 
 void cli_text_put(const char *text)
 {
-	for (; *text; text++)
-		putchar((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
+	pm_put_terminal(stdout, text);
 }
 
 const char *cli_text_when(json_int_t seconds, char text[CLI_TEXT_WHEN])

@@ -352,7 +352,7 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 	size_t i;
 
 	for (i = 0; i < found->num_findings; i++)
-		printf("finding: %s\n", found->findings[i].text);
+		cli_print_line("finding: %s", found->findings[i].text);
 	if (quiet)
 		return;
 	cli_text_print(object,
@@ -368,7 +368,7 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 	if (found->unassigned) {
 		cli_text_print(object, "{unassigned_lids} unassigned LIDs have entries: "
 				       "LID {first_unassigned.lid} on ");
-		printf("\"%s\", for one\n", pm_fabric_label(j->fabric, found->at));
+		cli_print_line("\"%s\", for one", pm_fabric_label(j->fabric, found->at));
 	}
 	print_paths(object, j);
 	json_array_foreach(json_object_get(object, "loads"), i, load)
@@ -383,7 +383,7 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 			       "LIDs {plan.entries} entries differ, {plan.blocks} "
 			       "LFT blocks of {plan.switches} switches\n");
 	else
-		printf("plan: none (%s)\n", found->unplanned.text);
+		cli_print_line("plan: none (%s)", found->unplanned.text);
 	puts(found->num_findings ? "not in order" : "in order");
 }
 

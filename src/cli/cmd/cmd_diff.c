@@ -197,33 +197,34 @@ static void list_changes(const struct result *r, const struct side *before,
 			 const struct side *after)
 {
 	for (uint32_t i = 0; i < r->num_moves; i++)
-		printf("port 0x%016" PRIx64 " \"%s\": LID %u, before %u\n",
-		       r->moves[i].guid, move_name(before, after, r->moves[i].guid),
-		       r->moves[i].after, r->moves[i].before);
+		cli_print_line("port 0x%016" PRIx64 " \"%s\": LID %u, before %u",
+			       r->moves[i].guid,
+			       move_name(before, after, r->moves[i].guid),
+			       r->moves[i].after, r->moves[i].before);
 	for (uint32_t i = 0; i < after->lfts->num_switches; i++) {
 		const struct pm_lft_switch *sw = &after->lfts->switches[i];
 		const struct pm_lft_switch *old = pm_lfts_find(before->lfts, sw->guid);
 		struct pm_lft_change change;
 
 		if (!old) {
-			printf("switch 0x%016" PRIx64 " \"%s\": new\n", sw->guid,
-			       sw->name);
+			cli_print_line("switch 0x%016" PRIx64 " \"%s\": new", sw->guid,
+				       sw->name);
 			continue;
 		}
 		change = pm_lft_compare(old, sw, r->topologies);
 		if (change.entries)
-			printf("switch 0x%016" PRIx64
-			       " \"%s\": %u entr%s in %u block%s\n",
-			       sw->guid, sw->name, change.entries,
-			       change.entries == 1 ? "y" : "ies", change.blocks,
-			       change.blocks == 1 ? "" : "s");
+			cli_print_line("switch 0x%016" PRIx64
+				       " \"%s\": %u entr%s in %u block%s",
+				       sw->guid, sw->name, change.entries,
+				       change.entries == 1 ? "y" : "ies", change.blocks,
+				       change.blocks == 1 ? "" : "s");
 	}
 	for (uint32_t i = 0; i < before->lfts->num_switches; i++) {
 		const struct pm_lft_switch *sw = &before->lfts->switches[i];
 
 		if (!pm_lfts_find(after->lfts, sw->guid))
-			printf("switch 0x%016" PRIx64 " \"%s\": gone\n", sw->guid,
-			       sw->name);
+			cli_print_line("switch 0x%016" PRIx64 " \"%s\": gone", sw->guid,
+				       sw->name);
 	}
 }
 

@@ -211,8 +211,10 @@ static int tell_all(char *const *paths, size_t num, const struct request *reques
 	for (size_t i = 0; i < num; i++) {
 		uint32_t count = count_events(paths[i], request);
 
-		if (num > 1 && !request->output.json)
-			printf("%s%s:\n", i ? "\n" : "", paths[i]);
+		if (num > 1 && !request->output.json) {
+			fputs(i ? "\n" : "", stdout);
+			cli_print_line("%s:", paths[i]);
+		}
 		open_source(&sources[i], paths[i]);
 		tell_events(&sources[i], request,
 			    count > request->lines ? count - request->lines : 0, list);

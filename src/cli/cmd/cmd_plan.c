@@ -80,7 +80,7 @@ static void print_plan(const json_t *object, const struct pm_plan *plan)
 		"lid_order {lid_order}, LIDs up to {top_lid}, {blocks|LFT block|LFT "
 		"blocks} a switch, {full_load} for a full load\n");
 	json_array_foreach(json_object_get(object, "notes"), i, one)
-		printf("note: %s\n", json_string_value(one));
+		cli_print_line("note: %s", json_string_value(one));
 	json_array_foreach(json_object_get(object, "plane_list"), i, one)
 		print_plane(one, plan);
 	json_array_foreach(json_object_get(object, "lids"), i, one) {

@@ -273,10 +273,10 @@ static void print_port(const struct state *before, const struct state *after, ui
 	const struct pm_fabric *topology = before->plan->topology;
 	const struct pm_port *peer = &topology->ports[topology->ports[i].peer];
 
-	printf("%4u  %-5s %10u %10u  \"%s\"[%u]%s\n", topology->ports[i].num,
-	       direction_name(&before->plan->tree, i), before->loads[i], after->loads[i],
-	       pm_fabric_label(topology, peer->node), peer->num,
-	       after->usable[i] ? "" : ", failed");
+	cli_print_line("%4u  %-5s %10u %10u  \"%s\"[%u]%s", topology->ports[i].num,
+		       direction_name(&before->plan->tree, i), before->loads[i],
+		       after->loads[i], pm_fabric_label(topology, peer->node), peer->num,
+		       after->usable[i] ? "" : ", failed");
 }
 
 static void print_loads(const struct state *before, const struct state *after,
@@ -284,11 +284,12 @@ static void print_loads(const struct state *before, const struct state *after,
 {
 	const struct pm_fabric *topology = before->plan->topology;
 
-	printf("\"%s\": %u entr%s in %u block%s differ%s after the failure\n"
-	       "port  way       before      after  to\n",
-	       pm_fabric_label(topology, sw), after->changed[sw],
-	       after->changed[sw] == 1 ? "y" : "ies", after->blocks[sw],
-	       after->blocks[sw] == 1 ? "" : "s", after->changed[sw] == 1 ? "s" : "");
+	cli_print_line("\"%s\": %u entr%s in %u block%s differ%s after the failure",
+		       pm_fabric_label(topology, sw), after->changed[sw],
+		       after->changed[sw] == 1 ? "y" : "ies", after->blocks[sw],
+		       after->blocks[sw] == 1 ? "" : "s",
+		       after->changed[sw] == 1 ? "s" : "");
+	puts("port  way       before      after  to");
 	pm_for_each_port(i, topology, sw)
 		if (pm_fabric_peer_node(topology, i) != PM_NONE)
 			print_port(before, after, i);

@@ -18,14 +18,11 @@ void preflight_report(struct preflight *p, bool ok, const char *what, const char
 		cli_no_memory();
 	va_end(args);
 	p->findings += !ok;
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?'; /* names and values come from files */
 	if (p->checks)
 		json_array_append_new(p->checks,
 				      json_pack("{s:s, s:b, s:o}", "check", what, "ok",
 						ok, "text", pm_json_text(text)));
 	else if (!ok || !p->output.quiet)
-		printf("%-8s%-20s%s\n", ok ? "ok" : "FIX", what, text);
+		cli_print_line("%-8s%-20s%s", ok ? "ok" : "FIX", what, text);
 	free(text);
 }

@@ -5,6 +5,7 @@
 #include "ends.h"
 #include "json.h"
 #include "missing_output.h"
+#include "output.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -200,7 +201,9 @@ static void print_phases(const json_t *phases)
 	json_object_foreach((json_t *)phases, name, repairs) {
 		if (!cli_json_number(repairs, "repairs"))
 			continue;
-		printf("            in phase %s: ", name);
+		fputs("            in phase ", stdout);
+		cli_text_put(name);
+		fputs(": ", stdout);
 		cli_text_print(repairs, "early repairs {#repairs}");
 		if (cli_json_number(repairs, "sent")) {
 			json_object_set_new(of, "set",
@@ -360,9 +363,8 @@ static void print_change(const char *guid, const char *kind, const char *text)
 
 	if (localtime_r(&now, &local))
 		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z", &local);
-	printf("%s %s%s%-8s ", stamp, guid ? guid : "", guid ? " " : "", kind);
-	cli_text_put(text);
-	putchar('\n');
+	cli_print_line("%s %s%s%-8s %s", stamp, guid ? guid : "", guid ? " " : "", kind,
+		       text);
 }
 
 void status_print_changes(json_t *shown, const char *path, const char *guid,

@@ -3,9 +3,12 @@
 #include "summary_output.h"
 
 #include "json.h"
+#include "output.h"
 #include "text.h"
 
 #include <portmajor/base/alloc.h>
+#include <portmajor/base/escape.h>
+#include <portmajor/base/print.h>
 #include <portmajor/json/rows.h>
 
 #include <errno.h>
@@ -225,27 +228,6 @@ void cut_off_print(const json_t *cut_off)
 	cli_text_first(cut_off, put_name);
 }
 
-/* Prints inside a field of comma-separated values: quotes are doubled. */
-static void csv_put_inside(const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar((unsigned char)*text < ' ' ? '?' : *text);
-	}
-}
-
-static void csv_put(const char *text)
-{
-	bool quoted = strpbrk(text, ",\" ");
-
-	if (quoted)
-		putchar('"');
-	csv_put_inside(text);
-	if (quoted)
-		putchar('"');
-}
-
 static void print_summary_row(const json_t *row)
 {
 	const json_t *failed = json_object_get(row, "failed");
@@ -253,7 +235,12 @@ static void print_summary_row(const json_t *row)
 
 	cli_text_print(row, "{9blocks} {9bound} {9switches} {9entries} {10pairs_cut} "
 			    "{8load} {6shift} {10%ms}");
-	printf("  %s%s%s", name_text(failed, 0), second ? " " : "", second ? second : "");
+	fputs("  ", stdout);
+	cli_text_put(name_text(failed, 0));
+	if (second) {
+		putchar(' ');
+		cli_text_put(second);
+	}
 	if (json_array_size(json_object_get(row, "cut_off"))) {
 		fputs(", cut off: ", stdout);
 		cut_off_print(json_object_get(row, "cut_off"));
@@ -261,15 +248,36 @@ static void print_summary_row(const json_t *row)
 	putchar('\n');
 }
 
+static int join_names(FILE *out, const void *arg)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach((const json_t *)arg, i, name)
+		fprintf(out, "%s%s", i ? ";" : "", json_string_value(name));
+	return 0;
+}
+
+/* Prints a list as one field, with semicolons. */
+static void print_csv_list(const json_t *list)
+{
+	size_t length;
+	char *text;
+
+	if (pm_text_print(join_names, list, &text, &length))
+		cli_no_memory();
+	pm_put_csv(stdout, text);
+	free(text);
+}
+
 static void print_csv_row(const json_t *row)
 {
 	const json_t *failed = json_object_get(row, "failed");
-	const json_t *cut_off = json_object_get(row, "cut_off"), *name;
-	size_t i;
+	const json_t *cut_off = json_object_get(row, "cut_off");
 
-	csv_put(name_text(failed, 0));
+	pm_put_csv(stdout, name_text(failed, 0));
 	putchar(',');
-	csv_put(json_array_size(failed) > 1 ? name_text(failed, 1) : "");
+	pm_put_csv(stdout, json_array_size(failed) > 1 ? name_text(failed, 1) : "");
 	for (unsigned int m = 0; m < PM_METRICS; m++) {
 		const json_t *value = json_object_get(row, pm_metric_name(m));
 
@@ -277,13 +285,9 @@ static void print_csv_row(const json_t *row)
 		if (json_is_integer(value))
 			printf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	}
-	printf(",%zu,\"", json_array_size(cut_off));
-	json_array_foreach(cut_off, i, name) {
-		if (i)
-			putchar(';');
-		csv_put_inside(json_string_value(name));
-	}
-	puts("\"");
+	printf(",%zu,", json_array_size(cut_off));
+	print_csv_list(cut_off);
+	putchar('\n');
 }
 
 void summary_print_csv(const struct pm_failure_summary *summary,

@@ -106,11 +106,10 @@ static void add_cable_finding(struct cabling *c, const char *kind, uint32_t node
 {
 	c->findings = pm_json_append(
 		c->findings,
-		json_pack("{s:s, s:o, s:s?, s:o, s:o}", "kind", kind, "name",
+		json_pack("{s:s, s:o, s:o, s:o, s:o}", "kind", kind, "name",
 			  pm_json_text(pm_fabric_name(c->fabric, node)), "interface",
-			  interface, "netlist",
-			  expected ? pm_json_text(expected) : json_null(), "heard",
-			  heard ? pm_json_text(heard) : json_null()));
+			  pm_json_text(interface), "netlist", pm_json_text(expected),
+			  "heard", pm_json_text(heard)));
 }
 
 /* Whether a neighbour is the node at a port: by name, for switches also by port name. */

@@ -228,7 +228,7 @@ static json_t *describe_vlans(const struct vlan_job *job)
 	return cli_json_join(
 		cli_json_new("plan", 2),
 		pm_json_object((const struct pm_json_member[]){
-			{"folder", json_string(job->request->folder)},
+			{"folder", pm_json_text(job->request->folder)},
 			{"first", json_integer(first)},
 			{"last", json_integer(first + v->num - 1)},
 			{"vlans", json_integer(v->num)},
