@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Removes switches, hosts and links at random, and writes the rest as a netlist. */
 #include <portmajor/base/alloc.h>
+#include <portmajor/base/escape.h>
 #include <portmajor/base/random.h>
 #include <portmajor/fabric/degrade.h>
 #include <portmajor/fabric/link.h>
@@ -164,12 +165,26 @@ int pm_degrade_apply(const struct pm_degrade *degrade, struct pm_fabric *fabric,
 
 /* ---- Writing it ---- */
 
-/* Whether a node's name can be its id: unique, without blanks, quotes and marks. */
+#define GUID_ID (sizeof("S-0123456789abcdef")) /* bytes of such an id */
+
+/* Whether a name has the form of the ids that are made of GUIDs. */
+static bool is_guid_id(const char *name)
+{
+	return *name && strchr("SHR", *name) && name[1] == '-' &&
+	       strlen(name) == GUID_ID - 1 &&
+	       strspn(name + 2, "0123456789abcdefABCDEF") == GUID_ID - 3;
+}
+
+/*
+ * Whether a node's name can be its id: unique, also among ids made of GUIDs, without
+ * blanks, quotes and marks.
+ */
 static bool names_node(const struct pm_fabric *fabric, uint32_t node)
 {
 	const char *name = pm_fabric_name(fabric, node);
 
-	if (!*name || strcmp(name, pm_fabric_label(fabric, node)) != 0)
+	if (!*name || strcmp(name, pm_fabric_label(fabric, node)) != 0 ||
+	    is_guid_id(name))
 		return false;
 	for (const char *c = name; *c; c++)
 		if ((unsigned char)*c <= ' ' || strchr("\"#@\x7f", *c))
@@ -181,23 +196,21 @@ static bool names_node(const struct pm_fabric *fabric, uint32_t node)
  * A node's id in the netlist: its name or, where the name cannot be one (as with all
  * aggregation nodes), its GUID.
  */
-static const char *node_id(const struct pm_fabric *fabric, uint32_t node, char id[24])
+static const char *node_id(const struct pm_fabric *fabric, uint32_t node,
+			   char id[GUID_ID])
 {
 	if (names_node(fabric, node))
 		return pm_fabric_name(fabric, node);
-	snprintf(id, 24, "%c-%016" PRIx64, "SHR"[fabric->nodes[node].type],
+	snprintf(id, GUID_ID, "%c-%016" PRIx64, "SHR"[fabric->nodes[node].type],
 		 fabric -> nodes[node].guid);
 	return id;
 }
 
-/* Writes a name behind the id; characters that cannot be in quotes become '?'. */
+/* Writes a name behind the id. */
 static void write_description(const char *name, FILE *file)
 {
 	fputs("\t# \"", file);
-	for (; *name; name++)
-		fputc((unsigned char)*name < ' ' || *name == '"' || *name == 0x7f ? '?'
-										  : *name,
-		      file);
+	pm_put_field(file, name, SIZE_MAX, "\"");
 	fputc('"', file);
 }
 
@@ -209,7 +222,7 @@ static void write_node(const struct pm_fabric *fabric, uint32_t node, uint16_t *
 		const char *guid, *kind;
 	} words[] = {{"switchguid", "Switch"}, {"caguid", "Hca"}, {"rtguid", "Rt"}};
 	const struct pm_node *n = &fabric->nodes[node];
-	char link[PM_LINK_TEXT], id[24];
+	char link[PM_LINK_TEXT], id[GUID_ID];
 
 	if (n->device != *device)
 		fprintf(file, "devid=0x%x\n", n->device);

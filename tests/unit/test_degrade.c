@@ -261,12 +261,20 @@ static void test_write_roles(void **state)
 	pm_fabric_free(fabric);
 }
 
-/* Names that cannot be ids: odd ones, none, and one of two nodes. */
+/* Names that cannot be ids: odd ones, none, one of two nodes, and ids of others. */
 static void test_write_names(void **state)
 {
 	static const char *const names[][2] = {
-		{"leaf one", "leaf one"},   {"a\"b#c", "a?b#c"}, {"@x\n", "@x?"},
-		{"", "S-0000000000200003"}, {"twin", "twin"},	 {"twin", "twin"},
+		{"leaf one", "leaf one"},
+		{"a\"b#c", "a?b#c"},
+		{"@x\n", "@x?"},
+		{"", "S-0000000000200003"},
+		{"twin", "twin"},
+		{"twin", "twin"},
+		{"S-0000000000200000", "S-0000000000200000"},
+		{"S-0000000000200004", "S-0000000000200004"},
+		{"H-000000000010000A", "H-000000000010000A"},
+		{"[1]", "[1]"},
 	};
 	struct pm_fabric *fabric = world_generate(&(struct pm_generate){
 		.kind = PM_GENERATE_TWO_LEVEL, .two_level = {4, 2, 1, 1}});
@@ -277,7 +285,7 @@ static void test_write_names(void **state)
 	FILE *file = open_memstream(&text, &length);
 
 	assert_non_null(file);
-	for (uint32_t i = 0; i < 6; i++)
+	for (uint32_t i = 0; i < LENGTH(names); i++)
 		assert_int_equal(pm_fabric_rename(fabric, i, fabric->nodes[i].guid,
 						  names[i][0], NULL),
 				 0);
@@ -286,7 +294,7 @@ static void test_write_names(void **state)
 	if (pm_netlist_parse(text, length, "in", &back, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(back->num_ports, fabric->num_ports);
-	for (uint32_t i = 0; i < 6; i++)
+	for (uint32_t i = 0; i < LENGTH(names); i++)
 		assert_string_equal(pm_fabric_name(back, i), names[i][1]);
 	for (uint32_t i = 0; i < back->num_ports; i++)
 		assert_int_equal(back->ports[i].peer, fabric->ports[i].peer);

@@ -9,6 +9,9 @@
 
 #include <jansson.h>
 
+#include <stdbool.h>
+#include <string.h>
+
 /* Most hosts of a platform: a million routes. */
 #define PLAN_SIMGRID_HOSTS 1024
 
@@ -32,6 +35,18 @@ struct plan_source {
 
 /* Print a file, with a struct plan_source. -ENOMEM. */
 pm_print plan_slurm_write, plan_simgrid_write;
+
+/*
+ * Whether a name ends in "-" or "_" and 16 hexadecimal digits. These files add the GUID
+ * so to a name that several nodes have; to be unique, they add it to such a name as well.
+ */
+static inline bool plan_ends_with_guid(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 16 && strchr("-_", name[length - 17]) &&
+	       strspn(name + length - 16, "0123456789abcdef") == 16;
+}
 
 /*
  * Notes on stderr the adapters that topology.conf leaves out, as their names are no

@@ -70,7 +70,7 @@ static int compare_names(const void *a, const void *b)
 	return differ ? differ : x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Adds the GUID to names that several nodes have. -ENOMEM. */
+/* Adds the GUID to names that several nodes have, or could have then. -ENOMEM. */
 static int distinguish(struct platform *p, struct named *list, uint32_t num)
 {
 	const struct pm_fabric *fabric = p->source->fabric;
@@ -81,12 +81,14 @@ static int distinguish(struct platform *p, struct named *list, uint32_t num)
 		for (alike = 1; i + alike < num; alike++)
 			if (strcmp(list[i].name, list[i + alike].name) != 0)
 				break;
-		for (uint32_t k = i; k < i + alike && alike > 1; k++) {
+		for (uint32_t k = i; k < i + alike; k++) {
 			char text[XML_NAME + 20];
 			int length =
 				snprintf(text, sizeof(text), "%s-%016" PRIx64,
 					 list[k].name, fabric->nodes[list[k].node].guid);
 
+			if (alike == 1 && !plan_ends_with_guid(list[k].name))
+				continue;
 			p->name[list[k].node] =
 				pm_pool_copy(&p->pool, text, (size_t)length + 1, 1);
 		}

@@ -203,7 +203,7 @@ static int compare_boxes(const void *a, const void *b)
 	return differ ? differ : *x < *y ? -1 : *x > *y;
 }
 
-/* Adds the GUID to the name of leaves that share it. -ENOMEM. */
+/* Adds the GUID to the name of leaves that share it, or could then. -ENOMEM. */
 static int name_leaves(struct topology *t)
 {
 	struct box **sorted = pm_pool_array(&t->pool, t->num_boxes, sizeof(struct box *));
@@ -219,7 +219,8 @@ static int name_leaves(struct topology *t)
 			if (strcmp(sorted[i]->name, sorted[i + alike]->name) != 0)
 				break;
 		for (uint32_t k = i; k < i + alike; k++)
-			if (alike > 1 || !sorted[k]->name[0])
+			if (alike > 1 || !sorted[k]->name[0] ||
+			    plan_ends_with_guid(sorted[k]->name))
 				sprintf(sorted[k]->name + strlen(sorted[k]->name),
 					"_%016" PRIx64,
 					t->fabric->nodes[sorted[k]->sw].guid);
