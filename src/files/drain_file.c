@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Reads and writes the list of drains. */
+#include <portmajor/base/escape.h>
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/files/drain_file.h>
@@ -148,11 +149,10 @@ int pm_drains_read(const char *path, struct pm_drains *drains, struct pm_error *
 	return rc;
 }
 
-/* Prints words without bytes that end the line, and no more than can be read. */
+/* Prints words, no more than can be read, and ends the line. */
 static void print_words(FILE *file, const char *text)
 {
-	for (const char *c = text; *c && c < text + MAX_NAME; c++)
-		putc((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c, file);
+	pm_put_field(file, text, MAX_NAME, "");
 	putc('\n', file);
 }
 

@@ -2,6 +2,7 @@
 /* Reads LFT files in any known format, and writes OpenSM's. */
 #include "lft_file_parts.h"
 
+#include <portmajor/base/escape.h>
 #include <portmajor/base/textfile.h>
 #include <portmajor/netlist/recognise.h>
 
@@ -114,16 +115,18 @@ static const char *kind_name(uint8_t type)
 				   : "Channel Adapter";
 }
 
-/* The owner of a LID in OpenSM's dump: room for a line's longest name. */
-#define OWNER_TEXT 320
+#define SHOWN 200 /* bytes of a name: room for a line's longest */
 
-static void describe_owner(const struct pm_fabric *fabric, uint32_t port, uint64_t guid,
-			   char text[OWNER_TEXT])
+/* Writes the owner of a LID, as OpenSM's dump has it. */
+static void write_owner(const struct pm_fabric *fabric, uint32_t port, uint64_t guid,
+			FILE *file)
 {
 	uint32_t node = fabric->ports[port].node;
 
-	snprintf(text, OWNER_TEXT, "%s portguid 0x%016" PRIx64 ": '%.200s'",
-		 kind_name(fabric->nodes[node].type), guid, pm_fabric_name(fabric, node));
+	fprintf(file, "%s portguid 0x%016" PRIx64 ": '",
+		kind_name(fabric->nodes[node].type), guid);
+	pm_put_field(file, pm_fabric_name(fabric, node), SHOWN, "");
+	putc('\'', file);
 }
 
 int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FILE *file)
@@ -131,7 +134,6 @@ int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FI
 	uint32_t count;
 	struct pm_port_key *keys = pm_fabric_ports_by_guid(fabric, &count);
 	uint32_t top = pm_lfts_top(lfts);
-	char text[OWNER_TEXT];
 
 	if (!keys)
 		return -ENOMEM;
@@ -139,9 +141,10 @@ int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FI
 		const struct pm_lft_switch *sw = &lfts->switches[i];
 
 		fprintf(file,
-			"Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64
-			" ('%.200s'):\n",
-			top, sw->lid, sw->guid, sw->name);
+			"Unicast lids [0-%u] of switch Lid %u guid 0x%016" PRIx64 " ('",
+			top, sw->lid, sw->guid);
+		pm_put_field(file, sw->name, SHOWN, "");
+		fputs("'):\n", file);
 		for (uint32_t lid = 0; lid <= top && lid < sw->length; lid++) {
 			uint64_t guid = lfts->owner[lid].guid;
 			uint32_t port;
@@ -149,10 +152,12 @@ int pm_lfts_write(const struct pm_lfts *lfts, const struct pm_fabric *fabric, FI
 			if (sw->table[lid] == PM_LFT_KEEP || !guid)
 				continue;
 			port = pm_ports_find(keys, count, guid);
-			snprintf(text, sizeof(text), "unknown node and type");
+			fprintf(file, "0x%04x %03u # ", lid, sw->table[lid]);
 			if (port != PM_NONE)
-				describe_owner(fabric, port, guid, text);
-			fprintf(file, "0x%04x %03u # %s\n", lid, sw->table[lid], text);
+				write_owner(fabric, port, guid, file);
+			else
+				fputs("unknown node and type", file);
+			putc('\n', file);
 		}
 		fprintf(file, "%u lids dumped\n", top);
 	}

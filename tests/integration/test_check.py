@@ -902,7 +902,7 @@ class PlanFiles(Dumped):
         path.write_text(text, encoding="utf-8")
         folder = self.write(path)
         # A brace would end ibdmchk's.
-        self.assertIn('{rack 3 _HCA-1_ "b" #2} ', (folder / ibdmchk.FILES[0]).read_text())
+        self.assertIn('{rack 3 ?HCA-1? "b" #2} ', (folder / ibdmchk.FILES[0]).read_text())
         text = ibdmchk.run(folder)
         self.assertIn(ibdmchk.CLEAN, text)
         self.assertNotIn("-E-", text)

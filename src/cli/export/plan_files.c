@@ -6,6 +6,7 @@
 #include "text.h"
 
 #include <portmajor/analysis/lft_diff.h>
+#include <portmajor/base/escape.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -88,8 +89,7 @@ static void write_end(const struct plan_source *s, uint32_t port,
 		is_switch ? "SW" : "CA", s->sm == lid_port(s->fabric, port) ? "-SM" : "",
 		n->num_ports, n->guid, n->guid, is_switch ? n->guid : p->guid,
 		(int)vendor_digits, 0u);
-	for (const char *c = pm_fabric_name(s->fabric, p->node); *c; c++)
-		fputc(*c == '{' || *c == '}' ? '_' : *c, file);
+	pm_put_field(file, pm_fabric_name(s->fabric, p->node), SIZE_MAX, "{}");
 	fprintf(file, "} LID:%04X PN:%02X } ", planned_lid(s, port), p->num);
 }
 

@@ -8,6 +8,7 @@
 #include "text.h"
 
 #include <portmajor/base/alloc.h>
+#include <portmajor/base/escape.h>
 #include <portmajor/fabric/mac.h>
 
 #include <errno.h>
@@ -24,8 +25,10 @@ static void print_line(FILE *file, const struct pm_host_line *line, const char *
 {
 	char text[PM_MAC_TEXT];
 
-	fprintf(file, "%s %" PRIu32 " %" PRIu32 " # %s\n", pm_mac_print(line->mac, text),
-		line->vlan, line->priority, name);
+	fprintf(file, "%s %" PRIu32 " %" PRIu32 " # ", pm_mac_print(line->mac, text),
+		line->vlan, line->priority);
+	pm_put_field(file, name, SIZE_MAX, "");
+	putc('\n', file);
 }
 
 /* Whether to write a line: all are written, or those that differ from the old table. */
