@@ -190,12 +190,25 @@ static void test_host(void **unused)
 	missing_forget(&kept);
 }
 
+/* node-name-map may be in any encoding. */
+static void test_host_not_utf8(void **unused)
+{
+	struct known_host list[] = {{.leaf = 0xc, .leaf_port = 1, .name = "caf\xe9"}};
+	struct missing_kept kept = {0};
+
+	known = (struct known_hosts){list, 1};
+	check(&kept, make("c"), 10, "0 1 1 0: 10caf\xef\xbf\xbd");
+	check(&kept, make("c"), 20, "0 1 1 0: 10caf\xef\xbf\xbd");
+	known = (struct known_hosts){0};
+	missing_forget(&kept);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_since),	cmocka_unit_test(test_acknowledged),
 		cmocka_unit_test(test_restart), cmocka_unit_test(test_bad_requests),
-		cmocka_unit_test(test_host),
+		cmocka_unit_test(test_host),	cmocka_unit_test(test_host_not_utf8),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

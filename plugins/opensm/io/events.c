@@ -4,6 +4,8 @@
 
 #include "event_command.h"
 
+#include <portmajor/base/escape.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -103,9 +105,7 @@ static void end_line(char *line, int length, size_t room)
 {
 	if (length >= (int)room)
 		memcpy(line + room - sizeof(" .."), " ..", sizeof(" .."));
-	for (; *line; line++)
-		if (*line < ' ' || *line > '~')
-			*line = '?';
+	pm_escape_ascii(line);
 }
 
 static void add_event(struct events *events, enum event_severity severity,

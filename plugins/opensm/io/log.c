@@ -2,6 +2,8 @@
 /* Writes lines of bounded length to OpenSM's log. */
 #include "log.h"
 
+#include <portmajor/base/escape.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +27,7 @@ void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, room_for_text(log), format, args);
 	va_end(args);
+	pm_escape_terminal(text);
 	osm_log(log, level, OURS "%s\n", text);
 	/* OpenSM's lock, as logs are rotated by closing and opening the file. */
 	cl_spinlock_acquire(&log->lock);

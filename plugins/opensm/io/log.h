@@ -9,7 +9,7 @@
 /*
  * Writes one line, "portmajor" and the formatted text, and flushes it: OpenSM buffers
  * lines that are not errors, perhaps for hours. On any thread. Truncated by OpenSM at
- * 4096 bytes, with its prefix.
+ * 4096 bytes, with its prefix. The text goes by pm_escape_terminal.
  */
 __attribute__((format(printf, 3, 4))) void log_line(osm_log_t *log, osm_log_level_t level,
 						    const char *format, ...);

@@ -72,6 +72,18 @@ static bool is_acknowledged(const json_t *part)
 	return json_is_true(json_object_get(part, "acknowledged"));
 }
 
+/* The data of a part; host: of node-name-map or a file, or NULL. */
+static json_t *make_entry(json_int_t since, bool acknowledged, const char *host)
+{
+	json_t *entry =
+		json_pack("{s:I, s:b}", "since", since, "acknowledged", acknowledged);
+
+	if (!host || (entry && !json_object_set_new(entry, "host", pm_json_text(host))))
+		return entry;
+	json_decref(entry);
+	return NULL;
+}
+
 void missing_begin(struct missing_kept *kept, const json_t *state)
 {
 	json_t *missing = json_object_get(state, "missing");
@@ -81,10 +93,8 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 	size_t i;
 
 	json_array_foreach(json_object_get(missing, "parts"), i, part) {
-		json_t *entry =
-			json_pack("{s:I, s:b, s:s*}", "since", number_of(part, "since"),
-				  "acknowledged", is_acknowledged(part), "host",
-				  text_of(part, "host"));
+		json_t *entry = make_entry(number_of(part, "since"),
+					   is_acknowledged(part), text_of(part, "host"));
 
 		if (!make_key(part, key) || !entry)
 			json_decref(entry);
@@ -126,9 +136,8 @@ static int complete_part(const struct missing_kept *kept, json_t *part, json_t *
 	before = json_object_get(kept->parts, key);
 	host = text_of(before, "host");
 	host = host ? host : find_host(part, hosts);
-	entry = json_pack("{s:I, s:b, s:s*}", "since",
-			  before ? number_of(before, "since") : (json_int_t)now,
-			  "acknowledged", is_acknowledged(before), "host", host);
+	entry = make_entry(before ? number_of(before, "since") : (json_int_t)now,
+			   is_acknowledged(before), host);
 	rc = entry ? json_object_update(part, entry) : -1;
 	return rc | json_object_set_new(parts, key, entry);
 }

@@ -840,8 +840,8 @@ static json_t *make_other(const struct state_shadow *shadow)
 {
 	if (!shadow->engine)
 		return json_null();
-	return json_pack("{s:s, s:I, s:I}", "engine", shadow->engine, "sent",
-			 (json_int_t)shadow->sent.sent, "acked",
+	return json_pack("{s:o, s:I, s:I}", "engine", pm_json_text(shadow->engine),
+			 "sent", (json_int_t)shadow->sent.sent, "acked",
 			 (json_int_t)shadow->sent.acked);
 }
 
