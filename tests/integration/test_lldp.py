@@ -9,11 +9,13 @@ cables were veths between network namespaces. What other nodes would write is ma
 import copy
 import json
 import shutil
+import subprocess
 import unittest
 
 import labtest
 import pmlab
 import simlab
+import test_outside_names
 
 DATA = pmlab.ROOT / "tests" / "data" / "lldp"
 
@@ -138,6 +140,22 @@ class Cabling(labtest.Folders):
                             *self.hears("h1-1").items()])
         result = self.lldp("leaf1", "h1-1")
         self.assertEqual((result["findings"], result["elsewhere"]), ([], 2))
+
+    def test_hostile_names(self):
+        """As neighbours say them: on terminals without what these obey, whole in JSON."""
+        for row in test_outside_names.ROWS:
+            with self.subTest(row["what"]):
+                heard = self.hears("spine0")
+                heard["swp1"] = self.neighbour(row["json"], "p1")
+                path = self.write("spine0", heard.items())
+                for options in ((), ("--json",)):
+                    done = subprocess.run([pmlab.VLAN, "lldp", *options, self.net, path],
+                                          check=False, capture_output=True)
+                    self.assertEqual((done.returncode, done.stderr), (1, b""))
+                    text = test_outside_names.shown(done.stdout)
+                    self.assertIn(" p1", text)
+                self.assertEqual(json.loads(text)["findings"][0]["heard"],
+                                 row["json"] + " p1")
 
     def test_names(self):
         """Domains, ports by their ids, another pattern, and a system without a name."""
