@@ -241,6 +241,26 @@ class OnRequest(RequestCase):
         self.check_walk(plan=True)
 
 
+class Lies(RequestCase):
+    """A leaf acknowledges blocks with the content that it had."""
+
+    GENERATE = ("two-level", 6, 4, 6, 1)
+    LOSSES = ("spine1", "leaf3")
+
+    def test_ends(self):
+        self.lose_files()
+        self.lab.event("back", self.LOSSES[0])
+        self.wait_balance(lambda now: now["entries_off"], "entries to be off")
+        lies = self.wire.stale(node="leaf2", attr=simlab.ATTR_LFT)
+        mark = self.lab.osm.log_offset()
+        self.run_it("--rate", "200")
+        self.lab.osm.wait_log(r"rebalanced: .*, a block acknowledged with other content", mark)
+        self.assertEqual(lies.acted, 1)
+        lies.off()
+        self.run_it("--rate", "200")
+        self.wait_balance(lambda now: not now["entries_off"], "tables to be the plan's")
+
+
 class Interrupted(RequestCase):
     """A failure, and a sweep, while blocks are sent."""
     GENERATE = ("director", 36)

@@ -113,7 +113,7 @@ struct end {
 /* What the rules do with a datagram, beside what they have done. */
 struct fate {
 	uint32_t delay_ms;
-	bool drop, twice, fake;
+	bool drop, twice, fake, stale;
 };
 
 static struct {
@@ -475,6 +475,9 @@ static void apply(const struct wire_rule *rule, uint8_t *mad, struct fate *fate)
 	case WIRE_FAKE:
 		fate->fake = mad[MAD_METHOD] == METHOD_SET;
 		break;
+	case WIRE_STALE:
+		fate->stale = mad[MAD_METHOD] == METHOD_SET;
+		break;
 	case WIRE_HOLD:
 		hold();
 		break;
@@ -556,7 +559,7 @@ static int transmit(struct question *q)
 	q->transmissions++;
 	q->deadline = now_ns() + (uint64_t)q->timeout_ms * MS;
 	q->faked = fate.fake;
-	if (fate.fake)
+	if (fate.fake || fate.stale)
 		packet_mad(&p)[MAD_METHOD] = METHOD_GET;
 	if (fate.drop)
 		return 0;

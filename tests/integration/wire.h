@@ -47,6 +47,7 @@ enum wire_action {
 	WIRE_TWICE, /* a request or a trap */
 	WIRE_ALTER, /* length bytes of the SMP's 64 bytes of data, from offset on */
 	WIRE_FAKE,  /* a Set changes nothing and is acknowledged all the same */
+	WIRE_STALE, /* likewise, and the answer has what the node has */
 	WIRE_HOLD,  /* nothing passes until `released` has reached `held` */
 	/* Answers of a node have what it was set to last, at first value: length bytes of
 	 * data from offset on that are nothing to the simulator. */

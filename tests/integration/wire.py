@@ -112,7 +112,7 @@ class Wire:
     """
 
     WAYS = ("request", "answer", "trap")
-    ACTIONS = ("drop", "delay", "twice", "alter", "fake", "hold", "keep")
+    ACTIONS = ("drop", "delay", "twice", "alter", "fake", "stale", "hold", "keep")
 
     def __init__(self, fabric=None, seed=None, trace=False):
         self.fabric = fabric
@@ -205,6 +205,10 @@ class Wire:
     def fake(self, **when):
         """Sets are acknowledged and change nothing."""
         return self.rule("fake", "request", **when)
+
+    def stale(self, **when):
+        """Sets are acknowledged with what the node has, and change nothing."""
+        return self.rule("stale", "request", **when)
 
     def hold(self, way, **when):
         """Before a datagram of this kind everything stops; see wait_held()."""

@@ -28,6 +28,7 @@
 enum fate {
 	ANSWER,
 	REFUSE,	  /* an answer with another status */
+	DIFFER,	  /* an answer whose last byte is not the one that was set */
 	TIME_OUT, /* OpenSM gives it back */
 	LATE,	  /* answered when a later batch is under way */
 	NEVER,	  /* given back some batches later */
@@ -79,7 +80,7 @@ struct trial {
 
 	bool stopped;
 	uint32_t made, posted, not_sent, num_reported, told[MOST_SMPS];
-	uint32_t outcomes[3], most_out;
+	uint32_t outcomes[SMP_SILENT + 1], most_out;
 };
 static struct trial *running;
 
@@ -241,6 +242,7 @@ static void deliver(struct posted *p)
 		for (unsigned int i = 0; i < SMP_DATA; i++)
 			p->smp.data[i] =
 				data_byte(p->batch, cl_ntoh32(p->smp.attr_mod), i);
+		p->smp.data[SMP_DATA - 1] ^= p->fate == DIFFER;
 		pthread_mutex_lock(&fake.lock);
 		fake.sets_answered += set;
 		pthread_mutex_unlock(&fake.lock);
@@ -376,7 +378,14 @@ static enum smp_make make(void *context, uint32_t index, struct smp_request *smp
 	smp->kind = t->kind[index];
 	smp->sw = &fake.sw;
 	smp->modifier = index;
+	for (unsigned int i = 0; i < SMP_DATA; i++)
+		smp->data[i] = data_byte(fake.batch, index, i);
 	return t->fate[index] == LEFT_OUT ? SMP_OMIT : SMP_SEND;
+}
+
+static bool is_set(enum smp_kind kind)
+{
+	return kind == SMP_SET_BLOCK || kind == SMP_SET_MFT;
 }
 
 static bool take(void *context, const struct smp_answer *answer)
@@ -395,6 +404,12 @@ static bool take(void *context, const struct smp_answer *answer)
 		assert_true(answer->outcome == SMP_ANSWERED ||
 			    (answer->outcome == SMP_SILENT && !t->exact));
 		break;
+	case DIFFER:
+		assert_true(answer->outcome == (is_set(t->kind[answer->index])
+							? SMP_DIFFERENT
+							: SMP_ANSWERED) ||
+			    (answer->outcome == SMP_SILENT && !t->exact));
+		break;
 	case REFUSE:
 		assert_true(answer->outcome == SMP_REFUSED ||
 			    (answer->outcome == SMP_SILENT && !t->exact));
@@ -405,9 +420,11 @@ static bool take(void *context, const struct smp_answer *answer)
 	default:
 		assert_int_equal(answer->outcome, SMP_SILENT);
 	}
-	for (unsigned int i = 0; answer->outcome == SMP_ANSWERED && i < SMP_DATA; i++)
-		assert_int_equal(answer->data[i],
-				 data_byte(fake.batch, answer->index, i));
+	for (unsigned int i = 0; answer->outcome <= SMP_DIFFERENT && i < SMP_DATA; i++)
+		assert_int_equal(
+			answer->data[i],
+			data_byte(fake.batch, answer->index, i) ^
+				(i == SMP_DATA - 1 && t->fate[answer->index] == DIFFER));
 	t->stopped = t->num_reported >= t->stop_after;
 	return !t->stopped;
 }
@@ -415,7 +432,7 @@ static bool take(void *context, const struct smp_answer *answer)
 /* Runs it, and looks at what must be so of each. */
 static void run(struct smp_sender *smps, struct trial *t)
 {
-	struct smp_count count = {1, 1, 1, 0}; /* is added to */
+	struct smp_count count = {1, 1, 1, 1, 0}; /* is added to */
 	uint32_t wire = fake.osm.subn.opt.max_wire_smps, wanted = 0;
 
 	t->batch.make = make;
@@ -440,6 +457,7 @@ static void run(struct smp_sender *smps, struct trial *t)
 	assert_int_equal(count.sent - 1, t->posted);
 	assert_int_equal(count.silent - 1, t->outcomes[SMP_SILENT]);
 	assert_int_equal(count.refused - 1, t->outcomes[SMP_REFUSED]);
+	assert_int_equal(count.different - 1, t->outcomes[SMP_DIFFERENT]);
 	if (t->exact && !t->stopped)
 		assert_int_equal(t->made, t->batch.num);
 }
@@ -469,7 +487,7 @@ static void draw(struct trial *t, struct random *random)
 		while (random_below(random, 30) >= share[fate])
 			fate = (int)random_below(random, FATES);
 		t->fate[i] = (enum fate)fate;
-		t->kind[i] = (enum smp_kind)random_below(random, 4);
+		t->kind[i] = (enum smp_kind)random_below(random, SMP_SET_MFT + 1);
 	}
 }
 

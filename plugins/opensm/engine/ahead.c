@@ -26,8 +26,8 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 }
 
 /*
- * Ends at a block without an answer, as later ones would be out of order: OpenSM sends
- * them.
+ * Ends at a block that is not acknowledged as it was set, as later ones would be out of
+ * order: OpenSM sends them.
  */
 static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
@@ -35,7 +35,7 @@ static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 
 	step->done->acked += answer->outcome == SMP_ANSWERED;
 	if (answer->outcome != SMP_ANSWERED)
-		step->done->gave_up = "a block not answered";
+		step->done->gave_up = smp_fault(answer->outcome);
 	return !step->done->gave_up && !osm_exit_flag;
 }
 

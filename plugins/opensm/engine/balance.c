@@ -190,8 +190,9 @@ static void list_sets(struct round *round)
 }
 
 /*
- * Blocks without an answer are not released: the view prefers the old ones again. If the
- * sweeper has taken over, they stay the plan's, and OpenSM sends the missing ones.
+ * Blocks that were not acknowledged as they were set are not released: the view prefers
+ * the old ones again. If the sweeper has taken over, they stay the plan's, and OpenSM
+ * sends the missing ones.
  */
 static void settle_round(struct round *round)
 {
@@ -218,7 +219,7 @@ static void settle_round(struct round *round)
 	pm_routes_update(view->routes, view->usable, &view->detours);
 }
 
-/* Sends up to `most` blocks; false: one was not answered. */
+/* Sends up to `most` blocks; false: one was not acknowledged as it was set. */
 static bool run_round(struct round *round, uint32_t most)
 {
 	struct balance *balance = round->balance;

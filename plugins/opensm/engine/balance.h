@@ -61,7 +61,8 @@ void balance_begin(struct balance *balance, uint32_t rate);
 
 /*
  * Sends the blocks that are due, with no lock held. *next_ms: when the next are due.
- * False: none are left, or a block was not acknowledged; balance->active is false.
+ * False: none are left, or a block was not acknowledged as it was set; balance->active is
+ * false.
  */
 bool balance_run(struct balance *balance, const struct balance_subject *subject,
 		 double *next_ms);

@@ -632,23 +632,27 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 	return SMP_SEND;
 }
 
-/* Counts blocks that were sent and not acknowledged. */
+/* Counts blocks that were sent and not answered. */
 static uint32_t num_missing(const struct work *work)
 {
 	return work->sets.silent + work->sets.refused;
 }
 
-/* A silent switch gets no more blocks, others do. */
+/*
+ * A silent switch gets no more blocks, others do. The way to one that answers with other
+ * content is proven all the same.
+ */
 static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 {
 	struct work *work = context;
-	bool answered = answer->outcome == SMP_ANSWERED;
+	bool set = answer->outcome == SMP_ANSWERED;
 	uint32_t block = work->sent[answer->index];
 
-	work->acked += answered;
-	work->unset[block] = !answered;
+	work->acked += set;
+	work->unset[block] = !set;
 	work->over[block] = 1;
-	pm_locate_answered(work->locate, block_switch(work, block), answered);
+	pm_locate_answered(work->locate, block_switch(work, block),
+			   set || answer->outcome == SMP_DIFFERENT);
 	return num_missing(work) < work->most_missing;
 }
 
@@ -770,7 +774,7 @@ static void leave_ordered(struct work *work)
 static int send_steps(struct work *work)
 {
 	osm_opensm_t *osm = work->on->sender->osm;
-	uint32_t left = num_missing(work) + work->postponed;
+	uint32_t left = num_missing(work) + work->sets.different + work->postponed;
 	uint64_t acked = work->acked;
 	int rc;
 
@@ -789,7 +793,7 @@ static int send_steps(struct work *work)
 	}
 	if (!rc && !work->interrupted && work->acked - acked < work->steps.num) {
 		leave_ordered(work);
-		if (num_missing(work) + work->postponed == left)
+		if (num_missing(work) + work->sets.different + work->postponed == left)
 			work->gave_up = "no path to a switch whose block has to go first";
 	}
 	pm_steps_free(&work->steps);
@@ -950,8 +954,7 @@ static uint32_t run_round(struct work *work, struct pm_error *err)
 
 /*
  * Makes rounds until there is nothing more to find or send. If a block was not answered,
- * something has failed meanwhile, which a trap need not report.
- */
+ * something has failed meanwhile, which a trap need not report. */
 static void search_around(struct work *work, struct pm_error *err)
 {
 	for (int i = 0; i < MOST_ROUNDS; i++) {
@@ -1032,6 +1035,8 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	note_progress(work);
 	memcpy(before, view->discovered, num);
 	search_around(work, &err);
+	if (work->sets.different && !work->gave_up)
+		work->gave_up = smp_fault(SMP_DIFFERENT);
 	if (is_halted(work))
 		work->gave_up = "a routing run is due";
 	if (work->gave_up || work->postponed)

@@ -296,7 +296,7 @@ static bool take_acknowledgement(void *context, const struct smp_answer *answer)
 		done->acked++;
 		note_moved(move, block->node, block->number);
 	} else {
-		done->gave_up = "a block not answered";
+		done->gave_up = smp_fault(answer->outcome);
 	}
 	return !done->gave_up && !osm_exit_flag;
 }

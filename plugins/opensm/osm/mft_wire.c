@@ -116,7 +116,7 @@ static void note_unanswered(struct sending *s, uint32_t index, enum smp_outcome 
 	const struct pm_mft_place place = place_of(s, index);
 	uint8_t *silent = &s->wire->silent[place.sw];
 
-	leave_out(s, index, "a block not answered");
+	leave_out(s, index, smp_fault(outcome));
 	if (s->sets)
 		pm_mfts_forget_block(s->wire->held, place.sw, place.block,
 				     place.position);
@@ -134,13 +134,15 @@ static bool keep_answer(void *context, const struct smp_answer *answer)
 
 	if (s->sets)
 		s->out[place.block] -= !s->sets[answer->index].step;
-	if (answer->outcome != SMP_ANSWERED) {
+	if (answer->outcome == SMP_SILENT || answer->outcome == SMP_REFUSED) {
 		note_unanswered(s, answer->index, answer->outcome);
 		return !s->over && !osm_exit_flag;
 	}
+	if (answer->outcome == SMP_DIFFERENT)
+		leave_out(s, answer->index, smp_fault(answer->outcome));
 	for (size_t i = 0; i < PM_MFT_BLOCK; i++)
 		masks[i] = (uint16_t)(answer->data[2 * i] << 8 | answer->data[2 * i + 1]);
-	s->done->acked += s->sets != NULL;
+	s->done->acked += s->sets && answer->outcome == SMP_ANSWERED;
 	s->done->learned += !s->sets;
 	if (pm_mfts_set_block(s->wire->held, place.sw, place.block, place.position,
 			      masks)) {

@@ -36,7 +36,8 @@ struct slot {
 	struct smp_block block; /* of a Set; for an MFT the number is its modifier */
 	double sent_ms;
 	enum smp_outcome outcome;
-	_Alignas(8) uint8_t data[SMP_DATA]; /* read as PortInfo, too */
+	/* What is set, then what was answered, which is read as PortInfo, too. */
+	_Alignas(8) uint8_t data[SMP_DATA];
 };
 
 struct smp_sender {
@@ -76,6 +77,11 @@ static bool is_awaited(const struct smp_sender *smps, uint32_t slot, uint32_t se
 	return slot < SLOTS && s->out && !s->done && s->serial == serial;
 }
 
+static bool is_set(enum smp_kind kind)
+{
+	return kind == SMP_SET_BLOCK || kind == SMP_SET_MFT;
+}
+
 static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw, uint32_t slot,
 			uint32_t serial)
 {
@@ -89,6 +95,9 @@ static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw, uint32_
 			s->outcome = SMP_SILENT;
 		else if (ib_smp_get_status(smp))
 			s->outcome = SMP_REFUSED;
+		else if (is_set(s->kind) &&
+			 memcmp(s->data, ib_smp_get_payload_ptr(smp), SMP_DATA) != 0)
+			s->outcome = SMP_DIFFERENT;
 		else
 			s->outcome = SMP_ANSWERED;
 		memcpy(s->data, ib_smp_get_payload_ptr(smp), SMP_DATA);
@@ -279,7 +288,7 @@ static bool send_block(struct smp_sender *smps, const struct smp_batch *batch,
 	memcpy(&context, &ours, sizeof(ours));
 	attr = is_mft(smp->kind) ? IB_MAD_ATTR_MCAST_FWD_TBL : IB_MAD_ATTR_LIN_FWD_TBL;
 	message = is_mft(smp->kind) ? OSM_MSG_MAD_MFT : OSM_MSG_MAD_LFT;
-	if (smp->kind == SMP_SET_MFT || smp->kind == SMP_SET_BLOCK)
+	if (is_set(smp->kind))
 		return osm_req_set(&smps->osm->sm, &smp->route, smp->data, SMP_DATA, attr,
 				   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
 				   time_out(smps, batch), message,
@@ -389,6 +398,7 @@ static void fill_slot(struct smp_sender *smps, struct slot *slot,
 	slot->kind = smp->kind;
 	slot->block = (struct smp_block){osm_node_get_node_guid(smp->sw->p_node),
 					 smp->modifier};
+	memcpy(slot->data, smp->data, SMP_DATA);
 	pthread_mutex_unlock(&smps->signal.lock);
 }
 
@@ -477,6 +487,7 @@ static uint32_t take_answers(struct run *run)
 		adapt(run, slot.outcome);
 		run->count->silent += slot.outcome == SMP_SILENT;
 		run->count->refused += slot.outcome == SMP_REFUSED;
+		run->count->different += slot.outcome == SMP_DIFFERENT;
 		run->over |= !run->batch->take(
 			run->batch->context,
 			&(struct smp_answer){slot.index, slot.outcome, slot.data});

@@ -64,9 +64,10 @@ struct smp_request {
 };
 
 enum smp_outcome {
-	SMP_ANSWERED, /* with status 0 */
-	SMP_REFUSED,  /* another status, or not sent */
-	SMP_SILENT,   /* timed out */
+	SMP_ANSWERED,  /* with status 0, and after a Set with the content that was set */
+	SMP_DIFFERENT, /* with status 0, and other content than was set */
+	SMP_REFUSED,   /* another status, or not sent */
+	SMP_SILENT,    /* timed out */
 };
 
 struct smp_answer {
@@ -74,6 +75,13 @@ struct smp_answer {
 	enum smp_outcome outcome;
 	const uint8_t *data; /* [SMP_DATA] of an answer; until take() returns */
 };
+
+/* Why the block of a Set with another outcome than SMP_ANSWERED is not done. */
+static inline const char *smp_fault(enum smp_outcome outcome)
+{
+	return outcome == SMP_DIFFERENT ? "a block acknowledged with other content"
+					: "a block not answered";
+}
 
 /* Whether to send an SMP now. */
 enum smp_make {
@@ -100,7 +108,7 @@ struct smp_batch {
 };
 
 struct smp_count {
-	uint32_t sent, silent, refused;
+	uint32_t sent, silent, refused, different;
 	double held_ms; /* time in OpenSM's queue, without any answer */
 };
 
