@@ -232,7 +232,7 @@ class Live(labtest.Folders):
     def fake_faults(self, healthy):
         """A file for each other alert, which then fires; all that do in the end."""
         faults = {"OtherEngine": {"engine_active": 0}, "StateOld": {"written_timestamp_seconds": 1},
-                  "PlanUnwritable": {"unsaved": 1}, "BlocksUnanswered": {"run_blocks_sent": 10**9},
+                  "PlanUnwritable": {"unsaved": 1}, "BlocksUnanswered": {"switches_unset": 1},
                   "BlocksAboveBound": {"blocks_sent_total": 0},
                   "TrapsDropped": {"traps_dropped_total": 0},
                   "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},

@@ -28,6 +28,13 @@ GOOD = {
 }
 
 
+def unset(**blocks):
+    """The member unset, of switches by name: blocks, and whether some have other content."""
+    return {"count": len(blocks), "list": [
+        {"guid": f"0x{i:016x}", "name": name, "port": 0, "blocks": num, "different": different}
+        for i, (name, (num, different)) in enumerate(blocks.items())]}
+
+
 def state_of(osm):
     """What is in the file now; never a part of it, as it is replaced in one step."""
     return json.loads(pmlab.kept(osm.cache_dir, "state").read_text(encoding="utf-8"))
@@ -188,15 +195,19 @@ def findings():
         ("what a standby saw as the master", {
             "bad_switches": "x", "degraded_links": slow(1), "port_errors": errors("link", {
                 "link_downed": 12}), "flapping": flapping("on-hold"),
-            "missing": missing(part("leaf9")), "run": {**run, "acked": 4},
+            "missing": missing(part("leaf9")), "unset": unset(leaf9=(1, True)),
             "sm_state": "standby"}, None),
         ("no tree any more", {"reachable": reachable(120, 0, True), "unreachable": unreachable,
                               "engine": {"active": False, "used": "updn",
                                          "reason": "not a fat tree"}},
          "fell back to updn: not a fat tree"),
         ("reachable is no object", {"reachable": None}, None),
-        ("unacknowledged", {"run": {**run, "acked": 4}}, "3 of 7 LFT blocks"),
-        ("one of them", {"run": {**run, "acked": 6}}, "1 of 7 LFT blocks"),
+        ("unacknowledged, and set since", {"run": {**run, "acked": 4}, "unset": unset()}, None),
+        ("silent", {"unset": unset(leaf9=(2, False))}, "leaf9 does not answer LFT Sets (2 blocks)"),
+        ("another block", {"unset": unset(leaf9=(1, True))},
+         "leaf9 acknowledges LFT Sets with other content (1 block)"),
+        ("more than are named", {"unset": unset(a=(1, True), b=(1, True), c=(1, True), d=(1, True),
+                                                e=(1, True))}, ", and so on: 5 switches"),
         ("all members in trees", {"multicast": MULTICAST}, None),
         ("members in none", {"multicast": {**MULTICAST, "members_left_out": 2}},
          "2 members of multicast groups are in no tree"),

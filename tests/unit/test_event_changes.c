@@ -55,6 +55,11 @@ static json_t *make(const char *members)
 #define DRAIN(more)                                                                        \
 	"{\"drained\": {\"list\": [{\"guid\": \"0x1\", \"name\": \"s0\", \"port\": 4" more \
 	"}], \"error\": null}}"
+#define FOLLOWED ", \"followed\": true"
+#define UNSET(list) "{\"unset\": {\"list\": [" list "]}}"
+#define UNSET_LEAF(blocks, different)                                                    \
+	"{\"guid\": \"0x5\", \"name\": \"leaf5\", \"port\": 0, \"blocks\": " blocks      \
+	", \"different\": " different "}"
 #define NO_DRAIN "{\"drained\": {\"list\": [], \"error\": null}}"
 
 static const struct row {
@@ -77,9 +82,22 @@ static const struct row {
 	 "warning missing 5: leaf1 (18 hosts), leaf2 (18 hosts), leaf3 (18 hosts), "
 	 "leaf4 (18 hosts), ..|"},
 	{"not known any more", MISSING(LEAF(9)), "{\"missing\": null}", ""},
-	{"a drain", NO_DRAIN, DRAIN(", \"by\": \"root\", \"reason\": \"optics\""),
+	{"a drain", NO_DRAIN,
+	 DRAIN(FOLLOWED ", \"by\": \"root\", \"reason\": \"optics\""),
 	 "notice drained s0:4 by root: optics|"},
-	{"no drain", DRAIN(", \"by\": \"root\""), NO_DRAIN, "notice undrained s0:4|"},
+	{"a drain that is not done", NO_DRAIN, DRAIN(""), ""},
+	{"it is done", DRAIN(""), DRAIN(FOLLOWED), "notice drained s0:4|"},
+	{"it is taken back before", DRAIN(""), NO_DRAIN, ""},
+	{"no drain", DRAIN(FOLLOWED ", \"by\": \"root\""), NO_DRAIN,
+	 "notice undrained s0:4|"},
+	{"silent", UNSET(""), UNSET(UNSET_LEAF("2", "false")),
+	 "warning unset leaf5 does not answer LFT Sets (2 blocks)|"},
+	{"other content", UNSET(""), UNSET(UNSET_LEAF("1", "true")),
+	 "warning unset leaf5 acknowledges LFT Sets with other content (1 block)|"},
+	{"fewer blocks", UNSET(UNSET_LEAF("2", "false")), UNSET(UNSET_LEAF("1", "false")),
+	 ""},
+	{"set", UNSET(UNSET_LEAF("2", "false")), UNSET(""),
+	 "notice set leaf5 has its table again|"},
 	{"went down once", "{\"flapping\": []}", FLAP("noted"), ""},
 	{"on hold", FLAP("noted"), FLAP("on-hold"), "warning held leaf1[20]-s1[3]|"},
 	{"down while on hold", FLAP("on-hold"), FLAP("down"), ""},
@@ -102,6 +120,13 @@ static const struct row {
 	{"rebalancing", "{}",
 	 "{\"balance\": {\"rebalancing\": true, \"blocks_off\": 36}}",
 	 "info balance rebalancing: 36 LFT blocks are not the plan's|"},
+	{"rebalanced", "{\"balance\": {\"rebalancing\": true, \"blocks_off\": 36}}",
+	 "{\"balance\": {\"rebalancing\": false, \"blocks_off\": 0}}",
+	 "info balance rebalanced|"},
+	{"rebalanced in part",
+	 "{\"balance\": {\"rebalancing\": true, \"blocks_off\": 36}}",
+	 "{\"balance\": {\"rebalancing\": false, \"blocks_off\": 1}}",
+	 "warning balance ended early: 1 LFT block is not the plan's|"},
 };
 
 static void test_rows(void **state)

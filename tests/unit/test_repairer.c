@@ -216,13 +216,15 @@ void balance_forget(struct balance *balance)
 
 /* ---- Tools ---- */
 
-static void log_repair(void *context, const struct view *of, enum sweep_phase phase,
-		       const struct repaired *done)
+static void log_repair(void *context, enum sweep_phase phase, const struct repaired *done)
 {
 }
 
-static void log_transition(void *context, const struct view *of, uint64_t number,
-			   const struct moved *done)
+static void log_transition(void *context, uint64_t number, const struct moved *done)
+{
+}
+
+static void note_tables(void *context, const struct view *of, bool settled, bool changed)
 {
 }
 
@@ -266,6 +268,7 @@ static int begin(void **state)
 		.log_repair = log_repair,
 		.log_transition = log_transition,
 		.log_balance = log_balance,
+		.note_tables = note_tables,
 	};
 	struct view_sight discovered = {.detours = {.sm = PM_NONE}};
 	bool changed;

@@ -59,3 +59,12 @@ void alarm_set(struct alarm *a, double when_ms)
 	a->due = when_ms;
 	worker_poke(a->worker);
 }
+
+void alarm_advance(struct alarm *a, double when_ms)
+{
+	double due = a->due;
+
+	while (when_ms < due && !atomic_compare_exchange_weak(&a->due, &due, when_ms))
+		;
+	worker_poke(a->worker);
+}

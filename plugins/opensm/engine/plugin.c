@@ -175,15 +175,25 @@ static void start_damping(struct plugin *plugin)
 			 ": link damping is off: flapping links stay in use");
 }
 
-static void renew_state(struct plugin *plugin, const struct view *view)
+/* Publishes what repairs and transitions change; see repairer.h. */
+static void note_tables(void *context, const struct view *view, bool settled,
+			bool changed)
 {
+	struct plugin *plugin = context;
+	struct unset unset = {.known = false};
 	struct pm_error unread;
 
+	if (!plugin->state || (!changed && !(settled && atomic_load(&plugin->unset))))
+		return;
+	if (settled)
+		unset_find(plugin->osm, plugin->smps, view, &unset);
+	atomic_store(&plugin->unset, !unset.settled);
 	operator_files_drains_error(plugin->operator_files, &unread);
-	state_renew(plugin->state, view, unread.text);
+	state_renew(plugin->state, view, unread.text, &unset);
+	free(unset.list);
 }
 
-static void note_repaired(void *context, const struct view *view, enum sweep_phase phase,
+static void note_repaired(void *context, enum sweep_phase phase,
 			  const struct repaired *done)
 {
 	struct plugin *plugin = context;
@@ -194,25 +204,19 @@ static void note_repaired(void *context, const struct view *view, enum sweep_pha
 	};
 
 	log_repair(plugin, done);
-	if (!plugin->state || !done->number)
+	if (!plugin->state || !done->number || !done->links_down)
 		return;
-	if (done->links_down) {
-		state_note_repair(plugin->state, done);
-		state_note_repair_time(plugin->state, &took);
-	}
-	renew_state(plugin, view);
+	state_note_repair(plugin->state, done);
+	state_note_repair_time(plugin->state, &took);
 }
 
-static void note_moved(void *context, const struct view *view, uint64_t number,
-		       const struct moved *done)
+static void note_moved(void *context, uint64_t number, const struct moved *done)
 {
 	struct plugin *plugin = context;
 
 	log_transition(plugin, number, done);
-	if (!plugin->state)
-		return;
-	state_note_transition(plugin->state, number, done);
-	renew_state(plugin, view);
+	if (plugin->state)
+		state_note_transition(plugin->state, number, done);
 }
 
 static void note_balance(void *context, const struct balance *balance)
@@ -289,6 +293,7 @@ static void start_repairer(struct plugin *plugin)
 			.log_balance = note_balance,
 			.log_dropped = note_dropped,
 			.log_groups = note_groups,
+			.note_tables = note_tables,
 			.context = plugin,
 		});
 	if (!plugin->repair || !plugin->repairer)

@@ -30,6 +30,7 @@
  *       subnet_cache   OpenSM's subnet, compared with before
  *       snapshot, guid2lid, lft_records    by value
  *       lft_set        rules of the plugin's LFT Sets
+ *       unset          switches whose tables are not those in force
  *       mft_wire       MFT blocks and their answers
  *       mcast_groups   multicast groups, by value
  *       mcast_quiet    OpenSM's multicast manager, kept from sending
@@ -115,6 +116,7 @@
  *   plan                        sweeper, before it    any with a reference  none
  *                               is shared
  *   plugin: rebalancing         sender                sender                none (6)
+ *   plugin: unset               sender, sweeper       sender                none (6)
  *   plugin: early_repair        main, sweeper         sweeper, the trap     none (6)
  *                                                     handler
  *   state: document             sweeper, sender,      writer                state's
@@ -208,6 +210,7 @@
 #include "io/store.h"
 #include "osm/lft_records.h"
 #include "osm/other_engine.h"
+#include "osm/unset.h"
 #include "view.h"
 #include "io/operator_files.h"
 #include "worker.h"
@@ -294,6 +297,7 @@ struct plugin {
 	uint64_t failback_in_ms;	/* ms until a failback, or UINT64_MAX */
 	struct pm_damping_holds logged; /* links on hold, as last logged */
 	atomic_bool rebalancing;	/* as last logged, by the repairer */
+	atomic_bool unset;		/* as last published, some table is not set */
 	bool requested;			/* OpenSM has called the engine */
 	int honor_guid2lid; /* value of OpenSM's option to restore; -1: none */
 	char unreachable[PM_CHANGE_TEXT]; /* unreachable switches last logged, or "" */

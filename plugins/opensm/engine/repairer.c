@@ -13,9 +13,7 @@
 
 #define TRANSITION_MS 2000 /* a routing run's longest wait for a transition's end */
 #define FINISH_MS 3000	   /* a discovery's longest wait for a repair */
-#define RETRY_MS 50	   /* until the rest is tried again; doubled each time .. */
-#define RETRIES 6	   /* .. so many times */
-#define REST_MS 60000	   /* pause after rebalancing met a silent switch */
+#define WAIT_MS 50	   /* between looks at other threads' work */
 #define COMPARE_MS 5000	   /* until groups are compared without a report */
 #define REJOIN_MS 10000	   /* for hosts to join a new master's groups */
 #define LATER_MS 1000	   /* until failed work is tried again */
@@ -233,6 +231,32 @@ static void request_sweep(struct repairer *r)
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
 
+/* ---- What was not acknowledged ---- */
+
+/* When to try again, after so many tries in a row; see repairer.h. */
+static double next_try(uint32_t *retries)
+{
+	if (*retries == REPAIRER_RETRIES)
+		return clock_ms() + REPAIRER_REST_MS;
+	return clock_ms() + (double)(REPAIRER_RETRY_MS << (*retries)++);
+}
+
+static bool may_change(const struct repairer *r)
+{
+	enum sweep_phase phase = phase_of(r);
+
+	return phase != PHASE_MANAGEMENT && phase != PHASE_ROUTING;
+}
+
+/* Reports the end of a repair or transition; see repairer.h. */
+static void note_tables(struct repairer *r, bool settled, bool changed)
+{
+	/* In other phases the switches get tables of the sweeper's view. */
+	settled = settled && may_change(r) && !is_halted(r) && r->view.current &&
+		  r->transition.stage == TRANSITION_NONE;
+	r->config.note_tables(r->config.context, &r->view, settled, changed);
+}
+
 /* ---- Repairs ---- */
 
 /* As in repair.h: notes failures for the sweeper before any block is sent for them. */
@@ -268,26 +292,27 @@ static void note_gone(void *context, const uint8_t *gone)
 
 /*
  * Decides when to try again what could not be found or sent: after OpenSM's blocks, or
- * soon, and with doubled delays. After RETRIES tries it is left to the sweep, which the
- * same traps have requested.
+ * soon, and with doubled delays. After REPAIRER_RETRIES tries it is left to the sweep,
+ * which the same traps have requested. Returns whether no try is due.
  */
-static void note_rest(struct repairer *r, const struct repaired *done)
+static bool note_rest(struct repairer *r, const struct repaired *done)
 {
 	bool rest = done->postponed || done->gave_up, over;
 
 	r->traps_left = repair_count_traps(r->config.repair);
 	lock(r);
-	over = rest && !done->halted && r->retries == RETRIES;
+	over = rest && !done->halted && r->retries == REPAIRER_RETRIES;
 	r->retry_ms = 0;
 	if (done->postponed && phase_of(r) == PHASE_ROUTING)
 		r->owed = true;
 	else if (rest && !done->halted && !over)
-		r->retry_ms = clock_ms() + (double)(RETRY_MS << r->retries++);
+		r->retry_ms = next_try(&r->retries);
 	if (!rest || over)
 		r->retries = 0;
 	unlock(r);
 	if (over)
 		repair_skip(r->config.repair, r->traps_left);
+	return !rest || over;
 }
 
 /* Whether the last repair gave up, its retry is not due, and nothing new has come. */
@@ -339,8 +364,8 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	subject.resend = take_resend(r);
 	if (!repair_run(r->config.repair, &subject, &done))
 		return false;
-	r->config.log_repair(r->config.context, &r->view, phase, &done);
-	note_rest(r, &done);
+	r->config.log_repair(r->config.context, phase, &done);
+	note_tables(r, note_rest(r, &done), done.number);
 	r->groups_due |= done.number;
 	/* Only a discovery ends a failure, and perhaps none is due. */
 	if (done.number && !r->config.osm->subn.opt.sweep_on_trap)
@@ -380,13 +405,6 @@ static void check_overflow(struct repairer *r)
 
 /* ---- Transitions ---- */
 
-static bool may_change(const struct repairer *r)
-{
-	enum sweep_phase phase = phase_of(r);
-
-	return phase != PHASE_MANAGEMENT && phase != PHASE_ROUTING;
-}
-
 /* Whether the transition has to end. */
 static bool is_abandoned(struct repairer *r)
 {
@@ -405,7 +423,7 @@ static bool is_interrupted(void *context)
 
 static void log_transition(struct repairer *r, const struct moved *done)
 {
-	r->config.log_transition(r->config.context, &r->view, ++r->num_moves, done);
+	r->config.log_transition(r->config.context, ++r->num_moves, done);
 	if (!done->gave_up || is_halted(r))
 		return;
 	/* A routing run without a discovery sends what the records lack. */
@@ -482,6 +500,7 @@ static bool begin_transition(struct repairer *r)
 	r->view.current = false;
 	log_transition(
 		r, &(struct moved){.change = "other drains", .gave_up = "out of memory"});
+	note_tables(r, false, true);
 	return false;
 }
 
@@ -493,6 +512,7 @@ static void end_transition(struct repairer *r)
 	stop_changing(r);
 	r->groups_due = true;
 	log_transition(r, &done);
+	note_tables(r, !done.gave_up, true);
 }
 
 /* Leaves the rest to the routing run. */
@@ -642,7 +662,7 @@ static bool run_round(struct repairer *r)
 	r->rebalance_ms = goes_on ? next_ms : 0;
 	unlock(r);
 	if (!goes_on && r->balance.now.blocks_off)
-		r->rest_ms = clock_ms() + REST_MS;
+		r->rest_ms = clock_ms() + REPAIRER_REST_MS;
 	r->config.log_balance(r->config.context, &r->balance);
 	return goes_on && next_ms <= clock_ms();
 }
@@ -666,7 +686,7 @@ bool repairer_take_balance(struct repairer *r, struct view *view, bool wait, boo
 
 	lock(r);
 	while (r->rebalancing && clock_ms() < until_ms && !osm_exit_flag)
-		clock_wait_briefly(&r->signal, RETRY_MS);
+		clock_wait_briefly(&r->signal, WAIT_MS);
 	any = r->balance.planned && view->routes && r->view.serial == view->serial;
 	*over = any && r->balanced;
 	if (any)
@@ -685,16 +705,14 @@ static bool are_groups_due(const struct repairer *r)
 	       (r->groups_ms > 0 && clock_ms() >= r->groups_ms);
 }
 
-/* After RETRIES tries the rest is left to the next sweep, join or failure. */
 static void note_groups(struct repairer *r, const struct mcast_done *done)
 {
-	r->groups_ms = 0;
-	if (!done->wire.gave_up) {
-		r->groups_retries = 0;
-		r->groups_ms = done->compare_later ? clock_ms() + COMPARE_MS : 0;
-	} else if (r->groups_retries < RETRIES) {
-		r->groups_ms = clock_ms() + (double)(RETRY_MS << r->groups_retries++);
+	if (done->wire.gave_up) {
+		r->groups_ms = next_try(&r->groups_retries);
+		return;
 	}
+	r->groups_retries = 0;
+	r->groups_ms = done->compare_later ? clock_ms() + COMPARE_MS : 0;
 }
 
 /* Routes groups after unicast tables. Returns whether to go on at once. */
@@ -1032,7 +1050,7 @@ struct lft_sender *repairer_acquire(struct repairer *r)
 {
 	lock(r);
 	while (r->busy)
-		clock_wait_briefly(&r->signal, RETRY_MS);
+		clock_wait_briefly(&r->signal, WAIT_MS);
 	r->busy = true;
 	unlock(r);
 	return &r->sender;
@@ -1052,7 +1070,7 @@ static bool is_elsewhere(struct repairer *r, double until_ms)
 	lock(r);
 	elsewhere = r->busy && !r->repairing && !traps;
 	if (r->busy && (!elsewhere || clock_ms() < until_ms))
-		clock_wait_briefly(&r->signal, RETRY_MS);
+		clock_wait_briefly(&r->signal, WAIT_MS);
 	elsewhere &= clock_ms() >= until_ms;
 	unlock(r);
 	return elsewhere;
@@ -1101,7 +1119,7 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 
 	lock(r);
 	while (r->moving && clock_ms() < until_ms && !osm_exit_flag)
-		clock_wait_briefly(&r->signal, RETRY_MS);
+		clock_wait_briefly(&r->signal, WAIT_MS);
 	r->abandon = r->moving;
 	differ = r->validity != VOID && !pm_drains_equal(&r->drained, drains) &&
 		 !pm_drains_copy(&r->drained, drains, NULL);
@@ -1110,6 +1128,16 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 }
 
 /* ---- Found failures ---- */
+
+bool repairer_has_failed(struct repairer *r)
+{
+	bool any;
+
+	lock(r);
+	any = r->any_failed;
+	unlock(r);
+	return any;
+}
 
 bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *failed)
 {

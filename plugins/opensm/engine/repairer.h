@@ -39,6 +39,15 @@
 
 struct repairer;
 
+/*
+ * Pauses between tries of what a switch has not acknowledged, or not as it was set. They
+ * begin with REPAIRER_RETRY_MS and double; after REPAIRER_RETRIES of them each is
+ * REPAIRER_REST_MS.
+ */
+#define REPAIRER_RETRY_MS 50
+#define REPAIRER_RETRIES 6
+#define REPAIRER_REST_MS 60000
+
 /* The part of the configuration (config.h) that may change. */
 struct repairer_settings {
 	bool rebalance_auto;
@@ -57,17 +66,22 @@ struct repairer_config {
 	struct repairer_settings settings;
 	/*
 	 * Called for each repair, transition and so on, without a lock, on the thread
-	 * that has acquired the repairer; the view is borrowed. The phase is that of the
-	 * first trap.
+	 * that has acquired the repairer. The phase is that of the first trap.
 	 */
-	void (*log_repair)(void *context, const struct view *view, enum sweep_phase phase,
+	void (*log_repair)(void *context, enum sweep_phase phase,
 			   const struct repaired *done);
-	void (*log_transition)(void *context, const struct view *view, uint64_t number,
-			       const struct moved *done);
+	void (*log_transition)(void *context, uint64_t number, const struct moved *done);
 	/* The distance of tables found in the switches from the plan's. */
 	void (*log_balance)(void *context, const struct balance *balance);
 	void (*log_dropped)(void *context, uint64_t traps);
 	void (*log_groups)(void *context, const struct mcast_done *done);
+	/*
+	 * Called after each repair and transition; the view is borrowed. settled: the
+	 * switches should hold its tables, and no try for the rest is due. changed: it
+	 * was logged.
+	 */
+	void (*note_tables)(void *context, const struct view *view, bool settled,
+			    bool changed);
 	void *context;
 };
 
@@ -159,6 +173,9 @@ void repairer_route_groups(struct repairer *repairer, const struct mcast_doubt *
 
 /* Whether traps wait: they come before blocks that the sweeper sends. */
 bool repairer_has_traps(void *repairer);
+
+/* Whether repairer_take_failed would return true. Likewise. */
+bool repairer_has_failed(struct repairer *repairer);
 
 /*
  * Adds failures found since the last call to failed[port] of the view's plan. False:

@@ -103,6 +103,12 @@ void routing_request_at(struct plugin *plugin, uint64_t when_ms)
 			  when_ms == UINT64_MAX ? DBL_MAX : (double)when_ms);
 }
 
+void routing_request_by(struct plugin *plugin, uint64_t when_ms)
+{
+	if (plugin->alarm)
+		alarm_advance(plugin->alarm, (double)when_ms);
+}
+
 /* Finds the switches that are excluded from the tables. */
 static void judge_switches(struct plugin *plugin)
 {

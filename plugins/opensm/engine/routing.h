@@ -53,4 +53,7 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 /* Requests a routing run at this clock_ms; UINT64_MAX: none. */
 void routing_request_at(struct plugin *plugin, uint64_t when_ms);
 
+/* Requests one at this clock_ms, unless one is requested for an earlier time. */
+void routing_request_by(struct plugin *plugin, uint64_t when_ms);
+
 #endif

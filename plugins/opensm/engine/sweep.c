@@ -95,7 +95,7 @@ static void merge_known(struct plugin *plugin)
 	if (!merge_failed(plugin))
 		return;
 	log_changes(plugin);
-	sweep_publish(plugin);
+	sweep_publish(plugin, NULL);
 }
 
 /* A discovery's results are used for the routing that follows it, and no longer. */
@@ -824,7 +824,7 @@ int sweep_build_tables(struct plugin *plugin)
 			 ": cannot route this fabric: %s", err.text);
 		if (plugin->state) {
 			state_note_declined(plugin->state, &err);
-			sweep_publish(plugin);
+			sweep_publish(plugin, &(struct unset){.known = true});
 		}
 		return -1;
 	}
@@ -955,7 +955,7 @@ static bool find_missing(const struct view *view, struct pm_missing *missing)
 	       !pm_missing_find(view->plan->topology, view->discovered, missing, NULL);
 }
 
-void sweep_publish(struct plugin *plugin)
+void sweep_publish(struct plugin *plugin, const struct unset *unset)
 {
 	struct pm_missing missing = {0};
 	bool missing_known = find_missing(&plugin->view, &missing);
@@ -977,6 +977,7 @@ void sweep_publish(struct plugin *plugin)
 		.degraded = degraded,
 		.num_degraded = num_degraded,
 		.missing = missing_known ? &missing : NULL,
+		.unset = unset,
 	};
 
 	operator_files_drains_error(plugin->operator_files, &unread);
@@ -1060,7 +1061,26 @@ static void run_shadow(struct plugin *plugin)
 	if (plugin->state)
 		state_note_shadow(plugin->state, &done);
 	note_engine(plugin);
-	sweep_publish(plugin);
+	sweep_publish(plugin, NULL);
+}
+
+/*
+ * Finds the switches without the tables of the run that has ended. If the repairer has
+ * blocks of it to send, it finds them afterwards. Those that are left are tried again
+ * later: OpenSM itself does so only for blocks without any answer.
+ */
+static void find_unset(struct plugin *plugin, struct unset *unset)
+{
+	bool ours = plugin->run.ours && plugin->view.current && plugin->smps;
+
+	*unset = (struct unset){.known = !ours};
+	if (ours && !plugin->run.written.withheld)
+		unset_find(plugin->osm, plugin->smps, &plugin->view, unset);
+	if (plugin->repairer && repairer_has_failed(plugin->repairer))
+		unset->known = unset->settled = false; /* it has sent other tables */
+	atomic_store(&plugin->unset, !unset->settled);
+	if (ours && !unset->settled)
+		routing_request_by(plugin, (uint64_t)clock_ms() + REPAIRER_REST_MS);
 }
 
 /*
@@ -1088,10 +1108,12 @@ static void put_fabric(struct plugin *plugin)
 void sweep_routed(struct plugin *plugin, bool reroute)
 {
 	bool steps_failed = plugin->run.ours && plugin->steps_failed;
+	struct unset unset;
 
 	if (!plugin->config.shadow) {
 		offer_view(plugin);
 		groups_route(plugin); /* before anything but repairs changes tables */
+		find_unset(plugin, &unset); /* likewise */
 	}
 	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	put_fabric(plugin);
@@ -1110,7 +1132,8 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	if (plugin->honor_guid2lid >= 0)
 		plugin->osm->subn.opt.honor_guid2lid_file = plugin->honor_guid2lid;
 	plugin->honor_guid2lid = -1;
-	sweep_publish(plugin);
+	sweep_publish(plugin, &unset);
+	free(unset.list);
 	if (has_discovered_failure(plugin) || steps_failed)
 		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when it ends */
 	operator_files_routed(plugin->operator_files, &plugin->roles);
@@ -1161,7 +1184,7 @@ static void open_store(struct plugin *plugin)
 	if (first || wants_plans(plugin))
 		store_poll(plugin->store);
 	if (first)
-		sweep_publish(plugin);
+		sweep_publish(plugin, NULL);
 }
 
 void sweep_start(struct plugin *plugin)

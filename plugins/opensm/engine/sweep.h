@@ -51,7 +51,7 @@ void sweep_routed(struct plugin *plugin, bool reroute); /* without a discovery *
 /* SUBNET_UP. */
 void sweep_ended(struct plugin *plugin);
 
-/* Publishes the present state. */
-void sweep_publish(struct plugin *plugin);
+/* Publishes the present state; without `unset` drains stay as last published. */
+void sweep_publish(struct plugin *plugin, const struct unset *unset);
 
 #endif

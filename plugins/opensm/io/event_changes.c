@@ -72,6 +72,29 @@ static void name_drain(const json_t *drain, char *name, size_t size)
 		 reason ? ": " : "", reason ? reason : "");
 }
 
+/* `leaf5 does not answer LFT Sets (2 blocks)` */
+static void name_unset(const json_t *sw, char *name, size_t size)
+{
+	json_int_t blocks = number_of(sw, "blocks");
+	char what[NAME];
+
+	name_drained(sw, what, sizeof(what));
+	snprintf(name, size, "%s %s (%" JSON_INTEGER_FORMAT " block%s)", what,
+		 json_is_true(json_object_get(sw, "different"))
+			 ? "acknowledges LFT Sets with other content"
+			 : "does not answer LFT Sets",
+		 blocks, blocks == 1 ? "" : "s");
+}
+
+/* `leaf5 has its table again` */
+static void name_set(const json_t *sw, char *name, size_t size)
+{
+	char what[NAME];
+
+	name_drained(sw, what, sizeof(what));
+	snprintf(name, size, "%s has its table again", what);
+}
+
 /* `leaf5[20]-s1-line0[6] (1xQDR)` */
 static void name_degraded(const json_t *link, char *name, size_t size)
 {
@@ -98,6 +121,12 @@ static bool is_held(const json_t *flap)
 	       is_text(flap, "state", "down");
 }
 
+/* Whether all switches have acknowledged tables with this drain, at some time. */
+static bool is_followed(const json_t *drain)
+{
+	return json_is_true(json_object_get(drain, "followed"));
+}
+
 static bool has_acknowledgement(const json_t *part)
 {
 	return json_is_true(json_object_get(part, "acknowledged"));
@@ -117,8 +146,9 @@ static const struct list {
 	 name_missing},
 	{"missing", "parts", has_acknowledgement, EVENT_NOTICE, "acknowledged", NULL,
 	 name_missing, NULL},
-	{"drained", "list", is_any, EVENT_NOTICE, "drained", "undrained", name_drain,
+	{"drained", "list", is_followed, EVENT_NOTICE, "drained", "undrained", name_drain,
 	 name_drained},
+	{"unset", "list", is_any, EVENT_WARNING, "unset", "set", name_unset, name_set},
 	{NULL, "flapping", is_held, EVENT_WARNING, "held", "released", name_end,
 	 name_end},
 	{"degraded_links", "list", is_any, EVENT_WARNING, "degraded", "restored",
@@ -282,6 +312,7 @@ static void note_engine(struct events *events, const json_t *before, const json_
 static void note_balance(struct events *events, const json_t *before, const json_t *now)
 {
 	const json_t *balance = json_object_get(now, "balance");
+	json_int_t left = number_of(balance, "blocks_off");
 	bool old = json_is_true(
 		json_object_get(json_object_get(before, "balance"), "rebalancing"));
 	bool new = json_is_true(json_object_get(balance, "rebalancing"));
@@ -290,7 +321,12 @@ static void note_balance(struct events *events, const json_t *before, const json
 		events_note(events, EVENT_INFO, "balance",
 			    "rebalancing: %" JSON_INTEGER_FORMAT
 			    " LFT blocks are not the plan's",
-			    number_of(balance, "blocks_off"));
+			    left);
+	else if (old && !new &&left)
+		events_note(events, EVENT_WARNING, "balance",
+			    "ended early: %" JSON_INTEGER_FORMAT
+			    " LFT block%s not the plan's",
+			    left, left == 1 ? " is" : "s are");
 	else if (old && !new)
 		events_note(events, EVENT_INFO, "balance", "rebalanced");
 }

@@ -258,6 +258,8 @@ static const struct metric {
 	{"hosts_missing", "Hosts likewise", "missing", "hosts"},
 	{"missing_acknowledged", "Missing parts that are acknowledged", "missing",
 	 "acknowledged"},
+	{"switches_unset", "Switches that have not acknowledged the tables in force",
+	 "unset", "count"},
 	{"degraded_links", "Links between switches that run below their neighbours'",
 	 "degraded_links", "count"},
 	{"ports_with_errors",
@@ -692,28 +694,87 @@ static json_t *make_damping(const struct view *view)
 	return list;
 }
 
-static json_t *make_drain(const struct pm_drain *d)
+/* The drain of this switch or link in the document before, or NULL. */
+static const json_t *find_drain(const struct state *state, const json_t *guid,
+				unsigned int num)
+{
+	const json_t *list = find_member(state->latest, "drained", "list"), *drain;
+	size_t i;
+
+	json_array_foreach(list, i, drain) {
+		if (json_equal(json_object_get(drain, "guid"), guid) &&
+		    json_integer_value(json_object_get(drain, "port")) == num)
+			return drain;
+	}
+	return NULL;
+}
+
+/* It is not out before all switches have acknowledged their tables. */
+static json_t *make_drain(const struct state *state, const struct pm_drain *d,
+			  bool settled)
 {
 	json_t *since = d->since ? json_integer((json_int_t)d->since) : json_null();
-	json_t *drain = json_pack(
-		"{s:o, s:o, s:i, s:s, s:I, s:o, s:o, s:o}", "guid", pm_json_guid(d->guid),
-		"name", pm_json_text(d->name), "port", (int)d->num, "state",
-		pm_drain_state_name(d->state), "needed", (json_int_t)d->needed, "since",
-		since, "by", pm_json_text(d->by), "reason", pm_json_text(d->reason));
+	json_t *guid = pm_json_guid(d->guid);
+	const json_t *before = find_drain(state, guid, d->num);
+	bool followed = settled || json_is_true(json_object_get(before, "followed"));
+	const char *word = d->state == PM_DRAIN_OUT && !settled
+				   ? "pending"
+				   : pm_drain_state_name(d->state);
+	json_t *drain = json_pack("{s:o, s:o, s:i, s:s, s:b, s:I, s:o, s:o, s:o}", "guid",
+				  guid, "name", pm_json_text(d->name), "port",
+				  (int)d->num, "state", word, "followed", followed,
+				  "needed", (json_int_t)d->needed, "since", since, "by",
+				  pm_json_text(d->by), "reason", pm_json_text(d->reason));
 
 	return pm_json_label(drain, d->name, d->label);
 }
 
+/* A copy of a member of the document before; NULL: there is none. */
+static json_t *keep_member(const struct state *state, const char *name)
+{
+	return json_deep_copy(json_object_get(state->latest, name));
+}
+
 /* Describes the drains that the tables in use were made for. */
-static json_t *make_drains(const struct state_facts *facts)
+static json_t *make_drains(const struct state *state, const struct state_facts *facts)
 {
 	const struct pm_drains *drains = &facts->view->drains;
-	json_t *list = json_array();
+	bool settled = facts->unset && facts->unset->settled;
+	json_t *list, *kept = facts->unset ? NULL : keep_member(state, "drained");
 
+	if (kept) {
+		json_object_set_new(kept, "error", pm_json_filled(facts->drains_unread));
+		return kept;
+	}
+	list = json_array();
 	for (uint32_t i = 0; i < drains->num; i++)
-		list = pm_json_append(list, make_drain(&drains->list[i]));
-	return json_pack("{s:o, s:o}", "list", list, "error",
+		list = pm_json_append(list, make_drain(state, &drains->list[i], settled));
+	return json_pack("{s:o, s:b, s:o}", "list", list, "settled", settled, "error",
 			 pm_json_filled(facts->drains_unread));
+}
+
+/* Describes the switches without their tables; null: they were never known. */
+static json_t *make_unset(const struct state *state, const struct state_facts *facts)
+{
+	const struct unset *unset = facts->unset;
+	const struct pm_fabric *topology;
+	json_t *list, *sw;
+
+	if (!unset || !unset->known || !facts->view->plan) {
+		list = keep_member(state, "unset");
+		return list ? list : json_null();
+	}
+	topology = facts->view->plan->topology;
+	list = json_array();
+	for (uint32_t i = 0; i < unset->num; i++) {
+		const struct unset_switch *found = &unset->list[i];
+
+		sw = pm_json_end(topology, topology->nodes[found->node].guid, 0);
+		json_object_set_new(sw, "blocks", json_integer(found->blocks));
+		json_object_set_new(sw, "different", json_boolean(found->different));
+		list = pm_json_append(list, sw);
+	}
+	return json_pack("{s:I, s:o}", "count", (json_int_t)unset->num, "list", list);
 }
 
 static struct pm_damping_end end_of(const struct pm_fabric *topology, uint32_t port)
@@ -892,7 +953,8 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"degraded_links", make_degraded(facts)},
 		{"port_errors", json_null()},
 		{"missing", make_missing(facts)},
-		{"drained", make_drains(facts)},
+		{"drained", make_drains(state, facts)},
+		{"unset", make_unset(state, facts)},
 		{"unreachable", make_unreachable(facts)},
 		{"reachable", make_reachable(facts)},
 		{"bad_switches", pm_json_filled(facts->unfit)},
@@ -948,24 +1010,28 @@ static void renew(struct state *state, json_t *news)
 }
 
 static json_t *make_news(const struct state *state, const struct view *view,
-			 const char *drains_unread)
+			 const char *drains_unread, const struct unset *unset)
 {
-	const struct state_facts facts = {.view = view, .drains_unread = drains_unread};
+	const struct state_facts facts = {
+		.view = view, .drains_unread = drains_unread, .unset = unset};
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
-			 make_repair(&state->last), "move", make_transition(&state->last),
-			 "since_start", pm_json_rows(total_rows, &state->totals),
-			 "flapping", make_damping(view), "drained", make_drains(&facts),
-			 "unreachable", "pairs", (json_int_t)view->unreachable.count,
-			 "reachable", "connected", (json_int_t)view->reachable.connected,
-			 "pairs", (json_int_t)view->reachable.pairs);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}",
+			 "repair", make_repair(&state->last), "move",
+			 make_transition(&state->last), "since_start",
+			 pm_json_rows(total_rows, &state->totals), "flapping",
+			 make_damping(view), "drained", make_drains(state, &facts),
+			 "unset", make_unset(state, &facts), "unreachable", "pairs",
+			 (json_int_t)view->unreachable.count, "reachable", "connected",
+			 (json_int_t)view->reachable.connected, "pairs",
+			 (json_int_t)view->reachable.pairs);
 }
 
-void state_renew(struct state *state, const struct view *view, const char *drains_unread)
+void state_renew(struct state *state, const struct view *view, const char *drains_unread,
+		 const struct unset *unset)
 {
 	pthread_mutex_lock(&state->mutex);
 	if (state->latest)
-		renew(state, make_news(state, view, drains_unread));
+		renew(state, make_news(state, view, drains_unread, unset));
 	pthread_mutex_unlock(&state->mutex);
 	worker_poke(state->writer);
 }
@@ -1006,7 +1072,8 @@ void state_note_run(struct state *state, const struct state_run *run)
 	state->totals.loops += run->loops;
 	state->totals.milliseconds += run->milliseconds;
 	pthread_mutex_unlock(&state->mutex);
-	if (written->sent || strcmp(run->change, NO_CHANGE) != 0)
+	/* That a switch does not answer is an event of its own, and not each try. */
+	if (run->acked || strcmp(run->change, NO_CHANGE) != 0)
 		events_note(state->events,
 			    run->acked < written->sent ? EVENT_WARNING : EVENT_INFO,
 			    "run", "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64,

@@ -23,6 +23,7 @@
 #include "store.h"
 #include "osm/lft_records.h"
 #include "osm/other_engine.h"
+#include "osm/unset.h"
 #include "engine/view.h"
 
 #include <portmajor/plan/missing.h>
@@ -66,6 +67,8 @@ struct state_facts {
 	const struct pm_degraded_link *degraded; /* view->plan->topology */
 	uint32_t num_degraded;
 	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
+	/* Of the view, with which drains are published; NULL: both stay as they were. */
+	const struct unset *unset;
 };
 
 /*
@@ -145,7 +148,8 @@ void state_publish(struct state *state, const struct state_facts *facts);
  * view's links; the rest stays as last published. Does nothing before the first
  * state_publish.
  */
-void state_renew(struct state *state, const struct view *view, const char *drains_unread);
+void state_renew(struct state *state, const struct view *view, const char *drains_unread,
+		 const struct unset *unset);
 
 /* The same only for the error of portmajor.drained, or "". */
 void state_renew_unread(struct state *state, const char *drains_unread);

@@ -7,6 +7,7 @@
 #include "failure_options.h"
 #include "outfile.h"
 #include "text.h"
+#include "unset_output.h"
 
 #include <portmajor/files/plan_file.h>
 #include <portmajor/files/drain_file.h>
@@ -416,24 +417,46 @@ static json_t *read_running(void)
 	return states;
 }
 
-/* Reads the drains that running OpenSMs follow; false if unknown, or not the same. */
-static bool read_followed(json_t **list)
+/* What running OpenSMs follow. */
+struct followed {
+	json_t *list; /* drains, or NULL */
+	char *cause;  /* why tables are not all set, as far as is known, or NULL */
+};
+
+static void free_followed(struct followed *followed)
+{
+	json_decref(followed->list);
+	free(followed->cause);
+	*followed = (struct followed){NULL, NULL};
+}
+
+/*
+ * Reads the drains that running OpenSMs follow; false if unknown, or not the same, or if
+ * some switch has not acknowledged its table. A standby sets no tables.
+ */
+static bool read_followed(struct followed *followed)
 {
 	json_t *states = read_running(), *state;
 	bool same = true;
 	size_t i;
 
-	*list = NULL;
 	json_array_foreach(states, i, state) {
-		json_t *its = json_object_get(json_object_get(state, "drained"), "list");
+		const json_t *drained = json_object_get(state, "drained");
+		json_t *its = json_object_get(drained, "list");
 
-		if (!*list)
-			*list = json_incref(its);
+		if (!strcmp(cli_json_text(state, "sm_state"), "standby"))
+			continue;
+		if (!followed->list)
+			followed->list = json_incref(its);
 		else
-			same = same && merge_drained(*list, its);
+			same = same && merge_drained(followed->list, its);
+		same = same && !json_is_false(json_object_get(drained, "settled"));
+		if (!followed->cause)
+			followed->cause =
+				cli_unset_cause(json_object_get(state, "unset"));
 	}
 	json_decref(states);
-	return same && json_is_array(*list);
+	return same && json_is_array(followed->list);
 }
 
 /* The state of a drain: the plugin's word, or "pending". */
@@ -466,14 +489,15 @@ static bool is_followed(const json_t *list, const struct pm_drains *drains)
 }
 
 /* Reads states until all drains are followed, or the time is over. */
-static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s, json_t **list)
+static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s,
+			  struct followed *followed)
 {
 	for (uint64_t looks = wait_s * UINT64_C(1000000) / POLL_US;; looks--) {
-		if (read_followed(list) && is_followed(*list, drains))
+		if (read_followed(followed) && is_followed(followed->list, drains))
 			return true;
 		if (!looks)
 			return false;
-		json_decref(*list);
+		free_followed(followed);
 		usleep(POLL_US);
 	}
 }
@@ -492,23 +516,27 @@ static json_t *describe_drain(const struct pm_drain *d, const char *state)
 	return thing;
 }
 
-static json_t *describe_drained(const struct pm_drains *drains, const json_t *list,
-				bool followed, const struct outcome *outcome)
+static json_t *describe_drained(const struct pm_drains *drains,
+				const struct followed *found, bool followed,
+				const struct outcome *outcome)
 {
 	json_t *object = cli_json_new("drain", 1), *things = json_array();
 
 	for (uint32_t i = 0; i < drains->num; i++)
-		json_array_append_new(things,
-				      describe_drain(&drains->list[i],
-						     find_state(list, &drains->list[i])));
+		json_array_append_new(
+			things,
+			describe_drain(&drains->list[i],
+				       find_state(found->list, &drains->list[i])));
 	json_object_set_new(object, "followed", json_boolean(followed));
+	json_object_set_new(object, "cause", pm_json_text(found->cause));
 	json_object_set_new(object, "drained", things);
 	json_object_set_new(object, "effect",
 			    outcome->effect ? json_incref(outcome->effect) : json_null());
 	return object;
 }
 
-static void print_thing(const json_t *thing, const char *state)
+/* cause: why it is pending, or NULL */
+static void print_thing(const json_t *thing, const char *state, const char *cause)
 {
 	const char *label = cli_json_label(thing);
 
@@ -524,6 +552,11 @@ static void print_thing(const json_t *thing, const char *state)
 		cli_text_print(thing, " by {by}");
 	if (json_is_string(json_object_get(thing, "reason")))
 		cli_text_print(thing, ": {reason}");
+	if (cause) {
+		fputs(" (", stdout);
+		cli_text_put(cause);
+		putchar(')');
+	}
 	putchar('\n');
 }
 
@@ -531,7 +564,8 @@ static void print_thing(const json_t *thing, const char *state)
 static int show_trial(const struct pm_drains *drains, const struct request *request,
 		      const struct outcome *outcome)
 {
-	json_t *object = describe_drained(drains, NULL, false, outcome);
+	const struct followed none = {NULL, NULL};
+	json_t *object = describe_drained(drains, &none, false, outcome);
 	const json_t *things = json_object_get(object, "drained");
 	int status = EXIT_FINE;
 
@@ -540,7 +574,7 @@ static int show_trial(const struct pm_drains *drains, const struct request *requ
 	} else {
 		for (uint32_t i = outcome->first; i < drains->num; i++)
 			if (!request->output.quiet)
-				print_thing(json_array_get(things, i), "would");
+				print_thing(json_array_get(things, i), "would", NULL);
 		if (outcome->text && !request->output.quiet) {
 			cli_text_put(outcome->text);
 			puts(outcome->harsh
@@ -552,33 +586,64 @@ static int show_trial(const struct pm_drains *drains, const struct request *requ
 	return status ? status : outcome->harsh ? EXIT_FINDINGS : EXIT_FINE;
 }
 
+/* Prints the drained parts, and the cause once if none of them is pending. */
+static void print_drained(const json_t *things, const char *cause)
+{
+	const json_t *thing;
+	bool named = false;
+	size_t i;
+
+	json_array_foreach(things, i, thing) {
+		const char *state = cli_json_text(thing, "state");
+		bool pending = !strcmp(state, "pending");
+
+		print_thing(thing, state, pending ? cause : NULL);
+		named = named || pending;
+	}
+	if (!cause || named)
+		return;
+	printf("%-9s", "pending");
+	cli_text_put(cause);
+	putchar('\n');
+}
+
+/* Whether each of these drains is out of hosts' paths. */
+static bool are_out(const json_t *things)
+{
+	const json_t *thing;
+	size_t i;
+
+	json_array_foreach(things, i, thing) {
+		if (strcmp(cli_json_text(thing, "state"),
+			   pm_drain_state_name(PM_DRAIN_OUT)) != 0)
+			return false;
+	}
+	return true;
+}
+
 /*
- * Prints the drained parts; returns EXIT_FINDINGS if not all are out, or an exit status.
+ * Prints the drained parts; returns EXIT_FINDINGS if not all are out, or some switch has
+ * not acknowledged its table; or an exit status.
  */
 static int show_drained(const struct pm_drains *drains, const struct request *request,
 			const struct outcome *outcome)
 {
-	json_t *list = NULL, *object;
-	const json_t *thing;
-	bool followed = wait_followed(drains, request->wait_s, &list);
-	bool out = followed || (!drains->num && !request->wait_s);
+	struct followed found = {NULL, NULL};
+	bool followed = wait_followed(drains, request->wait_s, &found);
+	bool done = followed || (!drains->num && !request->wait_s && !found.cause);
+	json_t *object = describe_drained(drains, &found, followed, outcome);
+	const json_t *things = json_object_get(object, "drained");
 	int status = EXIT_FINE;
-	size_t i;
 
-	object = describe_drained(drains, list, followed, outcome);
-	json_array_foreach(json_object_get(object, "drained"), i, thing) {
-		const char *state = cli_json_text(thing, "state");
-
-		out = out && !strcmp(state, pm_drain_state_name(PM_DRAIN_OUT));
-		if (!request->output.json && !request->output.quiet)
-			print_thing(thing, state);
-	}
+	done = done && are_out(things);
+	if (!request->output.json && !request->output.quiet)
+		print_drained(things, found.cause);
 	if (request->output.json)
 		status = cli_json_print(object);
 	else
 		json_decref(object);
-	json_decref(list);
-	return status ? status : out ? EXIT_FINE : EXIT_FINDINGS;
+	free_followed(&found);
+	return status ? status : done ? EXIT_FINE : EXIT_FINDINGS;
 }
 
 /* ---- The commands ---- */

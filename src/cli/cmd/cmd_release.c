@@ -60,6 +60,7 @@ static const struct settle_kind kind = {
 	.listed = "held",
 	.unknown = "no link on hold (`portmajor release` lists these)",
 	.by_switch = true,
+	.by_tables = true,
 	.list = list_damped,
 	.is_listed = is_held,
 	.print_request = print_links,

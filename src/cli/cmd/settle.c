@@ -5,6 +5,11 @@
 #include "ends.h"
 #include "json.h"
 #include "masters.h"
+#include "text.h"
+#include "unset_output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 struct settle {
 	const struct settle_kind *kind;
@@ -85,12 +90,40 @@ static int leave_requests(const struct settle *settle, const struct cli_masters 
 	return status;
 }
 
+/* Whether a request has tables changed. */
+static bool changes_tables(const struct settle *settle)
+{
+	return settle->kind->by_tables &&
+	       (*settle->request->operands || settle->request->all);
+}
+
+/* Whether some switch has not acknowledged its table. */
+static bool is_unset(const json_t *root)
+{
+	return json_is_false(
+		json_object_get(json_object_get(root, "drained"), "settled"));
+}
+
+/* Says why it is not done, where that is known. */
+static void print_cause(const struct cli_master *master)
+{
+	char *cause = cli_unset_cause(json_object_get(master->root, "unset"));
+
+	if (!cause)
+		return;
+	printf("%-9s", "pending");
+	cli_text_put(cause);
+	putchar('\n');
+	free(cause);
+}
+
 /* Whether all parts that are meant, or without operands all parts, are settled. */
 static bool is_done(const struct cli_master *master, const void *arg)
 {
 	const struct settle *settle = arg;
 	json_t *list = list_matters(settle, master->root), *matter;
-	bool every = !*settle->request->operands, done = true;
+	bool every = !*settle->request->operands;
+	bool done = !changes_tables(settle) || !is_unset(master->root);
 	size_t i;
 
 	json_array_foreach(list, i, matter)
@@ -117,6 +150,9 @@ static int show_matters(const struct settle *settle, const struct cli_masters *m
 	if (!output->json && !output->quiet)
 		json_array_foreach(all, i, matter)
 			settle->kind->print(matter);
+	for (i = 0; i < masters->num && !output->json && !output->quiet; i++)
+		if (changes_tables(settle))
+			print_cause(&masters->list[i]);
 	json_object_set_new(object, "done", json_boolean(done));
 	json_object_set_new(object, settle->kind->listed, all);
 	if (output->json)

@@ -24,6 +24,7 @@ struct settle_kind {
 		unknown; /* in a message on an operand: it is .., such as "not missing" */
 	bool shadow;	 /* also for an OpenSM in shadow mode */
 	bool by_switch;	 /* a switch as operand names its links */
+	bool by_tables;	 /* done when all switches have acknowledged their tables, too */
 	json_t *(*list)(const json_t *root);	 /* borrowed; the argument of is_listed */
 	bool (*is_listed)(const json_t *matter); /* NULL: all are */
 	bool (*is_settled)(const json_t *matter); /* for listed ones; NULL: none is */

@@ -47,8 +47,6 @@ static const struct pm_json_row reachable_rows[] = {
 };
 
 static const struct pm_json_row run_rows[] = {
-	{"sent", MEMBER(run.sent)},
-	{"acked", MEMBER(run.acked)},
 	{"stale_entries", MEMBER(run.stale_entries)},
 	{0},
 };

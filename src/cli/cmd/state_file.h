@@ -35,7 +35,7 @@ struct state_file {
 			pairs; /* pairs of hosts that links connect, and that tables do */
 	} reachable;
 	struct {
-		uint64_t sent, acked, stale_entries;
+		uint64_t stale_entries;
 	} run;
 	struct {
 		uint64_t members_left_out;

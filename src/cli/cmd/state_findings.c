@@ -9,6 +9,7 @@
 #include "missing_output.h"
 #include "output.h"
 #include "text.h"
+#include "unset_output.h"
 
 #include <portmajor/base/escape.h>
 
@@ -320,7 +321,7 @@ static void judge_multicast(const struct status *status, struct findings *findin
 /* Judges the fabric as of the last run: a standby knows nothing newer. */
 static void judge_fabric(const struct status *status, struct findings *findings)
 {
-	uint64_t sent = status->state.run.sent, acked = status->state.run.acked;
+	char *unset = cli_unset_finding(state_file_member(&status->state, "unset"));
 
 	if (status->state.bad_switches)
 		add_finding(findings, "switches", "bad switches: %s",
@@ -331,11 +332,9 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 	judge_links(status, findings);
 	judge_port_errors(status, findings);
 	judge_multicast(status, findings);
-	if (acked < sent)
-		add_finding(findings, "blocks",
-			    "%" PRIu64 " of %" PRIu64
-			    " LFT blocks of the last run were not acknowledged",
-			    sent - acked, sent);
+	if (unset)
+		add_finding(findings, "blocks", "%s", unset);
+	free(unset);
 }
 
 /*

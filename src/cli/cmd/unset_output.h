@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sentences on switches without the tables in force: `unset` of the plugin's state. */
+#ifndef PORTMAJOR_CLI_UNSET_OUTPUT_H
+#define PORTMAJOR_CLI_UNSET_OUTPUT_H
+
+#include <jansson.h>
+
+/*
+ * `leaf25 does not answer LFT Sets (2 blocks)`, of the first few; NULL: there are none,
+ * or none is known. The caller frees it.
+ */
+char *cli_unset_finding(const json_t *unset);
+
+/* `leaf25 has not acknowledged its table`: why something is not done. Likewise. */
+char *cli_unset_cause(const json_t *unset);
+
+#endif
