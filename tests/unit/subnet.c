@@ -712,11 +712,12 @@ bool subnet_is_locked(void)
 
 static void report_trap(uint32_t node)
 {
+	unsigned int port = node < fake.fabric->num_switches ? 0 : 1;
 	ib_mad_notice_attr_t notice = {.generic_type = 0x80};
 
 	notice.g_or_v.generic.trap_num = CL_HTON16(SM_LINK_STATE_CHANGED_TRAP);
 	notice.data_details.ntc_128.sw_lid =
-		fake.nodes[node]->physp_table[0].port_info.base_lid;
+		fake.nodes[node]->physp_table[port].port_info.base_lid;
 	osm_event_plugin.report(fake.plugin, OSM_EVENT_ID_TRAP, &notice);
 }
 
@@ -748,8 +749,11 @@ static uint32_t switch_named(const char *name)
 
 void subnet_send_traps(const char *name, uint32_t times)
 {
+	uint32_t node = pm_fabric_find_name(fake.fabric, name);
+
+	assert_true(node != PM_NONE);
 	for (uint32_t i = 0; i < times; i++)
-		report_trap(switch_named(name));
+		report_trap(node);
 }
 
 void subnet_on_block(void (*call)(void))

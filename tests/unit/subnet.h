@@ -98,7 +98,7 @@ void subnet_on_discovered(void (*call)(void));
 /* Calls this once, before the next question for a port is answered, or not. */
 void subnet_on_question(void (*call)(void));
 
-/* A switch sends so many traps that tell of nothing. */
+/* A switch or a host sends so many traps, with its LID, that tell of nothing. */
 void subnet_send_traps(const char *name, uint32_t times);
 
 /* How often the log has a text, since subnet_begin. */

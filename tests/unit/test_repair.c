@@ -578,6 +578,34 @@ static void test_many_traps_left(void **state)
 }
 
 /*
+ * A host sends traps all the time: more than are remembered before a cable fails, and one
+ * in each wait and after each block. The repair waits and sends as if there were none.
+ */
+static void send_trap_of_host(void)
+{
+	subnet_send_traps(host, 1);
+	traps_to_come--;
+}
+
+static void test_host_sends_traps(void **state)
+{
+	subnet_begin_routed(fabric);
+	find_sender();
+	subnet_send_traps(host, REMEMBERED + 1);
+	traps_to_come = 100;
+	subnet_on_wait(send_trap_of_host);
+	subnet_on_block(send_trap_of_host);
+	fail_link();
+	assert_true(traps_to_come < 100);
+	assert_int_equal(subnet_logged("repair 1: failed: 1 cable (l0-0[1]-m0-0[1])"), 1);
+	assert_int_equal(subnet_logged("; traps 2, "), 1);
+	assert_int_equal(subnet_logged("; 8.0 ms from the first trap"), 1);
+	assert_int_equal(subnet_logged(FORGOTTEN), 0);
+	assert_int_equal(subnet_unreachable(), 0);
+	end();
+}
+
+/*
  * A top switch that does not answer, and then is gone: nobody knows what it holds, and
  * nobody has to wait for it.
  */
@@ -683,6 +711,7 @@ int main(void)
 		cmocka_unit_test(test_steps_not_answered),
 		cmocka_unit_test(test_many_traps),
 		cmocka_unit_test(test_many_traps_left),
+		cmocka_unit_test(test_host_sends_traps),
 		cmocka_unit_test(test_dead_holds_nobody_up),
 	};
 

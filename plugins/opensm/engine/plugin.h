@@ -95,6 +95,8 @@
  *   smp: slots' disowned        sweeper               dispatcher            smps'
  *   repair: lids, num_lids,     the trap handler,     sender, sweeper       repair's
  *     first_trap .. dropped     sender, sweeper
+ *   repair: has_plan,           sweeper               the trap handler      repair's
+ *     is_switch
  *   repair: taken .. number     sender                sender                none
  *   repairer: settings ..       sweeper, sender       sweeper, sender       repairer's
  *     balanced, retry_ms,

@@ -36,6 +36,8 @@ struct repair {
 	double first_trap, last_trap; /* of these; clock_ms */
 	double left;	  /* first trap of what the last repair left; 0: nothing */
 	uint64_t dropped; /* traps without room, since repair_take_overflow */
+	bool has_plan;
+	bool is_switch[PM_MAX_LID + 1]; /* [LID] of a switch of the plan */
 
 	/* of the repairing thread: */
 	uint16_t *taken;    /* traps in the present repair, as far as there is room */
@@ -107,22 +109,50 @@ void repair_stop(struct repair *repair)
 	free(repair);
 }
 
-void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
+/* Whether a LID is port 0's of a switch of the plan. */
+static bool is_of_switch(const struct pm_plan *plan, uint32_t lid)
 {
-	if (!ib_notice_is_generic(notice) ||
-	    notice->g_or_v.generic.trap_num != CL_HTON16(SM_LINK_STATE_CHANGED_TRAP))
-		return;
+	uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
+
+	return place != PM_NONE && plan->topology->ports[place].num == 0;
+}
+
+void repair_set_plan(struct repair *repair, const struct pm_plan *plan)
+{
 	pthread_mutex_lock(&repair->signal.lock);
+	repair->has_plan = plan != NULL;
+	for (uint32_t lid = 0; plan && lid <= PM_MAX_LID; lid++)
+		repair->is_switch[lid] = is_of_switch(plan, lid);
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+/* Called with the signal's lock held. */
+static void note_lid(struct repair *repair, uint16_t lid)
+{
 	repair->last_trap = clock_ms();
 	if (!repair->num_lids)
 		repair->first_trap = repair->last_trap;
 	if (repair->num_lids < REPORTS)
-		repair->lids[repair->num_lids++] =
-			cl_ntoh16(notice->data_details.ntc_128.sw_lid);
+		repair->lids[repair->num_lids++] = lid;
 	else
 		repair->dropped++;
 	pthread_cond_signal(&repair->signal.changed);
+}
+
+bool repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
+{
+	uint16_t lid = cl_ntoh16(notice->data_details.ntc_128.sw_lid);
+	bool counts;
+
+	if (!ib_notice_is_generic(notice) ||
+	    notice->g_or_v.generic.trap_num != CL_HTON16(SM_LINK_STATE_CHANGED_TRAP))
+		return false;
+	pthread_mutex_lock(&repair->signal.lock);
+	counts = !repair->has_plan || (lid <= PM_MAX_LID && repair->is_switch[lid]);
+	if (counts)
+		note_lid(repair, lid);
 	pthread_mutex_unlock(&repair->signal.lock);
+	return counts;
 }
 
 uint32_t repair_count_traps(struct repair *repair)
@@ -231,14 +261,13 @@ static uint32_t take_traps(struct work *work)
 	if (num && !work->traps)
 		work->first_trap = repair->first_trap;
 	for (uint32_t i = 0; i < num; i++) {
-		uint32_t place = repair->lids[i] <= plan->top_lid
-					 ? plan->owner[repair->lids[i]]
-					 : PM_NONE;
+		uint16_t lid = repair->lids[i];
 
-		if (place != PM_NONE && plan->topology->ports[place].num == 0)
-			pm_locate_report(work->locate, plan->topology->ports[place].node);
+		if (is_of_switch(plan, lid))
+			pm_locate_report(work->locate,
+					 plan->topology->ports[plan->owner[lid]].node);
 		if (repair->num_taken < REPORTS)
-			repair->taken[repair->num_taken] = repair->lids[i];
+			repair->taken[repair->num_taken] = lid;
 		repair->num_taken++;
 	}
 	repair->num_lids = 0;

@@ -65,8 +65,17 @@ struct repaired {
 struct repair *repair_start(void);
 void repair_stop(struct repair *repair);
 
-/* OSM_EVENT_ID_TRAP: on any thread, with osm->lock held or not. */
-void repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice);
+/*
+ * From now on only traps of LIDs of this plan's switches count; NULL: those of all LIDs.
+ * So a host that sends traps delays no repair. The plan is not kept. O(number of LIDs).
+ */
+void repair_set_plan(struct repair *repair, const struct pm_plan *plan);
+
+/*
+ * OSM_EVENT_ID_TRAP: on any thread, with osm->lock held or not. Returns whether it is a
+ * trap that counts.
+ */
+bool repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice);
 
 /* The number of traps that no repair has taken. On any thread. */
 uint32_t repair_count_traps(struct repair *repair);

@@ -860,8 +860,8 @@ void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 {
 	if (!repairer_has_traps(r))
 		atomic_store(&r->trap_phase, atomic_load(&r->phase));
-	repair_note_trap(r->config.repair, notice);
-	repairer_wake(r);
+	if (repair_note_trap(r->config.repair, notice))
+		repairer_wake(r);
 }
 
 /* ---- Handing a view over ---- */

@@ -39,6 +39,8 @@ int routing_update_plan(struct plugin *plugin, const struct pm_fabric *fabric, b
 		lft_records_forget(&plugin->lft_records);
 		shadow_forget(&plugin->shadow);
 		plugin->cache.plan = NULL;
+		if (plugin->repair)
+			repair_set_plan(plugin->repair, change.plan);
 	}
 	odd = change.plan && (change.base || !plugin->planning.plan);
 	planning_adopt(&plugin->planning, &change);
@@ -54,6 +56,8 @@ void routing_forget(struct plugin *plugin)
 	lft_records_forget(&plugin->lft_records);
 	plugin->cache.plan = NULL;
 	planning_forget(&plugin->planning);
+	if (plugin->repair)
+		repair_set_plan(plugin->repair, NULL);
 	pm_lid_history_free(plugin->history);
 	plugin->history = NULL;
 	plugin->run.ours = false;
