@@ -298,6 +298,16 @@ target_link_libraries(test_subnet_cache PRIVATE test_tools ${OSMCOMP})
 add_test(NAME unit.subnet_cache COMMAND test_subnet_cache)
 set_tests_properties(unit.subnet_cache PROPERTIES LABELS unit TIMEOUT 900)
 
+add_executable(test_lft_records tests/unit/test_lft_records.c tests/unit/recipe.c
+	plugins/opensm/osm/lft_records.c)
+target_include_directories(test_lft_records PRIVATE plugins/opensm)
+target_include_directories(test_lft_records SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_lft_records PRIVATE -ffunction-sections)
+target_link_options(test_lft_records PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_lft_records PRIVATE test_tools ${OSMCOMP})
+add_test(NAME unit.lft_records COMMAND test_lft_records)
+set_tests_properties(unit.lft_records PROPERTIES LABELS unit TIMEOUT 900)
+
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
 add_executable(test_smp tests/unit/test_smp.c tests/unit/recipe.c plugins/opensm/osm/smp.c
 	plugins/opensm/engine/clock.c)

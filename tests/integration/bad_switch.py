@@ -196,9 +196,9 @@ class Result:
 class Attempt:
     """A fabric with one OpenSM on a wire; `opensm` takes what pmlab.open_sm does."""
 
-    def __init__(self, folder, engine, place, kind):
+    def __init__(self, folder, engine, place=None, kind=None, netlist=None):
         self.folder, self.engine, self.place, self.kind = folder, engine, place, kind
-        self.netlist, self.rules = simlab.Netlist(self._find_netlist()), []
+        self.netlist, self.rules = simlab.Netlist(netlist or self._find_netlist()), []
 
     def _find_netlist(self):
         """ibsim ends when asked for ports that a switch has not. So it has them."""
@@ -244,12 +244,13 @@ class Attempt:
         return self.wait(mark)
 
     def turn_bad(self):
-        self._turn(KINDS[self.kind])
+        self.turn(KINDS[self.kind])
 
     def turn_well(self):
-        self._turn(_ports(16) if self.kind == WIDE else lambda *_: [])
+        self.turn(_ports(16) if self.kind == WIDE else lambda *_: [])
 
-    def _turn(self, rules):
+    def turn(self, rules):
+        """Answers are altered by rules(wire, place), and by no other rules any more."""
         for rule in self.rules:
             rule.off()
         self.rules = rules(self.wire, self.place)

@@ -285,12 +285,24 @@ static void withhold(osm_switch_t *sw, const struct lft_records_withheld *withhe
 	}
 }
 
+/*
+ * OpenSM's tables end with the highest LID that any port has ever reported, which may be
+ * far above the plan. No LID there is in use: LinearFDBTop and the blocks that OpenSM
+ * compares end with the plan.
+ */
+static void end_with_plan(osm_switch_t *sw, const struct pm_plan *plan)
+{
+	if (sw->max_lid_ho > plan->top_lid)
+		sw->max_lid_ho = plan->top_lid;
+}
+
 static void forget_above(osm_switch_t *sw, uint16_t top)
 {
 	size_t from = ((size_t)top + 1) / PM_LFT_BLOCK * PM_LFT_BLOCK;
+	size_t end = ((size_t)sw->max_lid_ho / PM_LFT_BLOCK + 1) * PM_LFT_BLOCK;
 
-	if (from < sw->lft_size)
-		memset(sw->lft + from, 0, sw->lft_size - from);
+	if (from < end)
+		memset(sw->lft + from, 0, end - from);
 }
 
 /* The note of a switch from the last writing, or NULL; the search begins at *at. */
@@ -351,6 +363,8 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 {
 	uint32_t at = 0, low_at = 0;
 
+	FOR_EACH_SWITCH(sw, subn)
+	end_with_plan(sw, plan);
 	*written =
 		(struct lft_records_written){.max_block = lft_records_most_blocks(subn),
 					     .withheld = withheld->num + withheld->all};

@@ -85,11 +85,11 @@ void lft_records_forget(struct lft_records *records);
 /*
  * Writes new_lft of every switch, without the stale entries found for these routes and
  * records. Removes the mark of switches with intact tables, and forgets these. A switch
- * that is not in the plan keeps its table. A table without room for all LIDs gets the
- * blocks and LinearFDBTop that fit. If a switch's LinearFDBTop does not rise as
- * requested, the blocks above it are sent a few times, and then only changed ones, until
- * it rises. Withheld blocks look acknowledged, so OpenSM sends none of them, unless it
- * writes all tables (subn->need_update).
+ * that is not in the plan keeps its table. Blocks and LinearFDBTop end with the plan's
+ * highest LID; a table without room for all LIDs gets those that fit. If a switch's
+ * LinearFDBTop does not rise as requested, the blocks above it are sent a few times, and
+ * then only changed ones, until it rises. Withheld blocks look acknowledged, so OpenSM
+ * sends none of them, unless it writes all tables (subn->need_update).
  */
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which blocks OpenSM sends once tables were written: when LinearFDBTop is another one
+ * than was set, when some port has a LID far above the plan, and when the plan grows.
+ */
+#include "osm/lft_records.h"
+#include "recipe.h"
+#include "unit.h"
+
+#include <portmajor/plan/plan.h>
+
+#define SWITCHES 4
+#define LFT (PM_MAX_LID + 1u)
+#define SMALL 0 /* plans, by LMC: with one block of LIDs, and with BLOCKS */
+#define LARGE 3
+#define BLOCKS 3u
+
+static struct pm_fabric *fabric;
+static struct pm_plan *plans[LARGE + 1];
+static struct pm_routes *routes[LARGE + 1];
+static osm_subn_t subn;
+static osm_switch_t switches[SWITCHES];
+static struct lft_records records;
+
+/* In the place of OpenSM's. */
+struct osm_switch *osm_get_switch_by_guid(const osm_subn_t *of, ib_net64_t guid)
+{
+	fail_msg("looks for a switch by its GUID");
+	return NULL;
+}
+
+static void make_plan(uint8_t lmc)
+{
+	const struct pm_plan_config config = {.order = PM_GROUPED, .lmc = lmc};
+	uint8_t *usable = malloc(fabric->num_ports);
+
+	assert_non_null(usable);
+	memset(usable, 1, fabric->num_ports);
+	assert_int_equal(pm_plan_make(fabric, &config, &plans[lmc], NULL), 0);
+	assert_int_equal(pm_routes_make(plans[lmc], &routes[lmc], NULL), 0);
+	pm_routes_update(routes[lmc], usable, &(struct pm_detours){.sm = PM_NONE});
+	free(usable);
+}
+
+static int set_up(void **state)
+{
+	fabric = recipe_draw("l0/6 l1/6 s0/2 s1/2 l0:1=a0 l0:2=b0 l0:3=c0 l0:4=d0 "
+			     "l1:1=a1 l1:2=b1 l1:3=c1 l1:4=d1 "
+			     "l0:5=s0:1 l0:6=s1:1 l1:5=s0:2 l1:6=s1:2");
+	assert_int_equal(fabric->num_switches, SWITCHES);
+	make_plan(SMALL);
+	make_plan(LARGE);
+	assert_int_equal(pm_plan_blocks(plans[SMALL]), 1);
+	assert_int_equal(pm_plan_blocks(plans[LARGE]), BLOCKS);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	for (int i = 0; i <= LARGE; i++) {
+		pm_routes_free(routes[i]);
+		pm_plan_free(plans[i]);
+	}
+	pm_fabric_free(fabric);
+	return 0;
+}
+
+static int begin(void **state)
+{
+	cl_qmap_init(&subn.sw_guid_tbl);
+	records = (struct lft_records){0};
+	for (uint32_t i = 0; i < SWITCHES; i++) {
+		osm_switch_t *sw = &switches[i];
+
+		*sw = (osm_switch_t){
+			.lft = malloc(LFT), .new_lft = malloc(LFT), .lft_size = LFT};
+		assert_non_null(sw->lft);
+		assert_non_null(sw->new_lft);
+		memset(sw->lft, OSM_NO_PATH, LFT);
+		cl_qmap_insert(&subn.sw_guid_tbl, cl_hton64(fabric->nodes[i].guid),
+			       &sw->map_item);
+	}
+	return 0;
+}
+
+static int end(void **state)
+{
+	for (uint32_t i = 0; i < SWITCHES; i++) {
+		free(switches[i].lft);
+		free(switches[i].new_lft);
+	}
+	lft_records_forget(&records);
+	return 0;
+}
+
+/*
+ * Writes a plan's tables, and has OpenSM send what differs and set LinearFDBTop, where
+ * the highest LID in OpenSM's table is max_lid. The number of blocks sent.
+ */
+static uint64_t write_all(uint8_t lmc, uint16_t max_lid)
+{
+	const struct lft_records_withheld none = {NULL, 0, false};
+	const struct pm_stale stale = {.num = 0};
+	struct lft_records_written written;
+
+	for (uint32_t i = 0; i < SWITCHES; i++)
+		switches[i].max_lid_ho = max_lid;
+	lft_records_write(&records, &subn, plans[lmc], routes[lmc], &stale, &none,
+			  &written);
+	for (uint32_t i = 0; i < SWITCHES; i++) {
+		memcpy(switches[i].lft, switches[i].new_lft, LFT);
+		switches[i].switch_info.lin_top = cl_hton16(switches[i].max_lid_ho);
+	}
+	return written.sent;
+}
+
+static void test_far_above(void **state)
+{
+	static const struct {
+		const char *name;
+		uint16_t above; /* LIDs above the plan */
+	} rows[] = {
+		{"LMC 7", 127},
+		{"a LID of the next block", 64},
+		{"16000", 16000},
+		{"the highest", PM_MAX_LID},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (uint8_t lmc = SMALL; lmc <= LARGE; lmc += LARGE - SMALL) {
+			uint32_t max = plans[lmc]->top_lid + (uint32_t)rows[i].above;
+			uint64_t sent;
+
+			end(NULL);
+			begin(NULL);
+			write_all(lmc, plans[lmc]->top_lid);
+			sent = write_all(lmc,
+					 max < PM_MAX_LID ? (uint16_t)max : PM_MAX_LID);
+			if (sent)
+				fail_msg("%s, LMC %u: %u blocks", rows[i].name, lmc,
+					 (unsigned int)sent);
+			for (uint32_t k = 0; k < SWITCHES; k++)
+				assert_int_equal(
+					cl_ntoh16(switches[k].switch_info.lin_top),
+					plans[lmc]->top_lid);
+			assert_int_equal(write_all(lmc, plans[lmc]->top_lid), 0);
+		}
+}
+
+/* A switch that was without room: its own blocks, those above its LinearFDBTop. */
+static void test_top_of_one(void **state)
+{
+	uint16_t max = plans[LARGE]->top_lid;
+
+	write_all(LARGE, max);
+	switches[1].switch_info.lin_top = cl_hton16(PM_LFT_BLOCK - 1);
+	assert_int_equal(write_all(LARGE, max), BLOCKS - 1);
+	switches[1].switch_info.lin_top = 0;
+	assert_int_equal(write_all(LARGE, max), BLOCKS);
+	switches[1].switch_info.lin_top = cl_hton16(PM_MAX_LID);
+	assert_int_equal(write_all(LARGE, max), 0);
+}
+
+/*
+ * The plan grows by blocks of which OpenSM's record has what is wanted, though no switch
+ * had room for them: they are sent, also after a port had a LID far above the plan.
+ */
+static void check_growth(uint16_t max_before)
+{
+	uint16_t max_now =
+		max_before < plans[LARGE]->top_lid ? plans[LARGE]->top_lid : max_before;
+
+	write_all(SMALL, plans[SMALL]->top_lid);
+	write_all(SMALL, max_before);
+	for (uint32_t i = 0; i < SWITCHES; i++)
+		lft_records_wanted(switches[i].lft, pm_routes_table(routes[LARGE], i),
+				   BLOCKS * PM_LFT_BLOCK, switches[i].lft);
+	lft_records_forget(&records); /* as for any new plan */
+	assert_int_equal(write_all(LARGE, max_now), BLOCKS * SWITCHES);
+	assert_int_equal(write_all(LARGE, max_now), 0);
+}
+
+static void test_growth(void **state)
+{
+	check_growth(plans[SMALL]->top_lid);
+}
+
+static void test_growth_after_far_above(void **state)
+{
+	check_growth(PM_MAX_LID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_far_above, begin, end),
+		cmocka_unit_test_setup_teardown(test_top_of_one, begin, end),
+		cmocka_unit_test_setup_teardown(test_growth, begin, end),
+		cmocka_unit_test_setup_teardown(test_growth_after_far_above, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
