@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,14 +34,17 @@ static int sync_fd(int fd)
 }
 
 /* Makes a new file with this content and syncs it to disk. */
-static int fill_file(const char *path, const void *data, size_t length)
+static int fill_file(const char *path, bool public, const void *data, size_t length)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd =
+		open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, public ? 0644 : 0666);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = write_all(fd, data, length);
+	rc = public && fchmod(fd, 0644) ? -errno : 0;
+	if (!rc)
+		rc = write_all(fd, data, length);
 	if (!rc)
 		rc = sync_fd(fd);
 	if (close(fd) && !rc)
@@ -62,8 +66,8 @@ static int sync_folder(const char *path)
 	return rc;
 }
 
-static int replace_file(const char *path, const char *temporary, const void *data,
-			size_t length)
+static int replace_file(const char *path, const char *temporary, bool public,
+			const void *data, size_t length)
 {
 	struct stat there;
 	int rc;
@@ -72,7 +76,7 @@ static int replace_file(const char *path, const char *temporary, const void *dat
 		return S_ISDIR(there.st_mode) ? -EISDIR : -EEXIST;
 	if (unlink(temporary) && errno != ENOENT)
 		return -errno;
-	rc = fill_file(temporary, data, length);
+	rc = fill_file(temporary, public, data, length);
 	if (!rc && rename(temporary, path))
 		rc = -errno;
 	if (rc) {
@@ -82,14 +86,26 @@ static int replace_file(const char *path, const char *temporary, const void *dat
 	return sync_folder(path);
 }
 
-int pm_replace(const char *path, const char *suffix, const void *data, size_t length,
-	       struct pm_error *err)
+static int replace(const char *path, const char *suffix, bool public, const void *data,
+		   size_t length, struct pm_error *err)
 {
 	char temporary[PATH_MAX];
 	int rc;
 
 	if (snprintf(temporary, sizeof(temporary), "%s%s", path, suffix) >= PATH_MAX)
 		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
-	rc = replace_file(path, temporary, data, length);
+	rc = replace_file(path, temporary, public, data, length);
 	return rc ? pm_error_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
+}
+
+int pm_replace(const char *path, const char *suffix, const void *data, size_t length,
+	       struct pm_error *err)
+{
+	return replace(path, suffix, false, data, length, err);
+}
+
+int pm_replace_public(const char *path, const char *suffix, const void *data,
+		      size_t length, struct pm_error *err)
+{
+	return replace(path, suffix, true, data, length, err);
 }

@@ -3,6 +3,7 @@
 #include <portmajor/base/lexer.h>
 #include <portmajor/base/nearest.h>
 #include <portmajor/base/textfile.h>
+#include <portmajor/base/trusted.h>
 #include <portmajor/files/config.h>
 
 #include <errno.h>
@@ -316,6 +317,14 @@ int pm_config_read(const char *path, struct pm_config *config, struct pm_error *
 		rc = pm_config_parse(text, path, config, err);
 	free(text);
 	return rc;
+}
+
+int pm_config_read_trusted(const char *path, struct pm_config *config,
+			   struct pm_error *err)
+{
+	int rc = pm_trusted_file(path, NULL, err);
+
+	return rc ? rc : pm_config_read(path, config, err);
 }
 
 static void add_name(const char *name, char names[PM_CONFIG_KEYS])

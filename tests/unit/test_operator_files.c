@@ -182,7 +182,7 @@ static void test_bad_request(void **state)
 	assert_false(is_there(request_path));
 	assert_int_equal(mkdir(request_path, 0755), 0);
 	await_count(&lines, 2);
-	assert_non_null(strstr(line, "Is a directory"));
+	assert_non_null(strstr(line, "not a regular file"));
 	assert_false(operator_files_take_rebalance(operator_files, &request));
 	assert_int_equal(rmdir(request_path), 0);
 	write_request("rate 5");
@@ -379,6 +379,152 @@ static void test_late_configuration(void **state)
 	unlink(conf_path);
 }
 
+/* ---- Files that other users could have written ---- */
+
+static char holds_path[64], guids_path[64], elsewhere[64];
+static const struct {
+	const char *path, *text;
+} followed[] = {
+	{drained_path, "portmajor-drained 1\n0x17 - a\n"},
+	{request_path, "rate 5\n"},
+	{holds_path, "a[1]\n"},
+	{conf_path, "rebalance_rate 7\n"},
+	{guids_path, "0x17\n"},
+};
+
+static void spoil_mode(const char *path)
+{
+	assert_int_equal(chmod(path, 0664), 0);
+}
+
+static void spoil_mode_of_others(const char *path)
+{
+	assert_int_equal(chmod(path, 0646), 0);
+}
+
+static void spoil_owner(const char *path)
+{
+	assert_int_equal(chown(path, 1, (gid_t)-1), 0);
+}
+
+static void spoil_folder(const char *path)
+{
+	assert_int_equal(chmod(folder, 0777), 0);
+}
+
+static void spoil_link(const char *path)
+{
+	unlink(elsewhere);
+	assert_int_equal(rename(path, elsewhere), 0);
+	assert_int_equal(symlink(elsewhere, path), 0);
+}
+
+static void spoil_fifo(const char *path)
+{
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0644), 0);
+}
+
+static void spoil_type(const char *path)
+{
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static const struct {
+	void (*spoil)(const char *path);
+	const char *why;
+	bool by_root;
+} faults[] = {
+	{spoil_mode, ": others may write it (mode 0664", false},
+	{spoil_mode_of_others, ": others may write it (mode 0646", false},
+	{spoil_owner, ": it belongs to user 1, not to root", true},
+	{spoil_folder, ": others may write it (mode 0777", false},
+	{spoil_link, ": a symbolic link", false},
+	{spoil_fifo, ": not a regular file", false},
+	{spoil_type, ": not a regular file", false},
+};
+
+static void remove_followed(void)
+{
+	for (size_t i = 0; i < LENGTH(followed); i++)
+		remove(followed[i].path);
+	unlink(elsewhere);
+	assert_int_equal(chmod(folder, 0700), 0);
+}
+
+/* Nothing of the files is followed; each is logged once, however often it is read. */
+static void check_none_followed(size_t fault)
+{
+	const struct pm_drains none = {0};
+	struct rebalance_request request;
+	struct operator_files *files;
+	struct pm_config now;
+	struct pm_error misread = {""};
+	struct pm_roles roles = {0};
+
+	pm_config_init(&config);
+	files = start(false);
+	operator_files_poll(files, strdup(holds_path));
+	await_count(&lines, LENGTH(followed));
+	assert_true(operator_files_take_config(files, &now, &misread));
+	assert_non_null(strstr(misread.text, faults[fault].why));
+	assert_non_null(strstr(line, faults[fault].why));
+	assert_false(operator_files_has_drains(files, &none));
+	assert_false(operator_files_take_rebalance(files, &request));
+	assert_false(operator_files_take_roles(files, &roles));
+	assert_null(operator_files_take_clear_holds(files));
+	operator_files_routed(files, &roles);
+	stop_following(files);
+	assert_int_equal(lines, LENGTH(followed));
+}
+
+static void test_untrusted(void **state)
+{
+	osm.subn.opt.event_plugin_options = conf_path;
+	osm.subn.opt.root_guid_file = guids_path;
+	for (size_t i = 0; i < LENGTH(faults); i++) {
+		if (faults[i].by_root && geteuid())
+			continue;
+		for (size_t j = 0; j < LENGTH(followed); j++) {
+			write_file(followed[j].path, followed[j].text);
+			faults[i].spoil(followed[j].path);
+		}
+		check_none_followed(i);
+		remove_followed();
+	}
+	osm.subn.opt.event_plugin_options = osm.subn.opt.root_guid_file = NULL;
+}
+
+/* A corrected mode of the file, or of its folder, is noticed within a second. */
+static void test_corrected(void **state)
+{
+	const struct pm_drains none = {0};
+	struct operator_files *files;
+
+	pm_config_init(&config);
+	write_drained("portmajor-drained 1\n0x17 - a\n");
+	files = start(false);
+	for (int i = 0; i < 2; i++) {
+		const char *path = i ? folder : drained_path;
+		struct pm_drains now = {0};
+
+		assert_int_equal(chmod(path, i ? 0770 : 0664), 0);
+		operator_files_poll(files, NULL);
+		for (struct pm_error why = {""}; !why.text[0]; sched_yield())
+			operator_files_drains_error(files, &why);
+		operator_files_take_drains(files, &now);
+		pm_drains_free(&now);
+		requests = 0;
+		assert_int_equal(chmod(path, i ? 0700 : 0644), 0);
+		await_count(&requests, 1);
+		while (!operator_files_has_drains(files, &none))
+			sched_yield();
+	}
+	stop_following(files);
+	remove_followed();
+}
+
 static int set_up(void **state)
 {
 	if (!mkdtemp(folder))
@@ -386,6 +532,9 @@ static int set_up(void **state)
 	snprintf(request_path, sizeof(request_path), "%s/rebalance", folder);
 	snprintf(conf_path, sizeof(conf_path), "%s/portmajor.conf", folder);
 	snprintf(drained_path, sizeof(drained_path), "%s/portmajor.drained", folder);
+	snprintf(holds_path, sizeof(holds_path), "%s/clear-holds", folder);
+	snprintf(guids_path, sizeof(guids_path), "%s/guids", folder);
+	snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", folder);
 	return 0;
 }
 
@@ -405,6 +554,8 @@ int main(void)
 		cmocka_unit_test(test_clear_holds),
 		cmocka_unit_test(test_configuration),
 		cmocka_unit_test(test_late_configuration),
+		cmocka_unit_test(test_untrusted),
+		cmocka_unit_test(test_corrected),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -184,6 +184,26 @@ static void test_made_and_replaced(void **state)
 	assert_int_equal(st.st_mode & 0777, 0666);
 }
 
+/* What the plugin keeps: others read it, and only its owner writes it. */
+static void test_public(void **state)
+{
+	static const mode_t masks[] = {0, 002, 022, 077, 0777};
+	struct folder *f = *state;
+
+	for (size_t i = 0; i < LENGTH(masks); i++) {
+		mode_t mask = umask(masks[i]);
+		struct stat st;
+		int rc = pm_replace_public(f->file, ".new", NEW, strlen(NEW), NULL);
+
+		umask(mask);
+		assert_int_equal(rc, 0);
+		assert_true(holds(f->file, NEW));
+		assert_int_equal(stat(f->file, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0644);
+		assert_int_equal(unlink(f->file), 0);
+	}
+}
+
 /* What a killed process left is in nobody's way, nor is a link followed. */
 static void test_left_over(void **state)
 {
@@ -341,6 +361,7 @@ int main(void)
 	cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 	const struct CMUnitTest tests[] = {
 		IN_A_FOLDER(test_made_and_replaced),
+		IN_A_FOLDER(test_public),
 		IN_A_FOLDER(test_left_over),
 		IN_A_FOLDER(test_no_file),
 		IN_A_FOLDER(test_short_and_interrupted),

@@ -24,4 +24,11 @@
 int pm_replace(const char *path, const char *suffix, const void *data, size_t length,
 	       struct pm_error *err);
 
+/*
+ * The same with mode 0644, whatever the umask: for files that the plugin keeps or
+ * follows. It refuses those that others may write (trusted.h).
+ */
+int pm_replace_public(const char *path, const char *suffix, const void *data,
+		      size_t length, struct pm_error *err);
+
 #endif

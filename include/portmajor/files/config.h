@@ -62,6 +62,10 @@ void pm_config_init(struct pm_config *config);
  */
 int pm_config_read(const char *path, struct pm_config *config, struct pm_error *err);
 
+/* The same, of a file that no other user may have written, see pm_trusted_file. */
+int pm_config_read_trusted(const char *path, struct pm_config *config,
+			   struct pm_error *err);
+
 /* The same for text in memory, called source in messages. */
 int pm_config_parse(const char *text, const char *source, struct pm_config *config,
 		    struct pm_error *err);

@@ -6,6 +6,7 @@
 #include "clock.h"
 
 #include <portmajor/base/textfile.h>
+#include <portmajor/base/trusted.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +87,10 @@ static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
 /* Reads the whole file first: half of it, or nothing, is not what was requested. */
 int holds_read_clearing(const char *path, char **text, struct pm_error *err)
 {
-	int rc = pm_textfile_read_string(path, MAX_FILE, text, err);
+	int rc = pm_trusted_file(path, NULL, err);
 
+	if (!rc)
+		rc = pm_textfile_read_string(path, MAX_FILE, text, err);
 	if (!rc)
 		unlink(path);
 	return rc;

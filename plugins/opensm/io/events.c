@@ -261,8 +261,10 @@ static int append(const struct events *events, const char *path, struct pm_error
 	text = join_lines(events, &length);
 	if (!text)
 		return pm_error_no_memory(err);
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-	rc = fd < 0 ? -errno : append_text(fd, text, length);
+	fd = open(path,
+		  O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		  0644);
+	rc = fd < 0 || fchmod(fd, 0644) ? -errno : append_text(fd, text, length);
 	if (fd >= 0 && close(fd) && !rc)
 		rc = -errno;
 	free(text);

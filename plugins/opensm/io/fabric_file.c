@@ -92,7 +92,7 @@ static void write_fabric(struct fabric_file *file, const struct pm_fabric *fabri
 	}
 	file->written = hash;
 	known_hosts_learn(&file->hosts, fabric);
-	if (!text || pm_replace(path, ".new", text, length, NULL)) {
+	if (!text || pm_replace_public(path, ".new", text, length, NULL)) {
 		file->written = 0;
 		unlink(path);
 	}

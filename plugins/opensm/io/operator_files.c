@@ -7,6 +7,7 @@
 #include "engine/clock.h"
 #include "engine/worker.h"
 
+#include <portmajor/base/trusted.h>
 #include <portmajor/files/rebalance.h>
 
 #include <errno.h>
@@ -25,7 +26,7 @@ struct stamp {
 	dev_t device;
 	ino_t inode;
 	off_t size;
-	struct timespec written;
+	struct timespec changed; /* content, owner or mode */
 };
 
 struct operator_files {
@@ -76,11 +77,11 @@ static bool has_changed(const char *file, struct stamp *stamp)
 	*stamp = (struct stamp){0};
 	if (file && !stat(file, &there))
 		*stamp = (struct stamp){there.st_dev, there.st_ino, there.st_size,
-					there.st_mtim};
+					there.st_ctim};
 	return stamp->device != before.device || stamp->inode != before.inode ||
 	       stamp->size != before.size ||
-	       stamp->written.tv_sec != before.written.tv_sec ||
-	       stamp->written.tv_nsec != before.written.tv_nsec;
+	       stamp->changed.tv_sec != before.changed.tv_sec ||
+	       stamp->changed.tv_nsec != before.changed.tv_nsec;
 }
 
 /* Logs why a file could not be read, unless that was logged last. */
@@ -101,8 +102,14 @@ static void read_drains(struct operator_files *files, bool changed)
 {
 	struct pm_drains found = {0};
 	struct pm_error err = {""};
-	int rc = pm_drains_read(files->drained, &found, &err);
+	int rc = pm_trusted_file(files->drained, NULL, &err);
 
+	if (!rc)
+		rc = pm_drains_read(files->drained, &found, &err);
+	if (rc == -ENOENT) { /* nothing is drained */
+		err.text[0] = '\0';
+		rc = 0;
+	}
 	pthread_mutex_lock(&files->signal.lock);
 	if (!rc) {
 		pm_drains_free(&files->drains);
@@ -115,12 +122,23 @@ static void read_drains(struct operator_files *files, bool changed)
 	log_error(files, "drains not followed", &err, &files->drains_logged);
 }
 
+static int check_guid_files(const struct operator_files *files, struct pm_error *err)
+{
+	int rc = 0;
+
+	for (int i = 0; i < GUID_FILES && !rc; i++)
+		if (files->guid_path[i])
+			rc = pm_trusted_file(files->guid_path[i], NULL, err);
+	return rc;
+}
+
 static void read_roles(struct operator_files *files)
 {
 	struct pm_roles found = {0};
 	struct pm_error err = {""};
 
-	if (!pm_roles_read(&files->guid_files, &found, &err)) {
+	if (!check_guid_files(files, &err) &&
+	    !pm_roles_read(&files->guid_files, &found, &err)) {
 		pthread_mutex_lock(&files->signal.lock);
 		pm_roles_free(&files->roles);
 		files->roles = found;
@@ -147,7 +165,7 @@ static bool read_config(struct operator_files *files)
 	struct pm_config found;
 	struct pm_error err = {""};
 	bool news;
-	int rc = pm_config_read(files->conf, &found, &err);
+	int rc = pm_config_read_trusted(files->conf, &found, &err);
 
 	news = strcmp(err.text, files->conf_logged.text) != 0 ||
 	       (!rc && !are_alike(&found, &files->read));
@@ -190,14 +208,19 @@ static bool read_rebalance(struct operator_files *files)
 	char *path = files->drained ? store_path(files->store, "rebalance") : NULL;
 	struct pm_rebalance found = {0};
 	struct pm_error err = {""};
+	bool trusted;
 	int rc;
 
 	if (!path)
 		return false;
-	rc = pm_rebalance_read(path, &found, &err);
+	rc = pm_trusted_file(path, NULL, &err);
+	trusted = !rc;
+	if (trusted)
+		rc = pm_rebalance_read(path, &found, &err);
 	if (rc == -ENOENT)
 		err.text[0] = '\0';
-	else if ((!rc || rc == -EINVAL) && unlink(path)) /* else read each second */
+	else if (trusted && (!rc || rc == -EINVAL) &&
+		 unlink(path)) /* else read each second */
 		rc = pm_error_set(&err, -errno, "%s: %m", path);
 	free(path);
 	log_error(files, "rebalance not followed", &err, &files->rebalance_logged);
@@ -235,6 +258,10 @@ static void poll_requests(struct operator_files *files, bool all)
 
 	if (drains)
 		read_drains(files, changed);
+	else if (files->drains_logged.text[0]) { /* its folder may be better now */
+		read_drains(files, false);
+		drains = !files->drains_logged.text[0];
+	}
 	rebalance = read_rebalance(files);
 	if (drains || rebalance)
 		report_request(files);

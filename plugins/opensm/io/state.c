@@ -21,6 +21,7 @@
 
 #include <portmajor/base/print.h>
 #include <portmajor/base/replace.h>
+#include <portmajor/base/trusted.h>
 #include <portmajor/json/rows.h>
 #include <portmajor/json/values.h>
 
@@ -92,13 +93,14 @@ struct state {
 	char *prometheus; /* as configured */
 
 	/* of the writer: */
-	json_t *topology;	/* the newest document, NULL: none yet */
-	bool news;		/* it was not written yet */
-	double due;		/* clock_ms to write it again */
-	struct pm_error failed; /* last error in writing, as logged; or "" */
-	struct pm_error logged; /* the store's error logged last */
-	bool spare_used;	/* the state's spare has content */
-	bool unsaved;		/* as last noted as an event */
+	json_t *topology;	 /* the newest document, NULL: none yet */
+	bool news;		 /* it was not written yet */
+	double due;		 /* clock_ms to write it again */
+	struct pm_error failed;	 /* last error in writing, as logged; or "" */
+	struct pm_error logged;	 /* the store's error logged last */
+	struct pm_error refused; /* why a request is not followed, as logged; or "" */
+	bool spare_used;	 /* the state's spare has content */
+	bool unsaved;		 /* as last noted as an event */
 	struct mastership mastership;
 	struct missing_kept missing;
 	bool begun;	  /* `missing` has the data of the last process */
@@ -384,7 +386,8 @@ static int replace_file(const char *path, pm_print *print, const json_t *documen
 	char *text = NULL;
 	int rc = path ? pm_text_print(print, document, &text, length) : -ENOMEM;
 
-	rc = rc ? pm_error_no_memory(err) : pm_replace(path, ".new", text, *length, err);
+	rc = rc ? pm_error_no_memory(err)
+		: pm_replace_public(path, ".new", text, *length, err);
 	free(text);
 	return rc;
 }
@@ -506,7 +509,8 @@ static void begin_missing(struct state *state, const char *file)
 
 	if (state->begun)
 		return;
-	state->previous = json_load_file(file, 0, &error);
+	if (!pm_trusted_file(file, NULL, NULL))
+		state->previous = json_load_file(file, 0, &error);
 	state->unsaved = json_is_string(json_object_get(state->previous, "unsaved"));
 	missing_begin(&state->missing, state->previous);
 	state->begun = true;
@@ -604,13 +608,33 @@ static bool has_news(struct state *state, bool last)
 	       strcmp(trouble.text, state->logged.text) != 0;
 }
 
+/* Checks that no other user can have written a request; logs once why not. */
+static int check_request(struct state *state, const char *path)
+{
+	struct pm_error why = {""};
+	int rc = pm_trusted_file(path, NULL, &why);
+
+	if (rc == -ENOENT)
+		why.text[0] = '\0';
+	if (why.text[0] && strcmp(why.text, state->refused.text) != 0) {
+		worker_enter(state->writer);
+		log_line(&state->osm->log, OSM_LOG_ERROR, ": acknowledge, later: %s",
+			 why.text);
+		worker_leave(state->writer);
+	}
+	state->refused = why;
+	return rc ? -ENOENT : 0;
+}
+
 /* Takes an acknowledgement; returns whether there was one. */
 static bool take_acknowledged(struct state *state)
 {
 	char *path = state->begun ? store_path(state->store, "acknowledge") : NULL;
 	uint32_t count = 0;
-	int rc = path ? missing_acknowledge(&state->missing, path, &count) : -ENOENT;
+	int rc = path ? check_request(state, path) : -ENOENT;
 
+	if (!rc)
+		rc = missing_acknowledge(&state->missing, path, &count);
 	free(path);
 	if (rc && rc != -EINVAL)
 		return false;

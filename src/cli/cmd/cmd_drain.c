@@ -688,7 +688,7 @@ static int change(struct request *request, char **operands, bool back)
 		status = show_trial(&drains, request, &outcome);
 	} else if (!status) {
 		if (changes)
-			status = cli_outfile_write(path, write_drains, &drains);
+			status = cli_outfile_write_followed(path, write_drains, &drains);
 		if (!status && changes && is_in_shadow())
 			cli_note("%s: OpenSM runs portmajor in shadow mode, in which "
 				 "nothing is drained: it follows when portmajor routes",

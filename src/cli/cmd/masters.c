@@ -80,7 +80,7 @@ void cli_masters_free(struct cli_masters *masters)
 
 int cli_master_request(const struct cli_master *master, pm_print *print, const void *arg)
 {
-	return cli_outfile_write(master->request, print, arg);
+	return cli_outfile_write_followed(master->request, print, arg);
 }
 
 static void renew(struct cli_master *master)
