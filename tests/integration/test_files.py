@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import unittest
 
 import labtest
@@ -21,16 +22,20 @@ TAKEN_OVER = "plan taken over from "
 POLL = {"sminfo_polling_timeout": 500, "polling_retry_number": 2}
 
 
-def status(cache, *args):
-    """`portmajor status` of all that is in a cache folder."""
+def in_cache(cache, *args):
+    """A portmajor command of all that is in a cache folder."""
     old = os.environ.get("OSM_CACHE_DIR")
     os.environ["OSM_CACHE_DIR"] = str(cache)
     try:
-        return pmlab.run_cli("status", *args)
+        return pmlab.run_cli(*args)
     finally:
         os.environ.pop("OSM_CACHE_DIR")
         if old is not None:
             os.environ["OSM_CACHE_DIR"] = old
+
+
+def status(cache, *args):
+    return in_cache(cache, "status", *args)
 
 
 def folders(cache):
@@ -39,7 +44,7 @@ def folders(cache):
 
 
 def set_aside(cache):
-    return [path for path in cache.rglob("*") if ".bad-" in path.name]
+    return [path for path in cache.rglob("*") if ".bad-" in path.name or ".late-" in path.name]
 
 
 class FileCase(labtest.Folders):
@@ -164,25 +169,147 @@ class Several(FileCase):
                              [f"{path.name}.prom" for path in folders(self.cache)])
 
     def test_in_use(self):
-        """A folder that another process has is left alone until it is free."""
+        """A folder that another process has, such as a former OpenSM that hangs in a disk, is
+        read and left alone until it is free."""
         with pmlab.Fabric(self.netlist) as fabric:
             with self.lab(fabric) as lab:
                 lids = self.check(lab, lab.bring_up()).lids
             folder, = folders(self.cache)
             files = {path: path.read_bytes() for path in folder.iterdir()}
+            fabric.lose("leaf3")
             with open(folder / "lock", "rb+") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 with self.lab(fabric) as lab:
-                    self.check(lab, lab.bring_up(), lids)
+                    lab.bring_up()
                     self.assertIn(f"{folder}/: another process uses it", lab.osm.log())
                     lab.event("lose", "spine1")
                     self.assertEqual({p: p.read_bytes() for p in folder.iterdir()}, files)
                     fcntl.flock(lock, fcntl.LOCK_UN)
                     lab.event("back", "spine1")
+                    lab.osm.wait_log("saved again")
+                    self.assertEqual((folder / "plan").read_bytes(), files[folder / "plan"])
+                    lab.event("back", "leaf3")
                     self.check(lab, lab.measure("SIGHUP", lab.osm.hup), lids)
-                    self.assertIn("saved again", lab.osm.log())
                     simlab.poll_until(lambda: (folder / "state").read_bytes()
                                       != files[folder / "state"], 60, "the state")
+        self.assertEqual(set_aside(self.cache), [])
+
+
+@unittest.skipIf(os.geteuid(), "only root can run a command as another user")
+class Guarded(FileCase):
+    """Another user has no hold on OpenSM, and sees what it does."""
+
+    NOBODY = 65534
+    # Not Python, which may be in a folder that only root may enter.
+    HOLDER = ("if ( : <\"$0\" ) 2>/dev/null; then exec 9<\"$0\"; flock -s 9; echo held\n"
+              "else echo refused; fi\n"
+              "read -r end\n")
+
+    def setUp(self):
+        super().setUp()
+        self.folder.chmod(0o755)
+
+    @contextlib.contextmanager
+    def holder(self, lock, word):
+        """A process of nobody that holds the lock, if it can."""
+        with subprocess.Popen(["sh", "-c", self.HOLDER, lock], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True, user=self.NOBODY,
+                              group=self.NOBODY, extra_groups=[]) as process:
+            try:
+                self.assertEqual(process.stdout.readline(), f"{word}\n")
+                yield
+            finally:
+                process.kill()
+
+    def check_restart(self, fabric, lids):
+        """The plan of the whole fabric stays in force, though parts of it are away."""
+        folder, = folders(self.cache)
+        before = (folder / "plan").read_bytes()
+        for target in ("leaf3", "spine1"):
+            fabric.lose(target)
+        with self.lab(fabric) as lab:
+            lab.bring_up()
+            for target in ("leaf3", "spine1"):
+                lab.event("back", target)
+            self.check(lab, lab.measure("SIGHUP", lab.osm.hup), lids)
+            self.assertNotIn("another process uses it", lab.osm.log())
+            self.assertEqual((folder / "lock").stat().st_mode & 0o777, 0o600)
+            self.assertEqual((folder / "plan").read_bytes(), before)
+            self.assertEqual(status(self.cache).returncode, 0)
+        self.assertEqual(set_aside(self.cache), [])
+
+    def test_lock(self):
+        """It cannot be held, nor does one that could be held before keep anybody out."""
+        with pmlab.Fabric(self.netlist) as fabric:
+            with self.lab(fabric) as lab:
+                lids = self.check(lab, lab.bring_up()).lids
+            lock = folders(self.cache)[0] / "lock"
+            with self.holder(lock, "refused"):
+                self.check_restart(fabric, lids)
+            lock.chmod(0o644)
+            with self.holder(lock, "held"):
+                self.check_restart(fabric, lids)
+
+    def status_of_nobody(self):
+        program = shutil.copy(pmlab.CLI, self.folder)
+        return subprocess.run([program, "status"], capture_output=True, text=True, check=False,
+                              env={**os.environ, "OSM_CACHE_DIR": str(self.cache)},
+                              user=self.NOBODY, group=self.NOBODY, extra_groups=[])
+
+    def test_status_of_nobody(self):
+        """Of an OpenSM that runs, that was killed, and whose number another process has."""
+        with pmlab.Fabric(self.netlist) as fabric, self.lab(fabric) as lab:
+            lab.bring_up()
+            state = folders(self.cache)[0] / "state"
+            simlab.poll_until(lambda: self.status_of_nobody().returncode == 0, 60, "the state")
+            lab.osm.process.kill()
+            lab.osm.process.wait(30)
+            done = self.status_of_nobody()
+            self.assertEqual((done.returncode, done.stderr), (1, ""))
+            self.assertIn("OpenSM was killed or has crashed", done.stdout)
+            text = json.loads(state.read_text())
+            text.update(pid=os.getpid())
+            state.write_text(json.dumps(text))
+            self.assertEqual(self.status_of_nobody().returncode, 0)
+            text.update(time=text["time"] - 10**8)
+            state.write_text(json.dumps(text))
+            self.assertIn("OpenSM was killed or has crashed", self.status_of_nobody().stdout)
+
+    def check_followed(self):
+        """Drains and requests are followed, whatever the umask of those who write them."""
+        for args in (("drain", "--wait", "30", "spine1"), ("undrain", "--wait", "30", "--all"),
+                     ("rebalance",)):
+            done = in_cache(self.cache, *args)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        drained = self.cache / "portmajor.drained"
+        self.assertEqual(drained.stat().st_mode & 0o777, 0o644)
+        simlab.poll_until(lambda: not (folders(self.cache)[0] / "rebalance").exists(), 60,
+                          "the request is taken")
+
+    def test_umask(self):
+        """Whatever it is, the plan is used again, and all may read what is kept."""
+        config = self.folder / "portmajor.conf"
+        config.write_text("flap_limit 0\n", encoding="ascii")
+        with pmlab.Fabric(self.netlist) as fabric:
+            lids = None
+            for mask in (0o077, 0o002, 0o000):
+                before = os.umask(mask)
+                try:
+                    with self.lab(fabric, conf={"event_plugin_options": config}) as lab:
+                        lids = self.check(lab, lab.bring_up(), lids).lids
+                        lab.event("lose", "spine1")
+                        lab.event("back", "spine1")
+                        self.check_followed()
+                        self.assertNotIn("not used", lab.osm.log())
+                        self.assertNotIn("not followed", lab.osm.log())
+                finally:
+                    os.umask(before)
+                folder, = folders(self.cache)
+                self.assertEqual({path.name: oct(path.stat().st_mode & 0o777)
+                                  for path in folder.iterdir()
+                                  if path.stat().st_mode & 0o777 != 0o644}, {"lock": "0o600"})
+                self.assertEqual(folder.stat().st_mode & 0o777, 0o755)
+            self.assertEqual(set_aside(self.cache), [])
 
 
 class Found(FileCase):
@@ -386,7 +513,8 @@ class Holds(FileCase):
             fabric.back(self.CABLE)
             with self.lab(fabric) as lab:
                 self.check(lab, lab.bring_up())
-                self.assertIn("holds not used: ", lab.osm.log())
+                self.assertIn("holds not used and renamed to ", lab.osm.log())
+            self.assertEqual([path.name[:10] for path in set_aside(self.cache)], ["holds.bad-"])
 
 
 if __name__ == "__main__":

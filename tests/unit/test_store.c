@@ -8,6 +8,8 @@
  */
 #include "io/store.h"
 
+#include "io/candidates.h"
+
 #include "engine/clock.h"
 
 #include "memfault.h"
@@ -549,34 +551,190 @@ static void test_hanging_anywhere(void **state)
 	world.plan->adopted = false;
 }
 
-/* One that cannot be written is not waited for, and is written when it can be. */
+static void join_name(char path[128], const char *name)
+{
+	snprintf(path, 128, "%s/portmajor.%016x/%s", folder, GUID, name);
+}
+
+static int lock_it(mode_t mode)
+{
+	char path[128];
+	int fd;
+
+	join_name(path, "lock");
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	assert_true(fd >= 0 && !fchmod(fd, mode) && !flock(fd, LOCK_EX));
+	return fd;
+}
+
+/* A plan of another process, which differs from ours in `adopted`. */
+static void put_other_plan(bool adopted)
+{
+	bool before = world.plan->adopted;
+	size_t length;
+	char *text;
+
+	world.plan->adopted = adopted;
+	assert_int_equal(pm_plan_file_print(world.plan, &text, &length), 0);
+	write_plan(text, length);
+	free(text);
+	world.plan->adopted = before;
+}
+
+static void await_saved(struct store *store, bool adopted)
+{
+	struct pm_plan *plan;
+	double start = clock_ms();
+
+	for (bool saved = false; !saved; pm_plan_free(plan)) {
+		assert_true(clock_ms() < start + LONG_MS);
+		store_open(store, GUID);
+		await_writer();
+		plan = read_plan();
+		saved = plan->adopted == adopted;
+	}
+}
+
+/*
+ * A plan that cannot be written is not waited for, and is written when it can be. The one
+ * that is there is read, and so is the one that the other process leaves kept.
+ */
 static void test_in_use(void **state)
 {
 	struct store *store;
 	struct pm_error why;
-	char path[128];
 	int other;
 
-	open_store();
-	close_store();
-	snprintf(path, sizeof(path), "%s/portmajor.%016x/lock", folder, GUID);
-	other = open(path, O_RDWR);
-	assert_true(other >= 0 && !flock(other, LOCK_EX));
-	store = open_store();
+	put_plan(false);
+	other = lock_it(0600);
+	store = begin_store();
+	assert_true(store_open(store, GUID));
+	store_poll(store);
+	while (store_await_poll(store))
+		;
+	check_loaded(store);
 	assert_null(store_path(store, "state"));
+	assert_true(store_has_plan(store));
+	world.plan->adopted = true;
 	save(store, world.plan);
 	while (store_await_plan(store))
 		;
-	assert_false(store_has_plan(store));
 	store_trouble(store, &why);
 	assert_non_null(strstr(why.text, "another process uses it"));
+	assert_int_equal(count_files("*"), 2);
+	put_other_plan(false);
 	close(other);
-	while (!store_has_plan(store)) {
-		store_open(store, GUID);
-		sched_yield();
-	}
+	await_saved(store, true);
 	close_store();
-	pm_plan_free(read_plan());
+	assert_int_equal(count_files("plan.late-*"), 1);
+	remove_files("plan.late-*");
+	world.plan->adopted = false;
+}
+
+/* Some hold, so that there is something to save. */
+static struct pm_damping *make_holds(void)
+{
+	const struct pm_damping_config config = {3, 60000, 60000, 3600000};
+	const struct pm_damping_record record = {
+		.end = {{1, 1}, {2, 1}}, .downs = 1, .hold_ms = 60000, .num = 1};
+	struct pm_damping *damping;
+
+	assert_int_equal(pm_damping_make(&config, &damping, NULL), 0);
+	assert_int_equal(pm_damping_import(damping, 0, &record, NULL), 0);
+	return damping;
+}
+
+/*
+ * No file is replaced or removed that this process has not read and used, or written:
+ * whatever another one puts there is kept, and the reason logged.
+ */
+static void test_not_ours(void **state)
+{
+	struct pm_damping *damping = make_holds();
+	struct store *store;
+	char path[128];
+
+	put_plan(false);
+	store = begin_store();
+	assert_true(store_open(store, GUID));
+	store_poll(store);
+	while (store_await_poll(store))
+		;
+	check_loaded(store);
+	for (size_t i = 0; i < KEPT_FILES; i++) {
+		FILE *file;
+
+		join_name(path, kept_name[i]);
+		file = fopen(path, "w");
+		assert_non_null(file);
+		fputs("of another process\n", file);
+		assert_int_equal(fclose(file), 0);
+	}
+	world.plan->adopted = true;
+	save(store, world.plan);
+	store_save_holds(store, damping, 0);
+	await_saved(store, true);
+	close_store();
+	assert_int_equal(count_files("plan.late-*"), 1);
+	assert_int_equal(count_files("drifting.late-*"), 1);
+	assert_int_equal(count_files("drifting"), 0);
+	assert_int_equal(count_files("holds.late-*"), 1);
+	assert_int_equal(count_files("holds"), 1);
+	remove_files("*.late-*");
+	world.plan->adopted = false;
+	pm_damping_free(damping);
+}
+
+/* Only the folder's owner can open the lock, also where others could before. */
+static void test_lock_of_others(void **state)
+{
+	static const mode_t modes[] = {0644, 0604, 0640, 0622};
+	struct stat lock;
+	char path[128];
+
+	join_name(path, "lock");
+	for (size_t i = 0; i < LENGTH(modes); i++) {
+		mode_t mask = umask(i % 2 ? 0 : 022);
+		struct pm_error why;
+		struct store *store;
+		int other;
+
+		put_plan(false);
+		other = lock_it(modes[i]);
+		store = open_store();
+		assert_int_equal(stat(path, &lock), 0);
+		assert_int_equal(lock.st_mode & 0777, 0600);
+		assert_true(store_has_plan(store));
+		store_trouble(store, &why);
+		assert_string_equal(why.text, "");
+		close_store();
+		close(other);
+		umask(mask);
+	}
+}
+
+/* Of any umask, all can read what is kept, and the owner alone can write it. */
+static void test_modes(void **state)
+{
+	static const mode_t masks[] = {0, 002, 022, 077};
+	struct stat found;
+	char path[128];
+
+	for (size_t i = 0; i < LENGTH(masks); i++) {
+		mode_t mask = umask(masks[i]);
+
+		put_plan(true);
+		save(open_store(), world.plan);
+		await_saved(the_store, world.plan->adopted);
+		close_store();
+		umask(mask);
+		join_name(path, "plan");
+		assert_int_equal(stat(path, &found), 0);
+		assert_int_equal(found.st_mode & 0777, 0644);
+		join_name(path, "");
+		assert_int_equal(stat(path, &found), 0);
+		assert_int_equal(found.st_mode & 0777, 0755);
+	}
 }
 
 /* Whether a plan is found where the folder can be used, and whether it can. */
@@ -603,7 +761,22 @@ static bool finds_plan(bool *opens)
 	return found;
 }
 
-/* What others could have written is not read, not written and not renamed. */
+static void rename_back(const char *path)
+{
+	char pattern[300];
+	glob_t aside = {0};
+
+	snprintf(pattern, sizeof(pattern), "%s.bad-*", path);
+	assert_int_equal(glob(pattern, 0, NULL, &aside), 0);
+	assert_int_equal(aside.gl_pathc, 1);
+	assert_int_equal(rename(aside.gl_pathv[0], path), 0);
+	globfree(&aside);
+}
+
+/*
+ * What others could have written is not used: in a folder of theirs it is left alone, and
+ * a file in ours is renamed.
+ */
 static void test_of_others(void **state)
 {
 	char ours[128], plan[256], elsewhere[256];
@@ -629,7 +802,9 @@ static void test_of_others(void **state)
 		assert_int_equal(chmod(rows[i].path, rows[i].mode), 0);
 		assert_false(finds_plan(&opens));
 		assert_int_equal(opens, rows[i].opens);
-		assert_int_equal(count_files("plan.bad-*"), 0);
+		assert_int_equal(count_files("plan.bad-*"), rows[i].opens);
+		if (rows[i].opens)
+			rename_back(plan);
 		assert_int_equal(chmod(rows[i].path, before.st_mode & 07777), 0);
 		assert_true(finds_plan(&opens));
 		assert_true(opens);
@@ -637,10 +812,12 @@ static void test_of_others(void **state)
 	assert_int_equal(rename(plan, elsewhere), 0);
 	assert_int_equal(symlink(elsewhere, plan), 0);
 	assert_false(finds_plan(&opens));
+	rename_back(plan);
 	assert_int_equal(rename(elsewhere, plan), 0);
 	if (!geteuid()) {
 		assert_int_equal(chown(plan, 1, (gid_t)-1), 0);
 		assert_false(finds_plan(&opens));
+		rename_back(plan);
 		assert_int_equal(chown(plan, 0, (gid_t)-1), 0);
 	}
 	assert_true(finds_plan(&opens));
@@ -686,6 +863,9 @@ int main(void)
 		cmocka_unit_test(test_hanging),
 		cmocka_unit_test(test_hanging_anywhere),
 		cmocka_unit_test(test_in_use),
+		cmocka_unit_test(test_not_ours),
+		cmocka_unit_test(test_lock_of_others),
+		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_of_others),
 	};
 

@@ -4,11 +4,11 @@
 
 #include <portmajor/base/alloc.h>
 #include <portmajor/base/textfile.h>
+#include <portmajor/base/trusted.h>
 #include <portmajor/files/plan_file.h>
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,32 +21,26 @@ const char *const kept_name[KEPT_FILES] = {
 	[KEPT_HOLDS] = "holds",
 };
 
-/* ---- Owners ---- */
+/* ---- Stamps ---- */
 
-int candidates_check_owner(const char *path, struct pm_error *err)
+static struct candidate_stamp stamp_of(const struct stat *file)
 {
-	size_t length = strlen(path);
-	char name[PATH_MAX];
-	struct stat st;
+	return (struct candidate_stamp){file->st_ino, file->st_size, file->st_mtim};
+}
 
-	while (length > 1 && path[length - 1] == '/') /* else lstat follows a link */
-		length--;
-	if (length >= sizeof(name))
-		return pm_error_set(err, -ENAMETOOLONG, "%s: the name is too long", path);
-	memcpy(name, path, length);
-	name[length] = '\0';
-	if (lstat(name, &st))
-		return errno == ENOENT ? 0 : pm_error_set(err, -errno, "%s: %m", name);
-	if (S_ISLNK(st.st_mode))
-		return pm_error_set(err, -EPERM, "%s: a symbolic link", name);
-	if (st.st_uid != geteuid())
-		return pm_error_set(err, -EPERM, "%s: it belongs to user %u, not to %u",
-				    name, (unsigned int)st.st_uid,
-				    (unsigned int)geteuid());
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return pm_error_set(err, -EPERM, "%s: others may write it (mode %04o)",
-				    name, (unsigned int)st.st_mode & 07777);
-	return 0;
+struct candidate_stamp candidate_stamp(const char *path)
+{
+	struct stat file;
+
+	return lstat(path, &file) ? (struct candidate_stamp){0} : stamp_of(&file);
+}
+
+bool candidate_stamp_equal(const struct candidate_stamp *a,
+			   const struct candidate_stamp *b)
+{
+	return a->inode == b->inode && a->size == b->size &&
+	       a->written.tv_sec == b->written.tv_sec &&
+	       a->written.tv_nsec == b->written.tv_nsec;
 }
 
 /* ---- Reading ---- */
@@ -69,13 +63,19 @@ void candidates_free(struct candidates *found)
 }
 
 /* Reads a file; -ENOMEM. Any other failure is stored. */
-static int read_file(const char *place, enum kept_file which, struct candidate_file *file)
+static int read_file(const char *cache, const char *place, enum kept_file which,
+		     struct candidate_file *file)
 {
+	struct stat status;
 	char *path;
 
 	if (asprintf(&path, "%s%s", place, kept_name[which]) < 0)
 		return -ENOMEM;
-	file->rc = candidates_check_owner(path, &file->why);
+	file->rc = pm_trusted_folder(cache, &file->why);
+	if (!file->rc)
+		file->rc = pm_trusted_file(path, &status, &file->why);
+	if (!file->rc)
+		file->stamp = stamp_of(&status);
 	if (!file->rc && which == KEPT_HOLDS)
 		file->rc = pm_textfile_read(path, &file->text, &file->length, &file->why);
 	else if (!file->rc)
@@ -91,8 +91,7 @@ static bool has_plan(const char *cache, struct candidate *candidate)
 	char *path;
 	bool has;
 
-	if (candidates_check_owner(cache, NULL) ||
-	    candidates_check_owner(candidate->place, NULL) ||
+	if (pm_trusted_folder(cache, NULL) || pm_trusted_folder(candidate->place, NULL) ||
 	    asprintf(&path, "%s%s", candidate->place, kept_name[KEPT_PLAN]) < 0)
 		return false;
 	has = !stat(path, &st);
@@ -117,7 +116,7 @@ static int add_candidate(const char *cache, char *place, bool ours,
 		return 0;
 	}
 	for (enum kept_file file = 0; file < KEPT_FILES && !rc; file++)
-		rc = read_file(place, file, &candidate.file[file]);
+		rc = read_file(cache, place, file, &candidate.file[file]);
 	list = rc ? NULL : realloc(found->list, (found->num + 1) * sizeof(*list));
 	if (!list) {
 		free_candidate(&candidate);
@@ -166,14 +165,11 @@ static int add_folders(const char *cache, const char *ours, struct candidates *f
 	return rc;
 }
 
-int candidates_read(const char *cache, const char *ours, bool open,
-		    struct candidates *found)
+int candidates_read(const char *cache, const char *ours, struct candidates *found)
 {
 	struct candidates all = {0};
-	int rc = 0;
+	int rc = add_candidate(cache, strdup(ours), true, &all);
 
-	if (open)
-		rc = add_candidate(cache, strdup(ours), true, &all);
 	if (!rc)
 		rc = add_folders(cache, ours, &all);
 	if (rc)

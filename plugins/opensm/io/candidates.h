@@ -14,7 +14,9 @@
 #include <portmajor/base/error.h>
 #include <portmajor/plan/plan.h>
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include <time.h>
 
 #define CANDIDATES_PREFIX                                                                \
@@ -28,13 +30,21 @@ enum kept_file { KEPT_DRIFTING, KEPT_PLAN, KEPT_HOLDS, KEPT_FILES };
 
 extern const char *const kept_name[KEPT_FILES];
 
+/* Identifies a version of a file; all zero: no file. */
+struct candidate_stamp {
+	ino_t inode;
+	off_t size;
+	struct timespec written;
+};
+
 /* A file that was read. */
 struct candidate_file {
 	/* 0; -ENOENT: no file; -EPERM: other users could have written it; -errno */
 	int rc;
-	struct pm_error why;  /* with rc: a message with the path */
-	struct pm_plan *plan; /* of KEPT_DRIFTING and KEPT_PLAN, or NULL */
-	char *text;	      /* of KEPT_HOLDS, or NULL */
+	struct pm_error why;	      /* with rc: a message with the path */
+	struct candidate_stamp stamp; /* of what was read; none if it was not trusted */
+	struct pm_plan *plan;	      /* of KEPT_DRIFTING and KEPT_PLAN, or NULL */
+	char *text;		      /* of KEPT_HOLDS, or NULL */
 	size_t length;
 };
 
@@ -51,20 +61,19 @@ struct candidates {
 	size_t num;
 };
 
-/*
- * -EPERM if other users could have made the file: it is theirs, a symbolic link, or
- * writable by its group or others. 0 without a file. -errno.
- */
-int candidates_check_owner(const char *path, struct pm_error *err);
+/* The stamp of the file that is there now. */
+struct candidate_stamp candidate_stamp(const char *path);
+bool candidate_stamp_equal(const struct candidate_stamp *a,
+			   const struct candidate_stamp *b);
 
 /*
  * Reads all candidates. cache: the cache folder, with its slash. ours: the path of the
- * plugin's own folder, which comes first in the list, even without a plan. open: whether
- * that folder is open; else it is left out. The caller frees *found; untouched on
- * failure. -ENOMEM. Cost: parsing a plan for each folder with one.
+ * plugin's own folder, which comes first in the list, even without a plan, or locked by
+ * another process. Files that others could have written are refused (trusted.h). The
+ * caller frees *found; untouched on failure. -ENOMEM. Cost: parsing a plan for each
+ * folder with one.
  */
-int candidates_read(const char *cache, const char *ours, bool open,
-		    struct candidates *found);
+int candidates_read(const char *cache, const char *ours, struct candidates *found);
 void candidates_free(struct candidates *found);
 
 /*

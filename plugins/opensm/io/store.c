@@ -8,6 +8,7 @@
 #include <opensm/osm_base.h>
 
 #include <portmajor/base/replace.h>
+#include <portmajor/base/trusted.h>
 #include <portmajor/files/damping_file.h>
 #include <portmajor/files/plan_file.h>
 
@@ -30,10 +31,11 @@
 struct content {
 	char *text; /* NULL: the file is to be removed */
 	size_t length;
-	uint64_t put, written; /* versions: the last one, and the one on disk */
-	/* before another file is written, the present one is renamed: */
-	struct pm_error bad; /* for this reason, unless it is "" */
-	bool unread;	     /* as it was not read in time */
+	uint64_t put, written;	      /* versions: the last one, and the one on disk */
+	struct candidate_stamp known; /* of the file that was used or written last */
+	struct candidate_stamp read;  /* of the file that was read last */
+	bool fresh;		      /* it has not been written since */
+	struct pm_error bad;	      /* why the file is to be renamed, unless it is "" */
 };
 
 /* A place is the path of a folder, with a slash at its end. */
@@ -53,7 +55,6 @@ struct store {
 
 	uint64_t wanted, polled; /* calls of store_poll; those that are done */
 	bool given_up;		 /* nothing waits for them any more */
-	bool judged;		 /* the files were compared with a fabric */
 	struct candidates found; /* by the last read, and not used */
 	int poll_rc;		 /* -ENOMEM: the last read found out nothing */
 
@@ -87,9 +88,38 @@ static char *join_path(const char *place, const char *name)
 /* Checks the cache folder and a fabric's folder in it. */
 static int check_place(const struct store *store, const char *place, struct pm_error *err)
 {
-	int rc = candidates_check_owner(store->cache, err);
+	int rc = pm_trusted_folder(store->cache, err);
 
-	return rc ? rc : candidates_check_owner(place, err);
+	return rc ? rc : pm_trusted_folder(place, err);
+}
+
+/*
+ * Opens a lock that no other user can open, and so hold: it is made anew if they could.
+ * -1: impossible, for example on a read-only disk.
+ */
+static int open_lock(const char *path)
+{
+	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = open(path, flags, 0600);
+	struct stat file;
+
+	if (fd < 0 && errno != ELOOP)
+		return -1;
+	if (fd >= 0 && !fstat(fd, &file) && S_ISREG(file.st_mode) &&
+	    file.st_uid == geteuid() && !(file.st_mode & 077))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return unlink(path) ? -1 : open(path, flags | O_EXCL, 0600);
+}
+
+/* Whether a path is still that of the open file. */
+static bool is_open_file(const char *path, int fd)
+{
+	struct stat there, opened;
+
+	return !stat(path, &there) && !fstat(fd, &opened) &&
+	       there.st_dev == opened.st_dev && there.st_ino == opened.st_ino;
 }
 
 /* `portmajor status` takes the lock for a moment, to see whether it is held. */
@@ -108,7 +138,7 @@ static int try_lock(int fd)
  * Locks a place; *fd is -1 if no lock is possible, for example on a read-only disk.
  * -EWOULDBLOCK: it is in use. -ENOMEM.
  */
-static int lock_place(const char *place, int flags, int *fd)
+static int lock_place(const char *place, int *fd)
 {
 	char *path = join_path(place, "lock");
 	int rc = 0;
@@ -116,14 +146,17 @@ static int lock_place(const char *place, int flags, int *fd)
 	*fd = -1;
 	if (!path)
 		return -ENOMEM;
-	*fd = open(path, O_RDWR | O_CLOEXEC | flags, 0644);
+	*fd = open_lock(path);
+	if (*fd >= 0 && try_lock(*fd))
+		rc = errno == EWOULDBLOCK ? -EWOULDBLOCK : -ENOLCK;
+	else if (*fd >= 0 && !is_open_file(path, *fd))
+		rc = -EWOULDBLOCK; /* another process has made it anew */
 	free(path);
-	if (*fd >= 0 && try_lock(*fd)) {
-		rc = errno == EWOULDBLOCK ? -EWOULDBLOCK : 0;
+	if (rc) {
 		close(*fd);
 		*fd = -1;
 	}
-	return rc;
+	return rc == -ENOLCK ? 0 : rc;
 }
 
 static void unlock(int *fd)
@@ -166,9 +199,10 @@ static void set_trouble(struct store *store, const struct pm_error *why)
 	release(store);
 }
 
-static void set_open(struct store *store, bool open)
+/* usable: the folder is ours, though another process may have locked it. */
+static void set_open(struct store *store, bool open, bool usable)
 {
-	char *plan = open ? join_path(store->place, kept_name[KEPT_PLAN]) : NULL;
+	char *plan = usable ? join_path(store->place, kept_name[KEPT_PLAN]) : NULL;
 	bool has_plan = plan && !access(plan, F_OK);
 
 	free(plan);
@@ -178,25 +212,31 @@ static void set_open(struct store *store, bool open)
 	release(store);
 }
 
+/* Makes a folder with mode 0755, whatever the umask. */
+static int make_place(const char *place)
+{
+	return mkdir(place, 0755) ? -1 : chmod(place, 0755);
+}
+
 /* Makes and locks the folder. -errno. */
 static int open_folder(struct store *store, struct pm_error *err)
 {
-	struct stat there;
 	int rc;
 
 	rc = check_place(store, store->place, err);
-	if (rc) {
+	if (rc && rc != -ENOENT) {
 		unlock(&store->lock);
-		set_open(store, false);
+		set_open(store, false, false);
 		return rc;
 	}
-	if (store->lock >= 0 && !access(store->place, F_OK))
+	if (store->lock >= 0 && !rc)
 		return 0;
 	unlock(&store->lock); /* the folder was removed */
-	if (mkdir(store->place, 0755) && stat(store->place, &there))
+	err->text[0] = '\0';
+	if (rc && make_place(store->place))
 		return pm_error_set(err, -errno, "%s: %m", store->place);
-	rc = lock_place(store->place, O_CREAT, &store->lock);
-	set_open(store, !rc);
+	rc = lock_place(store->place, &store->lock);
+	set_open(store, !rc, true);
 	if (rc == -ENOMEM)
 		return pm_error_no_memory(err);
 	return rc ? pm_error_set(err, rc, "%s: another process uses it", store->place)
@@ -302,9 +342,6 @@ bool store_give_up(struct store *store)
 	hold(store);
 	waits = store->polled != store->wanted && !store->given_up;
 	store->given_up |= waits;
-	for (enum kept_file file = 0; waits && !store->judged && file < KEPT_FILES;
-	     file++)
-		store->content[file].unread = true;
 	release(store);
 	return waits;
 }
@@ -318,13 +355,21 @@ static int take_found(struct store *store, struct candidates *found)
 	rc = store->polled != store->wanted ? -EAGAIN : store->poll_rc;
 	*found = store->found;
 	store->found = (struct candidates){0};
-	for (enum kept_file file = 0; !rc && file < KEPT_FILES; file++)
-		store->content[file].unread = false;
-	store->judged |= !rc;
 	release(store);
 	if (rc)
 		candidates_free(found);
 	return rc;
+}
+
+/* Notes which version of our files was read. With our lock held. */
+static void note_read(struct store *store)
+{
+	const struct candidate *ours = candidates_ours(&store->found);
+
+	for (enum kept_file file = 0; ours && file < KEPT_FILES; file++) {
+		store->content[file].read = ours->file[file].stamp;
+		store->content[file].fresh = true;
+	}
 }
 
 /* Reads the files if requested, on the writer's thread. */
@@ -332,19 +377,18 @@ static void poll_store(struct store *store)
 {
 	struct candidates found = {0}, old;
 	uint64_t wanted;
-	bool open;
 	int rc;
 
 	hold(store);
 	wanted = store->polled != store->wanted ? store->wanted : 0;
-	open = store->open;
 	release(store);
 	if (!wanted)
 		return;
-	rc = candidates_read(store->cache, store->place, open, &found);
+	rc = candidates_read(store->cache, store->place, &found);
 	hold(store);
 	old = store->found;
 	store->found = found;
+	note_read(store);
 	store->poll_rc = rc;
 	store->polled = wanted;
 	store->given_up = false;
@@ -373,48 +417,58 @@ bool store_has_later(struct store *store, const struct store_request *request)
 	return later;
 }
 
-static void load_holds(const struct store *store, const struct candidate *from,
+static void load_holds(const struct store *store, struct candidate *from,
 		       const struct store_request *request)
 {
 	const struct pm_damping_clock clock = {request->now_ms, (uint64_t)time(NULL)};
-	const struct candidate_file *holds = &from->file[KEPT_HOLDS];
-	struct pm_error err = holds->why;
-	char *path = join_path(from->place, kept_name[KEPT_HOLDS]);
-	int rc = holds->rc;
+	struct candidate_file *holds = &from->file[KEPT_HOLDS];
+	char *path;
 	uint32_t none = 0;
 	struct pm_damped_link link;
 
 	/* Holds from the file are not mixed with those of this process. */
-	if (!request->damping ||
+	if (holds->rc || !request->damping ||
 	    pm_damping_next(request->damping, request->now_ms, &none, &link))
-		rc = -ENOENT;
-	if (!rc)
-		rc = path ? pm_damping_file_parse(holds->text, holds->length, path,
-						  &clock, request->damping, &err)
-			  : pm_error_no_memory(&err);
-	if (rc && rc != -ENOENT)
-		log_line(store->log, OSM_LOG_ERROR, ": holds not used: %s", err.text);
+		return;
+	path = join_path(from->place, kept_name[KEPT_HOLDS]);
+	holds->rc = path ? pm_damping_file_parse(holds->text, holds->length, path, &clock,
+						 request->damping, &holds->why)
+			 : pm_error_no_memory(&holds->why);
+	if (holds->rc && !from->ours)
+		log_line(store->log, OSM_LOG_ERROR, ": holds not used: %s",
+			 holds->why.text);
 	free(path);
 }
 
-/* Has a bad file of ours renamed, unless another file is to be written in its place. */
-static void set_aside(struct store *store, const struct candidate *ours,
-		      enum kept_file which)
+/*
+ * A file of ours that was read and is good may be replaced from now on; a bad one is
+ * renamed. Neither, if it has been written since.
+ */
+static void judge(struct store *store, const struct candidate *ours, enum kept_file which)
 {
 	const struct candidate_file *file = &ours->file[which];
 	struct content *content = &store->content[which];
-	bool foreign = false;
 
 	hold(store);
-	if (file->rc && file->rc != -ENOENT && !is_pending(content)) {
-		foreign = file->rc == -EPERM;
-		if (!foreign)
-			content->bad = file->why;
-	}
+	if (content->fresh && !file->rc)
+		content->known = content->read;
+	else if (content->fresh && file->rc != -ENOENT)
+		content->bad = file->why;
 	release(store);
-	if (foreign)
-		log_line(store->log, OSM_LOG_ERROR, ": plan not used: %s",
-			 file->why.text);
+}
+
+/* Judges our files, after what is good of the chosen candidate was used. */
+static void judge_all(struct store *store, struct candidate *ours)
+{
+	struct candidate_file *plan = &ours->file[KEPT_PLAN],
+			      *drifting = &ours->file[KEPT_DRIFTING];
+
+	if (plan->rc && !drifting->rc)
+		drifting->rc = pm_error_set(&drifting->why, -EBADMSG,
+					    "%s%s: the plan beside it is not used",
+					    ours->place, kept_name[KEPT_DRIFTING]);
+	for (enum kept_file file = 0; file < KEPT_FILES; file++)
+		judge(store, ours, file);
 }
 
 /* Makes another place's plan ours. */
@@ -462,14 +516,12 @@ int store_load(struct store *store, const struct store_request *request,
 		return pm_error_no_memory(err);
 	best = candidates_choose(&found, request->fabric, request->lmc);
 	ours = candidates_ours(&found);
-	if (ours)
-		set_aside(store, ours, KEPT_PLAN);
-	if (ours && ours == best)
-		set_aside(store, ours, KEPT_DRIFTING);
 	if (best)
 		use(store, best, request, planning);
 	else if (ours)
 		load_holds(store, ours, request);
+	if (ours)
+		judge_all(store, ours);
 	candidates_free(&found);
 	worker_poke(store->writer); /* to rename files */
 	return 0;
@@ -519,7 +571,6 @@ static bool take_unwritten(struct store *store, struct taken *taken)
 		taken->content = store->content[taken->file];
 		store->content[taken->file].text = NULL;
 		store->content[taken->file].bad.text[0] = '\0';
-		store->content[taken->file].unread = false;
 	}
 	release(store);
 	return taken->file < KEPT_FILES;
@@ -539,32 +590,32 @@ static char *name_aside(const char *path, const char *word)
 	}
 }
 
-/* Renames a file of ours to path.WORD-TIME, and logs the reason. -ENOMEM. */
+/* Renames a file of ours to path.WORD-TIME, and logs the reason. -errno. */
 static int rename_aside(struct store *store, enum kept_file file, const char *word,
-			const char *why)
+			const char *why, struct pm_error *err)
 {
 	const char *what = file == KEPT_HOLDS ? "holds" : "plan";
 	char *path = join_path(store->place, kept_name[file]);
 	char *aside = path ? name_aside(path, word) : NULL;
-	int failed;
+	int rc = 0;
 
-	if (!aside) {
-		free(path);
-		return -ENOMEM;
-	}
-	failed = rename(path, aside) ? errno : 0;
-	worker_enter(store->writer);
-	if (!failed)
+	if (!aside)
+		rc = pm_error_no_memory(err);
+	else if (rename(path, aside))
+		rc = errno == ENOENT ? -ENOENT
+				     : pm_error_set(err, -errno,
+						    "%s not used: %s (and it cannot be "
+						    "renamed: %s)",
+						    what, why, strerror(errno));
+	if (!rc) {
+		worker_enter(store->writer);
 		log_line(store->log, OSM_LOG_ERROR, ": %s not used and renamed to %s: %s",
 			 what, aside, why);
-	else if (failed != ENOENT)
-		log_line(store->log, OSM_LOG_ERROR,
-			 ": %s not used: %s (and it cannot be renamed: %s)", what, why,
-			 strerror(failed));
-	worker_leave(store->writer);
+		worker_leave(store->writer);
+	}
 	free(aside);
 	free(path);
-	return 0;
+	return rc == -ENOENT ? 0 : rc;
 }
 
 /* Has the folder of a taken-over plan emptied, if it is unused and ours had no plan. */
@@ -577,7 +628,7 @@ static void note_taken_over(struct store *store)
 	from = store->taken_over;
 	store->taken_over = NULL;
 	release(store);
-	if (from && path && access(path, F_OK) && !lock_place(from, 0, &lock)) {
+	if (from && path && access(path, F_OK) && !lock_place(from, &lock)) {
 		hold(store);
 		if (!store->emptied) {
 			store->emptied = from;
@@ -593,19 +644,32 @@ static void note_taken_over(struct store *store)
 	unlock(&lock);
 }
 
-/* Renames the present file if it must not be lost. -ENOMEM: not yet. */
-static int clear(struct store *store, enum kept_file file, struct content *content)
+/*
+ * Renames the present file unless this process has used or written it: no other file is
+ * ever replaced or removed. -errno: it is still there.
+ */
+static int clear(struct store *store, enum kept_file file, struct content *content,
+		 struct pm_error *err)
 {
+	static const struct candidate_stamp none = {0};
+	char *path = join_path(store->place, kept_name[file]);
+	struct candidate_stamp there = path ? candidate_stamp(path) : none;
 	int rc = 0;
 
+	if (!path)
+		return pm_error_no_memory(err);
+	free(path);
 	if (content->bad.text[0])
-		rc = rename_aside(store, file, "bad", content->bad.text);
-	else if (content->unread)
-		rc = rename_aside(store, file, "late", "it was not read in time");
-	if (!rc) {
+		rc = rename_aside(store, file, "bad", content->bad.text, err);
+	else if (!candidate_stamp_equal(&there, &none) &&
+		 !candidate_stamp_equal(&there, &content->known))
+		rc = rename_aside(store, file, "late",
+				  candidate_stamp_equal(&content->known, &none)
+					  ? "it was not read in time"
+					  : "it was written since it was read",
+				  err);
+	if (!rc)
 		content->bad.text[0] = '\0';
-		content->unread = false;
-	}
 	return rc;
 }
 
@@ -614,45 +678,47 @@ static void restore(struct content *content, const struct content *taken)
 {
 	if (taken->bad.text[0])
 		content->bad = taken->bad;
-	content->unread |= taken->unread;
 }
 
-/* Renames bad files that no new file will replace. */
-static void clear_bad(struct store *store)
+/* Renames a bad file, which no new file will replace soon. -errno. */
+static int clear_bad(struct store *store, enum kept_file file, struct pm_error *err)
 {
-	for (enum kept_file file = 0; file < KEPT_FILES; file++) {
-		struct content *content = &store->content[file], taken = {0};
+	struct content *content = &store->content[file], taken;
+	int rc;
 
-		hold(store);
-		if (!is_pending(content)) {
-			taken.bad = content->bad;
-			content->bad.text[0] = '\0';
-		}
-		release(store);
-		if (!clear(store, file, &taken))
-			continue;
-		hold(store);
-		restore(content, &taken);
-		release(store);
-	}
+	hold(store);
+	taken = *content;
+	if (!is_pending(content))
+		content->bad.text[0] = '\0';
+	release(store);
+	if (is_pending(&taken) || !taken.bad.text[0])
+		return 0;
+	rc = clear(store, file, &taken, err);
+	hold(store);
+	restore(content, &taken);
+	release(store);
+	return rc;
 }
 
+/* Writes or removes the file of taken content, and notes what is there then. */
 static int write_taken(struct store *store, struct taken *taken, struct pm_error *err)
 {
 	struct content *content = &taken->content;
 	char *path = join_path(store->place, kept_name[taken->file]);
-	int rc = 0;
+	int rc = path ? clear(store, taken->file, content, err) : pm_error_no_memory(err);
 
-	if (!path || clear(store, taken->file, content)) {
+	if (rc) {
 		free(path);
-		return pm_error_no_memory(err);
+		return rc;
 	}
 	if (taken->file == KEPT_PLAN)
 		note_taken_over(store);
 	if (content->text)
-		rc = pm_replace(path, ".new", content->text, content->length, err);
+		rc = pm_replace_public(path, ".new", content->text, content->length, err);
 	else if (unlink(path) && errno != ENOENT)
 		rc = pm_error_set(err, -errno, "%s: %m", path);
+	content->known = candidate_stamp(path);
+	content->fresh = false;
 	free(path);
 	return rc;
 }
@@ -664,6 +730,10 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 
 	hold(store);
 	restore(content, &taken->content);
+	if (!taken->content.fresh) {
+		content->known = taken->content.known;
+		content->fresh = false;
+	}
 	if (written)
 		content->written = taken->content.put;
 	if (written && taken->file == KEPT_PLAN)
@@ -754,7 +824,8 @@ static int write_all(struct store *store, struct pm_error *err)
 	struct taken taken;
 	int rc = 0;
 
-	clear_bad(store);
+	for (enum kept_file file = 0; !rc && file < KEPT_FILES; file++)
+		rc = clear_bad(store, file, err);
 	while (!rc && take_unwritten(store, &taken)) {
 		rc = write_taken(store, &taken, err);
 		give_back(store, &taken, !rc);

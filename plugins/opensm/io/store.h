@@ -16,8 +16,17 @@
  * plan, the other folder is removed, if unused, when the plan has been written to the own
  * one.
  *
- * A file in the own folder that is unreadable, damaged, or for another LMC or fabric is
- * renamed (.bad-TIME), and the plan is made from the fabric and its LIDs.
+ * The own folder is read even while another process has it locked, for example a former
+ * OpenSM that hangs in a disk; it is written when the lock is free. Only the folder's
+ * owner can open the lock, so no other user can hold it.
+ *
+ * No plan, drifting plan or holds in the own folder is replaced or removed unless this
+ * process has read and used, or written, that very version of the file: any other is
+ * renamed before. One function, clear() in store.c, sees to that at each write. A file
+ * that is unreadable, damaged, for another LMC or fabric, or that others could have
+ * written, is renamed to NAME.bad-TIME; one that was not read in time, or has changed
+ * since, to NAME.late-TIME. If it cannot be renamed, nothing is written. The plan is then
+ * made from the fabric and its LIDs.
  *
  * Only the writer thread (worker.h) touches files: all functions but store_write return
  * without waiting for a file. They are for the sweeper thread unless noted.
@@ -25,8 +34,7 @@
  * Reading: store_poll requests it at the beginning of a sweep, after OpenSM's start or
  * standby; plans are read during its discovery. The sweeper waits for that, within bounds
  * (store_await_poll, sweep.c), and then chooses. If a disk takes longer, it gives up
- * (store_give_up): the plan is made without a file, and existing files are renamed
- * (.late-TIME) before that plan, or holds, are written in their place.
+ * (store_give_up), and the plan is made without a file.
  *
  * Writing: the sweeper hands over contents, and the newest of each file is written. LIDs
  * of a new plan wait for it 2 s at most (store_await_plan, sweep.c): an OpenSM killed in
@@ -94,8 +102,8 @@ int store_load(struct store *store, const struct store_request *request,
 	       struct planning *planning, struct pm_error *err);
 
 /*
- * Whether the own folder had a plan when opened, or got one. Known after the first
- * reading.
+ * Whether the own folder had a plan when opened or found locked, or got one. Known after
+ * the first reading.
  */
 bool store_has_plan(struct store *store);
 

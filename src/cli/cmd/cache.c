@@ -2,16 +2,22 @@
 /* Finds the plugin's files in OpenSM's cache folder. */
 #include "cache.h"
 
+#include "json.h"
+#include "text.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PREFIX "portmajor."
+#define CLOCK_SLACK_S 5 /* between the clock that a state has, and a process's begin */
 
 static const char *find_folder(void)
 {
@@ -102,19 +108,60 @@ void cache_paths_free(struct cache_paths *paths)
 	*paths = (struct cache_paths){0};
 }
 
-bool cache_is_left(const char *file)
+/* When a process began, in seconds since the epoch; 0: unknown. */
+static double begin_of(long pid)
 {
-	const char *slash = strrchr(file, '/');
+	char *path = cli_text_make("/proc/%ld/stat", pid), line[1024], *field;
+	FILE *stat = fopen(path, "re"), *uptime = fopen("/proc/uptime", "re");
+	unsigned long long ticks = 0;
+	double up = 0, begin = 0;
+
+	/* The 22nd field; the second is a name in parentheses. */
+	if (stat && fgets(line, sizeof(line), stat) && (field = strrchr(line, ')')) &&
+	    sscanf(field + 1,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+		   "%*d %*d %llu",
+		   &ticks) == 1 &&
+	    uptime && fscanf(uptime, "%lf", &up) == 1)
+		begin = (double)time(NULL) - up +
+			(double)ticks / (double)sysconf(_SC_CLK_TCK);
+	if (stat)
+		fclose(stat);
+	if (uptime)
+		fclose(uptime);
+	free(path);
+	return begin;
+}
+
+/*
+ * Whether the process that wrote a state has ended, for users that may not open the lock.
+ * A process that began after the last writing has its number by chance.
+ */
+static bool has_ended(const char *state)
+{
+	json_t *root = cli_json_load(state);
+	long pid = (long)cli_json_number(root, "pid");
+	double written = (double)cli_json_number(root, "time");
+	bool ended = pid > 0 && ((kill((pid_t)pid, 0) && errno == ESRCH) ||
+				 begin_of(pid) > written + CLOCK_SLACK_S);
+
+	json_decref(root);
+	return ended;
+}
+
+bool cache_is_left(const char *state)
+{
+	const char *slash = strrchr(state, '/');
 	char *path;
 	bool left;
 	int fd;
 
-	if (!slash || asprintf(&path, "%.*s/lock", (int)(slash - file), file) < 0)
+	if (!slash || asprintf(&path, "%.*s/lock", (int)(slash - state), state) < 0)
 		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	free(path);
 	if (fd < 0)
-		return false;
+		return errno == EACCES && has_ended(state);
 	left = !flock(fd, LOCK_SH | LOCK_NB);
 	close(fd);
 	return left;

@@ -27,9 +27,10 @@ int cache_find(const char *name, struct cache_paths *paths, char **wanted);
 void cache_paths_free(struct cache_paths *paths);
 
 /*
- * Whether the OpenSM that wrote this file was killed: the file's folder has a lock, and
- * no process holds it. False if unknown.
+ * Whether the OpenSM that wrote this state was killed: no process holds the lock of its
+ * folder, or, for users that may not open that, there is no such process. False if
+ * unknown.
  */
-bool cache_is_left(const char *file);
+bool cache_is_left(const char *state);
 
 #endif
