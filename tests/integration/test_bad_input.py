@@ -93,13 +93,14 @@ class Configurations(BadCase):
     NET = pmlab.TOPOLOGIES / "xgft-64.net"
 
     def refused(self, config, pattern):
-        """The log says why, and portmajor routes with its defaults all the same."""
+        """The log says why, once, and the next engine routes: the file may be to prevent that
+        portmajor does."""
         log, engines, _, _ = self.observe(self.NET, conf={"event_plugin_options": str(config)})
         lines = [line for line in self.our_lines(log) if "configuration not used" in line]
         self.assertEqual(len(lines), 1, self.our_lines(log))
         self.assertRegex(lines[0], pattern)
-        self.assertEqual(set(engines), {"portmajor"})
-        self.assertIn("lid_order grouped", log)
+        self.assertIn("so portmajor declines to route until a HUP finds a good one", lines[0])
+        self.assertEqual(set(engines), {"minhop"})
 
     def write(self, data):
         path = self.folder / "portmajor.conf"
@@ -121,7 +122,14 @@ class Configurations(BadCase):
         self.refused(path, rf"{re.escape(str(path))}: No such file")
 
     def test_folder(self):
-        self.refused(self.folder, rf"{re.escape(str(self.folder))}: .*directory")
+        path = self.folder / "sub"
+        path.mkdir()
+        self.refused(path, rf"{re.escape(str(path))}: not a regular file")
+
+    def test_of_others(self):
+        path = self.write("lid_order grouped\n")
+        path.chmod(0o666)
+        self.refused(path, rf"{re.escape(str(path))}: others may write it")
 
     def test_good_files(self):
         for text in ("", "\n# only a comment\n", "  lid_order\tgrouped   # as ever\r\n",

@@ -100,17 +100,73 @@ class Configuration(labtest.Folders):
         return path if path.exists() and json.loads(path.read_text())["run"] else None
 
     def test_typing_error(self):
-        """It routes with the defaults, and status says so until it is mended."""
+        """Another engine routes, status says why, and portmajor comes back when it is mended;
+        no port changes its LID."""
         config = self.folder / "portmajor.conf"
         config.write_text("early_repiar no\n")
         netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 2, 2, 2, 1)
         with pmlab.Fabric(netlist) as fabric, pmlab.open_sm(fabric, config=config) as osm:
             osm.settle(timeout=pmlab.TIMEOUT_S)
-            self.assertEqual(set(osm.engines_used()), {"portmajor"})
-            state = simlab.poll_until(lambda: self.state_of_a_run(osm), 60, "the state of a run")
-            done = pmlab.run_cli("status", state)
+            self.assertEqual(set(osm.engines_used()), {"minhop"})
+            state = pmlab.kept(osm.cache_dir, "state")
+            done = simlab.poll_until(lambda: self.status(state, "fell back to minhop"), 60,
+                                     "the finding")
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout, f"configuration is not used: {config}:1: .*early_repiar")
+            self.assertRegex(done.stdout, f"fell back to minhop: no configuration: {config}:1: ")
+            self.assertFalse(pmlab.kept(osm.cache_dir, "plan").exists())
+            before = osm.log_offset()
+            config.write_text("early_repair no\nlid_order leaf-major\n")
+            osm.hup()
+            osm.wait_log("portmajor run 1: ", before)
+            osm.settle(timeout=pmlab.TIMEOUT_S)
+            self.assertEqual(osm.engines_used()[-1], "portmajor")
+            plan = simlab.poll_until(pmlab.kept(osm.cache_dir, "plan").exists, 60, "the plan")
+            self.assertTrue(plan)
+            simlab.poll_until(lambda: pmlab.run_cli("status", state).returncode == 0, 60,
+                              "no finding")
+
+    def test_lost(self):
+        """Without the file that opensm.conf names nothing is routed, and the plan stays; one with
+        `shadow yes` needs a restart, another one brings portmajor back."""
+        config = self.folder / "lost.conf"
+        netlist = pmlab.generate(self.folder / "lost.net", "two-level", 3, 3, 2, 1)
+        cache = self.folder / "cache"
+        cache.mkdir()
+        config.write_text("flap_limit 0\n")
+        with pmlab.Fabric(netlist) as fabric:
+            with pmlab.open_sm(fabric, config=config, cache_dir=cache) as osm:
+                osm.settle(timeout=pmlab.TIMEOUT_S)
+                plan = simlab.poll_until(lambda: pmlab.kept(cache, "plan").exists()
+                                         and pmlab.kept(cache, "plan").read_bytes(), 60, "the plan")
+            config.unlink()
+            with pmlab.open_sm(fabric, config=config, cache_dir=cache) as osm:
+                osm.settle(timeout=pmlab.TIMEOUT_S)
+                fabric.lose("leaf1")
+                osm.settle(timeout=pmlab.TIMEOUT_S)
+                self.assertEqual(set(osm.engines_used()), {"minhop"})
+                self.assertRegex(osm.log(), f"configuration not used, .*: {config}: No such file")
+                config.write_text("shadow yes\n")
+                osm.hup()
+                state = pmlab.kept(cache, "state")
+                simlab.poll_until(lambda: self.status(state, "shadow mode begins when OpenSM is "
+                                                      "restarted"), 60, "the finding")
+                self.assertEqual(set(osm.engines_used()), {"minhop"})
+                self.assertNotRegex(osm.log(), "portmajor (run|repair|shadow)")
+                self.assertEqual(pmlab.kept(cache, "plan").read_bytes(), plan)
+                config.write_text("flap_limit 0\n")
+                osm.hup()
+                osm.wait_log("portmajor run 1: ")
+                fabric.back("leaf1")
+                osm.settle(timeout=pmlab.TIMEOUT_S)
+                self.assertEqual(osm.engines_used()[-1], "portmajor")
+                self.assertEqual(pmlab.kept(cache, "plan").read_bytes(), plan)
+                self.assertEqual(list(cache.rglob("plan.*")), [])
+
+    @staticmethod
+    def status(state, word):
+        done = pmlab.run_cli("status", state)
+        return done if word in done.stdout else None
 
     def test_topology_that_opensm_leaves(self):
         """opensm-subnet.lst is the fabric, as the netlist is that was simulated."""

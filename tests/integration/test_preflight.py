@@ -209,7 +209,13 @@ class Preflight(labtest.Folders):
         own.write_text("lid_order grouped\nflap_limits 3\n", encoding="ascii")
         self.only("configuration", f'{own}:2: unknown key "flap_limits"',
                   self.conf(event_plugin_options=own))
+        self.only("configuration", "portmajor would decline to route",
+                  self.conf(event_plugin_options=own))
         own.write_text("lid_order port-major\n", encoding="ascii")
+        own.chmod(0o664)
+        self.only("configuration", f"{own}: others may write it",
+                  self.conf(event_plugin_options=own))
+        own.chmod(0o644)
         self.assertEqual(self.faults(self.conf(event_plugin_options=own)), [])
 
     # ---- the library

@@ -86,26 +86,31 @@ static int setup_engine(osm_routing_engine_t *engine, osm_opensm_t *osm)
 }
 
 /*
- * Reads portmajor.conf. A bad file leaves all options at their defaults: without the
- * plugin OpenSM would go on with minhop, and write all tables of a running fabric anew,
- * for a typing error. The log, `status` and `preflight` report it until it is corrected.
- * -ENOMEM: the options are unknown, and shadow mode may be one.
+ * Reads portmajor.conf. If opensm.conf names a file that cannot be read as a whole, the
+ * engine declines until a HUP finds a good one: shadow mode may be what it was to
+ * request. A file that requests it despite an error elsewhere is obeyed. Without memory,
+ * -ENOMEM.
  */
 static int read_config(struct plugin *plugin)
 {
 	const char *path = plugin->osm->subn.opt.event_plugin_options;
+	const char *effect =
+		"so portmajor declines to route until a HUP finds a good one";
 	int rc = 0;
 
 	pm_config_init(&plugin->config);
 	if (path && *path)
-		rc = pm_config_read(path, &plugin->config, &plugin->misread);
-	if (rc)
-		log_line(
-			&plugin->osm->log, OSM_LOG_ERROR,
-			rc == -ENOMEM
-				? ": not loaded: %s"
-				: ": configuration not used, all keys have their defaults: %s",
-			plugin->misread.text);
+		rc = pm_config_read_trusted(path, &plugin->config, &plugin->misread);
+	plugin->unconfigured = rc && !plugin->config.shadow;
+	if (rc && plugin->config.shadow)
+		effect = "all keys have their defaults, but shadow is yes";
+	if (rc == -ENOMEM)
+		log_line(&plugin->osm->log, OSM_LOG_ERROR, ": not loaded: %s",
+			 plugin->misread.text);
+	else if (rc)
+		log_line(&plugin->osm->log, OSM_LOG_ERROR,
+			 ": configuration not used, %s: %s", effect,
+			 plugin->misread.text);
 	atomic_init(&plugin->early_repair, plugin->config.early_repair);
 	return rc == -ENOMEM ? rc : 0;
 }
@@ -376,7 +381,9 @@ static void *create_plugin(osm_opensm_t *osm)
 	start_modules(plugin);
 	log_line(&osm->log, OSM_LOG_INFO, " " PORTMAJOR_VERSION ": lid_order %s; %s%s",
 		 pm_lid_order_name(plugin->config.lid_order), built_for,
-		 plugin->config.shadow ? "; shadow mode: nothing is routed or sent" : "");
+		 plugin->config.shadow	? "; shadow mode: nothing is routed or sent"
+		 : plugin->unconfigured ? "; no configuration: nothing is routed or sent"
+					: "");
 	return plugin;
 }
 

@@ -259,8 +259,9 @@ struct plugin_run {
  */
 struct plugin {
 	osm_opensm_t *osm;
-	struct pm_config config;  /* in force; some keys can change, see settings.h */
-	struct pm_error misread;  /* error of the configuration file, or "" */
+	struct pm_config config; /* in force; some keys can change, see settings.h */
+	struct pm_error misread; /* error of the configuration file, or "" */
+	bool unconfigured; /* no configuration was read since the start: see settings.h */
 	atomic_bool early_repair; /* of the configuration */
 	struct pm_roles roles;	  /* of OpenSM's GUID files */
 

@@ -62,6 +62,20 @@ static void take_live(struct plugin *plugin, const struct pm_config *now)
 		repairer_set(plugin->repairer, &settings);
 }
 
+/* Takes the first configuration that could be read. Shadow mode begins with a process. */
+static void take_first(struct plugin *plugin, const struct pm_config *now)
+{
+	if (now->shadow) {
+		pm_error_set(&plugin->misread, 0,
+			     "%s: shadow mode begins when OpenSM is restarted",
+			     plugin->osm->subn.opt.event_plugin_options);
+		return;
+	}
+	plugin->unconfigured = false;
+	plugin->config.lid_order = now->lid_order;
+	plugin->config.migrate = now->migrate;
+}
+
 void settings_take(struct plugin *plugin)
 {
 	char names[PM_CONFIG_KEYS];
@@ -70,6 +84,8 @@ void settings_take(struct plugin *plugin)
 	if (!operator_files_take_config(plugin->operator_files, &now, &plugin->misread) ||
 	    plugin->misread.text[0])
 		return;
+	if (plugin->unconfigured)
+		take_first(plugin, &now);
 	log_line(&plugin->osm->log, OSM_LOG_INFO, ": configuration read again: %s",
 		 pm_config_compare(&plugin->config, &now, PM_CONFIG_LIVE, names)
 			 ? names

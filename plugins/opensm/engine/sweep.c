@@ -19,12 +19,14 @@
 #define PLAN_MS 2000	/* LIDs' longest wait for the plan to be on disk .. */
 #define PLAN_TRAP_MS 50 /* .. if a trap reports something new */
 
-/* Whether we are OpenSM's first engine; otherwise LIDs are left alone. */
+/*
+ * Whether we are OpenSM's first engine, and may route; otherwise LIDs are left alone.
+ */
 static bool is_first_engine(const struct plugin *plugin)
 {
 	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
 
-	return engine && engine->context == plugin;
+	return !plugin->unconfigured && engine && engine->context == plugin;
 }
 
 /* ---- Results of the repairer ---- */
@@ -372,11 +374,15 @@ static int hand_over(struct plugin *plugin, const struct pm_fabric *fabric, bool
 	return rc;
 }
 
-/* -ENOTSUP: OpenSM's options need something that this engine cannot do. */
+/* -ENOTSUP: OpenSM's options need something that this engine cannot do, or are unknown.
+ */
 static int check_options(const struct plugin *plugin, struct pm_error *err)
 {
 	const osm_subn_opt_t *opt = &plugin->osm->subn.opt;
 
+	if (plugin->unconfigured)
+		return pm_error_set(err, -ENOTSUP, "no configuration: %s",
+				    plugin->misread.text);
 	if (opt->lmc && opt->lmc_esp0)
 		return pm_error_set(
 			err, -ENOTSUP,
@@ -507,9 +513,9 @@ static void clear_holds_if_requested(struct plugin *plugin)
 /* Whether OpenSM will call us for tables, as far as is known. */
 static bool is_wanted(const struct plugin *plugin)
 {
-	return is_first_engine(plugin) || plugin->requested ||
-	       (plugin->planning.phase == PLANNING_EMPTY &&
-		store_has_plan(plugin->store));
+	return !plugin->unconfigured && (is_first_engine(plugin) || plugin->requested ||
+					 (plugin->planning.phase == PLANNING_EMPTY &&
+					  store_has_plan(plugin->store)));
 }
 
 /*
@@ -820,8 +826,9 @@ int sweep_build_tables(struct plugin *plugin)
 		leave_view(plugin);
 		/* Joins may come before any engine has routed, without an event. */
 		mcast_quiet_leave(&plugin->quiet);
-		log_line(&plugin->osm->log, OSM_LOG_ERROR,
-			 ": cannot route this fabric: %s", err.text);
+		if (!plugin->unconfigured) /* logged at the start */
+			log_line(&plugin->osm->log, OSM_LOG_ERROR,
+				 ": cannot route this fabric: %s", err.text);
 		if (plugin->state) {
 			state_note_declined(plugin->state, &err);
 			sweep_publish(plugin, &(struct unset){.known = true});
@@ -1171,7 +1178,7 @@ static void begin_discovery(struct plugin *plugin)
 static bool wants_plans(const struct plugin *plugin)
 {
 	if (plugin->planning.phase != PLANNING_SETTLED)
-		return plugin->config.shadow || is_wanted(plugin);
+		return plugin->config.shadow || plugin->unconfigured || is_wanted(plugin);
 	return plugin->osm->subn.coming_out_of_standby && !plugin->config.shadow;
 }
 

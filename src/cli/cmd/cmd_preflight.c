@@ -4,6 +4,7 @@
 #include "json.h"
 #include "preflight.h"
 
+#include <portmajor/base/trusted.h>
 #include <portmajor/files/config.h>
 #include <portmajor/files/plan_file.h>
 #include <portmajor/netlist/netlist.h>
@@ -127,9 +128,14 @@ static void check_options(struct preflight *p)
 	if (!path)
 		preflight_report(p, true, "configuration",
 				 "defaults (no event_plugin_options)");
-	else if (failed(pm_config_read(path, &config, &err)))
+	else if (failed(pm_config_read_trusted(path, &config, &err)))
 		preflight_report(p, false, "configuration",
-				 "%s (all keys would have their defaults)", err.text);
+				 config.shadow
+					 ? "%s (all keys but shadow would have their "
+					   "defaults)"
+					 : "%s (portmajor would decline to route, and "
+					   "the next engine route)",
+				 err.text);
 	else if (config.shadow && !preflight_has_next_engine(p))
 		preflight_report(
 			p, false, "configuration",
@@ -241,7 +247,8 @@ static struct pm_plan *check_plan(struct preflight *p, const char *path)
 	struct pm_plan *plan = NULL;
 	struct pm_error err;
 
-	if (failed(pm_plan_file_read(path, &plan, &err)))
+	if (failed(pm_trusted_file(path, NULL, &err)) ||
+	    failed(pm_plan_file_read(path, &plan, &err)))
 		preflight_report(
 			p, false, "plan file",
 			"%s (it would not be used, and the plan be made anew: LIDs stay, "
