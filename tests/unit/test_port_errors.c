@@ -6,6 +6,8 @@
 
 #include <portmajor/json/values.h>
 
+#include <search.h>
+
 #define START 999999600 /* where a slice begins */
 #define LEAF 0x10
 #define SPINE 0x20
@@ -164,6 +166,45 @@ static void test_listed(void **unused)
 	port_errors_free(&errors);
 }
 
+static int ports; /* counted by twalk, which passes no argument on */
+
+static void count_port(const void *node, VISIT order, int depth)
+{
+	ports += order == postorder || order == leaf;
+}
+
+/* A node that changes its GUID at each reading, beside one that stays, for a day. */
+static void test_gone(void **unused)
+{
+	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+	int most = 0;
+
+	for (time_t now = 0; now < 24 * 3600; now += 60) {
+		note(&errors, LEAF, 1, 60, 1, 0, now);
+		note(&errors, 0x1000 + (uint64_t)now, 1, 0, 0, 0, now);
+		ports = 0;
+		twalk(errors.ports, count_port);
+		most = ports > most ? ports : most;
+	}
+	/* Of an hour and a slice. */
+	assert_in_range(most, 60, 75);
+	check(&errors, 1, NULL, &nobody, 24 * 3600 - 60, "1: host named[1] 60/0");
+	port_errors_free(&errors);
+}
+
+/* One that is read less than once an hour is not gone. */
+static void test_rarely(void **unused)
+{
+	struct port_errors errors = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+	for (time_t now = 0; now < 10 * 7200; now += 7200) {
+		note(&errors, LEAF, 1, 7200, 1, 0, now);
+		check(&errors, 1, NULL, &nobody, now,
+		      now ? "1: host named[1] 1/0" : "0:");
+	}
+	port_errors_free(&errors);
+}
+
 static void learn(struct known_hosts *hosts, const char *name, unsigned int leaf_port)
 {
 	struct pm_fabric *fabric = make_fabric(name, leaf_port);
@@ -207,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hour),	    cmocka_unit_test(test_readings),
 		cmocka_unit_test(test_names),	    cmocka_unit_test(test_listed),
+		cmocka_unit_test(test_gone),	    cmocka_unit_test(test_rarely),
 		cmocka_unit_test(test_known_hosts),
 	};
 

@@ -10,24 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICE_S (3600 / PORT_ERROR_SLICES)
+#define HOUR_S 3600
+#define SLICE_S (HOUR_S / PORT_ERROR_SLICES)
 #define LATE_S 5 /* slack between two readings of a port, beside OpenSM's interval */
 #define NODE_NAME 65
 
 struct port_with_errors {
-	struct port_with_errors *next;
-	uint64_t guid;
 	time_t slice; /* number of the newest slice since the epoch */
 	uint32_t errors[PORT_ERROR_SLICES]
 		       [PORT_ERROR_KINDS]; /* first by slice % slices */
-	uint8_t num;
 	char name[NODE_NAME];
 };
 
 struct read_port {
+	struct read_port *next;
 	uint64_t guid;
-	time_t last; /* of the last reading; 0: none */
-	struct port_with_errors *errors;
+	time_t last;			 /* time of the last reading; 0: none */
+	time_t interval_s;		 /* of the last reading */
+	struct port_with_errors *errors; /* NULL: it had none */
 	uint8_t num;
 };
 
@@ -49,20 +49,66 @@ static int compare_ports(const void *a, const void *b)
 	return (int)x->num - y->num;
 }
 
-/* Finds a port, or adds a new one; NULL without memory. */
-static struct read_port *find_port(struct port_errors *errors,
-				   const struct port_reading *reading)
+static struct read_port *add_port(struct port_errors *errors,
+				  const struct port_reading *reading)
 {
-	struct read_port *port = calloc(1, sizeof(*port)), **found;
+	struct read_port *port = calloc(1, sizeof(*port));
 
 	if (!port)
 		return NULL;
 	port->guid = reading->guid;
 	port->num = reading->num;
-	found = tsearch(port, &errors->ports, compare_ports);
-	if (!found || *found != port)
+	if (!tsearch(port, &errors->ports, compare_ports)) {
 		free(port);
-	return found ? *found : NULL;
+		return NULL;
+	}
+	port->next = errors->first;
+	errors->first = port;
+	return port;
+}
+
+/* Finds a port, or adds a new one; NULL without memory. */
+static struct read_port *find_port(struct port_errors *errors,
+				   const struct port_reading *reading)
+{
+	const struct read_port key = {.guid = reading->guid, .num = reading->num};
+	struct read_port *const *found = tfind(&key, &errors->ports, compare_ports);
+
+	return found ? *found : add_port(errors, reading);
+}
+
+/* Whether a port is gone, so that a reading could not go on, nor have errors to list. */
+static bool is_old(const struct read_port *port, time_t now)
+{
+	return now - port->last > HOUR_S &&
+	       now - port->last > 2 * port->interval_s + LATE_S;
+}
+
+static void free_port(struct read_port *port)
+{
+	free(port->errors);
+	free(port);
+}
+
+/* Forgets old ports, once in a slice; else nodes with new GUIDs would add up. */
+static void forget_old(struct port_errors *errors, time_t now)
+{
+	struct read_port **at = &errors->first;
+
+	if (errors->slice == now / SLICE_S)
+		return;
+	errors->slice = now / SLICE_S;
+	while (*at) {
+		struct read_port *port = *at;
+
+		if (!is_old(port, now)) {
+			at = &port->next;
+			continue;
+		}
+		*at = port->next;
+		tdelete(port, &errors->ports, compare_ports);
+		free_port(port);
+	}
 }
 
 /*
@@ -111,19 +157,12 @@ static void add_errors(struct port_with_errors *port, const struct port_reading 
 	snprintf(port->name, sizeof(port->name), "%s", reading->name);
 }
 
-static struct port_with_errors *add_port_with_errors(struct port_errors *errors,
-						     const struct port_reading *reading,
-						     time_t now)
+static struct port_with_errors *new_errors(time_t now)
 {
 	struct port_with_errors *port = calloc(1, sizeof(*port));
 
-	if (!port)
-		return NULL;
-	port->guid = reading->guid;
-	port->num = reading->num;
-	port->slice = now / SLICE_S;
-	port->next = errors->first;
-	errors->first = port;
+	if (port)
+		port->slice = now / SLICE_S;
 	return port;
 }
 
@@ -139,12 +178,15 @@ void port_errors_note(struct port_errors *errors, const struct port_reading *rea
 	port = find_port(errors, reading);
 	if (port && any && goes_on(port, reading, now)) {
 		if (!port->errors)
-			port->errors = add_port_with_errors(errors, reading, now);
+			port->errors = new_errors(now);
 		if (port->errors)
 			add_errors(port->errors, reading, now);
 	}
-	if (port)
+	if (port) {
 		port->last = now;
+		port->interval_s = reading->interval_s;
+	}
+	forget_old(errors, now);
 	pthread_mutex_unlock(&errors->mutex);
 }
 
@@ -153,7 +195,7 @@ void port_errors_note(struct port_errors *errors, const struct port_reading *rea
 /* A port of the list; most: errors of its most frequent kind. */
 struct listed {
 	uint64_t sums[PORT_ERROR_KINDS], most;
-	const struct port_with_errors *port;
+	const struct read_port *port;
 };
 
 static int compare_listed(const void *a, const void *b)
@@ -167,13 +209,13 @@ static int compare_listed(const void *a, const void *b)
 	return (int)x->port->num - y->port->num;
 }
 
-static void sum_up(struct listed *listed, struct port_with_errors *port, time_t now)
+static void sum_up(struct listed *listed, struct read_port *port, time_t now)
 {
 	*listed = (struct listed){.port = port};
-	go_to(port, now);
+	go_to(port->errors, now);
 	for (int kind = 0; kind < PORT_ERROR_KINDS; kind++) {
 		for (int slice = 0; slice < PORT_ERROR_SLICES; slice++)
-			listed->sums[kind] += port->errors[slice][kind];
+			listed->sums[kind] += port->errors->errors[slice][kind];
 		if (listed->sums[kind] > listed->most)
 			listed->most = listed->sums[kind];
 	}
@@ -187,8 +229,7 @@ static json_t *describe_host(const struct known_host *host)
 
 /* Describes a switch's port, and the port at the other end of its link. */
 static json_t *describe_link(const struct pm_fabric *topology, uint32_t sw,
-			     const struct known_host *host,
-			     const struct port_with_errors *port)
+			     const struct known_host *host, const struct read_port *port)
 {
 	const struct pm_node *node = &topology->nodes[sw];
 	json_t *end = pm_json_end(topology, port->guid, port->num);
@@ -209,11 +250,11 @@ static json_t *describe_link(const struct pm_fabric *topology, uint32_t sw,
 /* Describes a host's port; the host may be unknown. */
 static json_t *describe_end_port(const struct pm_fabric *topology,
 				 const struct known_host *host,
-				 const struct port_with_errors *port)
+				 const struct read_port *port)
 {
 	if (!host)
 		return json_pack("[{s:o, s:o, s:i}]", "guid", pm_json_guid(port->guid),
-				 "name", pm_json_text(port->name), "port",
+				 "name", pm_json_text(port->errors->name), "port",
 				 (int)port->num);
 	return json_pack("[o, o]", describe_host(host),
 			 pm_json_end(topology, host->leaf, host->leaf_port));
@@ -223,7 +264,7 @@ static json_t *describe_listed(const struct pm_fabric *topology,
 			       const struct known_hosts *hosts,
 			       const struct listed *listed)
 {
-	const struct port_with_errors *port = listed->port;
+	const struct read_port *port = listed->port;
 	uint32_t sw = topology ? pm_fabric_find_guid(topology, port->guid) : PM_NONE;
 	const struct known_host *host =
 		sw == PM_NONE ? known_hosts_of(hosts, port->guid, port->num)
@@ -250,17 +291,19 @@ static json_t *describe_listed(const struct pm_fabric *topology,
 static struct listed *list_worst(struct port_errors *errors, uint32_t limit, time_t now,
 				 size_t *count)
 {
-	struct port_with_errors *port;
+	struct read_port *port;
 	struct listed *list;
 	size_t room = 1;
 
 	for (port = errors->first; port; port = port->next)
-		room++;
+		room += port->errors != NULL;
 	list = malloc(room * sizeof(*list));
 	*count = 0;
 	if (!list)
 		return NULL;
 	for (port = errors->first; port; port = port->next) {
+		if (!port->errors)
+			continue;
 		sum_up(&list[*count], port, now);
 		*count += list[*count].most >= limit;
 	}
@@ -299,15 +342,20 @@ json_t *port_errors_describe(struct port_errors *errors, uint32_t limit,
 	return described;
 }
 
+static void leave_port(void *port)
+{
+	(void)port;
+}
+
 void port_errors_free(struct port_errors *errors)
 {
-	struct port_with_errors *next;
+	struct read_port *next;
 
-	tdestroy(errors->ports, free);
+	tdestroy(errors->ports, leave_port);
 	errors->ports = NULL;
-	for (struct port_with_errors *port = errors->first; port; port = next) {
+	for (struct read_port *port = errors->first; port; port = next) {
 		next = port->next;
-		free(port);
+		free_port(port);
 	}
 	errors->first = NULL;
 }

@@ -6,7 +6,8 @@
  * OpenSM reports differences of two readings. The first reading of a port has all errors
  * since its counters were cleared, maybe months ago: a difference counts only if the
  * reading that it begins with was reported, too. Errors are added up in PORT_ERROR_SLICES
- * slices of an hour, so a sum is of 50 to 60 minutes.
+ * slices of an hour, so a sum is of 50 to 60 minutes. A port that has not been read for
+ * an hour, and for two of its intervals, is forgotten.
  */
 #ifndef PORTMAJOR_IO_PORT_ERRORS_H
 #define PORTMAJOR_IO_PORT_ERRORS_H
@@ -41,18 +42,19 @@ struct port_reading {
 	uint64_t errors[PORT_ERROR_KINDS];
 };
 
-struct port_with_errors;
+struct read_port;
 
 /* All zero at first, but the mutex, which the owner initialises and destroys. */
 struct port_errors {
-	pthread_mutex_t mutex;		/* of the other members */
-	void *ports;			/* all ports that were read, a tree (tsearch) */
-	struct port_with_errors *first; /* a list of the ports that ever had errors */
+	pthread_mutex_t mutex;	 /* of the other members */
+	void *ports;		 /* all ports that were read lately, a tree (tsearch) */
+	struct read_port *first; /* and a list */
+	time_t slice;		 /* in which old ports were forgotten last */
 };
 
 /*
  * Adds a reading, at this time. On any thread: takes no lock but the mutex. Without
- * memory the reading is lost. O(log(ports)).
+ * memory the reading is lost. O(log(ports)); O(ports) once in a slice.
  */
 void port_errors_note(struct port_errors *errors, const struct port_reading *reading,
 		      time_t now);
