@@ -248,6 +248,15 @@ target_link_libraries(test_store PRIVATE memfault test_tools Threads::Threads)
 add_test(NAME unit.store COMMAND test_store)
 set_tests_properties(unit.memory unit.store PROPERTIES LABELS unit TIMEOUT 1200)
 
+add_executable(test_fabric_file tests/unit/test_fabric_file.c plugins/opensm/io/fabric_file.c
+	plugins/opensm/io/known_hosts.c)
+target_include_directories(test_fabric_file PRIVATE plugins/opensm)
+target_include_directories(test_fabric_file SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_link_libraries(test_fabric_file PRIVATE memfault test_tools pm_json Threads::Threads)
+add_test(NAME unit.fabric_file COMMAND test_fabric_file)
+set_tests_properties(unit.fabric_file PROPERTIES LABELS unit TIMEOUT 900)
+target_link_libraries(test_events PRIVATE memfault)
+
 # The plugin as it is, below stubs in OpenSM's place and above OpenSM's own containers.
 foreach(part plugin repair transition mcast)
 	add_executable(test_${part} tests/unit/test_${part}.c tests/unit/subnet.c

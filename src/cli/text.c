@@ -152,3 +152,13 @@ char *cli_text_make(const char *format, ...)
 	va_end(args);
 	return text;
 }
+
+char *cli_text_make_by(pm_print *print, const void *arg)
+{
+	size_t length;
+	char *text;
+
+	if (pm_text_print(print, arg, &text, &length))
+		cli_no_memory();
+	return text;
+}

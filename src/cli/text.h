@@ -6,6 +6,8 @@
 #ifndef PORTMAJOR_CLI_TEXT_H
 #define PORTMAJOR_CLI_TEXT_H
 
+#include <portmajor/base/print.h>
+
 #include <jansson.h>
 
 #include <stdbool.h>
@@ -54,5 +56,8 @@ void cli_text_first(const json_t *list, void (*put)(const json_t *));
 
 /* Prints into memory, which the caller frees; ends the process without memory. */
 __attribute__((format(printf, 1, 2))) char *cli_text_make(const char *format, ...);
+
+/* The same by a function that does not fail, see pm_text_print. */
+char *cli_text_make_by(pm_print *print, const void *arg);
 
 #endif

@@ -5,6 +5,9 @@
 #include "io/event_command.h"
 #include "io/events.h"
 
+#include "memfault.h"
+
+#include <errno.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,6 +135,35 @@ static void test_full_for_long(void **state)
 	assert_in_order(read_text(path), " info run 7\n", " info run 1030\n");
 	assert_null(strstr(read_text(path), " info run 6\n"));
 	events_stop(events);
+}
+
+/* Without memory all of it is written later, and nothing of it before. */
+static void test_no_memory(void **state)
+{
+	bool failed = true;
+
+	for (uint64_t nth = 1; failed; nth++) {
+		struct events *events = start("");
+		struct pm_error err;
+		const char *text;
+		int rc;
+
+		for (unsigned int i = 0; i < EVENTS_PENDING; i++)
+			events_note(events, EVENT_INFO, "run", "%u", i);
+		memfault_begin(&(struct memfault){.nth = nth});
+		rc = events_write(events, path, &err);
+		failed = memfault_end() >= nth;
+		text = read_text(path);
+		if (rc) {
+			assert_int_equal(rc, -ENOMEM);
+			assert_string_equal(text, "");
+			assert_int_equal(write_all(events), 0);
+			text = read_text(path);
+		}
+		assert_non_null(strstr(text, " info run 0\n"));
+		assert_non_null(strstr(text, " info run 255\n"));
+		events_stop(events);
+	}
 }
 
 static void test_size(void **state)
@@ -303,17 +335,12 @@ static void test_behind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),
-		cmocka_unit_test(test_long),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_no_folder),
-		cmocka_unit_test(test_full_for_long),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_command),
-		cmocka_unit_test(test_other_command),
-		cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_hanging),
-		cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_line),	      cmocka_unit_test(test_long),
+		cmocka_unit_test(test_many),	      cmocka_unit_test(test_no_folder),
+		cmocka_unit_test(test_full_for_long), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_size),	      cmocka_unit_test(test_command),
+		cmocka_unit_test(test_other_command), cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_hanging),	      cmocka_unit_test(test_behind),
 	};
 	int failed;
 

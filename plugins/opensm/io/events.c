@@ -5,6 +5,7 @@
 #include "event_command.h"
 
 #include <portmajor/base/escape.h>
+#include <portmajor/base/print.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -218,24 +219,18 @@ static int make_room(const char *path, struct pm_error *err)
 	return rc;
 }
 
-/* Joins all lines to a text, which the caller frees; NULL without memory. */
-static char *join_lines(const struct events *events, size_t *length)
+static int print_lines(FILE *out, const void *arg)
 {
-	char *text = NULL, begin[EVENT_LINE];
-	FILE *out = open_memstream(&text, length);
+	const struct events *events = arg;
+	char begin[EVENT_LINE];
 
-	if (!out)
-		return NULL;
 	begin_line(begin, EVENT_WARNING, "events");
 	if (events->unwritten)
 		fprintf(out, "%s%u not recorded: too many, or a full disk\n", begin,
 			events->unwritten);
 	for (uint32_t i = 0; i < events->num_taken; i++)
 		fprintf(out, "%s\n", events->taken[i].line);
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
+	return 0;
 }
 
 /* Appends the whole text or, if that fails, nothing. */
@@ -258,8 +253,7 @@ static int append(const struct events *events, const char *path, struct pm_error
 
 	if (rc)
 		return rc;
-	text = join_lines(events, &length);
-	if (!text)
+	if (pm_text_print(print_lines, events, &text, &length))
 		return pm_error_no_memory(err);
 	fd = open(path,
 		  O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,

@@ -3,6 +3,7 @@
 #include "fabric_file.h"
 
 #include <portmajor/base/hash.h>
+#include <portmajor/base/print.h>
 #include <portmajor/base/replace.h>
 #include <portmajor/fabric/degrade.h>
 
@@ -61,38 +62,27 @@ void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric)
 	worker_poke(file->writer);
 }
 
-/* Prints a netlist, which the caller frees; NULL without memory. */
-static char *print_fabric(const struct pm_fabric *fabric, size_t *length)
+static int print_fabric(FILE *out, const void *fabric)
 {
-	char *text = NULL;
-	FILE *out = open_memstream(&text, length);
-	bool failed;
-
-	if (!out)
-		return NULL;
 	pm_netlist_write(fabric, out);
-	failed = ferror(out);
-	failed |= fclose(out) != 0;
-	if (!failed)
-		return text;
-	free(text);
-	return NULL;
+	return 0;
 }
 
 static void write_fabric(struct fabric_file *file, const struct pm_fabric *fabric,
 			 const char *path)
 {
-	size_t length;
-	char *text = print_fabric(fabric, &length);
-	uint64_t hash = text ? pm_hash(PM_HASH_START, text, length) : 0;
+	size_t length = 0;
+	char *text = NULL;
+	int rc = pm_text_print(print_fabric, fabric, &text, &length);
+	uint64_t hash = !rc ? pm_hash(PM_HASH_START, text, length) : 0;
 
-	if (text && hash == file->written && !access(path, F_OK)) {
+	if (!rc && hash == file->written && !access(path, F_OK)) {
 		free(text);
 		return;
 	}
 	file->written = hash;
 	known_hosts_learn(&file->hosts, fabric);
-	if (!text || pm_replace_public(path, ".new", text, length, NULL)) {
+	if (rc || pm_replace_public(path, ".new", text, length, NULL)) {
 		file->written = 0;
 		unlink(path);
 	}

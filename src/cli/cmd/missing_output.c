@@ -79,18 +79,12 @@ static size_t list_open(FILE *out, const json_t *missing, json_int_t *from,
 	return count;
 }
 
-char *cli_missing_finding(const json_t *missing)
+static int print_finding(FILE *out, const void *arg)
 {
+	const json_t *missing = arg;
 	json_int_t links = cli_json_number(missing, "links"), from = 0, to = 0;
-	size_t length, count;
-	char *text = NULL;
-	FILE *out;
+	size_t count;
 
-	if (links <= 0)
-		return NULL;
-	out = open_memstream(&text, &length);
-	if (!out)
-		cli_no_memory();
 	fputs("missing: ", out);
 	count = list_open(out, missing, &from, &to);
 	if (count > NAMED || !count)
@@ -105,9 +99,14 @@ char *cli_missing_finding(const json_t *missing)
 		fputs(", the last since ", out);
 		cli_text_date(out, to);
 	}
-	if (fclose(out))
-		cli_no_memory();
-	return text;
+	return 0;
+}
+
+char *cli_missing_finding(const json_t *missing)
+{
+	return cli_json_number(missing, "links") > 0
+		       ? cli_text_make_by(print_finding, missing)
+		       : NULL;
 }
 
 static void print_part(const json_t *part)

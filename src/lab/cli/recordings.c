@@ -87,17 +87,15 @@ static void free_list(struct dirent **list, int num)
 
 /* ---- Netlists ---- */
 
-/* Joins the fabrics' names with commas; the caller frees the result. */
-static char *name_fabrics(const struct recordings *recordings)
+/* Prints the fabrics' names, with commas. */
+static int print_fabrics(FILE *out, const void *arg)
 {
+	const struct recordings *recordings = arg;
 	struct dirent **list;
 	int num = list_folder(recordings->folder, &list);
-	char *names = NULL;
-	size_t size;
-	FILE *out = open_memstream(&names, &size);
 	const char *comma = "";
 
-	for (int i = 0; i < num && out; i++) {
+	for (int i = 0; i < num; i++) {
 		char *folder = join_path(recordings->folder, list[i]->d_name);
 
 		if (is_kind(folder, S_IFDIR)) {
@@ -107,9 +105,7 @@ static char *name_fabrics(const struct recordings *recordings)
 		free(folder);
 	}
 	free_list(list, num);
-	if (!out || fclose(out))
-		cli_no_memory();
-	return names;
+	return 0;
 }
 
 int recordings_find_netlist(struct recordings *recordings, const char *name, char **path)
@@ -131,7 +127,7 @@ int recordings_find_netlist(struct recordings *recordings, const char *name, cha
 		free(*path);
 		*path = NULL;
 	}
-	names = name_fabrics(recordings);
+	names = cli_text_make_by(print_fabrics, recordings);
 	cli_fail(EXIT_INPUT, "%s: no such file, and no fabric that was recorded (%s)",
 		 name, *names ? names : "none is installed");
 	free(names);

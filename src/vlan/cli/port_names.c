@@ -3,6 +3,7 @@
 #include "port_names.h"
 
 #include "output.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,28 +17,34 @@ int cli_port_pattern_check(const char *pattern)
 	return cli_fail(EXIT_USAGE, "--port-names %s: there is no {port} in it", pattern);
 }
 
-char *cli_port_name(const struct pm_fabric *fabric, uint32_t port, const char *pattern)
-{
-	const struct pm_port *p = &fabric->ports[port];
-	char *text = NULL;
-	size_t length;
-	FILE *file = open_memstream(&text, &length);
+struct named_port {
+	const struct pm_fabric *fabric;
+	const struct pm_port *port;
+	const char *pattern;
+};
 
-	if (!file)
-		cli_no_memory();
-	if (!pattern)
-		pattern = PORT_PATTERN;
+static int print_name(FILE *file, const void *arg)
+{
+	const struct named_port *named = arg;
+	const char *pattern = named->pattern;
+
 	while (*pattern)
 		if (!strncmp(pattern, "{port}", 6)) {
-			fprintf(file, "%u", p->num);
+			fprintf(file, "%u", named->port->num);
 			pattern += 6;
 		} else if (!strncmp(pattern, "{switch}", 8)) {
-			fputs(pm_fabric_name(fabric, p->node), file);
+			fputs(pm_fabric_name(named->fabric, named->port->node), file);
 			pattern += 8;
 		} else {
 			fputc(*pattern++, file);
 		}
-	if (ferror(file) || fclose(file) || !text)
-		cli_no_memory();
-	return text;
+	return 0;
+}
+
+char *cli_port_name(const struct pm_fabric *fabric, uint32_t port, const char *pattern)
+{
+	const struct named_port named = {fabric, &fabric->ports[port],
+					 pattern ? pattern : PORT_PATTERN};
+
+	return cli_text_make_by(print_name, &named);
 }
