@@ -373,6 +373,8 @@ static int walk_all(struct judge *j, struct pm_error *err)
 	int rc = pm_check_paths(&check, j->config->from_all, &found->paths, err);
 
 	if (!rc)
+		rc = pm_check_pairs(&check, &found->host_pairs, err);
+	if (!rc)
 		rc = pm_check_loops(&check, &found->loops, err);
 	if (!rc)
 		rc = pm_check_credits(&check, &found->credits, err);

@@ -115,35 +115,6 @@ static bool arrives(const struct pm_check *check, uint32_t from, uint32_t port,
 	return step == STEP_END && at == port;
 }
 
-/* Finds connected components: part[sw] is the lowest switch of sw's component. */
-static void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t *queue)
-{
-	for (uint32_t i = 0; i < fabric->num_switches; i++)
-		part[i] = PM_NONE;
-	for (uint32_t i = 0; i < fabric->num_switches; i++) {
-		uint32_t head = 0, tail = 0;
-
-		if (part[i] != PM_NONE)
-			continue;
-		part[i] = i;
-		queue[tail++] = i;
-		while (head < tail) {
-			const struct pm_node *n = &fabric->nodes[queue[head++]];
-			uint32_t last = n->first_port + n->num_ports;
-
-			for (uint32_t p = n->first_port + 1; p <= last; p++) {
-				uint32_t y = pm_fabric_peer_node(fabric, p);
-
-				if (y == PM_NONE || y >= fabric->num_switches ||
-				    part[y] != PM_NONE)
-					continue;
-				part[y] = i;
-				queue[tail++] = y;
-			}
-		}
-	}
-}
-
 /* Follows LIDs of a pair without an up-then-down path: packets may take another one. */
 static void follow_unreachable(const struct pm_check *check, uint32_t from, uint32_t port,
 			       struct pm_check_paths *result)

@@ -61,4 +61,10 @@ static inline uint32_t switch_of(const struct pm_fabric *fabric, uint32_t port)
 	return node < fabric->num_switches ? node : pm_fabric_peer_node(fabric, port);
 }
 
+/*
+ * Finds connected components: part[switch] is the lowest switch of its component.
+ * queue[switch] is working memory. O(links).
+ */
+void find_parts(const struct pm_fabric *fabric, uint32_t *part, uint32_t *queue);
+
 #endif

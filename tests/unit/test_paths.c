@@ -189,6 +189,56 @@ static struct pm_check_paths count_paths(const struct trial *t, bool from_all)
 	return count;
 }
 
+static bool is_host(const struct trial *t, uint32_t port)
+{
+	const struct pm_port *p = &t->fabric->ports[port];
+
+	return !is_switch(t, p->node) && home_of(t, p) != PM_NONE &&
+	       t->fabric->ports[p->peer].host != PM_SERVICE;
+}
+
+/* Whether packets for each LID of a port arrive from a switch. */
+static bool arrives(const struct trial *t, uint32_t from, uint32_t port)
+{
+	const struct pm_port *p = &t->fabric->ports[port];
+	bool all = true;
+
+	for (uint32_t k = 0; k < 1u << p->lmc; k++) {
+		struct trip trip = travel(t, from, p->lid + k);
+
+		all = all && !trip.round && trip.end == port;
+		free(trip.path);
+	}
+	return all;
+}
+
+/* Counts pairs of hosts; the first one comes first in the order of destinations. */
+static struct pm_check_pairs count_pairs(const struct trial *t)
+{
+	struct pm_check_pairs count = {0, 0, PM_NONE, PM_NONE};
+	uint32_t num = t->fabric->num_switches;
+
+	for (uint32_t to = 0; to < t->fabric->num_ports; to++)
+		for (uint32_t i = 0; is_host(t, to) && i < t->fabric->num_ports; i++) {
+			uint32_t a, b = home_of(t, &t->fabric->ports[to]);
+
+			if (!is_host(t, i))
+				continue;
+			a = home_of(t, &t->fabric->ports[i]);
+			if (a == b || !t->connected[a * num + b])
+				continue;
+			count.connected++;
+			if (arrives(t, a, to))
+				count.reachable++;
+			else if (count.to == PM_NONE ||
+				 (count.to == to && a < count.from)) {
+				count.from = a;
+				count.to = to;
+			}
+		}
+	return count;
+}
+
 /* [port][port] which channel waits for which; marks the channels that packets use. */
 static uint8_t *find_dependencies(const struct trial *t, uint8_t *used)
 {
@@ -368,6 +418,22 @@ static void compare_paths(const struct trial *t, uint64_t seed, bool from_all)
 	}
 }
 
+static void compare_pairs(const struct trial *t, uint64_t seed)
+{
+	struct pm_check_pairs right = count_pairs(t), found;
+
+	assert_int_equal(pm_check_pairs(&t->check, &found, NULL), 0);
+	if (memcmp(&found, &right, sizeof(found)) != 0)
+		fail_msg(
+			"PM_SEED=%llu PM_ROUNDS=1: %llu of %llu pairs, not %llu of %llu, "
+			"or from %u to %u, not from %u to %u",
+			(unsigned long long)seed, (unsigned long long)found.reachable,
+			(unsigned long long)found.connected,
+			(unsigned long long)right.reachable,
+			(unsigned long long)right.connected, found.from, found.to,
+			right.from, right.to);
+}
+
 /* A credit loop that was found must be one. */
 static bool is_loop(const struct pm_check_credits *found, const uint8_t *waits,
 		    uint32_t num)
@@ -422,6 +488,7 @@ static void test_random_tables(void **state)
 		if (begin(&t, seed)) {
 			compare_paths(&t, seed, false);
 			compare_paths(&t, seed, true);
+			compare_pairs(&t, seed);
 			compare_credits(&t, seed);
 			done++;
 		}

@@ -64,6 +64,21 @@ struct pm_check_paths {
 int pm_check_paths(const struct pm_check *check, bool from_all,
 		   struct pm_check_paths *result, struct pm_error *err);
 
+/* Ordered pairs of hosts at different switches. */
+struct pm_check_pairs {
+	uint64_t connected; /* joined by links, over any path */
+	uint64_t reachable; /* of these: packets for each LID arrive, over any path */
+	uint32_t from, to;  /* the first pair that is not: a switch and an end port of the
+			       fabric; PM_NONE: there is none */
+};
+
+/*
+ * Counts pairs of end ports with a LID, without those of service nodes. Needs no levels:
+ * the fabric may be no tree. -ENOMEM. Cost: O(switches x LIDs of end ports).
+ */
+int pm_check_pairs(const struct pm_check *check, struct pm_check_pairs *pairs,
+		   struct pm_error *err);
+
 /*
  * Loops: LIDs with packets that return to a switch, whatever switch they start from. All
  * LIDs with an entry in a table, up to LinearFDBTop, are examined, even without an owner.

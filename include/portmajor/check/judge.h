@@ -108,6 +108,7 @@ struct pm_judgement {
 	 */
 	uint32_t unassigned, first_unassigned, at;
 	struct pm_check_paths paths;
+	struct pm_check_pairs host_pairs;
 	struct pm_check_loops loops;
 	struct pm_check_credits credits;
 	struct pm_check_mfts mfts; /* zeros without MFTs */

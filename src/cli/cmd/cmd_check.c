@@ -114,6 +114,7 @@ static int judge(struct judged *j, const struct request *request)
 /* ---- Describing ---- */
 
 #define PATHS(member) PM_JSON_ROW(struct pm_check_paths, member)
+#define PAIRS(member) PM_JSON_ROW(struct pm_check_pairs, member)
 #define LOAD(member) PM_JSON_ROW(struct pm_check_load, member)
 #define LOADS(member) PM_JSON_ROW(struct pm_check_loads, member)
 #define CREDITS(member) PM_JSON_ROW(struct pm_check_credits, member)
@@ -126,6 +127,12 @@ static const struct pm_json_row path_rows[] = {
 	{"lost", PATHS(lost)},	       {"loops", PATHS(loops)},
 	{"turns", PATHS(turns)},       {"misrouted", PATHS(misrouted)},
 	{"sm", PATHS(sm_unreachable)}, {0},
+};
+
+static const struct pm_json_row pair_rows[] = {
+	{"connected", PAIRS(connected)},
+	{"pairs", PAIRS(reachable)},
+	{0},
 };
 
 static const struct pm_json_row load_rows[] = {
@@ -289,6 +296,7 @@ static json_t *describe_check(const struct judged *j, const struct request *requ
 			{"first_unassigned", unassigned_json(j)},
 			{"from_all", json_boolean(request->from_all)},
 			{"paths", pm_json_rows(path_rows, &found->paths)},
+			{"reachable", pm_json_rows(pair_rows, &found->host_pairs)},
 			{"lid_loops", loops_json(j)},
 			{"credits", credits_json(j)},
 			/* null without multicast tables */
@@ -323,8 +331,11 @@ static void print_paths(const json_t *object, const struct judged *j)
 	cli_text_print(object, json_is_true(json_object_get(object, "from_all"))
 				       ? "paths from all switches"
 				       : "paths from switches with end ports");
-	cli_text_print(object, ": {paths.delivered} of {paths.pairs} delivered, "
-			       "{paths.cut} without an up-then-down path\n");
+	cli_text_print(object,
+		       ": {paths.delivered} of {paths.pairs} delivered, "
+		       "{paths.cut} without an up-then-down path\n"
+		       "pairs of hosts at different switches: {reachable.pairs} of "
+		       "{reachable.connected} have a path\n");
 	cli_text_print(object, found->loops.lids
 				       ? "loops: {lid_loops.lids|LID|LIDs}\n"
 				       : "loops: none, of all LIDs with entries\n");
