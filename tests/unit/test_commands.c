@@ -64,6 +64,7 @@ static const struct command_row rows[] = {
 	{"plan.lfts", "plan -q --lfts out -s leaf0 --connect_roots net", "out", NULL},
 	{"plan.lfts-pipe", "plan -q --lfts /dev/stdout net", NULL, NULL},
 	{"plan.ibdmchk", "plan -q --ibdmchk . net", "opensm.fdbs", NULL},
+	{"plan.roots", "plan -q --roots out net", "out", "before"},
 	{"plan.slurm", "plan -q --slurm out net", "out", "before"},
 	{"plan.simgrid", "plan -q --simgrid out net", "out", "before"},
 	{"plan.lose", "plan -q --lfts out --fail leaf0:3 net", "out", NULL},

@@ -19,6 +19,7 @@
 struct plan_files {
 	const char *guid2lid; /* as OpenSM keeps it in its cache folder */
 	const char *lfts;     /* for `opensm -R file -U FILE` */
+	const char *roots;    /* a root_guid_file */
 	const char *ibdmchk;  /* folder for ibdmchk's three files; made if missing */
 	const char *slurm;    /* topology.conf */
 	const char *simgrid;  /* a platform */

@@ -7,6 +7,8 @@
 
 #include <portmajor/analysis/lft_diff.h>
 #include <portmajor/base/escape.h>
+#include <portmajor/base/pool.h>
+#include <portmajor/fabric/reach.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -56,6 +58,31 @@ static int write_lfts(FILE *file, const void *arg)
 	const struct plan_source *s = arg;
 
 	return pm_lfts_write(s->lfts, s->fabric, file);
+}
+
+/* The highest level of each connected part of the fabric: `0xGUID` of its switches. */
+static int write_roots(FILE *file, const void *arg)
+{
+	const struct plan_source *s = arg;
+	const struct pm_fabric *topology = s->plan->topology;
+	const uint8_t *level = s->plan->tree.level;
+	uint32_t num = topology->num_switches;
+	struct pm_pool pool = {0};
+	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
+	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
+	uint8_t *top = pm_pool_array(&pool, num, sizeof(*top));
+	int rc = pm_pool_check(&pool, NULL);
+
+	if (!rc)
+		pm_reach_parts(topology, NULL, part, room);
+	for (uint32_t sw = 0; !rc && sw < num; sw++)
+		if (level[sw] != PM_NO_LEVEL && level[sw] > top[part[sw]])
+			top[part[sw]] = level[sw];
+	for (uint32_t sw = 0; !rc && sw < num; sw++)
+		if (level[sw] == top[part[sw]])
+			fprintf(file, "0x%016" PRIx64 "\n", topology->nodes[sw].guid);
+	pm_pool_free(&pool);
+	return rc;
 }
 
 /* ---- ibdmchk ---- */
@@ -202,6 +229,8 @@ static int write_all(const struct plan_files *files, const struct plan_source *s
 
 	if (!status)
 		status = write_one(files->lfts, write_lfts, s);
+	if (!status)
+		status = write_one(files->roots, write_roots, s);
 	if (!status && files->ibdmchk)
 		status = write_ibdmchk(files->ibdmchk, s);
 	if (!status)
@@ -215,8 +244,8 @@ static int write_all(const struct plan_files *files, const struct plan_source *s
 
 bool plan_files_any(const struct plan_files *files)
 {
-	return files->guid2lid || files->lfts || files->ibdmchk || files->slurm ||
-	       files->simgrid;
+	return files->guid2lid || files->lfts || files->roots || files->ibdmchk ||
+	       files->slurm || files->simgrid;
 }
 
 int plan_files_write(const struct plan_files *files, const struct cli_tables *tables,
