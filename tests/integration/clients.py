@@ -90,6 +90,15 @@ def join_many(fabric, host, sm_lid, wanted):
     return [int(mlid) for _, mlid in answers]
 
 
+def path_lanes(fabric, host, sm_lid, pairs):
+    """The SL that OpenSM gives the path of each pair of LIDs; -1: no path."""
+    done = subprocess.run([*PROGRAM, "lanes", str(sm_lid)], check=True, text=True,
+                          env=environment(fabric, host), stdout=subprocess.PIPE,
+                          input="".join(f"{slid} {dlid}\n" for slid, dlid in pairs),
+                          timeout=TIMEOUT_S + len(pairs) / 50)
+    return [int(line) for line in done.stdout.split()]
+
+
 def leave(fabric, host, sm_lid, mgid):
     return join(fabric, host, sm_lid, mgid, method=DELETE)
 

@@ -4,6 +4,7 @@
 
     sa_client.py SM_LID MGID PKEY METHOD    joins a group or leaves it
     sa_client.py SM_LID                     joins others, MGID and port GUID in each line
+    sa_client.py lanes SM_LID               asks for the SL of paths, `SLID DLID` in each line
     sa_client.py mft LID BLOCKS             writes blocks of a multicast table
 
 Tests start it hundreds of times: it imports little. clients.py has functions for it.
@@ -20,7 +21,10 @@ MGID, PORT_GID, QKEY, TCLASS = 1 << 0, 1 << 1, 1 << 2, 1 << 6
 PKEY, SL, FLOW, JOIN_STATE = 1 << 7, 1 << 12, 1 << 13, 1 << 16
 COMPONENTS = MGID | PORT_GID | QKEY | TCLASS | PKEY | SL | FLOW | JOIN_STATE
 ATTR_MC_MEMBER = 0x38
-SET, DELETE = 0x02, 0x15
+GET, SET, DELETE = 0x01, 0x02, 0x15
+# PathRecord
+ATTR_PATH = 0x35
+PATH_DLID, PATH_SLID, PATH_LIDS_AT, PATH_SL_AT = 1 << 4, 1 << 5, 40, 52
 SUBNET_PREFIX = 0xFE80000000000000
 FULL_MEMBER = 1
 
@@ -99,6 +103,13 @@ def request(agent, sm_lid, mgid, guid, pkey=0xFFFF, method=SET):
     print(status, struct.unpack_from(">H", answer, 36)[0])
 
 
+def print_lane(agent, sm_lid, slid, dlid):
+    """Prints the SL of a path, or -1: there is no path."""
+    record = struct.pack(">HH", dlid, slid).rjust(PATH_LIDS_AT + 4, b"\0").ljust(64, b"\0")
+    status, answer = agent.request(sm_lid, GET, ATTR_PATH, PATH_DLID | PATH_SLID, record)
+    print(-1 if status else struct.unpack_from(">H", answer, PATH_SL_AT)[0] & 0xF)
+
+
 def write(lid, text):
     agent = Agent(Agent.SMP_CLASS, Agent.SMP_VERSION)
     for part in text.split(";"):
@@ -119,5 +130,9 @@ def main(sm_lid, mgid=None, pkey=None, method=None):
 if __name__ == "__main__":
     if sys.argv[1] == "mft":
         write(*sys.argv[2:])
+    elif sys.argv[1] == "lanes":
+        AGENT = Agent()
+        for LINE in sys.stdin:
+            print_lane(AGENT, int(sys.argv[2]), *map(int, LINE.split()))
     else:
         main(*sys.argv[1:])
