@@ -134,6 +134,17 @@ target_link_libraries(test_operator_files PRIVATE test_tools Threads::Threads)
 add_test(NAME unit.operator_files COMMAND test_operator_files)
 set_tests_properties(unit.operator_files PROPERTIES LABELS unit TIMEOUT 900)
 
+# The test is in place of OpenSM's log, and frees copies of its tables.
+add_executable(test_engine_check tests/unit/test_engine_check.c plugins/opensm/engine/engine_check.c
+	plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
+target_include_directories(test_engine_check PRIVATE plugins/opensm)
+target_include_directories(test_engine_check SYSTEM PRIVATE ${OPENSM_INCLUDE})
+target_compile_options(test_engine_check PRIVATE -ffunction-sections)
+target_link_options(test_engine_check PRIVATE -Wl,--gc-sections)
+target_link_libraries(test_engine_check PRIVATE test_tools Threads::Threads)
+add_test(NAME unit.engine_check COMMAND test_engine_check)
+set_tests_properties(unit.engine_check PROPERTIES LABELS unit TIMEOUT 900)
+
 # In place of OpenSM, and of what the repairer finds, sends and follows.
 add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c
 	plugins/opensm/engine/view.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)

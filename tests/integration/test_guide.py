@@ -247,6 +247,7 @@ class Alarm(unittest.TestCase):
         text = sections(GUIDE)["Alarm at three: do 1, 2, 3"]
         source = "".join((pmlab.ROOT / "src" / "cli" / "cmd" / name).read_text(encoding="ascii")
                          for name in ("state_findings.c", "missing_output.c"))
+        source += (pmlab.ROOT / "plugins/opensm/engine/engine_check.c").read_text(encoding="ascii")
         source = re.sub(r'"\s*(?:JSON_INTEGER_FORMAT\s*)?"', "", source)
         for row in re.findall(r"(?m)^\| Portmajor[^|]*\|([^|]*)\|", text):
             for finding in re.findall(r"`([^`]+)`", row):

@@ -231,7 +231,10 @@ class Live(labtest.Folders):
 
     def fake_faults(self, healthy):
         """A file for each other alert, which then fires; all that do in the end."""
-        faults = {"OtherEngine": {"engine_active": 0}, "StateOld": {"written_timestamp_seconds": 1},
+        faults = {"OtherEngine": {"engine_active": 0},
+                  "OtherEngineCutsOff": {"engine_cuts_off": 1},
+                  "OtherEngineCreditLoop": {"engine_credit_loop": 1},
+                  "StateOld": {"written_timestamp_seconds": 1},
                   "PlanUnwritable": {"unsaved": 1}, "BlocksUnanswered": {"switches_unset": 1},
                   "BlocksAboveBound": {"blocks_sent_total": 0},
                   "TrapsDropped": {"traps_dropped_total": 0},

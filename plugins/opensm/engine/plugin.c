@@ -135,7 +135,7 @@ static void delete_plugin(void *context)
 {
 	struct plugin *plugin = context;
 	double until = clock_ms() + END_MS;
-	bool watched, written;
+	bool checked, watched, written;
 
 	worker_end(plugin->writer);
 	alarm_stop(plugin->alarm);
@@ -143,9 +143,10 @@ static void delete_plugin(void *context)
 		operator_files_on_request(plugin->operator_files, NULL, NULL);
 	if (!repairer_stop(plugin->repairer, until))
 		return; /* never: all waits of the repairer are bounded */
+	checked = engine_check_stop(plugin->check, until);
 	watched = operator_files_stop(plugin->operator_files, until);
 	written = worker_stop(plugin->writer, until);
-	if (watched && written) {
+	if (checked && watched && written) {
 		state_stop(plugin->state);
 		events_stop(plugin->events);
 		fabric_file_stop(plugin->fabric_file);
@@ -164,7 +165,7 @@ static void delete_plugin(void *context)
 	pm_roles_free(&plugin->roles);
 	subnet_cache_forget(&plugin->cache);
 	free(plugin->doubt.guids);
-	if (watched && written)
+	if (checked && watched && written)
 		free(plugin);
 }
 
@@ -269,6 +270,14 @@ static void note_dropped(void *context, uint64_t traps)
 		state_note_traps_dropped(plugin->state, traps);
 }
 
+/* Called on the thread of engine_check.h. */
+static void note_verdict(void *context, const struct engine_verdict *verdict)
+{
+	struct plugin *plugin = context;
+
+	state_note_verdict(plugin->state, verdict);
+}
+
 /* Called on the thread of operator_files.h. */
 static void note_request(void *context)
 {
@@ -345,6 +354,8 @@ static void start_modules(struct plugin *plugin)
 					    plugin->events, &plugin->config);
 	if (!plugin->state)
 		log_line(log, OSM_LOG_ERROR, ": no state file");
+	else
+		plugin->check = engine_check_start(plugin->osm, note_verdict, plugin);
 	if (plugin->repairer)
 		operator_files_on_request(plugin->operator_files, note_request, plugin);
 }

@@ -17,6 +17,7 @@
  *       ahead          sends blocks that need an order       sends
  *       recover        reads tables back                     queries
  *       shadow         counts blocks in shadow mode
+ *       engine_check   judges the tables of another engine   a thread of its own
  *       planning       the plan in force                     no OpenSM
  *       view           discovered links, holds, drains: to tables  no OpenSM
  *       alarm          requests a run when a hold ends       a thread of its own
@@ -28,7 +29,7 @@
  *     osm/     OpenSM's structures
  *       smp            the plugin's SMPs, as many as the wire takes
  *       subnet_cache   OpenSM's subnet, compared with before
- *       snapshot, guid2lid, lft_records    by value
+ *       snapshot, guid2lid, lft_records, engine_tables    by value
  *       lft_set        rules of the plugin's LFT Sets
  *       unset          switches whose tables are not those in force
  *       mft_wire       MFT blocks and their answers
@@ -68,6 +69,7 @@
  *   writer        the plugin's: reads plans and holds, and writes all files
  *   reader        the plugin's: reads the files that operators write
  *   alarm's       the plugin's: requests routing runs
+ *   checker       the plugin's: judges the tables of another engine
  *
  * On OpenSM's threads and the repairer's the plugin touches no files but three: OpenSM's
  * log; the configuration, on main, when the plugin is loaded; and OpenSM's dump of its
@@ -121,8 +123,10 @@
  *   plugin: unset               sender, sweeper       sender                none (6)
  *   plugin: early_repair        main, sweeper         sweeper, the trap     none (6)
  *                                                     handler
- *   state: document             sweeper, sender,      writer                state's
- *                               reader, writer
+ *   state: document, verdict    sweeper, sender,      writer                state's
+ *                               reader, writer,
+ *                               checker
+ *   engine_check: tables        sweeper, checker      checker               its own
  *   activity                    any                   writer                activity's
  *   port_errors                 dispatcher            writer                its own (10)
  *   fabric_file: hosts          writer                writer                none
@@ -199,6 +203,7 @@
 
 #include "ahead.h"
 #include "alarm.h"
+#include "engine_check.h"
 #include "osm/smp.h"
 #include "osm/subnet_cache.h"
 #include "held_links.h"
@@ -283,6 +288,7 @@ struct plugin {
 	struct events *events;		 /* NULL: no memory for them */
 	struct state *state;		 /* NULL: no memory for it */
 	struct fabric_file *fabric_file; /* likewise */
+	struct engine_check *check;	 /* likewise */
 
 	enum sweep_phase phase;
 	enum plugin_found found;

@@ -1112,6 +1112,16 @@ static void put_fabric(struct plugin *plugin)
 		fabric_file_put(plugin->fabric_file, fabric);
 }
 
+/* Has the tables of another engine judged. */
+static void check_engine(struct plugin *plugin)
+{
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	if (plugin->check && used && used->context != plugin)
+		engine_check_put(plugin->check,
+				 engine_tables_copy(plugin->osm, &plugin->roles));
+}
+
 void sweep_routed(struct plugin *plugin, bool reroute)
 {
 	bool steps_failed = plugin->run.ours && plugin->steps_failed;
@@ -1124,6 +1134,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	}
 	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	put_fabric(plugin);
+	check_engine(plugin);
 	if (plugin->config.shadow) {
 		operator_files_routed(plugin->operator_files, &plugin->roles);
 		run_shadow(plugin);

@@ -247,6 +247,10 @@ static const struct text {
 	{"drain", "drained", "error", EVENT_ERROR, "not followed: ", "followed again"},
 	{"switch", NULL, "bad_switches", EVENT_ERROR,
 	 "bad: ", "no bad switches any more"},
+	{"tables", "engine_tables", "cut", EVENT_ERROR, "",
+	 "the tables in use serve all pairs again, or they are portmajor's"},
+	{"deadlock", "engine_tables", "credit_loop", EVENT_ERROR, "",
+	 "the tables in use have no credit loop any more"},
 	{"paths", "unreachable", "text", EVENT_WARNING, "",
 	 "up-then-down paths join all switches with end ports again"},
 };

@@ -84,6 +84,7 @@ struct state {
 	bool active;	      /* the last engine was ours */
 	bool declined;	      /* OpenSM called us, and we declined */
 	struct pm_error why;
+	struct engine_verdict verdict; /* engine "": none */
 
 	osm_opensm_t *osm;
 
@@ -307,6 +308,11 @@ static const struct condition {
 	 "config_error", ""},
 	{"drains_unread", "1 if the file of what is drained cannot be followed",
 	 "drained", "error", ""},
+	{"engine_cuts_off",
+	 "1 if the tables of another engine cut off hosts that cables connect",
+	 "engine_tables", "cut", ""},
+	{"engine_credit_loop", "1 if the tables of another engine have a credit loop",
+	 "engine_tables", "credit_loop", ""},
 	{"bad_switches", "1 if a switch is kept out or served in part", NULL,
 	 "bad_switches", ""},
 };
@@ -870,6 +876,22 @@ static json_t *make_engine(const struct state *state)
 			 pm_json_text(state->active ? NULL : state->why.text));
 }
 
+/* Describes the tables of another engine, while it routes. */
+static json_t *make_verdict(const struct state *state)
+{
+	const struct engine_verdict *verdict = &state->verdict;
+
+	/* Between declining and the other engine's tables, none is known to route. */
+	if (state->active || !verdict->engine[0] ||
+	    (state->engine[0] && strcmp(state->engine, verdict->engine) != 0))
+		return json_null();
+	return json_pack("{s:s, s:I, s:I, s:b, s:o, s:o}", "engine", verdict->engine,
+			 "connected", (json_int_t)verdict->connected, "pairs",
+			 (json_int_t)verdict->reachable, "lanes", verdict->lanes, "cut",
+			 pm_json_filled(verdict->cut), "credit_loop",
+			 pm_json_filled(verdict->credit_loop));
+}
+
 static json_t *make_unreachable(const struct state_facts *facts)
 {
 	return json_pack("{s:I, s:o}", "pairs",
@@ -963,6 +985,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"pid", json_integer(getpid())},
 		{"started", json_integer(state->started)},
 		{"engine", make_engine(state)},
+		{"engine_tables", make_verdict(state)},
 		{"run", make_run(&state->last)},
 		{"repair", make_repair(&state->last)},
 		{"move", make_transition(&state->last)},
@@ -1213,6 +1236,16 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 		pm_error_set(&state->why, 0, "%s", why_not);
 	state->declined = false;
 	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_note_verdict(struct state *state, const struct engine_verdict *verdict)
+{
+	pthread_mutex_lock(&state->mutex);
+	state->verdict = *verdict;
+	if (state->latest)
+		renew(state, json_pack("{s:o}", "engine_tables", make_verdict(state)));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
 }
 
 /* ---- Setting up ---- */

@@ -17,6 +17,7 @@
 #include "engine/repair.h"
 #include "engine/shadow.h"
 #include "engine/degraded_links.h"
+#include "engine/engine_check.h"
 #include "events.h"
 #include "known_hosts.h"
 #include "port_errors.h"
@@ -113,6 +114,12 @@ void state_note_declined(struct state *state, const struct pm_error *why);
  */
 void state_note_engine(struct state *state, const char *name, bool ours,
 		       const char *why_not);
+
+/*
+ * Has the writer write what is wrong with the tables of another engine, which stays until
+ * portmajor or a third one routes. On any thread.
+ */
+void state_note_verdict(struct state *state, const struct engine_verdict *verdict);
 
 /*
  * The notes below are for any thread, and do not wait. The files have them at the next

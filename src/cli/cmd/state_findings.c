@@ -382,6 +382,18 @@ static void judge_master(const struct status *status, struct findings *findings)
 			    cli_text_when(state->sm_since, since), state->no_master);
 }
 
+/* Judges the tables of another engine, which the plugin has followed. */
+static void judge_tables(const struct status *status, struct findings *findings)
+{
+	const json_t *tables = state_file_member(&status->state, "engine_tables");
+	const char *cut = text_of(tables, "cut"), *loop = text_of(tables, "credit_loop");
+
+	if (cut)
+		add_finding(findings, "tables", "%s", cut);
+	if (loop)
+		add_finding(findings, "deadlock", "%s", loop);
+}
+
 /* Judges, of a master, which engine routes, and whether all hosts have paths. */
 static void judge_routing(const struct status *status, struct findings *findings)
 {
@@ -394,6 +406,7 @@ static void judge_routing(const struct status *status, struct findings *findings
 			    state->engine.reason ? state->engine.reason : "?");
 	else if (!shadow)
 		judge_paths(status, findings);
+	judge_tables(status, findings);
 }
 
 void findings_judge(const struct status *status, struct findings *findings)
