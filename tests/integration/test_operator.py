@@ -27,7 +27,7 @@ class Log(labtest.Folders):
     def test_lines_arrive_at_once(self):
         """With the README's opensm.conf, and with nothing that has OpenSM flush its log."""
         conf = readme_conf()
-        self.assertIn("routing_engine portmajor,updn", conf)
+        self.assertIn("routing_engine portmajor,nue", conf)
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         with pmlab.Fabric(netlist) as fabric, simlab.OpenSM(
                 fabric, conf=conf, plugin_dir=pmlab.BUILD, preload=pmlab.preload(),

@@ -119,7 +119,7 @@ void preflight_check_engines(struct preflight *p)
 	if (!ours)
 		preflight_report(
 			p, false, "routing_engine",
-			"does not name portmajor: `routing_engine portmajor,updn`");
+			"does not name portmajor: `routing_engine portmajor,nue`");
 	else if (!first)
 		preflight_report(p, false, "routing_engine",
 				 "%s: portmajor must come first to route first", engines);
@@ -127,7 +127,7 @@ void preflight_check_engines(struct preflight *p)
 		preflight_report(
 			p, false, "routing_engine",
 			"%s: none comes behind portmajor to route when it cannot: "
-			"`routing_engine portmajor,updn`",
+			"`routing_engine portmajor,nue`",
 			engines);
 	else
 		preflight_report(p, true, "routing_engine", "%s", engines);
