@@ -191,6 +191,7 @@ void osm_log(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 	sweep->errors += (level & OSM_LOG_ERROR) != 0;
 	sweep->no_memory += no_memory;
 	sweep->refusals += no_memory && strstr(text, "cannot route this fabric");
+	sweep->set_aside += strstr(text, "it was not read in time") != NULL;
 }
 
 uint32_t subnet_logged(const char *text)

@@ -27,6 +27,7 @@ struct subnet_sweep {
 	uint32_t no_memory; /* lines in the log that say that memory is out, .. */
 	uint32_t refusals;  /* .. and of these: that the fabric is not routed */
 	uint32_t errors;    /* lines of level error */
+	uint32_t set_aside; /* .. and of these: that a plan was renamed unread */
 };
 
 /* A folder for all that OpenSM's plugins keep, set in OSM_CACHE_DIR. */
