@@ -322,7 +322,7 @@ int pm_config_read(const char *path, struct pm_config *config, struct pm_error *
 int pm_config_read_trusted(const char *path, struct pm_config *config,
 			   struct pm_error *err)
 {
-	int rc = pm_trusted_file(path, NULL, err);
+	int rc = pm_trusted_linked_file(path, err);
 
 	return rc ? rc : pm_config_read(path, config, err);
 }

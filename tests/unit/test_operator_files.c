@@ -82,7 +82,7 @@ static bool is_there(const char *path)
 /* In one step, as `portmajor rebalance` and `portmajor drain` do it. */
 static void write_file(const char *path, const char *text)
 {
-	char other[80];
+	char other[130];
 	FILE *file;
 
 	snprintf(other, sizeof(other), "%s.new", path);
@@ -412,11 +412,14 @@ static void spoil_folder(const char *path)
 	assert_int_equal(chmod(folder, 0777), 0);
 }
 
+/* To a good file, or for those that may be a link, in a circle. */
 static void spoil_link(const char *path)
 {
+	bool linked = path == conf_path || path == guids_path;
+
 	unlink(elsewhere);
 	assert_int_equal(rename(path, elsewhere), 0);
-	assert_int_equal(symlink(elsewhere, path), 0);
+	assert_int_equal(symlink(linked ? path : elsewhere, path), 0);
 }
 
 static void spoil_fifo(const char *path)
@@ -440,7 +443,7 @@ static const struct {
 	{spoil_mode_of_others, ": others may write it (mode 0646", false},
 	{spoil_owner, ": it belongs to user 1, not to root", true},
 	{spoil_folder, ": others may write it (mode 0777", false},
-	{spoil_link, ": a symbolic link", false},
+	{spoil_link, " symbolic link", false},
 	{spoil_fifo, ": not a regular file", false},
 	{spoil_type, ": not a regular file", false},
 };
@@ -493,6 +496,95 @@ static void test_untrusted(void **state)
 		check_none_followed(i);
 		remove_followed();
 	}
+	osm.subn.opt.event_plugin_options = osm.subn.opt.root_guid_file = NULL;
+}
+
+/* Replaces portmajor.conf and the GUID file by links through two others to files there.
+ */
+static void link_followed(const char *there)
+{
+	char target[120], between[130];
+
+	for (int i = 0; i < 2; i++) {
+		const char *path = i ? guids_path : conf_path;
+
+		snprintf(target, sizeof(target), "%s/%s", there, strrchr(path, '/') + 1);
+		snprintf(between, sizeof(between), "%s.link", target);
+		write_file(target, i ? "0x17\n" : "rebalance_rate 7\n");
+		unlink(between);
+		unlink(path);
+		assert_int_equal(symlink(strrchr(target, '/') + 1, between), 0);
+		assert_int_equal(symlink(between, path), 0);
+	}
+}
+
+static void unlink_followed(const char *there)
+{
+	static const char *const names[] = {"portmajor.conf", "portmajor.conf.link",
+					    "guids", "guids.link"};
+	char path[96];
+
+	for (size_t i = 0; i < LENGTH(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", there, names[i]);
+		unlink(path);
+	}
+	unlink(conf_path);
+	unlink(guids_path);
+}
+
+/* Reads portmajor.conf and the GUID file; why: the expected fault of both, or NULL. */
+static void check_linked(const char *why)
+{
+	struct operator_files *files;
+	struct pm_config now;
+	struct pm_error misread = {""};
+	struct pm_roles roles = {0};
+
+	pm_config_init(&config);
+	files = start(false);
+	while (!operator_files_take_config(files, &now, &misread))
+		sched_yield();
+	if (why) {
+		assert_non_null(strstr(misread.text, why));
+		await_count(&lines, 2);
+		assert_non_null(strstr(line, why));
+		assert_false(operator_files_take_roles(files, &roles));
+	} else {
+		assert_string_equal(misread.text, "");
+		assert_int_equal(now.rebalance_rate, 7);
+		while (!operator_files_take_roles(files, &roles))
+			sched_yield();
+		assert_int_equal(lines, 0);
+	}
+	operator_files_routed(files, &roles);
+	stop_following(files);
+	pm_roles_free(&roles);
+}
+
+/* As configuration management makes them: links whose owners and folders are trusted. */
+static void test_linked(void **state)
+{
+	static const char *const links[] = {"portmajor.conf.link", "guids.link"};
+	char there[80], link[120];
+
+	snprintf(there, sizeof(there), "%s/managed", folder);
+	assert_int_equal(mkdir(there, 0755), 0);
+	osm.subn.opt.event_plugin_options = conf_path;
+	osm.subn.opt.root_guid_file = guids_path;
+	link_followed(there);
+	check_linked(NULL);
+	assert_int_equal(chmod(there, 0777), 0);
+	check_linked("/managed: others may write it (mode 0777");
+	assert_int_equal(chmod(there, 0755), 0);
+	if (!geteuid())
+		for (size_t i = 0; i < LENGTH(links); i++) {
+			snprintf(link, sizeof(link), "%s/%s", there, links[i]);
+			assert_int_equal(lchown(link, 1, (gid_t)-1), 0);
+		}
+	if (!geteuid())
+		check_linked(".link: it belongs to user 1");
+	unlink_followed(there);
+	assert_int_equal(rmdir(there), 0);
 	osm.subn.opt.event_plugin_options = osm.subn.opt.root_guid_file = NULL;
 }
 
@@ -555,6 +647,7 @@ int main(void)
 		cmocka_unit_test(test_configuration),
 		cmocka_unit_test(test_late_configuration),
 		cmocka_unit_test(test_untrusted),
+		cmocka_unit_test(test_linked),
 		cmocka_unit_test(test_corrected),
 	};
 

@@ -24,4 +24,12 @@ int pm_trusted_folder(const char *path, struct pm_error *err);
  */
 int pm_trusted_file(const char *path, struct stat *file, struct pm_error *err);
 
+/*
+ * The same for a file that only the operator writes and that is read by this path: it may
+ * be a symbolic link to such a file, as configuration management makes them. Each link,
+ * and the folder that holds it, must have such an owner, and the folder such a mode.
+ * -ELOOP: too many links.
+ */
+int pm_trusted_linked_file(const char *path, struct pm_error *err);
+
 #endif

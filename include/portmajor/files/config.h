@@ -62,7 +62,7 @@ void pm_config_init(struct pm_config *config);
  */
 int pm_config_read(const char *path, struct pm_config *config, struct pm_error *err);
 
-/* The same, of a file that no other user may have written, see pm_trusted_file. */
+/* The same, of a file that no other user may have written: pm_trusted_linked_file. */
 int pm_config_read_trusted(const char *path, struct pm_config *config,
 			   struct pm_error *err);
 

@@ -128,7 +128,7 @@ static int check_guid_files(const struct operator_files *files, struct pm_error 
 
 	for (int i = 0; i < GUID_FILES && !rc; i++)
 		if (files->guid_path[i])
-			rc = pm_trusted_file(files->guid_path[i], NULL, err);
+			rc = pm_trusted_linked_file(files->guid_path[i], err);
 	return rc;
 }
 
