@@ -349,6 +349,7 @@ class LastBlock(Commands):
                 lab.bring_up()
                 after = self.dump(fabric, lab.osm, "portmajor")
         self.before(*before)
+        self.hostile(*before)
         self.after(*after)
 
     def before(self, found, tables, whole):
@@ -374,6 +375,16 @@ class LastBlock(Commands):
             done = pmlab.run_lab("traffic", "--engine", engine, "--lfts", tables, found)
             self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
             self.assertIn(f'no entry for LID {self.LID} of "{self.HOST}"', done.stderr)
+
+    def hostile(self, found, tables, whole):
+        """No terminal obeys the name of the host, or of the file."""
+        renamed = []
+        for path in (found, tables):
+            renamed.append(path.with_name(f"{path.name}\u009b1m"))
+            renamed[-1].write_text(path.read_text("utf-8").replace(self.HOST, "h\u009b1m"), "utf-8")
+        self.assertIn(f'LID {self.LID} of "h?1m" is not judged', self.run_ok("check", *renamed))
+        self.assertIn(f"dump_fts left it out of {tables}?1m, as",
+                      self.run_ok("diff", whole, renamed[1]))
 
     def after(self, found, tables, whole):
         """Tables of a plan do not end with such a LID."""

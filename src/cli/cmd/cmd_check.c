@@ -371,10 +371,11 @@ static void print_check(const json_t *object, const struct judged *j, bool quiet
 		       "end ports, {ports_with_lid} ports with a LID\n");
 	if (found->left_out != PM_NONE) {
 		cli_text_print(object, "LID {left_out.lid} of ");
-		printf("\"%s\" is not judged: dump_fts leaves out the last LID of a "
-		       "fabric where that is a multiple of 64\n",
-		       pm_fabric_label(j->fabric,
-				       j->fabric->ports[found->left_out].node));
+		cli_print_line(
+			"\"%s\" is not judged: dump_fts leaves out the last LID of a "
+			"fabric where that is a multiple of 64",
+			pm_fabric_label(j->fabric,
+					j->fabric->ports[found->left_out].node));
 	}
 	if (found->unassigned) {
 		cli_text_print(object, "{unassigned_lids} unassigned LIDs have entries: "

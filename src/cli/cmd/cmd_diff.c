@@ -350,9 +350,10 @@ static void print_left_out(const struct side *side)
 	uint16_t lid = pm_lfts_left_out(side->lfts);
 
 	if (lid)
-		printf("LID %u is not compared: dump_fts left it out of %s, as it does with "
-		       "the last LID of a fabric where that is a multiple of 64\n",
-		       lid, pm_textfile_name(side->path));
+		cli_print_line(
+			"LID %u is not compared: dump_fts left it out of %s, as it does "
+			"with the last LID of a fabric where that is a multiple of 64",
+			lid, pm_textfile_name(side->path));
 }
 
 static int write_diff(const struct result *r, const struct side *before,
