@@ -22,7 +22,7 @@
  *     DISKFAULT_CALLS=NAMES   instead of fsync, these: names of calls here, separated by
  *                             commas; scandir of FOLDER counts as well
  *     DISKFAULT_HANG=1        and each takes until FILE is gone
- *     DISKFAULT_DISK=WORD     what statvfs says: `full` or `read-only`
+ *     DISKFAULT_DISK=full     what statvfs says
  *
  * A write that fails writes its first half before, as on a disk that gets full.
  */
@@ -350,8 +350,6 @@ int statvfs(const char *path, struct statvfs *disk)
 
 	if (!strcmp(option("DISKFAULT_DISK"), "full"))
 		disk->f_bfree = disk->f_bavail = 0;
-	if (!strcmp(option("DISKFAULT_DISK"), "read-only"))
-		disk->f_flag |= ST_RDONLY;
 	return rc;
 }
 

@@ -305,17 +305,36 @@ class Bad(Written):
     def test_disk(self):
         """A young state of a disk that takes no other one, whoever filled it."""
         library = pmlab.BUILD / "libdiskfault.so"
-        for word in ("full", "read-only"):
-            env = {"LD_PRELOAD": " ".join([*pmlab.preload(), str(library)]),
-                   "DISKFAULT_DISK": word}
-            for members, wanted in (
-                    ({}, f" is {word}: what is known may be old"),
-                    ({"unsaved": "f: No space"}, "not saved: f: No space"),
-                    ({"running": False}, "OpenSM has ended")):
-                with self.subTest(word, **members), unittest.mock.patch.dict(os.environ, env):
-                    status, (found,) = self.judge(self.changed(**members))
-                    self.assertEqual(status, 1)
-                    self.assertIn(wanted, found)
+        env = {"LD_PRELOAD": " ".join([*pmlab.preload(), str(library)]), "DISKFAULT_DISK": "full"}
+        for members, wanted in (
+                ({}, " is full: what is known may be old"),
+                ({"unsaved": "f: No space"}, "not saved: f: No space"),
+                ({"running": False}, "OpenSM has ended")):
+            with self.subTest(**members), unittest.mock.patch.dict(os.environ, env):
+                status, (found,) = self.judge(self.changed(**members))
+                self.assertEqual(status, 1)
+                self.assertIn(wanted, found)
+
+    @unittest.skipIf(os.geteuid(), "mounts need root")
+    def test_read_only(self):
+        """The file system, which is a finding, or the mount that the command sees."""
+        folder = self.folder / "disk"
+        folder.mkdir()
+        for options, members, wanted in (
+                ("remount,ro", {}, "is read-only: what is known may be old"),
+                ("remount,ro", {"unsaved": "f: EROFS"}, "not saved: f: EROFS"),
+                ("remount,ro", {"running": False}, "OpenSM has ended"),
+                ("remount,ro,bind", {}, None)):
+            with self.subTest(options, **members):
+                done = subprocess.run(
+                    ["unshare", "--mount", "sh", "-ec", "mount -t tmpfs none $1; cp $2 $1/state; "
+                     "mount -o $3 $1; exec $4 status $1/state", "sh", folder,
+                     self.changed(**members), options, pmlab.CLI],
+                    capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (1 if wanted else 0, ""))
+                found = re.findall(r"^finding +(.*)", done.stdout, re.M)
+                self.assertEqual(len(found), 1 if wanted else 0, found)
+                self.assertIn(wanted or "", " ".join(found))
 
     def test_spare(self):
         """It counts if it is newer, and can be read."""

@@ -969,6 +969,14 @@ static json_t *make_shadow(const struct last *last)
 	return NULL;
 }
 
+/* In which a process has this pid, as namespaces(7) identifies it; 0: unknown. */
+static json_int_t find_pid_namespace(void)
+{
+	struct stat there;
+
+	return stat("/proc/self/ns/pid", &there) ? 0 : (json_int_t)there.st_ino;
+}
+
 /* Makes a document that shares nothing with the next one: another thread frees it. */
 static json_t *make_document(const struct state *state, const struct state_facts *facts)
 {
@@ -983,6 +991,7 @@ static json_t *make_document(const struct state *state, const struct state_facts
 		{"opensm", json_string(OSM_VERSION)},
 		{"plugin", json_string(PORTMAJOR_VERSION)},
 		{"pid", json_integer(getpid())},
+		{"pid_namespace", json_integer(find_pid_namespace())},
 		{"started", json_integer(state->started)},
 		{"engine", make_engine(state)},
 		{"engine_tables", make_verdict(state)},

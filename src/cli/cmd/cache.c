@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -133,17 +134,29 @@ static double begin_of(long pid)
 	return begin;
 }
 
+bool cache_has_our_pid(const json_t *root)
+{
+	json_int_t theirs = cli_json_number(root, "pid_namespace");
+	struct stat ours;
+
+	return cli_json_number(root, "pid") > 0 &&
+	       (!theirs ||
+		(!stat("/proc/self/ns/pid", &ours) && theirs == (json_int_t)ours.st_ino));
+}
+
 /*
  * Whether the process that wrote a state has ended, for users that may not open the lock.
- * A process that began after the last writing has its number by chance.
+ * A process that began after the last writing has its number by chance. False if that
+ * process is of another PID namespace.
  */
 static bool has_ended(const char *state)
 {
 	json_t *root = cli_json_load(state);
 	long pid = (long)cli_json_number(root, "pid");
 	double written = (double)cli_json_number(root, "time");
-	bool ended = pid > 0 && ((kill((pid_t)pid, 0) && errno == ESRCH) ||
-				 begin_of(pid) > written + CLOCK_SLACK_S);
+	bool ended =
+		cache_has_our_pid(root) && ((kill((pid_t)pid, 0) && errno == ESRCH) ||
+					    begin_of(pid) > written + CLOCK_SLACK_S);
 
 	json_decref(root);
 	return ended;

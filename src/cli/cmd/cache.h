@@ -6,6 +6,8 @@
 #ifndef PORTMAJOR_CLI_CACHE_H
 #define PORTMAJOR_CLI_CACHE_H
 
+#include <jansson.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -32,5 +34,8 @@ void cache_paths_free(struct cache_paths *paths);
  * unknown.
  */
 bool cache_is_left(const char *state);
+
+/* Whether the `pid` of a state is a number of this command's PID namespace, too. */
+bool cache_has_our_pid(const json_t *root);
 
 #endif

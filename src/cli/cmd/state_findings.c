@@ -3,6 +3,7 @@
 #include "state_findings.h"
 
 #include "cable_output.h"
+#include "cache.h"
 #include "commands.h"
 #include "ends.h"
 #include "json.h"
@@ -20,7 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/types.h>
 
 #define NAMED 8 /* links in a finding */
@@ -58,14 +61,42 @@ static void judge_paths(const struct status *status, struct findings *findings)
 			    "hosts are cut off although cables connect them: %s", where);
 }
 
+/*
+ * Whether a device's file system can be written somewhere: where it cannot, it is mounted
+ * read-only there, as in a container or a service that only looks.
+ */
+static bool is_writable(dev_t device)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL, mode[3];
+	bool writable = false;
+	size_t size = 0;
+
+	while (file && !writable && getline(&line, &size, file) > 0) {
+		const char *rest = strstr(line, " - "); /* type, source, options */
+		unsigned int a, b;
+
+		writable = sscanf(line, "%*u %*u %u:%u ", &a, &b) == 2 &&
+			   makedev(a, b) == device && rest &&
+			   sscanf(rest, " - %*s %*s %2s", mode) == 1 &&
+			   !strcmp(mode, "rw");
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return writable;
+}
+
 /* Why no file can be written to the disk of the state, or NULL. */
 static const char *find_disk_fault(const struct status *status)
 {
 	struct statvfs disk;
+	struct stat file;
 
-	if (!status->state.running || statvfs(status->path, &disk))
+	if (!status->state.running || statvfs(status->path, &disk) ||
+	    stat(status->path, &file))
 		return NULL;
-	if (disk.f_flag & ST_RDONLY)
+	if ((disk.f_flag & ST_RDONLY) && !is_writable(file.st_dev))
 		return "read-only";
 	return !disk.f_bfree || (disk.f_files && !disk.f_ffree) ? "full" : NULL;
 }
@@ -345,7 +376,8 @@ static bool lives(const struct status *status)
 {
 	json_int_t pid = cli_json_number(status->state.root, "pid");
 
-	return pid > 1 && pid <= INT32_MAX && (!kill((pid_t)pid, 0) || errno == EPERM);
+	return cache_has_our_pid(status->state.root) && pid > 1 && pid <= INT32_MAX &&
+	       (!kill((pid_t)pid, 0) || errno == EPERM);
 }
 
 /* Judges whether OpenSM runs and writes its state. */
