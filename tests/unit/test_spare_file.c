@@ -61,7 +61,20 @@ static void test_room(void **state)
 	assert_int_equal(before.st_ino, after.st_ino);
 }
 
-/* A link of somebody's is not followed. */
+/* All may read it, whatever the umask. */
+static void test_mode(void **state)
+{
+	mode_t before = umask(0077);
+	struct stat file;
+
+	unlink(spare);
+	spare_file_keep(path, 10, false);
+	umask(before);
+	assert_int_equal(stat(spare, &file), 0);
+	assert_int_equal(file.st_mode & 07777, 0644);
+}
+
+/* A link of somebody's is not followed, and a pipe is not waited for. */
 static void test_link(void **state)
 {
 	char target[80];
@@ -74,12 +87,17 @@ static void test_link(void **state)
 	assert_int_equal(spare_file_write(path, "a", 1), -ELOOP);
 	assert_int_not_equal(stat(target, &file), 0);
 	unlink(spare);
+	assert_int_equal(mkfifo(spare, 0644), 0);
+	spare_file_keep(path, 10, true);
+	assert_int_equal(spare_file_write(path, "a", 1), -ENXIO);
+	unlink(spare);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_mode),
 		cmocka_unit_test(test_link),
 	};
 	int failed;

@@ -12,7 +12,7 @@
 
 #define BLOCK 4096
 
-/* Opens the spare of a file, and finds its size. -errno. */
+/* Opens the spare of a file, for all to read, and finds its size. -errno. */
 static int open_spare(const char *path, int flags, off_t *size)
 {
 	char spare[PATH_MAX];
@@ -21,10 +21,10 @@ static int open_spare(const char *path, int flags, off_t *size)
 
 	if (snprintf(spare, sizeof(spare), "%s.spare", path) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	fd = open(spare, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
+	fd = open(spare, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0644);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &file) || !S_ISREG(file.st_mode)) {
+	if (fstat(fd, &file) || !S_ISREG(file.st_mode) || fchmod(fd, 0644)) {
 		close(fd);
 		return -EINVAL;
 	}
