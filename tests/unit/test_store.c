@@ -831,6 +831,49 @@ static void test_of_others(void **state)
 	free(text);
 }
 
+/*
+ * The folder of a plan that was taken over loses the files that were used, and no other
+ * one: a damaged drifting plan, or a plan that was written since.
+ */
+static void test_taken_over(void **state)
+{
+	const struct store_request request = {.fabric = world.fabric};
+	char ours[128], theirs[128], path[160];
+
+	snprintf(ours, sizeof(ours), "%s/portmajor.%016x", folder, GUID);
+	snprintf(theirs, sizeof(theirs), "%s/portmajor.%016x", folder, GUID + 1);
+	for (int late = 0; late < 2; late++) {
+		struct planning planning = {.phase = PLANNING_EMPTY};
+		struct store *store;
+		FILE *file;
+
+		put_plan(false);
+		assert_int_equal(rename(ours, theirs), 0);
+		snprintf(path, sizeof(path), "%s/%s", theirs, late ? "plan" : "drifting");
+		file = late ? NULL : fopen(path, "w");
+		assert_true(late || (fputs("damaged\n", file) >= 0 && !fclose(file)));
+		store = begin_store();
+		assert_true(store_open(store, GUID));
+		store_poll(store);
+		while (store_await_poll(store))
+			;
+		assert_int_equal(store_load(store, &request, &planning, NULL), 0);
+		assert_int_equal(planning.phase, PLANNING_LOADED);
+		assert_true(planning.unsaved);
+		file = late ? fopen(path, "w") : NULL;
+		assert_true(!late || (fputs("newer\n", file) >= 0 && !fclose(file)));
+		save(store, world.plan);
+		while (store_await_plan(store))
+			;
+		close_store();
+		planning_forget(&planning);
+		assert_int_equal(count_files("plan"), 1);
+		assert_int_equal(unlink(path), 0);  /* it is there .. */
+		assert_int_equal(rmdir(theirs), 0); /* .. and nothing else */
+		remove_files("plan");
+	}
+}
+
 static int set_up(void **state)
 {
 	world_make(&world, world_director(36), PM_GROUPED);
@@ -867,6 +910,7 @@ int main(void)
 		cmocka_unit_test(test_lock_of_others),
 		cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_of_others),
+		cmocka_unit_test(test_taken_over),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

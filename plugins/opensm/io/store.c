@@ -61,7 +61,8 @@ struct store {
 	struct content content[KEPT_FILES];
 	uint64_t puts, failed; /* writes requested; those before which one failed */
 	char *taken_over;      /* place of a plan that is now ours, or NULL */
-	char *emptied;	       /* place to empty when our files are written, or NULL */
+	struct candidate_stamp used[KEPT_FILES]; /* its files that were read and used */
+	char *emptied; /* place to empty when our files are written, or NULL */
 	int emptied_lock;
 	struct pm_error trouble; /* the fault logged last; "": none */
 };
@@ -482,6 +483,9 @@ static void take_over(struct store *store, struct candidate *from)
 	old = store->taken_over;
 	store->taken_over = from->place;
 	from->place = old;
+	for (enum kept_file file = 0; file < KEPT_FILES; file++)
+		store->used[file] = from->file[file].rc ? (struct candidate_stamp){0}
+							: from->file[file].stamp;
 	release(store);
 }
 
@@ -759,7 +763,41 @@ static void take_over_events(struct store *store, const char *place)
 	free(ours);
 }
 
-/* Removes the files that were taken over. Other files, such as renamed ones, stay. */
+/* Whether a file of a taken-over place is another one than was used. */
+static bool is_unused(struct store *store, const char *path, const char *name)
+{
+	struct candidate_stamp there = candidate_stamp(path), used = there;
+
+	hold(store);
+	for (enum kept_file file = 0; file < KEPT_FILES; file++)
+		if (!strcmp(name, kept_name[file]))
+			used = store->used[file];
+	release(store);
+	return there.inode && !candidate_stamp_equal(&there, &used);
+}
+
+/* Removes a file of a taken-over place, unless it was not used; logs why it stays. */
+static void remove_taken(struct store *store, const char *place, const char *name)
+{
+	char *path = join_path(place, name);
+	const char *why = NULL;
+
+	if (path && is_unused(store, path, name))
+		why = "it was not used";
+	else if (path && unlink(path) && errno != ENOENT && errno != ENOTDIR)
+		why = strerror(errno);
+	if (why) {
+		worker_enter(store->writer);
+		log_line(store->log, OSM_LOG_INFO, ": not removed: %s: %s", path, why);
+		worker_leave(store->writer);
+	}
+	free(path);
+}
+
+/*
+ * Removes the files of a place that was taken over. Plans and holds that were not used
+ * stay, and so do other files, such as renamed ones.
+ */
 static void empty(struct store *store, const char *place)
 {
 	static const char *const taken[] = {"plan",	  "drifting",	 "holds",
@@ -767,21 +805,10 @@ static void empty(struct store *store, const char *place)
 					    "rebalance",  "acknowledge", "portmajor.prom",
 					    "prom",	  "fabric.net",	 "events",
 					    "events.old", "lock"};
-	char *path;
 
 	take_over_events(store, place);
-	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++) {
-		path = join_path(place, taken[i]);
-		if (path && unlink(path) && errno != ENOENT && errno != ENOTDIR) {
-			int why = errno;
-
-			worker_enter(store->writer);
-			log_line(store->log, OSM_LOG_INFO, ": not removed: %s: %s", path,
-				 strerror(why));
-			worker_leave(store->writer);
-		}
-		free(path);
-	}
+	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
+		remove_taken(store, place, taken[i]);
 	if (rmdir(place))
 		errno = 0; /* not empty, or no folder */
 }

@@ -14,7 +14,7 @@
  * in another folder: that of a replaced adapter, of another OpenSM on this machine that
  * was the master meanwhile, or a copy from another machine. If the own folder had no
  * plan, the other folder is removed, if unused, when the plan has been written to the own
- * one.
+ * one; plans and holds in it that were not used stay there.
  *
  * The own folder is read even while another process has it locked, for example a former
  * OpenSM that hangs in a disk; it is written when the lock is free. Only the folder's
