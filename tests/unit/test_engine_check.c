@@ -10,6 +10,8 @@
 #include "engine/clock.h"
 #include "io/log.h"
 
+#include <portmajor/check/check.h>
+
 #include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -21,7 +23,22 @@
 #define BEFORE 3
 #define FIRST_LID 11
 
-static atomic_int lines, frees;
+static atomic_int lines, frees, judged;
+static atomic_bool hold; /* no judgement ends while this is set */
+
+int __real_pm_check_pairs(const struct pm_check *check, struct pm_check_pairs *pairs,
+			  struct pm_error *err);
+int __wrap_pm_check_pairs(const struct pm_check *check, struct pm_check_pairs *pairs,
+			  struct pm_error *err);
+
+int __wrap_pm_check_pairs(const struct pm_check *check, struct pm_check_pairs *pairs,
+			  struct pm_error *err)
+{
+	judged++;
+	while (hold)
+		sched_yield();
+	return __real_pm_check_pairs(check, pairs, err);
+}
 
 void log_line(osm_log_t *log, osm_log_level_t level, const char *format, ...)
 {
@@ -253,12 +270,36 @@ static void test_thread(void **state)
 	(void)state;
 }
 
+/* OpenSM ends while it judges: then what `note` uses may be freed, and the log is. */
+static void test_left_behind(void **state)
+{
+	static osm_opensm_t osm;
+	static struct heard heard;
+	struct engine_check *check = engine_check_start(&osm, note, &heard);
+	struct engine_tables *faultless = make_tables("dfsssp", RING - 1, false);
+
+	assert_non_null(check);
+	faultless->lanes = true;
+	lines = judged = 0;
+	hold = true;
+	engine_check_put(check, faultless);
+	await(&judged, 1);
+	assert_false(engine_check_stop(check, clock_ms()));
+	hold = false;
+	for (double start_ms = clock_ms(); clock_ms() < start_ms + 100;)
+		sched_yield();
+	assert_int_equal(heard.verdicts, 0);
+	assert_int_equal(lines, 0);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_credit_loop), cmocka_unit_test(test_line),
 		cmocka_unit_test(test_lanes),	    cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_unknown),	    cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_left_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

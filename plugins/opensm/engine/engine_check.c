@@ -124,12 +124,24 @@ static struct engine_tables *exchange_tables(struct engine_check *check,
 }
 
 /* Logs a text when it changes. */
-static void log_fault(struct engine_check *check, const char *before, const char *now)
+static void log_fault(const struct engine_check *check, const char *before,
+		      const char *now)
 {
-	if (!now[0] || !strcmp(before, now))
-		return;
+	if (now[0] && strcmp(before, now) != 0)
+		log_line(&check->osm->log, OSM_LOG_ERROR, ": %s", now);
+}
+
+/*
+ * If OpenSM ended while it judged, the log and what `note` pokes may be gone: then this
+ * does not return.
+ */
+static void report(struct engine_check *check, const struct engine_verdict *verdict)
+{
 	worker_enter(check->worker);
-	log_line(&check->osm->log, OSM_LOG_ERROR, ": %s", now);
+	log_fault(check, check->logged.cut, verdict->cut);
+	log_fault(check, check->logged.credit_loop, verdict->credit_loop);
+	check->logged = *verdict;
+	check->note(check->context, verdict);
 	worker_leave(check->worker);
 }
 
@@ -139,12 +151,8 @@ static double judge_newest(void *context, bool last)
 	struct engine_tables *tables = exchange_tables(check, NULL);
 	struct engine_verdict verdict;
 
-	if (tables && !last && !engine_check_judge(tables, &verdict)) {
-		log_fault(check, check->logged.cut, verdict.cut);
-		log_fault(check, check->logged.credit_loop, verdict.credit_loop);
-		check->logged = verdict;
-		check->note(check->context, &verdict);
-	}
+	if (tables && !last && !engine_check_judge(tables, &verdict))
+		report(check, &verdict);
 	engine_tables_free(tables);
 	return DBL_MAX;
 }

@@ -27,7 +27,7 @@ struct engine_verdict {
 
 struct engine_check;
 
-/* Called on the thread, with no lock held. */
+/* Called on the thread, between worker_enter and worker_leave (worker.h). */
 typedef void engine_check_note(void *context, const struct engine_verdict *verdict);
 
 /* Starts the thread; NULL without memory. */
@@ -38,8 +38,8 @@ struct engine_check *engine_check_start(osm_opensm_t *osm, engine_check_note *no
 void engine_check_put(struct engine_check *check, struct engine_tables *tables);
 
 /*
- * Ends the thread, as worker_stop. True: it has ended, and check, which may be NULL, is
- * freed. False: what `note` uses must never be freed.
+ * Ends the thread, as worker_stop; `note` is not called any more. True: it has ended, and
+ * check, which may be NULL, is freed. False: it still judges, and is left behind.
  */
 bool engine_check_stop(struct engine_check *check, double until_ms);
 

@@ -23,7 +23,8 @@
 #endif
 
 #define ENGINE_NAME "portmajor"
-#define END_MS 3000 /* longest wait for files when OpenSM ends */
+#define END_MS 3000  /* longest wait for files when OpenSM ends .. */
+#define JUDGE_MS 100 /* .. and for a judgement, which is of no use any more */
 
 /* `portmajor preflight` searches the library for this text: src/cli/cmd/opensm.c. */
 #define PLUGIN_BUILT_FOR "portmajor built for " OSM_VERSION
@@ -135,7 +136,7 @@ static void delete_plugin(void *context)
 {
 	struct plugin *plugin = context;
 	double until = clock_ms() + END_MS;
-	bool checked, watched, written;
+	bool watched, written;
 
 	worker_end(plugin->writer);
 	alarm_stop(plugin->alarm);
@@ -143,10 +144,10 @@ static void delete_plugin(void *context)
 		operator_files_on_request(plugin->operator_files, NULL, NULL);
 	if (!repairer_stop(plugin->repairer, until))
 		return; /* never: all waits of the repairer are bounded */
-	checked = engine_check_stop(plugin->check, until);
+	engine_check_stop(plugin->check, clock_ms() + JUDGE_MS);
 	watched = operator_files_stop(plugin->operator_files, until);
 	written = worker_stop(plugin->writer, until);
-	if (checked && watched && written) {
+	if (watched && written) {
 		state_stop(plugin->state);
 		events_stop(plugin->events);
 		fabric_file_stop(plugin->fabric_file);
@@ -165,7 +166,7 @@ static void delete_plugin(void *context)
 	pm_roles_free(&plugin->roles);
 	subnet_cache_forget(&plugin->cache);
 	free(plugin->doubt.guids);
-	if (checked && watched && written)
+	if (watched && written)
 		free(plugin);
 }
 
@@ -270,7 +271,7 @@ static void note_dropped(void *context, uint64_t traps)
 		state_note_traps_dropped(plugin->state, traps);
 }
 
-/* Called on the thread of engine_check.h. */
+/* Called on the thread of engine_check.h, and never after engine_check_stop. */
 static void note_verdict(void *context, const struct engine_verdict *verdict)
 {
 	struct plugin *plugin = context;
