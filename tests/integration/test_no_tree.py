@@ -9,6 +9,7 @@ import labtest
 import odd_netlists
 import pmlab
 import simlab
+import wire
 
 PAIRS = 120  # 12 hosts on 6 leaves, less those on the same leaf
 FLAPS = 20
@@ -138,6 +139,35 @@ class NoTree(labtest.Folders):
                                                "failed_over": False, "failback_in_ms": None})
             self.assertEqual(self.handed_over(lab), 1)
 
+    def test_verdict_of_a_former_failover(self):
+        """While the next engine has not routed yet, nothing is said of tables of long ago."""
+        wires = wire.Wire()
+        with self.lab("portmajor,minhop", wire=wires) as lab:
+            lab.bring_up()
+            self.change(lab, "lose", *SPINES)
+            simlab.poll_until(lambda: "minhop can deadlock" in self.status(lab)[1], 60,
+                              "the credit loop")
+            self.change(lab, "back", *SPINES)
+            self.wait_ours(lab)
+            self.assertEqual(self.wait_status(lab, "portmajor")[1], "")
+            deaf = wires.drop("request", method="set", attr=simlab.ATTR_LFT)
+            for spine in SPINES:
+                lab.fabric.lose(spine)
+            lab.osm.hup()
+            findings, state = simlab.poll_until(lambda: self.declined(lab), 60, "it to decline")
+            self.assertIn("fell back to no engine at all: not a fat tree", findings)
+            self.assertIsNone(state["engine_tables"])
+            deaf.off()
+            lab.osm.hup()
+            simlab.poll_until(lambda: "minhop can deadlock" in self.status(lab)[1], 60,
+                              "the credit loop")
+
+    def declined(self, lab):
+        """Findings and state between declining and the next engine's tables."""
+        _, findings, state = self.status(lab)
+        engine = state["engine"]
+        return (findings, state) if not engine["active"] and not engine["used"] else None
+
     def test_restarted_as_a_ring(self):
         """The plan on disk knows the spines; what is alive decides all the same."""
         cache = self.folder / "cache"
@@ -194,6 +224,23 @@ class NoTree(labtest.Folders):
             self.assertEqual(self.handed_over(lab), 1)
             self.assertEqual(pmlab.Dump(lab.dump()).lids, lids)
             self.assertEqual(self.cut_off(lab), 0)
+
+
+class NoSwitch(labtest.Folders):
+    def test_cable(self):
+        """Two hosts and a cable: OpenSM asks no engine."""
+        net = odd_netlists.Net()
+        net.host("a", ports=1)
+        net.host("b", ports=1)
+        net.cable("a", "b")
+        with pmlab.Lab(net.write(self.folder / "cable.net")) as lab:
+            lab.osm.settle()
+            done = simlab.poll_until(lambda: self.findings(lab), 30, "the finding")
+            self.assertIn("no engine at all: no switch, so there is nothing to route", done)
+
+    def findings(self, lab):
+        done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
+        return done.stdout if "finding" in done.stdout else None
 
 
 if __name__ == "__main__":

@@ -942,10 +942,24 @@ static const char *explain(const struct plugin *plugin)
 		return "shadow mode (shadow yes in portmajor.conf)";
 	while (engine && engine->context != plugin)
 		engine = engine->next;
-	return engine ? "another engine comes before portmajor in routing_engine"
-		      : "routing_engine does not name portmajor";
+	if (!engine)
+		return "routing_engine does not name portmajor";
+	return plugin->osm->routing_engine_used
+		       ? "another engine comes before portmajor in routing_engine"
+		       : "no switch, so there is nothing to route";
 }
 
+/* Has the tables of another engine judged. */
+static void check_engine(struct plugin *plugin)
+{
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	if (plugin->check && used && used->context != plugin)
+		engine_check_put(plugin->check,
+				 engine_tables_copy(plugin->osm, &plugin->roles));
+}
+
+/* A verdict comes after the engine that it is about, see state_note_verdict. */
 static void note_engine(struct plugin *plugin)
 {
 	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
@@ -953,6 +967,7 @@ static void note_engine(struct plugin *plugin)
 	if (plugin->state)
 		state_note_engine(plugin->state, used ? used->name : NULL,
 				  used && used->context == plugin, explain(plugin));
+	check_engine(plugin);
 }
 
 /* Finds planned parts that the view lacks; false: the view is not from a discovery. */
@@ -1112,16 +1127,6 @@ static void put_fabric(struct plugin *plugin)
 		fabric_file_put(plugin->fabric_file, fabric);
 }
 
-/* Has the tables of another engine judged. */
-static void check_engine(struct plugin *plugin)
-{
-	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
-
-	if (plugin->check && used && used->context != plugin)
-		engine_check_put(plugin->check,
-				 engine_tables_copy(plugin->osm, &plugin->roles));
-}
-
 void sweep_routed(struct plugin *plugin, bool reroute)
 {
 	bool steps_failed = plugin->run.ours && plugin->steps_failed;
@@ -1134,7 +1139,6 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	}
 	set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	put_fabric(plugin);
-	check_engine(plugin);
 	if (plugin->config.shadow) {
 		operator_files_routed(plugin->operator_files, &plugin->roles);
 		run_shadow(plugin);

@@ -1244,13 +1244,16 @@ void state_note_engine(struct state *state, const char *name, bool ours,
 	if (!ours && !state->declined)
 		pm_error_set(&state->why, 0, "%s", why_not);
 	state->declined = false;
+	if (ours)
+		state->verdict.engine[0] = '\0'; /* of another failover */
 	pthread_mutex_unlock(&state->mutex);
 }
 
 void state_note_verdict(struct state *state, const struct engine_verdict *verdict)
 {
 	pthread_mutex_lock(&state->mutex);
-	state->verdict = *verdict;
+	if (!state->active)
+		state->verdict = *verdict;
 	if (state->latest)
 		renew(state, json_pack("{s:o}", "engine_tables", make_verdict(state)));
 	pthread_mutex_unlock(&state->mutex);
