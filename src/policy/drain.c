@@ -126,7 +126,8 @@ bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b)
 		return false;
 	for (uint32_t i = 0; i < a->num; i++)
 		if (a->list[i].guid != b->list[i].guid ||
-		    a->list[i].num != b->list[i].num)
+		    a->list[i].num != b->list[i].num ||
+		    a->list[i].since != b->list[i].since)
 			return false;
 	return true;
 }

@@ -130,6 +130,18 @@ class Unset(labtest.Folders):
         self.run_it("undrain", "--wait", 60, "--all")
         self.assertEqual(self.run_it("drain"), "")
 
+    def test_drained_again(self):
+        """While paths come back to the part, it is not out as it was before."""
+        self.run_it("drain", "--wait", 60, PART)
+        self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=4, times=1)
+        self.addCleanup(self.wire.release)
+        self.run_it("undrain", PART)
+        self.wire.wait_held()
+        self.assertGreater(len(self.users(PART)), 0)
+        self.assertRegex(self.run_it("drain", PART), rf"^pending  {PART}, since ")
+        self.wire.release()
+        self.assertRegex(self.run_it("drain", "--wait", 60), rf"^out      {PART}, since ")
+
     def lie(self, rule):
         """A switch that lies gets few Sets, and is asked again by each sweep."""
         self.pending("drain", "--wait", 10, PART)

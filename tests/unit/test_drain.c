@@ -173,6 +173,8 @@ static void test_list(void **state)
 	assert_false(pm_drains_equal(&a, &b));
 	pm_drains_remove(&a, 0);
 	assert_true(pm_drains_equal(&a, &b));
+	a.list[3].since++; /* drained anew */
+	assert_false(pm_drains_equal(&a, &b));
 	pm_drains_free(&a);
 	pm_drains_free(&b);
 }

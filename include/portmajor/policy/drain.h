@@ -59,7 +59,10 @@ int pm_drains_copy(const struct pm_drains *from, struct pm_drains *to,
 /* Removes number i. */
 void pm_drains_remove(struct pm_drains *drains, uint32_t i);
 
-/* Whether both have the same drains in the same order, apart from notes. */
+/*
+ * Whether both have the same drains since the same times in the same order, apart from
+ * notes: a part that is drained anew was perhaps in use meanwhile.
+ */
 bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b);
 
 /*

@@ -459,7 +459,10 @@ static bool read_followed(struct followed *followed)
 	return same && json_is_array(followed->list);
 }
 
-/* The state of a drain: the plugin's word, or "pending". */
+/*
+ * The state of a drain: the plugin's word, or "pending". Its word on a former drain of
+ * the same part does not count: tables may be changing for what came between.
+ */
 static const char *find_state(const json_t *list, const struct pm_drain *d)
 {
 	const json_t *item;
@@ -471,7 +474,8 @@ static const char *find_state(const json_t *list, const struct pm_drain *d)
 		const char *state = cli_json_text(item, "state");
 
 		if (*state && !strcmp(cli_json_text(item, "guid"), guid) &&
-		    cli_json_number(item, "port") == (int)d->num)
+		    cli_json_number(item, "port") == (int)d->num &&
+		    cli_json_number(item, "since") == (json_int_t)d->since)
 			return state;
 	}
 	return "pending";
