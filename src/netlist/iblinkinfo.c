@@ -9,6 +9,9 @@
  *
  * Without -l a line `Switch: 0x0000000000200001 a:` or `CA: b:` precedes a node's lines.
  * Lines of an end node begin with the port's GUID, and a peer has only a LID.
+ *
+ * With --switches-only end nodes have no lines of their own. With -l their switches'
+ * lines have all data of them.
  */
 #include "netlist_parts.h"
 
@@ -160,6 +163,7 @@ static int parse_peer(struct netlist *n, struct pm_text peer, struct netlist_row
 
 	if (!has_peer(peer))
 		return 0;
+	row->rest = peer;
 	if (!by_lid)
 		rc = netlist_need_guid(n, &peer, &row->peer, &guid);
 	if (!rc)
@@ -229,6 +233,8 @@ static int parse(struct netlist *n, struct pm_text line)
 	if (rc)
 		return rc;
 	take_link(state, &row.link);
+	if (pm_text_is_empty(row.peer) && pm_text_skip_past(&state, " Active/"))
+		netlist_add_silent(n, &row);
 	return netlist_add_row(n, &row);
 }
 
@@ -243,16 +249,49 @@ static bool is_line_whole(struct pm_text line)
 	       (pm_text_skip_past(&line, TO_PEER) && (last == ')' || last == '"'));
 }
 
-/* Fails, as a line does not have its peer's type. */
-static bool read_line_peer(const struct cable *cable, struct netlist_peer *peer)
+/* Reads `0x0000000000000c10     10    1[  ] "n10 HCA-1" ( )`. */
+static bool read_end_node(const struct cable *cable, struct netlist_peer *peer)
 {
-	(void)cable;
-	(void)peer;
-	return false;
+	struct netlist n = {.lexer = {.source = ""}};
+	struct pm_text rest = cable->rest, id, lid_text, name;
+	uint64_t guid;
+	uint32_t port;
+	uint16_t lid;
+
+	if (netlist_need_guid(&n, &rest, &id, &guid) ||
+	    netlist_need_port(&n, &rest, &lid_text, &lid, &port))
+		return false;
+	name = take_quoted_name(&rest);
+	if (!netlist_may_be_end_node(port, name))
+		return false;
+	*peer = (struct netlist_peer){
+		.type = PM_CA,
+		.node_guid = guid,
+		.port_guid = guid,
+		.lid = lid,
+		.name = name,
+	};
+	return true;
+}
+
+/* Reads none, and says why. */
+static int note_switches_only(struct netlist *n)
+{
+	return netlist_use_peers(
+		n, netlist_read_no_peer,
+		"only switches have lines here, without the GUIDs of their "
+		"hosts: take iblinkinfo with -l, or without "
+		"--switches-only");
 }
 
 int iblinkinfo_read(struct netlist *n)
 {
-	n->read_peer = read_line_peer;
-	return netlist_read_rows(n, parse, is_line_whole);
+	int rc;
+
+	n->read_peer = netlist_read_no_peer;
+	rc = netlist_read_rows(n, parse, is_line_whole);
+	if (rc || n->fabric->num_switches < n->fabric->num_nodes)
+		return rc;
+	return n->header.given ? note_switches_only(n)
+			       : netlist_use_peers(n, read_end_node, NULL);
 }

@@ -3,6 +3,7 @@
 #include "netlist_parts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 /*
  * Whether a line begins like one between the file's first comment and its first record. A
@@ -21,17 +22,21 @@ static bool is_attribute(struct pm_text line)
 	return false;
 }
 
-/* The text begins with comments, one of which names its kind. */
+/* The text begins with comments, one of which names its kind, or ibdiagnet. */
 bool ibnetdiscover_recognise(struct pm_text text)
 {
 	struct pm_lexer lexer = {.rest = text};
 	struct pm_text line;
+	bool ibdiagnet = false;
 
 	while (pm_lexer_next(&lexer, &line)) {
 		if (pm_text_starts(line, "# Topology file:"))
 			return true;
+		if (pm_text_starts(line, "# This database file was") &&
+		    pm_text_skip_past(&line, " by IBDIAG"))
+			ibdiagnet = true;
 		if (is_attribute(line))
-			return false;
+			return ibdiagnet;
 	}
 	return false;
 }
@@ -39,9 +44,15 @@ bool ibnetdiscover_recognise(struct pm_text text)
 /* `switchguid=0x5442ba00003080(5442ba00003080)` or `caguid=0x8f10403961354` */
 static int parse_guid(struct netlist *n, struct pm_text rest, enum pm_node_type type)
 {
+	int rc;
+
 	if (!pm_text_skip_past(&rest, "="))
 		return pm_lexer_fail(&n->lexer, "no '=' before the GUID");
-	return netlist_need_number(n, &rest, 0, "GUID", &n->guid_next[type]);
+	rc = netlist_need_number(n, &rest, 0, "GUID", &n->guid_next[type]);
+	if (rc || !pm_text_next_is(rest, '('))
+		return rc;
+	rest.at++;
+	return netlist_need_number(n, &rest, 16, "GUID", &n->guid_bracketed);
 }
 
 /* `H-0008f10403961354` */
@@ -91,8 +102,31 @@ static bool read_record_peer(const struct cable *cable, struct netlist_peer *pee
 	return true;
 }
 
+/*
+ * A record's id has the node's GUID. The line before it has that, too, but a chassis'
+ * GUID in ibdiagnet2.ibnetdiscover and in old versions of ibnetdiscover; in brackets
+ * behind it are the node's, or the GUID of port 0.
+ */
+static int find_guid(struct netlist *n, struct pm_text id, enum pm_node_type type)
+{
+	uint64_t bracketed = n->guid_bracketed;
+	struct netlist_peer own;
+
+	n->guid_bracketed = 0;
+	if (!read_id(id, &own) || own.type != type || own.node_guid == n->guid_next[type])
+		return 0;
+	if (bracketed && bracketed != own.node_guid)
+		return pm_lexer_fail(&n->lexer,
+				     "\"%.*s\" has neither of the GUIDs before it, "
+				     "0x%016" PRIx64 " and 0x%016" PRIx64,
+				     PM_SHOWN(id), n->guid_next[type], bracketed);
+	n->guid_next[type] = own.node_guid;
+	return 0;
+}
+
 int ibnetdiscover_read(struct netlist *n)
 {
 	n->read_peer = read_record_peer;
+	n->find_guid = find_guid;
 	return netlist_read_records(n, parse_guid);
 }

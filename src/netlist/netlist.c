@@ -43,6 +43,7 @@ static const struct {
 	{ibnetdiscover_recognise, ibnetdiscover_read},
 	{dump_recognise, netlist_dump_read},
 	{subnet_lst_recognise, subnet_lst_read},
+	{net_dump_recognise, net_dump_read},
 	{ports_report_recognise, ports_report_read},
 	{iblinkinfo_recognise, iblinkinfo_read},
 	{nodes_recognise, nodes_refuse},
@@ -50,23 +51,30 @@ static const struct {
 	{ibsim_recognise, ibsim_read}, /* any text */
 };
 
+/* Skips the byte-order mark that some editors write before UTF-8. */
 static int check_start(struct netlist *n)
 {
-	static const char *const marks[] = {"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"};
+	static const char *const wide[] = {"\xff\xfe", "\xfe\xff"};
+	static const char utf8[] = "\xef\xbb\xbf";
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
-		if (pm_text_starts(n->lexer.rest, marks[i]))
+	for (size_t i = 0; i < sizeof(wide) / sizeof(*wide); i++)
+		if (pm_text_starts(n->lexer.rest, wide[i]))
 			return pm_lexer_fail(
 				&n->lexer,
-				"not plain text: it starts with a byte-order mark");
+				"not plain text: it starts with the byte-order mark of "
+				"UTF-16; take `iconv -f UTF-16 -t UTF-8`");
+	if (pm_text_starts(n->lexer.rest, utf8))
+		n->lexer.rest.at += strlen(utf8);
 	return 0;
 }
 
-static int read_nodes(struct netlist *n)
+static int read_nodes(struct netlist *n, char **copy)
 {
 	size_t format = 0;
 	int rc = check_start(n);
 
+	if (!rc)
+		rc = netlist_comment_foreign(n, copy);
 	while (!rc && !formats[format].recognise(n->lexer.rest))
 		format++;
 	return rc ? rc : formats[format].read(n);
@@ -81,6 +89,7 @@ int pm_netlist_parse_noting(const char *text, size_t length, const char *source,
 		.guid_base = {[PM_CA] = 0x100000, [PM_SWITCH] = 0x200000},
 		.guid_next = {[PM_CA] = 0x100000, [PM_SWITCH] = 0x200000},
 	};
+	char *copy = NULL;
 	int rc;
 
 	if (length > PM_NETLIST_MAX_BYTES)
@@ -89,11 +98,13 @@ int pm_netlist_parse_noting(const char *text, size_t length, const char *source,
 	n.fabric = pm_fabric_new();
 	if (!n.fabric)
 		return pm_error_no_memory(err);
-	rc = read_nodes(&n);
+	rc = read_nodes(&n, &copy);
 	if (!rc && n.read_peer)
 		rc = netlist_complete(&n);
 	if (!rc)
 		rc = netlist_resolve(&n);
+	if (!rc)
+		rc = netlist_note_islands(&n);
 	if (!rc)
 		rc = pm_fabric_seal(n.fabric, err);
 	if (!rc) {
@@ -106,6 +117,7 @@ int pm_netlist_parse_noting(const char *text, size_t length, const char *source,
 	free(n.records);
 	free(n.cables);
 	free(n.rows);
+	free(copy);
 	return rc;
 }
 

@@ -197,8 +197,9 @@ void netlist_take_active(struct pm_text rest, struct netlist_link *link)
 	static const struct {
 		const char *word;
 		enum pm_speed speed;
-	} words[] = {{"2.5", PM_SDR}, {"5", PM_DDR},  {"10", PM_QDR}, {"FDR10", PM_FDR10},
-		     {"14", PM_FDR},  {"25", PM_EDR}, {"50", PM_HDR}};
+	} words[] = {{"2.5", PM_SDR},	  {"5", PM_DDR},   {"10", PM_QDR},
+		     {"FDR10", PM_FDR10}, {"14", PM_FDR},  {"25", PM_EDR},
+		     {"50", PM_HDR},	  {"100", PM_NDR}, {"200", PM_XDR}};
 	struct pm_text word;
 	uint64_t lanes;
 

@@ -145,7 +145,10 @@ static int compare_missing(const void *a, const void *b, void *context)
 	return order ? order : x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Whether the lines of a node's cables suffice to add it: an end node, and all agree. */
+/*
+ * Whether the lines of a node's cables suffice to add it: an end node, and all agree. If
+ * two of its ports have one GUID, it is a switch.
+ */
 static bool read_node(const struct netlist *n, const uint32_t *list, uint32_t count,
 		      struct netlist_peer *reported)
 {
@@ -158,7 +161,9 @@ static bool read_node(const struct netlist *n, const uint32_t *list, uint32_t co
 
 		if (!is_switch(n, cable->port) || !n->read_peer(cable, &other) ||
 		    other.type != reported->type ||
-		    other.node_guid != reported->node_guid)
+		    other.node_guid != reported->node_guid ||
+		    (cable->peer_port != n->cables[list[0]].peer_port &&
+		     other.port_guid == reported->port_guid))
 			return false;
 		if (cable->peer_port > reported->num_ports)
 			reported->num_ports = cable->peer_port;

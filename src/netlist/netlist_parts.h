@@ -59,7 +59,8 @@ struct netlist_row {
 		       or a CA */
 	enum pm_node_type type;
 	struct netlist_link link;
-	struct pm_text name, rest; /* rest: see struct cable */
+	struct pm_text name, rest;	  /* rest: see struct cable */
+	struct pm_text label, peer_label; /* of ports on the front, if a text has them */
 };
 
 struct netlist_id_key {
@@ -81,6 +82,11 @@ struct netlist {
 	 */
 	netlist_read_peer *read_peer;
 
+	struct { /* ports that are Active without a peer, and the first of them */
+		uint32_t count, line, port;
+		struct pm_text name;
+	} silent;
+
 	/* For texts with rows. */
 	struct netlist_row *rows;
 	uint32_t rows_room, num_rows;
@@ -96,6 +102,9 @@ struct netlist {
 	unsigned int ports_left; /* ports of this record that are not listed so far */
 	uint32_t given[PM_MAX_PORTS + 1]; /* [port of this record] its line, or 0 */
 	uint64_t guid_base[NETLIST_TYPES], guid_next[NETLIST_TYPES];
+	/* Of ibnetdiscover's text: sets guid_next to that of a record with this id. */
+	int (*find_guid)(struct netlist *n, struct pm_text id, enum pm_node_type type);
+	uint64_t guid_bracketed;  /* behind the last GUID; 0: none */
 	struct netlist_link link; /* default of ports without one in their line */
 	uint16_t device;	  /* of the records that follow; 0: not given */
 };
@@ -136,6 +145,19 @@ int netlist_leave_cut(struct netlist *n);
  * are not enough; both with a note. O(nodes log nodes + cables log cables).
  */
 int netlist_complete(struct netlist *n);
+
+/* ---- Lines that are no part of it: terminal.c ---- */
+
+/*
+ * Makes prompts of a shell and messages of tools comments, with a note, in a copy of the
+ * text that the caller frees; *copy is untouched if there are none. -ENOMEM. O(length).
+ */
+int netlist_comment_foreign(struct netlist *n, char **copy);
+
+/* ---- Unconnected parts: islands.c ---- */
+
+/* Notes that several parts with hosts have no cable between them. -ENOMEM. O(ports). */
+int netlist_note_islands(struct netlist *n);
 
 /* ---- Widths and speeds: netlist_links.c ---- */
 
@@ -198,6 +220,31 @@ int netlist_read_rows(struct netlist *n, netlist_parse_row *parse,
 		      bool (*is_whole)(struct pm_text line));
 int netlist_add_row(struct netlist *n, const struct netlist_row *row);
 
+/* Adds the nodes and cables of the rows so far. O(rows log rows). */
+int netlist_add_rows(struct netlist *n);
+
+/* Counts a port that is Active without a peer. */
+void netlist_add_silent(struct netlist *n, const struct netlist_row *row);
+
+/*
+ * Whether a peer without a row of its own, in a text with rows for switches alone, may be
+ * an end node: at port 1, or at port 2 of an adapter as in "n1 HCA-1" or "n1 mlx4_0".
+ * Other ports are those of a switch that the text lacks.
+ */
+bool netlist_may_be_end_node(uint32_t port, struct pm_text name);
+
+/*
+ * Call after adding the rows, if only switches have rows: takes peers without one for end
+ * nodes, with read_peer. But if a cable leads to something else, the text lacks a switch,
+ * and the others may be switches, too: then none is taken, and the advice, which may be
+ * NULL, is noted. O(nodes log nodes + cables log nodes).
+ */
+int netlist_use_peers(struct netlist *n, netlist_read_peer *read_peer,
+		      const char *advice);
+
+/* A netlist_read_peer for lines without their peers' types: false. */
+bool netlist_read_no_peer(const struct cable *cable, struct netlist_peer *peer);
+
 /* Takes `3 65`, a LID and a port from 1; lid_text: the LID as it is written. */
 int netlist_need_port(struct netlist *n, struct pm_text *text, struct pm_text *lid_text,
 		      uint16_t *lid, uint32_t *port);
@@ -217,6 +264,8 @@ int ports_report_read(struct netlist *n);
 bool ibsim_recognise(struct pm_text text);
 int ibsim_read(struct netlist *n);
 int netlist_dump_read(struct netlist *n);
+bool net_dump_recognise(struct pm_text text);
+int net_dump_read(struct netlist *n);
 bool subnet_lst_recognise(struct pm_text text);
 int subnet_lst_read(struct netlist *n);
 

@@ -132,6 +132,8 @@ static int parse_record(struct netlist *n, struct pm_text rest, enum pm_node_typ
 				     PM_SHOWN(id), num_ports, PM_MAX_PORTS);
 	name = id;
 	rc = take_description(n, &rest, &name);
+	if (!rc && n->find_guid)
+		rc = n->find_guid(n, id, type);
 	if (!rc)
 		rc = netlist_add_node(n, type, n->guid_next[type],
 				      (unsigned int)num_ports, id, name);
@@ -191,6 +193,8 @@ static int take_port(struct netlist *n, struct pm_text *rest, struct pm_port **p
 	*port = &n->fabric->ports[node->first_port + number];
 	pm_text_skip_blanks(rest);
 	if (!pm_text_next_is(*rest, '('))
+		return 0;
+	if (n->find_guid && node->type == PM_SWITCH) /* ibdiagnet: the port's label */
 		return 0;
 	rest->at++;
 	rc = netlist_need_number(n, rest, 16, "port GUID", &guid);

@@ -125,7 +125,26 @@ static int add_mentioned(struct netlist *n, const struct mention *list, uint32_t
 	return rc;
 }
 
-static int add_rows(struct netlist *n)
+void netlist_add_silent(struct netlist *n, const struct netlist_row *row)
+{
+	if (n->silent.count++)
+		return;
+	n->silent.line = row->line;
+	n->silent.port = row->port;
+	n->silent.name = pm_text_is_empty(row->name) ? row->id : row->name;
+}
+
+static void note_silent(struct netlist *n)
+{
+	if (n->silent.count)
+		netlist_note(n, n->silent.line,
+			     "ports that are Active, while no peer answered: %" PRIu32
+			     ", such as port %" PRIu32 " of \"%.*s\"; their cables are "
+			     "missing here",
+			     n->silent.count, n->silent.port, PM_SHOWN(n->silent.name));
+}
+
+int netlist_add_rows(struct netlist *n)
 {
 	struct mention *list = pm_array((size_t)n->num_rows * 2, sizeof(*list));
 	uint32_t count, last = 0;
@@ -141,6 +160,7 @@ static int add_rows(struct netlist *n)
 		rc = add_mentioned(n, list + first, last - first);
 	}
 	free(list);
+	note_silent(n);
 	return rc;
 }
 
@@ -161,7 +181,60 @@ int netlist_read_rows(struct netlist *n, netlist_parse_row *parse,
 		rc = netlist_is_cut(n) && !is_whole(line) ? netlist_leave_cut(n)
 							  : parse(n, line);
 	}
-	return rc ? rc : add_rows(n);
+	return rc ? rc : netlist_add_rows(n);
+}
+
+/* ---- Rows for switches alone ---- */
+
+bool netlist_read_no_peer(const struct cable *cable, struct netlist_peer *peer)
+{
+	(void)cable;
+	(void)peer;
+	return false;
+}
+
+bool netlist_may_be_end_node(uint32_t port, struct pm_text name)
+{
+	struct pm_text word;
+
+	return port == 1 ||
+	       (port == 2 && pm_text_take_word(&name, &word) &&
+		pm_text_take_word(&name, &word) &&
+		(pm_text_starts(word, "HCA-") || pm_text_starts(word, "mlx")));
+}
+
+/* Whether a cable leads to a peer that neither the text nor the cable's line has. */
+static int find_absent(struct netlist *n, bool *found)
+{
+	struct netlist_id_key *keys = NULL;
+	int rc = netlist_sort_ids(n, &keys);
+
+	*found = false;
+	for (uint32_t i = 0; !rc && !*found && i < n->num_cables; i++) {
+		const struct cable *cable = &n->cables[i];
+		struct netlist_peer peer;
+
+		*found = netlist_find_id(keys, n->fabric->num_nodes, cable->peer) ==
+				 PM_NONE &&
+			 !n->read_peer(cable, &peer);
+	}
+	free(keys);
+	return rc;
+}
+
+int netlist_use_peers(struct netlist *n, netlist_read_peer *read_peer, const char *advice)
+{
+	bool absent;
+	int rc;
+
+	n->read_peer = read_peer;
+	rc = find_absent(n, &absent);
+	if (rc || !absent)
+		return rc;
+	n->read_peer = netlist_read_no_peer;
+	if (advice)
+		netlist_note(n, 1, "%s", advice);
+	return 0;
 }
 
 /* ---- Pieces of a row ---- */

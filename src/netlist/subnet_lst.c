@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads OpenSM's opensm-subnet.lst. It has a line for each end of a cable, node by node:
+ * Reads OpenSM's opensm-subnet.lst, and ibdiagnet2.lst, which has comments before it. It
+ * has a line for each end of a cable, node by node:
  * `{ END } { OTHER END } PHY=4x LOG=ACT SPD=10`. An end is
  * `SW Ports:24 SystemGUID:.. NodeGUID:.. PortGUID:.. VenID:.. .. {NAME} LID:0001 PN:01`.
  * All numbers are hexadecimal.
@@ -24,7 +25,7 @@ bool subnet_lst_recognise(struct pm_text text)
 
 	while (pm_lexer_next(&lexer, &line)) {
 		pm_text_skip_blanks(&line);
-		if (!pm_text_is_empty(line))
+		if (!pm_text_is_empty(line) && *line.at != '#')
 			return pm_text_starts(line, "{ ") &&
 			       pm_text_skip_past(&line, " SystemGUID:");
 	}
@@ -219,7 +220,7 @@ int subnet_lst_read(struct netlist *n)
 	while (!rc && pm_lexer_next(&n->lexer, &line)) {
 		rc = pm_lexer_check_text(&n->lexer, line);
 		pm_text_skip_blanks(&line);
-		if (rc || pm_text_is_empty(line))
+		if (rc || pm_text_is_empty(line) || *line.at == '#')
 			continue;
 		rc = netlist_is_cut(n) && !ends(line) ? netlist_leave_cut(n)
 						      : read_line(n, line);

@@ -3,9 +3,12 @@
  * Netlists: text files with the topology of a fabric. The format is recognised by the
  * beginning of the text:
  *
- *	ibnetdiscover      comment `# Topology file:` before the first attribute or record
+ *	ibnetdiscover      comment `# Topology file:`, or ibdiagnet's, before the first
+ *	                   attribute or record; also ibdiagnet2.ibnetdiscover
  *	ibsim's Dump       a node and its `nodeguid`; output of that console command
- *	opensm-subnet.lst  a brace and a `SystemGUID:`; written by OpenSM
+ *	opensm-subnet.lst  a brace and a `SystemGUID:`; written by OpenSM; also
+ *	                   ibdiagnet2.lst
+ *	net_dump           a name in quotes, a vendor, a GUID and a LID; of ibdiagnet2
  *	ibnetdiscover -p   rows: `SW`, `CA` or `RT`, two numbers and a GUID
  *	iblinkinfo         rows: `==(` in the first line, or in the line behind a name
  *	ibsim              any other text
@@ -28,7 +31,8 @@
  * the last base. A switch takes one number, and an end node one more than it has ports;
  * the GUID of an end node's port is the node's GUID plus the port number. A GUID in
  * parentheses behind the port number of an end node, as ibnetdiscover writes it, replaces
- * the port's GUID; ibsim itself ignores it.
+ * the port's GUID; ibsim itself ignores it. In ibnetdiscover's text the id, `S-`, `H-` or
+ * `R-` and 16 digits, has the node's GUID: that behind `switchguid=` may be the chassis'.
  *
  * The line `devid=` has the device ID of the records behind it, in both formats.
  *
@@ -61,6 +65,17 @@
  * error. The highest port of a switch in the text is its number of ports; both programs
  * also list ports without a cable.
  *
+ * net_dump has a table for each switch, and none for end nodes. Columns are found by
+ * their names. A peer's port is named by its label, which the peer's table has, too.
+ *
+ * In iblinkinfo -l and net_dump, if only switches have rows, peers without a row are end
+ * nodes, unless some cable leads to a switch without a row (a port above 2, or port 2 of
+ * what is no adapter by its name): then the text is not complete, and none is taken.
+ *
+ * A byte-order mark of UTF-8 is skipped. Prompts of a shell and messages of tools
+ * (`ibwarn:`, `-W-`, `src/query_smp.c:199;`) are ignored, with a note; so are lines of
+ * ports that are Active while no peer answered.
+ *
  * All formats but ibsim's two may be incomplete. Both ends of a cable list it. So
  *
  * - an end node without a record, and a port that only the other end of its cable lists,
@@ -70,7 +85,8 @@
  *   existing cable are right, tables over a missing one are not;
  * - the last line is left out if the file ends in the middle of it.
  *
- * Notes report all this. A contradiction is an error, and so is a text without a switch.
+ * Notes report all this, and parts with hosts that no cable joins. A contradiction is an
+ * error, and so is a text without a switch.
  *
  * ibsim's `module`, `include`, `do` and aliases (`@`) are not supported.
  */
