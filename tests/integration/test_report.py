@@ -128,6 +128,23 @@ class Making(labtest.Folders):
         self.assertEqual(report(self.netlist, "-o", own).returncode, 0)
         self.assertEqual(self.page.read_bytes(), own.read_bytes())
 
+    def test_netlists_called_txt(self):
+        """They are read as under any other name; JSON in a .txt file is JSON."""
+        text = self.folder / "a.txt"
+        text.write_bytes(self.netlist.read_bytes())
+        plan = self.folder / "plan.txt"
+        plan.write_text(pmlab.run_cli("plan", "--json", self.netlist).stdout, encoding="ascii")
+        pages = []
+        for number, path in enumerate((self.netlist, text)):
+            page = self.folder / f"{number}.html"
+            done = report(path, plan, "-o", page)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            pages.append(page.read_text("utf-8").replace("a.txt", "t.net"))
+        self.assertEqual(len(pages[0]), len(pages[1]))
+        done = report(self.folder / "none.txt", "-o", self.folder / "never.html")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("No such file", done.stderr)
+
     def test_what_was_there_stays(self):
         """A page that cannot be made takes no other one's place."""
         self.page.write_text("before", encoding="ascii")
