@@ -16,6 +16,9 @@ import simlab
 
 TOOLS = ("slurmctld", "slurmd", "munged", "sbatch")
 TASKS = 4
+GUESS = ("hosts with as many adapters at switches of other hosts, so that their place is a guess "
+         "(name adapters for storage in --io_guid_file): ")
+LEFT_OUT = ("left out I/O nodes; Slurm 22.05 gives no jobs to nodes that are not in the file: ")
 LATE_S = 30
 
 CONF = """
@@ -76,9 +79,10 @@ def read_topology(text):
 
 
 class Topology(labtest.Folders):
-    def topology(self, net, *options):
+    def topology(self, net, *options, notes=()):
         done = pmlab.run_cli("plan", "-q", "--slurm", "/dev/stdout", *options, net)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "".join(f"portmajor: --slurm: {note}\n" for note in notes)))
         return read_topology(done.stdout)
 
     def hosts_below(self, topology, name):
@@ -167,11 +171,83 @@ class Topology(labtest.Folders):
                      f'[1](0x{0x300 + n:x}) "S-{n // 3}"[{1 + n % 3}]\n\n')
         roles = self.folder / "io"
         roles.write_text("0x305\n", encoding="ascii")
-        topology = self.topology(self.write(text), "--io_guid_file", roles)
+        topology = self.topology(self.write(text), "--io_guid_file", roles, notes=(
+            GUESS + "1, node01", LEFT_OUT + "1, disk"))
         self.assertEqual(topology, {
-            "MF0_a_b_U1_0000000000000100": (True, ["node01", "node02", "node10"]),
-            "MF0_a_b_U1_0000000000000101": (True, ["x"]),
+            "MF0_a_b_U1_0000000000000100": (True, ["node02", "node10"]),
+            "MF0_a_b_U1_0000000000000101": (True, ["node01", "x"]),
             "level1.0": (False, ["MF0_a_b_U1_0000000000000100", "MF0_a_b_U1_0000000000000101"])})
+
+
+    def leaves_of(self, switches, *options, notes=()):
+        """{leaf: its hosts in the file}, for {leaf: hosts' adapters} below one spine."""
+        text, guid = "", 0x1000
+        for number, (name, adapters) in enumerate(switches.items()):
+            text += f'switchguid=0x{0x100 + number:x}\nSwitch 24 "{name}"\n'
+            text += f'[24] "top"[{number + 1}]\n'
+            text += "".join(f'[{n + 1}] "{name}.{n}"\n' for n in range(len(adapters))) + "\n"
+            for n, host in enumerate(adapters):
+                guid += 0x10
+                text += (f'caguid=0x{guid:x}\nCa 1 "{name}.{n}" # "{host} mlx5_{guid}"\n'
+                         f'[1] "{name}"[{n + 1}]\n\n')
+        text += 'switchguid=0x200\nSwitch 24 "top"\n' + "".join(
+            f'[{n + 1}] "{name}"[24]\n' for n, name in enumerate(switches))
+        topology = self.topology(self.write(text), *options, notes=notes)
+        self.check_tree(topology)
+        return {name: hosts for name, (leaf, hosts) in topology.items() if leaf}
+
+    def test_several_leaves(self):
+        """Where a host's adapters are at several leaves, the tree follows the compute ports."""
+        one, two = ["a", "b"], ["c", "d"]
+        with self.subTest("two for compute, one for storage"):
+            self.assertEqual(self.leaves_of({"disks": one + two, "leaf1": one + one,
+                                             "leaf2": two + two}), {"leaf1": one, "leaf2": two})
+        with self.subTest("a switch for each of four rails, two for storage"):
+            self.assertEqual(self.leaves_of(
+                {"disks": 2 * (one + two), **{f"rail{n}": one for n in range(4)},
+                 **{f"side{n}": two for n in range(4)}}), {"rail0": one, "side0": two})
+        with self.subTest("one and one"):
+            self.assertEqual(self.leaves_of({"disks": one + two, "leaf1": one, "leaf2": two},
+                                            notes=(GUESS + "4, a, b, c, d",)),
+                             {"leaf1": one, "leaf2": two})
+        with self.subTest("two ports at a pair of leaves"):
+            self.assertEqual(self.leaves_of({"leaf1": one, "leaf2": one, "leaf3": two,
+                                             "leaf4": two}), {"leaf1": one, "leaf3": two})
+
+    def test_hosts_above_leaves(self):
+        """A host at a spine has a place, too: nodes without one never get a job."""
+        net = pmlab.generate(self.folder / "two.net", "two-level", 12, 6, 6, 1)
+        spine, port = next((name, number) for name, node in simlab.Netlist(net).nodes.items()
+                           for number in range(1, 41) if node.is_switch
+                           and name.startswith("spine") and number not in node.ports)
+        text = net.read_text("ascii").replace("\n\n", "\n\n\n")
+        head = re.search(rf'Switch\s+\d+\s+"{spine}".*\n', text)
+        text = (text[:head.start()]
+                + re.sub(r"Switch(\s+)\d+", rf"Switch\g<1>{max(port, 36)}", head[0])
+                + f'[{port}]\t"login"[1]\n' + text[head.end():]
+                + f'\nCa 1 "login"\n[1] "{spine}"[{port}]\n')
+        topology = self.topology(self.write(text))
+        self.check_tree(topology)
+        self.assertEqual(topology[spine], (True, ["login"]))
+        self.assertIn(spine, topology["level1.0"][1])
+        self.assertEqual(len(topology["level1.0"][1]), 13)
+
+    def test_yaml(self):
+        """topology.yaml has the same switches as topology.conf."""
+        net = pmlab.generate(self.folder / "director.net", "director", 36)
+        for name in ("topology.yaml", "topology.yml"):
+            path = self.folder / name
+            done = pmlab.run_cli("plan", "-q", "--slurm", path, net)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            head, *switches = path.read_text("ascii").split("      - switch: ")
+            self.assertRegex(head, r"^(#.*\n)+- topology: portmajor\n  cluster_default: true\n"
+                                   r"  tree:\n    switches:\n$")
+            found = {}
+            for switch in switches:
+                label, kind, names = re.fullmatch(
+                    r'"(\S+)"\n        (nodes|children): "(\S+)"\n', switch).groups()
+                found[label] = (kind == "nodes", expand(names))
+            self.assertEqual(found, self.topology(net))
 
 
 @unittest.skipUnless(all(map(shutil.which, TOOLS)), "no Slurm here")

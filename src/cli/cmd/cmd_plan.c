@@ -184,7 +184,8 @@ static const struct cli_option options[] = {
 	 "write opensm-subnet.lst, opensm.fdbs and opensm.mcfdbs into DIR, for ibdmchk",
 	 CLI_MEMBER(struct request, files.ibdmchk)},
 	{0, "slurm", "FILE",
-	 "write topology.conf for Slurm's topology/tree: leaves, their hosts, what joins them",
+	 "write topology.conf for Slurm's topology/tree: leaves, their hosts, what joins "
+	 "them; topology.yaml if FILE ends in .yaml or .yml",
 	 CLI_MEMBER(struct request, files.slurm)},
 	{0, "simgrid", "FILE",
 	 "write a platform for SimGrid, with the route of each pair of hosts, up to "

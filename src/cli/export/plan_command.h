@@ -21,7 +21,7 @@ struct plan_files {
 	const char *lfts;     /* for `opensm -R file -U FILE` */
 	const char *roots;    /* a root_guid_file */
 	const char *ibdmchk;  /* folder for ibdmchk's three files; made if missing */
-	const char *slurm;    /* topology.conf */
+	const char *slurm;    /* topology.conf, or by its name topology.yaml */
 	const char *simgrid;  /* a platform */
 };
 
@@ -35,7 +35,7 @@ struct plan_source {
 };
 
 /* Print a file, with a struct plan_source. -ENOMEM. */
-pm_print plan_slurm_write, plan_simgrid_write;
+pm_print plan_slurm_write, plan_slurm_write_yaml, plan_simgrid_write;
 
 /*
  * Whether a name ends in "-" or "_" and 16 hexadecimal digits. These files add the GUID
@@ -48,12 +48,6 @@ static inline bool plan_ends_with_guid(const char *name)
 	return length > 16 && strchr("-_", name[length - 17]) &&
 	       strspn(name + length - 16, "0123456789abcdef") == 16;
 }
-
-/*
- * Notes on stderr the adapters that topology.conf leaves out, as their names are no
- * hosts', or lists once, as several have the name.
- */
-void plan_slurm_warn(const struct pm_fabric *fabric);
 
 /* The number of hosts that a platform would have. O(nodes). */
 uint32_t plan_simgrid_hosts(const struct pm_fabric *fabric);

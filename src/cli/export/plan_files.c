@@ -3,6 +3,7 @@
 #include "outfile.h"
 #include "output.h"
 #include "plan_command.h"
+#include "slurm_hosts.h"
 #include "text.h"
 
 #include <portmajor/analysis/lft_diff.h>
@@ -223,6 +224,13 @@ static int write_one(const char *path, pm_print *print, const struct plan_source
 	return path ? cli_outfile_write(path, print, s) : EXIT_FINE;
 }
 
+static bool is_yaml(const char *path)
+{
+	const char *end = path ? strrchr(path, '.') : NULL;
+
+	return end && (!strcmp(end, ".yaml") || !strcmp(end, ".yml"));
+}
+
 static int write_all(const struct plan_files *files, const struct plan_source *s)
 {
 	int status = write_one(files->guid2lid, write_guid2lid, s);
@@ -234,9 +242,12 @@ static int write_all(const struct plan_files *files, const struct plan_source *s
 	if (!status && files->ibdmchk)
 		status = write_ibdmchk(files->ibdmchk, s);
 	if (!status)
-		status = write_one(files->slurm, plan_slurm_write, s);
+		status = write_one(files->slurm,
+				   is_yaml(files->slurm) ? plan_slurm_write_yaml
+							 : plan_slurm_write,
+				   s);
 	if (!status && files->slurm)
-		plan_slurm_warn(s->fabric);
+		slurm_hosts_note(s->fabric);
 	if (!status)
 		status = write_one(files->simgrid, plan_simgrid_write, s);
 	return status;
