@@ -431,6 +431,8 @@ both. To build for an OpenSM in another folder: `cmake -DOPENSM_INCLUDE=DIR/incl
 | other subnet managers | the plugin needs the event plugin interface and the structures of OpenSM's headers |
 | adaptive routing | it needs vendors' own MADs, which OpenSM 3.3.23 and 3.3.24 do not support; the plan is for LFTs, with one port for each LID |
 | SHARP | a separate manager makes its trees; OpenSM 3.3.23 and 3.3.24 do not support it, and ibsim does not simulate it |
+| virtual ports (SR-IOV of ConnectX-4 and later) | OpenSM 3.3.23 and 3.3.24 have no virtual ports (doc/opensm-sriov.txt describes alias GUIDs, which such adapters do not use): their functions stay down, and need the vendor's subnet manager (github.com/linux-rdma/opensm/issues/22) |
+| NDR, with OpenSM 3.3.23 and 3.3.24 | users report that large packets are lost on Quantum-2 (github.com/linux-rdma/opensm/issues/38); master has a58c675e against it, after 3.3.24. 3.3.23 has no rates of NDR. Not tried here: ibsim has no such switches |
 | planning for routers between subnets | a router's port is an end port like a host's (`router` above); OpenSM's SA (`prefix_routes_file`) chooses the router of a path to another subnet |
 | other processors than amd64 | not tried |
 """

@@ -96,12 +96,15 @@ class Check(Dumped):
                 self.assertEqual(result["paths"]["pairs"], 36 * 738)
                 self.assertEqual(result["paths"]["delivered"], 36 * 738)
                 self.assertEqual(result["credits"]["length"], 0)
+                self.assertEqual(result["credits"]["virtual_lane"], 0)
                 self.assertGreater(result["credits"]["dependencies"], 1000)
                 self.assertEqual(result["plan"], {"lids_out_of_plan": 0, "entries": 0,
                                                   "blocks": 0, "switches": 0})
 
     def test_text_and_quiet(self):
         self.assertTrue(self.run_ok("check", self.netlist, self.whole).endswith("\nin order\n"))
+        self.assertIn("\ncredit loops: none on virtual lane 0, which all paths take here (",
+                      self.run_ok("check", self.netlist, self.whole))
         self.assertIn("\npaths from all switches: ",
                       self.run_ok("check", "--from-all", self.netlist, self.whole))
         self.assertIs(self.check("--from-all", self.netlist, self.whole)["from_all"], True)

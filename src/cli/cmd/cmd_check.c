@@ -113,6 +113,9 @@ static int judge(struct judged *j, const struct request *request)
 
 /* ---- Describing ---- */
 
+/* Files of tables have no service levels. All paths are judged on the lane of SL 0. */
+#define JUDGED_LANE 0
+
 #define PATHS(member) PM_JSON_ROW(struct pm_check_paths, member)
 #define PAIRS(member) PM_JSON_ROW(struct pm_check_pairs, member)
 #define LOAD(member) PM_JSON_ROW(struct pm_check_load, member)
@@ -255,7 +258,8 @@ static json_t *loops_json(const struct judged *j)
 static json_t *credits_json(const struct judged *j)
 {
 	return cli_json_join(pm_json_rows(credit_rows, &j->found.credits),
-			     json_pack("{s:o}", "loop", credit_loop_json(j)));
+			     json_pack("{s:i, s:o}", "virtual_lane", JUDGED_LANE, "loop",
+				       credit_loop_json(j)));
 }
 
 static json_t *unassigned_json(const struct judged *j)
@@ -341,8 +345,9 @@ static void print_paths(const json_t *object, const struct judged *j)
 				       : "loops: none, of all LIDs with entries\n");
 	cli_text_print(object, found->credits.length ? "credit loops: found"
 						     : "credit loops: none");
-	cli_text_print(object, " ({credits.channels} channels, {credits.dependencies} "
-			       "dependencies)\n");
+	cli_text_print(object, " on virtual lane {credits.virtual_lane}, which all "
+			       "paths take here ({credits.channels} channels, "
+			       "{credits.dependencies} dependencies)\n");
 	if (j->mfts)
 		cli_text_print(
 			object,
