@@ -89,6 +89,8 @@ class Shadow(labtest.Folders):
         self.assertGreater(shadows[-1][2], 0)
         self.assertEqual(state["engine"]["reason"], "shadow mode (shadow yes in portmajor.conf)")
         self.assertEqual(state["shadow"]["take_over"], shadows[-1][2])
+        self.assertGreater(state["out_of_plan"], 0)
+        self.assertEqual(state["out_of_plan"], state["shadow"]["lids_out_of_plan"])
         # Beside it what the other engine really sent: all that was on the wire.
         self.assertEqual([s[8:] for s in shadows], [(self.ENGINE, n, n) for n in found])
         self.assertEqual(state["shadow"]["other"],

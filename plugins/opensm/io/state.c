@@ -1143,8 +1143,10 @@ void state_note_shadow(struct state *state, const struct state_shadow *shadow)
 	pthread_mutex_lock(&state->mutex);
 	last->shadow = *shadow;
 	last->would_route = shadow->found != NULL;
-	if (shadow->found)
+	if (shadow->found) {
 		last->found = *shadow->found;
+		state->out_of_plan = shadow->out_of_plan;
+	}
 	last->shadow_time = time(NULL);
 	snprintf(last->shadow_change, sizeof(last->shadow_change), "%s", shadow->change);
 	pthread_mutex_unlock(&state->mutex);
