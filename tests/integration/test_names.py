@@ -222,11 +222,14 @@ class Names(labtest.Folders):
                 label("localhost HCA-1", 0x213), "no(de"]
         self.assertEqual((done.returncode, done.stderr), (
             0, "portmajor: --slurm: left out 6 with names that are no hosts' "
-               "(see --node-name-map): "
-               f"{', '.join(none)}\n"
+               "(see --node-name-map); Slurm 22.05 gives no jobs to nodes that are not in the "
+               f"file: {', '.join(none)}\n"
                "portmajor: --slurm: 2 have the name of another one, and each name is listed once "
                f"(see --node-name-map): {label('twin mlx5_0', 0x223)}, "
-               f"{label('twin mlx5_0', 0x231)}\n"))
+               f"{label('twin mlx5_0', 0x231)}\n"
+               "portmajor: --slurm: hosts with as many adapters at switches of other hosts, so "
+               "that their place is a guess (name adapters for storage in --io_guid_file): "
+               "1, twin\n"))
         lines = path.read_text("ascii").splitlines()
         self.assertEqual([line for line in lines if " Nodes=" in line], [
             "SwitchName=leaf1 Nodes=node[01-02]", "SwitchName=leaf2 Nodes=node[03-04],twin",

@@ -290,7 +290,9 @@ class Sweeps(labtest.Folders):
             both.write_text(text + re.sub(r'"((?:h|leaf|sw)[-0-9]+)"', r'"other-\1"', text),
                             encoding="ascii")
             for lost in ("leaf0", "other-leaf0"):
-                told = run_json("whatif", both, "--fail", lost)
+                done = pmlab.run_cli("whatif", both, "--fail", lost, "--json")
+                self.assertRegex(done.stderr, r"2 parts without a cable .*, with 64 and 64 hosts")
+                told = json.loads(done.stdout)
                 self.assertEqual(told["cut_off"],
                                  run_json("whatif", NET, "--fail", lost)["cut_off"]
                                  if lost == "leaf0" else [])
