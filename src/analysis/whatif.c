@@ -146,32 +146,14 @@ static bool meet(const uint64_t *a, const uint64_t *b, uint32_t words)
 	return false;
 }
 
-/* Whether a switch with end ports no longer reaches another such switch. */
-static bool cuts_off_hosts(const struct pm_whatif *whatif, uint32_t sw)
-{
-	const struct pm_reach *now = pm_routes_reach(whatif->routes);
-	const uint64_t *before =
-		pm_reach_updown(pm_routes_reach_before(whatif->routes), sw);
-	const uint64_t *after = pm_reach_updown(now, sw);
-
-	if (!pm_bits_test(whatif->host_set, sw))
-		return false;
-	for (uint32_t w = 0; w < now->words; w++)
-		if (before[w] & ~after[w] & whatif->host_set[w])
-			return true;
-	return false;
-}
-
 /*
- * Whether a failure may have left an end port without a path or a link. It has not if no
- * end port fails, all paths between the present ones have alternatives, and both ends of
- * each cut link still reach some common switch.
+ * Whether a failure may have left a part of the fabric without others, or an end port
+ * without its link. It has not if no end port fails, and both ends of each cut link still
+ * reach some common switch.
  */
 static bool cuts_off(const struct pm_whatif *whatif)
 {
 	const struct pm_reach *now = pm_routes_reach(whatif->routes);
-	uint32_t count;
-	const uint32_t *less = pm_routes_reach_less(whatif->routes, &count);
 
 	if (whatif->hosts_cut)
 		return true;
@@ -183,10 +165,44 @@ static bool cuts_off(const struct pm_whatif *whatif)
 			  now->words))
 			return true;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		if (cuts_off_hosts(whatif, less[i]))
-			return true;
 	return false;
+}
+
+/* Counts the end ports at switches of a set that have some. */
+static uint64_t count_ends(const struct pm_whatif *whatif, const uint64_t *before,
+			   const uint64_t *after, uint32_t words)
+{
+	uint64_t count = 0;
+
+	for (uint32_t w = 0; w < words; w++)
+		for (uint64_t lost = before[w] & ~after[w] & whatif->host_set[w]; lost;
+		     lost &= lost - 1)
+			count += whatif->hosts[w * 64 + (uint32_t)__builtin_ctzll(lost)];
+	return count;
+}
+
+/* Subtracts the pairs that lost their path, where all end ports are connected as before.
+ */
+static void subtract_pairs(const struct pm_whatif *whatif, struct pm_whatif_result *found)
+{
+	const struct pm_reach *now = pm_routes_reach(whatif->routes);
+	const struct pm_reach *before = pm_routes_reach_before(whatif->routes);
+	uint32_t count;
+	const uint32_t *less = pm_routes_reach_less(whatif->routes, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t sw = less[i];
+		uint64_t lost;
+
+		if (!pm_bits_test(whatif->host_set, sw))
+			continue;
+		lost = whatif->hosts[sw] * count_ends(whatif, pm_reach_updown(before, sw),
+						      pm_reach_updown(now, sw),
+						      now->words);
+		found->pairs_cut += lost;
+		if (whatif->whole_part[sw] == whatif->managed_part)
+			found->reachable.pairs -= lost;
+	}
 }
 
 /* Counts present nodes and pairs; returns the number in part[] of the SM's component. */
@@ -382,6 +398,7 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		found.switches_cut = whatif->before.switches_cut;
 		found.full_load = whatif->before.full_load;
 		found.reachable = whatif->before.reachable;
+		subtract_pairs(whatif, &found);
 		compare_tables(whatif, whatif->whole_part, whatif->managed_part, &found);
 	}
 	rc = find_traffic(whatif, &found, err);

@@ -410,7 +410,7 @@ uint32_t pm_fabric_count_hosts(const struct pm_fabric *skeleton, uint32_t sw,
 	uint32_t hosts = 0;
 
 	pm_for_each_port(i, skeleton, sw)
-		hosts += skeleton->ports[i].host != PM_SERVICE &&
+		hosts += !pm_host_is_service(skeleton->ports[i].host) &&
 			 (usable ? usable[i] && skeleton->ports[i].peer == PM_NONE
 				 : skeleton->ports[i].host != PM_NO_HOST);
 	return hosts;

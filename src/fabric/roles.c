@@ -84,8 +84,10 @@ static bool take_pattern(struct pm_text text, char *pattern)
 
 const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text)
 {
-	static const char *const kinds[] = {
-		[PM_COMPUTE] = "compute", [PM_IO] = "io", [PM_SERVICE] = "service"};
+	static const char *const kinds[] = {[PM_COMPUTE] = "compute",
+					    [PM_IO] = "io",
+					    [PM_SERVICE] = "service",
+					    [PM_AGGREGATION] = "aggregation"};
 	static const char *const matches[] = {[PM_MATCH_GUID] = "guid",
 					      [PM_MATCH_DEVICE] = "device",
 					      [PM_MATCH_NAME] = "name"};
@@ -95,7 +97,7 @@ const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text)
 	if (rules->count == PM_ROLE_RULES)
 		return "more rules than there may be";
 	if (!take_choice(&text, kinds, PM_HOST_KINDS, &rule.host))
-		return "not compute, io or service first";
+		return "not compute, io, service or aggregation first";
 	if (!take_choice(&text, matches, PM_MATCH_NAME + 1, &rule.match))
 		return "not guid, device or name second";
 	if (rule.match == PM_MATCH_NAME) {
@@ -157,7 +159,9 @@ static enum pm_host role_of(const struct pm_roles *roles, const struct pm_fabric
 		return PM_IO;
 	if (has_port(&roles->compute, fabric, port))
 		return PM_COMPUTE;
-	if (fabric->nodes[node].type == PM_ROUTER || pm_is_aggregation_node(fabric, node))
+	if (pm_is_aggregation_node(fabric, node))
+		return PM_AGGREGATION;
+	if (fabric->nodes[node].type == PM_ROUTER)
 		return PM_SERVICE;
 	return roles->compute.given ? PM_IO : PM_COMPUTE;
 }

@@ -14,8 +14,10 @@
 static const char magic[] = "portmajor-plan 4";
 
 /* roles of end ports */
-static const char *const roles[] = {
-	[PM_COMPUTE] = "host", [PM_IO] = "io", [PM_SERVICE] = "service"};
+static const char *const roles[] = {[PM_COMPUTE] = "host",
+				    [PM_IO] = "io",
+				    [PM_SERVICE] = "service",
+				    [PM_AGGREGATION] = "aggregation"};
 
 /* ---- Writing ---- */
 
@@ -258,6 +260,11 @@ static int parse_service(struct reader *r, struct pm_text rest)
 	return parse_end_port(r, rest, PM_SERVICE);
 }
 
+static int parse_aggregation(struct reader *r, struct pm_text rest)
+{
+	return parse_end_port(r, rest, PM_AGGREGATION);
+}
+
 static int parse_place(struct reader *r, struct pm_text rest)
 {
 	uint32_t node, port, plane;
@@ -340,8 +347,9 @@ static int parse_plan_line(struct reader *r, struct pm_text line)
 	} kinds[] = {
 		{"switch", parse_switch},   {"cable", parse_link},
 		{"host", parse_host},	    {"io", parse_io},
-		{"service", parse_service}, {"root", parse_root},
-		{"place", parse_place},	    {"run", parse_run},
+		{"service", parse_service}, {"aggregation", parse_aggregation},
+		{"root", parse_root},	    {"place", parse_place},
+		{"run", parse_run},
 	};
 	struct pm_text rest = line, word;
 

@@ -347,6 +347,7 @@ static void assign_slots(struct assignment *assign, uint32_t sw)
 	assign_kind(assign, sw, PM_COMPUTE, in_rounds);
 	assign_kind(assign, sw, PM_IO, 0);
 	assign_kind(assign, sw, PM_SERVICE, 0);
+	assign_kind(assign, sw, PM_AGGREGATION, 0);
 	assign_kind(assign, sw, PM_NO_HOST, 0);
 }
 

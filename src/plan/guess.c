@@ -41,7 +41,7 @@ static bool is_service(const struct pm_fabric *now, uint32_t node)
 {
 	pm_for_each_port(i, now, node)
 		if (now->ports[i].peer != PM_NONE &&
-		    now->ports[now->ports[i].peer].host == PM_SERVICE)
+		    pm_host_is_service(now->ports[now->ports[i].peer].host))
 			return true;
 	return false;
 }

@@ -67,7 +67,7 @@ static void add_end_ports(const struct pm_plan *plan, uint32_t sw, struct line *
 	uint32_t hosts = pm_fabric_count_hosts(plan->topology, sw, NULL), services = 0;
 
 	pm_for_each_port(i, plan->topology, sw)
-		services += plan->topology->ports[i].host == PM_SERVICE;
+		services += pm_host_is_service(plan->topology->ports[i].host);
 	if (hosts)
 		add(line, " (%u host%s)", hosts, hosts == 1 ? "" : "s");
 	if (services)

@@ -267,15 +267,17 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 		if (!port->host || !routes->plan->lid[i])
 			continue;
 		routes->has_slots[port->node] = 1;
-		if (port->host == PM_SERVICE)
+		if (pm_host_is_service(port->host))
 			routes->has_services[port->node] = 1;
+		if (port->host != PM_AGGREGATION)
+			routes->is_upper[port->node] = 1;
 	}
 	for (uint32_t sw = 0; sw < num; sw++) {
-		if (!routes->has_slots[sw] || pm_tree_is_leaf(&routes->plan->tree, sw) ||
+		if (pm_tree_is_leaf(&routes->plan->tree, sw) ||
 		    routes->plan->tree.level[sw] == PM_NO_LEVEL)
-			continue;
-		routes->is_upper[sw] = 1;
-		routes->upper[routes->num_upper++] = sw;
+			routes->is_upper[sw] = 0;
+		if (routes->is_upper[sw])
+			routes->upper[routes->num_upper++] = sw;
 	}
 	return 0;
 }

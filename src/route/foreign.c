@@ -33,7 +33,7 @@ static double mean_slots(const struct pm_routes *routes)
 	uint32_t slots = 0, planes = routes->plan->tree.num_planes;
 
 	for (uint32_t lid = 0; lid < routes->stride; lid++)
-		slots += routes->to[lid].sw != PM_NONE && routes->to[lid].port != 0;
+		slots += routes->to[lid].counts;
 	return slots > planes ? (double)slots / planes : 1;
 }
 
@@ -92,14 +92,14 @@ static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 
 /* ---- Choosing ports ---- */
 
-/* Flows to a place; a switch's own LID has none. */
+/* Flows to a place. */
 static double find_flows(const struct pm_routes *routes, const struct foreign *foreign,
 			 uint32_t phase, uint32_t lid)
 {
 	uint32_t planes = routes->plan->tree.num_planes - 1;
 	uint32_t number;
 
-	if (routes->to[lid].sw == PM_NONE || routes->to[lid].port == 0)
+	if (!routes->to[lid].counts)
 		return 0;
 	if (!foreign->more)
 		return foreign->flows[0];
@@ -303,6 +303,15 @@ static bool even_out_block(const struct pm_routes *routes, uint32_t first, uint8
 	return true;
 }
 
+/* All LIDs of a lone block have one port, the next block the next one. */
+static void assign_lone(const struct pm_routes *routes, const struct foreign *foreign,
+			uint8_t *part)
+{
+	for (uint32_t lid = 0; lid < routes->stride; lid++)
+		if (routes->is_lone[lid / PM_LFT_BLOCK])
+			part[lid] = (uint8_t)(lid / PM_LFT_BLOCK % foreign->width);
+}
+
 static int make_parts(struct pm_routes *routes, struct foreign *foreign,
 		      struct pm_error *err)
 {
@@ -320,6 +329,9 @@ static int make_parts(struct pm_routes *routes, struct foreign *foreign,
 			for (uint32_t p = 0; p <= planes; p++)
 				assign_plane(routes, foreign, i, p,
 					     foreign->part + (size_t)i * routes->stride);
+		for (uint32_t i = 0; i < foreign->phases; i++)
+			assign_lone(routes, foreign,
+				    foreign->part + (size_t)i * routes->stride);
 	}
 	foreign->whole_blocks = foreign->phases == 1;
 	for (uint32_t lid = 0; lid < routes->stride; lid += PM_LFT_BLOCK)

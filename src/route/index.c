@@ -16,6 +16,8 @@ static void index_destinations(struct pm_routes *routes)
 			continue;
 		to->sw = plan->topology->ports[place].node;
 		to->port = plan->topology->ports[place].num;
+		to->counts =
+			to->port && plan->topology->ports[place].host != PM_AGGREGATION;
 		to->rank = plan->rank[place];
 		to->plane = pm_plan_plane(plan, place, lid - plan->lid[place]);
 		if (to->plane != PM_NONE)
@@ -23,6 +25,35 @@ static void index_destinations(struct pm_routes *routes)
 		to->plane = plan->tree.num_planes;
 		pm_bits_set(routes->planeless, to->sw);
 	}
+}
+
+/*
+ * Finds the blocks without other end ports than aggregation nodes, and gives their LIDs
+ * one rank: so a switch above the leaves sends all of a block to few ports.
+ */
+static void find_lone(struct pm_routes *routes)
+{
+	for (uint32_t start = 0; start < routes->stride; start += PM_LFT_BLOCK) {
+		bool any = false, other = false;
+
+		for (uint32_t lid = start; lid < start + PM_LFT_BLOCK; lid++) {
+			const struct destination *to = &routes->to[lid];
+
+			if (to->sw == PM_NONE || !to->port)
+				continue;
+			any |= !to->counts;
+			other |= to->counts;
+		}
+		routes->is_lone[start / PM_LFT_BLOCK] = any && !other;
+		for (uint32_t lid = start; any && !other && lid < start + PM_LFT_BLOCK;
+		     lid++)
+			routes->to[lid].rank = start / PM_LFT_BLOCK;
+	}
+}
+
+static bool is_counted(const struct pm_routes *routes, uint32_t lid)
+{
+	return routes->to[lid].port && !routes->is_lone[lid / PM_LFT_BLOCK];
 }
 
 static int index_lids(struct pm_routes *routes, struct pm_error *err)
@@ -65,7 +96,7 @@ static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 		goto out;
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
 		if (routes->to[lid].sw != PM_NONE)
-			slots[routes->to[lid].plane] += routes->to[lid].port != 0;
+			slots[routes->to[lid].plane] += is_counted(routes, lid);
 		if (starts_interval(routes, lid))
 			next[routes->to[lid].plane]++;
 	}
@@ -83,7 +114,8 @@ static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 		pm_bits_set(routes->plane_blocks +
 				    (size_t)to->plane * routes->touched_words,
 			    lid / PM_LFT_BLOCK);
-		to->number = to->port ? slots[to->plane] + to->rank : to->rank;
+		to->number =
+			is_counted(routes, lid) ? slots[to->plane] + to->rank : to->rank;
 		if (starts_interval(routes, lid))
 			routes->intervals[next[to->plane]++].start = (uint16_t)lid;
 		routes->intervals[next[to->plane] - 1].length++;
@@ -118,7 +150,7 @@ static void index_own(struct pm_routes *routes)
 		     i++) {
 			const struct destination *to = &routes->to[routes->lids_of[i]];
 
-			if (!to->port)
+			if (!is_counted(routes, routes->lids_of[i]))
 				continue;
 			own[to->plane].count++;
 			if (to->rank < own[to->plane].first)
@@ -239,6 +271,7 @@ int route_index(struct pm_routes *routes, struct pm_error *err)
 	int rc;
 
 	index_destinations(routes);
+	find_lone(routes);
 	rc = index_lids(routes, err);
 	if (!rc)
 		rc = index_intervals(routes, err);

@@ -18,7 +18,7 @@ static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t
 	uint32_t key = to->number + LEAF_RANKS - routes->plan->tree.leaf_rank[leaf];
 	const struct own *own;
 
-	if (!to->port)
+	if (!to->port || routes->is_lone[lid / PM_LFT_BLOCK])
 		return key;
 	own = &routes->own[(size_t)routes->plan->tree.leaf_rank[leaf] *
 				   (routes->plan->tree.num_planes + 1u) +
@@ -32,7 +32,7 @@ static uint32_t key_of(const struct pm_routes *routes, uint32_t sw, uint32_t lid
 
 	if (pm_tree_is_leaf(tree, sw))
 		return leaf_key(routes, sw, lid);
-	if (pm_tree_is_native(tree, routes->to[lid].plane, sw))
+	if (route_is_native(routes, sw, lid))
 		return route_native_key(routes, sw, lid) + tree->position[sw];
 	return pm_bits_test(pm_reach_down(&routes->now, sw), routes->to[lid].sw)
 		       ? route_foreign_down(routes, sw, lid)

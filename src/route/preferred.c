@@ -81,7 +81,8 @@ static void fill_native(const struct pm_routes *routes, uint32_t sw, uint32_t fi
 	struct up_ports up = route_up(routes, sw);
 
 	for (uint32_t lid = first; lid < end; lid++)
-		row[lid] = up.num[native_digit(routes, room, sw, lid, up.count)];
+		if (!routes->is_lone[lid / PM_LFT_BLOCK])
+			row[lid] = up.num[native_digit(routes, room, sw, lid, up.count)];
 }
 
 /*
@@ -267,7 +268,8 @@ static void fill_native_down(const struct pm_routes *routes, uint32_t sw, uint32
 			     uint32_t end, const struct room *room, uint8_t *row)
 {
 	for (uint32_t lid = first; lid < end; lid++)
-		fill_mirrored(routes, sw, lid, room, row);
+		if (!routes->is_lone[lid / PM_LFT_BLOCK])
+			fill_mirrored(routes, sw, lid, room, row);
 }
 
 /* Chooses the keys of route_foreign_down at this switch, if they are that simple. */
@@ -456,7 +458,7 @@ static void find_digits(const struct pm_routes *routes, struct room *room)
 static void find_keys(const struct pm_routes *routes, struct room *room)
 {
 	for (uint32_t i = 0; i < routes->first_lid[routes->num_switches]; i++) {
-		uint32_t lid = routes->lids_of[i], plane = routes->to[lid].plane;
+		uint32_t lid = routes->lids_of[i], plane = route_plane_key(routes, lid);
 
 		room->keys_2[i] = plane + routes->foreign_down.part[lid];
 		room->keys_above[i] = plane + routes->to[lid].rank;

@@ -80,6 +80,7 @@ static void allocate_index(struct pm_routes *routes)
 	routes->up_by_num = pm_pool_array(pool, tree->num_ports, 1);
 	routes->leaf_set = pm_pool_array(pool, words, sizeof(uint64_t));
 	routes->planeless = pm_pool_array(pool, words, sizeof(uint64_t));
+	routes->is_lone = pm_pool_array(pool, routes->stride / PM_LFT_BLOCK, 1);
 	routes->nothing = pm_pool_array(pool, words, sizeof(uint64_t));
 	pm_reach_init(tree, pool, &routes->whole);
 	routes->below = pm_pool_array(pool, routes->num_switches, sizeof(*routes->below));
@@ -235,9 +236,9 @@ int pm_routes_make_for(const struct pm_plan *plan, const struct pm_fabric *now,
 
 /* ---- Unreachable pairs ---- */
 
-/* Usable end ports of a switch: all, and hosts. */
+/* Usable end ports of a switch: all, and of these hosts and aggregation nodes. */
 struct ends {
-	uint32_t all, hosts;
+	uint32_t all, hosts, aggregation;
 };
 
 static void count_ends(const struct pm_routes *routes, struct ends *ends)
@@ -246,9 +247,12 @@ static void count_ends(const struct pm_routes *routes, struct ends *ends)
 
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		ends[sw].hosts = pm_fabric_count_hosts(topology, sw, routes->usable);
-		pm_for_each_port(i, topology, sw)
-			ends[sw].all +=
-				routes->usable[i] && topology->ports[i].peer == PM_NONE;
+		pm_for_each_port(i, topology, sw) {
+			if (!routes->usable[i] || topology->ports[i].peer != PM_NONE)
+				continue;
+			ends[sw].all++;
+			ends[sw].aggregation += topology->ports[i].host == PM_AGGREGATION;
+		}
 	}
 }
 
@@ -258,7 +262,7 @@ static struct ends count_unreachable(const struct pm_routes *routes, uint32_t fr
 {
 	const struct pm_fabric *topology = routes->plan->topology;
 	const uint8_t *table = route_table(routes, from);
-	struct ends ends = {0, 0};
+	struct ends ends = {0};
 
 	if (pm_routes_reach_switch(routes, from, to))
 		return ends;
@@ -267,15 +271,17 @@ static struct ends count_unreachable(const struct pm_routes *routes, uint32_t fr
 		    table[routes->plan->lid[i]] != PM_LFT_KEEP)
 			continue;
 		ends.all++;
-		ends.hosts += topology->ports[i].host != PM_SERVICE;
+		ends.hosts += !pm_host_is_service(topology->ports[i].host);
+		ends.aggregation += topology->ports[i].host == PM_AGGREGATION;
 	}
 	return ends;
 }
 
-/* Counts pairs of these end ports of which at most one is a host. */
+/* Counts pairs of these end ports but those of two hosts or two aggregation nodes. */
 static uint64_t count_pairs(const struct ends *from, const struct ends *to)
 {
-	return (uint64_t)from->all * to->all - (uint64_t)from->hosts * to->hosts;
+	return (uint64_t)from->all * to->all - (uint64_t)from->hosts * to->hosts -
+	       (uint64_t)from->aggregation * to->aggregation;
 }
 
 static void count_services(const struct pm_routes *routes, const struct ends *ends,

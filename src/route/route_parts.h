@@ -25,6 +25,7 @@ struct destination {
 	uint32_t number; /* of slots: counted plane by plane, by rank; else the rank */
 	uint32_t plane;
 	uint8_t port; /* 0: the switch itself */
+	bool counts; /* has a host's traffic: not a switch's, nor an aggregation node's */
 };
 
 /* LIDs that follow each other and have the same plane. */
@@ -91,6 +92,8 @@ struct pm_routes {
 	uint8_t *up_by_num;	    /* likewise, but by number */
 	uint64_t *leaf_set;	    /* [words] */
 	uint64_t *planeless;	    /* [words] switches with a LID without a plane */
+	uint8_t *is_lone;	    /* [block] has LIDs of aggregation nodes, and of no
+				     * other end ports; see rules.c */
 	uint64_t *nothing;	    /* [words] the empty set */
 	struct pm_reach whole;	    /* with every link usable */
 	uint32_t weight[PM_NO_LEVEL + 1]; /* [height] divisor of the digit there */
@@ -251,6 +254,20 @@ void route_update(struct pm_routes *routes, const struct pm_detours *detours);
 /* rules.c: ports of a switch, and the keys by which entries choose among them. */
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			enum pm_direction direction, struct ports *list);
+/* Whether a destination is native to a switch, and its entry there follows the digits. */
+static inline bool route_is_native(const struct pm_routes *routes, uint32_t sw,
+				   uint32_t lid)
+{
+	return pm_tree_is_native(&routes->plan->tree, routes->to[lid].plane, sw) &&
+	       !routes->is_lone[lid / PM_LFT_BLOCK];
+}
+
+/* The plane by which foreign destinations choose among ports down. */
+static inline uint32_t route_plane_key(const struct pm_routes *routes, uint32_t lid)
+{
+	return routes->is_lone[lid / PM_LFT_BLOCK] ? 0 : routes->to[lid].plane;
+}
+
 static inline uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw,
 					uint32_t lid)
 {
@@ -277,9 +294,10 @@ static inline uint32_t route_foreign_down(const struct pm_routes *routes, uint32
 	const struct pm_tree *tree = &routes->plan->tree;
 
 	if (pm_tree_height(tree, sw) != 2)
-		return tree->position[sw] + routes->to[lid].plane + routes->to[lid].rank;
+		return tree->position[sw] + route_plane_key(routes, lid) +
+		       routes->to[lid].rank;
 	/* A plane further, so that planes with as many ports each differ. */
-	return routes->to[lid].plane +
+	return route_plane_key(routes, lid) +
 	       route_foreign_key(routes, down,
 				 down->phases > 1 ? route_down_phase(routes, sw, lid) : 0,
 				 sw, lid);

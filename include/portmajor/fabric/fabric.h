@@ -36,10 +36,18 @@ enum pm_host {
 	PM_NO_HOST,
 	PM_COMPUTE, /* any end port without another role (roles.h) */
 	PM_IO,	    /* an end port of an I/O node */
-	PM_SERVICE, /* of an aggregation node, a router, or an end node above the leaves;
-		       has a slot and a LID as others have, but makes no switch a leaf */
+	PM_SERVICE, /* of a router, or an end node above the leaves; has a slot and a LID
+		       as others have, but makes no switch a leaf */
+	PM_AGGREGATION, /* of an aggregation node; likewise, and needs no path to others
+			   of its kind but up and then down */
 	PM_HOST_KINDS
 };
+
+/* Whether end ports of a kind make their switch no leaf. */
+static inline bool pm_host_is_service(uint8_t host)
+{
+	return host == PM_SERVICE || host == PM_AGGREGATION;
+}
 
 struct pm_node {
 	uint64_t guid;
