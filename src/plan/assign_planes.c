@@ -188,6 +188,7 @@ struct assignment {
 	uint32_t step;	     /* with LMC, every step-th plane is a slot's own .. */
 	uint32_t *own;	     /* [plane] .. or the first of its bundle, .. */
 	uint8_t *turn;	     /* [plane] .. and the turn at least this */
+	uint32_t *together;  /* [pod] plane of its aggregation nodes, or PM_NONE */
 	uint32_t *here[PM_HOST_KINDS]; /* [kind][plane] slots of the present switch */
 };
 
@@ -327,6 +328,36 @@ static void assign_kind(struct assignment *assign, uint32_t sw, enum pm_host hos
 }
 
 /*
+ * Assigns aggregation nodes. Those of a pod's leaves take one plane where they can: if
+ * their LIDs find no place beside the leaves' slots, then only the failure of that plane
+ * in the pod changes entries for them.
+ */
+static void assign_aggregation(struct assignment *assign, uint32_t sw)
+{
+	struct pm_plan *plan = assign->plan;
+	uint32_t pod = plan->tree.pod[sw];
+	uint32_t *together = pm_tree_is_leaf(&plan->tree, sw) && pod != PM_NONE
+				     ? &assign->together[pod]
+				     : NULL;
+
+	pm_for_each_port(i, plan->topology, sw) {
+		uint32_t plane;
+
+		if (!assign->is_place[i] || plan->plane[i] != PM_NONE ||
+		    plan->topology->ports[i].host != PM_AGGREGATION)
+			continue;
+		plane = least_loaded(assign, assign->here[PM_AGGREGATION],
+				     assign->slots[PM_AGGREGATION]);
+		for (uint32_t k = 0; together && k < assign->num_choice; k++)
+			if (assign->choice[k] == *together)
+				plane = *together;
+		if (together && *together == PM_NONE)
+			*together = plane;
+		give_plane(assign, i, plane);
+	}
+}
+
+/*
  * Assigns compute ports first, then I/O and service ports: each kind separately, so that
  * none spoils another's balance. Empty slots come last, as they must not take the share
  * of used ones.
@@ -347,7 +378,7 @@ static void assign_slots(struct assignment *assign, uint32_t sw)
 	assign_kind(assign, sw, PM_COMPUTE, in_rounds);
 	assign_kind(assign, sw, PM_IO, 0);
 	assign_kind(assign, sw, PM_SERVICE, 0);
-	assign_kind(assign, sw, PM_AGGREGATION, 0);
+	assign_aggregation(assign, sw);
 	assign_kind(assign, sw, PM_NO_HOST, 0);
 }
 
@@ -451,6 +482,7 @@ int plan_assign_planes(struct pm_plan *plan, const uint8_t *is_place,
 		.own = pm_pool_array(&pool, planes, sizeof(uint32_t)),
 		.turn = pm_pool_array(&pool, planes, 1),
 		.choice = pm_pool_array(&pool, planes, sizeof(uint32_t)),
+		.together = pm_pool_array(&pool, plan->tree.num_pods, sizeof(uint32_t)),
 	};
 	int rc;
 
@@ -459,6 +491,8 @@ int plan_assign_planes(struct pm_plan *plan, const uint8_t *is_place,
 		assign.here[kind] = pm_pool_array(&pool, planes, sizeof(uint32_t));
 	}
 	rc = pm_pool_check(&pool, err);
+	for (uint32_t pod = 0; !rc && pod < plan->tree.num_pods; pod++)
+		assign.together[pod] = PM_NONE;
 	if (!rc)
 		assign_all(&assign);
 	pm_pool_free(&pool);
@@ -477,8 +511,13 @@ static uint32_t count_sharing(const struct pm_plan *plan, uint32_t sw, uint32_t 
 						       : plane_step(planes, plan->lmc);
 }
 
+/* The numbers of places ranked so far: [plane], the last one for those without. */
+struct ranks {
+	uint32_t *slots, *aggregation, *others;
+};
+
 static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t sw,
-			uint32_t *slots, uint32_t *others)
+			const struct ranks *ranks)
 {
 	const struct pm_node *n = &plan->topology->nodes[sw];
 	uint32_t none = plan->tree.num_planes;
@@ -486,8 +525,12 @@ static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 	pm_for_each_port(i, plan->topology, sw) {
 		uint32_t p = plan->plane[i];
 
+		uint32_t *next = plan->topology->ports[i].host == PM_AGGREGATION
+					 ? ranks->aggregation
+					 : ranks->slots;
+
 		if (is_place[i])
-			plan->rank[i] = slots[p == PM_NONE ? none : p]++ /
+			plan->rank[i] = next[p == PM_NONE ? none : p]++ /
 					count_sharing(plan, sw, p);
 	}
 	if (pm_tree_is_leaf(&plan->tree, sw)) {
@@ -495,7 +538,7 @@ static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 	} else {
 		uint32_t p = plan->plane[n->first_port];
 
-		plan->rank[n->first_port] = others[p == PM_NONE ? none : p]++;
+		plan->rank[n->first_port] = ranks->others[p == PM_NONE ? none : p]++;
 	}
 }
 
@@ -503,17 +546,21 @@ int plan_find_ranks(struct pm_plan *plan, const uint8_t *is_place, struct pm_err
 {
 	const struct pm_tree *tree = &plan->tree;
 	struct pm_pool pool = {0};
-	uint32_t *slots = pm_pool_array(&pool, tree->num_planes + 1u, sizeof(*slots));
-	uint32_t *others = pm_pool_array(&pool, tree->num_planes + 1u, sizeof(*others));
+	uint32_t num = tree->num_planes + 1u;
+	struct ranks ranks = {
+		.slots = pm_pool_array(&pool, num, sizeof(uint32_t)),
+		.aggregation = pm_pool_array(&pool, num, sizeof(uint32_t)),
+		.others = pm_pool_array(&pool, num, sizeof(uint32_t)),
+	};
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
 		goto out;
 	for (uint32_t i = 0; i < tree->num_leaves; i++)
-		rank_switch(plan, is_place, tree->leaves[i], slots, others);
+		rank_switch(plan, is_place, tree->leaves[i], &ranks);
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
 		if (!pm_tree_is_leaf(tree, sw))
-			rank_switch(plan, is_place, sw, slots, others);
+			rank_switch(plan, is_place, sw, &ranks);
 out:
 	pm_pool_free(&pool);
 	return rc;

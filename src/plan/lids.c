@@ -200,12 +200,12 @@ static bool is_filler(const struct pm_plan *plan, const struct group *group,
  * With LMC, finds groups where leaves' own LIDs among slots' would take one more block.
  */
 static void find_slots_only(const struct pm_plan *plan, const uint8_t *is_place,
-			    const uint8_t *late, struct group *groups)
+			    struct group *groups)
 {
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		struct group *group = group_of(plan, groups, i);
 
-		if (!is_place[i] || late[i] || !is_on_leaf(plan, i))
+		if (!is_place[i] || !is_on_leaf(plan, i))
 			continue;
 		group->num_slots += plan->topology->ports[i].num != 0;
 		group->num_leaves += plan->topology->ports[i].num == 0;
@@ -220,20 +220,20 @@ static void find_slots_only(const struct pm_plan *plan, const uint8_t *is_place,
 }
 
 /*
- * Sorts all places but the late ones into groups, one per plane and a last one for places
- * without a plane; groups[] has num_planes + 1 elements, room[] one per port.
+ * Sorts places into groups, one per plane and a last one for places without a plane;
+ * groups[] has num_planes + 1 elements, room[] one per port.
  */
 static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
-			   const uint8_t *late, struct group *groups, uint32_t *room)
+			   struct group *groups, uint32_t *room)
 {
 	const struct pm_tree *tree = &plan->tree;
 	uint32_t planes = tree->num_planes;
 
-	find_slots_only(plan, is_place, late, groups);
+	find_slots_only(plan, is_place, groups);
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		struct group *group = group_of(plan, groups, i);
 
-		if (!is_place[i] || late[i])
+		if (!is_place[i])
 			continue;
 		if (is_filler(plan, group, i))
 			group->num_fillers++;
@@ -254,7 +254,7 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 			uint32_t i = n->first_port + k % (n->num_ports + 1u);
 			struct group *group = group_of(plan, groups, i);
 
-			if (is_place[i] && !late[i] && !is_filler(plan, group, i))
+			if (is_place[i] && !is_filler(plan, group, i))
 				group->places[group->num_places++] = i;
 		}
 	}
@@ -262,7 +262,7 @@ static void collect_groups(const struct pm_plan *plan, const uint8_t *is_place,
 		for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 			struct group *group = group_of(plan, groups, i);
 
-			if (is_place[i] && !late[i] && is_filler(plan, group, i) &&
+			if (is_place[i] && is_filler(plan, group, i) &&
 			    is_on_leaf(plan, i) == leaves)
 				group->fillers[group->num_fillers++] = i;
 		}
@@ -458,17 +458,13 @@ static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
 /* The state of laying out groups. */
 struct layout {
 	struct pm_plan *plan;
-	const uint8_t *is_place;
-	uint8_t *late;	/* [port] places that get the LIDs left by others */
-	uint8_t *tried; /* [plane + 1] room */
-	struct group *groups;
-	uint32_t *room; /* [port] the groups' */
-	uint32_t next;	/* the first LID behind the runs so far */
-	uint32_t last;	/* plane whose run is the last one */
+	struct group *groups; /* [plane + 1] */
+	uint32_t next;	      /* the first LID behind all runs so far */
+	uint32_t last;	      /* the plane with the last run */
 	struct shared shared;
 };
 
-/* Adds the next group's run, the n-th in order, and gives its LIDs. */
+/* Adds the n-th run, and gives LIDs to the places of its group. */
 static int lay_out_group(struct layout *l, uint32_t n, struct pm_error *err)
 {
 	struct pm_plan *plan = l->plan;
@@ -495,156 +491,113 @@ static int lay_out_group(struct layout *l, uint32_t n, struct pm_error *err)
 	if (rc)
 		return rc;
 	fill_run(plan, &l->groups[p], l->next, length);
-	fill_gaps(plan, &l->groups[p], l->next, length);
-	/* see end_with_switch */
-	if (p == l->last)
-		end_with_switch(plan, &l->groups[p], l->next, length);
 	l->next += length;
 	return 0;
 }
 
-/* ---- Aggregation nodes ---- */
-
-/* Sets lengths[plane] to the LIDs of its run, without the late places. */
-static void measure_runs(struct layout *l, uint32_t *lengths)
+/* Gives the groups' other places LIDs. */
+static void fill_all_gaps(struct layout *l)
 {
 	struct pm_plan *plan = l->plan;
 	uint32_t planes = plan->tree.num_planes;
 
-	memset(l->groups, 0, (planes + 1u) * sizeof(*l->groups));
-	collect_groups(plan, l->is_place, l->late, l->groups, l->room);
-	for (uint32_t p = 0; p <= planes; p++)
-		lengths[p] = run_length(group_length(plan, &l->groups[p], 0));
-}
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+		uint32_t p = run->plane == PM_NONE ? planes : run->plane;
 
-/* What gets the LIDs that are left in a plane, so that its run is no longer. */
-enum late {
-	NOTHING,
-	UPPER_AGGREGATION,
-	UPPER, /* switches above the leaves, too */
-	AGGREGATION,
-};
-
-static bool is_late(const struct pm_plan *plan, uint32_t place, enum late late)
-{
-	const struct pm_port *port = &plan->topology->ports[place];
-	bool aggregation = port->host == PM_AGGREGATION;
-
-	switch (late) {
-	case UPPER_AGGREGATION:
-		return aggregation && !is_on_leaf(plan, place);
-	case UPPER:
-		return (aggregation || port->num == 0) && !is_on_leaf(plan, place);
-	case AGGREGATION:
-		return aggregation;
-	default:
-		return false;
+		fill_gaps(plan, &l->groups[p], run->start, run->length);
+		/* see end_with_switch */
+		if (p == l->last)
+			end_with_switch(plan, &l->groups[p], run->start, run->length);
 	}
 }
 
-/* Marks these places of all planes. */
-static void mark_late(struct layout *l, const uint8_t *late)
-{
-	const struct pm_plan *plan = l->plan;
-
-	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
-		uint32_t p = plan->plane[i] == PM_NONE ? plan->tree.num_planes
-						       : plan->plane[i];
-
-		l->late[i] = l->is_place[i] && is_late(plan, i, (enum late)late[p]);
-	}
-}
+/* ---- Aggregation nodes ---- */
 
 /*
- * Marks late places. In each block that a run has more, a failure may change entries of
- * every switch, and aggregation nodes are not worth it: no run is longer than without
- * them. As few places as possible are late.
+ * Aggregation nodes get the LIDs that all others leave: a fabric costs the same with them
+ * and without. In each block that the others do not need, a failure may change entries of
+ * every switch.
+ *
+ * At a leaf, an aggregation node may take any plane, so it takes a LID in a block of the
+ * leaf's slots, which changes with their plane anyway. Switches above the leaves and
+ * their aggregation nodes come next. What finds no LID in a run of its plane gets one in
+ * blocks behind all runs, which planes share (see find_lone in route/index.c).
  */
-static void find_late(struct layout *l, uint8_t *late, uint32_t *least, uint32_t *lengths)
+static bool is_aggregation(const struct pm_plan *plan, uint32_t place)
 {
-	uint32_t planes = l->plan->tree.num_planes;
+	return plan->topology->ports[place].host == PM_AGGREGATION;
+}
 
-	memset(late, AGGREGATION, planes + 1u);
-	mark_late(l, late);
-	measure_runs(l, least);
-	for (enum late kind = AGGREGATION; kind-- > NOTHING;) {
-		uint8_t *tried = l->tried;
+/* A free LID in this slot's block, of its run; or 0. */
+static uint32_t find_beside(const struct pm_plan *plan, uint32_t slot, uint32_t num)
+{
+	uint32_t first = plan->lid[slot] / PM_LFT_BLOCK * PM_LFT_BLOCK;
 
-		memset(tried, (int)kind, planes + 1u);
-		mark_late(l, tried);
-		measure_runs(l, lengths);
-		for (uint32_t p = 0; p <= planes; p++)
-			if (lengths[p] <= least[p])
-				late[p] = (uint8_t)kind;
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+		uint32_t end = (uint32_t)run->start + run->length, lid = first;
+
+		if (plan->lid[slot] < run->start || plan->lid[slot] >= end)
+			continue;
+		if (lid < run->start)
+			lid = run->start;
+		if (end > first + PM_LFT_BLOCK)
+			end = first + PM_LFT_BLOCK;
+		for (; lid + num <= end; lid++)
+			if (plan_is_free(plan, lid, num))
+				return lid;
 	}
-	mark_late(l, late);
-	measure_runs(l, lengths);
+	return 0;
 }
 
-/* Gives a late place a LID left in its plane's runs, if there is one. */
-static void give_spare(struct layout *l, uint32_t place)
-{
-	uint32_t lid =
-		l->late[place] && !l->plan->lid[place] ? find_spare(l->plan, place) : 0;
-
-	if (lid)
-		plan_give_lids(l->plan, place, lid);
-}
-
-/* The same for all: for switches first, then for aggregation nodes of leaves. */
-static void give_spares(struct layout *l)
-{
-	const struct pm_plan *plan = l->plan;
-
-	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
-		if (plan->topology->ports[i].num == 0)
-			give_spare(l, i);
-	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
-		if (is_on_leaf(plan, i))
-			give_spare(l, i);
-	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
-		give_spare(l, i);
-}
-
-/* LIDs that the last group's run will have left for late places. */
-static uint32_t count_left(const struct layout *l)
-{
-	uint32_t needed = group_length(l->plan, &l->groups[l->last], l->next == 0);
-
-	return needed ? run_length(needed + (l->next == 0)) - needed - (l->next == 0) : 0;
-}
-
-/*
- * Gives all other late places blocks of their own, which planes share, before the last
- * run. As many as that run will have room for wait.
+/* Gives an aggregation node of a leaf a LID beside a slot of the leaf, if there is one.
  */
-static int lay_out_late(struct layout *l, struct pm_error *err)
+static void give_beside(struct pm_plan *plan, const uint8_t *is_place, uint32_t place)
+{
+	uint32_t sw = plan->topology->ports[place].node;
+
+	pm_for_each_port(i, plan->topology, sw) {
+		uint32_t lid;
+
+		if (!is_place[i] || !plan->lid[i] || is_aggregation(plan, i) ||
+		    plan->plane[i] == PM_NONE)
+			continue;
+		/* With LMC a slot's further LIDs follow its plane. */
+		if (plan->lmc && plan->plane[i] != plan->plane[place])
+			continue;
+		lid = find_beside(plan, i, pm_plan_num_lids(plan, place));
+		if (!lid)
+			continue;
+		plan->plane[place] = plan->plane[i];
+		plan_give_lids(plan, place, lid);
+		return;
+	}
+}
+
+/* Adds blocks for all places without a LID, plane by plane. */
+static int lay_out_rest(struct layout *l, const uint8_t *is_place, struct pm_error *err)
 {
 	struct pm_plan *plan = l->plan;
-	uint32_t left = l->shared.num ? 0 : count_left(l), end = 0;
+	uint32_t end = 0;
 
-	give_spares(l);
 	for (uint32_t p = 0; p <= plan->tree.num_planes; p++)
 		for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 			uint32_t plane = p == plan->tree.num_planes ? PM_NONE : p;
 			uint32_t num = pm_plan_num_lids(plan, i);
 			int rc;
 
-			if (!l->late[i] || plan->lid[i] || plan->plane[i] != plane)
+			if (!is_place[i] || plan->lid[i] || plan->plane[i] != plane)
 				continue;
-			if (p == l->last && left >= num) {
-				left -= num;
-				continue;
-			}
-			if (!end || align(l->next, num) + num > end) {
+			l->next = align(l->next, num);
+			if (l->next + num > end) {
 				l->next = align(l->next, PM_LFT_BLOCK);
+				end = l->next + PM_LFT_BLOCK;
 				rc = plan_add_run(plan, l->next, PM_LFT_BLOCK, PM_NONE,
 						  err);
 				if (rc)
 					return rc;
-				end = l->next + PM_LFT_BLOCK;
 			}
-			l->next = align(l->next, num);
 			plan_give_lids(plan, i, l->next);
 			l->next += num;
 		}
@@ -654,34 +607,44 @@ static int lay_out_late(struct layout *l, struct pm_error *err)
 static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			   struct pm_error *err)
 {
-	uint32_t planes = plan->tree.num_planes;
+	uint32_t planes = plan->tree.num_planes, ports = plan->topology->num_ports;
 	struct pm_pool pool = {0};
 	struct layout l = {
 		.plan = plan,
-		.is_place = is_place,
-		.late = pm_pool_array(&pool, plan->topology->num_ports, 1),
-		.tried = pm_pool_array(&pool, planes + 1u, 1),
 		.groups = pm_pool_array(&pool, planes + 1u, sizeof(*l.groups)),
-		.room = pm_pool_array(&pool, plan->topology->num_ports, sizeof(*l.room)),
 		.last = last_with_switch(plan, is_place),
 	};
-	uint32_t *least = pm_pool_array(&pool, planes + 1u, sizeof(*least));
-	uint32_t *lengths = pm_pool_array(&pool, planes + 1u, sizeof(*lengths));
-	uint8_t *late = pm_pool_array(&pool, planes + 1u, 1);
+	uint32_t *room = pm_pool_array(&pool, ports, sizeof(*room));
+	uint8_t *early = pm_pool_array(&pool, ports, 1);
+	bool any = false;
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
 		goto out;
-	find_late(&l, late, least, lengths);
-	for (uint32_t n = 0; n <= planes && !rc; n++) {
-		if (n == planes)
-			rc = lay_out_late(&l, err);
-		if (!rc)
-			rc = lay_out_group(&l, n, err);
+	for (uint32_t i = 0; i < ports; i++) {
+		early[i] = is_place[i] && !is_aggregation(plan, i);
+		any |= is_place[i] && is_aggregation(plan, i);
 	}
-	if (!rc)
-		give_spares(&l);
-	if (!rc && plan->lmc)
+	collect_groups(plan, early, l.groups, room);
+	for (uint32_t n = 0; n <= planes && !rc; n++)
+		rc = lay_out_group(&l, n, err);
+	if (rc)
+		goto out;
+	for (uint32_t i = 0; any && i < ports; i++)
+		if (is_place[i] && is_aggregation(plan, i) && is_on_leaf(plan, i))
+			give_beside(plan, early, i);
+	fill_all_gaps(&l);
+	for (uint32_t i = 0; any && i < ports; i++) {
+		uint32_t lid = is_place[i] && is_aggregation(plan, i) && !plan->lid[i]
+				       ? find_spare(plan, i)
+				       : 0;
+
+		if (lid)
+			plan_give_lids(plan, i, lid);
+	}
+	if (any)
+		rc = lay_out_rest(&l, is_place, err);
+	else if (plan->lmc)
 		rc = give_rest(plan, is_place, l.next, err);
 out:
 	pm_pool_free(&pool);
