@@ -420,41 +420,6 @@ static bool leaves_first_block(const struct pm_plan *plan, const struct group *g
 				    run_length(group_length(plan, group, 0));
 }
 
-/* The unit that should stay together: a pod; or a leaf, where all leaves are one pod. */
-static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
-{
-	uint32_t sw = plan->topology->ports[place].node;
-
-	return plan->tree.top_level >= plan->tree.leaf_level + 2 ? plan->tree.pod[sw]
-								 : sw;
-}
-
-/*
- * Finds free LIDs: behind those of the place's unit, or else in its plane's runs; or 0.
- */
-static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
-{
-	uint32_t num = pm_plan_num_lids(plan, place), found = 0;
-
-	for (uint32_t r = 0; r < plan->num_runs; r++) {
-		const struct pm_run *run = &plan->runs[r];
-		uint32_t end = (uint32_t)run->start + run->length;
-
-		if (run->plane != plan->plane[place])
-			continue;
-		for (uint32_t lid = run->start; lid + num <= end; lid++) {
-			if (!plan_is_free(plan, lid, num))
-				continue;
-			if (lid % PM_LFT_BLOCK && plan->owner[lid - 1] != PM_NONE &&
-			    unit_of(plan, plan->owner[lid - 1]) == unit_of(plan, place))
-				return lid;
-			if (!found)
-				found = lid;
-		}
-	}
-	return found;
-}
-
 /* The state of laying out groups. */
 struct layout {
 	struct pm_plan *plan;
@@ -529,50 +494,118 @@ static bool is_aggregation(const struct pm_plan *plan, uint32_t place)
 	return plan->topology->ports[place].host == PM_AGGREGATION;
 }
 
-/* A free LID in this slot's block, of its run; or 0. */
-static uint32_t find_beside(const struct pm_plan *plan, uint32_t slot, uint32_t num)
+/* The part of a run in one block. */
+struct stretch {
+	uint32_t first, end;
+};
+
+static struct stretch stretch_of(const struct pm_run *run, uint32_t lid)
 {
-	uint32_t first = plan->lid[slot] / PM_LFT_BLOCK * PM_LFT_BLOCK;
+	uint32_t first = lid / PM_LFT_BLOCK * PM_LFT_BLOCK;
+	uint32_t end = (uint32_t)run->start + run->length;
 
-	for (uint32_t r = 0; r < plan->num_runs; r++) {
-		const struct pm_run *run = &plan->runs[r];
-		uint32_t end = (uint32_t)run->start + run->length, lid = first;
-
-		if (plan->lid[slot] < run->start || plan->lid[slot] >= end)
-			continue;
-		if (lid < run->start)
-			lid = run->start;
-		if (end > first + PM_LFT_BLOCK)
-			end = first + PM_LFT_BLOCK;
-		for (; lid + num <= end; lid++)
-			if (plan_is_free(plan, lid, num))
-				return lid;
-	}
-	return 0;
+	return (struct stretch){
+		.first = first > run->start ? first : run->start,
+		.end = end < first + PM_LFT_BLOCK ? end : first + PM_LFT_BLOCK,
+	};
 }
 
-/* Gives an aggregation node of a leaf a LID beside a slot of the leaf, if there is one.
+/* The stretch with a LID; empty if no run has it. */
+static struct stretch find_stretch(const struct pm_plan *plan, uint32_t lid)
+{
+	for (uint32_t r = 0; r < plan->num_runs; r++)
+		if (lid >= plan->runs[r].start &&
+		    lid < (uint32_t)plan->runs[r].start + plan->runs[r].length)
+			return stretch_of(&plan->runs[r], lid);
+	return (struct stretch){0, 0};
+}
+
+/* The first of num free LIDs there, and the number of such places; or 0. */
+static uint32_t find_free(const struct pm_plan *plan, struct stretch at, uint32_t num,
+			  uint32_t *count)
+{
+	uint32_t first = 0;
+
+	*count = 0;
+	for (uint32_t lid = at.first; lid + num <= at.end; lid++) {
+		if (!plan_is_free(plan, lid, num))
+			continue;
+		first = *count ? first : lid;
+		++*count;
+	}
+	return first;
+}
+
+/*
+ * Gives an aggregation node of a leaf a LID beside a slot of the leaf, in the block with
+ * the most room, if there is any.
  */
 static void give_beside(struct pm_plan *plan, const uint8_t *is_place, uint32_t place)
 {
-	uint32_t sw = plan->topology->ports[place].node;
+	uint32_t sw = plan->topology->ports[place].node, most = 0, best = 0;
 
 	pm_for_each_port(i, plan->topology, sw) {
-		uint32_t lid;
+		uint32_t lid, count;
 
-		if (!is_place[i] || !plan->lid[i] || is_aggregation(plan, i) ||
-		    plan->plane[i] == PM_NONE)
+		if (!is_place[i] || !plan->lid[i] || plan->plane[i] == PM_NONE)
 			continue;
 		/* With LMC a slot's further LIDs follow its plane. */
 		if (plan->lmc && plan->plane[i] != plan->plane[place])
 			continue;
-		lid = find_beside(plan, i, pm_plan_num_lids(plan, place));
-		if (!lid)
+		lid = find_free(plan, find_stretch(plan, plan->lid[i]),
+				pm_plan_num_lids(plan, place), &count);
+		if (count <= most)
 			continue;
+		most = count;
+		best = lid;
 		plan->plane[place] = plan->plane[i];
-		plan_give_lids(plan, place, lid);
-		return;
 	}
+	if (best)
+		plan_give_lids(plan, place, best);
+}
+
+/* Whether some place there belongs to this place's pod. */
+static bool has_pod(const struct pm_plan *plan, struct stretch at, uint32_t place)
+{
+	uint32_t pod = plan->tree.pod[plan->topology->ports[place].node];
+
+	for (uint32_t lid = at.first; pod != PM_NONE && lid < at.end; lid++) {
+		uint32_t owner = plan->owner[lid];
+
+		if (owner != PM_NONE &&
+		    plan->tree.pod[plan->topology->ports[owner].node] == pod)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Gives another aggregation node a LID in its plane's runs, if there is one: in a block
+ * with others of its pod, which change together, or else the first one.
+ */
+static void give_in_plane(struct pm_plan *plan, uint32_t place)
+{
+	uint32_t num = pm_plan_num_lids(plan, place), found = 0;
+
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+		uint32_t end = (uint32_t)run->start + run->length;
+
+		for (uint32_t lid = run->start;
+		     run->plane == plan->plane[place] && lid < end;
+		     lid += PM_LFT_BLOCK - lid % PM_LFT_BLOCK) {
+			struct stretch at = stretch_of(run, lid);
+			uint32_t count, free = find_free(plan, at, num, &count);
+
+			if (free && has_pod(plan, at, place)) {
+				plan_give_lids(plan, place, free);
+				return;
+			}
+			found = found ? found : free;
+		}
+	}
+	if (found)
+		plan_give_lids(plan, place, found);
 }
 
 /* Adds blocks for all places without a LID, plane by plane. */
@@ -634,14 +667,9 @@ static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 		if (is_place[i] && is_aggregation(plan, i) && is_on_leaf(plan, i))
 			give_beside(plan, early, i);
 	fill_all_gaps(&l);
-	for (uint32_t i = 0; any && i < ports; i++) {
-		uint32_t lid = is_place[i] && is_aggregation(plan, i) && !plan->lid[i]
-				       ? find_spare(plan, i)
-				       : 0;
-
-		if (lid)
-			plan_give_lids(plan, i, lid);
-	}
+	for (uint32_t i = 0; any && i < ports; i++)
+		if (is_place[i] && is_aggregation(plan, i) && !plan->lid[i])
+			give_in_plane(plan, i);
 	if (any)
 		rc = lay_out_rest(&l, is_place, err);
 	else if (plan->lmc)
@@ -705,6 +733,41 @@ int plan_lay_out(struct pm_plan *plan, const uint8_t *is_place, struct pm_error 
 {
 	return plan->order == PM_GROUPED ? lay_out_grouped(plan, is_place, err)
 					 : lay_out_paper(plan, is_place, err);
+}
+
+/* The unit that should stay together: a pod; or a leaf, where all leaves are one pod. */
+static uint32_t unit_of(const struct pm_plan *plan, uint32_t place)
+{
+	uint32_t sw = plan->topology->ports[place].node;
+
+	return plan->tree.top_level >= plan->tree.leaf_level + 2 ? plan->tree.pod[sw]
+								 : sw;
+}
+
+/*
+ * Finds free LIDs: behind those of the place's unit, or else in its plane's runs; or 0.
+ */
+static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
+{
+	uint32_t num = pm_plan_num_lids(plan, place), found = 0;
+
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct pm_run *run = &plan->runs[r];
+		uint32_t end = (uint32_t)run->start + run->length;
+
+		if (run->plane != plan->plane[place])
+			continue;
+		for (uint32_t lid = run->start; lid + num <= end; lid++) {
+			if (!plan_is_free(plan, lid, num))
+				continue;
+			if (lid % PM_LFT_BLOCK && plan->owner[lid - 1] != PM_NONE &&
+			    unit_of(plan, plan->owner[lid - 1]) == unit_of(plan, place))
+				return lid;
+			if (!found)
+				found = lid;
+		}
+	}
+	return found;
 }
 
 /* The first LID behind all places and runs. */

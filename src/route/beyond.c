@@ -49,15 +49,21 @@ static uint32_t next_switch(const struct pm_routes *routes, uint32_t sw, uint32_
 
 /*
  * Counts the switches with end ports above the leaves: those that a leaf reaches, and
- * those that reach it.
+ * those that reach it. `talking`: only those with other end ports than aggregation nodes.
  */
-static uint32_t count_upper(const struct pm_routes *routes, uint32_t leaf)
+static uint32_t count_upper(const struct pm_routes *routes, const struct pm_reach *reach,
+			    uint32_t leaf, bool talking)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < routes->num_upper; i++)
-		count += reaches(routes, leaf, routes->upper[i]) +
-			 reaches(routes, routes->upper[i], leaf);
+	for (uint32_t i = 0; i < routes->num_upper; i++) {
+		uint32_t sw = routes->upper[i];
+
+		if (talking && !pm_bits_test(routes->talking, sw))
+			continue;
+		count += pm_bits_test(pm_reach_updown(reach, leaf), sw) +
+			 pm_bits_test(pm_reach_updown(reach, sw), leaf);
+	}
 	return count;
 }
 
@@ -110,27 +116,58 @@ static bool is_safe(const struct pm_routes *routes, uint32_t hub)
 	return true;
 }
 
-/* The first leaf that connects most of these switches, if it is safe. */
+/*
+ * The leaf that connects most of these switches with hosts now; of equal ones the leaf
+ * that connects most of all of them in the whole tree. So aggregation nodes alone do not
+ * move the hub, and with it the entries of many switches, as long as it has a link. None
+ * if it is not safe.
+ */
 static uint32_t choose_hub(const struct pm_routes *routes)
 {
-	const struct pm_tree *tree = &routes->plan->tree;
 	uint32_t best = NO_HUB, most = 0;
 
-	for (uint32_t l = 0; l < tree->num_leaves; l++) {
-		uint32_t leaf = tree->leaves[l], count;
+	for (uint32_t i = 0; i < routes->num_hubs; i++) {
+		uint32_t leaf = routes->hubs[i], count;
 
-		/* Switches above an edge switch would have to turn up themselves. */
-		if (tree->level[leaf] != tree->leaf_level)
+		if (route_is_alone(routes, leaf))
 			continue;
-		count = count_upper(routes, leaf);
+		count = 1 + count_upper(routes, &routes->now, leaf, true);
 		if (count <= most)
 			continue;
 		most = count;
 		best = leaf;
-		if (count == 2 * routes->num_upper)
+		if (count == 1 + 2 * routes->num_talking)
 			break;
 	}
 	return best != NO_HUB && is_safe(routes, best) ? best : NO_HUB;
+}
+
+/* Lists the leaves that may be the hub, those that connect most in the whole tree first.
+ */
+static int index_hubs(struct pm_routes *routes, struct pm_error *err)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	uint32_t *counts = pm_array(tree->num_leaves, sizeof(*counts));
+
+	if (!counts)
+		return pm_error_no_memory(err);
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		uint32_t leaf = tree->leaves[l], count, at = routes->num_hubs;
+
+		/* Switches above an edge switch would have to turn up themselves. */
+		if (tree->level[leaf] != tree->leaf_level)
+			continue;
+		count = count_upper(routes, &routes->whole, leaf, false);
+		for (; at > 0 && counts[at - 1] < count; at--) {
+			counts[at] = counts[at - 1];
+			routes->hubs[at] = routes->hubs[at - 1];
+		}
+		counts[at] = count;
+		routes->hubs[at] = leaf;
+		routes->num_hubs++;
+	}
+	free(counts);
+	return 0;
 }
 
 /* ---- Entries ---- */
@@ -184,27 +221,40 @@ static void put_entries(const struct beyond *b, uint32_t sw)
 	}
 }
 
-/*
- * Sends over the hub: from switches above the leaves with end ports; or, to such a
- * switch, from all switches with end ports.
- */
+/* Whether end ports of these switches need a path: one of them is no aggregation node. */
+static bool is_wanted(const struct pm_routes *routes, uint32_t from, uint32_t to)
+{
+	return from != to && (routes->is_upper[from] || routes->is_upper[to]) &&
+	       (pm_bits_test(routes->talking, from) || pm_bits_test(routes->talking, to));
+}
+
+/* Sends to a place over the hub, from all switches with end ports that need it. */
 static void send_over_hub(const struct beyond *b)
 {
 	const struct pm_routes *routes = b->routes;
 
 	memset(b->marked, 0, routes->num_switches);
-	if (routes->is_upper[b->to]) {
-		for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-			if (routes->has_slots[sw] && sw != b->to)
-				mark_path(b, sw);
-	} else {
-		for (uint32_t i = 0; i < routes->num_upper; i++)
-			if (routes->upper[i] != b->to)
-				mark_path(b, routes->upper[i]);
-	}
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (pm_bits_test(routes->with_slots, sw) && is_wanted(routes, sw, b->to))
+			mark_path(b, sw);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		if (b->marked[sw])
 			put_entries(b, sw);
+}
+
+/* Adds to lacking[] the wanted places that a switch does not reach. */
+static void find_lacking(const struct pm_routes *routes, uint32_t from, uint64_t *lacking)
+{
+	const uint64_t *reached = pm_reach_updown(&routes->now, from);
+
+	for (uint32_t w = 0; w < routes->now.words; w++)
+		for (uint64_t lost = routes->with_slots[w] & ~reached[w] & ~lacking[w];
+		     lost; lost &= lost - 1) {
+			uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lost);
+
+			if (is_wanted(routes, from, to))
+				pm_bits_set(lacking, to);
+		}
 }
 
 void route_add_beyond(struct pm_routes *routes)
@@ -216,8 +266,12 @@ void route_add_beyond(struct pm_routes *routes)
 		return;
 	b.hub = routes->hub;
 	b.hub_lid = routes->plan->lid[route_node(routes, b.hub)->first_port];
+	memset(routes->lacking, 0, routes->now.words * sizeof(*routes->lacking));
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (pm_bits_test(routes->with_slots, sw))
+			find_lacking(routes, sw, routes->lacking);
 	for (b.to = 0; b.to < routes->num_switches; b.to++)
-		if (routes->has_slots[b.to] && reaches(routes, b.hub, b.to))
+		if (pm_bits_test(routes->lacking, b.to) && reaches(routes, b.hub, b.to))
 			send_over_hub(&b);
 }
 
@@ -250,15 +304,38 @@ void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm)
 	}
 }
 
+/*
+ * Whether paths of a switch above the leaves may turn at the hub: it has other end ports
+ * than aggregation nodes, or lacks a path from or to such ports in the whole tree.
+ */
+static bool is_upper(const struct pm_routes *routes, uint32_t sw)
+{
+	if (!pm_bits_test(routes->with_slots, sw) ||
+	    pm_tree_is_leaf(&routes->plan->tree, sw) ||
+	    routes->plan->tree.level[sw] == PM_NO_LEVEL)
+		return false;
+	if (pm_bits_test(routes->talking, sw))
+		return true;
+	for (uint32_t other = 0; other < routes->num_switches; other++)
+		if (pm_bits_test(routes->talking, other) &&
+		    (!pm_bits_test(pm_reach_updown(&routes->whole, sw), other) ||
+		     !pm_bits_test(pm_reach_updown(&routes->whole, other), sw)))
+			return true;
+	return false;
+}
+
 int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 {
-	uint32_t num = routes->num_switches;
+	uint32_t num = routes->num_switches, words = routes->whole.words;
 
 	routes->upper = pm_pool_array(&routes->pool, num, sizeof(*routes->upper));
 	routes->is_upper = pm_pool_array(&routes->pool, num, 1);
-	routes->has_slots = pm_pool_array(&routes->pool, num, 1);
 	routes->has_services = pm_pool_array(&routes->pool, num, 1);
 	routes->marked = pm_pool_array(&routes->pool, num, 1);
+	routes->hubs = pm_pool_array(&routes->pool, num, sizeof(*routes->hubs));
+	routes->with_slots = pm_pool_array(&routes->pool, words, sizeof(uint64_t));
+	routes->talking = pm_pool_array(&routes->pool, words, sizeof(uint64_t));
+	routes->lacking = pm_pool_array(&routes->pool, words, sizeof(uint64_t));
 	if (pm_pool_check(&routes->pool, err))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < routes->plan->topology->num_ports; i++) {
@@ -266,18 +343,18 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 
 		if (!port->host || !routes->plan->lid[i])
 			continue;
-		routes->has_slots[port->node] = 1;
+		pm_bits_set(routes->with_slots, port->node);
+		if (port->host != PM_AGGREGATION)
+			pm_bits_set(routes->talking, port->node);
 		if (pm_host_is_service(port->host))
 			routes->has_services[port->node] = 1;
-		if (port->host != PM_AGGREGATION)
-			routes->is_upper[port->node] = 1;
 	}
 	for (uint32_t sw = 0; sw < num; sw++) {
-		if (pm_tree_is_leaf(&routes->plan->tree, sw) ||
-		    routes->plan->tree.level[sw] == PM_NO_LEVEL)
-			routes->is_upper[sw] = 0;
-		if (routes->is_upper[sw])
-			routes->upper[routes->num_upper++] = sw;
+		routes->is_upper[sw] = is_upper(routes, sw);
+		if (!routes->is_upper[sw])
+			continue;
+		routes->upper[routes->num_upper++] = sw;
+		routes->num_talking += pm_bits_test(routes->talking, sw);
 	}
-	return 0;
+	return routes->num_upper ? index_hubs(routes, err) : 0;
 }

@@ -130,7 +130,7 @@ static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t
 static bool is_unreachable(const struct pm_routes *routes, uint32_t to, uint16_t lid)
 {
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (sw != to && routes->has_slots[sw] &&
+		if (sw != to && pm_bits_test(routes->with_slots, sw) &&
 		    (routes->has_services[sw] || routes->has_services[to]) &&
 		    !is_goal(routes, sw, to, lid))
 			return true;

@@ -136,8 +136,6 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	rc = pm_pool_check(&routes->pool, err);
 	if (!rc)
 		rc = route_index(routes, err);
-	if (!rc)
-		rc = route_index_beyond(routes, err);
 	if (rc)
 		goto out;
 	for (uint32_t i = 0; i < plan->tree.num_leaves; i++)
@@ -150,7 +148,9 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	       (size_t)routes->whole.words * routes->num_switches * sizeof(uint64_t));
 	memcpy(routes->now.updown, routes->whole.updown,
 	       (size_t)routes->whole.words * routes->num_switches * sizeof(uint64_t));
-	rc = route_fill_preferred(routes, err);
+	rc = route_index_beyond(routes, err);
+	if (!rc)
+		rc = route_fill_preferred(routes, err);
 	/* The pages are needed in the first event, when time counts. */
 	memset(routes->table, PM_LFT_KEEP, (size_t)routes->num_switches * routes->stride);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)

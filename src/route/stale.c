@@ -233,7 +233,7 @@ static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t s
 	uint32_t sw = start, next;
 	bool down = false;
 
-	if (!routes->num_upper || !routes->has_slots[start])
+	if (!routes->num_upper || !pm_bits_test(routes->with_slots, start))
 		return 0;
 	for (uint32_t hops = 0; hops < routes->num_switches; hops++, sw = next) {
 		next = next_now(s, sw, lid, sorted);
