@@ -221,40 +221,65 @@ static void put_entries(const struct beyond *b, uint32_t sw)
 	}
 }
 
-/* Whether end ports of these switches need a path: one of them is no aggregation node. */
+/*
+ * Whether end ports of these switches need a path over the hub where they have no other.
+ * Hosts do. An aggregation node needs one from and to hosts that have no up-then-down
+ * path in the whole tree: one that a failure takes returns with it, and moving entries
+ * for aggregation nodes at each failure would cost more than the failure itself.
+ */
 static bool is_wanted(const struct pm_routes *routes, uint32_t from, uint32_t to)
 {
-	return from != to && (routes->is_upper[from] || routes->is_upper[to]) &&
-	       (pm_bits_test(routes->talking, from) || pm_bits_test(routes->talking, to));
+	bool from_talks = pm_bits_test(routes->talking, from);
+	bool to_talks = pm_bits_test(routes->talking, to);
+
+	if (from == to || (!routes->is_upper[from] && !routes->is_upper[to]) ||
+	    (!from_talks && !to_talks))
+		return false;
+	return (from_talks && routes->is_upper[from]) ||
+	       (to_talks && routes->is_upper[to]) ||
+	       !pm_bits_test(pm_reach_updown(&routes->whole, from), to);
 }
 
 /* Sends to a place over the hub, from all switches with end ports that need it. */
 static void send_over_hub(const struct beyond *b)
 {
 	const struct pm_routes *routes = b->routes;
+	bool talks = pm_bits_test(routes->talking, b->to);
 
 	memset(b->marked, 0, routes->num_switches);
-	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (pm_bits_test(routes->with_slots, sw) && is_wanted(routes, sw, b->to))
-			mark_path(b, sw);
+	for (uint32_t w = 0; w < routes->now.words; w++)
+		for (uint64_t from = routes->senders[w] &
+				     (talks ? ~UINT64_C(0) : routes->talking[w]);
+		     from; from &= from - 1) {
+			uint32_t sw = w * 64 + (uint32_t)__builtin_ctzll(from);
+
+			if (is_wanted(routes, sw, b->to))
+				mark_path(b, sw);
+		}
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		if (b->marked[sw])
 			put_entries(b, sw);
 }
 
-/* Adds to lacking[] the wanted places that a switch does not reach. */
-static void find_lacking(const struct pm_routes *routes, uint32_t from, uint64_t *lacking)
+/* Adds to lacking[] the wanted places that a switch does not reach; whether it has any.
+ */
+static bool find_lacking(const struct pm_routes *routes, uint32_t from)
 {
 	const uint64_t *reached = pm_reach_updown(&routes->now, from);
+	const uint64_t *places = pm_bits_test(routes->talking, from) ? routes->with_slots
+								     : routes->talking;
+	bool any = false;
 
 	for (uint32_t w = 0; w < routes->now.words; w++)
-		for (uint64_t lost = routes->with_slots[w] & ~reached[w] & ~lacking[w];
-		     lost; lost &= lost - 1) {
+		for (uint64_t lost = places[w] & ~reached[w]; lost; lost &= lost - 1) {
 			uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lost);
 
-			if (is_wanted(routes, from, to))
-				pm_bits_set(lacking, to);
+			if (!is_wanted(routes, from, to))
+				continue;
+			pm_bits_set(routes->lacking, to);
+			any = true;
 		}
+	return any;
 }
 
 void route_add_beyond(struct pm_routes *routes)
@@ -267,9 +292,10 @@ void route_add_beyond(struct pm_routes *routes)
 	b.hub = routes->hub;
 	b.hub_lid = routes->plan->lid[route_node(routes, b.hub)->first_port];
 	memset(routes->lacking, 0, routes->now.words * sizeof(*routes->lacking));
+	memset(routes->senders, 0, routes->now.words * sizeof(*routes->senders));
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (pm_bits_test(routes->with_slots, sw))
-			find_lacking(routes, sw, routes->lacking);
+		if (pm_bits_test(routes->with_slots, sw) && find_lacking(routes, sw))
+			pm_bits_set(routes->senders, sw);
 	for (b.to = 0; b.to < routes->num_switches; b.to++)
 		if (pm_bits_test(routes->lacking, b.to) && reaches(routes, b.hub, b.to))
 			send_over_hub(&b);
@@ -336,6 +362,7 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 	routes->with_slots = pm_pool_array(&routes->pool, words, sizeof(uint64_t));
 	routes->talking = pm_pool_array(&routes->pool, words, sizeof(uint64_t));
 	routes->lacking = pm_pool_array(&routes->pool, words, sizeof(uint64_t));
+	routes->senders = pm_pool_array(&routes->pool, words, sizeof(uint64_t));
 	if (pm_pool_check(&routes->pool, err))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < routes->plan->topology->num_ports; i++) {

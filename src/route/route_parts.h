@@ -149,13 +149,13 @@ struct pm_routes {
 	uint32_t num_upper, num_talking; /* .. and those of them in talking[] */
 	uint32_t *hubs; /* [num_hubs] leaves that may be the hub, the best one first */
 	uint32_t num_hubs;
-	uint32_t hub;	       /* leaf where their paths turn up, or PM_NONE */
-	uint8_t *is_upper;     /* [switch] is in upper[] */
-	uint64_t *with_slots;  /* [words] switches that have or had end ports, .. */
-	uint64_t *talking;     /* [words] .. and some that are no aggregation nodes */
-	uint64_t *lacking;     /* [words] working memory */
-	uint8_t *has_services; /* [switch] some of these are service ports */
-	uint8_t *marked;       /* [switch] working memory */
+	uint32_t hub;	      /* leaf where their paths turn up, or PM_NONE */
+	uint8_t *is_upper;    /* [switch] is in upper[] */
+	uint64_t *with_slots; /* [words] switches that have or had end ports, .. */
+	uint64_t *talking;    /* [words] .. and some that are no aggregation nodes */
+	uint64_t *lacking, *senders; /* [words] working memory */
+	uint8_t *has_services;	     /* [switch] some of these are service ports */
+	uint8_t *marked;	     /* [switch] working memory */
 };
 
 /* The up ports of one switch; borrowed. */
