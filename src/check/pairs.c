@@ -61,7 +61,7 @@ static bool is_host(const struct pm_fabric *fabric, uint32_t port)
 	uint32_t sw = p->peer == PM_NONE ? PM_NONE : fabric->ports[p->peer].node;
 
 	return p->node >= fabric->num_switches && p->lid && sw < fabric->num_switches &&
-	       fabric->ports[p->peer].host != PM_SERVICE;
+	       !pm_host_is_service(fabric->ports[p->peer].host);
 }
 
 /* Follows a LID from a switch to the port, or not. */

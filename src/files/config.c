@@ -240,7 +240,7 @@ static int add_role(const struct pm_lexer *lexer, struct pm_text rule,
 	const char *wrong = pm_role_rules_add(&config->roles, rule);
 
 	return wrong ? pm_lexer_fail(lexer,
-				     "role must be compute|io|service "
+				     "role must be compute|io|service|aggregation "
 				     "guid|device|name VALUE, not \"%.*s\": %s",
 				     PM_SHOWN(rule), wrong)
 		     : 0;

@@ -255,12 +255,16 @@ static uint32_t least_loaded(const struct assignment *assign, const uint32_t *he
 	return best;
 }
 
-static uint32_t count_assigned(const struct assignment *assign, uint32_t plane)
+/* Counts a plane's aggregation nodes, or its other slots. */
+static uint32_t count_assigned(const struct assignment *assign, uint32_t plane,
+			       enum pm_host kind)
 {
 	uint32_t count = 0;
 
-	for (int kind = PM_COMPUTE; kind < PM_HOST_KINDS; kind++)
-		count += assign->slots[kind][plane];
+	if (kind == PM_AGGREGATION)
+		return assign->slots[kind][plane];
+	for (int k = PM_COMPUTE; k < PM_AGGREGATION; k++)
+		count += assign->slots[k][plane];
 	return count;
 }
 
@@ -281,7 +285,7 @@ static void give_plane(struct assignment *assign, uint32_t port, uint32_t plane)
 	if (assign->plan->plane[port] == PM_NONE) {
 		assign->plan->turn[port] =
 			(uint8_t)(assign->turn[plane] +
-				  count_assigned(assign, plane) % assign->step);
+				  count_assigned(assign, plane, kind) % assign->step);
 		assign->plan->plane[port] = assign->own[plane];
 	}
 	assign->slots[kind][plane]++;
@@ -414,6 +418,7 @@ static void find_room(struct assignment *assign)
 
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
 		if (assign->is_place[i] && plan->plane[i] != PM_NONE &&
+		    plan->topology->ports[i].host != PM_AGGREGATION &&
 		    pm_tree_is_leaf(&plan->tree, plan->topology->ports[i].node))
 			assign->room[plan->plane[i]] +=
 				PM_LFT_BLOCK - pm_plan_num_lids(plan, i);
@@ -524,7 +529,6 @@ static void rank_switch(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 
 	pm_for_each_port(i, plan->topology, sw) {
 		uint32_t p = plan->plane[i];
-
 		uint32_t *next = plan->topology->ports[i].host == PM_AGGREGATION
 					 ? ranks->aggregation
 					 : ranks->slots;

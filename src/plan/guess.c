@@ -36,12 +36,12 @@ static void begin_part(struct line *line)
 	line->any = true;
 }
 
-/* Whether a node's ports are service ports; a rule may say otherwise. */
-static bool is_service(const struct pm_fabric *now, uint32_t node)
+/* Whether a port of a node has a role; a rule may have said otherwise than its kind. */
+static bool has_role(const struct pm_fabric *now, uint32_t node, enum pm_host role)
 {
 	pm_for_each_port(i, now, node)
 		if (now->ports[i].peer != PM_NONE &&
-		    pm_host_is_service(now->ports[now->ports[i].peer].host))
+		    now->ports[now->ports[i].peer].host == role)
 			return true;
 	return false;
 }
@@ -51,10 +51,10 @@ static void count_nodes(const struct pm_fabric *now, uint32_t *aggregation,
 {
 	*aggregation = *routers = 0;
 	for (uint32_t i = now->num_switches; i < now->num_nodes; i++) {
-		if (!is_service(now, i))
-			continue;
-		*aggregation += pm_is_aggregation_node(now, i);
-		*routers += now->nodes[i].type == PM_ROUTER;
+		if (pm_is_aggregation_node(now, i))
+			*aggregation += has_role(now, i, PM_AGGREGATION);
+		else if (now->nodes[i].type == PM_ROUTER)
+			*routers += has_role(now, i, PM_SERVICE);
 	}
 }
 

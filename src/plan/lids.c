@@ -159,7 +159,7 @@ static void fill_run(struct pm_plan *plan, const struct group *group, uint32_t s
 
 /*
  * Gives the rest of a group free LIDs of the run, from its end, so that the last run ends
- * with a switch. Places that find none are left to give_missing.
+ * with a switch. Places that find none are left to plan_give_missing.
  */
 static void fill_gaps(struct pm_plan *plan, const struct group *group, uint32_t start,
 		      uint32_t length)
@@ -168,6 +168,8 @@ static void fill_gaps(struct pm_plan *plan, const struct group *group, uint32_t 
 		uint32_t num = pm_plan_num_lids(plan, group->fillers[f]);
 		uint32_t lid = start + length - num;
 
+		if (plan->lid[group->fillers[f]])
+			continue;
 		while (lid > start && !plan_is_free(plan, lid, num))
 			lid--;
 		if (plan_is_free(plan, lid, num))
@@ -388,31 +390,6 @@ static uint32_t highest_free(const struct pm_plan *plan)
 	return 0;
 }
 
-/* Gives switches without a LID the LIDs left in all runs, and then a run of their own. */
-static int give_rest(struct pm_plan *plan, const uint8_t *is_place, uint32_t next,
-		     struct pm_error *err)
-{
-	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
-		uint32_t lid;
-
-		if (!is_place[i] || plan->lid[i] || plan->topology->ports[i].num != 0)
-			continue;
-		lid = highest_free(plan);
-		if (!lid) {
-			int rc;
-
-			next = align(next, PM_LFT_BLOCK);
-			rc = plan_add_run(plan, next, PM_LFT_BLOCK, PM_NONE, err);
-			if (rc)
-				return rc;
-			next += PM_LFT_BLOCK;
-			lid = highest_free(plan);
-		}
-		plan_give_lids(plan, i, lid);
-	}
-	return 0;
-}
-
 /* Whether slots fill their blocks, so that they cannot use the block with LID 0. */
 static bool leaves_first_block(const struct pm_plan *plan, const struct group *group)
 {
@@ -460,21 +437,66 @@ static int lay_out_group(struct layout *l, uint32_t n, struct pm_error *err)
 	return 0;
 }
 
+static const struct group *group_of_run(const struct layout *l, const struct pm_run *run)
+{
+	return &l->groups[run->plane == PM_NONE ? l->plan->tree.num_planes : run->plane];
+}
+
 /* Gives the groups' other places LIDs. */
 static void fill_all_gaps(struct layout *l)
 {
 	struct pm_plan *plan = l->plan;
-	uint32_t planes = plan->tree.num_planes;
 
 	for (uint32_t r = 0; r < plan->num_runs; r++) {
 		const struct pm_run *run = &plan->runs[r];
-		uint32_t p = run->plane == PM_NONE ? planes : run->plane;
 
-		fill_gaps(plan, &l->groups[p], run->start, run->length);
-		/* see end_with_switch */
-		if (p == l->last)
-			end_with_switch(plan, &l->groups[p], run->start, run->length);
+		fill_gaps(plan, group_of_run(l, run), run->start, run->length);
 	}
+}
+
+/* The first LID behind all places and runs. */
+static uint32_t find_end(const struct pm_plan *plan)
+{
+	uint32_t end = 1;
+
+	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
+		if (plan->owner[lid] != PM_NONE)
+			end = lid + 1;
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		uint32_t run_end = (uint32_t)plan->runs[r].start + plan->runs[r].length;
+
+		if (run_end > end)
+			end = run_end;
+	}
+	return end;
+}
+
+/* Adds a run of one block, which planes share, behind all others. */
+static int add_block(struct pm_plan *plan, uint32_t *start, struct pm_error *err)
+{
+	*start = align(find_end(plan), PM_LFT_BLOCK);
+	return plan_add_run(plan, *start, PM_LFT_BLOCK, PM_NONE, err);
+}
+
+/* Gives switches without a LID the LIDs left in all runs, and then a run of their own. */
+static int give_rest(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
+{
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
+		uint32_t lid, start;
+
+		if (!is_place[i] || plan->lid[i] || plan->topology->ports[i].num != 0)
+			continue;
+		lid = highest_free(plan);
+		if (!lid) {
+			int rc = add_block(plan, &start, err);
+
+			if (rc)
+				return rc;
+			lid = highest_free(plan);
+		}
+		plan_give_lids(plan, i, lid);
+	}
+	return 0;
 }
 
 /* ---- Aggregation nodes ---- */
@@ -485,9 +507,10 @@ static void fill_all_gaps(struct layout *l)
  * every switch.
  *
  * At a leaf, an aggregation node may take any plane, so it takes a LID in a block of the
- * leaf's slots, which changes with their plane anyway. Switches above the leaves and
- * their aggregation nodes come next. What finds no LID in a run of its plane gets one in
- * blocks behind all runs, which planes share (see find_lone in route/index.c).
+ * leaf's slots, which changes with their plane anyway. What finds no LID in a run of its
+ * plane gets one in blocks behind all runs, which planes share (see find_lone in
+ * route/index.c). The highest LID may then be an aggregation node's, which comes and goes
+ * with its switch.
  */
 static bool is_aggregation(const struct pm_plan *plan, uint32_t place)
 {
@@ -549,9 +572,6 @@ static void give_beside(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 
 		if (!is_place[i] || !plan->lid[i] || plan->plane[i] == PM_NONE)
 			continue;
-		/* With LMC a slot's further LIDs follow its plane. */
-		if (plan->lmc && plan->plane[i] != plan->plane[place])
-			continue;
 		lid = find_free(plan, find_stretch(plan, plan->lid[i]),
 				pm_plan_num_lids(plan, place), &count);
 		if (count <= most)
@@ -559,6 +579,7 @@ static void give_beside(struct pm_plan *plan, const uint8_t *is_place, uint32_t 
 		most = count;
 		best = lid;
 		plan->plane[place] = plan->plane[i];
+		plan->turn[place] = plan->turn[i];
 	}
 	if (best)
 		plan_give_lids(plan, place, best);
@@ -579,101 +600,153 @@ static bool has_pod(const struct pm_plan *plan, struct stretch at, uint32_t plac
 	return false;
 }
 
+/* Whether some LID there has this plane: with LMC, slots have LIDs of several. */
+static bool has_plane(const struct pm_plan *plan, struct stretch at, uint32_t plane)
+{
+	for (uint32_t lid = at.first; plan->lmc && lid < at.end; lid++) {
+		uint32_t owner = plan->owner[lid];
+
+		if (owner != PM_NONE &&
+		    pm_plan_plane(plan, owner, lid - plan->lid[owner]) == plane)
+			return true;
+	}
+	return false;
+}
+
 /*
- * Gives another aggregation node a LID in its plane's runs, if there is one: in a block
- * with others of its pod, which change together, or else the first one.
+ * Gives another aggregation node a LID in a block of its plane, if there is one: with
+ * others of its pod, which change together, or else the first one.
  */
 static void give_in_plane(struct pm_plan *plan, uint32_t place)
 {
-	uint32_t num = pm_plan_num_lids(plan, place), found = 0;
+	uint32_t num = pm_plan_num_lids(plan, place), plane = plan->plane[place];
+	uint32_t found = 0;
 
 	for (uint32_t r = 0; r < plan->num_runs; r++) {
 		const struct pm_run *run = &plan->runs[r];
 		uint32_t end = (uint32_t)run->start + run->length;
 
-		for (uint32_t lid = run->start;
-		     run->plane == plan->plane[place] && lid < end;
+		for (uint32_t lid = run->start; lid < end;
 		     lid += PM_LFT_BLOCK - lid % PM_LFT_BLOCK) {
 			struct stretch at = stretch_of(run, lid);
-			uint32_t count, free = find_free(plan, at, num, &count);
+			uint32_t count, first = find_free(plan, at, num, &count);
 
-			if (free && has_pod(plan, at, place)) {
-				plan_give_lids(plan, place, free);
+			if (!first ||
+			    (run->plane != plane && !has_plane(plan, at, plane)))
+				continue;
+			if (has_pod(plan, at, place)) {
+				plan_give_lids(plan, place, first);
 				return;
 			}
-			found = found ? found : free;
+			found = found ? found : first;
 		}
 	}
 	if (found)
 		plan_give_lids(plan, place, found);
 }
 
-/* Adds blocks for all places without a LID, plane by plane. */
-static int lay_out_rest(struct layout *l, const uint8_t *is_place, struct pm_error *err)
+/* Gives aggregation nodes without a LID one in shared blocks, plane by plane. */
+static int add_blocks(struct pm_plan *plan, const uint8_t *is_place, struct pm_error *err)
 {
-	struct pm_plan *plan = l->plan;
-	uint32_t end = 0;
+	uint32_t planes = plan->tree.num_planes, lid = 0, end = 0;
 
-	for (uint32_t p = 0; p <= plan->tree.num_planes; p++)
+	for (uint32_t p = 0; p <= planes; p++)
 		for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
-			uint32_t plane = p == plan->tree.num_planes ? PM_NONE : p;
 			uint32_t num = pm_plan_num_lids(plan, i);
-			int rc;
 
-			if (!is_place[i] || plan->lid[i] || plan->plane[i] != plane)
+			if (!is_place[i] || plan->lid[i] ||
+			    plan->plane[i] != (p == planes ? PM_NONE : p))
 				continue;
-			l->next = align(l->next, num);
-			if (l->next + num > end) {
-				l->next = align(l->next, PM_LFT_BLOCK);
-				end = l->next + PM_LFT_BLOCK;
-				rc = plan_add_run(plan, l->next, PM_LFT_BLOCK, PM_NONE,
-						  err);
+			if (lid + num > end) {
+				int rc = add_block(plan, &lid, err);
+
 				if (rc)
 					return rc;
+				end = lid + PM_LFT_BLOCK;
 			}
-			plan_give_lids(plan, i, l->next);
-			l->next += num;
+			plan_give_lids(plan, i, lid);
+			lid += num;
 		}
 	return 0;
+}
+
+/*
+ * Gives LIDs to aggregation nodes, when all others have theirs. Switches above the leaves
+ * make room for those of leaves: of all LIDs theirs change least.
+ */
+static int lay_out_aggregation(struct layout *l, const uint8_t *is_place,
+			       struct pm_error *err)
+{
+	struct pm_plan *plan = l->plan;
+	uint32_t ports = plan->topology->num_ports;
+	int rc;
+
+	for (uint32_t i = 0; i < ports; i++)
+		if (!plan->topology->ports[i].num && !is_on_leaf(plan, i))
+			plan_take_back(plan, i);
+	for (uint32_t i = 0; i < ports; i++)
+		if (is_place[i] && is_aggregation(plan, i) && is_on_leaf(plan, i))
+			give_beside(plan, is_place, i);
+	fill_all_gaps(l);
+	rc = give_rest(plan, is_place, err);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		if (is_place[i] && is_aggregation(plan, i) && !plan->lid[i])
+			give_in_plane(plan, i);
+	return add_blocks(plan, is_place, err);
+}
+
+/* Gives LIDs to all others; is_place[] has no aggregation node's. */
+static int lay_out_others(struct layout *l, const uint8_t *is_place, struct pm_error *err)
+{
+	struct pm_plan *plan = l->plan;
+	int rc = 0;
+
+	for (uint32_t n = 0; n <= plan->tree.num_planes && !rc; n++)
+		rc = lay_out_group(l, n, err);
+	if (rc)
+		return rc;
+	fill_all_gaps(l);
+	for (uint32_t r = 0; r < plan->num_runs; r++) {
+		const struct group *group = group_of_run(l, &plan->runs[r]);
+
+		/* see end_with_switch */
+		if (group == &l->groups[l->last])
+			end_with_switch(plan, group, plan->runs[r].start,
+					plan->runs[r].length);
+	}
+	if (plan->lmc)
+		rc = give_rest(plan, is_place, err);
+	return rc ? rc : plan_give_missing(plan, is_place, err);
 }
 
 static int lay_out_grouped(struct pm_plan *plan, const uint8_t *is_place,
 			   struct pm_error *err)
 {
-	uint32_t planes = plan->tree.num_planes, ports = plan->topology->num_ports;
+	uint32_t ports = plan->topology->num_ports;
 	struct pm_pool pool = {0};
 	struct layout l = {
 		.plan = plan,
-		.groups = pm_pool_array(&pool, planes + 1u, sizeof(*l.groups)),
+		.groups = pm_pool_array(&pool, plan->tree.num_planes + 1u,
+					sizeof(*l.groups)),
 		.last = last_with_switch(plan, is_place),
 	};
 	uint32_t *room = pm_pool_array(&pool, ports, sizeof(*room));
-	uint8_t *early = pm_pool_array(&pool, ports, 1);
+	uint8_t *others = pm_pool_array(&pool, ports, 1);
 	bool any = false;
 	int rc = pm_pool_check(&pool, err);
 
 	if (rc)
 		goto out;
 	for (uint32_t i = 0; i < ports; i++) {
-		early[i] = is_place[i] && !is_aggregation(plan, i);
-		any |= is_place[i] && is_aggregation(plan, i);
+		others[i] = is_place[i] && !is_aggregation(plan, i);
+		any |= is_place[i] && !others[i];
 	}
-	collect_groups(plan, early, l.groups, room);
-	for (uint32_t n = 0; n <= planes && !rc; n++)
-		rc = lay_out_group(&l, n, err);
-	if (rc)
-		goto out;
-	for (uint32_t i = 0; any && i < ports; i++)
-		if (is_place[i] && is_aggregation(plan, i) && is_on_leaf(plan, i))
-			give_beside(plan, early, i);
-	fill_all_gaps(&l);
-	for (uint32_t i = 0; any && i < ports; i++)
-		if (is_place[i] && is_aggregation(plan, i) && !plan->lid[i])
-			give_in_plane(plan, i);
-	if (any)
-		rc = lay_out_rest(&l, is_place, err);
-	else if (plan->lmc)
-		rc = give_rest(plan, is_place, l.next, err);
+	collect_groups(plan, others, l.groups, room);
+	rc = lay_out_others(&l, others, err);
+	if (!rc && any)
+		rc = lay_out_aggregation(&l, is_place, err);
 out:
 	pm_pool_free(&pool);
 	return rc;
@@ -768,23 +841,6 @@ static uint32_t find_spare(const struct pm_plan *plan, uint32_t place)
 		}
 	}
 	return found;
-}
-
-/* The first LID behind all places and runs. */
-static uint32_t find_end(const struct pm_plan *plan)
-{
-	uint32_t end = 1;
-
-	for (uint32_t lid = 1; lid <= PM_MAX_LID; lid++)
-		if (plan->owner[lid] != PM_NONE)
-			end = lid + 1;
-	for (uint32_t r = 0; r < plan->num_runs; r++) {
-		uint32_t run_end = (uint32_t)plan->runs[r].start + plan->runs[r].length;
-
-		if (run_end > end)
-			end = run_end;
-	}
-	return end;
 }
 
 /* Gives LIDs to places without one; all others keep theirs. */

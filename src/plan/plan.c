@@ -155,10 +155,11 @@ int plan_complete(struct pm_plan *plan, struct pm_error *err)
 	}
 	if (!rc)
 		rc = plan_assign_planes(plan, is_place, err);
-	if (!rc)
-		rc = plan_find_ranks(plan, is_place, err);
+	/* Where aggregation nodes get their LIDs may change their planes. */
 	if (!rc && fresh)
 		rc = plan_lay_out(plan, is_place, err);
+	if (!rc)
+		rc = plan_find_ranks(plan, is_place, err);
 	if (!rc)
 		rc = plan_give_missing(plan, is_place, err);
 	if (!rc)

@@ -47,23 +47,15 @@ static uint32_t next_switch(const struct pm_routes *routes, uint32_t sw, uint32_
 
 /* ---- The hub ---- */
 
-/*
- * Counts the switches with end ports above the leaves: those that a leaf reaches, and
- * those that reach it. `talking`: only those with other end ports than aggregation nodes.
- */
-static uint32_t count_upper(const struct pm_routes *routes, const struct pm_reach *reach,
-			    uint32_t leaf, bool talking)
+/* Counts the switches of a list that a leaf reaches, and those that reach it. */
+static uint32_t count_reached(const struct pm_reach *reach, uint32_t leaf,
+			      const uint32_t *list, uint32_t num)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < routes->num_upper; i++) {
-		uint32_t sw = routes->upper[i];
-
-		if (talking && !pm_bits_test(routes->talking, sw))
-			continue;
-		count += pm_bits_test(pm_reach_updown(reach, leaf), sw) +
-			 pm_bits_test(pm_reach_updown(reach, sw), leaf);
-	}
+	for (uint32_t i = 0; i < num; i++)
+		count += pm_bits_test(pm_reach_updown(reach, leaf), list[i]) +
+			 pm_bits_test(pm_reach_updown(reach, list[i]), leaf);
 	return count;
 }
 
@@ -116,11 +108,18 @@ static bool is_safe(const struct pm_routes *routes, uint32_t hub)
 	return true;
 }
 
+/* Counts switches with hosts above the leaves that a leaf connects. */
+static uint32_t count_talking(const struct pm_routes *routes,
+			      const struct pm_reach *reach, uint32_t leaf)
+{
+	return count_reached(reach, leaf, routes->upper, routes->num_talking);
+}
+
 /*
- * The leaf that connects most of these switches with hosts now; of equal ones the leaf
- * that connects most of all of them in the whole tree. So aggregation nodes alone do not
- * move the hub, and with it the entries of many switches, as long as it has a link. None
- * if it is not safe.
+ * The first leaf of the list, as long as it has a link and connects the switches with
+ * hosts that it connects in the whole tree: so aggregation nodes alone do not move the
+ * hub, and with it the entries of many switches. Else the leaf that connects most of
+ * these. None if it is not safe.
  */
 static uint32_t choose_hub(const struct pm_routes *routes)
 {
@@ -131,20 +130,24 @@ static uint32_t choose_hub(const struct pm_routes *routes)
 
 		if (route_is_alone(routes, leaf))
 			continue;
-		count = 1 + count_upper(routes, &routes->now, leaf, true);
+		count = 1 + count_talking(routes, &routes->now, leaf);
 		if (count <= most)
 			continue;
 		most = count;
 		best = leaf;
-		if (count == 1 + 2 * routes->num_talking)
+		if (count == 1 + 2 * routes->num_talking ||
+		    (i == 0 && count == 1 + count_talking(routes, &routes->whole, leaf)))
 			break;
 	}
 	return best != NO_HUB && is_safe(routes, best) ? best : NO_HUB;
 }
 
-/* Lists the leaves that may be the hub, those that connect most in the whole tree first.
+/*
+ * Lists the leaves that may be the hub, those first that connect most of the listed
+ * switches in the whole tree.
  */
-static int index_hubs(struct pm_routes *routes, struct pm_error *err)
+static int index_hubs(struct pm_routes *routes, const uint32_t *list, uint32_t num,
+		      struct pm_error *err)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 	uint32_t *counts = pm_array(tree->num_leaves, sizeof(*counts));
@@ -157,7 +160,7 @@ static int index_hubs(struct pm_routes *routes, struct pm_error *err)
 		/* Switches above an edge switch would have to turn up themselves. */
 		if (tree->level[leaf] != tree->leaf_level)
 			continue;
-		count = count_upper(routes, &routes->whole, leaf, false);
+		count = count_reached(&routes->whole, leaf, list, num);
 		for (; at > 0 && counts[at - 1] < count; at--) {
 			counts[at] = counts[at - 1];
 			routes->hubs[at] = routes->hubs[at - 1];
@@ -330,24 +333,46 @@ void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm)
 	}
 }
 
-/*
- * Whether paths of a switch above the leaves may turn at the hub: it has other end ports
- * than aggregation nodes, or lacks a path from or to such ports in the whole tree.
- */
-static bool is_upper(const struct pm_routes *routes, uint32_t sw)
+static bool is_above(const struct pm_routes *routes, uint32_t sw)
 {
-	if (!pm_bits_test(routes->with_slots, sw) ||
-	    pm_tree_is_leaf(&routes->plan->tree, sw) ||
-	    routes->plan->tree.level[sw] == PM_NO_LEVEL)
-		return false;
-	if (pm_bits_test(routes->talking, sw))
-		return true;
+	return pm_bits_test(routes->with_slots, sw) &&
+	       !pm_tree_is_leaf(&routes->plan->tree, sw) &&
+	       routes->plan->tree.level[sw] != PM_NO_LEVEL;
+}
+
+/*
+ * Whether a switch above the leaves lacks a path from or to other end ports than
+ * aggregation nodes in the whole tree.
+ */
+static bool is_apart(const struct pm_routes *routes, uint32_t sw)
+{
 	for (uint32_t other = 0; other < routes->num_switches; other++)
 		if (pm_bits_test(routes->talking, other) &&
 		    (!pm_bits_test(pm_reach_updown(&routes->whole, sw), other) ||
 		     !pm_bits_test(pm_reach_updown(&routes->whole, other), sw)))
 			return true;
 	return false;
+}
+
+/* Lists those whose paths may turn at the hub: with hosts first, then those apart. */
+static int list_upper(struct pm_routes *routes, struct pm_error *err)
+{
+	uint32_t above = 0;
+
+	for (int talking = 1; talking >= 0; talking--)
+		for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+			if (is_above(routes, sw) &&
+			    pm_bits_test(routes->talking, sw) == talking)
+				routes->upper[above++] = sw;
+	for (uint32_t i = 0; i < above; i++) {
+		uint32_t sw = routes->upper[i];
+		bool talking = pm_bits_test(routes->talking, sw);
+
+		routes->is_upper[sw] = talking || is_apart(routes, sw);
+		routes->num_talking += talking;
+		routes->num_upper += routes->is_upper[sw];
+	}
+	return routes->num_upper ? index_hubs(routes, routes->upper, above, err) : 0;
 }
 
 int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
@@ -376,12 +401,5 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 		if (pm_host_is_service(port->host))
 			routes->has_services[port->node] = 1;
 	}
-	for (uint32_t sw = 0; sw < num; sw++) {
-		routes->is_upper[sw] = is_upper(routes, sw);
-		if (!routes->is_upper[sw])
-			continue;
-		routes->upper[routes->num_upper++] = sw;
-		routes->num_talking += pm_bits_test(routes->talking, sw);
-	}
-	return routes->num_upper ? index_hubs(routes, err) : 0;
+	return list_upper(routes, err);
 }

@@ -51,11 +51,6 @@ static void find_lone(struct pm_routes *routes)
 	}
 }
 
-static bool is_counted(const struct pm_routes *routes, uint32_t lid)
-{
-	return routes->to[lid].port && !routes->is_lone[lid / PM_LFT_BLOCK];
-}
-
 static int index_lids(struct pm_routes *routes, struct pm_error *err)
 {
 	uint32_t num = routes->num_switches;
@@ -96,7 +91,7 @@ static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 		goto out;
 	for (uint32_t lid = 0; lid < routes->stride; lid++) {
 		if (routes->to[lid].sw != PM_NONE)
-			slots[routes->to[lid].plane] += is_counted(routes, lid);
+			slots[routes->to[lid].plane] += routes->to[lid].counts;
 		if (starts_interval(routes, lid))
 			next[routes->to[lid].plane]++;
 	}
@@ -114,8 +109,7 @@ static int index_intervals(struct pm_routes *routes, struct pm_error *err)
 		pm_bits_set(routes->plane_blocks +
 				    (size_t)to->plane * routes->touched_words,
 			    lid / PM_LFT_BLOCK);
-		to->number =
-			is_counted(routes, lid) ? slots[to->plane] + to->rank : to->rank;
+		to->number = to->counts ? slots[to->plane] + to->rank : to->rank;
 		if (starts_interval(routes, lid))
 			routes->intervals[next[to->plane]++].start = (uint16_t)lid;
 		routes->intervals[next[to->plane] - 1].length++;
@@ -150,7 +144,7 @@ static void index_own(struct pm_routes *routes)
 		     i++) {
 			const struct destination *to = &routes->to[routes->lids_of[i]];
 
-			if (!is_counted(routes, routes->lids_of[i]))
+			if (!to->counts)
 				continue;
 			own[to->plane].count++;
 			if (to->rank < own[to->plane].first)

@@ -18,7 +18,7 @@ static uint32_t leaf_key(const struct pm_routes *routes, uint32_t leaf, uint32_t
 	uint32_t key = to->number + LEAF_RANKS - routes->plan->tree.leaf_rank[leaf];
 	const struct own *own;
 
-	if (!to->port || routes->is_lone[lid / PM_LFT_BLOCK])
+	if (!to->counts)
 		return key;
 	own = &routes->own[(size_t)routes->plan->tree.leaf_rank[leaf] *
 				   (routes->plan->tree.num_planes + 1u) +

@@ -145,12 +145,13 @@ struct pm_routes {
 	uint32_t *queue, *distance; /* [switch] */
 
 	/* End ports above the leaves, for beyond.c. */
-	uint32_t *upper;		 /* [num_upper] switches with such end ports */
-	uint32_t num_upper, num_talking; /* .. and those of them in talking[] */
+	uint32_t *upper;      /* switches with such end ports, first those .. */
+	uint32_t num_talking; /* .. that are in talking[], */
+	uint32_t num_upper;   /* and the number whose paths may turn at the hub */
 	uint32_t *hubs; /* [num_hubs] leaves that may be the hub, the best one first */
 	uint32_t num_hubs;
 	uint32_t hub;	      /* leaf where their paths turn up, or PM_NONE */
-	uint8_t *is_upper;    /* [switch] is in upper[] */
+	uint8_t *is_upper;    /* [switch] its paths may turn at the hub */
 	uint64_t *with_slots; /* [words] switches that have or had end ports, .. */
 	uint64_t *talking;    /* [words] .. and some that are no aggregation nodes */
 	uint64_t *lacking, *senders; /* [words] working memory */

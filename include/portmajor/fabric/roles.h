@@ -41,8 +41,8 @@ struct pm_role_rules {
 };
 
 /*
- * Adds a rule `compute|io|service guid|device|name VALUE`. A name goes to the end of the
- * text and may have blanks. Returns NULL, or an error message.
+ * Adds a rule `compute|io|service|aggregation guid|device|name VALUE`. A name goes to the
+ * end of the text and may have blanks. Returns NULL, or an error message.
  */
 const char *pm_role_rules_add(struct pm_role_rules *rules, struct pm_text text);
 
