@@ -47,7 +47,7 @@ static unsigned int count_said(const struct pm_fabric *topology, uint32_t sw)
 	for (unsigned int p = 1; p <= topology->nodes[sw].num_ports; p++) {
 		uint8_t host = topology->ports[topology->nodes[sw].first_port + p].host;
 
-		hosts += host != PM_NO_HOST && host != PM_SERVICE;
+		hosts += host != PM_NO_HOST && !pm_host_is_service(host);
 	}
 	return hosts;
 }
@@ -609,7 +609,10 @@ static const char *check_assignment(const struct pm_plan *plan, uint8_t kind)
 static const char *check_runs(const struct pm_plan *plan, bool grown)
 {
 	static uint32_t run_of[PM_MAX_LID + 1];
+	bool aggregation = false;
 
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		aggregation |= plan->topology->ports[i].host == PM_AGGREGATION;
 	memset(run_of, 0xff, sizeof(run_of));
 	for (uint32_t r = 0; r < plan->num_runs; r++) {
 		const struct pm_run *run = &plan->runs[r];
@@ -634,8 +637,11 @@ static const char *check_runs(const struct pm_plan *plan, bool grown)
 
 		if (place == PM_NONE)
 			continue;
-		/* With LMC, switches have what slots leave. */
-		anywhere = plan->lmc && !plan->topology->ports[place].num;
+		/* Aggregation nodes, and beside them or with LMC switches, have what
+		 * others leave. */
+		anywhere = ((plan->lmc || aggregation) &&
+			    !plan->topology->ports[place].num) ||
+			   plan->topology->ports[place].host == PM_AGGREGATION;
 		/* What had no plane in the old plan may have been given one. */
 		if (run_of[lid] == PM_NONE ||
 		    (!grown && !anywhere &&

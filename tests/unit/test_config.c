@@ -52,8 +52,10 @@ static void test_roles(void **state)
 		int rc;
 		const char *message;
 	} rows[] = {
-		{"role service name UFM * # why\nrole io device 0x1017\n", 0, ""},
-		{"role service", -EINVAL, "x:1: role must be compute|io|service"},
+		{"role service name UFM * # why\nrole aggregation device 0x1017\n", 0,
+		 ""},
+		{"role service", -EINVAL,
+		 "x:1: role must be compute|io|service|aggregation"},
 		{"\nrole leaf guid 1", -EINVAL, "x:2: role must be"},
 		{"role io guid one", -EINVAL, "not a number, such as 0xcf09, last"},
 	};
@@ -70,6 +72,7 @@ static void test_roles(void **state)
 		assert_int_equal(config.roles.count, 2);
 		assert_string_equal(config.roles.list[0].pattern, "UFM *");
 		assert_int_equal(config.roles.list[1].number, 0x1017);
+		assert_int_equal(config.roles.list[1].host, PM_AGGREGATION);
 	}
 }
 

@@ -114,7 +114,8 @@ static void count(const struct pm_fabric *topology, const uint8_t *discovered,
 		if (discovered[i] || !port->num)
 			continue;
 		*links += port->peer == PM_NONE ? host : port->peer > i;
-		*hosts += port->peer == PM_NONE && host && port->host != PM_SERVICE;
+		*hosts +=
+			port->peer == PM_NONE && host && !pm_host_is_service(port->host);
 	}
 }
 

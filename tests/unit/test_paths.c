@@ -194,7 +194,7 @@ static bool is_host(const struct trial *t, uint32_t port)
 	const struct pm_port *p = &t->fabric->ports[port];
 
 	return !is_switch(t, p->node) && home_of(t, p) != PM_NONE &&
-	       t->fabric->ports[p->peer].host != PM_SERVICE;
+	       !pm_host_is_service(t->fabric->ports[p->peer].host);
 }
 
 /* Whether packets for each LID of a port arrive from a switch. */

@@ -123,14 +123,17 @@ static void test_oddities(void **state)
 	struct pm_plan *plan = NULL, *again = NULL;
 	struct folder *f = *state;
 	struct pm_error err = {""};
-	uint32_t sw, host;
+	uint32_t sw, host, node;
 
 	pm_fabric_add_node(fabric, PM_SWITCH, 1, 4, "a b%c\n\"\xc3\xa4", &sw, NULL);
 	pm_fabric_add_node(fabric, PM_CA, 2, 1, "h", &host, NULL);
+	pm_fabric_add_node(fabric, PM_CA, 3, 1, "an", &node, NULL);
 	pm_fabric_link(fabric, sw, 1, host, 1, NULL);
+	pm_fabric_link(fabric, sw, 4, node, 1, NULL);
 	assert_int_equal(pm_fabric_seal(fabric, NULL), 0);
 	fabric->nodes[0].root = 1;
 	fabric->ports[1].host = PM_IO;
+	fabric->ports[4].host = PM_AGGREGATION;
 	assert_int_equal(pm_plan_make(fabric, &config, &plan, &err), 0);
 	assert_int_equal(write_plan(plan, f->plan, &err), 0);
 	if (pm_plan_file_read(f->plan, &again, &err))
@@ -138,6 +141,7 @@ static void test_oddities(void **state)
 	assert_string_equal(pm_fabric_name(again->topology, 0), "a b%c\n\"\xc3\xa4");
 	assert_int_equal(again->topology->nodes[0].root, 1);
 	assert_int_equal(again->topology->ports[1].host, PM_IO);
+	assert_int_equal(again->topology->ports[4].host, PM_AGGREGATION);
 	pm_plan_free(plan);
 	pm_plan_free(again);
 	pm_fabric_free(fabric);

@@ -13,6 +13,8 @@
 #include <portmajor/fabric/roles.h>
 #include <portmajor/route/stale.h>
 
+#include <errno.h>
+
 #define DEFAULT_SEED 20240607
 #define DEFAULT_ROUNDS 1500
 
@@ -413,6 +415,13 @@ static bool is_end(const struct trial *t, uint32_t port)
 	return p->num && p->peer == PM_NONE && t->usable[port];
 }
 
+/* Whether a pair with service ports counts: two aggregation nodes need no path. */
+static bool needs_path(uint8_t a, uint8_t b)
+{
+	return (pm_host_is_service(a) || pm_host_is_service(b)) &&
+	       (a != PM_AGGREGATION || b != PM_AGGREGATION);
+}
+
 /* Pairs with service ports, one by one. */
 static void check_unreachable(const struct trial *t)
 {
@@ -428,7 +437,7 @@ static void check_unreachable(const struct trial *t)
 			uint32_t from = ports[a].node, to = ports[b].node;
 
 			if (!is_end(t, b) || from == to || label[from] != label[to] ||
-			    (ports[a].host != PM_SERVICE && ports[b].host != PM_SERVICE))
+			    !needs_path(ports[a].host, ports[b].host))
 				continue;
 			found.service_pairs++;
 			found.service_count += !arrives(t, from, b);
@@ -516,6 +525,138 @@ static void test_failures_and_returns(void **state)
 		(unsigned long long)pairs_with_services);
 	assert_true(rounds < 100 || pairs_unreachable);
 	assert_true(tried * 10 >= rounds * 8 || rounds < 20);
+}
+
+/* ---- Aggregation nodes ---- */
+
+static bool is_aggregation(const struct trial *t, uint32_t place)
+{
+	return t->plan->topology->ports[place].host == PM_AGGREGATION;
+}
+
+/* The same tree without its aggregation nodes. */
+static struct pm_fabric *without_aggregation(struct trial *t)
+{
+	struct pm_fabric *fabric = recipe_build(&t->recipe, NULL);
+
+	pm_roles_apply(&t->roles, fabric);
+	for (uint32_t i = 0; i < fabric->num_ports; i++)
+		if (fabric->ports[i].host == PM_AGGREGATION) {
+			pm_fabric_cut(fabric, i);
+			fabric->ports[i].host = PM_NO_HOST;
+		}
+	return fabric;
+}
+
+/* Hosts have the same LIDs, and leaves the same entries for them, with and without. */
+static void check_places_of_others(struct trial *t)
+{
+	struct pm_plan_config config = {.order = t->plan->order, .lmc = t->plan->lmc};
+	struct pm_fabric *fabric = without_aggregation(t);
+	const struct pm_port *ports = t->plan->topology->ports;
+	struct pm_routes *routes = NULL, *with = NULL;
+	struct pm_plan *plan = NULL;
+	bool same = true;
+	int rc = pm_plan_make(fabric, &config, &plan, NULL);
+
+	pm_fabric_free(fabric);
+	/* Others may be no end ports. */
+	EXPECT(!rc || rc == -ENOENT);
+	if (rc)
+		return;
+	EXPECT(pm_routes_make(plan, &routes, NULL) == 0);
+	EXPECT(pm_routes_make(t->plan, &with, NULL) == 0);
+	/* Without them, their ports may be empty slots. */
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		same = same && !(is_aggregation(t, i) && plan->lid[i]);
+	for (uint32_t i = 0; same && i < plan->topology->num_ports; i++) {
+		uint32_t lid = plan->lid[i];
+
+		if (is_aggregation(t, i))
+			continue;
+		/* Switches may make room. */
+		EXPECT(lid == t->plan->lid[i] || !ports[i].num);
+		EXPECT(plan->plane[i] == t->plan->plane[i]);
+		EXPECT(plan->turn[i] == t->plan->turn[i]);
+		EXPECT(plan->rank[i] == t->plan->rank[i]);
+		for (uint32_t sw = 0; ports[i].host && sw < t->num; sw++)
+			EXPECT(!pm_tree_is_leaf(&plan->tree, sw) ||
+			       pm_routes_table(routes, sw)[lid] ==
+				       pm_routes_table(with, sw)[lid]);
+	}
+	pm_routes_free(routes);
+	pm_routes_free(with);
+	pm_plan_free(plan);
+}
+
+static bool connects(const struct trial *t, const struct pm_routes *routes, uint32_t from,
+		     uint32_t place)
+{
+	return pm_routes_reach_switch(routes, from,
+				      t->plan->topology->ports[place].node) ||
+	       pm_routes_table(routes, from)[t->plan->lid[place]] != PM_LFT_KEEP;
+}
+
+static uint64_t pairs_compared, pairs_lost;
+
+/*
+ * Counts pairs that lack a path which service ports would have; without connect_roots two
+ * aggregation nodes may. A few do by chance: the ports that lead to the hub depend on how
+ * many destinations have traffic.
+ */
+static void check_as_services(const struct trial *t)
+{
+	struct pm_port *ports = t->plan->topology->ports;
+	uint32_t num_ports = t->plan->topology->num_ports;
+	uint8_t *roles = calloc(num_ports, 1);
+	struct pm_routes *routes = NULL;
+
+	assert_non_null(roles);
+	for (uint32_t i = 0; i < num_ports; i++) {
+		roles[i] = ports[i].host;
+		ports[i].host = is_aggregation(t, i) ? PM_SERVICE : roles[i];
+	}
+	EXPECT(pm_routes_make(t->plan, &routes, NULL) == 0);
+	pm_routes_update(routes, t->usable, &t->detours);
+	for (uint32_t i = 0; i < num_ports; i++)
+		ports[i].host = roles[i];
+	for (uint32_t a = 0; a < num_ports; a++)
+		for (uint32_t b = 0; is_end(t, a) && b < num_ports; b++)
+			if (is_end(t, b) &&
+			    (t->detours.switches || !is_aggregation(t, a) ||
+			     !is_aggregation(t, b))) {
+				pairs_compared++;
+				pairs_lost += !connects(t, t->routes, ports[a].node, b) &&
+					      connects(t, routes, ports[a].node, b);
+			}
+	pm_routes_free(routes);
+	free(roles);
+}
+
+static void test_aggregation(void **state)
+{
+	uint32_t tried = 0;
+
+	for (uint32_t round = 0; round < rounds; round++) {
+		struct trial t;
+		bool any = false;
+
+		seed = first_seed + round;
+		if (begin(&t)) {
+			for (uint32_t i = 0; i < t.plan->topology->num_ports; i++)
+				any = any || is_aggregation(&t, i);
+			if (any && t.plan->order == PM_GROUPED)
+				check_places_of_others(&t);
+			if (any)
+				check_as_services(&t);
+			tried += any;
+		}
+		end(&t);
+	}
+	print_message("%u trees with aggregation nodes, %llu of %llu pairs lost\n", tried,
+		      (unsigned long long)pairs_lost, (unsigned long long)pairs_compared);
+	assert_true(tried || rounds < 100);
+	assert_true(pairs_lost * 50000 <= pairs_compared || rounds < 1000);
 }
 
 /* ---- Growth ---- */
@@ -1132,6 +1273,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failures_and_returns),
+		cmocka_unit_test(test_aggregation),
 		cmocka_unit_test(test_growth),
 		cmocka_unit_test(test_failure_after_failure),
 		cmocka_unit_test(test_balance),

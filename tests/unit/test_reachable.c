@@ -223,7 +223,8 @@ static bool is_host(const struct world *world, const struct pm_fabric *now, uint
 {
 	uint32_t place = pm_plan_place(world->plan, now, port);
 
-	return place == PM_NONE || world->plan->topology->ports[place].host != PM_SERVICE;
+	return place == PM_NONE ||
+	       !pm_host_is_service(world->plan->topology->ports[place].host);
 }
 
 /* Every pair of hosts' end ports by itself. */

@@ -5,6 +5,7 @@
 
 #include <portmajor/analysis/whatif.h>
 #include <portmajor/fabric/link.h>
+#include <portmajor/fabric/roles.h>
 
 static const struct pm_whatif_config grouped = {.plan.order = PM_GROUPED, .sm = PM_NONE};
 
@@ -268,6 +269,97 @@ static void test_moved_is_all(void **state)
 	config.connect_roots = true;
 	check_links(recipe_draw(drawing), &config, 1);
 	check_links(world_director(36), &config, 31);
+}
+
+/* ---- Aggregation nodes ---- */
+
+struct sums {
+	uint64_t links, switches; /* blocks of all failures of one */
+	uint64_t dearest;	  /* link */
+};
+
+static uint64_t blocks_of(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num)
+{
+	struct pm_whatif_result result;
+
+	assert_int_equal(pm_whatif_fail(whatif, ports, num, &result, NULL), 0);
+	return result.total.blocks;
+}
+
+static struct sums sum_up(struct pm_generate generate, bool aggregation, uint8_t lmc)
+{
+	struct pm_whatif_config config = grouped;
+	struct pm_whatif *whatif = NULL;
+	struct sums sums = {0};
+	struct pm_fabric *fabric;
+
+	generate.aggregation = aggregation;
+	config.plan.lmc = lmc;
+	fabric = world_generate(&generate);
+	pm_roles_apply(&(struct pm_roles){.rules.count = 0}, fabric);
+	assert_int_equal(pm_whatif_new(fabric, &config, &whatif, NULL), 0);
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
+		uint32_t ports[PM_MAX_PORTS], num = 0;
+
+		pm_for_each_port(i, fabric, sw) {
+			uint32_t remote = pm_fabric_peer_node(fabric, i);
+			uint64_t blocks;
+
+			ports[num++] = i;
+			if (remote == PM_NONE || remote < sw ||
+			    remote >= fabric->num_switches)
+				continue;
+			blocks = blocks_of(whatif, &i, 1);
+			sums.links += blocks;
+			sums.dearest = blocks > sums.dearest ? blocks : sums.dearest;
+		}
+		sums.switches += blocks_of(whatif, ports, num);
+	}
+	pm_whatif_free(whatif);
+	pm_fabric_free(fabric);
+	return sums;
+}
+
+/* All failures of one cable, and of one switch, cost the same with them and without. */
+static void test_aggregation_is_free(void **state)
+{
+	static const struct {
+		const char *name;
+		struct pm_generate generate;
+		uint8_t lmc;
+		uint32_t dearest; /* percent; with LMC slots may fill their blocks */
+	} rows[] = {
+		{"director", {.kind = PM_GENERATE_DIRECTOR, .director = {36}}, 0, 120},
+		{"three levels",
+		 {.kind = PM_GENERATE_XGFT, .xgft = {3, {8, 8, 6}, {1, 4, 4}}},
+		 0,
+		 120},
+		{"two levels",
+		 {.kind = PM_GENERATE_TWO_LEVEL, .two_level = {24, 12, 12, 1}},
+		 0,
+		 120},
+		{"LMC 1",
+		 {.kind = PM_GENERATE_TWO_LEVEL, .two_level = {20, 10, 10, 1}},
+		 1,
+		 200},
+	};
+
+	for_each_row(row, rows) {
+		struct sums without = sum_up(row->generate, false, row->lmc);
+		struct sums with = sum_up(row->generate, true, row->lmc);
+
+		if (with.links * 10 > without.links * 11 ||
+		    with.switches * 10 > without.switches * 11 ||
+		    with.dearest * 100 > without.dearest * row->dearest)
+			fail_msg("%s: links %llu, without %llu; switches %llu, without "
+				 "%llu; dearest %llu, without %llu",
+				 row->name, (unsigned long long)with.links,
+				 (unsigned long long)without.links,
+				 (unsigned long long)with.switches,
+				 (unsigned long long)without.switches,
+				 (unsigned long long)with.dearest,
+				 (unsigned long long)without.dearest);
+	}
 }
 
 /* ---- Random failures in random trees, against a count of everything ---- */
@@ -730,6 +822,7 @@ int main(void)
 		cmocka_unit_test(test_reachable),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_moved_is_all),
+		cmocka_unit_test(test_aggregation_is_free),
 		cmocka_unit_test(test_random_failures),
 		cmocka_unit_test(test_sampled_loads),
 		cmocka_unit_test(test_loads),
