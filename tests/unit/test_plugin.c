@@ -456,7 +456,8 @@ static void check_after(const struct scenario *s, const struct outcome *now,
 			const struct outcome *expected)
 {
 	assert_int_equal(now->after.no_memory, 0);
-	/* A plan that could not be read for lack of memory is renamed, and that is logged. */
+	/* A plan that could not be read for lack of memory is renamed, and that is
+	 * logged. */
 	assert_true(s->first || !now->after.set_aside);
 	assert_int_equal(now->after.errors, now->after.set_aside);
 	assert_int_equal(now->after.rc, expected->after.rc);
