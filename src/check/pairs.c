@@ -65,7 +65,7 @@ static bool is_host(const struct pm_fabric *fabric, uint32_t port)
 }
 
 /* Follows a LID from a switch to the port, or not. */
-static enum verdict walk(struct walks *w, uint32_t from, uint32_t lid, uint32_t port)
+static enum verdict walk_pair(struct walks *w, uint32_t from, uint32_t lid, uint32_t port)
 {
 	uint32_t sw = from, at = PM_NONE, depth = 0;
 	enum verdict verdict = UNKNOWN;
@@ -95,14 +95,14 @@ static void walk_to(struct walks *w, uint32_t port)
 	for (uint32_t k = 0; k < 1u << p->lmc; k++) {
 		memset(w->verdict, UNKNOWN, fabric->num_switches);
 		for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
-			if (w->hosts[sw] && walk(w, sw, p->lid + k, port) == FAILS)
+			if (w->hosts[sw] && walk_pair(w, sw, p->lid + k, port) == FAILS)
 				w->isolated[sw] = 1;
 	}
 }
 
 /* Counts the pairs with hosts of other switches that send to this one. */
-static void count_pairs(const struct walks *w, uint32_t port,
-			struct pm_check_pairs *pairs)
+static void count_host_pairs(const struct walks *w, uint32_t port,
+			     struct pm_check_pairs *pairs)
 {
 	const struct pm_fabric *fabric = w->check->fabric;
 	uint32_t to = switch_of(fabric, port);
@@ -145,7 +145,7 @@ int pm_check_pairs(const struct pm_check *check, struct pm_check_pairs *pairs,
 	for (uint32_t port = 0; !rc && port < fabric->num_ports; port++)
 		if (is_host(fabric, port)) {
 			walk_to(&w, port);
-			count_pairs(&w, port, pairs);
+			count_host_pairs(&w, port, pairs);
 		}
 	pm_pool_free(&pool);
 	return rc;

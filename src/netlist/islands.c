@@ -27,7 +27,7 @@ static uint32_t find_first(uint32_t *join, uint32_t node)
 	return node;
 }
 
-static bool is_switch(const struct pm_fabric *fabric, uint32_t node)
+static bool is_switch_node(const struct pm_fabric *fabric, uint32_t node)
 {
 	return fabric->nodes[node].type == PM_SWITCH;
 }
@@ -39,7 +39,8 @@ static void join_switches(const struct pm_fabric *fabric, uint32_t *join)
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		uint32_t a = fabric->ports[i].node, b = pm_fabric_peer_node(fabric, i);
 
-		if (b == PM_NONE || !is_switch(fabric, a) || !is_switch(fabric, b))
+		if (b == PM_NONE || !is_switch_node(fabric, a) ||
+		    !is_switch_node(fabric, b))
 			continue;
 		a = find_first(join, a);
 		b = find_first(join, b);
@@ -47,14 +48,14 @@ static void join_switches(const struct pm_fabric *fabric, uint32_t *join)
 	}
 }
 
-static void count_hosts(const struct pm_fabric *fabric, uint32_t *join,
-			struct part *parts)
+static void count_part_hosts(const struct pm_fabric *fabric, uint32_t *join,
+			     struct part *parts)
 {
 	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		uint32_t sw = fabric->ports[i].node,
 			 peer = pm_fabric_peer_node(fabric, i);
 
-		if (is_switch(fabric, sw) && peer != PM_NONE &&
+		if (is_switch_node(fabric, sw) && peer != PM_NONE &&
 		    fabric->nodes[peer].type == PM_CA &&
 		    !pm_is_aggregation_node(fabric, peer))
 			parts[find_first(join, sw)].hosts++;
@@ -102,7 +103,7 @@ int netlist_note_islands(struct netlist *n)
 
 	if (!rc) {
 		join_switches(fabric, join);
-		count_hosts(fabric, join, parts);
+		count_part_hosts(fabric, join, parts);
 		for (uint32_t i = 0; i < fabric->num_nodes; i++)
 			if (parts[i].hosts)
 				parts[count++] = (struct part){parts[i].hosts, i};

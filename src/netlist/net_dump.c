@@ -289,8 +289,8 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* Sets a row's peer_port. Only an end node's own number is not in any table. */
-static void find_port(struct netlist *n, const struct label *labels,
-		      struct netlist_row *row)
+static void find_port_line(struct netlist *n, const struct label *labels,
+			   struct netlist_row *row)
 {
 	struct label wanted = {.id = row->peer, .label = row->peer_label};
 	const struct label *found =
@@ -327,7 +327,7 @@ static int find_ports(struct netlist *n)
 	qsort(labels, n->num_rows, sizeof(*labels), compare_labels);
 	for (uint32_t i = 0; i < n->num_rows; i++)
 		if (!pm_text_is_empty(n->rows[i].peer))
-			find_port(n, labels, &n->rows[i]);
+			find_port_line(n, labels, &n->rows[i]);
 	free(labels);
 	return 0;
 }

@@ -39,7 +39,7 @@ static void look_at_port(struct mastership *mastership, osm_opensm_t *osm)
 	pthread_rwlock_unlock(&osm->lock.lock);
 }
 
-static const char *judge(const struct mastership *mastership, double longest_ms)
+static const char *judge_master(const struct mastership *mastership, double longest_ms)
 {
 	double most = 3 * longest_ms;
 
@@ -69,7 +69,7 @@ bool mastership_look(struct mastership *mastership, osm_opensm_t *osm, double lo
 	}
 	if (state == IB_SMINFO_STATE_DISCOVERING || !mastership->port_found)
 		look_at_port(mastership, osm);
-	mastership->alone = judge(mastership, longest_ms);
+	mastership->alone = judge_master(mastership, longest_ms);
 	return changed || mastership->alone != before;
 }
 

@@ -615,7 +615,7 @@ static bool has_news(struct state *state, bool last)
 }
 
 /* Checks that no other user can have written a request; logs once why not. */
-static int check_request(struct state *state, const char *path)
+static int trust_request(struct state *state, const char *path)
 {
 	struct pm_error why = {""};
 	int rc = pm_trusted_file(path, NULL, &why);
@@ -637,7 +637,7 @@ static bool take_acknowledged(struct state *state)
 {
 	char *path = state->begun ? store_path(state->store, "acknowledge") : NULL;
 	uint32_t count = 0;
-	int rc = path ? check_request(state, path) : -ENOENT;
+	int rc = path ? trust_request(state, path) : -ENOENT;
 
 	if (!rc)
 		rc = missing_acknowledge(&state->missing, path, &count);

@@ -77,7 +77,7 @@ static int compare_adapters(const void *a, const void *b)
 	return differ ? differ : x->port < y->port ? -1 : x->port > y->port;
 }
 
-static int compare_ports(const void *a, const void *b)
+static int compare_by_port(const void *a, const void *b)
 {
 	const struct slurm_host *x = a, *y = b;
 
@@ -205,7 +205,7 @@ int slurm_hosts_find(const struct pm_fabric *fabric, struct pm_pool *pool,
 		else
 			hosts->list[hosts->num++] = choose(below, list + i, best);
 	}
-	qsort(hosts->list, hosts->num, sizeof(*hosts->list), compare_ports);
+	qsort(hosts->list, hosts->num, sizeof(*hosts->list), compare_by_port);
 	return pm_pool_check(pool, NULL) ? -ENOMEM : 0;
 }
 
