@@ -144,7 +144,7 @@
 #define BY_TABLE "a1-1f.1f(7) a2-b: \"x\"2 a3-b: \"x\"3 b: \"x\"1-21.21(0) "
 
 /* As iblinkinfo --switches-only -l has it. */
-#define S_OF(own, port, peer) L_OWN_OF(own(port)) L_STATE L_PEER_OF(peer)
+#define S_OF(own, port, ...) L_OWN_OF(own(port)) L_STATE L_PEER_OF(__VA_ARGS__)
 #define S_H "1f", "h HCA-2", "     7    2"
 #define SWITCHES_ONLY                                                                    \
 	S_OF(L_A, "1", S_H)                                                              \

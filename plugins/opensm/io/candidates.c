@@ -30,9 +30,12 @@ static struct candidate_stamp stamp_of(const struct stat *file)
 
 struct candidate_stamp candidate_stamp(const char *path)
 {
+	struct candidate_stamp stamp = {0};
 	struct stat file;
 
-	return lstat(path, &file) ? (struct candidate_stamp){0} : stamp_of(&file);
+	if (!lstat(path, &file))
+		stamp = stamp_of(&file);
+	return stamp;
 }
 
 bool candidate_stamp_equal(const struct candidate_stamp *a,

@@ -483,9 +483,10 @@ static void take_over(struct store *store, struct candidate *from)
 	old = store->taken_over;
 	store->taken_over = from->place;
 	from->place = old;
+	memset(store->used, 0, sizeof(store->used));
 	for (enum kept_file file = 0; file < KEPT_FILES; file++)
-		store->used[file] = from->file[file].rc ? (struct candidate_stamp){0}
-							: from->file[file].stamp;
+		if (!from->file[file].rc)
+			store->used[file] = from->file[file].stamp;
 	release(store);
 }
 
