@@ -26,19 +26,19 @@ def read_engines(text):
     return {"schema": "portmajor-engines",
             "engines": engines,
             "events": [{"name": event["event"], "blocks": number(event["wire"]),
-                        "bound": number(event["bound"]),
+                        "least": number(event["least"]),
                         "counts": [number(event[engine]) for engine in engines],
                         "gave_up": [event[engine].endswith("*") for engine in engines]}
                        for event in events]}
 
 
 def describe_engines(document):
-    """Events, a bar for portmajor, one for the bound and one for each of OpenSM's engines."""
-    names = ["portmajor", "bound", *document["engines"]]
+    """Events, a bar for portmajor, one for `least` and one for each of OpenSM's engines."""
+    names = ["portmajor", "least", *document["engines"]]
     events = document["events"]
-    groups = [(event["name"], [event["blocks"], event["bound"], *event["counts"]])
+    groups = [(event["name"], [event["blocks"], event["least"], *event["counts"]])
               for event in events]
-    rows = [[event["name"], event["blocks"], event["bound"],
+    rows = [[event["name"], event["blocks"], event["least"],
              *(count(number) + "*" * gave_up
                for number, gave_up in zip(event["counts"], event["gave_up"]))]
             for event in events]

@@ -9,10 +9,10 @@ from .tree import Tree
 from .words import count, decimal, label_of, plural, shorten, table, visible
 
 KINDS = ("host", "leaf", "link", "switch", "chassis")
-COSTS = ("blocks", "bound", "switches", "entries", "pairs_cut")
+COSTS = ("blocks", "restoring", "least", "switches", "entries", "pairs_cut")
 SHOWN = 3  # of each kind, at first; the page's script shows the others
 CUTS = ["part", "kind", "hosts cut off", "pairs cut"]
-HEADS = ["part", "kind", "blocks", "bound", "switches", "entries"]
+HEADS = ["part", "kind", "blocks", "restoring", "least", "switches", "entries"]
 
 
 def chassis_of(whole):
@@ -54,7 +54,7 @@ def try_failures(command, whole, progress):
                                *(f"--fail={switch['guid']}" for switch in part))
         guids = [switch["guid"] for switch in part]
         cut = tree.cut_off(guids, [], found["pairs_cut"]) if found["pairs_cut"] else []
-        failures.append({**costs_of({**found["total"], "pairs_cut": found["pairs_cut"]}),
+        failures.append({**costs_of({**found, **found["total"]}),
                          "name": f"{label_of(part[0])} and {len(part) - 1} more", "keys": [],
                          "kind": "chassis (all switches of a plane)", "cut": cut,
                          "own": False})
@@ -105,7 +105,7 @@ def group_tries(document):
         kinds[failure["kind"]].append(failure)
     return [{"kind": kind, "of": len(rows), "tried": len(rows), "rows": rows,
              "blocks": sorted(collections.Counter(row["blocks"] for row in rows).items()),
-             "bounds": sorted(collections.Counter(row["bound"] for row in rows).items())}
+             "leasts": sorted(collections.Counter(row["least"] for row in rows).items())}
             for kind, rows in kinds.items()]
 
 
@@ -113,7 +113,7 @@ def group_asked(documents):
     """Single failures, of `portmajor whatif --json`; not of the one that is shown."""
     rows = [{"kind": "as asked", "keys": [], "cut": document.get("cut_off"), "own": False,
              "name": ", ".join(document["failed"]),
-             **costs_of({**document["total"], "pairs_cut": document["pairs_cut"]})}
+             **costs_of({**document, **document["total"]})}
             for document in documents if not document.get("shown")]
     return group_tries({"failures": rows})
 
@@ -134,7 +134,7 @@ def group_sweep(document):
             for row in document["worst"]]
     return {"kind": kind, "of": settings["total"], "tried": document["failures"],
             "rows": rows, "blocks": histogram_of(metrics["blocks"]),
-            "bounds": histogram_of(metrics["bound"])}
+            "leasts": histogram_of(metrics["least"])}
 
 
 def group_failures(found):
@@ -146,14 +146,14 @@ def group_failures(found):
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"JSON of portmajor whatif: not as docs/json.md has it: {error!r}") \
             from error
-    return [group for group in groups if group["blocks"] and group["bounds"]]
+    return [group for group in groups if group["blocks"] and group["leasts"]]
 
 
-def most_over_bound(group):
-    """The highest blocks / bound, if all failures are known one by one."""
+def most_over_least(group):
+    """The highest blocks / least, if all failures are known one by one."""
     if len(group["rows"]) < group["tried"]:
         return None
-    return max((row["blocks"] / row["bound"] for row in group["rows"] if row["bound"]),
+    return max((row["blocks"] / row["least"] for row in group["rows"] if row["least"]),
                default=None)
 
 
@@ -181,7 +181,7 @@ def cut_cells(failure):
 
 
 def cost_cells(failure):
-    return [failure["name"], failure["kind"], *(count(failure[key]) for key in COSTS[:4])]
+    return [failure["name"], failure["kind"], *(count(failure[key]) for key in COSTS[:5])]
 
 
 def first_of(failures):
@@ -208,8 +208,8 @@ def pack(failures):
 
 def draw_costs(groups):
     strips = [(group["kind"], [[(value, number / group["tried"]) for value, number in group[key]]
-                               for key in ("blocks", "bounds")]) for group in groups]
-    return plots.draw_strips("Blocks of each failure against the bound", strips)
+                               for key in ("blocks", "leasts")]) for group in groups]
+    return plots.draw_strips("Blocks of each failure, and the fewest for its entries", strips)
 
 
 def sum_up_all(failures, groups):
@@ -231,13 +231,13 @@ def describe_failures(groups):
     costs = sorted(failures, key=lambda row: (badness(row)[0], -row["blocks"]))
     cuts = [row for row in failures if row["pairs_cut"] and row["kind"] not in ("host", "hosts")]
     kinds = [[group["kind"], group["tried"], group["of"], group["blocks"][0][0],
-              group["blocks"][-1][0], group["bounds"][-1][0],
-              decimal(most_over_bound(group), 2)] for group in groups]
+              group["blocks"][-1][0], group["leasts"][-1][0],
+              decimal(most_over_least(group), 2)] for group in groups]
     return {"sum": sum_up_all(failures, groups),
             "cuts": table("cuts", CUTS, map(cut_cells, first_of(cuts)), words=(1, 2)),
             "worst": table("worst", HEADS, map(cost_cells, first_of(
                 row for row in costs if row["blocks"])), words=(1,)),
             "total": len(failures), "packed": pack(failures) if failures else [],
-            "legend": plots.names_of(("blocks", "bound")), "picture": draw_costs(groups),
+            "legend": plots.names_of(("blocks", "least")), "picture": draw_costs(groups),
             "kinds": table("kinds", ["part, one by one", "tried", "there are", "minimum",
-                                     "maximum", "highest bound", "most over its bound"], kinds)}
+                                     "maximum", "highest least", "most over its least"], kinds)}

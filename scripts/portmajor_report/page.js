@@ -82,9 +82,9 @@ function mark(names) {
 }
 
 const costs = document.getElementById("worst") && new Found(document.getElementById("worst"),
-	(name, kind, cut, numbers) => [name, kind, ...numbers.slice(0, 4)]);
+	(name, kind, cut, numbers) => [name, kind, ...numbers.slice(0, 5)]);
 const cuts = document.getElementById("cuts") && new Found(document.getElementById("cuts"),
-	(name, kind, cut, numbers) => cut === "0" || cut === "itself" ? null : [name, kind, cut, numbers[4]]);
+	(name, kind, cut, numbers) => cut === "0" || cut === "itself" ? null : [name, kind, cut, numbers[5]]);
 
 function search() {
 	words = field.value.toLowerCase().split(/\s+/).filter(word => word);

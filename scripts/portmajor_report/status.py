@@ -10,7 +10,7 @@ from .words import label_of, table
 def describe_event(event):
     """The plugin's run or repair in a few words."""
     return (f"{event['change']}: {event['sent']:,} LFT blocks sent, {event['acked']:,} acked, "
-            f"bound {event['bound']:,}; {event['milliseconds']:.1f} ms") if event else "none"
+            f"least {event['least']:,}; {event['milliseconds']:.1f} ms") if event else "none"
 
 
 def name_link(ends):

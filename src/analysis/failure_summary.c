@@ -7,8 +7,8 @@
 #include <errno.h>
 
 static const char *const metric_names[PM_METRICS] = {
-	"blocks",    "bound",	     "switches", "entries",
-	"pairs_cut", "switches_cut", "load",	 "shift",
+	"blocks",    "restoring",    "least", "switches", "entries",
+	"pairs_cut", "switches_cut", "load",  "shift",
 };
 
 const char *pm_metric_name(enum pm_metric metric)

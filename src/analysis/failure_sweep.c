@@ -41,7 +41,8 @@ static int try_one(struct worker *worker, uint64_t number)
 	if (rc)
 		return rc;
 	row.value[PM_METRIC_BLOCKS] = result.total.blocks;
-	row.value[PM_METRIC_BOUND] = result.total.bound;
+	row.value[PM_METRIC_RESTORING] = result.restoring;
+	row.value[PM_METRIC_LEAST] = result.total.least;
 	row.value[PM_METRIC_SWITCHES] = result.total.switches;
 	row.value[PM_METRIC_ENTRIES] = result.total.entries;
 	row.value[PM_METRIC_PAIRS_CUT] = result.pairs_cut;

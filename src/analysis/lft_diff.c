@@ -77,7 +77,7 @@ struct pm_lft_diff pm_lfts_compare(const struct pm_lfts *before,
 		diff.switches += change.entries != 0;
 		diff.entries += change.entries;
 		diff.blocks += change.blocks;
-		diff.bound += (change.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+		diff.least += (change.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
 	}
 	for (uint32_t i = 0; i < before->num_switches; i++)
 		diff.switches_gone += !pm_lfts_find(after, before->switches[i].guid);

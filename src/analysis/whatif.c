@@ -12,6 +12,7 @@
 #include <portmajor/analysis/flows.h>
 #include <portmajor/check/check.h>
 #include <portmajor/fabric/link.h>
+#include <portmajor/route/order.h>
 
 #include <errno.h>
 
@@ -38,6 +39,10 @@ struct pm_whatif {
 	uint64_t *blocks;	/* [switch][words] a set */
 	uint32_t words;
 	uint32_t *changed, num_changed; /* switches */
+	struct pm_order_block *listed;	/* blocks that differ; not of the pool */
+	uint32_t num_listed, listed_room;
+	uint8_t *usable; /* [port] with a link now */
+	uint64_t *used;	 /* see pm_order_find_used */
 	struct pm_detours detours;
 	uint32_t sm;		/* port, or PM_NONE */
 	struct pm_flows *flows; /* NULL if loads are not requested */
@@ -80,6 +85,7 @@ static void cut_port(struct pm_whatif *whatif, uint32_t port)
 		return;
 	whatif->cuts[whatif->num_cuts++] = new;
 	pm_fabric_cut(whatif->broken, port);
+	whatif->usable[port] = whatif->usable[new.peer] = 0;
 	sw = switch_of_host(whatif, &new);
 	if (sw != PM_NONE)
 		whatif->hosts[sw]--;
@@ -97,6 +103,7 @@ static void mend_all(struct pm_whatif *whatif)
 
 		whatif->broken->ports[c.port].peer = c.peer;
 		whatif->broken->ports[c.peer].peer = c.port;
+		whatif->usable[c.port] = whatif->usable[c.peer] = 1;
 		if (switch_of_host(whatif, &c) != PM_NONE)
 			whatif->hosts[switch_of_host(whatif, &c)]++;
 	}
@@ -241,7 +248,7 @@ static void add_delta(struct pm_delta *sum, const struct pm_delta *delta)
 {
 	sum->blocks += delta->blocks;
 	sum->entries += delta->entries;
-	sum->bound += delta->bound;
+	sum->least += delta->least;
 	sum->switches += delta->switches;
 }
 
@@ -255,30 +262,49 @@ static void add_switch(const struct pm_whatif *whatif, uint32_t sw,
 		add_delta(&result->level[level], delta);
 }
 
-/* Counts a change of a table that was the preferred one. */
-static void count_change(struct pm_whatif *whatif, const struct pm_routes_change *change)
+/* Lists a block if it differs from the held one. -ENOMEM. */
+static int list_block(struct pm_whatif *whatif, uint32_t sw, uint32_t number,
+		      const uint8_t *held)
+{
+	if (pm_grow(&whatif->listed, &whatif->listed_room, whatif->num_listed + 1,
+		    sizeof(*whatif->listed)))
+		return -ENOMEM;
+	whatif->num_listed += pm_order_compare(whatif->routes, sw, number,
+					       held + (size_t)number * PM_LFT_BLOCK,
+					       &whatif->listed[whatif->num_listed]);
+	return 0;
+}
+
+/* Counts a change of a table that was the preferred one. -ENOMEM. */
+static int count_change(struct pm_whatif *whatif, const struct pm_routes_change *change)
 {
 	struct pm_delta *delta = &whatif->delta[change->sw];
 	uint64_t *blocks = whatif->blocks + (size_t)change->sw * whatif->words;
 
 	if (change->after == PM_LFT_KEEP)
-		return;
+		return 0;
 	if (!delta->entries++) {
 		memset(blocks, 0, whatif->words * sizeof(*blocks));
 		whatif->changed[whatif->num_changed++] = change->sw;
 	}
-	delta->blocks += !pm_bits_test(blocks, change->lid / PM_LFT_BLOCK);
+	if (pm_bits_test(blocks, change->lid / PM_LFT_BLOCK))
+		return 0;
+	delta->blocks++;
 	pm_bits_set(blocks, change->lid / PM_LFT_BLOCK);
+	return list_block(whatif, change->sw, change->lid / PM_LFT_BLOCK,
+			  pm_routes_preferred(whatif->routes, change->sw));
 }
 
-/* Compares the tables of all switches in this component. */
-static void compare_tables(struct pm_whatif *whatif, const uint32_t *part,
-			   uint32_t number, struct pm_whatif_result *result)
+/* Compares the tables of all switches in this component. -ENOMEM. */
+static int compare_tables(struct pm_whatif *whatif, const uint32_t *part, uint32_t number,
+			  struct pm_whatif_result *result)
 {
 	uint32_t count;
 	const struct pm_routes_change *changes =
 		pm_routes_changes(whatif->routes, &count);
+	int rc = 0;
 
+	whatif->num_listed = 0;
 	for (uint32_t i = 0; i < whatif->num_held; i++) {
 		uint32_t sw = whatif->held_list[i];
 		struct pm_delta delta = {0};
@@ -289,19 +315,25 @@ static void compare_tables(struct pm_whatif *whatif, const uint32_t *part,
 			     pm_routes_table(whatif->routes, sw),
 			     pm_routes_stride(whatif->routes));
 		add_switch(whatif, sw, &delta, result);
+		for (uint32_t b = 0; b < pm_plan_blocks(whatif->plan) && !rc; b++)
+			rc = list_block(whatif, sw, b, whatif->held[sw]);
 	}
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count && !rc; i++)
 		if (part[changes[i].sw] == number && !whatif->held[changes[i].sw])
-			count_change(whatif, &changes[i]);
+			rc = count_change(whatif, &changes[i]);
 	while (whatif->num_changed) {
 		uint32_t sw = whatif->changed[--whatif->num_changed];
 		struct pm_delta *delta = &whatif->delta[sw];
 
 		delta->switches = 1;
-		delta->bound = (delta->entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+		delta->least = (delta->entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
 		add_switch(whatif, sw, delta, result);
 		*delta = (struct pm_delta){0};
 	}
+	return rc ? rc
+		  : pm_order_count_restoring(whatif->routes, whatif->usable, whatif->used,
+					     whatif->listed, whatif->num_listed,
+					     &result->restoring);
 }
 
 /* ---- Loads ---- */
@@ -392,16 +424,17 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		uint32_t part = count_present(whatif, &found);
 
 		list_cut_off(whatif, part);
-		compare_tables(whatif, whatif->part, part, &found);
+		rc = compare_tables(whatif, whatif->part, part, &found);
 	} else {
 		found.switches = whatif->before.switches;
 		found.switches_cut = whatif->before.switches_cut;
 		found.full_load = whatif->before.full_load;
 		found.reachable = whatif->before.reachable;
 		subtract_pairs(whatif, &found);
-		compare_tables(whatif, whatif->whole_part, whatif->managed_part, &found);
+		rc = compare_tables(whatif, whatif->whole_part, whatif->managed_part,
+				    &found);
 	}
-	rc = find_traffic(whatif, &found, err);
+	rc = rc ? pm_error_no_memory(err) : find_traffic(whatif, &found, err);
 out:
 	mend_all(whatif);
 	if (!rc)
@@ -439,8 +472,10 @@ static void settle_lids(struct pm_whatif *whatif)
 	const struct pm_fabric *topology = whatif->plan->topology;
 	struct pm_fabric *fabric = whatif->broken;
 
-	for (uint32_t i = 0; i < fabric->num_ports; i++)
+	for (uint32_t i = 0; i < fabric->num_ports; i++) {
 		fabric->ports[i].lid = 0;
+		whatif->usable[i] = fabric->ports[i].peer != PM_NONE;
+	}
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		uint32_t peer = fabric->ports[i].peer, place = i;
 
@@ -464,6 +499,8 @@ static int allocate_tables(struct pm_whatif *whatif, struct pm_error *err)
 	whatif->blocks =
 		pm_pool_array(pool, (size_t)num * whatif->words, sizeof(*whatif->blocks));
 	whatif->changed = pm_pool_array(pool, num, sizeof(*whatif->changed));
+	whatif->used = pm_pool_array(pool, (size_t)num * pm_plan_blocks(whatif->plan),
+				     sizeof(*whatif->used));
 	return pm_pool_check(pool, err);
 }
 
@@ -541,6 +578,7 @@ static int allocate_whatif(struct pm_whatif *whatif, struct pm_error *err)
 		return pm_error_no_memory(err);
 	whatif->cuts = pm_pool_array(pool, fabric->num_ports, sizeof(*whatif->cuts));
 	whatif->links = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
+	whatif->usable = pm_pool_array(pool, fabric->num_ports, 1);
 	whatif->held = pm_pool_array(pool, num, sizeof(*whatif->held));
 	whatif->held_list = pm_pool_array(pool, num, sizeof(uint32_t));
 	whatif->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
@@ -586,6 +624,8 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 	};
 	settle_lids(whatif);
 	rc = hold_tables(whatif, err);
+	if (!rc)
+		pm_order_find_used(whatif->routes, whatif->used);
 	if (!rc && config->loads)
 		rc = start_flows(whatif, err);
 	if (!rc)
@@ -608,6 +648,7 @@ void pm_whatif_free(struct pm_whatif *whatif)
 	pm_plan_free(whatif->plan);
 	pm_fabric_free(whatif->broken);
 	pm_pool_free(&whatif->pool);
+	free(whatif->listed);
 	free(whatif);
 }
 

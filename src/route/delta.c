@@ -28,7 +28,7 @@ void pm_delta_add(struct pm_delta *delta, const uint8_t *held, const uint8_t *wa
 	}
 	delta->blocks += blocks;
 	delta->entries += entries;
-	delta->bound += (entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+	delta->least += (entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
 	delta->switches += blocks != 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Orders blocks by the paths that they bring back. A path is back when the last of its
- * changed entries is sent. Nearly all paths have just one changed entry. So the value of
- * a block is the number of paths over its new entries, whatever the other blocks are;
- * docs/design.md compares this order with others.
+ * Orders blocks by the paths between hosts that they restore. A path is restored when the
+ * last of its changed entries is sent. Nearly all paths have just one changed entry. So
+ * the value of a block is the number of paths over its new entries, whatever the other
+ * blocks are; docs/design.md compares this order with others.
  */
 #include "route_parts.h"
 
@@ -16,10 +16,17 @@
 struct count {
 	const struct pm_routes *routes;
 	const uint8_t *usable;
-	uint32_t *end_ports; /* [switch] its usable end ports */
-	uint32_t *queue;     /* [switch] room */
-	uint32_t lid;
-	uint32_t place; /* owner of the LID */
+	const uint64_t *used; /* see pm_order_find_used; NULL: count all paths */
+	struct pm_pool pool;
+	uint32_t *hosts;    /* [switch] 1 + the number of its hosts; 0: not counted yet */
+	uint64_t *sound;    /* [block] LIDs with a sound entry in some switch */
+	uint64_t *diverted; /* [block] with used[]: LIDs with changed entries in use */
+	uint32_t number;    /* of the present block */
+	uint64_t *sent;	   /* [switch] of its LIDs, those whose paths come through here */
+	uint64_t *pending; /* [switch] of these, those in the queue */
+	uint32_t *queue;   /* [switch] a ring */
+	uint32_t *visited; /* [switch] with some in sent[] */
+	uint32_t queued, num_visited;
 };
 
 static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
@@ -32,17 +39,37 @@ static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
 		       : PM_DARK;
 }
 
-/* Whether an entry leads to its place over no up-then-down path of `reach`. */
-static bool is_detour(const struct pm_routes *routes, const struct pm_reach *reach,
-		      uint32_t sw, uint32_t lid, uint8_t num)
+/* The port of an entry, unless it leads to no other switch: PM_NONE. */
+static uint32_t port_of(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+			uint8_t num)
 {
 	const struct pm_node *n = route_node(routes, sw);
 	uint32_t to = routes->to[lid].sw, port = n->first_port + num;
 
-	if (to == PM_NONE || to == sw || !num || num > n->num_ports ||
-	    route_remote_switch(routes, port) == PM_NONE)
-		return false;
-	return !pm_bits_test(route_reach_over(routes, reach, port), to);
+	return to == PM_NONE || to == sw || !num || num > n->num_ports ||
+			       route_remote_switch(routes, port) == PM_NONE
+		       ? PM_NONE
+		       : port;
+}
+
+/* Whether an entry leads to its place over no up-then-down path of `reach`. */
+static bool is_detour(const struct pm_routes *routes, const struct pm_reach *reach,
+		      uint32_t sw, uint32_t lid, uint8_t num)
+{
+	uint32_t port = port_of(routes, sw, lid, num);
+
+	return port != PM_NONE &&
+	       !pm_bits_test(route_reach_over(routes, reach, port), routes->to[lid].sw);
+}
+
+/* Whether an entry leads to its place over an up-then-down path of usable links. */
+static bool is_sound(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+		     uint8_t num)
+{
+	uint32_t port = port_of(routes, sw, lid, num);
+
+	return port != PM_NONE && routes->usable[port] &&
+	       !is_detour(routes, &routes->now, sw, lid, num);
 }
 
 bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
@@ -69,6 +96,8 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 		    is_detour(routes, &routes->whole, sw, number * PM_LFT_BLOCK + i,
 			      held[i]))
 			block->detour |= bit;
+		if (is_sound(routes, sw, number * PM_LFT_BLOCK + i, held[i]))
+			block->sound |= bit;
 		if ((!held[i] || direction_of(routes->plan, sw, held[i]) == PM_DOWN) &&
 		    direction_of(routes->plan, sw, wanted[i]) == PM_UP)
 			block->turn |= bit;
@@ -76,61 +105,150 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 	return block->differ;
 }
 
-static uint32_t count_end_ports(const struct pm_fabric *skeleton, uint32_t sw,
-				const uint8_t *usable)
+static uint32_t count_hosts(const struct count *count, uint32_t sw)
 {
-	uint32_t count = 0;
+	const struct pm_fabric *skeleton = count->routes->plan->topology;
 
+	if (count->hosts[sw])
+		return count->hosts[sw] - 1;
+	count->hosts[sw] = 1;
 	pm_for_each_port(i, skeleton, sw)
-		count += usable[i] && skeleton->ports[i].peer == PM_NONE;
-	return count;
+		count->hosts[sw] += count->usable[i] &&
+				    skeleton->ports[i].peer == PM_NONE &&
+				    skeleton->ports[i].host != PM_AGGREGATION;
+	return count->hosts[sw] - 1;
+}
+
+/* The LIDs of a block, among these, that a switch sends over a port. */
+static uint64_t find_sent(const struct count *count, uint32_t sw, uint8_t port,
+			  uint64_t lids)
+{
+	const uint8_t *row =
+		pm_routes_table(count->routes, sw) + (size_t)count->number * PM_LFT_BLOCK;
+	uint64_t sent = 0;
+
+	if (!memchr(row, port, PM_LFT_BLOCK))
+		return 0;
+	for (; lids; lids &= lids - 1) {
+		int bit = __builtin_ctzll(lids);
+
+		sent |= (uint64_t)(row[bit] == port) << bit;
+	}
+	return sent;
 }
 
 /*
- * Counts the end ports that send to the LID through this switch, without the owner. Each
- * switch sends to one other, so none is counted twice.
+ * Of these LIDs of a block, those that hosts may send through the switch: by its paths
+ * before, or by a changed entry.
  */
-static uint32_t count_senders(const struct count *count, uint32_t sw)
+static uint64_t find_in_use(const struct count *count, uint32_t sw, uint32_t number,
+			    uint64_t lids)
+{
+	uint32_t blocks = count->routes->stride / PM_LFT_BLOCK;
+
+	if (!count->used || !lids || count_hosts(count, sw))
+		return lids;
+	return lids &
+	       (count->used[(size_t)sw * blocks + number] | count->diverted[number]);
+}
+
+/* Puts a switch in the queue with LIDs that it sends on, those that are new. */
+static void add_sender(struct count *count, uint32_t sw, uint64_t lids)
+{
+	lids = find_in_use(count, sw, count->number, lids);
+	lids &= ~count->sent[sw]; /* the count ends even if there should be a loop */
+	if (!lids)
+		return;
+	if (!count->sent[sw])
+		count->visited[count->num_visited++] = sw;
+	count->sent[sw] |= lids;
+	if (!count->pending[sw])
+		count->queue[count->queued++ % count->routes->num_switches] = sw;
+	count->pending[sw] |= lids;
+}
+
+/* Adds the switches that send these LIDs to this one. */
+static void add_senders(struct count *count, uint32_t sw, uint64_t lids)
 {
 	const struct pm_plan *plan = count->routes->plan;
 	const struct pm_port *ports = plan->topology->ports;
-	uint32_t senders = 0, num = 0;
 
-	count->queue[num++] = sw;
-	for (uint32_t i = 0; i < num; i++) {
-		sw = count->queue[i];
-		senders += count->end_ports[sw] - (ports[count->place].node == sw);
-		if (!plan->tree.level[sw] && !count->routes->num_upper)
-			continue; /* no path comes down to a leaf and goes on */
-		pm_for_each_port(port, plan->topology, sw) {
-			uint32_t remote = plan->tree.remote[port];
+	if (!plan->tree.level[sw] && !count->routes->num_upper)
+		return; /* no path comes down to a leaf and goes on */
+	pm_for_each_port(port, plan->topology, sw) {
+		uint32_t remote = plan->tree.remote[port];
 
-			/* The count ends even if there should be a loop. */
-			if (remote != PM_NONE && count->usable[port] &&
-			    num < count->routes->num_switches &&
-			    pm_routes_table(count->routes, remote)[count->lid] ==
-				    ports[ports[port].peer].num)
-				count->queue[num++] = remote;
-		}
+		if (remote != PM_NONE && count->usable[port])
+			add_sender(count, remote,
+				   find_sent(count, remote, ports[ports[port].peer].num,
+					     lids));
 	}
-	return senders;
+}
+
+/* The number of paths from hosts of a switch to these LIDs, none from a host to itself.
+ */
+static uint64_t count_from(const struct count *count, uint32_t sw, uint64_t lids)
+{
+	uint64_t paths = (uint64_t)__builtin_popcountll(lids) * count_hosts(count, sw);
+
+	for (; paths && lids; lids &= lids - 1)
+		paths -= count->routes
+				 ->to[count->number * PM_LFT_BLOCK +
+				      (uint32_t)__builtin_ctzll(lids)]
+				 .sw == sw;
+	return paths;
+}
+
+/*
+ * Counts the paths from hosts to these LIDs of a block through this switch; with used[]
+ * until there is one. Each switch sends a LID to one other, so none is counted twice.
+ */
+static uint64_t count_senders(struct count *count, uint32_t sw, uint64_t lids)
+{
+	uint64_t paths = 0;
+
+	count->queued = count->num_visited = 0;
+	add_sender(count, sw, lids);
+	for (uint32_t i = 0; i < count->queued && !(count->used && paths); i++) {
+		sw = count->queue[i % count->routes->num_switches];
+		lids = count->pending[sw];
+		count->pending[sw] = 0;
+		paths += count_from(count, sw, lids);
+		if (!(count->used && paths))
+			add_senders(count, sw, lids);
+	}
+	while (count->num_visited) {
+		sw = count->visited[--count->num_visited];
+		count->sent[sw] = count->pending[sw] = 0;
+	}
+	return paths;
+}
+
+/* The LIDs of a block that belong to present hosts. */
+static uint64_t find_host_lids(const struct count *count, uint64_t lids, uint32_t number)
+{
+	uint64_t hosts = 0;
+
+	for (; lids; lids &= lids - 1) {
+		uint32_t lid = number * PM_LFT_BLOCK + (uint32_t)__builtin_ctzll(lids);
+		uint32_t place = count->routes->plan->owner[lid];
+
+		if (count->routes->to[lid].counts && count->usable[place])
+			hosts |= lids & -lids;
+	}
+	return hosts;
 }
 
 static void count_paths(struct count *count, struct pm_order_block *block)
 {
-	const struct pm_plan *plan = count->routes->plan;
+	uint64_t lids =
+		find_host_lids(count, block->differ & ~block->sound, block->number);
 
-	block->paths = 0;
-	for (uint32_t bit = 0; bit < PM_LFT_BLOCK; bit++) {
-		count->lid = block->number * PM_LFT_BLOCK + bit;
-		if (!(block->differ >> bit & 1))
-			continue;
-		count->place = plan->owner[count->lid];
-		/* Port 0 is the switch's own: no host sends data to it. */
-		if (count->place != PM_NONE && count->usable[count->place] &&
-		    plan->topology->ports[count->place].num)
-			block->paths += count_senders(count, block->sw);
-	}
+	count->number = block->number;
+	block->paths = lids ? count_senders(count, block->sw, lids) : 0;
+	if (!block->paths)
+		block->paths = (uint64_t)__builtin_popcountll(
+			lids & count->sound[block->number]);
 }
 
 /* Blocks that most paths wait for come first; then higher levels. */
@@ -163,6 +281,7 @@ struct places {
 	uint8_t *state;			  /* [num] enum state */
 	uint32_t *stack, *next;		  /* [num] blocks; the next element of before */
 	uint32_t *order, *rank;		  /* [num] blocks in order; the place of each */
+	uint32_t placed;		  /* blocks in order[] */
 	struct pm_order_block *result;	  /* [num] */
 	uint32_t *queue, *visited, search; /* [switch] room; the search that visited it */
 };
@@ -293,7 +412,7 @@ static int list_before(struct places *places)
 }
 
 /* Places a block behind those that must precede it; returns how many could not. */
-static uint32_t place(struct places *places, uint32_t block, uint32_t *placed)
+static uint32_t place(struct places *places, uint32_t block)
 {
 	uint32_t depth = 0, forced = 0;
 
@@ -305,8 +424,8 @@ static uint32_t place(struct places *places, uint32_t block, uint32_t *placed)
 
 		if (places->next[top] == places->first[top + 1]) {
 			places->state[top] = PLACED;
-			places->rank[top] = *placed;
-			places->order[(*placed)++] = top;
+			places->rank[top] = places->placed;
+			places->order[places->placed++] = top;
 			depth--;
 			continue;
 		}
@@ -341,10 +460,11 @@ static int list_result(struct places *places, struct pm_order_waits *waits)
 	return 0;
 }
 
-static int place_all(struct places *places, struct pm_order_waits *waits)
+/* Places the first `wanted` blocks, and those that these wait for. */
+static int place_all(struct places *places, uint32_t wanted, struct pm_order_waits *waits)
 {
 	struct pm_pool *pool = &places->pool;
-	uint32_t num = places->num, switches = places->routes->num_switches, placed = 0;
+	uint32_t num = places->num, switches = places->routes->num_switches;
 
 	places->index = pm_pool_array(pool, num, sizeof(uint32_t));
 	places->first = pm_pool_array(pool, num + 1u, sizeof(uint32_t));
@@ -364,30 +484,47 @@ static int place_all(struct places *places, struct pm_order_waits *waits)
 		(void *)places->blocks);
 	if (list_before(places))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < num; i++)
+	for (uint32_t i = 0; i < wanted; i++)
 		if (places->state[i] == WAITING)
-			waits->forced += place(places, i, &placed);
-	return list_result(places, waits);
+			waits->forced += place(places, i);
+	return 0;
+}
+
+static void places_free(struct places *places)
+{
+	pm_pool_free(&places->pool);
+	free(places->before);
 }
 
 /* ---- All of it ---- */
 
-static int count_dependencies(const struct pm_routes *routes, const uint8_t *usable,
-			      struct pm_order_block *blocks, uint32_t num)
+static int count_all_paths(const struct pm_routes *routes, const uint8_t *usable,
+			   const uint64_t *used, struct pm_order_block *blocks,
+			   uint32_t num)
 {
 	uint32_t switches = routes->num_switches;
-	struct count count = {.routes = routes, .usable = usable};
+	struct count count = {.routes = routes, .usable = usable, .used = used};
+	int rc;
 
-	count.end_ports = pm_array(2 * (size_t)switches, sizeof(*count.end_ports));
-	if (!count.end_ports)
-		return -ENOMEM;
-	count.queue = count.end_ports + switches;
-	for (uint32_t sw = 0; sw < switches; sw++)
-		count.end_ports[sw] = count_end_ports(routes->plan->topology, sw, usable);
-	for (uint32_t i = 0; i < num; i++)
+	count.hosts = pm_pool_array(&count.pool, switches, sizeof(uint32_t));
+	count.sound = pm_pool_array(&count.pool, routes->stride / PM_LFT_BLOCK,
+				    sizeof(uint64_t));
+	count.diverted = pm_pool_array(&count.pool, routes->stride / PM_LFT_BLOCK,
+				       sizeof(uint64_t));
+	count.sent = pm_pool_array(&count.pool, switches, sizeof(uint64_t));
+	count.pending = pm_pool_array(&count.pool, switches, sizeof(uint64_t));
+	count.queue = pm_pool_array(&count.pool, switches, sizeof(uint32_t));
+	count.visited = pm_pool_array(&count.pool, switches, sizeof(uint32_t));
+	rc = pm_pool_check(&count.pool, NULL);
+	for (uint32_t i = 0; i < num && !rc; i++)
+		count.sound[blocks[i].number] |= blocks[i].sound;
+	for (uint32_t i = 0; used && i < num && !rc; i++)
+		count.diverted[blocks[i].number] |= find_in_use(
+			&count, blocks[i].sw, blocks[i].number, blocks[i].differ);
+	for (uint32_t i = 0; i < num && !rc; i++)
 		count_paths(&count, &blocks[i]);
-	free(count.end_ports);
-	return 0;
+	pm_pool_free(&count.pool);
+	return rc;
 }
 
 /*
@@ -409,13 +546,20 @@ static int mark_detours(const struct pm_routes *routes, struct pm_order_block *b
 	return 0;
 }
 
+static bool has_waits(const struct pm_order_block *blocks, uint32_t num)
+{
+	for (uint32_t i = 0; i < num; i++)
+		if (blocks[i].turn | blocks[i].detour)
+			return true;
+	return false;
+}
+
 int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 		  struct pm_order_block *blocks, uint32_t num,
 		  struct pm_order_waits *waits)
 {
 	struct places places = {.routes = routes, .blocks = blocks, .num = num};
-	bool turns = false;
-	int rc = count_dependencies(routes, usable, blocks, num);
+	int rc = count_all_paths(routes, usable, NULL, blocks, num);
 
 	*waits = (struct pm_order_waits){0};
 	if (!rc)
@@ -423,17 +567,91 @@ int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 	if (rc)
 		return rc;
 	qsort(blocks, num, sizeof(*blocks), compare_paths);
-	for (uint32_t i = 0; i < num; i++)
-		turns |= (blocks[i].turn | blocks[i].detour) != 0;
-	if (!turns)
+	if (!has_waits(blocks, num))
 		return 0;
-	rc = place_all(&places, waits);
+	rc = place_all(&places, num, waits);
+	if (!rc)
+		rc = list_result(&places, waits);
 	if (rc)
 		pm_order_free(waits);
 	else
 		memcpy(blocks, places.result, num * sizeof(*blocks));
-	pm_pool_free(&places.pool);
-	free(places.before);
+	places_free(&places);
+	return rc;
+}
+
+uint32_t pm_order_restoring(const struct pm_order_block *blocks, uint32_t num)
+{
+	while (num && !blocks[num - 1].paths)
+		num--;
+	return num;
+}
+
+/* Puts the blocks with paths first; returns their number. */
+static uint32_t put_first(struct pm_order_block *blocks, uint32_t num)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < num; i++)
+		if (blocks[i].paths) {
+			struct pm_order_block block = blocks[i];
+
+			blocks[i] = blocks[first];
+			blocks[first++] = block;
+		}
+	return first;
+}
+
+/* Marks the switches on the path of a LID from this one on. */
+static void mark_path(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+		      uint64_t *used)
+{
+	uint32_t blocks = routes->stride / PM_LFT_BLOCK;
+
+	while (sw != PM_NONE) {
+		uint64_t *lids = &used[(size_t)sw * blocks + lid / PM_LFT_BLOCK];
+		uint8_t num = pm_routes_table(routes, sw)[lid];
+		uint64_t bit = (uint64_t)1 << lid % PM_LFT_BLOCK;
+
+		if (*lids & bit)
+			return;
+		*lids |= bit;
+		if (!num || num > route_node(routes, sw)->num_ports)
+			return;
+		sw = route_remote_switch(routes,
+					 route_node(routes, sw)->first_port + num);
+	}
+}
+
+void pm_order_find_used(const struct pm_routes *routes, uint64_t *used)
+{
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		for (uint32_t lid = 0;
+		     pm_bits_test(routes->talking, sw) && lid < routes->stride; lid++)
+			if (routes->to[lid].counts)
+				mark_path(routes, sw, lid, used);
+}
+
+int pm_order_count_restoring(const struct pm_routes *routes, const uint8_t *usable,
+			     const uint64_t *used, struct pm_order_block *blocks,
+			     uint32_t num, uint32_t *restoring)
+{
+	struct places places = {.routes = routes, .blocks = blocks, .num = num};
+	struct pm_order_waits waits = {0};
+	int rc = count_all_paths(routes, usable, used, blocks, num);
+
+	if (!rc)
+		rc = mark_detours(routes, blocks, num);
+	if (rc)
+		return rc;
+	*restoring = put_first(blocks, num);
+	if (*restoring == num || !has_waits(blocks, *restoring))
+		return 0;
+	/* Those that the first ones wait for come before them. */
+	rc = place_all(&places, *restoring, &waits);
+	if (!rc)
+		*restoring = places.placed;
+	places_free(&places);
 	return rc;
 }
 

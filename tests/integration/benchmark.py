@@ -74,7 +74,7 @@ THROUGHPUT, RUNS = "throughput", "runs"
 USUAL = {"failed": None, "gave_up": False, "discoveries": 1}
 
 # Figures that are compared as they are: counts, and loads of tables.
-EXACT = ("lft_sets", "bound", "over_mean", "shift", "random", "load")
+EXACT = ("lft_sets", "restoring", "least", "over_mean", "shift", "random", "load")
 # Figures compared by their ratio to the reference's: it is worse if it has grown by that
 # factor and by more than that. Times on the wire keep waits for timers and for threads that
 # had no processor, up to 0.2 s of them where others work.
@@ -260,9 +260,9 @@ def run_whatif(netlist, target):
     if done.returncode:
         raise simlab.SimError(f"whatif {target}: {done.stderr}")
     found = json.loads(done.stdout)
-    return {"lft_sets": found["total"]["blocks"], "bound": found["total"]["bound"],
-            "load": found["load"]["after"], "shift": found["shift"]["after"],
-            "cpu_s": round(cpu_s() - before, 3)}
+    return {"lft_sets": found["total"]["blocks"], "restoring": found["restoring"],
+            "least": found["total"]["least"], "load": found["load"]["after"],
+            "shift": found["shift"]["after"], "cpu_s": round(cpu_s() - before, 3)}
 
 
 def run_tables():
@@ -503,10 +503,10 @@ def core_table(data):
     rows = []
     for name in (n for n in FABRICS if CORE in data.get(n, {})):
         for event, f in data[name][CORE]["events"].items():
-            rows.append([f"{int(name):,}", event, show(f["lft_sets"]), show(f["bound"]),
-                         show(f["load"]), show(f["shift"]), show(f["cpu_s"], 3),
+            rows.append([f"{int(name):,}", event, show(f["lft_sets"]), show(f["restoring"]),
+                         show(f["least"]), show(f["load"]), show(f["shift"]), show(f["cpu_s"], 3),
                          show(whatif_ratio(data[name], event), 1)])
-    return table(["hosts", "lost", "LFT Sets", "bound", "flows on a cable", "shift",
+    return table(["hosts", "lost", "LFT Sets", "restoring", "least", "flows on a cable", "shift",
                   "CPU, s", "x memset"], rows)
 
 
@@ -574,7 +574,9 @@ def document(data):
                         + ".\n\n" + events_table(name, data[name]) + failures(data[name]))
     text += [memory_table(data),
              "\n## The core alone\n\nBy `portmajor whatif`, with the whole fabric before the "
-             "failure; the CPU time includes planning,\nloads and shifts:\n\n", core_table(data),
+             "failure; the CPU time includes planning,\nloads and shifts. `restoring`: of "
+             "the LFT Sets, those until all paths between hosts are restored;\n`least`: the fewest "
+             "blocks that could hold the entries that change:\n\n", core_table(data),
              memset_table(data), growth_table(data), throughput.document(repaired, table),
              not_run(data)]
     return "".join(text)

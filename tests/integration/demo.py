@@ -7,7 +7,7 @@ on its first host, h0-1, with the plugin. Then a spine chassis, a cable and a ho
 are lost and brought back. After each event
 
  - the LFT Sets on the wire are counted (madcount) and compared with what the
-   plugin logged as sent and as acknowledged, with its lower bound, and, for
+   plugin logged as sent and as acknowledged, with the least for the changed entries, and, for
    losses, with what `portmajor whatif` foretells;
  - the tables are read back from the simulated switches and every pair is walked.
 
@@ -73,9 +73,8 @@ class Scene:
             yield fabric
 
     def whatif(self, target, manager):
-        """The blocks that the command foretells for a failure."""
-        return pmlab.whatif(self.early or self.netlist, target, manager=manager,
-                            lmc=self.lmc).blocks
+        """What the command foretells for a failure."""
+        return pmlab.whatif(self.early or self.netlist, target, manager=manager, lmc=self.lmc)
 
     # A plan that has grown is not the plan made from the whole netlist.
     def walk(self, lab):
@@ -114,6 +113,7 @@ class Row:
 
     def __init__(self, name):
         self.name, self.event, self.predicted, self.walked = name, None, None, None
+        self.restoring = None  # of a failure
         self.stock, self.fell_back, self.faults = {}, set(), []
         self.loads = {}  # by engine, see pmlab.load_ratio
 
@@ -126,11 +126,15 @@ class Row:
 
         want(event.runs, "the plugin logged no run")
         want(not event.miscounted, "; ".join(event.miscounted))
-        want(event.sent + event.unheard >= event.bound, f"wire {event.wire} < bound {event.bound}")
+        want(event.sent + event.unheard >= event.least, f"wire {event.wire} < least {event.least}")
         want(set(event.measured["engines"]) == {"portmajor"},
              f"engines {event.measured['engines']}")
         if verb == "lose":
-            want(event.wire == self.predicted, f"wire {event.wire} != whatif {self.predicted}")
+            self.restoring = event.restoring
+            want(event.wire == self.predicted.blocks,
+                 f"wire {event.wire} != whatif {self.predicted.blocks}")
+            want(event.restoring == self.predicted.restoring or event.unheard,
+                 f"restoring {event.restoring} != whatif {self.predicted.restoring}")
         if is_host:
             want(event.wire == 0, f"a host event cost {event.wire}")
 
@@ -150,16 +154,19 @@ class Row:
         return [number(self.stock.get(engine)) + ("*" if engine in self.fell_back else "")
                 for engine in STOCK_ENGINES]
 
+    def predicted_cell(self):
+        return number(self.predicted and self.predicted.blocks)
+
     def cells(self):
         event = self.event
         return [self.name, number(event.wire), number(event.sent), number(event.acked),
-                number(event.bound), number(self.predicted),
+                number(self.restoring), number(event.least), self.predicted_cell(),
                 number(self.walked.get("delivered")),
                 *self.stock_cells(),
                 "; ".join(self.faults) if self.faults else "ok"]
 
 
-HEADER = ["event", "wire", "sent", "acked", "bound", "whatif", "pairs walked",
+HEADER = ["event", "wire", "sent", "acked", "restoring", "least", "whatif", "pairs walked",
           *STOCK_ENGINES, "verdict"]
 
 

@@ -137,7 +137,7 @@ def measure_all(kinds, folder, tell):
             raise
 
 
-HEADER = ["fabric", "event", "wire", "bound", "whatif", *demo.STOCK_ENGINES]
+HEADER = ["fabric", "event", "wire", "restoring", "least", "whatif", *demo.STOCK_ENGINES]
 TEXT_COLUMNS = (HEADER.index("fabric"), HEADER.index("event"))
 
 
@@ -158,7 +158,8 @@ def describe_counts(row):
     counts = [demo.number(row.event.wire), *row.stock_cells()]
     wire, *stock = (f"{count} ({describe_load(row.loads[engine])})" for count, engine
                     in zip(counts, ("portmajor", *demo.STOCK_ENGINES)))
-    return [wire, demo.number(row.event.bound), demo.number(row.predicted), *stock]
+    return [wire, demo.number(row.restoring), demo.number(row.event.least),
+            row.predicted_cell(), *stock]
 
 
 def repeats(before, lost, back):
@@ -169,8 +170,8 @@ def repeats(before, lost, back):
     def state(cell):
         return "*" in cell, cell.split()[-1] if "(" in cell else None
 
-    loaded = [0, *range(3, len(lost))]
-    return (all(count(lost[i]) == count(back[i]) for i in (*loaded, 1))
+    loaded = [0, *range(4, len(lost))]
+    return (all(count(lost[i]) == count(back[i]) for i in (*loaded, 2))
             and all(state(before[i]) == state(back[i]) for i in loaded))
 
 

@@ -125,9 +125,10 @@ class Prediction:
     """The `total` row of `portmajor whatif`, and its full load."""
     switches: int
     blocks: int
-    bound: int
+    least: int
     entries: int
     full_load: int
+    restoring: int  # of these blocks, until all paths between hosts are restored
 
 
 def whatif(netlist, *losses, order="grouped", manager=None, lmc=0):
@@ -136,9 +137,11 @@ def whatif(netlist, *losses, order="grouped", manager=None, lmc=0):
     result = run_cli("whatif", "-o", order, "-m", lmc, *where, netlist, "--fail", *losses)
     total = re.search(r"^total +(\d+) +(\d+) +(\d+) +(\d+)$", result.stdout, re.M)
     load = re.search(r"^full load (\d+) blocks?", result.stdout, re.M)
-    if result.returncode or not total or not load:
+    restoring = re.search(r"^all paths between hosts are restored after (\d+) block", result.stdout,
+                          re.M)
+    if result.returncode or not total or not load or not restoring:
         raise simlab.SimError(f"whatif {losses}: {result.returncode} {result.stderr}")
-    return Prediction(*map(int, total.groups()), int(load.group(1)))
+    return Prediction(*map(int, total.groups()), int(load.group(1)), int(restoring.group(1)))
 
 
 # ---------------------------------------------------------------- the plugin's log
@@ -150,7 +153,7 @@ class Run:
     change: str
     sent: int
     acked: int
-    bound: int
+    least: int
     full_load: int
     switches: int
     whole: int
@@ -163,7 +166,7 @@ class Run:
     locked_ms: float  # of these, with OpenSM's lock held
 
     _LINE = re.compile(r"portmajor run (\d+): (.*); (LFT blocks sent \d+.*)$", re.M)
-    _FIELDS = {"sent": "LFT blocks sent", "acked": "acked", "bound": "bound",
+    _FIELDS = {"sent": "LFT blocks sent", "acked": "acked", "least": "least",
                "full_load": "full load", "switches": "switches", "whole": "whole tables",
                "entries": "entries", "assigned": "LIDs assigned", "moved": "moved",
                "out_of_plan": "out of plan", "recomputed": "recomputed"}
@@ -192,20 +195,22 @@ class Repair:
     rounds: int
     sent: int
     acked: int
-    bound: int
+    restoring: int  # of `sent`, until all paths between hosts are restored
+    least: int
     gave_up: bool
     milliseconds: float  # from the first trap to the last answer
 
     _LINE = re.compile(r"portmajor repair (\d+): (.*); traps (\d+), queries (\d+), "
                        r"unanswered (\d+), links down (\d+), rounds (\d+); LFT blocks "
-                       r"sent (\d+), acked (\d+), bound (\d+); .*?([\d.]+) ms from the first "
+                       r"sent (\d+), acked (\d+), restoring (\d+), least (\d+); "
+                       r".*?([\d.]+) ms from the first "
                        r"trap to the last answer(; left to the sweep.*)?$", re.M)
 
     @classmethod
     def find(cls, text):
         """All repairs in a piece of the log."""
-        return [cls(int(m[1]), m[2], *map(int, m.group(3, 4, 5, 6, 7, 8, 9, 10)), bool(m[12]),
-                    float(m[11]))
+        return [cls(int(m[1]), m[2], *map(int, m.group(3, 4, 5, 6, 7, 8, 9, 10, 11)),
+                    bool(m[13]), float(m[12]))
                 for m in cls._LINE.finditer(text)]
 
 
@@ -256,7 +261,8 @@ class Event:
 
     sent = property(lambda self: self._sum("sent"))
     acked = property(lambda self: self._sum("acked"))
-    bound = property(lambda self: self._sum("bound"))
+    least = property(lambda self: self._sum("least"))
+    restoring = property(lambda self: self._sum("restoring"))
     whole = property(lambda self: self._sum("whole"))
     moved = property(lambda self: self._sum("moved"))
 

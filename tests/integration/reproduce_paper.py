@@ -48,7 +48,7 @@ class Result:
 
     def __init__(self, hosts, order):
         self.hosts, self.order, self.faults = hosts, order, []
-        self.wire = self.bound = self.ends = self.predicted = None
+        self.wire = self.least = self.ends = self.predicted = None
 
     def judge(self, event, walked):
         paper = PAPER[self.hosts][self.order][1]
@@ -58,7 +58,7 @@ class Result:
              f"wire {self.wire}, sent {event.sent}, acked {event.acked}"),
             (self.wire == self.predicted, f"wire {self.wire} != whatif {self.predicted}"),
             (self.wire >= self.ends, f"wire {self.wire} < to ends {self.ends}"),
-            (self.wire >= self.bound, f"wire {self.wire} < bound {self.bound}"),
+            (self.wire >= self.least, f"wire {self.wire} < least {self.least}"),
         )
         self.faults = [text for holds, text in checks if not holds] + pmlab.walk_faults(walked)
 
@@ -74,7 +74,7 @@ def measure(hosts, order, netlist, tell):
         tell(f"{label}: chassis s0 goes")
         result.predicted = pmlab.whatif(netlist, CHASSIS, order=order).blocks
         event = lab.lose(CHASSIS)
-        result.wire, result.bound = event.wire, event.bound
+        result.wire, result.least = event.wire, event.least
         tell(f"{label}: {result.wire:,} LFT Sets; reading the tables back, walking all pairs")
         after = lab.dump()
         walked = pmlab.walk(netlist, after, "-o", order)
@@ -88,12 +88,12 @@ def format_results(results):
         return "-" if value is None else f"{value:,}"
 
     head = ["hosts", "lid_order", "paper all", "ours all", "paper to ends", "ours to ends",
-            "bound", "verdict"]
+            "least", "verdict"]
     lines = [head]
     for r in results:
         paper = PAPER[r.hosts][r.order]
         lines.append([number(r.hosts), r.order, number(paper[0]), number(r.wire),
-                      number(paper[1]), number(r.ends), number(r.bound),
+                      number(paper[1]), number(r.ends), number(r.least),
                       "; ".join(r.faults) or "ok"])
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return "\n".join("  ".join(text.ljust(widths[i]) if i in (1, 7) else text.rjust(widths[i])

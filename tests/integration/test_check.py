@@ -565,7 +565,7 @@ class Diff(Dumped):
         planned = self.diff(self.netlist, left)
         self.assertEqual(planned["mads"]["all"], foretold.blocks)
         self.assertEqual(planned["tables"]["entries"], foretold.entries)
-        self.assertEqual(planned["tables"]["bound"], foretold.bound)
+        self.assertEqual(planned["tables"]["least"], foretold.least)
         self.assertEqual(planned["topology"]["links_gone"], 1)
         self.assertEqual(len(planned["switches"]), foretold.switches)
         # The dumps: the host's entries stay in the switches, its LID has no owner.

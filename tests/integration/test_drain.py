@@ -23,7 +23,7 @@ import pmlab
 import simlab
 import wire
 
-MOVE = re.compile(r"portmajor move (\d+): (.*); LFT blocks sent (\d+), acked (\d+), bound (\d+);"
+MOVE = re.compile(r"portmajor move (\d+): (.*); LFT blocks sent (\d+), acked (\d+), least (\d+);"
                   r".*?(; left to a routing run.*)?$", re.M)
 
 
@@ -142,12 +142,12 @@ class DrainCase(labtest.Folders):
             return state if (state["move"] or {}).get("number") == move[0] else None
 
         state = simlab.poll_until(noted, pmlab.TIMEOUT_S, "the state file")
-        members = [state["move"][name] for name in ("number", "sent", "acked", "bound")]
+        members = [state["move"][name] for name in ("number", "sent", "acked", "least")]
         self.assertEqual(members, move)
         self.moves = self.moves + [move] if move[0] > 1 else [move]
         total = state["since_start"]
         self.assertEqual([total[name] for name in ("moves", "move_sent", "move_acked",
-                                                   "move_bound")],
+                                                   "move_least")],
                          [len(self.moves), *(sum(m[i] for m in self.moves) for i in (1, 2, 3))])
         metrics = pmlab.kept(self.cache, "portmajor.prom").read_text(encoding="ascii")
         self.assertRegex(metrics, fr'move_blocks_sent_total{{.*}} {total["move_sent"]}\n')

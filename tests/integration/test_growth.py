@@ -187,7 +187,7 @@ class OverTime(labtest.Folders):
         self.assertTrue(event.runs, f"{event.name}: the plugin logged no run")
         self.assertEqual(set(event.measured.get("engines", ["portmajor"])), {"portmajor"})
         self.assertEqual(event.miscounted, [])
-        self.assertGreaterEqual(event.wire, event.bound, event.name)
+        self.assertGreaterEqual(event.wire, event.least, event.name)
         if moved and event.parts > 1:  # seen one after the other, a LID may move twice
             self.assertGreaterEqual(event.moved, moved, f"{event.name}: LIDs moved")
         else:
@@ -615,7 +615,7 @@ class FirstStart(OverTime):
                     event = lab.event(verb, target)
                     self.check_event(lab, event, before)
                     if verb == "lose":
-                        self.assertEqual(event.wire, event.bound)
+                        self.assertEqual(event.wire, event.least)
             with self.subTest("the log says how many of how many conform"):
                 total = len(now.places)
                 self.assertRegex(lab.osm.log(), rf"\b{total - differ} of {total}\b")

@@ -48,7 +48,7 @@ def table(netlist, *args):
 
 def status_of(findings=(), **state):
     """As `portmajor status --json` prints it, see test_status_of_a_fabric."""
-    run = {"change": "no change", "sent": 0, "acked": 0, "bound": 0, "milliseconds": 1.5}
+    run = {"change": "no change", "sent": 0, "acked": 0, "least": 0, "milliseconds": 1.5}
     return {"schema": "portmajor-status", "version": 1, "file": "portmajor.state", "age_s": 3,
             "findings": list(findings), "state": {
                 "opensm": "OpenSM 3.3.23", "sm_state": "master", "running": True, "started": 0,
@@ -473,16 +473,16 @@ class Pages(Browsed):
             switch["name"] = name
         found["switch"] = NASTY[0]
         found["failed"] = list(NASTY)
-        total = {"blocks": 5, "bound": 4, "switches": 3, "entries": 9}
+        total = {"blocks": 5, "least": 4, "switches": 3, "entries": 9}
         lost = [{"name": NASTY[0], "guid": found["switches"][0]["guid"]}]
         costs = [{"schema": "portmajor-whatif", "failed": [name], "pairs_cut": 4, "total": total,
-                  "took": [{"name": name}] * 2, "cut_off": list(NASTY), "ms": 0.1,
+                  "restoring": 3, "took": [{"name": name}] * 2, "cut_off": list(NASTY), "ms": 0.1,
                   "load": {"before": 9, "after": 8}, "fails_over": False} for name in NASTY]
         costs.append({"schema": "portmajor-sweep", "failures": 7,
                       "settings": {"failures_of": NASTY[1], "pairs": False, "total": 7},
                       "metrics": {"blocks": {"histogram": [[5, 7]]},
-                                  "bound": {"histogram": [[4, 7]]}},
-                      "worst": [{"failed": lost, "pairs_cut": 0, **total}]})
+                                  "least": {"histogram": [[4, 7]]}},
+                      "worst": [{"failed": lost, "pairs_cut": 0, "restoring": 3, **total}]})
         other = {"schema": "portmajor-check", NASTY[0]: [{name: name} for name in NASTY]}
         status = status_of(findings=list(NASTY), flapping=[
             {"ends": [{"guid": "0x1", "name": name, "port": 1}] * 2, "state": name, "downs": 3,
@@ -493,7 +493,7 @@ class Pages(Browsed):
         plan["notes"] = list(NASTY)
         plan["plane_list"][0]["name"] = NASTY[0]
         demo = {"schema": "portmajor-engines", "engines": [], "events": [
-            {"name": name, "blocks": 1, "bound": 1, "counts": [], "gave_up": []}
+            {"name": name, "blocks": 1, "least": 1, "counts": [], "gave_up": []}
             for name in NASTY]}
         paths = []
         for number, document in enumerate((found, *costs, other, status, plan, demo)):
@@ -557,7 +557,7 @@ class Pages(Browsed):
     def test_engines_of_the_demo(self):
         demo = self.folder / "table.txt"
         demo.write_text(
-            "event         wire  sent  acked  bound  whatif  pairs walked   ftree  updn  minhop"
+            "event         wire  sent  acked  least  whatif  pairs walked   ftree  updn  minhop"
             "  verdict\n"
             "chassis lost    36    36     36     36      36        26,000  1,400*   731     740"
             "  ok\n",

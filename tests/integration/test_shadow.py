@@ -12,7 +12,7 @@ import labtest
 import pmlab
 
 SHADOW = re.compile(r"portmajor shadow (\d+): (.*); would send LFT blocks (?:(\d+) for this, )?"
-                    r"(\d+) to take over, bound (\d+), full load (\d+); switches (\d+), entries "
+                    r"(\d+) to take over, least (\d+), full load (\d+); switches (\d+), entries "
                     r"(\d+); LIDs out of plan (\d+); (\w+) sent (\d+), acked (\d+); computed")
 
 

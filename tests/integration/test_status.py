@@ -22,7 +22,7 @@ GOOD = {
     "schema": "portmajor-state", "version": 2, "time": 0, "running": True,
     "sm_state": "master", "opensm": "OpenSM 3.3.23", "plugin": "0.1.0", "pid": 1,
     "started": 0, "engine": {"active": True, "used": "portmajor", "reason": None},
-    "run": {"number": 3, "time": 0, "change": "no change", "sent": 7, "acked": 7, "bound": 5},
+    "run": {"number": 3, "time": 0, "change": "no change", "sent": 7, "acked": 7, "least": 5},
     "repair": None, "since_start": {"runs": 3}, "out_of_plan": 0, "flapping": [],
     "unreachable": {"pairs": 0, "text": None}, "plan": None,
 }
@@ -369,11 +369,11 @@ class Bad(Written):
 
     def test_text_of_repairs(self):
         repair = {"number": 2, "time": 0, "change": "failed: 1 cable", "sent": 9, "acked": 8,
-                  "bound": 7, "traps": 6, "queries": 5, "unanswered": 4, "milliseconds": 3.25,
+                  "restoring": 8, "least": 7, "traps": 6, "queries": 5, "unanswered": 4, "milliseconds": 3.25,
                   "left_to_sweep": True}
         self.assertEqual(self.line("last repair"), "none")
         self.assertTrue(self.line("last repair", repair=repair).endswith(
-            ": failed: 1 cable | LFT blocks sent 9, acked 8, bound 7; traps 6, queries 5, "
+            ": failed: 1 cable | LFT blocks sent 9, acked 8, restoring 8, least 7; traps 6, queries 5, "
             "unanswered 4; 3.2 ms; the rest was left to the sweep"))
         self.assertTrue(self.line("last repair", repair={**repair, "gave_up": "out of time"})
                         .endswith("; the rest was left to the sweep: out of time"))
@@ -630,7 +630,7 @@ class Plugin(labtest.Folders):
         run = event.runs[-1]
         state = wait_state(self.lab.osm, lambda s: s["run"] and s["run"]["number"] == run.number)
         for member, logged in (("change", run.change), ("sent", run.sent), ("acked", run.acked),
-                               ("bound", run.bound), ("full_load", run.full_load),
+                               ("least", run.least), ("full_load", run.full_load),
                                ("switches", run.switches), ("whole_tables", run.whole),
                                ("entries", run.entries), ("lids_assigned", run.assigned),
                                ("lids_moved", run.moved), ("lids_out_of_plan", run.out_of_plan)):
@@ -654,7 +654,7 @@ class Plugin(labtest.Folders):
             repair = lost.repairs[-1]
             for member in ("number", "change", "traps", "queries", "unanswered", "links_down",
                            "rounds",
-                           "sent", "acked", "bound"):
+                           "sent", "acked", "least"):
                 self.assertEqual(state["repair"][member], getattr(repair, member), member)
         back = self.lab.back(CABLE)
         state = self.compare(back)
@@ -664,15 +664,15 @@ class Plugin(labtest.Folders):
         self.assertEqual(total["runs"], len(log.runs))
         self.assertEqual((total["sent"] + total["repair_sent"],
                           total["acked"] + total["repair_acked"],
-                          total["bound"] + total["repair_bound"]),
-                         (log.sent, log.acked, log.bound))
+                          total["least"] + total["repair_least"]),
+                         (log.sent, log.acked, log.least))
         self.assertEqual(total["fallbacks"], 0)
 
         metrics = metrics_of(pmlab.kept(self.lab.osm.cache_dir, "portmajor.prom"))
         for name, value in (("running", 1), ("engine_active", 1), ("lids_out_of_plan", 0),
                             ("run_blocks_sent", back.runs[-1].sent),
                             ("run_blocks_acked", back.runs[-1].acked),
-                            ("run_blocks_bound", back.runs[-1].bound),
+                            ("run_blocks_least", back.runs[-1].least),
                             ("runs_total", len(log.runs)), ("fallbacks_total", 0),
                             ("blocks_sent_total", total["sent"]),
                             ("repair_blocks_sent_total", total["repair_sent"]),

@@ -15,8 +15,8 @@ import odd_netlists
 import pmlab
 
 NET = pmlab.TOPOLOGIES / "xgft-64.net"
-METRICS = ("blocks", "bound", "switches", "entries", "pairs_cut", "switches_cut", "load",
-           "shift")
+METRICS = ("blocks", "restoring", "least", "switches", "entries", "pairs_cut", "switches_cut",
+           "load", "shift")
 
 
 def run(*args, status=0):
@@ -146,7 +146,7 @@ class OneLoss(labtest.Folders):
         found = lose("leaf0:5")
         total = found["total"]
         self.assertRegex(text, rf"(?m)^total +{total['switches']} +{total['blocks']} "
-                               rf"+{total['bound']} +{total['entries']}$")
+                               rf"+{total['least']} +{total['entries']}$")
         self.assertIn(f"full load {found['full_load']} blocks", text)
         self.assertIn(f"{found['load']['before']} before, {found['load']['after']} after", text)
         self.assertIn(f"{found['shift']['before']} before, {found['shift']['after']} after", text)
@@ -154,7 +154,7 @@ class OneLoss(labtest.Folders):
         self.assertEqual(len(found["levels"]), 3)
         for name, level in zip(("leaves", "level 1", "level 2"), found["levels"]):
             self.assertRegex(text, rf"(?m)^{name} +{level['switches']} +{level['blocks']} "
-                                   rf"+{level['bound']} +{level['entries']}$")
+                                   rf"+{level['least']} +{level['entries']}$")
         self.assertGreater(total["blocks"], 0)
         self.assertGreater(found["load"]["after"], found["load"]["before"])
 
@@ -227,9 +227,9 @@ class Sweeps(labtest.Folders):
         for row in found["worst"][::17]:
             name, port = re.fullmatch(r"(.+)\[(\d+)\]-.+\[\d+\]", row["failed"][0]["name"]).groups()
             one = lose(f"{name}:{port}")
-            self.assertEqual((row["blocks"], row["bound"], row["switches"], row["entries"]),
+            self.assertEqual((row["blocks"], row["least"], row["switches"], row["entries"]),
                              tuple(one["total"][key]
-                                   for key in ("blocks", "bound", "switches", "entries")))
+                                   for key in ("blocks", "least", "switches", "entries")))
             self.assertEqual(row["load"], one["load"]["after"])
             self.assertEqual(row["shift"], one["shift"]["after"])
             self.assertEqual(row["pairs_cut"], one["pairs_cut"])
@@ -410,15 +410,16 @@ class Shards(labtest.Folders):
         found = run_json("whatif", NET, *options)
         lines = run("whatif", NET, *options).splitlines()
         names = ("sum", "minimum", "median", "p90", "p99", "maximum")
-        self.assertEqual([line.split() for line in lines[2:10]], [
+        self.assertEqual([line.split() for line in lines[2:2 + len(METRICS)]], [
             [metric, *(str(found["metrics"][metric][name]) for name in names)]
             for metric in METRICS])
-        columns = ("blocks", "bound", "switches", "entries", "pairs_cut", "load", "shift")
-        self.assertEqual(lines[11], "worst by pairs_cut")
-        self.assertEqual([line.partition(", cut off: ")[0].split() for line in lines[13:]], [
+        columns = ("blocks", "restoring", "least", "switches", "entries", "pairs_cut", "load",
+                   "shift")
+        self.assertEqual(lines[12], "worst by pairs_cut")
+        self.assertEqual([line.partition(", cut off: ")[0].split() for line in lines[14:]], [
             [*(str(row[column]) for column in columns), f"{row['ms']:.1f}",
              *(one["name"] for one in row["failed"])] for row in found["worst"]])
-        for line, row in zip(lines[13:], found["worst"]):
+        for line, row in zip(lines[14:], found["worst"]):
             self.assertEqual(row["cut_off"], [f"h{one['name'][4:]}-{k}" for one in row["failed"]
                                               for k in range(1, 5)])
             self.assertIn(f", cut off: {', '.join(row['cut_off'][:4])} and 4 more", line)

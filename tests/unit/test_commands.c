@@ -18,7 +18,7 @@
 	", \"sm_state\": \"master\", \"opensm\": \"OpenSM 3.3.23\", \"plugin\": "             \
 	"\"0.1.0\", \"pid\": 1, \"started\": 0, \"engine\": {\"active\": false, "             \
 	"\"used\": \"updn\", \"reason\": \"a ring\"}, \"run\": {\"number\": 3, "              \
-	"\"time\": 0, \"change\": \"no change\", \"sent\": 7, \"acked\": 5, \"bound\": "      \
+	"\"time\": 0, \"change\": \"no change\", \"sent\": 7, \"acked\": 5, \"least\": "      \
 	"5}, \"repair\": null, \"since_start\": {\"runs\": 3}, \"out_of_plan\": 0, "          \
 	"\"port_guid\": \"0x0000000000000001\", \"phase\": \"idle\", \"balance\": "           \
 	"{\"entries_off\": 2, \"blocks_off\": 1, \"switches_off\": 1, "                       \

@@ -22,6 +22,8 @@ struct scene {
 	uint32_t num_lids;
 	struct pm_order_block *blocks; /* that differ */
 	uint32_t num_blocks;
+	uint64_t *used;	 /* see pm_order_find_used */
+	bool hosts_only; /* for_paths: without aggregation nodes */
 };
 
 static void fail_some(struct scene *s, uint8_t *usable)
@@ -91,6 +93,10 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 	memcpy(s->usable, s->before, topology->num_ports);
 	fail_some(s, s->usable);
 	pm_routes_update(s->world.routes, s->before, NULL);
+	s->used = calloc((size_t)s->world.num_switches * s->world.stride / PM_LFT_BLOCK,
+			 sizeof(*s->used));
+	assert_non_null(s->used);
+	pm_order_find_used(s->world.routes, s->used);
 	s->first = world_tables(s->world.routes, s->world.num_switches);
 	s->held = world_tables(s->world.routes, s->world.num_switches);
 	pm_routes_update(s->world.routes, s->usable, NULL);
@@ -113,6 +119,7 @@ static void scene_end(struct scene *s)
 	free(s->wanted);
 	free(s->lids);
 	free(s->blocks);
+	free(s->used);
 	world_free(&s->world);
 	recipe_free(&s->recipe);
 }
@@ -147,7 +154,14 @@ static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw
 	return LOOPS;
 }
 
-/* Calls for every path between hosts that are usable. */
+static bool counts(const struct scene *s, uint32_t port)
+{
+	return s->usable[port] &&
+	       (!s->hosts_only ||
+		s->world.plan->topology->ports[port].host != PM_AGGREGATION);
+}
+
+/* Calls for every path between end ports that are usable. */
 static uint64_t for_paths(struct scene *s, const uint8_t *tables,
 			  uint64_t (*count)(struct scene *s, const uint8_t *tables,
 					    uint32_t sw, const struct pm_cutoff_lid *to))
@@ -156,11 +170,11 @@ static uint64_t for_paths(struct scene *s, const uint8_t *tables,
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->num_lids; i++) {
-		if (!s->usable[s->lids[i].port])
+		if (!counts(s, s->lids[i].port))
 			continue;
 		for (uint32_t from = 0; from < topology->num_ports; from++)
 			if (topology->ports[from].num &&
-			    topology->ports[from].peer == PM_NONE && s->usable[from] &&
+			    topology->ports[from].peer == PM_NONE && counts(s, from) &&
 			    from != s->lids[i].port)
 				sum += count(s, tables, topology->ports[from].node,
 					     &s->lids[i]);
@@ -419,7 +433,7 @@ static void check_by_check(struct scene *s, uint64_t seed)
 
 /* ---- The order ---- */
 
-/* Paths over the entries of each block that differ. */
+/* Paths over the entries of each block that differ and are not sound. */
 static uint64_t *over; /* [block] */
 
 static uint64_t count_over(struct scene *s, const uint8_t *tables, uint32_t sw,
@@ -432,22 +446,68 @@ static uint64_t count_over(struct scene *s, const uint8_t *tables, uint32_t sw,
 		for (uint32_t i = 0; i < s->num_blocks; i++)
 			over[i] += via[s->blocks[i].sw] &&
 				   to->lid / PM_LFT_BLOCK == s->blocks[i].number &&
-				   s->blocks[i].differ >> to->lid % PM_LFT_BLOCK & 1;
+				   (s->blocks[i].differ & ~s->blocks[i].sound) >>
+						   to->lid % PM_LFT_BLOCK &
+					   1;
 	free(via);
 	return 0;
 }
 
-static uint64_t breaks, prefixes, all_forced;
+static uint64_t breaks, prefixes, all_forced, restored, early, sounds;
+
+/* Whether the new tables have a path that these lack. */
+static uint64_t is_unrestored(struct scene *s, const uint8_t *tables, uint32_t sw,
+			      const struct pm_cutoff_lid *to)
+{
+	return !is_dead(s, s->wanted, sw, to) && is_dead(s, tables, sw, to);
+}
+
+/* Entries of a block that packets may still meet over sound entries elsewhere. */
+static uint64_t count_met(const struct scene *s, const struct pm_order_block *block)
+{
+	uint64_t sound = 0, lids = 0;
+
+	for (uint32_t i = 0; i < s->num_blocks; i++)
+		if (s->blocks[i].number == block->number)
+			sound |= s->blocks[i].sound;
+	for (uint32_t i = 0; i < s->num_lids; i++)
+		if (s->lids[i].lid / PM_LFT_BLOCK == block->number &&
+		    counts(s, s->lids[i].port))
+			lids |= (uint64_t)1 << s->lids[i].lid % PM_LFT_BLOCK;
+	return (uint64_t)__builtin_popcountll(block->differ & ~block->sound & sound &
+					      lids);
+}
 
 static void check_weights(const struct scene *s, uint64_t seed)
 {
-	for (uint32_t i = 0; i < s->num_blocks; i++)
+	for (uint32_t i = 0; i < s->num_blocks; i++) {
+		if (!over[i])
+			over[i] = count_met(s, &s->blocks[i]);
+		sounds += s->blocks[i].sound != 0;
 		if (s->blocks[i].paths != over[i])
 			fail_msg(
 				"PM_SEED=%llu PM_ROUNDS=1: block %u: %llu paths, not %llu",
 				(unsigned long long)seed, i,
 				(unsigned long long)s->blocks[i].paths,
 				(unsigned long long)over[i]);
+	}
+}
+
+static uint32_t check_restoring(const struct scene *s, uint64_t seed)
+{
+	uint32_t restoring = pm_order_restoring(s->blocks, s->num_blocks), counted;
+	struct pm_order_block *copy = calloc(s->num_blocks + 1, sizeof(*copy));
+
+	assert_non_null(copy);
+	memcpy(copy, s->blocks, s->num_blocks * sizeof(*copy));
+	assert_int_equal(pm_order_count_restoring(s->world.routes, s->usable, s->used,
+						  copy, s->num_blocks, &counted),
+			 0);
+	if (counted != restoring)
+		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %u restore paths, not %u",
+			 (unsigned long long)seed, counted, restoring);
+	free(copy);
+	return restoring;
 }
 
 /* By paths, but for those that go before one that turns. */
@@ -481,9 +541,12 @@ static void assert_sound(struct scene *s, uint32_t block, uint64_t seed)
 static void check_order(struct scene *s, uint64_t seed)
 {
 	struct pm_order_waits waits;
-	uint64_t dead;
+	uint64_t dead, before = sounds;
+	uint32_t restoring;
 
+	s->hosts_only = true;
 	sort_blocks(s, &waits);
+	restoring = check_restoring(s, seed);
 	over = calloc(s->num_blocks + 1, sizeof(*over));
 	assert_non_null(over);
 	for_paths(s, s->wanted, count_over);
@@ -500,6 +563,17 @@ static void check_order(struct scene *s, uint64_t seed)
 		if (!waits.forced)
 			assert_sound(s, i, seed);
 		now = for_paths(s, s->held, is_dead);
+		if (i + 1 == restoring || i + 2 == restoring) {
+			bool cut = for_paths(s, s->held, is_unrestored);
+
+			restored += i + 1 == restoring;
+			early += i + 2 == restoring && !cut;
+			if (cut != (i + 2 == restoring) &&
+			    (cut || (sounds == before && !waits.forced)))
+				fail_msg("PM_SEED=%llu PM_ROUNDS=1: paths after block %u "
+					 "of %u that restore them",
+					 (unsigned long long)seed, i, restoring);
+		}
 		prefixes++;
 		breaks += now > dead;
 		dead = now;
@@ -633,6 +707,9 @@ static void test_by_check(void **state)
 static void test_order(void **state)
 {
 	for_random(1000, check_order);
+	printf("%llu times paths restored, %llu of these by fewer blocks than counted\n",
+	       (unsigned long long)restored, (unsigned long long)early);
+	assert_true(restored > 10 * early && sounds);
 	printf("%llu blocks, %llu that break more paths than they mend, %llu not in order\n",
 	       (unsigned long long)prefixes, (unsigned long long)breaks,
 	       (unsigned long long)all_forced);

@@ -33,10 +33,10 @@ static void test_rows(void **state)
 			wanted[row->change[k]] = k < row->keep ? PM_LFT_KEEP : 9;
 		pm_delta_add(&delta, held, wanted, SIZE);
 		if (memcmp(&delta, &row->expected, sizeof(delta)))
-			fail_msg("%s: %llu blocks, %llu entries, bound %llu", row->name,
+			fail_msg("%s: %llu blocks, %llu entries, least %llu", row->name,
 				 (unsigned long long)delta.blocks,
 				 (unsigned long long)delta.entries,
-				 (unsigned long long)delta.bound);
+				 (unsigned long long)delta.least);
 		pm_delta_apply(result, held, wanted, SIZE);
 		for (unsigned int lid = 0; lid < SIZE; lid++)
 			assert_int_equal(result[lid],
@@ -60,14 +60,14 @@ static void test_full(void **state)
 	pm_delta_add(&delta, held, wanted, 0);
 	assert_int_equal(delta.blocks, 5);
 	assert_int_equal(delta.entries, 320);
-	assert_int_equal(delta.bound, 5);
+	assert_int_equal(delta.least, 5);
 	assert_int_equal(delta.switches, 2);
 }
 
-static void test_bound(void **state)
+static void test_least(void **state)
 {
 	static const struct {
-		unsigned int entries, bound;
+		unsigned int entries, least;
 	} counts[] = {
 		{1, 1}, {63, 1}, {64, 1}, {65, 2}, {128, 2}, {129, 3},
 	};
@@ -79,7 +79,7 @@ static void test_bound(void **state)
 		memset(wanted + 20, 1, row->entries);
 		pm_delta_add(&delta, held, wanted, SIZE);
 		assert_int_equal(delta.entries, row->entries);
-		assert_int_equal(delta.bound, row->bound);
+		assert_int_equal(delta.least, row->least);
 	}
 }
 
@@ -144,7 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_least),
 		cmocka_unit_test(test_paper),
 	};
 

@@ -90,7 +90,7 @@ static void test_rows(void **state)
 		assert_int_equal(
 			pm_whatif_fail(b.whatif, ports.list, ports.num, &one, NULL), 0);
 		assert_int_equal(v[PM_METRIC_BLOCKS], one.total.blocks);
-		assert_int_equal(v[PM_METRIC_BOUND], one.total.bound);
+		assert_int_equal(v[PM_METRIC_LEAST], one.total.least);
 		assert_int_equal(v[PM_METRIC_SWITCHES], one.total.switches);
 		assert_int_equal(v[PM_METRIC_ENTRIES], one.total.entries);
 		assert_int_equal(v[PM_METRIC_PAIRS_CUT], one.pairs_cut);

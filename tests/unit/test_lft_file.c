@@ -579,7 +579,7 @@ static void test_compare(void **state)
 	/* LIDs 1 and 2 in block 0, 0x40 gone and 0x41 new in block 1. */
 	assert_int_equal(diff.entries, 4);
 	assert_int_equal(diff.blocks, 2);
-	assert_int_equal(diff.bound, 1);
+	assert_int_equal(diff.least, 1);
 	assert_int_equal(diff.switches, 1);
 	assert_int_equal(diff.switches_gone, 1);
 	assert_int_equal(diff.switches_new, 1);

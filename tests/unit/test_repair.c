@@ -218,7 +218,7 @@ static void test_above_answers_late(void **state)
 	assert_int_equal(subnet_repaired(top), 0);
 	subnet_sweep_well();
 	assert_int_equal(
-		subnet_logged("; LFT blocks sent 1, acked 1, bound 2, full load"), 1);
+		subnet_logged("; LFT blocks sent 1, acked 1, least 2, full load"), 1);
 	assert_int_equal(subnet_unreachable(), 0);
 	end();
 }

@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <portmajor/analysis/whatif.h>
+#include <portmajor/route/order.h>
 #include <portmajor/fabric/link.h>
 #include <portmajor/fabric/roles.h>
 
@@ -33,12 +34,12 @@ try_failure(struct pm_whatif *whatif, const struct pm_fabric *fabric, const char
 	return result;
 }
 
-/* What a failure may cost; `exact` blocks or at most as many, bound as given or any. */
+/* What a failure may cost; `exact` blocks or at most as many, least as given or any. */
 struct cost {
 	unsigned int leaves;
 	const char *failure;
 	bool exact;
-	uint64_t blocks, bound;
+	uint64_t blocks, least;
 	uint32_t switches_cut;
 };
 
@@ -67,10 +68,10 @@ static void check_cost(const struct cost *cost, const struct pm_whatif_result *r
 			: result->total.blocks > cost->blocks)
 		fail_msg("%u leaves, %s: %llu blocks", cost->leaves, cost->failure,
 			 (unsigned long long)result->total.blocks);
-	if ((cost->bound != ANY && result->total.bound != cost->bound) ||
-	    result->total.bound > result->total.blocks)
-		fail_msg("%u leaves, %s: bound %llu", cost->leaves, cost->failure,
-			 (unsigned long long)result->total.bound);
+	if ((cost->least != ANY && result->total.least != cost->least) ||
+	    result->total.least > result->total.blocks)
+		fail_msg("%u leaves, %s: least %llu", cost->leaves, cost->failure,
+			 (unsigned long long)result->total.least);
 	if (result->switches_cut != cost->switches_cut)
 		fail_msg("%u leaves, %s: %u cut off", cost->leaves, cost->failure,
 			 result->switches_cut);
@@ -185,14 +186,14 @@ static void test_levels(void **state)
 
 	for (size_t i = 0; i < LENGTH(failures); i++) {
 		struct pm_whatif_result result = try_failure(whatif, fabric, failures[i]);
-		uint64_t blocks = 0, bound = 0;
+		uint64_t blocks = 0, least = 0;
 
 		for (int l = 0; l < PM_WHATIF_LEVELS; l++) {
 			blocks += result.level[l].blocks;
-			bound += result.level[l].bound;
+			least += result.level[l].least;
 		}
 		assert_int_equal(blocks, result.total.blocks);
-		assert_int_equal(bound, result.total.bound);
+		assert_int_equal(least, result.total.least);
 		if (i == 0)
 			first = result;
 	}
@@ -461,6 +462,30 @@ static struct pm_delta count_blocks(const struct trial *t, const uint32_t *part,
 	return delta;
 }
 
+/* As early repair counts them, of sorted blocks. */
+static uint32_t count_restoring(const struct trial *t, const uint32_t *part,
+				uint32_t managed)
+{
+	const struct world *w = &t->world;
+	uint32_t blocks = w->stride / PM_LFT_BLOCK, num = 0;
+	struct pm_order_block *list =
+		calloc((size_t)w->num_switches * blocks + 1, sizeof(*list));
+	struct pm_order_waits waits;
+
+	assert_non_null(list);
+	for (uint32_t sw = 0; sw < w->num_switches; sw++)
+		for (uint32_t b = 0; b < blocks && part[sw] == managed; b++)
+			num += pm_order_compare(w->routes, sw, b,
+						w->first + (size_t)sw * w->stride +
+							(size_t)b * PM_LFT_BLOCK,
+						&list[num]);
+	assert_int_equal(pm_order_sort(w->routes, w->usable, list, num, &waits), 0);
+	num = pm_order_restoring(list, num);
+	pm_order_free(&waits);
+	free(list);
+	return num;
+}
+
 static uint64_t count_most(const struct trial *t, const struct pm_fabric *now)
 {
 	struct pm_check_loads loads = world_loads(&t->world, now);
@@ -492,6 +517,7 @@ static struct pm_whatif_result count_everything(struct trial *t,
 	r.total = count_blocks(t, part, managed, -1);
 	for (int l = 0; l < PM_WHATIF_LEVELS; l++)
 		r.level[l] = count_blocks(t, part, managed, l);
+	r.restoring = count_restoring(t, part, managed);
 	r.full_load = (uint64_t)r.switches * pm_plan_blocks(t->world.plan);
 	r.pairs_cut = t->pairs - count_pairs(t, now, part, PM_NONE, false, true);
 	r.reachable.connected = count_pairs(t, now, part, managed, true, false);
@@ -530,12 +556,13 @@ static bool check_failure(struct trial *t)
 	memcpy(slow.reachable.unreachable, fast.reachable.unreachable,
 	       sizeof(slow.reachable.unreachable));
 	if (memcmp(&fast, &slow, sizeof(fast)))
-		fail_msg("PM_SEED=%llu: %llu blocks, %llu by a full count; load %llu, "
-			 "%llu; %llu pairs cut, %llu",
+		fail_msg("PM_SEED=%llu: %llu blocks, %llu by a full count; %u "
+			 "restoring, %u; load %llu, %llu; %llu pairs cut, %llu",
 			 (unsigned long long)t->seed,
 			 (unsigned long long)fast.total.blocks,
-			 (unsigned long long)slow.total.blocks,
-			 (unsigned long long)fast.load, (unsigned long long)slow.load,
+			 (unsigned long long)slow.total.blocks, fast.restoring,
+			 slow.restoring, (unsigned long long)fast.load,
+			 (unsigned long long)slow.load,
 			 (unsigned long long)fast.pairs_cut,
 			 (unsigned long long)slow.pairs_cut);
 	pm_fabric_free(now);

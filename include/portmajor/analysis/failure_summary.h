@@ -11,7 +11,8 @@
 /* Of one failure, as in struct pm_whatif_result. */
 enum pm_metric {
 	PM_METRIC_BLOCKS,
-	PM_METRIC_BOUND,
+	PM_METRIC_RESTORING,
+	PM_METRIC_LEAST,
 	PM_METRIC_SWITCHES, /* with a changed block */
 	PM_METRIC_ENTRIES,
 	PM_METRIC_PAIRS_CUT,

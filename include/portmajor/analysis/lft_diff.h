@@ -9,7 +9,7 @@ struct pm_lft_diff {
 	uint32_t switches_gone, switches_new; /* with a table only before, only after */
 	uint32_t switches;		      /* with different tables */
 	uint64_t entries, blocks;	      /* of these */
-	uint64_t bound;			      /* sum over these of ceil(entries / 64) */
+	uint64_t least;			      /* sum over these of ceil(entries / 64) */
 	uint64_t whole;			      /* blocks of the new switches' tables */
 	uint32_t lids_moved;		      /* LIDs with another owner */
 	uint32_t lids_gone, lids_new;	      /* with an owner on one side only */

@@ -17,6 +17,11 @@ struct pm_whatif;
 struct pm_whatif_result {
 	struct pm_delta level[PM_WHATIF_LEVELS]; /* by level of the switch */
 	struct pm_delta total;			 /* blocks: LFT Sets to send */
+	/*
+	 * Of these blocks: the number in early repair's order up to and including the
+	 * last one that restores a path between hosts, see pm_order_restoring.
+	 */
+	uint32_t restoring;
 	uint64_t full_load;    /* blocks of whole tables of these switches */
 	uint32_t switches;     /* within the subnet manager's reach */
 	uint32_t switches_cut; /* out of its reach */

@@ -14,7 +14,7 @@
 struct pm_delta {
 	uint64_t blocks;   /* that differ */
 	uint64_t entries;  /* that differ */
-	uint64_t bound;	   /* lower bound for any assignment of LIDs: sum over switches of
+	uint64_t least;	   /* blocks that could hold these entries: sum over switches of
 			      ceil(entries / 64) */
 	uint64_t switches; /* with at least one block that differs */
 };

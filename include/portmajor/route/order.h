@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The order of LFT blocks after a failure: the blocks that most paths between hosts need
- * go first.
+ * go first, and those that none needs last. Hosts are all end ports but aggregation
+ * nodes, so service hosts and the subnet manager's too.
  */
 #ifndef PORTMAJOR_ORDER_H
 #define PORTMAJOR_ORDER_H
@@ -17,7 +18,8 @@ struct pm_order_block {
 			    up-then-down */
 	uint64_t blank;	 /* of these: the old path is unknown, and the new one leads
 			    nowhere */
-	uint64_t paths;	 /* over these entries */
+	uint64_t sound;	 /* of these: the held port still leads to the LID's place */
+	uint64_t paths;	 /* between hosts that these entries, but sound ones, restore */
 	uint8_t level;	 /* of the switch */
 };
 
@@ -36,20 +38,44 @@ struct pm_order_waits {
 };
 
 /*
- * Counts the paths between hosts over each block's new entries, by the tables of the last
- * update, which was for usable[port], and sorts by that number, then by level, highest
- * first, switch and block. Two constraints come first. Where a switch's entry turns from
- * down to up, each switch that may still send down to that switch gets its block earlier.
- * So no packet goes down and then up that did not before, and there is neither a loop nor
- * a credit loop. Where a LID has detours, which may lead in any direction, the next
- * switch with a changed entry on its packets' path gets its block earlier. Cycles of such
- * constraints are broken. -ENOMEM: the order is arbitrary. Cost: of each changed entry
- * O(1) on leaves, above O(ports of the switches below that send to it); of each that
- * turns O(ports of the switch).
+ * Counts the paths between hosts that each block restores, by the tables of the last
+ * update, which was for usable[port]: those over its new entries for hosts, without sound
+ * entries. Of a LID with a sound entry in some block, each other entry counts as at least
+ * one path, as packets may still come over the sound one. Sorts by that number, then by
+ * level, highest first, switch and block. Two constraints come first. Where a switch's
+ * entry turns from down to up, each switch that may still send down to that switch gets
+ * its block earlier. So no packet goes down and then up that did not before, and there is
+ * neither a loop nor a credit loop. Where a LID has detours, which may lead in any
+ * direction, the next switch with a changed entry on its packets' path gets its block
+ * earlier. Cycles of such constraints are broken. -ENOMEM: the order is arbitrary. Cost:
+ * of each changed entry O(1) on leaves; of each block above O(ports of the switches below
+ * that send to its LIDs); of each entry that turns O(ports of the switch).
  */
 int pm_order_sort(const struct pm_routes *routes, const uint8_t *usable,
 		  struct pm_order_block *blocks, uint32_t num,
 		  struct pm_order_waits *waits);
+
+/*
+ * Of sorted blocks: the number of those up to and including the last one that restores a
+ * path between hosts. When the switches have these, all hosts' traffic has paths again,
+ * where the new tables have one.
+ */
+uint32_t pm_order_restoring(const struct pm_order_block *blocks, uint32_t num);
+
+/*
+ * Adds the LIDs that hosts send through each switch, by the tables of the last update:
+ * used[switch x blocks + block]. O(LIDs x (switches with hosts + path length)).
+ */
+void pm_order_find_used(const struct pm_routes *routes, uint64_t *used);
+
+/*
+ * The number of pm_order_restoring without sorting all blocks, which get an arbitrary
+ * order and arbitrary numbers of paths; used[] is of the tables before. -ENOMEM. Cost: a
+ * small part of that of pm_order_sort.
+ */
+int pm_order_count_restoring(const struct pm_routes *routes, const uint8_t *usable,
+			     const uint64_t *used, struct pm_order_block *blocks,
+			     uint32_t num, uint32_t *restoring);
 
 /* Whether a block waits for one that is marked in missing[block]. */
 bool pm_order_is_behind(const struct pm_order_waits *waits, uint32_t block,

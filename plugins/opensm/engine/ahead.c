@@ -77,7 +77,7 @@ static void count_stale(const struct pm_stale_input *input, const struct pm_stal
 		pm_stale_of(stale, sw, &num);
 		own.entries += num;
 		done->delta.entries += own.entries;
-		done->delta.bound += (own.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+		done->delta.least += (own.entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
 		done->delta.switches += own.entries != 0;
 	}
 }

@@ -60,6 +60,7 @@ struct work {
 	struct smp_count queries, sets;
 	uint32_t most_missing; /* missing blocks that end the batch */
 	uint64_t acked;
+	uint64_t restoring; /* blocks sent up to the last that restores a path */
 	struct pm_delta listed, delta; /* of blocks to send; of all rounds */
 	const char *gave_up;
 	uint32_t ports[QUERIES];       /* ports to query */
@@ -69,9 +70,11 @@ struct work {
 	struct pm_steps steps; /* SENDING_STEPS */
 	uint8_t *unknown;      /* [step] block was unknown when steps were made */
 	struct pm_order_waits waits;
-	uint8_t *unset;	    /* [block] left out, or perhaps not in its switch */
-	uint8_t *over;	    /* [block] left out, or its SMP has come back */
-	uint32_t postponed; /* of these, in the last batch */
+	uint8_t *unset;	     /* [block] left out, or perhaps not in its switch */
+	uint8_t *over;	     /* [block] left out, or its SMP has come back */
+	uint8_t *restores;   /* [block] paths between hosts wait for it */
+	uint32_t first_idle; /* SENDING: blocks from here on restore no path */
+	uint32_t postponed;  /* of these, in the last batch */
 	bool last_round;
 	bool interrupted;   /* by a trap: this round sends no more blocks */
 	bool stepped;	    /* some blocks went in steps */
@@ -388,13 +391,19 @@ static bool has_before(const struct work *work, uint32_t item, const uint8_t *ma
 	return false;
 }
 
-/* Whether an item has to wait until others are over (order.h, steps.h). */
+/*
+ * Whether an item has to wait until others are over (order.h, steps.h), or until those
+ * that hosts wait for are sent.
+ */
 static bool is_early(const struct work *work, uint32_t turn)
 {
+	uint32_t item = work->order[turn];
+
 	if (work->mode == SENDING_STEPS)
-		return has_before(work, work->order[turn], work->over, false);
+		return has_before(work, item, work->over, false);
 	return work->mode == SENDING &&
-	       pm_order_is_early(&work->waits, work->order[turn], work->over);
+	       ((item >= work->first_idle && work->next < work->first_idle) ||
+		pm_order_is_early(&work->waits, item, work->over));
 }
 
 /*
@@ -609,7 +618,7 @@ static int list_switch(struct work *work, uint32_t node)
 		work->num_blocks += pm_order_compare(routes, node, b,
 						     sw->lft + (size_t)b * PM_LFT_BLOCK,
 						     &work->blocks[work->num_blocks]);
-	work->listed.bound += delta.bound;
+	work->listed.least += delta.least;
 	work->listed.switches++;
 	return 0;
 }
@@ -656,6 +665,8 @@ static enum smp_make make_block(void *context, uint32_t index, struct smp_reques
 		return made;
 	if (work->first_set <= 0)
 		work->first_set = clock_ms();
+	if (work->restores[work->sent[index]])
+		work->restoring = work->sets.sent + 1u;
 	find_entries(work, work->sent[index], smp->sw, entries);
 	lft_set_make(block_number(work, work->sent[index]), entries, smp);
 	return SMP_SEND;
@@ -702,13 +713,14 @@ static int list_tables(struct work *work)
 /* On -ENOMEM nothing may be sent. */
 static int make_marks(struct work *work, uint32_t num)
 {
-	work->unset = calloc(2 * (size_t)num, 1);
+	work->unset = calloc(3 * (size_t)num, 1);
 	if (!work->unset || assign_order(work, num)) {
 		free(work->unset);
 		work->unset = NULL;
 		return -ENOMEM;
 	}
 	work->over = work->unset + num;
+	work->restores = work->over + num;
 	return 0;
 }
 
@@ -769,6 +781,15 @@ static int find_steps(struct work *work)
 	return rc ? rc : note_unknown(work);
 }
 
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct pm_order_block *x = a, *y = b;
+
+	if (x->sw != y->sw)
+		return x->sw < y->sw ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
 static int compare_sets(const void *a, const void *b)
 {
 	const struct pm_steps_set *x = a, *y = b;
@@ -795,10 +816,25 @@ static void leave_ordered(struct work *work)
 	work->num_blocks = num;
 }
 
+/* Marks the Sets of blocks that restore a path; sorts work->blocks by switch. */
+static void mark_steps(struct work *work)
+{
+	qsort(work->blocks, work->num_blocks, sizeof(*work->blocks), compare_blocks);
+	for (uint32_t i = 0; i < work->steps.num; i++) {
+		const struct pm_order_block key = {.sw = work->steps.sets[i].sw,
+						   .number = work->steps.sets[i].number};
+		const struct pm_order_block *block =
+			bsearch(&key, work->blocks, work->num_blocks, sizeof(key),
+				compare_blocks);
+
+		work->restores[i] = block && block->paths;
+	}
+}
+
 /*
  * Sends the blocks that could loop in another order, in the steps of steps.h, and lists
  * the rest. If a Set is not answered, or has no path, later ones are left to another try.
- * -ENOMEM.
+ * The blocks are sorted. -ENOMEM.
  */
 static int send_steps(struct work *work)
 {
@@ -815,6 +851,7 @@ static int send_steps(struct work *work)
 	if (!rc)
 		rc = make_marks(work, work->steps.num);
 	if (!rc) {
+		mark_steps(work);
 		work->stepped = true;
 		work->mode = SENDING_STEPS;
 		send_batch(work, work->steps.num);
@@ -849,11 +886,9 @@ static int send_listed(struct work *work)
 {
 	bool steps = work->on->resend || work->stepped ||
 		     pm_routes_may_turn(work->view->routes);
-	int rc = steps ? send_steps(work) : 0;
+	int rc = sort_blocks(work);
 
-	if (!rc)
-		rc = sort_blocks(work);
-	if (!rc && work->waits.forced && !steps) {
+	if (!rc && (work->waits.forced || steps)) {
 		rc = send_steps(work);
 		if (!rc)
 			rc = sort_blocks(work);
@@ -864,6 +899,8 @@ static int send_listed(struct work *work)
 	rc = make_marks(work, work->num_blocks);
 	if (rc)
 		return rc;
+	work->first_idle = pm_order_restoring(work->blocks, work->num_blocks);
+	memset(work->restores, 1, work->first_idle);
 	work->mode = SENDING;
 	send_batch(work, work->num_blocks);
 	return 0;
@@ -880,7 +917,7 @@ static void send_tables(struct work *work)
 	pm_order_free(&work->waits);
 	sent = work->interrupted ? work->sets.sent - sent : UINT64_MAX;
 	/* The rest will be listed again. */
-	work->delta.bound += listed.bound < sent ? listed.bound : sent;
+	work->delta.least += listed.least < sent ? listed.least : sent;
 	work->delta.switches += listed.switches < sent ? listed.switches : sent;
 }
 
@@ -1017,7 +1054,8 @@ static void name_change(const struct work *work, const uint8_t *before,
 		.rounds = work->rounds,
 		.sent = work->sets.sent,
 		.acked = work->acked,
-		.bound = work->delta.bound,
+		.restoring = work->restoring,
+		.least = work->delta.least,
 		.unordered = work->unordered,
 		.switches = work->delta.switches,
 		.postponed = work->postponed,

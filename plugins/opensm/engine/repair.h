@@ -49,9 +49,12 @@ struct repaired {
 	uint32_t number; /* from 1; 0: no failure was found */
 	char change[REPAIR_CHANGE_TEXT];
 	uint32_t traps, queries, unanswered, links_down;
-	uint32_t rounds; /* rounds that found a failure; above 1: found in parts */
-	uint64_t sent, acked, bound; /* blocks */
-	uint32_t postponed; /* blocks that were out already, or wait for such blocks */
+	uint32_t rounds;      /* rounds that found a failure; above 1: found in parts */
+	uint64_t sent, acked; /* blocks */
+	uint64_t restoring;   /* of these: up to the last that restores a path between
+				 hosts, see pm_order_restoring */
+	uint64_t least;	      /* for the changed entries, see struct pm_delta */
+	uint32_t postponed;   /* blocks that were out already, or wait for such blocks */
 	uint64_t switches;
 	uint32_t unordered;  /* cycles that were broken, see pm_order_sort */
 	double first_set_ms; /* from the first trap to the first Set */

@@ -99,11 +99,11 @@ void log_run(const struct plugin *plugin, uint64_t acked)
 
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
 		 " run %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-		 ", bound %" PRIu64 ", full load %" PRIu64
+		 ", least %" PRIu64 ", full load %" PRIu64
 		 "; switches %u, whole tables %u; entries %" PRIu64
 		 "; LIDs assigned %u, moved %u, out of plan %u; computed in "
 		 "%.1f ms, %.1f of these under the lock; recomputed %u",
-		 plugin->runs, run->change, written->sent, acked, written->delta.bound,
+		 plugin->runs, run->change, written->sent, acked, written->delta.least,
 		 written->full, written->switches, written->whole, written->delta.entries,
 		 plugin->given.assigned, plugin->given.moved,
 		 plugin->planning.out_of_plan, run->milliseconds, run->locked_ms,
@@ -128,11 +128,11 @@ void log_repair(const struct plugin *plugin, const struct repaired *done)
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
 		 " repair %u: %s; traps %u, queries %u, unanswered %u, links "
 		 "down %u, rounds %u; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-		 ", bound %" PRIu64 "; switches %" PRIu64
+		 ", restoring %" PRIu64 ", least %" PRIu64 "; switches %" PRIu64
 		 "%s; %.1f ms from the first trap to the last answer%s%s",
 		 done->number, done->change, done->traps, done->queries, done->unanswered,
-		 done->links_down, done->rounds, done->sent, done->acked, done->bound,
-		 done->switches, unordered, done->milliseconds,
+		 done->links_down, done->rounds, done->sent, done->acked, done->restoring,
+		 done->least, done->switches, unordered, done->milliseconds,
 		 done->gave_up ? "; left to the sweep: " : "",
 		 done->gave_up ? done->gave_up : "");
 }
@@ -191,8 +191,8 @@ void log_transition(const struct plugin *plugin, uint64_t number,
 			 done->interruptions, done->interruptions == 1 ? "" : "s");
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
 		 " move %" PRIu64 ": %s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
-		 ", bound %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s%s",
-		 number, done->change, done->sent, done->acked, done->delta.bound,
+		 ", least %" PRIu64 "; switches %" PRIu64 "; %.1f ms%s%s%s",
+		 number, done->change, done->sent, done->acked, done->delta.least,
 		 done->delta.switches, done->milliseconds, interrupted,
 		 done->gave_up ? "; left to a routing run: " : "",
 		 done->gave_up ? done->gave_up : "");
@@ -257,10 +257,10 @@ void log_shadow(const struct plugin *plugin, const struct state_shadow *done)
 			 done->engine, done->sent.sent, done->sent.acked);
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
 		 " shadow %" PRIu64 ": %s; would send LFT blocks %s%" PRIu64
-		 " to take over, bound %" PRIu64 ", full load %" PRIu64
+		 " to take over, least %" PRIu64 ", full load %" PRIu64
 		 "; switches %" PRIu64 ", entries %" PRIu64
 		 "; LIDs out of plan %u%s; computed in %.1f ms",
 		 done->number, done->change, event, found->take_over.blocks,
-		 found->take_over.bound, found->full, found->take_over.switches,
+		 found->take_over.least, found->full, found->take_over.switches,
 		 found->take_over.entries, done->out_of_plan, other, done->milliseconds);
 }

@@ -49,8 +49,9 @@
 struct totals {
 	uint64_t fallbacks;
 	struct blocks {
-		uint64_t times, sent, acked, bound;
+		uint64_t times, sent, acked, least;
 	} runs, repairs, moves;
+	uint64_t repair_restoring;
 	uint64_t stale, loops; /* as in struct state_run */
 	double milliseconds;   /* computing time of runs */
 };
@@ -132,8 +133,8 @@ static const struct pm_json_row run_rows[] = {
 	 "LFT blocks sent in the last run"},
 	{"acked", LAST(run.acked), "run_blocks_acked",
 	 "LFT blocks acknowledged in the last run"},
-	{"bound", LAST(written.delta.bound), "run_blocks_bound",
-	 "Lower bound of LFT blocks of the last run"},
+	{"least", LAST(written.delta.least), "run_blocks_least",
+	 "Fewest LFT blocks that could hold the entries changed in the last run"},
 	{"full_load", LAST(written.full)},
 	{"switches", LAST(written.switches)},
 	{"whole_tables", LAST(written.whole)},
@@ -159,7 +160,8 @@ static const struct pm_json_row repair_rows[] = {
 	{"rounds", LAST(repair.rounds)},
 	{"sent", LAST(repair.sent)},
 	{"acked", LAST(repair.acked)},
-	{"bound", LAST(repair.bound)},
+	{"restoring", LAST(repair.restoring)},
+	{"least", LAST(repair.least)},
 	{"switches", LAST(repair.switches)},
 	{"milliseconds", LAST(repair.milliseconds)},
 	{"left_to_sweep", .type = PM_JSON_IS_SET,
@@ -173,7 +175,7 @@ static const struct pm_json_row transition_rows[] = {
 	{"time", LAST(transition_time)},
 	{"sent", LAST(move.sent)},
 	{"acked", LAST(move.acked)},
-	{"bound", LAST(move.delta.bound)},
+	{"least", LAST(move.delta.least)},
 	{"switches", LAST(move.delta.switches)},
 	{"milliseconds", LAST(move.milliseconds)},
 	{"left_to_sweep", .type = PM_JSON_IS_SET,
@@ -185,7 +187,7 @@ static const struct pm_json_row transition_rows[] = {
 /* Members of a run that would have routed. */
 static const struct pm_json_row found_rows[] = {
 	{"take_over", LAST(found.take_over.blocks)},
-	{"bound", LAST(found.take_over.bound)},
+	{"least", LAST(found.take_over.least)},
 	{"full_load", LAST(found.full)},
 	{"switches", LAST(found.take_over.switches)},
 	{"entries", LAST(found.take_over.entries)},
@@ -215,22 +217,24 @@ static const struct pm_json_row total_rows[] = {
 	{"sent", TOTAL(runs.sent), "blocks_sent_total", "LFT blocks sent in runs"},
 	{"acked", TOTAL(runs.acked), "blocks_acked_total",
 	 "LFT blocks acknowledged in runs"},
-	{"bound", TOTAL(runs.bound), "blocks_bound_total",
-	 "Lower bound of LFT blocks of all runs"},
+	{"least", TOTAL(runs.least), "blocks_least_total",
+	 "Fewest LFT blocks that could hold the entries changed in runs"},
 	{"repairs", TOTAL(repairs.times), "repairs_total", "Early repairs"},
 	{"repair_sent", TOTAL(repairs.sent), "repair_blocks_sent_total",
 	 "LFT blocks sent in early repairs"},
 	{"repair_acked", TOTAL(repairs.acked), "repair_blocks_acked_total",
 	 "LFT blocks acknowledged in early repairs"},
-	{"repair_bound", TOTAL(repairs.bound), "repair_blocks_bound_total",
-	 "Lower bound of LFT blocks of early repairs"},
+	{"repair_restoring", TOTAL(repair_restoring), "repair_blocks_restoring_total",
+	 "LFT blocks of early repairs until all paths between hosts were restored"},
+	{"repair_least", TOTAL(repairs.least), "repair_blocks_least_total",
+	 "Fewest LFT blocks that could hold the entries changed in early repairs"},
 	{"moves", TOTAL(moves.times), "moves_total", "Changes of what is drained"},
 	{"move_sent", TOTAL(moves.sent), "move_blocks_sent_total",
 	 "LFT blocks sent for these"},
 	{"move_acked", TOTAL(moves.acked), "move_blocks_acked_total",
 	 "LFT blocks acknowledged of these"},
-	{"move_bound", TOTAL(moves.bound), "move_blocks_bound_total",
-	 "Lower bound of LFT blocks for these"},
+	{"move_least", TOTAL(moves.least), "move_blocks_least_total",
+	 "Fewest LFT blocks that could hold the entries changed for these"},
 	{0},
 };
 
@@ -1104,12 +1108,12 @@ void state_renew_unread(struct state *state, const char *drains_unread)
 
 /* ---- Events ---- */
 
-static void add_up(struct blocks *blocks, uint64_t sent, uint64_t acked, uint64_t bound)
+static void add_up(struct blocks *blocks, uint64_t sent, uint64_t acked, uint64_t least)
 {
 	blocks->times++;
 	blocks->sent += sent;
 	blocks->acked += acked;
-	blocks->bound += bound;
+	blocks->least += least;
 }
 
 void state_note_run(struct state *state, const struct state_run *run)
@@ -1123,7 +1127,7 @@ void state_note_run(struct state *state, const struct state_run *run)
 	last->run_time = time(NULL);
 	snprintf(last->run_change, sizeof(last->run_change), "%s", run->change);
 	state->out_of_plan = run->out_of_plan;
-	add_up(&state->totals.runs, written->sent, run->acked, written->delta.bound);
+	add_up(&state->totals.runs, written->sent, run->acked, written->delta.least);
 	state->totals.stale += run->stale;
 	state->totals.loops += run->loops;
 	state->totals.milliseconds += run->milliseconds;
@@ -1159,12 +1163,14 @@ void state_note_repair(struct state *state, const struct repaired *repaired)
 	pthread_mutex_lock(&state->mutex);
 	state->last.repair = *repaired;
 	state->last.repair_time = time(NULL);
-	add_up(&state->totals.repairs, repaired->sent, repaired->acked, repaired->bound);
+	add_up(&state->totals.repairs, repaired->sent, repaired->acked, repaired->least);
+	state->totals.repair_restoring += repaired->restoring;
 	pthread_mutex_unlock(&state->mutex);
 	events_note(state->events, EVENT_WARNING, "repair",
-		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64 ", %.1f ms%s%s",
+		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64
+		    ", restoring %" PRIu64 ", %.1f ms%s%s",
 		    repaired->change, repaired->sent, repaired->acked,
-		    repaired->milliseconds,
+		    repaired->restoring, repaired->milliseconds,
 		    repaired->gave_up ? "; left to the sweep: " : "",
 		    repaired->gave_up ? repaired->gave_up : "");
 }
@@ -1176,7 +1182,7 @@ void state_note_transition(struct state *state, uint64_t number,
 	state->last.move = *moved;
 	state->last.transition_number = number;
 	state->last.transition_time = time(NULL);
-	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.bound);
+	add_up(&state->totals.moves, moved->sent, moved->acked, moved->delta.least);
 	pthread_mutex_unlock(&state->mutex);
 	events_note(state->events, EVENT_NOTICE, "transition",
 		    "%s; LFT blocks sent %" PRIu64 ", acked %" PRIu64, moved->change,

@@ -153,7 +153,7 @@ static void drop_stale(const osm_switch_t *sw, const struct pm_stale_entry *stal
 		last = block;
 		sw->new_lft[stale[i].lid] = OSM_NO_PATH;
 	}
-	delta->bound = (delta->entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
+	delta->least = (delta->entries + PM_LFT_BLOCK - 1) / PM_LFT_BLOCK;
 	delta->switches = delta->blocks != 0;
 }
 
@@ -178,7 +178,7 @@ static void write_table(const struct pm_routes *routes, const struct pm_stale *s
 		drop_stale(sw, entries, num, &own);
 	total->blocks += own.blocks;
 	total->entries += own.entries;
-	total->bound += own.bound;
+	total->least += own.least;
 	total->switches += own.switches;
 }
 

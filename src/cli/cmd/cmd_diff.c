@@ -293,8 +293,8 @@ static void describe_tables(const struct result *r, const struct side *before,
 				      (json_int_t)t->switches_new, "switches",
 				      (json_int_t)t->switches, "entries",
 				      (json_int_t)t->entries, "blocks",
-				      (json_int_t)t->blocks, "bound",
-				      (json_int_t)t->bound));
+				      (json_int_t)t->blocks, "least",
+				      (json_int_t)t->least));
 	json_object_set_new(object, "lids",
 			    json_pack("{s:I, s:I, s:I}", "other_owner",
 				      (json_int_t)t->lids_moved, "gone",
@@ -340,8 +340,8 @@ static void print_tables(const json_t *object)
 		"tables: switches gone {tables.switches_gone}, new "
 		"{tables.switches_new}; "
 		"{tables.switches|switch differs|switches differ} in "
-		"{tables.entries|entry|entries}, {tables.blocks|block|blocks} (bound "
-		"{tables.bound})\n"
+		"{tables.entries|entry|entries}, {tables.blocks|block|blocks} (least "
+		"{tables.least})\n"
 		"MADs: {mads.all|LFT Set|LFT Sets}, of these {mads.new_switches} for new switches\n");
 }
 

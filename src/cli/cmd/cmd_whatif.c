@@ -72,7 +72,7 @@ static json_t *settings_json(const struct pm_fabric *fabric,
 static const struct pm_json_row delta_rows[] = {
 	{"switches", DELTA(switches)},
 	{"blocks", DELTA(blocks)},
-	{"bound", DELTA(bound)},
+	{"least", DELTA(least)},
 	{"entries", DELTA(entries)},
 	{0},
 };
@@ -135,6 +135,8 @@ static json_t *describe_whatif(const struct request *request,
 		{"cut_off", cut_off_json(fabric, whatif)},
 		{"total", pm_json_rows(delta_rows, &result->total)},
 		{"levels", levels_json(pm_whatif_plan(whatif), result)},
+		{"restoring", json_integer(result->restoring)},
+		{"restoring_ms", json_real(settings_ms(settings, result->restoring))},
 		{"full_load", json_integer((json_int_t)result->full_load)},
 		{"switches", json_integer(result->switches)},
 		{"switches_cut", json_integer(result->switches_cut)},
@@ -153,7 +155,7 @@ static json_t *describe_whatif(const struct request *request,
 static void print_delta(const char *name, const json_t *delta)
 {
 	printf("%-10s", name);
-	cli_text_print(delta, " {10switches} {10blocks} {10bound} {10entries}\n");
+	cli_text_print(delta, " {10switches} {10blocks} {10least} {10entries}\n");
 }
 
 static void print_multicast(const json_t *object)
@@ -177,7 +179,7 @@ static void print_whatif(const json_t *object)
 
 	cli_took_print(json_object_get(object, "took"));
 	cli_text_print(object, "lid_order {settings.lid_order}\n");
-	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "bound",
+	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "least",
 	       "entries");
 	json_array_foreach(json_object_get(object, "levels"), l, level) {
 		char name[32] = "leaves";
@@ -203,6 +205,8 @@ static void print_whatif(const json_t *object)
 			"path joins {reachable.cut} of {reachable.connected} pairs of hosts "
 			"that cables connect\n");
 	print_multicast(object);
+	cli_text_print(object, "all paths between hosts are restored after "
+			       "{restoring|block|blocks}, about {%restoring_ms} ms\n");
 	cli_text_print(object, "about {%ms} ms, with {settings.max_wire_smps} MADs of "
 			       "{settings.mad_us} us at a time\n");
 	if (json_is_object(json_object_get(object, "load")))
@@ -494,10 +498,11 @@ static const struct cli_option options[] = {
 	{'n', "worst", "N", "with --all: how many of the worst to list (default 20)",
 	 CLI_MEMBER(struct request, worst), .high = INT32_MAX},
 	{0, "by", "METRIC",
-	 "what is worst: blocks (default; of leaves and hosts pairs_cut), bound, "
+	 "what is worst: blocks (default; of leaves and hosts pairs_cut), restoring, least, "
 	 "switches, entries, pairs_cut, switches_cut, load or shift, which are found then",
 	 take_metric, offsetof(struct request, by),
-	 .values = "blocks|bound|switches|entries|pairs_cut|switches_cut|load|shift"},
+	 .values =
+		 "blocks|restoring|least|switches|entries|pairs_cut|switches_cut|load|shift"},
 	{0, "csv", NULL,
 	 "with --all: the worst, or all without --worst, as comma-separated values, with "
 	 "the hosts that each cuts off",
@@ -519,7 +524,7 @@ static const struct cli_command command = {
 	.about =
 		"Prints how many LFT blocks the subnet manager sends when something fails "
 		"in a fabric, an ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard "
-		"input). `bound` is the sum over switches of ceil(changed entries / 64).",
+		"input). `restoring` of these, sent first, restore all paths between hosts. `least` is the fewest blocks that could hold the entries that change: the sum over switches of ceil(changed entries / 64).",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = INT_MAX,

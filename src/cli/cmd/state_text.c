@@ -15,8 +15,9 @@
 
 #define LISTED 8 /* links of a list in a line */
 
-#define BLOCKS "LFT blocks sent {#sent}, acked {#acked}, bound {#bound}"
-#define EVENT "{#number}, {@time}: {change}\n            " BLOCKS
+#define SENT "LFT blocks sent {#sent}, acked {#acked}"
+#define BLOCKS SENT ", least {#least}"
+#define EVENT "{#number}, {@time}: {change}\n            "
 
 static void print_run(const struct state_file *state)
 {
@@ -27,7 +28,7 @@ static void print_run(const struct state_file *state)
 		return;
 	}
 	cli_text_print(run,
-		       "last run    " EVENT ", full load {#full_load}\n"
+		       "last run    " EVENT BLOCKS ", full load {#full_load}\n"
 		       "            switches {#switches}, whole tables {#whole_tables}, "
 		       "entries {#entries}; LIDs assigned {#lids_assigned}, moved "
 		       "{#lids_moved}; computed in {%milliseconds} ms\n");
@@ -60,9 +61,10 @@ static void print_repair(const json_t *repair)
 		puts("last repair none");
 		return;
 	}
-	cli_text_print(repair,
-		       "last repair " EVENT "; traps {#traps}, queries {#queries}, "
-		       "unanswered {#unanswered}; {%milliseconds} ms");
+	cli_text_print(
+		repair,
+		"last repair " EVENT SENT ", restoring {#restoring}, least {#least}; "
+		"traps {#traps}, queries {#queries}, unanswered {#unanswered}; {%milliseconds} ms");
 	if (json_is_true(json_object_get(repair, "left_to_sweep")))
 		cli_text_print(repair,
 			       *cli_json_text(repair, "gave_up")

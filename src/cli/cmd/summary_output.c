@@ -233,8 +233,10 @@ static void print_summary_row(const json_t *row)
 	const json_t *failed = json_object_get(row, "failed");
 	const char *second = name_text(failed, 1);
 
-	cli_text_print(row, "{9blocks} {9bound} {9switches} {9entries} {10pairs_cut} "
-			    "{8load} {6shift} {10%ms}");
+	cli_text_print(
+		row,
+		"{9blocks} {9restoring} {9least} {9switches} {9entries} {10pairs_cut} "
+		"{8load} {6shift} {10%ms}");
 	fputs("  ", stdout);
 	cli_text_put(name_text(failed, 0));
 	if (second) {
@@ -314,9 +316,9 @@ void summary_print(const struct pm_failure_summary *summary, const struct names 
 	print_head(head);
 	if (summary->num_rows) {
 		cli_text_print(head, "\nworst by {settings.by}\n");
-		printf("%9s %9s %9s %9s %10s %8s %6s %10s  %s\n", "blocks", "bound",
-		       "switches", "entries", "pairs cut", "load", "shift", "ms",
-		       "failed");
+		printf("%9s %9s %9s %9s %9s %10s %8s %6s %10s  %s\n", "blocks",
+		       "restoring", "least", "switches", "entries", "pairs cut", "load",
+		       "shift", "ms", "failed");
 	}
 	json_decref(head);
 	for (uint32_t i = 0; i < summary->num_rows; i++) {
