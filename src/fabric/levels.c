@@ -21,6 +21,9 @@
  * 4. The centre: where the graph of switches has no cycle (two switches with links
  *    between them, a chain, a star), any root will do; the graph's centre is taken.
  *
+ * A new plan tries further ways where none of these joins all end ports; the roots that
+ * it then chooses (PM_ROOT_GUESSED) count as if they were named.
+ *
  * Hosts here are all end ports except service ports, or service ports if there are no
  * others. With methods 1 and 2, hosts above the leaves need not be connected with each
  * other.
@@ -332,12 +335,12 @@ static int count_from_roots(struct levels *l, struct pm_error *err)
 	return 0;
 }
 
-static bool take_named_roots(const struct levels *l)
+static bool take_chosen_roots(const struct levels *l, enum pm_root kind)
 {
 	bool any = false;
 
 	for (uint32_t sw = 0; sw < l->tree->num_switches; sw++) {
-		l->is_in[sw] = l->skeleton->nodes[sw].root;
+		l->is_in[sw] = l->skeleton->nodes[sw].root == kind;
 		any |= l->is_in[sw];
 	}
 	return any;
@@ -481,7 +484,9 @@ static void find_leaf_level(const struct levels *l)
 static bool take_roots(struct levels *l, enum pm_levels_by by, uint64_t fair)
 {
 	if (by == PM_BY_NAMED_ROOTS)
-		return take_named_roots(l);
+		return take_chosen_roots(l, PM_ROOT_NAMED);
+	if (by == PM_BY_GUESSED_ROOTS)
+		return take_chosen_roots(l, PM_ROOT_GUESSED);
 	if (by == PM_BY_CENTRE)
 		return take_centres(l);
 	return take_farthest(l, by == PM_BY_FARTHEST ? 1 : fair);
@@ -625,8 +630,11 @@ static int settle_levels(struct levels *l, struct pm_error *err)
 		hosts |= l->hosts[sw];
 	if (!hosts)
 		return pm_error_set(err, -ENOENT, "no switch has an end port");
-	return take_named_roots(l) ? guess(l, PM_BY_NAMED_ROOTS, err)
-				   : choose_guess(l, err);
+	if (take_chosen_roots(l, PM_ROOT_NAMED))
+		return guess(l, PM_BY_NAMED_ROOTS, err);
+	if (take_chosen_roots(l, PM_ROOT_GUESSED))
+		return guess(l, PM_BY_GUESSED_ROOTS, err);
+	return choose_guess(l, err);
 }
 
 int tree_find_levels(const struct pm_fabric *skeleton, struct pm_tree *tree,

@@ -40,7 +40,10 @@ static void print_skeleton(FILE *out, const struct pm_fabric *topology)
 	}
 	for (uint32_t i = 0; i < topology->num_switches; i++)
 		if (topology->nodes[i].root)
-			fprintf(out, "root %u\n", i);
+			fprintf(out, "%s %u\n",
+				topology->nodes[i].root == PM_ROOT_NAMED ? "root"
+									 : "guessed_root",
+				i);
 	for (uint32_t i = 0; i < topology->num_ports; i++) {
 		const struct pm_port *p = &topology->ports[i], *remote;
 
@@ -219,7 +222,7 @@ static int parse_link(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
-static int parse_root(struct reader *r, struct pm_text rest)
+static int parse_any_root(struct reader *r, struct pm_text rest, enum pm_root kind)
 {
 	uint64_t node;
 
@@ -227,8 +230,18 @@ static int parse_root(struct reader *r, struct pm_text rest)
 	    !pm_text_take_number(&rest, 10, r->fabric->num_nodes - 1, &node) ||
 	    !pm_text_is_empty(rest))
 		return bad_line(r, "not a root");
-	r->fabric->nodes[node].root = 1;
+	r->fabric->nodes[node].root = (uint8_t)kind;
 	return 0;
+}
+
+static int parse_root(struct reader *r, struct pm_text rest)
+{
+	return parse_any_root(r, rest, PM_ROOT_NAMED);
+}
+
+static int parse_guessed_root(struct reader *r, struct pm_text rest)
+{
+	return parse_any_root(r, rest, PM_ROOT_GUESSED);
 }
 
 static int parse_end_port(struct reader *r, struct pm_text rest, enum pm_host kind)
@@ -348,8 +361,8 @@ static int parse_plan_line(struct reader *r, struct pm_text line)
 		{"switch", parse_switch},   {"cable", parse_link},
 		{"host", parse_host},	    {"io", parse_io},
 		{"service", parse_service}, {"aggregation", parse_aggregation},
-		{"root", parse_root},	    {"place", parse_place},
-		{"run", parse_run},
+		{"root", parse_root},	    {"guessed_root", parse_guessed_root},
+		{"place", parse_place},	    {"run", parse_run},
 	};
 	struct pm_text rest = line, word;
 

@@ -136,7 +136,10 @@ static void describe_roots(const struct pm_plan *plan, struct line *line)
 		if (is_root(plan, sw))
 			append(line, "%s%s", named++ ? ", " : "",
 			       pm_fabric_label(plan->topology, sw));
-	append(line, "%s), root_guid_file says otherwise", count > NAMED ? ", .." : "");
+	append(line, "%s)%s, root_guid_file says otherwise", count > NAMED ? ", .." : "",
+	       plan->tree.levels_by == PM_BY_GUESSED_ROOTS
+		       ? " so that all end ports have paths"
+		       : "");
 }
 
 static void describe_levels(const struct pm_plan *plan, struct line *line)
@@ -150,6 +153,7 @@ static void describe_levels(const struct pm_plan *plan, struct line *line)
 	case PM_BY_FARTHEST:
 	case PM_BY_FARTHEST_FROM_LARGE:
 	case PM_BY_CENTRE:
+	case PM_BY_GUESSED_ROOTS:
 		describe_roots(plan, line);
 		break;
 	default:

@@ -38,7 +38,8 @@ bool pm_plan_match(const struct pm_plan *plan, const struct pm_fabric *now,
 
 		if (there == PM_NONE ||
 		    n->num_ports != topology->nodes[there].num_ports ||
-		    n->root != topology->nodes[there].root)
+		    (n->root == PM_ROOT_NAMED) !=
+			    (topology->nodes[there].root == PM_ROOT_NAMED))
 			return false;
 		for (uint32_t p = 1; p <= n->num_ports; p++)
 			if (!match_port(plan, now, n->first_port + p,

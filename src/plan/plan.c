@@ -34,39 +34,6 @@ int pm_lid_order_parse(const char *name, enum pm_lid_order *order)
 	return -EINVAL;
 }
 
-/* Makes service ports of hosts above the leaves; returns whether there were any. */
-static bool mark_service_ports(struct pm_plan *plan)
-{
-	const struct pm_tree *tree = &plan->tree;
-	bool any = false;
-
-	/* Otherwise levels came from roots, and hosts may be at any level. */
-	if (tree->levels_by != PM_BY_LEAVES && tree->levels_by != PM_BY_LARGE_LEAVES)
-		return false;
-	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
-		struct pm_port *port = &plan->topology->ports[i];
-
-		if (port->host != PM_COMPUTE || pm_tree_is_leaf(tree, port->node) ||
-		    tree->level[port->node] == PM_NO_LEVEL)
-			continue;
-		port->host = PM_SERVICE;
-		any = true;
-	}
-	return any;
-}
-
-int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
-{
-	int rc = pm_tree_make(plan->topology, &plan->tree, err);
-
-	/* The tree must be that of the roles which the plan keeps. */
-	while (!rc && mark_service_ports(plan)) {
-		pm_tree_free(&plan->tree);
-		rc = pm_tree_make(plan->topology, &plan->tree, err);
-	}
-	return rc ? rc : plan_check_tree(plan, err);
-}
-
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err)
 {
 	struct pm_reachable reachable;

@@ -16,13 +16,16 @@
 struct pm_plan *plan_new(const struct pm_plan_config *config, struct pm_fabric *topology);
 /* The configuration that a plan was made with. */
 struct pm_plan_config plan_config(const struct pm_plan *plan);
-/*
- * Finds the tree of a new plan's skeleton, and completes roles: compute ports of switches
- * above the leaves become service ports. -ENOTSUP as below.
- */
-int plan_find_tree(struct pm_plan *plan, struct pm_error *err);
 /* -ENOTSUP unless enough pairs of the topology would be reachable, see reachable.h. */
 int plan_check_tree(struct pm_plan *plan, struct pm_error *err);
+
+/*
+ * find_tree.c: finds the tree of a new plan's skeleton, completes roles (end ports of
+ * switches above the leaves become service ports) and, where no guess of levels joins
+ * all, chooses roots. -ENOTSUP as above. Cost: that of the tree and its reach sets; where
+ * a way fails to join all, O(switches x links) more.
+ */
+int plan_find_tree(struct pm_plan *plan, struct pm_error *err);
 
 /* Adds missing places, planes, ranks and LIDs. */
 int plan_complete(struct pm_plan *plan, struct pm_error *err);

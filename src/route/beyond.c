@@ -3,10 +3,11 @@
  * Finds paths beyond up and then down, for end ports above the leaves: two spines, say,
  * have nothing but leaves in common.
  *
- * All such paths turn up again at one leaf, the hub. A switch without an up-then-down
- * path to a place sends as to the hub, until the packet is at a switch with such a path;
- * the hub itself has one. Entries for one LID lead along the path to the hub or, from the
- * first switch that reaches the place, up and then down: no loop.
+ * All such paths turn up again at one leaf, the hub, or above it (hub.h). A switch
+ * without an up-then-down path to a place sends as to the hub, until the packet is at a
+ * switch with such a path; the hub itself has one. Entries for one LID lead along the
+ * path to the hub or, from the first switch that reaches the place, up and then down: no
+ * loop.
  *
  *       s0 (end port)   s1 (end port)        s0 -> hub -> s1; another leaf would do for
  *         \ \         / /                    a path alone, but then these two turns
@@ -17,9 +18,13 @@
  * to it. The first is impossible, as there is one place to turn. For the second, traffic
  * that goes up from the hub would have to come back down to it, over other ancestors of
  * the hub: is_safe() looks for such a step. Where the places below ancestors of one level
- * are the same, as in trees without holes, there is none.
+ * are the same, as in trees without holes, there is none. Where switches above the hub
+ * form a tree, paths may also turn there; and where no leaf serves all, a switch above
+ * the leaves may be such a hub.
  */
 #include "route_parts.h"
+
+#include <portmajor/fabric/hub.h>
 
 #include <errno.h>
 
@@ -121,7 +126,7 @@ static uint32_t count_talking(const struct pm_routes *routes,
  * hub, and with it the entries of many switches. Else the leaf that connects most of
  * these. None if it is not safe.
  */
-static uint32_t choose_hub(const struct pm_routes *routes)
+static uint32_t choose_leaf(const struct pm_routes *routes)
 {
 	uint32_t best = NO_HUB, most = 0;
 
@@ -140,6 +145,88 @@ static uint32_t choose_hub(const struct pm_routes *routes)
 			break;
 	}
 	return best != NO_HUB && is_safe(routes, best) ? best : NO_HUB;
+}
+
+static bool may_turn_above(const struct pm_routes *routes, uint32_t hub)
+{
+	return pm_hub_is_safe(routes->plan->topology, &routes->plan->tree, routes->usable,
+			      &routes->now, hub);
+}
+
+/* Counts the pairs that a hub connects for certain, if paths may turn above it, too. */
+static uint64_t count_served(const struct pm_routes *routes, uint32_t hub)
+{
+	return hub != NO_HUB && may_turn_above(routes, hub)
+		       ? pm_hub_serves(&routes->plan->tree, &routes->now, routes->talking,
+				       hub)
+		       : 0;
+}
+
+/* Whether a hub connects the switches with hosts that it connects in the whole tree. */
+static bool stays(const struct pm_routes *routes, uint32_t hub)
+{
+	return !route_is_alone(routes, hub) &&
+	       count_talking(routes, &routes->now, hub) ==
+		       count_talking(routes, &routes->whole, hub);
+}
+
+/* The hub of the whole tree, as long as it serves as much as the best leaf. */
+static void choose_hub(struct pm_routes *routes)
+{
+	uint32_t leaf = choose_leaf(routes), other = routes->whole_hub;
+
+	routes->hub = leaf;
+	if (other != NO_HUB && other != leaf && may_turn_above(routes, other)) {
+		uint64_t served = count_served(routes, other);
+		uint64_t best = count_served(routes, leaf);
+
+		if (served > best || (served == best && stays(routes, other)))
+			routes->hub = other;
+	}
+	routes->turns_above =
+		routes->hub != NO_HUB && may_turn_above(routes, routes->hub);
+}
+
+/* Finds a hub for all pairs of these switches, the first leaf of the list if it will do.
+ */
+static uint32_t find_hub_for(const struct pm_routes *routes, const uint64_t *ends,
+			     const uint32_t *part)
+{
+	const struct pm_fabric *topology = routes->plan->topology;
+	const struct pm_tree *tree = &routes->plan->tree;
+	struct pm_hub_pairs pairs;
+
+	pm_hub_count(tree, &routes->whole, ends, part, &pairs);
+	if (!pairs.upper)
+		return NO_HUB;
+	if (routes->num_hubs &&
+	    pm_hub_serves(tree, &routes->whole, ends, routes->hubs[0]) == pairs.upper &&
+	    pm_hub_is_safe(topology, tree, NULL, &routes->whole, routes->hubs[0]))
+		return routes->hubs[0];
+	return pm_hub_find(topology, tree, &routes->whole, ends, pairs.upper);
+}
+
+/*
+ * Finds a hub for all pairs of the whole tree that need one, so that every tree which the
+ * plan takes for its hub (src/plan/find_tree.c) has it; if there is one, a hub for those
+ * with aggregation nodes, too.
+ */
+static int find_whole_hub(struct pm_routes *routes, struct pm_error *err)
+{
+	uint32_t num = routes->plan->topology->num_nodes;
+	struct pm_pool pool = {0};
+	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
+	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
+	int rc = pm_pool_check(&pool, err);
+
+	if (!rc) {
+		pm_reach_parts(routes->plan->topology, NULL, part, room);
+		routes->whole_hub = find_hub_for(routes, routes->with_slots, part);
+		if (routes->whole_hub == NO_HUB)
+			routes->whole_hub = find_hub_for(routes, routes->talking, part);
+	}
+	pm_pool_free(&pool);
+	return rc;
 }
 
 /*
@@ -184,8 +271,9 @@ struct beyond {
 };
 
 /*
- * Marks the switches on the path to the hub that do not reach the place. Marks none if
- * another switch on it would have to turn up, as the path comes down to that switch.
+ * Marks the switches on the path to the hub that do not reach the place. The first one
+ * that reaches it may have to turn up, as the path comes down to it: then marks none,
+ * unless paths may turn above the hub.
  */
 static void mark_path(const struct beyond *b, uint32_t from)
 {
@@ -202,7 +290,8 @@ static void mark_path(const struct beyond *b, uint32_t from)
 		down = tree->level[next] < tree->level[sw];
 		sw = next;
 	}
-	if (down && sw != b->hub && !b->marked[sw] && !is_below(b->routes, sw, b->to))
+	if (down && !b->routes->turns_above && sw != b->hub && !b->marked[sw] &&
+	    !is_below(b->routes, sw, b->to))
 		return;
 	while (length)
 		b->marked[path[--length]] = 1;
@@ -289,7 +378,9 @@ void route_add_beyond(struct pm_routes *routes)
 {
 	struct beyond b = {.routes = routes, .marked = routes->marked};
 
-	routes->hub = routes->num_upper ? choose_hub(routes) : NO_HUB;
+	routes->hub = NO_HUB;
+	if (routes->num_upper)
+		choose_hub(routes);
 	if (routes->hub == NO_HUB)
 		return;
 	b.hub = routes->hub;
@@ -358,6 +449,7 @@ static bool is_apart(const struct pm_routes *routes, uint32_t sw)
 static int list_upper(struct pm_routes *routes, struct pm_error *err)
 {
 	uint32_t above = 0;
+	int rc;
 
 	for (int talking = 1; talking >= 0; talking--)
 		for (uint32_t sw = 0; sw < routes->num_switches; sw++)
@@ -372,7 +464,10 @@ static int list_upper(struct pm_routes *routes, struct pm_error *err)
 		routes->num_talking += talking;
 		routes->num_upper += routes->is_upper[sw];
 	}
-	return routes->num_upper ? index_hubs(routes, routes->upper, above, err) : 0;
+	if (!routes->num_upper)
+		return 0;
+	rc = index_hubs(routes, routes->upper, above, err);
+	return rc ? rc : find_whole_hub(routes, err);
 }
 
 int route_index_beyond(struct pm_routes *routes, struct pm_error *err)

@@ -150,7 +150,9 @@ struct pm_routes {
 	uint32_t num_upper;   /* and the number whose paths may turn at the hub */
 	uint32_t *hubs; /* [num_hubs] leaves that may be the hub, the best one first */
 	uint32_t num_hubs;
-	uint32_t hub;	      /* leaf where their paths turn up, or PM_NONE */
+	uint32_t hub;	      /* switch where their paths turn up, or PM_NONE */
+	bool turns_above;     /* they may also turn up at switches above it */
+	uint32_t whole_hub;   /* the hub that serves all in the whole tree, or PM_NONE */
 	uint8_t *is_upper;    /* [switch] its paths may turn at the hub */
 	uint64_t *with_slots; /* [words] switches that have or had end ports, .. */
 	uint64_t *talking;    /* [words] .. and some that are no aggregation nodes */

@@ -368,17 +368,21 @@ static uint32_t find_turn(const struct packet *packet, uint32_t from)
 
 /*
  * Entries that should say nothing do so. Only where end ports are above the leaves, some
- * lead to a slot all the same: all of these turn up at one switch, or anywhere if detours
- * are asked for.
+ * lead to a slot all the same: all of these turn up at one switch, the hub, or above it;
+ * or anywhere if detours are asked for.
  */
-static const char *check_kept(const struct packet *packet, uint32_t from, uint32_t *hub)
+static const char *check_kept(const struct packet *packet, uint32_t from, uint8_t *hubs)
 {
-	uint32_t turn;
+	uint32_t turn, num = packet->reference->num;
 	const char *text;
+	bool any = false;
 
 	if (entry_at(packet, from) == PM_LFT_KEEP)
 		return NULL;
-	if (!packet->port || !has_upper_slots(packet->tables->plan))
+	/* With detours between switches, service ports at leaves have them, too. */
+	if (!packet->port ||
+	    (!has_upper_slots(packet->tables->plan) &&
+	     !(packet->tables->detours && packet->tables->detours->switches)))
 		return FAULT("LID %u at %s is %u, but there is no path", packet->lid,
 			     name_of(packet, from), entry_at(packet, from));
 	text = arrives(packet, from);
@@ -388,10 +392,13 @@ static const char *check_kept(const struct packet *packet, uint32_t from, uint32
 	if (turn == PM_NONE)
 		return FAULT("LID %u at %s: arrives without a turn", packet->lid,
 			     name_of(packet, from));
-	if (*hub != PM_NONE && *hub != turn)
+	for (uint32_t sw = 0; sw < num; sw++) {
+		hubs[sw] &= packet->reference->down[turn * num + sw];
+		any |= hubs[sw];
+	}
+	if (!any)
 		return FAULT("LID %u from %s turns up at %s, others elsewhere",
 			     packet->lid, name_of(packet, from), name_of(packet, turn));
-	*hub = turn;
 	return NULL;
 }
 
@@ -399,10 +406,10 @@ const char *reference_walk(const struct reference *reference,
 			   const struct reference_tables *tables, bool exact)
 {
 	const struct pm_plan *plan = tables->plan;
-	uint8_t connected[PM_MAX_NODES];
-	uint32_t hub = PM_NONE;
+	uint8_t connected[PM_MAX_NODES], hubs[PM_MAX_NODES]; /* may be the hub */
 	bool detours;
 
+	memset(hubs, 1, sizeof(hubs));
 	for (uint32_t lid = 0; lid < tables->stride; lid++) {
 		struct packet packet = {reference, tables, lid, PM_NONE, 0};
 		uint32_t place = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
@@ -426,7 +433,7 @@ const char *reference_walk(const struct reference *reference,
 			else if (detours && connected[from])
 				text = arrives(&packet, from);
 			else if (exact)
-				text = check_kept(&packet, from, &hub);
+				text = check_kept(&packet, from, hubs);
 			if (text)
 				return text;
 		}

@@ -49,6 +49,13 @@ static inline bool pm_host_is_service(uint8_t host)
 	return host == PM_SERVICE || host == PM_AGGREGATION;
 }
 
+/* Whether a switch is a root of the tree. */
+enum pm_root {
+	PM_NO_ROOT,
+	PM_ROOT_NAMED,	 /* by the operator */
+	PM_ROOT_GUESSED, /* in a skeleton: chosen when the plan was made */
+};
+
 struct pm_node {
 	uint64_t guid;
 	uint64_t key;  /* defines the order: the GUID, or for a replacement switch the old
@@ -58,7 +65,7 @@ struct pm_node {
 	uint32_t first_port; /* index of port 0; port p is first_port + p */
 	uint8_t type;	     /* enum pm_node_type */
 	uint8_t num_ports;   /* highest port number, 1..PM_MAX_PORTS */
-	uint8_t root;	     /* switches: 1 if named as a root of the tree */
+	uint8_t root;	     /* switches: enum pm_root */
 	uint16_t device;     /* NodeInfo:DeviceID, 0: not known; a hint for roles */
 };
 

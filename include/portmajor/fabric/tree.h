@@ -52,7 +52,8 @@ enum pm_levels_by {
 	PM_BY_FARTHEST,
 	PM_BY_FARTHEST_FROM_LARGE,
 	PM_BY_CENTRE,
-	PM_BY_NAMED_ROOTS, /* named by the operator */
+	PM_BY_NAMED_ROOTS,   /* named by the operator */
+	PM_BY_GUESSED_ROOTS, /* chosen when the plan was made, as no guess joined all */
 };
 
 struct pm_plane {
