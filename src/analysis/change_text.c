@@ -241,6 +241,17 @@ static void describe_unreachable_hosts(const struct pm_plan *plan,
 		append(text, ", ..");
 }
 
+static void describe_sm(const struct pm_plan *plan,
+			const struct pm_unreachable *unreachable, struct text *text)
+{
+	append(text,
+	       "the subnet manager has no path from or to %llu of the switches with end "
+	       "ports, as from %s to %s (connect_roots joins them)",
+	       (unsigned long long)unreachable->sm_count,
+	       pm_fabric_label(plan->topology, unreachable->sm[0]),
+	       pm_fabric_label(plan->topology, unreachable->sm[1]));
+}
+
 bool pm_change_unreachable(const struct pm_plan *plan,
 			   const struct pm_unreachable *unreachable, char *buffer,
 			   size_t size)
@@ -249,6 +260,10 @@ bool pm_change_unreachable(const struct pm_plan *plan,
 
 	if (size)
 		buffer[0] = '\0';
+	if (unreachable->sm_count)
+		describe_sm(plan, unreachable, &text);
+	if (unreachable->sm_count && (unreachable->count || unreachable->service_count))
+		append(&text, "; ");
 	if (unreachable->count)
 		describe_unreachable_hosts(plan, unreachable, &text);
 	if (unreachable->service_count)
@@ -260,5 +275,10 @@ bool pm_change_unreachable(const struct pm_plan *plan,
 		       (unsigned long long)unreachable->service_pairs,
 		       pm_fabric_label(plan->topology, unreachable->service[0]),
 		       pm_fabric_label(plan->topology, unreachable->service[1]));
-	return unreachable->count || unreachable->service_count;
+	return unreachable->count || unreachable->service_count || unreachable->sm_count;
+}
+
+uint64_t pm_change_paths_cut(const struct pm_unreachable *unreachable)
+{
+	return unreachable->count + unreachable->service_cut + unreachable->sm_count;
 }

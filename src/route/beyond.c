@@ -324,6 +324,10 @@ static bool is_wanted(const struct pm_routes *routes, uint32_t from, uint32_t to
 	bool from_talks = pm_bits_test(routes->talking, from);
 	bool to_talks = pm_bits_test(routes->talking, to);
 
+	/* It answers all, also from a switch of its own. */
+	if (from != to && to_talks && route_is_sm_switch(routes, from))
+		return true;
+
 	if (from == to || (!routes->is_upper[from] && !routes->is_upper[to]) ||
 	    (!from_talks && !to_talks))
 		return false;
@@ -388,7 +392,9 @@ void route_add_beyond(struct pm_routes *routes)
 	memset(routes->lacking, 0, routes->now.words * sizeof(*routes->lacking));
 	memset(routes->senders, 0, routes->now.words * sizeof(*routes->senders));
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (pm_bits_test(routes->with_slots, sw) && find_lacking(routes, sw))
+		if ((pm_bits_test(routes->with_slots, sw) ||
+		     route_is_sm_switch(routes, sw)) &&
+		    find_lacking(routes, sw))
 			pm_bits_set(routes->senders, sw);
 	for (b.to = 0; b.to < routes->num_switches; b.to++)
 		if (pm_bits_test(routes->lacking, b.to) && reaches(routes, b.hub, b.to))

@@ -124,15 +124,16 @@ static void add_detours(struct pm_routes *routes, const uint8_t *spare, uint32_t
 
 /*
  * Whether some switch with end ports lacks an entry for this LID of another switch, and
- * one of the two has service ports. Either all LIDs there have paths over the hub, or
- * none.
+ * one of the two has service ports, or the first has the subnet manager. Either all LIDs
+ * there have paths over the hub, or none.
  */
 static bool is_unreachable(const struct pm_routes *routes, uint32_t to, uint16_t lid)
 {
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if (sw != to && pm_bits_test(routes->with_slots, sw) &&
-		    (routes->has_services[sw] || routes->has_services[to]) &&
-		    !is_goal(routes, sw, to, lid))
+		if (sw != to && !is_goal(routes, sw, to, lid) &&
+		    (route_is_sm_switch(routes, sw) ||
+		     (pm_bits_test(routes->with_slots, sw) &&
+		      (routes->has_services[sw] || routes->has_services[to]))))
 			return true;
 	return false;
 }
@@ -156,6 +157,7 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 	const struct pm_plan *plan = routes->plan;
 	uint16_t lids[1u << PM_MAX_LMC];
 
+	routes->sm = detours->sm;
 	route_add_beyond(routes);
 	if (detours->switches)
 		add_services(routes);

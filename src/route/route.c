@@ -129,6 +129,7 @@ int pm_routes_make(const struct pm_plan *plan, struct pm_routes **result,
 	if (!routes)
 		return pm_error_no_memory(err);
 	routes->plan = plan;
+	routes->sm = PM_NONE;
 	routes->num_switches = plan->topology->num_switches;
 	routes->stride = pm_plan_blocks(plan) * PM_LFT_BLOCK;
 	allocate_index(routes);
@@ -284,6 +285,13 @@ static uint64_t count_pairs(const struct ends *from, const struct ends *to)
 	       (uint64_t)from->aggregation * to->aggregation;
 }
 
+/* The same without aggregation nodes. */
+static uint64_t count_talking_pairs(const struct ends *from, const struct ends *to)
+{
+	return (uint64_t)(from->all - from->aggregation) * (to->all - to->aggregation) -
+	       (uint64_t)from->hosts * to->hosts;
+}
+
 static void count_services(const struct pm_routes *routes, const struct ends *ends,
 			   const uint32_t *part, struct pm_unreachable *unreachable)
 {
@@ -297,12 +305,47 @@ static void count_services(const struct pm_routes *routes, const struct ends *en
 			without = count_unreachable(routes, from, to);
 			unreachable->service_pairs += pairs;
 			pairs = count_pairs(&ends[from], &without);
+			unreachable->service_cut +=
+				count_talking_pairs(&ends[from], &without);
 			if (pairs && !unreachable->service_count) {
 				unreachable->service[0] = from;
 				unreachable->service[1] = to;
 			}
 			unreachable->service_count += pairs;
 		}
+	}
+}
+
+static void add_sm_pair(struct pm_unreachable *unreachable, uint32_t from, uint32_t to)
+{
+	if (unreachable->sm_count++)
+		return;
+	unreachable->sm[0] = from;
+	unreachable->sm[1] = to;
+}
+
+/* Counts the switches with end ports that lack a path to or from the subnet manager. */
+static void count_sm(const struct pm_routes *routes, const struct ends *ends,
+		     const uint32_t *part, struct pm_unreachable *unreachable)
+{
+	uint32_t sm, lid;
+
+	if (routes->sm == PM_NONE || !routes->plan->lid[routes->sm])
+		return;
+	sm = routes->plan->topology->ports[routes->sm].node;
+	lid = routes->plan->lid[routes->sm];
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		struct ends without;
+
+		if (sw == sm || ends[sw].all == ends[sw].aggregation ||
+		    part[sw] != part[sm])
+			continue;
+		if (!pm_routes_reach_switch(routes, sw, sm) &&
+		    route_table(routes, sw)[lid] == PM_LFT_KEEP)
+			add_sm_pair(unreachable, sw, sm);
+		without = count_unreachable(routes, sm, sw);
+		if (without.all > without.aggregation)
+			add_sm_pair(unreachable, sm, sw);
 	}
 }
 
@@ -334,6 +377,7 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 		pm_reachable_list_cut(&routes->now, num, hosts, part, unreachable->pair,
 				      PM_UNREACHABLE_NAMED);
 	count_services(routes, ends, part, unreachable);
+	count_sm(routes, ends, part, unreachable);
 out:
 	pm_pool_free(&pool);
 	return rc;

@@ -150,8 +150,9 @@ struct pm_routes {
 	uint32_t num_upper;   /* and the number whose paths may turn at the hub */
 	uint32_t *hubs; /* [num_hubs] leaves that may be the hub, the best one first */
 	uint32_t num_hubs;
-	uint32_t hub;	      /* switch where their paths turn up, or PM_NONE */
-	bool turns_above;     /* they may also turn up at switches above it */
+	uint32_t sm;	  /* place of the subnet manager in the last update, or PM_NONE */
+	uint32_t hub;	  /* switch where their paths turn up, or PM_NONE */
+	bool turns_above; /* they may also turn up at switches above it */
 	uint32_t whole_hub;   /* the hub that serves all in the whole tree, or PM_NONE */
 	uint8_t *is_upper;    /* [switch] its paths may turn at the hub */
 	uint64_t *with_slots; /* [words] switches that have or had end ports, .. */
@@ -257,6 +258,13 @@ static inline bool route_reach_changed(const struct pm_routes *routes, uint32_t 
 bool route_has_stand_in(const struct pm_routes *routes, uint32_t port);
 /* Computes the tables for usable[] from the preferred ones. */
 void route_update(struct pm_routes *routes, const struct pm_detours *detours);
+
+/* Whether the subnet manager is at this switch: all end ports need a path from there. */
+static inline bool route_is_sm_switch(const struct pm_routes *routes, uint32_t sw)
+{
+	return routes->sm != PM_NONE && routes->plan->lid[routes->sm] &&
+	       routes->plan->topology->ports[routes->sm].node == sw;
+}
 
 /* rules.c: ports of a switch, and the keys by which entries choose among them. */
 void route_list_leading(const struct pm_routes *routes, uint32_t sw, uint32_t to,

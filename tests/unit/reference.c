@@ -366,6 +366,13 @@ static uint32_t find_turn(const struct packet *packet, uint32_t from)
 	return PM_NONE;
 }
 
+/* It answers all end ports, and with detours between switches service ports do. */
+static bool has_manager(const struct reference_tables *tables)
+{
+	return tables->detours &&
+	       (tables->detours->sm != PM_NONE || tables->detours->switches);
+}
+
 /*
  * Entries that should say nothing do so. Only where end ports are above the leaves, some
  * lead to a slot all the same: all of these turn up at one switch, the hub, or above it;
@@ -379,10 +386,8 @@ static const char *check_kept(const struct packet *packet, uint32_t from, uint8_
 
 	if (entry_at(packet, from) == PM_LFT_KEEP)
 		return NULL;
-	/* With detours between switches, service ports at leaves have them, too. */
 	if (!packet->port ||
-	    (!has_upper_slots(packet->tables->plan) &&
-	     !(packet->tables->detours && packet->tables->detours->switches)))
+	    (!has_upper_slots(packet->tables->plan) && !has_manager(packet->tables)))
 		return FAULT("LID %u at %s is %u, but there is no path", packet->lid,
 			     name_of(packet, from), entry_at(packet, from));
 	text = arrives(packet, from);

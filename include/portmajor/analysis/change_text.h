@@ -51,4 +51,10 @@ bool pm_change_unreachable(const struct pm_plan *plan,
 			   const struct pm_unreachable *unreachable, char *text,
 			   size_t size);
 
+/*
+ * What makes unreachable end ports a finding: pairs other than those with aggregation
+ * nodes. 0: none.
+ */
+uint64_t pm_change_paths_cut(const struct pm_unreachable *unreachable);
+
 #endif

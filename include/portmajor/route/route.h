@@ -178,6 +178,14 @@ struct pm_unreachable {
 	uint64_t service_pairs; /* connected by links */
 	uint64_t service_count; /* of these: not by the tables */
 	uint32_t service[2];	/* the switches of one, from and to */
+	uint64_t service_cut;	/* of these: without aggregation nodes */
+	/*
+	 * Switches with other end ports than aggregation nodes that the subnet manager of
+	 * the last update has no path from, or none to; a switch that has neither counts
+	 * twice.
+	 */
+	uint64_t sm_count;
+	uint32_t sm[2]; /* the switches of the first such path, from and to */
 };
 
 /* Finds these pairs. -ENOMEM. O(switches^2 + links). */

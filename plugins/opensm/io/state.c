@@ -898,9 +898,12 @@ static json_t *make_verdict(const struct state *state)
 
 static json_t *make_unreachable(const struct state_facts *facts)
 {
-	return json_pack("{s:I, s:o}", "pairs",
-			 (json_int_t)facts->view->unreachable.count, "text",
-			 pm_json_filled(facts->unreachable));
+	const struct pm_unreachable *unreachable = &facts->view->unreachable;
+
+	return json_pack("{s:I, s:I, s:o}", "pairs", (json_int_t)unreachable->count,
+			 "ends",
+			 (json_int_t)(unreachable->service_cut + unreachable->sm_count),
+			 "text", pm_json_filled(facts->unreachable));
 }
 
 static json_t *make_reachable(const struct state_facts *facts)

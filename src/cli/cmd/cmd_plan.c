@@ -7,6 +7,7 @@
 #include "plan_command.h"
 #include "text.h"
 
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/multicast/mft.h>
 
 #include <inttypes.h>
@@ -159,6 +160,8 @@ static int run_plan(const struct request *request, const struct pm_fabric *fabri
 				 : plan_files_write(&request->files, &tables, fabric, sm);
 	if (!status && (request->output.json || !request->output.quiet))
 		status = write_plan(request, &tables, fabric);
+	if (!status && pm_change_paths_cut(&tables.unreachable))
+		status = EXIT_FINDINGS;
 	cli_tables_free(&tables);
 	return status;
 }

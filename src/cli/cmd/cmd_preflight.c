@@ -4,16 +4,19 @@
 #include "json.h"
 #include "preflight.h"
 
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/base/trusted.h>
 #include <portmajor/files/config.h>
 #include <portmajor/files/plan_file.h>
 #include <portmajor/netlist/netlist.h>
 #include <portmajor/plan/guess.h>
+#include <portmajor/route/route.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define DEFAULT_CONF "/etc/opensm/opensm.conf"
@@ -323,6 +326,29 @@ static int read_fabric(struct preflight *p, struct pm_fabric **fabric)
 	return cli_fabric_read(p->netlist, &config, fabric);
 }
 
+/* Reports pairs of end ports that the plan's tables would not join. */
+static void check_paths(struct preflight *p, const struct pm_plan *plan,
+			const struct pm_fabric *fabric)
+{
+	const char *connect = pm_opensm_conf_value(&p->conf, "connect_roots");
+	struct pm_unreachable unreachable = {0};
+	struct pm_routes *routes = NULL;
+	char text[PM_CHANGE_TEXT];
+	struct pm_error err;
+	int rc;
+
+	rc = pm_routes_make_for(plan, fabric, PM_NONE,
+				connect && !strcasecmp(connect, "TRUE"), &routes, &err);
+	if (!rc)
+		rc = pm_routes_unreachable(routes, &unreachable, &err);
+	if (failed(rc))
+		preflight_report(p, false, "paths", "%s", err.text);
+	else if (pm_change_unreachable(plan, &unreachable, text, sizeof(text)))
+		preflight_report(p, !pm_change_paths_cut(&unreachable), "paths", "%s",
+				 text);
+	pm_routes_free(routes);
+}
+
 /* Checks the fabric. An unreadable netlist is an error, not a finding. */
 static int check_fabric(struct preflight *p)
 {
@@ -346,6 +372,8 @@ static int check_fabric(struct preflight *p)
 				 plan->tree.top_level, plan->top_lid);
 	if (plan && pm_guess_describe(plan, fabric, guess, sizeof(guess)))
 		preflight_report(p, true, "roles", "%s", guess);
+	if (plan)
+		check_paths(p, plan, fabric);
 	check_fit(p, fabric);
 	pm_plan_free(plan);
 	pm_fabric_free(fabric);

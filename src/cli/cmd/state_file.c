@@ -36,6 +36,7 @@ static const struct pm_json_row engine_rows[] = {
 
 static const struct pm_json_row unreachable_rows[] = {
 	{"pairs", MEMBER(unreachable.pairs)},
+	{"ends", MEMBER(unreachable.ends)},
 	{"text", MEMBER(unreachable.text)},
 	{0},
 };

@@ -27,7 +27,7 @@ struct state_file {
 		const char *used, *reason;
 	} engine;
 	struct {
-		uint64_t pairs;
+		uint64_t pairs, ends;
 		const char *text;
 	} unreachable;
 	struct {

@@ -59,6 +59,10 @@ static void judge_paths(const struct status *status, struct findings *findings)
 	else if (state->unreachable.pairs)
 		add_finding(findings, "paths",
 			    "hosts are cut off although cables connect them: %s", where);
+	else if (state->unreachable.ends)
+		add_finding(findings, "paths",
+			    "end ports are cut off although cables connect them: %s",
+			    where);
 }
 
 /*
