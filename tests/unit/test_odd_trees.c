@@ -311,7 +311,7 @@ static bool is_end(const struct pm_fabric *fabric, uint32_t port)
 
 struct counts {
 	uint32_t refused, service, roots, plain;
-	uint64_t pairs;
+	uint64_t pairs, manager, manager_lacks;
 };
 
 static void check_pairs(const struct world *world, struct counts *counts)
@@ -341,6 +341,77 @@ static void check_pairs(const struct world *world, struct counts *counts)
 		}
 	}
 	free(talks);
+	free(joined);
+}
+
+/* Whether a packet gets from a switch to the LID of another switch. */
+static bool arrives_at_switch(const struct world *world, uint32_t from, uint32_t to)
+{
+	const struct pm_fabric *fabric = world->fabric;
+	uint32_t lid = fabric->ports[fabric->nodes[to].first_port].lid, sw = from;
+
+	for (uint32_t hops = 0; sw != to && hops <= fabric->num_switches; hops++) {
+		uint8_t out = pm_routes_table(world->routes, sw)[lid];
+
+		if (!out || out > fabric->nodes[sw].num_ports)
+			return false;
+		sw = pm_fabric_peer_node(fabric, fabric->nodes[sw].first_port + out);
+		if (sw == PM_NONE || sw >= fabric->num_switches)
+			return false;
+	}
+	return sw == to;
+}
+
+/* Whether packets from a switch get to all end ports of another one. */
+static bool arrives_at_all(const struct world *world, uint32_t from, uint32_t to)
+{
+	bool all = true;
+
+	pm_for_each_port(i, world->fabric, to)
+		all &= !is_end(world->fabric, i) || arrives(world, from, i);
+	return all;
+}
+
+static bool talks(const struct pm_fabric *fabric, uint32_t sw)
+{
+	pm_for_each_port(i, fabric, sw)
+		if (is_end(fabric, i))
+			return true;
+	return false;
+}
+
+/*
+ * The manager at a random switch's own port: all end ports there reach it, and it reaches
+ * them, but for the paths that are counted; with connect_roots none.
+ */
+static void check_manager(struct world *world, struct random *random,
+			  struct counts *counts)
+{
+	const struct pm_fabric *fabric = world->fabric;
+	uint32_t sm = random_below(random, fabric->num_switches);
+	uint8_t *joined = join_by_best_root(fabric);
+
+	for (int roots = 0; roots <= 1; roots++) {
+		struct pm_unreachable unreachable;
+		uint32_t lacking = 0;
+
+		world->detours.sm = world->plan->topology->nodes[sm].first_port;
+		world->detours.switches = roots;
+		world_update(world, fabric);
+		EXPECT(pm_routes_unreachable(world->routes, &unreachable, NULL) == 0);
+		for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
+			if (sw == sm || !talks(fabric, sw) ||
+			    !joined[sm * fabric->num_switches + sw])
+				continue;
+			EXPECT(arrives_at_switch(world, sw, sm));
+			lacking += !arrives_at_all(world, sm, sw);
+			counts->manager++;
+		}
+		/* The best root may be in another part. */
+		EXPECT(unreachable.sm_count >= lacking);
+		EXPECT(!roots || !lacking);
+		counts->manager_lacks += lacking;
+	}
 	free(joined);
 }
 
@@ -405,6 +476,7 @@ static void try_one(struct counts *counts)
 		check_pairs(&world, counts);
 		EXPECT(!world_credits(&world, fabric).length);
 		check_restored(&world);
+		check_manager(&world, &random, counts);
 		world_free(&world);
 	}
 	recipe_free(&recipe);
@@ -418,10 +490,14 @@ static void test_all_joined(void **state)
 		seed = first_seed + round;
 		try_one(&counts);
 	}
-	print_message("%u fabrics: %u by their leaves alone, %u with service ports, "
-		      "%u by guessed roots, %u refused; %llu pairs\n",
-		      rounds, counts.plain, counts.service, counts.roots, counts.refused,
-		      (unsigned long long)counts.pairs);
+	print_message(
+		"%u fabrics: %u by their leaves alone, %u with service ports, "
+		"%u by guessed roots, %u refused; %llu pairs; a manager at a switch "
+		"lacks a path to %llu of %llu switches\n",
+		rounds, counts.plain, counts.service, counts.roots, counts.refused,
+		(unsigned long long)counts.pairs,
+		(unsigned long long)counts.manager_lacks,
+		(unsigned long long)counts.manager);
 	assert_true(counts.refused * 10 <= rounds || rounds < 100);
 	assert_true((counts.service && counts.roots) || rounds < 100);
 }
