@@ -252,30 +252,56 @@ static void describe_sm(const struct pm_plan *plan,
 	       pm_fabric_label(plan->topology, unreachable->sm[1]));
 }
 
+static void describe_beyond(const struct pm_plan *plan,
+			    const struct pm_unreachable *unreachable, struct text *text)
+{
+	append(text,
+	       "paths of %llu of %llu pairs of switches with end ports turn up again at %s",
+	       (unsigned long long)unreachable->beyond,
+	       (unsigned long long)unreachable->pairs,
+	       pm_fabric_label(plan->topology, unreachable->hub));
+}
+
+static void describe_services(const struct pm_plan *plan,
+			      const struct pm_unreachable *unreachable, struct text *text)
+{
+	append(text,
+	       "no path free of credit loops joins %llu of %llu pairs with service "
+	       "ports, as from %s to %s (connect_roots joins them)",
+	       (unsigned long long)unreachable->service_count,
+	       (unsigned long long)unreachable->service_pairs,
+	       pm_fabric_label(plan->topology, unreachable->service[0]),
+	       pm_fabric_label(plan->topology, unreachable->service[1]));
+}
+
 bool pm_change_unreachable(const struct pm_plan *plan,
 			   const struct pm_unreachable *unreachable, char *buffer,
 			   size_t size)
 {
+	const struct {
+		bool any;
+		void (*describe)(const struct pm_plan *, const struct pm_unreachable *,
+				 struct text *);
+	} parts[] = {
+		{unreachable->sm_count, describe_sm},
+		{unreachable->count, describe_unreachable_hosts},
+		{unreachable->service_count, describe_services},
+		{unreachable->beyond && unreachable->hub != PM_NONE, describe_beyond},
+	};
 	struct text text = {buffer, size};
+	bool any = false;
 
 	if (size)
 		buffer[0] = '\0';
-	if (unreachable->sm_count)
-		describe_sm(plan, unreachable, &text);
-	if (unreachable->sm_count && (unreachable->count || unreachable->service_count))
-		append(&text, "; ");
-	if (unreachable->count)
-		describe_unreachable_hosts(plan, unreachable, &text);
-	if (unreachable->service_count)
-		append(&text,
-		       "%sno path free of credit loops joins %llu of %llu pairs with "
-		       "service ports, as from %s to %s (connect_roots joins them)",
-		       unreachable->count ? "; " : "",
-		       (unsigned long long)unreachable->service_count,
-		       (unsigned long long)unreachable->service_pairs,
-		       pm_fabric_label(plan->topology, unreachable->service[0]),
-		       pm_fabric_label(plan->topology, unreachable->service[1]));
-	return unreachable->count || unreachable->service_count || unreachable->sm_count;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (!parts[i].any)
+			continue;
+		if (any)
+			append(&text, "; ");
+		parts[i].describe(plan, unreachable, &text);
+		any = true;
+	}
+	return any;
 }
 
 uint64_t pm_change_paths_cut(const struct pm_unreachable *unreachable)

@@ -10,48 +10,48 @@ void pm_hub_talking(const struct pm_fabric *skeleton, uint64_t *talking)
 			pm_bits_set(talking, skeleton->ports[i].node);
 }
 
-/* Whether a switch has a level, and is no leaf. */
-static bool is_upper(const struct pm_tree *tree, uint32_t sw)
-{
-	return tree->level[sw] != PM_NO_LEVEL && !pm_tree_is_leaf(tree, sw);
-}
-
-/* Talking switches of a word that a switch has no up-then-down path to. */
-static uint64_t find_lacking(const struct pm_reach *reach, const uint64_t *talking,
+/* Switches of a word that a switch needs a path to, but has no up-then-down path. */
+static uint64_t find_lacking(const struct pm_reach *reach, const struct pm_hub_ends *ends,
 			     uint32_t from, uint32_t w)
 {
-	uint64_t lacking = talking[w] & ~pm_reach_updown(reach, from)[w];
+	const uint64_t *needed =
+		pm_bits_test(ends->talking, from) ? ends->all : ends->talking;
+	uint64_t lacking = needed[w] & ~pm_reach_updown(reach, from)[w];
 
 	if (from / 64 == w)
 		lacking &= ~((uint64_t)1 << from % 64);
 	return lacking;
 }
 
-static void add_pair(const struct pm_tree *tree, uint32_t from, uint32_t to,
-		     struct pm_hub_pairs *pairs)
+static uint64_t weigh(const struct pm_hub_ends *ends, uint32_t from, uint32_t to)
 {
-	if (!pairs->lacking++) {
-		pairs->first[0] = from;
-		pairs->first[1] = to;
-	}
-	pairs->upper += is_upper(tree, from) || is_upper(tree, to);
+	return pm_bits_test(ends->talking, from) && pm_bits_test(ends->talking, to)
+		       ? PM_HUB_TALKING
+		       : PM_HUB_OTHER;
 }
 
 void pm_hub_count(const struct pm_tree *tree, const struct pm_reach *reach,
-		  const uint64_t *talking, const uint32_t *part,
+		  const struct pm_hub_ends *ends, const uint32_t *part,
 		  struct pm_hub_pairs *pairs)
 {
 	*pairs = (struct pm_hub_pairs){.first = {PM_NONE, PM_NONE}};
 	for (uint32_t from = 0; from < tree->num_switches; from++) {
-		if (!pm_bits_test(talking, from))
+		if (!pm_bits_test(ends->all, from))
 			continue;
 		for (uint32_t w = 0; w < reach->words; w++)
-			for (uint64_t lacking = find_lacking(reach, talking, from, w);
+			for (uint64_t lacking = find_lacking(reach, ends, from, w);
 			     lacking; lacking &= lacking - 1) {
 				uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lacking);
 
-				if (part[from] == part[to])
-					add_pair(tree, from, to, pairs);
+				if (part[from] != part[to])
+					continue;
+				if (!pairs->lacking++) {
+					pairs->first[0] = from;
+					pairs->first[1] = to;
+				}
+				pairs->leaves += pm_tree_is_leaf(tree, from) &&
+						 pm_tree_is_leaf(tree, to);
+				pairs->weight += weigh(ends, from, to);
 			}
 	}
 }
@@ -87,39 +87,45 @@ bool pm_hub_is_safe(const struct pm_fabric *skeleton, const struct pm_tree *tree
 }
 
 uint64_t pm_hub_serves(const struct pm_tree *tree, const struct pm_reach *reach,
-		       const uint64_t *talking, uint32_t hub)
+		       const struct pm_hub_ends *ends, uint32_t hub)
 {
 	const uint64_t *reached = pm_reach_updown(reach, hub);
-	uint64_t count = 0;
+	uint64_t weight = 0;
 
 	for (uint32_t from = 0; from < tree->num_switches; from++) {
-		if (!pm_bits_test(talking, from) ||
+		if (!pm_bits_test(ends->all, from) ||
 		    !pm_bits_test(pm_reach_updown(reach, from), hub))
 			continue;
 		for (uint32_t w = 0; w < reach->words; w++)
 			for (uint64_t served =
-				     find_lacking(reach, talking, from, w) & reached[w];
+				     find_lacking(reach, ends, from, w) & reached[w];
 			     served; served &= served - 1)
-				count +=
-					is_upper(tree, from) ||
-					is_upper(tree, w * 64 + (uint32_t)__builtin_ctzll(
-									served));
+				weight +=
+					weigh(ends, from,
+					      w * 64 + (uint32_t)__builtin_ctzll(served));
 	}
-	return count;
+	return weight;
 }
 
 uint32_t pm_hub_find(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		     const struct pm_reach *reach, const uint64_t *talking,
-		     uint64_t pairs)
+		     const struct pm_reach *reach, const struct pm_hub_ends *ends,
+		     uint64_t all, uint64_t *served)
 {
-	for (uint32_t i = 0; i < reach->num_by_level; i++) {
+	uint32_t best = PM_NONE;
+
+	*served = 0;
+	for (uint32_t i = 0; i < reach->num_by_level && *served < all; i++) {
 		uint32_t sw = reach->by_level[i];
+		uint64_t weight;
 
 		/* Switches above an edge switch would have to turn up themselves. */
-		if (tree->level[sw] >= tree->leaf_level &&
-		    pm_hub_serves(tree, reach, talking, sw) == pairs &&
-		    pm_hub_is_safe(skeleton, tree, NULL, reach, sw))
-			return sw;
+		if (tree->level[sw] < tree->leaf_level)
+			continue;
+		weight = pm_hub_serves(tree, reach, ends, sw);
+		if (weight <= *served || !pm_hub_is_safe(skeleton, tree, NULL, reach, sw))
+			continue;
+		*served = weight;
+		best = sw;
 	}
-	return PM_NONE;
+	return best;
 }

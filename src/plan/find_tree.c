@@ -32,6 +32,12 @@
 
 #define MAX_ROUNDS 16 /* of way 4 */
 
+/*
+ * The hub may join one of this many pairs of leaves: these paths share its links, and a
+ * tree where it joins many has the wrong levels.
+ */
+#define FEW 100
+
 /* What a tree joins. */
 struct verdict {
 	struct pm_reachable reachable; /* pairs of hosts */
@@ -51,6 +57,7 @@ struct finder {
 	uint32_t *lacking; /* [switch] */
 	struct pm_search search;
 	struct spread {
+		uint32_t talking; /* number of those that it is connected to */
 		uint32_t farthest;
 		uint64_t squares;
 	} * spread; /* [switch] distances to end ports; computed when needed */
@@ -109,7 +116,9 @@ static int judge(struct finder *f, struct verdict *verdict, struct pm_error *err
 {
 	const struct pm_fabric *topology = f->plan->topology;
 	const struct pm_tree *tree = &f->plan->tree;
+	const struct pm_hub_ends ends = {f->talking, f->talking};
 	struct pm_hub_pairs pairs;
+	uint64_t served, talking = 0;
 	int rc;
 
 	pm_reach_sort(tree, &f->reach);
@@ -119,11 +128,14 @@ static int judge(struct finder *f, struct verdict *verdict, struct pm_error *err
 		return rc;
 	verdict->enough = pm_reachable_enough(&verdict->reachable);
 	find_talking(f);
-	pm_hub_count(tree, &f->reach, f->talking, f->part, &pairs);
+	pm_hub_count(tree, &f->reach, &ends, f->part, &pairs);
 	verdict->cut = pairs.lacking;
-	if (pairs.upper &&
-	    pm_hub_find(topology, tree, &f->reach, f->talking, pairs.upper) != PM_NONE)
-		verdict->cut -= pairs.upper;
+	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
+		talking += pm_bits_test(f->talking, sw);
+	if (pairs.leaves * FEW <= talking * (talking - 1)) {
+		pm_hub_find(topology, tree, &f->reach, &ends, pairs.weight, &served);
+		verdict->cut -= served / PM_HUB_TALKING;
+	}
 	return 0;
 }
 
@@ -209,7 +221,7 @@ static void find_spread(struct finder *f)
 	uint32_t num = f->plan->topology->num_switches;
 
 	for (uint32_t sw = 0; sw < num; sw++) {
-		f->spread[sw] = (struct spread){0, 0};
+		f->spread[sw] = (struct spread){0};
 		pm_search_begin(&f->search);
 		pm_search_start(&f->search, sw);
 		pm_search_run(&f->search, NULL, NULL);
@@ -220,6 +232,7 @@ static void find_spread(struct finder *f)
 
 			if (!pm_bits_test(f->talking, other))
 				continue;
+			f->spread[sw].talking++;
 			f->spread[sw].farthest = (uint32_t)distance;
 			f->spread[sw].squares += distance * distance;
 		}
@@ -385,7 +398,7 @@ static int try_tops(struct finder *f, struct pm_error *err)
 	return rc;
 }
 
-/* Each part's switch that is nearest to all end ports. */
+/* Each part's switch that is nearest to all end ports; none where there are none. */
 static void choose_best_roots(struct finder *f)
 {
 	uint32_t num = f->plan->topology->num_switches, *best = f->room;
@@ -397,6 +410,8 @@ static void choose_best_roots(struct finder *f)
 	for (uint32_t sw = 0; sw < num; sw++) {
 		uint32_t *of_part = &best[f->part[sw]];
 
+		if (!f->spread[sw].talking)
+			continue;
 		if (*of_part == PM_NONE ||
 		    is_nearer(&f->spread[sw], &f->spread[*of_part]))
 			*of_part = sw;

@@ -55,22 +55,19 @@ uint64_t pm_reachable_pairs(const struct pm_reach *reach, uint32_t num_switches,
 	return pairs;
 }
 
-void pm_reachable_list_cut(const struct pm_reach *reach, uint32_t num_switches,
-			   const uint32_t *hosts, const uint32_t *part,
-			   uint32_t (*unreachable)[2], uint32_t max)
+/* The first pair of switches with end ports that links connect, but no such path. */
+static void find_cut(const struct pm_reach *reach, uint32_t num_switches,
+		     const uint32_t *hosts, const uint32_t *part, uint32_t *cut)
 {
-	uint32_t count = 0;
-
 	for (uint32_t a = 0; a < num_switches; a++) {
 		const uint64_t *row = pm_reach_updown(reach, a);
 
 		for (uint32_t b = a + 1; hosts[a] && b < num_switches; b++) {
 			if (!hosts[b] || part[a] != part[b] || pm_bits_test(row, b))
 				continue;
-			if (count == max)
-				return;
-			unreachable[count][0] = a;
-			unreachable[count++][1] = b;
+			cut[0] = a;
+			cut[1] = b;
+			return;
 		}
 	}
 }
@@ -83,8 +80,7 @@ void pm_reachable_count(const struct pm_reach *reach, uint32_t num_switches,
 	reachable->pairs = pm_reachable_pairs(reach, num_switches, hosts);
 	reachable->unreachable[0] = reachable->unreachable[1] = PM_NONE;
 	if (reachable->pairs < reachable->connected)
-		pm_reachable_list_cut(reach, num_switches, hosts, part,
-				      &reachable->unreachable, 1);
+		find_cut(reach, num_switches, hosts, part, reachable->unreachable);
 }
 
 int pm_reachable_find(const struct pm_fabric *topology, const struct pm_reach *reach,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Finds paths beyond up and then down, for end ports above the leaves: two spines, say,
- * have nothing but leaves in common.
+ * have nothing but leaves in common. Leaves that have no switch above in common in the
+ * whole tree need them, too.
  *
  * All such paths turn up again at one leaf, the hub, or above it (hub.h). A switch
  * without an up-then-down path to a place sends as to the hub, until the packet is at a
@@ -113,6 +114,13 @@ static bool is_safe(const struct pm_routes *routes, uint32_t hub)
 	return true;
 }
 
+/* As is_safe(), and paths may also turn above the hub. */
+static bool may_turn_above(const struct pm_routes *routes, uint32_t hub)
+{
+	return pm_hub_is_safe(routes->plan->topology, &routes->plan->tree, routes->usable,
+			      &routes->now, hub);
+}
+
 /* Counts switches with hosts above the leaves that a leaf connects. */
 static uint32_t count_talking(const struct pm_routes *routes,
 			      const struct pm_reach *reach, uint32_t leaf)
@@ -144,23 +152,137 @@ static uint32_t choose_leaf(const struct pm_routes *routes)
 		    (i == 0 && count == 1 + count_talking(routes, &routes->whole, leaf)))
 			break;
 	}
-	return best != NO_HUB && is_safe(routes, best) ? best : NO_HUB;
+	return best != NO_HUB && (may_turn_above(routes, best) || is_safe(routes, best))
+		       ? best
+		       : NO_HUB;
 }
 
-static bool may_turn_above(const struct pm_routes *routes, uint32_t hub)
+/* ---- Paths over the hub ---- */
+
+/* One place with traffic over the hub. */
+struct beyond {
+	struct pm_routes *routes;
+	uint32_t hub, to;
+	uint16_t hub_lid;
+	bool turns_above; /* paths may also turn at switches above the hub */
+	uint8_t *marked;  /* [switch] gets the hub's entries */
+};
+
+static struct beyond begin_beyond(struct pm_routes *routes, uint32_t hub)
 {
-	return pm_hub_is_safe(routes->plan->topology, &routes->plan->tree, routes->usable,
-			      &routes->now, hub);
+	return (struct beyond){
+		.routes = routes,
+		.hub = hub,
+		.hub_lid = routes->plan->lid[route_node(routes, hub)->first_port],
+		.turns_above = may_turn_above(routes, hub),
+		.marked = routes->marked,
+	};
 }
 
-/* Counts the pairs that a hub connects for certain, if paths may turn above it, too. */
-static uint64_t count_served(const struct pm_routes *routes, uint32_t hub)
+/*
+ * Lists in queue[] the switches on the path to the hub that do not reach the place;
+ * returns their number. The first one that reaches it may have to turn up, as the path
+ * comes down to it: then there is no path, unless paths may turn above the hub. A path
+ * ends at a switch that is marked, too. PM_NONE: no path.
+ */
+static uint32_t find_path(const struct beyond *b, uint32_t from)
 {
-	return hub != NO_HUB && may_turn_above(routes, hub)
-		       ? pm_hub_serves(&routes->plan->tree, &routes->now, routes->talking,
-				       hub)
-		       : 0;
+	const struct pm_tree *tree = &b->routes->plan->tree;
+	uint32_t *path = b->routes->queue, length = 0, sw = from;
+	bool down = false;
+
+	while (sw != b->hub && !b->marked[sw] && !reaches(b->routes, sw, b->to)) {
+		uint32_t next = next_switch(b->routes, sw, b->hub_lid);
+
+		if (next == PM_NONE || length == b->routes->num_switches)
+			return PM_NONE;
+		path[length++] = sw;
+		down = tree->level[next] < tree->level[sw];
+		sw = next;
+	}
+	if (down && !b->turns_above && sw != b->hub && !b->marked[sw] &&
+	    !is_below(b->routes, sw, b->to))
+		return PM_NONE;
+	return length;
 }
+
+/* Marks the switches on this path. */
+static void mark_path(const struct beyond *b, uint32_t from)
+{
+	uint32_t length = find_path(b, from);
+
+	while (length != PM_NONE && length)
+		b->marked[b->routes->queue[--length]] = 1;
+}
+
+/* Whether a switch above the leaves has end ports. */
+static bool is_above(const struct pm_routes *routes, uint32_t sw)
+{
+	return pm_bits_test(routes->with_slots, sw) &&
+	       !pm_tree_is_leaf(&routes->plan->tree, sw) &&
+	       routes->plan->tree.level[sw] != PM_NO_LEVEL;
+}
+
+/*
+ * Whether end ports of these switches need a path over the hub where they have no other.
+ * Hosts above the leaves do. Others need one if they have no up-then-down path in the
+ * whole tree: one that a failure takes returns with it, and to move these entries at each
+ * failure would cost more than the failure itself. Two aggregation nodes need none.
+ */
+static bool is_wanted(const struct pm_routes *routes, uint32_t from, uint32_t to)
+{
+	bool from_talks = pm_bits_test(routes->talking, from);
+	bool to_talks = pm_bits_test(routes->talking, to);
+
+	/* It answers all, also from a switch of its own. */
+	if (from != to && to_talks && route_is_sm_switch(routes, from))
+		return true;
+
+	if (from == to || (!routes->may_turn[from] && !routes->may_turn[to]) ||
+	    (!from_talks && !to_talks))
+		return false;
+	return (from_talks && is_above(routes, from)) ||
+	       (to_talks && is_above(routes, to)) ||
+	       !pm_bits_test(pm_reach_updown(&routes->whole, from), to);
+}
+
+static bool is_served(struct beyond *b, uint32_t from, uint32_t to)
+{
+	if (!is_wanted(b->routes, from, to))
+		return false;
+	b->to = to;
+	return b->turns_above ? reaches(b->routes, from, b->hub)
+			      : find_path(b, from) != PM_NONE;
+}
+
+/* Counts the pairs of switches with hosts that need a hub and have a path over this one.
+ */
+static uint64_t count_served(struct pm_routes *routes, uint32_t hub)
+{
+	const uint64_t *reached;
+	struct beyond b;
+	uint64_t count = 0;
+
+	if (hub == NO_HUB)
+		return 0;
+	b = begin_beyond(routes, hub);
+	reached = pm_reach_updown(&routes->now, hub);
+	memset(b.marked, 0, routes->num_switches);
+	for (uint32_t from = 0; from < routes->num_switches; from++) {
+		if (!pm_bits_test(routes->talking, from))
+			continue;
+		for (uint32_t w = 0; w < routes->now.words; w++)
+			for (uint64_t lost = routes->talking[w] & reached[w] &
+					     ~pm_reach_updown(&routes->now, from)[w];
+			     lost; lost &= lost - 1)
+				count += is_served(
+					&b, from,
+					w * 64 + (uint32_t)__builtin_ctzll(lost));
+	}
+	return count;
+}
+
+/* ---- The choice ---- */
 
 /* Whether a hub connects the switches with hosts that it connects in the whole tree. */
 static bool stays(const struct pm_routes *routes, uint32_t hub)
@@ -170,68 +292,52 @@ static bool stays(const struct pm_routes *routes, uint32_t hub)
 		       count_talking(routes, &routes->whole, hub);
 }
 
-/* The hub of the whole tree, as long as it serves as much as the best leaf. */
-static void choose_hub(struct pm_routes *routes)
+/* The hub of the whole tree, as long as it serves as many hosts as the best leaf. */
+static uint32_t choose_hub(struct pm_routes *routes)
 {
 	uint32_t leaf = choose_leaf(routes), other = routes->whole_hub;
+	uint64_t served, best;
 
-	routes->hub = leaf;
-	if (other != NO_HUB && other != leaf && may_turn_above(routes, other)) {
-		uint64_t served = count_served(routes, other);
-		uint64_t best = count_served(routes, leaf);
-
-		if (served > best || (served == best && stays(routes, other)))
-			routes->hub = other;
-	}
-	routes->turns_above =
-		routes->hub != NO_HUB && may_turn_above(routes, routes->hub);
-}
-
-/* Finds a hub for all pairs of these switches, the first leaf of the list if it will do.
- */
-static uint32_t find_hub_for(const struct pm_routes *routes, const uint64_t *ends,
-			     const uint32_t *part)
-{
-	const struct pm_fabric *topology = routes->plan->topology;
-	const struct pm_tree *tree = &routes->plan->tree;
-	struct pm_hub_pairs pairs;
-
-	pm_hub_count(tree, &routes->whole, ends, part, &pairs);
-	if (!pairs.upper)
-		return NO_HUB;
-	if (routes->num_hubs &&
-	    pm_hub_serves(tree, &routes->whole, ends, routes->hubs[0]) == pairs.upper &&
-	    pm_hub_is_safe(topology, tree, NULL, &routes->whole, routes->hubs[0]))
-		return routes->hubs[0];
-	return pm_hub_find(topology, tree, &routes->whole, ends, pairs.upper);
+	if (other == NO_HUB || other == leaf || !may_turn_above(routes, other))
+		return leaf;
+	served = count_served(routes, other);
+	best = count_served(routes, leaf);
+	return served > best || (served == best && stays(routes, other)) ? other : leaf;
 }
 
 /*
- * Finds a hub for all pairs of the whole tree that need one, so that every tree which the
- * plan takes for its hub (src/plan/find_tree.c) has it; if there is one, a hub for those
- * with aggregation nodes, too.
+ * Finds the hub that serves most pairs of the whole tree, the first leaf of the list if
+ * it will do. A tree that the plan takes for its hub (src/plan/find_tree.c) has it.
  */
-static int find_whole_hub(struct pm_routes *routes, struct pm_error *err)
+static void find_whole_hub(struct pm_routes *routes, const uint32_t *part)
 {
-	uint32_t num = routes->plan->topology->num_nodes;
-	struct pm_pool pool = {0};
-	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
-	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
-	int rc = pm_pool_check(&pool, err);
+	const struct pm_fabric *topology = routes->plan->topology;
+	const struct pm_tree *tree = &routes->plan->tree;
+	const struct pm_hub_ends ends = {routes->talking, routes->with_slots};
+	struct pm_hub_pairs pairs;
+	uint64_t served;
 
-	if (!rc) {
-		pm_reach_parts(routes->plan->topology, NULL, part, room);
-		routes->whole_hub = find_hub_for(routes, routes->with_slots, part);
-		if (routes->whole_hub == NO_HUB)
-			routes->whole_hub = find_hub_for(routes, routes->talking, part);
-	}
-	pm_pool_free(&pool);
-	return rc;
+	pm_hub_count(tree, &routes->whole, &ends, part, &pairs);
+	routes->whole_hub =
+		pm_hub_find(topology, tree, &routes->whole, &ends, pairs.weight, &served);
+	if (served && routes->num_hubs &&
+	    pm_hub_serves(tree, &routes->whole, &ends, routes->hubs[0]) == served &&
+	    pm_hub_is_safe(topology, tree, NULL, &routes->whole, routes->hubs[0]))
+		routes->whole_hub = routes->hubs[0];
+}
+
+static uint32_t count_up(const struct pm_routes *routes, uint32_t leaf)
+{
+	uint32_t count = 0;
+
+	pm_for_each_port(i, routes->plan->topology, leaf)
+		count += routes->plan->tree.direction[i] == PM_UP;
+	return count;
 }
 
 /*
  * Lists the leaves that may be the hub, those first that connect most of the listed
- * switches in the whole tree.
+ * switches in the whole tree; of equal ones those with most links up.
  */
 static int index_hubs(struct pm_routes *routes, const uint32_t *list, uint32_t num,
 		      struct pm_error *err)
@@ -247,7 +353,9 @@ static int index_hubs(struct pm_routes *routes, const uint32_t *list, uint32_t n
 		/* Switches above an edge switch would have to turn up themselves. */
 		if (tree->level[leaf] != tree->leaf_level)
 			continue;
-		count = count_reached(&routes->whole, leaf, list, num);
+		count = count_reached(&routes->whole, leaf, list, num) *
+				(PM_MAX_PORTS + 1) +
+			count_up(routes, leaf);
 		for (; at > 0 && counts[at - 1] < count; at--) {
 			counts[at] = counts[at - 1];
 			routes->hubs[at] = routes->hubs[at - 1];
@@ -261,41 +369,6 @@ static int index_hubs(struct pm_routes *routes, const uint32_t *list, uint32_t n
 }
 
 /* ---- Entries ---- */
-
-/* One place with traffic over the hub. */
-struct beyond {
-	struct pm_routes *routes;
-	uint32_t hub, to;
-	uint16_t hub_lid;
-	uint8_t *marked; /* [switch] gets the hub's entries */
-};
-
-/*
- * Marks the switches on the path to the hub that do not reach the place. The first one
- * that reaches it may have to turn up, as the path comes down to it: then marks none,
- * unless paths may turn above the hub.
- */
-static void mark_path(const struct beyond *b, uint32_t from)
-{
-	const struct pm_tree *tree = &b->routes->plan->tree;
-	uint32_t *path = b->routes->queue, length = 0, sw = from;
-	bool down = false;
-
-	while (sw != b->hub && !b->marked[sw] && !reaches(b->routes, sw, b->to)) {
-		uint32_t next = next_switch(b->routes, sw, b->hub_lid);
-
-		if (next == PM_NONE || length == b->routes->num_switches)
-			return;
-		path[length++] = sw;
-		down = tree->level[next] < tree->level[sw];
-		sw = next;
-	}
-	if (down && !b->routes->turns_above && sw != b->hub && !b->marked[sw] &&
-	    !is_below(b->routes, sw, b->to))
-		return;
-	while (length)
-		b->marked[path[--length]] = 1;
-}
 
 static void put_entries(const struct beyond *b, uint32_t sw)
 {
@@ -311,29 +384,6 @@ static void put_entries(const struct beyond *b, uint32_t sw)
 		if (routes->to[lid].port)
 			route_set(routes, sw, lid, num);
 	}
-}
-
-/*
- * Whether end ports of these switches need a path over the hub where they have no other.
- * Hosts do. An aggregation node needs one from and to hosts that have no up-then-down
- * path in the whole tree: one that a failure takes returns with it, and moving entries
- * for aggregation nodes at each failure would cost more than the failure itself.
- */
-static bool is_wanted(const struct pm_routes *routes, uint32_t from, uint32_t to)
-{
-	bool from_talks = pm_bits_test(routes->talking, from);
-	bool to_talks = pm_bits_test(routes->talking, to);
-
-	/* It answers all, also from a switch of its own. */
-	if (from != to && to_talks && route_is_sm_switch(routes, from))
-		return true;
-
-	if (from == to || (!routes->is_upper[from] && !routes->is_upper[to]) ||
-	    (!from_talks && !to_talks))
-		return false;
-	return (from_talks && routes->is_upper[from]) ||
-	       (to_talks && routes->is_upper[to]) ||
-	       !pm_bits_test(pm_reach_updown(&routes->whole, from), to);
 }
 
 /* Sends to a place over the hub, from all switches with end ports that need it. */
@@ -380,15 +430,12 @@ static bool find_lacking(const struct pm_routes *routes, uint32_t from)
 
 void route_add_beyond(struct pm_routes *routes)
 {
-	struct beyond b = {.routes = routes, .marked = routes->marked};
+	struct beyond b;
 
-	routes->hub = NO_HUB;
-	if (routes->num_upper)
-		choose_hub(routes);
+	routes->hub = routes->num_may_turn ? choose_hub(routes) : NO_HUB;
 	if (routes->hub == NO_HUB)
 		return;
-	b.hub = routes->hub;
-	b.hub_lid = routes->plan->lid[route_node(routes, b.hub)->first_port];
+	b = begin_beyond(routes, routes->hub);
 	memset(routes->lacking, 0, routes->now.words * sizeof(*routes->lacking));
 	memset(routes->senders, 0, routes->now.words * sizeof(*routes->senders));
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
@@ -404,16 +451,13 @@ void route_add_beyond(struct pm_routes *routes)
 void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm)
 {
 	uint32_t first = routes->plan->lid[sm], num = pm_plan_num_lids(routes->plan, sm);
-	struct beyond b = {
-		.routes = routes,
-		.marked = routes->marked,
-		.hub = routes->hub,
-		.to = routes->plan->topology->ports[sm].node,
-	};
+	uint32_t to = routes->plan->topology->ports[sm].node;
+	struct beyond b;
 
-	if (b.hub == NO_HUB || !reaches(routes, b.hub, b.to))
+	if (routes->hub == NO_HUB || !reaches(routes, routes->hub, to))
 		return;
-	b.hub_lid = routes->plan->lid[route_node(routes, b.hub)->first_port];
+	b = begin_beyond(routes, routes->hub);
+	b.to = to;
 	memset(b.marked, 0, routes->num_switches);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		if (sw != b.to && route_table(routes, sw)[first] == PM_LFT_KEEP)
@@ -430,50 +474,68 @@ void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm)
 	}
 }
 
-static bool is_above(const struct pm_routes *routes, uint32_t sw)
-{
-	return pm_bits_test(routes->with_slots, sw) &&
-	       !pm_tree_is_leaf(&routes->plan->tree, sw) &&
-	       routes->plan->tree.level[sw] != PM_NO_LEVEL;
-}
-
 /*
- * Whether a switch above the leaves lacks a path from or to other end ports than
- * aggregation nodes in the whole tree.
+ * Whether a switch lacks a path to end ports other than aggregation nodes in the whole
+ * tree, where links connect them. Paths lead both ways there.
  */
-static bool is_apart(const struct pm_routes *routes, uint32_t sw)
+static bool is_apart(const struct pm_routes *routes, const uint32_t *part, uint32_t sw)
 {
-	for (uint32_t other = 0; other < routes->num_switches; other++)
-		if (pm_bits_test(routes->talking, other) &&
-		    (!pm_bits_test(pm_reach_updown(&routes->whole, sw), other) ||
-		     !pm_bits_test(pm_reach_updown(&routes->whole, other), sw)))
-			return true;
+	const uint64_t *reached = pm_reach_updown(&routes->whole, sw);
+
+	for (uint32_t w = 0; w < routes->whole.words; w++)
+		for (uint64_t lost = routes->talking[w] & ~reached[w]; lost;
+		     lost &= lost - 1) {
+			uint32_t other = w * 64 + (uint32_t)__builtin_ctzll(lost);
+
+			if (other != sw && part[other] == part[sw])
+				return true;
+		}
 	return false;
 }
 
-/* Lists those whose paths may turn at the hub: with hosts first, then those apart. */
-static int list_upper(struct pm_routes *routes, struct pm_error *err)
+/* Lists switches above the leaves with end ports, those with hosts first. */
+static uint32_t list_upper(struct pm_routes *routes)
 {
 	uint32_t above = 0;
-	int rc;
 
-	for (int talking = 1; talking >= 0; talking--)
+	for (int talking = 1; talking >= 0; talking--) {
 		for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 			if (is_above(routes, sw) &&
 			    pm_bits_test(routes->talking, sw) == talking)
 				routes->upper[above++] = sw;
-	for (uint32_t i = 0; i < above; i++) {
-		uint32_t sw = routes->upper[i];
-		bool talking = pm_bits_test(routes->talking, sw);
-
-		routes->is_upper[sw] = talking || is_apart(routes, sw);
-		routes->num_talking += talking;
-		routes->num_upper += routes->is_upper[sw];
+		if (talking)
+			routes->num_talking = above;
 	}
-	if (!routes->num_upper)
-		return 0;
+	return above;
+}
+
+/* Finds the switches whose paths may turn at a hub, and the hubs. */
+static int find_hubs(struct pm_routes *routes, struct pm_error *err)
+{
+	uint32_t num = routes->plan->topology->num_nodes, above = list_upper(routes);
+	struct pm_pool pool = {0};
+	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
+	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
+	int rc = pm_pool_check(&pool, err);
+
+	if (rc)
+		goto out;
+	pm_reach_parts(routes->plan->topology, NULL, part, room);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		routes->may_turn[sw] =
+			pm_bits_test(routes->with_slots, sw) &&
+			((pm_bits_test(routes->talking, sw) && is_above(routes, sw)) ||
+			 is_apart(routes, part, sw));
+		routes->num_may_turn += routes->may_turn[sw];
+	}
+	if (!routes->num_may_turn)
+		goto out;
 	rc = index_hubs(routes, routes->upper, above, err);
-	return rc ? rc : find_whole_hub(routes, err);
+	if (!rc)
+		find_whole_hub(routes, part);
+out:
+	pm_pool_free(&pool);
+	return rc;
 }
 
 int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
@@ -481,7 +543,7 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 	uint32_t num = routes->num_switches, words = routes->whole.words;
 
 	routes->upper = pm_pool_array(&routes->pool, num, sizeof(*routes->upper));
-	routes->is_upper = pm_pool_array(&routes->pool, num, 1);
+	routes->may_turn = pm_pool_array(&routes->pool, num, 1);
 	routes->has_services = pm_pool_array(&routes->pool, num, 1);
 	routes->marked = pm_pool_array(&routes->pool, num, 1);
 	routes->hubs = pm_pool_array(&routes->pool, num, sizeof(*routes->hubs));
@@ -502,5 +564,5 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err)
 		if (pm_host_is_service(port->host))
 			routes->has_services[port->node] = 1;
 	}
-	return list_upper(routes, err);
+	return find_hubs(routes, err);
 }

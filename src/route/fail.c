@@ -242,7 +242,7 @@ static bool needs_detours(const struct pm_routes *routes,
 {
 	const struct pm_port *ports = routes->plan->topology->ports;
 
-	return detours->switches || routes->num_upper ||
+	return detours->switches || routes->num_may_turn ||
 	       (detours->sm != PM_NONE && lacks(routes, ports[detours->sm].node));
 }
 

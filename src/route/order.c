@@ -173,7 +173,7 @@ static void add_senders(struct count *count, uint32_t sw, uint64_t lids)
 	const struct pm_plan *plan = count->routes->plan;
 	const struct pm_port *ports = plan->topology->ports;
 
-	if (!plan->tree.level[sw] && !count->routes->num_upper)
+	if (!plan->tree.level[sw] && !count->routes->num_may_turn)
 		return; /* no path comes down to a leaf and goes on */
 	pm_for_each_port(port, plan->topology, sw) {
 		uint32_t remote = plan->tree.remote[port];

@@ -4,8 +4,6 @@
  */
 #include "route_parts.h"
 
-#include <portmajor/plan/reachable.h>
-
 /* ---- Usable links ---- */
 
 bool route_has_stand_in(const struct pm_routes *routes, uint32_t port)
@@ -209,7 +207,7 @@ const struct pm_reach *pm_routes_reach(const struct pm_routes *routes)
 
 bool pm_routes_may_turn(const struct pm_routes *routes)
 {
-	return routes->num_upper;
+	return routes->num_may_turn;
 }
 
 bool pm_routes_reach_switch(const struct pm_routes *routes, uint32_t from, uint32_t to)
@@ -278,6 +276,12 @@ static struct ends count_unreachable(const struct pm_routes *routes, uint32_t fr
 	return ends;
 }
 
+/* Whether all usable hosts of a switch have a path from another switch. */
+static bool leads_to_hosts(const struct pm_routes *routes, uint32_t from, uint32_t to)
+{
+	return !count_unreachable(routes, from, to).hosts;
+}
+
 /* Counts pairs of these end ports but those of two hosts or two aggregation nodes. */
 static uint64_t count_pairs(const struct ends *from, const struct ends *to)
 {
@@ -314,6 +318,28 @@ static void count_services(const struct pm_routes *routes, const struct ends *en
 			unreachable->service_count += pairs;
 		}
 	}
+}
+
+/* Counts pairs of switches with hosts that lack a path, and lists the first ones. */
+static void count_hosts(const struct pm_routes *routes, const uint32_t *hosts,
+			const uint32_t *part, struct pm_unreachable *unreachable)
+{
+	for (uint32_t a = 0; a < routes->num_switches; a++)
+		for (uint32_t b = a + 1; hosts[a] && b < routes->num_switches; b++) {
+			if (!hosts[b] || part[a] != part[b] ||
+			    pm_routes_reach_switch(routes, a, b))
+				continue;
+			if (leads_to_hosts(routes, a, b) &&
+			    leads_to_hosts(routes, b, a)) {
+				unreachable->beyond++;
+				continue;
+			}
+			if (unreachable->count < PM_UNREACHABLE_NAMED) {
+				unreachable->pair[unreachable->count][0] = a;
+				unreachable->pair[unreachable->count][1] = b;
+			}
+			unreachable->count++;
+		}
 }
 
 static void add_sm_pair(struct pm_unreachable *unreachable, uint32_t from, uint32_t to)
@@ -371,14 +397,45 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 	pm_reachable_count(&routes->now, num, hosts, part, room, &reachable);
 	*unreachable = (struct pm_unreachable){
 		.pairs = reachable.connected / 2,
-		.count = (reachable.connected - reachable.pairs) / 2,
+		.hub = routes->num_may_turn ? routes->hub : PM_NONE,
 	};
-	if (unreachable->count)
-		pm_reachable_list_cut(&routes->now, num, hosts, part, unreachable->pair,
-				      PM_UNREACHABLE_NAMED);
+	if (reachable.pairs < reachable.connected)
+		count_hosts(routes, hosts, part, unreachable);
 	count_services(routes, ends, part, unreachable);
 	count_sm(routes, ends, part, unreachable);
 out:
 	pm_pool_free(&pool);
+	return rc;
+}
+
+/* Counts pairs of hosts that the tables join by other paths than up and then down. */
+static uint64_t count_beyond(const struct pm_routes *routes, const uint8_t *discovered)
+{
+	const struct pm_fabric *topology = routes->plan->topology;
+	uint64_t pairs = 0;
+
+	for (uint32_t to = 0; to < routes->num_switches; to++) {
+		uint32_t hosts = pm_fabric_count_hosts(topology, to, discovered);
+
+		if (!hosts || !pm_fabric_count_hosts(topology, to, routes->usable))
+			continue;
+		for (uint32_t from = 0; from < routes->num_switches; from++)
+			if (from != to && !pm_routes_reach_switch(routes, from, to) &&
+			    leads_to_hosts(routes, from, to))
+				pairs +=
+					(uint64_t)hosts *
+					pm_fabric_count_hosts(topology, from, discovered);
+	}
+	return pairs;
+}
+
+int pm_routes_reachable(const struct pm_routes *routes, const uint8_t *discovered,
+			struct pm_reachable *reachable, struct pm_error *err)
+{
+	int rc = pm_reachable_find(routes->plan->topology, &routes->now, discovered,
+				   reachable, err);
+
+	if (!rc && reachable->pairs < reachable->connected)
+		reachable->pairs += count_beyond(routes, discovered);
 	return rc;
 }

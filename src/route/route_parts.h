@@ -144,17 +144,16 @@ struct pm_routes {
 	/* Working memory of detour.c; beyond.c uses the queue, too. */
 	uint32_t *queue, *distance; /* [switch] */
 
-	/* End ports above the leaves, for beyond.c. */
-	uint32_t *upper;      /* switches with such end ports, first those .. */
-	uint32_t num_talking; /* .. that are in talking[], */
-	uint32_t num_upper;   /* and the number whose paths may turn at the hub */
+	/* Paths beyond up and then down, for beyond.c. */
+	uint32_t *upper; /* switches above the leaves with end ports, first those .. */
+	uint32_t num_talking;  /* .. that are in talking[], */
+	uint32_t num_may_turn; /* number of switches whose paths may turn at the hub */
 	uint32_t *hubs; /* [num_hubs] leaves that may be the hub, the best one first */
 	uint32_t num_hubs;
-	uint32_t sm;	  /* place of the subnet manager in the last update, or PM_NONE */
-	uint32_t hub;	  /* switch where their paths turn up, or PM_NONE */
-	bool turns_above; /* they may also turn up at switches above it */
-	uint32_t whole_hub;   /* the hub that serves all in the whole tree, or PM_NONE */
-	uint8_t *is_upper;    /* [switch] its paths may turn at the hub */
+	uint32_t sm;  /* place of the subnet manager in the last update, or PM_NONE */
+	uint32_t hub; /* switch where their paths turn up, or PM_NONE */
+	uint32_t whole_hub;   /* the hub that serves most in the whole tree, or PM_NONE */
+	uint8_t *may_turn;    /* [switch] its paths may turn at the hub */
 	uint64_t *with_slots; /* [words] switches that have or had end ports, .. */
 	uint64_t *talking;    /* [words] .. and some that are no aggregation nodes */
 	uint64_t *lacking, *senders; /* [words] working memory */

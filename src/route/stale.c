@@ -220,10 +220,11 @@ static bool is_listed(const struct pm_stale *stale, uint32_t from, uint32_t sw)
 }
 
 /*
- * A switch with end ports should drop packets to this LID, but kept entries lead them to
- * a switch with a path, or up again after they went down. This was a detour over another
- * leaf (beyond.c), and two such detours could wait for each other. Removes the last kept
- * entry on that path. Entries of this LID are listed from `first` on.
+ * A switch with end ports or the manager should drop packets to this LID, but kept
+ * entries lead them to a switch with a path, or up again after they went down. This was a
+ * detour over another leaf (beyond.c), and two such detours could wait for each other.
+ * Removes the last kept entry on that path. Entries of this LID are listed from `first`
+ * on.
  */
 static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t sorted,
 		      uint32_t first)
@@ -233,7 +234,8 @@ static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t s
 	uint32_t sw = start, next;
 	bool down = false;
 
-	if (!routes->num_upper || !pm_bits_test(routes->with_slots, start))
+	if (!routes->num_may_turn || (!pm_bits_test(routes->with_slots, start) &&
+				      !route_is_sm_switch(routes, start)))
 		return 0;
 	for (uint32_t hops = 0; hops < routes->num_switches; hops++, sw = next) {
 		next = next_now(s, sw, lid, sorted);

@@ -149,5 +149,32 @@ class Cores(labtest.Folders):
             self.assertNotIn("no path", lab.osm.log())
 
 
+class LeavesApart(labtest.Folders):
+    """Two of many leaves have no spine in common: the tree stays, and a hub joins them."""
+
+    def test_hub(self):
+        net = odd_netlists.Net()
+        for spine in range(2):
+            net.switch(f"spine{spine}", PORTS, level=1)
+        for leaf in range(16):
+            net.switch(f"leaf{leaf}", PORTS)
+            net.hosts(f"leaf{leaf}", 1)
+            for spine in range(2):
+                if leaf != spine:
+                    net.cable(f"leaf{leaf}", f"spine{spine}")
+        path = net.write(self.folder / "apart.net")
+        planned = pmlab.run_cli("plan", path)
+        self.assertEqual(planned.returncode, 0)
+        self.assertIn("16 of them leaves, levels 0 to 1, ", planned.stdout)
+        self.assertRegex(planned.stdout, "note: paths of 1 of 120 pairs of switches with end ports "
+                                         "turn up again at leaf")
+        with pmlab.Lab(path, engine="portmajor,updn") as lab:
+            lab.bring_up()
+            walked = walker.walk(lab.dump(), {})
+            status = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
+        self.assertEqual((walked.apart("H>H"), walked.loops), (0, []), str(walked))
+        self.assertNotIn("cut off", status.stdout)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -10,6 +10,7 @@ import subprocess
 import unittest
 
 import labtest
+import odd_netlists
 import pmlab
 
 PLUGIN = pmlab.BUILD / "libportmajor.so"
@@ -319,6 +320,36 @@ class Preflight(labtest.Folders):
         ring = pmlab.TOPOLOGIES / "ring-12.net"
         self.only("fabric", "not a fat tree", self.conf(), "-n", ring)
         self.assertEqual(self.run_it(self.conf(), "-n", self.cache / "none").returncode, 3)
+
+    def test_paths(self):
+        """`plan` and `preflight -n` name the end ports that lack a path, and end with 1.
+
+        In a chain of leaves, one hub joins one pair that has no spine in common; without
+        root_guid_file the tree is another one, and joins all.
+        """
+        net = odd_netlists.Net()
+        for leaf in range(4):
+            net.switch(f"leaf{leaf}", 8)
+            net.hosts(f"leaf{leaf}", 2)
+        for spine in range(3):
+            net.switch(f"spine{spine}", 8, level=1)
+            for leaf in (spine, spine + 1):
+                net.cable(f"leaf{leaf}", f"spine{spine}")
+        path = net.write(self.cache / "chain.net")
+        guids = {f"spine{spine}": f"0x{0x3000 + spine:x}" for spine in range(3)}
+        path.write_text(re.sub(r'^Switch.*"(spine.)"', lambda m: f"switchguid={guids[m[1]]}\n{m[0]}",
+                               path.read_text(), flags=re.M))
+        roots = self.cache / "roots"
+        roots.write_text("".join(f"{guid}\n" for guid in guids.values()))
+        cut = "no up-then-down path joins 2 of 6 pairs of switches with end ports: "
+        over = "; paths of 1 of 6 pairs of switches with end ports turn up again at leaf1"
+        done = pmlab.run_cli("plan", "--root_guid_file", roots, path)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, f"(?m)^note: {cut}leaf0 and leaf3, leaf1 and leaf3{over}$")
+        self.only("paths", cut, self.conf(root_guid_file=roots), "-n", path)
+        self.assertEqual(pmlab.run_cli("plan", "-q", "--root_guid_file", roots, path).returncode, 1)
+        self.assertEqual(pmlab.run_cli("plan", path).returncode, 0)
+        self.assertEqual(self.faults(self.conf(), "-n", path), [])
 
     def test_fabric_as_configured(self):
         """Planned with the LMC, the lid_order and the files that OpenSM is to use."""

@@ -190,6 +190,11 @@ def findings():
          "2 of 120 pairs of hosts are cut off although cables connect them: leaf0 and leaf1"),
         ("hosts cut off, a plugin that does not count them", {"unreachable": unreachable},
          "hosts are cut off although cables connect them: leaf0 and leaf1"),
+        ("service ports cut off", {"reachable": reachable(120, 120), "unreachable": {
+            "pairs": 0, "ends": 3, "text": "spine0 to spine1"}},
+         "end ports are cut off although cables connect them: spine0 to spine1"),
+        ("aggregation nodes cut off", {"reachable": reachable(120, 120), "unreachable": {
+            "pairs": 0, "ends": 0, "text": "spine0 to spine1"}}, None),
         ("cut off, but standby", {"reachable": reachable(120, 0), "unreachable": unreachable,
                                   "sm_state": "standby"}, None),
         ("what a standby saw as the master", {

@@ -256,6 +256,14 @@ static void test_unreachable(void **state)
 	unreachable.count = 0;
 	assert_true(pm_change_unreachable(world.plan, &unreachable, both, sizeof(both)));
 	assert_string_equal(both, UNREACHABLE_SERVICES);
+	unreachable.service_count = 0;
+	unreachable.beyond = 2;
+	unreachable.hub = 2;
+	assert_true(pm_change_unreachable(world.plan, &unreachable, both, sizeof(both)));
+	assert_string_equal(both,
+			    "paths of 2 of 28 pairs of switches with end ports turn "
+			    "up again at s0");
+	assert_int_equal(pm_change_paths_cut(&unreachable), 0);
 	world_free(&world);
 }
 

@@ -9,6 +9,7 @@
 #include "unit.h"
 #include "world.h"
 
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/fabric/roles.h>
 #include <portmajor/files/plan_file.h>
 
@@ -311,7 +312,7 @@ static bool is_end(const struct pm_fabric *fabric, uint32_t port)
 
 struct counts {
 	uint32_t refused, service, roots, plain;
-	uint64_t pairs, manager, manager_lacks;
+	uint64_t pairs, beyond, manager, manager_lacks;
 };
 
 static void check_pairs(const struct world *world, struct counts *counts)
@@ -319,6 +320,8 @@ static void check_pairs(const struct world *world, struct counts *counts)
 	const struct pm_fabric *fabric = world->fabric;
 	uint8_t *joined = join_by_best_root(fabric);
 	uint8_t *talks = calloc(fabric->num_switches, 1);
+	struct pm_unreachable unreachable;
+	struct pm_reachable reachable;
 
 	assert_non_null(talks);
 	for (uint32_t i = 0; i < fabric->num_ports; i++)
@@ -340,6 +343,11 @@ static void check_pairs(const struct world *world, struct counts *counts)
 					 fabric->ports[i].num);
 		}
 	}
+	EXPECT(pm_routes_unreachable(world->routes, &unreachable, NULL) == 0);
+	EXPECT(!pm_change_paths_cut(&unreachable));
+	EXPECT(pm_routes_reachable(world->routes, NULL, &reachable, NULL) == 0);
+	EXPECT(reachable.pairs == reachable.connected);
+	counts->beyond += unreachable.beyond;
 	free(talks);
 	free(joined);
 }
@@ -492,14 +500,15 @@ static void test_all_joined(void **state)
 	}
 	print_message(
 		"%u fabrics: %u by their leaves alone, %u with service ports, "
-		"%u by guessed roots, %u refused; %llu pairs; a manager at a switch "
-		"lacks a path to %llu of %llu switches\n",
+		"%u by guessed roots, %u refused; %llu pairs, %llu pairs of switches with "
+		"hosts over a hub; a manager at a switch lacks a path to %llu of %llu "
+		"switches\n",
 		rounds, counts.plain, counts.service, counts.roots, counts.refused,
-		(unsigned long long)counts.pairs,
+		(unsigned long long)counts.pairs, (unsigned long long)counts.beyond,
 		(unsigned long long)counts.manager_lacks,
 		(unsigned long long)counts.manager);
 	assert_true(counts.refused * 10 <= rounds || rounds < 100);
-	assert_true((counts.service && counts.roots) || rounds < 100);
+	assert_true((counts.service && counts.roots && counts.beyond) || rounds < 100);
 }
 
 int main(void)

@@ -44,8 +44,9 @@ void pm_change_describe_use(const struct pm_plan *plan,
 bool pm_change_oddities(const struct pm_plan *plan, char *text, size_t size);
 
 /*
- * Writes one line without a newline on pairs of switches with hosts that have no
- * up-then-down path, and on unreachable service ports. False: there are none.
+ * Writes one line without a newline on pairs of switches with hosts that have no path, or
+ * one over the hub, on unreachable service ports, and on the subnet manager's paths.
+ * False: there are none.
  */
 bool pm_change_unreachable(const struct pm_plan *plan,
 			   const struct pm_unreachable *unreachable, char *text,

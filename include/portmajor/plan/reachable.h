@@ -23,14 +23,6 @@ uint64_t pm_reachable_pairs(const struct pm_reach *reach, uint32_t num_switches,
 			    const uint32_t *hosts);
 
 /*
- * Lists pairs of switches with end ports that links connect, but no up-then-down path:
- * the first `max` pairs, each once. The rest of the list stays. O(switches^2).
- */
-void pm_reachable_list_cut(const struct pm_reach *reach, uint32_t num_switches,
-			   const uint32_t *hosts, const uint32_t *part,
-			   uint32_t (*unreachable)[2], uint32_t max);
-
-/*
  * Fills *reachable. hosts[switch] as above, part[switch] from pm_reach_parts,
  * room[switch] is working memory. O(switches^2 / 64 + unreachable pairs of switches), and
  * O(switches^2) if there are any.

@@ -15,6 +15,7 @@
 
 #include <portmajor/fabric/reach.h>
 #include <portmajor/plan/plan.h>
+#include <portmajor/plan/reachable.h>
 
 #include <stddef.h>
 
@@ -169,8 +170,10 @@ uint32_t pm_routes_stride(const struct pm_routes *routes);
 struct pm_unreachable {
 	/* Of pairs of switches with hosts: */
 	uint64_t pairs; /* connected by links, over any path */
-	uint64_t count; /* of these: without an up-then-down path */
+	uint64_t count; /* of these: without a path, up and then down or over the hub */
 	uint32_t pair[PM_UNREACHABLE_NAMED][2]; /* the first of those */
+	uint64_t beyond; /* with a path, but not up and then down */
+	uint32_t hub;	 /* switch where these turn up again, or PM_NONE */
 	/*
 	 * Of ordered pairs of end ports at different switches, with at least one service
 	 * port:
@@ -192,6 +195,13 @@ struct pm_unreachable {
 int pm_routes_unreachable(const struct pm_routes *routes,
 			  struct pm_unreachable *unreachable, struct pm_error *err);
 
+/*
+ * Counts pairs of hosts as pm_reachable_find does, and those with a path over the hub.
+ * -ENOMEM.
+ */
+int pm_routes_reachable(const struct pm_routes *routes, const uint8_t *discovered,
+			struct pm_reachable *reachable, struct pm_error *err);
+
 /* The present reach sets; borrowed until the next update. */
 const struct pm_reach *pm_routes_reach(const struct pm_routes *routes);
 
@@ -204,7 +214,7 @@ const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *c
 
 /*
  * Whether an entry may lead down and up again, over a hub that each update chooses, as
- * some end ports are above the leaves.
+ * some end ports are above the leaves, or have no up-then-down path to others.
  */
 bool pm_routes_may_turn(const struct pm_routes *routes);
 

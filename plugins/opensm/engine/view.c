@@ -214,9 +214,8 @@ int view_update(struct view *view, const struct view_sight *sight, bool *changed
 	pm_routes_update(view->routes, usable, &view->detours);
 	rc = pm_routes_unreachable(view->routes, &view->unreachable, err);
 	if (!rc)
-		rc = pm_reachable_find(view->plan->topology,
-				       pm_routes_reach(view->routes), view->discovered,
-				       &view->reachable, err);
+		rc = pm_routes_reachable(view->routes, view->discovered, &view->reachable,
+					 err);
 	view->current = !rc; /* otherwise all is done again */
 out:
 	free(usable);
