@@ -280,15 +280,6 @@ static void assign_leaf(struct assignment *assign)
 		assign->routes->irregular[assign->leaf] = 1;
 }
 
-/* Whether each leaf has every plane: then the planes settle all entries. */
-static bool are_alike(const struct pm_tree *tree, const uint32_t *num_up)
-{
-	for (uint32_t l = 0; l < tree->num_leaves; l++)
-		if (num_up[tree->leaves[l]] != tree->num_planes)
-			return false;
-	return true;
-}
-
 int route_assign(struct pm_routes *routes, struct pm_error *err)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
@@ -308,8 +299,6 @@ int route_assign(struct pm_routes *routes, struct pm_error *err)
 	for (uint32_t i = 0; i < tree->num_ports; i++)
 		num_up[routes->plan->topology->ports[i].node] +=
 			tree->plane[i] != PM_NONE;
-	if (are_alike(tree, num_up))
-		goto out;
 	for (uint32_t l = 0; l < tree->num_leaves; l++) {
 		assign.leaf = tree->leaves[l];
 		assign.row = routes->preferred + (size_t)assign.leaf * routes->stride;

@@ -51,6 +51,20 @@ static void find_lone(struct pm_routes *routes)
 	}
 }
 
+/* Finds out whether each leaf has every plane. */
+static void find_uneven(struct pm_routes *routes)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+
+	for (uint32_t l = 0; l < tree->num_leaves; l++) {
+		uint32_t planes = 0;
+
+		pm_for_each_port(i, routes->plan->topology, tree->leaves[l])
+			planes += tree->plane[i] != PM_NONE;
+		routes->uneven |= planes != tree->num_planes;
+	}
+}
+
 static int index_lids(struct pm_routes *routes, struct pm_error *err)
 {
 	uint32_t num = routes->num_switches;
@@ -241,6 +255,33 @@ static uint32_t widest(const struct pm_routes *routes, unsigned int height)
 	return most;
 }
 
+/*
+ * Numbers destinations for the digits: by rank. Where leaves have different links, some
+ * slots of parallel planes would meet on a link, as the switch above their leaves sends
+ * all of them up: so these planes, and aggregation nodes, begin with different digits.
+ */
+static void find_orders(struct pm_routes *routes)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	uint32_t width = widest(routes, 1);
+
+	for (uint32_t lid = 0; lid < routes->stride; lid++) {
+		struct destination *to = &routes->to[lid];
+		uint32_t parallel = 1, link;
+
+		to->order = to->rank;
+		if (!routes->uneven || !to->port || to->sw == PM_NONE ||
+		    to->plane == tree->num_planes || routes->is_lone[lid / PM_LFT_BLOCK])
+			continue;
+		link = tree->planes[to->plane].link;
+		while (to->plane + parallel < tree->num_planes &&
+		       tree->planes[to->plane + parallel].link == link + parallel)
+			parallel++;
+		parallel += link;
+		to->order += (2 * link + !to->counts) * width / (2 * parallel);
+	}
+}
+
 static int find_weights(struct pm_routes *routes, struct pm_error *err)
 {
 	unsigned int top = routes->plan->tree.top_level - routes->plan->tree.leaf_level;
@@ -266,6 +307,7 @@ int route_index(struct pm_routes *routes, struct pm_error *err)
 
 	index_destinations(routes);
 	find_lone(routes);
+	find_uneven(routes);
 	rc = index_lids(routes, err);
 	if (!rc)
 		rc = index_intervals(routes, err);
@@ -274,5 +316,6 @@ int route_index(struct pm_routes *routes, struct pm_error *err)
 	index_own(routes);
 	index_up(routes);
 	index_below(routes);
+	find_orders(routes);
 	return find_weights(routes, err);
 }

@@ -20,11 +20,6 @@ static void fill_leaf(const struct pm_routes *routes, uint32_t sw, uint8_t *row)
 	}
 }
 
-/* The first and the last port down to a place. */
-struct ends {
-	uint8_t first, last;
-};
-
 /* Room for results about the present switch, and data about all. */
 struct room {
 	uint8_t *digit; /* [height][lid] of up ports, for switches with .. */
@@ -33,7 +28,7 @@ struct room {
 	uint64_t *below;      /* [words] places below; then those not filled yet */
 	uint64_t *forks;      /* [words] places that several ports lead down to */
 	uint64_t *places;     /* [words] places that a port is the first to */
-	struct ends *ends;    /* [switch] for forks */
+	uint32_t *path;	      /* [height][lid] port down on the path up, or PM_NONE */
 	uint32_t turn;	      /* the switch's summand for the .. */
 	const uint32_t *keys; /* .. keys, one of the next two; or NULL */
 	uint32_t *keys_2, *keys_above; /* [number in lids_of] level 2, and all others */
@@ -98,23 +93,6 @@ static void fill_upper(const struct pm_routes *routes, uint32_t sw,
 		return;
 	route_fill_foreign(routes, sw, up, row);
 	fill_runs(routes, sw, fill_native, room, row);
-}
-
-/* Whether traffic up to a native destination comes here by the link at this port. */
-static bool mirrors(const struct pm_routes *routes, const struct room *room,
-		    uint32_t port, uint32_t lid)
-{
-	const struct pm_fabric *topology = routes->plan->topology;
-	const struct pm_tree *tree = &routes->plan->tree;
-	uint32_t remote = topology->ports[port].peer,
-		 below = topology->ports[remote].node;
-	struct up_ports up = route_up(routes, below);
-
-	if (pm_tree_is_leaf(tree, below))
-		return tree->plane[remote] == routes->to[lid].plane;
-	return pm_tree_is_native(tree, routes->to[lid].plane, below) &&
-	       up.num[native_digit(routes, room, below, lid, up.count)] ==
-		       topology->ports[remote].num;
 }
 
 static const uint64_t *set_below(const struct pm_routes *routes, uint32_t port)
@@ -237,31 +215,67 @@ static void fill_forks(const struct pm_routes *routes, uint32_t port,
 			} else if (!alike) {
 				list_down(routes, port, t, &down);
 			}
-			room->ends[t] =
-				(struct ends){down.num[0], down.num[down.count - 1]};
 			fill_fork(routes, sw, t, room, &down, row);
 		}
 }
 
-/* Sends a native destination down by the link that it would go up by, if this is one. */
+/* The switch at a height on the path up of a LID: its own, or one above it. */
+static uint32_t find_on_path(const struct pm_routes *routes, const struct room *room,
+			     unsigned int height, uint32_t lid)
+{
+	const struct destination *to = &routes->to[lid];
+	uint32_t port;
+
+	if (to->sw == PM_NONE)
+		return PM_NONE;
+	if (pm_tree_height(&routes->plan->tree, to->sw) == height)
+		return pm_tree_is_native(&routes->plan->tree, to->plane, to->sw)
+			       ? to->sw
+			       : PM_NONE;
+	port = room->path[(size_t)height * routes->stride + lid];
+	return port == PM_NONE ? PM_NONE : routes->plan->topology->ports[port].node;
+}
+
+/* A port down of a switch to another one, by the key of foreign ones; 0: none. */
+static uint8_t choose_to(const struct pm_routes *routes, uint32_t sw, uint32_t below,
+			 uint32_t lid)
+{
+	struct ports to = {.count = 0};
+
+	pm_for_each_port(i, routes->plan->topology, sw)
+		if (is_down(routes, i) && route_remote_switch(routes, i) == below)
+			to.num[to.count++] = routes->plan->topology->ports[i].num;
+	return to.count ? to.num[route_foreign_down(routes, sw, lid) % to.count] : 0;
+}
+
+/*
+ * Sends a native destination down by the mirror image of its path up. Switches that are
+ * not on that path, too, may get its traffic, where leaves have different links. They
+ * lead to the switch that is on it one level lower. So the link of the destination's
+ * plane carries the traffic to the leaf.
+ */
 static void fill_mirrored(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
 			  const struct room *room, uint8_t *row)
 {
-	uint32_t first = route_node(routes, sw)->first_port, to = routes->to[lid].sw;
+	const struct pm_fabric *topology = routes->plan->topology;
+	unsigned int height = pm_tree_height(&routes->plan->tree, sw);
+	uint32_t port = room->path[(size_t)height * routes->stride + lid], below;
+	uint8_t num;
 
-	/* A place below several leaves gets traffic over all of them in turn. */
-	if (!pm_bits_test(room->forks, to) ||
-	    routes->plan->tree.level[to] < routes->plan->tree.leaf_level)
+	if (!pm_bits_test(room->forks, routes->to[lid].sw))
 		return;
-	for (uint32_t num = room->ends[to].first; num <= room->ends[to].last; num++) {
-		uint32_t port = first + num;
-
-		if (is_down(routes, port) && pm_bits_test(set_below(routes, port), to) &&
-		    mirrors(routes, room, port, lid)) {
-			row[lid] = (uint8_t)num;
-			return;
-		}
+	if (port != PM_NONE && topology->ports[port].node == sw) {
+		row[lid] = topology->ports[port].num;
+		return;
 	}
+	below = height > 1 ? find_on_path(routes, room, height - 1, lid) : PM_NONE;
+	if (below == PM_NONE ||
+	    route_remote_switch(routes, route_node(routes, sw)->first_port + row[lid]) ==
+		    below)
+		return;
+	num = choose_to(routes, sw, below, lid);
+	if (num)
+		row[lid] = num;
 }
 
 static void fill_native_down(const struct pm_routes *routes, uint32_t sw, uint32_t first,
@@ -451,8 +465,44 @@ static void find_digits(const struct pm_routes *routes, struct room *room)
 	for (uint32_t h = 1; h + tree->leaf_level <= tree->top_level; h++)
 		for (uint32_t lid = 0; room->most[h] && lid < routes->stride; lid++)
 			room->digit[(size_t)h * routes->stride + lid] =
-				(uint8_t)(routes->to[lid].rank / routes->weight[h] %
+				(uint8_t)(routes->to[lid].order / routes->weight[h] %
 					  room->most[h]);
+}
+
+/*
+ * Finds the path up of each LID: its plane's link of its own leaf, then the digits. A
+ * place below several leaves has none, as traffic goes to it over all of them in turn.
+ */
+static void find_paths(const struct pm_routes *routes, const struct room *room)
+{
+	const struct pm_tree *tree = &routes->plan->tree;
+	const struct pm_fabric *topology = routes->plan->topology;
+	size_t stride = routes->stride;
+
+	memset(room->path, 0xff, (tree->top_level + 1u) * stride * sizeof(*room->path));
+	for (uint32_t i = 0; i < tree->num_ports; i++) {
+		uint32_t leaf = topology->ports[i].node;
+
+		for (uint32_t k = routes->first_lid[leaf];
+		     tree->plane[i] != PM_NONE && k < routes->first_lid[leaf + 1]; k++)
+			if (routes->to[routes->lids_of[k]].plane == tree->plane[i])
+				room->path[stride + routes->lids_of[k]] =
+					topology->ports[i].peer;
+	}
+	for (unsigned int h = 1; h + tree->leaf_level < tree->top_level; h++)
+		for (uint32_t lid = 0; lid < stride; lid++) {
+			uint32_t sw = find_on_path(routes, room, h, lid), port;
+			struct up_ports up;
+
+			if (sw == PM_NONE)
+				continue;
+			up = route_up(routes, sw);
+			if (!up.count)
+				continue;
+			port = route_node(routes, sw)->first_port +
+			       up.num[native_digit(routes, room, sw, lid, up.count)];
+			room->path[(h + 1) * stride + lid] = topology->ports[port].peer;
+		}
 }
 
 static void find_keys(const struct pm_routes *routes, struct room *room)
@@ -476,7 +526,8 @@ int route_fill_preferred(struct pm_routes *routes, struct pm_error *err)
 		.below = pm_pool_array(&pool, words, sizeof(uint64_t)),
 		.forks = pm_pool_array(&pool, words, sizeof(uint64_t)),
 		.places = pm_pool_array(&pool, words, sizeof(uint64_t)),
-		.ends = pm_pool_array(&pool, routes->num_switches, sizeof(*room.ends)),
+		.path = pm_pool_array(&pool, routes->plan->tree.top_level + (size_t)1,
+				      routes->stride * sizeof(*room.path)),
 		.keys_2 = pm_pool_array(&pool, routes->stride, sizeof(uint32_t)),
 		.keys_above = pm_pool_array(&pool, routes->stride, sizeof(uint32_t)),
 		.spare = pm_pool_array(&pool, routes->stride, sizeof(*room.spare)),
@@ -486,12 +537,16 @@ int route_fill_preferred(struct pm_routes *routes, struct pm_error *err)
 	if (rc)
 		goto out;
 	find_digits(routes, &room);
+	find_paths(routes, &room);
 	find_keys(routes, &room);
 	room.num_spare = find_spare(routes, room.spare);
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		fill_switch(routes, sw, &room,
 			    routes->preferred + (size_t)sw * routes->stride);
-	rc = route_assign(routes, err);
+	if (routes->uneven)
+		rc = route_assign(routes, err);
+	if (routes->uneven && !rc)
+		rc = route_relieve(routes, err);
 out:
 	pm_pool_free(&pool);
 	return rc;

@@ -22,6 +22,7 @@
 struct destination {
 	uint32_t sw; /* switch of the place, PM_NONE: no such LID */
 	uint32_t rank;
+	uint32_t order;	 /* for the digits: see find_orders */
 	uint32_t number; /* of slots: counted plane by plane, by rank; else the rank */
 	uint32_t plane;
 	uint8_t port; /* 0: the switch itself */
@@ -92,6 +93,7 @@ struct pm_routes {
 	uint8_t *up_by_num;	    /* likewise, but by number */
 	uint64_t *leaf_set;	    /* [words] */
 	uint64_t *planeless;	    /* [words] switches with a LID without a plane */
+	bool uneven;		    /* some leaf lacks planes that others have */
 	uint8_t *is_lone;	    /* [block] has LIDs of aggregation nodes, and of no
 				     * other end ports; see rules.c */
 	uint64_t *nothing;	    /* [words] the empty set */
@@ -285,7 +287,7 @@ static inline uint32_t route_plane_key(const struct pm_routes *routes, uint32_t 
 static inline uint32_t route_native_key(const struct pm_routes *routes, uint32_t sw,
 					uint32_t lid)
 {
-	return routes->to[lid].rank /
+	return routes->to[lid].order /
 	       routes->weight[pm_tree_height(&routes->plan->tree, sw)];
 }
 
@@ -331,6 +333,8 @@ int route_fill_preferred(struct pm_routes *routes, struct pm_error *err);
 
 /* assign_ports.c: leaves' preferred entries that planes do not determine; -ENOMEM. */
 int route_assign(struct pm_routes *routes, struct pm_error *err);
+/* relief.c: changes some of these where a port has too many; -ENOMEM. */
+int route_relieve(struct pm_routes *routes, struct pm_error *err);
 
 /* moved.c */
 uint8_t route_move_entry(const struct pm_routes *routes, uint32_t sw, uint32_t lid,

@@ -23,8 +23,13 @@
  * gets a run of LIDs, so that a block has few ports. The first run begins with another
  * port at every leaf, so that all leaves together send to one destination over all
  * planes. Compute ports, I/O ports, empty slots and switches are assigned separately, and
- * with LMC so are the first LIDs of slots, the second ones and so on. Where all leaves
- * have the same planes nothing is assigned.
+ * with LMC so are the first LIDs of slots, the second ones and so on. Then destinations
+ * leave ports that have many more than others, because few ports lead to some leaf
+ * (relief.c). Where all leaves have the same planes nothing is assigned.
+ *
+ * Where leaves have different links, also the digits of parallel planes begin apart
+ * (index.c). One first-level switch sends all these planes up, and equal ranks would
+ * meet on its links, and on those down to it.
  *
  * Foreign destinations (their planes run elsewhere) get traffic only when their plane is
  * cut off somewhere. Those of a block fill one up port after the other (foreign.c), so
@@ -32,8 +37,10 @@
  * ports as have room; the next block and the next switch go on from there.
  *
  * Going down, where several ports lead to the place, a native destination takes the
- * mirror image of its path up: the link that its own subtree would use for it. Foreign
- * destinations fill the links to a pod one after the other.
+ * mirror image of its path up: the link that its own subtree would use for it. A switch
+ * beside that path leads to the path's switch one level lower, if it has a link to it. So
+ * the plane's own link carries all traffic to the leaf that comes from other pods.
+ * Foreign destinations fill the links to a pod one after the other.
  *
  * Moved entries: a port down if one leads there, else up. The candidates are the ports
  * that lead there in the whole tree, except the preferred port and those to neighbours

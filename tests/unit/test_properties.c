@@ -1240,6 +1240,150 @@ static void test_uneven_balance(void **state)
 	}
 }
 
+/* ---- Fullest links, where leaves have links to some switches only ---- */
+
+#define MAX_LEAVES 9
+#define MAX_LINES 16
+
+/* Leaves below lines, and these below tops or, without tops, highest themselves. */
+struct uneven {
+	uint32_t leaves, lines, tops, hosts[MAX_LEAVES];
+	uint32_t joined[MAX_LEAVES]; /* lines of a leaf, as a set of bits */
+};
+
+/* With tops, every second leaf has every second line. One in four has half of that. */
+static void draw_uneven(struct uneven *tree, struct random *random)
+{
+	*tree = (struct uneven){
+		.leaves = random_range(random, 4, MAX_LEAVES),
+		.lines = 4 * random_range(random, 1, MAX_LINES / 4),
+		.tops = random_chance(random, 50) ? random_range(random, 2, 4) : 0,
+	};
+	for (uint32_t i = 0; i < tree->leaves; i++) {
+		uint32_t half = random_chance(random, 25) ? tree->lines / 2 : 0;
+
+		tree->hosts[i] = random_range(random, 8, 24);
+		for (uint32_t k = 0; k < tree->lines; k++)
+			if (k >= half && (!tree->tops || k % 2 == i % 2))
+				tree->joined[i] |= 1u << k;
+	}
+}
+
+static void add_uneven(struct recipe *recipe, const struct uneven *tree)
+{
+	uint32_t lines = tree->leaves, tops = lines + tree->lines, nodes;
+
+	nodes = tops + tree->tops;
+	for (uint32_t n = 0; n < nodes; n++) {
+		/* Every leaf has another number of ports, so that no empty one is a slot.
+		 */
+		uint32_t ports = n < lines ? tree->hosts[n] + tree->lines + n : 16;
+		uint32_t level = n < lines ? 0 : n < tops ? 1 : 2;
+		char name[16];
+
+		snprintf(name, sizeof(name), "sw%u", n);
+		recipe_add_node(recipe, PM_SWITCH, 0x200000 + n, ports, level, name);
+	}
+	for (uint32_t k = 0; k < tree->lines; k++) {
+		for (uint32_t i = 0; i < tree->leaves; i++)
+			if (tree->joined[i] & 1u << k)
+				recipe_add_link(recipe, i, tree->hosts[i] + 1 + k,
+						lines + k, i + 1);
+		for (uint32_t t = 0; t < tree->tops; t++)
+			recipe_add_link(recipe, lines + k, MAX_LEAVES + 1 + t, tops + t,
+					k + 1);
+	}
+	for (uint32_t i = 0; i < tree->leaves; i++)
+		for (uint32_t h = 1; h <= tree->hosts[i]; h++)
+			recipe_add_host(recipe, i, h);
+}
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/*
+ * The least that the fullest link can carry if a leaf uses one link for each host, and
+ * all others reach a host over one link: hosts' numbers are not divided.
+ */
+static void find_bounds(const struct uneven *tree, uint32_t *up, uint32_t *down)
+{
+	uint32_t total = 0;
+
+	*up = *down = 0;
+	for (uint32_t i = 0; i < tree->leaves; i++)
+		total += tree->hosts[i];
+	for (uint32_t i = 0; i < tree->leaves; i++) {
+		uint32_t mine = tree->hosts[i], others = total - mine;
+		uint32_t links = (uint32_t)__builtin_popcount(tree->joined[i]);
+		uint32_t most = divide_up(others, links);
+		uint32_t flows = divide_up(mine, links) * others;
+
+		for (uint32_t k = 0; k < tree->leaves && !tree->tops; k++) {
+			uint32_t both = tree->joined[i] & tree->joined[k];
+			uint32_t common = (uint32_t)__builtin_popcount(both);
+
+			if (k != i && divide_up(tree->hosts[k], common) > most)
+				most = divide_up(tree->hosts[k], common);
+		}
+		*up = most * mine > *up ? most * mine : *up;
+		*down = flows > *down ? flows : *down;
+	}
+}
+
+/* A fullest link may carry so many percent of its bound. */
+#define FULLEST_UP 130
+#define FULLEST_DOWN 120
+
+static void expect_at_most(uint64_t load, uint32_t bound, uint32_t percent,
+			   const char *direction)
+{
+	if (load * 100 > (uint64_t)bound * percent)
+		fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu flows on a link %s, bound %u",
+			 (unsigned long long)seed, (unsigned long long)load, direction,
+			 bound);
+}
+
+static void test_fullest(void **state)
+{
+	for (uint32_t round = 0; round < (rounds + 3) / 4; round++) {
+		struct random random = {seed = first_seed + round};
+		struct pm_check_loads loads;
+		struct recipe recipe = {0};
+		uint32_t up, down;
+		struct uneven tree;
+		struct world world;
+
+		draw_uneven(&tree, &random);
+		add_uneven(&recipe, &tree);
+		make_balanced(&world, &recipe);
+		loads = world_loads(&world, world.fabric);
+		find_bounds(&tree, &up, &down);
+		expect_at_most(loads.up[0].maximum, up, FULLEST_UP, "up");
+		expect_at_most(loads.down[0].maximum, down, FULLEST_DOWN, "down");
+		world_free(&world);
+		recipe_free(&recipe);
+	}
+}
+
+/* Two of sw0's links lead to sw2, and all to sw1: each link gets a quarter of both. */
+static void test_relief(void **state)
+{
+	const struct uneven tree = {3, 4, 0, {8, 8, 8}, {0xf, 0xf, 0x3}};
+	struct recipe recipe = {0};
+	struct world world;
+	uint32_t sw;
+
+	add_uneven(&recipe, &tree);
+	make_balanced(&world, &recipe);
+	sw = world_switch(&world, "sw0");
+	for (unsigned int port = 9; port <= 12; port++)
+		assert_int_equal(count_reachable(&world, sw, port), 4);
+	world_free(&world);
+	recipe_free(&recipe);
+}
+
 /* In a tree with as many cables up as down, no two flows of a shift ever meet. */
 static void test_shifts(void **state)
 {
@@ -1287,6 +1431,8 @@ int main(void)
 		cmocka_unit_test(test_failure_after_failure),
 		cmocka_unit_test(test_balance),
 		cmocka_unit_test(test_uneven_balance),
+		cmocka_unit_test(test_fullest),
+		cmocka_unit_test(test_relief),
 		cmocka_unit_test(test_shifts),
 	};
 

@@ -490,6 +490,28 @@ static void test_uneven(void **state)
 	world_free(&world);
 }
 
+/*
+ * Two lines of switches lead from l0 up to t, and others from l1: t sends to the planes'
+ * hosts down by the lines that they would go up by.
+ */
+static void test_lines(void **state)
+{
+	struct world world;
+	uint8_t entry[2];
+
+	world_make(&world,
+		   recipe_draw("l0/4 l1/4 b0/2 b1/2 c0/2 c1/2 m0/2 m1/2 n0/2 n1/2 t/4 "
+			       "l0:1=a l0:2=b l1:1=c l1:2=d l0:3=b0:1 l0:4=b1:1 "
+			       "l1:3=c0:1 l1:4=c1:1 b0:2=m0:1 b1:2=m1:1 c0:2=n0:1 "
+			       "c1:2=n1:1 m0:2=t:1 m1:2=t:2 n0:2=t:3 n1:2=t:4"),
+		   PM_GROUPED);
+	world_assert_sound(&world, world.fabric);
+	for (unsigned int port = 1; port <= 2; port++)
+		entry[port - 1] = world_entry(&world, "t", "l0", port);
+	assert_int_equal(entry[0] + entry[1], 3);
+	world_free(&world);
+}
+
 static void test_connected(void **state)
 {
 	struct world world;
@@ -1107,6 +1129,7 @@ int main(void)
 		cmocka_unit_test(test_director),
 		cmocka_unit_test(test_load_ratio),
 		cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_not_taken_over),
