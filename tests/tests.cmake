@@ -146,7 +146,9 @@ add_test(NAME unit.engine_check COMMAND test_engine_check)
 set_tests_properties(unit.engine_check PROPERTIES LABELS unit TIMEOUT 900)
 
 # In place of OpenSM, and of what the repairer finds, sends and follows.
-add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c
+add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c plugins/opensm/engine/repairer_view.c
+	plugins/opensm/engine/repair_job.c plugins/opensm/engine/transition_job.c
+	plugins/opensm/engine/balance_job.c plugins/opensm/engine/groups_job.c
 	plugins/opensm/engine/view.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_repairer PRIVATE plugins/opensm)
 target_include_directories(test_repairer SYSTEM PRIVATE ${OPENSM_INCLUDE})

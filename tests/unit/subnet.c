@@ -83,16 +83,6 @@ double __wrap_clock_ms(void)
 	return fake.clock_ms;
 }
 
-/* Time passes where the sweeper waits; nothing else waits here. */
-void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms)
-{
-	fake.clock_ms = fake.clock_ms + ms;
-	pthread_mutex_unlock(&signal->lock);
-	if (fake.on_wait)
-		fake.on_wait();
-	pthread_mutex_lock(&signal->lock);
-}
-
 void __wrap_clock_wait_until(struct clock_signal *signal, double when_ms)
 {
 	fail_msg("waits until %f ms", when_ms);
@@ -103,7 +93,7 @@ struct worker {
 	void *context;
 	bool busy, poked, ended;
 	bool entered;
-	bool dormant; /* the sweeper does its work */
+	bool dormant; /* it works where the sweeper waits, and after sweeps */
 };
 
 struct worker *__wrap_worker_start(const char *name, worker_round *round, void *context);
@@ -112,6 +102,29 @@ void __wrap_worker_end(struct worker *worker);
 bool __wrap_worker_stop(struct worker *worker, double until_ms);
 void __wrap_worker_enter(struct worker *worker);
 void __wrap_worker_leave(struct worker *worker);
+
+static void make_round(struct worker *worker)
+{
+	worker->busy = true;
+	worker->round(worker->context, false);
+	worker->busy = false;
+}
+
+/* Time passes where the sweeper waits, and for the repairer, which then works. */
+void __wrap_clock_wait_briefly(struct clock_signal *signal, double ms)
+{
+	bool works = fake.sender && fake.sender->poked && !fake.sender->busy;
+
+	fake.clock_ms = fake.clock_ms + (works ? 0 : ms);
+	pthread_mutex_unlock(&signal->lock);
+	if (fake.on_wait)
+		fake.on_wait();
+	if (works) {
+		fake.sender->poked = false;
+		make_round(fake.sender);
+	}
+	pthread_mutex_lock(&signal->lock);
+}
 
 struct worker *__wrap_worker_start(const char *name, worker_round *round, void *context)
 {
@@ -129,12 +142,10 @@ struct worker *__wrap_worker_start(const char *name, worker_round *round, void *
 
 void __wrap_worker_poke(struct worker *worker)
 {
-	worker->poked = !worker->dormant;
-	while (worker->poked && !worker->busy) {
-		worker->busy = true;
+	worker->poked = true;
+	while (worker->poked && !worker->busy && !worker->dormant) {
 		worker->poked = false;
-		worker->round(worker->context, false);
-		worker->busy = false;
+		make_round(worker);
 	}
 }
 
@@ -944,7 +955,7 @@ void subnet_work(struct subnet_sweep *result, double ms)
 	fake.sweep = result;
 	for (double end = fake.clock_ms + ms; fake.clock_ms <= end;
 	     fake.clock_ms = fake.clock_ms + WORK_MS)
-		fake.sender->round(fake.sender->context, false);
+		make_round(fake.sender);
 	fake.sweep = NULL;
 	assert_false(subnet_is_locked());
 }
@@ -966,7 +977,7 @@ void subnet_sweep_alone(void)
 void subnet_let_send(void)
 {
 	if (fake.sender)
-		fake.sender->round(fake.sender->context, false);
+		make_round(fake.sender);
 }
 
 void subnet_sweep(struct subnet_sweep *result)

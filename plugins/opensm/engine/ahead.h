@@ -40,7 +40,7 @@ struct ahead {
 void ahead_find(const struct pm_stale_input *input, const struct pm_stale *stale,
 		struct pm_steps *steps, struct ahead *done);
 
-/* Sends and frees *steps. On one thread at a time, with no lock held. */
+/* Sends and frees *steps. On the repairer's thread, with no lock held. */
 void ahead_send(const struct ahead_subject *subject, struct pm_steps *steps,
 		struct ahead *done);
 

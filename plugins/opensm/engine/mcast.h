@@ -14,7 +14,7 @@
  * (mcast_search_above). A block that a group needs, but that could not be read, is sent
  * whole.
  *
- * On one thread at a time: that which has acquired the repairer.
+ * On the repairer's thread.
  */
 #ifndef PORTMAJOR_ENGINE_MCAST_H
 #define PORTMAJOR_ENGINE_MCAST_H

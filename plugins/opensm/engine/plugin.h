@@ -8,8 +8,9 @@
  *       settings       takes over a configuration that was read again
  *       routing        from a fabric to tables
  *       mcast_sweep    chooses the router of multicast; its tables come before links
- *       repairer       repairs, drains, rebalancing,         a thread of its own
- *                      multicast, in any phase of a sweep
+ *       repairer       a table of jobs, in any phase of a   a thread of its own
+ *                      sweep; its view: repairer_view.c
+ *         repair_job, transition_job, balance_job, groups_job: when and for what
  *       repair         finds and repairs failures            queries, sends
  *       mcast          multicast trees, and their blocks     sends
  *       transition     changes tables to other links in use  sends
@@ -64,8 +65,7 @@
  *   sweeper       OpenSM's: the engine's callback and all events but traps
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, traps, readings of
  *                 the performance manager
- *   repairer      the plugin's: repairs reported failures, follows drains, routes
- *                 multicast groups, rebalances
+ *   repairer      the plugin's: sends all its SMPs, also for the sweeper
  *   writer        the plugin's: reads plans and holds, and writes all files
  *   reader        the plugin's: reads the files that operators write
  *   alarm's       the plugin's: requests routing runs
@@ -78,114 +78,63 @@
  * first one after standby (2 s), until they are read; and, before LIDs of a new plan are
  * handed over, until the plan is on disk (2 s). The sweeper waits for the repairer in
  * three places: before a discovery, for the repair of failures that traps have reported
- * by then; after it, for the end of a transition, or of a round of rebalancing (2 s); and
- * before it sends anything itself, until none of the plugin's SMPs is out. Repairs wait
- * for no file.
+ * by then (3 s); after it, for the end of a transition, or of a round of rebalancing
+ * (2 s); and for its errands: blocks to be sent before its own, multicast after these,
+ * and tables to be read. Repairs wait for no file.
  *
- * The thread that has acquired the repairer (busy) sends all SMPs of the plugin; it is
- * "sender" in the table. It is the repairer's thread, or the sweeper: before a discovery,
- * for blocks before a routing run, for multicast after it, and to read tables back.
- *
- * Data that threads share. All other data are the sweeper's alone (and main's, before and
- * after it):
+ * Data that threads share. A module of one thread is not listed, nor a module with a lock
+ * of its own that covers all of it (activity, engine_check, events, port_errors, worker).
+ * All other data are the sweeper's (and main's, before and after it):
  *
  *   datum                       written by            read by               lock
- *   smp: slots' done, outcome,  dispatcher, sender    sender                smps'
- *     data
- *   smp: slots' index, out,     sender                sender, dispatcher    smps' (1)
- *     given_up; out, batch
- *   smp: slots' disowned        sweeper               dispatcher            smps'
- *   repair: lids, num_lids,     the trap handler,     sender, sweeper       repair's
- *     first_trap .. dropped     sender, sweeper
- *   repair: has_plan,           sweeper               the trap handler      repair's
- *     is_switch
- *   repair: taken .. number     sender                sender                none
- *   repairer: settings ..       sweeper, sender       sweeper, sender       repairer's
- *     balanced, retry_ms,
- *     rebalance_ms; plan and
- *     serial of view (8)
- *   repairer: halted, phase     sweeper, sender       sweeper, sender       none (6)
- *   repairer: trap_phase        the trap handler      sender                none (6)
- *   repairer: the rest of view  sender                sender                none
- *     .. traps_left
- *   lft_sender: routing         sweeper               sender                none (6)
- *   repairer: mcast ..          sender                sender                none
- *     groups_ms
- *   mcast_quiet: ours ..        sweeper, sender       sweeper, sender       osm->lock (9)
- *     tops
- *   mcast_quiet: due            sweeper, sender       sender                none (6)
- *   balance: planned (7)        sender                sender, sweeper       repairer's
- *   balance: released           sender                sender, sweeper       none (6)
- *   balance: the others         sender                sender                none
+ *   smp: slots, out, batch      repairer, dispatcher, repairer, dispatcher, smps'
+ *                               sweeper (disowned)    sweeper
+ *   repair: lids .. is_switch   the trap handler,     the same              repair's
+ *                               repairer, sweeper
+ *   repairer: settings ..       repairer, sweeper     repairer, sweeper     its own (1)
+ *     balanced; plan and
+ *     serial of view
+ *   repairer: halted, phase,    repairer, sweeper,    repairer, sweeper     none (2)
+ *     trap_phase; routing;      the trap handler
+ *     balance: released
+ *   mcast_quiet: ours .. tops   repairer, sweeper     repairer, sweeper     osm->lock (3)
+ *   mcast_quiet: due            repairer, sweeper     repairer              none (2)
  *   plan                        sweeper, before it    any with a reference  none
  *                               is shared
- *   plugin: rebalancing         sender                sender                none (6)
- *   plugin: unset               sender, sweeper       sender                none (6)
- *   plugin: early_repair        main, sweeper         sweeper, the trap     none (6)
- *                                                     handler
- *   state: document, verdict    sweeper, sender,      writer                state's
- *                               reader, writer,
- *                               checker
- *   engine_check: tables        sweeper, checker      checker               its own
- *   activity                    any                   writer                activity's
- *   port_errors                 dispatcher            writer                its own (10)
- *   fabric_file: hosts          writer                writer                none
- *   events: pending ..          any                   writer                events'
- *     new_command
- *   events: the others          writer                writer                none
- *   state: topology .. previous writer                writer                none
+ *   plugin: unset, early_repair main, repairer,       repairer, sweeper,    none (2)
+ *                               sweeper               the trap handler
+ *   state: below its mutex      any                   writer                state's
  *   fabric_file: fabric         sweeper, writer       writer                file's
- *   fabric_file: written        writer                writer                none
  *   store: all below its lock   sweeper, writer       any                   store's
- *   store: lock (of the folder) writer                writer                none
- *   operator_files: all below   sweeper, sender,      sweeper, sender,      files'
- *     its lock                  reader                reader
- *   operator_files: drained_    reader                reader                none
- *     stamp .. holds_logged
- *   worker: poked .. ended      any                   its thread, main      worker's
- *   worker: left                main                  its thread            its opensm
- *   alarm: due                  sweeper, alarm's      alarm's               none (6)
- *   plugin: repair, repairer,   main                  any                   none (2)
- *     writer, store, state, events,
- *     fabric_file,
- *     operator_files; smp, alarm,
- *     operator_files, repairer:
- *     osm, paths; store: log,
- *     cache
+ *   operator_files: all below   repairer, sweeper,    the same              files'
+ *     its lock                  reader
+ *   alarm: due                  sweeper, alarm's      alarm's               none (2)
+ *   plugin, modules: pointers   main                  any                   none (4)
  *
  *   of OpenSM
- *   nodes, ports, switches,     dispatcher, sweeper   sweeper, sender       osm->lock (3)
- *     guid2lid                                          writer (11)
- *   lft, new_lft of a switch    dispatcher, sweeper,  sweeper, sender       osm->lock
- *                               sender
- *   records of multicast tables sweeper, sender,      sweeper, sender,      osm->lock
- *                               dispatcher            OpenSM's
- *   mlids_req, mlids_req_max    sweeper, dispatcher,  sweeper               osm->lock
- *                               sender
- *   vl15: queues                OpenSM's, sender      OpenSM's, sender      their own
- *   subn.opt, engines           main, sweeper         sweeper, sender       none (4)
- *   subn.sm_state               dispatcher, sweeper   sweeper, sender,      none (4)
- *                                                     writer
- *   subn.opt.use_mfttop         sweeper, sender       sweeper, OpenSM's     none (4)
- *   subn.force_reroute          alarm's, sender,      sweeper               none (5)
+ *   nodes, ports, switches,     dispatcher, sweeper   repairer, sweeper,    osm->lock (5)
+ *     guid2lid                                        writer
+ *   lft, new_lft of a switch;   dispatcher, repairer, repairer, sweeper,    osm->lock
+ *     multicast tables,         sweeper               OpenSM's
+ *     mlids_req
+ *   vl15: queues                OpenSM's, repairer    the same              their own
+ *   subn.opt, engines,          main, dispatcher,     repairer, sweeper,    none (6)
+ *     sm_state, use_mfttop,     repairer, sweeper,    writer, OpenSM's
+ *     osm_exit_flag             signal handlers
+ *   subn.force_reroute,         alarm's, dispatcher,  sweeper               none (7)
+ *     force_heavy_sweep         reader, repairer,
  *                               sweeper
- *   subn.force_heavy_sweep      dispatcher, reader,   sweeper               none (5)
- *                               sender, sweeper
- *   osm_exit_flag               signal handlers       any                   none (4)
  *   log                         any                   any                   its own
  *
- *   (1) the sender reads batch without the lock, as no other thread writes it
- *   (2) set by main before anything is reported, and never changed
- *   (3) the sweeper reads sm_port_guid and max_ucast_lid_ho without the lock, as no
- *       other thread writes them after discovery
- *   (4) a word or less, read as OpenSM reads it
- *   (5) written before the sweeper is signalled to look, as by OpenSM itself
- *   (6) atomic
- *   (7) the sender reads it without the lock
- *   (8) the sender reads these two without the lock
- *   (9) written with the lock held exclusively
- *   (10) the dispatcher takes it while a lock of the performance manager is held
- *   (11) the port of OpenSM only; the writer does not wait for the lock
+ *   (1) the repairer reads what it alone writes without the lock
+ *   (2) atomic
+ *   (3) written with the lock held exclusively
+ *   (4) set by main before anything is reported, and never changed
+ *   (5) the sweeper reads sm_port_guid and max_ucast_lid_ho without the lock, as no
+ *       other thread writes them after discovery; the writer, which does not wait for the
+ *       lock, reads the port of OpenSM only
+ *   (6) a word or less, read as OpenSM reads it
+ *   (7) written before the sweeper is signalled to look, as by OpenSM itself
  *
  * Locks: a thread that holds a lock of the plugin does not take osm->lock; the reverse is
  * allowed. It takes no second lock of the plugin either, and touches no file. A worker's

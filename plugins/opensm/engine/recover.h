@@ -18,7 +18,7 @@ struct recovered {
 
 /*
  * Reads the tables of all the plan's switches in full length; blocks without an answer
- * are unknown. On the sweeper thread, with no lock held. -ENOMEM.
+ * are unknown. On the repairer's thread, with no lock held. -ENOMEM.
  */
 int recover_read(struct smp_sender *smps, osm_opensm_t *osm, const struct pm_plan *plan,
 		 struct recovered *recovered, struct pm_error *err);

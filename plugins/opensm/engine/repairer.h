@@ -3,9 +3,11 @@
  * The repairer changes tables between OpenSM's routing runs. In any phase of a sweep its
  * thread repairs failures, follows drains, and routes multicast groups that have changed
  * or have failed links in their trees. It works on its own view, a copy of the sweeper's,
- * and keeps none of OpenSM's pointers after it has released OpenSM's lock. Only the
- * thread that has acquired the repairer sends the plugin's SMPs: the repairer's thread,
- * or the sweeper for the steps before a routing run, and to read tables.
+ * and keeps none of OpenSM's pointers after it has released OpenSM's lock. It sends all
+ * SMPs of the plugin, also those of errands that the sweeper waits for (repairer_do).
+ *
+ * Its work is a table of jobs (repairer_parts.h): each has its place in order of urgency,
+ * the phases in which it may run, and the time of its next try.
  *
  * Its view is in one of three states:
  *
@@ -65,8 +67,8 @@ struct repairer_config {
 	struct mcast_quiet *quiet;	       /* with groups to route */
 	struct repairer_settings settings;
 	/*
-	 * Called for each repair, transition and so on, without a lock, on the thread
-	 * that has acquired the repairer. The phase is that of the first trap.
+	 * Called for each repair, transition and so on, without a lock, on the
+	 * repairer's thread. The phase is that of the first trap.
 	 */
 	void (*log_repair)(void *context, enum sweep_phase phase,
 			   const struct repaired *done);
@@ -158,11 +160,13 @@ bool repairer_take_balance(struct repairer *repairer, struct view *view, bool wa
 			   bool *over);
 
 /*
- * Waits until none of the plugin's SMPs is out, except given-up ones. Then only the
- * sweeper sends, until repairer_release.
+ * Has the thread do work of the sweeper's, as soon as the piece of another job that it is
+ * at has ended, and waits for the end of that work. With no lock held.
  */
-struct lft_sender *repairer_acquire(struct repairer *repairer);
-void repairer_release(struct repairer *repairer);
+void repairer_do(struct repairer *repairer, void (*run)(void *context), void *context);
+
+/* For such work. */
+struct lft_sender *repairer_sender(struct repairer *repairer);
 
 /*
  * Routes OpenSM's multicast groups over the committed view, before OpenSM goes on. If

@@ -239,24 +239,29 @@ static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_ste
 	return 0;
 }
 
+struct ahead_errand {
+	struct plugin *plugin;
+	struct pm_steps *steps;
+};
+
 /*
- * Sends blocks ahead. Meanwhile switches have some of the new tables and some of the
- * repairer's, so traps wait until the repairer has the new ones.
+ * Sends blocks ahead, on the repairer's thread. Meanwhile switches have some of the new
+ * tables and some of the repairer's, so traps wait until the repairer has the new ones.
  */
-static void send_ahead(struct plugin *plugin, struct pm_steps *steps)
+static void send_ahead(void *context)
 {
-	struct repairer *repairer = plugin->repairer;
+	const struct ahead_errand *errand = context;
+	struct plugin *plugin = errand->plugin;
 	const struct ahead_subject subject = {
-		.sender = repairer_acquire(repairer),
+		.sender = repairer_sender(plugin->repairer),
 		.view = &plugin->view,
 		.is_interrupted = repairer_has_traps,
-		.context = repairer,
+		.context = plugin->repairer,
 	};
 
-	ahead_send(&subject, steps, &plugin->ahead);
+	ahead_send(&subject, errand->steps, &plugin->ahead);
 	if (plugin->ahead.sent)
-		repairer_halt(repairer);
-	repairer_release(repairer);
+		repairer_halt(plugin->repairer);
 }
 
 int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *err)
@@ -280,7 +285,8 @@ int routing_find_stale(struct plugin *plugin, bool discovered, struct pm_error *
 	if (rc)
 		return pm_error_no_memory(err);
 	if (steps.num)
-		send_ahead(plugin, &steps);
+		repairer_do(plugin->repairer, send_ahead,
+			    &(struct ahead_errand){plugin, &steps});
 	pm_steps_free(&steps);
 	return 0;
 }

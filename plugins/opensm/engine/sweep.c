@@ -264,6 +264,23 @@ static int load_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 	return 0;
 }
 
+struct recovery {
+	struct plugin *plugin;
+	struct routing_found *found;
+	struct pm_error *err;
+	int *rc;
+};
+
+/* Reads the switches' tables, on the repairer's thread. */
+static void read_tables(void *context)
+{
+	const struct recovery *recovery = context;
+	struct plugin *plugin = recovery->plugin;
+
+	*recovery->rc = recover_read(plugin->smps, plugin->osm, plugin->planning.plan,
+				     &recovery->found->tables, recovery->err);
+}
+
 /*
  * Makes the first plan of this process from the running fabric, or reads it from disk.
  * *found: what the switches hold; the caller frees it. After a failure the next plan is
@@ -285,10 +302,8 @@ static int settle_plan(struct plugin *plugin, const struct pm_fabric *fabric,
 		planning_set_adopted(planning, true);
 	found->same_plan = !rc && fresh && planning->plan == planning->base;
 	if (!rc && planning->plan->adopted && plugin->repairer) {
-		repairer_acquire(plugin->repairer);
-		rc = recover_read(plugin->smps, plugin->osm, planning->plan,
-				  &found->tables, err);
-		repairer_release(plugin->repairer);
+		repairer_do(plugin->repairer, read_tables,
+			    &(struct recovery){plugin, found, err, &rc});
 	}
 	if (!rc && !plugin->config.migrate)
 		rc = restore(plugin, fabric, fresh, found, err);
