@@ -157,7 +157,7 @@ static void delete_plugin(void *context)
 	repair_stop(plugin->repair);
 	smp_stop(plugin->smps);
 	view_free(&plugin->view);
-	pm_stale_free(&plugin->stale);
+	pm_stale_free(&plugin->sweep.stale);
 	lft_records_forget(&plugin->lft_records);
 	shadow_forget(&plugin->shadow);
 	other_engine_forget(&plugin->other);
@@ -382,7 +382,7 @@ static void *create_plugin(osm_opensm_t *osm)
 	plugin->osm = osm;
 	plugin->quiet.osm = osm;
 	plugin->quiet.build = collect_group;
-	plugin->honor_guid2lid = -1;
+	plugin->sweep.honor_guid2lid = -1;
 	if (!read_config(plugin))
 		start_files(plugin);
 	if (!plugin->operator_files ||

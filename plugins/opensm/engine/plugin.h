@@ -74,7 +74,7 @@
  * On OpenSM's threads and the repairer's the plugin touches no files but three: OpenSM's
  * log; the configuration, on main, when the plugin is loaded; and OpenSM's dump of its
  * multicast tables, if the log's flag for routing is set. The sweeper waits for files in
- * three places, within bounds (sweep.c): after the first discovery (5 s), and after the
+ * three places, within bounds (sweep.h): after the first discovery (5 s), and after the
  * first one after standby (2 s), until they are read; and, before LIDs of a new plan are
  * handed over, until the plan is on disk (2 s). The sweeper waits for the repairer in
  * three places: before a discovery, for the repair of failures that traps have reported
@@ -179,16 +179,8 @@
 
 #define PLUGIN_CHANGE_TEXT 512
 
-/* Result of a discovery; used in PHASE_MANAGEMENT. */
-enum plugin_found {
-	FOUND_NOTHING, /* not examined */
-	FOUND_TABLES,  /* computed for the discovered fabric */
-	FOUND_FAILURE, /* with the reason */
-};
-
-/* A routing run; used in PHASE_ROUTING, and logged when that ends. */
+/* A routing run, logged when it ends. */
 struct plugin_run {
-	bool ours;	 /* OpenSM sends our tables */
 	bool everything; /* all blocks, as it has just become the master */
 	char change[PLUGIN_CHANGE_TEXT];
 	struct lft_records_written written;
@@ -198,6 +190,38 @@ struct plugin_run {
 	struct ahead ahead;
 	uint32_t stale; /* removed entries, see stale.h */
 	uint32_t loops; /* LIDs that would have looped */
+};
+
+/*
+ * How far a sweep has come. A reroute has no discovery.
+ *
+ *     step       since                          valid data
+ *     NOTHING    HEAVY_SWEEP_START or _DONE,
+ *                UCAST_ROUTING_DONE
+ *     TABLES     a discovery                    view, stale, ahead, infos
+ *     FAILURE    a discovery                    failure
+ *     HANDED     the engine's callback          run; infos until the next look
+ */
+enum sweep_step {
+	SWEEP_NOTHING, /* nothing is known of the fabric since the last routing run */
+	SWEEP_TABLES,  /* tables were computed for what was discovered */
+	SWEEP_FAILURE, /* they could not be, for a reason */
+	SWEEP_HANDED,  /* OpenSM sends our tables */
+};
+
+/* One sweep: what discovery found, what was merged, and what came of it. */
+struct sweep {
+	enum sweep_phase phase;
+	enum sweep_step step;
+	struct pm_error failure;
+	uint64_t infos;		 /* PortInfos received before the cache's last look */
+	struct pm_stale stale;	 /* entries to remove from the switches' tables */
+	struct ahead ahead;	 /* blocks sent before OpenSM's turn */
+	struct lids_given given; /* since the last log line */
+	int honor_guid2lid;	 /* value of OpenSM's option to restore; -1: none */
+	double milliseconds;	 /* of computing, since the last run */
+	double locked_ms;	 /* of these under the exclusive lock */
+	struct plugin_run run;
 };
 
 /*
@@ -223,7 +247,6 @@ struct plugin {
 	struct pm_lid_history *history; /* of LIDs from before the first plan, or NULL */
 	struct view view;
 	struct lft_records lft_records;
-	struct pm_stale stale; /* entries to remove from the switches' tables */
 	struct mcast_quiet quiet;
 	struct mcast_doubt doubt; /* switches found since groups were last routed */
 	const char *no_multicast; /* why OpenSM routes multicast, or NULL */
@@ -239,30 +262,21 @@ struct plugin {
 	struct fabric_file *fabric_file; /* likewise */
 	struct engine_check *check;	 /* likewise */
 
-	enum sweep_phase phase;
-	enum plugin_found found;
-	struct pm_error failure; /* FOUND_FAILURE */
-	struct ahead ahead;	 /* FOUND_TABLES: blocks sent since */
-	struct plugin_run run;
+	struct sweep sweep;
 	struct subnet_cache cache; /* OpenSM's subnet, as the tables know it */
-	uint64_t infos;		   /* PortInfos received before the cache's last look */
 
 	bool steps_failed; /* steps were left to the repairer, see leave_steps */
 	char unfit[PM_LFT_CAPACITY_TEXT],
 		unfit_logged[PM_LFT_CAPACITY_TEXT]; /* bad switches */
 
-	struct pm_failback failback;	/* chooses the engine, by reachable pairs */
-	uint64_t failback_in_ms;	/* ms until a failback, or UINT64_MAX */
-	struct pm_damping_holds logged; /* links on hold, as last logged */
-	atomic_bool rebalancing;	/* as last logged, by the repairer */
-	atomic_bool unset;		/* as last published, some table is not set */
-	bool requested;			/* OpenSM has called the engine */
-	int honor_guid2lid; /* value of OpenSM's option to restore; -1: none */
+	struct pm_failback failback;	  /* chooses the engine, by reachable pairs */
+	uint64_t failback_in_ms;	  /* ms until a failback, or UINT64_MAX */
+	struct pm_damping_holds logged;	  /* links on hold, as last logged */
+	atomic_bool rebalancing;	  /* as last logged, by the repairer */
+	atomic_bool unset;		  /* as last published, some table is not set */
+	bool requested;			  /* OpenSM has called the engine */
 	char unreachable[PM_CHANGE_TEXT]; /* unreachable switches last logged, or "" */
 
-	struct lids_given given; /* since the last log line */
-	double milliseconds;	 /* of computing since then */
-	double locked_ms;	 /* of these under the exclusive lock */
 	uint64_t runs;
 	struct shadow shadow;	   /* portmajor's tables, in shadow mode */
 	struct other_engine other; /* blocks of the engine that routes, in shadow mode */

@@ -60,7 +60,8 @@ void routing_forget(struct plugin *plugin)
 		repair_set_plan(plugin->repair, NULL);
 	pm_lid_history_free(plugin->history);
 	plugin->history = NULL;
-	plugin->run.ours = false;
+	if (plugin->sweep.step == SWEEP_HANDED)
+		plugin->sweep.step = SWEEP_NOTHING;
 }
 
 /*
@@ -231,11 +232,11 @@ static int find_stale(struct plugin *plugin, struct pm_held *held, struct pm_ste
 					     view->recabled};
 
 	lft_records_held(&plugin->osm->subn, view->plan, true, held);
-	if (pm_stale_find(&input, &plugin->stale))
+	if (pm_stale_find(&input, &plugin->sweep.stale))
 		return -ENOMEM;
-	plugin->ahead = (struct ahead){.sent = 0};
-	if (steps && (plugin->stale.differ || plugin->stale.num))
-		ahead_find(&input, &plugin->stale, steps, &plugin->ahead);
+	plugin->sweep.ahead = (struct ahead){.sent = 0};
+	if (steps && (plugin->sweep.stale.differ || plugin->sweep.stale.num))
+		ahead_find(&input, &plugin->sweep.stale, steps, &plugin->sweep.ahead);
 	return 0;
 }
 
@@ -259,8 +260,8 @@ static void send_ahead(void *context)
 		.context = plugin->repairer,
 	};
 
-	ahead_send(&subject, errand->steps, &plugin->ahead);
-	if (plugin->ahead.sent)
+	ahead_send(&subject, errand->steps, &plugin->sweep.ahead);
+	if (plugin->sweep.ahead.sent)
 		repairer_halt(plugin->repairer);
 }
 

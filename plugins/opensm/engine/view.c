@@ -244,3 +244,8 @@ void view_log(struct view *view, char *text, size_t size)
 	memcpy(view->logged.discovered, view->discovered, num);
 	memcpy(view->logged.drained, view->drained, num);
 }
+
+uint32_t view_num_ports(const struct view *view)
+{
+	return view->plan ? view->plan->topology->num_ports : 0;
+}

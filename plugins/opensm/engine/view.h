@@ -77,6 +77,9 @@ bool view_is_current(const struct view *view, uint64_t now_ms);
 /* Notes that all switches get these tables: clears recabled[]. */
 void view_written(struct view *view);
 
+/* The number of ports of the plan; 0: there is none. */
+uint32_t view_num_ports(const struct view *view);
+
 /* Writes the change since the last call (pm_change_describe). */
 void view_log(struct view *view, char *text, size_t size);
 

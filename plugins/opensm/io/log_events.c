@@ -94,7 +94,7 @@ void log_conformity(const struct plugin *plugin, const struct pm_fabric *fabric)
 
 void log_run(const struct plugin *plugin, uint64_t acked)
 {
-	const struct plugin_run *run = &plugin->run;
+	const struct plugin_run *run = &plugin->sweep.run;
 	const struct lft_records_written *written = &run->written;
 
 	log_line(&plugin->osm->log, OSM_LOG_INFO,
@@ -105,7 +105,7 @@ void log_run(const struct plugin *plugin, uint64_t acked)
 		 "%.1f ms, %.1f of these under the lock; recomputed %u",
 		 plugin->runs, run->change, written->sent, acked, written->delta.least,
 		 written->full, written->switches, written->whole, written->delta.entries,
-		 plugin->given.assigned, plugin->given.moved,
+		 plugin->sweep.given.assigned, plugin->sweep.given.moved,
 		 plugin->planning.out_of_plan, run->milliseconds, run->locked_ms,
 		 run->recomputed);
 }
@@ -152,7 +152,7 @@ static uint32_t count_stale_blocks(const struct pm_stale *stale)
 
 void log_stale(const struct plugin *plugin)
 {
-	const struct pm_stale *stale = &plugin->stale;
+	const struct pm_stale *stale = &plugin->sweep.stale;
 	uint32_t blocks = count_stale_blocks(stale);
 
 	if (stale->num)
@@ -166,7 +166,7 @@ void log_stale(const struct plugin *plugin)
 
 void log_ahead(const struct plugin *plugin)
 {
-	const struct ahead *ahead = &plugin->run.ahead;
+	const struct ahead *ahead = &plugin->sweep.run.ahead;
 
 	if (ahead->sent || ahead->gave_up)
 		log_line(

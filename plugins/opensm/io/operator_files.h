@@ -17,7 +17,7 @@
  * for portmajor.drained and rebalance. Changes of the other files may be too late for a
  * running sweep: then operator_files_routed requests another sweep. Between sweeps the
  * thread requests it. Only the first sweep waits for the first reading, within bounds
- * (sweep.c).
+ * (sweep.h).
  */
 #ifndef PORTMAJOR_OPERATOR_FILES_H
 #define PORTMAJOR_OPERATOR_FILES_H

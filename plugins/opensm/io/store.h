@@ -33,11 +33,11 @@
  *
  * Reading: store_poll requests it at the beginning of a sweep, after OpenSM's start or
  * standby; plans are read during its discovery. The sweeper waits for that, within bounds
- * (store_await_poll, sweep.c), and then chooses. If a disk takes longer, it gives up
+ * (store_await_poll, sweep.h), and then chooses. If a disk takes longer, it gives up
  * (store_give_up), and the plan is made without a file.
  *
  * Writing: the sweeper hands over contents, and the newest of each file is written. LIDs
- * of a new plan wait for it 2 s at most (store_await_plan, sweep.c): an OpenSM killed in
+ * of a new plan wait for it 2 s at most (store_await_plan, sweep.h): an OpenSM killed in
  * between finds them in guid2lid and in the ports. Failed writes are retried at each
  * change and in each round.
  */

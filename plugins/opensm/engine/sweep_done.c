@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* After a routing run: what came of it. */
+#include "sweep_parts.h"
+
+#include "mcast_sweep.h"
+#include "io/log_events.h"
+#include "clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Blocks sent before OpenSM's turn count in this run as well. */
+static void add_ahead(struct plugin_run *run)
+{
+	const struct ahead *ahead = &run->ahead;
+
+	if (!ahead->sent)
+		return;
+	run->written.sent += ahead->sent;
+	run->written.delta = ahead->delta;
+	if (run->written.switches < ahead->delta.switches)
+		run->written.switches = (uint32_t)ahead->delta.switches;
+}
+
+/*
+ * Describes what the run was for. In its first sweep as master OpenSM sends all tables,
+ * whatever the switches hold, and parts that came since nothing was known are no news.
+ */
+static void describe_run(struct plugin *plugin)
+{
+	static const char first[] = "first sweep as master: all tables written";
+	struct plugin_run *run = &plugin->sweep.run;
+	char change[PLUGIN_CHANGE_TEXT];
+	bool news;
+
+	view_log(&plugin->view, change, sizeof(change));
+	news = plugin->runs && strcmp(change, "no change") != 0;
+	if (run->everything)
+		snprintf(run->change, sizeof(run->change), "%s%s%.*s", first,
+			 news ? "; " : "", (int)(sizeof(change) - sizeof(first) - 2),
+			 news ? change : "");
+	else
+		snprintf(run->change, sizeof(run->change), "%s", change);
+}
+
+/* Ends the pending run, of which so many blocks were not acknowledged. */
+static void note_run(struct plugin *plugin, uint64_t missing)
+{
+	struct plugin_run *run = &plugin->sweep.run;
+	double start = clock_ms();
+	uint64_t sent = run->written.sent, acked = sent > missing ? sent - missing : 0;
+	struct state_run done;
+
+	describe_run(plugin);
+	run->milliseconds += clock_ms() - start;
+	acked += run->ahead.acked;
+	add_ahead(run);
+	done = (struct state_run){
+		.number = ++plugin->runs,
+		.change = run->change,
+		.written = &run->written,
+		.acked = acked,
+		.lids_assigned = plugin->sweep.given.assigned,
+		.lids_moved = plugin->sweep.given.moved,
+		.out_of_plan = plugin->planning.out_of_plan,
+		.stale = run->stale,
+		.loops = run->loops,
+		.milliseconds = run->milliseconds,
+	};
+
+	log_ahead(plugin);
+	log_run(plugin, done.acked);
+	if (plugin->state)
+		state_note_run(plugin->state, &done);
+	plugin->sweep.given = (struct lids_given){0};
+}
+
+void sweep_finish_run(struct plugin *plugin)
+{
+	struct smp_block blocks[SMP_SLOTS];
+	struct lft_records_withheld ours = {blocks, 0, false};
+	uint64_t missing = 0;
+
+	if (plugin->sweep.run.written.sent) {
+		CL_PLOCK_ACQUIRE(&plugin->osm->lock);
+		if (plugin->smps)
+			ours.num = smp_list_out(plugin->smps, blocks);
+		missing = lft_records_missing(&plugin->osm->subn,
+					      &plugin->sweep.run.written, &ours);
+		CL_PLOCK_RELEASE(&plugin->osm->lock);
+	}
+	note_run(plugin, missing);
+}
+
+/* Why OpenSM did not call this engine. */
+static const char *explain(const struct plugin *plugin)
+{
+	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
+
+	if (plugin->config.shadow)
+		return "shadow mode (shadow yes in portmajor.conf)";
+	while (engine && engine->context != plugin)
+		engine = engine->next;
+	if (!engine)
+		return "routing_engine does not name portmajor";
+	return plugin->osm->routing_engine_used
+		       ? "another engine comes before portmajor in routing_engine"
+		       : "no switch, so there is nothing to route";
+}
+
+/* Has the tables of another engine judged. */
+static void check_engine(struct plugin *plugin)
+{
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	if (plugin->check && used && used->context != plugin)
+		engine_check_put(plugin->check,
+				 engine_tables_copy(plugin->osm, &plugin->roles));
+}
+
+void sweep_note_engine(struct plugin *plugin)
+{
+	const osm_routing_engine_t *used = plugin->osm->routing_engine_used;
+
+	if (plugin->state)
+		state_note_engine(plugin->state, used ? used->name : NULL,
+				  used && used->context == plugin, explain(plugin));
+	check_engine(plugin);
+}
+
+/* Finds planned parts that the view lacks; false: the view is not from a discovery. */
+static bool find_missing(const struct view *view, struct pm_missing *missing)
+{
+	return view->plan && view->current &&
+	       !pm_missing_find(view->plan->topology, view->discovered, missing, NULL);
+}
+
+void sweep_publish(struct plugin *plugin, const struct unset *unset)
+{
+	struct pm_missing missing = {0};
+	bool missing_known = find_missing(&plugin->view, &missing);
+	struct pm_degraded_link *degraded;
+	uint32_t num_degraded;
+	bool degraded_known = degraded_links_find(&plugin->cache, &plugin->view,
+						  &degraded, &num_degraded);
+	struct pm_error unread;
+	const struct state_facts facts = {
+		.planning = &plugin->planning,
+		.view = &plugin->view,
+		.unreachable = plugin->unreachable,
+		.unfit = plugin->unfit,
+		.misread = plugin->misread.text,
+		.failed_over = plugin->failback.failed_over,
+		.failback_in_ms = plugin->failback_in_ms,
+		.drains_unread = unread.text,
+		.degraded_known = degraded_known,
+		.degraded = degraded,
+		.num_degraded = num_degraded,
+		.missing = missing_known ? &missing : NULL,
+		.unset = unset,
+	};
+
+	operator_files_drains_error(plugin->operator_files, &unread);
+	if (plugin->state)
+		state_publish(plugin->state, &facts);
+	free(degraded);
+	pm_missing_free(&missing);
+}
+
+/*
+ * Finds the switches without the tables of the run that has ended. If the repairer has
+ * blocks of it to send, it finds them afterwards. Those that are left are tried again
+ * later: OpenSM itself does so only for blocks without any answer.
+ */
+static void find_unset(struct plugin *plugin, struct unset *unset)
+{
+	bool ours = plugin->sweep.step == SWEEP_HANDED && plugin->view.current &&
+		    plugin->smps;
+
+	*unset = (struct unset){.known = !ours};
+	if (ours && !plugin->sweep.run.written.withheld)
+		unset_find(plugin->osm, plugin->smps, &plugin->view, unset);
+	if (plugin->repairer && repairer_has_failed(plugin->repairer))
+		unset->known = unset->settled = false; /* it has sent other tables */
+	atomic_store(&plugin->unset, !unset->settled);
+	if (ours && !unset->settled)
+		routing_request_by(plugin, (uint64_t)clock_ms() + REPAIRER_REST_MS);
+}
+
+/*
+ * Whether the last discovery found a part up that a repair found failed after it began:
+ * another discovery has to decide.
+ */
+static bool has_discovered_failure(const struct plugin *plugin)
+{
+	const struct view *view = &plugin->view;
+
+	return view->plan && view->plan == plugin->cache.plan &&
+	       subnet_cache_sees_any(&plugin->cache, view->failed);
+}
+
+/* Puts the fabric, as routed by any engine, into its file. */
+static void put_fabric(struct plugin *plugin)
+{
+	struct pm_fabric *fabric;
+
+	if (plugin->fabric_file &&
+	    !snapshot_now(plugin->osm, &plugin->roles, &fabric, NULL))
+		fabric_file_put(plugin->fabric_file, fabric);
+}
+
+void sweep_routed(struct plugin *plugin, bool reroute)
+{
+	struct sweep *sweep = &plugin->sweep;
+	bool handed = sweep->step == SWEEP_HANDED, again = handed && plugin->steps_failed;
+	struct unset unset;
+
+	if (!plugin->config.shadow) {
+		sweep_offer_view(plugin);
+		groups_route(plugin); /* before anything but repairs changes tables */
+		find_unset(plugin, &unset); /* likewise */
+	}
+	sweep_set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
+	put_fabric(plugin);
+	if (plugin->config.shadow) {
+		operator_files_routed(plugin->operator_files, &plugin->roles);
+		sweep_run_shadow(plugin);
+		return;
+	}
+	if (handed)
+		sweep_finish_run(plugin);
+	sweep_note_engine(plugin);
+	log_changes(plugin);
+	store_save(plugin->store, &plugin->planning);
+	if (plugin->view.damping)
+		store_save_holds(plugin->store, plugin->view.damping,
+				 (uint64_t)clock_ms());
+	if (sweep->honor_guid2lid >= 0)
+		plugin->osm->subn.opt.honor_guid2lid_file = sweep->honor_guid2lid;
+	sweep->honor_guid2lid = -1;
+	sweep_publish(plugin, &unset);
+	free(unset.list);
+	again |= has_discovered_failure(plugin);
+	if (again)
+		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when it ends */
+	operator_files_routed(plugin->operator_files, &plugin->roles);
+}
