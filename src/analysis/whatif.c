@@ -2,8 +2,8 @@
 /*
  * Tries one failure after another, fast: cuts its links in a copy of the fabric and
  * restores them afterwards, examines only the destinations behind them, and compares only
- * tables with moved entries. Counts the hosts cut off only where there may be some: a
- * link's failure rarely cuts one off.
+ * moved entries. Counts the hosts cut off only where there may be some: a link's failure
+ * rarely cuts one off.
  */
 #include <portmajor/analysis/whatif.h>
 #include <portmajor/base/alloc.h>
@@ -22,7 +22,7 @@ struct cut {
 };
 
 struct pm_whatif {
-	struct pm_pool pool; /* of all arrays, and of the tables in held[] */
+	struct pm_pool pool; /* of all arrays */
 	const struct pm_fabric *fabric;
 	struct pm_plan *plan;
 	struct pm_routes *routes;
@@ -32,8 +32,6 @@ struct pm_whatif {
 	uint32_t *links; /* one port of each cut link between switches, */
 	uint32_t num_links;
 	uint32_t hosts_cut; /* the number of other cut links */
-	uint8_t **held; /* [switch] table before the failure; NULL: the preferred one */
-	uint32_t *held_list, num_held; /* switches with such a table */
 	/* working memory for comparisons: */
 	struct pm_delta *delta; /* [switch] 0 */
 	uint64_t *blocks;	/* [switch][words] a set */
@@ -46,7 +44,7 @@ struct pm_whatif {
 	struct pm_detours detours;
 	uint32_t sm;		/* port, or PM_NONE */
 	struct pm_flows *flows; /* NULL if loads are not requested */
-	const uint8_t **base;	/* [switch] table before the failure */
+	const uint8_t **base;	/* [switch] table before the failure, for flows */
 	uint32_t shifts;	/* as in pm_whatif_config */
 	uint32_t common_rate;	/* of the whole fabric */
 	uint64_t pairs;		/* pairs of end ports that were connected before */
@@ -262,20 +260,21 @@ static void add_switch(const struct pm_whatif *whatif, uint32_t sw,
 		add_delta(&result->level[level], delta);
 }
 
-/* Lists a block if it differs from the held one. -ENOMEM. */
-static int list_block(struct pm_whatif *whatif, uint32_t sw, uint32_t number,
-		      const uint8_t *held)
+/* Lists a block if it differs from that before. -ENOMEM. */
+static int list_block(struct pm_whatif *whatif, uint32_t sw, uint32_t number)
 {
+	const uint8_t *before = pm_routes_table_before(whatif->routes, sw);
+
 	if (pm_grow(&whatif->listed, &whatif->listed_room, whatif->num_listed + 1,
 		    sizeof(*whatif->listed)))
 		return -ENOMEM;
 	whatif->num_listed += pm_order_compare(whatif->routes, sw, number,
-					       held + (size_t)number * PM_LFT_BLOCK,
+					       before + (size_t)number * PM_LFT_BLOCK,
 					       &whatif->listed[whatif->num_listed]);
 	return 0;
 }
 
-/* Counts a change of a table that was the preferred one. -ENOMEM. */
+/* -ENOMEM. */
 static int count_change(struct pm_whatif *whatif, const struct pm_routes_change *change)
 {
 	struct pm_delta *delta = &whatif->delta[change->sw];
@@ -291,8 +290,7 @@ static int count_change(struct pm_whatif *whatif, const struct pm_routes_change 
 		return 0;
 	delta->blocks++;
 	pm_bits_set(blocks, change->lid / PM_LFT_BLOCK);
-	return list_block(whatif, change->sw, change->lid / PM_LFT_BLOCK,
-			  pm_routes_preferred(whatif->routes, change->sw));
+	return list_block(whatif, change->sw, change->lid / PM_LFT_BLOCK);
 }
 
 /* Compares the tables of all switches in this component. -ENOMEM. */
@@ -305,21 +303,8 @@ static int compare_tables(struct pm_whatif *whatif, const uint32_t *part, uint32
 	int rc = 0;
 
 	whatif->num_listed = 0;
-	for (uint32_t i = 0; i < whatif->num_held; i++) {
-		uint32_t sw = whatif->held_list[i];
-		struct pm_delta delta = {0};
-
-		if (part[sw] != number)
-			continue;
-		pm_delta_add(&delta, whatif->held[sw],
-			     pm_routes_table(whatif->routes, sw),
-			     pm_routes_stride(whatif->routes));
-		add_switch(whatif, sw, &delta, result);
-		for (uint32_t b = 0; b < pm_plan_blocks(whatif->plan) && !rc; b++)
-			rc = list_block(whatif, sw, b, whatif->held[sw]);
-	}
 	for (uint32_t i = 0; i < count && !rc; i++)
-		if (part[changes[i].sw] == number && !whatif->held[changes[i].sw])
+		if (part[changes[i].sw] == number)
 			rc = count_change(whatif, &changes[i]);
 	while (whatif->num_changed) {
 		uint32_t sw = whatif->changed[--whatif->num_changed];
@@ -341,19 +326,14 @@ static int compare_tables(struct pm_whatif *whatif, const uint32_t *part, uint32
 /* Records the entries that the failure has changed, and the failed end ports. */
 static int note_changes(struct pm_whatif *whatif)
 {
-	uint32_t stride = pm_routes_stride(whatif->routes), count, sw;
+	uint32_t count, sw;
 	const struct pm_routes_change *changes =
 		pm_routes_changes(whatif->routes, &count);
 	bool failed = false;
 
 	for (uint32_t i = 0; i < count && !failed; i++)
 		failed =
-			!whatif->held[changes[i].sw] &&
 			pm_flows_note_entry(whatif->flows, changes[i].sw, changes[i].lid);
-	for (uint32_t i = 0; i < whatif->num_held && !failed; i++)
-		for (uint32_t lid = 0; lid < stride && !failed; lid++)
-			failed = pm_flows_note_entry(whatif->flows, whatif->held_list[i],
-						     lid);
 	for (uint32_t i = 0; i < whatif->num_cuts && !failed; i++) {
 		const struct cut *c = &whatif->cuts[i];
 
@@ -504,38 +484,20 @@ static int allocate_tables(struct pm_whatif *whatif, struct pm_error *err)
 	return pm_pool_check(pool, err);
 }
 
-/* Keeps the tables of the whole fabric; even these may have detours. */
-static int hold_tables(struct pm_whatif *whatif, struct pm_error *err)
-{
-	uint32_t stride = pm_routes_stride(whatif->routes), count;
-	const uint32_t *moved;
-
-	if (pm_routes_fail(whatif->routes, NULL, 0, &whatif->detours))
-		return pm_error_no_memory(err);
-	moved = pm_routes_moved(whatif->routes, &count);
-	for (uint32_t i = 0; i < count; i++) {
-		whatif->held_list[whatif->num_held++] = moved[i];
-		whatif->held[moved[i]] = pm_pool_copy(
-			&whatif->pool, pm_routes_table(whatif->routes, moved[i]), stride,
-			1);
-	}
-	return pm_pool_check(&whatif->pool, err);
-}
-
 /*
- * Finds LIDs to which some traffic takes detours: they have entries that are not
- * preferred.
+ * Finds LIDs to which some traffic takes detours, even in the whole fabric: they have
+ * entries that are not preferred.
  */
 static void find_odd(const struct pm_whatif *whatif, uint8_t *odd)
 {
 	uint32_t stride = pm_routes_stride(whatif->routes);
 
-	for (uint32_t i = 0; i < whatif->num_held; i++) {
-		uint32_t sw = whatif->held_list[i];
+	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++) {
 		const uint8_t *preferred = pm_routes_preferred(whatif->routes, sw);
 
-		for (uint32_t lid = 0; lid < stride; lid++)
-			odd[lid] |= whatif->held[sw][lid] != preferred[lid];
+		for (uint32_t lid = 0; whatif->base[sw] != preferred && lid < stride;
+		     lid++)
+			odd[lid] |= whatif->base[sw][lid] != preferred[lid];
 	}
 }
 
@@ -547,9 +509,7 @@ static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
 	if (!odd)
 		return pm_error_no_memory(err);
 	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++)
-		whatif->base[sw] = whatif->held[sw]
-					   ? whatif->held[sw]
-					   : pm_routes_preferred(whatif->routes, sw);
+		whatif->base[sw] = pm_routes_table_before(whatif->routes, sw);
 	find_odd(whatif, odd);
 	rc = pm_flows_new(whatif->fabric, whatif->routes, whatif->base, odd,
 			  &whatif->flows, err);
@@ -579,8 +539,6 @@ static int allocate_whatif(struct pm_whatif *whatif, struct pm_error *err)
 	whatif->cuts = pm_pool_array(pool, fabric->num_ports, sizeof(*whatif->cuts));
 	whatif->links = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
 	whatif->usable = pm_pool_array(pool, fabric->num_ports, 1);
-	whatif->held = pm_pool_array(pool, num, sizeof(*whatif->held));
-	whatif->held_list = pm_pool_array(pool, num, sizeof(uint32_t));
 	whatif->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
 	whatif->host_set = pm_pool_array(pool, pm_bits_words(num), sizeof(uint64_t));
 	whatif->base = pm_pool_array(pool, num, sizeof(*whatif->base));
@@ -623,8 +581,9 @@ int pm_whatif_new(const struct pm_fabric *fabric, const struct pm_whatif_config 
 		.switches = config->connect_roots,
 	};
 	settle_lids(whatif);
-	rc = hold_tables(whatif, err);
-	if (!rc)
+	if (pm_routes_fail(whatif->routes, NULL, 0, &whatif->detours))
+		rc = pm_error_no_memory(err);
+	else
 		pm_order_find_used(whatif->routes, whatif->used);
 	if (!rc && config->loads)
 		rc = start_flows(whatif, err);

@@ -147,6 +147,7 @@ int pm_routes_copy(const struct pm_routes *routes, struct pm_routes **copy,
 		(*copy)->irregular[sw] = 1;
 		memcpy((*copy)->preferred + at, routes->preferred + at, routes->stride);
 		(*copy)->whole_now = false;
+		(*copy)->hub_index.is_made = false;
 	}
 	return rc;
 }
@@ -158,6 +159,7 @@ bool pm_routes_adopt(struct pm_routes *routes, const struct pm_held *held, bool 
 	if (!is_as_good(routes, held, lenient, &same) || same)
 		return false;
 	routes->whole_now = false;
+	routes->hub_index.is_made = false;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
 		uint8_t *row = routes->preferred + (size_t)sw * routes->stride;
 
@@ -185,4 +187,5 @@ void pm_routes_prefer(struct pm_routes *routes, uint32_t sw, uint32_t number,
 	routes->irregular[sw] = 1; /* planes do not have ports of their own */
 	routes->indexed[sw] = 0;
 	routes->whole_now = false;
+	routes->hub_index.is_made = false;
 }

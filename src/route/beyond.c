@@ -42,13 +42,16 @@ static bool is_below(const struct pm_routes *routes, uint32_t sw, uint32_t below
 }
 
 /* The switch that an entry leads to, or PM_NONE. */
-static uint32_t next_switch(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+static uint32_t next_by(const struct pm_routes *routes, uint32_t sw, uint8_t num)
 {
-	uint8_t num = route_table(routes, sw)[lid];
-
 	if (num == 0 || num > route_node(routes, sw)->num_ports)
 		return PM_NONE;
 	return route_remote_switch(routes, route_node(routes, sw)->first_port + num);
+}
+
+static uint32_t next_switch(const struct pm_routes *routes, uint32_t sw, uint32_t lid)
+{
+	return next_by(routes, sw, route_table(routes, sw)[lid]);
 }
 
 /* ---- The hub ---- */
@@ -114,10 +117,14 @@ static bool is_safe(const struct pm_routes *routes, uint32_t hub)
 	return true;
 }
 
-/* As is_safe(), and paths may also turn above the hub. */
+/*
+ * As is_safe(), and paths may also turn above the hub. A hub where they may in the whole
+ * tree stays one whatever fails: switches above it have fewer links then.
+ */
 static bool may_turn_above(const struct pm_routes *routes, uint32_t hub)
 {
-	return pm_hub_is_safe(routes->plan->topology, &routes->plan->tree, routes->usable,
+	return hub == routes->whole_hub ||
+	       pm_hub_is_safe(routes->plan->topology, &routes->plan->tree, routes->usable,
 			      &routes->now, hub);
 }
 
@@ -132,9 +139,9 @@ static uint32_t count_talking(const struct pm_routes *routes,
  * The first leaf of the list, as long as it has a link and connects the switches with
  * hosts that it connects in the whole tree: so aggregation nodes alone do not move the
  * hub, and with it the entries of many switches. Else the leaf that connects most of
- * these. None if it is not safe.
+ * these.
  */
-static uint32_t choose_leaf(const struct pm_routes *routes)
+static uint32_t find_leaf(const struct pm_routes *routes)
 {
 	uint32_t best = NO_HUB, most = 0;
 
@@ -152,8 +159,16 @@ static uint32_t choose_leaf(const struct pm_routes *routes)
 		    (i == 0 && count == 1 + count_talking(routes, &routes->whole, leaf)))
 			break;
 	}
-	return best != NO_HUB && (may_turn_above(routes, best) || is_safe(routes, best))
-		       ? best
+	return best;
+}
+
+/* This leaf; none if it is not safe. */
+static uint32_t choose_leaf(const struct pm_routes *routes)
+{
+	uint32_t leaf = find_leaf(routes);
+
+	return leaf != NO_HUB && (may_turn_above(routes, leaf) || is_safe(routes, leaf))
+		       ? leaf
 		       : NO_HUB;
 }
 
@@ -166,17 +181,37 @@ struct beyond {
 	uint16_t hub_lid;
 	bool turns_above; /* paths may also turn at switches above the hub */
 	uint8_t *marked;  /* [switch] gets the hub's entries */
+	uint64_t *via;	  /* see route_mark_beyond; or NULL */
 };
+
+static uint16_t lid_of(const struct pm_routes *routes, uint32_t hub)
+{
+	return routes->plan->lid[route_node(routes, hub)->first_port];
+}
 
 static struct beyond begin_beyond(struct pm_routes *routes, uint32_t hub)
 {
 	return (struct beyond){
 		.routes = routes,
 		.hub = hub,
-		.hub_lid = routes->plan->lid[route_node(routes, hub)->first_port],
+		.hub_lid = lid_of(routes, hub),
 		.turns_above = may_turn_above(routes, hub),
 		.marked = routes->marked,
 	};
+}
+
+static const struct pm_reach *reach_of(const struct beyond *b)
+{
+	return b->via ? &b->routes->whole : &b->routes->now;
+}
+
+/* Whether a switch's path to the hub need not be followed further. */
+static bool ends_at(const struct beyond *b, uint32_t sw)
+{
+	if (b->via)
+		pm_bits_set(b->via + (size_t)sw * b->routes->now.words, b->to);
+	return sw == b->hub || b->marked[sw] ||
+	       pm_bits_test(pm_reach_updown(reach_of(b), sw), b->to);
 }
 
 /*
@@ -191,8 +226,10 @@ static uint32_t find_path(const struct beyond *b, uint32_t from)
 	uint32_t *path = b->routes->queue, length = 0, sw = from;
 	bool down = false;
 
-	while (sw != b->hub && !b->marked[sw] && !reaches(b->routes, sw, b->to)) {
-		uint32_t next = next_switch(b->routes, sw, b->hub_lid);
+	while (!ends_at(b, sw)) {
+		const uint8_t *table = b->via ? route_preferred(b->routes, sw)
+					      : route_table(b->routes, sw);
+		uint32_t next = next_by(b->routes, sw, table[b->hub_lid]);
 
 		if (next == PM_NONE || length == b->routes->num_switches)
 			return PM_NONE;
@@ -201,7 +238,7 @@ static uint32_t find_path(const struct beyond *b, uint32_t from)
 		sw = next;
 	}
 	if (down && !b->turns_above && sw != b->hub && !b->marked[sw] &&
-	    !is_below(b->routes, sw, b->to))
+	    !pm_bits_test(pm_reach_down(reach_of(b), sw), b->to))
 		return PM_NONE;
 	return length;
 }
@@ -224,12 +261,12 @@ static bool is_above(const struct pm_routes *routes, uint32_t sw)
 }
 
 /*
- * Whether end ports of these switches need a path over the hub where they have no other.
- * Hosts above the leaves do. Others need one if they have no up-then-down path in the
- * whole tree: one that a failure takes returns with it, and to move these entries at each
- * failure would cost more than the failure itself. Two aggregation nodes need none.
+ * Hosts above the leaves need such a path. Others need one if they have no up-then-down
+ * path in the whole tree: one that a failure takes returns with it, and to move these
+ * entries at each failure would cost more than the failure itself. Two aggregation nodes
+ * need none.
  */
-static bool is_wanted(const struct pm_routes *routes, uint32_t from, uint32_t to)
+bool route_wants_hub(const struct pm_routes *routes, uint32_t from, uint32_t to)
 {
 	bool from_talks = pm_bits_test(routes->talking, from);
 	bool to_talks = pm_bits_test(routes->talking, to);
@@ -248,26 +285,21 @@ static bool is_wanted(const struct pm_routes *routes, uint32_t from, uint32_t to
 
 static bool is_served(struct beyond *b, uint32_t from, uint32_t to)
 {
-	if (!is_wanted(b->routes, from, to))
+	if (!route_wants_hub(b->routes, from, to))
 		return false;
 	b->to = to;
 	return b->turns_above ? reaches(b->routes, from, b->hub)
 			      : find_path(b, from) != PM_NONE;
 }
 
-/* Counts the pairs of switches with hosts that need a hub and have a path over this one.
- */
-static uint64_t count_served(struct pm_routes *routes, uint32_t hub)
+/* Counts the pairs of switches with hosts that need a hub and have a path over it. */
+static uint64_t count_over(struct beyond *b)
 {
-	const uint64_t *reached;
-	struct beyond b;
+	struct pm_routes *routes = b->routes;
+	const uint64_t *reached = pm_reach_updown(&routes->now, b->hub);
 	uint64_t count = 0;
 
-	if (hub == NO_HUB)
-		return 0;
-	b = begin_beyond(routes, hub);
-	reached = pm_reach_updown(&routes->now, hub);
-	memset(b.marked, 0, routes->num_switches);
+	memset(b->marked, 0, routes->num_switches);
 	for (uint32_t from = 0; from < routes->num_switches; from++) {
 		if (!pm_bits_test(routes->talking, from))
 			continue;
@@ -276,10 +308,32 @@ static uint64_t count_served(struct pm_routes *routes, uint32_t hub)
 					     ~pm_reach_updown(&routes->now, from)[w];
 			     lost; lost &= lost - 1)
 				count += is_served(
-					&b, from,
+					b, from,
 					w * 64 + (uint32_t)__builtin_ctzll(lost));
 	}
 	return count;
+}
+
+static uint64_t count_served(struct pm_routes *routes, uint32_t hub)
+{
+	struct beyond b;
+
+	if (hub == NO_HUB)
+		return 0;
+	b = begin_beyond(routes, hub);
+	return count_over(&b);
+}
+
+/* No fewer than count_served, whatever the tables: all may turn above the hub. */
+static uint64_t count_at_most(struct pm_routes *routes, uint32_t hub)
+{
+	struct beyond b;
+
+	if (hub == NO_HUB)
+		return 0;
+	b = begin_beyond(routes, hub);
+	b.turns_above = true;
+	return count_over(&b);
 }
 
 /* ---- The choice ---- */
@@ -303,6 +357,11 @@ static uint32_t choose_hub(struct pm_routes *routes)
 	served = count_served(routes, other);
 	best = count_served(routes, leaf);
 	return served > best || (served == best && stays(routes, other)) ? other : leaf;
+}
+
+void route_choose_hub(struct pm_routes *routes)
+{
+	routes->hub = routes->num_may_turn ? choose_hub(routes) : NO_HUB;
 }
 
 /*
@@ -370,15 +429,13 @@ static int index_hubs(struct pm_routes *routes, const uint32_t *list, uint32_t n
 
 /* ---- Entries ---- */
 
-static void put_entries(const struct beyond *b, uint32_t sw)
+void route_send_to_hub(struct pm_routes *routes, uint32_t sw, uint32_t to)
 {
-	struct pm_routes *routes = b->routes;
-	uint8_t num = route_table(routes, sw)[b->hub_lid];
+	uint8_t num = route_table(routes, sw)[lid_of(routes, routes->hub)];
 
 	if (!routes->moved[sw])
 		route_start_moving(routes, sw);
-	for (uint32_t i = routes->first_lid[b->to]; i < routes->first_lid[b->to + 1];
-	     i++) {
+	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
 		uint32_t lid = routes->lids_of[i];
 
 		if (routes->to[lid].port)
@@ -389,7 +446,7 @@ static void put_entries(const struct beyond *b, uint32_t sw)
 /* Sends to a place over the hub, from all switches with end ports that need it. */
 static void send_over_hub(const struct beyond *b)
 {
-	const struct pm_routes *routes = b->routes;
+	struct pm_routes *routes = b->routes;
 	bool talks = pm_bits_test(routes->talking, b->to);
 
 	memset(b->marked, 0, routes->num_switches);
@@ -399,12 +456,12 @@ static void send_over_hub(const struct beyond *b)
 		     from; from &= from - 1) {
 			uint32_t sw = w * 64 + (uint32_t)__builtin_ctzll(from);
 
-			if (is_wanted(routes, sw, b->to))
+			if (route_wants_hub(routes, sw, b->to))
 				mark_path(b, sw);
 		}
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		if (b->marked[sw])
-			put_entries(b, sw);
+			route_send_to_hub(routes, sw, b->to);
 }
 
 /* Adds to lacking[] the wanted places that a switch does not reach; whether it has any.
@@ -420,7 +477,7 @@ static bool find_lacking(const struct pm_routes *routes, uint32_t from)
 		for (uint64_t lost = places[w] & ~reached[w]; lost; lost &= lost - 1) {
 			uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lost);
 
-			if (!is_wanted(routes, from, to))
+			if (!route_wants_hub(routes, from, to))
 				continue;
 			pm_bits_set(routes->lacking, to);
 			any = true;
@@ -430,22 +487,43 @@ static bool find_lacking(const struct pm_routes *routes, uint32_t from)
 
 void route_add_beyond(struct pm_routes *routes)
 {
-	struct beyond b;
+	struct beyond b = begin_beyond(routes, routes->hub);
 
-	routes->hub = routes->num_may_turn ? choose_hub(routes) : NO_HUB;
-	if (routes->hub == NO_HUB)
-		return;
-	b = begin_beyond(routes, routes->hub);
 	memset(routes->lacking, 0, routes->now.words * sizeof(*routes->lacking));
 	memset(routes->senders, 0, routes->now.words * sizeof(*routes->senders));
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
-		if ((pm_bits_test(routes->with_slots, sw) ||
-		     route_is_sm_switch(routes, sw)) &&
-		    find_lacking(routes, sw))
+		if (route_may_need_hub(routes, sw) && find_lacking(routes, sw))
 			pm_bits_set(routes->senders, sw);
 	for (b.to = 0; b.to < routes->num_switches; b.to++)
 		if (pm_bits_test(routes->lacking, b.to) && reaches(routes, b.hub, b.to))
 			send_over_hub(&b);
+}
+
+bool route_keeps_hub(struct pm_routes *routes)
+{
+	uint32_t leaf = find_leaf(routes), hub = routes->hub_index.hub;
+	uint64_t served, most;
+
+	if (leaf == hub)
+		return true;
+	served = count_served(routes, hub);
+	most = count_at_most(routes, leaf);
+	return served > most || (served == most && stays(routes, hub));
+}
+
+void route_mark_beyond(struct pm_routes *routes, uint32_t to, const uint64_t *from,
+		       uint64_t *via)
+{
+	struct beyond b = begin_beyond(routes, routes->hub_index.hub);
+
+	b.to = to;
+	b.via = via;
+	memset(b.marked, 0, routes->num_switches);
+	if (!pm_bits_test(pm_reach_updown(reach_of(&b), b.hub), to))
+		return;
+	for (uint32_t w = 0; w < routes->now.words; w++)
+		for (uint64_t set = from[w]; set; set &= set - 1)
+			mark_path(&b, w * 64 + (uint32_t)__builtin_ctzll(set));
 }
 
 void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm)
@@ -518,6 +596,7 @@ static int find_hubs(struct pm_routes *routes, struct pm_error *err)
 	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
 	int rc = pm_pool_check(&pool, err);
 
+	routes->whole_hub = routes->hub_index.hub = NO_HUB;
 	if (rc)
 		goto out;
 	pm_reach_parts(routes->plan->topology, NULL, part, room);
@@ -533,6 +612,7 @@ static int find_hubs(struct pm_routes *routes, struct pm_error *err)
 	rc = index_hubs(routes, routes->upper, above, err);
 	if (!rc)
 		find_whole_hub(routes, part);
+	routes->hub_index.hub = routes->whole_hub;
 out:
 	pm_pool_free(&pool);
 	return rc;

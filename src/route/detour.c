@@ -158,7 +158,7 @@ void route_add_detours(struct pm_routes *routes, const struct pm_detours *detour
 	uint16_t lids[1u << PM_MAX_LMC];
 
 	routes->sm = detours->sm;
-	route_add_beyond(routes);
+	route_add_hub_entries(routes);
 	if (detours->switches)
 		add_services(routes);
 	if (detours->sm != PM_NONE && plan->lid[detours->sm]) {

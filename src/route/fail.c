@@ -10,6 +10,9 @@
  * of these places are listed once, by LFT block. As each port has a list of the blocks
  * that name it, a thousand LIDs fewer are examined in few blocks. A switch without any
  * path to places drops their entries, whatever their ports.
+ *
+ * Detours cost as little as long as the failure leaves their hub (hub_entries.c);
+ * otherwise all are made anew.
  */
 #include "route_parts.h"
 
@@ -25,18 +28,92 @@ static void find_everywhere(struct pm_routes *routes)
 			routes->everywhere[w] &= pm_reach_updown(&routes->whole, sw)[w];
 }
 
-static void make_whole(struct pm_routes *routes)
+/* ---- Without a failure ---- */
+
+/* Whether some switch has no up-then-down path to this one. */
+static bool lacks(const struct pm_routes *routes, uint32_t to)
 {
+	if (!pm_bits_test(routes->everywhere, to))
+		return true;
+	for (uint32_t i = 0; i < routes->failure.num_affected; i++)
+		if (!pm_routes_reach_switch(routes, routes->failure.affected[i], to))
+			return true;
+	return false;
+}
+
+static bool sm_needs_detours(const struct pm_routes *routes,
+			     const struct pm_detours *detours)
+{
+	return detours->sm != PM_NONE &&
+	       lacks(routes, routes->plan->topology->ports[detours->sm].node);
+}
+
+static bool needs_detours(const struct pm_routes *routes,
+			  const struct pm_detours *detours)
+{
+	return detours && (detours->switches || routes->num_may_turn ||
+			   sm_needs_detours(routes, detours));
+}
+
+/* Copies the tables that are not the preferred ones. */
+static void keep_rows(struct pm_routes *routes)
+{
+	struct unfailed *unfailed = &routes->unfailed;
+
+	memset(unfailed->row, 0xff, routes->num_switches * sizeof(*unfailed->row));
+	unfailed->num_rows = 0;
+	if (pm_grow(&unfailed->rows, &unfailed->rows_room, routes->num_moved,
+		    routes->stride)) {
+		routes->lacks_memory = true;
+		return;
+	}
+	for (; unfailed->num_rows < routes->num_moved; unfailed->num_rows++) {
+		uint32_t sw = routes->moved_list[unfailed->num_rows];
+
+		unfailed->row[sw] = unfailed->num_rows;
+		memcpy(unfailed->rows + (size_t)unfailed->num_rows * routes->stride,
+		       route_table(routes, sw), routes->stride);
+	}
+}
+
+static void make_whole(struct pm_routes *routes, const struct pm_detours *detours)
+{
+	struct unfailed *unfailed = &routes->unfailed;
+
 	memset(routes->usable, 1, routes->plan->topology->num_ports);
 	route_update(routes, NULL);
 	find_everywhere(routes);
 	routes->num_alone = routes->num_moved;
 	routes->num_cut = routes->num_changes = routes->failure.num_affected = 0;
 	memset(routes->indexed, 0, routes->num_switches);
+	routes->stripped = false;
+	routes->hub = PM_NONE;
+	if (needs_detours(routes, detours))
+		route_add_detours(routes, detours);
+	keep_rows(routes);
+	unfailed->with_detours = detours != NULL;
+	if (detours)
+		unfailed->detours = *detours;
+	unfailed->hub = routes->hub;
+	unfailed->is_steady =
+		detours && !detours->switches && !sm_needs_detours(routes, detours) &&
+		routes->hub != PM_NONE && routes->hub == routes->hub_index.hub;
 }
 
-/* Undoes the last failure. */
-static void mend(struct pm_routes *routes)
+/* Whether the tables without a failure are those of these detours. */
+static bool are_unfailed_for(const struct pm_routes *routes,
+			     const struct pm_detours *detours)
+{
+	const struct unfailed *unfailed = &routes->unfailed;
+
+	if (!detours || !unfailed->with_detours)
+		return !detours && !unfailed->with_detours;
+	return detours->sm == unfailed->detours.sm &&
+	       detours->switches == unfailed->detours.switches && !detours->spare &&
+	       !unfailed->detours.spare;
+}
+
+static void undo_changes(struct pm_routes *routes)
 {
 	while (routes->num_changes) {
 		const struct pm_routes_change *c =
@@ -44,34 +121,80 @@ static void mend(struct pm_routes *routes)
 
 		routes->table[(size_t)c->sw * routes->stride + c->lid] = c->before;
 	}
-	while (routes->num_moved > routes->num_alone) {
+	while (routes->num_moved > routes->unfailed.num_rows) {
 		uint32_t sw = routes->moved_list[--routes->num_moved];
 
 		memset(route_touched(routes, sw), 0,
 		       routes->touched_words * sizeof(*routes->touched));
-		routes->moved[sw] = 0;
+		routes->moved[sw] = TABLE_PREFERRED;
 	}
+}
+
+/* Makes all tables but those of switches without a link the preferred ones. */
+static void strip(struct pm_routes *routes)
+{
+	while (routes->num_moved > routes->num_alone)
+		routes->moved[routes->moved_list[--routes->num_moved]] = TABLE_PREFERRED;
+	routes->num_changes = 0;
+	routes->stripped = true;
+}
+
+/* Restores the tables of routes->unfailed. */
+static void restore_rows(struct pm_routes *routes)
+{
+	strip(routes);
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (routes->unfailed.row[sw] != PM_NONE &&
+		    routes->unfailed.row[sw] >= routes->num_alone) {
+			route_start_moving(routes, sw);
+			memcpy(routes->table + (size_t)sw * routes->stride,
+			       route_unfailed(routes, sw), routes->stride);
+			route_touch_all(routes, sw);
+		}
+	routes->stripped = false;
+}
+
+/* Undoes the last failure. */
+static void mend(struct pm_routes *routes)
+{
+	if (routes->stripped)
+		restore_rows(routes);
+	else
+		undo_changes(routes);
 	while (routes->num_cut) {
 		uint32_t port = routes->cut[--routes->num_cut];
+		uint32_t sw = routes->plan->topology->ports[port].node;
 
 		routes->usable[port] = routes->linked[port] = 1;
+		if (routes->moved[sw])
+			routes->moved[sw] = TABLE_MOVED;
 	}
 	pm_reach_restore(&routes->whole, &routes->now, &routes->failure);
+}
+
+/* ---- Failed links ---- */
+
+static void note_differences(struct pm_routes *routes, uint32_t sw)
+{
+	const uint8_t *before = route_unfailed(routes, sw);
+	const uint8_t *after = route_table(routes, sw);
+
+	for (uint32_t at = 0; at < routes->stride; at += PM_LFT_BLOCK) {
+		if (!memcmp(before + at, after + at, PM_LFT_BLOCK))
+			continue;
+		for (uint32_t lid = at; lid < at + PM_LFT_BLOCK; lid++)
+			if (before[lid] != after[lid])
+				route_note(routes, sw, lid, before[lid], after[lid]);
+	}
 }
 
 /* Records all changes anew: detours change entries, some once more, without a note. */
 static void note_again(struct pm_routes *routes)
 {
 	routes->num_changes = 0;
-	for (uint32_t i = routes->num_alone; i < routes->num_moved; i++) {
-		uint32_t sw = routes->moved_list[i];
-		const uint8_t *before = pm_routes_preferred(routes, sw);
-		const uint8_t *after = pm_routes_table(routes, sw);
-
-		for (uint32_t lid = 0; lid < routes->stride; lid++)
-			if (before[lid] != after[lid])
-				route_note(routes, sw, lid, before[lid], after[lid]);
-	}
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (routes->moved[sw] || routes->unfailed.row[sw] != PM_NONE)
+			note_differences(routes, sw);
 }
 
 static void cut_ports(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports)
@@ -224,46 +347,44 @@ static void move_around(struct pm_routes *routes, uint32_t sw)
 	}
 }
 
-/* ---- Detours ---- */
-
-/* Whether some switch has no up-then-down path to this one. */
-static bool lacks(const struct pm_routes *routes, uint32_t to)
+/* Moves entries after cut_ports. */
+static void move_entries(struct pm_routes *routes)
 {
-	if (!pm_bits_test(routes->everywhere, to))
-		return true;
+	for (uint32_t i = 0; i < routes->num_cut; i++)
+		move_from_cut(routes, routes->cut[i]);
 	for (uint32_t i = 0; i < routes->failure.num_affected; i++)
-		if (!pm_routes_reach_switch(routes, routes->failure.affected[i], to))
-			return true;
-	return false;
+		move_around(routes, routes->failure.affected[i]);
 }
 
-static bool needs_detours(const struct pm_routes *routes,
-			  const struct pm_detours *detours)
+/* Whether the failure changes detours only by few of the hub's entries. */
+static bool keeps_detours(struct pm_routes *routes, const struct pm_detours *detours)
 {
-	const struct pm_port *ports = routes->plan->topology->ports;
-
-	return detours->switches || routes->num_may_turn ||
-	       (detours->sm != PM_NONE && lacks(routes, ports[detours->sm].node));
+	return routes->unfailed.is_steady && route_keeps_hub(routes) &&
+	       !sm_needs_detours(routes, detours);
 }
 
 int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
 		   const struct pm_detours *detours)
 {
-	if (routes->whole_now)
+	routes->lacks_memory = false;
+	if (routes->whole_now && are_unfailed_for(routes, detours))
 		mend(routes);
 	else
-		make_whole(routes);
-	routes->noting = true;
-	routes->lacks_memory = false;
+		make_whole(routes, detours);
 	cut_ports(routes, ports, num_ports);
 	pm_reach_fail(routes->plan->topology, &routes->plan->tree, routes->usable,
 		      routes->cut, routes->num_cut, &routes->now, &routes->failure);
 	routes->examined = routes->failure.examined;
-	for (uint32_t i = 0; i < routes->num_cut; i++)
-		move_from_cut(routes, routes->cut[i]);
-	for (uint32_t i = 0; i < routes->failure.num_affected; i++)
-		move_around(routes, routes->failure.affected[i]);
-	if (detours && needs_detours(routes, detours)) {
+	if (!needs_detours(routes, detours)) {
+		routes->noting = true;
+		move_entries(routes);
+	} else if (keeps_detours(routes, detours)) {
+		routes->noting = true;
+		move_entries(routes);
+		route_update_hub_entries(routes);
+	} else {
+		strip(routes);
+		move_entries(routes);
 		route_add_detours(routes, detours);
 		note_again(routes);
 	}
@@ -271,6 +392,11 @@ int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num
 	/* A change that was not recorded could not be undone. */
 	routes->whole_now = !routes->lacks_memory;
 	return routes->lacks_memory ? -ENOMEM : 0;
+}
+
+const uint8_t *pm_routes_table_before(const struct pm_routes *routes, uint32_t sw)
+{
+	return route_unfailed(routes, sw);
 }
 
 const struct pm_routes_change *pm_routes_changes(const struct pm_routes *routes,

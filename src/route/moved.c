@@ -434,16 +434,17 @@ static void clean(struct pm_routes *routes, uint32_t sw)
 	}
 }
 
-static void note_moved(struct pm_routes *routes, uint32_t sw)
+static void note_moved(struct pm_routes *routes, uint32_t sw, enum table_state state)
 {
-	routes->moved[sw] = 1;
-	routes->moved_list[routes->num_moved++] = sw;
+	if (!routes->moved[sw])
+		routes->moved_list[routes->num_moved++] = sw;
+	routes->moved[sw] = (uint8_t)state;
 }
 
 void route_start_moving(struct pm_routes *routes, uint32_t sw)
 {
 	clean(routes, sw);
-	note_moved(routes, sw);
+	note_moved(routes, sw, TABLE_MOVED);
 }
 
 void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
@@ -461,7 +462,7 @@ void pm_routes_put(struct pm_routes *routes, uint32_t sw, uint32_t number,
 /* Records that a switch drops all entries except its own. */
 static void note_isolation(struct pm_routes *routes, uint32_t sw)
 {
-	const uint8_t *row = route_preferred(routes, sw);
+	const uint8_t *row = route_table(routes, sw);
 
 	for (uint32_t lid = 0; lid < routes->stride; lid++)
 		if (row[lid] != PM_LFT_KEEP && routes->to[lid].sw != sw)
@@ -474,11 +475,11 @@ bool route_isolate(struct pm_routes *routes, uint32_t sw)
 
 	if (!route_is_alone(routes, sw))
 		return false;
-	if (routes->moved[sw])
+	if (routes->moved[sw] == TABLE_ISOLATED)
 		return true;
 	if (routes->noting)
 		note_isolation(routes, sw);
-	note_moved(routes, sw);
+	note_moved(routes, sw, TABLE_ISOLATED);
 	route_touch_all(routes, sw);
 	memset(row, PM_LFT_KEEP, routes->stride);
 	route_fill_own(routes, sw, row);
@@ -487,7 +488,7 @@ bool route_isolate(struct pm_routes *routes, uint32_t sw)
 
 void route_update_switch(struct pm_routes *routes, uint32_t sw)
 {
-	routes->moved[sw] = 0;
+	routes->moved[sw] = TABLE_PREFERRED;
 	if (route_isolate(routes, sw))
 		return;
 	pm_for_each_port(i, routes->plan->topology, sw)

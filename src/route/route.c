@@ -84,6 +84,18 @@ static void allocate_index(struct pm_routes *routes)
 	routes->below = pm_pool_array(pool, routes->num_switches, sizeof(*routes->below));
 }
 
+static void allocate_hub_index(struct pm_routes *routes)
+{
+	struct pm_pool *pool = &routes->pool;
+	struct hub_index *index = &routes->hub_index;
+	size_t cells = (size_t)routes->num_switches * routes->now.words;
+
+	index->from = pm_pool_array(pool, cells, sizeof(uint64_t));
+	index->over = pm_pool_array(pool, cells, sizeof(uint64_t));
+	index->via = pm_pool_array(pool, cells, sizeof(uint64_t));
+	index->again = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
+}
+
 static void allocate_tables(struct pm_routes *routes)
 {
 	struct pm_pool *pool = &routes->pool;
@@ -102,6 +114,8 @@ static void allocate_tables(struct pm_routes *routes)
 	routes->touched = pm_pool_array(pool, (size_t)num * routes->touched_words,
 					sizeof(*routes->touched));
 	routes->moved_list = pm_pool_array(pool, num, sizeof(uint32_t));
+	routes->unfailed.row = pm_pool_array(pool, num, sizeof(uint32_t));
+	allocate_hub_index(routes);
 	routes->cut = pm_pool_array(pool, ports, sizeof(uint32_t));
 	routes->everywhere = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
 	routes->alike = pm_pool_array(pool, routes->now.words, sizeof(uint64_t));
@@ -169,6 +183,7 @@ void pm_routes_free(struct pm_routes *routes)
 		return;
 	pm_pool_free(&routes->pool);
 	free(routes->changes);
+	free(routes->unfailed.rows);
 	free(routes);
 }
 

@@ -74,6 +74,39 @@ struct withdrawn {
 	uint64_t *lids;	      /* [block] its LIDs among these; in other blocks 0 */
 };
 
+/* State of a table, in pm_routes.moved[]. */
+enum table_state {
+	TABLE_PREFERRED,
+	TABLE_MOVED,	/* differs, or may differ, from the preferred one */
+	TABLE_ISOLATED, /* likewise; has own entries only, as all links have failed */
+};
+
+/* The tables without a failure, to which pm_routes_fail compares. */
+struct unfailed {
+	bool with_detours;
+	struct pm_detours detours; /* if so: those of these tables */
+	uint8_t *rows;		   /* [row][stride] of the first switches of .. */
+	uint32_t num_rows, rows_room;
+	uint32_t *row;	/* .. moved_list; [switch] PM_NONE: the preferred table */
+	uint32_t hub;	/* the leaf where paths turn up, or PM_NONE */
+	bool is_steady; /* as long as it is the hub, failures change few entries */
+};
+
+/*
+ * Paths over whole_hub (beyond.c) with every link usable, and how they depend on links:
+ * each failure changes few of them.
+ */
+struct hub_index {
+	uint32_t hub;	 /* pm_routes.whole_hub, or PM_NONE */
+	bool is_made;	 /* for the present preferred tables, .. */
+	uint32_t sm;	 /* .. and this place of the subnet manager */
+	uint64_t *from;	 /* [place][words] switches that need a path over the hub */
+	uint64_t *over;	 /* [switch][words] places that it sends to as to the hub */
+	uint64_t *via;	 /* [switch][words] places; such a path leads over this switch, up
+			    to the first one that reaches the place */
+	uint64_t *again; /* [words] working memory: places whose paths may change */
+};
+
 struct pm_routes {
 	const struct pm_plan *plan;
 	uint32_t stride, num_switches;
@@ -118,7 +151,7 @@ struct pm_routes {
 	struct pm_reach now; /* with usable[] */
 	struct pm_reach_failure failure; /* failure.changed[] is for `now` */
 	uint8_t *table;			 /* [switch][stride], valid where moved[switch] */
-	uint8_t *moved;			 /* [switch] table differs from preferred */
+	uint8_t *moved;			 /* [switch] enum table_state */
 	uint64_t *touched; /* [switch][touched_words] blocks; in all others the table is
 			      the preferred one */
 	uint32_t touched_words;
@@ -126,11 +159,13 @@ struct pm_routes {
 	uint32_t num_moved;
 
 	/* Failures, for fail.c. */
-	bool whole_now; /* all links but cut[] are usable, and tables are the .. */
-	bool noting;	/* .. preferred ones, except changes[] and .. */
-	uint32_t *cut;	/* ports, both ends of each link */
+	bool whole_now; /* all links but cut[] are usable, and tables are those of .. */
+	bool noting;	/* .. unfailed, except changes[] */
+	bool stripped;	/* the last failure's tables were made from the preferred ones */
+	struct unfailed unfailed;
+	uint32_t *cut; /* ports, both ends of each link */
 	uint32_t num_cut;
-	uint32_t num_alone; /* .. the first switches of moved_list, which have no link */
+	uint32_t num_alone;   /* the first switches of moved_list, which have no link */
 	uint64_t *everywhere; /* [words] switches that all switches reach in the whole
 				 tree */
 	struct pm_routes_change *changes; /* each entry once; not of the pool */
@@ -154,6 +189,7 @@ struct pm_routes {
 	uint32_t num_hubs;
 	uint32_t sm;  /* place of the subnet manager in the last update, or PM_NONE */
 	uint32_t hub; /* switch where their paths turn up, or PM_NONE */
+	struct hub_index hub_index;
 	uint32_t whole_hub;   /* the hub that serves most in the whole tree, or PM_NONE */
 	uint8_t *may_turn;    /* [switch] its paths may turn at the hub */
 	uint64_t *with_slots; /* [words] switches that have or had end ports, .. */
@@ -214,6 +250,15 @@ static inline const uint8_t *route_preferred(const struct pm_routes *routes, uin
 	return routes->preferred + (size_t)sw * routes->stride;
 }
 
+/* The table without a failure, see pm_routes_fail. */
+static inline const uint8_t *route_unfailed(const struct pm_routes *routes, uint32_t sw)
+{
+	uint32_t row = routes->unfailed.row[sw];
+
+	return row != PM_NONE ? routes->unfailed.rows + (size_t)row * routes->stride
+			      : route_preferred(routes, sw);
+}
+
 /* The result of pm_routes_table(). */
 static inline const uint8_t *route_table(const struct pm_routes *routes, uint32_t sw)
 {
@@ -265,6 +310,12 @@ static inline bool route_is_sm_switch(const struct pm_routes *routes, uint32_t s
 {
 	return routes->sm != PM_NONE && routes->plan->lid[routes->sm] &&
 	       routes->plan->topology->ports[routes->sm].node == sw;
+}
+
+/* Whether a switch may need paths over the hub to other places. */
+static inline bool route_may_need_hub(const struct pm_routes *routes, uint32_t sw)
+{
+	return pm_bits_test(routes->with_slots, sw) || route_is_sm_switch(routes, sw);
 }
 
 /* rules.c: ports of a switch, and the keys by which entries choose among them. */
@@ -359,14 +410,41 @@ bool route_isolate(struct pm_routes *routes, uint32_t sw);
 void route_touch_all(struct pm_routes *routes, uint32_t sw);
 
 /*
- * beyond.c. The first adds paths that go down and up again, at one leaf. The second adds
- * such paths from all switches to the subnet manager's place, which has LIDs, so that its
- * detours turn up elsewhere only where they must. The third finds the end ports that need
- * such paths; -ENOMEM.
+ * beyond.c. The first chooses the hub. The second adds paths that go down and up again
+ * there. The third adds such paths from all switches to the subnet manager's place, which
+ * has LIDs, so that its detours turn up elsewhere only where they must. The fourth finds
+ * the end ports that need such paths; -ENOMEM.
  */
+void route_choose_hub(struct pm_routes *routes);
 void route_add_beyond(struct pm_routes *routes);
 void route_add_beyond_to_sm(struct pm_routes *routes, uint32_t sm);
 int route_index_beyond(struct pm_routes *routes, struct pm_error *err);
+/*
+ * Whether hub_index.hub is surely the hub after a failure, whose entries have not moved
+ * yet.
+ */
+bool route_keeps_hub(struct pm_routes *routes);
+/*
+ * Whether end ports of these switches need a path over the hub where they have no other.
+ */
+bool route_wants_hub(const struct pm_routes *routes, uint32_t from, uint32_t to);
+/*
+ * Sets marked[] for the switches that send to a place as to the hub, as those in from[]
+ * need it. If `via` is not NULL, does so for preferred tables with every link usable, and
+ * adds the place to these sets.
+ */
+void route_mark_beyond(struct pm_routes *routes, uint32_t to, const uint64_t *from,
+		       uint64_t *via);
+/* Sends from a switch to a place as to the hub. */
+void route_send_to_hub(struct pm_routes *routes, uint32_t sw, uint32_t to);
+
+/*
+ * hub_entries.c: the first chooses the hub and adds all of its entries. The second
+ * updates these, and notes, after pm_routes_fail has moved entries of tables that had
+ * them.
+ */
+void route_add_hub_entries(struct pm_routes *routes);
+void route_update_hub_entries(struct pm_routes *routes);
 
 /* detour.c: adds both kinds of detours. */
 void route_add_detours(struct pm_routes *routes, const struct pm_detours *detours);

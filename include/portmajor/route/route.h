@@ -81,9 +81,11 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 /*
  * The result of pm_routes_update for a complete tree in which the links at these ports of
  * plan->topology have failed. Ports without a link to a switch, and repeated links, are
- * ignored. Each call undoes the failure of the call before. -ENOMEM. Cost: that of the
- * changes by this failure and the one before; for the first call, and after
- * pm_routes_update, that of an update. detours as for pm_routes_update.
+ * ignored. Each call undoes the failure of the call before. -ENOMEM. detours as for
+ * pm_routes_update. Cost: that of the changes by this failure and the one before; that of
+ * two updates for the first call, after pm_routes_update, and with other detours or spare
+ * links; and that of all detours if the failure takes the subnet manager's paths or moves
+ * the leaf where paths turn up, and always with detours->switches.
  */
 int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
 		   const struct pm_detours *detours);
@@ -96,9 +98,14 @@ struct pm_routes_change {
 };
 
 /*
- * Entries that differ from the preferred ones after the last pm_routes_fail, each once,
- * in no order; not those of switches without any link to a switch. Valid until the next
- * update.
+ * The table of a switch with no link failed, and the detours of the last pm_routes_fail.
+ * Valid until pm_routes_fail has other detours, or follows pm_routes_update.
+ */
+const uint8_t *pm_routes_table_before(const struct pm_routes *routes, uint32_t sw);
+
+/*
+ * Entries that differ from those of pm_routes_table_before after the last pm_routes_fail,
+ * each once, in no order. Valid until the next update.
  */
 const struct pm_routes_change *pm_routes_changes(const struct pm_routes *routes,
 						 uint32_t *count);
