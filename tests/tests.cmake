@@ -358,13 +358,13 @@ foreach(source ${sources})
 endforeach()
 
 # Benchmarks: always built; ctest looks at ratios only.
-foreach(bench tables cutoff traffic order multicast)
+foreach(bench tables cutoff traffic order multicast repair)
 	add_executable(bench_${bench} tests/bench/bench_${bench}.c tests/bench/bench.c)
 	target_link_libraries(bench_${bench} PRIVATE portmajor_core)
 	add_test(NAME bench.${bench} COMMAND bench_${bench})
 	set_tests_properties(bench.${bench} PROPERTIES LABELS slow TIMEOUT 900)
 endforeach()
-set_tests_properties(bench.tables bench.cutoff bench.traffic PROPERTIES RUN_SERIAL ON)
+set_tests_properties(bench.tables bench.cutoff bench.traffic bench.repair PROPERTIES RUN_SERIAL ON)
 set_tests_properties(bench.order bench.multicast PROPERTIES LABELS unit)
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.

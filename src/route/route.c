@@ -274,19 +274,22 @@ static void count_ends(const struct pm_routes *routes, struct ends *ends)
 static struct ends count_unreachable(const struct pm_routes *routes, uint32_t from,
 				     uint32_t to)
 {
-	const struct pm_fabric *topology = routes->plan->topology;
+	const struct pm_port *ports = routes->plan->topology->ports;
 	const uint8_t *table = route_table(routes, from);
 	struct ends ends = {0};
 
 	if (pm_routes_reach_switch(routes, from, to))
 		return ends;
-	pm_for_each_port(i, topology, to) {
-		if (!routes->usable[i] || topology->ports[i].peer != PM_NONE ||
-		    table[routes->plan->lid[i]] != PM_LFT_KEEP)
+	for (uint32_t i = routes->first_lid[to]; i < routes->first_lid[to + 1]; i++) {
+		uint16_t lid = routes->lids_of[i];
+		uint32_t port = routes->plan->owner[lid];
+
+		if (!routes->usable[port] || ports[port].peer != PM_NONE ||
+		    lid != routes->plan->lid[port] || table[lid] != PM_LFT_KEEP)
 			continue;
 		ends.all++;
-		ends.hosts += !pm_host_is_service(topology->ports[i].host);
-		ends.aggregation += topology->ports[i].host == PM_AGGREGATION;
+		ends.hosts += !pm_host_is_service(ports[port].host);
+		ends.aggregation += ports[port].host == PM_AGGREGATION;
 	}
 	return ends;
 }
@@ -311,50 +314,126 @@ static uint64_t count_talking_pairs(const struct ends *from, const struct ends *
 	       (uint64_t)from->hosts * to->hosts;
 }
 
-static void count_services(const struct pm_routes *routes, const struct ends *ends,
-			   const uint32_t *part, struct pm_unreachable *unreachable)
-{
-	for (uint32_t to = 0; to < routes->num_switches; to++) {
-		for (uint32_t from = 0; from < routes->num_switches; from++) {
-			uint64_t pairs = count_pairs(&ends[from], &ends[to]);
-			struct ends without;
+/* Sets of switches with usable end ports, by these. */
+enum { WITH_ANY, WITH_HOSTS, BUT_HOSTS, BUT_AGGREGATION, NUM_SETS };
 
-			if (!pairs || from == to || part[from] != part[to])
-				continue;
-			without = count_unreachable(routes, from, to);
-			unreachable->service_pairs += pairs;
-			pairs = count_pairs(&ends[from], &without);
-			unreachable->service_cut +=
-				count_talking_pairs(&ends[from], &without);
-			if (pairs && !unreachable->service_count) {
-				unreachable->service[0] = from;
-				unreachable->service[1] = to;
-			}
-			unreachable->service_count += pairs;
-		}
+static void find_sets(const struct pm_routes *routes, const struct ends *ends,
+		      uint64_t *sets)
+{
+	uint32_t words = routes->now.words;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		if (ends[sw].all)
+			pm_bits_set(sets + (size_t)WITH_ANY * words, sw);
+		if (ends[sw].hosts)
+			pm_bits_set(sets + (size_t)WITH_HOSTS * words, sw);
+		if (ends[sw].all > ends[sw].hosts)
+			pm_bits_set(sets + (size_t)BUT_HOSTS * words, sw);
+		if (ends[sw].all > ends[sw].aggregation)
+			pm_bits_set(sets + (size_t)BUT_AGGREGATION * words, sw);
 	}
 }
 
-/* Counts pairs of switches with hosts that lack a path, and lists the first ones. */
-static void count_hosts(const struct pm_routes *routes, const uint32_t *hosts,
-			const uint32_t *part, struct pm_unreachable *unreachable)
+/* The set of switches with an end port that one of this switch makes a counted pair with.
+ */
+static uint32_t set_for(const struct ends *from)
 {
-	for (uint32_t a = 0; a < routes->num_switches; a++)
-		for (uint32_t b = a + 1; hosts[a] && b < routes->num_switches; b++) {
-			if (!hosts[b] || part[a] != part[b] ||
-			    pm_routes_reach_switch(routes, a, b))
-				continue;
-			if (leads_to_hosts(routes, a, b) &&
-			    leads_to_hosts(routes, b, a)) {
-				unreachable->beyond++;
-				continue;
+	if (from->all == from->aggregation)
+		return BUT_AGGREGATION;
+	return from->all == from->hosts ? BUT_HOSTS : WITH_ANY;
+}
+
+/* Counts the pairs of switches' end ports in each part, less those at one switch. */
+static uint64_t count_connected(const struct pm_routes *routes, const struct ends *ends,
+				const uint32_t *part, struct ends *sums)
+{
+	uint64_t pairs = 0;
+
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++) {
+		struct ends *sum = &sums[part[sw]];
+
+		sum->all += ends[sw].all;
+		sum->hosts += ends[sw].hosts;
+		sum->aggregation += ends[sw].aggregation;
+		pairs -= count_pairs(&ends[sw], &ends[sw]);
+	}
+	for (uint32_t i = 0; i < routes->num_switches; i++)
+		pairs += count_pairs(&sums[i], &sums[i]);
+	return pairs;
+}
+
+/* Adds the pairs of two switches' end ports that the tables do not connect. */
+static void add_unreachable(const struct pm_routes *routes, const struct ends *ends,
+			    uint32_t from, uint32_t to, struct pm_unreachable *found)
+{
+	struct ends without = count_unreachable(routes, from, to);
+	uint64_t pairs = count_pairs(&ends[from], &without);
+
+	if (pairs && (!found->service_count || to < found->service[1])) {
+		found->service[0] = from;
+		found->service[1] = to;
+	}
+	found->service_count += pairs;
+	found->service_cut += count_talking_pairs(&ends[from], &without);
+}
+
+/* `sums` is working memory, all 0. */
+static void count_services(const struct pm_routes *routes, const struct ends *ends,
+			   const uint32_t *part, const uint64_t *sets, struct ends *sums,
+			   struct pm_unreachable *found)
+{
+	uint32_t words = routes->now.words;
+
+	found->service_pairs = count_connected(routes, ends, part, sums);
+	for (uint32_t from = 0; from < routes->num_switches; from++) {
+		const uint64_t *reached = pm_reach_updown(&routes->now, from);
+		const uint64_t *set = sets + (size_t)set_for(&ends[from]) * words;
+
+		for (uint32_t w = 0; ends[from].all && w < words; w++)
+			for (uint64_t rest = set[w] & ~reached[w]; rest;
+			     rest &= rest - 1) {
+				uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(rest);
+
+				if (from != to && part[from] == part[to])
+					add_unreachable(routes, ends, from, to, found);
 			}
-			if (unreachable->count < PM_UNREACHABLE_NAMED) {
-				unreachable->pair[unreachable->count][0] = a;
-				unreachable->pair[unreachable->count][1] = b;
+	}
+}
+
+/* Counts a pair of switches with hosts that has no up-then-down path. */
+static void add_hosts(const struct pm_routes *routes, uint32_t a, uint32_t b,
+		      struct pm_unreachable *found)
+{
+	if (leads_to_hosts(routes, a, b) && leads_to_hosts(routes, b, a)) {
+		found->beyond++;
+		return;
+	}
+	if (found->count < PM_UNREACHABLE_NAMED) {
+		found->pair[found->count][0] = a;
+		found->pair[found->count][1] = b;
+	}
+	found->count++;
+}
+
+/* Counts pairs of switches with hosts that lack a path, and lists the first ones. */
+static void count_hosts(const struct pm_routes *routes, const uint32_t *part,
+			const uint64_t *sets, struct pm_unreachable *found)
+{
+	const uint64_t *with = sets + (size_t)WITH_HOSTS * routes->now.words;
+
+	for (uint32_t a = 0; a < routes->num_switches; a++) {
+		const uint64_t *reached = pm_reach_updown(&routes->now, a);
+
+		for (uint32_t w = a / 64; pm_bits_test(with, a) && w < routes->now.words;
+		     w++)
+			for (uint64_t rest = with[w] & ~reached[w]; rest;
+			     rest &= rest - 1) {
+				uint32_t b = w * 64 + (uint32_t)__builtin_ctzll(rest);
+
+				if (b > a && part[a] == part[b])
+					add_hosts(routes, a, b, found);
 			}
-			unreachable->count++;
-		}
+	}
 }
 
 static void add_sm_pair(struct pm_unreachable *unreachable, uint32_t from, uint32_t to)
@@ -399,6 +478,9 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 	uint32_t *hosts = pm_pool_array(&pool, num, sizeof(*hosts));
 	uint32_t *part = pm_pool_array(&pool, num, sizeof(*part));
 	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
+	uint64_t *sets =
+		pm_pool_array(&pool, (size_t)NUM_SETS * routes->now.words, sizeof(*sets));
+	struct ends *sums = pm_pool_array(&pool, num, sizeof(*sums));
 	struct pm_reachable reachable;
 	int rc = pm_pool_check(&pool, err);
 
@@ -414,9 +496,10 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 		.pairs = reachable.connected / 2,
 		.hub = routes->num_may_turn ? routes->hub : PM_NONE,
 	};
+	find_sets(routes, ends, sets);
 	if (reachable.pairs < reachable.connected)
-		count_hosts(routes, hosts, part, unreachable);
-	count_services(routes, ends, part, unreachable);
+		count_hosts(routes, part, sets, unreachable);
+	count_services(routes, ends, part, sets, sums, unreachable);
 	count_sm(routes, ends, part, unreachable);
 out:
 	pm_pool_free(&pool);
