@@ -1031,6 +1031,23 @@ static void test_failure_after_failure(void **state)
 	}
 }
 
+/* Tables that begin with this failure are the same, also after those without a manager.
+ */
+static void check_first_update(struct trial *t, const struct pm_routes *again)
+{
+	const struct pm_detours none = {.sm = PM_NONE};
+	struct pm_routes *first = NULL;
+
+	EXPECT(pm_routes_make(t->plan, &first, NULL) == 0);
+	if (random_chance(&t->random, 50))
+		pm_routes_update(first, again->usable, &none);
+	pm_routes_update(first, again->usable, &t->detours);
+	for (uint32_t sw = 0; sw < t->num; sw++)
+		EXPECT(!memcmp(pm_routes_table(first, sw), pm_routes_table(again, sw),
+			       t->stride));
+	pm_routes_free(first);
+}
+
 /*
  * The same where hosts and aggregation nodes above the leaves have paths over a hub, most
  * of which each failure leaves as they were. In `again` they are all found anew, as for a
@@ -1058,6 +1075,7 @@ static void test_failures_beside_hub(void **state)
 			again->hub_index.hub = PM_NONE;
 			for (int i = 0; i < 12; i++)
 				check_failure(&t, again, &t.detours);
+			check_first_update(&t, again);
 		}
 		pm_routes_free(again);
 		end(&t);
