@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The dearest cables of real fabrics, beside what OpenSM's engines send for the same ones.
+
+`portmajor whatif --all links` names the cables of each fabric that cost most LFT blocks.
+ibsim simulates the fabric, and OpenSM brings it up on its first host with updn, then with
+minhop; each of these cables is taken out and put back, and the LFT Sets on the wire that
+follow its loss are counted.
+
+Prints the table; exit status 1 if a cable costs more than 1.2 times as much as with the
+cheaper of the two engines.
+"""
+
+import argparse
+import csv
+import io
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+import demo
+import fabric_costs
+import pmlab
+import real_fabrics
+import simlab
+
+ENGINES = ("updn", "minhop")
+MOST = 1.2  # times the cheaper engine's Sets
+MARKERS = "<!-- cable-costs: begin -->\n", "<!-- cable-costs: end -->\n"
+HEADER = "| fabric | cable | whatif | updn | minhop |\n| --- | --- | ---: | ---: | ---: |\n"
+
+
+def list_dearest(path, manager, count):
+    """(simlab's target, blocks) of the cables that cost most."""
+    result = pmlab.run_cli("whatif", "-s", manager, "--all", "links", "--worst", count,
+                           "--csv", "-q", path)
+    if result.returncode:
+        raise simlab.SimError(f"whatif: {result.stderr}")
+    return [(re.fullmatch(r"(.*)\[(\d+)\]-.*", row["failed"]).expand(r"\1:\2"),
+             int(row["blocks"])) for row in csv.DictReader(io.StringIO(result.stdout))]
+
+
+def count_sets(path, engine, targets, tell):
+    """LFT Sets after the loss of each cable alone."""
+    sets = []
+    with pmlab.Fabric(path) as fabric, simlab.OpenSM(fabric, engine=engine) as osm:
+        osm.settle(timeout=pmlab.TIMEOUT_S)
+        for target in targets:
+            result = simlab.measure(fabric, osm, lambda t=target: fabric.lose(t),
+                                    timeout=pmlab.TIMEOUT_S)
+            if set(result["engines"]) - {engine}:
+                raise simlab.SimError(f"{engine} gave up: {result['engines']}")
+            sets.append(result["lft_sets"])
+            tell(f"{engine}: {target}: {sets[-1]:,}")
+            simlab.measure(fabric, osm, lambda t=target: fabric.back(t),
+                           timeout=pmlab.TIMEOUT_S)
+    return sets
+
+
+def measure(real, folder, count, tell):
+    """The table's rows of a fabric, and how many of its cables are too dear."""
+    path = real_fabrics.write(real, folder / f"{real.name}.net")
+    netlist = simlab.Netlist(path)
+    dearest = list_dearest(path, next(iter(netlist.hosts)), count)
+    targets = [target for target, _ in dearest]
+    counts = [count_sets(path, engine, targets, lambda text: tell(f"{real.title}: {text}"))
+              for engine in ENGINES]
+    rows, dear, title = [], 0, real.title
+    for (target, blocks), *sets in zip(dearest, *counts):
+        dear += blocks > MOST * min(sets)
+        rows.append(f"| {title} | {fabric_costs.describe(netlist, target)} | "
+                    + " | ".join(f"{number:,}" for number in (blocks, *sets)) + " |\n")
+        title = ""
+    return rows, dear
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/cable-costs", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--update", action="store_true",
+                        help="write the table into docs/fabrics.md")
+    parser.add_argument("--cables", type=int, default=20, help="of each fabric (default 20)")
+    parser.add_argument("--only", metavar="TEXT", default="",
+                        help="fabrics with it in their name in the table")
+    args = parser.parse_args()
+    if args.only and args.update:
+        parser.error("--update wants all rows of the table")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="portmajor-cables-"))
+    os.environ.update(SIMLAB_DIR=str(folder), SIMLAB_KEEP="1")
+    tell, table, too_dear = demo.Progress(), HEADER, 0
+    try:
+        for real in real_fabrics.ALL:
+            if args.only in real.title:
+                rows, dear = measure(real, folder, args.cables, tell)
+                table += "".join(rows)
+                too_dear += dear
+    except simlab.SimError as error:
+        sys.exit(f"cable-costs: {error}\ncable-costs: FAILED; everything is kept in {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+    print(table, end="")
+    if args.update:
+        fabric_costs.update(fabric_costs.DOCUMENT, table, MARKERS)
+    if too_dear:
+        sys.exit(f"cable-costs: {too_dear} cables cost more than {MOST} times as much as with "
+                 "an engine of OpenSM's")
+
+
+if __name__ == "__main__":
+    main()
