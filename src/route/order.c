@@ -29,22 +29,12 @@ struct count {
 	uint32_t queued, num_visited;
 };
 
-static enum pm_direction direction_of(const struct pm_plan *plan, uint32_t sw,
-				      uint8_t port)
-{
-	const struct pm_node *n = &plan->topology->nodes[sw];
-
-	return port && port <= n->num_ports
-		       ? (enum pm_direction)plan->tree.direction[n->first_port + port]
-		       : PM_DARK;
-}
-
 /* The port of an entry, unless it leads to no other switch: PM_NONE. */
-static uint32_t port_of(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
+static uint32_t port_of(const struct pm_routes *routes, uint32_t sw, uint32_t to,
 			uint8_t num)
 {
 	const struct pm_node *n = route_node(routes, sw);
-	uint32_t to = routes->to[lid].sw, port = n->first_port + num;
+	uint32_t port = n->first_port + num;
 
 	return to == PM_NONE || to == sw || !num || num > n->num_ports ||
 			       route_remote_switch(routes, port) == PM_NONE
@@ -52,24 +42,46 @@ static uint32_t port_of(const struct pm_routes *routes, uint32_t sw, uint32_t li
 		       : port;
 }
 
-/* Whether an entry leads to its place over no up-then-down path of `reach`. */
+/* Whether a port leads to a switch, but over no up-then-down path of `reach` to a place.
+ */
 static bool is_detour(const struct pm_routes *routes, const struct pm_reach *reach,
-		      uint32_t sw, uint32_t lid, uint8_t num)
+		      uint32_t port, uint32_t to)
 {
-	uint32_t port = port_of(routes, sw, lid, num);
-
 	return port != PM_NONE &&
-	       !pm_bits_test(route_reach_over(routes, reach, port), routes->to[lid].sw);
+	       !pm_bits_test(route_reach_over(routes, reach, port), to);
 }
 
-/* Whether an entry leads to its place over an up-then-down path of usable links. */
-static bool is_sound(const struct pm_routes *routes, uint32_t sw, uint32_t lid,
-		     uint8_t num)
+/* Whether a port leads to a place over an up-then-down path of usable links. */
+static bool is_sound(const struct pm_routes *routes, uint32_t port, uint32_t to)
 {
-	uint32_t port = port_of(routes, sw, lid, num);
-
 	return port != PM_NONE && routes->usable[port] &&
-	       !is_detour(routes, &routes->now, sw, lid, num);
+	       !is_detour(routes, &routes->now, port, to);
+}
+
+/* Whether an entry that leads up led down, or is unknown. */
+static bool turns(const struct pm_routes *routes, uint32_t sw, uint8_t held,
+		  uint8_t wanted)
+{
+	const struct pm_node *n = route_node(routes, sw);
+	const uint8_t *direction = routes->plan->tree.direction + n->first_port;
+
+	return wanted && wanted <= n->num_ports && direction[wanted] == PM_UP &&
+	       (!held || (held <= n->num_ports && direction[held] == PM_DOWN));
+}
+
+/* The entries of a block that differ; nearly all do not, so eight are compared at once.
+ */
+static uint64_t find_differences(const uint8_t *a, const uint8_t *b)
+{
+	uint64_t differ = 0;
+
+	for (unsigned int at = 0; at < PM_LFT_BLOCK; at += 8) {
+		if (!memcmp(a + at, b + at, 8))
+			continue;
+		for (unsigned int i = at; i < at + 8; i++)
+			differ |= (uint64_t)(a[i] != b[i]) << i;
+	}
+	return differ;
 }
 
 bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t number,
@@ -83,23 +95,24 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 	/* Nearly all blocks are unchanged, and memcmp compares them as vectors. */
 	if (memcmp(wanted, held, PM_LFT_BLOCK) == 0)
 		return false;
-	for (unsigned int i = 0; i < PM_LFT_BLOCK; i++) {
+	for (uint64_t rest = find_differences(wanted, held); rest; rest &= rest - 1) {
+		unsigned int i = (unsigned int)__builtin_ctzll(rest);
+		uint32_t to = routes->to[number * PM_LFT_BLOCK + i].sw, before, after;
 		uint64_t bit = (uint64_t)1 << i;
 
-		if (wanted[i] == PM_LFT_KEEP)
+		if (wanted[i] == PM_LFT_KEEP) {
 			block->blank |= held[i] ? 0 : bit;
-		if (wanted[i] == PM_LFT_KEEP || wanted[i] == held[i])
 			continue;
+		}
 		block->differ |= bit;
-		if (is_detour(routes, &routes->now, sw, number * PM_LFT_BLOCK + i,
-			      wanted[i]) ||
-		    is_detour(routes, &routes->whole, sw, number * PM_LFT_BLOCK + i,
-			      held[i]))
+		before = port_of(routes, sw, to, held[i]);
+		after = port_of(routes, sw, to, wanted[i]);
+		if (is_detour(routes, &routes->now, after, to) ||
+		    is_detour(routes, &routes->whole, before, to))
 			block->detour |= bit;
-		if (is_sound(routes, sw, number * PM_LFT_BLOCK + i, held[i]))
+		if (is_sound(routes, before, to))
 			block->sound |= bit;
-		if ((!held[i] || direction_of(routes->plan, sw, held[i]) == PM_DOWN) &&
-		    direction_of(routes->plan, sw, wanted[i]) == PM_UP)
+		if (turns(routes, sw, held[i], wanted[i]))
 			block->turn |= bit;
 	}
 	return block->differ;
@@ -127,8 +140,6 @@ static uint64_t find_sent(const struct count *count, uint32_t sw, uint8_t port,
 		pm_routes_table(count->routes, sw) + (size_t)count->number * PM_LFT_BLOCK;
 	uint64_t sent = 0;
 
-	if (!memchr(row, port, PM_LFT_BLOCK))
-		return 0;
 	for (; lids; lids &= lids - 1) {
 		int bit = __builtin_ctzll(lids);
 
@@ -167,24 +178,6 @@ static void add_sender(struct count *count, uint32_t sw, uint64_t lids)
 	count->pending[sw] |= lids;
 }
 
-/* Adds the switches that send these LIDs to this one. */
-static void add_senders(struct count *count, uint32_t sw, uint64_t lids)
-{
-	const struct pm_plan *plan = count->routes->plan;
-	const struct pm_port *ports = plan->topology->ports;
-
-	if (!plan->tree.level[sw] && !count->routes->num_may_turn)
-		return; /* no path comes down to a leaf and goes on */
-	pm_for_each_port(port, plan->topology, sw) {
-		uint32_t remote = plan->tree.remote[port];
-
-		if (remote != PM_NONE && count->usable[port])
-			add_sender(count, remote,
-				   find_sent(count, remote, ports[ports[port].peer].num,
-					     lids));
-	}
-}
-
 /* The number of paths from hosts of a switch to these LIDs, none from a host to itself.
  */
 static uint64_t count_from(const struct count *count, uint32_t sw, uint64_t lids)
@@ -196,6 +189,34 @@ static uint64_t count_from(const struct count *count, uint32_t sw, uint64_t lids
 				 ->to[count->number * PM_LFT_BLOCK +
 				      (uint32_t)__builtin_ctzll(lids)]
 				 .sw == sw;
+	return paths;
+}
+
+/*
+ * Adds the switches that send these LIDs to this one. With used[] until paths of one are
+ * found; returns their number.
+ */
+static uint64_t add_senders(struct count *count, uint32_t sw, uint64_t lids)
+{
+	const struct pm_plan *plan = count->routes->plan;
+	const struct pm_port *ports = plan->topology->ports;
+	uint64_t paths = 0;
+
+	if (!plan->tree.level[sw] && !count->routes->num_may_turn)
+		return 0; /* no path comes down to a leaf and goes on */
+	pm_for_each_port(port, plan->topology, sw) {
+		uint32_t remote = plan->tree.remote[port];
+		uint64_t sent;
+
+		if (remote == PM_NONE || !count->usable[port])
+			continue;
+		sent = find_sent(count, remote, ports[ports[port].peer].num, lids);
+		if (count->used && sent)
+			paths = count_from(count, remote, sent);
+		if (paths)
+			break;
+		add_sender(count, remote, sent);
+	}
 	return paths;
 }
 
@@ -215,7 +236,7 @@ static uint64_t count_senders(struct count *count, uint32_t sw, uint64_t lids)
 		count->pending[sw] = 0;
 		paths += count_from(count, sw, lids);
 		if (!(count->used && paths))
-			add_senders(count, sw, lids);
+			paths += add_senders(count, sw, lids);
 	}
 	while (count->num_visited) {
 		sw = count->visited[--count->num_visited];
