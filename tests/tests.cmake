@@ -10,7 +10,7 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		lid_history replace damping_file pool judge search textfile failures lexer
 		lft_capacity failure_summary failure_sweep paths cutoff link circuits event_queue dsm flit lft_trace goal
 		workload packet lanes rates engines stuck calls replay mixture host_table mac_list
-		vlan cover share bisection student guess steps rebalance mft multicast
+		vlan cover share bisection student guess steps rebalance requests mft multicast
 		mft_steps mft_bound mft_failure missing check_mfts mft_file nearest
 		cable_diff odd_trees)
 	add_executable(test_${module} tests/unit/test_${module}.c)
@@ -369,7 +369,7 @@ set_tests_properties(bench.order bench.multicast PROPERTIES LABELS unit)
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
 foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
-		rebalance groups goal mfts)
+		rebalance requests groups goal mfts)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)

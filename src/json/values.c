@@ -36,6 +36,23 @@ json_t *pm_json_text(const char *text)
 	return string;
 }
 
+json_t *pm_json_parse(const char *text, size_t length, json_error_t *error)
+{
+	json_error_t first;
+	json_t *one = json_loadb(text, length, JSON_REJECT_DUPLICATES, &first);
+	json_t *other = json_loadb(text, length, JSON_REJECT_DUPLICATES, error);
+
+	if (other && json_equal(one, other)) {
+		json_decref(one);
+		return other;
+	}
+	if (one || other)
+		error->text[0] = '\0';
+	json_decref(one);
+	json_decref(other);
+	return NULL;
+}
+
 json_t *pm_json_filled(const char *text)
 {
 	return pm_json_text(text[0] ? text : NULL);

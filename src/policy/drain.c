@@ -93,7 +93,7 @@ int pm_drains_note(struct pm_drains *drains, uint32_t i, uint64_t since, const c
 int pm_drains_copy(const struct pm_drains *from, struct pm_drains *to,
 		   struct pm_error *err)
 {
-	struct pm_drains copy = {0};
+	struct pm_drains copy = {.number = from->number};
 	int rc = 0;
 
 	for (uint32_t i = 0; i < from->num && !rc; i++) {
@@ -102,6 +102,8 @@ int pm_drains_copy(const struct pm_drains *from, struct pm_drains *to,
 		rc = pm_drains_add(&copy, d->guid, d->num, d->label, NULL, err);
 		if (!rc)
 			rc = pm_drains_note(&copy, i, d->since, d->by, d->reason, err);
+		if (!rc)
+			copy.list[i].number = d->number;
 	}
 	if (rc) {
 		pm_drains_free(&copy);

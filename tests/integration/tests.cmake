@@ -189,7 +189,7 @@ function(add_checked_plugin name sanitizer library)
 	add_library(portmajor_${name} MODULE EXCLUDE_FROM_ALL ${sources})
 	set(folders ${core})
 	list(REMOVE_ITEM folders vlan lab) # are no part of it
-	foreach(folder ${folders} json)
+	foreach(folder ${folders})
 		get_target_property(sources pm_${folder} SOURCES)
 		target_sources(portmajor_${name} PRIVATE ${sources})
 	endforeach()

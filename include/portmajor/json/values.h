@@ -47,6 +47,13 @@ json_t *pm_json_end(const struct pm_fabric *topology, uint64_t guid, unsigned in
  */
 int pm_json_ends_print(const json_t *thing, char *text, size_t size);
 
+/*
+ * Parses a text; NULL: it is no JSON, has a member twice or, if error->text is "", there
+ * is no memory. Parses it twice: where it cannot grow its buffer, jansson 2.14 loses a
+ * byte of a string, or takes it for an invalid token, and goes on.
+ */
+json_t *pm_json_parse(const char *text, size_t length, json_error_t *error);
+
 struct pm_json_member {
 	const char *name;
 	json_t *value;

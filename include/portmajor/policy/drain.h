@@ -22,6 +22,7 @@ struct pm_drain {
 	unsigned int num;  /* its port; 0: all its links to other switches */
 	char *name;	   /* of the switch; may be "" */
 	char *label;	   /* for lists, see pm_fabric_label */
+	uint64_t number;   /* of the request (requests.h); 0: none */
 	uint64_t since;	   /* seconds since 1970; 0: not known */
 	char *by, *reason; /* or NULL */
 
@@ -34,6 +35,7 @@ struct pm_drain {
 struct pm_drains {
 	struct pm_drain *list;
 	uint32_t num, room;
+	uint64_t number; /* of the last request that changed them (requests.h); 0: none */
 };
 
 void pm_drains_free(struct pm_drains *drains);
@@ -61,7 +63,7 @@ void pm_drains_remove(struct pm_drains *drains, uint32_t i);
 
 /*
  * Whether both have the same drains since the same times in the same order, apart from
- * notes: a part that is drained anew was perhaps in use meanwhile.
+ * notes and numbers: a part that is drained anew was perhaps in use meanwhile.
  */
 bool pm_drains_equal(const struct pm_drains *a, const struct pm_drains *b);
 
