@@ -22,7 +22,7 @@ missing_packages() {
 	command -v make >/dev/null || command -v ninja >/dev/null || echo make
 	command -v pkg-config >/dev/null || echo pkg-config
 	for package in libc6-dev opensm libopensm-dev libibumad-dev libibmad-dev \
-			infiniband-diags ibsim-utils ibutils libcmocka-dev libjansson-dev "$@"; do
+			infiniband-diags ibsim-utils ibutils libcmocka-dev libevent-dev libjansson-dev "$@"; do
 		dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
 			grep -q 'ok installed' || echo "$package"
 	done

@@ -10,7 +10,7 @@ foreach(module fabric netlist netlist_missing generate tree reach plan route del
 		lid_history replace damping_file pool judge search textfile failures lexer
 		lft_capacity failure_summary failure_sweep paths cutoff link circuits event_queue dsm flit lft_trace goal
 		workload packet lanes rates engines stuck calls replay mixture host_table mac_list
-		vlan cover share bisection student guess steps rebalance requests mft multicast
+		vlan cover share bisection student guess steps requests mft multicast
 		mft_steps mft_bound mft_failure missing check_mfts mft_file nearest
 		cable_diff odd_trees)
 	add_executable(test_${module} tests/unit/test_${module}.c)
@@ -123,9 +123,9 @@ foreach(room planning view clock)
 	set_tests_properties(unit.${room} PROPERTIES LABELS unit TIMEOUT 900)
 endforeach()
 
-# The test is in place of OpenSM, its log and the store.
+# The test is in place of OpenSM and its log.
 add_executable(test_operator_files tests/unit/test_operator_files.c plugins/opensm/io/operator_files.c
-	plugins/opensm/engine/held_links.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
+	plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
 target_include_directories(test_operator_files PRIVATE plugins/opensm)
 target_include_directories(test_operator_files SYSTEM PRIVATE ${OPENSM_INCLUDE})
 target_compile_options(test_operator_files PRIVATE -ffunction-sections)
@@ -283,8 +283,10 @@ foreach(part plugin repair transition mcast)
 	target_link_options(test_${part} PRIVATE -Wl,--gc-sections
 		-Wl,--wrap=fsync,--wrap=clock_ms,--wrap=clock_wait_until,--wrap=clock_wait_briefly
 		-Wl,--wrap=worker_start,--wrap=worker_poke,--wrap=worker_end,--wrap=worker_stop
-		-Wl,--wrap=worker_enter,--wrap=worker_leave)
-	target_link_libraries(test_${part} PRIVATE memfault test_tools ${OSMCOMP} pm_json
+		-Wl,--wrap=worker_enter,--wrap=worker_leave,--wrap=control_start,--wrap=control_stop
+		-Wl,--wrap=control_free,--wrap=control_listen,--wrap=control_take
+		-Wl,--wrap=control_publish)
+	target_link_libraries(test_${part} PRIVATE memfault test_tools ${OSMCOMP} ${EVENT}
 		Threads::Threads)
 endforeach()
 if(PORTMAJOR_SANITIZE)
@@ -368,8 +370,8 @@ set_tests_properties(bench.tables bench.cutoff bench.traffic bench.repair PROPER
 set_tests_properties(bench.order bench.multicast PROPERTIES LABELS unit)
 
 # Fuzz targets: the corpus is replayed by ctest; with PORTMAJOR_FUZZ, libFuzzer too.
-foreach(input netlist planfile config roles smconf sweep lfts drained sets hosts
-		rebalance requests groups goal mfts)
+foreach(input netlist planfile config roles smconf sweep lfts requests sets hosts
+		groups goal mfts)
 	file(GLOB corpus CONFIGURE_DEPENDS tests/fuzz/corpus/${input}/*)
 	add_executable(replay_${input} tests/fuzz/fuzz_${input}.c tests/fuzz/replay_main.c)
 	target_link_libraries(replay_${input} PRIVATE portmajor_core)

@@ -41,8 +41,7 @@ static int print_to(const char *path, pm_print *print, const void *arg)
 }
 
 /* Several commands may write the same file: each has a temporary one of its own. */
-static int replace_output(const char *path, bool followed, pm_print *print,
-			  const void *arg)
+static int replace_output(const char *path, pm_print *print, const void *arg)
 {
 	struct pm_error err = {"out of memory"};
 	char suffix[32], *text = NULL;
@@ -51,8 +50,7 @@ static int replace_output(const char *path, bool followed, pm_print *print,
 
 	snprintf(suffix, sizeof(suffix), ".new.%ld", (long)getpid());
 	if (!rc)
-		rc = followed ? pm_replace_public(path, suffix, text, length, &err)
-			      : pm_replace(path, suffix, text, length, &err);
+		rc = pm_replace(path, suffix, text, length, &err);
 	free(text);
 	return rc ? cli_refuse(&err) : EXIT_FINE;
 }
@@ -60,10 +58,5 @@ static int replace_output(const char *path, bool followed, pm_print *print,
 int cli_outfile_write(const char *path, pm_print *print, const void *arg)
 {
 	return is_special(path) ? print_to(path, print, arg)
-				: replace_output(path, false, print, arg);
-}
-
-int cli_outfile_write_followed(const char *path, pm_print *print, const void *arg)
-{
-	return replace_output(path, true, print, arg);
+				: replace_output(path, print, arg);
 }

@@ -12,10 +12,4 @@
  */
 int cli_outfile_write(const char *path, pm_print *print, const void *arg);
 
-/*
- * The same for a file that the plugin follows: with mode 0644, whatever the umask, and
- * only a regular file.
- */
-int cli_outfile_write_followed(const char *path, pm_print *print, const void *arg);
-
 #endif

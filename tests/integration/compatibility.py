@@ -44,7 +44,7 @@ HEADERS = pathlib.Path("/usr/include/infiniband/opensm/osm_version.h")
 
 SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid")
 PACKAGES = ("gcc,libc6-dev,make,cmake,pkg-config,python3,opensm,libopensm-dev,libibumad-dev,"
-            "ibsim-utils,infiniband-diags,libcmocka-dev,libjansson-dev")
+            "ibsim-utils,infiniband-diags,libcmocka-dev,libevent-dev,libjansson-dev")
 
 # A root takes 0.5 to 0.6 GB, and a third more while it is made.
 NEEDED_GB = 2

@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 
+import control
 import labtest
 import pmlab
 import simlab
@@ -322,20 +323,21 @@ class SlowDisk(SlowCase):
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
     def test_drained(self):
-        """What operators write is followed meanwhile."""
+        """A request is followed when it is on disk, and not before."""
         with self.lab() as lab:
             lab.bring_up()
+            guid = int(pmlab.Dump(lab.dump()).guids["spine0"])
             self.begin_slowness(lab)
-            self.hang(lab)
-            guid = json.loads(pmlab.kept(self.cache, "state").read_text())["port_guid"]
-            other = self.cache / "portmajor.other"
-            other.write_text(f"portmajor-drained 1\n{guid} 1 nobody\n")
             mark = lab.osm.log_offset()
-            other.rename(self.cache / "portmajor.drained")
-            self.wait_before_the_end(lab, "portmajor move 1: ", mark)
-            pmlab.kept(self.cache, "clear-holds").touch()
-            lab.osm.hup()
-            self.wait_before_the_end(lab, " links? cleared of flapping", mark)
+            with control.Client(self.cache, 120) as client:
+                client.send({"request": "drain", "parts": [control.part(guid, 1)], "wait": 120})
+                simlab.poll_until(lambda: self.counted("begin"), 60, "an fsync")
+                self.assertNotIn("portmajor move", lab.osm.log(mark))
+                simlab.poll_until(lambda: self.counted("end") >= 1, 60, "its end")
+                lab.osm.wait_log("portmajor move 1: ", mark, timeout=60)
+                self.slow.unlink()
+                self.assertEqual(client.answer()["state"], "done")
+            self.assertEqual(len(control.drained(self.cache)), 1)
 
     def test_new_lids(self):
         """They are given before the plan is on disk, and stay what they are."""
@@ -397,10 +399,8 @@ class SlowDisk(SlowCase):
         with self.lab(io_guid_file=roles) as lab:
             lab.bring_up()
             lab.event("back", LATE)
-            pmlab.kept(self.cache, "clear-holds").touch()
+            self.assertEqual(control.ask(self.cache, "release", all=True)["reason"], None)
             lab.measure("SIGHUP", lab.osm.hup)
-            self.assertFalse(pmlab.kept(self.cache, "clear-holds").exists())
-            (self.cache / "portmajor.drained").write_text("portmajor-drained 1\n")
             for cable in self.CABLES:
                 lab.event("lose", cable)
                 lab.event("back", cable)
@@ -409,10 +409,10 @@ class SlowDisk(SlowCase):
                 thread, call, path = line.split(" ", 2)
                 if path.startswith(f"{self.cache}/portmajor."):
                     ours.add((os.path.basename(path), call))
-                    self.assertIn(thread, ("portmajor-write", "portmajor-look"), line)
+                    self.assertEqual(thread, "portmajor-write", line)
         self.assertLessEqual({("plan.new", "open"), ("plan", "rename"), ("holds", "rename"),
                               ("state", "rename"), ("portmajor.prom", "rename"),
-                              ("clear-holds", "unlink"), ("portmajor.drained", "stat"),
+                              ("requests", "rename"), ("requests.new", "open"),
                               ("portmajor.io", "open")}, ours)
 
 
@@ -537,8 +537,6 @@ class HangingDisk(SlowCase):
             with self.subTest(call), self.lab(calls=call, hang=True) as lab:
                 lab.bring_up()
                 self.begin_slowness(lab)
-                if call == "unlink":
-                    pmlab.kept(self.cache, "clear-holds").touch()
                 self.hang(lab)
                 self.end(lab)
                 self.slow.unlink()

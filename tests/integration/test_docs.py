@@ -9,6 +9,7 @@ import subprocess
 import unittest
 import unittest.mock
 
+import control
 import labtest
 import pmlab
 
@@ -225,8 +226,7 @@ class Completion(labtest.Folders):
         name = "h$(touch${IFS}made)"
         (self.folder / "n.net").write_text(f'Switch 4 "{name}"\n[1] "it\'s"[1]\n\n'
                                            f'Hca 1 "it\'s"\n[1] "{name}"[1]\n', encoding="ascii")
-        (self.folder / "portmajor.drained").write_text(
-            f"portmajor-drained 1\n0x1 20 {name}\n", encoding="ascii")
+        control.write(self.folder, drains=[control.drain(1, 20, name)])
         self.assertEqual(self.complete("whatif", "n.net", "--fail", ""), [name, "it's"])
         self.assertEqual(self.complete("whatif", "n.net", "--fail", f"{name}["), [f"{name}[1]"])
         with unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=str(self.folder)):
@@ -234,22 +234,21 @@ class Completion(labtest.Folders):
         self.assertFalse((self.folder / "made").exists())
 
     def test_what_is_drained(self):
-        (self.folder / "portmajor.drained").write_text(
-            "portmajor-drained 1\n0x1 20 leaf5\n0x2 - spine1\n", encoding="ascii")
+        control.write(self.folder, drains=[control.drain(1, 20, "leaf5"),
+                                           control.drain(2, 0, "spine1")])
         with unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=str(self.folder)):
             self.assertEqual(self.complete("undrain", ""), ["leaf5:20", "spine1"])
             self.assertEqual(self.complete("undrain", "sp"), ["spine1"])
 
     def test_what_can_be_drained(self):
         """Switches of the plan that the plugin keeps; and with notes what is drained."""
-        folder = self.folder / "portmajor.0000000000000001"
-        folder.mkdir()
+        folder = control.write(self.folder)
         (folder / "plan").write_text(
             "portmajor-plan 4\norder grouped\nlmc 0\nswitch 20000a 20000a 8 leaf0\n"
             "switch 20000b 20000b 8 spine0\nswitch 20000c 20000c 8 two words\ncable 0 5 1 1\n",
             encoding="ascii")
-        (self.folder / "portmajor.drained").write_text(
-            "portmajor-drained 1\n0x1 20 leaf5\nsince 7\nby me\nreason a b\n", encoding="ascii")
+        control.write(self.folder, drains=[
+            control.drain(1, 20, "leaf5", by="me", reason="a b")])
         with unittest.mock.patch.dict(os.environ, OSM_CACHE_DIR=str(self.folder)):
             self.assertEqual(self.complete("drain", ""), ["leaf0", "spine0"])
             self.assertEqual(self.complete("drain", "--force", "sp"), ["spine0"])

@@ -16,6 +16,7 @@ import unittest
 import unittest.mock
 
 import clients
+import control
 import labtest
 import lft_trace
 import odd_netlists
@@ -89,7 +90,6 @@ class DrainCase(labtest.Folders):
         self.fabric = self.enterContext(pmlab.Fabric(self.netlist))
         self.cache = self.folder / self.id().rpartition(".")[2]
         self.cache.mkdir()
-        self.drained = self.cache / "portmajor.drained"
         self.start()
         self.healthy = pmlab.Dump(self.lab.dump())
 
@@ -250,35 +250,47 @@ class Director(DrainCase):
     def test_one_for_another(self):
         """What comes is there before what goes is left."""
         self.change("drain", "s1-*")
-        lines = [f"{self.wire.guid(name):#x} - {name}\n" for name in self.lab.netlist.switches
-                 if name.startswith("s2-")]
-        other = self.folder / "other"
-
-        def swap():
-            other.write_text("".join(["portmajor-drained 1\n", *lines]))
-            other.replace(self.drained)
-            self.run_it("drain", "--wait", 60)
-
-        self.replayed("swap", swap)
-        self.assertRegex(self.told, r"^drained: 3 switches .*; undrained: 3 sw")
+        replay = Replay(self.lab, read_tables(pmlab.Dump(self.lab.dump())))
+        self.wire.records()
+        # Both are requested while another drain is followed.
+        with self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, times=1):
+            self.run_it("drain", "leaf7:24")
+            self.wire.wait_held()
+            self.run_it("undrain", "s1-*")
+            self.run_it("drain", "s2-*")
+            self.wire.release()
+        self.run_it("drain", "--wait", 60)
+        replay.play(self.wire.records())
+        self.assertEqual(replay.lost[:5], [])
+        self.assertRegex([move[1] for move in MOVE.findall(self.lab.osm.log(self.mark))][-1],
+                         r"^drained: 3 switches .*; undrained: 3 sw")
         self.assertEqual(self.entries("leaf5", 21), 0)
-        self.change("undrain", "--all")
+        self.run_it("undrain", "--wait", 60, "--all")
         self.check_healthy()
 
     def test_bad_file(self):
-        path = self.drained
+        """It is not followed and nothing is put in its place, until it is mended."""
         self.change("drain", self.CABLE)
+        path = pmlab.kept(self.cache, "requests")
         good = path.read_text()
-        path.write_text(good + "leaf6 3\n")
-        line = good.count("\n") + 1
-        self.lab.osm.wait_log(rf"drains not followed: .*portmajor\.drained:{line}: "
-                              r'"leaf6" is no GUID')
-        self.lab.osm.settle()
-        self.assertEqual(self.entries("leaf5", 20), 0)
-        self.assertIn("finding     drains are not followed: ",
+        self.lab.osm.process.kill()
+        self.lab.osm.process.wait(30)
+        self.lab.close()
+        path.write_text(good.replace('"port": 20', '"port": 255'))
+        bad = path.read_text()
+        self.start()
+        error = "/requests: a member is missing or invalid"
+        self.lab.osm.wait_log(f"requests not followed: .*{error}")
+        self.assertIn(f"finding     drains are not followed: {path}: a member",
                       self.run_it("status", status=1))
+        answer = control.ask(self.cache, "drain", parts=[
+            control.part(self.wire.guid("leaf6"), 21)])
+        self.assertEqual((answer["state"], answer["reason"]), (
+            "refused", f"{path}: a member is missing or invalid"))
+        self.assertEqual(path.read_text(), bad)
         path.write_text(good)
-        self.lab.measure("SIGHUP", self.lab.osm.hup)
+        self.run_it("drain", "--wait", 60)
+        self.assertEqual(self.entries("leaf5", 20), 0)
         self.run_it("status")
 
 
@@ -431,7 +443,7 @@ class Beside(DrainCase):
     """
 
     CHASSIS, CABLE = "s0-*", "leaf5:22"
-    SEEN_S = 1.5  # the file is looked at once a second
+    SEEN_S = 0.5  # it is in force, and the repairer has been woken
     LIMIT_S = 5
 
     def make_netlist(self):
@@ -488,14 +500,15 @@ class Command(labtest.Folders):
 
     def setUp(self):
         self.netlist = pmlab.generate(self.folder / "fabric.net", "two-level", 6, 4, 4, 1)
-        self.drained = self.folder / "portmajor.drained"
+        self.drained = control.write(self.folder) / "requests"
         self.drained.unlink(missing_ok=True)
 
     def run_it(self, *args):
         done = subprocess.run([str(pmlab.CLI), *map(str, args)], capture_output=True,
                               env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)), text=True,
                               check=False, timeout=pmlab.TIMEOUT_S)
-        notes = r"(?m), since \d{4}-[-\d]+ [:\d]+ by \S+$"
+        notes = (r"(?m), since \d{4}-[-\d]+ [:\d]+ by \S+"
+                 r" \(OpenSM does not run: it follows when it starts\)$")
         return done.returncode, re.sub(notes, "", done.stdout), done.stderr
 
     def drain(self, *args):
@@ -505,24 +518,24 @@ class Command(labtest.Folders):
         self.assertEqual(self.drain("--force", "spine1", "leaf2:5", "spine[23]", "spine1")[:2],
                          (0, "pending  spine1\npending  leaf2:5\npending  spine2\n"
                              "pending  spine3\n"))
-        lines = self.drained.read_text().splitlines()
-        self.assertEqual(lines[0], "portmajor-drained 1")
-        lines = [line for line in lines if not re.match("(since|by) ", line)]
-        self.assertRegex(lines[2], r"^0x[0-9a-f]{16} 5 leaf2$")
-        guid = lines[1].split()[0]
+        kept = control.drained(self.folder)
+        self.assertEqual([thing[1:] for thing in kept],
+                         [(0, "spine1"), (5, "leaf2"), (0, "spine2"), (0, "spine3")])
+        guid = kept[0][0]
         self.assertEqual(self.run_it("undrain", guid, "leaf?:5")[:2],
                          (0, "pending  spine2\npending  spine3\n"))
         self.assertEqual(self.drain("--force", guid, "-q")[:2], (0, ""))
         self.assertEqual(self.run_it("drain")[:2],
                          (1, "pending  spine2\npending  spine3\npending  spine1\n"))
         shown = json.loads(self.run_it("drain", "--json")[1])
-        self.assertEqual((shown["schema"], shown["followed"],
+        self.assertEqual((shown["schema"], shown["state"],
                           [(d["name"], d["port"], d["state"]) for d in shown["drained"]]),
-                         ("portmajor-drain", False, [("spine2", 0, "pending"),
-                                                     ("spine3", 0, "pending"),
-                                                     ("spine1", 0, "pending")]))
-        self.assertEqual(self.run_it("undrain", "--all")[:2], (0, ""))
-        self.assertEqual(self.drained.read_text(), "portmajor-drained 1\n")
+                         ("portmajor-drain", "pending", [("spine2", 0, "pending"),
+                                                         ("spine3", 0, "pending"),
+                                                         ("spine1", 0, "pending")]))
+        self.assertEqual(self.run_it("undrain", "--all")[:2], (
+            0, "pending  OpenSM does not run: it follows when it starts\n"))
+        self.assertEqual(control.drained(self.folder), [])
         self.assertEqual(self.run_it("drain"), (0, "", ""))
 
     def test_effect(self):
@@ -564,13 +577,14 @@ class Command(labtest.Folders):
         with unittest.mock.patch.dict(os.environ, SUDO_USER="pia"):
             self.drain("--reason", "errors on lane 2", "leaf2:5")
         self.assertEqual(self.drain("leaf3:6")[0], 0)
-        lines = self.drained.read_text().splitlines()
-        self.assertRegex("|".join(lines[1:5]),
-                         r"^0x[0-9a-f]{16} 5 leaf2\|since \d+\|by pia\|reason errors on lane 2$")
+        first = control.requests_of(self.folder)["drains"][0]
+        self.assertEqual([first[member] for member in ("name", "port", "by", "reason")],
+                         ["leaf2", 5, "pia", "errors on lane 2"])
         shown = subprocess.run([str(pmlab.CLI), "drain"], capture_output=True, text=True,
                                env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)), check=False)
         self.assertRegex(shown.stdout, r"^pending  leaf2:5, since \d{4}-[-\d]+ [:\d]+ by pia: errors on "
-                         r"lane 2\npending  leaf3:6, since [^:]+:\d\d:\d\d by \S+\n$")
+                         r"lane 2 \(OpenSM does not run: .*\)\npending  leaf3:6, since "
+                         r"[^:]+:\d\d:\d\d by \S+ \(OpenSM does not run: .*\)\n$")
         drained = json.loads(self.run_it("drain", "--json")[1])["drained"]
         self.assertEqual([(one["by"], one["reason"]) for one in drained][0],
                          ("pia", "errors on lane 2"))

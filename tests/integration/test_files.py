@@ -285,10 +285,11 @@ class Guarded(FileCase):
                      ("rebalance",)):
             done = in_cache(self.cache, *args)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        drained = self.cache / "portmajor.drained"
-        self.assertEqual(drained.stat().st_mode & 0o777, 0o644)
-        simlab.poll_until(lambda: not (folders(self.cache)[0] / "rebalance").exists(), 60,
-                          "the request is taken")
+        requests = folders(self.cache)[0] / "requests"
+        self.assertEqual(requests.stat().st_mode & 0o777, 0o644)
+        self.assertEqual((requests.parent / "control").stat().st_mode & 0o777, 0o600)
+        simlab.poll_until(lambda: json.loads(requests.read_text())["rebalance"] is None, 60,
+                          "the request is done")
 
     def test_umask(self):
         """Whatever it is, the plan is used again, and all may read what is kept."""
@@ -499,7 +500,7 @@ class Holds(FileCase):
                 hosts = {after.lids[host] for host in after.hosts}
                 self.assertEqual([(sw, lid) for sw, lid in pmlab.changed_entries(before, after)
                                   if lid in hosts and sw.startswith("leaf")], [])
-                pmlab.kept(self.cache, "clear-holds").touch()
+                in_cache(self.cache, "release", "--wait", "60", "--all")
                 lab.measure("SIGHUP", lab.osm.hup)
                 self.assertEqual(pmlab.walk_faults(lab.walk()), [])
             with self.lab(fabric) as lab:

@@ -61,43 +61,17 @@ class Flaps(labtest.Folders):
             self.assertEqual(self.entries(lab, "leaf5", 20), used)
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
-    def test_cleared_by_the_operator(self):
-        with self.lab(hold_s=3600) as lab:
-            lab.bring_up()
-            self.flap(lab)
-            lab.osm.wait_log(KEPT_OUT)
-            pmlab.kept(lab.osm.cache_dir, "clear-holds").touch()
-            lab.measure("SIGHUP", lab.osm.hup)
-            lab.osm.wait_log("1 link cleared of flapping")
-            self.assertFalse(pmlab.kept(lab.osm.cache_dir, "clear-holds").exists())
-            self.assertEqual(pmlab.walk_faults(lab.walk()), [])
-
-    def test_cleared_one_by_one(self):
-        """The cables named in the file, as the log names them."""
-        with self.lab(hold_s=3600) as lab:
-            lab.bring_up()
-            for _ in range(self.LIMIT + 1):
-                for verb in ("lose", "back"):
-                    lab.event(verb, CABLE)
-                    lab.event(verb, "leaf6:21")
-            lab.osm.wait_log("flapping: 2 links kept out")
-            mark = lab.osm.mark()
-            path = pmlab.kept(lab.osm.cache_dir, "clear-holds")
-            path.write_text("leaf6[21]\nleaf6[99]\n")
-            lab.osm.hup()
-            lab.osm.wait_log("1 link cleared of flapping", mark.log_offset)
-            lab.osm.wait_log(KEPT_OUT, mark.log_offset)
-            lab.osm.wait_log(r'clear-holds: no cable is called "leaf6\[99\]"')
-            self.assertFalse(path.exists())
+    def release(self, lab, *args, status=0):
+        done = subprocess.run(
+            [str(pmlab.CLI), "release", *args], capture_output=True, text=True, check=False,
+            env=dict(os.environ, OSM_CACHE_DIR=str(lab.osm.cache_dir)), timeout=120)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout if status < 2 else done.stderr
 
     def test_released(self):
         """By `portmajor release`, between sweeps; a link by any form of its name."""
         def release(*args, status=0):
-            done = subprocess.run(
-                [str(pmlab.CLI), "release", *args], capture_output=True, text=True, check=False,
-                env=dict(os.environ, OSM_CACHE_DIR=str(lab.osm.cache_dir)), timeout=120)
-            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
-            return done.stdout if status < 2 else done.stderr
+            return self.release(lab, *args, status=status)
 
         cables = {"leaf5:20": "leaf5:20", "leaf6:21": "leaf6[21]", "leaf7:22": "leaf7*",
                   "leaf8:23": "s4-line0[9]", "leaf9:24": "leaf9[24]-s5-line0[10]",
@@ -122,7 +96,7 @@ class Flaps(labtest.Folders):
                     lab.osm.wait_log(f"flapping: {left} links? kept out", mark.log_offset)
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
-    def test_cleared_by_a_name_of_two(self):
+    def test_released_by_a_name_of_two(self):
         """The log tells the switches apart; both are what the name alone stands for."""
         names = self.folder / "names"
         fabric = self.enterContext(pmlab.Fabric(self.netlist()))
@@ -138,32 +112,9 @@ class Flaps(labtest.Folders):
             lab.osm.wait_log(r"flapping: 2 links kept out, .*: model \(0x\w+\)\[20\] .*"
                              r"model \(0x\w+\)\[20\] ")
             mark = lab.osm.mark()
-            pmlab.kept(lab.osm.cache_dir, "clear-holds").write_text("model[20]\n")
-            lab.osm.hup()
+            self.release(lab, "model[20]")
             lab.osm.wait_log("2 links cleared of flapping", mark.log_offset)
             lab.osm.wait_log(NONE, mark.log_offset)
-
-    def test_cleared_by_a_long_line(self):
-        """OpenSM has 4096 bytes for a line, and does not look how much it writes there."""
-        for prefix in ({}, {"log_prefix": "p" * 100}):
-            with self.subTest(**prefix), self.lab(hold_s=3600, **prefix) as lab:
-                lab.osm.wait_log("SUBNET UP")
-                pmlab.kept(lab.osm.cache_dir, "clear-holds").write_text("x" * 5000)
-                lab.osm.hup()
-                lab.osm.wait_log('clear-holds: no cable is called "x{3900}')
-                lab.osm.wait_log("0 links cleared of flapping")
-
-    def test_cleared_by_no_list(self):
-        """What cannot be one is not read to its end, and stays."""
-        with self.lab(hold_s=3600) as lab:
-            lab.bring_up()
-            path = pmlab.kept(lab.osm.cache_dir, "clear-holds")
-            with open(path, "wb") as file:
-                file.truncate(1 << 31)
-            lab.measure("SIGHUP", lab.osm.hup)
-            lab.osm.wait_log("clear-holds, later: .*clear-holds: longer than 1 MiB")
-            self.assertNotIn("cleared of flapping", lab.osm.log())
-            self.assertTrue(path.exists())
 
     def test_last_path(self):
         """When all other cables of the leaf go, the held one is used again."""

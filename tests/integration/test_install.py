@@ -65,12 +65,12 @@ class Configured(labtest.Folders):
                    "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY"]
         _, done = self.configure(*nothing)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("apt-get install libjansson-dev libopensm-dev libibumad-dev libcmocka-dev\n",
+        self.assertIn("apt-get install libjansson-dev libevent-dev libopensm-dev libibumad-dev libcmocka-dev\n",
                       done.stderr)
         shutil.rmtree(self.folder / "test_missing")
         _, done = self.configure(*nothing, "-DBUILD_TESTING=OFF")
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("apt-get install libjansson-dev libopensm-dev libibumad-dev\n", done.stderr)
+        self.assertIn("apt-get install libjansson-dev libevent-dev libopensm-dev libibumad-dev\n", done.stderr)
 
 
 class Installed(labtest.Folders):

@@ -138,7 +138,7 @@ class Conditions(labtest.Folders):
         self.cache.mkdir()
         self.wait_for("shadow yes\nno_such_key 1\n", "1", "1", "0", "0")
         (pmlab.kept(self.cache, "plan.new") / "in the way").mkdir(parents=True)
-        (self.cache / "portmajor.drained").write_text("garbage\n", "ascii")
+        pmlab.kept(self.cache, "requests").write_text("garbage\n", "ascii")
         found = self.wait_for("shadow no\n", "0", "0", "1", "1")
         self.assertEqual([found[name] for name in ("sm_master", "bad_switches",
                                                    "host_pairs_connected", "host_pairs_reachable")],

@@ -7,6 +7,7 @@ import json
 import os
 import re
 
+import control
 import labtest
 import pmlab
 
@@ -176,11 +177,11 @@ class Names(labtest.Folders):
         self.assertIn(f'switch 0x{guid_of(0):016x} "{MODEL}": ', text)
 
     def drained(self):
-        lines = (self.folder / "portmajor.drained").read_text("ascii").splitlines()[1:]
-        return [line for line in lines if line.startswith("0x")]
+        return [f"{guid} {port} {name}" for guid, port, name in control.drained(self.folder)]
 
     def test_drain(self):
         """A name of several switches is refused, a pattern tells what it matches."""
+        requests = control.write(self.folder) / "requests"
         guids = [f"0x{guid_of(sw):016x}" for sw in (LEAVES, LEAVES + 1)]
         every = [f"0x{guid_of(sw):016x}" for sw in (0, LEAVES, LEAVES + 1)]
         for text, port in ((MODEL, ""), (f"{MODEL}:1", ":1"), (f"{MODEL}[1]", ":1")):
@@ -188,7 +189,7 @@ class Names(labtest.Folders):
             self.run_cli("drain", "-n", self.net, text, status=2,
                          err=f'portmajor: drain: the name "{text}" is ambiguous: give a GUID '
                              f"({these})\n")
-        self.assertFalse((self.folder / "portmajor.drained").exists())
+        self.assertFalse(requests.exists())
         self.run_cli("drain", "-q", "-n", self.net, f"{S0}:2")
         self.assertEqual(self.drained(), [f"{guids[0]} 2 {S0}"])
         self.run_cli("drain", "-q", "-n", self.net, f"{S1}[3]", "top:4")

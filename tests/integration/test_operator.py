@@ -9,6 +9,7 @@ import re
 import shlex
 import unittest
 
+import control
 import labtest
 import pmlab
 import simlab
@@ -66,15 +67,20 @@ class SecondEngine(labtest.Folders):
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         cache = self.folder / "drained"
         cache.mkdir()
-        (cache / "portmajor.drained").write_text("portmajor-drained 1\n0x17 - elsewhere\n")
         with pmlab.Lab(netlist, engine="updn,portmajor", cache_dir=cache) as lab:
-            lab.osm.settle(timeout=pmlab.TIMEOUT_S, sweep=False)
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S)
+            mark = lab.osm.mark()
+            guid = int(pmlab.Dump(lab.dump()).guids["leaf5"])
+            answer = control.ask(cache, "drain", parts=[control.part(guid, 20)])
+            self.assertEqual((answer["state"], answer["cause"]), (
+                "pending", "another engine routes: it follows when portmajor routes"))
+            lab.osm.settle(mark, timeout=pmlab.TIMEOUT_S)
             self.assertEqual(set(lab.osm.engines_used()), {"updn"})
-            self.assertLessEqual(len(lab.osm.engines_used()), 2)
+            self.assertLessEqual(len(lab.osm.engines_used()), 3)
 
 
-    def test_clear_holds(self):
-        """Holds that are cleared when ours is not asked any more ask for one sweep at most."""
+    def test_released(self):
+        """Holds that are ended when ours is not asked any more ask for one sweep at most."""
         netlist = pmlab.generate(self.folder / "fabric.net", "director", 36)
         cache = self.folder / "cleared"
         cache.mkdir()
@@ -84,13 +90,16 @@ class SecondEngine(labtest.Folders):
         held = slow.hold("request", method="get", skip=100, times=1)  # in the first discovery
         with pmlab.Lab(netlist, engine="updn,portmajor", cache_dir=cache, wire=slow) as lab:
             slow.wait_held()
-            pmlab.kept(cache, "clear-holds").write_text("")
+            simlab.poll_until(lambda: control.path_of(cache).exists(), 60, "the socket")
+            answer = control.ask(cache, "release", all=True)
+            self.assertIn("OpenSM is not the master", answer["reason"])
             slow.release()
             held.off()
             lab.osm.settle(timeout=pmlab.TIMEOUT_S, sweep=False)
-            self.assertFalse(pmlab.kept(cache, "clear-holds").exists())
+            self.assertEqual(control.ask(cache, "release", all=True)["reason"], None)
+            lab.osm.settle(timeout=pmlab.TIMEOUT_S, sweep=False)
             self.assertEqual(set(lab.osm.engines_used()), {"updn"})
-            self.assertLessEqual(len(lab.osm.engines_used()), 2)
+            self.assertLessEqual(len(lab.osm.engines_used()), 3)
 
 
 class Configuration(labtest.Folders):

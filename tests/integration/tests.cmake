@@ -199,7 +199,7 @@ function(add_checked_plugin name sanitizer library)
 	target_include_directories(portmajor_${name} SYSTEM PRIVATE ${OPENSM_INCLUDE})
 	target_compile_options(portmajor_${name} PRIVATE -fsanitize=${sanitizer} -O1 -g1)
 	target_link_options(portmajor_${name} PRIVATE -fsanitize=${sanitizer} -Wl,-z,nodelete)
-	target_link_libraries(portmajor_${name} PRIVATE m ${JANSSON})
+	target_link_libraries(portmajor_${name} PRIVATE m ${JANSSON} ${EVENT})
 	add_test(NAME ${name}.build
 		COMMAND ${CMAKE_COMMAND} --build ${CMAKE_BINARY_DIR} --target portmajor_${name})
 	execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=lib${library}.so

@@ -6,6 +6,7 @@
 #include "unit.h"
 #include "engine/clock.h"
 #include "engine/worker.h"
+#include "io/control.h"
 
 #include <opensm/osm_db_pack.h>
 #include <opensm/osm_event_plugin.h>
@@ -59,7 +60,8 @@ static struct {
 	char log[MOST_LOG];	    /* since subnet_begin, as far as there is room */
 	double clock_ms;
 
-	struct worker *sender; /* dormant, or NULL */
+	struct worker *sender;			    /* dormant, or NULL */
+	struct control_request *asked, **asked_end; /* subnet_ask */
 } fake;
 
 extern osm_event_plugin_t osm_event_plugin;
@@ -151,8 +153,11 @@ void __wrap_worker_poke(struct worker *worker)
 
 void __wrap_worker_end(struct worker *worker)
 {
-	if (worker && !worker->ended)
+	if (worker && !worker->ended) {
+		worker->busy = true;
 		worker->round(worker->context, true);
+		worker->busy = false;
+	}
 	if (worker)
 		worker->ended = true;
 }
@@ -177,6 +182,86 @@ void __wrap_worker_leave(struct worker *worker)
 {
 	assert_true(worker->entered);
 	worker->entered = false;
+}
+
+/* ---- Clients ---- */
+
+struct control *__wrap_control_start(struct worker *writer);
+void __wrap_control_stop(struct control *control);
+void __wrap_control_free(struct control *control);
+void __wrap_control_listen(struct control *control, int fd);
+struct control_request *__wrap_control_take(struct control *control);
+void __wrap_control_publish(struct control *control, json_t *requests, json_t *state,
+			    struct control_request *completed);
+
+struct control *__wrap_control_start(struct worker *writer)
+{
+	return (struct control *)&fake;
+}
+
+void __wrap_control_stop(struct control *control)
+{
+}
+void __wrap_control_free(struct control *control)
+{
+}
+
+void __wrap_control_listen(struct control *control, int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void queue(struct control_request *request)
+{
+	if (!fake.asked)
+		fake.asked_end = &fake.asked;
+	request->next = NULL;
+	*fake.asked_end = request;
+	fake.asked_end = &request->next;
+}
+
+void subnet_ask(const char *line)
+{
+	struct control_request *request = calloc(1, sizeof(*request));
+
+	assert_non_null(request);
+	request->json = json_loads(line, 0, NULL);
+	assert_non_null(request->json);
+	queue(request);
+}
+
+struct control_request *__wrap_control_take(struct control *control)
+{
+	struct control_request *asked = fake.asked;
+
+	fake.asked = NULL;
+	return asked;
+}
+
+void __wrap_control_publish(struct control *control, json_t *requests, json_t *state,
+			    struct control_request *completed)
+{
+	json_decref(requests);
+	json_decref(state);
+	while (completed) {
+		struct control_request *request = completed;
+
+		completed = request->next;
+		/* Without memory for the state nothing is known. */
+		if (strstr(request->reason.text, "memory") ||
+		    strstr(request->reason.text, "not seen the fabric")) {
+			if (fake.sweep)
+				fake.sweep->no_memory++;
+			request->reason.text[0] = '\0';
+			queue(request);
+			continue;
+		}
+		if (request->reason.text[0])
+			fail_msg("refused: %s", request->reason.text);
+		json_decref(request->json);
+		free(request);
+	}
 }
 
 /* ---- The log ---- */

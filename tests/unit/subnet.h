@@ -45,6 +45,12 @@ void subnet_end(void);
 /* Loads and unloads the plugin, with a configuration file or NULL. False: it refused. */
 bool subnet_load(const char *config);
 bool subnet_is_loaded(void);
+
+/*
+ * Sends a request (requests.h) on the control socket: the writer takes it in its next
+ * round. One that is refused for want of memory is sent again.
+ */
+void subnet_ask(const char *line);
 void subnet_unload(void);
 
 /* A heavy sweep. */

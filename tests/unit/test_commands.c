@@ -30,7 +30,11 @@
 	"\"neighbours\": \"4xQDR\"}]}, "                                                      \
 	"\"drained\": {\"list\": [{\"guid\": \"0x0000000000200000\", \"port\": 3, "           \
 	"\"state\": \"out\"}]}}"
-#define DRAINED "portmajor-drained 1\n0x0000000000200000 3 leaf0\n"
+#define DRAINED                                                                              \
+	"{\"schema\": \"portmajor-requests\", \"version\": 1, \"number\": 1, "               \
+	"\"drains\": [{\"guid\": \"0x0000000000200000\", \"name\": \"leaf0\", \"port\": 3, " \
+	"\"number\": 1, \"since\": 7, \"by\": null, \"reason\": null}], \"releases\": [], "  \
+	"\"rebalance\": null, \"acknowledged\": []}\n"
 #define CONF                                                                             \
 	"event_plugin_name portmajor\nrouting_engine portmajor,updn\nlmc 0\nodd 1\n"     \
 	"event_plugin_options portmajor.conf\n"
@@ -43,8 +47,7 @@
 	"printf 'event_plugin_name x\\nrouting_engine x\\nlmc 0\\n"                      \
 	"event_plugin_options x\\n' > \"$2\"\n"
 
-#define DRAIN_FILE "portmajor.drained"
-#define REBALANCE_FILE "portmajor.1/rebalance"
+#define REQUESTS "portmajor.1/requests"
 
 static const struct command_row rows[] = {
 	{"generate", "generate two-level 2 1 1 1", NULL, NULL},
@@ -98,15 +101,16 @@ static const struct command_row rows[] = {
 	{"status.json", "status --json state", NULL, NULL},
 	{"status.all", "status", NULL, NULL},
 	{"status.expect", "status --expect less portmajor.1/state", NULL, NULL},
-	{"drain", "drain -n net leaf0:3", DRAIN_FILE, NULL},
-	{"drain.plan", "drain spine1", DRAIN_FILE, DRAINED},
-	{"drain.list", "drain", DRAIN_FILE, DRAINED},
-	{"drain.json", "drain --json", DRAIN_FILE, DRAINED},
-	{"rebalance", "rebalance", REBALANCE_FILE, NULL},
-	{"rebalance.rate", "rebalance --json --rate 5", REBALANCE_FILE, "before"},
-	{"rebalance.dry-run", "rebalance --dry-run", REBALANCE_FILE, "before"},
-	{"undrain", "undrain leaf0:3", DRAIN_FILE, DRAINED},
-	{"undrain.pattern", "undrain leaf*:*", DRAIN_FILE, DRAINED},
+	{"drain", "drain -n net leaf0:3", REQUESTS, NULL},
+	{"drain.plan", "drain spine1", REQUESTS, DRAINED},
+	{"drain.list", "drain", REQUESTS, DRAINED},
+	{"drain.json", "drain --json", REQUESTS, DRAINED},
+	{"drain.dry-run", "drain --dry-run --json spine1", REQUESTS, DRAINED},
+	{"rebalance", "rebalance", NULL, NULL},
+	{"rebalance.dry-run", "rebalance --dry-run", NULL, NULL},
+	{"acknowledge", "acknowledge --all", REQUESTS, DRAINED},
+	{"undrain", "undrain leaf0:3", REQUESTS, DRAINED},
+	{"undrain.pattern", "undrain leaf*:*", REQUESTS, DRAINED},
 	{"preflight", "preflight -F conf --opensm ./opensm -n net", NULL, NULL},
 	{"preflight.json", "preflight --json -F conf -n net", NULL, NULL},
 };

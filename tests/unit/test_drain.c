@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The file of what is drained, the rule on small trees, and in random trees: a drain
+ * The list of what is drained, the rule on small trees, and in random trees: a drain
  * never costs a path, no more is left in than needed, and on the way there and back every
  * packet gets through at every moment. PM_SEED and PM_ROUNDS are as in test_properties.c.
  */
@@ -9,153 +9,8 @@
 #include "world.h"
 #include "unit.h"
 
-#include <portmajor/files/drain_file.h>
+#include <portmajor/policy/drain.h>
 #include <portmajor/route/steps.h>
-
-#include <unistd.h>
-
-/* ---- The file ---- */
-
-#define HEAD "portmajor-drained 1\n"
-
-static const struct {
-	const char *name, *text, *printed, *error;
-} files[] = {
-	{"empty", "", HEAD, NULL},
-	{"nothing drained", HEAD, HEAD, NULL},
-	{"a cable and a switch",
-	 "# by hand\n\n" HEAD " 0x1a 20\tleaf 5 \r\n#0x3 1\n0x00000000000000FF -\n",
-	 HEAD "0x000000000000001a 20 leaf 5 \n0x00000000000000ff - \n", NULL},
-	{"control characters", HEAD "0x1 1 a\x1b[31m\n",
-	 HEAD "0x0000000000000001 1 a?[31m\n", NULL},
-	{"notes",
-	 HEAD "0x1 1 a\nsince 1763999999\nby root\nreason errors on lane 2 \r\n0x2 - b\n"
-	      "reason  x\n",
-	 HEAD
-	 "0x0000000000000001 1 a\nsince 1763999999\nby root\nreason errors on lane 2 "
-	 "\n0x0000000000000002 - b\nreason x\n",
-	 NULL},
-	{"the last note counts", HEAD "0x1 1 a\nby root\nsince 7\nby x\nsince 8\n",
-	 HEAD "0x0000000000000001 1 a\nsince 8\nby x\n", NULL},
-	{"a note of nothing", HEAD "by root\n", NULL, "f:2: \"by\" is no GUID"},
-	{"no time", HEAD "0x1 1 a\nsince then\n", NULL,
-	 "f:3: since is no number of seconds"},
-	{"much later", HEAD "0x1 1 a\nsince 9223372036854775808\n", NULL,
-	 "f:3: since is no number"},
-	{"a time and more", HEAD "0x1 1 a\nsince 7 8\n", NULL, "f:3: since is no number"},
-	{"no newline", HEAD "0x1 254 x", HEAD "0x0000000000000001 254 x\n", NULL},
-	{"head missing", "0x1 1 x\n", NULL, "f:1: the first line is not"},
-	{"another version", "portmajor-drained 2\n", NULL, "f:1: the first line is not"},
-	{"GUID 0", HEAD "0x0 1 x\n", NULL, "f:2: \"0x0\" is no GUID"},
-	{"no GUID", HEAD "leaf5 20\n", NULL, "f:2: \"leaf5\" is no GUID"},
-	{"long GUID", HEAD "\n0x10000000000000000 1\n", NULL, "f:3: \"0x1000"},
-	{"sign", HEAD "0x-1 1\n", NULL, "f:2: \"0x-1\" is no GUID"},
-	{"no port", HEAD "0x1\n", NULL, "f:2: \"\" is no port"},
-	{"port 0", HEAD "0x1 0\n", NULL, "f:2: \"0\" is no port"},
-	{"port 255", HEAD "0x1 255\n", NULL, "f:2: \"255\" is no port"},
-	{"port +1", HEAD "0x1 +1\n", NULL, "f:2: \"+1\" is no port"},
-	{"twice", HEAD "0x1 1 a\n0x01 1 b\n", NULL, "f:3: 0x01 1 is drained already"},
-};
-
-static char *print(const struct pm_drains *drains)
-{
-	char *text;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	pm_drains_print(drains, out);
-	fclose(out);
-	return text;
-}
-
-static void test_files(void **state)
-{
-	for_each_row(row, files) {
-		struct pm_drains drains = {0};
-		struct pm_error err = {""};
-		int rc =
-			pm_drains_parse(row->text, strlen(row->text), "f", &drains, &err);
-		char *text;
-
-		if (row->error) {
-			if (rc != -EINVAL || drains.num ||
-			    strncmp(err.text, row->error, strlen(row->error)))
-				fail_msg("%s: %d %s", row->name, rc, err.text);
-			continue;
-		}
-		text = print(&drains);
-		if (rc || strcmp(text, row->printed) != 0)
-			fail_msg("%s: %d %s %s", row->name, rc, err.text, text);
-		free(text);
-		pm_drains_free(&drains);
-		assert_null(drains.list);
-		assert_int_equal(drains.num, 0);
-	}
-}
-
-static void test_nul_and_long_line(void **state)
-{
-	struct pm_drains drains = {0};
-	struct pm_error err;
-	char text[1000];
-
-	assert_int_equal(pm_drains_parse("a\0b", 3, "f", &drains, &err), -EINVAL);
-	memset(text, 'x', sizeof(text));
-	assert_int_equal(pm_drains_parse(text, sizeof(text), "f", &drains, &err),
-			 -EINVAL);
-}
-
-/* However long names are, what is written can be read. */
-static void test_long_names(void **state)
-{
-	static const size_t lengths[] = {0, 1, 255, 256, 257, 511, 2000};
-
-	for (size_t i = 0; i < LENGTH(lengths); i++) {
-		struct pm_drains drains = {0}, again = {0};
-		struct pm_error err = {""};
-		char name[2001] = "", *text;
-
-		memset(name, 'x', lengths[i]);
-		assert_int_equal(
-			pm_drains_add(&drains, UINT64_MAX, 254, name, NULL, &err), 0);
-		text = print(&drains);
-		if (pm_drains_parse(text, strlen(text), "f", &again, &err))
-			fail_msg("%zu: %s", lengths[i], err.text);
-		assert_true(pm_drains_equal(&drains, &again));
-		assert_int_equal(strlen(again.list[0].name),
-				 lengths[i] < 256 ? lengths[i] : 256);
-		free(text);
-		pm_drains_free(&drains);
-		pm_drains_free(&again);
-	}
-}
-
-static void test_no_file(void **state)
-{
-	struct pm_drains drains = {0};
-	struct pm_error err = {"untouched"};
-
-	assert_int_equal(pm_drains_read("/nowhere/x", &drains, &err), 0);
-	assert_string_equal(err.text, "untouched");
-	assert_int_equal(drains.num, 0);
-	assert_int_equal(pm_drains_read("/", &drains, &err), -EISDIR);
-}
-
-/* The reader may be a subnet manager, in each sweep. */
-static void test_huge_file(void **state)
-{
-	char path[] = "/tmp/test_drain-XXXXXX";
-	int fd = mkstemp(path);
-	struct pm_drains drains = {0};
-	struct pm_error err = {""};
-
-	assert_true(fd >= 0 && !ftruncate(fd, (16 << 20) + 1));
-	assert_int_equal(pm_drains_read(path, &drains, &err), -EFBIG);
-	assert_int_equal(drains.num, 0);
-	close(fd);
-	unlink(path);
-}
 
 static void test_list(void **state)
 {
@@ -704,11 +559,6 @@ static void test_order_matters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_nul_and_long_line),
-		cmocka_unit_test(test_no_file),
-		cmocka_unit_test(test_huge_file),
-		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_list),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_unknown),

@@ -24,7 +24,7 @@
 #include <portmajor/files/role_files.h>
 #include <portmajor/files/config.h>
 #include <portmajor/files/damping_file.h>
-#include <portmajor/files/drain_file.h>
+#include <portmajor/files/requests.h>
 #include <portmajor/files/lft_file.h>
 #include <portmajor/files/opensm_conf.h>
 #include <portmajor/files/plan_file.h>
@@ -676,15 +676,50 @@ static void try_drains_add(struct world *world)
 	pm_drains_free(&drains);
 }
 
-static void try_drains_read(struct world *world)
+static void try_requests_read(struct world *world)
 {
-	const char *path = file_with("portmajor-drained 1\n0x1 1 a\n0x2 - b\n");
-	struct pm_drains drains;
+	const char *path = file_with(
+		"{\"schema\": \"portmajor-requests\", \"version\": 1, \"number\": 3, "
+		"\"drains\": [{\"guid\": \"0x1\", \"port\": 1, \"name\": \"a\", "
+		"\"number\": 1, \"since\": 7, \"by\": \"b\", \"reason\": \"c\"}], "
+		"\"releases\": [{\"number\": 3}], \"rebalance\": null, \"acknowledged\": "
+		"[{\"guid\": \"0x1\", \"port\": 1, \"since\": 7}]}");
+	struct pm_requests requests;
 
-	FILL(drains, pm_drains_read(path, &drains, &trial.err));
-	for (uint32_t i = 0; i < drains.num; i++)
-		note_text(drains.list[i].name);
-	pm_drains_free(&drains);
+	FILL(requests, pm_requests_read(path, &requests, &trial.err));
+	NOTE(requests.releases.num);
+	pm_requests_free(&requests);
+}
+
+static void try_requests_apply(struct world *world)
+{
+	static const char *const lines[] = {
+		"{\"request\": \"drain\", \"by\": \"a\", \"reason\": \"b\", "
+		"\"parts\": [{\"guid\": \"0x1\", \"port\": 1}, "
+		"{\"guid\": \"0x2\", \"port\": 0}]}",
+		"{\"request\": \"release\", \"all\": true}",
+		"{\"request\": \"acknowledge\", \"all\": true}",
+	};
+	json_t *state = json_loads("{\"sm_state\": \"master\", \"missing\": "
+				   "{\"parts\": [{\"since\": 7, \"ends\": "
+				   "[{\"guid\": \"0x2\", \"port\": 0}]}]}}",
+				   0, NULL);
+	const struct pm_request_facts facts = {.state = state};
+	struct pm_requests requests = {0}, copy = {0};
+	uint64_t number;
+
+	for (size_t i = 0; i < LENGTH(lines); i++) {
+		json_t *line = json_loads(lines[i], 0, NULL);
+
+		CHANGE(pm_requests_apply(&requests, line, &facts, &number, &trial.err));
+		assert_int_equal(number, i + 1);
+		json_decref(line);
+	}
+	CHANGE(pm_requests_copy(&requests, &copy, &trial.err));
+	assert_int_equal(copy.drains.num, 2);
+	json_decref(state);
+	pm_requests_free(&requests);
+	pm_requests_free(&copy);
 }
 
 static void try_drains_apply(struct world *world)
@@ -1917,51 +1952,97 @@ struct row {
 	}
 
 static const struct row rows[] = {
-	ROW(textfile),	     ROW(print),
-	ROW(sealed),	     ROW(build),
-	ROW(clone),	     ROW(skeleton),
-	ROW(merge),	     ROW(rename),
-	ROW(ports_by_guid),  ROW(degrade),
-	ROW(tree),	     ROW(reach),
-	ROW(roles),	     ROW(plan),
-	ROW(grow),	     ROW(remake),
-	ROW(keep),	     ROW(origin),
-	ROW(history),	     ROW(history_tables),
-	ROW(restore),	     ROW(drains_add),
-	ROW(drains_read),    ROW(drains_apply),
-	ROW(exclude),	     ROW(reachable),
-	ROW(routes),	     ROW(update),
-	ROW(order),	     ROW(unreachable),
-	ROW(lfts_of_plan),   ROW(give_lids),
-	ROW(check),	     ROW(credits),
-	ROW(loads),	     ROW(shifts),
-	ROW(moves),	     ROW(describe),
-	ROW(damping_make),   ROW(damping_observe),
-	ROW(damping_hold),   ROW(damping_import),
-	ROW(locate),	     ROW(whatif),
-	ROW(fail),	     ROW(try),
-	ROW(ibsim),	     ROW(ibnetdiscover),
-	ROW(netlist_read),   ROW(lfts_read),
-	ROW(lfts_write),     ROW(planfile_print),
-	ROW(planfile_read),  ROW(flapfile_print),
-	ROW(flapfile_parse), ROW(smconf),
-	ROW(config),	     ROW(cutoff),
-	ROW(circuits),	     ROW(dsm),
-	ROW(planning),	     ROW(beside),
-	ROW(migrating),	     ROW(rebase),
-	ROW(view_update),    ROW(view_log),
-	ROW(flit_torus),     ROW(flit_mesh),
-	ROW(flit_chain),     ROW(flit_tree),
-	ROW(flit_tables),    ROW(flit),
-	ROW(flit_run),	     ROW(sets),
-	ROW(degraded_links), ROW(traffic),
-	ROW(calls),	     ROW(share),
-	ROW(multicast),	     ROW(mft_route),
-	ROW(mft_reroute),    ROW(mfts_new),
-	ROW(mfts_clone),     ROW(mfts_set),
-	ROW(mfts_forget),    ROW(mft_delta),
-	ROW(mft_steps),	     ROW(mfts_move),
-	ROW(goal),	     ROW(missing),
+	ROW(textfile),
+	ROW(print),
+	ROW(sealed),
+	ROW(build),
+	ROW(clone),
+	ROW(skeleton),
+	ROW(merge),
+	ROW(rename),
+	ROW(ports_by_guid),
+	ROW(degrade),
+	ROW(tree),
+	ROW(reach),
+	ROW(roles),
+	ROW(plan),
+	ROW(grow),
+	ROW(remake),
+	ROW(keep),
+	ROW(origin),
+	ROW(history),
+	ROW(history_tables),
+	ROW(restore),
+	ROW(drains_add),
+	ROW(requests_read),
+	ROW(requests_apply),
+	ROW(drains_apply),
+	ROW(exclude),
+	ROW(reachable),
+	ROW(routes),
+	ROW(update),
+	ROW(order),
+	ROW(unreachable),
+	ROW(lfts_of_plan),
+	ROW(give_lids),
+	ROW(check),
+	ROW(credits),
+	ROW(loads),
+	ROW(shifts),
+	ROW(moves),
+	ROW(describe),
+	ROW(damping_make),
+	ROW(damping_observe),
+	ROW(damping_hold),
+	ROW(damping_import),
+	ROW(locate),
+	ROW(whatif),
+	ROW(fail),
+	ROW(try),
+	ROW(ibsim),
+	ROW(ibnetdiscover),
+	ROW(netlist_read),
+	ROW(lfts_read),
+	ROW(lfts_write),
+	ROW(planfile_print),
+	ROW(planfile_read),
+	ROW(flapfile_print),
+	ROW(flapfile_parse),
+	ROW(smconf),
+	ROW(config),
+	ROW(cutoff),
+	ROW(circuits),
+	ROW(dsm),
+	ROW(planning),
+	ROW(beside),
+	ROW(migrating),
+	ROW(rebase),
+	ROW(view_update),
+	ROW(view_log),
+	ROW(flit_torus),
+	ROW(flit_mesh),
+	ROW(flit_chain),
+	ROW(flit_tree),
+	ROW(flit_tables),
+	ROW(flit),
+	ROW(flit_run),
+	ROW(sets),
+	ROW(degraded_links),
+	ROW(traffic),
+	ROW(calls),
+	ROW(share),
+	ROW(multicast),
+	ROW(mft_route),
+	ROW(mft_reroute),
+	ROW(mfts_new),
+	ROW(mfts_clone),
+	ROW(mfts_set),
+	ROW(mfts_forget),
+	ROW(mft_delta),
+	ROW(mft_steps),
+	ROW(mfts_move),
+	ROW(goal),
+	ROW(missing),
 	ROW(steps),
 };
 

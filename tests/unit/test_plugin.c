@@ -221,26 +221,28 @@ static void repair(void)
 	subnet_set_link("l0", 3, false, true);
 }
 
-static void write_drains(void)
+static void ask_to_drain(void)
 {
 	char text[128];
 	uint32_t sw = pm_fabric_find_name(fabric, "l1");
 
-	snprintf(text, sizeof(text), "portmajor-drained 1\n0x%016llx 3 l1\n",
+	snprintf(text, sizeof(text),
+		 "{\"request\": \"drain\", \"parts\": [{\"guid\": \"0x%016llx\", "
+		 "\"port\": 3}]}",
 		 (unsigned long long)fabric->nodes[sw].guid);
-	write_file("portmajor.drained", text);
+	subnet_ask(text);
 }
 
 static void drain(void)
 {
 	load_and_run();
-	write_drains();
+	ask_to_drain();
 }
 
 static void repair_and_drain(void)
 {
 	repair();
-	write_drains();
+	ask_to_drain();
 }
 
 /* Without a sweep: the repairer's thread alone, which is to follow that. */
@@ -249,7 +251,7 @@ static void drain_beside(void)
 	load("");
 	sweep();
 	sweep();
-	write_drains();
+	ask_to_drain();
 	subnet_begin_sweep();
 }
 
@@ -287,11 +289,7 @@ static void set_switch(const char *sw, unsigned int ports, bool up)
  */
 static void ask_to_rebalance(void)
 {
-	char file[64];
-
-	snprintf(file, sizeof(file), "portmajor.%016llx/rebalance",
-		 (unsigned long long)cl_ntoh64(subnet_opensm()->subn.sm_port_guid));
-	write_file(file, "");
+	subnet_ask("{\"request\": \"rebalance\", \"all\": true}");
 	subnet_begin_sweep();
 }
 
@@ -330,16 +328,19 @@ static void flap(const char *sw, unsigned int port)
 	}
 }
 
-static void clear_holds(void)
+static void release_holds(void)
 {
-	char file[64];
+	char text[128];
+	uint32_t sw = pm_fabric_find_name(fabric, "l0");
 
 	load_and_run();
 	flap("l0", 3);
 	flap("l1", 4);
-	snprintf(file, sizeof(file), "portmajor.%016llx/clear-holds",
-		 (unsigned long long)cl_ntoh64(subnet_opensm()->subn.sm_port_guid));
-	write_file(file, "l0[3]\n");
+	snprintf(text, sizeof(text),
+		 "{\"request\": \"release\", \"parts\": [{\"guid\": \"0x%016llx\", "
+		 "\"port\": 3}]}",
+		 (unsigned long long)fabric->nodes[sw].guid);
+	subnet_ask(text);
 }
 
 static void shadow(void)
@@ -422,7 +423,7 @@ static const struct scenario {
 	 .then = fail_afterwards, .left = true},
 	{"rebalancing", rebalance, .act = do_work, .then = ask_again, .left = true,
 	 .large = true},
-	{"holds cleared", clear_holds, .act = do_sweep},
+	{"holds released", release_holds, .act = do_sweep},
 	{"shadow mode", shadow, .act = do_sweep, .shadow = true},
 	{"migrating", migrate, .act = do_sweep},
 	{"LIDs reassigned", reassign, .act = do_sweep, .first = true},

@@ -26,7 +26,8 @@ static atomic_int repairs;     /* begun */
 static atomic_int transitions; /* begun */
 static atomic_int balances;    /* rounds of rebalancing, .. */
 static atomic_bool disturbed;  /* .. one of which was to end at once */
-static atomic_bool drains, rebalances;
+static atomic_bool drains, renumbers, rebalances;
+static atomic_int rebalanced; /* requests that are over */
 static atomic_uint traps;
 static const char *gives_up; /* why repairs do, or NULL: there was nothing to do */
 static atomic_int fails;     /* port with a failure that the next repair finds, or -1 */
@@ -112,11 +113,13 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	return port >= 0 || gives_up;
 }
 
-bool operator_files_has_drains(struct operator_files *files, const struct pm_drains *now)
+bool kept_requests_has_drains(struct kept_requests *requests, const struct pm_drains *now,
+			      bool *differ)
 {
 	void (*hook)(void);
 
-	if (!drains)
+	*differ = !renumbers;
+	if (!drains && !renumbers)
 		return false;
 	hook = when_drains_are_requested;
 	when_drains_are_requested = NULL;
@@ -125,23 +128,32 @@ bool operator_files_has_drains(struct operator_files *files, const struct pm_dra
 	return true;
 }
 
-bool operator_files_claim_drains(struct operator_files *files,
-				 const struct pm_drains *now)
+bool kept_requests_claim_drains(struct kept_requests *requests,
+				const struct pm_drains *now)
 {
 	return false;
 }
 
-bool operator_files_take_drains(struct operator_files *files, struct pm_drains *now)
+int kept_requests_take_drains(struct kept_requests *requests, struct pm_drains *now)
 {
+	if (renumbers) {
+		renumbers = false;
+		now->number = 9;
+		return 0;
+	}
 	drains = false;
 	return !pm_drains_add(now, 0x17, 0, "a", NULL, NULL);
 }
 
-bool operator_files_take_rebalance(struct operator_files *files,
-				   struct rebalance_request *request)
+bool kept_requests_take_rebalance(struct kept_requests *requests, uint32_t *rate)
 {
-	*request = (struct rebalance_request){.rate = 1};
+	*rate = 1;
 	return atomic_exchange(&rebalances, false);
+}
+
+void kept_requests_rebalanced(struct kept_requests *requests)
+{
+	rebalanced++;
 }
 
 int transition_begin(struct transition *transition, const struct view *of)
@@ -224,8 +236,11 @@ static void log_transition(void *context, uint64_t number, const struct moved *d
 {
 }
 
+static atomic_int numbered; /* number of the drains whose tables were noted last */
+
 static void note_tables(void *context, const struct view *of, bool settled, bool changed)
 {
+	numbered = (int)of->drains.number;
 }
 
 static void log_balance(void *context, const struct balance *balance)
@@ -264,7 +279,7 @@ static int begin(void **state)
 	const struct repairer_config config = {
 		.osm = &osm,
 		.repair = (struct repair *)&dummy,
-		.operator_files = (struct operator_files *)&dummy,
+		.requests = (struct kept_requests *)&dummy,
 		.log_repair = log_repair,
 		.log_transition = log_transition,
 		.log_balance = log_balance,
@@ -276,7 +291,8 @@ static int begin(void **state)
 	osm.subn.sm_state = IB_SMINFO_STATE_MASTER;
 	rounds = repairs = transitions = balances = resends = 0;
 	traps = 0;
-	drains = rebalances = false;
+	drains = rebalances = renumbers = false;
+	rebalanced = 0;
 	gives_up = NULL;
 	fails = failed = -1;
 	world_make(&world, world_director(36), PM_GROUPED);
@@ -511,6 +527,31 @@ static void test_stays_failed(void **state)
 	assert_false(is_discovered);
 }
 
+/* The same drains by another request: that is told, and no table changes. */
+static void test_renumbered(void **state)
+{
+	struct pm_drains taken = {0};
+
+	hand_over();
+	renumbers = true;
+	repairer_wake(repairer);
+	await_count(&numbered, 9);
+	assert_int_equal(transitions, 0);
+	repairer_halt(repairer);
+	assert_false(repairer_take_drains(repairer, &taken, true));
+	assert_int_equal(taken.number, 9);
+}
+
+/* Where all tables are the plan's, a request to rebalance is over. */
+static void test_nothing_to_rebalance(void **state)
+{
+	hand_over();
+	rebalances = true;
+	repairer_wake(repairer);
+	await_count(&rebalanced, 1);
+	assert_int_equal(balances, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -521,6 +562,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sleeps_while_void, begin, end),
 		cmocka_unit_test_setup_teardown(test_logged_once, begin, end),
 		cmocka_unit_test_setup_teardown(test_stays_failed, begin, end),
+		cmocka_unit_test_setup_teardown(test_renumbered, begin, end),
+		cmocka_unit_test_setup_teardown(test_nothing_to_rebalance, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -406,7 +406,7 @@ static void check_nobody_waits(struct store *store)
 	int before = calls;
 
 	free(store_path(store, "state"));
-	free(store_path_beside(store, "portmajor.drained"));
+	free(store_path_read(store, "requests"));
 	store_trouble(store, &why);
 	assert_int_equal(store_guid(store), GUID);
 	assert_false(store_open(store, GUID));

@@ -36,26 +36,28 @@ struct drain {
 	unsigned int port; /* 0: all of it */
 };
 
-static void write_drains(const struct drain *drains, size_t num)
+/* Has these drained, and nothing else. */
+static void ask_to_drain(const struct drain *drains, size_t num)
 {
-	char path[128];
-	FILE *file;
+	char text[2048];
+	size_t used = 0;
 
-	snprintf(path, sizeof(path), "%s/portmajor.drained", folder);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fputs("portmajor-drained 1\n", file);
+	subnet_ask("{\"request\": \"undrain\", \"all\": true}");
+	if (!num)
+		return;
 	for (size_t i = 0; i < num; i++) {
 		uint32_t sw = pm_fabric_find_name(fabric, drains[i].sw);
 
 		assert_true(sw < fabric->num_switches);
-		fprintf(file, "0x%016llx ", (unsigned long long)fabric->nodes[sw].guid);
-		if (drains[i].port)
-			fprintf(file, "%u\n", drains[i].port);
-		else
-			fputs("-\n", file);
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used,
+			"%s{\"guid\": \"0x%016llx\", \"port\": %u}",
+			i ? ", " : "{\"request\": \"drain\", \"parts\": [",
+			(unsigned long long)fabric->nodes[sw].guid, drains[i].port);
 	}
-	assert_int_equal(fclose(file), 0);
+	assert_true(used < sizeof(text) - 3);
+	strcat(text, "]}");
+	subnet_ask(text);
 }
 
 /* ---- After each block ---- */
@@ -100,7 +102,7 @@ static void follow(const struct drain *drains, size_t num)
 {
 	struct subnet_sweep result;
 
-	write_drains(drains, num);
+	ask_to_drain(drains, num);
 	subnet_begin_sweep();
 	subnet_work(&result, 0);
 	assert_int_equal(result.errors, 0);

@@ -8,11 +8,11 @@
 #define PORTMAJOR_CONFIG_H
 
 #include <portmajor/fabric/roles.h>
-#include <portmajor/files/rebalance.h>
 #include <portmajor/plan/plan.h>
 #include <portmajor/policy/damping.h>
 
 #define PM_CONFIG_PATH 1024
+#define PM_REBALANCE_RATE_MAX 1000000 /* LFT blocks per second */
 #define PM_PORT_ERROR_LIMIT_MAX 1000000
 
 struct pm_config {

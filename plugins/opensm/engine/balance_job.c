@@ -20,13 +20,12 @@ static bool is_view_whole(const struct view *view)
 static uint32_t find_reason(struct repairer *r, bool *requested)
 {
 	const struct repairer_settings settings = repairer_settings_of(r);
-	struct rebalance_request request;
-	uint32_t resumed = r->resumed_rate;
+	uint32_t resumed = r->resumed_rate, rate;
 
 	*requested = true;
 	r->resumed_rate = 0;
-	if (operator_files_take_rebalance(r->config.operator_files, &request))
-		return request.rate ? request.rate : settings.rebalance_rate;
+	if (kept_requests_take_rebalance(r->config.requests, &rate))
+		return rate ? rate : settings.rebalance_rate;
 	if (resumed)
 		return resumed;
 	*requested = false;
@@ -109,10 +108,23 @@ static bool run_round(struct repairer *r)
 	return goes_on && next_ms <= clock_ms();
 }
 
+/* Ends a request where all tables are the plan's. */
+static void drop_request(struct repairer *r)
+{
+	uint32_t rate;
+
+	if (kept_requests_take_rebalance(r->config.requests, &rate))
+		kept_requests_rebalanced(r->config.requests);
+}
+
 bool repairer_rebalance(struct repairer *r)
 {
-	return !repairer_is_halted(r) && !repairer_has_traps(r) &&
-	       (r->unmeasured || r->adopted || r->balance.active) && run_round(r);
+	if (repairer_is_halted(r) || repairer_has_traps(r))
+		return false;
+	if (r->unmeasured || r->adopted || r->balance.active)
+		return run_round(r);
+	drop_request(r);
+	return false;
 }
 
 bool repairer_take_balance(struct repairer *r, struct view *view, bool wait, bool *over)

@@ -5,100 +5,18 @@
 #include "io/log.h"
 #include "clock.h"
 
-#include <portmajor/base/textfile.h>
-#include <portmajor/base/trusted.h>
-
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#define MAX_FILE (1 << 20)
 #define NAMED 8 /* links in a log line */
 
-/* The GUID in a name, or 0 if the name is none. */
-static uint64_t read_guid(const char *name)
+uint32_t holds_clear(const struct view *view, const struct pm_request_parts *releases)
 {
-	char *end;
-	uint64_t guid = strncmp(name, "0x", 2) ? 0 : strtoull(name, &end, 16);
-
-	return guid && !*end ? guid : 0;
-}
-
-/*
- * Ends the holds of links at this port: of all switches with this name, or of the switch
- * with this label or GUID. Returns their number. *any: there is such a port.
- */
-static uint32_t clear_at(const struct view *view, const char *name, unsigned long port,
-			 bool *any)
-{
-	const struct pm_fabric *topology = view->plan->topology;
-	uint64_t guid = read_guid(name);
-	uint32_t one = guid ? pm_fabric_find_guid(topology, guid)
-			    : pm_fabric_find_label(topology, name);
 	uint32_t cleared = 0;
 
-	for (uint32_t sw = 0; sw < topology->num_switches; sw++) {
-		if (port > topology->nodes[sw].num_ports ||
-		    (sw != one && strcmp(pm_fabric_name(topology, sw), name) != 0))
-			continue;
-		*any = true;
-		cleared += pm_damping_clear(view->damping, topology->nodes[sw].guid,
-					    (unsigned int)port);
-	}
+	for (uint32_t i = 0; i < releases->num; i++)
+		cleared += pm_damping_clear(view->damping, releases->list[i].guid,
+					    releases->list[i].num);
 	return cleared;
-}
-
-/* Ends the holds of a link end such as "leaf5[20]"; logs a text that names none. */
-static uint32_t clear_one(const struct view *view, osm_log_t *log, char *line)
-{
-	char *bracket = strrchr(line, '['), *end = NULL;
-	unsigned long port = bracket ? strtoul(bracket + 1, &end, 10) : 0;
-	uint32_t cleared = 0;
-	bool any = false;
-
-	if (bracket && *end == ']' && !end[1] && port) {
-		*bracket = '\0';
-		cleared = clear_at(view, line, port, &any);
-		*bracket = '[';
-	}
-	if (!any)
-		log_line(log, OSM_LOG_ERROR, ": clear-holds: no cable is called \"%s\"",
-			 line);
-	return cleared;
-}
-
-/* Ends the holds that the text names, one per line, or all; returns their number. */
-static uint32_t clear_named(const struct view *view, osm_log_t *log, char *text)
-{
-	uint32_t cleared = 0;
-	bool named = false;
-	char *line;
-
-	while ((line = strsep(&text, "\r\n"))) {
-		if (!*line)
-			continue;
-		named = true;
-		cleared += clear_one(view, log, line);
-	}
-	return named ? cleared : pm_damping_clear(view->damping, 0, 0);
-}
-
-/* Reads the whole file first: half of it, or nothing, is not what was requested. */
-int holds_read_clearing(const char *path, char **text, struct pm_error *err)
-{
-	int rc = pm_trusted_file(path, NULL, err);
-
-	if (!rc)
-		rc = pm_textfile_read_string(path, MAX_FILE, text, err);
-	if (!rc)
-		unlink(path);
-	return rc;
-}
-
-uint32_t holds_clear(const struct view *view, osm_log_t *log, char *text)
-{
-	return view->plan && view->damping ? clear_named(view, log, text) : 0;
 }
 
 /* Lists holds: "leaf5[20] (4 times down, 60 s left)" and so on. */

@@ -17,6 +17,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #if OSM_EVENT_PLUGIN_INTERFACE_VER != 2
 #error "this is written for version 2 of OpenSM's event plugin interface"
@@ -116,19 +117,55 @@ static int read_config(struct plugin *plugin)
 	return rc == -ENOMEM ? rc : 0;
 }
 
+/* Reads operators' files and requests, and follows these. */
+static void follow_requests(struct plugin *plugin, bool reads, bool last)
+{
+	uint64_t times;
+	const struct pm_plan *plan = plugin->state ? state_plan(plugin->state) : NULL;
+	const struct pm_request_facts facts = {
+		.plan = plan,
+		.state = plugin->state ? state_written(plugin->state, &times) : NULL,
+		.now = (uint64_t)time(NULL),
+	};
+
+	kept_requests_write(plugin->requests, &facts, plugin->events, &plugin->osm->log,
+			    last);
+	pm_plan_free((struct pm_plan *)(uintptr_t)plan);
+	if (reads && !last)
+		operator_files_read(plugin->operator_files);
+}
+
+/* Publishes the state, if it is another, and completes requests. */
+static void answer_requests(struct plugin *plugin)
+{
+	uint64_t times = plugin->published;
+	const json_t *state = plugin->state ? state_written(plugin->state, &times) : NULL;
+
+	kept_requests_publish(plugin->requests,
+			      times != plugin->published ? state : NULL);
+	plugin->published = times;
+}
+
 /* A round of the writer: the plan and the holds come first. */
 static double write_files(void *context, bool last)
 {
 	struct plugin *plugin = context;
+	bool reads =
+		plugin->operator_files && operator_files_begin(plugin->operator_files);
+	double next = DBL_MAX;
 
 	if (plugin->store)
 		store_write(plugin->store);
+	if (plugin->requests)
+		follow_requests(plugin, reads, last);
 	if (plugin->fabric_file)
 		fabric_file_write(plugin->fabric_file);
-	return plugin->state && plugin->fabric_file
-		       ? state_write(plugin->state,
-				     fabric_file_hosts(plugin->fabric_file), last)
-		       : DBL_MAX;
+	if (plugin->state && plugin->fabric_file)
+		next = state_write(plugin->state, fabric_file_hosts(plugin->fabric_file),
+				   kept_requests_now(plugin->requests), last);
+	if (plugin->requests)
+		answer_requests(plugin);
+	return next;
 }
 
 /* Ends the plugin. If a file operation hangs, nothing that its thread uses is freed. */
@@ -136,18 +173,21 @@ static void delete_plugin(void *context)
 {
 	struct plugin *plugin = context;
 	double until = clock_ms() + END_MS;
-	bool watched, written;
+	bool written;
 
 	worker_end(plugin->writer);
 	alarm_stop(plugin->alarm);
-	if (plugin->operator_files)
-		operator_files_on_request(plugin->operator_files, NULL, NULL);
+	if (plugin->requests)
+		kept_requests_on_change(plugin->requests, NULL, NULL);
 	if (!repairer_stop(plugin->repairer, until))
 		return; /* never: all waits of the repairer are bounded */
 	engine_check_stop(plugin->check, clock_ms() + JUDGE_MS);
-	watched = operator_files_stop(plugin->operator_files, until);
 	written = worker_stop(plugin->writer, until);
-	if (watched && written) {
+	control_stop(plugin->control);
+	if (written) {
+		control_free(plugin->control);
+		kept_requests_stop(plugin->requests);
+		operator_files_stop(plugin->operator_files);
 		state_stop(plugin->state);
 		events_stop(plugin->events);
 		fabric_file_stop(plugin->fabric_file);
@@ -166,7 +206,7 @@ static void delete_plugin(void *context)
 	pm_roles_free(&plugin->roles);
 	subnet_cache_forget(&plugin->cache);
 	free(plugin->doubt.guids);
-	if (watched && written)
+	if (written)
 		free(plugin);
 }
 
@@ -195,7 +235,7 @@ static void note_tables(void *context, const struct view *view, bool settled,
 	if (settled)
 		unset_find(plugin->osm, plugin->smps, view, &unset);
 	atomic_store(&plugin->unset, !unset.settled);
-	operator_files_drains_error(plugin->operator_files, &unread);
+	kept_requests_error(plugin->requests, &unread);
 	state_renew(plugin->state, view, unread.text, &unset);
 	free(unset.list);
 }
@@ -233,6 +273,8 @@ static void note_balance(void *context, const struct balance *balance)
 	log_balance(plugin, balance);
 	if (plugin->state && balance->planned)
 		state_note_balance(plugin->state, &balance->now);
+	if (!balance->active)
+		kept_requests_rebalanced(plugin->requests);
 }
 
 static void note_groups(void *context, const struct mcast_done *done)
@@ -279,13 +321,13 @@ static void note_verdict(void *context, const struct engine_verdict *verdict)
 	state_note_verdict(plugin->state, verdict);
 }
 
-/* Called on the thread of operator_files.h. */
+/* Called on the writer's thread. */
 static void note_request(void *context)
 {
 	struct plugin *plugin = context;
 	struct pm_error unread;
 
-	operator_files_drains_error(plugin->operator_files, &unread);
+	kept_requests_error(plugin->requests, &unread);
 	if (plugin->state)
 		state_renew_unread(plugin->state, unread.text);
 	repairer_wake(plugin->repairer);
@@ -300,7 +342,7 @@ static void start_repairer(struct plugin *plugin)
 			.osm = plugin->osm,
 			.smps = plugin->smps,
 			.repair = plugin->repair,
-			.operator_files = plugin->operator_files,
+			.requests = plugin->requests,
 			.quiet = &plugin->quiet,
 			.settings = settings_of_repairer(&plugin->config),
 			.log_repair = note_repaired,
@@ -336,7 +378,15 @@ static void start_files(struct plugin *plugin)
 		plugin->store = store_start(&plugin->osm->log, plugin->writer);
 	if (plugin->store)
 		plugin->operator_files = operator_files_start(
-			plugin->osm, plugin->store, &plugin->config, &plugin->misread);
+			plugin->osm, plugin->writer, &plugin->config, &plugin->misread);
+	if (!plugin->operator_files)
+		return;
+	plugin->control = control_start(plugin->writer);
+	if (!plugin->control)
+		log_line(&plugin->osm->log, OSM_LOG_ERROR, ": no control socket");
+	plugin->requests =
+		kept_requests_start(plugin->store, plugin->writer, plugin->control,
+				    plugin->operator_files, plugin->config.shadow);
 }
 
 /* Starts the modules that may be absent, if there is no memory for them. */
@@ -358,7 +408,7 @@ static void start_modules(struct plugin *plugin)
 	else
 		plugin->check = engine_check_start(plugin->osm, note_verdict, plugin);
 	if (plugin->repairer)
-		operator_files_on_request(plugin->operator_files, note_request, plugin);
+		kept_requests_on_change(plugin->requests, note_request, plugin);
 }
 
 static void *create_plugin(osm_opensm_t *osm)
@@ -385,7 +435,7 @@ static void *create_plugin(osm_opensm_t *osm)
 	plugin->sweep.honor_guid2lid = -1;
 	if (!read_config(plugin))
 		start_files(plugin);
-	if (!plugin->operator_files ||
+	if (!plugin->requests ||
 	    osm_register_external_routing_engine(osm, &module, plugin) != CL_SUCCESS) {
 		delete_plugin(plugin);
 		return NULL;

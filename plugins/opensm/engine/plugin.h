@@ -37,7 +37,9 @@
  *       mcast_groups   multicast groups, by value
  *       mcast_quiet    OpenSM's multicast manager, kept from sending
  *     io/      files and the log
- *       operator_files the files that operators write        a thread of its own
+ *       operator_files the files that operators write        on the writer's thread
+ *       kept_requests  operators' requests in force          on the writer's thread
+ *       control        the socket that takes them            a thread of its own
  *       store          plans and holds on disk               on the writer's thread
  *       state          the published state                   on the writer's thread
  *       fabric_file    the discovered fabric, a netlist      on the writer's thread
@@ -66,8 +68,8 @@
  *   dispatcher    OpenSM's, one for each processor: answers to SMPs, traps, readings of
  *                 the performance manager
  *   repairer      the plugin's: sends all its SMPs, also for the sweeper
- *   writer        the plugin's: reads plans and holds, and writes all files
- *   reader        the plugin's: reads the files that operators write
+ *   writer        the plugin's: reads and writes all files, and follows requests
+ *   control       the plugin's: serves the control socket; uses nothing of OpenSM's
  *   alarm's       the plugin's: requests routing runs
  *   checker       the plugin's: judges the tables of another engine
  *
@@ -106,8 +108,10 @@
  *   state: below its mutex      any                   writer                state's
  *   fabric_file: fabric         sweeper, writer       writer                file's
  *   store: all below its lock   sweeper, writer       any                   store's
- *   operator_files: all below   repairer, sweeper,    the same              files'
- *     its lock                  reader
+ *   operator_files: below lock  sweeper, writer       the same              files'
+ *   kept_requests: below lock   repairer, sweeper,    the same              its own
+ *                               writer
+ *   control: below its lock     control, writer       the same              its own
  *   alarm: due                  sweeper, alarm's      alarm's               none (2)
  *   plugin, modules: pointers   main                  any                   none (4)
  *
@@ -122,8 +126,8 @@
  *     sm_state, use_mfttop,     repairer, sweeper,    writer, OpenSM's
  *     osm_exit_flag             signal handlers
  *   subn.force_reroute,         alarm's, dispatcher,  sweeper               none (7)
- *     force_heavy_sweep         reader, repairer,
- *                               sweeper
+ *     force_heavy_sweep         repairer, sweeper,
+ *                               writer
  *   log                         any                   any                   its own
  *
  *   (1) the repairer reads what it alone writes without the lock
@@ -139,7 +143,7 @@
  * Locks: a thread that holds a lock of the plugin does not take osm->lock; the reverse is
  * allowed. It takes no second lock of the plugin either, and touches no file. A worker's
  * `opensm` is the exception. A thread of the plugin holds it while it uses OpenSM's
- * memory; the reader also while it wakes the repairer. While it is held, other locks of
+ * memory; the writer also while it wakes the repairer. While it is held, other locks of
  * the plugin may be taken, OpenSM's log written, and the sweeper signalled; the signal
  * takes a lock of OpenSM's below which no other is taken. Main alone waits for `opensm`,
  * and a thread that hangs when OpenSM ends never gets it again. A thread that holds
@@ -168,6 +172,7 @@
 #include "osm/other_engine.h"
 #include "osm/unset.h"
 #include "view.h"
+#include "io/kept_requests.h"
 #include "io/operator_files.h"
 #include "worker.h"
 #include "repairer.h"
@@ -256,7 +261,10 @@ struct plugin {
 	struct repairer *repairer; /* NULL: only OpenSM sends */
 	struct alarm *alarm;	   /* NULL: no memory for it */
 	struct worker *writer;
+	struct control *control; /* NULL: no memory for it */
 	struct operator_files *operator_files;
+	struct kept_requests *requests;
+	uint64_t published; /* state_written, as last published on the control socket */
 	struct events *events;		 /* NULL: no memory for them */
 	struct state *state;		 /* NULL: no memory for it */
 	struct fabric_file *fabric_file; /* likewise */

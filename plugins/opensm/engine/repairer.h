@@ -31,7 +31,7 @@
 #define PORTMAJOR_REPAIRER_H
 
 #include "repair.h"
-#include "io/operator_files.h"
+#include "io/kept_requests.h"
 #include "balance.h"
 #include "mcast.h"
 #include "phase.h"
@@ -62,9 +62,9 @@ struct repairer_settings {
 struct repairer_config {
 	osm_opensm_t *osm;
 	struct smp_sender *smps;
-	struct repair *repair;		       /* with the traps; NULL: no memory */
-	struct operator_files *operator_files; /* with drains and requests to follow */
-	struct mcast_quiet *quiet;	       /* with groups to route */
+	struct repair *repair;		/* with the traps; NULL: no memory */
+	struct kept_requests *requests; /* with drains and rebalancing to follow */
+	struct mcast_quiet *quiet;	/* with groups to route */
 	struct repairer_settings settings;
 	/*
 	 * Called for each repair, transition and so on, without a lock, on the
@@ -142,10 +142,11 @@ void repairer_resend(struct repairer *repairer);
 void repairer_finish(struct repairer *repairer, uint32_t wait_ms);
 
 /*
- * Copies the repairer's drains to *drains; returns whether they differ. False also if the
- * repairer is void. With `wait`, and no lock held, waits for the end of a transition, for
- * a bounded time. Without it a running transition is given up. No other transition begins
- * before PHASE_LINKS or, in PHASE_IDLE, before the next commit.
+ * Copies the repairer's drains to *drains; returns whether they differ, apart from their
+ * numbers. False also if the repairer is void. With `wait`, and no lock held, waits for
+ * the end of a transition, for a bounded time. Without it a running transition is given
+ * up. No other transition begins before PHASE_LINKS or, in PHASE_IDLE, before the next
+ * commit.
  */
 bool repairer_take_drains(struct repairer *repairer, struct pm_drains *drains, bool wait);
 

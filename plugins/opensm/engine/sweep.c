@@ -32,12 +32,9 @@ void sweep_set_phase(struct plugin *plugin, enum sweep_phase phase)
 		state_note_phase(plugin->state, phase);
 }
 
-void sweep_poll_files(struct plugin *plugin)
+bool sweep_may_release(const struct plugin *plugin)
 {
-	bool holds = !plugin->config.shadow && sweep_is_wanted(plugin);
-
-	operator_files_poll(plugin->operator_files,
-			    holds ? store_path(plugin->store, "clear-holds") : NULL);
+	return plugin->view.plan != NULL;
 }
 
 /*
@@ -90,7 +87,7 @@ static void open_store(struct plugin *plugin)
 void sweep_start(struct plugin *plugin)
 {
 	open_store(plugin);
-	sweep_poll_files(plugin);
+	operator_files_poll(plugin->operator_files);
 	if (plugin->config.shadow)
 		return;
 	if (plugin->sweep.step == SWEEP_HANDED)

@@ -161,7 +161,7 @@ void sweep_publish(struct plugin *plugin, const struct unset *unset)
 		.unset = unset,
 	};
 
-	operator_files_drains_error(plugin->operator_files, &unread);
+	kept_requests_error(plugin->requests, &unread);
 	if (plugin->state)
 		state_publish(plugin->state, &facts);
 	free(degraded);
@@ -224,7 +224,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	sweep_set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
 	put_fabric(plugin);
 	if (plugin->config.shadow) {
-		operator_files_routed(plugin->operator_files, &plugin->roles);
+		operator_files_routed(plugin->operator_files, &plugin->roles, false);
 		sweep_run_shadow(plugin);
 		return;
 	}
@@ -236,6 +236,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	if (plugin->view.damping)
 		store_save_holds(plugin->store, plugin->view.damping,
 				 (uint64_t)clock_ms());
+	kept_requests_released(plugin->requests); /* their holds are handed over */
 	if (sweep->honor_guid2lid >= 0)
 		plugin->osm->subn.opt.honor_guid2lid_file = sweep->honor_guid2lid;
 	sweep->honor_guid2lid = -1;
@@ -244,5 +245,7 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 	again |= has_discovered_failure(plugin);
 	if (again)
 		plugin->osm->subn.force_heavy_sweep = TRUE; /* read when it ends */
-	operator_files_routed(plugin->operator_files, &plugin->roles);
+	operator_files_routed(plugin->operator_files, &plugin->roles,
+			      sweep_may_release(plugin) &&
+				      kept_requests_has_releases(plugin->requests));
 }

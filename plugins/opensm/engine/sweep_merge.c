@@ -103,7 +103,7 @@ void sweep_take_drains(struct plugin *plugin, bool wait)
 	if (repairer && repairer_is_void(repairer))
 		repairer = NULL;
 	if (repairer ? repairer_take_drains(repairer, &view->drains, wait)
-		     : operator_files_take_drains(plugin->operator_files, &view->drains))
+		     : kept_requests_take_drains(plugin->requests, &view->drains) > 0)
 		view->current = false;
 }
 

@@ -27,8 +27,9 @@ bool sweep_is_wanted(const struct plugin *plugin);
 /* All phases but PHASE_ROUTING end the use of a discovery's results. */
 void sweep_set_phase(struct plugin *plugin, enum sweep_phase phase);
 
-/* Has operators' files checked, for this sweep if that is in time. */
-void sweep_poll_files(struct plugin *plugin);
+/* Whether holds are known that releases could end: at first they are read with the plan.
+ */
+bool sweep_may_release(const struct plugin *plugin);
 
 /* ---- sweep_merge.c ---- */
 
@@ -48,7 +49,7 @@ void sweep_offer_view(struct plugin *plugin);
 /* Voids the repairer's view: another engine routes, or may, and its blocks may be out. */
 void sweep_leave_view(struct plugin *plugin);
 
-/* As repairer_take_drains; if the repairer is void, the operator's drains. */
+/* As repairer_take_drains; if the repairer is void, the drains requested. */
 void sweep_take_drains(struct plugin *plugin, bool wait);
 
 /* As repairer_take_balance. */

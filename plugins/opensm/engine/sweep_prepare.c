@@ -9,6 +9,7 @@
 #include "clock.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define FIND_MS 5000	/* the first plan's longest wait for files to be read */
 #define PLAN_MS 2000	/* LIDs' longest wait for the plan to be on disk .. */
@@ -199,20 +200,22 @@ static int prepare(struct plugin *plugin, struct pm_error *err)
 	return rc ? rc : hand_over(plugin, NULL, false, err);
 }
 
-/* Ends the holds that the file clear-holds names, if there was one. */
-static void clear_holds_if_requested(struct plugin *plugin)
+/* Ends the holds that operators' releases name. */
+static void release_holds(struct plugin *plugin)
 {
-	char *text = operator_files_take_clear_holds(plugin->operator_files);
-	osm_log_t *log = &plugin->osm->log;
+	struct pm_request_parts releases;
 	uint32_t cleared;
 
-	if (!text)
+	if (!sweep_may_release(plugin) ||
+	    !kept_requests_take_releases(plugin->requests, &releases))
 		return;
-	cleared = holds_clear(&plugin->view, log, text);
-	log_line(log, OSM_LOG_INFO, ": %u link%s cleared of flapping", cleared,
-		 cleared == 1 ? "" : "s");
-	pm_failback_clear(&plugin->failback);
-	free(text);
+	cleared = plugin->view.damping ? holds_clear(&plugin->view, &releases) : 0;
+	log_line(&plugin->osm->log, OSM_LOG_INFO, ": %u link%s cleared of flapping",
+		 cleared, cleared == 1 ? "" : "s");
+	for (uint32_t i = 0; i < releases.num; i++)
+		if (!releases.list[i].guid)
+			pm_failback_clear(&plugin->failback);
+	free(releases.list);
 }
 
 /*
@@ -289,13 +292,13 @@ void sweep_discovered(struct plugin *plugin)
 	if (plugin->repair)
 		repair_skip_covered(plugin->repair, are_covered, &plugin->osm->subn);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
-	sweep_poll_files(plugin);
+	operator_files_poll(plugin->operator_files);
 	plugin->cache.covered &=
 		!operator_files_take_roles(plugin->operator_files, &plugin->roles);
 	settings_take(plugin);
 	if (plugin->config.shadow)
-		return;			  /* shadow mode routes afterwards, see below */
-	clear_holds_if_requested(plugin); /* else it would request sweep after sweep */
+		return;	       /* shadow mode routes afterwards */
+	release_holds(plugin); /* else they would request sweep after sweep */
 	if (!sweep_is_wanted(plugin))
 		return;
 	sweep_take_drains(plugin, true);

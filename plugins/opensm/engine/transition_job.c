@@ -21,12 +21,13 @@ static void log_transition(struct repairer *r, const struct moved *done)
  */
 static void take_drains(struct repairer *r)
 {
+	int taken = kept_requests_take_drains(r->config.requests, &r->view.drains);
 	bool late, failed;
 
-	operator_files_take_drains(r->config.operator_files, &r->view.drains);
 	repairer_lock(r);
 	late = atomic_load(&r->halted);
-	failed = !late && pm_drains_copy(&r->view.drains, &r->drained, NULL);
+	failed = taken < 0 ||
+		 (!late && pm_drains_copy(&r->view.drains, &r->drained, NULL));
 	if (failed) {
 		r->validity = VOID;
 		atomic_store(&r->halted, true);
@@ -60,18 +61,30 @@ static bool claim_transition(struct repairer *r)
 	return may;
 }
 
+/* The same drains were requested anew: the state's document tells that. */
+static void renumber_drains(struct repairer *r)
+{
+	take_drains(r);
+	stop_changing(r);
+	repairer_note_tables(r, r->tries[JOB_REPAIR].due_ms <= 0, true);
+}
+
 /* Begins another transition if drains have changed; returns whether it did. */
 static bool begin_transition(struct repairer *r)
 {
 	char *change = r->transition.done.change;
-	bool ready;
+	bool ready, differ;
 
 	if (!repairer_may_change(repairer_phase(r)) ||
-	    !operator_files_has_drains(r->config.operator_files, &r->view.drains))
+	    !kept_requests_has_drains(r->config.requests, &r->view.drains, &differ))
 		return false;
 	ready = !repairer_update_first(r); /* may take long */
 	if (!claim_transition(r))
 		return false;
+	if (!differ) {
+		renumber_drains(r);
+		return false;
+	}
 	ready = ready && !transition_begin(&r->transition, &r->view);
 	view_log(&r->view, change, MOVED_CHANGE_TEXT); /* logged already */
 	take_drains(r);
@@ -127,7 +140,7 @@ void repairer_leave_drains(struct repairer *r)
 {
 	if (repairer_is_void(r) && repairer_phase(r) == PHASE_IDLE &&
 	    r->config.osm->routing_engine_used &&
-	    operator_files_claim_drains(r->config.operator_files, &r->view.drains))
+	    kept_requests_claim_drains(r->config.requests, &r->view.drains))
 		repairer_request_sweep(r);
 }
 
@@ -142,6 +155,8 @@ bool repairer_take_drains(struct repairer *r, struct pm_drains *drains, bool wai
 	r->abandon = r->moving;
 	differ = r->validity != VOID && !pm_drains_equal(&r->drained, drains) &&
 		 !pm_drains_copy(&r->drained, drains, NULL);
+	if (r->validity != VOID && !differ && pm_drains_equal(&r->drained, drains))
+		drains->number = r->drained.number;
 	repairer_unlock(r);
 	return differ;
 }

@@ -7,9 +7,9 @@
 #include <portmajor/json/values.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- The sweeper's document ---- */
 
@@ -73,10 +73,9 @@ static bool is_acknowledged(const json_t *part)
 }
 
 /* The data of a part; host: of node-name-map or a file, or NULL. */
-static json_t *make_entry(json_int_t since, bool acknowledged, const char *host)
+static json_t *make_entry(json_int_t since, const char *host)
 {
-	json_t *entry =
-		json_pack("{s:I, s:b}", "since", since, "acknowledged", acknowledged);
+	json_t *entry = json_pack("{s:I}", "since", since);
 
 	if (!host || (entry && !json_object_set_new(entry, "host", pm_json_text(host))))
 		return entry;
@@ -84,7 +83,22 @@ static json_t *make_entry(json_int_t since, bool acknowledged, const char *host)
 	return NULL;
 }
 
-void missing_begin(struct missing_kept *kept, const json_t *state)
+/* Adds outages that are acknowledged, and not in the previous state. */
+static void add_acknowledged(json_t *parts, const struct pm_requests *requests)
+{
+	for (uint32_t i = 0; i < requests->acknowledged.num; i++) {
+		const struct pm_request_part *part = &requests->acknowledged.list[i];
+		char key[MEMBERS_KEY];
+
+		snprintf(key, sizeof(key), "0x%016" PRIx64 ":%u", part->guid, part->num);
+		if (!json_object_get(parts, key))
+			json_object_set_new(parts, key,
+					    make_entry((json_int_t)part->mark, NULL));
+	}
+}
+
+void missing_begin(struct missing_kept *kept, const json_t *state,
+		   const struct pm_requests *requests)
 {
 	json_t *missing = json_object_get(state, "missing");
 	json_t *parts = json_object();
@@ -93,14 +107,15 @@ void missing_begin(struct missing_kept *kept, const json_t *state)
 	size_t i;
 
 	json_array_foreach(json_object_get(missing, "parts"), i, part) {
-		json_t *entry = make_entry(number_of(part, "since"),
-					   is_acknowledged(part), text_of(part, "host"));
+		json_t *entry =
+			make_entry(number_of(part, "since"), text_of(part, "host"));
 
 		if (!make_key(part, key) || !entry)
 			json_decref(entry);
 		else
 			json_object_set_new(parts, key, entry);
 	}
+	add_acknowledged(parts, requests);
 	missing_forget(kept);
 	kept->parts = parts;
 	kept->last = json_is_object(missing) ? json_incref(missing) : NULL;
@@ -121,24 +136,46 @@ static const char *find_host(const json_t *part, const struct known_hosts *hosts
 	return host ? host->name : NULL;
 }
 
+static bool is_outage_acknowledged(const json_t *part, json_int_t since,
+				   const struct pm_requests *requests)
+{
+	const json_t *end = json_array_get(json_object_get(part, "ends"), 0);
+	struct pm_request_part at;
+
+	return pm_request_part_read(end, &at) &&
+	       pm_requests_is_acknowledged(requests, at.guid, at.num, (uint64_t)since);
+}
+
+/* What a part's completion needs. */
+struct completion {
+	const struct missing_kept *kept;
+	const struct known_hosts *hosts;
+	const struct pm_requests *requests;
+	time_t now;
+};
+
 /* Gives a part its kept data, or new data, and records these in `parts`. */
-static int complete_part(const struct missing_kept *kept, json_t *part, json_t *parts,
-			 const struct known_hosts *hosts, time_t now)
+static int complete_part(const struct completion *with, json_t *part, json_t *parts)
 {
 	char key[MEMBERS_KEY];
 	const char *host;
 	const json_t *before;
+	json_int_t since;
 	json_t *entry;
+	bool known;
 	int rc;
 
 	if (!make_key(part, key))
 		return 0;
-	before = json_object_get(kept->parts, key);
+	before = json_object_get(with->kept->parts, key);
 	host = text_of(before, "host");
-	host = host ? host : find_host(part, hosts);
-	entry = make_entry(before ? number_of(before, "since") : (json_int_t)now,
-			   is_acknowledged(before), host);
-	rc = entry ? json_object_update(part, entry) : -1;
+	host = host ? host : find_host(part, with->hosts);
+	since = before ? number_of(before, "since") : (json_int_t)with->now;
+	known = is_outage_acknowledged(part, since, with->requests);
+	entry = make_entry(since, host);
+	rc = json_object_set_new(part, "since", json_integer(since)) |
+	     json_object_set_new(part, "acknowledged", json_boolean(known));
+	rc |= entry ? json_object_update(part, entry) : -1;
 	return rc | json_object_set_new(parts, key, entry);
 }
 
@@ -175,8 +212,10 @@ static int set_sums(json_t *missing)
 }
 
 int missing_complete(struct missing_kept *kept, json_t *document,
-		     const struct known_hosts *hosts, time_t now)
+		     const struct known_hosts *hosts, const struct pm_requests *requests,
+		     time_t now)
 {
+	const struct completion with = {kept, hosts, requests, now};
 	json_t *missing = json_object_get(document, "missing"), *parts, *part;
 	int rc = 0;
 	size_t i;
@@ -192,7 +231,7 @@ int missing_complete(struct missing_kept *kept, json_t *document,
 	if (!parts)
 		return -ENOMEM;
 	json_array_foreach(json_object_get(missing, "parts"), i, part)
-		rc |= complete_part(kept, part, parts, hosts, now);
+		rc |= complete_part(&with, part, parts);
 	rc |= set_sums(missing);
 	if (rc) {
 		json_decref(parts);
@@ -209,65 +248,4 @@ void missing_forget(struct missing_kept *kept)
 	json_decref(kept->parts);
 	json_decref(kept->last);
 	*kept = (struct missing_kept){NULL, NULL};
-}
-
-/* ---- Acknowledging ---- */
-
-static uint32_t acknowledge(json_t *entry)
-{
-	if (!entry || is_acknowledged(entry) ||
-	    json_object_set_new(entry, "acknowledged", json_true()))
-		return 0;
-	return 1;
-}
-
-static uint32_t acknowledge_all(struct missing_kept *kept)
-{
-	uint32_t count = 0;
-	const char *key;
-	json_t *entry;
-
-	json_object_foreach(kept->parts, key, entry)
-		count += acknowledge(entry);
-	return count;
-}
-
-static uint32_t acknowledge_named(struct missing_kept *kept, const json_t *parts)
-{
-	uint32_t count = 0;
-	const json_t *part;
-	char key[MEMBERS_KEY];
-	size_t i;
-
-	json_array_foreach(parts, i, part) {
-		if (make_key(part, key))
-			count += acknowledge(json_object_get(kept->parts, key));
-	}
-	return count;
-}
-
-int missing_acknowledge(struct missing_kept *kept, const char *path, uint32_t *count)
-{
-	const char *schema;
-	json_error_t error;
-	json_t *request;
-
-	*count = 0;
-	if (access(path, F_OK))
-		return -ENOENT;
-	request = json_load_file(path, 0, &error);
-	if (!request && json_error_code(&error) == json_error_out_of_memory)
-		return -ENOMEM;
-	unlink(path);
-	schema = text_of(request, "schema");
-	if (!schema || strcmp(schema, "portmajor-acknowledge") != 0 ||
-	    number_of(request, "version") != 1) {
-		json_decref(request);
-		return -EINVAL;
-	}
-	*count = json_is_true(json_object_get(request, "all"))
-			 ? acknowledge_all(kept)
-			 : acknowledge_named(kept, json_object_get(request, "parts"));
-	json_decref(request);
-	return 0;
 }

@@ -5,15 +5,10 @@
  *
  * The sweeper's document has the parts (missing_describe). The writer adds members from
  * the document before (missing_complete), at first from the previous process's file
- * (missing_begin). A part that a document lacks has returned; that ends its time and
- * acknowledgement.
+ * (missing_begin). A part that a document lacks has returned; that ends the outage. Which
+ * outages are acknowledged is in the requests in force (requests.h).
  *
- * `portmajor acknowledge` requests an acknowledgement by a file in the store's folder:
- *
- *     {"schema": "portmajor-acknowledge", "version": 1, "all": false,
- *      "parts": [{"guid": "0x0002c903000a1105", "port": 0}]}
- *
- * with the first end of each part. A struct missing_kept belongs to the writer's thread.
+ * A struct missing_kept belongs to the writer's thread.
  */
 #ifndef PORTMAJOR_IO_MISSING_KEPT_H
 #define PORTMAJOR_IO_MISSING_KEPT_H
@@ -23,6 +18,7 @@
 #include <jansson.h>
 
 #include <portmajor/fabric/tree.h>
+#include <portmajor/files/requests.h>
 #include <portmajor/plan/missing.h>
 
 #include <stdbool.h>
@@ -32,7 +28,7 @@
 
 /* All zero at first. */
 struct missing_kept {
-	json_t *parts; /* {"GUID:PORT": {since, acknowledged, host}}, or NULL */
+	json_t *parts; /* {"GUID:PORT": {since, host}}, or NULL */
 	json_t *last;  /* the member as last written, or NULL */
 };
 
@@ -43,8 +39,12 @@ struct missing_kept {
 json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree *tree,
 			 const struct pm_missing *missing);
 
-/* Takes over the members of a previous state. */
-void missing_begin(struct missing_kept *kept, const json_t *state);
+/*
+ * Takes over the members of a previous state. Outages that it lacks begin when they were
+ * acknowledged to have begun: it may not have been written.
+ */
+void missing_begin(struct missing_kept *kept, const json_t *state,
+		   const struct pm_requests *requests);
 
 /*
  * Completes the member `missing` of a document: since, acknowledged, the names of hosts,
@@ -52,13 +52,8 @@ void missing_begin(struct missing_kept *kept, const json_t *state);
  * replaced by the last one. -ENOMEM: kept is unchanged.
  */
 int missing_complete(struct missing_kept *kept, json_t *document,
-		     const struct known_hosts *hosts, time_t now);
-
-/*
- * Follows and removes the file of a request. *count: newly acknowledged parts. -ENOENT:
- * no file; -EINVAL: no valid request, and removed; -ENOMEM: it stays.
- */
-int missing_acknowledge(struct missing_kept *kept, const char *path, uint32_t *count);
+		     const struct known_hosts *hosts, const struct pm_requests *requests,
+		     time_t now);
 
 void missing_forget(struct missing_kept *kept);
 

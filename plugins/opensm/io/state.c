@@ -39,7 +39,7 @@
 
 #define SCHEMA_VERSION 2
 #define REFRESH_S 60
-#define REQUEST_MS 1000	      /* between looks at requests and OpenSM's state */
+#define LOOK_MS 1000	      /* between looks at OpenSM's state */
 #define RETRY_MS 5000	      /* between tries to write */
 #define MAX_DEGRADED 100      /* links in the list */
 #define CHANGE_TEXT 512	      /* bytes of a change in words */
@@ -95,14 +95,16 @@ struct state {
 	char *prometheus; /* as configured */
 
 	/* of the writer: */
-	json_t *topology;	 /* the newest document, NULL: none yet */
-	bool news;		 /* it was not written yet */
-	double due;		 /* clock_ms to write it again */
-	struct pm_error failed;	 /* last error in writing, as logged; or "" */
-	struct pm_error logged;	 /* the store's error logged last */
-	struct pm_error refused; /* why a request is not followed, as logged; or "" */
-	bool spare_used;	 /* the state's spare has content */
-	bool unsaved;		 /* as last noted as an event */
+	json_t *topology;		    /* the newest document, NULL: none yet */
+	bool news;			    /* it was not written yet */
+	double due;			    /* clock_ms to write it again */
+	struct pm_error failed;		    /* last error in writing, as logged; or "" */
+	struct pm_error logged;		    /* the store's error logged last */
+	const struct pm_requests *requests; /* in this round */
+	uint64_t followed; /* number of the requests in force when last written */
+	uint64_t times;	   /* that `previous` was replaced in this process */
+	bool spare_used;   /* the state's spare has content */
+	bool unsaved;	   /* as last noted as an event */
 	struct mastership mastership;
 	struct missing_kept missing;
 	bool begun;	  /* `missing` has the data of the last process */
@@ -405,12 +407,9 @@ static int replace_file(const char *path, pm_print *print, const json_t *documen
 /* Describes port errors, with the links of the last plan. */
 static json_t *make_port_errors(struct state *state, const struct known_hosts *hosts)
 {
-	const struct pm_plan *plan;
+	const struct pm_plan *plan = state_plan(state);
 	json_t *described;
 
-	pthread_mutex_lock(&state->mutex);
-	plan = state->plan ? pm_plan_share(state->plan) : NULL;
-	pthread_mutex_unlock(&state->mutex);
 	described = port_errors_describe(&state->port_errors,
 					 atomic_load(&state->port_error_limit),
 					 plan ? plan->topology : NULL, hosts, time(NULL));
@@ -443,7 +442,8 @@ static int complete(struct state *state, json_t *document,
 						       file ? pm_json_text(file) : NULL,
 						       "saved", !trouble.text[0]));
 	free(file);
-	rc |= missing_complete(&state->missing, document, hosts, time(NULL));
+	rc |= missing_complete(&state->missing, document, hosts, state->requests,
+			       time(NULL));
 	if (!trouble.text[0])
 		trouble = *err;
 	rc |= json_object_set_new(document, "unsaved", pm_json_filled(trouble.text));
@@ -522,7 +522,7 @@ static void begin_missing(struct state *state, const char *file)
 	if (!pm_trusted_file(file, NULL, NULL))
 		state->previous = json_load_file(file, 0, &error);
 	state->unsaved = json_is_string(json_object_get(state->previous, "unsaved"));
-	missing_begin(&state->missing, state->previous);
+	missing_begin(&state->missing, state->previous, state->requests);
 	state->begun = true;
 }
 
@@ -562,6 +562,7 @@ static void tell_events(struct state *state, const json_t *document, struct pm_e
 		event_changes_note(state->events, state->previous, document);
 		json_decref(state->previous);
 		state->previous = copy;
+		state->times++;
 	}
 	write_events(state, err);
 }
@@ -594,11 +595,13 @@ static bool write_files(struct state *state, json_t *document,
 		return false;
 	begin_missing(state, file);
 	/* Metrics may be on another disk: they have how the last round went. */
-	if (complete(state, document, hosts, running, &state->failed))
+	if (complete(state, document, hosts, running, &state->failed)) {
 		pm_error_no_memory(&err);
-	else
+		write_events(state, &(struct pm_error){""});
+	} else {
 		replace_file(prometheus, print_metrics, document, &length, &err);
-	tell_events(state, document, &err);
+		tell_events(state, document, &err);
+	}
 	/* The state comes last, to report how the others went. */
 	write_state(state, document, hosts, running, file, &err);
 	note_unsaved(state, &err);
@@ -618,48 +621,6 @@ static bool has_news(struct state *state, bool last)
 	       strcmp(trouble.text, state->logged.text) != 0;
 }
 
-/* Checks that no other user can have written a request; logs once why not. */
-static int trust_request(struct state *state, const char *path)
-{
-	struct pm_error why = {""};
-	int rc = pm_trusted_file(path, NULL, &why);
-
-	if (rc == -ENOENT)
-		why.text[0] = '\0';
-	if (why.text[0] && strcmp(why.text, state->refused.text) != 0) {
-		worker_enter(state->writer);
-		log_line(&state->osm->log, OSM_LOG_ERROR, ": acknowledge, later: %s",
-			 why.text);
-		worker_leave(state->writer);
-	}
-	state->refused = why;
-	return rc ? -ENOENT : 0;
-}
-
-/* Takes an acknowledgement; returns whether there was one. */
-static bool take_acknowledged(struct state *state)
-{
-	char *path = state->begun ? store_path(state->store, "acknowledge") : NULL;
-	uint32_t count = 0;
-	int rc = path ? trust_request(state, path) : -ENOENT;
-
-	if (!rc)
-		rc = missing_acknowledge(&state->missing, path, &count);
-	free(path);
-	if (rc && rc != -EINVAL)
-		return false;
-	worker_enter(state->writer);
-	if (rc)
-		log_line(&state->osm->log, OSM_LOG_ERROR,
-			 ": acknowledge: not a valid request, removed");
-	else
-		log_line(&state->osm->log, OSM_LOG_INFO,
-			 ": %u missing part%s acknowledged", count,
-			 count == 1 ? "" : "s");
-	worker_leave(state->writer);
-	return !rc;
-}
-
 /* Whether OpenSM has another state, or has lost or found a master. */
 static bool look_at_mastership(struct state *state)
 {
@@ -672,11 +633,13 @@ static bool look_at_mastership(struct state *state)
 	return changed;
 }
 
-double state_write(struct state *state, const struct known_hosts *hosts, bool last)
+double state_write(struct state *state, const struct known_hosts *hosts,
+		   const struct pm_requests *requests, bool last)
 {
-	double next = clock_ms() + REQUEST_MS;
+	double next = clock_ms() + LOOK_MS;
 	bool failed;
 
+	state->requests = requests;
 	pthread_mutex_lock(&state->mutex);
 	if (state->document) {
 		json_decref(state->topology);
@@ -688,8 +651,9 @@ double state_write(struct state *state, const struct known_hosts *hosts, bool la
 	if (!state->topology)
 		return DBL_MAX;
 	state->news |= look_at_mastership(state);
-	state->news |= take_acknowledged(state);
+	state->news |= state->followed != requests->number;
 	if (has_news(state, last)) {
+		state->followed = requests->number;
 		failed = state->failed.text[0];
 		state->news = !write_files(state, state->topology, hosts, !last);
 		/* When the disk is back, metrics have that in one more round. */
@@ -700,6 +664,22 @@ double state_write(struct state *state, const struct known_hosts *hosts, bool la
 		write_events(state, &(struct pm_error){""});
 	}
 	return state->due < next ? state->due : next;
+}
+
+const json_t *state_written(const struct state *state, uint64_t *times)
+{
+	*times = state->times;
+	return state->times ? state->previous : NULL;
+}
+
+const struct pm_plan *state_plan(struct state *state)
+{
+	const struct pm_plan *plan;
+
+	pthread_mutex_lock(&state->mutex);
+	plan = state->plan ? pm_plan_share(state->plan) : NULL;
+	pthread_mutex_unlock(&state->mutex);
+	return plan;
 }
 
 /* ---- The document ---- */
@@ -783,7 +763,8 @@ static json_t *make_drains(const struct state *state, const struct state_facts *
 	list = json_array();
 	for (uint32_t i = 0; i < drains->num; i++)
 		list = pm_json_append(list, make_drain(state, &drains->list[i], settled));
-	return json_pack("{s:o, s:b, s:o}", "list", list, "settled", settled, "error",
+	return json_pack("{s:I, s:o, s:b, s:o}", "number", (json_int_t)drains->number,
+			 "list", list, "settled", settled, "error",
 			 pm_json_filled(facts->drains_unread));
 }
 

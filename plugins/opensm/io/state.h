@@ -27,7 +27,10 @@
 #include "osm/unset.h"
 #include "engine/view.h"
 
+#include <portmajor/files/requests.h>
 #include <portmajor/plan/missing.h>
+
+#include <jansson.h>
 
 struct state;
 
@@ -63,8 +66,8 @@ struct state_facts {
 	const char *misread;	 /* error of the configuration file, or "" */
 	bool failed_over;	 /* another engine routes, see failback.h .. */
 	uint64_t failback_in_ms; /* .. for this time if nothing changes, or UINT64_MAX */
-	const char *drains_unread;		 /* error of portmajor.drained, or "" */
-	bool degraded_known;			 /* degraded links, by port of */
+	const char *drains_unread; /* why requests are not followed, or "" */
+	bool degraded_known;	   /* degraded links, by port of */
 	const struct pm_degraded_link *degraded; /* view->plan->topology */
 	uint32_t num_degraded;
 	const struct pm_missing *missing; /* of the plan in force; NULL: not known */
@@ -94,10 +97,17 @@ void state_stop(struct state *state);
 
 /*
  * A round of the writer, on its thread, after store_write: writes the files if there is
- * news, after a minute, or with `last`: OpenSM has ended. Returns the clock_ms of the
- * next round.
+ * news, after a minute, or with `last`: OpenSM has ended. Acknowledged parts are those of
+ * the requests in force. Returns the clock_ms of the next round.
  */
-double state_write(struct state *state, const struct known_hosts *hosts, bool last);
+double state_write(struct state *state, const struct known_hosts *hosts,
+		   const struct pm_requests *requests, bool last);
+
+/* The last complete document, NULL: none yet, and how many there were; likewise. */
+const json_t *state_written(const struct state *state, uint64_t *times);
+
+/* The plan of the last document, to be freed, or NULL. On any thread. */
+const struct pm_plan *state_plan(struct state *state);
 
 void state_note_run(struct state *state, const struct state_run *run);
 void state_note_shadow(struct state *state, const struct state_shadow *shadow);
@@ -158,7 +168,7 @@ void state_publish(struct state *state, const struct state_facts *facts);
 void state_renew(struct state *state, const struct view *view, const char *drains_unread,
 		 const struct unset *unset);
 
-/* The same only for the error of portmajor.drained, or "". */
+/* The same only for why requests are not followed, or "". */
 void state_renew_unread(struct state *state, const char *drains_unread);
 
 #endif

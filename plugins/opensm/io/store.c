@@ -48,10 +48,11 @@ struct store {
 
 	struct clock_signal signal; /* a read or a write has ended */
 	/* under its lock, which is never held during a file operation: */
-	uint64_t guid; /* 0: not known yet */
-	char *place;   /* of our files; NULL: unknown; never changes */
-	bool open;     /* the folder exists, and we have locked it */
-	bool has_plan; /* as by store_has_plan */
+	uint64_t guid;	   /* 0: not known yet */
+	char *place;	   /* of our files; NULL: unknown; never changes */
+	bool open;	   /* the folder exists, and we have locked it */
+	uint64_t openings; /* see store_openings */
+	bool has_plan;	   /* as by store_has_plan */
 
 	uint64_t wanted, polled; /* calls of store_poll; those that are done */
 	bool given_up;		 /* nothing waits for them any more */
@@ -209,6 +210,7 @@ static void set_open(struct store *store, bool open, bool usable)
 	free(plan);
 	hold(store);
 	store->open = open;
+	store->openings += open;
 	store->has_plan = has_plan;
 	release(store);
 }
@@ -289,9 +291,24 @@ char *store_path(struct store *store, const char *name)
 	return place ? join_path(place, name) : NULL;
 }
 
-char *store_path_beside(const struct store *store, const char *name)
+char *store_path_read(struct store *store, const char *name)
 {
-	return join_path(store->cache, name);
+	const char *place;
+
+	hold(store);
+	place = store->place;
+	release(store);
+	return place ? join_path(place, name) : NULL;
+}
+
+uint64_t store_openings(struct store *store)
+{
+	uint64_t openings;
+
+	hold(store);
+	openings = store->open ? store->openings : 0;
+	release(store);
+	return openings;
 }
 
 bool store_has_plan(struct store *store)
@@ -752,16 +769,27 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 	free(taken->content.text);
 }
 
-/* Puts the other folder's events before ours. */
-static void take_over_events(struct store *store, const char *place)
+/* Moves a file of the other folder to a name in ours, if that is free; whether it did. */
+static bool take_over_file(struct store *store, const char *place, const char *from,
+			   const char *to)
 {
-	char *theirs = join_path(place, "events"),
-	     *ours = store_path(store, "events.old");
+	char *theirs = join_path(place, from), *ours = store_path(store, to);
+	bool moved = theirs && ours && access(ours, F_OK) && !rename(theirs, ours);
 
-	if (theirs && ours && access(ours, F_OK) && rename(theirs, ours))
-		errno = 0; /* it has no events */
 	free(theirs);
 	free(ours);
+	return moved;
+}
+
+/* Puts the other folder's events before ours, and has its requests followed. */
+static void take_over_files(struct store *store, const char *place)
+{
+	take_over_file(store, place, "events", "events.old");
+	if (!take_over_file(store, place, "requests", "requests"))
+		return;
+	hold(store);
+	store->openings++;
+	release(store);
 }
 
 /* Whether a file of a taken-over place is another one than was used. */
@@ -801,13 +829,12 @@ static void remove_taken(struct store *store, const char *place, const char *nam
  */
 static void empty(struct store *store, const char *place)
 {
-	static const char *const taken[] = {"plan",	  "drifting",	 "holds",
-					    "state",	  "state.spare", "clear-holds",
-					    "rebalance",  "acknowledge", "portmajor.prom",
-					    "prom",	  "fabric.net",	 "events",
-					    "events.old", "lock"};
+	static const char *const taken[] = {
+		"plan",	    "drifting",	  "holds", "state",	     "state.spare",
+		"requests", "control",	  "prom",  "portmajor.prom", "fabric.net",
+		"events",   "events.old", "lock"};
 
-	take_over_events(store, place);
+	take_over_files(store, place);
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
 		remove_taken(store, place, taken[i]);
 	if (rmdir(place))
@@ -882,6 +909,16 @@ void store_write(struct store *store)
 	store->failed = puts;
 	pthread_cond_signal(&store->signal.changed);
 	release(store);
+}
+
+bool store_holds_written(struct store *store)
+{
+	bool written;
+
+	hold(store);
+	written = !is_pending(&store->content[KEPT_HOLDS]);
+	release(store);
+	return written;
 }
 
 bool store_await_plan(struct store *store)

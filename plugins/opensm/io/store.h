@@ -71,8 +71,14 @@ bool store_open(struct store *store, uint64_t port_guid);
  */
 char *store_path(struct store *store, const char *name);
 
-/* The path of a file beside the folders of all fabrics, as store_path. On any thread. */
-char *store_path_beside(const struct store *store, const char *name);
+/* The same of a file that is only read, once the folder is known, open or not. */
+char *store_path_read(struct store *store, const char *name);
+
+/*
+ * How often the folder was opened, or another folder's files were taken over into it; 0:
+ * it is not open. On any thread.
+ */
+uint64_t store_openings(struct store *store);
 
 /* The port's GUID, 0: not known yet. On any thread. */
 uint64_t store_guid(struct store *store);
@@ -117,6 +123,9 @@ bool store_has_later(struct store *store, const struct store_request *request);
 void store_save(struct store *store, struct planning *planning);
 void store_save_holds(struct store *store, const struct pm_damping *damping,
 		      uint64_t now_ms);
+
+/* Whether all holds that were handed over are on disk. On any thread. */
+bool store_holds_written(struct store *store);
 
 /* Whether writing the last plans is neither over nor failed; waits up to 10 ms for it. */
 bool store_await_plan(struct store *store);

@@ -27,13 +27,6 @@ static const char *find_folder(void)
 	return folder && *folder ? folder : CLI_CACHE_DIR;
 }
 
-char *cache_path(const char *name)
-{
-	char *path;
-
-	return asprintf(&path, "%s/%s", find_folder(), name) < 0 ? NULL : path;
-}
-
 static int is_folder(const struct dirent *entry)
 {
 	return !strncmp(entry->d_name, PREFIX, strlen(PREFIX)) &&
@@ -169,8 +162,9 @@ bool cache_is_left(const char *state)
 	bool left;
 	int fd;
 
-	if (!slash || asprintf(&path, "%.*s/lock", (int)(slash - state), state) < 0)
+	if (!slash)
 		return false;
+	path = cli_text_make("%.*s/lock", (int)(slash - state), state);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	free(path);
 	if (fd < 0)

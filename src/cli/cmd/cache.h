@@ -18,9 +18,6 @@ struct cache_paths {
 	size_t count;
 };
 
-/* The path of a file beside these folders; the caller frees it. NULL: no memory. */
-char *cache_path(const char *name);
-
 /*
  * Finds the files of this name, of all fabrics. *wanted is the pattern that they match,
  * for messages. The caller frees both. -1: no memory.

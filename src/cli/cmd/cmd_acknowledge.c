@@ -19,23 +19,6 @@ static bool is_acknowledged(const json_t *part)
 	return json_is_true(json_object_get(part, "acknowledged"));
 }
 
-/* Prints the request as JSON, with the first ends of parts. */
-static int print_request(FILE *file, const void *arg)
-{
-	const struct settle_chosen *chosen = arg;
-	json_t *ends = json_array(), *request, *part;
-	size_t i;
-	int rc;
-
-	json_array_foreach(chosen->list, i, part)
-		json_array_append(ends, json_array_get(json_object_get(part, "ends"), 0));
-	request = json_pack("{s:s, s:i, s:b, s:o}", "schema", "portmajor-acknowledge",
-			    "version", 1, "all", chosen->all, "parts", ends);
-	rc = json_dumpf(request, file, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
-	json_decref(request);
-	return rc;
-}
-
 /* "acknowledged leaf9, since .." */
 static void print_part(const json_t *part)
 {
@@ -49,13 +32,9 @@ static void print_part(const json_t *part)
 
 static const struct settle_kind kind = {
 	.name = "acknowledge",
-	.file = "acknowledge",
 	.listed = "missing",
 	.unknown = "not missing (`portmajor acknowledge` lists what is)",
-	.shadow = true,
 	.list = list_missing,
-	.is_settled = is_acknowledged,
-	.print_request = print_request,
 	.print = print_part,
 };
 

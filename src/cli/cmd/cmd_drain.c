@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmajor drain, undrain: excludes parts from hosts' paths, by the plugin. */
-#include "cache.h"
 #include "commands.h"
 #include "drain_effect.h"
 #include "json.h"
 #include "failure_options.h"
-#include "outfile.h"
+#include "ports.h"
 #include "text.h"
-#include "unset_output.h"
 
 #include <portmajor/files/plan_file.h>
-#include <portmajor/files/drain_file.h>
+#include <portmajor/files/requests.h>
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -19,13 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define POLL_US 100000
-
 struct request {
-	const char *netlist; /* NULL: the plan file */
+	const char *netlist; /* NULL: the plan files */
 	const char *reason;  /* or NULL */
 	bool all;
 	bool dry_run, force;
@@ -33,11 +28,12 @@ struct request {
 	struct cli_output output;
 };
 
+/* What new drains do; zeroed at first: there are none. */
 struct outcome {
-	json_t *effect; /* NULL: no new drain */
-	char *text;	/* the effect in words */
-	bool harsh;	/* refused without --force */
-	uint32_t first; /* index of the first new drain */
+	json_t *effect;
+	char *text;  /* the effect in words */
+	bool harsh;  /* refused without --force */
+	json_t *new; /* the list of new drains, or NULL */
 };
 
 /* ---- Several parts of one name ---- */
@@ -59,37 +55,6 @@ static int refuse_several(const char *what, const char *text,
 
 /* ---- Adding ---- */
 
-/* Adds one part, as cli_failures_find gives it. */
-static int add_thing(struct pm_drains *drains, const struct pm_fabric *fabric,
-		     uint32_t thing)
-{
-	const struct pm_port *port = &fabric->ports[thing];
-	const struct pm_node *node = &fabric->nodes[port->node];
-	const char *name = pm_fabric_label(fabric, port->node);
-	struct pm_error err;
-
-	if (port->node >= fabric->num_switches)
-		return cli_fail(
-			EXIT_USAGE,
-			"drain: %s is a host: only links between switches can be drained",
-			name);
-	if (port->num && pm_fabric_peer_node(fabric, thing) >= fabric->num_switches)
-		return cli_fail(
-			EXIT_USAGE,
-			"drain: port %u of %s leads to a host (%s): only links "
-			"between switches can be drained",
-			port->num, name,
-			pm_fabric_label(fabric, pm_fabric_peer_node(fabric, thing)));
-	if (!port->num && pm_fabric_count_hosts(fabric, port->node, NULL))
-		return cli_fail(
-			EXIT_USAGE,
-			"drain: %s has hosts, which need it: name cables of it (%s:PORT)",
-			name, name);
-	if (pm_drains_add(drains, node->guid, port->num, name, NULL, &err))
-		return cli_refuse(&err);
-	return EXIT_FINE;
-}
-
 /* A pattern may mean several parts, but a name only one. */
 static int check_several(const struct pm_fabric *fabric, const char *text,
 			 const struct pm_ports *things, bool quiet)
@@ -109,55 +74,6 @@ static int check_several(const struct pm_fabric *fabric, const char *text,
 	return EXIT_FINE;
 }
 
-static int add_all(struct pm_drains *drains, const struct pm_fabric *fabric,
-		   const struct pm_plan *plan, char **operands, bool quiet)
-{
-	int status = EXIT_FINE;
-
-	for (; *operands && !status; operands++) {
-		struct pm_ports things = {0};
-
-		status = cli_failures_find(fabric, plan, "drain", *operands, &things);
-		if (!status)
-			status = check_several(fabric, *operands, &things, quiet);
-		for (uint32_t i = 0; i < things.num && !status; i++)
-			status = add_thing(drains, fabric, things.list[i]);
-		free(things.list);
-	}
-	return status;
-}
-
-/* Reads the plugin's plan and state. */
-static int read_plan(struct pm_plan **plan, json_t **state)
-{
-	struct cache_paths files;
-	struct pm_error err;
-	char *wanted, *path;
-	int status = EXIT_FINE;
-
-	if (cache_find("plan", &files, &wanted))
-		cli_no_memory();
-	if (!files.count)
-		status = cli_fail(EXIT_INPUT, "%s: no such file (name a netlist with -n)",
-				  wanted);
-	else if (files.count > 1)
-		status = cli_fail(EXIT_INPUT,
-				  "%s: plans of %zu fabrics (name a netlist with -n)",
-				  wanted, files.count);
-	else if (pm_plan_file_read(files.path[0], plan, &err))
-		status = cli_refuse(&err);
-	if (!status) {
-		path = cli_text_make("%.*sstate",
-				     (int)(strlen(files.path[0]) - strlen("plan")),
-				     files.path[0]);
-		*state = cli_json_load(path);
-		free(path);
-	}
-	free(wanted);
-	cache_paths_free(&files);
-	return status;
-}
-
 /* The fabric in which parts are looked up. */
 struct place {
 	struct pm_plan *plan;
@@ -165,30 +81,69 @@ struct place {
 	uint8_t *there;		  /* [port of plan->topology] */
 };
 
-static int open_place(const struct request *request, struct place *place)
+static const struct pm_fabric *fabric_of(const struct place *place)
+{
+	return place->fabric ? place->fabric : place->plan->topology;
+}
+
+/* Adds one part to a request, as cli_failures_find gives it. */
+static int add_thing(json_t *parts, const struct pm_fabric *fabric, uint32_t thing)
+{
+	const struct pm_port *port = &fabric->ports[thing];
+	uint64_t guid = fabric->nodes[port->node].guid;
+	struct pm_error err;
+
+	if (pm_requests_may_drain(fabric, guid, port->num, &err))
+		return cli_fail(EXIT_USAGE, "drain: %s", err.text);
+	json_array_append_new(parts, cli_port_part(guid, port->num,
+						   pm_fabric_label(fabric, port->node)));
+	return EXIT_FINE;
+}
+
+static int add_all(json_t *parts, const struct place *place, char **operands, bool quiet)
+{
+	const struct pm_fabric *fabric = fabric_of(place);
+	int status = EXIT_FINE;
+
+	for (; *operands && !status; operands++) {
+		struct pm_ports things = {0};
+
+		status = cli_failures_find(fabric, place->plan, "drain", *operands,
+					   &things);
+		if (!status)
+			status = check_several(fabric, *operands, &things, quiet);
+		for (uint32_t i = 0; i < things.num && !status; i++)
+			status = add_thing(parts, fabric, things.list[i]);
+		free(things.list);
+	}
+	return status;
+}
+
+/* Opens the plan of a port, or of the netlist; an exit status. */
+static int open_place(const struct request *request, const struct cli_port *port,
+		      struct place *place)
 {
 	const struct cli_fabric config = {.plan = {.order = PM_GROUPED}};
-	json_t *state = NULL;
+	char *path = cli_text_make("%splan", port->folder);
 	struct pm_error err;
-	int status;
+	int status = EXIT_FINE;
 
-	if (!request->netlist) {
-		status = read_plan(&place->plan, &state);
-	} else {
+	*place = (struct place){NULL, NULL, NULL};
+	if (request->netlist)
 		status = cli_fabric_read(request->netlist, &config, &place->fabric);
-		if (!status &&
-		    pm_plan_make(place->fabric, &config.plan, &place->plan, &err))
-			status = cli_fail(EXIT_INPUT, "%s: %s", request->netlist,
-					  err.text);
-	}
-	if (!status) {
-		place->there = calloc(place->plan->topology->num_ports + 1u, 1);
-		if (!place->there)
-			cli_no_memory();
-		drain_effect_there(place->plan, state, place->there);
-	}
-	json_decref(state);
-	return status;
+	else if (pm_plan_file_read(path, &place->plan, &err))
+		status = cli_refuse(&err);
+	if (!status && request->netlist &&
+	    pm_plan_make(place->fabric, &config.plan, &place->plan, &err))
+		status = cli_fail(EXIT_INPUT, "%s: %s", request->netlist, err.text);
+	free(path);
+	if (status)
+		return status;
+	place->there = calloc(place->plan->topology->num_ports + 1u, 1);
+	if (!place->there)
+		cli_no_memory();
+	drain_effect_there(place->plan, port->state, place->there);
+	return EXIT_FINE;
 }
 
 static void close_place(struct place *place)
@@ -198,79 +153,162 @@ static void close_place(struct place *place)
 	pm_fabric_free(place->fabric);
 }
 
-/*
- * The user that gives the command, also by sudo, for the caller to free. Takes it from
- * the environment: the C library's lookup of users ends the process when out of memory.
- */
-static char *find_user(void)
+/* Takes over the outcome of a port; those of ports of one fabric are alike. */
+static void note_outcome(struct outcome *outcome, struct outcome *more, bool tells)
 {
-	static const char *const variables[] = {"SUDO_USER", "LOGNAME", "USER"};
-
-	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
-		const char *user = getenv(variables[i]);
-
-		if (user && *user)
-			return cli_text_make("%s", user);
-	}
-	return cli_text_make("uid:%u", (unsigned int)getuid());
-}
-
-/* Adds the time, user and reason to new drains. */
-static void note_new(struct pm_drains *drains, uint32_t first, const char *reason)
-{
-	char *user = find_user();
-
-	for (uint32_t i = first; i < drains->num; i++)
-		if (pm_drains_note(drains, i, (uint64_t)time(NULL), user, reason, NULL))
-			cli_no_memory();
-	free(user);
+	if (tells && (!outcome->text || strcmp(outcome->text, more->text) != 0))
+		cli_note("drain: %s", more->text);
+	json_decref(outcome->effect);
+	json_decref(outcome->new);
+	free(outcome->text);
+	more->harsh |= outcome->harsh;
+	*outcome = *more;
 }
 
 /* Finds the effects of new drains, and if they are allowed. */
 static int judge(const struct place *place, struct pm_drains *before,
-		 struct pm_drains *drains, const struct request *request,
+		 struct pm_drains *after, const struct request *request,
 		 struct outcome *outcome)
 {
 	struct drain_effect effect;
-	char *text;
+	struct outcome more = {.new = json_array()};
+
+	if (drain_effect_find(place->plan, place->there, before, after, &effect, NULL))
+		cli_no_memory();
+	more.text = drain_effect_text(place->plan, &effect);
+	more.effect = drain_effect_describe(place->plan, &effect);
+	more.harsh = drain_effect_is_harsh(&effect);
+	for (uint32_t i = before->num; i < after->num; i++)
+		json_array_append_new(more.new, cli_port_part(after->list[i].guid,
+							      after->list[i].num,
+							      after->list[i].label));
+	note_outcome(outcome, &more,
+		     !request->output.quiet && !request->dry_run &&
+			     (!more.harsh || request->force));
+	return outcome->harsh && !request->force && !request->dry_run
+		       ? cli_fail(EXIT_FINDINGS,
+				  "drain: %s: less than half; --force drains it all the "
+				  "same",
+				  outcome->text)
+		       : EXIT_FINE;
+}
+
+/* Makes the request to one port, and finds what it would do. */
+static int prepare_port(struct cli_port *port, const struct place *place, json_t *parts,
+			const struct request *request, struct outcome *outcome)
+{
+	const struct pm_request_facts none = {.now = 0};
+	struct pm_requests after = {0};
+	struct pm_error err;
+	uint64_t number;
 	int status = EXIT_FINE;
 
-	if (drain_effect_find(place->plan, place->there, before, drains, &effect, NULL))
-		cli_no_memory();
-	text = drain_effect_text(place->plan, &effect);
-	outcome->effect = drain_effect_describe(place->plan, &effect);
-	outcome->harsh = drain_effect_is_harsh(&effect);
-	if (outcome->harsh && !request->force && !request->dry_run)
-		status = cli_fail(
-			EXIT_FINDINGS,
-			"drain: %s: less than half; --force drains it all the same",
-			text);
-	else if (!request->output.quiet && !request->dry_run)
-		cli_note("drain: %s", text);
-	outcome->text = text;
+	port->request = cli_port_request("drain", parts);
+	if (request->reason)
+		json_object_set_new(port->request, "reason",
+				    pm_json_text(request->reason));
+	if (pm_requests_copy(&port->kept, &after, &err) ||
+	    pm_requests_apply(&after, port->request, &none, &number, &err))
+		status = cli_refuse(&err);
+	else if (after.drains.num > port->kept.drains.num)
+		status =
+			judge(place, &port->kept.drains, &after.drains, request, outcome);
+	pm_requests_free(&after);
 	return status;
 }
 
-static int drain(struct pm_drains *drains, const struct request *request, char **operands,
-		 struct outcome *outcome)
+static bool knows_all(const struct place *place, char **operands)
 {
-	struct pm_drains before = {0};
-	struct place place = {NULL, NULL, NULL};
-	int status = open_place(request, &place);
+	int rc = 0;
 
-	if (pm_drains_copy(drains, &before, NULL))
+	for (; !rc && *operands; operands++) {
+		struct pm_ports things = {0};
+
+		rc = pm_failures_find(fabric_of(place), place->plan, "drain", *operands,
+				      &things, NULL);
+		free(things.list);
+	}
+	if (rc == -ENOMEM)
 		cli_no_memory();
-	outcome->first = drains->num;
-	if (!status)
-		status = add_all(drains,
-				 place.fabric ? place.fabric : place.plan->topology,
-				 place.plan, operands, request->output.quiet);
-	note_new(drains, before.num, request->reason);
-	if (!status && drains->num > before.num)
-		status = judge(&place, &before, drains, request, outcome);
-	pm_drains_free(&before);
+	return !rc;
+}
+
+static bool has_plan(const struct cli_port *port)
+{
+	char *path = cli_text_make("%splan", port->folder);
+	bool has = !access(path, R_OK);
+
+	free(path);
+	return has;
+}
+
+/* Whether a port's plan has the parts of a netlist; if it has none, OpenSM judges. */
+static bool has_parts(const struct cli_port *port, const json_t *parts)
+{
+	char *path = cli_text_make("%splan", port->folder);
+	struct pm_plan *plan = NULL;
+	struct pm_request_part part;
+	const json_t *object;
+	int rc = pm_plan_file_read(path, &plan, NULL);
+	bool has = true;
+	size_t i;
+
+	free(path);
+	if (rc == -ENOMEM)
+		cli_no_memory();
+	if (rc)
+		return !port->stopped;
+	json_array_foreach(parts, i, object)
+		has = has && pm_request_part_read(object, &part) &&
+		      pm_fabric_find_guid(plan->topology, part.guid) != PM_NONE;
+	pm_plan_free(plan);
+	return has;
+}
+
+/*
+ * Makes the request to a port if its plan has the parts, or at all events; *asks: it did.
+ */
+static int drain_at(struct cli_port *port, const struct request *request, char **operands,
+		    bool anyway, struct outcome *outcome, bool *asks)
+{
+	struct place place;
+	json_t *parts = json_array();
+	int status = open_place(request, port, &place);
+	bool knows = !status && (anyway || knows_all(&place, operands));
+
+	if (knows)
+		status = add_all(parts, &place, operands, request->output.quiet);
+	knows = knows && (anyway || !request->netlist || has_parts(port, parts));
+	if (!status && knows)
+		status = prepare_port(port, &place, json_incref(parts), request, outcome);
+	*asks |= knows;
+	json_decref(parts);
 	close_place(&place);
 	return status;
+}
+
+/* Has each port asked whose plan has the parts; if none has, the first one tells why. */
+static int drain(struct cli_ports *ports, const struct request *request, char **operands,
+		 struct outcome *outcome)
+{
+	struct cli_port *first = NULL;
+	int status = EXIT_FINE;
+	bool any = false;
+
+	for (size_t i = 0; i < ports->num && !status; i++) {
+		struct cli_port *port = &ports->list[i];
+
+		if (!request->netlist && !has_plan(port))
+			continue;
+		first = first ? first : port;
+		status = drain_at(port, request, operands, false, outcome, &any);
+	}
+	if (any || status)
+		return status;
+	return first ? drain_at(first, request, operands, true, outcome, &any)
+		     : cli_fail(EXIT_INPUT,
+				"%splan: no such file (name a netlist with -n)",
+				ports->wanted);
 }
 
 /* ---- undrain ---- */
@@ -348,196 +386,58 @@ static int print_meant(const struct pm_drains *drains, const char *text, bool qu
 	return EXIT_FINE;
 }
 
-static int undrain(struct pm_drains *drains, const struct request *request,
+/* Adds the drains of a port that a text means; whether there are any. */
+static bool add_meant(json_t *parts, const struct pm_drains *drains, const char *text)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < drains->num; i++) {
+		const struct pm_drain *d = &drains->list[i];
+
+		if (!is_meant(text, d))
+			continue;
+		any = true;
+		json_array_append_new(parts, cli_port_part(d->guid, d->num, d->label));
+	}
+	return any;
+}
+
+/* Has each port asked where something is drained that operands mean. */
+static int undrain(struct cli_ports *ports, const struct request *request,
 		   char **operands)
 {
-	for (; *operands; operands++) {
-		uint32_t before = drains->num, i = 0;
-		int status = print_meant(drains, *operands, request->output.quiet);
+	for (char **operand = operands; *operand; operand++) {
+		bool any = false;
 
-		if (status)
-			return status;
-		while (i < drains->num) {
-			if (is_meant(*operands, &drains->list[i]))
-				pm_drains_remove(drains, i);
-			else
-				i++;
+		for (size_t i = 0; i < ports->num; i++) {
+			struct cli_port *port = &ports->list[i];
+			int status = print_meant(&port->kept.drains, *operand,
+						 request->output.quiet);
+			json_t *parts = json_array();
+
+			if (status)
+				return status;
+			if (add_meant(parts, &port->kept.drains, *operand)) {
+				any = true;
+				if (!port->request)
+					port->request =
+						cli_port_request("undrain", json_array());
+				json_array_extend(json_object_get(port->request, "parts"),
+						  parts);
+			}
+			json_decref(parts);
 		}
-		if (drains->num == before)
+		if (!any)
 			return cli_fail(
 				EXIT_USAGE,
-				"undrain: \"%s\" is not drained (`portmajor drain` lists what is)",
-				*operands);
+				"undrain: \"%s\" is not drained (`portmajor drain` lists "
+				"what is)",
+				*operand);
 	}
 	return EXIT_FINE;
 }
 
-/* ---- What OpenSM has done ---- */
-
-/*
- * Merges the drains that another OpenSM follows. All follow one list, but only one OpenSM
- * knows an item's switch. False if the numbers of items differ: one OpenSM lags behind.
- */
-static bool merge_drained(json_t *list, const json_t *more)
-{
-	const char *unknown = pm_drain_state_name(PM_DRAIN_UNKNOWN);
-	json_t *item;
-	size_t i;
-
-	if (json_array_size(list) != json_array_size(more))
-		return false;
-	json_array_foreach(more, i, item) {
-		const char *state = cli_json_text(item, "state");
-
-		if (*state && strcmp(state, unknown) != 0)
-			json_array_set(list, i, item);
-	}
-	return true;
-}
-
-/* The states of all running OpenSMs, in a new array. */
-static json_t *read_running(void)
-{
-	json_t *states = json_array();
-	struct cache_paths files;
-	char *wanted;
-
-	if (cache_find("state", &files, &wanted))
-		cli_no_memory();
-	for (size_t i = 0; i < files.count; i++) {
-		json_t *root = cli_json_load(files.path[i]);
-
-		if (json_is_true(json_object_get(root, "running")) &&
-		    !cache_is_left(files.path[i]))
-			json_array_append(states, root);
-		json_decref(root);
-	}
-	free(wanted);
-	cache_paths_free(&files);
-	return states;
-}
-
-/* What running OpenSMs follow. */
-struct followed {
-	json_t *list; /* drains, or NULL */
-	char *cause;  /* why tables are not all set, as far as is known, or NULL */
-};
-
-static void free_followed(struct followed *followed)
-{
-	json_decref(followed->list);
-	free(followed->cause);
-	*followed = (struct followed){NULL, NULL};
-}
-
-/*
- * Reads the drains that running OpenSMs follow; false if unknown, or not the same, or if
- * some switch has not acknowledged its table. A standby sets no tables.
- */
-static bool read_followed(struct followed *followed)
-{
-	json_t *states = read_running(), *state;
-	bool same = true;
-	size_t i;
-
-	json_array_foreach(states, i, state) {
-		const json_t *drained = json_object_get(state, "drained");
-		json_t *its = json_object_get(drained, "list");
-
-		if (!strcmp(cli_json_text(state, "sm_state"), "standby"))
-			continue;
-		if (!followed->list)
-			followed->list = json_incref(its);
-		else
-			same = same && merge_drained(followed->list, its);
-		same = same && !json_is_false(json_object_get(drained, "settled"));
-		if (!followed->cause)
-			followed->cause =
-				cli_unset_cause(json_object_get(state, "unset"));
-	}
-	json_decref(states);
-	return same && json_is_array(followed->list);
-}
-
-/*
- * The state of a drain: the plugin's word, or "pending". Its word on a former drain of
- * the same part does not count: tables may be changing for what came between.
- */
-static const char *find_state(const json_t *list, const struct pm_drain *d)
-{
-	const json_t *item;
-	char guid[20];
-	size_t i;
-
-	snprintf(guid, sizeof(guid), "0x%016" PRIx64, d->guid);
-	json_array_foreach(list, i, item) {
-		const char *state = cli_json_text(item, "state");
-
-		if (*state && !strcmp(cli_json_text(item, "guid"), guid) &&
-		    cli_json_number(item, "port") == (int)d->num &&
-		    cli_json_number(item, "since") == (json_int_t)d->since)
-			return state;
-	}
-	return "pending";
-}
-
-/* Whether the plugin follows exactly these drains. */
-static bool is_followed(const json_t *list, const struct pm_drains *drains)
-{
-	if (json_array_size(list) != drains->num)
-		return false;
-	for (uint32_t i = 0; i < drains->num; i++)
-		if (!strcmp(find_state(list, &drains->list[i]), "pending"))
-			return false;
-	return true;
-}
-
-/* Reads states until all drains are followed, or the time is over. */
-static bool wait_followed(const struct pm_drains *drains, uint32_t wait_s,
-			  struct followed *followed)
-{
-	for (uint64_t looks = wait_s * UINT64_C(1000000) / POLL_US;; looks--) {
-		if (read_followed(followed) && is_followed(followed->list, drains))
-			return true;
-		if (!looks)
-			return false;
-		free_followed(followed);
-		usleep(POLL_US);
-	}
-}
-
-static json_t *describe_drain(const struct pm_drain *d, const char *state)
-{
-	json_t *since = d->since ? json_integer((json_int_t)d->since) : json_null();
-	json_t *thing = json_pack(
-		"{s:o, s:o, s:i, s:s, s:o, s:o, s:o}", "guid", pm_json_guid(d->guid),
-		"name", pm_json_text(d->name), "port", (int)d->num, "state", state,
-		"since", since, "by", d->by ? pm_json_text(d->by) : json_null(), "reason",
-		d->reason ? pm_json_text(d->reason) : json_null());
-
-	if (strcmp(d->name, d->label) != 0)
-		json_object_set_new(thing, "label", pm_json_text(d->label));
-	return thing;
-}
-
-static json_t *describe_drained(const struct pm_drains *drains,
-				const struct followed *found, bool followed,
-				const struct outcome *outcome)
-{
-	json_t *object = cli_json_new("drain", 1), *things = json_array();
-
-	for (uint32_t i = 0; i < drains->num; i++)
-		json_array_append_new(
-			things,
-			describe_drain(&drains->list[i],
-				       find_state(found->list, &drains->list[i])));
-	json_object_set_new(object, "followed", json_boolean(followed));
-	json_object_set_new(object, "cause", pm_json_text(found->cause));
-	json_object_set_new(object, "drained", things);
-	json_object_set_new(object, "effect",
-			    outcome->effect ? json_incref(outcome->effect) : json_null());
-	return object;
-}
+/* ---- Output ---- */
 
 /* cause: why it is pending, or NULL */
 static void print_thing(const json_t *thing, const char *state, const char *cause)
@@ -564,21 +464,33 @@ static void print_thing(const json_t *thing, const char *state, const char *caus
 	putchar('\n');
 }
 
+/* The joined answers, with the effect of new drains; takes over `joined`. */
+static json_t *describe(json_t *joined, const struct outcome *outcome)
+{
+	json_object_set(joined, "effect",
+			outcome->effect ? outcome->effect : json_null());
+	return joined;
+}
+
 /* Prints the result of a dry run. */
-static int show_trial(const struct pm_drains *drains, const struct request *request,
+static int show_trial(const struct cli_ports *ports, const struct request *request,
 		      const struct outcome *outcome)
 {
-	const struct followed none = {NULL, NULL};
-	json_t *object = describe_drained(drains, &none, false, outcome);
-	const json_t *things = json_object_get(object, "drained");
+	json_t *object = cli_ports_join(ports, "drain", "drained");
+	const json_t *thing;
+	size_t i;
 	int status = EXIT_FINE;
 
+	json_array_foreach(outcome->new, i, thing) {
+		if (request->output.json)
+			json_array_append(json_object_get(object, "drained"),
+					  (json_t *)(uintptr_t)thing);
+		else if (!request->output.quiet)
+			print_thing(thing, "would", NULL);
+	}
 	if (request->output.json) {
-		status = cli_json_print(object);
+		status = cli_json_print(describe(object, outcome));
 	} else {
-		for (uint32_t i = outcome->first; i < drains->num; i++)
-			if (!request->output.quiet)
-				print_thing(json_array_get(things, i), "would", NULL);
 		if (outcome->text && !request->output.quiet) {
 			cli_text_put(outcome->text);
 			puts(outcome->harsh
@@ -591,121 +503,77 @@ static int show_trial(const struct pm_drains *drains, const struct request *requ
 }
 
 /* Prints the drained parts, and the cause once if none of them is pending. */
-static void print_drained(const json_t *things, const char *cause)
+static void print_drained(const json_t *joined)
 {
+	const char *cause = cli_json_text(joined, "cause");
 	const json_t *thing;
 	bool named = false;
 	size_t i;
 
-	json_array_foreach(things, i, thing) {
+	json_array_foreach(json_object_get(joined, "drained"), i, thing) {
 		const char *state = cli_json_text(thing, "state");
 		bool pending = !strcmp(state, "pending");
 
-		print_thing(thing, state, pending ? cause : NULL);
+		print_thing(thing, state, pending && *cause ? cause : NULL);
 		named = named || pending;
 	}
-	if (!cause || named)
-		return;
-	printf("%-9s", "pending");
-	cli_text_put(cause);
-	putchar('\n');
+	if (!named)
+		cli_ports_print_cause(joined);
 }
 
-/* Whether each of these drains is out of hosts' paths. */
-static bool are_out(const json_t *things)
+/* Prints the drained parts; an exit status. */
+static int show_drained(const struct cli_ports *ports, const struct request *request,
+			const struct outcome *outcome, bool changes)
 {
-	const json_t *thing;
-	size_t i;
+	json_t *joined = cli_ports_join(ports, "drain", "drained");
+	int status = cli_ports_judge(joined, changes, request->wait_s), printed;
 
-	json_array_foreach(things, i, thing) {
-		if (strcmp(cli_json_text(thing, "state"),
-			   pm_drain_state_name(PM_DRAIN_OUT)) != 0)
-			return false;
-	}
-	return true;
-}
-
-/*
- * Prints the drained parts; returns EXIT_FINDINGS if not all are out, or some switch has
- * not acknowledged its table; or an exit status.
- */
-static int show_drained(const struct pm_drains *drains, const struct request *request,
-			const struct outcome *outcome)
-{
-	struct followed found = {NULL, NULL};
-	bool followed = wait_followed(drains, request->wait_s, &found);
-	bool done = followed || (!drains->num && !request->wait_s && !found.cause);
-	json_t *object = describe_drained(drains, &found, followed, outcome);
-	const json_t *things = json_object_get(object, "drained");
-	int status = EXIT_FINE;
-
-	done = done && are_out(things);
 	if (!request->output.json && !request->output.quiet)
-		print_drained(things, found.cause);
-	if (request->output.json)
-		status = cli_json_print(object);
-	else
-		json_decref(object);
-	free_followed(&found);
-	return status ? status : done ? EXIT_FINE : EXIT_FINDINGS;
+		print_drained(joined);
+	if (!request->output.json) {
+		json_decref(joined);
+		return status;
+	}
+	printed = cli_json_print(describe(joined, outcome));
+	return printed ? printed : status;
 }
 
 /* ---- The commands ---- */
 
-static int write_drains(FILE *file, const void *arg)
+/* Makes the requests; an exit status. */
+static int prepare(struct cli_ports *ports, const struct request *request,
+		   char **operands, bool back, struct outcome *outcome)
 {
-	pm_drains_print(arg, file);
-	return 0;
+	const char *name = back ? "undrain" : "drain";
+
+	if (*operands)
+		return back ? undrain(ports, request, operands)
+			    : drain(ports, request, operands, outcome);
+	for (size_t i = 0; i < ports->num; i++)
+		if (!request->all || !ports->list[i].stopped ||
+		    ports->list[i].kept.drains.num)
+			ports->list[i].request = cli_port_request(
+				name, request->all ? NULL : json_array());
+	return EXIT_FINE;
 }
 
-/* Whether an OpenSM runs in shadow mode, and so follows no drain. */
-static bool is_in_shadow(void)
+static int change(const struct request *request, char **operands, bool back)
 {
-	json_t *states = read_running(), *state;
-	bool shadow = false;
-	size_t i;
+	struct outcome outcome = {.effect = NULL};
+	bool changes = (*operands || request->all) && !request->dry_run;
+	struct cli_ports ports;
+	int status = cli_ports_open(changes || request->wait_s, &ports);
 
-	json_array_foreach(states, i, state)
-		shadow = shadow || json_is_object(json_object_get(state, "shadow"));
-	json_decref(states);
-	return shadow;
-}
-
-static int change(struct request *request, char **operands, bool back)
-{
-	char *path = cache_path("portmajor.drained");
-	struct pm_drains drains = {0};
-	struct pm_error err = {"out of memory"};
-	struct outcome outcome = {NULL, NULL, false, 0};
-	bool changes = *operands || request->all;
-	int status = EXIT_FINE;
-
-	if (!path || pm_drains_read(path, &drains, &err))
-		status = cli_refuse(&err);
-	else if (request->all)
-		pm_drains_free(&drains);
-	else if (back)
-		status = undrain(&drains, request, operands);
-	else if (changes)
-		status = drain(&drains, request, operands, &outcome);
-	if (!status && changes && request->dry_run) {
-		status = show_trial(&drains, request, &outcome);
-	} else if (!status) {
-		if (changes)
-			status = cli_outfile_write_followed(path, write_drains, &drains);
-		if (!status && changes && is_in_shadow())
-			cli_note("%s: OpenSM runs portmajor in shadow mode, in which "
-				 "nothing is drained: it follows when portmajor routes",
-				 back ? "undrain" : "drain");
-		if (!status)
-			status = show_drained(&drains, request, &outcome);
-		if (status == EXIT_FINDINGS && changes && !request->wait_s)
-			status = EXIT_FINE; /* without --wait */
-	}
+	if (!status)
+		status = prepare(&ports, request, operands, back, &outcome);
+	if (!status && *operands && request->dry_run)
+		status = show_trial(&ports, request, &outcome);
+	else if (!status && !(status = cli_ports_ask(&ports, request->wait_s)))
+		status = show_drained(&ports, request, &outcome, changes);
 	json_decref(outcome.effect);
+	json_decref(outcome.new);
 	free(outcome.text);
-	pm_drains_free(&drains);
-	free(path);
+	cli_ports_free(&ports);
 	return status;
 }
 

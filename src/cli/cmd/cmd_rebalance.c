@@ -2,88 +2,102 @@
 /* portmajor rebalance: requests that a running OpenSM return to the plan's tables. */
 #include "commands.h"
 #include "json.h"
-#include "masters.h"
+#include "ports.h"
 #include "state_text.h"
 #include "text.h"
 
-#include <portmajor/files/rebalance.h>
-
 #include <stdio.h>
+#include <string.h>
 
 struct request {
 	bool dry_run;
 	uint32_t rate; /* 0: the configured rate */
+	uint32_t wait_s;
 	struct cli_output output;
 };
 
-/* ---- One fabric ---- */
+/* ---- Requests ---- */
 
-static int print_request(FILE *file, const void *arg)
+/* Has each master asked; an exit status. */
+static int prepare(struct cli_ports *ports, const struct request *request)
 {
-	pm_rebalance_print(arg, file);
-	return 0;
-}
+	bool any = false;
 
-/* Describes the results of one fabric. */
-static json_t *describe_balance(const struct cli_master *master, bool requested)
-{
-	json_t *balance = json_object_get(master->root, "balance");
-	json_t *port = json_object_get(master->root, "port_guid");
+	for (size_t i = 0; i < ports->num; i++) {
+		struct cli_port *port = &ports->list[i];
 
-	return json_pack("{s:O, s:o, s:b, s:o}", "port_guid", port ? port : json_null(),
-			 "file", pm_json_text(master->state), "requested", requested,
-			 "balance",
-			 json_is_object(balance) ? json_incref(balance) : json_null());
-}
-
-/* ---- All fabrics ---- */
-
-/* Writes each OpenSM's request, unless it is a dry run, and lists all. */
-static int ask_all(const struct cli_masters *masters, const struct request *request,
-		   json_t *fabrics)
-{
-	const struct pm_rebalance requested = {.rate = request->rate};
-
-	for (size_t i = 0; i < masters->num; i++) {
-		const struct cli_master *master = &masters->list[i];
-		int status = request->dry_run ? EXIT_FINE
-					      : cli_master_request(master, print_request,
-								   &requested);
-
-		json_array_append_new(
-			fabrics, describe_balance(master, !request->dry_run && !status));
-		if (status)
-			return status;
+		if (!cli_port_is_master(port, true))
+			continue;
+		any = true;
+		port->request = cli_port_request("rebalance",
+						 request->dry_run ? json_array() : NULL);
+		if (request->rate)
+			json_object_set_new(port->request, "rate",
+					    json_integer(request->rate));
 	}
-	return EXIT_FINE;
+	return any ? EXIT_FINE
+		   : cli_fail(EXIT_FINDINGS,
+			      "rebalance: no running OpenSM is the master and routes "
+			      "with portmajor");
 }
 
-/* Whether tables are known to be the plan's. */
-static bool is_balanced(const json_t *fabric)
-{
-	const json_t *balance = json_object_get(fabric, "balance");
+/* ---- Answers ---- */
 
-	return json_is_object(balance) && !cli_json_number(balance, "entries_off");
+/* Describes the result of one fabric. */
+static json_t *describe_balance(const struct cli_port *port, bool requested)
+{
+	static const char *const members[] = {"port_guid", "state", "reason", "balance"};
+	json_t *fabric = json_pack("{s:b}", "requested", requested);
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+		json_object_set(fabric, members[i],
+				json_object_get(port->answer, members[i]));
+	return fabric;
+}
+
+static json_t *describe_all(const struct cli_ports *ports, bool requested)
+{
+	json_t *fabrics = json_array();
+
+	for (size_t i = 0; i < ports->num; i++)
+		if (ports->list[i].answer)
+			json_array_append_new(
+				fabrics, describe_balance(&ports->list[i], requested));
+	return fabrics;
+}
+
+static bool is_in_state(const json_t *fabric, const char *state)
+{
+	return !strcmp(cli_json_text(fabric, "state"), state);
 }
 
 static void print_fabric(const json_t *fabric)
 {
 	cli_text_print(fabric, "port {port_guid}: ");
 	status_print_balance(json_object_get(fabric, "balance"));
-	puts(json_is_true(json_object_get(fabric, "requested")) ? "; requested" : "");
+	if (is_in_state(fabric, "refused"))
+		cli_text_print(fabric, "; refused: {reason}");
+	else if (json_is_true(json_object_get(fabric, "requested")))
+		fputs(is_in_state(fabric, "done") ? "; done" : "; requested", stdout);
+	putchar('\n');
 }
 
-/* Prints the results. Returns an exit status: EXIT_FINDINGS if a dry run has any. */
+/*
+ * Prints the results. Returns an exit status: EXIT_FINDINGS if one is refused or, for a
+ * dry run or with --wait, not done.
+ */
 static int show_balance(json_t *fabrics, const struct request *request)
 {
 	json_t *object, *rate = request->rate ? json_integer(request->rate) : json_null();
-	bool balanced = true;
+	bool strict = request->dry_run || request->wait_s;
+	int findings = EXIT_FINE, status = EXIT_FINE;
 	const json_t *fabric;
-	int status = EXIT_FINE;
 	size_t i;
 
 	json_array_foreach(fabrics, i, fabric) {
-		balanced = balanced && is_balanced(fabric);
+		if (is_in_state(fabric, "refused") ||
+		    (strict && !is_in_state(fabric, "done")))
+			findings = EXIT_FINDINGS;
 		if (!request->output.json && !request->output.quiet)
 			print_fabric(fabric);
 	}
@@ -96,25 +110,27 @@ static int show_balance(json_t *fabrics, const struct request *request)
 	} else {
 		json_decref(rate);
 	}
-	return status			       ? status
-	       : request->dry_run && !balanced ? EXIT_FINDINGS
-					       : EXIT_FINE;
+	return status ? status : findings;
 }
 
 /* ---- The command ---- */
 
 static int rebalance(const struct request *request)
 {
-	json_t *fabrics = json_array();
-	struct cli_masters masters;
-	int status = cli_masters_find("rebalance", false, &masters);
+	struct cli_ports ports;
+	int status = cli_ports_open(!request->dry_run, &ports);
+	json_t *fabrics;
 
 	if (!status)
-		status = ask_all(&masters, request, fabrics);
+		status = prepare(&ports, request);
 	if (!status)
+		status = cli_ports_ask(&ports, request->wait_s);
+	if (!status) {
+		fabrics = describe_all(&ports, !request->dry_run);
 		status = show_balance(fabrics, request);
-	json_decref(fabrics);
-	cli_masters_free(&masters);
+		json_decref(fabrics);
+	}
+	cli_ports_free(&ports);
 	return status;
 }
 
@@ -126,6 +142,8 @@ static const struct cli_option options[] = {
 	 "send at most so many LFT blocks a second (default: rebalance_rate of "
 	 "portmajor.conf)",
 	 CLI_MEMBER(struct request, rate), .low = 1, .high = PM_REBALANCE_RATE_MAX},
+	{0, "wait", "SECONDS", "wait until it is done, at most so long",
+	 CLI_MEMBER(struct request, wait_s), .high = 86400},
 	CLI_OUTPUT(struct request, output, "print nothing but errors",
 		   "print JSON, see docs/json.md"),
 	{0},
@@ -137,8 +155,8 @@ static const struct cli_command command = {
 		"Has a running OpenSM, of several each, go over to the plan's tables where "
 		"switches hold others: those that were found in them when all files were "
 		"lost, say. New paths come first, and no packet is lost. Prints how far "
-		"tables are off the plan's, from the file that the plugin writes. Exit "
-		"status 1, with --dry-run, if any is, or if it is not known.",
+		"tables are off the plan's. Exit status 1 if it is refused, and with "
+		"--dry-run or --wait if any is off, or if it is not known.",
 	.options = options,
 };
 

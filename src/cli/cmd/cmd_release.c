@@ -6,39 +6,15 @@
 #include "settle.h"
 #include "text.h"
 
+#include <portmajor/files/requests.h>
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static json_t *list_damped(const json_t *root)
 {
 	return json_object_get(root, "flapping");
-}
-
-/* Whether a link is kept out of paths, or used only as a last path. */
-static bool is_held(const json_t *flap)
-{
-	const char *state = cli_json_text(flap, "state");
-
-	return !strcmp(state, "on-hold") || !strcmp(state, "needed");
-}
-
-/* Prints lines "GUID[PORT]", none for all links: several switches may have one name. */
-static int print_links(FILE *file, const void *arg)
-{
-	const struct settle_chosen *chosen = arg;
-	const json_t *flap;
-	size_t i;
-
-	json_array_foreach(chosen->list, i, flap) {
-		const json_t *end = json_array_get(json_object_get(flap, "ends"), 0);
-		const char *guid = json_string_value(json_object_get(end, "guid"));
-
-		fprintf(file, "%s[%" JSON_INTEGER_FORMAT "]\n", guid ? guid : "?",
-			cli_json_number(end, "port"));
-	}
-	return 0;
 }
 
 static void print_damped(const json_t *flap)
@@ -56,14 +32,12 @@ static void print_damped(const json_t *flap)
 
 static const struct settle_kind kind = {
 	.name = "release",
-	.file = "clear-holds",
 	.listed = "held",
 	.unknown = "no link on hold (`portmajor release` lists these)",
+	.masters = true,
 	.by_switch = true,
-	.by_tables = true,
 	.list = list_damped,
-	.is_listed = is_held,
-	.print_request = print_links,
+	.is_listed = pm_request_is_held,
 	.print = print_damped,
 };
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Common parts of acknowledge and release: lists, requests and waits. */
+/* Common parts of acknowledge and release: lists, requests and answers. */
 #include "settle.h"
 
 #include "ends.h"
 #include "json.h"
-#include "masters.h"
+#include "ports.h"
 #include "text.h"
-#include "unset_output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,169 +13,122 @@
 struct settle {
 	const struct settle_kind *kind;
 	const struct settle_request *request;
+	bool changes;
 };
 
-/* The listed parts of a state, in a new array. */
-static json_t *list_matters(const struct settle *settle, const json_t *root)
+/* Whether the OpenSM of this port follows such requests. */
+static bool is_asked(const struct settle *settle, const struct cli_port *port)
 {
-	json_t *matters = settle->kind->list(root), *list = json_array(), *matter;
+	return settle->kind->masters ? cli_port_is_master(port, true)
+				     : json_is_object(port->state);
+}
+
+/* Adds the parts of a port that an operand means; whether there are any. */
+static bool add_meant(const struct settle *settle, const struct cli_port *port,
+		      const char *operand, json_t *parts)
+{
+	json_t *matters = settle->kind->list(port->state), *matter;
+	struct pm_request_part part;
+	bool any = false;
 	size_t i;
 
-	json_array_foreach(matters, i, matter)
-		if (!settle->kind->is_listed || settle->kind->is_listed(matter))
-			list = pm_json_append(list, json_incref(matter));
-	return list;
-}
+	json_array_foreach(matters, i, matter) {
+		const json_t *end = json_array_get(json_object_get(matter, "ends"), 0);
+		const char *label = cli_json_label(end);
 
-static bool means(const struct settle *settle, const char *operand, const json_t *matter)
-{
-	return cli_ends_are_meant(matter, operand, settle->kind->by_switch);
-}
-
-static bool is_meant(const struct settle *settle, const json_t *matter)
-{
-	bool meant = settle->request->all;
-
-	for (char **operand = settle->request->operands; *operand; operand++)
-		meant = meant || means(settle, *operand, matter);
-	return meant;
-}
-
-/* Checks that an operand means a listed part. */
-static int check_operand(const struct settle *settle, const struct cli_masters *masters,
-			 const char *operand)
-{
-	const json_t *matter;
-	bool known = false;
-	size_t j;
-
-	for (size_t i = 0; i < masters->num && !known; i++) {
-		json_t *list = list_matters(settle, masters->list[i].root);
-
-		json_array_foreach(list, j, matter)
-			known = known || means(settle, operand, matter);
-		json_decref(list);
+		if ((settle->kind->is_listed && !settle->kind->is_listed(matter)) ||
+		    !cli_ends_are_meant(matter, operand, settle->kind->by_switch) ||
+		    !pm_request_part_read(end, &part))
+			continue;
+		any = true;
+		json_array_append_new(parts, cli_port_part(part.guid, part.num, label));
 	}
-	return known ? EXIT_FINE
-		     : cli_fail(EXIT_USAGE, "%s: \"%s\" is %s", settle->kind->name,
-				operand, settle->kind->unknown);
+	return any;
 }
 
-static int query_master(const struct settle *settle, const struct cli_master *master)
+/* Has each port asked that lists a part which an operand means. */
+static int name_parts(const struct settle *settle, struct cli_ports *ports,
+		      const char *operand)
 {
-	json_t *list = list_matters(settle, master->root), *meant = json_array(), *matter;
-	const struct settle_chosen chosen = {settle->request->all, meant};
-	int status = EXIT_FINE;
-	size_t i;
+	bool any = false;
 
-	json_array_foreach(list, i, matter)
-		if (!chosen.all && is_meant(settle, matter))
-			json_array_append(meant, matter);
-	if (chosen.all || json_array_size(meant))
-		status = cli_master_request(master, settle->kind->print_request, &chosen);
-	json_decref(meant);
-	json_decref(list);
-	return status;
+	for (size_t i = 0; i < ports->num; i++) {
+		struct cli_port *port = &ports->list[i];
+		json_t *parts = json_array();
+
+		if (is_asked(settle, port) && add_meant(settle, port, operand, parts)) {
+			any = true;
+			if (!port->request)
+				port->request = cli_port_request(settle->kind->name,
+								 json_array());
+			json_array_extend(json_object_get(port->request, "parts"), parts);
+		}
+		json_decref(parts);
+	}
+	return any ? EXIT_FINE
+		   : cli_fail(EXIT_USAGE, "%s: \"%s\" is %s", settle->kind->name, operand,
+			      settle->kind->unknown);
 }
 
-static int leave_requests(const struct settle *settle, const struct cli_masters *masters)
+/* Makes the requests, or the questions of what there is. */
+static int prepare(const struct settle *settle, struct cli_ports *ports)
 {
+	bool any = false;
 	int status = EXIT_FINE;
 
+	for (size_t i = 0; i < ports->num; i++)
+		any = any || is_asked(settle, &ports->list[i]);
+	if (!any)
+		return cli_fail(
+			settle->changes ? EXIT_FINDINGS : EXIT_INPUT,
+			settle->kind->masters ? "%s: no running OpenSM is the master and "
+						"routes with portmajor"
+					      : "%sstate: no such file",
+			settle->kind->masters ? settle->kind->name : ports->wanted);
 	for (char **operand = settle->request->operands; *operand && !status; operand++)
-		status = check_operand(settle, masters, *operand);
-	for (size_t i = 0; i < masters->num && !status; i++)
-		status = query_master(settle, &masters->list[i]);
+		status = name_parts(settle, ports, *operand);
+	for (size_t i = 0; i < ports->num && !*settle->request->operands; i++)
+		if (is_asked(settle, &ports->list[i]))
+			ports->list[i].request = cli_port_request(
+				settle->kind->name,
+				settle->request->all ? NULL : json_array());
 	return status;
 }
 
-/* Whether a request has tables changed. */
-static bool changes_tables(const struct settle *settle)
-{
-	return settle->kind->by_tables &&
-	       (*settle->request->operands || settle->request->all);
-}
-
-/* Whether some switch has not acknowledged its table. */
-static bool is_unset(const json_t *root)
-{
-	return json_is_false(
-		json_object_get(json_object_get(root, "drained"), "settled"));
-}
-
-/* Says why it is not done, where that is known. */
-static void print_cause(const struct cli_master *master)
-{
-	char *cause = cli_unset_cause(json_object_get(master->root, "unset"));
-
-	if (!cause)
-		return;
-	printf("%-9s", "pending");
-	cli_text_put(cause);
-	putchar('\n');
-	free(cause);
-}
-
-/* Whether all parts that are meant, or without operands all parts, are settled. */
-static bool is_done(const struct cli_master *master, const void *arg)
-{
-	const struct settle *settle = arg;
-	json_t *list = list_matters(settle, master->root), *matter;
-	bool every = !*settle->request->operands;
-	bool done = !changes_tables(settle) || !is_unset(master->root);
-	size_t i;
-
-	json_array_foreach(list, i, matter)
-		if (!settle->kind->is_settled || !settle->kind->is_settled(matter))
-			done = done && !every && !is_meant(settle, matter);
-	json_decref(list);
-	return done;
-}
-
-static int show_matters(const struct settle *settle, const struct cli_masters *masters,
-			bool done)
+/* Prints the answers; an exit status. */
+static int show_matters(const struct settle *settle, const struct cli_ports *ports)
 {
 	const struct cli_output *output = &settle->request->output;
-	json_t *object = cli_json_new(settle->kind->name, 1), *all = json_array();
-	json_t *matter;
+	json_t *joined = cli_ports_join(ports, settle->kind->name, settle->kind->listed);
+	int status = cli_ports_judge(joined, settle->changes, settle->request->wait_s);
+	const json_t *matter;
 	size_t i;
 
-	for (i = 0; i < masters->num; i++) {
-		json_t *list = list_matters(settle, masters->list[i].root);
-
-		json_array_extend(all, list);
-		json_decref(list);
-	}
-	if (!output->json && !output->quiet)
-		json_array_foreach(all, i, matter)
-			settle->kind->print(matter);
-	for (i = 0; i < masters->num && !output->json && !output->quiet; i++)
-		if (changes_tables(settle))
-			print_cause(&masters->list[i]);
-	json_object_set_new(object, "done", json_boolean(done));
-	json_object_set_new(object, settle->kind->listed, all);
 	if (output->json)
-		return cli_json_print(object);
-	json_decref(object);
-	return EXIT_FINE;
+		return cli_json_print(joined) ? EXIT_INPUT : status;
+	if (!output->quiet) {
+		json_array_foreach(json_object_get(joined, settle->kind->listed), i,
+				   matter)
+			settle->kind->print(matter);
+		cli_ports_print_cause(joined);
+	}
+	json_decref(joined);
+	return status;
 }
 
 static int settle(const struct settle_kind *kind, const struct settle_request *request)
 {
-	const struct settle settle = {kind, request};
-	bool changes = *request->operands || request->all, done;
-	struct cli_masters masters;
-	int status = cli_masters_find(kind->file, kind->shadow, &masters);
+	const struct settle settle = {kind, request, *request->operands || request->all};
+	struct cli_ports ports;
+	int status = cli_ports_open(settle.changes || request->wait_s, &ports);
 
-	if (!status && changes)
-		status = leave_requests(&settle, &masters);
-	if (!status) {
-		done = cli_masters_wait(&masters, request->wait_s, is_done, &settle);
-		status = show_matters(&settle, &masters, done);
-		if (!status && !done && (!changes || request->wait_s))
-			status = EXIT_FINDINGS;
-	}
-	cli_masters_free(&masters);
+	if (!status)
+		status = prepare(&settle, &ports);
+	if (!status)
+		status = cli_ports_ask(&ports, request->wait_s);
+	if (!status)
+		status = show_matters(&settle, &ports);
+	cli_ports_free(&ports);
 	return status;
 }
 

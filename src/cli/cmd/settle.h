@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The commands acknowledge and release: they list open matters in the plugin's states,
- * parts with `ends` (ends.h), and request the plugin to settle those that operands name.
+ * parts with `ends` (ends.h), and ask the plugin to settle those that operands name.
  */
 #ifndef PORTMAJOR_CLI_SETTLE_H
 #define PORTMAJOR_CLI_SETTLE_H
@@ -11,25 +11,19 @@
 
 #include <jansson.h>
 
-#include <portmajor/base/print.h>
-
 #include <stdbool.h>
 #include <stdint.h>
 
 struct settle_kind {
-	const char *name;   /* of the command */
-	const char *file;   /* name of the request's file */
-	const char *listed; /* the member of the JSON output */
+	const char *name;   /* of the command, and of its request */
+	const char *listed; /* the member of the answer */
 	const char *
 		unknown; /* in a message on an operand: it is .., such as "not missing" */
-	bool shadow;	 /* also for an OpenSM in shadow mode */
+	bool masters;	 /* only a master that routes with portmajor follows */
 	bool by_switch;	 /* a switch as operand names its links */
-	bool by_tables;	 /* done when all switches have acknowledged their tables, too */
 	json_t *(*list)(const json_t *root);	 /* borrowed; the argument of is_listed */
 	bool (*is_listed)(const json_t *matter); /* NULL: all are */
-	bool (*is_settled)(const json_t *matter); /* for listed ones; NULL: none is */
-	pm_print *print_request;		  /* of a struct settle_chosen */
-	void (*print)(const json_t *matter);	  /* prints a line */
+	void (*print)(const json_t *matter);	 /* prints a line */
 };
 
 struct settle_request {
@@ -42,16 +36,10 @@ struct settle_request {
 /* Rows of both commands behind that of --all. */
 extern const struct cli_option settle_options[];
 
-/* A request to one OpenSM. */
-struct settle_chosen {
-	bool all;
-	const json_t *list; /* the matters that operands name; empty if all */
-};
-
 /*
- * Runs a command: writes a request if there are operands or `all`, waits as requested,
- * and lists the matters that remain. An exit status: EXIT_FINDINGS if some are open,
- * unless a request is not waited for.
+ * Runs a command: sends a request if there are operands or `all`, and lists the matters
+ * that remain. An exit status: EXIT_FINDINGS if some are open, unless a request is not
+ * waited for, or if it is refused.
  */
 int settle_run(const struct settle_kind *kind, const struct cli_command *command,
 	       int argc, char **argv);

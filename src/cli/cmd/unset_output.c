@@ -45,18 +45,3 @@ char *cli_unset_finding(const json_t *unset)
 	free(text);
 	return more;
 }
-
-char *cli_unset_cause(const json_t *unset)
-{
-	const json_t *list = json_object_get(unset, "list");
-	size_t num = json_array_size(list);
-
-	if (!num)
-		return NULL;
-	if (num == 1)
-		return cli_text_make("%s has not acknowledged its table",
-				     name_of(json_array_get(list, 0)));
-	return cli_text_make(
-		"%s and %zu more switch%s have not acknowledged their tables",
-		name_of(json_array_get(list, 0)), num - 1, num == 2 ? "" : "es");
-}

@@ -11,7 +11,4 @@
  */
 char *cli_unset_finding(const json_t *unset);
 
-/* `leaf25 has not acknowledged its table`: why something is not done. Likewise. */
-char *cli_unset_cause(const json_t *unset);
-
 #endif
