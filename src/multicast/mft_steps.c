@@ -171,8 +171,7 @@ static bool join_relays(struct work *work, uint32_t sw, uint32_t i, enum phase p
 {
 	const struct pm_port *ports = work->input->topology->ports;
 
-	FOR_EACH_LINK(port, work, sw, i, phase)
-	{
+	FOR_EACH_LINK(port, work, sw, i, phase) {
 		const struct pm_port *peer = &ports[ports[port].peer];
 		uint32_t a, b;
 

@@ -91,8 +91,7 @@ static uint32_t next_plane(const struct pm_plan *plan, uint32_t sw, uint32_t pla
 {
 	uint32_t first = plane, next = PM_NONE;
 
-	FOR_EACH_PLANE(other, plan, sw)
-	{
+	FOR_EACH_PLANE(other, plan, sw) {
 		if (other < first)
 			first = other;
 		if (other > plane && other < next)
@@ -108,8 +107,7 @@ static uint32_t count_planes(const struct pm_plan *plan, uint32_t sw, uint32_t p
 	uint32_t count = 0;
 
 	*below = 0;
-	FOR_EACH_PLANE(other, plan, sw)
-	{
+	FOR_EACH_PLANE(other, plan, sw) {
 		*below += other < plane;
 		count++;
 	}
@@ -165,8 +163,7 @@ static uint32_t list_planes(const struct pm_plan *plan, uint32_t sw, uint32_t *l
 {
 	uint32_t count = 0;
 
-	FOR_EACH_PLANE(plane, plan, sw)
-	{
+	FOR_EACH_PLANE(plane, plan, sw) {
 		uint32_t at = count++;
 
 		for (; at > 0 && list[at - 1] > plane; at--)

@@ -25,8 +25,7 @@ static struct copied *copy_tables(const osm_subn_t *subn, struct pm_pool *pool,
 	*num = 0;
 	if (!list)
 		return NULL;
-	FOR_EACH_SWITCH(sw, subn)
-	{
+	FOR_EACH_SWITCH(sw, subn) {
 		const uint8_t *table = sw->new_lft ? sw->new_lft : sw->lft;
 		struct copied *copy = &list[*num];
 

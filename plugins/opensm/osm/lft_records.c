@@ -71,8 +71,7 @@ void lft_records_note_intact(struct lft_records *records, const osm_subn_t *subn
 	lft_records_outdate(records);
 	if (pm_grow(&records->noted, &records->room, num, sizeof(*records->noted)))
 		return;
-	FOR_EACH_SWITCH(sw, subn)
-	{
+	FOR_EACH_SWITCH(sw, subn) {
 		uint32_t node = find_known(plan, key_of(sw));
 
 		records->noted[records->num++] = (struct lft_records_noted){
@@ -214,8 +213,8 @@ uint32_t lft_records_most_blocks(const osm_subn_t *subn)
 	uint32_t most = 0;
 
 	FOR_EACH_SWITCH(sw, subn)
-	if (most < sw->max_lid_ho / PM_LFT_BLOCK + 1u)
-		most = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
+		if (most < sw->max_lid_ho / PM_LFT_BLOCK + 1u)
+			most = sw->max_lid_ho / PM_LFT_BLOCK + 1u;
 	return most;
 }
 
@@ -364,12 +363,11 @@ void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 	uint32_t at = 0, low_at = 0;
 
 	FOR_EACH_SWITCH(sw, subn)
-	end_with_plan(sw, plan);
+		end_with_plan(sw, plan);
 	*written =
 		(struct lft_records_written){.max_block = lft_records_most_blocks(subn),
 					     .withheld = withheld->num + withheld->all};
-	FOR_EACH_SWITCH(sw, subn)
-	{
+	FOR_EACH_SWITCH(sw, subn) {
 		const struct lft_records_noted *noted =
 			find_noted(records, &at, key_of(sw));
 		uint32_t node = known_now(plan, noted, key_of(sw));
@@ -424,9 +422,9 @@ uint64_t lft_records_missing(const osm_subn_t *subn,
 	uint64_t missing = 0;
 
 	FOR_EACH_SWITCH(sw, subn)
-	for (uint32_t b = 0; sw->lft && sw->new_lft && b < written->max_block &&
-			     (b + 1) * PM_LFT_BLOCK <= sw->lft_size;
-	     b++)
-		missing += is_missing(sw, b) && !is_among(ours, sw, b);
+		for (uint32_t b = 0; sw->lft && sw->new_lft && b < written->max_block &&
+				     (b + 1) * PM_LFT_BLOCK <= sw->lft_size;
+		     b++)
+			missing += is_missing(sw, b) && !is_among(ours, sw, b);
 	return missing;
 }

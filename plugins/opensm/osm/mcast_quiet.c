@@ -45,8 +45,7 @@ static void set_end(struct mcast_quiet *quiet, uint32_t blocks)
 	quiet->hushed = false;
 	if (quiet->tops)
 		quiet->osm->subn.opt.use_mfttop = TRUE;
-	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
-	{
+	FOR_EACH_SWITCH(sw, &quiet->osm->subn) {
 		uint32_t room = depth_of(sw) / PM_MFT_BLOCK;
 
 		sw->mcast_tbl.max_block_in_use =
@@ -87,7 +86,7 @@ static void hush(struct mcast_quiet *quiet)
 	osm_subn_opt_t *opt = &quiet->osm->subn.opt;
 
 	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
-	sw->mcast_tbl.max_block_in_use = NO_BLOCK;
+		sw->mcast_tbl.max_block_in_use = NO_BLOCK;
 	quiet->tops = opt->use_mfttop || (quiet->hushed && quiet->tops);
 	opt->use_mfttop = FALSE;
 	quiet->hushed = true;
@@ -140,8 +139,7 @@ void mcast_quiet_raise_tops(struct mcast_quiet *quiet, uint32_t blocks)
 	top = top < PM_MLID_LAST ? top : PM_MLID_LAST;
 	if (!quiet->tops && !quiet->osm->subn.opt.use_mfttop)
 		return;
-	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
-	{
+	FOR_EACH_SWITCH(sw, &quiet->osm->subn) {
 		const osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
 
 		if (has_top(port0) && cl_ntoh16(sw->switch_info.mcast_top) < top)
@@ -153,8 +151,7 @@ uint32_t mcast_quiet_blocks_passed(const struct mcast_quiet *quiet)
 {
 	uint32_t most = 0;
 
-	FOR_EACH_SWITCH(sw, &quiet->osm->subn)
-	{
+	FOR_EACH_SWITCH(sw, &quiet->osm->subn) {
 		uint32_t top = cl_ntoh16(sw->switch_info.mcast_top);
 		uint32_t mlids = osm_switch_get_mcast_fwd_tbl_size(sw);
 

@@ -40,10 +40,10 @@ void other_engine_begin(struct other_engine *other, const osm_subn_t *subn)
 	if (!other->list)
 		return;
 	FOR_EACH_SWITCH(sw, subn)
-	if (!keep_record(other, subn, sw)) {
-		other_engine_forget(other);
-		return;
-	}
+		if (!keep_record(other, subn, sw)) {
+			other_engine_forget(other);
+			return;
+		}
 }
 
 /* Whether a block was sent. Beyond the end of a shorter record there was no path. */

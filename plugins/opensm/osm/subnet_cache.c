@@ -488,11 +488,11 @@ bool subnet_cache_is_unchanged(struct subnet_cache *cache, const osm_subn_t *sub
 static void count_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 {
 	FOR_EACH_NODE(node, subn)
-	if (is_usable(node)) {
-		cache->num_nodes++;
-		cache->num_ports += highest_port(node) + 1;
-		cache->num_switches += is_switch(node);
-	}
+		if (is_usable(node)) {
+			cache->num_nodes++;
+			cache->num_ports += highest_port(node) + 1;
+			cache->num_switches += is_switch(node);
+		}
 }
 
 static int make_cache_room(struct subnet_cache *cache, struct pm_error *err)
@@ -535,14 +535,14 @@ static void learn_nodes(struct subnet_cache *cache, const osm_subn_t *subn)
 	uint32_t index = 0, first = 0;
 
 	FOR_EACH_NODE(node, subn)
-	if (is_usable(node)) {
-		cache->nodes[index] = (struct subnet_cache_node){
-			node, cl_qmap_key(&node->map_item), first,
-			(uint8_t)highest_port(node), is_switch(node)};
-		for (unsigned int p = 0; p <= cache->nodes[index].ports; p++)
-			learn_port(cache, index, p);
-		first += cache->nodes[index++].ports + 1u;
-	}
+		if (is_usable(node)) {
+			cache->nodes[index] = (struct subnet_cache_node){
+				node, cl_qmap_key(&node->map_item), first,
+				(uint8_t)highest_port(node), is_switch(node)};
+			for (unsigned int p = 0; p <= cache->nodes[index].ports; p++)
+				learn_port(cache, index, p);
+			first += cache->nodes[index++].ports + 1u;
+		}
 }
 
 /* The number of a node, or PM_NONE if it cannot be used. */
@@ -703,8 +703,8 @@ void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered)
 {
 	memset(discovered, 0, cache->plan->topology->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (is_planned_link(cache, i))
-		discovered[cache->ports[i].planned] = 1;
+		if (is_planned_link(cache, i))
+			discovered[cache->ports[i].planned] = 1;
 }
 
 bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports)
@@ -712,8 +712,8 @@ bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *port
 	if (!cache->plan)
 		return false;
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (is_planned_link(cache, i) && ports[cache->ports[i].planned])
-		return true;
+		if (is_planned_link(cache, i) && ports[cache->ports[i].planned])
+			return true;
 	return false;
 }
 
@@ -740,8 +740,8 @@ void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link)
 {
 	memset(link, 0, cache->plan->topology->num_ports);
 	FOR_EACH_SWITCH_PORT(i, cache)
-	if (is_planned_link(cache, i))
-		link[cache->ports[i].planned] = code_of(&cache->links[i]);
+		if (is_planned_link(cache, i))
+			link[cache->ports[i].planned] = code_of(&cache->links[i]);
 }
 
 uint32_t subnet_cache_sm_place(const struct subnet_cache *cache)
@@ -759,8 +759,7 @@ void subnet_cache_find_doubt(const struct subnet_cache *cache, const uint8_t *di
 	memcpy(doubt->stayed, discovered, topology->num_ports);
 	for (uint32_t i = 0; i < topology->num_ports; i++)
 		doubt->silent[i] = !discovered[i] && topology->ports[i].peer != PM_NONE;
-	FOR_EACH_SWITCH_PORT(i, cache)
-	{
+	FOR_EACH_SWITCH_PORT(i, cache) {
 		uint8_t state = cache->flags[i] & STATE;
 		uint32_t port, peer;
 
