@@ -89,6 +89,14 @@ class Metrics(labtest.Folders):
                 return text if "portmajor_ports_with_errors{" in text else None
             return simlab.poll_until(look, LATE_S, "the performance manager")
 
+    def test_names_stand_in_the_source(self):
+        """A search for a metric finds the line that makes it."""
+        source = "".join(path.read_text("utf-8") for path in
+                         sorted((pmlab.ROOT / "plugins" / "opensm" / "io").glob("*.c")))
+        names = {line.split()[2] for line in self.GOLDEN}
+        self.assertGreater(len(names), 50)
+        self.assertEqual([name for name in sorted(names) if f'"{name}"' not in source], [])
+
     def test_names(self):
         text = self.read()
         heads = [line for line in text.splitlines() if line.startswith("#")]
@@ -99,7 +107,7 @@ class Metrics(labtest.Folders):
         # What comes only while tables differ from the plan's is printed from the same tables.
         source = (pmlab.ROOT / "plugins" / "opensm" / "io" / "activity.c").read_text("ascii")
         for line in set(self.GOLDEN) - set(heads):
-            word, name, said = re.fullmatch(r"# (\w+) portmajor_(\w+) (.*)", line).groups()
+            word, name, said = re.fullmatch(r"# (\w+) (\w+) (.*)", line).groups()
             self.assertIn("balanc", name)
             self.assertIn(f'"{name}"', source)
             if word == "HELP":

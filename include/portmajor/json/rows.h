@@ -32,8 +32,7 @@ struct pm_json_row {
 	const char *name;
 	enum pm_json_type type;
 	size_t offset;
-	/* The metric with this value, without `portmajor_` before it; NULL: there is
-	 * none. */
+	/* The metric with this value; NULL: there is none. */
 	const char *metric, *help;
 };
 

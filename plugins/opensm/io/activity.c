@@ -108,15 +108,15 @@ void activity_note_multicast(struct activity *activity, const struct state_multi
 
 static const struct pm_json_row balance_rows[] = {
 	{"entries_off", PM_JSON_ROW(struct state_balance, entries_off),
-	 "balance_entries_off", "LFT entries that are not the plan's"},
+	 "portmajor_balance_entries_off", "LFT entries that are not the plan's"},
 	{"blocks_off", PM_JSON_ROW(struct state_balance, blocks_off),
-	 "balance_blocks_off", "LFT blocks with such entries"},
+	 "portmajor_balance_blocks_off", "LFT blocks with such entries"},
 	{"switches_off", PM_JSON_ROW(struct state_balance, switches_off),
-	 "balance_switches_off", "Switches with such entries"},
-	{"rebalancing", PM_JSON_ROW(struct state_balance, rebalancing), "rebalancing",
-	 "1 while tables go over to the plan's"},
+	 "portmajor_balance_switches_off", "Switches with such entries"},
+	{"rebalancing", PM_JSON_ROW(struct state_balance, rebalancing),
+	 "portmajor_rebalancing", "1 while tables go over to the plan's"},
 	{"blocks_left", PM_JSON_ROW(struct state_balance, blocks_left),
-	 "rebalance_blocks_left", "LFT blocks still to be sent then"},
+	 "portmajor_rebalance_blocks_left", "LFT blocks still to be sent then"},
 	{0},
 };
 
@@ -132,48 +132,49 @@ static const struct pm_json_row change_rows[] = {
 
 static const struct pm_json_row multicast_rows[] = {
 	{"left_to_opensm", PM_JSON_ROW(struct state_multicast, left)},
-	{"groups", PM_JSON_ROW(struct state_multicast, groups), "multicast_groups",
-	 "Multicast LIDs with a group"},
-	{"trees", PM_JSON_ROW(struct state_multicast, trees), "multicast_trees",
+	{"groups", PM_JSON_ROW(struct state_multicast, groups),
+	 "portmajor_multicast_groups", "Multicast LIDs with a group"},
+	{"trees", PM_JSON_ROW(struct state_multicast, trees), "portmajor_multicast_trees",
 	 "Of these, those with a tree"},
 	{"down_and_up", PM_JSON_ROW(struct state_multicast, spanned),
-	 "multicast_trees_down_and_up",
+	 "portmajor_multicast_trees_down_and_up",
 	 "Trees of groups that no switch reaches downwards"},
 	{"members_left_out", PM_JSON_ROW(struct state_multicast, excluded),
-	 "multicast_members_left_out", "Members in no tree"},
+	 "portmajor_multicast_members_left_out", "Members in no tree"},
 	{"incomplete", PM_JSON_ROW(struct state_multicast, incomplete),
-	 "multicast_incomplete", "1 while MFT blocks are still to be sent"},
+	 "portmajor_multicast_incomplete", "1 while MFT blocks are still to be sent"},
 	{0},
 };
 
 /* rows of since_start */
 static const struct pm_json_row total_rows[] = {
 	{"traps_dropped", PM_JSON_ROW(struct activity, traps_dropped),
-	 "traps_dropped_total", "Traps of failures that there was no room for"},
+	 "portmajor_traps_dropped_total", "Traps of failures that there was no room for"},
 	{"multicast_sent", PM_JSON_ROW(struct activity, multicast.sent),
-	 "multicast_blocks_sent_total", "MFT blocks sent"},
+	 "portmajor_multicast_blocks_sent_total", "MFT blocks sent"},
 	{"multicast_acked", PM_JSON_ROW(struct activity, multicast.acked),
-	 "multicast_blocks_acked_total", "MFT blocks acknowledged"},
+	 "portmajor_multicast_blocks_acked_total", "MFT blocks acknowledged"},
 	{"multicast_bound", PM_JSON_ROW(struct activity, multicast.bound),
-	 "multicast_blocks_bound_total", "MFT blocks that differed"},
+	 "portmajor_multicast_blocks_bound_total", "MFT blocks that differed"},
 	{0},
 };
 
 static const struct pm_json_row repair_rows[] = {
-	{"repairs", PM_JSON_ROW(struct activity_repairs, repairs), "phase_repairs_total",
+	{"repairs", PM_JSON_ROW(struct activity_repairs, repairs),
+	 "portmajor_phase_repairs_total",
 	 "Early repairs, by the phase of the first trap"},
-	{"sent", PM_JSON_ROW(struct activity_repairs, sent), "phase_repairs_sent_total",
-	 "Of these, repairs with any LFT Set"},
+	{"sent", PM_JSON_ROW(struct activity_repairs, sent),
+	 "portmajor_phase_repairs_sent_total", "Of these, repairs with any LFT Set"},
 	{"first_set_ms", PM_JSON_ROW(struct activity_repairs, first_set_ms),
-	 "phase_first_set_seconds_total",
+	 "portmajor_phase_first_set_seconds_total",
 	 "Time from the first trap to the first LFT Set, over these"},
 	{"first_set_ms_max", PM_JSON_ROW(struct activity_repairs, first_set_ms_max),
-	 "phase_first_set_seconds_max", "The longest of them"},
+	 "portmajor_phase_first_set_seconds_max", "The longest of them"},
 	{"last_answer_ms", PM_JSON_ROW(struct activity_repairs, last_answer_ms),
-	 "phase_last_answer_seconds_total",
+	 "portmajor_phase_last_answer_seconds_total",
 	 "Time from the first trap to the last answer, over these"},
 	{"last_answer_ms_max", PM_JSON_ROW(struct activity_repairs, last_answer_ms_max),
-	 "phase_last_answer_seconds_max", "The longest of them"},
+	 "portmajor_phase_last_answer_seconds_max", "The longest of them"},
 	{0},
 };
 
@@ -232,7 +233,8 @@ int activity_describe(struct activity *activity, json_t *document)
 /* Prints 1 for the present phase, and 0 for others. */
 static void print_phase(FILE *out, const char *now, const char *labels)
 {
-	prometheus_print_head(out, "phase", "1 for the phase of OpenSM's sweep");
+	prometheus_print_head(out, "portmajor_phase",
+			      "1 for the phase of OpenSM's sweep");
 	for (enum sweep_phase phase = 0; phase < PHASES; phase++)
 		fprintf(out, "portmajor_phase{%s,phase=\"%s\"} %d\n", labels,
 			phases[phase], !strcmp(now, phases[phase]));

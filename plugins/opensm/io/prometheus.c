@@ -8,19 +8,18 @@ void prometheus_print_head(FILE *out, const char *metric, const char *help)
 {
 	const char *end = strrchr(metric, '_');
 
-	fprintf(out, "# HELP portmajor_%s %s\n# TYPE portmajor_%s %s\n", metric, help,
-		metric, end && !strcmp(end, "_total") ? "counter" : "gauge");
+	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", metric, help, metric,
+		end && !strcmp(end, "_total") ? "counter" : "gauge");
 }
 
 void prometheus_print_value(FILE *out, const char *metric, const char *labels,
 			    const json_t *value)
 {
 	if (json_is_real(value))
-		fprintf(out, "portmajor_%s{%s} %.3f\n", metric, labels,
-			json_real_value(value));
+		fprintf(out, "%s{%s} %.3f\n", metric, labels, json_real_value(value));
 	else if (json_is_number(value) || json_is_boolean(value))
-		fprintf(out, "portmajor_%s{%s} %" JSON_INTEGER_FORMAT "\n", metric,
-			labels, json_is_true(value) ? 1 : json_integer_value(value));
+		fprintf(out, "%s{%s} %" JSON_INTEGER_FORMAT "\n", metric, labels,
+			json_is_true(value) ? 1 : json_integer_value(value));
 }
 
 /* A member in milliseconds, by its name, is a metric in seconds, the base unit. */
@@ -31,7 +30,7 @@ static void print_row(FILE *out, const struct pm_json_row *row,
 
 	if (json_is_real(value) &&
 	    (strstr(row->name, "milliseconds") || strstr(row->name, "_ms")))
-		fprintf(out, "portmajor_%s{%s} %.6f\n", row->metric, source->labels,
+		fprintf(out, "%s{%s} %.6f\n", row->metric, source->labels,
 			json_real_value(value) / 1e3);
 	else
 		prometheus_print_value(out, row->metric, source->labels, value);
