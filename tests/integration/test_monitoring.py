@@ -248,7 +248,7 @@ class Live(labtest.Folders):
                   "OtherEngineCreditLoop": {"engine_credit_loop": 1},
                   "StateOld": {"written_timestamp_seconds": 1},
                   "PlanUnwritable": {"unsaved": 1}, "BlocksUnanswered": {"switches_unset": 1},
-                  "BlocksAboveBound": {"blocks_sent_total": 0},
+                  "BlocksAboveLeast": {"blocks_sent_total": 0},
                   "TrapsDropped": {"traps_dropped_total": 0},
                   "ConfigurationUnused": {"config_unused": 1}, "DrainsUnread": {"drains_unread": 1},
                   "BadSwitch": {"bad_switches": 1}, "SlowLink": {"degraded_links": 1},
@@ -266,7 +266,7 @@ class Live(labtest.Folders):
                          ALERTS)
         for name, values in faults.items():
             self.edit(name, healthy, **values)
-        for name, counter, value in (("BlocksAboveBound", "blocks_sent_total", 1000),
+        for name, counter, value in (("BlocksAboveLeast", "blocks_sent_total", 1000),
                                      ("TrapsDropped", "traps_dropped_total", 9)):
             simlab.poll_until(lambda: self.query(
                 f'portmajor_{counter}{{port_guid="{name}"}}'), LATE_S, counter)
