@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Metrics of the state's document, for Prometheus. */
+#include "state_parts.h"
+
+#include "prometheus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Metrics that are no member of a structure. */
+static const struct metric {
+	const char *name, *help;
+	const char *object, *member; /* where the document has it; object may be NULL */
+} metrics[] = {
+	{"portmajor_running", "1 while OpenSM runs", NULL, "running"},
+	{"portmajor_written_timestamp_seconds", "When this was written", NULL, "time"},
+	{"portmajor_engine_active",
+	 "1 if portmajor routed last, 0 if OpenSM fell back to another engine", "engine",
+	 "active"},
+	{"portmajor_lids_out_of_plan", "Places with a LID other than planned", NULL,
+	 "out_of_plan"},
+	{"portmajor_switch_pairs_unreachable",
+	 "Pairs of switches with end ports without a path", "unreachable", "pairs"},
+	{"portmajor_host_pairs_connected", "Ordered pairs of hosts that cables connect",
+	 "reachable", "connected"},
+	{"portmajor_host_pairs_reachable",
+	 "Of these, pairs that portmajor's tables serve", "reachable", "pairs"},
+	{"portmajor_switches_missing",
+	 "Switches that were there and are not, but for acknowledged ones", "missing",
+	 "switches"},
+	{"portmajor_links_missing", "Links likewise, with those of missing hosts",
+	 "missing", "links"},
+	{"portmajor_hosts_missing", "Hosts likewise", "missing", "hosts"},
+	{"portmajor_missing_acknowledged", "Missing parts that are acknowledged",
+	 "missing", "acknowledged"},
+	{"portmajor_switches_unset",
+	 "Switches that have not acknowledged the tables in force", "unset", "count"},
+	{"portmajor_degraded_links",
+	 "Links between switches that run below their neighbours'", "degraded_links",
+	 "count"},
+	{"portmajor_ports_with_errors",
+	 "Ports with port_error_limit or more errors of a kind in the last hour",
+	 "port_errors", "count"},
+};
+
+static void print_metric(FILE *out, const struct metric *metric, const json_t *document,
+			 const char *labels)
+{
+	const json_t *value = state_member(document, metric->object, metric->member);
+
+	if (!json_is_number(value) && !json_is_boolean(value))
+		return;
+	prometheus_print_head(out, metric->name, metric->help);
+	prometheus_print_value(out, metric->name, labels, value);
+}
+
+/*
+ * Metrics that are 1 or 0: whether OpenSM runs and a member is this text, or, with "",
+ * the member is not null.
+ */
+static const struct condition {
+	const char *name, *help;
+	const char *object, *member; /* as in struct metric */
+	const char *text;
+} conditions[] = {
+	{"portmajor_sm_master", "1 while OpenSM is the master", NULL, "sm_state",
+	 "master"},
+	{"portmajor_sm_no_master", "1 if OpenSM neither is the master nor knows one",
+	 NULL, "no_master", ""},
+	{"portmajor_shadow_mode", "1 in shadow mode, once another engine has routed",
+	 NULL, "shadow", ""},
+	{"portmajor_unsaved", "1 if the plan or the holds could not be written", NULL,
+	 "unsaved", ""},
+	{"portmajor_config_unused", "1 if portmajor.conf has an error and is not used",
+	 NULL, "config_error", ""},
+	{"portmajor_drains_unread", "1 if the file of what is drained cannot be followed",
+	 "drained", "error", ""},
+	{"portmajor_engine_cuts_off",
+	 "1 if the tables of another engine cut off hosts that cables connect",
+	 "engine_tables", "cut", ""},
+	{"portmajor_engine_credit_loop",
+	 "1 if the tables of another engine have a credit loop", "engine_tables",
+	 "credit_loop", ""},
+	{"portmajor_bad_switches", "1 if a switch is kept out or served in part", NULL,
+	 "bad_switches", ""},
+};
+
+static void print_condition(FILE *out, const struct condition *is, const json_t *document,
+			    const char *labels)
+{
+	const json_t *value = state_member(document, is->object, is->member);
+	const char *text = json_string_value(value);
+	bool runs = json_is_true(json_object_get(document, "running"));
+	bool holds = is->text[0] ? runs && text && !strcmp(text, is->text)
+				 : value && !json_is_null(value);
+	prometheus_print_head(out, is->name, is->help);
+	fprintf(out, "%s{%s} %d\n", is->name, labels, holds);
+}
+
+static uint32_t count_damped(const json_t *document, enum pm_damping_state state)
+{
+	const char *name = pm_damping_state_name(state), *has;
+	const json_t *flap;
+	uint32_t count = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(document, "flapping"), i, flap) {
+		has = json_string_value(json_object_get(flap, "state"));
+		count += has && !strcmp(has, name);
+	}
+	return count;
+}
+
+static void print_flap_counts(FILE *out, const json_t *document, const char *labels)
+{
+	prometheus_print_head(out, "portmajor_flapping_links",
+			      "Links that went down lately, by state");
+	for (enum pm_damping_state s = PM_DAMPING_NOTED; s <= PM_DAMPING_WATCHED; s++)
+		fprintf(out, "portmajor_flapping_links{%s,state=\"%s\"} %u\n", labels,
+			pm_damping_state_name(s), count_damped(document, s));
+}
+
+int state_print_metrics(FILE *out, const void *arg)
+{
+	const json_t *document = arg;
+	const char *port = json_string_value(json_object_get(document, "port_guid"));
+	struct prometheus_source run = {NULL, json_object_get(document, "run")};
+	struct prometheus_source totals = {NULL,
+					   json_object_get(document, "since_start")};
+	char labels[64];
+
+	snprintf(labels, sizeof(labels), "port_guid=\"%s\"", port);
+	run.labels = totals.labels = labels;
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
+		print_metric(out, &metrics[i], document, labels);
+	prometheus_print_rows(out, state_run_rows, &run, 1);
+	prometheus_print_rows(out, state_total_rows, &totals, 1);
+	for (size_t i = 0; i < sizeof(conditions) / sizeof(*conditions); i++)
+		print_condition(out, &conditions[i], document, labels);
+	print_flap_counts(out, document, labels);
+	activity_print_metrics(out, document, labels);
+	return 0;
+}

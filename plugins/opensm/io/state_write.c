@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writes the state, its metrics and events, on the writer's thread. */
+#include "state_parts.h"
+
+#include "event_changes.h"
+#include "log.h"
+#include "port_errors.h"
+#include "spare_file.h"
+#include "engine/clock.h"
+
+#include <portmajor/base/print.h>
+#include <portmajor/base/replace.h>
+#include <portmajor/base/trusted.h>
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define REFRESH_S 60
+#define LOOK_MS 1000  /* between looks at OpenSM's state */
+#define RETRY_MS 5000 /* between tries to write */
+
+static int print_json(FILE *out, const void *arg)
+{
+	int rc = json_dumpf(
+		arg, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+
+	putc('\n', out);
+	return rc ? -ENOMEM : 0; /* other errors cannot occur with memory */
+}
+
+/*
+ * Replaces a file in one step; path NULL: out of memory. *length: bytes written. -errno.
+ */
+static int replace_file(const char *path, pm_print *print, const json_t *document,
+			size_t *length, struct pm_error *err)
+{
+	char *text = NULL;
+	int rc = path ? pm_text_print(print, document, &text, length) : -ENOMEM;
+
+	rc = rc ? pm_error_no_memory(err)
+		: pm_replace_public(path, ".new", text, *length, err);
+	free(text);
+	return rc;
+}
+
+/* Describes port errors, with the links of the last plan. */
+static json_t *make_port_errors(struct state *state, const struct known_hosts *hosts)
+{
+	const struct pm_plan *plan = state_plan(state);
+	json_t *described;
+
+	described = port_errors_describe(&state->port_errors,
+					 atomic_load(&state->port_error_limit),
+					 plan ? plan->topology : NULL, hosts, time(NULL));
+	pm_plan_free((struct pm_plan *)(uintptr_t)plan);
+	return described;
+}
+
+/* Adds the members that only the writer knows; err: of writing metrics. -ENOMEM. */
+static int complete(struct state *state, json_t *document,
+		    const struct known_hosts *hosts, bool running,
+		    const struct pm_error *err)
+{
+	struct pm_error trouble;
+	json_t *plan = json_object_get(document, "plan");
+	char *file = store_path(state->store, "plan");
+	int rc;
+
+	store_trouble(state->store, &trouble);
+	state->logged = trouble;
+	rc = json_object_update_new(
+		document, json_pack("{s:I, s:b, s:o, s:o}", "time",
+				    (json_int_t)time(NULL), "running", running,
+				    "port_guid", pm_json_guid(store_guid(state->store)),
+				    "port_errors", make_port_errors(state, hosts)));
+	rc |= mastership_describe(&state->mastership, running, document);
+	rc |= activity_describe(&state->activity, document);
+	if (json_is_object(plan))
+		rc |= json_object_update_new(plan,
+					     json_pack("{s:o, s:b}", "file",
+						       file ? pm_json_text(file) : NULL,
+						       "saved", !trouble.text[0]));
+	free(file);
+	rc |= missing_complete(&state->missing, document, hosts, state->requests,
+			       time(NULL));
+	if (!trouble.text[0])
+		trouble = *err;
+	rc |= json_object_set_new(document, "unsaved", pm_json_filled(trouble.text));
+	return rc ? -ENOMEM : 0;
+}
+
+/* Finds the path of the metrics' file, which the caller frees. NULL: no memory. */
+static char *find_prometheus(const struct state *state)
+{
+	const char *path = state->prometheus;
+	struct stat there;
+	char *file;
+
+	if (!path[0])
+		return store_path(state->store, "portmajor.prom");
+	if (stat(path, &there) || !S_ISDIR(there.st_mode))
+		return strdup(path);
+	return asprintf(&file, "%s/portmajor.%016" PRIx64 ".prom", path,
+			store_guid(state->store)) < 0
+		       ? NULL
+		       : file;
+}
+
+/* Logs an error once until it changes. */
+static void log_trouble(struct state *state, const struct pm_error *why)
+{
+	if (why->text[0] && strcmp(why->text, state->failed.text) != 0) {
+		worker_enter(state->writer);
+		log_line(&state->osm->log, OSM_LOG_ERROR,
+			 ": state not written: %s (retried; logged once)", why->text);
+		worker_leave(state->writer);
+	}
+	state->failed = *why;
+}
+
+/* Writes the document into the spare of the state's file. */
+static void write_spare(struct state *state, const json_t *document, const char *path)
+{
+	char *text = NULL;
+	size_t length;
+
+	state->spare_used = true;
+	/* If this fails, too, `status` finds a full disk or an old state. */
+	if (!pm_text_print(print_json, document, &text, &length))
+		spare_file_write(path, text, length);
+	free(text);
+}
+
+/*
+ * Writes the state; on entry, err has the last file's error. If it cannot be written, its
+ * spare gets it, with the reason.
+ */
+static void write_state(struct state *state, json_t *document,
+			const struct known_hosts *hosts, bool running, const char *path,
+			struct pm_error *err)
+{
+	size_t length;
+
+	if (complete(state, document, hosts, running, err)) {
+		pm_error_no_memory(err);
+	} else if (!replace_file(path, print_json, document, &length, err)) {
+		spare_file_keep(path, length, state->spare_used);
+		state->spare_used = false;
+	} else if (!complete(state, document, hosts, running, err)) {
+		write_spare(state, document, path);
+	}
+}
+
+/* Reads the missing parts from the last process's file. */
+static void begin_missing(struct state *state, const char *file)
+{
+	json_error_t error;
+
+	if (state->begun)
+		return;
+	if (!pm_trusted_file(file, NULL, NULL))
+		state->previous = json_load_file(file, 0, &error);
+	state->unsaved = json_is_string(json_object_get(state->previous, "unsaved"));
+	missing_begin(&state->missing, state->previous, state->requests);
+	state->begun = true;
+}
+
+/* Logs a failure of the operator's command, which is an event, too. */
+static void log_command_trouble(struct state *state)
+{
+	struct pm_error why;
+
+	events_command_trouble(state->events, &why);
+	if (!why.text[0])
+		return;
+	worker_enter(state->writer);
+	log_line(&state->osm->log, OSM_LOG_ERROR, ": event_command: %s", why.text);
+	worker_leave(state->writer);
+}
+
+/* Appends pending events to their file. -errno, with err. */
+static int write_events(struct state *state, struct pm_error *err)
+{
+	char *file = state->events ? store_path(state->store, "events") : NULL;
+	int rc = 0;
+
+	if (file) {
+		rc = events_write(state->events, file, err);
+		log_command_trouble(state);
+	}
+	free(file);
+	return rc;
+}
+
+/* Notes the changes of the document as events, and writes all pending ones. */
+static void tell_events(struct state *state, const json_t *document, struct pm_error *err)
+{
+	json_t *copy = json_deep_copy(document);
+
+	if (copy) {
+		event_changes_note(state->events, state->previous, document);
+		json_decref(state->previous);
+		state->previous = copy;
+		state->times++;
+	}
+	write_events(state, err);
+}
+
+/*
+ * Notes when files, of the store or here, cannot be written any more, and when they can.
+ * The first event gets its time now, and is in its file when that can be written.
+ */
+static void note_unsaved(struct state *state, const struct pm_error *why)
+{
+	const char *text = state->logged.text[0] ? state->logged.text : why->text;
+
+	if (text[0] && !state->unsaved)
+		events_note(state->events, EVENT_ERROR, "files", "not saved: %s", text);
+	else if (!text[0] && state->unsaved)
+		events_note(state->events, EVENT_NOTICE, "files", "saved again");
+	state->unsaved = text[0] != '\0';
+}
+
+/* Writes all files; false: the store is not open. */
+static bool write_files(struct state *state, json_t *document,
+			const struct known_hosts *hosts, bool running)
+{
+	char *file = store_path(state->store, "state");
+	char *prometheus = file ? find_prometheus(state) : NULL;
+	struct pm_error err = {""};
+	size_t length;
+
+	if (!file)
+		return false;
+	begin_missing(state, file);
+	/* Metrics may be on another disk: they have how the last round went. */
+	if (complete(state, document, hosts, running, &state->failed)) {
+		pm_error_no_memory(&err);
+		write_events(state, &(struct pm_error){""});
+	} else {
+		replace_file(prometheus, state_print_metrics, document, &length, &err);
+		tell_events(state, document, &err);
+	}
+	/* The state comes last, to report how the others went. */
+	write_state(state, document, hosts, running, file, &err);
+	note_unsaved(state, &err);
+	log_trouble(state, &err);
+	free(file);
+	free(prometheus);
+	return true;
+}
+
+/* Whether there is anything to write. */
+static bool has_news(struct state *state, bool last)
+{
+	struct pm_error trouble;
+
+	store_trouble(state->store, &trouble);
+	return state->news || last || clock_ms() >= state->due ||
+	       strcmp(trouble.text, state->logged.text) != 0;
+}
+
+/* Whether OpenSM has another state, or has lost or found a master. */
+static bool look_at_mastership(struct state *state)
+{
+	double longest_ms = activity_longest_discovery(&state->activity);
+	bool changed;
+
+	worker_enter(state->writer);
+	changed = mastership_look(&state->mastership, state->osm, longest_ms);
+	worker_leave(state->writer);
+	return changed;
+}
+
+double state_write(struct state *state, const struct known_hosts *hosts,
+		   const struct pm_requests *requests, bool last)
+{
+	double next = clock_ms() + LOOK_MS;
+	bool failed;
+
+	state->requests = requests;
+	pthread_mutex_lock(&state->mutex);
+	if (state->document) {
+		json_decref(state->topology);
+		state->topology = state->document;
+		state->document = NULL;
+		state->news = true;
+	}
+	pthread_mutex_unlock(&state->mutex);
+	if (!state->topology)
+		return DBL_MAX;
+	state->news |= look_at_mastership(state);
+	state->news |= state->followed != requests->number;
+	if (has_news(state, last)) {
+		state->followed = requests->number;
+		failed = state->failed.text[0];
+		state->news = !write_files(state, state->topology, hosts, !last);
+		/* When the disk is back, metrics have that in one more round. */
+		state->news |= failed && !state->failed.text[0];
+		state->due =
+			clock_ms() + (state->failed.text[0] ? RETRY_MS : REFRESH_S * 1e3);
+	} else if (state->events && events_pending(state->events)) {
+		write_events(state, &(struct pm_error){""});
+	}
+	return state->due < next ? state->due : next;
+}
+
+const json_t *state_written(const struct state *state, uint64_t *times)
+{
+	*times = state->times;
+	return state->times ? state->previous : NULL;
+}
+
+const struct pm_plan *state_plan(struct state *state)
+{
+	const struct pm_plan *plan;
+
+	pthread_mutex_lock(&state->mutex);
+	plan = state->plan ? pm_plan_share(state->plan) : NULL;
+	pthread_mutex_unlock(&state->mutex);
+	return plan;
+}
