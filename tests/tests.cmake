@@ -146,7 +146,8 @@ add_test(NAME unit.engine_check COMMAND test_engine_check)
 set_tests_properties(unit.engine_check PROPERTIES LABELS unit TIMEOUT 900)
 
 # In place of OpenSM, and of what the repairer finds, sends and follows.
-add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c plugins/opensm/engine/repairer_view.c
+add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c
+	plugins/opensm/engine/repairer_base.c plugins/opensm/engine/repairer_view.c
 	plugins/opensm/engine/repair_job.c plugins/opensm/engine/transition_job.c
 	plugins/opensm/engine/balance_job.c plugins/opensm/engine/groups_job.c
 	plugins/opensm/engine/view.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)

@@ -12,113 +12,6 @@
 #define DURING(phase) (1u << PHASE_##phase)
 #define ANY ((1u << PHASES) - 1)
 
-void repairer_lock(struct repairer *r)
-{
-	pthread_mutex_lock(&r->signal.lock);
-}
-
-void repairer_unlock(struct repairer *r)
-{
-	pthread_cond_broadcast(&r->signal.changed);
-	pthread_mutex_unlock(&r->signal.lock);
-}
-
-struct repairer_settings repairer_settings_of(struct repairer *r)
-{
-	struct repairer_settings settings;
-
-	pthread_mutex_lock(&r->signal.lock);
-	settings = r->settings;
-	pthread_mutex_unlock(&r->signal.lock);
-	return settings;
-}
-
-enum sweep_phase repairer_phase(const struct repairer *r)
-{
-	return (enum sweep_phase)atomic_load(&r->phase);
-}
-
-bool repairer_may_change(enum sweep_phase phase)
-{
-	return phase != PHASE_MANAGEMENT && phase != PHASE_ROUTING;
-}
-
-void repairer_try_again(struct tries *tries)
-{
-	double pause_ms = REPAIRER_REST_MS;
-
-	if (tries->num < REPAIRER_RETRIES)
-		pause_ms = REPAIRER_RETRY_MS << tries->num++;
-	tries->due_ms = clock_ms() + pause_ms;
-}
-
-/* ---- What ends a piece of a job ---- */
-
-/* OpenSM may hand mastership over in the middle of a sweep, without an event. */
-bool repairer_is_halted(void *context)
-{
-	const struct repairer *r = context;
-
-	return atomic_load(&r->halted) ||
-	       r->config.osm->subn.sm_state != IB_SMINFO_STATE_MASTER;
-}
-
-bool repairer_has_traps(void *context)
-{
-	const struct repairer *r = context;
-
-	return r->config.repair && repair_count_traps(r->config.repair);
-}
-
-bool repairer_is_abandoned(struct repairer *r)
-{
-	bool abandon;
-
-	pthread_mutex_lock(&r->signal.lock);
-	abandon = r->abandon;
-	pthread_mutex_unlock(&r->signal.lock);
-	return abandon || repairer_is_halted(r);
-}
-
-static bool has_errand(struct repairer *r)
-{
-	bool any;
-
-	pthread_mutex_lock(&r->signal.lock);
-	any = r->errand != NULL;
-	pthread_mutex_unlock(&r->signal.lock);
-	return any;
-}
-
-bool repairer_is_interrupted(void *context)
-{
-	return repairer_is_abandoned(context) || repairer_has_traps(context) ||
-	       has_errand(context);
-}
-
-/* ---- Requests to OpenSM, and reports ---- */
-
-void repairer_request_sweep(struct repairer *r)
-{
-	r->config.osm->subn.force_heavy_sweep = TRUE;
-	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
-}
-
-void repairer_request_reroute(struct repairer *r)
-{
-	r->config.osm->subn.force_reroute = TRUE;
-	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
-}
-
-void repairer_note_tables(struct repairer *r, bool settled, bool changed)
-{
-	/* In other phases the switches get tables of the sweeper's view. */
-	settled = settled && repairer_may_change(repairer_phase(r)) &&
-		  !repairer_is_halted(r) && r->view.current &&
-		  r->transition.stage == TRANSITION_NONE;
-	r->config.note_tables(r->config.context, &r->view, settled, changed);
-}
-
 /* ---- Jobs ---- */
 
 static bool run_errand(struct repairer *r)
@@ -182,13 +75,13 @@ static bool run_jobs(struct repairer *r)
 
 	repairer_take_over(r);
 	repairer_check_overflow(r);
-	for (enum job job = 0; job < JOBS && !(job && has_errand(r)); job++) {
+	for (enum job job = 0; job < JOBS && !(job && repairer_has_errand(r)); job++) {
 		if (!begin(r, job))
 			continue;
 		any |= jobs[job].run(r);
 		end(r);
 	}
-	return any || has_errand(r);
+	return any || repairer_has_errand(r);
 }
 
 /*
@@ -221,11 +114,6 @@ static double make_round(void *context, bool last)
 	return next_round(r);
 }
 
-void repairer_wake(struct repairer *r)
-{
-	worker_poke(r->worker);
-}
-
 void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 {
 	if (!repairer_has_traps(r))
@@ -253,20 +141,6 @@ void repairer_resend(struct repairer *r)
 	r->resend = true;
 	repairer_unlock(r);
 	repairer_wake(r);
-}
-
-void repairer_do(struct repairer *r, void (*run)(void *context), void *context)
-{
-	struct errand errand = {run, context, false};
-
-	repairer_lock(r);
-	r->errand = &errand;
-	repairer_unlock(r);
-	repairer_wake(r);
-	repairer_lock(r);
-	while (!errand.over)
-		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);
-	repairer_unlock(r);
 }
 
 struct lft_sender *repairer_sender(struct repairer *r)

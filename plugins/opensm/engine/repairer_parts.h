@@ -2,9 +2,10 @@
 /*
  * The repairer from inside: what its files share.
  *
- *     repairer.c        the thread, its table of jobs, and phases
+ *     repairer_base.c   lock, phase, interruptions, errands
  *     repairer_view.c   the view that the sweeper hands over, and failures it takes back
  *     *_job.c           one job each, or two
+ *     repairer.c        the thread and its table of jobs
  *
  * The thread does one job at a time: of those that may run in the present phase, the
  * first in enum job's order that finds something to do. Each runs in pieces, between
@@ -101,7 +102,7 @@ struct repairer {
 	uint32_t above;	       /* first block that JOB_SEARCH has not read */
 };
 
-/* ---- repairer.c ---- */
+/* ---- repairer_base.c ---- */
 
 #define REPAIRER_WAIT_MS 50 /* between looks at the thread's work */
 
@@ -122,6 +123,9 @@ bool repairer_is_halted(void *context);
 
 /* Whether a transition is to end: the sweeper waits no longer, or nothing may be sent. */
 bool repairer_is_abandoned(struct repairer *r);
+
+/* Whether the sweeper has an errand that was not run yet. */
+bool repairer_has_errand(struct repairer *r);
 
 /* Whether a piece of a job is to end, as something more urgent waits. Likewise. */
 bool repairer_is_interrupted(void *context);

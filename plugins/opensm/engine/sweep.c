@@ -1,41 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The beginning and the end of a sweep, and its phases. */
+/* The beginning and the end of a sweep. */
 #include "sweep_parts.h"
 
 #include "clock.h"
-
-bool sweep_is_first_engine(const struct plugin *plugin)
-{
-	const osm_routing_engine_t *engine = plugin->osm->routing_engine_list;
-
-	return !plugin->unconfigured && engine && engine->context == plugin;
-}
-
-bool sweep_is_wanted(const struct plugin *plugin)
-{
-	return !plugin->unconfigured &&
-	       (sweep_is_first_engine(plugin) || plugin->requested ||
-		(plugin->planning.phase == PLANNING_EMPTY &&
-		 store_has_plan(plugin->store)));
-}
-
-void sweep_set_phase(struct plugin *plugin, enum sweep_phase phase)
-{
-	plugin->sweep.phase = phase;
-	if (phase != PHASE_ROUTING) {
-		plugin->sweep.step = SWEEP_NOTHING;
-		lft_records_outdate(&plugin->lft_records);
-	}
-	if (plugin->repairer)
-		repairer_set_phase(plugin->repairer, phase);
-	if (plugin->state)
-		state_note_phase(plugin->state, phase);
-}
-
-bool sweep_may_release(const struct plugin *plugin)
-{
-	return plugin->view.plan != NULL;
-}
 
 /*
  * Repairs reported failures before discovery begins, which would delay the repairs; the

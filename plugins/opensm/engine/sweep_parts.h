@@ -2,7 +2,8 @@
 /*
  * A sweep from inside: what its files share, in the order of its moments (sweep.h).
  *
- *     sweep.c           begin and end, phases
+ *     sweep_base.c      whose turn it is, phases, reports
+ *     sweep.c           begin and end
  *     sweep_merge.c     what the repairer has found and done since
  *     sweep_prepare.c   after discovery: plan, tables, LIDs
  *     sweep_plan.c      the first plan
@@ -16,7 +17,7 @@
 #include "routing.h"
 #include "sweep.h"
 
-/* ---- sweep.c ---- */
+/* ---- sweep_base.c ---- */
 
 /* Whether OpenSM's first engine is this one, and may route; else LIDs are left alone. */
 bool sweep_is_first_engine(const struct plugin *plugin);
@@ -30,6 +31,9 @@ void sweep_set_phase(struct plugin *plugin, enum sweep_phase phase);
 /* Whether holds are known that releases could end: at first they are read with the plan.
  */
 bool sweep_may_release(const struct plugin *plugin);
+
+/* Notes the engine that has routed, and has its tables judged if it is another one. */
+void sweep_note_engine(struct plugin *plugin);
 
 /* ---- sweep_merge.c ---- */
 
@@ -91,9 +95,6 @@ void sweep_forget_if_outdated(struct plugin *plugin, const struct pm_fabric *fab
 
 /* Counts, logs and notes the run that OpenSM has ended. */
 void sweep_finish_run(struct plugin *plugin);
-
-/* Notes the engine that has routed, and has its tables judged if it is another one. */
-void sweep_note_engine(struct plugin *plugin);
 
 /* Computes tables for the fabric that another engine has just routed. */
 void sweep_run_shadow(struct plugin *plugin);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What all parts of the repairer use: its lock, its phase, what interrupts it, errands.
+ */
+#include "repairer_parts.h"
+
+void repairer_lock(struct repairer *r)
+{
+	pthread_mutex_lock(&r->signal.lock);
+}
+
+void repairer_unlock(struct repairer *r)
+{
+	pthread_cond_broadcast(&r->signal.changed);
+	pthread_mutex_unlock(&r->signal.lock);
+}
+
+struct repairer_settings repairer_settings_of(struct repairer *r)
+{
+	struct repairer_settings settings;
+
+	pthread_mutex_lock(&r->signal.lock);
+	settings = r->settings;
+	pthread_mutex_unlock(&r->signal.lock);
+	return settings;
+}
+
+enum sweep_phase repairer_phase(const struct repairer *r)
+{
+	return (enum sweep_phase)atomic_load(&r->phase);
+}
+
+bool repairer_may_change(enum sweep_phase phase)
+{
+	return phase != PHASE_MANAGEMENT && phase != PHASE_ROUTING;
+}
+
+void repairer_try_again(struct tries *tries)
+{
+	double pause_ms = REPAIRER_REST_MS;
+
+	if (tries->num < REPAIRER_RETRIES)
+		pause_ms = REPAIRER_RETRY_MS << tries->num++;
+	tries->due_ms = clock_ms() + pause_ms;
+}
+
+/* OpenSM may hand mastership over in the middle of a sweep, without an event. */
+bool repairer_is_halted(void *context)
+{
+	const struct repairer *r = context;
+
+	return atomic_load(&r->halted) ||
+	       r->config.osm->subn.sm_state != IB_SMINFO_STATE_MASTER;
+}
+
+bool repairer_has_traps(void *context)
+{
+	const struct repairer *r = context;
+
+	return r->config.repair && repair_count_traps(r->config.repair);
+}
+
+bool repairer_is_abandoned(struct repairer *r)
+{
+	bool abandon;
+
+	pthread_mutex_lock(&r->signal.lock);
+	abandon = r->abandon;
+	pthread_mutex_unlock(&r->signal.lock);
+	return abandon || repairer_is_halted(r);
+}
+
+bool repairer_has_errand(struct repairer *r)
+{
+	bool any;
+
+	pthread_mutex_lock(&r->signal.lock);
+	any = r->errand != NULL;
+	pthread_mutex_unlock(&r->signal.lock);
+	return any;
+}
+
+bool repairer_is_interrupted(void *context)
+{
+	return repairer_is_abandoned(context) || repairer_has_traps(context) ||
+	       repairer_has_errand(context);
+}
+
+void repairer_request_sweep(struct repairer *r)
+{
+	r->config.osm->subn.force_heavy_sweep = TRUE;
+	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
+}
+
+void repairer_request_reroute(struct repairer *r)
+{
+	r->config.osm->subn.force_reroute = TRUE;
+	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
+}
+
+void repairer_note_tables(struct repairer *r, bool settled, bool changed)
+{
+	/* In other phases the switches get tables of the sweeper's view. */
+	settled = settled && repairer_may_change(repairer_phase(r)) &&
+		  !repairer_is_halted(r) && r->view.current &&
+		  r->transition.stage == TRANSITION_NONE;
+	r->config.note_tables(r->config.context, &r->view, settled, changed);
+}
+
+void repairer_wake(struct repairer *r)
+{
+	worker_poke(r->worker);
+}
+
+void repairer_do(struct repairer *r, void (*run)(void *context), void *context)
+{
+	struct errand errand = {run, context, false};
+
+	repairer_lock(r);
+	r->errand = &errand;
+	repairer_unlock(r);
+	repairer_wake(r);
+	repairer_lock(r);
+	while (!errand.over)
+		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);
+	repairer_unlock(r);
+}
