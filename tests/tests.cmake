@@ -67,6 +67,24 @@ foreach(target ${cycles} pm_cli portmajor_cli portmajor_lab portmajor_vlan portm
 	set_tests_properties(cycles.${target} PROPERTIES LABELS unit)
 endforeach()
 
+# All builds compute the same tables; a program with a sanitizer is slow.
+if(NOT PORTMAJOR_SANITIZE)
+	set(compiled)
+	foreach(target ${cycles} pm_json pm_cli portmajor_cli)
+		if(NOT target MATCHES "^pm_(vlan|lab)$") # are no part of it
+			get_target_property(sources ${target} SOURCES)
+			list(APPEND compiled ${sources})
+		endif()
+	endforeach()
+	add_test(NAME unit.two_compilers COMMAND ${Python3_EXECUTABLE}
+		${PROJECT_SOURCE_DIR}/tests/tools/two_compilers.py $<TARGET_FILE:portmajor_cli>
+		-D_GNU_SOURCE -DPORTMAJOR_VERSION="${PROJECT_VERSION}" -I${PROJECT_SOURCE_DIR}/include
+		-I${PROJECT_SOURCE_DIR}/src/cli -I${PROJECT_SOURCE_DIR}/src/cli/cmd
+		-I${PROJECT_SOURCE_DIR}/src/cli/export ${compiled} ${JANSSON})
+	set_tests_properties(unit.two_compilers PROPERTIES LABELS unit TIMEOUT 900 COST 60
+		PROCESSORS 2 SKIP_RETURN_CODE 77)
+endif()
+
 # add_link_test(TARGET WITHOUT...): a program has nothing of these libraries.
 function(add_link_test target)
 	set(libraries)

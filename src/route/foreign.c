@@ -12,29 +12,37 @@
 #include "route_parts.h"
 
 #include <errno.h>
-#include <math.h>
 
 /* ---- Room ---- */
 
-/* The tree's sizes, as if all its parts were of mean size. */
+/*
+ * The tree's sizes, as if all its parts were of mean size. All is counted in integers, so
+ * that all builds make the same tables. Products fit in 64 bits: there are at most 2^16
+ * LIDs, leaves and pods, 2^24 planes and 2^8 ports of a switch.
+ */
 struct mean {
-	double leaves; /* of a pod */
-	double pods;
-	double room; /* flows that a failed component may add to a link above level 1 */
+	uint64_t leaves, pods; /* of the tree */
+	uint64_t room;	 /* flows that a failed component may add to a link above level 1,
+			    times `planes`, rounded down */
 	uint32_t failed; /* planes of a component */
 	uint32_t planes; /* the other planes, at least 1 */
 	uint32_t width;	 /* up ports of a switch */
 	uint32_t links;	 /* from a switch of level 1 to one above */
 };
 
-/* Slots per plane, at least 1. */
-static double mean_slots(const struct pm_routes *routes)
+/* A number of ports on average. */
+struct fraction {
+	uint64_t count, of;
+};
+
+/* Slots of all planes, at least 1 of each on average. */
+static uint64_t count_slots(const struct pm_routes *routes)
 {
 	uint32_t slots = 0, planes = routes->plan->tree.num_planes;
 
 	for (uint32_t lid = 0; lid < routes->stride; lid++)
 		slots += routes->to[lid].counts;
-	return slots > planes ? (double)slots / planes : 1;
+	return slots > planes ? slots : planes;
 }
 
 /* The most links from a switch of level 1 to one above. */
@@ -61,40 +69,56 @@ static uint32_t most_parallel(const struct pm_routes *routes)
 	return most;
 }
 
+/* number * part / whole, rounded down; only part * whole and the result need to fit. */
+static uint64_t scale(uint64_t number, uint64_t part, uint64_t whole)
+{
+	return number / whole * part + number % whole * part / whole;
+}
+
 /*
- * Each link above level 1 carries `native` flows, both up and down. It would carry `even`
- * flows if those of a failed component were spread evenly over the others. At most 7%
- * more than that is allowed, or one more flow, as a flow is not divided.
+ * Each link above level 1 carries some flows, both up and down. It would carry more if
+ * those of a failed component were spread evenly over the others. At most 7% more than
+ * that is allowed, or one more flow, as a flow is not divided. Returns how many more
+ * flows than before this is, times mean->planes, rounded down.
  */
+static uint64_t find_room(const struct pm_routes *routes, const struct mean *mean)
+{
+	uint64_t all = routes->plan->tree.num_planes, failed = all - mean->planes;
+	uint64_t pairs = count_slots(routes) * (mean->pods - 1) * mean->leaves;
+	/* A link carries pairs / (all * links) flows before, `all / mean->planes` times
+	 * as many afterwards. */
+	uint64_t links = mean->pods * mean->pods * mean->width;
+	uint64_t part = scale(pairs, 100 * failed + 7 * all, 100 * all) / links;
+	uint64_t one = scale(pairs, failed, all) / links + mean->planes;
+
+	return part > one ? part : one;
+}
+
 static struct mean find_mean(const struct pm_routes *routes, uint32_t width)
 {
 	const struct pm_tree *tree = &routes->plan->tree;
 	struct mean mean = {
-		.leaves = (double)tree->num_leaves / tree->num_pods,
+		.leaves = tree->num_leaves,
 		.pods = tree->num_pods,
 		.failed = tree->num_planes / tree->num_components,
 		.width = width,
 		.links = most_parallel(routes),
 	};
-	double native = mean_slots(routes) * (mean.pods - 1) / mean.pods * mean.leaves /
-			mean.width;
-	double even;
 
 	if (mean.failed == 0)
 		mean.failed = 1;
 	mean.planes = tree->num_planes - mean.failed;
 	if (mean.planes == 0)
 		mean.planes = 1;
-	even = native * tree->num_planes / mean.planes;
-	mean.room = fmax(1.07 * even, even + 1) - native;
+	mean.room = find_room(routes, &mean);
 	return mean;
 }
 
 /* ---- Choosing ports ---- */
 
-/* Flows to a place. */
-static double find_flows(const struct pm_routes *routes, const struct foreign *foreign,
-			 uint32_t phase, uint32_t lid)
+/* Flows to a place, in the assignment's unit. */
+static uint64_t find_flows(const struct pm_routes *routes, const struct foreign *foreign,
+			   uint32_t phase, uint32_t lid)
 {
 	uint32_t planes = routes->plan->tree.num_planes - 1;
 	uint32_t number;
@@ -113,20 +137,20 @@ static double find_flows(const struct pm_routes *routes, const struct foreign *f
 /* The walk over a plane's LIDs. */
 struct walk {
 	uint32_t port, block, pod;
-	double load; /* of the present port */
+	uint64_t load; /* of the present port, in the assignment's unit */
 };
 
 static void walk_on(const struct pm_routes *routes, const struct foreign *foreign,
-		    double flows, uint32_t lid, struct walk *walk)
+		    uint64_t flows, uint32_t lid, struct walk *walk)
 {
 	uint32_t pod = routes->plan->tree.pod[routes->to[lid].sw];
 	uint32_t block = lid / PM_LFT_BLOCK;
 
-	if (flows <= 0)
+	if (!flows)
 		return;
 	if (walk->load > 0 &&
 	    (block != walk->block || (foreign->by_pod && pod != walk->pod) ||
-	     walk->load + flows > foreign->share)) {
+	     walk->load + flows > foreign->share * foreign->unit)) {
 		walk->load = 0;
 		walk->port++;
 	}
@@ -181,19 +205,22 @@ static uint32_t count_ports(const struct pm_routes *routes, const struct foreign
 /*
  * Finds the smallest share that takes no more ports than the largest allowed share does.
  * `ports`: how many there are if planes that fail together have separate ports. If these
- * are too few, each port is taken several times, and shares are smaller. Returns the room
- * for a share then.
+ * are too few, each port is taken several times, and shares are smaller. Returns how many
+ * times.
  */
-static double choose_share(const struct pm_routes *routes, double room, double ports,
-			   struct foreign *foreign)
+static uint32_t choose_share(const struct pm_routes *routes, const struct mean *mean,
+			     const struct fraction *ports, struct foreign *foreign)
 {
+	uint64_t room = mean->room / mean->planes;
 	uint32_t low = 0, high, wanted, turns = 0;
 
 	do {
-		high = (uint32_t)fmax(1, room / ++turns);
+		high = (uint32_t)(room / ++turns);
+		if (high == 0)
+			high = 1;
 		foreign->share = high;
 		wanted = count_ports(routes, foreign);
-	} while (wanted > turns * ports && high > 1);
+	} while (wanted > turns * ports->count / ports->of && high > 1);
 	/* low is too small */
 	while (high - low > 1) {
 		foreign->share = low + (high - low) / 2;
@@ -203,36 +230,40 @@ static double choose_share(const struct pm_routes *routes, double room, double p
 			high = foreign->share;
 	}
 	foreign->share = high;
-	return room / turns;
+	return turns;
 }
 
 /*
- * Assumes `each` flows per slot on average. The slots with one flow more are found out
- * where one more flow on a port would exceed the room, or where this saves ports; but not
- * where components have several planes.
+ * Assumes `each` flows per slot on average, in foreign->unit. The slots with one flow
+ * more are found out where one more flow on a port would exceed the room, or where this
+ * saves ports; but not where components have several planes.
  */
 static void share_out(const struct pm_routes *routes, const struct mean *mean,
-		      double each, double ports, struct foreign *foreign)
+		      uint64_t each, const struct fraction *ports,
+		      struct foreign *foreign)
 {
-	uint32_t more = (uint32_t)mean->leaves % mean->planes, taken;
+	uint32_t more = (uint32_t)(mean->leaves / mean->pods % mean->planes);
+	uint32_t turns, taken;
+	uint64_t most; /* flows of a port on average, times mean->planes */
 	bool fits;
-	double room;
 
 	foreign->flows[0] = each;
-	room = choose_share(routes, mean->room, ports, foreign);
+	turns = choose_share(routes, mean, ports, foreign);
 	taken = count_ports(routes, foreign);
-	fits = foreign->share + more * (1 - (double)more / mean->planes) <= room;
+	most = (uint64_t)foreign->share * mean->planes +
+	       (uint64_t)more * (mean->planes - more);
+	fits = turns * most <= mean->room;
 	if (!more || mean->failed > 1)
 		return;
 	foreign->more = more;
-	foreign->flows[0] = floor(each);
-	foreign->flows[1] = floor(each) + 1;
-	choose_share(routes, mean->room, ports, foreign);
+	foreign->flows[0] = each / foreign->unit * foreign->unit;
+	foreign->flows[1] = foreign->flows[0] + foreign->unit;
+	choose_share(routes, mean, ports, foreign);
 	if (!fits || count_ports(routes, foreign) < taken)
 		return;
 	foreign->more = 0;
 	foreign->flows[0] = each;
-	choose_share(routes, mean->room, ports, foreign);
+	choose_share(routes, mean, ports, foreign);
 }
 
 /*
@@ -244,17 +275,19 @@ static void share_out(const struct pm_routes *routes, const struct mean *mean,
  */
 static void share_up(struct pm_routes *routes, const struct mean *mean)
 {
-	const struct pm_tree *tree = &routes->plan->tree;
-	double ports = (double)mean->width * tree->num_planes / mean->failed *
-		       mean->pods / fmax(1, mean->pods - 1);
+	uint64_t planes = routes->plan->tree.num_planes;
+	uint64_t bundle = planes * mean->pods * mean->links;
+	struct fraction ports = {planes * mean->width * mean->pods,
+				 mean->failed * (mean->pods > 1 ? mean->pods - 1 : 1)};
 	struct foreign *up = &routes->foreign_up;
 	uint32_t taken, bundles;
 
-	share_out(routes, mean, mean->leaves / mean->planes, ports, up);
+	up->unit = mean->pods * mean->planes;
+	share_out(routes, mean, mean->leaves, &ports, up);
 	taken = count_ports(routes, up);
 	up->by_pod = true;
 	up->by_pod = count_ports(routes, up) <= taken;
-	bundles = (uint32_t)ceil(taken / (tree->num_planes * mean->pods * mean->links));
+	bundles = (uint32_t)((taken + bundle - 1) / bundle);
 	up->step =
 		bundles * mean->links % mean->width ? bundles * mean->links : mean->links;
 }
@@ -266,19 +299,20 @@ static void share_up(struct pm_routes *routes, const struct mean *mean)
  */
 static void share_down(struct pm_routes *routes, const struct mean *mean)
 {
-	double each = mean->leaves * (mean->pods - 1) / mean->planes * mean->links /
-		      mean->width;
-	double ports = (double)mean->links * routes->plan->tree.num_planes * mean->pods /
-		       mean->failed;
+	uint64_t each = mean->leaves * (mean->pods - 1) * mean->links;
+	struct fraction ports = {(uint64_t)mean->links * routes->plan->tree.num_planes *
+					 mean->pods,
+				 mean->failed};
 	struct foreign *down = &routes->foreign_down;
 
+	down->unit = mean->pods * mean->planes * mean->width;
 	down->step = 1;
 	down->by_pod = true;
 	if (mean->links == mean->width && routes->plan->tree.num_pods == 2) {
-		share_out(routes, mean, each, ports, down);
+		share_out(routes, mean, each, &ports, down);
 	} else {
 		down->flows[0] = each;
-		choose_share(routes, mean->room, ports, down);
+		choose_share(routes, mean, &ports, down);
 	}
 }
 

@@ -55,12 +55,13 @@ struct below {
 struct foreign {
 	uint32_t
 		step; /* ports from a switch to the next one of its component and level */
-	uint32_t share;	 /* flows of a block for one port */
-	uint32_t more;	 /* of as many slots as there are other planes, this number .. */
-	double flows[2]; /* .. has flows[1]; the others have flows[0] */
-	bool by_pod;	 /* no port serves two pods in a block */
-	uint32_t phases; /* number of assignments: 1, or the number of other planes */
-	uint32_t width;	 /* most ports of a switch */
+	uint32_t share; /* flows of a block for one port */
+	uint32_t more;	/* of as many slots as there are other planes, this number .. */
+	uint64_t flows[2];   /* .. has flows[1]; the others have flows[0] */
+	uint64_t unit;	     /* of `flows`: a flow has this number of them */
+	bool by_pod;	     /* no port serves two pods in a block */
+	uint32_t phases;     /* number of assignments: 1, or the number of other planes */
+	uint32_t width;	     /* most ports of a switch */
 	uint32_t each_plane; /* number of ports for a plane, cyclically */
 	uint8_t *part;	     /* [phase][lid] index of its port, below width */
 	bool whole_blocks;   /* no block has two ports */
