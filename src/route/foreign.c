@@ -30,11 +30,6 @@ struct mean {
 	uint32_t links;	 /* from a switch of level 1 to one above */
 };
 
-/* A number of ports on average. */
-struct fraction {
-	uint64_t count, of;
-};
-
 /* Slots of all planes, at least 1 of each on average. */
 static uint64_t count_slots(const struct pm_routes *routes)
 {
@@ -209,7 +204,7 @@ static uint32_t count_ports(const struct pm_routes *routes, const struct foreign
  * times.
  */
 static uint32_t choose_share(const struct pm_routes *routes, const struct mean *mean,
-			     const struct fraction *ports, struct foreign *foreign)
+			     const struct pm_ratio *ports, struct foreign *foreign)
 {
 	uint64_t room = mean->room / mean->planes;
 	uint32_t low = 0, high, wanted, turns = 0;
@@ -220,7 +215,7 @@ static uint32_t choose_share(const struct pm_routes *routes, const struct mean *
 			high = 1;
 		foreign->share = high;
 		wanted = count_ports(routes, foreign);
-	} while (wanted > turns * ports->count / ports->of && high > 1);
+	} while (wanted > turns * ports->number / ports->of && high > 1);
 	/* low is too small */
 	while (high - low > 1) {
 		foreign->share = low + (high - low) / 2;
@@ -239,7 +234,7 @@ static uint32_t choose_share(const struct pm_routes *routes, const struct mean *
  * saves ports; but not where components have several planes.
  */
 static void share_out(const struct pm_routes *routes, const struct mean *mean,
-		      uint64_t each, const struct fraction *ports,
+		      uint64_t each, const struct pm_ratio *ports,
 		      struct foreign *foreign)
 {
 	uint32_t more = (uint32_t)(mean->leaves / mean->pods % mean->planes);
@@ -277,7 +272,7 @@ static void share_up(struct pm_routes *routes, const struct mean *mean)
 {
 	uint64_t planes = routes->plan->tree.num_planes;
 	uint64_t bundle = planes * mean->pods * mean->links;
-	struct fraction ports = {planes * mean->width * mean->pods,
+	struct pm_ratio ports = {planes * mean->width * mean->pods,
 				 mean->failed * (mean->pods > 1 ? mean->pods - 1 : 1)};
 	struct foreign *up = &routes->foreign_up;
 	uint32_t taken, bundles;
@@ -300,7 +295,7 @@ static void share_up(struct pm_routes *routes, const struct mean *mean)
 static void share_down(struct pm_routes *routes, const struct mean *mean)
 {
 	uint64_t each = mean->leaves * (mean->pods - 1) * mean->links;
-	struct fraction ports = {(uint64_t)mean->links * routes->plan->tree.num_planes *
+	struct pm_ratio ports = {(uint64_t)mean->links * routes->plan->tree.num_planes *
 					 mean->pods,
 				 mean->failed};
 	struct foreign *down = &routes->foreign_down;

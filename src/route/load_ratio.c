@@ -6,14 +6,14 @@
 
 #include <errno.h>
 
-struct ratio {
+struct loads {
 	const struct pm_routes *routes;
 	uint32_t *places; /* places of present hosts */
 	uint32_t num;
 	uint64_t *load; /* [port] flows out of it */
 };
 
-static void list_places(struct ratio *r, const uint8_t *there)
+static void list_places(struct loads *r, const uint8_t *there)
 {
 	const struct pm_plan *plan = r->routes->plan;
 
@@ -23,7 +23,7 @@ static void list_places(struct ratio *r, const uint8_t *there)
 }
 
 /* Adds flows to the links on the path from a switch to a place. */
-static void add_flows(struct ratio *r, uint32_t sw, uint32_t place, uint32_t flows)
+static void add_flows(struct loads *r, uint32_t sw, uint32_t place, uint32_t flows)
 {
 	const struct pm_plan *plan = r->routes->plan;
 	const struct pm_fabric *topology = plan->topology;
@@ -47,11 +47,26 @@ struct kind {
 	uint64_t flows, most, links;
 };
 
-static double find_ratio(const struct ratio *r)
+bool pm_ratio_is_below(struct pm_ratio a, struct pm_ratio b)
+{
+	/* Products may not fit: whole numbers, then the rests upside down, as in Euclid's
+	 * algorithm. */
+	while (a.number / a.of == b.number / b.of) {
+		struct pm_ratio rest = {a.of, a.number % a.of};
+
+		a = (struct pm_ratio){b.of, b.number % b.of};
+		b = rest;
+		if (!a.of || !b.of)
+			return a.of && !b.of;
+	}
+	return a.number / a.of < b.number / b.of;
+}
+
+static struct pm_ratio find_ratio(const struct loads *r)
 {
 	const struct pm_plan *plan = r->routes->plan;
 	struct kind kinds[2][PM_NO_LEVEL + 1] = {{{0}}};
-	double ratio = 0;
+	struct pm_ratio ratio = {0, 1};
 
 	for (uint32_t i = 0; i < plan->topology->num_ports; i++) {
 		uint32_t remote = pm_fabric_peer_node(plan->topology, i);
@@ -72,17 +87,16 @@ static double find_ratio(const struct ratio *r)
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(struct kind); i++) {
 		const struct kind *kind = &kinds[0][0] + i;
-		double own = kind->flows ? (double)kind->most * (double)kind->links /
-						   (double)kind->flows
-					 : 0;
+		struct pm_ratio own = {kind->most * kind->links, kind->flows};
 
-		ratio = own > ratio ? own : ratio;
+		if (kind->flows && pm_ratio_is_below(ratio, own))
+			ratio = own;
 	}
 	return ratio;
 }
 
-/* Counts the loads. Returns -ENOMEM or -ECANCELED; the caller always calls end_ratio. */
-static int count_flows(struct ratio *r, const uint8_t *there, bool (*stop)(void *context),
+/* Counts the loads. Returns -ENOMEM or -ECANCELED; the caller always calls end_loads. */
+static int count_flows(struct loads *r, const uint8_t *there, bool (*stop)(void *context),
 		       void *context)
 {
 	const struct pm_fabric *topology = r->routes->plan->topology;
@@ -106,28 +120,29 @@ static int count_flows(struct ratio *r, const uint8_t *there, bool (*stop)(void 
 	return 0;
 }
 
-static void end_ratio(struct ratio *r)
+static void end_loads(struct loads *r)
 {
 	free(r->places);
 	free(r->load);
 }
 
 int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
-			 bool (*stop)(void *context), void *context, double *ratio)
+			 bool (*stop)(void *context), void *context,
+			 struct pm_ratio *ratio)
 {
-	struct ratio r = {.routes = routes};
+	struct loads r = {.routes = routes};
 	int rc = count_flows(&r, there, stop, context);
 
 	if (!rc)
 		*ratio = find_ratio(&r);
-	end_ratio(&r);
+	end_loads(&r);
 	return rc;
 }
 
 int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 		      uint64_t *load)
 {
-	struct ratio r = {.routes = routes};
+	struct loads r = {.routes = routes};
 	int rc = count_flows(&r, there, NULL, NULL);
 	uint64_t most = 0;
 
@@ -135,6 +150,6 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
 		most = r.load[i] > most ? r.load[i] : most;
 	if (!rc)
 		*load = most;
-	end_ratio(&r);
+	end_loads(&r);
 	return rc;
 }

@@ -582,7 +582,7 @@ static bool stop_at_once(void *context)
 static void test_load_ratio(void **state)
 {
 	uint32_t with = 0;
-	double ratio;
+	struct pm_ratio found;
 
 	for (uint64_t seed = 1; seed <= 300; seed++) {
 		struct random random = {seed};
@@ -591,6 +591,7 @@ static void test_load_ratio(void **state)
 		struct pm_fabric *now;
 		char failure[32];
 		uint8_t *there;
+		double ratio;
 
 		if (!world_make_random(&world, &random, &recipe)) {
 			recipe_free(&recipe);
@@ -605,13 +606,14 @@ static void test_load_ratio(void **state)
 		assert_non_null(there);
 		assert_true(pm_plan_match(world.plan, now, there));
 		assert_int_equal(
-			pm_routes_load_ratio(world.routes, there, NULL, NULL, &ratio), 0);
+			pm_routes_load_ratio(world.routes, there, NULL, NULL, &found), 0);
+		ratio = (double)found.number / (double)found.of;
 		if (ratio != reference_ratio(&world, now))
 			fail_msg("seed %u: %f, not %f", (unsigned int)seed, ratio,
 				 reference_ratio(&world, now));
 		if (ratio > 0)
 			assert_int_equal(pm_routes_load_ratio(world.routes, there,
-							      stop_at_once, NULL, &ratio),
+							      stop_at_once, NULL, &found),
 					 -ECANCELED);
 		with += ratio > 1;
 		free(there);
@@ -620,6 +622,32 @@ static void test_load_ratio(void **state)
 		recipe_free(&recipe);
 	}
 	assert_true(with > 50);
+}
+
+static void test_ratio_is_below(void **state)
+{
+	/* In ascending order. Of the last three, a double is the same. */
+	static const struct pm_ratio ratios[] = {
+		{0, 5},
+		{1, UINT64_MAX},
+		{1, 3},
+		{2, 5},
+		{1, 2},
+		{4, 3},
+		{7, 5},
+		{3, 2},
+		{2, 1},
+		{UINT64_MAX - 2, 3},
+		{UINT64_MAX - 1, 3},
+		{UINT64_MAX, 3},
+	};
+
+	for (size_t i = 0; i < LENGTH(ratios); i++)
+		for (size_t k = 0; k < LENGTH(ratios); k++)
+			assert_int_equal(pm_ratio_is_below(ratios[i], ratios[k]), i < k);
+	assert_false(pm_ratio_is_below((struct pm_ratio){2, 6}, (struct pm_ratio){1, 3}));
+	assert_false(pm_ratio_is_below((struct pm_ratio){1, 3}, (struct pm_ratio){2, 6}));
+	assert_false(pm_ratio_is_below((struct pm_ratio){0, 3}, (struct pm_ratio){0, 6}));
 }
 
 /* What switches hold, by switch of another plan; caller frees the list. */
@@ -1128,6 +1156,7 @@ int main(void)
 		cmocka_unit_test(test_pinned),
 		cmocka_unit_test(test_director),
 		cmocka_unit_test(test_load_ratio),
+		cmocka_unit_test(test_ratio_is_below),
 		cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_taken_over),

@@ -64,6 +64,14 @@ struct pm_detours {
 void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
 		      const struct pm_detours *detours);
 
+/* number / of, as integers: all builds compare it alike. `of` is above 0. */
+struct pm_ratio {
+	uint64_t number, of;
+};
+
+/* Whether a ratio is below another one. Exact, whatever the numbers. */
+bool pm_ratio_is_below(struct pm_ratio ratio, struct pm_ratio other);
+
 /*
  * Computes the highest load of a link, divided by the mean of the links between its
  * levels in its direction, when all hosts at places with there[port] set send a flow to
@@ -72,7 +80,8 @@ void pm_routes_update(struct pm_routes *routes, const uint8_t *usable,
  * hosts x path length).
  */
 int pm_routes_load_ratio(const struct pm_routes *routes, const uint8_t *there,
-			 bool (*stop)(void *context), void *context, double *ratio);
+			 bool (*stop)(void *context), void *context,
+			 struct pm_ratio *ratio);
 
 /* Likewise computes the highest number of flows on a link. */
 int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,

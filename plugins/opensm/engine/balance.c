@@ -63,14 +63,14 @@ static void measure_switch(struct balance *balance, const struct view *view, uin
 int balance_helps(const struct balance *balance, const struct view *view,
 		  bool (*stop)(void *context), void *context, bool *helps)
 {
-	double planned = 0, now = 0;
+	struct pm_ratio planned, now;
 	int rc = pm_routes_load_ratio(balance->planned, view->discovered, stop, context,
 				      &planned);
 
 	if (!rc)
 		rc = pm_routes_load_ratio(view->routes, view->discovered, stop, context,
 					  &now);
-	*helps = !rc && planned < now;
+	*helps = !rc && pm_ratio_is_below(planned, now);
 	return rc;
 }
 
