@@ -17,11 +17,15 @@ struct repair;
 /* The input of a repair. */
 struct repair_subject {
 	struct lft_sender *sender;
-	struct view *view;  /* with the switches' routes */
-	uint32_t budget_ms; /* time for locating until a failure is found */
-	uint32_t wait_ms;   /* time to wait for the first trap */
-	bool urgent;	    /* OpenSM's SMPs wait for the wire: overtake them */
-	bool resend;	    /* send postponed blocks, even without a trap */
+	struct view *view; /* with the switches' routes */
+	/*
+	 * Time for locating until a failure is found. Time-outs, waits for the wire, and
+	 * for the end of a burst of traps, at most this long each, do not count.
+	 */
+	uint32_t budget_ms;
+	uint32_t wait_ms; /* time to wait for the first trap */
+	bool urgent;	  /* OpenSM's SMPs wait for the wire: overtake them */
+	bool resend;	  /* send postponed blocks, even without a trap */
 	/* Whether to end. On this thread, with or without osm->lock. */
 	bool (*is_halted)(void *context);
 	/*

@@ -2,7 +2,9 @@
 /*
  * Writes the plan's LIDs into the LID manager's table of persistent LIDs (guid2lid) after
  * discovery. OpenSM assigns exactly these, stores them in its own file, and treats LMC,
- * duplicates and absent ports as usual.
+ * duplicates and absent ports as usual. The previous owner of a LID leaves the table, so
+ * no LID has two. If the LID manager still gives other LIDs, the engine's callback makes
+ * the plan anew with these.
  */
 #ifndef PORTMAJOR_GUID2LID_H
 #define PORTMAJOR_GUID2LID_H

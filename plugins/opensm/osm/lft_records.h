@@ -89,7 +89,9 @@ void lft_records_forget(struct lft_records *records);
  * highest LID; a table without room for all LIDs gets those that fit. If a switch's
  * LinearFDBTop does not rise as requested, the blocks above it are sent a few times, and
  * then only changed ones, until it rises. Withheld blocks look acknowledged, so OpenSM
- * sends none of them, unless it writes all tables (subn->need_update).
+ * sends none of them, unless it writes all tables (subn->need_update). As it would send
+ * them to a marked switch, too, the mark is replaced there by a record of zeros: the
+ * other blocks differ from it, and are sent.
  */
 void lft_records_write(struct lft_records *records, osm_subn_t *subn,
 		       const struct pm_plan *plan, const struct pm_routes *routes,

@@ -25,7 +25,8 @@ struct mft_wire {
 	osm_opensm_t *osm;
 	const struct pm_plan *plan;
 	struct pm_mfts *held; /* the record, of plan->topology */
-	const uint32_t *by;   /* [node] search.h's result: directed routes .. */
+	const uint32_t *by;   /* [node] search.h's result: directed routes over links in
+				 use, as OpenSM's may have failed since; .. */
 	uint8_t sm_port; /* .. from this port of the SM's node; 0: the node is a switch */
 	uint8_t *silent; /* [switch] working memory */
 	bool urgent;	 /* overtake OpenSM's SMPs that wait for the wire */
