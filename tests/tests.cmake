@@ -302,7 +302,8 @@ foreach(part plugin repair transition mcast)
 	target_link_options(test_${part} PRIVATE -Wl,--gc-sections
 		-Wl,--wrap=fsync,--wrap=clock_ms,--wrap=clock_wait_until,--wrap=clock_wait_briefly
 		-Wl,--wrap=worker_start,--wrap=worker_poke,--wrap=worker_end,--wrap=worker_stop
-		-Wl,--wrap=worker_enter,--wrap=worker_leave,--wrap=control_start,--wrap=control_stop
+		-Wl,--wrap=worker_free,--wrap=worker_enter,--wrap=worker_leave
+		-Wl,--wrap=control_start,--wrap=control_stop
 		-Wl,--wrap=control_free,--wrap=control_listen,--wrap=control_take
 		-Wl,--wrap=control_publish)
 	target_link_libraries(test_${part} PRIVATE memfault test_tools ${OSMCOMP} ${EVENT}

@@ -61,6 +61,7 @@ static struct {
 	double clock_ms;
 
 	struct worker *sender;			    /* dormant, or NULL */
+	struct worker *served; /* by the control socket, until it is freed */
 	struct control_request *asked, **asked_end; /* subnet_ask */
 } fake;
 
@@ -102,6 +103,7 @@ struct worker *__wrap_worker_start(const char *name, worker_round *round, void *
 void __wrap_worker_poke(struct worker *worker);
 void __wrap_worker_end(struct worker *worker);
 bool __wrap_worker_stop(struct worker *worker, double until_ms);
+void __wrap_worker_free(struct worker *worker);
 void __wrap_worker_enter(struct worker *worker);
 void __wrap_worker_leave(struct worker *worker);
 
@@ -168,8 +170,14 @@ bool __wrap_worker_stop(struct worker *worker, double until_ms)
 	__wrap_worker_end(worker);
 	if (fake.sender == worker)
 		fake.sender = NULL;
-	free(worker);
 	return true;
+}
+
+void __wrap_worker_free(struct worker *worker)
+{
+	if (fake.served == worker)
+		fake.served = NULL;
+	free(worker);
 }
 
 void __wrap_worker_enter(struct worker *worker)
@@ -196,11 +204,15 @@ void __wrap_control_publish(struct control *control, json_t *requests, json_t *s
 
 struct control *__wrap_control_start(struct worker *writer)
 {
+	fake.served = writer;
 	return (struct control *)&fake;
 }
 
+/* Until then a request may come, of which the writer is told. */
 void __wrap_control_stop(struct control *control)
 {
+	if (control)
+		assert_non_null(fake.served);
 }
 void __wrap_control_free(struct control *control)
 {

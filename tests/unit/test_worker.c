@@ -61,6 +61,9 @@ static void end_work(struct work *work)
 	assert_true(worker_stop(work->worker, clock_ms() + LONG_MS));
 	assert_int_equal(work->lasts, 1);
 	assert_int_equal(work->entered, work->rounds);
+	worker_poke(work->worker); /* which nobody follows */
+	worker_free(work->worker);
+	assert_int_equal(work->lasts, 1);
 	free(work);
 }
 
@@ -112,6 +115,7 @@ static void test_never_poked(void **state)
 	end_work(work);
 	worker_end(NULL);
 	assert_true(worker_stop(NULL, 0));
+	worker_free(NULL);
 }
 
 /* What it does with OpenSM's memory it never does again. */

@@ -51,6 +51,7 @@ void alarm_stop(struct alarm *a)
 	if (!a)
 		return;
 	worker_stop(a->worker, DBL_MAX);
+	worker_free(a->worker);
 	free(a);
 }
 

@@ -190,6 +190,7 @@ bool engine_check_stop(struct engine_check *check, double until_ms)
 		return true;
 	if (!worker_stop(check->worker, until_ms))
 		return false;
+	worker_free(check->worker);
 	engine_tables_free(check->tables);
 	pthread_mutex_destroy(&check->mutex);
 	free(check);

@@ -183,8 +183,9 @@ static void delete_plugin(void *context)
 		return; /* never: all waits of the repairer are bounded */
 	engine_check_stop(plugin->check, clock_ms() + JUDGE_MS);
 	written = worker_stop(plugin->writer, until);
-	control_stop(plugin->control);
+	control_stop(plugin->control); /* it pokes the writer until then */
 	if (written) {
+		worker_free(plugin->writer);
 		control_free(plugin->control);
 		kept_requests_stop(plugin->requests);
 		operator_files_stop(plugin->operator_files);

@@ -228,6 +228,7 @@ void repairer_free(struct repairer *r)
 {
 	if (!r)
 		return;
+	worker_free(r->worker);
 	clock_signal_destroy(&r->signal);
 	transition_end(&r->transition);
 	repairer_free_views(r);

@@ -51,8 +51,10 @@ static void *make_rounds(void *context)
 	return NULL;
 }
 
-static void free_worker(struct worker *w)
+void worker_free(struct worker *w)
 {
+	if (!w)
+		return;
 	pthread_mutex_destroy(&w->opensm);
 	clock_signal_destroy(&w->signal);
 	free(w);
@@ -69,7 +71,7 @@ struct worker *worker_start(const char *name, worker_round *round, void *context
 	clock_signal_init(&w->signal);
 	pthread_mutex_init(&w->opensm, NULL);
 	if (pthread_create(&w->thread, NULL, make_rounds, w)) {
-		free_worker(w);
+		worker_free(w);
 		return NULL;
 	}
 	pthread_setname_np(w->thread, name);
@@ -108,7 +110,6 @@ bool worker_stop(struct worker *w, double until_ms)
 	pthread_mutex_unlock(&w->signal.lock);
 	if (ended) {
 		pthread_join(w->thread, NULL);
-		free_worker(w);
 		return true;
 	}
 	pthread_mutex_lock(&w->opensm);

@@ -35,11 +35,14 @@ void worker_end(struct worker *worker);
 
 /*
  * Waits for the end of the last round, until a clock_ms; DBL_MAX: without a bound. True:
- * it has ended, and worker, which may be NULL, is freed. False: the thread is left
- * behind; memory that its round uses must never be freed, except memory used only between
- * enter and leave.
+ * it has ended, or worker is NULL. False: the thread is left behind; memory that its
+ * round uses must never be freed, except memory used only between enter and leave, and
+ * the worker itself neither.
  */
 bool worker_stop(struct worker *worker, double until_ms);
+
+/* When it has ended, and no thread pokes it any more; worker may be NULL. */
+void worker_free(struct worker *worker);
 
 /*
  * Enclose, in a round and in main, each use of OpenSM's memory, such as its log, or of
