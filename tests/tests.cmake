@@ -76,6 +76,7 @@ if(NOT PORTMAJOR_SANITIZE)
 			list(APPEND compiled ${sources})
 		endif()
 	endforeach()
+	list(REMOVE_DUPLICATES compiled)
 	add_test(NAME unit.two_compilers COMMAND ${Python3_EXECUTABLE}
 		${PROJECT_SOURCE_DIR}/tests/tools/two_compilers.py $<TARGET_FILE:portmajor_cli>
 		-D_GNU_SOURCE -DPORTMAJOR_VERSION="${PROJECT_VERSION}" -I${PROJECT_SOURCE_DIR}/include

@@ -33,12 +33,12 @@ class Client:
 
     def __init__(self, cache, timeout=pmlab.TIMEOUT_S):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(timeout)
         folder = os.open(path_of(cache).parent, os.O_PATH)
         try:  # whatever the length of the path
-            self.socket.connect(f"/proc/self/fd/{folder}/control")
+            self.socket.connect(f"/proc/self/fd/{folder}/control")  # waits for its turn
         finally:
             os.close(folder)
+        self.socket.settimeout(timeout)
         self.lines = self.socket.makefile("rb")
 
     def send(self, data):
