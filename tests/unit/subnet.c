@@ -60,7 +60,7 @@ static struct {
 	char log[MOST_LOG];	    /* since subnet_begin, as far as there is room */
 	double clock_ms;
 
-	struct worker *sender;			    /* dormant, or NULL */
+	struct worker *sender; /* dormant, or NULL */
 	struct worker *served; /* by the control socket, until it is freed */
 	struct control_request *asked, **asked_end; /* subnet_ask */
 } fake;
