@@ -23,7 +23,7 @@ static uint64_t find_lacking(const struct pm_reach *reach, const struct pm_hub_e
 	return lacking;
 }
 
-static uint64_t weigh(const struct pm_hub_ends *ends, uint32_t from, uint32_t to)
+static uint64_t weigh_hub(const struct pm_hub_ends *ends, uint32_t from, uint32_t to)
 {
 	return pm_bits_test(ends->talking, from) && pm_bits_test(ends->talking, to)
 		       ? PM_HUB_TALKING
@@ -51,7 +51,7 @@ void pm_hub_count(const struct pm_tree *tree, const struct pm_reach *reach,
 				}
 				pairs->leaves += pm_tree_is_leaf(tree, from) &&
 						 pm_tree_is_leaf(tree, to);
-				pairs->weight += weigh(ends, from, to);
+				pairs->weight += weigh_hub(ends, from, to);
 			}
 	}
 }
@@ -100,9 +100,9 @@ uint64_t pm_hub_serves(const struct pm_tree *tree, const struct pm_reach *reach,
 			for (uint64_t served =
 				     find_lacking(reach, ends, from, w) & reached[w];
 			     served; served &= served - 1)
-				weight +=
-					weigh(ends, from,
-					      w * 64 + (uint32_t)__builtin_ctzll(served));
+				weight += weigh_hub(
+					ends, from,
+					w * 64 + (uint32_t)__builtin_ctzll(served));
 	}
 	return weight;
 }

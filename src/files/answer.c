@@ -108,7 +108,7 @@ static const char *find_state(const struct judge *judge, const json_t *drain)
 	return "pending";
 }
 
-static bool is_same(const json_t *a, const struct pm_request_part *part)
+static bool is_same_part(const json_t *a, const struct pm_request_part *part)
 {
 	struct pm_request_part b;
 
@@ -121,7 +121,7 @@ static bool is_named(const struct judge *judge, const struct pm_request_part *pa
 	size_t i;
 
 	json_array_foreach(judge->parts, i, named) {
-		if (is_same(named, part))
+		if (is_same_part(named, part))
 			return true;
 	}
 	return false;
@@ -217,7 +217,7 @@ static json_t *judge_holds(struct judge *judge)
 /* ---- Missing parts ---- */
 
 /* Whether this outage is acknowledged: by the state, or by a request since. */
-static bool is_acknowledged(const struct judge *judge, const json_t *part)
+static bool is_part_acknowledged(const struct judge *judge, const json_t *part)
 {
 	const json_t *list = json_object_get(judge->facts->requests, "acknowledged");
 	const json_t *item;
@@ -254,7 +254,7 @@ static json_t *judge_missing(struct judge *judge)
 
 	judge->done = true;
 	json_array_foreach(parts, i, part) {
-		bool acknowledged = is_acknowledged(judge, part);
+		bool acknowledged = is_part_acknowledged(judge, part);
 
 		list = pm_json_append(list, describe_part(part, acknowledged));
 		judge->done =

@@ -112,7 +112,7 @@ static void find_talking(struct finder *f)
 	pm_hub_talking(f->plan->topology, f->talking);
 }
 
-static int judge(struct finder *f, struct verdict *verdict, struct pm_error *err)
+static int judge_tree(struct finder *f, struct verdict *verdict, struct pm_error *err)
 {
 	const struct pm_fabric *topology = f->plan->topology;
 	const struct pm_tree *tree = &f->plan->tree;
@@ -143,7 +143,7 @@ static int try_tree(struct finder *f, struct verdict *verdict, struct pm_error *
 {
 	int rc = make_tree(f->plan, err);
 
-	return rc ? rc : judge(f, verdict, err);
+	return rc ? rc : judge_tree(f, verdict, err);
 }
 
 /* ---- Service ports: ways 1 to 3 ---- */
@@ -346,7 +346,7 @@ static void clear_roots(struct pm_fabric *topology)
 			topology->nodes[sw].root = 0;
 }
 
-static bool is_top(const struct pm_plan *plan, uint32_t sw)
+static bool is_tree_top(const struct pm_plan *plan, uint32_t sw)
 {
 	bool any = false;
 
@@ -387,7 +387,7 @@ static int try_tops(struct finder *f, struct pm_error *err)
 	put_roles(f, f->best_roles);
 	rc = try_tree(f, &verdict, err);
 	for (uint32_t sw = 0; !rc && sw < f->plan->topology->num_switches; sw++)
-		f->roots[sw] = is_top(f->plan, sw);
+		f->roots[sw] = is_tree_top(f->plan, sw);
 	for (int round = 0; !rc && round < MAX_ROUNDS && lower_roots(f); round++) {
 		put_roots(f);
 		rc = try_tree(f, &verdict, err);
@@ -501,7 +501,7 @@ int plan_find_tree(struct pm_plan *plan, struct pm_error *err)
 	pm_reach_init(&plan->tree, &f.pool, &f.reach);
 	rc = pm_pool_check(&f.pool, err);
 	if (!rc)
-		rc = judge(&f, &first, err);
+		rc = judge_tree(&f, &first, err);
 	if (rc)
 		goto out;
 	if (plan->tree.levels_by == PM_BY_NAMED_ROOTS) {

@@ -118,7 +118,7 @@ bool pm_order_compare(const struct pm_routes *routes, uint32_t sw, uint32_t numb
 	return block->differ;
 }
 
-static uint32_t count_hosts(const struct count *count, uint32_t sw)
+static uint32_t count_hosts_at(const struct count *count, uint32_t sw)
 {
 	const struct pm_fabric *skeleton = count->routes->plan->topology;
 
@@ -157,7 +157,7 @@ static uint64_t find_in_use(const struct count *count, uint32_t sw, uint32_t num
 {
 	uint32_t blocks = count->routes->stride / PM_LFT_BLOCK;
 
-	if (!count->used || !lids || count_hosts(count, sw))
+	if (!count->used || !lids || count_hosts_at(count, sw))
 		return lids;
 	return lids &
 	       (count->used[(size_t)sw * blocks + number] | count->diverted[number]);
@@ -182,7 +182,7 @@ static void add_sender(struct count *count, uint32_t sw, uint64_t lids)
  */
 static uint64_t count_from(const struct count *count, uint32_t sw, uint64_t lids)
 {
-	uint64_t paths = (uint64_t)__builtin_popcountll(lids) * count_hosts(count, sw);
+	uint64_t paths = (uint64_t)__builtin_popcountll(lids) * count_hosts_at(count, sw);
 
 	for (; paths && lids; lids &= lids - 1)
 		paths -= count->routes

@@ -110,7 +110,7 @@ static bool is_overloaded(struct relief *relief)
  * Finds the port with room by which the path to a LID has the least load, *most on its
  * fullest link behind the leaf. 0: there is none.
  */
-static uint8_t find_port(const struct relief *relief, uint32_t lid, uint32_t *most)
+static uint8_t find_relief_port(const struct relief *relief, uint32_t lid, uint32_t *most)
 {
 	struct ports list;
 	uint8_t num = 0;
@@ -149,13 +149,13 @@ static void relieve_port(struct relief *relief, uint8_t from)
 	for (uint32_t i = 0; i < relief->num_lids; i++) {
 		uint16_t lid = relief->lids[i];
 
-		if (relief->row[lid] == from && find_port(relief, lid, &most))
+		if (relief->row[lid] == from && find_relief_port(relief, lid, &most))
 			relief->movable[num++] = (struct movable){most, lid};
 	}
 	qsort(relief->movable, num, sizeof(*relief->movable), compare_movables);
 	for (uint32_t i = 0; i < num && relief->load[from] > relief->limit; i++) {
 		uint32_t lid = relief->movable[i].lid;
-		uint8_t to = find_port(relief, lid, &most);
+		uint8_t to = find_relief_port(relief, lid, &most);
 
 		if (!to)
 			continue;

@@ -344,8 +344,9 @@ static uint32_t set_for(const struct ends *from)
 }
 
 /* Counts the pairs of switches' end ports in each part, less those at one switch. */
-static uint64_t count_connected(const struct pm_routes *routes, const struct ends *ends,
-				const uint32_t *part, struct ends *sums)
+static uint64_t count_connected_pairs(const struct pm_routes *routes,
+				      const struct ends *ends, const uint32_t *part,
+				      struct ends *sums)
 {
 	uint64_t pairs = 0;
 
@@ -384,7 +385,7 @@ static void count_services(const struct pm_routes *routes, const struct ends *en
 {
 	uint32_t words = routes->now.words;
 
-	found->service_pairs = count_connected(routes, ends, part, sums);
+	found->service_pairs = count_connected_pairs(routes, ends, part, sums);
 	for (uint32_t from = 0; from < routes->num_switches; from++) {
 		const uint64_t *reached = pm_reach_updown(&routes->now, from);
 		const uint64_t *set = sets + (size_t)set_for(&ends[from]) * words;
@@ -416,8 +417,8 @@ static void add_hosts(const struct pm_routes *routes, uint32_t a, uint32_t b,
 }
 
 /* Counts pairs of switches with hosts that lack a path, and lists the first ones. */
-static void count_hosts(const struct pm_routes *routes, const uint32_t *part,
-			const uint64_t *sets, struct pm_unreachable *found)
+static void sum_hosts(const struct pm_routes *routes, const uint32_t *part,
+		      const uint64_t *sets, struct pm_unreachable *found)
 {
 	const uint64_t *with = sets + (size_t)WITH_HOSTS * routes->now.words;
 
@@ -498,7 +499,7 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 	};
 	find_sets(routes, ends, sets);
 	if (reachable.pairs < reachable.connected)
-		count_hosts(routes, part, sets, unreachable);
+		sum_hosts(routes, part, sets, unreachable);
 	count_services(routes, ends, part, sets, sums, unreachable);
 	count_sm(routes, ends, part, unreachable);
 out:

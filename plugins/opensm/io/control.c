@@ -189,7 +189,7 @@ static void queue_line(struct control_client *client, const char *line, size_t l
 	worker_poke(control->writer);
 }
 
-static void read_line(struct control_client *client)
+static void read_request_line(struct control_client *client)
 {
 	struct evbuffer *in = bufferevent_get_input(client->stream);
 	size_t length;
@@ -208,7 +208,7 @@ static void read_line(struct control_client *client)
 static void on_read(struct bufferevent *stream, void *context)
 {
 	(void)stream;
-	read_line(context);
+	read_request_line(context);
 }
 
 /* All is sent: the next request. */
@@ -225,7 +225,7 @@ static void on_written(struct bufferevent *stream, void *context)
 	}
 	client->stage = READING;
 	start_timer(client, CONTROL_MS);
-	read_line(client);
+	read_request_line(client);
 	if (client->stage == READING && client->ended)
 		free_client(client);
 }
@@ -360,7 +360,7 @@ static void open_socket(struct control *control, int fd)
 /* ---- News of the writer ---- */
 
 /* Completed requests are answered, or wait. */
-static void complete(struct control_request *request)
+static void complete_request(struct control_request *request)
 {
 	struct control_client *client = request->client;
 	double wait_s = json_number_value(json_object_get(request->json, "wait"));
@@ -408,7 +408,7 @@ static void end(struct control *control)
 	for (; queue; queue = next) {
 		next = queue->next;
 		pm_error_set(&queue->reason, 0, ENDING);
-		complete(queue);
+		complete_request(queue);
 	}
 	judge_waiting(control, true);
 	for (struct control_client *client = control->clients; client;
@@ -453,7 +453,7 @@ static void on_news(evutil_socket_t fd, short what, void *context)
 		judge_waiting(control, false);
 	for (; completed; completed = next) {
 		next = completed->next;
-		complete(completed);
+		complete_request(completed);
 	}
 	if (ending)
 		end(control);

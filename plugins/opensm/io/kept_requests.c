@@ -53,7 +53,7 @@ static void hold(struct kept_requests *requests)
 	pthread_mutex_lock(&requests->lock);
 }
 
-static void leave(struct kept_requests *requests)
+static void leave_request(struct kept_requests *requests)
 {
 	pthread_mutex_unlock(&requests->lock);
 }
@@ -82,7 +82,7 @@ static void report(struct kept_requests *requests)
 	hold(requests);
 	callback = requests->callback;
 	context = requests->context;
-	leave(requests);
+	leave_request(requests);
 	if (callback)
 		callback(context);
 	worker_leave(requests->writer);
@@ -106,7 +106,7 @@ static void forget_handover(struct handover *next)
 }
 
 /* Makes what is handed over, before it is in force. -ENOMEM. */
-static int prepare(const struct pm_requests *of, struct handover *next)
+static int prepare_request(const struct pm_requests *of, struct handover *next)
 {
 	struct pm_requests copy = {0};
 
@@ -152,7 +152,7 @@ static void put_in_force(struct kept_requests *requests, struct pm_requests *nex
 			requests->rate = requests->now.rate;
 		}
 	}
-	leave(requests);
+	leave_request(requests);
 	forget_handover(&old);
 	forget_handover(over);
 	if (requests->shadow)
@@ -173,14 +173,15 @@ static void set_unread(struct kept_requests *requests, osm_log_t *log,
 	hold(requests);
 	changed = strcmp(requests->unread.text, why->text) != 0;
 	requests->unread = *why;
-	leave(requests);
+	leave_request(requests);
 	log_error(requests, log, "requests not followed", why, &requests->logged);
 	if (changed)
 		report(requests);
 }
 
 /* Reads the file; a missing one leaves what is in force. */
-static int read_file(const char *path, struct pm_requests *found, struct pm_error *err)
+static int read_kept_file(const char *path, struct pm_requests *found,
+			  struct pm_error *err)
 {
 	int rc = pm_trusted_file(path, NULL, err);
 
@@ -204,13 +205,13 @@ static void take_file(struct kept_requests *requests, osm_log_t *log)
 		free(path);
 		return;
 	}
-	rc = read_file(path, &found, &err);
+	rc = read_kept_file(path, &found, &err);
 	if (rc == -ENOENT && requests->read) {
 		err.text[0] = '\0';
 		rc = pm_requests_write(path, &requests->now, &err);
 	} else if (!rc || rc == -ENOENT) {
 		err.text[0] = '\0';
-		rc = prepare(&found, &over) ? pm_error_no_memory(&err) : 0;
+		rc = prepare_request(&found, &over) ? pm_error_no_memory(&err) : 0;
 		if (!rc)
 			put_in_force(requests, &found, &over);
 	}
@@ -334,7 +335,7 @@ static bool drop_done(struct kept_requests *requests, struct pm_requests *next)
 	hold(requests);
 	released = requests->released;
 	rebalanced = requests->rebalanced;
-	leave(requests);
+	leave_request(requests);
 	/* After `released` is read: holds were handed to the store before it was set. */
 	any = store_holds_written(requests->store) &&
 	      pm_requests_released(next, released);
@@ -378,7 +379,7 @@ static int commit(struct kept_requests *requests, struct pm_requests *next,
 {
 	char *path = store_path(requests->store, "requests");
 	struct handover over;
-	int rc = !path || prepare(next, &over) ? pm_error_no_memory(err) : 0;
+	int rc = !path || prepare_request(next, &over) ? pm_error_no_memory(err) : 0;
 
 	if (!rc)
 		rc = pm_requests_write(path, next, err);
@@ -501,7 +502,7 @@ void kept_requests_on_change(struct kept_requests *requests,
 	hold(requests);
 	requests->callback = callback;
 	requests->context = context;
-	leave(requests);
+	leave_request(requests);
 	worker_leave(requests->writer);
 }
 
@@ -509,7 +510,7 @@ void kept_requests_error(struct kept_requests *requests, struct pm_error *why)
 {
 	hold(requests);
 	*why = requests->unread;
-	leave(requests);
+	leave_request(requests);
 }
 
 bool kept_requests_has_drains(struct kept_requests *requests, const struct pm_drains *now,
@@ -520,7 +521,7 @@ bool kept_requests_has_drains(struct kept_requests *requests, const struct pm_dr
 	hold(requests);
 	*differ = requests->known && !pm_drains_equal(&requests->drains, now);
 	any = *differ || (requests->known && requests->drains.number != now->number);
-	leave(requests);
+	leave_request(requests);
 	return any;
 }
 
@@ -535,7 +536,7 @@ int kept_requests_take_drains(struct kept_requests *requests, struct pm_drains *
 		now->number = requests->drains.number;
 	if (rc >= 0)
 		requests->unclaimed = false;
-	leave(requests);
+	leave_request(requests);
 	return rc;
 }
 
@@ -547,7 +548,7 @@ bool kept_requests_claim_drains(struct kept_requests *requests,
 	hold(requests);
 	claims = requests->unclaimed && !pm_drains_equal(&requests->drains, now);
 	requests->unclaimed &= !claims;
-	leave(requests);
+	leave_request(requests);
 	return claims;
 }
 
@@ -559,7 +560,7 @@ bool kept_requests_has_releases(struct kept_requests *requests)
 	any = requests->releases.num &&
 	      requests->releases.list[requests->releases.num - 1].mark >
 		      requests->releasing;
-	leave(requests);
+	leave_request(requests);
 	return any;
 }
 
@@ -579,7 +580,7 @@ bool kept_requests_take_releases(struct kept_requests *requests,
 		releases->num = waiting->num;
 		requests->releasing = waiting->list[waiting->num - 1].mark;
 	}
-	leave(requests);
+	leave_request(requests);
 	return releases->list != NULL;
 }
 
@@ -590,7 +591,7 @@ void kept_requests_released(struct kept_requests *requests)
 	hold(requests);
 	news = requests->released != requests->releasing;
 	requests->released = requests->releasing;
-	leave(requests);
+	leave_request(requests);
 	if (news)
 		worker_poke(requests->writer);
 }
@@ -606,7 +607,7 @@ bool kept_requests_take_rebalance(struct kept_requests *requests, uint32_t *rate
 		requests->rebalancing = requests->rebalance;
 		requests->rebalance = 0;
 	}
-	leave(requests);
+	leave_request(requests);
 	return any;
 }
 
@@ -617,7 +618,7 @@ void kept_requests_rebalanced(struct kept_requests *requests)
 	hold(requests);
 	news = requests->rebalanced != requests->rebalancing;
 	requests->rebalanced = requests->rebalancing;
-	leave(requests);
+	leave_request(requests);
 	if (news)
 		worker_poke(requests->writer);
 }

@@ -303,7 +303,7 @@ static int send_request(const struct cli_port *port, uint32_t wait_s)
 }
 
 /* Reads a line; ends at the end of the connection or of the time. NULL: no whole line. */
-static char *read_line(int fd, uint32_t wait_s)
+static char *read_answer_line(int fd, uint32_t wait_s)
 {
 	time_t until = time(NULL) + (time_t)wait_s + ANSWER_S, left;
 	size_t used = 0, room = 4096;
@@ -335,7 +335,7 @@ static char *read_line(int fd, uint32_t wait_s)
 
 static int read_answer(struct cli_port *port, uint32_t wait_s)
 {
-	char *line = read_line(port->fd, wait_s);
+	char *line = read_answer_line(port->fd, wait_s);
 
 	port->answer = line ? json_loads(line, 0, NULL) : NULL;
 	free(line);
@@ -421,7 +421,7 @@ int cli_ports_ask(struct cli_ports *ports, uint32_t wait_s)
 
 /* ---- Answers ---- */
 
-static bool is_same(const json_t *a, const json_t *b)
+static bool is_same_port(const json_t *a, const json_t *b)
 {
 	const json_t *ends = json_object_get(a, "ends");
 
@@ -443,7 +443,7 @@ static bool add_new(json_t *list, const json_t *more)
 
 		for (j = 0; j < before && !known; j++) {
 			had = json_array_get(list, j);
-			known = is_same(had, item);
+			known = is_same_port(had, item);
 		}
 		if (!known)
 			json_array_append(list, item);

@@ -71,7 +71,7 @@ static int name_parts(const struct settle *settle, struct cli_ports *ports,
 }
 
 /* Makes the requests, or the questions of what there is. */
-static int prepare(const struct settle *settle, struct cli_ports *ports)
+static int prepare_settling(const struct settle *settle, struct cli_ports *ports)
 {
 	bool any = false;
 	int status = EXIT_FINE;
@@ -123,7 +123,7 @@ static int settle(const struct settle_kind *kind, const struct settle_request *r
 	int status = cli_ports_open(settle.changes || request->wait_s, &ports);
 
 	if (!status)
-		status = prepare(&settle, &ports);
+		status = prepare_settling(&settle, &ports);
 	if (!status)
 		status = cli_ports_ask(&ports, request->wait_s);
 	if (!status)
