@@ -63,7 +63,7 @@ static void measure_switch(struct balance *balance, const struct view *view, uin
 int balance_helps(const struct balance *balance, const struct view *view,
 		  bool (*stop)(void *context), void *context, bool *helps)
 {
-	struct pm_ratio planned, now;
+	struct pm_ratio planned, now = {0};
 	int rc = pm_routes_load_ratio(balance->planned, view->discovered, stop, context,
 				      &planned);
 

@@ -16,17 +16,16 @@
 
 static bool run_errand(struct repairer *r)
 {
-	struct errand *errand;
+	struct errand errand;
 
 	repairer_lock(r);
 	errand = r->errand;
 	repairer_unlock(r);
-	if (!errand)
+	if (!errand.run)
 		return false;
-	errand->run(errand->context);
+	errand.run(errand.context);
 	repairer_lock(r);
-	r->errand = NULL;
-	errand->over = true;
+	r->errand = (struct errand){NULL, NULL}; /* it is over */
 	repairer_unlock(r);
 	return true;
 }

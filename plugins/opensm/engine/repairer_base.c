@@ -74,7 +74,7 @@ bool repairer_has_errand(struct repairer *r)
 	bool any;
 
 	pthread_mutex_lock(&r->signal.lock);
-	any = r->errand != NULL;
+	any = r->errand.run != NULL;
 	pthread_mutex_unlock(&r->signal.lock);
 	return any;
 }
@@ -113,14 +113,12 @@ void repairer_wake(struct repairer *r)
 
 void repairer_do(struct repairer *r, void (*run)(void *context), void *context)
 {
-	struct errand errand = {run, context, false};
-
 	repairer_lock(r);
-	r->errand = &errand;
+	r->errand = (struct errand){run, context};
 	repairer_unlock(r);
 	repairer_wake(r);
 	repairer_lock(r);
-	while (!errand.over)
+	while (r->errand.run)
 		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);
 	repairer_unlock(r);
 }

@@ -53,9 +53,8 @@ struct handover {
 
 /* Work of the sweeper's, which waits meanwhile. */
 struct errand {
-	void (*run)(void *context);
+	void (*run)(void *context); /* NULL: none */
 	void *context;
-	bool over;
 };
 
 struct repairer {
@@ -70,16 +69,16 @@ struct repairer {
 	struct repairer_settings settings;
 	enum validity validity;
 	enum job running;
-	struct errand *errand; /* or NULL */
-	bool finishing;	       /* the sweeper waits for the end of repairs .. */
-	double first_trap_ms;  /* .. and until then for a first trap */
-	bool served;	       /* traps were handled since PHASE_IDLE began */
-	bool resend;	       /* send blocks that were withheld or postponed */
-	bool moving;	       /* a transition is under way, perhaps interrupted */
-	bool abandon;	       /* ends it */
-	struct handover next;  /* the sweeper's until it is `ready` */
-	uint8_t *discovered; /* [port] at the take-over, less those found failed since */
-	uint8_t *failed;     /* [port] found since the last repairer_take_failed */
+	struct errand errand;
+	bool finishing;	      /* the sweeper waits for the end of repairs .. */
+	double first_trap_ms; /* .. and until then for a first trap */
+	bool served;	      /* traps were handled since PHASE_IDLE began */
+	bool resend;	      /* send blocks that were withheld or postponed */
+	bool moving;	      /* a transition is under way, perhaps interrupted */
+	bool abandon;	      /* ends it */
+	struct handover next; /* the sweeper's until it is `ready` */
+	uint8_t *discovered;  /* [port] at the take-over, less those found failed since */
+	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
 	bool any_failed;
 	struct pm_drains drained; /* drains of its view */
 	struct balance balance;	  /* written by the thread */

@@ -312,7 +312,10 @@ static void on_arrival(evutil_socket_t fd, short what, void *context)
 {
 	const struct timeval pause = {PAUSE_MS / 1000, 0};
 	struct control *control = context;
-	int connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct sockaddr_storage client; /* unnamed */
+	socklen_t length = sizeof(client);
+	int connection = accept4(fd, (struct sockaddr *)&client, &length,
+				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	(void)what;
 	if (connection >= 0 && control->num < 2 * CONTROL_CLIENTS) {

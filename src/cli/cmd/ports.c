@@ -307,14 +307,14 @@ static char *read_answer_line(int fd, uint32_t wait_s)
 {
 	time_t until = time(NULL) + (time_t)wait_s + ANSWER_S, left;
 	size_t used = 0, room = 4096;
-	char *line = malloc(room);
+	char *line = malloc(room), *longer;
 
+	if (!line)
+		cli_no_memory();
 	for (;;) {
 		struct pollfd ready = {.fd = fd, .events = POLLIN};
 		ssize_t got;
 
-		if (!line)
-			cli_no_memory();
 		left = until - time(NULL);
 		if (left <= 0 || poll(&ready, 1, (int)left * 1000) < 0)
 			left = 0;
@@ -326,8 +326,12 @@ static char *read_answer_line(int fd, uint32_t wait_s)
 			line[used - 1] = '\0';
 			return line;
 		}
-		if (room - used < 2)
-			line = realloc(line, room *= 2);
+		if (room - used >= 2)
+			continue;
+		longer = realloc(line, room *= 2);
+		if (!longer)
+			cli_no_memory();
+		line = longer;
 	}
 	free(line);
 	return NULL;
