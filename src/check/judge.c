@@ -12,22 +12,51 @@
 
 /* ---- Levels and the subnet manager ---- */
 
-/* Finds the switches' levels in the whole fabric. */
-static int find_levels(struct judge *j, struct pm_error *err)
+/* Takes levels from a tree; whether it has all switches with links. */
+static bool take_levels(struct judge *j, const struct pm_fabric *topology,
+			const struct pm_tree *tree)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < j->fabric->num_switches; i++) {
+		uint32_t sw = pm_fabric_find_guid(topology, j->fabric->nodes[i].guid);
+
+		j->level[i] = sw == PM_NONE ? PM_NO_LEVEL : tree->level[sw];
+		all &= sw != PM_NONE || !pm_fabric_has_link(j->fabric, i);
+	}
+	return all;
+}
+
+/* Takes the levels that the end ports suggest, where there is no plan. */
+static int guess_levels(struct judge *j, struct pm_error *err)
 {
 	const struct pm_fabric *whole = j->config->whole ? j->config->whole : j->fabric;
 	struct pm_fabric *skeleton = pm_fabric_skeleton(whole);
 	struct pm_tree tree = {0};
 	int rc = skeleton ? pm_tree_make(skeleton, &tree, err) : pm_error_no_memory(err);
 
-	for (uint32_t i = 0; !rc && i < j->fabric->num_switches; i++) {
-		uint32_t sw = pm_fabric_find_guid(skeleton, j->fabric->nodes[i].guid);
-
-		j->level[i] = sw == PM_NONE ? PM_NO_LEVEL : tree.level[sw];
-	}
+	if (!rc)
+		take_levels(j, skeleton, &tree);
 	pm_tree_free(&tree);
 	pm_fabric_free(skeleton);
 	return rc;
+}
+
+/* Finds the switches' levels in the whole fabric: those of the plan, if there is one. */
+static int find_levels(struct judge *j, struct pm_error *err)
+{
+	const struct pm_plan *given = j->config->plan;
+	int rc;
+
+	if (given && take_levels(j, given->topology, &given->tree))
+		return 0;
+	rc = judge_make_plan(j, err);
+	if (rc)
+		return rc;
+	if (!j->made)
+		return guess_levels(j, err);
+	take_levels(j, j->made->topology, &j->made->tree);
+	return 0;
 }
 
 /* Finds the subnet manager's port: the named one, or that with the SM LID of the file. */
@@ -418,13 +447,12 @@ static int walk(struct judge *j, struct pm_error *err)
 
 static int judge_all(struct judge *j, struct pm_error *err)
 {
-	int rc = find_levels(j, err);
-
-	if (!rc)
-		rc = match_tables(j, err);
+	int rc = match_tables(j, err);
 
 	if (!rc)
 		rc = take_lids(j, err);
+	if (!rc)
+		rc = find_levels(j, err);
 	if (!rc)
 		rc = find_unassigned(j, err);
 	if (rc)
@@ -455,6 +483,7 @@ int pm_judge(struct pm_fabric *fabric, const struct pm_lfts *lfts,
 		j->top = top;
 		j->level = level;
 		rc = judge_all(j, err);
+		pm_plan_free(j->made);
 	}
 	if (!rc)
 		*judgement = j->found;

@@ -90,33 +90,36 @@ static int compare_plan(struct judge *j, const struct pm_plan *plan, struct pm_e
 	return rc;
 }
 
+int judge_make_plan(struct judge *j, struct pm_error *err)
+{
+	const struct pm_fabric *whole = j->config->whole;
+	struct pm_plan_config config = j->config->plan_config;
+	int rc;
+
+	if (j->config->lmc_of_ports)
+		config.lmc = used_lmc(j->fabric);
+	rc = pm_plan_make(whole ? whole : j->fabric, &config, &j->made,
+			  &j->found.unplanned);
+	return rc == -ENOMEM ? pm_error_no_memory(err) : 0;
+}
+
 /*
  * Finds a plan with the LIDs in use as far as possible: with planned LIDs, every entry of
  * a LID out of plan would be another finding. If there is no plan, the reason goes to
  * found.unplanned, unless memory ran out.
  */
-static int find_plan(struct judge *j, struct pm_plan **made, struct pm_plan **kept)
+static int find_plan(struct judge *j, struct pm_plan **kept)
 {
-	struct pm_plan_config config = j->config->plan_config;
-	const struct pm_plan *plan = j->config->plan;
-	const struct pm_fabric *whole = j->config->whole;
-	int rc = 0;
+	const struct pm_plan *plan = j->config->plan ? j->config->plan : j->made;
 
-	if (j->config->lmc_of_ports)
-		config.lmc = used_lmc(j->fabric);
-	if (!plan) {
-		rc = pm_plan_make(whole ? whole : j->fabric, &config, made,
-				  &j->found.unplanned);
-		plan = *made;
-	}
-	if (!rc && whole && !j->config->plan && !pm_plan_fits(plan, j->fabric))
-		rc = pm_error_set(&j->found.unplanned, -EINVAL,
-				  "%s is no part of the whole fabric",
-				  j->config->topology);
-	if (!rc)
-		rc = pm_plan_keep(plan, j->fabric, NULL, kept, &j->found.lids_differ,
-				  &j->found.unplanned);
-	return rc;
+	if (!plan)
+		return -EINVAL;
+	if (j->config->whole && !j->config->plan && !pm_plan_fits(plan, j->fabric))
+		return pm_error_set(&j->found.unplanned, -EINVAL,
+				    "%s is no part of the whole fabric",
+				    j->config->topology);
+	return pm_plan_keep(plan, j->fabric, NULL, kept, &j->found.lids_differ,
+			    &j->found.unplanned);
 }
 
 static void judge_differences(struct judge *j)
@@ -139,17 +142,20 @@ static void judge_differences(struct judge *j)
 
 int judge_plan(struct judge *j, struct pm_error *err)
 {
-	struct pm_plan *made = NULL, *kept = NULL;
-	int rc = find_plan(j, &made, &kept);
+	struct pm_plan *kept = NULL;
+	int rc = find_plan(j, &kept);
 
 	if (rc == -ENOMEM)
 		pm_error_no_memory(err);
 	else if (rc)
 		rc = 0; /* there is no plan */
 	else
-		rc = compare_plan(j, kept ? kept : made ? made : j->config->plan, err);
+		rc = compare_plan(j,
+				  kept		    ? kept
+				  : j->config->plan ? j->config->plan
+						    : j->made,
+				  err);
 	pm_plan_free(kept);
-	pm_plan_free(made);
 	if (!rc && (j->config->conform || j->config->plan))
 		judge_differences(j);
 	return rc;

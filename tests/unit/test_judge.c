@@ -399,6 +399,37 @@ static void test_whole(void **state)
 	pm_fabric_free(whole);
 }
 
+/*
+ * Two pods below two cores with a host each: levels are those of the plan, not those that
+ * the end ports suggest at first, where the cores are leaves.
+ */
+static void test_levels_of_plan(void **state)
+{
+	struct pm_plan *plan;
+	struct bench b;
+
+	set_up_with(&b,
+		    "p0l0/3 p0l1/3 p1l0/3 p1l1/3 p0s/4 p1s/4 c0/3 c1/3 p0l0:1=a p0l0:2=b "
+		    "p0l1:1=c p0l1:2=d p1l0:1=e p1l0:2=f p1l1:1=g p1l1:2=h c0:1=x c1:1=y "
+		    "p0l0:3=p0s:1 p0l1:3=p0s:2 p1l0:3=p1s:1 p1l1:3=p1s:2 p0s:3=c0:2 "
+		    "p0s:4=c1:2 p1s:3=c0:3 p1s:4=c1:3",
+		    &(struct pm_plan_config){.order = PM_GROUPED});
+	plan = b.world.plan;
+	world_update(&b.world, b.world.fabric);
+	pm_lfts_free(b.lfts);
+	assert_int_equal(
+		pm_lfts_of_plan(plan, b.world.routes, b.world.fabric, &b.lfts, NULL), 0);
+	for (int given = 0; given < 2; given++) {
+		b.config.plan = given ? plan : NULL;
+		assert_int_equal(judge(&b), 0);
+		assert_found(&b, "levels", "", "");
+		assert_int_equal(plan->tree.top_level, 2);
+		assert_int_equal(b.found.loads.up[1].links, 4);
+		assert_int_equal(b.found.loads.down[1].links, 4);
+	}
+	tear_down(&b);
+}
+
 /* The same GUIDs, joined otherwise. */
 static void test_other_whole(void **state)
 {
@@ -749,6 +780,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_findings),
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_levels_of_plan),
 		cmocka_unit_test(test_other_whole),
 		cmocka_unit_test(test_whole_tables),
 		cmocka_unit_test(test_shifts),
