@@ -132,8 +132,8 @@ class SmCase(labtest.Folders):
         self.assertEqual({guid: (stored.get(guid), lid) for guid, lid in ports.items()
                           if stored.get(guid) != lid}, {})
         self.assertTrue(plan_is_whole(pmlab.kept(cache, PLAN)))
-        self.assertEqual([p.name for p in cache.rglob("*")
-                          if p.name.endswith(".new") or ".bad-" in p.name], [])
+        simlab.poll_until(lambda: not list(cache.rglob("*.new")), 60, "files being written")
+        self.assertEqual(list(cache.rglob("*.bad-*")), [])
 
     def check_all(self, lab, event, expected, away=None, plan=True):
         self.assertTrue(event.runs)

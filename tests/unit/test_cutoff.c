@@ -709,7 +709,7 @@ static void test_order(void **state)
 	for_random(1000, check_order);
 	printf("%llu times paths restored, %llu of these by fewer blocks than counted\n",
 	       (unsigned long long)restored, (unsigned long long)early);
-	assert_true(restored > 10 * early && sounds);
+	assert_true(restored > 10 * early && (sounds || restored < 100));
 	printf("%llu blocks, %llu that break more paths than they mend, %llu not in order\n",
 	       (unsigned long long)prefixes, (unsigned long long)breaks,
 	       (unsigned long long)all_forced);

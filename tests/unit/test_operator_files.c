@@ -103,6 +103,7 @@ static void stop_following(struct operator_files *files)
 	assert_true(worker_stop(writer, clock_ms() + LONG_MS));
 	followed_by = NULL;
 	operator_files_stop(files);
+	worker_free(writer);
 }
 
 /* The sweep that OpenSM begins with is over. */

@@ -88,6 +88,7 @@ static void close_store(void)
 {
 	assert_true(worker_stop(writer, clock_ms() + LONG_MS));
 	store_stop(the_store);
+	worker_free(writer);
 }
 
 static size_t count_files(const char *pattern)
