@@ -23,6 +23,11 @@ static uint64_t find_lacking(const struct pm_reach *reach, const struct pm_hub_e
 	return lacking;
 }
 
+static uint64_t count_bits(uint64_t word)
+{
+	return (uint64_t)__builtin_popcountll(word);
+}
+
 static uint64_t weigh_hub(const struct pm_hub_ends *ends, uint32_t from, uint32_t to)
 {
 	return pm_bits_test(ends->talking, from) && pm_bits_test(ends->talking, to)
@@ -93,23 +98,25 @@ uint64_t pm_hub_serves(const struct pm_tree *tree, const struct pm_reach *reach,
 	uint64_t weight = 0;
 
 	for (uint32_t from = 0; from < tree->num_switches; from++) {
+		uint64_t talks = pm_bits_test(ends->talking, from) ? ~UINT64_C(0) : 0;
+
 		if (!pm_bits_test(ends->all, from) ||
 		    !pm_bits_test(pm_reach_updown(reach, from), hub))
 			continue;
-		for (uint32_t w = 0; w < reach->words; w++)
-			for (uint64_t served =
-				     find_lacking(reach, ends, from, w) & reached[w];
-			     served; served &= served - 1)
-				weight += weigh_hub(
-					ends, from,
-					w * 64 + (uint32_t)__builtin_ctzll(served));
+		for (uint32_t w = 0; w < reach->words; w++) {
+			uint64_t served = find_lacking(reach, ends, from, w) & reached[w];
+			uint64_t talking = served & ends->talking[w] & talks;
+
+			weight += count_bits(talking) * PM_HUB_TALKING +
+				  count_bits(served & ~talking) * PM_HUB_OTHER;
+		}
 	}
 	return weight;
 }
 
 uint32_t pm_hub_find(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		     const struct pm_reach *reach, const struct pm_hub_ends *ends,
-		     uint64_t all, uint64_t *served)
+		     const uint8_t *usable, const struct pm_reach *reach,
+		     const struct pm_hub_ends *ends, uint64_t all, uint64_t *served)
 {
 	uint32_t best = PM_NONE;
 
@@ -122,7 +129,8 @@ uint32_t pm_hub_find(const struct pm_fabric *skeleton, const struct pm_tree *tre
 		if (tree->level[sw] < tree->leaf_level)
 			continue;
 		weight = pm_hub_serves(tree, reach, ends, sw);
-		if (weight <= *served || !pm_hub_is_safe(skeleton, tree, NULL, reach, sw))
+		if (weight <= *served ||
+		    !pm_hub_is_safe(skeleton, tree, usable, reach, sw))
 			continue;
 		*served = weight;
 		best = sw;

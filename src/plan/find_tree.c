@@ -133,7 +133,8 @@ static int judge_tree(struct finder *f, struct verdict *verdict, struct pm_error
 	for (uint32_t sw = 0; sw < tree->num_switches; sw++)
 		talking += pm_bits_test(f->talking, sw);
 	if (pairs.leaves * FEW <= talking * (talking - 1)) {
-		pm_hub_find(topology, tree, &f->reach, &ends, pairs.weight, &served);
+		pm_hub_find(topology, tree, NULL, &f->reach, &ends, pairs.weight,
+			    &served);
 		verdict->cut -= served / PM_HUB_TALKING;
 	}
 	return 0;

@@ -346,17 +346,66 @@ static bool stays(const struct pm_routes *routes, uint32_t hub)
 		       count_talking(routes, &routes->whole, hub);
 }
 
+/*
+ * Counts the pairs of switches with hosts that need a hub now, and had a path in the
+ * whole tree.
+ */
+static uint64_t count_needing(const struct pm_routes *routes)
+{
+	const struct pm_reach *whole = &routes->whole;
+	uint32_t hub = routes->whole_hub;
+	uint64_t count = 0;
+
+	for (uint32_t from = 0; from < routes->num_switches; from++) {
+		const uint64_t *reached = pm_reach_updown(&routes->now, from);
+		const uint64_t *before = pm_reach_updown(whole, from);
+		const uint64_t *over = hub != NO_HUB && pm_bits_test(before, hub)
+					       ? pm_reach_updown(whole, hub)
+					       : routes->nothing;
+
+		if (!pm_bits_test(routes->talking, from) || route_is_alone(routes, from))
+			continue;
+		for (uint32_t w = 0; w < whole->words; w++)
+			for (uint64_t lost = routes->talking[w] & ~reached[w] &
+					     (before[w] | over[w]);
+			     lost; lost &= lost - 1) {
+				uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lost);
+
+				count += !route_is_alone(routes, to) &&
+					 route_wants_hub(routes, from, to);
+			}
+	}
+	return count;
+}
+
 /* The hub of the whole tree, as long as it serves as many hosts as the best leaf. */
-static uint32_t choose_hub(struct pm_routes *routes)
+static uint32_t choose_usual(struct pm_routes *routes, uint64_t *served)
 {
 	uint32_t leaf = choose_leaf(routes), other = routes->whole_hub;
-	uint64_t served, best;
+	uint64_t by_other;
 
+	*served = count_served(routes, leaf);
 	if (other == NO_HUB || other == leaf || !may_turn_above(routes, other))
 		return leaf;
-	served = count_served(routes, other);
-	best = count_served(routes, leaf);
-	return served > best || (served == best && stays(routes, other)) ? other : leaf;
+	by_other = count_served(routes, other);
+	if (by_other < *served || (by_other == *served && !stays(routes, other)))
+		return leaf;
+	*served = by_other;
+	return other;
+}
+
+/* Where that does not serve all, any switch may be the hub that serves more. */
+static uint32_t choose_hub(struct pm_routes *routes)
+{
+	const struct pm_hub_ends ends = {routes->talking, routes->talking};
+	uint64_t served, weight, all = count_needing(routes);
+	uint32_t hub = choose_usual(routes, &served), any;
+
+	if (served >= all)
+		return hub;
+	any = pm_hub_find(routes->plan->topology, &routes->plan->tree, routes->usable,
+			  &routes->now, &ends, all * PM_HUB_TALKING, &weight);
+	return weight / PM_HUB_TALKING > served ? any : hub;
 }
 
 void route_choose_hub(struct pm_routes *routes)
@@ -377,8 +426,8 @@ static void find_whole_hub(struct pm_routes *routes, const uint32_t *part)
 	uint64_t served;
 
 	pm_hub_count(tree, &routes->whole, &ends, part, &pairs);
-	routes->whole_hub =
-		pm_hub_find(topology, tree, &routes->whole, &ends, pairs.weight, &served);
+	routes->whole_hub = pm_hub_find(topology, tree, NULL, &routes->whole, &ends,
+					pairs.weight, &served);
 	if (served && routes->num_hubs &&
 	    pm_hub_serves(tree, &routes->whole, &ends, routes->hubs[0]) == served &&
 	    pm_hub_is_safe(topology, tree, NULL, &routes->whole, routes->hubs[0]))
@@ -499,11 +548,66 @@ void route_add_beyond(struct pm_routes *routes)
 			send_over_hub(&b);
 }
 
+/* Whether a set has a switch with a link. */
+static bool has_linked(const struct pm_routes *routes, const uint64_t *set)
+{
+	for (uint32_t w = 0; w < routes->now.words; w++)
+		for (uint64_t rest = set[w]; rest; rest &= rest - 1)
+			if (!route_is_alone(routes,
+					    w * 64 + (uint32_t)__builtin_ctzll(rest)))
+				return true;
+	return false;
+}
+
+/*
+ * Sets lacking[] to the switches with hosts that a switch has lost paths to; whether
+ * there is one.
+ */
+static bool find_lost(struct pm_routes *routes, uint32_t from)
+{
+	const uint64_t *before = pm_reach_updown(&routes->whole, from);
+	const uint64_t *after = pm_reach_updown(&routes->now, from);
+	uint64_t any = 0;
+
+	for (uint32_t w = 0; w < routes->now.words; w++) {
+		routes->lacking[w] = routes->talking[w] & before[w] & ~after[w];
+		any |= routes->lacking[w];
+	}
+	return any;
+}
+
+/*
+ * Whether the hub of the whole tree surely serves as many pairs as count_needing counts:
+ * it has lost no switch with hosts and links, and reaches both ends of lost paths.
+ */
+static bool serves_all(struct pm_routes *routes, uint32_t hub)
+{
+	const uint64_t *reached = pm_reach_updown(&routes->now, hub);
+
+	if (find_lost(routes, hub) && has_linked(routes, routes->lacking))
+		return false;
+	for (uint32_t i = 0; i < routes->failure.num_affected; i++) {
+		uint32_t sw = routes->failure.affected[i];
+
+		if (!pm_bits_test(routes->talking, sw) || !find_lost(routes, sw) ||
+		    route_is_alone(routes, sw))
+			continue;
+		if (reaches(routes, sw, hub))
+			for (uint32_t w = 0; w < routes->now.words; w++)
+				routes->lacking[w] &= ~reached[w];
+		if (has_linked(routes, routes->lacking))
+			return false;
+	}
+	return true;
+}
+
 bool route_keeps_hub(struct pm_routes *routes)
 {
 	uint32_t leaf = find_leaf(routes), hub = routes->hub_index.hub;
 	uint64_t served, most;
 
+	if (!serves_all(routes, hub))
+		return false;
 	if (leaf == hub)
 		return true;
 	served = count_served(routes, hub);

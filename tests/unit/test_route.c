@@ -168,6 +168,43 @@ static void test_beyond(void **state)
 }
 
 /*
+ * Two pods below two cores with a host each. Without one of a core's cables no leaf is a
+ * hub free of credit loops, but a spine is one.
+ */
+static void test_hub_above_leaves(void **state)
+{
+	struct world world;
+
+	world_make(&world,
+		   recipe_draw("l0/3 l1/3 l2/3 l3/3 s0/4 s1/4 s2/4 s3/4 c0/5 c1/5 "
+			       "l0:1=a l1:1=b l2:1=d l3:1=e c0:5=x c1:5=y "
+			       "l0:2=s0:1 l0:3=s1:1 l1:2=s0:2 l1:3=s1:2 "
+			       "l2:2=s2:1 l2:3=s3:1 l3:2=s2:2 l3:3=s3:2 "
+			       "s0:3=c0:1 s1:3=c0:2 s2:3=c0:3 s3:3=c0:4 "
+			       "s0:4=c1:1 s1:4=c1:2 s2:4=c1:3 s3:4=c1:4"),
+		   PM_GROUPED);
+	for (unsigned int cable = 0; cable <= 4; cable++) {
+		char failure[8] = "";
+		struct pm_fabric *now;
+		struct pm_check_paths paths;
+
+		if (cable)
+			snprintf(failure, sizeof(failure), "c0:%u", cable);
+		now = world_without(&world, failure);
+		world_update(&world, now);
+		paths = world_paths(&world, now);
+		/* From the spine that has lost its cable, which has no end port. */
+		if (paths.lost || paths.loops || paths.turns ||
+		    paths.unreachable != (cable ? 1 : 0) ||
+		    world_credits(&world, now).length)
+			fail_msg("%s: %u apart, %s", failure, (unsigned)paths.unreachable,
+				 paths.example[PM_FAULT_UNREACHABLE].text);
+		pm_fabric_free(now);
+	}
+	world_free(&world);
+}
+
+/*
  * Each leaf moves the LIDs of a lost plane evenly to the others, and not every
  * leaf to the same ones: those of one slot come down through several planes.
  */
@@ -1147,6 +1184,7 @@ int main(void)
 		cmocka_unit_test(test_one_switch),
 		cmocka_unit_test(test_tall),
 		cmocka_unit_test(test_beyond),
+		cmocka_unit_test(test_hub_above_leaves),
 		cmocka_unit_test(test_moved_are_spread),
 		cmocka_unit_test(test_spread),
 		cmocka_unit_test(test_parallel),

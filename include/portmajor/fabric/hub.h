@@ -52,13 +52,16 @@ void pm_hub_count(const struct pm_tree *tree, const struct pm_reach *reach,
 		  const struct pm_hub_ends *ends, const uint32_t *part,
 		  struct pm_hub_pairs *pairs);
 
-/* Whether a hub is free of credit loops. O(ports of the switches above it). */
+/*
+ * Whether a hub is free of credit loops. usable[port]: whether its link counts; NULL: all
+ * do. O(ports of the switches above it).
+ */
 bool pm_hub_is_safe(const struct pm_fabric *skeleton, const struct pm_tree *tree,
 		    const uint8_t *usable, const struct pm_reach *reach, uint32_t hub);
 
 /*
  * The weight of the pairs that lack an up-then-down path and reach each other over this
- * hub. O(switches^2 / 64 + lacking pairs).
+ * hub. O(switches^2 / 64).
  */
 uint64_t pm_hub_serves(const struct pm_tree *tree, const struct pm_reach *reach,
 		       const struct pm_hub_ends *ends, uint32_t hub);
@@ -66,10 +69,11 @@ uint64_t pm_hub_serves(const struct pm_tree *tree, const struct pm_reach *reach,
 /*
  * The safe hub that serves most of the pairs that weigh `all`, the first one in the
  * order leaves, switches above them; PM_NONE: none serves any. *served: their weight.
- * O(switches x (ports above a switch + switches^2 / 64 + lacking pairs)).
+ * usable[port] as for pm_hub_is_safe. O(switches x (ports above a switch + switches^2 /
+ * 64)).
  */
 uint32_t pm_hub_find(const struct pm_fabric *skeleton, const struct pm_tree *tree,
-		     const struct pm_reach *reach, const struct pm_hub_ends *ends,
-		     uint64_t all, uint64_t *served);
+		     const uint8_t *usable, const struct pm_reach *reach,
+		     const struct pm_hub_ends *ends, uint64_t all, uint64_t *served);
 
 #endif
