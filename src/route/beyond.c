@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Finds paths beyond up and then down, for end ports above the leaves: two spines, say,
- * have nothing but leaves in common. Leaves that have no switch above in common in the
- * whole tree need them, too.
+ * have nothing but leaves in common. Leaves that have no switch above in common, in the
+ * whole tree or since a failure, need them, too.
  *
  * All such paths turn up again at one leaf, the hub, or above it (hub.h). A switch
  * without an up-then-down path to a place sends as to the hub, until the packet is at a
@@ -261,21 +261,22 @@ static bool is_above(const struct pm_routes *routes, uint32_t sw)
 }
 
 /*
- * Hosts above the leaves need such a path. Others need one if they have no up-then-down
- * path in the whole tree: one that a failure takes returns with it, and to move these
- * entries at each failure would cost more than the failure itself. Two aggregation nodes
- * need none.
+ * Hosts need such a path to each other. A host and an aggregation node need one if the
+ * host is above the leaves or if they have no up-then-down path in the whole tree: one
+ * that a failure takes returns with it, and to move these entries at each failure would
+ * cost more than the failure itself. Two aggregation nodes need none.
  */
 bool route_wants_hub(const struct pm_routes *routes, uint32_t from, uint32_t to)
 {
 	bool from_talks = pm_bits_test(routes->talking, from);
 	bool to_talks = pm_bits_test(routes->talking, to);
 
-	/* It answers all, also from a switch of its own. */
-	if (from != to && to_talks && route_is_sm_switch(routes, from))
+	if (from == to)
+		return false;
+	/* The manager answers all, also from a switch of its own. */
+	if (to_talks && (from_talks || route_is_sm_switch(routes, from)))
 		return true;
-
-	if (from == to || (!routes->may_turn[from] && !routes->may_turn[to]) ||
+	if ((!routes->may_turn[from] && !routes->may_turn[to]) ||
 	    (!from_talks && !to_talks))
 		return false;
 	return (from_talks && is_above(routes, from)) ||
@@ -285,11 +286,8 @@ bool route_wants_hub(const struct pm_routes *routes, uint32_t from, uint32_t to)
 
 static bool is_served(struct beyond *b, uint32_t from, uint32_t to)
 {
-	if (!route_wants_hub(b->routes, from, to))
-		return false;
 	b->to = to;
-	return b->turns_above ? reaches(b->routes, from, b->hub)
-			      : find_path(b, from) != PM_NONE;
+	return from != to && (b->turns_above || find_path(b, from) != PM_NONE);
 }
 
 /* Counts the pairs of switches with hosts that need a hub and have a path over it. */
@@ -301,7 +299,8 @@ static uint64_t count_over(struct beyond *b)
 
 	memset(b->marked, 0, routes->num_switches);
 	for (uint32_t from = 0; from < routes->num_switches; from++) {
-		if (!pm_bits_test(routes->talking, from))
+		if (!pm_bits_test(routes->talking, from) ||
+		    !reaches(routes, from, b->hub))
 			continue;
 		for (uint32_t w = 0; w < routes->now.words; w++)
 			for (uint64_t lost = routes->talking[w] & reached[w] &
@@ -371,8 +370,7 @@ static uint64_t count_needing(const struct pm_routes *routes)
 			     lost; lost &= lost - 1) {
 				uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lost);
 
-				count += !route_is_alone(routes, to) &&
-					 route_wants_hub(routes, from, to);
+				count += from != to && !route_is_alone(routes, to);
 			}
 	}
 	return count;
@@ -410,7 +408,8 @@ static uint32_t choose_hub(struct pm_routes *routes)
 
 void route_choose_hub(struct pm_routes *routes)
 {
-	routes->hub = routes->num_may_turn ? choose_hub(routes) : NO_HUB;
+	routes->hub = choose_hub(routes);
+	routes->had_hub |= routes->hub != NO_HUB;
 }
 
 /*
@@ -601,6 +600,18 @@ static bool serves_all(struct pm_routes *routes, uint32_t hub)
 	return true;
 }
 
+bool route_cuts_hosts(struct pm_routes *routes)
+{
+	for (uint32_t i = 0; i < routes->failure.num_affected; i++) {
+		uint32_t sw = routes->failure.affected[i];
+
+		if (pm_bits_test(routes->talking, sw) && find_lost(routes, sw) &&
+		    !route_is_alone(routes, sw) && has_linked(routes, routes->lacking))
+			return true;
+	}
+	return false;
+}
+
 bool route_keeps_hub(struct pm_routes *routes)
 {
 	uint32_t leaf = find_leaf(routes), hub = routes->hub_index.hub;
@@ -700,7 +711,7 @@ static int find_hubs(struct pm_routes *routes, struct pm_error *err)
 	uint32_t *room = pm_pool_array(&pool, num, sizeof(*room));
 	int rc = pm_pool_check(&pool, err);
 
-	routes->whole_hub = routes->hub_index.hub = NO_HUB;
+	routes->whole_hub = routes->hub_index.hub = routes->hub = NO_HUB;
 	if (rc)
 		goto out;
 	pm_reach_parts(routes->plan->topology, NULL, part, room);

@@ -48,11 +48,10 @@ static bool sm_needs_detours(const struct pm_routes *routes,
 	       lacks(routes, routes->plan->topology->ports[detours->sm].node);
 }
 
-static bool needs_detours(const struct pm_routes *routes,
-			  const struct pm_detours *detours)
+static bool needs_detours(struct pm_routes *routes, const struct pm_detours *detours)
 {
 	return detours && (detours->switches || routes->num_may_turn ||
-			   sm_needs_detours(routes, detours));
+			   sm_needs_detours(routes, detours) || route_cuts_hosts(routes));
 }
 
 /* Copies the tables that are not the preferred ones. */
@@ -170,6 +169,7 @@ static void mend(struct pm_routes *routes)
 			routes->moved[sw] = TABLE_MOVED;
 	}
 	pm_reach_restore(&routes->whole, &routes->now, &routes->failure);
+	routes->hub = routes->unfailed.hub;
 }
 
 /* ---- Failed links ---- */

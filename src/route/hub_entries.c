@@ -93,8 +93,8 @@ static void add_withdrawn(const struct pm_routes *routes, uint32_t sw)
 /* Whether a switch needs the hub for places that a failure took from it. */
 static bool wants_lost(const struct pm_routes *routes, uint32_t sw)
 {
-	/* Aggregation nodes need it only for what no failure took. */
-	return route_is_sm_switch(routes, sw) ||
+	/* Aggregation nodes need it only for hosts above the leaves. */
+	return route_is_sm_switch(routes, sw) || pm_bits_test(routes->talking, sw) ||
 	       (routes->num_talking && pm_bits_test(routes->with_slots, sw));
 }
 

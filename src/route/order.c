@@ -202,7 +202,7 @@ static uint64_t add_senders(struct count *count, uint32_t sw, uint64_t lids)
 	const struct pm_port *ports = plan->topology->ports;
 	uint64_t paths = 0;
 
-	if (!plan->tree.level[sw] && !count->routes->num_may_turn)
+	if (!plan->tree.level[sw] && !pm_routes_may_turn(count->routes))
 		return 0; /* no path comes down to a leaf and goes on */
 	pm_for_each_port(port, plan->topology, sw) {
 		uint32_t remote = plan->tree.remote[port];

@@ -34,6 +34,7 @@ void route_update(struct pm_routes *routes, const struct pm_detours *detours)
 			       routes->usable, &routes->whole, &routes->now,
 			       routes->failure.changed);
 	routes->num_moved = 0;
+	routes->hub = PM_NONE;
 	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
 		route_update_switch(routes, sw);
 	if (detours)
@@ -222,7 +223,7 @@ const struct pm_reach *pm_routes_reach(const struct pm_routes *routes)
 
 bool pm_routes_may_turn(const struct pm_routes *routes)
 {
-	return routes->num_may_turn;
+	return routes->num_may_turn || routes->had_hub;
 }
 
 bool pm_routes_reach_switch(const struct pm_routes *routes, uint32_t from, uint32_t to)
@@ -495,7 +496,7 @@ int pm_routes_unreachable(const struct pm_routes *routes,
 	pm_reachable_count(&routes->now, num, hosts, part, room, &reachable);
 	*unreachable = (struct pm_unreachable){
 		.pairs = reachable.connected / 2,
-		.hub = routes->num_may_turn ? routes->hub : PM_NONE,
+		.hub = routes->hub,
 	};
 	find_sets(routes, ends, sets);
 	if (reachable.pairs < reachable.connected)

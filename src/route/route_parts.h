@@ -190,6 +190,7 @@ struct pm_routes {
 	uint32_t num_hubs;
 	uint32_t sm;  /* place of the subnet manager in the last update, or PM_NONE */
 	uint32_t hub; /* switch where their paths turn up, or PM_NONE */
+	bool had_hub; /* some update had one */
 	struct hub_index hub_index;
 	uint32_t whole_hub;   /* the hub that serves most in the whole tree, or PM_NONE */
 	uint8_t *may_turn;    /* [switch] its paths may turn at the hub */
@@ -425,6 +426,11 @@ int route_index_beyond(struct pm_routes *routes, struct pm_error *err);
  * yet.
  */
 bool route_keeps_hub(struct pm_routes *routes);
+/*
+ * Whether the present failure takes the last up-then-down path of switches with hosts
+ * that still have links. O(switches that reach less).
+ */
+bool route_cuts_hosts(struct pm_routes *routes);
 /*
  * Whether end ports of these switches need a path over the hub where they have no other.
  */

@@ -219,12 +219,26 @@ static bool is_listed(const struct pm_stale *stale, uint32_t from, uint32_t sw)
 	return false;
 }
 
+/* Whether what the tree needed a hub for has returned: no detour may be left then. */
+static bool ends_all(const struct pm_routes *routes)
+{
+	return pm_routes_may_turn(routes) && !routes->num_may_turn &&
+	       routes->hub == PM_NONE;
+}
+
+/* Whether packets begin at a switch from which former detours may lead. */
+static bool begins_detours(const struct pm_routes *routes, uint32_t sw)
+{
+	return pm_routes_may_turn(routes) &&
+	       (pm_bits_test(routes->with_slots, sw) || route_is_sm_switch(routes, sw));
+}
+
 /*
- * A switch with end ports or the manager should drop packets to this LID, but kept
- * entries lead them to a switch with a path, or up again after they went down. This was a
- * detour over another leaf (beyond.c), and two such detours could wait for each other.
- * Removes the last kept entry on that path. Entries of this LID are listed from `first`
- * on.
+ * Packets to this LID should be dropped, but kept entries lead them to a switch with a
+ * path, or up again after they went down. This was a detour over another leaf (beyond.c),
+ * and two such detours could wait for each other. Removes the last kept entry on that
+ * path, or that at the start if all detours end. Entries of this LID are listed from
+ * `first` on.
  */
 static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t sorted,
 		      uint32_t first)
@@ -232,18 +246,18 @@ static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t s
 	const struct pm_routes *routes = s->input->routes;
 	const uint8_t *level = routes->plan->tree.level;
 	uint32_t sw = start, next;
-	bool down = false;
+	bool down = false, all = ends_all(routes);
 
-	if (!routes->num_may_turn || (!pm_bits_test(routes->with_slots, start) &&
-				      !route_is_sm_switch(routes, start)))
+	if (!all && !begins_detours(routes, start))
 		return 0;
 	for (uint32_t hops = 0; hops < routes->num_switches; hops++, sw = next) {
 		next = next_now(s, sw, lid, sorted);
-		if (next == PM_NONE || is_listed(s->stale, first, sw))
+		if (next == PM_NONE ||
+		    ((!all || sw == start) && is_listed(s->stale, first, sw)))
 			return 0;
 		if (wanted_entry(s->input, next, lid) != PM_LFT_KEEP ||
 		    (down && level[next] > level[sw]))
-			return add_stale(s->stale, sw, lid);
+			return add_stale(s->stale, all ? start : sw, lid);
 		down |= level[next] < level[sw];
 	}
 	return 0;

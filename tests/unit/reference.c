@@ -373,10 +373,17 @@ static bool has_manager(const struct reference_tables *tables)
 	       (tables->detours->sm != PM_NONE || tables->detours->switches);
 }
 
+static bool leads_to_aggregation(const struct packet *packet)
+{
+	const struct pm_plan *plan = packet->tables->plan;
+
+	return plan->topology->ports[plan->owner[packet->lid]].host == PM_AGGREGATION;
+}
+
 /*
- * Entries that should say nothing do so. Only where end ports are above the leaves, some
- * lead to a slot all the same: all of these turn up at one switch, the hub, or above it;
- * or anywhere if detours are asked for.
+ * Entries that should say nothing do so. Some lead to a slot all the same, to aggregation
+ * nodes only where end ports are above the leaves: all of these turn up at one switch,
+ * the hub, or above it; or anywhere if detours are asked for.
  */
 static const char *check_kept(const struct packet *packet, uint32_t from, uint8_t *hubs)
 {
@@ -387,7 +394,8 @@ static const char *check_kept(const struct packet *packet, uint32_t from, uint8_
 	if (entry_at(packet, from) == PM_LFT_KEEP)
 		return NULL;
 	if (!packet->port ||
-	    (!has_upper_slots(packet->tables->plan) && !has_manager(packet->tables)))
+	    (leads_to_aggregation(packet) && !has_upper_slots(packet->tables->plan) &&
+	     !has_manager(packet->tables)))
 		return FAULT("LID %u at %s is %u, but there is no path", packet->lid,
 			     name_of(packet, from), entry_at(packet, from));
 	text = arrives(packet, from);

@@ -2,10 +2,12 @@
 /*
  * Trees with odd end ports and missing cables: every pair of end ports that the best root
  * of classic up-and-down routing joins, the tables join, without loops and credit loops,
- * or the fabric is refused. PM_SEED and PM_ROUNDS as in test_properties.c.
+ * or the fabric is refused. After a failure they join what the plan's levels or the best
+ * hub joins. PM_SEED and PM_ROUNDS as in test_properties.c.
  */
 #include "expect.h"
 #include "recipe.h"
+#include "reference.h"
 #include "unit.h"
 #include "world.h"
 
@@ -15,6 +17,7 @@
 
 #define DEFAULT_SEED 20261128
 #define DEFAULT_ROUNDS 3000
+#define FAILURES 6 /* of each tree */
 
 static uint64_t first_seed = DEFAULT_SEED, seed;
 static uint32_t rounds = DEFAULT_ROUNDS;
@@ -312,6 +315,8 @@ static bool is_end(const struct pm_fabric *fabric, uint32_t port)
 
 struct counts {
 	uint32_t refused, service, roots, plain;
+	uint32_t failures, over_hub; /* with pairs that have paths over a hub since */
+	uint64_t lacking, by_others;
 	uint64_t pairs, beyond, manager, manager_lacks;
 };
 
@@ -423,6 +428,147 @@ static void check_manager(struct world *world, struct random *random,
 	free(joined);
 }
 
+/* ---- Failures ---- */
+
+/* Whether a hub closes no credit loop, by the rule of hub.h. */
+static bool is_safe(const struct reference *r, uint32_t hub)
+{
+	for (uint32_t sw = 0; sw < r->num; sw++) {
+		uint32_t side = PM_NONE;
+
+		pm_for_each_port(i, r->now, sw) {
+			uint32_t to = pm_fabric_peer_node(r->now, i);
+
+			if (sw == hub || to == PM_NONE || to >= r->num ||
+			    r->level[to] + 1 != r->level[sw] ||
+			    !r->down[to * r->num + hub] || to == side)
+				continue;
+			if (side != PM_NONE)
+				return false;
+			side = to;
+		}
+	}
+	return true;
+}
+
+/* The pairs of switches with hosts that only a path over this hub joins. */
+static uint32_t count_over(const struct reference *r, const uint8_t *with, uint32_t hub,
+			   uint8_t *over)
+{
+	uint32_t count = 0;
+
+	for (uint32_t from = 0; from < r->num; from++)
+		for (uint32_t to = 0; with[from] && to < r->num; to++)
+			if (with[to] && to != from && !r->updown[from * r->num + to] &&
+			    r->updown[from * r->num + hub] &&
+			    r->updown[hub * r->num + to]) {
+				over[from * r->num + to] = 1;
+				count++;
+			}
+	return count;
+}
+
+/*
+ * The tables join what paths up and then down join, and as many other pairs of switches
+ * with hosts as the best safe hub.
+ */
+static void check_failed(const struct world *world, const struct pm_fabric *now,
+			 struct counts *counts)
+{
+	uint32_t num = now->num_switches, most = 0, joined = 0;
+	uint8_t *with = calloc(num, 1), *over = calloc(num, num);
+	struct reference r;
+
+	assert_non_null(with);
+	assert_non_null(over);
+	reference_make(&r, world->plan, now);
+	for (uint32_t sw = 0; sw < num; sw++)
+		with[sw] = talks(world->fabric, sw);
+	for (uint32_t hub = 0; hub < num; hub++) {
+		uint32_t count;
+
+		if (r.level[hub] == PM_NO_LEVEL ||
+		    r.level[hub] < world->plan->tree.leaf_level || !is_safe(&r, hub))
+			continue;
+		count = count_over(&r, with, hub, over);
+		most = count > most ? count : most;
+	}
+	for (uint32_t from = 0; from < num; from++)
+		for (uint32_t to = 0; with[from] && to < num; to++) {
+			bool all;
+
+			if (!with[to] || to == from)
+				continue;
+			all = arrives_at_all(world, from, to);
+			EXPECT(all || !r.updown[from * num + to]);
+			joined += all && !r.updown[from * num + to];
+			counts->by_others += !all && over[from * num + to];
+		}
+	EXPECT(joined >= most);
+	counts->failures++;
+	counts->over_hub += joined != 0;
+	counts->lacking += joined;
+	reference_free(&r);
+	free(over);
+	free(with);
+}
+
+/* Fails a cable, or all of a switch; lists their ports. */
+static uint32_t draw_failure(const struct pm_fabric *fabric, struct random *random,
+			     uint32_t *ports)
+{
+	uint32_t sw = random_below(random, fabric->num_switches), count = 0;
+
+	pm_for_each_port(i, fabric, sw) {
+		uint32_t to = pm_fabric_peer_node(fabric, i);
+
+		if (to != PM_NONE && to < fabric->num_switches)
+			ports[count++] = i;
+	}
+	if (count && random_chance(random, 75)) {
+		ports[0] = ports[random_below(random, count)];
+		count = 1;
+	}
+	return count;
+}
+
+static void expect_same_tables(const struct world *world, const struct pm_routes *routes)
+{
+	for (uint32_t sw = 0; sw < world->num_switches; sw++)
+		EXPECT(!memcmp(pm_routes_table(world->routes, sw),
+			       pm_routes_table(routes, sw), world->stride));
+}
+
+static void check_failures(struct world *world, struct random *random,
+			   struct counts *counts)
+{
+	struct pm_routes *routes = NULL;
+	uint32_t ports[PM_MAX_PORTS + 1], count;
+	struct pm_check_credits credits;
+
+	world->detours = (struct pm_detours){.sm = PM_NONE};
+	EXPECT(pm_routes_make(world->plan, &routes, NULL) == 0);
+	for (int i = 0; i < FAILURES; i++) {
+		struct pm_fabric *now = pm_fabric_clone(world->fabric);
+
+		assert_non_null(now);
+		count = draw_failure(now, random, ports);
+		EXPECT(pm_routes_fail(routes, ports, count, &world->detours) == 0);
+		for (uint32_t k = 0; k < count; k++)
+			pm_fabric_cut(now, ports[k]);
+		world_update(world, now);
+		expect_same_tables(world, routes);
+		check_failed(world, now, counts);
+		credits = world_credits(world, now);
+		EXPECT(!credits.length);
+		pm_fabric_free(now);
+	}
+	world_update(world, world->fabric);
+	EXPECT(pm_routes_fail(routes, NULL, 0, &world->detours) == 0);
+	expect_same_tables(world, routes);
+	pm_routes_free(routes);
+}
+
 /* A plan that was written and read has the same tree. */
 static void check_restored(const struct world *world)
 {
@@ -483,6 +629,7 @@ static void try_one(struct counts *counts)
 		count_way(&world, counts);
 		check_pairs(&world, counts);
 		EXPECT(!world_credits(&world, fabric).length);
+		check_failures(&world, &random, counts);
 		check_restored(&world);
 		check_manager(&world, &random, counts);
 		world_free(&world);
@@ -502,11 +649,13 @@ static void test_all_joined(void **state)
 		"%u fabrics: %u by their leaves alone, %u with service ports, "
 		"%u by guessed roots, %u refused; %llu pairs, %llu pairs of switches with "
 		"hosts over a hub; a manager at a switch lacks a path to %llu of %llu "
-		"switches\n",
+		"switches; after %u of %u failures paths over a hub, for %llu pairs of "
+		"switches, where %llu more would have them over other hubs\n",
 		rounds, counts.plain, counts.service, counts.roots, counts.refused,
 		(unsigned long long)counts.pairs, (unsigned long long)counts.beyond,
 		(unsigned long long)counts.manager_lacks,
-		(unsigned long long)counts.manager);
+		(unsigned long long)counts.manager, counts.over_hub, counts.failures,
+		(unsigned long long)counts.lacking, (unsigned long long)counts.by_others);
 	assert_true(counts.refused * 10 <= rounds || rounds < 100);
 	assert_true((counts.service && counts.roots && counts.beyond) || rounds < 100);
 }

@@ -93,8 +93,9 @@ int pm_routes_busiest(const struct pm_routes *routes, const uint8_t *there,
  * ignored. Each call undoes the failure of the call before. -ENOMEM. detours as for
  * pm_routes_update. Cost: that of the changes by this failure and the one before; that of
  * two updates for the first call, after pm_routes_update, and with other detours or spare
- * links; and that of all detours if the failure takes the subnet manager's paths or moves
- * the leaf where paths turn up, and always with detours->switches.
+ * links; and that of all detours if the failure takes the subnet manager's paths, moves
+ * the switch where paths turn up or makes one necessary, and always with
+ * detours->switches.
  */
 int pm_routes_fail(struct pm_routes *routes, const uint32_t *ports, uint32_t num_ports,
 		   const struct pm_detours *detours);
@@ -230,7 +231,8 @@ const uint32_t *pm_routes_reach_less(const struct pm_routes *routes, uint32_t *c
 
 /*
  * Whether an entry may lead down and up again, over a hub that each update chooses, as
- * some end ports are above the leaves, or have no up-then-down path to others.
+ * some end ports are above the leaves, or have no up-then-down path to others. Also true
+ * once an update has had a hub: switches may still have its entries.
  */
 bool pm_routes_may_turn(const struct pm_routes *routes);
 
