@@ -51,12 +51,16 @@ struct pm_whatif {
 	struct pm_whatif_result before;
 	uint32_t *hosts;	/* [switch] end ports with a link */
 	uint64_t *host_set;	/* switches with hosts in the whole fabric */
+	uint16_t *host_lid;	/* [switch] LID of such an end port, or 0 */
+	uint64_t *beyond;	/* [switch][now->words] switches with hosts that the whole
+				   fabric's tables join it to, but not up and then down */
 	const uint8_t **tables; /* [switch] and */
 	uint16_t *top;		/* [switch] for pm_check */
 	/* working memory for searches over the fabric: */
 	uint32_t *queue, *part, *ports;
 	uint32_t *whole_part, managed_part; /* of the whole fabric */
-	uint32_t *managed; /* [switch] hosts, of switches connected with the SM */
+	uint32_t *managed;	 /* [switch] hosts, of switches connected with the SM, */
+	uint32_t *whole_managed; /* and those before a failure */
 	uint32_t *cut_off, num_cut_off; /* end nodes, by the last failure */
 };
 
@@ -173,6 +177,111 @@ static bool cuts_off(const struct pm_whatif *whatif)
 	return false;
 }
 
+/* Counts pairs of the end ports hosts[] of two switches. */
+static uint64_t count_between(const uint32_t *hosts, uint32_t from, uint32_t to)
+{
+	return (uint64_t)hosts[from] * hosts[to];
+}
+
+/* Whether the tables lead from a switch to the end ports of another one. */
+static bool joins(const struct pm_whatif *whatif, uint32_t from, uint32_t to)
+{
+	return pm_routes_table(whatif->routes, from)[whatif->host_lid[to]] != PM_LFT_KEEP;
+}
+
+static uint64_t *beyond_of(const struct pm_whatif *whatif, uint32_t from)
+{
+	return whatif->beyond +
+	       (size_t)from * pm_bits_words(whatif->fabric->num_switches);
+}
+
+/* Finds the pairs of switches that no path up and then down joins, but the tables. */
+static void find_beyond(struct pm_whatif *whatif)
+{
+	const struct pm_reach *now = pm_routes_reach(whatif->routes);
+
+	for (uint32_t from = 0; from < whatif->fabric->num_switches; from++)
+		for (uint32_t w = 0;
+		     pm_bits_test(whatif->host_set, from) && w < now->words; w++)
+			for (uint64_t lost =
+				     whatif->host_set[w] & ~pm_reach_updown(now, from)[w];
+			     lost; lost &= lost - 1) {
+				uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lost);
+
+				if (to != from && joins(whatif, from, to))
+					pm_bits_set(beyond_of(whatif, from), to);
+			}
+}
+
+/* Counts these pairs of end ports hosts[], as if the tables were the whole fabric's. */
+static uint64_t count_beyond(const struct pm_whatif *whatif, const uint32_t *hosts)
+{
+	uint32_t num = whatif->fabric->num_switches;
+	uint64_t count = 0;
+
+	for (uint32_t from = 0; from < num; from++)
+		for (uint32_t w = 0; hosts[from] && w < pm_bits_words(num); w++)
+			for (uint64_t set = beyond_of(whatif, from)[w]; set;
+			     set &= set - 1)
+				count += count_between(
+					hosts, from,
+					w * 64 + (uint32_t)__builtin_ctzll(set));
+	return count;
+}
+
+/* Counts the pairs that lost all paths up and then down, and that the tables join. */
+static uint64_t count_joined(const struct pm_whatif *whatif, const uint32_t *hosts)
+{
+	const struct pm_reach *now = pm_routes_reach(whatif->routes);
+	const struct pm_reach *before = pm_routes_reach_before(whatif->routes);
+	uint32_t num;
+	const uint32_t *less = pm_routes_reach_less(whatif->routes, &num);
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < num; i++)
+		for (uint32_t w = 0; hosts[less[i]] && w < now->words; w++)
+			for (uint64_t lost = pm_reach_updown(before, less[i])[w] &
+					     ~pm_reach_updown(now, less[i])[w] &
+					     whatif->host_set[w];
+			     lost; lost &= lost - 1) {
+				uint32_t to = w * 64 + (uint32_t)__builtin_ctzll(lost);
+
+				if (to != less[i] && joins(whatif, less[i], to))
+					count += count_between(hosts, less[i], to);
+			}
+	return count;
+}
+
+/*
+ * Counts the pairs of end ports hosts[] that other paths join since the failure, less
+ * those that they join no more; modulo 2^64.
+ */
+static uint64_t count_change_beyond(const struct pm_whatif *whatif, const uint32_t *hosts)
+{
+	const struct pm_reach *before = pm_routes_reach_before(whatif->routes);
+	const struct pm_plan *plan = whatif->plan;
+	uint64_t count = count_joined(whatif, hosts);
+	uint32_t num;
+	const struct pm_routes_change *changes = pm_routes_changes(whatif->routes, &num);
+
+	for (uint32_t i = 0; i < num; i++) {
+		const struct pm_routes_change *c = &changes[i];
+		uint32_t to;
+
+		if (c->before != PM_LFT_KEEP && c->after != PM_LFT_KEEP)
+			continue;
+		to = plan->topology->ports[plan->owner[c->lid]].node;
+		if (c->lid != whatif->host_lid[to] || to == c->sw ||
+		    pm_bits_test(pm_reach_updown(before, c->sw), to))
+			continue;
+		if (c->before != PM_LFT_KEEP)
+			count -= count_between(hosts, c->sw, to);
+		else
+			count += count_between(hosts, c->sw, to);
+	}
+	return count;
+}
+
 /* Counts the end ports at switches of a set that have some. */
 static uint64_t count_ends(const struct pm_whatif *whatif, const uint64_t *before,
 			   const uint64_t *after, uint32_t words)
@@ -208,6 +317,8 @@ static void subtract_pairs(const struct pm_whatif *whatif, struct pm_whatif_resu
 		if (whatif->whole_part[sw] == whatif->managed_part)
 			found->reachable.pairs -= lost;
 	}
+	found->pairs_cut -= count_change_beyond(whatif, whatif->hosts);
+	found->reachable.pairs += count_change_beyond(whatif, whatif->whole_managed);
 }
 
 /* Counts present nodes and pairs; returns the number in part[] of the SM's component. */
@@ -223,9 +334,13 @@ static uint32_t count_present(struct pm_whatif *whatif, struct pm_whatif_result 
 		found->switches_cut += !here;
 	}
 	found->full_load = (uint64_t)found->switches * pm_plan_blocks(whatif->plan);
-	found->pairs_cut = whatif->pairs - count_pairs(whatif);
+	found->pairs_cut = whatif->pairs - count_pairs(whatif) -
+			   count_beyond(whatif, whatif->hosts) -
+			   count_change_beyond(whatif, whatif->hosts);
 	pm_reachable_count(pm_routes_reach(whatif->routes), num, whatif->managed,
 			   whatif->part, whatif->queue, &found->reachable);
+	found->reachable.pairs += count_beyond(whatif, whatif->managed) +
+				  count_change_beyond(whatif, whatif->managed);
 	return part;
 }
 
@@ -462,6 +577,11 @@ static void settle_lids(struct pm_whatif *whatif)
 		if (peer != PM_NONE && fabric->ports[peer].node >= fabric->num_switches) {
 			whatif->hosts[fabric->ports[i].node]++;
 			pm_bits_set(whatif->host_set, fabric->ports[i].node);
+			/* Others' detours end at the manager's. */
+			if (!whatif->host_lid[fabric->ports[i].node] ||
+			    peer != whatif->sm)
+				whatif->host_lid[fabric->ports[i].node] =
+					whatif->plan->lid[i];
 			place = peer;
 		}
 		fabric->ports[place].lid = whatif->plan->lid[i];
@@ -520,10 +640,13 @@ static int start_flows(struct pm_whatif *whatif, struct pm_error *err)
 /* Finds the data before a failure. */
 static int look_before(struct pm_whatif *whatif, struct pm_error *err)
 {
-	whatif->pairs = count_pairs(whatif);
+	find_beyond(whatif);
+	whatif->pairs = count_pairs(whatif) + count_beyond(whatif, whatif->hosts);
 	whatif->managed_part = count_present(whatif, &whatif->before);
 	memcpy(whatif->whole_part, whatif->part,
 	       whatif->fabric->num_nodes * sizeof(*whatif->part));
+	memcpy(whatif->whole_managed, whatif->managed,
+	       whatif->fabric->num_switches * sizeof(*whatif->managed));
 	return find_traffic(whatif, &whatif->before, err);
 }
 
@@ -541,6 +664,9 @@ static int allocate_whatif(struct pm_whatif *whatif, struct pm_error *err)
 	whatif->usable = pm_pool_array(pool, fabric->num_ports, 1);
 	whatif->hosts = pm_pool_array(pool, num, sizeof(uint32_t));
 	whatif->host_set = pm_pool_array(pool, pm_bits_words(num), sizeof(uint64_t));
+	whatif->host_lid = pm_pool_array(pool, num, sizeof(uint16_t));
+	whatif->beyond =
+		pm_pool_array(pool, (size_t)num * pm_bits_words(num), sizeof(uint64_t));
 	whatif->base = pm_pool_array(pool, num, sizeof(*whatif->base));
 	whatif->tables = pm_pool_array(pool, num, sizeof(*whatif->tables));
 	whatif->top = pm_pool_array(pool, num, sizeof(*whatif->top));
@@ -549,6 +675,7 @@ static int allocate_whatif(struct pm_whatif *whatif, struct pm_error *err)
 	whatif->whole_part = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
 	whatif->ports = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
 	whatif->managed = pm_pool_array(pool, num, sizeof(uint32_t));
+	whatif->whole_managed = pm_pool_array(pool, num, sizeof(uint32_t));
 	whatif->cut_off = pm_pool_array(pool, fabric->num_nodes, sizeof(uint32_t));
 	return pm_pool_check(pool, err);
 }

@@ -25,8 +25,11 @@ struct pm_whatif_result {
 	uint64_t full_load;    /* blocks of whole tables of these switches */
 	uint32_t switches;     /* within the subnet manager's reach */
 	uint32_t switches_cut; /* out of its reach */
-	uint64_t pairs_cut;    /* ordered pairs of end ports that have lost their last
-				* up-then-down path */
+	/*
+	 * Ordered pairs of end ports that the tables joined before, and no longer do,
+	 * with paths up and then down or to all end ports of a switch over others.
+	 */
+	uint64_t pairs_cut;
 	uint64_t load;	/* with `loads`: most flows in one direction of a link between
 			   switches when every end port sends one to each other, scaled by
 			   pm_link_weigh */
