@@ -77,6 +77,11 @@ def generate(path, *args):
     return pathlib.Path(path)
 
 
+# Lost in `two-level 4 3 2 1`, these leave a chain of leaf0, spine0, leaf1, spine1, leaf2, spine2,
+# leaf3: two pairs of leaves meet at no spine, nor over the one leaf where paths turn up again.
+CHAIN = "leaf0:4", "leaf0:5", "leaf1:5", "leaf2:3", "leaf3:3", "leaf3:4"
+
+
 def find_end(text, end):
     """Where the end (node:port) of a cable leads in a netlist's text: node and port."""
     node, port = end.split(":")

@@ -108,6 +108,9 @@ class Small(labtest.Folders):
                          ([], []))
 
     def test_every_figure(self):
+        for result in self.results.values():  # on a busy machine some are made anew
+            for event in result["events"].values():
+                event.pop("discoveries", None)
         for event, figures in (("cable", ("lft_sets", "over_mean", "shift", "random", "smps",
                                           "last_lft_smp", "floor_s", "last_lft_s", "up_s",
                                           "computing_ms")), (None, ("memory_mib",))):

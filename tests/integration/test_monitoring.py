@@ -225,19 +225,19 @@ class Live(labtest.Folders):
                 simlab.poll_until(lambda: self.query(expression), LATE_S, expression)
 
     def cut_off(self, lab):
-        """Two cables are lost, without a spine that both leaves reach, and come back."""
-        for cable in ("leaf0:3", "leaf1:4"):  # no spine in common any more
+        """Cables are lost, until leaves reach each other no more, and come back."""
+        for cable in pmlab.CHAIN:
             lab.event("lose", cable)
         self.expect(("PortmajorPairsCutOff", self.guid), ("PortmajorLinksMissing", self.guid))
-        def both_told():  # Prometheus may have read the file after the first cable
+        def all_told():  # Prometheus may have read the file after the first cables
             self.alerts()
             told = {one["labels"]["alertname"]: one["annotations"]["description"]
                     for one in self.seen}
-            return ("8 ordered pairs on 127.0.0.1:" in told["PortmajorPairsCutOff"] and
-                    "2 of them, on 127.0.0.1:" in told["PortmajorLinksMissing"])
-        simlab.poll_until(both_told, LATE_S, "the numbers of both cables",
+            return ("16 ordered pairs on 127.0.0.1:" in told["PortmajorPairsCutOff"] and
+                    "6 of them, on 127.0.0.1:" in told["PortmajorLinksMissing"])
+        simlab.poll_until(all_told, LATE_S, "the numbers of all cables",
                           state=lambda: self.seen)
-        for cable in ("leaf0:3", "leaf1:4"):
+        for cable in pmlab.CHAIN:
             lab.event("back", cable)
         self.expect()
 
@@ -285,7 +285,7 @@ class Live(labtest.Folders):
         self.numbers.mkdir()
         config = self.folder / "portmajor.conf"
         config.write_text(f"flap_limit 0\nprometheus {self.numbers}\n", "ascii")
-        net = pmlab.generate(self.folder / "fabric.net", "two-level", 3, 2, 2, 1)
+        net = pmlab.generate(self.folder / "fabric.net", "two-level", 4, 3, 2, 1)
         with pmlab.Lab(net, conf={"event_plugin_options": config, "perfmgr": "TRUE",
                                   "perfmgr_sweep_time_s": 1}) as lab:
             lab.bring_up()

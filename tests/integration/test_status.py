@@ -750,20 +750,20 @@ class Fabric(labtest.Folders):
             self.assertEqual(ups, [4 * 24] * 2)
 
     def test_switches_without_a_path(self):
-        """Two leaves that have no spine in common any more."""
-        net = pmlab.generate(self.folder / "apart.net", "two-level", 3, 2, 2, 1)
+        """Leaves that have no spine in common any more."""
+        net = pmlab.generate(self.folder / "apart.net", "two-level", 4, 3, 2, 1)
         with pmlab.Lab(net) as lab:
             lab.bring_up()
-            for cable in ("leaf0:3", "leaf1:4"):
+            for cable in pmlab.CHAIN:
                 lab.event("lose", cable)
             state = wait_state(lab.osm, lambda s: s["unreachable"]["pairs"])
-            self.assertEqual(state["unreachable"]["pairs"], 1)
-            self.assertIn("leaf0 and leaf1", state["unreachable"]["text"])
+            self.assertEqual(state["unreachable"]["pairs"], 2)
+            self.assertIn("leaf0 and leaf3", state["unreachable"]["text"])
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertRegex(done.stdout,
                              "finding .*hosts are cut off although cables connect them: "
-                             ".*leaf0 and leaf1")
+                             ".*leaf0 and leaf3")
 
 
 class Fallback(labtest.Folders):
