@@ -285,6 +285,8 @@ static void find_bad_ports(struct judge *j)
 static void judge_paths(struct judge *j)
 {
 	const struct pm_check_paths *p = &j->found.paths;
+	/* Engines leave pairs of aggregation nodes out; with connect_roots none does. */
+	uint64_t left_out = j->config->connect_roots ? 0 : p->aggregation;
 	const struct {
 		const char *one, *many;
 		uint64_t count;
@@ -302,16 +304,21 @@ static void judge_paths(struct judge *j)
 			 "is no path up and then down",
 			 "paths to end ports do not arrive, for which there "
 			 "is no path up and then down",
-			 p->unreachable},
+			 p->unreachable - left_out},
 		[PM_FAULT_SM_UNREACHABLE] = {"path to the subnet manager does not arrive",
 					     "paths to the subnet manager do not arrive",
 					     p->sm_unreachable},
 	};
 
-	for (unsigned int i = 0; i < PM_FAULTS; i++)
+	for (unsigned int i = 0; i < PM_FAULTS; i++) {
+		const char *example = p->example[i].text;
+
+		if (i == PM_FAULT_UNREACHABLE && !*example)
+			example = p->left_out.text;
 		judge_find(j, PM_FOUND_LOST + i, rows[i].count, "%" PRIu64 " %s (%s)",
 			   rows[i].count, rows[i].count == 1 ? rows[i].one : rows[i].many,
-			   p->example[i].text);
+			   example);
+	}
 }
 
 /* Lists the switches of a loop, "leaf0", "spine1" and so on, as far as there is room. */

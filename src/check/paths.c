@@ -41,8 +41,8 @@ static void search_reach(const struct pm_check *check, uint32_t from, uint8_t *v
 	}
 }
 
-static void note(struct pm_check_paths *result, const struct pm_check *check,
-		 enum pm_check_fault fault, uint32_t from, uint32_t lid, uint32_t port)
+static void note_in(struct pm_error *example, const struct pm_check *check,
+		    enum pm_check_fault fault, uint32_t from, uint32_t lid, uint32_t port)
 {
 	static const char *const names[PM_FAULTS] = {
 		[PM_FAULT_LOST] = "lost",
@@ -54,11 +54,16 @@ static void note(struct pm_check_paths *result, const struct pm_check *check,
 	};
 	const struct pm_fabric *fabric = check->fabric;
 
-	if (result->example[fault].text[0])
-		return;
-	pm_error_set(&result->example[fault], 0, "%s: from \"%s\" to LID %u of \"%s\"",
-		     names[fault], pm_fabric_label(fabric, from), lid,
-		     pm_fabric_label(fabric, fabric->ports[port].node));
+	if (!example->text[0])
+		pm_error_set(example, 0, "%s: from \"%s\" to LID %u of \"%s\"",
+			     names[fault], pm_fabric_label(fabric, from), lid,
+			     pm_fabric_label(fabric, fabric->ports[port].node));
+}
+
+static void note(struct pm_check_paths *result, const struct pm_check *check,
+		 enum pm_check_fault fault, uint32_t from, uint32_t lid, uint32_t port)
+{
+	note_in(&result->example[fault], check, fault, from, lid, port);
 	if (fault != PM_FAULT_UNREACHABLE && !result->first.text[0])
 		result->first = result->example[fault];
 }
@@ -102,17 +107,49 @@ static void follow_lid(const struct pm_check *check, uint32_t from, uint32_t por
 	}
 }
 
+/* Follows a LID in any direction to *at; STEP_ON: it loops. */
+static enum step find_end(const struct pm_check *check, uint32_t from, uint32_t lid,
+			  uint32_t *at)
+{
+	uint32_t sw = from, hops = 0;
+	enum step step;
+
+	*at = PM_NONE;
+	do
+		step = take_step(check, lid, &sw, at);
+	while (step == STEP_ON && ++hops <= check->fabric->num_switches);
+	return step;
+}
+
 /* Whether a LID's path from a switch ends at the port, in any direction. */
 static bool arrives(const struct pm_check *check, uint32_t from, uint32_t port,
 		    uint32_t lid)
 {
-	uint32_t sw = from, at = PM_NONE, hops = 0;
-	enum step step;
+	uint32_t at;
 
-	do
-		step = take_step(check, lid, &sw, &at);
-	while (step == STEP_ON && ++hops <= check->fabric->num_switches);
-	return step == STEP_END && at == port;
+	return find_end(check, from, lid, &at) == STEP_END && at == port;
+}
+
+static bool is_aggregation(const struct pm_fabric *fabric, uint32_t port)
+{
+	return fabric->ports[port].host == PM_AGGREGATION;
+}
+
+/* Whether all end ports of a switch, one at least, are aggregation nodes'. */
+static bool has_only_aggregation(const struct pm_fabric *fabric, uint32_t sw)
+{
+	bool any = false;
+
+	pm_for_each_port(i, fabric, sw) {
+		uint32_t peer = pm_fabric_peer_node(fabric, i);
+
+		if (peer == PM_NONE || peer < fabric->num_switches)
+			continue;
+		if (!is_aggregation(fabric, i))
+			return false;
+		any = true;
+	}
+	return any;
 }
 
 /* Follows LIDs of a pair without an up-then-down path: packets may take another one. */
@@ -120,14 +157,27 @@ static void follow_unreachable(const struct pm_check *check, uint32_t from, uint
 			       struct pm_check_paths *result)
 {
 	const struct pm_port *p = &check->fabric->ports[port];
+	bool aggregation;
 
 	if (p->node < check->fabric->num_switches)
 		return;
-	for (uint32_t k = 0; k < 1u << p->lmc; k++)
-		if (!arrives(check, from, port, p->lid + k)) {
-			result->unreachable++;
+	aggregation = is_aggregation(check->fabric, p->peer) &&
+		      has_only_aggregation(check->fabric, from);
+	for (uint32_t k = 0; k < 1u << p->lmc; k++) {
+		uint32_t at;
+		enum step step = find_end(check, from, p->lid + k, &at);
+
+		if (step == STEP_END && at == port)
+			continue;
+		result->unreachable++;
+		if (aggregation && step == STEP_DROP) {
+			result->aggregation++;
+			note_in(&result->left_out, check, PM_FAULT_UNREACHABLE, from,
+				p->lid + k, port);
+		} else {
 			note(result, check, PM_FAULT_UNREACHABLE, from, p->lid + k, port);
 		}
+	}
 }
 
 /* Follows the SM's LIDs from every switch that links connect with the SM's switch. */

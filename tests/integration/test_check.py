@@ -775,6 +775,21 @@ class Made(Commands):
         self.assertIn("sm", self.kinds(
             self.check("-s", "spine1", net, self.tables(net), status=1)))
 
+    def test_aggregation_nodes(self):
+        """Pairs of them that tables leave out are counted, and a finding with connect_roots."""
+        net = pmlab.generate(self.folder / "nodes.net", "--aggregation-nodes",
+                             "two-level", 3, 2, 3, 1)
+        done = pmlab.run_cli("plan", "-q", "--connect_roots", "--lfts", self.folder / "all", net)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = self.check("--connect_roots", net, self.folder / "all")
+        self.assertEqual((result["paths"]["aggregation"], result["findings"]), (0, []))
+        tables = self.tables(net)
+        paths = self.check(net, tables)["paths"]
+        self.assertEqual((paths["unreachable"], paths["aggregation"]), (2, 2))
+        result = self.check("--connect_roots", net, tables, status=1)
+        self.assertEqual([(finding["kind"], finding["count"]) for finding in result["findings"]],
+                         [("unreachable", 2)])
+
     def test_leaf_apart(self):
         """Cut off it is nobody's fault; joined by a cable beside the tree its hosts are told."""
         net = pmlab.generate(self.folder / "whole.net", "two-level", 4, 2, 3, 1)

@@ -359,6 +359,47 @@ static void test_unreachable(void **state)
 	pm_fabric_free(hand.fabric);
 }
 
+/*
+ * Tables may leave out pairs of aggregation nodes, if they drop the packets and the
+ * switch has no other end port.
+ */
+static void test_aggregation_left_out(void **state)
+{
+	static const uint8_t levels[] = {0, 1, 1};
+	uint8_t table[3][5] = {
+		{255, 255, 3, 1, 2}, {255, 255, 2, 1, 255}, {255, 255, 1, 255, 2}};
+	struct pm_check_paths paths;
+	struct hand hand;
+
+	draw(&hand, "l0/3 s0/2 s1/3 l0:1=s0:2 l0:2=s1:1 l0:3=c s0:1=a s1:2=b", levels,
+	     table[0], 4);
+	port_of(&hand, "a")->lid = 3;
+	port_of(&hand, "b")->lid = 4;
+	port_of(&hand, "c")->lid = 2;
+	hand.fabric->ports[port_of(&hand, "a")->peer].host = PM_AGGREGATION;
+	hand.fabric->ports[port_of(&hand, "b")->peer].host = PM_AGGREGATION;
+	paths = find_paths(&hand);
+	assert_int_equal(paths.unreachable, 2);
+	assert_int_equal(paths.aggregation, 2);
+	assert_string_equal(paths.example[PM_FAULT_UNREACHABLE].text, "");
+	assert_string_equal(paths.left_out.text,
+			    "not reached: from \"s0\" to LID 4 of \"b\"");
+	/* A wrong entry is a fault. */
+	table[1][4] = 1;
+	paths = find_paths(&hand);
+	assert_int_equal(paths.unreachable, 2);
+	assert_int_equal(paths.aggregation, 1);
+	assert_string_equal(paths.example[PM_FAULT_UNREACHABLE].text,
+			    "not reached: from \"s0\" to LID 4 of \"b\"");
+	/* So is a path that a host lacks. */
+	table[1][4] = 255;
+	hand.fabric->ports[port_of(&hand, "a")->peer].host = PM_COMPUTE;
+	paths = find_paths(&hand);
+	assert_int_equal(paths.unreachable, 2);
+	assert_int_equal(paths.aggregation, 0);
+	pm_fabric_free(hand.fabric);
+}
+
 /* With LMC 1 each LID of a port counts by itself. */
 static void test_lmc(void **state)
 {
@@ -559,6 +600,7 @@ int main(void)
 		cmocka_unit_test(test_contention),
 		cmocka_unit_test(test_samples),
 		cmocka_unit_test(test_unreachable),
+		cmocka_unit_test(test_aggregation_left_out),
 		cmocka_unit_test(test_lmc),
 		cmocka_unit_test(test_ring_has_a_credit_loop),
 		cmocka_unit_test(test_path_into_a_credit_loop),

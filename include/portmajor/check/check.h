@@ -45,6 +45,8 @@ struct pm_check_paths {
 	uint64_t cut;	      /* (switch, LID) without an up-then-down path */
 	uint64_t unreachable; /* of these, with an end port's LID: connected by links, but
 				 not by the tables */
+	uint64_t aggregation; /* of these: dropped on the way to an aggregation node, from
+				 a switch that has no other end ports */
 	uint64_t lost;	      /* pairs not delivered though a path exists */
 	uint64_t loops;	      /* paths that came back to a switch */
 	uint64_t turns;	      /* paths that went up after going down */
@@ -52,8 +54,10 @@ struct pm_check_paths {
 	uint64_t sm_unreachable; /* (switch, LID of the subnet manager) connected by
 			  links, over any path, but not by the tables */
 	struct pm_error first;	 /* message on the first fault other than `unreachable` */
-	struct pm_error example[PM_FAULTS]; /* message on the first fault of each kind;
-					       empty: none */
+	struct pm_error
+		example[PM_FAULTS]; /* message on the first fault of each kind,
+				       those of `aggregation` apart; empty: none */
+	struct pm_error left_out;   /* the same on the first one of `aggregation` */
 };
 
 /*

@@ -125,11 +125,17 @@ static int judge(struct judged *j, const struct request *request)
 #define JUDGED(member) PM_JSON_ROW(struct pm_judgement, member)
 
 static const struct pm_json_row path_rows[] = {
-	{"pairs", PATHS(pairs)},       {"delivered", PATHS(delivered)},
-	{"cut", PATHS(cut)},	       {"unreachable", PATHS(unreachable)},
-	{"lost", PATHS(lost)},	       {"loops", PATHS(loops)},
-	{"turns", PATHS(turns)},       {"misrouted", PATHS(misrouted)},
-	{"sm", PATHS(sm_unreachable)}, {0},
+	{"pairs", PATHS(pairs)},
+	{"delivered", PATHS(delivered)},
+	{"cut", PATHS(cut)},
+	{"unreachable", PATHS(unreachable)},
+	{"aggregation", PATHS(aggregation)},
+	{"lost", PATHS(lost)},
+	{"loops", PATHS(loops)},
+	{"turns", PATHS(turns)},
+	{"misrouted", PATHS(misrouted)},
+	{"sm", PATHS(sm_unreachable)},
+	{0},
 };
 
 static const struct pm_json_row pair_rows[] = {
@@ -335,9 +341,14 @@ static void print_paths(const json_t *object, const struct judged *j)
 	cli_text_print(object, json_is_true(json_object_get(object, "from_all"))
 				       ? "paths from all switches"
 				       : "paths from switches with end ports");
+	cli_text_print(object, ": {paths.delivered} of {paths.pairs} delivered, "
+			       "{paths.cut} without an up-then-down path\n");
+	if (found->paths.aggregation)
+		cli_text_print(
+			object,
+			"note: tables leave out {paths.aggregation|path|paths} between "
+			"two aggregation nodes (connect_roots joins them)\n");
 	cli_text_print(object,
-		       ": {paths.delivered} of {paths.pairs} delivered, "
-		       "{paths.cut} without an up-then-down path\n"
 		       "pairs of hosts at different switches: {reachable.pairs} of "
 		       "{reachable.connected} have a path\n");
 	cli_text_print(object, found->loops.lids
