@@ -4,6 +4,7 @@
 
 #include "output.h"
 
+#include <portmajor/analysis/change_text.h>
 #include <portmajor/analysis/failures.h>
 
 #include <errno.h>
@@ -15,7 +16,8 @@ int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 
 	if (pm_routes_make_for(tables->plan, fabric, sm, config->connect_roots,
 			       &tables->routes, &err) ||
-	    pm_routes_unreachable(tables->routes, &tables->unreachable, &err))
+	    pm_routes_unreachable(tables->routes, &tables->unreachable, &err) ||
+	    pm_apart_find(fabric, &tables->apart, &err))
 		return cli_refuse(&err);
 	return EXIT_FINE;
 }
@@ -28,6 +30,11 @@ int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
 	if (pm_plan_make(fabric, &config->plan, &tables->plan, &err))
 		return cli_refuse(&err);
 	return cli_tables_route(tables, config, fabric, sm);
+}
+
+bool cli_tables_cut(const struct cli_tables *tables)
+{
+	return pm_change_paths_cut(&tables->unreachable) || tables->apart.count;
 }
 
 void cli_tables_free(struct cli_tables *tables)

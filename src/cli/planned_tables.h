@@ -5,6 +5,7 @@
 
 #include "fabric_options.h"
 
+#include <portmajor/fabric/apart.h>
 #include <portmajor/files/lft_file.h>
 
 /* A plan and its tables for a fabric. Zeroed: nothing yet. */
@@ -12,6 +13,7 @@ struct cli_tables {
 	struct pm_plan *plan;
 	struct pm_routes *routes;
 	struct pm_unreachable unreachable; /* pairs that the tables do not connect */
+	struct pm_apart apart;		   /* nor can any tables */
 };
 
 /*
@@ -24,6 +26,9 @@ int cli_tables_route(struct cli_tables *tables, const struct cli_fabric *config,
 /* Makes the plan, and then its tables. */
 int cli_tables_make(struct cli_tables *tables, const struct cli_fabric *config,
 		    const struct pm_fabric *fabric, uint32_t sm);
+
+/* Whether some pair of end ports has no path, apart from those with aggregation nodes. */
+bool cli_tables_cut(const struct cli_tables *tables);
 
 void cli_tables_free(struct cli_tables *tables);
 

@@ -351,6 +351,55 @@ class Preflight(labtest.Folders):
         self.assertEqual(pmlab.run_cli("plan", path).returncode, 0)
         self.assertEqual(self.faults(self.conf(), "-n", path), [])
 
+    def test_parts(self):
+        """Hosts of parts that no cable joins are a finding, but not if all have ports in both."""
+        for apart in (True, False):
+            net = odd_netlists.Net()
+            for part in "ab":
+                net.switch(f"leaf-{part}", 8)
+                net.switch(f"spine-{part}", 8, level=1)
+                net.cable(f"leaf-{part}", f"spine-{part}")
+                if apart:
+                    net.hosts(f"leaf-{part}", 2)
+            for host in range(0 if apart else 3):
+                net.host(f"h{host}", "leaf-a", "leaf-b")
+            path = net.write(self.cache / "parts.net")
+            text = r"no cables join 4 of 6 pairs of hosts, such as \S+ and \S+"
+            done = pmlab.run_cli("plan", path)
+            self.assertEqual(done.returncode, int(apart), done.stdout)
+            if apart:
+                self.assertRegex(done.stdout, f"(?m)^note: {text}$")
+                done = pmlab.run_cli("plan", "-q", "--lfts", self.cache / "lfts", path)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(done.stderr, f"(?m)^portmajor: {text}$")
+                self.assertGreater((self.cache / "lfts").stat().st_size, 0)
+            else:
+                self.assertNotIn("no cables", done.stdout)
+            done = self.run_it(self.conf(), "-n", path)
+            self.assertEqual(done.returncode, int(apart), done.stdout)
+            self.assertEqual("no cables join 4 of 6 pairs" in done.stdout, apart)
+
+    def test_paths_after_failure(self):
+        """`plan --fail` says which remaining end ports lack a path then, and ends with 1."""
+        net = pmlab.generate(self.cache / "whole.net", "two-level", 3, 2, 2, 1)
+        lfts = ("--lfts", self.cache / "lfts")
+        for failed, status, note in (
+                (("spine0",), 0, ""),
+                (("leaf0",), 0, ""),  # its hosts fail with it
+                (("leaf0:3", "leaf0:4"), 1, "no cables join 8 of 15 pairs of hosts, such as "
+                 "h0-1 and h1-1"),
+                (("leaf0:3", "leaf1:4"), 0, "paths of 1 of 3 pairs of switches with end ports "
+                 "turn up again at leaf2")):
+            with self.subTest(str(failed)):
+                args = [arg for part in failed for arg in ("-F", part)]
+                done = pmlab.run_cli("plan", "--json", *lfts, *args, net)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["notes"],
+                                 [f"after the failure: {note}"] if note else [])
+                done = pmlab.run_cli("plan", "-q", *lfts, *args, net)
+                self.assertEqual((done.returncode, done.stdout), (status, ""))
+                self.assertEqual(f"after the failure: {note}" in done.stderr, bool(status))
+
     def test_fabric_as_configured(self):
         """Planned with the LMC, the lid_order and the files that OpenSM is to use."""
         own = self.cache / "portmajor.conf"

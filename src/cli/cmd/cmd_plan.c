@@ -7,7 +7,6 @@
 #include "plan_command.h"
 #include "text.h"
 
-#include <portmajor/analysis/change_text.h>
 #include <portmajor/multicast/mft.h>
 
 #include <inttypes.h>
@@ -108,8 +107,9 @@ static void add_notes(json_t *list, const struct pm_netlist_notes *notes)
 							 notes->count - shown));
 }
 
+/* `after`: notes on the failure. */
 static int write_plan(const struct request *request, const struct cli_tables *tables,
-		      const struct pm_fabric *fabric)
+		      const struct pm_fabric *fabric, json_t *after)
 {
 	json_t *object = plan_json(tables, fabric, request->lids);
 
@@ -117,6 +117,7 @@ static int write_plan(const struct request *request, const struct cli_tables *ta
 		json_object_set_new(
 			object, "multicast",
 			plan_multicast_json(tables->plan, request->mlid_blocks));
+	json_array_extend(json_object_get(object, "notes"), after);
 	if (request->output.json) {
 		add_notes(json_object_get(object, "notes"), request->fabric.notes);
 		return cli_json_print(object);
@@ -126,9 +127,27 @@ static int write_plan(const struct request *request, const struct cli_tables *ta
 	return EXIT_FINE;
 }
 
-/* Writes the files for the parts that remain after a failure, with the same plan. */
+/* Says without a plan on stdout why the exit status is 1. */
+static void print_cut(const struct cli_tables *tables, const struct pm_fabric *fabric,
+		      const json_t *after)
+{
+	json_t *notes = json_array(), *note;
+	size_t i;
+
+	plan_note_paths(tables, fabric, "", notes);
+	json_array_extend(notes, (json_t *)after);
+	json_array_foreach(notes, i, note)
+		cli_note("%s", json_string_value(note));
+	json_decref(notes);
+}
+
+/*
+ * Writes the files for the parts that remain after a failure, with the same plan, and
+ * notes pairs that have no path then; *cut: whether these are a finding.
+ */
 static int write_broken(const struct request *request, struct pm_plan *plan,
-			const struct pm_fabric *fabric, uint32_t sm)
+			const struct pm_fabric *fabric, uint32_t sm, json_t *after,
+			bool *cut)
 {
 	struct cli_tables tables = {.plan = plan};
 	struct pm_fabric *broken = NULL;
@@ -138,6 +157,10 @@ static int write_broken(const struct request *request, struct pm_plan *plan,
 		status = cli_tables_route(&tables, &request->fabric, broken, sm);
 	if (!status)
 		status = plan_files_write(&request->files, &tables, broken, sm);
+	if (!status) {
+		plan_note_paths(&tables, broken, "after the failure: ", after);
+		*cut = cli_tables_cut(&tables);
+	}
 	pm_routes_free(tables.routes);
 	pm_fabric_free(broken);
 	return status;
@@ -147,7 +170,9 @@ static int write_broken(const struct request *request, struct pm_plan *plan,
 static int run_plan(const struct request *request, const struct pm_fabric *fabric)
 {
 	struct cli_tables tables = {0};
+	json_t *after = json_array();
 	uint32_t sm = PM_NONE;
+	bool cut = false;
 	int status = cli_tables_sm(fabric, request->sm, &sm);
 
 	if (!status)
@@ -156,12 +181,17 @@ static int run_plan(const struct request *request, const struct pm_fabric *fabri
 		cli_failed_print(fabric, tables.plan, &request->failed);
 	if (!status)
 		status = request->failed.num
-				 ? write_broken(request, tables.plan, fabric, sm)
+				 ? write_broken(request, tables.plan, fabric, sm, after,
+						&cut)
 				 : plan_files_write(&request->files, &tables, fabric, sm);
+	cut |= !status && cli_tables_cut(&tables);
 	if (!status && (request->output.json || !request->output.quiet))
-		status = write_plan(request, &tables, fabric);
-	if (!status && pm_change_paths_cut(&tables.unreachable))
+		status = write_plan(request, &tables, fabric, after);
+	else if (cut)
+		print_cut(&tables, fabric, after);
+	if (!status && cut)
 		status = EXIT_FINDINGS;
+	json_decref(after);
 	cli_tables_free(&tables);
 	return status;
 }

@@ -6,6 +6,7 @@
 
 #include <portmajor/analysis/change_text.h>
 #include <portmajor/base/trusted.h>
+#include <portmajor/fabric/apart.h>
 #include <portmajor/files/config.h>
 #include <portmajor/files/plan_file.h>
 #include <portmajor/netlist/netlist.h>
@@ -333,6 +334,7 @@ static void check_paths(struct preflight *p, const struct pm_plan *plan,
 	const char *connect = pm_opensm_conf_value(&p->conf, "connect_roots");
 	struct pm_unreachable unreachable = {0};
 	struct pm_routes *routes = NULL;
+	struct pm_apart apart = {0};
 	char text[PM_CHANGE_TEXT];
 	struct pm_error err;
 	int rc;
@@ -341,11 +343,15 @@ static void check_paths(struct preflight *p, const struct pm_plan *plan,
 				connect && !strcasecmp(connect, "TRUE"), &routes, &err);
 	if (!rc)
 		rc = pm_routes_unreachable(routes, &unreachable, &err);
+	if (!rc)
+		rc = pm_apart_find(fabric, &apart, &err);
 	if (failed(rc))
 		preflight_report(p, false, "paths", "%s", err.text);
 	else if (pm_change_unreachable(plan, &unreachable, text, sizeof(text)))
 		preflight_report(p, !pm_change_paths_cut(&unreachable), "paths", "%s",
 				 text);
+	if (pm_apart_describe(fabric, &apart, text, sizeof(text)))
+		preflight_report(p, false, "paths", "%s", text);
 	pm_routes_free(routes);
 }
 

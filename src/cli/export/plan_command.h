@@ -66,6 +66,13 @@ int plan_files_write(const struct plan_files *files, const struct cli_tables *ta
 json_t *plan_multicast_json(const struct pm_plan *plan, uint32_t blocks);
 void plan_multicast_print(const json_t *object);
 
+/*
+ * Adds notes on end ports of this fabric, the one of the tables, without a path between
+ * them; lead: the first words.
+ */
+void plan_note_paths(const struct cli_tables *tables, const struct pm_fabric *fabric,
+		     const char *lead, json_t *notes);
+
 /* The plan as a JSON object, with every LID if requested. */
 json_t *plan_json(const struct cli_tables *tables, const struct pm_fabric *fabric,
 		  bool lids);

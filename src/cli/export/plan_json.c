@@ -4,6 +4,7 @@
 #include "failure_options.h"
 #include "output.h"
 #include "plan_command.h"
+#include "text.h"
 
 #include <portmajor/analysis/change_text.h>
 #include <portmajor/base/print.h>
@@ -181,6 +182,25 @@ static void note_degraded_links(const struct pm_plan *plan,
 	free(link);
 }
 
+static void add_note(json_t *notes, const char *lead, const char *text)
+{
+	char *note = cli_text_make("%s%s", lead, text);
+
+	json_array_append_new(notes, pm_json_text(note));
+	free(note);
+}
+
+void plan_note_paths(const struct cli_tables *tables, const struct pm_fabric *fabric,
+		     const char *lead, json_t *notes)
+{
+	char text[PM_CHANGE_TEXT];
+
+	if (pm_change_unreachable(tables->plan, &tables->unreachable, text, sizeof(text)))
+		add_note(notes, lead, text);
+	if (pm_apart_describe(fabric, &tables->apart, text, sizeof(text)))
+		add_note(notes, lead, text);
+}
+
 static json_t *list_notes(const struct cli_tables *tables, const struct pm_fabric *fabric)
 {
 	json_t *list = json_array();
@@ -190,8 +210,7 @@ static json_t *list_notes(const struct cli_tables *tables, const struct pm_fabri
 		json_array_append_new(list, pm_json_text(text));
 	if (pm_change_oddities(tables->plan, text, sizeof(text)))
 		json_array_append_new(list, pm_json_text(text));
-	if (pm_change_unreachable(tables->plan, &tables->unreachable, text, sizeof(text)))
-		json_array_append_new(list, pm_json_text(text));
+	plan_note_paths(tables, fabric, "", list);
 	note_degraded_links(tables->plan, fabric, list);
 	return list;
 }
