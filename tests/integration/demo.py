@@ -131,8 +131,8 @@ class Row:
              f"engines {event.measured['engines']}")
         if verb == "lose":
             self.restoring = event.restoring
-            want(event.wire == self.predicted.blocks,
-                 f"wire {event.wire} != whatif {self.predicted.blocks}")
+            want(event.wire == self.predicted.blocks + event.stale,
+                 f"wire {event.wire} != whatif {self.predicted.blocks}, stale {event.stale}")
             want(event.restoring == self.predicted.restoring or event.unheard,
                  f"restoring {event.restoring} != whatif {self.predicted.restoring}")
         if is_host:

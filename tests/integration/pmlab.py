@@ -243,12 +243,16 @@ class Event:
     measured: dict
     repairs: list = dataclasses.field(default_factory=list)
     trap_gap_ms: float = 0.0  # see trap_gap_ms
+    stale: int = 0  # of the blocks, those for kept entries that the discovery found unsafe
+
+    _STALE = re.compile(r"portmajor: stale entries removed: \d+ in (\d+) LFT block")
 
     @classmethod
     def of(cls, name, measured, log):
         """From what was measured meanwhile and that piece of the log."""
         return cls(name, measured["lft_sets"] - measured["lft_again"], Run.find(log), measured,
-                   Repair.find(log), trap_gap_ms(log, measured["done_at"]))
+                   Repair.find(log), trap_gap_ms(log, measured["done_at"]),
+                   sum(map(int, cls._STALE.findall(log))))
 
     def _sum(self, field):
         """Over all runs, and over early repairs where they have it too."""
@@ -285,7 +289,8 @@ class Event:
     def parts(self):
         """Above 1 if a burst was seen, or repaired, in parts."""
         return max(sum(run.change != "no change" for run in self.runs),
-                   sum(line.sent > 0 for line in [*self.runs, *self.repairs]),
+                   sum(run.sent > self.stale for run in self.runs)
+                   + sum(repair.sent > 0 for repair in self.repairs),
                    *(repair.rounds for repair in self.repairs))
 
 
