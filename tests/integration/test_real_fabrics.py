@@ -191,7 +191,8 @@ class EnginesBeside(labtest.Folders):
             theirs, other = self.run_events(netlist, real, levels, dump, engine=engine, conf=conf)
             best = {target: min(sets, best.get(target, sets)) for target, sets in theirs.items()}
             print(f"\n{real.name}: portmajor {ours}; {name} {theirs}; {other}")
-            for key in walked.pairs:
+            # Pairs of aggregation nodes at different spines are left out without connect_roots.
+            for key in set(walked.pairs) - {"A>A"}:
                 with self.subTest(f"{name} {key}"):
                     self.assertGreaterEqual(walked.delivered[key], other.delivered[key])
         self.assertEqual({target: sets for target, sets in best.items() if sets < ours[target]},
