@@ -367,6 +367,14 @@ class Others(ControlCase):
         self.run_it("drain", "--wait", 60, "spine1:1")
         self.assertEqual(len(control.drained(self.cache)), 2)
 
+    def test_socket_removed(self):
+        """By hand: there is another after a HUP."""
+        lab = self.start()
+        control.path_of(self.cache).unlink()
+        lab.osm.hup()
+        simlab.poll_until(lambda: not self.is_deaf(), 60, "a socket")
+        self.run_it("drain", "--wait", 60, "spine0:1")
+
     def is_deaf(self):
         try:
             Client(self.cache).close()

@@ -276,7 +276,9 @@ static int bind_socket(int fd, const char *path, struct pm_error *err)
 	return rc;
 }
 
-/* Makes the socket once the folder is open, and anew when it was opened again. */
+/* Makes the socket once the folder is open, and anew when that was opened again, or when
+ * somebody has removed the socket.
+ */
 static void open_socket(struct kept_requests *requests, osm_log_t *log)
 {
 	uint64_t opening = store_openings(requests->store);
@@ -284,7 +286,8 @@ static void open_socket(struct kept_requests *requests, osm_log_t *log)
 	struct pm_error err = {""};
 	int fd = -1;
 
-	if (!requests->control || !path || requests->listens == opening) {
+	if (!requests->control || !path ||
+	    (requests->listens == opening && !access(path, F_OK))) {
 		free(path);
 		return;
 	}
