@@ -25,17 +25,18 @@ static int copy_path(const char *path, char copy[PATH_MAX], struct pm_error *err
 	return 0;
 }
 
-static int check_owner(const char *path, const struct stat *status, struct pm_error *err)
+static int check_owner(const char *path, uid_t user, const struct stat *status,
+		       struct pm_error *err)
 {
-	if (!status->st_uid || status->st_uid == geteuid())
+	if (!status->st_uid || status->st_uid == user)
 		return 0;
 	return pm_error_set(err, -EPERM,
 			    "%s: it belongs to user %u, not to root or user %u "
 			    "(chown it)",
-			    path, (unsigned int)status->st_uid, (unsigned int)geteuid());
+			    path, (unsigned int)status->st_uid, (unsigned int)user);
 }
 
-static int check_status(const char *path, mode_t type, struct stat *status,
+static int check_status(const char *path, mode_t type, uid_t user, struct stat *status,
 			struct pm_error *err)
 {
 	if (lstat(path, status))
@@ -48,7 +49,7 @@ static int check_status(const char *path, mode_t type, struct stat *status,
 		return pm_error_set(err, type == S_IFDIR ? -ENOTDIR : -EINVAL,
 				    "%s: not a %s", path,
 				    type == S_IFDIR ? "folder" : "regular file");
-	if (check_owner(path, status, err))
+	if (check_owner(path, user, status, err))
 		return -EPERM;
 	if (status->st_mode & (S_IWGRP | S_IWOTH))
 		return pm_error_set(
@@ -59,13 +60,39 @@ static int check_status(const char *path, mode_t type, struct stat *status,
 	return 0;
 }
 
-int pm_trusted_folder(const char *path, struct pm_error *err)
+static int check_folder(const char *path, uid_t user, struct pm_error *err)
 {
 	char copy[PATH_MAX];
 	struct stat status;
 	int rc = copy_path(path, copy, err);
 
-	return rc ? rc : check_status(copy, S_IFDIR, &status, err);
+	return rc ? rc : check_status(copy, S_IFDIR, user, &status, err);
+}
+
+int pm_trusted_folder(const char *path, struct pm_error *err)
+{
+	return check_folder(path, geteuid(), err);
+}
+
+int pm_trusted_place(const char *path, uid_t user, struct pm_error *err)
+{
+	char copy[PATH_MAX];
+	int rc = copy_path(path, copy, err);
+
+	if (!rc)
+		rc = check_folder(dirname(copy), user, err);
+	return rc ? rc : check_folder(path, user, err);
+}
+
+int pm_trusted_placed_file(const char *path, uid_t user, struct pm_error *err)
+{
+	char copy[PATH_MAX];
+	struct stat status;
+	int rc = copy_path(path, copy, err);
+
+	if (!rc)
+		rc = pm_trusted_place(dirname(copy), user, err);
+	return rc ? rc : check_status(path, S_IFREG, user, &status, err);
 }
 
 int pm_trusted_file(const char *path, struct stat *file, struct pm_error *err)
@@ -77,7 +104,7 @@ int pm_trusted_file(const char *path, struct stat *file, struct pm_error *err)
 	if (!rc)
 		rc = pm_trusted_folder(dirname(copy), err);
 	if (!rc)
-		rc = check_status(path, S_IFREG, &status, err);
+		rc = check_status(path, S_IFREG, geteuid(), &status, err);
 	if (!rc && file)
 		*file = status;
 	return rc;
@@ -95,7 +122,7 @@ static int follow_link(char path[PATH_MAX], struct pm_error *err)
 
 	if (lstat(path, &status) || !S_ISLNK(status.st_mode))
 		return -EINVAL;
-	if (check_owner(path, &status, err))
+	if (check_owner(path, geteuid(), &status, err))
 		return -EPERM;
 	length = readlink(path, to, sizeof(to) - 1);
 	if (length < 0)

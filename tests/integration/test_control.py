@@ -443,6 +443,48 @@ class Several(ControlCase):
         self.assertEqual(self.run_it("drain"), "")
 
 
+class Stopped(labtest.Folders):
+    APART = True
+
+    def test_foreign_file(self):
+        """Without OpenSM, what others may have written is neither listed nor made trusted."""
+        file = control.write(self.folder, drains=[control.drain(1, 1, "a")]) / "requests"
+        target = file.with_name("target")
+        content = file.read_bytes()
+
+        def check(reason):
+            for args in (("drain",), ("undrain", "--all")):
+                done = subprocess.run([str(pmlab.CLI), *args], capture_output=True, text=True,
+                                      env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)),
+                                      check=False, timeout=120)
+                self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+                self.assertIn(reason, done.stderr)
+            self.assertEqual(file.read_bytes(), content)
+
+        file.chmod(0o666)
+        check("others may write it (mode 0666; chmod go-w it)")
+        file.chmod(0o644)
+        file.rename(target)
+        file.symlink_to(target)
+        check("a symbolic link, which is not followed")
+        file.unlink()
+        target.rename(file)
+        for folder in (file.parent, self.folder):  # in which they can replace it
+            mode = folder.stat().st_mode
+            folder.chmod(0o777)
+            check("others may write it (mode 0777")
+            folder.chmod(mode)
+        if os.geteuid():
+            return
+        os.chown(file, 65534, -1)
+        check("it belongs to user 65534")
+        os.chown(file.parent, 65534, -1)  # in a folder of root's: the user of OpenSM
+        os.chown(self.folder, 0, -1)
+        self.assertIn("a:1", subprocess.run([str(pmlab.CLI), "drain"], capture_output=True, text=True,
+                                            env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)),
+                                            check=False, timeout=120).stdout)
+
+
 class Disk(ControlCase):
     """A full disk, and one that takes seconds: nothing that was refused is in force, and what
     was answered is on disk."""

@@ -9,6 +9,7 @@
 #include <portmajor/base/error.h>
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 /*
  * Checks a folder. -EPERM: its owner is neither root nor the effective user, or its group
@@ -31,5 +32,12 @@ int pm_trusted_file(const char *path, struct stat *file, struct pm_error *err);
  * -ELOOP: too many links.
  */
 int pm_trusted_linked_file(const char *path, struct pm_error *err);
+
+/*
+ * What another process follows that runs as this user, a folder and the one that holds
+ * it, or a file in such a folder: owners and modes as above, but for root and `user`.
+ */
+int pm_trusted_place(const char *path, uid_t user, struct pm_error *err);
+int pm_trusted_placed_file(const char *path, uid_t user, struct pm_error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "output.h"
 #include "text.h"
 
+#include <portmajor/base/trusted.h>
 #include <portmajor/files/answer.h>
 
 #include <errno.h>
@@ -51,7 +52,10 @@ static void set_address(const struct cli_port *port, struct sockaddr_un *address
 		 *folder);
 }
 
-/* Whether root, this user or the folder's owner serves the socket. */
+/*
+ * Whether root or this user serves the socket, or the folder's owner if others could not
+ * make the folder.
+ */
 static bool is_trusted(const struct cli_port *port, int fd)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
@@ -60,7 +64,8 @@ static bool is_trusted(const struct cli_port *port, int fd)
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) &&
 	       (!peer.uid || peer.uid == geteuid() ||
-		(!stat(port->folder, &folder) && folder.st_uid == peer.uid));
+		(!stat(port->folder, &folder) && folder.st_uid == peer.uid &&
+		 !pm_trusted_place(port->folder, peer.uid, NULL)));
 }
 
 /* -errno; -ENOENT and -ECONNREFUSED: nobody serves it. */
@@ -151,12 +156,29 @@ static int open_port(struct cli_port *port, bool changes)
 
 /* ---- All ports ---- */
 
+/*
+ * OpenSM, whose user owns the folder, does not follow a file of requests that others may
+ * have written. Neither does the command, which would make one of it that is followed.
+ */
+static int check_writers(const struct cli_port *port, const char *path,
+			 struct pm_error *err)
+{
+	struct stat folder;
+	int rc = stat(port->folder, &folder) ? -errno : 0;
+
+	if (!rc)
+		rc = pm_trusted_placed_file(path, folder.st_uid, err);
+	return rc == -ENOENT ? 0 : rc;
+}
+
 static int read_files(struct cli_port *port)
 {
 	char *state = join(port, "state"), *requests = join(port, "requests");
 	struct pm_error err;
-	int rc = pm_requests_read(requests, &port->kept, &err);
+	int rc = port->fd < 0 ? check_writers(port, requests, &err) : 0;
 
+	if (!rc)
+		rc = pm_requests_read(requests, &port->kept, &err);
 	port->state = cli_json_load(state);
 	free(state);
 	free(requests);
