@@ -609,13 +609,17 @@ static int release(const struct wanted *wanted)
 	return rc ? rc : releases->num != before;
 }
 
-/* Lists the missing parts of the state, each with the begin of its outage. -ENOMEM. */
+/* Lists the missing parts of the state, each with the begin of its outage. -errno. */
 static int list_missing(const struct wanted *wanted, struct pm_request_parts *missing)
 {
 	const json_t *member = json_object_get(wanted->facts->state, "missing"), *thing;
 	struct pm_request_part part;
 	size_t i;
 
+	if (!wanted->facts->state)
+		return refuse(wanted, "OpenSM has not seen the fabric yet");
+	if (!json_is_object(member))
+		return refuse(wanted, "OpenSM does not know what is missing");
 	json_array_foreach(json_object_get(member, "parts"), i, thing) {
 		const json_t *ends = json_object_get(thing, "ends");
 

@@ -404,6 +404,8 @@ class Several(ControlCase):
         lists = [json.loads((folder / "requests").read_text())["drains"] for folder in folders]
         self.assertEqual([[(d["name"], d["port"]) for d in one] for one in lists],
                          [[("spine0", 1)]] * 2)
+        lab.event("lose", "leaf3:9")
+        self.run_it("acknowledge", "--all")  # the standby, which knows of none, is not asked
         passive, = [f for f in folders if self.sm_state(f) == "standby"]
         with unittest.mock.patch.object(control, "path_of", lambda _: passive / "control"):
             answer = control.ask(self.cache, "drain", parts=[part(self.guids["spine1"], 1)])
@@ -413,6 +415,9 @@ class Several(ControlCase):
                 answer = control.ask(self.cache, kind, all=True)
                 self.assertEqual((answer["state"], answer["reason"]),
                                  ("refused", "OpenSM is not the master (standby)"))
+            answer = control.ask(self.cache, "acknowledge", all=True)
+            self.assertEqual((answer["state"], answer["reason"]),
+                             ("refused", "OpenSM does not know what is missing"))
             lab.close()
             answer = control.ask(self.cache, "drain", parts=[part(self.guids["spine1"], 1)], wait=60)
             self.assertEqual([d["state"] for d in answer["drained"]], ["out", "out"])

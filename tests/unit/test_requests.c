@@ -333,7 +333,8 @@ static void test_release(void **state)
 
 static void test_acknowledge(void **state)
 {
-	refuse(make("acknowledge", json_pack("[o]", make_part(1, 0))), "is not missing");
+	refuse(make("acknowledge", json_pack("[o]", make_part(1, 0))),
+	       "has not seen the fabric");
 	set_state(MISSING("false"));
 	check_answer("acknowledge", json_array(), 0, "pending||0");
 	refuse(make("acknowledge", json_pack("[o, o]", make_part(1, 0), make_part(9, 0))),
@@ -349,6 +350,11 @@ static void test_acknowledge(void **state)
 	assert_int_equal(apply(make("acknowledge", NULL)), 2);
 	assert_int_equal(now.acknowledged.num, 2);
 	check_answer("acknowledge", NULL, 2, "done||1");
+	/* Where it is not known, nothing is forgotten, and all is not said to be done. */
+	set_state(NULL);
+	refuse(make("acknowledge", NULL), "has not seen the fabric");
+	set_state("{\"sm_state\": \"standby\", \"missing\": null}");
+	refuse(make("acknowledge", NULL), "does not know what is missing");
 	/* Another outage of one, and the other has returned. */
 	set_state(MASTER "\"missing\": {\"parts\": [{\"since\": 9, \"ends\": [{\"guid\": "
 			 "\"0x1\", \"port\": 0}]}]}}");

@@ -23,6 +23,21 @@ static bool is_asked(const struct settle *settle, const struct cli_port *port)
 				     : json_is_object(port->state);
 }
 
+/*
+ * Whether a request without parts goes to this port. One for all there is goes to those
+ * that know what there is or, if none does, to each, as its refusal tells why.
+ */
+static bool is_asked_all(const struct settle *settle, const struct cli_ports *ports,
+			 const struct cli_port *port)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < ports->num && settle->request->all; i++)
+		any = any || (is_asked(settle, &ports->list[i]) &&
+			      settle->kind->list(ports->list[i].state));
+	return is_asked(settle, port) && (!any || settle->kind->list(port->state));
+}
+
 /* Adds the parts of a port that an operand means; whether there are any. */
 static bool add_meant(const struct settle *settle, const struct cli_port *port,
 		      const char *operand, json_t *parts)
@@ -88,7 +103,7 @@ static int prepare_settling(const struct settle *settle, struct cli_ports *ports
 	for (char **operand = settle->request->operands; *operand && !status; operand++)
 		status = name_parts(settle, ports, *operand);
 	for (size_t i = 0; i < ports->num && !*settle->request->operands; i++)
-		if (is_asked(settle, &ports->list[i]))
+		if (is_asked_all(settle, ports, &ports->list[i]))
 			ports->list[i].request = cli_port_request(
 				settle->kind->name,
 				settle->request->all ? NULL : json_array());
