@@ -213,9 +213,15 @@ int pm_requests_write(const char *path, const struct pm_requests *requests,
 {
 	json_t *root = pm_requests_json(requests);
 	char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
-	int rc = text ? pm_replace_public(path, ".new", text, strlen(text), err)
-		      : pm_error_no_memory(err);
+	size_t length = text ? strlen(text) : 0;
+	int rc;
 
+	if (!text)
+		rc = pm_error_no_memory(err);
+	else if (length > MAX_FILE)
+		rc = pm_error_set(err, -EFBIG, "%s: more than 16 MiB of requests", path);
+	else
+		rc = pm_replace_public(path, ".new", text, length, err);
 	free(text);
 	json_decref(root);
 	return rc;
@@ -640,16 +646,20 @@ static bool is_same_outage(const struct pm_request_part *part, const void *missi
 	return i < parts->num && parts->list[i].mark == part->mark;
 }
 
-/* Acknowledges these outages, but for those that are. -ENOMEM. */
+/* Acknowledges these outages, but for those that are. -errno. */
 static int add_outages(const struct wanted *wanted,
 		       const struct pm_request_parts *outages)
 {
 	struct pm_request_parts *parts = &wanted->requests->acknowledged;
 
-	for (uint32_t i = 0; i < outages->num; i++)
-		if (!is_same_outage(&outages->list[i], parts) &&
-		    add_part(parts, &outages->list[i]))
+	for (uint32_t i = 0; i < outages->num; i++) {
+		if (is_same_outage(&outages->list[i], parts))
+			continue;
+		if (parts->num == PM_REQUEST_PARTS)
+			return refuse(wanted, "acknowledge: too many parts");
+		if (add_part(parts, &outages->list[i]))
 			return pm_error_no_memory(wanted->err);
+	}
 	return 0;
 }
 

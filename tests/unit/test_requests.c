@@ -363,6 +363,44 @@ static void test_acknowledge(void **state)
 	assert_int_equal(now.acknowledged.list[0].mark, 9);
 }
 
+static void test_too_many(void **state)
+{
+	json_t *parts = json_array();
+
+	for (unsigned int i = 1; i <= PM_REQUEST_PARTS + 1; i++)
+		json_array_append_new(parts, json_pack("{s:i, s:[o]}", "since", 7, "ends",
+						       make_part(i, 0)));
+	set_state(MASTER "\"missing\": {}}");
+	json_object_set_new(json_object_get(state_now, "missing"), "parts",
+			    json_incref(parts));
+	refuse(make("acknowledge", NULL), "too many");
+	assert_int_equal(json_array_remove(parts, PM_REQUEST_PARTS), 0);
+	json_decref(parts);
+}
+
+/* A file that could not be read again is not written. */
+static void test_too_long(void **state)
+{
+	char folder[] = "/tmp/portmajor-test-XXXXXX", path[64], text[PM_REQUEST_TEXT + 1];
+	struct pm_error err = {""};
+	json_t *parts = json_array(), *request;
+
+	memset(text, '\\', PM_REQUEST_TEXT);
+	text[PM_REQUEST_TEXT] = '\0';
+	for (unsigned int i = 1; i <= 16000; i++)
+		json_array_append_new(parts, make_part(i, 0));
+	request = make("drain", parts);
+	json_object_set_new(request, "by", json_string(text));
+	json_object_set_new(request, "reason", json_string(text));
+	plan = NULL;
+	apply(request);
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/requests", folder);
+	assert_int_equal(pm_requests_write(path, &now, &err), -EFBIG);
+	assert_non_null(strstr(err.text, "more than 16 MiB"));
+	assert_int_equal(rmdir(folder), 0);
+}
+
 #define BALANCE(off, active)                                                             \
 	MASTER "\"balance\": {\"entries_off\": " off ", \"rebalancing\": " active "}}"
 
@@ -443,6 +481,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_text, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_release, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_acknowledge, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_too_many, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_too_long, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rebalance, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_drain_answers, set_up, tear_down),
 	};
