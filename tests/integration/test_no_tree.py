@@ -162,6 +162,26 @@ class NoTree(labtest.Folders):
             simlab.poll_until(lambda: "minhop can deadlock" in self.status(lab)[1], 60,
                               "the credit loop")
 
+    def test_events_of_further_sweeps(self):
+        """While another engine routes, a sweep that it routes again is no event."""
+        with self.lab("portmajor,minhop") as lab:
+            lab.bring_up()
+            self.change(lab, "lose", *SPINES)
+            self.wait_status(lab, "minhop")
+            before = self.fallbacks(lab)
+            self.assertIn("OpenSM fell back to minhop", before[-1])
+            for _ in range(3):
+                self.assertEqual(self.change(lab, "lose")[-1], "minhop")
+            # Both are written later than the sweep ends; the runs are counted in the state.
+            simlab.poll_until(lambda: self.status(lab)[2]["since_start"]["fallbacks"] >= 4, 60,
+                              "the runs of minhop")
+            self.assertEqual(self.fallbacks(lab), before)
+
+    def fallbacks(self, lab):
+        """The events of other engines."""
+        done = pmlab.run_cli("events", pmlab.kept(lab.osm.cache_dir, "events"))
+        return [line for line in done.stdout.splitlines() if "fell back" in line]
+
     def declined(self, lab):
         """Findings and state between declining and the next engine's tables."""
         _, findings, state = self.status(lab)

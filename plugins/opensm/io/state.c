@@ -200,10 +200,14 @@ void state_note_declined(struct state *state, const struct pm_error *why)
 	pthread_mutex_lock(&state->mutex);
 	state->declined = true;
 	state->why = *why;
-	/* If there is no other engine, nothing more is reported. */
+	/*
+	 * If there is no other engine, nothing more is reported. If another one routed
+	 * last, its tables are in force until the next report.
+	 */
 	state->routed = true;
+	if (state->active)
+		state->engine[0] = '\0';
 	state->active = false;
-	state->engine[0] = '\0';
 	pthread_mutex_unlock(&state->mutex);
 }
 

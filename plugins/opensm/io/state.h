@@ -115,7 +115,8 @@ void state_note_repair(struct state *state, const struct repaired *repaired);
 void state_note_transition(struct state *state, uint64_t number,
 			   const struct moved *moved);
 
-/* Notes why the engine's callback returns -1. */
+/* Notes why the engine's callback returns -1. Another engine that routed last stays
+ * noted. */
 void state_note_declined(struct state *state, const struct pm_error *why);
 
 /*
