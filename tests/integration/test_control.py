@@ -439,7 +439,8 @@ class Several(ControlCase):
                 self.assertIn("OpenSM does not run: it follows when it starts", one.result())
         self.run_it("acknowledge", "leaf3:9")
         self.assertIn("no running OpenSM", self.run_it("rebalance", status=1))
-        self.assertIn("no running OpenSM", self.run_it("release", "--all", status=1))
+        for operands in (), ("--all",), ("leaf0:5",):
+            self.assertIn("no running OpenSM", self.run_it("release", *operands, status=1))
         self.assertEqual(len(control.drained(self.cache)), 4)
         self.start()
         self.assertEqual(self.run_it("drain", "--wait", 60).count("out "), 4)

@@ -93,13 +93,14 @@ static int prepare_settling(const struct settle *settle, struct cli_ports *ports
 
 	for (size_t i = 0; i < ports->num; i++)
 		any = any || is_asked(settle, &ports->list[i]);
+	if (!any && settle->kind->masters)
+		return cli_fail(EXIT_FINDINGS,
+				"%s: no running OpenSM is the master and routes with "
+				"portmajor",
+				settle->kind->name);
 	if (!any)
-		return cli_fail(
-			settle->changes ? EXIT_FINDINGS : EXIT_INPUT,
-			settle->kind->masters ? "%s: no running OpenSM is the master and "
-						"routes with portmajor"
-					      : "%sstate: no such file",
-			settle->kind->masters ? settle->kind->name : ports->wanted);
+		return cli_fail(settle->changes ? EXIT_FINDINGS : EXIT_INPUT,
+				"%sstate: no such file", ports->wanted);
 	for (char **operand = settle->request->operands; *operand && !status; operand++)
 		status = name_parts(settle, ports, *operand);
 	for (size_t i = 0; i < ports->num && !*settle->request->operands; i++)
