@@ -529,6 +529,8 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		rc = compare_tables(whatif, whatif->whole_part, whatif->managed_part,
 				    &found);
 	}
+	if ((int64_t)found.pairs_cut < 0) /* more gain a path over another hub */
+		found.pairs_cut = 0;
 	rc = rc ? pm_error_no_memory(err) : find_traffic(whatif, &found, err);
 out:
 	mend_all(whatif);

@@ -326,6 +326,15 @@ class Sweeps(labtest.Folders):
             told = found[kind]["metrics"]["switches_cut"]
             self.assertEqual((told["minimum"], told["maximum"]), (cut, cut), kind)
 
+    def test_pairs_that_gain_a_path(self):
+        """A cable's failure moves hubs: more pairs of aggregation nodes gain a path than lose."""
+        net = pmlab.TOPOLOGIES / "real" / "ndr-pod.net"
+        found = run_json("whatif", net, "--all", "links", "-n", "100000")
+        cut = [row["pairs_cut"] for row in found["worst"]]
+        self.assertGreater(max(cut), 0)
+        self.assertEqual(min(cut), 0)
+        self.assertEqual(found["metrics"]["pairs_cut"]["maximum"], max(cut))
+
     def test_pairs(self):
         single = self.sweep("leaves", "-n", "100000")
         found = self.sweep("leaves", "--pairs", "-n", "100000")
