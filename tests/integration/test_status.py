@@ -399,7 +399,10 @@ class Bad(Written):
                                        time=int(time.time()) - age), rf"^{text}$")
 
     def test_text_of_paths(self):
-        self.assertEqual(self.line("paths"), "between all switches with end ports")
+        plan = {"file": "", "saved": True, "lid_order": "grouped", "lmc": 0, "switches": 10,
+                "top_lid": 47}
+        self.assertEqual(self.line("paths", plan=plan), "between all switches with end ports")
+        self.assertEqual(self.line("paths"), "not known")
         self.assertEqual(self.line("paths", unreachable={"pairs": 1, "text": "leaf0 and leaf1"}),
                          "leaf0 and leaf1")
         self.assertEqual(self.line("plan"), "none yet")

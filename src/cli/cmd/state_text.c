@@ -316,6 +316,17 @@ static void print_parts(const struct status *status)
 		   print_drain);
 }
 
+/* Prints which switches have paths; without a plan nothing is known of them. */
+static void print_paths(const struct state_file *state)
+{
+	if (state->unreachable.text)
+		cli_text_print(state->root, "paths       {unreachable.text}\n");
+	else if (json_is_object(state_file_member(state, "plan")))
+		puts("paths       between all switches with end ports");
+	else
+		puts("paths       not known");
+}
+
 void status_print(const struct status *status)
 {
 	const struct state_file *state = &status->state;
@@ -328,10 +339,7 @@ void status_print(const struct status *status)
 	print_repair(state_file_member(state, "repair"));
 	cli_text_print(state->root, "LIDs        {#out_of_plan} out of plan\n");
 	print_parts(status);
-	cli_text_print(state->root,
-		       state->unreachable.text
-			       ? "paths       {unreachable.text}\n"
-			       : "paths       between all switches with end ports\n");
+	print_paths(state);
 	print_plan(state_file_member(state, "plan"));
 	if (json_is_object(balance)) {
 		fputs("balance     ", stdout);
