@@ -5,10 +5,13 @@
 #include "output.h"
 
 #include <portmajor/base/escape.h>
+#include <portmajor/base/textfile.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define MAX_FILE ((size_t)256 << 20)
 
 static void *take_memory(size_t size)
 {
@@ -24,15 +27,29 @@ void cli_json_begin(void)
 	json_set_alloc_funcs(take_memory, free);
 }
 
+json_t *cli_json_read(const char *path, struct pm_error *err)
+{
+	char *text;
+	json_error_t error;
+	json_t *root;
+	int rc = pm_textfile_read_string(path, MAX_FILE, &text, err);
+
+	if (rc == -ENOMEM)
+		cli_no_memory();
+	if (rc)
+		return NULL;
+	root = json_loads(text, 0, &error);
+	free(text);
+	if (!root)
+		pm_error_set(err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
+	return root;
+}
+
 json_t *cli_json_load(const char *path)
 {
-	json_t *root;
+	struct pm_error err;
 
-	errno = 0;
-	root = json_load_file(path, 0, NULL);
-	if (!root && errno == ENOMEM)
-		cli_no_memory();
-	return root;
+	return cli_json_read(path, &err);
 }
 
 json_t *cli_json_new(const char *command, int version)

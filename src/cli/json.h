@@ -22,7 +22,11 @@ void cli_json_begin(void);
 /* A new object with the members above. */
 json_t *cli_json_new(const char *command, int version);
 
-/* The JSON in a file, or NULL if it cannot be read; ends the program without memory. */
+/*
+ * The JSON in a file of at most 256 MiB, which is no named FIFO; NULL, with err: it
+ * cannot be read. Ends the program without memory. cli_json_load does not tell why.
+ */
+json_t *cli_json_read(const char *path, struct pm_error *err);
 json_t *cli_json_load(const char *path);
 
 /*

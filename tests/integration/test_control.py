@@ -490,6 +490,28 @@ class Stopped(labtest.Folders):
                                             env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)),
                                             check=False, timeout=120).stdout)
 
+    def test_strange_state(self):
+        """A state that is a FIFO, or has no end, holds no command up."""
+        file = control.write(self.folder, drains=[]) / "state"
+
+        def check(reason):
+            for args in (("drain",), ("undrain", "--all"), ("acknowledge",), ("release",),
+                         ("rebalance",), ("status",)):
+                done = subprocess.run(["sh", "-c", "ulimit -v 4000000; exec \"$0\" \"$@\"",
+                                       str(pmlab.CLI), *args], capture_output=True, text=True,
+                                      env=dict(os.environ, OSM_CACHE_DIR=str(self.folder)),
+                                      check=False, timeout=60)
+                self.assertNotIn("out of memory", done.stderr)
+            self.assertIn(reason, done.stderr)
+
+        os.mkfifo(file)
+        check("a FIFO, not a file")
+        file.unlink()
+        with open(file, "w", encoding="ascii") as state:
+            state.write('{"schema": "')
+            state.truncate(30 << 30)
+        check("longer than 256 MiB")
+
 
 class Disk(ControlCase):
     """A full disk, and one that takes seconds: nothing that was refused is in force, and what

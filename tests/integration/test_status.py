@@ -253,7 +253,8 @@ class Bad(Written):
     def test_input(self):
         whole = json.dumps(GOOD)
         for name, text, word in (
-                ("empty", "", "portmajor.1/state"), ("binary", b"\x7fELF\0\1\2\xff" * 50, ":1: "),
+                ("empty", "", "portmajor.1/state"),
+                ("binary", b"\x7fELF\0\1\2\xff" * 50, "state: not a text file"),
                 ("truncated", whole[:100], ":1: "), ("list", "[]", "not a state file"),
                 ("another schema", '{"schema": "x", "version": 1}', "not a state file"),
                 *((f"version {n}", whole.replace('"version": 2', f'"version": {n}'),

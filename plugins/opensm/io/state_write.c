@@ -21,8 +21,9 @@
 #include <unistd.h>
 
 #define REFRESH_S 60
-#define LOOK_MS 1000  /* between looks at OpenSM's state */
-#define RETRY_MS 5000 /* between tries to write */
+#define LOOK_MS 1000			/* between looks at OpenSM's state */
+#define RETRY_MS 5000			/* between tries to write */
+#define MAX_PREVIOUS ((off_t)256 << 20) /* bytes of the last process's state */
 
 static int print_json(FILE *out, const void *arg)
 {
@@ -160,10 +161,11 @@ static void write_state(struct state *state, json_t *document,
 static void begin_missing(struct state *state, const char *file)
 {
 	json_error_t error;
+	struct stat there;
 
 	if (state->begun)
 		return;
-	if (!pm_trusted_file(file, NULL, NULL))
+	if (!pm_trusted_file(file, &there, NULL) && there.st_size <= MAX_PREVIOUS)
 		state->previous = json_load_file(file, 0, &error);
 	state->unsaved = json_is_string(json_object_get(state->previous, "unsaved"));
 	missing_begin(&state->missing, state->previous, state->requests);

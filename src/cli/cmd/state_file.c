@@ -4,6 +4,7 @@
 
 #include "cache.h"
 #include "commands.h"
+#include "json.h"
 #include "text.h"
 
 #include <portmajor/json/rows.h>
@@ -140,8 +141,7 @@ static json_int_t time_of(const json_t *root)
 static void prefer_spare(const char *path, json_t **root)
 {
 	char *spare = cli_text_make("%s" STATE_FILE_SPARE, path);
-	json_error_t error;
-	json_t *other = json_load_file(spare, 0, &error);
+	json_t *other = cli_json_load(spare);
 
 	free(spare);
 	if (!json_is_object(other) || time_of(other) < time_of(*root)) {
@@ -154,16 +154,13 @@ static void prefer_spare(const char *path, json_t **root)
 
 int state_file_read(const char *path, struct state_file *state)
 {
-	json_error_t error;
+	struct pm_error err;
 	int status;
 
-	*state = (struct state_file){.root = json_load_file(path, 0, &error)};
-	if (state->root)
-		prefer_spare(path, &state->root);
+	*state = (struct state_file){.root = cli_json_read(path, &err)};
 	if (!state->root)
-		return error.line > 0 ? cli_fail(EXIT_INPUT, "%s:%d: %s", path,
-						 error.line, error.text)
-				      : cli_fail(EXIT_INPUT, "%s", error.text);
+		return cli_refuse(&err);
+	prefer_spare(path, &state->root);
 	status = check_schema(state->root, path);
 	if (status == EXIT_FINE)
 		status = check_members(state->root, path);
