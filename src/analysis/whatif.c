@@ -254,9 +254,10 @@ static uint64_t count_joined(const struct pm_whatif *whatif, const uint32_t *hos
 
 /*
  * Counts the pairs of end ports hosts[] that other paths join since the failure, less
- * those that they join no more; modulo 2^64.
+ * those that they join no more; modulo 2^64. gains: with those that had no path before.
  */
-static uint64_t count_change_beyond(const struct pm_whatif *whatif, const uint32_t *hosts)
+static uint64_t count_change_beyond(const struct pm_whatif *whatif, const uint32_t *hosts,
+				    bool gains)
 {
 	const struct pm_reach *before = pm_routes_reach_before(whatif->routes);
 	const struct pm_plan *plan = whatif->plan;
@@ -276,7 +277,7 @@ static uint64_t count_change_beyond(const struct pm_whatif *whatif, const uint32
 			continue;
 		if (c->before != PM_LFT_KEEP)
 			count -= count_between(hosts, c->sw, to);
-		else
+		else if (gains)
 			count += count_between(hosts, c->sw, to);
 	}
 	return count;
@@ -317,8 +318,9 @@ static void subtract_pairs(const struct pm_whatif *whatif, struct pm_whatif_resu
 		if (whatif->whole_part[sw] == whatif->managed_part)
 			found->reachable.pairs -= lost;
 	}
-	found->pairs_cut -= count_change_beyond(whatif, whatif->hosts);
-	found->reachable.pairs += count_change_beyond(whatif, whatif->whole_managed);
+	found->pairs_cut -= count_change_beyond(whatif, whatif->hosts, false);
+	found->reachable.pairs +=
+		count_change_beyond(whatif, whatif->whole_managed, true);
 }
 
 /* Counts present nodes and pairs; returns the number in part[] of the SM's component. */
@@ -336,11 +338,11 @@ static uint32_t count_present(struct pm_whatif *whatif, struct pm_whatif_result 
 	found->full_load = (uint64_t)found->switches * pm_plan_blocks(whatif->plan);
 	found->pairs_cut = whatif->pairs - count_pairs(whatif) -
 			   count_beyond(whatif, whatif->hosts) -
-			   count_change_beyond(whatif, whatif->hosts);
+			   count_change_beyond(whatif, whatif->hosts, false);
 	pm_reachable_count(pm_routes_reach(whatif->routes), num, whatif->managed,
 			   whatif->part, whatif->queue, &found->reachable);
 	found->reachable.pairs += count_beyond(whatif, whatif->managed) +
-				  count_change_beyond(whatif, whatif->managed);
+				  count_change_beyond(whatif, whatif->managed, true);
 	return part;
 }
 
@@ -529,8 +531,6 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		rc = compare_tables(whatif, whatif->whole_part, whatif->managed_part,
 				    &found);
 	}
-	if ((int64_t)found.pairs_cut < 0) /* more gain a path over another hub */
-		found.pairs_cut = 0;
 	rc = rc ? pm_error_no_memory(err) : find_traffic(whatif, &found, err);
 out:
 	mend_all(whatif);

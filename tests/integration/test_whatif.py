@@ -327,7 +327,8 @@ class Sweeps(labtest.Folders):
             self.assertEqual((told["minimum"], told["maximum"]), (cut, cut), kind)
 
     def test_pairs_that_gain_a_path(self):
-        """A cable's failure moves hubs: more pairs of aggregation nodes gain a path than lose."""
+        """A cable's failure moves hubs: pairs of aggregation nodes that gain a path then do not
+        make up for those that lose theirs."""
         net = pmlab.TOPOLOGIES / "real" / "ndr-pod.net"
         found = run_json("whatif", net, "--all", "links", "-n", "100000")
         cut = [row["pairs_cut"] for row in found["worst"]]

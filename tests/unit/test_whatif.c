@@ -380,6 +380,8 @@ struct trial {
 	struct world world;	  /* tables made anew for each failure */
 	uint64_t pairs;		  /* before a failure, as the parts of all nodes .. */
 	uint32_t *whole, managed; /* .. and the part with the manager */
+	/* [switch][switch] whether tables lead to all its end ports; NULL at first */
+	uint8_t *joined;
 };
 
 /* part[node] is the lowest node that cables join it with. */
@@ -467,7 +469,10 @@ static bool arrives_at_all(const struct trial *t, const struct pm_fabric *now,
 	return all;
 }
 
-/* Pairs of end ports of this part, or of all parts, that tables join or cables do. */
+/*
+ * Pairs of end ports of this part, or of all parts, that tables join or cables do. Those
+ * at one switch, too: of the pairs that were joined before.
+ */
 static uint64_t count_pairs(const struct trial *t, const struct pm_fabric *now,
 			    const uint32_t *part, uint32_t only, bool by_links,
 			    bool at_one_switch)
@@ -486,6 +491,9 @@ static uint64_t count_pairs(const struct trial *t, const struct pm_fabric *now,
 				continue;
 			if ((a == b && !at_one_switch) ||
 			    (only != PM_NONE && (part[a] != only || part[b] != only)))
+				continue;
+			if (at_one_switch && t->joined &&
+			    !t->joined[a * now->num_switches + b])
 				continue;
 			pairs += a == b || by_links || arrives_at_all(t, now, a, b);
 		}
@@ -662,6 +670,12 @@ static bool begin(struct trial *t, uint64_t seed)
 	t->pairs = count_pairs(t, fabric, part, PM_NONE, false, true);
 	t->managed = find_managed(t, fabric, part);
 	t->whole = part;
+	t->joined = calloc(fabric->num_switches + 1u, fabric->num_switches + 1u);
+	assert_non_null(t->joined);
+	for (uint32_t a = 0; a < fabric->num_switches; a++)
+		for (uint32_t b = 0; b < fabric->num_switches; b++)
+			t->joined[a * fabric->num_switches + b] =
+				a == b || arrives_at_all(t, fabric, a, b);
 	return true;
 }
 
@@ -718,6 +732,7 @@ static uint32_t check_seed(uint64_t seed, uint32_t *tried)
 	pm_whatif_free(t.whatif);
 	world_free(&t.world);
 	free(t.whole);
+	free(t.joined);
 	return changed;
 }
 

@@ -27,8 +27,7 @@ struct pm_whatif_result {
 	uint32_t switches_cut; /* out of its reach */
 	/*
 	 * Ordered pairs of end ports that the tables joined before, and no longer do,
-	 * with paths up and then down or to all end ports of a switch over others; less
-	 * those that they join only now, as hubs move; at least 0.
+	 * with paths up and then down or to all end ports of a switch over others.
 	 */
 	uint64_t pairs_cut;
 	uint64_t load;	/* with `loads`: most flows in one direction of a link between
