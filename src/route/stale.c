@@ -112,6 +112,7 @@ struct search {
 	struct pm_stale *stale;
 	uint64_t *lids;	   /* LIDs with a kept entry */
 	uint32_t *keepers; /* switches with kept entries, in order */
+	bool all;	   /* see ends_all */
 	uint32_t num_keepers;
 	/*
 	 * [switch] the last walk through it; walks are numbered from 1, those of the
@@ -219,11 +220,16 @@ static bool is_listed(const struct pm_stale *stale, uint32_t from, uint32_t sw)
 	return false;
 }
 
-/* Whether what the tree needed a hub for has returned: no detour may be left then. */
+/*
+ * Whether each switch reaches what it reaches in the whole tree: detours of a failure are
+ * not needed any more, and none may be left.
+ */
 static bool ends_all(const struct pm_routes *routes)
 {
-	return pm_routes_may_turn(routes) && !routes->num_may_turn &&
-	       routes->hub == PM_NONE;
+	for (uint32_t sw = 0; sw < routes->num_switches; sw++)
+		if (routes->failure.changed[sw])
+			return false;
+	return pm_routes_may_turn(routes);
 }
 
 /* Whether packets begin at a switch from which former detours may lead. */
@@ -246,18 +252,18 @@ static int end_detour(struct search *s, uint32_t start, uint32_t lid, uint32_t s
 	const struct pm_routes *routes = s->input->routes;
 	const uint8_t *level = routes->plan->tree.level;
 	uint32_t sw = start, next;
-	bool down = false, all = ends_all(routes);
+	bool down = false;
 
-	if (!all && !begins_detours(routes, start))
+	if (!s->all && !begins_detours(routes, start))
 		return 0;
 	for (uint32_t hops = 0; hops < routes->num_switches; hops++, sw = next) {
 		next = next_now(s, sw, lid, sorted);
 		if (next == PM_NONE ||
-		    ((!all || sw == start) && is_listed(s->stale, first, sw)))
+		    ((!s->all || sw == start) && is_listed(s->stale, first, sw)))
 			return 0;
 		if (wanted_entry(s->input, next, lid) != PM_LFT_KEEP ||
 		    (down && level[next] > level[sw]))
-			return add_stale(s->stale, all ? start : sw, lid);
+			return add_stale(s->stale, s->all ? start : sw, lid);
 		down |= level[next] < level[sw];
 	}
 	return 0;
@@ -312,7 +318,8 @@ static int find_loops(struct search *s)
 int pm_stale_find(const struct pm_stale_input *input, struct pm_stale *stale)
 {
 	struct pm_stale found = {0};
-	struct search s = {.input = input, .stale = &found};
+	struct search s = {
+		.input = input, .stale = &found, .all = ends_all(input->routes)};
 	int rc = -ENOMEM;
 
 	s.lids = pm_array((UINT16_MAX + 1) / 64, sizeof(*s.lids));
