@@ -37,7 +37,8 @@ REAL_MARKERS = "<!-- fabric-costs --real: begin -->\n", "<!-- fabric-costs --rea
 # A kind of fabric: arguments of `portmajor generate`, a function of odd_netlists or one of
 # real_fabrics, what is lost in it, and what comes late (as in demo.Scene). Nothing that is
 # lost is beside the manager's leaf.
-Kind = collections.namedtuple("Kind", "name source targets lmc late", defaults=(0, ()))
+# stale: as in demo.Scene.
+Kind = collections.namedtuple("Kind", "name source targets lmc late stale", defaults=(0, (), 0))
 
 EVEN = ("two-level", 36, 18, 18, 1)
 EVEN_TARGETS = ("spine0", "leaf5:20", "h7-3")
@@ -66,7 +67,8 @@ KINDS = (
          ("t0", "x2-1", "y1-1", "y0-1:5", "x1-2:4", "y2-0:4", "x0-2-h1")),
     Kind("directors, 36 leaves", ("director", 36), DIRECTOR_TARGETS),
 )
-REAL_KINDS = tuple(Kind(real.title, real, real.targets) for real in real_fabrics.ALL)
+REAL_KINDS = tuple(Kind(real.title, real, real.targets, stale=real is real_fabrics.COMPUTE)
+                   for real in real_fabrics.ALL)
 DIRECTOR_324 = Kind("directors, 324 leaves", ("director", 324), DIRECTOR_TARGETS)
 
 
@@ -96,7 +98,7 @@ def make_scene(kind, folder):
                for target in kind.targets]
     late = [(describe(netlist, cable), cable) for cable in kind.late]
     early = pmlab.without_cables(path, kind.late, folder / "early.net") if late else None
-    return demo.Scene(path, tuple(targets), kind.lmc, tuple(late), early)
+    return demo.Scene(path, tuple(targets), kind.lmc, tuple(late), early, kind.stale)
 
 
 @dataclasses.dataclass
