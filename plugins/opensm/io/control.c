@@ -340,11 +340,14 @@ static void on_pause_over(evutil_socket_t fd, short what, void *context)
 
 static void close_socket(struct control *control)
 {
+	int fd;
+
 	if (!control->arrivals)
 		return;
-	close(event_get_fd(control->arrivals));
+	fd = event_get_fd(control->arrivals);
 	event_free(control->arrivals);
 	control->arrivals = NULL;
+	close(fd); /* now another thread may get its number */
 }
 
 static void open_socket(struct control *control, int fd)
