@@ -32,13 +32,15 @@ FULL_MEMBER = 1
 class Agent:
     """Sends requests to the SA, or to another manager of a class, by libibumad."""
 
+    LIBRARY = "libibumad.so.3"
     SIZE, RECORD_OFFSET = 256, 56
     SA_CLASS, SA_VERSION, WELL_KNOWN_QKEY = 3, 2, 0x80010000
     SMP_CLASS, SMP_VERSION, SMP_DATA_OFFSET, ATTR_MFT = 1, 1, 64, 0x1B
     TIMEOUT_MS, RETRIES = 3000, 3
+    ANSWER_MS = 0  # what umad_send is told: within so long there is an answer
 
     def __init__(self, mad_class=SA_CLASS, version=SA_VERSION):
-        self.umad = ctypes.CDLL("libibumad.so.3", use_errno=True)
+        self.umad = ctypes.CDLL(self.LIBRARY, use_errno=True)
         self.umad.umad_get_mad.restype = ctypes.c_void_p
         self._check(self.umad.umad_init(), "umad_init")
         self.fd = self._check(self.umad.umad_open_port(None, 0), "umad_open_port")
@@ -58,8 +60,8 @@ class Agent:
         buffer[at:at + self.SIZE] = mad.ljust(self.SIZE, b"\0")
         self.umad.umad_set_addr(buffer, lid, port, 0, qkey)
         for _ in range(1 + self.RETRIES):
-            self._check(self.umad.umad_send(self.fd, self.agent, buffer, self.SIZE, 0, 0),
-                        "umad_send")
+            self._check(self.umad.umad_send(self.fd, self.agent, buffer, self.SIZE,
+                                            self.ANSWER_MS, 0), "umad_send")
             length = ctypes.c_int(self.SIZE)
             got = ctypes.create_string_buffer(len(buffer))
             # A datagram that cannot be delivered comes back with a status, and is no answer.

@@ -269,6 +269,7 @@ class Fabric(_Process):
         self.process = None
         self.changes = 0  # commands that were more than questions
         self.done_at = 0.0  # time of day (s) at which ibsim had done the last of these
+        self.ports = None  # wire.Ports, if an OpenSM on it has a wire
         self._markers = itertools.count()
         self._reasons = collections.defaultdict(set)  # link -> why it is down
 
@@ -355,8 +356,17 @@ class Fabric(_Process):
         self.console(f"ReLink {self._target(node, port)}")
 
     def clear(self, node, port=None):
-        """Unlinks and zeroes the ports' LIDs; forwarding tables stay."""
+        """Unlinks and zeroes the ports' LIDs; forwarding tables stay.
+
+        For OpenSMs with a wire a whole node has rebooted: it comes back with nothing.
+        """
         self.console(f"Clear {self._target(node, port)}")
+        if self.ports and port is None:
+            self.ports.reboot(node)
+
+    def guid(self, node):
+        """A node's GUID as ibsim has dealt it."""
+        return int(re.search(r"nodeguid (\w+)", self.dump(node=node))[1], 16)
 
     def error(self, node, percent, port=None, attr=None):
         """Drops that percentage of the MADs a node receives (0: none).

@@ -6,7 +6,8 @@
 add_library(madcount MODULE tests/integration/madcount.c)
 target_link_libraries(madcount PRIVATE ${CMAKE_DL_LIBS})
 # Treats them as a kernel and a real wire do, and by rules; preloaded below it.
-add_library(wire MODULE tests/integration/wire.c)
+add_library(wire MODULE tests/integration/wire.c tests/integration/wire_links.c
+	tests/integration/wire_nodes.c tests/integration/wire_truth.c)
 target_link_libraries(wire PRIVATE ${CMAKE_DL_LIBS})
 # Has files fail to be written, or the process end there.
 add_library(diskfault MODULE tests/integration/diskfault.c)
@@ -141,6 +142,7 @@ add_lab_test(vlan_service vlan slow COST 60)
 add_lab_test(vlan_speed vlan slow COST 70)
 add_lab_test(wire COST 50)
 add_lab_test(wire_faults COST 150)
+add_lab_test(wire_truth COST 25)
 # Rates and times are measured: nothing beside them.
 set_tests_properties(integration.vlan_speed integration.quiet PROPERTIES RUN_SERIAL TRUE)
 set_tests_properties(integration.soak PROPERTIES TIMEOUT 2400)

@@ -8,13 +8,14 @@
  */
 
 #include "wire.h"
+#include "wire_links.h"
+#include "wire_truth.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <search.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -26,44 +27,10 @@
 
 #include <infiniband/umad.h>
 
-enum { /* byte offsets in an SMP */
-       MAD_CLASS = 1,
-       MAD_METHOD = 3,
-       MAD_STATUS = 4,
-       SMP_HOP_COUNT = 7, /* directed route only */
-       MAD_TRANSACTION_LOW = 12,
-       MAD_ATTR_ID = 16,
-       MAD_ATTR_MODIFIER = 20,
-       SMP_DATA = 64,
-       SMP_PATH = 128, /* of this and the next: directed route only */
-       SMP_DATA_BYTES = 64,
-       SMP_PATH_BYTES = 64,
-       SMP_BYTES = 256,
-       NODE_INFO_TYPE = SMP_DATA + 2,
-       NODE_INFO_GUID = SMP_DATA + 12,
-       NODE_INFO_PORT = SMP_DATA + 36,
-       PORT_INFO_LID = SMP_DATA + 16,
-};
-
-enum {
-	CLASS_SMP_LID = 0x01,
-	CLASS_SMP_DIRECT = 0x81,
-	METHOD_GET = 0x01,
-	METHOD_SET = 0x02,
-	METHOD_TRAP = 0x05,
-	METHOD_RESPONSE = 0x80,
-	ATTR_NOTICE = 0x02,
-	ATTR_NODE_INFO = 0x11,
-	ATTR_PORT_INFO = 0x15,
-	ATTR_LFT = 0x19,
-	NODE_SWITCH = 2,
-	TRAP_LINK_STATE = 128,
-};
-
-#define UNICAST_LIDS 0xc000u
 #define QUESTIONS 1024 /* OpenSM keeps max_wire_smps, by default 4, on the wire */
 #define DELAYED 4096
 #define KEPT 1024
+#define TRAPS 256
 #define SLICE_MS 4
 /* What has come already is looked at before a question is taken for unanswered. */
 #define GRACE_NS 20000000u
@@ -72,21 +39,14 @@ enum {
 typedef int send_fn(int, int, void *, int, int, int);
 typedef int recv_fn(int, void *, int *, int);
 
-struct packet {
-	int port, agent, length;
-	union {
-		ib_user_mad_t umad;
-		uint8_t bytes[sizeof(ib_user_mad_t) + SMP_BYTES];
-	};
-};
-
 struct question {
 	struct packet packet;
 	uint64_t deadline; /* of this transmission */
 	int timeout_ms;
 	int retries; /* left */
 	uint16_t transmissions;
-	bool faked; /* the last one */
+	bool faked;   /* the last one */
+	bool changes; /* the node, if it is a Set */
 };
 
 struct delayed {
@@ -100,14 +60,6 @@ struct kept {
 	const struct wire_rule *rule;
 	uint64_t guid;
 	uint8_t value[8];
-};
-
-/* What a port is wired to; port 0 is the node itself. */
-struct end {
-	uint64_t guid;
-	uint64_t peer;
-	uint8_t port;
-	bool is_switch; /* of port 0 only */
 };
 
 /* What the rules do with a datagram, beside what they have done. */
@@ -126,13 +78,11 @@ static struct {
 	int agent; /* the last that has sent an SMP */
 	uint64_t random;
 	uint64_t paused_ns; /* while held, time stands still */
-	void *ends;	    /* of tsearch */
-	uint64_t own_guid;
-	uint64_t lid_guid[UNICAST_LIDS];
 	struct question questions[QUESTIONS];
 	struct delayed delayed[DELAYED];
 	struct kept kept[KEPT];
-	size_t num_questions, num_delayed, num_kept;
+	uint16_t traps[TRAPS]; /* to be made up: their LIDs */
+	size_t num_questions, num_delayed, num_kept, num_traps;
 } lib = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ------------------------------------------------------------------------ start */
@@ -177,6 +127,8 @@ static void lib_init(void)
 	lib.shared = map_file(getenv("WIRE_FILE"));
 	lib.shared->version = WIRE_VERSION;
 	lib.random = lib.shared->seed * 2 + 1; /* xorshift must not start at 0 */
+	links_start(lib.shared->seed);
+	truth_open(getenv("WIRE_PORTS"));
 	__atomic_store_n(&lib.shared->magic, WIRE_MAGIC, __ATOMIC_RELEASE);
 	lib.trace = -1;
 	if (trace) {
@@ -216,40 +168,6 @@ static uint64_t now_ns(void)
 }
 
 /* -------------------------------------------------------------------- datagrams */
-
-static uint64_t read_be(const uint8_t *at, unsigned int bytes)
-{
-	uint64_t value = 0;
-
-	while (bytes--)
-		value = value << 8 | *at++;
-	return value;
-}
-
-static bool is_smp(const uint8_t *mad)
-{
-	return mad[MAD_CLASS] == CLASS_SMP_LID || mad[MAD_CLASS] == CLASS_SMP_DIRECT;
-}
-
-static uint32_t attr_id(const uint8_t *mad)
-{
-	return (uint32_t)read_be(mad + MAD_ATTR_ID, 2);
-}
-
-static uint32_t attr_modifier(const uint8_t *mad)
-{
-	return (uint32_t)read_be(mad + MAD_ATTR_MODIFIER, 4);
-}
-
-static uint32_t transaction(const uint8_t *mad)
-{
-	return (uint32_t)read_be(mad + MAD_TRANSACTION_LOW, 4);
-}
-
-static uint8_t *packet_mad(struct packet *p)
-{
-	return p->bytes + sizeof(p->umad);
-}
 
 static struct packet make_packet(int port, int agent, const void *umad, int length)
 {
@@ -291,95 +209,9 @@ static void put_off(const struct packet *p, uint32_t ms, bool outgoing)
 	};
 }
 
-/* ------------------------------------------------------------------------ nodes */
-
-static int compare_ends(const void *a, const void *b)
-{
-	const struct end *x = a, *y = b;
-
-	if (x->guid != y->guid)
-		return x->guid < y->guid ? -1 : 1;
-	return x->port - y->port;
-}
-
-static const struct end *find_end(uint64_t guid, uint8_t port)
-{
-	struct end wanted = {.guid = guid, .port = port};
-	void *found = tfind(&wanted, &lib.ends, compare_ends);
-
-	return found ? *(struct end **)found : NULL;
-}
-
-static void learn_end(uint64_t guid, uint8_t port, uint64_t peer, bool is_switch)
-{
-	struct end *end = malloc(sizeof(*end)), **topology;
-
-	if (!end)
-		fail("cables");
-	*end = (struct end){.guid = guid, .port = port};
-	topology = tsearch(end, &lib.ends, compare_ends);
-	if (!topology)
-		fail("cables");
-	if (*topology != end)
-		free(end);
-	(*topology)->peer = peer;
-	(*topology)->is_switch = is_switch;
-}
-
-/* The node that so many hops of a directed route lead to, 0 if not known. */
-static uint64_t follow(const uint8_t *mad, unsigned int hops)
-{
-	uint64_t guid = lib.own_guid;
-
-	for (unsigned int i = 1; i <= hops && guid; i++) {
-		const struct end *end = find_end(guid, mad[SMP_PATH + i]);
-
-		guid = end ? end->peer : 0;
-	}
-	return guid;
-}
-
-static void learn_node(const uint8_t *question, const uint8_t *answer)
-{
-	uint64_t guid = read_be(answer + NODE_INFO_GUID, 8), before;
-	unsigned int hops = question[SMP_HOP_COUNT] % SMP_PATH_BYTES;
-	bool is_switch = answer[NODE_INFO_TYPE] == NODE_SWITCH;
-
-	learn_end(guid, 0, guid, is_switch);
-	if (!hops)
-		lib.own_guid = guid;
-	before = hops ? follow(question, hops - 1) : 0;
-	if (!before)
-		return;
-	learn_end(before, question[SMP_PATH + hops], guid, false);
-	learn_end(guid, answer[NODE_INFO_PORT], before, false);
-}
-
-static void learn(const uint8_t *question, const uint8_t *answer)
-{
-	uint64_t lid = read_be(answer + PORT_INFO_LID, 2);
-	const struct end *node;
-
-	if (question[MAD_CLASS] != CLASS_SMP_DIRECT)
-		return;
-	if (attr_id(question) == ATTR_NODE_INFO)
-		learn_node(question, answer);
-	if (attr_id(question) != ATTR_PORT_INFO || lid >= UNICAST_LIDS)
-		return;
-	node = find_end(follow(question, question[SMP_HOP_COUNT] % SMP_PATH_BYTES), 0);
-	if (node && !(node->is_switch && attr_modifier(question)))
-		lib.lid_guid[lid] = node->guid;
-}
-
 static uint64_t guid_of(const void *umad)
 {
-	const uint8_t *mad = umad_get_mad((void *)(uintptr_t)umad);
-	uint16_t lid;
-
-	if (mad[MAD_CLASS] == CLASS_SMP_DIRECT)
-		return follow(mad, mad[SMP_HOP_COUNT] % SMP_PATH_BYTES);
-	lid = ntohs(((const ib_user_mad_t *)umad)->addr.lid);
-	return lid < UNICAST_LIDS ? lib.lid_guid[lid] : 0;
+	return nodes_where(umad).guid;
 }
 
 /* ------------------------------------------------------------------------ rules */
@@ -534,7 +366,7 @@ static void record(enum wire_event event, const void *umad, const uint8_t *quest
 	r.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	r.guid = guid_of(umad);
 	if (event == WIRE_ANSWERED || event == WIRE_APPLIED)
-		r.status = (uint16_t)(read_be(mad + MAD_STATUS, 2) & 0x7fff);
+		r.status = (uint16_t)mad_status(mad);
 	memcpy(r.data, mad + SMP_DATA, sizeof(r.data));
 	if (write(lib.trace, &r, sizeof(r)) != sizeof(r))
 		fail("trace");
@@ -542,7 +374,7 @@ static void record(enum wire_event event, const void *umad, const uint8_t *quest
 
 /* ------------------------------------------------------------------------- ways */
 
-static int pass_on(struct packet *p, int timeout_ms)
+int wire_pass_on(struct packet *p, int timeout_ms)
 {
 	return lib.send(p->port, p->agent, p->bytes, p->length, timeout_ms, 0);
 }
@@ -559,6 +391,7 @@ static int transmit(struct question *q)
 	q->transmissions++;
 	q->deadline = now_ns() + (uint64_t)q->timeout_ms * MS;
 	q->faked = fate.fake;
+	q->changes = !fate.fake && !fate.stale;
 	if (fate.fake || fate.stale)
 		packet_mad(&p)[MAD_METHOD] = METHOD_GET;
 	if (fate.drop)
@@ -567,7 +400,7 @@ static int transmit(struct question *q)
 		if (fate.delay_ms)
 			put_off(&p, fate.delay_ms, true);
 		else
-			ret = pass_on(&p, q->timeout_ms);
+			ret = links_send(&p, q->timeout_ms);
 	}
 	return ret;
 }
@@ -613,8 +446,26 @@ static bool deliver(void *umad)
 	return true;
 }
 
-/* Whether OpenSM gets what has come, now. */
-static bool arrive(int port, int agent, void *umad, int length)
+/* Whether a port would give this answer to that question; it becomes the port's. */
+static bool make_true(struct question *q, uint8_t *answer)
+{
+	uint8_t asked[SMP_BYTES];
+	struct place place;
+
+	memcpy(asked, packet_mad(&q->packet), sizeof(asked));
+	nodes_learn(asked, answer);
+	place = nodes_where(q->packet.bytes);
+	if (!q->changes)
+		asked[MAD_METHOD] = METHOD_GET;
+	if (asked[MAD_METHOD] == METHOD_GET && !truth_admits(place, asked))
+		return false;
+	if (asked[MAD_METHOD] == METHOD_GET && attr_id(asked) == ATTR_PORT_INFO)
+		truth_show(place, asked, answer);
+	return true;
+}
+
+/* Whether OpenSM gets what has come, now: something that is somebody's. */
+static bool come(int port, int agent, void *umad, int length)
 {
 	uint8_t *mad = umad_get_mad(umad);
 	const uint8_t *question = mad;
@@ -622,12 +473,6 @@ static bool arrive(int port, int agent, void *umad, int length)
 	struct packet p;
 	struct fate fate;
 
-	if (!is_smp(mad))
-		return true;
-	if (umad_status(umad)) {
-		lib.shared->returned++;
-		return false;
-	}
 	if (mad[MAD_METHOD] & METHOD_RESPONSE) {
 		struct question *q = find_question(mad);
 
@@ -637,8 +482,11 @@ static bool arrive(int port, int agent, void *umad, int length)
 			return deliver(umad);
 		direction = WIRE_ANSWER;
 		question = packet_mad(&q->packet);
-		learn(question, mad);
-	} else if (mad[MAD_METHOD] != METHOD_TRAP) {
+		if (!make_true(q, mad))
+			return false;
+	} else if (mad[MAD_METHOD] == METHOD_TRAP) {
+		truth_show_trap(mad);
+	} else {
 		return true;
 	}
 	fate = judge(direction, question, mad, guid_of(umad));
@@ -650,6 +498,23 @@ static bool arrive(int port, int agent, void *umad, int length)
 	if (fate.delay_ms && fate.twice)
 		put_off(&p, fate.delay_ms, false);
 	return !fate.delay_ms && deliver(umad);
+}
+
+/* Whether OpenSM gets what has come, now. */
+static bool arrive(int port, int agent, void *umad, int length)
+{
+	enum links_fate fate;
+
+	if (!is_smp(umad_get_mad(umad)))
+		return true;
+	fate = links_arrive(umad);
+	if (fate == LINKS_TAKEN)
+		return false;
+	if (fate == LINKS_RETURNED || (fate == LINKS_FOREIGN && umad_status(umad))) {
+		lib.shared->returned++;
+		return false;
+	}
+	return come(port, agent, umad, length);
 }
 
 /* ------------------------------------------------------- what is due at some time */
@@ -676,7 +541,7 @@ static int end_delays(uint64_t now, void *umad, int *length)
 		memmove(&lib.delayed[i], &lib.delayed[i + 1],
 			(lib.num_delayed - i) * sizeof(d));
 		if (d.outgoing)
-			pass_on(&d.packet, 0);
+			links_send(&d.packet, 0);
 		else if (deliver(d.packet.bytes))
 			return give(&d.packet, umad, length);
 	}
@@ -707,18 +572,33 @@ static int end_questions(uint64_t now, void *umad, int *length)
 	return -1;
 }
 
-/* A trap 128, "the state of one of my links has changed", from a LID of the storm. */
-static int make_trap(void *umad, int *length)
+/* The LID that a trap is to be made up from next, 0: none. */
+static uint16_t next_trap(void)
 {
 	struct wire *w = lib.shared;
+
+	if (lib.num_traps)
+		return lib.traps[--lib.num_traps];
+	if (w->storm_done >= __atomic_load_n(&w->storm, __ATOMIC_ACQUIRE))
+		return 0;
+	return w->storm_lid[w->storm_done++ % w->storm_lids % WIRE_STORM_LIDS];
+}
+
+void wire_make_trap(uint16_t lid)
+{
+	if (lib.num_traps < TRAPS)
+		lib.traps[lib.num_traps++] = lid;
+}
+
+/* A trap 128, "the state of one of my links has changed". */
+static int make_trap(void *umad, int *length)
+{
 	struct packet p = {.agent = lib.agent, .length = SMP_BYTES};
 	uint8_t *mad = packet_mad(&p);
-	uint16_t lid;
+	uint16_t lid = htons(next_trap());
 
-	if (w->storm_done >= __atomic_load_n(&w->storm, __ATOMIC_ACQUIRE))
+	if (!lid)
 		return -1;
-	lid = htons(w->storm_lid[w->storm_done % w->storm_lids % WIRE_STORM_LIDS]);
-	w->storm_done++;
 	p.umad.addr.lid = lid;
 	p.umad.agent_id = (uint32_t)lib.agent;
 	mad[0] = 1; /* base version */
@@ -727,10 +607,11 @@ static int make_trap(void *umad, int *length)
 	mad[MAD_METHOD] = METHOD_TRAP;
 	mad[MAD_ATTR_ID + 1] = ATTR_NOTICE;
 	mad[SMP_DATA] = 0x81; /* generic, urgent */
-	mad[SMP_DATA + 3] = NODE_SWITCH;
-	mad[SMP_DATA + 5] = TRAP_LINK_STATE;
-	memcpy(mad + SMP_DATA + 6, &lid, sizeof(lid));	/* the reporting switch */
-	memcpy(mad + SMP_DATA + 10, &lid, sizeof(lid)); /* which switch */
+	mad[SMP_DATA + NOTICE_PRODUCER] = NODE_SWITCH;
+	write_be(mad + SMP_DATA + NOTICE_TRAP, 2, TRAP_LINK_STATE);
+	memcpy(mad + SMP_DATA + NOTICE_ISSUER, &lid,
+	       sizeof(lid)); /* the reporting switch */
+	memcpy(mad + SMP_DATA + NOTICE_LID_128, &lid, sizeof(lid)); /* which switch */
 	record(WIRE_TRAPPED, p.bytes, mad, 0);
 	return give(&p, umad, length);
 }

@@ -10,6 +10,8 @@
  *    for, each time after the timeout that it gave; only then does it come back as timed
  *    out. What ibsim returns at once as undeliverable is lost without a word.
  *  - An answer that comes twice, or after the question was given up, is dropped.
+ *  - Ports are as real ones, also where ibsim's are not: see wire_truth.h for what they
+ *    keep, wire_links.h for their states.
  *
  * Rules say what else happens to single transmissions; a question that is sent again
  * is judged again. All that match are applied, in their order.

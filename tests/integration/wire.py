@@ -12,6 +12,11 @@ With no rule at all it is a wire already: a question to what is dead comes back 
 transaction_timeout x (1 + retries), each retry being a transmission of its own. Rules
 may come and go at any time. wire.h states what each does.
 
+Ports do as real ones, not as ibsim's: they remember what was set, check M_Keys, refuse what
+is invalid, turn ACTIVE by a packet, can be told to reregister, and lose all in a reboot
+(Fabric.clear). What is known of them is `wire.ports`; wires on one fabric share it, and a
+program without a wire sees what ibsim has.
+
 Conditions of a rule, all optional:
 node       a node's name in the netlist, or guid, its GUID. The first question that goes
            over a cable has no name yet; its answer has
@@ -30,6 +35,7 @@ import pathlib
 import random
 import re
 import tempfile
+import weakref
 
 import simlab
 
@@ -81,7 +87,74 @@ class Record(_Layout):
                 f"tid {self.tid:#x} after {self.transmissions}>")
 
 
+class _PortLayout(_Layout):
+    """See struct truth_port."""
+    _fields_ = (_Layout.fields(uint64="guid lease_ends", uint32="port reregistered refused",
+                               uint8="ahead rebooted due reserved",
+                               uint16="lft_blocks mft_blocks mft_positions p_key_blocks")
+                + [("set", ctypes.c_uint8 * 64), ("value", ctypes.c_uint8 * 64)])
+
+
+class _PortsLayout(_Layout):
+    """See struct truth."""
+    PORTS, INDEX, REBOOTS = 0x80000, 0x100000, 1024
+    COUNTERS = "wrong_m_keys invalid_values woken wiped".split()
+    _fields_ = (_Layout.fields(uint32="magic version")
+                + [("lock", ctypes.c_uint64 * 8)]
+                + _Layout.fields(uint64=" ".join(COUNTERS),
+                                 uint32="packets reboots reboots_done num_ports")
+                + [("reboot", ctypes.c_uint64 * REBOOTS), ("index", ctypes.c_uint32 * INDEX),
+                   ("ports", _PortLayout * PORTS)])
+
+
 assert ctypes.sizeof(_RuleLayout) == 104 and ctypes.sizeof(Record) == 112
+assert ctypes.sizeof(_PortLayout) == 168 and _PortsLayout.reboot.offset == 120
+
+
+def _temporary():
+    return tempfile.NamedTemporaryFile(prefix="simlab-wire-", dir=os.environ.get("SIMLAB_DIR"))
+
+
+class Ports:
+    """What the wires of a fabric know of its ports; wire_truth.h states how they behave.
+
+    wrong_m_keys, invalid_values, woken, wiped are counters.
+    """
+
+    def __init__(self, fabric):
+        self.fabric = weakref.proxy(fabric)  # which has these
+        self._file = _temporary()
+        os.truncate(self._file.name, ctypes.sizeof(_PortsLayout))
+        self._map = mmap.mmap(self._file.fileno(), ctypes.sizeof(_PortsLayout))
+        self._ports = _PortsLayout.from_buffer(self._map)
+        self.path = self._file.name
+        self.packets = 0.5
+
+    def __getattr__(self, name):
+        if name in _PortsLayout.COUNTERS:
+            return getattr(self._ports, name)
+        raise AttributeError(name)
+
+    @property
+    def packets(self):
+        """The share of links that carry a packet as soon as one end is ACTIVE."""
+        return self._ports.packets / 1e6
+
+    @packets.setter
+    def packets(self, share):
+        self._ports.packets = round(share * 1e6)
+
+    def reboot(self, node):
+        """A node forgets everything before it is asked next; its links are the caller's."""
+        number = self._ports.reboots
+        self._ports.reboot[number % _PortsLayout.REBOOTS] = self.fabric.guid(node)
+        self._ports.reboots = number + 1
+
+    def __call__(self, node, port=1):
+        """A port as known, e.g. .reregistered; port 0 of a switch is its own. None: not yet."""
+        guid = self.fabric.guid(node)
+        return next((p for p in self._ports.ports[:self._ports.num_ports]
+                     if (p.guid, p.port) == (guid, port)), None)
 
 
 class Rule:
@@ -109,27 +182,25 @@ class Wire:
     fabric of the nodes in rules (default: the one that OpenSM is attached to)
     seed     of the chances (default: a new one; see .seed, and print it)
     trace    records() can be had
+    packets  the share of links that carry a packet as soon as one end is ACTIVE: the other
+             end then turns ACTIVE by itself (default: half of them)
     """
 
     WAYS = ("request", "answer", "trap")
     ACTIONS = ("drop", "delay", "twice", "alter", "fake", "stale", "hold", "keep")
 
-    def __init__(self, fabric=None, seed=None, trace=False):
+    def __init__(self, fabric=None, seed=None, trace=False, packets=None):
         self.fabric = fabric
         self.seed = random.getrandbits(32) if seed is None else seed
         self._guids = {}
-        self._file = self._temporary()
-        self._trace = self._temporary() if trace else None
+        self._packets = packets
+        self._file = _temporary()
+        self._trace = _temporary() if trace else None
         self._read_to = 0
         os.truncate(self._file.name, ctypes.sizeof(_FileLayout))
         self._map = mmap.mmap(self._file.fileno(), ctypes.sizeof(_FileLayout))
         self._wire = _FileLayout.from_buffer(self._map)
         self._wire.seed = self.seed
-
-    @staticmethod
-    def _temporary():
-        return tempfile.NamedTemporaryFile(prefix="simlab-wire-",
-                                           dir=os.environ.get("SIMLAB_DIR"))
 
     def __getattr__(self, name):
         if name in _FileLayout.COUNTERS:
@@ -141,8 +212,17 @@ class Wire:
         """The path of libwire.so: beside libmadcount.so."""
         return str(pathlib.Path(simlab.find_madcount()).with_name("libwire.so"))
 
+    @property
+    def ports(self):
+        """The ports of the fabric, once an OpenSM with a wire was attached to it."""
+        return self.fabric.ports
+
     def environment(self):
-        env = {"WIRE_FILE": self._file.name}
+        if not self.fabric.ports:
+            self.fabric.ports = Ports(self.fabric)
+        if self._packets is not None:
+            self.ports.packets = self._packets
+        env = {"WIRE_FILE": self._file.name, "WIRE_PORTS": self.ports.path}
         return {**env, "WIRE_TRACE": self._trace.name} if self._trace else env
 
     # ---- rules
