@@ -269,7 +269,7 @@ class Fabric(_Process):
         self.process = None
         self.changes = 0  # commands that were more than questions
         self.done_at = 0.0  # time of day (s) at which ibsim had done the last of these
-        self.ports = None  # wire.Ports, if an OpenSM on it has a wire
+        self.ports = None  # wire.Ports, once something with a wire was attached
         self._markers = itertools.count()
         self._reasons = collections.defaultdict(set)  # link -> why it is down
 
@@ -373,7 +373,7 @@ class Fabric(_Process):
 
         Directed SMPs are dropped by the port they arrive at, so leave `port` out to
         drop them all. attr is an attribute id, e.g. ATTR_LFT (default: every one). A
-        dropped request comes back to the sender at once as timed out.
+        dropped request is sent again after its time-out, as one that is lost on a wire.
         """
         attr_text = "" if attr is None else f" {attr}"
         self.console(f"Error {self._target(node, port)} {percent}{attr_text}")
@@ -584,8 +584,7 @@ class OpenSM(_Process):
     env          further environment variables, e.g. {"MADCOUNT_DELAY_US": "50"}
     cache_dir    OSM_CACHE_DIR, to keep guid2lid files across restarts (default: own folder)
     preload      libraries to preload before libmadcount, e.g. a sanitizer's
-    wire         a wire.Wire, below libmadcount (default: ibsim alone, which loses nothing
-                 and fails a question to what is dead at once)
+    wire         the wire.Wire below libmadcount (default: one of its own)
     wrapper      argv prefix, e.g. ["valgrind", "-q"]
     flush        False: opensm buffers its log, as it does for users
     """
@@ -595,8 +594,9 @@ class OpenSM(_Process):
     def __init__(self, fabric, engine=None, host=None, conf=(), args=(), plugin_dir=None,
                  env=None, sweep_interval=SWEEP_INTERVAL_S, cache_dir=None, preload=(),
                  wire=None, wrapper=(), flush=True):
+        import wire as wires  # which imports this module
         self.fabric = fabric
-        self.wire = wire
+        self.wire = wire or wires.Wire()
         self.engine = engine
         self.host = host or fabric.netlist.hosts[0]
         self.process = None
@@ -623,11 +623,9 @@ class OpenSM(_Process):
         env = dict(os.environ, IBSIM_SOCKNAME=self.fabric.sockname, SIM_HOST=self.host,
                    OSM_CACHE_DIR=str(self.cache_dir), OSM_TMP_DIR=str(self.path),
                    MADCOUNT_FILE=str(self.path / "madcount"))
-        libraries = self._preload + [find_madcount()]
-        if self.wire:
-            self.wire.fabric = self.wire.fabric or self.fabric
-            libraries.append(self.wire.library())
-            env.update(self.wire.environment())
+        self.wire.fabric = self.wire.fabric or self.fabric
+        libraries = self._preload + [find_madcount(), self.wire.library()]
+        env.update(self.wire.environment())
         # ld.so takes a blank to end a path here, but not in LD_LIBRARY_PATH.
         folders = [os.path.dirname(path) for path in libraries if " " in path]
         env["LD_PRELOAD"] = " ".join([os.path.basename(path) if " " in path else path

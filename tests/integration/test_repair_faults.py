@@ -11,6 +11,7 @@ import simlab
 
 STOP_S = 30  # OpenSM has ended by then
 SMALL = ("xgft", 3, "3,4,5", "1,4,6")  # a sweep is short in spite of a delay
+TRANSMISSIONS = 4  # of a question, with OpenSM's transaction_retries
 
 
 def watch(lab, condition, what, timeout=60):
@@ -94,14 +95,26 @@ class Faults(labtest.LabCase):
         osm.settle(mark, timeout=pmlab.TIMEOUT_S)
 
 
+def percent_dropped(lost):
+    """Of transmissions, so that this share of questions is lost with all their retries."""
+    return round(100 * lost ** (1 / TRANSMISSIONS))
+
+
 class Undelayed(Faults):
+
+    @classmethod
+    def options(cls):
+        options = super().options()
+        # A question that is lost takes four times as long.
+        options["conf"]["transaction_timeout"] = 50
+        return options
 
     def neighbours(self, target):
         return {name for link in self.lab.fabric._links_of_target(target) for name, _ in link
                 if self.lab.netlist.nodes[name].is_switch}
 
-    def lose_with_errors(self, target, percent):
-        """That part of all MADs to the switches at the lost cables is dropped."""
+    def lose_with_errors(self, target, lost):
+        """That share of all questions to the switches at the lost cables is lost."""
         lab = self.lab
         affected = sorted(self.neighbours(target))
         lab.osm.settle(lab.osm.mark(), sweep=False)
@@ -109,7 +122,7 @@ class Undelayed(Faults):
         mark = lab.osm.mark()
         try:
             for name in affected:
-                lab.fabric.error(name, percent)
+                lab.fabric.error(name, percent_dropped(lost))
             self.lose(target)
             simlab.poll_until(lambda: self.sweep_ended(mark), 120, "the sweep's end")
         finally:
@@ -119,11 +132,11 @@ class Undelayed(Faults):
 
     def test_dropped_datagrams(self):
         dropped = 0
-        for percent in (1, 10, 50):
+        for lost in (0.01, 0.1, 0.5):
             for target in ("leaf5:20", "s3-line1", "s1-*"):
-                with self.subTest(percent=percent, target=target):
-                    delta = self.lose_with_errors(target, percent)
-                    if percent >= 10:
+                with self.subTest(lost=lost, target=target):
+                    delta = self.lose_with_errors(target, lost)
+                    if lost >= 0.1:
                         self.assertGreater(delta["timeouts"], 0)
                     dropped += delta["timeouts"]
                     self.resweep()
@@ -132,11 +145,11 @@ class Undelayed(Faults):
         self.assertGreater(dropped, 0)
 
     def test_blocks_not_acknowledged(self):
-        """Every second LFT Set to the leaves is dropped: the sweep sends these again."""
+        """Every second LFT Set to the leaves is lost: the sweep sends these again."""
         lab = self.lab
         mark = lab.osm.mark()
         for name in lab.netlist.match("leaf*"):
-            lab.fabric.error(name, 50, attr=simlab.ATTR_LFT)
+            lab.fabric.error(name, percent_dropped(0.5), attr=simlab.ATTR_LFT)
         self.lose("s1-*")
         simlab.poll_until(lambda: self.sweep_ended(mark), 120, "the sweep's end")
         for name in lab.netlist.match("leaf*"):
