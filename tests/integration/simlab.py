@@ -364,6 +364,20 @@ class Fabric(_Process):
         if self.ports and port is None:
             self.ports.reboot(node)
 
+    def flap(self, node, port=None, seconds=0.0):
+        """Takes a link (or all of a node) down and back: both ends are in INIT, and their
+        switches send traps. Returns the time (monotonic, s) just before it comes back."""
+        self.unlink(node, port)
+        time.sleep(seconds)
+        back = time.monotonic()
+        self.relink(node, port)
+        return back
+
+    def reboot(self, node):
+        """A node that loses everything and is back at once; clear() leaves it down."""
+        self.clear(node)
+        self.relink(node)
+
     def guid(self, node):
         """A node's GUID as ibsim has dealt it."""
         return int(re.search(r"nodeguid (\w+)", self.dump(node=node))[1], 16)

@@ -28,8 +28,8 @@ class SmpCase(labtest.Folders):
 
     def setUp(self):
         self.fabric = self.enterContext(simlab.Fabric(FABRIC))
-        self.smps = self.enterContext(smps.Smps(self.fabric, CLIENT,
-                                                wire.Wire(packets=self.PACKETS)))
+        self.wire = wire.Wire(packets=self.PACKETS, trace=True)
+        self.smps = self.enterContext(smps.Smps(self.fabric, CLIENT, self.wire))
         self.ports = self.fabric.ports
 
     def state(self, node, port=0):
@@ -190,6 +190,11 @@ class Packets(SmpCase):
                 self.assertEqual(self.put(*other, state=ACTIVE), (INVALID_VALUE, ACTIVE))
         self.assertEqual(self.ports.woken, 3)
         self.assertEqual(self.seen_by_ibsim(LEAF, PORT), "Active")
+        woken = [r for r in self.wire.records(states=True) if r.event == "state"
+                 and not r.method]
+        self.assertEqual([(r.guid, r.modifier, r.status) for r in woken],
+                         [(self.wire.guid(HOST), 1, ACTIVE), (self.wire.guid(LEAF), 2, ACTIVE),
+                          (self.wire.guid(SPINE), SPINE_PORT, ACTIVE)])
 
     def test_in_init_it_does_not(self):
         self.put_active((LEAF, PORT))
@@ -364,11 +369,11 @@ class WithOpenSM(labtest.Folders):
                 and r.attr == smps.PORT_INFO]
 
     def sweep(self, act=None):
-        """What was asked and told in a sweep."""
+        """What was asked and told in a sweep, and the states that ports took."""
         mark = self.osm.mark()
         (act or self.osm.hup)()
         self.osm.settle(mark, timeout=120)
-        return self.wire.records()
+        return self.wire.records(states=True)
 
 
 class Swept(WithOpenSM):
@@ -388,6 +393,41 @@ class Swept(WithOpenSM):
         self.assertGreater(len(refused), len(links) * 3 / 4)
         self.assertIn("SUBNET UP", self.osm.log())
         self.assertGreater(len(clients.saquery(self.fabric, CLIENT, "-s")), 0)
+
+    # What flaps, both ends, the switch whose trap has a path (the leaf's may have led over it).
+    FLAPS = (("h4-2", None, {("h4-2", 1), ("leaf4", 2)}, "leaf4"),
+             ("leaf2", UP, {("leaf2", UP), (SPINE, 5)}, SPINE))
+
+    def test_flap(self):
+        """Both ends are in INIT, and their switches tell of it."""
+        for node, port, ends, sender in self.FLAPS:
+            with self.subTest(node):
+                back = []
+                found = self.sweep(lambda: back.append(self.fabric.flap(node, port)))
+                took = [r for r in found if r.event == "state"]
+                ends = {(self.wire.guid(name), number) for name, number in ends}
+                self.assertEqual({(r.guid, r.modifier, r.status) for r in took},
+                                 {(*end, state) for end in ends for state in (ARMED, ACTIVE)})
+                self.assertGreater(min(r.ns for r in took), back[0] * 1e9)
+                self.assertEqual({r.method for r in took if r.status == ARMED}, {wire.SET})
+                traps = {r.guid for r in found if r.event == "trapped"}
+                self.assertEqual(traps - {self.wire.guid(node)}, {self.wire.guid(sender)})
+                self.osm.wait_traps_aged()
+
+    def test_traps_twice(self):
+        with self.wire.twice("trap") as twice:
+            found = self.sweep(lambda: self.fabric.flap(LEAF, UP))
+        self.assertEqual(sum(r.event == "trapped" for r in found), 2 * twice.acted)
+        self.assertGreaterEqual(twice.acted, 2)
+
+    def test_reboot(self):
+        """A host that is back at once gets its LID and is told to reregister."""
+        before = self.wire.ports("h6-1").reregistered
+        found = self.sweep(lambda: self.fabric.reboot("h6-1"))
+        told = [smps.Answer(0, bytes(r.data)) for r in self.port_sets(found)
+                if r.guid == self.wire.guid("h6-1")]
+        self.assertGreater(min(t.lid for t in told), 0)
+        self.assertEqual(self.wire.ports("h6-1").reregistered, before + 1)
 
     def reregistered(self):
         return {host: port.reregistered for host in self.hosts
@@ -463,6 +503,22 @@ class Swept(WithOpenSM):
         self.assertEqual(down.acted, 1)
         self.assertEqual({r.guid for r in found if r.event == "trapped"},
                          {self.wire.guid("leaf3")})
+
+
+class Senders(labtest.Folders):
+    def test_plugin(self):
+        """What is the plugin's own, and what is OpenSM's."""
+        traced = wire.Wire(trace=True)
+        with pmlab.Lab(FABRIC, wire=traced) as lab:
+            lab.bring_up()
+            start = [r for r in traced.records() if r.event == "asked"]
+            lost = lab.measure("cable", lambda: lab.fabric.lose(f"{LEAF}:{UP}"))
+        own = [r for r in traced.records() if r.event == "asked" and r.plugin]
+        self.assertEqual([r for r in start if r.plugin], [])
+        self.assertGreater(lost.wire, 0)
+        self.assertEqual(sum(r.method == wire.SET for r in own),
+                         sum(line.sent for line in lost.repairs))
+        self.assertEqual({r.attr for r in own}, {smps.PORT_INFO, smps.LFT})
 
 
 class WithKeys(WithOpenSM):

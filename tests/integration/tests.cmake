@@ -7,8 +7,10 @@ add_library(madcount MODULE tests/integration/madcount.c)
 target_link_libraries(madcount PRIVATE ${CMAKE_DL_LIBS})
 # Treats them as a kernel and a real wire do, and by rules; preloaded below it.
 add_library(wire MODULE tests/integration/wire.c tests/integration/wire_links.c
-	tests/integration/wire_nodes.c tests/integration/wire_truth.c)
+	tests/integration/wire_nodes.c tests/integration/wire_sender.c
+	tests/integration/wire_truth.c)
 target_link_libraries(wire PRIVATE ${CMAKE_DL_LIBS})
+target_include_directories(wire SYSTEM PRIVATE ${OPENSM_INCLUDE})
 # Has files fail to be written, or the process end there.
 add_library(diskfault MODULE tests/integration/diskfault.c)
 target_link_libraries(diskfault PRIVATE ${CMAKE_DL_LIBS})

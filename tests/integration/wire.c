@@ -9,6 +9,7 @@
 
 #include "wire.h"
 #include "wire_links.h"
+#include "wire_sender.h"
 #include "wire_truth.h"
 
 #include <arpa/inet.h>
@@ -45,6 +46,7 @@ struct question {
 	int timeout_ms;
 	int retries; /* left */
 	uint16_t transmissions;
+	bool plugin;  /* has asked, not OpenSM */
 	bool faked;   /* the last one */
 	bool changes; /* the node, if it is a Set */
 };
@@ -345,10 +347,31 @@ static struct fate judge(enum wire_direction direction, const uint8_t *question,
 
 /* ------------------------------------------------------------------------ trace */
 
-static void record(enum wire_event event, const void *umad, const uint8_t *question,
-		   uint16_t transmissions)
+static void write_record(const struct wire_record *r)
+{
+	if (lib.trace >= 0 && write(lib.trace, r, sizeof(*r)) != sizeof(*r))
+		fail("trace");
+}
+
+void wire_record_state(struct place place, uint8_t port, uint8_t state, uint8_t method)
+{
+	struct wire_record r = {
+		.ns = clock_ns(CLOCK_MONOTONIC),
+		.event = WIRE_STATE,
+		.guid = place.guid,
+		.attr = ATTR_PORT_INFO,
+		.modifier = port,
+		.status = state,
+		.method = method,
+	};
+
+	write_record(&r);
+}
+
+static void record(enum wire_event event, const void *umad, const struct question *q)
 {
 	const uint8_t *mad = umad_get_mad((void *)(uintptr_t)umad);
+	const uint8_t *question = q ? packet_mad((struct packet *)&q->packet) : mad;
 	bool direct = question[MAD_CLASS] == CLASS_SMP_DIRECT;
 	struct wire_record r = {
 		.ns = clock_ns(CLOCK_MONOTONIC),
@@ -358,7 +381,8 @@ static void record(enum wire_event event, const void *umad, const uint8_t *quest
 		.attr = (uint16_t)attr_id(question),
 		.method = question[MAD_METHOD],
 		.hops = direct ? question[SMP_HOP_COUNT] : UINT8_MAX,
-		.transmissions = transmissions,
+		.transmissions = q ? q->transmissions : 0,
+		.plugin = q && q->plugin,
 	};
 
 	if (lib.trace < 0)
@@ -368,8 +392,7 @@ static void record(enum wire_event event, const void *umad, const uint8_t *quest
 	if (event == WIRE_ANSWERED || event == WIRE_APPLIED)
 		r.status = (uint16_t)mad_status(mad);
 	memcpy(r.data, mad + SMP_DATA, sizeof(r.data));
-	if (write(lib.trace, &r, sizeof(r)) != sizeof(r))
-		fail("trace");
+	write_record(&r);
 }
 
 /* ------------------------------------------------------------------------- ways */
@@ -415,9 +438,13 @@ static int ask(const struct packet *p, int timeout_ms, int retries)
 		fail("questions");
 	}
 	*q = (struct question){
-		.packet = *p, .timeout_ms = timeout_ms, .retries = retries};
+		.packet = *p,
+		.timeout_ms = timeout_ms,
+		.retries = retries,
+		.plugin = sender_is_plugin(),
+	};
 	lib.num_questions++;
-	record(WIRE_ASKED, p->bytes, packet_mad(&q->packet), 0);
+	record(WIRE_ASKED, p->bytes, q);
 	ret = transmit(q);
 	if (ret < 0)
 		forget_question(q);
@@ -431,7 +458,7 @@ static bool deliver(void *umad)
 	struct question *q;
 
 	if (!(mad[MAD_METHOD] & METHOD_RESPONSE)) {
-		record(WIRE_TRAPPED, umad, mad, 0);
+		record(WIRE_TRAPPED, umad, NULL);
 		return true;
 	}
 	q = find_question(mad);
@@ -441,7 +468,7 @@ static bool deliver(void *umad)
 	}
 	if (q->faked)
 		memcpy(mad + SMP_DATA, packet_mad(&q->packet) + SMP_DATA, SMP_DATA_BYTES);
-	record(WIRE_ANSWERED, umad, packet_mad(&q->packet), q->transmissions);
+	record(WIRE_ANSWERED, umad, q);
 	forget_question(q);
 	return true;
 }
@@ -477,7 +504,7 @@ static bool come(int port, int agent, void *umad, int length)
 		struct question *q = find_question(mad);
 
 		if (attr_id(mad) == ATTR_LFT)
-			record(WIRE_APPLIED, umad, mad, 0);
+			record(WIRE_APPLIED, umad, NULL);
 		if (!q)
 			return deliver(umad);
 		direction = WIRE_ANSWER;
@@ -563,8 +590,7 @@ static int end_questions(uint64_t now, void *umad, int *length)
 		}
 		lib.shared->timed_out++;
 		q->packet.umad.status = ETIMEDOUT;
-		record(WIRE_TIMED_OUT, q->packet.bytes, packet_mad(&q->packet),
-		       q->transmissions);
+		record(WIRE_TIMED_OUT, q->packet.bytes, q);
 		given = *q;
 		forget_question(q);
 		return give(&given.packet, umad, length);
@@ -612,7 +638,7 @@ static int make_trap(void *umad, int *length)
 	memcpy(mad + SMP_DATA + NOTICE_ISSUER, &lid,
 	       sizeof(lid)); /* the reporting switch */
 	memcpy(mad + SMP_DATA + NOTICE_LID_128, &lid, sizeof(lid)); /* which switch */
-	record(WIRE_TRAPPED, p.bytes, mad, 0);
+	record(WIRE_TRAPPED, p.bytes, NULL);
 	return give(&p, umad, length);
 }
 

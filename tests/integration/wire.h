@@ -107,6 +107,10 @@ enum wire_event {
 	/* A node has answered a Get or Set of an LFT block: data is in its table now.
 	 * What rules do with the answer does not matter. method is the answer's. */
 	WIRE_APPLIED,
+	/* A port has taken a state: by a Set (method), or by a packet (method 0). attr is
+	 * PortInfo, modifier the port, status the state. Links that ibsim's console takes
+	 * down or back do not show here. */
+	WIRE_STATE,
 };
 
 struct wire_record {
@@ -121,7 +125,9 @@ struct wire_record {
 	uint8_t event;
 	uint8_t method; /* of the question, but for WIRE_APPLIED */
 	uint8_t hops;	/* 255: LID-routed */
-	uint8_t reserved[7];
+	uint8_t plugin; /* the question is the plugin's own, not OpenSM's; not of
+			 * WIRE_APPLIED */
+	uint8_t reserved[6];
 	uint8_t data[64];
 };
 

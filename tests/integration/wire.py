@@ -40,7 +40,7 @@ import weakref
 import simlab
 
 GET, SET = 1, 2
-EVENTS = ("asked", "answered", "timed_out", "trapped", "applied")
+EVENTS = ("asked", "answered", "timed_out", "trapped", "applied", "state")
 
 
 class _Layout(ctypes.Structure):
@@ -76,8 +76,8 @@ class Record(_Layout):
     """One record of the trace; see struct wire_record."""
     _fields_ = _Layout.fields(uint64="ns cpu_ns guid", uint32="tid modifier",
                               uint16="attr status transmissions",
-                              uint8="event_number method hops") + [
-        ("reserved", ctypes.c_uint8 * 7), ("data", ctypes.c_uint8 * 64)]
+                              uint8="event_number method hops plugin") + [
+        ("reserved", ctypes.c_uint8 * 6), ("data", ctypes.c_uint8 * 64)]
 
     event = property(lambda self: EVENTS[self.event_number])
 
@@ -321,10 +321,11 @@ class Wire:
 
     # ---- trace
 
-    def records(self, applied=False):
+    def records(self, applied=False, states=False):
         """What has been recorded since the last call, in the order that OpenSM saw.
 
         applied   with the answers to LFT blocks as switches gave them
+        states    with the states that ports took: guid, modifier (the port), status (the state)
         """
         size = ctypes.sizeof(Record)
         with open(self._trace.name, "rb") as trace:
@@ -333,4 +334,4 @@ class Wire:
         whole = len(data) // size
         self._read_to += whole * size
         found = (Record * whole).from_buffer_copy(data) if whole else ()
-        return [r for r in found if applied or r.event != "applied"]
+        return [r for r in found if {"applied": applied, "state": states}.get(r.event, True)]

@@ -185,6 +185,7 @@ static void follow_up(const struct own *own, uint8_t state)
 	struct place peer = nodes_peer(own->place.guid, port);
 	uint16_t lid;
 
+	wire_record_state(own->place, port, state, METHOD_SET);
 	if (state == PORT_ACTIVE && packet_flows())
 		look_at_peer(own->packet, own->place, port, false);
 	if (state == PORT_ARMED && truth_is_ahead(peer.guid, peer.port))
@@ -266,6 +267,7 @@ static enum links_fate take_read(struct own *own, uint8_t *mad)
 	if (!ahead)
 		return answer(own, mad, STATUS_INVALID_VALUE);
 	truth_put_ahead(own->place.guid, port, true);
+	wire_record_state(own->place, port, PORT_ACTIVE, METHOD_SET);
 	return answer(own, mad, 0);
 }
 
@@ -296,10 +298,12 @@ static void take_catch_up(const struct own *own, const uint8_t *mad)
 	if (mad_status(mad))
 		return;
 	truth_put_ahead(own->place.guid, port, false);
-	if (!own->behind)
+	if (!own->behind) {
 		truth_file()->woken++;
-	else if (packet_flows())
+		wire_record_state(own->place, port, PORT_ACTIVE, 0);
+	} else if (packet_flows()) {
 		look_at_peer(own->packet, own->place, port, false);
+	}
 }
 
 int links_send(struct packet *p, int timeout_ms)

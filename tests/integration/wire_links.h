@@ -29,9 +29,11 @@ int links_send(struct packet *p, int timeout_ms);
 
 enum links_fate links_arrive(void *umad);
 
-/* wire.c's: sends as it is; has OpenSM get a trap 128 from that LID. */
+/* wire.c's: sends as it is; has OpenSM get a trap 128 from that LID; records that a port
+ * has taken a state, by a Set or (method 0) by a packet. */
 int wire_pass_on(struct packet *p, int timeout_ms);
 void wire_make_trap(uint16_t lid);
+void wire_record_state(struct place place, uint8_t port, uint8_t state, uint8_t method);
 
 #pragma GCC visibility pop
 

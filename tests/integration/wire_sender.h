@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which part of an opensm sends, in libwire.so: the plugin marks the context of each of
+ * its own SMPs, whose answers it must tell from OpenSM's.
+ */
+#ifndef PM_TESTS_WIRE_SENDER_H
+#define PM_TESTS_WIRE_SENDER_H
+
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+
+/* Whether the SMP that this thread is sending is the plugin's own. */
+bool sender_is_plugin(void);
+
+#pragma GCC visibility pop
+
+#endif
