@@ -2,8 +2,8 @@
 """Applies recorded LFT blocks to tables one by one, and judges each.
 
     replay = Replay(netlist, pmlab.Dump(before), joined)
-    replay.run(wire.records(applied=True), changes)
-    print(replay.loops, replay.undone, replay.cuts)
+    replay.run(wire.records(applied=True, states=True), changes)
+    print(replay.loops, replay.undone, replay.cuts, replay.inactive)
 
 Blocks are applied when the switch had them: in the order of its answers, before anything
 could happen to these (WIRE_APPLIED of wire.h).
@@ -20,6 +20,7 @@ BLOCK = 64
 NO_PORT = 255
 ATTR_NODE_INFO, ATTR_PORT_INFO = 0x11, 0x15
 MOST_HOPS = 16
+DOWN, ACTIVE = 1, 4
 MOST_QUEUED = 20  # of a repair, in OpenSM's queue and on the wire, beside a sweep
 
 
@@ -132,6 +133,9 @@ class Replay:
             the next one: it is found some time. Nor with `doubtful`, where answers are lost,
             so that links seem to be. Nor what the tables hold in the end, if the sweep routes
             over what returned: a repair in it was without that, and balanced otherwise.
+    inactive   (Set's number, switch, LID): packets of a host pair that arrived go onto a link
+            since then that is back and not ACTIVE at both ends yet: its ports drop them. OpenSM
+            does so itself, as it writes tables before it sets states
     cuts    a Cut for each failure that cut host pairs off, and for each Set that led them
             over a dead link; of several parts, from the last one on. Links of a failure that
             no trap tells of, as no end of them was active, count as up: a sweep finds it, and
@@ -145,7 +149,7 @@ class Replay:
         self._goal = {dump.lids[host]: topology.host_switch[host] for host in topology.hosts
                       if host in dump.lids}
         self._leaves = {topology.host_switch[host][0] for host in topology.hosts}
-        self.loops, self.undone, self.cuts = [], [], []
+        self.loops, self.undone, self.cuts, self.inactive = [], [], [], []
         self._turned = []  # undone, while something returned, with the port set
         self.sets = 0
         self._peers = self._certain = None
@@ -154,6 +158,7 @@ class Replay:
         self._untold = False  # none came in time, in this sweep
         self._newest = self._queued = 0  # transactions: asked by now, made before a failure
         self._passive = set()  # ends of links in INIT
+        self._idle = set()  # ends of links that are back, until they are ACTIVE
         self._dead = {}  # {end of a failed link: whether a trap has told of it}
         self._untraced = {}  # {end of a failed link of which no trap tells: the other end}
         self._traps = []  # (ns, switch's name), of the whole trace
@@ -183,7 +188,9 @@ class Replay:
         """Which links are up is not certain until _end(): counted are those up in both."""
         self._peers = self._topology.peers(change.down)
         self._certain = self._topology.peers(change.down | change.down_before)
-        self._passive |= {end for link in change.down_before - change.down for end in link}
+        back = {end for link in change.down_before - change.down for end in link}
+        self._passive |= back
+        self._idle |= back
         self._forget_values(change.is_failure)
         self._note_failure(change)
         self._move_cut(change)
@@ -225,6 +232,8 @@ class Replay:
             self._note_told(self._names.get(record.guid))
             if self._cut and self._since is None:
                 self._since, self._smps, self._unanswered = record.ns, 0, 0
+        elif record.event == "state":
+            self._note_activity((self._names.get(record.guid), record.modifier), record.status)
         elif record.event == "applied" and not record.status:
             self._apply(record)
 
@@ -250,6 +259,13 @@ class Replay:
         if is_request(record, ATTR_PORT_INFO, wire.SET) and end in self._passive:
             self._passive -= {end, self._topology.peer(*end)}
 
+    def _note_activity(self, end, state):
+        """A port that is set down is back at once, in INIT, as its peer is."""
+        if state == ACTIVE:
+            self._idle.discard(end)
+        elif state == DOWN:
+            self._idle |= {end, self._topology.peer(*end)}
+
     def _forget_values(self, noted=True):
         self._values, self._linked, self._noted = {}, False, noted and not self._doubtful
 
@@ -264,6 +280,7 @@ class Replay:
                    if table.get(lid, NO_PORT) != port]
         noted = self._noted and not self._untold and record.tid > self._queued
         self.sets += bool(changed)
+        carried = [lid for lid, _ in changed if self._idle and self._is_carried(name, lid)]
         for lid, port in changed:
             if noted:
                 self._check_undone(name, lid, table.get(lid, NO_PORT), port)
@@ -275,6 +292,8 @@ class Replay:
                 self._values.pop((name, lid), None)
             if self._goes_round(name, lid):
                 self.loops.append((self.sets, name, lid))
+        self.inactive += [(self.sets, name, lid) for lid in carried
+                          if self._goes_idle(name, lid)]
         self._cut_by_set(record, name, changed)
         self._mend({lid for lid, _ in changed})
 
@@ -316,6 +335,26 @@ class Replay:
             if at is None or at not in self._tables:
                 return at is not None
         return False
+
+    # ---- links that are not ACTIVE
+
+    def _path(self, at, lid):
+        """[(switch, port)] of packets to a LID, up to the port where they leave or end."""
+        path = []
+        while at in self._tables and len(path) < MOST_HOPS:
+            path.append((at, self._tables[at].get(lid, NO_PORT)))
+            at, _ = self._peers.get(path[-1], (None, 0))
+        return path
+
+    def _goes_idle(self, at, lid):
+        return any(end in self._idle or self._topology.peer(*end) in self._idle
+                   for end in self._path(at, lid) if end in self._peers)
+
+    def _is_carried(self, by, lid):
+        """Whether packets of a host to a host's LID arrive by way of a switch."""
+        return (lid in self._goal and self._arrives(by, lid) and not self._goes_idle(by, lid)
+                and any(by in dict(self._path(leaf, lid)) and not self._goes_idle(leaf, lid)
+                        for leaf in self._leaves))
 
     # ---- pairs that are cut off
 

@@ -274,7 +274,7 @@ class Player(pmlab.Started):
         hit = self._disturb(moment)
         replay = lft_trace.Replay(self.topology, before, moment.is_doubtful)
         dump = self.lab.dump()
-        replay.run(self.wire.records(applied=True), self._changes, down)
+        replay.run(self.wire.records(applied=True, states=True), self._changes, down)
         if self._has_forgotten(begun, gone):
             replay.loops.clear()
         faults = judge(replay, self.lab, dump, lambda cut: self._allowed_smps(cut, moment))

@@ -52,6 +52,11 @@ class Replayed(labtest.Folders):
         return types.SimpleNamespace(**{**vars(LINKED), "guid": self.switches[name],
                                         "modifier": port})
 
+    def active(self, name, port):
+        """A port takes this state."""
+        return types.SimpleNamespace(event="state", guid=self.switches[name], modifier=port,
+                                     status=lft_trace.ACTIVE)
+
     def run_all(self, *moments):
         """Records, and targets as "-leaf0:3" and "+leaf0:3", in their order."""
         records, changes, down = [], [], set()
@@ -124,6 +129,29 @@ class Replayed(labtest.Folders):
             self.setUp()
             self.run_all("-leaf0:3", "+leaf0:3", self.port_set(*end), self.block("spine0", 1))
             self.assertEqual(self.replay.loops, [(1, "spine0", LID)])
+
+    def test_moved_before_both_ends_are_active(self):
+        """A pair that had a path loses packets."""
+        one, other = self.active("leaf0", 3), self.active("spine0", 1)
+        for active, moved in (([], 1), ([one], 1), ([other], 1), ([one, other], 0)):
+            self.setUp()
+            self.run_all("-leaf0:3", TRAP, self.block("leaf0", 4), "+leaf0:3", *active,
+                         self.block("leaf0", 3), one, other)
+            self.assertEqual(self.replay.inactive, [(2, "leaf0", LID)][:moved])
+
+    def test_moved_to_what_leads_onto_an_idle_link(self):
+        self.run_all("-spine0:4", TRAP, self.block("leaf0", 4), self.block("leaf1", 4),
+                     "+spine0:4", self.block("leaf0", 3))
+        self.assertEqual(self.replay.inactive, [(3, "leaf0", LID)])
+
+    def test_a_pair_without_a_path_loses_nothing(self):
+        """So of a detour that is dead, and of an entry that no pair uses."""
+        self.run_all("-leaf0:3", TRAP, self.block("leaf0", 4), "-leaf0:4", TRAP, "+leaf0:3",
+                     self.block("leaf0", 3))
+        self.assertEqual(self.replay.inactive, [])
+        self.setUp()
+        self.run_all("-spine1:4", "+spine1:4", self.block("spine1", 3), self.block("spine1", 4))
+        self.assertEqual(self.replay.inactive, [])
 
     def test_undone(self):
         """The sweep under way saw the dead cable alive."""

@@ -3,9 +3,11 @@
 """Ports on the wire of the tests do as real ones, where ibsim's do not."""
 
 import re
+import time
 
 import clients
 import labtest
+import lft_trace
 import pmlab
 import simlab
 import smps
@@ -373,7 +375,7 @@ class WithOpenSM(labtest.Folders):
         mark = self.osm.mark()
         (act or self.osm.hup)()
         self.osm.settle(mark, timeout=120)
-        return self.wire.records(states=True)
+        return self.wire.records(applied=True, states=True)
 
 
 class Swept(WithOpenSM):
@@ -413,6 +415,21 @@ class Swept(WithOpenSM):
                 traps = {r.guid for r in found if r.event == "trapped"}
                 self.assertEqual(traps - {self.wire.guid(node)}, {self.wire.guid(sender)})
                 self.osm.wait_traps_aged()
+
+    def test_cable_back(self):
+        """OpenSM moves entries onto a link that is in INIT still, and packets are lost."""
+        net, end = self.fabric.netlist, ("leaf2", UP)
+        down = {net.link_at(*end)}
+        self.sweep(lambda: self.fabric.unlink(*end))
+        self.osm.wait_traps_aged()
+        before = pmlab.Dump(self.lab.dump())
+        begin = time.monotonic_ns()
+        found = self.sweep(lambda: self.fabric.relink(*end))
+        back = lft_trace.Change(begin, begin, down, set(), False, "back")
+        replay = lft_trace.Replay(lft_trace.Topology(net), before)
+        replay.run(found, [back], down)
+        self.assertGreater(len(replay.inactive), 0)
+        self.assertEqual(replay.differences(pmlab.Dump(self.lab.dump())), [])
 
     def test_traps_twice(self):
         with self.wire.twice("trap") as twice:
