@@ -831,6 +831,12 @@ class OpenSM(_Process):
         poll_until(settled, timeout, "opensm to settle", LOOK_S, self.describe)
         self._settled = self._happened()
 
+    def wait_answered(self, timeout=60):
+        """Waits until no request is out: it has come to rest before, yet the plugin may just be
+        reading multicast tables, as it does some time after a sweep."""
+        poll_until(lambda: not self.counters().outstanding, timeout, "all answers", every=0.001,
+                   state=self.describe)
+
     def describe(self):
         """How far it has come, for messages."""
         counters = self.counters()

@@ -386,9 +386,7 @@ class Series:
             self.fail(f"LIDs moved: {moved}")
         if len(set(now.values())) != len(now):
             self.fail("a LID was given twice")
-        # Not at a moment: the plugin may just be looking at multicast tables.
-        simlab.poll_until(lambda: not self.osm.counters().outstanding, TIMEOUT_S,
-                          f"{self.name}: requests outstanding")
+        self.osm.wait_answered(TIMEOUT_S)
         rss = rss_kib(self.osm.process.pid)
         if self.first_rss and rss > 1.3 * self.first_rss + 16384:
             self.fail(f"{rss} KiB of memory, {self.first_rss} at first")
