@@ -664,6 +664,7 @@ def run_throughput(options, data, tell):
 
 
 def main(argv=None):
+    wire.Wire.TRUTH = False  # numbers in the documents are of ibsim's own ports
     options, tell = parse_args(argv), demo.Progress()
     data = read(options.folder / "benchmarks.json")
 

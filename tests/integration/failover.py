@@ -384,6 +384,7 @@ def parse_shares(text):
 
 
 def main():
+    wire.Wire.TRUTH = False  # numbers in the documents are of ibsim's own ports
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("hosts", type=int, nargs="?", default=648, choices=LEAVES)

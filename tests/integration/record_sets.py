@@ -271,6 +271,7 @@ def write(recording, path):
 
 
 def main():
+    wire.Wire.TRUTH = False  # numbers in the documents are of ibsim's own ports
     parser = argparse.ArgumentParser(prog="record-sets", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fabric", metavar="FABRIC", type=pathlib.Path)

@@ -100,6 +100,15 @@ class Values(SmpCase):
         with smps.Smps(self.fabric, "h3-1", wire.Wire()) as other:
             self.assertEqual(other.port_info(LEAF, UP).high_limit, 7)
 
+    def test_without(self):
+        """A wire may leave ports as ibsim has them, which forgets at once."""
+        bare = wire.Wire(truth=False)
+        with smps.Smps(self.fabric, "h3-1", bare) as other:
+            self.assertNotEqual(other.set_port_info(HOST, local_errors=5).local_errors, 5)
+            answer = other.set_port_info(LEAF, PORT, physical_state=5, state=ARMED)
+            self.assertEqual((answer.status, answer.state), (0, ARMED))
+        self.assertEqual(self.ports.invalid_values, 0)
+
     def test_p_keys_stay(self):
         table = bytes.fromhex("ffff8123").ljust(64, b"\0")
         for node, modifier in ((HOST, 0), (LEAF, PORT << 16)):

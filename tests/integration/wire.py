@@ -182,17 +182,20 @@ class Wire:
     fabric of the nodes in rules (default: the one that OpenSM is attached to)
     seed     of the chances (default: a new one; see .seed, and print it)
     trace    records() can be had
+    truth    False: ports are ibsim's (default: TRUTH)
     packets  the share of links that carry a packet as soon as one end is ACTIVE: the other
              end then turns ACTIVE by itself (default: half of them)
     """
 
+    TRUTH = True
     WAYS = ("request", "answer", "trap")
     ACTIONS = ("drop", "delay", "twice", "alter", "fake", "stale", "hold", "keep")
 
-    def __init__(self, fabric=None, seed=None, trace=False, packets=None):
+    def __init__(self, fabric=None, seed=None, trace=False, truth=None, packets=None):
         self.fabric = fabric
         self.seed = random.getrandbits(32) if seed is None else seed
         self._guids = {}
+        self._truth = self.TRUTH if truth is None else truth
         self._packets = packets
         self._file = _temporary()
         self._trace = _temporary() if trace else None
@@ -218,11 +221,13 @@ class Wire:
         return self.fabric.ports
 
     def environment(self):
-        if not self.fabric.ports:
-            self.fabric.ports = Ports(self.fabric)
-        if self._packets is not None:
-            self.ports.packets = self._packets
-        env = {"WIRE_FILE": self._file.name, "WIRE_PORTS": self.ports.path}
+        env = {"WIRE_FILE": self._file.name}
+        if self._truth:
+            if not self.fabric.ports:
+                self.fabric.ports = Ports(self.fabric)
+            if self._packets is not None:
+                self.ports.packets = self._packets
+            env["WIRE_PORTS"] = self.ports.path
         return {**env, "WIRE_TRACE": self._trace.name} if self._trace else env
 
     # ---- rules

@@ -313,7 +313,7 @@ int links_send(struct packet *p, int timeout_ms)
 	uint8_t *mad = packet_mad(p),
 		*physical = mad + SMP_DATA + PORT_INFO_PHYSICAL_STATE;
 
-	if (!place.guid)
+	if (!truth_file() || !place.guid)
 		return wire_pass_on(p, timeout_ms);
 	end_reboot(p, place);
 	/* A Get's M_Key is looked at when it is answered: then the node is known. */

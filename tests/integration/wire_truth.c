@@ -98,10 +98,13 @@ static void init_file(void)
 
 void truth_open(const char *path)
 {
-	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	int fd;
 
+	if (!path)
+		return;
+	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || flock(fd, LOCK_EX))
-		fail("WIRE_PORTS");
+		fail(path);
 	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (truth == MAP_FAILED)
 		fail(path);
@@ -213,7 +216,7 @@ bool truth_admits(struct place place, const uint8_t *question)
 	bool does;
 
 	/* An SMInfo is the subnet managers', not the port's. */
-	if (!place.guid || attr_id(question) == ATTR_SM_INFO)
+	if (!truth || !place.guid || attr_id(question) == ATTR_SM_INFO)
 		return true;
 	lock();
 	port = keeper(place);
@@ -229,7 +232,7 @@ void truth_set(struct place place, const uint8_t *question)
 	const uint8_t *data = question + SMP_DATA;
 	struct truth_port *port;
 
-	if (!place.guid)
+	if (!truth || !place.guid)
 		return;
 	lock();
 	port = find(place.guid, truth_port_of(place, question), true);
@@ -291,7 +294,7 @@ void truth_show(struct place place, const uint8_t *question, uint8_t *answer)
 	uint8_t *data = answer + SMP_DATA;
 	struct truth_port *port;
 
-	if (!place.guid)
+	if (!truth || !place.guid)
 		return;
 	lock();
 	port = find(place.guid, truth_port_of(place, question), false);
@@ -312,7 +315,7 @@ void truth_show_trap(uint8_t *trap)
 {
 	uint8_t *data = trap + SMP_DATA;
 
-	if (read_be(data + NOTICE_TRAP, 2) == TRAP_CAPABILITIES &&
+	if (truth && read_be(data + NOTICE_TRAP, 2) == TRAP_CAPABILITIES &&
 	    data[NOTICE_PRODUCER] == NODE_HOST)
 		data[NOTICE_CAPABILITIES_144] |= CAN_REREGISTER;
 }
@@ -322,7 +325,7 @@ bool truth_is_ahead(uint64_t guid, uint8_t number)
 	const struct truth_port *port;
 	bool ahead;
 
-	if (!guid)
+	if (!truth || !guid)
 		return false;
 	lock();
 	port = find(guid, number, false);
@@ -335,7 +338,7 @@ void truth_put_ahead(uint64_t guid, uint8_t number, bool ahead)
 {
 	struct truth_port *port;
 
-	if (!guid)
+	if (!truth || !guid)
 		return;
 	lock();
 	port = find(guid, number, ahead);
@@ -357,7 +360,7 @@ void truth_note(struct place place, const uint8_t *question)
 	uint32_t attr = attr_id(question), modifier = attr_modifier(question);
 	struct truth_port *port;
 
-	if (!place.guid || question[MAD_METHOD] != METHOD_SET)
+	if (!truth || !place.guid || question[MAD_METHOD] != METHOD_SET)
 		return;
 	if (attr != ATTR_LFT && attr != ATTR_MFT && attr != ATTR_P_KEYS)
 		return;
@@ -400,7 +403,7 @@ bool truth_has_rebooted(uint64_t guid, struct truth_port *had)
 	struct truth_port *node;
 	bool due = false;
 
-	if (!guid)
+	if (!truth || !guid)
 		return false;
 	lock();
 	while (truth->reboots_done !=

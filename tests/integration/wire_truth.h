@@ -4,7 +4,7 @@
  * M_Keys, know reregistration, and lose everything in a reboot.
  *
  * The ports of a fabric are in a file that all processes with a wire on that fabric map
- * (WIRE_PORTS). What ibsim keeps itself (LIDs,
+ * (WIRE_PORTS; if it is not set, ports are ibsim's). What ibsim keeps itself (LIDs,
  * states, speeds, tables) is not in it: it is laid over what ibsim answers. Native byte
  * order, no padding. Functions here take the file's lock each; they send nothing.
  *
@@ -68,7 +68,7 @@ struct truth {
 static_assert(sizeof(struct truth_port) == 168, "layout of ports");
 static_assert(offsetof(struct truth, reboot) == 120, "layout of ports");
 
-/* Maps the file; ends the process if there is none. */
+/* Maps the file; NULL: ports are ibsim's, and nothing below does anything. */
 void truth_open(const char *path);
 
 struct truth *truth_file(void);
