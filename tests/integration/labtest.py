@@ -211,7 +211,8 @@ class LabCase(Folders):
         if gone is not None:
             self.assertEqual(self.pairs - walked["pairs"], gone)
         came = self.back(target)
-        self.assertEqual(came.wire, lost.wire + new_switches * self.full_blocks, came.name)
+        self.assertEqual(came.wire, lost.wire + new_switches * self.full_blocks
+                         + came.rewritten, came.name)
         self.assertEqual(came.whole, new_switches, "whole tables")
         self.check_healthy()
         return lost, came
@@ -255,14 +256,15 @@ class Repaired(LabCase):
         self.assertLessEqual(lost.measured["last_lft_smp"], self.limit(target, lost), target)
         return lost
 
-    def check_left_to_the_sweep(self, came):
-        """What comes up is."""
-        self.assertEqual(sum(line.sent + line.links_down for line in came.repairs), 0, came.name)
-        self.assertEqual(sum(run.sent for run in came.runs), came.wire, came.name)
+    def check_returned(self, came):
+        """The sweep sends nothing but the tables of switches that are new to it."""
+        self.assertEqual(sum(line.links_down for line in came.repairs), 0, came.name)
+        self.assertEqual(sum(run.sent for run in came.runs), came.whole * self.full_blocks,
+                         came.name)
 
     def lose_and_back(self, target, **expected):
         lost, came = super().lose_and_back(target, **expected)
-        self.check_left_to_the_sweep(came)
+        self.check_returned(came)
         return lost, came
 
 

@@ -219,6 +219,27 @@ class Repair:
                 for m in cls._LINE.finditer(text)]
 
 
+@dataclasses.dataclass
+class Return:
+    """One `portmajor return` line of the log."""
+    hosts: int
+    cables: int
+    queries: int
+    sets: int  # of all kinds
+    unanswered: int
+    sent: int  # LFT blocks of whole tables
+    acked: int
+
+    _LINE = re.compile(r"portmajor return \d+: (\d+) hosts?, (\d+) cables? in service: .*; "
+                       r"queries (\d+), Sets (\d+), unanswered (\d+); LFT blocks sent (\d+), "
+                       r"acked (\d+);")
+
+    @classmethod
+    def find(cls, text):
+        """All returns in a piece of the log."""
+        return [cls(*map(int, m.groups())) for m in cls._LINE.finditer(text)]
+
+
 def trap_gap_ms(log, done_at):
     """The longest time without a trap until ibsim had done all (s, time of day)."""
     times = [((int(m[1]) * 60 + int(m[2])) * 60 + int(m[3])) * 1e3 + int(m[4]) / 1e3
@@ -242,6 +263,7 @@ class Event:
     runs: list
     measured: dict
     repairs: list = dataclasses.field(default_factory=list)
+    returns: list = dataclasses.field(default_factory=list)
     trap_gap_ms: float = 0.0  # see trap_gap_ms
     stale: int = 0  # of the blocks, those for kept entries that the discovery found unsafe
 
@@ -251,12 +273,14 @@ class Event:
     def of(cls, name, measured, log):
         """From what was measured meanwhile and that piece of the log."""
         return cls(name, measured["lft_sets"] - measured["lft_again"], Run.find(log), measured,
-                   Repair.find(log), trap_gap_ms(log, measured["done_at"]),
+                   Repair.find(log), Return.find(log),
+                   trap_gap_ms(log, measured["done_at"]),
                    sum(map(int, cls._STALE.findall(log))))
 
     def _sum(self, field):
-        """Over all runs, and over early repairs where they have it too."""
-        return sum(getattr(line, field, 0) for line in [*self.runs, *self.repairs])
+        """Over all runs, and over early repairs and returns where they have it too."""
+        return sum(getattr(line, field, 0)
+                   for line in [*self.runs, *self.repairs, *self.returns])
 
     again = property(lambda self: self.measured["lft_again"])
 
@@ -272,6 +296,8 @@ class Event:
     acked = property(lambda self: self._sum("acked"))
     least = property(lambda self: self._sum("least"))
     restoring = property(lambda self: self._sum("restoring"))
+    # Tables of switches that OpenSM has dropped, sent before it sends them.
+    rewritten = property(lambda self: sum(line.sent for line in self.returns))
     whole = property(lambda self: self._sum("whole"))
     moved = property(lambda self: self._sum("moved"))
 
@@ -289,8 +315,8 @@ class Event:
     def parts(self):
         """Above 1 if a burst was seen, or repaired, in parts."""
         return max(sum(run.change != "no change" for run in self.runs),
-                   sum(run.sent > self.stale for run in self.runs)
-                   + sum(repair.sent > 0 for repair in self.repairs),
+                   sum(line.sent > 0 for line in self.repairs)
+                   + sum(run.sent > self.stale and not run.whole for run in self.runs),
                    *(repair.rounds for repair in self.repairs))
 
 

@@ -37,7 +37,7 @@ class Shape:
         """Loses it: the repair sends everything, the sweep nothing; and takes it back."""
         lost = self.lose(target)
         self.check_walk()
-        self.check_left_to_the_sweep(self.back(target))
+        self.check_returned(self.back(target))
         self.check_healthy()
         return lost
 

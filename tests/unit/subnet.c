@@ -321,6 +321,13 @@ struct osm_switch *osm_get_switch_by_guid(const osm_subn_t *subn, ib_net64_t gui
 	return node < fake.fabric->num_switches ? &fake.switches[node] : NULL;
 }
 
+struct osm_node *osm_get_node_by_guid(const osm_subn_t *subn, ib_net64_t guid)
+{
+	cl_map_item_t *item = cl_qmap_get(&subn->node_guid_tbl, guid);
+
+	return item == cl_qmap_end(&subn->node_guid_tbl) ? NULL : (osm_node_t *)item;
+}
+
 struct osm_port *osm_get_port_by_guid(const osm_subn_t *subn, ib_net64_t guid)
 {
 	assert_ptr_equal(subn, &fake.osm.subn);
@@ -467,15 +474,23 @@ static uint32_t number_of(ib_net64_t guid)
 	return node;
 }
 
-void osm_pi_rcv_process(void *sm, void *data);
-void osm_lft_rcv_process(void *sm, void *data);
-void osm_mft_rcv_process(void *sm, void *data);
+/* Of what the test has the plugin alone ask for. */
+#define OSM_HANDLER(name)                                                                \
+	void name(void *sm, void *data);                                                 \
+	void name(void *sm, void *data)                                                  \
+	{                                                                                \
+		(void)sm, (void)data;                                                    \
+		fail();                                                                  \
+	}
 
-void osm_pi_rcv_process(void *sm, void *data)
-{
-	(void)sm, (void)data;
-	fail();
-}
+OSM_HANDLER(osm_ni_rcv_process)
+OSM_HANDLER(osm_si_rcv_process)
+OSM_HANDLER(osm_pi_rcv_process)
+OSM_HANDLER(osm_pkey_rcv_process)
+OSM_HANDLER(osm_mft_rcv_process)
+OSM_HANDLER(osm_trap_rcv_process)
+
+void osm_lft_rcv_process(void *sm, void *data);
 
 void osm_lft_rcv_process(void *sm, void *data)
 {
@@ -485,12 +500,6 @@ void osm_lft_rcv_process(void *sm, void *data)
 
 	memcpy(fake.switches[sw].lft + cl_ntoh32(smp->attr_mod) * IB_SMP_DATA_SIZE,
 	       smp->data, IB_SMP_DATA_SIZE);
-}
-
-void osm_mft_rcv_process(void *sm, void *data)
-{
-	(void)sm, (void)data;
-	fail();
 }
 
 static uint8_t state_of(uint32_t port)
@@ -728,6 +737,7 @@ static void begin_opensm(void)
 	cl_qlist_init(&osm->vl15.rfifo);
 	cl_qlist_init(&osm->vl15.ufifo);
 	cl_qmap_init(&osm->subn.node_guid_tbl);
+	cl_qmap_init(&osm->subn.prtn_pkey_tbl);
 	cl_qmap_init(&osm->subn.sw_guid_tbl);
 	cl_ptr_vector_construct(&osm->subn.port_lid_tbl);
 	cl_ptr_vector_init(&osm->subn.port_lid_tbl, 0, 40);

@@ -60,9 +60,66 @@ bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
 	return false;
 }
 
+void repair_explain(struct repair *repair, uint16_t lid, uint32_t num)
+{
+}
+
 void repair_skip(struct repair *repair, uint32_t num)
 {
 	traps -= num;
+}
+
+/* Nothing comes back. */
+bool returns_note_trap(struct returns *returns, const ib_mad_notice_attr_t *notice)
+{
+	return false;
+}
+
+bool returns_wait(struct returns *returns)
+{
+	return false;
+}
+
+void returns_note_port(struct returns *returns, const struct pm_plan *plan, uint32_t port)
+{
+}
+
+void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32_t node)
+{
+}
+
+bool returns_are_unexplained(const struct returns *returns, const struct pm_plan *plan)
+{
+	return false;
+}
+
+double returns_due(const struct returns *returns)
+{
+	return 0;
+}
+
+bool returns_run(struct returns *returns, const struct returns_subject *subject,
+		 struct returned *done)
+{
+	return false;
+}
+
+void returns_hurry(struct returns *returns)
+{
+}
+
+void returns_settle(struct returns *returns, osm_subn_t *subn)
+{
+}
+
+int link_records_copy(struct link_records *records, const struct pm_plan *plan,
+		      const osm_subn_t *subn)
+{
+	return 0;
+}
+
+void link_records_forget(struct link_records *records)
+{
 }
 
 /* No multicast. */

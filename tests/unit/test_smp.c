@@ -114,6 +114,10 @@ void cl_disp_unregister(const cl_disp_reg_handle_t handle)
 void osm_pi_rcv_process(void *sm, void *data);
 void osm_lft_rcv_process(void *sm, void *data);
 void osm_mft_rcv_process(void *sm, void *data);
+void osm_ni_rcv_process(void *sm, void *data);
+void osm_si_rcv_process(void *sm, void *data);
+void osm_pkey_rcv_process(void *sm, void *data);
+void osm_trap_rcv_process(void *sm, void *data);
 
 /* OpenSM's handlers take its lock. */
 static void note(void *sm, uint32_t *count)
@@ -151,6 +155,26 @@ void osm_lft_rcv_process(void *sm, void *data)
 void osm_mft_rcv_process(void *sm, void *data)
 {
 	note(sm, &fake.strangers_noted);
+}
+
+void osm_ni_rcv_process(void *sm, void *data)
+{
+	note(sm, &fake.strangers_noted);
+}
+
+void osm_si_rcv_process(void *sm, void *data)
+{
+	note(sm, &fake.strangers_noted);
+}
+
+void osm_pkey_rcv_process(void *sm, void *data)
+{
+	note(sm, &fake.strangers_noted);
+}
+
+void osm_trap_rcv_process(void *sm, void *data)
+{
+	fail();
 }
 
 static uint32_t count_out(void)
@@ -211,6 +235,22 @@ ib_api_status_t osm_req_get(osm_sm_t *sm, const osm_dr_path_t *path, ib_net16_t 
 	return post(IB_MAD_METHOD_GET, NULL, attr, modifier, timeout, message, context);
 }
 
+static ib_net16_t attribute_of(cl_disp_msgid_t message)
+{
+	switch (message) {
+	case OSM_MSG_MAD_PORT_INFO:
+		return IB_MAD_ATTR_PORT_INFO;
+	case OSM_MSG_MAD_SWITCH_INFO:
+		return IB_MAD_ATTR_SWITCH_INFO;
+	case OSM_MSG_MAD_PKEY:
+		return IB_MAD_ATTR_P_KEY_TABLE;
+	case OSM_MSG_MAD_LFT:
+		return IB_MAD_ATTR_LIN_FWD_TBL;
+	default:
+		return IB_MAD_ATTR_MCAST_FWD_TBL;
+	}
+}
+
 ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8_t *data,
 			    size_t size, ib_net16_t attr, ib_net32_t modifier,
 			    boolean_t find_mkey, ib_net64_t m_key, uint32_t timeout,
@@ -219,8 +259,7 @@ ib_api_status_t osm_req_set(osm_sm_t *sm, const osm_dr_path_t *path, const uint8
 	(void)path, (void)find_mkey, (void)m_key;
 	assert_ptr_equal(sm, &fake.osm.sm);
 	assert_int_equal(size, SMP_DATA);
-	assert_int_equal(attr, message == OSM_MSG_MAD_MFT ? IB_MAD_ATTR_MCAST_FWD_TBL
-							  : IB_MAD_ATTR_LIN_FWD_TBL);
+	assert_int_equal(attr, attribute_of(message));
 	return post(IB_MAD_METHOD_SET, data, attr, modifier, timeout, message, context);
 }
 
@@ -349,6 +388,14 @@ static int begin(void **state)
 						  osm_lft_rcv_process, &fake.osm.sm);
 	fake.osm.sm.mft_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_MFT,
 						  osm_mft_rcv_process, &fake.osm.sm);
+	fake.osm.sm.ni_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_NODE_INFO,
+						 osm_ni_rcv_process, &fake.osm.sm);
+	fake.osm.sm.si_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_SWITCH_INFO,
+						 osm_si_rcv_process, &fake.osm.sm);
+	fake.osm.sm.pkey_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_PKEY,
+						   osm_pkey_rcv_process, &fake.osm.sm);
+	fake.osm.sm.trap_disp_h = cl_disp_register(&fake.osm.disp, OSM_MSG_MAD_NOTICE,
+						   osm_trap_rcv_process, &fake.osm.sm);
 	return 0;
 }
 
@@ -385,7 +432,7 @@ static enum smp_make make(void *context, uint32_t index, struct smp_request *smp
 
 static bool is_set(enum smp_kind kind)
 {
-	return kind == SMP_SET_BLOCK || kind == SMP_SET_MFT;
+	return kind == SMP_SET_BLOCK || kind == SMP_SET_MFT || kind == SMP_SET_PKEYS;
 }
 
 static bool take(void *context, const struct smp_answer *answer)
@@ -495,7 +542,7 @@ static void test_random(void **state)
 {
 	uint64_t seed = from_environment("PM_SEED", 1),
 		 rounds = from_environment("PM_ROUNDS", 40);
-	struct smp_sender *smps = smp_start(&fake.osm);
+	struct smp_sender *smps = smp_start(&fake.osm, NULL, NULL);
 	static struct trial trial;
 
 	assert_non_null(smps);
@@ -524,7 +571,7 @@ static void test_random(void **state)
 
 static void run_all_silent(void)
 {
-	struct smp_sender *smps = smp_start(&fake.osm);
+	struct smp_sender *smps = smp_start(&fake.osm, NULL, NULL);
 	static struct trial t;
 
 	assert_non_null(smps);
@@ -560,7 +607,7 @@ static enum smp_make make_and_leave(void *context, uint32_t index,
 
 static void test_leaving(void **state)
 {
-	struct smp_sender *smps = smp_start(&fake.osm);
+	struct smp_sender *smps = smp_start(&fake.osm, NULL, NULL);
 	struct smp_count count = {0};
 	static struct trial t;
 
@@ -583,12 +630,15 @@ static void test_leaving(void **state)
 /* The dispatcher refuses one of our handlers. */
 static void test_no_memory(void **state)
 {
-	for (fake.refuse = 1; fake.refuse <= 3; fake.refuse++) {
+	for (fake.refuse = 1; fake.refuse <= 7; fake.refuse++) {
 		fake.registered = 0;
-		assert_null(smp_start(&fake.osm));
+		assert_null(smp_start(&fake.osm, NULL, NULL));
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_PORT_INFO], osm_pi_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_LFT], osm_lft_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_MFT], osm_mft_rcv_process);
+		assert_ptr_equal(fake.handler[OSM_MSG_MAD_NODE_INFO], osm_ni_rcv_process);
+		assert_ptr_equal(fake.handler[OSM_MSG_MAD_PKEY], osm_pkey_rcv_process);
+		assert_ptr_equal(fake.handler[OSM_MSG_MAD_NOTICE], osm_trap_rcv_process);
 		assert_ptr_equal(fake.context[OSM_MSG_MAD_PORT_INFO], &fake.osm.sm);
 		assert_ptr_equal(fake.context[OSM_MSG_MAD_LFT], &fake.osm.sm);
 	}
@@ -613,7 +663,7 @@ static void await_late(struct smp_sender *smps)
  */
 static void try_late(bool disowned)
 {
-	struct smp_sender *smps = smp_start(&fake.osm);
+	struct smp_sender *smps = smp_start(&fake.osm, NULL, NULL);
 	struct smp_block blocks[SMP_SLOTS];
 	static struct trial t;
 

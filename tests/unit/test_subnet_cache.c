@@ -282,11 +282,11 @@ static void check_sees_any(const struct subnet_cache *cache, const uint8_t *disc
 	assert_non_null(ports);
 	for (uint32_t i = 0; i < num; i++)
 		ports[i] = !discovered[i];
-	assert_false(subnet_cache_sees_any(cache, ports));
-	assert_true(subnet_cache_sees_any(cache, discovered));
+	assert_false(subnet_cache_sees_any(cache, ports, 1));
+	assert_true(subnet_cache_sees_any(cache, discovered, 1));
 	memset(ports, 0, num);
 	ports[one] = 1;
-	assert_int_equal(subnet_cache_sees_any(cache, ports), discovered[one]);
+	assert_int_equal(subnet_cache_sees_any(cache, ports, 1), discovered[one]);
 	free(ports);
 }
 

@@ -196,6 +196,7 @@ static void delete_plugin(void *context)
 		repairer_free(plugin->repairer);
 	}
 	repair_stop(plugin->repair);
+	returns_stop(plugin->returns);
 	smp_stop(plugin->smps);
 	view_free(&plugin->view);
 	pm_stale_free(&plugin->sweep.stale);
@@ -252,10 +253,21 @@ static void note_repaired(void *context, enum sweep_phase phase,
 	};
 
 	log_repair(plugin, done);
+	if (plugin->state && done->came && !done->links_down)
+		state_note_came(plugin->state, done);
 	if (!plugin->state || !done->number || !done->links_down)
 		return;
 	state_note_repair(plugin->state, done);
 	state_note_repair_time(plugin->state, &took);
+}
+
+static void note_returned(void *context, const struct returned *done)
+{
+	struct plugin *plugin = context;
+
+	log_return(plugin, done);
+	if (plugin->state && (done->number || done->left || done->held))
+		state_note_return(plugin->state, done);
 }
 
 static void note_moved(void *context, uint64_t number, const struct moved *done)
@@ -338,15 +350,18 @@ static void note_request(void *context)
 static void start_repairer(struct plugin *plugin)
 {
 	plugin->repair = repair_start();
+	plugin->returns = returns_start();
 	if (plugin->smps)
 		plugin->repairer = repairer_start(&(struct repairer_config){
 			.osm = plugin->osm,
 			.smps = plugin->smps,
 			.repair = plugin->repair,
+			.returns = plugin->returns,
 			.requests = plugin->requests,
 			.quiet = &plugin->quiet,
 			.settings = settings_of_repairer(&plugin->config),
 			.log_repair = note_repaired,
+			.log_return = note_returned,
 			.log_transition = note_moved,
 			.log_balance = note_balance,
 			.log_dropped = note_dropped,
@@ -354,8 +369,19 @@ static void start_repairer(struct plugin *plugin)
 			.note_tables = note_tables,
 			.context = plugin,
 		});
-	if (!plugin->repair || !plugin->repairer)
+	atomic_store(&plugin->early, plugin->repairer);
+	if (!plugin->repair || !plugin->returns || !plugin->repairer)
 		log_line(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
+}
+
+/* Called on any thread of OpenSM's dispatcher, from smp_start on. */
+static void note_early_trap(void *context, const ib_mad_notice_attr_t *notice)
+{
+	struct plugin *plugin = context;
+	struct repairer *repairer = atomic_load(&plugin->early);
+
+	if (repairer && atomic_load(&plugin->early_repair))
+		repairer_note_early_trap(repairer, notice);
 }
 
 /* Starts the modules that query, send or request sweeps: none of them in shadow mode. */
@@ -363,7 +389,7 @@ static void start_active(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
 
-	plugin->smps = smp_start(plugin->osm);
+	plugin->smps = smp_start(plugin->osm, note_early_trap, plugin);
 	if (!plugin->smps)
 		log_line(log, OSM_LOG_ERROR,
 			 ": early repair is off, and the switches' tables are not read");

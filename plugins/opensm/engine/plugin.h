@@ -10,8 +10,11 @@
  *       mcast_sweep    chooses the router of multicast; its tables come before links
  *       repairer       a table of jobs, in any phase of a   a thread of its own
  *                      sweep; its view: repairer_view.c
- *         repair_job, transition_job, balance_job, groups_job: when and for what
+ *         repair_job, returns_job, transition_job, balance_job, groups_job: when and for
+ *         what
  *       repair         finds and repairs failures            queries, sends
+ *       returns        brings links that come back into service    queries, sends
+ *       returned_switch  writes switches at such links       queries, sends
  *       mcast          multicast trees, and their blocks     sends
  *       transition     changes tables to other links in use  sends
  *       balance        changes tables to the plan's          sends
@@ -32,6 +35,7 @@
  *       subnet_cache   OpenSM's subnet, compared with before
  *       snapshot, guid2lid, lft_records, engine_tables    by value
  *       lft_set        rules of the plugin's LFT Sets
+ *       link_records   what OpenSM set last at ports         by value
  *       unset          switches whose tables are not those in force
  *       mft_wire       MFT blocks and their answers
  *       mcast_groups   multicast groups, by value
@@ -79,9 +83,10 @@
  * three places, within bounds (sweep.h): after the first discovery (5 s), and after the
  * first one after standby (2 s), until they are read; and, before LIDs of a new plan are
  * handed over, until the plan is on disk (2 s). The sweeper waits for the repairer in
- * three places: before a discovery, for the repair of failures that traps have reported
- * by then (3 s); after it, for the end of a transition, or of a round of rebalancing
- * (2 s); and for its errands: blocks to be sent before its own, multicast after these,
+ * four places: before a discovery, for the repair of failures that traps have reported by
+ * then (3 s); after it, for the end of a transition, or of a round of rebalancing (2 s);
+ * after it, and before links are set, for PortInfo Sets that are out (1 s); and for its
+ * errands: blocks to be sent before its own, multicast after these,
  * and tables to be read. Repairs wait for no file.
  *
  * Data that threads share. A module of one thread is not listed, nor a module with a lock
@@ -93,6 +98,8 @@
  *                               sweeper (disowned)    sweeper
  *   repair: lids .. is_switch   the trap handler,     the same              repair's
  *                               repairer, sweeper
+ *   returns: noted ..           dispatcher, repairer, the same              returns'
+ *     served_room               sweeper
  *   repairer: settings ..       repairer, sweeper     repairer, sweeper     its own (1)
  *     balanced; plan and
  *     serial of view
@@ -103,8 +110,8 @@
  *   mcast_quiet: due            repairer, sweeper     repairer              none (2)
  *   plan                        sweeper, before it    any with a reference  none
  *                               is shared
- *   plugin: unset, early_repair main, repairer,       repairer, sweeper,    none (2)
- *                               sweeper               the trap handler
+ *   plugin: unset, early,       main, repairer,       repairer, sweeper,    none (2)
+ *     early_repair              sweeper               the trap handler
  *   state: below its mutex      any                   writer                state's
  *   fabric_file: fabric         sweeper, writer       writer                file's
  *   store: all below its lock   sweeper, writer       any                   store's
@@ -116,8 +123,8 @@
  *   plugin, modules: pointers   main                  any                   none (4)
  *
  *   of OpenSM
- *   nodes, ports, switches,     dispatcher, sweeper   repairer, sweeper,    osm->lock (5)
- *     guid2lid                                        writer
+ *   nodes, ports, switches,     dispatcher, repairer, repairer, sweeper,    osm->lock (5)
+ *     guid2lid                  sweeper               writer
  *   lft, new_lft of a switch;   dispatcher, repairer, repairer, sweeper,    osm->lock
  *     multicast tables,         sweeper               OpenSM's
  *     mlids_req
@@ -163,6 +170,7 @@
 #include "osm/guid2lid.h"
 #include "planning.h"
 #include "repair.h"
+#include "returns.h"
 #include "shadow.h"
 #include "osm/snapshot.h"
 #include "io/state.h"
@@ -258,8 +266,10 @@ struct plugin {
 	struct store *store;
 	struct smp_sender *smps;   /* NULL without memory: the plugin sends no SMPs */
 	struct repair *repair;	   /* NULL: no memory for it */
+	struct returns *returns;   /* likewise */
 	struct repairer *repairer; /* NULL: only OpenSM sends */
-	struct alarm *alarm;	   /* NULL: no memory for it */
+	_Atomic(struct repairer *) early; /* the same, for traps of OpenSM's dispatcher */
+	struct alarm *alarm;		  /* NULL: no memory for it */
 	struct worker *writer;
 	struct control *control; /* NULL: no memory for it */
 	struct operator_files *operator_files;

@@ -36,6 +36,8 @@ struct repair {
 	double first_trap, last_trap; /* of these; clock_ms */
 	double left;	  /* first trap of what the last repair left; 0: nothing */
 	uint64_t dropped; /* traps without room, since repair_take_overflow */
+	uint8_t explained[PM_MAX_LID + 1]; /* [LID] traps to drop when they come .. */
+	double explained_ms;		   /* .. until then */
 	bool has_plan;
 	bool is_switch[PM_MAX_LID + 1]; /* [LID] of a switch of the plan */
 
@@ -142,6 +144,16 @@ static void note_lid(struct repair *repair, uint16_t lid)
 	pthread_cond_signal(&repair->signal.changed);
 }
 
+/* Whether something else explains this trap. Called with the signal's lock held. */
+static bool is_explained(struct repair *repair, uint16_t lid)
+{
+	if (lid > PM_MAX_LID || !repair->explained[lid] ||
+	    clock_ms() >= repair->explained_ms)
+		return false;
+	repair->explained[lid]--;
+	return true;
+}
+
 bool repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
 {
 	uint16_t lid = cl_ntoh16(notice->data_details.ntc_128.sw_lid);
@@ -152,7 +164,7 @@ bool repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
 		return false;
 	pthread_mutex_lock(&repair->signal.lock);
 	counts = !repair->has_plan || (lid <= PM_MAX_LID && repair->is_switch[lid]);
-	if (counts)
+	if (counts && !is_explained(repair, lid))
 		note_lid(repair, lid);
 	pthread_mutex_unlock(&repair->signal.lock);
 	return counts;
@@ -197,6 +209,25 @@ void repair_skip(struct repair *repair, uint32_t num)
 {
 	pthread_mutex_lock(&repair->signal.lock);
 	forget(repair, num);
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+void repair_explain(struct repair *repair, uint16_t lid, uint32_t num)
+{
+	uint32_t left = 0;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	for (uint32_t i = 0; i < repair->num_lids; i++)
+		if (repair->lids[i] != lid || !num)
+			repair->lids[left++] = repair->lids[i];
+		else
+			num--;
+	repair->num_lids = left;
+	if (num && clock_ms() >= repair->explained_ms)
+		memset(repair->explained, 0, sizeof(repair->explained));
+	if (num)
+		repair->explained_ms = clock_ms() + REPAIR_EXPLAINED_MS;
+	repair->explained[lid] = (uint8_t)(repair->explained[lid] + num);
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
@@ -525,18 +556,27 @@ static enum smp_make make_query(void *context, uint32_t index, struct smp_reques
 	return made;
 }
 
+/* What a port's state means; a link between ARMED and ACTIVE is coming up. */
+static enum pm_answer judge_state(const struct work *work, uint32_t port, uint8_t state)
+{
+	if (state == IB_LINK_INIT)
+		work->on->note_init(work->on->context, port);
+	return state == IB_LINK_DOWN || state == IB_LINK_INIT ? PM_ANSWER_DOWN
+							      : PM_ANSWER_UP;
+}
+
 /* The first unanswered Get ends the batch: the search has to choose anew. */
 static bool take_answer(void *context, const struct smp_answer *answer)
 {
 	struct work *work = context;
+	uint32_t port = work->ports[work->sent[answer->index]];
 	enum pm_answer means = PM_NO_ANSWER;
 
 	if (answer->outcome == SMP_ANSWERED)
-		means = ib_port_info_get_port_state(
-				(const ib_port_info_t *)answer->data) == IB_LINK_DOWN
-				? PM_ANSWER_DOWN
-				: PM_ANSWER_UP;
-	pm_locate_answer(work->locate, work->ports[work->sent[answer->index]], means);
+		means = judge_state(work, port,
+				    ib_port_info_get_port_state(
+					    (const ib_port_info_t *)answer->data));
+	pm_locate_answer(work->locate, port, means);
 	if (means == PM_ANSWER_DOWN)
 		note_progress(work);
 	return means != PM_NO_ANSWER && !is_over(work);
@@ -1064,6 +1104,7 @@ static void name_change(const struct work *work, const uint8_t *before,
 					: 0,
 		.milliseconds = work->first_trap > 0 ? clock_ms() - work->first_trap : 0,
 		.halted = is_halted(work),
+		.came = work->on->before != NULL,
 		.silences = work->queries.silent + work->sets.silent,
 		.gave_up = work->gave_up,
 	};
@@ -1100,7 +1141,7 @@ bool repair_run(struct repair *repair, const struct repair_subject *subject,
 	repair->num_taken = 0;
 	work->first_trap = take_left(repair); /* unless a trap reports another failure */
 	note_progress(work);
-	memcpy(before, view->discovered, num);
+	memcpy(before, subject->before ? subject->before : view->discovered, num);
 	search_around(work, &err);
 	if (work->sets.different && !work->gave_up)
 		work->gave_up = smp_fault(SMP_DIFFERENT);

@@ -3,7 +3,7 @@
  * Early repair: locates the failure behind a trap with a few Gets, and sends the changed
  * blocks, in any phase of OpenSM. OpenSM notes the answers in its record of the switch
  * (lft), so its next routing run has nothing to send. The repairer (repairer.h) runs it.
- * A repair ends within a bounded time.
+ * A repair ends within a bounded time. A link in INIT carries no packet: it is down.
  */
 #ifndef PORTMAJOR_REPAIR_H
 #define PORTMAJOR_REPAIR_H
@@ -23,9 +23,10 @@ struct repair_subject {
 	 * for the end of a burst of traps, at most this long each, do not count.
 	 */
 	uint32_t budget_ms;
-	uint32_t wait_ms; /* time to wait for the first trap */
-	bool urgent;	  /* OpenSM's SMPs wait for the wire: overtake them */
-	bool resend;	  /* send postponed blocks, even without a trap */
+	uint32_t wait_ms;      /* time to wait for the first trap */
+	bool urgent;	       /* OpenSM's SMPs wait for the wire: overtake them */
+	bool resend;	       /* send postponed blocks, even without a trap */
+	const uint8_t *before; /* [port] discovered at the last report, or NULL: now */
 	/* Whether to end. On this thread, with or without osm->lock. */
 	bool (*is_halted)(void *context);
 	/*
@@ -40,6 +41,8 @@ struct repair_subject {
 	 * the view: a running sweep (urgent) may have seen them up. gone is borrowed.
 	 */
 	void (*note_gone)(void *context, const uint8_t *gone);
+	/* Notes a port that counts as down, but waits in INIT for service (returns.h). */
+	void (*note_init)(void *context, uint32_t port);
 	void *context;
 };
 
@@ -65,6 +68,7 @@ struct repaired {
 	double milliseconds; /* to the last answer, including retries */
 	bool halted;	     /* it had to end */
 	uint32_t silences;   /* SMPs without an answer */
+	bool came;	     /* it was for cables that are back in service */
 	const char *gave_up; /* why a part is left to the sweep, or NULL */
 };
 
@@ -89,6 +93,13 @@ uint32_t repair_count_traps(struct repair *repair);
 
 /* Drops the first num of these traps. */
 void repair_skip(struct repair *repair, uint32_t num);
+
+/*
+ * Drops num of these traps of one switch, as something else explains them; also those
+ * that have not come yet, but do within REPAIR_EXPLAINED_MS.
+ */
+#define REPAIR_EXPLAINED_MS 100
+void repair_explain(struct repair *repair, uint16_t lid, uint32_t num);
 
 /*
  * Drops all these traps if are_covered returns true; traps neither come nor go meanwhile.

@@ -2,6 +2,8 @@
 /* The repairer's first job: repairs, and what of them was not acknowledged. */
 #include "repairer_parts.h"
 
+#include <stdlib.h>
+
 /*
  * Decides when to try again what could not be found or sent: after OpenSM's blocks, or
  * soon, and with doubled delays. After REPAIRER_RETRIES tries it is left to the sweep,
@@ -70,6 +72,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 		.is_halted = repairer_is_halted,
 		.take_over = repairer_note_failed,
 		.note_gone = repairer_note_gone,
+		.note_init = repairer_note_init,
 		.context = r,
 	};
 	enum sweep_phase phase = repairer_phase(r);
@@ -82,8 +85,11 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	    repairer_update_first(r))
 		return false;
 	subject.resend = take_resend(r);
+	subject.before = r->before;
 	if (!repair_run(r->config.repair, &subject, &done))
 		return false;
+	free(r->before);
+	r->before = NULL;
 	r->config.log_repair(r->config.context, phase, &done);
 	repairer_note_tables(r, note_rest(r, &done), done.number);
 	r->groups_due |= done.number;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define FINISH_MS 3000 /* a discovery's longest wait for a repair */
+#define RETURN_MS 1000 /* its longest wait for Sets of ports */
 #define LATER_MS 1000  /* until failed work is tried again */
 
 /* A set of phases. */
@@ -35,7 +36,9 @@ static const struct {
 	unsigned int phases; /* in which it may run; most jobs look more closely */
 } jobs[JOBS] = {
 	[JOB_ERRAND] = {run_errand, ANY},
+	[JOB_RETURN] = {repairer_return, ANY},
 	[JOB_REPAIR] = {repairer_repair, ANY},
+	[JOB_LOOK] = {repairer_look, ANY},
 	[JOB_TRANSITION] = {repairer_move, ANY}, /* begins where tables may change */
 	/* Packets over links that wait for OpenSM to activate them would be lost. */
 	[JOB_REBALANCE] = {repairer_rebalance, DURING(IDLE) | DURING(DISCOVERY)},
@@ -73,6 +76,7 @@ static bool run_jobs(struct repairer *r)
 	bool any = false;
 
 	repairer_take_over(r);
+	repairer_copy_records(r);
 	repairer_check_overflow(r);
 	for (enum job job = 0; job < JOBS && !(job && repairer_has_errand(r)); job++) {
 		if (!begin(r, job))
@@ -121,6 +125,12 @@ void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 		repairer_wake(r);
 }
 
+void repairer_note_early_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
+{
+	if (r->config.returns && returns_note_trap(r->config.returns, notice))
+		repairer_wake(r);
+}
+
 /* ---- The sweeper ---- */
 
 void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
@@ -128,10 +138,34 @@ void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
 	atomic_store(&r->sender.routing, phase == PHASE_ROUTING);
 	atomic_store(&r->phase, phase);
 	repairer_lock(r);
-	if (phase == PHASE_IDLE)
+	if (phase == PHASE_IDLE) {
 		r->served = false;
+		r->records_due = true;
+	}
 	repairer_unlock(r);
+	if (r->config.returns)
+		returns_hurry(r->config.returns); /* it looks at the phase */
 	repairer_wake(r);
+}
+
+void repairer_settle_returns(struct repairer *r)
+{
+	if (r->config.returns)
+		returns_settle(r->config.returns, &r->config.osm->subn);
+}
+
+void repairer_end_returns(struct repairer *r)
+{
+	double until_ms = clock_ms() + RETURN_MS;
+
+	repairer_lock(r);
+	while ((r->running == JOB_RETURN || r->running == JOB_LOOK) &&
+	       clock_ms() < until_ms && !osm_exit_flag)
+		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);
+	repairer_unlock(r);
+	CL_PLOCK_EXCL_ACQUIRE(&r->config.osm->lock);
+	repairer_settle_returns(r);
+	CL_PLOCK_RELEASE(&r->config.osm->lock);
 }
 
 void repairer_resend(struct repairer *r)
@@ -156,7 +190,7 @@ static bool is_finished(struct repairer *r)
 	bool traps = repairer_has_traps(r), elsewhere, over;
 
 	repairer_lock(r);
-	elsewhere = r->running != JOBS && r->running != JOB_REPAIR && !traps;
+	elsewhere = r->running > JOB_LOOK && r->running != JOBS && !traps;
 	over = !r->finishing || (elsewhere && clock_ms() >= r->first_trap_ms);
 	if (!over)
 		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);
@@ -232,6 +266,7 @@ void repairer_free(struct repairer *r)
 	transition_end(&r->transition);
 	repairer_free_views(r);
 	balance_forget(&r->balance);
+	link_records_forget(&r->records);
 	mcast_free(r->mcast);
 	free(r);
 }

@@ -35,6 +35,7 @@
 #include "balance.h"
 #include "mcast.h"
 #include "phase.h"
+#include "returns.h"
 #include "transition.h"
 
 #include <portmajor/policy/damping.h>
@@ -63,6 +64,7 @@ struct repairer_config {
 	osm_opensm_t *osm;
 	struct smp_sender *smps;
 	struct repair *repair;		/* with the traps; NULL: no memory */
+	struct returns *returns;	/* likewise */
 	struct kept_requests *requests; /* with drains and rebalancing to follow */
 	struct mcast_quiet *quiet;	/* with groups to route */
 	struct repairer_settings settings;
@@ -72,6 +74,7 @@ struct repairer_config {
 	 */
 	void (*log_repair)(void *context, enum sweep_phase phase,
 			   const struct repaired *done);
+	void (*log_return)(void *context, const struct returned *done);
 	void (*log_transition)(void *context, uint64_t number, const struct moved *done);
 	/* The distance of tables found in the switches from the plan's. */
 	void (*log_balance)(void *context, const struct balance *balance);
@@ -104,6 +107,10 @@ void repairer_wake(struct repairer *repairer);
 
 /* Notes a trap, with early repair enabled. On any thread, with osm->lock held or not. */
 void repairer_note_trap(struct repairer *repairer, const ib_mad_notice_attr_t *notice);
+
+/* The same before OpenSM drops repeated ones. */
+void repairer_note_early_trap(struct repairer *repairer,
+			      const ib_mad_notice_attr_t *notice);
 
 /* ---- On the sweeper; with no lock held unless it says so ---- */
 
@@ -140,6 +147,16 @@ void repairer_resend(struct repairer *repairer);
  * trap has come since PHASE_IDLE began. Ends within a bounded time (repair.h).
  */
 void repairer_finish(struct repairer *repairer, uint32_t wait_ms);
+
+/*
+ * Waits until no PortInfo Set of the plugin is out for a port of OpenSM's record, which
+ * OpenSM may set now, and has the record follow those that were sent. After
+ * repairer_set_phase; for a bounded time.
+ */
+void repairer_end_returns(struct repairer *repairer);
+
+/* The latter alone; with osm->lock held exclusively. */
+void repairer_settle_returns(struct repairer *repairer);
 
 /*
  * Copies the repairer's drains to *drains; returns whether they differ, apart from their
@@ -183,8 +200,8 @@ bool repairer_has_traps(void *repairer);
 bool repairer_has_failed(struct repairer *repairer);
 
 /*
- * Adds failures found since the last call to failed[port] of the view's plan. False:
- * none. With osm->lock held or not.
+ * Writes failures and returns found since the last call to failed[port] of the view's
+ * plan: VIEW_FAILED or VIEW_BACK. False: none. With osm->lock held or not.
  */
 bool repairer_take_failed(struct repairer *repairer, const struct view *view,
 			  uint8_t *failed);

@@ -21,7 +21,9 @@
 /* Most urgent first. */
 enum job {
 	JOB_ERRAND,	/* the sweeper waits for it */
+	JOB_RETURN,	/* links that come back */
 	JOB_REPAIR,	/* traps, and blocks that were withheld or not acknowledged */
+	JOB_LOOK,	/* at ports of switches whose traps nothing has explained */
 	JOB_TRANSITION, /* drains */
 	JOB_REBALANCE,	/* tables that were found in the switches */
 	JOB_GROUPS,	/* multicast, after unicast */
@@ -78,8 +80,10 @@ struct repairer {
 	bool abandon;	      /* ends it */
 	struct handover next; /* the sweeper's until it is `ready` */
 	uint8_t *discovered;  /* [port] at the take-over, less those found failed since */
-	uint8_t *failed;      /* [port] found since the last repairer_take_failed */
+	uint8_t *failed;      /* [port] found since the last repairer_take_failed:
+				 VIEW_FAILED, or VIEW_BACK */
 	bool any_failed;
+	bool records_due; /* a sweep has ended: its values of ports are to be copied */
 	struct pm_drains drained; /* drains of its view */
 	struct balance balance;	  /* written by the thread */
 	bool balanced;		  /* all tables became the plan's since the last take */
@@ -87,8 +91,10 @@ struct repairer {
 	struct view view;
 	bool unlooked; /* no tables yet for the view that was taken over */
 	struct tries tries[JOBS];
-	bool owed;	     /* blocks wait for OpenSM's */
-	uint32_t traps_left; /* of a repair that gave up */
+	bool owed;		     /* blocks wait for OpenSM's */
+	uint32_t traps_left;	     /* of a repair that gave up */
+	struct link_records records; /* what OpenSM set last */
+	uint8_t *before; /* [port] discovered before cables came back, or NULL */
 	struct transition transition;
 	uint64_t num_moves;
 	bool adopted;	/* tables were found in the switches .. */
@@ -147,14 +153,26 @@ int repairer_update(struct repairer *r, const uint8_t *discovered);
 /* Computes the tables that the switches hold, before any failure is found. -ENOMEM. */
 int repairer_update_first(struct repairer *r);
 
-/* take_over and note_gone of struct repair_subject. */
+/* take_over, note_gone and note_init of struct repair_subject. */
 int repairer_note_failed(void *context);
 void repairer_note_gone(void *context, const uint8_t *gone);
+void repairer_note_init(void *context, uint32_t port);
+
+/*
+ * Notes cables that are in service again, back[port], and updates the view to the ports
+ * that are up. -ECANCELED, -ENOMEM.
+ */
+int repairer_note_back(struct repairer *r, const uint8_t *back, const uint8_t *up);
+
+/* Copies what OpenSM has set, after a sweep. */
+void repairer_copy_records(struct repairer *r);
 
 void repairer_free_views(struct repairer *r);
 
 /* ---- Jobs; on the thread. False: there was nothing to do ---- */
 
+bool repairer_return(struct repairer *r);
+bool repairer_look(struct repairer *r);
 bool repairer_repair(struct repairer *r);
 bool repairer_move(struct repairer *r); /* a transition */
 bool repairer_rebalance(struct repairer *r);

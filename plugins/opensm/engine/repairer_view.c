@@ -40,6 +40,8 @@ static int change_plan(struct repairer *r)
 	view_free(&r->view);
 	r->view = r->next.view;
 	r->next.view = (struct view){0};
+	free(r->before);
+	r->before = NULL;
 	return 0;
 }
 
@@ -261,18 +263,31 @@ bool repairer_is_valid(struct repairer *r)
 	return validity_of(r) == VALID;
 }
 
+/* What has failed explains the traps of its switches. */
+static void explain_failed(struct repairer *r)
+{
+	const struct pm_fabric *topology = r->view.plan->topology;
+
+	for (uint32_t i = 0; r->config.returns && i < topology->num_ports; i++)
+		if (r->discovered[i] && !r->view.discovered[i])
+			returns_explain(r->config.returns, r->view.plan,
+					topology->ports[i].node);
+}
+
 /* Notes failures for the sweeper before any block is sent for them. */
 int repairer_note_failed(void *context)
 {
 	struct repairer *r = context;
 	int rc = 0;
 
+	explain_failed(r);
 	repairer_lock(r);
 	if (atomic_load(&r->halted))
 		rc = -ECANCELED;
 	for (uint32_t i = 0; !rc && i < r->view.plan->topology->num_ports; i++)
 		if (r->discovered[i] && !r->view.discovered[i]) {
-			r->failed[i] = r->any_failed = true;
+			r->failed[i] = VIEW_FAILED;
+			r->any_failed = true;
 			r->discovered[i] = false; /* so it stays failed */
 		}
 	repairer_unlock(r);
@@ -287,9 +302,53 @@ void repairer_note_gone(void *context, const uint8_t *gone)
 	repairer_lock(r);
 	for (uint32_t i = 0;
 	     !atomic_load(&r->halted) && i < r->view.plan->topology->num_ports; i++)
-		if (gone[i])
-			r->failed[i] = r->any_failed = true;
+		if (gone[i]) {
+			r->failed[i] = VIEW_FAILED;
+			r->any_failed = true;
+		}
 	repairer_unlock(r);
+}
+
+void repairer_note_init(void *context, uint32_t port)
+{
+	struct repairer *r = context;
+
+	if (r->config.returns)
+		returns_note_port(r->config.returns, r->view.plan, port);
+}
+
+int repairer_note_back(struct repairer *r, const uint8_t *back, const uint8_t *up)
+{
+	int rc = 0;
+
+	repairer_lock(r);
+	if (atomic_load(&r->halted))
+		rc = -ECANCELED;
+	for (uint32_t i = 0; i < r->view.plan->topology->num_ports && !rc; i++) {
+		if (!back[i])
+			continue;
+		r->failed[i] = VIEW_BACK;
+		r->any_failed = true;
+		r->discovered[i] = true;
+	}
+	repairer_unlock(r);
+	return rc ? rc : repairer_update(r, up);
+}
+
+void repairer_copy_records(struct repairer *r)
+{
+	osm_opensm_t *osm = r->config.osm;
+	bool due;
+
+	repairer_lock(r);
+	due = r->records_due && r->view.plan && !repairer_is_halted(r);
+	r->records_due &= !due;
+	repairer_unlock(r);
+	if (!due || !r->config.returns)
+		return;
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	(void)link_records_copy(&r->records, r->view.plan, &osm->subn);
+	CL_PLOCK_RELEASE(&osm->lock);
 }
 
 bool repairer_has_failed(struct repairer *r)
@@ -316,7 +375,7 @@ bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *
 		if (r->failed[i] && r->view.serial != view->serial)
 			port = pm_fabric_same_port(topology, i, view->plan->topology);
 		if (r->failed[i] && port != PM_NONE)
-			failed[port] = 1;
+			failed[port] = r->failed[i];
 	}
 	if (any)
 		memset(r->failed, 0, topology->num_ports);
@@ -333,4 +392,5 @@ void repairer_free_views(struct repairer *r)
 	forget_next(&r->next);
 	free(r->discovered);
 	free(r->failed);
+	free(r->before);
 }

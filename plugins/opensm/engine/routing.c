@@ -122,11 +122,11 @@ static void judge_switches(struct plugin *plugin)
 			      plugin->unfit, sizeof(plugin->unfit));
 }
 
-/* Clears discovered[port] of ports found failed since the sweep began. */
-static void leave_out_failed(const struct view *view, uint8_t *discovered)
+/* Corrects discovered[port] of ports found failed, or back, since the sweep began. */
+static void correct_found(const struct view *view, uint8_t *discovered)
 {
 	for (uint32_t i = 0; i < view->plan->topology->num_ports; i++)
-		discovered[i] = discovered[i] && !view->failed[i];
+		discovered[i] = view_is_up(view, i, discovered[i]);
 }
 
 /*
@@ -150,7 +150,7 @@ static int update_view(struct plugin *plugin, const struct pm_fabric *fabric,
 		subnet_cache_see(&plugin->cache, discovered);
 	else if (!pm_plan_match(plan, fabric, discovered))
 		rc = pm_error_set(err, -ESTALE, "the fabric changed during the sweep");
-	leave_out_failed(&plugin->view, discovered);
+	correct_found(&plugin->view, discovered);
 	if (!rc) {
 		const struct view_sight sight = {
 			.discovered = discovered,

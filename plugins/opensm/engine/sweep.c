@@ -60,10 +60,13 @@ void sweep_start(struct plugin *plugin)
 	if (plugin->sweep.step == SWEEP_HANDED)
 		sweep_finish_run(plugin); /* no event has ended it */
 	begin_discovery(plugin);
+	if (plugin->returns)
+		returns_begin_sweep(plugin->returns);
 	sweep_set_phase(plugin, PHASE_DISCOVERY);
 	for (uint32_t i = 0; i < view_num_ports(&plugin->view); i++)
-		if (plugin->view.failed[i])
-			plugin->view.failed[i] = VIEW_FAILED_BEFORE;
+		if (plugin->view.failed[i] == VIEW_FAILED ||
+		    plugin->view.failed[i] == VIEW_BACK)
+			plugin->view.failed[i]++; /* .._BEFORE */
 }
 
 void sweep_ended(struct plugin *plugin)

@@ -122,7 +122,7 @@ static bool has_discovered_failure(const struct plugin *plugin)
 	const struct view *view = &plugin->view;
 
 	return view->plan && view->plan == plugin->cache.plan &&
-	       subnet_cache_sees_any(&plugin->cache, view->failed);
+	       subnet_cache_sees_any(&plugin->cache, view->failed, VIEW_FAILED_BEFORE);
 }
 
 /* Puts the fabric, as routed by any engine, into its file. */
@@ -147,6 +147,8 @@ void sweep_routed(struct plugin *plugin, bool reroute)
 		find_unset(plugin, &unset); /* likewise */
 	}
 	sweep_set_phase(plugin, reroute ? PHASE_IDLE : PHASE_LINKS);
+	if (plugin->repairer)
+		repairer_end_returns(plugin->repairer);
 	put_fabric(plugin);
 	if (plugin->config.shadow) {
 		operator_files_routed(plugin->operator_files, &plugin->roles, false);

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Updates the view with the last discovery, less parts found failed since. -ENOMEM. */
-static int update_without_failed(struct plugin *plugin)
+/* Updates the view with the last discovery, and what was found since. -ENOMEM. */
+static int update_with_found(struct plugin *plugin)
 {
 	struct view *view = &plugin->view;
 	uint32_t num = view->plan->topology->num_ports;
@@ -28,10 +28,11 @@ static int update_without_failed(struct plugin *plugin)
 	if (!discovered)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < num; i++) {
-		discovered[i] = view->discovered[i] && !view->failed[i];
-		if (view->failed[i])
-			view->believed[i] =
-				view->discovered[i]; /* it is known to be down */
+		bool known = view->failed[i] && view->failed[i] < VIEW_BACK;
+
+		discovered[i] = view_is_up(view, i, view->discovered[i]);
+		if (known) /* to be down */
+			view->believed[i] = view->discovered[i];
 	}
 	rc = view_update(view, &sight, &changed, NULL);
 	free(discovered);
@@ -45,7 +46,7 @@ bool sweep_merge_failed(struct plugin *plugin)
 	if (!plugin->repairer || !view->plan ||
 	    !repairer_take_failed(plugin->repairer, view, view->failed))
 		return false;
-	if (update_without_failed(plugin))
+	if (update_with_found(plugin))
 		view->current = false; /* updated again later */
 	else
 		routing_request_at(plugin, view->until_ms);

@@ -268,13 +268,14 @@ static bool are_covered(const void *context)
 	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep;
 }
 
-/* After a discovery: it decides about ports found failed before it began. */
+/* After a discovery: it decides about ports found failed, or back, before it began. */
 static void trust_discovery(struct plugin *plugin)
 {
 	uint8_t *failed = plugin->view.failed;
 
 	for (uint32_t i = 0; i < view_num_ports(&plugin->view); i++)
-		failed[i] = failed[i] == VIEW_FAILED_BEFORE ? 0 : failed[i];
+		if (failed[i] == VIEW_FAILED_BEFORE || failed[i] == VIEW_BACK_BEFORE)
+			failed[i] = 0;
 }
 
 void sweep_discovered(struct plugin *plugin)
@@ -284,6 +285,8 @@ void sweep_discovered(struct plugin *plugin)
 	int rc;
 
 	sweep_set_phase(plugin, PHASE_MANAGEMENT);
+	if (plugin->repairer)
+		repairer_end_returns(plugin->repairer);
 	trust_discovery(plugin);
 	sweep_merge_known(plugin);
 	if (!sweep_is_first_engine(plugin))

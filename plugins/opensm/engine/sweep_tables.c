@@ -253,8 +253,10 @@ int sweep_build_tables(struct plugin *plugin)
 	if (plugin->config.shadow)
 		return pass(plugin);
 	sweep->step = SWEEP_NOTHING; /* used up */
-	if (plugin->repairer)
+	if (plugin->repairer) {
 		repairer_halt(plugin->repairer);
+		repairer_settle_returns(plugin->repairer);
+	}
 	merged = sweep_merge_failed(plugin);
 	if (step != SWEEP_TABLES) {
 		sweep_take_drains(plugin, false);

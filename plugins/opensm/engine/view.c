@@ -245,6 +245,11 @@ void view_log(struct view *view, char *text, size_t size)
 	memcpy(view->logged.drained, view->drained, num);
 }
 
+bool view_is_up(const struct view *view, uint32_t port, bool seen)
+{
+	return view->failed[port] ? view->failed[port] >= VIEW_BACK : seen;
+}
+
 uint32_t view_num_ports(const struct view *view)
 {
 	return view->plan ? view->plan->topology->num_ports : 0;

@@ -17,7 +17,8 @@
 #include <portmajor/policy/drain.h>
 #include <portmajor/route/route.h>
 
-enum { VIEW_FAILED = 1, VIEW_FAILED_BEFORE };
+/* What the repairer found of a port: it failed, or is in service again. */
+enum { VIEW_FAILED = 1, VIEW_FAILED_BEFORE, VIEW_BACK, VIEW_BACK_BEFORE };
 
 /* All zero at first. */
 struct view {
@@ -34,9 +35,9 @@ struct view {
 	struct view_logged { /* at the last view_log */
 		uint8_t *discovered, *drained;
 	} logged;
-	uint8_t *failed;   /* [port] found failed by a repair: VIEW_FAILED, whatever the
-			      running discovery saw; VIEW_FAILED_BEFORE, until the running
-			      discovery is over; else 0 */
+	uint8_t *failed;   /* [port] found by the repairer: VIEW_FAILED or VIEW_BACK,
+			      whatever   the running discovery saw; .._BEFORE, until the
+			      running   discovery is over; else 0 */
 	uint32_t serial;   /* differs for each plan */
 	bool current;	   /* routes are those for `usable` and `detours`, .. */
 	uint64_t until_ms; /* .. until a hold ends at this time of view_sight's clock, or
@@ -82,6 +83,9 @@ uint32_t view_num_ports(const struct view *view);
 
 /* Writes the change since the last call (pm_change_describe). */
 void view_log(struct view *view, char *text, size_t size);
+
+/* Whether a port is up, of which a discovery or the last look said `seen`. */
+bool view_is_up(const struct view *view, uint32_t port, bool seen);
 
 /* Forgets all but damping and drains; view_free forgets these, too. */
 void view_forget(struct view *view);

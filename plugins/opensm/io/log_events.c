@@ -137,6 +137,30 @@ void log_repair(const struct plugin *plugin, const struct repaired *done)
 		 done->gave_up ? done->gave_up : "");
 }
 
+void log_return(const struct plugin *plugin, const struct returned *done)
+{
+	osm_log_t *log = &plugin->osm->log;
+
+	if (done->number || done->blocks)
+		log_line(log, OSM_LOG_INFO,
+			 " return %u: %u host%s, %u cable%s in service: %s; queries %u, "
+			 "Sets %u, unanswered %u; LFT blocks sent %u, acked %u; "
+			 "%.1f ms from the first trap",
+			 done->number, done->hosts, done->hosts == 1 ? "" : "s",
+			 done->cables, done->cables == 1 ? "" : "s", done->links,
+			 done->queries, done->sets, done->unanswered, done->blocks,
+			 done->acked, done->milliseconds);
+	if (done->left)
+		log_line(log, OSM_LOG_INFO, ": %u link%s left to OpenSM's sweep, %s: %s",
+			 done->left,
+			 done->left == 1 ? " that came back is" : "s that came back are",
+			 done->left_links, done->why);
+	if (done->held)
+		log_line(log, OSM_LOG_INFO, ": %u host%s, and served once a second: %s",
+			 done->held, done->held == 1 ? " flaps" : "s flap",
+			 done->held_links);
+}
+
 static uint32_t count_stale_blocks(const struct pm_stale *stale)
 {
 	uint32_t blocks = 0;

@@ -141,6 +141,47 @@ void state_note_repair(struct state *state, const struct repaired *repaired)
 		    repaired->gave_up ? repaired->gave_up : "");
 }
 
+void state_note_came(struct state *state, const struct repaired *repaired)
+{
+	struct blocks *blocks = &state->totals.repairs;
+
+	pthread_mutex_lock(&state->mutex);
+	blocks->sent += repaired->sent;
+	blocks->acked += repaired->acked;
+	blocks->least += repaired->least;
+	pthread_mutex_unlock(&state->mutex);
+}
+
+void state_note_return(struct state *state, const struct returned *returned)
+{
+	pthread_mutex_lock(&state->mutex);
+	state->totals.returned.hosts += returned->hosts;
+	state->totals.returned.cables += returned->cables;
+	state->totals.returned.left += returned->left;
+	state->totals.returned.held += returned->held;
+	state->totals.repairs.sent += returned->blocks;
+	state->totals.repairs.acked += returned->acked;
+	if (returned->held) {
+		snprintf(state->last.flapping_hosts, sizeof(state->last.flapping_hosts),
+			 "%s", returned->held_links);
+		state->last.flapping_time = time(NULL);
+	}
+	pthread_mutex_unlock(&state->mutex);
+	if (returned->number)
+		events_note(state->events, EVENT_NOTICE, "return",
+			    "in service: %s; hosts %u, cables %u, %.1f ms",
+			    returned->links, returned->hosts, returned->cables,
+			    returned->milliseconds);
+	if (returned->left)
+		events_note(state->events, EVENT_WARNING, "return",
+			    "left to OpenSM's sweep: links %u; %s", returned->left,
+			    returned->why);
+	if (returned->held)
+		events_note(state->events, EVENT_WARNING, "return",
+			    "flaps, and is served once a second: %s",
+			    returned->held_links);
+}
+
 void state_note_transition(struct state *state, uint64_t number,
 			   const struct moved *moved)
 {

@@ -15,6 +15,7 @@
 #include "activity.h"
 #include "engine/planning.h"
 #include "engine/repair.h"
+#include "engine/returns.h"
 #include "engine/shadow.h"
 #include "engine/degraded_links.h"
 #include "engine/engine_check.h"
@@ -112,6 +113,9 @@ const struct pm_plan *state_plan(struct state *state);
 void state_note_run(struct state *state, const struct state_run *run);
 void state_note_shadow(struct state *state, const struct state_shadow *shadow);
 void state_note_repair(struct state *state, const struct repaired *repaired);
+/* Blocks of a repair that were for cables that are back: no failure. */
+void state_note_came(struct state *state, const struct repaired *repaired);
+void state_note_return(struct state *state, const struct returned *returned);
 void state_note_transition(struct state *state, uint64_t number,
 			   const struct moved *moved);
 

@@ -126,6 +126,14 @@ const struct pm_json_row state_total_rows[] = {
 	 "LFT blocks of early repairs until all paths between hosts were restored"},
 	{"repair_least", TOTAL(repairs.least), "portmajor_repair_blocks_least_total",
 	 "Fewest LFT blocks that could hold the entries changed in early repairs"},
+	{"returned_hosts", TOTAL(returned.hosts), "portmajor_returned_hosts_total",
+	 "Links of hosts that came back and were brought into service"},
+	{"returned_cables", TOTAL(returned.cables), "portmajor_returned_cables_total",
+	 "Links between switches that came back and were brought into service"},
+	{"returned_left", TOTAL(returned.left), "portmajor_returned_left_total",
+	 "Links that came back and were left to OpenSM"},
+	{"returned_held", TOTAL(returned.held), "portmajor_returned_held_total",
+	 "Returns of hosts served later, as they flap"},
 	{"moves", TOTAL(moves.times), "portmajor_moves_total",
 	 "Changes of what is drained"},
 	{"move_sent", TOTAL(moves.sent), "portmajor_move_blocks_sent_total",
@@ -374,6 +382,18 @@ static json_t *make_transition(const struct last *last)
 				       : json_null();
 }
 
+/* Describes hosts whose links came back too often to be served at once. */
+static const struct pm_json_row flapping_host_rows[] = {
+	{"time", LAST(flapping_time)},
+	{"ports", LAST(flapping_hosts)},
+	{0},
+};
+
+static json_t *make_flapping_hosts(const struct last *last)
+{
+	return last->flapping_time ? pm_json_rows(flapping_host_rows, last) : json_null();
+}
+
 /* Describes the costs of tables that were not sent. */
 static json_t *make_found(const struct last *last)
 {
@@ -453,6 +473,7 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"since_start", pm_json_rows(state_total_rows, &state->totals)},
 		{"out_of_plan", json_integer(state->out_of_plan)},
 		{"flapping", make_damping(facts->view)},
+		{"flapping_hosts", make_flapping_hosts(&state->last)},
 		{"degraded_links", make_degraded(facts)},
 		{"port_errors", json_null()},
 		{"missing", make_missing(facts)},
@@ -477,13 +498,13 @@ json_t *state_make_news(const struct state *state, const struct view *view,
 	const struct state_facts facts = {
 		.view = view, .drains_unread = drains_unread, .unset = unset};
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}",
-			 "repair", make_repair(&state->last), "move",
-			 make_transition(&state->last), "since_start",
-			 pm_json_rows(state_total_rows, &state->totals), "flapping",
-			 make_damping(view), "drained", make_drains(state, &facts),
-			 "unset", make_unset(state, &facts), "unreachable", "pairs",
-			 (json_int_t)view->unreachable.count, "reachable", "connected",
-			 (json_int_t)view->reachable.connected, "pairs",
-			 (json_int_t)view->reachable.pairs);
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
+		make_repair(&state->last), "move", make_transition(&state->last),
+		"since_start", pm_json_rows(state_total_rows, &state->totals), "flapping",
+		make_damping(view), "flapping_hosts", make_flapping_hosts(&state->last),
+		"drained", make_drains(state, &facts), "unset", make_unset(state, &facts),
+		"unreachable", "pairs", (json_int_t)view->unreachable.count, "reachable",
+		"connected", (json_int_t)view->reachable.connected, "pairs",
+		(json_int_t)view->reachable.pairs);
 }

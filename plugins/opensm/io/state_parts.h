@@ -32,6 +32,9 @@ struct totals {
 		uint64_t times, sent, acked, least;
 	} runs, repairs, moves;
 	uint64_t repair_restoring;
+	struct {
+		uint64_t hosts, cables, left, held;
+	} returned;	       /* as in struct returned */
 	uint64_t stale, loops; /* as in struct state_run */
 	double milliseconds;   /* computing time of runs */
 };
@@ -50,7 +53,9 @@ struct last {
 	struct shadow_result found;
 	bool would_route;
 	char run_change[STATE_CHANGE_TEXT], shadow_change[STATE_CHANGE_TEXT];
-	time_t run_time, repair_time, transition_time, shadow_time;
+	char flapping_hosts[RETURNS_TEXT]; /* ports of hosts that were last served later
+					    */
+	time_t run_time, repair_time, transition_time, shadow_time, flapping_time;
 };
 
 struct state {

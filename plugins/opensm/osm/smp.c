@@ -21,9 +21,31 @@
 #define GONE_MS 60000
 
 /* OpenSM's own handlers, which no installed header declares. */
+void osm_ni_rcv_process(void *sm, void *madw);
+void osm_si_rcv_process(void *sm, void *madw);
 void osm_pi_rcv_process(void *sm, void *madw);
+void osm_pkey_rcv_process(void *sm, void *madw);
 void osm_lft_rcv_process(void *sm, void *madw);
 void osm_mft_rcv_process(void *sm, void *madw);
+void osm_trap_rcv_process(void *sm, void *madw);
+
+static const struct {
+	ib_net16_t attribute;
+	cl_disp_msgid_t message; /* by which OpenSM hands over answers */
+	bool set;
+} kinds[] = {
+	[SMP_PORT_INFO] = {IB_MAD_ATTR_PORT_INFO, OSM_MSG_MAD_PORT_INFO, false},
+	[SMP_SET_PORT] = {IB_MAD_ATTR_PORT_INFO, OSM_MSG_MAD_PORT_INFO, true},
+	[SMP_NODE_INFO] = {IB_MAD_ATTR_NODE_INFO, OSM_MSG_MAD_NODE_INFO, false},
+	[SMP_SWITCH_INFO] = {IB_MAD_ATTR_SWITCH_INFO, OSM_MSG_MAD_SWITCH_INFO, false},
+	[SMP_SET_SWITCH] = {IB_MAD_ATTR_SWITCH_INFO, OSM_MSG_MAD_SWITCH_INFO, true},
+	[SMP_PKEYS] = {IB_MAD_ATTR_P_KEY_TABLE, OSM_MSG_MAD_PKEY, false},
+	[SMP_SET_PKEYS] = {IB_MAD_ATTR_P_KEY_TABLE, OSM_MSG_MAD_PKEY, true},
+	[SMP_BLOCK] = {IB_MAD_ATTR_LIN_FWD_TBL, OSM_MSG_MAD_LFT, false},
+	[SMP_SET_BLOCK] = {IB_MAD_ATTR_LIN_FWD_TBL, OSM_MSG_MAD_LFT, true},
+	[SMP_MFT] = {IB_MAD_ATTR_MCAST_FWD_TBL, OSM_MSG_MAD_MFT, false},
+	[SMP_SET_MFT] = {IB_MAD_ATTR_MCAST_FWD_TBL, OSM_MSG_MAD_MFT, true},
+};
 
 /* An SMP that is out. */
 struct slot {
@@ -33,9 +55,11 @@ struct slot {
 	bool given_up; /* its batch is over; out until OpenSM returns it */
 	enum smp_kind kind;
 	bool disowned;
-	struct smp_block block; /* of a Set; for an MFT the number is its modifier */
+	bool recorded;		/* a block in OpenSM's record */
+	struct smp_block block; /* of a Set; but for an LFT the number is its modifier */
 	double sent_ms;
 	enum smp_outcome outcome;
+	uint16_t status; /* of the answer */
 	/* What is set, then what was answered, which is read as PortInfo, too. */
 	_Alignas(8) uint8_t data[SMP_DATA];
 };
@@ -45,6 +69,8 @@ struct smp_sender {
 	struct {
 		_Atomic uint64_t begun, done;
 	} infos; /* PortInfo queried and processed by OpenSM */
+	smp_trap *on_trap;
+	void *trap_context;
 	struct clock_signal signal;
 	/* under its lock: */
 	struct slot slots[SLOTS];
@@ -68,38 +94,123 @@ _Static_assert(offsetof(osm_lft_context_t, set_method) ==
 _Static_assert(sizeof(struct block_context) <= sizeof(osm_madw_context_t),
 	       "OpenSM's contexts have room for ours");
 
+/* ---- Marks ---- */
+
+/* Which SMP of ours a context is of. */
+struct mark {
+	uint32_t slot, serial;
+};
+
+/* In fields that OpenSM fills in each of its own contexts. */
+static void write_mark(cl_disp_msgid_t message, ib_net64_t guid, const struct mark *mark,
+		       osm_madw_context_t *context)
+{
+	struct block_context block = {
+		.lft = {.node_guid = guid, .set_method = MARK},
+		.slot = mark->slot,
+		.serial = mark->serial,
+	};
+
+	memset(context, 0, sizeof(*context));
+	if (message == OSM_MSG_MAD_PORT_INFO)
+		context->pi_context = (osm_pi_context_t){
+			.node_guid = guid,
+			.port_guid = mark->slot,
+			.light_sweep = MARK,
+			.client_rereg = (boolean_t)mark->serial,
+		};
+	else if (message == OSM_MSG_MAD_NODE_INFO)
+		context->ni_context = (osm_ni_context_t){
+			.node_guid = mark->slot,
+			.dup_node_guid = mark->serial,
+			.dup_count = MARK,
+		};
+	else if (message == OSM_MSG_MAD_SWITCH_INFO)
+		context->si_context = (osm_si_context_t){
+			.node_guid = (uint64_t)mark->slot << 32 | mark->serial,
+			.set_method = MARK,
+		};
+	else if (message == OSM_MSG_MAD_PKEY)
+		context->pkey_context = (osm_pkey_context_t){
+			.node_guid = mark->slot,
+			.port_guid = mark->serial,
+			.set_method = MARK,
+		};
+	else
+		memcpy(context, &block, sizeof(block));
+}
+
+/* False: the context is of OpenSM's own. */
+static bool read_mark(cl_disp_msgid_t message, const osm_madw_context_t *context,
+		      struct mark *mark)
+{
+	const osm_pi_context_t *pi = &context->pi_context;
+	const osm_ni_context_t *ni = &context->ni_context;
+	const osm_si_context_t *si = &context->si_context;
+	const osm_pkey_context_t *pkey = &context->pkey_context;
+	struct block_context block;
+
+	switch (message) {
+	case OSM_MSG_MAD_PORT_INFO:
+		*mark = (struct mark){(uint32_t)pi->port_guid,
+				      (uint32_t)pi->client_rereg};
+		return pi->light_sweep == MARK;
+	case OSM_MSG_MAD_NODE_INFO:
+		*mark = (struct mark){(uint32_t)ni->node_guid,
+				      (uint32_t)ni->dup_node_guid};
+		return ni->dup_count == MARK;
+	case OSM_MSG_MAD_SWITCH_INFO:
+		*mark = (struct mark){(uint32_t)(si->node_guid >> 32),
+				      (uint32_t)si->node_guid};
+		return si->set_method == MARK;
+	case OSM_MSG_MAD_PKEY:
+		*mark = (struct mark){(uint32_t)pkey->node_guid,
+				      (uint32_t)pkey->port_guid};
+		return pkey->set_method == MARK;
+	case OSM_MSG_MAD_LFT:
+	case OSM_MSG_MAD_MFT:
+		memcpy(&block, context, sizeof(block));
+		*mark = (struct mark){block.slot, block.serial};
+		return block.lft.set_method == MARK;
+	default:
+		return false;
+	}
+}
+
 /* ---- Handlers, on threads of OpenSM's dispatcher ---- */
 
-static bool is_awaited(const struct smp_sender *smps, uint32_t slot, uint32_t serial)
+static bool is_awaited(const struct smp_sender *smps, const struct mark *mark)
 {
-	const struct slot *s = &smps->slots[slot];
+	const struct slot *s = &smps->slots[mark->slot];
 
-	return slot < SLOTS && s->out && !s->done && s->serial == serial;
+	return mark->slot < SLOTS && s->out && !s->done && s->serial == mark->serial;
 }
 
-static bool is_set(enum smp_kind kind)
+/* Whether the answer to a Set has to be what was set; ports change by themselves. */
+static bool is_echoed(enum smp_kind kind)
 {
-	return kind == SMP_SET_BLOCK || kind == SMP_SET_MFT;
+	return kinds[kind].set && kind != SMP_SET_PORT && kind != SMP_SET_SWITCH;
 }
 
-static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw, uint32_t slot,
-			uint32_t serial)
+static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw,
+			const struct mark *mark)
 {
 	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
-	struct slot *s = &smps->slots[slot];
+	struct slot *s = &smps->slots[mark->slot];
 
 	pthread_mutex_lock(&smps->signal.lock);
-	if (is_awaited(smps, slot, serial)) {
+	if (is_awaited(smps, mark)) {
 		s->done = true;
 		if (madw->status != IB_SUCCESS || !ib_smp_is_response(smp))
 			s->outcome = SMP_SILENT;
 		else if (ib_smp_get_status(smp))
 			s->outcome = SMP_REFUSED;
-		else if (is_set(s->kind) &&
+		else if (is_echoed(s->kind) &&
 			 memcmp(s->data, ib_smp_get_payload_ptr(smp), SMP_DATA) != 0)
 			s->outcome = SMP_DIFFERENT;
 		else
 			s->outcome = SMP_ANSWERED;
+		s->status = cl_ntoh16(ib_smp_get_status(smp));
 		memcpy(s->data, ib_smp_get_payload_ptr(smp), SMP_DATA);
 		if (s->given_up)
 			s->out = false;
@@ -108,27 +219,59 @@ static void settle_slot(struct smp_sender *smps, const osm_madw_t *madw, uint32_
 	pthread_mutex_unlock(&smps->signal.lock);
 }
 
+/* Settles an answer to the plugin. False: it is OpenSM's. */
+static bool take_ours(struct smp_sender *smps, cl_disp_msgid_t message,
+		      const osm_madw_t *madw)
+{
+	struct mark mark;
+
+	if (!read_mark(message, &madw->context, &mark))
+		return false;
+	settle_slot(smps, madw, &mark);
+	return true;
+}
+
 static void receive_port_info(void *context, void *data)
 {
 	struct smp_sender *smps = context;
-	osm_madw_t *madw = data;
-	const osm_pi_context_t *pi = osm_madw_get_pi_context_ptr(madw);
+	const osm_madw_t *madw = data;
 	bool set;
 
-	if (pi->light_sweep == MARK) {
-		settle_slot(smps, madw, (uint32_t)pi->port_guid,
-			    (uint32_t)pi->client_rereg);
+	if (take_ours(smps, OSM_MSG_MAD_PORT_INFO, madw))
 		return;
-	}
-	set = pi->set_method;
+	set = osm_madw_get_pi_context_ptr(madw)->set_method;
 	atomic_fetch_add(&smps->infos.begun, !set);
 	osm_pi_rcv_process(&smps->osm->sm, data);
 	atomic_fetch_add(&smps->infos.done, !set);
 }
 
+static void receive_node_info(void *context, void *data)
+{
+	struct smp_sender *smps = context;
+
+	if (!take_ours(smps, OSM_MSG_MAD_NODE_INFO, data))
+		osm_ni_rcv_process(&smps->osm->sm, data);
+}
+
+static void receive_switch_info(void *context, void *data)
+{
+	struct smp_sender *smps = context;
+
+	if (!take_ours(smps, OSM_MSG_MAD_SWITCH_INFO, data))
+		osm_si_rcv_process(&smps->osm->sm, data);
+}
+
+static void receive_pkeys(void *context, void *data)
+{
+	struct smp_sender *smps = context;
+
+	if (!take_ours(smps, OSM_MSG_MAD_PKEY, data))
+		osm_pkey_rcv_process(&smps->osm->sm, data);
+}
+
 /* Whether this answers a Set that OpenSM's record should follow. */
 static bool is_to_be_noted(struct smp_sender *smps, const osm_madw_t *madw,
-			   const struct block_context *ours)
+			   const struct mark *mark)
 {
 	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
 	bool noted;
@@ -136,9 +279,8 @@ static bool is_to_be_noted(struct smp_sender *smps, const osm_madw_t *madw,
 	if (smp->method != IB_MAD_METHOD_GET_RESP)
 		return false;
 	pthread_mutex_lock(&smps->signal.lock);
-	noted = is_awaited(smps, ours->slot, ours->serial) &&
-		smps->slots[ours->slot].kind == SMP_SET_BLOCK &&
-		!smps->slots[ours->slot].disowned;
+	noted = is_awaited(smps, mark) && smps->slots[mark->slot].kind == SMP_SET_BLOCK &&
+		!smps->slots[mark->slot].disowned && smps->slots[mark->slot].recorded;
 	pthread_mutex_unlock(&smps->signal.lock);
 	return noted;
 }
@@ -148,31 +290,42 @@ static void receive_block(void *context, void *data)
 {
 	struct smp_sender *smps = context;
 	osm_madw_t *madw = data;
-	struct block_context ours;
+	struct mark mark;
 
-	memcpy(&ours, &madw->context, sizeof(ours));
-	if (ours.lft.set_method != MARK) {
+	if (!read_mark(OSM_MSG_MAD_LFT, &madw->context, &mark)) {
 		osm_lft_rcv_process(&smps->osm->sm, data);
 		return;
 	}
-	if (is_to_be_noted(smps, madw, &ours)) {
+	if (is_to_be_noted(smps, madw, &mark)) {
 		madw->context.lft_context.set_method = TRUE;
 		osm_lft_rcv_process(&smps->osm->sm, data);
 	}
-	settle_slot(smps, madw, ours.slot, ours.serial);
+	settle_slot(smps, madw, &mark);
 }
 
 static void receive_mft(void *context, void *data)
 {
 	struct smp_sender *smps = context;
-	osm_madw_t *madw = data;
-	struct block_context ours;
 
-	memcpy(&ours, &madw->context, sizeof(ours));
-	if (ours.lft.set_method == MARK)
-		settle_slot(smps, madw, ours.slot, ours.serial);
-	else
+	if (!take_ours(smps, OSM_MSG_MAD_MFT, data))
 		osm_mft_rcv_process(&smps->osm->sm, data);
+}
+
+/* Before OpenSM's filter of equal traps. */
+static void receive_trap(void *context, void *data)
+{
+	struct smp_sender *smps = context;
+	const ib_smp_t *smp = osm_madw_get_smp_ptr((const osm_madw_t *)data);
+	bool is_smp = smp->mgmt_class == IB_MCLASS_SUBN_LID ||
+		      smp->mgmt_class == IB_MCLASS_SUBN_DIR;
+
+	if (smps->on_trap && is_smp && smp->method == IB_MAD_METHOD_TRAP) {
+		ib_mad_notice_attr_t notice;
+
+		memcpy(&notice, smp->data, IB_SMP_DATA_SIZE);
+		smps->on_trap(smps->trap_context, &notice);
+	}
+	osm_trap_rcv_process(&smps->osm->sm, data);
 }
 
 /* ---- Setting up ---- */
@@ -197,30 +350,57 @@ static void restore_handler(osm_opensm_t *osm, cl_disp_reg_handle_t *handle,
 	*handle = cl_disp_register(&osm->disp, message, theirs, &osm->sm);
 }
 
-struct smp_sender *smp_start(osm_opensm_t *osm)
+/* The handlers that are replaced. */
+struct handler {
+	cl_disp_reg_handle_t *handle;
+	cl_disp_msgid_t message;
+	cl_pfn_msgrcv_cb_t ours, theirs;
+};
+
+static int replace_handlers(struct smp_sender *smps)
+{
+	osm_sm_t *sm = &smps->osm->sm;
+	const struct handler handlers[] = {
+		{&sm->ni_disp_h, OSM_MSG_MAD_NODE_INFO, receive_node_info,
+		 osm_ni_rcv_process},
+		{&sm->si_disp_h, OSM_MSG_MAD_SWITCH_INFO, receive_switch_info,
+		 osm_si_rcv_process},
+		{&sm->pi_disp_h, OSM_MSG_MAD_PORT_INFO, receive_port_info,
+		 osm_pi_rcv_process},
+		{&sm->pkey_disp_h, OSM_MSG_MAD_PKEY, receive_pkeys, osm_pkey_rcv_process},
+		{&sm->lft_disp_h, OSM_MSG_MAD_LFT, receive_block, osm_lft_rcv_process},
+		{&sm->mft_disp_h, OSM_MSG_MAD_MFT, receive_mft, osm_mft_rcv_process},
+		{&sm->trap_disp_h, OSM_MSG_MAD_NOTICE, receive_trap,
+		 osm_trap_rcv_process},
+	};
+	const size_t num = sizeof(handlers) / sizeof(*handlers);
+
+	for (size_t i = 0; i < num; i++) {
+		const struct handler *h = &handlers[i];
+
+		if (!replace_handler(smps->osm, h->handle, h->message, h->ours, smps,
+				     h->theirs))
+			continue;
+		while (i--)
+			restore_handler(smps->osm, handlers[i].handle,
+					handlers[i].message, handlers[i].theirs);
+		return -1;
+	}
+	return 0;
+}
+
+struct smp_sender *smp_start(osm_opensm_t *osm, smp_trap *on_trap, void *context)
 {
 	struct smp_sender *smps = calloc(1, sizeof(*smps));
 
 	if (!smps)
 		return NULL;
 	smps->osm = osm;
+	smps->on_trap = on_trap;
+	smps->trap_context = context;
 	clock_signal_init(&smps->signal);
-	if (replace_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
-			    receive_port_info, smps, osm_pi_rcv_process))
-		goto fail;
-	if (replace_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, receive_block,
-			    smps, osm_lft_rcv_process))
-		goto fail_lft;
-	if (replace_handler(osm, &osm->sm.mft_disp_h, OSM_MSG_MAD_MFT, receive_mft, smps,
-			    osm_mft_rcv_process))
-		goto fail_mft;
-	return smps;
-fail_mft:
-	restore_handler(osm, &osm->sm.lft_disp_h, OSM_MSG_MAD_LFT, osm_lft_rcv_process);
-fail_lft:
-	restore_handler(osm, &osm->sm.pi_disp_h, OSM_MSG_MAD_PORT_INFO,
-			osm_pi_rcv_process);
-fail:
+	if (!replace_handlers(smps))
+		return smps;
 	smp_stop(smps);
 	return NULL;
 }
@@ -235,10 +415,18 @@ void smp_stop(struct smp_sender *smps)
 
 /* ---- Sending ---- */
 
-static ib_net64_t key_of(const osm_switch_t *sw)
+static ib_net64_t guid_of(const struct smp_request *smp)
 {
-	const osm_physp_t *port0 = osm_node_get_physp_ptr(sw->p_node, 0);
+	return smp->sw ? osm_node_get_node_guid(smp->sw->p_node) : smp->guid;
+}
 
+static ib_net64_t key_of(const struct smp_request *smp)
+{
+	const osm_physp_t *port0;
+
+	if (!smp->sw)
+		return smp->m_key;
+	port0 = osm_node_get_physp_ptr(smp->sw->p_node, 0);
 	return port0 ? ib_port_info_get_m_key(&port0->port_info) : 0;
 }
 
@@ -250,67 +438,30 @@ static uint32_t time_out(const struct smp_sender *smps, const struct smp_batch *
 	return each ? each : 1;
 }
 
-static bool send_query(struct smp_sender *smps, const struct smp_batch *batch,
-		       const struct slot *slot, struct smp_request *smp)
+static bool post(struct smp_sender *smps, const struct smp_batch *batch,
+		 const struct slot *slot, const struct smp_request *smp)
 {
-	osm_madw_context_t context = {
-		.pi_context = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
-			       .port_guid = (ib_net64_t)(slot - smps->slots),
-			       .light_sweep = MARK,
-			       .client_rereg = (boolean_t)slot->serial},
-	};
-
-	return osm_req_get(&smps->osm->sm, &smp->route, IB_MAD_ATTR_PORT_INFO,
-			   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
-			   time_out(smps, batch), OSM_MSG_MAD_PORT_INFO,
-			   &context) == IB_SUCCESS;
-}
-
-static bool is_mft(enum smp_kind kind)
-{
-	return kind == SMP_MFT || kind == SMP_SET_MFT;
-}
-
-static bool send_block(struct smp_sender *smps, const struct smp_batch *batch,
-		       const struct slot *slot, struct smp_request *smp)
-{
-	struct block_context ours = {
-		.lft = {.node_guid = osm_node_get_node_guid(smp->sw->p_node),
-			.set_method = MARK},
-		.slot = (uint32_t)(slot - smps->slots),
-		.serial = slot->serial,
-	};
+	const struct mark mark = {(uint32_t)(slot - smps->slots), slot->serial};
+	cl_disp_msgid_t message = kinds[smp->kind].message;
 	osm_madw_context_t context;
-	cl_disp_msgid_t message;
-	ib_net16_t attr;
 
-	memset(&context, 0, sizeof(context));
-	memcpy(&context, &ours, sizeof(ours));
-	attr = is_mft(smp->kind) ? IB_MAD_ATTR_MCAST_FWD_TBL : IB_MAD_ATTR_LIN_FWD_TBL;
-	message = is_mft(smp->kind) ? OSM_MSG_MAD_MFT : OSM_MSG_MAD_LFT;
-	if (is_set(smp->kind))
-		return osm_req_set(&smps->osm->sm, &smp->route, smp->data, SMP_DATA, attr,
-				   cl_hton32(smp->modifier), FALSE, key_of(smp->sw),
-				   time_out(smps, batch), message,
+	write_mark(message, guid_of(smp), &mark, &context);
+	if (kinds[smp->kind].set)
+		return osm_req_set(&smps->osm->sm, &smp->route, smp->data, SMP_DATA,
+				   kinds[smp->kind].attribute, cl_hton32(smp->modifier),
+				   FALSE, key_of(smp), time_out(smps, batch), message,
 				   &context) == IB_SUCCESS;
-	return osm_req_get(&smps->osm->sm, &smp->route, attr, cl_hton32(smp->modifier),
-			   FALSE, key_of(smp->sw), time_out(smps, batch), message,
-			   &context) == IB_SUCCESS;
+	return osm_req_get(&smps->osm->sm, &smp->route, kinds[smp->kind].attribute,
+			   cl_hton32(smp->modifier), FALSE, key_of(smp),
+			   time_out(smps, batch), message, &context) == IB_SUCCESS;
 }
 
 static bool is_slot(const osm_madw_t *madw, uint32_t slot, uint32_t serial)
 {
-	const osm_pi_context_t *pi = &madw->context.pi_context;
-	struct block_context ours;
+	struct mark mark;
 
-	memcpy(&ours, &madw->context, sizeof(ours));
-	return madw->fail_msg == OSM_MSG_MAD_PORT_INFO
-		       ? pi->light_sweep == MARK && pi->port_guid == slot &&
-				 pi->client_rereg == (boolean_t)serial
-		       : (madw->fail_msg == OSM_MSG_MAD_LFT ||
-			  madw->fail_msg == OSM_MSG_MAD_MFT) &&
-				 ours.lft.set_method == MARK && ours.slot == slot &&
-				 ours.serial == serial;
+	return read_mark(madw->fail_msg, &madw->context, &mark) && mark.slot == slot &&
+	       mark.serial == serial;
 }
 
 /*
@@ -396,8 +547,8 @@ static void fill_slot(struct smp_sender *smps, struct slot *slot,
 {
 	pthread_mutex_lock(&smps->signal.lock);
 	slot->kind = smp->kind;
-	slot->block = (struct smp_block){osm_node_get_node_guid(smp->sw->p_node),
-					 smp->modifier};
+	slot->block = (struct smp_block){guid_of(smp), smp->modifier};
+	slot->recorded = smp->sw != NULL;
 	memcpy(slot->data, smp->data, SMP_DATA);
 	pthread_mutex_unlock(&smps->signal.lock);
 }
@@ -418,14 +569,13 @@ static void drop_slot(struct smp_sender *smps, struct slot *slot)
 	pthread_mutex_unlock(&smps->signal.lock);
 }
 
-static void send_smp(struct run *run, struct slot *slot, struct smp_request *smp)
+static void send_smp(struct run *run, struct slot *slot, const struct smp_request *smp)
 {
 	struct smp_sender *smps = run->smps;
 	bool sent;
 
 	fill_slot(smps, slot, smp);
-	sent = smp->kind == SMP_PORT_INFO ? send_query(smps, run->batch, slot, smp)
-					  : send_block(smps, run->batch, slot, smp);
+	sent = post(smps, run->batch, slot, smp);
 	run->count->sent += sent;
 	if (!sent)
 		fail_slot(smps, slot);
@@ -488,9 +638,10 @@ static uint32_t take_answers(struct run *run)
 		run->count->silent += slot.outcome == SMP_SILENT;
 		run->count->refused += slot.outcome == SMP_REFUSED;
 		run->count->different += slot.outcome == SMP_DIFFERENT;
-		run->over |= !run->batch->take(
-			run->batch->context,
-			&(struct smp_answer){slot.index, slot.outcome, slot.data});
+		run->over |=
+			!run->batch->take(run->batch->context,
+					  &(struct smp_answer){slot.index, slot.outcome,
+							       slot.status, slot.data});
 	}
 	return taken;
 }
@@ -590,7 +741,7 @@ static void give_up(struct run *run)
 			continue;
 		run->count->silent++;
 		run->batch->take(run->batch->context,
-				 &(struct smp_answer){s->index, SMP_SILENT, s->data});
+				 &(struct smp_answer){s->index, SMP_SILENT, 0, s->data});
 	}
 	take_answers(run);
 }
@@ -651,6 +802,11 @@ bool smp_is_out(struct smp_sender *smps, ib_net64_t guid, uint32_t number)
 bool smp_is_mft_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier)
 {
 	return is_set_out(smps, SMP_SET_MFT, guid, modifier);
+}
+
+bool smp_is_port_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier)
+{
+	return is_set_out(smps, SMP_SET_PORT, guid, modifier);
 }
 
 uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sends the plugin's SMPs through OpenSM: Gets, and Sets of LFT and MFT blocks.
+ * Sends the plugin's SMPs through OpenSM: Gets, and Sets of ports and tables.
  *
  * Answers to the plugin's Gets must not reach OpenSM's discovery. So the plugin's
- * handlers replace OpenSM's for PortInfo and for LFT and MFT blocks. They recognise
- * answers to the plugin by a mark in the context, and pass the others on. Answers to LFT
- * Sets go on to OpenSM, which notes them in its record of the switch; those to MFT Sets
- * do not (osm/mcast_quiet.h).
+ * handlers replace OpenSM's for the attributes of enum smp_kind. They recognise answers
+ * to the plugin by a mark in the context, and pass the others on. Answers to LFT Sets go
+ * on to OpenSM, which notes them in its record of the switch; those to other Sets do not
+ * (osm/mcast_quiet.h, returns.h). Traps are seen before OpenSM drops repeated ones.
  *
  * On a real wire an SMP to a dead switch comes back after its time-out times (1 +
  * transaction_retries), and holds one of OpenSM's max_wire_smps slots (4 by default)
@@ -30,6 +30,13 @@ struct smp_sender;
 
 enum smp_kind {
 	SMP_PORT_INFO, /* Get(PortInfo), modifier: port */
+	SMP_SET_PORT,  /* Set(PortInfo) */
+	SMP_NODE_INFO,
+	SMP_SWITCH_INFO,
+	SMP_SET_SWITCH,
+	SMP_PKEYS, /* Get(P_KeyTable), modifier: block, of a switch's port << 16 as well
+		    */
+	SMP_SET_PKEYS,
 	SMP_BLOCK,     /* Get(LinearForwardingTable), modifier: block */
 	SMP_SET_BLOCK, /* Set(LinearForwardingTable), modifier: block */
 	SMP_MFT,     /* Get(MulticastForwardingTable), modifier: smp_mft_modifier() .. */
@@ -54,17 +61,19 @@ static inline uint32_t smp_mft_modifier(uint32_t block, uint32_t position)
 #define SMP_AHEAD_MOST 100 /* of 265 us each: a reply of OpenSM's waits 27 ms */
 #define SMP_TOTAL_MS 800   /* as OpenSM's default time-out and retries */
 
-/* An SMP for a switch. */
+/* An SMP for a switch of OpenSM's record, or with `sw` NULL for any node. */
 struct smp_request {
 	enum smp_kind kind;
 	const osm_switch_t *sw;
+	ib_net64_t guid, m_key; /* of the node, without sw */
 	uint32_t modifier;
 	osm_dr_path_t route;
 	uint8_t data[SMP_DATA]; /* of a Set */
 };
 
 enum smp_outcome {
-	SMP_ANSWERED,  /* with status 0, and after a Set with the content that was set */
+	SMP_ANSWERED,  /* with status 0, and after a Set with the content that was set,
+			  unless that is a PortInfo or SwitchInfo */
 	SMP_DIFFERENT, /* with status 0, and other content than was set */
 	SMP_REFUSED,   /* another status, or not sent */
 	SMP_SILENT,    /* timed out */
@@ -73,6 +82,7 @@ enum smp_outcome {
 struct smp_answer {
 	uint32_t index; /* of the SMP in its batch */
 	enum smp_outcome outcome;
+	uint16_t status;     /* of SMP_REFUSED, or 0: it was not sent */
 	const uint8_t *data; /* [SMP_DATA] of an answer; until take() returns */
 };
 
@@ -118,8 +128,11 @@ struct smp_block {
 	uint32_t number;
 };
 
+/* A trap, before OpenSM sees it, on a thread of its dispatcher with no lock held. */
+typedef void smp_trap(void *context, const ib_mad_notice_attr_t *notice);
+
 /* Installs the plugin's handlers. NULL without memory; then OpenSM's are back. */
-struct smp_sender *smp_start(osm_opensm_t *osm);
+struct smp_sender *smp_start(osm_opensm_t *osm, smp_trap *on_trap, void *context);
 
 /* The handlers must be gone: OpenSM shuts the dispatcher down before its plugins. */
 void smp_stop(struct smp_sender *smps);
@@ -139,8 +152,9 @@ void smp_run(struct smp_sender *smps, const struct smp_batch *batch,
  */
 bool smp_is_out(struct smp_sender *smps, ib_net64_t guid, uint32_t number);
 
-/* The same for an MFT block; only on the thread that sends them. */
+/* The same for an MFT block, or a port; only on the thread that sends them. */
 bool smp_is_mft_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier);
+bool smp_is_port_out(struct smp_sender *smps, ib_net64_t guid, uint32_t modifier);
 
 /* Lists all such LFT blocks, at most SMP_SLOTS; returns their number. Likewise. */
 uint32_t smp_list_out(struct smp_sender *smps, struct smp_block *blocks);

@@ -736,12 +736,14 @@ void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered)
 			discovered[cache->ports[i].planned] = 1;
 }
 
-bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports)
+bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports,
+			   uint8_t most)
 {
 	if (!cache->plan)
 		return false;
 	FOR_EACH_SWITCH_PORT(i, cache)
-		if (is_planned_link(cache, i) && ports[cache->ports[i].planned])
+		if (is_planned_link(cache, i) && ports[cache->ports[i].planned] &&
+		    ports[cache->ports[i].planned] <= most)
 			return true;
 	return false;
 }

@@ -122,8 +122,12 @@ bool subnet_cache_is_kept(const struct subnet_cache *cache);
 /* Writes the result of pm_plan_match for the last look. */
 void subnet_cache_see(const struct subnet_cache *cache, uint8_t *discovered);
 
-/* Whether any of ports[port] is discovered; false without a bound plan. */
-bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports);
+/*
+ * Whether a port with 1 to `most` in ports[port] is discovered; false without a bound
+ * plan.
+ */
+bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *ports,
+			   uint8_t most);
 
 /*
  * Writes widths and speeds, codes of link.h, for the ports of plan->topology with a link

@@ -25,8 +25,10 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/types.h>
+#include <time.h>
 
-#define NAMED 8 /* links in a finding */
+#define NAMED 8		/* links in a finding */
+#define FLAPPING_S 3600 /* age of a host's last return up to which it is named */
 
 static void __attribute__((format(printf, 3, 4)))
 add_finding(struct findings *findings, const char *kind, const char *format, ...)
@@ -339,6 +341,20 @@ static void judge_holds(const struct status *status, struct findings *findings)
 	free(text);
 }
 
+/* Judges hosts whose links came back too often to be served at once, in the last hour. */
+static void judge_flapping_hosts(const struct status *status, struct findings *findings)
+{
+	const json_t *hosts = state_file_member(&status->state, "flapping_hosts");
+	json_int_t when = json_integer_value(json_object_get(hosts, "time"));
+
+	if (when && time(NULL) - when < FLAPPING_S)
+		add_finding(
+			findings, "held",
+			"hosts' links come back again and again, and are served once a "
+			"second: %s",
+			cli_json_text(hosts, "ports"));
+}
+
 static void judge_multicast(const struct status *status, struct findings *findings)
 {
 	uint64_t left_out = status->state.multicast.members_left_out;
@@ -364,6 +380,7 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 	judge_missing(status, findings);
 	judge_cables(status, findings);
 	judge_holds(status, findings);
+	judge_flapping_hosts(status, findings);
 	judge_links(status, findings);
 	judge_port_errors(status, findings);
 	judge_multicast(status, findings);

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Asks and writes switches at links that come back. */
+#include "returned_switch.h"
+
+#include "osm/lft_records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SILENT_MS 80 /* as in repair.c */
+
+static enum smp_make address(struct returned_switches *switches, uint32_t index,
+			     enum smp_kind kind, struct smp_request *smp)
+{
+	const struct returned_switch *sw = &switches->list[index];
+
+	if (osm_exit_flag || switches->is_halted(switches->context) || sw->silent ||
+	    sw->why)
+		return SMP_OMIT;
+	smp->kind = kind;
+	smp->guid = cl_hton64(switches->view->plan->topology->nodes[sw->node].guid);
+	smp->m_key = sw->m_key;
+	smp->route = sw->route;
+	return SMP_SEND;
+}
+
+static void note_outcome(struct returned_switch *sw, enum smp_outcome outcome)
+{
+	if (outcome == SMP_SILENT)
+		sw->silent = true;
+	else if (outcome != SMP_ANSWERED)
+		sw->why = "its switch refuses";
+}
+
+static void run(struct returned_switches *switches, uint32_t num, struct smp_count *count,
+		enum smp_make (*make)(void *context, uint32_t index,
+				      struct smp_request *smp),
+		bool (*take)(void *context, const struct smp_answer *answer))
+{
+	smp_run(switches->sender->smps,
+		&(struct smp_batch){.num = num,
+				    .ahead = SMP_AHEAD,
+				    .ahead_most = SMP_AHEAD_MOST,
+				    .total_ms = SILENT_MS,
+				    .exclusive = true,
+				    .urgent = switches->urgent,
+				    .context = switches,
+				    .make = make,
+				    .take = take},
+		count);
+}
+
+/* ---- Port 0 ---- */
+
+static enum smp_make make_ask(void *context, uint32_t index, struct smp_request *smp)
+{
+	return address(context, index, SMP_PORT_INFO, smp);
+}
+
+static uint16_t lid_of(const struct returned_switches *switches, uint32_t node)
+{
+	const struct pm_plan *plan = switches->view->plan;
+
+	return plan->lid[plan->topology->nodes[node].first_port];
+}
+
+/* Whether OpenSM has a record of its table. */
+static bool is_recorded(const struct returned_switches *switches, uint32_t node)
+{
+	const osm_switch_t *sw = lft_records_switch(&switches->sender->osm->subn,
+						    switches->view->plan, node);
+
+	return sw && sw->lft;
+}
+
+static void judge(struct returned_switches *switches, struct returned_switch *sw)
+{
+	const ib_port_info_t *zero = &sw->zero;
+
+	sw->reset = !zero->base_lid && !zero->master_sm_base_lid;
+	if (!sw->reset && (cl_ntoh16(zero->base_lid) != lid_of(switches, sw->node) ||
+			   zero->master_sm_base_lid != switches->records->sm_lid))
+		sw->why = "its switch has another LID or subnet manager";
+	if (sw->reset && !switches->records->switches[sw->node].lin_top)
+		sw->why = "its switch was reset, and OpenSM has not set it before";
+	if (sw->reset && switches->records->options.qos)
+		sw->why = "its switch was reset, and has lost its qos tables";
+}
+
+static bool take_ask(void *context, const struct smp_answer *answer)
+{
+	struct returned_switches *switches = context;
+	struct returned_switch *sw = &switches->list[answer->index];
+
+	note_outcome(sw, answer->outcome);
+	if (answer->outcome != SMP_ANSWERED)
+		return true;
+	memcpy(&sw->zero, answer->data, sizeof(sw->zero));
+	judge(switches, sw);
+	return true;
+}
+
+void returned_switches_ask(struct returned_switches *switches)
+{
+	osm_opensm_t *osm = switches->sender->osm;
+
+	run(switches, switches->num, &switches->queries, make_ask, take_ask);
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t i = 0; i < switches->num; i++) {
+		struct returned_switch *sw = &switches->list[i];
+
+		sw->whole = sw->reset || !is_recorded(switches, sw->node);
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
+/* ---- SwitchInfo and port 0 of those that were reset ---- */
+
+static enum smp_make make_info_query(void *context, uint32_t index,
+				     struct smp_request *smp)
+{
+	struct returned_switches *switches = context;
+
+	if (!switches->list[index].reset)
+		return SMP_OMIT;
+	return address(switches, index, SMP_SWITCH_INFO, smp);
+}
+
+static bool take_info(void *context, const struct smp_answer *answer)
+{
+	struct returned_switches *switches = context;
+	struct returned_switch *sw = &switches->list[answer->index];
+
+	note_outcome(sw, answer->outcome);
+	if (answer->outcome == SMP_ANSWERED)
+		memcpy(&sw->info, answer->data, sizeof(sw->info));
+	return true;
+}
+
+static enum smp_make make_info(void *context, uint32_t index, struct smp_request *smp)
+{
+	struct returned_switches *switches = context;
+	const struct returned_switch *sw = &switches->list[index];
+	const ib_switch_info_t *last = &switches->records->switches[sw->node];
+	ib_switch_info_t info = sw->info;
+
+	if (!sw->reset)
+		return SMP_OMIT;
+	info.lin_top = last->lin_top;
+	info.life_state = last->life_state;
+	info.mcast_top = last->mcast_top;
+	ib_switch_info_clear_state_change(&info); /* it stays: OpenSM looks at it */
+	memcpy(smp->data, &info, sizeof(info));
+	return address(switches, index, SMP_SET_SWITCH, smp);
+}
+
+static enum smp_make make_zero(void *context, uint32_t index, struct smp_request *smp)
+{
+	struct returned_switches *switches = context;
+	const struct returned_switch *sw = &switches->list[index];
+	const struct pm_node *node = &switches->view->plan->topology->nodes[sw->node];
+	ib_port_info_t info;
+
+	if (!sw->reset)
+		return SMP_OMIT;
+	(void)link_records_merge(&sw->zero,
+				 &switches->records->ends[node->first_port].info,
+				 switches->records->sm_lid, &info);
+	memcpy(smp->data, &info, sizeof(info));
+	return address(switches, index, SMP_SET_PORT, smp);
+}
+
+static bool take_set(void *context, const struct smp_answer *answer)
+{
+	struct returned_switches *switches = context;
+
+	note_outcome(&switches->list[answer->index], answer->outcome);
+	return true;
+}
+
+/* ---- Tables ---- */
+
+/* Block by block, of all switches in turn. With osm->lock held exclusively. */
+static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
+{
+	struct returned_switches *switches = context;
+	const struct returned_switch *sw = switches->whole[index % switches->num_whole];
+	uint32_t number = index / switches->num_whole;
+	const uint8_t *table = pm_routes_table(switches->view->routes, sw->node);
+	const uint8_t none[PM_LFT_BLOCK] = {0};
+	uint8_t entries[PM_LFT_BLOCK];
+	enum smp_make made =
+		address(switches, (uint32_t)(sw - switches->list), SMP_SET_BLOCK, smp);
+
+	if (made != SMP_SEND)
+		return made;
+	lft_records_wanted(none, table + (size_t)number * PM_LFT_BLOCK, PM_LFT_BLOCK,
+			   entries);
+	smp->sw = lft_records_switch(&switches->sender->osm->subn, switches->view->plan,
+				     sw->node);
+	if (smp->sw && (number + 1) * PM_LFT_BLOCK <= smp->sw->lft_size) {
+		if (!lft_set_is_free(switches->sender, smp->sw, number)) {
+			switches->list[sw - switches->list].silent = true;
+			return SMP_OMIT; /* it is tried again */
+		}
+		lft_set_make(number, entries, smp);
+		return SMP_SEND;
+	}
+	smp->sw = NULL;
+	smp->modifier = number;
+	memcpy(smp->data, entries, sizeof(entries));
+	return SMP_SEND;
+}
+
+static bool take_block(void *context, const struct smp_answer *answer)
+{
+	struct returned_switches *switches = context;
+
+	switches->acked += answer->outcome == SMP_ANSWERED;
+	note_outcome(switches->whole[answer->index % switches->num_whole],
+		     answer->outcome);
+	return true;
+}
+
+int returned_switches_write(struct returned_switches *switches)
+{
+	switches->whole = calloc(switches->num + 1u, sizeof(*switches->whole));
+	if (!switches->whole)
+		return -ENOMEM;
+	run(switches, switches->num, &switches->queries, make_info_query, take_info);
+	run(switches, switches->num, &switches->sets, make_info, take_set);
+	run(switches, switches->num, &switches->sets, make_zero, take_set);
+	switches->num_whole = 0;
+	for (uint32_t i = 0; i < switches->num; i++)
+		if (switches->list[i].whole && !switches->list[i].why &&
+		    !switches->list[i].silent)
+			switches->whole[switches->num_whole++] = &switches->list[i];
+	if (switches->num_whole)
+		run(switches,
+		    switches->num_whole *
+			    (pm_routes_stride(switches->view->routes) / PM_LFT_BLOCK),
+		    &switches->tables, make_block, take_block);
+	free(switches->whole);
+	switches->whole = NULL;
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Switches at links that come back. One that was reset has lost its LIDs and tables; one
+ * that OpenSM has dropped holds a table that nobody knows. Both get their whole table
+ * before a link of theirs carries a packet.
+ */
+#ifndef PORTMAJOR_RETURNED_SWITCH_H
+#define PORTMAJOR_RETURNED_SWITCH_H
+
+#include "osm/lft_set.h"
+#include "osm/link_records.h"
+#include "view.h"
+
+struct returned_switch {
+	uint32_t node;	     /* of the plan */
+	osm_dr_path_t route; /* as addressed */
+	ib_net64_t m_key;
+	ib_port_info_t zero;   /* its port 0, as it answered */
+	ib_switch_info_t info; /* likewise, if it was reset */
+	bool reset;	       /* it has no LID, and no subnet manager's */
+	bool whole;	       /* it is to get its whole table */
+	bool silent;
+	const char *why; /* it is left to OpenSM, or NULL */
+};
+
+struct returned_switches {
+	struct returned_switch *list;
+	uint32_t num, room;
+	struct lft_sender *sender;
+	const struct view *view;
+	const struct link_records *records;
+	bool urgent;
+	bool (*is_halted)(void *context);
+	void *context;
+	struct smp_count queries, sets, tables;
+	uint32_t acked; /* blocks */
+	/* of a batch: */
+	struct returned_switch **whole;
+	uint32_t num_whole;
+};
+
+/* Asks for port 0, and judges: reset, known, or left to OpenSM. One Get each. */
+void returned_switches_ask(struct returned_switches *switches);
+
+/*
+ * Gives those that need it their LIDs, LinearFDBTop and tables of the view, and waits for
+ * the answers. Per switch 3 SMPs if it was reset, and its blocks. -ENOMEM.
+ */
+int returned_switches_write(struct returned_switches *switches);
+
+#endif

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Links that come back: traps, and where they are; OpenSM's record follows. */
+#include "returns_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Traps ---- */
+
+struct returns *returns_start(void)
+{
+	struct returns *returns = calloc(1, sizeof(*returns));
+
+	if (returns)
+		pthread_mutex_init(&returns->lock, NULL);
+	return returns;
+}
+
+void returns_stop(struct returns *returns)
+{
+	if (!returns)
+		return;
+	pthread_mutex_destroy(&returns->lock);
+	free(returns->served);
+	free(returns->down);
+	free(returns->unexplained);
+	free(returns->credit);
+	free(returns->flaps);
+	free(returns);
+}
+
+void returns_count_up(uint8_t *count)
+{
+	if (*count < UINT8_MAX)
+		++*count;
+}
+
+void returns_note_lid(struct returns *returns, uint16_t lid, bool fresh)
+{
+	pthread_mutex_lock(&returns->lock);
+	if (!returns->num_noted)
+		returns->first_trap = clock_ms();
+	returns->num_noted += !returns->noted[lid];
+	returns_count_up(&returns->noted[lid]);
+	returns->fresh |= fresh;
+	pthread_mutex_unlock(&returns->lock);
+}
+
+bool returns_note_trap(struct returns *returns, const ib_mad_notice_attr_t *notice)
+{
+	uint16_t lid = cl_ntoh16(notice->data_details.ntc_128.sw_lid);
+
+	if (!ib_notice_is_generic(notice) || lid > PM_MAX_LID ||
+	    notice->g_or_v.generic.trap_num != CL_HTON16(SM_LINK_STATE_CHANGED_TRAP))
+		return false;
+	returns_note_lid(returns, lid, true);
+	return true;
+}
+
+bool returns_wait(struct returns *returns)
+{
+	double now = clock_ms();
+	bool any;
+
+	pthread_mutex_lock(&returns->lock);
+	any = returns->num_noted && (returns->fresh || now >= returns_due(returns));
+	pthread_mutex_unlock(&returns->lock);
+	return any;
+}
+
+void returns_hurry(struct returns *returns)
+{
+	pthread_mutex_lock(&returns->lock);
+	returns->fresh |= returns->waits && returns->num_noted;
+	pthread_mutex_unlock(&returns->lock);
+}
+
+double returns_due(const struct returns *returns)
+{
+	if (returns->retry_ms > 0 && returns->flap_ms > 0)
+		return returns->retry_ms < returns->flap_ms ? returns->retry_ms
+							    : returns->flap_ms;
+	return returns->retry_ms > 0 ? returns->retry_ms : returns->flap_ms;
+}
+
+uint16_t returns_lid_of(const struct pm_plan *plan, uint32_t node)
+{
+	return plan->lid[plan->topology->nodes[node].first_port];
+}
+
+void returns_note_port(struct returns *returns, const struct pm_plan *plan, uint32_t port)
+{
+	returns_note_lid(returns, returns_lid_of(plan, plan->topology->ports[port].node),
+			 true);
+}
+
+/* A trap of this switch is to come that is explained already. */
+void returns_give_credit(struct returns *returns, uint32_t node, uint32_t num_switches)
+{
+	if (clock_ms() >= returns->credit_ms)
+		memset(returns->credit, 0, num_switches);
+	returns->credit_ms = clock_ms() + CREDIT_MS;
+	returns_count_up(&returns->credit[node]);
+}
+
+void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32_t node)
+{
+	uint16_t lid = returns_lid_of(plan, node);
+	bool waits;
+
+	pthread_mutex_lock(&returns->lock);
+	waits = returns->noted[lid];
+	returns->noted[lid] -= waits;
+	returns->num_noted -= waits && !returns->noted[lid];
+	pthread_mutex_unlock(&returns->lock);
+	if (waits || !returns->down)
+		return;
+	if (!returns->unexplained[node])
+		returns_give_credit(returns, node, plan->topology->num_switches);
+	returns->unexplained[node] = 0;
+}
+
+bool returns_are_unexplained(const struct returns *returns, const struct pm_plan *plan)
+{
+	return returns->unexplained &&
+	       memchr(returns->unexplained, 1, plan->topology->num_switches);
+}
+
+/* Takes a switch's traps. Those of cables that are back already explain themselves. */
+static void take_switch(struct work *work, uint32_t node, uint8_t traps)
+{
+	struct returns *returns = work->returns;
+	uint8_t credit = clock_ms() < returns->credit_ms ? returns->credit[node] : 0;
+
+	if (credit > traps)
+		credit = traps;
+	returns->credit[node] = (uint8_t)(returns->credit[node] - credit);
+	work->traps[node] = traps;
+	work->explained[node] = work->credited[node] = credit;
+	work->reported[node] = traps > credit;
+}
+
+/* Marks the switches with traps; returns their number. */
+static uint32_t take_traps(struct work *work)
+{
+	struct returns *returns = work->returns;
+	uint32_t num = 0;
+
+	pthread_mutex_lock(&returns->lock);
+	work->first_trap = returns->first_trap;
+	for (uint32_t lid = 0; lid <= PM_MAX_LID && returns->num_noted; lid++) {
+		uint32_t place = returns->noted[lid] && lid <= work->plan->top_lid
+					 ? work->plan->owner[lid]
+					 : PM_NONE;
+
+		if (place != PM_NONE && !work->topology->ports[place].num) {
+			take_switch(work, work->topology->ports[place].node,
+				    returns->noted[lid]);
+			num++;
+		}
+		returns->num_noted -= returns->noted[lid] != 0;
+		returns->noted[lid] = 0;
+	}
+	returns->fresh = false;
+	pthread_mutex_unlock(&returns->lock);
+	return num;
+}
+
+static uint32_t take_unexplained(struct work *work)
+{
+	uint32_t num = 0;
+
+	for (uint32_t sw = 0; sw < work->topology->num_switches; sw++) {
+		work->reported[sw] = work->returns->unexplained[sw];
+		num += work->reported[sw];
+	}
+	memset(work->returns->unexplained, 0, work->topology->num_switches);
+	return num;
+}
+
+/* ---- Paths ---- */
+
+/* Finds a path to each switch, over links that are up. O(links). */
+static void find_paths(struct work *work)
+{
+	const struct pm_fabric *topology = work->topology;
+	uint32_t *queue = work->via + topology->num_switches, head = 0, tail = 0;
+	uint32_t sm = work->on->view->detours.sm;
+
+	memset(work->via, 0xff, topology->num_switches * sizeof(*work->via));
+	if (sm == PM_NONE)
+		return;
+	queue[tail++] = topology->ports[sm].node;
+	work->via[queue[0]] = sm; /* it has no switch at the other end */
+	while (head < tail) {
+		const struct pm_node *node = &topology->nodes[queue[head++]];
+
+		for (uint32_t i = 1; i <= node->num_ports; i++) {
+			uint32_t port = node->first_port + i;
+			uint32_t peer = topology->ports[port].peer, next;
+
+			if (peer == PM_NONE || !work->up[port] || !work->up[peer])
+				continue;
+			next = topology->ports[peer].node;
+			if (work->via[next] != PM_NONE)
+				continue;
+			work->via[next] = port;
+			queue[tail++] = next;
+		}
+	}
+}
+
+static bool is_reached(const struct work *work, uint32_t node)
+{
+	return work->via[node] != PM_NONE;
+}
+
+/* The path to a switch that is reached, then out at a port of it, unless that is 0. */
+bool returns_route(const struct work *work, uint32_t node, uint8_t out,
+		   osm_dr_path_t *route)
+{
+	uint8_t back[IB_SUBNET_PATH_HOPS_MAX], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
+	uint32_t sm = work->on->view->detours.sm;
+	uint8_t num = 0, hops = 0;
+
+	if (out)
+		back[num++] = out;
+	while (node != work->topology->ports[sm].node) {
+		const struct pm_port *port = &work->topology->ports[work->via[node]];
+
+		if (num > IB_SUBNET_PATH_HOPS_MAX - 3)
+			return false;
+		back[num++] = port->num;
+		node = port->node;
+	}
+	if (work->sm_port)
+		path[++hops] = work->sm_port;
+	while (num)
+		path[++hops] = back[--num];
+	osm_dr_path_init(route, hops, path);
+	return true;
+}
+
+ib_net64_t returns_key_of(const struct work *work, uint32_t node)
+{
+	const struct pm_node *sw = &work->topology->nodes[node];
+
+	return work->on->records->ends[sw->first_port].info.m_key;
+}
+
+/* ---- OpenSM's record; with osm->lock held ---- */
+
+osm_physp_t *returns_find_physp(const osm_subn_t *subn, ib_net64_t guid, uint8_t num)
+{
+	osm_node_t *node = osm_get_node_by_guid(subn, guid);
+
+	if (!node || num >= osm_node_get_num_physp(node))
+		return NULL;
+	return osm_node_get_physp_ptr(node, num);
+}
+
+/*
+ * Whether a port is known to be down, or in INIT. OpenSM's record of one that a packet
+ * turned ACTIVE stays at ARMED.
+ */
+static bool is_down(const struct work *work, uint32_t port)
+{
+	const struct pm_port *p = &work->topology->ports[port];
+	ib_net64_t guid = cl_hton64(work->topology->nodes[p->node].guid);
+	const osm_physp_t *physp =
+		returns_find_physp(&work->on->sender->osm->subn, guid, p->num);
+
+	return !physp || osm_physp_get_port_state(physp) < IB_LINK_ARMED ||
+	       work->returns->down[port] ||
+	       (p->peer != PM_NONE && !work->on->view->discovered[port]);
+}
+
+/* ---- Reading ports ---- */
+
+static bool is_planned(const struct work *work, uint32_t port)
+{
+	return work->topology->ports[port].peer != PM_NONE ||
+	       link_records_host(work->on->records, port);
+}
+
+static void add_port(struct work *work, uint32_t port)
+{
+	if (pm_grow(&work->ports, &work->ports_room, work->num_ports + 1,
+		    sizeof(*work->ports)))
+		work->no_memory = true;
+	else
+		work->ports[work->num_ports++] = port;
+}
+
+/* Lists the ports of reported switches to read. */
+static void list_ports(struct work *work)
+{
+	osm_opensm_t *osm = work->on->sender->osm;
+
+	work->num_ports = 0;
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t sw = 0; sw < work->topology->num_switches; sw++) {
+		const struct pm_node *node = &work->topology->nodes[sw];
+
+		if (!work->reported[sw] || !is_reached(work, sw))
+			continue;
+		for (uint32_t i = 1; i <= node->num_ports; i++) {
+			uint32_t port = node->first_port + i;
+
+			if (is_planned(work, port) && !work->taken[port] &&
+			    (work->on->look || is_down(work, port)))
+				add_port(work, port);
+		}
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
+static enum smp_make make_read(void *context, uint32_t index, struct smp_request *smp)
+{
+	struct work *work = context;
+	const struct pm_port *port = &work->topology->ports[work->ports[index]];
+
+	if (returns_is_over(work) || !returns_route(work, port->node, 0, &smp->route))
+		return SMP_OMIT;
+	smp->kind = SMP_PORT_INFO;
+	smp->guid = cl_hton64(work->topology->nodes[port->node].guid);
+	smp->m_key = returns_key_of(work, port->node);
+	smp->modifier = port->num;
+	return SMP_SEND;
+}
+
+static void add_link(struct work *work, uint32_t port, const ib_port_info_t *has)
+{
+	const struct link_records *records = work->on->records;
+	uint32_t peer = work->topology->ports[port].peer;
+	struct link link = {.port = port, .peer = peer};
+
+	if (work->taken[port])
+		return;
+	link.near.last = &records->ends[port];
+	link.near.has = *has;
+	link.host = peer == PM_NONE ? link_records_host(records, port) : NULL;
+	link.far.last = link.host ? &link.host->end : &records->ends[peer];
+	if (pm_grow(&work->links, &work->links_room, work->num_links + 1,
+		    sizeof(*work->links))) {
+		work->no_memory = true;
+		return;
+	}
+	work->links[work->num_links++] = link;
+	work->taken[port] = 1;
+	if (peer != PM_NONE)
+		work->taken[peer] = 1;
+}
+
+void returns_count_explained(struct work *work, uint32_t node)
+{
+	returns_count_up(&work->explained[node]);
+}
+
+static bool take_read(void *context, const struct smp_answer *answer)
+{
+	struct work *work = context;
+	const ib_port_info_t *info = (const ib_port_info_t *)answer->data;
+	uint32_t port = work->ports[answer->index];
+	uint8_t state;
+
+	if (answer->outcome == SMP_SILENT && work->returns->tries < RETRIES)
+		returns_note_lid(
+			work->returns,
+			returns_lid_of(work->plan, work->topology->ports[port].node),
+			false);
+	if (answer->outcome != SMP_ANSWERED)
+		return true;
+	state = ib_port_info_get_port_state(info);
+	if (state == IB_LINK_INIT || state == IB_LINK_ARMED)
+		returns_count_explained(work, work->topology->ports[port].node);
+	work->returns->down[port] = state != IB_LINK_ACTIVE;
+	if (state == IB_LINK_INIT || state == IB_LINK_ARMED)
+		add_link(work, port, info);
+	return true;
+}
+
+static void read_ports(struct work *work)
+{
+	list_ports(work);
+	work->num_items = work->num_ports;
+	returns_send(work, &work->queries, make_read, take_read);
+	memset(work->reported, 0, work->topology->num_switches);
+}
+
+/* ---- OpenSM's record follows ---- */
+
+/* Brings one end of OpenSM's record up to date. Returns whether it has the link. */
+static bool settle_end(osm_physp_t *here, const osm_physp_t *there,
+		       const struct served_end *end)
+{
+	bool linked = there && osm_physp_get_remote(here) == there &&
+		      osm_physp_get_remote(there) == here;
+
+	if (linked && osm_physp_get_port_state(here) != IB_LINK_ACTIVE)
+		here->port_info = end->info;
+	else if (!linked && osm_physp_get_port_state(here) > IB_LINK_INIT)
+		ib_port_info_set_port_state(&here->port_info, IB_LINK_INIT);
+	return linked;
+}
+
+bool returns_settle_one(osm_subn_t *subn, const struct served *served)
+{
+	const struct served_end *ends = served->ends;
+	osm_physp_t *a = returns_find_physp(subn, ends[0].guid, ends[0].num);
+	osm_physp_t *b = returns_find_physp(subn, ends[1].guid, ends[1].num);
+	bool linked = a && settle_end(a, b, &ends[0]);
+
+	if (b)
+		linked &= settle_end(b, a, &ends[1]);
+	return linked && b;
+}
+
+void returns_settle(struct returns *returns, osm_subn_t *subn)
+{
+	pthread_mutex_lock(&returns->lock);
+	for (uint32_t i = 0; i < returns->num_served; i++)
+		if (!returns->noted[returns->served[i].lid]) /* else it may be down */
+			returns_settle_one(subn, &returns->served[i]);
+	pthread_mutex_unlock(&returns->lock);
+}
+
+void returns_begin_sweep(struct returns *returns)
+{
+	pthread_mutex_lock(&returns->lock);
+	returns->num_served = 0;
+	pthread_mutex_unlock(&returns->lock);
+}
+
+/* Remembers a link for returns_settle. Without memory its next sweep sets it again. */
+void returns_remember(struct returns *returns, const struct served *served)
+{
+	pthread_mutex_lock(&returns->lock);
+	if (!pm_grow(&returns->served, &returns->served_room, returns->num_served + 1,
+		     sizeof(*returns->served)))
+		returns->served[returns->num_served++] = *served;
+	pthread_mutex_unlock(&returns->lock);
+}
+
+/* Forgets links of a switch, which are read again. */
+void returns_forget_served(struct returns *returns, const struct served_end *end)
+{
+	uint32_t num = 0;
+
+	pthread_mutex_lock(&returns->lock);
+	for (uint32_t i = 0; i < returns->num_served; i++) {
+		const struct served_end *ends = returns->served[i].ends;
+
+		if ((ends[0].guid != end->guid || ends[0].num != end->num) &&
+		    (ends[1].guid != end->guid || ends[1].num != end->num))
+			returns->served[num++] = returns->served[i];
+	}
+	returns->num_served = num;
+	pthread_mutex_unlock(&returns->lock);
+}
+
+/* ---- A run ---- */
+
+static bool any_reported(const struct work *work)
+{
+	return memchr(work->reported, 1, work->topology->num_switches);
+}
+
+/* Reads and serves, then from the switches that have been reached, too. */
+static void search(struct work *work)
+{
+	for (int i = 0; i < MOST_ROUNDS && any_reported(work) && !returns_is_over(work);
+	     i++) {
+		find_paths(work);
+		read_ports(work);
+		if (work->num_links > work->done)
+			returns_serve(work);
+	}
+}
+
+/* Has arrays for the view's plan. -ENOMEM. */
+static int fit(struct returns *returns, const struct view *view)
+{
+	const struct pm_fabric *topology = view->plan->topology;
+	uint8_t *down, *unexplained, *credit;
+	struct flaps *flaps;
+
+	if (returns->down && returns->serial == view->serial)
+		return 0;
+	down = calloc(topology->num_ports + 1u, 1);
+	unexplained = calloc(topology->num_switches + 1u, 1);
+	credit = calloc(topology->num_switches + 1u, 1);
+	flaps = calloc(topology->num_ports + 1u, sizeof(*flaps));
+	free(returns->down);
+	free(returns->unexplained);
+	free(returns->credit);
+	free(returns->flaps);
+	returns->down = down;
+	returns->unexplained = unexplained;
+	returns->credit = credit;
+	returns->flaps = flaps;
+	returns->serial = view->serial;
+	if (down && unexplained && credit && flaps)
+		return 0;
+	free(returns->down);
+	returns->down = NULL;
+	return -ENOMEM;
+}
+
+static void free_work(struct work *work)
+{
+	free(work->up);
+	free(work->start);
+	free(work->via);
+	free(work->reported);
+	free(work->traps);
+	free(work->explained);
+	free(work->credited);
+	free(work->asked);
+	free(work->switches.list);
+	free(work->taken);
+	free(work->ports);
+	free(work->links);
+	free(work->items);
+}
+
+/* -ENOMEM. */
+static int make_work(struct work *work)
+{
+	const struct pm_fabric *topology = work->topology;
+	const osm_port_t *sm;
+	osm_opensm_t *osm = work->on->sender->osm;
+
+	work->up = malloc(topology->num_ports + 1u);
+	work->start = malloc(topology->num_ports + 1u);
+	work->taken = calloc(topology->num_ports + 1u, 1);
+	work->via = malloc((2u * topology->num_switches + 1u) * sizeof(*work->via));
+	work->reported = calloc(topology->num_switches + 1u, 1);
+	work->traps = calloc(topology->num_switches + 1u, 1);
+	work->explained = calloc(topology->num_switches + 1u, 1);
+	work->credited = calloc(topology->num_switches + 1u, 1);
+	work->asked = calloc(topology->num_switches + 1u, sizeof(*work->asked));
+	if (!work->up || !work->start || !work->taken || !work->via || !work->reported ||
+	    !work->traps || !work->explained || !work->credited || !work->asked)
+		return -ENOMEM;
+	work->switches = (struct returned_switches){
+		.sender = work->on->sender,
+		.view = work->on->view,
+		.records = work->on->records,
+		.urgent = work->on->urgent,
+		.is_halted = work->on->is_halted,
+		.context = work->on->context,
+	};
+	memcpy(work->up, work->on->view->discovered, topology->num_ports);
+	memcpy(work->start, work->up, topology->num_ports);
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	sm = osm_get_port_by_guid(&osm->subn, osm->subn.sm_port_guid);
+	if (sm && osm_node_get_type(sm->p_node) != IB_NODE_TYPE_SWITCH)
+		work->sm_port = osm_physp_get_port_num(sm->p_physp);
+	CL_PLOCK_RELEASE(&osm->lock);
+	return 0;
+}
+
+/* What the returns do not explain is looked for elsewhere. */
+static void explain_traps(const struct work *work)
+{
+	for (uint32_t sw = 0; sw < work->topology->num_switches; sw++) {
+		uint32_t traps = work->traps[sw], found = work->explained[sw];
+
+		if (!traps)
+			continue;
+		work->returns->unexplained[sw] = traps > found;
+		found = (traps < found ? traps : found) - work->credited[sw];
+		work->on->explain(work->on->context, sw, found);
+	}
+}
+
+/* Sets the time of the next try. */
+static void plan_retry(const struct work *work)
+{
+	struct returns *returns = work->returns;
+	bool rest;
+
+	pthread_mutex_lock(&returns->lock);
+	rest = returns->num_noted && returns->flap_ms <= 0;
+	returns->waits = work->waits;
+	pthread_mutex_unlock(&returns->lock);
+	returns->retry_ms = 0;
+	if (!rest)
+		returns->tries = 0;
+	else if (work->waits)
+		returns->retry_ms = clock_ms() + WAIT_MS;
+	else
+		returns->retry_ms = clock_ms() + (RETRY_MS << (returns->tries < RETRIES
+								       ? returns->tries++
+								       : RETRIES));
+}
+
+bool returns_run(struct returns *returns, const struct returns_subject *subject,
+		 struct returned *done)
+{
+	struct work work = {.returns = returns,
+			    .on = subject,
+			    .plan = subject->view->plan,
+			    .topology = subject->view->plan->topology,
+			    .result = done};
+	bool any = false;
+
+	*done = (struct returned){.number = 0};
+	if (fit(returns, subject->view) || make_work(&work))
+		goto out;
+	any = subject->look ? take_unexplained(&work) : take_traps(&work);
+	if (!any)
+		goto out;
+	returns->flap_ms = 0;
+	search(&work);
+	if (!subject->look) {
+		explain_traps(&work);
+		plan_retry(&work);
+	}
+	if (done->hosts || done->cables)
+		done->number = ++returns->number;
+	done->queries = work.queries.sent + work.switches.queries.sent;
+	done->blocks = work.switches.tables.sent;
+	done->acked = work.switches.acked;
+	done->sets = work.sets.sent + work.switches.sets.sent + done->blocks;
+	done->unanswered = work.queries.silent + work.sets.silent +
+			   work.switches.queries.silent + work.switches.sets.silent +
+			   work.switches.tables.silent;
+	if (done->back || work.used) {
+		done->up = work.up;
+		work.up = NULL;
+	}
+	done->milliseconds = work.first_trap > 0 ? clock_ms() - work.first_trap : 0;
+out:
+	free_work(&work);
+	return any;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* OpenSM's record of a link that was served follows, in each state that it may be in. */
+#include "engine/returns_parts.h"
+
+#include "unit.h"
+
+#define LID 7
+
+static struct {
+	osm_node_t *sw, *host;
+	osm_subn_t subn;
+} fake;
+
+volatile unsigned int osm_exit_flag;
+
+struct osm_node *osm_get_node_by_guid(const osm_subn_t *subn, ib_net64_t guid)
+{
+	assert_ptr_equal(subn, &fake.subn);
+	return guid == fake.sw->node_info.node_guid ? fake.sw : fake.host;
+}
+
+static osm_node_t *make_node(uint64_t guid)
+{
+	osm_node_t *node = calloc(1, sizeof(*node) + 2 * sizeof(osm_physp_t));
+
+	assert_non_null(node);
+	node->node_info.node_guid = cl_hton64(guid);
+	node->physp_tbl_size = 2;
+	node->physp_table[1].port_guid = cl_hton64(guid);
+	return node;
+}
+
+static int begin(void **state)
+{
+	fake.sw = make_node(1);
+	fake.host = make_node(2);
+	return 0;
+}
+
+static int end(void **state)
+{
+	free(fake.sw);
+	free(fake.host);
+	return 0;
+}
+
+static osm_physp_t *port_of(osm_node_t *node)
+{
+	return &node->physp_table[1];
+}
+
+/* A record in which both ends have these states, and the link or not. */
+static void set_record(uint8_t near, uint8_t far, bool linked)
+{
+	osm_physp_t *a = port_of(fake.sw), *b = port_of(fake.host);
+
+	a->p_remote_physp = linked ? b : NULL;
+	b->p_remote_physp = linked ? a : NULL;
+	ib_port_info_set_port_state(&a->port_info, near);
+	ib_port_info_set_port_state(&b->port_info, far);
+}
+
+static void expect_record(uint8_t near, uint8_t far)
+{
+	assert_int_equal(osm_physp_get_port_state(port_of(fake.sw)), near);
+	assert_int_equal(osm_physp_get_port_state(port_of(fake.host)), far);
+}
+
+static struct served make_served(void)
+{
+	struct served served = {.lid = LID};
+
+	served.ends[0] = (struct served_end){.guid = cl_hton64(1), .num = 1};
+	served.ends[1] = (struct served_end){.guid = cl_hton64(2), .num = 1};
+	for (int i = 0; i < 2; i++)
+		ib_port_info_set_port_state(&served.ends[i].info, IB_LINK_ACTIVE);
+	return served;
+}
+
+/* Discovery read INIT: OpenSM would send ARMED to ports that are ACTIVE. */
+static void test_read_before(void **state)
+{
+	const struct served served = make_served();
+
+	set_record(IB_LINK_INIT, IB_LINK_INIT, true);
+	assert_true(returns_settle_one(&fake.subn, &served));
+	expect_record(IB_LINK_ACTIVE, IB_LINK_ACTIVE);
+	set_record(IB_LINK_ACTIVE, IB_LINK_ARMED, true);
+	assert_true(returns_settle_one(&fake.subn, &served));
+	expect_record(IB_LINK_ACTIVE, IB_LINK_ACTIVE);
+}
+
+/* The host was not found: OpenSM would set the switch's port DOWN. */
+static void test_link_lost(void **state)
+{
+	const struct served served = make_served();
+
+	set_record(IB_LINK_ACTIVE, IB_LINK_DOWN, false);
+	assert_false(returns_settle_one(&fake.subn, &served));
+	expect_record(IB_LINK_INIT, IB_LINK_DOWN);
+	set_record(IB_LINK_DOWN, IB_LINK_ACTIVE, false);
+	assert_false(returns_settle_one(&fake.subn, &served));
+	expect_record(IB_LINK_DOWN, IB_LINK_INIT);
+}
+
+/* What was served since the sweep began follows, unless a trap tells of more. */
+static void test_since_the_sweep_began(void **state)
+{
+	const struct served served = make_served();
+	struct returns *returns = returns_start();
+
+	assert_non_null(returns);
+	returns_remember(returns, &served);
+	set_record(IB_LINK_INIT, IB_LINK_INIT, true);
+	returns_note_lid(returns, LID, true);
+	returns_settle(returns, &fake.subn);
+	expect_record(IB_LINK_INIT, IB_LINK_INIT);
+	returns_note_lid(returns, LID + 1, true);
+	returns->noted[LID] = 0;
+	returns_settle(returns, &fake.subn);
+	expect_record(IB_LINK_ACTIVE, IB_LINK_ACTIVE);
+	set_record(IB_LINK_INIT, IB_LINK_INIT, true);
+	returns_begin_sweep(returns);
+	returns_settle(returns, &fake.subn);
+	expect_record(IB_LINK_INIT, IB_LINK_INIT);
+	returns_stop(returns);
+}
+
+/* Traps before OpenSM's filter: 128 alone counts. */
+static void test_traps(void **state)
+{
+	struct returns *returns = returns_start();
+	ib_mad_notice_attr_t notice = {.generic_type = 0x81};
+
+	assert_non_null(returns);
+	notice.g_or_v.generic.trap_num = CL_HTON16(SM_LINK_STATE_CHANGED_TRAP);
+	notice.data_details.ntc_128.sw_lid = cl_hton16(LID);
+	assert_false(returns_wait(returns));
+	for (int i = 0; i < 300; i++)
+		assert_true(returns_note_trap(returns, &notice));
+	assert_int_equal(returns->noted[LID], UINT8_MAX);
+	assert_int_equal(returns->num_noted, 1);
+	assert_true(returns_wait(returns));
+	notice.g_or_v.generic.trap_num = CL_HTON16(SM_LOCAL_CHANGES_TRAP);
+	assert_false(returns_note_trap(returns, &notice));
+	returns_stop(returns);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_read_before, begin, end),
+		cmocka_unit_test_setup_teardown(test_link_lost, begin, end),
+		cmocka_unit_test_setup_teardown(test_since_the_sweep_began, begin, end),
+		cmocka_unit_test_setup_teardown(test_traps, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
