@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""How long what comes back waits until it is in service.
+
+A director fabric (see `portmajor generate -h`) is simulated by ibsim, on a wire whose ports
+do as real ones (wire_truth.h). Parts leave and come back, with OpenSM on the first host, h0-1,
+routing with portmajor and then with its own engines:
+
+ - flap: a link is down for 0.2 s,
+ - away: a part is back after OpenSM has dropped it,
+ - rebooted: the same, and it has lost all that was set.
+
+Counted are the SMPs of anybody from the first trap of the return until the last port is ACTIVE,
+and until the last Set; seconds are those of a wire (see wiretime.py), with OpenSM computing in no
+time. The last column has the first engine's SMPs until ACTIVE, as a part of each engine's.
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+import failover
+import pmlab
+import simlab
+import smps
+import wire
+import wiretime
+
+ENGINES = ("portmajor", "updn")
+FLAP_S = 0.2
+# What comes back, and how.
+RETURNS = (("host", "h7-3", "flap"), ("host", "h7-3", "away"), ("host", "h7-3", "rebooted"),
+           ("cable", "leaf5:20", "flap"), ("cable", "leaf5:20", "away"),
+           ("leaf", "leaf9", "away"), ("leaf", "leaf9", "rebooted"),
+           ("chassis", "s1-*", "away"), ("chassis", "s1-*", "rebooted"))
+
+
+@dataclasses.dataclass
+class Return:
+    """One return under one engine: SMPs and seconds until ACTIVE, and until the last Set."""
+    part: str
+    how: str
+    engine: str
+    active: int
+    active_s: float
+    last: int
+    last_s: float
+
+
+def is_set(record, attr=None):
+    return record.event == "asked" and record.method == wire.SET and attr in (None, record.attr)
+
+
+def until(records, found):
+    """(SMPs, seconds) from the first trap to the end of a question."""
+    stamps = wiretime.virtual([r for r in records if r.event != "state"])
+    begin = next(s for s in stamps if s.record.event == "trapped")
+    end = wiretime.last_of(records)[id(found)]
+    asked = records[records.index(begin.record):records.index(found) + 1]
+    return (sum(r.event == "asked" for r in asked),
+            next(s.seconds for s in stamps if s.record is end) - begin.seconds)
+
+
+def until_active(records):
+    """Likewise, to the Set by which the last port came into service."""
+    last = max(i for i, r in enumerate(records) if r.event == "state" and r.status == smps.ACTIVE)
+    return until(records, [r for r in records[:last] if is_set(r, smps.PORT_INFO)][-1])
+
+
+def until_last_set(records):
+    return until(records, [r for r in records if is_set(r)][-1])
+
+
+def come_back(osm, part, target, how):
+    fabric, trace = osm.fabric, osm.wire
+    if how != "flap":
+        simlab.measure(fabric, osm, lambda: fabric.lose(target), timeout=pmlab.TIMEOUT_S)
+    if how == "rebooted":
+        for name in fabric.netlist.match(target):
+            fabric.ports.reboot(name)
+
+    def action():
+        if how == "flap":
+            fabric.lose(target)
+            time.sleep(FLAP_S)  # what is measured
+        trace.records()
+        return fabric.back(target)
+
+    simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S, sweep=how != "flap")
+    records = trace.records(states=True)
+    return Return(part, how, osm.engine, *until_active(records), *until_last_set(records))
+
+
+def run(netlist, engine, returns):
+    trace = wire.Wire(trace=True)
+    with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
+            failover.open_sm(fabric, engine, trace, folder) as osm:
+        osm.settle(timeout=pmlab.TIMEOUT_S)
+        return [come_back(osm, *one) for one in returns]
+
+
+def format_table(results):
+    """A row for each return and engine; the first engine is what others are compared with."""
+    rows = [["back", "", "routing", "SMPs to ACTIVE", "s", "SMPs to the last Set", "s", "part"]]
+    first = {(r.part, r.how): r for r in results if r.engine == results[0].engine}
+    for r in results:
+        ours = first[r.part, r.how].active
+        part = "" if r.engine == results[0].engine else f"1/{r.active / ours:,.0f}"
+        rows.append([r.part, r.how, r.engine, f"{r.active:,}", f"{r.active_s:.4f}",
+                     f"{r.last:,}", f"{r.last_s:.4f}", part])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join("  ".join([*(text.ljust(width) for text, width in zip(row[:3], widths)),
+                                *map(str.rjust, row[3:], widths[3:])]).rstrip() for row in rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/return-times", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("hosts", type=int, nargs="?", default=648, choices=failover.LEAVES)
+    parser.add_argument("--engines", default=",".join(ENGINES),
+                        help="with commas between (default: %(default)s)")
+    parser.add_argument("--only", metavar="TEXT", default="",
+                        help="those with it in their first two columns")
+    options = parser.parse_args()
+    returns = [one for one in RETURNS if options.only in f"{one[0]} {one[2]}"]
+    with tempfile.TemporaryDirectory(prefix="portmajor-returns-",
+                                     dir=os.environ.get("SIMLAB_DIR")) as folder:
+        netlist = simlab.Netlist(pmlab.generate(pathlib.Path(folder) / "fabric.net", "director",
+                                                failover.LEAVES[options.hosts]))
+        results = []
+        for engine in options.engines.split(","):
+            results += run(netlist, engine, returns)
+            print(format_table(results), file=sys.stderr, flush=True)
+    results.sort(key=lambda r: returns.index(next(one for one in returns
+                                                  if (one[0], one[2]) == (r.part, r.how))))
+    print(format_table(results))
+
+
+if __name__ == "__main__":
+    main()
