@@ -168,6 +168,7 @@ set_tests_properties(unit.engine_check PROPERTIES LABELS unit TIMEOUT 900)
 add_executable(test_repairer tests/unit/test_repairer.c plugins/opensm/engine/repairer.c
 	plugins/opensm/engine/repairer_base.c plugins/opensm/engine/repairer_view.c
 	plugins/opensm/engine/repair_job.c plugins/opensm/engine/returns_job.c
+	plugins/opensm/engine/throttle.c
 	plugins/opensm/engine/transition_job.c
 	plugins/opensm/engine/balance_job.c plugins/opensm/engine/groups_job.c
 	plugins/opensm/engine/view.c plugins/opensm/engine/worker.c plugins/opensm/engine/clock.c)
@@ -357,6 +358,7 @@ add_test(NAME unit.lft_records COMMAND test_lft_records)
 set_tests_properties(unit.lft_records PROPERTIES LABELS unit TIMEOUT 900)
 
 add_executable(test_returns tests/unit/test_returns.c plugins/opensm/engine/returns.c
+	plugins/opensm/engine/returns_base.c plugins/opensm/engine/returns_record.c
 	plugins/opensm/engine/clock.c)
 target_include_directories(test_returns PRIVATE plugins/opensm)
 target_include_directories(test_returns SYSTEM PRIVATE ${OPENSM_INCLUDE})
@@ -365,6 +367,12 @@ target_link_options(test_returns PRIVATE -Wl,--gc-sections)
 target_link_libraries(test_returns PRIVATE test_tools ${OSMCOMP} Threads::Threads)
 add_test(NAME unit.returns COMMAND test_returns)
 set_tests_properties(unit.returns PROPERTIES LABELS unit TIMEOUT 900)
+
+add_executable(test_throttle tests/unit/test_throttle.c plugins/opensm/engine/throttle.c)
+target_include_directories(test_throttle PRIVATE plugins/opensm)
+target_link_libraries(test_throttle PRIVATE test_tools Threads::Threads m)
+add_test(NAME unit.throttle COMMAND test_throttle)
+set_tests_properties(unit.throttle PROPERTIES LABELS unit TIMEOUT 900)
 
 # With OpenSM's headers, stubs in OpenSM's place, and threads.
 add_executable(test_smp tests/unit/test_smp.c tests/unit/recipe.c plugins/opensm/osm/smp.c

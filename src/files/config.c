@@ -83,6 +83,11 @@ static int set_early_repair(struct pm_config *config, const char *value)
 	return set_flag(value, &config->early_repair);
 }
 
+static int set_throttle_sweeps(struct pm_config *config, const char *value)
+{
+	return set_flag(value, &config->throttle_sweeps);
+}
+
 static int set_early_repair_budget(struct pm_config *config, const char *value)
 {
 	return set_number(value, 1, 10000, &config->early_repair_budget_ms);
@@ -162,6 +167,8 @@ static const struct {
 	{"flap_hold_max", set_flap_hold_max, SECONDS, FIELD(flap.hold_max_ms),
 	 PM_CONFIG_LIVE},
 	{"early_repair", set_early_repair, A_FLAG, FIELD(early_repair), PM_CONFIG_LIVE},
+	{"throttle_sweeps", set_throttle_sweeps, A_FLAG, FIELD(throttle_sweeps),
+	 PM_CONFIG_LIVE},
 	{"early_repair_budget", set_early_repair_budget, "1 to 10000 milliseconds",
 	 FIELD(early_repair_budget_ms), PM_CONFIG_LIVE},
 	{"rebalance", set_rebalance, "auto or request", FIELD(rebalance_auto),
@@ -191,6 +198,7 @@ void pm_config_init(struct pm_config *config)
 			 .hold_ms = 60 * 1000,
 			 .hold_max_ms = 3600 * 1000},
 		.early_repair = true,
+		.throttle_sweeps = true,
 		.early_repair_budget_ms = 200,
 		.rebalance_auto = true,
 		.rebalance_rate = 1000,

@@ -792,6 +792,11 @@ class OpenSM(_Process):
         """A clock tick now and then is housekeeping; all else is work."""
         return (old[:2] != new[:2] or new[2] - old[2] > 1 or new[3] - old[3] > 1)
 
+    def _sweep_waits(self):
+        """Whether portmajor has OpenSM's next sweep wait."""
+        log = self.log()
+        return log.rfind(": the next sweep waits ") > log.rfind("SUBNET UP")
+
     def _swept(self, mark):
         """The last sweep since the mark ended well (None: no sweep yet, False: failed)."""
         if self.counters()["discoveries"] == mark.counters["discoveries"]:
@@ -809,19 +814,27 @@ class OpenSM(_Process):
         neither SMPs nor the log nor the CPU time of opensm and ibsim have moved, and
         none of their threads waits for a processor.
         A heavy sweep still due would show in these: opensm starts it itself, at
-        once, when the one before it is over. With sweep=False only the standstill
+        once, when the one before it is over, or portmajor has it wait; then it is asked
+        for (hup). With sweep=False only the standstill
         is asked for (an event that opensm should not react to).
         """
         mark = mark or self.start_mark
+        asked = False
         still = {"since": time.monotonic(), "state": None}
 
         def settled():
+            nonlocal asked
             self.is_alive()
             state = self._state()
             if (still["state"] is None or self._moved(still["state"], state)
                     or self.counters().outstanding):
                 still.update(since=time.monotonic(), state=state)
-            if time.monotonic() - still["since"] < quiet or (sweep and not self._swept(mark)):
+            if time.monotonic() - still["since"] < quiet:
+                return False
+            if sweep and not self._swept(mark):
+                if not asked and self._sweep_waits():
+                    asked = True
+                    self.hup()
                 return False
             if not is_running(self.process.pid) and not is_running(self.fabric.process.pid):
                 return True

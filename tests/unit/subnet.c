@@ -10,6 +10,7 @@
 
 #include <opensm/osm_db_pack.h>
 #include <opensm/osm_event_plugin.h>
+#include <opensm/osm_inform.h>
 #include <opensm/osm_madw.h>
 #include <opensm/osm_mcast_mgr.h>
 #include <opensm/osm_msgdef.h>
@@ -489,6 +490,32 @@ OSM_HANDLER(osm_pi_rcv_process)
 OSM_HANDLER(osm_pkey_rcv_process)
 OSM_HANDLER(osm_mft_rcv_process)
 OSM_HANDLER(osm_trap_rcv_process)
+
+/* No trap is taken from OpenSM, and nothing comes back. */
+ib_api_status_t osm_resp_send(osm_sm_t *sm, const osm_madw_t *madw, ib_net16_t status,
+			      const uint8_t *payload)
+{
+	fail();
+	return IB_ERROR;
+}
+
+void osm_node_link(osm_node_t *node, uint8_t num, osm_node_t *to, uint8_t to_num)
+{
+	fail();
+}
+
+osm_port_t *osm_get_port_by_lid_ho(const osm_subn_t *subn, uint16_t lid)
+{
+	fail();
+	return NULL;
+}
+
+ib_api_status_t osm_report_notice(osm_log_t *log, osm_subn_t *subn,
+				  ib_mad_notice_attr_t *notice)
+{
+	fail();
+	return IB_ERROR;
+}
 
 void osm_lft_rcv_process(void *sm, void *data);
 

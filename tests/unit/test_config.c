@@ -40,6 +40,7 @@ static void test_good(void **state)
 static const struct pm_config defaults = {
 	.flap = {3, 60000, 60000, 3600000},
 	.early_repair = true,
+	.throttle_sweeps = true,
 	.early_repair_budget_ms = 200,
 	.rebalance_auto = true,
 	.rebalance_rate = 1000,
@@ -124,6 +125,7 @@ static bool same(const struct pm_config *a, const struct pm_config *b)
 	return a->lid_order == b->lid_order && a->migrate == b->migrate &&
 	       !memcmp(&a->flap, &b->flap, sizeof(a->flap)) &&
 	       a->early_repair == b->early_repair &&
+	       a->throttle_sweeps == b->throttle_sweeps &&
 	       a->early_repair_budget_ms == b->early_repair_budget_ms &&
 	       a->rebalance_auto == b->rebalance_auto &&
 	       a->rebalance_rate == b->rebalance_rate &&

@@ -8,15 +8,32 @@
 
 static struct {
 	osm_node_t *sw, *host;
+	osm_port_t port; /* the host's */
 	osm_subn_t subn;
 } fake;
 
 volatile unsigned int osm_exit_flag;
 
+static osm_physp_t *port_of(osm_node_t *node)
+{
+	return &node->physp_table[1];
+}
+
 struct osm_node *osm_get_node_by_guid(const osm_subn_t *subn, ib_net64_t guid)
 {
 	assert_ptr_equal(subn, &fake.subn);
 	return guid == fake.sw->node_info.node_guid ? fake.sw : fake.host;
+}
+
+osm_port_t *osm_get_port_by_guid(IN osm_subn_t const *subn, IN ib_net64_t guid)
+{
+	return guid == port_of(fake.host)->port_guid ? &fake.port : NULL;
+}
+
+void osm_node_link(osm_node_t *node, uint8_t num, osm_node_t *to, uint8_t to_num)
+{
+	node->physp_table[num].p_remote_physp = &to->physp_table[to_num];
+	to->physp_table[to_num].p_remote_physp = &node->physp_table[num];
 }
 
 static osm_node_t *make_node(uint64_t guid)
@@ -27,6 +44,10 @@ static osm_node_t *make_node(uint64_t guid)
 	node->node_info.node_guid = cl_hton64(guid);
 	node->physp_tbl_size = 2;
 	node->physp_table[1].port_guid = cl_hton64(guid);
+	node->physp_table[1].p_node = node;
+	node->physp_table[1].port_num = 1;
+	node->physp_discovered = calloc(2, sizeof(*node->physp_discovered));
+	assert_non_null(node->physp_discovered);
 	return node;
 }
 
@@ -34,19 +55,18 @@ static int begin(void **state)
 {
 	fake.sw = make_node(1);
 	fake.host = make_node(2);
+	fake.sw->sw = (osm_switch_t *)fake.sw; /* not NULL */
+	fake.port = (osm_port_t){.discovery_count = 0};
 	return 0;
 }
 
 static int end(void **state)
 {
+	free(fake.sw->physp_discovered);
 	free(fake.sw);
+	free(fake.host->physp_discovered);
 	free(fake.host);
 	return 0;
-}
-
-static osm_physp_t *port_of(osm_node_t *node)
-{
-	return &node->physp_table[1];
 }
 
 /* A record in which both ends have these states, and the link or not. */
@@ -83,10 +103,10 @@ static void test_read_before(void **state)
 	const struct served served = make_served();
 
 	set_record(IB_LINK_INIT, IB_LINK_INIT, true);
-	assert_true(returns_settle_one(&fake.subn, &served));
+	assert_true(returns_settle_one(&fake.subn, &served, false));
 	expect_record(IB_LINK_ACTIVE, IB_LINK_ACTIVE);
 	set_record(IB_LINK_ACTIVE, IB_LINK_ARMED, true);
-	assert_true(returns_settle_one(&fake.subn, &served));
+	assert_true(returns_settle_one(&fake.subn, &served, false));
 	expect_record(IB_LINK_ACTIVE, IB_LINK_ACTIVE);
 }
 
@@ -96,11 +116,33 @@ static void test_link_lost(void **state)
 	const struct served served = make_served();
 
 	set_record(IB_LINK_ACTIVE, IB_LINK_DOWN, false);
-	assert_false(returns_settle_one(&fake.subn, &served));
+	assert_false(returns_settle_one(&fake.subn, &served, false));
 	expect_record(IB_LINK_INIT, IB_LINK_DOWN);
 	set_record(IB_LINK_DOWN, IB_LINK_ACTIVE, false);
-	assert_false(returns_settle_one(&fake.subn, &served));
+	assert_false(returns_settle_one(&fake.subn, &served, false));
 	expect_record(IB_LINK_DOWN, IB_LINK_INIT);
+}
+
+/* Both ends are there, and the discovery saw the link down: the host is not dropped. */
+static void test_link_made(void **state)
+{
+	const struct served served = make_served();
+	osm_node_t other = {0};
+
+	set_record(IB_LINK_DOWN, IB_LINK_ACTIVE, false);
+	assert_true(returns_settle_one(&fake.subn, &served, true));
+	expect_record(IB_LINK_ACTIVE, IB_LINK_ACTIVE);
+	assert_ptr_equal(osm_physp_get_remote(port_of(fake.sw)), port_of(fake.host));
+	assert_int_equal(fake.host->discovery_count, 1);
+	assert_int_equal(fake.host->physp_discovered[1], 1);
+	assert_int_equal(fake.port.discovery_count, 1);
+	assert_int_equal(fake.sw->discovery_count, 0);
+	assert_true(returns_settle_one(&fake.subn, &served, true));
+	assert_int_equal(fake.port.discovery_count, 1);
+	set_record(IB_LINK_DOWN, IB_LINK_ACTIVE, false); /* it was found elsewhere */
+	port_of(fake.host)->p_remote_physp = &other.physp_table[0];
+	assert_false(returns_settle_one(&fake.subn, &served, true));
+	assert_null(osm_physp_get_remote(port_of(fake.sw)));
 }
 
 /* What was served since the sweep began follows, unless a trap tells of more. */
@@ -113,15 +155,15 @@ static void test_since_the_sweep_began(void **state)
 	returns_remember(returns, &served);
 	set_record(IB_LINK_INIT, IB_LINK_INIT, true);
 	returns_note_lid(returns, LID, true);
-	returns_settle(returns, &fake.subn);
+	returns_settle(returns, &fake.subn, false);
 	expect_record(IB_LINK_INIT, IB_LINK_INIT);
 	returns_note_lid(returns, LID + 1, true);
 	returns->noted[LID] = 0;
-	returns_settle(returns, &fake.subn);
+	returns_settle(returns, &fake.subn, false);
 	expect_record(IB_LINK_ACTIVE, IB_LINK_ACTIVE);
 	set_record(IB_LINK_INIT, IB_LINK_INIT, true);
 	returns_begin_sweep(returns);
-	returns_settle(returns, &fake.subn);
+	returns_settle(returns, &fake.subn, false);
 	expect_record(IB_LINK_INIT, IB_LINK_INIT);
 	returns_stop(returns);
 }
@@ -151,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_read_before, begin, end),
 		cmocka_unit_test_setup_teardown(test_link_lost, begin, end),
+		cmocka_unit_test_setup_teardown(test_link_made, begin, end),
 		cmocka_unit_test_setup_teardown(test_since_the_sweep_began, begin, end),
 		cmocka_unit_test_setup_teardown(test_traps, begin, end),
 	};

@@ -10,6 +10,7 @@
 #include "recipe.h"
 #include "unit.h"
 
+#include <opensm/osm_inform.h>
 #include <opensm/osm_madw.h>
 #include <opensm/osm_msgdef.h>
 
@@ -23,6 +24,9 @@
 #define HOUR_MS 3600000
 #define SILENT_MS 20
 #define NEVER_BATCHES 2
+#define LID 9 /* of the switch */
+#define M_KEY 0x1122334455667788
+#define PORT_GUID 0x99
 
 /* What becomes of an SMP. */
 enum fate {
@@ -66,6 +70,10 @@ static struct {
 	uint32_t sets_answered, strangers;	      /* what the handlers were given */
 	uint32_t sets_noted, strangers_noted, misled; /* what OpenSM's were */
 	uint32_t infos_noted;			      /* of the strangers */
+	uint32_t traps_left, repressed, reported;     /* traps of OpenSM's, and ours */
+	bool change_seen;			      /* by OpenSM */
+	bool hides, takes;			      /* what hooks answer */
+	uint16_t asked_lid;			      /* a hook */
 	struct smp_sender *smps;		      /* as long as PortInfo comes in */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -85,6 +93,8 @@ struct trial {
 static struct trial *running;
 
 volatile unsigned int osm_exit_flag;
+
+static const struct smp_hooks no_hooks;
 
 static uint8_t data_byte(uint32_t batch, uint32_t index, unsigned int at)
 {
@@ -164,6 +174,10 @@ void osm_ni_rcv_process(void *sm, void *data)
 
 void osm_si_rcv_process(void *sm, void *data)
 {
+	const ib_switch_info_t *info =
+		ib_smp_get_payload_ptr(osm_madw_get_smp_ptr((osm_madw_t *)data));
+
+	fake.change_seen = ib_switch_info_get_state_change(info) != 0;
 	note(sm, &fake.strangers_noted);
 }
 
@@ -174,7 +188,31 @@ void osm_pkey_rcv_process(void *sm, void *data)
 
 void osm_trap_rcv_process(void *sm, void *data)
 {
-	fail();
+	fake.traps_left++;
+}
+
+ib_api_status_t osm_resp_send(osm_sm_t *sm, const osm_madw_t *madw, ib_net16_t status,
+			      const uint8_t *payload)
+{
+	assert_ptr_equal(sm, &fake.osm.sm);
+	assert_int_equal(status, 0);
+	assert_int_equal(osm_madw_get_smp_ptr(madw)->m_key, M_KEY);
+	fake.repressed++;
+	return IB_SUCCESS;
+}
+
+ib_api_status_t osm_report_notice(osm_log_t *log, osm_subn_t *subn,
+				  ib_mad_notice_attr_t *notice)
+{
+	assert_ptr_equal(subn, &fake.osm.subn);
+	assert_int_equal(notice->issuer_gid.unicast.interface_id, PORT_GUID);
+	fake.reported++;
+	return IB_SUCCESS;
+}
+
+struct osm_node *osm_get_node_by_guid(const osm_subn_t *subn, ib_net64_t guid)
+{
+	return guid == fake.node.node_info.node_guid ? &fake.node : NULL;
 }
 
 static uint32_t count_out(void)
@@ -542,7 +580,7 @@ static void test_random(void **state)
 {
 	uint64_t seed = from_environment("PM_SEED", 1),
 		 rounds = from_environment("PM_ROUNDS", 40);
-	struct smp_sender *smps = smp_start(&fake.osm, NULL, NULL);
+	struct smp_sender *smps = smp_start(&fake.osm, &no_hooks);
 	static struct trial trial;
 
 	assert_non_null(smps);
@@ -571,7 +609,7 @@ static void test_random(void **state)
 
 static void run_all_silent(void)
 {
-	struct smp_sender *smps = smp_start(&fake.osm, NULL, NULL);
+	struct smp_sender *smps = smp_start(&fake.osm, &no_hooks);
 	static struct trial t;
 
 	assert_non_null(smps);
@@ -607,7 +645,7 @@ static enum smp_make make_and_leave(void *context, uint32_t index,
 
 static void test_leaving(void **state)
 {
-	struct smp_sender *smps = smp_start(&fake.osm, NULL, NULL);
+	struct smp_sender *smps = smp_start(&fake.osm, &no_hooks);
 	struct smp_count count = {0};
 	static struct trial t;
 
@@ -632,7 +670,7 @@ static void test_no_memory(void **state)
 {
 	for (fake.refuse = 1; fake.refuse <= 7; fake.refuse++) {
 		fake.registered = 0;
-		assert_null(smp_start(&fake.osm, NULL, NULL));
+		assert_null(smp_start(&fake.osm, &no_hooks));
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_PORT_INFO], osm_pi_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_LFT], osm_lft_rcv_process);
 		assert_ptr_equal(fake.handler[OSM_MSG_MAD_MFT], osm_mft_rcv_process);
@@ -642,6 +680,96 @@ static void test_no_memory(void **state)
 		assert_ptr_equal(fake.context[OSM_MSG_MAD_PORT_INFO], &fake.osm.sm);
 		assert_ptr_equal(fake.context[OSM_MSG_MAD_LFT], &fake.osm.sm);
 	}
+}
+
+/* ---- Hooks ---- */
+
+static bool on_trap(void *context, const ib_mad_notice_attr_t *notice)
+{
+	fake.asked_lid = cl_ntoh16(notice->data_details.ntc_128.sw_lid);
+	return fake.takes;
+}
+
+static bool hides_change(void *context, uint16_t lid)
+{
+	fake.asked_lid = lid;
+	return fake.hides;
+}
+
+static const struct smp_hooks hooks = {on_trap, hides_change, NULL};
+
+/* The switch. */
+osm_port_t *osm_get_port_by_lid_ho(const osm_subn_t *subn, uint16_t lid)
+{
+	static osm_physp_t physp;
+	static osm_port_t port = {.guid = PORT_GUID, .p_physp = &physp};
+
+	physp.port_info.m_key = M_KEY;
+	return lid == LID ? &port : NULL;
+}
+
+/* What a switch sends by itself, or answers to OpenSM. */
+static void hand_over(cl_disp_msgid_t message, osm_madw_t *madw)
+{
+	fake.handler[message](fake.context[message], madw);
+}
+
+/* A trap is OpenSM's, or is repressed and reported in its place. */
+static void test_trap(void **state)
+{
+	struct smp_sender *smps = smp_start(&fake.osm, &hooks);
+	ib_smp_t smp = {.mgmt_class = IB_MCLASS_SUBN_LID, .method = IB_MAD_METHOD_TRAP};
+	osm_madw_t madw = {.p_mad = (ib_mad_t *)&smp};
+	ib_mad_notice_attr_t *notice = (ib_mad_notice_attr_t *)smp.data;
+
+	assert_non_null(smps);
+	notice->data_details.ntc_128.sw_lid = cl_hton16(LID);
+	madw.mad_addr.addr_type.smi.source_lid = cl_hton16(LID);
+	hand_over(OSM_MSG_MAD_NOTICE, &madw);
+	assert_int_equal(fake.asked_lid, LID);
+	assert_int_equal(fake.traps_left, 1);
+	assert_int_equal(fake.repressed + fake.reported, 0);
+	fake.takes = true;
+	hand_over(OSM_MSG_MAD_NOTICE, &madw);
+	assert_int_equal(fake.traps_left, 1);
+	assert_int_equal(fake.repressed, 1);
+	assert_int_equal(fake.reported, 1);
+	smp.method = IB_MAD_METHOD_SET; /* no trap */
+	hand_over(OSM_MSG_MAD_NOTICE, &madw);
+	assert_int_equal(fake.traps_left, 2);
+	smp_stop(smps);
+}
+
+/* PortStateChange is hidden from light sweeps alone. */
+static void test_light_sweep(void **state)
+{
+	static const struct {
+		bool light, set, hides, seen;
+		uint16_t status;
+	} rows[] = {
+		{true, false, true, false, 0}, {true, false, false, true, 0},
+		{false, false, true, true, 0}, {true, true, true, true, 0},
+		{true, false, true, true, CL_HTON16(0x1c)},
+	};
+	struct smp_sender *smps = smp_start(&fake.osm, &hooks);
+
+	assert_non_null(smps);
+	for_each_row(row, rows) {
+		ib_smp_t smp = {.status = row->status};
+		osm_madw_t madw = {.p_mad = (ib_mad_t *)&smp};
+		ib_switch_info_t *info = ib_smp_get_payload_ptr(&smp);
+
+		info->life_state = IB_SWITCH_PSC;
+		madw.context.si_context = (osm_si_context_t){
+			.node_guid = fake.node.node_info.node_guid,
+			.light_sweep = row->light,
+			.set_method = row->set,
+		};
+		fake.hides = row->hides;
+		hand_over(OSM_MSG_MAD_SWITCH_INFO, &madw);
+		assert_int_equal(fake.change_seen, row->seen);
+	}
+	smp_stop(smps);
 }
 
 /* Has what is late delivered, and waits until no Set is out. */
@@ -663,7 +791,7 @@ static void await_late(struct smp_sender *smps)
  */
 static void try_late(bool disowned)
 {
-	struct smp_sender *smps = smp_start(&fake.osm, NULL, NULL);
+	struct smp_sender *smps = smp_start(&fake.osm, &no_hooks);
 	struct smp_block blocks[SMP_SLOTS];
 	static struct trial t;
 
@@ -710,9 +838,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_disowned, begin, end),
 		cmocka_unit_test_setup_teardown(test_late, begin, end),
 		cmocka_unit_test_setup_teardown(test_leaving, begin, end),
+		cmocka_unit_test_setup_teardown(test_light_sweep, begin, end),
 		cmocka_unit_test_setup_teardown(test_most_retries, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_memory, begin, end),
 		cmocka_unit_test_setup_teardown(test_random, begin, end),
+		cmocka_unit_test_setup_teardown(test_trap, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ struct pm_config {
 	struct pm_damping_config flap;
 	/* Whether a trap starts a repair of tables. Default yes. */
 	bool early_repair;
+	bool throttle_sweeps;
 	uint32_t early_repair_budget_ms; /* for locating the failure; 1..10000, default
 					  * 200 */
 	/*

@@ -197,6 +197,7 @@ static void delete_plugin(void *context)
 	}
 	repair_stop(plugin->repair);
 	returns_stop(plugin->returns);
+	throttle_stop(plugin->throttle);
 	smp_stop(plugin->smps);
 	view_free(&plugin->view);
 	pm_stale_free(&plugin->sweep.stale);
@@ -268,6 +269,24 @@ static void note_returned(void *context, const struct returned *done)
 	log_return(plugin, done);
 	if (plugin->state && (done->number || done->left || done->held))
 		state_note_return(plugin->state, done);
+}
+
+static void note_sweep(void *context, const char *why, const char *ports)
+{
+	struct plugin *plugin = context;
+
+	log_line(&plugin->osm->log, OSM_LOG_INFO, ": a sweep is requested, as %s%s%s",
+		 why, *ports ? ": " : "", ports);
+}
+
+static void note_wait(void *context, const struct throttle_wait *wait, bool first)
+{
+	struct plugin *plugin = context;
+
+	if (first)
+		log_wait(plugin, wait);
+	if (plugin->state)
+		state_note_wait(plugin->state, wait);
 }
 
 static void note_moved(void *context, uint64_t number, const struct moved *done)
@@ -351,12 +370,14 @@ static void start_repairer(struct plugin *plugin)
 {
 	plugin->repair = repair_start();
 	plugin->returns = returns_start();
+	plugin->throttle = throttle_start();
 	if (plugin->smps)
 		plugin->repairer = repairer_start(&(struct repairer_config){
 			.osm = plugin->osm,
 			.smps = plugin->smps,
 			.repair = plugin->repair,
 			.returns = plugin->returns,
+			.throttle = plugin->throttle,
 			.requests = plugin->requests,
 			.quiet = &plugin->quiet,
 			.settings = settings_of_repairer(&plugin->config),
@@ -366,22 +387,37 @@ static void start_repairer(struct plugin *plugin)
 			.log_balance = note_balance,
 			.log_dropped = note_dropped,
 			.log_groups = note_groups,
+			.log_sweep = note_sweep,
+			.note_wait = note_wait,
 			.note_tables = note_tables,
 			.context = plugin,
 		});
 	atomic_store(&plugin->early, plugin->repairer);
-	if (!plugin->repair || !plugin->returns || !plugin->repairer)
+	if (!plugin->repair || !plugin->returns || !plugin->throttle || !plugin->repairer)
 		log_line(&plugin->osm->log, OSM_LOG_ERROR, ": no early repair");
 }
 
 /* Called on any thread of OpenSM's dispatcher, from smp_start on. */
-static void note_early_trap(void *context, const ib_mad_notice_attr_t *notice)
+static bool hides_change(void *context, uint16_t lid)
+{
+	struct plugin *plugin = context;
+	struct repairer *repairer = atomic_load(&plugin->early);
+	bool hides =
+		repairer && throttle_hides(plugin->throttle, lid, clock_ms());
+
+	if (hides)
+		repairer_wake(repairer);
+	return hides;
+}
+
+/* Likewise. */
+static bool note_early_trap(void *context, const ib_mad_notice_attr_t *notice)
 {
 	struct plugin *plugin = context;
 	struct repairer *repairer = atomic_load(&plugin->early);
 
-	if (repairer && atomic_load(&plugin->early_repair))
-		repairer_note_early_trap(repairer, notice);
+	return repairer && atomic_load(&plugin->early_repair) &&
+	       repairer_note_early_trap(repairer, notice);
 }
 
 /* Starts the modules that query, send or request sweeps: none of them in shadow mode. */
@@ -389,7 +425,11 @@ static void start_active(struct plugin *plugin)
 {
 	osm_log_t *log = &plugin->osm->log;
 
-	plugin->smps = smp_start(plugin->osm, note_early_trap, plugin);
+	plugin->smps = smp_start(plugin->osm, &(struct smp_hooks){
+						      .on_trap = note_early_trap,
+						      .hides_change = hides_change,
+						      .context = plugin,
+					      });
 	if (!plugin->smps)
 		log_line(log, OSM_LOG_ERROR,
 			 ": early repair is off, and the switches' tables are not read");

@@ -267,6 +267,7 @@ struct plugin {
 	struct smp_sender *smps;   /* NULL without memory: the plugin sends no SMPs */
 	struct repair *repair;	   /* NULL: no memory for it */
 	struct returns *returns;   /* likewise */
+	struct throttle *throttle; /* likewise */
 	struct repairer *repairer; /* NULL: only OpenSM sends */
 	_Atomic(struct repairer *) early; /* the same, for traps of OpenSM's dispatcher */
 	struct alarm *alarm;		  /* NULL: no memory for it */

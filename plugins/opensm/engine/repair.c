@@ -170,6 +170,23 @@ bool repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
 	return counts;
 }
 
+bool repair_has_switch(struct repair *repair, uint16_t lid)
+{
+	bool has;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	has = repair->has_plan && lid <= PM_MAX_LID && repair->is_switch[lid];
+	pthread_mutex_unlock(&repair->signal.lock);
+	return has;
+}
+
+void repair_note_switch(struct repair *repair, uint16_t lid)
+{
+	pthread_mutex_lock(&repair->signal.lock);
+	note_lid(repair, lid);
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
 uint32_t repair_count_traps(struct repair *repair)
 {
 	uint32_t num;

@@ -88,6 +88,12 @@ void repair_set_plan(struct repair *repair, const struct pm_plan *plan);
  */
 bool repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice);
 
+/* Whether this LID is of a switch of the plan; false without one. On any thread. */
+bool repair_has_switch(struct repair *repair, uint16_t lid);
+
+/* Has a switch searched, as if a trap of it had come. */
+void repair_note_switch(struct repair *repair, uint16_t lid);
+
 /* The number of traps that no repair has taken. On any thread. */
 uint32_t repair_count_traps(struct repair *repair);
 

@@ -91,6 +91,8 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	free(r->before);
 	r->before = NULL;
 	r->config.log_repair(r->config.context, phase, &done);
+	if (done.gave_up && !done.halted)
+		repairer_ask_sweep(r, done.gave_up, "");
 	repairer_note_tables(r, note_rest(r, &done), done.number);
 	r->groups_due |= done.number;
 	/* Only a discovery ends a failure, and perhaps none is due. */

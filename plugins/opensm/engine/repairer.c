@@ -39,6 +39,7 @@ static const struct {
 	[JOB_RETURN] = {repairer_return, ANY},
 	[JOB_REPAIR] = {repairer_repair, ANY},
 	[JOB_LOOK] = {repairer_look, ANY},
+	[JOB_SWEEP] = {repairer_sweep, ANY},
 	[JOB_TRANSITION] = {repairer_move, ANY}, /* begins where tables may change */
 	/* Packets over links that wait for OpenSM to activate them would be lost. */
 	[JOB_REBALANCE] = {repairer_rebalance, DURING(IDLE) | DURING(DISCOVERY)},
@@ -125,10 +126,32 @@ void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 		repairer_wake(r);
 }
 
-void repairer_note_early_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
+/*
+ * Whether the plugin can deal with a trap of this switch alone: its view is valid, and
+ * OpenSM has set all ports once. An operator may want no sweep, either.
+ */
+static bool is_throttled(struct repairer *r, uint16_t lid)
 {
-	if (r->config.returns && returns_note_trap(r->config.returns, notice))
-		repairer_wake(r);
+	const osm_subn_t *subn = &r->config.osm->subn;
+
+	return r->config.throttle && subn->opt.sweep_on_trap &&
+	       !subn->first_time_master_sweep && !subn->coming_out_of_standby &&
+	       !repairer_is_halted(r) && repairer_settings_of(r).throttle_sweeps &&
+	       r->config.repair && repair_has_switch(r->config.repair, lid);
+}
+
+bool repairer_note_early_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
+{
+	uint16_t lid = cl_ntoh16(notice->data_details.ntc_128.sw_lid);
+	bool ours;
+
+	if (!r->config.returns || !returns_note_trap(r->config.returns, notice))
+		return false;
+	ours = is_throttled(r, lid);
+	if (ours)
+		throttle_note_trap(r->config.throttle, lid, clock_ms());
+	repairer_wake(r);
+	return ours;
 }
 
 /* ---- The sweeper ---- */
@@ -148,10 +171,12 @@ void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
 	repairer_wake(r);
 }
 
-void repairer_settle_returns(struct repairer *r)
+void repairer_settle_returns(struct repairer *r, bool links)
 {
-	if (r->config.returns)
-		returns_settle(r->config.returns, &r->config.osm->subn);
+	if (r->config.returns &&
+	    !returns_settle(r->config.returns, &r->config.osm->subn, links) &&
+	    r->config.throttle)
+		throttle_hasten(r->config.throttle, clock_ms());
 }
 
 void repairer_end_returns(struct repairer *r)
@@ -164,7 +189,7 @@ void repairer_end_returns(struct repairer *r)
 		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);
 	repairer_unlock(r);
 	CL_PLOCK_EXCL_ACQUIRE(&r->config.osm->lock);
-	repairer_settle_returns(r);
+	repairer_settle_returns(r, repairer_phase(r) == PHASE_MANAGEMENT);
 	CL_PLOCK_RELEASE(&r->config.osm->lock);
 }
 
@@ -190,7 +215,7 @@ static bool is_finished(struct repairer *r)
 	bool traps = repairer_has_traps(r), elsewhere, over;
 
 	repairer_lock(r);
-	elsewhere = r->running > JOB_LOOK && r->running != JOBS && !traps;
+	elsewhere = r->running > JOB_SWEEP && r->running != JOBS && !traps;
 	over = !r->finishing || (elsewhere && clock_ms() >= r->first_trap_ms);
 	if (!over)
 		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);

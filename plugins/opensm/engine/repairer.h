@@ -36,6 +36,7 @@
 #include "mcast.h"
 #include "phase.h"
 #include "returns.h"
+#include "throttle.h"
 #include "transition.h"
 
 #include <portmajor/policy/damping.h>
@@ -57,6 +58,7 @@ struct repairer_settings {
 	uint32_t rebalance_rate;
 	struct pm_damping_config flap;
 	uint32_t budget_ms;
+	bool throttle_sweeps;
 };
 
 /* All of it borrowed until repairer_stop. */
@@ -65,6 +67,7 @@ struct repairer_config {
 	struct smp_sender *smps;
 	struct repair *repair;		/* with the traps; NULL: no memory */
 	struct returns *returns;	/* likewise */
+	struct throttle *throttle;	/* NULL: OpenSM gets all traps */
 	struct kept_requests *requests; /* with drains and rebalancing to follow */
 	struct mcast_quiet *quiet;	/* with groups to route */
 	struct repairer_settings settings;
@@ -80,6 +83,10 @@ struct repairer_config {
 	void (*log_balance)(void *context, const struct balance *balance);
 	void (*log_dropped)(void *context, uint64_t traps);
 	void (*log_groups)(void *context, const struct mcast_done *done);
+	/* A sweep that waited is requested before its time. */
+	void (*log_sweep)(void *context, const char *why, const char *ports);
+	/* What is known of the sweep that waits has changed. first: it waits from now on. */
+	void (*note_wait)(void *context, const struct throttle_wait *wait, bool first);
 	/*
 	 * Called after each repair and transition; the view is borrowed. settled: the
 	 * switches should hold its tables, and no try for the rest is due. changed: it
@@ -108,8 +115,11 @@ void repairer_wake(struct repairer *repairer);
 /* Notes a trap, with early repair enabled. On any thread, with osm->lock held or not. */
 void repairer_note_trap(struct repairer *repairer, const ib_mad_notice_attr_t *notice);
 
-/* The same before OpenSM drops repeated ones. */
-void repairer_note_early_trap(struct repairer *repairer,
+/*
+ * The same before OpenSM drops repeated ones. True: the plugin deals with the change, and
+ * OpenSM need not begin a sweep (throttle.h).
+ */
+bool repairer_note_early_trap(struct repairer *repairer,
 			      const ib_mad_notice_attr_t *notice);
 
 /* ---- On the sweeper; with no lock held unless it says so ---- */
@@ -155,8 +165,8 @@ void repairer_finish(struct repairer *repairer, uint32_t wait_ms);
  */
 void repairer_end_returns(struct repairer *repairer);
 
-/* The latter alone; with osm->lock held exclusively. */
-void repairer_settle_returns(struct repairer *repairer);
+/* The latter alone; with osm->lock held exclusively. `links`: see returns_settle. */
+void repairer_settle_returns(struct repairer *repairer, bool links);
 
 /*
  * Copies the repairer's drains to *drains; returns whether they differ, apart from their

@@ -97,6 +97,15 @@ void repairer_request_reroute(struct repairer *r)
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
 
+void repairer_ask_sweep(struct repairer *r, const char *why, const char *ports)
+{
+	if (!r->config.throttle || !throttle_has_trap(r->config.throttle) ||
+	    !throttle_request(r->config.throttle))
+		return;
+	r->config.log_sweep(r->config.context, why, ports);
+	repairer_request_sweep(r);
+}
+
 void repairer_note_tables(struct repairer *r, bool settled, bool changed)
 {
 	/* In other phases the switches get tables of the sweeper's view. */

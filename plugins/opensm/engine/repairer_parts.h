@@ -23,7 +23,8 @@ enum job {
 	JOB_ERRAND,	/* the sweeper waits for it */
 	JOB_RETURN,	/* links that come back */
 	JOB_REPAIR,	/* traps, and blocks that were withheld or not acknowledged */
-	JOB_LOOK,	/* at ports of switches whose traps nothing has explained */
+	JOB_LOOK,	/* at ports of switches that have reported changes */
+	JOB_SWEEP,	/* requests the sweep that waits, when it is due */
 	JOB_TRANSITION, /* drains */
 	JOB_REBALANCE,	/* tables that were found in the switches */
 	JOB_GROUPS,	/* multicast, after unicast */
@@ -95,6 +96,7 @@ struct repairer {
 	uint32_t traps_left;	     /* of a repair that gave up */
 	struct link_records records; /* what OpenSM set last */
 	uint8_t *before; /* [port] discovered before cables came back, or NULL */
+	struct throttle_wait noted; /* at the last note_wait */
 	struct transition transition;
 	uint64_t num_moves;
 	bool adopted;	/* tables were found in the switches .. */
@@ -139,6 +141,12 @@ bool repairer_is_interrupted(void *context);
 void repairer_request_sweep(struct repairer *r);
 void repairer_request_reroute(struct repairer *r);
 
+/*
+ * Requests a sweep at once for changes that OpenSM has not seen (throttle.h), and logs
+ * why. Nothing if there are none, or one is requested already.
+ */
+void repairer_ask_sweep(struct repairer *r, const char *why, const char *ports);
+
 /* Reports the end of a repair or transition; see note_tables in repairer.h. */
 void repairer_note_tables(struct repairer *r, bool settled, bool changed);
 
@@ -173,6 +181,7 @@ void repairer_free_views(struct repairer *r);
 
 bool repairer_return(struct repairer *r);
 bool repairer_look(struct repairer *r);
+bool repairer_sweep(struct repairer *r);
 bool repairer_repair(struct repairer *r);
 bool repairer_move(struct repairer *r); /* a transition */
 bool repairer_rebalance(struct repairer *r);

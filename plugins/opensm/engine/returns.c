@@ -30,23 +30,6 @@ void returns_stop(struct returns *returns)
 	free(returns);
 }
 
-void returns_count_up(uint8_t *count)
-{
-	if (*count < UINT8_MAX)
-		++*count;
-}
-
-void returns_note_lid(struct returns *returns, uint16_t lid, bool fresh)
-{
-	pthread_mutex_lock(&returns->lock);
-	if (!returns->num_noted)
-		returns->first_trap = clock_ms();
-	returns->num_noted += !returns->noted[lid];
-	returns_count_up(&returns->noted[lid]);
-	returns->fresh |= fresh;
-	pthread_mutex_unlock(&returns->lock);
-}
-
 bool returns_note_trap(struct returns *returns, const ib_mad_notice_attr_t *notice)
 {
 	uint16_t lid = cl_ntoh16(notice->data_details.ntc_128.sw_lid);
@@ -84,24 +67,10 @@ double returns_due(const struct returns *returns)
 	return returns->retry_ms > 0 ? returns->retry_ms : returns->flap_ms;
 }
 
-uint16_t returns_lid_of(const struct pm_plan *plan, uint32_t node)
-{
-	return plan->lid[plan->topology->nodes[node].first_port];
-}
-
 void returns_note_port(struct returns *returns, const struct pm_plan *plan, uint32_t port)
 {
 	returns_note_lid(returns, returns_lid_of(plan, plan->topology->ports[port].node),
 			 true);
-}
-
-/* A trap of this switch is to come that is explained already. */
-void returns_give_credit(struct returns *returns, uint32_t node, uint32_t num_switches)
-{
-	if (clock_ms() >= returns->credit_ms)
-		memset(returns->credit, 0, num_switches);
-	returns->credit_ms = clock_ms() + CREDIT_MS;
-	returns_count_up(&returns->credit[node]);
 }
 
 void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32_t node)
@@ -172,7 +141,8 @@ static uint32_t take_unexplained(struct work *work)
 	uint32_t num = 0;
 
 	for (uint32_t sw = 0; sw < work->topology->num_switches; sw++) {
-		work->reported[sw] = work->returns->unexplained[sw];
+		work->reported[sw] = work->returns->unexplained[sw] ||
+				     (work->on->reported && work->on->reported[sw]);
 		num += work->reported[sw];
 	}
 	memset(work->returns->unexplained, 0, work->topology->num_switches);
@@ -216,49 +186,7 @@ static bool is_reached(const struct work *work, uint32_t node)
 	return work->via[node] != PM_NONE;
 }
 
-/* The path to a switch that is reached, then out at a port of it, unless that is 0. */
-bool returns_route(const struct work *work, uint32_t node, uint8_t out,
-		   osm_dr_path_t *route)
-{
-	uint8_t back[IB_SUBNET_PATH_HOPS_MAX], path[IB_SUBNET_PATH_HOPS_MAX] = {0};
-	uint32_t sm = work->on->view->detours.sm;
-	uint8_t num = 0, hops = 0;
-
-	if (out)
-		back[num++] = out;
-	while (node != work->topology->ports[sm].node) {
-		const struct pm_port *port = &work->topology->ports[work->via[node]];
-
-		if (num > IB_SUBNET_PATH_HOPS_MAX - 3)
-			return false;
-		back[num++] = port->num;
-		node = port->node;
-	}
-	if (work->sm_port)
-		path[++hops] = work->sm_port;
-	while (num)
-		path[++hops] = back[--num];
-	osm_dr_path_init(route, hops, path);
-	return true;
-}
-
-ib_net64_t returns_key_of(const struct work *work, uint32_t node)
-{
-	const struct pm_node *sw = &work->topology->nodes[node];
-
-	return work->on->records->ends[sw->first_port].info.m_key;
-}
-
 /* ---- OpenSM's record; with osm->lock held ---- */
-
-osm_physp_t *returns_find_physp(const osm_subn_t *subn, ib_net64_t guid, uint8_t num)
-{
-	osm_node_t *node = osm_get_node_by_guid(subn, guid);
-
-	if (!node || num >= osm_node_get_num_physp(node))
-		return NULL;
-	return osm_node_get_physp_ptr(node, num);
-}
 
 /*
  * Whether a port is known to be down, or in INIT. OpenSM's record of one that a packet
@@ -305,11 +233,13 @@ static void list_ports(struct work *work)
 
 		if (!work->reported[sw] || !is_reached(work, sw))
 			continue;
+		work->fits[sw] = work->on->look;
 		for (uint32_t i = 1; i <= node->num_ports; i++) {
 			uint32_t port = node->first_port + i;
 
-			if (is_planned(work, port) && !work->taken[port] &&
-			    (work->on->look || is_down(work, port)))
+			if (!work->taken[port] &&
+			    (work->on->look ||
+			     (is_planned(work, port) && is_down(work, port))))
 				add_port(work, port);
 		}
 	}
@@ -353,9 +283,22 @@ static void add_link(struct work *work, uint32_t port, const ib_port_info_t *has
 		work->taken[peer] = 1;
 }
 
-void returns_count_explained(struct work *work, uint32_t node)
+/* Whether a port is as it is known; a host's may go and come, and is served. */
+static void judge_state(struct work *work, uint32_t port, uint8_t state)
 {
-	returns_count_up(&work->explained[node]);
+	const struct pm_port *p = &work->topology->ports[port];
+
+	if (p->peer == PM_NONE ? state == IB_LINK_DOWN || is_planned(work, port)
+			       : (state == IB_LINK_DOWN) == !work->start[port] ||
+					 state == IB_LINK_INIT || state == IB_LINK_ARMED)
+		return;
+	work->fits[p->node] = 0;
+	if (state == IB_LINK_DOWN) {
+		work->on->note_down(work->on->context, p->node);
+		return;
+	}
+	work->result->strange++;
+	returns_name_port(work, port, work->result->strange_ports);
 }
 
 static bool take_read(void *context, const struct smp_answer *answer)
@@ -370,9 +313,15 @@ static bool take_read(void *context, const struct smp_answer *answer)
 			work->returns,
 			returns_lid_of(work->plan, work->topology->ports[port].node),
 			false);
-	if (answer->outcome != SMP_ANSWERED)
+	if (answer->outcome != SMP_ANSWERED) {
+		work->fits[work->topology->ports[port].node] = 0;
 		return true;
+	}
 	state = ib_port_info_get_port_state(info);
+	if (work->on->look)
+		judge_state(work, port, state);
+	if (!is_planned(work, port))
+		return true;
 	if (state == IB_LINK_INIT || state == IB_LINK_ARMED)
 		returns_count_explained(work, work->topology->ports[port].node);
 	work->returns->down[port] = state != IB_LINK_ACTIVE;
@@ -387,77 +336,6 @@ static void read_ports(struct work *work)
 	work->num_items = work->num_ports;
 	returns_send(work, &work->queries, make_read, take_read);
 	memset(work->reported, 0, work->topology->num_switches);
-}
-
-/* ---- OpenSM's record follows ---- */
-
-/* Brings one end of OpenSM's record up to date. Returns whether it has the link. */
-static bool settle_end(osm_physp_t *here, const osm_physp_t *there,
-		       const struct served_end *end)
-{
-	bool linked = there && osm_physp_get_remote(here) == there &&
-		      osm_physp_get_remote(there) == here;
-
-	if (linked && osm_physp_get_port_state(here) != IB_LINK_ACTIVE)
-		here->port_info = end->info;
-	else if (!linked && osm_physp_get_port_state(here) > IB_LINK_INIT)
-		ib_port_info_set_port_state(&here->port_info, IB_LINK_INIT);
-	return linked;
-}
-
-bool returns_settle_one(osm_subn_t *subn, const struct served *served)
-{
-	const struct served_end *ends = served->ends;
-	osm_physp_t *a = returns_find_physp(subn, ends[0].guid, ends[0].num);
-	osm_physp_t *b = returns_find_physp(subn, ends[1].guid, ends[1].num);
-	bool linked = a && settle_end(a, b, &ends[0]);
-
-	if (b)
-		linked &= settle_end(b, a, &ends[1]);
-	return linked && b;
-}
-
-void returns_settle(struct returns *returns, osm_subn_t *subn)
-{
-	pthread_mutex_lock(&returns->lock);
-	for (uint32_t i = 0; i < returns->num_served; i++)
-		if (!returns->noted[returns->served[i].lid]) /* else it may be down */
-			returns_settle_one(subn, &returns->served[i]);
-	pthread_mutex_unlock(&returns->lock);
-}
-
-void returns_begin_sweep(struct returns *returns)
-{
-	pthread_mutex_lock(&returns->lock);
-	returns->num_served = 0;
-	pthread_mutex_unlock(&returns->lock);
-}
-
-/* Remembers a link for returns_settle. Without memory its next sweep sets it again. */
-void returns_remember(struct returns *returns, const struct served *served)
-{
-	pthread_mutex_lock(&returns->lock);
-	if (!pm_grow(&returns->served, &returns->served_room, returns->num_served + 1,
-		     sizeof(*returns->served)))
-		returns->served[returns->num_served++] = *served;
-	pthread_mutex_unlock(&returns->lock);
-}
-
-/* Forgets links of a switch, which are read again. */
-void returns_forget_served(struct returns *returns, const struct served_end *end)
-{
-	uint32_t num = 0;
-
-	pthread_mutex_lock(&returns->lock);
-	for (uint32_t i = 0; i < returns->num_served; i++) {
-		const struct served_end *ends = returns->served[i].ends;
-
-		if ((ends[0].guid != end->guid || ends[0].num != end->num) &&
-		    (ends[1].guid != end->guid || ends[1].num != end->num))
-			returns->served[num++] = returns->served[i];
-	}
-	returns->num_served = num;
-	pthread_mutex_unlock(&returns->lock);
 }
 
 /* ---- A run ---- */
@@ -514,6 +392,7 @@ static void free_work(struct work *work)
 	free(work->start);
 	free(work->via);
 	free(work->reported);
+	free(work->fits);
 	free(work->traps);
 	free(work->explained);
 	free(work->credited);
@@ -537,12 +416,14 @@ static int make_work(struct work *work)
 	work->taken = calloc(topology->num_ports + 1u, 1);
 	work->via = malloc((2u * topology->num_switches + 1u) * sizeof(*work->via));
 	work->reported = calloc(topology->num_switches + 1u, 1);
+	work->fits = calloc(topology->num_switches + 1u, 1);
 	work->traps = calloc(topology->num_switches + 1u, 1);
 	work->explained = calloc(topology->num_switches + 1u, 1);
 	work->credited = calloc(topology->num_switches + 1u, 1);
 	work->asked = calloc(topology->num_switches + 1u, sizeof(*work->asked));
 	if (!work->up || !work->start || !work->taken || !work->via || !work->reported ||
-	    !work->traps || !work->explained || !work->credited || !work->asked)
+	    !work->fits || !work->traps || !work->explained || !work->credited ||
+	    !work->asked)
 		return -ENOMEM;
 	work->switches = (struct returned_switches){
 		.sender = work->on->sender,
@@ -628,6 +509,10 @@ bool returns_run(struct returns *returns, const struct returns_subject *subject,
 	done->unanswered = work.queries.silent + work.sets.silent +
 			   work.switches.queries.silent + work.switches.sets.silent +
 			   work.switches.tables.silent;
+	if (subject->look) {
+		done->fits = work.fits;
+		work.fits = NULL;
+	}
 	if (done->back || work.used) {
 		done->up = work.up;
 		work.up = NULL;

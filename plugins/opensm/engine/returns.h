@@ -33,13 +33,22 @@ struct returns_subject {
 	const struct view *view;	    /* with tables */
 	const struct link_records *records; /* of the view's plan */
 	bool urgent; /* OpenSM's SMPs wait for the wire: overtake them */
-	bool look;   /* read all ports of switches whose traps nothing has explained */
+	bool idle;   /* OpenSM's record is of the whole fabric, and no sweep uses it */
+	/*
+	 * Read all ports, unused ones included, of switches whose traps nothing has
+	 * explained, and of reported[switch], unless that is NULL. Else those of switches
+	 * with traps that are known to be down.
+	 */
+	bool look;
+	const uint8_t *reported;
 	/* Both on this thread, with or without osm->lock. */
 	bool (*is_halted)(void *context);
 	bool (*sets_ports)(
 		void *context); /* whether OpenSM may be sending PortInfo Sets */
 	/* Updates the view for links that are about to be up[port]. -ENOMEM. */
 	int (*use)(void *context, const uint8_t *up);
+	/* A cable at this switch of the plan is down, and was not known to be. */
+	void (*note_down)(void *context, uint32_t node);
 	/* Notes that so many traps of a switch of the plan are explained. */
 	void (*explain)(void *context, uint32_t node, uint32_t traps);
 	void *context;
@@ -54,18 +63,22 @@ struct returned {
 	uint32_t left;		/* links that are left to OpenSM, .. */
 	const char *why;	/* .. and why the first of them is, or NULL */
 	uint32_t held;		/* hosts that flap: served later */
+	uint32_t strange;	/* with `look`: ports that only a discovery explains */
 	/* Their names, as far as there is room. */
 	char links[RETURNS_TEXT], left_links[RETURNS_TEXT], held_links[RETURNS_TEXT];
+	char strange_ports[RETURNS_TEXT];
 	uint32_t queries, sets, unanswered;
 	uint32_t blocks, acked; /* of whole tables, in `sets` */
 	/*
 	 * For the caller to free, or NULL. [port of the view's plan] of cables that are
-	 * back; ports that are up now. Switches that got their whole table.
+	 * back; ports that are up now. Switches that got their whole table. With `look`,
+	 * [switch] whether all of its ports were read and are as they are known.
 	 */
 	uint8_t *back, *up;
 	uint64_t *whole;
+	uint8_t *fits;
 	uint32_t num_whole;
-	bool unknown;	     /* OpenSM's record lacks a link: a discovery is needed */
+	bool unknown;	     /* OpenSM's record lacks a link, in no discovery */
 	double milliseconds; /* from the first trap */
 };
 
@@ -109,10 +122,12 @@ bool returns_run(struct returns *returns, const struct returns_subject *subject,
 
 /*
  * Has OpenSM's record follow the links that were served since returns_begin_sweep, as an
- * answer to its discovery may be older. Where it has lost a link, its ports are INIT, as
- * it would set them DOWN. With osm->lock held exclusively. O(links served).
+ * answer to its discovery may be older. `links`: at the end of a discovery, and before
+ * OpenSM drops what that did not find, their ends are linked there, too. Where it has
+ * lost a link, its ports are INIT, as it would set them DOWN. False: it lacks a link.
+ * With osm->lock held exclusively. O(links served).
  */
-void returns_settle(struct returns *returns, osm_subn_t *subn);
+bool returns_settle(struct returns *returns, osm_subn_t *subn, bool links);
 
 /* A discovery begins: what was served before it is known to it. On any thread. */
 void returns_begin_sweep(struct returns *returns);

@@ -3,10 +3,12 @@
 #include "repairer_parts.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 20 /* for a trap to reach repairs, and its failure to be found */
+#define LOOK_MS 20   /* for a trap to reach repairs, and its failure to be found */
+#define LOOK_MOST 16 /* switches to read */
 
 /* Whether OpenSM may have PortInfo Sets out: the LID manager's, or the link manager's. */
 static bool sets_ports(void *context)
@@ -64,6 +66,16 @@ static void use_back(struct repairer *r, const struct returned *done)
 	r->groups_due = true;
 }
 
+static void note_down(void *context, uint32_t node)
+{
+	struct repairer *r = context;
+	const struct pm_plan *plan = r->view.plan;
+
+	if (r->config.repair)
+		repair_note_switch(r->config.repair,
+				   plan->lid[plan->topology->nodes[node].first_port]);
+}
+
 /* Whether values of ports are known, of the view's plan. */
 static bool is_ready(struct repairer *r)
 {
@@ -71,45 +83,170 @@ static bool is_ready(struct repairer *r)
 	       r->records.plan == r->view.plan && !repairer_update_first(r);
 }
 
-static bool run(struct repairer *r, bool look)
+/* ---- Sweeps ---- */
+
+/* The SA knows a host that was dropped from a discovery on. */
+static void ask_for_hosts(struct repairer *r)
 {
+	if (r->config.throttle && throttle_has_trap(r->config.throttle))
+		throttle_hasten(r->config.throttle, clock_ms());
+	else
+		repairer_request_sweep(r);
+}
+
+/* Whether what waits is as it was noted, its time within a second. */
+static bool is_noted(const struct repairer *r, const struct throttle_wait *wait)
+{
+	return wait->since == r->noted.since && wait->traps_ever == r->noted.traps_ever &&
+	       fabs(wait->until - r->noted.until) < 1e3;
+}
+
+bool repairer_sweep(struct repairer *r)
+{
+	struct throttle *throttle = r->config.throttle;
+	struct throttle_wait wait;
+	bool due;
+
+	if (!throttle)
+		return false;
+	wait = throttle_waits(throttle);
+	due = wait.until > 0 && wait.until <= clock_ms();
+	if (due && throttle_request(throttle))
+		repairer_request_sweep(r);
+	if (due)
+		wait.since = wait.until = 0;
+	r->tries[JOB_SWEEP].due_ms = wait.until;
+	/* What has not been looked at may need a sweep at once. */
+	if (!is_noted(r, &wait) && (wait.since <= 0 || !throttle_count(throttle))) {
+		r->config.note_wait(r->config.context, &wait,
+				    wait.since > 0 && wait.since != r->noted.since);
+		r->noted = wait;
+	}
+	return false;
+}
+
+/* ---- Returns ---- */
+
+static void run(struct repairer *r, const uint8_t *reported, bool look,
+		struct returned *done)
+{
+	enum sweep_phase phase = repairer_phase(r);
 	const struct returns_subject subject = {
 		.sender = &r->sender,
 		.view = &r->view,
 		.records = &r->records,
-		.urgent = repairer_phase(r) != PHASE_IDLE,
+		.urgent = phase != PHASE_IDLE,
+		.idle = phase == PHASE_IDLE,
 		.look = look,
+		.reported = reported,
 		.is_halted = repairer_is_halted,
 		.sets_ports = sets_ports,
 		.use = use_up,
+		.note_down = note_down,
 		.explain = explain,
 		.context = r,
 	};
-	struct returned done;
-	bool any = returns_run(r->config.returns, &subject, &done);
+	bool any = returns_run(r->config.returns, &subject, done);
 
-	use_back(r, &done);
+	use_back(r, done);
 	r->tries[JOB_RETURN].due_ms = returns_due(r->config.returns);
 	if (any)
-		r->config.log_return(r->config.context, &done);
-	if (done.number || done.left || done.held)
+		r->config.log_return(r->config.context, done);
+	if (done->number || done->left || done->held)
 		repairer_note_tables(r, false, true);
-	/* The SA knows a dropped host from a discovery on. */
-	if (done.number && (done.unknown || !r->config.osm->subn.opt.sweep_on_trap))
+	if (done->left)
+		repairer_ask_sweep(r, "a link that came back is left to it",
+				   done->left_links);
+	if (done->strange)
+		repairer_ask_sweep(r, "ports are not as they were", done->strange_ports);
+	if (done->number && done->unknown && phase != PHASE_DISCOVERY)
+		ask_for_hosts(r);
+	else if (done->number && !r->config.osm->subn.opt.sweep_on_trap)
 		repairer_request_sweep(r);
-	free(done.back);
-	free(done.up);
-	free(done.whole);
-	return done.number;
+}
+
+static void free_returned(struct returned *done)
+{
+	free(done->back);
+	free(done->up);
+	free(done->whole);
+	free(done->fits);
 }
 
 bool repairer_return(struct repairer *r)
 {
-	return r->config.returns && returns_wait(r->config.returns) && is_ready(r) &&
-	       run(r, false);
+	struct returned done;
+
+	if (!r->config.returns || !returns_wait(r->config.returns) || !is_ready(r))
+		return false;
+	run(r, NULL, false, &done);
+	free_returned(&done);
+	return done.number;
 }
 
-/* The repair of a failure comes first, and the trap that reports it, through OpenSM. */
+/* ---- Looks ---- */
+
+static uint32_t node_of(const struct repairer *r, uint16_t lid)
+{
+	const struct pm_plan *plan = r->view.plan;
+
+	return plan->topology->ports[plan->owner[lid]].node;
+}
+
+/* Confirms the switches that are as they are known; the others are looked at again. */
+static void judge_looks(struct repairer *r, const uint16_t *lids, uint32_t num,
+			const struct returned *done)
+{
+	struct tries *tries = &r->tries[JOB_LOOK];
+	bool rest = false;
+
+	for (uint32_t i = 0; i < num; i++) {
+		bool fits = done->fits && done->fits[node_of(r, lids[i])];
+
+		throttle_confirm(r->config.throttle, lids[i], fits);
+		rest |= !fits;
+	}
+	if (!rest)
+		tries->num = 0;
+	else if (tries->num < REPAIRER_RETRIES)
+		repairer_try_again(tries);
+	else
+		repairer_ask_sweep(r, "a switch with changes cannot be read", "");
+}
+
+/* Looks at all ports of a few switches; a discovery is cheaper for many. */
+static void look(struct repairer *r)
+{
+	const struct pm_plan *plan = r->view.plan;
+	uint8_t *reported = calloc(plan->topology->num_switches + 1u, 1);
+	uint16_t lids[LOOK_MOST];
+	uint32_t num = 0;
+	struct returned done;
+
+	if (r->config.throttle && reported)
+		num = throttle_take(r->config.throttle, lids, LOOK_MOST);
+	if (num > LOOK_MOST) {
+		repairer_ask_sweep(r, "many switches report changes", "");
+		num = LOOK_MOST;
+	}
+	for (uint32_t i = 0; i < num; i++)
+		if (lids[i] <= plan->top_lid && plan->owner[lids[i]] != PM_NONE)
+			reported[node_of(r, lids[i])] = 1;
+	run(r, reported, true, &done);
+	judge_looks(r, lids, num, &done);
+	free_returned(&done);
+	free(reported);
+}
+
+static bool any_to_look(const struct repairer *r)
+{
+	return returns_are_unexplained(r->config.returns, r->view.plan) ||
+	       (r->config.throttle && throttle_count(r->config.throttle));
+}
+
+/*
+ * Returns and repairs come first, and the trap that reports a failure, through OpenSM.
+ */
 bool repairer_look(struct repairer *r)
 {
 	double *due_ms = &r->tries[JOB_LOOK].due_ms;
@@ -117,7 +254,7 @@ bool repairer_look(struct repairer *r)
 	if (!r->config.returns || !is_ready(r) || repairer_has_traps(r) ||
 	    returns_wait(r->config.returns) || r->tries[JOB_REPAIR].due_ms > 0)
 		return false;
-	if (!returns_are_unexplained(r->config.returns, r->view.plan)) {
+	if (!any_to_look(r)) {
 		*due_ms = 0;
 		return false;
 	}
@@ -126,5 +263,6 @@ bool repairer_look(struct repairer *r)
 	if (clock_ms() < *due_ms)
 		return false;
 	*due_ms = 0;
-	return run(r, true);
+	look(r);
+	return true;
 }

@@ -2,8 +2,10 @@
 /*
  * Returns from inside: what their files share.
  *
- *     returns.c         traps, reading of ports, OpenSM's record
- *     returns_serve.c   brings links that were found into service
+ *     returns.c          traps, and where links came back
+ *     returns_serve.c    brings them into service
+ *     returns_record.c   has OpenSM's record follow
+ *     returns_base.c     what these share
  */
 #ifndef PORTMAJOR_RETURNS_PARTS_H
 #define PORTMAJOR_RETURNS_PARTS_H
@@ -105,6 +107,7 @@ struct work {
 	uint32_t *via;	   /* [switch] port that leads to it, or PM_NONE */
 	uint8_t sm_port;   /* number of the SM's own port, 0: it is on a switch */
 	uint8_t *reported; /* [switch] it is to be read */
+	uint8_t *fits;	   /* [switch] see struct returned, so far */
 	uint8_t *traps, *explained; /* [switch] numbers of them, .. */
 	uint8_t *credited;	    /* .. of these, explained before they came */
 	uint32_t *asked;	    /* [switch] 1 + index in switches.list, or 0 */
@@ -125,7 +128,7 @@ struct work {
 	bool used; /* the view has cables that are not all in service */
 };
 
-/* ---- returns.c ---- */
+/* ---- returns_base.c ---- */
 
 void returns_note_lid(struct returns *returns, uint16_t lid, bool fresh);
 uint16_t returns_lid_of(const struct pm_plan *plan, uint32_t node);
@@ -133,6 +136,9 @@ void returns_count_up(uint8_t *count); /* up to UINT8_MAX */
 
 /* A trap of this switch is to come that is explained already. */
 void returns_give_credit(struct returns *returns, uint32_t node, uint32_t num_switches);
+
+/* Adds a port's name to a text, as far as there is room. */
+void returns_name_port(const struct work *work, uint32_t port, char *text);
 
 /* Counts a trap of a switch as explained. */
 void returns_count_explained(struct work *work, uint32_t node);
@@ -142,17 +148,6 @@ bool returns_route(const struct work *work, uint32_t node, uint8_t out,
 		   osm_dr_path_t *route);
 ib_net64_t returns_key_of(const struct work *work, uint32_t node); /* a switch's M_Key */
 
-/* In OpenSM's record, or NULL. With osm->lock held. */
-osm_physp_t *returns_find_physp(const osm_subn_t *subn, ib_net64_t guid, uint8_t num);
-
-/* Has OpenSM's record follow. Whether it has the link. With osm->lock held exclusively.
- */
-bool returns_settle_one(osm_subn_t *subn, const struct served *served);
-void returns_remember(struct returns *returns, const struct served *served);
-void returns_forget_served(struct returns *returns, const struct served_end *end);
-
-/* ---- returns_serve.c ---- */
-
 bool returns_is_over(const struct work *work);
 
 /* Sends work->num_items SMPs. */
@@ -160,6 +155,21 @@ void returns_send(struct work *work, struct smp_count *count,
 		  enum smp_make (*make)(void *context, uint32_t index,
 					struct smp_request *smp),
 		  bool (*take)(void *context, const struct smp_answer *answer));
+
+/* ---- returns_record.c ---- */
+
+/* In OpenSM's record, or NULL. With osm->lock held. */
+osm_physp_t *returns_find_physp(const osm_subn_t *subn, ib_net64_t guid, uint8_t num);
+
+/*
+ * Has OpenSM's record follow. `links`: the ends are linked there, too, if it has both.
+ * Whether it has the link. With osm->lock held exclusively.
+ */
+bool returns_settle_one(osm_subn_t *subn, const struct served *served, bool links);
+void returns_remember(struct returns *returns, const struct served *served);
+void returns_forget_served(struct returns *returns, const struct served_end *end);
+
+/* ---- returns_serve.c ---- */
 
 /* Brings the listed links into service. */
 void returns_serve(struct work *work);

@@ -6,7 +6,6 @@
 
 #include <portmajor/route/stale.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,11 +91,6 @@ static void add_item(struct work *work, const struct item *item)
 static bool is_set(enum smp_kind kind)
 {
 	return kind == SMP_SET_PORT || kind == SMP_SET_PKEYS;
-}
-
-bool returns_is_over(const struct work *work)
-{
-	return osm_exit_flag || work->no_memory || work->on->is_halted(work->on->context);
 }
 
 /* Fills a Set. */
@@ -215,36 +209,7 @@ static bool take_answer(void *context, const struct smp_answer *answer)
 	return true;
 }
 
-void returns_send(struct work *work, struct smp_count *count,
-		  enum smp_make (*make)(void *context, uint32_t index,
-					struct smp_request *smp),
-		  bool (*take)(void *context, const struct smp_answer *answer))
-{
-	if (work->num_items && !returns_is_over(work))
-		smp_run(work->on->sender->smps,
-			&(struct smp_batch){.num = work->num_items,
-					    .ahead = SMP_AHEAD,
-					    .ahead_most = SMP_AHEAD_MOST,
-					    .total_ms = SILENT_MS,
-					    .urgent = work->on->urgent,
-					    .context = work,
-					    .make = make,
-					    .take = take},
-			count);
-	work->num_items = 0;
-}
-
 /* ---- Flapping hosts ---- */
-
-/* Adds a link's name to a text, as far as there is room. */
-static void name_link(const struct work *work, const struct link *link, char *text)
-{
-	const struct pm_port *port = &work->topology->ports[link->port];
-	size_t length = strlen(text);
-
-	snprintf(text + length, RETURNS_TEXT - length, "%s%s[%u]", length ? ", " : "",
-		 pm_fabric_label(work->topology, port->node), port->num);
-}
 
 /* Whether a host's link has come back too often to be served at once. */
 static bool is_flapping(struct work *work, const struct link *link)
@@ -598,8 +563,9 @@ static void finish_link(struct work *work, const struct link *link)
 		work->returns->down[link->peer] = 0;
 	result->hosts += link->host != NULL;
 	result->cables += link->host == NULL;
-	name_link(work, link, result->links);
-	result->unknown |= !returns_settle_one(&work->on->sender->osm->subn, &served);
+	returns_name_port(work, link->port, result->links);
+	result->unknown |= !returns_settle_one(&work->on->sender->osm->subn, &served,
+					       work->on->idle);
 	returns_forget_served(work->returns, &served.ends[0]);
 	returns_remember(work->returns, &served);
 	note_back(work, link);
@@ -626,7 +592,7 @@ static void leave_link(struct work *work, struct link *link)
 	}
 	if (!result->left++)
 		result->why = link->why;
-	name_link(work, link, result->left_links);
+	returns_name_port(work, link->port, result->left_links);
 }
 
 static void finish_links(struct work *work)
@@ -638,9 +604,12 @@ static void finish_links(struct work *work)
 		if (is_in_service(&work->links[i]))
 			finish_link(work, &work->links[i]);
 	CL_PLOCK_RELEASE(&osm->lock);
-	for (uint32_t i = work->done; i < work->num_links; i++)
-		if (!is_in_service(&work->links[i]))
-			leave_link(work, &work->links[i]);
+	for (uint32_t i = work->done; i < work->num_links; i++) {
+		if (is_in_service(&work->links[i]))
+			continue;
+		work->fits[work->topology->ports[work->links[i].port].node] = 0;
+		leave_link(work, &work->links[i]);
+	}
 	work->done = work->num_links;
 }
 
@@ -678,7 +647,7 @@ void returns_serve(struct work *work)
 		if (!link->waits)
 			continue;
 		work->result->held++;
-		name_link(work, link, work->result->held_links);
+		returns_name_port(work, link->port, work->result->held_links);
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
 	ask_far(work);

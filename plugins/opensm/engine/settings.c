@@ -14,6 +14,7 @@ struct repairer_settings settings_of_repairer(const struct pm_config *config)
 		.rebalance_rate = config->rebalance_rate,
 		.flap = config->flap,
 		.budget_ms = config->early_repair_budget_ms,
+		.throttle_sweeps = config->throttle_sweeps,
 	};
 }
 

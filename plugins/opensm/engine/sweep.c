@@ -62,6 +62,8 @@ void sweep_start(struct plugin *plugin)
 	begin_discovery(plugin);
 	if (plugin->returns)
 		returns_begin_sweep(plugin->returns);
+	if (plugin->throttle)
+		throttle_begin_sweep(plugin->throttle, clock_ms());
 	sweep_set_phase(plugin, PHASE_DISCOVERY);
 	for (uint32_t i = 0; i < view_num_ports(&plugin->view); i++)
 		if (plugin->view.failed[i] == VIEW_FAILED ||
@@ -71,5 +73,7 @@ void sweep_start(struct plugin *plugin)
 
 void sweep_ended(struct plugin *plugin)
 {
+	if (plugin->throttle)
+		throttle_end_sweep(plugin->throttle, clock_ms());
 	sweep_set_phase(plugin, PHASE_IDLE);
 }

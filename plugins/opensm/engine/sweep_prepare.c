@@ -259,13 +259,16 @@ static void await_files(struct plugin *plugin)
 /*
  * Whether this discovery covers all traps so far. OpenSM sets the flag before it reports
  * a trap, and clears it when a discovery begins. So if the flag is clear, and no trap
- * comes meanwhile, that discovery began after all traps that have come.
+ * comes meanwhile, that discovery began after all traps that have come, but for those
+ * that the plugin took.
  */
 static bool are_covered(const void *context)
 {
-	const osm_subn_t *subn = context;
+	const struct plugin *plugin = context;
+	const osm_subn_t *subn = &plugin->osm->subn;
 
-	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep;
+	return subn->opt.sweep_on_trap && !subn->force_heavy_sweep &&
+	       !(plugin->throttle && throttle_has_trap(plugin->throttle));
 }
 
 /* After a discovery: it decides about ports found failed, or back, before it began. */
@@ -293,7 +296,7 @@ void sweep_discovered(struct plugin *plugin)
 		sweep_leave_view(plugin);
 	await_files(plugin);
 	if (plugin->repair)
-		repair_skip_covered(plugin->repair, are_covered, &plugin->osm->subn);
+		repair_skip_covered(plugin->repair, are_covered, plugin);
 	/* Discovery may have begun anew, without HEAVY_SWEEP_START. */
 	operator_files_poll(plugin->operator_files);
 	plugin->cache.covered &=

@@ -255,7 +255,7 @@ int sweep_build_tables(struct plugin *plugin)
 	sweep->step = SWEEP_NOTHING; /* used up */
 	if (plugin->repairer) {
 		repairer_halt(plugin->repairer);
-		repairer_settle_returns(plugin->repairer);
+		repairer_settle_returns(plugin->repairer, false);
 	}
 	merged = sweep_merge_failed(plugin);
 	if (step != SWEEP_TABLES) {

@@ -25,6 +25,7 @@ void log_changes(struct plugin *plugin);
 /* Logs the pending run, with the number of acknowledged blocks. */
 void log_run(const struct plugin *plugin, uint64_t acked);
 
+void log_wait(const struct plugin *plugin, const struct throttle_wait *wait);
 void log_return(const struct plugin *plugin, const struct returned *done);
 void log_repair(const struct plugin *plugin, const struct repaired *done);
 /* Logs the number of stale entries to remove, if there are any. */

@@ -5,6 +5,7 @@
 #include "engine/clock.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,27 @@ void state_note_return(struct state *state, const struct returned *returned)
 		events_note(state->events, EVENT_WARNING, "return",
 			    "flaps, and is served once a second: %s",
 			    returned->held_links);
+}
+
+/* The time of day that was, or will be, at this time of clock_ms; 0: none. */
+static time_t time_of(double ms)
+{
+	return ms > 0 ? time(NULL) + (time_t)lround((ms - clock_ms()) / 1e3) : 0;
+}
+
+void state_note_wait(struct state *state, const struct throttle_wait *wait)
+{
+	pthread_mutex_lock(&state->mutex);
+	state->totals.traps_taken = wait->traps_ever;
+	state->last.sweep_since = time_of(wait->since);
+	state->last.sweep_until = time_of(wait->until);
+	state->last.sweep_traps = wait->traps;
+	if (state->latest)
+		renew(state, json_pack("{s:o, s:o}", "sweep", state_make_sweep(state),
+				       "since_start",
+				       pm_json_rows(state_total_rows, &state->totals)));
+	pthread_mutex_unlock(&state->mutex);
+	worker_poke(state->writer);
 }
 
 void state_note_transition(struct state *state, uint64_t number,

@@ -19,6 +19,7 @@
 #include "engine/shadow.h"
 #include "engine/degraded_links.h"
 #include "engine/engine_check.h"
+#include "engine/throttle.h"
 #include "events.h"
 #include "known_hosts.h"
 #include "port_errors.h"
@@ -116,6 +117,8 @@ void state_note_repair(struct state *state, const struct repaired *repaired);
 /* Blocks of a repair that were for cables that are back: no failure. */
 void state_note_came(struct state *state, const struct repaired *repaired);
 void state_note_return(struct state *state, const struct returned *returned);
+/* OpenSM's next sweep waits, or does not any more. */
+void state_note_wait(struct state *state, const struct throttle_wait *wait);
 void state_note_transition(struct state *state, uint64_t number,
 			   const struct moved *moved);
 

@@ -134,6 +134,8 @@ const struct pm_json_row state_total_rows[] = {
 	 "Links that came back and were left to OpenSM"},
 	{"returned_held", TOTAL(returned.held), "portmajor_returned_held_total",
 	 "Returns of hosts served later, as they flap"},
+	{"traps_taken", TOTAL(traps_taken), "portmajor_traps_taken_total",
+	 "Traps of changes for which OpenSM's sweep could wait"},
 	{"moves", TOTAL(moves.times), "portmajor_moves_total",
 	 "Changes of what is drained"},
 	{"move_sent", TOTAL(moves.sent), "portmajor_move_blocks_sent_total",
@@ -394,6 +396,20 @@ static json_t *make_flapping_hosts(const struct last *last)
 	return last->flapping_time ? pm_json_rows(flapping_host_rows, last) : json_null();
 }
 
+/* Describes the sweep that waits. */
+static const struct pm_json_row sweep_rows[] = {
+	{"since", LAST(sweep_since)},
+	{"until", LAST(sweep_until)},
+	{"traps", LAST(sweep_traps)},
+	{0},
+};
+
+json_t *state_make_sweep(const struct state *state)
+{
+	return state->last.sweep_since ? pm_json_rows(sweep_rows, &state->last)
+				       : json_null();
+}
+
 /* Describes the costs of tables that were not sent. */
 static json_t *make_found(const struct last *last)
 {
@@ -474,6 +490,7 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"out_of_plan", json_integer(state->out_of_plan)},
 		{"flapping", make_damping(facts->view)},
 		{"flapping_hosts", make_flapping_hosts(&state->last)},
+		{"sweep", state_make_sweep(state)},
 		{"degraded_links", make_degraded(facts)},
 		{"port_errors", json_null()},
 		{"missing", make_missing(facts)},

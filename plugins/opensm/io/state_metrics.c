@@ -38,6 +38,8 @@ static const struct metric {
 	{"portmajor_degraded_links",
 	 "Links between switches that run below their neighbours'", "degraded_links",
 	 "count"},
+	{"portmajor_sweep_waiting_since_timestamp_seconds",
+	 "When the first of these changes was reported", "sweep", "since"},
 	{"portmajor_ports_with_errors",
 	 "Ports with port_error_limit or more errors of a kind in the last hour",
 	 "port_errors", "count"},
@@ -81,6 +83,9 @@ static const struct condition {
 	{"portmajor_engine_credit_loop",
 	 "1 if the tables of another engine have a credit loop", "engine_tables",
 	 "credit_loop", ""},
+	{"portmajor_sweep_waiting",
+	 "1 while OpenSM's next sweep waits, as all changes are known", "sweep", "since",
+	 ""},
 	{"portmajor_bad_switches", "1 if a switch is kept out or served in part", NULL,
 	 "bad_switches", ""},
 };

@@ -35,6 +35,7 @@ struct totals {
 	struct {
 		uint64_t hosts, cables, left, held;
 	} returned;	       /* as in struct returned */
+	uint64_t traps_taken;  /* as in struct throttle_wait: traps_ever */
 	uint64_t stale, loops; /* as in struct state_run */
 	double milliseconds;   /* computing time of runs */
 };
@@ -56,6 +57,8 @@ struct last {
 	char flapping_hosts[RETURNS_TEXT]; /* ports of hosts that were last served later
 					    */
 	time_t run_time, repair_time, transition_time, shadow_time, flapping_time;
+	time_t sweep_since, sweep_until; /* of a sweep that waits, or 0 */
+	uint64_t sweep_traps;
 };
 
 struct state {
@@ -124,6 +127,7 @@ json_t *state_make_news(const struct state *state, const struct view *view,
 
 /* The member on another engine's tables. */
 json_t *state_make_verdict(const struct state *state);
+json_t *state_make_sweep(const struct state *state);
 
 /* ---- state_metrics.c ---- */
 

@@ -7,6 +7,7 @@
 
 #include "engine/clock.h"
 
+#include <opensm/osm_inform.h>
 #include <opensm/osm_madw.h>
 
 #include <stdatomic.h>
@@ -69,8 +70,7 @@ struct smp_sender {
 	struct {
 		_Atomic uint64_t begun, done;
 	} infos; /* PortInfo queried and processed by OpenSM */
-	smp_trap *on_trap;
-	void *trap_context;
+	struct smp_hooks hooks;
 	struct clock_signal signal;
 	/* under its lock: */
 	struct slot slots[SLOTS];
@@ -253,12 +253,42 @@ static void receive_node_info(void *context, void *data)
 		osm_ni_rcv_process(&smps->osm->sm, data);
 }
 
+/* The LID of a switch in OpenSM's record, or 0. */
+static uint16_t lid_of_switch(struct smp_sender *smps, ib_net64_t guid)
+{
+	uint16_t lid = 0;
+	osm_node_t *node;
+
+	CL_PLOCK_ACQUIRE(&smps->osm->lock);
+	node = osm_get_node_by_guid(&smps->osm->subn, guid);
+	if (node && node->sw)
+		lid = cl_ntoh16(osm_node_get_base_lid(node, 0));
+	CL_PLOCK_RELEASE(&smps->osm->lock);
+	return lid;
+}
+
+/* Hides PortStateChange from a light sweep, which would begin a discovery. */
+static void hide_change(struct smp_sender *smps, osm_madw_t *madw)
+{
+	const osm_si_context_t *context = &madw->context.si_context;
+	ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
+	ib_switch_info_t *info = ib_smp_get_payload_ptr(smp);
+
+	if (context->light_sweep && !context->set_method && !ib_smp_get_status(smp) &&
+	    ib_switch_info_get_state_change(info) && smps->hooks.hides_change &&
+	    smps->hooks.hides_change(smps->hooks.context,
+				     lid_of_switch(smps, context->node_guid)))
+		ib_switch_info_clear_state_change(info);
+}
+
 static void receive_switch_info(void *context, void *data)
 {
 	struct smp_sender *smps = context;
 
-	if (!take_ours(smps, OSM_MSG_MAD_SWITCH_INFO, data))
-		osm_si_rcv_process(&smps->osm->sm, data);
+	if (take_ours(smps, OSM_MSG_MAD_SWITCH_INFO, data))
+		return;
+	hide_change(smps, data);
+	osm_si_rcv_process(&smps->osm->sm, data);
 }
 
 static void receive_pkeys(void *context, void *data)
@@ -311,21 +341,47 @@ static void receive_mft(void *context, void *data)
 		osm_mft_rcv_process(&smps->osm->sm, data);
 }
 
+/*
+ * Represses a trap, and reports it to subscribers, as OpenSM does, with the M_Key of the
+ * switch that sent it.
+ */
+static void answer_trap(struct smp_sender *smps, osm_madw_t *madw,
+			ib_mad_notice_attr_t *notice)
+{
+	osm_opensm_t *osm = smps->osm;
+	uint8_t payload[sizeof(*notice)];
+	const osm_port_t *port;
+
+	memcpy(payload, notice, sizeof(payload));
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	port = osm_get_port_by_lid(&osm->subn, notice->data_details.ntc_128.sw_lid);
+	if (port) {
+		osm_madw_get_smp_ptr(madw)->m_key =
+			ib_port_info_get_m_key(&port->p_physp->port_info);
+		notice->issuer_gid.unicast.prefix = osm->subn.opt.subnet_prefix;
+		notice->issuer_gid.unicast.interface_id = osm_port_get_guid(port);
+	}
+	(void)osm_resp_send(&osm->sm, madw, 0, payload);
+	(void)osm_report_notice(&osm->log, &osm->subn, notice);
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
 /* Before OpenSM's filter of equal traps. */
 static void receive_trap(void *context, void *data)
 {
 	struct smp_sender *smps = context;
 	const ib_smp_t *smp = osm_madw_get_smp_ptr((const osm_madw_t *)data);
-	bool is_smp = smp->mgmt_class == IB_MCLASS_SUBN_LID ||
-		      smp->mgmt_class == IB_MCLASS_SUBN_DIR;
+	bool is_trap = smp->method == IB_MAD_METHOD_TRAP &&
+		       (smp->mgmt_class == IB_MCLASS_SUBN_LID ||
+			smp->mgmt_class == IB_MCLASS_SUBN_DIR);
+	ib_mad_notice_attr_t notice = {0};
 
-	if (smps->on_trap && is_smp && smp->method == IB_MAD_METHOD_TRAP) {
-		ib_mad_notice_attr_t notice;
-
-		memcpy(&notice, smp->data, IB_SMP_DATA_SIZE);
-		smps->on_trap(smps->trap_context, &notice);
-	}
-	osm_trap_rcv_process(&smps->osm->sm, data);
+	memcpy(&notice, smp->data, IB_SMP_DATA_SIZE);
+	if (is_trap && smps->hooks.on_trap &&
+	    smps->hooks.on_trap(smps->hooks.context, &notice))
+		answer_trap(smps, data, &notice);
+	else
+		osm_trap_rcv_process(&smps->osm->sm, data);
 }
 
 /* ---- Setting up ---- */
@@ -389,15 +445,14 @@ static int replace_handlers(struct smp_sender *smps)
 	return 0;
 }
 
-struct smp_sender *smp_start(osm_opensm_t *osm, smp_trap *on_trap, void *context)
+struct smp_sender *smp_start(osm_opensm_t *osm, const struct smp_hooks *hooks)
 {
 	struct smp_sender *smps = calloc(1, sizeof(*smps));
 
 	if (!smps)
 		return NULL;
 	smps->osm = osm;
-	smps->on_trap = on_trap;
-	smps->trap_context = context;
+	smps->hooks = *hooks;
 	clock_signal_init(&smps->signal);
 	if (!replace_handlers(smps))
 		return smps;

@@ -128,11 +128,20 @@ struct smp_block {
 	uint32_t number;
 };
 
-/* A trap, before OpenSM sees it, on a thread of its dispatcher with no lock held. */
-typedef void smp_trap(void *context, const ib_mad_notice_attr_t *notice);
+/*
+ * Of the plugin, on threads of OpenSM's dispatcher with no lock held. on_trap: a trap,
+ * before OpenSM sees it; true: OpenSM does not, but for its answer and its reports to
+ * subscribers. hides_change: whether a light sweep is not to see that a port of the
+ * switch with this LID has changed.
+ */
+struct smp_hooks {
+	bool (*on_trap)(void *context, const ib_mad_notice_attr_t *notice);
+	bool (*hides_change)(void *context, uint16_t lid);
+	void *context;
+};
 
 /* Installs the plugin's handlers. NULL without memory; then OpenSM's are back. */
-struct smp_sender *smp_start(osm_opensm_t *osm, smp_trap *on_trap, void *context);
+struct smp_sender *smp_start(osm_opensm_t *osm, const struct smp_hooks *hooks);
 
 /* The handlers must be gone: OpenSM shuts the dispatcher down before its plugins. */
 void smp_stop(struct smp_sender *smps);

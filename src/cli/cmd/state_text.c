@@ -277,6 +277,19 @@ void status_print_fabric(const struct state_file *state)
 		cli_text_print(state->root, "fabric      of port {port_guid}\n");
 }
 
+/* Prints which sweep waits. */
+static void print_sweep(const json_t *sweep)
+{
+	json_int_t left = cli_json_number(sweep, "until") - time(NULL);
+
+	if (json_is_object(sweep))
+		printf("sweep       waits since %" JSON_INTEGER_FORMAT
+		       " s, at most %" JSON_INTEGER_FORMAT
+		       " s more: all changes are known, traps %" JSON_INTEGER_FORMAT "\n",
+		       time(NULL) - cli_json_number(sweep, "since"), left > 0 ? left : 0,
+		       cli_json_number(sweep, "traps"));
+}
+
 /* Prints which OpenSM it is, and what it does. */
 static void print_process(const struct status *status)
 {
@@ -290,6 +303,7 @@ static void print_process(const struct status *status)
 	print_engine(&status->state, status->age);
 	if (*cli_json_text(root, "phase"))
 		cli_text_print(root, "phase       {phase}\n");
+	print_sweep(state_file_member(&status->state, "sweep"));
 }
 
 /* Prints links and parts that are not as they should be. */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* When a sweep is due that changes have made necessary. */
+#include "throttle.h"
+
+#include <portmajor/plan/plan.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum report { NONE, REPORTED, READING, CONFIRMED };
+
+struct throttle {
+	pthread_mutex_t lock;
+	uint8_t report[PM_MAX_LID + 1]; /* [LID] of a switch: enum report */
+	uint32_t num_reported, num_reading;
+	double open; /* first report since all were confirmed */
+	bool requested; /* a sweep has been since it last began */
+	uint64_t traps, traps_ever;
+	double since, dropped; /* first trap, first host that is back; or 0 */
+	double begun, ended;   /* the last sweep; ended < begun: it is running */
+	double hold;
+};
+
+struct throttle *throttle_start(void)
+{
+	struct throttle *throttle = calloc(1, sizeof(*throttle));
+
+	if (!throttle)
+		return NULL;
+	pthread_mutex_init(&throttle->lock, NULL);
+	throttle->hold = THROTTLE_HOLD_MS;
+	return throttle;
+}
+
+void throttle_stop(struct throttle *throttle)
+{
+	if (!throttle)
+		return;
+	pthread_mutex_destroy(&throttle->lock);
+	free(throttle);
+}
+
+/* ---- Switches; with the lock held ---- */
+
+static void set_report(struct throttle *throttle, uint16_t lid, enum report report)
+{
+	throttle->num_reported -= throttle->report[lid] == REPORTED;
+	throttle->num_reading -= throttle->report[lid] == READING;
+	throttle->num_reported += report == REPORTED;
+	throttle->num_reading += report == READING;
+	throttle->report[lid] = (uint8_t)report;
+}
+
+static void note_report(struct throttle *throttle, uint16_t lid, double now)
+{
+	if (!throttle->num_reported && !throttle->num_reading)
+		throttle->open = now;
+	set_report(throttle, lid, REPORTED);
+}
+
+/* ---- Time; with the lock held ---- */
+
+static double most_of(const struct throttle *throttle)
+{
+	return fmax(THROTTLE_MOST_MS, 4 * (throttle->ended - throttle->begun));
+}
+
+static double due_of(const struct throttle *throttle)
+{
+	double due;
+
+	if (throttle->requested || (throttle->since <= 0 && throttle->dropped <= 0))
+		return 0;
+	if (throttle->begun > throttle->ended) /* perhaps no event has ended it */
+		return throttle->begun + THROTTLE_MOST_MS;
+	due = throttle->since > 0 ? fmax(throttle->since + THROTTLE_START_MS,
+					 throttle->ended + throttle->hold)
+				  : INFINITY;
+	if (throttle->num_reported || throttle->num_reading)
+		due = fmin(due, throttle->open + THROTTLE_START_MS);
+	if (throttle->dropped > 0)
+		due = fmin(due, throttle->dropped + THROTTLE_DROPPED_MS);
+	return due;
+}
+
+/* ---- Traps ---- */
+
+void throttle_note_trap(struct throttle *throttle, uint16_t lid, double now)
+{
+	pthread_mutex_lock(&throttle->lock);
+	note_report(throttle, lid, now);
+	if (throttle->since <= 0)
+		throttle->since = now;
+	throttle->traps++;
+	throttle->traps_ever++;
+	pthread_mutex_unlock(&throttle->lock);
+}
+
+bool throttle_has_trap(struct throttle *throttle)
+{
+	bool any;
+
+	pthread_mutex_lock(&throttle->lock);
+	any = throttle->traps > 0;
+	pthread_mutex_unlock(&throttle->lock);
+	return any;
+}
+
+uint32_t throttle_count(struct throttle *throttle)
+{
+	uint32_t num;
+
+	pthread_mutex_lock(&throttle->lock);
+	num = throttle->num_reported;
+	pthread_mutex_unlock(&throttle->lock);
+	return num;
+}
+
+uint32_t throttle_take(struct throttle *throttle, uint16_t *lids, uint32_t room)
+{
+	uint32_t num = 0, all;
+
+	pthread_mutex_lock(&throttle->lock);
+	all = throttle->num_reported;
+	for (uint32_t lid = 0; lid <= PM_MAX_LID && num < all && num < room; lid++) {
+		if (throttle->report[lid] != REPORTED)
+			continue;
+		set_report(throttle, (uint16_t)lid, READING);
+		lids[num++] = (uint16_t)lid;
+	}
+	pthread_mutex_unlock(&throttle->lock);
+	return all;
+}
+
+void throttle_confirm(struct throttle *throttle, uint16_t lid, bool known)
+{
+	pthread_mutex_lock(&throttle->lock);
+	if (throttle->report[lid] == READING)
+		set_report(throttle, lid, known ? CONFIRMED : REPORTED);
+	pthread_mutex_unlock(&throttle->lock);
+}
+
+bool throttle_hides(struct throttle *throttle, uint16_t lid, double now)
+{
+	bool hides;
+
+	pthread_mutex_lock(&throttle->lock);
+	hides = lid <= PM_MAX_LID && throttle->report[lid] == CONFIRMED;
+	if (hides)
+		note_report(throttle, lid, now);
+	pthread_mutex_unlock(&throttle->lock);
+	return hides;
+}
+
+/* ---- Sweeps ---- */
+
+void throttle_hasten(struct throttle *throttle, double now)
+{
+	pthread_mutex_lock(&throttle->lock);
+	if (throttle->dropped <= 0)
+		throttle->dropped = now;
+	pthread_mutex_unlock(&throttle->lock);
+}
+
+bool throttle_request(struct throttle *throttle)
+{
+	bool first;
+
+	pthread_mutex_lock(&throttle->lock);
+	first = !throttle->requested;
+	throttle->requested = true;
+	pthread_mutex_unlock(&throttle->lock);
+	return first;
+}
+
+double throttle_due(struct throttle *throttle)
+{
+	double due;
+
+	pthread_mutex_lock(&throttle->lock);
+	due = due_of(throttle);
+	pthread_mutex_unlock(&throttle->lock);
+	return due;
+}
+
+struct throttle_wait throttle_waits(struct throttle *throttle)
+{
+	struct throttle_wait wait = {0};
+
+	pthread_mutex_lock(&throttle->lock);
+	wait.until = due_of(throttle);
+	if (wait.until > 0)
+		wait.since = throttle->since > 0 ? throttle->since : throttle->dropped;
+	wait.traps = throttle->traps;
+	wait.traps_ever = throttle->traps_ever;
+	pthread_mutex_unlock(&throttle->lock);
+	return wait;
+}
+
+void throttle_begin_sweep(struct throttle *throttle, double now)
+{
+	pthread_mutex_lock(&throttle->lock);
+	if (throttle->since > 0 && throttle->since < throttle->ended + 2 * throttle->hold)
+		throttle->hold = fmin(2 * throttle->hold, most_of(throttle));
+	else
+		throttle->hold = THROTTLE_HOLD_MS;
+	memset(throttle->report, NONE, sizeof(throttle->report));
+	throttle->num_reported = throttle->num_reading = 0;
+	throttle->requested = false;
+	throttle->traps = 0;
+	throttle->since = throttle->dropped = 0;
+	throttle->begun = now;
+	pthread_mutex_unlock(&throttle->lock);
+}
+
+void throttle_end_sweep(struct throttle *throttle, double now)
+{
+	pthread_mutex_lock(&throttle->lock);
+	throttle->ended = now;
+	throttle->hold = fmax(throttle->hold, now - throttle->begun);
+	pthread_mutex_unlock(&throttle->lock);
+}

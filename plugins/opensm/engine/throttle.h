@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sweeps after changes that the plugin has dealt with are throttled, as OSPF throttles
+ * its SPF runs. The plugin takes a switch's trap 128 from OpenSM; if all ports of the
+ * switch, read since, are as the plugin knows them, nothing is left for a discovery but
+ * OpenSM's own record:
+ *
+ *     trap -----> REPORTED --- ports are read ---> CONFIRMED
+ *                   ^  |                             |
+ *                   |  '-- something is unknown ---> | a sweep at once
+ *                   '---- another trap, light sweep -'
+ *
+ * The sweep then begins THROTTLE_START_MS after the first trap. While changes go on, the
+ * next one waits for a hold after the end of the one before: THROTTLE_HOLD_MS, or as long
+ * as the last sweep took, doubled each time up to THROTTLE_MOST_MS, or four sweeps. A
+ * host that OpenSM has dropped and that is back does not wait for that, nor does a switch
+ * that is not CONFIRMED within THROTTLE_START_MS.
+ *
+ * Switches keep PortStateChange until OpenSM's next discovery. Light sweeps would begin
+ * it: for a switch that is CONFIRMED the bit is hidden from them, and its ports are read
+ * again, as a trap of it may have been lost.
+ */
+#ifndef PORTMAJOR_THROTTLE_H
+#define PORTMAJOR_THROTTLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define THROTTLE_START_MS 3e3
+#define THROTTLE_HOLD_MS 10e3
+#define THROTTLE_MOST_MS 60e3
+#define THROTTLE_DROPPED_MS 5e3
+
+/* Times are of clock_ms. All functions may be called on any thread. */
+struct throttle;
+
+/* A sweep that waits. */
+struct throttle_wait {
+	double since, until; /* 0: none waits */
+	uint64_t traps;	     /* taken since the last sweep began .. */
+	uint64_t traps_ever; /* .. and ever */
+};
+
+/* NULL without memory. */
+struct throttle *throttle_start(void);
+void throttle_stop(struct throttle *throttle);
+
+/* Notes a trap of the switch with this LID, which OpenSM will not see. */
+void throttle_note_trap(struct throttle *throttle, uint16_t lid, double now);
+
+/* Whether such a trap has come since the last sweep began. */
+bool throttle_has_trap(struct throttle *throttle);
+
+/* Lists REPORTED switches, at most `room`, which are being read now; returns how many
+ * there are. */
+uint32_t throttle_take(struct throttle *throttle, uint16_t *lids, uint32_t room);
+
+/* How many switches are REPORTED. */
+uint32_t throttle_count(struct throttle *throttle);
+
+/*
+ * The result for a switch that was taken, unless a trap has come meanwhile: its ports are
+ * as they are known, or are to be read again.
+ */
+void throttle_confirm(struct throttle *throttle, uint16_t lid, bool known);
+
+/* Whether a light sweep need not see the bit of this switch; it is REPORTED then. */
+bool throttle_hides(struct throttle *throttle, uint16_t lid, double now);
+
+/* A host that OpenSM has dropped is back. */
+void throttle_hasten(struct throttle *throttle, double now);
+
+/* A sweep was requested, whoever did it: none waits. False: that was so before. */
+bool throttle_request(struct throttle *throttle);
+
+/* When the sweep that waits is due, or 0: none waits. */
+double throttle_due(struct throttle *throttle);
+
+struct throttle_wait throttle_waits(struct throttle *throttle);
+
+/* OpenSM discovers all that was reported before; the end of its sweep. */
+void throttle_begin_sweep(struct throttle *throttle, double now);
+void throttle_end_sweep(struct throttle *throttle, double now);
+
+#endif
