@@ -92,7 +92,7 @@ class Case(labtest.LabCase):
         self.take_down(target, away, action)
         records, log = self.bring_up(target, back)
         asked = self.asked(records)
-        self.assertEqual(self.returned(log), (hosts, cables), log[-3000:])
+        self.assertEqual(self.returned(log), (hosts, cables), log[-30000:])
         self.assertEqual(len(self.changes(asked)), ports, target)
         self.assertTrue(all(asked[i].plugin for i in self.changes(asked)), "OpenSM's")
         self.assertEqual(LEFT.findall(log), [])
@@ -198,7 +198,7 @@ class Parts(Case):
 
 
 class Moments(Case):
-    """A link comes back at a moment of a sweep that its loss has begun."""
+    """A link comes back at a moment of a sweep."""
 
     MOMENTS = [{"attr": smps.NODE_INFO, "skip": 3},
                {"attr": smps.PORT_INFO, "method": "get", "skip": 200},
@@ -211,6 +211,7 @@ class Moments(Case):
         mark = self.lab.osm.mark()
         with self.wire.hold("request", times=1, **moment) as rule:
             self.lab.fabric.lose(target)
+            self.lab.osm.hup()
             simlab.poll_until(lambda: rule.acted or self.lab.osm.is_settled(), 60, "the wire")
             if rule.acted:
                 self.wire.wait_held()

@@ -696,7 +696,7 @@ static bool hides_change(void *context, uint16_t lid)
 	return fake.hides;
 }
 
-static const struct smp_hooks hooks = {on_trap, hides_change, NULL};
+static const struct smp_hooks hooks = {.on_trap = on_trap, .hides_change = hides_change};
 
 /* The switch. */
 osm_port_t *osm_get_port_by_lid_ho(const osm_subn_t *subn, uint16_t lid)

@@ -411,6 +411,16 @@ static bool hides_change(void *context, uint16_t lid)
 }
 
 /* Likewise. */
+static void note_set_down(void *context, ib_net64_t guid, uint8_t num)
+{
+	struct plugin *plugin = context;
+	struct repairer *repairer = atomic_load(&plugin->early);
+
+	if (repairer)
+		repairer_note_set_down(repairer, cl_ntoh64(guid), num);
+}
+
+/* Likewise. */
 static bool note_early_trap(void *context, const ib_mad_notice_attr_t *notice)
 {
 	struct plugin *plugin = context;
@@ -428,6 +438,7 @@ static void start_active(struct plugin *plugin)
 	plugin->smps = smp_start(plugin->osm, &(struct smp_hooks){
 						      .on_trap = note_early_trap,
 						      .hides_change = hides_change,
+						      .on_set_down = note_set_down,
 						      .context = plugin,
 					      });
 	if (!plugin->smps)

@@ -118,6 +118,16 @@ static double make_round(void *context, bool last)
 	return next_round(r);
 }
 
+void repairer_note_set_down(struct repairer *r, uint64_t guid, uint8_t num)
+{
+	repairer_lock(r);
+	if (r->num_set_down < SET_DOWN_MOST) {
+		r->set_down[r->num_set_down].guid = guid;
+		r->set_down[r->num_set_down++].num = num;
+	}
+	repairer_unlock(r);
+}
+
 void repairer_note_trap(struct repairer *r, const ib_mad_notice_attr_t *notice)
 {
 	if (!repairer_has_traps(r))
@@ -165,6 +175,8 @@ void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
 		r->served = false;
 		r->records_due = true;
 	}
+	if (phase == PHASE_DISCOVERY)
+		r->num_set_down = 0;
 	repairer_unlock(r);
 	if (r->config.returns)
 		returns_hurry(r->config.returns); /* it looks at the phase */

@@ -112,6 +112,9 @@ void repairer_free(struct repairer *repairer);
 /* Notes a request by an operator. On any thread, with osm->lock held or not. */
 void repairer_wake(struct repairer *repairer);
 
+/* Notes a switch's port that OpenSM has set down. Likewise. */
+void repairer_note_set_down(struct repairer *repairer, uint64_t guid, uint8_t num);
+
 /* Notes a trap, with early repair enabled. On any thread, with osm->lock held or not. */
 void repairer_note_trap(struct repairer *repairer, const ib_mad_notice_attr_t *notice);
 
@@ -211,7 +214,7 @@ bool repairer_has_failed(struct repairer *repairer);
 
 /*
  * Writes failures and returns found since the last call to failed[port] of the view's
- * plan: VIEW_FAILED or VIEW_BACK. False: none. With osm->lock held or not.
+ * plan, as in struct view. False: none. With osm->lock held or not.
  */
 bool repairer_take_failed(struct repairer *repairer, const struct view *view,
 			  uint8_t *failed);

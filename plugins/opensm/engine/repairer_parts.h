@@ -38,6 +38,8 @@ struct tries {
 	uint32_t num;  /* in a row, up to REPAIRER_RETRIES */
 };
 
+#define SET_DOWN_MOST 256 /* ports that are told from flaps */
+
 enum validity { VOID, VALID, HALTED };
 
 /* A view that is prepared or handed over. */
@@ -81,8 +83,13 @@ struct repairer {
 	bool abandon;	      /* ends it */
 	struct handover next; /* the sweeper's until it is `ready` */
 	uint8_t *discovered;  /* [port] at the take-over, less those found failed since */
-	uint8_t *failed;      /* [port] found since the last repairer_take_failed:
-				 VIEW_FAILED, or VIEW_BACK */
+	uint8_t *failed;      /* [port] found since the last repairer_take_failed, as in
+				 struct view */
+	struct {
+		uint64_t guid; /* of the switch */
+		uint8_t num;
+	} set_down[SET_DOWN_MOST]; /* by OpenSM in this sweep */
+	uint32_t num_set_down;
 	bool any_failed;
 	bool records_due; /* a sweep has ended: its values of ports are to be copied */
 	struct pm_drains drained; /* drains of its view */

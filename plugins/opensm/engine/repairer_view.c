@@ -274,6 +274,22 @@ static void explain_failed(struct repairer *r)
 					topology->ports[i].node);
 }
 
+/* Whether OpenSM has set this port down, or its peer. With the lock held. */
+static bool is_set_down(const struct repairer *r, uint32_t port)
+{
+	const struct pm_fabric *topology = r->view.plan->topology;
+	const struct pm_port *ends[] = {&topology->ports[port], NULL};
+
+	if (ends[0]->peer != PM_NONE)
+		ends[1] = &topology->ports[ends[0]->peer];
+	for (uint32_t i = 0; i < r->num_set_down; i++)
+		for (int e = 0; e < 2 && ends[e]; e++)
+			if (r->set_down[i].num == ends[e]->num &&
+			    r->set_down[i].guid == topology->nodes[ends[e]->node].guid)
+				return true;
+	return false;
+}
+
 /* Notes failures for the sweeper before any block is sent for them. */
 int repairer_note_failed(void *context)
 {
@@ -286,7 +302,7 @@ int repairer_note_failed(void *context)
 		rc = -ECANCELED;
 	for (uint32_t i = 0; !rc && i < r->view.plan->topology->num_ports; i++)
 		if (r->discovered[i] && !r->view.discovered[i]) {
-			r->failed[i] = VIEW_FAILED;
+			r->failed[i] = is_set_down(r, i) ? VIEW_SET_DOWN : VIEW_FAILED;
 			r->any_failed = true;
 			r->discovered[i] = false; /* so it stays failed */
 		}

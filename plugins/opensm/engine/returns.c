@@ -107,7 +107,7 @@ static void take_switch(struct work *work, uint32_t node, uint8_t traps)
 	returns->credit[node] = (uint8_t)(returns->credit[node] - credit);
 	work->traps[node] = traps;
 	work->explained[node] = work->credited[node] = credit;
-	work->reported[node] = traps > credit;
+	work->reported[node] = traps > credit ? REPORT_DOWN : 0;
 }
 
 /* Marks the switches with traps; returns their number. */
@@ -239,7 +239,9 @@ static void list_ports(struct work *work)
 
 			if (!work->taken[port] &&
 			    (work->on->look ||
-			     (is_planned(work, port) && is_down(work, port))))
+			     (is_planned(work, port) &&
+			      (work->reported[sw] == REPORT_ALL ||
+			       is_down(work, port)))))
 				add_port(work, port);
 		}
 	}
@@ -342,7 +344,10 @@ static void read_ports(struct work *work)
 
 static bool any_reported(const struct work *work)
 {
-	return memchr(work->reported, 1, work->topology->num_switches);
+	for (uint32_t sw = 0; sw < work->topology->num_switches; sw++)
+		if (work->reported[sw])
+			return true;
+	return false;
 }
 
 /* Reads and serves, then from the switches that have been reached, too. */

@@ -96,6 +96,9 @@ struct item {
 	uint8_t state; /* of a SMP_SET_PORT */
 };
 
+/* Which ports of a switch are read: those known to be down, or all. */
+enum { REPORT_DOWN = 1, REPORT_ALL };
+
 /* One run. */
 struct work {
 	struct returns *returns;
@@ -106,7 +109,7 @@ struct work {
 	uint8_t *start;	   /* [port] discovered at the start */
 	uint32_t *via;	   /* [switch] port that leads to it, or PM_NONE */
 	uint8_t sm_port;   /* number of the SM's own port, 0: it is on a switch */
-	uint8_t *reported; /* [switch] it is to be read */
+	uint8_t *reported; /* [switch] it is to be read: REPORT_DOWN .. */
 	uint8_t *fits;	   /* [switch] see struct returned, so far */
 	uint8_t *traps, *explained; /* [switch] numbers of them, .. */
 	uint8_t *credited;	    /* .. of these, explained before they came */

@@ -613,7 +613,10 @@ static void finish_links(struct work *work)
 	work->done = work->num_links;
 }
 
-/* Switches with whole tables are read, too: their other links may be back. */
+/*
+ * Switches with whole tables are read, too: their other links may be back. One that was
+ * reset has lost the state of all.
+ */
 static void report_whole(struct work *work)
 {
 	struct returned_switches *switches = &work->switches;
@@ -624,7 +627,7 @@ static void report_whole(struct work *work)
 
 		if (!sw->whole || sw->why || sw->silent)
 			continue;
-		work->reported[sw->node] = 1;
+		work->reported[sw->node] = sw->reset ? REPORT_ALL : REPORT_DOWN;
 		if (!result->whole)
 			result->whole = calloc(work->topology->num_switches + 1u,
 					       sizeof(*result->whole));

@@ -66,9 +66,7 @@ void sweep_start(struct plugin *plugin)
 		throttle_begin_sweep(plugin->throttle, clock_ms());
 	sweep_set_phase(plugin, PHASE_DISCOVERY);
 	for (uint32_t i = 0; i < view_num_ports(&plugin->view); i++)
-		if (plugin->view.failed[i] == VIEW_FAILED ||
-		    plugin->view.failed[i] == VIEW_BACK)
-			plugin->view.failed[i]++; /* .._BEFORE */
+		plugin->view.failed[i] += plugin->view.failed[i] & 1; /* .._BEFORE */
 }
 
 void sweep_ended(struct plugin *plugin)

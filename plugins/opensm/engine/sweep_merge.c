@@ -28,7 +28,7 @@ static int update_with_found(struct plugin *plugin)
 	if (!discovered)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < num; i++) {
-		bool known = view->failed[i] && view->failed[i] < VIEW_BACK;
+		bool known = view->failed[i] && view->failed[i] < VIEW_SET_DOWN;
 
 		discovered[i] = view_is_up(view, i, view->discovered[i]);
 		if (known) /* to be down */

@@ -277,8 +277,7 @@ static void trust_discovery(struct plugin *plugin)
 	uint8_t *failed = plugin->view.failed;
 
 	for (uint32_t i = 0; i < view_num_ports(&plugin->view); i++)
-		if (failed[i] == VIEW_FAILED_BEFORE || failed[i] == VIEW_BACK_BEFORE)
-			failed[i] = 0;
+		failed[i] = failed[i] & 1 ? failed[i] : 0; /* not .._BEFORE */
 }
 
 void sweep_discovered(struct plugin *plugin)

@@ -17,8 +17,18 @@
 #include <portmajor/policy/drain.h>
 #include <portmajor/route/route.h>
 
-/* What the repairer found of a port: it failed, or is in service again. */
-enum { VIEW_FAILED = 1, VIEW_FAILED_BEFORE, VIEW_BACK, VIEW_BACK_BEFORE };
+/*
+ * What the repairer found of a port: it failed, OpenSM has set it down, which is no flap,
+ * or it is in service again; .._BEFORE: before the running discovery began.
+ */
+enum {
+	VIEW_FAILED = 1,
+	VIEW_FAILED_BEFORE,
+	VIEW_SET_DOWN,
+	VIEW_SET_DOWN_BEFORE,
+	VIEW_BACK,
+	VIEW_BACK_BEFORE
+};
 
 /* All zero at first. */
 struct view {
@@ -35,9 +45,8 @@ struct view {
 	struct view_logged { /* at the last view_log */
 		uint8_t *discovered, *drained;
 	} logged;
-	uint8_t *failed;   /* [port] found by the repairer: VIEW_FAILED or VIEW_BACK,
-			      whatever   the running discovery saw; .._BEFORE, until the
-			      running   discovery is over; else 0 */
+	uint8_t *failed;   /* [port] found by the repairer, whatever the running discovery
+			      saw; .._BEFORE until that is over; else 0 */
 	uint32_t serial;   /* differs for each plan */
 	bool current;	   /* routes are those for `usable` and `detours`, .. */
 	uint64_t until_ms; /* .. until a hold ends at this time of view_sight's clock, or

@@ -231,6 +231,28 @@ static bool take_ours(struct smp_sender *smps, cl_disp_msgid_t message,
 	return true;
 }
 
+/* Whether a port was in service, which is not after this answer to a Set of OpenSM's. */
+static bool is_set_down(struct smp_sender *smps, const osm_madw_t *madw)
+{
+	const ib_smp_t *smp = osm_madw_get_smp_ptr(madw);
+	const ib_port_info_t *info = ib_smp_get_payload_ptr(smp);
+	uint8_t num = (uint8_t)cl_ntoh32(smp->attr_mod);
+	const osm_node_t *node;
+	const osm_physp_t *port = NULL;
+	bool was_up;
+
+	if (ib_smp_get_status(smp) || ib_port_info_get_port_state(info) > IB_LINK_INIT)
+		return false;
+	CL_PLOCK_ACQUIRE(&smps->osm->lock);
+	node = osm_get_node_by_guid(&smps->osm->subn,
+				    madw->context.pi_context.node_guid);
+	if (node && node->sw && num < osm_node_get_num_physp(node))
+		port = osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, num);
+	was_up = port && osm_physp_get_port_state(port) > IB_LINK_INIT;
+	CL_PLOCK_RELEASE(&smps->osm->lock);
+	return was_up;
+}
+
 static void receive_port_info(void *context, void *data)
 {
 	struct smp_sender *smps = context;
@@ -240,6 +262,10 @@ static void receive_port_info(void *context, void *data)
 	if (take_ours(smps, OSM_MSG_MAD_PORT_INFO, madw))
 		return;
 	set = osm_madw_get_pi_context_ptr(madw)->set_method;
+	if (set && smps->hooks.on_set_down && is_set_down(smps, madw))
+		smps->hooks.on_set_down(
+			smps->hooks.context, madw->context.pi_context.node_guid,
+			(uint8_t)cl_ntoh32(osm_madw_get_smp_ptr(madw)->attr_mod));
 	atomic_fetch_add(&smps->infos.begun, !set);
 	osm_pi_rcv_process(&smps->osm->sm, data);
 	atomic_fetch_add(&smps->infos.done, !set);

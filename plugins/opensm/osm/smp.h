@@ -132,11 +132,13 @@ struct smp_block {
  * Of the plugin, on threads of OpenSM's dispatcher with no lock held. on_trap: a trap,
  * before OpenSM sees it; true: OpenSM does not, but for its answer and its reports to
  * subscribers. hides_change: whether a light sweep is not to see that a port of the
- * switch with this LID has changed.
+ * switch with this LID has changed. on_set_down: OpenSM has taken a switch's port out of
+ * service.
  */
 struct smp_hooks {
 	bool (*on_trap)(void *context, const ib_mad_notice_attr_t *notice);
 	bool (*hides_change)(void *context, uint16_t lid);
+	void (*on_set_down)(void *context, ib_net64_t guid, uint8_t num);
 	void *context;
 };
 
