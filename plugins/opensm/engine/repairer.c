@@ -40,6 +40,7 @@ static const struct {
 	[JOB_REPAIR] = {repairer_repair, ANY},
 	[JOB_LOOK] = {repairer_look, ANY},
 	[JOB_SWEEP] = {repairer_sweep, ANY},
+	[JOB_OWN] = {repairer_watch_own, ANY},
 	[JOB_TRANSITION] = {repairer_move, ANY}, /* begins where tables may change */
 	/* Packets over links that wait for OpenSM to activate them would be lost. */
 	[JOB_REBALANCE] = {repairer_rebalance, DURING(IDLE) | DURING(DISCOVERY)},
@@ -227,7 +228,7 @@ static bool is_finished(struct repairer *r)
 	bool traps = repairer_has_traps(r), elsewhere, over;
 
 	repairer_lock(r);
-	elsewhere = r->running > JOB_SWEEP && r->running != JOBS && !traps;
+	elsewhere = r->running > JOB_OWN && r->running != JOBS && !traps;
 	over = !r->finishing || (elsewhere && clock_ms() >= r->first_trap_ms);
 	if (!over)
 		clock_wait_briefly(&r->signal, REPAIRER_WAIT_MS);

@@ -25,6 +25,7 @@ enum job {
 	JOB_REPAIR,	/* traps, and blocks that were withheld or not acknowledged */
 	JOB_LOOK,	/* at ports of switches that have reported changes */
 	JOB_SWEEP,	/* requests the sweep that waits, when it is due */
+	JOB_OWN,	/* looks at the SM's own port, whose leaf's traps cannot come */
 	JOB_TRANSITION, /* drains */
 	JOB_REBALANCE,	/* tables that were found in the switches */
 	JOB_GROUPS,	/* multicast, after unicast */
@@ -189,6 +190,7 @@ void repairer_free_views(struct repairer *r);
 bool repairer_return(struct repairer *r);
 bool repairer_look(struct repairer *r);
 bool repairer_sweep(struct repairer *r);
+bool repairer_watch_own(struct repairer *r);
 bool repairer_repair(struct repairer *r);
 bool repairer_move(struct repairer *r); /* a transition */
 bool repairer_rebalance(struct repairer *r);

@@ -330,7 +330,7 @@ void repairer_note_init(void *context, uint32_t port)
 	struct repairer *r = context;
 
 	if (r->config.returns)
-		returns_note_port(r->config.returns, r->view.plan, port);
+		returns_note_port(r->config.returns, &r->view, port);
 }
 
 int repairer_note_back(struct repairer *r, const uint8_t *back, const uint8_t *up)

@@ -67,10 +67,13 @@ double returns_due(const struct returns *returns)
 	return returns->retry_ms > 0 ? returns->retry_ms : returns->flap_ms;
 }
 
-void returns_note_port(struct returns *returns, const struct pm_plan *plan, uint32_t port)
+void returns_note_port(struct returns *returns, const struct view *view, uint32_t port)
 {
-	returns_note_lid(returns, returns_lid_of(plan, plan->topology->ports[port].node),
-			 true);
+	if (returns->down && returns->serial == view->serial)
+		returns->down[port] = 1;
+	returns_note_lid(
+		returns,
+		returns_lid_of(view->plan, view->plan->topology->ports[port].node), true);
 }
 
 void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32_t node)

@@ -101,8 +101,7 @@ void returns_hurry(struct returns *returns);
 /* ---- On one thread at a time ---- */
 
 /* Notes that a port of the view's plan was found in INIT, or failed: it is read again. */
-void returns_note_port(struct returns *returns, const struct pm_plan *plan,
-		       uint32_t port);
+void returns_note_port(struct returns *returns, const struct view *view, uint32_t port);
 
 /*
  * Notes that a repair has explained a trap of a switch of the plan, which may come a

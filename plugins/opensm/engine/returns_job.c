@@ -9,6 +9,7 @@
 
 #define LOOK_MS 20   /* for a trap to reach repairs, and its failure to be found */
 #define LOOK_MOST 16 /* switches to read */
+#define OWN_MS 1e3   /* between looks at the SM's own port */
 
 /* Whether OpenSM may have PortInfo Sets out: the LID manager's, or the link manager's. */
 static bool sets_ports(void *context)
@@ -265,4 +266,57 @@ bool repairer_look(struct repairer *r)
 	*due_ms = 0;
 	look(r);
 	return true;
+}
+
+/* ---- The SM's own port ---- */
+
+static enum smp_make make_own(void *context, uint32_t index, struct smp_request *smp)
+{
+	const struct repairer *r = context;
+	const osm_subn_t *subn = &r->config.osm->subn;
+	const osm_port_t *port = osm_get_port_by_guid(subn, subn->sm_port_guid);
+
+	(void)index;
+	if (!port || port->p_node->sw)
+		return SMP_OMIT;
+	smp->kind = SMP_PORT_INFO;
+	smp->guid = osm_node_get_node_guid(port->p_node);
+	smp->m_key = port->p_physp->port_info.m_key;
+	smp->modifier = osm_physp_get_port_num(port->p_physp);
+	return SMP_SEND; /* without a hop */
+}
+
+static bool take_own(void *context, const struct smp_answer *answer)
+{
+	struct repairer *r = context;
+	uint8_t state = ib_port_info_get_port_state((const ib_port_info_t *)answer->data);
+
+	if (answer->outcome == SMP_ANSWERED &&
+	    (state == IB_LINK_INIT || state == IB_LINK_ARMED))
+		returns_note_port(r->config.returns, &r->view, r->view.detours.sm);
+	return true;
+}
+
+bool repairer_watch_own(struct repairer *r)
+{
+	double *due_ms = &r->tries[JOB_OWN].due_ms;
+	struct smp_count count = {0};
+
+	if (!r->config.returns || !is_ready(r) || r->view.detours.sm == PM_NONE) {
+		*due_ms = 0;
+		return false;
+	}
+	if (clock_ms() < *due_ms)
+		return false;
+	*due_ms = clock_ms() + OWN_MS;
+	smp_run(r->config.smps,
+		&(struct smp_batch){.num = 1,
+				    .ahead = SMP_AHEAD,
+				    .ahead_most = SMP_AHEAD_MOST,
+				    .total_ms = OWN_MS / 10,
+				    .context = r,
+				    .make = make_own,
+				    .take = take_own},
+		&count);
+	return returns_wait(r->config.returns);
 }

@@ -269,6 +269,8 @@ static void address(struct work *work, struct link *link)
 	if (!returns_route(work, near->node, 0, &link->near.route) ||
 	    !returns_route(work, near->node, near->num, &link->far.route))
 		link->why = "its path is too long";
+	if (link->host && link->port == work->on->view->detours.sm)
+		link->far.route = (osm_dr_path_t){0}; /* no hop */
 	if (link->why)
 		return;
 	ask_switch(work, near->node, link->near.m_key, &link->near.route);
