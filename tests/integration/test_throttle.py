@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""OpenSM's sweeps wait for changes that the plugin has dealt with, and for no others."""
+
+import json
+import time
+
+import clients
+import labtest
+import pmlab
+import simlab
+import smps
+import wire
+
+LEAF, HOST, ASKER, UPLINK = "leaf1", "h1-2", "h5-1", "leaf1:19"
+MGID = 0xFF12_401B_FFFF_0000_0000_0000_0000_4444
+WAITS = "portmajor: the next sweep waits for"
+START_S, HOLD_S, DROPPED_S = 3, 10, 5  # throttle.h
+LIGHT_S = 2  # sweep_interval
+
+
+class Case(labtest.LabCase):
+    CONF = {}
+
+    @classmethod
+    def options(cls):
+        cls.wire = wire.Wire(trace=True)
+        return {"wire": cls.wire, "sweep_interval": LIGHT_S, "conf": cls.CONF}
+
+    def setUp(self):
+        super().setUp()
+        self.osm, self.fabric = self.lab.osm, self.lab.fabric
+        self.rest()
+
+    def rest(self):
+        """No sweep waits, and none would wait for a hold."""
+        mark = self.osm.mark()
+        self.osm.hup()
+        self.osm.settle(mark)
+        self.ended = time.monotonic()
+
+    def sweeps(self, mark):
+        return self.osm.delta(mark)["discoveries"]
+
+    def wait_sweep(self, mark, seconds):
+        """For so long at most; returns how long."""
+        start = time.monotonic()
+        simlab.poll_until(lambda: "SUBNET UP" in self.osm.log(mark.log_offset), seconds, "a sweep")
+        return time.monotonic() - start
+
+    def wait_service(self, mark, what=r"portmajor return \d+: 1 host"):
+        self.osm.wait_log(what, mark.log_offset, 10)
+
+    def flap(self, target):
+        self.fabric.lose(target)
+        time.sleep(0.2)
+        self.fabric.back(target)
+
+    def light_sweeps(self):
+        """Light sweeps among the wire's records: SwitchInfo Gets of each switch."""
+        asked = [r for r in self.wire.records() if r.event == "asked"
+                 and r.attr == smps.SWITCH_INFO and r.method == wire.GET and not r.plugin]
+        return len(asked) / self.switches
+
+    def state(self):
+        return json.loads(pmlab.kept(self.osm.cache_dir, "state").read_text(encoding="utf-8"))
+
+    def lid(self, host):
+        return self.healthy.lids[host]
+
+    def check_served(self, *hosts):
+        """They have a path, by the SA and by the tables."""
+        lids = [self.lid(host) for host in hosts]
+        sm = self.lid(self.osm.host or "h0-1")
+        found = clients.path_lanes(self.fabric, ASKER, sm,
+                                   [(self.lid(ASKER), lid) for lid in lids])
+        self.assertNotIn(-1, found)
+
+
+class Waits(Case):
+    def test_flap(self):
+        """The sweep comes when it is due, and light sweeps stay light until then."""
+        mark = self.osm.mark()
+        self.wire.records()
+        self.flap(HOST)
+        self.wait_service(mark)
+        self.osm.wait_log(WAITS, mark.log_offset, 10)
+        simlab.poll_until(lambda: self.state()["sweep"], 10, "the state")
+        self.assertIn("sweep       waits", pmlab.run_cli(
+            "status", pmlab.kept(self.osm.cache_dir, "state")).stdout)
+        self.check_served(HOST)
+        time.sleep(2 * LIGHT_S)
+        if time.monotonic() - self.ended < HOLD_S - 2:
+            self.assertEqual(self.sweeps(mark), 0)
+            self.assertGreater(self.light_sweeps(), 0.9)
+        self.wait_sweep(mark, HOLD_S + 10)
+        self.assertEqual(self.sweeps(mark), 1)
+        self.osm.settle(mark)
+        simlab.poll_until(lambda: not self.state()["sweep"], 10, "the state")
+        self.assertGreater(self.state()["since_start"]["traps_taken"], 0)
+
+    def test_cable(self):
+        """Lost, repaired, and back: one sweep, after both."""
+        mark = self.osm.mark()
+        self.flap(UPLINK)
+        self.wait_service(mark, r"portmajor return \d+: 0 hosts, 1 cable")
+        self.osm.wait_log("portmajor repair .* came: 1 cable", mark.log_offset, 10)
+        self.assertEqual(self.sweeps(mark), 0)
+        self.wait_sweep(mark, HOLD_S + 10)
+        self.osm.settle(mark)
+        self.check_walk()
+        self.assertEqual(self.sweeps(mark), 1)
+
+    def test_lost_trap(self):
+        """A light sweep has the ports of the switch read again."""
+        mark = self.osm.mark()
+        self.flap(HOST)
+        self.wait_service(mark)
+        self.osm.wait_log(WAITS, mark.log_offset, 10)
+        with self.wire.drop("trap"):
+            self.flap("h1-3")
+        self.wait_service(mark, r"portmajor return \d+: 1 host, 0 cables in service: leaf1\[3\]")
+        self.assertEqual(self.sweeps(mark), 0)
+
+    def test_own_port(self):
+        """Its leaf's traps do not come; it is looked at."""
+        mark = self.osm.mark()
+        self.flap(self.osm.host or "h0-1")
+        self.wait_service(mark)
+        self.check_served(HOST)
+
+
+class Hastens(Case):
+    def test_dropped_host(self):
+        """The SA answers it within 5 s and a sweep."""
+        mark = self.osm.mark()
+        self.fabric.lose(HOST)
+        self.osm.settle(mark)
+        mark, start = self.osm.mark(), time.monotonic()
+        self.fabric.back(HOST)
+        self.wait_service(mark)
+        took = self.wait_sweep(mark, DROPPED_S + 10) + time.monotonic() - start
+        self.assertEqual(self.sweeps(mark), 1)
+        self.check_served(HOST)
+        self.assertLess(took, 2 * (DROPPED_S + 10))
+
+    def test_unknown(self):
+        """What is plugged into a port that was free is for a discovery at once."""
+        self.fabric.lose(HOST)
+        self.rest()
+        mark = self.osm.mark()
+        self.fabric.console(f'Link "{HOST}"[1] "{LEAF}"[9]')
+        self.addCleanup(lambda: (self.fabric.console(f'Unlink "{HOST}"[1]', f'Link "{HOST}"[1] '
+                                                     f'"{LEAF}"[2]'), self.rest()))
+        self.osm.wait_log(r"a sweep is requested, as ports are not as they were: leaf1\[9\]",
+                          mark.log_offset, 10)
+        self.wait_sweep(mark, 10)
+
+    def test_many(self):
+        """Reading all ports of many switches costs as much as a discovery."""
+        mark = self.osm.mark()
+        self.fabric.lose("s0-*")
+        self.osm.wait_log("a sweep is requested, as many switches", mark.log_offset, 10)
+        self.osm.settle(mark)
+        mark = self.osm.mark()
+        self.fabric.back("s0-*")
+        self.osm.settle(mark)
+
+    def test_restart_of_a_program(self):
+        """Trap 144 is OpenSM's: a sweep at once, as with any engine."""
+        mark = self.osm.mark()
+        with pmlab.open_sm(self.fabric, engine="minhop", host="h7-1", args=["-p", "0"]) as other:
+            simlab.poll_until(lambda: self.sweeps(mark), 30, "a sweep")
+            del other
+
+
+class Wishes(Case):
+    """What an operator has asked for comes first."""
+
+    def set_option(self, text, name):
+        path = self.osm.path / "opensm.conf" if name == "opensm" else self.lab.path / name
+        before = path.read_text(encoding="utf-8")
+        path.write_text(before + text, encoding="utf-8")
+        self.addCleanup(lambda: (path.write_text(before, encoding="utf-8"), self.rest()))
+        self.rest()
+
+    def test_no_throttle(self):
+        self.set_option("throttle_sweeps no\n", "portmajor.conf")
+        mark = self.osm.mark()
+        self.flap(HOST)
+        self.wait_sweep(mark, 5)
+        self.osm.settle(mark)
+        self.assertNotIn(WAITS, self.osm.log(mark.log_offset))
+
+
+class Groups(Case):
+    """What the SA knows of a host while a sweep waits."""
+
+    def setUp(self):
+        super().setUp()
+        self.sm = self.lid(self.osm.host or "h0-1")
+
+    def test_member_flaps(self):
+        """It stays a member, has its paths, and may join and leave."""
+        self.assertEqual(clients.join(self.fabric, HOST, self.sm, MGID)[0], 0)
+        mark = self.osm.mark()
+        self.flap(HOST)
+        self.wait_service(mark)
+        self.check_served(HOST)
+        self.assertEqual(clients.join(self.fabric, HOST, self.sm, MGID + 1)[0], 0)
+        self.assertEqual(clients.leave(self.fabric, HOST, self.sm, MGID + 1)[0], 0)
+        self.assertEqual(clients.leave(self.fabric, HOST, self.sm, MGID)[0], 0)
+        self.assertEqual(self.sweeps(mark), 0)
+
+    def test_flap_inside_a_sweep(self):
+        """Discovery sees the link down, and OpenSM does not drop the host."""
+        self.assertEqual(clients.join(self.fabric, HOST, self.sm, MGID)[0], 0)
+        mark = self.osm.mark()
+        self.fabric.lose(HOST)
+        self.osm.wait_log(WAITS, mark.log_offset, 10)
+        with self.wire.hold("answer", times=1, node=LEAF, method="get",
+                            attr=smps.PORT_INFO, modifier=(2, 2)) as rule:
+            self.osm.hup()
+            simlab.poll_until(lambda: rule.acted, 30, "the wire")
+            self.wire.wait_held()
+            mark = self.osm.mark()
+            self.fabric.back(HOST)
+            self.wait_service(mark)
+            self.wire.release()
+        self.osm.settle(mark, sweep=False)
+        self.assertNotIn("Removed port with GUID", self.osm.log(mark.log_offset))
+        self.check_served(HOST)
+        self.assertEqual(clients.leave(self.fabric, HOST, self.sm, MGID)[0], 0)
+
+
+if __name__ == "__main__":
+    labtest.main()
