@@ -37,6 +37,7 @@ class Change:
     down: set  # all that are down from then on
     is_failure: bool
     name: str
+    reset: set = dataclasses.field(default_factory=set)  # nodes that have lost their tables
 
 
 @dataclasses.dataclass
@@ -136,6 +137,9 @@ class Replay:
     inactive   (Set's number, switch, LID): packets of a host pair that arrived go onto a link
             since then that is back and not ACTIVE at both ends yet: its ports drop them. OpenSM
             does so itself, as it writes tables before it sets states
+    own        numbers of Sets that were the plugin's
+    lost       (Set's number, switch, LID) of these: packets of hosts arrived before, and do
+               not now; but of those that were queued when something failed
     cuts    a Cut for each failure that cut host pairs off, and for each Set that led them
             over a dead link; of several parts, from the last one on. Links of a failure that
             no trap tells of, as no end of them was active, count as up: a sweep finds it, and
@@ -150,6 +154,7 @@ class Replay:
                       if host in dump.lids}
         self._leaves = {topology.host_switch[host][0] for host in topology.hosts}
         self.loops, self.undone, self.cuts, self.inactive = [], [], [], []
+        self.own, self._own_tids, self._wiped, self.lost = set(), set(), set(), []
         self._turned = []  # undone, while something returned, with the port set
         self.sets = 0
         self._peers = self._certain = None
@@ -196,6 +201,9 @@ class Replay:
         self._move_cut(change)
 
     def _end(self, change):
+        for name in change.reset & self._tables.keys():
+            self._tables[name] = {}
+            self._wiped.add(name)
         self._certain = self._topology.peers(change.down)
         self._forget_values(change.is_failure)
         if change.is_failure:
@@ -223,6 +231,8 @@ class Replay:
         if record.event == "asked":
             self._smps += self._since is not None
             self._newest = max(self._newest, record.tid)
+            if record.plugin and record.attr == simlab.ATTR_LFT:
+                self._own_tids.add(record.tid)
             self._note_phase(record)
             self._note_state(record)
         elif record.event in ("answered", "timed_out"):
@@ -280,7 +290,12 @@ class Replay:
                    if table.get(lid, NO_PORT) != port]
         noted = self._noted and not self._untold and record.tid > self._queued
         self.sets += bool(changed)
+        if record.tid in self._own_tids:
+            self.own.add(self.sets)
         carried = [lid for lid, _ in changed if self._idle and self._is_carried(name, lid)]
+        users = self._find_users(name, [lid for lid, _ in changed
+                                        if record.tid in self._own_tids and lid in self._goal
+                                        and record.tid > self._queued])
         for lid, port in changed:
             if noted:
                 self._check_undone(name, lid, table.get(lid, NO_PORT), port)
@@ -294,6 +309,8 @@ class Replay:
                 self.loops.append((self.sets, name, lid))
         self.inactive += [(self.sets, name, lid) for lid in carried
                           if self._goes_idle(name, lid)]
+        self.lost += [(self.sets, name, lid) for lid, leaves in users
+                      if not all(self._arrives(leaf, lid) for leaf in leaves)]
         self._cut_by_set(record, name, changed)
         self._mend({lid for lid, _ in changed})
 
@@ -355,6 +372,12 @@ class Replay:
         return (lid in self._goal and self._arrives(by, lid) and not self._goes_idle(by, lid)
                 and any(by in dict(self._path(leaf, lid)) and not self._goes_idle(leaf, lid)
                         for leaf in self._leaves))
+
+    def _find_users(self, by, lids):
+        """(LID, leaves whose packets arrive by way of a switch)."""
+        return [(lid, [leaf for leaf in self._leaves if self._arrives(leaf, lid)
+                       and not self._goes_idle(leaf, lid) and by in dict(self._path(leaf, lid))])
+                for lid in lids if self._arrives(by, lid)]
 
     # ---- pairs that are cut off
 
@@ -422,8 +445,14 @@ class Replay:
 
     # ---- the end
 
+    def wiped(self):
+        """Switches that have lost their tables and are cut off now."""
+        return self._wiped - {name for name, _ in self._peers}
+
     def differences(self, dump):
-        """(switch, LID) where tables read back are others than those replayed."""
+        """(switch, LID) where tables read back are others than those replayed; but at
+        switches of wiped(), see Ports.reboot()."""
         return [(name, lid) for name, table in self._tables.items()
+                if name not in self.wiped()
                 for now in [dump.table(name)] for lid in sorted(table.keys() | now.keys())
                 if table.get(lid, NO_PORT) != now.get(lid, NO_PORT)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Failures at an exact moment of a sweep, something else soon after, and a wire with faults.
+"""Failures and returns at an exact moment of a sweep, something soon after, a faulty wire.
 
     player = Player("xgft", 3, "4,4,4", "1,4,2")
     with player:
@@ -7,9 +7,10 @@
         print(outcome.faults)
 
 A moment is drawn: what begins the sweep, at which SMP of which of its phases something
-fails, and after how many SMPs or LFT Sets of anybody's something else fails or that
-returns. The wire (wire.py) stops before that SMP is sent, so that nothing else happens
-between.
+fails or returns, and after how many SMPs, LFT Sets or PortInfo Sets of anybody's something
+else fails, that returns or fails again, or SIGHUP comes. What returns was away for a sweep
+or more, or just flaps, and a node may have lost all that was set. The wire (wire.py) stops
+before that SMP is sent, so that nothing else happens between.
 """
 
 import dataclasses
@@ -19,13 +20,20 @@ import time
 import lft_trace
 import pmlab
 import simlab
+import smps
 import wire
 
 PHASES = ("idle", "discovery", "management", "routing", "links")
 BEGINNINGS = ("SIGHUP", "host fails", "host returns", "chassis returns")
+LOSS = "its loss"  # of what flaps then
+FAILS, FLAPS, RETURNS = "fails", "flaps", "returns"  # the first thing; see Moment.how
+HUP = "SIGHUP"
+FLAP_S = 0.2
 TIMEOUT_S = 300  # questions to a dead chassis hold all slots for a minute
 QUIET_S = 0.2
 NO_SWEEP_S = 1.5  # then none has begun: its trap was lost
+COUNTED = {"LFT Sets": {"method": "set", "attr": simlab.ATTR_LFT},
+           "PortInfo Sets": {"method": "set", "attr": lft_trace.ATTR_PORT_INFO}}
 MANAGEMENT_SETS = 8  # PortInfo Sets that may belong to it
 # Milliseconds of one transmission, of four; a question to what is dead waits as long.
 TRANSACTION_MS = 50
@@ -45,10 +53,18 @@ class Moment:
     phase: str
     number: int  # of the SMP in the phase before which `first` fails
     first: str
-    second: str  # what else fails; "" nothing, or `first` again: it returns
+    second: str  # what else fails; "" nothing, HUP, or `first` again: it returns, or fails
     after: int  # requests until then,
-    counted: str  # or only "LFT Sets"
+    counted: str  # or only those of COUNTED
     faults: list  # (Wire.method, arguments)
+    how: str = FAILS  # what happens to `first`; or it flaps: it fails at the beginning, and
+    #                   is back then; or it returns that has failed for a sweep or more
+    reset: bool = False  # nodes that return have lost all that was set
+
+    @property
+    def tells_all(self):
+        """All traps come, and in time: what flaps is known of."""
+        return all(way != "trap" or action == "twice" for action, way, _ in self.faults)
 
     @property
     def is_doubtful(self):
@@ -58,10 +74,12 @@ class Moment:
 
     def __str__(self):
         begun = f"{self.beginning} {self.subject}".strip()
-        what = {"": "", self.first: "; back"}.get(self.second, f"; {self.second}")
+        again = "; back" if self.how == FAILS else "; fails again"
+        what = {"": "", self.first: again}.get(self.second, f"; {self.second}")
         later = f"{what} {self.after} {self.counted} later" if what else ""
         return (f"{'idle' if self.phase == 'idle' else begun}, {self.phase} {self.number}: "
-                f"{self.first}{later}; wire {self.faults or 'without faults'}")
+                f"{self.first} {self.how}{' reset' * self.reset}{later}; "
+                f"wire {self.faults or 'without faults'}")
 
 
 @dataclasses.dataclass
@@ -71,6 +89,7 @@ class Outcome:
     cuts: list
     sets: int
     hit: bool  # the wire stopped where it should: the phase lasted that long
+    served: int = 0  # links that the plugin brought into service
 
 
 # -------------------------------------------------------------------------- drawing
@@ -79,6 +98,7 @@ def draw_fault(draw, switches):
     """A limited fault: (method of Wire, way, further arguments)."""
     node = draw.choice((None, draw.choice(switches)))
     lft = {"node": node, "method": "set", "attr": simlab.ATTR_LFT, "skip": draw.randrange(4)}
+    port = {"method": "set", "attr": lft_trace.ATTR_PORT_INFO, "skip": draw.randrange(6)}
     asked = {"method": "get", "attr": lft_trace.ATTR_PORT_INFO, "skip": draw.randrange(50)}
     times = draw.choice((1, 2, TRANSMISSIONS))
     return draw.choice((
@@ -88,7 +108,12 @@ def draw_fault(draw, switches):
                              "delay_ms": draw.choice((5, 30, 60, 300))}),
         ("delay", "request", {**lft, "times": times,
                               "delay_ms": draw.randrange(1, REQUEST_DELAY_MS)}),
+        ("drop", "answer", {**port, "times": times}),
+        ("drop", "request", {**port, "times": times}),
+        ("delay", "answer", {**port, "times": times,
+                             "delay_ms": draw.choice((5, 30, 60, 300))}),
         ("drop", "answer", {**asked, "times": times}),
+        ("drop", "answer", {**asked, "attr": lft_trace.ATTR_NODE_INFO, "times": times}),
         ("delay", "answer", {**asked, "times": 10, "delay_ms": draw.randrange(1, 60)}),
         ("drop", "answer", {"chance": 0.02, "times": 10}),
         ("drop", "trap", {"skip": draw.randrange(2), "times": 1}),
@@ -118,28 +143,35 @@ class Targets:
                             "host": self.hosts}[kind])
 
 
-def draw_beginning(draw, targets, phase):
-    """A sweep without LFT Sets has hardly a routing phase."""
-    beginning = draw.choice(("chassis returns",) if phase == "routing" else BEGINNINGS)
-    return beginning, ("" if beginning == "SIGHUP" else
+def draw_beginning(draw, targets, phase, how):
+    """A sweep without LFT Sets has hardly a routing phase, one without a return no links'."""
+    beginning = draw.choice(("chassis returns",) if phase in ("routing", "links") else
+                            (LOSS, LOSS, HUP, "host fails") if how == FLAPS else BEGINNINGS)
+    return beginning, ("" if beginning in (HUP, LOSS) else
                        draw.choice(targets.chassis if beginning == "chassis returns"
                                    else targets.hosts))
+
+
+def draw_after(draw, lengths):
+    """How many of what pass before the second thing."""
+    counted = draw.choice(("SMPs", "SMPs", *COUNTED))
+    return (draw.randrange(12) if counted in COUNTED
+            else int(lengths["discovery"] ** draw.random())), counted
 
 
 def draw_moment(draw, player):
     """A Moment for this fabric."""
     targets, lengths = player.targets, player.lengths
     phase = draw.choice(PHASES)
-    beginning, subject = draw_beginning(draw, targets, phase)
+    how = draw.choice((FAILS, FAILS, FLAPS, FLAPS, RETURNS))
+    beginning, subject = draw_beginning(draw, targets, phase, how)
     first = targets.draw(draw)
-    second = draw.choice(("", first, targets.draw(draw), targets.draw(draw)))
-    counted = draw.choice(("SMPs", "SMPs", "LFT Sets"))
-    after = (draw.randrange(12) if counted == "LFT Sets"
-             else int(lengths["discovery"] ** draw.random()))
+    second = draw.choice(("", first, targets.draw(draw), targets.draw(draw), HUP))
+    after, counted = draw_after(draw, lengths)
     faults = [draw_fault(draw, targets.switches)
               for _ in range(draw.choice((0, 0, 0, 1, 1, 2)))]
     return Moment(beginning, subject, phase, draw.randrange(lengths[phase]), first,
-                  second, after, counted, faults)
+                  second, after, counted, faults, how, draw.choice((False, False, True)))
 
 
 # -------------------------------------------------------------------------- playing
@@ -158,6 +190,7 @@ class Player(pmlab.Started):
         self.shape, self._pace_us, self.broken = shape, pace_us, None
         self._repair_smps = repair_smps
         self._down, self._changes, self._discoveries = {}, [], 0  # {target: what failed of it}
+        self._reset = False
 
     def _start(self):
         folder = self.enter_context(pmlab.Folder())
@@ -174,7 +207,7 @@ class Player(pmlab.Started):
         self.lengths = self._measure_phases()
 
     def _measure_phases(self):
-        """SMPs in each phase, of a sweep in which a chassis returns."""
+        """SMPs in each phase when a chassis returns, the plugin's own included."""
         chassis = self.targets.chassis[0]
         self._measure(lambda: self._lose(chassis))
         self.wire.records()
@@ -183,11 +216,10 @@ class Player(pmlab.Started):
         begun = max(i for i, r in enumerate(asked)
                     if lft_trace.is_request(r, lft_trace.ATTR_NODE_INFO, wire.GET)
                     and r.hops == 0)
-        sweep = asked[begun:]
-        sets = [r.attr for r in sweep if r.method == wire.SET]
-        return {"idle": 1, "discovery": len(sweep) - len(sets),
+        sets = [r.attr for r in asked if r.method == wire.SET]
+        return {"idle": 1, "discovery": sum(r.method == wire.GET for r in asked[begun:]),
                 "management": MANAGEMENT_SETS, "routing": sets.count(simlab.ATTR_LFT),
-                "links": sets.count(lft_trace.ATTR_PORT_INFO)}
+                "links": sets.count(lft_trace.ATTR_PORT_INFO) - MANAGEMENT_SETS}
 
     def _measure(self, action):
         return simlab.measure(self.fabric, self.osm, action, timeout=TIMEOUT_S)
@@ -209,9 +241,13 @@ class Player(pmlab.Started):
     def _change_part(self, verb, name, target):
         """Notes when, too."""
         down, begin = self.fabric.down(), time.monotonic_ns()
+        reset = self._reset and verb == "back" and ":" not in name
+        if reset:
+            self.fabric.clear(name)
         links = getattr(self.fabric, verb)(name)
         self._changes.append(lft_trace.Change(begin, time.monotonic_ns(), down,
-                                              self.fabric.down(), verb == "lose", target))
+                                              self.fabric.down(), verb == "lose", target,
+                                              {name} if reset else set()))
         return links
 
     def _lose(self, target):
@@ -266,25 +302,46 @@ class Player(pmlab.Started):
             self.wire.release()
 
     def _play(self, moment):
+        self._reset = moment.reset
         self._prepare(moment)
         before, down = pmlab.Dump(self.lab.dump()), self.fabric.down()
         self.wire.records()
         self._changes.clear()
         begun, gone = self.osm.log_offset(), list(self._down)
         hit = self._disturb(moment)
+        records = self.wire.records(applied=True, states=True)
+        quiet = self._sweep_again()
         replay = lft_trace.Replay(self.topology, before, moment.is_doubtful)
         dump = self.lab.dump()
-        replay.run(self.wire.records(applied=True, states=True), self._changes, down)
+        replay.run(records + quiet, self._changes, down)
         if self._has_forgotten(begun, gone):
             replay.loops.clear()
+        if not moment.tells_all:
+            replay.inactive.clear()
+            replay.lost.clear()
         faults = judge(replay, self.lab, dump, lambda cut: self._allowed_smps(cut, moment))
+        served = pmlab.Return.find(self.osm.log(begun))
         self._restore()
-        now = pmlab.Dump(self.lab.dump())
-        if now.lids != self.healthy.lids or any(pmlab.changed_entries(self.healthy, now)):
-            faults.append("all back, and tables differ from those at the start")
+        faults += judge_ports(records + quiet + self.wire.records(), quiet)
+        faults += self._judge_restored()
         if faults:
             self.broken = faults[0]
-        return Outcome(faults, replay.cuts, replay.sets, hit)
+        return Outcome(faults, replay.cuts, replay.sets, hit,
+                       sum(line.hosts + line.cables for line in served))
+
+    def _sweep_again(self):
+        """What the next sweep sends."""
+        self._measure(self.osm.hup)
+        return self.wire.records(applied=True, states=True)
+
+    def _judge_restored(self):
+        dump = self.lab.dump()
+        now, walked = pmlab.Dump(dump), self.lab.walk(dump=dump)
+        return (["all back, and tables differ from those at the start"]
+                * (now.lids != self.healthy.lids
+                   or any(pmlab.changed_entries(self.healthy, now)))
+                + [f"all back, and {walked['links_not_active']} ends of cables are not active"]
+                * (walked["links_not_active"] > 0))
 
     def _has_forgotten(self, begun, gone):
         """Whether OpenSM has dropped switches that were there, since too many answers were lost.
@@ -306,14 +363,18 @@ class Player(pmlab.Started):
         """What is to return is gone."""
         if moment.phase != "idle" and moment.beginning.endswith("returns"):
             self._measure(lambda: self._lose(moment.subject))
+        if moment.how == RETURNS and moment.first not in self._down:
+            self._measure(lambda: self._lose(moment.first))
         self.osm.wait_traps_aged()
 
     def _begin(self, moment):
-        if moment.beginning == "SIGHUP":
+        if moment.how == FLAPS and moment.first not in self._down:
+            self._lose(moment.first)
+        if moment.beginning == HUP:
             self.osm.hup()
-        elif moment.beginning == "host fails":
+        elif moment.beginning == "host fails" and moment.subject not in self._down:
             self._lose(moment.subject)
-        else:
+        elif moment.beginning.endswith("returns") and moment.subject in self._down:
             self._back(moment.subject)
 
     def _disturb(self, moment):
@@ -322,24 +383,31 @@ class Player(pmlab.Started):
         for action, way, when in moment.faults:
             getattr(self.wire, action)(way, **when)
 
-        def fail():
-            if moment.first not in self._down:
-                self._lose(moment.first)
-
-        if moment.phase == "idle":
-            fail()
-        else:
+        if moment.phase != "idle":
             self._begin(moment)
-            hit = self._stop_at(mark, fail, **self._rule_of(moment))
+            hit = self._stop_at(mark, lambda: self._first(moment), **self._rule_of(moment))
+        elif moment.how == FLAPS:
+            self._lose(moment.first)
+            time.sleep(FLAP_S)  # what is played
+            self._back(moment.first)
+        else:
+            self._first(moment)
         if moment.second:
-            when = ({"method": "set", "attr": simlab.ATTR_LFT}
-                    if moment.counted == "LFT Sets" else {})
-            self._stop_at(mark, lambda: self._second(moment), skip=moment.after, times=1, **when)
+            self._stop_at(mark, lambda: self._second(moment), skip=moment.after, times=1,
+                          **COUNTED.get(moment.counted, {}))
         self._settle(moment, mark)
         return hit
 
+    def _first(self, moment):
+        if moment.how != FAILS and moment.first in self._down:
+            self._back(moment.first)
+        elif moment.how == FAILS and moment.first not in self._down:
+            self._lose(moment.first)
+
     def _second(self, moment):
-        if moment.second == moment.first and moment.first in self._down:
+        if moment.second == HUP:
+            self.osm.hup()
+        elif moment.second == moment.first and moment.first in self._down:
             self._back(moment.first)
         elif moment.second not in self._down:
             self._lose(moment.second)
@@ -377,6 +445,8 @@ def judge(replay, lab, dump, allowed_smps):
     allowed_smps   of a Cut, until it is mended
     """
     faults = pmlab.walk_faults(lab.walk("--from-all", dump=dump))
+    if replay.wiped():  # their tables are not the plan's
+        faults = [fault for fault in faults if not fault.startswith("entries=")]
     faults += [f"LID {lid} loops over {'-'.join(switches)}"
                for lid, switches in pmlab.loops(dump).items()]
     faults += [f"Set {number} made LID {lid} loop at {name}"
@@ -389,5 +459,28 @@ def judge(replay, lab, dump, allowed_smps):
                if not cut.mended or cut.smps > allowed_smps(cut)]
     if replay.differences(pmlab.Dump(dump)):
         faults.append("the tables read back are not those of the Sets")
+    own = [found for found in replay.inactive if found[0] in replay.own]
+    faults += [f"Set {number} led LID {lid} at {name} onto a link that is not active"
+               for number, name, lid in own]
+    faults += [f"Set {number} at {name} has LID {lid} lost" for number, name, lid in replay.lost]
     others = set(lab.osm.engines_used()) - {"portmajor"}
     return faults + [f"routed by {name}" for name in sorted(others)]
+
+
+def judge_ports(records, quiet):
+    """PortInfo Sets: at most one is out for a port at a time; a sweep in which nothing has
+    happened changes no port's state."""
+    faults, out = [], {}
+    for r in records:
+        if r.attr != lft_trace.ATTR_PORT_INFO or r.method != wire.SET or not r.guid:
+            continue
+        port, number = (r.guid, r.modifier & 0xff), (r.tid, r.plugin)
+        if r.event == "asked":
+            if port in out:
+                faults.append(f"two PortInfo Sets are out for {r}")
+            out[port] = number
+        elif r.event in ("answered", "timed_out") and out.get(port) == number:
+            del out[port]
+    return faults + [f"the next sweep changes a state: {r}" for r in quiet
+                     if lft_trace.is_request(r, lft_trace.ATTR_PORT_INFO, wire.SET)
+                     and smps.FIELDS["state"].get(bytearray(r.data)) != smps.NO_CHANGE]

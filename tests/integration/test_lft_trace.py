@@ -69,7 +69,7 @@ class Replayed(labtest.Folders):
                                                 self.chassis or moment))
             else:
                 records.append(types.SimpleNamespace(
-                    **{"tid": (ns + 1) * APART, "guid": self.switches["leaf0"],
+                    **{"tid": (ns + 1) * APART, "guid": self.switches["leaf0"], "plugin": 0,
                        **vars(moment), "ns": ns}))
         self.replay.run(records, changes)
         self.doubtful.run(records, changes)
@@ -152,6 +152,17 @@ class Replayed(labtest.Folders):
         self.setUp()
         self.run_all("-spine1:4", "+spine1:4", self.block("spine1", 3), self.block("spine1", 4))
         self.assertEqual(self.replay.inactive, [])
+
+    def test_lost(self):
+        """By a Set of the plugin's alone, as OpenSM's are not judged."""
+        asked = types.SimpleNamespace(event="asked", attr=simlab.ATTR_LFT, method=wire.SET,
+                                      hops=1, modifier=0, tid=7, plugin=1)
+        for port, lost in ((4, 0), (9, 1)):
+            for tid in (7, 8):
+                self.setUp()
+                block = types.SimpleNamespace(**{**vars(self.block("leaf0", port)), "tid": tid})
+                self.run_all(asked, block)
+                self.assertEqual(self.replay.lost, [(1, "leaf0", LID)] * (lost and tid == 7))
 
     def test_undone(self):
         """The sweep under way saw the dead cable alive."""

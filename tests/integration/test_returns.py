@@ -6,8 +6,11 @@ import json
 import re
 import time
 
+import clients
 import labtest
+import mgroups
 import pmlab
+import test_handover
 import simlab
 import smps
 import wire
@@ -86,6 +89,11 @@ class Case(labtest.LabCase):
         self.settle(mark)
         self.assertEqual(self.changes([r for r in self.wire.records() if r.event == "asked"]), [])
         self.check_healthy()
+
+    def check_flap(self, target, hosts, cables, ports, flap=None):
+        """The same of what is back at once, before a discovery can find it down."""
+        return self.check_return(target, False, hosts, cables, ports, lambda target: None,
+                                 flap or self.lab.fabric.flap)
 
     def check_return(self, target, away, hosts, cables, ports, action=None, back=None):
         """Serves so many links with these Sets of state alone; returns the SMPs."""
@@ -215,9 +223,36 @@ class Moments(Case):
             simlab.poll_until(lambda: rule.acted or self.lab.osm.is_settled(), 60, "the wire")
             if rule.acted:
                 self.wire.wait_held()
+            self.assertTrue(rule.acted, "the sweep has no such SMP")
             self.lab.fabric.back(target)
             self.wire.release()
         self.settle(mark)
+        self.lab.osm.wait_traps_aged()
+        self.check_quiet()
+
+    def test_read_in_init(self):
+        """OpenSM's record follows, else it would set ARMED what is ACTIVE. (A trap that it
+        heeds has it begin its discovery anew.)"""
+        osm, lids = self.lab.osm, [self.healthy.lids[LEAF]]
+        mark = osm.mark()
+        self.wire.storm(simlab.TRAP_LIMIT + 1, lids)
+        self.settle(mark)
+        mark = osm.mark()
+        self.wire.records()
+        osm.pace(100)
+        self.addCleanup(osm.pace, 0)
+        with self.wire.drop("trap"), self.wire.hold(
+                "answer", node=LEAF, method="get", attr=smps.PORT_INFO, times=1,
+                modifier=self.lab.netlist.nodes[self.host].ports[1][1]):
+            self.lab.fabric.flap(self.host)
+            osm.hup()
+            self.wire.wait_held()
+        self.wire.storm(1, lids)
+        self.wire.release()
+        self.settle(mark)
+        asked = [r for r in self.wire.records() if r.event == "asked"]
+        self.assertEqual(self.returned(osm.log(mark.log_offset)), (1, 0))
+        self.assertEqual([asked[i] for i in self.changes(asked) if not asked[i].plugin], [])
         self.lab.osm.wait_traps_aged()
         self.check_quiet()
 
@@ -250,6 +285,226 @@ class Lost(Case):
             with self.subTest(attr=attr):
                 self.lab.osm.wait_traps_aged()
                 self.lose_answers(4, node=self.host, attr=attr, method=method)
+
+
+class Leaving(Case):
+    """What comes back otherwise than it was is left to OpenSM, with the reason."""
+
+    def left(self, log):
+        return " ".join(LEFT.findall(log))
+
+    def check_left(self, why, records, log):
+        """No state is set by the plugin, and in the end all is as it should be."""
+        self.assertIn(why, self.left(log), log[-2000:])
+        asked = [r for r in records if r.event == "asked"]
+        self.assertEqual([asked[i] for i in self.changes(asked) if asked[i].plugin], [])
+
+
+class Left(Leaving):
+    def swap(self, one, other):
+        """Two links, by their nearer ends, exchange their farther ends; both were lost."""
+        ends = [(*end, *self.lab.netlist.nodes[end[0]].ports[end[1]]) for end in (one, other)]
+        for (a, p, _, _), (_, _, b, q) in zip(ends, ends[::-1]):
+            self.lab.fabric.console(f'Link "{a}"[{p}] "{b}"[{q}]')
+
+    def check_swapped(self, one, other):
+        fabric = self.lab.fabric
+        mark = self.lab.osm.mark()
+        self.wire.records()
+        for name, port in (one, other):
+            fabric.unlink(name, port)
+        self.swap(one, other)
+        self.settle(mark)
+        self.check_left("another node or port is there", self.wire.records(),
+                        self.lab.osm.log(mark.log_offset))
+        mark = self.lab.osm.mark()
+        for name, port in (one, other):
+            fabric.unlink(name, port)
+        for name, port in (one, other):
+            peer, far = self.lab.netlist.nodes[name].ports[port]
+            fabric.console(f'Link "{name}"[{port}] "{peer}"[{far}]')
+        self.settle(mark)
+        self.lab.osm.wait_traps_aged()
+        self.check_quiet()
+
+    def test_swapped_cables(self):
+        self.check_swapped((LEAF, 19), (LEAF, 20))
+
+    def test_swapped_hosts(self):
+        ports = [(LEAF, port) for port, (peer, _) in self.lab.netlist.nodes[LEAF].ports.items()
+                 if peer in self.lab.netlist.hosts]
+        self.check_swapped(*ports[:2])
+
+    def test_options_changed_meanwhile(self):
+        self.take_down(self.host, True)
+        conf = self.lab.osm.path / "opensm.conf"
+        before = conf.read_text()
+        mark = self.lab.osm.mark()
+        conf.write_text(before + "subnet_timeout 17\n")
+        self.lab.osm.hup()
+        self.settle(mark)
+        self.check_left("options have changed", *self.bring_up(self.host))
+        self.lab.osm.wait_traps_aged()
+        self.check_quiet()
+
+
+class Guarded(Leaving):
+    """M_Keys, two partitions, LMC 2 and perfmgr."""
+
+    LIMITED = "h1-1"
+    CONF = {"lmc": 2, "m_key": "0x1234567890", "m_key_protection_level": 2,
+            "m_key_lease_period": 60, "perfmgr": "TRUE", "part_enforce": "both"}
+
+    @classmethod
+    def options(cls):
+        with pmlab.Fabric(cls.netlist) as fabric:
+            guid = clients.read_ports(fabric)[cls.LIMITED, 1].guid
+        config = cls.folder / "partitions.conf"
+        config.write_text("Default=0x7fff,ipoib : ALL=full, SELF=full;\n"
+                          f"blue=0x8001 : {guid:#x}=limited, SELF=full;\n")
+        return {**super().options(), "conf": {**cls.CONF, "partition_config_file": config}}
+
+    def check_healthy(self):
+        walked = self.lab.walk()
+        self.assertEqual(walked["links_not_active"], 0)
+
+    def p_keys(self, records, method):
+        """Places of the plugin's SMPs about the host's P_Keys, and of its first ARMED."""
+        asked = [r for r in records if r.event == "asked"]
+        return ([i for i, r in enumerate(asked) if r.attr == smps.P_KEYS and r.plugin
+                 and r.method == method and r.guid == self.wire.guid(self.LIMITED)],
+                self.changes(asked)[0])
+
+    def test_flap(self):
+        asked = self.check_flap(self.LIMITED, 1, 0, 4)
+        read, armed = self.p_keys(asked, GET)
+        self.assertEqual(len(read), 1)
+        self.assertLess(read[0], armed)
+        self.assertEqual(self.p_keys(asked, SET)[0], [])
+
+    def test_cable(self):
+        self.check_return(UPLINK, False, 0, 1, 4)
+
+    def test_reset(self):
+        """The host has lost its P_Keys: it has them again before it carries a packet."""
+        asked = self.check_flap(self.LIMITED, 1, 0, 4, self.lab.fabric.reboot)
+        written, armed = self.p_keys(asked, SET)
+        self.assertEqual(len(written), 1)
+        self.assertLess(written[0], armed)
+        keys = bytes(asked[written[0]].data)
+        self.assertIn(b"\x00\x01", [keys[i:i + 2] for i in range(0, 64, 2)])
+
+    def test_away(self):
+        self.take_down(self.LIMITED, True)
+        self.check_left("partitions may have changed", *self.bring_up(self.LIMITED))
+
+    def test_switch_was_reset(self):
+        self.take_down("leaf4", False, self.lab.fabric.clear)
+        self.check_left("has lost its P_Key tables",
+                        *self.bring_up("leaf4", self.lab.fabric.relink))
+        self.lab.osm.wait_traps_aged()
+        self.check_quiet()
+
+
+class Qos(Leaving):
+    @classmethod
+    def options(cls):
+        return {**super().options(), "conf": {"qos": "TRUE"}}
+
+    def test_flap(self):
+        self.check_return(self.host, False, 1, 0, 4)
+
+    def test_reset(self):
+        for name, why in ((self.host, "it was reset, and has lost its qos tables"),
+                          ("leaf4", "switch was reset, and has lost its qos tables")):
+            with self.subTest(name):
+                self.take_down(name, False, self.lab.fabric.clear)
+                self.check_left(why, *self.bring_up(name, self.lab.fabric.relink))
+                self.lab.osm.wait_traps_aged()
+        self.check_quiet()
+
+
+class Member(Case):
+    def test_member(self):
+        """A host that returns is in its group's tree again."""
+        members = mgroups.Members(self.lab)
+        for host in (self.lab.osm.host, self.host, "h4-1"):
+            members.join(1, host)
+        self.settle_groups()
+        tree = self.tree(members.mlid[1])
+        for away in (False, True):
+            with self.subTest(away=away):
+                if not away:
+                    self.bring_up(self.host, self.lab.fabric.flap)
+                else:  # OpenSM has forgotten it
+                    self.take_down(self.host, True)
+                    self.bring_up(self.host)
+                    members.join(1, self.host)
+                self.settle_groups()
+                self.assertEqual(self.tree(members.mlid[1]), tree)
+                self.lab.osm.wait_traps_aged()
+
+    def settle_groups(self):
+        self.lab.osm.settle(self.lab.osm.mark(), sweep=False)
+
+    def tree(self, mlid):
+        """The group's end ports, by their switch and port there."""
+        found = clients.Multicast(self.lab.fabric, "h4-1")
+        nodes = self.lab.netlist.nodes
+        return {(name, port) for (name, other), ports in found.ports.items() if other == mlid
+                for port in ports if port in nodes[name].ports
+                and nodes[name].ports[port][0] in self.lab.netlist.hosts}
+
+
+class TwoManagers(Case):
+    """A standby lets the master serve; of a split that heals each leaves the cable."""
+
+    GENERATE = "two-level", 4, 3, 2, 1
+    POLL = {"sminfo_polling_timeout": 400, "polling_retry_number": 2}
+    SPLIT = ["leaf3:3", "leaf3:4", "leaf3:5"]
+
+    @classmethod
+    def options(cls):
+        return {**super().options(), "conf": {**cls.POLL, "sm_priority": 3}}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.other_wire = wire.Wire(trace=True)
+        cls.other = cls.stack.enter_context(pmlab.Lab(
+            cls.lab.netlist, fabric=cls.lab.fabric, host="h3-1", wire=cls.other_wire,
+            conf={**cls.POLL, "sm_priority": 1})).osm
+        test_handover.wait_state(cls.other, "STANDBY")
+
+    def settle(self, mark):
+        test_handover.wait_swept(self.lab.osm, mark)
+
+    def test_standby(self):
+        self.other_wire.records()
+        mark = self.lab.osm.mark()
+        self.lab.fabric.flap("h1-1", 1, 0.2)
+        found = self.lab.osm.wait_log(RETURN.pattern, mark.log_offset)
+        self.assertEqual(found[1], "1")
+        self.assertEqual([r for r in self.other_wire.records() if r.method == SET], [])
+
+    def test_split(self):
+        mark = self.other.mark()
+        for cable in self.SPLIT:
+            self.lab.fabric.lose(cable)
+        test_handover.wait_state(self.other, "MASTER", mark.log_offset)
+        self.other.wait_subnet_up(mark.log_offset)
+        mark = self.lab.osm.mark()
+        self.wire.records()
+        self.other_wire.records()
+        self.lab.fabric.back(self.SPLIT[0])
+        self.lab.osm.wait_log("another LID or subnet manager", mark.log_offset)
+        test_handover.wait_state(self.other, "STANDBY", 0)
+        for records in self.wire.records(), self.other_wire.records():
+            asked = [r for r in records if r.event == "asked"]
+            self.assertEqual([asked[i] for i in self.changes(asked) if asked[i].plugin], [])
+        for cable in self.SPLIT[1:]:
+            self.lab.fabric.back(cable)
+        self.settle(mark)
 
 
 if __name__ == "__main__":

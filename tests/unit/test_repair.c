@@ -321,6 +321,55 @@ static void test_trap_meanwhile(void **state)
 	repair_stop(repair_alone);
 }
 
+/* What came back explains its own traps, whether they wait, were taken, or come later. */
+static void test_explained(void **state)
+{
+	static const struct {
+		uint32_t received, come, explained, later, left, next;
+	} cases[] = {
+		{1, 1, 1, 0, 0, 1}, /* it waits */
+		{1, 0, 1, 0, 0, 0}, /* it is expected */
+		{2, 2, 1, 1, 1, 1}, /* the later one stays */
+		{2, 1, 1, 1, 0, 1}, /* likewise */
+		{0, 0, 1, 0, 0, 1}, /* a repair has taken it */
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct repair *repair = repair_alone = repair_start();
+
+		assert_non_null(repair);
+		for (uint32_t k = 0; k < cases[i].received; k++)
+			repair_expect(repair, 0);
+		for (uint32_t k = 0; k < cases[i].come; k++)
+			report(NULL);
+		repair_explain(repair, 0, cases[i].explained, cases[i].later, false);
+		assert_int_equal(repair_count_traps(repair), cases[i].left);
+		report(NULL);
+		assert_int_equal(repair_count_traps(repair),
+				 cases[i].left + cases[i].next);
+		repair_stop(repair);
+	}
+}
+
+/* One that is coming is dropped, unless something else was found down meanwhile. */
+static void test_explained_before_it_comes(void **state)
+{
+	for (uint32_t doubted = 0; doubted < 2; doubted++) {
+		struct repair *repair = repair_alone = repair_start();
+
+		assert_non_null(repair);
+		repair_explain(repair, 0, 1, 0, true);
+		if (doubted) {
+			repair_doubt(repair, 0);
+			repair_doubt(repair, 0);
+		}
+		assert_int_equal(repair_count_traps(repair), doubted);
+		report(NULL);
+		assert_int_equal(repair_count_traps(repair), 2 * doubted);
+		repair_stop(repair);
+	}
+}
+
 /* ---- The time that finding out may take ---- */
 
 #define SLOW_MS 60 /* of four answers more than that, 200 ms */
@@ -692,6 +741,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_zeroed),
 		cmocka_unit_test(test_all_answer),
+		cmocka_unit_test(test_explained),
+		cmocka_unit_test(test_explained_before_it_comes),
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_above_does_not_answer),
 		cmocka_unit_test(test_above_answers_later),

@@ -60,7 +60,16 @@ bool repair_take_overflow(struct repair *repair, uint64_t *dropped)
 	return false;
 }
 
-void repair_explain(struct repair *repair, uint16_t lid, uint32_t num)
+void repair_doubt(struct repair *repair, uint16_t lid)
+{
+}
+
+void repair_expect(struct repair *repair, uint16_t lid)
+{
+}
+
+void repair_explain(struct repair *repair, uint16_t lid, uint32_t num, uint32_t later,
+		    bool coming)
 {
 }
 
@@ -72,10 +81,6 @@ void repair_skip(struct repair *repair, uint32_t num)
 bool repair_has_switch(struct repair *repair, uint16_t lid)
 {
 	return false;
-}
-
-void repair_note_switch(struct repair *repair, uint16_t lid)
-{
 }
 
 osm_port_t *osm_get_port_by_guid(IN osm_subn_t const *subn, IN ib_net64_t guid)
@@ -121,6 +126,10 @@ bool returns_run(struct returns *returns, const struct returns_subject *subject,
 		 struct returned *done)
 {
 	return false;
+}
+
+void returns_follow(struct returns *returns, const struct returns_subject *subject)
+{
 }
 
 void returns_hurry(struct returns *returns)

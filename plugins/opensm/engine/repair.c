@@ -38,6 +38,8 @@ struct repair {
 	uint64_t dropped; /* traps without room, since repair_take_overflow */
 	uint8_t explained[PM_MAX_LID + 1]; /* [LID] traps to drop when they come .. */
 	double explained_ms;		   /* .. until then */
+	uint8_t expected[PM_MAX_LID + 1];  /* [LID] traps that were received, .. */
+	double expected_ms;		   /* .. the last one then */
 	bool has_plan;
 	bool is_switch[PM_MAX_LID + 1]; /* [LID] of a switch of the plan */
 
@@ -164,6 +166,8 @@ bool repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
 		return false;
 	pthread_mutex_lock(&repair->signal.lock);
 	counts = !repair->has_plan || (lid <= PM_MAX_LID && repair->is_switch[lid]);
+	if (lid <= PM_MAX_LID && repair->expected[lid])
+		repair->expected[lid]--;
 	if (counts && !is_explained(repair, lid))
 		note_lid(repair, lid);
 	pthread_mutex_unlock(&repair->signal.lock);
@@ -178,13 +182,6 @@ bool repair_has_switch(struct repair *repair, uint16_t lid)
 	has = repair->has_plan && lid <= PM_MAX_LID && repair->is_switch[lid];
 	pthread_mutex_unlock(&repair->signal.lock);
 	return has;
-}
-
-void repair_note_switch(struct repair *repair, uint16_t lid)
-{
-	pthread_mutex_lock(&repair->signal.lock);
-	note_lid(repair, lid);
-	pthread_mutex_unlock(&repair->signal.lock);
 }
 
 uint32_t repair_count_traps(struct repair *repair)
@@ -229,22 +226,74 @@ void repair_skip(struct repair *repair, uint32_t num)
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 
-void repair_explain(struct repair *repair, uint16_t lid, uint32_t num)
+void repair_expect(struct repair *repair, uint16_t lid)
 {
-	uint32_t left = 0;
+	double now = clock_ms();
 
 	pthread_mutex_lock(&repair->signal.lock);
+	if (now >= repair->expected_ms + REPAIR_EXPLAINED_MS)
+		memset(repair->expected, 0, sizeof(repair->expected));
+	repair->expected_ms = now;
+	if (repair->expected[lid] < UINT8_MAX)
+		repair->expected[lid]++;
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+/* Drops up to num of a switch's traps, the oldest; returns their number. */
+static uint32_t drop_traps(struct repair *repair, uint16_t lid, uint32_t num)
+{
+	uint32_t left = 0, dropped = 0;
+
 	for (uint32_t i = 0; i < repair->num_lids; i++)
-		if (repair->lids[i] != lid || !num)
+		if (repair->lids[i] != lid || dropped == num)
 			repair->lids[left++] = repair->lids[i];
 		else
-			num--;
+			dropped++;
 	repair->num_lids = left;
+	return dropped;
+}
+
+static uint32_t count_waiting(const struct repair *repair, uint16_t lid)
+{
+	uint32_t num = 0;
+
+	for (uint32_t i = 0; i < repair->num_lids; i++)
+		num += repair->lids[i] == lid;
+	return num;
+}
+
+void repair_explain(struct repair *repair, uint16_t lid, uint32_t num, uint32_t later,
+		    bool coming)
+{
+	uint32_t expected, newer, waiting;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	expected = repair->expected[lid];
+	newer = later > expected ? later - expected : 0; /* of those that wait */
+	expected -= later < expected ? later : expected;
+	waiting = count_waiting(repair, lid);
+	waiting -= newer < waiting ? newer : waiting;
+	num -= drop_traps(repair, lid, num < waiting ? num : waiting);
+	if (!coming && num > expected)
+		num = expected;
 	if (num && clock_ms() >= repair->explained_ms)
 		memset(repair->explained, 0, sizeof(repair->explained));
 	if (num)
 		repair->explained_ms = clock_ms() + REPAIR_EXPLAINED_MS;
 	repair->explained[lid] = (uint8_t)(repair->explained[lid] + num);
+	pthread_mutex_unlock(&repair->signal.lock);
+}
+
+void repair_doubt(struct repair *repair, uint16_t lid)
+{
+	uint32_t i = 0;
+
+	pthread_mutex_lock(&repair->signal.lock);
+	repair->explained[lid] = 0;
+	while (i < repair->num_lids && repair->lids[i] != lid)
+		i++;
+	if (i == repair->num_lids)
+		note_lid(repair, lid);
 	pthread_mutex_unlock(&repair->signal.lock);
 }
 

@@ -91,9 +91,6 @@ bool repair_note_trap(struct repair *repair, const ib_mad_notice_attr_t *notice)
 /* Whether this LID is of a switch of the plan; false without one. On any thread. */
 bool repair_has_switch(struct repair *repair, uint16_t lid);
 
-/* Has a switch searched, as if a trap of it had come. */
-void repair_note_switch(struct repair *repair, uint16_t lid);
-
 /* The number of traps that no repair has taken. On any thread. */
 uint32_t repair_count_traps(struct repair *repair);
 
@@ -101,11 +98,25 @@ uint32_t repair_count_traps(struct repair *repair);
 void repair_skip(struct repair *repair, uint32_t num);
 
 /*
- * Drops num of these traps of one switch, as something else explains them; also those
- * that have not come yet, but do within REPAIR_EXPLAINED_MS.
+ * A trap of one switch was received, and may come within REPAIR_EXPLAINED_MS, unless
+ * OpenSM drops it.
  */
 #define REPAIR_EXPLAINED_MS 100
-void repair_explain(struct repair *repair, uint16_t lid, uint32_t num);
+void repair_expect(struct repair *repair, uint16_t lid);
+
+/*
+ * Drops num of these traps of one switch, as something else explains them; also those
+ * that are expected, and with `coming` those that have not been received yet. The last
+ * ones, `later` of those received, stay: they tell of something else.
+ */
+void repair_explain(struct repair *repair, uint16_t lid, uint32_t num, uint32_t later,
+		    bool coming);
+
+/*
+ * Something else has found a port of this switch down that counts as up: as a trap of it,
+ * unless one waits. Those that come from now on are not explained.
+ */
+void repair_doubt(struct repair *repair, uint16_t lid);
 
 /*
  * Drops all these traps if are_covered returns true; traps neither come nor go meanwhile.

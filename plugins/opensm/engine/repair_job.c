@@ -60,6 +60,16 @@ static bool take_resend(struct repairer *r)
 	return resend;
 }
 
+/* Before blocks are sent: entries of others may lead to switches without a record. */
+static int take_over(void *context)
+{
+	int rc = repairer_note_failed(context);
+
+	if (!rc)
+		repairer_follow(context);
+	return rc;
+}
+
 /* Makes one repair; false: there was nothing to do. */
 static bool repair_once(struct repairer *r, uint32_t wait_ms)
 {
@@ -70,7 +80,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 		.wait_ms = wait_ms,
 		.urgent = repairer_phase(r) != PHASE_IDLE,
 		.is_halted = repairer_is_halted,
-		.take_over = repairer_note_failed,
+		.take_over = take_over,
 		.note_gone = repairer_note_gone,
 		.note_init = repairer_note_init,
 		.context = r,

@@ -161,6 +161,8 @@ bool repairer_note_early_trap(struct repairer *r, const ib_mad_notice_attr_t *no
 	ours = is_throttled(r, lid);
 	if (ours)
 		throttle_note_trap(r->config.throttle, lid, clock_ms());
+	if (r->config.repair)
+		repair_expect(r->config.repair, lid);
 	repairer_wake(r);
 	return ours;
 }

@@ -85,7 +85,8 @@ struct repairer_config {
 	void (*log_groups)(void *context, const struct mcast_done *done);
 	/* A sweep that waited is requested before its time. */
 	void (*log_sweep)(void *context, const char *why, const char *ports);
-	/* What is known of the sweep that waits has changed. first: it waits from now on. */
+	/* What is known of the sweep that waits has changed. first: it waits from now on.
+	 */
 	void (*note_wait)(void *context, const struct throttle_wait *wait, bool first);
 	/*
 	 * Called after each repair and transition; the view is borrowed. settled: the

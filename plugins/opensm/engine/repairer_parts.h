@@ -114,6 +114,7 @@ struct repairer {
 	double rest_ms;	       /* until then none without a request, as one failed */
 	struct mcast *mcast;   /* NULL: multicast is OpenSM's */
 	bool groups_due;       /* usable links may have changed */
+	bool moves_due;	       /* cables are back, and no entries have moved onto them */
 	uint32_t above;	       /* first block that JOB_SEARCH has not read */
 };
 
@@ -196,6 +197,9 @@ bool repairer_move(struct repairer *r); /* a transition */
 bool repairer_rebalance(struct repairer *r);
 bool repairer_route(struct repairer *r); /* groups */
 bool repairer_search(struct repairer *r);
+
+/* Has switches that came back, and of which OpenSM has no record, follow the view. */
+void repairer_follow(struct repairer *r);
 
 /* If traps were dropped, a discovery finds what they reported. */
 void repairer_check_overflow(struct repairer *r);

@@ -4,6 +4,8 @@
 
 #include "osm/lft_records.h"
 
+#include <portmajor/base/hash.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +67,8 @@ static uint16_t lid_of(const struct returned_switches *switches, uint32_t node)
 	return plan->lid[plan->topology->nodes[node].first_port];
 }
 
-/* Whether OpenSM has a record of its table. */
-static bool is_recorded(const struct returned_switches *switches, uint32_t node)
+bool returned_switches_is_recorded(const struct returned_switches *switches,
+				   uint32_t node)
 {
 	const osm_switch_t *sw = lft_records_switch(&switches->sender->osm->subn,
 						    switches->view->plan, node);
@@ -110,7 +112,11 @@ void returned_switches_ask(struct returned_switches *switches)
 	for (uint32_t i = 0; i < switches->num; i++) {
 		struct returned_switch *sw = &switches->list[i];
 
-		sw->whole = sw->reset || !is_recorded(switches, sw->node);
+		if (sw->reset && !osm->subn.opt.no_partition_enforcement &&
+		    cl_qmap_count(&osm->subn.prtn_pkey_tbl) > 1)
+			sw->why = "its switch was reset, and has lost its P_Key tables";
+		sw->whole =
+			sw->reset || !returned_switches_is_recorded(switches, sw->node);
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
 }
@@ -181,6 +187,12 @@ static bool take_set(void *context, const struct smp_answer *answer)
 
 /* ---- Tables ---- */
 
+uint64_t returned_switches_hash(const struct returned_switches *switches, uint32_t node)
+{
+	return pm_hash(PM_HASH_START, pm_routes_table(switches->view->routes, node),
+		       pm_routes_stride(switches->view->routes));
+}
+
 /* Block by block, of all switches in turn. With osm->lock held exclusively. */
 static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
 {
@@ -223,14 +235,20 @@ static bool take_block(void *context, const struct smp_answer *answer)
 	return true;
 }
 
+/* What a reset takes, beside the table. */
+static void write_reset(struct returned_switches *switches)
+{
+	run(switches, switches->num, &switches->queries, make_info_query, take_info);
+	run(switches, switches->num, &switches->sets, make_info, take_set);
+	run(switches, switches->num, &switches->sets, make_zero, take_set);
+}
+
 int returned_switches_write(struct returned_switches *switches)
 {
 	switches->whole = calloc(switches->num + 1u, sizeof(*switches->whole));
 	if (!switches->whole)
 		return -ENOMEM;
-	run(switches, switches->num, &switches->queries, make_info_query, take_info);
-	run(switches, switches->num, &switches->sets, make_info, take_set);
-	run(switches, switches->num, &switches->sets, make_zero, take_set);
+	write_reset(switches);
 	switches->num_whole = 0;
 	for (uint32_t i = 0; i < switches->num; i++)
 		if (switches->list[i].whole && !switches->list[i].why &&

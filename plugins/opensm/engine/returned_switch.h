@@ -2,7 +2,8 @@
 /*
  * Switches at links that come back. One that was reset has lost its LIDs and tables; one
  * that OpenSM has dropped holds a table that nobody knows. Both get their whole table
- * before a link of theirs carries a packet.
+ * before a link of theirs carries a packet. As long as OpenSM has no record of it, no
+ * other Set reaches such a switch: it gets its whole table again when that has changed.
  */
 #ifndef PORTMAJOR_RETURNED_SWITCH_H
 #define PORTMAJOR_RETURNED_SWITCH_H
@@ -47,5 +48,12 @@ void returned_switches_ask(struct returned_switches *switches);
  * the answers. Per switch 3 SMPs if it was reset, and its blocks. -ENOMEM.
  */
 int returned_switches_write(struct returned_switches *switches);
+
+/* Whether OpenSM has a record of a switch's table. With osm->lock held. */
+bool returned_switches_is_recorded(const struct returned_switches *switches,
+				   uint32_t node);
+
+/* A hash of its table in the view. */
+uint64_t returned_switches_hash(const struct returned_switches *switches, uint32_t node);
 
 #endif

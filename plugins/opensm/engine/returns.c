@@ -27,6 +27,7 @@ void returns_stop(struct returns *returns)
 	free(returns->unexplained);
 	free(returns->credit);
 	free(returns->flaps);
+	free(returns->written);
 	free(returns);
 }
 
@@ -243,8 +244,7 @@ static void list_ports(struct work *work)
 			if (!work->taken[port] &&
 			    (work->on->look ||
 			     (is_planned(work, port) &&
-			      (work->reported[sw] == REPORT_ALL ||
-			       is_down(work, port)))))
+			      (work->reported[sw] == REPORT_ALL || is_down(work, port)))))
 				add_port(work, port);
 		}
 	}
@@ -298,10 +298,8 @@ static void judge_state(struct work *work, uint32_t port, uint8_t state)
 					 state == IB_LINK_INIT || state == IB_LINK_ARMED)
 		return;
 	work->fits[p->node] = 0;
-	if (state == IB_LINK_DOWN) {
-		work->on->note_down(work->on->context, p->node);
-		return;
-	}
+	if (state == IB_LINK_DOWN)
+		return; /* it is searched, see take_read */
 	work->result->strange++;
 	returns_name_port(work, port, work->result->strange_ports);
 }
@@ -330,6 +328,9 @@ static bool take_read(void *context, const struct smp_answer *answer)
 	if (state == IB_LINK_INIT || state == IB_LINK_ARMED)
 		returns_count_explained(work, work->topology->ports[port].node);
 	work->returns->down[port] = state != IB_LINK_ACTIVE;
+	if (state == IB_LINK_DOWN && work->topology->ports[port].peer != PM_NONE &&
+	    work->up[port])
+		work->on->doubt(work->on->context, work->topology->ports[port].node);
 	if (state == IB_LINK_INIT || state == IB_LINK_ARMED)
 		add_link(work, port, info);
 	return true;
@@ -363,6 +364,8 @@ static void search(struct work *work)
 		if (work->num_links > work->done)
 			returns_serve(work);
 	}
+	find_paths(work);
+	returns_rewrite(work);
 }
 
 /* Has arrays for the view's plan. -ENOMEM. */
@@ -371,6 +374,7 @@ static int fit(struct returns *returns, const struct view *view)
 	const struct pm_fabric *topology = view->plan->topology;
 	uint8_t *down, *unexplained, *credit;
 	struct flaps *flaps;
+	uint64_t *written;
 
 	if (returns->down && returns->serial == view->serial)
 		return 0;
@@ -378,16 +382,20 @@ static int fit(struct returns *returns, const struct view *view)
 	unexplained = calloc(topology->num_switches + 1u, 1);
 	credit = calloc(topology->num_switches + 1u, 1);
 	flaps = calloc(topology->num_ports + 1u, sizeof(*flaps));
+	written = calloc(topology->num_switches + 1u, sizeof(*written));
 	free(returns->down);
 	free(returns->unexplained);
 	free(returns->credit);
 	free(returns->flaps);
+	free(returns->written);
 	returns->down = down;
 	returns->unexplained = unexplained;
 	returns->credit = credit;
 	returns->flaps = flaps;
+	returns->written = written;
+	returns->any_written = false;
 	returns->serial = view->serial;
-	if (down && unexplained && credit && flaps)
+	if (down && unexplained && credit && flaps && written)
 		return 0;
 	free(returns->down);
 	returns->down = NULL;
@@ -451,6 +459,18 @@ static int make_work(struct work *work)
 	return 0;
 }
 
+/* Traps of a switch since they were taken. */
+static uint32_t count_later(const struct work *work, uint32_t sw)
+{
+	struct returns *returns = work->returns;
+	uint32_t num;
+
+	pthread_mutex_lock(&returns->lock);
+	num = returns->noted[returns_lid_of(work->plan, sw)];
+	pthread_mutex_unlock(&returns->lock);
+	return num;
+}
+
 /* What the returns do not explain is looked for elsewhere. */
 static void explain_traps(const struct work *work)
 {
@@ -461,7 +481,8 @@ static void explain_traps(const struct work *work)
 			continue;
 		work->returns->unexplained[sw] = traps > found;
 		found = (traps < found ? traps : found) - work->credited[sw];
-		work->on->explain(work->on->context, sw, found);
+		work->on->explain(work->on->context, sw, found, count_later(work, sw),
+				  false);
 	}
 }
 
@@ -529,4 +550,20 @@ bool returns_run(struct returns *returns, const struct returns_subject *subject,
 out:
 	free_work(&work);
 	return any;
+}
+
+void returns_follow(struct returns *returns, const struct returns_subject *subject)
+{
+	struct returned done = {.number = 0};
+	struct work work = {.returns = returns,
+			    .on = subject,
+			    .plan = subject->view->plan,
+			    .topology = subject->view->plan->topology,
+			    .result = &done};
+
+	if (returns->any_written && !fit(returns, subject->view) && !make_work(&work)) {
+		find_paths(&work);
+		returns_rewrite(&work);
+	}
+	free_work(&work);
 }

@@ -47,10 +47,12 @@ struct returns_subject {
 		void *context); /* whether OpenSM may be sending PortInfo Sets */
 	/* Updates the view for links that are about to be up[port]. -ENOMEM. */
 	int (*use)(void *context, const uint8_t *up);
-	/* A cable at this switch of the plan is down, and was not known to be. */
-	void (*note_down)(void *context, uint32_t node);
-	/* Notes that so many traps of a switch of the plan are explained. */
-	void (*explain)(void *context, uint32_t node, uint32_t traps);
+	/* Notes that so many traps of a switch of the plan are explained, none of the
+	 * `later` last ones; or one that is coming. */
+	void (*explain)(void *context, uint32_t node, uint32_t traps, uint32_t later,
+			bool coming);
+	/* A cable of a switch of the plan that counts as up is down. */
+	void (*doubt)(void *context, uint32_t node);
 	void *context;
 };
 
@@ -109,6 +111,12 @@ void returns_note_port(struct returns *returns, const struct view *view, uint32_
  */
 void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32_t node);
 
+/* LID of a switch's port 0. */
+static inline uint16_t returns_lid_of(const struct pm_plan *plan, uint32_t node)
+{
+	return plan->lid[plan->topology->nodes[node].first_port];
+}
+
 /* Whether some switch's traps are unexplained. */
 bool returns_are_unexplained(const struct returns *returns, const struct pm_plan *plan);
 
@@ -118,6 +126,12 @@ double returns_due(const struct returns *returns);
 /* Brings links into service. False: there was nothing to do. */
 bool returns_run(struct returns *returns, const struct returns_subject *subject,
 		 struct returned *done);
+
+/*
+ * Has switches that got whole tables, and of which OpenSM has no record yet, follow the
+ * view, which a repair has changed. Before it sends blocks.
+ */
+void returns_follow(struct returns *returns, const struct returns_subject *subject);
 
 /*
  * Has OpenSM's record follow the links that were served since returns_begin_sweep, as an

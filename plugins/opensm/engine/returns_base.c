@@ -24,11 +24,6 @@ void returns_note_lid(struct returns *returns, uint16_t lid, bool fresh)
 	pthread_mutex_unlock(&returns->lock);
 }
 
-uint16_t returns_lid_of(const struct pm_plan *plan, uint32_t node)
-{
-	return plan->lid[plan->topology->nodes[node].first_port];
-}
-
 /* A trap of this switch is to come that is explained already. */
 void returns_give_credit(struct returns *returns, uint32_t node, uint32_t num_switches)
 {

@@ -38,17 +38,40 @@ static int use_up(void *context, const uint8_t *up)
 	return repairer_update(r, up);
 }
 
-static void explain(void *context, uint32_t node, uint32_t traps)
+static void explain(void *context, uint32_t node, uint32_t traps, uint32_t later,
+		    bool coming)
 {
 	struct repairer *r = context;
-	const struct pm_plan *plan = r->view.plan;
 
 	if (r->config.repair && traps)
-		repair_explain(r->config.repair,
-			       plan->lid[plan->topology->nodes[node].first_port], traps);
+		repair_explain(r->config.repair, returns_lid_of(r->view.plan, node),
+			       traps, later, coming);
 }
 
-/* Uses cables that are in service again: entries move onto them. */
+static void doubt(void *context, uint32_t node)
+{
+	struct repairer *r = context;
+
+	if (r->config.repair)
+		repair_doubt(r->config.repair, returns_lid_of(r->view.plan, node));
+}
+
+/*
+ * Entries move onto cables that are back once all traps are explained: another part that
+ * entries would lead over may have flapped, and be found by repairer_look.
+ */
+static void move_entries(struct repairer *r)
+{
+	if (!r->moves_due || returns_are_unexplained(r->config.returns, r->view.plan))
+		return;
+	r->moves_due = false;
+	repairer_lock(r);
+	r->resend = true;
+	repairer_unlock(r);
+	r->groups_due = true;
+}
+
+/* Uses cables that are in service again. */
 static void use_back(struct repairer *r, const struct returned *done)
 {
 	if (done->num_whole && r->mcast)
@@ -61,20 +84,8 @@ static void use_back(struct repairer *r, const struct returned *done)
 		(void)repairer_update(r, done->up); /* none of those in use_up */
 	if (!done->back || repairer_note_back(r, done->back, done->up) == -ECANCELED)
 		return; /* a discovery finds them */
-	repairer_lock(r);
-	r->resend = true;
-	repairer_unlock(r);
-	r->groups_due = true;
-}
-
-static void note_down(void *context, uint32_t node)
-{
-	struct repairer *r = context;
-	const struct pm_plan *plan = r->view.plan;
-
-	if (r->config.repair)
-		repair_note_switch(r->config.repair,
-				   plan->lid[plan->topology->nodes[node].first_port]);
+	r->moves_due = true;
+	move_entries(r);
 }
 
 /* Whether values of ports are known, of the view's plan. */
@@ -128,11 +139,12 @@ bool repairer_sweep(struct repairer *r)
 
 /* ---- Returns ---- */
 
-static void run(struct repairer *r, const uint8_t *reported, bool look,
-		struct returned *done)
+static struct returns_subject subject_of(struct repairer *r, const uint8_t *reported,
+					 bool look)
 {
 	enum sweep_phase phase = repairer_phase(r);
-	const struct returns_subject subject = {
+
+	return (struct returns_subject){
 		.sender = &r->sender,
 		.view = &r->view,
 		.records = &r->records,
@@ -143,10 +155,25 @@ static void run(struct repairer *r, const uint8_t *reported, bool look,
 		.is_halted = repairer_is_halted,
 		.sets_ports = sets_ports,
 		.use = use_up,
-		.note_down = note_down,
 		.explain = explain,
+		.doubt = doubt,
 		.context = r,
 	};
+}
+
+void repairer_follow(struct repairer *r)
+{
+	const struct returns_subject subject = subject_of(r, NULL, false);
+
+	if (r->config.returns && !repairer_is_halted(r))
+		returns_follow(r->config.returns, &subject);
+}
+
+static void run(struct repairer *r, const uint8_t *reported, bool look,
+		struct returned *done)
+{
+	enum sweep_phase phase = repairer_phase(r);
+	const struct returns_subject subject = subject_of(r, reported, look);
 	bool any = returns_run(r->config.returns, &subject, done);
 
 	use_back(r, done);
@@ -251,13 +278,16 @@ static bool any_to_look(const struct repairer *r)
 bool repairer_look(struct repairer *r)
 {
 	double *due_ms = &r->tries[JOB_LOOK].due_ms;
+	bool any;
 
 	if (!r->config.returns || !is_ready(r) || repairer_has_traps(r) ||
 	    returns_wait(r->config.returns) || r->tries[JOB_REPAIR].due_ms > 0)
 		return false;
 	if (!any_to_look(r)) {
 		*due_ms = 0;
-		return false;
+		any = r->moves_due;
+		move_entries(r);
+		return any;
 	}
 	if (*due_ms <= 0)
 		*due_ms = clock_ms() + LOOK_MS;
@@ -265,6 +295,7 @@ bool repairer_look(struct repairer *r)
 		return false;
 	*due_ms = 0;
 	look(r);
+	move_entries(r);
 	return true;
 }
 

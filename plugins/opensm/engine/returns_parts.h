@@ -65,6 +65,9 @@ struct returns {
 	uint8_t *credit;  /* [switch] traps that are to come, as its cables are back .. */
 	double credit_ms; /* .. until then */
 	struct flaps *flaps; /* [port] */
+	/* [switch] hash of the whole table that it got, as OpenSM had no record, or 0. */
+	uint64_t *written;
+	bool any_written;
 };
 
 /* An end of a link that came back. */
@@ -134,7 +137,6 @@ struct work {
 /* ---- returns_base.c ---- */
 
 void returns_note_lid(struct returns *returns, uint16_t lid, bool fresh);
-uint16_t returns_lid_of(const struct pm_plan *plan, uint32_t node);
 void returns_count_up(uint8_t *count); /* up to UINT8_MAX */
 
 /* A trap of this switch is to come that is explained already. */
@@ -176,5 +178,8 @@ void returns_forget_served(struct returns *returns, const struct served_end *end
 
 /* Brings the listed links into service. */
 void returns_serve(struct work *work);
+
+/* Has switches with whole tables of which OpenSM has no record follow. */
+void returns_rewrite(struct work *work);
 
 #endif

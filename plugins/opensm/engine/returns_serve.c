@@ -384,6 +384,43 @@ static bool any_whole(const struct work *work)
 	return false;
 }
 
+/* Writes whole tables of the view over these ports, and notes what they are. */
+static void write_whole(struct work *work, const uint8_t *up)
+{
+	struct returns *returns = work->returns;
+
+	work->no_memory |= work->on->use(work->on->context, up) ||
+			   returned_switches_write(&work->switches);
+	work->used = true;
+	for (uint32_t i = 0; i < work->switches.num && !work->no_memory; i++) {
+		const struct returned_switch *sw = &work->switches.list[i];
+
+		if (!sw->whole || sw->why || sw->silent)
+			continue;
+		returns->written[sw->node] =
+			returned_switches_hash(&work->switches, sw->node);
+		returns->any_written = true;
+	}
+}
+
+/* Whether packets may reach a switch, over a cable that is in service. */
+static bool is_in_use(const struct work *work, uint32_t node)
+{
+	const struct pm_node *sw = &work->topology->nodes[node];
+
+	return memchr(work->up + sw->first_port + 1, 1, sw->num_ports);
+}
+
+/* Switches that packets reach get their tables when these links are in service. */
+static void postpone_whole(struct work *work)
+{
+	for (uint32_t i = 0; i < work->switches.num; i++) {
+		struct returned_switch *sw = &work->switches.list[i];
+
+		sw->whole &= sw->reset || !is_in_use(work, sw->node);
+	}
+}
+
 /* Leaves cables to OpenSM; `port` of a switch, or PM_NONE: all. */
 static void leave_cables(struct work *work, uint32_t port)
 {
@@ -463,11 +500,9 @@ static void prepare_tables(struct work *work)
 		return;
 	}
 	find_up(work, up);
-	if (any_whole(work)) {
-		work->no_memory |= work->on->use(work->on->context, up) ||
-				   returned_switches_write(&work->switches);
-		work->used = true;
-	}
+	postpone_whole(work);
+	if (any_whole(work))
+		write_whole(work, up);
 	for (uint32_t i = work->done; i < work->num_links; i++)
 		if (!work->links[i].waits)
 			judge_switches(work, &work->links[i]);
@@ -542,7 +577,7 @@ static void explain_far(struct work *work, uint32_t node)
 		return;
 	}
 	returns_give_credit(returns, node, work->topology->num_switches);
-	work->on->explain(work->on->context, node, 1);
+	work->on->explain(work->on->context, node, 1, 0, true);
 }
 
 static struct served_end served_end(const struct end *end)
@@ -668,4 +703,47 @@ void returns_serve(struct work *work)
 	report_whole(work);
 	work->switches.num = 0;
 	memset(work->asked, 0, work->topology->num_switches * sizeof(*work->asked));
+}
+
+/* Lists the switches whose tables have changed since they got them. */
+static void list_outdated(struct work *work)
+{
+	struct returns *returns = work->returns;
+	osm_opensm_t *osm = work->on->sender->osm;
+
+	returns->any_written = false;
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t sw = 0; sw < work->topology->num_switches; sw++) {
+		osm_dr_path_t route;
+
+		if (!returns->written[sw])
+			continue;
+		if (returned_switches_is_recorded(&work->switches, sw)) {
+			returns->written[sw] = 0;
+			continue;
+		}
+		returns->any_written = true;
+		if (returns->written[sw] == returned_switches_hash(&work->switches, sw) ||
+		    work->via[sw] == PM_NONE || !returns_route(work, sw, 0, &route))
+			continue;
+		ask_switch(work, sw, returns_key_of(work, sw), &route);
+		if (!work->no_memory)
+			work->switches.list[work->switches.num - 1].whole = true;
+	}
+	CL_PLOCK_RELEASE(&osm->lock);
+}
+
+void returns_rewrite(struct work *work)
+{
+	if (!work->returns->any_written || returns_is_over(work))
+		return;
+	if ((work->used || memcmp(work->up, work->start, work->topology->num_ports)) &&
+	    work->on->use(work->on->context, work->up)) {
+		work->no_memory = true;
+		return;
+	}
+	list_outdated(work);
+	if (work->switches.num)
+		write_whole(work, work->up);
+	work->switches.num = 0;
 }
