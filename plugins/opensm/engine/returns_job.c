@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 20   /* for a trap to reach repairs, and its failure to be found */
-#define LOOK_MOST 16 /* switches to read */
-#define OWN_MS 1e3   /* between looks at the SM's own port */
+#define LOOK_MS 20    /* for a trap to reach repairs, and its failure to be found */
+#define LOOK_MOST 8   /* switches to read */
+#define OWN_MS 1e3    /* between looks at the SM's own port */
+#define ERRORS_MS 500 /* between looks for errors of a sweep */
 
 /* Whether OpenSM may have PortInfo Sets out: the LID manager's, or the link manager's. */
 static bool sets_ports(void *context)
@@ -113,21 +114,42 @@ static bool is_noted(const struct repairer *r, const struct throttle_wait *wait)
 	       fabs(wait->until - r->noted.until) < 1e3;
 }
 
+/*
+ * Sets of OpenSM have failed. Traps that it has not seen are for a sweep at once; without
+ * these its next one comes at sweep_interval, or now. Returns when to look again.
+ */
+static double judge_errors(struct repairer *r, double begun)
+{
+	if (!r->config.osm->subn.subnet_initialization_error)
+		return repairer_phase(r) == PHASE_IDLE ? 0 : clock_ms() + ERRORS_MS;
+	repairer_ask_sweep(r, "the last one had errors", "");
+	if (clock_ms() < begun + THROTTLE_HOLD_MS)
+		return begun + THROTTLE_HOLD_MS;
+	if (throttle_request(r->config.throttle))
+		repairer_request_sweep(r);
+	return 0;
+}
+
 bool repairer_sweep(struct repairer *r)
 {
 	struct throttle *throttle = r->config.throttle;
 	struct throttle_wait wait;
+	double look_ms = 0;
 	bool due;
 
 	if (!throttle)
 		return false;
 	wait = throttle_waits(throttle);
+	if (repairer_settings_of(r).throttle_sweeps && !repairer_is_halted(r))
+		look_ms = judge_errors(r, wait.begun);
 	due = wait.until > 0 && wait.until <= clock_ms();
 	if (due && throttle_request(throttle))
 		repairer_request_sweep(r);
 	if (due)
 		wait.since = wait.until = 0;
-	r->tries[JOB_SWEEP].due_ms = wait.until;
+	r->tries[JOB_SWEEP].due_ms =
+		look_ms > 0 && (wait.until <= 0 || look_ms < wait.until) ? look_ms
+									 : wait.until;
 	/* What has not been looked at may need a sweep at once. */
 	if (!is_noted(r, &wait) && (wait.since <= 0 || !throttle_count(throttle))) {
 		r->config.note_wait(r->config.context, &wait,

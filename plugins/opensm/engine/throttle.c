@@ -15,7 +15,7 @@ struct throttle {
 	pthread_mutex_t lock;
 	uint8_t report[PM_MAX_LID + 1]; /* [LID] of a switch: enum report */
 	uint32_t num_reported, num_reading;
-	double open; /* first report since all were confirmed */
+	double open;	/* first report since all were confirmed */
 	bool requested; /* a sweep has been since it last began */
 	uint64_t traps, traps_ever;
 	double since, dropped; /* first trap, first host that is back; or 0 */
@@ -193,6 +193,7 @@ struct throttle_wait throttle_waits(struct throttle *throttle)
 	wait.until = due_of(throttle);
 	if (wait.until > 0)
 		wait.since = throttle->since > 0 ? throttle->since : throttle->dropped;
+	wait.begun = throttle->begun;
 	wait.traps = throttle->traps;
 	wait.traps_ever = throttle->traps_ever;
 	pthread_mutex_unlock(&throttle->lock);
