@@ -20,6 +20,7 @@ struct returned_switch {
 	ib_switch_info_t info; /* likewise, if it was reset */
 	bool reset;	       /* it has no LID, and no subnet manager's */
 	bool whole;	       /* it is to get its whole table */
+	bool needed;	       /* of its links some come back */
 	bool silent;
 	const char *why; /* it is left to OpenSM, or NULL */
 };

@@ -236,9 +236,9 @@ static void note_flap(struct work *work, const struct link *link)
 
 /* ---- Bringing links into service ---- */
 
-/* Has a switch asked, over this route. */
-static void ask_switch(struct work *work, uint32_t node, ib_net64_t m_key,
-		       const osm_dr_path_t *route)
+/* Lists a switch to ask, over this route. */
+static void list_switch(struct work *work, uint32_t node, ib_net64_t m_key,
+			const osm_dr_path_t *route)
 {
 	struct returned_switches *switches = &work->switches;
 
@@ -271,12 +271,6 @@ static void address(struct work *work, struct link *link)
 		link->why = "its path is too long";
 	if (link->host && link->port == work->on->view->detours.sm)
 		link->far.route = (osm_dr_path_t){0}; /* no hop */
-	if (link->why)
-		return;
-	ask_switch(work, near->node, link->near.m_key, &link->near.route);
-	if (!link->host)
-		ask_switch(work, work->topology->ports[link->peer].node, link->far.m_key,
-			   &link->far.route);
 }
 
 /* Asks the far end what it is and has. */
@@ -296,23 +290,71 @@ static void ask_far(struct work *work)
 	returns_send(work, &work->queries, make_smp, take_answer);
 }
 
-/* Takes over what became of a link's switches. */
-static void judge_switches(const struct work *work, struct link *link)
+static bool is_good(const struct link *link)
+{
+	return !link->silent && !link->why && !link->waits;
+}
+
+/* Asks the switches of links whose far ends are the plan's; another switch is not. */
+static void ask_switches(struct work *work)
+{
+	for (uint32_t i = work->done; i < work->num_links; i++) {
+		const struct link *link = &work->links[i];
+
+		if (!is_good(link))
+			continue;
+		list_switch(work, work->topology->ports[link->port].node,
+			    link->near.m_key, &link->near.route);
+		if (!link->host)
+			list_switch(work, work->topology->ports[link->peer].node,
+				    link->far.m_key, &link->far.route);
+	}
+	if (work->switches.num && !returns_is_over(work))
+		returned_switches_ask(&work->switches);
+}
+
+/* The switches of a link, or NULL: none is asked. */
+static void find_switches(const struct work *work, const struct link *link,
+			  struct returned_switch *switches[2])
 {
 	const uint32_t nodes[] = {work->topology->ports[link->port].node,
 				  link->host ? PM_NONE
 					     : work->topology->ports[link->peer].node};
 
-	for (int i = 0; i < 2; i++) {
-		const struct returned_switch *sw;
+	for (int i = 0; i < 2; i++)
+		switches[i] = nodes[i] != PM_NONE && work->asked[nodes[i]]
+				      ? &work->switches.list[work->asked[nodes[i]] - 1]
+				      : NULL;
+}
 
-		if (nodes[i] == PM_NONE || !work->asked[nodes[i]])
+/* Takes over what became of a link's switches. */
+static void judge_switches(const struct work *work, struct link *link)
+{
+	struct returned_switch *switches[2];
+
+	find_switches(work, link, switches);
+	for (int i = 0; i < 2; i++) {
+		if (!switches[i])
 			continue;
-		sw = &work->switches.list[work->asked[nodes[i]] - 1];
-		link->silent |= sw->silent;
-		if (sw->why && !link->why)
-			link->why = sw->why;
+		link->silent |= switches[i]->silent;
+		if (switches[i]->why && !link->why)
+			link->why = switches[i]->why;
 	}
+}
+
+/* Switches of which no link comes back get no table. */
+static void drop_tables(struct work *work)
+{
+	struct returned_switch *switches[2];
+
+	for (uint32_t i = work->done; i < work->num_links; i++) {
+		find_switches(work, &work->links[i], switches);
+		for (int e = 0; e < 2; e++)
+			if (switches[e] && is_good(&work->links[i]))
+				switches[e]->needed = true;
+	}
+	for (uint32_t i = 0; i < work->switches.num; i++)
+		work->switches.list[i].whole &= work->switches.list[i].needed;
 }
 
 static const char *judge_far(const struct work *work, const struct link *link)
@@ -360,11 +402,7 @@ static void judge_all(struct work *work)
 		if (!link->silent && !link->why)
 			merge(work, link);
 	}
-}
-
-static bool is_good(const struct link *link)
-{
-	return !link->silent && !link->why && !link->waits;
+	drop_tables(work);
 }
 
 /* Writes ports that are up once the good cables are in service. */
@@ -691,8 +729,7 @@ void returns_serve(struct work *work)
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
 	ask_far(work);
-	if (work->switches.num && !returns_is_over(work))
-		returned_switches_ask(&work->switches);
+	ask_switches(work);
 	judge_all(work);
 	if (!returns_is_over(work))
 		prepare_tables(work);
@@ -726,7 +763,7 @@ static void list_outdated(struct work *work)
 		if (returns->written[sw] == returned_switches_hash(&work->switches, sw) ||
 		    work->via[sw] == PM_NONE || !returns_route(work, sw, 0, &route))
 			continue;
-		ask_switch(work, sw, returns_key_of(work, sw), &route);
+		list_switch(work, sw, returns_key_of(work, sw), &route);
 		if (!work->no_memory)
 			work->switches.list[work->switches.num - 1].whole = true;
 	}
