@@ -76,9 +76,18 @@ bool returned_switches_is_recorded(const struct returned_switches *switches,
 	return sw && sw->lft;
 }
 
+/* Whether the plan's LIDs fit in its table. */
+static bool has_room(const struct returned_switches *switches,
+		     const ib_switch_info_t *info)
+{
+	return cl_ntoh16(info->lin_cap) > switches->view->plan->top_lid;
+}
+
 static void judge(struct returned_switches *switches, struct returned_switch *sw)
 {
-	const ib_port_info_t *zero = &sw->zero;
+	uint32_t first = switches->view->plan->topology->nodes[sw->node].first_port;
+	const ib_port_info_t *zero = &sw->zero,
+			     *last = &switches->records->ends[first].info;
 
 	sw->reset = !zero->base_lid && !zero->master_sm_base_lid;
 	if (!sw->reset && (cl_ntoh16(zero->base_lid) != lid_of(switches, sw->node) ||
@@ -86,6 +95,8 @@ static void judge(struct returned_switches *switches, struct returned_switch *sw
 		sw->why = "its switch has another LID or subnet manager";
 	if (sw->reset && !switches->records->switches[sw->node].lin_top)
 		sw->why = "its switch was reset, and OpenSM has not set it before";
+	if (sw->reset && cl_ntoh16(last->base_lid) != lid_of(switches, sw->node))
+		sw->why = "its switch had another LID than this place has";
 	if (sw->reset && switches->records->options.qos)
 		sw->why = "its switch was reset, and has lost its qos tables";
 }
@@ -117,6 +128,9 @@ void returned_switches_ask(struct returned_switches *switches)
 			sw->why = "its switch was reset, and has lost its P_Key tables";
 		sw->whole =
 			sw->reset || !returned_switches_is_recorded(switches, sw->node);
+		if (sw->whole &&
+		    !has_room(switches, &switches->records->switches[sw->node]))
+			sw->why = "its switch has no room for all LIDs";
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
 }
@@ -139,8 +153,11 @@ static bool take_info(void *context, const struct smp_answer *answer)
 	struct returned_switch *sw = &switches->list[answer->index];
 
 	note_outcome(sw, answer->outcome);
-	if (answer->outcome == SMP_ANSWERED)
-		memcpy(&sw->info, answer->data, sizeof(sw->info));
+	if (answer->outcome != SMP_ANSWERED)
+		return true;
+	memcpy(&sw->info, answer->data, sizeof(sw->info));
+	if (!has_room(switches, &sw->info))
+		sw->why = "its switch has no room for all LIDs";
 	return true;
 }
 
