@@ -49,7 +49,7 @@ struct handover {
 	struct view view;
 	uint32_t serial; /* of the plan that it is prepared for; 0: none */
 	uint32_t num_ports, num_switches;
-	uint8_t *discovered, *believed, *unfit;
+	uint8_t *discovered, *believed, *unfit, *drifting;
 	struct pm_detours detours;
 	struct pm_drains drains;
 	struct pm_damping *damping;

@@ -64,6 +64,7 @@ static void take_over(struct repairer *r)
 	memcpy(r->discovered, next->discovered, next->num_ports);
 	memcpy(view->believed, next->believed, next->num_ports);
 	memcpy(view->unfit, next->unfit, next->num_switches);
+	memcpy(view->drifting, next->drifting, next->num_ports);
 	view->current &= view->detours.sm == next->detours.sm &&
 			 view->detours.switches == next->detours.switches;
 	view->detours = next->detours;
@@ -129,6 +130,7 @@ static void forget_next(struct handover *next)
 	free(next->discovered);
 	free(next->believed);
 	free(next->unfit);
+	free(next->drifting);
 	pm_drains_free(&next->drains);
 	pm_damping_free(next->damping);
 	*next = (struct handover){0};
@@ -142,7 +144,10 @@ static int make_handover(struct handover *next, const struct pm_plan *plan)
 	next->discovered = malloc(next->num_ports + 1u);
 	next->believed = malloc(next->num_ports + 1u);
 	next->unfit = malloc(next->num_switches + 1u);
-	return next->discovered && next->believed && next->unfit ? 0 : -ENOMEM;
+	next->drifting = malloc(next->num_ports + 1u);
+	return next->discovered && next->believed && next->unfit && next->drifting
+		       ? 0
+		       : -ENOMEM;
 }
 
 /* Copies tables, for another plan. -ENOMEM. */
@@ -200,6 +205,7 @@ static int fill_next(struct repairer *r, const struct view *view)
 	memcpy(next->discovered, view->discovered, next->num_ports);
 	memcpy(next->believed, view->believed, next->num_ports);
 	memcpy(next->unfit, view->unfit, next->num_switches);
+	memcpy(next->drifting, view->drifting, next->num_ports);
 	next->detours = view->detours;
 	next->adopted = view->plan->adopted;
 	next->ready = true;

@@ -97,6 +97,8 @@ static void judge(struct returned_switches *switches, struct returned_switch *sw
 		sw->why = "its switch was reset, and OpenSM has not set it before";
 	if (sw->reset && cl_ntoh16(last->base_lid) != lid_of(switches, sw->node))
 		sw->why = "its switch had another LID than this place has";
+	if (sw->reset && switches->view->drifting[first])
+		sw->why = "the LID of its switch is to change";
 	if (sw->reset && switches->records->options.qos)
 		sw->why = "its switch was reset, and has lost its qos tables";
 }

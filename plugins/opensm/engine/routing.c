@@ -122,6 +122,17 @@ static void judge_switches(struct plugin *plugin)
 			      plugin->unfit, sizeof(plugin->unfit));
 }
 
+/* Finds the places whose LIDs are to change as their ports come up. */
+static void find_drifting(struct plugin *plugin)
+{
+	const struct planning *planning = &plugin->planning;
+	const struct pm_plan *plan = planning->plan;
+
+	for (uint32_t i = 0; i < plan->topology->num_ports; i++)
+		plugin->view.drifting[i] = plugin->config.migrate && planning->planned &&
+					   plan->lid[i] != planning->planned[i];
+}
+
 /* Corrects discovered[port] of ports found failed, or back, since the sweep began. */
 static void correct_found(const struct view *view, uint8_t *discovered)
 {
@@ -165,6 +176,7 @@ static int update_view(struct plugin *plugin, const struct pm_fabric *fabric,
 		planning_count(&plugin->planning, discovered);
 		subnet_cache_find_doubt(&plugin->cache, discovered, &doubt);
 		judge_switches(plugin);
+		find_drifting(plugin);
 		rc = view_update(&plugin->view, &sight, &changed, err);
 	}
 	if (!rc)

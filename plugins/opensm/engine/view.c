@@ -59,7 +59,7 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 	uint8_t **const arrays[] = {
 		&next.discovered,	 &next.usable,	       &next.believed,
 		&next.drained,		 &next.recabled,       &next.failed,
-		&next.logged.discovered, &next.logged.drained,
+		&next.logged.discovered, &next.logged.drained, &next.drifting,
 	};
 	int rc;
 

@@ -40,6 +40,8 @@ struct view {
 	uint8_t *believed;   /* [port] discovered, or at least not known to be down */
 	uint8_t *unfit;	     /* [switch] 1: none of its links is in use */
 	uint8_t *drained;    /* [port] excluded by drains */
+	uint8_t *drifting;   /* [port] with migrate: its place gets another LID when
+			      * it comes up */
 	uint8_t *recabled;   /* [port] may lead elsewhere than when tables were last
 			      * written; see view_written */
 	struct view_logged { /* at the last view_log */
