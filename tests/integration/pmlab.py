@@ -296,6 +296,8 @@ class Event:
     acked = property(lambda self: self._sum("acked"))
     least = property(lambda self: self._sum("least"))
     restoring = property(lambda self: self._sum("restoring"))
+    served = property(lambda self: (sum(line.hosts for line in self.returns),
+                                    sum(line.cables for line in self.returns)))
     # Tables of switches that OpenSM has dropped, sent before it sends them.
     rewritten = property(lambda self: sum(line.sent for line in self.returns))
     whole = property(lambda self: self._sum("whole"))

@@ -539,7 +539,8 @@ class Duplicates(OverTime):
                     event = self.change(lab, name, f'Unlink "{name}"',
                                         f'Baselid "{name}"[1] {before.lids[other]}',
                                         f'ReLink "{name}"')
-                    now = self.check_event(lab, event, before, moved=1)
+                    now = self.check_event(lab, event, before)
+                    self.assertEqual(event.served, (1, 0))
                     self.assertEqual(event.wire, 0)
                     self.assertEqual(now.places, before.places)
                     self.check_same_tables(before, now)
@@ -628,7 +629,8 @@ class FirstStart(OverTime):
             # Nor does a host that comes with another LID start it again.
             event = self.change(lab, "h2-2", 'Unlink "h2-2"', 'Baselid "h2-2"[1] 60',
                                 'ReLink "h2-2"')
-            self.check_event(lab, event, planned, moved=1)
+            self.check_event(lab, event, planned)
+            self.assertEqual(event.served, (1, 0))
         with self.lab(fabric) as lab:
             event = lab.bring_up()
             self.assertEqual(event.runs[-1].out_of_plan, 0)
