@@ -443,6 +443,8 @@ class Beside(DrainCase):
     """
 
     CHASSIS, CABLE = "s0-*", "leaf5:22"
+    LATE = "h7-3"  # a host that OpenSM has never seen: it brings its link into service
+    NODE_DESC = 0x10
     SEEN_S = 0.5  # it is in force, and the repairer has been woken
     LIMIT_S = 5
 
@@ -450,13 +452,23 @@ class Beside(DrainCase):
         """A large one: the rest of the routing phase takes longer than a drain."""
         return pmlab.generate(self.folder / "fabric.net", "director", 36)
 
+    def start(self):
+        self.fabric.lose(self.LATE)
+        super().start()
+
     def follow(self, links):
         """The wire stops in the sweep in which a chassis returns; (seconds from the drain to
         the end of its transition, the log from the drain on)."""
         self.lab.event("lose", self.CHASSIS)
         mark = self.lab.osm.mark()
-        self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=40, times=1)
+        # OpenSM alone asks for it: of what returned, and is in service already.
+        self.wire.hold("request", attr=self.NODE_DESC, times=1)
         self.fabric.back(self.CHASSIS)
+        self.fabric.back(self.LATE)
+        self.wire.wait_held()
+        self.assertRegex(self.lab.osm.log(mark.log_offset), "portmajor repair 2: came: 3 switch")
+        self.wire.hold("request", method="set", attr=simlab.ATTR_LFT, skip=40, times=1)
+        self.wire.release()
         self.wire.wait_held()
         if links:  # the next Set of a port's state is of that phase
             self.wire.hold("request", method="set", attr=lft_trace.ATTR_PORT_INFO, times=1)
