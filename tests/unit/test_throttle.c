@@ -156,6 +156,32 @@ static void test_doubt(void **state)
 	expect_due(1e3 + THROTTLE_HOLD_MS);
 }
 
+/* OpenSM sets a port down in each sweep, and its switch tells of it: that does not go on.
+ */
+static void test_doubt_goes_on(void **state)
+{
+	double now = 100e3;
+
+	for (int i = 0; i < THROTTLE_DOUBT_MOST; i++, now += 10) {
+		throttle_note_trap(throttle, LID, now);
+		assert_true(throttle_ask(throttle, now));
+		assert_false(throttle_ask(throttle, now));
+		sweep(now + 9, 5);
+	}
+	for (int i = 1; i < 4; i++) {
+		throttle_note_trap(throttle, LID, now);
+		assert_false(throttle_ask(throttle, now));
+		expect_due(100e3 + 4 + i * THROTTLE_DOUBT_MS);
+		now = throttle_due(throttle);
+		assert_true(throttle_ask(throttle, now));
+		sweep(now + 9, 9);
+		now += 10;
+	}
+	now += THROTTLE_DOUBT_MOST * THROTTLE_DOUBT_MS;
+	throttle_note_trap(throttle, LID, now);
+	assert_true(throttle_ask(throttle, now));
+}
+
 /* What a light sweep need not see is read again. */
 static void test_light_sweep(void **state)
 {
@@ -191,9 +217,9 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(none),    TEST(start),   TEST(hold),  TEST(long_sweeps),
-		TEST(dropped), TEST(request), TEST(doubt), TEST(light_sweep),
-		TEST(many),
+		TEST(none),    TEST(start),	    TEST(hold),	 TEST(long_sweeps),
+		TEST(dropped), TEST(request),	    TEST(doubt), TEST(light_sweep),
+		TEST(many),    TEST(doubt_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

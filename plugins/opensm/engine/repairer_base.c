@@ -100,7 +100,7 @@ void repairer_request_reroute(struct repairer *r)
 void repairer_ask_sweep(struct repairer *r, const char *why, const char *ports)
 {
 	if (!r->config.throttle || !throttle_has_trap(r->config.throttle) ||
-	    !throttle_request(r->config.throttle))
+	    !throttle_ask(r->config.throttle, clock_ms()))
 		return;
 	r->config.log_sweep(r->config.context, why, ports);
 	repairer_request_sweep(r);

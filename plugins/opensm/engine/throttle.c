@@ -21,6 +21,8 @@ struct throttle {
 	double since, dropped; /* first trap, first host that is back; or 0 */
 	double begun, ended;   /* the last sweep; ended < begun: it is running */
 	double hold;
+	double doubt; /* when the last sweep for a switch in doubt would have begun, one
+			 in THROTTLE_DOUBT_MS */
 };
 
 struct throttle *throttle_start(void)
@@ -53,9 +55,15 @@ static void set_report(struct throttle *throttle, uint16_t lid, enum report repo
 	throttle->report[lid] = (uint8_t)report;
 }
 
+/* Whether some switch is not CONFIRMED. */
+static bool is_in_doubt(const struct throttle *throttle)
+{
+	return throttle->num_reported || throttle->num_reading;
+}
+
 static void note_report(struct throttle *throttle, uint16_t lid, double now)
 {
-	if (!throttle->num_reported && !throttle->num_reading)
+	if (!is_in_doubt(throttle))
 		throttle->open = now;
 	set_report(throttle, lid, REPORTED);
 }
@@ -65,6 +73,12 @@ static void note_report(struct throttle *throttle, uint16_t lid, double now)
 static double most_of(const struct throttle *throttle)
 {
 	return fmax(THROTTLE_MOST_MS, 4 * (throttle->ended - throttle->begun));
+}
+
+/* When the next sweep for a switch in doubt may begin. */
+static double doubt_of(const struct throttle *throttle)
+{
+	return throttle->doubt - (THROTTLE_DOUBT_MOST - 1) * THROTTLE_DOUBT_MS;
 }
 
 static double due_of(const struct throttle *throttle)
@@ -78,8 +92,9 @@ static double due_of(const struct throttle *throttle)
 	due = throttle->since > 0 ? fmax(throttle->since + THROTTLE_START_MS,
 					 throttle->ended + throttle->hold)
 				  : INFINITY;
-	if (throttle->num_reported || throttle->num_reading)
-		due = fmin(due, throttle->open + THROTTLE_START_MS);
+	if (is_in_doubt(throttle))
+		due = fmin(due,
+			   fmax(throttle->open + THROTTLE_START_MS, doubt_of(throttle)));
 	if (throttle->dropped > 0)
 		due = fmin(due, throttle->dropped + THROTTLE_DROPPED_MS);
 	return due;
@@ -175,6 +190,16 @@ bool throttle_request(struct throttle *throttle)
 	return first;
 }
 
+bool throttle_ask(struct throttle *throttle, double now)
+{
+	bool soon;
+
+	pthread_mutex_lock(&throttle->lock);
+	soon = is_in_doubt(throttle) && now < doubt_of(throttle);
+	pthread_mutex_unlock(&throttle->lock);
+	return !soon && throttle_request(throttle);
+}
+
 double throttle_due(struct throttle *throttle)
 {
 	double due;
@@ -207,6 +232,8 @@ void throttle_begin_sweep(struct throttle *throttle, double now)
 		throttle->hold = fmin(2 * throttle->hold, most_of(throttle));
 	else
 		throttle->hold = THROTTLE_HOLD_MS;
+	if (is_in_doubt(throttle))
+		throttle->doubt = fmax(throttle->doubt, now) + THROTTLE_DOUBT_MS;
 	memset(throttle->report, NONE, sizeof(throttle->report));
 	throttle->num_reported = throttle->num_reading = 0;
 	throttle->requested = false;

@@ -14,7 +14,9 @@
  * next one waits for a hold after the end of the one before: THROTTLE_HOLD_MS, or as long
  * as the last sweep took, doubled each time up to THROTTLE_MOST_MS, or four sweeps. A
  * host that OpenSM has dropped and that is back does not wait for that, nor does a switch
- * that is not CONFIRMED within THROTTLE_START_MS.
+ * that is not CONFIRMED within THROTTLE_START_MS. But OpenSM itself may cause the next
+ * trap, as it sets down a port with odd values in each sweep: after THROTTLE_DOUBT_MOST
+ * sweeps for such switches one follows in THROTTLE_DOUBT_MS.
  *
  * Switches keep PortStateChange until OpenSM's next discovery. Light sweeps would begin
  * it: for a switch that is CONFIRMED the bit is hidden from them, and its ports are read
@@ -30,6 +32,8 @@
 #define THROTTLE_HOLD_MS 10e3
 #define THROTTLE_MOST_MS 60e3
 #define THROTTLE_DROPPED_MS 5e3
+#define THROTTLE_DOUBT_MS 5e3
+#define THROTTLE_DOUBT_MOST 5
 
 /* Times are of clock_ms. All functions may be called on any thread. */
 struct throttle;
@@ -78,6 +82,10 @@ bool throttle_request(struct throttle *throttle);
 double throttle_due(struct throttle *throttle);
 
 struct throttle_wait throttle_waits(struct throttle *throttle);
+
+/* The same for a switch that is not as it is known, at once; false also if that is too
+ * soon after others: the sweep waits. */
+bool throttle_ask(struct throttle *throttle, double now);
 
 /* OpenSM discovers all that was reported before; the end of its sweep. */
 void throttle_begin_sweep(struct throttle *throttle, double now);
