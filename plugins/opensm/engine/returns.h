@@ -34,6 +34,7 @@ struct returns_subject {
 	const struct link_records *records; /* of the view's plan */
 	bool urgent; /* OpenSM's SMPs wait for the wire: overtake them */
 	bool idle;   /* OpenSM's record is of the whole fabric, and no sweep uses it */
+	bool found;  /* its discovery is over, its sweep is not */
 	/*
 	 * Read all ports, unused ones included, of switches whose traps nothing has
 	 * explained, and of reported[switch], unless that is NULL. Else those of switches
@@ -64,6 +65,7 @@ struct returned {
 	uint32_t hosts, cables; /* in service now */
 	uint32_t left;		/* links that are left to OpenSM, .. */
 	const char *why;	/* .. and why the first of them is, or NULL */
+	bool missed;		/* its running sweep, if any, has not found all of these */
 	uint32_t held;		/* hosts that flap: served later */
 	uint32_t strange;	/* with `look`: ports that only a discovery explains */
 	/* Their names, as far as there is room. */

@@ -172,6 +172,7 @@ static struct returns_subject subject_of(struct repairer *r, const uint8_t *repo
 		.records = &r->records,
 		.urgent = phase != PHASE_IDLE,
 		.idle = phase == PHASE_IDLE,
+		.found = phase > PHASE_DISCOVERY,
 		.look = look,
 		.reported = reported,
 		.is_halted = repairer_is_halted,
@@ -204,7 +205,7 @@ static void run(struct repairer *r, const uint8_t *reported, bool look,
 		r->config.log_return(r->config.context, done);
 	if (done->number || done->left || done->held)
 		repairer_note_tables(r, false, true);
-	if (done->left)
+	if (done->missed)
 		repairer_ask_sweep(r, "a link that came back is left to it",
 				   done->left_links);
 	if (done->strange)

@@ -87,6 +87,7 @@ struct link {
 	uint8_t wrong_pkeys; /* bits of blocks */
 	bool silent;
 	bool waits;	 /* OpenSM may be setting it, or it flaps */
+	bool found;	 /* OpenSM's running sweep sets it */
 	const char *why; /* it is left to OpenSM, or NULL */
 };
 

@@ -652,6 +652,21 @@ static void finish_link(struct work *work, const struct link *link)
 	explain_far(work, work->topology->ports[link->peer].node);
 }
 
+/*
+ * Whether OpenSM's discovery found a link in INIT: its link manager sets the ports, and a
+ * Set that fails has it sweep again. With osm->lock held.
+ */
+static bool is_found(const struct work *work, const struct link *link)
+{
+	const struct pm_port *port = &work->topology->ports[link->port];
+	const osm_physp_t *here = returns_find_physp(
+		&work->on->sender->osm->subn,
+		cl_hton64(work->topology->nodes[port->node].guid), port->num);
+
+	return work->on->found && here && osm_physp_get_remote(here) &&
+	       osm_physp_get_port_state(here) == IB_LINK_INIT;
+}
+
 /* Notes a link that is not in service: it is tried again, or left to OpenSM. */
 static void leave_link(struct work *work, struct link *link)
 {
@@ -669,6 +684,7 @@ static void leave_link(struct work *work, struct link *link)
 	}
 	if (!result->left++)
 		result->why = link->why;
+	result->missed |= !link->found;
 	returns_name_port(work, link->port, result->left_links);
 }
 
@@ -680,6 +696,8 @@ static void finish_links(struct work *work)
 	for (uint32_t i = work->done; i < work->num_links; i++)
 		if (is_in_service(&work->links[i]))
 			finish_link(work, &work->links[i]);
+		else
+			work->links[i].found = is_found(work, &work->links[i]);
 	CL_PLOCK_RELEASE(&osm->lock);
 	for (uint32_t i = work->done; i < work->num_links; i++) {
 		if (is_in_service(&work->links[i]))
