@@ -256,19 +256,23 @@ class Attempt:
         self.rules = rules(self.wire, self.place)
 
     def wait(self, mark):
-        """Waits until OpenSM has come to rest, has ended or goes on and on."""
+        """Waits until OpenSM has come to rest, has ended or goes on and on. A sweep that
+        portmajor has wait is asked for."""
         osm, state = self.osm, State()
         last, since = None, time.monotonic()
-        start = since
+        start, asked = since, False
 
         def over():
-            nonlocal last, since
+            nonlocal last, since, asked
             now = (osm.counters()["smps"], osm.log_offset())
             if now != last or osm.counters().outstanding:
                 last, since = now, time.monotonic()
             state.ended = osm.process.poll()
             swept = osm._swept(mark) is not None
             state.still = swept and time.monotonic() - since > QUIET_S
+            if state.still and state.ended is None and not asked and osm.sweep_waits():
+                osm.hup()  # what is left belongs to this change, not to the next one
+                asked, state.still, since = True, False, time.monotonic()
             return (state.still or state.ended is not None
                     or time.monotonic() - start > PATIENCE_S)
 

@@ -792,7 +792,7 @@ class OpenSM(_Process):
         """A clock tick now and then is housekeeping; all else is work."""
         return (old[:2] != new[:2] or new[2] - old[2] > 1 or new[3] - old[3] > 1)
 
-    def _sweep_waits(self):
+    def sweep_waits(self):
         """Whether portmajor has OpenSM's next sweep wait."""
         log = self.log()
         return log.rfind(": the next sweep waits ") > log.rfind("SUBNET UP")
@@ -832,7 +832,7 @@ class OpenSM(_Process):
             if time.monotonic() - still["since"] < quiet:
                 return False
             if sweep and not self._swept(mark):
-                if not asked and self._sweep_waits():
+                if not asked and self.sweep_waits():
                     asked = True
                     self.hup()
                 return False
