@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Compares multicast tables before and after a failure. */
+/* Compares multicast tables before and after a failure, or the return of what failed. */
 #include <portmajor/analysis/mft_failure.h>
 
 #include <portmajor/base/pool.h>
@@ -21,6 +21,7 @@ struct failure {
 	uint32_t *members;	     /* .. one array */
 	struct pm_group_tree *trees; /* [group] */
 	uint8_t *usable, *reachable; /* [port], [switch] */
+	const uint8_t *reset;	     /* [switch] of a return; NULL: of a failure */
 	uint32_t *part, *queue;
 	struct pm_mft_steps steps;
 };
@@ -162,48 +163,96 @@ static int route(struct failure *f, const struct pm_group *groups, struct pm_mft
 	return rc;
 }
 
-/* Compares tables before and after; `broken` is known to match the plan. */
-static int compare_trees(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
-			 const struct pm_group *groups, struct pm_error *err)
+/* Routes all groups in the whole fabric, and those that are left in the failed one. */
+static int route_both(struct failure *f, const struct pm_group *groups,
+		      struct pm_error *err)
 {
-	struct pm_mft_input input = {
+	struct pm_mfts **whole = f->reset ? &f->wanted : &f->held;
+	struct pm_mfts **failed = f->reset ? &f->held : &f->wanted;
+	int rc = f->reset ? 0 : route(f, groups, whole, err);
+
+	if (rc)
+		return rc;
+	pm_multicast_set_links(f->multicast, f->usable);
+	rc = route(f, f->left, failed, err);
+	if (rc || !f->reset)
+		return rc;
+	pm_multicast_set_links(f->multicast, NULL);
+	return route(f, groups, whole, err);
+}
+
+/* Links of switches that return with their tables count as down: nothing changes there.
+ */
+static void return_parts(struct failure *f)
+{
+	const struct pm_port *ports = f->topology->ports;
+
+	for (uint32_t sw = 0; sw < f->topology->num_switches; sw++)
+		f->reachable[sw] |= f->reset[sw];
+	for (uint32_t i = 0; i < f->topology->num_ports; i++)
+		f->usable[i] =
+			f->reachable[ports[i].node] &&
+			(ports[i].host || (ports[i].peer != PM_NONE &&
+					   f->reachable[ports[ports[i].peer].node]));
+}
+
+/* Finds the Sets from the held tables to the wanted ones. */
+static int compare(struct failure *f, struct pm_error *err)
+{
+	const struct pm_mft_input input = {
 		.topology = f->topology,
+		.held = f->held,
+		.wanted = f->wanted,
 		.up = f->usable,
 		.reachable = f->reachable,
 		.end = PM_MFT_BLOCKS,
 	};
-	int rc = route(f, groups, &f->held, err);
 
-	if (rc)
-		return rc;
-	fail_parts(f, broken, sm, groups);
-	pm_multicast_set_links(f->multicast, f->usable);
-	rc = route(f, f->left, &f->wanted, err);
-	if (rc)
-		return rc;
-	input.held = f->held;
-	input.wanted = f->wanted;
 	return pm_mft_steps_find(&input, &f->steps) ? pm_error_no_memory(err) : 0;
+}
+
+static int find(struct failure *f, const struct pm_fabric *broken, uint32_t sm,
+		const struct pm_group *groups, struct pm_mft_failure *result,
+		struct pm_error *err)
+{
+	const struct pm_multicast_config config = {0};
+	int rc = allocate_copies(f, groups, err);
+
+	if (!rc)
+		rc = pm_multicast_new(f->plan, &config, &f->multicast, err);
+	if (!rc) {
+		fail_parts(f, broken, sm, groups);
+		rc = route_both(f, groups, err);
+	}
+	if (!rc && f->reset)
+		return_parts(f);
+	if (!rc)
+		rc = compare(f, err);
+	if (!rc)
+		report(f, result);
+	pm_mft_steps_free(&f->steps);
+	pm_mfts_free(f->held);
+	pm_mfts_free(f->wanted);
+	pm_multicast_free(f->multicast);
+	pm_pool_free(&f->pool);
+	return rc;
 }
 
 int pm_mft_failure_find(const struct pm_plan *plan, const struct pm_fabric *broken,
 			uint32_t sm, const struct pm_group *groups, uint32_t num,
 			struct pm_mft_failure *result, struct pm_error *err)
 {
-	const struct pm_multicast_config config = {0};
 	struct failure f = {.plan = plan, .topology = plan->topology, .num = num};
-	int rc = allocate_copies(&f, groups, err);
 
-	if (!rc)
-		rc = pm_multicast_new(plan, &config, &f.multicast, err);
-	if (!rc)
-		rc = compare_trees(&f, broken, sm, groups, err);
-	if (!rc)
-		report(&f, result);
-	pm_mft_steps_free(&f.steps);
-	pm_mfts_free(f.held);
-	pm_mfts_free(f.wanted);
-	pm_multicast_free(f.multicast);
-	pm_pool_free(&f.pool);
-	return rc;
+	return find(&f, broken, sm, groups, result, err);
+}
+
+int pm_mft_failure_undo(const struct pm_plan *plan, const struct pm_fabric *broken,
+			uint32_t sm, const uint8_t *reset, const struct pm_group *groups,
+			uint32_t num, struct pm_mft_failure *result, struct pm_error *err)
+{
+	struct failure f = {
+		.plan = plan, .topology = plan->topology, .num = num, .reset = reset};
+
+	return find(&f, broken, sm, groups, result, err);
 }

@@ -62,6 +62,8 @@ struct pm_whatif {
 	uint32_t *managed;	 /* [switch] hosts, of switches connected with the SM, */
 	uint32_t *whole_managed; /* and those before a failure */
 	uint32_t *cut_off, num_cut_off; /* end nodes, by the last failure */
+	const uint32_t *last_part; /* part[] or whole_part[], of the last failure, .. */
+	uint32_t last_managed;	   /* .. and the SM's component there */
 };
 
 /* ---- Links ---- */
@@ -517,20 +519,20 @@ int pm_whatif_fail(struct pm_whatif *whatif, const uint32_t *ports, uint32_t num
 		pm_error_no_memory(err);
 		goto out;
 	}
+	whatif->last_part = whatif->whole_part;
+	whatif->last_managed = whatif->managed_part;
 	if (cuts_off(whatif)) {
-		uint32_t part = count_present(whatif, &found);
-
-		list_cut_off(whatif, part);
-		rc = compare_tables(whatif, whatif->part, part, &found);
+		whatif->last_part = whatif->part;
+		whatif->last_managed = count_present(whatif, &found);
+		list_cut_off(whatif, whatif->last_managed);
 	} else {
 		found.switches = whatif->before.switches;
 		found.switches_cut = whatif->before.switches_cut;
 		found.full_load = whatif->before.full_load;
 		found.reachable = whatif->before.reachable;
 		subtract_pairs(whatif, &found);
-		rc = compare_tables(whatif, whatif->whole_part, whatif->managed_part,
-				    &found);
 	}
+	rc = compare_tables(whatif, whatif->last_part, whatif->last_managed, &found);
 	rc = rc ? pm_error_no_memory(err) : find_traffic(whatif, &found, err);
 out:
 	mend_all(whatif);
@@ -647,6 +649,8 @@ static int look_before(struct pm_whatif *whatif, struct pm_error *err)
 	whatif->managed_part = count_present(whatif, &whatif->before);
 	memcpy(whatif->whole_part, whatif->part,
 	       whatif->fabric->num_nodes * sizeof(*whatif->part));
+	whatif->last_part = whatif->whole_part;
+	whatif->last_managed = whatif->managed_part;
 	memcpy(whatif->whole_managed, whatif->managed,
 	       whatif->fabric->num_switches * sizeof(*whatif->managed));
 	return find_traffic(whatif, &whatif->before, err);
@@ -748,6 +752,12 @@ const struct pm_plan *pm_whatif_plan(const struct pm_whatif *whatif)
 const struct pm_whatif_result *pm_whatif_before(const struct pm_whatif *whatif)
 {
 	return &whatif->before;
+}
+
+void pm_whatif_reached(const struct pm_whatif *whatif, uint8_t *reached)
+{
+	for (uint32_t sw = 0; sw < whatif->fabric->num_switches; sw++)
+		reached[sw] = whatif->last_part[sw] == whatif->last_managed;
 }
 
 const uint32_t *pm_whatif_cut_off(const struct pm_whatif *whatif, uint32_t *num)

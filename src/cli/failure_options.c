@@ -196,9 +196,9 @@ static void put_thing(const json_t *thing)
 	}
 }
 
-void cli_took_print(const json_t *took)
+void cli_took_print(const char *what, const json_t *took)
 {
-	fputs("failed: ", stdout);
+	printf("%s: ", what);
 	cli_text_first(took, put_thing);
 	putchar('\n');
 }

@@ -60,11 +60,11 @@ json_t *cli_node_json(const struct pm_fabric *fabric, uint32_t node);
 
 /*
  * The nodes and cables named by --fail, each with its GUIDs, as a list; and the first few
- * of them as a line of text. An exit status.
+ * of them as a line of text that begins with `what`. An exit status.
  */
 int cli_took_json(const struct pm_fabric *fabric, const struct pm_plan *plan,
 		  const struct cli_failed *failed, json_t **took);
-void cli_took_print(const json_t *took);
+void cli_took_print(const char *what, const json_t *took);
 
 /* Names a failure, by an array of one or two objects. NULL without memory. */
 json_t *cli_failures_json(const struct pm_failures *failures, uint64_t number);

@@ -113,6 +113,55 @@ class Names(labtest.Folders):
                 self.assertIn("--fail", run("whatif", NET, "--fail=" + what, status=2))
 
 
+class Returns(labtest.Folders):
+    """--return: of what --fail names. integration.return_prediction compares it with the wire."""
+
+    def back(self, *parts, options=()):
+        return lose(*parts, options=("--return", *options))
+
+    def test_moves_are_those_of_the_failure(self):
+        for part in ("leaf0", "leaf0:5", "h2-3", "sw2-5"):
+            with self.subTest(part):
+                found, lost = self.back(part), lose(part)
+                self.assertEqual({k: v for k, v in found["moves"].items() if k != "ms"},
+                                 lost["total"])
+                self.assertEqual(found["took"], lost["took"])
+                self.assertEqual(found["service"]["whole_tables"], lost["switches_cut"])
+
+    def test_sums(self):
+        found = self.back("leaf0", options=("--reset",))
+        service = found["service"]
+        self.assertTrue(found["reset"])
+        for kind in ("gets", "sets"):
+            self.assertEqual(service[kind].pop("total"), sum(service[kind].values()))
+        self.assertEqual(service["smps"], sum(service["gets"].values())
+                         + sum(service["sets"].values()))
+        self.assertEqual(found["lft_sets"], service["sets"]["lft"] + found["moves"]["blocks"]
+                         + found["discovery"])
+
+    def test_reset(self):
+        """The named nodes alone; a value for each of their ports."""
+        kept, reset = self.back("h2-3"), self.back("h2-3", options=("--reset",))
+        self.assertEqual((kept["service"]["smps"], reset["service"]["smps"]), (9, 10))
+        both = self.back("h2-3", "leaf0:5", options=("--reset",))["service"]
+        self.assertEqual((both["hosts"], both["cables"], both["sets"]["values"]), (1, 1, 1))
+
+    def test_managers_own_host(self):
+        found = self.back("h2-3", options=("-s", "h2-3"))["service"]
+        self.assertEqual((found["unreached"], found["smps"]), (1, 0))
+        self.assertIn("1 link not in service", run("whatif", "--return", "-s", "h2-3", NET,
+                                                   "--fail", "h2-3"))
+
+    def test_misused(self):
+        for args, reason in ((("--return", "--all", "links"), "needs --fail"),
+                             (("--reset", "--fail", "leaf0"), "needs --return"),
+                             (("--return", "--reset", "--fail", "leaf0:5"), "names no node"),
+                             (("--return", "--loads", "--fail", "leaf0"), "excludes"),
+                             (("--return", "--shifts", "4", "--fail", "leaf0"), "excludes")):
+            with self.subTest(args):
+                self.assertIn(reason, run("whatif", NET, *args, status=2))
+
+
 # Two leaves and a spine; its name is a number, the LID of "right".
 DISCOVERED = """\
 switchguid=0x1000(1000)

@@ -92,6 +92,8 @@ static const struct command_row rows[] = {
 	{"whatif.ipoib", "whatif --no-loads --ipoib --fail leaf0:3 net", NULL, NULL},
 	{"whatif.groups", "whatif --json --no-loads --groups groups --fail h0-1 net",
 	 NULL, NULL},
+	{"whatif.return", "whatif --return --reset --ipoib --fail leaf0 net", NULL, NULL},
+	{"whatif.return-json", "whatif --json --return --fail spine* net", NULL, NULL},
 	{"whatif.all", "whatif --all links --threads 1 --worst 3 net", NULL, NULL},
 	{"whatif.all-json", "whatif --json --all switches --threads 1 net", NULL, NULL},
 	{"whatif.pairs", "whatif --all links --pairs --threads 2 --json net", NULL, NULL},

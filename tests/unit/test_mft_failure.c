@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The cost of failures in multicast tables (mft_failure.h), on a small fabric. */
+/* The cost of failures and returns in multicast tables (mft_failure.h), on a small
+ * fabric. */
 #include "mscene.h"
 #include "unit.h"
 
@@ -16,8 +17,8 @@ struct trial {
 	struct pm_mft_failure failure;
 };
 
-/* What fails, and the subnet manager's place among the members. */
-static void begin_failure(struct trial *t, const char *failed, uint32_t sm)
+/* What fails, and the subnet manager's place; reset[switch]: it returns, as in undo. */
+static void begin(struct trial *t, const uint8_t *reset, const char *failed, uint32_t sm)
 {
 	static const struct {
 		const char *leaf;
@@ -31,9 +32,16 @@ static void begin_failure(struct trial *t, const char *failed, uint32_t sm)
 		t->members[i] =
 			world_port(t->world.plan->topology, ends[i].leaf, ends[i].port);
 	broken = world_without(&t->world, failed);
-	assert_int_equal(pm_mft_failure_find(t->world.plan, broken, t->members[sm],
-					     &group, 1, &t->failure, NULL),
-			 0);
+	if (reset)
+		assert_int_equal(pm_mft_failure_undo(t->world.plan, broken,
+						     t->members[sm], reset, &group, 1,
+						     &t->failure, NULL),
+				 0);
+	else
+		assert_int_equal(pm_mft_failure_find(t->world.plan, broken,
+						     t->members[sm], &group, 1,
+						     &t->failure, NULL),
+				 0);
 	assert_int_equal(t->failure.trees, 1);
 	assert_int_equal(t->failure.left_out, 0);
 	pm_fabric_free(broken);
@@ -57,7 +65,7 @@ static void test_failed_member(void **state)
 {
 	struct trial t;
 
-	begin_failure(&t, "a", 1);
+	begin(&t, NULL, "a", 1);
 	assert_int_equal(t.failure.blocks, 1);
 	assert_int_equal(t.failure.sets, 1);
 	for (uint32_t i = 0; i < LENGTH(t.members); i++) {
@@ -72,9 +80,55 @@ static void test_lost_leaf(void **state)
 {
 	struct trial t;
 
-	begin_failure(&t, "l:3 l:4", 3);
+	begin(&t, NULL, "l:3 l:4", 3);
 	assert_true(has_member(&t, t.failure.after, 2));
 	assert_true(has_member(&t, t.failure.after, 3));
+	end_failure(&t);
+}
+
+static const uint8_t none[4];
+
+/* A host returns and joins again: the block that its failure has changed. */
+static void test_returned_member(void **state)
+{
+	struct trial t;
+
+	begin(&t, none, "a", 1);
+	assert_int_equal(t.failure.sets, 1);
+	for (uint32_t i = 0; i < LENGTH(t.members); i++) {
+		assert_int_equal(has_member(&t, t.failure.before, i), i != 0);
+		assert_true(has_member(&t, t.failure.after, i));
+	}
+	end_failure(&t);
+}
+
+/* A leaf returns: with its table, then without. */
+static void test_returned_leaf(void **state)
+{
+	uint8_t reset[4] = {0};
+
+	for (uint32_t lost = 0; lost < 2; lost++) {
+		struct trial t;
+
+		reset[0] = (uint8_t)lost; /* in the order of the drawing */
+		begin(&t, reset, "l:3 l:4", 3);
+		for (uint32_t i = 0; i < LENGTH(t.members); i++) {
+			assert_int_equal(has_member(&t, t.failure.before, i), i >= 2);
+			assert_true(has_member(&t, t.failure.after, i));
+		}
+		assert_int_equal(t.failure.sets, 2 + lost);
+		assert_int_equal(t.failure.full_load, 2 + lost);
+		end_failure(&t);
+	}
+}
+
+/* Nothing has failed: nothing changes. */
+static void test_nothing_returned(void **state)
+{
+	struct trial t;
+
+	begin(&t, none, "", 0);
+	assert_int_equal(t.failure.sets, 0);
 	end_failure(&t);
 }
 
@@ -83,6 +137,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_failed_member),
 		cmocka_unit_test(test_lost_leaf),
+		cmocka_unit_test(test_returned_member),
+		cmocka_unit_test(test_returned_leaf),
+		cmocka_unit_test(test_nothing_returned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

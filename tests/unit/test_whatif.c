@@ -871,6 +871,33 @@ static void test_cut_off(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* The switches that the subnet manager reaches after the last failure. */
+static void test_reached(void **state)
+{
+	static const struct {
+		const char *failure;
+		uint8_t reached[4];
+	} rows[] = {
+		{"l0:4 l0:5", {0, 1, 1, 1}}, {"l0:4", {1, 1, 1, 1}},
+		{"s0", {1, 1, 0, 1}},	     {"a b c", {1, 1, 1, 1}},
+		{"l0:4 l1:3", {1, 1, 0, 1}},
+	};
+	struct pm_fabric *fabric =
+		recipe_draw("l0/5 l1/5 s0/2 s1/2 l0:1=a l0:2=b l0:4=s0:1 l0:5=s1:1 "
+			    "l1:1=c l1:2=d l1:5=e l1:3=s0:2 l1:4=s1:2");
+	struct pm_whatif *whatif = make(fabric);
+	uint8_t reached[4];
+
+	for (size_t i = 0; i < LENGTH(rows); i++) {
+		(void)try_failure(whatif, fabric, rows[i].failure);
+		pm_whatif_reached(whatif, reached);
+		if (memcmp(reached, rows[i].reached, sizeof(reached)) != 0)
+			fail_msg("%s", rows[i].failure);
+	}
+	pm_whatif_free(whatif);
+	pm_fabric_free(fabric);
+}
+
 static void test_more_than_whole(void **state)
 {
 	struct pm_fabric *fabric = recipe_draw("l/2 m/2 s/3 l:1=a m:1=b l:2=s:1 m:2=s:2");
@@ -915,6 +942,7 @@ int main(void)
 		cmocka_unit_test(test_loads_each_direction),
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_cut_off),
+		cmocka_unit_test(test_reached),
 		cmocka_unit_test(test_more_than_whole),
 		cmocka_unit_test(test_errors),
 	};

@@ -95,4 +95,9 @@ const uint32_t *pm_whatif_cut_off(const struct pm_whatif *whatif, uint32_t *num)
 int pm_whatif_try(struct pm_whatif *whatif, const struct pm_fabric *broken,
 		  struct pm_whatif_result *result, struct pm_error *err);
 
+/*
+ * Writes reached[switch]: whether the subnet manager reaches it after the last failure.
+ */
+void pm_whatif_reached(const struct pm_whatif *whatif, uint8_t *reached);
+
 #endif

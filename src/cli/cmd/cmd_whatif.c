@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor whatif: predicts the cost of a failure, or of every failure of a kind. */
+/*
+ * portmajor whatif: predicts the cost of a failure, of every failure of a kind, or of a
+ * return.
+ */
 #include "commands.h"
 #include "groups.h"
 #include "json.h"
 #include "failure_options.h"
 #include "progress.h"
+#include "return_output.h"
 #include "summary_output.h"
 #include "planned_tables.h"
 #include "text.h"
@@ -25,7 +29,7 @@ struct request {
 	struct cli_fabric fabric;
 	const char *sm;
 	struct cli_failed failed;
-	bool all, pairs, loads, no_loads, csv;
+	bool all, pairs, loads, no_loads, csv, back, reset;
 	struct cli_group_options groups;
 	struct cli_output output;
 	enum pm_failure_kind kind;
@@ -158,26 +162,12 @@ static void print_delta(const char *name, const json_t *delta)
 	cli_text_print(delta, " {10switches} {10blocks} {10least} {10entries}\n");
 }
 
-static void print_multicast(const json_t *object)
-{
-	if (json_is_object(json_object_get(object, "multicast")))
-		cli_text_print(
-			object,
-			"multicast, {multicast.groups|group|groups}: "
-			"{multicast.blocks|MFT block|MFT blocks} of "
-			"{multicast.full_load} in {multicast.sets|Set|Sets}; packets of "
-			"{multicast.ordered|group|groups} may be lost for up to "
-			"{multicast.longest|Set|Sets}; {multicast.down_and_up|tree|trees} "
-			"down and up again, "
-			"{multicast.members_left_out|member|members} in none\n");
-}
-
 static void print_whatif(const json_t *object)
 {
 	const json_t *level;
 	size_t l;
 
-	cli_took_print(json_object_get(object, "took"));
+	cli_took_print("failed", json_object_get(object, "took"));
 	cli_text_print(object, "lid_order {settings.lid_order}\n");
 	printf("%-10s %10s %10s %10s %10s\n", "", "switches", "blocks", "least",
 	       "entries");
@@ -204,7 +194,7 @@ static void print_whatif(const json_t *object)
 			"the engine fails over to the next one: no up-then-down "
 			"path joins {reachable.cut} of {reachable.connected} pairs of hosts "
 			"that cables connect\n");
-	print_multicast(object);
+	cli_multicast_print(object);
 	cli_text_print(object, "all paths between hosts are restored after "
 			       "{restoring|block|blocks}, about {%restoring_ms} ms\n");
 	cli_text_print(object, "about {%ms} ms, with {settings.max_wire_smps} MADs of "
@@ -217,11 +207,11 @@ static void print_whatif(const json_t *object)
 				       "{shift.before} before, {shift.after} after\n");
 }
 
-static int write_whatif(json_t *object, bool json)
+static int write_whatif(json_t *object, bool json, void (*print)(const json_t *object))
 {
 	if (json)
 		return cli_json_print(object);
-	print_whatif(object);
+	print(object);
 	json_decref(object);
 	return EXIT_FINE;
 }
@@ -249,10 +239,13 @@ static const struct pm_json_row mft_rows[] = {
 	{0},
 };
 
-/* Describes a failure's cost in multicast tables, null without groups. */
+/*
+ * Describes a failure's cost in multicast tables, or a return's with reset[node]; null
+ * without groups.
+ */
 static int describe_multicast(const struct request *request,
 			      const struct pm_fabric *fabric, const struct pm_plan *plan,
-			      uint32_t sm, json_t **object)
+			      uint32_t sm, const uint8_t *reset, json_t **object)
 {
 	struct cli_groups groups = {0};
 	struct pm_fabric *broken = NULL;
@@ -268,8 +261,11 @@ static int describe_multicast(const struct request *request,
 	status = cli_groups_get(&request->groups, fabric, plan, &groups);
 	if (!status)
 		status = cli_failures_cut(fabric, plan, &request->failed, &broken);
-	if (!status && pm_mft_failure_find(plan, broken, find_sm(fabric, plan, sm),
-					   groups.list, groups.num, &failure, &err))
+	sm = find_sm(fabric, plan, sm);
+	if (!status && (reset ? pm_mft_failure_undo(plan, broken, sm, reset, groups.list,
+						    groups.num, &failure, &err)
+			      : pm_mft_failure_find(plan, broken, sm, groups.list,
+						    groups.num, &failure, &err)))
 		status = cli_refuse(&err);
 	if (!status)
 		*object = cli_json_join(
@@ -283,43 +279,111 @@ static int describe_multicast(const struct request *request,
 
 /* ---- One failure, with its output ---- */
 
+/* What was tried, and how. */
+struct trial {
+	const struct request *request;
+	const struct pm_fabric *fabric;
+	const struct pm_whatif_config *config;
+	struct pm_whatif *whatif;
+	struct settings settings;
+	struct pm_ports ports;
+	uint8_t *reset; /* [node] of a return, else NULL */
+};
+
+/* Describes the failure, or the return; takes over `took` and `multicast`. */
+static int describe_trial(const struct trial *trial,
+			  const struct pm_whatif_result *result, json_t *took,
+			  json_t *multicast, json_t **object)
+{
+	const struct request *request = trial->request;
+
+	if (request->back)
+		return cli_return_json(&(struct cli_return){.fabric = trial->fabric,
+							    .whatif = trial->whatif,
+							    .ports = &trial->ports,
+							    .result = result,
+							    .failed = &request->failed,
+							    .settings = &trial->settings,
+							    .reset = trial->reset,
+							    .any_reset = request->reset},
+				       took, multicast, object);
+	*object = describe_whatif(request, trial->fabric, trial->config, &trial->settings,
+				  trial->whatif, result, took);
+	json_object_set_new(*object, "multicast", multicast);
+	return EXIT_FINE;
+}
+
+static int write_trial(struct trial *trial, json_t *took, json_t *multicast)
+{
+	const struct request *request = trial->request;
+	struct pm_whatif_result result;
+	struct pm_error err;
+	json_t *object;
+	int status;
+
+	if (pm_whatif_fail(trial->whatif, trial->ports.list, trial->ports.num, &result,
+			   &err)) {
+		json_decref(took);
+		json_decref(multicast);
+		return cli_refuse(&err);
+	}
+	status = describe_trial(trial, &result, took, multicast, &object);
+	if (status)
+		return status;
+	if (request->output.json || !request->output.quiet)
+		return write_whatif(object, request->output.json,
+				    request->back ? cli_return_print : print_whatif);
+	json_decref(object);
+	return EXIT_FINE;
+}
+
+/* Finds what --fail names. An exit status. */
+static int find_parts(struct trial *trial)
+{
+	const struct request *request = trial->request;
+	const struct pm_plan *plan = pm_whatif_plan(trial->whatif);
+	int status;
+
+	if (!request->output.quiet)
+		cli_failed_print(trial->fabric, plan, &request->failed);
+	status = cli_failures_add(trial->fabric, plan, &request->failed, &trial->ports);
+	if (status || !request->back)
+		return status;
+	trial->reset = calloc(trial->fabric->num_nodes + 1u, 1);
+	if (!trial->reset)
+		cli_no_memory();
+	return request->reset ? cli_return_reset(trial->fabric, plan, &request->failed,
+						 trial->reset)
+			      : EXIT_FINE;
+}
+
 static int try_failures(const struct pm_fabric *fabric, const struct request *request,
 			const struct pm_whatif_config *config, struct pm_whatif *whatif)
 {
-	struct settings settings = {.mad_us = request->mad_us,
-				    .wire_smps = request->wire_smps};
-	struct pm_whatif_result result;
-	struct pm_ports ports = {0};
-	struct pm_error err;
-	json_t *took = NULL, *multicast = NULL, *object;
-	int status;
+	struct trial trial = {
+		.request = request,
+		.fabric = fabric,
+		.config = config,
+		.whatif = whatif,
+		.settings = {.mad_us = request->mad_us, .wire_smps = request->wire_smps},
+	};
+	json_t *took = NULL, *multicast = NULL;
+	int status = find_parts(&trial);
 
-	settings.json = settings_json(fabric, request, config);
-	if (!request->output.quiet)
-		cli_failed_print(fabric, pm_whatif_plan(whatif), &request->failed);
-	status = cli_failures_add(fabric, pm_whatif_plan(whatif), &request->failed,
-				  &ports);
+	trial.settings.json = settings_json(fabric, request, config);
 	if (!status)
 		status = cli_took_json(fabric, pm_whatif_plan(whatif), &request->failed,
 				       &took);
 	if (!status)
 		status = describe_multicast(request, fabric, pm_whatif_plan(whatif),
-					    config->sm, &multicast);
-	if (status)
-		goto out;
-	if (pm_whatif_fail(whatif, ports.list, ports.num, &result, &err)) {
-		status = cli_refuse(&err);
-	} else if (request->output.json || !request->output.quiet) {
-		object = describe_whatif(request, fabric, config, &settings, whatif,
-					 &result, json_incref(took));
-		json_object_set(object, "multicast", multicast);
-		status = write_whatif(object, request->output.json);
-	}
-out:
-	json_decref(took);
-	json_decref(multicast);
-	json_decref(settings.json);
-	free(ports.list);
+					    config->sm, trial.reset, &multicast);
+	if (!status)
+		status = write_trial(&trial, took, multicast);
+	else
+		json_decref(took);
+	json_decref(trial.settings.json);
+	free(trial.ports.list);
+	free(trial.reset);
 	return status;
 }
 
@@ -474,6 +538,11 @@ static const struct cli_option options[] = {
 	 "hosts, one after the other",
 	 .take = take_kind, .values = "links|switches|leaves|spines|hosts"},
 	{0, "pairs", NULL, "every pair of that kind", CLI_MEMBER(struct request, pairs)},
+	{0, "return", NULL, "the parts of --fail have failed, and return",
+	 CLI_MEMBER(struct request, back)},
+	{0, "reset", NULL,
+	 "with --return: the nodes have lost what OpenSM set, as by a power cycle",
+	 CLI_MEMBER(struct request, reset)},
 	CLI_GROUPS(struct request, groups,
 		   "count MFT Sets, too, for multicast groups: lines `MLID WHAT`, each "
 		   "member as --fail names it"),
@@ -519,12 +588,14 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_command command = {
-	.synopsis = "whatif [OPTION]... NETLIST --fail WHAT[:PORT]...\n"
-		    "whatif [OPTION]... NETLIST --all KIND [--pairs]",
+	.synopsis =
+		"whatif [OPTION]... NETLIST --fail WHAT[:PORT]...\n"
+		"whatif [OPTION]... NETLIST --fail WHAT[:PORT]... --return [--reset]\n"
+		"whatif [OPTION]... NETLIST --all KIND [--pairs]",
 	.about =
 		"Prints how many LFT blocks the subnet manager sends when something fails "
 		"in a fabric, an ibsim, ibnetdiscover or opensm-subnet.lst file (- is standard "
-		"input). `restoring` of these, sent first, restore all paths between hosts. `least` is the fewest blocks that could hold the entries that change: the sum over switches of ceil(changed entries / 64).",
+		"input). `restoring` of these, sent first, restore all paths between hosts. `least` is the fewest blocks that could hold the entries that change: the sum over switches of ceil(changed entries / 64). With --return the parts have failed before, and are back: prints the SMPs until their links are in service, and the LFT blocks that move entries onto them.",
 	.options = options,
 	.min_operands = 1,
 	.max_operands = INT_MAX,
@@ -545,6 +616,12 @@ static int check_request(struct request *request)
 		 (request->pairs || request->shard.of != 1 || request->csv ||
 		  request->by != PM_METRICS || request->worst != NOT_GIVEN))
 		reason = "--pairs, --shard, --csv, --by and --worst need --all";
+	else if (request->back && !request->failed.num)
+		reason = "--return needs --fail";
+	else if (request->reset && !request->back)
+		reason = "--reset needs --return";
+	else if (request->back && (request->loads || request->shifts != NOT_GIVEN))
+		reason = "--return excludes --loads and --shifts";
 	else if (request->all && cli_groups_named(&request->groups))
 		reason = "--groups and --ipoib need --fail";
 	else if (cli_groups_misused(&request->groups))
@@ -588,8 +665,10 @@ static void configure(const struct request *request, struct pm_whatif_config *co
 	config->sm = PM_NONE;
 	config->connect_roots = request->fabric.connect_roots;
 	config->loads = request->loads || request->by == PM_METRIC_LOAD ||
-			(!request->all && !request->no_loads);
-	config->shifts = request->all && request->by != PM_METRIC_SHIFT ? 0 : 16;
+			(!request->all && !request->back && !request->no_loads);
+	config->shifts = (request->all && request->by != PM_METRIC_SHIFT) || request->back
+				 ? 0
+				 : 16;
 	if (request->shifts != NOT_GIVEN)
 		config->shifts = request->shifts;
 }
