@@ -58,10 +58,10 @@ class GroupCase(labtest.LabCase):
         self.assertEqual([line for line in text.splitlines() if line.startswith("-E-")
                           and "ulticast" in line], [])
 
-    def predicted(self, target):
+    def predicted(self, target, *options):
         done = pmlab.run_cli("whatif", "--json", "--no-loads", "-s", self.lab.osm.host, "--groups",
-                             self.members.write(self.folder / "groups"), self.lab.netlist.path,
-                             "--fail", target)
+                             self.members.write(self.folder / "groups"), *options,
+                             self.lab.netlist.path, "--fail", target)
         return json.loads(done.stdout)["multicast"]
 
 
