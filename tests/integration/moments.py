@@ -376,6 +376,8 @@ class Player(pmlab.Started):
             self._lose(moment.subject)
         elif moment.beginning.endswith("returns") and moment.subject in self._down:
             self._back(moment.subject)
+        if moment.beginning != HUP:  # the sweep would wait
+            self.osm.hup()
 
     def _disturb(self, moment):
         """All of it, until it is over; whether the phase lasted that long."""
