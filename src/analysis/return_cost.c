@@ -43,7 +43,7 @@ static uint32_t step(struct work *work, uint32_t smps)
 	return smps;
 }
 
-static bool is_switch(const struct work *work, uint32_t node)
+static bool is_a_switch(const struct work *work, uint32_t node)
 {
 	return node < work->fabric->num_switches;
 }
@@ -64,7 +64,7 @@ static void read_port(struct work *work, uint32_t port)
 		return;
 	work->down[peer] = LISTED;
 	work->links[work->num_links++] = (struct link){
-		port, peer, !is_switch(work, work->fabric->ports[peer].node)};
+		port, peer, !is_a_switch(work, work->fabric->ports[peer].node)};
 }
 
 /* Reads ports known to be down of the reported switches. */
@@ -96,7 +96,7 @@ static uint32_t ask_switch(struct work *work, uint32_t port)
 {
 	uint32_t sw = work->fabric->ports[port].node;
 
-	if (!is_switch(work, sw) || work->asked[sw])
+	if (!is_a_switch(work, sw) || work->asked[sw])
 		return 0;
 	work->asked[sw] = 1;
 	return 1;

@@ -747,8 +747,10 @@ static void test_light_sweep(void **state)
 		bool light, set, hides, seen;
 		uint16_t status;
 	} rows[] = {
-		{true, false, true, false, 0}, {true, false, false, true, 0},
-		{false, false, true, true, 0}, {true, true, true, true, 0},
+		{true, false, true, false, 0},
+		{true, false, false, true, 0},
+		{false, false, true, true, 0},
+		{true, true, true, true, 0},
 		{true, false, true, true, CL_HTON16(0x1c)},
 	};
 	struct smp_sender *smps = smp_start(&fake.osm, &hooks);

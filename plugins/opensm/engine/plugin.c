@@ -402,8 +402,7 @@ static bool hides_change(void *context, uint16_t lid)
 {
 	struct plugin *plugin = context;
 	struct repairer *repairer = atomic_load(&plugin->early);
-	bool hides =
-		repairer && throttle_hides(plugin->throttle, lid, clock_ms());
+	bool hides = repairer && throttle_hides(plugin->throttle, lid, clock_ms());
 
 	if (hides)
 		repairer_wake(repairer);

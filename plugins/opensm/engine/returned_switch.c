@@ -83,7 +83,7 @@ static bool has_room(const struct returned_switches *switches,
 	return cl_ntoh16(info->lin_cap) > switches->view->plan->top_lid;
 }
 
-static void judge(struct returned_switches *switches, struct returned_switch *sw)
+static void judge_zero(struct returned_switches *switches, struct returned_switch *sw)
 {
 	uint32_t first = switches->view->plan->topology->nodes[sw->node].first_port;
 	const ib_port_info_t *zero = &sw->zero,
@@ -112,7 +112,7 @@ static bool take_ask(void *context, const struct smp_answer *answer)
 	if (answer->outcome != SMP_ANSWERED)
 		return true;
 	memcpy(&sw->zero, answer->data, sizeof(sw->zero));
-	judge(switches, sw);
+	judge_zero(switches, sw);
 	return true;
 }
 
@@ -213,7 +213,7 @@ uint64_t returned_switches_hash(const struct returned_switches *switches, uint32
 }
 
 /* Block by block, of all switches in turn. With osm->lock held exclusively. */
-static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
+static enum smp_make make_whole(void *context, uint32_t index, struct smp_request *smp)
 {
 	struct returned_switches *switches = context;
 	const struct returned_switch *sw = switches->whole[index % switches->num_whole];
@@ -277,7 +277,7 @@ int returned_switches_write(struct returned_switches *switches)
 		run(switches,
 		    switches->num_whole *
 			    (pm_routes_stride(switches->view->routes) / PM_LFT_BLOCK),
-		    &switches->tables, make_block, take_block);
+		    &switches->tables, make_whole, take_block);
 	free(switches->whole);
 	switches->whole = NULL;
 	return 0;

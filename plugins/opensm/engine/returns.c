@@ -123,7 +123,7 @@ static uint32_t take_traps(struct work *work)
 	pthread_mutex_lock(&returns->lock);
 	work->first_trap = returns->first_trap;
 	for (uint32_t lid = 0; lid <= PM_MAX_LID && returns->num_noted; lid++) {
-		uint32_t place = returns->noted[lid] && lid <= work->plan->top_lid
+		uint32_t place = lid <= work->plan->top_lid && returns->noted[lid]
 					 ? work->plan->owner[lid]
 					 : PM_NONE;
 
@@ -226,7 +226,7 @@ static void add_port(struct work *work, uint32_t port)
 }
 
 /* Lists the ports of reported switches to read. */
-static void list_ports(struct work *work)
+static void list_reported(struct work *work)
 {
 	osm_opensm_t *osm = work->on->sender->osm;
 
@@ -338,7 +338,7 @@ static bool take_read(void *context, const struct smp_answer *answer)
 
 static void read_ports(struct work *work)
 {
-	list_ports(work);
+	list_reported(work);
 	work->num_items = work->num_ports;
 	returns_send(work, &work->queries, make_read, take_read);
 	memset(work->reported, 0, work->topology->num_switches);

@@ -65,9 +65,9 @@ struct returned {
 	uint32_t hosts, cables; /* in service now */
 	uint32_t left;		/* links that are left to OpenSM, .. */
 	const char *why;	/* .. and why the first of them is, or NULL */
-	bool missed;		/* its running sweep, if any, has not found all of these */
-	uint32_t held;		/* hosts that flap: served later */
-	uint32_t strange;	/* with `look`: ports that only a discovery explains */
+	bool missed;	  /* its running sweep, if any, has not found all of these */
+	uint32_t held;	  /* hosts that flap: served later */
+	uint32_t strange; /* with `look`: ports that only a discovery explains */
 	/* Their names, as far as there is room. */
 	char links[RETURNS_TEXT], left_links[RETURNS_TEXT], held_links[RETURNS_TEXT];
 	char strange_ports[RETURNS_TEXT];

@@ -9,7 +9,7 @@
 
 #define LOOK_MS 20    /* for a trap to reach repairs, and its failure to be found */
 #define LOOK_MOST 8   /* switches to read */
-#define OWN_MS 1e3    /* between looks at the SM's own port */
+#define OWN_MS 1000   /* between looks at the SM's own port */
 #define ERRORS_MS 500 /* between looks for errors of a sweep */
 
 /* Whether OpenSM may have PortInfo Sets out: the LID manager's, or the link manager's. */

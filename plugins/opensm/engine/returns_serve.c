@@ -175,7 +175,7 @@ static bool is_same_node(const struct link *link, const ib_node_info_t *info)
 	       ib_node_info_get_local_port_num(info) == last->num;
 }
 
-static void take_port(struct link *link, const struct item *item,
+static void take_info(struct link *link, const struct item *item,
 		      const struct smp_answer *answer)
 {
 	ib_port_info_t *to = item->end ? &link->far.has : &link->near.has;
@@ -201,7 +201,7 @@ static bool take_answer(void *context, const struct smp_answer *answer)
 	else if (answer->outcome != SMP_ANSWERED)
 		link->why = "an end refuses";
 	else if (item->kind == SMP_PORT_INFO || item->kind == SMP_SET_PORT)
-		take_port(link, item, answer);
+		take_info(link, item, answer);
 	else if (item->kind == SMP_NODE_INFO &&
 		 !is_same_node(link, (const ib_node_info_t *)answer->data))
 		link->why = "another node or port is there";

@@ -163,10 +163,11 @@ void log_return(const struct plugin *plugin, const struct returned *done)
 
 void log_wait(const struct plugin *plugin, const struct throttle_wait *wait)
 {
-	log_line(&plugin->osm->log, OSM_LOG_INFO,
-		 ": the next sweep waits for %.1f s, as all changes since the last one are "
-		 "known: traps %" PRIu64,
-		 (wait->until - clock_ms()) / 1e3, wait->traps);
+	log_line(
+		&plugin->osm->log, OSM_LOG_INFO,
+		": the next sweep waits for %.1f s, as all changes since the last one are "
+		"known: traps %" PRIu64,
+		(wait->until - clock_ms()) / 1e3, wait->traps);
 }
 
 static uint32_t count_stale_blocks(const struct pm_stale *stale)

@@ -175,7 +175,7 @@ static void keep_known(const struct link_records *from, struct link_records *to)
 	}
 }
 
-static uint32_t count_hosts(const struct pm_fabric *topology)
+static uint32_t count_end_ports(const struct pm_fabric *topology)
 {
 	uint32_t num = 0;
 
@@ -196,7 +196,7 @@ static int rebase(struct link_records *records, const struct pm_plan *plan)
 	next.ends = calloc(topology->num_ports + 1u, sizeof(*next.ends));
 	next.switches = calloc(topology->num_switches + 1u, sizeof(*next.switches));
 	next.host = malloc((topology->num_ports + 1u) * sizeof(*next.host));
-	next.hosts = calloc(count_hosts(topology) + 1u, sizeof(*next.hosts));
+	next.hosts = calloc(count_end_ports(topology) + 1u, sizeof(*next.hosts));
 	if (!next.ends || !next.switches || !next.host || !next.hosts) {
 		free(next.switches);
 		free(next.ends);

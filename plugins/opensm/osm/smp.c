@@ -244,8 +244,7 @@ static bool is_set_down(struct smp_sender *smps, const osm_madw_t *madw)
 	if (ib_smp_get_status(smp) || ib_port_info_get_port_state(info) > IB_LINK_INIT)
 		return false;
 	CL_PLOCK_ACQUIRE(&smps->osm->lock);
-	node = osm_get_node_by_guid(&smps->osm->subn,
-				    madw->context.pi_context.node_guid);
+	node = osm_get_node_by_guid(&smps->osm->subn, madw->context.pi_context.node_guid);
 	if (node && node->sw && num < osm_node_get_num_physp(node))
 		port = osm_node_get_physp_ptr((osm_node_t *)(uintptr_t)node, num);
 	was_up = port && osm_physp_get_port_state(port) > IB_LINK_INIT;
