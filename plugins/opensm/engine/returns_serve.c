@@ -280,7 +280,7 @@ static void ask_far(struct work *work)
 {
 	for (uint32_t i = work->done; i < work->num_links; i++) {
 		const struct link *link = &work->links[i];
-		uint16_t blocks = link->host ? link->host->num_pkeys : 0;
+		uint8_t blocks = link->host ? (uint8_t)link->host->num_pkeys : 0;
 
 		if (link->why || link->waits)
 			continue;
