@@ -177,6 +177,12 @@ static void test_doubt_goes_on(void **state)
 		sweep(now + 9, 9);
 		now += 10;
 	}
+	for (int i = 0; i < 20; i++) { /* of an operator */
+		throttle_note_trap(throttle, LID, now);
+		sweep(now, 0);
+	}
+	throttle_note_trap(throttle, LID, now);
+	expect_due(now + THROTTLE_DOUBT_MS);
 	now += THROTTLE_DOUBT_MOST * THROTTLE_DOUBT_MS;
 	throttle_note_trap(throttle, LID, now);
 	assert_true(throttle_ask(throttle, now));

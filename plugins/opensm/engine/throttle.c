@@ -233,7 +233,8 @@ void throttle_begin_sweep(struct throttle *throttle, double now)
 	else
 		throttle->hold = THROTTLE_HOLD_MS;
 	if (is_in_doubt(throttle))
-		throttle->doubt = fmax(throttle->doubt, now) + THROTTLE_DOUBT_MS;
+		throttle->doubt = fmin(fmax(throttle->doubt, now) + THROTTLE_DOUBT_MS,
+				       now + THROTTLE_DOUBT_MOST * THROTTLE_DOUBT_MS);
 	memset(throttle->report, NONE, sizeof(throttle->report));
 	throttle->num_reported = throttle->num_reading = 0;
 	throttle->requested = false;
