@@ -211,7 +211,7 @@ class Scene(pmlab.Started):
 
     def rest(self, mark):
         """OpenSM has dealt with all since a mark."""
-        osm, still = self.osm, {"requests": None, "at": 0.0}
+        osm, still = self.osm, {"requests": None, "at": 0.0, "asked": False}
         if not self.setting.is_busy and not self.setting.dead:
             osm.settle(mark, timeout=pmlab.TIMEOUT_S)
             return
@@ -219,10 +219,18 @@ class Scene(pmlab.Started):
         def has_swept():
             osm.is_alive()
             counters = osm.counters()
-            if counters["requests"] != still["requests"] or counters.outstanding:
+            seconds = time.monotonic() - still["at"]
+            # portmajor looks at the port of the manager's leaf once a second.
+            if (still["requests"] is None or counters.outstanding
+                    or counters["requests"] - still["requests"] > 1 + seconds):
                 still.update(requests=counters["requests"], at=time.monotonic())
-            return (time.monotonic() - still["at"] >= BUSY_QUIET_S
-                    and osm._swept(mark) is not None)
+                seconds = 0
+            if seconds < BUSY_QUIET_S:
+                return False
+            if osm._swept(mark) is None and not still["asked"] and osm.sweep_waits():
+                still["asked"] = True
+                osm.hup()
+            return osm._swept(mark) is not None
 
         simlab.poll_until(has_swept, pmlab.TIMEOUT_S, "the sweep's end", state=osm.describe)
 
@@ -258,6 +266,7 @@ class Scene(pmlab.Started):
         with self._asking() if self.setting.queries else contextlib.nullcontext() as asking:
             if share:
                 fabric.lose(LEAVING)
+                osm.hup()  # for that alone portmajor would have the sweep wait
                 self._wait_for(begin, share)
             answered, mark = asking.answered if asking else 0, osm.mark()
             fabric.lose(LOSSES[loss])
