@@ -125,12 +125,17 @@ static void test_dropped(void **state)
 static void test_request(void **state)
 {
 	report(1e3);
-	assert_true(throttle_request(throttle));
-	assert_false(throttle_request(throttle));
+	assert_true(throttle_request(throttle, 2e3));
+	assert_false(throttle_request(throttle, 3e3));
+	expect_due(2e3 + THROTTLE_HOLD_MS); /* should it not begin */
+	assert_true(throttle_request(throttle, 2e3 + THROTTLE_HOLD_MS));
+	throttle_begin_sweep(throttle, 20e3);
 	expect_due(0);
-	throttle_begin_sweep(throttle, 2e3);
-	throttle_end_sweep(throttle, 3e3);
-	assert_true(throttle_request(throttle));
+	report(21e3);
+	assert_true(throttle_request(throttle, 21e3)); /* discovery begins anew */
+	throttle_end_sweep(throttle, 22e3);
+	expect_due(22e3 + 2 * THROTTLE_HOLD_MS);
+	assert_true(throttle_request(throttle, 23e3));
 }
 
 /* A switch whose ports are not read, or not as they are known, does not wait. */

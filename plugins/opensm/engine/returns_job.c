@@ -125,7 +125,7 @@ static double judge_errors(struct repairer *r, double begun)
 	repairer_ask_sweep(r, "the last one had errors", "");
 	if (clock_ms() < begun + THROTTLE_HOLD_MS)
 		return begun + THROTTLE_HOLD_MS;
-	if (throttle_request(r->config.throttle))
+	if (throttle_request(r->config.throttle, clock_ms()))
 		repairer_request_sweep(r);
 	return 0;
 }
@@ -143,7 +143,7 @@ bool repairer_sweep(struct repairer *r)
 	if (repairer_settings_of(r).throttle_sweeps && !repairer_is_halted(r))
 		look_ms = judge_errors(r, wait.begun);
 	due = wait.until > 0 && wait.until <= clock_ms();
-	if (due && throttle_request(throttle))
+	if (due && throttle_request(throttle, clock_ms()))
 		repairer_request_sweep(r);
 	if (due)
 		wait.since = wait.until = 0;

@@ -15,8 +15,8 @@ struct throttle {
 	pthread_mutex_t lock;
 	uint8_t report[PM_MAX_LID + 1]; /* [LID] of a switch: enum report */
 	uint32_t num_reported, num_reading;
-	double open;	/* first report since all were confirmed */
-	bool requested; /* a sweep has been since it last began */
+	double open;	  /* first report since all were confirmed */
+	double requested; /* a sweep, since one last began or ended; or 0 */
 	uint64_t traps, traps_ever;
 	double since, dropped; /* first trap, first host that is back; or 0 */
 	double begun, ended;   /* the last sweep; ended < begun: it is running */
@@ -81,14 +81,20 @@ static double doubt_of(const struct throttle *throttle)
 	return throttle->doubt - (THROTTLE_DOUBT_MOST - 1) * THROTTLE_DOUBT_MS;
 }
 
+/* When a request may be repeated: the sweep may have ended without an event. */
+static double after_request(const struct throttle *throttle)
+{
+	return throttle->requested > 0 ? throttle->requested + THROTTLE_HOLD_MS : 0;
+}
+
 static double due_of(const struct throttle *throttle)
 {
 	double due;
 
-	if (throttle->requested || (throttle->since <= 0 && throttle->dropped <= 0))
+	if (throttle->since <= 0 && throttle->dropped <= 0)
 		return 0;
 	if (throttle->begun > throttle->ended) /* perhaps no event has ended it */
-		return throttle->begun + THROTTLE_MOST_MS;
+		return fmax(throttle->begun + THROTTLE_MOST_MS, after_request(throttle));
 	due = throttle->since > 0 ? fmax(throttle->since + THROTTLE_START_MS,
 					 throttle->ended + throttle->hold)
 				  : INFINITY;
@@ -97,7 +103,7 @@ static double due_of(const struct throttle *throttle)
 			   fmax(throttle->open + THROTTLE_START_MS, doubt_of(throttle)));
 	if (throttle->dropped > 0)
 		due = fmin(due, throttle->dropped + THROTTLE_DROPPED_MS);
-	return due;
+	return fmax(due, after_request(throttle));
 }
 
 /* ---- Traps ---- */
@@ -179,13 +185,14 @@ void throttle_hasten(struct throttle *throttle, double now)
 	pthread_mutex_unlock(&throttle->lock);
 }
 
-bool throttle_request(struct throttle *throttle)
+bool throttle_request(struct throttle *throttle, double now)
 {
 	bool first;
 
 	pthread_mutex_lock(&throttle->lock);
-	first = !throttle->requested;
-	throttle->requested = true;
+	first = throttle->requested <= 0 || now >= after_request(throttle);
+	if (first)
+		throttle->requested = now;
 	pthread_mutex_unlock(&throttle->lock);
 	return first;
 }
@@ -197,7 +204,7 @@ bool throttle_ask(struct throttle *throttle, double now)
 	pthread_mutex_lock(&throttle->lock);
 	soon = is_in_doubt(throttle) && now < doubt_of(throttle);
 	pthread_mutex_unlock(&throttle->lock);
-	return !soon && throttle_request(throttle);
+	return !soon && throttle_request(throttle, now);
 }
 
 double throttle_due(struct throttle *throttle)
@@ -237,7 +244,7 @@ void throttle_begin_sweep(struct throttle *throttle, double now)
 				       now + THROTTLE_DOUBT_MOST * THROTTLE_DOUBT_MS);
 	memset(throttle->report, NONE, sizeof(throttle->report));
 	throttle->num_reported = throttle->num_reading = 0;
-	throttle->requested = false;
+	throttle->requested = 0;
 	throttle->traps = 0;
 	throttle->since = throttle->dropped = 0;
 	throttle->begun = now;
@@ -248,6 +255,7 @@ void throttle_end_sweep(struct throttle *throttle, double now)
 {
 	pthread_mutex_lock(&throttle->lock);
 	throttle->ended = now;
+	throttle->requested = 0; /* a discovery that began anew has fulfilled it */
 	throttle->hold = fmax(throttle->hold, now - throttle->begun);
 	pthread_mutex_unlock(&throttle->lock);
 }

@@ -75,8 +75,11 @@ bool throttle_hides(struct throttle *throttle, uint16_t lid, double now);
 /* A host that OpenSM has dropped is back. */
 void throttle_hasten(struct throttle *throttle, double now);
 
-/* A sweep was requested, whoever did it: none waits. False: that was so before. */
-bool throttle_request(struct throttle *throttle);
+/*
+ * A sweep is to be requested: no other one is due for THROTTLE_HOLD_MS, or until it has
+ * begun or ended. False: that is so already.
+ */
+bool throttle_request(struct throttle *throttle, double now);
 
 /* When the sweep that waits is due, or 0: none waits. */
 double throttle_due(struct throttle *throttle);
