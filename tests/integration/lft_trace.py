@@ -135,8 +135,9 @@ class Replay:
             so that links seem to be. Nor what the tables hold in the end, if the sweep routes
             over what returned: a repair in it was without that, and balanced otherwise.
     inactive   (Set's number, switch, LID): packets of a host pair that arrived go onto a link
-            since then that is back and not ACTIVE at both ends yet: its ports drop them. OpenSM
-            does so itself, as it writes tables before it sets states
+            since then that is back and not ACTIVE at both ends yet: its ports drop them; but not
+            of Sets that were queued when something failed. OpenSM does so itself, as it writes
+            tables before it sets states
     own        numbers of Sets that were the plugin's
     lost       (Set's number, switch, LID) of these: packets of hosts arrived before, and do
                not now; but of those that were queued when something failed
@@ -288,14 +289,16 @@ class Replay:
         table = self._tables[name]
         changed = [(lid, port) for lid, port in enumerate(bytes(record.data), first)
                    if table.get(lid, NO_PORT) != port]
-        noted = self._noted and not self._untold and record.tid > self._queued
+        late = record.tid > self._queued  # it was not queued when something failed
+        noted = self._noted and not self._untold and late
         self.sets += bool(changed)
         if record.tid in self._own_tids:
             self.own.add(self.sets)
-        carried = [lid for lid, _ in changed if self._idle and self._is_carried(name, lid)]
+        carried = [lid for lid, _ in changed
+                   if late and self._idle and self._is_carried(name, lid)]
         users = self._find_users(name, [lid for lid, _ in changed
                                         if record.tid in self._own_tids and lid in self._goal
-                                        and record.tid > self._queued])
+                                        and late])
         for lid, port in changed:
             if noted:
                 self._check_undone(name, lid, table.get(lid, NO_PORT), port)

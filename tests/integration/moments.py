@@ -90,6 +90,7 @@ class Outcome:
     sets: int
     hit: bool  # the wire stopped where it should: the phase lasted that long
     served: int = 0  # links that the plugin brought into service
+    nowhere: list = dataclasses.field(default_factory=list)  # see judge_packets
 
 
 # -------------------------------------------------------------------------- drawing
@@ -327,7 +328,8 @@ class Player(pmlab.Started):
         if faults:
             self.broken = faults[0]
         return Outcome(faults, replay.cuts, replay.sets, hit,
-                       sum(line.hosts + line.cables for line in served))
+                       sum(line.hosts + line.cables for line in served),
+                       judge_packets(replay))
 
     def _sweep_again(self):
         """What the next sweep sends."""
@@ -461,12 +463,16 @@ def judge(replay, lab, dump, allowed_smps):
                if not cut.mended or cut.smps > allowed_smps(cut)]
     if replay.differences(pmlab.Dump(dump)):
         faults.append("the tables read back are not those of the Sets")
-    own = [found for found in replay.inactive if found[0] in replay.own]
-    faults += [f"Set {number} led LID {lid} at {name} onto a link that is not active"
-               for number, name, lid in own]
-    faults += [f"Set {number} at {name} has LID {lid} lost" for number, name, lid in replay.lost]
     others = set(lab.osm.engines_used()) - {"portmajor"}
     return faults + [f"routed by {name}" for name in sorted(others)]
+
+
+def judge_packets(replay):
+    """The plugin's Sets by which packets that arrived go nowhere, until the next ones."""
+    return ([f"Set {number} led LID {lid} at {name} onto a link that is not active"
+             for number, name, lid in replay.inactive if number in replay.own]
+            + [f"Set {number} at {name} has LID {lid} lost"
+               for number, name, lid in replay.lost])
 
 
 def judge_ports(records, quiet):

@@ -228,6 +228,9 @@ class Moments(Case):
             self.wire.release()
         self.settle(mark)
         self.lab.osm.wait_traps_aged()
+        mark = self.lab.osm.mark()
+        self.lab.osm.hup()  # one may wait for a host that was dropped
+        self.settle(mark)
         self.check_quiet()
 
     def test_read_in_init(self):

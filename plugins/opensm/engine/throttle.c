@@ -223,7 +223,7 @@ struct throttle_wait throttle_waits(struct throttle *throttle)
 
 	pthread_mutex_lock(&throttle->lock);
 	wait.until = due_of(throttle);
-	if (wait.until > 0)
+	if (wait.until > 0 && throttle->requested <= 0)
 		wait.since = throttle->since > 0 ? throttle->since : throttle->dropped;
 	wait.begun = throttle->begun;
 	wait.traps = throttle->traps;
