@@ -43,6 +43,7 @@ enum {
 	METHOD_TRAP_REPRESS = 0x07,
 	METHOD_RESPONSE = 0x80,
 	ATTR_NODE_INFO = 0x11,
+	ATTR_PORT_INFO = 0x15,
 	ATTR_LFT = 0x19,
 };
 
@@ -217,15 +218,28 @@ static void count_lft_set(struct madcount *c, uint32_t block, uint64_t number,
 		__atomic_store_n(&c->first_lft_ns, ns, __ATOMIC_RELAXED);
 }
 
+/* In libwire.so, where that is loaded. */
+extern bool wire_plugin_sends(void) __attribute__((weak));
+
+/* The plugin looks at the SM's own port once a second: that is on no wire. */
+static bool is_own_look(const uint8_t *mad)
+{
+	return mad[MAD_CLASS] == CLASS_SMP_DIRECT && !mad[SMP_HOP_COUNT] &&
+	       attr_id(mad) == ATTR_PORT_INFO && mad[MAD_METHOD] == METHOD_GET &&
+	       wire_plugin_sends && wire_plugin_sends();
+}
+
 static void count_smp(struct madcount *c, const uint8_t *mad)
 {
 	unsigned int attr = attr_id(mad);
 	unsigned int slot = attr < MADCOUNT_ATTR_OTHER ? attr : MADCOUNT_ATTR_OTHER;
-	uint64_t number = count(&c->smps);
-	uint64_t ns = now_ns();
+	uint64_t number, ns = now_ns();
 
 	if (is_request(mad))
 		count(&c->requests);
+	if (is_own_look(mad))
+		return;
+	number = count(&c->smps);
 	count(&c->attr[slot][method_column(mad)]);
 	raise_to(&c->last_smp_ns, ns);
 	if (attr == ATTR_LFT && mad[MAD_METHOD] == METHOD_SET)

@@ -24,6 +24,11 @@ bool sender_is_plugin(void)
 	return plugin_sends;
 }
 
+bool wire_plugin_sends(void)
+{
+	return plugin_sends;
+}
+
 static bool has_mark(const osm_madw_context_t *context)
 {
 	uint32_t words[sizeof(*context) / sizeof(uint32_t)];

@@ -15,4 +15,7 @@ bool sender_is_plugin(void);
 
 #pragma GCC visibility pop
 
+/* The same, for other preloaded libraries. */
+bool wire_plugin_sends(void);
+
 #endif
