@@ -122,10 +122,9 @@ static double make_round(void *context, bool last)
 void repairer_note_set_down(struct repairer *r, uint64_t guid, uint8_t num)
 {
 	repairer_lock(r);
-	if (r->num_set_down < SET_DOWN_MOST) {
-		r->set_down[r->num_set_down].guid = guid;
-		r->set_down[r->num_set_down++].num = num;
-	}
+	r->set_down[r->num_set_down % SET_DOWN_MOST].guid = guid;
+	r->set_down[r->num_set_down % SET_DOWN_MOST].at_ms = clock_ms();
+	r->set_down[r->num_set_down++ % SET_DOWN_MOST].num = num;
 	repairer_unlock(r);
 }
 
@@ -178,8 +177,6 @@ void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
 		r->served = false;
 		r->records_due = true;
 	}
-	if (phase == PHASE_DISCOVERY)
-		r->num_set_down = 0;
 	repairer_unlock(r);
 	if (r->config.returns)
 		returns_hurry(r->config.returns); /* it looks at the phase */

@@ -39,7 +39,8 @@ struct tries {
 	uint32_t num;  /* in a row, up to REPAIRER_RETRIES */
 };
 
-#define SET_DOWN_MOST 256 /* ports that are told from flaps */
+#define SET_DOWN_MOST 256 /* ports that are told from flaps .. */
+#define SET_DOWN_MS 10e3  /* .. for so long */
 
 enum validity { VOID, VALID, HALTED };
 
@@ -88,8 +89,9 @@ struct repairer {
 				 struct view */
 	struct {
 		uint64_t guid; /* of the switch */
+		double at_ms;
 		uint8_t num;
-	} set_down[SET_DOWN_MOST]; /* by OpenSM in this sweep */
+	} set_down[SET_DOWN_MOST]; /* by OpenSM; the oldest ones are written over */
 	uint32_t num_set_down;
 	bool any_failed;
 	bool records_due; /* a sweep has ended: its values of ports are to be copied */

@@ -288,9 +288,10 @@ static bool is_set_down(const struct repairer *r, uint32_t port)
 
 	if (ends[0]->peer != PM_NONE)
 		ends[1] = &topology->ports[ends[0]->peer];
-	for (uint32_t i = 0; i < r->num_set_down; i++)
+	for (uint32_t i = 0; i < r->num_set_down && i < SET_DOWN_MOST; i++)
 		for (int e = 0; e < 2 && ends[e]; e++)
-			if (r->set_down[i].num == ends[e]->num &&
+			if (r->set_down[i].at_ms > clock_ms() - SET_DOWN_MS &&
+			    r->set_down[i].num == ends[e]->num &&
 			    r->set_down[i].guid == topology->nodes[ends[e]->node].guid)
 				return true;
 	return false;

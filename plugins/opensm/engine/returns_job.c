@@ -115,19 +115,14 @@ static bool is_noted(const struct repairer *r, const struct throttle_wait *wait)
 }
 
 /*
- * Sets of OpenSM have failed. Traps that it has not seen are for a sweep at once; without
- * these its next one comes at sweep_interval, or now. Returns when to look again.
+ * If Sets of a sweep have failed, no event ends it, and OpenSM's next one comes at
+ * sweep_interval; traps that it has not seen are for one at once. Returns when to look.
  */
-static double judge_errors(struct repairer *r, double begun)
+static double judge_errors(struct repairer *r)
 {
-	if (!r->config.osm->subn.subnet_initialization_error)
-		return repairer_phase(r) == PHASE_IDLE ? 0 : clock_ms() + ERRORS_MS;
-	repairer_ask_sweep(r, "the last one had errors", "");
-	if (clock_ms() < begun + THROTTLE_HOLD_MS)
-		return begun + THROTTLE_HOLD_MS;
-	if (throttle_request(r->config.throttle, clock_ms()))
-		repairer_request_sweep(r);
-	return 0;
+	if (r->config.osm->subn.subnet_initialization_error)
+		repairer_ask_sweep(r, "the last one had errors", "");
+	return repairer_phase(r) == PHASE_IDLE ? 0 : clock_ms() + ERRORS_MS;
 }
 
 bool repairer_sweep(struct repairer *r)
@@ -141,7 +136,7 @@ bool repairer_sweep(struct repairer *r)
 		return false;
 	wait = throttle_waits(throttle);
 	if (repairer_settings_of(r).throttle_sweeps && !repairer_is_halted(r))
-		look_ms = judge_errors(r, wait.begun);
+		look_ms = judge_errors(r);
 	due = wait.until > 0 && wait.until <= clock_ms();
 	if (due && throttle_request(throttle, clock_ms()))
 		repairer_request_sweep(r);

@@ -225,7 +225,6 @@ struct throttle_wait throttle_waits(struct throttle *throttle)
 	wait.until = due_of(throttle);
 	if (wait.until > 0 && throttle->requested <= 0)
 		wait.since = throttle->since > 0 ? throttle->since : throttle->dropped;
-	wait.begun = throttle->begun;
 	wait.traps = throttle->traps;
 	wait.traps_ever = throttle->traps_ever;
 	pthread_mutex_unlock(&throttle->lock);

@@ -41,7 +41,6 @@ struct throttle;
 /* A sweep that waits. */
 struct throttle_wait {
 	double since, until; /* 0: none waits; since 0: it was requested */
-	double begun;	     /* the last sweep */
 	uint64_t traps;	     /* taken since the last sweep began .. */
 	uint64_t traps_ever; /* .. and ever */
 };
