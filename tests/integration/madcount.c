@@ -71,6 +71,7 @@ static struct {
 	struct madcount *counts;   /* private memory if there is no file */
 	uint64_t answers[ANSWERS]; /* transaction() of the last ones sent */
 	uint32_t num_answers;
+	uint64_t look; /* transaction() of the plugin's last look at the own port */
 
 	pthread_mutex_t lock; /* of what follows */
 	struct request requests[REQUESTS];
@@ -237,8 +238,6 @@ static void count_smp(struct madcount *c, const uint8_t *mad)
 
 	if (is_request(mad))
 		count(&c->requests);
-	if (is_own_look(mad))
-		return;
 	number = count(&c->smps);
 	count(&c->attr[slot][method_column(mad)]);
 	raise_to(&c->last_smp_ns, ns);
@@ -402,6 +401,9 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	request = is_smp(mad) && is_request(mad);
 	if (!is_smp(mad)) {
 		count(&lib.counts->gmps);
+	} else if (is_own_look(mad)) {
+		__atomic_store_n(&lib.look, transaction(mad), __ATOMIC_RELAXED);
+		request = false;
 	} else {
 		if (wait_us)
 			delay(wait_us);
@@ -430,6 +432,9 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 	if (!is_smp(mad))
 		return ret;
 	if (umad_status(umad) && was_answer(mad))
+		return ret;
+	if (mad[MAD_METHOD] != METHOD_TRAP &&
+	    transaction(mad) == __atomic_load_n(&lib.look, __ATOMIC_RELAXED))
 		return ret;
 	if (mad[MAD_METHOD] & METHOD_RESPONSE && !umad_status(umad))
 		hold_answer(lib.counts, mad);

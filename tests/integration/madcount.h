@@ -65,7 +65,7 @@ struct madcount {
 
 	uint64_t smps;	      /* SMPs given to umad_send, classes 0x01 and 0x81; without
 				 the plugin's looks at the own port, which cross no link */
-	uint64_t requests;    /* Get and Set: they await an answer */
+	uint64_t requests;    /* of these, Get and Set: they await an answer */
 	uint64_t send_errors; /* requests that umad_send refused */
 	uint64_t responses;   /* answers to SMPs received */
 	uint64_t timeouts;    /* requests that came back unanswered */

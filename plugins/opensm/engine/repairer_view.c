@@ -326,7 +326,7 @@ void repairer_note_gone(void *context, const uint8_t *gone)
 	for (uint32_t i = 0;
 	     !atomic_load(&r->halted) && i < r->view.plan->topology->num_ports; i++)
 		if (gone[i]) {
-			r->failed[i] = VIEW_FAILED;
+			r->failed[i] = is_set_down(r, i) ? VIEW_SET_DOWN : VIEW_FAILED;
 			r->any_failed = true;
 		}
 	repairer_unlock(r);
