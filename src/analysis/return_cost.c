@@ -123,11 +123,11 @@ static void write_switches(struct work *work)
 			continue;
 		fresh += work->is_new[sw];
 		work->is_new[sw] = 0;
-		work->cost.switches += !work->has_table[sw];
-		work->has_table[sw] = 1;
 		work->reported[sw] = 1;
-		whole++;
+		whole += !work->has_table[sw];
+		work->has_table[sw] = 1;
 	}
+	work->cost.switches += whole;
 	work->cost.switch_gets += step(work, fresh);
 	work->cost.value_sets += step(work, fresh); /* SwitchInfo */
 	work->cost.value_sets += step(work, fresh); /* port 0 */
