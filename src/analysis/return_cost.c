@@ -9,6 +9,7 @@
 /* Of a port. */
 enum state {
 	IN_SERVICE,
+	ASKED, /* in this run */
 	DOWN,
 	LISTED, /* the other end of a link in the list */
 };
@@ -23,14 +24,12 @@ struct work {
 	const struct pm_return *parts;
 	const struct pm_fabric *fabric;
 	struct pm_pool pool;
-	uint8_t *down;	   /* [port] enum state, of links that are not in service */
-	uint8_t *reached;  /* [switch] now */
-	uint8_t *reported; /* [switch] it is read in this round */
-	uint8_t *asked;	   /* [switch] in this round */
-	uint8_t *is_new;   /* [switch] it was reset and not set since */
-	uint8_t *has_table;
-	struct link *links; /* of this round */
-	uint32_t num_links;
+	uint8_t *down;	    /* [port] enum state, of links that are not in service */
+	uint8_t *reached;   /* [switch] now */
+	uint8_t *reported;  /* [switch] it is read in this round */
+	uint8_t *asked;	    /* [switch] in this run */
+	struct link *links; /* of this run, */
+	uint32_t num_links, num_asked; /* and how many of them were asked */
 	struct pm_return_cost cost;
 };
 
@@ -72,10 +71,9 @@ static void read_ports(struct work *work)
 {
 	uint32_t before = work->cost.port_gets;
 
-	work->num_links = 0;
 	for (uint32_t sw = 0; sw < work->fabric->num_switches; sw++)
 		pm_for_each_port(port, work->fabric, sw)
-			if (work->reported[sw] && work->down[port] != IN_SERVICE)
+			if (work->reported[sw] && work->down[port] >= DOWN)
 				read_port(work, port);
 	step(work, work->cost.port_gets - before);
 	memset(work->reported, 0, work->fabric->num_switches);
@@ -87,11 +85,12 @@ static void ask_remote(struct work *work)
 {
 	uint32_t gets = 0;
 
-	for (uint32_t i = 0; i < work->num_links; i++)
+	for (uint32_t i = work->num_asked; i < work->num_links; i++)
 		gets += work->links[i].host ? 3 : 2;
 	work->cost.remote_gets += step(work, gets);
 }
 
+/* One that was not reached is read next. */
 static uint32_t ask_switch(struct work *work, uint32_t port)
 {
 	uint32_t sw = work->fabric->ports[port].node;
@@ -99,6 +98,7 @@ static uint32_t ask_switch(struct work *work, uint32_t port)
 	if (!is_a_switch(work, sw) || work->asked[sw])
 		return 0;
 	work->asked[sw] = 1;
+	work->reported[sw] = !work->reached[sw];
 	return 1;
 }
 
@@ -106,32 +106,33 @@ static void ask_switches(struct work *work)
 {
 	uint32_t gets = 0;
 
-	memset(work->asked, 0, work->fabric->num_switches);
-	for (uint32_t i = 0; i < work->num_links; i++)
-		gets += ask_switch(work, work->links[i].port) +
-			ask_switch(work, work->links[i].peer);
+	for (uint32_t i = work->num_asked; i < work->num_links; i++) {
+		const struct link *link = &work->links[i];
+
+		work->down[link->port] = work->down[link->peer] = ASKED;
+		gets += ask_switch(work, link->port) + ask_switch(work, link->peer);
+	}
 	work->cost.switch_gets += step(work, gets);
+	work->num_asked = work->num_links;
 }
 
 /* Sets switches that were reset or dropped, before packets pass. */
 static void write_switches(struct work *work)
 {
+	const struct pm_return *parts = work->parts;
 	uint32_t fresh = 0, whole = 0;
 
 	for (uint32_t sw = 0; sw < work->fabric->num_switches; sw++) {
-		if (!work->asked[sw] || work->parts->reached[sw])
+		if (!work->asked[sw] || work->reached[sw])
 			continue;
-		fresh += work->is_new[sw];
-		work->is_new[sw] = 0;
-		work->reported[sw] = 1;
-		whole += !work->has_table[sw];
-		work->has_table[sw] = 1;
+		fresh += parts->reset && parts->reset[sw];
+		whole++;
 	}
 	work->cost.switches += whole;
 	work->cost.switch_gets += step(work, fresh);
 	work->cost.value_sets += step(work, fresh); /* SwitchInfo */
 	work->cost.value_sets += step(work, fresh); /* port 0 */
-	work->cost.table_sets += step(work, whole * work->parts->table_blocks);
+	work->cost.table_sets += step(work, whole * parts->table_blocks);
 }
 
 static void set_ports(struct work *work)
@@ -155,7 +156,8 @@ static void finish(struct work *work)
 		work->cost.hosts += link->host;
 		work->cost.cables += !link->host;
 		if (!link->host)
-			work->reached[work->fabric->ports[link->peer].node] = 1;
+			work->reached[work->fabric->ports[link->peer].node] =
+				work->reached[work->fabric->ports[link->port].node] = 1;
 	}
 }
 
@@ -175,13 +177,15 @@ static bool report_first(struct work *work)
 
 static void run(struct work *work)
 {
-	for (read_ports(work); work->num_links; read_ports(work)) {
+	work->num_links = work->num_asked = 0;
+	memset(work->asked, 0, work->fabric->num_switches);
+	for (read_ports(work); work->num_links > work->num_asked; read_ports(work)) {
 		ask_remote(work);
 		ask_switches(work);
-		write_switches(work);
-		set_ports(work);
-		finish(work);
 	}
+	write_switches(work);
+	set_ports(work);
+	finish(work);
 }
 
 static void begin(struct work *work)
@@ -195,8 +199,6 @@ static void begin(struct work *work)
 			work->down[port] = work->down[peer] = DOWN;
 	}
 	memcpy(work->reached, parts->reached, work->fabric->num_switches);
-	if (parts->reset)
-		memcpy(work->is_new, parts->reset, work->fabric->num_switches);
 }
 
 static void count_unreached(struct work *work)
@@ -216,8 +218,6 @@ static int allocate(struct work *work, struct pm_error *err)
 	work->reached = pm_pool_array(&work->pool, num, 1);
 	work->reported = pm_pool_array(&work->pool, num, 1);
 	work->asked = pm_pool_array(&work->pool, num, 1);
-	work->is_new = pm_pool_array(&work->pool, num, 1);
-	work->has_table = pm_pool_array(&work->pool, num, 1);
 	work->links =
 		pm_pool_array(&work->pool, work->parts->num_ports, sizeof(*work->links));
 	return pm_pool_check(&work->pool, err);

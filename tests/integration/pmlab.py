@@ -233,11 +233,15 @@ class Return:
     _LINE = re.compile(r"portmajor return \d+: (\d+) hosts?, (\d+) cables? in service: .*; "
                        r"queries (\d+), Sets (\d+), unanswered (\d+); LFT blocks sent (\d+), "
                        r"acked (\d+);")
+    _FOLLOW = re.compile(r"portmajor: tables of switches that came back follow: "
+                         r"LFT blocks sent (\d+), acked (\d+)")
 
     @classmethod
     def find(cls, text):
         """All returns in a piece of the log."""
-        return [cls(*map(int, m.groups())) for m in cls._LINE.finditer(text)]
+        return ([cls(*map(int, m.groups())) for m in cls._LINE.finditer(text)]
+                + [cls(0, 0, 0, sent, 0, sent, acked) for sent, acked in
+                   (map(int, m.groups()) for m in cls._FOLLOW.finditer(text))])
 
 
 def trap_gap_ms(log, done_at):

@@ -2,8 +2,8 @@
 /*
  * The cost of links that return: the SMPs of the plugin until both ends of each are
  * ACTIVE, in an idle fabric. The plugin brings them into service without a discovery; its
- * steps are those of plugins/opensm/engine/returns.c, returns_serve.c and
- * returned_switch.c:
+ * steps are those of plugins/opensm/engine/returns.c, returns_ask.c, returns_serve.c
+ * and returned_switch.c:
  *
  *     Gets   each port known to be down of a switch that reports a change    PortInfo
  *            the remote end: its node and port                               2 a link
@@ -16,10 +16,9 @@
  *            ARMED, then ACTIVE, at both ends                                4 a link
  *
  * A run begins with a switch whose trap comes first, here that with the lowest index, and
- * brings its links into service; a switch that got its table is read next, as its other
- * links may be back, and gets it again then, with these links. Other links wait for
- * another trap and run. With more traps at first both ends of a link may be read, and
- * tables may be written less often.
+ * asks what is at its links; a switch that OpenSM has dropped is read next, as its other
+ * links may be back. Then all these are brought into service. Other links wait for
+ * another trap and run. With more traps at first both ends of a link may be read.
  *
  * All links are back when the first trap comes, all parts but the returning ones are up,
  * OpenSM has dropped what it did not reach, a host has one block of P_Keys, which a reset

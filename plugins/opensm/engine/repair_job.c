@@ -98,8 +98,10 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	subject.before = r->before;
 	if (!repair_run(r->config.repair, &subject, &done))
 		return false;
-	free(r->before);
-	r->before = NULL;
+	if (done.number || subject.resend) {
+		free(r->before);
+		r->before = NULL;
+	}
 	r->config.log_repair(r->config.context, phase, &done);
 	if (done.gave_up && !done.halted)
 		repairer_ask_sweep(r, done.gave_up, "");

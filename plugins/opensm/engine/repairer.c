@@ -39,6 +39,7 @@ static const struct {
 	[JOB_RETURN] = {repairer_return, ANY},
 	[JOB_REPAIR] = {repairer_repair, ANY},
 	[JOB_LOOK] = {repairer_look, ANY},
+	[JOB_MOVES] = {repairer_use_back, ANY},
 	[JOB_SWEEP] = {repairer_sweep, ANY},
 	[JOB_OWN] = {repairer_watch_own, ANY},
 	[JOB_TRANSITION] = {repairer_move, ANY}, /* begins where tables may change */

@@ -24,6 +24,7 @@ enum job {
 	JOB_RETURN,	/* links that come back */
 	JOB_REPAIR,	/* traps, and blocks that were withheld or not acknowledged */
 	JOB_LOOK,	/* at ports of switches that have reported changes */
+	JOB_MOVES,	/* entries onto cables that came back */
 	JOB_SWEEP,	/* requests the sweep that waits, when it is due */
 	JOB_OWN,	/* looks at the SM's own port, whose leaf's traps cannot come */
 	JOB_TRANSITION, /* drains */
@@ -116,8 +117,9 @@ struct repairer {
 	double rest_ms;	       /* until then none without a request, as one failed */
 	struct mcast *mcast;   /* NULL: multicast is OpenSM's */
 	bool groups_due;       /* usable links may have changed */
-	bool moves_due;	       /* cables are back, and no entries have moved onto them */
-	uint32_t above;	       /* first block that JOB_SEARCH has not read */
+	double back_ms; /* the first return since entries moved onto cables that are back
+			 */
+	uint32_t above; /* first block that JOB_SEARCH has not read */
 };
 
 /* ---- repairer_base.c ---- */
@@ -192,6 +194,7 @@ void repairer_free_views(struct repairer *r);
 
 bool repairer_return(struct repairer *r);
 bool repairer_look(struct repairer *r);
+bool repairer_use_back(struct repairer *r);
 bool repairer_sweep(struct repairer *r);
 bool repairer_watch_own(struct repairer *r);
 bool repairer_repair(struct repairer *r);

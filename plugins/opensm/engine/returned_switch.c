@@ -57,7 +57,9 @@ static void run(struct returned_switches *switches, uint32_t num, struct smp_cou
 
 static enum smp_make make_ask(void *context, uint32_t index, struct smp_request *smp)
 {
-	return address(context, index, SMP_PORT_INFO, smp);
+	struct returned_switches *switches = context;
+
+	return address(switches, switches->asked + index, SMP_PORT_INFO, smp);
 }
 
 static uint16_t lid_of(const struct returned_switches *switches, uint32_t node)
@@ -106,7 +108,7 @@ static void judge_zero(struct returned_switches *switches, struct returned_switc
 static bool take_ask(void *context, const struct smp_answer *answer)
 {
 	struct returned_switches *switches = context;
-	struct returned_switch *sw = &switches->list[answer->index];
+	struct returned_switch *sw = &switches->list[switches->asked + answer->index];
 
 	note_outcome(sw, answer->outcome);
 	if (answer->outcome != SMP_ANSWERED)
@@ -120,9 +122,10 @@ void returned_switches_ask(struct returned_switches *switches)
 {
 	osm_opensm_t *osm = switches->sender->osm;
 
-	run(switches, switches->num, &switches->queries, make_ask, take_ask);
+	run(switches, switches->num - switches->asked, &switches->queries, make_ask,
+	    take_ask);
 	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t i = 0; i < switches->num; i++) {
+	for (uint32_t i = switches->asked; i < switches->num; i++) {
 		struct returned_switch *sw = &switches->list[i];
 
 		if (sw->reset && !osm->subn.opt.no_partition_enforcement &&
@@ -135,6 +138,7 @@ void returned_switches_ask(struct returned_switches *switches)
 			sw->why = "its switch has no room for all LIDs";
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
+	switches->asked = switches->num;
 }
 
 /* ---- SwitchInfo and port 0 of those that were reset ---- */

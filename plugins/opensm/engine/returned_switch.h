@@ -28,6 +28,7 @@ struct returned_switch {
 struct returned_switches {
 	struct returned_switch *list;
 	uint32_t num, room;
+	uint32_t asked; /* the first ones of the list */
 	struct lft_sender *sender;
 	const struct view *view;
 	const struct link_records *records;
@@ -41,7 +42,8 @@ struct returned_switches {
 	uint32_t num_whole;
 };
 
-/* Asks for port 0, and judges: reset, known, or left to OpenSM. One Get each. */
+/* Asks the others for port 0, and judges: reset, known, or left to OpenSM. One Get each.
+ */
 void returned_switches_ask(struct returned_switches *switches);
 
 /*

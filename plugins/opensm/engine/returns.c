@@ -155,8 +155,8 @@ static uint32_t take_unexplained(struct work *work)
 
 /* ---- Paths ---- */
 
-/* Finds a path to each switch, over links that are up. O(links). */
-static void find_paths(struct work *work)
+/* Finds a path to each switch over these links, [port]. O(links). */
+static void find_paths(struct work *work, const uint8_t *links)
 {
 	const struct pm_fabric *topology = work->topology;
 	uint32_t *queue = work->via + topology->num_switches, head = 0, tail = 0;
@@ -174,7 +174,7 @@ static void find_paths(struct work *work)
 			uint32_t port = node->first_port + i;
 			uint32_t peer = topology->ports[port].peer, next;
 
-			if (peer == PM_NONE || !work->up[port] || !work->up[peer])
+			if (peer == PM_NONE || !links[port] || !links[peer])
 				continue;
 			next = topology->ports[peer].node;
 			if (work->via[next] != PM_NONE)
@@ -354,18 +354,18 @@ static bool any_reported(const struct work *work)
 	return false;
 }
 
-/* Reads and serves, then from the switches that have been reached, too. */
+/* Reads and asks, then from the switches that are reached so, too; and serves all. */
 static void search(struct work *work)
 {
 	for (int i = 0; i < MOST_ROUNDS && any_reported(work) && !returns_is_over(work);
 	     i++) {
-		find_paths(work);
+		find_paths(work, work->passed);
 		read_ports(work);
-		if (work->num_links > work->done)
-			returns_serve(work);
+		if (work->num_links > work->judged)
+			returns_ask(work);
 	}
-	find_paths(work);
-	returns_rewrite(work);
+	if (work->num_links)
+		returns_serve(work);
 }
 
 /* Has arrays for the view's plan. -ENOMEM. */
@@ -405,9 +405,11 @@ static int fit(struct returns *returns, const struct view *view)
 static void free_work(struct work *work)
 {
 	free(work->up);
+	free(work->passed);
 	free(work->start);
 	free(work->via);
 	free(work->reported);
+	free(work->read);
 	free(work->fits);
 	free(work->traps);
 	free(work->explained);
@@ -428,18 +430,20 @@ static int make_work(struct work *work)
 	osm_opensm_t *osm = work->on->sender->osm;
 
 	work->up = malloc(topology->num_ports + 1u);
+	work->passed = malloc(topology->num_ports + 1u);
 	work->start = malloc(topology->num_ports + 1u);
 	work->taken = calloc(topology->num_ports + 1u, 1);
 	work->via = malloc((2u * topology->num_switches + 1u) * sizeof(*work->via));
 	work->reported = calloc(topology->num_switches + 1u, 1);
+	work->read = calloc(topology->num_switches + 1u, 1);
 	work->fits = calloc(topology->num_switches + 1u, 1);
 	work->traps = calloc(topology->num_switches + 1u, 1);
 	work->explained = calloc(topology->num_switches + 1u, 1);
 	work->credited = calloc(topology->num_switches + 1u, 1);
 	work->asked = calloc(topology->num_switches + 1u, sizeof(*work->asked));
-	if (!work->up || !work->start || !work->taken || !work->via || !work->reported ||
-	    !work->fits || !work->traps || !work->explained || !work->credited ||
-	    !work->asked)
+	if (!work->up || !work->passed || !work->start || !work->taken || !work->via ||
+	    !work->reported || !work->read || !work->fits || !work->traps ||
+	    !work->explained || !work->credited || !work->asked)
 		return -ENOMEM;
 	work->switches = (struct returned_switches){
 		.sender = work->on->sender,
@@ -450,6 +454,7 @@ static int make_work(struct work *work)
 		.context = work->on->context,
 	};
 	memcpy(work->up, work->on->view->discovered, topology->num_ports);
+	memcpy(work->passed, work->up, topology->num_ports);
 	memcpy(work->start, work->up, topology->num_ports);
 	CL_PLOCK_ACQUIRE(&osm->lock);
 	sm = osm_get_port_by_guid(&osm->subn, osm->subn.sm_port_guid);
@@ -507,6 +512,19 @@ static void plan_retry(const struct work *work)
 								       : RETRIES));
 }
 
+static void note_counts(const struct work *work, struct returned *done)
+{
+	const struct returned_switches *switches = &work->switches;
+
+	done->queries = work->queries.sent + switches->queries.sent;
+	done->blocks = switches->tables.sent;
+	done->acked = switches->acked;
+	done->sets = work->sets.sent + switches->sets.sent + done->blocks;
+	done->unanswered = work->queries.silent + work->sets.silent +
+			   switches->queries.silent + switches->sets.silent +
+			   switches->tables.silent;
+}
+
 bool returns_run(struct returns *returns, const struct returns_subject *subject,
 		 struct returned *done)
 {
@@ -531,13 +549,7 @@ bool returns_run(struct returns *returns, const struct returns_subject *subject,
 	}
 	if (done->hosts || done->cables)
 		done->number = ++returns->number;
-	done->queries = work.queries.sent + work.switches.queries.sent;
-	done->blocks = work.switches.tables.sent;
-	done->acked = work.switches.acked;
-	done->sets = work.sets.sent + work.switches.sets.sent + done->blocks;
-	done->unanswered = work.queries.silent + work.sets.silent +
-			   work.switches.queries.silent + work.switches.sets.silent +
-			   work.switches.tables.silent;
+	note_counts(&work, done);
 	if (subject->look) {
 		done->fits = work.fits;
 		work.fits = NULL;
@@ -552,18 +564,20 @@ out:
 	return any;
 }
 
-void returns_follow(struct returns *returns, const struct returns_subject *subject)
+void returns_follow(struct returns *returns, const struct returns_subject *subject,
+		    struct returned *done)
 {
-	struct returned done = {.number = 0};
 	struct work work = {.returns = returns,
 			    .on = subject,
 			    .plan = subject->view->plan,
 			    .topology = subject->view->plan->topology,
-			    .result = &done};
+			    .result = done};
 
+	*done = (struct returned){.number = 0};
 	if (returns->any_written && !fit(returns, subject->view) && !make_work(&work)) {
-		find_paths(&work);
+		find_paths(&work, work.up);
 		returns_rewrite(&work);
+		note_counts(&work, done);
 	}
 	free_work(&work);
 }

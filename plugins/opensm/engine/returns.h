@@ -131,9 +131,10 @@ bool returns_run(struct returns *returns, const struct returns_subject *subject,
 
 /*
  * Has switches that got whole tables, and of which OpenSM has no record yet, follow the
- * view, which a repair has changed. Before it sends blocks.
+ * view, which has changed: before others' entries move. `done` has the blocks.
  */
-void returns_follow(struct returns *returns, const struct returns_subject *subject);
+void returns_follow(struct returns *returns, const struct returns_subject *subject,
+		    struct returned *done);
 
 /*
  * Has OpenSM's record follow the links that were served since returns_begin_sweep, as an

@@ -7,10 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 20    /* for a trap to reach repairs, and its failure to be found */
-#define LOOK_MOST 8   /* switches to read */
-#define OWN_MS 1000   /* between looks at the SM's own port */
-#define ERRORS_MS 500 /* between looks for errors of a sweep */
+#define LOOK_MS 20  /* for a trap to reach repairs, and its failure to be found */
+#define LOOK_MOST 8 /* switches to read */
+#define OWN_MS 1000 /* between looks at the SM's own port */
+#define MOVES_MS                                                                         \
+	20 /* without a return, after which entries move; others may follow ..           \
+	    */
+#define MOVES_MOST_MS 200 /* .. but not for longer */
+#define ERRORS_MS 500	  /* between looks for errors of a sweep */
 
 /* Whether OpenSM may have PortInfo Sets out: the LID manager's, or the link manager's. */
 static bool sets_ports(void *context)
@@ -57,19 +61,33 @@ static void doubt(void *context, uint32_t node)
 		repair_doubt(r->config.repair, returns_lid_of(r->view.plan, node));
 }
 
-/*
- * Entries move onto cables that are back once all traps are explained: another part that
- * entries would lead over may have flapped, and be found by repairer_look.
- */
-static void move_entries(struct repairer *r)
+static void plan_moves(struct repairer *r)
 {
-	if (!r->moves_due || returns_are_unexplained(r->config.returns, r->view.plan))
-		return;
-	r->moves_due = false;
+	double now = clock_ms(), *due_ms = &r->tries[JOB_MOVES].due_ms;
+
+	if (*due_ms <= 0)
+		r->back_ms = now;
+	*due_ms = fmin(now + MOVES_MS, r->back_ms + MOVES_MOST_MS);
+}
+
+/*
+ * Entries move onto cables that are back once no others follow, and all traps are
+ * explained: another part that entries would lead over may have flapped, and be found by
+ * repairer_look.
+ */
+bool repairer_use_back(struct repairer *r)
+{
+	double *due_ms = &r->tries[JOB_MOVES].due_ms;
+
+	if (*due_ms <= 0 || clock_ms() < *due_ms || returns_wait(r->config.returns) ||
+	    returns_are_unexplained(r->config.returns, r->view.plan))
+		return false;
+	*due_ms = 0;
 	repairer_lock(r);
 	r->resend = true;
 	repairer_unlock(r);
 	r->groups_due = true;
+	return true;
 }
 
 /* Uses cables that are in service again. */
@@ -81,12 +99,12 @@ static void use_back(struct repairer *r, const struct returned *done)
 	if (!done->up)
 		return;
 	keep_before(r);
-	if (!done->back)
-		(void)repairer_update(r, done->up); /* none of those in use_up */
-	if (!done->back || repairer_note_back(r, done->back, done->up) == -ECANCELED)
-		return; /* a discovery finds them */
-	r->moves_due = true;
-	move_entries(r);
+	if (!done->back) { /* none of those in use_up */
+		if (!repairer_update(r, done->up))
+			repairer_follow(r);
+	} else if (repairer_note_back(r, done->back, done->up) != -ECANCELED) {
+		plan_moves(r); /* else a discovery finds them */
+	}
 }
 
 /* Whether values of ports are known, of the view's plan. */
@@ -182,9 +200,13 @@ static struct returns_subject subject_of(struct repairer *r, const uint8_t *repo
 void repairer_follow(struct repairer *r)
 {
 	const struct returns_subject subject = subject_of(r, NULL, false);
+	struct returned done;
 
-	if (r->config.returns && !repairer_is_halted(r))
-		returns_follow(r->config.returns, &subject);
+	if (!r->config.returns || repairer_is_halted(r))
+		return;
+	returns_follow(r->config.returns, &subject, &done);
+	if (done.blocks)
+		r->config.log_return(r->config.context, &done);
 }
 
 static void run(struct repairer *r, const uint8_t *reported, bool look,
@@ -296,16 +318,13 @@ static bool any_to_look(const struct repairer *r)
 bool repairer_look(struct repairer *r)
 {
 	double *due_ms = &r->tries[JOB_LOOK].due_ms;
-	bool any;
 
 	if (!r->config.returns || !is_ready(r) || repairer_has_traps(r) ||
 	    returns_wait(r->config.returns) || r->tries[JOB_REPAIR].due_ms > 0)
 		return false;
 	if (!any_to_look(r)) {
 		*due_ms = 0;
-		any = r->moves_due;
-		move_entries(r);
-		return any;
+		return false;
 	}
 	if (*due_ms <= 0)
 		*due_ms = clock_ms() + LOOK_MS;
@@ -313,7 +332,6 @@ bool repairer_look(struct repairer *r)
 		return false;
 	*due_ms = 0;
 	look(r);
-	move_entries(r);
 	return true;
 }
 

@@ -3,7 +3,9 @@
  * Returns from inside: what their files share.
  *
  *     returns.c          traps, and where links came back
- *     returns_serve.c    brings them into service
+ *     returns_ask.c      asks what is at these links; what is left to OpenSM
+ *     returns_serve.c    brings the others into service
+ *     returns_smps.c     the SMPs of both
  *     returns_record.c   has OpenSM's record follow
  *     returns_base.c     what these share
  */
@@ -109,12 +111,14 @@ struct work {
 	const struct returns_subject *on;
 	const struct pm_plan *plan;
 	const struct pm_fabric *topology;
-	uint8_t *up;	   /* [port] links for SMPs, those in service included */
-	uint8_t *start;	   /* [port] discovered at the start */
-	uint32_t *via;	   /* [switch] port that leads to it, or PM_NONE */
-	uint8_t sm_port;   /* number of the SM's own port, 0: it is on a switch */
-	uint8_t *reported; /* [switch] it is to be read: REPORT_DOWN .. */
-	uint8_t *fits;	   /* [switch] see struct returned, so far */
+	uint8_t *up;	 /* [port] links in service */
+	uint8_t *passed; /* [port] links for SMPs: these, and those that may be served */
+	uint8_t *start;	 /* [port] discovered at the start */
+	uint32_t *via;	 /* [switch] port that leads to it, or PM_NONE */
+	uint8_t sm_port; /* number of the SM's own port, 0: it is on a switch */
+	uint8_t *reported;	    /* [switch] it is to be read: REPORT_DOWN .. */
+	uint8_t *read;		    /* [switch] it was reported by a link */
+	uint8_t *fits;		    /* [switch] see struct returned, so far */
 	uint8_t *traps, *explained; /* [switch] numbers of them, .. */
 	uint8_t *credited;	    /* .. of these, explained before they came */
 	uint32_t *asked;	    /* [switch] 1 + index in switches.list, or 0 */
@@ -126,7 +130,7 @@ struct work {
 	uint32_t num_links, links_room;
 	struct item *items;
 	uint32_t num_items, items_room;
-	uint32_t done; /* links that are in service, first in the list */
+	uint32_t judged; /* links that were asked, first in the list */
 	struct smp_count queries, sets;
 	struct returned *result;
 	double first_trap;
@@ -175,12 +179,41 @@ bool returns_settle_one(osm_subn_t *subn, const struct served *served, bool link
 void returns_remember(struct returns *returns, const struct served *served);
 void returns_forget_served(struct returns *returns, const struct served_end *end);
 
+/* ---- returns_ask.c ---- */
+
+/*
+ * Asks what is at the links that are listed and were not asked, and judges them. Reports
+ * switches that are reached over them and whose other links may be back.
+ */
+void returns_ask(struct work *work);
+
+/* Whether nothing speaks against a link's service, so far. */
+bool returns_is_good(const struct link *link);
+
+/* The switches of a link, or NULL: none is asked. */
+void returns_find_switches(const struct work *work, const struct link *link,
+			   struct returned_switch *switches[2]);
+
+/* Takes over what became of a link's switches. */
+void returns_judge_switches(const struct work *work, struct link *link);
+
+/* Lists a switch to ask, or to write, over this route. */
+void returns_list_switch(struct work *work, uint32_t node, ib_net64_t m_key,
+			 const osm_dr_path_t *route);
+
 /* ---- returns_serve.c ---- */
 
-/* Brings the listed links into service. */
+/* Brings the links that were judged good into service. */
 void returns_serve(struct work *work);
 
 /* Has switches with whole tables of which OpenSM has no record follow. */
 void returns_rewrite(struct work *work);
+
+/* ---- returns_smps.c ---- */
+
+void returns_add_smp(struct work *work, const struct item *item);
+
+/* Sends those that were added, and takes their answers. */
+void returns_send_smps(struct work *work, struct smp_count *count);
 
 #endif

@@ -141,7 +141,13 @@ void log_return(const struct plugin *plugin, const struct returned *done)
 {
 	osm_log_t *log = &plugin->osm->log;
 
-	if (done->number || done->blocks)
+	if (done->blocks && !done->number && !done->left)
+		log_line(
+			log, OSM_LOG_INFO,
+			": tables of switches that came back follow: LFT blocks sent %u, "
+			"acked %u",
+			done->blocks, done->acked);
+	else if (done->number || done->blocks)
 		log_line(log, OSM_LOG_INFO,
 			 " return %u: %u host%s, %u cable%s in service: %s; queries %u, "
 			 "Sets %u, unanswered %u; LFT blocks sent %u, acked %u; "
