@@ -306,10 +306,11 @@ class Scene(pmlab.Started):
 
 
 def sweep_length(osm):
-    """How many SMPs a sweep has, by one for a host that returns."""
-    osm.fabric.lose(LEAVING)
-    osm.settle()
-    return simlab.measure(osm.fabric, osm, lambda: osm.fabric.back(LEAVING))["smps"] // 2
+    """How many SMPs a sweep has."""
+    mark = osm.mark()
+    osm.hup()
+    osm.settle(mark, timeout=pmlab.TIMEOUT_S)
+    return osm.delta(mark)["smps"]
 
 
 def run_during(netlist, how, setting=Setting(), polled=None):

@@ -13,6 +13,9 @@ routing with portmajor and then with its own engines:
 Counted are the SMPs of anybody from the first trap of the return until the last port is ACTIVE,
 and until the last Set; seconds are those of a wire (see wiretime.py), with OpenSM computing in no
 time. The last column has the first engine's SMPs until ACTIVE, as a part of each engine's.
+
+With --at parts come back in the middle of a sweep that was asked for; its SMPs are not counted
+then, but those of the plugin, and it is compared with the same return in an idle fabric.
 """
 
 import argparse
@@ -45,6 +48,7 @@ class Return:
     part: str
     how: str
     engine: str
+    share: float  # of a sweep that was done, 0: idle
     active: int
     active_s: float
     last: int
@@ -55,27 +59,35 @@ def is_set(record, attr=None):
     return record.event == "asked" and record.method == wire.SET and attr in (None, record.attr)
 
 
-def until(records, found):
-    """(SMPs, seconds) from the first trap to the end of a question."""
+def until(records, found, share):
+    """(SMPs, seconds) from the first trap to the end of a question; in a sweep the plugin's."""
     stamps = wiretime.virtual([r for r in records if r.event != "state"])
     begin = next(s for s in stamps if s.record.event == "trapped")
     end = wiretime.last_of(records)[id(found)]
     asked = records[records.index(begin.record):records.index(found) + 1]
-    return (sum(r.event == "asked" for r in asked),
+    return (sum(r.event == "asked" and (r.plugin or not share) for r in asked),
             next(s.seconds for s in stamps if s.record is end) - begin.seconds)
 
 
-def until_active(records):
+def until_active(records, share):
     """Likewise, to the Set by which the last port came into service."""
     last = max(i for i, r in enumerate(records) if r.event == "state" and r.status == smps.ACTIVE)
-    return until(records, [r for r in records[:last] if is_set(r, smps.PORT_INFO)][-1])
+    return until(records, [r for r in records[:last] if is_set(r, smps.PORT_INFO)][-1], share)
 
 
-def until_last_set(records):
-    return until(records, [r for r in records if is_set(r)][-1])
+def until_last_set(records, share):
+    return until(records, [r for r in records if is_set(r) and (r.plugin or not share)][-1], share)
 
 
-def come_back(osm, part, target, how):
+def go_into_sweep(osm, smps_due):
+    """Begins a sweep, and waits until it has sent so many."""
+    begin = osm.counters()["smps"]
+    osm.hup()
+    simlab.poll_until(lambda: osm.counters()["smps"] - begin >= smps_due, pmlab.TIMEOUT_S,
+                      f"{smps_due} SMPs of a sweep", every=0.0005)
+
+
+def come_back(osm, part, target, how, share=0, length=0):
     fabric, trace = osm.fabric, osm.wire
     if how != "flap":
         simlab.measure(fabric, osm, lambda: fabric.lose(target), timeout=pmlab.TIMEOUT_S)
@@ -87,20 +99,38 @@ def come_back(osm, part, target, how):
         if how == "flap":
             fabric.lose(target)
             time.sleep(FLAP_S)  # what is measured
+        if share:
+            go_into_sweep(osm, share * length)
         trace.records()
         return fabric.back(target)
 
     simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S, sweep=how != "flap")
     records = trace.records(states=True)
-    return Return(part, how, osm.engine, *until_active(records), *until_last_set(records))
+    return Return(part, how, osm.engine, share, *until_active(records, share),
+                  *until_last_set(records, share))
 
 
-def run(netlist, engine, returns):
+def run(netlist, engine, returns, shares):
     trace = wire.Wire(trace=True)
     with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
             failover.open_sm(fabric, engine, trace, folder) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)
-        return [come_back(osm, *one) for one in returns]
+        length = failover.sweep_length(osm) if shares else 0
+        return [come_back(osm, *one, share, length) for one in returns for share in (0, *shares)]
+
+
+def format_during(results):
+    """A row for each return, with a column for each moment: the plugin's SMPs and seconds."""
+    shares = list(dict.fromkeys(r.share for r in results))
+    rows = [["back", "", *map(failover.title, shares), "longest"]]
+    for part, how in dict.fromkeys((r.part, r.how) for r in results):
+        found = {r.share: r for r in results if (r.part, r.how) == (part, how)}
+        longest = max(r.active_s for r in found.values()) / found[0].active_s
+        rows.append([part, how, *(f"{found[s].active:,} {found[s].active_s:.4f} s" for s in shares),
+                     f"{longest:.2f}"])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join("  ".join([*(text.ljust(width) for text, width in zip(row[:2], widths)),
+                                *map(str.rjust, row[2:], widths[2:])]).rstrip() for row in rows)
 
 
 def format_table(results):
@@ -125,6 +155,8 @@ def main():
                         help="with commas between (default: %(default)s)")
     parser.add_argument("--only", metavar="TEXT", default="",
                         help="those with it in their first two columns")
+    parser.add_argument("--at", type=failover.parse_shares, default=(), metavar="PERCENT,..",
+                        help="of a sweep; the first engine alone")
     options = parser.parse_args()
     returns = [one for one in RETURNS if options.only in f"{one[0]} {one[2]}"]
     with tempfile.TemporaryDirectory(prefix="portmajor-returns-",
@@ -132,8 +164,11 @@ def main():
         netlist = simlab.Netlist(pmlab.generate(pathlib.Path(folder) / "fabric.net", "director",
                                                 failover.LEAVES[options.hosts]))
         results = []
+        if options.at:
+            print(format_during(run(netlist, options.engines.split(",")[0], returns, options.at)))
+            return
         for engine in options.engines.split(","):
-            results += run(netlist, engine, returns)
+            results += run(netlist, engine, returns, ())
             print(format_table(results), file=sys.stderr, flush=True)
     results.sort(key=lambda r: returns.index(next(one for one in returns
                                                   if (one[0], one[2]) == (r.part, r.how))))

@@ -504,6 +504,7 @@ static void test_new_traps(void **state)
 	traps = 3;
 	hand_over();
 	await_count(&repairs, 6); /* the next one is 1.6 s from here */
+	have_it_searched();	  /* the sixth is over */
 	start = clock_ms();
 	traps = 1;
 	repairer_wake(repairer);

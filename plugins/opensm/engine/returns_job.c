@@ -313,7 +313,8 @@ static bool any_to_look(const struct repairer *r)
 }
 
 /*
- * Returns and repairs come first, and the trap that reports a failure, through OpenSM.
+ * Returns and repairs come first, and the trap that reports a failure, through OpenSM;
+ * and entries that are about to move, unless they wait for what is found here.
  */
 bool repairer_look(struct repairer *r)
 {
@@ -328,7 +329,9 @@ bool repairer_look(struct repairer *r)
 	}
 	if (*due_ms <= 0)
 		*due_ms = clock_ms() + LOOK_MS;
-	if (clock_ms() < *due_ms)
+	if (clock_ms() < *due_ms ||
+	    (r->tries[JOB_MOVES].due_ms > 0 &&
+	     !returns_are_unexplained(r->config.returns, r->view.plan)))
 		return false;
 	*due_ms = 0;
 	look(r);

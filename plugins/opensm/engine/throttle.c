@@ -168,7 +168,7 @@ bool throttle_hides(struct throttle *throttle, uint16_t lid, double now)
 	bool hides;
 
 	pthread_mutex_lock(&throttle->lock);
-	hides = lid <= PM_MAX_LID && throttle->report[lid] == CONFIRMED;
+	hides = lid <= PM_MAX_LID && throttle->report[lid] != NONE;
 	if (hides)
 		note_report(throttle, lid, now);
 	pthread_mutex_unlock(&throttle->lock);

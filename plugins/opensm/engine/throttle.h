@@ -19,8 +19,8 @@
  * sweeps for such switches one follows in THROTTLE_DOUBT_MS.
  *
  * Switches keep PortStateChange until OpenSM's next discovery. Light sweeps would begin
- * it: for a switch that is CONFIRMED the bit is hidden from them, and its ports are read
- * again, as a trap of it may have been lost.
+ * it: for a switch that has reported since the last one the bit is hidden from them, and
+ * its ports are read again, as a trap of it may have been lost.
  */
 #ifndef PORTMAJOR_THROTTLE_H
 #define PORTMAJOR_THROTTLE_H
