@@ -79,10 +79,21 @@ bool repairer_has_errand(struct repairer *r)
 	return any;
 }
 
+/* Whether one of the short jobs is due, which must not wait for the end of a long one. */
+static bool is_short_due(const struct repairer *r)
+{
+	double now = clock_ms();
+
+	for (enum job job = JOB_LOOK; job <= JOB_SWEEP; job++)
+		if (r->tries[job].due_ms > 0 && r->tries[job].due_ms <= now)
+			return true;
+	return false;
+}
+
 bool repairer_is_interrupted(void *context)
 {
 	return repairer_is_abandoned(context) || repairer_has_traps(context) ||
-	       repairer_has_errand(context);
+	       repairer_has_errand(context) || is_short_due(context);
 }
 
 void repairer_request_sweep(struct repairer *r)

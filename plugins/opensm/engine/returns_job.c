@@ -79,9 +79,12 @@ bool repairer_use_back(struct repairer *r)
 {
 	double *due_ms = &r->tries[JOB_MOVES].due_ms;
 
-	if (*due_ms <= 0 || clock_ms() < *due_ms || returns_wait(r->config.returns) ||
-	    returns_are_unexplained(r->config.returns, r->view.plan))
+	if (*due_ms <= 0 || clock_ms() < *due_ms || returns_wait(r->config.returns))
 		return false;
+	if (returns_are_unexplained(r->config.returns, r->view.plan)) {
+		*due_ms = clock_ms() + LOOK_MS;
+		return false;
+	}
 	*due_ms = 0;
 	repairer_lock(r);
 	r->resend = true;
@@ -166,7 +169,9 @@ bool repairer_sweep(struct repairer *r)
 	/* What has not been looked at may need a sweep at once. */
 	if (!is_noted(r, &wait) && (wait.since <= 0 || !throttle_count(throttle))) {
 		r->config.note_wait(r->config.context, &wait,
-				    wait.since > 0 && wait.since != r->noted.since);
+				    wait.since > 0 &&
+					    (wait.since != r->noted.since ||
+					     wait.until < r->noted.until - 1e3));
 		r->noted = wait;
 	}
 	return false;
@@ -321,17 +326,17 @@ bool repairer_look(struct repairer *r)
 	double *due_ms = &r->tries[JOB_LOOK].due_ms;
 
 	if (!r->config.returns || !is_ready(r) || repairer_has_traps(r) ||
-	    returns_wait(r->config.returns) || r->tries[JOB_REPAIR].due_ms > 0)
-		return false;
-	if (!any_to_look(r)) {
+	    returns_wait(r->config.returns) || r->tries[JOB_REPAIR].due_ms > 0 ||
+	    !any_to_look(r)) {
 		*due_ms = 0;
 		return false;
 	}
 	if (*due_ms <= 0)
 		*due_ms = clock_ms() + LOOK_MS;
-	if (clock_ms() < *due_ms ||
-	    (r->tries[JOB_MOVES].due_ms > 0 &&
-	     !returns_are_unexplained(r->config.returns, r->view.plan)))
+	if (r->tries[JOB_MOVES].due_ms >= *due_ms &&
+	    !returns_are_unexplained(r->config.returns, r->view.plan))
+		*due_ms = r->tries[JOB_MOVES].due_ms + 1;
+	if (clock_ms() < *due_ms)
 		return false;
 	*due_ms = 0;
 	look(r);
