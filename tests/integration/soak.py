@@ -5,7 +5,7 @@
     soak.py --minutes 10 [--seed N] [--first K] [--append docs/evidence/soak.md]
 
 A series is a fabric (kind, LMC, what is missing) with some 100 events on it: losses and
-returns, flaps, SIGHUPs, kills of opensm at any datagram and restarts, dropped, doubled and
+returns, flaps, reboots, SIGHUPs, kills of opensm at any datagram and restarts, dropped, doubled and
 delayed datagrams, a second subnet manager that takes over and leaves, and hosts that join
 multicast groups and leave them. As IPoIB does, a host joins again when its link has come
 back, and all do when OpenSM is another one. Series K of seed N
@@ -16,7 +16,8 @@ Judged after every few events, with the wire whole again: every pair that an up-
 path joins is delivered by the tables read back from the switches, without a loop; multicast
 packets of each member reach each other one once and nobody else, before a further sweep, too;
 LIDs are those of the first sweep and none is given twice; entries are those of a computation from
-scratch; no request is left outstanding; memory does not grow.
+scratch; both ends of each link that is up are ACTIVE; no request is left outstanding; memory does
+not grow.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import dataclasses
 import datetime
 import pathlib
 import random
+import re
 import sys
 import tempfile
 import time
@@ -192,6 +194,19 @@ class Series:
             self.fabric.back(target)
         return f"flap {target} {times} times"
 
+    def reboot(self):
+        """A node, or the switches of a chassis: they come back with nothing that was set."""
+        target = self.draw_target()
+        if ":" in target or not self.is_allowed(target):
+            return "nothing"
+        self.fabric.lose(target)
+        self.note_cut_off()
+        for name in self.netlist.match(target):
+            self.fabric.ports.reboot(name)
+        self.await_smps()
+        self.fabric.back(target)
+        return f"reboot {target}"
+
     def hup(self):
         self.osm.hup()
         return "hup"
@@ -315,8 +330,8 @@ class Series:
             self.fail(f"multicast {when}: {faults[:5]}")
 
     def step(self):
-        events = ((self.lose, 30), (self.back, 20), (self.flap, 10), (self.hup, 8),
-                  (self.kill, 6), (self.loss_of_datagrams, 10), (self.handover, 2),
+        events = ((self.lose, 30), (self.back, 20), (self.flap, 10), (self.reboot, 8),
+                  (self.hup, 8), (self.kill, 6), (self.loss_of_datagrams, 10), (self.handover, 2),
                   (self.join, 30), (self.leave, 8), (self.end, 4))
         event = self.random.choices([e for e, _ in events], [w for _, w in events])[0]
         done = event()
@@ -378,6 +393,9 @@ class Series:
         faults = pmlab.walk_faults(walked)
         if faults:
             self.fail(faults)
+        idle = re.findall(r"^.*\t\[.* (?:Init|Armed|Down)/LinkUp", path.read_text(), re.M)
+        if idle:
+            self.fail(f"links that are up are not in service: {idle[:5]}")
         self.judge_multicast("in the end")
         now = pmlab.Dump(path).lids
         moved = {name: (self.lids[name], lid) for name, lid in now.items()
