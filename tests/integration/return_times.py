@@ -99,7 +99,7 @@ def come_back(osm, part, target, how, share=0, length=0):
         simlab.measure(fabric, osm, lambda: fabric.lose(target), timeout=pmlab.TIMEOUT_S)
     if how == "rebooted":
         for name in fabric.netlist.match(target):
-            fabric.ports.reboot(name)
+            fabric.clear(name)
 
     def action():
         if how == "flap":

@@ -202,7 +202,7 @@ class Series:
         self.fabric.lose(target)
         self.note_cut_off()
         for name in self.netlist.match(target):
-            self.fabric.ports.reboot(name)
+            self.fabric.clear(name)
         self.await_smps()
         self.fabric.back(target)
         return f"reboot {target}"
