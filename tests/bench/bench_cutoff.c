@@ -96,7 +96,7 @@ static void time_sets(const struct pm_fabric *fabric, const struct pm_lft_trace 
 	for (uint32_t i = 0; i < trace->num_failed; i++)
 		usable[trace->failed[i]] = usable[fabric->ports[trace->failed[i]].peer] =
 			0;
-	pm_cutoff_fail(cutoff, usable);
+	pm_cutoff_links(cutoff, usable, usable);
 	for (uint32_t i = 0; i < trace->num; i++) {
 		double start = now_us(), us;
 

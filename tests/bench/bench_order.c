@@ -126,7 +126,7 @@ static struct pm_cutoff *begin(const struct bench *b)
 	if (pm_cutoff_new(b->plan->topology, b->whole, b->held, b->stride, b->lids,
 			  b->num_lids, &cutoff, NULL))
 		die("out of memory");
-	pm_cutoff_fail(cutoff, b->usable);
+	pm_cutoff_links(cutoff, b->usable, b->usable);
 	return cutoff;
 }
 

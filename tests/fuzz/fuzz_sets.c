@@ -29,6 +29,11 @@ static void check_sets(const struct pm_fabric *fabric, const struct pm_lft_trace
 		check(set->sent <= set->arrived && set->arrived <= set->acked);
 		check(!i || trace->set[i - 1].sent <= set->sent);
 	}
+	for (uint32_t i = 0; i < trace->num_active; i++)
+		check(trace->active[i].ns >
+		      (i ? trace->active[i - 1].ns - 1 : trace->failed_at));
+	for (uint32_t i = 0; i < trace->num_reset; i++)
+		check(trace->reset[i] < fabric->num_switches);
 }
 
 /* What is written is read again, and costs hosts the same. */

@@ -116,6 +116,27 @@ class Cutoff(Mixtures):
                       f"removed by Set 1 ({self.above}, block {self.lid // 64}) at 21.000 ms",
                       text)
 
+    def test_link_returns(self):
+        """The loop is in the tables: its link fails and returns."""
+        recording, place = self.recording, f"{self.recording.guid[self.above]} {self.port}"
+        block = f"{recording.guid[self.above]} {self.lid // 64} "
+        rows = [row for row in recording.rows if not row.startswith(
+            ("set ", "failed ", f"table {block}"))]
+        rows += [f"table {recording.block(self.above, self.lid, self.port)}",
+                 f"failed 0 {place}", f"active 5000000 {place}"]
+        path = self.folder / "returns.sets"
+        path.write_text("\n".join(rows) + "\n")
+        args = "--fail", f"{self.above}:{self.port}", "--sets", path
+        [found] = self.told(*args)["recordings"]
+        first, again = found["mixture"]["loops"]["list"]
+        self.assertEqual([loop[event] and loop[event]["by"] for loop in (first, again)
+                          for event in ("made", "removed")], ["start", "failure", "return", None])
+        self.assertEqual(again["made"]["ms"], 5.0)
+        text = self.traffic(*args)
+        self.assertIn("there from the start, removed by the failure\n", text)
+        self.assertRegex(text, rf"made by the return of \S*{self.above}\[{self.port}\]\S* at "
+                               r"5\.000 ms, not removed\n")
+
     def test_whole(self):
         """None in the computed trace, where dead paths are dead ends."""
         [recording] = self.told("--fail", "leaf0:5")["recordings"]

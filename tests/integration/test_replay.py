@@ -83,6 +83,28 @@ class Replay(labtest.Folders):
         lost = [window["us"] for window in point["windows"] if window["dropped"]]
         self.assertTrue(lost and min(lost) >= 5 and max(lost) < 30, lost)
 
+    def returning(self):
+        """The recording without Sets, and its cable returns after 20 us."""
+        rows = [row for row in self.sets.read_text("ascii").splitlines()
+                if not row.startswith("set ")]
+        failed, = (row.split()[2:] for row in rows if row.startswith("failed "))
+        path = self.folder / "back.sets"
+        path.write_text("\n".join([*rows, f"active 20000 {' '.join(failed)}", ""]), "ascii")
+        return path
+
+    def test_back_as_recorded(self):
+        """A cable that returns in a recording does so as with --return-after."""
+        given = self.traffic("--fail", LOST, "--at", "10us", "--return-after", "20us")
+        recorded = self.traffic("--sets", self.returning(), "--at", "10us")
+        self.assertEqual(recorded["points"], given["points"])
+        self.assertEqual(recorded["settings"]["return_us"], given["settings"]["return_us"])
+        self.assertEqual(recorded["settings"]["recording"]["returned"], 1)
+        self.assertEqual(self.traffic("--sets", self.sets)["settings"]["recording"]["returned"], 0)
+        done = pmlab.run_lab("traffic", *RUN, "--sets", self.returning(), "--at", "10us", NET)
+        self.assertIn("1 cable has failed, 1 returns", done.stdout)
+        self.refuse(2, "--return-after: the recording has when cables return", "--sets",
+                    self.returning(), "--return-after", "1us")
+
     def test_whole(self):
         """Nothing is lost; what arrives is counted, answers by themselves."""
         told = self.traffic("--transport", "rc")

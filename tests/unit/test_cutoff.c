@@ -7,6 +7,7 @@
 #include "world.h"
 #include "unit.h"
 
+#include <portmajor/base/alloc.h>
 #include <portmajor/lab/cutoff.h>
 #include <portmajor/route/order.h>
 
@@ -17,6 +18,7 @@ struct scene {
 	struct recipe recipe;
 	struct random random;
 	uint8_t *before, *usable;	/* [port] */
+	uint8_t *counted;		/* [port] end ports there count */
 	uint8_t *first, *held, *wanted; /* [switch][stride] */
 	struct pm_cutoff_lid *lids;	/* of hosts */
 	uint32_t num_lids;
@@ -92,6 +94,8 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 		fail_some(s, s->before);
 	memcpy(s->usable, s->before, topology->num_ports);
 	fail_some(s, s->usable);
+	s->counted = pm_copy(s->usable, topology->num_ports, 1);
+	assert_non_null(s->counted);
 	pm_routes_update(s->world.routes, s->before, NULL);
 	s->used = calloc((size_t)s->world.num_switches * s->world.stride / PM_LFT_BLOCK,
 			 sizeof(*s->used));
@@ -114,6 +118,7 @@ static void scene_end(struct scene *s)
 {
 	free(s->before);
 	free(s->usable);
+	free(s->counted);
 	free(s->first);
 	free(s->held);
 	free(s->wanted);
@@ -156,12 +161,12 @@ static enum end follow(const struct scene *s, const uint8_t *tables, uint32_t sw
 
 static bool counts(const struct scene *s, uint32_t port)
 {
-	return s->usable[port] &&
+	return s->counted[port] &&
 	       (!s->hosts_only ||
 		s->world.plan->topology->ports[port].host != PM_AGGREGATION);
 }
 
-/* Calls for every path between end ports that are usable. */
+/* Calls for every path from an end port that is usable to one that counts. */
 static uint64_t for_paths(struct scene *s, const uint8_t *tables,
 			  uint64_t (*count)(struct scene *s, const uint8_t *tables,
 					    uint32_t sw, const struct pm_cutoff_lid *to))
@@ -175,7 +180,7 @@ static uint64_t for_paths(struct scene *s, const uint8_t *tables,
 		for (uint32_t from = 0; from < topology->num_ports; from++)
 			if (topology->ports[from].num &&
 			    topology->ports[from].peer == PM_NONE && counts(s, from) &&
-			    from != s->lids[i].port)
+			    s->usable[from] && from != s->lids[i].port)
 				sum += count(s, tables, topology->ports[from].node,
 					     &s->lids[i]);
 	}
@@ -241,7 +246,45 @@ static void change_block(struct scene *s, uint8_t *entries, uint32_t sw, uint32_
 			(uint8_t)random_below(&s->random, 12);
 }
 
-static uint64_t loops_found;
+/* Some failed links will return: end ports there count. */
+static void count_more(struct scene *s)
+{
+	for (uint32_t i = 0; i < s->world.plan->topology->num_ports; i++)
+		if (s->before[i] && random_chance(&s->random, 70))
+			s->counted[i] = 1;
+}
+
+/* They return. */
+static void bring_back(struct scene *s)
+{
+	const struct pm_fabric *topology = s->world.plan->topology;
+
+	for (uint32_t i = 0; i < topology->num_ports; i++) {
+		uint32_t peer = topology->ports[i].peer;
+
+		if (s->counted[i] && !s->usable[i])
+			s->usable[i] = 1;
+		if (s->usable[i] && peer != PM_NONE)
+			s->usable[peer] = s->counted[peer] = 1;
+	}
+}
+
+/* Paths from end ports that are away, and count: all are dead. */
+static uint64_t count_away(const struct scene *s)
+{
+	const struct pm_fabric *topology = s->world.plan->topology;
+	uint64_t sum = 0;
+
+	for (uint32_t from = 0; from < topology->num_ports; from++)
+		for (uint32_t i = 0; i < s->num_lids; i++)
+			sum += topology->ports[from].num &&
+			       topology->ports[from].peer == PM_NONE &&
+			       s->counted[from] && !s->usable[from] &&
+			       s->counted[s->lids[i].port] && from != s->lids[i].port;
+	return sum;
+}
+
+static uint64_t loops_found, away_found;
 
 static void check_counts(struct scene *s, uint64_t seed)
 {
@@ -257,15 +300,17 @@ static void check_counts(struct scene *s, uint64_t seed)
 	assert_int_equal(pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride,
 				       s->lids, s->num_lids, &cutoff, NULL),
 			 0);
-	pm_cutoff_fail(cutoff, s->usable);
-	assert_int_equal(pm_cutoff_paths(cutoff), for_paths(s, s->held, is_path));
-	for (uint32_t i = 0; i < 12; i++) {
+	pm_cutoff_links(cutoff, s->usable, s->usable);
+	for (uint32_t i = 0; i < 18; i++) {
 		uint32_t sw = random_below(&s->random, w->num_switches);
 		uint32_t number = random_below(&s->random, w->stride / PM_LFT_BLOCK);
-		uint64_t dead = for_paths(s, s->held, is_dead);
+		uint64_t away = count_away(s);
+		uint64_t dead = for_paths(s, s->held, is_dead) + away;
 		uint64_t looping = for_paths(s, s->held, is_looping);
 		uint8_t entries[PM_LFT_BLOCK];
 
+		assert_int_equal(pm_cutoff_paths(cutoff),
+				 for_paths(s, s->held, is_path) + away);
 		if (pm_cutoff_dead(cutoff) != dead ||
 		    pm_cutoff_looping(cutoff) != looping)
 			fail_msg("PM_SEED=%llu PM_ROUNDS=1: %llu dead, not %llu; %llu of "
@@ -276,9 +321,16 @@ static void check_counts(struct scene *s, uint64_t seed)
 				 (unsigned long long)pm_cutoff_looping(cutoff),
 				 (unsigned long long)looping);
 		loops_found += looping != 0;
+		away_found += away != 0;
 		change_block(s, entries, sw, number);
 		memcpy(entries_of(s, s->held, sw, number), entries, PM_LFT_BLOCK);
 		pm_cutoff_set(cutoff, sw, number, entries);
+		if (i == 6)
+			count_more(s);
+		if (i == 12)
+			bring_back(s);
+		if (i % 6 == 0)
+			pm_cutoff_links(cutoff, s->usable, s->counted);
 	}
 	pm_cutoff_free(cutoff);
 }
@@ -402,7 +454,7 @@ static void check_by_check(struct scene *s, uint64_t seed)
 	assert_int_equal(pm_cutoff_new(w->plan->topology, s->before, s->held, w->stride,
 				       chosen, num, &cutoff, NULL),
 			 0);
-	pm_cutoff_fail(cutoff, s->usable);
+	pm_cutoff_links(cutoff, s->usable, s->usable);
 	for (uint32_t i = 0; i < s->num_blocks + 4; i++) {
 		bool wanted = i < s->num_blocks; /* else anything */
 		uint32_t sw = wanted ? s->blocks[i].sw
@@ -696,7 +748,8 @@ static void for_random(uint64_t rounds, void (*check)(struct scene *s, uint64_t 
 static void test_counts(void **state)
 {
 	for_random(200, check_counts);
-	printf("%llu times some paths looped\n", (unsigned long long)loops_found);
+	printf("%llu times some paths looped, %llu times hosts were away\n",
+	       (unsigned long long)loops_found, (unsigned long long)away_found);
 }
 
 static void test_by_check(void **state)

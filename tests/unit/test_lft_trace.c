@@ -128,6 +128,27 @@ static void test_length(void **state)
 	pm_lft_trace_free(trace);
 }
 
+/* Links that return, by time; a switch that was reset. Rows in any order. */
+static void test_returns(void **state)
+{
+	struct pm_lft_trace *trace =
+		parse(MAGIC "active 3000 0x200002 1\nreset 200000\nactive 2000 200001 1\n"
+			    "reset 0x200002\n" LIDS TABLES FAILED
+			    "failed 1000 200001 1\nfailed 1000 200001 3\n");
+
+	assert_int_equal(trace->num_failed, 3);
+	assert_int_equal(trace->num_active, 2);
+	assert_int_equal(trace->active[0].ns, 2000);
+	assert_int_equal(trace->active[0].port, port_of("l1", 1));
+	assert_int_equal(trace->active[1].ns, 3000);
+	assert_int_equal(trace->active[1].port,
+			 port_of("s0", 1)); /* FAILED's other end */
+	assert_int_equal(trace->num_reset, 2);
+	assert_int_equal(trace->reset[0], 0);
+	assert_int_equal(trace->reset[1], 2);
+	pm_lft_trace_free(trace);
+}
+
 static void assert_same(const struct pm_lft_trace *a, const struct pm_lft_trace *b)
 {
 	size_t tables = (size_t)fabric->num_switches * a->length;
@@ -141,6 +162,14 @@ static void assert_same(const struct pm_lft_trace *a, const struct pm_lft_trace 
 	assert_true(a->failed_at == b->failed_at);
 	assert_int_equal(a->num_failed, b->num_failed);
 	assert_memory_equal(a->failed, b->failed, a->num_failed * sizeof(*a->failed));
+	assert_int_equal(a->num_active, b->num_active);
+	for (uint32_t i = 0; i < a->num_active; i++) {
+		assert_true(a->active[i].ns == b->active[i].ns);
+		assert_int_equal(a->active[i].port, b->active[i].port);
+	}
+	assert_int_equal(a->num_reset, b->num_reset);
+	for (uint32_t i = 0; i < a->num_reset; i++)
+		assert_int_equal(a->reset[i], b->reset[i]);
 	assert_int_equal(a->num, b->num);
 	for (uint32_t i = 0; i < a->num; i++)
 		assert_memory_equal(&a->set[i], &b->set[i], sizeof(*a->set));
@@ -163,7 +192,9 @@ static void check_round_trip(const struct pm_lft_trace *trace)
 
 static void test_round_trip(void **state)
 {
-	struct pm_lft_trace *trace = parse(WHOLE "times of a wire\n");
+	struct pm_lft_trace *trace =
+		parse(WHOLE "times of a wire\nfailed 1000 200001 1\nreset 200001\n"
+			    "active 9000 200000 2\nactive 8000 200001 1\n");
 
 	check_round_trip(trace);
 	pm_lft_trace_free(trace);
@@ -220,11 +251,30 @@ static const struct {
 	{"failed.beyond", MAGIC "failed 0 200000 5\n",
 	 "in:2: no cable at port 5 of \"l0\""},
 	{"failed.twice", MAGIC "failed 0 200000 2\nfailed 0 200002 1\n",
-	 "in:3: this cable failed in line 2 already"},
+	 "in:3: this cable is in line 2 already"},
 	{"failed.times", MAGIC "failed 0 200000 2\nfailed 5 200000 3\n",
 	 "in:3: failed at 5 ns, others at 0"},
 	{"failed.none", MAGIC LIDS TABLES SETS,
 	 "in:10: no row \"failed\": nothing fails"},
+	{"active.form", MAGIC "active 200000 2\n",
+	 "in:2: not a row \"active NS GUID PORT\""},
+	{"active.switch", MAGIC "active 5 100008 1\n",
+	 "in:2: the fabric has no switch with GUID 0x0000000000100008: of another "
+	 "fabric?"},
+	{"active.port", MAGIC "active 5 200000 4\n",
+	 "in:2: no cable at port 4 of \"l0\""},
+	{"active.twice", MAGIC "active 5 200000 2\nactive 6 200002 1\n",
+	 "in:3: this cable is in line 2 already"},
+	{"active.up", MAGIC LIDS "active 5000 200000 3\n" TABLES FAILED,
+	 "in:4: this cable has not failed"},
+	{"active.early", MAGIC LIDS "active 1000 200000 2\n" TABLES FAILED,
+	 "in:4: active at 1000 ns, and it failed at 1000"},
+	{"reset.form", MAGIC "reset 0 200000\n", "in:2: not a row \"reset GUID\""},
+	{"reset.switch", MAGIC "reset 100008\n",
+	 "in:2: the fabric has no switch with GUID 0x0000000000100008: of another "
+	 "fabric?"},
+	{"reset.twice", MAGIC "reset 200000\nreset 200000\n",
+	 "in:3: this switch is in line 2 already"},
 	{"set.form", MAGIC "set 1 2 200000 0 " ENTRIES("01", "01") "\n",
 	 "in:2: not a row \"set SENT ARRIVED ACKED GUID BLOCK ENTRIES\""},
 	{"set.never-sent", MAGIC SET("- 1 2 200000", "01", "01"),
@@ -395,6 +445,58 @@ static void test_follow_at_once(void **state)
 	free(found.curve);
 }
 
+/* A host's link flaps: its pairs are cut until it returns, whatever Sets do. */
+static void test_follow_flap(void **state)
+{
+	struct pm_outage found = follow(
+		MAGIC LIDS TABLES "failed 1000 200000 1\nactive 201000 200000 1\n" SET(
+			"2000 2000 2000 200000", "ff", "02")
+			SET("3000 3000 3000 200000", "01", "02"));
+
+	assert_int_equal(found.before, 0);
+	assert_int_equal(found.hosts, 2);
+	assert_int_equal(found.pairs, 2);
+	assert_int_equal(found.at_once, 2);
+	assert_int_equal(found.end, 0);
+	assert_int_equal(found.num_points, 2);
+	assert_int_equal(found.curve[1].ns, 200000);
+	assert_int_equal(found.back[PM_OUTAGE_HALF], 200000);
+	assert_int_equal(found.back[PM_OUTAGE_ALL], 200000);
+	assert_int_equal(found.last, 2000);
+	assert_true(found.path_seconds > 399.9e-6 && found.path_seconds < 400.1e-6);
+	free(found.curve);
+}
+
+#define L0_FAILS "failed 1000 200000 1\nfailed 1000 200000 2\nfailed 1000 200000 3\n"
+#define L0_RETURNS "active 5000 200000 1\nactive 6000 200000 2\nactive 7000 200000 3\n"
+
+/* A leaf is away with its host. With its table paths return with the second link. */
+static void test_follow_leaf(void **state)
+{
+	struct pm_outage found = follow(MAGIC LIDS TABLES L0_FAILS L0_RETURNS);
+
+	assert_int_equal(found.at_once, 2);
+	assert_int_equal(found.num_points, 2);
+	assert_int_equal(found.curve[1].ns, 5000);
+	assert_int_equal(found.curve[1].dead, 0);
+	free(found.curve);
+	/* Without it they wait for the Set; one to an empty table comes in time. */
+	found = follow(MAGIC LIDS TABLES L0_FAILS L0_RETURNS
+		       "reset 200000\n" SET("8000 9000 9000 200000", "01", "03"));
+	assert_int_equal(found.at_once, 2);
+	assert_int_equal(found.num_points, 2);
+	assert_int_equal(found.curve[1].ns, 8000);
+	free(found.curve);
+	found = follow(MAGIC LIDS TABLES L0_FAILS L0_RETURNS
+		       "reset 200000\n" SET("2000 3000 3000 200000", "01", "03"));
+	assert_int_equal(found.num_points, 3);
+	assert_int_equal(found.curve[1].ns, 5000); /* b to a, over s0 */
+	assert_int_equal(found.curve[1].dead, 1);
+	assert_int_equal(found.curve[2].ns, 6000); /* a to b, over s1 */
+	assert_int_equal(found.curve[2].dead, 0);
+	free(found.curve);
+}
+
 /* What happens at one time is one point, or none. */
 static void test_follow_one_time(void **state)
 {
@@ -556,6 +658,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
 		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_returns),
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_files),
@@ -569,6 +672,8 @@ int main(void)
 		cmocka_unit_test(test_follow_before),
 		cmocka_unit_test(test_follow_at_once),
 		cmocka_unit_test(test_follow_one_time),
+		cmocka_unit_test(test_follow_flap),
+		cmocka_unit_test(test_follow_leaf),
 		cmocka_unit_test(test_length),
 	};
 

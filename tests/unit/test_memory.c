@@ -1564,6 +1564,8 @@ static void note_sets(const struct pm_lft_trace *trace, const struct pm_fabric *
 	note(trace->tables, (size_t)fabric->num_switches * trace->length);
 	note(trace->lid, fabric->num_ports * sizeof(*trace->lid));
 	note(trace->failed, trace->num_failed * sizeof(*trace->failed));
+	note(trace->reset, trace->num_reset * sizeof(*trace->reset));
+	NOTE(trace->num_active);
 	note(trace->set, trace->num * sizeof(*trace->set));
 	note(trace->entries, (size_t)trace->num * PM_LFT_BLOCK);
 }
@@ -1576,6 +1578,17 @@ static void try_mixture(const struct pm_fabric *fabric, const struct pm_lft_trac
 	NOTE(mixture.cycles.num);
 	NOTE(mixture.loops.num);
 	pm_mixture_free(&mixture);
+}
+
+/* What failed returns, and a switch has lost its table. */
+static void add_return(struct pm_lft_trace *trace)
+{
+	trace->active = calloc(1, sizeof(*trace->active));
+	trace->reset = calloc(1, sizeof(*trace->reset));
+	assert_true(trace->active && trace->reset);
+	trace->active[trace->num_active++] =
+		(struct pm_lft_trace_return){1000000, trace->failed[0]};
+	trace->reset[trace->num_reset++] = 0;
 }
 
 /* Computed, written, read, and followed. */
@@ -1593,6 +1606,7 @@ static void try_sets(struct world *world)
 	MAKE(trace, pm_lft_trace_compute(world->fabric, world->plan, &config, &port, 1,
 					 &trace, &trial.err));
 	note_sets(trace, world->fabric);
+	add_return(trace);
 	file.trace = trace;
 	PRINT(text, pm_text_print(pm_lft_trace_print, &file, &text, &length));
 	MAKE(again,

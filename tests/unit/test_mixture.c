@@ -115,6 +115,34 @@ static void test_momentary_loop(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* The same loop in the tables: it is there while its link is, and a Set ends it. */
+static void test_loop_returns(void **state)
+{
+	static const uint8_t tables[] = {1, 2, 2, 3, 1, 3, 2, 3, 1};
+	struct pm_fabric *fabric = recipe_draw(ring);
+	struct pm_lft_trace *trace = make_ring(fabric, tables);
+	uint32_t port = world_port(fabric, "r1", 3);
+	struct pm_mixture found;
+
+	trace->failed = malloc(sizeof(port));
+	trace->active = malloc(sizeof(*trace->active));
+	assert_true(trace->failed && trace->active);
+	trace->failed[trace->num_failed++] = port;
+	trace->active[trace->num_active++] = (struct pm_lft_trace_return){1700, port};
+	add_set(trace, 2500, 0, (const uint8_t[]){1, 2, 3});
+	assert_int_equal(pm_mixture_follow(fabric, trace, &found, NULL), 0);
+	assert_int_equal(found.loops.num, 2);
+	assert_int_equal(found.loops.ns, 800);
+	assert_ring(&found, &found.loops.list[0], PM_MIXTURE_FIRST, PM_MIXTURE_FAILURE,
+		    (const uint32_t[]){0, 1}, 2);
+	assert_ring(&found, &found.loops.list[1], 1, 0, (const uint32_t[]){0, 1}, 2);
+	assert_int_equal(found.cycles.num, 2);
+	assert_int_equal(found.cycles.ns, 800);
+	pm_mixture_free(&found);
+	pm_lft_trace_free(trace);
+	pm_fabric_free(fabric);
+}
+
 /* All go round one way, without a loop: packets of two hops close a cycle of three. */
 static void test_cycle(void **state)
 {
@@ -203,6 +231,26 @@ static void draw_failure(struct scene *s)
 	free(gone);
 }
 
+/* Some of these links return, each at a time between two Sets; a switch was reset. */
+static void draw_return(struct scene *s)
+{
+	struct pm_lft_trace *trace = s->trace;
+	uint64_t ns = FAILED_AT + 5; /* Sets come at multiples of 10 */
+
+	trace->active = calloc(4, sizeof(*trace->active));
+	trace->reset = calloc(1, sizeof(*trace->reset));
+	assert_true(trace->active && trace->reset);
+	for (uint32_t i = 0; i < trace->num_failed; i++) {
+		ns += (1 + random_below(&s->random, 10)) * 10;
+		if (random_chance(&s->random, 70))
+			trace->active[trace->num_active++] =
+				(struct pm_lft_trace_return){ns, trace->failed[i]};
+	}
+	if (random_chance(&s->random, 30))
+		trace->reset[trace->num_reset++] =
+			random_below(&s->random, s->world.num_switches);
+}
+
 static bool scene_begin(struct scene *s, uint64_t seed)
 {
 	const struct pm_fabric *fabric;
@@ -232,6 +280,7 @@ static bool scene_begin(struct scene *s, uint64_t seed)
 		trace->lmc[i] = fabric->ports[i].lmc;
 	}
 	draw_failure(s);
+	draw_return(s);
 	while (trace->num < SETS) {
 		draw_set(s, ns);
 		ns += random_below(&s->random, 3) * 10;
@@ -271,23 +320,25 @@ static void look(const struct scene *s, struct pm_check_loops *loops,
 	free(top);
 }
 
-/* When what is told of is there: -1 before all, else the place among events. */
+static bool has_happened(const struct scene *s, uint32_t event, uint64_t ns, bool failed)
+{
+	if (event == PM_MIXTURE_FAILURE)
+		return failed;
+	if (event >= PM_MIXTURE_NOTHING)
+		return event == PM_MIXTURE_FIRST;
+	return event < s->trace->num ? s->trace->set[event].arrived <= ns
+				     : s->trace->active[event - s->trace->num].ns <= ns;
+}
+
+/* Whether what is told of is there. */
 static bool is_there(const struct scene *s, const struct pm_mixture_ring *it, uint64_t ns,
 		     bool failed)
 {
-	bool made =
-		it->made == PM_MIXTURE_FIRST ||
-		(it->made == PM_MIXTURE_FAILURE ? failed
-						: s->trace->set[it->made].arrived <= ns);
-	bool removed = it->removed == PM_MIXTURE_FAILURE
-			       ? failed
-			       : it->removed < PM_MIXTURE_NOTHING &&
-					 s->trace->set[it->removed].arrived <= ns;
-
-	return made && !removed;
+	return has_happened(s, it->made, ns, failed) &&
+	       !has_happened(s, it->removed, ns, failed);
 }
 
-static uint64_t loops_found, cycles_found, moments;
+static uint64_t loops_found, cycles_found, moments, returns;
 
 static void compare(const struct scene *s, const struct pm_mixture *found, uint64_t ns,
 		    bool failed, uint64_t seed)
@@ -318,16 +369,39 @@ static void compare(const struct scene *s, const struct pm_mixture *found, uint6
 	free(looping);
 }
 
-static void cut_lost(struct scene *s)
+/* The fabric after the failure: so many links have returned. */
+static void cut_lost(struct scene *s, uint32_t returned)
 {
-	for (uint32_t i = 0; i < s->trace->num_failed; i++)
-		pm_fabric_cut(s->now, s->trace->failed[i]);
+	const struct pm_lft_trace *trace = s->trace;
+	uint32_t k;
+
+	pm_fabric_free(s->now);
+	s->now = pm_fabric_clone(s->world.fabric);
+	assert_non_null(s->now);
+	for (uint32_t i = 0; i < trace->num_failed; i++) {
+		for (k = 0; k < returned; k++)
+			if (trace->active[k].port == trace->failed[i])
+				break;
+		if (k == returned)
+			pm_fabric_cut(s->now, trace->failed[i]);
+	}
+}
+
+static void lose_links(struct scene *s)
+{
+	const struct pm_lft_trace *trace = s->trace;
+
+	cut_lost(s, 0);
+	for (uint32_t i = 0; i < trace->num_reset; i++)
+		memset(s->tables + (size_t)trace->reset[i] * s->world.stride, PM_LFT_KEEP,
+		       s->world.stride);
 }
 
 static void try_seed(uint64_t seed)
 {
 	struct scene s;
 	struct pm_mixture found;
+	uint32_t returned = 0;
 	bool failed = false;
 
 	if (!scene_begin(&s, seed))
@@ -338,9 +412,16 @@ static void try_seed(uint64_t seed)
 		const struct pm_lft_trace_set *set = &s.trace->set[i];
 
 		if (!failed && set->sent >= FAILED_AT) {
-			cut_lost(&s);
+			lose_links(&s);
 			failed = true;
 			compare(&s, &found, FAILED_AT - 1, true, seed);
+		}
+		while (returned < s.trace->num_active &&
+		       s.trace->active[returned].ns < set->sent) {
+			cut_lost(&s, ++returned);
+			compare(&s, &found, s.trace->active[returned - 1].ns, failed,
+				seed);
+			returns++;
 		}
 		if (set->arrived != PM_LFT_TRACE_NEVER)
 			memcpy(s.tables + (size_t)set->sw * s.world.stride +
@@ -362,9 +443,9 @@ static void test_by_check(void **state)
 	       (unsigned long long)(end - 1));
 	for (; seed < end; seed++)
 		try_seed(seed);
-	printf("%llu mixtures, %llu with loops, %llu with cycles\n",
+	printf("%llu mixtures, %llu with loops, %llu with cycles; %llu links returned\n",
 	       (unsigned long long)moments, (unsigned long long)loops_found,
-	       (unsigned long long)cycles_found);
+	       (unsigned long long)cycles_found, (unsigned long long)returns);
 }
 
 int main(void)
@@ -372,6 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_momentary_loop),
+		cmocka_unit_test(test_loop_returns),
 		cmocka_unit_test(test_cycle),
 		cmocka_unit_test(test_by_check),
 	};

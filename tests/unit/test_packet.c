@@ -454,7 +454,8 @@ static void try_return(struct lab *lab, const uint32_t *path, uint32_t c, uint32
 			arrived++;
 	}
 	lab->config.failed = &path[c];
-	lab->config.return_at = back;
+	lab->config.returns = &(const struct pm_packet_return){back, path[c]};
+	lab->config.num_returns = 1;
 	start(lab);
 	run_to(lab, 2000);
 	if (lab->r.delivered != arrived || lab->r.dropped != 2 - arrived)
@@ -489,9 +490,30 @@ static void test_return(void **state)
 	end(&lab);
 }
 
-/* Any traffic and switches, with up to four cables lost on the way. */
+/* Up to four cables, which fail on the way; in every other run they return. */
+struct loss {
+	uint32_t failed[4];
+	struct pm_packet_return returns[4];
+};
+
+static void draw_loss(struct lab *lab, struct random *random, uint64_t seed,
+		      struct loss *loss)
+{
+	uint32_t time = lab->config.fail_at;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		loss->failed[i] = random_below(random, lab->world.fabric->num_ports);
+		time += random_range(random, 1, 1500);
+		loss->returns[i] = (struct pm_packet_return){time, loss->failed[i]};
+	}
+	lab->config.failed = loss->failed;
+	lab->config.returns = loss->returns;
+	lab->config.num_returns = seed % 2 ? lab->config.num_failed : 0;
+}
+
+/* Any traffic and switches, with cables lost on the way. */
 static void draw_run(struct lab *lab, struct random *random, uint64_t seed,
-		     uint32_t failed[4])
+		     struct loss *loss)
 {
 	lab->workload.pattern = random_chance(random, 50) ? PM_UNIFORM : PM_PERMUTATION;
 	lab->workload.seed = seed;
@@ -507,12 +529,7 @@ static void draw_run(struct lab *lab, struct random *random, uint64_t seed,
 	lab->config.in_line = random_chance(random, 50);
 	lab->config.num_failed = random_below(random, 5);
 	lab->config.fail_at = random_below(random, 4000);
-	lab->config.failed = failed;
-	if (seed % 2)
-		lab->config.return_at =
-			lab->config.fail_at + random_range(random, 1, 4000);
-	for (uint32_t i = 0; i < 4; i++)
-		failed[i] = random_below(random, lab->world.fabric->num_ports);
+	draw_loss(lab, random, seed, loss);
 	if (random_chance(random, 50)) {
 		lab->config.timeout = random_range(random, 3000, 20000);
 		lab->config.tries = 3;
@@ -529,7 +546,7 @@ static void test_conservation(void **state)
 		struct random random = {seed};
 		struct recipe recipe = {0};
 		struct lab lab = {0};
-		uint32_t failed[4];
+		struct loss loss;
 
 		if (!world_make_random(&lab.world, &random, &recipe)) {
 			recipe_free(&recipe);
@@ -539,7 +556,7 @@ static void test_conservation(void **state)
 		configure(&lab);
 		if (lab.num_hosts < 2)
 			goto next;
-		draw_run(&lab, &random, seed, failed);
+		draw_run(&lab, &random, seed, &loss);
 		lab.config.batch = 1000000;
 		start(&lab);
 		run_to(&lab, 2000);
@@ -582,7 +599,7 @@ static double dead_share(const struct lab *lab, const uint8_t *usable)
 				       NULL),
 			 0);
 	assert_int_equal(pm_cutoff_dead(cutoff), 0);
-	pm_cutoff_fail(cutoff, usable);
+	pm_cutoff_links(cutoff, usable, usable);
 	share = (double)pm_cutoff_dead(cutoff) / (double)pm_cutoff_paths(cutoff);
 	pm_cutoff_free(cutoff);
 	free(lids);
@@ -1136,6 +1153,7 @@ static void test_bad(void **state)
 {
 	struct lab lab;
 	struct pm_packet_set sets[2] = {{.time = 5}, {.time = 4}};
+	const struct pm_packet_return early = {.time = 5};
 	struct pm_packet *packet;
 	struct pm_error err;
 
@@ -1159,7 +1177,7 @@ static void test_bad(void **state)
 	sets[0].sw = 1;
 	BAD(config.sets = sets, config.num_sets = 1);
 	sets[0].sw = 0;
-	BAD(config.fail_at = 5, config.return_at = 5);
+	BAD(config.fail_at = 5, config.returns = &early, config.num_returns = 1);
 	sets[0].block = lab.world.stride / 64;
 	BAD(config.sets = sets, config.num_sets = 1);
 	lab.hosts[1].lid = 0;

@@ -71,6 +71,7 @@ static void test_times(void **state)
 	assert_set(&found, 5, 0, 304);
 	assert_set(&found, 6, 7, 304);
 	free(found.list);
+	free(found.returns);
 }
 
 /* At the end and later, also later than any run. */
@@ -85,6 +86,7 @@ static void test_late(void **state)
 	assert_int_equal(found.late, 3);
 	assert_true(found.last == UINT64_MAX / 4 - 1000);
 	free(found.list);
+	free(found.returns);
 }
 
 /* A failure before the run: what happened since then is in force. */
@@ -102,6 +104,34 @@ static void test_before(void **state)
 	assert_set(&found, 3, 4, 0);
 	assert_set(&found, 4, 2, 1);
 	free(found.list);
+	free(found.returns);
+}
+
+/* Links return at the nearest tick, after the failure, if it is in the run. */
+static void test_returns(void **state)
+{
+	struct pm_lft_trace_return active[] = {{1001, 7}, {1010, 8}, {1300, 9}};
+	struct pm_lft_trace trace = {
+		.failed_at = 1000, .active = active, .num_active = 3};
+	struct pm_replay_config config = {.tick = 2560000, .fail_at = 300, .end = 400};
+	struct pm_replay found;
+
+	assert_int_equal(pm_replay_make(&trace, &config, &found, NULL), 0);
+	assert_int_equal(found.num_returns, 2);
+	assert_int_equal(found.returns[0].time, 301);
+	assert_int_equal(found.returns[0].port, 7);
+	assert_int_equal(found.returns[1].time, 304);
+	assert_int_equal(found.returns[1].port, 8);
+	free(found.list);
+	free(found.returns);
+	config = (struct pm_replay_config){.tick = 1000000, .before = 20, .end = 400};
+	assert_int_equal(pm_replay_make(&trace, &config, &found, NULL), 0);
+	assert_int_equal(found.num_returns, 3);
+	assert_int_equal(found.returns[0].time, 1);
+	assert_int_equal(found.returns[1].time, 1);
+	assert_int_equal(found.returns[2].time, 280);
+	free(found.list);
+	free(found.returns);
 }
 
 /* ---- Lost between two Sets ---- */
@@ -206,7 +236,11 @@ static void run_sets(const struct world *world, const struct pm_lft_trace *trace
 	assert_int_equal(found.num, trace->num);
 	config.sets = found.list;
 	config.num_sets = found.num;
-	config.warmup = (trace->num + 2) * 2 * ROUND;
+	config.returns = found.returns;
+	config.num_returns = found.num_returns;
+	config.reset = trace->reset;
+	config.num_reset = trace->num_reset;
+	config.warmup = (trace->num + trace->num_active + 2) * 2 * ROUND;
 	assert_int_equal(pm_workload_new(&load, &config.workload, NULL), 0);
 	assert_int_equal(pm_packet_new(&config, &packet, NULL), 0);
 	assert_int_equal(pm_packet_run(packet, config.warmup + 1, NULL), 0);
@@ -215,11 +249,48 @@ static void run_sets(const struct world *world, const struct pm_lft_trace *trace
 	pm_packet_free(packet);
 	pm_workload_free(config.workload);
 	free(found.list);
+	free(found.returns);
 }
 
-/* The packet engine loses the share of packets that outage.h has as dead, after each Set
- * in the plugin's order. */
-static void try_share(struct world *world, const char *failure)
+/* Instead of the repair, links return one after the other. */
+static void bring_back(struct pm_lft_trace *trace)
+{
+	uint64_t ns = 0;
+
+	trace->num = 0;
+	trace->active = calloc(trace->num_failed, sizeof(*trace->active));
+	assert_non_null(trace->active);
+	for (uint32_t i = 0; i < trace->num_failed; i++) {
+		ns += UINT64_C(2) * ROUND;
+		trace->active[trace->num_active++] =
+			(struct pm_lft_trace_return){ns, trace->failed[i]};
+	}
+}
+
+/* The switch has lost its table, and gets it block by block when its links are back. */
+static void reset(struct pm_lft_trace *trace, uint32_t sw, uint32_t room)
+{
+	uint64_t ns = trace->active[trace->num_active - 1].ns;
+
+	assert_true(trace->length / 64 <= room);
+	trace->reset = calloc(1, sizeof(*trace->reset));
+	assert_non_null(trace->reset);
+	trace->reset[trace->num_reset++] = sw;
+	trace->num = trace->length / 64;
+	for (uint32_t i = 0; i < trace->num; i++) {
+		ns += UINT64_C(2) * ROUND;
+		trace->set[i] = (struct pm_lft_trace_set){ns, ns, ns, sw, i};
+	}
+	memcpy(trace->entries, trace->tables + (size_t)sw * trace->length, trace->length);
+}
+
+enum after { REPAIRED, RETURNED, REBOOTED };
+
+/*
+ * The packet engine loses the share of packets that outage.h has as dead, after each Set
+ * in the plugin's order, and after each link that returns.
+ */
+static void try_share(struct world *world, const char *failure, enum after after)
 {
 	const struct pm_lft_trace_config config = {
 		.sm = PM_NONE, .mad_ns = UINT64_C(2) * ROUND, .wire_smps = 1};
@@ -227,7 +298,7 @@ static void try_share(struct world *world, const char *failure)
 	struct pm_ports ports = {0};
 	struct pm_outage outage;
 	struct pm_lft_trace *trace;
-	uint32_t differences;
+	uint32_t differences, room;
 
 	assert_int_equal(pm_failures_add(world->fabric, world->plan, "loss", failure,
 					 &ports, NULL),
@@ -236,15 +307,20 @@ static void try_share(struct world *world, const char *failure)
 					      ports.list, ports.num, &trace, NULL),
 			 0);
 	choose_hosts(world, trace, hosts);
+	room = trace->num;
+	if (after != REPAIRED)
+		bring_back(trace);
+	if (after == REBOOTED)
+		reset(trace, pm_fabric_find_name(world->fabric, failure), room);
 	assert_int_equal(pm_outage_follow(world->fabric, trace, &outage, NULL), 0);
 	assert_int_equal(outage.pairs, HOSTS * (HOSTS - 1));
 	assert_true(outage.at_once > 0);
 	run_sets(world, trace, hosts, &outage, &differences);
-	printf("%s lost: of %llu pairs %llu are dead, then less after %u of %u Sets, "
-	       "%llu in the end; as many packets in each round\n",
+	printf("%s lost: of %llu pairs %llu are dead, then less after %u of %u Sets and "
+	       "%u returns, %llu in the end; as many packets in each round\n",
 	       failure, (unsigned long long)outage.pairs,
 	       (unsigned long long)outage.at_once, differences, trace->num,
-	       (unsigned long long)outage.end);
+	       trace->num_active, (unsigned long long)outage.end);
 	assert_int_equal(differences, outage.num_points - 1);
 	free(outage.curve);
 	free(ports.list);
@@ -256,18 +332,19 @@ static void test_share(void **state)
 	struct world world;
 
 	world_make(&world, world_director(36), PM_GROUPED);
-	try_share(&world, "s0-*");
-	try_share(&world, "s0-fab0");
-	try_share(&world, "leaf5:19");
+	try_share(&world, "s0-*", REPAIRED);
+	try_share(&world, "s0-fab0", REPAIRED);
+	try_share(&world, "leaf5:19", REPAIRED);
+	try_share(&world, "s0-line0", RETURNED);
+	try_share(&world, "s0-line0", REBOOTED);
 	world_free(&world);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_before),
+		cmocka_unit_test(test_times),  cmocka_unit_test(test_late),
+		cmocka_unit_test(test_before), cmocka_unit_test(test_returns),
 		cmocka_unit_test(test_share),
 	};
 

@@ -33,8 +33,12 @@ int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
 		  struct pm_cutoff **cutoff, struct pm_error *err);
 void pm_cutoff_free(struct pm_cutoff *cutoff);
 
-/* Changes the usable links. Cost: as of pm_cutoff_new. */
-void pm_cutoff_fail(struct pm_cutoff *cutoff, const uint8_t *usable);
+/*
+ * Changes the usable links. Hosts at other links count as well if counted[port] says so:
+ * all their paths are dead. Cost: as of pm_cutoff_new.
+ */
+void pm_cutoff_links(struct pm_cutoff *cutoff, const uint8_t *usable,
+		     const uint8_t *counted);
 
 /*
  * Writes a block of a switch's table, 64 entries from LID 64 x block on, below length;
@@ -44,11 +48,11 @@ void pm_cutoff_fail(struct pm_cutoff *cutoff, const uint8_t *usable);
 uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 		       const uint8_t *entries);
 
-/* Usable hosts. O(1). */
+/* Hosts that count. O(1). */
 uint64_t pm_cutoff_hosts(const struct pm_cutoff *cutoff);
 
 /*
- * Paths between usable hosts, of these the dead ones, and of those the looping ones.
+ * Paths between these hosts, of these the dead ones, and of those the looping ones.
  * O(1).
  */
 uint64_t pm_cutoff_paths(const struct pm_cutoff *cutoff);

@@ -9,15 +9,18 @@
  *   lid GUID LID LMC                          an end port, or a switch, and its LIDs
  *   table GUID BLOCK ENTRIES                  a block that a switch holds at first
  *   failed NS GUID PORT                       a link, by a switch at one of its ends
+ *   active NS GUID PORT                       such a link carries packets again
+ *   reset GUID                                a switch that lost its table meanwhile
  *   set SENT ARRIVED ACKED GUID BLOCK ENTRIES an LFT Set to a switch
  *
  * GUIDs are hexadecimal with or without 0x, of the port of an end node and of the node of
  * a switch. ENTRIES are 64 ports of two hexadecimal digits, from LID 64 x BLOCK on; ff:
  * no port. A block without a row has no ports. Times are ns of one clock, since any
- * moment. All links fail at one time. Sets are in the order of SENT. The switch's table
- * changes at ARRIVED, and the subnet manager gets the answer at ACKED. Each of these two
- * is - if it did not happen: a lost Set has neither. Empty lines, and lines that begin
- * with #, are ignored.
+ * moment. All links fail at one time, and stay away unless a row says when both ends are
+ * ACTIVE again. A switch that was reset has no entries from the failure on, but those
+ * that Sets write. Sets are in the order of SENT. The switch's table changes at ARRIVED,
+ * and the subnet manager gets the answer at ACKED. Each of these two is - if it did not
+ * happen: a lost Set has neither. Empty lines, and lines that begin with #, are ignored.
  *
  * LIDs do not change while Sets are sent. Recordings with different LIDs can be compared
  * by hosts.
@@ -43,6 +46,12 @@ struct pm_lft_trace_set {
 	uint32_t sw, block;
 };
 
+/* A failed link, by a port at its end, carries packets again from ns on. */
+struct pm_lft_trace_return {
+	uint64_t ns;
+	uint32_t port;
+};
+
 /* A recording, by the indexes of one sealed fabric. */
 struct pm_lft_trace {
 	char engine[PM_LFT_TRACE_TEXT], times[PM_LFT_TRACE_TEXT]; /* "": unknown */
@@ -53,6 +62,10 @@ struct pm_lft_trace {
 	uint64_t failed_at;
 	uint32_t *failed; /* switches' ports with failed links, one end of each */
 	uint32_t num_failed, failed_room;
+	struct pm_lft_trace_return *active; /* by time, all after failed_at */
+	uint32_t num_active, active_room;
+	uint32_t *reset; /* switches that lost their tables at failed_at */
+	uint32_t num_reset, reset_room;
 	struct pm_lft_trace_set *set; /* in the order of sending */
 	uint8_t *entries;	      /* [set][64] */
 	uint32_t num, set_room, entries_room;

@@ -29,8 +29,10 @@
 
 /* A loop or cycle. */
 struct pm_mixture_ring {
-	uint32_t made, removed; /* indexes of Sets, or one of those above */
-	uint32_t lid;		/* of a loop */
+	/* Index of a Set; the number of Sets + that of a link in trace->active; or one of
+	 * those above. */
+	uint32_t made, removed;
+	uint32_t lid; /* of a loop */
 	uint32_t length;
 	size_t first; /* at[first..first + length): switches of a loop, or of a cycle the
 		       * ports that packets leave by, in the order of packets */
@@ -52,9 +54,9 @@ struct pm_mixture {
 
 /*
  * Follows a recording of this fabric. The caller frees *mixture with pm_mixture_free.
- * -ENOMEM. Cost: O(length x switches) at the beginning and twice that at the failure; of
- * a Set O(changed entries x ports); of a new dependency the channels between its ends in
- * a topological order.
+ * -ENOMEM. Cost: O(length x switches) at the beginning, and twice that at the failure and
+ * for each link that returns; of a Set O(changed entries x ports); of a new dependency
+ * the channels between its ends in a topological order.
  */
 int pm_mixture_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		      struct pm_mixture *mixture, struct pm_error *err);

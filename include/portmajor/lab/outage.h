@@ -3,9 +3,9 @@
  * The outage in an LFT trace: the share of pairs of hosts cut off, from the failure to
  * the last Set, exact after every Set.
  *
- * Hosts are end ports with a LID and a usable link to a switch. A path leads from a host
- * to a LID of another host. With LMC above 0 a pair of hosts has 2^LMC paths, and is cut
- * off in part: by the share of its dead paths.
+ * Hosts are end ports with a LID and a link to a switch that is usable or returns. A path
+ * leads from a host to a LID of another host. With LMC above 0 a pair of hosts has 2^LMC
+ * paths, and is cut off in part: by the share of its dead paths.
  */
 #ifndef PORTMAJOR_OUTAGE_H
 #define PORTMAJOR_OUTAGE_H
@@ -34,7 +34,7 @@ struct pm_outage {
 	uint64_t paths;	       /* of these */
 	uint64_t before;       /* dead paths before the failure, .. */
 	uint64_t all_before;   /* .. of all paths then */
-	uint64_t at_once, end; /* dead after the failure, and after the last Set */
+	uint64_t at_once, end; /* dead after the failure, and after all that follows */
 	/*
 	 * Dead paths that lead into loops: after the failure and after the last Set, most
 	 * at a time, and path-seconds up to the last Set.
@@ -54,7 +54,8 @@ struct pm_outage {
 
 /*
  * Follows a recording of this fabric. The caller frees outage->curve with free().
- * -ENOMEM. Cost: three times O(LIDs x switches), and that of each Set (cutoff.h).
+ * -ENOMEM. Cost: three times O(LIDs x switches), once more for each link that returns,
+ * and that of each Set (cutoff.h).
  */
 int pm_outage_follow(const struct pm_fabric *fabric, const struct pm_lft_trace *trace,
 		     struct pm_outage *outage, struct pm_error *err);

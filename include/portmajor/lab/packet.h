@@ -78,6 +78,12 @@ struct pm_packet_lanes {
 	uint32_t num_high, num_low, limit;
 };
 
+/* A failed link, by a port at its end, is back with all credits. */
+struct pm_packet_return {
+	uint32_t time; /* after the failure */
+	uint32_t port;
+};
+
 /* All is borrowed until pm_packet_free, but for the tables. */
 struct pm_packet_config {
 	const struct pm_fabric *fabric;
@@ -97,7 +103,10 @@ struct pm_packet_config {
 
 	const uint32_t *failed; /* ports with cables that fail at fail_at */
 	uint32_t num_failed, fail_at;
-	uint32_t return_at; /* when these cables are back, with all credits; 0: never */
+	const uint32_t *reset; /* switches whose tables are empty from fail_at on */
+	uint32_t num_reset;
+	const struct pm_packet_return *returns; /* by time */
+	uint32_t num_returns;
 	const struct pm_packet_set *sets; /* by time */
 	uint32_t num_sets;
 

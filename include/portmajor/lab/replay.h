@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * An LFT trace for the packet engine: its Sets on the clock of a run (tables and LIDs:
- * lft_trace.h).
+ * An LFT trace for the packet engine: its Sets, and the links that return, on the clock
+ * of a run (tables and LIDs: lft_trace.h).
  */
 #ifndef PORTMAJOR_REPLAY_H
 #define PORTMAJOR_REPLAY_H
@@ -21,12 +21,15 @@ struct pm_replay {
 	uint32_t num;
 	uint32_t late; /* Sets at the end of the run or later, not in the list */
 	uint64_t last; /* ns from the failure to the last of these */
+	struct pm_packet_return *returns; /* by time, those in the run */
+	uint32_t num_returns;
 };
 
 /*
  * Puts each Set at the tick nearest to its arrival, several at one tick in the order of
  * sending. Sets from before the run are at tick 0; those that never arrived are left out.
- * The caller frees replay->list with free(). -ENOMEM. Cost: O(Sets x log Sets).
+ * Links return one tick after the failure or later. The caller frees replay->list and
+ * replay->returns with free(). -ENOMEM. Cost: O(Sets x log Sets).
  */
 int pm_replay_make(const struct pm_lft_trace *trace,
 		   const struct pm_replay_config *config, struct pm_replay *replay,

@@ -156,9 +156,10 @@ static void configure_times(struct packet_lab *lab)
 		config->fail_at = early || at > config->warmup ? 0 : config->warmup - at;
 	else
 		config->fail_at = config->warmup + at;
-	if (request->return_after != PACKET_UNSET)
-		config->return_at =
-			config->fail_at + packet_ticks(lab, request->return_after);
+	for (uint32_t i = 0; lab->returns && i < config->num_failed; i++)
+		lab->returns[i] = (struct pm_packet_return){
+			config->fail_at + packet_ticks(lab, request->return_after),
+			config->failed[i]};
 	lab->times = (struct pm_replay_config){
 		.tick = lab->tick,
 		.fail_at = config->fail_at,
@@ -199,6 +200,13 @@ static void configure_engine(struct packet_lab *lab)
 	config->tries = request->retries;
 	config->failed = lab->scene.failed.list;
 	config->num_failed = lab->scene.failed.num;
+	if (lab->scene.recording) {
+		config->reset = lab->scene.recording->reset;
+		config->num_reset = lab->scene.recording->num_reset;
+	}
+	config->returns = lab->returns ? lab->returns : lab->scene.replay.returns;
+	config->num_returns =
+		lab->returns ? config->num_failed : lab->scene.replay.num_returns;
 	config->sets = lab->scene.replay.list;
 	config->num_sets = lab->scene.replay.num;
 	config->warmup = packet_ticks(lab, request->warmup);
@@ -276,6 +284,20 @@ static int check_times(const struct packet_lab *lab)
 	return check_short_times(lab);
 }
 
+/* With --return-after, all links return at one time. */
+static int begin_returns(struct packet_lab *lab)
+{
+	const struct scene *scene = &lab->scene;
+
+	if (lab->request->return_after == PACKET_UNSET)
+		return EXIT_FINE;
+	if (scene->recording && scene->recording->num_active)
+		return cli_fail(EXIT_USAGE,
+				"--return-after: the recording has when cables return");
+	lab->returns = lab_array(scene->failed.num, sizeof(*lab->returns));
+	return EXIT_FINE;
+}
+
 static struct scene_config scene_config_of(const struct packet_request *request)
 {
 	return (struct scene_config){
@@ -301,6 +323,8 @@ int packet_lab_begin(struct packet_lab *lab, struct packet_request *request,
 	status = scene_read(&lab->scene, path, &config);
 	if (!status && lab->scene.num_hosts < 2)
 		status = cli_fail(EXIT_INPUT, "%s: traffic needs two hosts", path);
+	if (!status)
+		status = begin_returns(lab);
 	if (!status)
 		status = packet_jobs_begin(lab);
 	if (status)
@@ -339,5 +363,6 @@ void packet_lab_end(struct packet_lab *lab)
 	free(lab->ticks);
 	free(lab->host_ticks);
 	free(lab->sls);
+	free(lab->returns);
 	packet_jobs_free(lab);
 }

@@ -26,6 +26,8 @@ struct pm_packet_config packet_run_healthy(const struct packet_lab *lab)
 	struct pm_packet_config config = lab->config;
 
 	config.num_failed = 0;
+	config.num_reset = 0;
+	config.num_returns = 0;
 	config.num_sets = 0;
 	return config;
 }

@@ -242,6 +242,7 @@ void scene_free(struct scene *scene)
 	free(scene->hosts);
 	free(scene->failed.list);
 	free(scene->replay.list);
+	free(scene->replay.returns);
 	pm_lft_trace_free(scene->recording);
 	cli_tables_free(&scene->tables);
 	pm_fabric_free(scene->fabric);

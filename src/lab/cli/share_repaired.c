@@ -155,20 +155,52 @@ static int find_throughput(struct scene *scene, const struct pm_fabric *fabric,
 	return EXIT_FINE;
 }
 
-/* Writes all Sets that arrive into the tables. */
+static void reset_tables(struct pm_lft_trace *trace)
+{
+	for (uint32_t i = 0; i < trace->num_reset; i++)
+		memset(trace->tables + (size_t)trace->reset[i] * trace->length,
+		       PM_LFT_KEEP, trace->length);
+}
+
+/* Empties tables at the failure, and writes all Sets that arrive. */
 static void write_sets(struct pm_lft_trace *trace)
 {
+	bool is_reset = false;
 	struct pm_lft_trace_arrival *list = lab_array(trace->num, sizeof(*list));
 	uint32_t num = pm_lft_trace_arrivals(trace, list);
 
 	for (uint32_t i = 0; i < num; i++) {
 		const struct pm_lft_trace_set *set = &trace->set[list[i].set];
 
+		if (!is_reset && list[i].ns >= trace->failed_at) {
+			reset_tables(trace);
+			is_reset = true;
+		}
 		memcpy(trace->tables + (size_t)set->sw * trace->length +
 			       (size_t)set->block * PM_LFT_BLOCK,
 		       trace->entries + (size_t)list[i].set * PM_LFT_BLOCK, PM_LFT_BLOCK);
 	}
+	if (!is_reset)
+		reset_tables(trace);
 	free(list);
+}
+
+/* Cuts the links that failed and do not return. */
+static void cut_links(const struct pm_lft_trace *trace, struct pm_fabric *fabric,
+		      struct pm_pool *pool)
+{
+	uint8_t *returns = pm_pool_array(pool, fabric->num_ports, 1);
+
+	if (!returns)
+		cli_no_memory();
+	for (uint32_t i = 0; i < trace->num_active; i++) {
+		returns[trace->active[i].port] = 1;
+		returns[fabric->ports[trace->active[i].port].peer] = 1;
+	}
+	for (uint32_t i = 0; i < trace->num_failed; i++)
+		if (fabric->ports[trace->failed[i]].peer != PM_NONE &&
+		    !returns[trace->failed[i]])
+			pm_fabric_cut(fabric, trace->failed[i]);
 }
 
 static int judge_repair(struct scene *scene, struct pm_lft_trace *trace,
@@ -182,9 +214,7 @@ static int judge_repair(struct scene *scene, struct pm_lft_trace *trace,
 		cli_no_memory();
 	status = find_throughput(scene, scene->fabric, trace, &before);
 	write_sets(trace);
-	for (uint32_t i = 0; i < trace->num_failed; i++)
-		if (broken->ports[trace->failed[i]].peer != PM_NONE)
-			pm_fabric_cut(broken, trace->failed[i]);
+	cut_links(trace, broken, &scene->pool);
 	if (!status)
 		status = find_throughput(scene, broken, trace, &after);
 	if (status)

@@ -7,16 +7,23 @@
 #include "text.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define LISTED 100 /* of each kind, in JSON */
 #define PRINTED 3
 
 /* ---- Describing ---- */
 
+static double event_ms(const struct pm_lft_trace *trace, uint64_t ns)
+{
+	return ((double)ns - (double)trace->failed_at) / 1e6;
+}
+
 /* Describes the cause of a fault or of its end; null: none. */
 static json_t *event_json(const struct pm_fabric *fabric,
 			  const struct pm_lft_trace *trace, uint32_t event)
 {
+	const struct pm_lft_trace_return *link;
 	const struct pm_lft_trace_set *set;
 
 	if (event == PM_MIXTURE_NOTHING)
@@ -25,11 +32,16 @@ static json_t *event_json(const struct pm_fabric *fabric,
 		return json_pack("{s:s, s:n}", "by", "start", "ms");
 	if (event == PM_MIXTURE_FAILURE)
 		return json_pack("{s:s, s:f}", "by", "failure", "ms", 0.0);
+	if (event >= trace->num) {
+		link = &trace->active[event - trace->num];
+		return json_pack("{s:s, s:f, s:o}", "by", "return", "ms",
+				 event_ms(trace, link->ns), "link",
+				 cli_link_json(fabric, link->port));
+	}
 	set = &trace->set[event];
 	return json_pack("{s:s, s:f, s:I, s:o, s:I}", "by", "set", "ms",
-			 ((double)set->arrived - (double)trace->failed_at) / 1e6, "set",
-			 (json_int_t)event, "node", cli_node_json(fabric, set->sw),
-			 "block", (json_int_t)set->block);
+			 event_ms(trace, set->arrived), "set", (json_int_t)event, "node",
+			 cli_node_json(fabric, set->sw), "block", (json_int_t)set->block);
 }
 
 /* Describes the host with a LID, or null. */
@@ -98,10 +110,14 @@ static void print_event(const char *verb, const json_t *event)
 
 	if (!by) {
 		printf(", not %s", verb);
-	} else if (*by == 's' && by[1] == 't') {
+	} else if (!strcmp(by, "start")) {
 		fputs(", there from the start", stdout);
-	} else if (*by == 'l') {
+	} else if (!strcmp(by, "failure")) {
 		printf(", %s by the failure", verb);
+	} else if (!strcmp(by, "return")) {
+		printf(", %s by the return of ", verb);
+		cli_text_put(cli_json_label(json_object_get(event, "link")));
+		cli_text_print(event, " at {%%%ms} ms");
 	} else {
 		printf(", %s by ", verb);
 		cli_text_print(event, "Set {set} (");

@@ -61,10 +61,10 @@ static uint64_t find_fingerprint(const struct packet_lab *lab)
 {
 	const struct pm_packet_config *c = &lab->config;
 	const struct pm_workload_config *w = &lab->workload;
-	const uint32_t numbers[] = {w->messages, w->shift,     lab->node,
-				    w->share,	 w->senders,   c->lifetime,
-				    c->timeout,	 c->tries,     c->window,
-				    c->fail_at,	 c->return_at, lab->request->alone};
+	const uint32_t numbers[] = {w->messages, w->shift,	     lab->node,
+				    w->share,	 w->senders,	     c->lifetime,
+				    c->timeout,	 c->tries,	     c->window,
+				    c->fail_at,	 lab->request->alone};
 	uint64_t hash = cli_fabric_fingerprint(c->fabric);
 
 	hash = pm_hash_number(hash, lab->tick);
@@ -81,6 +81,11 @@ static uint64_t find_fingerprint(const struct packet_lab *lab)
 		hash = pm_hash_number(hash, c->hosts[i].lid);
 	for (uint32_t i = 0; i < c->num_failed; i++)
 		hash = pm_hash_number(hash, c->failed[i]);
+	for (uint32_t i = 0; i < c->num_reset; i++)
+		hash = pm_hash_number(hash, c->reset[i]);
+	for (uint32_t i = 0; i < c->num_returns; i++)
+		hash = pm_hash_number(hash, (uint64_t)c->returns[i].time << 32 |
+						    c->returns[i].port);
 	for (uint32_t i = 0; i < c->num_sets; i++) {
 		hash = pm_hash_number(hash, c->sets[i].time);
 		hash = pm_hash_number(hash,

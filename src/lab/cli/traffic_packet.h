@@ -106,11 +106,12 @@ struct packet_lab {
 	struct pm_workload_config workload;
 	struct pm_packet_config config;
 	struct pm_replay_config times;
-	struct pm_rates rates; /* of the links; none with --gbps */
-	uint16_t *ticks;       /* [port] for a block, or NULL: 1 */
-	uint16_t *host_ticks;  /* [host], or NULL */
-	uint8_t *sls;	       /* [host] */
-	uint64_t tick;	       /* femtoseconds */
+	struct pm_rates rates;		  /* of the links; none with --gbps */
+	uint16_t *ticks;		  /* [port] for a block, or NULL: 1 */
+	uint16_t *host_ticks;		  /* [host], or NULL */
+	struct pm_packet_return *returns; /* [failed] with --return-after, or NULL */
+	uint8_t *sls;			  /* [host] */
+	uint64_t tick;			  /* femtoseconds */
 	struct packet_jobs jobs;
 	uint32_t node; /* host that the pattern names */
 	struct cli_progress progress;

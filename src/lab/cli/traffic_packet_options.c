@@ -292,7 +292,8 @@ static const struct cli_option options[] = {
 	 "long before, with the Sets since then in force",
 	 .take = take_at},
 	{0, "return-after", "TIME",
-	 "when the cables are back, after the failure; tables stay (default: never)",
+	 "when all cables are back, after the failure; tables stay (default: as the "
+	 "recording has it, or never)",
 	 TIME(return_after)},
 	{0, "repair", "HOW",
 	 "the tables after the failure: none (default), at-once, or order: one after the "

@@ -22,10 +22,23 @@ static json_t *recording_json(const struct packet_lab *lab)
 
 	if (!lab->request->sets)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:I}", "file", pm_json_text(lab->request->sets),
-			 "engine", pm_json_text(recording->engine), "times",
+	return json_pack("{s:o, s:o, s:o, s:I, s:I}", "file",
+			 pm_json_text(lab->request->sets), "engine",
+			 pm_json_text(recording->engine), "times",
 			 pm_json_text(recording->times), "cables",
-			 (json_int_t)recording->num_failed);
+			 (json_int_t)recording->num_failed, "returned",
+			 (json_int_t)recording->num_active);
+}
+
+/* When the last link returns, from the beginning of the measurement. */
+static json_t *return_us(const struct pm_packet_config *config,
+			 const struct packet_lab *lab)
+{
+	uint32_t num = config->num_returns;
+
+	return num ? json_real(packet_us(lab, (double)config->returns[num - 1].time -
+						      config->warmup))
+		   : json_null();
 }
 
 json_t *traffic_replay_json(const struct packet_lab *lab)
@@ -33,14 +46,11 @@ json_t *traffic_replay_json(const struct packet_lab *lab)
 	const struct pm_packet_config *config = &lab->config;
 	const struct pm_replay *replay = &lab->scene.replay;
 
-	return json_pack(
-		"{s:o, s:o, s:o, s:I, s:I, s:f}", "recording", recording_json(lab),
-		"failed_us", failed_us(lab), "return_us",
-		config->return_at ? json_real(packet_us(lab, (double)config->return_at -
-								     config->warmup))
-				  : json_null(),
-		"sets", (json_int_t)replay->num, "sets_late", (json_int_t)replay->late,
-		"sets_last_us", (double)replay->last / 1000);
+	return json_pack("{s:o, s:o, s:o, s:I, s:I, s:f}", "recording",
+			 recording_json(lab), "failed_us", failed_us(lab), "return_us",
+			 return_us(config, lab), "sets", (json_int_t)replay->num,
+			 "sets_late", (json_int_t)replay->late, "sets_last_us",
+			 (double)replay->last / 1000);
 }
 
 void traffic_replay_print(const json_t *settings)
@@ -50,6 +60,8 @@ void traffic_replay_print(const json_t *settings)
 	if (json_is_object(recording)) {
 		cli_text_print(recording,
 			       "{file}: {engine}, {cables|cable has|cables have} failed");
+		if (cli_json_number(recording, "returned"))
+			cli_text_print(recording, ", {returned|returns|return}");
 		if (json_string_length(json_object_get(recording, "times")))
 			cli_text_print(recording, "; {times}");
 		putchar('\n');

@@ -18,8 +18,9 @@
 struct pm_cutoff {
 	struct pm_pool pool;
 	const struct pm_fabric *fabric;
-	uint8_t *usable; /* [port] */
-	uint8_t *tables; /* [switch][length] */
+	uint8_t *usable;  /* [port] */
+	uint8_t *counted; /* [port] hosts there count */
+	uint8_t *tables;  /* [switch][length] */
 	uint32_t length;
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
@@ -30,7 +31,7 @@ struct pm_cutoff {
 	uint32_t words;	    /* of one LID */
 	uint32_t *queue;    /* [switch] room */
 	uint8_t *state;	    /* [switch] room: enum state */
-	uint64_t num_hosts; /* number of usable hosts */
+	uint64_t num_hosts; /* number of hosts that count */
 	uint64_t paths, dead, looping;
 };
 
@@ -75,12 +76,15 @@ static enum end end_of(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw
 	return cutoff->loops[bit / 64] >> bit % 64 & 1 ? LOOP : DEAD_END;
 }
 
-/* The number of paths from a switch to a LID: a host has none to itself. */
+/*
+ * The number of paths from usable hosts at a switch to a LID: a host has none to itself.
+ */
 static uint32_t paths_from(const struct pm_cutoff *cutoff, uint32_t lid, uint32_t sw)
 {
 	uint32_t port = cutoff->lids[lid].port;
 
-	return cutoff->hosts[sw] - (cutoff->fabric->ports[port].node == sw);
+	return cutoff->hosts[sw] -
+	       (cutoff->fabric->ports[port].node == sw && cutoff->usable[port]);
 }
 
 /* Marks the present end of a switch's path. */
@@ -137,18 +141,18 @@ static void count(struct pm_cutoff *cutoff)
 	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++) {
 		uint32_t port = cutoff->lids[lid].port;
 
-		if (port != last && cutoff->usable[port]) {
-			cutoff->hosts[fabric->ports[port].node]++;
+		if (port != last && cutoff->counted[port]) {
+			cutoff->hosts[fabric->ports[port].node] += cutoff->usable[port];
 			cutoff->num_hosts++;
 		}
 		last = port;
 	}
 	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++)
-		if (cutoff->usable[cutoff->lids[lid].port])
+		if (cutoff->counted[cutoff->lids[lid].port])
 			cutoff->paths += cutoff->num_hosts - 1;
 	cutoff->dead = cutoff->paths;
 	for (uint32_t lid = 0; lid < cutoff->num_lids; lid++) {
-		if (!cutoff->usable[cutoff->lids[lid].port])
+		if (!cutoff->counted[cutoff->lids[lid].port])
 			continue;
 		memset(cutoff->state, UNKNOWN, fabric->num_switches);
 		for (uint32_t sw = 0; sw < fabric->num_switches; sw++)
@@ -173,6 +177,7 @@ int pm_cutoff_new(const struct pm_fabric *fabric, const uint8_t *usable,
 	cutoff->num_lids = num_lids;
 	cutoff->words = pm_bits_words(num);
 	cutoff->usable = pm_pool_copy(pool, usable, fabric->num_ports, 1);
+	cutoff->counted = pm_pool_copy(pool, usable, fabric->num_ports, 1);
 	cutoff->tables = pm_pool_copy(pool, tables, num, length);
 	cutoff->lids = pm_pool_copy(pool, lids, num_lids, sizeof(*lids));
 	cutoff->by_lid = pm_pool_array(pool, length, sizeof(uint32_t));
@@ -203,9 +208,11 @@ void pm_cutoff_free(struct pm_cutoff *cutoff)
 	free(cutoff);
 }
 
-void pm_cutoff_fail(struct pm_cutoff *cutoff, const uint8_t *usable)
+void pm_cutoff_links(struct pm_cutoff *cutoff, const uint8_t *usable,
+		     const uint8_t *counted)
 {
 	memcpy(cutoff->usable, usable, cutoff->fabric->num_ports);
+	memcpy(cutoff->counted, counted, cutoff->fabric->num_ports);
 	count(cutoff);
 }
 
@@ -256,7 +263,7 @@ uint32_t pm_cutoff_set(struct pm_cutoff *cutoff, uint32_t sw, uint32_t block,
 			continue;
 		differ++;
 		table[i] = entries[i];
-		if (lid == PM_NONE || !cutoff->usable[cutoff->lids[lid].port])
+		if (lid == PM_NONE || !cutoff->counted[cutoff->lids[lid].port])
 			continue;
 		end = follow_entries(cutoff, lid, sw);
 		if (end != end_of(cutoff, lid, sw))

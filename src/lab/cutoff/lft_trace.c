@@ -24,6 +24,8 @@ void pm_lft_trace_free(struct pm_lft_trace *trace)
 	free(trace->lmc);
 	free(trace->tables);
 	free(trace->failed);
+	free(trace->active);
+	free(trace->reset);
 	free(trace->set);
 	free(trace->entries);
 	free(trace);
@@ -38,6 +40,15 @@ static int compare_arrivals(const void *a, const void *b)
 	if (x->ns != y->ns)
 		return x->ns < y->ns ? -1 : 1;
 	return x->set < y->set ? -1 : x->set > y->set;
+}
+
+static int compare_returns(const void *a, const void *b)
+{
+	const struct pm_lft_trace_return *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->port < y->port ? -1 : x->port > y->port;
 }
 
 uint32_t pm_lft_trace_arrivals(const struct pm_lft_trace *trace,
@@ -84,6 +95,28 @@ static void print_tables(FILE *out, const struct pm_lft_trace *trace,
 		}
 }
 
+static void print_link(FILE *out, const char *row, uint64_t ns,
+		       const struct pm_fabric *fabric, uint32_t port)
+{
+	const struct pm_port *p = &fabric->ports[port];
+
+	fprintf(out, "%s %" PRIu64 " 0x%016" PRIx64 " %u\n", row, ns,
+		fabric->nodes[p->node].guid, p->num);
+}
+
+static void print_links(FILE *out, const struct pm_lft_trace *trace,
+			const struct pm_fabric *fabric)
+{
+	for (uint32_t i = 0; i < trace->num_failed; i++)
+		print_link(out, "failed", trace->failed_at, fabric, trace->failed[i]);
+	for (uint32_t i = 0; i < trace->num_active; i++)
+		print_link(out, "active", trace->active[i].ns, fabric,
+			   trace->active[i].port);
+	for (uint32_t i = 0; i < trace->num_reset; i++)
+		fprintf(out, "reset 0x%016" PRIx64 "\n",
+			fabric->nodes[trace->reset[i]].guid);
+}
+
 int pm_lft_trace_print(FILE *out, const void *file)
 {
 	const struct pm_lft_trace *trace =
@@ -100,12 +133,7 @@ int pm_lft_trace_print(FILE *out, const void *file)
 			fprintf(out, "lid 0x%016" PRIx64 " %u %u\n",
 				fabric->ports[i].guid, trace->lid[i], trace->lmc[i]);
 	print_tables(out, trace, fabric);
-	for (uint32_t i = 0; i < trace->num_failed; i++) {
-		const struct pm_port *p = &fabric->ports[trace->failed[i]];
-
-		fprintf(out, "failed %" PRIu64 " 0x%016" PRIx64 " %u\n", trace->failed_at,
-			fabric->nodes[p->node].guid, p->num);
-	}
+	print_links(out, trace, fabric);
 	for (uint32_t i = 0; i < trace->num; i++) {
 		const struct pm_lft_trace_set *set = &trace->set[i];
 
@@ -141,6 +169,8 @@ struct reader {
 	uint32_t *lid_line;    /* [LID] line that gives it; 0: none yet */
 	uint32_t *block_line;  /* [switch][BLOCKS] line with the held block */
 	uint32_t *failed_line; /* [port] */
+	uint32_t *active_line; /* [port] */
+	uint32_t *reset_line;  /* [switch] */
 	bool *has_table;       /* [switch] */
 };
 
@@ -283,16 +313,17 @@ static int take_table(struct reader *r, struct pm_text rest)
 	return 0;
 }
 
-static int take_failed(struct reader *r, struct pm_text rest)
+/* Reads NS GUID PORT, and nothing more; line[port] has the rows of this kind. */
+static int take_link_row(struct reader *r, struct pm_text rest, const char *form,
+			 uint32_t *line, struct pm_lft_trace_return *link)
 {
-	struct pm_lft_trace *trace = r->trace;
-	uint64_t ns, guid, number;
-	uint32_t sw, port, peer;
+	uint64_t guid, number;
+	uint32_t sw, port;
 
-	if (!pm_text_take_number(&rest, 10, MAX_NS, &ns) ||
+	if (!pm_text_take_number(&rest, 10, MAX_NS, &link->ns) ||
 	    !pm_text_take_number(&rest, 16, UINT64_MAX, &guid) ||
 	    !pm_text_take_number(&rest, 10, PM_MAX_PORTS, &number) || !is_line_end(rest))
-		return bad_row(r, "failed NS GUID PORT");
+		return bad_row(r, form);
 	if (find_traced_switch(r, guid, &sw))
 		return r->lexer.bad;
 	port = r->fabric->nodes[sw].first_port + (uint32_t)number;
@@ -300,20 +331,67 @@ static int take_failed(struct reader *r, struct pm_text rest)
 	    r->fabric->ports[port].peer == PM_NONE)
 		return pm_lexer_fail(&r->lexer, "no cable at port %" PRIu64 " of \"%s\"",
 				     number, pm_fabric_label(r->fabric, sw));
-	if (trace->num_failed && ns != trace->failed_at)
+	if (line[port])
+		return pm_lexer_fail(&r->lexer, "this cable is in line %u already",
+				     line[port]);
+	line[port] = line[r->fabric->ports[port].peer] = r->lexer.line;
+	link->port = port;
+	return 0;
+}
+
+static int take_failed(struct reader *r, struct pm_text rest)
+{
+	struct pm_lft_trace *trace = r->trace;
+	struct pm_lft_trace_return link;
+	int rc = take_link_row(r, rest, "failed NS GUID PORT", r->failed_line, &link);
+
+	if (rc)
+		return rc;
+	if (trace->num_failed && link.ns != trace->failed_at)
 		return pm_lexer_fail(&r->lexer,
-				     "failed at %" PRIu64 " ns, others at %" PRIu64, ns,
-				     trace->failed_at);
-	peer = r->fabric->ports[port].peer;
-	if (r->failed_line[port])
-		return pm_lexer_fail(&r->lexer, "this cable failed in line %u already",
-				     r->failed_line[port]);
-	r->failed_line[port] = r->failed_line[peer] = r->lexer.line;
-	trace->failed_at = ns;
+				     "failed at %" PRIu64 " ns, others at %" PRIu64,
+				     link.ns, trace->failed_at);
+	trace->failed_at = link.ns;
 	if (pm_grow(&trace->failed, &trace->failed_room, trace->num_failed + 1,
 		    sizeof(uint32_t)))
 		return pm_error_no_memory(r->lexer.err);
-	trace->failed[trace->num_failed++] = port;
+	trace->failed[trace->num_failed++] = link.port;
+	return 0;
+}
+
+static int take_active(struct reader *r, struct pm_text rest)
+{
+	struct pm_lft_trace *trace = r->trace;
+	struct pm_lft_trace_return link;
+	int rc = take_link_row(r, rest, "active NS GUID PORT", r->active_line, &link);
+
+	if (rc)
+		return rc;
+	if (pm_grow(&trace->active, &trace->active_room, trace->num_active + 1,
+		    sizeof(link)))
+		return pm_error_no_memory(r->lexer.err);
+	trace->active[trace->num_active++] = link;
+	return 0;
+}
+
+static int take_reset(struct reader *r, struct pm_text rest)
+{
+	struct pm_lft_trace *trace = r->trace;
+	uint64_t guid;
+	uint32_t sw;
+
+	if (!pm_text_take_number(&rest, 16, UINT64_MAX, &guid) || !is_line_end(rest))
+		return bad_row(r, "reset GUID");
+	if (find_traced_switch(r, guid, &sw))
+		return r->lexer.bad;
+	if (r->reset_line[sw])
+		return pm_lexer_fail(&r->lexer, "this switch is in line %u already",
+				     r->reset_line[sw]);
+	r->reset_line[sw] = r->lexer.line;
+	if (pm_grow(&trace->reset, &trace->reset_room, trace->num_reset + 1,
+		    sizeof(uint32_t)))
+		return pm_error_no_memory(r->lexer.err);
+	trace->reset[trace->num_reset++] = sw;
 	return 0;
 }
 
@@ -402,11 +480,38 @@ static int take_row(struct reader *r, struct pm_text line)
 		return take_lid(r, rest);
 	if (pm_text_is(word, "failed"))
 		return take_failed(r, rest);
+	if (pm_text_is(word, "active"))
+		return take_active(r, rest);
+	if (pm_text_is(word, "reset"))
+		return take_reset(r, rest);
 	if (pm_text_is(word, "engine"))
 		return take_text(r, rest, r->trace->engine);
 	if (pm_text_is(word, "times"))
 		return take_text(r, rest, r->trace->times);
 	return pm_lexer_fail(&r->lexer, "unknown row \"%.*s\"", PM_SHOWN(word));
+}
+
+/* Checks that links return after they failed, and sorts them. */
+static int check_active(struct reader *r)
+{
+	struct pm_lft_trace *trace = r->trace;
+
+	for (uint32_t i = 0; i < trace->num_active; i++) {
+		const struct pm_lft_trace_return *link = &trace->active[i];
+
+		r->lexer.line = r->active_line[link->port];
+		if (!r->failed_line[link->port])
+			return pm_lexer_fail(&r->lexer, "this cable has not failed");
+		if (link->ns <= trace->failed_at)
+			return pm_lexer_fail(&r->lexer,
+					     "active at %" PRIu64
+					     " ns, and it failed at %" PRIu64,
+					     link->ns, trace->failed_at);
+	}
+	if (trace->num_active)
+		qsort(trace->active, trace->num_active, sizeof(*trace->active),
+		      compare_returns);
+	return 0;
 }
 
 /* Checks that the recording has everything it needs. */
@@ -422,7 +527,7 @@ static int check_whole(struct reader *r)
 				&r->lexer,
 				"no table of switch \"%s\": of another fabric?",
 				pm_fabric_label(r->fabric, sw));
-	return 0;
+	return check_active(r);
 }
 
 /* Assembles tables from blocks, now that their length is known. */
@@ -459,6 +564,8 @@ static int begin_reading(struct reader *r, struct pm_error *err)
 	r->block_line = pm_pool_array(pool, (size_t)fabric->num_switches * BLOCKS,
 				      sizeof(uint32_t));
 	r->failed_line = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
+	r->active_line = pm_pool_array(pool, fabric->num_ports, sizeof(uint32_t));
+	r->reset_line = pm_pool_array(pool, fabric->num_switches, sizeof(uint32_t));
 	r->has_table = pm_pool_array(pool, fabric->num_switches, sizeof(bool));
 	if (!r->trace->lid || !r->trace->lmc)
 		return pm_error_no_memory(err);

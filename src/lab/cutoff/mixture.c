@@ -35,7 +35,8 @@ struct follower {
 	uint8_t *state;	   /* [switch] room */
 	uint32_t *path;	   /* [switch] room */
 	struct pm_lft_trace_arrival *arrivals;
-	uint32_t now; /* the present Set, or what mixture.h has instead */
+	uint32_t now;	   /* the present Set, or what mixture.h has instead */
+	uint32_t num_back; /* links that have returned */
 	uint32_t num_loops, num_cycles; /* present ones */
 	uint64_t last;			/* time of the last step, since the failure */
 	bool failed;
@@ -331,20 +332,7 @@ static void step_to(struct follower *f, uint64_t ns)
 	f->last = now;
 }
 
-/* Writes blocks from the i-th on, up to a time. */
-static int write_blocks(struct follower *f, uint32_t *i, uint32_t num, uint64_t until)
-{
-	int rc = 0;
-
-	for (; *i < num && f->arrivals[*i].ns < until && !rc; (*i)++) {
-		step_to(f, f->arrivals[*i].ns);
-		write_block(f, f->arrivals[*i].set);
-		rc = settle_tables(f);
-	}
-	return rc;
-}
-
-/* ---- The failure ---- */
+/* ---- The failure and the return of links ---- */
 
 static void count_hosts(struct follower *f)
 {
@@ -360,26 +348,95 @@ static void count_hosts(struct follower *f)
 	}
 }
 
-static int fail(struct follower *f)
+static void use_no_lid(struct follower *f)
 {
-	f->now = PM_MIXTURE_FAILURE;
 	for (uint32_t lid = 0; lid < f->length; lid++)
 		if (f->index[lid] != PM_NONE)
 			use_nothing(f, lid);
+}
+
+static void use_each_lid(struct follower *f)
+{
+	count_hosts(f);
+	for (uint32_t lid = 0; lid < f->length; lid++)
+		if (f->index[lid] != PM_NONE)
+			use_all(f, lid);
+}
+
+static int fail(struct follower *f)
+{
+	f->now = PM_MIXTURE_FAILURE;
+	use_no_lid(f);
 	for (uint32_t i = 0; i < f->trace->num_failed; i++) {
 		uint32_t port = f->trace->failed[i];
 
 		f->usable[port] = f->usable[f->fabric->ports[port].peer] = 0;
 	}
-	count_hosts(f);
+	for (uint32_t i = 0; i < f->trace->num_reset; i++)
+		memset(f->tables + (size_t)f->trace->reset[i] * f->length, PM_LFT_KEEP,
+		       f->length);
 	cut_loops(f);
-	for (uint32_t lid = 0; lid < f->length; lid++)
-		if (f->index[lid] != PM_NONE)
-			use_all(f, lid);
+	use_each_lid(f);
 	return settle_tables(f);
 }
 
+/* Finds the loops over a link that carries packets again, each by one of its ends. */
+static void close_loops(struct follower *f, uint32_t port)
+{
+	const struct pm_port *ports = f->fabric->ports;
+	const uint32_t ends[] = {port, ports[port].peer};
+
+	for (uint32_t lid = 1; lid < f->length; lid++)
+		for (uint32_t i = 0; i < 2; i++) {
+			uint32_t sw = ports[ends[i]].node;
+
+			if (sw < f->fabric->num_switches &&
+			    exit_of(f, lid, sw) == ends[i] && comes_back(f, lid, sw)) {
+				begin_loop(f, lid, sw);
+				break;
+			}
+		}
+}
+
+/* Links that carry packets again by then are usable. */
+static int bring_back(struct follower *f, uint64_t until)
+{
+	const struct pm_lft_trace *trace = f->trace;
+	int rc = 0;
+
+	for (; f->num_back < trace->num_active &&
+	       trace->active[f->num_back].ns <= until && !rc;
+	     f->num_back++) {
+		const struct pm_lft_trace_return *link = &trace->active[f->num_back];
+
+		step_to(f, link->ns);
+		f->now = trace->num + f->num_back;
+		use_no_lid(f);
+		f->usable[link->port] = f->usable[f->fabric->ports[link->port].peer] = 1;
+		close_loops(f, link->port);
+		use_each_lid(f);
+		rc = settle_tables(f);
+	}
+	return rc;
+}
+
 /* ---- The whole trace ---- */
+
+/* Writes blocks from the i-th on, up to a time. */
+static int write_blocks(struct follower *f, uint32_t *i, uint32_t num, uint64_t until)
+{
+	int rc = 0;
+
+	for (; *i < num && f->arrivals[*i].ns < until && !rc; (*i)++) {
+		rc = bring_back(f, f->arrivals[*i].ns);
+		if (rc)
+			return rc;
+		step_to(f, f->arrivals[*i].ns);
+		write_block(f, f->arrivals[*i].set);
+		rc = settle_tables(f);
+	}
+	return rc;
+}
 
 /* Lists the LIDs of end ports that have a link to a switch; returns their number. */
 static uint32_t list_end_lids(struct follower *f)
@@ -447,8 +504,7 @@ static void drop_momentary(const struct follower *f, struct pm_mixture_rings *ri
 
 	for (uint32_t i = 0; i < rings->num; i++) {
 		const struct pm_mixture_ring *ring = &rings->list[i];
-		bool is_set = ring->made < PM_MIXTURE_NOTHING &&
-			      ring->removed < PM_MIXTURE_NOTHING;
+		bool is_set = ring->made < f->trace->num && ring->removed < f->trace->num;
 
 		if (!is_set || f->trace->set[ring->made].arrived !=
 				       f->trace->set[ring->removed].arrived)
@@ -468,6 +524,8 @@ static int follow_mixtures(struct follower *f)
 		rc = fail(f);
 	if (!rc)
 		rc = write_blocks(f, &i, num, PM_LFT_TRACE_NEVER);
+	if (!rc)
+		rc = bring_back(f, PM_LFT_TRACE_NEVER);
 	note_most(&f->found->loops, f->num_loops, 0);
 	note_most(&f->found->cycles, f->num_cycles, 0);
 	drop_momentary(f, &f->found->loops);

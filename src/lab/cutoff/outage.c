@@ -6,16 +6,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct follower {
 	const struct pm_fabric *fabric;
 	const struct pm_lft_trace *trace;
 	struct pm_pool pool;
-	uint8_t *usable; /* [port] */
+	uint8_t *usable;  /* [port] */
+	uint8_t *counted; /* [port] hosts there count: its link is usable, or returns */
 	struct pm_cutoff_lid *lids;
 	uint32_t num_lids;
 	struct pm_lft_trace_arrival *arrivals;
-	uint32_t num_arrivals;
+	uint32_t num_arrivals, num_back; /* blocks, and links that have returned */
 	struct pm_cutoff *cutoff;
 	uint64_t looping,
 		loops_at; /* paths in loops, from this time after the failure on */
@@ -94,12 +96,40 @@ static void note_loops(struct follower *f, uint64_t ns)
 	f->looping = pm_cutoff_looping(f->cutoff);
 }
 
+/* Links that carry packets again by then are usable. */
+static void bring_back(struct follower *f, uint64_t until)
+{
+	const struct pm_lft_trace *trace = f->trace;
+
+	for (; f->num_back < trace->num_active && trace->active[f->num_back].ns <= until;
+	     f->num_back++) {
+		const struct pm_lft_trace_return *link = &trace->active[f->num_back];
+
+		f->usable[link->port] = f->usable[f->fabric->ports[link->port].peer] = 1;
+		pm_cutoff_links(f->cutoff, f->usable, f->counted);
+		note_point(f, link->ns);
+		note_loops(f, link->ns);
+	}
+}
+
+/* Empties the tables of switches that were reset. */
+static void reset_tables(struct follower *f)
+{
+	uint8_t empty[PM_LFT_BLOCK];
+
+	memset(empty, PM_LFT_KEEP, sizeof(empty));
+	for (uint32_t i = 0; i < f->trace->num_reset; i++)
+		for (uint32_t b = 0; b < f->trace->length / PM_LFT_BLOCK; b++)
+			pm_cutoff_set(f->cutoff, f->trace->reset[i], b, empty);
+}
+
 /* Writes blocks from the i-th on, up to a time: those before, or after, the failure. */
 static uint32_t write_blocks(struct follower *f, uint32_t i, uint64_t until)
 {
 	for (; i < f->num_arrivals && f->arrivals[i].ns < until; i++) {
 		uint32_t set = f->arrivals[i].set;
 
+		bring_back(f, f->arrivals[i].ns);
 		f->found.differ += pm_cutoff_set(f->cutoff, f->trace->set[set].sw,
 						 f->trace->set[set].block,
 						 f->trace->entries +
@@ -124,7 +154,14 @@ static void follow_sets(struct follower *f)
 
 		f->usable[port] = f->usable[f->fabric->ports[port].peer] = 0;
 	}
-	pm_cutoff_fail(f->cutoff, f->usable);
+	memcpy(f->counted, f->usable, f->fabric->num_ports);
+	for (uint32_t k = 0; k < f->trace->num_active; k++) {
+		uint32_t port = f->trace->active[k].port;
+
+		f->counted[port] = f->counted[f->fabric->ports[port].peer] = 1;
+	}
+	reset_tables(f);
+	pm_cutoff_links(f->cutoff, f->usable, f->counted);
 	found->paths = pm_cutoff_paths(f->cutoff);
 	found->hosts = pm_cutoff_hosts(f->cutoff);
 	found->pairs = found->hosts ? found->hosts * (found->hosts - 1) : 0;
@@ -132,6 +169,7 @@ static void follow_sets(struct follower *f)
 	found->curve[found->num_points++] = (struct pm_outage_point){0, found->at_once};
 	found->loops_at_once = f->looping = pm_cutoff_looping(f->cutoff);
 	write_blocks(f, i, PM_LFT_TRACE_NEVER);
+	bring_back(f, PM_LFT_TRACE_NEVER);
 	note_loops(f, PM_LFT_TRACE_NEVER);
 	found->loops_end = f->looping;
 	found->end = pm_cutoff_dead(f->cutoff);
@@ -166,9 +204,11 @@ static int begin_outage(struct follower *f, struct pm_error *err)
 	struct pm_pool *pool = &f->pool;
 
 	f->usable = pm_pool_array(pool, fabric->num_ports, 1);
+	f->counted = pm_pool_array(pool, fabric->num_ports, 1);
 	f->lids = pm_pool_array(pool, PM_MAX_LID + 1, sizeof(*f->lids));
 	f->arrivals = pm_pool_array(pool, f->trace->num, sizeof(*f->arrivals));
-	f->found.curve = calloc((size_t)f->trace->num + 1, sizeof(*f->found.curve));
+	f->found.curve = calloc((size_t)f->trace->num + f->trace->num_active + 1,
+				sizeof(*f->found.curve));
 	if (!f->found.curve)
 		return pm_error_no_memory(err);
 	if (pm_pool_check(pool, err))

@@ -285,9 +285,9 @@ static uint32_t next_change(const struct pm_packet *sim)
 
 	if (sim->config.num_failed && !sim->links_failed && sim->config.fail_at < time)
 		time = sim->config.fail_at;
-	if (sim->links_failed && !sim->back && sim->config.return_at &&
-	    sim->config.return_at < time)
-		time = sim->config.return_at;
+	if (sim->links_failed && sim->back < sim->config.num_returns &&
+	    sim->config.returns[sim->back].time < time)
+		time = sim->config.returns[sim->back].time;
 	if (sim->set < sim->config.num_sets && sim->config.sets[sim->set].time < time)
 		time = sim->config.sets[sim->set].time;
 	return time;
@@ -302,8 +302,7 @@ static void change(struct pm_packet *sim)
 		packet_look_for_deadlock(sim);
 		packet_fail_links(sim);
 	}
-	if (sim->links_failed && !sim->back && config->return_at &&
-	    config->return_at <= sim->wheel.now)
+	if (sim->links_failed)
 		packet_return(sim);
 	for (;
 	     sim->set < config->num_sets && config->sets[sim->set].time <= sim->wheel.now;

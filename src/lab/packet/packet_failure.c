@@ -9,6 +9,10 @@
  */
 #include "packet_parts.h"
 
+#include <string.h>
+
+#define NO_PORT 0xff /* in a table */
+
 static void flush(struct pm_packet *sim, uint32_t out)
 {
 	port_of(sim, out)->waiting = 0;
@@ -60,14 +64,20 @@ void packet_fail_links(struct pm_packet *sim)
 		cut_input(sim, port);
 		cut_input(sim, peer);
 	}
+	for (uint32_t i = 0; i < sim->config.num_reset; i++)
+		memset(sim->tables + (size_t)sim->config.reset[i] * sim->config.length,
+		       NO_PORT, sim->config.length);
 	sim->links_failed = true;
 }
 
-/* Brings the links back. No switch has a packet waiting for them, but a host may. */
+/* No switch has a packet waiting for such a link, but a host may. */
 void packet_return(struct pm_packet *sim)
 {
-	for (uint32_t i = 0; i < sim->config.num_failed; i++) {
-		uint32_t port = sim->config.failed[i], peer = port_of(sim, port)->peer;
+	for (; sim->back < sim->config.num_returns &&
+	       sim->config.returns[sim->back].time <= sim->wheel.now;
+	     sim->back++) {
+		uint32_t port = sim->config.returns[sim->back].port;
+		uint32_t peer = port_of(sim, port)->peer;
 
 		if (peer == PM_NONE || !port_of(sim, port)->dead)
 			continue;
@@ -77,5 +87,4 @@ void packet_return(struct pm_packet *sim)
 		if (port_of(sim, peer)->host != PM_NONE)
 			packet_feed(sim, port_of(sim, peer)->host);
 	}
-	sim->back = true;
 }

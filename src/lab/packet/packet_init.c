@@ -51,10 +51,14 @@ static int check_numbers(const struct pm_packet_config *config, struct pm_error 
 			err, -EINVAL,
 			"a lifetime of %u ticks, answers in %u and %u tries: too many",
 			config->lifetime, config->timeout, config->tries);
-	if (config->return_at && config->return_at <= config->fail_at)
-		return pm_error_set(err, -EINVAL,
-				    "cables are back at tick %u, and failed at %u",
-				    config->return_at, config->fail_at);
+	for (uint32_t i = 0; i < config->num_returns; i++)
+		if (config->returns[i].time <= config->fail_at ||
+		    (i && config->returns[i].time < config->returns[i - 1].time))
+			return pm_error_set(
+				err, -EINVAL,
+				"a cable is back at tick %u: not by time, or it "
+				"failed at %u",
+				config->returns[i].time, config->fail_at);
 	return 0;
 }
 

@@ -137,8 +137,8 @@ struct pm_packet {
 	uint32_t last_search; /* for deadlocks: its time, or 0 */
 
 	uint32_t set;	   /* the next of config.sets */
-	bool links_failed; /* the failure has happened .. */
-	bool back;	   /* .. and so has its end */
+	uint32_t back;	   /* the next of config.returns */
+	bool links_failed; /* the failure has happened */
 
 	/* Observations. */
 	uint64_t created, delivered, spare, dropped, events, hops;
@@ -245,7 +245,7 @@ static inline void packet_free(struct pm_packet *sim, uint32_t index)
 	sim->free = index;
 }
 
-/* packet_failure.c: the failure of links, and their return. */
+/* packet_failure.c: the failure of links, and the return of those whose time has come. */
 void packet_fail_links(struct pm_packet *sim);
 void packet_return(struct pm_packet *sim);
 

@@ -68,6 +68,21 @@ static uint32_t list_turns(const struct pm_lft_trace *trace,
 	return num;
 }
 
+static void list_returns(const struct pm_lft_trace *trace,
+			 const struct pm_replay_config *config, struct pm_replay *replay)
+{
+	for (uint32_t i = 0; i < trace->num_active; i++) {
+		uint64_t tick = find_tick(trace, config, trace->active[i].ns);
+
+		if (tick <= config->fail_at)
+			tick = config->fail_at + UINT64_C(1);
+		if (tick < config->end)
+			replay->returns[replay->num_returns++] =
+				(struct pm_packet_return){(uint32_t)tick,
+							  trace->active[i].port};
+	}
+}
+
 int pm_replay_make(const struct pm_lft_trace *trace,
 		   const struct pm_replay_config *config, struct pm_replay *replay,
 		   struct pm_error *err)
@@ -79,6 +94,9 @@ int pm_replay_make(const struct pm_lft_trace *trace,
 		return pm_error_no_memory(err);
 	replay->num = list_turns(trace, config, turns, replay);
 	replay->list = pm_array(replay->num, sizeof(*replay->list));
+	replay->returns = pm_array(trace->num_active, sizeof(*replay->returns));
+	if (replay->returns)
+		list_returns(trace, config, replay);
 	for (uint32_t i = 0; replay->list && i < replay->num; i++) {
 		const struct pm_lft_trace_set *set = &trace->set[turns[i].set];
 
@@ -89,5 +107,10 @@ int pm_replay_make(const struct pm_lft_trace *trace,
 		       PM_LFT_BLOCK);
 	}
 	free(turns);
-	return replay->list ? 0 : pm_error_no_memory(err);
+	if (replay->list && replay->returns)
+		return 0;
+	free(replay->list);
+	free(replay->returns);
+	*replay = (struct pm_replay){0};
+	return pm_error_no_memory(err);
 }
