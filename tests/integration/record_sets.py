@@ -13,6 +13,10 @@ have the names in the comments, or S- and a GUID. What OpenSM
 sends then is recorded. The tables are read back once more: the Sets must explain all that
 has changed, or nothing is written. The format is that of include/portmajor/lab/lft_trace.h.
 
+With --return what fails also comes back: after 0.2 s (flap), or after 2 s with everything lost
+that was set (rebooted: whole nodes). Links carry packets again when both ends are ACTIVE, and
+nothing is written unless all are in the end. Ports do as real ones then (see wire_truth.h).
+
 ibsim answers in no time, so the record is given the times of a wire (see wiretime.py):
 SMPs take what Nakashima et al. measured, as many are out at a time as OpenSM allows, and
 OpenSM computes in no time, or with --cpu as long as it did here. The clock begins with the
@@ -30,15 +34,18 @@ with the fewest late answers, then SMPs.
 """
 
 import argparse
+import collections
 import dataclasses
 import fnmatch
 import heapq
 import pathlib
 import re
 import sys
+import time
 
 import pmlab
 import simlab
+import smps
 import wire
 import wiretime
 
@@ -48,6 +55,7 @@ ENGINES = ("portmajor", "ftree", "updn", "minhop", "dnup", "lash", "dor", "torus
            "sssp", "dfsssp")
 MAX_WIRE_SMPS = 4
 NEVER = "-"
+DOWN_S = {"flap": 0.2, "rebooted": 2}  # by the wire's time
 
 
 @dataclasses.dataclass
@@ -78,6 +86,8 @@ class Recording:
     discoveries: int
     late: int  # answers
     smps: int
+    active: tuple = ()  # (ns, GUID, port) of those in `lost` that carry packets again
+    reset: tuple = ()  # GUIDs of switches that lost everything
 
     def at_floor(self):
         """The recording with those times."""
@@ -95,6 +105,10 @@ class Recording:
                 yield f"table {guid:#018x} {number} {block.hex()}"
         for guid, port in self.lost:
             yield f"failed 0 {guid:#018x} {port}"
+        for ns, guid, port in self.active:
+            yield f"active {ns} {guid:#018x} {port}"
+        for guid in self.reset:
+            yield f"reset {guid:#018x}"
         for one in self.sets:
             yield one.row()
 
@@ -112,13 +126,53 @@ def hops_of(record):
     return 0 if record.hops == 255 else record.hops
 
 
-def list_sets(records, cpu):
-    """The Sets in a record of the wire, in the order in which they were sent."""
-    stamps = wiretime.virtual(records, cpu)
-    traps = [stamp.seconds for stamp in stamps if stamp.record.event == "trapped"]
-    if not traps:
+def find_times(records, cpu=False):
+    """{id of a record: seconds since the first trap}, by the wire's time."""
+    stamps = wiretime.virtual([r for r in records if r.event != "state"], cpu)
+    trap = next((s.seconds for s in stamps if s.record.event == "trapped"), None)
+    if trap is None:
         raise simlab.SimError("no trap told OpenSM of the failure")
-    return make_sets(records, {id(stamp.record): stamp.seconds - traps[0] for stamp in stamps})
+    return {id(stamp.record): stamp.seconds - trap for stamp in stamps}
+
+
+def find_elapsed(records):
+    """Seconds since the first trap until now, by the wire's time; 0: there was none yet."""
+    events = collections.Counter(r.event for r in records)
+    if not events["trapped"]:
+        return 0
+    idle = events["asked"] == events["answered"] + events["timed_out"]
+    return (max(find_times(records).values())
+            + idle * (time.monotonic_ns() - records[-1].ns) / 1e9)
+
+
+def list_active(records, seconds):
+    """{(GUID, port): ns} of ports that turned ACTIVE and stayed so; by a packet: 0."""
+    ends, asked, active = wiretime.last_of(records), {}, {}
+    for record in records:
+        place = record.guid, record.modifier & 0xff
+        if (record.event, record.method, record.attr) == ("asked", wire.SET, smps.PORT_INFO):
+            asked[place] = record
+        elif record.event == "state" and record.status != smps.ACTIVE:
+            active.pop(place, None)
+        elif record.event == "state" and not record.method:
+            active.setdefault(place, 0)  # at once when the other end did
+        elif record.event == "state":
+            end = ends.get(id(asked.get(place)))
+            if end and end.event == "answered":
+                active.setdefault(place, nanoseconds(
+                    seconds[id(end)] - hops_of(asked[place]) * wiretime.HOP_US * 1e-6))
+    return active
+
+
+def list_returned(active, links, guids):
+    """(ns, GUID, port) for each of these links, by a switch at one of its ends."""
+    rows = []
+    for link in links:
+        places = [(guids[name], port) for name, port in link]
+        if not all(place in active for place in places):
+            raise simlab.SimError(f"not ACTIVE again: {sorted(link)}")
+        rows.append((max(active[place] for place in places), *places[0]))
+    return sorted(rows)
 
 
 def list_floor(records):
@@ -156,11 +210,13 @@ def nanoseconds(seconds):
     return max(0, round(seconds * 1e9))
 
 
-def check_sets(before, after, sets):
-    """Raises SimError unless these Sets make the tables after of those before."""
+def check_sets(before, after, sets, reset=()):
+    """Raises SimError unless these Sets make the tables after of those before, of which
+    switches that were reset have none."""
     names = {guid: name for name, guid in before.guids.items()}
-    tables = {name: blocks_of(before, name) for name in before.tables}
     empty = b"\xff" * BLOCK
+    tables = {name: [empty] if before.guids[name] in reset else blocks_of(before, name)
+              for name in before.tables}
     for one in sorted((s for s in sets if s.arrived is not None), key=lambda s: s.arrived):
         table = tables[names[one.guid]]
         table += [empty] * (one.block + 1 - len(table))
@@ -209,11 +265,10 @@ def other(netlist, name, port):
     return netlist.nodes[name].ports.get(int(port), (None, None))
 
 
-def lost_cables(fabric, dump):
-    """Cables that are down, each by a switch at one of its ends."""
-    ends = [min(end for end in link if fabric.netlist.nodes[end[0]].is_switch)
+def find_down(fabric):
+    """Cables that are down, each as its ends, a switch first."""
+    return [sorted(link, key=lambda end: (not fabric.netlist.nodes[end[0]].is_switch, end))
             for link in fabric.down()]
-    return sorted((dump.guids[name], port) for name, port in ends)
 
 
 def open_sm(fabric, engine, host, trace, folder):
@@ -225,44 +280,81 @@ def open_sm(fabric, engine, host, trace, folder):
     return pmlab.open_sm(fabric, config=config, host=host, conf=conf, wire=trace)
 
 
-def lose(osm, targets, folder, cpu):
-    """One try: a Recording. What was lost stays so."""
-    fabric, trace = osm.fabric, osm.wire
+def lost_cables(down, dump):
+    """(GUID of a switch, port) of each."""
+    return sorted((dump.guids[name], port) for (name, port), _ in down)
+
+
+def return_after(osm, targets, how, records):
+    """Waits as long as what comes back is away, and takes it back."""
+    def is_due():
+        records.extend(osm.wire.records(states=True))
+        return find_elapsed(records) >= DOWN_S[how]
+
+    simlab.poll_until(is_due, pmlab.TIMEOUT_S, "the time of the return", every=0.002)
+    for target in targets:
+        if how == "rebooted":
+            for name in osm.fabric.netlist.match(target):
+                osm.fabric.clear(name)
+        osm.fabric.back(target)
+
+
+def find_reset(fabric, targets, how):
+    """Switches that lose everything."""
+    return [name for target in targets if how == "rebooted"
+            for name in fabric.netlist.match(target) if fabric.netlist.nodes[name].is_switch]
+
+
+def lose(osm, targets, folder, cpu, how=None):
+    """One try: a Recording. What was lost stays so, unless it comes back (how)."""
+    fabric, trace, records, down = osm.fabric, osm.wire, [], []
     fabric.dump(folder / "before", timeout=pmlab.TIMEOUT_S)
     before = pmlab.Dump(folder / "before")
 
     def action():
         trace.records()
-        return sum(fabric.lose(target) for target in targets)
+        lost = sum(fabric.lose(target) for target in targets)
+        down.extend(find_down(fabric))
+        if how:
+            return_after(osm, targets, how, records)
+        return lost
 
-    measured = simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S)
-    records = trace.records()
-    sets, floor = list_sets(records, cpu), list_floor(records)
+    # What returns is in service without a sweep, which may wait.
+    measured = simlab.measure(fabric, osm, action, timeout=pmlab.TIMEOUT_S, sweep=not how)
+    records += trace.records(states=True)
+    seconds = find_times(records, cpu)
+    sets, floor = make_sets(records, seconds), list_floor(records)
     fabric.dump(folder / "after", timeout=pmlab.TIMEOUT_S)
     after = pmlab.Dump(folder / "after")
-    check_sets(before, after, sets)
-    check_sets(before, after, floor)
+    reset = [before.guids[name] for name in find_reset(fabric, targets, how)]
+    check_sets(before, after, sets, reset)
+    check_sets(before, after, floor, reset)
+    active = list_returned(list_active(records, seconds), down, before.guids) if how else []
     others = sorted(set(measured["engines"]) - {osm.engine})
     return Recording(", then ".join([osm.engine, *others]),
                      f"wire model, {wiretime.SET_US} us an SMP, {MAX_WIRE_SMPS} at a time, "
                      f"OpenSM's CPU time {'as here' if cpu else 'left out'}",
-                     before, lost_cables(fabric, before), sets, floor,
-                     measured["discoveries"], measured["late"], measured["last_lft_smp"])
+                     before, lost_cables(down, before), sets, floor, measured["discoveries"],
+                     measured["late"], measured["last_lft_smp"], active, reset)
 
 
-def record(netlist, engine, targets, host=None, tries=5, cpu=False):
+def is_whole(recording, how):
+    """No try can be better: nothing was late, and the failure was discovered once."""
+    return not recording.late and (how or recording.discoveries == 1)
+
+
+def record(netlist, engine, targets, host=None, tries=5, cpu=False, how=None):
     """Brings the fabric up, loses that, and returns the Recording that counts."""
     trace, found = wire.Wire(trace=True), []
     with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
             open_sm(fabric, engine, host, trace, folder) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)
-        while len(found) < tries and not (
-                found and found[-1].discoveries == 1 and not found[-1].late):
-            if found:
+        while len(found) < tries and not (found and is_whole(found[-1], how)):
+            if found and not how:
                 simlab.measure(fabric, osm, lambda: sum(map(fabric.back, targets)),
                                timeout=pmlab.TIMEOUT_S)
-            found.append(lose(osm, targets, folder, cpu))
-    return min(found, key=lambda r: (r.discoveries, r.late, r.smps))
+            found.append(lose(osm, targets, folder, cpu, how))
+    return min(found, key=lambda r: (not is_whole(r, how), r.discoveries, r.late, r.smps))
 
 
 def write(recording, path):
@@ -271,7 +363,6 @@ def write(recording, path):
 
 
 def main():
-    wire.Wire.TRUTH = False  # numbers in the documents are of ibsim's own ports
     parser = argparse.ArgumentParser(prog="record-sets", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fabric", metavar="FABRIC", type=pathlib.Path)
@@ -286,13 +377,21 @@ def main():
     parser.add_argument("--cpu", action="store_true", help="OpenSM computes as long as it did here")
     parser.add_argument("--floor", metavar="FILE", help="written too, with the times of the SMPs "
                         "alone")
+    parser.add_argument("--return", dest="how", choices=DOWN_S, help="what fails comes back")
     options = parser.parse_args()
     if options.tries < 1:
         parser.error("argument --tries: 1 or more")
+    if options.floor and options.how:
+        parser.error("argument --floor: not with --return, which waits")
+    # Without a return, numbers in the documents are of ibsim's own ports.
+    wire.Wire.TRUTH = bool(options.how)
     try:
         netlist = simlab.Netlist(options.fabric)
         targets = [target for text in options.fail for target in targets_of(netlist, text)]
-        found = record(netlist, options.engine, targets, options.sm, options.tries, options.cpu)
+        if options.how == "rebooted" and any(re.search(r":\d+$", t) for t in targets):
+            raise simlab.SimError("no cable reboots, but nodes do")
+        found = record(netlist, options.engine, targets, options.sm, options.tries, options.cpu,
+                       options.how)
         write(found, options.output)
         if options.floor:
             write(found.at_floor(), options.floor)
@@ -302,7 +401,8 @@ def main():
     except KeyboardInterrupt:
         return 130
     print(f"{options.output}: {found.engine}, {len(found.sets):,} LFT Sets, "
-          f"{found.discoveries} discoveries")
+          f"{found.discoveries} discoveries" + (
+              f", in service after {found.active[-1][0] / 1e6:,.1f} ms" if found.active else ""))
     return 0
 
 

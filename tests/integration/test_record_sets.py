@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import types
 import unittest
 import unittest.mock
 
@@ -16,6 +17,8 @@ import labtest
 import pmlab
 import record_sets
 import simlab
+import smps
+import wire
 import wiretime
 
 LOST = "s0-*"
@@ -91,6 +94,122 @@ class Usage(unittest.TestCase):
 
     def test_engines(self):
         self.refuse("argument --engine", "--engine", "nonsense")
+
+
+    def test_returns(self):
+        self.refuse("--floor: not with --return", "--engine", "updn", "--return", "flap",
+                    "--floor", "/dev/null")
+        self.refuse("argument --return", "--engine", "updn", "--return", "nonsense")
+
+
+class States(unittest.TestCase):
+    """When ports turned ACTIVE, by hand."""
+
+    @staticmethod
+    def record(event, guid, port=1, tid=0, status=0, method=wire.SET):
+        return types.SimpleNamespace(event=event, guid=guid, modifier=port, tid=tid, hops=2,
+                                     status=status, method=method, attr=smps.PORT_INFO)
+
+    def set_state(self, guid, tid, state):
+        return [self.record("asked", guid, tid=tid), self.record("state", guid, status=state),
+                self.record("answered", guid, tid=tid)]
+
+    def test_active(self):
+        """At the switch when its answer leaves; what goes down again counts from its next time."""
+        records = [*self.set_state(7, 1, smps.ACTIVE), *self.set_state(8, 2, smps.ARMED),
+                   self.record("state", 8, status=smps.ACTIVE, method=0),
+                   *self.set_state(7, 3, smps.DOWN), *self.set_state(7, 4, smps.ARMED),
+                   *self.set_state(7, 5, smps.ACTIVE), *self.set_state(7, 6, smps.ACTIVE),
+                   *self.set_state(9, 7, smps.ARMED)]
+        seconds = {id(r): i * 1e-3 for i, r in enumerate(records)}
+        answered = next(seconds[id(r)] for r in records if r.event == "answered" and r.tid == 5)
+        self.assertEqual(record_sets.list_active(records, seconds),
+                         {(7, 1): round(answered * 1e9) - 400, (8, 1): 0})
+
+
+class Returns(labtest.Folders):
+    """What fails comes back, which is recorded and read."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.path = pmlab.generate(cls.folder / "fabric.net", "two-level", 6, 4, 4, 1)
+        cls.netlist = simlab.Netlist(cls.path)
+        cls.found, cls.files = {}, {}
+        for engine, lost, how in (("portmajor", "h2-3", "flap"), ("updn", "h2-3", "flap"),
+                                  ("portmajor", "leaf3", "rebooted"),
+                                  ("updn", "leaf3", "rebooted")):
+            cls.found[engine, how] = record_sets.record(cls.netlist, engine, [lost], how=how)
+            cls.files[engine, how] = cls.folder / f"{engine}-{how}.sets"
+            record_sets.write(cls.found[engine, how], cls.files[engine, how])
+
+    def lab(self, *args):
+        done = pmlab.run_lab("traffic", "--json", "-q", *args, self.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def both(self, lost, how):
+        """What the lab finds in the recordings of both engines."""
+        return self.lab("--sets", self.files["portmajor", how], "--compare",
+                        self.files["updn", how], "--fail", lost)["recordings"]
+
+    def test_flap(self):
+        """The host's pairs are cut off until its link is ACTIVE; portmajor changes no entry."""
+        ours, theirs = self.both("h2-3", "flap")
+        for told, engine in (ours, "portmajor"), (theirs, "updn"):
+            found = self.found[engine, "flap"]
+            self.assertEqual(found.lost, [(guid, port) for _, guid, port in found.active])
+            self.assertEqual(found.reset, [])
+            self.assertEqual((told["hosts"], told["cut"]["at_once"]["paths"],
+                              told["cut"]["end"]["paths"]), (24, 2 * 23, 0))
+            self.assertGreater(told["back_ms"]["half"], 190)
+        back = self.found["portmajor", "flap"].active[0][0]
+        self.assertEqual((ours["differ"], ours["curve"]), (0, [[0, 46], [back, 0]]))
+        self.assertAlmostEqual(ours["pair_seconds"], 46 * back / 1e9)
+
+    def test_rebooted(self):
+        """A leaf that is back with its hosts: its table comes before its links with portmajor."""
+        hosts, others = 4, 20
+        for told, engine in zip(self.both("leaf3", "rebooted"), ("portmajor", "updn")):
+            found = self.found[engine, "rebooted"]
+            leaf = found.before.guids["leaf3"]
+            self.assertEqual(found.reset, [leaf])
+            self.assertEqual([(leaf, port) for port in range(1, 9)], found.lost)
+            self.assertEqual(sorted((guid, port) for _, guid, port in found.active), found.lost)
+            self.assertEqual((told["hosts"], told["cut"]["at_once"]["paths"],
+                              told["cut"]["end"]["paths"]),
+                             (24, 2 * hosts * others + hosts * (hosts - 1), 0))
+        found = self.found["portmajor", "rebooted"]
+        written = [s.arrived for s in found.sets if s.guid == found.reset[0]]
+        self.assertLess(min(written), found.active[0][0])
+
+    def test_tables(self):
+        """Sets explain them if the leaf's was lost, and not if it was kept."""
+        found = self.found["portmajor", "rebooted"]
+        record_sets.check_sets(found.before, found.before, found.sets, found.reset)
+        with self.assertRaisesRegex(simlab.SimError, "no Set explains block 0 of leaf3"):
+            record_sets.check_sets(found.before, found.before, [], found.reset)
+
+    def test_throughput(self):
+        """When all is back it is what it was."""
+        one, = self.lab("--engine", "share", "--sets", self.files["portmajor", "rebooted"],
+                        "--shifts", 3, "--permutations", 3)["recordings"]
+        self.assertEqual((one["after"], one["after"]["hosts"]), (one["before"], 24))
+
+    def test_what_is_not_active_again(self):
+        found = self.found["updn", "flap"]
+        link = [("leaf2", 3), ("h2-3", 1)]
+        for active in {}, {(found.before.guids["leaf2"], 3): 5}:
+            with self.assertRaisesRegex(simlab.SimError, "not ACTIVE again"):
+                record_sets.list_returned(active, [link], found.before.guids)
+
+    def test_cables_do_not_reboot(self):
+        done = subprocess.run(
+            [sys.executable, record_sets.__file__, self.path, "--engine", "updn", "--fail",
+             "leaf3:1", "--return", "rebooted", "-o", self.folder / "none"],
+            capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (3, "record-sets: no cable reboots, but nodes do\n"))
 
 
 class Places(labtest.Folders):

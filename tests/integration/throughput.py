@@ -62,8 +62,8 @@ def changed_blocks(before, after):
 def judge(fabric, engine, before, after, folder):
     """{"before", "after": what the command finds} of tables while parts are lost."""
     sets = changed_blocks(before, after)
-    recording = record_sets.Recording(engine, "", before, record_sets.lost_cables(fabric, before),
-                                      sets, sets, 1, 0, 0)
+    lost = record_sets.lost_cables(record_sets.find_down(fabric), before)
+    recording = record_sets.Recording(engine, "", before, lost, sets, sets, 1, 0, 0)
     file = folder / "repair.sets"
     record_sets.write(recording, file)
     done = pmlab.run_lab("traffic", "--engine", "share", "--json", "--sets", file,
