@@ -12,6 +12,10 @@ RECORDINGS = pmlab.ROOT / "recordings"
 FAILURES = {("director-36", "chassis"): "s0-*", ("director-36", "cable"): "leaf5:20",
             ("leaf-spine-144", "spine"): "spine0", ("leaf-spine-144", "cable"): "leaf5:13"}
 ENGINES = ("portmajor", "ftree", "updn", "minhop")
+# What comes back, with engines of its own.
+RETURNS = {("director-36", "flap"): "h7-3", ("director-36", "reboot"): "leaf9",
+           ("leaf-spine-144", "flap"): "h7-3", ("leaf-spine-144", "reboot"): "leaf7"}
+RETURN_ENGINES = ("portmajor", "updn")
 
 
 class Jobs(labtest.Folders):
@@ -231,21 +235,44 @@ class Traces(Jobs):
 class Package(Jobs):
     """The recordings that come with the package."""
 
+    def outages(self, fabric, failure, lose, engines):
+        """What each engine's recording comes to; all LIDs are served at the end."""
+        folder = RECORDINGS / fabric / failure
+        self.assertEqual({path.stem for path in folder.iterdir()}, set(engines))
+        first, *others = (folder / f"{engine}.sets" for engine in engines)
+        done = pmlab.run_lab("traffic", "--json", "-q", RECORDINGS / fabric / "fabric.net",
+                             "--fail", lose, "--sets", first,
+                             *(part for path in others for part in ("--compare", path)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)["recordings"]
+        for name, recording in zip(engines, found):
+            self.assertTrue(recording["name"].startswith(name), recording["name"])
+            self.assertGreater(recording["cut"]["at_once"]["paths"], 0)
+            self.assertEqual((recording["cut"]["end"]["paths"], recording["unacknowledged"]),
+                             (0, 0))
+        return found
+
     def test_whole(self):
-        """Each failure has its engines; all LIDs are served at the end."""
+        """Each failure has its engines."""
         for (fabric, failure), lose in FAILURES.items():
-            folder = RECORDINGS / fabric / failure
-            self.assertEqual({path.stem for path in folder.iterdir()}, set(ENGINES))
-            first, *others = (folder / f"{engine}.sets" for engine in ENGINES)
-            done = pmlab.run_lab("traffic", "--json", "-q", RECORDINGS / fabric / "fabric.net",
-                                 "--fail", lose, "--sets", first,
-                                 *(part for path in others for part in ("--compare", path)))
-            self.assertEqual(done.returncode, 0, done.stderr)
-            for name, recording in zip(ENGINES, json.loads(done.stdout)["recordings"]):
-                self.assertTrue(recording["name"].startswith(name), recording["name"])
-                self.assertGreater(recording["cut"]["at_once"]["paths"], 0)
-                self.assertEqual((recording["cut"]["end"]["paths"], recording["unacknowledged"]),
-                                 (0, 0))
+            self.outages(fabric, failure, lose, ENGINES)
+
+    def test_returns(self):
+        """All hosts are back, and with portmajor first."""
+        for (fabric, failure), lose in RETURNS.items():
+            ours, theirs = self.outages(fabric, failure, lose, RETURN_ENGINES)
+            self.assertEqual(ours["cut"]["at_once"], theirs["cut"]["at_once"])
+            self.assertEqual(ours["hosts"], {"director-36": 648, "leaf-spine-144": 144}[fabric])
+            self.assertLess(ours["back_ms"]["all"], theirs["back_ms"]["half"])
+
+    def test_flap(self):
+        """A job waits for a host's link, and goes on; with updn it waits longer."""
+        told = self.job("alltoall:64K", "--fail", "h7-3", "--compare", "updn", "--recordings",
+                        RECORDINGS, netlist="leaf-spine-144")
+        ours, theirs = (engine["failure"] for engine in told["engines"])
+        self.assertEqual((ours["end"], theirs["end"]), ("done", "done"))
+        self.assertLess(1.3 * ours["done_ms"], theirs["done_ms"])
+        self.assertEqual([engine["broken"] for engine in told["engines"]], [0, 0])
 
     def test_fabrics(self):
         """They are what the command generates."""
