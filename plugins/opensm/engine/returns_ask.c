@@ -240,7 +240,7 @@ static void merge(struct work *work, struct link *link)
  * A switch that gets its whole table is read, too: its other links may be back. One that
  * was reset has lost the state of all.
  */
-static void report(struct work *work, uint32_t node)
+static void read_next(struct work *work, uint32_t node)
 {
 	const struct returned_switch *sw = &work->switches.list[work->asked[node] - 1];
 
@@ -256,8 +256,8 @@ static void pass(struct work *work, const struct link *link)
 	if (link->host)
 		return;
 	work->passed[link->port] = work->passed[link->peer] = 1;
-	report(work, work->topology->ports[link->port].node);
-	report(work, work->topology->ports[link->peer].node);
+	read_next(work, work->topology->ports[link->port].node);
+	read_next(work, work->topology->ports[link->peer].node);
 }
 
 static void judge_all(struct work *work)
