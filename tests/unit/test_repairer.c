@@ -108,11 +108,11 @@ void returns_note_port(struct returns *returns, const struct view *of, uint32_t 
 {
 }
 
-void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32_t node)
+void returns_explain(struct returns *returns, const struct view *of, uint32_t node)
 {
 }
 
-bool returns_are_unexplained(const struct returns *returns, const struct pm_plan *plan)
+bool returns_are_unexplained(const struct returns *returns, const struct view *of)
 {
 	return false;
 }

@@ -188,6 +188,37 @@ static void test_traps(void **state)
 	returns_stop(returns);
 }
 
+/* What was noted for one plan is not looked for in another, whose switches are others. */
+static void test_other_plan(void **state)
+{
+	enum { FEW = 2, MANY = 200 };
+	struct pm_node nodes[MANY] = {{0}};
+	struct pm_fabric topology = {.nodes = nodes, .num_switches = MANY};
+	uint16_t lid[1] = {LID}; /* of all, as none has a port */
+	struct pm_plan plan = {.topology = &topology, .lid = lid};
+	struct view before = {.serial = 1, .plan = &plan},
+		    view = {.serial = 2, .plan = &plan};
+	struct returns *returns = returns_start();
+
+	assert_non_null(returns);
+	assert_false(returns_are_unexplained(returns, &view));
+	returns_explain(returns, &view, MANY - 1);
+	returns->serial = before.serial;
+	returns->down = calloc(1, 1);
+	returns->unexplained = calloc(MANY, 1);
+	returns->credit = calloc(MANY, 1);
+	assert_true(returns->down && returns->unexplained && returns->credit);
+	memset(returns->unexplained + FEW, 1, MANY - FEW); /* behind its end */
+	assert_false(returns_are_unexplained(returns, &view));
+	returns_explain(returns, &view, MANY - 1);
+	assert_int_equal(returns->unexplained[MANY - 1], 1);
+	assert_int_equal(returns->credit[MANY - 1], 0);
+	assert_true(returns_are_unexplained(returns, &before));
+	returns_explain(returns, &before, MANY - 1);
+	assert_int_equal(returns->unexplained[MANY - 1], 0);
+	returns_stop(returns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +227,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_link_made, begin, end),
 		cmocka_unit_test_setup_teardown(test_since_the_sweep_began, begin, end),
 		cmocka_unit_test_setup_teardown(test_traps, begin, end),
+		cmocka_unit_test(test_other_plan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,7 +276,7 @@ static void explain_failed(struct repairer *r)
 
 	for (uint32_t i = 0; r->config.returns && i < topology->num_ports; i++)
 		if (r->discovered[i] && !r->view.discovered[i])
-			returns_explain(r->config.returns, r->view.plan,
+			returns_explain(r->config.returns, &r->view,
 					topology->ports[i].node);
 }
 

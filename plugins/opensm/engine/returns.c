@@ -68,17 +68,24 @@ double returns_due(const struct returns *returns)
 	return returns->retry_ms > 0 ? returns->retry_ms : returns->flap_ms;
 }
 
+/* Whether the arrays are those of the view's plan. */
+static bool is_fit(const struct returns *returns, const struct view *view)
+{
+	return returns->down && returns->serial == view->serial;
+}
+
 void returns_note_port(struct returns *returns, const struct view *view, uint32_t port)
 {
-	if (returns->down && returns->serial == view->serial)
+	if (is_fit(returns, view))
 		returns->down[port] = 1;
 	returns_note_lid(
 		returns,
 		returns_lid_of(view->plan, view->plan->topology->ports[port].node), true);
 }
 
-void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32_t node)
+void returns_explain(struct returns *returns, const struct view *view, uint32_t node)
 {
+	const struct pm_plan *plan = view->plan;
 	uint16_t lid = returns_lid_of(plan, node);
 	bool waits;
 
@@ -87,17 +94,17 @@ void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32
 	returns->noted[lid] -= waits;
 	returns->num_noted -= waits && !returns->noted[lid];
 	pthread_mutex_unlock(&returns->lock);
-	if (waits || !returns->down)
+	if (waits || !is_fit(returns, view))
 		return;
 	if (!returns->unexplained[node])
 		returns_give_credit(returns, node, plan->topology->num_switches);
 	returns->unexplained[node] = 0;
 }
 
-bool returns_are_unexplained(const struct returns *returns, const struct pm_plan *plan)
+bool returns_are_unexplained(const struct returns *returns, const struct view *view)
 {
-	return returns->unexplained &&
-	       memchr(returns->unexplained, 1, plan->topology->num_switches);
+	return is_fit(returns, view) &&
+	       memchr(returns->unexplained, 1, view->plan->topology->num_switches);
 }
 
 /* Takes a switch's traps. Those of cables that are back already explain themselves. */
@@ -376,7 +383,7 @@ static int fit(struct returns *returns, const struct view *view)
 	struct flaps *flaps;
 	uint64_t *written;
 
-	if (returns->down && returns->serial == view->serial)
+	if (is_fit(returns, view))
 		return 0;
 	down = calloc(topology->num_ports + 1u, 1);
 	unexplained = calloc(topology->num_switches + 1u, 1);

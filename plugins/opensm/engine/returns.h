@@ -108,10 +108,10 @@ void returns_hurry(struct returns *returns);
 void returns_note_port(struct returns *returns, const struct view *view, uint32_t port);
 
 /*
- * Notes that a repair has explained a trap of a switch of the plan, which may come a
+ * Notes that a repair has explained a trap of a switch of the view, which may come a
  * little later. On the thread of returns_run.
  */
-void returns_explain(struct returns *returns, const struct pm_plan *plan, uint32_t node);
+void returns_explain(struct returns *returns, const struct view *view, uint32_t node);
 
 /* LID of a switch's port 0. */
 static inline uint16_t returns_lid_of(const struct pm_plan *plan, uint32_t node)
@@ -119,8 +119,8 @@ static inline uint16_t returns_lid_of(const struct pm_plan *plan, uint32_t node)
 	return plan->lid[plan->topology->nodes[node].first_port];
 }
 
-/* Whether some switch's traps are unexplained. */
-bool returns_are_unexplained(const struct returns *returns, const struct pm_plan *plan);
+/* Whether some switch's traps are unexplained, of the last run with the view's plan. */
+bool returns_are_unexplained(const struct returns *returns, const struct view *view);
 
 /* When the next try is due, or a host that flaps may be served; clock_ms, or 0. */
 double returns_due(const struct returns *returns);

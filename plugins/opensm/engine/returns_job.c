@@ -81,7 +81,7 @@ bool repairer_use_back(struct repairer *r)
 
 	if (*due_ms <= 0 || clock_ms() < *due_ms || returns_wait(r->config.returns))
 		return false;
-	if (returns_are_unexplained(r->config.returns, r->view.plan)) {
+	if (returns_are_unexplained(r->config.returns, &r->view)) {
 		*due_ms = clock_ms() + LOOK_MS;
 		return false;
 	}
@@ -313,7 +313,7 @@ static void look(struct repairer *r)
 
 static bool any_to_look(const struct repairer *r)
 {
-	return returns_are_unexplained(r->config.returns, r->view.plan) ||
+	return returns_are_unexplained(r->config.returns, &r->view) ||
 	       (r->config.throttle && throttle_count(r->config.throttle));
 }
 
@@ -334,7 +334,7 @@ bool repairer_look(struct repairer *r)
 	if (*due_ms <= 0)
 		*due_ms = clock_ms() + LOOK_MS;
 	if (r->tries[JOB_MOVES].due_ms >= *due_ms &&
-	    !returns_are_unexplained(r->config.returns, r->view.plan))
+	    !returns_are_unexplained(r->config.returns, &r->view))
 		*due_ms = r->tries[JOB_MOVES].due_ms + 1;
 	if (clock_ms() < *due_ms)
 		return false;
