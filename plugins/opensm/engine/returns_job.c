@@ -259,11 +259,15 @@ bool repairer_return(struct repairer *r)
 
 /* ---- Looks ---- */
 
+/* The switch that had this LID when it reported; or PM_NONE, as the plan may be newer. */
 static uint32_t node_of(const struct repairer *r, uint16_t lid)
 {
 	const struct pm_plan *plan = r->view.plan;
+	uint32_t port = lid <= plan->top_lid ? plan->owner[lid] : PM_NONE;
 
-	return plan->topology->ports[plan->owner[lid]].node;
+	return port != PM_NONE && !plan->topology->ports[port].num
+		       ? plan->topology->ports[port].node
+		       : PM_NONE;
 }
 
 /* Confirms the switches that are as they are known; the others are looked at again. */
@@ -274,7 +278,8 @@ static void judge_looks(struct repairer *r, const uint16_t *lids, uint32_t num,
 	bool rest = false;
 
 	for (uint32_t i = 0; i < num; i++) {
-		bool fits = done->fits && done->fits[node_of(r, lids[i])];
+		uint32_t node = node_of(r, lids[i]);
+		bool fits = done->fits && node != PM_NONE && done->fits[node];
 
 		throttle_confirm(r->config.throttle, lids[i], fits);
 		rest |= !fits;
@@ -303,7 +308,7 @@ static void look(struct repairer *r)
 		num = LOOK_MOST;
 	}
 	for (uint32_t i = 0; i < num; i++)
-		if (lids[i] <= plan->top_lid && plan->owner[lids[i]] != PM_NONE)
+		if (node_of(r, lids[i]) != PM_NONE)
 			reported[node_of(r, lids[i])] = 1;
 	run(r, reported, true, &done);
 	judge_looks(r, lids, num, &done);
