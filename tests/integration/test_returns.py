@@ -338,6 +338,29 @@ class Left(Leaving):
                  if peer in self.lab.netlist.hosts]
         self.check_swapped(*ports[:2])
 
+    def test_host_was_elsewhere(self):
+        """OpenSM knows it by the LID of that place, and answers others with it."""
+        fabric, nodes = self.lab.fabric, self.lab.netlist.nodes
+        other = "h5-3"
+        (leaf, port), (far_leaf, far_port) = nodes[self.host].ports[1], nodes[other].ports[1]
+
+        def move(target):
+            fabric.unlink(target, 1)
+            fabric.console(f'Link "{target}"[1] "{leaf}"[{port}]')
+
+        mark = self.lab.osm.mark()
+        fabric.unlink(other, 1)
+        fabric.unlink(self.host, 1)
+        fabric.console(f'Link "{self.host}"[1] "{far_leaf}"[{far_port}]')
+        self.settle(mark)
+        self.lab.osm.wait_traps_aged()
+        self.check_left("OpenSM has given it another LID", *self.bring_up(self.host, move))
+        mark = self.lab.osm.mark()
+        fabric.console(f'Link "{other}"[1] "{far_leaf}"[{far_port}]')
+        self.settle(mark)
+        self.lab.osm.wait_traps_aged()
+        self.check_quiet()
+
     def test_options_changed_meanwhile(self):
         self.take_down(self.host, True)
         conf = self.lab.osm.path / "opensm.conf"

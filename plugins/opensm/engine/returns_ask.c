@@ -28,9 +28,12 @@ static const char *judge_host(const struct work *work, const struct link *link)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
 	const struct link_end *end = &link->host->end;
+	const osm_port_t *port = osm_get_port_by_guid(subn, end->port_guid);
 
 	if (work->on->view->drifting[link->port])
 		return "its LID is to change";
+	if (port && port->lid && port->lid != end->info.base_lid)
+		return "OpenSM has given it another LID elsewhere";
 	if (cl_ntoh16(end->info.base_lid) != work->plan->lid[link->port])
 		return "it had another LID than this place has";
 	if (!has_lids(work, end))
