@@ -56,11 +56,13 @@ static void fill_set(const struct link *link, const struct item *item,
 static bool has_speeds(const struct work *work, const struct link *link, uint8_t end)
 {
 	const ib_port_info_t *info = &link->far.has;
-	uint32_t node = work->topology->ports[end ? link->peer : link->port].node;
 
-	if (!end || !link->host)
+	if (!end || !link->host) { /* a switch's port 0 has the mask */
+		uint32_t node = work->topology->ports[end ? link->peer : link->port].node;
+
 		info = &work->on->records->ends[work->topology->nodes[node].first_port]
 				.info;
+	}
 	return info->capability_mask & IB_PORT_CAP_HAS_EXT_SPEEDS;
 }
 
