@@ -60,6 +60,7 @@ class Moment:
     how: str = FAILS  # what happens to `first`; or it flaps: it fails at the beginning, and
     #                   is back then; or it returns that has failed for a sweep or more
     reset: bool = False  # nodes that return have lost all that was set
+    pause_ms: int = 0  # between parts that return, of several, joined by +
 
     @property
     def tells_all(self):
@@ -191,7 +192,7 @@ class Player(pmlab.Started):
         self.shape, self._pace_us, self.broken = shape, pace_us, None
         self._repair_smps = repair_smps
         self._down, self._changes, self._discoveries = {}, [], 0  # {target: what failed of it}
-        self._reset = False
+        self._reset, self._pause_ms = False, 0
 
     def _start(self):
         folder = self.enter_context(pmlab.Folder())
@@ -235,7 +236,10 @@ class Player(pmlab.Started):
             self._down[target] = names
         else:
             names = self._down.pop(target)
-        links = sum(self._change_part(verb, name, target) for name in names)
+        links = 0
+        for name in names:
+            links += self._change_part(verb, name, target)
+            time.sleep(self._pause_ms / 1000 * (verb == "back"))  # what is played
         self._discoveries = self.osm.counters()["discoveries"]
         return links
 
@@ -303,7 +307,7 @@ class Player(pmlab.Started):
             self.wire.release()
 
     def _play(self, moment):
-        self._reset = moment.reset
+        self._reset, self._pause_ms = moment.reset, moment.pause_ms
         self._prepare(moment)
         before, down = pmlab.Dump(self.lab.dump()), self.fabric.down()
         self.wire.records()
@@ -350,6 +354,9 @@ class Player(pmlab.Started):
         It writes these whole then, in its own order, in which LIDs may loop."""
         targets = gone + [change.name for change in self._changes]
         failed = {name for target in targets for name in target.split("+")}
+        links = set().union(*[self.fabric._links_of_target(name) for name in failed])
+        failed |= {name for name in self.targets.switches
+                   if self.fabric.netlist.links_of(name) <= links}
         dropped = re.findall(r"drop_mgr_remove_port: Removed port .* of node:(\S+)",
                              self.osm.log(begun))
         return not failed.issuperset(self.topology.level.keys() & set(dropped))

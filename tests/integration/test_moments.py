@@ -88,6 +88,18 @@ class Director(Moments, unittest.TestCase):
 class ThreeLevels(Moments, unittest.TestCase):
     SHAPE = "xgft", 3, "4,4,4", "1,4,2"
 
+    def test_chassis_returns_in_parts(self):
+        """Packets pass its switches, while each gets what has changed."""
+        with moments.Player(*self.SHAPE) as player:
+            links = {min(link) for name in player.targets.chassis[0].split("+")
+                     for link in player.fabric.netlist.links_of(name)}
+            parts = "+".join(f"{name}:{port}" for name, port in sorted(links))
+            outcome = player.play(moments.Moment(
+                "", "", "idle", 0, parts, "", 0, "SMPs", [], moments.RETURNS, pause_ms=60))
+        self.assertEqual(outcome.faults, [])
+        self.assertEqual(outcome.nowhere, [])
+        self.assertEqual(outcome.served, len(links))
+
 
 class Parallel(Moments, unittest.TestCase):
     SHAPE = "two-level", 12, 4, 6, 2

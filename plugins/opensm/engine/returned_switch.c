@@ -4,9 +4,6 @@
 
 #include "osm/lft_records.h"
 
-#include <portmajor/base/hash.h>
-
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,51 +207,80 @@ static bool take_set(void *context, const struct smp_answer *answer)
 
 /* ---- Tables ---- */
 
-uint64_t returned_switches_hash(const struct returned_switches *switches, uint32_t node)
+/* Whether the blocks that one waits for are over; else an SMP is out. */
+static bool is_due(struct returned_switches *switches, uint32_t index)
 {
-	return pm_hash(PM_HASH_START, pm_routes_table(switches->view->routes, node),
-		       pm_routes_stride(switches->view->routes));
+	while (switches->num_over < index && switches->blocks[switches->num_over].over)
+		switches->num_over++;
+	return switches->blocks[index].after <= switches->num_over;
 }
 
-/* Block by block, of all switches in turn. With osm->lock held exclusively. */
-static enum smp_make make_whole(void *context, uint32_t index, struct smp_request *smp)
+/* The entries of a block that is sent. */
+static void find_entries(const struct returned_switches *switches,
+			 const struct returned_block *block, uint8_t *entries)
 {
-	struct returned_switches *switches = context;
-	const struct returned_switch *sw = switches->whole[index % switches->num_whole];
-	uint32_t number = index / switches->num_whole;
-	const uint8_t *table = pm_routes_table(switches->view->routes, sw->node);
+	const struct returned_switch *sw = &switches->list[block->sw];
 	const uint8_t none[PM_LFT_BLOCK] = {0};
-	uint8_t entries[PM_LFT_BLOCK];
-	enum smp_make made =
-		address(switches, (uint32_t)(sw - switches->list), SMP_SET_BLOCK, smp);
+	size_t first = (size_t)block->number * PM_LFT_BLOCK;
+	uint8_t table[PM_LFT_BLOCK];
 
-	if (made != SMP_SEND)
-		return made;
-	lft_records_wanted(none, table + (size_t)number * PM_LFT_BLOCK, PM_LFT_BLOCK,
-			   entries);
+	memcpy(table, pm_routes_table(switches->view->routes, sw->node) + first,
+	       sizeof(table));
+	for (uint32_t i = 0; block->down && i < PM_LFT_BLOCK; i++)
+		if (!returned_leads_down(switches, sw->node, table[i]))
+			table[i] = sw->held[first + i];
+	lft_records_wanted(none, table, PM_LFT_BLOCK, entries);
+}
+
+/* Fills the Set of a block. SMP_OMIT: one is out; it is tried again. */
+static enum smp_make fill_block(struct returned_switches *switches,
+				const struct returned_block *block,
+				struct smp_request *smp)
+{
+	struct returned_switch *sw = &switches->list[block->sw];
+	uint8_t entries[PM_LFT_BLOCK];
+
+	find_entries(switches, block, entries);
 	smp->sw = lft_records_switch(&switches->sender->osm->subn, switches->view->plan,
 				     sw->node);
-	if (smp->sw && (number + 1) * PM_LFT_BLOCK <= smp->sw->lft_size) {
-		if (!lft_set_is_free(switches->sender, smp->sw, number)) {
-			switches->list[sw - switches->list].silent = true;
-			return SMP_OMIT; /* it is tried again */
+	if (smp->sw && (block->number + 1) * PM_LFT_BLOCK <= smp->sw->lft_size) {
+		if (!lft_set_is_free(switches->sender, smp->sw, block->number)) {
+			sw->silent = true;
+			return SMP_OMIT;
 		}
-		lft_set_make(number, entries, smp);
+		lft_set_make(block->number, entries, smp);
 		return SMP_SEND;
 	}
 	smp->sw = NULL;
-	smp->modifier = number;
+	smp->modifier = block->number;
 	memcpy(smp->data, entries, sizeof(entries));
 	return SMP_SEND;
+}
+
+/* With osm->lock held exclusively. */
+static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
+{
+	struct returned_switches *switches = context;
+	struct returned_block *block = &switches->blocks[index];
+	enum smp_make made;
+
+	if (!is_due(switches, index))
+		return SMP_LATER;
+	made = address(switches, block->sw, SMP_SET_BLOCK, smp);
+	if (made == SMP_SEND)
+		made = fill_block(switches, block, smp);
+	block->over = made != SMP_SEND;
+	return made;
 }
 
 static bool take_block(void *context, const struct smp_answer *answer)
 {
 	struct returned_switches *switches = context;
+	struct returned_block *block = &switches->blocks[answer->index];
 
+	block->over = true;
 	switches->acked += answer->outcome == SMP_ANSWERED;
-	note_outcome(switches->whole[answer->index % switches->num_whole],
-		     answer->outcome);
+	note_outcome(&switches->list[block->sw], answer->outcome);
 	return true;
 }
 
@@ -268,21 +294,15 @@ static void write_reset(struct returned_switches *switches)
 
 int returned_switches_write(struct returned_switches *switches)
 {
-	switches->whole = calloc(switches->num + 1u, sizeof(*switches->whole));
-	if (!switches->whole)
-		return -ENOMEM;
+	int rc;
+
 	write_reset(switches);
-	switches->num_whole = 0;
-	for (uint32_t i = 0; i < switches->num; i++)
-		if (switches->list[i].whole && !switches->list[i].why &&
-		    !switches->list[i].silent)
-			switches->whole[switches->num_whole++] = &switches->list[i];
-	if (switches->num_whole)
-		run(switches,
-		    switches->num_whole *
-			    (pm_routes_stride(switches->view->routes) / PM_LFT_BLOCK),
-		    &switches->tables, make_whole, take_block);
-	free(switches->whole);
-	switches->whole = NULL;
-	return 0;
+	rc = returned_order(switches);
+	if (!rc && switches->num_blocks)
+		run(switches, switches->num_blocks, &switches->tables, make_block,
+		    take_block);
+	free(switches->blocks);
+	switches->blocks = NULL;
+	switches->num_blocks = switches->blocks_room = 0;
+	return rc;
 }

@@ -3,7 +3,10 @@
  * Switches at links that come back. One that was reset has lost its LIDs and tables; one
  * that OpenSM has dropped holds a table that nobody knows. Both get their whole table
  * before a link of theirs carries a packet. As long as OpenSM has no record of it, no
- * other Set reaches such a switch: it gets its whole table again when that has changed.
+ * other Set reaches such a switch: when its table has changed, it gets the blocks that
+ * differ. As packets pass then, entries that lead down are acknowledged first, from the
+ * lowest level on, then others from the highest on: a packet that meets a new entry meets
+ * only new ones from there. A block with both is sent twice.
  */
 #ifndef PORTMAJOR_RETURNED_SWITCH_H
 #define PORTMAJOR_RETURNED_SWITCH_H
@@ -21,8 +24,19 @@ struct returned_switch {
 	bool reset;	       /* it has no LID, and no subnet manager's */
 	bool whole;	       /* it is to get its whole table */
 	bool needed;	       /* of its links some come back */
+	const uint8_t *held;   /* the table that it has got, or NULL: unknown */
 	bool silent;
 	const char *why; /* it is left to OpenSM, or NULL */
+};
+
+/* A block of a switch that is to get its table. */
+struct returned_block {
+	uint32_t sw; /* index in the list */
+	uint32_t number;
+	uint32_t after; /* so many of the first blocks are to be over before */
+	uint8_t rank;	/* that of the blocks that it waits for is lower */
+	bool down;	/* only entries that lead down are new */
+	bool over;
 };
 
 struct returned_switches {
@@ -38,8 +52,8 @@ struct returned_switches {
 	struct smp_count queries, sets, tables;
 	uint32_t acked; /* blocks */
 	/* of a batch: */
-	struct returned_switch **whole;
-	uint32_t num_whole;
+	struct returned_block *blocks;
+	uint32_t num_blocks, blocks_room, num_over; /* the first ones that are over */
 };
 
 /* Asks the others for port 0, and judges: reset, known, or left to OpenSM. One Get each.
@@ -48,7 +62,8 @@ void returned_switches_ask(struct returned_switches *switches);
 
 /*
  * Gives those that need it their LIDs, LinearFDBTop and tables of the view, and waits for
- * the answers. Per switch 3 SMPs if it was reset, and its blocks. -ENOMEM.
+ * the answers. Per switch 3 SMPs if it was reset, and the blocks that differ from what it
+ * holds. -ENOMEM.
  */
 int returned_switches_write(struct returned_switches *switches);
 
@@ -56,7 +71,11 @@ int returned_switches_write(struct returned_switches *switches);
 bool returned_switches_is_recorded(const struct returned_switches *switches,
 				   uint32_t node);
 
-/* A hash of its table in the view. */
-uint64_t returned_switches_hash(const struct returned_switches *switches, uint32_t node);
+/* Lists the blocks to send, in their order. -ENOMEM. Cost: comparing the tables. */
+int returned_order(struct returned_switches *switches);
+
+/* Whether packets go down, or stay, by this entry of a switch's table. */
+bool returned_leads_down(const struct returned_switches *switches, uint32_t node,
+			 uint8_t out);
 
 #endif

@@ -27,7 +27,7 @@ void returns_stop(struct returns *returns)
 	free(returns->unexplained);
 	free(returns->credit);
 	free(returns->flaps);
-	free(returns->written);
+	returns_forget_written(returns);
 	free(returns);
 }
 
@@ -381,7 +381,7 @@ static int fit(struct returns *returns, const struct view *view)
 	const struct pm_fabric *topology = view->plan->topology;
 	uint8_t *down, *unexplained, *credit;
 	struct flaps *flaps;
-	uint64_t *written;
+	struct written *written;
 
 	if (is_fit(returns, view))
 		return 0;
@@ -394,13 +394,13 @@ static int fit(struct returns *returns, const struct view *view)
 	free(returns->unexplained);
 	free(returns->credit);
 	free(returns->flaps);
-	free(returns->written);
+	returns_forget_written(returns);
 	returns->down = down;
 	returns->unexplained = unexplained;
 	returns->credit = credit;
 	returns->flaps = flaps;
 	returns->written = written;
-	returns->any_written = false;
+	returns->num_written = written ? topology->num_switches : 0;
 	returns->serial = view->serial;
 	if (down && unexplained && credit && flaps && written)
 		return 0;

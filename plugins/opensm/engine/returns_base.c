@@ -3,6 +3,7 @@
 #include "returns_parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Traps ---- */
@@ -80,6 +81,24 @@ ib_net64_t returns_key_of(const struct work *work, uint32_t node)
 	const struct pm_node *sw = &work->topology->nodes[node];
 
 	return work->on->records->ends[sw->first_port].info.m_key;
+}
+
+/* ---- Written tables ---- */
+
+void returns_forget_table(struct written *written)
+{
+	free(written->table);
+	*written = (struct written){.any = false};
+}
+
+void returns_forget_written(struct returns *returns)
+{
+	for (uint32_t i = 0; i < returns->num_written; i++)
+		returns_forget_table(&returns->written[i]);
+	free(returns->written);
+	returns->written = NULL;
+	returns->num_written = 0;
+	returns->any_written = false;
 }
 
 /* ---- Sending ---- */

@@ -42,6 +42,12 @@ struct served {
 	uint16_t lid; /* of the switch */
 };
 
+/* What a switch got as its whole table, as OpenSM had no record. */
+struct written {
+	bool any;
+	uint8_t *table; /* [pm_routes_stride], or NULL: not all of it was acknowledged */
+};
+
 /* When a host's link came back. */
 struct flaps {
 	double at[FLAPS]; /* the last times, clock_ms */
@@ -66,9 +72,9 @@ struct returns {
 	uint8_t *unexplained;	  /* [switch] its traps */
 	uint8_t *credit;  /* [switch] traps that are to come, as its cables are back .. */
 	double credit_ms; /* .. until then */
-	struct flaps *flaps; /* [port] */
-	/* [switch] hash of the whole table that it got, as OpenSM had no record, or 0. */
-	uint64_t *written;
+	struct flaps *flaps;	 /* [port] */
+	struct written *written; /* [switch] */
+	uint32_t num_written;	 /* its length */
 	bool any_written;
 };
 
@@ -159,6 +165,10 @@ bool returns_route(const struct work *work, uint32_t node, uint8_t out,
 ib_net64_t returns_key_of(const struct work *work, uint32_t node); /* a switch's M_Key */
 
 bool returns_is_over(const struct work *work);
+
+/* Forgets what a switch got as its table, or all got. */
+void returns_forget_table(struct written *written);
+void returns_forget_written(struct returns *returns);
 
 /* Sends work->num_items SMPs. */
 void returns_send(struct work *work, struct smp_count *count,

@@ -43,21 +43,30 @@ static bool any_whole(const struct work *work)
 	return false;
 }
 
-/* Writes whole tables of the view, and notes what they are. */
+/* Notes the table that a switch has got, or a part of it. */
+static void note_written(struct work *work, const struct returned_switch *sw)
+{
+	struct written *written = &work->returns->written[sw->node];
+	const struct pm_routes *routes = work->on->view->routes;
+	bool all = !sw->why && !sw->silent;
+
+	if (!all && !written->any)
+		return; /* no link of it comes into service */
+	returns_forget_table(written);
+	written->any = work->returns->any_written = true;
+	written->table = all ? malloc(pm_routes_stride(routes)) : NULL;
+	if (written->table) /* else it gets its whole table again */
+		memcpy(written->table, pm_routes_table(routes, sw->node),
+		       pm_routes_stride(routes));
+}
+
+/* Writes tables of the view, and notes what they are. */
 static void write_tables(struct work *work)
 {
-	struct returns *returns = work->returns;
-
 	work->no_memory |= returned_switches_write(&work->switches) != 0;
-	for (uint32_t i = 0; i < work->switches.num && !work->no_memory; i++) {
-		const struct returned_switch *sw = &work->switches.list[i];
-
-		if (!sw->whole || sw->why || sw->silent)
-			continue;
-		returns->written[sw->node] =
-			returned_switches_hash(&work->switches, sw->node);
-		returns->any_written = true;
-	}
+	for (uint32_t i = 0; i < work->switches.num && !work->no_memory; i++)
+		if (work->switches.list[i].whole)
+			note_written(work, &work->switches.list[i]);
 }
 
 /* Leaves cables to OpenSM; `port` of a switch, or PM_NONE: all. */
@@ -356,39 +365,42 @@ void returns_serve(struct work *work)
 	memset(work->asked, 0, work->topology->num_switches * sizeof(*work->asked));
 }
 
-/* Lists the switches whose tables have changed since they got them. */
-static void list_outdated(struct work *work)
+/* Lists a switch if its table has changed since it got it. With osm->lock held. */
+static void list_outdated(struct work *work, uint32_t sw)
 {
-	struct returns *returns = work->returns;
-	osm_opensm_t *osm = work->on->sender->osm;
+	struct written *written = &work->returns->written[sw];
+	const struct pm_routes *routes = work->on->view->routes;
+	osm_dr_path_t route;
 
-	returns->any_written = false;
-	CL_PLOCK_ACQUIRE(&osm->lock);
-	for (uint32_t sw = 0; sw < work->topology->num_switches; sw++) {
-		osm_dr_path_t route;
-
-		if (!returns->written[sw])
-			continue;
-		if (returned_switches_is_recorded(&work->switches, sw)) {
-			returns->written[sw] = 0;
-			continue;
-		}
-		returns->any_written = true;
-		if (returns->written[sw] == returned_switches_hash(&work->switches, sw) ||
-		    work->via[sw] == PM_NONE || !returns_route(work, sw, 0, &route))
-			continue;
-		returns_list_switch(work, sw, returns_key_of(work, sw), &route);
-		if (!work->no_memory)
-			work->switches.list[work->switches.num - 1].whole = true;
+	if (!written->any)
+		return;
+	if (returned_switches_is_recorded(&work->switches, sw)) {
+		returns_forget_table(written);
+		return;
 	}
-	CL_PLOCK_RELEASE(&osm->lock);
+	work->returns->any_written = true;
+	if ((written->table && !memcmp(written->table, pm_routes_table(routes, sw),
+				       pm_routes_stride(routes))) ||
+	    work->via[sw] == PM_NONE || !returns_route(work, sw, 0, &route))
+		return;
+	returns_list_switch(work, sw, returns_key_of(work, sw), &route);
+	if (work->no_memory)
+		return;
+	work->switches.list[work->switches.num - 1].whole = true;
+	work->switches.list[work->switches.num - 1].held = written->table;
 }
 
 void returns_rewrite(struct work *work)
 {
+	osm_opensm_t *osm = work->on->sender->osm;
+
 	if (returns_is_over(work))
 		return;
-	list_outdated(work);
+	work->returns->any_written = false;
+	CL_PLOCK_ACQUIRE(&osm->lock);
+	for (uint32_t sw = 0; sw < work->topology->num_switches; sw++)
+		list_outdated(work, sw);
+	CL_PLOCK_RELEASE(&osm->lock);
 	if (work->switches.num)
 		write_tables(work);
 	work->switches.num = 0;
