@@ -432,6 +432,34 @@ class Guarded(Leaving):
         self.check_quiet()
 
 
+class OnePartition(Leaving):
+    """The default one, of which a host becomes a limited member while it is away."""
+
+    @classmethod
+    def options(cls):
+        cls.partitions = cls.folder / "partitions.conf"
+        cls.admit("full")
+        return {**super().options(), "conf": {"partition_config_file": cls.partitions}}
+
+    @classmethod
+    def admit(cls, how):
+        cls.partitions.write_text(f"Default=0x7fff,ipoib : ALL={how}, SELF=full;\n")
+
+    def test_limited_meanwhile(self):
+        self.take_down(self.host, True)
+        self.admit("limited")
+        mark = self.lab.osm.mark()
+        self.lab.osm.hup()
+        self.settle(mark)
+        self.lab.osm.wait_traps_aged()
+        self.check_left("partitions may have changed", *self.bring_up(self.host))
+
+    def test_full(self):
+        self.admit("full")
+        self.lab.osm.hup()
+        self.check_return(self.host, True, 1, 0, 4)
+
+
 class Qos(Leaving):
     @classmethod
     def options(cls):

@@ -2,6 +2,8 @@
 /* Asks what is at links that were found in INIT, and what is left to OpenSM. */
 #include "returns_parts.h"
 
+#include <opensm/osm_partition.h>
+
 #include <string.h>
 
 /* ---- What is left to OpenSM ---- */
@@ -24,6 +26,17 @@ static bool has_lids(const struct work *work, const struct link_end *end)
 	return true;
 }
 
+/* Whether end ports may carry different packets: by partition, or as limited members. */
+static bool are_partitions_mixed(const osm_subn_t *subn)
+{
+	const cl_qmap_t *partitions = &subn->prtn_pkey_tbl;
+	const cl_map_item_t *first = cl_qmap_head(partitions);
+
+	return cl_qmap_count(partitions) > 1 ||
+	       (first != cl_qmap_end(partitions) &&
+		cl_map_count(&((const osm_prtn_t *)first)->part_guid_tbl));
+}
+
 static const char *judge_host(const struct work *work, const struct link *link)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
@@ -40,8 +53,7 @@ static const char *judge_host(const struct work *work, const struct link *link)
 		return "another port has its LID";
 	if (link->host->num_pkeys > LINK_PKEY_BLOCKS)
 		return "its P_Key table is long";
-	if (end->sweep != work->on->records->sweep &&
-	    cl_qmap_count(&subn->prtn_pkey_tbl) > 1)
+	if (end->sweep != work->on->records->sweep && are_partitions_mixed(subn))
 		return "partitions may have changed while it was away";
 	return NULL;
 }
