@@ -422,7 +422,25 @@ static bool await_traps(struct repair *repair, double milliseconds)
 
 /* ---- Paths ---- */
 
-/* As pm_locate_safe_path, for a switch that OpenSM has; writes the path to *smp. */
+/*
+ * Addresses a switch of OpenSM's record; or one that is back already, whose ports are
+ * asked, while OpenSM has no record of it (returns.h).
+ */
+static bool address(const struct work *work, uint32_t node, struct smp_request *smp)
+{
+	const osm_subn_t *subn = &work->on->sender->osm->subn;
+	const struct link_records *records = work->on->records;
+	const struct pm_node *sw = &work->plan->topology->nodes[node];
+
+	smp->sw = lft_records_switch(subn, work->plan, node);
+	if (smp->sw || work->mode != QUERYING || records->plan != work->plan)
+		return smp->sw;
+	smp->guid = cl_hton64(sw->guid);
+	smp->m_key = records->ends[sw->first_port].info.m_key;
+	return true;
+}
+
+/* As pm_locate_safe_path; writes the path to *smp. */
 static int find_path(const struct work *work, uint32_t node, struct smp_request *smp)
 {
 	const osm_subn_t *subn = &work->on->sender->osm->subn;
@@ -431,8 +449,7 @@ static int find_path(const struct work *work, uint32_t node, struct smp_request 
 	int num, first = 1;
 
 	_Static_assert(PM_LOCATE_HOPS + 2 <= IB_SUBNET_PATH_HOPS_MAX, "paths fit");
-	smp->sw = lft_records_switch(subn, work->plan, node);
-	if (!smp->sw || !sm)
+	if (!sm || !address(work, node, smp))
 		return PM_LOCATE_NO_PATH;
 	num = pm_locate_safe_path(work->locate, node, hops);
 	if (num < 0)

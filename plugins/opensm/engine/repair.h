@@ -9,6 +9,7 @@
 #define PORTMAJOR_REPAIR_H
 
 #include "osm/lft_set.h"
+#include "osm/link_records.h"
 #include "view.h"
 
 /* Opaque: received traps. */
@@ -18,6 +19,7 @@ struct repair;
 struct repair_subject {
 	struct lft_sender *sender;
 	struct view *view; /* with the switches' routes */
+	const struct link_records *records;
 	/*
 	 * Time for locating until a failure is found. Time-outs, waits for the wire, and
 	 * for the end of a burst of traps, at most this long each, do not count.

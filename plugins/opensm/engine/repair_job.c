@@ -76,6 +76,7 @@ static bool repair_once(struct repairer *r, uint32_t wait_ms)
 	struct repair_subject subject = {
 		.sender = &r->sender,
 		.view = &r->view,
+		.records = &r->records,
 		.budget_ms = repairer_settings_of(r).budget_ms,
 		.wait_ms = wait_ms,
 		.urgent = repairer_phase(r) != PHASE_IDLE,
