@@ -275,11 +275,15 @@ static void pass(struct work *work, const struct link *link)
 	read_next(work, work->topology->ports[link->peer].node);
 }
 
+/* What was not asked, as the search has to end or there is no memory, is tried again. */
 static void judge_all(struct work *work)
 {
+	bool over = returns_is_over(work);
+
 	for (uint32_t i = work->judged; i < work->num_links; i++) {
 		struct link *link = &work->links[i];
 
+		link->waits |= over;
 		if (link->waits)
 			continue;
 		returns_judge_switches(work, link);
