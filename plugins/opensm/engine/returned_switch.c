@@ -258,7 +258,8 @@ static enum smp_make fill_block(struct returned_switches *switches,
 }
 
 /* With osm->lock held exclusively. */
-static enum smp_make make_block(void *context, uint32_t index, struct smp_request *smp)
+static enum smp_make make_table_block(void *context, uint32_t index,
+				      struct smp_request *smp)
 {
 	struct returned_switches *switches = context;
 	struct returned_block *block = &switches->blocks[index];
@@ -299,7 +300,7 @@ int returned_switches_write(struct returned_switches *switches)
 	write_reset(switches);
 	rc = returned_order(switches);
 	if (!rc && switches->num_blocks)
-		run(switches, switches->num_blocks, &switches->tables, make_block,
+		run(switches, switches->num_blocks, &switches->tables, make_table_block,
 		    take_block);
 	free(switches->blocks);
 	switches->blocks = NULL;

@@ -110,7 +110,7 @@ void returns_list_switch(struct work *work, uint32_t node, ib_net64_t m_key,
 }
 
 /* Addresses both ends, or leaves the link to OpenSM. With osm->lock held. */
-static void address(struct work *work, struct link *link)
+static void address_ends(struct work *work, struct link *link)
 {
 	const struct pm_port *near = &work->topology->ports[link->port];
 
@@ -304,7 +304,7 @@ void returns_ask(struct work *work)
 	for (uint32_t i = work->judged; i < work->num_links; i++) {
 		struct link *link = &work->links[i];
 
-		address(work, link);
+		address_ends(work, link);
 		link->waits = !link->why && link->host && is_flapping(work, link);
 		if (!link->waits)
 			continue;
