@@ -18,6 +18,7 @@ import os
 import pathlib
 import random
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -49,8 +50,11 @@ class Churn:
         if not self.unanswered:
             return
         hosts = list(self.unanswered)
-        found = clients.path_lanes(self.fabric, ASKER, self.lids[SM],
-                                   [(self.lids[ASKER], self.lids[host]) for host in hosts])
+        try:
+            found = clients.path_lanes(self.fabric, ASKER, self.lids[SM],
+                                       [(self.lids[ASKER], self.lids[host]) for host in hosts])
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            return  # OpenSM is too busy to answer, and they are asked for again
         now = time.monotonic()
         for host, lane in zip(hosts, found):
             if lane >= 0:
