@@ -134,7 +134,10 @@ class Links(Case):
             time.sleep(0.4)
         self.lab.osm.wait_log("served once a second: leaf1", mark.log_offset)
         self.settle(mark)
-        self.assertLess(self.returned(self.lab.osm.log(mark.log_offset))[0], 7)
+        log = self.lab.osm.log(mark.log_offset)
+        served = self.returned(log)[0]
+        self.assertLess(served, 7)
+        self.assertLessEqual(log.count("1 host flaps, and is served once a second"), served)
         state = pmlab.kept(self.lab.osm.cache_dir, "state")
         simlab.poll_until(lambda: LEAF in json.dumps(json.loads(state.read_text())
                                                      ["flapping_hosts"]), 30, "the state")

@@ -296,6 +296,18 @@ static void judge_all(struct work *work)
 	}
 }
 
+/* Counts and names a host that waits: once until it is served. */
+static void note_held(struct work *work, uint32_t port)
+{
+	struct flaps *flaps = &work->returns->flaps[port];
+
+	if (flaps->told)
+		return;
+	flaps->told = true;
+	work->result->held++;
+	returns_name_port(work, port, work->result->held_links);
+}
+
 void returns_ask(struct work *work)
 {
 	osm_opensm_t *osm = work->on->sender->osm;
@@ -306,10 +318,8 @@ void returns_ask(struct work *work)
 
 		address_ends(work, link);
 		link->waits = !link->why && link->host && is_flapping(work, link);
-		if (!link->waits)
-			continue;
-		work->result->held++;
-		returns_name_port(work, link->port, work->result->held_links);
+		if (link->waits)
+			note_held(work, link->port);
 	}
 	CL_PLOCK_RELEASE(&osm->lock);
 	ask_far(work);

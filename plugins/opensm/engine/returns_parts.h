@@ -52,6 +52,7 @@ struct written {
 struct flaps {
 	double at[FLAPS]; /* the last times, clock_ms */
 	uint8_t next;
+	bool told; /* that it waits, since the last of them */
 };
 
 struct returns {

@@ -217,6 +217,7 @@ static void note_flap(struct work *work, const struct link *link)
 
 	flaps->at[flaps->next] = clock_ms();
 	flaps->next = (uint8_t)((flaps->next + 1u) % FLAPS);
+	flaps->told = false;
 }
 
 static void note_back(struct work *work, const struct link *link)

@@ -162,8 +162,9 @@ void log_return(const struct plugin *plugin, const struct returned *done)
 			 done->left == 1 ? " that came back is" : "s that came back are",
 			 done->left_links, done->why);
 	if (done->held)
-		log_line(log, OSM_LOG_INFO, ": %u host%s, and served once a second: %s",
-			 done->held, done->held == 1 ? " flaps" : "s flap",
+		log_line(log, OSM_LOG_INFO, ": %u host%s served once a second: %s",
+			 done->held,
+			 done->held == 1 ? " flaps, and is" : "s flap, and are",
 			 done->held_links);
 }
 
