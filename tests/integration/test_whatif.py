@@ -138,6 +138,10 @@ class Returns(labtest.Folders):
                          + sum(service["sets"].values()))
         self.assertEqual(found["lft_sets"], service["sets"]["lft"] + found["moves"]["blocks"]
                          + found["discovery"])
+        again = f"sends these whole tables again: {found['discovery']} LFT block"
+        self.assertGreater(found["discovery"], 0)
+        self.assertIn(again, run("whatif", "--return", NET, "--fail", "leaf0"))
+        self.assertNotIn("again:", run("whatif", "--return", NET, "--fail", "h2-3"))
 
     def test_reset(self):
         """The named nodes alone; a value for each of their ports."""

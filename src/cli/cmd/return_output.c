@@ -170,6 +170,9 @@ void cli_return_print(const json_t *object)
 		       "then entries move: {moves.blocks|LFT block|LFT blocks} of "
 		       "{moves.switches|switch|switches}, {moves.least} at least, "
 		       "about {%moves.ms} ms\n");
+	if (json_integer_value(json_object_get(object, "discovery")))
+		cli_text_print(object, "then OpenSM's discovery sends these whole tables "
+				       "again: {discovery|LFT block|LFT blocks}\n");
 	cli_multicast_print(object);
 	cli_text_print(
 		object,
