@@ -86,7 +86,7 @@ class Waits(Case):
         self.wait_service(mark)
         self.osm.wait_log(WAITS, mark.log_offset, 10)
         simlab.poll_until(lambda: self.state()["sweep"], 10, "the state")
-        self.assertIn("sweep       waits", pmlab.run_cli(
+        self.assertIn("sweep       has waited", pmlab.run_cli(
             "status", pmlab.kept(self.osm.cache_dir, "state")).stdout)
         self.check_served(HOST)
         time.sleep(2 * LIGHT_S)

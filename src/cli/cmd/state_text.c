@@ -283,7 +283,7 @@ static void print_sweep(const json_t *sweep)
 	json_int_t left = cli_json_number(sweep, "until") - time(NULL);
 
 	if (json_is_object(sweep))
-		printf("sweep       waits since %" JSON_INTEGER_FORMAT
+		printf("sweep       has waited for %" JSON_INTEGER_FORMAT
 		       " s, at most %" JSON_INTEGER_FORMAT
 		       " s more: all changes are known, traps %" JSON_INTEGER_FORMAT "\n",
 		       time(NULL) - cli_json_number(sweep, "since"), left > 0 ? left : 0,
