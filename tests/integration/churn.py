@@ -8,8 +8,8 @@ Every few seconds the link of a host, drawn from all leaves, goes down; it is ba
 In the middle a cable is lost and stays away.
 
 Counted are all SMPs, and sweeps; `SA` is the longest time from a host's return to the first
-path record for it that another host is given; the cable's repair by portmajor has its queries
-and LFT Sets.
+path record for it that another host is given; `part` is the first engine's SMPs as a part of
+each engine's; the cable's repair by portmajor has its queries and LFT Sets.
 """
 
 import argparse
@@ -126,8 +126,9 @@ def main():
         for engine in options.engines.split(","):
             name, smps, sweeps, longest, repairs = play(netlist, engine, options)
             first = first or smps
-            print(f"{name:10} {smps:>12,} SMPs, {sweeps} discoveries, SA {longest:.1f} s, "
-                  f"1/{smps / first:.1f}; cable: {repairs}", flush=True)
+            cable = "; ".join(f"queries {queries}, LFT Sets {sets}" for queries, sets in repairs)
+            print(f"{name:10} {smps:>10,} SMPs, part 1/{smps / first:.1f}, "
+                  f"discoveries {sweeps}, SA {longest:.1f} s; cable: {cable or '-'}", flush=True)
 
 
 if __name__ == "__main__":
