@@ -513,6 +513,23 @@ static void test_new_traps(void **state)
 	assert_int_equal(resends, 6); /* with what was left */
 }
 
+/* A sweep that is asked for in a discovery would have OpenSM begin that anew. */
+static void test_sweep_follows(void **state)
+{
+	osm.subn.opt.sweep_on_trap = FALSE; /* each repair asks for one */
+	osm.subn.force_heavy_sweep = FALSE;
+	repairer_set_phase(repairer, PHASE_DISCOVERY);
+	hand_over();
+	fails = 1;
+	traps = 1;
+	have_it_searched();
+	assert_int_equal(failed, 1);
+	assert_false(osm.subn.force_heavy_sweep);
+	repairer_set_phase(repairer, PHASE_MANAGEMENT);
+	have_it_searched();
+	assert_true(osm.subn.force_heavy_sweep);
+}
+
 static void make_void_now(void)
 {
 	repairer_void(repairer);
@@ -648,6 +665,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_late_drains, begin, end),
 		cmocka_unit_test_setup_teardown(test_given_up, begin, end),
 		cmocka_unit_test_setup_teardown(test_new_traps, begin, end),
+		cmocka_unit_test_setup_teardown(test_sweep_follows, begin, end),
 		cmocka_unit_test_setup_teardown(test_sleeps_while_void, begin, end),
 		cmocka_unit_test_setup_teardown(test_logged_once, begin, end),
 		cmocka_unit_test_setup_teardown(test_stays_failed, begin, end),

@@ -138,6 +138,20 @@ static void test_request(void **state)
 	assert_true(throttle_request(throttle, 23e3));
 }
 
+/* A discovery may take longer than a pause: it is not asked for again and again in it. */
+static void test_long_sweep(void **state)
+{
+	const double length = 50e3;
+
+	sweep(60e3, length);
+	throttle_begin_sweep(throttle, 100e3);
+	report(101e3);
+	expect_due(100e3 + 4 * length);
+	assert_true(throttle_request(throttle, 100e3 + 4 * length));
+	expect_due(100e3 + 8 * length);
+	assert_false(throttle_request(throttle, 101e3 + 4 * length));
+}
+
 /* A switch whose ports are not read, or not as they are known, does not wait. */
 static void test_doubt(void **state)
 {
@@ -233,9 +247,9 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(none),    TEST(start),	    TEST(hold),	 TEST(long_sweeps),
-		TEST(dropped), TEST(request),	    TEST(doubt), TEST(light_sweep),
-		TEST(many),    TEST(doubt_goes_on),
+		TEST(none),	   TEST(start),	  TEST(hold),	       TEST(long_sweeps),
+		TEST(dropped),	   TEST(request), TEST(long_sweep),    TEST(doubt),
+		TEST(light_sweep), TEST(many),	  TEST(doubt_goes_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

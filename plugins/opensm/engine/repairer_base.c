@@ -96,8 +96,21 @@ bool repairer_is_interrupted(void *context)
 	       repairer_has_errand(context) || is_short_due(context);
 }
 
+/*
+ * A sweep that is asked for in a discovery has OpenSM begin that anew at its end: one
+ * that takes longer than the time between requests would never end. So it follows.
+ */
 void repairer_request_sweep(struct repairer *r)
 {
+	if (repairer_phase(r) == PHASE_DISCOVERY)
+		r->sweep_follows = true;
+	else
+		repairer_force_sweep(r);
+}
+
+void repairer_force_sweep(struct repairer *r)
+{
+	r->sweep_follows = false;
 	r->config.osm->subn.force_heavy_sweep = TRUE;
 	osm_sm_signal(&r->config.osm->sm, OSM_SIGNAL_SWEEP);
 }
@@ -110,7 +123,8 @@ void repairer_request_reroute(struct repairer *r)
 
 void repairer_ask_sweep(struct repairer *r, const char *why, const char *ports)
 {
-	if (!r->config.throttle || !throttle_has_trap(r->config.throttle) ||
+	if (r->sweep_follows || !r->config.throttle ||
+	    !throttle_has_trap(r->config.throttle) ||
 	    !throttle_ask(r->config.throttle, clock_ms()))
 		return;
 	r->config.log_sweep(r->config.context, why, ports);

@@ -108,6 +108,7 @@ struct repairer {
 	struct link_records records; /* what OpenSM set last */
 	uint8_t *before; /* [port] discovered before cables came back, or NULL */
 	struct throttle_wait noted; /* at the last note_wait */
+	bool sweep_follows;	    /* it is requested when a discovery is over */
 	struct transition transition;
 	uint64_t num_moves;
 	bool adopted;	/* tables were found in the switches .. */
@@ -152,6 +153,7 @@ bool repairer_is_interrupted(void *context);
 
 /* Requests a discovery, or a routing run without one, as OpenSM's console does. */
 void repairer_request_sweep(struct repairer *r);
+void repairer_force_sweep(struct repairer *r); /* in a discovery, too */
 void repairer_request_reroute(struct repairer *r);
 
 /*

@@ -153,6 +153,8 @@ bool repairer_sweep(struct repairer *r)
 	double look_ms = 0;
 	bool due;
 
+	if (r->sweep_follows)
+		repairer_request_sweep(r);
 	if (!throttle)
 		return false;
 	wait = throttle_waits(throttle);
@@ -160,7 +162,7 @@ bool repairer_sweep(struct repairer *r)
 		look_ms = judge_errors(r);
 	due = wait.until > 0 && wait.until <= clock_ms();
 	if (due && throttle_request(throttle, clock_ms()))
-		repairer_request_sweep(r);
+		repairer_force_sweep(r);
 	if (due)
 		wait.since = wait.until = 0;
 	r->tries[JOB_SWEEP].due_ms =

@@ -20,7 +20,7 @@ struct throttle {
 	uint64_t traps, traps_ever;
 	double since, dropped; /* first trap, first host that is back; or 0 */
 	double begun, ended;   /* the last sweep; ended < begun: it is running */
-	double hold;
+	double length, hold;   /* of the last one that has ended; after it */
 	double doubt; /* when the last sweep for a switch in doubt would have begun, one
 			 in THROTTLE_DOUBT_MS */
 };
@@ -72,7 +72,7 @@ static void note_report(struct throttle *throttle, uint16_t lid, double now)
 
 static double most_of(const struct throttle *throttle)
 {
-	return fmax(THROTTLE_MOST_MS, 4 * (throttle->ended - throttle->begun));
+	return fmax(THROTTLE_MOST_MS, 4 * throttle->length);
 }
 
 /* When the next sweep for a switch in doubt may begin. */
@@ -81,10 +81,17 @@ static double doubt_of(const struct throttle *throttle)
 	return throttle->doubt - (THROTTLE_DOUBT_MOST - 1) * THROTTLE_DOUBT_MS;
 }
 
+static bool is_running(const struct throttle *throttle)
+{
+	return throttle->begun > throttle->ended;
+}
+
 /* When a request may be repeated: the sweep may have ended without an event. */
 static double after_request(const struct throttle *throttle)
 {
-	return throttle->requested > 0 ? throttle->requested + THROTTLE_HOLD_MS : 0;
+	double pause = is_running(throttle) ? most_of(throttle) : THROTTLE_HOLD_MS;
+
+	return throttle->requested > 0 ? throttle->requested + pause : 0;
 }
 
 static double due_of(const struct throttle *throttle)
@@ -93,8 +100,8 @@ static double due_of(const struct throttle *throttle)
 
 	if (throttle->since <= 0 && throttle->dropped <= 0)
 		return 0;
-	if (throttle->begun > throttle->ended) /* perhaps no event has ended it */
-		return fmax(throttle->begun + THROTTLE_MOST_MS, after_request(throttle));
+	if (is_running(throttle)) /* perhaps no event has ended it */
+		return fmax(throttle->begun + most_of(throttle), after_request(throttle));
 	due = throttle->since > 0 ? fmax(throttle->since + THROTTLE_START_MS,
 					 throttle->ended + throttle->hold)
 				  : INFINITY;
@@ -255,6 +262,7 @@ void throttle_end_sweep(struct throttle *throttle, double now)
 	pthread_mutex_lock(&throttle->lock);
 	throttle->ended = now;
 	throttle->requested = 0; /* a discovery that began anew has fulfilled it */
-	throttle->hold = fmax(throttle->hold, now - throttle->begun);
+	throttle->length = now - throttle->begun;
+	throttle->hold = fmax(throttle->hold, throttle->length);
 	pthread_mutex_unlock(&throttle->lock);
 }

@@ -16,7 +16,8 @@
  * host that OpenSM has dropped and that is back does not wait for that, nor does a switch
  * that is not CONFIRMED within THROTTLE_START_MS. But OpenSM itself may cause the next
  * trap, as it sets down a port with odd values in each sweep: after THROTTLE_DOUBT_MOST
- * sweeps for such switches one follows in THROTTLE_DOUBT_MS.
+ * sweeps for such switches one follows in THROTTLE_DOUBT_MS. A sweep that is running is
+ * taken for one that has ended without a word after THROTTLE_MOST_MS, or four sweeps.
  *
  * Switches keep PortStateChange until OpenSM's next discovery. Light sweeps would begin
  * it: for a switch that has reported since the last one the bit is hidden from them, and
