@@ -330,7 +330,8 @@ static bool any_to_look(const struct repairer *r)
  */
 bool repairer_look(struct repairer *r)
 {
-	double *due_ms = &r->tries[JOB_LOOK].due_ms;
+	double *due_ms = &r->tries[JOB_LOOK].due_ms,
+	       moves_ms = r->tries[JOB_MOVES].due_ms;
 
 	if (!r->config.returns || !is_ready(r) || repairer_has_traps(r) ||
 	    returns_wait(r->config.returns) || r->tries[JOB_REPAIR].due_ms > 0 ||
@@ -340,9 +341,10 @@ bool repairer_look(struct repairer *r)
 	}
 	if (*due_ms <= 0)
 		*due_ms = clock_ms() + LOOK_MS;
-	if (r->tries[JOB_MOVES].due_ms >= *due_ms &&
-	    !returns_are_unexplained(r->config.returns, &r->view))
-		*due_ms = r->tries[JOB_MOVES].due_ms + 1;
+	if (moves_ms > 0 && !returns_are_unexplained(r->config.returns, &r->view)) {
+		*due_ms = fmax(*due_ms, moves_ms + 1);
+		return false;
+	}
 	if (clock_ms() < *due_ms)
 		return false;
 	*due_ms = 0;

@@ -241,6 +241,11 @@ static void explain_far(struct work *work, uint32_t node)
 		returns_count_explained(work, node);
 		return;
 	}
+	if (returns->unexplained[node]) { /* in an earlier run */
+		returns->unexplained[node] = 0;
+		work->on->explain(work->on->context, node, 1, 0, false);
+		return;
+	}
 	returns_give_credit(returns, node, work->topology->num_switches);
 	work->on->explain(work->on->context, node, 1, 0, true);
 }
