@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS 20  /* for a trap to reach repairs, and its failure to be found */
-#define LOOK_MOST 8 /* switches to read */
-#define OWN_MS 1000 /* between looks at the SM's own port */
-#define MOVES_MS                                                                         \
-	20 /* without a return, after which entries move; others may follow ..           \
-	    */
-#define MOVES_MOST_MS 200 /* .. but not for longer */
+#define LOOK_MS 20	  /* for a trap to reach repairs, and its failure to be found */
+#define LOOK_MOST 8	  /* switches to read */
+#define OWN_MS 1000	  /* between looks at the SM's own port */
+#define MOVES_MS 20	  /* without a return, until entries move: others may follow, */
+#define MOVES_MOST_MS 200 /* but not for longer */
 #define ERRORS_MS 500	  /* between looks for errors of a sweep */
 
 /* Whether OpenSM may have PortInfo Sets out: the LID manager's, or the link manager's. */
