@@ -188,6 +188,17 @@ class Parts(Case):
                     self.lab.netlist.nodes["leaf4"].ports.values())
         cables = len(self.lab.netlist.nodes["leaf4"].ports) - hosts
         self.check_return("leaf4", True, hosts, cables, 4 * (hosts + cables))
+        self.check_events()
+
+    def check_events(self):
+        """Nothing is missing that is in service: before the discovery that finds it, too."""
+        events = pmlab.kept(self.lab.osm.cache_dir, "events")
+
+        def since():
+            return events.read_text().rpartition(" in service: ")[2]
+
+        simlab.poll_until(lambda: " returned " in since(), 30, "the event of the return")
+        self.assertNotIn(" missing ", since())
 
     def test_leaf_was_reset(self):
         for away in (True, False):

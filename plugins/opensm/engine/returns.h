@@ -74,7 +74,7 @@ struct returned {
 	uint32_t queries, sets, unanswered;
 	uint32_t blocks, acked; /* of whole tables, in `sets` */
 	/*
-	 * For the caller to free, or NULL. [port of the view's plan] of cables that are
+	 * For the caller to free, or NULL. [port of the view's plan] of links that are
 	 * back; ports that are up now. Switches that got their whole table. With `look`,
 	 * [switch] whether all of its ports were read and are as they are known.
 	 */

@@ -91,7 +91,7 @@ bool repairer_use_back(struct repairer *r)
 	return true;
 }
 
-/* Uses cables that are in service again. */
+/* Uses cables that are in service again; hosts are present, and no entries move. */
 static void use_back(struct repairer *r, const struct returned *done)
 {
 	if (done->num_whole && r->mcast)
@@ -99,11 +99,13 @@ static void use_back(struct repairer *r, const struct returned *done)
 							     .num = done->num_whole});
 	if (!done->up)
 		return;
-	keep_before(r);
+	if (done->cables)
+		keep_before(r);
 	if (!done->back) { /* none of those in use_up */
 		if (!repairer_update(r, done->up))
 			repairer_follow(r);
-	} else if (repairer_note_back(r, done->back, done->up) != -ECANCELED) {
+	} else if (repairer_note_back(r, done->back, done->up) != -ECANCELED &&
+		   done->cables) {
 		plan_moves(r); /* else a discovery finds them */
 	}
 }

@@ -224,12 +224,15 @@ static void note_back(struct work *work, const struct link *link)
 {
 	struct returned *result = work->result;
 
-	if (link->peer == PM_NONE || work->start[link->port])
+	if (work->start[link->port])
 		return;
 	if (!result->back)
 		result->back = calloc(work->topology->num_ports + 1u, 1);
-	if (result->back)
-		result->back[link->port] = result->back[link->peer] = 1;
+	if (!result->back)
+		return;
+	result->back[link->port] = 1;
+	if (link->peer != PM_NONE)
+		result->back[link->peer] = 1;
 }
 
 /* The other switch of a cable has reported it, too, or will. */
@@ -276,9 +279,10 @@ static void finish_link(struct work *work, const struct link *link)
 	returns_forget_served(work->returns, &served.ends[0]);
 	returns_remember(work->returns, &served);
 	note_back(work, link);
+	work->up[link->port] = 1;
 	if (link->peer == PM_NONE)
 		return;
-	work->up[link->port] = work->up[link->peer] = 1;
+	work->up[link->peer] = 1;
 	explain_far(work, work->topology->ports[link->peer].node);
 }
 
