@@ -124,7 +124,7 @@ class NoDisk(EventCase):
                          rf"^not saved: {self.cache}/portmajor\..*: {self.why}$")
         self.assertEqual(said.pop(0)[0], "repair")
         self.assertRegex(said.pop([kind for kind, _ in said].index("return"))[1],
-                         r"^in service: leaf5\[20\]; hosts 0, cables 1, ")
+                         r"^in service: leaf5\[20\]-s1-line0\[6\]; hosts 0, cables 1, ")
         self.assertEqual(said, [("missing", lost), ("returned", lost), ("files", "saved again")])
 
     def test_full(self):

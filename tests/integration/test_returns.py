@@ -313,6 +313,8 @@ class Leaving(Case):
     def check_left(self, why, records, log):
         """No state is set by the plugin, and in the end all is as it should be."""
         self.assertIn(why, self.left(log), log[-2000:])
+        said = LEFT.findall(log)
+        self.assertEqual(len(said), len(set(said)), said)
         asked = [r for r in records if r.event == "asked"]
         self.assertEqual([asked[i] for i in self.changes(asked) if asked[i].plugin], [])
 

@@ -26,7 +26,7 @@ void returns_stop(struct returns *returns)
 	free(returns->down);
 	free(returns->unexplained);
 	free(returns->credit);
-	free(returns->flaps);
+	free(returns->history);
 	returns_forget_written(returns);
 	free(returns);
 }
@@ -308,7 +308,7 @@ static void judge_state(struct work *work, uint32_t port, uint8_t state)
 	if (state == IB_LINK_DOWN)
 		return; /* it is searched, see take_read */
 	work->result->strange++;
-	returns_name_port(work, port, work->result->strange_ports);
+	returns_name_link(work, port, PM_NONE, work->result->strange_ports);
 }
 
 static bool take_read(void *context, const struct smp_answer *answer)
@@ -380,7 +380,7 @@ static int fit(struct returns *returns, const struct view *view)
 {
 	const struct pm_fabric *topology = view->plan->topology;
 	uint8_t *down, *unexplained, *credit;
-	struct flaps *flaps;
+	struct history *history;
 	struct written *written;
 
 	if (is_fit(returns, view))
@@ -388,21 +388,21 @@ static int fit(struct returns *returns, const struct view *view)
 	down = calloc(topology->num_ports + 1u, 1);
 	unexplained = calloc(topology->num_switches + 1u, 1);
 	credit = calloc(topology->num_switches + 1u, 1);
-	flaps = calloc(topology->num_ports + 1u, sizeof(*flaps));
+	history = calloc(topology->num_ports + 1u, sizeof(*history));
 	written = calloc(topology->num_switches + 1u, sizeof(*written));
 	free(returns->down);
 	free(returns->unexplained);
 	free(returns->credit);
-	free(returns->flaps);
+	free(returns->history);
 	returns_forget_written(returns);
 	returns->down = down;
 	returns->unexplained = unexplained;
 	returns->credit = credit;
-	returns->flaps = flaps;
+	returns->history = history;
 	returns->written = written;
 	returns->num_written = written ? topology->num_switches : 0;
 	returns->serial = view->serial;
-	if (down && unexplained && credit && flaps && written)
+	if (down && unexplained && credit && history && written)
 		return 0;
 	free(returns->down);
 	returns->down = NULL;

@@ -77,9 +77,9 @@ static const char *judge_record(const struct work *work, const struct link *link
 /* Whether a host's link has come back too often to be served at once. */
 static bool is_flapping(struct work *work, const struct link *link)
 {
-	const struct flaps *flaps = &work->returns->flaps[link->port];
-	double now = clock_ms(), oldest = flaps->at[flaps->next],
-	       newest = flaps->at[(flaps->next + FLAPS - 1u) % FLAPS];
+	const struct history *history = &work->returns->history[link->port];
+	double now = clock_ms(), oldest = history->at[history->next],
+	       newest = history->at[(history->next + FLAPS - 1u) % FLAPS];
 
 	if (oldest <= 0 || now - oldest > FLAP_WINDOW_MS || now - newest > FLAP_PAUSE_MS)
 		return false;
@@ -299,13 +299,13 @@ static void judge_all(struct work *work)
 /* Counts and names a host that waits: once until it is served. */
 static void note_held(struct work *work, uint32_t port)
 {
-	struct flaps *flaps = &work->returns->flaps[port];
+	struct history *history = &work->returns->history[port];
 
-	if (flaps->told)
+	if (history->told)
 		return;
-	flaps->told = true;
+	history->told = true;
 	work->result->held++;
-	returns_name_port(work, port, work->result->held_links);
+	returns_name_link(work, port, PM_NONE, work->result->held_links);
 }
 
 void returns_ask(struct work *work)

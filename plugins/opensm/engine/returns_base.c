@@ -41,13 +41,21 @@ void returns_count_explained(struct work *work, uint32_t node)
 
 /* ---- Names and paths ---- */
 
-void returns_name_port(const struct work *work, uint32_t port, char *text)
+void returns_name_link(const struct work *work, uint32_t port, uint32_t peer, char *text)
 {
-	const struct pm_port *p = &work->topology->ports[port];
+	const struct pm_fabric *topology = work->topology;
+	const struct pm_port *near = &topology->ports[port];
+	const struct pm_port *far = peer == PM_NONE ? NULL : &topology->ports[peer];
+	char name[RETURNS_TEXT];
 	size_t length = strlen(text);
+	int num = snprintf(name, sizeof(name), "%s%s[%u]", length ? ", " : "",
+			   pm_fabric_label(topology, near->node), near->num);
 
-	snprintf(text + length, RETURNS_TEXT - length, "%s%s[%u]", length ? ", " : "",
-		 pm_fabric_label(work->topology, p->node), p->num);
+	if (far && num > 0 && (size_t)num < sizeof(name))
+		num += snprintf(name + num, sizeof(name) - (size_t)num, "-%s[%u]",
+				pm_fabric_label(topology, far->node), far->num);
+	if (num > 0 && length + (size_t)num < RETURNS_TEXT)
+		memcpy(text + length, name, (size_t)num + 1);
 }
 
 /* The path to a switch that is reached, then out at a port of it, unless that is 0. */

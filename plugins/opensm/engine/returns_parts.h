@@ -48,11 +48,13 @@ struct written {
 	uint8_t *table; /* [pm_routes_stride], or NULL: not all of it was acknowledged */
 };
 
-/* When a host's link came back. */
-struct flaps {
-	double at[FLAPS]; /* the last times, clock_ms */
+/* What became of a link, by its near end. */
+struct history {
+	double at[FLAPS]; /* the last times at which a host was served, clock_ms */
 	uint8_t next;
-	bool told; /* that it waits, since the last of them */
+	bool told;	  /* that it waits, since the last of them */
+	uint32_t sweep;	  /* records->sweep in which it was left to OpenSM, .. */
+	const char *left; /* .. and why, or NULL */
 };
 
 struct returns {
@@ -73,7 +75,7 @@ struct returns {
 	uint8_t *unexplained;	  /* [switch] its traps */
 	uint8_t *credit;  /* [switch] traps that are to come, as its cables are back .. */
 	double credit_ms; /* .. until then */
-	struct flaps *flaps;	 /* [port] */
+	struct history *history; /* [port] */
 	struct written *written; /* [switch] */
 	uint32_t num_written;	 /* its length */
 	bool any_written;
@@ -154,8 +156,9 @@ void returns_count_up(uint8_t *count); /* up to UINT8_MAX */
 /* A trap of this switch is to come that is explained already. */
 void returns_give_credit(struct returns *returns, uint32_t node, uint32_t num_switches);
 
-/* Adds a port's name to a text, as far as there is room. */
-void returns_name_port(const struct work *work, uint32_t port, char *text);
+/* Adds a port's name to a text, or a cable's, unless peer is PM_NONE; if there is room.
+ */
+void returns_name_link(const struct work *work, uint32_t port, uint32_t peer, char *text);
 
 /* Counts a trap of a switch as explained. */
 void returns_count_explained(struct work *work, uint32_t node);

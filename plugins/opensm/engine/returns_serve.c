@@ -213,11 +213,11 @@ static bool is_in_service(const struct link *link)
 
 static void note_flap(struct work *work, const struct link *link)
 {
-	struct flaps *flaps = &work->returns->flaps[link->port];
+	struct history *history = &work->returns->history[link->port];
 
-	flaps->at[flaps->next] = clock_ms();
-	flaps->next = (uint8_t)((flaps->next + 1u) % FLAPS);
-	flaps->told = false;
+	history->at[history->next] = clock_ms();
+	history->next = (uint8_t)((history->next + 1u) % FLAPS);
+	history->told = false;
 }
 
 static void note_back(struct work *work, const struct link *link)
@@ -267,13 +267,14 @@ static void finish_link(struct work *work, const struct link *link)
 				returns_lid_of(work->plan, port->node)};
 
 	work->returns->down[link->port] = 0;
+	work->returns->history[link->port].left = NULL;
 	if (link->host)
 		note_flap(work, link);
 	else
 		work->returns->down[link->peer] = 0;
 	result->hosts += link->host != NULL;
 	result->cables += link->host == NULL;
-	returns_name_port(work, link->port, result->links);
+	returns_name_link(work, link->port, link->peer, result->links);
 	result->unknown |= !returns_settle_one(&work->on->sender->osm->subn, &served,
 					       work->on->idle);
 	returns_forget_served(work->returns, &served.ends[0]);
@@ -301,6 +302,18 @@ static bool is_found(const struct work *work, const struct link *link)
 	       osm_physp_get_port_state(here) == IB_LINK_INIT;
 }
 
+/* Whether that was said since the last sweep; notes it. */
+static bool was_left(const struct work *work, const struct link *link)
+{
+	struct history *history = &work->returns->history[link->port];
+	uint32_t sweep = work->on->records->sweep;
+	bool was = history->left == link->why && history->sweep == sweep;
+
+	history->left = link->why;
+	history->sweep = sweep;
+	return was;
+}
+
 /* Notes a link that is not in service: it is tried again, or left to OpenSM. */
 static void leave_link(struct work *work, struct link *link)
 {
@@ -316,10 +329,12 @@ static void leave_link(struct work *work, struct link *link)
 				 false);
 		return;
 	}
+	result->missed |= !link->found;
+	if (was_left(work, link))
+		return;
 	if (!result->left++)
 		result->why = link->why;
-	result->missed |= !link->found;
-	returns_name_port(work, link->port, result->left_links);
+	returns_name_link(work, link->port, link->peer, result->left_links);
 }
 
 static void finish_links(struct work *work)
