@@ -442,9 +442,11 @@ class Bad(Written):
                 "last_answer_ms": 0.0, "last_answer_ms_max": 0.0}
         times = {**none, "repairs": 4, "sent": 2, "first_set_ms": 9.0, "first_set_ms_max": 8.0,
                  "last_answer_ms": 40.0, "last_answer_ms_max": 30.25}
-        since = self.line("since", since_start={"runs": 3, "traps_dropped": 7}, repairs_by_phase={
+        sums = {"runs": 3, "returned_hosts": 2, "returned_left": 1, "traps_dropped": 7}
+        since = self.line("since", since_start=sums, repairs_by_phase={
             "idle": none, "discovery": times, "links": {**none, "repairs": 1}})
         self.assertTrue(since.endswith(
+            " | links that came back: of hosts 2, cables 0, left to OpenSM 1"
             " | traps dropped for want of room 7 | in phase discovery: early repairs 4; ms from "
             "the first trap to the first Set 4.5 (at most 8.0), to the last answer 20.0 (at most "
             "30.2) | in phase links: early repairs 1"), since)

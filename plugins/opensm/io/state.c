@@ -162,6 +162,7 @@ void state_note_return(struct state *state, const struct returned *returned)
 	state->totals.returned.held += returned->held;
 	state->totals.repairs.sent += returned->blocks;
 	state->totals.repairs.acked += returned->acked;
+	state->totals.repairs.least += returned->blocks; /* whole tables */
 	if (returned->held) {
 		snprintf(state->last.flapping_hosts, sizeof(state->last.flapping_hosts),
 			 "%s", returned->held_links);

@@ -242,6 +242,12 @@ static void print_totals(const json_t *totals)
 	cli_text_print(totals, ": runs {#runs}, of other engines {#fallbacks}; " BLOCKS
 			       "\n            early repairs {#repairs}, LFT blocks sent "
 			       "{#repair_sent}, acked {#repair_acked}\n");
+	if (cli_json_number(totals, "returned_hosts") ||
+	    cli_json_number(totals, "returned_cables") ||
+	    cli_json_number(totals, "returned_left"))
+		cli_text_print(totals, "            links that came back: of hosts "
+				       "{#returned_hosts}, cables {#returned_cables}, "
+				       "left to OpenSM {#returned_left}\n");
 	if (cli_json_number(totals, "moves"))
 		cli_text_print(totals, "            moves of drains {#moves}, LFT blocks "
 				       "sent {#move_sent}, acked {#move_acked}\n");
