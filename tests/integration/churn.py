@@ -8,7 +8,8 @@ Every few seconds the link of a host, drawn from all leaves, goes down; it is ba
 In the middle a cable is lost and stays away.
 
 Counted are all SMPs, and sweeps; `SA` is the longest time from a host's return to the first
-path record for it that another host is given; `part` is the first engine's SMPs as a part of
+path record for it that another host is given, beside the time of one sweep of the quiet
+fabric; `part` is the first engine's SMPs as a part of
 each engine's; the cable's repair by portmajor has its queries and LFT Sets.
 """
 
@@ -96,16 +97,26 @@ class Churn:
         return self.osm.delta(mark), self.osm.log(mark.log_offset)
 
 
+def time_sweep(osm):
+    """Seconds of a sweep that finds nothing new."""
+    offset, begin = osm.log_offset(), time.monotonic()
+    osm.hup()
+    osm.wait_subnet_up(offset, timeout=pmlab.TIMEOUT_S)
+    return time.monotonic() - begin
+
+
 def play(netlist, engine, options):
     with pmlab.Folder() as folder, pmlab.Fabric(netlist) as fabric, \
             failover.open_sm(fabric, engine, wire.Wire(), folder) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)
         path = folder / "fabric.dump"
         fabric.dump(path, timeout=pmlab.TIMEOUT_S)
+        sweep = time_sweep(osm)
+        osm.settle(timeout=pmlab.TIMEOUT_S)
         churn = Churn(osm, options, pmlab.Dump(path).lids)
         counters, log = churn.run()
         return (engine, counters["smps"], counters["discoveries"], churn.longest,
-                [tuple(map(int, found)) for found in REPAIR.findall(log)])
+                sweep, [tuple(map(int, found)) for found in REPAIR.findall(log)])
 
 
 def main():
@@ -124,11 +135,11 @@ def main():
                                                 failover.LEAVES[options.hosts]))
         first = None
         for engine in options.engines.split(","):
-            name, smps, sweeps, longest, repairs = play(netlist, engine, options)
+            name, smps, sweeps, longest, sweep, repairs = play(netlist, engine, options)
             first = first or smps
             cable = "; ".join(f"queries {queries}, LFT Sets {sets}" for queries, sets in repairs)
             print(f"{name:10} {smps:>10,} SMPs, part 1/{smps / first:.1f}, "
-                  f"discoveries {sweeps}, SA {longest:.1f} s; cable: {cable or '-'}", flush=True)
+                  f"discoveries {sweeps}, SA {longest:.1f} s (a sweep {sweep:.1f} s); cable: {cable or '-'}", flush=True)
 
 
 if __name__ == "__main__":
