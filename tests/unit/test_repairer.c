@@ -138,9 +138,9 @@ void returns_hurry(struct returns *returns)
 {
 }
 
-bool returns_settle(struct returns *returns, osm_subn_t *subn, bool links)
+double returns_settle(struct returns *returns, osm_subn_t *subn, bool links)
 {
-	return true;
+	return 0;
 }
 
 int link_records_copy(struct link_records *records, const struct pm_plan *plan,

@@ -116,6 +116,7 @@ static void test_dropped(void **state)
 	report(3e3);
 	expect_due(2e3 + THROTTLE_DROPPED_MS);
 	throttle_begin_sweep(throttle, 8e3);
+	throttle_hasten(throttle, 11e3);
 	throttle_hasten(throttle, 9e3);
 	expect_due(8e3 + THROTTLE_MOST_MS);
 	throttle_end_sweep(throttle, 20e3);

@@ -186,10 +186,12 @@ void repairer_set_phase(struct repairer *r, enum sweep_phase phase)
 
 void repairer_settle_returns(struct repairer *r, bool links)
 {
-	if (r->config.returns &&
-	    !returns_settle(r->config.returns, &r->config.osm->subn, links) &&
-	    r->config.throttle)
-		throttle_hasten(r->config.throttle, clock_ms());
+	double first = r->config.returns ? returns_settle(r->config.returns,
+							  &r->config.osm->subn, links)
+					 : 0;
+
+	if (first > 0 && r->config.throttle)
+		throttle_hasten(r->config.throttle, first);
 }
 
 void repairer_end_returns(struct repairer *r)

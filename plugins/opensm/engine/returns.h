@@ -140,10 +140,11 @@ void returns_follow(struct returns *returns, const struct returns_subject *subje
  * Has OpenSM's record follow the links that were served since returns_begin_sweep, as an
  * answer to its discovery may be older. `links`: at the end of a discovery, and before
  * OpenSM drops what that did not find, their ends are linked there, too. Where it has
- * lost a link, its ports are INIT, as it would set them DOWN. False: it lacks a link.
- * With osm->lock held exclusively. O(links served).
+ * lost a link, its ports are INIT, as it would set them DOWN. When the first link that it
+ * lacks was served, clock_ms; 0: it lacks none. With osm->lock held exclusively. O(links
+ * served).
  */
-bool returns_settle(struct returns *returns, osm_subn_t *subn, bool links);
+double returns_settle(struct returns *returns, osm_subn_t *subn, bool links);
 
 /* A discovery begins: what was served before it is known to it. On any thread. */
 void returns_begin_sweep(struct returns *returns);

@@ -40,6 +40,7 @@ struct served_end {
 struct served {
 	struct served_end ends[2];
 	uint16_t lid; /* of the switch */
+	double at_ms; /* clock_ms */
 };
 
 /* What a switch got as its whole table, as OpenSM had no record. */

@@ -66,16 +66,20 @@ bool returns_settle_one(osm_subn_t *subn, const struct served *served, bool link
 	return linked && b;
 }
 
-bool returns_settle(struct returns *returns, osm_subn_t *subn, bool links)
+double returns_settle(struct returns *returns, osm_subn_t *subn, bool links)
 {
-	bool all = true;
+	double first = 0;
 
 	pthread_mutex_lock(&returns->lock);
-	for (uint32_t i = 0; i < returns->num_served; i++)
-		if (!returns->noted[returns->served[i].lid]) /* else it may be down */
-			all &= returns_settle_one(subn, &returns->served[i], links);
+	for (uint32_t i = 0; i < returns->num_served; i++) {
+		const struct served *served = &returns->served[i];
+
+		if (!returns->noted[served->lid] && /* else it may be down */
+		    !returns_settle_one(subn, served, links) && first <= 0)
+			first = served->at_ms;
+	}
 	pthread_mutex_unlock(&returns->lock);
-	return all;
+	return first;
 }
 
 void returns_begin_sweep(struct returns *returns)

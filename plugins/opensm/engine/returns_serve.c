@@ -264,7 +264,8 @@ static void finish_link(struct work *work, const struct link *link)
 	struct returned *result = work->result;
 	const struct pm_port *port = &work->topology->ports[link->port];
 	struct served served = {{served_end(&link->near), served_end(&link->far)},
-				returns_lid_of(work->plan, port->node)};
+				returns_lid_of(work->plan, port->node),
+				clock_ms()};
 
 	work->returns->down[link->port] = 0;
 	work->returns->history[link->port].left = NULL;

@@ -184,11 +184,11 @@ bool throttle_hides(struct throttle *throttle, uint16_t lid, double now)
 
 /* ---- Sweeps ---- */
 
-void throttle_hasten(struct throttle *throttle, double now)
+void throttle_hasten(struct throttle *throttle, double since)
 {
 	pthread_mutex_lock(&throttle->lock);
-	if (throttle->dropped <= 0)
-		throttle->dropped = now;
+	if (throttle->dropped <= 0 || since < throttle->dropped)
+		throttle->dropped = since;
 	pthread_mutex_unlock(&throttle->lock);
 }
 

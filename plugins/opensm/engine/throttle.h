@@ -72,8 +72,9 @@ void throttle_confirm(struct throttle *throttle, uint16_t lid, bool known);
 /* Whether a light sweep need not see the bit of this switch; it is REPORTED then. */
 bool throttle_hides(struct throttle *throttle, uint16_t lid, double now);
 
-/* A host that OpenSM has dropped is back. */
-void throttle_hasten(struct throttle *throttle, double now);
+/* A host that OpenSM has dropped is back since that time, which the running sweep, if
+ * any, has not found. */
+void throttle_hasten(struct throttle *throttle, double since);
 
 /*
  * A sweep is to be requested: no other one is due for THROTTLE_HOLD_MS, or until it has
