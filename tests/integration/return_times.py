@@ -129,8 +129,14 @@ def run(netlist, engine, returns, shares):
             failover.open_sm(fabric, engine, trace, folder) as osm:
         osm.settle(timeout=pmlab.TIMEOUT_S)
         length = failover.sweep_length(osm) if shares else 0
-        return [come_back(osm, part, other(target, number), how, share, length)
-                for part, target, how in returns for number, share in enumerate((0, *shares))]
+        results = []
+        for part, target, how in returns:
+            for number, share in enumerate((0, *shares)):
+                results.append(come_back(osm, part, other(target, number), how, share, length))
+                one = results[-1]
+                print(f"{engine}: {part} {how} {failover.title(share)}: {one.active:,} SMPs, "
+                      f"{one.active_s:.4f} s", file=sys.stderr, flush=True)
+        return results
 
 
 def format_during(results):
