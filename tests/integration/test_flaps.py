@@ -61,6 +61,25 @@ class Flaps(labtest.Folders):
             self.assertEqual(self.entries(lab, "leaf5", 20), used)
             self.assertEqual(pmlab.walk_faults(lab.walk()), [])
 
+    def test_between_two_sweeps(self):
+        """The next sweep, which saw none of it, keeps the link out, too."""
+        with self.lab(hold_s=3600) as lab:
+            lab.bring_up()
+            mark = lab.osm.mark()
+            for number in range(1, self.LIMIT + 2):
+                for verb, served in (("lose", r"repair \d+: .* links down 1,"),
+                                     ("back", rf"return {number}: 0 hosts, 1 cable")):
+                    offset = lab.osm.log_offset()
+                    getattr(lab.fabric, verb)(CABLE)
+                    lab.osm.wait_log(f"portmajor {served}", offset)
+            self.assertEqual(lab.osm.delta(mark)["discoveries"], 0)
+            lab.osm.settle(mark)
+            lab.osm.wait_log(KEPT_OUT, mark.log_offset)
+            self.assertEqual(self.entries(lab, "leaf5", 20), 0)
+            self.assertRegex(self.release(lab, status=1), r"^on-hold  leaf5\[20\]-s1-line0\[6\], "
+                             r"4 times down")
+            self.check_right(lab)
+
     def release(self, lab, *args, status=0):
         done = subprocess.run(
             [str(pmlab.CLI), "release", *args], capture_output=True, text=True, check=False,

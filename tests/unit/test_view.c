@@ -230,6 +230,33 @@ static void test_bounced(void **state)
 	end(&g);
 }
 
+/* The repairer saw a cable go down again and again between two looks; it is up, or down.
+ */
+static void test_found_flapping(void **state)
+{
+	for (int up = 0; up < 2; up++)
+		for (int before = 0; before < 2; before++) {
+			struct ground g;
+
+			begin(&g, true);
+			set(&g, g.discovered, "l1", 3, (uint8_t)before);
+			look(&g);
+			set(&g, g.view.downs, "l1", 3, 4);
+			set(&g, g.view.failed, "l1", 3, up ? VIEW_BACK : VIEW_FAILED);
+			set(&g, g.discovered, "l1", 3, (uint8_t)up);
+			assert_int_equal(view_note_flaps(&g.view, ++g.now_ms), 0);
+			look(&g);
+			assert_int_equal(downs(&g, "l1", 3), 4);
+			assert_int_equal(downs(&g, "l1", 2), 0);
+			assert_false(in_use(&g, "l1", 3));
+			assert_int_equal(g.view.holds.on_hold, up);
+			assert_int_equal(view_note_flaps(&g.view, ++g.now_ms), 0);
+			look(&g);
+			assert_int_equal(downs(&g, "l1", 3), 4);
+			end(&g);
+		}
+}
+
 /* What gives no answer is not in use, and did not flap. */
 static void test_silent(void **state)
 {
@@ -357,9 +384,10 @@ static void test_rebase(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_update), cmocka_unit_test(test_log),
-		cmocka_unit_test(test_hold),   cmocka_unit_test(test_bounced),
-		cmocka_unit_test(test_silent), cmocka_unit_test(test_rebase),
+		cmocka_unit_test(test_update),	       cmocka_unit_test(test_log),
+		cmocka_unit_test(test_hold),	       cmocka_unit_test(test_bounced),
+		cmocka_unit_test(test_silent),	       cmocka_unit_test(test_rebase),
+		cmocka_unit_test(test_found_flapping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

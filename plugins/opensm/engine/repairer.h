@@ -214,10 +214,9 @@ bool repairer_has_traps(void *repairer);
 bool repairer_has_failed(struct repairer *repairer);
 
 /*
- * Writes failures and returns found since the last call to failed[port] of the view's
- * plan, as in struct view. False: none. With osm->lock held or not.
+ * Writes failures and returns found since the last call to `failed` and `downs` of the
+ * view. False: none. With osm->lock held or not.
  */
-bool repairer_take_failed(struct repairer *repairer, const struct view *view,
-			  uint8_t *failed);
+bool repairer_take_failed(struct repairer *repairer, struct view *view);
 
 #endif

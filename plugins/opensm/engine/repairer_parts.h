@@ -86,8 +86,8 @@ struct repairer {
 	bool abandon;	      /* ends it */
 	struct handover next; /* the sweeper's until it is `ready` */
 	uint8_t *discovered;  /* [port] at the take-over, less those found failed since */
-	uint8_t *failed;      /* [port] found since the last repairer_take_failed, as in
-				 struct view */
+	uint8_t *failed, *downs; /* [port] found since the last repairer_take_failed, as
+				    in struct view */
 	struct {
 		uint64_t guid; /* of the switch */
 		double at_ms;

@@ -21,16 +21,20 @@ static int change_plan(struct repairer *r)
 {
 	size_t num = r->next.num_ports + 1u;
 	uint8_t *discovered = malloc(num), *failed = calloc(num, 1);
+	uint8_t *downs = calloc(num, 1);
 
-	if (!discovered || !failed) {
+	if (!discovered || !failed || !downs) {
 		free(discovered);
 		free(failed);
+		free(downs);
 		return -ENOMEM;
 	}
 	free(r->discovered);
 	free(r->failed);
+	free(r->downs);
 	r->discovered = discovered;
 	r->failed = failed;
+	r->downs = downs;
 	r->has_grown = r->next.adopted && r->adopted &&
 		       (r->has_grown ||
 			count_links(r->next.view.plan) > count_links(r->view.plan));
@@ -212,6 +216,13 @@ static int fill_next(struct repairer *r, const struct view *view)
 	return 0;
 }
 
+/* With the lock held. */
+static void forget_failed(struct repairer *r)
+{
+	memset(r->failed, 0, r->view.plan->topology->num_ports);
+	memset(r->downs, 0, r->view.plan->topology->num_ports);
+}
+
 bool repairer_commit(struct repairer *r, const struct view *view)
 {
 	bool valid;
@@ -222,7 +233,7 @@ bool repairer_commit(struct repairer *r, const struct view *view)
 	r->validity = valid ? VALID : VOID;
 	r->any_failed = false;
 	if (r->failed && r->view.plan)
-		memset(r->failed, 0, r->view.plan->topology->num_ports);
+		forget_failed(r);
 	repairer_unlock(r);
 	repairer_wake(r);
 	return valid;
@@ -297,6 +308,17 @@ static bool is_set_down(const struct repairer *r, uint32_t port)
 	return false;
 }
 
+/* With the lock held. */
+static void note_failed_port(struct repairer *r, uint32_t port)
+{
+	bool set_down = is_set_down(r, port);
+
+	r->failed[port] = set_down ? VIEW_SET_DOWN : VIEW_FAILED;
+	if (!set_down && r->downs[port] < UINT8_MAX)
+		r->downs[port]++;
+	r->any_failed = true;
+}
+
 /* Notes failures for the sweeper before any block is sent for them. */
 int repairer_note_failed(void *context)
 {
@@ -309,8 +331,7 @@ int repairer_note_failed(void *context)
 		rc = -ECANCELED;
 	for (uint32_t i = 0; !rc && i < r->view.plan->topology->num_ports; i++)
 		if (r->discovered[i] && !r->view.discovered[i]) {
-			r->failed[i] = is_set_down(r, i) ? VIEW_SET_DOWN : VIEW_FAILED;
-			r->any_failed = true;
+			note_failed_port(r, i);
 			r->discovered[i] = false; /* so it stays failed */
 		}
 	repairer_unlock(r);
@@ -325,10 +346,8 @@ void repairer_note_gone(void *context, const uint8_t *gone)
 	repairer_lock(r);
 	for (uint32_t i = 0;
 	     !atomic_load(&r->halted) && i < r->view.plan->topology->num_ports; i++)
-		if (gone[i]) {
-			r->failed[i] = is_set_down(r, i) ? VIEW_SET_DOWN : VIEW_FAILED;
-			r->any_failed = true;
-		}
+		if (gone[i])
+			note_failed_port(r, i);
 	repairer_unlock(r);
 }
 
@@ -384,7 +403,7 @@ bool repairer_has_failed(struct repairer *r)
 	return any;
 }
 
-bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *failed)
+bool repairer_take_failed(struct repairer *r, struct view *view)
 {
 	const struct pm_fabric *topology;
 	bool any;
@@ -397,11 +416,13 @@ bool repairer_take_failed(struct repairer *r, const struct view *view, uint8_t *
 
 		if (r->failed[i] && r->view.serial != view->serial)
 			port = pm_fabric_same_port(topology, i, view->plan->topology);
-		if (r->failed[i] && port != PM_NONE)
-			failed[port] = r->failed[i];
+		if (!r->failed[i] || port == PM_NONE)
+			continue;
+		view->failed[port] = r->failed[i];
+		view->downs[port] = r->downs[i];
 	}
 	if (any)
-		memset(r->failed, 0, topology->num_ports);
+		forget_failed(r);
 	r->any_failed = false;
 	repairer_unlock(r);
 	return any;
@@ -415,5 +436,6 @@ void repairer_free_views(struct repairer *r)
 	forget_next(&r->next);
 	free(r->discovered);
 	free(r->failed);
+	free(r->downs);
 	free(r->before);
 }

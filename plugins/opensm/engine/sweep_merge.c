@@ -34,7 +34,9 @@ static int update_with_found(struct plugin *plugin)
 		if (known) /* to be down */
 			view->believed[i] = view->discovered[i];
 	}
-	rc = view_update(view, &sight, &changed, NULL);
+	rc = view_note_flaps(view, sight.now_ms);
+	if (!rc)
+		rc = view_update(view, &sight, &changed, NULL);
 	free(discovered);
 	return rc;
 }
@@ -44,7 +46,7 @@ bool sweep_merge_failed(struct plugin *plugin)
 	struct view *view = &plugin->view;
 
 	if (!plugin->repairer || !view->plan ||
-	    !repairer_take_failed(plugin->repairer, view, view->failed))
+	    !repairer_take_failed(plugin->repairer, view))
 		return false;
 	if (update_with_found(plugin))
 		view->current = false; /* updated again later */

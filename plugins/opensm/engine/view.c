@@ -41,6 +41,7 @@ static void carry_over(const struct view *from, struct view *to)
 		to->believed[port] = from->believed[i];
 		to->recabled[port] = from->recabled[i];
 		to->failed[port] = from->failed[i];
+		to->downs[port] = from->downs[i];
 		to->logged.discovered[port] = from->logged.discovered[i];
 		to->logged.drained[port] = from->logged.drained[i];
 	}
@@ -57,9 +58,11 @@ int view_rebase(struct view *view, const struct pm_plan *plan, struct pm_error *
 		.serial = view->serial + 1,
 	};
 	uint8_t **const arrays[] = {
-		&next.discovered,	 &next.usable,	       &next.believed,
-		&next.drained,		 &next.recabled,       &next.failed,
-		&next.logged.discovered, &next.logged.drained, &next.drifting,
+		&next.discovered,	 &next.usable,
+		&next.believed,		 &next.drained,
+		&next.recabled,		 &next.failed,
+		&next.logged.discovered, &next.logged.drained,
+		&next.drifting,		 &next.downs,
 	};
 	int rc;
 
@@ -125,6 +128,51 @@ static int note_damping(struct view *view, const struct view_sight *sight,
 	if (!rc)
 		memcpy(view->believed, now, topology->num_ports);
 	free(now);
+	return rc;
+}
+
+/*
+ * Takes one time of those whose links are up again after it; marks these in up[] and not
+ * in down[]. False: there is none.
+ */
+static bool take_down(struct view *view, uint8_t *up, uint8_t *down)
+{
+	uint32_t num = view->plan->topology->num_ports;
+	bool any = false;
+
+	memcpy(down, up, num);
+	for (uint32_t i = 0; i < num; i++) {
+		if (view->downs[i] <= !view_is_up(view, i, view->discovered[i]))
+			continue;
+		view->downs[i]--;
+		down[i] = 0;
+		any = true;
+	}
+	return any;
+}
+
+int view_note_flaps(struct view *view, uint64_t now_ms)
+{
+	const struct pm_fabric *topology = view->plan->topology;
+	uint8_t *up = malloc(2 * ((size_t)topology->num_ports + 1));
+	uint8_t *down = up ? up + topology->num_ports + 1u : NULL;
+	int rc = up ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !rc && i < topology->num_ports; i++)
+		up[i] = view->believed[i] || view->downs[i];
+	if (!rc && view->damping)
+		rc = pm_damping_observe(view->damping, topology, view->believed, up,
+					now_ms, NULL);
+	if (!rc)
+		memcpy(view->believed, up, topology->num_ports);
+	while (!rc && view->damping && take_down(view, up, down)) {
+		rc = pm_damping_observe(view->damping, topology, up, down, now_ms, NULL);
+		if (!rc)
+			rc = pm_damping_observe(view->damping, topology, down, up, now_ms,
+						NULL);
+	}
+	memset(view->downs, 0, topology->num_ports);
+	free(up);
 	return rc;
 }
 

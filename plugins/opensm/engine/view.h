@@ -49,6 +49,8 @@ struct view {
 	} logged;
 	uint8_t *failed;   /* [port] found by the repairer, whatever the running discovery
 			      saw; .._BEFORE until that is over; else 0 */
+	uint8_t *downs;	   /* [port] times that the repairer found it failed, until
+			      view_note_flaps */
 	uint32_t serial;   /* differs for each plan */
 	bool current;	   /* routes are those for `usable` and `detours`, .. */
 	uint64_t until_ms; /* .. until a hold ends at this time of view_sight's clock, or
@@ -94,6 +96,12 @@ uint32_t view_num_ports(const struct view *view);
 
 /* Writes the change since the last call (pm_change_describe). */
 void view_log(struct view *view, char *text, size_t size);
+
+/*
+ * Notes in `damping` that links failed `downs` times, before view_update, which notes how
+ * they are now. -ENOMEM: some are not noted.
+ */
+int view_note_flaps(struct view *view, uint64_t now_ms);
 
 /* Whether a port is up, of which a discovery or the last look said `seen`. */
 bool view_is_up(const struct view *view, uint32_t port, bool seen);
