@@ -85,9 +85,10 @@ static bool went(const struct finder *f, enum kind kind, uint32_t port)
 	if (!has(&f->there, port) || has(&f->gone, port) || switch_went(f, p->node))
 		return false;
 	if (kind == HOSTS)
-		return p->peer == PM_NONE;
-	return p->peer != PM_NONE && p->peer > port &&
-	       !switch_went(f, f->plan->topology->ports[p->peer].node);
+		return p->peer == PM_NONE && p->host != PM_NO_HOST;
+	if (p->peer == PM_NONE) /* its cable leads elsewhere by now */
+		return p->host == PM_NO_HOST;
+	return p->peer > port && !switch_went(f, f->plan->topology->ports[p->peer].node);
 }
 
 static void append_name(const struct pm_fabric *topology, enum kind kind, uint32_t port,
@@ -98,7 +99,7 @@ static void append_name(const struct pm_fabric *topology, enum kind kind, uint32
 	append(text, "%s", pm_fabric_label(topology, p->node));
 	if (kind != SWITCHES)
 		append(text, "[%u]", p->num);
-	if (kind == LINKS)
+	if (kind == LINKS && p->peer != PM_NONE)
 		append(text, "-%s[%u]",
 		       pm_fabric_label(topology, pm_fabric_peer_node(topology, port)),
 		       topology->ports[p->peer].num);

@@ -267,12 +267,33 @@ static void test_unreachable(void **state)
 	world_free(&world);
 }
 
+/* A port whose cable the plan has elsewhere by now had no host. */
+static void test_cable_elsewhere(void **state)
+{
+	struct world world;
+	uint8_t *before, *after;
+	char text[256];
+
+	world_make(&world, recipe_draw(DRAWING), PM_GROUPED);
+	before = marks_without(&world, "");
+	after = marks_without(&world, "");
+	before[world_port(world.plan->topology, "s0", 3)] = 1;
+	pm_change_describe(world.plan, before, after, text, sizeof(text));
+	assert_string_equal(text, "failed: 1 cable (s0[3])");
+	free(before);
+	free(after);
+	world_free(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts),	    cmocka_unit_test(test_drained),
-		cmocka_unit_test(test_truncated),   cmocka_unit_test(test_oddities),
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_drained),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_oddities),
 		cmocka_unit_test(test_unreachable),
+		cmocka_unit_test(test_cable_elsewhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
