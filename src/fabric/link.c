@@ -284,3 +284,75 @@ out:
 	free(kind);
 	return rc;
 }
+
+/* ---- Hosts ---- */
+
+/* The fastest speed of a switch's links, as the ports' codes are. */
+static enum pm_speed fastest_here(const struct pm_fabric *fabric, uint32_t sw)
+{
+	enum pm_speed speed = PM_SPEED_UNKNOWN;
+
+	pm_for_each_port(i, fabric, sw) {
+		enum pm_speed here = pm_link_speed(pm_link_at(fabric, i));
+
+		if (here > speed)
+			speed = here;
+	}
+	return speed;
+}
+
+/* Lists hosts' links with known rates; *same: all have the same width and speed. */
+static uint32_t list_host_links(const struct pm_fabric *fabric, struct neighbour *list,
+				bool *same)
+{
+	uint32_t count = 0;
+
+	*same = true;
+	for (uint32_t sw = 0; sw < fabric->num_switches; sw++) {
+		const struct pm_node *node = &fabric->nodes[sw];
+		uint64_t kind = (uint64_t)node->device << 32 |
+				(uint64_t)node->num_ports << 24 |
+				(uint64_t)fastest_here(fabric, sw) << 16;
+
+		pm_for_each_port(i, fabric, sw) {
+			uint32_t host = pm_fabric_peer_node(fabric, i);
+			uint8_t link = pm_link_at(fabric, i);
+
+			if (host == PM_NONE || host < fabric->num_switches ||
+			    !pm_link_rate(link))
+				continue;
+			*same = *same && (!count || link == list[0].link);
+			list[count++] = (struct neighbour){
+				.kinds = kind | fabric->nodes[host].device,
+				.rate = pm_link_rate(link),
+				.port = i,
+				.link = link};
+		}
+	}
+	return count;
+}
+
+int pm_degraded_hosts_find(const struct pm_fabric *fabric, struct pm_degraded_link **list,
+			   uint32_t *count, struct pm_error *err)
+{
+	struct neighbour *hosts = pm_array(fabric->num_ports, sizeof(*hosts));
+	struct pm_degraded_link *degraded = NULL;
+	uint32_t num;
+	bool same;
+	int rc = hosts ? 0 : pm_error_no_memory(err);
+
+	*list = NULL;
+	*count = 0;
+	num = hosts ? list_host_links(fabric, hosts, &same) : 0;
+	if (num && !same) {
+		degraded = pm_array(num, sizeof(*degraded));
+		rc = degraded ? 0 : pm_error_no_memory(err);
+	}
+	if (degraded) {
+		qsort(hosts, num, sizeof(*hosts), compare_neighbours);
+		*count = pick(hosts, num, degraded);
+		*list = degraded;
+	}
+	free(hosts);
+	return rc;
+}

@@ -246,13 +246,12 @@ static json_t *describe_part(const json_t *part, bool acknowledged)
 	return NULL;
 }
 
-static json_t *judge_missing(struct judge *judge)
+/* Adds parts to the list, and judges them. */
+static json_t *judge_parts(struct judge *judge, const json_t *parts, json_t *list)
 {
-	json_t *parts = json_object_get(state_of(judge, "missing"), "parts"), *part;
-	json_t *list = json_array();
+	const json_t *part;
 	size_t i;
 
-	judge->done = true;
 	json_array_foreach(parts, i, part) {
 		bool acknowledged = is_part_acknowledged(judge, part);
 
@@ -260,6 +259,19 @@ static json_t *judge_missing(struct judge *judge)
 		judge->done =
 			judge->done && (acknowledged || !is_meant(judge, part, false));
 	}
+	return list;
+}
+
+/* Missing parts, and then changes. */
+static json_t *judge_missing(struct judge *judge)
+{
+	json_t *list = json_array();
+
+	judge->done = true;
+	list = judge_parts(judge, json_object_get(state_of(judge, "missing"), "parts"),
+			   list);
+	list = judge_parts(judge, json_object_get(state_of(judge, "changed"), "list"),
+			   list);
 	judge->over = judge->done;
 	return list;
 }

@@ -72,15 +72,21 @@ static int add_part(struct pm_request_parts *parts, const struct pm_request_part
 	return 0;
 }
 
-static uint32_t find_part(const struct pm_request_parts *parts,
-			  const struct pm_request_part *part)
+static bool is_same_place(const struct pm_request_part *a,
+			  const struct pm_request_part *b)
 {
-	uint32_t i = 0;
+	return a->guid == b->guid && a->num == b->num;
+}
 
-	while (i < parts->num &&
-	       (parts->list[i].guid != part->guid || parts->list[i].num != part->num))
-		i++;
-	return i;
+/* Whether parts have this one, with this mark. */
+static bool has_part(const struct pm_request_parts *parts,
+		     const struct pm_request_part *part)
+{
+	for (uint32_t i = 0; i < parts->num; i++)
+		if (is_same_place(&parts->list[i], part) &&
+		    parts->list[i].mark == part->mark)
+			return true;
+	return false;
 }
 
 /* Keeps the parts for which `keeps` is true; whether any has gone. */
@@ -153,10 +159,8 @@ bool pm_requests_is_acknowledged(const struct pm_requests *requests, uint64_t gu
 				 unsigned int num, uint64_t since)
 {
 	const struct pm_request_part part = {guid, num, since};
-	uint32_t i = find_part(&requests->acknowledged, &part);
 
-	return i < requests->acknowledged.num &&
-	       requests->acknowledged.list[i].mark == since;
+	return has_part(&requests->acknowledged, &part);
 }
 
 /* ---- The file: writing ---- */
@@ -615,35 +619,46 @@ static int release(const struct wanted *wanted)
 	return rc ? rc : releases->num != before;
 }
 
-/* Lists the missing parts of the state, each with the begin of its outage. -errno. */
-static int list_missing(const struct wanted *wanted, struct pm_request_parts *missing)
+/* Adds the first ends of a list in the state, each with its begin. -ENOMEM. */
+static int add_open(const json_t *list, struct pm_request_parts *open)
 {
-	const json_t *member = json_object_get(wanted->facts->state, "missing"), *thing;
 	struct pm_request_part part;
+	const json_t *thing;
 	size_t i;
 
-	if (!wanted->facts->state)
-		return refuse(wanted, "OpenSM has not seen the fabric yet");
-	if (!json_is_object(member))
-		return refuse(wanted, "OpenSM does not know what is missing");
-	json_array_foreach(json_object_get(member, "parts"), i, thing) {
+	json_array_foreach(list, i, thing) {
 		const json_t *ends = json_object_get(thing, "ends");
 
-		if (!pm_request_part_read(json_array_get(ends, 0), &part) ||
-		    !take_number(thing, "since", &part.mark))
-			continue;
-		if (add_part(missing, &part))
-			return pm_error_no_memory(wanted->err);
+		if (pm_request_part_read(json_array_get(ends, 0), &part) &&
+		    take_number(thing, "since", &part.mark) && add_part(open, &part))
+			return -ENOMEM;
 	}
 	return 0;
 }
 
-static bool is_same_outage(const struct pm_request_part *part, const void *missing)
+/*
+ * Lists the missing parts of the state, each with the begin of its outage, and parts at
+ * other places, likewise. -errno.
+ */
+static int list_missing(const struct wanted *wanted, struct pm_request_parts *missing)
 {
-	const struct pm_request_parts *parts = missing;
-	uint32_t i = find_part(parts, part);
+	const json_t *state = wanted->facts->state;
+	const json_t *member = json_object_get(state, "missing");
+	const json_t *changed = json_object_get(state, "changed");
 
-	return i < parts->num && parts->list[i].mark == part->mark;
+	if (!state)
+		return refuse(wanted, "OpenSM has not seen the fabric yet");
+	if (!json_is_object(member))
+		return refuse(wanted, "OpenSM does not know what is missing");
+	return add_open(json_object_get(member, "parts"), missing) ||
+			       add_open(json_object_get(changed, "list"), missing)
+		       ? pm_error_no_memory(wanted->err)
+		       : 0;
+}
+
+static bool is_outage(const struct pm_request_part *part, const void *missing)
+{
+	return has_part(missing, part);
 }
 
 /* Acknowledges these outages, but for those that are. -errno. */
@@ -653,7 +668,7 @@ static int add_outages(const struct wanted *wanted,
 	struct pm_request_parts *parts = &wanted->requests->acknowledged;
 
 	for (uint32_t i = 0; i < outages->num; i++) {
-		if (is_same_outage(&outages->list[i], parts))
+		if (has_part(parts, &outages->list[i]))
 			continue;
 		if (parts->num == PM_REQUEST_PARTS)
 			return refuse(wanted, "acknowledge: too many parts");
@@ -672,7 +687,7 @@ static int change_outages(const struct wanted *wanted,
 	uint32_t before;
 	int rc;
 
-	keep_parts(parts, is_same_outage, missing);
+	keep_parts(parts, is_outage, missing);
 	before = parts->num;
 	rc = add_outages(wanted, outages);
 	if (rc)
@@ -680,23 +695,34 @@ static int change_outages(const struct wanted *wanted,
 	return rc ? rc : parts->num != before;
 }
 
+/* Adds the open outages of a named part, which may also be a change. -errno. */
+static int name_outages(const struct wanted *wanted, uint32_t i,
+			const struct pm_request_parts *missing,
+			struct pm_request_parts *outages)
+{
+	bool any = false;
+
+	for (uint32_t k = 0; k < missing->num; k++) {
+		if (!is_same_place(&missing->list[k], &wanted->parts.list[i]))
+			continue;
+		any = true;
+		if (add_part(outages, &missing->list[k]))
+			return pm_error_no_memory(wanted->err);
+	}
+	return any ? 0 : refuse_part(wanted, i, "neither missing nor changed");
+}
+
 static int acknowledge(const struct wanted *wanted)
 {
-	struct pm_request_parts missing = {0};
+	struct pm_request_parts missing = {0}, outages = {0};
 	int rc = list_missing(wanted, &missing);
 
-	for (uint32_t i = 0; i < wanted->parts.num && !rc; i++) {
-		uint32_t at = find_part(&missing, &wanted->parts.list[i]);
-
-		if (at == missing.num)
-			rc = refuse_part(wanted, i, "not missing");
-		else
-			wanted->parts.list[i].mark = missing.list[at].mark;
-	}
+	for (uint32_t i = 0; i < wanted->parts.num && !rc; i++)
+		rc = name_outages(wanted, i, &missing, &outages);
 	if (!rc)
-		rc = change_outages(wanted, &missing,
-				    wanted->all ? &missing : &wanted->parts);
+		rc = change_outages(wanted, &missing, wanted->all ? &missing : &outages);
 	free(missing.list);
+	free(outages.list);
 	return rc;
 }
 

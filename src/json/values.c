@@ -128,6 +128,68 @@ int pm_json_ends_print(const json_t *thing, char *text, size_t size)
 				  size - used);
 }
 
+static const char *member_text(const json_t *object, const char *member)
+{
+	const char *text = json_string_value(json_object_get(object, member));
+
+	return text ? text : "";
+}
+
+#define END_TEXT 160 /* bytes of an end's name in a sentence; the rest is cut */
+
+/* A host's end by its name alone, any other with its port; of null, `nothing`. */
+static const char *name_end(const json_t *end, char text[END_TEXT])
+{
+	if (!json_is_object(end))
+		snprintf(text, END_TEXT, "nothing");
+	else if (json_is_true(json_object_get(end, "host")))
+		snprintf(text, END_TEXT, "%s", end_name(end));
+	else
+		print_end(end, "", text, END_TEXT);
+	return text;
+}
+
+/* The ends of a host are its own, if it is known, and its leaf's, if it has a place. */
+int pm_json_missing_print(const json_t *part, char *text, size_t size)
+{
+	const json_t *ends = json_object_get(part, "ends");
+	const json_t *last = json_array_get(ends, json_array_size(ends) - 1);
+	const char *host = member_text(part, "host");
+	char end[END_TEXT];
+
+	if (strcmp(member_text(part, "kind"), "host") != 0)
+		return pm_json_ends_print(part, text, size);
+	if (json_is_true(json_object_get(last, "host")))
+		return snprintf(text, size, "host %s", host);
+	return snprintf(text, size, "host %s%sat %s", host, *host ? " " : "",
+			name_end(last, end));
+}
+
+int pm_json_change_print(const json_t *change, char *text, size_t size)
+{
+	const json_t *ends = json_object_get(change, "ends");
+	const json_t *was = json_object_get(change, "was");
+	const char *kind = member_text(change, "kind");
+	char a[END_TEXT], b[END_TEXT], c[END_TEXT];
+	/* The end that had another neighbour. */
+	size_t at = json_is_null(json_array_get(was, 0)) ? 1 : 0;
+
+	if (!strcmp(kind, "moved"))
+		return snprintf(text, size, "%s from %s to %s",
+				name_end(json_array_get(ends, 0), a),
+				name_end(json_array_get(was, 0), b),
+				name_end(json_array_get(ends, 1), c));
+	if (!strcmp(kind, "replaced"))
+		return snprintf(text, size, "%s, GUID %s is now %s",
+				name_end(json_array_get(ends, 0), a),
+				member_text(json_array_get(was, 0), "guid"),
+				member_text(json_array_get(ends, 0), "guid"));
+	return snprintf(text, size, "%s leads to %s, was %s",
+			name_end(json_array_get(ends, at), a),
+			name_end(json_array_get(ends, 1 - at), b),
+			name_end(json_array_get(was, at), c));
+}
+
 json_t *pm_json_object(const struct pm_json_member *members)
 {
 	json_t *object = json_object();

@@ -53,15 +53,16 @@ class MissingCase(labtest.Folders):
         simlab.poll_until(lambda: self.numbers() == numbers, pmlab.TIMEOUT_S, str(numbers),
                           state=lambda: str(self.numbers()))
 
-    def check(self, targets, numbers, name):
-        """All of them lost: one finding, these gauges; back, and all is well."""
+    def check(self, targets, numbers, name, nodes=""):
+        """All of them lost: one finding, with these nodes, and gauges; back, and all is well."""
         for target in targets:
             self.lab.event("lose", target)
         self.wait_for((*numbers, 0))
         status, (found,) = self.judge()
         self.assertEqual(status, 1)
         self.assertRegex(found, rf"^missing: {re.escape(name)}, since \d{{4}}-[-\d]+ [:\d]+"
-                                r"(, the last since .*)?$")
+                                r"(, the last since [^,;]*)?"
+                                + re.escape(f"; nodes {nodes}" if nodes else "") + "$")
         for target in targets:
             self.lab.event("back", target)
         self.wait_for((0, 0, 0, 0))
@@ -73,17 +74,58 @@ class Found(MissingCase):
         """A dead leaf, a leaf without its uplinks, a chassis, a link, a host."""
         self.wait_for((0, 0, 0, 0))
         self.assertIn("missing     nothing\n", self.run_it("status").stdout)
-        self.check(["leaf9"], (1, 12, 4), "leaf9 (4 hosts), 12 links")
-        self.check([f"leaf8:{port}" for port in range(19, 27)], (1, 12, 4),
-                   "leaf8 (4 hosts), 12 links")
+        self.check(["leaf9"], (1, 8, 4), "leaf9 (4 hosts), 8 links", "h9-[1-4]")
+        self.check([f"leaf8:{port}" for port in range(19, 27)], (1, 8, 4),
+                   "leaf8 (4 hosts), 8 links", "h8-[1-4]")
         switches = [name for name in self.lab.netlist.switches if name.startswith("s1-")]
         links = {frozenset(((name, port), peer)) for name in switches
                  for port, peer in self.lab.netlist.nodes[name].ports.items()}
         self.check(["s1-*"], (len(switches), len(links), 0),
-                   f"{', '.join(switches)}, {len(links)} links")
+                   f"s1-line0, s1-line1; behind them 1 switch, {len(links)} links")
         self.check(["leaf5:20"], (0, 1, 0), "leaf5[20]-s1-line0[6]")
         host, _ = self.lab.netlist.nodes["leaf5"].ports[3]
-        self.check(["leaf5:3"], (0, 1, 1), f"host {host} at leaf5[3]")
+        self.check(["leaf5:1", "leaf5:2", "leaf8:4"], (0, 0, 3),
+                   "3 hosts (2 of leaf5, 1 of leaf8)", "h5-[1-2],h8-4")
+        self.check(["leaf5:3"], (0, 0, 1), f"host {host} at leaf5[3]")
+
+
+class CauseFirst(MissingCase):
+    def test_all_tops(self):
+        """What failed is named; what was cut off with it is in numbers."""
+        tops = [name for name in self.lab.netlist.switches if name.endswith("-fab0")]
+        whole = set(self.lab.netlist.switches)
+        self.lab.event("lose", "*-fab0")
+        here = self.lab.osm.host
+        reached, around = set(), [here]
+        while around:  # over the cables that are left, as ibsim has them
+            name = around.pop()
+            if name in reached or name in tops:
+                continue
+            reached.add(name)
+            around += [peer for peer, _ in self.lab.netlist.nodes[name].ports.values()]
+        cut = whole - reached - set(tops)
+        hosts = set(self.lab.netlist.hosts) - reached
+        simlab.poll_until(lambda: self.numbers()[0] == len(cut) + len(tops), pmlab.TIMEOUT_S,
+                          "all that is cut off", state=self.numbers)
+        status, (found,) = self.judge()
+        self.assertEqual(status, 1)
+        self.assertRegex(found, rf"^missing: {', '.join(sorted(tops))}; behind them {len(cut)} "
+                                rf"switches, {len(hosts)} hosts, \d+ links, since ")
+        listed = json.loads(self.run_it("status", "--json").stdout)
+        self.assertEqual(self.expand(listed["missing_nodes"]), hosts)
+        self.lab.event("back", "*-fab0")
+        self.wait_for((0, 0, 0, 0))
+
+    @staticmethod
+    def expand(text):
+        """A node list's names."""
+        names = set()
+        for prefix, numbers in re.findall(r"([^,\[]+)(?:\[([^\]]*)\])?", text):
+            for part in (numbers or "").split(","):
+                first, _, last = part.partition("-")
+                names |= ({prefix + str(number) for number in
+                           range(int(first), int(last or first) + 1)} if part else {prefix})
+        return names
 
 
 class Acknowledged(MissingCase):
@@ -94,10 +136,10 @@ class Acknowledged(MissingCase):
 
     def test_until_it_returns(self):
         self.assertEqual(self.acknowledge(), "")
-        self.assertIn('"leaf9" is not missing', self.acknowledge("leaf9", status=2))
+        self.assertIn('"leaf9" is neither missing nor changed', self.acknowledge("leaf9", status=2))
         self.lab.event("lose", "leaf9")
         self.lab.event("lose", "leaf5:20")
-        self.wait_for((1, 13, 4, 0))
+        self.wait_for((1, 9, 4, 0))
         self.assertRegex(self.acknowledge(status=1),
                          r"^missing      leaf9, since .*\n"
                          r"missing      leaf5\[20\]-s1-line0\[6\], since .*\n$")
@@ -107,7 +149,7 @@ class Acknowledged(MissingCase):
         self.assertRegex(found, r"^missing: leaf5\[20\]-s1-line0\[6\], since [^,]*$")
         self.acknowledge("--wait", 60, "s1-line0:6")  # its other end
         self.assertEqual(self.judge(), (0, []))
-        self.assertRegex(self.run_it("status").stdout, r"\nmissing     1 switch, 13 links, 4 hosts: "
+        self.assertRegex(self.run_it("status").stdout, r"\nmissing     1 switch, 9 links, 4 hosts: "
                          r"leaf9 \(4 hosts\) \(since [^,]*, acknowledged\), "
                          r"leaf5\[20\]-s1-line0\[6\] \(since [^,]*, acknowledged\)\n")
         self.assertRegex(self.acknowledge(), r"^acknowledged leaf9, since ")
@@ -126,12 +168,12 @@ class Acknowledged(MissingCase):
         self.lab.event("back", "leaf9")
         self.wait_for((0, 0, 0, 1))
         self.lab.event("lose", "leaf9")
-        self.wait_for((1, 12, 4, 1))
+        self.wait_for((1, 8, 4, 1))
         self.acknowledge("--wait", 60, "--all")
         self.assertEqual(self.numbers(), (0, 0, 0, 2))
         host, _ = self.lab.netlist.nodes["leaf5"].ports[3]
         self.lab.event("lose", "leaf5:3")
-        self.wait_for((0, 1, 1, 2))
+        self.wait_for((0, 0, 1, 2))
         self.acknowledge("--wait", 60, host)
         self.assertEqual(self.numbers(), (0, 0, 0, 3))
 

@@ -329,6 +329,10 @@ class Plugin(labtest.Folders):
         parts = self.lose(links, "hosts")
         self.assertEqual(sorted(part["host"] for part in parts), sorted(self.texts()))
         self.check()
+        # They are pasted into a shell.
+        nodes = json.loads(self.run_it("status", "--json", statuses=(1,)))["missing_nodes"]
+        self.assertRegex(nodes, r"^\w[-\w.\[\]]*(,\w[-\w.\[\]]*)*$")
+        self.assertTrue(nodes.isascii())
 
     def test_switches(self):
         self.open_lab("spine*")

@@ -67,12 +67,22 @@ def slow(count, listed=None):
         for number in range(count if listed is None else listed)]}
 
 
-def part(name, port=0, peer=None, peer_port=0, hosts=0, links=1, since=0, acknowledged=False):
+def part(name, port=0, peer=None, peer_port=0, hosts=0, links=1, since=0, acknowledged=False,
+         **more):
     """One of missing.parts."""
     ends = [{"guid": "0x9", "name": name, "port": port}]
     ends += [{"guid": "0x2", "name": peer, "port": peer_port}] * bool(peer)
     return {"kind": "link" if peer else "host" if port else "switch", "ends": ends,
-            "hosts": hosts, "links": links, "since": since, "acknowledged": acknowledged}
+            "hosts": hosts, "links": links, "since": since, "acknowledged": acknowledged, **more}
+
+
+def changed(kind, acknowledged=False):
+    """The member of that name, with one change."""
+    ends = [{"guid": f"0x{number}", "name": name, "port": number + 4}
+            for number, name in ((1, "leaf1"), (2, "s1"), (3, "s2"))]
+    return {"count": int(not acknowledged), "list": [
+        {"kind": kind, "ends": ends[:2], "was": ends[2:], "since": 9,
+         "acknowledged": acknowledged}]}
 
 
 def missing(*parts):
@@ -106,10 +116,10 @@ def slow_down(netlist, cable, word):
     """Has both ends of a cable, NODE:PORT, say another width and speed."""
     node, port = cable.split(":")
     text = netlist.read_text(encoding="ascii")
-    peer, peer_port = re.search(rf'^Switch\t\d+ "{node}"\n(?:\[.*\n)*?\[{port}\]\t"(.*?)"\[(\d+)\]',
+    peer, peer_port = re.search(rf'^\w+\t\d+ "{node}"\n(?:\[.*\n)*?\[{port}\]\t"(.*?)"\[(\d+)\]',
                                 text, re.M).groups()
     for name, number in ((node, port), (peer, peer_port)):
-        text, done = re.subn(rf'(^Switch\t\d+ "{name}"\n(?:\[.*\n)*?\[{number}\].* )4xQDR$',
+        text, done = re.subn(rf'(^\w+\t\d+ "{name}"\n(?:\[.*\n)*?\[{number}\].* )4xQDR$',
                              rf"\g<1>{word}", text, count=1, flags=re.M)
         assert done == 1, (name, number)
     netlist.write_text(text, encoding="ascii")
@@ -159,7 +169,7 @@ def findings():
         ("no slow link", {"degraded_links": {"count": 0, "list": []}}, None),
         ("slow links are not known", {"degraded_links": None}, None),
         ("a slow link", {"degraded_links": slow(1)},
-         "1 link runs below its neighbours': leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR)"),
+         "1 link is slower than its neighbours: leaf0[5]-0x2[6] (1xQDR, neighbours 4xQDR)"),
         ("no port with errors", {"port_errors": {"count": 0, "list": []}}, None),
         ("errors of ports are not known", {"port_errors": None}, None),
         ("a port of a host has errors", {"port_errors": errors("host", {"receive_errors": 11})},
@@ -177,7 +187,23 @@ def findings():
          "missing: host at leaf9[3], since "),
         ("a link is missing", {"missing": missing(part("leaf9", 3, "s0", 4))},
          "missing: leaf9[3]-s0[4], since "),
+        ("hosts of two leaves", {"missing": missing(
+            part("leaf9", 3, hosts=1, links=0, host="n3"),
+            part("leaf9", 4, hosts=1, links=0, host="n4 HCA-1"),
+            part("leaf8", 4, hosts=1, links=0, host="n18"))},
+         "missing: 3 hosts (2 of leaf9, 1 of leaf8), since 1970-01-01 00:00:00; nodes n[3-4,18]"),
+        ("what failed comes first", {"missing": missing(
+            part("s0", links=4), part("s1", links=4), part("leaf3", 1, hosts=1, links=0),
+            *(part(f"leaf{number}", hosts=18, links=0, behind=True) for number in (8, 9)))},
+         "missing: s0, s1; behind them 2 switches, 36 hosts; host at leaf3[1], 8 links, since "),
         ("acknowledged", {"missing": missing(part("leaf9", acknowledged=True))}, None),
+        ("a cable elsewhere", {"changed": changed("recabled")},
+         "recabled: leaf1[5] leads to s1[6], was s2[7] (`portmajor acknowledge` if by intent)"),
+        ("a host elsewhere", {"changed": changed("moved")},
+         "moved: leaf1[5] from s2[7] to s1[6] ("),
+        ("another switch", {"changed": changed("replaced")},
+         "replaced: leaf1[5], GUID 0x3 is now 0x1 ("),
+        ("acknowledged changes", {"changed": changed("moved", acknowledged=True)}, None),
         ("a link on hold", {"flapping": flapping("noted", "on-hold", "watched", "down")},
          "1 link is flapping: leaf1[5]-0x2[6] (on-hold) (`portmajor release` ends a hold)"),
         ("and one that is needed", {"flapping": flapping("on-hold", "needed")},
@@ -487,10 +513,10 @@ class Bad(Written):
             status, (found,) = self.judge(self.changed(degraded_links=slow(count, listed)))
             names = ", ".join(f"leaf{number}[5]-0x2[6] (1xQDR, neighbours 4xQDR)"
                               for number in range(named)) or "?"
-            self.assertEqual((status, found), (1, f"{count} links run below their neighbours': "
+            self.assertEqual((status, found), (1, f"{count} links are slower than their neighbours: "
                                                   f"{names}{', ..' * (count > 8)}"))
         text = pmlab.run_cli("status", self.changed(degraded_links=slow(500, 100))).stdout
-        self.assertIn("degraded    500 links below their neighbours'\n", text)
+        self.assertIn("degraded    500 links slower than their neighbours\n", text)
         self.assertNotIn("degraded  ", pmlab.run_cli("status", self.changed()).stdout)
 
     def test_missing(self):
@@ -727,6 +753,7 @@ class Fabric(labtest.Folders):
         net = pmlab.generate(self.folder / "slow.net", "two-level", 4, 2, 4, 1)
         slow_down(net, CABLE, "1xQDR")
         slow_down(net, "leaf3:6", "4xDDR")
+        slow_down(net, "leaf2:1", "1xQDR")
         with pmlab.Lab(net) as lab:
             lab.bring_up()
             state = wait_state(lab.osm, lambda s: s["run"] and s["degraded_links"])
@@ -736,13 +763,18 @@ class Fabric(labtest.Folders):
                 [("leaf1[5]-spine0[2]", "1xQDR", "4xQDR"),
                  ("leaf3[6]-spine1[4]", "4xDDR", "4xQDR")])
             self.assertEqual(state["degraded_links"]["count"], 2)
+            self.assertEqual([[f"{end['name']}[{end['port']}]" for end in host["ends"]]
+                              + [host["link"], host["neighbours"]]
+                              for host in state["degraded_hosts"]["list"]],
+                             [["h2-1[1]", "leaf2[1]", "1xQDR", "4xQDR"]])
             for end in state["degraded_links"]["list"][0]["ends"]:
                 self.assertRegex(end["guid"], "^0x[0-9a-f]{16}$")
             done = pmlab.run_cli("status", pmlab.kept(lab.osm.cache_dir, "state"))
             self.assertEqual((done.returncode, done.stderr), (1, ""))
-            self.assertIn("finding     2 links run below their neighbours': leaf1[5]-spine0[2] "
-                          "(1xQDR, neighbours 4xQDR), leaf3[6]-spine1[4] (4xDDR, neighbours 4xQDR)\n",
-                          done.stdout)
+            self.assertIn("finding     2 links are slower than their neighbours: leaf1[5]-spine0[2] "
+                          "(1xQDR, neighbours 4xQDR), leaf3[6]-spine1[4] (4xDDR, neighbours 4xQDR)\n"
+                          "finding     1 host link is slower than its neighbours: h2-1[1]-leaf2[1] "
+                          "(1xQDR, neighbours 4xQDR)\n", done.stdout)
             simlab.poll_until(lambda: metrics_of(pmlab.kept(lab.osm.cache_dir, "portmajor.prom"))[
                 "portmajor_degraded_links"] == 2, 60, "the metrics")
             for change, count in (("lose", 1), ("back", 2)):

@@ -50,6 +50,9 @@ static json_t *make(const char *members)
 #define MISSING(parts) "{\"missing\": {\"parts\": [" parts "]}}"
 #define PART(kind, ends, more)                                                           \
 	"{\"kind\": \"" kind "\", \"ends\": [" ends "], \"hosts\": 18" more "}"
+#define CHANGED(kind, end, was)                                                          \
+	"\"changed\": {\"list\": [{\"kind\": \"" kind "\", \"ends\": [" end "], "        \
+	"\"was\": [" was "]}]}"
 #define LEAF(n) PART("switch", END("0x1" #n, "leaf" #n, 0), "")
 #define FLAP(state) "{\"flapping\": [{\"state\": \"" state "\", \"ends\": [" LINK "]}]}"
 #define DRAIN(more)                                                                        \
@@ -81,6 +84,28 @@ static const struct row {
 	 MISSING(LEAF(1) ", " LEAF(2) ", " LEAF(3) ", " LEAF(4) ", " LEAF(5)),
 	 "warning missing 5: leaf1 (18 hosts), leaf2 (18 hosts), leaf3 (18 hosts), "
 	 "leaf4 (18 hosts), ..|"},
+	{"its place is another cable's", MISSING(PART("link", LINK, "")),
+	 "{\"missing\": {\"parts\": []}, " CHANGED("recabled", END("0x1", "leaf1", 20),
+						   END("0x3", "s2", 3)) "}",
+	 ""},
+	{"another cable was moved", MISSING(PART("link", LINK, "")),
+	 "{\"missing\": {\"parts\": []}, " CHANGED("recabled", END("0x1", "leaf1", 21),
+						   END("0x3", "s2", 3)) "}",
+	 "notice returned leaf1[20]-s1[3]|"},
+	{"it was replaced", MISSING(PART("switch", END("0x1", "leaf1", 0), "")),
+	 "{\"missing\": {\"parts\": []}, " CHANGED("replaced", END("0x8", "leaf1", 0),
+						   END("0x1", "leaf1", 0)) "}",
+	 ""},
+	{"a switch beside a change returned",
+	 MISSING(PART("switch", END("0x2", "s1", 0), "")),
+	 "{\"missing\": {\"parts\": []}, " CHANGED("recabled", END("0x2", "s1", 3),
+						   END("0x1", "leaf1", 20)) "}",
+	 "notice returned s1 (18 hosts)|"},
+	{"a host flaps", "{\"flapping_hosts\": {\"list\": []}}",
+	 "{\"flapping_hosts\": {\"list\": [{\"kind\": \"host\", \"host\": \"n17\", "
+	 "\"downs\": 5, \"first\": 10, \"last\": 22, \"ends\": [" END("0x1", "leaf1",
+								      4) "]}]}}",
+	 "warning flapping host n17 at leaf1[4], down 5 times in 12 s|"},
 	{"not known any more", MISSING(LEAF(9)), "{\"missing\": null}", ""},
 	{"a drain", NO_DRAIN,
 	 DRAIN(FOLLOWED ", \"by\": \"root\", \"reason\": \"optics\""),

@@ -470,6 +470,62 @@ static void test_loads(void **state)
 	world_free(&w);
 }
 
+/* "PORT", of hosts' links that are slower than others; adds these to the text. */
+static void print_hosts(const struct pm_fabric *fabric, char text[64])
+{
+	struct pm_degraded_link *list;
+	uint32_t count;
+
+	text[0] = '\0';
+	assert_int_equal(pm_degraded_hosts_find(fabric, &list, &count, NULL), 0);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct pm_port *port = &fabric->ports[list[i].port];
+
+		sprintf(text + strlen(text), "%s:%u ", pm_fabric_name(fabric, port->node),
+			port->num);
+	}
+	free(list);
+}
+
+/* A host is judged by those of its kind at leaves of a kind. */
+static void test_hosts(void **state)
+{
+	struct pm_fabric *f =
+		recipe_draw("a/6 b/6 s/4 a:1=h0 a:2=h1 a:3=h2 b:1=h3 b:2=h4 "
+			    "b:3=h5 a:5=s:1 b:5=s:2");
+	uint8_t slow = pm_link_code(1, PM_EDR);
+	char text[64];
+
+	print_hosts(f, text); /* unknown */
+	assert_string_equal(text, "");
+	set_all(f, pm_link_code(4, PM_EDR));
+	print_hosts(f, text);
+	assert_string_equal(text, "");
+	set_link(f, port_of(f, "a", 2), slow);
+	set_link(f, port_of(f, "b", 5), slow); /* of switches */
+	print_hosts(f, text);
+	assert_string_equal(text, "a:2 ");
+	set_link(f, port_of(f, "b", 1), slow);
+	print_hosts(f, text);
+	assert_string_equal(text, "a:2 b:1 ");
+	/* Three of six: that is how such hosts are. */
+	set_link(f, port_of(f, "b", 2), slow);
+	print_hosts(f, text);
+	assert_string_equal(text, "");
+	/* Another adapter may be slower. */
+	set_link(f, port_of(f, "b", 2), pm_link_code(4, PM_EDR));
+	f->nodes[f->ports[f->ports[port_of(f, "a", 2)].peer].node].device = 7;
+	print_hosts(f, text);
+	assert_string_equal(text, "b:1 ");
+	/* A leaf that is slower, too, as a whole: an older one. */
+	for (unsigned int port = 1; port <= 5; port++)
+		if (port != 4)
+			set_link(f, port_of(f, "b", port), pm_link_code(4, PM_QDR));
+	print_hosts(f, text);
+	assert_string_equal(text, "");
+	pm_fabric_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,7 +534,7 @@ int main(void)
 		cmocka_unit_test(test_ends),  cmocka_unit_test(test_common),
 		cmocka_unit_test(test_slow),  cmocka_unit_test(test_generations),
 		cmocka_unit_test(test_half),  cmocka_unit_test(test_random),
-		cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_loads), cmocka_unit_test(test_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,16 +48,16 @@ static void test_drawn(void **state)
 		uint32_t switches, hosts, links;
 	} rows[] = {
 		{"", "", 0, 0, 0},
-		{"l0", "l0(2+4)", 1, 2, 4},
-		{"l0:3 l0:4 l0:1 l0:2", "l0(2+4)", 1, 2, 4},
-		{"l0:1", "l0:1(1+1)", 0, 1, 1},
+		{"l0", "l0(2+2)", 1, 2, 2},
+		{"l0:3 l0:4 l0:1 l0:2", "l0(2+2)", 1, 2, 2},
+		{"l0:1", "l0:1(1+0)", 0, 1, 0},
 		{"l0:3", "l0:3(0+1)", 0, 0, 1},
 		{"s0:2", "l1:3(0+1)", 0, 0, 1},
 		{"s0", "s0(0+3)", 1, 0, 3},
 		{"s0 s1", "s0(0+3) s1(0+3)", 2, 0, 6},
 		/* The link between them is the first one's. */
-		{"l0 s0", "l0(2+4) s0(0+2)", 2, 2, 6},
-		{"l2:1 s1 l0:2", "s1(0+3) l0:2(1+1) l2:1(1+1)", 1, 2, 5},
+		{"l0 s0", "l0(2+2) s0(0+2)", 2, 2, 4},
+		{"l2:1 s1 l0:2", "s1(0+3) l0:2(1+0) l2:1(1+0)", 1, 2, 3},
 		/* A service port is a link, and no host. */
 		{"l2:2", "l2:2(0+1)", 0, 0, 1},
 	};
@@ -102,6 +102,29 @@ static void test_recabled(void **state)
 	pm_fabric_free(fabric);
 }
 
+/* The switches above failed: what was cut off with them is behind them, and last. */
+static void test_behind(void **state)
+{
+	struct world world;
+	struct pm_missing missing;
+	char text[256];
+
+	world_make(
+		&world,
+		recipe_draw(
+			"l0/4 l1/4 m0/4 m1/4 t0/4 t1/4 l0:1=h0 l1:1=h1 l0:2=h2 l1:2=h3 "
+			"l0:3=m0:1 l1:3=m1:1 "
+			"m0:2=t0:1 m0:3=t1:1 m1:2=t0:2 m1:3=t1:2"),
+		PM_GROUPED);
+	missing = find(&world, "t0 t1 l1 m1 l0:2");
+	print(&world, &missing, text, sizeof(text));
+	assert_string_equal(text, "t0(0+2) t1(0+2) l0:2(1+0) l1(2+1) m1(0+0)");
+	for (uint32_t i = 0; i < missing.num; i++)
+		assert_int_equal(missing.parts[i].behind, i >= 3);
+	pm_missing_free(&missing);
+	world_free(&world);
+}
+
 /* Links that are not discovered, each once: at the lower of both ports. */
 static void count(const struct pm_fabric *topology, const uint8_t *discovered,
 		  uint32_t *links, uint32_t *hosts)
@@ -113,9 +136,9 @@ static void count(const struct pm_fabric *topology, const uint8_t *discovered,
 
 		if (discovered[i] || !port->num)
 			continue;
-		*links += port->peer == PM_NONE ? host : port->peer > i;
-		*hosts +=
-			port->peer == PM_NONE && host && !pm_host_is_service(port->host);
+		host = host && port->peer == PM_NONE && !pm_host_is_service(port->host);
+		*links += port->peer == PM_NONE ? port->host && !host : port->peer > i;
+		*hosts += host;
 	}
 }
 
@@ -171,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_drawn),
 		cmocka_unit_test(test_recabled),
+		cmocka_unit_test(test_behind),
 		cmocka_unit_test(test_random),
 	};
 

@@ -50,11 +50,14 @@ static struct known_hosts known;
 static void check(struct missing_kept *kept, json_t *document, time_t now,
 		  const char *wanted)
 {
+	const struct missing_facts facts = {
+		.hosts = &known, .requests = &requests, .now = now};
 	const json_t *missing, *part;
 	char text[128];
 	size_t i, used;
 
-	assert_int_equal(missing_complete(kept, document, &known, &requests, now), 0);
+	missing_take(kept, document);
+	assert_int_equal(missing_complete(kept, document, &facts), 0);
 	missing = json_object_get(document, "missing");
 	used = (size_t)snprintf(
 		text, sizeof(text), "%d %d %d %d:",
@@ -77,7 +80,7 @@ static void check(struct missing_kept *kept, json_t *document, time_t now,
 
 static void test_since(void **state)
 {
-	struct missing_kept kept = {NULL, NULL};
+	struct missing_kept kept = {0};
 
 	check(&kept, json_pack("{s:n}", "missing"), 1, "0 0 0 0:");
 	check(&kept, make("a"), 10, "1 5 2 0: 10");
@@ -92,7 +95,7 @@ static void test_since(void **state)
 
 static void test_acknowledged(void **state)
 {
-	struct missing_kept kept = {NULL, NULL};
+	struct missing_kept kept = {0};
 
 	requests.acknowledged.num = 0;
 	check(&kept, make("abc"), 10, "1 7 3 0: 10 10 10");
@@ -110,9 +113,23 @@ static void test_acknowledged(void **state)
 	missing_forget(&kept);
 }
 
+/* What was acknowledged before it began is something else at this place. */
+static void test_same_second(void **state)
+{
+	struct missing_kept kept = {0};
+
+	requests.acknowledged.num = 0;
+	acknowledge(0xb, 3, 10);
+	check(&kept, make("b"), 10, "0 1 0 0: 11");
+	acknowledge(0xb, 3, 11);
+	check(&kept, make("b"), 12, "0 0 0 1: 11*");
+	missing_forget(&kept);
+	requests.acknowledged.num = 0;
+}
+
 static void test_restart(void **state)
 {
-	struct missing_kept kept = {NULL, NULL}, next = {NULL, NULL};
+	struct missing_kept kept = {0}, next = {0};
 	json_t *document = make("ab");
 
 	requests.acknowledged.num = 0;
@@ -167,9 +184,9 @@ static void test_host_not_utf8(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_since),	      cmocka_unit_test(test_acknowledged),
-		cmocka_unit_test(test_restart),	      cmocka_unit_test(test_host),
-		cmocka_unit_test(test_host_not_utf8),
+		cmocka_unit_test(test_since),	    cmocka_unit_test(test_acknowledged),
+		cmocka_unit_test(test_same_second), cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_host),	    cmocka_unit_test(test_host_not_utf8),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

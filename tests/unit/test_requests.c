@@ -338,7 +338,7 @@ static void test_acknowledge(void **state)
 	set_state(MISSING("false"));
 	check_answer("acknowledge", json_array(), 0, "pending||0");
 	refuse(make("acknowledge", json_pack("[o, o]", make_part(1, 0), make_part(9, 0))),
-	       "is not missing");
+	       "is neither missing nor changed");
 	assert_int_equal(apply(make("acknowledge", json_pack("[o]", make_part(1, 0)))),
 			 1);
 	assert_int_equal(apply(make("acknowledge", json_pack("[o]", make_part(1, 0)))),
@@ -361,6 +361,22 @@ static void test_acknowledge(void **state)
 	assert_int_equal(apply(make("acknowledge", NULL)), 3);
 	assert_int_equal(now.acknowledged.num, 1);
 	assert_int_equal(now.acknowledged.list[0].mark, 9);
+	/* A replaced switch that is missing, too, and a cable at another place. */
+	set_state(MASTER
+		  "\"missing\": {\"parts\": [{\"since\": 9, \"ends\": [{\"guid\": "
+		  "\"0x1\", \"port\": 0}]}]}, \"changed\": {\"list\": ["
+		  "{\"since\": 8, \"ends\": [{\"guid\": \"0x1\", \"port\": 0}]}, "
+		  "{\"since\": 8, \"ends\": [{\"guid\": \"0x2\", \"port\": 3}]}]}}");
+	check_answer("acknowledge", json_array(), 0, "pending||0");
+	assert_int_equal(apply(make("acknowledge", json_pack("[o]", make_part(2, 3)))),
+			 4);
+	assert_true(pm_requests_is_acknowledged(&now, 2, 3, 8));
+	assert_false(pm_requests_is_acknowledged(&now, 1, 0, 8));
+	assert_int_equal(apply(make("acknowledge", json_pack("[o]", make_part(1, 0)))),
+			 5);
+	assert_true(pm_requests_is_acknowledged(&now, 1, 0, 8));
+	assert_true(pm_requests_is_acknowledged(&now, 1, 0, 9));
+	check_answer("acknowledge", json_array(), 0, "done||1");
 }
 
 static void test_too_many(void **state)

@@ -100,4 +100,13 @@ int pm_degraded_links_find(const struct pm_fabric *skeleton, const struct pm_tre
 			   const uint8_t *link, struct pm_degraded_link **list,
 			   uint32_t *count, struct pm_error *err);
 
+/*
+ * The same for links of a fabric's hosts, by the codes of its ports, with `port` at the
+ * switch. Neighbours are links of hosts with the same device ID at switches of one kind:
+ * the same number of ports, device ID, and fastest speed of a link. O(links log links),
+ * or O(ports) if all are the same.
+ */
+int pm_degraded_hosts_find(const struct pm_fabric *fabric, struct pm_degraded_link **list,
+			   uint32_t *count, struct pm_error *err);
+
 #endif

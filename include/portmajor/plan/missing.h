@@ -5,9 +5,11 @@
  *
  * A part is a switch, a link between two present switches, or a host at a present switch.
  * A switch is missing when none of its ports is discovered. Its links and hosts count
- * with it; a link between two missing switches counts with the first. A switch that has
- * no links and hosts in the plan any more, as its links lead elsewhere now, is never
- * missing. Nor is a slot that was always empty.
+ * with it; a link between two missing switches counts with the first. Missing switches
+ * that have links to other missing ones alone are behind these: they may be whole. Hosts'
+ * links are not counted, as each is a host's that is counted; those of service ports are.
+ * A switch that has no links and hosts in the plan any more, as its links lead elsewhere
+ * now, is never missing. Nor is a slot that was always empty.
  */
 #ifndef PORTMAJOR_MISSING_H
 #define PORTMAJOR_MISSING_H
@@ -18,11 +20,13 @@ struct pm_missing_part {
 	uint32_t port;	/* of the skeleton: a switch's port 0, the first end of a link, or
 			   a host's slot */
 	uint32_t hosts; /* missing with it, as in pm_fabric_count_hosts */
-	uint32_t links; /* likewise, with the hosts' links */
+	uint32_t links; /* likewise, but for hosts' links */
+	bool behind;
 };
 
 struct pm_missing {
-	struct pm_missing_part *parts; /* switches, then links and hosts, by port */
+	struct pm_missing_part *parts; /* switches, links and hosts, switches behind
+					  others; each by port */
 	uint32_t num;
 	uint32_t switches, hosts, links; /* in all parts */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds links that run below their neighbours' rate. */
+/* Finds links that are slower than their neighbours. */
 #include "degraded_links.h"
 
 #include <stdlib.h>

@@ -156,12 +156,15 @@ static double write_files(void *context, bool last)
 
 	if (plugin->store)
 		store_write(plugin->store);
+	if (plugin->state)
+		state_take(plugin->state);
 	if (plugin->requests)
 		follow_requests(plugin, reads, last);
 	if (plugin->fabric_file)
 		fabric_file_write(plugin->fabric_file);
 	if (plugin->state && plugin->fabric_file)
 		next = state_write(plugin->state, fabric_file_hosts(plugin->fabric_file),
+				   fabric_file_now(plugin->fabric_file),
 				   kept_requests_now(plugin->requests), last);
 	if (plugin->requests)
 		answer_requests(plugin);

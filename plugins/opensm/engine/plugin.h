@@ -26,7 +26,7 @@
  *       view           discovered links, holds, drains: to tables  no OpenSM
  *       alarm          requests a run when a hold ends       a thread of its own
  *       held_links     logs links on hold, ends holds on request
- *       degraded_links links below their neighbours' rate
+ *       degraded_links links slower than their neighbours
  *       worker         a thread of the plugin, with timed rounds
  *       clock          a clock and conditions
  *       phase.h        OpenSM's phases
@@ -51,7 +51,11 @@
  *       candidates     plans on disk that may be this fabric's    no OpenSM
  *       activity       phases, repairs by phase, balance          no OpenSM
  *       mastership     whether OpenSM is the master or knows one
+ *       places         what is at another place than drawn        no OpenSM
+ *       missing_drawn  missing parts, corrected by the drawing    no OpenSM
  *       missing_kept   missing parts: since when, acknowledged    no OpenSM
+ *       host_flaps     hosts whose links go down again and again  no OpenSM
+ *       slow_hosts     hosts' links that are slower than others   no OpenSM
  *       known_hosts    hosts, each at its last port                no OpenSM
  *       port_errors    errors of ports in the last hour            no OpenSM
  *       events         events for operators: file, syslog, and event_command,
@@ -90,8 +94,9 @@
  * and tables to be read. Repairs wait for no file.
  *
  * Data that threads share. A module of one thread is not listed, nor a module with a lock
- * of its own that covers all of it (activity, engine_check, events, port_errors, worker).
- * All other data are the sweeper's (and main's, before and after it):
+ * of its own that covers all of it (activity, engine_check, events, host_flaps,
+ * port_errors, worker). All other data are the sweeper's (and main's, before and after
+ * it):
  *
  *   datum                       written by            read by               lock
  *   smp: slots, out, batch      repairer, dispatcher, repairer, dispatcher, smps'

@@ -24,6 +24,8 @@
 
 #include "returned_switch.h"
 
+#include <portmajor/policy/damping.h>
+
 /* Opaque: received traps, and ports that were found down. */
 struct returns;
 
@@ -58,6 +60,7 @@ struct returns_subject {
 };
 
 #define RETURNS_TEXT 256
+#define RETURNS_HOSTS 32 /* of a run that are noted by their ports */
 
 /* Result. */
 struct returned {
@@ -71,6 +74,8 @@ struct returned {
 	/* Their names, as far as there is room. */
 	char links[RETURNS_TEXT], left_links[RETURNS_TEXT], held_links[RETURNS_TEXT];
 	char strange_ports[RETURNS_TEXT];
+	/* The leaves' ports of the first of `hosts`, and of `held`. */
+	struct pm_damping_end host_ends[RETURNS_HOSTS], held_ends[RETURNS_HOSTS];
 	uint32_t queries, sets, unanswered;
 	uint32_t blocks, acked; /* of whole tables, in `sets` */
 	/*

@@ -304,6 +304,8 @@ static void note_held(struct work *work, uint32_t port)
 	if (history->told)
 		return;
 	history->told = true;
+	if (work->result->held < RETURNS_HOSTS)
+		work->result->held_ends[work->result->held] = returns_end(work, port);
 	work->result->held++;
 	returns_name_link(work, port, PM_NONE, work->result->held_links);
 }

@@ -58,6 +58,13 @@ void returns_name_link(const struct work *work, uint32_t port, uint32_t peer, ch
 		memcpy(text + length, name, (size_t)num + 1);
 }
 
+struct pm_damping_end returns_end(const struct work *work, uint32_t port)
+{
+	const struct pm_port *p = &work->topology->ports[port];
+
+	return (struct pm_damping_end){work->topology->nodes[p->node].guid, p->num};
+}
+
 /* The path to a switch that is reached, then out at a port of it, unless that is 0. */
 bool returns_route(const struct work *work, uint32_t node, uint8_t out,
 		   osm_dr_path_t *route)

@@ -157,6 +157,9 @@ void returns_count_up(uint8_t *count); /* up to UINT8_MAX */
 /* A trap of this switch is to come that is explained already. */
 void returns_give_credit(struct returns *returns, uint32_t node, uint32_t num_switches);
 
+/* A port of a switch of the plan. */
+struct pm_damping_end returns_end(const struct work *work, uint32_t port);
+
 /* Adds a port's name to a text, or a cable's, unless peer is PM_NONE; if there is room.
  */
 void returns_name_link(const struct work *work, uint32_t port, uint32_t peer, char *text);

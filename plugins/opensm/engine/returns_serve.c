@@ -273,6 +273,8 @@ static void finish_link(struct work *work, const struct link *link)
 		note_flap(work, link);
 	else
 		work->returns->down[link->peer] = 0;
+	if (link->host && result->hosts < RETURNS_HOSTS)
+		result->host_ends[result->hosts] = returns_end(work, link->port);
 	result->hosts += link->host != NULL;
 	result->cables += link->host == NULL;
 	returns_name_link(work, link->port, link->peer, result->links);

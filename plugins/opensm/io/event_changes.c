@@ -33,14 +33,10 @@ static void name_end(const json_t *part, char *name, size_t size)
 static void name_missing(const json_t *part, char *name, size_t size)
 {
 	json_int_t hosts = number_of(part, "hosts");
-	const char *host = text_of(part, "host");
 	char where[NAME];
 
-	pm_json_ends_print(part, where, sizeof(where));
-	if (is_text(part, "kind", "host"))
-		snprintf(name, size, "host %s%sat %s", host ? host : "", host ? " " : "",
-			 where);
-	else if (is_text(part, "kind", "switch") && hosts)
+	pm_json_missing_print(part, where, sizeof(where));
+	if (is_text(part, "kind", "switch") && hosts)
 		snprintf(name, size, "%s (%" JSON_INTEGER_FORMAT " host%s)", where, hosts,
 			 hosts == 1 ? "" : "s");
 	else
@@ -105,6 +101,18 @@ static void name_degraded(const json_t *link, char *name, size_t size)
 	snprintf(name, size, "%s (%s)", where, rate ? rate : "?");
 }
 
+/* `host h3-3 at leaf3[3], down 5 times in 12 s` */
+static void name_flapping_host(const json_t *flap, char *name, size_t size)
+{
+	char where[NAME];
+
+	pm_json_missing_print(flap, where, sizeof(where));
+	snprintf(name, size,
+		 "%s, down %" JSON_INTEGER_FORMAT " times in %" JSON_INTEGER_FORMAT " s",
+		 where, number_of(flap, "downs"),
+		 number_of(flap, "last") - number_of(flap, "first"));
+}
+
 static bool is_any(const json_t *thing)
 {
 	(void)thing;
@@ -132,6 +140,48 @@ static bool has_acknowledgement(const json_t *part)
 	return json_is_true(json_object_get(part, "acknowledged"));
 }
 
+/* ---- Places ---- */
+
+/* Whether one of these ends is an end of a part or, if that is a switch, in it. */
+static bool has_end_of(const json_t *ends, const json_t *part)
+{
+	const json_t *own = json_object_get(part, "ends"), *a, *b;
+	size_t i, k;
+
+	json_array_foreach(ends, i, a) {
+		json_array_foreach(own, k, b) {
+			if (json_equal(json_object_get(a, "guid"),
+				       json_object_get(b, "guid")) &&
+			    (is_text(part, "kind", "switch") ||
+			     number_of(a, "port") == number_of(b, "port") ||
+			     !number_of(a, "port")))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Whether a part that is not missing any more is not there either: a change has its
+ * place.
+ */
+static bool is_changed(const json_t *part, const json_t *now)
+{
+	const json_t *list = json_object_get(json_object_get(now, "changed"), "list");
+	const json_t *change;
+	size_t i;
+
+	json_array_foreach(list, i, change) {
+		bool replaced = is_text(change, "kind", "replaced");
+
+		if ((replaced || !is_text(part, "kind", "switch")) &&
+		    (has_end_of(json_object_get(change, "was"), part) ||
+		     (!replaced && has_end_of(json_object_get(change, "ends"), part))))
+			return true;
+	}
+	return false;
+}
+
 typedef void print_name(const json_t *thing, char *name, size_t size);
 
 /* Elements of a list, and the events when they come and when they go. */
@@ -151,6 +201,10 @@ static const struct list {
 	{"unset", "list", is_any, EVENT_WARNING, "unset", "set", name_unset, name_set},
 	{NULL, "flapping", is_held, EVENT_WARNING, "held", "released", name_end,
 	 name_end},
+	{"flapping_hosts", "list", is_any, EVENT_WARNING, "flapping", "steady",
+	 name_flapping_host, name_missing},
+	{"degraded_hosts", "list", is_any, EVENT_WARNING, "degraded", "restored",
+	 name_degraded, name_end},
 	{"degraded_links", "list", is_any, EVENT_WARNING, "degraded", "restored",
 	 name_degraded, name_end},
 	{"port_errors", "list", is_any, EVENT_WARNING, "errors", "clean", name_end,
@@ -182,9 +236,12 @@ static json_t *index_things(const json_t *document, const struct list *list)
 	return index;
 }
 
-/* Names elements that one index has and the other lacks; returns their number. */
+/*
+ * Names elements that one index has and the other lacks; returns their number. now: not
+ * those that a change of this document explains, or NULL.
+ */
 static size_t name_others(print_name *print, json_t *index, const json_t *other,
-			  char names[NAMES])
+			  const json_t *now, char names[NAMES])
 {
 	size_t count = 0, used = 0;
 	const char *key;
@@ -193,7 +250,8 @@ static size_t name_others(print_name *print, json_t *index, const json_t *other,
 	json_object_foreach(index, key, thing) {
 		char name[NAME];
 
-		if (json_object_get(other, key) || count++ >= NAMED)
+		if (json_object_get(other, key) || (now && is_changed(thing, now)) ||
+		    count++ >= NAMED)
 			continue;
 		print(thing, name, sizeof(name));
 		used += (size_t)snprintf(names + used, NAMES - used, "%s%s",
@@ -204,10 +262,10 @@ static size_t name_others(print_name *print, json_t *index, const json_t *other,
 
 static void note_others(struct events *events, enum event_severity severity,
 			const char *kind, print_name *print, json_t *index,
-			const json_t *other)
+			const json_t *other, const json_t *now)
 {
 	char names[NAMES] = "";
-	size_t count = name_others(print, index, other, names);
+	size_t count = name_others(print, index, other, now, names);
 
 	if (count > NAMED)
 		events_note(events, severity, kind, "%zu: %s, ..", count, names);
@@ -222,11 +280,11 @@ static void note_list(struct events *events, const struct list *list,
 
 	/* An unknown list, as a standby's, makes no events. */
 	if (old && new &&json_is_array(find_list(now, list))) {
-		note_others(events, list->severity, list->come, list->name_come, new,
-			    old);
+		note_others(events, list->severity, list->come, list->name_come, new, old,
+			    NULL);
 		if (list->gone)
 			note_others(events, EVENT_NOTICE, list->gone, list->name_gone,
-				    old, new);
+				    old, new, now);
 	}
 	json_decref(old);
 	json_decref(new);

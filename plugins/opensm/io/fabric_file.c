@@ -17,6 +17,7 @@ struct fabric_file {
 	struct worker *writer;
 	uint64_t written;	  /* hash of the written text, 0: none; the writer's */
 	struct known_hosts hosts; /* the writer's */
+	struct pm_fabric *now;	  /* the newest; the writer's */
 	pthread_mutex_t mutex;
 	struct pm_fabric *fabric; /* to write next, or NULL; under the mutex */
 };
@@ -38,6 +39,7 @@ void fabric_file_stop(struct fabric_file *file)
 	if (!file)
 		return;
 	pm_fabric_free(file->fabric);
+	pm_fabric_free(file->now);
 	known_hosts_free(&file->hosts);
 	pthread_mutex_destroy(&file->mutex);
 	free(file);
@@ -94,10 +96,17 @@ void fabric_file_write(struct fabric_file *file)
 	char *path = store_path(file->store, "fabric.net");
 	struct pm_fabric *fabric = path ? exchange_fabric(file, NULL) : NULL;
 
-	if (fabric)
+	if (fabric) {
 		write_fabric(file, fabric, path);
-	pm_fabric_free(fabric);
+		pm_fabric_free(file->now);
+		file->now = fabric;
+	}
 	free(path);
+}
+
+const struct pm_fabric *fabric_file_now(const struct fabric_file *file)
+{
+	return file->now;
 }
 
 const struct known_hosts *fabric_file_hosts(const struct fabric_file *file)

@@ -30,6 +30,10 @@ void fabric_file_put(struct fabric_file *file, struct pm_fabric *fabric);
 /* A round of the writer, on its thread, after store_write. */
 void fabric_file_write(struct fabric_file *file);
 
+/* The last fabric that was written, or NULL; for the writer's thread, until its next
+ * round. */
+const struct pm_fabric *fabric_file_now(const struct fabric_file *file);
+
 /* The hosts of all fabrics that were handed over and written; for the writer's thread. */
 const struct known_hosts *fabric_file_hosts(const struct fabric_file *file);
 

@@ -45,10 +45,11 @@ static const char *name_kind(const struct pm_port *port)
 static json_t *describe_part(const struct pm_fabric *topology, const struct pm_tree *tree,
 			     const struct pm_missing_part *part)
 {
-	return json_pack("{s:s, s:o, s:I, s:I}", "kind",
+	return json_pack("{s:s, s:o, s:I, s:I, s:b}", "kind",
 			 name_kind(&topology->ports[part->port]), "ends",
 			 describe_ends(topology, tree, part->port), "hosts",
-			 (json_int_t)part->hosts, "links", (json_int_t)part->links);
+			 (json_int_t)part->hosts, "links", (json_int_t)part->links,
+			 "behind", (int)part->behind);
 }
 
 json_t *missing_describe(const struct pm_fabric *topology, const struct pm_tree *tree,
@@ -116,9 +117,20 @@ void missing_begin(struct missing_kept *kept, const json_t *state,
 			json_object_set_new(parts, key, entry);
 	}
 	add_acknowledged(parts, requests);
-	missing_forget(kept);
+	json_decref(kept->parts);
+	json_decref(kept->last);
 	kept->parts = parts;
 	kept->last = json_is_object(missing) ? json_incref(missing) : NULL;
+}
+
+void missing_take(struct missing_kept *kept, const json_t *document)
+{
+	json_t *missing = json_object_get(document, "missing");
+
+	if (!json_is_object(missing))
+		return;
+	json_decref(kept->raw);
+	kept->raw = json_incref(missing);
 }
 
 /* The name of the host that was at a part's port, or NULL. */
@@ -146,16 +158,19 @@ static bool is_outage_acknowledged(const json_t *part, json_int_t since,
 	       pm_requests_is_acknowledged(requests, at.guid, at.num, (uint64_t)since);
 }
 
-/* What a part's completion needs. */
-struct completion {
-	const struct missing_kept *kept;
-	const struct known_hosts *hosts;
-	const struct pm_requests *requests;
-	time_t now;
-};
+/* When a new outage begins: no earlier one, of another kind, has the same time. */
+static json_int_t begin_outage(const json_t *part, const struct missing_facts *facts)
+{
+	json_int_t since = (json_int_t)facts->now;
+
+	while (is_outage_acknowledged(part, since, facts->requests))
+		since++;
+	return since;
+}
 
 /* Gives a part its kept data, or new data, and records these in `parts`. */
-static int complete_part(const struct completion *with, json_t *part, json_t *parts)
+static int complete_part(const struct missing_kept *kept,
+			 const struct missing_facts *facts, json_t *part, json_t *parts)
 {
 	char key[MEMBERS_KEY];
 	const char *host;
@@ -167,11 +182,12 @@ static int complete_part(const struct completion *with, json_t *part, json_t *pa
 
 	if (!make_key(part, key))
 		return 0;
-	before = json_object_get(with->kept->parts, key);
-	host = text_of(before, "host");
-	host = host ? host : find_host(part, with->hosts);
-	since = before ? number_of(before, "since") : (json_int_t)with->now;
-	known = is_outage_acknowledged(part, since, with->requests);
+	before = json_object_get(kept->parts, key);
+	host = text_of(part, "host");
+	host = host ? host : text_of(before, "host");
+	host = host ? host : find_host(part, facts->hosts);
+	since = before ? number_of(before, "since") : begin_outage(part, facts);
+	known = is_outage_acknowledged(part, since, facts->requests);
 	entry = make_entry(since, host);
 	rc = json_object_set_new(part, "since", json_integer(since)) |
 	     json_object_set_new(part, "acknowledged", json_boolean(known));
@@ -211,35 +227,43 @@ static int set_sums(json_t *missing)
 	       json_object_set_new(missing, "acknowledged", json_integer(acknowledged));
 }
 
-int missing_complete(struct missing_kept *kept, json_t *document,
-		     const struct known_hosts *hosts, const struct pm_requests *requests,
-		     time_t now)
+/* The newest member, or the last one; NULL: neither is known, or no memory (*rc). */
+static json_t *make_member(const struct missing_kept *kept,
+			   const struct missing_facts *facts, int *rc)
 {
-	const struct completion with = {kept, hosts, requests, now};
-	json_t *missing = json_object_get(document, "missing"), *parts, *part;
-	int rc = 0;
-	size_t i;
+	struct missing_drawing drawing = facts->drawing;
+	json_t *from = kept->raw ? kept->raw : kept->last;
+	json_t *missing = from ? json_deep_copy(from) : NULL;
 
-	if (!json_is_object(missing)) {
-		if (!kept->last)
-			return 0;
-		missing = kept->last;
-		if (json_object_set(document, "missing", missing))
-			return -ENOMEM;
-	}
+	*rc = from && !missing ? -ENOMEM : 0;
+	drawing.before = json_object_get(kept->last, "parts");
+	if (missing && kept->raw && drawing.drawing && drawing.now)
+		*rc = missing_draw(missing, &drawing);
+	return missing;
+}
+
+int missing_complete(struct missing_kept *kept, json_t *document,
+		     const struct missing_facts *facts)
+{
+	json_t *missing, *parts, *part;
+	size_t i;
+	int rc;
+
+	missing = make_member(kept, facts, &rc);
 	parts = json_object();
-	if (!parts)
-		return -ENOMEM;
 	json_array_foreach(json_object_get(missing, "parts"), i, part)
-		rc |= complete_part(&with, part, parts);
-	rc |= set_sums(missing);
-	if (rc) {
+		rc |= complete_part(kept, facts, part, parts);
+	if (!missing || !parts || rc || set_sums(missing) ||
+	    json_object_set(document, "missing", missing)) {
+		rc = missing || rc ? -ENOMEM : 0;
+		json_decref(missing);
 		json_decref(parts);
-		return -ENOMEM;
+		return rc;
 	}
-	json_incref(missing);
-	missing_forget(kept);
-	*kept = (struct missing_kept){parts, missing};
+	json_decref(kept->parts);
+	json_decref(kept->last);
+	kept->parts = parts;
+	kept->last = missing;
 	return 0;
 }
 
@@ -247,5 +271,6 @@ void missing_forget(struct missing_kept *kept)
 {
 	json_decref(kept->parts);
 	json_decref(kept->last);
-	*kept = (struct missing_kept){NULL, NULL};
+	json_decref(kept->raw);
+	*kept = (struct missing_kept){0};
 }

@@ -153,8 +153,20 @@ void state_note_came(struct state *state, const struct repaired *repaired)
 	pthread_mutex_unlock(&state->mutex);
 }
 
+/* Counts hosts' returns, of those that are noted by their ports. */
+static void count_returns(struct state *state, const struct returned *returned)
+{
+	time_t now = time(NULL);
+
+	for (uint32_t i = 0; i < returned->hosts && i < RETURNS_HOSTS; i++)
+		host_flaps_note(&state->host_flaps, &returned->host_ends[i], now);
+	for (uint32_t i = 0; i < returned->held && i < RETURNS_HOSTS; i++)
+		host_flaps_hold(&state->host_flaps, &returned->held_ends[i]);
+}
+
 void state_note_return(struct state *state, const struct returned *returned)
 {
+	count_returns(state, returned);
 	pthread_mutex_lock(&state->mutex);
 	state->totals.returned.hosts += returned->hosts;
 	state->totals.returned.cables += returned->cables;
@@ -163,11 +175,6 @@ void state_note_return(struct state *state, const struct returned *returned)
 	state->totals.repairs.sent += returned->blocks;
 	state->totals.repairs.acked += returned->acked;
 	state->totals.repairs.least += returned->blocks; /* whole tables */
-	if (returned->held) {
-		snprintf(state->last.flapping_hosts, sizeof(state->last.flapping_hosts),
-			 "%s", returned->held_links);
-		state->last.flapping_time = time(NULL);
-	}
 	pthread_mutex_unlock(&state->mutex);
 	if (returned->number)
 		events_note(state->events, EVENT_NOTICE, "return",
@@ -326,6 +333,7 @@ struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker 
 	pthread_mutex_init(&state->mutex, NULL);
 	pthread_mutex_init(&state->activity.lock, NULL);
 	pthread_mutex_init(&state->port_errors.mutex, NULL);
+	pthread_mutex_init(&state->host_flaps.mutex, NULL);
 	state_set(state, config);
 	return state;
 }
@@ -333,6 +341,7 @@ struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker 
 void state_set(struct state *state, const struct pm_config *config)
 {
 	atomic_store(&state->port_error_limit, config->port_error_limit);
+	host_flaps_set(&state->host_flaps, &config->flap);
 }
 
 void state_stop(struct state *state)
@@ -344,8 +353,11 @@ void state_stop(struct state *state)
 	json_decref(state->latest);
 	json_decref(state->previous);
 	missing_forget(&state->missing);
+	places_forget(&state->places);
 	pm_plan_free((struct pm_plan *)(uintptr_t)state->plan);
 	port_errors_free(&state->port_errors);
+	host_flaps_free(&state->host_flaps);
+	pthread_mutex_destroy(&state->host_flaps.mutex);
 	pthread_mutex_destroy(&state->port_errors.mutex);
 	pthread_mutex_destroy(&state->activity.lock);
 	pthread_mutex_destroy(&state->mutex);

@@ -21,6 +21,7 @@
 #include "engine/engine_check.h"
 #include "engine/throttle.h"
 #include "events.h"
+#include "host_flaps.h"
 #include "known_hosts.h"
 #include "port_errors.h"
 #include "store.h"
@@ -82,15 +83,15 @@ struct state_facts {
  * store is open. Metrics go to the file config->prometheus, unless that is "" or, if it
  * is a folder, to portmajor.GUID.prom in it, with the port's GUID. Without
  * config->prometheus they go to the store's folder. Events go to the file `events` of the
- * store's folder; events NULL: there are none. Of the configuration, `prometheus` and
- * port_error_limit are used. NULL without memory.
+ * store's folder; events NULL: there are none. Of the configuration, `prometheus`,
+ * port_error_limit and `flap` are used. NULL without memory.
  */
 struct state *state_start(osm_opensm_t *osm, struct store *store, struct worker *writer,
 			  struct events *events, const struct pm_config *config);
 
 /*
- * Takes over another configuration's port_error_limit, from the next write on. On any
- * thread.
+ * Takes over another configuration's port_error_limit and `flap`, from the next write on.
+ * On any thread.
  */
 void state_set(struct state *state, const struct pm_config *config);
 
@@ -98,12 +99,19 @@ void state_set(struct state *state, const struct pm_config *config);
 void state_stop(struct state *state);
 
 /*
- * A round of the writer, on its thread, after store_write: writes the files if there is
- * news, after a minute, or with `last`: OpenSM has ended. Acknowledged parts are those of
- * the requests in force. Returns the clock_ms of the next round.
+ * The first part of a round of the writer, on its thread: takes the newest document. The
+ * fabric is taken afterwards, so that it is not older.
+ */
+void state_take(struct state *state);
+
+/*
+ * The rest of a round, after store_write: writes the files if there is news, after a
+ * minute, or with `last`: OpenSM has ended. Acknowledged parts are those of the requests
+ * in force. now: the fabric, NULL: not known. Returns the clock_ms of the next round.
  */
 double state_write(struct state *state, const struct known_hosts *hosts,
-		   const struct pm_requests *requests, bool last);
+		   const struct pm_fabric *now, const struct pm_requests *requests,
+		   bool last);
 
 /* The last complete document, NULL: none yet, and how many there were; likewise. */
 const json_t *state_written(const struct state *state, uint64_t *times);

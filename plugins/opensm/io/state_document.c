@@ -384,18 +384,6 @@ static json_t *make_transition(const struct last *last)
 				       : json_null();
 }
 
-/* Describes hosts whose links came back too often to be served at once. */
-static const struct pm_json_row flapping_host_rows[] = {
-	{"time", LAST(flapping_time)},
-	{"ports", LAST(flapping_hosts)},
-	{0},
-};
-
-static json_t *make_flapping_hosts(const struct last *last)
-{
-	return last->flapping_time ? pm_json_rows(flapping_host_rows, last) : json_null();
-}
-
 /* Describes the sweep that waits. */
 static const struct pm_json_row sweep_rows[] = {
 	{"since", LAST(sweep_since)},
@@ -489,11 +477,13 @@ json_t *state_make_document(const struct state *state, const struct state_facts 
 		{"since_start", pm_json_rows(state_total_rows, &state->totals)},
 		{"out_of_plan", json_integer(state->out_of_plan)},
 		{"flapping", make_damping(facts->view)},
-		{"flapping_hosts", make_flapping_hosts(&state->last)},
+		{"flapping_hosts", json_null()},
 		{"sweep", state_make_sweep(state)},
 		{"degraded_links", make_degraded(facts)},
+		{"degraded_hosts", json_null()},
 		{"port_errors", json_null()},
 		{"missing", make_missing(facts)},
+		{"changed", json_null()},
 		{"drained", make_drains(state, facts)},
 		{"unset", make_unset(state, facts)},
 		{"unreachable", make_unreachable(facts)},
@@ -515,13 +505,13 @@ json_t *state_make_news(const struct state *state, const struct view *view,
 	const struct state_facts facts = {
 		.view = view, .drains_unread = drains_unread, .unset = unset};
 
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}", "repair",
-		make_repair(&state->last), "move", make_transition(&state->last),
-		"since_start", pm_json_rows(state_total_rows, &state->totals), "flapping",
-		make_damping(view), "flapping_hosts", make_flapping_hosts(&state->last),
-		"drained", make_drains(state, &facts), "unset", make_unset(state, &facts),
-		"unreachable", "pairs", (json_int_t)view->unreachable.count, "reachable",
-		"connected", (json_int_t)view->reachable.connected, "pairs",
-		(json_int_t)view->reachable.pairs);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I}, s:{s:I, s:I}}",
+			 "repair", make_repair(&state->last), "move",
+			 make_transition(&state->last), "since_start",
+			 pm_json_rows(state_total_rows, &state->totals), "flapping",
+			 make_damping(view), "drained", make_drains(state, &facts),
+			 "unset", make_unset(state, &facts), "unreachable", "pairs",
+			 (json_int_t)view->unreachable.count, "reachable", "connected",
+			 (json_int_t)view->reachable.connected, "pairs",
+			 (json_int_t)view->reachable.pairs);
 }

@@ -12,6 +12,7 @@
 
 #include "mastership.h"
 #include "missing_kept.h"
+#include "places.h"
 #include "state.h"
 
 #include <jansson.h>
@@ -54,9 +55,7 @@ struct last {
 	struct shadow_result found;
 	bool would_route;
 	char run_change[STATE_CHANGE_TEXT], shadow_change[STATE_CHANGE_TEXT];
-	char flapping_hosts[RETURNS_TEXT]; /* ports of hosts that were last served later
-					    */
-	time_t run_time, repair_time, transition_time, shadow_time, flapping_time;
+	time_t run_time, repair_time, transition_time, shadow_time;
 	time_t sweep_since, sweep_until; /* of a sweep that waits, or 0 */
 	uint64_t sweep_traps;
 };
@@ -89,12 +88,14 @@ struct state {
 	struct pm_error failed;		    /* last error in writing, as logged; or "" */
 	struct pm_error logged;		    /* the store's error logged last */
 	const struct pm_requests *requests; /* in this round */
+	const struct pm_fabric *now;	    /* in this round, or NULL */
 	uint64_t followed; /* number of the requests in force when last written */
 	uint64_t times;	   /* that `previous` was replaced in this process */
 	bool spare_used;   /* the state's spare has content */
 	bool unsaved;	   /* as last noted as an event */
 	struct mastership mastership;
 	struct missing_kept missing;
+	struct places places;
 	bool begun;	  /* `missing` has the data of the last process */
 	json_t *previous; /* the last document compared for events, or NULL */
 
@@ -106,6 +107,7 @@ struct state {
 
 	struct activity activity;	/* of any thread */
 	struct port_errors port_errors; /* of any thread */
+	struct host_flaps host_flaps;	/* of any thread */
 	_Atomic uint32_t port_error_limit;
 };
 

@@ -4,7 +4,9 @@
 
 #include "event_changes.h"
 #include "log.h"
+#include "members.h"
 #include "port_errors.h"
+#include "slow_hosts.h"
 #include "spare_file.h"
 #include "engine/clock.h"
 
@@ -62,6 +64,66 @@ static json_t *make_port_errors(struct state *state, const struct known_hosts *h
 	return described;
 }
 
+/* Counts returns of hosts that were missing. */
+static void count_returned(struct state *state, const json_t *before, const json_t *now)
+{
+	json_t *index = json_object(), *part;
+	char key[MEMBERS_KEY];
+	size_t i;
+
+	json_array_foreach(now, i, part) {
+		if (make_key(part, key))
+			json_object_set_new(index, key, json_null());
+	}
+	json_array_foreach(before, i, part) {
+		const json_t *ends = json_object_get(part, "ends");
+		size_t last = json_array_size(ends) - 1;
+		struct pm_request_part at;
+
+		if (!strcmp(text_of(part, "kind"), "host") && make_key(part, key) &&
+		    !json_object_get(index, key) &&
+		    pm_request_part_read(json_array_get(ends, last), &at))
+			host_flaps_note_once(&state->host_flaps,
+					     &(struct pm_damping_end){at.guid, at.num},
+					     number_of(part, "since"), time(NULL));
+	}
+	json_decref(index);
+}
+
+/* Adds which parts are missing, and which are at other places. -ENOMEM. */
+static int complete_parts(struct state *state, json_t *document,
+			  const struct known_hosts *hosts)
+{
+	const struct pm_plan *plan = state_plan(state);
+	const struct missing_facts facts = {
+		.drawing = {.drawing = state->places.drawing,
+			    .now = state->now,
+			    .plan = plan,
+			    .partial = state->places.partial},
+		.hosts = hosts,
+		.requests = state->requests,
+		.now = time(NULL),
+	};
+	json_t *before = json_incref(json_object_get(state->missing.last, "parts"));
+	int rc = missing_complete(&state->missing, document, &facts);
+
+	if (!rc)
+		count_returned(state, before,
+			       json_object_get(state->missing.last, "parts"));
+	json_decref(before);
+	rc |= json_object_set_new(document, "degraded_hosts",
+				  slow_hosts_describe(state->now));
+	rc |= json_object_set_new(document, "flapping_hosts",
+				  host_flaps_describe(&state->host_flaps,
+						      plan ? plan->topology : NULL, hosts,
+						      facts.now));
+	pm_plan_free((struct pm_plan *)(uintptr_t)plan);
+	if (!rc && state->missing.raw && facts.drawing.drawing && facts.drawing.now)
+		state->places.partial = false;
+	return rc | json_object_set_new(document, "changed",
+					places_describe(&state->places, state->requests));
+}
+
 /* Adds the members that only the writer knows; err: of writing metrics. -ENOMEM. */
 static int complete(struct state *state, json_t *document,
 		    const struct known_hosts *hosts, bool running,
@@ -87,8 +149,7 @@ static int complete(struct state *state, json_t *document,
 						       file ? pm_json_text(file) : NULL,
 						       "saved", !trouble.text[0]));
 	free(file);
-	rc |= missing_complete(&state->missing, document, hosts, state->requests,
-			       time(NULL));
+	rc |= complete_parts(state, document, hosts);
 	if (!trouble.text[0])
 		trouble = *err;
 	rc |= json_object_set_new(document, "unsaved", pm_json_filled(trouble.text));
@@ -172,6 +233,27 @@ static void begin_missing(struct state *state, const char *file)
 	state->begun = true;
 }
 
+/* Compares the fabric with the drawing. */
+static void update_places(struct state *state)
+{
+	const struct pm_plan *plan = state_plan(state);
+	char *path = store_path(state->store, "drawing.net");
+	const struct places_facts facts = {
+		.now = state->now,
+		.plan = plan,
+		.requests = state->requests,
+		.path = path,
+		.previous = state->previous,
+		.events = state->events,
+		.time = time(NULL),
+	};
+
+	if (path)
+		places_update(&state->places, &facts);
+	free(path);
+	pm_plan_free((struct pm_plan *)(uintptr_t)plan);
+}
+
 /* Logs a failure of the operator's command, which is an event, too. */
 static void log_command_trouble(struct state *state)
 {
@@ -240,6 +322,7 @@ static bool write_files(struct state *state, json_t *document,
 	if (!file)
 		return false;
 	begin_missing(state, file);
+	update_places(state);
 	/* Metrics may be on another disk: they have how the last round went. */
 	if (complete(state, document, hosts, running, &state->failed)) {
 		pm_error_no_memory(&err);
@@ -279,21 +362,29 @@ static bool look_at_mastership(struct state *state)
 	return changed;
 }
 
-double state_write(struct state *state, const struct known_hosts *hosts,
-		   const struct pm_requests *requests, bool last)
+void state_take(struct state *state)
 {
-	double next = clock_ms() + LOOK_MS;
-	bool failed;
-
-	state->requests = requests;
 	pthread_mutex_lock(&state->mutex);
 	if (state->document) {
 		json_decref(state->topology);
 		state->topology = state->document;
 		state->document = NULL;
 		state->news = true;
+		missing_take(&state->missing, state->topology);
 	}
 	pthread_mutex_unlock(&state->mutex);
+}
+
+double state_write(struct state *state, const struct known_hosts *hosts,
+		   const struct pm_fabric *now, const struct pm_requests *requests,
+		   bool last)
+{
+	double next = clock_ms() + LOOK_MS;
+	bool failed;
+
+	state->requests = requests;
+	state->news |= now != state->now;
+	state->now = now;
 	if (!state->topology)
 		return DBL_MAX;
 	state->news |= look_at_mastership(state);

@@ -785,6 +785,7 @@ static bool take_over_file(struct store *store, const char *place, const char *f
 static void take_over_files(struct store *store, const char *place)
 {
 	take_over_file(store, place, "events", "events.old");
+	take_over_file(store, place, "drawing.net", "drawing.net");
 	if (!take_over_file(store, place, "requests", "requests"))
 		return;
 	hold(store);
@@ -832,7 +833,7 @@ static void empty(struct store *store, const char *place)
 	static const char *const taken[] = {
 		"plan",	    "drifting",	  "holds", "state",	     "state.spare",
 		"requests", "control",	  "prom",  "portmajor.prom", "fabric.net",
-		"events",   "events.old", "lock"};
+		"events",   "events.old", "lock",  "drawing.net"};
 
 	take_over_files(store, place);
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)

@@ -62,6 +62,8 @@ static int copy_link(const struct subnet_cache *cache, uint32_t port,
 	    fabric->ports[port].peer != PM_NONE || fabric->ports[peer].peer != PM_NONE)
 		return 0;
 	remote = cache->ports[peer].node;
+	fabric->ports[port].link = fabric->ports[peer].link =
+		subnet_cache_link(cache, port);
 	return pm_fabric_link(fabric, near, port - cache->nodes[near].first, remote,
 			      peer - cache->nodes[remote].first, err);
 }

@@ -767,6 +767,13 @@ static uint8_t code_of(const struct subnet_cache_link *link)
 	return pm_link_code(link->width < sizeof(lanes) ? lanes[link->width] : 0, found);
 }
 
+uint8_t subnet_cache_link(const struct subnet_cache *cache, uint32_t port)
+{
+	uint8_t code = code_of(&cache->links[port]);
+
+	return code ? code : code_of(&cache->links[cache->ports[port].peer]);
+}
+
 void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link)
 {
 	memset(link, 0, cache->plan->topology->num_ports);

@@ -135,6 +135,9 @@ bool subnet_cache_sees_any(const struct subnet_cache *cache, const uint8_t *port
  */
 void subnet_cache_links(const struct subnet_cache *cache, uint8_t *link);
 
+/* The same for a port of the cache with a link, also to an end node; 0: unknown. */
+uint8_t subnet_cache_link(const struct subnet_cache *cache, uint32_t port);
+
 /* The place of the port that OpenSM itself uses, or PM_NONE. */
 uint32_t subnet_cache_sm_place(const struct subnet_cache *cache);
 

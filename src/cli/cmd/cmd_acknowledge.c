@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portmajor acknowledge: marks missing parts as intended, so that they are no finding. */
+/*
+ * portmajor acknowledge: marks missing and changed parts as intended, so that they are no
+ * finding.
+ */
 #include "commands.h"
 #include "missing_output.h"
 #include "settle.h"
@@ -9,9 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static json_t *list_missing(const json_t *root)
+/* Missing parts, and then those at other places. */
+static json_t *list_open(const json_t *root)
 {
-	return json_object_get(json_object_get(root, "missing"), "parts");
+	const json_t *missing = json_object_get(root, "missing");
+	const json_t *changed = json_object_get(root, "changed");
+	json_t *list;
+
+	if (!json_is_object(missing))
+		return NULL;
+	list = json_copy(json_object_get(missing, "parts"));
+	json_array_extend(list, json_object_get(changed, "list"));
+	return list;
 }
 
 static bool is_acknowledged(const json_t *part)
@@ -19,12 +31,16 @@ static bool is_acknowledged(const json_t *part)
 	return json_is_true(json_object_get(part, "acknowledged"));
 }
 
-/* "acknowledged leaf9, since .." */
+/* "acknowledged leaf9, since ..", "moved        h3-3 from leaf3[3] to leaf4[4], .." */
 static void print_part(const json_t *part)
 {
-	char *name = cli_missing_name(part);
+	const char *kind = json_string_value(json_object_get(part, "kind"));
+	bool changed = json_object_get(part, "was");
+	char *name = changed ? cli_change_name(part) : cli_missing_name(part);
 
-	printf("%-13s", is_acknowledged(part) ? "acknowledged" : "missing");
+	printf("%-13s", is_acknowledged(part) ? "acknowledged"
+			: changed && kind     ? kind
+					      : "missing");
 	cli_text_put(name);
 	cli_text_print(part, ", since {@since}\n");
 	free(name);
@@ -33,13 +49,14 @@ static void print_part(const json_t *part)
 static const struct settle_kind kind = {
 	.name = "acknowledge",
 	.listed = "missing",
-	.unknown = "not missing (`portmajor acknowledge` lists what is)",
-	.list = list_missing,
+	.unknown = "neither missing nor changed (`portmajor acknowledge` lists what is)",
+	.list = list_open,
 	.print = print_part,
 };
 
 static const struct cli_option options[] = {
-	{0, "all", NULL, "all that is missing", CLI_MEMBER(struct settle_request, all)},
+	{0, "all", NULL, "all that is missing or changed",
+	 CLI_MEMBER(struct settle_request, all)},
 	{.include = settle_options},
 	{0},
 };
@@ -47,11 +64,13 @@ static const struct cli_option options[] = {
 static const struct cli_command command = {
 	.synopsis = "acknowledge [OPTION]... [--all | PART...]",
 	.about =
-		"Has a running OpenSM note that parts are missing by intent: `portmajor "
-		"status` shows them, and they are no finding and raise no alert until they "
-		"have returned. PART is the name, a pattern with * and ?, or the GUID of a "
-		"switch, an end of a link (SWITCH:PORT), or the name or port of a host. "
-		"Then, or without operands, lists what is missing. Exit status 1, for a list or "
+		"Has a running OpenSM note that parts are missing or changed by intent: "
+		"`portmajor status` shows missing ones, and they are no finding and raise no "
+		"alert until they have returned; a cable or host at another place belongs "
+		"there from then on, and a replaced switch is an old one. PART is the name, a "
+		"pattern with * and ?, or the GUID of a switch, an end of a link "
+		"(SWITCH:PORT), or the name or port of a host. Then, or without operands, "
+		"lists what is missing or changed. Exit status 1, for a list or "
 		"with --wait, if any of it is not acknowledged.",
 	.options = options,
 	.max_operands = INT_MAX,

@@ -14,7 +14,7 @@
 
 static json_t *list_damped(const json_t *root)
 {
-	return json_object_get(root, "flapping");
+	return json_incref(json_object_get(root, "flapping"));
 }
 
 static void print_damped(const json_t *flap)

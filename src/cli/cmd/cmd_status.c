@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "expected.h"
 #include "json.h"
+#include "missing_output.h"
 #include "state_text.h"
 #include "repeat.h"
 #include "text.h"
@@ -24,6 +25,7 @@ static json_t *describe_status(const char *path, const struct status *status,
 			       const struct findings *findings)
 {
 	json_t *object = cli_json_new("status", 1), *list = json_array();
+	char *nodes = cli_missing_nodes(state_file_member(&status->state, "missing"));
 
 	for (size_t i = 0; i < findings->count; i++)
 		json_array_append_new(list, pm_json_text(findings->text[i]));
@@ -31,6 +33,8 @@ static json_t *describe_status(const char *path, const struct status *status,
 	json_object_set_new(object, "age_s", json_integer(status->age));
 	json_object_set_new(object, "running", json_boolean(status->state.running));
 	json_object_set_new(object, "findings", list);
+	json_object_set_new(object, "missing_nodes", pm_json_text(nodes));
+	free(nodes);
 	json_object_set_new(object, "cables",
 			    status->cables ? json_incref(status->cables) : json_null());
 	json_object_set(object, "state", status->state.root);
@@ -221,7 +225,7 @@ static const struct cli_command command = {
 		"fabrics, of each. Exit status 1 if OpenSM has fallen back to another "
 		"engine or does not run, there is no master, parts are missing that were there, hosts are "
 		"cut off although cables connect them, links are kept out for "
-		"flapping, run below their neighbours' or have errors, LFT blocks were "
+		"flapping, are slower than their neighbours or have errors, LFT blocks were "
 		"not acknowledged, files cannot be written, or the state is old.",
 	.options = options,
 	.max_operands = 1,

@@ -19,11 +19,9 @@ static void mark_away(const struct pm_fabric *topology, uint32_t port, uint8_t *
 		there[topology->ports[port].peer] = 0;
 }
 
-/* Marks the ports of a missing part, which is a switch or a port. */
-static void mark_part(const struct pm_fabric *topology, const json_t *part,
-		      uint8_t *there)
+/* Marks the ports of an end of a missing part: a switch or a port; not a host's own. */
+static void mark_end(const struct pm_fabric *topology, const json_t *end, uint8_t *there)
 {
-	const json_t *end = json_array_get(json_object_get(part, "ends"), 0);
 	const char *guid = json_string_value(json_object_get(end, "guid"));
 	json_int_t port = cli_json_number(end, "port");
 	uint32_t sw =
@@ -43,14 +41,15 @@ static void mark_part(const struct pm_fabric *topology, const json_t *part,
 void drain_effect_there(const struct pm_plan *plan, const json_t *state, uint8_t *there)
 {
 	const struct pm_fabric *topology = plan->topology;
-	const json_t *missing = json_object_get(state, "missing"), *part;
-	size_t i;
+	const json_t *missing = json_object_get(state, "missing"), *part, *end;
+	size_t i, k;
 
 	for (uint32_t p = 0; p < topology->num_ports; p++)
 		there[p] = topology->ports[p].peer != PM_NONE ||
 			   topology->ports[p].host != PM_NO_HOST;
 	json_array_foreach(json_object_get(missing, "parts"), i, part)
-		mark_part(topology, part, there);
+		json_array_foreach(json_object_get(part, "ends"), k, end)
+			mark_end(topology, end, there);
 }
 
 static int find_busiest(const struct pm_plan *plan, const uint8_t *there,

@@ -58,10 +58,12 @@ bool cli_ends_are_meant(const json_t *thing, const char *operand, bool by_switch
 	size_t i;
 
 	free(name);
-	json_array_foreach(json_object_get(thing, "ends"), i, end)
+	json_array_foreach(json_object_get(thing, "ends"), i, end) {
+		bool whole = by_switch || json_is_true(json_object_get(end, "host"));
+
 		for (size_t j = 0; j < sizeof(names) / sizeof(*names); j++)
-			meant = meant ||
-				is_named(operand, cli_json_text(end, names[j]),
-					 cli_json_number(end, "port"), by_switch);
+			meant = meant || is_named(operand, cli_json_text(end, names[j]),
+						  cli_json_number(end, "port"), whole);
+	}
 	return meant;
 }

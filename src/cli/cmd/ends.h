@@ -17,8 +17,8 @@ char *cli_ends_name(const json_t *thing);
 /*
  * Whether an operand names a part: by its name as above, by its host, or by one of its
  * ends. An end is a switch, by name, label or GUID, with the port as `leaf5:20` or
- * `leaf5[20]`; with by_switch a switch alone names its links. Without such a match the
- * operand may be a pattern with * and ?.
+ * `leaf5[20]`; with by_switch a switch alone names its links. A host's end needs no port.
+ * Without such a match the operand may be a pattern with * and ?.
  */
 bool cli_ends_are_meant(const json_t *thing, const char *operand, bool by_switch);
 

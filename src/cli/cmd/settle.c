@@ -23,6 +23,15 @@ static bool is_asked(const struct settle *settle, const struct cli_port *port)
 				     : json_is_object(port->state);
 }
 
+/* Whether the OpenSM of this port knows what there is. */
+static bool knows(const struct settle *settle, const struct cli_port *port)
+{
+	json_t *list = settle->kind->list(port->state);
+
+	json_decref(list);
+	return list != NULL;
+}
+
 /*
  * Whether a request without parts goes to this port. One for all there is goes to those
  * that know what there is or, if none does, to each, as its refusal tells why.
@@ -34,8 +43,8 @@ static bool is_asked_all(const struct settle *settle, const struct cli_ports *po
 
 	for (size_t i = 0; i < ports->num && settle->request->all; i++)
 		any = any || (is_asked(settle, &ports->list[i]) &&
-			      settle->kind->list(ports->list[i].state));
-	return is_asked(settle, port) && (!any || settle->kind->list(port->state));
+			      knows(settle, &ports->list[i]));
+	return is_asked(settle, port) && (!any || knows(settle, port));
 }
 
 /* Adds the parts of a port that an operand means; whether there are any. */
@@ -58,6 +67,7 @@ static bool add_meant(const struct settle *settle, const struct cli_port *port,
 		any = true;
 		json_array_append_new(parts, cli_port_part(part.guid, part.num, label));
 	}
+	json_decref(matters);
 	return any;
 }
 

@@ -21,7 +21,7 @@ struct settle_kind {
 		unknown; /* in a message on an operand: it is .., such as "not missing" */
 	bool masters;	 /* only a master that routes with portmajor follows */
 	bool by_switch;	 /* a switch as operand names its links */
-	json_t *(*list)(const json_t *root);	 /* borrowed; the argument of is_listed */
+	json_t *(*list)(const json_t *root); /* for the caller to free; NULL: not known */
 	bool (*is_listed)(const json_t *matter); /* NULL: all are */
 	void (*print)(const json_t *matter);	 /* prints a line */
 };

@@ -27,8 +27,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define NAMED 8		/* links in a finding */
-#define FLAPPING_S 3600 /* age of a host's last return up to which it is named */
+#define NAMED 8 /* links in a finding */
 
 static void __attribute__((format(printf, 3, 4)))
 add_finding(struct findings *findings, const char *kind, const char *format, ...)
@@ -160,12 +159,13 @@ static void append_degraded(char **text, const json_t *link)
 	free(name);
 }
 
-/* The list may have fewer links than there are. */
-static void judge_links(const struct status *status, struct findings *findings)
+/* A list of links may have fewer than there are. */
+static void judge_slow(const struct status *status, const char *member, const char *whose,
+		       struct findings *findings)
 {
-	const json_t *list = json_object_get(
-		state_file_member(&status->state, "degraded_links"), "list");
-	uint64_t count = status->state.degraded.count;
+	const json_t *object = state_file_member(&status->state, member);
+	const json_t *list = json_object_get(object, "list");
+	json_int_t count = cli_json_number(object, "count");
 	char *text = NULL;
 
 	if (!count)
@@ -174,10 +174,19 @@ static void judge_links(const struct status *status, struct findings *findings)
 		append(&text, "%s", i ? ", " : "");
 		append_degraded(&text, json_array_get(list, i));
 	}
-	add_finding(findings, "degraded", "%" PRIu64 " link%s below %s neighbours': %s%s",
-		    count, count == 1 ? " runs" : "s run", count == 1 ? "its" : "their",
-		    text ? text : "?", count > NAMED ? ", .." : "");
+	add_finding(findings, member,
+		    "%" JSON_INTEGER_FORMAT "%s link%s slower than %s neighbours: %s%s",
+		    count, whose, count == 1 ? " is" : "s are",
+		    count == 1 ? "its" : "their", text ? text : "?",
+		    count > NAMED ? ", .." : "");
 	free(text);
+}
+
+/* Judges links between switches, and those of hosts. */
+static void judge_links(const struct status *status, struct findings *findings)
+{
+	judge_slow(status, "degraded_links", "", findings);
+	judge_slow(status, "degraded_hosts", " host", findings);
 }
 
 /* Errors by kind: the member's name, and the nouns for one and for more. */
@@ -303,6 +312,20 @@ static void judge_missing(const struct status *status, struct findings *findings
 	free(text);
 }
 
+static void judge_places(const struct status *status, struct findings *findings)
+{
+	static const char *const kinds[] = {"recabled", "moved", "replaced"};
+	const json_t *changed = state_file_member(&status->state, "changed");
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		char *text = cli_changed_finding(changed, kinds[i]);
+
+		if (text)
+			add_finding(findings, kinds[i], "%s", text);
+		free(text);
+	}
+}
+
 static void judge_cables(const struct status *status, struct findings *findings)
 {
 	char *text = cable_diff_finding(status->cables, status->expected);
@@ -341,18 +364,33 @@ static void judge_holds(const struct status *status, struct findings *findings)
 	free(text);
 }
 
-/* Judges hosts whose links came back too often to be served at once, in the last hour. */
+/* Judges hosts whose links went down again and again in the last hour. */
 static void judge_flapping_hosts(const struct status *status, struct findings *findings)
 {
 	const json_t *hosts = state_file_member(&status->state, "flapping_hosts");
-	json_int_t when = json_integer_value(json_object_get(hosts, "time"));
+	json_int_t count = cli_json_number(hosts, "count");
+	char *text = NULL, *name;
+	const json_t *flap;
+	size_t i;
 
-	if (when && time(NULL) - when < FLAPPING_S)
-		add_finding(
-			findings, "held",
-			"hosts' links come back again and again, and are served once a "
-			"second: %s",
-			cli_json_text(hosts, "ports"));
+	json_array_foreach(json_object_get(hosts, "list"), i, flap) {
+		if (i == NAMED)
+			break;
+		name = cli_missing_name(flap);
+		append(&text,
+		       "%s%s (%" JSON_INTEGER_FORMAT " times in %" JSON_INTEGER_FORMAT
+		       " s)",
+		       i ? ", " : "", name, cli_json_number(flap, "downs"),
+		       cli_json_number(flap, "last") - cli_json_number(flap, "first"));
+		free(name);
+	}
+	if (count)
+		add_finding(findings, "flapping",
+			    "%" JSON_INTEGER_FORMAT
+			    " host%s down again and again: %s%s; check cable and adapter",
+			    count, count == 1 ? "'s link goes" : "s' links go",
+			    text ? text : "?", count > NAMED ? ", .." : "");
+	free(text);
 }
 
 static void judge_multicast(const struct status *status, struct findings *findings)
@@ -378,6 +416,7 @@ static void judge_fabric(const struct status *status, struct findings *findings)
 		add_finding(findings, "switches", "bad switches: %s",
 			    status->state.bad_switches);
 	judge_missing(status, findings);
+	judge_places(status, findings);
 	judge_cables(status, findings);
 	judge_holds(status, findings);
 	judge_flapping_hosts(status, findings);

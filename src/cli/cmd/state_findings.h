@@ -15,7 +15,7 @@ struct status {
 	json_t *cables;	      /* .. and the differences; NULL: not compared */
 };
 
-#define MAX_FINDINGS 20
+#define MAX_FINDINGS 30
 
 /* Sentences, as the command prints them, at most one of each kind (a word). */
 struct findings {

@@ -320,13 +320,18 @@ static void print_parts(const struct status *status)
 	print_flapping(state_file_member(state, "flapping"));
 	if (json_is_object(state_file_member(state, "degraded_links")))
 		cli_text_print(state->root,
-			       "degraded    {#degraded_links.count|link|links} below "
-			       "their neighbours'\n");
+			       "degraded    {#degraded_links.count|link|links} slower "
+			       "than their neighbours");
+	if (json_is_object(state_file_member(state, "degraded_hosts")))
+		cli_text_print(state->root, ", and {#degraded_hosts.count|host|hosts}");
+	if (json_is_object(state_file_member(state, "degraded_links")))
+		putchar('\n');
 	if (json_is_object(state_file_member(state, "port_errors")))
 		cli_text_print(state->root,
 			       "port errors {#port_errors.count|port|ports} with many in "
 			       "the last hour\n");
 	cli_missing_print(state_file_member(state, "missing"));
+	cli_changed_print(state_file_member(state, "changed"));
 	if (status->cables)
 		cli_text_print(status->cables, "expected    cables missing {#missing}, "
 					       "additional {#additional}, swapped "

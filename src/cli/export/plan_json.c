@@ -152,7 +152,7 @@ static int print_degraded(FILE *out, const void *arg)
 	return 0;
 }
 
-/* Adds a note on links of the present fabric that run below their neighbours' rate. */
+/* Adds a note on links of the present fabric that are slower than their neighbours. */
 static void note_degraded_links(const struct pm_plan *plan,
 				const struct pm_fabric *fabric, json_t *notes)
 {
