@@ -163,6 +163,30 @@ bool pm_requests_is_acknowledged(const struct pm_requests *requests, uint64_t gu
 	return has_part(&requests->acknowledged, &part);
 }
 
+int pm_requests_inherit(struct pm_requests *requests, const struct pm_requests *from)
+{
+	struct pm_requests next = {0};
+	int rc = 0;
+
+	if (!requests->number)
+		return pm_requests_copy(from, requests, NULL) ? -ENOMEM
+							      : from->number != 0;
+	if (pm_requests_copy(requests, &next, NULL))
+		return -ENOMEM;
+	for (uint32_t i = 0; rc >= 0 && i < from->acknowledged.num; i++)
+		if (!has_part(&next.acknowledged, &from->acknowledged.list[i]))
+			rc = add_part(&next.acknowledged, &from->acknowledged.list[i])
+				     ? -ENOMEM
+				     : 1;
+	if (rc > 0) {
+		pm_requests_free(requests);
+		*requests = next;
+		return rc;
+	}
+	pm_requests_free(&next);
+	return rc;
+}
+
 /* ---- The file: writing ---- */
 
 static json_t *describe_drain(const struct pm_drain *d)

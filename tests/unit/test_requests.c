@@ -228,6 +228,27 @@ static json_t *one(const char *name, unsigned int port)
 	return json_pack("[o]", make_part(guid_of(name), port));
 }
 
+/* A new master gets what its predecessor has acknowledged, and all if it has nothing. */
+static void test_inherit(void **state)
+{
+	struct pm_request_part theirs[] = {{7, 1, 500}, {8, 0, 600}}, ours = {7, 1, 400};
+	struct pm_requests from = {.number = 9, .acknowledged = {theirs, 2, 2}};
+	struct pm_requests none = {0},
+			   other = {.number = 2, .acknowledged = {&ours, 1, 1}};
+
+	assert_int_equal(pm_requests_inherit(&now, &none), 0);
+	assert_int_equal(pm_requests_inherit(&now, &from), 1);
+	assert_int_equal(now.number, 9);
+	assert_true(pm_requests_is_acknowledged(&now, 8, 0, 600));
+	assert_int_equal(pm_requests_copy(&other, &now, NULL), 0);
+	assert_int_equal(pm_requests_inherit(&now, &from), 1);
+	assert_int_equal(now.number, 2);
+	assert_int_equal(now.acknowledged.num, 3); /* each outage has its own */
+	assert_true(pm_requests_is_acknowledged(&now, 7, 1, 500));
+	assert_true(pm_requests_is_acknowledged(&now, 8, 0, 600));
+	assert_int_equal(pm_requests_inherit(&now, &from), 0);
+}
+
 static void test_no_request(void **state)
 {
 	refuse(json_object(), "not a request");
@@ -492,6 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_written),
+		cmocka_unit_test_setup_teardown(test_inherit, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_request, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_drain, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_long_text, set_up, tear_down),

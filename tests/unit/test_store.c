@@ -47,10 +47,14 @@ static _Thread_local bool is_writer;
 
 static double go_round(void *context, bool last)
 {
+	bool in_use;
+
 	is_writer = true;
 	memfault_spare(true); /* what fails does so on the test's thread */
-	if (!by_hand)
+	if (!by_hand) {
 		store_write(the_store);
+		free(store_take_source(the_store, &in_use));
+	}
 	rounds++;
 	return DBL_MAX;
 }

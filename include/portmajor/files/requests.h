@@ -107,6 +107,12 @@ int pm_requests_apply(struct pm_requests *requests, const json_t *request,
 int pm_requests_may_drain(const struct pm_fabric *topology, uint64_t guid,
 			  unsigned int num, struct pm_error *err);
 
+/*
+ * Takes over the acknowledgements of a former master of the fabric or, without any
+ * request yet, all its requests. 1: there were any; 0; -ENOMEM: *requests is as before.
+ */
+int pm_requests_inherit(struct pm_requests *requests, const struct pm_requests *from);
+
 /* Ends releases up to this number, and a request to rebalance; whether there was any. */
 bool pm_requests_released(struct pm_requests *requests, uint64_t number);
 bool pm_requests_rebalanced(struct pm_requests *requests, uint64_t number);

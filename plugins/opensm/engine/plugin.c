@@ -146,6 +146,19 @@ static void answer_requests(struct plugin *plugin)
 	plugin->published = times;
 }
 
+/* Takes over what the former master of the fabric knew, beside its plan. */
+static void inherit(struct plugin *plugin)
+{
+	bool in_use;
+	char *place = store_take_source(plugin->store, &in_use);
+
+	if (place && plugin->requests)
+		kept_requests_inherit(plugin->requests, place);
+	if (place && plugin->state)
+		state_inherit(plugin->state, place, in_use);
+	free(place);
+}
+
 /* A round of the writer: the plan and the holds come first. */
 static double write_files(void *context, bool last)
 {
@@ -160,6 +173,8 @@ static double write_files(void *context, bool last)
 		state_take(plugin->state);
 	if (plugin->requests)
 		follow_requests(plugin, reads, last);
+	if (plugin->store)
+		inherit(plugin);
 	if (plugin->fabric_file)
 		fabric_file_write(plugin->fabric_file);
 	if (plugin->state && plugin->fabric_file)

@@ -474,6 +474,24 @@ void kept_requests_write(struct kept_requests *requests,
 		remove_socket(requests);
 }
 
+void kept_requests_inherit(struct kept_requests *requests, const char *place)
+{
+	struct pm_requests theirs = {0}, next = {0};
+	struct pm_error err = {""};
+	char *path;
+
+	find_obstacle(requests, &err);
+	if (err.text[0] || asprintf(&path, "%srequests", place) < 0)
+		return;
+	if (!read_kept_file(path, &theirs, &err) &&
+	    !pm_requests_copy(&requests->now, &next, &err) &&
+	    pm_requests_inherit(&next, &theirs) > 0)
+		commit(requests, &next, &err);
+	pm_requests_free(&theirs);
+	pm_requests_free(&next);
+	free(path);
+}
+
 void kept_requests_publish(struct kept_requests *requests, const json_t *state)
 {
 	struct control_request *list = requests->taken;

@@ -48,6 +48,12 @@ void kept_requests_write(struct kept_requests *requests,
 /* The second part, after the state: publishes it, NULL: as before, and completes. */
 void kept_requests_publish(struct kept_requests *requests, const json_t *state);
 
+/*
+ * Takes over requests from another place (store_take_source), whose OpenSM was the master
+ * of this fabric (pm_requests_inherit). On failure those here stay.
+ */
+void kept_requests_inherit(struct kept_requests *requests, const char *place);
+
 /* What is in force, borrowed until the next round. */
 const struct pm_requests *kept_requests_now(const struct kept_requests *requests);
 

@@ -113,6 +113,13 @@ double state_write(struct state *state, const struct known_hosts *hosts,
 		   const struct pm_fabric *now, const struct pm_requests *requests,
 		   bool last);
 
+/*
+ * Takes over missing parts, with their times and names, from the state of another place
+ * (store_take_source), whose OpenSM was the master of this fabric: they are no events
+ * here. in_use: that OpenSM runs. On the writer's thread, before state_write.
+ */
+void state_inherit(struct state *state, const char *place, bool in_use);
+
 /* The last complete document, NULL: none yet, and how many there were; likewise. */
 const json_t *state_written(const struct state *state, uint64_t *times);
 

@@ -218,16 +218,53 @@ static void write_state(struct state *state, json_t *document,
 	}
 }
 
-/* Reads the missing parts from the last process's file. */
-static void begin_missing(struct state *state, const char *file)
+/* Reads the state of another process; NULL: there is none. */
+static json_t *load_state(const char *file)
 {
 	json_error_t error;
 	struct stat there;
 
+	return !pm_trusted_file(file, &there, NULL) && there.st_size <= MAX_PREVIOUS
+		       ? json_load_file(file, 0, &error)
+		       : NULL;
+}
+
+void state_inherit(struct state *state, const char *place, bool in_use)
+{
+	char *file;
+
+	if (asprintf(&file, "%sstate", place) < 0)
+		return;
+	json_decref(state->inherited);
+	state->inherited = load_state(file);
+	free(file);
+	if (!in_use && json_is_true(json_object_get(state->inherited, "running")))
+		events_note(state->events, EVENT_WARNING, "opensm",
+			    "the former master, OpenSM of port %s, was killed or has "
+			    "crashed",
+			    text_of(state->inherited, "port_guid"));
+}
+
+/* Has missing parts known as by the former master: they are no news. */
+static void use_inherited(struct state *state)
+{
+	if (!json_is_object(state->inherited))
+		return;
+	missing_begin(&state->missing, state->inherited, state->requests);
+	if (!state->previous)
+		state->previous = json_object();
+	json_object_set(state->previous, "missing",
+			json_object_get(state->inherited, "missing"));
+	json_decref(state->inherited);
+	state->inherited = NULL;
+}
+
+/* Reads the missing parts from the last process's file. */
+static void begin_missing(struct state *state, const char *file)
+{
 	if (state->begun)
 		return;
-	if (!pm_trusted_file(file, &there, NULL) && there.st_size <= MAX_PREVIOUS)
-		state->previous = json_load_file(file, 0, &error);
+	state->previous = load_state(file);
 	state->unsaved = json_is_string(json_object_get(state->previous, "unsaved"));
 	missing_begin(&state->missing, state->previous, state->requests);
 	state->begun = true;
@@ -322,6 +359,7 @@ static bool write_files(struct state *state, json_t *document,
 	if (!file)
 		return false;
 	begin_missing(state, file);
+	use_inherited(state);
 	update_places(state);
 	/* Metrics may be on another disk: they have how the last round went. */
 	if (complete(state, document, hosts, running, &state->failed)) {

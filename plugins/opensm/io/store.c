@@ -45,6 +45,7 @@ struct store {
 	char *cache;	      /* with its slash */
 	uint64_t saved_holds; /* pm_damping_changes */
 	int lock;	      /* the folder's, of the writer; -1: no lock possible */
+	time_t started;
 
 	struct clock_signal signal; /* a read or a write has ended */
 	/* under its lock, which is never held during a file operation: */
@@ -62,6 +63,7 @@ struct store {
 	struct content content[KEPT_FILES];
 	uint64_t puts, failed; /* writes requested; those before which one failed */
 	char *taken_over;      /* place of a plan that is now ours, or NULL */
+	char *source;	       /* the same until store_take_source is called */
 	struct candidate_stamp used[KEPT_FILES]; /* its files that were read and used */
 	char *emptied; /* place to empty when our files are written, or NULL */
 	int emptied_lock;
@@ -497,6 +499,8 @@ static void take_over(struct store *store, struct candidate *from)
 	log_line(store->log, OSM_LOG_INFO, ": plan taken over from %s%s", from->place,
 		 kept_name[KEPT_PLAN]);
 	hold(store);
+	free(store->source);
+	store->source = strdup(from->place);
 	old = store->taken_over;
 	store->taken_over = from->place;
 	from->place = old;
@@ -640,6 +644,30 @@ static int rename_aside(struct store *store, enum kept_file file, const char *wo
 	return rc == -ENOENT ? 0 : rc;
 }
 
+char *store_take_source(struct store *store, bool *in_use)
+{
+	char *source;
+	int lock = -1;
+
+	hold(store);
+	source = store->source;
+	store->source = NULL;
+	release(store);
+	*in_use = source && lock_place(source, &lock) == -EWOULDBLOCK;
+	unlock(&lock);
+	return source;
+}
+
+/* Whether an OpenSM wrote its state there since this one was started. */
+static bool ran_beside(const struct store *store, const char *place)
+{
+	char *path = join_path(place, "state");
+	bool beside = path && candidate_stamp(path).written.tv_sec > store->started;
+
+	free(path);
+	return beside;
+}
+
 /* Has the folder of a taken-over plan emptied, if it is unused and ours had no plan. */
 static void note_taken_over(struct store *store)
 {
@@ -650,7 +678,8 @@ static void note_taken_over(struct store *store)
 	from = store->taken_over;
 	store->taken_over = NULL;
 	release(store);
-	if (from && path && access(path, F_OK) && !lock_place(from, &lock)) {
+	if (from && path && access(path, F_OK) && !ran_beside(store, from) &&
+	    !lock_place(from, &lock)) {
 		hold(store);
 		if (!store->emptied) {
 			store->emptied = from;
@@ -769,28 +798,16 @@ static void give_back(struct store *store, struct taken *taken, bool written)
 	free(taken->content.text);
 }
 
-/* Moves a file of the other folder to a name in ours, if that is free; whether it did. */
-static bool take_over_file(struct store *store, const char *place, const char *from,
+/* Moves a file of the other folder to a name in ours, if that is free. */
+static void take_over_file(struct store *store, const char *place, const char *from,
 			   const char *to)
 {
 	char *theirs = join_path(place, from), *ours = store_path(store, to);
-	bool moved = theirs && ours && access(ours, F_OK) && !rename(theirs, ours);
 
+	if (theirs && ours && access(ours, F_OK) && rename(theirs, ours))
+		errno = 0; /* there are none, or they are removed with the others */
 	free(theirs);
 	free(ours);
-	return moved;
-}
-
-/* Puts the other folder's events before ours, and has its requests followed. */
-static void take_over_files(struct store *store, const char *place)
-{
-	take_over_file(store, place, "events", "events.old");
-	take_over_file(store, place, "drawing.net", "drawing.net");
-	if (!take_over_file(store, place, "requests", "requests"))
-		return;
-	hold(store);
-	store->openings++;
-	release(store);
 }
 
 /* Whether a file of a taken-over place is another one than was used. */
@@ -835,7 +852,8 @@ static void empty(struct store *store, const char *place)
 		"requests", "control",	  "prom",  "portmajor.prom", "fabric.net",
 		"events",   "events.old", "lock",  "drawing.net"};
 
-	take_over_files(store, place);
+	take_over_file(store, place, "events", "events.old"); /* before ours */
+	take_over_file(store, place, "drawing.net", "drawing.net");
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
 		remove_taken(store, place, taken[i]);
 	if (rmdir(place))
@@ -849,7 +867,7 @@ static void empty_if_due(struct store *store)
 	int lock = -1;
 
 	hold(store);
-	if (store->has_plan && store->emptied) {
+	if (store->has_plan && store->emptied && !store->source) {
 		place = store->emptied;
 		lock = store->emptied_lock;
 		store->emptied = NULL;
@@ -996,6 +1014,7 @@ static void free_store(struct store *store)
 	clock_signal_destroy(&store->signal);
 	candidates_free(&store->found);
 	free(store->taken_over);
+	free(store->source);
 	free(store->emptied);
 	free(store->place);
 	free(store->cache);
@@ -1012,6 +1031,7 @@ struct store *store_start(osm_log_t *log, struct worker *writer)
 	store->log = log;
 	store->writer = writer;
 	store->lock = store->emptied_lock = -1;
+	store->started = time(NULL);
 	clock_signal_init(&store->signal);
 	store->cache = join_path(folder && *folder ? folder : OSM_DEFAULT_CACHE_DIR, "/");
 	if (store->cache)

@@ -14,7 +14,8 @@
  * in another folder: that of a replaced adapter, of another OpenSM on this machine that
  * was the master meanwhile, or a copy from another machine. If the own folder had no
  * plan, the other folder is removed, if unused, when the plan has been written to the own
- * one; plans and holds in it that were not used stay there.
+ * one; plans and holds in it that were not used stay there. The folder of an OpenSM that
+ * ran beside this one, as its former master, is left: `portmajor status` shows its end.
  *
  * The own folder is read even while another process has it locked, for example a former
  * OpenSM that hangs in a disk; it is written when the lock is free. Only the folder's
@@ -75,8 +76,7 @@ char *store_path(struct store *store, const char *name);
 char *store_path_read(struct store *store, const char *name);
 
 /*
- * How often the folder was opened, or another folder's files were taken over into it; 0:
- * it is not open. On any thread.
+ * How often the folder was opened; 0: it is not open. On any thread.
  */
 uint64_t store_openings(struct store *store);
 
@@ -118,6 +118,13 @@ bool store_has_plan(struct store *store);
  * store_load takes it. False if unknown.
  */
 bool store_has_later(struct store *store, const struct store_request *request);
+
+/*
+ * The place, with a slash at its end, whose plan was taken over since the last call, or
+ * NULL; the caller frees it. *in_use: a process has locked it. Its files stay until this
+ * is called. On the writer's thread.
+ */
+char *store_take_source(struct store *store, bool *in_use);
 
 /* Have the plans, and the holds, written after a change. They wait for no file. */
 void store_save(struct store *store, struct planning *planning);
